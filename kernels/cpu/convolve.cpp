@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "../convolve.hpp"
+
+namespace cudavision::detail {
+
+Result<std::unique_ptr<Filter>> make_convolve_cpu(ConvolvePlan) { return Status::settings("not built yet"); }
+
+}  // namespace cudavision::detail

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "filter.hpp"
+
+#include <string>
+
+namespace cudavision::cuda {
+namespace {
+
+/// One channel set of a frame, for the copy kernel.
+struct CopyJob {
+  const unsigned char* src;
+  unsigned char* dst;
+  std::ptrdiff_t src_pitch, dst_pitch;
+  int row_bytes, rows;   ///< of the rectangle; src and dst point at its first byte
+  int channels;          ///< bytes per pixel (only looked at where `own` is not all ones)
+  unsigned own;          ///< bit c: byte c of each pixel belongs to the set
+};
+
+struct CopyJobs {
+  CopyJob jobs[3];
+};
+
+/// Copies rectangles byte by byte: they are regions of interest, small and of any alignment.
+__global__ void copy_bytes(CopyJobs jobs) {
+  const CopyJob& job = jobs.jobs[blockIdx.z];
+  for (int y = blockIdx.y * blockDim.y + threadIdx.y; y < job.rows; y += gridDim.y * blockDim.y)
+    for (int x = blockIdx.x * blockDim.x + threadIdx.x; x < job.row_bytes; x += gridDim.x * blockDim.x)
+      if (job.own == ~0u || (job.own >> (x % job.channels) & 1)) job.dst[y * job.dst_pitch + x] = job.src[y * job.src_pitch + x];
+}
+
+}  // namespace
+
+Status check(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return {};
+  return Status::resource(std::string(what) + ": " + cudaGetErrorString(error) + " (" + cudaGetErrorName(error) + ")");
+}
+
+Status CudaFilter::copy_frame(const Image& src, const Image& dst, Queue queue) {
+  const FormatInfo& format = info(geometry().format);
+  int copied = -1;
+  for (int i = 0; i < format.set_count; ++i) {
+    // The last set of a plane spans all of its bytes: in packed 4:2:2 the chroma pairs do.
+    const ChannelSet& set = format.sets[i];
+    if (i + 1 < format.set_count && format.sets[i + 1].plane == set.plane) continue;
+    copied = set.plane;
+    const Rect grid = geometry().grid(set);
+    const Plane &from = src.planes[copied], &to = dst.planes[copied];
+    const std::size_t row_bytes = std::size_t(grid.width) * set.channels * format.sample_bytes();
+    if (Status status = check(cudaMemcpy2DAsync(to.data, to.pitch, from.data, from.pitch, row_bytes, grid.height,
+                                                cudaMemcpyDeviceToDevice, queue.stream),
+                              "cannot copy a frame on the device");
+        !status.ok())
+      return status;
+  }
+  return {};
+}
+
+Status CudaFilter::copy_rects(const Image& src, const Image& dst, const SetRects& rects, Queue queue) {
+  const FormatInfo& format = info(geometry().format);
+  CopyJobs jobs{};
+  int count = 0, row_bytes = 0, rows = 0;
+  for (int i = 0; i < format.set_count; ++i) {
+    const ChannelSet& set = format.sets[i];
+    if (rects[i].empty()) continue;
+    const int pixel_bytes = set.channels * format.sample_bytes();
+    const Plane &from = src.planes[set.plane], &to = dst.planes[set.plane];
+    const std::ptrdiff_t x = std::ptrdiff_t(rects[i].x) * pixel_bytes, y = rects[i].y;
+    unsigned own = ~0u;
+    if (set.shares_plane()) {
+      own = 0;
+      for (int c = 0; c < set.channels; ++c) own |= unsigned(set.roles[c] != Role::other) << c;
+    }
+    jobs.jobs[count++] = {static_cast<const unsigned char*>(from.data) + y * from.pitch + x,
+                          static_cast<unsigned char*>(to.data) + y * to.pitch + x,
+                          from.pitch, to.pitch, rects[i].width * pixel_bytes, rects[i].height, set.channels, own};
+    row_bytes = max(row_bytes, rects[i].width * pixel_bytes);
+    rows = max(rows, rects[i].height);
+  }
+  if (count == 0) return {};
+  const dim3 block(128, 2), grid((row_bytes + 127) / 128, min((rows + 1) / 2, 65535), count);
+  copy_bytes<<<grid, block, 0, queue.stream>>>(jobs);
+  return check(cudaGetLastError(), "cannot launch the region copy");
+}
+
+}  // namespace cudavision::cuda

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "../filter.hpp"
+
+namespace cudavision::cuda {
+
+/// What filters on CUDA share: copying. Plans are made and used with their CUDA context current.
+class CudaFilter : public Filter {
+ public:
+  using Filter::Filter;
+
+ protected:
+  Status copy_frame(const Image& src, const Image& dst, Queue queue) override;
+  Status copy_rects(const Image& src, const Image& dst, const SetRects& rects, Queue queue) override;
+};
+
+/// ok, or a resource error: "<what>: <CUDA's own text>".
+Status check(cudaError_t error, const char* what);
+
+}  // namespace cudavision::cuda

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "format.hpp"
+
+namespace cudavision {
+
+/// Where a plane's samples lie. `pitch` is the distance of rows in bytes, of any value that holds a row;
+/// `data` has any alignment that its samples allow.
+struct Plane {
+  void* data = nullptr;
+  std::ptrdiff_t pitch = 0;
+};
+
+/// A rectangle in samples of some grid: [x, x + width) × [y, y + height).
+struct Rect {
+  int x = 0, y = 0, width = 0, height = 0;
+
+  bool empty() const { return width <= 0 || height <= 0; }
+};
+
+/// Format and size of a picture.
+struct Geometry {
+  Format format = Format::GRAY8;
+  int width = 0, height = 0;  ///< of the picture in pixels, 1–16384
+
+  /// The whole grid of a channel set.
+  Rect grid(const ChannelSet& set) const {
+    return {0, 0, subsampled(width, set.shift_x), subsampled(height, set.shift_y)};
+  }
+};
+
+/// A picture somebody else owns, in host memory or in device memory.
+struct Image {
+  Geometry geometry;
+  std::array<Plane, 3> planes{};
+};
+
+}  // namespace cudavision
