@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// How kernels read and write the pixels of a channel set, apart from what they compute: formats, borders, alignment, rectangles.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "../border.hpp"
+#include "../image.hpp"
+
+namespace cudavision::cuda {
+
+/// One channel set of a source and a destination frame, passed to kernels by value.
+struct SetView {
+  const unsigned char* src = nullptr;
+  unsigned char* dst = nullptr;
+  std::ptrdiff_t src_pitch = 0, dst_pitch = 0;  ///< bytes
+  int width = 0, height = 0;                    ///< of the whole grid
+  int x0 = 0, y0 = 0, x1 = 0, y1 = 0;           ///< what is to be written: [x0, x1) × [y0, y1)
+  int max_value = 255;                          ///< saturation
+  int shift = 0;                                ///< unused low bits of stored words
+  std::uint8_t channels = 1;
+  std::uint8_t filtered = 1;                    ///< bit c: channel c is computed
+  std::uint8_t own = 1;                         ///< bit c: channel c is written; own but not filtered: copied
+  bool src_aligned = false, dst_aligned = false;  ///< quads can be accessed as words (see quad_alignment)
+  Border border = Border::constant;
+  std::uint16_t border_value[4] = {};           ///< by channel
+};
+
+/// Sample values as planar words: word[c][k] holds 4 / sizeof(T) neighbouring samples of channel c, the leftmost lowest.
+/// A quad is four neighbouring pixels whose first x is a multiple of 4.
+template <typename T, int C>
+struct Quad {
+  std::uint32_t word[C][sizeof(T)];
+
+  __device__ T sample(int c, int j) const {
+    constexpr int per_word = 4 / sizeof(T);
+    return T(word[c][j / per_word] >> (j % per_word * 8 * int(sizeof(T))));
+  }
+};
+
+/// Largest power of two, up to 16, that divides the bytes of a quad.
+constexpr int quad_alignment(int channels, int sample_bytes) {
+  const int bytes = 4 * channels * sample_bytes, lowest = bytes & -bytes;
+  return lowest < 16 ? lowest : 16;
+}
+
+inline bool aligned_to(const void* data, std::ptrdiff_t pitch, int alignment) {
+  return ((reinterpret_cast<std::uintptr_t>(data) | std::uintptr_t(pitch)) & (alignment - 1)) == 0;
+}
+
+/// The view of set `index` of a format, writing `rect`.
+inline SetView make_view(const Image& src, const Image& dst, int index, const Rect& rect, Border border, const BorderValue& border_value,
+                         bool filter_alpha) {
+  const FormatInfo& format = info(src.geometry.format);
+  const ChannelSet& set = format.sets[index];
+  const Plane &from = src.planes[set.plane], &to = dst.planes[set.plane];
+  const Rect grid = src.geometry.grid(set);
+  const int alignment = quad_alignment(set.channels, format.sample_bytes());
+
+  SetView view;
+  view.src = static_cast<const unsigned char*>(from.data);
+  view.dst = static_cast<unsigned char*>(to.data);
+  view.src_pitch = from.pitch;
+  view.dst_pitch = to.pitch;
+  view.width = grid.width;
+  view.height = grid.height;
+  view.x0 = rect.x;
+  view.y0 = rect.y;
+  view.x1 = rect.x + rect.width;
+  view.y1 = rect.y + rect.height;
+  view.max_value = format.max_value();
+  view.shift = format.shift;
+  view.channels = set.channels;
+  view.filtered = view.own = 0;
+  for (int c = 0; c < set.channels; ++c) {
+    const Role role = set.roles[c];
+    if (role == Role::other) continue;
+    view.own |= 1 << c;
+    if (filter_alpha || (role != Role::alpha && role != Role::padding)) view.filtered |= 1 << c;
+    view.border_value[c] = border_value[std::size_t(role)];
+  }
+  view.src_aligned = aligned_to(from.data, from.pitch, alignment);
+  view.dst_aligned = aligned_to(to.data, to.pitch, alignment);
+  view.border = border;
+  return view;
+}
+
+/// Calls f(sample, first, rest) with a value of the format's sample type and, as integral constants, the channels of its first set
+/// and of its other sets: together they shape a kernel, so that all sets go in one launch.
+template <typename F>
+auto with_layout(const FormatInfo& format, F&& f) {
+  using One = std::integral_constant<int, 1>;
+  using Two = std::integral_constant<int, 2>;
+  using Three = std::integral_constant<int, 3>;
+  using Four = std::integral_constant<int, 4>;
+  const int first = format.sets[0].channels, rest = format.set_count > 1 ? format.sets[1].channels : first;
+  if (format.sample_bytes() == 1) {
+    const std::uint8_t sample{};
+    if (first == 3) return f(sample, Three{}, Three{});
+    if (first == 4) return f(sample, Four{}, Four{});
+    if (first == 2) return f(sample, Two{}, Four{});  // packed 4:2:2
+    return rest == 2 ? f(sample, One{}, Two{}) : f(sample, One{}, One{});
+  }
+  const std::uint16_t sample{};
+  if (first == 4) return f(sample, Four{}, Four{});
+  return rest == 2 ? f(sample, One{}, Two{}) : f(sample, One{}, One{});
+}
+
+#ifdef __CUDACC__
+
+namespace detail {
+
+/// The word made of the bytes b0 … b3 (indices into the bytes of `words`), which are compile-time constants once unrolled.
+template <int N>
+__device__ __forceinline__ std::uint32_t gather(const std::uint32_t (&words)[N], int b0, int b1, int b2, int b3) {
+  const int w0 = b0 / 4, w1 = b1 / 4, w2 = b2 / 4, w3 = b3 / 4;
+  if (w1 == w0 && w3 == w2) {  // two sources: one permutation
+    return __byte_perm(words[w0], words[w2], (b0 % 4) | (b1 % 4) << 4 | (4 + b2 % 4) << 8 | (4 + b3 % 4) << 12);
+  }
+  const std::uint32_t low = __byte_perm(words[w0], words[w1], (b0 % 4) | (4 + b1 % 4) << 4);
+  const std::uint32_t high = __byte_perm(words[w2], words[w3], (b2 % 4) | (4 + b3 % 4) << 4);
+  return __byte_perm(low, high, 0x5410);
+}
+
+/// Byte k of planar word w of channel c lies at this byte of the interleaved quad.
+template <typename T, int C>
+__device__ constexpr int interleaved_byte(int c, int w, int k) {
+  const int byte = 4 * w + k, pixel = byte / int(sizeof(T));
+  return (pixel * C + c) * int(sizeof(T)) + byte % int(sizeof(T));
+}
+
+/// Byte b of the interleaved quad lies at this byte of the planar words.
+template <typename T, int C>
+__device__ constexpr int planar_byte(int b) {
+  const int sample = b / int(sizeof(T));
+  return (sample % C) * 4 * int(sizeof(T)) + sample / C * int(sizeof(T)) + b % int(sizeof(T));
+}
+
+template <typename T, int C>
+__device__ __forceinline__ Quad<T, C> deinterleave(const std::uint32_t (&raw)[C * sizeof(T)]) {
+  Quad<T, C> quad;
+#pragma unroll
+  for (int c = 0; c < C; ++c)
+#pragma unroll
+    for (int w = 0; w < int(sizeof(T)); ++w)
+      quad.word[c][w] = C == 1 ? raw[w]
+                               : gather(raw, interleaved_byte<T, C>(c, w, 0), interleaved_byte<T, C>(c, w, 1),
+                                        interleaved_byte<T, C>(c, w, 2), interleaved_byte<T, C>(c, w, 3));
+  return quad;
+}
+
+template <typename T, int C>
+__device__ __forceinline__ void interleave(const Quad<T, C>& quad, std::uint32_t (&raw)[C * sizeof(T)]) {
+  std::uint32_t planar[C * sizeof(T)];
+#pragma unroll
+  for (int i = 0; i < C * int(sizeof(T)); ++i) planar[i] = quad.word[i / sizeof(T)][i % sizeof(T)];
+#pragma unroll
+  for (int i = 0; i < C * int(sizeof(T)); ++i)
+    raw[i] = C == 1 ? planar[i]
+                    : gather(planar, planar_byte<T, C>(4 * i), planar_byte<T, C>(4 * i + 1), planar_byte<T, C>(4 * i + 2),
+                             planar_byte<T, C>(4 * i + 3));
+}
+
+/// Moves the words of a quad with the widest accesses its alignment allows.
+template <int N, int Alignment>
+__device__ __forceinline__ void load_words(const unsigned char* from, std::uint32_t (&raw)[N]) {
+  using Vector = std::conditional_t<Alignment == 16, uint4, std::conditional_t<Alignment == 8, uint2, std::uint32_t>>;
+  constexpr int per = sizeof(Vector) / 4;
+#pragma unroll
+  for (int i = 0; i < N / per; ++i) {
+    const Vector v = __ldg(reinterpret_cast<const Vector*>(from) + i);
+    if constexpr (per == 4) {
+      raw[4 * i] = v.x, raw[4 * i + 1] = v.y, raw[4 * i + 2] = v.z, raw[4 * i + 3] = v.w;
+    } else if constexpr (per == 2) {
+      raw[2 * i] = v.x, raw[2 * i + 1] = v.y;
+    } else {
+      raw[i] = v;
+    }
+  }
+}
+
+template <int N, int Alignment>
+__device__ __forceinline__ void store_words(unsigned char* to, const std::uint32_t (&raw)[N]) {
+  using Vector = std::conditional_t<Alignment == 16, uint4, std::conditional_t<Alignment == 8, uint2, std::uint32_t>>;
+  constexpr int per = sizeof(Vector) / 4;
+#pragma unroll
+  for (int i = 0; i < N / per; ++i) {
+    Vector v;
+    if constexpr (per == 4) {
+      v = make_uint4(raw[4 * i], raw[4 * i + 1], raw[4 * i + 2], raw[4 * i + 3]);
+    } else if constexpr (per == 2) {
+      v = make_uint2(raw[2 * i], raw[2 * i + 1]);
+    } else {
+      v = raw[i];
+    }
+    reinterpret_cast<Vector*>(to)[i] = v;
+  }
+}
+
+}  // namespace detail
+
+/// Reads the four pixels at x … x + 3 (x a multiple of 4, possibly outside the grid) of row `row` (already mapped by border_index:
+/// inside the grid, or −1 for the border value). Stored words are shifted down to sample values.
+template <typename T, int C>
+__device__ __forceinline__ Quad<T, C> load_quad(const SetView& view, int x, int row) {
+  Quad<T, C> quad;
+  if (view.src_aligned && row >= 0 && x >= 0 && x + 4 <= view.width) {
+    std::uint32_t raw[C * sizeof(T)];
+    detail::load_words<C * sizeof(T), quad_alignment(C, sizeof(T))>(view.src + row * view.src_pitch + std::ptrdiff_t(x) * (C * sizeof(T)), raw);
+    quad = detail::deinterleave<T, C>(raw);
+    if (sizeof(T) == 2 && view.shift) {
+      const std::uint32_t mask = (0xffffu >> view.shift) * 0x10001u;
+#pragma unroll
+      for (int c = 0; c < C; ++c)
+#pragma unroll
+        for (int w = 0; w < int(sizeof(T)); ++w) quad.word[c][w] = quad.word[c][w] >> view.shift & mask;
+    }
+    return quad;
+  }
+#pragma unroll
+  for (int c = 0; c < C; ++c)
+#pragma unroll
+    for (int w = 0; w < int(sizeof(T)); ++w) quad.word[c][w] = 0;
+#pragma unroll
+  for (int j = 0; j < 4; ++j) {
+    const int column = row < 0 ? -1 : border_index(x + j, view.width, view.border);
+#pragma unroll
+    for (int c = 0; c < C; ++c) {
+      const std::uint32_t value =
+          column < 0 ? view.border_value[c]
+                     : std::uint32_t(reinterpret_cast<const T*>(view.src + row * view.src_pitch)[std::ptrdiff_t(column) * C + c]) >> view.shift;
+      constexpr int per_word = 4 / sizeof(T);
+      quad.word[c][j / per_word] |= value << (j % per_word * 8 * int(sizeof(T)));
+    }
+  }
+  return quad;
+}
+
+/// Writes the four pixels at x … x + 3 (x a multiple of 4) of row y, as far as they lie in the view's rectangle: computed channels
+/// from `quad` (already saturated), the set's other own channels from the source, channels of other sets not at all.
+template <typename T, int C>
+__device__ __forceinline__ void store_quad(const SetView& view, int x, int y, Quad<T, C> quad) {
+  if (y < view.y0 || y >= view.y1 || x >= view.x1 || x + 4 <= view.x0) return;
+  if (view.own & ~view.filtered) {
+    const Quad<T, C> source = load_quad<T, C>(view, x, y);
+#pragma unroll
+    for (int c = 0; c < C; ++c)
+#pragma unroll
+      for (int w = 0; w < int(sizeof(T)); ++w)
+        if (!(view.filtered >> c & 1)) quad.word[c][w] = source.word[c][w];
+  }
+  constexpr unsigned all = (1u << C) - 1;
+  unsigned char* const row = view.dst + y * view.dst_pitch;
+  if (view.dst_aligned && view.own == all && x >= view.x0 && x + 4 <= view.x1) {
+    if (sizeof(T) == 2) {
+#pragma unroll
+      for (int c = 0; c < C; ++c)
+#pragma unroll
+        for (int w = 0; w < int(sizeof(T)); ++w) quad.word[c][w] <<= view.shift;  // the low sample has `shift` zero bits on top
+    }
+    std::uint32_t raw[C * sizeof(T)];
+    detail::interleave<T, C>(quad, raw);
+    detail::store_words<C * sizeof(T), quad_alignment(C, sizeof(T))>(row + std::ptrdiff_t(x) * (C * sizeof(T)), raw);
+    return;
+  }
+#pragma unroll
+  for (int j = 0; j < 4; ++j) {
+    if (x + j < view.x0 || x + j >= view.x1) continue;
+#pragma unroll
+    for (int c = 0; c < C; ++c)
+      if (view.own >> c & 1) reinterpret_cast<T*>(row)[std::ptrdiff_t(x + j) * C + c] = T(quad.sample(c, j) << view.shift);
+  }
+}
+
+#endif  // __CUDACC__
+
+}  // namespace cudavision::cuda
