@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <cmath>
+#include <limits>
+#include <opencv2/imgproc.hpp>
+
+#include "harness.hpp"
+
+namespace cudavision::test {
+namespace {
+
+const std::vector<std::pair<int, int>> small_kernels = {{1, 1}, {3, 3}, {5, 5}, {7, 7}, {3, 1}, {1, 7}, {2, 2}, {4, 6}, {9, 3}};
+const std::vector<std::pair<int, int>> kernels = {{1, 1}, {3, 3}, {5, 5}, {7, 7},   {15, 15}, {3, 1},
+                                                  {1, 7}, {2, 2}, {4, 6}, {16, 16}, {33, 31}, {63, 63}};
+const std::vector<std::pair<int, int>> small_sizes = {{1, 1},  {2, 1},   {1, 2},   {3, 2},  {5, 7},
+                                                      {17, 3}, {31, 33}, {64, 48}, {75, 20}};
+
+enum class Weights { integer, zero_sum, wide, real, unit_sum, wide_real, rank1_integer, rank1_real };
+constexpr int weights_count = 8;
+
+std::vector<double> make_weights(Random& random, Weights kind, int width, int height) {
+  std::vector<double> weights(std::size_t(width) * height), row(width), column(height);
+  const auto integer = [&](int most) { return double(random.between(-most, most)); };
+  const auto real = [&] { return random.unit() * 2 - 1; };
+  const bool whole = kind == Weights::rank1_integer;
+  for (double& weight : row) weight = whole ? integer(9) : real();
+  for (double& weight : column) weight = whole ? integer(9) : real();
+  double sum = 0;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    switch (kind) {
+      case Weights::integer:
+        weights[i] = integer(12);
+        break;
+      case Weights::zero_sum:
+        weights[i] = i + 1 < weights.size() ? integer(5) : -sum;
+        break;
+      case Weights::wide:
+        weights[i] = i % 2 ? -weights[i - 1] + integer(1) : integer(100000000);
+        break;
+      case Weights::real:
+        weights[i] = real();
+        break;
+      case Weights::unit_sum:
+        weights[i] = random.unit();
+        break;
+      case Weights::wide_real:
+        weights[i] = i % 2 ? -weights[i - 1] + real() : real() * 1e5;
+        break;
+      default:
+        weights[i] = column[i / width] * row[i % width];
+        break;
+    }
+    sum += weights[i];
+  }
+  if (kind == Weights::unit_sum)
+    for (double& weight : weights) weight /= sum;
+  return weights;
+}
+
+/// Everything but the kernel and the border.
+void randomise_options(Random& random, ConvolveParams& params, Format format, int width, int height) {
+  const bool gradient = params.preset == Preset::gradient;
+  params.divisor = gradient ? random.pick<double>({0, 2}) : random.pick<double>({0, 1, 1, 1, 2, 16, -3.5});
+  params.bias = gradient ? random.pick<double>({0, 5}) : random.pick<double>({0, 0, 10, -20.5, 100});
+  params.absolute = random.below(3) == 0;
+  params.flip = random.below(2);
+  params.anchor_x = random.pick<int>({-1, -1, 0, width - 1, random.below(width)});
+  params.anchor_y = random.pick<int>({-1, -1, 0, height - 1, random.below(height)});
+  params.border_value = random_border_value(random, format);
+  params.filter_alpha = random.below(2);
+}
+
+ConvolveParams random_kernel(Random& random, Weights kind, std::pair<int, int> size, Format format) {
+  ConvolveParams params;
+  params.weights = make_weights(random, kind, size.first, size.second);
+  params.kernel_width = size.first;
+  params.kernel_height = size.second;
+  randomise_options(random, params, format, size.first, size.second);
+  return params;
+}
+
+class ConvolveSweep : public testing::TestWithParam<BackendAnd<Format>> {};
+
+TEST_P(ConvolveSweep, SizesEqualReference) {
+  const auto [backend, format] = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  const int f = int(format);
+  Random random(unsigned(f) + 300);
+  for (int i = 0; i < int(sizes.size()); ++i) {
+    ConvolveParams params = random_kernel(random, Weights((i + f) % weights_count), small_kernels[(i * 2 + f) % 9], format);
+    params.border = Border((i + f) % borders.size());
+    expect_reference(backend, params, random_case(random, format, sizes[i]), unsigned(i));
+  }
+}
+
+TEST_P(ConvolveSweep, KernelsEqualReference) {
+  const auto [backend, format] = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  const int f = int(format);
+  Random random(unsigned(f) + 400);
+  for (int i = 0; i < int(kernels.size()); ++i) {
+    ConvolveParams params = random_kernel(random, Weights((i * 3 + f) % weights_count), kernels[i], format);
+    params.border = Border((i * 2 + f) % borders.size());
+    expect_reference(backend, params, random_case(random, format, small_sizes[(i * 2 + f) % 9]), unsigned(i));
+  }
+}
+
+TEST_P(ConvolveSweep, PresetsEqualReference) {
+  const auto [backend, format] = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  Random random(unsigned(format) + 500);
+  for (const PresetInfo& preset : presets()) {
+    if (preset.preset == Preset::custom) continue;
+    ConvolveParams params;
+    params.preset = preset.preset;
+    if (random.below(2)) randomise_options(random, params, format, preset.width, preset.height);
+    params.border = Border(random.below(int(borders.size())));
+    expect_reference(backend, params, random_case(random, format, random.pick(small_sizes)), unsigned(preset.preset));
+  }
+}
+INSTANTIATE_FOR_FORMATS(ConvolveSweep, all_formats());
+
+class ConvolveLarge : public testing::TestWithParam<BackendAnd<Format>> {};
+
+TEST_P(ConvolveLarge, EqualsReference) {
+  const auto [backend, format] = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  Random random(9);
+  ConvolveParams params;
+  for (Weights kind : {Weights::unit_sum, Weights::integer}) {
+    params.weights = make_weights(random, kind, 5, 5);
+    expect_reference(backend, params, {{format, 1920, 1080}, {0, 0, 256}, {}, {}, Data::random}, 3);
+  }
+}
+const std::vector<Format> main_formats = {Format::NV12, Format::RGBA, Format::P010_10LE};
+INSTANTIATE_FOR_FORMATS(ConvolveLarge, main_formats);
+
+class ConvolveOracle : public testing::TestWithParam<Runner> {};
+
+TEST_P(ConvolveOracle, OpenCVFilter2D) {
+  if (GetParam().backend) SKIP_UNLESS_AVAILABLE(*GetParam().backend);
+  const std::vector<std::pair<Format, int>> types = {
+      {Format::GRAY8, CV_8UC1}, {Format::RGB, CV_8UC3}, {Format::RGBA, CV_8UC4}, {Format::GRAY16_LE, CV_16UC1}};
+  const std::vector<std::pair<Border, int>> modes = {{Border::constant, cv::BORDER_CONSTANT},
+                                                     {Border::replicate, cv::BORDER_REPLICATE},
+                                                     {Border::reflect, cv::BORDER_REFLECT},
+                                                     {Border::reflect_101, cv::BORDER_REFLECT_101}};
+  Random random(11);
+  for (const auto& [format, type] : types) {
+    for (const auto& [width, height] : small_kernels) {
+      for (const auto& [border, mode] : modes) {
+        for (const auto& [columns, rows] : {std::pair{67, 41}, std::pair{9, 10}}) {
+          ConvolveParams params;
+          params.weights = make_weights(random, Weights::integer, width, height);
+          params.kernel_width = width;
+          params.kernel_height = height;
+          params.divisor = 1;
+          params.bias = random.between(-50, 50);
+          params.anchor_x = random.between(-1, width - 1);
+          params.anchor_y = random.between(-1, height - 1);
+          params.border = border;
+          params.filter_alpha = true;
+          const Geometry geometry{format, columns, rows};
+          const Picture src = make_picture(geometry, unsigned(width));
+          Picture expected(geometry);
+          const auto mat = [&, columns = columns, rows = rows, type = type](const Picture& picture) {
+            const Plane plane = picture.at(const_cast<std::uint8_t*>(picture.bytes().data())).planes[0];
+            return cv::Mat(rows, columns, type, plane.data, std::size_t(plane.pitch));
+          };
+          cv::Mat result = mat(expected);
+          cv::filter2D(mat(src), result, -1, cv::Mat(height, width, CV_64F, params.weights.data()),
+                       {params.anchor_x, params.anchor_y}, params.bias, mode);
+          ASSERT_EQ(GetParam().check(params, src, expected), "") << describe(geometry, {}, {}, {}, Data::random) << "\n"
+                                                                 << describe(params);
+        }
+      }
+    }
+  }
+}
+
+/// The textbook sharpening filters: pixels whose window leaves the frame become 140.
+TEST_P(ConvolveOracle, SharpenWithBorder140) {
+  if (GetParam().backend) SKIP_UNLESS_AVAILABLE(*GetParam().backend);
+  const int sharpen[3][3] = {{-5, 3, -5}, {3, 9, 3}, {-5, 3, -5}};
+  const int sharpen_5[5][5] = {{0, -1, 1, -1, 0}, {-1, 1, -1, 1, -1}, {0, -1, 8, -1, 0}, {-1, 1, -1, 1, -1}, {0, -1, 1, -1, 0}};
+  for (Format format : {Format::GRAY8, Format::RGB}) {
+    for (int size : {3, 5}) {
+      const Geometry geometry{format, 100, 60};
+      const Picture src = make_picture(geometry, 21);
+      Picture expected(geometry);
+      for (const reference::Component& c : expected.format().components) {
+        const reference::Grid in = src.read(c);
+        reference::Grid out(in.width, in.height);
+        const int r = size / 2;
+        for (int y = 0; y < in.height; ++y) {
+          for (int x = 0; x < in.width; ++x) {
+            int sum = 0;
+            const bool inside = x >= r && y >= r && x < in.width - r && y < in.height - r;
+            for (int j = -r; inside && j <= r; ++j)
+              for (int i = -r; i <= r; ++i)
+                sum += in.at(x + i, y + j) * (size == 3 ? sharpen[j + 1][i + 1] : sharpen_5[j + 2][i + 2]);
+            out.at(x, y) = inside ? std::min(255, std::max(0, sum)) : 140;
+          }
+        }
+        expected.write(c, out);
+      }
+      ConvolveParams params;
+      params.preset = size == 3 ? Preset::sharpen : Preset::sharpen_5;
+      params.border = Border::fill;
+      params.border_value.fill(140);
+      EXPECT_EQ(GetParam().check(params, src, expected), "") << describe(geometry, {}, {}, {}, Data::random) << describe(params);
+    }
+  }
+}
+INSTANTIATE_FOR_RUNNERS(ConvolveOracle);
+
+TEST(ConvolvePresets, TableIsAsSpecified) {
+  using Values = std::vector<double>;
+  const std::vector<std::tuple<Preset, const char*, double, Values>> specified = {
+      {Preset::identity, "identity", 1, {}},  // any size
+      {Preset::box, "box", 9, {1, 1, 1, 1, 1, 1, 1, 1, 1}},
+      {Preset::sharpen, "sharpen", 1, {-5, 3, -5, 3, 9, 3, -5, 3, -5}},
+      {Preset::sharpen_5, "sharpen-5", 1, {0, -1, 1, -1, 0, -1, 1, -1, 1, -1, 0, -1, 8, -1, 0, -1, 1, -1, 1, -1, 0, -1, 1, -1, 0}},
+      {Preset::laplacian, "laplacian", 1, {0, 1, 0, 1, -4, 1, 0, 1, 0}},
+      {Preset::laplacian_8, "laplacian-8", 1, {1, 1, 1, 1, -8, 1, 1, 1, 1}},
+      {Preset::sobel_x, "sobel-x", 1, {-1, 0, 1, -2, 0, 2, -1, 0, 1}},
+      {Preset::sobel_y, "sobel-y", 1, {-1, -2, -1, 0, 0, 0, 1, 2, 1}},
+      {Preset::scharr_x, "scharr-x", 1, {-3, 0, 3, -10, 0, 10, -3, 0, 3}},
+      {Preset::scharr_y, "scharr-y", 1, {-3, -10, -3, 0, 0, 0, 3, 10, 3}},
+      {Preset::prewitt_x, "prewitt-x", 1, {-1, 0, 1, -1, 0, 1, -1, 0, 1}},
+      {Preset::prewitt_y, "prewitt-y", 1, {-1, -1, -1, 0, 0, 0, 1, 1, 1}},
+      {Preset::gradient, "gradient", 1, {-1, 0, 1, -2, 0, 2, -1, 0, 1}},
+  };
+  for (const auto& [preset, nick, divisor, weights] : specified) {
+    const PresetInfo& row = presets().at(std::size_t(preset));
+    EXPECT_EQ(row.preset, preset);
+    EXPECT_STREQ(row.nick, nick);
+    EXPECT_EQ(row.divisor, divisor) << nick;
+    EXPECT_TRUE(weights.empty() || row.weights == weights) << nick;
+  }
+  EXPECT_EQ(presets().at(std::size_t(Preset::gradient)).vertical, presets().at(std::size_t(Preset::sobel_y)).weights);
+  for (const PresetInfo& row : presets()) {
+    EXPECT_EQ(row.weights.size(), std::size_t(row.width) * row.height) << row.nick;
+    EXPECT_EQ(row.vertical.empty(), row.preset != Preset::gradient) << row.nick;
+  }
+  for (Preset preset : {Preset::identity, Preset::box, Preset::unsharp}) {  // these keep the brightness
+    double sum = 0;
+    for (double weight : presets().at(std::size_t(preset)).weights) sum += weight;
+    EXPECT_NEAR(sum / presets().at(std::size_t(preset)).divisor, 1, 1e-9);
+  }
+}
+
+TEST(ConvolveErrors, NameThePropertyAndItsRange) {
+  const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
+  const auto expect = [](const char* property, const std::string& what, const auto& spoil) {
+    ConvolveParams params;
+    params.weights = {0, -1, 0, -1, 5, -1, 0, -1, 0};
+    spoil(params);
+    const Status status = validate(params);
+    EXPECT_EQ(status.code(), Status::Code::settings) << what;
+    EXPECT_NE(status.message().find(property), std::string::npos) << what << ": " << status.message();
+    for (Backend backend : {Backend::cpu, Backend::cuda}) {
+      const auto made = make_convolve(params, {Format::NV12, 64, 48}, backend);
+      ASSERT_FALSE(made.ok()) << what;
+      EXPECT_EQ(made.error().code(), Status::Code::settings) << what;
+    }
+  };
+  for (std::size_t count : {0, 2, 8, 10, 64 * 64})
+    expect("weights", std::to_string(count) + " weights", [&](ConvolveParams& p) { p.weights.assign(count, 1); });
+  for (double weight : {nan, infinity, -infinity})
+    expect("weights", "weight " + std::to_string(weight), [&](ConvolveParams& p) { p.weights[4] = weight; });
+  for (double value : {nan, infinity, -infinity}) {
+    expect("divisor", "divisor " + std::to_string(value), [&](ConvolveParams& p) { p.divisor = value; });
+    expect("bias", "bias " + std::to_string(value), [&](ConvolveParams& p) { p.bias = value; });
+  }
+  for (int anchor : {3, 100, -2}) {
+    expect("anchor-x", "anchor-x " + std::to_string(anchor), [&](ConvolveParams& p) { p.anchor_x = anchor; });
+    expect("anchor-y", "anchor-y " + std::to_string(anchor), [&](ConvolveParams& p) { p.anchor_y = anchor; });
+  }
+  expect("kernel-width", "64 wide", [](ConvolveParams& p) { p.weights.assign(64, 1), p.kernel_width = 64, p.kernel_height = 1; });
+  expect("kernel-height", "64 high", [](ConvolveParams& p) { p.weights.assign(64, 1), p.kernel_width = 1, p.kernel_height = 64; });
+  expect("kernel-width", "width -1", [](ConvolveParams& p) { p.kernel_width = -1; });
+  expect("weights", "9 weights for 3x2", [](ConvolveParams& p) { p.kernel_width = 3, p.kernel_height = 2; });
+  expect("weights", "9 weights 4 wide", [](ConvolveParams& p) { p.kernel_width = 4; });
+}
+
+TEST(ConvolveErrors, SideFollowsFromTheOther) {
+  ConvolveParams params;
+  params.weights.assign(12, 1);
+  params.kernel_width = 4;
+  const auto plan = detail::resolve(params, {Format::GRAY8, 8, 8});
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan.value().width, 4);
+  EXPECT_EQ(plan.value().height, 3);
+  EXPECT_DOUBLE_EQ(plan.value().scale, 1.0 / 12);
+}
+
+}  // namespace
+}  // namespace cudavision::test

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What all filters share: borders, regions, plans and their streams.
+#include <opencv2/core.hpp>
+#include <thread>
+
+#include "harness.hpp"
+#include "kernels/backend.hpp"
+
+namespace cudavision::test {
+namespace {
+
+TEST(Border, IndexEqualsOpenCV) {
+  const std::vector<std::pair<Border, int>> modes = {{Border::constant, cv::BORDER_CONSTANT},
+                                                     {Border::replicate, cv::BORDER_REPLICATE},
+                                                     {Border::reflect, cv::BORDER_REFLECT},
+                                                     {Border::wrap, cv::BORDER_WRAP},
+                                                     {Border::reflect_101, cv::BORDER_REFLECT_101}};
+  for (const auto& [border, mode] : modes) {
+    for (int n = 1; n <= 20; ++n) {
+      for (int i = -300; i <= 300; ++i) {
+        const int expected = cv::borderInterpolate(i, n, mode);
+        ASSERT_EQ(border_index(i, n, border), expected) << borders[std::size_t(border)].nick << " " << i << " of " << n;
+        ASSERT_EQ(reference::extrapolate(i, n, border), expected) << "the reference";
+      }
+    }
+  }
+  for (Border border : {Border::fill, Border::copy}) EXPECT_EQ(border_index(-1, 5, border), -1);
+}
+
+TEST(Border, TableIsInTheOrderOfTheEnum) {
+  const char* nicks[] = {"constant", "replicate", "reflect", "wrap", "reflect-101", "fill", "copy"};
+  for (std::size_t i = 0; i < borders.size(); ++i) {
+    EXPECT_EQ(int(borders[i].border), int(i));
+    EXPECT_STREQ(borders[i].nick, nicks[i]);
+  }
+}
+
+TEST(Region, SetRectsCoverTheSamplesOfTheirPixels) {
+  Random random(5);
+  for (Format format : all_formats()) {
+    for (int round = 0; round < 300; ++round) {
+      const Geometry geometry{format, random.between(1, 12), random.between(1, 12)};
+      const Rect pixels{random.between(-6, 14), random.between(-6, 14), random.between(-2, 14), random.between(-2, 14)};
+      for (Coverage coverage : {Coverage::inner, Coverage::outer}) {
+        const SetRects rects = set_rects(geometry, pixels, coverage);
+        for (int s = 0; s < info(format).set_count; ++s) {
+          const ChannelSet& set = info(format).sets[s];
+          const Rect grid = geometry.grid(set), &rect = rects[s];
+          for (int y = 0; y < grid.height; ++y) {
+            for (int x = 0; x < grid.width; ++x) {
+              int all = 0, inside = 0;
+              for (int py = y << set.shift_y; py < std::min((y + 1) << set.shift_y, geometry.height); ++py) {
+                for (int px = x << set.shift_x; px < std::min((x + 1) << set.shift_x, geometry.width); ++px) {
+                  ++all;
+                  inside += px >= pixels.x && px < pixels.x + pixels.width && py >= pixels.y && py < pixels.y + pixels.height;
+                }
+              }
+              const bool covered = x >= rect.x && x < rect.x + rect.width && y >= rect.y && y < rect.y + rect.height;
+              ASSERT_EQ(covered, coverage == Coverage::inner ? inside == all : inside > 0)
+                  << info(format).name << " " << geometry.width << "x" << geometry.height << " set " << s << " (" << x << ", " << y
+                  << ") of (" << pixels.x << "," << pixels.y << " " << pixels.width << "x" << pixels.height << ")";
+            }
+          }
+          ASSERT_TRUE(rect.empty() ||
+                      (rect.x >= 0 && rect.y >= 0 && rect.x + rect.width <= grid.width && rect.y + rect.height <= grid.height));
+        }
+      }
+    }
+  }
+}
+
+GaussianParams wide_gaussian() {
+  GaussianParams params;
+  params.kernel_width = 31;
+  params.kernel_height = 9;
+  return params;
+}
+
+ConvolveParams some_convolve() {
+  ConvolveParams params;
+  params.weights.assign(49, 0.02);
+  params.weights[3] = -0.4;
+  return params;
+}
+
+class Plans : public testing::TestWithParam<Backend> {};
+
+template <typename Params>
+void expect_same_bits_each_time(Backend backend, const Params& params) {
+  const Geometry geometry{Format::NV12, 641, 361};
+  auto filter = make(params, geometry, backend);
+  ASSERT_TRUE(filter.ok()) << filter.error().message();
+  const auto run = [&](unsigned seed) {
+    const Picture src = make_picture(geometry, seed);
+    Job job(backend, src, src.inverted());
+    EXPECT_TRUE(job.submit(*filter.value()).ok());
+    return job.finish().bytes();
+  };
+  const auto first = run(1), other = run(2);
+  EXPECT_NE(first, other);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(run(1) == first) << describe(params);
+}
+
+TEST_P(Plans, SameInputGivesTheSameBits) {
+  SKIP_UNLESS_AVAILABLE(GetParam());
+  expect_same_bits_each_time(GetParam(), wide_gaussian());
+  expect_same_bits_each_time(GetParam(), some_convolve());
+}
+
+/// Two plans of each operation, with other parameters, at once: from two threads, and on CUDA on two streams.
+TEST_P(Plans, DoNotDisturbEachOther) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  const Geometry geometry{Format::RGBA, 1280, 720};
+  GaussianParams blur = wide_gaussian(), little_blur;
+  ConvolveParams convolve = some_convolve(), sharpen;
+  sharpen.preset = Preset::sharpen;
+  std::vector<std::unique_ptr<Filter>> filters;
+  std::vector<Picture> expected;
+  const Picture src = make_picture(geometry, 4);
+  const auto add = [&](const auto& params) {
+    auto filter = make(params, geometry, backend);
+    ASSERT_TRUE(filter.ok()) << filter.error().message();
+    filters.push_back(std::move(filter.value()));
+    Job alone(backend, src, src.inverted());
+    ASSERT_TRUE(alone.submit(*filters.back()).ok());
+    expected.push_back(alone.finish());
+  };
+  add(blur), add(convolve), add(little_blur), add(sharpen);
+  ASSERT_EQ(filters.size(), 4u);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 2; ++t) {
+    threads.emplace_back([&, t] {
+      for (int round = 0; round < 10; ++round) {
+        std::vector<std::unique_ptr<Job>> jobs;
+        for (int i = 2 * t; i < 2 * t + 2; ++i) {
+          jobs.push_back(std::make_unique<Job>(backend, src, src.inverted()));
+          EXPECT_TRUE(jobs.back()->submit(*filters[i]).ok());
+        }
+        for (int i = 0; i < 2; ++i) EXPECT_TRUE(jobs[i]->finish().bytes() == expected[2 * t + i].bytes()) << "plan " << 2 * t + i;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_P(Plans, RegionWithoutRectanglesIsACopy) {
+  SKIP_UNLESS_AVAILABLE(GetParam());
+  Region region;
+  region.mode = Region::Mode::inside;
+  for (Format format : all_formats()) {
+    const Picture src = make_picture({format, 37, 21}, 6, Data::random, {1, 3, 1});
+    EXPECT_EQ(check(GetParam(), wide_gaussian(), src, src, region), "") << info(format).name;
+  }
+}
+
+/// P010 whose unused low bits are not zero: they count for nothing, and are zero in what is computed.
+TEST_P(Plans, UnusedBitsAreNotLookedAt) {
+  SKIP_UNLESS_AVAILABLE(GetParam());
+  Picture src = make_picture({Format::P010_10LE, 70, 50}, 8);
+  const auto run = [&](const auto& params) {
+    const Picture clean = make_picture(src.geometry(), 8);
+    Picture dirty = clean;
+    for (std::size_t i = 0; i < dirty.bytes().size(); i += 2) dirty.bytes()[i] |= 0x2a;
+    EXPECT_EQ(check(GetParam(), params, dirty, reference::apply(params, clean)), "") << describe(params);
+  };
+  run(wide_gaussian());
+  run(some_convolve());
+}
+INSTANTIATE_FOR_BACKENDS(Plans);
+
+/// The harness itself: one flipped byte between rows, around the planes, or of a sample does not get through.
+TEST(Harness, SeesEveryStrayByte) {
+  for (Format format : {Format::GRAY8, Format::NV12, Format::RGBA, Format::YUY2, Format::P010_10LE}) {
+    const Picture expected = make_picture({format, 5, 4}, 1, Data::random, {1, 2, 1});
+    Picture good = expected.inverted();
+    for (const reference::Component& c : expected.format().components) good.write(c, expected.read(c));
+    EXPECT_EQ(expected.difference(good, 0), "");
+    int unseen = 0;
+    for (std::uint8_t& byte : good.bytes()) {
+      byte ^= 1;
+      unseen += expected.difference(good, 0).empty();
+      byte ^= 1;
+    }
+    EXPECT_EQ(unseen, format == Format::YUY2 ? 4 : 0) << info(format).name;  // the luma in no picture, one a row
+  }
+}
+
+TEST(BackendNotBuiltIn, IsASettingsError) {
+  for (Backend backend : {Backend::cpu, Backend::cuda}) {
+    if (built_with(backend)) continue;
+    const auto made = make_gaussian({}, {Format::NV12, 64, 48}, backend);
+    ASSERT_FALSE(made.ok());
+    EXPECT_EQ(made.error().code(), Status::Code::settings);
+  }
+}
+
+}  // namespace
+}  // namespace cudavision::test

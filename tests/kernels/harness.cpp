@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "harness.hpp"
+
+#include <cstdio>
+#include <sstream>
+#include <stdexcept>
+
+#include "kernels/backend.hpp"
+#if CUDAVISION_CUDA
+#include <cuda_runtime_api.h>
+#endif
+
+namespace cudavision::test {
+
+const std::vector<std::pair<int, int>> sizes = {{1, 1},   {2, 1},     {1, 2},     {3, 2},    {5, 7},    {17, 3},
+                                                {31, 33}, {385, 289}, {1031, 67}, {3, 2000}, {2000, 3}, {64, 48}};
+const std::vector<Layout> layouts = {{},         {0, 0, 256}, {0, 1, 1},  {1, 0, 1},  {2, 3, 1},
+                                     {3, 13, 4}, {7, 64, 64}, {5, 2, 16}, {15, 7, 1}, {0, 0, 4}};
+
+#if CUDAVISION_CUDA
+
+namespace {
+
+void must(cudaError_t error) {
+  if (error != cudaSuccess) throw std::runtime_error(cudaGetErrorString(error));
+}
+
+class DeviceBytes {
+ public:
+  explicit DeviceBytes(const std::vector<std::uint8_t>& bytes) : size_(bytes.size()) {
+    must(cudaMalloc(&data_, size_));
+    must(cudaMemcpy(data_, bytes.data(), size_, cudaMemcpyHostToDevice));
+  }
+  ~DeviceBytes() { cudaFree(data_); }
+  DeviceBytes(const DeviceBytes&) = delete;
+
+  void* data() const { return data_; }
+  void download(std::vector<std::uint8_t>& bytes) const { must(cudaMemcpy(bytes.data(), data_, size_, cudaMemcpyDeviceToHost)); }
+
+ private:
+  void* data_ = nullptr;
+  std::size_t size_;
+};
+
+}  // namespace
+
+struct Job::Device {
+  Device(const Picture& from, const Picture& to) : src(from.bytes()), dst(to.bytes()) {
+    must(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    must(cudaDeviceSynchronize());  // uploads from pageable memory may still be under way
+  }
+  ~Device() { cudaStreamDestroy(stream); }
+
+  DeviceBytes src, dst;
+  cudaStream_t stream = nullptr;
+};
+
+const char* unavailable(Backend backend) {
+  if (!built_with(backend)) return "this build does not have the backend";
+  if (backend == Backend::cpu) return nullptr;
+  static int count = 0;
+  static const cudaError_t error = cudaGetDeviceCount(&count);
+  return error != cudaSuccess ? cudaGetErrorString(error) : count == 0 ? "no CUDA device" : nullptr;
+}
+
+#else
+
+struct Job::Device {};
+
+const char* unavailable(Backend backend) {
+  return built_with(backend) ? nullptr : "this build does not have the backend";
+}
+
+#endif
+
+Job::Job(Backend backend, const Picture& src, const Picture& dst) : backend_(backend), src_(src), dst_(dst) {
+#if CUDAVISION_CUDA
+  if (backend == Backend::cuda) device_ = std::make_unique<Device>(src, dst);
+#endif
+}
+
+Job::~Job() = default;
+
+Status Job::submit(Filter& filter, const Region& region) {
+#if CUDAVISION_CUDA
+  if (device_) return filter.submit(src_.at(device_->src.data()), dst_.at(device_->dst.data()), region, Queue{device_->stream});
+#endif
+  const std::vector<std::uint8_t> before = src_.bytes();
+  const Status status = filter.submit(src_.at(src_.bytes().data()), dst_.at(dst_.bytes().data()), region, Queue{});
+  EXPECT_EQ(src_.bytes() == before, true) << "the source was written to";
+  return status;
+}
+
+Picture Job::finish() {
+#if CUDAVISION_CUDA
+  if (device_) {
+    must(cudaStreamSynchronize(device_->stream));
+    std::vector<std::uint8_t> after(src_.bytes().size());
+    device_->src.download(after);
+    EXPECT_EQ(src_.bytes() == after, true) << "the source was written to";
+    device_->dst.download(dst_.bytes());
+  }
+#endif
+  return dst_;
+}
+
+Picture make_picture(const Geometry& geometry, unsigned seed, Data data, Layout layout) {
+  Picture picture(geometry, layout);
+  Random random(seed);
+  const int max = picture.format().max_value();
+  for (const reference::Component& component : picture.format().components) {
+    reference::Grid grid = picture.read(component);
+    for (int y = 0; y < grid.height; ++y)
+      for (int x = 0; x < grid.width; ++x)
+        grid.at(x, y) = data == Data::random ? random.below(max + 1)
+                        : data == Data::max  ? max
+                        : data == Data::zero ? 0
+                                             : (x + y) % 2 * max;
+    picture.write(component, grid);
+  }
+  return picture;
+}
+
+BorderValue random_border_value(Random& random, Format format) {
+  BorderValue value;
+  for (std::uint16_t& sample : value) sample = std::uint16_t(random.below(reference::definition(format).max_value() + 1));
+  return value;
+}
+
+Region random_region(Random& random, int width, int height) {
+  Region region;
+  region.mode = random.pick<Region::Mode>({Region::Mode::frame, Region::Mode::frame, Region::Mode::inside, Region::Mode::outside});
+  if (region.mode == Region::Mode::frame) return region;
+  for (int i = random.below(4); i > 0; --i) {
+    Rect rect;
+    rect.x = random.between(-width / 4, width - 1);
+    rect.y = random.between(-height / 4, height - 1);
+    rect.width = random.between(1, width + 1);
+    rect.height = random.between(1, height + 1);
+    region.rects.push_back(rect);
+  }
+  if (random.below(4) == 0) region.rects.push_back({width, 0, 8, 8});  // beyond the frame
+  if (random.below(4) == 0) region.rects.push_back({0, 0, -3, 5});     // of no size
+  if (random.below(8) == 0) region.rects.push_back({1, 1, 2147483647, 2147483647});
+  return region;
+}
+
+Case random_case(Random& random, Format format, std::pair<int, int> size) {
+  return {{format, size.first, size.second},
+          random.pick(layouts),
+          random.pick(layouts),
+          random_region(random, size.first, size.second),
+          random.below(3) ? Data::random : random.pick<Data>({Data::zero, Data::max, Data::checkerboard})};
+}
+
+std::vector<Format> all_formats() {
+  std::vector<Format> all;
+  for (int i = 0; i < format_count; ++i) all.push_back(Format(i));
+  return all;
+}
+
+namespace {
+
+std::string describe(Border border, const BorderValue& value) {
+  std::ostringstream text;
+  text << " border=" << borders[std::size_t(border)].nick << " border_value=";
+  for (int sample : value) text << sample << ' ';
+  return text.str();
+}
+
+}  // namespace
+
+std::string describe(const GaussianParams& p) {
+  std::ostringstream text;
+  text << "gaussian taps " << p.kernel_width << "x" << p.kernel_height << " sigma " << p.sigma_x << ", " << p.sigma_y
+       << describe(p.border, p.border_value) << "filter_alpha=" << p.filter_alpha;
+  return text.str();
+}
+
+std::string describe(const ConvolveParams& p) {
+  std::ostringstream text;
+  text << "convolve preset=" << presets().at(std::size_t(p.preset)).nick << " kernel " << p.kernel_width << "x" << p.kernel_height
+       << " divisor=" << p.divisor << " bias=" << p.bias << " absolute=" << p.absolute << " anchor=" << p.anchor_x << ","
+       << p.anchor_y << " flip=" << p.flip << describe(p.border, p.border_value) << "filter_alpha=" << p.filter_alpha << " weights";
+  for (std::size_t i = 0; i < p.weights.size() && i < 49; ++i) text << ' ' << p.weights[i];
+  if (p.weights.size() > 49) text << " …";
+  return text.str();
+}
+
+std::string describe(const Geometry& geometry, const Layout& src, const Layout& dst, const Region& region, Data data) {
+  std::ostringstream text;
+  text << reference::definition(geometry.format).name << ' ' << geometry.width << 'x' << geometry.height;
+  const auto place = [&](const char* name, const Layout& layout) {
+    text << ' ' << name << "(offset " << layout.offset << " padding " << layout.padding << " multiple " << layout.multiple << ')';
+  };
+  place("src", src);
+  place("dst", dst);
+  const char* modes[] = {"frame", "inside", "outside"};
+  const char* contents[] = {"random", "zero", "max", "checkerboard"};
+  text << " region=" << modes[int(region.mode)];
+  for (const Rect& r : region.rects) text << " (" << r.x << ',' << r.y << ' ' << r.width << 'x' << r.height << ')';
+  text << " data=" << contents[int(data)];
+  return text.str();
+}
+
+}  // namespace cudavision::test
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  const int failed = RUN_ALL_TESTS();
+  const testing::UnitTest& tests = *testing::UnitTest::GetInstance();
+  std::printf("%d passed, %d failed, %d skipped\n", tests.successful_test_count(), tests.failed_test_count(),
+              tests.skipped_test_count());
+  if (failed) return 1;
+  if (tests.successful_test_count() > 0) return 0;
+  return tests.skipped_test_count() > 0 ? 77 : 1;  // nothing ran: skipped, or a filter that matches no test
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include "kernels/convolve.hpp"
+#include "picture.hpp"
+
+namespace cudavision::reference {
+
+/// What make_convolve()'s filter must give, within tolerance().
+Picture apply(const ConvolveParams& params, const Picture& src, const Region& region = {}, Layout layout = {});
+
+/// 0 for integer weights and divisor 1, else 1 in 8 bit, and 1 in 2¹² of a deeper range.
+int tolerance(const ConvolveParams& params, Format format);
+
+}  // namespace cudavision::reference

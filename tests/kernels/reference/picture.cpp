@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "picture.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace cudavision::reference {
+namespace {
+
+constexpr Role Y = Role::luma, U = Role::cb, V = Role::cr, R = Role::red, G = Role::green, B = Role::blue, A = Role::alpha,
+               X = Role::padding;
+constexpr int alignment = 256, guard = 256;
+
+Definition packed(const char* name, int depth, const std::vector<Role>& roles) {
+  Definition format{name, depth, 0, {}};
+  const int bytes = format.sample_bytes(), step = bytes * int(roles.size());
+  for (std::size_t i = 0; i < roles.size(); ++i) format.components.push_back({roles[i], 0, int(i) * bytes, step, 0, 0});
+  return format;
+}
+
+/// One plane a component; the last two subsampled.
+Definition planar(const char* name, int depth, const std::vector<Role>& roles, int shift_x = 0, int shift_y = 0) {
+  Definition format{name, depth, 0, {}};
+  for (int i = 0; i < int(roles.size()); ++i)
+    format.components.push_back({roles[i], i, 0, format.sample_bytes(), i ? shift_x : 0, i ? shift_y : 0});
+  return format;
+}
+
+/// A plane of luma, a plane of interleaved chroma at half size.
+Definition semiplanar(const char* name, int depth, int shift, Role first, Role second) {
+  Definition format{name, depth, shift, {}};
+  const int bytes = format.sample_bytes();
+  format.components = {{Y, 0, 0, bytes, 0, 0}, {first, 1, 0, 2 * bytes, 1, 1}, {second, 1, bytes, 2 * bytes, 1, 1}};
+  return format;
+}
+
+bool contains(const Rect& r, int x, int y) {
+  return r.width > 0 && r.height > 0 && x >= r.x && long(x) < long(r.x) + r.width && y >= r.y && long(y) < long(r.y) + r.height;
+}
+
+bool is_filtered(const Region& region, const Geometry& geometry, const Component& c, int x, int y) {
+  if (region.mode == Region::Mode::frame) return true;
+  bool all = false, any = false;  // of the sample's pixels lie in one rectangle
+  for (const Rect& rect : region.rects) {
+    int pixels = 0, inside = 0;
+    for (int py = y << c.shift_y; py < std::min((y + 1) << c.shift_y, geometry.height); ++py) {
+      for (int px = x << c.shift_x; px < std::min((x + 1) << c.shift_x, geometry.width); ++px) {
+        ++pixels;
+        inside += contains(rect, px, py);
+      }
+    }
+    any = any || inside > 0;
+    all = all || inside == pixels;
+  }
+  return region.mode == Region::Mode::inside ? all : !any;
+}
+
+}  // namespace
+
+const Definition& definition(Format format) {
+  static const std::vector<Definition> definitions = {
+      packed("GRAY8", 8, {Y}),
+      packed("RGB", 8, {R, G, B}),
+      packed("BGR", 8, {B, G, R}),
+      packed("RGBA", 8, {R, G, B, A}),
+      packed("BGRA", 8, {B, G, R, A}),
+      packed("ARGB", 8, {A, R, G, B}),
+      packed("ABGR", 8, {A, B, G, R}),
+      packed("RGBx", 8, {R, G, B, X}),
+      packed("BGRx", 8, {B, G, R, X}),
+      packed("xRGB", 8, {X, R, G, B}),
+      packed("xBGR", 8, {X, B, G, R}),
+      semiplanar("NV12", 8, 0, U, V),
+      semiplanar("NV21", 8, 0, V, U),
+      planar("I420", 8, {Y, U, V}, 1, 1),
+      planar("YV12", 8, {Y, V, U}, 1, 1),
+      planar("Y42B", 8, {Y, U, V}, 1),
+      planar("Y444", 8, {Y, U, V}),
+      {"YUY2", 8, 0, {{Y, 0, 0, 2, 0, 0}, {U, 0, 1, 4, 1, 0}, {V, 0, 3, 4, 1, 0}}},
+      {"UYVY", 8, 0, {{Y, 0, 1, 2, 0, 0}, {U, 0, 0, 4, 1, 0}, {V, 0, 2, 4, 1, 0}}},
+      planar("RGBP", 8, {R, G, B}),
+      planar("BGRP", 8, {B, G, R}),
+      planar("GBR", 8, {G, B, R}),
+      packed("GRAY16_LE", 16, {Y}),
+      semiplanar("P010_10LE", 10, 6, U, V),
+      semiplanar("P016_LE", 16, 0, U, V),
+      planar("I420_10LE", 10, {Y, U, V}, 1, 1),
+      planar("I422_10LE", 10, {Y, U, V}, 1),
+      planar("Y444_10LE", 10, {Y, U, V}),
+      planar("Y444_16LE", 16, {Y, U, V}),
+      packed("RGBA64_LE", 16, {R, G, B, A}),
+      packed("ARGB64_LE", 16, {A, R, G, B}),
+  };
+  return definitions.at(std::size_t(format));
+}
+
+Picture::Picture(const Geometry& geometry, Layout layout) : geometry_(geometry) {
+  const int bytes = format().sample_bytes();
+  std::size_t end = 0;
+  for (int plane = 0; plane <= format().components.back().plane; ++plane) {
+    int row = 0, rows = 0;
+    for (const Component& c : format().components) {
+      if (c.plane != plane) continue;
+      rows = height(c);
+      row = std::max(row, (width(c) - 1) * c.step + c.offset + bytes);
+    }
+    const std::ptrdiff_t pitch = (row + layout.multiple - 1) / layout.multiple * layout.multiple + layout.padding * bytes;
+    const std::size_t begin = (end + guard + alignment - 1) / alignment * alignment + layout.offset * bytes;
+    spans_.push_back({begin, pitch});
+    end = begin + pitch * rows;
+  }
+  bytes_.resize(end + guard);
+  for (std::size_t i = 0; i < bytes_.size(); ++i) bytes_[i] = std::uint8_t(i * 37 + 11);
+}
+
+Grid Picture::read(const Component& c) const {
+  Grid grid(width(c), height(c));
+  for (int y = 0; y < grid.height; ++y) {
+    for (int x = 0; x < grid.width; ++x) {
+      const std::uint8_t* at = &bytes_[address(c, x, y)];
+      grid.at(x, y) = (format().sample_bytes() == 1 ? at[0] : at[0] | at[1] << 8) >> format().shift;
+    }
+  }
+  return grid;
+}
+
+void Picture::write(const Component& c, const Grid& grid) {
+  for (int y = 0; y < grid.height; ++y) {
+    for (int x = 0; x < grid.width; ++x) {
+      const int word = grid.at(x, y) << format().shift;
+      for (int i = 0; i < format().sample_bytes(); ++i) bytes_[address(c, x, y) + i] = std::uint8_t(word >> 8 * i);
+    }
+  }
+}
+
+Image Picture::at(void* base) const {
+  Image image{geometry_, {}};
+  for (std::size_t i = 0; i < spans_.size(); ++i)
+    image.planes[i] = {static_cast<std::uint8_t*>(base) + spans_[i].begin, spans_[i].pitch};
+  return image;
+}
+
+Picture Picture::inverted() const {
+  Picture other = *this;
+  for (std::uint8_t& byte : other.bytes_) byte = std::uint8_t(~byte);
+  return other;
+}
+
+std::string Picture::sample_difference(const Picture& actual, int tolerance) const {
+  const int unused = (1 << format().shift) - 1;
+  for (const Component& c : format().components) {
+    const Grid want = read(c), got = actual.read(c);
+    for (int y = 0; y < want.height; ++y) {
+      for (int x = 0; x < want.width; ++x) {
+        const bool stray = ((actual.bytes_[actual.address(c, x, y)] ^ bytes_[address(c, x, y)]) & unused) != 0;
+        if (std::abs(want.at(x, y) - got.at(x, y)) <= tolerance && !stray) continue;
+        return "plane " + std::to_string(c.plane) + ", role " + std::to_string(int(c.role)) + ", sample (" + std::to_string(x) +
+               ", " + std::to_string(y) + ") of " + std::to_string(want.width) + "x" + std::to_string(want.height) + ": expected " +
+               std::to_string(want.at(x, y)) + ", got " + std::to_string(got.at(x, y)) + (stray ? ", unused bits changed" : "") +
+               " (tolerance " + std::to_string(tolerance) + ")";
+      }
+    }
+  }
+  return {};
+}
+
+std::string Picture::difference(const Picture& actual, int tolerance) const {
+  std::string wrong = sample_difference(actual, tolerance);
+  if (!wrong.empty()) return wrong;
+  std::vector<bool> ours(bytes_.size());
+  for (const Component& c : format().components) {
+    const bool packed_422 = c.role == Role::luma && c.step == 2 * format().sample_bytes();
+    const int columns = packed_422 ? (width(c) + 1) / 2 * 2 : width(c);
+    for (int y = 0; y < height(c); ++y)
+      for (int x = 0; x < columns; ++x)
+        for (int i = 0; i < format().sample_bytes(); ++i) ours[address(c, x, y) + i] = true;
+  }
+  for (std::size_t i = 0; i < bytes_.size(); ++i) {
+    if (ours[i] || actual.bytes_[i] == std::uint8_t(~bytes_[i])) continue;
+    std::string planes;
+    for (const Span& span : spans_) planes += ", plane at " + std::to_string(span.begin) + " pitch " + std::to_string(span.pitch);
+    return "byte " + std::to_string(i) + " outside of the picture was written" + planes;
+  }
+  return {};
+}
+
+Picture filtered(const Picture& src, const Region& region, bool filter_alpha, Layout layout,
+                 const std::function<Grid(const Grid&, const Component&)>& operation) {
+  Picture dst(src.geometry(), layout);
+  for (const Component& c : src.format().components) {
+    const Grid input = src.read(c);
+    Grid output = input;
+    if (filter_alpha || (c.role != Role::alpha && c.role != Role::padding)) {
+      const Grid computed = operation(input, c);
+      for (int y = 0; y < input.height; ++y)
+        for (int x = 0; x < input.width; ++x)
+          if (is_filtered(region, src.geometry(), c, x, y)) output.at(x, y) = computed.at(x, y);
+    }
+    dst.write(c, output);
+  }
+  return dst;
+}
+
+int extrapolate(int i, int n, Border border) {
+  while (i < 0 || i >= n) {
+    const bool before = i < 0;
+    switch (border) {
+      case Border::replicate:
+        i = before ? 0 : n - 1;
+        break;
+      case Border::wrap:
+        i += before ? n : -n;
+        break;
+      case Border::reflect:
+        i = before ? -1 - i : 2 * n - 1 - i;
+        break;
+      case Border::reflect_101:
+        if (n == 1) return 0;
+        i = before ? -i : 2 * (n - 1) - i;
+        break;
+      default:
+        return -1;
+    }
+  }
+  return i;
+}
+
+}  // namespace cudavision::reference

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "kernels/border.hpp"
+#include "kernels/filter.hpp"
+
+namespace cudavision::reference {
+
+/// Where one component's samples lie, as GstVideoFormatInfo says it: its plane, the byte of its first sample in a row,
+/// the bytes from sample to sample, log2 of its subsampling.
+struct Component {
+  Role role;
+  int plane, offset, step, shift_x, shift_y;
+};
+
+/// A format by GStreamer's definition, written down apart from the table under test (kernels_format compares all three).
+struct Definition {
+  const char* name;
+  int depth, shift;
+  std::vector<Component> components;
+
+  int sample_bytes() const { return depth > 8 ? 2 : 1; }
+  int max_value() const { return (1 << depth) - 1; }
+};
+const Definition& definition(Format format);
+
+/// One component's samples, in the format's own range.
+struct Grid {
+  int width = 0, height = 0;
+  std::vector<int> values;
+
+  Grid(int w, int h) : width(w), height(h), values(std::size_t(w) * h) {}
+  int& at(int x, int y) { return values[std::size_t(y) * width + x]; }
+  int at(int x, int y) const { return values[std::size_t(y) * width + x]; }
+};
+
+/// Freedom of a plane's place in memory; offset and padding in samples.
+struct Layout {
+  int offset = 0;    ///< of the first row from an aligned address
+  int padding = 0;   ///< between rows
+  int multiple = 1;  ///< rows are rounded up to this many bytes, before the padding
+};
+
+/// A picture in one block of bytes, with guard bytes of a known pattern around its planes and between their rows.
+class Picture {
+ public:
+  explicit Picture(const Geometry& geometry, Layout layout = {});
+
+  const Geometry& geometry() const { return geometry_; }
+  const Definition& format() const { return definition(geometry_.format); }
+  std::vector<std::uint8_t>& bytes() { return bytes_; }
+  const std::vector<std::uint8_t>& bytes() const { return bytes_; }
+
+  Grid read(const Component& component) const;
+  void write(const Component& component, const Grid& grid);
+  /// The view of this picture whose bytes lie at `base`.
+  Image at(void* base) const;
+
+  /// This picture with every byte inverted: what a destination holds at first, so that no unwritten byte looks right.
+  Picture inverted() const;
+  /// Empty where `actual` holds this picture's samples within `tolerance` and its other bytes are still those of
+  /// inverted(); else says what differs first. The luma that packed 4:2:2 of odd width has in no picture is not looked at.
+  std::string difference(const Picture& actual, int tolerance) const;
+  /// The same of the samples alone.
+  std::string sample_difference(const Picture& actual, int tolerance) const;
+
+ private:
+  struct Span {
+    std::size_t begin;  ///< of the plane in bytes_
+    std::ptrdiff_t pitch;
+  };
+  std::size_t address(const Component& c, int x, int y) const {
+    return spans_[c.plane].begin + y * spans_[c.plane].pitch + c.offset + std::ptrdiff_t(x) * c.step;
+  }
+  int width(const Component& c) const { return (geometry_.width + (1 << c.shift_x) - 1) >> c.shift_x; }
+  int height(const Component& c) const { return (geometry_.height + (1 << c.shift_y) - 1) >> c.shift_y; }
+
+  Geometry geometry_;
+  std::vector<Span> spans_;
+  std::vector<std::uint8_t> bytes_;
+};
+
+/// Applies `operation` to the components that are filtered, in the region; the rest is copied.
+/// A chroma sample is inside if all of its pixels lie in one rectangle, and outside if none lies in any.
+Picture filtered(const Picture& src, const Region& region, bool filter_alpha, Layout layout,
+                 const std::function<Grid(const Grid&, const Component&)>& operation);
+
+/// The sample that stands for index i of n, found step by step; −1: the border value.
+int extrapolate(int i, int n, Border border);
+
+}  // namespace cudavision::reference
