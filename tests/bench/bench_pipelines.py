@@ -82,7 +82,7 @@ def seconds(pipeline):
         raise Failed('no end of stream in 120 s') from None
     ended = re.search(r'Execution ended after (\d+):(\d+):([\d.]+)', done.stdout)
     if done.returncode != 0 or not ended:
-        lines = [line for line in (done.stderr + done.stdout).splitlines() if 'ERROR' in line] or ['no end of stream']
+        lines = [line for line in (done.stderr + done.stdout).splitlines() if re.search('ERROR|erroneous', line)] or ['no end of stream']
         raise Failed(lines[0].strip())
     hours, minutes, rest = ended.groups()
     return int(hours) * 3600 + int(minutes) * 60 + float(rest)

@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Packs what runs all tests and benchmarks on a GPU host that has only the driver (no GStreamer, no OpenCV, no meson):
+#   tests/gpu-bundle.sh [-b BUILD_FOLDER] [-o TARBALL] [MEDIA_FILE …]
+# There: tar xzf cudavision-gpu.tar.gz && cudavision-gpu/run.sh all       (tests/gpu/run.sh says what else it can do)
+# The host's glibc must not be older than this machine's. What is not built is left out, and named.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(dirname "$here")
+build=$root/build
+tarball=$root/dist/cudavision-gpu.tar.gz
+while getopts b:o: option; do
+  case $option in
+    b) build=$(cd "$OPTARG" && pwd) ;;
+    o) tarball=$(realpath -m "$OPTARG") ;;
+    *) sed -n '3,6p' "$0" >&2; exit 2 ;;
+  esac
+done
+shift $((OPTIND - 1))
+
+# GStreamer's plugins that tests, examples and benchmarks name; libav and opencv are left out for their size (opencv: 50 MB).
+gst_plugins=(coreelements app videotestsrc videoconvertscale videorate videocrop videobox videofilter imagefreeze compositor
+  typefindfunctions playback isomp4 matroska avi videoparsersbad jpeg jpegformat png rawparse y4mdec multifile nvcodec
+  autodetect deinterlace alpha)
+
+stage=$(mktemp -d)
+trap 'rm -rf "$stage"' EXIT
+bundle=$stage/cudavision-gpu
+mkdir -p "$bundle"/{bin,lib,gst,plugin,media,tests/{kernels,elements,bench}} "$(dirname "$tarball")"
+missing=()
+
+is_program() { [[ -f $1 && -x $1 && $(head -c 4 "$1") == $'\x7fELF' ]]; }
+take() {  # file folder: without debug information, which is most of a test's size; a kernel's line numbers stay
+  install -m 755 "$(readlink -f "$1")" "$2/$(basename "$1")"
+  strip --strip-debug "$2/$(basename "$1")" 2>/dev/null || true
+}
+
+# What the build made.
+if [[ -f $build/gst/libgstcudavision.so ]]; then take "$build/gst/libgstcudavision.so" "$bundle/plugin"; else missing+=(libgstcudavision.so); fi
+for folder in kernels elements bench; do
+  found=0
+  for file in "$build/tests/$folder"/*; do
+    is_program "$file" || continue
+    take "$file" "$bundle/tests/$folder"
+    found=1
+  done
+  ((found)) || missing+=("tests/$folder")
+done
+
+# Peers are compiled on the host, where their toolkit is.
+cp "$here"/bench/{npp.cpp,peer.h,bench_pipelines.py} "$bundle/tests/bench/"
+install -m 755 "$here/gpu/run.sh" "$bundle/run.sh"
+for file in "$@"; do cp "$file" "$bundle/media/"; done
+git -C "$root" describe --always --dirty >"$bundle/VERSION" 2>/dev/null || echo unknown >"$bundle/VERSION"
+
+# GStreamer itself.
+for tool in gst-launch-1.0 gst-inspect-1.0; do take "$(command -v "$tool")" "$bundle/bin"; done
+take "$(pkg-config --variable=pluginscannerdir gstreamer-1.0)/gst-plugin-scanner" "$bundle/bin"
+plugins=$(pkg-config --variable=pluginsdir gstreamer-1.0)
+for plugin in "${gst_plugins[@]}"; do
+  if [[ -f $plugins/libgst$plugin.so ]]; then take "$plugins/libgst$plugin.so" "$bundle/gst"; else missing+=("GStreamer plugin $plugin"); fi
+done
+
+# All libraries that these need, but glibc's own: the host's must match its loader. The driver's libraries are the host's too.
+glibc='^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util|nsl|anl|mvec|BrokenLocale|thread_db|nss_.*))\.so'
+find "$bundle" -type f -exec sh -c 'head -c 4 "$1" | grep -q ELF' sh {} \; -exec ldd {} + 2>/dev/null |
+  awk '$2 == "=>" && $3 ~ /^\// { print $1, $3 }' | sort -u |
+  while read -r name path; do
+    if [[ ! $name =~ $glibc && ! $name =~ ^lib(cuda|nvidia|nvcuvid) ]]; then
+      install -m 644 "$(readlink -f "$path")" "$bundle/lib/$name"
+    fi
+  done
+unresolved=$(find "$bundle" -type f -name '*.so*' -exec ldd {} + 2>/dev/null | awk '/not found/ { print $1 }' | sort -u | tr '\n' ' ')
+[[ -z $unresolved ]] || missing+=("libraries $unresolved")
+
+tar -C "$stage" -czf "$tarball" cudavision-gpu
+printf '%s: %s, %s unpacked\n' "$tarball" "$(du -h "$tarball" | cut -f1)" "$(du -sh "$bundle" | cut -f1)"
+if ((${#missing[@]})); then printf 'left out, for it is not there: %s\n' "${missing[@]}"; fi

@@ -1,0 +1,197 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Runs inside the unpacked bundle of tests/gpu-bundle.sh, on a GPU host that has only the driver:
+#   run.sh [tests] [sanitize] [bench] [pipelines] [all]       (no argument: tests)
+# tests      kernel tests on CUDA, element tests
+# sanitize   some of the kernel tests under compute-sanitizer's memcheck, racecheck and initcheck (SANITIZE_TESTS=24 a program)
+# bench      bench_kernels (with NPP beside it where nvcc and NPP are), bench_pipelines.py
+# pipelines  gst-launch lines, with decoding of the clips that were packed
+# all        the four
+# Logs and JSON go to $OUT, or else to ./logs. The last line is the count; the exit status is 0 only when nothing failed.
+# Anything that the host lacks is skipped, and says so.
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+logs=${OUT:-$PWD/logs}
+mkdir -p "$logs"
+state=$(mktemp -d)
+trap 'rm -rf "$state"' EXIT
+
+# Only for programs of the bundle: the host's own compiler and tools must find the host's libraries.
+bundled=(env -u GST_PLUGIN_PATH -u GST_PLUGIN_SYSTEM_PATH
+  LD_LIBRARY_PATH="$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" PATH="$here/bin:$PATH" LC_ALL=C.UTF-8
+  GST_PLUGIN_SYSTEM_PATH_1_0="$here/gst" GST_PLUGIN_PATH_1_0="$here/plugin" GST_PLUGIN_SCANNER="$here/bin/gst-plugin-scanner"
+  GST_REGISTRY="$state/registry.bin")
+
+passed=0 failed=0 skipped=0
+report() {  # result name [remark]
+  case $1 in
+    PASS) ((++passed)) ;;
+    FAIL) ((++failed)) ;;
+    SKIP) ((++skipped)) ;;
+  esac
+  printf '%s  %-34s %s\n' "$1" "$2" "${3:-}"
+}
+
+# name seconds command …: by its exit status 0, 77 (skipped) or any other. In test programs' logs the count is looked for.
+run() {
+  local name=$1 limit=$2 log start status remark
+  shift 2
+  log=$logs/${name//[^A-Za-z0-9._-]/_}.log
+  start=$EPOCHREALTIME
+  timeout --kill-after=10 "$limit" "$@" >"$log" 2>&1 </dev/null
+  status=$?
+  remark=$(awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { printf "%6.1f s", b - a }')
+  remark+="  $(grep -aE '^[0-9]+ passed,|^[0-9]+%: Checks|ERROR SUMMARY|RACECHECK SUMMARY|^Execution ended' "$log" | tail -1)"
+  case $status in
+    0) report PASS "$name" "$remark" ;;
+    77) report SKIP "$name" "$(tail -1 "$log" | cut -c1-120)" ;;
+    *)
+      if ((status == 124 || status == 137)); then remark+="  stopped after $limit s"; else remark+="  exit status $status"; fi
+      report FAIL "$name" "$remark"
+      grep -aE '\[  FAILED  \]|Failure|: [FE]:|ERROR|error:|FAILED' "$log" | head -8 | cut -c1-160 | sed 's/^/      | /'
+      ;;
+  esac
+  return "$status"
+}
+
+programs() { find "$here/tests/$1" -maxdepth 1 -type f -perm -u+x ! -name '*.so' ! -name '*.py' 2>/dev/null | sort; }
+has() { "${bundled[@]}" gst-inspect-1.0 --exists "$1"; }
+
+# Names of at most this many CUDA tests of a program, spread evenly over all it has, as a filter.
+some_tests() {
+  "${bundled[@]}" "$1" --gtest_list_tests '--gtest_filter=*Cuda*' 2>/dev/null |
+    awk '/^[^ ].*\.( |$)/ { suite = $1; next } /^  / { print suite $1 }' |
+    awk -v most="$2" '{ names[NR] = $0 } END {
+      count = NR < most ? NR : most
+      for (i = 0; i < count; ++i) printf "%s%s", (i ? ":" : ""), names[int(i * NR / count) + 1]
+    }'
+}
+
+mode_tests() {
+  local program found=0
+  for program in $(programs kernels); do
+    found=1
+    if [[ -z $(some_tests "$program" 1) ]]; then continue; fi  # nothing in it is about CUDA
+    run "kernels/${program##*/}" 300 "${bundled[@]}" "$program" '--gtest_filter=*Cuda*'
+  done
+  ((found)) || report SKIP kernels 'no kernel tests in the bundle'
+  found=0
+  for program in $(programs elements); do
+    found=1
+    run "elements/${program##*/}" 300 "${bundled[@]}" "$program"
+  done
+  ((found)) || report SKIP elements 'no element tests in the bundle'
+}
+
+mode_sanitize() {
+  local program tool filter
+  if ! command -v compute-sanitizer >/dev/null; then
+    report SKIP sanitize 'no compute-sanitizer on PATH'
+    return
+  fi
+  for program in $(programs kernels); do
+    filter=$(some_tests "$program" "${SANITIZE_TESTS:-24}")
+    [[ -n $filter ]] || continue
+    for tool in memcheck racecheck initcheck; do
+      run "$tool/${program##*/}" 120 "${bundled[@]}" compute-sanitizer --tool "$tool" --error-exitcode 9 "$program" "--gtest_filter=$filter"
+    done
+  done
+}
+
+# Builds the peers where the host has NPP. Visible either way.
+build_peers() {
+  local nvcc folder
+  nvcc=$(command -v nvcc || find /usr/local/cuda*/bin -name nvcc 2>/dev/null | tail -1)
+  if [[ -z $nvcc ]]; then
+    report SKIP 'peers (NPP)' 'no nvcc'
+    return
+  fi
+  folder=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
+  local header library
+  header=$(find -L "$folder" /usr/include /usr/local/cuda*/ -maxdepth 5 -name nppi_filtering_functions.h 2>/dev/null | head -1)
+  library=$(find -L "$folder" /usr/lib/x86_64-linux-gnu /usr/local/cuda*/ -maxdepth 5 -name 'libnppif.so*' ! -path '*/stubs/*' 2>/dev/null | head -1)
+  if [[ -z $header || -z $library ]]; then
+    report SKIP 'peers (NPP)' "nvcc, but no NPP (${header:-no header}, ${library:-no library})"
+    return
+  fi
+  folder=$(dirname "$library")
+  # By file, since a runtime package has no libnppif.so without a version.
+  run 'peers (NPP)' 120 "$nvcc" -O2 -shared -Xcompiler -fPIC -cudart static -I"$(dirname "$header")" "$here/tests/bench/npp.cpp" \
+    -o "$here/tests/bench/libcudavision-bench-npp.so" -Xlinker "$library" \
+    -Xlinker "$(find -L "$folder" -maxdepth 1 -name 'libnppc.so*' | head -1)" -Xlinker -rpath="$folder" \
+    -Xcompiler -static-libstdc++ -Xcompiler -static-libgcc
+}
+
+mode_bench() {
+  if [[ ! -x $here/tests/bench/bench_kernels ]]; then
+    report SKIP bench/kernels 'no benchmarks in the bundle'
+  else
+    build_peers
+    if run bench/kernels 300 "${bundled[@]}" "$here/tests/bench/bench_kernels" "--benchmark_out=$logs/kernels.json"; then
+      cut -c1-120 "$logs/bench_kernels.log"
+    fi
+  fi
+  if command -v python3 >/dev/null; then
+    local clips=() clip
+    for clip in "$here"/media/*.mp4; do [[ -f $clip ]] && clips+=("--clip=$clip"); done
+    run bench/pipelines 400 "${bundled[@]}" python3 "$here/tests/bench/bench_pipelines.py" --plugin="$here/plugin" \
+      --json="$logs/pipelines.json" --turns="${TURNS:-3}" "${clips[@]}" || [[ $? == 1 ]] && cut -c1-150 "$logs/bench_pipelines.log"
+  else
+    report SKIP bench/pipelines 'no python3'
+  fi
+}
+
+# name elements-needed pipeline: skipped where an element is missing.
+launch() {
+  local name=$1 element
+  for element in $2; do
+    if ! has "$element"; then
+      report SKIP "$name" "no element $element"
+      return
+    fi
+  done
+  # shellcheck disable=SC2086
+  run "$name" 60 "${bundled[@]}" gst-launch-1.0 $3
+}
+
+mode_pipelines() {
+  local ours='cudagaussian cudaconvolve' filters='cudagaussian backend=cuda ! cudaconvolve preset=sharpen backend=cuda'
+  local raw='video/x-raw' cuda='video/x-raw(memory:CUDAMemory)' clip name
+  local source="videotestsrc num-buffers=100 ! $raw,width=1280,height=720"
+  run pipelines/inspect 60 "${bundled[@]}" gst-inspect-1.0 cudavision
+  launch pipelines/system "$ours" "$source ! $filters ! $raw ! fakesink"
+  launch pipelines/to-cuda "$ours" "$source,format=NV12 ! $filters ! $cuda ! fakesink"
+  launch pipelines/from-cuda "$ours" "$source,format=NV12 ! cudagaussian backend=cuda ! $cuda ! cudaconvolve preset=gradient ! $raw ! fakesink"
+  launch pipelines/async "$ours" "$source,format=RGBA ! cudagaussian async-depth=3 backend=cuda ! $raw ! fakesink"
+  launch pipelines/queue "$ours" "$source,format=NV12 ! cudagaussian backend=cuda ! queue ! cudaconvolve preset=sharpen ! queue ! $raw ! fakesink"
+  launch pipelines/tee "$ours" "$source,format=NV12 ! cudagaussian backend=cuda ! tee name=t ! queue ! cudaconvolve preset=emboss ! $raw ! fakesink t. ! queue ! cudaconvolve preset=box ! $raw ! fakesink"
+  launch pipelines/gray "$ours" "$source,format=GRAY8 ! $filters ! $raw ! fakesink"
+  launch pipelines/10-bit "$ours" "$source,format=P010_10LE ! $filters ! $raw ! fakesink"
+  launch pipelines/odd-size "$ours" "videotestsrc num-buffers=20 ! $raw,width=333,height=77,format=I420 ! $filters ! $raw ! fakesink"
+  launch pipelines/cpu "$ours" "videotestsrc num-buffers=20 ! cudagaussian backend=cpu ! cudaconvolve preset=sharpen backend=cpu ! fakesink"
+  launch pipelines/upload "$ours cudaupload cudadownload" "$source,format=NV12 ! cudaupload ! $filters ! cudadownload ! fakesink"
+  local found=0
+  for clip in "$here"/media/*.mp4; do
+    [[ -f $clip ]] || continue
+    found=1 name=${clip##*/}
+    launch "pipelines/decode $name" "$ours qtdemux h264parse nvh264dec" \
+      "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! $filters ! fakesink"
+    launch "pipelines/decode to system $name" "$ours qtdemux h264parse nvh264dec" \
+      "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! $filters ! $raw ! fakesink"
+  done
+  ((found)) || report SKIP pipelines/decode 'no .mp4 in the bundle'
+}
+
+(($#)) || set -- tests
+[[ $* == all ]] && set -- tests sanitize pipelines bench
+for mode in "$@"; do
+  case $mode in
+    tests | sanitize | bench | pipelines) ;;
+    *) sed -n '4,11p' "$0" >&2; exit 2 ;;
+  esac
+done
+printf '# cudavision %s on %s\n' "$(cat "$here/VERSION")" \
+  "$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -1 || true)"
+for mode in "$@"; do "mode_$mode"; done
+echo "$passed passed, $failed failed, $skipped skipped"
+((failed == 0))
