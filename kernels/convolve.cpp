@@ -12,14 +12,10 @@
 namespace cudavision {
 namespace {
 
-struct Size {
-  int width, height;
-};
-
 std::string times(int a, int b) { return std::to_string(a) + " × " + std::to_string(b); }
 
 /// The sides of a custom kernel; 0 stands for "follows from the number of weights".
-Result<Size> resolve_size(const ConvolveParams& params) {
+Result<KernelSize> resolve_size(const ConvolveParams& params) {
   const int count = int(params.weights.size());
   if (count == 0) return Status::settings("weights is empty: a custom kernel needs kernel-width × kernel-height weights, or choose a preset");
   int width = params.kernel_width, height = params.kernel_height;
@@ -40,7 +36,7 @@ Result<Size> resolve_size(const ConvolveParams& params) {
                             ": each side must be 1 to 63");
   if (width * height != count)
     return Status::settings("weights has " + std::to_string(count) + " values, but kernel-width × kernel-height is " + times(width, height));
-  return Size{width, height};
+  return KernelSize{width, height};
 }
 
 Status check_anchor(const char* name, int anchor, const char* side_name, int side) {
@@ -112,19 +108,14 @@ const std::vector<PresetInfo>& presets() {
 }
 
 Status validate(const ConvolveParams& params) {
-  Size size;
   if (params.preset == Preset::custom) {
-    auto custom = resolve_size(params);
-    if (!custom.ok()) return custom.error();
-    size = custom.value();
+    if (auto size = resolve_size(params); !size.ok()) return size.error();
     for (std::size_t i = 0; i < params.weights.size(); ++i)
       if (!std::isfinite(params.weights[i]) || std::abs(params.weights[i]) > 1e30)
         return Status::settings("weights[" + std::to_string(i) + "] is " + std::to_string(params.weights[i]) +
                                 ": every weight must be a finite number, at most 1e30 in size");
-  } else {
-    const PresetInfo& preset = presets()[std::size_t(params.preset)];
-    size = {preset.width, preset.height};
   }
+  const KernelSize size = kernel_size(params);
   if (Status status = check_anchor("anchor-x", params.anchor_x, "kernel width", size.width); !status.ok()) return status;
   if (Status status = check_anchor("anchor-y", params.anchor_y, "kernel height", size.height); !status.ok()) return status;
   if (!std::isfinite(params.divisor) || (params.divisor != 0 && std::abs(params.divisor) < 1e-30))
@@ -134,6 +125,12 @@ Status validate(const ConvolveParams& params) {
   return {};
 }
 
+KernelSize kernel_size(const ConvolveParams& params) {
+  if (params.preset == Preset::custom) return resolve_size(params).value();
+  const PresetInfo& preset = presets()[std::size_t(params.preset)];
+  return {preset.width, preset.height};
+}
+
 namespace detail {
 
 Result<ConvolvePlan> resolve(const ConvolveParams& params, const Geometry& geometry) {
@@ -141,18 +138,16 @@ Result<ConvolvePlan> resolve(const ConvolveParams& params, const Geometry& geome
   ConvolvePlan plan;
   plan.geometry = geometry;
 
+  const KernelSize size = kernel_size(params);
+  plan.width = size.width;
+  plan.height = size.height;
   double divisor = params.divisor;
   if (params.preset == Preset::custom) {
-    const Size size = resolve_size(params).value();
-    plan.width = size.width;
-    plan.height = size.height;
     plan.weights = params.weights;
     if (divisor == 0) divisor = std::accumulate(plan.weights.begin(), plan.weights.end(), 0.0);
     if (std::abs(divisor) <= 1e-12 * absolute_sum(plan.weights)) divisor = 1;  // a sum of 0 but for rounding
   } else {
     const PresetInfo& preset = presets()[std::size_t(params.preset)];
-    plan.width = preset.width;
-    plan.height = preset.height;
     plan.weights = preset.weights;
     plan.vertical = preset.vertical;
     if (divisor == 0) divisor = preset.divisor;

@@ -46,6 +46,12 @@ struct ConvolveParams {
 /// Says what is wrong with parameters, whatever the format.
 Status validate(const ConvolveParams& params);
 
+struct KernelSize {
+  int width, height;
+};
+/// The sides of the kernel that valid parameters describe.
+KernelSize kernel_size(const ConvolveParams& params);
+
 /// Any K×K kernel on every plane: out = saturate(round(|Σ w·p / divisor + bias|)), rounded half to even.
 /// Chroma is filtered about its neutral value n: out = n + |Σ w·(p − n) / divisor|, with no bias.
 /// Preset::gradient: Σ stands for √(Σx² + Σy²). Planes of subsampled chroma see the same kernel on their own samples.

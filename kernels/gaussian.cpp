@@ -2,6 +2,7 @@
 #include "gaussian.hpp"
 
 #include <cmath>
+#include <cstdio>
 #include <string>
 
 #include "backend.hpp"
@@ -16,16 +17,12 @@ std::string number(double value) {
 }
 
 Status check_axis(const char* size_name, int taps, const char* sigma_name, double sigma) {
-  if (taps < 0 || taps > gaussian_max_taps || (taps > 0 && taps % 2 == 0))
-    return Status::settings(std::string(size_name) + " is " + std::to_string(taps) +
-                            ": it must be odd, 1 to 255, or 0 to follow sigma");
-  if (!std::isfinite(sigma) || sigma < 0)
-    return Status::settings(std::string(sigma_name) + " is " + number(sigma) +
-                            ": it must be a finite number of pixels, 0 (from the kernel size) or more");
-  if (taps == 0 && sigma == 0)
+  Status status = check_gaussian_taps(size_name, taps);
+  if (status.ok()) status = check_gaussian_sigma(sigma_name, sigma);
+  if (status.ok() && taps == 0 && sigma == 0)
     return Status::settings(std::string(size_name) + " is 0, to follow sigma, but " + sigma_name +
                             " is 0 too: one of them must be set");
-  return {};
+  return status;
 }
 
 /// Taps of the full-size planes by OpenCV's rule, which reaches 3 sigma at 8 bit, 4 beyond.
@@ -115,6 +112,16 @@ Result<GaussianPlan> resolve(const GaussianParams& params, const Geometry& geome
 }
 
 }  // namespace detail
+
+Status check_gaussian_taps(const char* name, std::int64_t taps) {
+  if (taps == 0 || (taps >= 1 && taps <= gaussian_max_taps && taps % 2 == 1)) return {};
+  return Status::settings(std::string(name) + " is " + std::to_string(taps) + ": it must be odd, 1 to 255, or 0");
+}
+
+Status check_gaussian_sigma(const char* name, double sigma) {
+  if (std::isfinite(sigma) && sigma >= 0) return {};
+  return Status::settings(std::string(name) + " is " + number(sigma) + ": it must be a finite number of pixels, 0 or more");
+}
 
 Status validate(const GaussianParams& params) {
   if (Status status = check_axis("kernel-width", params.kernel_width, "sigma-x", params.sigma_x); !status.ok()) return status;

@@ -20,6 +20,9 @@ struct GaussianParams {
   bool filter_alpha = false;                ///< blur alpha and padding too, instead of copying them
 };
 
+/// What is wrong with a number of taps, or a sigma, that the user knows by this name.
+Status check_gaussian_taps(const char* name, std::int64_t taps);
+Status check_gaussian_sigma(const char* name, double sigma);
 /// Says what is wrong with parameters, whatever the format.
 Status validate(const GaussianParams& params);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 
@@ -32,6 +33,23 @@ struct Geometry {
     return {0, 0, subsampled(width, set.shift_x), subsampled(height, set.shift_y)};
   }
 };
+
+/// What a plane occupies: `rows` rows of `row_bytes` bytes.
+struct PlaneExtent {
+  std::size_t row_bytes = 0;
+  int rows = 0;
+};
+inline PlaneExtent extent(const Geometry& geometry, int plane) {
+  const FormatInfo& format = info(geometry.format);
+  PlaneExtent extent;
+  for (int i = 0; i < format.set_count; ++i) {
+    if (format.sets[i].plane != plane) continue;
+    const Rect grid = geometry.grid(format.sets[i]);
+    extent.row_bytes = std::max(extent.row_bytes, std::size_t(grid.width) * format.sets[i].channels * format.sample_bytes());
+    extent.rows = grid.height;
+  }
+  return extent;
+}
 
 /// A picture somebody else owns, in host memory or in device memory.
 struct Image {

@@ -36,21 +36,13 @@ Status check(cudaError_t error, const char* what) {
 }
 
 Status CudaFilter::copy_frame(const Image& src, const Image& dst, Queue queue) {
-  const FormatInfo& format = info(geometry().format);
-  int copied = -1;
-  for (int i = 0; i < format.set_count; ++i) {
-    // The last set of a plane spans all of its bytes: in packed 4:2:2 the chroma pairs do.
-    const ChannelSet& set = format.sets[i];
-    if (i + 1 < format.set_count && format.sets[i + 1].plane == set.plane) continue;
-    copied = set.plane;
-    const Rect grid = geometry().grid(set);
-    const Plane &from = src.planes[copied], &to = dst.planes[copied];
-    const std::size_t row_bytes = std::size_t(grid.width) * set.channels * format.sample_bytes();
-    if (Status status = check(cudaMemcpy2DAsync(to.data, to.pitch, from.data, from.pitch, row_bytes, grid.height,
-                                                cudaMemcpyDeviceToDevice, queue.stream),
-                              "cannot copy a frame on the device");
-        !status.ok())
-      return status;
+  for (int plane = 0; plane < info(geometry().format).planes; ++plane) {
+    const PlaneExtent bytes = extent(geometry(), plane);
+    const Plane &from = src.planes[plane], &to = dst.planes[plane];
+    Status status = check(cudaMemcpy2DAsync(to.data, to.pitch, from.data, from.pitch, bytes.row_bytes, bytes.rows,
+                                            cudaMemcpyDeviceToDevice, queue.stream),
+                          "cannot copy a frame on the device");
+    if (!status.ok()) return status;
   }
   return {};
 }

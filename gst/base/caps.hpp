@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <gst/gst.h>
+
+#include "queue.hpp"
+
+namespace cudavision {
+
+/// "memory:CUDAMemory", also where this build has no libgstcuda.
+extern const char* const cuda_memory_feature;
+
+/// (transfer full) What a video pad can carry: every format of the table in CUDA memory, as far as the installed libgstcuda
+/// allocates it (none in a build without CUDA), and in system memory; sizes 1×1 to 16384×16384.
+GstCaps* video_template_caps();
+
+/// (transfer full) The same pictures as `caps`, in each memory that an element may use: CUDA memory first, where `with_cuda`.
+GstCaps* any_memory_caps(GstCaps* caps, bool with_cuda);
+
+bool is_cuda_caps(GstCaps* caps);
+
+/// (transfer full) Picks one memory of several: CUDA memory where the peer names it, system memory where the peer names but that;
+/// a peer that takes anything gets the memory of `input`. Takes `choices`.
+GstCaps* choose_memory(GstCaps* choices, GstCaps* input, GstPad* peer);
+
+}  // namespace cudavision

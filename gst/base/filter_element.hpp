@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "properties.hpp"
+#include "video_filter.hpp"
+
+namespace cudavision {
+
+/// A GStreamer element made of what is its own. E has
+///   static constexpr const char* type_name, *element_name, *long_name, *klass, *description;
+///   struct Settings { … };                                             what its properties say, with their defaults
+///   static std::vector<Property<Settings>> properties();               called once
+///   static Status check(const Settings&);                              whatever the format
+///   static Result<FilterPlan> make_plan(const Settings&, const GstVideoInfo&, Backend);
+template <typename E>
+class FilterElement {
+ public:
+  static GType get_type() {
+    static const GType type = g_type_register_static_simple(cudavision_filter_get_type(), E::type_name, sizeof(Class), class_init,
+                                                            sizeof(Instance), instance_init, GTypeFlags(0));
+    return type;
+  }
+
+  static bool register_in(GstPlugin* plugin) { return gst_element_register(plugin, E::element_name, GST_RANK_NONE, get_type()); }
+
+ private:
+  using Settings = typename E::Settings;
+
+  struct Instance {
+    CudaVisionFilter parent;
+    Settings settings, committed;
+  };
+  struct Class {
+    CudaVisionFilterClass parent_class;
+  };
+
+  static Instance* self(gpointer object) { return static_cast<Instance*>(object); }
+
+  static const std::vector<Property<Settings>>& properties() {
+    static const std::vector<Property<Settings>> table = E::properties();
+    return table;
+  }
+
+  static void commit(CudaVisionFilter* filter) { self(filter)->committed = self(filter)->settings; }
+  static Status check(CudaVisionFilter* filter) { return E::check(self(filter)->committed); }
+  static Result<FilterPlan> make_plan(CudaVisionFilter* filter, const GstVideoInfo& video, Backend backend) {
+    if (Status status = check(filter); !status.ok()) return status;
+    return E::make_plan(self(filter)->committed, video, backend);
+  }
+
+  static void set(GObject* object, guint id, const GValue* value, GParamSpec*) {
+    const Property<Settings>& property = properties()[id - 1];
+    GST_OBJECT_LOCK(object);
+    set_property(self(object)->settings, property, value);
+    GST_OBJECT_UNLOCK(object);
+    if (property.implied_property) g_object_notify(object, property.implied_property);
+  }
+
+  static void get(GObject* object, guint id, GValue* value, GParamSpec*) {
+    GST_OBJECT_LOCK(object);
+    get_property(self(object)->settings, properties()[id - 1], value);
+    GST_OBJECT_UNLOCK(object);
+  }
+
+  static void finalize(GObject* object) {
+    self(object)->settings.~Settings();
+    self(object)->committed.~Settings();
+    G_OBJECT_CLASS(g_type_class_peek(cudavision_filter_get_type()))->finalize(object);
+  }
+
+  static void instance_init(GTypeInstance* instance, gpointer) {
+    new (&self(instance)->settings) Settings;
+    new (&self(instance)->committed) Settings;
+  }
+
+  static void class_init(gpointer klass, gpointer) {
+    GObjectClass* object = G_OBJECT_CLASS(klass);
+    object->set_property = set;
+    object->get_property = get;
+    object->finalize = finalize;
+    for (std::size_t i = 0; i < properties().size(); ++i) g_object_class_install_property(object, guint(i + 1), properties()[i].spec);
+
+    gst_element_class_set_static_metadata(GST_ELEMENT_CLASS(klass), E::long_name, E::klass, E::description, "cudavision developers");
+
+    CudaVisionFilterClass* filter = as_filter_class(klass);
+    filter->commit = commit;
+    filter->check = check;
+    filter->make_plan = make_plan;
+  }
+};
+
+}  // namespace cudavision

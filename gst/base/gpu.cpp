@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "gpu.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <string>
+
+#include "compat.hpp"
+#include "cuda/filter.hpp"
+#include "pinned.hpp"
+
+namespace cudavision {
+namespace {
+
+using cuda::check;
+
+class PitchedImage : public DeviceImage {
+ public:
+  PitchedImage(GstCudaContext* context, const Geometry& geometry) : context_(GST_CUDA_CONTEXT(gst_object_ref(context))) {
+    image_.geometry = geometry;
+  }
+  ~PitchedImage() override {
+    if (gst_cuda_context_push(context_)) {
+      for (const Plane& plane : image_.planes) cudaFree(plane.data);
+      gst_cuda_context_pop(nullptr);
+    }
+    gst_object_unref(context_);
+  }
+
+  Status allocate() {
+    for (int i = 0; i < info(image_.geometry.format).planes; ++i) {
+      const PlaneExtent bytes = extent(image_.geometry, i);
+      std::size_t pitch = 0;
+      if (Status status = check(cudaMallocPitch(&image_.planes[i].data, &pitch, bytes.row_bytes, bytes.rows), "cannot allocate a frame on the device");
+          !status.ok())
+        return status;
+      image_.planes[i].pitch = std::ptrdiff_t(pitch);
+    }
+    return {};
+  }
+  const Image& image() const override { return image_; }
+
+ private:
+  GstCudaContext* context_;
+  Image image_;
+};
+
+GstCudaMemory* cuda_memory(GstBuffer* buffer) { return GST_CUDA_MEMORY_CAST(gst_buffer_peek_memory(buffer, 0)); }
+
+Status copy_planes(const Image& from, const Image& to, cudaMemcpyKind kind, CUstream stream, const char* what) {
+  for (int i = 0; i < info(from.geometry.format).planes; ++i) {
+    const PlaneExtent bytes = extent(from.geometry, i);
+    Status status = check(cudaMemcpy2DAsync(to.planes[i].data, to.planes[i].pitch, from.planes[i].data, from.planes[i].pitch,
+                                            bytes.row_bytes, bytes.rows, kind, stream),
+                          what);
+    if (!status.ok()) return status;
+  }
+  return {};
+}
+
+/// Whether there is a driver and a device at all, and if not, why.
+Status probe(int device_id) {
+  if (!gst_cuda_load_library()) return Status::resource("the CUDA driver (libcuda.so.1) cannot be loaded");
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error != cudaSuccess) return check(error, "no CUDA device");
+  if (device_id >= count)
+    return Status::resource("cuda-device-id is " + std::to_string(device_id) + ": this machine has " + std::to_string(count) +
+                            " CUDA device(s), counted from 0");
+  return {};
+}
+
+}  // namespace
+
+struct Gpu::State {
+  GstCudaContext* context = nullptr;
+  std::unique_ptr<compat::Stream> stream;
+};
+
+Gpu::Gpu() : state_(std::make_unique<State>()) {}
+Gpu::~Gpu() { close(); }
+
+void Gpu::offer_context(GstElement* element, GstContext* context, int device_id) {
+  gst_cuda_handle_set_context(element, context, device_id, &state_->context);
+}
+
+bool Gpu::answer_context_query(GstElement* element, GstQuery* query) const {
+  return gst_cuda_handle_context_query(element, query, state_->context);
+}
+
+Status Gpu::open(GstElement* element, int device_id) {
+  if (Status status = probe(device_id); !status.ok()) return status;
+  gst_cuda_memory_init_once();
+  // A context that was set on the element stays with it when close() let go of it.
+  if (GstContext* set = gst_element_get_context(element, GST_CUDA_CONTEXT_TYPE)) {
+    offer_context(element, set, device_id);
+    gst_context_unref(set);
+  }
+  if (!gst_cuda_ensure_element_context(element, device_id, &state_->context))
+    return Status::resource("a CUDA context cannot be created on device " + std::to_string(std::max(device_id, 0)));
+  state_->stream = std::make_unique<compat::Stream>(state_->context);
+  if (!state_->stream->ok()) {
+    close();
+    return Status::resource("a CUDA stream cannot be created");
+  }
+  return {};
+}
+
+void Gpu::close() {
+  state_->stream.reset();
+  gst_clear_object(&state_->context);
+}
+
+bool Gpu::is_open() const { return state_->stream != nullptr; }
+
+Gpu::Scope::Scope(const Gpu& gpu) : pushed_(gpu.is_open() && gst_cuda_context_push(gpu.state_->context)) {}
+Gpu::Scope::~Scope() {
+  if (pushed_) gst_cuda_context_pop(nullptr);
+}
+
+Queue Gpu::queue() const { return {state_->stream->handle()}; }
+
+Status Gpu::finish() const { return check(cudaStreamSynchronize(state_->stream->handle()), "CUDA failed while a frame was being processed"); }
+
+Result<std::unique_ptr<DeviceImage>> Gpu::allocate(const Geometry& geometry) const {
+  auto image = std::make_unique<PitchedImage>(state_->context, geometry);
+  if (Status status = image->allocate(); !status.ok()) return status;
+  return std::unique_ptr<DeviceImage>(std::move(image));
+}
+
+Status Gpu::upload(const Image& host, const Image& device) const {
+  return copy_planes(host, device, cudaMemcpyHostToDevice, state_->stream->handle(), "cannot upload a frame");
+}
+
+Status Gpu::download(const Image& device, const Image& host) const {
+  return copy_planes(device, host, cudaMemcpyDeviceToHost, state_->stream->handle(), "cannot download a frame");
+}
+
+bool Gpu::is_device_buffer(GstBuffer* buffer) {
+  return gst_buffer_n_memory(buffer) > 0 && gst_is_cuda_memory(gst_buffer_peek_memory(buffer, 0));
+}
+
+GstMapFlags Gpu::map_flag() { return GstMapFlags(GST_MAP_CUDA); }
+
+void Gpu::acquire(GstBuffer* buffer) const { state_->stream->wait_for(cuda_memory(buffer)); }
+
+void Gpu::release(GstBuffer* buffer) const { compat::mark_finished(cuda_memory(buffer)); }
+
+bool Gpu::is_foreign(GstBuffer* buffer) const { return cuda_memory(buffer)->context != state_->context; }
+
+Status Gpu::adopt(GstBuffer* buffer) {
+  GstCudaContext* context = cuda_memory(buffer)->context;
+  auto stream = std::make_unique<compat::Stream>(context);
+  if (!stream->ok()) return Status::resource("a CUDA stream cannot be created in the context of the incoming frames");
+  state_->stream = std::move(stream);
+  gst_object_replace(reinterpret_cast<GstObject**>(&state_->context), GST_OBJECT(context));
+  return {};
+}
+
+GstBufferPool* Gpu::new_device_pool(GstCaps* caps, guint min_buffers, guint max_buffers, guint* size) const {
+  GstVideoInfo video;
+  if (!gst_video_info_from_caps(&video, caps)) return nullptr;
+  GstBufferPool* pool = gst_cuda_buffer_pool_new(state_->context);
+  GstStructure* config = gst_buffer_pool_get_config(pool);
+  gst_buffer_pool_config_set_params(config, caps, guint(GST_VIDEO_INFO_SIZE(&video)), min_buffers, max_buffers);
+  gst_buffer_pool_config_add_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META);
+  state_->stream->set_on(config);
+  if (!gst_buffer_pool_set_config(pool, config)) {
+    gst_object_unref(pool);
+    return nullptr;
+  }
+  // The pool rounds rows up to the device's pitch, and says what its buffers measure.
+  config = gst_buffer_pool_get_config(pool);
+  gst_buffer_pool_config_get_params(config, nullptr, size, nullptr, nullptr);
+  gst_structure_free(config);
+  return pool;
+}
+
+bool Gpu::is_own_pool(GstBufferPool* pool) const {
+  return GST_IS_CUDA_BUFFER_POOL(pool) && GST_CUDA_BUFFER_POOL(pool)->context == state_->context;
+}
+
+GstAllocator* Gpu::new_pinned_allocator() const { return pinned_allocator_new(state_->context); }
+
+}  // namespace cudavision

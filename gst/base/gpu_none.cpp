@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Gpu in a build without CUDA: open() says so, and nothing else is ever called.
+#include "gpu.hpp"
+
+namespace cudavision {
+
+struct Gpu::State {};
+
+Gpu::Gpu() = default;
+Gpu::~Gpu() = default;
+void Gpu::offer_context(GstElement*, GstContext*, int) {}
+bool Gpu::answer_context_query(GstElement*, GstQuery*) const { return false; }
+Status Gpu::open(GstElement*, int) { return Status::resource("this build has no CUDA backend"); }
+void Gpu::close() {}
+bool Gpu::is_open() const { return false; }
+Gpu::Scope::Scope(const Gpu&) : pushed_(false) {}
+Gpu::Scope::~Scope() { (void)pushed_; }
+Queue Gpu::queue() const { return {}; }
+Status Gpu::finish() const { return {}; }
+Result<std::unique_ptr<DeviceImage>> Gpu::allocate(const Geometry&) const { return Status::resource("this build has no CUDA backend"); }
+Status Gpu::upload(const Image&, const Image&) const { return {}; }
+Status Gpu::download(const Image&, const Image&) const { return {}; }
+bool Gpu::is_device_buffer(GstBuffer*) { return false; }
+GstMapFlags Gpu::map_flag() { return GstMapFlags(0); }
+void Gpu::acquire(GstBuffer*) const {}
+void Gpu::release(GstBuffer*) const {}
+bool Gpu::is_foreign(GstBuffer*) const { return false; }
+Status Gpu::adopt(GstBuffer*) { return {}; }
+GstBufferPool* Gpu::new_device_pool(GstCaps*, guint, guint, guint*) const { return nullptr; }
+bool Gpu::is_own_pool(GstBufferPool*) const { return false; }
+GstAllocator* Gpu::new_pinned_allocator() const { return nullptr; }
+
+}  // namespace cudavision

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include "compat.hpp"
+
+namespace cudavision {
+
+/// (transfer full) An allocator of page-locked system memory, for use by the CPU and by any CUDA context. Where the driver
+/// has no more to give, it allocates pageable memory.
+GstAllocator* pinned_allocator_new(GstCudaContext* context);
+
+}  // namespace cudavision

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "properties.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace cudavision {
+
+namespace detail {
+
+void from_value(const GValue* value, guint& member) { member = g_value_get_uint(value); }
+void from_value(const GValue* value, int& member) { member = G_VALUE_HOLDS_ENUM(value) ? g_value_get_enum(value) : g_value_get_int(value); }
+void from_value(const GValue* value, double& member) { member = g_value_get_double(value); }
+void from_value(const GValue* value, bool& member) { member = g_value_get_boolean(value); }
+void from_value(const GValue* value, std::string& member) { member = g_value_get_string(value) ? g_value_get_string(value) : ""; }
+
+void from_value(const GValue* value, std::vector<double>& member) {
+  member.clear();
+  for (guint i = 0; i < gst_value_array_get_size(value); ++i) {
+    GValue number = G_VALUE_INIT;
+    g_value_init(&number, G_TYPE_DOUBLE);
+    member.push_back(g_value_transform(gst_value_array_get_value(value, i), &number) ? g_value_get_double(&number)
+                                                                                     : std::numeric_limits<double>::quiet_NaN());
+    g_value_unset(&number);
+  }
+}
+
+void to_value(guint member, GValue* value) { g_value_set_uint(value, member); }
+void to_value(int member, GValue* value) { G_VALUE_HOLDS_ENUM(value) ? g_value_set_enum(value, member) : g_value_set_int(value, member); }
+void to_value(double member, GValue* value) { g_value_set_double(value, member); }
+void to_value(bool member, GValue* value) { g_value_set_boolean(value, member); }
+void to_value(const std::string& member, GValue* value) { g_value_set_string(value, member.empty() ? nullptr : member.c_str()); }
+
+void to_value(const std::vector<double>& member, GValue* value) {
+  g_value_reset(value);
+  for (double number : member) {
+    GValue element = G_VALUE_INIT;
+    g_value_init(&element, G_TYPE_DOUBLE);
+    g_value_set_double(&element, number);
+    gst_value_array_append_and_take_value(value, &element);
+  }
+}
+
+}  // namespace detail
+
+std::vector<Property<EdgeSettings>> edge_properties(const char* type_name, std::size_t border_count) {
+  return {
+      {g_param_spec_enum("border", "Border", "What lies beyond the edge of the frame", enum_from_table(type_name, borders, border_count),
+                         gint(Border::reflect_101), playing_property),
+       &EdgeSettings::border},
+      {g_param_spec_uint("border-value", "Border value", "Colour of the border as 0xAARRGGBB; up to 0xFF a gray level for all channels", 0,
+                         G_MAXUINT32, 0, playing_property),
+       &EdgeSettings::border_value},
+      {g_param_spec_boolean("filter-alpha", "Filter alpha", "Filter the alpha or padding channel too, instead of copying it", FALSE,
+                            playing_property),
+       &EdgeSettings::filter_alpha},
+  };
+}
+
+BorderValue border_samples(guint argb, const GstVideoInfo& video) {
+  if (argb <= 0xff) argb *= 0x01010101u;
+  const auto channel = [argb](int shift) { return (argb >> shift & 0xff) / 255.0; };
+  const double a = channel(24), r = channel(16), g = channel(8), b = channel(0);
+  const GstVideoFormatInfo* format = video.finfo;
+  const double full = (1 << GST_VIDEO_FORMAT_INFO_DEPTH(format, 0)) - 1;
+
+  // Gray that says nothing of its range is full-range: GRAY8 0 to 255.
+  GstVideoColorRange range = video.colorimetry.range;
+  if (range == GST_VIDEO_COLOR_RANGE_UNKNOWN)
+    range = GST_VIDEO_FORMAT_INFO_IS_YUV(format) ? GST_VIDEO_COLOR_RANGE_16_235 : GST_VIDEO_COLOR_RANGE_0_255;
+  gint offset[4], scale[4];
+  gst_video_color_range_offsets(range, format, offset, scale);
+  double kr = 0.299, kb = 0.114;
+  gst_video_color_matrix_get_Kr_Kb(video.colorimetry.matrix, &kr, &kb);
+  const double y = kr * r + (1 - kr - kb) * g + kb * b;
+
+  BorderValue samples{};
+  const auto put = [&](Role role, double value) { samples[std::size_t(role)] = std::uint16_t(std::clamp(std::round(value), 0.0, full)); };
+  put(Role::luma, offset[0] + y * scale[0]);
+  if (GST_VIDEO_FORMAT_INFO_IS_YUV(format)) {
+    put(Role::cb, offset[1] + (b - y) / (2 * (1 - kb)) * scale[1]);
+    put(Role::cr, offset[2] + (r - y) / (2 * (1 - kr)) * scale[2]);
+  }
+  put(Role::red, r * full);
+  put(Role::green, g * full);
+  put(Role::blue, b * full);
+  put(Role::alpha, a * full);
+  put(Role::padding, a * full);
+  return samples;
+}
+
+std::string larger_than_frame(int kernel_width, int kernel_height, const GstVideoInfo& video) {
+  const int width = GST_VIDEO_INFO_WIDTH(&video), height = GST_VIDEO_INFO_HEIGHT(&video);
+  if (kernel_width <= width && kernel_height <= height) return {};
+  const auto size = [](int w, int h) { return std::to_string(w) + "×" + std::to_string(h); };
+  return "the kernel of " + size(kernel_width, kernel_height) + " is larger than the frame of " + size(width, height) +
+         ": what lies beyond the frame is made up by the border rule";
+}
+
+}  // namespace cudavision

@@ -1,0 +1,644 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "video_filter.hpp"
+
+#include <atomic>
+#include <optional>
+
+#include "backend.hpp"
+#include "caps.hpp"
+#include "frame.hpp"
+#include "gpu.hpp"
+#include "properties.hpp"
+
+GST_DEBUG_CATEGORY_STATIC(cudavision_filter_debug);
+#define GST_CAT_DEFAULT cudavision_filter_debug
+
+namespace cudavision {
+
+namespace {
+
+struct Choice {
+  const char* nick;
+  const char* blurb;
+};
+
+enum BackendChoice { BACKEND_AUTO, BACKEND_CUDA, BACKEND_CPU };
+constexpr Choice backend_choices[] = {{"auto", "CUDA where a device opens, else the CPU"}, {"cuda", "CUDA"}, {"cpu", "CPU (OpenCV)"}};
+
+constexpr Choice region_choices[] = {{"frame", "The whole frame"},
+                                     {"roi", "Only inside the regions of interest that come with the buffer"},
+                                     {"outside-roi", "Only outside the regions of interest"}};  // rows as Region::Mode
+
+enum { PROP_BACKEND = 1, PROP_ACTIVE_BACKEND, PROP_CUDA_DEVICE_ID, PROP_REGION, PROP_ROI_TYPE };
+
+/// What the base's own properties say. The backend is taken at NULL→READY, the region with each frame.
+struct BaseSettings {
+  int backend = BACKEND_AUTO;
+  int device_id = -1;
+  Region::Mode region = Region::Mode::frame;
+  std::string roi_type;
+};
+
+}  // namespace
+
+struct FilterState {
+  // Under the object lock:
+  BaseSettings settings, committed;
+  std::optional<Backend> backend;  // from READY on
+  // Set by any thread, taken by the streaming thread:
+  std::atomic<bool> changed{false};
+  // Of the streaming thread:
+  Gpu gpu;
+  GstVideoInfo video;
+  std::unique_ptr<Filter> filter;
+  std::unique_ptr<DeviceImage> device_input, device_output;  // made when the first frame in system memory needs them
+};
+
+G_DEFINE_ABSTRACT_TYPE_WITH_CODE(CudaVisionFilter, cudavision_filter, GST_TYPE_BASE_TRANSFORM,
+                                 GST_DEBUG_CATEGORY_INIT(cudavision_filter_debug, "cudavision", 0, "cudavision elements"))
+
+namespace {
+
+class ObjectLock {
+ public:
+  explicit ObjectLock(gpointer object) : object_(GST_OBJECT(object)) { GST_OBJECT_LOCK(object_); }
+  ~ObjectLock() { GST_OBJECT_UNLOCK(object_); }
+  ObjectLock(const ObjectLock&) = delete;
+  ObjectLock& operator=(const ObjectLock&) = delete;
+
+ private:
+  GstObject* object_;
+};
+
+FilterState& state_of(gpointer object) { return *as_filter(object)->state; }
+CudaVisionFilterClass* class_of(gpointer object) { return as_filter_class(G_OBJECT_GET_CLASS(object)); }
+
+bool uses_cuda(gpointer object) {
+  ObjectLock lock(object);
+  return state_of(object).backend == Backend::cuda;
+}
+
+void post_error(CudaVisionFilter* self, const Status& status) {
+  if (status.code() == Status::Code::settings)
+    GST_ELEMENT_ERROR(self, LIBRARY, SETTINGS, ("%s", status.message().c_str()), (nullptr));
+  else
+    GST_ELEMENT_ERROR(self, RESOURCE, FAILED, ("%s", status.message().c_str()), (nullptr));
+}
+
+// Backend -----------------------------------------------------------------------------------------------------------------------
+
+bool open_backend(CudaVisionFilter* self) {
+  FilterState& state = *self->state;
+  BaseSettings wanted;
+  {
+    ObjectLock lock(self);
+    wanted = state.settings;
+  }
+  std::optional<Backend> backend;
+  std::string reason;
+  if (wanted.backend != BACKEND_CPU) {
+    const Status opened = state.gpu.open(GST_ELEMENT(self), wanted.device_id);
+    if (opened.ok())
+      backend = Backend::cuda;
+    else
+      reason = opened.message();
+  }
+  if (!backend && wanted.backend != BACKEND_CUDA) {
+    if (built_with(Backend::cpu))
+      backend = Backend::cpu;
+    else
+      reason += (reason.empty() ? "" : "; ") + std::string("this build has no CPU backend");
+  }
+  if (!backend) {
+    if (wanted.backend == BACKEND_CUDA)
+      GST_ELEMENT_ERROR(self, RESOURCE, NOT_FOUND,
+                        ("backend=cuda cannot be used: %s. Set backend=cpu, or backend=auto, to run on the processor", reason.c_str()), (nullptr));
+    else
+      GST_ELEMENT_ERROR(self, RESOURCE, NOT_FOUND, ("no backend can be used: %s", reason.c_str()), (nullptr));
+    return false;
+  }
+  GST_INFO_OBJECT(self, "running on the %s%s%s", *backend == Backend::cuda ? "GPU (CUDA)" : "processor (OpenCV)",
+                  reason.empty() ? "" : ": ", reason.c_str());
+  {
+    ObjectLock lock(self);
+    state.backend = backend;
+  }
+  g_object_notify(G_OBJECT(self), "active-backend");
+  return true;
+}
+
+void close_backend(CudaVisionFilter* self) {
+  {
+    ObjectLock lock(self);
+    self->state->backend.reset();
+  }
+  self->state->gpu.close();
+}
+
+GstStateChangeReturn change_state(GstElement* element, GstStateChange transition) {
+  CudaVisionFilter* self = as_filter(element);
+  if (transition == GST_STATE_CHANGE_NULL_TO_READY && !open_backend(self)) return GST_STATE_CHANGE_FAILURE;
+  const GstStateChangeReturn result = GST_ELEMENT_CLASS(cudavision_filter_parent_class)->change_state(element, transition);
+  if (transition == GST_STATE_CHANGE_READY_TO_NULL ||
+      (transition == GST_STATE_CHANGE_NULL_TO_READY && result == GST_STATE_CHANGE_FAILURE))
+    close_backend(self);
+  return result;
+}
+
+void set_context(GstElement* element, GstContext* context) {
+  int device_id;
+  {
+    ObjectLock lock(element);
+    device_id = state_of(element).settings.device_id;
+  }
+  state_of(element).gpu.offer_context(element, context, device_id);
+  GST_ELEMENT_CLASS(cudavision_filter_parent_class)->set_context(element, context);
+}
+
+gboolean query(GstBaseTransform* trans, GstPadDirection direction, GstQuery* query) {
+  if (GST_QUERY_TYPE(query) == GST_QUERY_CONTEXT && state_of(trans).gpu.answer_context_query(GST_ELEMENT(trans), query)) return TRUE;
+  return GST_BASE_TRANSFORM_CLASS(cudavision_filter_parent_class)->query(trans, direction, query);
+}
+
+// Plans -------------------------------------------------------------------------------------------------------------------------
+
+/// Makes a plan of the committed settings for the current caps, and takes it into use.
+Status renew_plan(CudaVisionFilter* self) {
+  FilterState& state = *self->state;
+  Gpu::Scope scope(state.gpu);
+  std::string advice;
+  {
+    ObjectLock lock(self);
+    auto plan = class_of(self)->make_plan(self, state.video, *state.backend);
+    if (!plan.ok()) return plan.error();
+    state.filter = std::move(plan.value().filter);
+    advice = std::move(plan.value().advice);
+  }
+  if (!advice.empty()) GST_ELEMENT_WARNING(self, STREAM, FORMAT, ("%s", advice.c_str()), (nullptr));
+  return {};
+}
+
+/// Follows a change of properties. A bad one is reported, and the plan in use stays.
+Status follow_changes(CudaVisionFilter* self) {
+  if (!self->state->changed.exchange(false)) return {};
+  const Status status = renew_plan(self);
+  if (status.code() != Status::Code::settings) return status;
+  GST_ELEMENT_WARNING(self, LIBRARY, SETTINGS, ("%s", status.message().c_str()), ("the last good settings stay in use"));
+  return {};
+}
+
+gboolean start(GstBaseTransform* trans) {
+  CudaVisionFilter* self = as_filter(trans);
+  Status status;
+  {
+    ObjectLock lock(self);
+    status = class_of(self)->check(self);
+  }
+  if (status.ok()) return TRUE;
+  post_error(self, status);
+  return FALSE;
+}
+
+void drop_device_images(FilterState& state) {
+  state.device_input.reset();
+  state.device_output.reset();
+}
+
+gboolean stop(GstBaseTransform* trans) {
+  FilterState& state = state_of(trans);
+  Gpu::Scope scope(state.gpu);
+  state.filter.reset();
+  drop_device_images(state);
+  return TRUE;
+}
+
+// Caps --------------------------------------------------------------------------------------------------------------------------
+
+GstCaps* transform_caps(GstBaseTransform* trans, GstPadDirection, GstCaps* caps, GstCaps* filter) {
+  bool with_cuda;
+  {
+    ObjectLock lock(trans);
+    const FilterState& state = state_of(trans);
+    with_cuda = state.backend ? state.backend == Backend::cuda : state.settings.backend != BACKEND_CPU;
+  }
+  GstCaps* result = any_memory_caps(caps, with_cuda);
+  if (filter) {
+    GstCaps* intersection = gst_caps_intersect_full(filter, result, GST_CAPS_INTERSECT_FIRST);
+    gst_caps_unref(result);
+    result = intersection;
+  }
+  return result;
+}
+
+GstCaps* fixate_caps(GstBaseTransform* trans, GstPadDirection direction, GstCaps* caps, GstCaps* othercaps) {
+  GstPad* peer = gst_pad_get_peer(direction == GST_PAD_SINK ? trans->srcpad : trans->sinkpad);
+  othercaps = choose_memory(othercaps, caps, peer);
+  if (peer) gst_object_unref(peer);
+  return gst_caps_fixate(othercaps);
+}
+
+gboolean set_caps(GstBaseTransform* trans, GstCaps* incaps, GstCaps*) {
+  CudaVisionFilter* self = as_filter(trans);
+  FilterState& state = *self->state;
+  GstVideoInfo video;
+  if (!gst_video_info_from_caps(&video, incaps)) {
+    GST_ELEMENT_ERROR(self, STREAM, FORMAT, ("the incoming caps describe no raw video"), ("%" GST_PTR_FORMAT, incaps));
+    return FALSE;
+  }
+  state.video = video;
+  drop_device_images(state);
+  state.changed = false;
+  const Status status = renew_plan(self);
+  if (status.ok()) return TRUE;
+  post_error(self, status);
+  return FALSE;
+}
+
+gboolean get_unit_size(GstBaseTransform*, GstCaps* caps, gsize* size) {
+  GstVideoInfo video;
+  if (!gst_video_info_from_caps(&video, caps)) return FALSE;
+  *size = GST_VIDEO_INFO_SIZE(&video);
+  return TRUE;
+}
+
+// Allocation --------------------------------------------------------------------------------------------------------------------
+
+/// (transfer full) An unconfigured pool of frames in system memory, and the allocator for it: page-locked where CUDA copies them.
+GstBufferPool* new_system_pool(CudaVisionFilter* self, GstAllocator** allocator) {
+  *allocator = uses_cuda(self) ? self->state->gpu.new_pinned_allocator() : nullptr;
+  return gst_video_buffer_pool_new();
+}
+
+/// (transfer full) A configured pool of frames of `caps`; NULL where it cannot be had.
+GstBufferPool* new_pool(CudaVisionFilter* self, GstCaps* caps, guint min_buffers, guint max_buffers, guint* size, GstAllocator** allocator) {
+  *allocator = nullptr;
+  if (is_cuda_caps(caps)) return self->state->gpu.new_device_pool(caps, min_buffers, max_buffers, size);
+  GstVideoInfo video;
+  if (!gst_video_info_from_caps(&video, caps)) return nullptr;
+  *size = guint(GST_VIDEO_INFO_SIZE(&video));
+  GstBufferPool* pool = new_system_pool(self, allocator);
+  GstStructure* config = gst_buffer_pool_get_config(pool);
+  gst_buffer_pool_config_set_params(config, caps, *size, min_buffers, max_buffers);
+  gst_buffer_pool_config_set_allocator(config, *allocator, nullptr);
+  gst_buffer_pool_config_add_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META);
+  if (gst_buffer_pool_set_config(pool, config)) return pool;
+  gst_object_unref(pool);
+  gst_clear_object(allocator);
+  return nullptr;
+}
+
+void offer_allocator(GstQuery* query, GstAllocator* allocator) {
+  if (!allocator) return;
+  GstAllocationParams params;
+  gst_allocation_params_init(&params);
+  if (gst_query_get_n_allocation_params(query) > 0)
+    gst_query_set_nth_allocation_param(query, 0, allocator, &params);
+  else
+    gst_query_add_allocation_param(query, allocator, &params);
+  gst_object_unref(allocator);
+}
+
+gboolean propose_allocation(GstBaseTransform* trans, GstQuery* decide_query, GstQuery* query) {
+  CudaVisionFilter* self = as_filter(trans);
+  if (!GST_BASE_TRANSFORM_CLASS(cudavision_filter_parent_class)->propose_allocation(trans, decide_query, query)) return FALSE;
+  GstCaps* caps;
+  gboolean need_pool;
+  gst_query_parse_allocation(query, &caps, &need_pool);
+  if (!caps) return FALSE;
+  // Work that overlaps wants more than one frame; how many upstream needs for itself, it adds.
+  guint size = 0;
+  GstAllocator* allocator = nullptr;
+  GstBufferPool* pool = new_pool(self, caps, 0, 0, &size, &allocator);
+  if (!pool) return FALSE;
+  gst_query_add_allocation_pool(query, need_pool ? pool : nullptr, size, 0, 0);
+  gst_object_unref(pool);
+  offer_allocator(query, allocator);
+  gst_query_add_allocation_meta(query, GST_VIDEO_META_API_TYPE, nullptr);
+  gst_query_add_allocation_meta(query, GST_VIDEO_CROP_META_API_TYPE, nullptr);
+  return TRUE;
+}
+
+gboolean decide_allocation(GstBaseTransform* trans, GstQuery* query) {
+  CudaVisionFilter* self = as_filter(trans);
+  GstCaps* caps;
+  gst_query_parse_allocation(query, &caps, nullptr);
+  if (!caps) return FALSE;
+
+  GstBufferPool* offered = nullptr;
+  guint size = 0, min_buffers = 0, max_buffers = 0;
+  const bool has_offer = gst_query_get_n_allocation_pools(query) > 0;
+  if (has_offer) gst_query_parse_nth_allocation_pool(query, 0, &offered, &size, &min_buffers, &max_buffers);
+  // Downstream's own pool spares it a copy; but device frames must be in our context.
+  if (offered && is_cuda_caps(caps) && !self->state->gpu.is_own_pool(offered)) gst_clear_object(&offered);
+  if (!offered) {
+    GstAllocator* allocator = nullptr;
+    offered = new_pool(self, caps, min_buffers, max_buffers, &size, &allocator);
+    if (!offered) {
+      post_error(self, Status::resource("no buffer pool for the outgoing frames can be made"));
+      return FALSE;
+    }
+    offer_allocator(query, allocator);
+  }
+  if (has_offer)
+    gst_query_set_nth_allocation_pool(query, 0, offered, size, min_buffers, max_buffers);
+  else
+    gst_query_add_allocation_pool(query, offered, size, min_buffers, max_buffers);
+  gst_object_unref(offered);
+  return GST_BASE_TRANSFORM_CLASS(cudavision_filter_parent_class)->decide_allocation(trans, query);
+}
+
+/// Frames of another CUDA context than ours have come: ours becomes theirs.
+Status follow_context(CudaVisionFilter* self, GstBuffer* buffer) {
+  FilterState& state = *self->state;
+  if (!state.gpu.is_foreign(buffer)) return {};
+  GST_INFO_OBJECT(self, "going over to the CUDA context of the incoming frames");
+  {
+    Gpu::Scope scope(state.gpu);
+    state.filter.reset();
+    drop_device_images(state);
+  }
+  if (Status status = state.gpu.adopt(buffer); !status.ok()) return status;
+  gst_base_transform_reconfigure_src(GST_BASE_TRANSFORM(self));
+  return renew_plan(self);
+}
+
+GstFlowReturn prepare_output_buffer(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer** outbuf) {
+  CudaVisionFilter* self = as_filter(trans);
+  FilterState& state = *self->state;
+  if (uses_cuda(self) && Gpu::is_device_buffer(inbuf)) {
+    if (Status status = follow_context(self, inbuf); !status.ok()) {
+      post_error(self, status);
+      return GST_FLOW_ERROR;
+    }
+  }
+  const GstFlowReturn flow = GST_BASE_TRANSFORM_CLASS(cudavision_filter_parent_class)->prepare_output_buffer(trans, inbuf, outbuf);
+  if (flow != GST_FLOW_OK || !uses_cuda(self) || !Gpu::is_device_buffer(*outbuf) || !state.gpu.is_foreign(*outbuf)) return flow;
+
+  // The pool was decided on before the context changed. Until it is decided on anew, with the next frame, take one from elsewhere.
+  GstCaps* caps = gst_pad_get_current_caps(trans->srcpad);
+  guint size;
+  GstBufferPool* pool = state.gpu.new_device_pool(caps, 0, 0, &size);
+  gst_caps_unref(caps);
+  GstBuffer* fresh = nullptr;
+  if (pool) {
+    if (gst_buffer_pool_set_active(pool, TRUE) && gst_buffer_pool_acquire_buffer(pool, &fresh, nullptr) == GST_FLOW_OK)
+      class_of(self)->parent_class.copy_metadata(trans, inbuf, fresh);
+    gst_buffer_pool_set_active(pool, FALSE);
+    gst_object_unref(pool);
+  }
+  if (!fresh) {
+    post_error(self, Status::resource("no frame can be allocated in the CUDA context of the incoming frames"));
+    return GST_FLOW_ERROR;
+  }
+  gst_buffer_replace(outbuf, fresh);
+  gst_buffer_unref(fresh);
+  return GST_FLOW_OK;
+}
+
+// Metas -------------------------------------------------------------------------------------------------------------------------
+
+gboolean transform_meta(GstBaseTransform*, GstBuffer*, GstMeta* meta, GstBuffer*) {
+  // Format and size stay, and with them the sense of every meta but the crop, which has been carried out. (The base class drops those
+  // that describe memory.)
+  return meta->info->api != GST_VIDEO_CROP_META_API_TYPE;
+}
+
+/// Calls f(meta) with each GstVideoRegionOfInterestMeta of a buffer.
+template <typename F>
+void for_each_roi(GstBuffer* buffer, F&& f) {
+  gpointer cursor = nullptr;
+  while (GstMeta* meta = gst_buffer_iterate_meta_filtered(buffer, &cursor, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE))
+    f(reinterpret_cast<GstVideoRegionOfInterestMeta*>(meta));
+}
+
+/// A rectangle of an uncropped frame, in pixels of the picture cut out of it at `origin`; what lies before it is cut off.
+Rect in_picture(const GstVideoRegionOfInterestMeta* roi, CropOrigin origin) {
+  const gint64 x0 = gint64(roi->x) - origin.x, y0 = gint64(roi->y) - origin.y;
+  const gint64 x1 = x0 + roi->w, y1 = y0 + roi->h;
+  const auto clip = [](gint64 value) { return int(CLAMP(value, 0, 1 << 20)); };
+  return {clip(x0), clip(y0), clip(x1) - clip(x0), clip(y1) - clip(y0)};
+}
+
+gboolean copy_metadata(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* outbuf) {
+  if (!GST_BASE_TRANSFORM_CLASS(cudavision_filter_parent_class)->copy_metadata(trans, inbuf, outbuf)) return FALSE;
+  if (gst_buffer_get_video_crop_meta(inbuf)) {
+    const CropOrigin origin = crop_origin(inbuf);
+    for_each_roi(outbuf, [&](GstVideoRegionOfInterestMeta* roi) {
+      const Rect rect = in_picture(roi, origin);
+      roi->x = rect.x, roi->y = rect.y, roi->w = rect.width, roi->h = rect.height;
+    });
+  }
+  return TRUE;
+}
+
+// Frames ------------------------------------------------------------------------------------------------------------------------
+
+Region region_of(CudaVisionFilter* self, GstBuffer* buffer) {
+  Region region;
+  std::string type;
+  {
+    ObjectLock lock(self);
+    region.mode = self->state->committed.region;
+    type = self->state->committed.roi_type;
+  }
+  if (region.mode == Region::Mode::frame) return region;
+  const CropOrigin origin = crop_origin(buffer);
+  for_each_roi(buffer, [&](const GstVideoRegionOfInterestMeta* roi) {
+    const char* name = g_quark_to_string(roi->roi_type);
+    if (type.empty() || (name && type == name)) region.rects.push_back(in_picture(roi, origin));
+  });
+  return region;
+}
+
+Result<const Image*> device_image(FilterState& state, std::unique_ptr<DeviceImage>& image) {
+  if (!image) {
+    auto made = state.gpu.allocate(geometry_of(state.video));
+    if (!made.ok()) return made.error();
+    image = std::move(made.value());
+  }
+  return &image->image();
+}
+
+Status process_on_cuda(CudaVisionFilter* self, GstBuffer* inbuf, GstBuffer* outbuf, const Region& region) {
+  FilterState& state = *self->state;
+  Gpu& gpu = state.gpu;
+  Gpu::Scope scope(gpu);
+  const bool device_in = Gpu::is_device_buffer(inbuf), device_out = Gpu::is_device_buffer(outbuf);
+  const auto flags = [](GstMapFlags access, bool device) { return device ? GstMapFlags(access | Gpu::map_flag()) : access; };
+  MappedFrame in(inbuf, state.video, flags(GST_MAP_READ, device_in));
+  if (!in.status().ok()) return in.status();
+  MappedFrame out(outbuf, state.video, flags(GST_MAP_WRITE, device_out));
+  if (!out.status().ok()) return out.status();
+
+  const Image *src = &in.image(), *dst = &out.image();
+  Status status;
+  if (device_in) {
+    gpu.acquire(inbuf);
+  } else {
+    auto image = device_image(state, state.device_input);
+    if (!image.ok()) return image.error();
+    src = image.value();
+    status = gpu.upload(in.image(), *src);
+  }
+  if (!device_out) {
+    auto image = device_image(state, state.device_output);
+    if (!image.ok()) return image.error();
+    dst = image.value();
+  }
+  if (status.ok()) status = state.filter->submit(*src, *dst, region, gpu.queue());
+  if (status.ok() && !device_out) status = gpu.download(*dst, out.image());
+  // Always waited for: the input goes back to its owner on return, and whoever gets the output gets it finished.
+  const Status finished = gpu.finish();
+  if (device_out) gpu.release(outbuf);
+  return status.ok() ? finished : status;
+}
+
+Status process_on_cpu(CudaVisionFilter* self, GstBuffer* inbuf, GstBuffer* outbuf, const Region& region) {
+  MappedFrame in(inbuf, self->state->video, GST_MAP_READ);
+  if (!in.status().ok()) return in.status();
+  MappedFrame out(outbuf, self->state->video, GST_MAP_WRITE);
+  if (!out.status().ok()) return out.status();
+  return self->state->filter->submit(in.image(), out.image(), region, {});
+}
+
+void before_transform(GstBaseTransform* trans, GstBuffer* buffer) {
+  const GstClockTime time = gst_segment_to_stream_time(&trans->segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer));
+  if (GST_CLOCK_TIME_IS_VALID(time)) gst_object_sync_values(GST_OBJECT(trans), time);
+}
+
+GstFlowReturn transform(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* outbuf) {
+  CudaVisionFilter* self = as_filter(trans);
+  Status status = follow_changes(self);
+  if (status.ok()) {
+    const Region region = region_of(self, inbuf);
+    status = uses_cuda(self) ? process_on_cuda(self, inbuf, outbuf, region) : process_on_cpu(self, inbuf, outbuf, region);
+  }
+  if (status.ok()) return GST_FLOW_OK;
+  post_error(self, status);
+  return GST_FLOW_ERROR;
+}
+
+// Object ------------------------------------------------------------------------------------------------------------------------
+
+void commit(gpointer object) {
+  FilterState& state = state_of(object);
+  {
+    ObjectLock lock(object);
+    state.committed = state.settings;
+    class_of(object)->commit(as_filter(object));
+  }
+  state.changed = true;
+}
+
+void constructed(GObject* object) {
+  G_OBJECT_CLASS(cudavision_filter_parent_class)->constructed(object);
+  commit(object);
+}
+
+/// Comes once for each g_object_set, when all its properties are set.
+void dispatch_properties_changed(GObject* object, guint count, GParamSpec** changed) {
+  for (guint i = 0; i < count; ++i)
+    if ((changed[i]->flags & G_PARAM_WRITABLE) && g_type_is_a(changed[i]->owner_type, cudavision_filter_get_type())) {
+      commit(object);
+      break;
+    }
+  G_OBJECT_CLASS(cudavision_filter_parent_class)->dispatch_properties_changed(object, count, changed);
+}
+
+void set_property(GObject* object, guint id, const GValue* value, GParamSpec* spec) {
+  ObjectLock lock(object);
+  BaseSettings& settings = state_of(object).settings;
+  switch (id) {
+    case PROP_BACKEND: settings.backend = g_value_get_enum(value); break;
+    case PROP_CUDA_DEVICE_ID: settings.device_id = g_value_get_int(value); break;
+    case PROP_REGION: settings.region = Region::Mode(g_value_get_enum(value)); break;
+    case PROP_ROI_TYPE: settings.roi_type = g_value_get_string(value) ? g_value_get_string(value) : ""; break;
+    default: G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
+  }
+}
+
+void get_property(GObject* object, guint id, GValue* value, GParamSpec* spec) {
+  ObjectLock lock(object);
+  const FilterState& state = state_of(object);
+  switch (id) {
+    case PROP_BACKEND: g_value_set_enum(value, state.settings.backend); break;
+    case PROP_ACTIVE_BACKEND:
+      g_value_set_enum(value, !state.backend ? BACKEND_AUTO : *state.backend == Backend::cuda ? BACKEND_CUDA : BACKEND_CPU);
+      break;
+    case PROP_CUDA_DEVICE_ID: g_value_set_int(value, state.settings.device_id); break;
+    case PROP_REGION: g_value_set_enum(value, gint(state.settings.region)); break;
+    case PROP_ROI_TYPE: g_value_set_string(value, state.settings.roi_type.empty() ? nullptr : state.settings.roi_type.c_str()); break;
+    default: G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
+  }
+}
+
+void finalize(GObject* object) {
+  delete as_filter(object)->state;
+  G_OBJECT_CLASS(cudavision_filter_parent_class)->finalize(object);
+}
+
+}  // namespace
+
+static void cudavision_filter_init(CudaVisionFilter* self) {
+  self->state = new FilterState;
+  gst_base_transform_set_qos_enabled(GST_BASE_TRANSFORM(self), TRUE);
+}
+
+static void add_pad_template(GstElementClass* klass, const char* name, GstPadDirection direction) {
+  GstCaps* caps = video_template_caps();
+  gst_element_class_add_pad_template(klass, gst_pad_template_new(name, direction, GST_PAD_ALWAYS, caps));
+  gst_caps_unref(caps);
+}
+
+static void cudavision_filter_class_init(CudaVisionFilterClass* klass) {
+  GObjectClass* object = G_OBJECT_CLASS(klass);
+  object->constructed = constructed;
+  object->dispatch_properties_changed = dispatch_properties_changed;
+  object->set_property = set_property;
+  object->get_property = get_property;
+  object->finalize = finalize;
+
+  const GType backend_type = enum_from_table("CudaVisionBackend", backend_choices, G_N_ELEMENTS(backend_choices));
+  g_object_class_install_property(object, PROP_BACKEND,
+                                  g_param_spec_enum("backend", "Backend", "Where frames are processed", backend_type, BACKEND_AUTO, ready_property));
+  g_object_class_install_property(
+      object, PROP_ACTIVE_BACKEND,
+      g_param_spec_enum("active-backend", "Active backend", "The backend in use, from READY on (auto: none yet)", backend_type, BACKEND_AUTO,
+                        GParamFlags(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS)));
+  g_object_class_install_property(object, PROP_CUDA_DEVICE_ID,
+                                  g_param_spec_int("cuda-device-id", "CUDA device", "The CUDA device to use (-1: any)", -1, G_MAXINT, -1, ready_property));
+  g_object_class_install_property(
+      object, PROP_REGION,
+      g_param_spec_enum("region", "Region", "The part of the frame that is processed; the rest is copied bit for bit",
+                        enum_from_table("CudaVisionRegion", region_choices, G_N_ELEMENTS(region_choices)), gint(Region::Mode::frame),
+                        playing_property));
+  g_object_class_install_property(
+      object, PROP_ROI_TYPE,
+      g_param_spec_string("roi-type", "Region type", "Only regions of interest of this type count (none given: all)", nullptr,
+                          uncontrolled_property));
+
+  GstElementClass* element = GST_ELEMENT_CLASS(klass);
+  element->change_state = change_state;
+  element->set_context = set_context;
+  add_pad_template(element, "sink", GST_PAD_SINK);
+  add_pad_template(element, "src", GST_PAD_SRC);
+
+  GstBaseTransformClass* trans = GST_BASE_TRANSFORM_CLASS(klass);
+  trans->passthrough_on_same_caps = FALSE;
+  trans->query = query;
+  trans->start = start;
+  trans->stop = stop;
+  trans->transform_caps = transform_caps;
+  trans->fixate_caps = fixate_caps;
+  trans->set_caps = set_caps;
+  trans->get_unit_size = get_unit_size;
+  trans->propose_allocation = propose_allocation;
+  trans->decide_allocation = decide_allocation;
+  trans->prepare_output_buffer = prepare_output_buffer;
+  trans->transform_meta = transform_meta;
+  trans->copy_metadata = copy_metadata;
+  trans->before_transform = before_transform;
+  trans->transform = transform;
+}
+
+}  // namespace cudavision

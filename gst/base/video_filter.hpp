@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <gst/base/gstbasetransform.h>
+#include <gst/video/video.h>
+
+#include <memory>
+#include <string>
+
+#include "filter.hpp"
+#include "status.hpp"
+
+namespace cudavision {
+
+/// What an element computes for one geometry.
+struct FilterPlan {
+  std::unique_ptr<Filter> filter;
+  std::string advice;  ///< one sentence on a setting that works but may not be meant; posted as a warning. Empty: none
+};
+
+struct FilterState;
+
+/// The base of elements that turn one video frame into one of the same format and size: backends, memories, caps, allocation, metas,
+/// regions, errors. Its properties are backend, active-backend, cuda-device-id, region and roi-type.
+///
+/// A subclass keeps what its properties say, and makes a plan of it. Settings are committed at once when g_object_set has set all it
+/// was given, so that a frame never sees half of a change.
+struct CudaVisionFilter {
+  GstBaseTransform parent;
+  FilterState* state;
+};
+
+struct CudaVisionFilterClass {
+  GstBaseTransformClass parent_class;
+
+  /// Takes over what the properties say now, for later plans. Called under the object lock.
+  void (*commit)(CudaVisionFilter* self);
+  /// Says what is wrong with the committed settings, whatever the format. Called under the object lock.
+  Status (*check)(CudaVisionFilter* self);
+  /// Makes a plan of the committed settings. Called under the object lock, with the CUDA context current.
+  Result<FilterPlan> (*make_plan)(CudaVisionFilter* self, const GstVideoInfo& video, Backend backend);
+};
+
+GType cudavision_filter_get_type();
+inline CudaVisionFilter* as_filter(gpointer object) {
+  return G_TYPE_CHECK_INSTANCE_CAST(object, cudavision_filter_get_type(), CudaVisionFilter);
+}
+inline CudaVisionFilterClass* as_filter_class(gpointer klass) {
+  return G_TYPE_CHECK_CLASS_CAST(klass, cudavision_filter_get_type(), CudaVisionFilterClass);
+}
+
+}  // namespace cudavision

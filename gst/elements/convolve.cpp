@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "convolve.hpp"
+
+#include "../../kernels/convolve.hpp"
+#include "../base/filter_element.hpp"
+#include "../base/frame.hpp"
+
+namespace cudavision {
+namespace {
+
+struct Convolve {
+  static constexpr const char* type_name = "CudaVisionConvolve";
+  static constexpr const char* element_name = "cudaconvolve";
+  static constexpr const char* long_name = "Convolution";
+  static constexpr const char* klass = "Filter/Effect/Video";
+  static constexpr const char* description = "Filters video with any kernel of up to 63×63 weights, on the GPU or the processor";
+
+  struct Settings : EdgeSettings {
+    int preset = int(Preset::custom);
+    std::vector<double> weights;
+    guint kernel_width = 0, kernel_height = 0;
+    double divisor = 0, bias = 0;
+    bool absolute = false, flip = false;
+    int anchor_x = -1, anchor_y = -1;
+  };
+
+  static std::vector<Property<Settings>> properties() {
+    // Values that cannot work are refused with a sentence of our own, not by GObject: hence the wide ranges.
+    const auto side = [](const char* name, const char* nick, const char* blurb) {
+      return g_param_spec_uint(name, nick, blurb, 0, G_MAXINT, 0, playing_property);
+    };
+    const auto number = [](const char* name, const char* nick, const char* blurb) {
+      return g_param_spec_double(name, nick, blurb, -G_MAXDOUBLE, G_MAXDOUBLE, 0, playing_property);
+    };
+    const auto anchor = [](const char* name, const char* nick, const char* blurb) {
+      return g_param_spec_int(name, nick, blurb, G_MININT, G_MAXINT, -1, playing_property);
+    };
+    const auto flag = [](const char* name, const char* nick, const char* blurb) {
+      return g_param_spec_boolean(name, nick, blurb, FALSE, playing_property);
+    };
+    std::vector<Property<Settings>> table{
+        {g_param_spec_enum("preset", "Preset", "A kernel by name; setting weights sets custom",
+                           enum_from_table("CudaVisionConvolvePreset", presets(), presets().size()), gint(Preset::custom), playing_property),
+         &Settings::preset},
+        {gst_param_spec_array("weights", "Weights", "Weights of the kernel, row by row: \"<0,-1,0,-1,5,-1,0,-1,0>\"", nullptr,
+                              uncontrolled_property),
+         &Settings::weights, [](Settings& settings) { settings.preset = int(Preset::custom); }, "preset"},
+        {side("kernel-width", "Kernel width", "Weights in a row, 1 to 63; 0: the square root of the number of weights"), &Settings::kernel_width},
+        {side("kernel-height", "Kernel height", "Rows of weights, 1 to 63; 0: the square root of the number of weights"),
+         &Settings::kernel_height},
+        {number("divisor", "Divisor", "Divides the weighted sum; 0: the preset's own, or the sum of the weights, or 1 where that is 0"),
+         &Settings::divisor},
+        {number("bias", "Bias", "Added after the division, in sample values; not to chroma"), &Settings::bias},
+        {flag("absolute", "Absolute", "Take the absolute value before saturating"), &Settings::absolute},
+        {anchor("anchor-x", "Anchor X", "Column of the kernel that lies on the pixel computed; -1: the middle"), &Settings::anchor_x},
+        {anchor("anchor-y", "Anchor Y", "Row of the kernel that lies on the pixel computed; -1: the middle"), &Settings::anchor_y},
+        {flag("flip", "Flip", "Mathematical convolution (the kernel turned by 180°) instead of correlation"), &Settings::flip},
+    };
+    append_properties(table, edge_properties("CudaVisionConvolveBorder", borders.size()));
+    return table;
+  }
+
+  static Status check(const Settings& settings) { return validate(params_of(settings)); }
+
+  static Result<FilterPlan> make_plan(const Settings& settings, const GstVideoInfo& video, Backend backend) {
+    ConvolveParams params = params_of(settings);
+    params.border_value = border_samples(settings.border_value, video);
+    auto filter = make_convolve(params, geometry_of(video), backend);
+    if (!filter.ok()) return filter.error();
+    const KernelSize size = kernel_size(params);
+    return FilterPlan{std::move(filter.value()), larger_than_frame(size.width, size.height, video)};
+  }
+
+ private:
+  static ConvolveParams params_of(const Settings& settings) {
+    ConvolveParams params;
+    params.preset = Preset(settings.preset);
+    params.weights = settings.weights;
+    params.kernel_width = int(settings.kernel_width);
+    params.kernel_height = int(settings.kernel_height);
+    params.divisor = settings.divisor;
+    params.bias = settings.bias;
+    params.absolute = settings.absolute;
+    params.anchor_x = settings.anchor_x;
+    params.anchor_y = settings.anchor_y;
+    params.flip = settings.flip;
+    params.border = Border(settings.border);
+    params.filter_alpha = settings.filter_alpha;
+    return params;
+  }
+};
+
+}  // namespace
+
+bool register_convolve(GstPlugin* plugin) { return FilterElement<Convolve>::register_in(plugin); }
+
+}  // namespace cudavision

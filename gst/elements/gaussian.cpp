@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "gaussian.hpp"
+
+#include "../../kernels/gaussian.hpp"
+#include "../base/filter_element.hpp"
+#include "../base/frame.hpp"
+
+namespace cudavision {
+namespace {
+
+struct Gaussian {
+  static constexpr const char* type_name = "CudaVisionGaussian";
+  static constexpr const char* element_name = "cudagaussian";
+  static constexpr const char* long_name = "Gaussian blur";
+  static constexpr const char* klass = "Filter/Effect/Video";
+  static constexpr const char* description = "Blurs video with a Gaussian kernel of 1 to 255 taps an axis, on the GPU or the processor";
+
+  struct Settings : EdgeSettings {
+    guint kernel_size = 5, kernel_width = 0, kernel_height = 0;
+    double sigma = 0, sigma_x = 0, sigma_y = 0;
+  };
+
+  static std::vector<Property<Settings>> properties() {
+    // Values that cannot work are refused with a sentence of our own, not by GObject: hence the wide ranges.
+    const auto taps = [](const char* name, const char* nick, guint initial, const char* blurb) {
+      return g_param_spec_uint(name, nick, blurb, 0, G_MAXUINT, initial, playing_property);
+    };
+    const auto sigma = [](const char* name, const char* nick, const char* blurb) {
+      return g_param_spec_double(name, nick, blurb, -G_MAXDOUBLE, G_MAXDOUBLE, 0, playing_property);
+    };
+    std::vector<Property<Settings>> table{
+        {taps("kernel-size", "Kernel size", 5, "Taps of the kernel, odd, 1 to 255; 0: from sigma"), &Settings::kernel_size},
+        {taps("kernel-width", "Kernel width", 0, "Taps in the horizontal, odd, 1 to 255; 0: kernel-size"), &Settings::kernel_width},
+        {taps("kernel-height", "Kernel height", 0, "Taps in the vertical, odd, 1 to 255; 0: kernel-size"), &Settings::kernel_height},
+        {sigma("sigma", "Sigma", "Standard deviation in pixels; 0: from the kernel size"), &Settings::sigma},
+        {sigma("sigma-x", "Sigma X", "Standard deviation in the horizontal; 0: sigma"), &Settings::sigma_x},
+        {sigma("sigma-y", "Sigma Y", "Standard deviation in the vertical; 0: sigma"), &Settings::sigma_y},
+    };
+    append_properties(table, edge_properties("CudaVisionGaussianBorder", extrapolating_borders));
+    return table;
+  }
+
+  static Status check(const Settings& settings) {
+    for (const auto& [name, taps] : {std::pair{"kernel-size", settings.kernel_size}, {"kernel-width", settings.kernel_width},
+                                     {"kernel-height", settings.kernel_height}})
+      if (Status status = check_gaussian_taps(name, taps); !status.ok()) return status;
+    for (const auto& [name, sigma] : {std::pair{"sigma", settings.sigma}, {"sigma-x", settings.sigma_x}, {"sigma-y", settings.sigma_y}})
+      if (Status status = check_gaussian_sigma(name, sigma); !status.ok()) return status;
+    return validate(params_of(settings));
+  }
+
+  static Result<FilterPlan> make_plan(const Settings& settings, const GstVideoInfo& video, Backend backend) {
+    GaussianParams params = params_of(settings);
+    params.border_value = border_samples(settings.border_value, video);
+    auto filter = make_gaussian(params, geometry_of(video), backend);
+    if (!filter.ok()) return filter.error();
+    return FilterPlan{std::move(filter.value()), larger_than_frame(params.kernel_width, params.kernel_height, video)};
+  }
+
+ private:
+  static GaussianParams params_of(const Settings& settings) {
+    GaussianParams params;
+    params.kernel_width = int(settings.kernel_width ? settings.kernel_width : settings.kernel_size);
+    params.kernel_height = int(settings.kernel_height ? settings.kernel_height : settings.kernel_size);
+    params.sigma_x = settings.sigma_x > 0 ? settings.sigma_x : settings.sigma;
+    params.sigma_y = settings.sigma_y > 0 ? settings.sigma_y : settings.sigma;
+    params.border = Border(settings.border);
+    params.filter_alpha = settings.filter_alpha;
+    return params;
+  }
+};
+
+}  // namespace
+
+bool register_gaussian(GstPlugin* plugin) { return FilterElement<Gaussian>::register_in(plugin); }
+
+}  // namespace cudavision
