@@ -13,8 +13,8 @@ const char* const cuda_memory_feature = "memory:CUDAMemory";
 namespace {
 
 bool cuda_can_allocate(const FormatInfo& format) {
-  guint major, minor;
-  gst_version(&major, &minor, nullptr, nullptr);
+  guint major, minor, micro, nano;
+  gst_version(&major, &minor, &micro, &nano);
   return format.cuda_since > 0 && (major > 1 || minor >= format.cuda_since);
 }
 
