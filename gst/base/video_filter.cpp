@@ -263,23 +263,19 @@ gboolean get_unit_size(GstBaseTransform*, GstCaps* caps, gsize* size) {
 
 // Allocation --------------------------------------------------------------------------------------------------------------------
 
-/// (transfer full) An unconfigured pool of frames in system memory, and the allocator for it: page-locked where CUDA copies them.
-GstBufferPool* new_system_pool(CudaVisionFilter* self, GstAllocator** allocator) {
-  *allocator = uses_cuda(self) ? self->state->gpu.new_pinned_allocator() : nullptr;
-  return gst_video_buffer_pool_new();
-}
-
-/// (transfer full) A configured pool of frames of `caps`; NULL where it cannot be had.
+/// (transfer full) A configured pool of frames of `caps`, and the allocator it takes, if that is a special one: system memory is
+/// page-locked where CUDA copies it. NULL where it cannot be had.
 GstBufferPool* new_pool(CudaVisionFilter* self, GstCaps* caps, guint min_buffers, guint max_buffers, guint* size, GstAllocator** allocator) {
   *allocator = nullptr;
   if (is_cuda_caps(caps)) return self->state->gpu.new_device_pool(caps, min_buffers, max_buffers, size);
   GstVideoInfo video;
   if (!gst_video_info_from_caps(&video, caps)) return nullptr;
   *size = guint(GST_VIDEO_INFO_SIZE(&video));
-  GstBufferPool* pool = new_system_pool(self, allocator);
+  if (uses_cuda(self)) *allocator = self->state->gpu.new_pinned_allocator();
+  GstBufferPool* pool = gst_video_buffer_pool_new();
   GstStructure* config = gst_buffer_pool_get_config(pool);
   gst_buffer_pool_config_set_params(config, caps, *size, min_buffers, max_buffers);
-  gst_buffer_pool_config_set_allocator(config, *allocator, nullptr);
+  if (*allocator) gst_buffer_pool_config_set_allocator(config, *allocator, nullptr);
   gst_buffer_pool_config_add_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META);
   if (gst_buffer_pool_set_config(pool, config)) return pool;
   gst_object_unref(pool);
