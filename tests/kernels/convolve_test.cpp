@@ -85,10 +85,12 @@ TEST_P(ConvolveSweep, SizesEqualReference) {
   SKIP_UNLESS_AVAILABLE(backend);
   const int f = int(format);
   Random random(unsigned(f) + 300);
-  for (int i = 0; i < int(sizes.size()); ++i) {
-    ConvolveParams params = random_kernel(random, Weights((i + f) % weights_count), small_kernels[(i * 2 + f) % 9], format);
+  for (int i = 0; i < rounds() * int(sizes.size()); ++i) {
+    ConvolveParams params = random_kernel(random, Weights((i + f) % weights_count), small_kernels[(i * 2 + i / 9 + f) % 9], format);
     params.border = Border((i + f) % borders.size());
-    expect_reference(backend, params, random_case(random, format, sizes[i]), unsigned(i));
+    Case c = random_case(random, format, sizes[i % sizes.size()]);
+    if (random.below(3) == 0) c.data = random.pick<Data>({Data::flat, Data::faint});
+    expect_reference(backend, params, c, unsigned(i));
   }
 }
 
@@ -97,10 +99,13 @@ TEST_P(ConvolveSweep, KernelsEqualReference) {
   SKIP_UNLESS_AVAILABLE(backend);
   const int f = int(format);
   Random random(unsigned(f) + 400);
-  for (int i = 0; i < int(kernels.size()); ++i) {
-    ConvolveParams params = random_kernel(random, Weights((i * 3 + f) % weights_count), kernels[i], format);
+  for (int i = 0; i < rounds() * int(kernels.size()); ++i) {
+    ConvolveParams params =
+        random_kernel(random, Weights((i * 3 + i / 12 + f) % weights_count), kernels[i % kernels.size()], format);
     params.border = Border((i * 2 + f) % borders.size());
-    expect_reference(backend, params, random_case(random, format, small_sizes[(i * 2 + f) % 9]), unsigned(i));
+    Case c = random_case(random, format, small_sizes[(i * 2 + i / 9 + f) % 9]);
+    if (random.below(3) == 0) c.data = random.pick<Data>({Data::flat, Data::faint});
+    expect_reference(backend, params, c, unsigned(i));
   }
 }
 

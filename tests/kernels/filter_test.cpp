@@ -130,16 +130,18 @@ TEST_P(Plans, DoNotDisturbEachOther) {
   ASSERT_EQ(filters.size(), 4u);
   std::vector<std::thread> threads;
   for (int t = 0; t < 2; ++t) {
-    threads.emplace_back([&, t] {
-      for (int round = 0; round < 10; ++round) {
-        std::vector<std::unique_ptr<Job>> jobs;
-        for (int i = 2 * t; i < 2 * t + 2; ++i) {
-          jobs.push_back(std::make_unique<Job>(backend, src, src.inverted()));
-          EXPECT_TRUE(jobs.back()->submit(*filters[i]).ok());
-        }
-        for (int i = 0; i < 2; ++i) EXPECT_TRUE(jobs[i]->finish().bytes() == expected[2 * t + i].bytes()) << "plan " << 2 * t + i;
-      }
-    });
+    threads.emplace_back(
+        [&, t ]() try {
+          for (int round = 0; round < 10; ++round) {
+            std::vector<std::unique_ptr<Job>> jobs;
+            for (int i = 2 * t; i < 2 * t + 2; ++i) {
+              jobs.push_back(std::make_unique<Job>(backend, src, src.inverted()));
+              EXPECT_TRUE(jobs.back()->submit(*filters[i]).ok());
+            }
+            for (int i = 0; i < 2; ++i)
+              EXPECT_TRUE(jobs[i]->finish().bytes() == expected[2 * t + i].bytes()) << "plan " << 2 * t + i;
+          }
+        } catch (const std::exception& error) { ADD_FAILURE() << error.what(); });
   }
   for (std::thread& thread : threads) thread.join();
 }

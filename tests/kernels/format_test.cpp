@@ -82,6 +82,20 @@ TEST(Formats, TableSaysTheSame) {
   EXPECT_EQ(find_format(""), nullptr);
 }
 
+TEST(Formats, ExtentHoldsTheSamples) {
+  for (Format format : all_formats()) {
+    for (int size = 1; size < 9; ++size) {
+      const Geometry geometry{format, size, 9 - size};
+      const Image tight = Picture(geometry).at(nullptr);
+      for (const Component& c : reference::definition(format).components) {
+        const PlaneExtent plane = extent(geometry, c.plane);
+        EXPECT_EQ(std::ptrdiff_t(plane.row_bytes), tight.planes[c.plane].pitch) << info(format).name << " width " << size;
+        EXPECT_EQ(plane.rows, (geometry.height + (1 << c.shift_y) - 1) >> c.shift_y) << info(format).name;
+      }
+    }
+  }
+}
+
 TEST(Formats, SubsampledLengthsRoundUp) {
   for (int length = 1; length < 40; ++length) {
     EXPECT_EQ(subsampled(length, 0), length);

@@ -103,16 +103,16 @@ TEST_P(GaussianSweep, EqualsReference) {
   SKIP_UNLESS_AVAILABLE(backend);
   const int f = int(format);
   Random random(unsigned(f) + 100);
-  for (int i = 0; i < int(sizes.size()); ++i) {
+  for (int i = 0; i < rounds() * int(sizes.size()); ++i) {
     GaussianParams params;
-    params.kernel_width = taps[(i * 5 + f) % taps.size()];
+    params.kernel_width = taps[(i * 5 + i / 12 + f) % taps.size()];
     params.kernel_height = taps[(i * 7 + 3 * f + 1) % taps.size()];
     params.sigma_x = random.pick(sigmas);
     params.sigma_y = random.pick(sigmas);
     params.border = Border((i + f) % extrapolating_borders);
     params.border_value = random_border_value(random, format);
     params.filter_alpha = random.below(2);
-    expect_reference(backend, params, random_case(random, format, sizes[i]), unsigned(i));
+    expect_reference(backend, params, random_case(random, format, sizes[i % sizes.size()]), unsigned(i));
   }
 }
 

@@ -2,6 +2,7 @@
 #include "harness.hpp"
 
 #include <cstdio>
+#include <cstdlib>
 #include <sstream>
 #include <stdexcept>
 
@@ -104,18 +105,36 @@ Picture Job::finish() {
   return dst_;
 }
 
+int rounds() {
+  const char* given = std::getenv("CUDAVISION_TEST_ROUNDS");
+  return given ? std::atoi(given) : 3;
+}
+
 Picture make_picture(const Geometry& geometry, unsigned seed, Data data, Layout layout) {
   Picture picture(geometry, layout);
   Random random(seed);
   const int max = picture.format().max_value();
   for (const reference::Component& component : picture.format().components) {
     reference::Grid grid = picture.read(component);
+    const int flat = random.below(max + 1);
+    const auto sample = [&](int x, int y) {
+      switch (data) {
+        case Data::zero:
+          return 0;
+        case Data::max:
+          return max;
+        case Data::checkerboard:
+          return (x + y) % 2 * max;
+        case Data::flat:
+          return flat;
+        case Data::faint:
+          return max / 2 + random.between(-2, 3);
+        default:
+          return random.below(max + 1);
+      }
+    };
     for (int y = 0; y < grid.height; ++y)
-      for (int x = 0; x < grid.width; ++x)
-        grid.at(x, y) = data == Data::random ? random.below(max + 1)
-                        : data == Data::max  ? max
-                        : data == Data::zero ? 0
-                                             : (x + y) % 2 * max;
+      for (int x = 0; x < grid.width; ++x) grid.at(x, y) = sample(x, y);
     picture.write(component, grid);
   }
   return picture;
@@ -150,7 +169,7 @@ Case random_case(Random& random, Format format, std::pair<int, int> size) {
           random.pick(layouts),
           random.pick(layouts),
           random_region(random, size.first, size.second),
-          random.below(3) ? Data::random : random.pick<Data>({Data::zero, Data::max, Data::checkerboard})};
+          random.below(3) ? Data::random : random.pick<Data>({Data::zero, Data::max, Data::checkerboard, Data::flat, Data::faint})};
 }
 
 std::vector<Format> all_formats() {
@@ -196,7 +215,7 @@ std::string describe(const Geometry& geometry, const Layout& src, const Layout& 
   place("src", src);
   place("dst", dst);
   const char* modes[] = {"frame", "inside", "outside"};
-  const char* contents[] = {"random", "zero", "max", "checkerboard"};
+  const char* contents[] = {"random", "zero", "max", "checkerboard", "flat", "faint"};
   text << " region=" << modes[int(region.mode)];
   for (const Rect& r : region.rects) text << " (" << r.x << ',' << r.y << ' ' << r.width << 'x' << r.height << ')';
   text << " data=" << contents[int(data)];

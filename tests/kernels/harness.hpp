@@ -22,7 +22,9 @@ const char* unavailable(Backend backend);
 #define SKIP_UNLESS_AVAILABLE(backend) \
   if (const char* why = ::cudavision::test::unavailable(backend)) GTEST_SKIP() << why
 
-enum class Data { random, zero, max, checkerboard };
+/// Contents: besides noise of full range, sums at both ends of the range, sums that cancel (flat: one value a component),
+/// and sums that stay within it (faint: noise about the middle).
+enum class Data { random, zero, max, checkerboard, flat, faint };
 Picture make_picture(const Geometry& geometry, unsigned seed, Data data = Data::random, Layout layout = {});
 
 /// One picture on its way through a filter, in the backend's memory and on a stream of its own.
@@ -88,6 +90,8 @@ class Random {
   std::mt19937 engine_;
 };
 
+/// How often a sweep goes through its sizes, each time with other pairings: CUDAVISION_TEST_ROUNDS, or 3.
+int rounds();
 /// Sizes that sweeps go through: tiny, odd, about a tile, wider or higher than any tile.
 extern const std::vector<std::pair<int, int>> sizes;
 /// Places in memory, tight and aligned to badly aligned.

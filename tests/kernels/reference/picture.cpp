@@ -102,7 +102,7 @@ Picture::Picture(const Geometry& geometry, Layout layout) : geometry_(geometry) 
     for (const Component& c : format().components) {
       if (c.plane != plane) continue;
       rows = height(c);
-      row = std::max(row, (width(c) - 1) * c.step + c.offset + bytes);
+      row = std::max(row, width(c) * c.step);  // packed 4:2:2: whole pairs of pixels
     }
     const std::ptrdiff_t pitch = (row + layout.multiple - 1) / layout.multiple * layout.multiple + layout.padding * bytes;
     const std::size_t begin = (end + guard + alignment - 1) / alignment * alignment + layout.offset * bytes;
