@@ -31,12 +31,17 @@ cv::Mat set_mat(const Image& image, const ChannelSet& set) {
   const Rect grid = image.geometry.grid(set);
   const int depth = info(image.geometry.format).sample_bytes() == 1 ? CV_8U : CV_16U;
   const Plane& plane = image.planes[set.plane];
-  return cv::Mat(grid.height, grid.width, CV_MAKETYPE(depth, set.channels), plane.data, std::size_t(plane.pitch));
+  const std::size_t pitch = std::size_t(plane.pitch), row = std::size_t(grid.width) * set.channels * (depth == CV_8U ? 1 : 2);
+  // A row of UYVY of odd width may end with the last V, one byte before OpenCV thinks it does; nobody looks at that byte.
+  cv::Mat mat(grid.height, grid.width, CV_MAKETYPE(depth, set.channels), plane.data, pitch < row ? row + 1 : pitch);
+  mat.step[0] = pitch;
+  return mat;
 }
 
 SetAccess::SetAccess(const FormatInfo& format, const ChannelSet& set, Border border, const BorderValue& border_value,
                      bool filter_alpha)
     : depth_(format.sample_bytes() == 1 ? CV_8U : CV_16U), stored_channels_(set.channels), shift_(format.shift), border_(border) {
+  while (set.roles[stored_channels_ - 1 - unused_end_] == Role::other) ++unused_end_;
   cv::Scalar stored;
   for (int c = 0; c < set.channels; ++c) {
     const Role role = set.roles[c];
@@ -55,7 +60,7 @@ SetAccess::SetAccess(const FormatInfo& format, const ChannelSet& set, Border bor
 /// cv::copyMakeBorder knows only the matrix it is given; a strip's mirror image may lie elsewhere in the frame.
 cv::Mat SetAccess::extrapolate(const cv::Mat& frame, const Rect& window, cv::Mat& store) const {
   cv::Mat out = sized(store, {window.width, window.height}, frame.type());
-  const std::size_t pixel = frame.elemSize();
+  const std::size_t pixel = frame.elemSize(), used = pixel - unused_end_;
   const int inside_begin = std::clamp(-window.x, 0, window.width);
   const int inside_end = std::clamp(frame.cols - window.x, inside_begin, window.width);
   for (int y = 0; y < window.height; ++y) {
@@ -65,12 +70,13 @@ cv::Mat SetAccess::extrapolate(const cv::Mat& frame, const Rect& window, cv::Mat
     const auto copy_pixels = [&](int begin, int end) {
       for (int x = begin; x < end; ++x) {
         const int from_x = border_index(window.x + x, frame.cols, border_);
-        std::memcpy(to + x * pixel, from && from_x >= 0 ? from + from_x * pixel : border_pixel_.data, pixel);
+        std::memcpy(to + x * pixel, from && from_x >= 0 ? from + from_x * pixel : border_pixel_.data, used);
       }
     };
     copy_pixels(0, inside_begin);
-    if (from)
-      std::memcpy(to + inside_begin * pixel, from + (window.x + inside_begin) * pixel, (inside_end - inside_begin) * pixel);
+    if (from && inside_begin < inside_end)
+      std::memcpy(to + inside_begin * pixel, from + (window.x + inside_begin) * pixel,
+                  (inside_end - inside_begin) * pixel - unused_end_);
     else
       copy_pixels(inside_begin, inside_end);
     copy_pixels(inside_end, window.width);

@@ -52,6 +52,7 @@ class SetAccess {
   cv::Mat extrapolate(const cv::Mat& frame, const Rect& window, cv::Mat& store) const;
 
   int depth_ = CV_8U, stored_channels_ = 1, shift_ = 0;
+  int unused_end_ = 0;              ///< bytes of Role::other that end a pixel
   std::vector<int> load_, store_;   ///< pairs of channels for cv::mixChannels: stored to value, and back
   std::vector<int> copied_, kept_;  ///< from input to output: the set's own; those not filtered
   Border border_ = Border::replicate;
