@@ -123,8 +123,9 @@ class CudaRunner : public Runner {
   const float* upload(const std::vector<float>& values) override {
     if (values.size() > values_most) return nullptr;
     // On the runner's stream: what was queued may still read the old values.
-    const bool done = cudaMemcpyAsync(values_, values.data(), values.size() * sizeof(float), cudaMemcpyHostToDevice, stream_) ==
-                          cudaSuccess && cudaStreamSynchronize(stream_) == cudaSuccess;
+    const bool done =
+        cudaMemcpyAsync(values_, values.data(), values.size() * sizeof(float), cudaMemcpyHostToDevice, stream_) == cudaSuccess &&
+        cudaStreamSynchronize(stream_) == cudaSuccess;
     return done ? values_ : nullptr;
   }
 

@@ -32,9 +32,14 @@ NppStreamContext context_of(cudaStream_t stream) {
 // The arguments that every filter shares.
 struct Call {
   Call(const PeerWork& work, const PeerPictures& pictures, cudaStream_t stream)
-      : src(static_cast<const Npp8u*>(pictures.src)), dst(static_cast<Npp8u*>(pictures.dst)), src_pitch(pictures.src_pitch),
-        dst_pitch(pictures.dst_pitch), size{work.width, work.height}, kernel{work.taps, work.taps},
-        anchor{work.taps / 2, work.taps / 2}, ctx(context_of(stream)) {}
+      : src(static_cast<const Npp8u*>(pictures.src)),
+        dst(static_cast<Npp8u*>(pictures.dst)),
+        src_pitch(pictures.src_pitch),
+        dst_pitch(pictures.dst_pitch),
+        size{work.width, work.height},
+        kernel{work.taps, work.taps},
+        anchor{work.taps / 2, work.taps / 2},
+        ctx(context_of(stream)) {}
 
   const Npp8u* src;
   Npp8u* dst;
@@ -53,28 +58,38 @@ int by_channels(int channels, C1 c1, C4 c4) {
 int gauss_fixed(const PeerWork* w, const PeerPictures* p, CUstream_st* stream) {
   NppiMaskSize mask;
   switch (w->taps) {
-    case 3: mask = NPP_MASK_SIZE_3_X_3; break;
-    case 5: mask = NPP_MASK_SIZE_5_X_5; break;
-    case 7: mask = NPP_MASK_SIZE_7_X_7; break;
-    case 15: mask = NPP_MASK_SIZE_15_X_15; break;
-    default: return peer_not_offered;
+    case 3:
+      mask = NPP_MASK_SIZE_3_X_3;
+      break;
+    case 5:
+      mask = NPP_MASK_SIZE_5_X_5;
+      break;
+    case 7:
+      mask = NPP_MASK_SIZE_7_X_7;
+      break;
+    case 15:
+      mask = NPP_MASK_SIZE_15_X_15;
+      break;
+    default:
+      return peer_not_offered;
   }
   const Call c(*w, *p, stream);
   const auto call = [&](auto function) {
     return function(c.src, c.src_pitch, c.size, c.origin, c.dst, c.dst_pitch, c.size, mask, NPP_BORDER_REPLICATE, c.ctx);
   };
-  return by_channels(w->channels, [&] { return call(nppiFilterGaussBorder_8u_C1R_Ctx); },
-                     [&] { return call(nppiFilterGaussBorder_8u_C4R_Ctx); });
+  return by_channels(
+      w->channels, [&] { return call(nppiFilterGaussBorder_8u_C1R_Ctx); }, [&] { return call(nppiFilterGaussBorder_8u_C4R_Ctx); });
 }
 
 int gauss_advanced(const PeerWork* w, const PeerPictures* p, CUstream_st* stream) {
   const Call c(*w, *p, stream);
   const auto call = [&](auto function) {
-    return function(c.src, c.src_pitch, c.size, c.origin, c.dst, c.dst_pitch, c.size, w->taps, w->weights,
-                    NPP_BORDER_REPLICATE, c.ctx);
+    return function(c.src, c.src_pitch, c.size, c.origin, c.dst, c.dst_pitch, c.size, w->taps, w->weights, NPP_BORDER_REPLICATE,
+                    c.ctx);
   };
-  return by_channels(w->channels, [&] { return call(nppiFilterGaussAdvancedBorder_8u_C1R_Ctx); },
-                     [&] { return call(nppiFilterGaussAdvancedBorder_8u_C4R_Ctx); });
+  return by_channels(
+      w->channels, [&] { return call(nppiFilterGaussAdvancedBorder_8u_C1R_Ctx); },
+      [&] { return call(nppiFilterGaussAdvancedBorder_8u_C4R_Ctx); });
 }
 
 int filter32f_border(const PeerWork* w, const PeerPictures* p, CUstream_st* stream) {
@@ -83,8 +98,8 @@ int filter32f_border(const PeerWork* w, const PeerPictures* p, CUstream_st* stre
     return function(c.src, c.src_pitch, c.size, c.origin, c.dst, c.dst_pitch, c.size, w->weights, c.kernel, c.anchor,
                     NPP_BORDER_REPLICATE, c.ctx);
   };
-  return by_channels(w->channels, [&] { return call(nppiFilterBorder32f_8u_C1R_Ctx); },
-                     [&] { return call(nppiFilterBorder32f_8u_C4R_Ctx); });
+  return by_channels(
+      w->channels, [&] { return call(nppiFilterBorder32f_8u_C1R_Ctx); }, [&] { return call(nppiFilterBorder32f_8u_C4R_Ctx); });
 }
 
 // Without border handling: only the pixels whose window lies inside.
@@ -93,11 +108,11 @@ int filter32f(const PeerWork* w, const PeerPictures* p, CUstream_st* stream) {
   const NppiSize inner{w->width - w->taps + 1, w->height - w->taps + 1};
   const int half = w->taps / 2;
   const auto call = [&](auto function) {
-    return function(c.src + half * c.src_pitch + half * w->channels, c.src_pitch,
-                    c.dst + half * c.dst_pitch + half * w->channels, c.dst_pitch, inner, w->weights, c.kernel, c.anchor, c.ctx);
+    return function(c.src + half * c.src_pitch + half * w->channels, c.src_pitch, c.dst + half * c.dst_pitch + half * w->channels,
+                    c.dst_pitch, inner, w->weights, c.kernel, c.anchor, c.ctx);
   };
-  return by_channels(w->channels, [&] { return call(nppiFilter32f_8u_C1R_Ctx); },
-                     [&] { return call(nppiFilter32f_8u_C4R_Ctx); });
+  return by_channels(
+      w->channels, [&] { return call(nppiFilter32f_8u_C1R_Ctx); }, [&] { return call(nppiFilter32f_8u_C4R_Ctx); });
 }
 
 const PeerEntry entries[] = {
@@ -110,4 +125,6 @@ const PeerEntry entries[] = {
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) const PeerEntry* cudavision_peer_entries() { return entries; }
+extern "C" __attribute__((visibility("default"))) const PeerEntry* cudavision_peer_entries() {
+  return entries;
+}

@@ -23,10 +23,10 @@ struct Slot {
 };
 
 struct Timing {
-  double us = 0;      ///< median time of one submit
-  int samples = 0;    ///< that the median is of
-  int per_sample = 1; ///< submits in each sample
-  bool graph = false; ///< timed as a captured graph's replay
+  double us = 0;       ///< median time of one submit
+  int samples = 0;     ///< that the median is of
+  int per_sample = 1;  ///< submits in each sample
+  bool graph = false;  ///< timed as a captured graph's replay
 };
 
 /// Submits the work on place `index` of the ring.
