@@ -132,8 +132,10 @@ mode_bench() {
     report SKIP bench/kernels 'no benchmarks in the bundle'
   else
     build_peers
-    local bench=("${bundled[@]}" "$here/tests/bench/bench_kernels" "--benchmark_out=$logs/kernels.json")
-    if ! run bench/kernels 300 "${bench[@]}" && (($? != 77)) && [[ -f $here/tests/bench/libcudavision-bench-npp.so ]]; then
+    local log bench=("${bundled[@]}" "$here/tests/bench/bench_kernels" "--benchmark_out=$logs/kernels.json")
+    run bench/kernels 300 "${bench[@]}"
+    local status=$?
+    if ((status != 0 && status != 77)) && [[ -f $here/tests/bench/libcudavision-bench-npp.so ]]; then
       cp "$logs/bench_kernels.log" "$logs/bench_kernels_with_peers.log"
       run 'bench/kernels without peers' 200 "${bench[@]}" --peers=none  # a peer that crashed took our rows with it
       log=$logs/bench_kernels_without_peers.log
