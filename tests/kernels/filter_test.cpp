@@ -130,20 +130,55 @@ TEST_P(Plans, DoNotDisturbEachOther) {
   ASSERT_EQ(filters.size(), 4u);
   std::vector<std::thread> threads;
   for (int t = 0; t < 2; ++t) {
-    threads.emplace_back(
-        [&, t ]() try {
-          for (int round = 0; round < 10; ++round) {
-            std::vector<std::unique_ptr<Job>> jobs;
-            for (int i = 2 * t; i < 2 * t + 2; ++i) {
-              jobs.push_back(std::make_unique<Job>(backend, src, src.inverted()));
-              EXPECT_TRUE(jobs.back()->submit(*filters[i]).ok());
-            }
-            for (int i = 0; i < 2; ++i)
-              EXPECT_TRUE(jobs[i]->finish().bytes() == expected[2 * t + i].bytes()) << "plan " << 2 * t + i;
+    threads.emplace_back([&, t] {
+      try {
+        for (int round = 0; round < 10; ++round) {
+          std::vector<std::unique_ptr<Job>> jobs;
+          for (int i = 2 * t; i < 2 * t + 2; ++i) {
+            jobs.push_back(std::make_unique<Job>(backend, src, src.inverted()));
+            EXPECT_TRUE(jobs.back()->submit(*filters[i]).ok());
           }
-        } catch (const std::exception& error) { ADD_FAILURE() << error.what(); });
+          for (int i = 0; i < 2; ++i) {
+            EXPECT_TRUE(jobs[i]->finish().bytes() == expected[2 * t + i].bytes()) << "plan " << 2 * t + i;
+          }
+        }
+      } catch (const std::exception& error) {
+        ADD_FAILURE() << error.what();
+      }
+    });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+template <typename Params>
+void expect_far_rows_found(Backend backend, const Params& params) {
+  const Picture src = make_picture({Format::GRAY8, 90, 50}, 2);
+  auto filter = make(params, src.geometry(), backend);
+  ASSERT_TRUE(filter.ok()) << filter.error().message();
+  EXPECT_EQ(reference::apply(params, src).sample_difference(run_far_apart(backend, *filter.value(), src), 1), "")
+      << describe(params);
+}
+
+TEST_P(Plans, RowsMayLieFarApart) {
+  SKIP_UNLESS_AVAILABLE(GetParam());
+  expect_far_rows_found(GetParam(), wide_gaussian());
+  expect_far_rows_found(GetParam(), some_convolve());
+  ConvolveParams sharpen;
+  sharpen.preset = Preset::sharpen_5;
+  sharpen.border = Border::copy;
+  expect_far_rows_found(GetParam(), sharpen);
+}
+
+/// The longest rows and columns that are allowed.
+TEST_P(Plans, LongestSides) {
+  SKIP_UNLESS_AVAILABLE(GetParam());
+  for (Format format : {Format::GRAY8, Format::RGB, Format::NV12, Format::UYVY, Format::RGBA64_LE}) {
+    for (const auto& [width, height] : {std::pair{16384, 3}, std::pair{3, 16384}}) {
+      const Case c{{format, width, height}, {}, {}, {}, Data::random};
+      expect_reference(GetParam(), wide_gaussian(), c, 1);
+      expect_reference(GetParam(), some_convolve(), c, 1);
+    }
+  }
 }
 
 TEST_P(Plans, RegionWithoutRectanglesIsACopy) {

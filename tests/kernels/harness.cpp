@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "harness.hpp"
 
+#include <sys/mman.h>
+
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <sstream>
 #include <stdexcept>
 
@@ -103,6 +106,74 @@ Picture Job::finish() {
   }
 #endif
   return dst_;
+}
+
+namespace {
+
+/// Memory of which only some rows are ever touched.
+class FarRows {
+ public:
+  static constexpr std::size_t pitch = std::size_t(64) << 20;
+
+  FarRows(Backend backend, int width, int height) : backend_(backend), width_(width), height_(height) {
+#if CUDAVISION_CUDA
+    if (backend == Backend::cuda) return must(cudaMalloc(&data_, pitch * height));
+#endif
+    data_ = mmap(nullptr, pitch * height, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (data_ == MAP_FAILED) throw std::runtime_error("no address space");
+  }
+  ~FarRows() {
+#if CUDAVISION_CUDA
+    if (backend_ == Backend::cuda) {
+      cudaFree(data_);
+      return;
+    }
+#endif
+    munmap(data_, pitch * height_);
+  }
+  FarRows(const FarRows&) = delete;
+
+  Plane plane() const {
+    return {data_, std::ptrdiff_t(pitch)};
+  }
+  void copy_from(const Plane& other) {
+    copy(plane(), other);
+  }
+  void copy_to(const Plane& other) const {
+    copy(other, plane());
+  }
+
+ private:
+  void copy(const Plane& to, const Plane& from) const {
+#if CUDAVISION_CUDA
+    if (backend_ == Backend::cuda) {
+      must(cudaMemcpy2D(to.data, to.pitch, from.data, from.pitch, width_, height_, cudaMemcpyDefault));
+      return must(cudaDeviceSynchronize());
+    }
+#endif
+    for (int y = 0; y < height_; ++y)
+      std::memcpy(static_cast<char*>(to.data) + y * to.pitch, static_cast<const char*>(from.data) + y * from.pitch, width_);
+  }
+
+  Backend backend_;
+  int width_, height_;
+  void* data_ = nullptr;
+};
+
+}  // namespace
+
+Picture run_far_apart(Backend backend, Filter& filter, const Picture& src) {
+  const Geometry& geometry = src.geometry();
+  Picture from = src, to(geometry);
+  FarRows far_src(backend, geometry.width, geometry.height), far_dst(backend, geometry.width, geometry.height);
+  far_src.copy_from(from.at(from.bytes().data()).planes[0]);
+  const Status status = filter.submit({geometry, {far_src.plane()}}, {geometry, {far_dst.plane()}}, {}, Queue{});
+  EXPECT_TRUE(status.ok()) << status.message();
+#if CUDAVISION_CUDA
+  if (backend == Backend::cuda) must(cudaDeviceSynchronize());
+#endif
+  far_dst.copy_to(to.at(to.bytes().data()).planes[0]);
+  return to;
 }
 
 int rounds() {

@@ -45,6 +45,9 @@ class Job {
   std::unique_ptr<Device> device_;
 };
 
+/// Filters a GRAY8 picture whose rows lie 64 MiB apart, so that their distances leave 32 bits.
+Picture run_far_apart(Backend backend, Filter& filter, const Picture& src);
+
 inline Result<std::unique_ptr<Filter>> make(const GaussianParams& params, const Geometry& geometry, Backend backend) {
   return make_gaussian(params, geometry, backend);
 }
