@@ -117,7 +117,10 @@ class FarRows {
 
   FarRows(Backend backend, int width, int height) : backend_(backend), width_(width), height_(height) {
 #if CUDAVISION_CUDA
-    if (backend == Backend::cuda) return must(cudaMalloc(&data_, pitch * height));
+    if (backend == Backend::cuda) {
+      must(cudaMalloc(&data_, pitch * height));
+      return;
+    }
 #endif
     data_ = mmap(nullptr, pitch * height, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (data_ == MAP_FAILED) throw std::runtime_error("no address space");
@@ -148,7 +151,8 @@ class FarRows {
 #if CUDAVISION_CUDA
     if (backend_ == Backend::cuda) {
       must(cudaMemcpy2D(to.data, to.pitch, from.data, from.pitch, width_, height_, cudaMemcpyDefault));
-      return must(cudaDeviceSynchronize());
+      must(cudaDeviceSynchronize());
+      return;
     }
 #endif
     for (int y = 0; y < height_; ++y)
