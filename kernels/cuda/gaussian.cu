@@ -1,8 +1,710 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Both passes are products with banded (Toeplitz) matrices, computed by the integer matrix units, in one kernel.
+//
+// A warp owns a strip of a plane, 64 bytes wide, and marches down it in steps of 16 rows. Interleaved channels need no unpacking: a
+// row is a string of samples in which the taps of a channel lie `channels` samples apart, so the channel count only shapes the matrix.
+//   across: out[x][row] = Σ A[x][k] · in[k][row]: 16 samples × 8 rows from `GX` groups of 16 bytes of those rows;
+//   down:   out[y][x] = Σ B[y][k] · rows[k][x]:  16 rows × 8 samples from `GY` groups of 16 rows.
+// The fragments that the first product leaves in a lane are, once packed into bytes, just those that the second one wants there,
+// because the order of its summation is free: no data crosses lanes between the passes. Sums of more than 8 bits are split into bytes,
+// one product for each, so all is exact. Rows computed once stay in registers (or, for large kernels, in shared memory) as a ring.
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
 #include "../gaussian.hpp"
+#include "filter.hpp"
+#include "pixels.cuh"
+
+namespace cudavision::cuda {
+namespace {
+
+using std::uint16_t;
+using std::uint32_t;
+using std::uint8_t;
+
+// ---- What the host tells the kernels --------------------------------------------------------------------------------------------
+
+constexpr int strip_bytes = 64;  ///< of a row, computed by one warp
+constexpr int step_rows = 16;    ///< computed at a time
+constexpr int max_warps = 8;     ///< in a block
+
+/// One axis: weights by distance from the middle. The identity's weight does not fit; see SetJob.
+struct Axis {
+  int radius;
+  uint16_t weights[gaussian_max_taps / 2 + 1];
+};
+
+struct SetJob {
+  SetView view;
+  int row_bytes;           ///< of the whole grid
+  int x0, x1;              ///< bytes of a row to write: [x0, x1)
+  int origin;              ///< byte at which the first strip begins, a multiple of 32
+  int stride;              ///< bytes from a sample to its channel's next
+  int reach;               ///< radius in bytes
+  int pad;                 ///< bytes by which a strip's window begins before it, a multiple of 4, at least `reach`
+  int first_block, blocks_x, steps;  ///< steps: of a segment
+  bool words, stores;      ///< source rows are aligned to 4 bytes, destination rows and, where needed, source rows to 8
+  uint32_t keep[2];        ///< bits of 8 bytes that are taken from the source
+  uint32_t mask;           ///< significant bits of a source word
+  // An identity axis uses the weight 1 (down, 16 bit: 2¹⁵) and moves the result's bits instead.
+  uint32_t low, high, out;     ///< 8 bit: byte selectors of row sums and of the result
+  uint32_t scale0, scale1;     ///< 16 bit: of the partial row sums
+  int rounding, final_shift;   ///< final_shift: 16 bit
+};
+
+struct Launch {
+  SetJob jobs[3];
+  Axis axes[3][2];
+  int sets;
+  int gx, gy;  ///< groups of 16 bytes and rows, where a kernel does not fix them
+};
+
+// ---- Matrix products ------------------------------------------------------------------------------------------------------------
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+__device__ __forceinline__ void mma8(int& c0, int& c1, uint32_t a, uint32_t b) {
+  asm("mma.sync.aligned.m8n8k16.row.col.s32.u8.u8.s32 {%0,%1}, {%2}, {%3}, {%0,%1};" : "+r"(c0), "+r"(c1) : "r"(a), "r"(b));
+}
+#endif
+
+/// c += a · b: 16 × 8 from 16 × 16 and 16 × 8 bytes.
+__device__ __forceinline__ void mma(int (&c)[4], const uint32_t (&a)[2], uint32_t b) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+  mma8(c[0], c[1], a[0], b);
+  mma8(c[2], c[3], a[1], b);
+#else
+  asm("mma.sync.aligned.m16n8k16.row.col.s32.u8.u8.s32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+      : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(b));
+#endif
+}
+
+/// The same for two neighbouring groups at once.
+__device__ __forceinline__ void mma(int (&c)[4], const uint32_t (&a0)[2], const uint32_t (&a1)[2], uint32_t b0, uint32_t b1) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+  mma(c, a0, b0);
+  mma(c, a1, b1);
+#else
+  asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
+      : "r"(a0[0]), "r"(a0[1]), "r"(a1[0]), "r"(a1[1]), "r"(b0), "r"(b1));
+#endif
+}
+
+// ---- The arithmetic of a sample type --------------------------------------------------------------------------------------------
+// Lane 4g + t of a warp holds, of a product's result: (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1).
+
+template <typename T>
+struct Arithmetic;
+
+template <>
+struct Arithmetic<uint8_t> {
+  static constexpr int blocks = 4;    ///< of 16 samples in a strip
+  static constexpr int across = 1;    ///< products across, for each block
+  static constexpr int planes = 2;    ///< bytes of a row sum
+  static constexpr int down = 1;      ///< bytes of a weight
+  static constexpr int sums = 2;      ///< products down that differ in the place of their bytes
+  static constexpr int rounded = 0;   ///< the one of them that carries the rounding
+  static constexpr int tiles = 2;     ///< of 8 samples that share a result word
+
+  /// Sample of a block that row m of the product across stands for: such that a lane's results are neighbours.
+  __device__ static int sample(int m) { return (m & 7) / 2 * 4 + (m & 1) + m / 8 * 2; }
+
+  /// Byte planes of the row sums at rows 2t, 2t + 1, 8 + 2t, 9 + 2t of a group.
+  __device__ static void split(const SetJob& job, const int (&top)[1][4], const int (&bottom)[1][4], int half, uint32_t* words) {
+    const uint32_t a = __byte_perm(top[0][2 * half], top[0][2 * half + 1], 0x5410);
+    const uint32_t b = __byte_perm(bottom[0][2 * half], bottom[0][2 * half + 1], 0x5410);
+    words[0] = __byte_perm(a, b, job.low);
+    words[1] = __byte_perm(a, b, job.high);
+  }
+
+  /// Results of two tiles: for rows g and g + 8 a word.
+  __device__ static void finish(const SetJob& job, const int (&sum)[2][2][4], uint32_t& upper, uint32_t& lower) {
+    uint32_t pair[2][2];
+#pragma unroll
+    for (int tile = 0; tile < 2; ++tile)
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        pair[i][tile] = __byte_perm(sum[tile][1][2 * i] * 256 + sum[tile][0][2 * i],
+                                    sum[tile][1][2 * i + 1] * 256 + sum[tile][0][2 * i + 1], job.out);
+    upper = __byte_perm(pair[0][0], pair[0][1], 0x5410);
+    lower = __byte_perm(pair[1][0], pair[1][1], 0x5410);
+  }
+};
+
+template <>
+struct Arithmetic<uint16_t> {
+  static constexpr int blocks = 2, across = 3, planes = 4, down = 2, sums = 5, rounded = 3, tiles = 1;
+
+  __device__ static int sample(int m) { return m; }
+
+  __device__ static uint32_t row_sum(const SetJob& job, const int (&sum)[3][4], int i) {
+    return sum[0][i] * job.scale0 + sum[1][i] * job.scale1 + (uint32_t(sum[2][i]) << 16);
+  }
+
+  __device__ static void split(const SetJob& job, const int (&top)[3][4], const int (&bottom)[3][4], int half, uint32_t* words) {
+    const uint32_t a = row_sum(job, top, 2 * half), b = row_sum(job, top, 2 * half + 1);
+    const uint32_t c = row_sum(job, bottom, 2 * half), d = row_sum(job, bottom, 2 * half + 1);
+    const uint32_t ab = __byte_perm(a, b, 0x5140), cd = __byte_perm(c, d, 0x5140);
+    words[0] = __byte_perm(ab, cd, 0x5410);
+    words[1] = __byte_perm(ab, cd, 0x7632);
+    const uint32_t ab_high = __byte_perm(a, b, 0x7362), cd_high = __byte_perm(c, d, 0x7362);
+    words[2] = __byte_perm(ab_high, cd_high, 0x5410);
+    words[3] = __byte_perm(ab_high, cd_high, 0x7632);
+  }
+
+  __device__ static void finish(const SetJob& job, const int (&sum)[1][5][4], uint32_t& upper, uint32_t& lower) {
+    uint32_t value[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      uint32_t carry = sum[0][0][i];
+      carry = sum[0][1][i] + (carry >> 8);
+      carry = sum[0][2][i] + (carry >> 8);
+      carry = sum[0][3][i] + (carry >> 8);
+      carry = sum[0][4][i] * 256 + carry;  // the sum over 2²⁴, rounding included
+      value[i] = min(carry >> job.final_shift, uint32_t(job.view.max_value)) << job.view.shift;
+    }
+    upper = value[0] | value[1] << 16;
+    lower = value[2] | value[3] << 16;
+  }
+};
+
+// ---- Matrices -------------------------------------------------------------------------------------------------------------------
+
+/// Bytes of shared memory that `Bands` needs.
+template <typename T>
+constexpr int band_bytes(int gx, int gy) {
+  using A = Arithmetic<T>;
+  return A::across * (16 * gx + 32) + A::down * (16 * gy + 16);
+}
+
+/// The bytes of a matrix row, which its other rows repeat shifted: the weights among zeros.
+template <typename T>
+struct Bands {
+  using A = Arithmetic<T>;
+  static constexpr int first = 15 * sizeof(T);  ///< a row's position in the band is its sample's distance from the block's last
+
+  uint8_t* const bytes;
+  const int gx, gy;
+
+  __device__ uint8_t* across(int product) const { return bytes + product * (16 * gx + 32); }
+  __device__ uint8_t* down(int byte) const { return bytes + A::across * (16 * gx + 32) + byte * (16 * gy + 16); }
+
+  /// All threads of the block.
+  __device__ void fill(const SetJob& job, const Axis& x, const Axis& y) const {
+    for (int i = threadIdx.x; i < band_bytes<T>(gx, gy); i += blockDim.x) bytes[i] = 0;
+    __syncthreads();
+    for (int i = threadIdx.x; i <= 2 * x.radius; i += blockDim.x) {
+      const unsigned weight = x.weights[abs(i - x.radius)];
+      const int at = first + job.pad + (i - x.radius) * job.stride;
+      if constexpr (sizeof(T) == 1) {
+        across(0)[at] = weight;
+      } else {  // low × low; low × high and high × low; high × high
+        across(0)[at] = across(1)[at + 1] = weight & 0xff;
+        across(1)[at] = across(2)[at + 1] = weight >> 8;
+      }
+    }
+    for (int i = threadIdx.x; i <= 2 * y.radius; i += blockDim.x) {
+      const unsigned weight = y.weights[abs(i - y.radius)];
+      down(0)[15 + i] = weight & 0xff;
+      if (A::down == 2) down(A::down - 1)[15 + i] = weight >> 8;
+    }
+    __syncthreads();
+  }
+
+  /// What lane `lane` holds of a matrix: word `half` of group `group`.
+  __device__ uint32_t across_word(int product, int group, int half, int lane) const {
+    const uint8_t* from = across(product) + first + 16 * group + lane % 4 * 4 - A::sample(lane / 4 + 8 * half) * int(sizeof(T));
+    return from[0] | from[1] << 8 | from[2] << 16 | uint32_t(from[3]) << 24;
+  }
+  __device__ uint32_t down_word(int byte, int group, int half, int lane) const {
+    const uint8_t* from = down(byte) + 15 + 16 * group + lane % 4 * 2 - (lane / 4 + 8 * half);
+    return from[0] | from[1] << 8 | from[8] << 16 | uint32_t(from[9]) << 24;
+  }
+};
+
+// ---- Reading and writing --------------------------------------------------------------------------------------------------------
+
+__device__ __forceinline__ uint32_t load_word(const unsigned char* at) { return __ldg(reinterpret_cast<const uint32_t*>(at)); }
+
+/// The word at byte x of a row (mapped, or −1), sample by sample.
+template <typename T>
+__device__ __noinline__ uint32_t edge_word(const SetView& view, int row, int x) {
+  constexpr int per_word = 4 / sizeof(T);
+  const T* const samples = reinterpret_cast<const T*>(view.src + row * view.src_pitch);
+  const int channels = view.channels;
+  uint32_t word = 0;
+#pragma unroll
+  for (int i = 0; i < per_word; ++i) {
+    const int sample = x / int(sizeof(T)) + i;
+    int column = sample >= 0 ? sample / channels : -((channels - 1 - sample) / channels);
+    const int channel = sample - column * channels;
+    column = row < 0 ? -1 : border_index(column, view.width, view.border);
+    const uint32_t value = column < 0 ? uint32_t(view.border_value[channel]) << view.shift : samples[column * channels + channel];
+    word |= value << (i * 8 * int(sizeof(T)));
+  }
+  return word;
+}
+
+/// Words at bytes x, x + 16, x + 32 … of a row that border_index may have mapped. `interior`: they all lie in the row, aligned.
+template <typename T, int N>
+__device__ __forceinline__ void load_row(const SetJob& job, bool interior, int y, int x, uint32_t (&words)[N]) {
+  const SetView& view = job.view;
+  const int row = border_index(y, view.height, view.border);
+  const unsigned char* const at = view.src + row * view.src_pitch + x;
+  if (interior && row >= 0) {
+#pragma unroll
+    for (int j = 0; j < N; ++j) words[j] = load_word(at + 16 * j);
+    return;
+  }
+  const int off = reinterpret_cast<std::uintptr_t>(at) & 3, margin = off ? 4 : 0;
+  const auto inside = [&](int j) { return row >= 0 && x + 16 * j >= margin && x + 16 * j + 4 + margin <= job.row_bytes; };
+#pragma unroll
+  for (int j = 0; j < N; ++j) {
+    words[j] = 0;
+    if (inside(j)) {
+      words[j] = load_word(at + 16 * j - off);
+      if (off) words[j] = __funnelshift_r(words[j], load_word(at + 16 * j - off + 4), 8 * off);
+    }
+  }
+#pragma unroll
+  for (int j = 0; j < N; ++j)
+    if (!inside(j) && x + 16 * j > -job.reach - 4 && x + 16 * j < job.row_bytes + job.reach)
+      words[j] = edge_word<T>(view, row, x + 16 * j);
+}
+
+/// Writes the 8 bytes at byte x, a multiple of 8, of row y, as far as they are to be written.
+template <typename T>
+__device__ __forceinline__ void store_pair(const SetJob& job, int y, int x, uint2 value) {
+  const SetView& view = job.view;
+  if (y >= view.y1) return;
+  const unsigned char* const from = view.src + y * view.src_pitch + x;
+  unsigned char* const to = view.dst + y * view.dst_pitch + x;
+  if (job.stores && x >= job.x0 && x + 8 <= job.x1) {
+    if (job.keep[0] | job.keep[1]) {
+      const uint2 source = __ldg(reinterpret_cast<const uint2*>(from));
+      value.x = (value.x & ~job.keep[0]) | (source.x & job.keep[0]);
+      value.y = (value.y & ~job.keep[1]) | (source.y & job.keep[1]);
+    }
+    *reinterpret_cast<uint2*>(to) = value;
+    return;
+  }
+  constexpr int per_word = 4 / sizeof(T);
+#pragma unroll
+  for (int i = 0; i < 2 * per_word; ++i) {
+    const int byte = x + i * int(sizeof(T));
+    if (byte < job.x0 || byte >= job.x1) continue;
+    const int channel = byte / int(sizeof(T)) % view.channels;
+    if (!(view.own >> channel & 1)) continue;
+    const T computed = T((i < per_word ? value.x : value.y) >> (i % per_word * 8 * int(sizeof(T))));
+    reinterpret_cast<T*>(to)[i] = view.filtered >> channel & 1 ? computed : reinterpret_cast<const T*>(from)[i];
+  }
+}
+
+/// Writes a strip's results of rows y + g and y + g + 8: lane 4g + t has the words at bytes 16i + 4t.
+template <typename T>
+__device__ __forceinline__ void store_strip(const SetJob& job, int y, int x, const uint32_t (&upper)[4], const uint32_t (&lower)[4]) {
+  const int lane = threadIdx.x % 32, odd = lane & 1;
+  const auto store = [&](int row, uint32_t first, uint32_t second, int i) {
+    // Neighbouring lanes swap words, so that each has 8 bytes in a row and four lanes fill whole sectors.
+    const uint32_t received = __shfl_xor_sync(~0u, odd ? first : second, 1);
+    store_pair<T>(job, row, x + 16 * (i + odd) + (lane & 2) * 4, odd ? make_uint2(received, second) : make_uint2(first, received));
+  };
+#pragma unroll
+  for (int i = 0; i < 4; i += 2) {
+    store(y + lane / 4, upper[i], upper[i + 1], i);
+    store(y + lane / 4 + 8, lower[i], lower[i + 1], i);
+  }
+}
+
+/// The part of a frame that a warp computes.
+struct Task {
+  int x, y, steps;  ///< byte and row of its strip's upper left corner
+
+  __device__ Task(const SetJob& job) {
+    const int block = blockIdx.x - job.first_block;
+    x = job.origin + (block % job.blocks_x * (blockDim.x / 32) + threadIdx.x / 32) * strip_bytes;
+    y = job.view.y0 + block / job.blocks_x * job.steps * step_rows;
+    steps = x < job.x1 ? min(job.steps, (job.view.y1 - y + step_rows - 1) / step_rows) : 0;
+  }
+};
+
+__device__ __forceinline__ int find_set(const Launch& launch) {
+  int set = 0;
+  while (set + 1 < launch.sets && int(blockIdx.x) >= launch.jobs[set + 1].first_block) ++set;
+  return set;
+}
+
+// ---- Kernels --------------------------------------------------------------------------------------------------------------------
+
+/// For windows of up to GX groups of 16 bytes and GY groups of 16 rows: matrices and ring in registers.
+template <typename T, int GX, int GY>
+__global__ void __launch_bounds__(128) blur(const __grid_constant__ Launch launch) {
+  using A = Arithmetic<T>;
+  constexpr int apart = sizeof(T);  // groups from a block to the next
+  constexpr int loads = GX + (A::blocks - 1) * apart;
+  constexpr int tiles = 2 * A::blocks;
+
+  __shared__ uint8_t band_storage[band_bytes<T>(GX, GY)];
+  const int set = find_set(launch);
+  const SetJob& job = launch.jobs[set];
+  const Task task(job);
+  const int lane = threadIdx.x % 32, g = lane / 4;
+  const int x = task.x - job.pad + lane % 4 * 4;
+  const int radius = launch.axes[set][1].radius;
+  const bool interior = job.words && task.x >= job.pad && task.x - job.pad + 16 * loads <= job.row_bytes;
+
+  uint32_t next[2][loads];
+  if (task.steps) {
+    load_row<T>(job, interior, task.y - radius + g, x, next[0]);
+    load_row<T>(job, interior, task.y - radius + g + 8, x, next[1]);
+  }
+  const Bands<T> bands{band_storage, GX, GY};
+  bands.fill(job, launch.axes[set][0], launch.axes[set][1]);
+  if (!task.steps) return;
+
+  uint32_t across[A::across][GX][2], down[A::down][GY][2];
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+#pragma unroll
+    for (int p = 0; p < A::across; ++p)
+#pragma unroll
+      for (int d = 0; d < GX; ++d) across[p][d][half] = bands.across_word(p, d, half, lane);
+#pragma unroll
+    for (int p = 0; p < A::down; ++p)
+#pragma unroll
+      for (int d = 0; d < GY; ++d) down[p][d][half] = bands.down_word(p, d, half, lane);
+  }
+
+  uint32_t ring[GY][tiles * A::planes] = {};
+  const int groups = task.steps + GY - 1;
+#pragma unroll GY
+  for (int q = 0; q < groups; ++q) {
+    uint32_t words[2][loads];
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+#pragma unroll
+      for (int j = 0; j < loads; ++j) words[i][j] = sizeof(T) == 1 ? next[i][j] : next[i][j] & job.mask;
+    if (q + 1 < groups) {
+      const int y = task.y - radius + (q + 1) * step_rows + g;
+      load_row<T>(job, interior, y, x, next[0]);
+      load_row<T>(job, interior, y + 8, x, next[1]);
+    }
+#pragma unroll
+    for (int d = 0; d + 1 < GY; ++d)
+#pragma unroll
+      for (int i = 0; i < tiles * A::planes; ++i) ring[d][i] = ring[d + 1][i];
+#pragma unroll
+    for (int b = 0; b < A::blocks; ++b) {
+      int sums[2][A::across][4] = {};
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+#pragma unroll
+        for (int p = 0; p < A::across; ++p) {
+#pragma unroll
+          for (int d = 0; d + 1 < GX; d += 2)
+            mma(sums[i][p], across[p][d], across[p][d + 1], words[i][b * apart + d], words[i][b * apart + d + 1]);
+          if (GX % 2) mma(sums[i][p], across[p][GX - 1], words[i][b * apart + GX - 1]);
+        }
+#pragma unroll
+      for (int half = 0; half < 2; ++half) A::split(job, sums[0], sums[1], half, &ring[GY - 1][(2 * b + half) * A::planes]);
+    }
+    if (q < GY - 1) continue;
+
+    uint32_t upper[4], lower[4];
+#pragma unroll
+    for (int w = 0; w < 4; ++w) {
+      int sums[A::tiles][A::sums][4] = {};
+#pragma unroll
+      for (int tile = 0; tile < A::tiles; ++tile) {
+        const int at = (w * A::tiles + tile) * A::planes;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) sums[tile][A::rounded][i] = job.rounding;
+#pragma unroll
+        for (int byte = 0; byte < A::down; ++byte)
+#pragma unroll
+          for (int p = 0; p < A::planes; ++p) {
+#pragma unroll
+            for (int d = 0; d + 1 < GY; d += 2)
+              mma(sums[tile][p + byte], down[byte][d], down[byte][d + 1], ring[d][at + p], ring[d + 1][at + p]);
+            if (GY % 2) mma(sums[tile][p + byte], down[byte][GY - 1], ring[GY - 1][at + p]);
+          }
+      }
+      A::finish(job, sums, upper[w], lower[w]);
+    }
+    store_strip<T>(job, task.y + (q - GY + 1) * step_rows, task.x, upper, lower);
+  }
+}
+
+constexpr int loads_ahead = 4;  ///< groups that the kernel for large windows loads at a time
+
+/// Shared memory of `blur_large`, in bytes from its start: fragments of the matrices, then each warp's ring, then the bands, which
+/// are only needed before the ring is (they may lie in it).
+template <typename T>
+struct LargeLayout {
+  using A = Arithmetic<T>;
+  static constexpr int margin = (A::blocks - 1) * int(sizeof(T));  ///< zero groups on either side of the matrix across
+  static constexpr int fragment = 2 * 32 * 4;
+  static constexpr int ring_group = 16 * 32 * 4;
+
+  int loads;   ///< groups to load for a strip, a multiple of loads_ahead
+  int down, ring, bands, size;
+
+  __host__ __device__ LargeLayout(int gx, int gy, int warps) {
+    loads = (gx + margin + loads_ahead - 1) / loads_ahead * loads_ahead;
+    down = (margin + loads) * A::across * fragment;
+    ring = down + gy * A::down * fragment;
+    bands = ring;
+    const int rings = warps * gy * ring_group, band = band_bytes<T>(gx, gy);
+    size = ring + (rings > band ? rings : band);
+  }
+};
+
+/// For any window: matrices and rings in shared memory.
+template <typename T>
+__global__ void __launch_bounds__(32 * max_warps) blur_large(const __grid_constant__ Launch launch) {
+  using A = Arithmetic<T>;
+  constexpr int apart = sizeof(T), tiles = 2 * A::blocks;
+  extern __shared__ uint4 shared[];
+  unsigned char* const memory = reinterpret_cast<unsigned char*>(shared);
+
+  const int set = find_set(launch), gx = launch.gx, gy = launch.gy;
+  const SetJob& job = launch.jobs[set];
+  const Task task(job);
+  const int warps = blockDim.x / 32, warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4;
+  const LargeLayout<T> layout(gx, gy, warps);
+  uint32_t* const across = reinterpret_cast<uint32_t*>(memory);  // [margin + group][product][lane][half]
+  uint32_t* const down = reinterpret_cast<uint32_t*>(memory + layout.down);  // [group][byte][lane][half]
+
+  const Bands<T> bands{memory + layout.bands, gx, gy};
+  bands.fill(job, launch.axes[set][0], launch.axes[set][1]);
+  for (int i = threadIdx.x; i < (layout.margin + layout.loads) * A::across * 64; i += blockDim.x) {
+    const int group = i / (64 * A::across) - layout.margin;
+    across[i] = group >= 0 && group < gx ? bands.across_word(i / 64 % A::across, group, i % 2, i / 2 % 32) : 0;
+  }
+  for (int i = threadIdx.x; i < gy * A::down * 64; i += blockDim.x)
+    down[i] = bands.down_word(i / 64 % A::down, i / (64 * A::down), i % 2, i / 2 % 32);
+  __syncthreads();
+
+  uint4* const ring = reinterpret_cast<uint4*>(memory + layout.ring + warp * gy * layout.ring_group) + lane;  // [group][4][lane]
+  const int x = task.x - job.pad + lane % 4 * 4;
+  const int radius = launch.axes[set][1].radius;
+  const bool interior = job.words && task.x >= job.pad && task.x - job.pad + 16 * layout.loads <= job.row_bytes;
+  const int groups = task.steps ? task.steps + gy - 1 : 0;
+  int slot = 0;  // of the ring, to be written next
+  for (int q = 0; q < groups; ++q) {
+    const int y = task.y - radius + q * step_rows + g;
+    int row_sums[A::blocks][2][A::across][4] = {};
+    uint32_t next[2][loads_ahead];
+    load_row<T>(job, interior, y, x, next[0]);
+    load_row<T>(job, interior, y + 8, x, next[1]);
+#pragma unroll 1
+    for (int j = 0; j < layout.loads; j += loads_ahead) {
+      uint32_t words[2][loads_ahead];
+#pragma unroll
+      for (int k = 0; k < 2 * loads_ahead; ++k)
+        words[k / loads_ahead][k % loads_ahead] = next[k / loads_ahead][k % loads_ahead] & job.mask;
+      if (j + loads_ahead < layout.loads) {
+        load_row<T>(job, interior, y, x + 16 * (j + loads_ahead), next[0]);
+        load_row<T>(job, interior, y + 8, x + 16 * (j + loads_ahead), next[1]);
+      }
+#pragma unroll
+      for (int k = 0; k < loads_ahead; ++k)
+#pragma unroll
+        for (int b = 0; b < A::blocks; ++b)
+#pragma unroll
+          for (int p = 0; p < A::across; ++p) {
+            const uint2 matrix = reinterpret_cast<const uint2*>(across)[((layout.margin + j + k - b * apart) * A::across + p) * 32 + lane];
+            const uint32_t a[2] = {matrix.x, matrix.y};
+            mma(row_sums[b][0][p], a, words[0][k]);
+            mma(row_sums[b][1][p], a, words[1][k]);
+          }
+    }
+    uint32_t packed[16];
+#pragma unroll
+    for (int i = 0; i < tiles; ++i) A::split(job, row_sums[i / 2][0], row_sums[i / 2][1], i % 2, &packed[i * A::planes]);
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      ring[(slot * 4 + i) * 32] = make_uint4(packed[4 * i], packed[4 * i + 1], packed[4 * i + 2], packed[4 * i + 3]);
+    slot = slot + 1 < gy ? slot + 1 : 0;
+    if (q < gy - 1) continue;
+
+    int sums[4][A::tiles][A::sums][4] = {};
+#pragma unroll
+    for (int i = 0; i < 16 * A::tiles; ++i) sums[i / 4 / A::tiles][i / 4 % A::tiles][A::rounded][i % 4] = job.rounding;
+#pragma unroll 1
+    for (int d = 0, from = slot; d < gy; ++d) {
+      uint32_t a[A::down][2];
+#pragma unroll
+      for (int byte = 0; byte < A::down; ++byte) {
+        const uint2 matrix = reinterpret_cast<const uint2*>(down)[(d * A::down + byte) * 32 + lane];
+        a[byte][0] = matrix.x, a[byte][1] = matrix.y;
+      }
+#pragma unroll
+      for (int w = 0; w < 4; ++w) {
+        const uint4 rows = ring[(from * 4 + w) * 32];
+        const uint32_t row[4] = {rows.x, rows.y, rows.z, rows.w};
+#pragma unroll
+        for (int tile = 0; tile < A::tiles; ++tile)
+#pragma unroll
+          for (int byte = 0; byte < A::down; ++byte)
+#pragma unroll
+            for (int p = 0; p < A::planes; ++p) mma(sums[w][tile][p + byte], a[byte], row[tile * A::planes + p]);
+      }
+      from = from + 1 < gy ? from + 1 : 0;
+    }
+    uint32_t upper[4], lower[4];
+#pragma unroll
+    for (int w = 0; w < 4; ++w) A::finish(job, sums[w], upper[w], lower[w]);
+    store_strip<T>(job, task.y + (q - gy + 1) * step_rows, task.x, upper, lower);
+  }
+}
+
+// ---- Host -----------------------------------------------------------------------------------------------------------------------
+
+using Kernel = void (*)(Launch);
+
+struct Class {
+  int gx, gy;
+  Kernel kernel;
+};
+
+/// Kernels with their window in registers, the cheapest first.
+template <typename T>
+std::vector<Class> classes() {
+  if constexpr (sizeof(T) == 1)
+    return {{2, 2, blur<T, 2, 2>}, {3, 2, blur<T, 3, 2>}, {3, 3, blur<T, 3, 3>}, {5, 2, blur<T, 5, 2>}, {9, 3, blur<T, 9, 3>}};
+  else
+    return {{4, 2, blur<T, 4, 2>}, {6, 3, blur<T, 6, 3>}};
+}
+
+class GaussianFilter final : public CudaFilter {
+ public:
+  explicit GaussianFilter(cudavision::detail::GaussianPlan plan) : CudaFilter(plan.geometry), plan_(std::move(plan)) {}
+
+  /// Chooses the kernel and learns what the device holds of it.
+  Status prepare() {
+    const FormatInfo& format = info(geometry().format);
+    const int sample_bytes = format.sample_bytes();
+    launch_.sets = format.set_count;
+    for (int i = 0; i < format.set_count; ++i) {
+      SetJob& job = launch_.jobs[i];
+      const auto &x = plan_.sets[i].x, &y = plan_.sets[i].y;
+      job.stride = format.sets[i].channels * sample_bytes;
+      job.reach = x.radius() * job.stride;
+      job.pad = (job.reach + 3) / 4 * 4;
+      launch_.gx = std::max(launch_.gx, (job.pad + 16 * sample_bytes + job.reach + 15) / 16);
+      launch_.gy = std::max(launch_.gy, (2 * y.radius() + 16 + 15) / 16);
+      const bool identity_x = x.radius() == 0, identity_y = y.radius() == 0;
+      fill(launch_.axes[i][0], x, 1);
+      fill(launch_.axes[i][1], y, sample_bytes == 1 ? 1 : 1 << 15);
+      job.low = identity_x ? 0x7531 : 0x6420;
+      job.high = identity_x ? 0x6420 : 0x7531;
+      job.out = identity_y ? 0x51 : 0x62;
+      job.scale0 = identity_x ? 1u << 16 : 1;
+      job.scale1 = identity_x ? 1u << 24 : 1u << 8;
+      job.final_shift = 8 + format.shift - int(identity_y);
+      job.rounding = sample_bytes == 1 ? (identity_y ? 1 << 7 : 1 << 15) : 1 << (job.final_shift - 1);
+      job.mask = sample_bytes == 1 ? ~0u : ((0xffffu << format.shift) & 0xffffu) * 0x10001u;
+    }
+    return sample_bytes == 1 ? choose<uint8_t>() : choose<uint16_t>();
+  }
+
+ private:
+  static void fill(Axis& axis, const cudavision::detail::GaussianAxis& from, int identity) {
+    axis.radius = from.radius();
+    for (int i = 0; i <= axis.radius; ++i) axis.weights[i] = uint16_t(from.weights[axis.radius + i]);
+    if (axis.radius == 0) axis.weights[0] = uint16_t(identity);
+  }
+
+  template <typename T>
+  Status choose() {
+    int device = 0, shared_limit = 0;
+    if (Status status = check(cudaGetDevice(&device), "cannot find the device"); !status.ok()) return status;
+    if (Status status = check(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, device), "cannot query the device");
+        !status.ok())
+      return status;
+    if (Status status = check(cudaDeviceGetAttribute(&shared_limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
+                              "cannot query the device");
+        !status.ok())
+      return status;
+    for (const Class& c : classes<T>())
+      if (!kernel_ && launch_.gx <= c.gx && launch_.gy <= c.gy) kernel_ = c.kernel;
+    if (!kernel_) {
+      kernel_ = blur_large<T>;
+      for (warps_ = max_warps; warps_ > 1 && LargeLayout<T>(launch_.gx, launch_.gy, warps_).size > shared_limit; --warps_) {}
+      shared_bytes_ = LargeLayout<T>(launch_.gx, launch_.gy, warps_).size;
+      if (Status status = check(cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes_),
+                                "the device lacks the shared memory for a Gaussian of this size");
+          !status.ok())
+        return status;
+    }
+    return check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident_, kernel_, 32 * warps_, shared_bytes_),
+                 "cannot query the Gaussian kernel");
+  }
+
+  Status filter(const Image& src, const Image& dst, const SetRects& rects, Queue queue) override {
+    const FormatInfo& format = info(geometry().format);
+    const int sample_bytes = format.sample_bytes();
+    Launch launch = launch_;
+    int strips[3] = {}, strip_steps = 0;
+    for (int i = 0; i < format.set_count; ++i) {
+      SetJob& job = launch.jobs[i];
+      job.view = make_view(src, dst, i, rects[i], plan_.border, plan_.border_value, plan_.filter_alpha);
+      const SetView& view = job.view;
+      job.row_bytes = view.width * job.stride;
+      job.x0 = view.x0 * job.stride;
+      job.x1 = view.x1 * job.stride;
+      job.origin = job.x0 & ~31;
+      const unsigned all = (1u << view.channels) - 1;
+      job.keep[0] = job.keep[1] = 0;
+      for (int byte = 0; byte < 8; ++byte)
+        if (view.filtered != all && !(view.filtered >> (byte / sample_bytes % view.channels) & 1)) job.keep[byte / 4] |= 0xffu << byte % 4 * 8;
+      job.words = aligned_to(view.src, view.src_pitch, 4);
+      job.stores = view.own == all && aligned_to(view.dst, view.dst_pitch, 8) &&
+                   (view.filtered == all || aligned_to(view.src, view.src_pitch, 8));
+      if (rects[i].empty()) continue;
+      strips[i] = (job.x1 - job.origin + strip_bytes - 1) / strip_bytes;
+      strip_steps += strips[i] * steps_of(rects[i]);
+    }
+    if (strip_steps == 0) return {};
+
+    const int slots = multiprocessors_ * std::max(1, resident_) * warps_;
+    const int steps = std::max(1, (strip_steps + slots - 1) / slots);
+    int blocks = 0;
+    for (int i = 0; i < format.set_count; ++i) {
+      SetJob& job = launch.jobs[i];
+      job.steps = steps;
+      job.first_block = blocks;
+      job.blocks_x = std::max(1, (strips[i] + warps_ - 1) / warps_);
+      if (strips[i]) blocks += job.blocks_x * ((steps_of(rects[i]) + steps - 1) / steps);
+    }
+    kernel_<<<blocks, 32 * warps_, shared_bytes_, queue.stream>>>(launch);
+    return check(cudaGetLastError(), "cannot launch the Gaussian");
+  }
+
+  static int steps_of(const Rect& rect) { return (rect.height + step_rows - 1) / step_rows; }
+
+  cudavision::detail::GaussianPlan plan_;
+  Launch launch_{};  ///< what does not depend on the images
+  Kernel kernel_ = nullptr;
+  int warps_ = 4, shared_bytes_ = 0;
+  int multiprocessors_ = 1, resident_ = 1;  ///< resident: blocks on a multiprocessor
+};
+
+}  // namespace
+}  // namespace cudavision::cuda
 
 namespace cudavision::detail {
 
-Result<std::unique_ptr<Filter>> make_gaussian_cuda(GaussianPlan) { return Status::settings("not built yet"); }
+Result<std::unique_ptr<Filter>> make_gaussian_cuda(GaussianPlan plan) {
+  auto filter = std::make_unique<cuda::GaussianFilter>(std::move(plan));
+  if (Status status = filter->prepare(); !status.ok()) return status;
+  return std::unique_ptr<Filter>(std::move(filter));
+}
 
 }  // namespace cudavision::detail
