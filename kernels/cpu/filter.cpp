@@ -12,8 +12,19 @@ namespace {
 /// 10 %, below that the rows that strips share begin to cost.
 constexpr int strip_samples = 1 << 18;
 
-void mix(const cv::Mat& from, cv::Mat to, const std::vector<int>& pairs) {
-  if (!pairs.empty()) cv::mixChannels(&from, 1, &to, 1, pairs.data(), pairs.size() / 2);
+bool short_rows(const cv::Mat& mat) {
+  return mat.step[0] < mat.cols * mat.elemSize();
+}
+
+/// Copies channels, by pairs of them: from, to. Rows that are too short for OpenCV (see set_mat) go one by one.
+void mix(const cv::Mat& from, const cv::Mat& to, const std::vector<int>& pairs) {
+  if (pairs.empty()) return;
+  const int rows = short_rows(from) || short_rows(to) ? 1 : from.rows;
+  for (int y = 0; y < from.rows; y += rows) {
+    const cv::Mat in = from.rowRange(y, y + rows);
+    cv::Mat out = to.rowRange(y, y + rows);
+    cv::mixChannels(&in, 1, &out, 1, pairs.data(), pairs.size() / 2);
+  }
 }
 
 bool contains(const cv::Mat& frame, const Rect& rect) {
@@ -23,8 +34,9 @@ bool contains(const cv::Mat& frame, const Rect& rect) {
 }  // namespace
 
 cv::Mat sized(cv::Mat& store, cv::Size size, int type) {
-  if (store.rows < size.height || store.cols != size.width || store.type() != type) store.create(size, type);
-  return store.rowRange(0, size.height);
+  const int bytes = size.area() * int(CV_ELEM_SIZE(type));
+  if (store.cols < bytes) store.create(1, bytes, CV_8U);
+  return cv::Mat(size, type, store.data);
 }
 
 cv::Mat set_mat(const Image& image, const ChannelSet& set) {

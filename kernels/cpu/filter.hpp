@@ -15,7 +15,7 @@ struct Scratch {
   cv::Mat raw, values, floats, result, sums, more;
 };
 
-/// A matrix of this size and type in `store`, which grows when it must: strips of changing height do not allocate.
+/// A matrix of this size and type in `store`, which grows when it must: strips and sets of changing size do not allocate.
 cv::Mat sized(cv::Mat& store, cv::Size size, int type);
 
 inline cv::Rect cv_rect(const Rect& rect) {
@@ -53,7 +53,7 @@ class SetAccess {
 
   int depth_ = CV_8U, stored_channels_ = 1, shift_ = 0;
   int unused_end_ = 0;              ///< bytes of Role::other that end a pixel
-  std::vector<int> load_, store_;   ///< pairs of channels for cv::mixChannels: stored to value, and back
+  std::vector<int> load_, store_;   ///< pairs of channels: stored to value, and back
   std::vector<int> copied_, kept_;  ///< from input to output: the set's own; those not filtered
   Border border_ = Border::replicate;
   cv::Scalar border_value_;  ///< of the values
