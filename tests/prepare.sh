@@ -1,0 +1,63 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Sourced by the scripts that build: Debian's packages, named once, and the build. Needs bash with -euo pipefail.
+# INSTALL=0 installs nothing; CUDA_HOME names a CUDA toolkit that is neither on PATH nor at /usr/local/cuda.
+# shellcheck disable=SC2034  # the lists are for those who source this
+
+packages_build=(g++ meson ninja-build pkg-config libgstreamer1.0-dev libgstreamer-plugins-base1.0-dev
+  libopencv-core-dev libopencv-imgproc-dev)
+packages_cuda=(libgstreamer-plugins-bad1.0-dev)  # GStreamer's CUDA library; on Debian 12 it brings the whole of OpenCV along
+packages_run=(gstreamer1.0-tools gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-plugins-bad gstreamer1.0-libav)
+packages_test=(libgtest-dev libbenchmark-dev valgrind python3)
+
+# The path of nvcc, where meson.build looks for it too; status 1 where there is none.
+find_nvcc() { command -v nvcc || command -v "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc"; }
+
+# install_packages PACKAGE…: those that are missing, by apt-get, as root or with sudo. Without any missing it needs neither nor network.
+install_packages() {
+  local package missing=() apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qqy -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0)
+  if [[ ${INSTALL:-1} == 0 ]]; then return; fi
+  if ! command -v dpkg-query apt-get >/dev/null; then
+    echo "no apt-get here: taking what is installed of $*" >&2
+    return
+  fi
+  for package in "$@"; do
+    [[ $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) == installed* ]] || missing+=("$package")
+  done
+  if ((${#missing[@]} == 0)); then return; fi
+  echo "installing ${missing[*]}"
+  if ((EUID)); then
+    if ! command -v sudo >/dev/null; then
+      echo "only root can install packages, and there is no sudo; as root: apt-get install ${missing[*]}" >&2
+      return 1
+    fi
+    apt=(sudo "${apt[@]}")
+  fi
+  if ! "${apt[@]}" update || ! "${apt[@]}" install --no-install-recommends "${missing[@]}" >/dev/null; then
+    echo "could not install ${missing[*]}" >&2
+    return 1
+  fi
+}
+
+# install_for_build PACKAGE…: what any build needs, with CUDA's part where there is nvcc, and the packages named.
+install_for_build() {
+  if find_nvcc >/dev/null; then set -- "${packages_cuda[@]}" "$@"; fi
+  install_packages "${packages_build[@]}" "$@"
+}
+
+# build_project SOURCE_FOLDER BUILD_FOLDER [MESON_OPTION | TARGET]…: configures (anew, since packages may have come) and builds.
+build_project() {
+  local source=$1 build=$2 argument options=() targets=()
+  shift 2
+  for argument in "$@"; do
+    if [[ $argument == -* ]]; then options+=("$argument"); else targets+=("$argument"); fi
+  done
+  if [[ -f $build/build.ninja ]]; then options+=(--reconfigure); fi
+  mkdir -p "$build"
+  if ! meson setup "${options[@]}" "$build" "$source" >"$build/setup.log" 2>&1; then
+    cat "$build/setup.log" >&2
+    return 1
+  fi
+  sed -n '/^  Backends/,/^$/p' "$build/setup.log"
+  ninja -C "$build" "${targets[@]}"
+}
