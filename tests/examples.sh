@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Runs one of the examples on a short synthetic input, and decodes what it wrote:  tests/examples.sh quickstart | RECIPE
+# Needs a finished build in BUILD_DIR (build).
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+BUILD_DIR=$(realpath -m "${BUILD_DIR:-$root/build}")
+export BUILD_DIR GST_PLUGIN_PATH=$BUILD_DIR/gst INSTALL=0 FRAMES=20
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# frames_of FILE: how many frames decoding gives.
+frames_of() {
+  gst-launch-1.0 -v filesrc location="$1" ! decodebin ! identity silent=false ! fakesink silent=true | grep -c ': last-message = chain '
+}
+expect() {  # what expected found
+  if [[ $2 != "$3" ]]; then
+    echo "$1: expected $2, found $3" >&2
+    exit 1
+  fi
+}
+source=(videotestsrc num-buffers="$FRAMES" ! 'video/x-raw,format=I420,width=161,height=121')
+
+case $1 in
+  quickstart)
+    "$root/examples/quickstart.sh" '' "$work/an out" | tee "$work/said"
+    grep -qE "^$FRAMES frames in .* on backend (cpu|cuda)$" "$work/said"
+    expect 'frames of quickstart.mkv' "$FRAMES" "$(frames_of "$work/an out/quickstart.mkv")"
+    expect 'frames of quickstart.png' 1 "$(frames_of "$work/an out/quickstart.png")"
+    ;;
+  *-photo)
+    for format in png jpeg; do
+      gst-launch-1.0 -q "${source[@]}" ! videoconvert ! "${format}enc" snapshot=true ! filesink location="$work/in.$format"
+      "$root/examples/recipes/$1.sh" "$work/in.$format" "$work/out.png"
+      expect "frames of $1 of a $format" 1 "$(frames_of "$work/out.png")"
+    done
+    ;;
+  *)
+    gst-launch-1.0 -q "${source[@]}" ! jpegenc ! avimux ! filesink location="$work/in.avi"
+    "$root/examples/recipes/$1.sh" "$work/in.avi" "$work/out.mkv"
+    expect "frames of $1" "$FRAMES" "$(frames_of "$work/out.mkv")"
+    ;;
+esac

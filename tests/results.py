@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""results.py TESTLOG.json: the results of `meson test`, a line each, as tests/run.sh's table wants them, separated by tabs:
+result (PASS, FAIL, SKIP), name, seconds, test cases passed, failed, skipped, remark (the reason of a skip or failure).
+
+Cases are counted from what a program says last: "N passed, N failed, N skipped", or gst-check's "100%: Checks: N, Failures: N,
+Errors: N"; a program that says neither is one case, and one that fails without a failed case has one more.
+"""
+import json
+import re
+import sys
+
+CLOSING = re.compile(r'^(\d+) passed, (\d+) failed, (\d+) skipped$', re.MULTILINE)
+GTEST_SKIP = re.compile(r': Skipped\n(.+)$', re.MULTILINE)
+GST_CHECK = re.compile(r'^\d+%: Checks: (\d+), Failures: (\d+), Errors: (\d+)$', re.MULTILINE)
+
+
+def cases(result, output):
+    """Passed, failed and skipped cases of one test."""
+    counts = [0, 0, 0]
+    closing, checks = CLOSING.findall(output), GST_CHECK.findall(output)
+    if closing:
+        counts = [int(n) for n in closing[-1]]
+    else:  # one line a suite
+        for total, failures, errors in checks:
+            bad = int(failures) + int(errors)
+            counts[0] += int(total) - bad
+            counts[1] += bad
+    if result == 'FAIL' and not counts[1]:
+        counts[1] = 1
+    if not any(counts):
+        counts[0 if result == 'PASS' else 2] = 1
+    return counts
+
+
+def reason(output):
+    """Why a test or some of its cases were skipped: GoogleTest's message, or the last line that says something."""
+    said = GTEST_SKIP.findall(output) or [line for line in output.splitlines() if line.strip() and not CLOSING.match(line)]
+    return said[-1].strip() if said else 'says no reason'
+
+
+def main():
+    with open(sys.argv[1], encoding='utf-8') as log:
+        for line in log:
+            test = json.loads(line)
+            result = {'OK': 'PASS', 'EXPECTEDFAIL': 'PASS', 'SKIP': 'SKIP'}.get(test['result'], 'FAIL')
+            output = test.get('stdout', '') + '\n' + test.get('stderr', '')
+            counts = cases(result, output)
+            remark = ''
+            if result == 'FAIL':
+                remark = f'{test["result"].lower()}, exit status {test["returncode"]}'
+            elif counts[2]:
+                remark = reason(output).replace('\t', ' ')
+            print(result, test['name'].split(' / ')[-1], f'{test["duration"]:.1f}', *counts, remark, sep='\t')
+
+
+if __name__ == '__main__':
+    main()
