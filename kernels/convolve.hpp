@@ -52,9 +52,10 @@ struct KernelSize {
 /// The sides of the kernel that valid parameters describe.
 KernelSize kernel_size(const ConvolveParams& params);
 
-/// Any K×K kernel on every plane: out = saturate(round(|Σ w·p / divisor + bias|)), rounded half to even.
-/// Chroma is filtered about its neutral value n: out = n + |Σ w·(p − n) / divisor|, with no bias.
-/// Preset::gradient: Σ stands for √(Σx² + Σy²). Planes of subsampled chroma see the same kernel on their own samples.
+/// Any K×K kernel on every plane: out = saturate(round(v)), rounded half to even, with v = Σ w·p / divisor + bias; or |v| where
+/// `absolute`; or √(Σx² + Σy²) / |divisor| + bias for Preset::gradient.
+/// Chroma is filtered about its neutral value n: out = n + Σ w·(p − n) / divisor, with no bias and, as it has a sign by nature, no
+/// absolute value; a gradient, which has none, leaves it neutral. Subsampled chroma sees the same kernel on its own samples.
 /// Integer weights are summed exactly. Kernels of rank 1 run as two passes.
 /// Errors: settings (bad parameters, or a backend not built in), resource.
 Result<std::unique_ptr<Filter>> make_convolve(const ConvolveParams& params, const Geometry& geometry, Backend backend);
@@ -63,7 +64,8 @@ namespace detail {
 
 /// Parameters resolved for a geometry: what a backend computes. For a sample of role r, with s = Σ weights·p over the window
 /// (correlation; p integer samples):
-///   v = s·scale + before[r], then |v| where `absolute`; or v = √(s² + t²)·scale for a gradient, t = Σ vertical·p;
+///   v = s·scale + before[r], then |v| where `absolute` and r is no chroma;
+///   for a gradient v = √(s² + t²)·scale, t = Σ vertical·p, and 0 for chroma;
 ///   out = saturate(rint(v + after[r])).
 struct ConvolvePlan {
   Geometry geometry;

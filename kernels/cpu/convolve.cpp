@@ -26,6 +26,7 @@ class CpuConvolve final : public cpu::CpuFilter {
       const Role role = *std::find_if(set.roles.begin(), set.roles.end(), [](Role r) { return r != Role::other; });
       before_[i] = plan_.before[std::size_t(role)];
       after_[i] = plan_.after[std::size_t(role)];
+      chroma_[i] = is_chroma(role);
     }
     const bool wide = plan_.wide || (plan_.gradient() && format.depth > 8) || !fits_float();
     direct_ = format.depth == 8 && !wide && !plan_.gradient() && !plan_.absolute &&
@@ -95,6 +96,10 @@ class CpuConvolve final : public cpu::CpuFilter {
   }
 
   void compute(int index, const cv::Mat& values, cv::Mat& result, cpu::Scratch& scratch) const {
+    if (plan_.gradient() && chroma_[index]) {
+      result.setTo(cv::Scalar::all(after_[index]));
+      return;
+    }
     if (direct_) return correlate(values, result, kernel_, before_[index] + after_[index]);
     const int type = CV_MAKETYPE(sum_depth_, values.channels());
     cv::Mat sums = cpu::sized(scratch.sums, values.size(), type);
@@ -105,7 +110,7 @@ class CpuConvolve final : public cpu::CpuFilter {
       cv::magnitude(sums, down, sums);
     }
     double scale = plan_.scale, offset = before_[index] + after_[index];
-    if (plan_.absolute) {
+    if (plan_.absolute && !chroma_[index]) {
       sums.convertTo(sums, sum_depth_, scale, before_[index]);
       cv::absdiff(sums, cv::Scalar(), sums);
       scale = 1;
@@ -134,6 +139,7 @@ class CpuConvolve final : public cpu::CpuFilter {
   ConvolvePlan plan_;
   double max_ = 255;
   std::array<double, 3> before_{}, after_{};
+  std::array<bool, 3> chroma_{};
   bool direct_ = false;  ///< one call from bytes to bytes
   int sum_depth_ = CV_32F;
   cv::Mat kernel_, vertical_, row_, column_;

@@ -59,8 +59,8 @@ std::vector<double> make_weights(Random& random, Weights kind, int width, int he
 /// Everything but the kernel and the border.
 void randomise_options(Random& random, ConvolveParams& params, Format format, int width, int height) {
   const bool gradient = params.preset == Preset::gradient;
-  params.divisor = gradient ? random.pick<double>({0, 2}) : random.pick<double>({0, 1, 1, 1, 2, 16, -3.5});
-  params.bias = gradient ? random.pick<double>({0, 5}) : random.pick<double>({0, 0, 10, -20.5, 100});
+  params.divisor = gradient ? random.pick<double>({0, 2, -4}) : random.pick<double>({0, 1, 1, 1, 2, 16, -3.5});
+  params.bias = gradient ? random.pick<double>({0, 5, -20}) : random.pick<double>({0, 0, 10, -20.5, 100});
   params.absolute = random.below(3) == 0;
   params.flip = random.below(2);
   params.anchor_x = random.pick<int>({-1, -1, 0, width - 1, random.below(width)});

@@ -91,10 +91,10 @@ Picture apply(const ConvolveParams& params, const Picture& src, const Region& re
           for (int i = 0; i < kernel.width; ++i)
             window[std::size_t(j) * kernel.width + i] = (row < 0 || columns[i] < 0 ? outside : in.at(columns[i], row)) - neutral;
         }
-        double value = sum(window);
-        if (!kernel.vertical.empty()) value = std::hypot(value, vertical(window));
-        value = value / kernel.divisor + (chroma ? 0 : params.bias);
-        if (params.absolute) value = std::fabs(value);
+        double value = sum(window) / kernel.divisor + (chroma ? 0 : params.bias);
+        if (params.absolute && !chroma) value = std::fabs(value);
+        if (!kernel.vertical.empty())
+          value = chroma ? 0 : std::hypot(sum(window), vertical(window)) / std::fabs(kernel.divisor) + params.bias;
         out.at(x, y) = int(std::clamp(std::nearbyint(value + neutral), 0.0, double(max)));
       }
     }
