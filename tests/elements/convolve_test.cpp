@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// cudaconvolve beside the plain formula.
+#include <algorithm>
+#include <cmath>
+
+#include "harness.hpp"
+
+using namespace cudavision::test;
+
+namespace {
+
+const Size size{61, 43};
+const std::vector<double> sharpen{-5, 3, -5, 3, 9, 3, -5, 3, -5};
+const std::vector<double> sharpen_5{0, -1, 1, -1, 0, -1, 1, -1, 1, -1, 0, -1, 8, -1, 0, -1, 1, -1, 1, -1, 0, -1, 1, -1, 0};
+const std::vector<double> lopsided{1, 2, 3, 4, -5, 6, 7, 8, -9};  // no two alike, sum 17
+constexpr char lopsided_text[] = "weights=<1,2,3,4,-5,6,7,8,-9> ";
+
+/// out = saturate(round(|Σ w·p / divisor + bias|)), w by rows over the window that begins at −anchor.
+struct Formula {
+  std::vector<double> weights;
+  int width, height;
+  double divisor = 1, bias = 0;
+  bool absolute = false;
+  int anchor_x = width / 2, anchor_y = height / 2;
+  int border = cv::BORDER_REFLECT_101;
+  int value = 0;
+  enum { extend, fill, copy } outside = extend;
+
+  double sum(const cv::Mat& in, int x, int y) const {
+    double result = 0;
+    for (int ky = 0; ky < height; ++ky)
+      for (int kx = 0; kx < width; ++kx) {
+        const int px = cv::borderInterpolate(x + kx - anchor_x, in.cols, border), py = cv::borderInterpolate(y + ky - anchor_y, in.rows, border);
+        result += weights[std::size_t(ky * width + kx)] * (px < 0 || py < 0 ? value : in.at<guint16>(py, px));
+      }
+    return result;
+  }
+  cv::Mat operator()(const cv::Mat& in) const {
+    cv::Mat out(in.size(), CV_16U);
+    for (int y = 0; y < in.rows; ++y)
+      for (int x = 0; x < in.cols; ++x) {
+        const bool leaves = x < anchor_x || y < anchor_y || x - anchor_x + width > in.cols || y - anchor_y + height > in.rows;
+        double v = sum(in, x, y) / divisor + bias;
+        if (absolute) v = std::abs(v);
+        if (leaves && outside == fill) v = value;
+        if (leaves && outside == copy) v = in.at<guint16>(y, x);
+        out.at<guint16>(y, x) = guint16(std::clamp(std::nearbyint(v), 0.0, 255.0));
+      }
+    return out;
+  }
+};
+
+Picture all(const Picture& input, const Formula& formula) {
+  Picture result;
+  for (const cv::Mat& component : input) result.push_back(formula(component));
+  return result;
+}
+
+void expect_formula(const Run& run, const std::string& settings, const Formula& formula, int tolerance = 0) {
+  for (const char* format : {"GRAY8", "RGB", "GBR"}) {
+    at(format + std::string(" ") + settings);
+    const GstVideoInfo video = video_info(format, size);
+    const Buffer frame = noise(video);
+    EXPECT_WITHIN(filtered(run, settings, video, frame), all(picture(frame.get(), video), formula), tolerance);
+  }
+}
+
+/// Sets weights by a GstValueArray of numbers of type T.
+template <typename T>
+void set_weights(GstElement* element, GType type, const std::vector<double>& weights, void (*put)(GValue*, T)) {
+  GValue array = G_VALUE_INIT;
+  g_value_init(&array, GST_TYPE_ARRAY);
+  for (double weight : weights) {
+    GValue item = G_VALUE_INIT;
+    g_value_init(&item, type);
+    put(&item, T(weight));
+    gst_value_array_append_and_take_value(&array, &item);
+  }
+  g_object_set_property(G_OBJECT(element), "weights", &array);
+  g_value_unset(&array);
+}
+
+}  // namespace
+
+TEST(does_the_classic_sharpening, Each::run) {
+  Formula three{sharpen, 3, 3}, five{sharpen_5, 5, 5};
+  three.value = five.value = 140;
+  three.outside = five.outside = Formula::fill;
+  expect_formula(run, "preset=sharpen border=fill border-value=140", three);
+  expect_formula(run, "preset=sharpen-5 border=fill border-value=140", five);
+}
+
+TEST(takes_weights_in_every_form, Each::run) {
+  const GstVideoInfo video = video_info("GRAY8", size);
+  const Buffer frame = noise(video);
+  const Picture expected = all(picture(frame.get(), video), {lopsided, 3, 3, 17});
+  for (int form = 0; form < 5; ++form) {
+    at("form " + std::to_string(form));
+    Rig rig(run, "preset=box");
+    GObject* element = G_OBJECT(rig.element());
+    int notified = 0;
+    g_signal_connect(element, "notify::preset", G_CALLBACK(+[](GObject*, GParamSpec*, int* count) { ++*count; }), &notified);
+    switch (form) {
+      case 0: gst_util_set_object_arg(element, "weights", "<1,2,3,4,-5,6,7,8,-9>"); break;
+      case 1: gst_util_set_object_arg(element, "weights", "<1.0, 2.0, 3.0, 4.0, -5.0, 6.0, 7.0, 8.0, -9.0>"); break;
+      case 2: set_weights<double>(rig.element(), G_TYPE_DOUBLE, lopsided, g_value_set_double); break;
+      case 3: set_weights<int>(rig.element(), G_TYPE_INT, lopsided, g_value_set_int); break;
+      case 4: set_weights<float>(rig.element(), G_TYPE_FLOAT, lopsided, g_value_set_float); break;
+    }
+    EXPECT_EQ(notified, 1);
+    EXPECT_EQ(get_enum(element, "preset"), "custom");
+    rig.caps(caps_text("GRAY8", size));
+    EXPECT_SAME(rig.filter(frame), expected);
+
+    GValue array = G_VALUE_INIT;
+    g_value_init(&array, GST_TYPE_ARRAY);
+    g_object_get_property(element, "weights", &array);
+    EXPECT_EQ(gst_value_array_get_size(&array), 9u);
+    for (guint i = 0; i < 9; ++i) EXPECT_EQ(g_value_get_double(gst_value_array_get_value(&array, i)), lopsided[i]);
+    g_value_unset(&array);
+  }
+}
+
+TEST(refuses_weights_that_are_no_numbers, Each::run) {
+  Rig rig(run);
+  rig.caps(caps_text("GRAY8", size));
+  const Buffer frame = noise(rig.video());
+  const Picture good = rig.filter(frame);
+  for (double bad : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
+    at(std::to_string(bad));
+    set_weights<double>(rig.element(), G_TYPE_DOUBLE, {1, 2, 3, bad}, g_value_set_double);
+    EXPECT_SAME(rig.filter(frame), good);
+    EXPECT_CONTAINS(rig.warning().text, "weights[3]");
+  }
+}
+
+TEST(applies_divisor_bias_and_absolute, Each::run) {
+  expect_formula(run, lopsided_text, {lopsided, 3, 3, 17});
+  expect_formula(run, std::string(lopsided_text) + "divisor=8", {lopsided, 3, 3, 8});  // multiples of 1/8: halves are exact
+  expect_formula(run, std::string(lopsided_text) + "divisor=-3", {lopsided, 3, 3, -3}, 1);
+  expect_formula(run, std::string(lopsided_text) + "divisor=32 bias=40.5", {lopsided, 3, 3, 32, 40.5});
+  expect_formula(run, std::string(lopsided_text) + "divisor=16 bias=-90 absolute=true", {lopsided, 3, 3, 16, -90, true});
+  expect_formula(run, "preset=sobel-x", {{-1, 0, 1, -2, 0, 2, -1, 0, 1}, 3, 3});  // a sum of 0 divides by 1
+  expect_formula(run, "preset=sobel-x divisor=4 bias=128", {{-1, 0, 1, -2, 0, 2, -1, 0, 1}, 3, 3, 4, 128});
+  expect_formula(run, "preset=laplacian absolute=true", {{0, 1, 0, 1, -4, 1, 0, 1, 0}, 3, 3, 1, 0, true});
+  expect_formula(run, "preset=box", {std::vector<double>(9, 1), 3, 3, 9}, 1);
+  expect_formula(run, "preset=identity", {{1}, 1, 1});
+}
+
+TEST(shapes_and_places_the_kernel, Each::run) {
+  const std::vector<double> six{1, -2, 3, 4, 5, -6};
+  expect_formula(run, "weights=<1,-2,3,4,5,-6> kernel-width=3", {six, 3, 2, 5}, 1);
+  expect_formula(run, "weights=<1,-2,3,4,5,-6> kernel-height=3 divisor=4", {six, 2, 3, 4});
+  expect_formula(run, "weights=<1,-2,3,4,5,-6> kernel-width=6 kernel-height=1 divisor=4", {six, 6, 1, 4});
+  expect_formula(run, std::string(lopsided_text) + "anchor-x=0 anchor-y=2 divisor=16", {lopsided, 3, 3, 16, 0, false, 0, 2});
+  const std::vector<double> turned(lopsided.rbegin(), lopsided.rend());
+  expect_formula(run, std::string(lopsided_text) + "flip=true divisor=16", {turned, 3, 3, 16});
+  expect_formula(run, std::string(lopsided_text) + "flip=true anchor-x=0 divisor=16", {turned, 3, 3, 16, 0, false, 2, 1});
+}
+
+TEST(knows_every_border, Each::run) {
+  struct Case {
+    const char* border;
+    int cv;
+    int value = 0;
+    int outside = Formula::extend;
+  };
+  for (const Case& c : {Case{"constant", cv::BORDER_CONSTANT}, Case{"constant border-value=140", cv::BORDER_CONSTANT, 140},
+                        Case{"replicate", cv::BORDER_REPLICATE}, Case{"reflect", cv::BORDER_REFLECT}, Case{"wrap", cv::BORDER_WRAP},
+                        Case{"reflect-101", cv::BORDER_REFLECT_101}, Case{"fill", cv::BORDER_REFLECT_101, 0, Formula::fill},
+                        Case{"fill border-value=140", cv::BORDER_REFLECT_101, 140, Formula::fill},
+                        Case{"copy", cv::BORDER_REFLECT_101, 0, Formula::copy}}) {
+    Formula formula{sharpen_5, 5, 5};
+    formula.border = c.cv;
+    formula.value = c.value;
+    formula.outside = decltype(formula.outside)(c.outside);
+    expect_formula(run, "preset=sharpen-5 border=" + std::string(c.border), formula);
+  }
+}
+
+TEST(takes_the_magnitude_of_the_gradient, Each::run) {
+  const GstVideoInfo video = video_info("GRAY8", size);
+  const Buffer frame = noise(video);
+  const cv::Mat input = picture(frame.get(), video)[0];
+  const Formula across{{-1, 0, 1, -2, 0, 2, -1, 0, 1}, 3, 3}, down{{-1, -2, -1, 0, 0, 0, 1, 2, 1}, 3, 3};
+  cv::Mat expected(input.size(), CV_16U);
+  for (int y = 0; y < input.rows; ++y)
+    for (int x = 0; x < input.cols; ++x)
+      expected.at<guint16>(y, x) = guint16(std::min(255.0, std::nearbyint(std::hypot(across.sum(input, x, y), down.sum(input, x, y)))));
+  EXPECT_WITHIN(filtered(run, "preset=gradient", video, frame), Picture({expected}), 1);
+}
+
+TEST(keeps_chroma_neutral, Each::run) {
+  struct Case {
+    const char* format;
+    int neutral;
+  };
+  for (const Case& c : {Case{"NV12", 128}, Case{"NV21", 128}, Case{"I420", 128}, Case{"YUY2", 128}, Case{"UYVY", 128}, Case{"Y444", 128},
+                        Case{"P010_10LE", 512}, Case{"I422_10LE", 512}, Case{"Y444_16LE", 32768}})
+    for (const char* settings : {"preset=laplacian", "preset=sobel-y", "preset=gradient", "weights=<-1,2,-1> kernel-width=3 absolute=true"}) {
+      at(c.format + std::string(" ") + settings);
+      const GstVideoInfo video = video_info(c.format, size);
+      EXPECT_SAME(filtered(run, settings, video, flat(video, {77, 90, 200})), picture(flat(video, {0, c.neutral, c.neutral}).get(), video));
+      // The bias is the luma's alone.
+      EXPECT_SAME(filtered(run, settings + std::string(" bias=20"), video, flat(video, {77, 90, 200})),
+                  picture(flat(video, {20, c.neutral, c.neutral}).get(), video));
+    }
+}
+
+TEST(filters_alpha_when_told_to, Each::run) {
+  for (const char* format : {"RGBA", "ABGR", "BGRx", "xRGB"}) {
+    at(format);
+    const GstVideoInfo video = video_info(format, size);
+    const Buffer frame = noise(video);
+    const Picture input = picture(frame.get(), video);
+    Picture expected = all(input, {sharpen, 3, 3});
+    EXPECT_SAME(filtered(run, "preset=sharpen filter-alpha=true", video, frame), expected);
+    expected[3] = input[3];
+    EXPECT_SAME(filtered(run, "preset=sharpen", video, frame), expected);
+  }
+}
+
+int main() { return run_tests("convolve", "cudaconvolve"); }

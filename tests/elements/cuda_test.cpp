@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What needs a CUDA device: frames in device memory, whose context they are in, and both backends side by side.
+#include <algorithm>
+
+#include "harness.hpp"
+
+#if CUDAVISION_CUDA
+#include "gst/base/compat.hpp"
+
+using namespace cudavision::test;
+
+namespace {
+
+constexpr char cuda_memory[] = "memory:CUDAMemory";
+const Size size{85, 67};
+
+Run on_cpu(const Run& run) { return {run.element, "cpu"}; }
+
+/// What a frame must become, by the element on the CPU, so many times over. What the profiles set is exact on both backends.
+Picture expected_of(const Run& run, const GstVideoInfo& video, const Buffer& frame, int times = 1) {
+  Rig rig(on_cpu(run));
+  rig.caps(caps_text(GST_VIDEO_INFO_NAME(&video), {GST_VIDEO_INFO_WIDTH(&video), GST_VIDEO_INFO_HEIGHT(&video)}));
+  Buffer result(gst_buffer_copy_deep(frame.get()));
+  while (times-- > 0) result = rig.push(std::move(result));
+  return picture(result.get(), video);
+}
+
+/// `first ! second`, whose middle pad can be looked at.
+struct Pair {
+  GstElement *first, *second;
+  Rig rig;
+
+  explicit Pair(const Run& run) : Pair(make_element(run), make_element(run)) {}
+  Pair(GstElement* a, GstElement* b) : first(a), second(b), rig(bin(a, b)) {}
+
+  Caps middle_caps() const {
+    GstPad* pad = gst_element_get_static_pad(first, "src");
+    Caps caps(gst_pad_get_current_caps(pad));
+    gst_object_unref(pad);
+    return caps;
+  }
+
+ private:
+  static GstElement* bin(GstElement* a, GstElement* b) {
+    GstElement* bin = gst_bin_new(nullptr);
+    gst_bin_add_many(GST_BIN(bin), a, b, nullptr);
+    EXPECT(gst_element_link(a, b));
+    for (const auto& [element, name] : {std::pair{a, "sink"}, {b, "src"}}) {
+      GstPad* pad = gst_element_get_static_pad(element, name);
+      gst_element_add_pad(bin, gst_ghost_pad_new(name, pad));
+      gst_object_unref(pad);
+    }
+    return bin;
+  }
+};
+
+bool in_cuda_memory(const Caps& caps) { return caps && gst_caps_features_contains(gst_caps_get_features(caps.get(), 0), cuda_memory); }
+bool in_cuda_memory(GstBuffer* buffer) { return gst_is_cuda_memory(gst_buffer_peek_memory(buffer, 0)); }
+GstCudaContext* context_of(GstBuffer* buffer) { return GST_CUDA_MEMORY_CAST(gst_buffer_peek_memory(buffer, 0))->context; }
+
+/// (transfer full) A context of the application's, and what sets it.
+GstCudaContext* new_context() {
+  EXPECT(gst_cuda_load_library());
+  GstCudaContext* context = gst_cuda_context_new(0);
+  EXPECT(context);
+  return context;
+}
+void give(GstElement* element, GstCudaContext* context) {
+  GstContext* message = gst_context_new_cuda_context(context);
+  gst_element_set_context(element, message);
+  gst_context_unref(message);
+}
+
+/// A peer downstream that takes device memory alone.
+void want_cuda(const Rig& rig, const std::string& format) {
+  gst_harness_set_sink_caps_str(rig.harness(), caps_text(format, size, "", cuda_memory).c_str());
+}
+
+/// A frame of device memory with the contents of `frame`, in this context.
+Buffer uploaded(GstCudaContext* context, const GstVideoInfo& video, const Buffer& frame) {
+  gst_cuda_memory_init_once();
+  const Caps caps(gst_caps_from_string(caps_text(GST_VIDEO_INFO_NAME(&video), size, "", cuda_memory).c_str()));
+  GstBufferPool* pool = gst_cuda_buffer_pool_new(context);
+  GstStructure* config = gst_buffer_pool_get_config(pool);
+  gst_buffer_pool_config_set_params(config, caps.get(), guint(GST_VIDEO_INFO_SIZE(&video)), 0, 0);
+  EXPECT(gst_buffer_pool_set_config(pool, config) && gst_buffer_pool_set_active(pool, TRUE));
+  GstBuffer* buffer = nullptr;
+  EXPECT_EQ(gst_buffer_pool_acquire_buffer(pool, &buffer, nullptr), GST_FLOW_OK);
+  gst_buffer_pool_set_active(pool, FALSE);
+  gst_object_unref(pool);
+  GstVideoFrame from, to;
+  EXPECT(gst_video_frame_map(&from, &video, frame.get(), GST_MAP_READ));
+  EXPECT(gst_video_frame_map(&to, &video, buffer, GST_MAP_WRITE));
+  gst_video_frame_copy(&to, &from);
+  gst_video_frame_unmap(&from);
+  gst_video_frame_unmap(&to);
+  return Buffer(buffer);
+}
+
+}  // namespace
+
+TEST(equals_the_cpu, Each::run) {
+  for (const std::string& format : formats(run))
+    for (Size s : {Size{1, 1}, Size{3, 2000}, size, Size{640, 360}}) {
+      at(caps_text(format, s));
+      const GstVideoInfo video = video_info(format, s);
+      const Buffer frame = noise(video);
+      EXPECT_SAME(filtered(run, "", video, frame), expected_of(run, video, frame));
+    }
+}
+
+TEST(stays_on_the_device_between_two, Each::run) {
+  for (const std::string& format : formats(run, cuda_memory)) {
+    at(format);
+    Pair pair(run);
+    pair.rig.caps(caps_text(format, size));
+    const Buffer frame = noise(pair.rig.video());
+    const Picture expected = expected_of(run, pair.rig.video(), frame, 2);
+    for (int i = 0; i < 3; ++i) EXPECT_SAME(pair.rig.filter(frame), expected);
+    EXPECT(in_cuda_memory(pair.middle_caps()));
+    EXPECT(!in_cuda_memory(pair.rig.src_caps()));
+  }
+}
+
+TEST(negotiates_in_a_pipeline, Each::run) {
+  const std::string element = run.element + " backend=cuda " + profile(run.element).needs;
+  for (const auto& [sink, on_device] : {std::pair{"video/x-raw ! fakesink", false}, {"video/x-raw(memory:CUDAMemory) ! fakesink", true}}) {
+    at(sink);
+    const std::string text = "videotestsrc num-buffers=5 ! video/x-raw,format=NV12 ! " + element + " name=a ! " + element + " name=b ! " + sink;
+    GstElement* pipeline = gst_parse_launch(text.c_str(), nullptr);
+    gst_element_set_state(pipeline, GST_STATE_PLAYING);
+    GstBus* bus = gst_element_get_bus(pipeline);
+    GstMessage* last = gst_bus_timed_pop_filtered(bus, 20 * GST_SECOND, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
+    EXPECT(last && GST_MESSAGE_TYPE(last) == GST_MESSAGE_EOS);
+    gst_message_unref(last);
+    gst_object_unref(bus);
+    for (const auto& [name, expected] : {std::pair{"a", true}, {"b", bool(on_device)}}) {
+      GstElement* one = gst_bin_get_by_name(GST_BIN(pipeline), name);
+      GstPad* pad = gst_element_get_static_pad(one, "src");
+      EXPECT_EQ(in_cuda_memory(Caps(gst_pad_get_current_caps(pad))), expected);
+      gst_object_unref(pad);
+      gst_object_unref(one);
+    }
+    gst_element_set_state(pipeline, GST_STATE_NULL);
+    gst_object_unref(pipeline);
+  }
+}
+
+TEST(gives_strangers_finished_frames, Each::run) {
+  for (const char* format : {"NV12", "RGBA", "I420"}) {
+    at(format);
+    Rig rig(run);
+    want_cuda(rig, format);
+    rig.caps(caps_text(format, size));
+    for (unsigned i = 0; i < 50; ++i) {
+      const Buffer frame = noise(rig.video(), i);
+      const Buffer result = rig.push(Buffer(gst_buffer_copy_deep(frame.get())));
+      EXPECT(in_cuda_memory(result.get()));
+      EXPECT_SAME(picture(result.get(), rig.video()), expected_of(run, rig.video(), frame));
+    }
+    EXPECT(in_cuda_memory(rig.src_caps()));
+  }
+}
+
+TEST(uses_the_applications_context, Each::run) {
+  GstCudaContext* context = new_context();
+  GstElement* element = make_element(run);
+  give(element, context);
+  Rig rig(element);
+  want_cuda(rig, "NV12");
+  rig.caps(caps_text("NV12", size));
+  const Buffer frame = noise(rig.video());
+  const Buffer result = rig.push(Buffer(gst_buffer_copy_deep(frame.get())));
+  EXPECT(context_of(result.get()) == context);
+  EXPECT_SAME(picture(result.get(), rig.video()), expected_of(run, rig.video(), frame));
+  gst_object_unref(context);
+}
+
+TEST(shares_one_context, Each::run) {
+  Pair pair(run);
+  want_cuda(pair.rig, "NV12");
+  pair.rig.caps(caps_text("NV12", size));
+  GstCudaContext* middle = nullptr;
+  GstPad* pad = gst_element_get_static_pad(pair.first, "src");
+  gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, [](GstPad*, GstPadProbeInfo* info, gpointer seen) {
+    *static_cast<GstCudaContext**>(seen) = context_of(GST_PAD_PROBE_INFO_BUFFER(info));
+    return GST_PAD_PROBE_OK;
+  }, &middle, nullptr);
+  gst_object_unref(pad);
+  const Buffer result = pair.rig.push(noise(pair.rig.video()));
+  EXPECT(middle && middle == context_of(result.get()));
+}
+
+TEST(takes_frames_of_other_contexts, Each::run) {
+  GstCudaContext* contexts[] = {new_context(), new_context()};
+  for (bool to_device : {false, true})
+    for (const char* format : {"NV12", "RGB", "I420_10LE"}) {
+      at(format + std::string(to_device ? " to the device" : " to system memory"));
+      Rig rig(run);
+      gst_harness_set_sink_caps_str(rig.harness(), caps_text(format, size, "", to_device ? cuda_memory : nullptr).c_str());
+      rig.caps(caps_text(format, size, "", cuda_memory));
+      for (unsigned i = 0; i < 6; ++i) {
+        const Buffer frame = noise(rig.video(), i);
+        const Buffer result = rig.push(uploaded(contexts[i / 2 % 2], rig.video(), frame));
+        EXPECT_EQ(in_cuda_memory(result.get()), to_device);
+        EXPECT_SAME(picture(result.get(), rig.video()), expected_of(run, rig.video(), frame));
+      }
+    }
+  // Two elements that were each given a context.
+  GstElement *first = make_element(run), *second = make_element(run);
+  give(first, contexts[0]);
+  give(second, contexts[1]);
+  Pair pair(first, second);
+  pair.rig.caps(caps_text("NV12", size));
+  for (unsigned i = 0; i < 4; ++i) {
+    const Buffer frame = noise(pair.rig.video(), i);
+    EXPECT_SAME(pair.rig.filter(frame), expected_of(run, pair.rig.video(), frame, 2));
+  }
+  for (GstCudaContext* context : contexts) gst_object_unref(context);
+}
+
+TEST(keeps_to_regions_on_the_device, Each::run) {
+  GstCudaContext* context = new_context();
+  Rig rig(run, "region=roi");
+  want_cuda(rig, "NV12");
+  rig.caps(caps_text("NV12", size, "", cuda_memory));
+  const Buffer frame = noise(rig.video());
+  const Picture input = picture(frame.get(), rig.video()), whole = expected_of(run, rig.video(), frame);
+  Buffer device = uploaded(context, rig.video(), frame);
+  gst_buffer_add_video_region_of_interest_meta(device.get(), "face", 10, 12, 30, 20);
+  const Picture result = picture(rig.push(std::move(device)).get(), rig.video());
+  for (int c = 0; c < 3; ++c) {
+    cv::Mat expected = input[std::size_t(c)].clone();
+    const cv::Rect inside = scaled(rig.video(), c, {10, 12, 30, 20});
+    whole[std::size_t(c)](inside).copyTo(expected(inside));
+    EXPECT_SAME(Picture({result[std::size_t(c)]}), Picture({expected}));
+  }
+  gst_object_unref(context);
+}
+
+TEST(refuses_devices_that_are_not_there, Each::run) {
+  GstElement* element = make_element(run, "cuda-device-id=99");
+  gst_object_ref_sink(element);
+  GstBus* bus = gst_bus_new();
+  gst_element_set_bus(element, bus);
+  EXPECT_EQ(gst_element_set_state(element, GST_STATE_READY), GST_STATE_CHANGE_FAILURE);
+  const Message error = pop_message(bus, GST_MESSAGE_ERROR);
+  EXPECT_EQ(error.domain, GST_RESOURCE_ERROR);
+  EXPECT_CONTAINS(error.text, "99");
+  EXPECT_CONTAINS(error.text, "backend=cpu");
+  gst_element_set_bus(element, nullptr);
+  gst_object_unref(bus);
+  gst_object_unref(element);
+}
+
+int main() { return run_tests("cuda", nullptr, Needs::cuda); }
+#else
+int main() { return 77; }
+#endif

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// cudagaussian beside cv::GaussianBlur.
+#include <opencv2/imgproc.hpp>
+
+#include "harness.hpp"
+
+using namespace cudavision::test;
+
+namespace {
+
+const Size size{61, 43};
+
+struct Kernel {
+  int width = 5, height = 5;
+  double sigma_x = 0, sigma_y = 0;
+};
+
+cv::Mat blurred(const cv::Mat& samples, const Kernel& kernel, int border = cv::BORDER_REFLECT_101) {
+  cv::Mat bytes, result;
+  samples.convertTo(bytes, CV_8U);
+  cv::GaussianBlur(bytes, result, {kernel.width, kernel.height}, kernel.sigma_x, kernel.sigma_y, border);
+  result.convertTo(result, CV_16U);
+  return result;
+}
+
+/// For borders that cv::GaussianBlur does not have, wrap and constants: the frame is extended first.
+cv::Mat blurred_beyond(const cv::Mat& samples, const Kernel& kernel, int border, int value = 0) {
+  const int x = kernel.width / 2, y = kernel.height / 2;
+  cv::Mat extended;
+  cv::copyMakeBorder(samples, extended, y, y, x, x, border, cv::Scalar(value));
+  return blurred(extended, kernel)(cv::Rect(x, y, samples.cols, samples.rows)).clone();
+}
+
+template <typename F>
+Picture each(const Picture& input, F&& f) {
+  Picture result;
+  for (const cv::Mat& component : input) result.push_back(f(component));
+  return result;
+}
+
+}  // namespace
+
+TEST(equals_opencv, Each::run) {
+  struct Case {
+    const char* settings;
+    Kernel kernel;
+  };
+  for (const Case& c : {Case{"", {}}, Case{"kernel-size=1", {1, 1}}, Case{"kernel-size=9", {9, 9}}, Case{"kernel-size=31", {31, 31}},
+                        Case{"sigma=2.5", {5, 5, 2.5, 2.5}}, Case{"kernel-size=0 sigma=1.7", {0, 0, 1.7, 1.7}},
+                        Case{"kernel-width=3 kernel-height=11", {3, 11}}, Case{"kernel-width=7", {7, 5}}, Case{"kernel-height=7", {5, 7}},
+                        Case{"kernel-size=9 sigma-x=0.8 sigma-y=3", {9, 9, 0.8, 3}}, Case{"kernel-size=9 sigma=2 sigma-y=0.6", {9, 9, 2, 0.6}}})
+    for (const char* format : {"GRAY8", "RGB", "BGRx", "NV12", "YUY2", "GBR"}) {
+      at(format + std::string(" ") + c.settings);
+      const GstVideoInfo video = video_info(format, size);
+      const Buffer frame = noise(video);
+      Picture actual = filtered(run, c.settings, video, frame), input = picture(frame.get(), video);
+      // Subsampled chroma has a test of its own, and x is copied.
+      const std::size_t count = GST_VIDEO_INFO_IS_YUV(&video) ? 1 : GST_VIDEO_INFO_N_COMPONENTS(&video);
+      actual.resize(count), input.resize(count);
+      EXPECT_SAME(actual, each(input, [&](const cv::Mat& m) { return blurred(m, c.kernel); }));
+    }
+}
+
+TEST(scales_sigma_and_size_to_subsampled_chroma, Each::run) {
+  // Radius 2 becomes 1, radius 5 becomes 3, sigma is halved.
+  struct Case {
+    const char* settings;
+    int luma, chroma;
+    double sigma;
+  };
+  for (const Case& c : {Case{"", 5, 3, (0.15 * 5 + 0.35) / 2}, Case{"kernel-size=11 sigma=3", 11, 7, 1.5}}) {
+    at(c.settings);
+    for (const char* format : {"I420", "NV21"}) {
+      const GstVideoInfo video = video_info(format, size);
+      const Buffer frame = noise(video);
+      const Picture actual = filtered(run, c.settings, video, frame), input = picture(frame.get(), video);
+      const Kernel chroma{c.chroma, c.chroma, c.sigma, c.sigma};
+      EXPECT_SAME(Picture({actual[1], actual[2]}), Picture({blurred(input[1], chroma), blurred(input[2], chroma)}));
+    }
+  }
+  at("Y42B, whose chroma is subsampled in one direction");
+  const GstVideoInfo video = video_info("Y42B", size);
+  const Buffer frame = noise(video);
+  EXPECT_SAME(Picture({filtered(run, "kernel-size=11 sigma=3", video, frame)[1]}),
+              Picture({blurred(picture(frame.get(), video)[1], {7, 11, 1.5, 3})}));
+}
+
+TEST(knows_borders_by_opencv_s_names, Each::run) {
+  struct Case {
+    const char* settings;
+    int border;
+    int value = 0;
+  };
+  for (const Case& c : {Case{"border=constant", cv::BORDER_CONSTANT}, Case{"border=constant border-value=140", cv::BORDER_CONSTANT, 140},
+                        Case{"border=replicate", cv::BORDER_REPLICATE}, Case{"border=reflect", cv::BORDER_REFLECT},
+                        Case{"border=wrap", cv::BORDER_WRAP}, Case{"border=reflect-101", cv::BORDER_REFLECT_101}})
+    for (const char* format : {"GRAY8", "RGB"}) {
+      at(format + std::string(" ") + c.settings);
+      const GstVideoInfo video = video_info(format, size);
+      const Buffer frame = noise(video);
+      EXPECT_SAME(filtered(run, c.settings + std::string(" kernel-size=13"), video, frame),
+                  each(picture(frame.get(), video), [&](const cv::Mat& m) { return blurred_beyond(m, {13, 13}, c.border, c.value); }));
+    }
+}
+
+TEST(converts_the_border_colour, Each::run) {
+  // A flat frame of the border's colour stays as it is.
+  struct Case {
+    const char *format, *more, *settings;
+    std::vector<int> values;
+  };
+  for (const Case& c : {Case{"NV12", "", "", {16, 128, 128}},
+                        {"NV12", ",colorimetry=bt601", "border-value=0xff000000", {16, 128, 128}},
+                        {"NV12", ",colorimetry=bt601", "border-value=0xffff0000", {81, 90, 240}},
+                        {"NV21", ",colorimetry=bt601", "border-value=0xffff0000", {81, 90, 240}},
+                        {"YUY2", ",colorimetry=bt709", "border-value=0xffff0000", {63, 102, 240}},
+                        {"I420", ",colorimetry=bt601", "border-value=255", {235, 128, 128}},
+                        {"P010_10LE", "", "", {64, 512, 512}},
+                        {"GRAY8", "", "border-value=140", {140}},
+                        {"GRAY16_LE", "", "border-value=255", {65535}},
+                        {"RGB", "", "border-value=0x44112233", {0x11, 0x22, 0x33}},
+                        {"BGR", "", "border-value=0x44112233", {0x11, 0x22, 0x33}},
+                        {"RGBA", "", "border-value=0x44112233 filter-alpha=true", {0x11, 0x22, 0x33, 0x44}},
+                        {"BGRA", "", "border-value=0x44112233 filter-alpha=true", {0x11, 0x22, 0x33, 0x44}},
+                        {"ARGB", "", "border-value=0x44112233 filter-alpha=true", {0x11, 0x22, 0x33, 0x44}},
+                        {"ABGR", "", "border-value=0x44112233 filter-alpha=true", {0x11, 0x22, 0x33, 0x44}},
+                        {"GBR", "", "border-value=0x44112233", {0x11, 0x22, 0x33}},
+                        {"RGBA64_LE", "", "border-value=0x44112233 filter-alpha=true", {0x1111, 0x2222, 0x3333, 0x4444}}}) {
+    at(c.format + std::string(" ") + c.more + " " + c.settings);
+    Rig rig(run, "kernel-size=9 border=constant " + std::string(c.settings));
+    rig.caps(caps_text(c.format, size, c.more));
+    const Buffer frame = flat(rig.video(), c.values);
+    EXPECT_SAME(rig.filter(frame), picture(frame.get(), rig.video()));
+  }
+}
+
+TEST(warns_of_kernels_larger_than_the_frame, Each::run) {
+  const Kernel kernel{31, 31};
+  Rig rig(run, "kernel-size=31");
+  rig.caps(caps_text("GRAY8", {16, 8}));
+  const Buffer frame = noise(rig.video());
+  EXPECT_SAME(rig.filter(frame), Picture({blurred_beyond(picture(frame.get(), rig.video())[0], kernel, cv::BORDER_REFLECT_101)}));
+  const Message warning = rig.warning();
+  EXPECT_CONTAINS(warning.text, "31×31");
+  EXPECT_CONTAINS(warning.text, "16×8");
+  rig.filter(frame);
+  EXPECT_EQ(rig.warning().text, "");  // said once
+}
+
+TEST(filters_alpha_when_told_to, Each::run) {
+  for (const char* format : {"RGBA", "BGRA", "ARGB", "ABGR", "RGBx", "BGRx", "xRGB", "xBGR"}) {
+    at(format);
+    const GstVideoInfo video = video_info(format, size);
+    const Buffer frame = noise(video);
+    const Picture input = picture(frame.get(), video);
+    EXPECT_EQ(input.size(), 4u);
+    Picture expected = each(input, [](const cv::Mat& m) { return blurred(m, {}); });
+    EXPECT_SAME(filtered(run, "filter-alpha=true", video, frame), expected);
+    expected[3] = input[3];
+    EXPECT_SAME(filtered(run, "", video, frame), expected);
+  }
+}
+
+int main() { return run_tests("gaussian", "cudagaussian"); }

@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+
+#include "harness.hpp"
+
+namespace cudavision::test {
+
+// Tests -------------------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+struct Registered {
+  const char* name;
+  Each each;
+  void (*body)(int);
+};
+std::vector<Registered>& registered() {
+  static std::vector<Registered> tests;
+  return tests;
+}
+
+std::vector<Run> runs, elements;
+Run current;
+std::string place;
+
+/// Whether the element is one frame in, one frame out, on a choice of backends.
+bool is_filter(GstElement* element) {
+  return g_object_class_find_property(G_OBJECT_GET_CLASS(element), "backend") && GST_IS_BASE_TRANSFORM(element);
+}
+
+/// Tried in a process of its own: a CUDA context does not live through fork().
+bool works(const Run& run) {
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    // What is missing is not the tests' error: keep the log quiet.
+    gst_debug_set_default_threshold(GST_LEVEL_NONE);
+    gst_debug_set_active(FALSE);
+    GstElement* element = gst_element_factory_make(run.element.c_str(), nullptr);
+    gst_util_set_object_arg(G_OBJECT(element), "backend", run.backend.c_str());
+    _exit(gst_element_set_state(element, GST_STATE_READY) == GST_STATE_CHANGE_FAILURE);
+  }
+  int status = 1;
+  return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
+
+}  // namespace
+
+Test::Test(const char* name, Each each, void (*body)(int)) { registered().push_back({name, each, body}); }
+
+const Run& begin(Each each, int index) {
+  current = (each == Each::run ? runs : elements)[std::size_t(index)];
+  place.clear();
+  return current;
+}
+
+std::vector<Run> find_elements(const char* only) {
+  std::vector<Run> found;
+  GList* features = gst_registry_get_feature_list_by_plugin(gst_registry_get(), "cudavision");
+  for (GList* item = features; item; item = item->next) {
+    if (!GST_IS_ELEMENT_FACTORY(item->data)) continue;
+    const std::string name = GST_OBJECT_NAME(item->data);
+    if (!only || name == only) found.push_back({name, "auto"});
+  }
+  gst_plugin_feature_list_free(features);
+  std::sort(found.begin(), found.end(), [](const Run& a, const Run& b) { return a.element < b.element; });
+  return found;
+}
+
+std::vector<Run> find_filters(const std::vector<Run>& elements, const char* backend) {
+  std::vector<Run> found;
+  for (const Run& element : elements) {
+    GstElement* made = gst_element_factory_make(element.element.c_str(), nullptr);
+    const bool filter = is_filter(made);
+    gst_object_unref(gst_object_ref_sink(made));
+    if (filter) found.push_back({element.element, backend});
+  }
+  if (!found.empty() && works(found[0])) return found;  // what one says of a backend goes for all
+  std::printf("no tests with backend=%s: it does not work here\n", backend);
+  return {};
+}
+
+void at(const std::string& what) { place = what; }
+std::string where() { return current.element + " backend=" + current.backend + (place.empty() ? "" : " " + place); }
+
+bool own_process() { return g_strcmp0(g_getenv("CK_FORK"), "no") != 0; }
+
+int run_tests(const char* name, const char* element, Needs needs) {
+  gst_check_init(nullptr, nullptr);
+  elements = find_elements(element);
+  if (needs == Needs::any_backend) runs = find_filters(elements, "cpu");
+  for (const Run& run : find_filters(elements, "cuda")) runs.push_back(run);
+  Suite* suite = suite_create(name);
+  for (const Registered& test : registered()) {
+    const int count = int(test.each == Each::run ? runs.size() : elements.size());
+    if (count == 0) continue;
+    TCase* tcase = tcase_create(test.name);
+    tcase_set_timeout(tcase, 120);
+    tcase_add_loop_test(tcase, test.body, 0, count);
+    suite_add_tcase(suite, tcase);
+  }
+  if (elements.empty()) {
+    std::printf("the plugin cudavision has no such element: is GST_PLUGIN_PATH set?\n");
+    return 1;
+  }
+  if (runs.empty()) {
+    std::printf("skipped: no backend that these tests need works here\n");
+    return 77;
+  }
+  return gst_check_run_suite(suite, name, name) ? 1 : 0;
+}
+
+// Frames ------------------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+class Mapped {
+ public:
+  Mapped(GstBuffer* buffer, const GstVideoInfo& video, GstMapFlags flags) {
+    EXPECT(gst_video_frame_map(&frame_, &video, buffer, flags));
+  }
+  ~Mapped() { gst_video_frame_unmap(&frame_); }
+  GstVideoFrame* get() { return &frame_; }
+
+ private:
+  GstVideoFrame frame_;
+};
+
+int bytes_of(const GstVideoInfo& video) { return GST_VIDEO_INFO_COMP_DEPTH(&video, 0) > 8 ? 2 : 1; }
+int shift_of(const GstVideoInfo& video) { return GST_VIDEO_FORMAT_INFO_SHIFT(video.finfo, 0); }
+int max_of(const GstVideoInfo& video) { return (1 << GST_VIDEO_INFO_COMP_DEPTH(&video, 0)) - 1; }
+
+/// Components that GStreamer counts, and the x of RGBx, which it does not.
+int components_of(const GstVideoInfo& video) {
+  const bool padded = GST_VIDEO_INFO_IS_RGB(&video) && GST_VIDEO_INFO_N_PLANES(&video) == 1 && GST_VIDEO_INFO_N_COMPONENTS(&video) == 3 &&
+                      GST_VIDEO_INFO_COMP_PSTRIDE(&video, 0) == 4;
+  return GST_VIDEO_INFO_N_COMPONENTS(&video) + padded;
+}
+
+/// Bytes from the beginning of a pixel to a component. GStreamer 1.22 gives the V of P010 and P016 an offset of one byte.
+int offset_of(const GstVideoInfo& video, int component) {
+  const int offset = int(GST_VIDEO_INFO_COMP_POFFSET(&video, component));
+  return bytes_of(video) == 2 ? offset + offset % 2 : offset;
+}
+
+/// A component's samples as they lie in the frame.
+struct Samples {
+  guint8* data;
+  int stride, step, width, height, bytes;
+
+  Samples(GstVideoFrame* frame, int c) {
+    const GstVideoInfo& video = frame->info;
+    const bool padding = c >= int(GST_VIDEO_INFO_N_COMPONENTS(&video));
+    const int like = padding ? 0 : c;
+    // The x of RGBx is the byte of the pixel that no component has.
+    const int offset = padding ? 0 + 1 + 2 + 3 - offset_of(video, 0) - offset_of(video, 1) - offset_of(video, 2) : offset_of(video, c);
+    data = static_cast<guint8*>(GST_VIDEO_FRAME_PLANE_DATA(frame, GST_VIDEO_INFO_COMP_PLANE(&video, like))) + offset;
+    stride = GST_VIDEO_FRAME_COMP_STRIDE(frame, like);
+    step = GST_VIDEO_FRAME_COMP_PSTRIDE(frame, like);
+    const cv::Rect grid = scaled(video, like, {0, 0, GST_VIDEO_INFO_WIDTH(&video), GST_VIDEO_INFO_HEIGHT(&video)});
+    width = grid.width, height = grid.height;
+    bytes = bytes_of(video);
+  }
+  guint8* at(int x, int y) const { return data + y * stride + x * step; }
+  int get(int x, int y) const { return bytes == 1 ? *at(x, y) : GST_READ_UINT16_LE(at(x, y)); }
+  void put(int x, int y, int word) const {
+    if (bytes == 1)
+      *at(x, y) = guint8(word);
+    else
+      GST_WRITE_UINT16_LE(at(x, y), guint16(word));
+  }
+};
+
+/// Writes word(component, x, y) to every sample.
+template <typename F>
+void fill(GstBuffer* buffer, const GstVideoInfo& video, F&& word) {
+  Mapped frame(buffer, video, GST_MAP_WRITE);
+  for (int c = 0; c < components_of(video); ++c) {
+    const Samples samples(frame.get(), c);
+    for (int y = 0; y < samples.height; ++y)
+      for (int x = 0; x < samples.width; ++x) samples.put(x, y, word(c, x, y));
+  }
+}
+
+void copy(GstBuffer* from, GstBuffer* to, const GstVideoInfo& from_video, const GstVideoInfo& to_video, int left = 0, int top = 0) {
+  Mapped frame(from, from_video, GST_MAP_READ);
+  fill(to, to_video, [&](int c, int x, int y) {
+    const cv::Rect origin = scaled(from_video, c, {left, top, 1, 1});
+    return Samples(frame.get(), c).get(origin.x + x, origin.y + y);
+  });
+}
+
+Buffer blank(const GstVideoInfo& video) {
+  Buffer buffer(gst_buffer_new_allocate(nullptr, GST_VIDEO_INFO_SIZE(&video), nullptr));
+  gst_buffer_memset(buffer.get(), 0, 0, GST_VIDEO_INFO_SIZE(&video));
+  GST_BUFFER_PTS(buffer.get()) = 0;
+  return buffer;
+}
+
+}  // namespace
+
+std::vector<std::string> formats(const Run& run, const char* feature) {
+  GstElementFactory* factory = gst_element_factory_find(run.element.c_str());
+  std::vector<std::string> names;
+  for (const GList* item = gst_element_factory_get_static_pad_templates(factory); item; item = item->next) {
+    auto* pad = static_cast<GstStaticPadTemplate*>(item->data);
+    if (pad->direction != GST_PAD_SINK) continue;
+    const Caps caps(gst_static_pad_template_get_caps(pad));
+    for (guint i = 0; i < gst_caps_get_size(caps.get()); ++i) {
+      if (!gst_caps_features_contains(gst_caps_get_features(caps.get(), i), feature ? feature : GST_CAPS_FEATURE_MEMORY_SYSTEM_MEMORY)) continue;
+      const GValue* list = gst_structure_get_value(gst_caps_get_structure(caps.get(), i), "format");
+      for (guint n = 0; n < gst_value_list_get_size(list); ++n) names.push_back(g_value_get_string(gst_value_list_get_value(list, n)));
+    }
+  }
+  gst_object_unref(factory);
+  return names;
+}
+
+std::string caps_text(const std::string& format, Size size, const std::string& more, const char* feature) {
+  return "video/x-raw" + (feature ? "(" + std::string(feature) + ")" : "") + ",format=" + format + ",width=" + std::to_string(size.width) +
+         ",height=" + std::to_string(size.height) + ",framerate=25/1" + more;
+}
+
+GstVideoInfo video_info(const std::string& format, Size size) {
+  GstVideoInfo video;
+  EXPECT(gst_video_info_set_format(&video, gst_video_format_from_string(format.c_str()), guint(size.width), guint(size.height)));
+  return video;
+}
+
+Buffer noise(const GstVideoInfo& video, unsigned seed) {
+  std::mt19937 random(seed);
+  Buffer buffer = blank(video);
+  fill(buffer.get(), video, [&](int, int, int) { return int(random() & unsigned(max_of(video))) << shift_of(video); });
+  return buffer;
+}
+
+Buffer flat(const GstVideoInfo& video, const std::vector<int>& values) {
+  Buffer buffer = blank(video);
+  fill(buffer.get(), video, [&](int c, int, int) { return values[std::size_t(c) % values.size()] << shift_of(video); });
+  return buffer;
+}
+
+Buffer cut(const GstVideoInfo& video, GstBuffer* frame, const GstVideoRectangle& rectangle) {
+  const GstVideoInfo part = video_info(GST_VIDEO_INFO_NAME(&video), {rectangle.w, rectangle.h});
+  Buffer buffer = blank(part);
+  copy(frame, buffer.get(), video, part, rectangle.x, rectangle.y);
+  return buffer;
+}
+
+Buffer spread(const GstVideoInfo& video, GstBuffer* frame, guint8 poison) {
+  const int odd = bytes_of(video) == 1 ? 5 : 6;  // of samples of two bytes at least the samples are aligned
+  gsize offset[GST_VIDEO_MAX_PLANES] = {}, end = 0;
+  gint stride[GST_VIDEO_MAX_PLANES] = {};
+  for (int p = 0; p < int(GST_VIDEO_INFO_N_PLANES(&video)); ++p) {
+    const int lines = p == 0 ? GST_VIDEO_INFO_HEIGHT(&video) : GST_VIDEO_FORMAT_INFO_SCALE_HEIGHT(video.finfo, p, GST_VIDEO_INFO_HEIGHT(&video));
+    offset[p] = end + gsize(7 * odd);
+    stride[p] = GST_VIDEO_INFO_PLANE_STRIDE(&video, p) + odd * (2 * p + 1);
+    end = offset[p] + gsize(stride[p]) * gsize(lines);
+  }
+  end += 16;
+  Buffer buffer(gst_buffer_new_allocate(nullptr, end, nullptr));
+  gst_buffer_memset(buffer.get(), 0, poison, end);
+  gst_buffer_add_video_meta_full(buffer.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&video), guint(GST_VIDEO_INFO_WIDTH(&video)),
+                                 guint(GST_VIDEO_INFO_HEIGHT(&video)), GST_VIDEO_INFO_N_PLANES(&video), offset, stride);
+  copy(frame, buffer.get(), video, video);
+  GST_BUFFER_PTS(buffer.get()) = GST_BUFFER_PTS(frame);
+  return buffer;
+}
+
+Picture picture(GstBuffer* buffer, const GstVideoInfo& video) {
+  Mapped frame(buffer, video, GST_MAP_READ);
+  Picture result;
+  for (int c = 0; c < components_of(video); ++c) {
+    const Samples samples(frame.get(), c);
+    cv::Mat matrix(samples.height, samples.width, CV_16U);
+    for (int y = 0; y < samples.height; ++y)
+      for (int x = 0; x < samples.width; ++x) {
+        const int word = samples.get(x, y);
+        FAIL_UNLESS((word >> shift_of(video)) <= max_of(video) && (word & ((1 << shift_of(video)) - 1)) == 0,
+                    "%s: the word 0x%x at %d, %d of component %d has bits that the format does not use", where().c_str(), word, x, y, c);
+        matrix.at<guint16>(y, x) = guint16(word >> shift_of(video));
+      }
+    result.push_back(matrix);
+  }
+  return result;
+}
+
+std::string difference(const Picture& actual, const Picture& expected, int tolerance) {
+  if (actual.size() != expected.size()) return "it has another number of components";
+  for (std::size_t c = 0; c < actual.size(); ++c) {
+    if (actual[c].size() != expected[c].size()) return "component " + std::to_string(c) + " has another size";
+    int wrong = 0;
+    std::string first;
+    for (int y = 0; y < actual[c].rows; ++y)
+      for (int x = 0; x < actual[c].cols; ++x) {
+        const int a = actual[c].at<guint16>(y, x), e = expected[c].at<guint16>(y, x);
+        if (std::abs(a - e) > tolerance && wrong++ == 0)
+          first = std::to_string(a) + " and not " + std::to_string(e) + " at " + std::to_string(x) + ", " + std::to_string(y);
+      }
+    if (wrong) return "component " + std::to_string(c) + " of " + show(actual[c].size()) + " differs in " + std::to_string(wrong) + " samples, first " + first;
+  }
+  return {};
+}
+
+cv::Rect scaled(const GstVideoInfo& video, int component, const cv::Rect& pixels) {
+  const int c = component < int(GST_VIDEO_INFO_N_COMPONENTS(&video)) ? component : 0;
+  const int sx = GST_VIDEO_FORMAT_INFO_W_SUB(video.finfo, c), sy = GST_VIDEO_FORMAT_INFO_H_SUB(video.finfo, c);
+  const auto up = [](int value, int shift) { return (value + (1 << shift) - 1) >> shift; };
+  return {pixels.x >> sx, pixels.y >> sy, up(pixels.width, sx), up(pixels.height, sy)};
+}
+
+// Elements ----------------------------------------------------------------------------------------------------------------------
+
+void set(gpointer object, const std::string& settings) {
+  std::vector<std::string> names;
+  std::vector<GValue> values;
+  std::istringstream words(settings);
+  for (std::string word; words >> word;) {
+    const std::size_t equals = word.find('=');
+    names.push_back(word.substr(0, equals));
+    GParamSpec* spec = g_object_class_find_property(G_OBJECT_GET_CLASS(object), names.back().c_str());
+    FAIL_UNLESS(spec != nullptr, "%s has no property %s", G_OBJECT_TYPE_NAME(object), names.back().c_str());
+    values.push_back(G_VALUE_INIT);
+    g_value_init(&values.back(), spec->value_type);
+    const std::string text = word.substr(equals + 1);
+    FAIL_UNLESS(gst_value_deserialize_with_pspec(&values.back(), text.c_str(), spec), "%s is no value of %s", text.c_str(), spec->name);
+  }
+  std::vector<const char*> pointers;
+  for (const std::string& name : names) pointers.push_back(name.c_str());
+  g_object_setv(G_OBJECT(object), guint(names.size()), pointers.data(), values.data());
+  for (GValue& value : values) g_value_unset(&value);
+}
+
+GstElement* make_element(const Run& run, const std::string& settings) {
+  GstElement* element = gst_element_factory_make(run.element.c_str(), nullptr);
+  FAIL_UNLESS(element != nullptr, "there is no element %s", run.element.c_str());
+  if (g_object_class_find_property(G_OBJECT_GET_CLASS(element), "backend")) set(element, "backend=" + run.backend);
+  set(element, profile(run.element).needs);
+  set(element, settings);
+  return element;
+}
+
+std::string get_enum(gpointer object, const char* property) {
+  GValue value = G_VALUE_INIT;
+  g_value_init(&value, g_object_class_find_property(G_OBJECT_GET_CLASS(object), property)->value_type);
+  g_object_get_property(G_OBJECT(object), property, &value);
+  const GEnumValue* row = g_enum_get_value(static_cast<GEnumClass*>(g_type_class_peek(G_VALUE_TYPE(&value))), g_value_get_enum(&value));
+  g_value_unset(&value);
+  return row->value_nick;
+}
+
+Message pop_message(GstBus* bus, GstMessageType type, GstClockTime wait) {
+  Message result;
+  if (GstMessage* message = gst_bus_timed_pop_filtered(bus, wait, type)) {
+    GError* error = nullptr;
+    if (type == GST_MESSAGE_ERROR) gst_message_parse_error(message, &error, nullptr);
+    if (type == GST_MESSAGE_WARNING) gst_message_parse_warning(message, &error, nullptr);
+    if (error) result = {error->domain, error->code, error->message};
+    g_clear_error(&error);
+    gst_message_unref(message);
+  }
+  return result;
+}
+
+Rig::Rig(GstElement* element) : bus_(gst_bus_new()) {
+  gst_object_ref_sink(element);
+  gst_element_set_bus(element, bus_);
+  harness_ = gst_harness_new_with_element(element, "sink", "src");
+  gst_object_unref(element);
+}
+
+Rig::~Rig() {
+  GstElement* own = GST_ELEMENT(gst_object_ref(element()));
+  gst_harness_teardown(harness_);
+  gst_element_set_bus(own, nullptr);
+  gst_object_unref(own);
+  gst_object_unref(bus_);
+}
+
+Caps Rig::src_caps() const { return Caps(gst_pad_get_current_caps(harness_->sinkpad)); }
+
+void Rig::caps(const std::string& text) {
+  GstCaps* caps = gst_caps_from_string(text.c_str());
+  EXPECT(caps && gst_video_info_from_caps(&video_, caps));
+  gst_harness_set_src_caps(harness_, caps);
+}
+
+Buffer Rig::push(Buffer frame) {
+  const GstFlowReturn flow = gst_harness_push(harness_, frame.release());
+  FAIL_UNLESS(flow == GST_FLOW_OK, "%s: the push gave %s (%s)", where().c_str(), gst_flow_get_name(flow), error().text.c_str());
+  Buffer result(gst_harness_try_pull(harness_));
+  EXPECT(result);
+  return result;
+}
+
+Picture Rig::filter(const Buffer& frame) { return picture(push(Buffer(gst_buffer_copy_deep(frame.get()))).get(), video_); }
+
+Picture filtered(const Run& run, const std::string& settings, const GstVideoInfo& video, const Buffer& frame) {
+  Rig rig(run, settings);
+  rig.caps(caps_text(GST_VIDEO_INFO_NAME(&video), {GST_VIDEO_INFO_WIDTH(&video), GST_VIDEO_INFO_HEIGHT(&video)}));
+  return rig.filter(frame);
+}
+
+}  // namespace cudavision::test

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Runs short pipelines with every filter of the plugin:
+//   elements_pipelines            on every backend that works here, under the leaks tracer: nothing may be alive in the end
+//   elements_pipelines BACKEND    on this one, without the tracer (for valgrind)
+// Exit status: 0 all went well, 1 something did not, 77 there is no tracer, or no backend.
+#include <cstdio>
+#include <cstring>
+
+#include "harness.hpp"
+
+using namespace cudavision::test;
+
+namespace {
+
+/// Plays until EOS or an error. Whether it ended as it should.
+bool play(const std::string& text, bool should_fail = false) {
+  GError* error = nullptr;
+  GstElement* pipeline = gst_parse_launch(text.c_str(), &error);
+  if (error) {
+    std::printf("%s: %s\n", text.c_str(), error->message);
+    g_error_free(error);
+    return false;
+  }
+  gst_element_set_state(pipeline, GST_STATE_PLAYING);
+  GstBus* bus = gst_element_get_bus(pipeline);
+  GstMessage* last = gst_bus_timed_pop_filtered(bus, 120 * GST_SECOND, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
+  const bool failed = !last || GST_MESSAGE_TYPE(last) == GST_MESSAGE_ERROR;
+  if (last) gst_message_unref(last);
+  gst_element_set_state(pipeline, GST_STATE_NULL);
+  gst_object_unref(bus);
+  gst_object_unref(pipeline);
+  if (failed != should_fail) std::printf("%s: %s\n", text.c_str(), failed ? "an error" : "no error");
+  return failed == should_fail;
+}
+
+bool play_all(const Run& run) {
+  const auto source = [](const char* format) {
+    return "videotestsrc num-buffers=4 ! video/x-raw,width=67,height=45,format=" + std::string(format) + " ! ";
+  };
+  const Profile& p = profile(run.element);
+  const std::string filter = run.element + " backend=" + run.backend + " " + p.needs + " ";
+  bool good = true;
+  for (const char* format : {"NV12", "RGBA", "I420_10LE"}) good &= play(source(format) + filter + "! fakesink");
+  good &= play(source("YUY2") + filter + p.second + " region=roi ! " + filter + "! queue ! " + filter + "! fakesink");
+  good &= play(source("GRAY8") + filter + "! tee name=t ! queue ! fakesink t. ! queue ! " + filter + "! fakesink");
+  if (!p.bad.empty()) good &= play(source("NV12") + filter + p.bad[0].settings + " ! fakesink", true);
+  return good;
+}
+
+GstTracer* leaks_tracer() {
+  GstTracer* found = nullptr;
+  GList* tracers = gst_tracing_get_active_tracers();
+  for (GList* item = tracers; item; item = item->next)
+    if (std::strcmp(G_OBJECT_TYPE_NAME(item->data), "GstLeaksTracer") == 0) found = GST_TRACER(gst_object_ref(item->data));
+  g_list_free_full(tracers, gst_object_unref);
+  return found;
+}
+
+/// Prints what is alive, and says whether there is nothing.
+bool nothing_alive(GstTracer* tracer) {
+  GstStructure* alive = nullptr;
+  g_signal_emit_by_name(tracer, "get-live-objects", &alive);
+  const GValue* list = gst_structure_get_value(alive, "live-objects-list");
+  const guint count = list ? gst_value_list_get_size(list) : 0;
+  for (guint i = 0; i < count; ++i) {
+    gchar* text = g_strdup_value_contents(gst_value_list_get_value(list, i));
+    std::printf("leaked: %s\n", text);
+    g_free(text);
+  }
+  gst_structure_free(alive);
+  return count == 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bool traced = argc < 2;
+  if (traced) g_setenv("GST_TRACERS", "leaks", TRUE);
+  gst_init(nullptr, nullptr);
+  GstTracer* tracer = traced ? leaks_tracer() : nullptr;
+  if (traced && !tracer) {
+    std::printf("skipped: GStreamer's leaks tracer (plugin coretracers) is not there\n");
+    return 77;
+  }
+  std::vector<Run> runs;
+  for (const char* backend : {"cpu", "cuda"})
+    if (traced || std::strcmp(backend, argv[1]) == 0)
+      for (const Run& run : find_filters(find_elements(), backend)) runs.push_back(run);
+  if (runs.empty()) {
+    std::printf("skipped: no backend that works here\n");
+    return 77;
+  }
+  bool good = true;
+  for (const Run& run : runs) good &= play_all(run);
+  gst_task_cleanup_all();  // threads of stopped pipelines may still hold their tasks
+  if (tracer) {
+    good &= nothing_alive(tracer);
+    gst_object_unref(tracer);
+  }
+  gst_deinit();
+  std::printf("%zu elements and backends: %s\n", runs.size(), good ? "good" : "bad");
+  return good ? 0 : 1;
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What tests that go through all elements must know of each.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace cudavision::test {
+
+struct BadSetting {
+  std::string settings;
+  std::string property, value;  ///< what the message must name
+};
+
+/// An element without a row of its own is tested with its defaults, and not with what its row would say.
+struct Profile {
+  std::string element;
+  std::string needs;            ///< settings without which it does not work
+  std::string first, second;    ///< settings of the same two properties: any mixture of them gives another picture
+  std::string controlled;       ///< a property to drive with a GstControlSource,
+  double from = 0, to = 0;      ///< between these values
+  std::vector<BadSetting> bad;
+};
+
+inline const std::vector<Profile>& profiles() {
+  static const std::vector<Profile> table{
+      {"cudaconvolve", "preset=sharpen", "preset=box bias=40", "preset=sobel-x bias=0", "bias", 0, 50,
+       {{"weights=<1,2,3,4,5,6,7,8>", "weights", "8"},
+        {"weights=<1,2,nan,4>", "weights[2]", "nan"},
+        {"weights=<1,inf,3,4>", "weights[1]", "inf"},
+        {"weights=<1,2,3,4,5,6> kernel-width=4", "kernel-width", "4"},
+        {"weights=<1,2,3,4> kernel-width=64", "kernel-width", "64"},
+        {"preset=custom weights=<>", "weights", "empty"},
+        {"anchor-x=3", "anchor-x", "3"},
+        {"anchor-y=-2", "anchor-y", "-2"},
+        {"divisor=1e-300", "divisor", "0.0"},
+        {"bias=1e300", "bias", "1000000"}}},
+      {"cudagaussian", "", "kernel-size=3 sigma=0.5", "kernel-size=15 sigma=4", "sigma", 0.5, 3,
+       {{"kernel-size=4", "kernel-size", "4"},
+        {"kernel-size=257", "kernel-size", "257"},
+        {"kernel-width=2", "kernel-width", "2"},
+        {"kernel-height=1000", "kernel-height", "1000"},
+        {"sigma=-1", "sigma", "-1"},
+        {"sigma-x=-1e9", "sigma-x", "-1e+09"},
+        {"sigma-y=-0.5", "sigma-y", "-0.5"},
+        {"kernel-size=0 sigma=0", "kernel-", "0"},
+        {"kernel-size=0 sigma=100", "sigma", "100"}}},
+  };
+  return table;
+}
+
+inline const Profile& profile(const std::string& element) {
+  static const Profile none{};
+  for (const Profile& row : profiles())
+    if (row.element == element) return row;
+  return none;
+}
+
+}  // namespace cudavision::test

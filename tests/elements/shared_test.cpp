@@ -1,0 +1,620 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What all elements of the plugin have in common, tried on each of them, on each backend that works here.
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "harness.hpp"
+
+#include <gst/controller/gstdirectcontrolbinding.h>
+#include <gst/controller/gstinterpolationcontrolsource.h>
+#include <gst/video/gstvideotimecode.h>
+#include <gst/video/video-anc.h>
+
+using namespace cudavision::test;
+
+namespace {
+
+const Size small{37, 29};
+
+std::string caps_of(const GstVideoInfo& video) {
+  return caps_text(GST_VIDEO_INFO_NAME(&video), {GST_VIDEO_INFO_WIDTH(&video), GST_VIDEO_INFO_HEIGHT(&video)});
+}
+
+/// A pipeline "videotestsrc ! capsfilter ! element ! fakesink", for what a harness does not let fail.
+struct Pipeline {
+  GstElement *pipeline, *filter, *element;
+  GstBus* bus;
+
+  Pipeline(GstElement* element, int frames, const char* text) : element(element) {
+    pipeline = gst_parse_launch(("videotestsrc num-buffers=" + std::to_string(frames) + " name=source ! capsfilter name=caps").c_str(), nullptr);
+    GstElement* sink = gst_element_factory_make("fakesink", nullptr);
+    gst_bin_add_many(GST_BIN(pipeline), element, sink, nullptr);
+    filter = gst_bin_get_by_name(GST_BIN(pipeline), "caps");
+    gst_object_unref(filter);  // the pipeline holds it
+    EXPECT(gst_element_link_many(filter, element, sink, nullptr));
+    bus = gst_element_get_bus(pipeline);
+    caps(text);
+  }
+  ~Pipeline() {
+    gst_element_set_state(pipeline, GST_STATE_NULL);
+    gst_object_unref(bus);
+    gst_object_unref(pipeline);
+  }
+  void caps(const char* text) { set(filter, "caps=" + std::string(text)); }
+
+  /// Plays to the end, or to the first error, and goes back to NULL.
+  Message run() {
+    Message error;
+    gst_element_set_state(pipeline, GST_STATE_PLAYING);
+    GstMessage* last = gst_bus_timed_pop_filtered(bus, 20 * GST_SECOND, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
+    EXPECT(last);
+    if (GST_MESSAGE_TYPE(last) == GST_MESSAGE_ERROR) {
+      gst_bus_post(bus, gst_message_ref(last));
+      error = pop_message(bus, GST_MESSAGE_ERROR);
+    }
+    gst_message_unref(last);
+    EXPECT_EQ(gst_element_set_state(pipeline, GST_STATE_NULL), GST_STATE_CHANGE_SUCCESS);
+    return error;
+  }
+};
+
+}  // namespace
+
+// Caps --------------------------------------------------------------------------------------------------------------------------
+
+TEST(takes_every_format_and_size, Each::run) {
+  const std::vector<std::string> names = formats(run);
+  EXPECT_EQ(names.size(), 31u);
+  for (const std::string& format : names)
+    for (Size size : {Size{1, 1}, Size{3, 2000}, Size{385, 289}}) {
+      const std::string caps = caps_text(format, size);
+      at(caps);
+      Rig rig(run);
+      rig.caps(caps);
+      const Buffer result = rig.push(noise(rig.video()));
+      EXPECT(gst_buffer_get_size(result.get()) >= GST_VIDEO_INFO_SIZE(&rig.video()));
+      const Caps wanted(gst_caps_from_string(caps.c_str()));
+      EXPECT(gst_caps_is_equal(rig.src_caps().get(), wanted.get()));
+      picture(result.get(), rig.video());  // fails where it cannot be read, or unused bits are set
+    }
+}
+
+TEST(follows_caps_in_mid_stream, Each::run) {
+  Rig rig(run);
+  for (const std::string& format : formats(run))
+    for (Size size : {Size{64, 48}, small}) {
+      at(caps_text(format, size));
+      const GstVideoInfo video = video_info(format, size);
+      const Buffer frame = noise(video);
+      rig.caps(caps_of(video));
+      EXPECT_SAME(rig.filter(frame), filtered(run, "", video, frame));
+    }
+}
+
+TEST(passes_caps_fields, Each::run) {
+  for (const char* more : {",colorimetry=bt709,chroma-site=mpeg2,pixel-aspect-ratio=4/3,interlace-mode=progressive",
+                           ",colorimetry=bt601,chroma-site=jpeg,pixel-aspect-ratio=1/1,interlace-mode=interleaved,field-order=top-field-first",
+                           ",colorimetry=2:3:5:1,multiview-mode=side-by-side,multiview-flags=right-view-first/left-flipped"}) {
+    at(more);
+    Rig rig(run);
+    const std::string caps = caps_text("NV12", {64, 48}, more);
+    rig.caps(caps);
+    const Buffer result = rig.push(noise(rig.video()));
+    const Caps wanted(gst_caps_from_string(caps.c_str()));
+    EXPECT(gst_caps_is_subset(rig.src_caps().get(), wanted.get()));
+  }
+}
+
+TEST(refuses_data_without_caps_or_peer, Each::run) {
+  const GstVideoInfo video = video_info("GRAY8", small);
+  {
+    Rig rig(run);
+    gst_harness_push_event(rig.harness(), gst_event_new_stream_start("test"));
+    GstSegment segment;
+    gst_segment_init(&segment, GST_FORMAT_TIME);
+    gst_harness_push_event(rig.harness(), gst_event_new_segment(&segment));
+    EXPECT_EQ(gst_harness_push(rig.harness(), noise(video).release()), GST_FLOW_NOT_NEGOTIATED);
+  }
+  GstHarness* harness = gst_harness_new_with_element(make_element(run), "sink", nullptr);
+  gst_harness_set_src_caps_str(harness, caps_of(video).c_str());
+  EXPECT_EQ(gst_harness_push(harness, noise(video).release()), GST_FLOW_NOT_LINKED);
+  gst_harness_teardown(harness);
+}
+
+TEST(refuses_buffers_smaller_than_their_caps, Each::run) {
+  for (const char* format : {"GRAY8", "NV12", "RGBA64_LE", "YUY2"})
+    for (int fault = 0; fault < 4; ++fault) {
+      at(std::string(format) + " fault " + std::to_string(fault));
+      Rig rig(run);
+      rig.caps(caps_text(format, {64, 48}));
+      Buffer frame = noise(rig.video());
+      if (fault == 0) gst_buffer_set_size(frame.get(), gssize(GST_VIDEO_INFO_SIZE(&rig.video()) / 2));
+      if (fault == 1) frame.reset(gst_buffer_new());
+      if (fault == 2) {  // rows further apart than the buffer holds
+        GstVideoInfo wide = rig.video();
+        for (int& stride : wide.stride) stride *= 2;
+        gst_buffer_add_video_meta_full(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&wide), 64, 48, GST_VIDEO_INFO_N_PLANES(&wide),
+                                       wide.offset, wide.stride);
+      }
+      if (fault == 3) {  // a crop that begins in the frame and ends beyond
+        GstVideoCropMeta* crop = gst_buffer_add_video_crop_meta(frame.get());
+        crop->x = 16, crop->y = 8, crop->width = 64, crop->height = 48;
+      }
+      EXPECT_EQ(gst_harness_push(rig.harness(), frame.release()), GST_FLOW_ERROR);
+      EXPECT(!rig.error().text.empty());
+    }
+}
+
+TEST(offers_no_cuda_memory_on_the_cpu, Each::run) {
+  if (run.backend != "cpu") return;
+  const auto offers_cuda = [](GstPad* pad) {
+    const Caps caps(gst_pad_query_caps(pad, nullptr));
+    for (guint i = 0; i < gst_caps_get_size(caps.get()); ++i)
+      if (gst_caps_features_contains(gst_caps_get_features(caps.get(), i), "memory:CUDAMemory")) return true;
+    return false;
+  };
+  GstElement* element = make_element(run);
+  for (GstState state : {GST_STATE_NULL, GST_STATE_READY, GST_STATE_PAUSED, GST_STATE_PLAYING}) {
+    gst_element_set_state(element, state);
+    for (const char* name : {"sink", "src"}) {
+      GstPad* pad = gst_element_get_static_pad(element, name);
+      at(name + std::string(" in ") + gst_element_state_get_name(state));
+      EXPECT(!offers_cuda(pad));
+      gst_object_unref(pad);
+    }
+  }
+  gst_element_set_state(element, GST_STATE_NULL);
+  gst_object_unref(gst_object_ref_sink(element));
+}
+
+TEST(offers_a_pool_and_metas_upstream, Each::run) {
+  Rig rig(run);
+  rig.caps(caps_text("NV12", small));
+  const Query query(gst_query_new_allocation(gst_caps_from_string(caps_text("NV12", small).c_str()), TRUE));
+  EXPECT(gst_pad_peer_query(rig.harness()->srcpad, query.get()));
+  EXPECT(gst_query_find_allocation_meta(query.get(), GST_VIDEO_META_API_TYPE, nullptr));
+  EXPECT(gst_query_find_allocation_meta(query.get(), GST_VIDEO_CROP_META_API_TYPE, nullptr));
+  EXPECT(gst_query_get_n_allocation_pools(query.get()) > 0);
+  GstBufferPool* pool;
+  gst_query_parse_nth_allocation_pool(query.get(), 0, &pool, nullptr, nullptr, nullptr);
+  EXPECT(pool);
+  // The pool's frames are as good as any.
+  EXPECT(gst_buffer_pool_set_active(pool, TRUE));
+  GstBuffer* frame;
+  EXPECT_EQ(gst_buffer_pool_acquire_buffer(pool, &frame, nullptr), GST_FLOW_OK);
+  const Buffer tight = noise(rig.video());
+  GstVideoFrame from, to;
+  EXPECT(gst_video_frame_map(&from, &rig.video(), tight.get(), GST_MAP_READ));
+  EXPECT(gst_video_frame_map(&to, &rig.video(), frame, GST_MAP_WRITE));
+  gst_video_frame_copy(&to, &from);
+  gst_video_frame_unmap(&from);
+  gst_video_frame_unmap(&to);
+  EXPECT_SAME(picture(rig.push(Buffer(frame)).get(), rig.video()), rig.filter(tight));
+  gst_buffer_pool_set_active(pool, FALSE);
+  gst_object_unref(pool);
+}
+
+// Properties --------------------------------------------------------------------------------------------------------------------
+
+TEST(follows_properties_with_the_next_frame, Each::run) {
+  const Profile& p = profile(run.element);
+  if (p.first.empty()) return;
+  for (const char* format : {"GRAY8", "NV12", "RGBA"}) {
+    at(format);
+    const GstVideoInfo video = video_info(format, small);
+    const Buffer frame = noise(video);
+    const Picture first = filtered(run, p.first, video, frame), second = filtered(run, p.second, video, frame);
+    EXPECT(!difference(first, second, 0).empty());
+    Rig rig(run, p.first);
+    rig.caps(caps_of(video));
+    for (int round = 0; round < 3; ++round) {
+      EXPECT_SAME(rig.filter(frame), first);
+      set(rig.element(), p.second);
+      EXPECT_SAME(rig.filter(frame), second);
+      set(rig.element(), p.first);
+    }
+    EXPECT_EQ(rig.warning().text, "");
+  }
+}
+
+TEST(sets_several_properties_at_once, Each::run) {
+  const Profile& p = profile(run.element);
+  if (p.first.empty()) return;
+  const GstVideoInfo video = video_info("GRAY8", small);
+  const Buffer frame = noise(video);
+  const Picture first = filtered(run, p.first, video, frame), second = filtered(run, p.second, video, frame);
+  Rig rig(run, p.first);
+  rig.caps(caps_of(video));
+  std::atomic<bool> done{false};
+  std::thread setter([&] {
+    for (int i = 0; !done; ++i) set(rig.element(), i % 2 ? p.first : p.second);
+  });
+  bool either = true, seen[2] = {};
+  for (int i = 0; i < 5000 && either && (i < 300 || !seen[0] || !seen[1]); ++i) {
+    const Picture result = rig.filter(frame);
+    const bool is_second = difference(result, second, 0).empty();
+    seen[is_second] = true;
+    either = is_second || difference(result, first, 0).empty();
+  }
+  done = true;
+  setter.join();
+  EXPECT(either);
+  EXPECT(seen[0] && seen[1]);
+}
+
+TEST(is_driven_by_a_control_source, Each::run) {
+  const Profile& p = profile(run.element);
+  if (p.controlled.empty()) return;
+  const GstVideoInfo video = video_info("GRAY8", small);
+  const Buffer frame = noise(video);
+  Rig rig(run);
+  rig.caps(caps_of(video));
+  GstControlSource* source = gst_interpolation_control_source_new();
+  g_object_set(source, "mode", GST_INTERPOLATION_MODE_LINEAR, nullptr);
+  gst_timed_value_control_source_set(GST_TIMED_VALUE_CONTROL_SOURCE(source), 0, p.from);
+  gst_timed_value_control_source_set(GST_TIMED_VALUE_CONTROL_SOURCE(source), GST_SECOND, p.to);
+  EXPECT(gst_object_add_control_binding(GST_OBJECT(rig.element()),
+                                        gst_direct_control_binding_new_absolute(GST_OBJECT(rig.element()), p.controlled.c_str(), source)));
+  gst_object_unref(source);
+  for (int quarter = 0; quarter <= 4; ++quarter) {
+    GST_BUFFER_PTS(frame.get()) = guint64(quarter) * GST_SECOND / 4;
+    const std::string setting = p.controlled + "=" + std::to_string(p.from + (p.to - p.from) * quarter / 4);
+    at(setting);
+    EXPECT_SAME(rig.filter(frame), filtered(run, setting, video, frame));
+  }
+}
+
+TEST(reports_bad_settings_at_start, Each::run) {
+  for (const BadSetting& bad : profile(run.element).bad) {
+    at(bad.settings);
+    Pipeline pipeline(make_element(run, bad.settings), 2, "video/x-raw,format=GRAY8,width=64,height=48");
+    const Message error = pipeline.run();
+    EXPECT_EQ(error.text.empty(), false);
+    EXPECT_EQ(g_quark_to_string(error.domain), std::string(g_quark_to_string(GST_LIBRARY_ERROR)));
+    EXPECT_EQ(error.code, int(GST_LIBRARY_ERROR_SETTINGS));
+    EXPECT_CONTAINS(error.text, bad.property);
+    EXPECT_CONTAINS(error.text, bad.value);
+    EXPECT_EQ(std::count(error.text.begin(), error.text.end(), '\n'), 0);
+  }
+}
+
+TEST(warns_of_bad_settings_while_playing, Each::run) {
+  const Profile& p = profile(run.element);
+  const GstVideoInfo video = video_info("NV12", small);
+  const Buffer frame = noise(video);
+  for (const BadSetting& bad : p.bad) {
+    at(bad.settings);
+    Rig rig(run, p.first);
+    rig.caps(caps_of(video));
+    const Picture good = rig.filter(frame);
+    EXPECT_EQ(rig.warning().text, "");
+    set(rig.element(), bad.settings);
+    EXPECT_SAME(rig.filter(frame), good);
+    const Message warning = rig.warning();
+    EXPECT_EQ(warning.domain, GST_LIBRARY_ERROR);
+    EXPECT_EQ(warning.code, int(GST_LIBRARY_ERROR_SETTINGS));
+    EXPECT_CONTAINS(warning.text, bad.property);
+    EXPECT_CONTAINS(warning.text, bad.value);
+    EXPECT_SAME(rig.filter(frame), good);
+    EXPECT_EQ(rig.warning().text, "");  // said once
+    EXPECT_EQ(rig.error().text, "");
+  }
+}
+
+TEST(recovers_from_an_error, Each::run) {
+  const Profile& p = profile(run.element);
+  if (p.bad.empty()) return;
+  GstElement* element = make_element(run);
+  Pipeline pipeline(element, 2, "video/x-raw,format=NV12,width=64,height=48");
+  for (int round = 0; round < 3; ++round) {
+    set(element, p.bad[0].settings);
+    EXPECT(!pipeline.run().text.empty());
+    set(element, p.first);
+    EXPECT_EQ(pipeline.run().text, "");
+  }
+}
+
+// Transport ---------------------------------------------------------------------------------------------------------------------
+
+TEST(passes_events_and_latency, Each::run) {
+  Rig rig(run);
+  GstHarness* h = rig.harness();
+  rig.caps(caps_text("NV12", small));
+  const auto next = [&](GstEventType type) {
+    Event event(gst_harness_try_pull_event(h));
+    while (event && GST_EVENT_TYPE(event.get()) != type) event.reset(gst_harness_try_pull_event(h));
+    return event;
+  };
+  EXPECT(next(GST_EVENT_SEGMENT));
+  const Buffer frame = noise(rig.video());
+  rig.filter(frame);
+
+  EXPECT(gst_harness_push_event(h, gst_event_new_gap(GST_SECOND, GST_SECOND)));
+  GstClockTime time = 0, duration = 0;
+  Event event = next(GST_EVENT_GAP);
+  EXPECT(event);
+  gst_event_parse_gap(event.get(), &time, &duration);
+  EXPECT_EQ(time, GST_SECOND);
+  EXPECT_EQ(duration, GST_SECOND);
+
+  EXPECT(gst_harness_push_event(h, gst_event_new_tag(gst_tag_list_new(GST_TAG_TITLE, "a title", nullptr))));
+  EXPECT(next(GST_EVENT_TAG));
+
+  EXPECT(gst_harness_push_event(h, gst_event_new_flush_start()));
+  EXPECT(next(GST_EVENT_FLUSH_START));
+  EXPECT(gst_harness_push_event(h, gst_event_new_flush_stop(TRUE)));
+  EXPECT(next(GST_EVENT_FLUSH_STOP));
+  GstSegment segment;
+  gst_segment_init(&segment, GST_FORMAT_TIME);
+  segment.start = segment.time = 5 * GST_SECOND;
+  EXPECT(gst_harness_push_event(h, gst_event_new_segment(&segment)));
+  const GstSegment* passed = nullptr;
+  EXPECT((event = next(GST_EVENT_SEGMENT)));
+  gst_event_parse_segment(event.get(), &passed);
+  EXPECT_EQ(passed->start, 5 * GST_SECOND);
+  GST_BUFFER_PTS(frame.get()) = 5 * GST_SECOND;
+  rig.filter(frame);
+
+  EXPECT(gst_harness_push_upstream_event(h, gst_event_new_qos(GST_QOS_TYPE_UNDERFLOW, 1.0, -1000, GST_SECOND)));
+  for (event.reset(gst_harness_try_pull_upstream_event(h)); event && GST_EVENT_TYPE(event.get()) != GST_EVENT_QOS;)
+    event.reset(gst_harness_try_pull_upstream_event(h));
+  EXPECT(event);
+
+  gst_harness_set_upstream_latency(h, 10 * GST_MSECOND);
+  EXPECT_EQ(gst_harness_query_latency(h), 10 * GST_MSECOND);
+
+  const guint before = gst_harness_buffers_received(h);
+  EXPECT(gst_harness_push_event(h, gst_event_new_eos()));
+  EXPECT(next(GST_EVENT_EOS));
+  EXPECT_EQ(gst_harness_buffers_received(h), before);
+}
+
+TEST(keeps_times_and_flags, Each::run) {
+  Rig rig(run);
+  rig.caps(caps_text("NV12", small));
+  for (guint64 i = 0; i < 5; ++i) {
+    Buffer frame = noise(rig.video());
+    GstBuffer* in = frame.get();
+    GST_BUFFER_PTS(in) = i * 40 * GST_MSECOND;
+    GST_BUFFER_DTS(in) = i * 40 * GST_MSECOND + 1;
+    GST_BUFFER_DURATION(in) = 40 * GST_MSECOND;
+    GST_BUFFER_OFFSET(in) = 100 + i;
+    GST_BUFFER_OFFSET_END(in) = 101 + i;
+    const guint flags = guint(GST_BUFFER_FLAG_MARKER) | GST_BUFFER_FLAG_CORRUPTED | GST_VIDEO_BUFFER_FLAG_INTERLACED | GST_VIDEO_BUFFER_FLAG_TFF |
+                        (i == 0 ? GST_BUFFER_FLAG_DISCONT : 0);
+    GST_BUFFER_FLAG_SET(in, flags);
+    const Buffer result = rig.push(std::move(frame));
+    EXPECT_EQ(GST_BUFFER_PTS(result.get()), i * 40 * GST_MSECOND);
+    EXPECT_EQ(GST_BUFFER_DTS(result.get()), i * 40 * GST_MSECOND + 1);
+    EXPECT_EQ(GST_BUFFER_DURATION(result.get()), 40 * GST_MSECOND);
+    EXPECT_EQ(GST_BUFFER_OFFSET(result.get()), 100 + i);
+    EXPECT_EQ(GST_BUFFER_OFFSET_END(result.get()), 101 + i);
+    EXPECT_EQ(GST_BUFFER_FLAGS(result.get()) & flags, flags);
+    EXPECT_EQ(bool(GST_BUFFER_FLAG_IS_SET(result.get(), GST_BUFFER_FLAG_DISCONT)), i == 0);
+  }
+}
+
+// Metas -------------------------------------------------------------------------------------------------------------------------
+
+TEST(keeps_metas, Each::run) {
+  const gchar* no_tags[] = {nullptr};
+  const GstMetaInfo* custom = gst_meta_register_custom("CudaVisionTestMeta", no_tags, nullptr, nullptr, nullptr);
+  const Caps reference(gst_caps_new_empty_simple("timestamp/x-test"));
+  Rig rig(run);
+  rig.caps(caps_text("NV12", small));
+  Buffer frame = noise(rig.video());
+  GstBuffer* in = frame.get();
+  auto* roi = gst_buffer_add_video_region_of_interest_meta(in, "face", 3, 4, 10, 12);
+  roi->id = 7;
+  gst_video_region_of_interest_meta_add_param(roi, gst_structure_new("detection", "confidence", G_TYPE_DOUBLE, 0.75, nullptr));
+  GstVideoTimeCode* code = gst_video_time_code_new(25, 1, nullptr, GST_VIDEO_TIME_CODE_FLAGS_NONE, 1, 2, 3, 4, 0);
+  gst_buffer_add_video_time_code_meta(in, code);
+  gst_video_time_code_free(code);
+  const guint8 caption[] = {0x80, 0x20, 0x41};
+  gst_buffer_add_video_caption_meta(in, GST_VIDEO_CAPTION_TYPE_CEA608_S334_1A, caption, sizeof caption);
+  gst_buffer_add_video_afd_meta(in, 1, GST_VIDEO_AFD_SPEC_ATSC_A53, GST_VIDEO_AFD_4_3_FULL_14_9_CENTER);
+  gst_buffer_add_reference_timestamp_meta(in, reference.get(), 42, 43);
+  gst_structure_set(gst_custom_meta_get_structure(gst_buffer_add_custom_meta(in, "CudaVisionTestMeta")), "answer", G_TYPE_INT, 42, nullptr);
+
+  const Buffer result = rig.push(std::move(frame));
+  GstBuffer* out = result.get();
+  for (GType api : {GType(GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE), GType(GST_VIDEO_TIME_CODE_META_API_TYPE), GType(GST_VIDEO_CAPTION_META_API_TYPE),
+                    GType(GST_VIDEO_AFD_META_API_TYPE), GType(GST_REFERENCE_TIMESTAMP_META_API_TYPE), custom->api}) {
+    at(g_type_name(api));
+    EXPECT_EQ(gst_buffer_get_n_meta(out, api), 1u);
+  }
+  const auto* roi_out = gst_buffer_get_video_region_of_interest_meta_id(out, 7);
+  EXPECT(roi_out);
+  EXPECT_EQ(std::string(g_quark_to_string(roi_out->roi_type)), "face");
+  EXPECT(roi_out->x == 3 && roi_out->y == 4 && roi_out->w == 10 && roi_out->h == 12);
+  GstStructure* param = gst_video_region_of_interest_meta_get_param(const_cast<GstVideoRegionOfInterestMeta*>(roi_out), "detection");
+  double confidence = 0;
+  EXPECT(param && gst_structure_get_double(param, "confidence", &confidence));
+  EXPECT_EQ(confidence, 0.75);
+  gchar* time = gst_video_time_code_to_string(&gst_buffer_get_video_time_code_meta(out)->tc);
+  EXPECT_EQ(std::string(time), "01:02:03:04");
+  g_free(time);
+  const auto* caption_out = reinterpret_cast<GstVideoCaptionMeta*>(gst_buffer_get_meta(out, GST_VIDEO_CAPTION_META_API_TYPE));
+  EXPECT(caption_out->size == sizeof caption && std::equal(caption, caption + sizeof caption, caption_out->data));
+  int answer = 0;
+  EXPECT(gst_structure_get_int(gst_custom_meta_get_structure(gst_buffer_get_custom_meta(out, "CudaVisionTestMeta")), "answer", &answer));
+  EXPECT_EQ(answer, 42);
+}
+
+TEST(honours_strides_and_offsets, Each::run) {
+  for (const std::string& format : formats(run)) {
+    at(format);
+    const GstVideoInfo video = video_info(format, small);
+    const Buffer tight = noise(video);
+    Rig rig(run);
+    rig.caps(caps_of(video));
+    const Picture expected = rig.filter(tight);
+    for (guint8 poison : {0x00, 0xff}) EXPECT_SAME(picture(rig.push(spread(video, tight.get(), poison)).get(), video), expected);
+  }
+}
+
+TEST(honours_crop, Each::run) {
+  for (const std::string& format : formats(run))
+    for (bool spread_out : {false, true}) {
+      at(format + (spread_out ? " spread out" : ""));
+      const GstVideoInfo whole = video_info(format, {64, 48}), part = video_info(format, small);
+      Buffer frame = noise(whole);
+      const Buffer cropped = cut(whole, frame.get(), {6, 4, small.width, small.height});
+      if (spread_out)
+        frame = spread(whole, frame.get(), 0xee);
+      else
+        gst_buffer_add_video_meta(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&whole), 64, 48);
+      GstVideoCropMeta* crop = gst_buffer_add_video_crop_meta(frame.get());
+      crop->x = 6, crop->y = 4, crop->width = guint(small.width), crop->height = guint(small.height);
+      gst_buffer_add_video_region_of_interest_meta(frame.get(), "inside", 16, 10, 8, 6);
+      gst_buffer_add_video_region_of_interest_meta(frame.get(), "across", 2, 2, 8, 8);
+
+      Rig rig(run);
+      rig.caps(caps_of(part));
+      const Picture expected = rig.filter(cropped);
+      const Buffer result = rig.push(std::move(frame));
+      EXPECT_SAME(picture(result.get(), part), expected);
+      EXPECT(!gst_buffer_get_video_crop_meta(result.get()));
+      gpointer cursor = nullptr;
+      int rois = 0;
+      while (GstMeta* meta = gst_buffer_iterate_meta_filtered(result.get(), &cursor, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE)) {
+        const auto* roi = reinterpret_cast<GstVideoRegionOfInterestMeta*>(meta);
+        const cv::Rect rect(int(roi->x), int(roi->y), int(roi->w), int(roi->h));
+        const bool inside = std::string("inside") == g_quark_to_string(roi->roi_type);
+        EXPECT_EQ(rect, (inside ? cv::Rect(10, 6, 8, 6) : cv::Rect(0, 0, 4, 6)));
+        ++rois;
+      }
+      EXPECT_EQ(rois, 2);
+    }
+}
+
+TEST(keeps_to_regions, Each::run) {
+  const cv::Rect face(4, 6, 12, 8), car(20, 10, 100, 100);  // the second reaches beyond the frame
+  struct Mode {
+    const char* settings;
+    bool inside;
+    std::vector<cv::Rect> rects;
+  };
+  for (const std::string& format : formats(run))
+    for (const Mode& mode : {Mode{"region=roi", true, {face, car}}, Mode{"region=outside-roi", false, {face, car}},
+                             Mode{"region=roi roi-type=face", true, {face}}, Mode{"region=outside-roi roi-type=face", false, {face}},
+                             Mode{"region=roi roi-type=tree", true, {}}, Mode{"region=outside-roi roi-type=tree", false, {}}}) {
+      at(format + " " + mode.settings);
+      const GstVideoInfo video = video_info(format, {36, 28});
+      Buffer frame = noise(video);
+      const Picture whole = filtered(run, "", video, frame), input = picture(frame.get(), video);
+      Picture expected;
+      for (std::size_t c = 0; c < input.size(); ++c) {
+        cv::Mat chosen(input[c].size(), CV_8U, cv::Scalar(mode.inside ? 0 : 1)), result = input[c].clone();
+        for (const cv::Rect& rect : mode.rects)
+          chosen(scaled(video, int(c), rect & cv::Rect(0, 0, 36, 28))).setTo(mode.inside ? 1 : 0);
+        whole[c].copyTo(result, chosen);
+        expected.push_back(result);
+      }
+      for (const auto& [type, rect] : {std::pair{"face", face}, {"car", car}})
+        gst_buffer_add_video_region_of_interest_meta(frame.get(), type, guint(rect.x), guint(rect.y), guint(rect.width), guint(rect.height));
+      Rig rig(run, mode.settings);
+      rig.caps(caps_of(video));
+      EXPECT_SAME(picture(rig.push(std::move(frame)).get(), video), expected);
+    }
+}
+
+TEST(changes_region_while_playing, Each::run) {
+  const GstVideoInfo video = video_info("I420", small);
+  const Buffer frame = noise(video);
+  Rig rig(run, "region=roi");
+  rig.caps(caps_of(video));
+  EXPECT_SAME(rig.filter(frame), picture(frame.get(), video));  // no regions
+  set(rig.element(), "region=frame");
+  EXPECT_SAME(rig.filter(frame), filtered(run, "", video, frame));
+}
+
+// Backends and states -----------------------------------------------------------------------------------------------------------
+
+TEST(says_which_backend_runs, Each::run) {
+  Rig rig(run);
+  EXPECT_EQ(get_enum(rig.element(), "active-backend"), run.backend);
+}
+
+TEST(manages_without_a_device, Each::element) {
+  // Seen by the driver when it is first used, in this process.
+  if (!own_process()) return;
+  g_setenv("CUDA_VISIBLE_DEVICES", "", TRUE);
+  GstElement* element = make_element(run);
+  gst_object_ref_sink(element);
+  if (!g_object_class_find_property(G_OBJECT_GET_CLASS(element), "active-backend")) return;
+  GstBus* bus = gst_bus_new();
+  gst_element_set_bus(element, bus);
+  EXPECT_EQ(get_enum(element, "active-backend"), "auto");
+
+  set(element, "backend=cuda");
+  EXPECT_EQ(gst_element_set_state(element, GST_STATE_READY), GST_STATE_CHANGE_FAILURE);
+  const Message error = pop_message(bus, GST_MESSAGE_ERROR);
+  EXPECT_EQ(error.domain, GST_RESOURCE_ERROR);
+  EXPECT_EQ(error.code, int(GST_RESOURCE_ERROR_NOT_FOUND));
+  EXPECT_CONTAINS(error.text, "backend=cpu");
+
+  set(element, "backend=auto");
+  int notified = 0;
+  g_signal_connect(element, "notify::active-backend", G_CALLBACK(+[](GObject*, GParamSpec*, int* count) { ++*count; }), &notified);
+  EXPECT_EQ(gst_element_set_state(element, GST_STATE_READY), GST_STATE_CHANGE_SUCCESS);
+  EXPECT_EQ(get_enum(element, "active-backend"), "cpu");
+  EXPECT_EQ(notified, 1);
+  EXPECT_EQ(pop_message(bus, GST_MESSAGE_ERROR).text, "");
+  gst_element_set_state(element, GST_STATE_NULL);
+  EXPECT_EQ(get_enum(element, "active-backend"), "auto");
+  gst_element_set_bus(element, nullptr);
+  gst_object_unref(bus);
+  gst_object_unref(element);
+}
+
+TEST(cycles_through_states, Each::element) {
+  GstElement* element = make_element(run);
+  gst_object_ref_sink(element);
+  for (int i = 0; i < 20; ++i) {
+    EXPECT(gst_element_set_state(element, GST_STATE_PLAYING) != GST_STATE_CHANGE_FAILURE);
+    EXPECT_EQ(gst_element_set_state(element, GST_STATE_NULL), GST_STATE_CHANGE_SUCCESS);
+  }
+  gst_object_unref(element);
+}
+
+TEST(cycles_through_states_with_frames, Each::run) {
+  Pipeline pipeline(make_element(run), 2, "video/x-raw,format=NV12,width=37,height=29");
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(pipeline.run().text, "");
+  set(gst_bin_get_by_name(GST_BIN(pipeline.pipeline), "source"), "num-buffers=-1");
+  for (int i = 0; i < 20; ++i) {  // stopped at any point
+    gst_element_set_state(pipeline.pipeline, GST_STATE_PLAYING);
+    g_usleep(gulong(i) * 500);
+    EXPECT_EQ(gst_element_set_state(pipeline.pipeline, GST_STATE_NULL), GST_STATE_CHANGE_SUCCESS);
+    EXPECT_EQ(pop_message(pipeline.bus, GST_MESSAGE_ERROR).text, "");
+  }
+}
+
+TEST(runs_again_with_other_caps, Each::run) {
+  Pipeline pipeline(make_element(run), 2, "video/x-raw,format=NV12,width=37,height=29");
+  for (const char* caps : {"video/x-raw,format=RGBA,width=64,height=48", "video/x-raw,format=I420_10LE,width=5,height=4", "video/x-raw,format=NV12,width=320,height=240"}) {
+    EXPECT_EQ(pipeline.run().text, "");
+    pipeline.caps(caps);
+  }
+  EXPECT_EQ(pipeline.run().text, "");
+}
+
+TEST(runs_in_parallel, Each::run) {
+  const GstVideoInfo video = video_info("NV12", {128, 96});
+  const Buffer frames[] = {noise(video, 1), noise(video, 2)};
+  Picture expected[2];
+  for (int i = 0; i < 2; ++i) expected[i] = filtered(run, "", video, frames[i]);
+  Rig first(run), second(run);
+  Rig* rigs[] = {&first, &second};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 2; ++i) {
+    rigs[i]->caps(caps_of(video));
+    threads.emplace_back([&, i] {
+      for (int n = 0; n < 50; ++n) EXPECT_SAME(rigs[i]->filter(frames[i]), expected[i]);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+int main() { return run_tests("shared"); }
