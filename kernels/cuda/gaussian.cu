@@ -38,7 +38,13 @@ struct Axis {
   uint16_t weights[gaussian_max_taps / 2 + 1];
 };
 
+/// How rows beyond the frame are found: row i above it at above + sign · i, below it at below + sign · i, clamped to the frame.
+struct Rows {
+  int above, below, sign, last, pitch;
+};
+
 struct SetJob {
+  Rows rows;
   SetView view;
   int row_bytes;           ///< of the whole grid
   int x0, x1;              ///< bytes of a row to write: [x0, x1)
@@ -46,8 +52,10 @@ struct SetJob {
   int stride;              ///< bytes from a sample to its channel's next
   int reach;               ///< radius in bytes
   int pad;                 ///< bytes by which a strip's window begins before it, a multiple of 4, at least `reach`
-  int first_block, blocks_x, steps;  ///< steps: of a segment
-  bool words, stores;      ///< source rows are aligned to 4 bytes, destination rows and, where needed, source rows to 8
+  // Strips whose window leaves the row, at its left and right end, come first, in shorter segments: they take longer.
+  int first_block, edge_blocks, left, edges, strips;  ///< left, edges: strips at the left end, at both
+  int blocks_x, steps, edge_steps;                    ///< steps: of a segment
+  bool words, stores, folds;  ///< folds: `rows` finds all rows that a window needs; source rows are aligned to 4 bytes, destination rows and, where needed, source rows to 8
   uint32_t keep[2];        ///< bits of 8 bytes that are taken from the source
   uint32_t mask;           ///< significant bits of a source word
   // An identity axis uses the weight 1 (down, 16 bit: 2¹⁵) and moves the result's bits instead.
@@ -77,9 +85,9 @@ __device__ __forceinline__ void mma(int (&c)[4], const uint32_t (&a)[2], uint32_
   mma8(c[0], c[1], a[0], b);
   mma8(c[2], c[3], a[1], b);
 #else
-  asm("mma.sync.aligned.m16n8k16.row.col.s32.u8.u8.s32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
-      : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
-      : "r"(a[0]), "r"(a[1]), "r"(b));
+  asm("mma.sync.aligned.m16n8k16.row.col.s32.u8.u8.s32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%7,%8,%9,%10};"
+      : "=r"(c[0]), "=r"(c[1]), "=r"(c[2]), "=r"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(b), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));
 #endif
 }
 
@@ -89,9 +97,9 @@ __device__ __forceinline__ void mma(int (&c)[4], const uint32_t (&a0)[2], const 
   mma(c, a0, b0);
   mma(c, a1, b1);
 #else
-  asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-      : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
-      : "r"(a0[0]), "r"(a0[1]), "r"(a1[0]), "r"(a1[1]), "r"(b0), "r"(b1));
+  asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%11,%12,%13};"
+      : "=r"(c[0]), "=r"(c[1]), "=r"(c[2]), "=r"(c[3])
+      : "r"(a0[0]), "r"(a0[1]), "r"(a1[0]), "r"(a1[1]), "r"(b0), "r"(b1), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));
 #endif
 }
 
@@ -250,49 +258,90 @@ __device__ __noinline__ uint32_t edge_word(const SetView& view, int row, int x) 
   return word;
 }
 
-/// Words at bytes x, x + 16, x + 32 … of a row that border_index may have mapped. `interior`: they all lie in the row, aligned.
-template <typename T, int N>
-__device__ __forceinline__ void load_row(const SetJob& job, bool interior, int y, int x, uint32_t (&words)[N]) {
-  const SetView& view = job.view;
-  const int row = border_index(y, view.height, view.border);
-  const unsigned char* const at = view.src + row * view.src_pitch + x;
-  if (interior && row >= 0) {
+/// Words at the bytes `at`, at + 16, at + 32 … of rows y and y + 8, which lie in the row, aligned. Rows beyond the frame by no more
+/// than its height are found without a division.
+template <int N>
+__device__ __forceinline__ void load_inside(const Rows& rows, const unsigned char* at, int y, uint32_t (&words)[2][N]) {
 #pragma unroll
-    for (int j = 0; j < N; ++j) words[j] = load_word(at + 16 * j);
-    return;
+  for (int i = 0; i < 2; ++i) {
+    const int row = y + 8 * i;
+    int mapped = row < 0 ? rows.above + rows.sign * row : row;
+    mapped = row > rows.last ? rows.below + rows.sign * row : mapped;
+    const unsigned char* const from = at + std::int64_t(min(max(mapped, 0), rows.last)) * rows.pitch;
+#pragma unroll
+    for (int j = 0; j < N; ++j) words[i][j] = load_word(from + 16 * j);
   }
-  const int off = reinterpret_cast<std::uintptr_t>(at) & 3, margin = off ? 4 : 0;
-  const auto inside = [&](int j) { return row >= 0 && x + 16 * j >= margin && x + 16 * j + 4 + margin <= job.row_bytes; };
+}
+
+__device__ __noinline__ int far_index(int i, int n, Border border) { return border_index(i, n, border); }
+
+/// Where the samples of a strip's window lie: a byte of the row, or the complement of the border value.
+template <typename T>
+__device__ void map_window(const SetView& view, int begin, int bytes, int* map) {
+  for (int i = threadIdx.x % 32; i < bytes / int(sizeof(T)); i += 32) {
+    const int sample = begin / int(sizeof(T)) + i, channels = view.channels;
+    const int column = sample >= 0 ? sample / channels : -((channels - 1 - sample) / channels);
+    const int channel = sample - column * channels, mapped = border_index(column, view.width, view.border);
+    map[i] = mapped < 0 ? ~(view.border_value[channel] << view.shift) : (mapped * channels + channel) * int(sizeof(T));
+  }
+  __syncwarp();
+}
+
+/// The same words, anywhere: `map` stands at the window's sample at x. `given` is `job` in parameter memory.
+template <typename T, int N>
+__device__ __forceinline__ void load_anywhere(const SetJob& job, const SetJob& given, const int* map, int y, int x, uint32_t (&words)[2][N]) {
+  constexpr int per_word = 4 / sizeof(T);
+  const SetView& view = job.view;
+  const int row[2] = {far_index(y, view.height, view.border), far_index(y + 8, view.height, view.border)};
+  const unsigned char* const at[2] = {view.src + row[0] * view.src_pitch, view.src + row[1] * view.src_pitch};
 #pragma unroll
   for (int j = 0; j < N; ++j) {
-    words[j] = 0;
-    if (inside(j)) {
-      words[j] = load_word(at + 16 * j - off);
-      if (off) words[j] = __funnelshift_r(words[j], load_word(at + 16 * j - off + 4), 8 * off);
+    const int byte = x + 16 * j;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      words[i][j] = 0;
+      const int off = reinterpret_cast<std::uintptr_t>(at[i] + x) & 3, margin = off ? 4 : 0;
+      if (row[i] >= 0 && byte >= margin && byte + 4 + margin <= job.row_bytes) {
+        words[i][j] = load_word(at[i] + byte - off);
+        if (off) words[i][j] = __funnelshift_r(words[i][j], load_word(at[i] + byte - off + 4), 8 * off);
+      }
     }
   }
 #pragma unroll
-  for (int j = 0; j < N; ++j)
-    if (!inside(j) && x + 16 * j > -job.reach - 4 && x + 16 * j < job.row_bytes + job.reach)
-      words[j] = edge_word<T>(view, row, x + 16 * j);
+  for (int j = 0; j < N; ++j) {
+    const int byte = x + 16 * j;
+    const bool outside = byte < 0 || byte + 4 > job.row_bytes || !job.words;
+    if (!outside && row[0] >= 0 && row[1] >= 0) continue;
+    if (byte <= -job.reach - 4 || byte >= job.row_bytes + job.reach) continue;
+    if (outside) {
+      uint32_t sample[2][per_word];
+#pragma unroll
+      for (int k = 0; k < per_word; ++k) {
+        const int from = map[j * (16 / int(sizeof(T))) + k];
+#pragma unroll
+        for (int i = 0; i < 2; ++i)
+          sample[i][k] = from < 0 ? ~from : row[i] < 0 ? 0 : __ldg(reinterpret_cast<const T*>(at[i] + from));
+      }
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        words[i][j] = 0;
+#pragma unroll
+        for (int k = 0; k < per_word; ++k) words[i][j] |= sample[i][k] << (k * 8 * int(sizeof(T)));
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+      if (row[i] < 0) words[i][j] = edge_word<T>(given.view, -1, byte);
+  }
 }
 
 /// Writes the 8 bytes at byte x, a multiple of 8, of row y, as far as they are to be written.
 template <typename T>
-__device__ __forceinline__ void store_pair(const SetJob& job, int y, int x, uint2 value) {
+__device__ __noinline__ void store_edge(const SetJob& job, int y, int x, uint2 value) {
   const SetView& view = job.view;
   if (y >= view.y1) return;
   const unsigned char* const from = view.src + y * view.src_pitch + x;
   unsigned char* const to = view.dst + y * view.dst_pitch + x;
-  if (job.stores && x >= job.x0 && x + 8 <= job.x1) {
-    if (job.keep[0] | job.keep[1]) {
-      const uint2 source = __ldg(reinterpret_cast<const uint2*>(from));
-      value.x = (value.x & ~job.keep[0]) | (source.x & job.keep[0]);
-      value.y = (value.y & ~job.keep[1]) | (source.y & job.keep[1]);
-    }
-    *reinterpret_cast<uint2*>(to) = value;
-    return;
-  }
   constexpr int per_word = 4 / sizeof(T);
 #pragma unroll
   for (int i = 0; i < 2 * per_word; ++i) {
@@ -305,31 +354,86 @@ __device__ __forceinline__ void store_pair(const SetJob& job, int y, int x, uint
   }
 }
 
-/// Writes a strip's results of rows y + g and y + g + 8: lane 4g + t has the words at bytes 16i + 4t.
+/// Writes strips, from above to below.
 template <typename T>
-__device__ __forceinline__ void store_strip(const SetJob& job, int y, int x, const uint32_t (&upper)[4], const uint32_t (&lower)[4]) {
-  const int lane = threadIdx.x % 32, odd = lane & 1;
-  const auto store = [&](int row, uint32_t first, uint32_t second, int i) {
-    // Neighbouring lanes swap words, so that each has 8 bytes in a row and four lanes fill whole sectors.
-    const uint32_t received = __shfl_xor_sync(~0u, odd ? first : second, 1);
-    store_pair<T>(job, row, x + 16 * (i + odd) + (lane & 2) * 4, odd ? make_uint2(received, second) : make_uint2(first, received));
-  };
-#pragma unroll
-  for (int i = 0; i < 4; i += 2) {
-    store(y + lane / 4, upper[i], upper[i + 1], i);
-    store(y + lane / 4 + 8, lower[i], lower[i + 1], i);
+struct Store {
+  const SetJob& job;
+  int x, y;                 ///< of the lane's first 8 bytes
+  unsigned char* to;
+  const unsigned char* from;
+  bool whole, keeps;        ///< whole: all bytes of a row are to be written, aligned
+  int rows;                 ///< left to write, from the strip's row on
+
+  __device__ Store(const SetJob& job, int strip_x, int strip_y) : job(job) {
+    const int lane = threadIdx.x % 32;
+    x = strip_x + 16 * (lane & 1) + (lane & 2) * 4;
+    y = strip_y + lane / 4;
+    to = job.view.dst + y * job.view.dst_pitch + x;
+    from = job.view.src + y * job.view.src_pitch + x;
+    whole = job.stores && strip_x >= job.x0 && strip_x + strip_bytes <= job.x1;
+    keeps = job.keep[0] | job.keep[1];
+    rows = job.view.y1 - strip_y;
   }
-}
+
+  /// Writes rows g and g + 8 of a step: lane 4g + t has the words at bytes 16i + 4t.
+  __device__ __forceinline__ void step(const uint32_t (&upper)[4], const uint32_t (&lower)[4]) {
+    const bool odd = threadIdx.x & 1;
+    uint2 pairs[2][2];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      // Neighbouring lanes swap words, so that each has 8 bytes in a row and four lanes fill whole sectors.
+      const uint32_t first = i < 2 ? upper[2 * i] : lower[2 * i - 4], second = i < 2 ? upper[2 * i + 1] : lower[2 * i - 3];
+      const uint32_t received = __shfl_xor_sync(~0u, odd ? first : second, 1);
+      pairs[i / 2][i % 2] = odd ? make_uint2(received, second) : make_uint2(first, received);
+    }
+    if (whole && rows >= step_rows) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        uint2 value = pairs[i / 2][i % 2];
+        if (keeps) {
+          const uint2 source = __ldg(reinterpret_cast<const uint2*>(from + i / 2 * 8 * job.view.src_pitch + i % 2 * 32));
+          value.x = (value.x & ~job.keep[0]) | (source.x & job.keep[0]);
+          value.y = (value.y & ~job.keep[1]) | (source.y & job.keep[1]);
+        }
+        *reinterpret_cast<uint2*>(to + i / 2 * 8 * job.view.dst_pitch + i % 2 * 32) = value;
+      }
+    } else {
+#pragma unroll 1
+      for (int i = 0; i < 2; ++i) {
+        store_edge<T>(job, y + 8 * i, x, i ? pairs[1][0] : pairs[0][0]);
+        store_edge<T>(job, y + 8 * i, x + 32, i ? pairs[1][1] : pairs[0][1]);
+      }
+    }
+    to += step_rows * job.view.dst_pitch;
+    from += step_rows * job.view.src_pitch;
+    y += step_rows;
+    rows -= step_rows;
+  }
+};
 
 /// The part of a frame that a warp computes.
 struct Task {
   int x, y, steps;  ///< byte and row of its strip's upper left corner
+  bool edge;
 
   __device__ Task(const SetJob& job) {
-    const int block = blockIdx.x - job.first_block;
-    x = job.origin + (block % job.blocks_x * (blockDim.x / 32) + threadIdx.x / 32) * strip_bytes;
-    y = job.view.y0 + block / job.blocks_x * job.steps * step_rows;
-    steps = x < job.x1 ? min(job.steps, (job.view.y1 - y + step_rows - 1) / step_rows) : 0;
+    const int warps = blockDim.x / 32, warp = threadIdx.x / 32;
+    int block = blockIdx.x - job.first_block, strip, segment;
+    edge = block < job.edge_blocks;
+    steps = edge ? job.edge_steps : job.steps;
+    if (edge) {
+      const int id = block * warps + warp, nth = id % job.edges;
+      strip = nth < job.left ? nth : job.strips - job.edges + nth;
+      segment = id / job.edges;
+    } else {
+      block -= job.edge_blocks;
+      strip = job.left + block % job.blocks_x * warps + warp;
+      segment = block / job.blocks_x;
+      if (strip >= job.strips - job.edges + job.left) steps = 0;
+    }
+    x = job.origin + strip * strip_bytes;
+    y = job.view.y0 + segment * steps * step_rows;
+    steps = min(steps, (job.view.y1 - y + step_rows - 1) / step_rows);
   }
 };
 
@@ -341,63 +445,63 @@ __device__ __forceinline__ int find_set(const Launch& launch) {
 
 // ---- Kernels --------------------------------------------------------------------------------------------------------------------
 
+/// Keeps a value in its register: the compiler would read it from the parameters again and again.
+template <typename V>
+__device__ __forceinline__ void keep(V& value) {
+  if constexpr (sizeof(V) == 8)
+    asm volatile("" : "+l"(reinterpret_cast<unsigned long long&>(value)));
+  else
+    asm volatile("" : "+r"(reinterpret_cast<uint32_t&>(value)));
+}
+
 /// For windows of up to GX groups of 16 bytes and GY groups of 16 rows: matrices and ring in registers.
 template <typename T, int GX, int GY>
-__global__ void __launch_bounds__(128) blur(const __grid_constant__ Launch launch) {
+struct Strip {
   using A = Arithmetic<T>;
-  constexpr int apart = sizeof(T);  // groups from a block to the next
-  constexpr int loads = GX + (A::blocks - 1) * apart;
-  constexpr int tiles = 2 * A::blocks;
-
-  __shared__ uint8_t band_storage[band_bytes<T>(GX, GY)];
-  const int set = find_set(launch);
-  const SetJob& job = launch.jobs[set];
-  const Task task(job);
-  const int lane = threadIdx.x % 32, g = lane / 4;
-  const int x = task.x - job.pad + lane % 4 * 4;
-  const int radius = launch.axes[set][1].radius;
-  const bool interior = job.words && task.x >= job.pad && task.x - job.pad + 16 * loads <= job.row_bytes;
-
-  uint32_t next[2][loads];
-  if (task.steps) {
-    load_row<T>(job, interior, task.y - radius + g, x, next[0]);
-    load_row<T>(job, interior, task.y - radius + g + 8, x, next[1]);
-  }
-  const Bands<T> bands{band_storage, GX, GY};
-  bands.fill(job, launch.axes[set][0], launch.axes[set][1]);
-  if (!task.steps) return;
+  static constexpr int apart = sizeof(T);  ///< groups from a block to the next
+  static constexpr int loads = GX + (A::blocks - 1) * apart;
+  static constexpr int tiles = 2 * A::blocks;
+  static constexpr int window = 16 * loads;  ///< bytes
 
   uint32_t across[A::across][GX][2], down[A::down][GY][2];
+  uint32_t ring[GY][tiles * A::planes];  ///< group n of rows is in slot n % GY
+  int rounding[4];
+
+  /// Result words `w` of rows g and g + 8, from a full ring.
+  template <int Newest>
+  __device__ __forceinline__ void columns(const SetJob& job, int w, uint32_t& upper, uint32_t& lower) {
+    int sums[A::tiles][A::sums][4] = {};
 #pragma unroll
-  for (int half = 0; half < 2; ++half) {
+    for (int tile = 0; tile < A::tiles; ++tile) {
+      const int at = (w * A::tiles + tile) * A::planes;
 #pragma unroll
-    for (int p = 0; p < A::across; ++p)
+      for (int i = 0; i < 4; ++i) sums[tile][A::rounded][i] = rounding[i];
 #pragma unroll
-      for (int d = 0; d < GX; ++d) across[p][d][half] = bands.across_word(p, d, half, lane);
+      for (int byte = 0; byte < A::down; ++byte)
 #pragma unroll
-    for (int p = 0; p < A::down; ++p)
+        for (int p = 0; p < A::planes; ++p) {
+          // The ring stays where it is: the matrix turns.
+          constexpr int turn = GY - 1 - Newest;
 #pragma unroll
-      for (int d = 0; d < GY; ++d) down[p][d][half] = bands.down_word(p, d, half, lane);
+          for (int slot = 0; slot + 1 < GY; slot += 2)
+            mma(sums[tile][p + byte], down[byte][(slot + turn) % GY], down[byte][(slot + 1 + turn) % GY], ring[slot][at + p],
+                ring[slot + 1][at + p]);
+          if (GY % 2) mma(sums[tile][p + byte], down[byte][(GY - 1 + turn) % GY], ring[GY - 1][at + p]);
+        }
+    }
+    A::finish(job, sums, upper, lower);
   }
 
-  uint32_t ring[GY][tiles * A::planes] = {};
-  const int groups = task.steps + GY - 1;
-#pragma unroll GY
-  for (int q = 0; q < groups; ++q) {
+  /// Takes a group of rows into slot `Newest`, with `load_next` asking for the group after it.
+  template <int Newest, typename Load>
+  __device__ __forceinline__ void step(const SetJob& job, uint32_t (&next)[2][loads], bool more, const Load& load_next,
+                                       uint32_t (&upper)[4], uint32_t (&lower)[4]) {
     uint32_t words[2][loads];
 #pragma unroll
     for (int i = 0; i < 2; ++i)
 #pragma unroll
       for (int j = 0; j < loads; ++j) words[i][j] = sizeof(T) == 1 ? next[i][j] : next[i][j] & job.mask;
-    if (q + 1 < groups) {
-      const int y = task.y - radius + (q + 1) * step_rows + g;
-      load_row<T>(job, interior, y, x, next[0]);
-      load_row<T>(job, interior, y + 8, x, next[1]);
-    }
-#pragma unroll
-    for (int d = 0; d + 1 < GY; ++d)
-#pragma unroll
-      for (int i = 0; i < tiles * A::planes; ++i) ring[d][i] = ring[d + 1][i];
+    if (more) load_next(next);
 #pragma unroll
     for (int b = 0; b < A::blocks; ++b) {
       int sums[2][A::across][4] = {};
@@ -411,32 +515,109 @@ __global__ void __launch_bounds__(128) blur(const __grid_constant__ Launch launc
           if (GX % 2) mma(sums[i][p], across[p][GX - 1], words[i][b * apart + GX - 1]);
         }
 #pragma unroll
-      for (int half = 0; half < 2; ++half) A::split(job, sums[0], sums[1], half, &ring[GY - 1][(2 * b + half) * A::planes]);
+      for (int half = 0; half < 2; ++half) A::split(job, sums[0], sums[1], half, &ring[Newest][(2 * b + half) * A::planes]);
+#pragma unroll
+      for (int w = b * 2 / A::tiles; w < (b + 1) * 2 / A::tiles; ++w) columns<Newest>(job, w, upper[w], lower[w]);
     }
-    if (q < GY - 1) continue;
+  }
 
-    uint32_t upper[4], lower[4];
+  template <bool Inside, int... Newest>
+  __device__ __forceinline__ void march(const SetJob& job, const SetJob& given, const Task& task, int radius, const int* map,
+                                        std::integer_sequence<int, Newest...>) {
+    const int lane = threadIdx.x % 32, x = task.x - job.pad + lane % 4 * 4;
+    const unsigned char* const at = job.view.src + x;
+    int y = task.y - radius + lane / 4;
+    const auto load = [&](uint32_t(&words)[2][loads]) {
+      if constexpr (Inside)
+        load_inside(job.rows, at, y, words);
+      else
+        load_anywhere<T>(given, given, map, y, x, words);
+      y += step_rows;
+    };
+    Store<T> store(given, task.x, task.y);
+    keep(store.to), keep(store.from);
+    uint32_t next[2][loads], upper[4], lower[4];
+    load(next);
 #pragma unroll
-    for (int w = 0; w < 4; ++w) {
-      int sums[A::tiles][A::sums][4] = {};
+    for (int d = 0; d < GY; ++d)
 #pragma unroll
-      for (int tile = 0; tile < A::tiles; ++tile) {
-        const int at = (w * A::tiles + tile) * A::planes;
+      for (int i = 0; i < tiles * A::planes; ++i) ring[d][i] = 0;
+    int left = task.steps + GY - 1, full = 1 - GY;
+    const auto turn = [&](auto newest) {
+      --left;
+      step<decltype(newest)::value>(job, next, left, load, upper, lower);
+      if (++full > 0) store.step(upper, lower);  // else the ring is not full yet
+      return left > 0;
+    };
+    while ((turn(std::integral_constant<int, Newest>{}) && ...)) {}
+  }
+};
+
+#ifndef MB22
+#define MB22 4
+#endif
+constexpr int min_blocks(int bytes, int gx, int gy) { return bytes == 1 ? (gx == 2 ? MB22 : gx == 3 && gy == 2 ? 3 : gx == 5 ? 3 : 2) : (gx == 4 ? 2 : 1); }
+template <typename T, int GX, int GY>
+__global__ void __launch_bounds__(128, min_blocks(sizeof(T), GX, GY)) blur(const __grid_constant__ Launch launch) {
+  using A = Arithmetic<T>;
+  using S = Strip<T, GX, GY>;
+  __shared__ uint8_t band_storage[band_bytes<T>(GX, GY)];
+  __shared__ int maps[4][S::window / sizeof(T)];
+  const int set = find_set(launch);
+  const SetJob& given = launch.jobs[set];
+  const Task task(given);
+  const Bands<T> bands{band_storage, GX, GY};
+  bands.fill(given, launch.axes[set][0], launch.axes[set][1]);
+  if (task.steps <= 0) return;
+
+  const int lane = threadIdx.x % 32, radius = launch.axes[set][1].radius;
+  S strip;
 #pragma unroll
-        for (int i = 0; i < 4; ++i) sums[tile][A::rounded][i] = job.rounding;
+  for (int half = 0; half < 2; ++half) {
 #pragma unroll
-        for (int byte = 0; byte < A::down; ++byte)
+    for (int p = 0; p < A::across; ++p)
 #pragma unroll
-          for (int p = 0; p < A::planes; ++p) {
+      for (int d = 0; d < GX; ++d) strip.across[p][d][half] = bands.across_word(p, d, half, lane);
 #pragma unroll
-            for (int d = 0; d + 1 < GY; d += 2)
-              mma(sums[tile][p + byte], down[byte][d], down[byte][d + 1], ring[d][at + p], ring[d + 1][at + p]);
-            if (GY % 2) mma(sums[tile][p + byte], down[byte][GY - 1], ring[GY - 1][at + p]);
-          }
-      }
-      A::finish(job, sums, upper[w], lower[w]);
-    }
-    store_strip<T>(job, task.y + (q - GY + 1) * step_rows, task.x, upper, lower);
+    for (int p = 0; p < A::down; ++p)
+#pragma unroll
+      for (int d = 0; d < GY; ++d) strip.down[p][d][half] = bands.down_word(p, d, half, lane);
+  }
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    strip.rounding[i] = given.rounding;
+    keep(strip.rounding[i]);
+  }
+  SetJob job = given;
+  keep(job.low), keep(job.high), keep(job.out);
+  keep(job.rows.above), keep(job.rows.below), keep(job.rows.sign), keep(job.rows.last), keep(job.rows.pitch);
+
+  // A border value lies above and below the frame too.
+  const bool rows_inside = given.view.border != Border::constant ||
+                           (task.y >= radius && task.y - radius + (task.steps + GY - 1) * step_rows <= given.view.height);
+  if (!task.edge && rows_inside) {
+    strip.template march<true>(job, given, task, radius, nullptr, std::make_integer_sequence<int, GY>{});
+  } else {
+    int* const map = maps[threadIdx.x / 32];
+    map_window<T>(given.view, task.x - given.pad, S::window, map);
+    strip.template march<false>(job, given, task, radius, map + lane % 4 * 4 / int(sizeof(T)), std::make_integer_sequence<int, GY>{});
+  }
+}
+
+/// Words at bytes x, x + 16, x + 32 … of row y, anywhere.
+template <typename T, int N>
+__device__ __forceinline__ void load_row(const SetJob& job, bool inside, int y, int x, uint32_t (&words)[N]) {
+  const SetView& view = job.view;
+  const int row = far_index(y, view.height, view.border);
+  const unsigned char* const at = view.src + row * view.src_pitch + x;
+#pragma unroll
+  for (int j = 0; j < N; ++j) {
+    const int byte = x + 16 * j;
+    words[j] = 0;
+    if (row >= 0 && (inside || (job.words && byte >= 0 && byte + 4 <= job.row_bytes)))
+      words[j] = load_word(at + 16 * j);
+    else if (byte > -job.reach - 4 && byte < job.row_bytes + job.reach)
+      words[j] = edge_word<T>(view, row, byte);
   }
 }
 
@@ -493,8 +674,9 @@ __global__ void __launch_bounds__(32 * max_warps) blur_large(const __grid_consta
   uint4* const ring = reinterpret_cast<uint4*>(memory + layout.ring + warp * gy * layout.ring_group) + lane;  // [group][4][lane]
   const int x = task.x - job.pad + lane % 4 * 4;
   const int radius = launch.axes[set][1].radius;
-  const bool interior = job.words && task.x >= job.pad && task.x - job.pad + 16 * layout.loads <= job.row_bytes;
-  const int groups = task.steps ? task.steps + gy - 1 : 0;
+  const bool interior = !task.edge;
+  const int groups = task.steps > 0 ? task.steps + gy - 1 : 0;
+  Store<T> store(job, task.x, task.y);
   int slot = 0;  // of the ring, to be written next
   for (int q = 0; q < groups; ++q) {
     const int y = task.y - radius + q * step_rows + g;
@@ -560,7 +742,7 @@ __global__ void __launch_bounds__(32 * max_warps) blur_large(const __grid_consta
     uint32_t upper[4], lower[4];
 #pragma unroll
     for (int w = 0; w < 4; ++w) A::finish(job, sums[w], upper[w], lower[w]);
-    store_strip<T>(job, task.y + (q - gy + 1) * step_rows, task.x, upper, lower);
+    store.step(upper, lower);
   }
 }
 
@@ -569,18 +751,28 @@ __global__ void __launch_bounds__(32 * max_warps) blur_large(const __grid_consta
 using Kernel = void (*)(Launch);
 
 struct Class {
-  int gx, gy;
+  int gx, gy, window;
   Kernel kernel;
 };
+
+template <typename T, int GX, int GY>
+constexpr Class class_of() {
+  return {GX, GY, Strip<T, GX, GY>::window, blur<T, GX, GY>};
+}
 
 /// Kernels with their window in registers, the cheapest first.
 template <typename T>
 std::vector<Class> classes() {
   if constexpr (sizeof(T) == 1)
-    return {{2, 2, blur<T, 2, 2>}, {3, 2, blur<T, 3, 2>}, {3, 3, blur<T, 3, 3>}, {5, 2, blur<T, 5, 2>}, {9, 3, blur<T, 9, 3>}};
+    return {class_of<T, 2, 2>(), class_of<T, 3, 2>(), class_of<T, 3, 3>(), class_of<T, 5, 2>(), class_of<T, 9, 3>()};
   else
-    return {{4, 2, blur<T, 4, 2>}, {6, 3, blur<T, 6, 3>}};
+    return {class_of<T, 4, 2>(), class_of<T, 6, 3>()};
 }
+
+#ifndef ES
+#define ES 3
+#endif
+constexpr int edge_share = ES;  ///< segments at the ends of a row are shorter by this
 
 class GaussianFilter final : public CudaFilter {
  public:
@@ -633,11 +825,12 @@ class GaussianFilter final : public CudaFilter {
         !status.ok())
       return status;
     for (const Class& c : classes<T>())
-      if (!kernel_ && launch_.gx <= c.gx && launch_.gy <= c.gy) kernel_ = c.kernel;
+      if (!kernel_ && launch_.gx <= c.gx && launch_.gy <= c.gy) kernel_ = c.kernel, window_ = c.window;
     if (!kernel_) {
       kernel_ = blur_large<T>;
       for (warps_ = max_warps; warps_ > 1 && LargeLayout<T>(launch_.gx, launch_.gy, warps_).size > shared_limit; --warps_) {}
       shared_bytes_ = LargeLayout<T>(launch_.gx, launch_.gy, warps_).size;
+      window_ = 16 * LargeLayout<T>(launch_.gx, launch_.gy, warps_).loads;
       if (Status status = check(cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes_),
                                 "the device lacks the shared memory for a Gaussian of this size");
           !status.ok())
@@ -664,7 +857,13 @@ class GaussianFilter final : public CudaFilter {
       job.keep[0] = job.keep[1] = 0;
       for (int byte = 0; byte < 8; ++byte)
         if (view.filtered != all && !(view.filtered >> (byte / sample_bytes % view.channels) & 1)) job.keep[byte / 4] |= 0xffu << byte % 4 * 8;
+      job.rows = {0, 0, 1, view.height - 1, int(view.src_pitch)};
+      if (plan_.border == Border::reflect) job.rows.above = -1, job.rows.below = 2 * view.height - 1, job.rows.sign = -1;
+      if (plan_.border == Border::reflect_101) job.rows.below = 2 * view.height - 2, job.rows.sign = -1;
+      if (plan_.border == Border::wrap) job.rows.above = view.height, job.rows.below = -view.height;
+      // Frames that a window leaves by more than their height, and absurd pitches, take the way of the edges.
       job.words = aligned_to(view.src, view.src_pitch, 4);
+      job.folds = launch.axes[i][1].radius < view.height && job.rows.pitch == view.src_pitch;
       job.stores = view.own == all && aligned_to(view.dst, view.dst_pitch, 8) &&
                    (view.filtered == all || aligned_to(view.src, view.src_pitch, 8));
       if (rects[i].empty()) continue;
@@ -674,25 +873,37 @@ class GaussianFilter final : public CudaFilter {
     if (strip_steps == 0) return {};
 
     const int slots = multiprocessors_ * std::max(1, resident_) * warps_;
-    const int steps = std::max(1, (strip_steps + slots - 1) / slots);
+    const int steps = std::max(1, (strip_steps + slots - 1) / slots), edge_steps = std::max(1, steps / edge_share);
     int blocks = 0;
     for (int i = 0; i < format.set_count; ++i) {
       SetJob& job = launch.jobs[i];
       job.steps = steps;
+      job.edge_steps = edge_steps;
       job.first_block = blocks;
-      job.blocks_x = std::max(1, (strips[i] + warps_ - 1) / warps_);
-      if (strips[i]) blocks += job.blocks_x * ((steps_of(rects[i]) + steps - 1) / steps);
+      job.strips = strips[i];
+      if (!strips[i]) continue;
+      // Strip n's window is [begin + 64 n, begin + 64 n + window).
+      const int begin = job.origin - job.pad;
+      const int fit = begin + window_ <= job.row_bytes ? (job.row_bytes - begin - window_) / strip_bytes + 1 : 0;
+      job.left = std::min(strips[i], begin < 0 ? (-begin + strip_bytes - 1) / strip_bytes : 0);
+      if (!job.words || !job.folds || fit <= job.left) job.left = strips[i];
+      job.edges = job.left + std::max(0, strips[i] - std::max(fit, job.left));
+      job.edge_blocks = (job.edges * segments(rects[i], edge_steps) + warps_ - 1) / warps_;
+      job.blocks_x = (strips[i] - job.edges + warps_ - 1) / warps_;
+      blocks += job.edge_blocks + job.blocks_x * segments(rects[i], steps);
     }
     kernel_<<<blocks, 32 * warps_, shared_bytes_, queue.stream>>>(launch);
     return check(cudaGetLastError(), "cannot launch the Gaussian");
   }
 
+  static int segments(const Rect& rect, int steps) { return (steps_of(rect) + steps - 1) / steps; }
   static int steps_of(const Rect& rect) { return (rect.height + step_rows - 1) / step_rows; }
 
   cudavision::detail::GaussianPlan plan_;
   Launch launch_{};  ///< what does not depend on the images
   Kernel kernel_ = nullptr;
   int warps_ = 4, shared_bytes_ = 0;
+  int window_ = 0;  ///< bytes that the kernel loads of a row, for a strip
   int multiprocessors_ = 1, resident_ = 1;  ///< resident: blocks on a multiprocessor
 };
 
