@@ -15,7 +15,7 @@ find_nvcc() { command -v nvcc || command -v "${CUDA_HOME:-/usr/local/cuda}/bin/n
 
 # install_packages PACKAGE…: those that are missing, by apt-get, as root or with sudo. Without any missing it needs neither nor network.
 install_packages() {
-  local package missing=() apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qqy -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0)
+  local package log missing=() apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qqy -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0)
   if [[ ${INSTALL:-1} == 0 ]]; then return; fi
   if ! command -v dpkg-query apt-get >/dev/null; then
     echo "no apt-get here: taking what is installed of $*" >&2
@@ -33,8 +33,8 @@ install_packages() {
     fi
     apt=(sudo "${apt[@]}")
   fi
-  if ! "${apt[@]}" update || ! "${apt[@]}" install --no-install-recommends "${missing[@]}" >/dev/null; then
-    echo "could not install ${missing[*]}" >&2
+  if ! log=$("${apt[@]}" update 2>&1 && "${apt[@]}" install --no-install-recommends "${missing[@]}" 2>&1); then
+    printf '%s\ncould not install %s\n' "$log" "${missing[*]}" >&2
     return 1
   fi
 }
@@ -47,8 +47,9 @@ install_for_build() {
 
 # build_project SOURCE_FOLDER BUILD_FOLDER [MESON_OPTION | TARGET]…: configures (anew, since packages may have come) and builds.
 build_project() {
-  local source=$1 build=$2 argument options=() targets=()
+  local source=$1 build=$2 argument nvcc options=() targets=()
   shift 2
+  if nvcc=$(find_nvcc); then local PATH=$PATH:${nvcc%/*}; fi  # meson's CUDA language looks nowhere else
   for argument in "$@"; do
     if [[ $argument == -* ]]; then options+=("$argument"); else targets+=("$argument"); fi
   done
