@@ -3,7 +3,7 @@
 # Builds the plugin against Debian 13's GStreamer 1.26 and g++ 14, in a Debian made by debootstrap, and inspects and runs it there.
 # A CUDA toolkit of this machine is lent to it, read-only. Exit status 77 (skipped) where such a Debian cannot be made: neither root
 # nor sudo, no debootstrap, no network, no mounting.
-# COMPAT_DIR is its folder (~/.cache/cudavision/trixie; 1.5 GB, used again), COMPAT_SUITE and COMPAT_MIRROR say which Debian.
+# COMPAT_DIR is its folder (~/.cache/cudavision/trixie; 2.5 GB, used again), COMPAT_SUITE and COMPAT_MIRROR say which Debian.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 suite=${COMPAT_SUITE:-trixie}
