@@ -30,7 +30,8 @@ struct Formula {
     double result = 0;
     for (int ky = 0; ky < height; ++ky)
       for (int kx = 0; kx < width; ++kx) {
-        const int px = cv::borderInterpolate(x + kx - anchor_x, in.cols, border), py = cv::borderInterpolate(y + ky - anchor_y, in.rows, border);
+        const int px = cv::borderInterpolate(x + kx - anchor_x, in.cols, border),
+                  py = cv::borderInterpolate(y + ky - anchor_y, in.rows, border);
         result += weights[std::size_t(ky * width + kx)] * (px < 0 || py < 0 ? value : in.at<guint16>(py, px));
       }
     return result;
@@ -101,11 +102,21 @@ TEST(takes_weights_in_every_form, Each::run) {
     int notified = 0;
     g_signal_connect(element, "notify::preset", G_CALLBACK(+[](GObject*, GParamSpec*, int* count) { ++*count; }), &notified);
     switch (form) {
-      case 0: gst_util_set_object_arg(element, "weights", "<1,2,3,4,-5,6,7,8,-9>"); break;
-      case 1: gst_util_set_object_arg(element, "weights", "<1.0, 2.0, 3.0, 4.0, -5.0, 6.0, 7.0, 8.0, -9.0>"); break;
-      case 2: set_weights<double>(rig.element(), G_TYPE_DOUBLE, lopsided, g_value_set_double); break;
-      case 3: set_weights<int>(rig.element(), G_TYPE_INT, lopsided, g_value_set_int); break;
-      case 4: set_weights<float>(rig.element(), G_TYPE_FLOAT, lopsided, g_value_set_float); break;
+      case 0:
+        gst_util_set_object_arg(element, "weights", "<1,2,3,4,-5,6,7,8,-9>");
+        break;
+      case 1:
+        gst_util_set_object_arg(element, "weights", "<1.0, 2.0, 3.0, 4.0, -5.0, 6.0, 7.0, 8.0, -9.0>");
+        break;
+      case 2:
+        set_weights<double>(rig.element(), G_TYPE_DOUBLE, lopsided, g_value_set_double);
+        break;
+      case 3:
+        set_weights<int>(rig.element(), G_TYPE_INT, lopsided, g_value_set_int);
+        break;
+      case 4:
+        set_weights<float>(rig.element(), G_TYPE_FLOAT, lopsided, g_value_set_float);
+        break;
     }
     EXPECT_EQ(notified, 1);
     EXPECT_EQ(get_enum(element, "preset"), "custom");
@@ -186,7 +197,8 @@ TEST(takes_the_magnitude_of_the_gradient, Each::run) {
   cv::Mat expected(input.size(), CV_16U);
   for (int y = 0; y < input.rows; ++y)
     for (int x = 0; x < input.cols; ++x)
-      expected.at<guint16>(y, x) = guint16(std::min(255.0, std::nearbyint(std::hypot(across.sum(input, x, y), down.sum(input, x, y)))));
+      expected.at<guint16>(y, x) =
+          guint16(std::min(255.0, std::nearbyint(std::hypot(across.sum(input, x, y), down.sum(input, x, y)))));
   EXPECT_WITHIN(filtered(run, "preset=gradient", video, frame), Picture({expected}), 1);
 }
 
@@ -195,16 +207,28 @@ TEST(keeps_chroma_neutral, Each::run) {
     const char* format;
     int neutral;
   };
-  for (const Case& c : {Case{"NV12", 128}, Case{"NV21", 128}, Case{"I420", 128}, Case{"YUY2", 128}, Case{"UYVY", 128}, Case{"Y444", 128},
-                        Case{"P010_10LE", 512}, Case{"I422_10LE", 512}, Case{"Y444_16LE", 32768}})
-    for (const char* settings : {"preset=laplacian", "preset=sobel-y", "preset=gradient", "weights=<-1,2,-1> kernel-width=3 absolute=true"}) {
+  for (const Case& c : {Case{"NV12", 128}, Case{"NV21", 128}, Case{"I420", 128}, Case{"YUY2", 128}, Case{"UYVY", 128},
+                        Case{"Y444", 128}, Case{"P010_10LE", 512}, Case{"I422_10LE", 512}, Case{"Y444_16LE", 32768}})
+    for (const char* settings :
+         {"preset=laplacian", "preset=sobel-y", "preset=gradient", "weights=<-1,2,-1> kernel-width=3 absolute=true"}) {
       at(c.format + std::string(" ") + settings);
       const GstVideoInfo video = video_info(c.format, size);
-      EXPECT_SAME(filtered(run, settings, video, flat(video, {77, 90, 200})), picture(flat(video, {0, c.neutral, c.neutral}).get(), video));
+      EXPECT_SAME(filtered(run, settings, video, flat(video, {77, 90, 200})),
+                  picture(flat(video, {0, c.neutral, c.neutral}).get(), video));
       // The bias is the luma's alone.
       EXPECT_SAME(filtered(run, settings + std::string(" bias=20"), video, flat(video, {77, 90, 200})),
                   picture(flat(video, {20, c.neutral, c.neutral}).get(), video));
     }
+}
+
+TEST(warns_of_kernels_larger_than_the_frame, Each::run) {
+  Rig rig(run, "preset=sharpen-5");
+  rig.caps(caps_text("GRAY8", {4, 3}));
+  const Buffer frame = noise(rig.video());
+  EXPECT_SAME(rig.filter(frame), all(picture(frame.get(), rig.video()), {sharpen_5, 5, 5}));
+  const Message warning = rig.warning();
+  EXPECT_CONTAINS(warning.text, "5×5");
+  EXPECT_CONTAINS(warning.text, "4×3");
 }
 
 TEST(filters_alpha_when_told_to, Each::run) {
@@ -220,4 +244,6 @@ TEST(filters_alpha_when_told_to, Each::run) {
   }
 }
 
-int main() { return run_tests("convolve", "cudaconvolve"); }
+int main() {
+  return run_tests("convolve", "cudaconvolve");
+}

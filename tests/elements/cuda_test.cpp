@@ -5,7 +5,7 @@
 #include "harness.hpp"
 
 #if CUDAVISION_CUDA
-#include "gst/base/compat.hpp"
+#include "cuda_context.hpp"
 
 using namespace cudavision::test;
 
@@ -14,7 +14,9 @@ namespace {
 constexpr char cuda_memory[] = "memory:CUDAMemory";
 const Size size{85, 67};
 
-Run on_cpu(const Run& run) { return {run.element, "cpu"}; }
+Run on_cpu(const Run& run) {
+  return {run.element, "cpu"};
+}
 
 /// What a frame must become, by the element on the CPU, so many times over. What the profiles set is exact on both backends.
 Picture expected_of(const Run& run, const GstVideoInfo& video, const Buffer& frame, int times = 1) {
@@ -54,21 +56,14 @@ struct Pair {
   }
 };
 
-bool in_cuda_memory(const Caps& caps) { return caps && gst_caps_features_contains(gst_caps_get_features(caps.get(), 0), cuda_memory); }
-bool in_cuda_memory(GstBuffer* buffer) { return gst_is_cuda_memory(gst_buffer_peek_memory(buffer, 0)); }
-GstCudaContext* context_of(GstBuffer* buffer) { return GST_CUDA_MEMORY_CAST(gst_buffer_peek_memory(buffer, 0))->context; }
-
-/// (transfer full) A context of the application's, and what sets it.
-GstCudaContext* new_context() {
-  EXPECT(gst_cuda_load_library());
-  GstCudaContext* context = gst_cuda_context_new(0);
-  EXPECT(context);
-  return context;
+bool in_cuda_memory(const Caps& caps) {
+  return caps && gst_caps_features_contains(gst_caps_get_features(caps.get(), 0), cuda_memory);
 }
-void give(GstElement* element, GstCudaContext* context) {
-  GstContext* message = gst_context_new_cuda_context(context);
-  gst_element_set_context(element, message);
-  gst_context_unref(message);
+bool in_cuda_memory(GstBuffer* buffer) {
+  return gst_is_cuda_memory(gst_buffer_peek_memory(buffer, 0));
+}
+GstCudaContext* context_of(GstBuffer* buffer) {
+  return GST_CUDA_MEMORY_CAST(gst_buffer_peek_memory(buffer, 0))->context;
 }
 
 /// A peer downstream that takes device memory alone.
@@ -110,9 +105,12 @@ TEST(equals_the_cpu, Each::run) {
 }
 
 TEST(stays_on_the_device_between_two, Each::run) {
-  for (const std::string& format : formats(run, cuda_memory)) {
+  const std::vector<std::string> names = formats(run, cuda_memory);
+  EXPECT(names.size() >= 24);
+  for (const std::string& format : names) {
     at(format);
     Pair pair(run);
+    gst_harness_set_sink_caps_str(pair.rig.harness(), "video/x-raw");
     pair.rig.caps(caps_text(format, size));
     const Buffer frame = noise(pair.rig.video());
     const Picture expected = expected_of(run, pair.rig.video(), frame, 2);
@@ -123,27 +121,30 @@ TEST(stays_on_the_device_between_two, Each::run) {
 }
 
 TEST(negotiates_in_a_pipeline, Each::run) {
-  const std::string element = run.element + " backend=cuda " + profile(run.element).needs;
-  for (const auto& [sink, on_device] : {std::pair{"video/x-raw ! fakesink", false}, {"video/x-raw(memory:CUDAMemory) ! fakesink", true}}) {
-    at(sink);
-    const std::string text = "videotestsrc num-buffers=5 ! video/x-raw,format=NV12 ! " + element + " name=a ! " + element + " name=b ! " + sink;
-    GstElement* pipeline = gst_parse_launch(text.c_str(), nullptr);
-    gst_element_set_state(pipeline, GST_STATE_PLAYING);
-    GstBus* bus = gst_element_get_bus(pipeline);
-    GstMessage* last = gst_bus_timed_pop_filtered(bus, 20 * GST_SECOND, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
-    EXPECT(last && GST_MESSAGE_TYPE(last) == GST_MESSAGE_EOS);
-    gst_message_unref(last);
-    gst_object_unref(bus);
-    for (const auto& [name, expected] : {std::pair{"a", true}, {"b", bool(on_device)}}) {
-      GstElement* one = gst_bin_get_by_name(GST_BIN(pipeline), name);
-      GstPad* pad = gst_element_get_static_pad(one, "src");
-      EXPECT_EQ(in_cuda_memory(Caps(gst_pad_get_current_caps(pad))), expected);
-      gst_object_unref(pad);
-      gst_object_unref(one);
+  const auto with = [&](const std::string& element) { return element + " backend=cuda " + profile(element).needs; };
+  for (const Profile& other : profiles())
+    for (const auto& [sink, on_device] :
+         {std::pair{"video/x-raw ! appsink wait-on-eos=false", false}, {"video/x-raw(memory:CUDAMemory) ! fakesink", true}}) {
+      at(other.element + " " + sink);
+      const std::string text = "videotestsrc num-buffers=5 ! video/x-raw,format=NV12 ! " + with(run.element) + " name=a ! " +
+                               with(other.element) + " name=b ! " + sink + " sync=false";
+      GstElement* pipeline = gst_parse_launch(text.c_str(), nullptr);
+      gst_element_set_state(pipeline, GST_STATE_PLAYING);
+      GstBus* bus = gst_element_get_bus(pipeline);
+      GstMessage* last = gst_bus_timed_pop_filtered(bus, 20 * GST_SECOND, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
+      EXPECT(last && GST_MESSAGE_TYPE(last) == GST_MESSAGE_EOS);
+      gst_message_unref(last);
+      gst_object_unref(bus);
+      for (const auto& [name, expected] : {std::pair{"a", true}, {"b", bool(on_device)}}) {
+        GstElement* one = gst_bin_get_by_name(GST_BIN(pipeline), name);
+        GstPad* pad = gst_element_get_static_pad(one, "src");
+        EXPECT_EQ(in_cuda_memory(Caps(gst_pad_get_current_caps(pad))), expected);
+        gst_object_unref(pad);
+        gst_object_unref(one);
+      }
+      gst_element_set_state(pipeline, GST_STATE_NULL);
+      gst_object_unref(pipeline);
     }
-    gst_element_set_state(pipeline, GST_STATE_NULL);
-    gst_object_unref(pipeline);
-  }
 }
 
 TEST(gives_strangers_finished_frames, Each::run) {
@@ -182,10 +183,13 @@ TEST(shares_one_context, Each::run) {
   pair.rig.caps(caps_text("NV12", size));
   GstCudaContext* middle = nullptr;
   GstPad* pad = gst_element_get_static_pad(pair.first, "src");
-  gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, [](GstPad*, GstPadProbeInfo* info, gpointer seen) {
-    *static_cast<GstCudaContext**>(seen) = context_of(GST_PAD_PROBE_INFO_BUFFER(info));
-    return GST_PAD_PROBE_OK;
-  }, &middle, nullptr);
+  gst_pad_add_probe(
+      pad, GST_PAD_PROBE_TYPE_BUFFER,
+      [](GstPad*, GstPadProbeInfo* info, gpointer seen) {
+        *static_cast<GstCudaContext**>(seen) = context_of(GST_PAD_PROBE_INFO_BUFFER(info));
+        return GST_PAD_PROBE_OK;
+      },
+      &middle, nullptr);
   gst_object_unref(pad);
   const Buffer result = pair.rig.push(noise(pair.rig.video()));
   EXPECT(middle && middle == context_of(result.get()));
@@ -253,7 +257,11 @@ TEST(refuses_devices_that_are_not_there, Each::run) {
   gst_object_unref(element);
 }
 
-int main() { return run_tests("cuda", nullptr, Needs::cuda); }
+int main() {
+  return run_tests("cuda", nullptr, Needs::cuda);
+}
 #else
-int main() { return 77; }
+int main() {
+  return 77;
+}
 #endif

@@ -45,10 +45,11 @@ TEST(equals_opencv, Each::run) {
     const char* settings;
     Kernel kernel;
   };
-  for (const Case& c : {Case{"", {}}, Case{"kernel-size=1", {1, 1}}, Case{"kernel-size=9", {9, 9}}, Case{"kernel-size=31", {31, 31}},
-                        Case{"sigma=2.5", {5, 5, 2.5, 2.5}}, Case{"kernel-size=0 sigma=1.7", {0, 0, 1.7, 1.7}},
-                        Case{"kernel-width=3 kernel-height=11", {3, 11}}, Case{"kernel-width=7", {7, 5}}, Case{"kernel-height=7", {5, 7}},
-                        Case{"kernel-size=9 sigma-x=0.8 sigma-y=3", {9, 9, 0.8, 3}}, Case{"kernel-size=9 sigma=2 sigma-y=0.6", {9, 9, 2, 0.6}}})
+  for (const Case& c :
+       {Case{"", {}}, Case{"kernel-size=1", {1, 1}}, Case{"kernel-size=9", {9, 9}}, Case{"kernel-size=31", {31, 31}},
+        Case{"sigma=2.5", {5, 5, 2.5, 2.5}}, Case{"kernel-size=0 sigma=1.7", {0, 0, 1.7, 1.7}},
+        Case{"kernel-width=3 kernel-height=11", {3, 11}}, Case{"kernel-width=7", {7, 5}}, Case{"kernel-height=7", {5, 7}},
+        Case{"kernel-size=9 sigma-x=0.8 sigma-y=3", {9, 9, 0.8, 3}}, Case{"kernel-size=9 sigma=2 sigma-y=0.6", {9, 9, 2, 0.6}}})
     for (const char* format : {"GRAY8", "RGB", "BGRx", "NV12", "YUY2", "GBR"}) {
       at(format + std::string(" ") + c.settings);
       const GstVideoInfo video = video_info(format, size);
@@ -91,15 +92,18 @@ TEST(knows_borders_by_opencv_s_names, Each::run) {
     int border;
     int value = 0;
   };
-  for (const Case& c : {Case{"border=constant", cv::BORDER_CONSTANT}, Case{"border=constant border-value=140", cv::BORDER_CONSTANT, 140},
-                        Case{"border=replicate", cv::BORDER_REPLICATE}, Case{"border=reflect", cv::BORDER_REFLECT},
-                        Case{"border=wrap", cv::BORDER_WRAP}, Case{"border=reflect-101", cv::BORDER_REFLECT_101}})
+  for (const Case& c :
+       {Case{"border=constant", cv::BORDER_CONSTANT}, Case{"border=constant border-value=140", cv::BORDER_CONSTANT, 140},
+        Case{"border=replicate", cv::BORDER_REPLICATE}, Case{"border=reflect", cv::BORDER_REFLECT},
+        Case{"border=wrap", cv::BORDER_WRAP}, Case{"border=reflect-101", cv::BORDER_REFLECT_101}})
     for (const char* format : {"GRAY8", "RGB"}) {
       at(format + std::string(" ") + c.settings);
       const GstVideoInfo video = video_info(format, size);
       const Buffer frame = noise(video);
       EXPECT_SAME(filtered(run, c.settings + std::string(" kernel-size=13"), video, frame),
-                  each(picture(frame.get(), video), [&](const cv::Mat& m) { return blurred_beyond(m, {13, 13}, c.border, c.value); }));
+                  each(picture(frame.get(), video), [&](const cv::Mat& m) {
+                    return blurred_beyond(m, {13, 13}, c.border, c.value);
+                  }));
     }
 }
 
@@ -161,4 +165,6 @@ TEST(filters_alpha_when_told_to, Each::run) {
   }
 }
 
-int main() { return run_tests("gaussian", "cudagaussian"); }
+int main() {
+  return run_tests("gaussian", "cudagaussian");
+}

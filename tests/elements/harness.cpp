@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include "harness.hpp"
+
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <random>
-
-#include "harness.hpp"
+#if CUDAVISION_CUDA
+#include "cuda_context.hpp"
+#endif
 
 namespace cudavision::test {
 
@@ -51,7 +54,9 @@ bool works(const Run& run) {
 
 }  // namespace
 
-Test::Test(const char* name, Each each, void (*body)(int)) { registered().push_back({name, each, body}); }
+Test::Test(const char* name, Each each, void (*body)(int)) {
+  registered().push_back({name, each, body});
+}
 
 const Run& begin(Each each, int index) {
   current = (each == Each::run ? runs : elements)[std::size_t(index)];
@@ -85,10 +90,16 @@ std::vector<Run> find_filters(const std::vector<Run>& elements, const char* back
   return {};
 }
 
-void at(const std::string& what) { place = what; }
-std::string where() { return current.element + " backend=" + current.backend + (place.empty() ? "" : " " + place); }
+void at(const std::string& what) {
+  place = what;
+}
+std::string where() {
+  return current.element + " backend=" + current.backend + (place.empty() ? "" : " " + place);
+}
 
-bool own_process() { return g_strcmp0(g_getenv("CK_FORK"), "no") != 0; }
+bool own_process() {
+  return g_strcmp0(g_getenv("CK_FORK"), "no") != 0;
+}
 
 int run_tests(const char* name, const char* element, Needs needs) {
   gst_check_init(nullptr, nullptr);
@@ -131,14 +142,20 @@ class Mapped {
   GstVideoFrame frame_;
 };
 
-int bytes_of(const GstVideoInfo& video) { return GST_VIDEO_INFO_COMP_DEPTH(&video, 0) > 8 ? 2 : 1; }
-int shift_of(const GstVideoInfo& video) { return GST_VIDEO_FORMAT_INFO_SHIFT(video.finfo, 0); }
-int max_of(const GstVideoInfo& video) { return (1 << GST_VIDEO_INFO_COMP_DEPTH(&video, 0)) - 1; }
+int bytes_of(const GstVideoInfo& video) {
+  return GST_VIDEO_INFO_COMP_DEPTH(&video, 0) > 8 ? 2 : 1;
+}
+int shift_of(const GstVideoInfo& video) {
+  return GST_VIDEO_FORMAT_INFO_SHIFT(video.finfo, 0);
+}
+int max_of(const GstVideoInfo& video) {
+  return (1 << GST_VIDEO_INFO_COMP_DEPTH(&video, 0)) - 1;
+}
 
 /// Components that GStreamer counts, and the x of RGBx, which it does not.
 int components_of(const GstVideoInfo& video) {
-  const bool padded = GST_VIDEO_INFO_IS_RGB(&video) && GST_VIDEO_INFO_N_PLANES(&video) == 1 && GST_VIDEO_INFO_N_COMPONENTS(&video) == 3 &&
-                      GST_VIDEO_INFO_COMP_PSTRIDE(&video, 0) == 4;
+  const bool padded = GST_VIDEO_INFO_IS_RGB(&video) && GST_VIDEO_INFO_N_PLANES(&video) == 1 &&
+                      GST_VIDEO_INFO_N_COMPONENTS(&video) == 3 && GST_VIDEO_INFO_COMP_PSTRIDE(&video, 0) == 4;
   return GST_VIDEO_INFO_N_COMPONENTS(&video) + padded;
 }
 
@@ -158,7 +175,8 @@ struct Samples {
     const bool padding = c >= int(GST_VIDEO_INFO_N_COMPONENTS(&video));
     const int like = padding ? 0 : c;
     // The x of RGBx is the byte of the pixel that no component has.
-    const int offset = padding ? 0 + 1 + 2 + 3 - offset_of(video, 0) - offset_of(video, 1) - offset_of(video, 2) : offset_of(video, c);
+    const int offset =
+        padding ? 0 + 1 + 2 + 3 - offset_of(video, 0) - offset_of(video, 1) - offset_of(video, 2) : offset_of(video, c);
     data = static_cast<guint8*>(GST_VIDEO_FRAME_PLANE_DATA(frame, GST_VIDEO_INFO_COMP_PLANE(&video, like))) + offset;
     stride = GST_VIDEO_FRAME_COMP_STRIDE(frame, like);
     step = GST_VIDEO_FRAME_COMP_PSTRIDE(frame, like);
@@ -212,9 +230,12 @@ std::vector<std::string> formats(const Run& run, const char* feature) {
     if (pad->direction != GST_PAD_SINK) continue;
     const Caps caps(gst_static_pad_template_get_caps(pad));
     for (guint i = 0; i < gst_caps_get_size(caps.get()); ++i) {
-      if (!gst_caps_features_contains(gst_caps_get_features(caps.get(), i), feature ? feature : GST_CAPS_FEATURE_MEMORY_SYSTEM_MEMORY)) continue;
+      if (!gst_caps_features_contains(gst_caps_get_features(caps.get(), i),
+                                      feature ? feature : GST_CAPS_FEATURE_MEMORY_SYSTEM_MEMORY))
+        continue;
       const GValue* list = gst_structure_get_value(gst_caps_get_structure(caps.get(), i), "format");
-      for (guint n = 0; n < gst_value_list_get_size(list); ++n) names.push_back(g_value_get_string(gst_value_list_get_value(list, n)));
+      for (guint n = 0; n < gst_value_list_get_size(list); ++n)
+        names.push_back(g_value_get_string(gst_value_list_get_value(list, n)));
     }
   }
   gst_object_unref(factory);
@@ -222,8 +243,8 @@ std::vector<std::string> formats(const Run& run, const char* feature) {
 }
 
 std::string caps_text(const std::string& format, Size size, const std::string& more, const char* feature) {
-  return "video/x-raw" + (feature ? "(" + std::string(feature) + ")" : "") + ",format=" + format + ",width=" + std::to_string(size.width) +
-         ",height=" + std::to_string(size.height) + ",framerate=25/1" + more;
+  return "video/x-raw" + (feature ? "(" + std::string(feature) + ")" : "") + ",format=" + format +
+         ",width=" + std::to_string(size.width) + ",height=" + std::to_string(size.height) + ",framerate=25/1" + more;
 }
 
 GstVideoInfo video_info(const std::string& format, Size size) {
@@ -257,7 +278,8 @@ Buffer spread(const GstVideoInfo& video, GstBuffer* frame, guint8 poison) {
   gsize offset[GST_VIDEO_MAX_PLANES] = {}, end = 0;
   gint stride[GST_VIDEO_MAX_PLANES] = {};
   for (int p = 0; p < int(GST_VIDEO_INFO_N_PLANES(&video)); ++p) {
-    const int lines = p == 0 ? GST_VIDEO_INFO_HEIGHT(&video) : GST_VIDEO_FORMAT_INFO_SCALE_HEIGHT(video.finfo, p, GST_VIDEO_INFO_HEIGHT(&video));
+    const int lines =
+        p == 0 ? GST_VIDEO_INFO_HEIGHT(&video) : GST_VIDEO_FORMAT_INFO_SCALE_HEIGHT(video.finfo, p, GST_VIDEO_INFO_HEIGHT(&video));
     offset[p] = end + gsize(7 * odd);
     stride[p] = GST_VIDEO_INFO_PLANE_STRIDE(&video, p) + odd * (2 * p + 1);
     end = offset[p] + gsize(stride[p]) * gsize(lines);
@@ -265,8 +287,9 @@ Buffer spread(const GstVideoInfo& video, GstBuffer* frame, guint8 poison) {
   end += 16;
   Buffer buffer(gst_buffer_new_allocate(nullptr, end, nullptr));
   gst_buffer_memset(buffer.get(), 0, poison, end);
-  gst_buffer_add_video_meta_full(buffer.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&video), guint(GST_VIDEO_INFO_WIDTH(&video)),
-                                 guint(GST_VIDEO_INFO_HEIGHT(&video)), GST_VIDEO_INFO_N_PLANES(&video), offset, stride);
+  gst_buffer_add_video_meta_full(buffer.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&video),
+                                 guint(GST_VIDEO_INFO_WIDTH(&video)), guint(GST_VIDEO_INFO_HEIGHT(&video)),
+                                 GST_VIDEO_INFO_N_PLANES(&video), offset, stride);
   copy(frame, buffer.get(), video, video);
   GST_BUFFER_PTS(buffer.get()) = GST_BUFFER_PTS(frame);
   return buffer;
@@ -282,7 +305,8 @@ Picture picture(GstBuffer* buffer, const GstVideoInfo& video) {
       for (int x = 0; x < samples.width; ++x) {
         const int word = samples.get(x, y);
         FAIL_UNLESS((word >> shift_of(video)) <= max_of(video) && (word & ((1 << shift_of(video)) - 1)) == 0,
-                    "%s: the word 0x%x at %d, %d of component %d has bits that the format does not use", where().c_str(), word, x, y, c);
+                    "%s: the word 0x%x at %d, %d of component %d has bits that the format does not use", where().c_str(), word, x,
+                    y, c);
         matrix.at<guint16>(y, x) = guint16(word >> shift_of(video));
       }
     result.push_back(matrix);
@@ -302,7 +326,9 @@ std::string difference(const Picture& actual, const Picture& expected, int toler
         if (std::abs(a - e) > tolerance && wrong++ == 0)
           first = std::to_string(a) + " and not " + std::to_string(e) + " at " + std::to_string(x) + ", " + std::to_string(y);
       }
-    if (wrong) return "component " + std::to_string(c) + " of " + show(actual[c].size()) + " differs in " + std::to_string(wrong) + " samples, first " + first;
+    if (wrong)
+      return "component " + std::to_string(c) + " of " + show(actual[c].size()) + " differs in " + std::to_string(wrong) +
+             " samples, first " + first;
   }
   return {};
 }
@@ -328,7 +354,8 @@ void set(gpointer object, const std::string& settings) {
     values.push_back(G_VALUE_INIT);
     g_value_init(&values.back(), spec->value_type);
     const std::string text = word.substr(equals + 1);
-    FAIL_UNLESS(gst_value_deserialize_with_pspec(&values.back(), text.c_str(), spec), "%s is no value of %s", text.c_str(), spec->name);
+    FAIL_UNLESS(gst_value_deserialize_with_pspec(&values.back(), text.c_str(), spec), "%s is no value of %s", text.c_str(),
+                spec->name);
   }
   std::vector<const char*> pointers;
   for (const std::string& name : names) pointers.push_back(name.c_str());
@@ -349,7 +376,8 @@ std::string get_enum(gpointer object, const char* property) {
   GValue value = G_VALUE_INIT;
   g_value_init(&value, g_object_class_find_property(G_OBJECT_GET_CLASS(object), property)->value_type);
   g_object_get_property(G_OBJECT(object), property, &value);
-  const GEnumValue* row = g_enum_get_value(static_cast<GEnumClass*>(g_type_class_peek(G_VALUE_TYPE(&value))), g_value_get_enum(&value));
+  const GEnumValue* row =
+      g_enum_get_value(static_cast<GEnumClass*>(g_type_class_peek(G_VALUE_TYPE(&value))), g_value_get_enum(&value));
   g_value_unset(&value);
   return row->value_nick;
 }
@@ -367,6 +395,24 @@ Message pop_message(GstBus* bus, GstMessageType type, GstClockTime wait) {
   return result;
 }
 
+namespace {
+
+/// Makes a rig's element use one CUDA context with all others of this process: to make one takes longer than most tests.
+GstElement* with_shared_context(GstElement* element, [[maybe_unused]] const Run& run) {
+#if CUDAVISION_CUDA
+  static GstCudaContext* context = nullptr;
+  if (run.backend == "cuda") {
+    if (!context) context = new_context();
+    give(element, context);
+  }
+#endif
+  return element;
+}
+
+}  // namespace
+
+Rig::Rig(const Run& run, const std::string& settings) : Rig(with_shared_context(make_element(run, settings), run)) {}
+
 Rig::Rig(GstElement* element) : bus_(gst_bus_new()) {
   gst_object_ref_sink(element);
   gst_element_set_bus(element, bus_);
@@ -382,7 +428,9 @@ Rig::~Rig() {
   gst_object_unref(bus_);
 }
 
-Caps Rig::src_caps() const { return Caps(gst_pad_get_current_caps(harness_->sinkpad)); }
+Caps Rig::src_caps() const {
+  return Caps(gst_pad_get_current_caps(harness_->sinkpad));
+}
 
 void Rig::caps(const std::string& text) {
   GstCaps* caps = gst_caps_from_string(text.c_str());
@@ -398,7 +446,9 @@ Buffer Rig::push(Buffer frame) {
   return result;
 }
 
-Picture Rig::filter(const Buffer& frame) { return picture(push(Buffer(gst_buffer_copy_deep(frame.get()))).get(), video_); }
+Picture Rig::filter(const Buffer& frame) {
+  return picture(push(Buffer(gst_buffer_copy_deep(frame.get()))).get(), video_);
+}
 
 Picture filtered(const Run& run, const std::string& settings, const GstVideoInfo& video, const Buffer& frame) {
   Rig rig(run, settings);

@@ -42,13 +42,13 @@ struct Test {
 const Run& begin(Each each, int index);
 
 /// Defines a test; it gets `const Run& run`.
-#define TEST(name, each)                                          \
-  static void name(const ::cudavision::test::Run&);               \
-  static const ::cudavision::test::Test name##_test{#name, each, [](int index) { \
-    tcase_fn_start(#name, __FILE__, __LINE__);                    \
-    name(::cudavision::test::begin(each, index));                 \
-    gst_task_cleanup_all();                                       \
-  }};                                                             \
+#define TEST(name, each)                                                                            \
+  static void name(const ::cudavision::test::Run&);                                                 \
+  static const ::cudavision::test::Test name##_test{#name, each, [](int index) {                    \
+                                                      tcase_fn_start(#name, __FILE__, __LINE__);    \
+                                                      name(::cudavision::test::begin(each, index)); \
+                                                      gst_task_cleanup_all();                       \
+                                                    }};                                             \
   static void name([[maybe_unused]] const ::cudavision::test::Run& run)
 
 enum class Needs { any_backend, cuda };
@@ -80,17 +80,17 @@ bool same(const A& a, const B& b) {
 }
 
 /// As fail_unless(), which writes a file each time it passes, and only knows one thread.
-#define FAIL_UNLESS(condition, ...)                       \
-  do {                                                    \
-    if (!(condition)) fail_unless(FALSE, __VA_ARGS__);    \
+#define FAIL_UNLESS(condition, ...)                    \
+  do {                                                 \
+    if (!(condition)) fail_unless(FALSE, __VA_ARGS__); \
   } while (0)
 #define EXPECT(condition) FAIL_UNLESS(condition, "%s: not so: %s", ::cudavision::test::where().c_str(), #condition)
-#define EXPECT_EQ(actual, expected)                                                                                               \
-  do {                                                                                                                            \
-    const auto& actual_ = (actual);                                                                                               \
-    const auto& expected_ = (expected);                                                                                           \
-    FAIL_UNLESS(::cudavision::test::same(actual_, expected_), "%s: %s is %s, and not %s", ::cudavision::test::where().c_str(), #actual, \
-                ::cudavision::test::show(actual_).c_str(), ::cudavision::test::show(expected_).c_str());                          \
+#define EXPECT_EQ(actual, expected)                                                                                            \
+  do {                                                                                                                         \
+    const auto& actual_ = (actual);                                                                                            \
+    const auto& expected_ = (expected);                                                                                        \
+    FAIL_UNLESS(::cudavision::test::same(actual_, expected_), "%s: %s is %s, and not %s", ::cudavision::test::where().c_str(), \
+                #actual, ::cudavision::test::show(actual_).c_str(), ::cudavision::test::show(expected_).c_str());              \
   } while (0)
 /// Of pictures; the message says where they differ.
 #define EXPECT_SAME(actual, expected) EXPECT_WITHIN(actual, expected, 0)
@@ -99,8 +99,8 @@ bool same(const A& a, const B& b) {
     const std::string wrong_ = ::cudavision::test::difference((actual), (expected), (tolerance));                                 \
     FAIL_UNLESS(wrong_.empty(), "%s: %s is not %s: %s", ::cudavision::test::where().c_str(), #actual, #expected, wrong_.c_str()); \
   } while (0)
-#define EXPECT_CONTAINS(text, part)                                                                     \
-  FAIL_UNLESS(std::string(text).find(part) != std::string::npos, "%s: \"%s\" does not name \"%s\"",     \
+#define EXPECT_CONTAINS(text, part)                                                                 \
+  FAIL_UNLESS(std::string(text).find(part) != std::string::npos, "%s: \"%s\" does not name \"%s\"", \
               ::cudavision::test::where().c_str(), std::string(text).c_str(), std::string(part).c_str())
 
 // Owners ------------------------------------------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ Message pop_message(GstBus* bus, GstMessageType type, GstClockTime wait = 0);
 /// One element, playing between the pads of a harness.
 class Rig {
  public:
-  explicit Rig(const Run& run, const std::string& settings = "") : Rig(make_element(run, settings)) {}
+  explicit Rig(const Run& run, const std::string& settings = "");
   explicit Rig(GstElement* element);
   ~Rig();
   Rig(const Rig&) = delete;

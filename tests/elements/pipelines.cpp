@@ -61,14 +61,17 @@ bool nothing_alive(GstTracer* tracer) {
   GstStructure* alive = nullptr;
   g_signal_emit_by_name(tracer, "get-live-objects", &alive);
   const GValue* list = gst_structure_get_value(alive, "live-objects-list");
-  const guint count = list ? gst_value_list_get_size(list) : 0;
-  for (guint i = 0; i < count; ++i) {
+  bool nothing = true;
+  for (guint i = 0; list && i < gst_value_list_get_size(list); ++i) {
     gchar* text = g_strdup_value_contents(gst_value_list_get_value(list, i));
-    std::printf("leaked: %s\n", text);
+    if (!std::strstr(text, "(GstCudaAllocator)")) {  // libgstcuda keeps the one it has
+      std::printf("leaked: %s\n", text);
+      nothing = false;
+    }
     g_free(text);
   }
   gst_structure_free(alive);
-  return count == 0;
+  return nothing;
 }
 
 }  // namespace

@@ -15,16 +15,22 @@ struct BadSetting {
 /// An element without a row of its own is tested with its defaults, and not with what its row would say.
 struct Profile {
   std::string element;
-  std::string needs;            ///< settings without which it does not work
-  std::string first, second;    ///< settings of the same two properties: any mixture of them gives another picture
-  std::string controlled;       ///< a property to drive with a GstControlSource,
-  double from = 0, to = 0;      ///< between these values
+  std::string needs;          ///< settings without which it does not work
+  std::string first, second;  ///< settings of the same two properties: any mixture of them gives another picture
+  std::string controlled;     ///< a property to drive with a GstControlSource,
+  double from = 0, to = 0;    ///< between these values
   std::vector<BadSetting> bad;
 };
 
 inline const std::vector<Profile>& profiles() {
   static const std::vector<Profile> table{
-      {"cudaconvolve", "preset=sharpen", "preset=box bias=40", "preset=sobel-x bias=0", "bias", 0, 50,
+      {"cudaconvolve",
+       "preset=sharpen",
+       "preset=box bias=40",
+       "preset=sobel-x bias=0",
+       "bias",
+       0,
+       50,
        {{"weights=<1,2,3,4,5,6,7,8>", "weights", "8"},
         {"weights=<1,2,nan,4>", "weights[2]", "nan"},
         {"weights=<1,inf,3,4>", "weights[1]", "inf"},
@@ -35,7 +41,13 @@ inline const std::vector<Profile>& profiles() {
         {"anchor-y=-2", "anchor-y", "-2"},
         {"divisor=1e-300", "divisor", "0.0"},
         {"bias=1e300", "bias", "1000000"}}},
-      {"cudagaussian", "", "kernel-size=3 sigma=0.5", "kernel-size=15 sigma=4", "sigma", 0.5, 3,
+      {"cudagaussian",
+       "",
+       "kernel-size=3 sigma=0.5",
+       "kernel-size=15 sigma=4",
+       "sigma",
+       0.5,
+       3,
        {{"kernel-size=4", "kernel-size", "4"},
         {"kernel-size=257", "kernel-size", "257"},
         {"kernel-width=2", "kernel-width", "2"},

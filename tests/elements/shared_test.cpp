@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // What all elements of the plugin have in common, tried on each of them, on each backend that works here.
+#include <gst/controller/gstdirectcontrolbinding.h>
+#include <gst/controller/gstinterpolationcontrolsource.h>
+#include <gst/video/gstvideotimecode.h>
+#include <gst/video/video-anc.h>
+
 #include <algorithm>
 #include <atomic>
 #include <thread>
 
 #include "harness.hpp"
-
-#include <gst/controller/gstdirectcontrolbinding.h>
-#include <gst/controller/gstinterpolationcontrolsource.h>
-#include <gst/video/gstvideotimecode.h>
-#include <gst/video/video-anc.h>
 
 using namespace cudavision::test;
 
@@ -27,7 +27,8 @@ struct Pipeline {
   GstBus* bus;
 
   Pipeline(GstElement* element, int frames, const char* text) : element(element) {
-    pipeline = gst_parse_launch(("videotestsrc num-buffers=" + std::to_string(frames) + " name=source ! capsfilter name=caps").c_str(), nullptr);
+    pipeline = gst_parse_launch(
+        ("videotestsrc num-buffers=" + std::to_string(frames) + " name=source ! capsfilter name=caps").c_str(), nullptr);
     GstElement* sink = gst_element_factory_make("fakesink", nullptr);
     gst_bin_add_many(GST_BIN(pipeline), element, sink, nullptr);
     filter = gst_bin_get_by_name(GST_BIN(pipeline), "caps");
@@ -93,9 +94,10 @@ TEST(follows_caps_in_mid_stream, Each::run) {
 }
 
 TEST(passes_caps_fields, Each::run) {
-  for (const char* more : {",colorimetry=bt709,chroma-site=mpeg2,pixel-aspect-ratio=4/3,interlace-mode=progressive",
-                           ",colorimetry=bt601,chroma-site=jpeg,pixel-aspect-ratio=1/1,interlace-mode=interleaved,field-order=top-field-first",
-                           ",colorimetry=2:3:5:1,multiview-mode=side-by-side,multiview-flags=right-view-first/left-flipped"}) {
+  for (const char* more :
+       {",colorimetry=bt709,chroma-site=mpeg2,pixel-aspect-ratio=4/3,interlace-mode=progressive",
+        ",colorimetry=bt601,chroma-site=jpeg,pixel-aspect-ratio=1/1,interlace-mode=interleaved,field-order=top-field-first",
+        ",colorimetry=2:3:5:1,multiview-mode=side-by-side,multiview-flags=right-view-first/left-flipped"}) {
     at(more);
     Rig rig(run);
     const std::string caps = caps_text("NV12", {64, 48}, more);
@@ -134,8 +136,8 @@ TEST(refuses_buffers_smaller_than_their_caps, Each::run) {
       if (fault == 2) {  // rows further apart than the buffer holds
         GstVideoInfo wide = rig.video();
         for (int& stride : wide.stride) stride *= 2;
-        gst_buffer_add_video_meta_full(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&wide), 64, 48, GST_VIDEO_INFO_N_PLANES(&wide),
-                                       wide.offset, wide.stride);
+        gst_buffer_add_video_meta_full(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&wide), 64, 48,
+                                       GST_VIDEO_INFO_N_PLANES(&wide), wide.offset, wide.stride);
       }
       if (fault == 3) {  // a crop that begins in the frame and ends beyond
         GstVideoCropMeta* crop = gst_buffer_add_video_crop_meta(frame.get());
@@ -243,6 +245,24 @@ TEST(sets_several_properties_at_once, Each::run) {
   EXPECT(seen[0] && seen[1]);
 }
 
+TEST(ignores_settings_half_made, Each::run) {
+  const Profile& p = profile(run.element);
+  if (p.first.empty()) return;
+  const std::size_t space = p.second.find(' ');
+  const Buffer frame = noise(video_info("GRAY8", small)), larger = noise(video_info("GRAY8", {64, 48}));
+  Rig rig(run, p.first);
+  rig.caps(caps_text("GRAY8", small));
+  EXPECT_SAME(rig.filter(frame), filtered(run, p.first, rig.video(), frame));
+  g_object_freeze_notify(G_OBJECT(rig.element()));  // as g_object_set() does
+  set(rig.element(), p.second.substr(0, space));
+  EXPECT_SAME(rig.filter(frame), filtered(run, p.first, rig.video(), frame));
+  rig.caps(caps_text("GRAY8", {64, 48}));  // anew, by what was set before
+  EXPECT_SAME(rig.filter(larger), filtered(run, p.first, rig.video(), larger));
+  set(rig.element(), p.second.substr(space));
+  g_object_thaw_notify(G_OBJECT(rig.element()));
+  EXPECT_SAME(rig.filter(larger), filtered(run, p.second, rig.video(), larger));
+}
+
 TEST(is_driven_by_a_control_source, Each::run) {
   const Profile& p = profile(run.element);
   if (p.controlled.empty()) return;
@@ -254,8 +274,8 @@ TEST(is_driven_by_a_control_source, Each::run) {
   g_object_set(source, "mode", GST_INTERPOLATION_MODE_LINEAR, nullptr);
   gst_timed_value_control_source_set(GST_TIMED_VALUE_CONTROL_SOURCE(source), 0, p.from);
   gst_timed_value_control_source_set(GST_TIMED_VALUE_CONTROL_SOURCE(source), GST_SECOND, p.to);
-  EXPECT(gst_object_add_control_binding(GST_OBJECT(rig.element()),
-                                        gst_direct_control_binding_new_absolute(GST_OBJECT(rig.element()), p.controlled.c_str(), source)));
+  EXPECT(gst_object_add_control_binding(
+      GST_OBJECT(rig.element()), gst_direct_control_binding_new_absolute(GST_OBJECT(rig.element()), p.controlled.c_str(), source)));
   gst_object_unref(source);
   for (int quarter = 0; quarter <= 4; ++quarter) {
     GST_BUFFER_PTS(frame.get()) = guint64(quarter) * GST_SECOND / 4;
@@ -381,8 +401,8 @@ TEST(keeps_times_and_flags, Each::run) {
     GST_BUFFER_DURATION(in) = 40 * GST_MSECOND;
     GST_BUFFER_OFFSET(in) = 100 + i;
     GST_BUFFER_OFFSET_END(in) = 101 + i;
-    const guint flags = guint(GST_BUFFER_FLAG_MARKER) | GST_BUFFER_FLAG_CORRUPTED | GST_VIDEO_BUFFER_FLAG_INTERLACED | GST_VIDEO_BUFFER_FLAG_TFF |
-                        (i == 0 ? GST_BUFFER_FLAG_DISCONT : 0);
+    const guint flags = guint(GST_BUFFER_FLAG_MARKER) | GST_BUFFER_FLAG_CORRUPTED | GST_VIDEO_BUFFER_FLAG_INTERLACED |
+                        GST_VIDEO_BUFFER_FLAG_TFF | (i == 0 ? GST_BUFFER_FLAG_DISCONT : 0);
     GST_BUFFER_FLAG_SET(in, flags);
     const Buffer result = rig.push(std::move(frame));
     EXPECT_EQ(GST_BUFFER_PTS(result.get()), i * 40 * GST_MSECOND);
@@ -415,12 +435,14 @@ TEST(keeps_metas, Each::run) {
   gst_buffer_add_video_caption_meta(in, GST_VIDEO_CAPTION_TYPE_CEA608_S334_1A, caption, sizeof caption);
   gst_buffer_add_video_afd_meta(in, 1, GST_VIDEO_AFD_SPEC_ATSC_A53, GST_VIDEO_AFD_4_3_FULL_14_9_CENTER);
   gst_buffer_add_reference_timestamp_meta(in, reference.get(), 42, 43);
-  gst_structure_set(gst_custom_meta_get_structure(gst_buffer_add_custom_meta(in, "CudaVisionTestMeta")), "answer", G_TYPE_INT, 42, nullptr);
+  gst_structure_set(gst_custom_meta_get_structure(gst_buffer_add_custom_meta(in, "CudaVisionTestMeta")), "answer", G_TYPE_INT, 42,
+                    nullptr);
 
   const Buffer result = rig.push(std::move(frame));
   GstBuffer* out = result.get();
-  for (GType api : {GType(GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE), GType(GST_VIDEO_TIME_CODE_META_API_TYPE), GType(GST_VIDEO_CAPTION_META_API_TYPE),
-                    GType(GST_VIDEO_AFD_META_API_TYPE), GType(GST_REFERENCE_TIMESTAMP_META_API_TYPE), custom->api}) {
+  for (GType api : {GType(GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE), GType(GST_VIDEO_TIME_CODE_META_API_TYPE),
+                    GType(GST_VIDEO_CAPTION_META_API_TYPE), GType(GST_VIDEO_AFD_META_API_TYPE),
+                    GType(GST_REFERENCE_TIMESTAMP_META_API_TYPE), custom->api}) {
     at(g_type_name(api));
     EXPECT_EQ(gst_buffer_get_n_meta(out, api), 1u);
   }
@@ -428,7 +450,8 @@ TEST(keeps_metas, Each::run) {
   EXPECT(roi_out);
   EXPECT_EQ(std::string(g_quark_to_string(roi_out->roi_type)), "face");
   EXPECT(roi_out->x == 3 && roi_out->y == 4 && roi_out->w == 10 && roi_out->h == 12);
-  GstStructure* param = gst_video_region_of_interest_meta_get_param(const_cast<GstVideoRegionOfInterestMeta*>(roi_out), "detection");
+  GstStructure* param =
+      gst_video_region_of_interest_meta_get_param(const_cast<GstVideoRegionOfInterestMeta*>(roi_out), "detection");
   double confidence = 0;
   EXPECT(param && gst_structure_get_double(param, "confidence", &confidence));
   EXPECT_EQ(confidence, 0.75);
@@ -438,7 +461,8 @@ TEST(keeps_metas, Each::run) {
   const auto* caption_out = reinterpret_cast<GstVideoCaptionMeta*>(gst_buffer_get_meta(out, GST_VIDEO_CAPTION_META_API_TYPE));
   EXPECT(caption_out->size == sizeof caption && std::equal(caption, caption + sizeof caption, caption_out->data));
   int answer = 0;
-  EXPECT(gst_structure_get_int(gst_custom_meta_get_structure(gst_buffer_get_custom_meta(out, "CudaVisionTestMeta")), "answer", &answer));
+  EXPECT(gst_structure_get_int(gst_custom_meta_get_structure(gst_buffer_get_custom_meta(out, "CudaVisionTestMeta")), "answer",
+                               &answer));
   EXPECT_EQ(answer, 42);
 }
 
@@ -497,9 +521,10 @@ TEST(keeps_to_regions, Each::run) {
     std::vector<cv::Rect> rects;
   };
   for (const std::string& format : formats(run))
-    for (const Mode& mode : {Mode{"region=roi", true, {face, car}}, Mode{"region=outside-roi", false, {face, car}},
-                             Mode{"region=roi roi-type=face", true, {face}}, Mode{"region=outside-roi roi-type=face", false, {face}},
-                             Mode{"region=roi roi-type=tree", true, {}}, Mode{"region=outside-roi roi-type=tree", false, {}}}) {
+    for (const Mode& mode :
+         {Mode{"region=roi", true, {face, car}}, Mode{"region=outside-roi", false, {face, car}},
+          Mode{"region=roi roi-type=face", true, {face}}, Mode{"region=outside-roi roi-type=face", false, {face}},
+          Mode{"region=roi roi-type=tree", true, {}}, Mode{"region=outside-roi roi-type=tree", false, {}}}) {
       at(format + " " + mode.settings);
       const GstVideoInfo video = video_info(format, {36, 28});
       Buffer frame = noise(video);
@@ -513,7 +538,8 @@ TEST(keeps_to_regions, Each::run) {
         expected.push_back(result);
       }
       for (const auto& [type, rect] : {std::pair{"face", face}, {"car", car}})
-        gst_buffer_add_video_region_of_interest_meta(frame.get(), type, guint(rect.x), guint(rect.y), guint(rect.width), guint(rect.height));
+        gst_buffer_add_video_region_of_interest_meta(frame.get(), type, guint(rect.x), guint(rect.y), guint(rect.width),
+                                                     guint(rect.height));
       Rig rig(run, mode.settings);
       rig.caps(caps_of(video));
       EXPECT_SAME(picture(rig.push(std::move(frame)).get(), video), expected);
@@ -593,7 +619,8 @@ TEST(cycles_through_states_with_frames, Each::run) {
 
 TEST(runs_again_with_other_caps, Each::run) {
   Pipeline pipeline(make_element(run), 2, "video/x-raw,format=NV12,width=37,height=29");
-  for (const char* caps : {"video/x-raw,format=RGBA,width=64,height=48", "video/x-raw,format=I420_10LE,width=5,height=4", "video/x-raw,format=NV12,width=320,height=240"}) {
+  for (const char* caps : {"video/x-raw,format=RGBA,width=64,height=48", "video/x-raw,format=I420_10LE,width=5,height=4",
+                           "video/x-raw,format=NV12,width=320,height=240"}) {
     EXPECT_EQ(pipeline.run().text, "");
     pipeline.caps(caps);
   }
@@ -617,4 +644,6 @@ TEST(runs_in_parallel, Each::run) {
   for (std::thread& thread : threads) thread.join();
 }
 
-int main() { return run_tests("shared"); }
+int main() {
+  return run_tests("shared");
+}
