@@ -59,9 +59,10 @@ struct SetJob {
   uint32_t keep[2];        ///< bits of 8 bytes that are taken from the source
   uint32_t mask;           ///< significant bits of a source word
   // An identity axis uses the weight 1 (down, 16 bit: 2¹⁵) and moves the result's bits instead.
-  uint32_t low, high, out;     ///< 8 bit: byte selectors of row sums and of the result
+  uint32_t pack, out;          ///< 8 bit: byte selectors of row sums and of the result
   uint32_t scale0, scale1;     ///< 16 bit: of the partial row sums
-  int rounding, final_shift;   ///< final_shift: 16 bit
+  uint32_t rounding;           ///< 16 bit: of a row sum; 128 at 8 bit. As weights sum to one, the result is rounded by it.
+  int final_shift;             ///< 16 bit
 };
 
 struct Launch {
@@ -116,7 +117,6 @@ struct Arithmetic<uint8_t> {
   static constexpr int planes = 2;    ///< bytes of a row sum
   static constexpr int down = 1;      ///< bytes of a weight
   static constexpr int sums = 2;      ///< products down that differ in the place of their bytes
-  static constexpr int rounded = 0;   ///< the one of them that carries the rounding
   static constexpr int tiles = 2;     ///< of 8 samples that share a result word
 
   /// Sample of a block that row m of the product across stands for: such that a lane's results are neighbours.
@@ -124,10 +124,10 @@ struct Arithmetic<uint8_t> {
 
   /// Byte planes of the row sums at rows 2t, 2t + 1, 8 + 2t, 9 + 2t of a group.
   __device__ static void split(const SetJob& job, const int (&top)[1][4], const int (&bottom)[1][4], int half, uint32_t* words) {
-    const uint32_t a = __byte_perm(top[0][2 * half], top[0][2 * half + 1], 0x5410);
-    const uint32_t b = __byte_perm(bottom[0][2 * half], bottom[0][2 * half + 1], 0x5410);
-    words[0] = __byte_perm(a, b, job.low);
-    words[1] = __byte_perm(a, b, job.high);
+    const uint32_t a = __byte_perm(top[0][2 * half], top[0][2 * half + 1], job.pack) + 0x00800080;
+    const uint32_t b = __byte_perm(bottom[0][2 * half], bottom[0][2 * half + 1], job.pack) + 0x00800080;
+    words[0] = __byte_perm(a, b, 0x6420);
+    words[1] = __byte_perm(a, b, 0x7531);
   }
 
   /// Results of two tiles: for rows g and g + 8 a word.
@@ -146,12 +146,12 @@ struct Arithmetic<uint8_t> {
 
 template <>
 struct Arithmetic<uint16_t> {
-  static constexpr int blocks = 2, across = 3, planes = 4, down = 2, sums = 5, rounded = 3, tiles = 1;
+  static constexpr int blocks = 2, across = 3, planes = 4, down = 2, sums = 5, tiles = 1;
 
   __device__ static int sample(int m) { return m; }
 
   __device__ static uint32_t row_sum(const SetJob& job, const int (&sum)[3][4], int i) {
-    return sum[0][i] * job.scale0 + sum[1][i] * job.scale1 + (uint32_t(sum[2][i]) << 16);
+    return (sum[0][i] * job.scale0 + job.rounding) + sum[1][i] * job.scale1 + sum[2][i] * 65536u;
   }
 
   __device__ static void split(const SetJob& job, const int (&top)[3][4], const int (&bottom)[3][4], int half, uint32_t* words) {
@@ -173,7 +173,7 @@ struct Arithmetic<uint16_t> {
       carry = sum[0][1][i] + (carry >> 8);
       carry = sum[0][2][i] + (carry >> 8);
       carry = sum[0][3][i] + (carry >> 8);
-      carry = sum[0][4][i] * 256 + carry;  // the sum over 2²⁴, rounding included
+      carry = sum[0][4][i] * 256 + carry;  // the sum over 2²⁴
       value[i] = min(carry >> job.final_shift, uint32_t(job.view.max_value)) << job.view.shift;
     }
     upper = value[0] | value[1] << 16;
@@ -235,6 +235,12 @@ struct Bands {
   }
 };
 
+/// A value that is the same in all lanes, which the compiler cannot read from the parameters again and again instead of keeping it.
+template <typename V>
+__device__ __forceinline__ V kept(V value) {
+  return __shfl_sync(~0u, value, 0);
+}
+
 // ---- Reading and writing --------------------------------------------------------------------------------------------------------
 
 __device__ __forceinline__ uint32_t load_word(const unsigned char* at) { return __ldg(reinterpret_cast<const uint32_t*>(at)); }
@@ -287,26 +293,21 @@ __device__ void map_window(const SetView& view, int begin, int bytes, int* map) 
   __syncwarp();
 }
 
-/// The same words, anywhere: `map` stands at the window's sample at x. `given` is `job` in parameter memory.
+/// The same words, anywhere: `map` stands at the window's sample at x.
 template <typename T, int N>
-__device__ __forceinline__ void load_anywhere(const SetJob& job, const SetJob& given, const int* map, int y, int x, uint32_t (&words)[2][N]) {
+__device__ __forceinline__ void load_anywhere(const SetJob& job, const int* map, int y, int x, uint32_t (&words)[2][N]) {
   constexpr int per_word = 4 / sizeof(T);
   const SetView& view = job.view;
   const int row[2] = {far_index(y, view.height, view.border), far_index(y + 8, view.height, view.border)};
   const unsigned char* const at[2] = {view.src + row[0] * view.src_pitch, view.src + row[1] * view.src_pitch};
 #pragma unroll
-  for (int j = 0; j < N; ++j) {
-    const int byte = x + 16 * j;
+  for (int j = 0; j < N; ++j)
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
+      const int byte = x + 16 * j;
       words[i][j] = 0;
-      const int off = reinterpret_cast<std::uintptr_t>(at[i] + x) & 3, margin = off ? 4 : 0;
-      if (row[i] >= 0 && byte >= margin && byte + 4 + margin <= job.row_bytes) {
-        words[i][j] = load_word(at[i] + byte - off);
-        if (off) words[i][j] = __funnelshift_r(words[i][j], load_word(at[i] + byte - off + 4), 8 * off);
-      }
+      if (job.words && row[i] >= 0 && byte >= 0 && byte + 4 <= job.row_bytes) words[i][j] = load_word(at[i] + byte);
     }
-  }
 #pragma unroll
   for (int j = 0; j < N; ++j) {
     const int byte = x + 16 * j;
@@ -331,7 +332,7 @@ __device__ __forceinline__ void load_anywhere(const SetJob& job, const SetJob& g
     }
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      if (row[i] < 0) words[i][j] = edge_word<T>(given.view, -1, byte);
+      if (row[i] < 0) words[i][j] = edge_word<T>(view, -1, byte);
   }
 }
 
@@ -361,6 +362,7 @@ struct Store {
   int x, y;                 ///< of the lane's first 8 bytes
   unsigned char* to;
   const unsigned char* from;
+  long long to_8, from_8;   ///< eight rows
   bool whole, keeps;        ///< whole: all bytes of a row are to be written, aligned
   int rows;                 ///< left to write, from the strip's row on
 
@@ -373,6 +375,8 @@ struct Store {
     whole = job.stores && strip_x >= job.x0 && strip_x + strip_bytes <= job.x1;
     keeps = job.keep[0] | job.keep[1];
     rows = job.view.y1 - strip_y;
+    to_8 = kept(8 * (long long)(job.view.dst_pitch));
+    from_8 = kept(8 * (long long)(job.view.src_pitch));
   }
 
   /// Writes rows g and g + 8 of a step: lane 4g + t has the words at bytes 16i + 4t.
@@ -391,11 +395,11 @@ struct Store {
       for (int i = 0; i < 4; ++i) {
         uint2 value = pairs[i / 2][i % 2];
         if (keeps) {
-          const uint2 source = __ldg(reinterpret_cast<const uint2*>(from + i / 2 * 8 * job.view.src_pitch + i % 2 * 32));
+          const uint2 source = __ldg(reinterpret_cast<const uint2*>(from + i / 2 * from_8 + i % 2 * 32));
           value.x = (value.x & ~job.keep[0]) | (source.x & job.keep[0]);
           value.y = (value.y & ~job.keep[1]) | (source.y & job.keep[1]);
         }
-        *reinterpret_cast<uint2*>(to + i / 2 * 8 * job.view.dst_pitch + i % 2 * 32) = value;
+        *reinterpret_cast<uint2*>(to + i / 2 * to_8 + i % 2 * 32) = value;
       }
     } else {
 #pragma unroll 1
@@ -404,8 +408,8 @@ struct Store {
         store_edge<T>(job, y + 8 * i, x + 32, i ? pairs[1][1] : pairs[0][1]);
       }
     }
-    to += step_rows * job.view.dst_pitch;
-    from += step_rows * job.view.src_pitch;
+    to += 2 * to_8;
+    from += 2 * from_8;
     y += step_rows;
     rows -= step_rows;
   }
@@ -445,15 +449,6 @@ __device__ __forceinline__ int find_set(const Launch& launch) {
 
 // ---- Kernels --------------------------------------------------------------------------------------------------------------------
 
-/// Keeps a value in its register: the compiler would read it from the parameters again and again.
-template <typename V>
-__device__ __forceinline__ void keep(V& value) {
-  if constexpr (sizeof(V) == 8)
-    asm volatile("" : "+l"(reinterpret_cast<unsigned long long&>(value)));
-  else
-    asm volatile("" : "+r"(reinterpret_cast<uint32_t&>(value)));
-}
-
 /// For windows of up to GX groups of 16 bytes and GY groups of 16 rows: matrices and ring in registers.
 template <typename T, int GX, int GY>
 struct Strip {
@@ -465,7 +460,6 @@ struct Strip {
 
   uint32_t across[A::across][GX][2], down[A::down][GY][2];
   uint32_t ring[GY][tiles * A::planes];  ///< group n of rows is in slot n % GY
-  int rounding[4];
 
   /// Result words `w` of rows g and g + 8, from a full ring.
   template <int Newest>
@@ -474,8 +468,6 @@ struct Strip {
 #pragma unroll
     for (int tile = 0; tile < A::tiles; ++tile) {
       const int at = (w * A::tiles + tile) * A::planes;
-#pragma unroll
-      for (int i = 0; i < 4; ++i) sums[tile][A::rounded][i] = rounding[i];
 #pragma unroll
       for (int byte = 0; byte < A::down; ++byte)
 #pragma unroll
@@ -492,16 +484,13 @@ struct Strip {
     A::finish(job, sums, upper, lower);
   }
 
-  /// Takes a group of rows into slot `Newest`, with `load_next` asking for the group after it.
-  template <int Newest, typename Load>
-  __device__ __forceinline__ void step(const SetJob& job, uint32_t (&next)[2][loads], bool more, const Load& load_next,
-                                       uint32_t (&upper)[4], uint32_t (&lower)[4]) {
-    uint32_t words[2][loads];
+  /// Takes a group of rows into slot `Newest`.
+  template <int Newest>
+  __device__ __forceinline__ void take(const SetJob& job, uint32_t (&words)[2][loads]) {
+    if (sizeof(T) == 2) {
 #pragma unroll
-    for (int i = 0; i < 2; ++i)
-#pragma unroll
-      for (int j = 0; j < loads; ++j) words[i][j] = sizeof(T) == 1 ? next[i][j] : next[i][j] & job.mask;
-    if (more) load_next(next);
+      for (int i = 0; i < 2 * loads; ++i) words[i / loads][i % loads] &= job.mask;
+    }
 #pragma unroll
     for (int b = 0; b < A::blocks; ++b) {
       int sums[2][A::across][4] = {};
@@ -516,37 +505,27 @@ struct Strip {
         }
 #pragma unroll
       for (int half = 0; half < 2; ++half) A::split(job, sums[0], sums[1], half, &ring[Newest][(2 * b + half) * A::planes]);
-#pragma unroll
-      for (int w = b * 2 / A::tiles; w < (b + 1) * 2 / A::tiles; ++w) columns<Newest>(job, w, upper[w], lower[w]);
     }
   }
 
-  template <bool Inside, int... Newest>
-  __device__ __forceinline__ void march(const SetJob& job, const SetJob& given, const Task& task, int radius, const int* map,
+  /// `words` hold the first group of rows; `load` asks for the next.
+  template <typename Load, int... Newest>
+  __device__ __forceinline__ void march(const SetJob& job, Store<T>& store, int steps, uint32_t (&words)[2][loads], Load load,
                                         std::integer_sequence<int, Newest...>) {
-    const int lane = threadIdx.x % 32, x = task.x - job.pad + lane % 4 * 4;
-    const unsigned char* const at = job.view.src + x;
-    int y = task.y - radius + lane / 4;
-    const auto load = [&](uint32_t(&words)[2][loads]) {
-      if constexpr (Inside)
-        load_inside(job.rows, at, y, words);
-      else
-        load_anywhere<T>(given, given, map, y, x, words);
-      y += step_rows;
-    };
-    Store<T> store(given, task.x, task.y);
-    keep(store.to), keep(store.from);
-    uint32_t next[2][loads], upper[4], lower[4];
-    load(next);
 #pragma unroll
     for (int d = 0; d < GY; ++d)
 #pragma unroll
       for (int i = 0; i < tiles * A::planes; ++i) ring[d][i] = 0;
-    int left = task.steps + GY - 1, full = 1 - GY;
+    int left = steps + GY - 1, full = 1 - GY;
     const auto turn = [&](auto newest) {
-      --left;
-      step<decltype(newest)::value>(job, next, left, load, upper, lower);
-      if (++full > 0) store.step(upper, lower);  // else the ring is not full yet
+      take<decltype(newest)::value>(job, words);
+      if (--left) load(words);
+      if (++full > 0) {
+        uint32_t upper[4], lower[4];
+#pragma unroll
+        for (int w = 0; w < 4; ++w) columns<decltype(newest)::value>(job, w, upper[w], lower[w]);
+        store.step(upper, lower);
+      }
       return left > 0;
     };
     while ((turn(std::integral_constant<int, Newest>{}) && ...)) {}
@@ -566,11 +545,37 @@ __global__ void __launch_bounds__(128, min_blocks(sizeof(T), GX, GY)) blur(const
   const int set = find_set(launch);
   const SetJob& given = launch.jobs[set];
   const Task task(given);
+  const int lane = threadIdx.x % 32, radius = launch.axes[set][1].radius;
+
+  // The first rows are asked for before all else. A border value lies above and below the frame too.
+  const bool inside = !task.edge && (given.view.border != Border::constant ||
+                                     (task.y >= radius && task.y - radius + (task.steps + GY - 1) * step_rows <= given.view.height));
+  const int x = task.x - given.pad + lane % 4 * 4;
+  int y = task.y - radius + lane / 4;
+  const int* const map = maps[threadIdx.x / 32] + lane % 4 * 4 / int(sizeof(T));
+  const Rows rows{kept(given.rows.above), kept(given.rows.below), kept(given.rows.sign), kept(given.rows.last), kept(given.rows.pitch)};
+  const unsigned char* const at = reinterpret_cast<const unsigned char*>(kept(reinterpret_cast<long long>(given.view.src))) + x;
+  const auto load_in = [&](uint32_t(&words)[2][S::loads]) {
+    load_inside(rows, at, y, words);
+    y += step_rows;
+  };
+  const auto load_any = [&](uint32_t(&words)[2][S::loads]) {
+    load_anywhere<T>(given, map, y, x, words);
+    y += step_rows;
+  };
+  uint32_t words[2][S::loads];
+  if (task.steps > 0) {
+    if (inside) {
+      load_in(words);
+    } else {
+      map_window<T>(given.view, task.x - given.pad, S::window, maps[threadIdx.x / 32]);
+      load_any(words);
+    }
+  }
+
   const Bands<T> bands{band_storage, GX, GY};
   bands.fill(given, launch.axes[set][0], launch.axes[set][1]);
   if (task.steps <= 0) return;
-
-  const int lane = threadIdx.x % 32, radius = launch.axes[set][1].radius;
   S strip;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -583,25 +588,21 @@ __global__ void __launch_bounds__(128, min_blocks(sizeof(T), GX, GY)) blur(const
 #pragma unroll
       for (int d = 0; d < GY; ++d) strip.down[p][d][half] = bands.down_word(p, d, half, lane);
   }
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    strip.rounding[i] = given.rounding;
-    keep(strip.rounding[i]);
-  }
-  SetJob job = given;
-  keep(job.low), keep(job.high), keep(job.out);
-  keep(job.rows.above), keep(job.rows.below), keep(job.rows.sign), keep(job.rows.last), keep(job.rows.pitch);
-
-  // A border value lies above and below the frame too.
-  const bool rows_inside = given.view.border != Border::constant ||
-                           (task.y >= radius && task.y - radius + (task.steps + GY - 1) * step_rows <= given.view.height);
-  if (!task.edge && rows_inside) {
-    strip.template march<true>(job, given, task, radius, nullptr, std::make_integer_sequence<int, GY>{});
-  } else {
-    int* const map = maps[threadIdx.x / 32];
-    map_window<T>(given.view, task.x - given.pad, S::window, map);
-    strip.template march<false>(job, given, task, radius, map + lane % 4 * 4 / int(sizeof(T)), std::make_integer_sequence<int, GY>{});
-  }
+  SetJob job;  // what the arithmetic looks at
+  job.pack = kept(given.pack);
+  job.out = kept(given.out);
+  job.scale0 = kept(given.scale0);
+  job.scale1 = kept(given.scale1);
+  job.rounding = kept(given.rounding);
+  job.mask = kept(given.mask);
+  job.final_shift = kept(given.final_shift);
+  job.view.max_value = kept(given.view.max_value);
+  job.view.shift = kept(given.view.shift);
+  Store<T> store(given, task.x, task.y);
+  if (inside)
+    strip.march(job, store, task.steps, words, load_in, std::make_integer_sequence<int, GY>{});
+  else
+    strip.march(job, store, task.steps, words, load_any, std::make_integer_sequence<int, GY>{});
 }
 
 /// Words at bytes x, x + 16, x + 32 … of row y, anywhere.
@@ -716,8 +717,6 @@ __global__ void __launch_bounds__(32 * max_warps) blur_large(const __grid_consta
     if (q < gy - 1) continue;
 
     int sums[4][A::tiles][A::sums][4] = {};
-#pragma unroll
-    for (int i = 0; i < 16 * A::tiles; ++i) sums[i / 4 / A::tiles][i / 4 % A::tiles][A::rounded][i % 4] = job.rounding;
 #pragma unroll 1
     for (int d = 0, from = slot; d < gy; ++d) {
       uint32_t a[A::down][2];
@@ -769,6 +768,8 @@ std::vector<Class> classes() {
     return {class_of<T, 4, 2>(), class_of<T, 6, 3>()};
 }
 
+constexpr int max_steps = 64;   ///< in a segment
+constexpr int start_steps = 1;  ///< a segment's start costs about so many steps
 #ifndef ES
 #define ES 3
 #endif
@@ -794,13 +795,12 @@ class GaussianFilter final : public CudaFilter {
       const bool identity_x = x.radius() == 0, identity_y = y.radius() == 0;
       fill(launch_.axes[i][0], x, 1);
       fill(launch_.axes[i][1], y, sample_bytes == 1 ? 1 : 1 << 15);
-      job.low = identity_x ? 0x7531 : 0x6420;
-      job.high = identity_x ? 0x6420 : 0x7531;
+      job.pack = identity_x ? 0x4302 : 0x5410;
       job.out = identity_y ? 0x51 : 0x62;
       job.scale0 = identity_x ? 1u << 16 : 1;
       job.scale1 = identity_x ? 1u << 24 : 1u << 8;
       job.final_shift = 8 + format.shift - int(identity_y);
-      job.rounding = sample_bytes == 1 ? (identity_y ? 1 << 7 : 1 << 15) : 1 << (job.final_shift - 1);
+      job.rounding = 1u << (15 + format.shift);
       job.mask = sample_bytes == 1 ? ~0u : ((0xffffu << format.shift) & 0xffffu) * 0x10001u;
     }
     return sample_bytes == 1 ? choose<uint8_t>() : choose<uint16_t>();
@@ -872,10 +872,25 @@ class GaussianFilter final : public CudaFilter {
     }
     if (strip_steps == 0) return {};
 
-    const int slots = multiprocessors_ * std::max(1, resident_) * warps_;
-    const int steps = std::max(1, (strip_steps + slots - 1) / slots), edge_steps = std::max(1, steps / edge_share);
+    // Segments as long as possible, for each begins with rows that only fill the ring, but so that no last wave of blocks is thin.
+    const int slots = multiprocessors_ * std::max(1, resident_), overhead = launch_.gy - 1 + start_steps;
+    int blocks = 0, steps = 1;
+    for (long best = 0, trial = 1; trial <= max_steps; ++trial) {
+      const int needed = arrange(launch, rects, strips, int(trial));
+      const long cost = (needed + slots - 1) / slots * (trial + overhead);
+      if (best == 0 || cost < best) best = cost, steps = int(trial);
+      if (needed <= slots) break;
+    }
+    blocks = arrange(launch, rects, strips, steps);
+    kernel_<<<blocks, 32 * warps_, shared_bytes_, queue.stream>>>(launch);
+    return check(cudaGetLastError(), "cannot launch the Gaussian");
+  }
+
+  /// Cuts the sets into segments of `steps` steps; returns the number of blocks.
+  int arrange(Launch& launch, const SetRects& rects, const int (&strips)[3], int steps) const {
+    const int edge_steps = std::max(1, steps / edge_share);
     int blocks = 0;
-    for (int i = 0; i < format.set_count; ++i) {
+    for (int i = 0; i < launch.sets; ++i) {
       SetJob& job = launch.jobs[i];
       job.steps = steps;
       job.edge_steps = edge_steps;
@@ -892,8 +907,7 @@ class GaussianFilter final : public CudaFilter {
       job.blocks_x = (strips[i] - job.edges + warps_ - 1) / warps_;
       blocks += job.edge_blocks + job.blocks_x * segments(rects[i], steps);
     }
-    kernel_<<<blocks, 32 * warps_, shared_bytes_, queue.stream>>>(launch);
-    return check(cudaGetLastError(), "cannot launch the Gaussian");
+    return blocks;
   }
 
   static int segments(const Rect& rect, int steps) { return (steps_of(rect) + steps - 1) / steps; }
