@@ -81,6 +81,14 @@ TEST(takes_every_format_and_size, Each::run) {
     }
 }
 
+TEST(takes_8k, Each::run) {
+  Rig rig(run);
+  rig.caps(caps_text("NV12", {7680, 4320}));
+  Buffer frame(gst_buffer_new_allocate(nullptr, GST_VIDEO_INFO_SIZE(&rig.video()), nullptr));
+  gst_buffer_memset(frame.get(), 0, 128, GST_VIDEO_INFO_SIZE(&rig.video()));
+  EXPECT_EQ(gst_buffer_get_size(rig.push(std::move(frame)).get()), 7680 * 4320 * 3 / 2);
+}
+
 TEST(follows_caps_in_mid_stream, Each::run) {
   Rig rig(run);
   for (const std::string& format : formats(run))
@@ -322,6 +330,21 @@ TEST(warns_of_bad_settings_while_playing, Each::run) {
   }
 }
 
+TEST(keeps_the_last_good_settings_when_caps_change, Each::run) {
+  const Profile& p = profile(run.element);
+  if (p.bad.empty()) return;
+  Rig rig(run, p.first);
+  rig.caps(caps_text("NV12", small));
+  rig.filter(noise(rig.video()));
+  set(rig.element(), p.bad[0].settings);
+  rig.filter(noise(rig.video()));
+  EXPECT(!rig.warning().text.empty());
+  const GstVideoInfo video = video_info("RGB", {64, 48});
+  const Buffer frame = noise(video);
+  rig.caps(caps_of(video));
+  EXPECT_SAME(rig.filter(frame), filtered(run, p.first, video, frame));
+}
+
 TEST(recovers_from_an_error, Each::run) {
   const Profile& p = profile(run.element);
   if (p.bad.empty()) return;
@@ -419,7 +442,7 @@ TEST(keeps_times_and_flags, Each::run) {
 
 TEST(keeps_metas, Each::run) {
   const gchar* no_tags[] = {nullptr};
-  const GstMetaInfo* custom = gst_meta_register_custom("CudaVisionTestMeta", no_tags, nullptr, nullptr, nullptr);
+  static const GstMetaInfo* custom = gst_meta_register_custom("CudaVisionTestMeta", no_tags, nullptr, nullptr, nullptr);
   const Caps reference(gst_caps_new_empty_simple("timestamp/x-test"));
   Rig rig(run);
   rig.caps(caps_text("NV12", small));
