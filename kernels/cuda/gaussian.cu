@@ -19,6 +19,9 @@
 #include "filter.hpp"
 #include "pixels.cuh"
 
+#ifndef BUF
+#define BUF 2
+#endif
 namespace cudavision::cuda {
 namespace {
 
@@ -51,11 +54,13 @@ struct SetJob {
   int origin;              ///< byte at which the first strip begins, a multiple of 32
   int stride;              ///< bytes from a sample to its channel's next
   int reach;               ///< radius in bytes
-  int pad;                 ///< bytes by which a strip's window begins before it, a multiple of 4, at least `reach`
+  int pad;                 ///< bytes by which a strip's window begins before it, a multiple of 8, at least `reach`
   // Strips whose window leaves the row, at its left and right end, come first, in shorter segments: they take longer.
   int first_block, edge_blocks, left, edges, strips;  ///< left, edges: strips at the left end, at both
   int blocks_x, steps, edge_steps;                    ///< steps: of a segment
-  bool words, stores, folds;  ///< folds: `rows` finds all rows that a window needs; source rows are aligned to 4 bytes, destination rows and, where needed, source rows to 8
+  bool words, pairs;       ///< source rows are aligned to 4 bytes, to 8
+  bool stores;             ///< destination rows are aligned to 8 bytes, and the source's too where they are copied
+  bool folds;              ///< `rows` finds all rows that a window needs
   uint32_t keep[2];        ///< bits of 8 bytes that are taken from the source
   uint32_t mask;           ///< significant bits of a source word
   // An identity axis uses the weight 1 (down, 16 bit: 2¹⁵) and moves the result's bits instead.
@@ -224,9 +229,9 @@ struct Bands {
     __syncthreads();
   }
 
-  /// What lane `lane` holds of a matrix: word `half` of group `group`.
-  __device__ uint32_t across_word(int product, int group, int half, int lane) const {
-    const uint8_t* from = across(product) + first + 16 * group + lane % 4 * 4 - A::sample(lane / 4 + 8 * half) * int(sizeof(T));
+  /// What lane `lane` holds of a matrix: word `half`, for the bytes of the window from `position` on, or for group `group` of rows.
+  __device__ uint32_t across_word(int product, int position, int half, int lane) const {
+    const uint8_t* from = across(product) + first + position - A::sample(lane / 4 + 8 * half) * int(sizeof(T));
     return from[0] | from[1] << 8 | from[2] << 16 | uint32_t(from[3]) << 24;
   }
   __device__ uint32_t down_word(int byte, int group, int half, int lane) const {
@@ -264,18 +269,34 @@ __device__ __noinline__ uint32_t edge_word(const SetView& view, int row, int x) 
   return word;
 }
 
-/// Words at the bytes `at`, at + 16, at + 32 … of rows y and y + 8, which lie in the row, aligned. Rows beyond the frame by no more
-/// than its height are found without a division.
+/// A lane's word j of a window: lane 4g + t has 8 bytes of each 32, from byte 8t on.
+constexpr int word_at(int j) { return j / 2 * 32 + j % 2 * 4; }
+
+/// A lane's words of rows y and y + 8, which lie in the row, aligned. Rows beyond the frame by no more than its height are found
+/// without a division.
 template <int N>
-__device__ __forceinline__ void load_inside(const Rows& rows, const unsigned char* at, int y, uint32_t (&words)[2][N]) {
+__device__ __forceinline__ void load_inside(const Rows& rows, bool pairs, const unsigned char* at, int y, uint32_t (&words)[2][N]) {
+  const unsigned char* from[2];
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const int row = y + 8 * i;
     int mapped = row < 0 ? rows.above + rows.sign * row : row;
     mapped = row > rows.last ? rows.below + rows.sign * row : mapped;
-    const unsigned char* const from = at + std::int64_t(min(max(mapped, 0), rows.last)) * rows.pitch;
+    from[i] = at + std::int64_t(min(max(mapped, 0), rows.last)) * rows.pitch;
+  }
+  if (pairs) {
 #pragma unroll
-    for (int j = 0; j < N; ++j) words[i][j] = load_word(from + 16 * j);
+    for (int i = 0; i < 2; ++i)
+#pragma unroll
+      for (int j = 0; j < N; j += 2) {
+        const uint2 pair = __ldg(reinterpret_cast<const uint2*>(from[i] + word_at(j)));
+        words[i][j] = pair.x, words[i][j + 1] = pair.y;
+      }
+  } else {
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+#pragma unroll
+      for (int j = 0; j < N; ++j) words[i][j] = load_word(from[i] + word_at(j));
   }
 }
 
@@ -304,13 +325,13 @@ __device__ __forceinline__ void load_anywhere(const SetJob& job, const int* map,
   for (int j = 0; j < N; ++j)
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      const int byte = x + 16 * j;
+      const int byte = x + word_at(j);
       words[i][j] = 0;
       if (job.words && row[i] >= 0 && byte >= 0 && byte + 4 <= job.row_bytes) words[i][j] = load_word(at[i] + byte);
     }
 #pragma unroll
   for (int j = 0; j < N; ++j) {
-    const int byte = x + 16 * j;
+    const int byte = x + word_at(j);
     const bool outside = byte < 0 || byte + 4 > job.row_bytes || !job.words;
     if (!outside && row[0] >= 0 && row[1] >= 0) continue;
     if (byte <= -job.reach - 4 || byte >= job.row_bytes + job.reach) continue;
@@ -318,7 +339,7 @@ __device__ __forceinline__ void load_anywhere(const SetJob& job, const int* map,
       uint32_t sample[2][per_word];
 #pragma unroll
       for (int k = 0; k < per_word; ++k) {
-        const int from = map[j * (16 / int(sizeof(T))) + k];
+        const int from = map[word_at(j) / int(sizeof(T)) + k];
 #pragma unroll
         for (int i = 0; i < 2; ++i)
           sample[i][k] = from < 0 ? ~from : row[i] < 0 ? 0 : __ldg(reinterpret_cast<const T*>(at[i] + from));
@@ -364,7 +385,7 @@ struct Store {
   const unsigned char* from;
   long long to_8, from_8;   ///< eight rows
   bool whole, keeps;        ///< whole: all bytes of a row are to be written, aligned
-  int rows;                 ///< left to write, from the strip's row on
+  int end;                  ///< the first row that is not to be written
 
   __device__ Store(const SetJob& job, int strip_x, int strip_y) : job(job) {
     const int lane = threadIdx.x % 32;
@@ -374,7 +395,7 @@ struct Store {
     from = job.view.src + y * job.view.src_pitch + x;
     whole = job.stores && strip_x >= job.x0 && strip_x + strip_bytes <= job.x1;
     keeps = job.keep[0] | job.keep[1];
-    rows = job.view.y1 - strip_y;
+    end = kept(job.view.y1);
     to_8 = kept(8 * (long long)(job.view.dst_pitch));
     from_8 = kept(8 * (long long)(job.view.src_pitch));
   }
@@ -390,9 +411,10 @@ struct Store {
       const uint32_t received = __shfl_xor_sync(~0u, odd ? first : second, 1);
       pairs[i / 2][i % 2] = odd ? make_uint2(received, second) : make_uint2(first, received);
     }
-    if (whole && rows >= step_rows) {
+    if (whole) {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
+        if (y + i / 2 * 8 >= end) continue;
         uint2 value = pairs[i / 2][i % 2];
         if (keeps) {
           const uint2 source = __ldg(reinterpret_cast<const uint2*>(from + i / 2 * from_8 + i % 2 * 32));
@@ -411,7 +433,6 @@ struct Store {
     to += 2 * to_8;
     from += 2 * from_8;
     y += step_rows;
-    rows -= step_rows;
   }
 };
 
@@ -453,12 +474,13 @@ __device__ __forceinline__ int find_set(const Launch& launch) {
 template <typename T, int GX, int GY>
 struct Strip {
   using A = Arithmetic<T>;
-  static constexpr int apart = sizeof(T);  ///< groups from a block to the next
-  static constexpr int loads = GX + (A::blocks - 1) * apart;
+  static constexpr int chunks = GX / 2;              ///< of 32 bytes, in a block's window
+  static constexpr int loads = 2 * (chunks + (sizeof(T) == 1 ? 2 : 1));  ///< words that a lane loads of a row
   static constexpr int tiles = 2 * A::blocks;
-  static constexpr int window = 16 * loads;  ///< bytes
+  static constexpr int window = 16 * loads;          ///< bytes, of the strip
+  static constexpr int shifts = 3 - int(sizeof(T));  ///< 8 bit: every second block begins in the middle of a chunk
 
-  uint32_t across[A::across][GX][2], down[A::down][GY][2];
+  uint32_t across[shifts][A::across][chunks][2][2], down[A::down][GY][2];
   uint32_t ring[GY][tiles * A::planes];  ///< group n of rows is in slot n % GY
 
   /// Result words `w` of rows g and g + 8, from a full ring.
@@ -491,26 +513,35 @@ struct Strip {
 #pragma unroll
       for (int i = 0; i < 2 * loads; ++i) words[i / loads][i % loads] &= job.mask;
     }
+    uint32_t shifted[2][loads];  // by half a chunk
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+#pragma unroll
+      for (int j = 0; j + 2 < loads; ++j) shifted[i][j] = threadIdx.x & 2 ? words[i][j] : words[i][j + 2];
 #pragma unroll
     for (int b = 0; b < A::blocks; ++b) {
+      const int shift = b % shifts, chunk = b / shifts;
       int sums[2][A::across][4] = {};
 #pragma unroll
-      for (int i = 0; i < 2; ++i)
+      for (int i = 0; i < 2; ++i) {
+        const uint32_t(&from)[loads] = shift ? shifted[i] : words[i];
 #pragma unroll
-        for (int p = 0; p < A::across; ++p) {
+        for (int p = 0; p < A::across; ++p)
 #pragma unroll
-          for (int d = 0; d + 1 < GX; d += 2)
-            mma(sums[i][p], across[p][d], across[p][d + 1], words[i][b * apart + d], words[i][b * apart + d + 1]);
-          if (GX % 2) mma(sums[i][p], across[p][GX - 1], words[i][b * apart + GX - 1]);
-        }
+          for (int d = 0; d < chunks; ++d)
+            mma(sums[i][p], across[shift][p][d][0], across[shift][p][d][1], from[2 * (chunk + d)], from[2 * (chunk + d) + 1]);
+      }
 #pragma unroll
       for (int half = 0; half < 2; ++half) A::split(job, sums[0], sums[1], half, &ring[Newest][(2 * b + half) * A::planes]);
     }
   }
 
-  /// `words` hold the first group of rows; `load` asks for the next.
+  /// How many groups of rows a lane holds: with two, the next one is on its way while one is worked on.
+  static constexpr int buffers = GY == 2 ? BUF : 1;
+
+  /// `words[0]` hold the first group of rows; `load` asks for the next.
   template <typename Load, int... Newest>
-  __device__ __forceinline__ void march(const SetJob& job, Store<T>& store, int steps, uint32_t (&words)[2][loads], Load load,
+  __device__ __forceinline__ void march(const SetJob& job, Store<T>& store, int steps, uint32_t (&words)[buffers][2][loads], Load load,
                                         std::integer_sequence<int, Newest...>) {
 #pragma unroll
     for (int d = 0; d < GY; ++d)
@@ -518,12 +549,15 @@ struct Strip {
       for (int i = 0; i < tiles * A::planes; ++i) ring[d][i] = 0;
     int left = steps + GY - 1, full = 1 - GY;
     const auto turn = [&](auto newest) {
-      take<decltype(newest)::value>(job, words);
-      if (--left) load(words);
+      constexpr int slot = decltype(newest)::value;
+      --left;
+      if (buffers > 1 && left) load(words[(slot + 1) % buffers]);
+      take<slot>(job, words[slot % buffers]);
+      if (buffers == 1 && left) load(words[0]);
       if (++full > 0) {
         uint32_t upper[4], lower[4];
 #pragma unroll
-        for (int w = 0; w < 4; ++w) columns<decltype(newest)::value>(job, w, upper[w], lower[w]);
+        for (int w = 0; w < 4; ++w) columns<slot>(job, w, upper[w], lower[w]);
         store.step(upper, lower);
       }
       return left > 0;
@@ -535,7 +569,7 @@ struct Strip {
 #ifndef MB22
 #define MB22 4
 #endif
-constexpr int min_blocks(int bytes, int gx, int gy) { return bytes == 1 ? (gx == 2 ? MB22 : gx == 3 && gy == 2 ? 3 : gx == 5 ? 3 : 2) : (gx == 4 ? 2 : 1); }
+constexpr int min_blocks(int bytes, int gx, int gy) { return bytes == 1 ? (gx == 2 ? MB22 : gy == 2 ? 3 : 2) : 2; }
 template <typename T, int GX, int GY>
 __global__ void __launch_bounds__(128, min_blocks(sizeof(T), GX, GY)) blur(const __grid_constant__ Launch launch) {
   using A = Arithmetic<T>;
@@ -550,26 +584,27 @@ __global__ void __launch_bounds__(128, min_blocks(sizeof(T), GX, GY)) blur(const
   // The first rows are asked for before all else. A border value lies above and below the frame too.
   const bool inside = !task.edge && (given.view.border != Border::constant ||
                                      (task.y >= radius && task.y - radius + (task.steps + GY - 1) * step_rows <= given.view.height));
-  const int x = task.x - given.pad + lane % 4 * 4;
+  const int x = task.x - given.pad + lane % 4 * 8;
   int y = task.y - radius + lane / 4;
-  const int* const map = maps[threadIdx.x / 32] + lane % 4 * 4 / int(sizeof(T));
+  const int* const map = maps[threadIdx.x / 32] + lane % 4 * 8 / int(sizeof(T));
   const Rows rows{kept(given.rows.above), kept(given.rows.below), kept(given.rows.sign), kept(given.rows.last), kept(given.rows.pitch)};
   const unsigned char* const at = reinterpret_cast<const unsigned char*>(kept(reinterpret_cast<long long>(given.view.src))) + x;
+  const bool pairs = given.pairs;
   const auto load_in = [&](uint32_t(&words)[2][S::loads]) {
-    load_inside(rows, at, y, words);
+    load_inside(rows, pairs, at, y, words);
     y += step_rows;
   };
   const auto load_any = [&](uint32_t(&words)[2][S::loads]) {
     load_anywhere<T>(given, map, y, x, words);
     y += step_rows;
   };
-  uint32_t words[2][S::loads];
+  uint32_t words[S::buffers][2][S::loads];
   if (task.steps > 0) {
     if (inside) {
-      load_in(words);
+      load_in(words[0]);
     } else {
       map_window<T>(given.view, task.x - given.pad, S::window, maps[threadIdx.x / 32]);
-      load_any(words);
+      load_any(words[0]);
     }
   }
 
@@ -580,9 +615,11 @@ __global__ void __launch_bounds__(128, min_blocks(sizeof(T), GX, GY)) blur(const
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
 #pragma unroll
-    for (int p = 0; p < A::across; ++p)
-#pragma unroll
-      for (int d = 0; d < GX; ++d) strip.across[p][d][half] = bands.across_word(p, d, half, lane);
+    for (int i = 0; i < S::shifts * A::across * S::chunks * 2; ++i) {
+      const int shift = i % S::shifts, part = i / S::shifts % 2, chunk = i / S::shifts / 2 % S::chunks, p = i / S::shifts / 2 / S::chunks;
+      const int position = 32 * chunk + 4 * part + (lane % 4 * 8 + 16 * shift) % 32;
+      strip.across[shift][p][chunk][part][half] = bands.across_word(p, position, half, lane);
+    }
 #pragma unroll
     for (int p = 0; p < A::down; ++p)
 #pragma unroll
@@ -666,7 +703,7 @@ __global__ void __launch_bounds__(32 * max_warps) blur_large(const __grid_consta
   bands.fill(job, launch.axes[set][0], launch.axes[set][1]);
   for (int i = threadIdx.x; i < (layout.margin + layout.loads) * A::across * 64; i += blockDim.x) {
     const int group = i / (64 * A::across) - layout.margin;
-    across[i] = group >= 0 && group < gx ? bands.across_word(i / 64 % A::across, group, i % 2, i / 2 % 32) : 0;
+    across[i] = group >= 0 && group < gx ? bands.across_word(i / 64 % A::across, 16 * group + i / 2 % 4 * 4, i % 2, i / 2 % 32) : 0;
   }
   for (int i = threadIdx.x; i < gy * A::down * 64; i += blockDim.x)
     down[i] = bands.down_word(i / 64 % A::down, i / (64 * A::down), i % 2, i / 2 % 32);
@@ -763,7 +800,7 @@ constexpr Class class_of() {
 template <typename T>
 std::vector<Class> classes() {
   if constexpr (sizeof(T) == 1)
-    return {class_of<T, 2, 2>(), class_of<T, 3, 2>(), class_of<T, 3, 3>(), class_of<T, 5, 2>(), class_of<T, 9, 3>()};
+    return {class_of<T, 2, 2>(), class_of<T, 4, 2>(), class_of<T, 4, 3>(), class_of<T, 6, 2>(), class_of<T, 10, 3>()};
   else
     return {class_of<T, 4, 2>(), class_of<T, 6, 3>()};
 }
@@ -789,7 +826,7 @@ class GaussianFilter final : public CudaFilter {
       const auto &x = plan_.sets[i].x, &y = plan_.sets[i].y;
       job.stride = format.sets[i].channels * sample_bytes;
       job.reach = x.radius() * job.stride;
-      job.pad = (job.reach + 3) / 4 * 4;
+      job.pad = (job.reach + 7) / 8 * 8;
       launch_.gx = std::max(launch_.gx, (job.pad + 16 * sample_bytes + job.reach + 15) / 16);
       launch_.gy = std::max(launch_.gy, (2 * y.radius() + 16 + 15) / 16);
       const bool identity_x = x.radius() == 0, identity_y = y.radius() == 0;
@@ -863,6 +900,7 @@ class GaussianFilter final : public CudaFilter {
       if (plan_.border == Border::wrap) job.rows.above = view.height, job.rows.below = -view.height;
       // Frames that a window leaves by more than their height, and absurd pitches, take the way of the edges.
       job.words = aligned_to(view.src, view.src_pitch, 4);
+      job.pairs = aligned_to(view.src, view.src_pitch, 8);
       job.folds = launch.axes[i][1].radius < view.height && job.rows.pitch == view.src_pitch;
       job.stores = view.own == all && aligned_to(view.dst, view.dst_pitch, 8) &&
                    (view.filtered == all || aligned_to(view.src, view.src_pitch, 8));
