@@ -51,6 +51,12 @@ inline PlaneExtent extent(const Geometry& geometry, int plane) {
   return extent;
 }
 
+/// Bytes of a row to copy between two planes: the row, but for the byte in no picture at the end of packed 4:2:2 of odd width, which a
+/// tight pitch has no room for.
+inline std::size_t copied_row(const PlaneExtent& extent, const Plane& from, const Plane& to) {
+  return std::min({extent.row_bytes, std::size_t(from.pitch), std::size_t(to.pitch)});
+}
+
 /// A picture somebody else owns, in host memory or in device memory.
 struct Image {
   Geometry geometry;

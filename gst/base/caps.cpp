@@ -3,8 +3,7 @@
 
 #include <string>
 
-#include "backend.hpp"
-#include "format.hpp"
+#include "compat.hpp"
 
 namespace cudavision {
 
@@ -12,24 +11,23 @@ const char* const cuda_memory_feature = "memory:CUDAMemory";
 
 namespace {
 
-bool cuda_can_allocate(const FormatInfo& format) {
-  guint major, minor, micro, nano;
-  gst_version(&major, &minor, &micro, &nano);
-  return format.cuda_since > 0 && (major > 1 || minor >= format.cuda_since);
-}
+constexpr const char* any_height = "[ 1, 16384 ]";
+constexpr const char* even_height = "[ 2, 16384, 2 ]";
 
-std::string caps_string(const char* feature, bool (*include)(const FormatInfo&)) {
+std::string caps_string(const char* feature, const char* height, bool (*include)(const FormatInfo&)) {
   std::string names;
   for (const FormatInfo& format : formats())
     if (include(format)) names += (names.empty() ? "" : ", ") + std::string(format.name);
   return "video/x-raw" + (feature ? "(" + std::string(feature) + ")" : std::string()) + ", format=(string){ " + names +
-         " }, width=(int)[ 1, 16384 ], height=(int)[ 1, 16384 ], framerate=(fraction)[ 0/1, max ]";
+         " }, width=(int)[ 1, 16384 ], height=(int)" + height + ", framerate=(fraction)[ 0/1, max ]";
 }
 
-/// (transfer full) The one structure of CUDA memory, or NULL.
+/// (transfer full) What CUDA memory can hold, or NULL.
 GstCaps* cuda_template_caps() {
   if (!built_with(Backend::cuda)) return nullptr;
-  return gst_caps_from_string(caps_string(cuda_memory_feature, cuda_can_allocate).c_str());
+  const auto any = [](const FormatInfo& format) { return compat::cuda_allocates(format) && !compat::cuda_fails_odd_heights(format); };
+  const auto even = [](const FormatInfo& format) { return compat::cuda_allocates(format) && compat::cuda_fails_odd_heights(format); };
+  return gst_caps_from_string((caps_string(cuda_memory_feature, any_height, any) + "; " + caps_string(cuda_memory_feature, even_height, even)).c_str());
 }
 
 /// Whether a structure has these features by name, and not because it takes any.
@@ -37,16 +35,15 @@ bool names_feature(const GstCapsFeatures* features, const char* name) {
   return !gst_caps_features_is_any(features) && gst_caps_features_contains(features, name);
 }
 
-/// Whether the features are those of a memory that we handle.
-bool is_known_memory(const GstCapsFeatures* features) {
+bool is_usable_memory(const GstCapsFeatures* features, bool with_cuda) {
   return gst_caps_features_is_any(features) || gst_caps_features_is_equal(features, GST_CAPS_FEATURES_MEMORY_SYSTEM_MEMORY) ||
-         (gst_caps_features_get_size(features) == 1 && gst_caps_features_contains(features, cuda_memory_feature));
+         (with_cuda && gst_caps_features_get_size(features) == 1 && gst_caps_features_contains(features, cuda_memory_feature));
 }
 
-/// Appends the known structures of `caps` with their features replaced (NULL: system memory).
-void append_with_feature(GstCaps* result, GstCaps* caps, const char* feature) {
+/// Appends the structures of `caps` whose memory an element may use, with their features replaced (NULL: system memory).
+void append_with_feature(GstCaps* result, GstCaps* caps, bool with_cuda, const char* feature) {
   for (guint i = 0; i < gst_caps_get_size(caps); ++i)
-    if (is_known_memory(gst_caps_get_features(caps, i)))
+    if (is_usable_memory(gst_caps_get_features(caps, i), with_cuda))
       gst_caps_append_structure_full(result, gst_structure_copy(gst_caps_get_structure(caps, i)),
                                      feature ? gst_caps_features_new(feature, nullptr) : nullptr);
 }
@@ -55,7 +52,7 @@ void append_with_feature(GstCaps* result, GstCaps* caps, const char* feature) {
 
 GstCaps* video_template_caps() {
   GstCaps* caps = cuda_template_caps();
-  GstCaps* system = gst_caps_from_string(caps_string(nullptr, [](const FormatInfo&) { return true; }).c_str());
+  GstCaps* system = gst_caps_from_string(caps_string(nullptr, any_height, [](const FormatInfo&) { return true; }).c_str());
   if (!caps) return system;
   gst_caps_append(caps, system);
   return caps;
@@ -64,13 +61,13 @@ GstCaps* video_template_caps() {
 GstCaps* any_memory_caps(GstCaps* caps, bool with_cuda) {
   GstCaps* result = gst_caps_new_empty();
   if (GstCaps* cuda = with_cuda ? cuda_template_caps() : nullptr) {
-    append_with_feature(result, caps, cuda_memory_feature);
+    append_with_feature(result, caps, with_cuda, cuda_memory_feature);
     GstCaps* allocatable = gst_caps_intersect_full(result, cuda, GST_CAPS_INTERSECT_FIRST);
     gst_caps_unref(cuda);
     gst_caps_unref(result);
     result = allocatable;
   }
-  append_with_feature(result, caps, nullptr);
+  append_with_feature(result, caps, with_cuda, nullptr);
   return gst_caps_simplify(result);
 }
 

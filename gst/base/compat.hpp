@@ -3,11 +3,15 @@
 // it pushes, and memory knows no stream. Since 1.24 memory may carry a stream on which its producer's work is still under way.
 #pragma once
 
+#include <gst/gst.h>
+
+#include "../../kernels/backend.hpp"
+#include "../../kernels/format.hpp"
+
+#if CUDAVISION_CUDA
 #ifndef GST_USE_UNSTABLE_API
 #define GST_USE_UNSTABLE_API
 #endif
-
-#include <gst/gst.h>
 #if __has_include(<gst/cuda/gstcuda.h>)
 #include <gst/cuda/gstcuda.h>
 #define CUDAVISION_CUDA_STREAMS 1
@@ -19,8 +23,30 @@
 #include <gst/cuda/gstcudautils.h>
 #define CUDAVISION_CUDA_STREAMS 0
 #endif
+#endif
 
 namespace cudavision::compat {
+
+/// Minor version of the GStreamer that runs, which may be newer than the one built with.
+inline guint running_minor() {
+  guint major, minor, micro, nano;
+  gst_version(&major, &minor, &micro, &nano);
+  return minor;
+}
+
+inline bool cuda_allocates(const FormatInfo& format) { return format.cuda_since > 0 && running_minor() >= format.cuda_since; }
+
+/// Formats that libgstcuda gets wrong at odd heights: since 1.24 it allocates too little for NV21; 1.22 loses the last plane of planar
+/// 4:2:0 when the CPU reads it.
+inline bool cuda_fails_odd_heights(const FormatInfo& format) {
+  if (running_minor() >= 24) return format.format == Format::NV21;
+  return format.set_count == 3 && format.sets[1].shift_y > 0;
+}
+
+#if CUDAVISION_CUDA
+
+/// Whether what was built fits what runs: without streams it would not wait for the work of newer elements.
+inline bool fits_running_library() { return CUDAVISION_CUDA_STREAMS || running_minor() < 24; }
 
 #if CUDAVISION_CUDA_STREAMS
 
@@ -36,9 +62,21 @@ class Stream {
   CUstream handle() const { return gst_cuda_stream_get_handle(stream_); }
   /// Buffers of the pool will say that they are written on this stream.
   void set_on(GstStructure* pool_config) const { gst_buffer_pool_config_set_cuda_stream(pool_config, stream_); }
-  /// Waits for work on the memory that another stream may still be doing.
-  void wait_for(GstCudaMemory* memory) const {
+  /// Goes over to the stream of a pool that a neighbour offers: what is read and written there is then in order by itself.
+  void follow(GstStructure* pool_config) {
+    if (GstCudaStream* offered = gst_buffer_pool_config_get_cuda_stream(pool_config)) {
+      gst_clear_cuda_stream(&stream_);
+      stream_ = offered;
+    }
+  }
+  /// Waits for a producer's work on the memory that another stream may still be doing.
+  void wait_for_writer(GstCudaMemory* memory) const {
     if (gst_cuda_memory_get_stream(memory) != stream_) gst_cuda_memory_sync(memory);
+  }
+  /// Waits for consumers of memory that comes back from its pool: they may be reading it on its own stream.
+  void wait_for_readers(GstCudaMemory* memory) const {
+    GstCudaStream* stream = gst_cuda_memory_get_stream(memory);
+    if (stream && stream != stream_) CuStreamSynchronize(gst_cuda_stream_get_handle(stream));
   }
 
  private:
@@ -71,7 +109,9 @@ class Stream {
   bool ok() const { return stream_ != nullptr; }
   CUstream handle() const { return stream_; }
   void set_on(GstStructure*) const {}
-  void wait_for(GstCudaMemory*) const {}
+  void follow(GstStructure*) {}
+  void wait_for_writer(GstCudaMemory*) const {}
+  void wait_for_readers(GstCudaMemory*) const {}
 
  private:
   GstCudaContext* context_;
@@ -81,5 +121,7 @@ class Stream {
 inline void mark_finished(GstCudaMemory*) {}
 
 #endif
+
+#endif  // CUDAVISION_CUDA
 
 }  // namespace cudavision::compat

@@ -32,7 +32,7 @@ class FilterElement {
 
   struct Instance {
     CudaVisionFilter parent;
-    Settings settings, committed;
+    Settings settings, committed, working;
   };
   struct Class {
     CudaVisionFilterClass parent_class;
@@ -46,10 +46,13 @@ class FilterElement {
   }
 
   static void commit(CudaVisionFilter* filter) { self(filter)->committed = self(filter)->settings; }
+  static void revert(CudaVisionFilter* filter) { self(filter)->committed = self(filter)->working; }
   static Status check(CudaVisionFilter* filter) { return E::check(self(filter)->committed); }
   static Result<FilterPlan> make_plan(CudaVisionFilter* filter, const GstVideoInfo& video, Backend backend) {
     if (Status status = check(filter); !status.ok()) return status;
-    return E::make_plan(self(filter)->committed, video, backend);
+    auto plan = E::make_plan(self(filter)->committed, video, backend);
+    if (plan.ok()) self(filter)->working = self(filter)->committed;
+    return plan;
   }
 
   static void set(GObject* object, guint id, const GValue* value, GParamSpec*) {
@@ -69,12 +72,14 @@ class FilterElement {
   static void finalize(GObject* object) {
     self(object)->settings.~Settings();
     self(object)->committed.~Settings();
+    self(object)->working.~Settings();
     G_OBJECT_CLASS(g_type_class_peek(cudavision_filter_get_type()))->finalize(object);
   }
 
   static void instance_init(GTypeInstance* instance, gpointer) {
     new (&self(instance)->settings) Settings;
     new (&self(instance)->committed) Settings;
+    new (&self(instance)->working) Settings;
   }
 
   static void class_init(gpointer klass, gpointer) {
@@ -88,6 +93,7 @@ class FilterElement {
 
     CudaVisionFilterClass* filter = as_filter_class(klass);
     filter->commit = commit;
+    filter->revert = revert;
     filter->check = check;
     filter->make_plan = make_plan;
   }

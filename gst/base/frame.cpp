@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "frame.hpp"
 
+#include <algorithm>
 #include <string>
 
 namespace cudavision {
@@ -16,6 +17,22 @@ CropOrigin crop_origin(GstBuffer* buffer) {
   return crop ? CropOrigin{int(crop->x), int(crop->y)} : CropOrigin{};
 }
 
+namespace {
+
+/// Whether every row lies in what is mapped: of strides and offsets in a GstVideoMeta, gst_video_frame_map() checks little.
+bool holds_its_planes(const GstVideoFrame& frame) {
+  const Geometry whole{geometry_of(frame.info).format, GST_VIDEO_FRAME_WIDTH(&frame), GST_VIDEO_FRAME_HEIGHT(&frame)};
+  for (int i = 0; i < info(whole.format).planes; ++i) {
+    const GstMapInfo& map = frame.map[frame.meta ? i : 0];
+    const PlaneExtent bytes = extent(whole, i);
+    const std::ptrdiff_t begin = static_cast<guint8*>(frame.data[i]) - map.data, last = begin + std::ptrdiff_t(bytes.rows - 1) * frame.info.stride[i];
+    if (std::min(begin, last) < 0 || std::max(begin, last) + std::ptrdiff_t(bytes.row_bytes) > std::ptrdiff_t(map.size)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 MappedFrame::MappedFrame(GstBuffer* buffer, const GstVideoInfo& video, GstMapFlags flags) {
   mapped_ = gst_video_frame_map(&frame_, &video, buffer, flags);
   if (!mapped_) {
@@ -25,10 +42,14 @@ MappedFrame::MappedFrame(GstBuffer* buffer, const GstVideoInfo& video, GstMapFla
   image_.geometry = geometry_of(video);
   const CropOrigin origin = crop_origin(buffer);
   const int whole_width = GST_VIDEO_FRAME_WIDTH(&frame_), whole_height = GST_VIDEO_FRAME_HEIGHT(&frame_);
-  if (GST_VIDEO_FRAME_FORMAT(&frame_) != GST_VIDEO_INFO_FORMAT(&video) || origin.x + image_.geometry.width > whole_width ||
-      origin.y + image_.geometry.height > whole_height) {
+  if (GST_VIDEO_FRAME_FORMAT(&frame_) != GST_VIDEO_INFO_FORMAT(&video) || origin.x < 0 || origin.y < 0 ||
+      origin.x > whole_width - image_.geometry.width || origin.y > whole_height - image_.geometry.height) {
     status_ = Status::resource("a frame of " + std::to_string(whole_width) + "×" + std::to_string(whole_height) + " pixels (" +
                                gst_video_format_to_string(GST_VIDEO_FRAME_FORMAT(&frame_)) + ") does not hold the picture that its caps describe");
+    return;
+  }
+  if (!holds_its_planes(frame_)) {
+    status_ = Status::resource("a video frame's strides and offsets reach beyond its memory");
     return;
   }
   const FormatInfo& format = info(image_.geometry.format);

@@ -3,7 +3,9 @@
 
 #include <cuda_runtime_api.h>
 
+#include <mutex>
 #include <string>
+#include <utility>
 
 #include "compat.hpp"
 #include "cuda/filter.hpp"
@@ -21,7 +23,7 @@ class PitchedImage : public DeviceImage {
   }
   ~PitchedImage() override {
     if (gst_cuda_context_push(context_)) {
-      for (const Plane& plane : image_.planes) cudaFree(plane.data);
+      for (const Plane& plane : image_.planes) (void)check(cudaFree(plane.data), "");  // of a dead context there is nothing to say
       gst_cuda_context_pop(nullptr);
     }
     gst_object_unref(context_);
@@ -50,9 +52,9 @@ GstCudaMemory* cuda_memory(GstBuffer* buffer) { return GST_CUDA_MEMORY_CAST(gst_
 Status copy_planes(const Image& from, const Image& to, cudaMemcpyKind kind, CUstream stream, const char* what) {
   for (int i = 0; i < info(from.geometry.format).planes; ++i) {
     const PlaneExtent bytes = extent(from.geometry, i);
-    Status status = check(cudaMemcpy2DAsync(to.planes[i].data, to.planes[i].pitch, from.planes[i].data, from.planes[i].pitch,
-                                            bytes.row_bytes, bytes.rows, kind, stream),
-                          what);
+    const Plane &src = from.planes[i], &dst = to.planes[i];
+    Status status =
+        check(cudaMemcpy2DAsync(dst.data, dst.pitch, src.data, src.pitch, copied_row(bytes, src, dst), bytes.rows, kind, stream), what);
     if (!status.ok()) return status;
   }
   return {};
@@ -60,6 +62,8 @@ Status copy_planes(const Image& from, const Image& to, cudaMemcpyKind kind, CUst
 
 /// Whether there is a driver and a device at all, and if not, why.
 Status probe(int device_id) {
+  if (!compat::fits_running_library())
+    return Status::resource("this plugin was built for the CUDA library of GStreamer 1.22, and must be built anew for the one installed");
   if (!gst_cuda_load_library()) return Status::resource("the CUDA driver (libcuda.so.1) cannot be loaded");
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
@@ -73,42 +77,80 @@ Status probe(int device_id) {
 }  // namespace
 
 struct Gpu::State {
+  /// Guards the pointer `context`: neighbours and the application ask for it, and offer theirs, from their own threads.
+  mutable std::mutex mutex;
   GstCudaContext* context = nullptr;
   std::unique_ptr<compat::Stream> stream;
+
+  /// (transfer full)
+  GstCudaContext* ref_context() const {
+    std::lock_guard lock(mutex);
+    return context ? GST_CUDA_CONTEXT(gst_object_ref(context)) : nullptr;
+  }
+  /// Takes `fresh`.
+  void replace_context(GstCudaContext* fresh) {
+    GstCudaContext* old;
+    {
+      std::lock_guard lock(mutex);
+      old = std::exchange(context, fresh);
+    }
+    if (old) gst_object_unref(old);
+  }
 };
 
 Gpu::Gpu() : state_(std::make_unique<State>()) {}
 Gpu::~Gpu() { close(); }
 
 void Gpu::offer_context(GstElement* element, GstContext* context, int device_id) {
+  std::lock_guard lock(state_->mutex);
   gst_cuda_handle_set_context(element, context, device_id, &state_->context);
 }
 
 bool Gpu::answer_context_query(GstElement* element, GstQuery* query) const {
-  return gst_cuda_handle_context_query(element, query, state_->context);
+  GstCudaContext* context = state_->ref_context();
+  const bool answered = gst_cuda_handle_context_query(element, query, context);
+  if (context) gst_object_unref(context);
+  return answered;
 }
 
 Status Gpu::open(GstElement* element, int device_id) {
   if (Status status = probe(device_id); !status.ok()) return status;
   gst_cuda_memory_init_once();
-  // A context that was set on the element stays with it when close() let go of it.
+  close();  // a context from before cuda-device-id was set may be of another device
+  // What was set on the element stays with it when close() lets go of it.
   if (GstContext* set = gst_element_get_context(element, GST_CUDA_CONTEXT_TYPE)) {
     offer_context(element, set, device_id);
     gst_context_unref(set);
   }
-  if (!gst_cuda_ensure_element_context(element, device_id, &state_->context))
-    return Status::resource("a CUDA context cannot be created on device " + std::to_string(std::max(device_id, 0)));
-  state_->stream = std::make_unique<compat::Stream>(state_->context);
-  if (!state_->stream->ok()) {
-    close();
-    return Status::resource("a CUDA stream cannot be created");
+  // Not on the member, as this asks the neighbours, and answers come through set_context().
+  GstCudaContext* context = state_->ref_context();
+  if (!context && !gst_cuda_ensure_element_context(element, device_id, &context)) context = state_->ref_context();
+  if (!context) return Status::resource("a CUDA context cannot be created on device " + std::to_string(std::max(device_id, 0)));
+  state_->replace_context(context);
+  if (open_stream()) return {};
+
+  // A context in which something failed for good stays with the pipeline, and would be offered for ever: put a new one in its place.
+  context = gst_cuda_context_new(guint(std::max(device_id, 0)));
+  if (context) {
+    GstContext* fresh = gst_context_new_cuda_context(context);
+    state_->replace_context(context);
+    gst_element_set_context(element, fresh);
+    gst_element_post_message(element, gst_message_new_have_context(GST_OBJECT(element), fresh));
+    if (open_stream()) return {};
   }
-  return {};
+  close();
+  return Status::resource("a CUDA stream cannot be created");
+}
+
+bool Gpu::open_stream() {
+  state_->stream = std::make_unique<compat::Stream>(state_->context);
+  if (!state_->stream->ok()) state_->stream.reset();
+  return is_open();
 }
 
 void Gpu::close() {
   state_->stream.reset();
-  gst_clear_object(&state_->context);
+  state_->replace_context(nullptr);
 }
 
 bool Gpu::is_open() const { return state_->stream != nullptr; }
@@ -142,7 +184,9 @@ bool Gpu::is_device_buffer(GstBuffer* buffer) {
 
 GstMapFlags Gpu::map_flag() { return GstMapFlags(GST_MAP_CUDA); }
 
-void Gpu::acquire(GstBuffer* buffer) const { state_->stream->wait_for(cuda_memory(buffer)); }
+void Gpu::acquire_to_read(GstBuffer* buffer) const { state_->stream->wait_for_writer(cuda_memory(buffer)); }
+
+void Gpu::acquire_to_write(GstBuffer* buffer) const { state_->stream->wait_for_readers(cuda_memory(buffer)); }
 
 void Gpu::release(GstBuffer* buffer) const { compat::mark_finished(cuda_memory(buffer)); }
 
@@ -153,13 +197,13 @@ Status Gpu::adopt(GstBuffer* buffer) {
   auto stream = std::make_unique<compat::Stream>(context);
   if (!stream->ok()) return Status::resource("a CUDA stream cannot be created in the context of the incoming frames");
   state_->stream = std::move(stream);
-  gst_object_replace(reinterpret_cast<GstObject**>(&state_->context), GST_OBJECT(context));
+  state_->replace_context(GST_CUDA_CONTEXT(gst_object_ref(context)));
   return {};
 }
 
 GstBufferPool* Gpu::new_device_pool(GstCaps* caps, guint min_buffers, guint max_buffers, guint* size) const {
   GstVideoInfo video;
-  if (!gst_video_info_from_caps(&video, caps)) return nullptr;
+  if (!is_open() || !gst_video_info_from_caps(&video, caps)) return nullptr;
   GstBufferPool* pool = gst_cuda_buffer_pool_new(state_->context);
   GstStructure* config = gst_buffer_pool_get_config(pool);
   gst_buffer_pool_config_set_params(config, caps, guint(GST_VIDEO_INFO_SIZE(&video)), min_buffers, max_buffers);
@@ -176,8 +220,12 @@ GstBufferPool* Gpu::new_device_pool(GstCaps* caps, guint min_buffers, guint max_
   return pool;
 }
 
-bool Gpu::is_own_pool(GstBufferPool* pool) const {
-  return GST_IS_CUDA_BUFFER_POOL(pool) && GST_CUDA_BUFFER_POOL(pool)->context == state_->context;
+bool Gpu::follow_pool(GstBufferPool* pool) {
+  if (!is_open() || !GST_IS_CUDA_BUFFER_POOL(pool) || GST_CUDA_BUFFER_POOL(pool)->context != state_->context) return false;
+  GstStructure* config = gst_buffer_pool_get_config(pool);
+  state_->stream->follow(config);
+  gst_structure_free(config);
+  return true;
 }
 
 GstAllocator* Gpu::new_pinned_allocator() const { return pinned_allocator_new(state_->context); }

@@ -40,13 +40,15 @@ class Gpu {
   void close();
   bool is_open() const;
 
-  /// Makes the context current for its lifetime. Everything below, and every kernel plan, needs that.
+  /// Makes the context current for its lifetime, where ok(). Everything below, and every kernel plan, needs that.
   class Scope {
    public:
     explicit Scope(const Gpu& gpu);
     ~Scope();
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
+
+    bool ok() const { return pushed_; }
 
    private:
     bool pushed_;
@@ -64,8 +66,10 @@ class Gpu {
   static bool is_device_buffer(GstBuffer* buffer);
   /// GstMapFlags that give a device pointer.
   static GstMapFlags map_flag();
-  /// Lets the stream see what others wrote into a device buffer: waits where they may not be done.
-  void acquire(GstBuffer* buffer) const;
+  /// Before reading a device buffer: waits where its writer may not be done.
+  void acquire_to_read(GstBuffer* buffer) const;
+  /// Before writing a device buffer out of a pool: waits where readers of what it held may not be done.
+  void acquire_to_write(GstBuffer* buffer) const;
   /// Tells others that a device buffer is finished, after finish().
   void release(GstBuffer* buffer) const;
   /// Whether a device buffer lies in another CUDA context than ours.
@@ -75,12 +79,14 @@ class Gpu {
 
   /// (transfer full) A pool of device frames, configured for `caps`; `size` is what its buffers measure. NULL where that fails.
   GstBufferPool* new_device_pool(GstCaps* caps, guint min_buffers, guint max_buffers, guint* size) const;
-  /// Whether a pool that a neighbour offers allocates in our context.
-  bool is_own_pool(GstBufferPool* pool) const;
+  /// Whether a pool that a neighbour offers allocates in our context. If so, its stream becomes ours.
+  bool follow_pool(GstBufferPool* pool);
   /// (transfer full) Page-locked host memory, which crosses the bus several times as fast.
   GstAllocator* new_pinned_allocator() const;
 
  private:
+  bool open_stream();
+
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -12,9 +12,10 @@ void Gpu::offer_context(GstElement*, GstContext*, int) {}
 bool Gpu::answer_context_query(GstElement*, GstQuery*) const { return false; }
 Status Gpu::open(GstElement*, int) { return Status::resource("this build has no CUDA backend"); }
 void Gpu::close() {}
+bool Gpu::open_stream() { return false; }
 bool Gpu::is_open() const { return false; }
 Gpu::Scope::Scope(const Gpu&) : pushed_(false) {}
-Gpu::Scope::~Scope() { (void)pushed_; }
+Gpu::Scope::~Scope() = default;
 Queue Gpu::queue() const { return {}; }
 Status Gpu::finish() const { return {}; }
 Result<std::unique_ptr<DeviceImage>> Gpu::allocate(const Geometry&) const { return Status::resource("this build has no CUDA backend"); }
@@ -22,12 +23,13 @@ Status Gpu::upload(const Image&, const Image&) const { return {}; }
 Status Gpu::download(const Image&, const Image&) const { return {}; }
 bool Gpu::is_device_buffer(GstBuffer*) { return false; }
 GstMapFlags Gpu::map_flag() { return GstMapFlags(0); }
-void Gpu::acquire(GstBuffer*) const {}
+void Gpu::acquire_to_read(GstBuffer*) const {}
+void Gpu::acquire_to_write(GstBuffer*) const {}
 void Gpu::release(GstBuffer*) const {}
 bool Gpu::is_foreign(GstBuffer*) const { return false; }
 Status Gpu::adopt(GstBuffer*) { return {}; }
 GstBufferPool* Gpu::new_device_pool(GstCaps*, guint, guint, guint*) const { return nullptr; }
-bool Gpu::is_own_pool(GstBufferPool*) const { return false; }
+bool Gpu::follow_pool(GstBufferPool*) { return false; }
 GstAllocator* Gpu::new_pinned_allocator() const { return nullptr; }
 
 }  // namespace cudavision

@@ -12,23 +12,23 @@ struct PinnedMemory {
   gpointer data;
 };
 
-struct PinnedAllocator {
+struct CudaVisionPinnedAllocator {
   GstAllocator parent;
   GstCudaContext* context;
 };
-struct PinnedAllocatorClass {
+struct CudaVisionPinnedAllocatorClass {
   GstAllocatorClass parent_class;
 };
 
-G_DEFINE_TYPE(PinnedAllocator, pinned_allocator, GST_TYPE_ALLOCATOR)
-#define PINNED_ALLOCATOR(obj) (reinterpret_cast<PinnedAllocator*>(obj))
+G_DEFINE_TYPE(CudaVisionPinnedAllocator, pinned_allocator, GST_TYPE_ALLOCATOR)
+#define PINNED_ALLOCATOR(obj) (reinterpret_cast<CudaVisionPinnedAllocator*>(obj))
 
 constexpr char memory_type[] = "CudaVisionPinnedMemory";
 
 GstMemory* pinned_alloc(GstAllocator* allocator, gsize size, GstAllocationParams* params) {
   // Pages satisfy any alignment that params can ask for in practice; what they ask for beyond is met by moving the start.
   const gsize maxsize = size + params->prefix + params->padding + params->align;
-  PinnedAllocator* self = PINNED_ALLOCATOR(allocator);
+  CudaVisionPinnedAllocator* self = PINNED_ALLOCATOR(allocator);
   gpointer data = nullptr;
   cudaError_t error = cudaErrorDeviceUninitialized;
   if (gst_cuda_context_push(self->context)) {
@@ -72,7 +72,7 @@ GstMemory* pinned_share(GstMemory* memory, gssize offset, gssize size) {
   return &shared->memory;
 }
 
-void pinned_allocator_init(PinnedAllocator* self) {
+void pinned_allocator_init(CudaVisionPinnedAllocator* self) {
   GstAllocator* allocator = GST_ALLOCATOR(self);
   allocator->mem_type = memory_type;
   allocator->mem_map = pinned_map;
@@ -85,7 +85,7 @@ void pinned_allocator_dispose(GObject* object) {
   G_OBJECT_CLASS(pinned_allocator_parent_class)->dispose(object);
 }
 
-void pinned_allocator_class_init(PinnedAllocatorClass* klass) {
+void pinned_allocator_class_init(CudaVisionPinnedAllocatorClass* klass) {
   G_OBJECT_CLASS(klass)->dispose = pinned_allocator_dispose;
   GST_ALLOCATOR_CLASS(klass)->alloc = pinned_alloc;
   GST_ALLOCATOR_CLASS(klass)->free = pinned_free;

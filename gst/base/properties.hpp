@@ -17,7 +17,8 @@ inline constexpr GParamFlags playing_property =
     GParamFlags(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_CONTROLLABLE | GST_PARAM_MUTABLE_PLAYING);
 /// Of those that a GstControlSource cannot drive: strings and arrays.
 inline constexpr GParamFlags uncontrolled_property = GParamFlags(playing_property & ~GST_PARAM_CONTROLLABLE);
-inline constexpr GParamFlags ready_property = GParamFlags(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_READY);
+/// Of those that are looked at when the element leaves NULL.
+inline constexpr GParamFlags null_property = GParamFlags(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS);
 
 /// A property of an element whose settings are an S. Enums are held as int.
 template <typename S>

@@ -50,7 +50,11 @@ struct FilterState {
   // Of the streaming thread:
   Gpu gpu;
   GstVideoInfo video;
+  bool has_worked = false;  // a plan could be made since start
   std::unique_ptr<Filter> filter;
+  Region::Mode region = Region::Mode::frame;  // these three belong to the plan in use
+  std::string roi_type;
+  std::string advice;
   std::unique_ptr<DeviceImage> device_input, device_output;  // made when the first frame in system memory needs them
 };
 
@@ -163,28 +167,37 @@ gboolean query(GstBaseTransform* trans, GstPadDirection direction, GstQuery* que
 // Plans -------------------------------------------------------------------------------------------------------------------------
 
 /// Makes a plan of the committed settings for the current caps, and takes it into use.
-Status renew_plan(CudaVisionFilter* self) {
+Status make_plan(CudaVisionFilter* self) {
   FilterState& state = *self->state;
   Gpu::Scope scope(state.gpu);
   std::string advice;
   {
     ObjectLock lock(self);
+    if (state.backend == Backend::cuda && !scope.ok()) return Status::resource("the CUDA context cannot be made current");
     auto plan = class_of(self)->make_plan(self, state.video, *state.backend);
     if (!plan.ok()) return plan.error();
     state.filter = std::move(plan.value().filter);
+    state.region = state.committed.region;
+    state.roi_type = state.committed.roi_type;
+    state.has_worked = true;
     advice = std::move(plan.value().advice);
   }
-  if (!advice.empty()) GST_ELEMENT_WARNING(self, STREAM, FORMAT, ("%s", advice.c_str()), (nullptr));
+  if (advice != state.advice && !advice.empty()) GST_ELEMENT_WARNING(self, STREAM, FORMAT, ("%s", advice.c_str()), (nullptr));
+  state.advice = std::move(advice);
   return {};
 }
 
-/// Follows a change of properties. A bad one is reported, and the plan in use stays.
-Status follow_changes(CudaVisionFilter* self) {
-  if (!self->state->changed.exchange(false)) return {};
-  const Status status = renew_plan(self);
-  if (status.code() != Status::Code::settings) return status;
+/// The same; but once frames have flowed, settings that cannot be are reported, and given up for the last that could.
+Status renew_plan(CudaVisionFilter* self) {
+  self->state->changed = false;
+  const Status status = make_plan(self);
+  if (status.code() != Status::Code::settings || !self->state->has_worked) return status;
   GST_ELEMENT_WARNING(self, LIBRARY, SETTINGS, ("%s", status.message().c_str()), ("the last good settings stay in use"));
-  return {};
+  {
+    ObjectLock lock(self);
+    class_of(self)->revert(self);
+  }
+  return make_plan(self);
 }
 
 gboolean start(GstBaseTransform* trans) {
@@ -192,6 +205,9 @@ gboolean start(GstBaseTransform* trans) {
   Status status;
   {
     ObjectLock lock(self);
+    class_of(self)->commit(self);  // also what was given up while playing
+    self->state->has_worked = false;
+    self->state->advice.clear();
     status = class_of(self)->check(self);
   }
   if (status.ok()) return TRUE;
@@ -247,7 +263,6 @@ gboolean set_caps(GstBaseTransform* trans, GstCaps* incaps, GstCaps*) {
   }
   state.video = video;
   drop_device_images(state);
-  state.changed = false;
   const Status status = renew_plan(self);
   if (status.ok()) return TRUE;
   post_error(self, status);
@@ -287,10 +302,12 @@ void offer_allocator(GstQuery* query, GstAllocator* allocator) {
   if (!allocator) return;
   GstAllocationParams params;
   gst_allocation_params_init(&params);
-  if (gst_query_get_n_allocation_params(query) > 0)
+  if (gst_query_get_n_allocation_params(query) > 0) {
+    gst_query_parse_nth_allocation_param(query, 0, nullptr, &params);
     gst_query_set_nth_allocation_param(query, 0, allocator, &params);
-  else
+  } else {
     gst_query_add_allocation_param(query, allocator, &params);
+  }
   gst_object_unref(allocator);
 }
 
@@ -314,6 +331,15 @@ gboolean propose_allocation(GstBaseTransform* trans, GstQuery* decide_query, Gst
   return TRUE;
 }
 
+/// Has a neighbour's pool put a GstVideoMeta on its buffers, where it can: their strides may not be the default ones.
+void say_strides(GstBufferPool* pool, GstCaps* caps, guint size, guint min_buffers, guint max_buffers) {
+  if (!gst_buffer_pool_has_option(pool, GST_BUFFER_POOL_OPTION_VIDEO_META)) return;
+  GstStructure* config = gst_buffer_pool_get_config(pool);
+  gst_buffer_pool_config_set_params(config, caps, size, min_buffers, max_buffers);
+  gst_buffer_pool_config_add_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META);
+  gst_buffer_pool_set_config(pool, config);
+}
+
 gboolean decide_allocation(GstBaseTransform* trans, GstQuery* query) {
   CudaVisionFilter* self = as_filter(trans);
   GstCaps* caps;
@@ -325,14 +351,18 @@ gboolean decide_allocation(GstBaseTransform* trans, GstQuery* query) {
   const bool has_offer = gst_query_get_n_allocation_pools(query) > 0;
   if (has_offer) gst_query_parse_nth_allocation_pool(query, 0, &offered, &size, &min_buffers, &max_buffers);
   // Downstream's own pool spares it a copy; but device frames must be in our context.
-  if (offered && is_cuda_caps(caps) && !self->state->gpu.is_own_pool(offered)) gst_clear_object(&offered);
-  if (!offered) {
+  if (offered && is_cuda_caps(caps) && !self->state->gpu.follow_pool(offered)) gst_clear_object(&offered);
+  if (offered) {
+    say_strides(offered, caps, size, min_buffers, max_buffers);
+  } else {
     GstAllocator* allocator = nullptr;
-    offered = new_pool(self, caps, min_buffers, max_buffers, &size, &allocator);
+    guint needed = 0;
+    offered = new_pool(self, caps, min_buffers, max_buffers, &needed, &allocator);
     if (!offered) {
       post_error(self, Status::resource("no buffer pool for the outgoing frames can be made"));
       return FALSE;
     }
+    size = MAX(size, needed);
     offer_allocator(query, allocator);
   }
   if (has_offer)
@@ -373,8 +403,9 @@ GstFlowReturn prepare_output_buffer(GstBaseTransform* trans, GstBuffer* inbuf, G
   // The pool was decided on before the context changed. Until it is decided on anew, with the next frame, take one from elsewhere.
   GstCaps* caps = gst_pad_get_current_caps(trans->srcpad);
   guint size;
-  GstBufferPool* pool = state.gpu.new_device_pool(caps, 0, 0, &size);
-  gst_caps_unref(caps);
+  GstBufferPool* pool = caps ? state.gpu.new_device_pool(caps, 0, 0, &size) : nullptr;
+  gst_clear_caps(&caps);
+  gst_clear_buffer(outbuf);
   GstBuffer* fresh = nullptr;
   if (pool) {
     if (gst_buffer_pool_set_active(pool, TRUE) && gst_buffer_pool_acquire_buffer(pool, &fresh, nullptr) == GST_FLOW_OK)
@@ -386,8 +417,7 @@ GstFlowReturn prepare_output_buffer(GstBaseTransform* trans, GstBuffer* inbuf, G
     post_error(self, Status::resource("no frame can be allocated in the CUDA context of the incoming frames"));
     return GST_FLOW_ERROR;
   }
-  gst_buffer_replace(outbuf, fresh);
-  gst_buffer_unref(fresh);
+  *outbuf = fresh;
   return GST_FLOW_OK;
 }
 
@@ -431,12 +461,8 @@ gboolean copy_metadata(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* out
 
 Region region_of(CudaVisionFilter* self, GstBuffer* buffer) {
   Region region;
-  std::string type;
-  {
-    ObjectLock lock(self);
-    region.mode = self->state->committed.region;
-    type = self->state->committed.roi_type;
-  }
+  region.mode = self->state->region;
+  const std::string& type = self->state->roi_type;
   if (region.mode == Region::Mode::frame) return region;
   const CropOrigin origin = crop_origin(buffer);
   for_each_roi(buffer, [&](const GstVideoRegionOfInterestMeta* roi) {
@@ -459,6 +485,7 @@ Status process_on_cuda(CudaVisionFilter* self, GstBuffer* inbuf, GstBuffer* outb
   FilterState& state = *self->state;
   Gpu& gpu = state.gpu;
   Gpu::Scope scope(gpu);
+  if (!scope.ok()) return Status::resource("the CUDA context cannot be made current");
   const bool device_in = Gpu::is_device_buffer(inbuf), device_out = Gpu::is_device_buffer(outbuf);
   const auto flags = [](GstMapFlags access, bool device) { return device ? GstMapFlags(access | Gpu::map_flag()) : access; };
   MappedFrame in(inbuf, state.video, flags(GST_MAP_READ, device_in));
@@ -466,23 +493,17 @@ Status process_on_cuda(CudaVisionFilter* self, GstBuffer* inbuf, GstBuffer* outb
   MappedFrame out(outbuf, state.video, flags(GST_MAP_WRITE, device_out));
   if (!out.status().ok()) return out.status();
 
-  const Image *src = &in.image(), *dst = &out.image();
+  Result<const Image*> src = device_in ? Result<const Image*>(&in.image()) : device_image(state, state.device_input);
+  if (!src.ok()) return src.error();
+  Result<const Image*> dst = device_out ? Result<const Image*>(&out.image()) : device_image(state, state.device_output);
+  if (!dst.ok()) return dst.error();
+  if (device_in) gpu.acquire_to_read(inbuf);
+  if (device_out) gpu.acquire_to_write(outbuf);
+
   Status status;
-  if (device_in) {
-    gpu.acquire(inbuf);
-  } else {
-    auto image = device_image(state, state.device_input);
-    if (!image.ok()) return image.error();
-    src = image.value();
-    status = gpu.upload(in.image(), *src);
-  }
-  if (!device_out) {
-    auto image = device_image(state, state.device_output);
-    if (!image.ok()) return image.error();
-    dst = image.value();
-  }
-  if (status.ok()) status = state.filter->submit(*src, *dst, region, gpu.queue());
-  if (status.ok() && !device_out) status = gpu.download(*dst, out.image());
+  if (!device_in) status = gpu.upload(in.image(), *src.value());
+  if (status.ok()) status = state.filter->submit(*src.value(), *dst.value(), region, gpu.queue());
+  if (status.ok() && !device_out) status = gpu.download(*dst.value(), out.image());
   // Always waited for: the input goes back to its owner on return, and whoever gets the output gets it finished.
   const Status finished = gpu.finish();
   if (device_out) gpu.release(outbuf);
@@ -504,7 +525,7 @@ void before_transform(GstBaseTransform* trans, GstBuffer* buffer) {
 
 GstFlowReturn transform(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* outbuf) {
   CudaVisionFilter* self = as_filter(trans);
-  Status status = follow_changes(self);
+  Status status = self->state->changed ? renew_plan(self) : Status();
   if (status.ok()) {
     const Region region = region_of(self, inbuf);
     status = uses_cuda(self) ? process_on_cuda(self, inbuf, outbuf, region) : process_on_cpu(self, inbuf, outbuf, region);
@@ -577,7 +598,6 @@ void finalize(GObject* object) {
 
 static void cudavision_filter_init(CudaVisionFilter* self) {
   self->state = new FilterState;
-  gst_base_transform_set_qos_enabled(GST_BASE_TRANSFORM(self), TRUE);
 }
 
 static void add_pad_template(GstElementClass* klass, const char* name, GstPadDirection direction) {
@@ -596,13 +616,13 @@ static void cudavision_filter_class_init(CudaVisionFilterClass* klass) {
 
   const GType backend_type = enum_from_table("CudaVisionBackend", backend_choices, G_N_ELEMENTS(backend_choices));
   g_object_class_install_property(object, PROP_BACKEND,
-                                  g_param_spec_enum("backend", "Backend", "Where frames are processed", backend_type, BACKEND_AUTO, ready_property));
+                                  g_param_spec_enum("backend", "Backend", "Where frames are processed; takes effect when the element leaves NULL", backend_type, BACKEND_AUTO, null_property));
   g_object_class_install_property(
       object, PROP_ACTIVE_BACKEND,
       g_param_spec_enum("active-backend", "Active backend", "The backend in use, from READY on (auto: none yet)", backend_type, BACKEND_AUTO,
                         GParamFlags(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS)));
   g_object_class_install_property(object, PROP_CUDA_DEVICE_ID,
-                                  g_param_spec_int("cuda-device-id", "CUDA device", "The CUDA device to use (-1: any)", -1, G_MAXINT, -1, ready_property));
+                                  g_param_spec_int("cuda-device-id", "CUDA device", "The CUDA device to use (-1: any); takes effect when the element leaves NULL", -1, G_MAXINT, -1, null_property));
   g_object_class_install_property(
       object, PROP_REGION,
       g_param_spec_enum("region", "Region", "The part of the frame that is processed; the rest is copied bit for bit",

@@ -46,7 +46,10 @@ struct Gaussian {
       if (Status status = check_gaussian_taps(name, taps); !status.ok()) return status;
     for (const auto& [name, sigma] : {std::pair{"sigma", settings.sigma}, {"sigma-x", settings.sigma_x}, {"sigma-y", settings.sigma_y}})
       if (Status status = check_gaussian_sigma(name, sigma); !status.ok()) return status;
-    return validate(params_of(settings));
+    const GaussianParams params = params_of(settings);
+    if ((params.kernel_width == 0 && params.sigma_x == 0) || (params.kernel_height == 0 && params.sigma_y == 0))
+      return Status::settings("kernel-size is 0, to follow sigma, but sigma is 0 too: one of them must be set");
+    return validate(params);
   }
 
   static Result<FilterPlan> make_plan(const Settings& settings, const GstVideoInfo& video, Backend backend) {

@@ -32,6 +32,7 @@ __global__ void copy_bytes(CopyJobs jobs) {
 
 Status check(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return {};
+  cudaGetLastError();  // said once; the next launch must not be blamed for it
   return Status::resource(std::string(what) + ": " + cudaGetErrorString(error) + " (" + cudaGetErrorName(error) + ")");
 }
 
@@ -39,7 +40,7 @@ Status CudaFilter::copy_frame(const Image& src, const Image& dst, Queue queue) {
   for (int plane = 0; plane < info(geometry().format).planes; ++plane) {
     const PlaneExtent bytes = extent(geometry(), plane);
     const Plane &from = src.planes[plane], &to = dst.planes[plane];
-    Status status = check(cudaMemcpy2DAsync(to.data, to.pitch, from.data, from.pitch, bytes.row_bytes, bytes.rows,
+    Status status = check(cudaMemcpy2DAsync(to.data, to.pitch, from.data, from.pitch, copied_row(bytes, from, to), bytes.rows,
                                             cudaMemcpyDeviceToDevice, queue.stream),
                           "cannot copy a frame on the device");
     if (!status.ok()) return status;
