@@ -2,12 +2,14 @@
 // Both passes are products with banded (Toeplitz) matrices, computed by the integer matrix units, in one kernel.
 //
 // A warp owns a strip of a plane, 64 bytes wide, and marches down it in steps of 16 rows. Interleaved channels need no unpacking: a
-// row is a string of samples in which the taps of a channel lie `channels` samples apart, so the channel count only shapes the matrix.
+// row is a string of samples in which the taps of a channel lie `channels` samples apart, so the channel count only shapes the
+// matrix.
 //   across: out[x][row] = Σ A[x][k] · in[k][row]: 16 samples × 8 rows from `GX` groups of 16 bytes of those rows;
 //   down:   out[y][x] = Σ B[y][k] · rows[k][x]:  16 rows × 8 samples from `GY` groups of 16 rows.
 // The fragments that the first product leaves in a lane are, once packed into bytes, just those that the second one wants there,
-// because the order of its summation is free: no data crosses lanes between the passes. Sums of more than 8 bits are split into bytes,
-// one product for each, so all is exact. Rows computed once stay in registers (or, for large kernels, in shared memory) as a ring.
+// because the order of its summation is free: no data crosses lanes between the passes. Sums of more than 8 bits are split into
+// bytes, one product for each, so all is exact. Rows computed once stay in registers (or, for large kernels, in shared memory) as a
+// ring.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -19,9 +21,6 @@
 #include "filter.hpp"
 #include "pixels.cuh"
 
-#ifndef BUF
-#define BUF 2
-#endif
 namespace cudavision::cuda {
 namespace {
 
@@ -35,6 +34,34 @@ constexpr int strip_bytes = 64;  ///< of a row, computed by one warp
 constexpr int step_rows = 16;    ///< computed at a time
 constexpr int max_warps = 8;     ///< in a block
 
+/// Times: GRAY8, 7680×4320, 7 taps unless said, on an H200, where a copy of the same bytes takes 18.0 µs.
+namespace tuning {
+
+/// Blocks that share a multiprocessor, which sets the registers of a thread. 8 bit, up to 17 taps: 3, 4 and 5 blocks
+/// took 30.2, 29.4 and 34.8 µs (from 4 on, registers spill); NV12 of 1920×1080 7.6 µs with 3, 8.5 with 4.
+constexpr int resident(int sample_bytes, int gy) {
+  return sample_bytes == 1 && gy == 2 ? 3 : 2;
+}
+
+/// Groups of rows that a lane holds: with 2, the next is on its way while one is worked on, at the price of registers. RGBA of 7
+/// taps (windows of 4 groups): 147 µs with 1, 120 with 2; RGBA of 15 taps (6 groups) 134 and 150; 7 taps 31.9 and 34.1; GRAY16 69.9
+/// and 74.6.
+constexpr int buffers(int sample_bytes, int gx, int gy) {
+  return sample_bytes == 1 && gx == 4 && gy == 2 ? 2 : 1;
+}
+
+/// Groups of rows asked into L2 ahead of the one being loaded: 1 tap 29.7 µs without, 26.5 with 2; GRAY16 77 and 70.
+constexpr int ahead = 2;
+
+/// Segments at the ends of a row are shorter by this, for their warps take longer and must not finish last: 39.0 µs with 2, 31.9
+/// with 3, 26.5 where no strip needs it (1 tap). 5 is as many as still fit beside the others in one wave.
+constexpr int edge_share = 5;
+
+constexpr int start_steps = 1;  ///< what a segment's start costs, in steps (estimated)
+constexpr int max_steps = 64;   ///< in a segment
+
+}  // namespace tuning
+
 /// One axis: weights by distance from the middle. The identity's weight does not fit; see SetJob.
 struct Axis {
   int radius;
@@ -44,30 +71,38 @@ struct Axis {
 /// How rows beyond the frame are found: row i above it at above + sign · i, below it at below + sign · i, clamped to the frame.
 struct Rows {
   int above, below, sign, last, pitch;
+
+  /// Byte offset of row `row`.
+  __device__ std::int64_t operator()(int row) const {
+    int mapped = row < 0 ? above + sign * row : row;
+    mapped = row > last ? below + sign * row : mapped;
+    return std::int64_t(min(max(mapped, 0), last)) * pitch;
+  }
 };
 
 struct SetJob {
   Rows rows;
   SetView view;
-  int row_bytes;           ///< of the whole grid
-  int x0, x1;              ///< bytes of a row to write: [x0, x1)
-  int origin;              ///< byte at which the first strip begins, a multiple of 32
-  int stride;              ///< bytes from a sample to its channel's next
-  int reach;               ///< radius in bytes
-  int pad;                 ///< bytes by which a strip's window begins before it, a multiple of 8, at least `reach`
+  int row_bytes;  ///< of the whole grid
+  int x0, x1;     ///< bytes of a row to write: [x0, x1)
+  int origin;     ///< byte at which the first strip begins, a multiple of 32
+  int stride;     ///< bytes from a sample to its channel's next
+  int reach;      ///< radius in bytes
+  int pad;        ///< bytes by which a strip's window begins before it, a multiple of 8, at least `reach`
   // Strips whose window leaves the row, at its left and right end, come first, in shorter segments: they take longer.
   int first_block, edge_blocks, left, edges, strips;  ///< left, edges: strips at the left end, at both
   int blocks_x, steps, edge_steps;                    ///< steps: of a segment
-  bool words, pairs;       ///< source rows are aligned to 4 bytes, to 8
-  bool stores;             ///< destination rows are aligned to 8 bytes, and the source's too where they are copied
-  bool folds;              ///< `rows` finds all rows that a window needs
-  uint32_t keep[2];        ///< bits of 8 bytes that are taken from the source
-  uint32_t mask;           ///< significant bits of a source word
+  bool words, pairs;                                  ///< source rows are aligned to 4 bytes, to 8
+  bool stores;       ///< destination rows are aligned to 8 bytes, and the source's too where they are copied
+  bool folds;        ///< `rows` finds all rows that a window needs
+  uint32_t keep[2];  ///< bits of 8 bytes that are taken from the source
+  uint32_t own;      ///< bit k: byte k of 8 is written (8 bit)
+  uint32_t mask;     ///< significant bits of a source word
   // An identity axis uses the weight 1 (down, 16 bit: 2¹⁵) and moves the result's bits instead.
-  uint32_t pack, out;          ///< 8 bit: byte selectors of row sums and of the result
-  uint32_t scale0, scale1;     ///< 16 bit: of the partial row sums
-  uint32_t rounding;           ///< 16 bit: of a row sum; 128 at 8 bit. As weights sum to one, the result is rounded by it.
-  int final_shift;             ///< 16 bit
+  uint32_t pack, out;       ///< 8 bit: byte selectors of row sums and of the result
+  uint32_t scale0, scale1;  ///< 16 bit: of the partial row sums
+  uint32_t rounding;        ///< 16 bit: of a row sum; 128 at 8 bit. As weights sum to one, the result is rounded by it.
+  int final_shift;          ///< 16 bit
 };
 
 struct Launch {
@@ -117,12 +152,12 @@ struct Arithmetic;
 
 template <>
 struct Arithmetic<uint8_t> {
-  static constexpr int blocks = 4;    ///< of 16 samples in a strip
-  static constexpr int across = 1;    ///< products across, for each block
-  static constexpr int planes = 2;    ///< bytes of a row sum
-  static constexpr int down = 1;      ///< bytes of a weight
-  static constexpr int sums = 2;      ///< products down that differ in the place of their bytes
-  static constexpr int tiles = 2;     ///< of 8 samples that share a result word
+  static constexpr int blocks = 4;  ///< of 16 samples in a strip
+  static constexpr int across = 1;  ///< products across, for each block
+  static constexpr int planes = 2;  ///< bytes of a row sum
+  static constexpr int down = 1;    ///< bytes of a weight
+  static constexpr int sums = 2;    ///< products down that differ in the place of their bytes
+  static constexpr int tiles = 2;   ///< of 8 samples that share a result word
 
   /// Sample of a block that row m of the product across stands for: such that a lane's results are neighbours.
   __device__ static int sample(int m) { return (m & 7) / 2 * 4 + (m & 1) + m / 8 * 2; }
@@ -248,7 +283,9 @@ __device__ __forceinline__ V kept(V value) {
 
 // ---- Reading and writing --------------------------------------------------------------------------------------------------------
 
-__device__ __forceinline__ uint32_t load_word(const unsigned char* at) { return __ldg(reinterpret_cast<const uint32_t*>(at)); }
+__device__ __forceinline__ uint32_t load_word(const unsigned char* at) {
+  return __ldg(reinterpret_cast<const uint32_t*>(at));
+}
 
 /// The word at byte x of a row (mapped, or −1), sample by sample.
 template <typename T>
@@ -270,37 +307,28 @@ __device__ __noinline__ uint32_t edge_word(const SetView& view, int row, int x) 
 }
 
 /// A lane's word j of a window: lane 4g + t has 8 bytes of each 32, from byte 8t on.
-constexpr int word_at(int j) { return j / 2 * 32 + j % 2 * 4; }
+constexpr int word_at(int j) {
+  return j / 2 * 32 + j % 2 * 4;
+}
 
 /// A lane's words of rows y and y + 8, which lie in the row, aligned. Rows beyond the frame by no more than its height are found
 /// without a division.
 template <int N>
-__device__ __forceinline__ void load_inside(const Rows& rows, bool pairs, const unsigned char* at, int y, uint32_t (&words)[2][N]) {
-  const unsigned char* from[2];
+__device__ __forceinline__ void load_inside(const Rows& rows, const unsigned char* at, int y, uint32_t (&words)[2][N]) {
+  const unsigned char* const from[2] = {at + rows(y), at + rows(y + 8)};
 #pragma unroll
-  for (int i = 0; i < 2; ++i) {
-    const int row = y + 8 * i;
-    int mapped = row < 0 ? rows.above + rows.sign * row : row;
-    mapped = row > rows.last ? rows.below + rows.sign * row : mapped;
-    from[i] = at + std::int64_t(min(max(mapped, 0), rows.last)) * rows.pitch;
-  }
-  if (pairs) {
+  for (int i = 0; i < 2; ++i)
 #pragma unroll
-    for (int i = 0; i < 2; ++i)
-#pragma unroll
-      for (int j = 0; j < N; j += 2) {
-        const uint2 pair = __ldg(reinterpret_cast<const uint2*>(from[i] + word_at(j)));
-        words[i][j] = pair.x, words[i][j + 1] = pair.y;
-      }
-  } else {
-#pragma unroll
-    for (int i = 0; i < 2; ++i)
-#pragma unroll
-      for (int j = 0; j < N; ++j) words[i][j] = load_word(from[i] + word_at(j));
-  }
+    for (int j = 0; j < N; j += 2) {
+      const uint2 pair = __ldg(reinterpret_cast<const uint2*>(from[i] + word_at(j)));
+      words[i][j] = pair.x, words[i][j + 1] = pair.y;
+    }
 }
 
-__device__ __noinline__ int far_index(int i, int n, Border border) { return border_index(i, n, border); }
+/// border_index, kept out of the loops that seldom need it.
+__device__ __noinline__ int far_index(int i, int n, Border border) {
+  return border_index(i, n, border);
+}
 
 /// Where the samples of a strip's window lie: a byte of the row, or the complement of the border value.
 template <typename T>
@@ -319,7 +347,10 @@ template <typename T, int N>
 __device__ __forceinline__ void load_anywhere(const SetJob& job, const int* map, int y, int x, uint32_t (&words)[2][N]) {
   constexpr int per_word = 4 / sizeof(T);
   const SetView& view = job.view;
-  const int row[2] = {far_index(y, view.height, view.border), far_index(y + 8, view.height, view.border)};
+  int row[2] = {y, y + 8};
+#pragma unroll
+  for (int i = 0; i < 2; ++i)
+    if (unsigned(row[i]) >= unsigned(view.height)) row[i] = far_index(row[i], view.height, view.border);
   const unsigned char* const at[2] = {view.src + row[0] * view.src_pitch, view.src + row[1] * view.src_pitch};
 #pragma unroll
   for (int j = 0; j < N; ++j)
@@ -380,12 +411,13 @@ __device__ __noinline__ void store_edge(const SetJob& job, int y, int x, uint2 v
 template <typename T>
 struct Store {
   const SetJob& job;
-  int x, y;                 ///< of the lane's first 8 bytes
+  int x, y;  ///< of the lane's first 8 bytes
   unsigned char* to;
   const unsigned char* from;
-  long long to_8, from_8;   ///< eight rows
-  bool whole, keeps;        ///< whole: all bytes of a row are to be written, aligned
-  int end;                  ///< the first row that is not to be written
+  long long to_8, from_8;  ///< eight rows
+  bool whole, keeps;       ///< all bytes of its rows are to be written, aligned; and some are copied
+  bool shares;             ///< all of its bytes that belong to the set are to be written, but others not
+  int end;                 ///< the first row that is not to be written
 
   __device__ Store(const SetJob& job, int strip_x, int strip_y) : job(job) {
     const int lane = threadIdx.x % 32;
@@ -393,8 +425,10 @@ struct Store {
     y = strip_y + lane / 4;
     to = job.view.dst + y * job.view.dst_pitch + x;
     from = job.view.src + y * job.view.src_pitch + x;
-    whole = job.stores && strip_x >= job.x0 && strip_x + strip_bytes <= job.x1;
-    keeps = job.keep[0] | job.keep[1];
+    const bool covered = strip_x >= job.x0 && strip_x + strip_bytes <= job.x1;
+    whole = job.stores && covered;
+    keeps = whole && (job.keep[0] | job.keep[1]);
+    shares = job.own != 0xff && covered;
     end = kept(job.view.y1);
     to_8 = kept(8 * (long long)(job.view.dst_pitch));
     from_8 = kept(8 * (long long)(job.view.src_pitch));
@@ -411,18 +445,31 @@ struct Store {
       const uint32_t received = __shfl_xor_sync(~0u, odd ? first : second, 1);
       pairs[i / 2][i % 2] = odd ? make_uint2(received, second) : make_uint2(first, received);
     }
+    if (keeps) {
+      __syncwarp();  // keeps this a branch: few formats take it
+      uint2 source[2][2];
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        if (y + i / 2 * 8 < end) source[i / 2][i % 2] = __ldg(reinterpret_cast<const uint2*>(from + i / 2 * from_8 + i % 2 * 32));
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        pairs[i / 2][i % 2].x = (pairs[i / 2][i % 2].x & ~job.keep[0]) | (source[i / 2][i % 2].x & job.keep[0]);
+        pairs[i / 2][i % 2].y = (pairs[i / 2][i % 2].y & ~job.keep[1]) | (source[i / 2][i % 2].y & job.keep[1]);
+      }
+    }
     if (whole) {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        if (y + i / 2 * 8 >= end) continue;
-        uint2 value = pairs[i / 2][i % 2];
-        if (keeps) {
-          const uint2 source = __ldg(reinterpret_cast<const uint2*>(from + i / 2 * from_8 + i % 2 * 32));
-          value.x = (value.x & ~job.keep[0]) | (source.x & job.keep[0]);
-          value.y = (value.y & ~job.keep[1]) | (source.y & job.keep[1]);
-        }
-        *reinterpret_cast<uint2*>(to + i / 2 * to_8 + i % 2 * 32) = value;
+        if (y + i / 2 * 8 < end) *reinterpret_cast<uint2*>(to + i / 2 * to_8 + i % 2 * 32) = pairs[i / 2][i % 2];
       }
+    } else if (sizeof(T) == 1 && shares) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+#pragma unroll
+        for (int k = 0; k < 8; ++k) {
+          const uint2 value = pairs[i / 2][i % 2];
+          if (y + i / 2 * 8 < end && job.own >> k & 1) to[i / 2 * to_8 + i % 2 * 32 + k] = (k < 4 ? value.x : value.y) >> k % 4 * 8;
+        }
     } else {
 #pragma unroll 1
       for (int i = 0; i < 2; ++i) {
@@ -474,7 +521,7 @@ __device__ __forceinline__ int find_set(const Launch& launch) {
 template <typename T, int GX, int GY>
 struct Strip {
   using A = Arithmetic<T>;
-  static constexpr int chunks = GX / 2;              ///< of 32 bytes, in a block's window
+  static constexpr int chunks = GX / 2;                                  ///< of 32 bytes, in a block's window
   static constexpr int loads = 2 * (chunks + (sizeof(T) == 1 ? 2 : 1));  ///< words that a lane loads of a row
   static constexpr int tiles = 2 * A::blocks;
   static constexpr int window = 16 * loads;          ///< bytes, of the strip
@@ -536,13 +583,13 @@ struct Strip {
     }
   }
 
-  /// How many groups of rows a lane holds: with two, the next one is on its way while one is worked on.
-  static constexpr int buffers = GY == 2 ? BUF : 1;
+  static constexpr int buffers = tuning::buffers(sizeof(T), GX, GY);
+  static_assert(GY % buffers == 0);
 
   /// `words[0]` hold the first group of rows; `load` asks for the next.
   template <typename Load, int... Newest>
-  __device__ __forceinline__ void march(const SetJob& job, Store<T>& store, int steps, uint32_t (&words)[buffers][2][loads], Load load,
-                                        std::integer_sequence<int, Newest...>) {
+  __device__ __forceinline__ void march(const SetJob& job, Store<T>& store, int steps, uint32_t (&words)[buffers][2][loads],
+                                        Load load, std::integer_sequence<int, Newest...>) {
 #pragma unroll
     for (int d = 0; d < GY; ++d)
 #pragma unroll
@@ -562,16 +609,13 @@ struct Strip {
       }
       return left > 0;
     };
-    while ((turn(std::integral_constant<int, Newest>{}) && ...)) {}
+    while ((turn(std::integral_constant<int, Newest>{}) && ...)) {
+    }
   }
 };
 
-#ifndef MB22
-#define MB22 4
-#endif
-constexpr int min_blocks(int bytes, int gx, int gy) { return bytes == 1 ? (gx == 2 ? MB22 : gy == 2 ? 3 : 2) : 2; }
 template <typename T, int GX, int GY>
-__global__ void __launch_bounds__(128, min_blocks(sizeof(T), GX, GY)) blur(const __grid_constant__ Launch launch) {
+__global__ void __launch_bounds__(128, tuning::resident(sizeof(T), GY)) blur(const __grid_constant__ Launch launch) {
   using A = Arithmetic<T>;
   using S = Strip<T, GX, GY>;
   __shared__ uint8_t band_storage[band_bytes<T>(GX, GY)];
@@ -582,28 +626,48 @@ __global__ void __launch_bounds__(128, min_blocks(sizeof(T), GX, GY)) blur(const
   const int lane = threadIdx.x % 32, radius = launch.axes[set][1].radius;
 
   // The first rows are asked for before all else. A border value lies above and below the frame too.
-  const bool inside = !task.edge && (given.view.border != Border::constant ||
-                                     (task.y >= radius && task.y - radius + (task.steps + GY - 1) * step_rows <= given.view.height));
+  const bool inside =
+      !task.edge && (given.view.border != Border::constant ||
+                     (task.y >= radius && task.y - radius + (task.steps + GY - 1) * step_rows <= given.view.height));
   const int x = task.x - given.pad + lane % 4 * 8;
   int y = task.y - radius + lane / 4;
   const int* const map = maps[threadIdx.x / 32] + lane % 4 * 8 / int(sizeof(T));
-  const Rows rows{kept(given.rows.above), kept(given.rows.below), kept(given.rows.sign), kept(given.rows.last), kept(given.rows.pitch)};
+  const Rows rows{kept(given.rows.above), kept(given.rows.below), kept(given.rows.sign), kept(given.rows.last),
+                  kept(given.rows.pitch)};
   const unsigned char* const at = reinterpret_cast<const unsigned char*>(kept(reinterpret_cast<long long>(given.view.src))) + x;
-  const bool pairs = given.pairs;
   const auto load_in = [&](uint32_t(&words)[2][S::loads]) {
-    load_inside(rows, pairs, at, y, words);
+    load_inside(rows, at, y, words);
     y += step_rows;
   };
   const auto load_any = [&](uint32_t(&words)[2][S::loads]) {
     load_anywhere<T>(given, map, y, x, words);
     y += step_rows;
   };
+  // Rows are brought into L2 some steps before they are loaded: each lane asks for 32 bytes of the strip.
+  const int ahead_x = task.x + lane % 2 * 32;
+  int ahead_y = task.y - radius + lane / 2 + step_rows;
+  const bool ahead = given.folds && ahead_x < given.row_bytes;
+  const unsigned char* const ahead_at = at - x + ahead_x;
+  const auto prefetch = [&] {
+    if (ahead) asm volatile("prefetch.global.L2 [%0];" ::"l"(ahead_at + rows(ahead_y)));
+    ahead_y += step_rows;
+  };
+  const auto load_in_ahead = [&](uint32_t(&words)[2][S::loads]) {
+    load_in(words);
+    prefetch();
+  };
+  const auto load_any_ahead = [&](uint32_t(&words)[2][S::loads]) {
+    load_any(words);
+    prefetch();
+  };
   uint32_t words[S::buffers][2][S::loads];
   if (task.steps > 0) {
     if (inside) {
       load_in(words[0]);
+      for (int i = 0; i < tuning::ahead; ++i) prefetch();
     } else {
       map_window<T>(given.view, task.x - given.pad, S::window, maps[threadIdx.x / 32]);
+      for (int i = 0; i < tuning::ahead; ++i) prefetch();
       load_any(words[0]);
     }
   }
@@ -616,7 +680,8 @@ __global__ void __launch_bounds__(128, min_blocks(sizeof(T), GX, GY)) blur(const
   for (int half = 0; half < 2; ++half) {
 #pragma unroll
     for (int i = 0; i < S::shifts * A::across * S::chunks * 2; ++i) {
-      const int shift = i % S::shifts, part = i / S::shifts % 2, chunk = i / S::shifts / 2 % S::chunks, p = i / S::shifts / 2 / S::chunks;
+      const int shift = i % S::shifts, part = i / S::shifts % 2, chunk = i / S::shifts / 2 % S::chunks,
+                p = i / S::shifts / 2 / S::chunks;
       const int position = 32 * chunk + 4 * part + (lane % 4 * 8 + 16 * shift) % 32;
       strip.across[shift][p][chunk][part][half] = bands.across_word(p, position, half, lane);
     }
@@ -637,9 +702,9 @@ __global__ void __launch_bounds__(128, min_blocks(sizeof(T), GX, GY)) blur(const
   job.view.shift = kept(given.view.shift);
   Store<T> store(given, task.x, task.y);
   if (inside)
-    strip.march(job, store, task.steps, words, load_in, std::make_integer_sequence<int, GY>{});
+    strip.march(job, store, task.steps, words, load_in_ahead, std::make_integer_sequence<int, GY>{});
   else
-    strip.march(job, store, task.steps, words, load_any, std::make_integer_sequence<int, GY>{});
+    strip.march(job, store, task.steps, words, load_any_ahead, std::make_integer_sequence<int, GY>{});
 }
 
 /// Words at bytes x, x + 16, x + 32 … of row y, anywhere.
@@ -670,7 +735,7 @@ struct LargeLayout {
   static constexpr int fragment = 2 * 32 * 4;
   static constexpr int ring_group = 16 * 32 * 4;
 
-  int loads;   ///< groups to load for a strip, a multiple of loads_ahead
+  int loads;  ///< groups to load for a strip, a multiple of loads_ahead
   int down, ring, bands, size;
 
   __host__ __device__ LargeLayout(int gx, int gy, int warps) {
@@ -685,7 +750,7 @@ struct LargeLayout {
 
 /// For any window: matrices and rings in shared memory.
 template <typename T>
-__global__ void __launch_bounds__(32 * max_warps) blur_large(const __grid_constant__ Launch launch) {
+__global__ void __launch_bounds__(32 * max_warps, 2) blur_large(const __grid_constant__ Launch launch) {
   using A = Arithmetic<T>;
   constexpr int apart = sizeof(T), tiles = 2 * A::blocks;
   extern __shared__ uint4 shared[];
@@ -696,7 +761,7 @@ __global__ void __launch_bounds__(32 * max_warps) blur_large(const __grid_consta
   const Task task(job);
   const int warps = blockDim.x / 32, warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4;
   const LargeLayout<T> layout(gx, gy, warps);
-  uint32_t* const across = reinterpret_cast<uint32_t*>(memory);  // [margin + group][product][lane][half]
+  uint32_t* const across = reinterpret_cast<uint32_t*>(memory);              // [margin + group][product][lane][half]
   uint32_t* const down = reinterpret_cast<uint32_t*>(memory + layout.down);  // [group][byte][lane][half]
 
   const Bands<T> bands{memory + layout.bands, gx, gy};
@@ -738,7 +803,8 @@ __global__ void __launch_bounds__(32 * max_warps) blur_large(const __grid_consta
         for (int b = 0; b < A::blocks; ++b)
 #pragma unroll
           for (int p = 0; p < A::across; ++p) {
-            const uint2 matrix = reinterpret_cast<const uint2*>(across)[((layout.margin + j + k - b * apart) * A::across + p) * 32 + lane];
+            const uint2 matrix =
+                reinterpret_cast<const uint2*>(across)[((layout.margin + j + k - b * apart) * A::across + p) * 32 + lane];
             const uint32_t a[2] = {matrix.x, matrix.y};
             mma(row_sums[b][0][p], a, words[0][k]);
             mma(row_sums[b][1][p], a, words[1][k]);
@@ -805,13 +871,6 @@ std::vector<Class> classes() {
     return {class_of<T, 4, 2>(), class_of<T, 6, 3>()};
 }
 
-constexpr int max_steps = 64;   ///< in a segment
-constexpr int start_steps = 1;  ///< a segment's start costs about so many steps
-#ifndef ES
-#define ES 3
-#endif
-constexpr int edge_share = ES;  ///< segments at the ends of a row are shorter by this
-
 class GaussianFilter final : public CudaFilter {
  public:
   explicit GaussianFilter(cudavision::detail::GaussianPlan plan) : CudaFilter(plan.geometry), plan_(std::move(plan)) {}
@@ -854,7 +913,8 @@ class GaussianFilter final : public CudaFilter {
   Status choose() {
     int device = 0, shared_limit = 0;
     if (Status status = check(cudaGetDevice(&device), "cannot find the device"); !status.ok()) return status;
-    if (Status status = check(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, device), "cannot query the device");
+    if (Status status =
+            check(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, device), "cannot query the device");
         !status.ok())
       return status;
     if (Status status = check(cudaDeviceGetAttribute(&shared_limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
@@ -865,7 +925,8 @@ class GaussianFilter final : public CudaFilter {
       if (!kernel_ && launch_.gx <= c.gx && launch_.gy <= c.gy) kernel_ = c.kernel, window_ = c.window;
     if (!kernel_) {
       kernel_ = blur_large<T>;
-      for (warps_ = max_warps; warps_ > 1 && LargeLayout<T>(launch_.gx, launch_.gy, warps_).size > shared_limit; --warps_) {}
+      for (warps_ = max_warps; warps_ > 1 && LargeLayout<T>(launch_.gx, launch_.gy, warps_).size > shared_limit; --warps_) {
+      }
       shared_bytes_ = LargeLayout<T>(launch_.gx, launch_.gy, warps_).size;
       window_ = 16 * LargeLayout<T>(launch_.gx, launch_.gy, warps_).loads;
       if (Status status = check(cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes_),
@@ -891,9 +952,12 @@ class GaussianFilter final : public CudaFilter {
       job.x1 = view.x1 * job.stride;
       job.origin = job.x0 & ~31;
       const unsigned all = (1u << view.channels) - 1;
-      job.keep[0] = job.keep[1] = 0;
-      for (int byte = 0; byte < 8; ++byte)
-        if (view.filtered != all && !(view.filtered >> (byte / sample_bytes % view.channels) & 1)) job.keep[byte / 4] |= 0xffu << byte % 4 * 8;
+      job.keep[0] = job.keep[1] = job.own = 0;
+      for (int byte = 0; byte < 8; ++byte) {
+        job.own |= unsigned(view.own == all || (view.own >> byte % view.channels & 1)) << byte;
+        if (view.filtered != all && !(view.filtered >> (byte / sample_bytes % view.channels) & 1))
+          job.keep[byte / 4] |= 0xffu << byte % 4 * 8;
+      }
       job.rows = {0, 0, 1, view.height - 1, int(view.src_pitch)};
       if (plan_.border == Border::reflect) job.rows.above = -1, job.rows.below = 2 * view.height - 1, job.rows.sign = -1;
       if (plan_.border == Border::reflect_101) job.rows.below = 2 * view.height - 2, job.rows.sign = -1;
@@ -911,9 +975,9 @@ class GaussianFilter final : public CudaFilter {
     if (strip_steps == 0) return {};
 
     // Segments as long as possible, for each begins with rows that only fill the ring, but so that no last wave of blocks is thin.
-    const int slots = multiprocessors_ * std::max(1, resident_), overhead = launch_.gy - 1 + start_steps;
+    const int slots = multiprocessors_ * std::max(1, resident_), overhead = launch_.gy - 1 + tuning::start_steps;
     int blocks = 0, steps = 1;
-    for (long best = 0, trial = 1; trial <= max_steps; ++trial) {
+    for (long best = 0, trial = 1; trial <= tuning::max_steps; ++trial) {
       const int needed = arrange(launch, rects, strips, int(trial));
       const long cost = (needed + slots - 1) / slots * (trial + overhead);
       if (best == 0 || cost < best) best = cost, steps = int(trial);
@@ -926,7 +990,7 @@ class GaussianFilter final : public CudaFilter {
 
   /// Cuts the sets into segments of `steps` steps; returns the number of blocks.
   int arrange(Launch& launch, const SetRects& rects, const int (&strips)[3], int steps) const {
-    const int edge_steps = std::max(1, steps / edge_share);
+    const int edge_steps = std::max(1, steps / tuning::edge_share);
     int blocks = 0;
     for (int i = 0; i < launch.sets; ++i) {
       SetJob& job = launch.jobs[i];
@@ -939,7 +1003,7 @@ class GaussianFilter final : public CudaFilter {
       const int begin = job.origin - job.pad;
       const int fit = begin + window_ <= job.row_bytes ? (job.row_bytes - begin - window_) / strip_bytes + 1 : 0;
       job.left = std::min(strips[i], begin < 0 ? (-begin + strip_bytes - 1) / strip_bytes : 0);
-      if (!job.words || !job.folds || fit <= job.left) job.left = strips[i];
+      if (!job.pairs || !job.folds || fit <= job.left) job.left = strips[i];
       job.edges = job.left + std::max(0, strips[i] - std::max(fit, job.left));
       job.edge_blocks = (job.edges * segments(rects[i], edge_steps) + warps_ - 1) / warps_;
       job.blocks_x = (strips[i] - job.edges + warps_ - 1) / warps_;
@@ -955,7 +1019,7 @@ class GaussianFilter final : public CudaFilter {
   Launch launch_{};  ///< what does not depend on the images
   Kernel kernel_ = nullptr;
   int warps_ = 4, shared_bytes_ = 0;
-  int window_ = 0;  ///< bytes that the kernel loads of a row, for a strip
+  int window_ = 0;                          ///< bytes that the kernel loads of a row, for a strip
   int multiprocessors_ = 1, resident_ = 1;  ///< resident: blocks on a multiprocessor
 };
 
