@@ -11,23 +11,27 @@ const char* const cuda_memory_feature = "memory:CUDAMemory";
 
 namespace {
 
-constexpr const char* any_height = "[ 1, 16384 ]";
-constexpr const char* even_height = "[ 2, 16384, 2 ]";
-
-std::string caps_string(const char* feature, const char* height, bool (*include)(const FormatInfo&)) {
+std::string caps_string(const char* feature, bool (*include)(const FormatInfo&)) {
   std::string names;
   for (const FormatInfo& format : formats())
     if (include(format)) names += (names.empty() ? "" : ", ") + std::string(format.name);
   return "video/x-raw" + (feature ? "(" + std::string(feature) + ")" : std::string()) + ", format=(string){ " + names +
-         " }, width=(int)[ 1, 16384 ], height=(int)" + height + ", framerate=(fraction)[ 0/1, max ]";
+         " }, width=(int)[ 1, 16384 ], height=(int)[ 1, 16384 ], framerate=(fraction)[ 0/1, max ]";
 }
 
-/// (transfer full) What CUDA memory can hold, or NULL.
+/// (transfer full) The one structure of CUDA memory, or NULL.
 GstCaps* cuda_template_caps() {
   if (!built_with(Backend::cuda)) return nullptr;
-  const auto any = [](const FormatInfo& format) { return compat::cuda_allocates(format) && !compat::cuda_fails_odd_heights(format); };
-  const auto even = [](const FormatInfo& format) { return compat::cuda_allocates(format) && compat::cuda_fails_odd_heights(format); };
-  return gst_caps_from_string((caps_string(cuda_memory_feature, any_height, any) + "; " + caps_string(cuda_memory_feature, even_height, even)).c_str());
+  return gst_caps_from_string(caps_string(cuda_memory_feature, compat::cuda_allocates).c_str());
+}
+
+/// Whether fixed caps are better not carried in CUDA memory. (No matter for template caps: GStreamer cannot subtract ranges of even
+/// numbers.)
+bool fails_in_cuda(const GstStructure* structure) {
+  const char* name = gst_structure_get_string(structure, "format");
+  const FormatInfo* format = name ? find_format(name) : nullptr;
+  int height;
+  return format && gst_structure_get_int(structure, "height", &height) && height % 2 == 1 && compat::cuda_fails_odd_heights(*format);
 }
 
 /// Whether a structure has these features by name, and not because it takes any.
@@ -52,7 +56,7 @@ void append_with_feature(GstCaps* result, GstCaps* caps, bool with_cuda, const c
 
 GstCaps* video_template_caps() {
   GstCaps* caps = cuda_template_caps();
-  GstCaps* system = gst_caps_from_string(caps_string(nullptr, any_height, [](const FormatInfo&) { return true; }).c_str());
+  GstCaps* system = gst_caps_from_string(caps_string(nullptr, [](const FormatInfo&) { return true; }).c_str());
   if (!caps) return system;
   gst_caps_append(caps, system);
   return caps;
@@ -84,6 +88,7 @@ GstCaps* choose_memory(GstCaps* choices, GstCaps* input, GstPad* peer) {
     gst_caps_unref(taken);
   }
   choices = gst_caps_make_writable(choices);
+  if (fails_in_cuda(gst_caps_get_structure(choices, 0))) wants_cuda = false;
   for (guint i = 0; i < gst_caps_get_size(choices) && gst_caps_get_size(choices) > 1;) {
     if (names_feature(gst_caps_get_features(choices, i), cuda_memory_feature) == wants_cuda) {
       ++i;
