@@ -18,7 +18,7 @@ struct Component {
   int plane, offset, step, shift_x, shift_y;
 };
 
-/// A format by GStreamer's definition, written down apart from the table under test (kernels_format compares all three).
+/// A format by GStreamer's definition, written down apart from the table under test (format_test.cpp compares all three).
 struct Definition {
   const char* name;
   int depth, shift;
