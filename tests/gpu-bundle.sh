@@ -19,7 +19,7 @@ done
 shift $((OPTIND - 1))
 
 # GStreamer's plugins that tests, examples and benchmarks name; libav and opencv are left out for their size (opencv: 50 MB).
-gst_plugins=(coreelements app videotestsrc videoconvertscale videorate videocrop videobox videofilter imagefreeze compositor
+gst_plugins=(coreelements coretracers app videotestsrc videoconvertscale videorate videocrop videobox videofilter imagefreeze compositor
   typefindfunctions playback isomp4 matroska avi videoparsersbad jpeg jpegformat png rawparse y4mdec multifile nvcodec
   autodetect deinterlace alpha)
 
