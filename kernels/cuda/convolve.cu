@@ -1,189 +1,301 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "../convolve.hpp"
+#include <cuda_fp16.h>
 
 #include <algorithm>
 #include <climits>
+#include <cmath>
 #include <utility>
 
+#include "../convolve.hpp"
 #include "convolve_kernels.cuh"
 #include "filter.hpp"
 
 namespace cudavision {
 namespace cuda::convolve {
+
 using cudavision::detail::ConvolvePlan;
 
 namespace {
 
-/// What a block computes.
-struct Tile {
-  int strip, width, height;  ///< pixels: tiles start at a multiple of `strip`
+constexpr int divide_up(int a, int b) {
+  return (a + b - 1) / b;
+}
+
+/// A kernel and what it is launched with. P is one of the parameter structs.
+template <typename P>
+struct Launch {
+  const void* function = nullptr;
+  P params;
+  int warps = 1;                 ///< of a block
+  std::size_t shared_bytes = 0;  ///< of a block
+  int side = 3;                  ///< of unrolled kernels
+  int rows = 1;                  ///< of results of a thread or warp, but where
+  int most_rows = 0;  ///< is not 0: then as many that a frame fills the device `waves` times, from least_rows to most_rows
+  int least_rows = 1, waves = 1;
 };
 
-/// Sets what depends on the frames; returns the number of blocks. Sums are of samples, or (`stored`) of words as they are stored.
-template <typename Acc, int Count>
-int set_jobs(Params<Acc, Count>& params, const ConvolvePlan& plan, const Image& src, const Image& dst, const SetRects& rects,
-             const std::array<Tile, 3>& tiles) {
-  const FormatInfo& format = info(plan.geometry.format);
-  int blocks = 0;
-  for (int i = 0; i < 3; ++i) {
-    Job<Acc>& job = params.jobs[i];
-    job.first_block = i < format.set_count ? blocks : INT_MAX;
-    if (i >= format.set_count || rects[i].empty()) continue;
-    const SetView view = job.view = make_view(src, dst, i, rects[i], plan.border, plan.border_value, plan.filter_alpha);
-    const ChannelSet& set = format.sets[i];
-    const Plane &from = src.planes[set.plane], &to = dst.planes[set.plane];
-    const int alignment = strip_alignment(set.channels, format.sample_bytes());
-    job.src_wide = aligned_to(from.data, from.pitch, alignment);
-    job.dst_wide = aligned_to(to.data, to.pitch, alignment);
-    job.tiles_x = (view.x1 - (view.x0 & -tiles[i].strip) + tiles[i].width - 1) / tiles[i].width;
-    blocks += job.tiles_x * ((view.y1 - view.y0 + tiles[i].height - 1) / tiles[i].height);
-
-    constexpr int far = 1 << 28;
-    job.whole = {-far, -far, 2 * far, 2 * far};
-    if (plan.border == Border::fill || plan.border == Border::copy)
-      job.whole = {plan.anchor_x, plan.anchor_y, view.width - plan.width + 1, view.height - plan.height + 1};
-
-    std::fill(std::begin(job.border_words), std::end(job.border_words), 0);
-    for (int c = 0; c < set.channels; ++c) {
-      if (set.roles[c] == Role::other) continue;
-      const std::size_t role = std::size_t(set.roles[c]);
-      double before = plan.gradient() ? 0 : plan.before[role], after = plan.after[role];
-      if (!params.absolute) before += std::exchange(after, 0);
-      job.before[c] = Acc(before);
-      job.after[c] = Acc(after);
-      for (int j = 0; j < 4; ++j) {
-        const int bit = (j * set.channels + c) * format.sample_bytes() * 8;
-        job.border_words[bit / 32] |= std::uint32_t(view.border_value[c] << view.shift) << bit % 32;
-      }
-    }
-  }
-  return blocks;
-}
-
-template <typename Acc, int Count>
-void set_kernel(Params<Acc, Count>& params, const ConvolvePlan& plan, double scale) {
-  params.width = plan.width;
-  params.height = plan.height;
-  params.anchor_x = plan.anchor_x;
-  params.anchor_y = plan.anchor_y;
-  params.absolute = plan.absolute && !plan.gradient();  // a root has no sign
-  params.scale = Acc(scale);
-}
-
-/// P are the parameters of the kernel of any size; the unrolled ones run where they can.
 template <typename P>
 class Convolve : public CudaFilter {
  public:
-  Convolve(ConvolvePlan plan, int warps, std::size_t shared_bytes)
-      : CudaFilter(plan.geometry), plan_(std::move(plan)), warps_(warps), shared_bytes_(shared_bytes) {}
+  Convolve(ConvolvePlan plan, Launch<P> launch) : CudaFilter(plan.geometry), plan_(std::move(plan)), launch_(std::move(launch)) {}
 
-  /// With the context current.
-  Status prepare(int shared_limit) {
-    const FormatInfo& format = info(plan_.geometry.format);
-    const int reach = std::max({plan_.anchor_x, plan_.width - 1 - plan_.anchor_x, plan_.anchor_y, plan_.height - 1 - plan_.anchor_y});
-    if (!plan_.wide && reach <= small_reach) set_small(format, 2 * std::max(reach, 1) + 1);
-    if (plan_.gradient() && !small_.function) return Status::settings("gradient kernels must be 3×3 at most, in CUDA");
-    if (small_.function) {
-      // Asking loads the code now: a launch must not.
-      cudaFuncAttributes attributes;
-      if (Status status = check(cudaFuncGetAttributes(&attributes, small_.function), "cannot load the convolution kernel"); !status.ok())
-        return status;
-    }
-    if (plan_.gradient()) return {};
-    set_tiled();
-    tiled_ = tile_kernel(format, two_pass, sizeof(Acc) == 8);
-    return check(cudaFuncSetAttribute(tiled_, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_limit),
-                 "cannot load the convolution kernel");
+  /// Sets what no kernel's weights decide, and loads the code, which a launch must not. With the context current.
+  Status prepare() {
+    P& params = launch_.params;
+    params.width = plan_.width;
+    params.height = plan_.height;
+    params.anchor_x = plan_.anchor_x;
+    params.anchor_y = plan_.anchor_y;
+    params.absolute = plan_.absolute && !plan_.gradient();  // a root has no sign
+    params.scale *= plan_.scale;
+
+    int device = 0, shared_limit = 0, processors = 0, blocks = 0;
+    cudaError_t error = cudaGetDevice(&device);
+    // All plans of a context share the function: the limit is set to the highest, not to what this plan needs.
+    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&shared_limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    if (error == cudaSuccess && launch_.shared_bytes)
+      error = cudaFuncSetAttribute(launch_.function, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_limit);
+    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+    if (error == cudaSuccess)
+      error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, launch_.function, 32 * launch_.warps, launch_.shared_bytes);
+    resident_ = std::max(1, processors * blocks * 32 * launch_.warps);
+    return check(error, "cannot load the convolution kernel");
   }
 
  protected:
   Status filter(const Image& src, const Image& dst, const SetRects& rects, Queue queue) override {
     const FormatInfo& format = info(plan_.geometry.format);
-    if (small_.function) {
-      std::array<Tile, 3> tiles;
-      for (int i = 0; i < format.set_count; ++i) {
-        const int strip = strip_pixels(format.sets[i].channels, format.sample_bytes());
-        tiles[i] = {strip, 32 * strip, small_warps * small_.rows[i > 0]};
-      }
-      const int blocks = set_jobs(small_params_, plan_, src, dst, rects, tiles);
-      const bool wide = std::all_of(small_params_.jobs, small_params_.jobs + format.set_count,
-                                    [](const Job<float>& job) { return job.src_wide; });
-      // Planes of odd alignment go sample by sample, which the tile amortises better.
-      if (wide || !tiled_) return launch(small_.function, blocks, 32 * small_warps, 0, small_params_, queue);
+    const int rows = launch_.most_rows ? rows_for(rects) : launch_.rows;
+    int blocks = 0;
+    for (int i = 0; i < 3; ++i) {
+      auto& job = launch_.params.jobs[i];
+      job.first_block = i < format.set_count ? blocks : INT_MAX;
+      if (i >= format.set_count || rects[i].empty()) continue;
+      job.view = make_view(src, dst, i, rects[i], plan_.border, plan_.border_value, plan_.filter_alpha);
+      set_common(job, format.sets[i]);
+      blocks += cut(job, dst.planes[format.sets[i].plane], rows);
     }
-    std::array<Tile, 3> tiles;
-    tiles.fill({4, tile_width, warps_ * tile_rows<Acc>});
-    const int blocks = set_jobs(params_, plan_, src, dst, rects, tiles);
-    return launch(tiled_, blocks, 32 * warps_, shared_bytes_, params_, queue);
+    if (blocks == 0) return {};
+    void* arguments[] = {&launch_.params};
+    return check(
+        cudaLaunchKernel(launch_.function, dim3(blocks), dim3(32 * launch_.warps), arguments, launch_.shared_bytes, queue.stream),
+        "cannot launch the convolution");
   }
 
  private:
-  using Acc = decltype(P::scale);
-  static constexpr bool two_pass = std::is_same_v<P, TwoPassParams<Acc>>;
-
-  template <typename Any>
-  static Status launch(const void* function, int blocks, int threads, std::size_t shared_bytes, Any& params, Queue queue) {
-    if (blocks == 0) return {};
-    void* arguments[] = {&params};
-    return check(cudaLaunchKernel(function, dim3(blocks), dim3(threads), arguments, shared_bytes, queue.stream),
-                 "cannot launch the convolution");
+  template <typename Acc>
+  void set_common(Job<Acc>& job, const ChannelSet& set) const {
+    constexpr int far = 1 << 28;
+    job.whole = {-far, -far, 2 * far, 2 * far};
+    if (plan_.border == Border::fill || plan_.border == Border::copy)
+      job.whole = {plan_.anchor_x, plan_.anchor_y, job.view.width - plan_.width + 1, job.view.height - plan_.height + 1};
+    for (int c = 0; c < set.channels; ++c) {
+      if (set.roles[c] == Role::other) continue;
+      const std::size_t role = std::size_t(set.roles[c]);
+      double before = plan_.gradient() ? 0 : plan_.before[role], after = plan_.after[role];
+      if (!launch_.params.absolute) before += std::exchange(after, 0);
+      job.before[c] = before;
+      job.after[c] = after;
+    }
   }
 
-  /// The kernel amid zeros, side × side around the anchor.
-  void set_small(const FormatInfo& format, int side) {
-    const Small kind = plan_.gradient() ? Small::gradient : plan_.separable() && side > 3 ? Small::two_pass : Small::direct;
-    small_ = small_kernel(format, side, kind);
-    set_kernel(small_params_, plan_, plan_.scale / (1 << format.shift));
-    const int left = side / 2 - plan_.anchor_x, top = side / 2 - plan_.anchor_y;
-    float* const weights = small_params_.weights;
-    if (kind == Small::two_pass) {
-      std::copy(plan_.row.begin(), plan_.row.end(), weights + left);
-      std::copy(plan_.column.begin(), plan_.column.end(), weights + side + top);
-      return;
-    }
-    for (int y = 0; y < plan_.height; ++y)
-      for (int x = 0; x < plan_.width; ++x) {
-        const int at = (top + y) * side + left + x, from = y * plan_.width + x;
-        weights[at] = float(plan_.weights[from]);
-        if (kind == Small::gradient) weights[side * side + at] = float(plan_.vertical[from]);
-      }
+  template <int N>
+  void set_border_words(std::uint32_t (&words)[N], const SetView& view) const {
+    const int bits = 8 * info(plan_.geometry.format).sample_bytes();
+    std::fill(words, words + N, 0);
+    for (int i = 0; i < 4 * view.channels; ++i)
+      words[i * bits / 32] |= std::uint32_t(view.border_value[i % view.channels]) << view.shift << i * bits % 32;
   }
 
-  void set_tiled() {
-    set_kernel(params_, plan_, plan_.scale);
-    if (two_pass) {
-      std::copy(plan_.row.begin(), plan_.row.end(), params_.weights);
-      std::copy(plan_.column.begin(), plan_.column.end(), params_.weights + column_at);
-      return;
+  /// Cuts a set into blocks; returns their number.
+  template <typename Acc>
+  int cut(TileJob<Acc>& job, const Plane&, int rows) const {
+    const SetView& view = job.view;
+    job.tiles_x = divide_up(view.x1 - (view.x0 & -4), tile_width);
+    return job.tiles_x * divide_up(view.y1 - view.y0, launch_.warps * rows);
+  }
+  int cut(MatrixJob& job, const Plane& to, int rows) const {
+    const SetView& view = job.view;
+    constexpr int pair_alignments[] = {2, 4, 2, 8};
+    job.pair_aligned = aligned_to(to.data, to.pitch, pair_alignments[view.channels - 1]);
+    set_border_words(job.border_words, view);
+    job.rows = rows;
+    job.tiles_x = divide_up(view.x1 - (view.x0 & -4), width_of(view.channels));
+    job.tiles_y = divide_up(view.y1 - view.y0, launch_.warps * rows);
+    return job.tiles_x * job.tiles_y;
+  }
+  int cut(SmallJob& job, const Plane&, int) const {
+    const SetView& view = job.view;
+    set_border_words(job.border_words, view);
+    job.tiles_x = divide_up(view.x1 - (view.x0 & -small_pixels), 32 * small_pixels);
+    return job.tiles_x * divide_up(view.y1 - view.y0, launch_.warps * small_rows(view.channels, launch_.side));
+  }
+
+  /// Results across of a warp on the matrix units; tiles are those that use shared memory.
+  int width_of(int channels) const {
+    const FormatInfo& format = info(plan_.geometry.format);
+    return launch_.shared_bytes ? matrix_width : strip_width(channels, format.sets[format.set_count - 1].channels);
+  }
+
+  int rows_for(const SetRects& rects) const {
+    std::int64_t columns_rows = 0;
+    for (int i = 0; i < info(plan_.geometry.format).set_count; ++i) {
+      const Rect& rect = rects[i];
+      const int pixels = width_of(info(plan_.geometry.format).sets[i].channels) / 32;
+      if (!rect.empty()) columns_rows += std::int64_t(divide_up(rect.width, pixels)) * rect.height;
     }
-    params_.stride = sizeof(Acc) == 4 ? (plan_.width + 3) / 4 * 4 : plan_.width;
-    for (int y = 0; y < plan_.height; ++y)
-      std::copy_n(plan_.weights.begin() + y * plan_.width, plan_.width, params_.weights + y * params_.stride);
+    const std::int64_t columns = std::int64_t(resident_) * launch_.waves;
+    return std::clamp(int((columns_rows + columns - 1) / columns), launch_.least_rows, launch_.most_rows);
   }
 
   const ConvolvePlan plan_;
-  const int warps_;
-  const std::size_t shared_bytes_;
-  SmallKernel small_{};
-  const void* tiled_ = nullptr;
-  SmallParams small_params_;
-  P params_;
+  Launch<P> launch_;
+  int resident_ = 1;  ///< threads that run at once
 };
 
-/// Makes the filter with as many warps a block as its shared memory holds; nullptr where not even one fits.
 template <typename P>
-Result<std::unique_ptr<Filter>> make(const ConvolvePlan& plan, int shared_limit) {
+Result<std::unique_ptr<Filter>> finish_plan(ConvolvePlan plan, Launch<P> launch) {
+  auto filter = std::make_unique<Convolve<P>>(std::move(plan), std::move(launch));
+  if (Status status = filter->prepare(); !status.ok()) return status;
+  return std::unique_ptr<Filter>(std::move(filter));
+}
+
+/// Most warps a block, up to `warps`, whose shared memory is there; 0: not even one.
+template <typename F>
+int most_warps(int warps, std::size_t limit, F&& bytes) {
+  while (warps > 0 && bytes(warps) > limit) warps /= 2;
+  return warps;
+}
+
+/// Side (3, 5 or 7) of the square around the anchor that holds the kernel; 0: none does.
+int small_side(const ConvolvePlan& plan) {
+  const int reach = std::max({plan.anchor_x, plan.width - 1 - plan.anchor_x, plan.anchor_y, plan.height - 1 - plan.anchor_y});
+  return reach <= small_reach ? 2 * std::max(reach, 1) + 1 : 0;
+}
+
+std::uint16_t half_bits(float value) {
+  return __half_raw(__float2half_rn(value)).x;
+}
+
+/// Largest error of a result, in sample values, for which 11 bits of a real weight do: about that of a kernel whose weights' sizes
+/// sum to 4. Beyond it, and for integers that need them, weights have 22 bits, in twice the time.
+constexpr double matrix_error = 0.125;
+
+/// 8-bit samples, float32 sums.
+Result<std::unique_ptr<Filter>> make_matrix(ConvolvePlan plan, std::size_t shared_limit) {
+  Launch<MatrixParams> launch;
+  MatrixParams& params = launch.params;
+
+  // Weights in half precision, scaled by a power of two so that the largest has 11 bits before the point.
+  double largest = 0;
+  for (const auto* weights : {&plan.weights, &plan.vertical})
+    for (double w : *weights) largest = std::max(largest, std::abs(w));
+  const int exponent = largest > 0 ? 10 - std::ilogb(largest) : 0;
+  params.scale = std::ldexp(1.0f, -exponent);
+  std::vector<std::uint16_t> parts[2];
+  double error = 0;  // of a sum, at most, without the second parts
+  for (double w : plan.weights) {
+    const double scaled = std::ldexp(w, exponent);
+    const __half high = __float2half_rn(float(scaled));
+    const float rest = float(scaled - double(__half2float(high)));
+    error += std::abs(rest);
+    parts[0].push_back(half_bits(float(scaled)));
+    parts[1].push_back(half_bits(rest));
+  }
+  error *= 255 * std::abs(params.scale * plan.scale);
+  const bool integers = std::all_of(plan.weights.begin(), plan.weights.end(), [](double w) { return w == std::rint(w); });
+  Matrix kind = error <= (integers ? 0 : matrix_error) ? Matrix::single : Matrix::pair;
+  if (plan.gradient()) {
+    kind = Matrix::gradient;
+    parts[1].clear();
+    for (double w : plan.vertical) parts[1].push_back(half_bits(float(std::ldexp(w, exponent))));
+  }
+
+  const FormatInfo& format = info(plan.geometry.format);
+  const int side = small_side(plan);
+  if (side) launch.function = matrix_strip_kernel(format, side, kind);
+  if (launch.function) {
+    const int left = 4 - plan.anchor_x, top = side / 2 - plan.anchor_y;  // windows begin 4 samples before the first output
+    for (int part = 0; part < 2; ++part)
+      for (int k = 0; k < side; ++k)
+        for (int lane = 0; lane < 32; ++lane) {
+          // A lane holds what samples 4t … 4t + 3 of the window add to output g.
+          const int g = lane / 4, t = lane % 4, y = k - top;
+          std::uint32_t halves[4];
+          for (int j = 0; j < 4; ++j) {
+            const int x = 4 * t + j - g - left;
+            const bool there = x >= 0 && x < plan.width && y >= 0 && y < plan.height;
+            halves[j] = there ? parts[part][y * plan.width + x] : 0;
+          }
+          params.fragments[part][k][lane] = {halves[0] | halves[1] << 16, halves[2] | halves[3] << 16};
+        }
+    launch.warps = strip_warps;
+    launch.least_rows = strip_least_rows;
+    launch.most_rows = strip_most_rows;
+    launch.waves = strip_tuning(format.sets[format.set_count - 1].channels).waves;
+    return finish_plan(std::move(plan), std::move(launch));
+  }
+
+  launch.function = matrix_tile_kernel(format, kind);
+  if (!launch.function) return Status::settings("gradient kernels must be 3×3 at most, in CUDA");
+  const auto bytes = [&](int warps) { return matrix_tile_bytes(warps, plan.width, plan.height, kind == Matrix::pair ? 2 : 1); };
+  launch.warps = most_warps(matrix_tile_warps, shared_limit, bytes);
+  if (launch.warps == 0) return Status::resource("the CUDA device has too little shared memory for this kernel");
+  launch.shared_bytes = bytes(launch.warps);
+  launch.rows = matrix_tile_rows;
+  for (int part = 0; part < 2; ++part) std::copy(parts[part].begin(), parts[part].end(), params.weights[part]);
+  return finish_plan(std::move(plan), std::move(launch));
+}
+
+/// 16-bit samples, float32 sums, around the anchor.
+Result<std::unique_ptr<Filter>> make_small(ConvolvePlan plan, int side) {
+  Launch<SmallParams> launch;
+  SmallParams& params = launch.params;
+  const FormatInfo& format = info(plan.geometry.format);
+  const Small kind = plan.gradient() ? Small::gradient : plan.separable() && side > 3 ? Small::two_pass : Small::direct;
+  launch.function = small_kernel(format, side, kind);
+  if (!launch.function) return Status::settings("gradient kernels must be 3×3 at most, in CUDA");
+  launch.warps = small_warps;
+  launch.side = side;
+  params.scale = 1.0f / (1 << format.shift);  // sums are of words as they are stored
+
+  const int left = side / 2 - plan.anchor_x, top = side / 2 - plan.anchor_y;
+  if (kind == Small::two_pass) {
+    std::copy(plan.row.begin(), plan.row.end(), params.weights + left);
+    std::copy(plan.column.begin(), plan.column.end(), params.weights + side + top);
+  } else {
+    for (int y = 0; y < plan.height; ++y)
+      for (int x = 0; x < plan.width; ++x) {
+        const int at = (top + y) * side + left + x, from = y * plan.width + x;
+        params.weights[at] = float(plan.weights[from]);
+        if (kind == Small::gradient) params.weights[side * side + at] = float(plan.vertical[from]);
+      }
+  }
+  return finish_plan(std::move(plan), std::move(launch));
+}
+
+/// All else. nullptr where the device's shared memory does not hold it.
+template <typename P>
+Result<std::unique_ptr<Filter>> make_tile(const ConvolvePlan& plan, std::size_t shared_limit) {
   using Acc = decltype(P::scale);
   constexpr bool two_pass = std::is_same_v<P, TwoPassParams<Acc>>;
-  const auto bytes = [&](int warps) {
-    return tile_bytes(warps, tile_rows<Acc>, plan.width, plan.height, two_pass, sizeof(Acc));
-  };
-  int warps = tile_warps;
-  while (warps > 0 && bytes(warps) > std::size_t(shared_limit)) warps /= 2;
-  if (warps == 0) return std::unique_ptr<Filter>();
-  auto filter = std::make_unique<Convolve<P>>(plan, warps, bytes(warps));
-  if (Status status = filter->prepare(shared_limit); !status.ok()) return status;
-  return std::unique_ptr<Filter>(std::move(filter));
+  Launch<P> launch;
+  P& params = launch.params;
+  const auto bytes = [&](int warps) { return tile_bytes(warps, tile_rows<Acc>, plan.width, plan.height, two_pass, sizeof(Acc)); };
+  launch.warps = most_warps(tile_warps, shared_limit, bytes);
+  if (launch.warps == 0) return std::unique_ptr<Filter>();
+  launch.shared_bytes = bytes(launch.warps);
+  launch.rows = tile_rows<Acc>;
+  launch.function = tile_kernel(info(plan.geometry.format), two_pass, sizeof(Acc) == 8);
+  if (two_pass) {
+    std::copy(plan.row.begin(), plan.row.end(), params.weights);
+    std::copy(plan.column.begin(), plan.column.end(), params.weights + column_at);
+  } else {
+    params.stride = sizeof(Acc) == 4 ? divide_up(plan.width, 4) * 4 : plan.width;
+    for (int y = 0; y < plan.height; ++y)
+      std::copy_n(plan.weights.begin() + y * plan.width, plan.width, params.weights + y * params.stride);
+  }
+  return finish_plan(plan, std::move(launch));
 }
 
 }  // namespace
@@ -193,17 +305,22 @@ namespace detail {
 
 Result<std::unique_ptr<Filter>> make_convolve_cuda(ConvolvePlan plan) {
   using namespace cuda::convolve;
-  int device = 0, shared_limit = 0;
+  int device = 0, limit = 0;
   if (Status status = cuda::check(cudaGetDevice(&device), "cannot use the CUDA device"); !status.ok()) return status;
-  if (Status status = cuda::check(cudaDeviceGetAttribute(&shared_limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
+  if (Status status = cuda::check(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
                                   "cannot ask the CUDA device for its shared memory");
       !status.ok())
     return status;
+  if (!plan.wide && info(plan.geometry.format).sample_bytes() == 1) return make_matrix(std::move(plan), limit);
+  if (const int side = small_side(plan); side && !plan.wide) return make_small(std::move(plan), side);
+  if (plan.gradient()) return Status::settings("gradient kernels must be 3×3 at most, in CUDA");
   if (plan.separable()) {
-    auto filter = plan.wide ? make<TwoPassParams<double>>(plan, shared_limit) : make<TwoPassParams<float>>(plan, shared_limit);
-    if (!filter.ok() || filter.value()) return filter;  // else the device's shared memory holds no row results: all at once
+    auto filter = plan.wide ? make_tile<TwoPassParams<double>>(plan, limit) : make_tile<TwoPassParams<float>>(plan, limit);
+    if (!filter.ok() || filter.value()) return filter;  // else there is no room for the row results: all at once
   }
-  return plan.wide ? make<DirectParams<double>>(plan, shared_limit) : make<DirectParams<float>>(plan, shared_limit);
+  auto filter = plan.wide ? make_tile<DirectParams<double>>(plan, limit) : make_tile<DirectParams<float>>(plan, limit);
+  if (filter.ok() && !filter.value()) return Status::resource("the CUDA device has too little shared memory for this kernel");
+  return filter;
 }
 
 }  // namespace detail

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Kernels of 3 × 3, 5 × 5 and 7 × 7 weights, unrolled: no shared memory, weights as constant operands, samples turned to float32
-// by one byte permutation and one addition.
+// Kernels of 3 × 3, 5 × 5 and 7 × 7 weights on 16-bit samples, unrolled: weights as constant operands, samples turned to float32 by
+// one byte permutation and one addition.
 #include "convolve_kernels.cuh"
 
 namespace cudavision::cuda::convolve {
 namespace {
 
-/// What a thread works on: a strip of 8 (one byte a pixel) or 4 neighbouring pixels, and as halo a quad on each side, all as they
-/// are stored: interleaved words.
+/// What a thread works on: a quad of neighbouring pixels, and as halo a quad on each side, all as they are stored: interleaved
+/// words.
 template <typename T, int C>
 struct Strip {
-  static constexpr int pixels = strip_pixels(C, sizeof(T)), quads = pixels / 4;
+  static constexpr int pixels = small_pixels, quads = 1;
   static constexpr int quad_words = C * sizeof(T), words = quads * quad_words, row_words = words + 2 * quad_words;
 };
 
@@ -18,7 +18,8 @@ struct Strip {
 template <typename T, int C>
 struct Place {
   int word, byte;
-  __device__ constexpr Place(int pixel, int c) : word((pixel * C + c) * int(sizeof(T)) / 4), byte((pixel * C + c) * int(sizeof(T)) % 4) {}
+  __device__ constexpr Place(int pixel, int c)
+      : word((pixel * C + c) * int(sizeof(T)) / 4), byte((pixel * C + c) * int(sizeof(T)) % 4) {}
 };
 
 /// The stored sample in float32. Its bytes become the mantissa of 2^23 + sample.
@@ -47,7 +48,7 @@ __device__ __forceinline__ void load_strip(const unsigned char* at, std::uint32_
   constexpr int q = S::quad_words, alignment = quad_alignment(C, sizeof(T));
   std::uint32_t left[q], middle[S::words], right[q];
   detail::load_words<q, alignment>(at - 4 * q, left);
-  detail::load_words<S::words, strip_alignment(C, sizeof(T))>(at, middle);
+  detail::load_words<S::words, quad_alignment(C, sizeof(T))>(at, middle);
   detail::load_words<q, alignment>(at + 4 * S::words, right);
 #pragma unroll
   for (int i = 0; i < q; ++i) row[i] = left[i], row[q + S::words + i] = right[i];
@@ -56,7 +57,7 @@ __device__ __forceinline__ void load_strip(const unsigned char* at, std::uint32_
 }
 
 template <typename T, int C, int K, Small kind>
-__device__ __forceinline__ void convolve_strip(const SmallParams& p, const Job<float>& job) {
+__device__ __forceinline__ void convolve_strip(const SmallParams& p, const SmallJob& job) {
   using S = Strip<T, C>;
   constexpr int R = small_rows(C, K), radius = K / 2, rows = R + K - 1, quads = S::quads + 2;
   constexpr int centre = S::quad_words;
@@ -72,7 +73,7 @@ __device__ __forceinline__ void convolve_strip(const SmallParams& p, const Job<f
   __syncwarp();
 
   std::uint32_t raw[rows][S::row_words];
-  const bool inside = job.src_wide && x >= 4 && x + S::pixels + 4 <= view.width;
+  const bool inside = view.src_aligned && x >= 4 && x + S::pixels + 4 <= view.width;
   if (inside) {
     const unsigned char* const column = view.src + std::ptrdiff_t(x) * (C * sizeof(T));
     const int pitch = int(view.src_pitch);
@@ -179,7 +180,7 @@ __device__ __forceinline__ void convolve_strip(const SmallParams& p, const Job<f
 
   const Rect& whole = job.whole;
   constexpr unsigned all = (1u << C) - 1;
-  if (job.dst_wide && view.own == all && x >= view.x0 && x + S::pixels <= view.x1 && y + R <= view.y1 && x >= whole.x &&
+  if (view.dst_aligned && view.own == all && x >= view.x0 && x + S::pixels <= view.x1 && y + R <= view.y1 && x >= whole.x &&
       x + S::pixels <= whole.x + whole.width && y >= whole.y && y + R <= whole.y + whole.height) {
     unsigned char* at = view.dst + y * view.dst_pitch + std::ptrdiff_t(x) * (C * sizeof(T));
 #pragma unroll
@@ -188,7 +189,7 @@ __device__ __forceinline__ void convolve_strip(const SmallParams& p, const Job<f
 #pragma unroll
         for (int w = 0; w < S::words; ++w) out[r][w] <<= view.shift;  // the low sample has `shift` zero bits on top
       }
-      detail::store_words<S::words, strip_alignment(C, sizeof(T))>(at, out[r]);
+      detail::store_words<S::words, quad_alignment(C, sizeof(T))>(at, out[r]);
       at += view.dst_pitch;
     }
     return;
@@ -212,30 +213,31 @@ __global__ void __launch_bounds__(32 * small_warps) convolve_small(const __grid_
   if (blockIdx.x < p.jobs[1].first_block) {
     convolve_strip<T, C0, K, kind>(p, p.jobs[0]);
   } else {
-    const Job<float>& job = p.jobs[blockIdx.x >= p.jobs[2].first_block ? 2 : 1];
+    const SmallJob& job = p.jobs[blockIdx.x >= p.jobs[2].first_block ? 2 : 1];
     convolve_strip<T, C1, K, kind>(p, job);
   }
 }
 
 template <typename T, int C0, int C1>
-SmallKernel choose(int side, Small kind) {
-  const auto kernel = [&](auto function, int k) {
-    return SmallKernel{reinterpret_cast<const void*>(function), {small_rows(C0, k), small_rows(C1, k)}};
-  };
-  if (kind == Small::gradient) return side == 3 ? kernel(convolve_small<T, C0, C1, 3, Small::gradient>, 3) : SmallKernel{};
-  if (side == 3) return kernel(convolve_small<T, C0, C1, 3, Small::direct>, 3);
-  if (side == 5 && kind == Small::direct) return kernel(convolve_small<T, C0, C1, 5, Small::direct>, 5);
-  if (side == 5) return kernel(convolve_small<T, C0, C1, 5, Small::two_pass>, 5);
-  if (kind == Small::direct) return kernel(convolve_small<T, C0, C1, 7, Small::direct>, 7);
-  return kernel(convolve_small<T, C0, C1, 7, Small::two_pass>, 7);
+const void* choose(int side, Small kind) {
+  const auto kernel = [](auto function) { return reinterpret_cast<const void*>(function); };
+  if (kind == Small::gradient) return side == 3 ? kernel(convolve_small<T, C0, C1, 3, Small::gradient>) : nullptr;
+  if (side == 3) return kernel(convolve_small<T, C0, C1, 3, Small::direct>);
+  if (side == 5 && kind == Small::direct) return kernel(convolve_small<T, C0, C1, 5, Small::direct>);
+  if (side == 5) return kernel(convolve_small<T, C0, C1, 5, Small::two_pass>);
+  if (kind == Small::direct) return kernel(convolve_small<T, C0, C1, 7, Small::direct>);
+  return kernel(convolve_small<T, C0, C1, 7, Small::two_pass>);
 }
 
 }  // namespace
 
-SmallKernel small_kernel(const FormatInfo& format, int side, Small kind) {
-  return with_layout(format, [&](auto sample, auto first, auto rest) {
-    return choose<decltype(sample), decltype(first)::value, decltype(rest)::value>(side, kind);
+const void* small_kernel(const FormatInfo& format, int side, Small kind) {
+  const void* function = nullptr;
+  with_layout(format, [&](auto sample, auto first, auto rest) {
+    if constexpr (sizeof(sample) == 2)
+      function = choose<decltype(sample), decltype(first)::value, decltype(rest)::value>(side, kind);
   });
+  return function;
 }
 
 }  // namespace cudavision::cuda::convolve

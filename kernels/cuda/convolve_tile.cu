@@ -1,45 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Kernels of any size: a channel's tile goes to shared memory as float32; each thread computes 4 × tile_rows results in registers,
 // past which the rows of samples slide.
-#include "convolve_kernels.cuh"
+#include "convolve_fill.cuh"
 
 namespace cudavision::cuda::convolve {
 namespace {
-
-/// Calls f with the channels as an integral constant.
-template <typename F>
-__device__ __forceinline__ void with_channels(int channels, F&& f) {
-  switch (channels) {
-    case 1: return f(std::integral_constant<int, 1>{});
-    case 2: return f(std::integral_constant<int, 2>{});
-    case 3: return f(std::integral_constant<int, 3>{});
-    default: return f(std::integral_constant<int, 4>{});
-  }
-}
-
-/// Planar words of channel c of the four pixels from x on, x any number.
-template <typename T, int C>
-__device__ __forceinline__ void load_channel(const SetView& view, int c, int x, int row, std::uint32_t (&words)[sizeof(T)]) {
-  constexpr int n = sizeof(T);
-  const int skew = x & 3;
-  std::uint32_t both[2 * n + 1] = {};
-  const auto fetch = [&](int at, int to) {
-    const Quad<T, C> quad = load_quad<T, C>(view, at, row);
-#pragma unroll
-    for (int k = 0; k < C; ++k)
-#pragma unroll
-      for (int w = 0; w < n; ++w)
-        if (k == 0 || c == k) both[to + w] = quad.word[k][w];
-  };
-  fetch(x - skew, 0);
-  if (skew) fetch(x - skew + 4, n);
-  const int bits = skew * 8 * n, whole = bits / 32;
-#pragma unroll
-  for (int w = 0; w < n; ++w) {
-    const std::uint32_t low = n == 2 && whole ? both[w + 1] : both[w], high = n == 2 && whole ? both[w + 2] : both[w + 1];
-    words[w] = __funnelshift_r(low, high, bits % 32);
-  }
-}
 
 __device__ __forceinline__ void load_four(const float* from, float (&values)[4]) {
   const float4 v = *reinterpret_cast<const float4*>(from);
@@ -63,27 +28,24 @@ __device__ __forceinline__ void store_four(double* to, const double (&v)[4]) {
   reinterpret_cast<double2*>(to)[1] = make_double2(v[2], v[3]);
 }
 
-/// The samples of channel c around a block's results, in float32: its window's first sample lies at tile[0].
+/// A tile in float32.
 template <typename T>
-__device__ __forceinline__ void fill_tile(const SetView& view, int c, int x, int y, float* tile, int pitch, int rows) {
-  const int quads = pitch / 4;
-  with_channels(view.channels, [&](auto channels) {
-    for (int i = threadIdx.x; i < rows * quads; i += blockDim.x) {
-      const int row = i / quads, quad = i - row * quads;
-      std::uint32_t words[sizeof(T)];
-      load_channel<T, channels.value>(view, c, x + 4 * quad, border_index(y + row, view.height, view.border), words);
-      float values[4];
+struct FloatSink {
+  float* tile;
+  int pitch;
+
+  __device__ __forceinline__ void operator()(int row, int quad, const std::uint32_t (&words)[sizeof(T)]) const {
+    constexpr int n = sizeof(T);
+    float values[4];
 #pragma unroll
-      for (int j = 0; j < 4; ++j) {
-        constexpr int per_word = 4 / sizeof(T);
-        const int byte = j % per_word * int(sizeof(T));
-        const int selector = sizeof(T) == 1 ? 0x7440 | byte : 0x7400 | (byte + 1) << 4 | byte;
-        values[j] = __uint_as_float(__byte_perm(words[j / per_word], 0x4b000000, selector)) - 8388608.0f;  // see convolve_small.cu
-      }
-      store_four(tile + row * pitch + 4 * quad, values);
+    for (int j = 0; j < 4; ++j) {
+      constexpr int per_word = 4 / n;
+      const int byte = j % per_word * n, selector = n == 1 ? 0x7440 | byte : 0x7400 | (byte + 1) << 4 | byte;
+      values[j] = __uint_as_float(__byte_perm(words[j / per_word], 0x4b000000, selector)) - 8388608.0f;  // see convolve_small.cu
     }
-  });
-}
+    store_four(tile + row * pitch + 4 * quad, values);
+  }
+};
 
 /// sums[r][j] += Σ weights[k][n] · tile[r + k][j + n] for k < height and n < N: the rows slide past through registers, so that
 /// each is loaded once for all R rows of sums, and each weight for 4·R sums.
@@ -124,19 +86,24 @@ __device__ __forceinline__ void slide(Acc (&sums)[R][4], const In* tile, int pit
 
 /// All weights, four columns of them at a time.
 template <int R>
-__device__ __forceinline__ void sum_window(float (&sums)[R][4], const float* tile, int pitch, const float* weights, int stride, int width, int height) {
+__device__ __forceinline__ void sum_window(float (&sums)[R][4], const float* tile, int pitch, const float* weights, int stride,
+                                           int width, int height) {
   int k = 0;
 #pragma unroll 1
   for (; k + 4 <= width; k += 4) slide<4>(sums, tile + k, pitch, weights + k, stride, height);
   switch (width - k) {
-    case 1: return slide<1>(sums, tile + k, pitch, weights + k, stride, height);
-    case 2: return slide<2>(sums, tile + k, pitch, weights + k, stride, height);
-    case 3: return slide<3>(sums, tile + k, pitch, weights + k, stride, height);
+    case 1:
+      return slide<1>(sums, tile + k, pitch, weights + k, stride, height);
+    case 2:
+      return slide<2>(sums, tile + k, pitch, weights + k, stride, height);
+    case 3:
+      return slide<3>(sums, tile + k, pitch, weights + k, stride, height);
   }
 }
 /// In float64 the window of several columns would not fit the registers; tiles move by whole quads.
 template <int R>
-__device__ __forceinline__ void sum_window(double (&sums)[R][4], const float* tile, int pitch, const double* weights, int stride, int width, int height) {
+__device__ __forceinline__ void sum_window(double (&sums)[R][4], const float* tile, int pitch, const double* weights, int stride,
+                                           int width, int height) {
 #pragma unroll 1
   for (int k = 0; k < height; ++k) {
     double near[R][4];
@@ -184,29 +151,34 @@ __device__ __forceinline__ void sum_row(Acc (&sums)[4], const float* tile, const
 }
 
 template <typename T, typename Acc, bool two_pass, typename P>
-__global__ void __launch_bounds__(32 * tile_warps, 2) convolve_tile(const __grid_constant__ P p) {
+__global__ void __launch_bounds__(32 * tile_warps, 16 / tile_warps) convolve_tile(const __grid_constant__ P p) {
   constexpr int R = tile_rows<Acc>, n = sizeof(T);
   extern __shared__ float4 shared_memory[];
   float* const tile = reinterpret_cast<float*>(shared_memory);
 
   const int set = (blockIdx.x >= p.jobs[1].first_block) + (blockIdx.x >= p.jobs[2].first_block);
-  const Job<Acc>& job = p.jobs[set];
+  const TileJob<Acc>& job = p.jobs[set];
   const SetView& view = job.view;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
   const int block = blockIdx.x - job.first_block, tile_y = block / job.tiles_x, tile_x = block - tile_y * job.tiles_x;
   const int x = (view.x0 & -4) + tile_x * tile_width, y = view.y0 + tile_y * warps * R;
   const int pitch = tile_pitch(p.width), rows = warps * R + p.height - 1;
 
+  Acc* const across = reinterpret_cast<Acc*>(tile + rows * pitch);
+  int* const row_index = reinterpret_cast<int*>(across + (two_pass ? rows * tile_width : 0));
+  for (int i = threadIdx.x; i < rows; i += blockDim.x) row_index[i] = border_index(y - p.anchor_y + i, view.height, view.border);
+
   std::uint32_t packed[4][R][n] = {};  // indexed by channel at run time: in local memory, read once
 #pragma unroll 1
   for (int c = 0; c < view.channels; ++c) {
     if (!(view.filtered >> c & 1)) continue;
     __syncthreads();
-    fill_tile<T>(view, c, x - p.anchor_x, y - p.anchor_y, tile, pitch, rows);
+    with_channels(view.channels, [&](auto channels) {
+      fill_tile<T, channels.value>(view, c, x - p.anchor_x, row_index, pitch / 4, rows, FloatSink<T>{tile, pitch});
+    });
     __syncthreads();
     Acc sums[R][4] = {};
     if constexpr (two_pass) {
-      Acc* const across = reinterpret_cast<Acc*>(tile + rows * pitch);
       for (int row = warp; row < rows; row += warps) {
         Acc four[4] = {};
         sum_row(four, tile + row * pitch + 4 * lane, p.weights, p.width);
@@ -243,19 +215,17 @@ __global__ void __launch_bounds__(32 * tile_warps, 2) convolve_tile(const __grid
   });
 }
 
-template <typename T>
-const void* choose(bool two_pass, bool wide) {
-  const auto kernel = [](auto function) { return reinterpret_cast<const void*>(function); };
-  if (two_pass) {
-    return wide ? kernel(convolve_tile<T, double, true, TwoPassParams<double>>) : kernel(convolve_tile<T, float, true, TwoPassParams<float>>);
-  }
-  return wide ? kernel(convolve_tile<T, double, false, DirectParams<double>>) : kernel(convolve_tile<T, float, false, DirectParams<float>>);
+template <typename T, typename Acc>
+const void* choose(bool two_pass) {
+  return two_pass ? reinterpret_cast<const void*>(convolve_tile<T, Acc, true, TwoPassParams<Acc>>)
+                  : reinterpret_cast<const void*>(convolve_tile<T, Acc, false, DirectParams<Acc>>);
 }
 
 }  // namespace
 
 const void* tile_kernel(const FormatInfo& format, bool two_pass, bool wide) {
-  return format.sample_bytes() == 1 ? choose<std::uint8_t>(two_pass, wide) : choose<std::uint16_t>(two_pass, wide);
+  if (format.sample_bytes() == 1) return wide ? choose<std::uint8_t, double>(two_pass) : nullptr;
+  return wide ? choose<std::uint16_t, double>(two_pass) : choose<std::uint16_t, float>(two_pass);
 }
 
 }  // namespace cudavision::cuda::convolve
