@@ -56,7 +56,7 @@ KernelSize kernel_size(const ConvolveParams& params);
 /// `absolute`; or √(Σx² + Σy²) / |divisor| + bias for Preset::gradient.
 /// Chroma is filtered about its neutral value n: out = n + Σ w·(p − n) / divisor, with no bias and, as it has a sign by nature, no
 /// absolute value; a gradient, which has none, leaves it neutral. Subsampled chroma sees the same kernel on its own samples.
-/// Integer weights are summed exactly. Kernels of rank 1 run as two passes.
+/// Integer weights are summed exactly. Kernels of rank 1 run as two passes, but where one is measured to be faster (CUDA, 8 bit, to 15×15).
 /// Errors: settings (bad parameters, or a backend not built in), resource.
 Result<std::unique_ptr<Filter>> make_convolve(const ConvolveParams& params, const Geometry& geometry, Backend backend);
 

@@ -26,6 +26,7 @@ template <typename P>
 struct Launch {
   const void* function = nullptr;
   P params;
+  double scale = 1;              ///< of sums of the weights and samples as the kernel holds them, besides the plan's
   int warps = 1;                 ///< of a block
   std::size_t shared_bytes = 0;  ///< of a block
   int side = 3;                  ///< of unrolled kernels
@@ -46,8 +47,6 @@ class Convolve : public CudaFilter {
     params.height = plan_.height;
     params.anchor_x = plan_.anchor_x;
     params.anchor_y = plan_.anchor_y;
-    params.absolute = plan_.absolute && !plan_.gradient();  // a root has no sign
-    params.scale *= plan_.scale;
 
     int device = 0, shared_limit = 0, processors = 0, blocks = 0;
     cudaError_t error = cudaGetDevice(&device);
@@ -89,11 +88,14 @@ class Convolve : public CudaFilter {
     job.whole = {-far, -far, 2 * far, 2 * far};
     if (plan_.border == Border::fill || plan_.border == Border::copy)
       job.whole = {plan_.anchor_x, plan_.anchor_y, job.view.width - plan_.width + 1, job.view.height - plan_.height + 1};
+    const bool chroma = std::any_of(set.roles.begin(), set.roles.end(), is_chroma);
+    job.absolute = plan_.absolute && !plan_.gradient() && !chroma;
+    job.scale = Acc(plan_.gradient() && chroma ? 0 : launch_.scale * plan_.scale);
     for (int c = 0; c < set.channels; ++c) {
       if (set.roles[c] == Role::other) continue;
       const std::size_t role = std::size_t(set.roles[c]);
       double before = plan_.gradient() ? 0 : plan_.before[role], after = plan_.after[role];
-      if (!launch_.params.absolute) before += std::exchange(after, 0);
+      if (!job.absolute) before += std::exchange(after, 0);
       job.before[c] = before;
       job.after[c] = after;
     }
@@ -191,7 +193,7 @@ Result<std::unique_ptr<Filter>> make_matrix(ConvolvePlan plan, std::size_t share
   for (const auto* weights : {&plan.weights, &plan.vertical})
     for (double w : *weights) largest = std::max(largest, std::abs(w));
   const int exponent = largest > 0 ? 10 - std::ilogb(largest) : 0;
-  params.scale = std::ldexp(1.0f, -exponent);
+  launch.scale = std::ldexp(1.0, -exponent);
   std::vector<std::uint16_t> parts[2];
   double error = 0;  // of a sum, at most, without the second parts
   for (double w : plan.weights) {
@@ -202,7 +204,7 @@ Result<std::unique_ptr<Filter>> make_matrix(ConvolvePlan plan, std::size_t share
     parts[0].push_back(half_bits(float(scaled)));
     parts[1].push_back(half_bits(rest));
   }
-  error *= 255 * std::abs(params.scale * plan.scale);
+  error *= 255 * std::abs(launch.scale * plan.scale);
   const bool integers = std::all_of(plan.weights.begin(), plan.weights.end(), [](double w) { return w == std::rint(w); });
   Matrix kind = error <= (integers ? 0 : matrix_error) ? Matrix::single : Matrix::pair;
   if (plan.gradient()) {
@@ -257,7 +259,7 @@ Result<std::unique_ptr<Filter>> make_small(ConvolvePlan plan, int side) {
   if (!launch.function) return Status::settings("gradient kernels must be 3×3 at most, in CUDA");
   launch.warps = small_warps;
   launch.side = side;
-  params.scale = 1.0f / (1 << format.shift);  // sums are of words as they are stored
+  launch.scale = 1.0 / (1 << format.shift);  // sums are of words as they are stored
 
   const int left = side / 2 - plan.anchor_x, top = side / 2 - plan.anchor_y;
   if (kind == Small::two_pass) {
@@ -277,7 +279,7 @@ Result<std::unique_ptr<Filter>> make_small(ConvolvePlan plan, int side) {
 /// All else. nullptr where the device's shared memory does not hold it.
 template <typename P>
 Result<std::unique_ptr<Filter>> make_tile(const ConvolvePlan& plan, std::size_t shared_limit) {
-  using Acc = decltype(P::scale);
+  using Acc = typename P::Sum;
   constexpr bool two_pass = std::is_same_v<P, TwoPassParams<Acc>>;
   Launch<P> launch;
   P& params = launch.params;
@@ -311,7 +313,8 @@ Result<std::unique_ptr<Filter>> make_convolve_cuda(ConvolvePlan plan) {
                                   "cannot ask the CUDA device for its shared memory");
       !status.ok())
     return status;
-  if (!plan.wide && info(plan.geometry.format).sample_bytes() == 1) return make_matrix(std::move(plan), limit);
+  const bool two_passes_pay = plan.separable() && std::max(plan.width, plan.height) > matrix_most_separable;
+  if (!plan.wide && info(plan.geometry.format).sample_bytes() == 1 && !two_passes_pay) return make_matrix(std::move(plan), limit);
   if (const int side = small_side(plan); side && !plan.wide) return make_small(std::move(plan), side);
   if (plan.gradient()) return Status::settings("gradient kernels must be 3×3 at most, in CUDA");
   if (plan.separable()) {

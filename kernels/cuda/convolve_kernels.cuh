@@ -16,7 +16,9 @@ struct Job {
   SetView view;
   int first_block = 0;
   Rect whole;                         ///< pixels outside become the border value or keep the input (Border::fill, copy)
+  Acc scale = 1;                      ///< of sums; 0 makes a gradient's chroma neutral
   Acc before[4] = {}, after[4] = {};  ///< by channel, see finish
+  bool absolute = false;
 };
 
 /// For the unrolled kernels: tiles of 32 quads across and small_warps · small_rows rows, row by row.
@@ -37,8 +39,7 @@ struct Params {
   int width = 1, height = 1;  ///< of the kernel
   int anchor_x = 0, anchor_y = 0;
   int stride = 0;  ///< of rows of weights
-  bool absolute = false;
-  Acc scale = 1;
+  using Sum = Acc;
   alignas(16) Acc weights[Count] = {};  ///< row-major; or the row, then at `column_at` the column; or two kernels (gradient)
 };
 
@@ -89,8 +90,6 @@ struct MatrixJob : Job<float> {
 struct MatrixParams {
   MatrixJob jobs[3];
   int width = 1, height = 1, anchor_x = 0, anchor_y = 0;
-  bool absolute = false;
-  float scale = 1;
   union {
     uint2 fragments[2][7][32];
     std::uint16_t weights[2][convolve_max_side * convolve_max_side];
@@ -156,8 +155,8 @@ template <typename T, int N, typename P, typename Acc>
 __device__ __forceinline__ void finish(const P& p, const Job<Acc>& job, int c, const Acc (&sums)[N], std::uint32_t (&samples)[N]) {
   Acc values[N];
 #pragma unroll
-  for (int j = 0; j < N; ++j) values[j] = multiply_add(sums[j], p.scale, job.before[c]);
-  if (p.absolute) {
+  for (int j = 0; j < N; ++j) values[j] = multiply_add(sums[j], job.scale, job.before[c]);
+  if (job.absolute) {
 #pragma unroll
     for (int j = 0; j < N; ++j) values[j] = fabs(values[j]) + job.after[c];
   }

@@ -199,7 +199,7 @@ struct Scaling {
 
   /// Of C channels from `first` on.
   __device__ __forceinline__ Scaling(const MatrixParams& p, const MatrixJob& job, int first = 0)
-      : scale(p.scale), absolute(p.absolute) {
+      : scale(job.scale), absolute(job.absolute) {
 #pragma unroll
     for (int c = 0; c < C; ++c) {
       before[c] = job.before[first + c];

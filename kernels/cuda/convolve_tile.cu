@@ -224,7 +224,7 @@ const void* choose(bool two_pass) {
 }  // namespace
 
 const void* tile_kernel(const FormatInfo& format, bool two_pass, bool wide) {
-  if (format.sample_bytes() == 1) return wide ? choose<std::uint8_t, double>(two_pass) : nullptr;
+  if (format.sample_bytes() == 1) return wide ? choose<std::uint8_t, double>(two_pass) : choose<std::uint8_t, float>(two_pass);
   return wide ? choose<std::uint16_t, double>(two_pass) : choose<std::uint16_t, float>(two_pass);
 }
 
