@@ -64,6 +64,10 @@ struct Pair {
   }
 };
 
+__device__ __forceinline__ bool lies_in(const Rect& rect, int x, int y) {
+  return x >= rect.x && x < rect.x + rect.width && y >= rect.y && y < rect.y + rect.height;
+}
+
 /// Stores a pair with all that may be in its way. Not inlined: rare, or slow for other reasons.
 template <int C>
 __device__ __noinline__ void store_any_pair(const Job<float>& job, int x, int y, std::uint32_t low, std::uint32_t high) {
@@ -74,7 +78,7 @@ __device__ __noinline__ void store_any_pair(const Job<float>& job, int x, int y,
 #pragma unroll
   for (int j = 0; j < 2; ++j) {
     if (x + j < view.x0 || x + j >= view.x1) continue;
-    const bool outside = x + j < whole.x || x + j >= whole.x + whole.width || y < whole.y || y >= whole.y + whole.height;
+    const bool outside = !lies_in(whole, x + j, y);
 #pragma unroll
     for (int c = 0; c < C; ++c) {
       const int byte = j * C + c;
@@ -116,15 +120,17 @@ class Output {
         dst_pitch_(int(job.view.dst_pitch)) {
     const SetView& view = job.view;
     const Rect& whole = job.whole;
-    const bool rows = job.pair_aligned && y >= whole.y && y + count <= whole.y + whole.height &&
-                      (C == 4 ? view.src_aligned : view.own == view.filtered);
+    const bool fill = view.border == Border::fill, within = y >= whole.y && y + count <= whole.y + whole.height;
+    const bool rows = job.pair_aligned && (fill || within) && (C == 4 ? view.src_aligned : view.own == view.filtered);
     shared_ = (C == 2 || C == 4) && view.own != (1u << C) - 1 ? view.own : 0;
     if (C == 2 || C == 4) keep(shared_);
 #pragma unroll
     for (int h = 0; h < H; ++h) {
       const int at = x + 64 * h;
       wanted_[h] = at < view.x1 && at + 2 > view.x0;
-      plain_[h] = rows && at >= view.x0 && at + 2 <= view.x1 && at >= whole.x && at + 2 <= whole.x + whole.width;
+      const bool inside = at >= whole.x && at + 2 <= whole.x + whole.width;
+      plain_[h] = rows && at >= view.x0 && at + 2 <= view.x1 && (fill || inside);
+      fills_ = fills_ || (fill && wanted_[h] && !(within && inside));
     }
     to_ = view.dst + (std::int64_t(y_) * dst_pitch_ + std::int64_t(x) * C);
     keep(dst_pitch_);
@@ -139,7 +145,7 @@ class Output {
     }
   }
   __device__ __forceinline__ Way way() const {
-    bool all = true, none_else = true;
+    bool all = !fills_, none_else = !fills_;
 #pragma unroll
     for (int h = 0; h < H; ++h) all = all && plain_[h], none_else = none_else && (plain_[h] || !wanted_[h]);
     return __all_sync(~0u, all) ? Way::inner : __all_sync(~0u, none_else) ? Way::side : Way::general;
@@ -147,6 +153,7 @@ class Output {
   template <Way way>
   __device__ __forceinline__ void store(Pair<C> (&pairs)[H]) {
     const bool now = unsigned(row_) < unsigned(count_);
+    if (way == Way::general && fills_ && now) fill(pairs);
     if (C == 4 && copies_ && now) {
 #pragma unroll
       for (int h = 0; h < H; ++h) {
@@ -181,6 +188,21 @@ class Output {
       if (plain_[h]) copied_[h] = __ldg(reinterpret_cast<const uint2*>(from_ + 64 * C * h));
   }
 
+  /// Puts the border value where the window leaves the frame.
+  __device__ __forceinline__ void fill(Pair<C> (&pairs)[H]) const {
+#pragma unroll
+    for (int h = 0; h < H; ++h)
+#pragma unroll
+      for (int j = 0; j < 2; ++j) {
+        if (lies_in(job_.whole, x_ + 64 * h + j, y_)) continue;
+        const std::uint64_t mask = ((std::uint64_t(1) << 8 * C) - 1) << 8 * C * j;
+        const std::uint32_t masks[2] = {std::uint32_t(mask), std::uint32_t(mask >> 32)};
+#pragma unroll
+        for (int w = 0; w < (C + 1) / 2; ++w)
+          pairs[h].word[w] = (pairs[h].word[w] & ~masks[w]) | (job_.border_words[w] & masks[w]);
+      }
+  }
+
   const MatrixJob& job_;
   const unsigned char* from_;
   unsigned char* to_;
@@ -189,6 +211,7 @@ class Output {
   std::uint32_t shared_;      ///< channels to be stored one by one, for another set lies between them; 0: all together
   uint2 copied_[H];
   bool wanted_[H], plain_[H];
+  bool fills_ = false;  ///< some of its pixels take the border value
 };
 
 /// What turns sums into samples, in registers.
