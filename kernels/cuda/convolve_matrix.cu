@@ -582,7 +582,8 @@ __global__ void __launch_bounds__(32 * matrix_tile_warps, 2) convolve_matrix_til
 template <int C0, int C1>
 const void* choose(int side, Matrix kind) {
   const auto kernel = [](auto function) { return reinterpret_cast<const void*>(function); };
-  if (kind == Matrix::gradient) return side == 3 ? kernel(convolve_strips<C0, C1, 3, Matrix::gradient>) : nullptr;
+  if (kind == Matrix::gradient && side == 3) return kernel(convolve_strips<C0, C1, 3, Matrix::gradient>);
+  if (kind == Matrix::gradient) return side == 5 ? kernel(convolve_strips<C0, C1, 5, Matrix::gradient>) : nullptr;  // anchor in a corner
   const bool pair = kind == Matrix::pair;
   if (side == 3)
     return pair ? kernel(convolve_strips<C0, C1, 3, Matrix::pair>) : kernel(convolve_strips<C0, C1, 3, Matrix::single>);
