@@ -225,6 +225,16 @@ CUDAVISION_HOST_DEVICE inline int first_bin(int x, int bins, int width) { return
 
 CUDAVISION_HOST_DEVICE inline int blend(int below, int above, int opacity) { return (below * (256 - opacity) + above * opacity + 128) >> 8; }
 
+/// The channels whose bar is at a pixel of the overlay, by bits; `heights` is [channel][column].
+CUDAVISION_HOST_DEVICE inline unsigned covering_bars(const OverlayPlan& plan, const std::uint16_t* heights, int x, int y) {
+  unsigned covering = 0;
+  for (int c = 0; c < plan.channels; ++c)
+    covering |= unsigned(heights[c * plan.position.width + x] >= plan.position.height - y) << c;
+  return covering;
+}
+/// The samples of a set whose first pixel is in the overlay and in the picture.
+Rect overlay_rect(const OverlayPlan& plan, const ChannelSet& set);
+
 /// A sample of role `role` under the overlay: `covering` has bit c where channel c's bar is.
 CUDAVISION_HOST_DEVICE inline int overlaid(const OverlayPlan& plan, int sample, int role, unsigned covering) {
   sample = blend(sample, plan.values[0][role], plan.opacity / 2);

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <climits>
-#include <cstring>
 
+#include "luma.cuh"
 #include "pixels.cuh"
 
 namespace cudavision {
@@ -145,19 +145,16 @@ struct Walk {
   }
 };
 
-/// Byte counters, [group of 4 warps][value][lane][warp]: a lane's lie in its own bank. `own` says which column is the lane's.
-__device__ __forceinline__ unsigned counter_of(std::uint32_t word, int sample, unsigned own) {
-  const std::uint32_t moved = sample == 0 ? word << 7 : word >> (8 * sample - 7);
-  return (moved & 0x7f80u) | own;
-}
+/// A sample's counter, from the lane's own first one: [group of 4 warps][value][lane][warp], so that a lane's lie in its own bank.
+__device__ __forceinline__ unsigned counter_of(std::uint32_t word, int sample) { return __byte_perm(word, 0, 0x4440 + sample) * 128; }
 
 /// Counts 16 samples. Counters that wrap to zero leave 256 in `wide`.
-__device__ __forceinline__ void count_chunk(const uint4& chunk, unsigned char* counters, std::uint32_t* wide, unsigned own) {
+__device__ __forceinline__ void count_chunk(const uint4& chunk, unsigned char* counters, std::uint32_t* wide) {
   const std::uint32_t words[4] = {chunk.x, chunk.y, chunk.z, chunk.w};
   std::uint32_t now[16], any = 0;
 #pragma unroll
   for (int i = 0; i < 16; i += 2) {  // two at a time, to wait but once
-    const unsigned a = counter_of(words[i / 4], i % 4, own), b = counter_of(words[i / 4], i % 4 + 1, own);
+    const unsigned a = counter_of(words[i / 4], i % 4), b = counter_of(words[i / 4], i % 4 + 1);
     now[i] = counters[a];
     now[i + 1] = counters[b];
     now[i] += 1;
@@ -179,9 +176,8 @@ __device__ __forceinline__ void count_chunk(const uint4& chunk, unsigned char* c
 __global__ void __launch_bounds__(byte_warps * 32, 1) count_bytes(const __grid_constant__ ByteParams params) {
   extern __shared__ uint4 shared[];
   __shared__ std::uint32_t wide[256];
-  unsigned char* const counters = reinterpret_cast<unsigned char*>(shared);
   const int threads = blockDim.x, thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
-  const unsigned own = unsigned(warp >> 2) << 15 | unsigned(lane) << 2 | unsigned(warp & 3);
+  unsigned char* const counters = reinterpret_cast<unsigned char*>(shared) + warp / 4 * (256 * 128) + lane * 4 + warp % 4;
   const int block = int(blockIdx.x);
   const ByteJob& job = params.jobs[(block >= params.jobs[1].share.first_block) + (block >= params.jobs[2].share.first_block)];
   const unsigned first = unsigned(block - job.share.first_block) * threads + thread, stride = unsigned(job.share.blocks) * threads;
@@ -215,7 +211,7 @@ __global__ void __launch_bounds__(byte_warps * 32, 1) count_bytes(const __grid_c
         loaded = load();
 #pragma unroll
         for (int i = 0; i < byte_ahead; ++i)
-          if (i < count) count_chunk(now[i], counters, wide, own);
+          if (i < count) count_chunk(now[i], counters, wide);
       }
     }
     // The samples before and after, one by one.
@@ -249,16 +245,6 @@ __global__ void __launch_bounds__(byte_warps * 32, 1) count_bytes(const __grid_c
   for (int i = thread; i < 256; i += threads)
     if (wide[i] > 0) atomicAdd(sums + i, wide[i]);
   block_done(params.gather);
-}
-
-/// A sample as float32 without the slow conversion: samples have fewer bits than the mantissa.
-__device__ __forceinline__ float exact_float(std::uint32_t sample) { return __uint_as_float(0x4b000000u | sample) - 8388608.f; }
-
-__device__ __forceinline__ std::uint32_t luma_of(const LumaWeights& w, std::uint32_t red, std::uint32_t green, std::uint32_t blue,
-                                                 std::uint32_t max_value) {
-  const float sum = __fadd_rn(__fadd_rn(__fmul_rn(w.red, exact_float(red)), __fmul_rn(w.green, exact_float(green))),
-                              __fmul_rn(w.blue, exact_float(blue)));
-  return min(__float_as_uint(__fadd_rd(sum, 8388608.f)) & 0x7fffffu, max_value);
 }
 
 /// The words of the channel at a position known only when running.
@@ -382,7 +368,7 @@ class CudaHistogram final : public Histogram {
     int device = 0, shared_limit = 0;
     Status status = check(cudaGetDevice(&device), "cannot use the CUDA device");
     const auto keep = [&](Status next) {
-      if (status.ok()) status = std::move(next);
+      if (status.ok()) std::swap(status, next);
     };
     const auto ask = [&](int& value, cudaDeviceAttr attribute) {
       keep(check(cudaDeviceGetAttribute(&value, attribute, device), "cannot ask the CUDA device what it has"));
@@ -436,14 +422,15 @@ class CudaHistogram final : public Histogram {
       rects = std::max(rects, pieces[i].size());
     }
     const bool own_gather = plan().tables * std::max(plan().bins, plan().fine) > gather_entries;
-    Status status;
-    for (std::size_t from = 0; status.ok() && (from == 0 || from < rects); from += most_rects) {
+    for (std::size_t from = 0; from == 0 || from < rects; from += most_rects) {
       const bool last = from + most_rects >= rects && !own_gather;
       const bool pixels = set_pixel_jobs(src, pieces, from, by_bytes);
-      if (set_byte_jobs(src, pieces, from, by_bytes)) status = launch_bytes(last && !pixels, queue);
-      if (status.ok() && (pixels || (last && byte_blocks_ == 0))) status = launch_pixels(last, queue);
+      if (set_byte_jobs(src, pieces, from, by_bytes))
+        if (Status status = launch_bytes(last && !pixels, queue); !status.ok()) return status;
+      if (pixels || (last && byte_blocks_ == 0))
+        if (Status status = launch_pixels(last, queue); !status.ok()) return status;
     }
-    if (!status.ok() || !own_gather) return status;
+    if (!own_gather) return {};
     const int entries = plan().tables * plan().bins;
     gather_all<<<std::min((entries + gather_threads - 1) / gather_threads, processors_ * 8), gather_threads, 0, queue.stream>>>(gather_);
     return check(cudaGetLastError(), "cannot launch the histogram");
