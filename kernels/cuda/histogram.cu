@@ -27,8 +27,8 @@ constexpr int byte_ahead = 2;
 /// Threads of a block of the other kernel, and how few samples are worth one.
 constexpr int pixel_threads = 512;
 constexpr int pixel_samples = 8192;
-/// Blocks of it on a multiprocessor at most: more hide more latency, fewer leave fewer sums to add up.
-constexpr int pixel_blocks = 4;
+/// Blocks of it on a multiprocessor: as many as its registers hold.
+constexpr int pixel_blocks = 2;
 /// Counters it spreads over copies, against conflicts between its warps.
 constexpr int pixel_counters = 4096;
 /// Entries from which the sums are gathered by a kernel of its own, not by the last block.
@@ -113,16 +113,17 @@ __global__ void __launch_bounds__(gather_threads) gather_all(const __grid_consta
 }
 
 /// Ends a block that has added to the sums.
-__device__ void block_done(const Gather& gather) {
+__device__ __forceinline__ void block_done(const Gather& gather) {
   if (!gather.here) return;
   __shared__ bool last;
-  __threadfence();
   __syncthreads();
-  if (threadIdx.x == 0) last = atomicInc(gather.ticket, gridDim.x - 1) == gridDim.x - 1;  // wraps to zero
+  if (threadIdx.x == 0) {
+    unsigned before;  // wraps to zero; publishes what the block added, and shows the last one what all did
+    asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;" : "=r"(before) : "l"(gather.ticket), "r"(gridDim.x - 1) : "memory");
+    last = before == gridDim.x - 1;
+  }
   __syncthreads();
-  if (!last) return;
-  __threadfence();
-  gather_entries_of(gather, threadIdx.x, blockDim.x);
+  if (last) gather_entries_of(gather, threadIdx.x, blockDim.x);
 }
 
 /// Places of a rectangle cut into rows of `width` units, taken in turn by `stride` workers.
@@ -145,74 +146,109 @@ struct Walk {
   }
 };
 
-/// A sample's counter, from the lane's own first one: [group of 4 warps][value][lane][warp], so that a lane's lie in its own bank.
-__device__ __forceinline__ unsigned counter_of(std::uint32_t word, int sample) { return __byte_perm(word, 0, 0x4440 + sample) * 128; }
+/// Access to shared memory by 32-bit addresses, that one multiply-add makes; through pointers the compiler takes two instructions more.
+__device__ __forceinline__ std::uint32_t load_shared(unsigned address) {
+  std::uint32_t word;
+  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(address));
+  return word;
+}
+__device__ __forceinline__ void store_shared(unsigned address, std::uint32_t word) {
+  asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(word));
+}
+/// In the order of the program: the compiler would move loads that are to be under way behind work that needs them not.
+__device__ __forceinline__ uint4 load_chunk(const unsigned char* from) {
+  uint4 chunk;
+  asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(chunk.x), "=r"(chunk.y), "=r"(chunk.z), "=r"(chunk.w) : "l"(from));
+  return chunk;
+}
+__device__ __forceinline__ void increment_shared(unsigned address) { asm volatile("red.shared.add.u32 [%0], 1;" ::"r"(address)); }
 
-/// Counts 16 samples. Counters that wrap to zero leave 256 in `wide`.
-__device__ __forceinline__ void count_chunk(const uint4& chunk, unsigned char* counters, std::uint32_t* wide) {
+/// Where the counter of a value is: words of four neighbouring values', [warp][value / 4][lane], so that a lane's lie in its own bank;
+/// `own` is the lane's first. (Counters are added to as words: a store of a byte costs twice as much.)
+__device__ __forceinline__ unsigned counter_of(std::uint32_t four_values, unsigned own) {
+  unsigned address;  // as one multiply-add; the compiler would take three instructions
+  asm("mad.lo.u32 %0, %1, 32, %2;" : "=r"(address) : "r"(four_values), "r"(own));
+  return address;
+}
+
+/// Moves what counters hold beyond 127 to `wide`, so that they do not overflow: those of the values of a chunk.
+__device__ __noinline__ void empty_counters(const uint4& chunk, unsigned own, std::uint32_t* wide) {
   const std::uint32_t words[4] = {chunk.x, chunk.y, chunk.z, chunk.w};
-  std::uint32_t now[16], any = 0;
-#pragma unroll
-  for (int i = 0; i < 16; i += 2) {  // two at a time, to wait but once
-    const unsigned a = counter_of(words[i / 4], i % 4), b = counter_of(words[i / 4], i % 4 + 1);
-    now[i] = counters[a];
-    now[i + 1] = counters[b];
-    now[i] += 1;
-    now[i + 1] += a == b ? 2 : 1;
-    counters[a] = static_cast<unsigned char>(now[i]);
-    counters[b] = static_cast<unsigned char>(now[i + 1]);
-    any |= now[i] | now[i + 1];
+  for (int i = 0; i < 16; ++i) {
+    const std::uint32_t value = words[i / 4] >> (i % 4 * 8) & 255;
+    const unsigned address = counter_of(value & 0xfcu, own);
+    const std::uint32_t counters = load_shared(address);
+    if (!(counters & 0x80808080u)) continue;
+    store_shared(address, counters & 0x7f7f7f7fu);
+    for (int k = 0; k < 4; ++k)
+      if (counters >> (8 * k) & 128) atomicAdd(wide + (value & 0xfcu) + k, 128u);
   }
-  if (any & 256) {
+}
+
+/// Counts 16 samples.
+__device__ __forceinline__ void count_chunk(const uint4& chunk, unsigned own, std::uint32_t* wide) {
+  const std::uint32_t words[4] = {chunk.x, chunk.y, chunk.z, chunk.w};
+  std::uint32_t any = 0;
 #pragma unroll
-    for (int i = 0; i < 16; i += 2) {
-      const unsigned a = words[i / 4] >> (i % 4 * 8) & 255, b = words[i / 4] >> (i % 4 * 8 + 8) & 255;
-      if (now[i + 1] & 256) atomicAdd(wide + b, 256u);
-      if ((now[i] & 256) && a != b) atomicAdd(wide + a, 256u);
-    }
+  for (int i = 0; i < 16; ++i) {
+    const std::uint32_t low = words[i / 4] & 0x03030303u, bits = i % 4 == 0 ? low * 8 : low >> (i % 4 * 8 - 3);  // value % 4 * 8, modulo 32
+    const unsigned address = counter_of(__byte_perm(words[i / 4] & 0xfcfcfcfcu, 0, 0x4440 + i % 4), own);
+    const std::uint32_t counters = load_shared(address) + __funnelshift_l(0, 1, bits);
+    store_shared(address, counters);
+    any |= counters;
   }
+  if (any & 0x80808080u) empty_counters(chunk, own, wide);
 }
 
 __global__ void __launch_bounds__(byte_warps * 32, 1) count_bytes(const __grid_constant__ ByteParams params) {
   extern __shared__ uint4 shared[];
   __shared__ std::uint32_t wide[256];
   const int threads = blockDim.x, thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
-  unsigned char* const counters = reinterpret_cast<unsigned char*>(shared) + warp / 4 * (256 * 128) + lane * 4 + warp % 4;
+  const unsigned own = unsigned(__cvta_generic_to_shared(shared)) + warp * 8192 + lane * 4;
   const int block = int(blockIdx.x);
   const ByteJob& job = params.jobs[(block >= params.jobs[1].share.first_block) + (block >= params.jobs[2].share.first_block)];
   const unsigned first = unsigned(block - job.share.first_block) * threads + thread, stride = unsigned(job.share.blocks) * threads;
 
-  for (int i = thread; i < threads / 128 * 2048; i += threads) shared[i] = make_uint4(0, 0, 0, 0);
-  for (int i = thread; i < 256; i += threads) wide[i] = 0;
-  __syncthreads();
+  bool cleared = false;
+  const auto clear = [&] {
+    for (int i = thread; i < threads / 32 * 512; i += threads) shared[i] = make_uint4(0, 0, 0, 0);
+    for (int i = thread; i < 256; i += threads) wide[i] = 0;
+    __syncthreads();
+    cleared = true;
+  };
   for (int r = 0; r < job.share.rect_count; ++r) {
     const Rect rect = job.share.rects[r];
     const unsigned char* const rows = job.data + rect.y * job.pitch;
     const int begin = (rect.x + 15) & ~15, end = (rect.x + rect.width) & ~15;  // of whole chunks
-    if (begin < end) {
-      Walk walk(first, stride, unsigned(end - begin) / 16);
-      uint4 ahead[byte_ahead];
-      const auto load = [&] {
-        int loaded = 0;
+    // A lane's chunks: how many are left, where the next is, and how to go on from one to the next.
+    const unsigned width = unsigned(max(end - begin, 0)) / 16, chunks = width * unsigned(rect.height);
+    Walk walk(first, stride, max(width, 1u));
+    int left = first < chunks ? int((chunks - first + stride - 1) / stride) : 0, x = walk.x;
+    const unsigned char* next = rows + walk.y * job.pitch + begin + std::ptrdiff_t(x) * 16;
+    const std::ptrdiff_t step = walk.step_y * job.pitch + std::ptrdiff_t(walk.step_x) * 16, wrap = job.pitch - std::ptrdiff_t(walk.width) * 16;
+    uint4 ahead[byte_ahead];
+    const auto load = [&] {
 #pragma unroll
-        for (int i = 0; i < byte_ahead; ++i) {
-          if (walk.y >= rect.height) continue;
-          ahead[i] = __ldg(reinterpret_cast<const uint4*>(rows + walk.y * job.pitch + begin) + walk.x);
-          walk.next();
-          ++loaded;
-        }
-        return loaded;
-      };
-      for (int loaded = load(); loaded > 0;) {
-        uint4 now[byte_ahead];
-#pragma unroll
-        for (int i = 0; i < byte_ahead; ++i) now[i] = ahead[i];
-        const int count = loaded;
-        loaded = load();
-#pragma unroll
-        for (int i = 0; i < byte_ahead; ++i)
-          if (i < count) count_chunk(now[i], counters, wide);
+      for (int i = 0; i < byte_ahead; ++i) {
+        if (i >= left) break;
+        ahead[i] = load_chunk(next);
+        next += step;
+        x += walk.step_x;
+        if (x >= walk.width) x -= walk.width, next += wrap;
       }
+    };
+    load();
+    if (!cleared) clear();  // while the first loads are under way
+    while (left > 0) {
+      uint4 now[byte_ahead];
+#pragma unroll
+      for (int i = 0; i < byte_ahead; ++i) now[i] = ahead[i];
+      const int count = left;
+      left -= byte_ahead;
+      load();
+#pragma unroll
+      for (int i = 0; i < byte_ahead; ++i)
+        if (i < count) count_chunk(now[i], own, wide);
     }
     // The samples before and after, one by one.
     const int head = min(begin, rect.x + rect.width) - rect.x, tail = begin <= end ? rect.x + rect.width - end : 0;
@@ -225,20 +261,26 @@ __global__ void __launch_bounds__(byte_warps * 32, 1) count_bytes(const __grid_c
   }
   __syncthreads();
 
-  // A value's row of counters to each thread; the rows' words are taken from another bank by each lane.
-  const int groups = threads / 128;
-  for (int i = thread; i < 256 * groups; i += threads) {
+  // A row of counters of four values to each thread, its words taken from another bank by each lane. Counters are below 256, and a
+  // row has 32: so even and odd ones are summed two in a word, the odd ones as what the even ones leave of the sum of all.
+  for (int i = thread; i < threads / 32 * 64; i += threads) {
     const uint4* const row = shared + i * 8;
-    std::uint32_t sum = 0;
+    std::uint64_t all = 0;
+    std::uint32_t even = 0;
 #pragma unroll
     for (int k = 0; k < 8; ++k) {
       const uint4 words = row[(k + lane) % 8];
-      sum = __dp4a(words.x, 0x01010101u, sum);
-      sum = __dp4a(words.y, 0x01010101u, sum);
-      sum = __dp4a(words.z, 0x01010101u, sum);
-      sum = __dp4a(words.w, 0x01010101u, sum);
+      all += std::uint64_t(words.x) + words.y;
+      all += std::uint64_t(words.z) + words.w;
+      even += (words.x & 0xff00ffu) + (words.y & 0xff00ffu);
+      even += (words.z & 0xff00ffu) + (words.w & 0xff00ffu);
     }
-    if (sum > 0) atomicAdd(wide + i % 256, sum);
+    const std::uint32_t odd = std::uint32_t((all - even) >> 8);
+    std::uint32_t* const values = wide + i % 64 * 4;
+    atomicAdd(values, even & 0xffff);
+    atomicAdd(values + 1, odd & 0xffff);
+    atomicAdd(values + 2, even >> 16);
+    atomicAdd(values + 3, odd >> 16);
   }
   __syncthreads();
   std::uint32_t* const sums = params.gather.sums + std::size_t(job.table) * params.gather.fine;
@@ -285,47 +327,85 @@ __device__ __forceinline__ void count_job(const PixelParams& params, const Pixel
   for (unsigned i = thread; i < entries * copies; i += threads) shared[i] = 0;
   __syncthreads();
 
-  std::uint32_t* const counters = shared + warp % copies * entries;
-  const std::uint32_t bins = params.bins, shift = params.bin_shift;
-  const auto add = [&](int base, std::uint32_t sample) {
-    const unsigned entry = unsigned(base) + (sample * bins >> shift) - first_entry;
-    if (entry < entries) atomicAdd(counters + entry, 1u);
+  // The jobs' description lies where reading it in the inner loop would cost; so what is needed there is read here.
+  const unsigned counters = unsigned(__cvta_generic_to_shared(shared + warp % copies * entries));
+  const bool all_entries = job.passes == 1;
+  int base[C];
+#pragma unroll
+  for (int c = 0; c < C; ++c) base[c] = job.base[c];
+  const int luma_base = C >= 3 ? job.luma_base : -1;
+  const int position[3] = {job.position[0], job.position[1], job.position[2]};
+  const LumaWeights weights = params.weights;
+  const std::uint32_t bins = params.bins, max_value = job.views[0].max_value;
+  const int shift = params.bin_shift;
+  // The entry of a sample; 8-bit ones are always counted by value.
+  const auto entry_of = [&](std::uint32_t sample) { return sizeof(T) == 1 ? sample : sample * bins >> shift; };
+  // Counts four samples, or those that the mask has.
+  const auto add = [&](int table, const std::uint32_t (&samples)[4], unsigned mask) {
+    if (all_entries && mask == 15) {
+      const unsigned at = counters + table * 4;
+#pragma unroll
+      for (int j = 0; j < 4; ++j) increment_shared(at + entry_of(samples[j]) * 4);
+      return;
+    }
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      const unsigned entry = unsigned(table) + entry_of(samples[j]) - first_entry;
+      if (entry < entries && (mask >> j & 1)) increment_shared(counters + entry * 4);
+    }
   };
   for (int r = 0; r < job.share.rect_count; ++r) {
     const Rect rect = job.share.rects[r];
     const int begin = rect.x & ~3, end = rect.x + rect.width;
+    const auto count_quad = [&](const Quad<T, C>& quad, int x) {
+      unsigned mask = 15;
+      if (x < rect.x) mask &= 15u << (rect.x - x);
+      if (x + 4 > end) mask &= 15u >> (x + 4 - end);
+#pragma unroll
+      for (int c = 0; c < C; ++c) {
+        if (base[c] < 0) continue;
+        const std::uint32_t samples[4] = {quad.sample(c, 0), quad.sample(c, 1), quad.sample(c, 2), quad.sample(c, 3)};
+        add(base[c], samples, mask);
+      }
+      if (C >= 3 && luma_base >= 0) {
+        Quad<T, 3> rgb;
+#pragma unroll
+        for (int c = 0; c < 3; ++c)
+#pragma unroll
+          for (int k = 0; k < int(sizeof(T)); ++k) rgb.word[c][k] = ThreePlanes ? quad.word[c][k] : word_at(quad, position[c], k);
+        std::uint32_t samples[4];
+#pragma unroll
+        for (int j = 0; j < 4; ++j) samples[j] = luma_of(weights, rgb.sample(0, j), rgb.sample(1, j), rgb.sample(2, j), max_value);
+        add(luma_base, samples, mask);
+      }
+    };
     constexpr int unit = 32 * 4 * quads;
-    for (Walk walk(unsigned(worker * warps + warp), unsigned(job.share.blocks * warps), unsigned(end - begin + unit - 1) / unit);
-         walk.y < rect.height; walk.next()) {
-      const int y = rect.y + walk.y, left = begin + walk.x * unit + lane * 4;
-      Quad<T, C> quad[quads];
+    Walk walk(unsigned(worker * warps + warp), unsigned(job.share.blocks * warps), unsigned(end - begin + unit - 1) / unit);
+    // What is loaded is counted while the next loads are under way.
+    Quad<T, C> held[quads];
+    int held_left = end;
+    for (bool any = true; any;) {
+      Quad<T, C> fresh[quads];
+      const int left = begin + walk.x * unit + lane * 4;
+      any = walk.y < rect.height;
+      if (any) {
 #pragma unroll
-      for (int q = 0; q < quads; ++q)
-        if (left + q * 128 < end) quad[q] = load_pixels<T, C, ThreePlanes>(job, left + q * 128, y);
+        for (int q = 0; q < quads; ++q)
+          if (left + q * 128 < end) fresh[q] = load_pixels<T, C, ThreePlanes>(job, left + q * 128, rect.y + walk.y);
 #pragma unroll
-      for (int q = 0; q < quads; ++q) {
-        const int x = left + q * 128;
-        if (x >= end) continue;
-#pragma unroll
-        for (int j = 0; j < 4; ++j) {
-          if (x + j < rect.x || x + j >= end) continue;
+        for (int q = 0; q < quads; ++q)
 #pragma unroll
           for (int c = 0; c < C; ++c)
-            if (job.base[c] >= 0) add(job.base[c], quad[q].sample(c, j));
-        }
-        if (C >= 3 && job.luma_base >= 0) {
-          Quad<T, 3> rgb;
 #pragma unroll
-          for (int c = 0; c < 3; ++c)
-#pragma unroll
-            for (int k = 0; k < int(sizeof(T)); ++k) rgb.word[c][k] = word_at(quad[q], job.position[c], k);
-#pragma unroll
-          for (int j = 0; j < 4; ++j) {
-            if (x + j < rect.x || x + j >= end) continue;
-            add(job.luma_base, luma_of(params.weights, rgb.sample(0, j), rgb.sample(1, j), rgb.sample(2, j), job.views[0].max_value));
-          }
-        }
+            for (int k = 0; k < int(sizeof(T)); ++k) asm volatile("" : "+r"(fresh[q].word[c][k]));  // loads stay before the counting
+        walk.next();
       }
+#pragma unroll
+      for (int q = 0; q < quads; ++q)
+        if (held_left + q * 128 < end) count_quad(held[q], held_left + q * 128);
+#pragma unroll
+      for (int q = 0; q < quads; ++q) held[q] = fresh[q];
+      held_left = left;
     }
   }
   __syncthreads();
@@ -338,7 +418,7 @@ __device__ __forceinline__ void count_job(const PixelParams& params, const Pixel
 }
 
 template <typename T, int First, int Rest, bool ThreePlanes>
-__global__ void __launch_bounds__(pixel_threads, 2) count_pixels(const __grid_constant__ PixelParams params) {
+__global__ void __launch_bounds__(pixel_threads, pixel_blocks) count_pixels(const __grid_constant__ PixelParams params) {
   extern __shared__ uint4 shared[];
   std::uint32_t* const counters = reinterpret_cast<std::uint32_t*>(shared);
   const int block = int(blockIdx.x);
@@ -504,7 +584,7 @@ class CudaHistogram final : public Histogram {
       }
       set_pixel_job(job, src, i);
       set_rects_of(job.share, pieces[i], from);
-      all += samples(pieces[i], from, from + most_rects);
+      all += job.entries / plan().fine * samples(pieces[i], from, from + most_rects);
       entries = std::max(entries, job.pass_entries);
     }
     params_.copies = std::clamp(pixel_counters / entries, 1, 8);
@@ -514,7 +594,7 @@ class CudaHistogram final : public Histogram {
     pixel_blocks_ = 0;
     for (int i = 0; i < sets; ++i) {
       PixelJob& job = params_.jobs[i];
-      const std::int64_t part = samples(pieces[i], from, from + most_rects);
+      const std::int64_t part = job.entries / plan().fine * samples(pieces[i], from, from + most_rects);  // work: samples of all its channels
       const bool any = job.share.rect_count > 0 && part > 0;
       if (!any) {
         if (i == 0) job.share.blocks = 1, pixel_blocks_ = 1;

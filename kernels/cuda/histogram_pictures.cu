@@ -37,32 +37,34 @@ __device__ __forceinline__ std::uint32_t warp_sums(std::uint32_t value) {
   return value;
 }
 
-/// The table of cv::equalizeHist from the counts of 2^depth values, by one block; each thread takes as many neighbours as it must.
+/// The table of cv::equalizeHist from the counts of 2^depth values, by one block. Each warp takes a stretch of them, 32 at a time.
 __global__ void __launch_bounds__(table_threads) equalizing_table(const std::uint32_t* counts, std::uint16_t* table, int values) {
   __shared__ std::uint32_t of_warps[32], lowest;
-  const int each = (values + table_threads - 1) / table_threads, thread = threadIdx.x;
-  const int begin = min(thread * each, values), end = min(begin + each, values);
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, stretch = (values / 32 + 31) / 32 * 32;
+  const int begin = min(warp * stretch, values), end = min(begin + stretch, values);  // whole multiples of 32
   std::uint32_t sum = 0;
-  for (int v = begin; v < end; ++v) sum += counts[v];
-  const std::uint32_t in_warp = warp_sums(sum);
-  if (thread == 0) lowest = UINT_MAX;
-  if (thread % 32 == 31) of_warps[thread / 32] = in_warp;
+#pragma unroll 8
+  for (int v = begin; v < end; v += 32) sum += counts[v + lane];
+  sum = warp_sums(sum);
+  if (threadIdx.x == 0) lowest = 0;
+  if (lane == 31) of_warps[warp] = sum;
   __syncthreads();
-  if (thread < 32) of_warps[thread] = warp_sums(of_warps[thread]);
+  if (warp == 0) of_warps[lane] = warp_sums(of_warps[lane]);
   __syncthreads();
-  std::uint32_t below = in_warp - sum + (thread < 32 ? 0 : of_warps[thread / 32 - 1]);
+  std::uint32_t below = warp == 0 ? 0 : of_warps[warp - 1];
   const std::uint32_t total = of_warps[31];
-  if (below == 0 && sum > 0) {  // the lowest value that occurs is here: no other thread has nothing below it and something itself
-    for (int v = begin; v < end; ++v) {
-      if (counts[v] == 0) continue;
-      lowest = counts[v];
-      break;
-    }
+  if (below == 0 && of_warps[warp] > 0) {  // the lowest value that occurs is here
+    int v = begin;
+    unsigned found;
+    while ((found = __ballot_sync(~0u, counts[v + lane] > 0)) == 0) v += 32;
+    if (lane == __ffs(found) - 1) lowest = counts[v + lane];
   }
   __syncthreads();
-  for (int v = begin; v < end; ++v) {
-    below += counts[v];
-    table[v] = std::uint16_t(cudavision::detail::equalized(v, below, lowest, total, values - 1));
+#pragma unroll 4
+  for (int v = begin; v < end; v += 32) {
+    const std::uint32_t sums = below + warp_sums(counts[v + lane]);
+    table[v + lane] = std::uint16_t(cudavision::detail::equalized(v + lane, sums, lowest, total, values - 1));
+    below = __shfl_sync(~0u, sums, 31);
   }
 }
 
