@@ -43,7 +43,8 @@ Result<HistogramPlan> resolve(const HistogramParams& params, const Geometry& geo
   plan.three_planes = plan.rgb_luma && format.set_count == 3;
   if (plan.rgb_luma) plan.tables = 1;
   const auto add_table = [&](Role role) {
-    if (role == Role::luma ? luma || components : components && role < Role::alpha) plan.table_of[std::size_t(role)] = std::int8_t(plan.tables++);
+    if (role == Role::luma ? luma || components : components && role < Role::alpha)
+      plan.table_of[std::size_t(role)] = std::int8_t(plan.tables++);
   };
   if (plan.three_planes) {
     for (Role role : {Role::red, Role::green, Role::blue}) add_table(role);
@@ -65,8 +66,12 @@ Result<HistogramPlan> resolve(const HistogramParams& params, const Geometry& geo
       const char* name;
       int colour;
     };
-    for (const auto& [role, name, colour] : {Component{Role::luma, "Y", 7}, {Role::cb, "Cb", 4}, {Role::cr, "Cr", 1}, {Role::red, "R", 1},
-                                             {Role::green, "G", 2}, {Role::blue, "B", 4}})
+    for (const auto& [role, name, colour] : {Component{Role::luma, "Y", 7},
+                                             {Role::cb, "Cb", 4},
+                                             {Role::cr, "Cr", 1},
+                                             {Role::red, "R", 1},
+                                             {Role::green, "G", 2},
+                                             {Role::blue, "B", 4}})
       if (present[std::size_t(role)]) add_channel(name, plan.table_of[std::size_t(role)], colour);
   }
   return plan;
@@ -149,15 +154,27 @@ Status validate(const HistogramOverlayParams& params) {
 }
 
 Histogram::Histogram(detail::HistogramPlan plan, Backend backend, bool results)
-    : plan_(std::make_unique<const detail::HistogramPlan>(std::move(plan))), backend_(backend), slots_(results ? plan_->history : 0) {
+    : plan_(std::make_unique<const detail::HistogramPlan>(std::move(plan))),
+      backend_(backend),
+      slots_(results ? plan_->history : 0) {
   region_pieces(plan_->geometry, {}, frame_);
 }
 
-const Geometry& Histogram::geometry() const { return plan_->geometry; }
-int Histogram::bins() const { return plan_->bins; }
-const std::vector<const char*>& Histogram::channels() const { return plan_->channels; }
-int Histogram::slots() const { return slots_; }
-std::size_t Histogram::words() const { return plan_->channels.size() * std::size_t(plan_->bins); }
+const Geometry& Histogram::geometry() const {
+  return plan_->geometry;
+}
+int Histogram::bins() const {
+  return plan_->bins;
+}
+const std::vector<const char*>& Histogram::channels() const {
+  return plan_->channels;
+}
+int Histogram::slots() const {
+  return slots_;
+}
+std::size_t Histogram::words() const {
+  return plan_->channels.size() * std::size_t(plan_->bins);
+}
 
 Status Histogram::submit(const Image& src, const Region& region, Queue queue) {
   if (slots_ > 0) last_ = (last_ + 1) % slots_;
@@ -206,7 +223,9 @@ HistogramStatistics statistics(const std::vector<std::uint64_t>& counts, int dep
     std::uint64_t rank;  ///< the sample of this place in order, from 1
     double* value;
   };
-  const auto ceil_part = [&](std::uint64_t part, std::uint64_t of) { return all.count / of * part + (all.count % of * part + of - 1) / of; };
+  const auto ceil_part = [&](std::uint64_t part, std::uint64_t of) {
+    return all.count / of * part + (all.count % of * part + of - 1) / of;
+  };
   const Quantile quantiles[] = {{ceil_part(1, 100), &all.p01}, {ceil_part(1, 2), &all.median}, {ceil_part(99, 100), &all.p99}};
   const Quantile* next = quantiles;
   std::uint64_t below = 0;

@@ -65,9 +65,9 @@ class Histogram {
   int bins() const;
   const std::vector<const char*>& channels() const;
 
-  /// Counts one frame, of the plan's geometry, in the backend's memory. A sample counts once if it is in the region (region.hpp says
-  /// which subsampled chroma is). The counts of a channel add up to its samples in the region, exactly.
-  /// Returns without waiting on CUDA. Errors: resource, when a launch fails.
+  /// Counts one frame, of the plan's geometry, in the backend's memory. A sample counts once if it is in the region (region.hpp
+  /// says which subsampled chroma is). The counts of a channel add up to its samples in the region, exactly. Returns without
+  /// waiting on CUDA. Errors: resource, when a launch fails.
   Status submit(const Image& src, const Region& region, Queue queue);
 
   /// The counts of the frame submitted `age` submits ago (0 … history − 1), in the order of channels(). To be called once that
@@ -106,12 +106,12 @@ Result<std::unique_ptr<Histogram>> make_histogram(const HistogramParams& params,
 /// What a channel's counts say of its samples. Values are the format's own, 0 … 2^depth − 1; a bin of several values stands for the
 /// middle of them (first + last) / 2, so that with bins ≥ 2^depth all is exact. Of no samples everything is 0.
 struct HistogramStatistics {
-  std::uint64_t count = 0;      ///< samples
-  double min = 0, max = 0;      ///< of the lowest and the highest bin that is not empty
+  std::uint64_t count = 0;              ///< samples
+  double min = 0, max = 0;              ///< of the lowest and the highest bin that is not empty
   double mean = 0, deviation = 0;       ///< deviation: √(Σ(v − mean)² / count)
   double median = 0, p01 = 0, p99 = 0;  ///< the lowest value that ½, 1 %, 99 % of the samples do not exceed
-  double entropy = 0;           ///< −Σ p·log2 p over the bins, in bits
-  double saturated = 0;         ///< share of samples, 0–1, in the bins of 0 and of 2^depth − 1
+  double entropy = 0;                   ///< −Σ p·log2 p over the bins, in bits
+  double saturated = 0;                 ///< share of samples, 0–1, in the bins of 0 and of 2^depth − 1
 };
 HistogramStatistics statistics(const std::vector<std::uint64_t>& counts, int depth);
 
@@ -129,10 +129,11 @@ struct HistogramOverlayParams {
 };
 Status validate(const HistogramOverlayParams& params);
 
-/// Draws a histogram into pictures. A bar's height is its count by the largest of its channel; a column that stands for several bins
-/// shows the largest. Where bars of luma (white) and of components (Y white, R and Cr red, G green, B and Cb blue; where several lie
-/// over each other the sum of their colours) are, they are blended over the picture, on a panel blended towards black with half the
-/// opacity. Colours of YUV are BT.601's of limited range; subsampled chroma looks at the first of its pixels. Alpha stays.
+/// Draws a histogram into pictures. A bar's height is its count by the largest of its channel; a column that stands for several
+/// bins shows the largest. Where bars of luma (white) and of components (Y white, R and Cr red, G green, B and Cb blue; where
+/// several lie over each other the sum of their colours) are, they are blended over the picture, on a panel blended towards black
+/// with half the opacity. Colours of YUV are BT.601's of limited range; subsampled chroma looks at the first of its pixels. Alpha
+/// stays.
 class HistogramOverlay {
  public:
   virtual ~HistogramOverlay() = default;
@@ -157,14 +158,14 @@ struct HistogramPlan {
   Geometry geometry;
   int bins = 256, fine = 256;
   int history = 1;
-  bool rgb_luma = false;             ///< table 0 counts luma made of R, G and B
-  bool three_planes = false;         ///< … which are planes: one job reads all of them
+  bool rgb_luma = false;      ///< table 0 counts luma made of R, G and B
+  bool three_planes = false;  ///< … which are planes: one job reads all of them
   LumaWeights weights{};
   std::array<std::int8_t, role_count> table_of{};  ///< by role; −1: not counted
   int tables = 0;
-  std::vector<const char*> channels; ///< names
-  std::array<std::uint8_t, histogram_max_channels> table{};  ///< of each channel
-  std::array<std::uint8_t, histogram_max_channels> colour{}; ///< of each channel when drawn: bit 0 red, 1 green, 2 blue
+  std::vector<const char*> channels;                          ///< names
+  std::array<std::uint8_t, histogram_max_channels> table{};   ///< of each channel
+  std::array<std::uint8_t, histogram_max_channels> colour{};  ///< of each channel when drawn: bit 0 red, 1 green, 2 blue
 
   /// Whether the fine entries are values, to be gathered into bins.
   bool by_value() const { return fine == 1 << info(geometry.format).depth; }
@@ -184,7 +185,8 @@ Result<std::unique_ptr<Filter>> make_equalize_cuda(HistogramPlan plan);
 Result<std::unique_ptr<Filter>> make_equalize_cpu(HistogramPlan plan);
 
 /// The equalising value of a sample: `below` samples are less or equal, of `total`; `lowest` have the lowest value.
-CUDAVISION_HOST_DEVICE inline int equalized(int value, std::uint32_t below, std::uint32_t lowest, std::uint32_t total, int max_value) {
+CUDAVISION_HOST_DEVICE inline int equalized(int value, std::uint32_t below, std::uint32_t lowest, std::uint32_t total,
+                                            int max_value) {
   if (lowest == total) return value;
   if (below <= lowest) return 0;
   const float scale = float(max_value) / float(int(total - lowest));
@@ -199,17 +201,18 @@ CUDAVISION_HOST_DEVICE inline int equalized(int value, std::uint32_t below, std:
 /// An overlay resolved for a histogram.
 struct OverlayPlan {
   Geometry geometry;
-  Rect position;            ///< as asked for
+  Rect position;  ///< as asked for
   int channels = 1, bins = 256;
   bool log = false;
-  int opacity = 256;        ///< of 256
+  int opacity = 256;  ///< of 256
   std::array<std::uint8_t, histogram_max_channels> colour{};
-  std::uint8_t luma = 0;    ///< bit c: channel c is luma, drawn below the others
+  std::uint8_t luma = 0;                     ///< bit c: channel c is luma, drawn below the others
   std::uint16_t values[8][role_count] = {};  ///< samples of a colour of red, green, blue bits
 };
 Result<OverlayPlan> resolve(const HistogramOverlayParams& params, const HistogramPlan& plan);
 
-/// Heights are in pixels, by integers alone, so that the backends agree. A logarithm: binary, in 2^-16, linear between powers of two.
+/// Heights are in pixels, by integers alone, so that the backends agree. A logarithm: binary, in 2^-16, linear between powers of
+/// two.
 CUDAVISION_HOST_DEVICE inline std::uint32_t log2_fixed(std::uint32_t n) {
   int exponent = 0;
   for (std::uint32_t m = n; m > 1; m >>= 1) ++exponent;
@@ -221,9 +224,13 @@ CUDAVISION_HOST_DEVICE inline int bar_height(std::uint32_t count, std::uint32_t 
   return int((part * unsigned(height) + whole / 2) / whole);
 }
 /// The bins of column x are [first_bin(x), max(first_bin(x) + 1, first_bin(x + 1))).
-CUDAVISION_HOST_DEVICE inline int first_bin(int x, int bins, int width) { return int(std::int64_t(x) * bins / width); }
+CUDAVISION_HOST_DEVICE inline int first_bin(int x, int bins, int width) {
+  return int(std::int64_t(x) * bins / width);
+}
 
-CUDAVISION_HOST_DEVICE inline int blend(int below, int above, int opacity) { return (below * (256 - opacity) + above * opacity + 128) >> 8; }
+CUDAVISION_HOST_DEVICE inline int blend(int below, int above, int opacity) {
+  return (below * (256 - opacity) + above * opacity + 128) >> 8;
+}
 
 /// The channels whose bar is at a pixel of the overlay, by bits; `heights` is [channel][column].
 CUDAVISION_HOST_DEVICE inline unsigned covering_bars(const OverlayPlan& plan, const std::uint16_t* heights, int x, int y) {

@@ -33,7 +33,9 @@ struct Place {
   int step = 1;
 
   template <typename T>
-  Channel<T> row(int y) const { return {reinterpret_cast<const T*>(data + y * pitch), step}; }
+  Channel<T> row(int y) const {
+    return {reinterpret_cast<const T*>(data + y * pitch), step};
+  }
 };
 
 Place place_of(const Image& image, Role role) {
@@ -42,8 +44,8 @@ Place place_of(const Image& image, Role role) {
     const ChannelSet& set = format.sets[i];
     for (int c = 0; c < set.channels; ++c)
       if (set.roles[c] == role)
-        return {static_cast<const unsigned char*>(image.planes[set.plane].data) + c * format.sample_bytes(), image.planes[set.plane].pitch,
-                set.channels};
+        return {static_cast<const unsigned char*>(image.planes[set.plane].data) + c * format.sample_bytes(),
+                image.planes[set.plane].pitch, set.channels};
   }
   return {};
 }
@@ -54,7 +56,9 @@ constexpr int spread = 4;  ///< tables that neighbouring 8-bit samples count in,
 class CpuHistogram final : public Histogram {
  public:
   explicit CpuHistogram(HistogramPlan given)
-      : Histogram(std::move(given), Backend::cpu, true), sums_(std::size_t(plan().tables) * plan().fine), results_(words() * slots()),
+      : Histogram(std::move(given), Backend::cpu, true),
+        sums_(std::size_t(plan().tables) * plan().fine),
+        results_(words() * slots()),
         latest_(results_.data()) {}
 
   const std::uint32_t* latest() const override { return latest_; }
@@ -92,18 +96,20 @@ class CpuHistogram final : public Histogram {
     return Status::resource("out of memory");
   }
 
-  /// Calls count_row(y, begin, end, counters) for all rows of the pieces, on OpenCV's threads, each with `tables` × fine counters of its
-  /// own, which are then added to `sums`.
+  /// Calls count_row(y, begin, end, counters) for all rows of the pieces, on OpenCV's threads, each with `tables` × fine counters
+  /// of its own, which are then added to `sums`.
   template <typename CountRow>
   void for_rows(const std::vector<Rect>& pieces, int tables, std::uint32_t* sums, CountRow count_row) {
     const std::size_t fine = std::size_t(plan().fine);
     for (const Rect& rect : pieces) {
-      const int strips = (rect.height + rows_at_once - 1) / rows_at_once, jobs = std::clamp(strips, 1, std::max(1, cv::getNumThreads()));
+      const int strips = (rect.height + rows_at_once - 1) / rows_at_once,
+                jobs = std::clamp(strips, 1, std::max(1, cv::getNumThreads()));
       cv::parallel_for_(
           {0, jobs},
           [&](const cv::Range& range) {
             std::vector<std::uint32_t> counters(tables * fine);
-            for (int y = int(std::int64_t(rect.height) * range.start / jobs); y < int(std::int64_t(rect.height) * range.end / jobs); ++y)
+            for (int y = int(std::int64_t(rect.height) * range.start / jobs); y < int(std::int64_t(rect.height) * range.end / jobs);
+                 ++y)
               count_row(rect.y + y, rect.x, rect.x + rect.width, counters.data());
             const std::lock_guard<std::mutex> lock(mutex_);
             for (std::size_t i = 0; i < counters.size(); ++i) sums[i % fine] += counters[i];
@@ -153,7 +159,8 @@ class CpuHistogram final : public Histogram {
     for (std::size_t c = 0; c < plan().channels.size(); ++c) {
       const std::uint32_t* from = sums_.data() + std::size_t(plan().table[c]) * plan().fine;
       for (int entry = 0; entry < plan().fine; ++entry)
-        result[c * bins + (plan().by_value() ? std::size_t(std::uint64_t(entry) * unsigned(bins) >> depth) : std::size_t(entry))] += from[entry];
+        result[c * bins + (plan().by_value() ? std::size_t(std::uint64_t(entry) * unsigned(bins) >> depth) : std::size_t(entry))] +=
+            from[entry];
     }
   }
 
@@ -165,7 +172,10 @@ class CpuHistogram final : public Histogram {
 class CpuEqualize final : public cpu::CpuFilter {
  public:
   CpuEqualize(const HistogramPlan& plan, std::unique_ptr<Histogram> histogram)
-      : CpuFilter(plan.geometry, Border::replicate, {}, true), rgb_(plan.rgb_luma), weights_(plan.weights), histogram_(std::move(histogram)),
+      : CpuFilter(plan.geometry, Border::replicate, {}, true),
+        rgb_(plan.rgb_luma),
+        weights_(plan.weights),
+        histogram_(std::move(histogram)),
         table_(1, plan.bins, plan.bins == 256 ? CV_8U : CV_16U) {}
 
  private:
@@ -214,7 +224,8 @@ class CpuEqualize final : public cpu::CpuFilter {
     for (int y = rect.y; y < rect.y + rect.height; ++y) {
       const T* in = frame.ptr<T>(y);
       T* to = out.ptr<T>(y);
-      const auto red = places[0].row<T>(rgb_ ? y : 0), green = places[1].row<T>(rgb_ ? y : 0), blue = places[2].row<T>(rgb_ ? y : 0);
+      const auto red = places[0].row<T>(rgb_ ? y : 0), green = places[1].row<T>(rgb_ ? y : 0),
+                 blue = places[2].row<T>(rgb_ ? y : 0);
       for (int x = rect.x; x < rect.x + rect.width; ++x) {
         int change = 0;
         if (rgb_) {

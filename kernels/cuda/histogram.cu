@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Counting. Two kernels: one for planes of single bytes, whose counters are private to a lane, so that neither many equal samples nor
-// unlucky ones get into each other's way; one for everything else, with atomics in shared memory. Blocks add what they counted to sums
-// in device memory; whoever is last gathers those into bins, hands them out, and leaves zeros for the next frame.
-#include "histogram.hpp"
-
+// Counting. Two kernels: one for planes of single bytes, whose counters are private to a lane, so that neither many equal samples
+// nor unlucky ones get into each other's way; one for everything else, with atomics in shared memory. Blocks add what they counted
+// to sums in device memory; whoever is last gathers those into bins, hands them out, and leaves zeros for the next frame.
 #include <algorithm>
 #include <climits>
 
+#include "histogram.hpp"
 #include "luma.cuh"
 #include "pixels.cuh"
 
@@ -16,20 +15,25 @@ namespace {
 
 using cudavision::detail::HistogramPlan;
 
-// Shapes; each the fastest of those measured on an H200 (docs/performance.md).
-/// Samples from which the byte kernel is worth the clearing and summing of its counters.
+// Shapes, with what was measured on an H200 beside them (time of one submit; where nothing else is said GRAY8 of 7680×4320,
+// random).
+/// Samples from which the byte kernel is worth the clearing and summing of its counters: at 2 M samples both took 7 µs, at 8 M it
+/// was faster by half.
 constexpr std::int64_t byte_samples = 3 << 20;
-/// Warps of its one block on a multiprocessor: a multiple of 4, each with 8 KiB of counters. Fewer than `byte_least_warps`, on devices of
-/// little shared memory, are slower than atomics.
+/// Warps of its one block on a multiprocessor: a multiple of 4, each with 8 KiB of counters. 12: 24.3 µs, 16: 21.2, 20: 19.7,
+/// 24: 18.9, 28: 19.0. Atomics take 26 µs; devices whose shared memory holds fewer than `byte_least_warps` use them.
 constexpr int byte_warps = 24, byte_least_warps = 12;
-/// Chunks of 16 samples a lane loads ahead.
+/// Chunks of 16 samples a lane loads ahead. 1: 23.5 µs, 2: 19.8, 4: 20.6.
 constexpr int byte_ahead = 2;
-/// Threads of a block of the other kernel, and how few samples are worth one.
+constexpr int byte_warp_bytes = 32 * 256;  ///< of counters
+
+/// Threads of a block of the other kernel, and how few samples are worth one: 1920×1080 took 7.2 µs with 4096 to 16384, 9.2 with
+/// 32768.
 constexpr int pixel_threads = 512;
 constexpr int pixel_samples = 8192;
-/// Blocks of it on a multiprocessor: as many as its registers hold.
+/// Blocks of it on a multiprocessor: as many as its registers hold. RGBA's luma: 1: 105 µs, 2: 78.
 constexpr int pixel_blocks = 2;
-/// Counters it spreads over copies, against conflicts between its warps.
+/// Counters it spreads over copies, against conflicts between its warps; 1024 and 4096 made no difference.
 constexpr int pixel_counters = 4096;
 /// Entries from which the sums are gathered by a kernel of its own, not by the last block.
 constexpr int gather_entries = 4096;
@@ -44,8 +48,8 @@ struct Gather {
   std::uint32_t* host;    ///< the same in page-locked memory, or null
   unsigned* ticket;       ///< blocks that are done; zero between launches
   int tables, fine, bins, channels, depth;
-  bool by_value;          ///< entries are values, not bins
-  bool here;              ///< the last block of this launch gathers
+  bool by_value;  ///< entries are values, not bins
+  bool here;      ///< the last block of this launch gathers
   std::uint8_t table[histogram_max_channels];
 };
 
@@ -68,13 +72,13 @@ struct ByteParams {
 };
 
 struct PixelJob {
-  SetView views[3];   ///< of the set; or of three planes that are read together
-  int base[4];        ///< by channel: where its table begins among the job's entries; −1: not counted
-  int luma_base;      ///< of luma made of R, G, B; or −1
-  int position[3];    ///< of R, G, B among the channels
-  int first_entry;    ///< in the sums
-  int entries;        ///< of all its tables
-  int pass_entries;   ///< that a block counts: it passes over the others
+  SetView views[3];  ///< of the set; or of three planes that are read together
+  int base[4];       ///< by channel: where its table begins among the job's entries; −1: not counted
+  int luma_base;     ///< of luma made of R, G, B; or −1
+  int position[3];   ///< of R, G, B among the channels
+  int first_entry;   ///< in the sums
+  int entries;       ///< of all its tables
+  int pass_entries;  ///< that a block counts: it passes over the others
   int passes;
   Share share;
 };
@@ -119,7 +123,10 @@ __device__ __forceinline__ void block_done(const Gather& gather) {
   __syncthreads();
   if (threadIdx.x == 0) {
     unsigned before;  // wraps to zero; publishes what the block added, and shows the last one what all did
-    asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;" : "=r"(before) : "l"(gather.ticket), "r"(gridDim.x - 1) : "memory");
+    asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;"
+                 : "=r"(before)
+                 : "l"(gather.ticket), "r"(gridDim.x - 1)
+                 : "memory");
     last = before == gridDim.x - 1;
   }
   __syncthreads();
@@ -146,65 +153,59 @@ struct Walk {
   }
 };
 
-/// Access to shared memory by 32-bit addresses, that one multiply-add makes; through pointers the compiler takes two instructions more.
-__device__ __forceinline__ std::uint32_t load_shared(unsigned address) {
-  std::uint32_t word;
-  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(address));
-  return word;
+/// Access to shared memory by 32-bit addresses: through pointers the compiler takes two instructions more for each.
+__device__ __forceinline__ std::uint32_t load_counter(unsigned address) {
+  std::uint32_t count;
+  asm volatile("ld.shared.u8 %0, [%1];" : "=r"(count) : "r"(address));
+  return count;
 }
-__device__ __forceinline__ void store_shared(unsigned address, std::uint32_t word) {
-  asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(word));
+__device__ __forceinline__ void store_counter(unsigned address, std::uint32_t count) {
+  asm volatile("st.shared.u8 [%0], %1;" ::"r"(address), "r"(count));
 }
+__device__ __forceinline__ void increment_shared(unsigned address) {
+  asm volatile("red.shared.add.u32 [%0], 1;" ::"r"(address));
+}
+
 /// In the order of the program: the compiler would move loads that are to be under way behind work that needs them not.
 __device__ __forceinline__ uint4 load_chunk(const unsigned char* from) {
   uint4 chunk;
-  asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(chunk.x), "=r"(chunk.y), "=r"(chunk.z), "=r"(chunk.w) : "l"(from));
+  asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(chunk.x), "=r"(chunk.y), "=r"(chunk.z), "=r"(chunk.w)
+               : "l"(from));
   return chunk;
 }
-__device__ __forceinline__ void increment_shared(unsigned address) { asm volatile("red.shared.add.u32 [%0], 1;" ::"r"(address)); }
 
-/// Where the counter of a value is: words of four neighbouring values', [warp][value / 4][lane], so that a lane's lie in its own bank;
-/// `own` is the lane's first. (Counters are added to as words: a store of a byte costs twice as much.)
-__device__ __forceinline__ unsigned counter_of(std::uint32_t four_values, unsigned own) {
-  unsigned address;  // as one multiply-add; the compiler would take three instructions
-  asm("mad.lo.u32 %0, %1, 32, %2;" : "=r"(address) : "r"(four_values), "r"(own));
+/// Where a value's counter is: bytes, [group of 4 warps][value][lane][warp], so that a lane's lie in its own bank; `own` is its
+/// first.
+__device__ __forceinline__ unsigned counter_of(std::uint32_t value, unsigned own) {
+  unsigned address;  // as one multiply-add; the compiler would take two instructions
+  asm("mad.lo.u32 %0, %1, 128, %2;" : "=r"(address) : "r"(value), "r"(own));
   return address;
 }
 
-/// Moves what counters hold beyond 127 to `wide`, so that they do not overflow: those of the values of a chunk.
-__device__ __noinline__ void empty_counters(const uint4& chunk, unsigned own, std::uint32_t* wide) {
-  const std::uint32_t words[4] = {chunk.x, chunk.y, chunk.z, chunk.w};
-  for (int i = 0; i < 16; ++i) {
-    const std::uint32_t value = words[i / 4] >> (i % 4 * 8) & 255;
-    const unsigned address = counter_of(value & 0xfcu, own);
-    const std::uint32_t counters = load_shared(address);
-    if (!(counters & 0x80808080u)) continue;
-    store_shared(address, counters & 0x7f7f7f7fu);
-    for (int k = 0; k < 4; ++k)
-      if (counters >> (8 * k) & 128) atomicAdd(wide + (value & 0xfcu) + k, 128u);
-  }
-}
-
-/// Counts 16 samples.
+/// Counts 16 samples. Counters that wrap to zero leave 256 in `wide`.
 __device__ __forceinline__ void count_chunk(const uint4& chunk, unsigned own, std::uint32_t* wide) {
   const std::uint32_t words[4] = {chunk.x, chunk.y, chunk.z, chunk.w};
-  std::uint32_t any = 0;
+  std::uint32_t now[16], any = 0;
 #pragma unroll
   for (int i = 0; i < 16; ++i) {
-    const std::uint32_t low = words[i / 4] & 0x03030303u, bits = i % 4 == 0 ? low * 8 : low >> (i % 4 * 8 - 3);  // value % 4 * 8, modulo 32
-    const unsigned address = counter_of(__byte_perm(words[i / 4] & 0xfcfcfcfcu, 0, 0x4440 + i % 4), own);
-    const std::uint32_t counters = load_shared(address) + __funnelshift_l(0, 1, bits);
-    store_shared(address, counters);
-    any |= counters;
+    const unsigned address = counter_of(__byte_perm(words[i / 4], 0, 0x4440 + i % 4), own);
+    now[i] = load_counter(address) + 1;
+    store_counter(address, now[i]);
+    any |= now[i];
   }
-  if (any & 0x80808080u) empty_counters(chunk, own, wide);
+  if (any & 256) {
+#pragma unroll
+    for (int i = 0; i < 16; ++i)
+      if (now[i] & 256) atomicAdd(wide + (words[i / 4] >> (i % 4 * 8) & 255), 256u);
+  }
 }
 
 __global__ void __launch_bounds__(byte_warps * 32, 1) count_bytes(const __grid_constant__ ByteParams params) {
   extern __shared__ uint4 shared[];
   __shared__ std::uint32_t wide[256];
   const int threads = blockDim.x, thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
-  const unsigned own = unsigned(__cvta_generic_to_shared(shared)) + warp * 8192 + lane * 4;
+  const unsigned own = unsigned(__cvta_generic_to_shared(shared)) + warp / 4 * (256 * 128) + lane * 4 + warp % 4;
   const int block = int(blockIdx.x);
   const ByteJob& job = params.jobs[(block >= params.jobs[1].share.first_block) + (block >= params.jobs[2].share.first_block)];
   const unsigned first = unsigned(block - job.share.first_block) * threads + thread, stride = unsigned(job.share.blocks) * threads;
@@ -225,7 +226,8 @@ __global__ void __launch_bounds__(byte_warps * 32, 1) count_bytes(const __grid_c
     Walk walk(first, stride, max(width, 1u));
     int left = first < chunks ? int((chunks - first + stride - 1) / stride) : 0, x = walk.x;
     const unsigned char* next = rows + walk.y * job.pitch + begin + std::ptrdiff_t(x) * 16;
-    const std::ptrdiff_t step = walk.step_y * job.pitch + std::ptrdiff_t(walk.step_x) * 16, wrap = job.pitch - std::ptrdiff_t(walk.width) * 16;
+    const std::ptrdiff_t step = walk.step_y * job.pitch + std::ptrdiff_t(walk.step_x) * 16,
+                         wrap = job.pitch - std::ptrdiff_t(walk.width) * 16;
     uint4 ahead[byte_ahead];
     const auto load = [&] {
 #pragma unroll
@@ -261,26 +263,19 @@ __global__ void __launch_bounds__(byte_warps * 32, 1) count_bytes(const __grid_c
   }
   __syncthreads();
 
-  // A row of counters of four values to each thread, its words taken from another bank by each lane. Counters are below 256, and a
-  // row has 32: so even and odd ones are summed two in a word, the odd ones as what the even ones leave of the sum of all.
-  for (int i = thread; i < threads / 32 * 64; i += threads) {
+  // A value's row of counters to each thread; the rows' words are taken from another bank by each lane.
+  for (int i = thread; i < 256 * (threads / 128); i += threads) {
     const uint4* const row = shared + i * 8;
-    std::uint64_t all = 0;
-    std::uint32_t even = 0;
+    std::uint32_t sum = 0;
 #pragma unroll
     for (int k = 0; k < 8; ++k) {
       const uint4 words = row[(k + lane) % 8];
-      all += std::uint64_t(words.x) + words.y;
-      all += std::uint64_t(words.z) + words.w;
-      even += (words.x & 0xff00ffu) + (words.y & 0xff00ffu);
-      even += (words.z & 0xff00ffu) + (words.w & 0xff00ffu);
+      sum = __dp4a(words.x, 0x01010101u, sum);
+      sum = __dp4a(words.y, 0x01010101u, sum);
+      sum = __dp4a(words.z, 0x01010101u, sum);
+      sum = __dp4a(words.w, 0x01010101u, sum);
     }
-    const std::uint32_t odd = std::uint32_t((all - even) >> 8);
-    std::uint32_t* const values = wide + i % 64 * 4;
-    atomicAdd(values, even & 0xffff);
-    atomicAdd(values + 1, odd & 0xffff);
-    atomicAdd(values + 2, even >> 16);
-    atomicAdd(values + 3, odd >> 16);
+    if (sum > 0) atomicAdd(wide + i % 256, sum);
   }
   __syncthreads();
   std::uint32_t* const sums = params.gather.sums + std::size_t(job.table) * params.gather.fine;
@@ -341,7 +336,7 @@ __device__ __forceinline__ void count_job(const PixelParams& params, const Pixel
   // The entry of a sample; 8-bit ones are always counted by value.
   const auto entry_of = [&](std::uint32_t sample) { return sizeof(T) == 1 ? sample : sample * bins >> shift; };
   // Counts four samples, or those that the mask has.
-  const auto add = [&](int table, const std::uint32_t (&samples)[4], unsigned mask) {
+  const auto add = [&](int table, const std::uint32_t(&samples)[4], unsigned mask) {
     if (all_entries && mask == 15) {
       const unsigned at = counters + table * 4;
 #pragma unroll
@@ -397,7 +392,8 @@ __device__ __forceinline__ void count_job(const PixelParams& params, const Pixel
 #pragma unroll
           for (int c = 0; c < C; ++c)
 #pragma unroll
-            for (int k = 0; k < int(sizeof(T)); ++k) asm volatile("" : "+r"(fresh[q].word[c][k]));  // loads stay before the counting
+            for (int k = 0; k < int(sizeof(T)); ++k)
+              asm volatile("" : "+r"(fresh[q].word[c][k]));  // loads stay before the counting
         walk.next();
       }
 #pragma unroll
@@ -424,7 +420,9 @@ __global__ void __launch_bounds__(pixel_threads, pixel_blocks) count_pixels(cons
   const int block = int(blockIdx.x);
   if (First == Rest || block < params.jobs[1].share.first_block)
     count_job<T, First, ThreePlanes>(
-        params, params.jobs[First == Rest ? (block >= params.jobs[1].share.first_block) + (block >= params.jobs[2].share.first_block) : 0], counters);
+        params,
+        params.jobs[First == Rest ? (block >= params.jobs[1].share.first_block) + (block >= params.jobs[2].share.first_block) : 0],
+        counters);
   else
     count_job<T, Rest, ThreePlanes>(params, params.jobs[1], counters);
   block_done(params.gather);
@@ -462,23 +460,27 @@ class CudaHistogram final : public Histogram {
     if (!status.ok()) return status;
 
     const FormatInfo& format = info(geometry().format);
-    byte_warps_ = std::min(byte_warps, shared_limit / (32 * 256) / 4 * 4);
+    byte_warps_ = std::min(byte_warps, shared_limit / byte_warp_bytes / 4 * 4);
     if (format.depth > 8) byte_warps_ = 0;
     if (byte_warps_ < byte_least_warps) byte_warps_ = 0;
     if (byte_warps_ > 0)
-      keep(check(cudaFuncSetAttribute(count_bytes, cudaFuncAttributeMaxDynamicSharedMemorySize, byte_warps_ * 32 * 256),
+      keep(check(cudaFuncSetAttribute(count_bytes, cudaFuncAttributeMaxDynamicSharedMemorySize, byte_warps_ * byte_warp_bytes),
                  "cannot load the histogram kernel"));
 
     pixel_kernel_ = pixel_kernel(format, plan().three_planes);
     pixel_limit_ = shared_limit / 4;
-    keep(check(cudaFuncSetAttribute(pixel_kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_limit), "cannot load the histogram kernel"));
+    keep(check(cudaFuncSetAttribute(pixel_kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_limit),
+               "cannot load the histogram kernel"));
     // Asking loads the code now: a launch must not.
     cudaFuncAttributes attributes;
     keep(check(cudaFuncGetAttributes(&attributes, gather_all), "cannot load the histogram kernel"));
 
-    gather_ = {sums_.words(), counts_.words(), nullptr, sums_.words() + std::size_t(plan().tables) * plan().fine,
-               plan().tables, plan().fine, plan().bins, int(plan().channels.size()), format.depth, plan().by_value() && plan().bins != plan().fine,
-               false, {}};
+    gather_ = {sums_.words(), counts_.words(),
+               nullptr,       sums_.words() + std::size_t(plan().tables) * plan().fine,
+               plan().tables, plan().fine,
+               plan().bins,   int(plan().channels.size()),
+               format.depth,  plan().by_value() && plan().bins != plan().fine,
+               false,         {}};
     std::copy(plan().table.begin(), plan().table.end(), gather_.table);
     params_.bins = plan().by_value() ? 1 : plan().bins;
     params_.bin_shift = plan().by_value() ? 0 : format.depth;
@@ -512,7 +514,8 @@ class CudaHistogram final : public Histogram {
     }
     if (!own_gather) return {};
     const int entries = plan().tables * plan().bins;
-    gather_all<<<std::min((entries + gather_threads - 1) / gather_threads, processors_ * 8), gather_threads, 0, queue.stream>>>(gather_);
+    gather_all<<<std::min((entries + gather_threads - 1) / gather_threads, processors_ * 8), gather_threads, 0, queue.stream>>>(
+        gather_);
     return check(cudaGetLastError(), "cannot launch the histogram");
   }
 
@@ -563,7 +566,7 @@ class CudaHistogram final : public Histogram {
   Status launch_bytes(bool gathers, Queue queue) {
     bytes_.gather = gather_;
     bytes_.gather.here = gathers;
-    count_bytes<<<byte_blocks_, byte_warps_ * 32, byte_warps_ * 32 * 256, queue.stream>>>(bytes_);
+    count_bytes<<<byte_blocks_, byte_warps_ * 32, byte_warps_ * byte_warp_bytes, queue.stream>>>(bytes_);
     return check(cudaGetLastError(), "cannot launch the histogram");
   }
 
@@ -576,7 +579,8 @@ class CudaHistogram final : public Histogram {
     for (int i = 0; i < sets; ++i) {
       PixelJob& job = params_.jobs[i];
       job.share = {};
-      job.share.first_block = i == 0 ? 0 : INT_MAX;  // the first job stands for itself even when it is empty: kernels are shaped by it
+      job.share.first_block =
+          i == 0 ? 0 : INT_MAX;  // the first job stands for itself even when it is empty: kernels are shaped by it
       if (!plan().counts(format.sets[i]) || by_bytes[i]) {
         job.entries = job.pass_entries = 0;
         job.passes = 1;
@@ -594,13 +598,15 @@ class CudaHistogram final : public Histogram {
     pixel_blocks_ = 0;
     for (int i = 0; i < sets; ++i) {
       PixelJob& job = params_.jobs[i];
-      const std::int64_t part = job.entries / plan().fine * samples(pieces[i], from, from + most_rects);  // work: samples of all its channels
+      const std::int64_t part =
+          job.entries / plan().fine * samples(pieces[i], from, from + most_rects);  // work: samples of all its channels
       const bool any = job.share.rect_count > 0 && part > 0;
       if (!any) {
         if (i == 0) job.share.blocks = 1, pixel_blocks_ = 1;
         continue;
       }
-      const std::int64_t share = room * part / std::max<std::int64_t>(all, 1) / job.passes, worth = (part + pixel_samples - 1) / pixel_samples;
+      const std::int64_t share = room * part / std::max<std::int64_t>(all, 1) / job.passes,
+                         worth = (part + pixel_samples - 1) / pixel_samples;
       job.share.first_block = pixel_blocks_;
       job.share.blocks = int(std::max<std::int64_t>(1, std::min(share, worth)));
       pixel_blocks_ += job.share.blocks * job.passes;

@@ -19,8 +19,8 @@ constexpr int pixel_threads = 256;
 
 struct Equalizing {
   SetView views[3];
-  int position[3];          ///< of R, G, B among the channels of the first set
-  std::uint8_t mapped[3];   ///< by set: bit c where channel c is equalised
+  int position[3];         ///< of R, G, B among the channels of the first set
+  std::uint8_t mapped[3];  ///< by set: bit c where channel c is equalised
   bool rgb;
   LumaWeights weights;
   const std::uint16_t* table;
@@ -103,7 +103,8 @@ __device__ __forceinline__ void equalize_set(const Equalizing& params, int index
           const int change = int(__ldg(params.table + luma)) - luma;
 #pragma unroll
           for (int c = 0; c < C; ++c)
-            if (params.mapped[index] >> c & 1) set_sample(quad, c, j, std::uint32_t(min(max(int(quad.sample(c, j)) + change, 0), view.max_value)));
+            if (params.mapped[index] >> c & 1)
+              set_sample(quad, c, j, std::uint32_t(min(max(int(quad.sample(c, j)) + change, 0), view.max_value)));
         }
       }
     } else {
@@ -139,7 +140,8 @@ __global__ void __launch_bounds__(pixel_threads) equalize_planes(const __grid_co
       const int luma = int(luma_of(params.weights, quads[0].sample(0, j), quads[1].sample(0, j), quads[2].sample(0, j), max_value));
       const int change = int(__ldg(params.table + luma)) - luma;
 #pragma unroll
-      for (int c = 0; c < 3; ++c) set_sample(quads[c], 0, j, std::uint32_t(min(max(int(quads[c].sample(0, j)) + change, 0), max_value)));
+      for (int c = 0; c < 3; ++c)
+        set_sample(quads[c], 0, j, std::uint32_t(min(max(int(quads[c].sample(0, j)) + change, 0), max_value)));
     }
 #pragma unroll
     for (int c = 0; c < 3; ++c) store_quad<T, 1>(params.views[c], x, y, quads[c]);
@@ -147,7 +149,8 @@ __global__ void __launch_bounds__(pixel_threads) equalize_planes(const __grid_co
 }
 
 /// One block a channel: the largest count, then the columns' heights.
-__global__ void __launch_bounds__(table_threads) bar_heights(const std::uint32_t* counts, std::uint16_t* heights, const __grid_constant__ OverlayPlan plan) {
+__global__ void __launch_bounds__(table_threads)
+    bar_heights(const std::uint32_t* counts, std::uint16_t* heights, const __grid_constant__ OverlayPlan plan) {
   __shared__ std::uint32_t largest;
   const std::uint32_t* const of_channel = counts + std::size_t(blockIdx.x) * plan.bins;
   if (threadIdx.x == 0) largest = 0;
@@ -194,7 +197,8 @@ __global__ void __launch_bounds__(pixel_threads) draw(const __grid_constant__ Dr
           sample = static_cast<unsigned char>(cudavision::detail::overlaid(params.plan, sample, set.roles[c], covering));
         } else {
           std::uint16_t& sample = reinterpret_cast<std::uint16_t*>(row)[x * set.channels + c];
-          sample = std::uint16_t(cudavision::detail::overlaid(params.plan, sample >> set.shift, set.roles[c], covering) << set.shift);
+          sample =
+              std::uint16_t(cudavision::detail::overlaid(params.plan, sample >> set.shift, set.roles[c], covering) << set.shift);
         }
       }
     }
@@ -227,7 +231,8 @@ class CudaEqualize final : public CudaFilter {
     params_.table = reinterpret_cast<const std::uint16_t*>(table_.words());
     for (const void* kernel : {kernel_, reinterpret_cast<const void*>(&equalizing_table)}) {
       cudaFuncAttributes attributes;  // asking loads the code now: a launch must not
-      if (Status status = check(cudaFuncGetAttributes(&attributes, kernel), "cannot load the equalisation"); !status.ok()) return status;
+      if (Status status = check(cudaFuncGetAttributes(&attributes, kernel), "cannot load the equalisation"); !status.ok())
+        return status;
     }
     return {};
   }
@@ -235,7 +240,8 @@ class CudaEqualize final : public CudaFilter {
  private:
   Status begin(const Image& src, const Region& region, Queue queue) override {
     if (Status status = histogram_->submit(src, region, queue); !status.ok()) return status;
-    equalizing_table<<<1, table_threads, 0, queue.stream>>>(histogram_->latest(), reinterpret_cast<std::uint16_t*>(table_.words()), values_);
+    equalizing_table<<<1, table_threads, 0, queue.stream>>>(histogram_->latest(), reinterpret_cast<std::uint16_t*>(table_.words()),
+                                                            values_);
     return check(cudaGetLastError(), "cannot launch the equalisation");
   }
 
@@ -261,8 +267,9 @@ class CudaEqualize final : public CudaFilter {
     if (width == 0 || height == 0) return {};
     const dim3 block(64, pixel_threads / 64);
     void* arguments[] = {&params_};
-    return check(cudaLaunchKernel(kernel_, grid_of(block, width, height, planes_ ? 1 : format.set_count), block, arguments, 0, queue.stream),
-                 "cannot launch the equalisation");
+    return check(
+        cudaLaunchKernel(kernel_, grid_of(block, width, height, planes_ ? 1 : format.set_count), block, arguments, 0, queue.stream),
+        "cannot launch the equalisation");
   }
 
   const int values_;
@@ -300,8 +307,18 @@ class CudaOverlay final : public HistogramOverlay {
       const Rect rect = cudavision::detail::overlay_rect(params_.plan, set);
       const Plane& plane = picture.planes[set.plane];
       Drawing& drawing = params_.sets[i];
-      drawing = {static_cast<unsigned char*>(plane.data), plane.pitch, rect.x, rect.y, rect.x + rect.width, rect.y + rect.height,
-                 set.channels, set.shift_x, set.shift_y, format.sample_bytes(), format.shift, {}};
+      drawing = {static_cast<unsigned char*>(plane.data),
+                 plane.pitch,
+                 rect.x,
+                 rect.y,
+                 rect.x + rect.width,
+                 rect.y + rect.height,
+                 set.channels,
+                 set.shift_x,
+                 set.shift_y,
+                 format.sample_bytes(),
+                 format.shift,
+                 {}};
       for (int c = 0; c < set.channels; ++c) drawing.roles[c] = std::uint8_t(set.roles[c]);
       width = std::max(width, rect.width);
       height = std::max(height, rect.height);

@@ -8,7 +8,9 @@ namespace cudavision::cuda {
 #ifdef __CUDACC__
 
 /// A sample as float32 without the slow conversion: samples have fewer bits than the mantissa.
-__device__ __forceinline__ float exact_float(std::uint32_t sample) { return __uint_as_float(0x4b000000u | sample) - 8388608.f; }
+__device__ __forceinline__ float exact_float(std::uint32_t sample) {
+  return __uint_as_float(0x4b000000u | sample) - 8388608.f;
+}
 
 /// floor(wr·R + wg·G + wb·B) as numerics ask for it: left to right, every result rounded.
 __device__ __forceinline__ std::uint32_t luma_of(const LumaWeights& w, std::uint32_t red, std::uint32_t green, std::uint32_t blue,

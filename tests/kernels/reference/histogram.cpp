@@ -23,7 +23,8 @@ Grid luma(LumaMatrix matrix, const Picture& src) {
                                                                      {LumaMatrix::bt709, {0.2126f, 0.7152f, 0.0722f}},
                                                                      {LumaMatrix::bt2020, {0.2627f, 0.678f, 0.0593f}}};
   const std::array<float, 3>& w = weights.at(matrix);
-  const Grid r = src.read(*find(format, Role::red)), g = src.read(*find(format, Role::green)), b = src.read(*find(format, Role::blue));
+  const Grid r = src.read(*find(format, Role::red)), g = src.read(*find(format, Role::green)),
+             b = src.read(*find(format, Role::blue));
   Grid out = r;
   for (std::size_t i = 0; i < out.values.size(); ++i) {
     const volatile float red = w[0] * r.values[i], green = w[1] * g.values[i], blue = w[2] * b.values[i];
@@ -36,7 +37,8 @@ Grid luma(LumaMatrix matrix, const Picture& src) {
 
 const Component full_size{Role::luma, 0, 0, 1, 0, 0};
 
-std::vector<std::uint64_t> count(const Grid& grid, int bins, int depth, const Picture& src, const Region& region, const Component& c) {
+std::vector<std::uint64_t> count(const Grid& grid, int bins, int depth, const Picture& src, const Region& region,
+                                 const Component& c) {
   std::vector<std::uint64_t> counts(bins);
   for (int y = 0; y < grid.height; ++y)
     for (int x = 0; x < grid.width; ++x)
@@ -55,7 +57,8 @@ HistogramCounts count(const HistogramParams& params, const Picture& src, const R
   const std::vector<std::pair<Role, const char*>> names = {{Role::luma, "Y"}, {Role::cb, "Cb"},   {Role::cr, "Cr"},
                                                            {Role::red, "R"},  {Role::green, "G"}, {Role::blue, "B"}};
   for (const auto& [role, name] : names)
-    if (const Component* c = find(format, role)) all.push_back({name, count(src.read(*c), params.bins, format.depth, src, region, *c)});
+    if (const Component* c = find(format, role))
+      all.push_back({name, count(src.read(*c), params.bins, format.depth, src, region, *c)});
   return all;
 }
 
@@ -119,14 +122,16 @@ void draw(const HistogramOverlayParams& params, const HistogramCounts& counts, P
         return int(std::lround((128 + 224 * (colour.red - y) / 1.402) * step));
     }
   };
-  const std::map<std::string, Colour> colours = {{"R", {1, 0, 0}}, {"G", {0, 1, 0}}, {"B", {0, 0, 1}}, {"Cb", {0, 0, 1}}, {"Cr", {1, 0, 0}}};
+  const std::map<std::string, Colour> colours = {
+      {"R", {1, 0, 0}}, {"G", {0, 1, 0}}, {"B", {0, 0, 1}}, {"Cb", {0, 0, 1}}, {"Cr", {1, 0, 0}}};
 
   std::vector<std::vector<int>> heights;
   for (const ChannelCounts& channel : counts) {
     const std::uint64_t largest = *std::max_element(channel.counts.begin(), channel.counts.end());
     std::vector<int>& of_columns = heights.emplace_back();
     for (int x = 0; x < at.width; ++x) {
-      const std::int64_t begin = std::int64_t(x) * bins / at.width, end = std::max(begin + 1, std::int64_t(x + 1) * bins / at.width);
+      const std::int64_t begin = std::int64_t(x) * bins / at.width,
+                         end = std::max(begin + 1, std::int64_t(x + 1) * bins / at.width);
       std::uint64_t count = 0;
       for (std::int64_t bin = begin; bin < end; ++bin) count = std::max(count, channel.counts[bin]);
       const std::uint64_t part = params.log ? logarithm(count + 1) : count, whole = params.log ? logarithm(largest + 1) : largest;
@@ -152,7 +157,8 @@ void draw(const HistogramOverlayParams& params, const HistogramCounts& counts, P
             continue;
           }
           if (!sum) sum = Colour{0, 0, 0};
-          *sum = {std::max(sum->red, colour->second.red), std::max(sum->green, colour->second.green), std::max(sum->blue, colour->second.blue)};
+          *sum = {std::max(sum->red, colour->second.red), std::max(sum->green, colour->second.green),
+                  std::max(sum->blue, colour->second.blue)};
         }
         if (luma) sample = blend(sample, sample_of({1, 1, 1}, c.role), opacity);
         if (sum) sample = blend(sample, sample_of(*sum, c.role), opacity);
