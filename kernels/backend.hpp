@@ -19,7 +19,7 @@ namespace detail {
 
 /// Makes a plan on one of the two backends; the one place where the choice is made.
 template <typename Cuda, typename Cpu>
-Result<std::unique_ptr<Filter>> on_backend(Backend backend, [[maybe_unused]] Cuda cuda, [[maybe_unused]] Cpu cpu) {
+auto on_backend(Backend backend, [[maybe_unused]] Cuda cuda, [[maybe_unused]] Cpu cpu) -> decltype(cuda()) {
 #if CUDAVISION_CUDA
   if (backend == Backend::cuda) return cuda();
 #endif

@@ -38,6 +38,8 @@ class Filter {
   Status submit(const Image& src, const Image& dst, const Region& region, Queue queue);
 
  protected:
+  /// Comes first of a submit: for what must be known of the whole frame.
+  virtual Status begin(const Image&, const Region&, Queue) { return {}; }
   /// Computes the samples in `rects`, from all of `src`.
   virtual Status filter(const Image& src, const Image& dst, const SetRects& rects, Queue queue) = 0;
   /// Copies all of the frame.

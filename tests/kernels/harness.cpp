@@ -86,11 +86,15 @@ Job::Job(Backend backend, const Picture& src, const Picture& dst) : backend_(bac
 Job::~Job() = default;
 
 Status Job::submit(Filter& filter, const Region& region) {
+  return submit([&](const Image& src, const Image& dst, Queue queue) { return filter.submit(src, dst, region, queue); });
+}
+
+Status Job::submit(const std::function<Status(const Image&, const Image&, Queue)>& work) {
 #if CUDAVISION_CUDA
-  if (device_) return filter.submit(src_.at(device_->src.data()), dst_.at(device_->dst.data()), region, Queue{device_->stream});
+  if (device_) return work(src_.at(device_->src.data()), dst_.at(device_->dst.data()), Queue{device_->stream});
 #endif
   const std::vector<std::uint8_t> before = src_.bytes();
-  const Status status = filter.submit(src_.at(src_.bytes().data()), dst_.at(dst_.bytes().data()), region, Queue{});
+  const Status status = work(src_.at(src_.bytes().data()), dst_.at(dst_.bytes().data()), Queue{});
   EXPECT_EQ(src_.bytes() == before, true) << "the source was written to";
   return status;
 }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <random>
@@ -33,8 +34,9 @@ class Job {
   /// `dst` is the destination as it is before: its bytes, its layout.
   Job(Backend backend, const Picture& src, const Picture& dst);
   ~Job();
-  /// Does not wait.
+  /// Neither waits.
   Status submit(Filter& filter, const Region& region = {});
+  Status submit(const std::function<Status(const Image& src, const Image& dst, Queue queue)>& work);
   /// Waits, and gives the destination. Fails the test if the source changed.
   Picture finish();
 

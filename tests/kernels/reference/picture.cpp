@@ -38,23 +38,6 @@ bool contains(const Rect& r, int x, int y) {
   return r.width > 0 && r.height > 0 && x >= r.x && long(x) < long(r.x) + r.width && y >= r.y && long(y) < long(r.y) + r.height;
 }
 
-bool is_filtered(const Region& region, const Geometry& geometry, const Component& c, int x, int y) {
-  if (region.mode == Region::Mode::frame) return true;
-  bool all = false, any = false;  // of the sample's pixels lie in one rectangle
-  for (const Rect& rect : region.rects) {
-    int pixels = 0, inside = 0;
-    for (int py = y << c.shift_y; py < std::min((y + 1) << c.shift_y, geometry.height); ++py) {
-      for (int px = x << c.shift_x; px < std::min((x + 1) << c.shift_x, geometry.width); ++px) {
-        ++pixels;
-        inside += contains(rect, px, py);
-      }
-    }
-    any = any || inside > 0;
-    all = all || inside == pixels;
-  }
-  return region.mode == Region::Mode::inside ? all : !any;
-}
-
 }  // namespace
 
 const Definition& definition(Format format) {
@@ -194,11 +177,28 @@ Picture filtered(const Picture& src, const Region& region, bool filter_alpha, La
       const Grid computed = operation(input, c);
       for (int y = 0; y < input.height; ++y)
         for (int x = 0; x < input.width; ++x)
-          if (is_filtered(region, src.geometry(), c, x, y)) output.at(x, y) = computed.at(x, y);
+          if (in_region(region, src.geometry(), c, x, y)) output.at(x, y) = computed.at(x, y);
     }
     dst.write(c, output);
   }
   return dst;
+}
+
+bool in_region(const Region& region, const Geometry& geometry, const Component& c, int x, int y) {
+  if (region.mode == Region::Mode::frame) return true;
+  bool all = false, any = false;  // of the sample's pixels lie in one rectangle
+  for (const Rect& rect : region.rects) {
+    int pixels = 0, inside = 0;
+    for (int py = y << c.shift_y; py < std::min((y + 1) << c.shift_y, geometry.height); ++py) {
+      for (int px = x << c.shift_x; px < std::min((x + 1) << c.shift_x, geometry.width); ++px) {
+        ++pixels;
+        inside += contains(rect, px, py);
+      }
+    }
+    any = any || inside > 0;
+    all = all || inside == pixels;
+  }
+  return region.mode == Region::Mode::inside ? all : !any;
 }
 
 int extrapolate(int i, int n, Border border) {

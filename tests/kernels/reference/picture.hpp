@@ -85,8 +85,11 @@ class Picture {
   std::vector<std::uint8_t> bytes_;
 };
 
+/// Whether a component's sample is in the region: a chroma sample is inside if all of its pixels lie in one rectangle, and outside if
+/// none lies in any.
+bool in_region(const Region& region, const Geometry& geometry, const Component& c, int x, int y);
+
 /// Applies `operation` to the components that are filtered, in the region; the rest is copied.
-/// A chroma sample is inside if all of its pixels lie in one rectangle, and outside if none lies in any.
 Picture filtered(const Picture& src, const Region& region, bool filter_alpha, Layout layout,
                  const std::function<Grid(const Grid&, const Component&)>& operation);
 

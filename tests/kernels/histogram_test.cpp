@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "reference/histogram.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <opencv2/imgproc.hpp>
+#include <sstream>
+
+#include "harness.hpp"
+#include "kernels/backend.hpp"
+
+namespace cudavision::test {
+namespace {
+
+const std::vector<int> bin_numbers = {2, 3, 7, 16, 100, 255, 256, 257, 300, 1000, 1023, 1024, 4096, 10000, 65535, 65536};
+
+std::string describe(const HistogramParams& params) {
+  std::ostringstream text;
+  text << "bins=" << params.bins << " channels=" << int(params.channels) << " luma=" << int(params.luma);
+  return text.str();
+}
+
+HistogramParams random_params(Random& random) {
+  HistogramParams params;
+  params.bins = random.pick(bin_numbers);
+  params.channels = HistogramChannels(random.below(3));
+  params.luma = LumaMatrix(random.below(3));
+  return params;
+}
+
+/// Empty where both are the same, else what differs first.
+std::string difference(const HistogramCounts& expected, const HistogramCounts& actual) {
+  if (expected.size() != actual.size()) return "other channels";
+  for (std::size_t c = 0; c < expected.size(); ++c) {
+    if (std::string(expected[c].name) != actual[c].name)
+      return std::string("channel ") + actual[c].name + " for " + expected[c].name;
+    if (expected[c].counts.size() != actual[c].counts.size()) return "other bins";
+    for (std::size_t bin = 0; bin < expected[c].counts.size(); ++bin)
+      if (expected[c].counts[bin] != actual[c].counts[bin])
+        return std::string(expected[c].name) + ", bin " + std::to_string(bin) + ": expected " +
+               std::to_string(expected[c].counts[bin]) + ", got " + std::to_string(actual[c].counts[bin]);
+  }
+  return {};
+}
+
+std::unique_ptr<Histogram> make(const HistogramParams& params, const Geometry& geometry, Backend backend) {
+  auto made = make_histogram(params, geometry, backend);
+  if (!made.ok()) throw std::runtime_error(made.error().message());
+  return std::move(made.value());
+}
+
+HistogramCounts run(Histogram& histogram, const Picture& src, const Region& region = {}) {
+  Job job(histogram.backend(), src, Picture({Format::GRAY8, 1, 1}));
+  const Status status =
+      job.submit([&](const Image& image, const Image&, Queue queue) { return histogram.submit(image, region, queue); });
+  job.finish();
+  EXPECT_TRUE(status.ok()) << status.message();
+  return histogram.result();
+}
+
+void expect_counts(Backend backend, const HistogramParams& params, const Case& c, unsigned seed) {
+  const Picture src = make_picture(c.geometry, seed, c.data, c.src);
+  const auto histogram = make(params, c.geometry, backend);
+  for (int round = 0; round < 2; ++round)  // the second finds what the first left
+    EXPECT_EQ(difference(reference::count(params, src, c.region), run(*histogram, src, c.region)), "")
+        << describe(c.geometry, c.src, {}, c.region, c.data) << "\n"
+        << describe(params) << " round " << round;
+}
+
+class HistogramSweep : public testing::TestWithParam<BackendAnd<Format>> {};
+
+/// Every format with every size, any bins, channels, region, place in memory and content.
+TEST_P(HistogramSweep, EqualsReference) {
+  const auto [backend, format] = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  Random random(unsigned(format) + 100);
+  for (int i = 0; i < 2 * rounds() * int(sizes.size()); ++i)
+    expect_counts(backend, random_params(random), random_case(random, format, sizes[i % sizes.size()]), unsigned(i));
+}
+
+/// Every number of bins with all channels, and every matrix at the top of the range.
+TEST_P(HistogramSweep, BinsAndExtremes) {
+  const auto [backend, format] = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  HistogramParams params;
+  params.channels = HistogramChannels::all;
+  for (int bins : bin_numbers) {
+    params.bins = bins;
+    expect_counts(backend, params, {{format, 67, 45}, {}, {}, {}, Data::random}, 3);
+  }
+  params.bins = 1 << info(format).depth;
+  for (LumaMatrix matrix : {LumaMatrix::bt601, LumaMatrix::bt709, LumaMatrix::bt2020}) {
+    params.luma = matrix;
+    for (Data data : {Data::max, Data::zero, Data::checkerboard, Data::flat})
+      expect_counts(backend, params, {{format, 33, 21}, {}, {}, {}, data}, 4);
+  }
+}
+
+INSTANTIATE_FOR_FORMATS(HistogramSweep, all_formats());
+
+class HistogramLarge : public testing::TestWithParam<BackendAnd<Format>> {};
+
+/// Frames large enough for every way to count there is; all equal, too, so that no small counter overflows.
+TEST_P(HistogramLarge, EqualsReference) {
+  const auto [backend, format] = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  Random random(unsigned(format) + 300);
+  const bool rotated = int(format) % 2;
+  HistogramParams params;
+  params.channels = HistogramChannels::all;
+  params.bins = rotated ? 256 : 100;
+  Region parts;
+  parts.mode = rotated ? Region::Mode::outside : Region::Mode::inside;
+  parts.rects = {{3, 5, 2490, 1600}, {1, 1, 700, 1700}, {100, 1, 17, 9}};
+  expect_counts(backend, params, {{format, 2501, 1703}, {0, 0, 256}, {}, {}, Data::random}, 1);
+  expect_counts(backend, params, {{format, 2501, 1703}, {0, 0, 256}, {}, {}, Data::flat}, 2);
+  expect_counts(backend, params, {{format, 2501, 1703}, {0, 0, 16}, {}, parts, Data::random}, 3);
+  expect_counts(backend, params, {{format, 1920, 1080}, {1, 3, 1}, {}, parts, Data::faint}, 4);
+  params.bins = 65536;
+  expect_counts(backend, params, {{format, 1920, 1080}, {}, {}, {}, Data::random}, 5);
+}
+const std::vector<Format> large_formats = {Format::GRAY8, Format::RGB,       Format::RGBA,      Format::NV12,
+                                           Format::I420,  Format::Y444,      Format::YUY2,      Format::GBR,
+                                           Format::BGRP,  Format::GRAY16_LE, Format::P010_10LE, Format::RGBA64_LE};
+INSTANTIATE_FOR_FORMATS(HistogramLarge, large_formats);
+
+class HistogramPlans : public testing::TestWithParam<Backend> {};
+
+TEST_P(HistogramPlans, ManyOverlappingRectangles) {
+  SKIP_UNLESS_AVAILABLE(GetParam());
+  Random random(9);
+  for (Format format : {Format::GRAY8, Format::NV12, Format::RGBA, Format::I420, Format::GBR, Format::UYVY}) {
+    for (const auto mode : {Region::Mode::inside, Region::Mode::outside}) {
+      Region region;
+      region.mode = mode;
+      for (int i = 0; i < 60; ++i)
+        region.rects.push_back({random.between(-20, 620), random.between(-20, 460), random.between(0, 130), random.between(0, 90)});
+      HistogramParams params;
+      params.channels = HistogramChannels::all;
+      expect_counts(GetParam(), params, {{format, 640, 481}, {0, 0, 16}, {}, region, Data::random}, 1);
+    }
+  }
+  // Pieces of a frame so large that all ways to count take part.
+  Region region;
+  region.mode = Region::Mode::outside;
+  for (int i = 0; i < 50; ++i)
+    region.rects.push_back({random.between(0, 2400), random.between(0, 2100), random.between(1, 60), random.between(1, 60)});
+  HistogramParams params;
+  params.channels = HistogramChannels::all;
+  for (Format format : {Format::NV12, Format::Y444})
+    expect_counts(GetParam(), params, {{format, 2500, 2200}, {0, 0, 16}, {}, region, Data::random}, 2);
+}
+
+TEST_P(HistogramPlans, NothingIsNothing) {
+  SKIP_UNLESS_AVAILABLE(GetParam());
+  Region none;
+  none.mode = Region::Mode::inside;
+  for (Format format : all_formats()) {
+    HistogramParams params;
+    params.channels = HistogramChannels::all;
+    const Picture src = make_picture({format, 640, 480}, 1);
+    const auto histogram = make(params, src.geometry(), GetParam());
+    run(*histogram, src);
+    for (const ChannelCounts& channel : run(*histogram, src, none))
+      EXPECT_EQ(std::accumulate(channel.counts.begin(), channel.counts.end(), std::uint64_t(0)), 0u) << info(format).name;
+  }
+}
+
+TEST_P(HistogramPlans, CountsAddUpToTheSamples) {
+  SKIP_UNLESS_AVAILABLE(GetParam());
+  HistogramParams params;
+  params.channels = HistogramChannels::all;
+  const Picture src = make_picture({Format::NV12, 1921, 1081}, 1);
+  const HistogramCounts counts = run(*make(params, src.geometry(), GetParam()), src);
+  ASSERT_EQ(counts.size(), 4u);
+  for (const ChannelCounts& channel : counts)
+    EXPECT_EQ(std::accumulate(channel.counts.begin(), channel.counts.end(), std::uint64_t(0)),
+              channel.name[0] == 'C' ? 961u * 541u : 1921u * 1081u)
+        << channel.name;
+}
+
+/// The longest sides, rows and frames that are allowed.
+TEST_P(HistogramPlans, LongestSides) {
+  SKIP_UNLESS_AVAILABLE(GetParam());
+  for (Format format : {Format::GRAY8, Format::RGB, Format::NV12, Format::UYVY, Format::RGBA64_LE}) {
+    for (const auto& [width, height] : {std::pair{16384, 3}, std::pair{3, 16384}}) {
+      HistogramParams params;
+      params.channels = HistogramChannels::all;
+      expect_counts(GetParam(), params, {{format, width, height}, {}, {}, {}, Data::random}, 1);
+    }
+  }
+  const Picture src = make_picture({Format::GRAY8, 16384, 16384}, 1, Data::max);
+  EXPECT_EQ(run(*make({}, src.geometry(), GetParam()), src)[0].counts[255], std::uint64_t(1) << 28);
+}
+
+/// Several frames in flight, each with a result of its own; the sum of some; the same bits each time.
+TEST_P(HistogramPlans, KeepResultsOfSeveralFrames) {
+  SKIP_UNLESS_AVAILABLE(GetParam());
+  HistogramParams params;
+  params.channels = HistogramChannels::all;
+  params.history = 3;
+  const Geometry geometry{Format::RGB, 333, 222};
+  const auto histogram = make(params, geometry, GetParam());
+  std::vector<HistogramCounts> expected;
+  for (unsigned seed = 0; seed < 5; ++seed) {
+    const Picture src = make_picture(geometry, seed);
+    expected.push_back(reference::count(params, src));
+    run(*histogram, src);
+  }
+  for (int age = 0; age < 3; ++age) EXPECT_EQ(difference(expected[4 - age], histogram->result(age)), "") << "age " << age;
+  HistogramCounts sums;
+  for (int age = 0; age < 3; ++age) histogram->add_result(sums, age);
+  for (std::size_t c = 0; c < sums.size(); ++c)
+    for (std::size_t bin = 0; bin < sums[c].counts.size(); ++bin)
+      ASSERT_EQ(sums[c].counts[bin], expected[2][c].counts[bin] + expected[3][c].counts[bin] + expected[4][c].counts[bin]);
+}
+
+/// P010 whose unused low bits are not zero.
+TEST_P(HistogramPlans, UnusedBitsAreNotLookedAt) {
+  SKIP_UNLESS_AVAILABLE(GetParam());
+  HistogramParams params;
+  params.bins = 1024;
+  params.channels = HistogramChannels::all;
+  const Picture clean = make_picture({Format::P010_10LE, 70, 50}, 8);
+  Picture dirty = clean;
+  for (std::size_t i = 0; i < dirty.bytes().size(); i += 2) dirty.bytes()[i] |= 0x2a;
+  EXPECT_EQ(difference(reference::count(params, clean), run(*make(params, clean.geometry(), GetParam()), dirty)), "");
+}
+INSTANTIATE_FOR_BACKENDS(HistogramPlans);
+
+class Equalize : public testing::TestWithParam<BackendAnd<Format>> {};
+
+std::string check_equalize(Backend backend, LumaMatrix matrix, const Picture& src, const Picture& expected,
+                           const Region& region = {}) {
+  auto filter = make_equalize(matrix, src.geometry(), backend);
+  if (!filter.ok()) return filter.error().message();
+  for (int round = 0; round < 2; ++round) {
+    Job job(backend, src, expected.inverted());
+    const Status status = job.submit(*filter.value(), region);
+    const Picture actual = job.finish();
+    if (!status.ok()) return status.message();
+    if (std::string wrong = expected.difference(actual, 0); !wrong.empty()) return wrong;
+  }
+  return {};
+}
+
+TEST_P(Equalize, EqualsReference) {
+  const auto [backend, format] = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  Random random(unsigned(format) + 500);
+  for (int i = 0; i < rounds() * int(sizes.size()); ++i) {
+    const Case c = random_case(random, format, sizes[i % sizes.size()]);
+    const LumaMatrix matrix = LumaMatrix(random.below(3));
+    const Picture src = make_picture(c.geometry, unsigned(i), c.data, c.src);
+    EXPECT_EQ(check_equalize(backend, matrix, src, reference::equalize(matrix, src, c.region, c.dst), c.region), "")
+        << describe(c.geometry, c.src, c.dst, c.region, c.data);
+  }
+}
+INSTANTIATE_FOR_FORMATS(Equalize, all_formats());
+
+class EqualizeOpenCV : public testing::TestWithParam<Runner> {};
+
+TEST_P(EqualizeOpenCV, IsEqual) {
+  const Runner& runner = GetParam();
+  if (runner.backend) SKIP_UNLESS_AVAILABLE(*runner.backend);
+  for (const auto& [width, height] : {std::pair{640, 480}, {67, 45}, {1, 1}, {2, 1}, {2501, 1703}}) {
+    for (Data data : {Data::random, Data::faint, Data::flat, Data::checkerboard, Data::zero}) {
+      const Geometry geometry{Format::GRAY8, width, height};
+      const Picture src = make_picture(geometry, unsigned(width), data);
+      Picture expected(geometry);
+      const auto mat = [&](const Picture& picture) {
+        const Plane plane = picture.at(const_cast<std::uint8_t*>(picture.bytes().data())).planes[0];
+        return cv::Mat(height, width, CV_8UC1, plane.data, std::size_t(plane.pitch));
+      };
+      cv::Mat out = mat(expected);
+      cv::equalizeHist(mat(src), out);
+      EXPECT_EQ(runner.backend ? check_equalize(*runner.backend, LumaMatrix::bt601, src, expected)
+                               : expected.sample_difference(reference::equalize(LumaMatrix::bt601, src), 0),
+                "")
+          << width << "x" << height << " data " << int(data);
+    }
+  }
+}
+INSTANTIATE_FOR_RUNNERS(EqualizeOpenCV);
+
+class HistogramOverlays : public testing::TestWithParam<BackendAnd<Format>> {};
+
+TEST_P(HistogramOverlays, EqualReference) {
+  const auto [backend, format] = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  Random random(unsigned(format) + 700);
+  for (int i = 0; i < 4 * rounds(); ++i) {
+    HistogramParams params = random_params(random);
+    const Geometry geometry{format, random.between(1, 200), random.between(1, 150)};
+    const Picture src = make_picture(geometry, unsigned(i), i % 3 ? Data::random : Data::faint, random.pick(layouts));
+    HistogramOverlayParams overlay;
+    overlay.position = {random.between(-30, 60), random.between(-30, 60), random.between(1, 300), random.between(1, 90)};
+    overlay.opacity = random.below(3) ? random.unit() : 1;
+    overlay.log = random.below(2);
+    const auto histogram = make(params, geometry, backend);
+    auto drawer = make_histogram_overlay(overlay, *histogram);
+    ASSERT_TRUE(drawer.ok()) << drawer.error().message();
+    Job job(backend, src, src);
+    const Status status = job.submit([&](const Image& from, const Image& to, Queue queue) {
+      if (Status counted = histogram->submit(from, {}, queue); !counted.ok()) return counted;
+      return drawer.value()->submit(to, queue);
+    });
+    ASSERT_TRUE(status.ok()) << status.message();
+    Picture expected = src;
+    reference::draw(overlay, reference::count(params, src), expected);
+    Picture actual = job.finish();
+    EXPECT_EQ(expected.sample_difference(actual, 0), "") << describe(geometry, {}, {}, {}, Data::random) << " " << describe(params);
+    EXPECT_TRUE(expected.bytes() == actual.bytes()) << "bytes outside of the picture";
+  }
+}
+INSTANTIATE_FOR_FORMATS(HistogramOverlays, all_formats());
+
+TEST(RegionPieces, AreDisjointAndCoverTheRegion) {
+  Random random(5);
+  for (Format format : {Format::GRAY8, Format::NV12, Format::Y42B, Format::YUY2, Format::RGB}) {
+    for (int round = 0; round < 300; ++round) {
+      const Geometry geometry{format, random.between(1, 40), random.between(1, 40)};
+      Region region = random_region(random, geometry.width, geometry.height);
+      for (int i = random.below(6); i > 0 && region.mode != Region::Mode::frame; --i)
+        region.rects.push_back({random.between(-6, 40), random.between(-6, 40), random.between(0, 20), random.between(0, 20)});
+      SetPieces pieces;
+      region_pieces(geometry, region, pieces);
+      for (int s = 0; s < info(format).set_count; ++s) {
+        const ChannelSet& set = info(format).sets[s];
+        const Rect grid = geometry.grid(set);
+        std::vector<int> covered(std::size_t(grid.width) * grid.height);
+        for (const Rect& rect : pieces[s])
+          for (int y = rect.y; y < rect.y + rect.height; ++y)
+            for (int x = rect.x; x < rect.x + rect.width; ++x) ++covered.at(std::size_t(y) * grid.width + x);
+        for (int y = 0; y < grid.height; ++y)
+          for (int x = 0; x < grid.width; ++x)
+            ASSERT_EQ(covered[std::size_t(y) * grid.width + x],
+                      reference::in_region(region, geometry, {Role::luma, 0, 0, 1, set.shift_x, set.shift_y}, x, y))
+                << describe(geometry, {}, {}, region, Data::random) << " set " << s << " (" << x << ", " << y << ")";
+      }
+    }
+  }
+}
+
+TEST(HistogramStatistics, EqualThoseOfTheSamples) {
+  Random random(11);
+  for (int depth : {8, 10, 16}) {
+    for (int bins : {2, 5, 100, 256, 300, 1024, 65536}) {
+      if (depth == 16 && bins > 300) continue;  // the reference looks at all values for each bin
+      for (int round = 0; round < 6; ++round) {
+        std::vector<std::uint64_t> counts(bins);
+        for (int i = round == 0 ? 0 : round == 1 ? 1 : 400; i > 0; --i)
+          ++counts[std::int64_t(random.below(1 << depth)) * bins >> depth];
+        const HistogramStatistics e = reference::statistics(counts, depth), a = statistics(counts, depth);
+        EXPECT_EQ(e.count, a.count);
+        for (const auto& [expected, actual, what] : {std::tuple{e.min, a.min, "min"},
+                                                     {e.max, a.max, "max"},
+                                                     {e.mean, a.mean, "mean"},
+                                                     {e.deviation, a.deviation, "deviation"},
+                                                     {e.median, a.median, "median"},
+                                                     {e.p01, a.p01, "p01"},
+                                                     {e.p99, a.p99, "p99"},
+                                                     {e.entropy, a.entropy, "entropy"},
+                                                     {e.saturated, a.saturated, "saturated"}})
+          EXPECT_NEAR(expected, actual, 1e-9 * (1 << depth))
+              << what << ", " << bins << " bins, depth " << depth << ", round " << round;
+      }
+    }
+  }
+}
+
+TEST(HistogramErrors, NameThePropertyAndItsRange) {
+  for (int bins : {-1, 0, 1, 65537}) {
+    HistogramParams params;
+    params.bins = bins;
+    const Status status = validate(params);
+    EXPECT_EQ(status.code(), Status::Code::settings);
+    EXPECT_NE(status.message().find("bins"), std::string::npos);
+    for (Backend backend : {Backend::cpu, Backend::cuda})
+      EXPECT_FALSE(make_histogram(params, {Format::NV12, 64, 48}, backend).ok());
+  }
+  HistogramParams params;
+  for (int history : {0, 65}) {
+    params.history = history;
+    EXPECT_EQ(validate(params).code(), Status::Code::settings);
+  }
+  for (double opacity : {-0.1, 1.1, std::nan("")}) {
+    HistogramOverlayParams overlay;
+    overlay.opacity = opacity;
+    EXPECT_NE(validate(overlay).message().find("overlay-opacity"), std::string::npos);
+  }
+  for (const Rect& rect : {Rect{0, 0, 0, 5}, Rect{0, 0, 5, -1}, Rect{0, 0, 20000, 5}, Rect{100000, 0, 5, 5}}) {
+    HistogramOverlayParams overlay;
+    overlay.position = rect;
+    EXPECT_NE(validate(overlay).message().find("overlay-position"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace cudavision::test
