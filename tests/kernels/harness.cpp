@@ -85,12 +85,12 @@ Job::Job(Backend backend, const Picture& src, const Picture& dst) : backend_(bac
 
 Job::~Job() = default;
 
-Status Job::submit(Filter& filter, const Region& region) {
+Status Job::submit(const Work& work) {
 #if CUDAVISION_CUDA
-  if (device_) return filter.submit(src_.at(device_->src.data()), dst_.at(device_->dst.data()), region, Queue{device_->stream});
+  if (device_) return work(src_.at(device_->src.data()), dst_.at(device_->dst.data()), Queue{device_->stream});
 #endif
   const std::vector<std::uint8_t> before = src_.bytes();
-  const Status status = filter.submit(src_.at(src_.bytes().data()), dst_.at(dst_.bytes().data()), region, Queue{});
+  const Status status = work(src_.at(src_.bytes().data()), dst_.at(dst_.bytes().data()), Queue{});
   EXPECT_EQ(src_.bytes() == before, true) << "the source was written to";
   return status;
 }
@@ -166,12 +166,12 @@ class FarRows {
 
 }  // namespace
 
-Picture run_far_apart(Backend backend, Filter& filter, const Picture& src) {
+Picture run_far_apart(Backend backend, const Work& work, const Picture& src) {
   const Geometry& geometry = src.geometry();
   Picture from = src, to(geometry);
   FarRows far_src(backend, geometry.width, geometry.height), far_dst(backend, geometry.width, geometry.height);
   far_src.copy_from(from.at(from.bytes().data()).planes[0]);
-  const Status status = filter.submit({geometry, {far_src.plane()}}, {geometry, {far_dst.plane()}}, {}, Queue{});
+  const Status status = work({geometry, {far_src.plane()}}, {geometry, {far_dst.plane()}}, Queue{});
   EXPECT_TRUE(status.ok()) << status.message();
 #if CUDAVISION_CUDA
   if (backend == Backend::cuda) must(cudaDeviceSynchronize());
