@@ -28,8 +28,8 @@ using cudavision::detail::DiffPlan;
 using cudavision::detail::DiffShow;
 using cudavision::detail::RoleValues;
 
-/// Warps of a block, one row (of 4:2:0: two) each at a time. With 4, 8 and 16 rows a tile the time at 8K was the same within 3 %.
-constexpr int warps = 4, threads = 32 * warps;
+/// A block's tile is 16 rows high, and 32 threads wide: 512 pixels of one byte. Its threads each work on 16 bytes, or a few times
+/// that; with 4 rows a thread the time at 8K was 10 to 20 % more: code that is unrolled so far does not stay in the caches.
 constexpr int tile_rows = 16;
 constexpr int max_slots = (512 / diff_min_cell + 2) * (tile_rows / diff_min_cell + 2);
 static_assert(512 * tile_rows <= 0xffff, "a tile's count of a cell is a word of 16 bits");
@@ -41,66 +41,70 @@ struct Shape {
   static constexpr int channels0 = C0, channels1 = C1, planes = planes_, shift_x = SX, shift_y = SY;
   static constexpr bool packed_422 = C0 == 2, packed_rgb = C0 >= 3, planar_rgb = planes_ == 3 && SX == 0;  ///< (or 4:4:4)
   static constexpr bool maybe_rgb = packed_rgb || planar_rgb;
-  static constexpr int rows = 1 + SY;  ///< of plane 0, for one of the others
-  /// Pixels of a row a thread works on: 16 bytes of one channel.
-  static constexpr int pixels = (C0 == 4 ? 4 : C0 == 2 ? 8 : 16 / int(sizeof(T)));
+  static constexpr int rows = 1 + SY;  ///< of plane 0 a thread works on, for one of the others
+  static constexpr int pixels = (C0 == 4 ? 4 : C0 == 2 ? 8 : 16 / int(sizeof(T)));  ///< of a row
   static constexpr int quads = pixels / 4;
-  static constexpr int quad_words0 = C0 * int(sizeof(T));
   static constexpr int words0 = pixels * C0 * int(sizeof(T)) / 4;
   static constexpr int words1 = (pixels >> SX) * C1 * int(sizeof(T)) / 4;
   static constexpr int words_a_quad = int(sizeof(T));  ///< of one value a pixel
-  static constexpr int tile_width = 32 * pixels;
+  static constexpr int tile_width = 32 * pixels, threads = 32 * tile_rows / rows;
 };
 
 /// Alignment for the widest access to so many words.
 constexpr int words_alignment(int words) { return words % 4 == 0 ? 16 : words % 2 == 0 ? 8 : 4; }
 
-struct PlaneView {
+/// What samples of a word become, in sample values; masks are all ones or zero for each sample.
+struct Rule {
+  std::uint32_t compared = 0, about_middle = 0, copied = 0, white = 0, black = 0, tint = 0;
+};
+
+struct View {
   unsigned char* data = nullptr;
   std::ptrdiff_t pitch = 0;
-  int row_bytes = 0;  ///< that may be touched
-  int alignment = 1;  ///< of every row, up to 16
 };
 
-/// Words of a plane, as many as a quad of it has, in sample values: they repeat along the row. Masks are all ones or zero a sample.
-struct PlaneRule {
-  std::uint32_t compared[8] = {}, about_middle[8] = {}, copied[8] = {};
-  std::uint32_t white[8] = {}, black[8] = {}, tint[8] = {};
+/// One plane of the frames. Pictures of others are read and written as far as their rows go, the plan's own in whole strips.
+struct PlaneJob {
+  View src, reference, keep, dst, background;  ///< background: words of twice the sample's size
+  int row_bytes = 0, reference_bytes = 0;      ///< that may be touched
+  std::uint8_t src_alignment = 1, reference_alignment = 1, dst_alignment = 1;  ///< of every row, up to 16
   bool any_compared = false, any_about_middle = false, any_copied = false;
+  Rule rules[8];  ///< for the words of a quad; they repeat along the row
 };
 
+// What all threads need comes first, in few cache lines.
 struct Params {
-  PlaneView src[3], reference[3], keep[3], dst[3];
-  PlaneView background[3];  ///< words of twice the sample's size
-  PlaneRule rules[3];
   int width = 0, height = 0;
-  int tiles_x = 1;
-  int shift = 0;                     ///< unused low bits of stored words
-  std::uint32_t threshold = 0;
-  DiffShow show;
-  bool show_signed = false;
-  DiffOutput output = DiffOutput::none;  ///< what this kernel writes
-  bool count = true;                     ///< this kernel counts changed pixels
-  int rate = 0;
-  bool begin = false;                    ///< of a background
+  std::uint32_t threshold = 0;  ///< in every sample of a word
+  bool count = true;            ///< this kernel counts changed pixels
+  bool begin = false;           ///< of a background
   bool luma_of_rgb = false, reference_is_luma = false;
-  int rgb[3] = {};                       ///< channels of plane 0, or planes, of red, green and blue
-  bool luma_second = false;              ///< packed 4:2:2 begins with chroma
+  bool show_mask = false;       ///< what changed is shown as a mask, not as an overlay
+  bool luma_second = false;     ///< packed 4:2:2 begins with chroma
+  std::uint8_t shift = 0;       ///< unused low bits of stored words
+  std::uint8_t open_radius = 0;
+  std::uint32_t cell_size = 16, cell_reciprocal = 0;  ///< see cell_of
+  int slots_x = 0, slots = 0;
+  int tiles_x = 1, record_bytes = 0;
+  unsigned char* records = nullptr;  ///< one a tile: the sum of differences, then counts of 16 bits, slots_x a row of cells
   const unsigned char* counted = nullptr;     ///< bits; null: all
   const unsigned char* foreground = nullptr;  ///< bits that say what changed, instead of the threshold
   unsigned char* changed = nullptr;           ///< bits for the opening
-  int bits_pitch = 0;
-  int open_radius = 0;
-  int cell_size = 16, slots_x = 0, slots = 0;
-  unsigned char* records = nullptr;  ///< one a tile: the sum of differences, then counts of 16 bits, slots_x a row of cells
-  int record_bytes = 0;
+  std::ptrdiff_t bits_pitch = 0;
+  PlaneJob planes[3];
+  int rate = 0;
+  DiffShow show;
+  int rgb[3] = {};              ///< channels of plane 0, or planes, of red, green and blue
 };
 
-/// The words of a thread's pixels: rows of plane 0, and one row of each other plane.
-template <class S>
+/// What a kernel writes, besides counts.
+enum class Writes { nothing, difference, changed };
+
+/// The words of a thread's pixels: rows of plane 0, and one row of each other plane; `scale` times as many for wider samples.
+template <class S, int scale = 1>
 struct Strip {
-  std::uint32_t first[S::rows][S::words0];
-  std::uint32_t rest[S::planes > 1 ? S::planes - 1 : 1][S::words1];
+  std::uint32_t first[S::rows][scale * S::words0];
+  std::uint32_t rest[S::planes > 1 ? S::planes - 1 : 1][scale * S::words1];
 };
 
 /// A row of words in a strip: interleaved channels, whether of plane 0, and the words after which a plane's rules repeat.
@@ -121,47 +125,63 @@ __device__ __forceinline__ void each_piece(F&& f) {
     f(Piece<S::channels1, false, S::channels1 * S::words_a_quad>{}, k, 0, [k](auto& strip) -> auto& { return strip.rest[k - 1]; });
 }
 
-// The ways by single bytes are rare, and must not unroll.
-__device__ __noinline__ void load_bytes(const unsigned char* from, int bytes, std::uint32_t* words) {
+// Words at the end of a row, or of planes that are badly aligned. Apart, and not unrolled, as they are rare.
+__device__ __noinline__ void load_some(const unsigned char* from, int bytes, int alignment, std::uint32_t* words) {
+  int i = 0;
+  if (alignment >= 4) {
 #pragma unroll 1
-  for (int i = 0; i < bytes; ++i) words[i / 4] |= std::uint32_t(from[i]) << i % 4 * 8;
+    for (; i + 4 <= bytes; i += 4) words[i / 4] = *reinterpret_cast<const std::uint32_t*>(from + i);
+  }
+#pragma unroll 1
+  for (; i < bytes; ++i) words[i / 4] |= std::uint32_t(from[i]) << i % 4 * 8;
 }
-__device__ __noinline__ void store_bytes(unsigned char* to, int bytes, const std::uint32_t* words) {
+__device__ __noinline__ void store_some(unsigned char* to, int bytes, int alignment, const std::uint32_t* words) {
+  int i = 0;
+  if (alignment >= 4) {
 #pragma unroll 1
-  for (int i = 0; i < bytes; ++i) to[i] = (unsigned char)(words[i / 4] >> i % 4 * 8);
+    for (; i + 4 <= bytes; i += 4) *reinterpret_cast<std::uint32_t*>(to + i) = words[i / 4];
+  }
+#pragma unroll 1
+  for (; i < bytes; ++i) to[i] = (unsigned char)(words[i / 4] >> i % 4 * 8);
 }
 
 /// Loads the part of the words that lies in the row; the rest is zero.
 template <bool constant, int N>
-__device__ __forceinline__ void load_row(const PlaneView& view, int byte, int row, std::uint32_t (&words)[N]) {
+__device__ __forceinline__ void load_row(const View& view, int row_bytes, int alignment, int byte, int row, std::uint32_t (&words)[N]) {
   const unsigned char* const at = view.data + row * view.pitch + byte;
-  const bool whole = byte + 4 * N <= view.row_bytes;
-  if (whole && view.alignment >= words_alignment(N)) {
+  if (byte + 4 * N <= row_bytes && alignment >= words_alignment(N)) {
     detail::load_words<N, words_alignment(N), constant>(at, words);
-  } else if (words_alignment(N) > 4 && whole && view.alignment >= 4) {
-    detail::load_words<N, 4, constant>(at, words);
   } else {
-    std::uint32_t some[N] = {};
-    if (byte < view.row_bytes) load_bytes(at, min(4 * N, view.row_bytes - byte), some);
 #pragma unroll
-    for (int i = 0; i < N; ++i) words[i] = some[i];
+    for (int i = 0; i < N; ++i) words[i] = 0;
+    if (byte < row_bytes) {
+      std::uint32_t some[N] = {};
+      load_some(at, min(4 * N, row_bytes - byte), alignment, some);
+#pragma unroll
+      for (int i = 0; i < N; ++i) words[i] = some[i];
+    }
   }
 }
-
 template <int N>
-__device__ __forceinline__ void store_row(const PlaneView& view, int byte, int row, const std::uint32_t (&words)[N]) {
+__device__ __forceinline__ void store_row(const View& view, int row_bytes, int alignment, int byte, int row, const std::uint32_t (&words)[N]) {
   unsigned char* const at = view.data + row * view.pitch + byte;
-  const bool whole = byte + 4 * N <= view.row_bytes;
-  if (whole && view.alignment >= words_alignment(N)) {
+  if (byte + 4 * N <= row_bytes && alignment >= words_alignment(N)) {
     detail::store_words<N, words_alignment(N)>(at, words);
-  } else if (words_alignment(N) > 4 && whole && view.alignment >= 4) {
-    detail::store_words<N, 4>(at, words);
-  } else if (byte < view.row_bytes) {
+  } else if (byte < row_bytes) {
     std::uint32_t some[N];
 #pragma unroll
     for (int i = 0; i < N; ++i) some[i] = words[i];
-    store_bytes(at, min(4 * N, view.row_bytes - byte), some);
+    store_some(at, min(4 * N, row_bytes - byte), alignment, some);
   }
+}
+/// The plan's own memory, whose rows are aligned and long enough.
+template <int N>
+__device__ __forceinline__ void load_own(const View& view, int byte, int row, std::uint32_t (&words)[N]) {
+  detail::load_words<N, words_alignment(N), false>(view.data + row * view.pitch + byte, words);
+}
+template <int N>
+__device__ __forceinline__ void store_own(const View& view, int byte, int row, const std::uint32_t (&words)[N]) {
+  detail::store_words<N, words_alignment(N)>(view.data + row * view.pitch + byte, words);
 }
 
 /// Where the words of a thread lie in a plane.
@@ -191,13 +211,14 @@ __device__ __forceinline__ void to_stored(const Params& p, std::uint32_t (&words
   }
 }
 
-template <class S, bool constant>
-__device__ __forceinline__ void load_strip(const Params& p, const PlaneView* views, int x, int y, Strip<S>& strip) {
+template <class S>
+__device__ __forceinline__ void load_source(const Params& p, int x, int y, Strip<S>& strip) {
   each_piece<S>([&](auto piece, int plane, int row, auto of) {
     using P = decltype(piece);
+    const PlaneJob& job = p.planes[plane];
     auto& words = of(strip);
-    if (views[plane].data && y + row < p.height) {
-      load_row<constant>(views[plane], byte_of<S, P>(x), row_of<S, P>(row, y), words);
+    if (job.src.data && y + row < p.height) {
+      load_row<true>(job.src, job.row_bytes, job.src_alignment, byte_of<S, P>(x), row_of<S, P>(row, y), words);
     } else {
 #pragma unroll
       for (auto& word : words) word = 0;
@@ -230,32 +251,45 @@ __device__ __forceinline__ unsigned even_of(unsigned bits) {
   return (bits | bits >> 4) & 0x00ff;
 }
 
+/// Selects for byte b of word w of a quad of C interleaved channels that byte of its pixel's value, the values being in two words.
+template <typename T, int C>
+__device__ constexpr unsigned value_selector(int w) {
+  unsigned selector = 0;
+  for (int b = 0; b < 4; ++b) {
+    const int byte = 4 * w + b, pixel = byte / (C * int(sizeof(T))), at = pixel * int(sizeof(T)) + byte % int(sizeof(T));
+    selector |= unsigned(at) << 4 * b;
+  }
+  return selector;
+}
+
 /// Masks for the samples of a row of words, from bits of the strip's pixels. A subsampled sample is set where any of its pixels is.
 template <class S, class P, int N>
 __device__ __forceinline__ void expand_piece(const Params& p, const unsigned (&rows)[S::rows], int row, std::uint32_t (&mask)[N]) {
   using T = typename S::T;
+  constexpr int W = S::words_a_quad;
   unsigned bits = rows[row];
   if constexpr (!P::first) {
     bits = rows[0] | rows[S::rows - 1];
     if (S::shift_x == 1) bits = P::C == 1 ? even_of(pairs_of(bits)) : pairs_of(bits);
   }
-  const unsigned pairs = S::packed_422 ? pairs_of(bits) : 0;
-  constexpr int across = P::first ? P::C : 1;  // chroma that alternates has as many samples a row as there are pixels
+  constexpr int C = P::first ? P::C : 1;  // chroma that alternates has as many samples a row as there are pixels
 #pragma unroll
-  for (int q = 0; q < N / (across * S::words_a_quad); ++q) {
-    Quad<T, across> quad;
+  for (int q = 0; q < N / (C * W); ++q) {
+    std::uint32_t values[W];
+    expand_quad<T>(bits >> 4 * q, values);
+    if constexpr (S::packed_422) {
+      std::uint32_t chroma[W];
+      expand_quad<T>(pairs_of(bits) >> 4 * q, chroma);
+      const std::uint32_t even = p.luma_second ? chroma[0] : values[0], odd = p.luma_second ? values[0] : chroma[0];
+      mask[2 * q] = __byte_perm(even, odd, 0x5140);
+      mask[2 * q + 1] = __byte_perm(even, odd, 0x7362);
+    } else {
 #pragma unroll
-    for (int c = 0; c < across; ++c) {
-      const bool chroma = S::packed_422 && (c == 1) != p.luma_second;
-      expand_quad<T>((chroma ? pairs : bits) >> 4 * q, quad.word[c]);
+      for (int w = 0; w < C * W; ++w)
+        mask[q * C * W + w] = C == 1 ? values[w] : __byte_perm(values[0], values[W - 1], value_selector<T, C>(w));
     }
-    std::uint32_t raw[across * S::words_a_quad];
-    interleave<T, across>(quad, raw);
-#pragma unroll
-    for (int w = 0; w < across * S::words_a_quad; ++w) mask[q * across * S::words_a_quad + w] = raw[w];
   }
 }
-
 
 template <typename T>
 __device__ __forceinline__ std::uint32_t absolute_difference(std::uint32_t a, std::uint32_t b) {
@@ -278,7 +312,7 @@ __device__ __forceinline__ int pick(const Quad<T, C>& quad, int channel, int pix
 
 /// Puts the luma of RGB in place of its channels. `already`: it is there, in red.
 template <class S>
-__device__ __forceinline__ void to_luma(const Params& p, bool already, Strip<S>& strip) {
+__device__ __noinline__ void to_luma(const Params& p, bool already, Strip<S>& strip) {
   using T = typename S::T;
   constexpr bool packed = S::packed_rgb;
   if constexpr (S::maybe_rgb) {
@@ -315,7 +349,7 @@ __device__ __forceinline__ void to_luma(const Params& p, bool already, Strip<S>&
         interleave<T, C>(quad, gray);
 #pragma unroll
         for (int w = 0; w < C * W; ++w) {
-          const std::uint32_t mask = p.rules[0].compared[w];
+          const std::uint32_t mask = p.planes[0].rules[w].compared;
           strip.first[0][q * C * W + w] = (gray[w] & mask) | (raw[w] & ~mask);
         }
       } else {
@@ -324,6 +358,16 @@ __device__ __forceinline__ void to_luma(const Params& p, bool already, Strip<S>&
       }
     }
   }
+}
+
+/// The greatest byte of each of four words.
+__device__ __forceinline__ std::uint32_t greatest_of_four(const std::uint32_t (&words)[4]) {
+  std::uint32_t halves[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) halves[i] = __vmaxu2(words[i] & 0xff00ffu, words[i] >> 8 & 0xff00ffu);
+  const std::uint32_t low = __vmaxu2(__byte_perm(halves[0], halves[1], 0x5410), __byte_perm(halves[0], halves[1], 0x7632));
+  const std::uint32_t high = __vmaxu2(__byte_perm(halves[2], halves[3], 0x5410), __byte_perm(halves[2], halves[3], 0x7632));
+  return __byte_perm(low, high, 0x6420);
 }
 
 /// The greatest difference among each pixel's channels: words of one value a pixel.
@@ -338,6 +382,10 @@ __device__ __forceinline__ void greatest(const Params& p, const Strip<S>& d, std
       std::uint32_t raw[C * W];
 #pragma unroll
       for (int w = 0; w < C * W; ++w) raw[w] = d.first[r][q * C * W + w];
+      if constexpr (C == 4 && sizeof(T) == 1) {
+        most[r][q] = greatest_of_four(raw);
+        continue;
+      }
       const Quad<T, C> quad = deinterleave<T, C>(raw);
 #pragma unroll
       for (int w = 0; w < W; ++w) {
@@ -394,70 +442,63 @@ __device__ __forceinline__ unsigned bits_in_frame(const Params& p, int x, int y)
   return left >= S::pixels ? all : (1u << left) - 1;
 }
 
-/// Where a block works.
+/// Where a block and a thread work: one warp a row of threads.
 template <class S>
 struct Tile {
-  int index, x0, y0, x, lane, warp;
+  int x0, y0, x, y;
 
-  __device__ __forceinline__ explicit Tile(const Params& p) {
-    index = blockIdx.x;
-    const int tile_y = index / p.tiles_x;
-    x0 = (index - tile_y * p.tiles_x) * S::tile_width;
-    y0 = tile_y * tile_rows;
-    lane = threadIdx.x % 32;
-    warp = threadIdx.x / 32;
-    x = x0 + lane * S::pixels;
+  __device__ __forceinline__ Tile() {
+    x0 = blockIdx.x * S::tile_width;
+    y0 = blockIdx.y * tile_rows;
+    x = x0 + threadIdx.x % 32 * S::pixels;
+    y = y0 + threadIdx.x / 32 * S::rows;
   }
-  /// Groups of S::rows rows a warp works on, and the first row of each.
-  static constexpr int groups = tile_rows / (warps * S::rows);
-  __device__ __forceinline__ int row(int group) const { return y0 + (group * warps + warp) * S::rows; }
 };
 
-/// Counts of changed pixels: one slot for each part of a cell that lies in the tile.
+/// The cell of a coordinate: exact, for coordinates up to 2^14 and cells up to 2^10.
+__device__ __forceinline__ int cell_of(const Params& p, int at) { return int(__umulhi(unsigned(at), p.cell_reciprocal)); }
+
+/// Counts changed pixels in shared memory: slot 0 is the sum of differences, then one slot for each part of a cell in the tile.
 template <class S>
-struct Counter {
-  int cell_x, first_y, first_slot;
-
-  __device__ __forceinline__ Counter(const Params& p, const Tile<S>& tile) {
-    cell_x = tile.x / p.cell_size;
-    first_y = tile.y0 / p.cell_size;
-    first_slot = cell_x - tile.x0 / p.cell_size;
+__device__ __forceinline__ void count_bits(const Params& p, const Tile<S>& tile, int y, unsigned bits, std::uint32_t* slots) {
+  if (!bits) return;
+  const int cell_x = cell_of(p, tile.x);
+  std::uint32_t* slot = slots + 1 + (cell_of(p, y) - cell_of(p, tile.y0)) * p.slots_x + cell_x - cell_of(p, tile.x0);
+#pragma unroll 1
+  for (int end = (cell_x + 1) * int(p.cell_size) - tile.x;; end += int(p.cell_size), ++slot) {
+    const unsigned here = end >= S::pixels ? bits : bits & ((1u << end) - 1);
+    if (here) atomicAdd(slot, __popc(here));
+    bits &= ~here;
+    if (!bits) return;
   }
-  __device__ __forceinline__ void add(const Params& p, const Tile<S>& tile, int y, unsigned bits, std::uint32_t* slots) const {
-    std::uint32_t* slot = slots + (y / p.cell_size - first_y) * p.slots_x + first_slot;
-    for (int end = (cell_x + 1) * p.cell_size - tile.x; bits; end += p.cell_size, ++slot) {
-      const unsigned here = end >= S::pixels ? bits : bits & ((1u << end) - 1);
-      if (here) atomicAdd(slot, __popc(here));
-      bits &= ~here;
-    }
-  }
-};
-
-__device__ __forceinline__ std::uint32_t* record_of(const Params& p, int tile) {
-  return reinterpret_cast<std::uint32_t*>(p.records + std::size_t(tile) * p.record_bytes);
 }
+template <class S>
 __device__ __forceinline__ void clear_slots(const Params& p, std::uint32_t* slots) {
-  for (int i = threadIdx.x; i < p.slots + 1; i += threads) slots[i] = 0;
+  for (int i = threadIdx.x; i < p.slots + 2; i += S::threads) slots[i] = 0;
 }
-__device__ __forceinline__ void store_slots(const Params& p, int tile, const std::uint32_t* slots) {
-  for (int i = threadIdx.x; 2 * i < p.slots; i += threads) record_of(p, tile)[1 + i] = slots[2 * i] | slots[2 * i + 1] << 16;
+__device__ __forceinline__ std::uint32_t* record_of(const Params& p) {
+  return reinterpret_cast<std::uint32_t*>(p.records + (std::size_t(blockIdx.y) * p.tiles_x + blockIdx.x) * p.record_bytes);
+}
+template <class S>
+__device__ __forceinline__ void store_counts(const Params& p, const std::uint32_t* slots) {
+  for (int i = threadIdx.x; 2 * i < p.slots; i += S::threads) record_of(p)[1 + i] = slots[1 + 2 * i] | slots[2 + 2 * i] << 16;
 }
 
 /// The last step of all that is written: channels that are copied, and the way samples are stored.
 template <class S, class P, int N>
 __device__ __forceinline__ void write_piece(const Params& p, int plane, int row, int x, int y, const std::uint32_t (&v)[N],
                                             std::uint32_t (&out)[N]) {
-  const PlaneRule& rule = p.rules[plane];
+  const PlaneJob& job = p.planes[plane];
   if (y + row >= p.height) return;
-  if (rule.any_copied) {
+  if (job.any_copied) {
 #pragma unroll
     for (int i = 0; i < N; ++i) {
-      const std::uint32_t mask = rule.copied[i % P::period];
+      const std::uint32_t mask = job.rules[i % P::period].copied;
       out[i] = (out[i] & ~mask) | (v[i] & mask);
     }
   }
   to_stored<S>(p, out);
-  store_row(p.dst[plane], byte_of<S, P>(x), row_of<S, P>(row, y), out);
+  store_row(job.dst, job.row_bytes, job.dst_alignment, byte_of<S, P>(x), row_of<S, P>(row, y), out);
 }
 
 /// Writes the mask or the overlay.
@@ -466,21 +507,39 @@ __device__ __forceinline__ void write_changed(const Params& p, int x, int y, con
   using T = typename S::T;
   each_piece<S>([&](auto piece, int plane, int row, auto of) {
     using P = decltype(piece);
-    const PlaneRule& rule = p.rules[plane];
+    const PlaneJob& job = p.planes[plane];
     const auto& words = of(v);
     constexpr int N = sizeof(words) / 4;
     std::uint32_t mask[N], out[N];
     expand_piece<S, P>(p, bits, row, mask);
+    if (p.show_mask) {
 #pragma unroll
-    for (int i = 0; i < N; ++i) {
-      const int at = i % P::period;
-      const std::uint32_t tint = rule.tint[at];
-      const std::uint32_t tinted = sizeof(T) == 1 ? __vavgu4(words[i], tint) : __vavgu2(words[i], tint);
-      out[i] = p.output == DiffOutput::mask ? rule.black[at] ^ ((rule.black[at] ^ rule.white[at]) & mask[i])
-                                            : (tinted & mask[i]) | (words[i] & ~mask[i]);
+      for (int i = 0; i < N; ++i) {
+        const Rule& rule = job.rules[i % P::period];
+        out[i] = rule.black ^ ((rule.black ^ rule.white) & mask[i]);
+      }
+    } else {
+#pragma unroll
+      for (int i = 0; i < N; ++i) {
+        const std::uint32_t tint = job.rules[i % P::period].tint;
+        const std::uint32_t tinted = sizeof(T) == 1 ? __vavgu4(words[i], tint) : __vavgu2(words[i], tint);
+        out[i] = (tinted & mask[i]) | (words[i] & ~mask[i]);
+      }
     }
     write_piece<S, P>(p, plane, row, x, y, words, out);
   });
+}
+
+/// A word of differences with a gain, or squared. Apart, as it is long.
+template <typename T>
+__device__ __noinline__ std::uint32_t show_word(const Params& p, std::uint32_t v, std::uint32_t r, std::uint32_t about_middle) {
+  constexpr int per_word = 4 / int(sizeof(T)), bits = 8 * int(sizeof(T));
+  std::uint32_t out = 0;
+  for (int j = 0; j < per_word; ++j) {
+    const int value = int(T(v >> j * bits)) - int(T(r >> j * bits));
+    out |= std::uint32_t(p.show(value, about_middle >> j * bits & 1)) << j * bits;
+  }
+  return out;
 }
 
 /// Writes the difference of v and r, whose size is d.
@@ -489,16 +548,15 @@ __device__ __forceinline__ void write_difference(const Params& p, int x, int y, 
   using T = typename S::T;
   each_piece<S>([&](auto piece, int plane, int row, auto of) {
     using P = decltype(piece);
-    const PlaneRule& rule = p.rules[plane];
-    constexpr int per_word = 4 / int(sizeof(T)), bits = 8 * int(sizeof(T));
+    const PlaneJob& job = p.planes[plane];
     const auto& words = of(v);
     const auto &from = of(r), &size = of(d);
     constexpr int N = sizeof(words) / 4;
     std::uint32_t out[N];
-    if (!rule.any_compared) {
+    if (!job.any_compared) {
 #pragma unroll
-      for (int i = 0; i < N; ++i) out[i] = rule.black[i % P::period];
-    } else if (p.show.plain && !rule.any_about_middle) {
+      for (int i = 0; i < N; ++i) out[i] = job.rules[i % P::period].black;
+    } else if (p.show.plain && !job.any_about_middle) {
 #pragma unroll
       for (int i = 0; i < N; ++i) out[i] = size[i];
     } else if (sizeof(T) == 1 && p.show.plain) {
@@ -506,19 +564,12 @@ __device__ __forceinline__ void write_difference(const Params& p, int x, int y, 
       for (int i = 0; i < N; ++i) {
         // About zero instead of the middle, the saturating difference of signed bytes is what is wanted.
         constexpr std::uint32_t middle = 0x80808080u;
-        const std::uint32_t about = __vsubss4(words[i] ^ middle, from[i] ^ middle) ^ middle, mask = rule.about_middle[i % P::period];
+        const std::uint32_t about = __vsubss4(words[i] ^ middle, from[i] ^ middle) ^ middle, mask = job.rules[i % P::period].about_middle;
         out[i] = (about & mask) | (size[i] & ~mask);
       }
     } else {
 #pragma unroll
-      for (int i = 0; i < N; ++i) {
-        out[i] = 0;
-#pragma unroll
-        for (int j = 0; j < per_word; ++j) {
-          const int value = int(T(words[i] >> j * bits)) - int(T(from[i] >> j * bits));
-          out[i] |= std::uint32_t(p.show(value, rule.about_middle[i % P::period] >> j * bits & 1)) << j * bits;
-        }
-      }
+      for (int i = 0; i < N; ++i) out[i] = show_word<T>(p, words[i], from[i], job.rules[i % P::period].about_middle);
     }
     write_piece<S, P>(p, plane, row, x, y, words, out);
   });
@@ -546,271 +597,259 @@ __device__ __forceinline__ void step_background(const Params& p, const std::uint
   }
 }
 
-template <class S>
-struct BackgroundStrip {
-  std::uint32_t first[S::rows][2 * S::words0];
-  std::uint32_t rest[S::planes > 1 ? S::planes - 1 : 1][2 * S::words1];
-};
-
-/// Groups whose loads are under way together: about 64 bytes a thread of the frame, and as many of the reference.
-template <class S, bool background>
-constexpr int groups_at_once() {
-  constexpr int words = S::rows * S::words0 + (S::planes - 1) * S::words1;
-  constexpr int wanted = (background ? 8 : 16) / words;
-  return wanted < 1 ? 1 : wanted > Tile<S>::groups ? Tile<S>::groups : wanted;
-}
-
-template <class S, bool background>
-__global__ void __launch_bounds__(threads) compare(const __grid_constant__ Params p) {
+template <class S, bool background, Writes writes>
+__global__ void __launch_bounds__(S::threads) compare(const __grid_constant__ Params p) {
   using T = typename S::T;
-  constexpr int W = S::words_a_quad, at_once = groups_at_once<S, background>();
+  constexpr int W = S::words_a_quad;
   constexpr unsigned all = (1u << S::pixels) - 1;
-  __shared__ std::uint32_t slots[max_slots + 1];
-  __shared__ std::uint32_t block_sum;
-  const Tile<S> tile(p);
-  const Counter<S> counter(p, tile);
-  if (p.count) clear_slots(p, slots);
-  if (threadIdx.x == 0) block_sum = 0;
+  __shared__ std::uint32_t slots[max_slots + 2];
+  const Tile<S> tile;
+  const int x = tile.x, y = tile.y;
+  const bool across = x < p.width;
+
+  Strip<S> v, r;
+  Strip<S, background ? 2 : 1> state;
+  load_source<S>(p, x, y, v);
+  each_piece<S>([&](auto piece, int plane, int row, auto of) {
+    using P = decltype(piece);
+    const PlaneJob& job = p.planes[plane];
+    const bool inside = across && y + row < p.height;
+    if constexpr (background) {
+      if (job.background.data && inside) load_own(job.background, 2 * byte_of<S, P>(x), row_of<S, P>(row, y), of(state));
+    } else {
+      if (job.reference.data && inside)
+        load_row<false>(job.reference, job.reference_bytes, job.reference_alignment, byte_of<S, P>(x), row_of<S, P>(row, y), of(r));
+    }
+  });
+  clear_slots<S>(p, slots);
+  unsigned counted[S::rows];
+  bool partly = false;
+#pragma unroll
+  for (int row = 0; row < S::rows; ++row) {
+    counted[row] = bits_in_frame<S>(p, x, y + row);
+    if (p.counted && counted[row]) counted[row] &= load_bits<S>(p.counted + (y + row) * p.bits_pitch, x);
+    partly = partly || counted[row] != all;
+  }
   __syncthreads();
 
-  std::uint32_t sum = 0;
-#pragma unroll 1
-  for (int group = 0; group < Tile<S>::groups; group += at_once) {
-    Strip<S> frames[at_once], references[at_once];
-    BackgroundStrip<S> backgrounds[background ? at_once : 1];
-#pragma unroll
-    for (int u = 0; u < at_once; ++u) {
-      const int y = tile.row(group + u);
-      load_strip<S, true>(p, p.src, tile.x, y, frames[u]);
-      if constexpr (background) {
-        each_piece<S>([&](auto piece, int plane, int row, auto of) {
+  each_piece<S>([&](auto piece, int plane, int row, auto of) {
     using P = decltype(piece);
-          if (p.background[plane].data && y + row < p.height && tile.x < p.width)
-            load_row<false>(p.background[plane], 2 * byte_of<S, P>(tile.x), row_of<S, P>(row, y), of(backgrounds[u]));
-        });
-      } else {
-        load_strip<S, false>(p, p.reference, tile.x, y, references[u]);
+    const PlaneJob& job = p.planes[plane];
+    auto &words = of(v), &from = of(r);
+    constexpr int N = sizeof(words) / 4;
+    const bool inside = across && y + row < p.height;
+    if (job.keep.data && inside) store_own(job.keep, byte_of<S, P>(x), row_of<S, P>(row, y), words);
+    to_values<S>(p, words);
+    if constexpr (background) {
+      if (job.background.data) {
+        step_background<T>(p, words, of(state), from);
+        if (inside) store_own(job.background, 2 * byte_of<S, P>(x), row_of<S, P>(row, y), of(state));
       }
+    } else {
+      to_values<S>(p, from);
     }
+    const bool compared = job.any_compared && (background || job.reference.data);
 #pragma unroll
-    for (int u = 0; u < at_once; ++u) {
-      const int y = tile.row(group + u);
-      Strip<S>&v = frames[u], &r = references[u];
-      unsigned counted[S::rows];
-      bool partly = false;
-#pragma unroll
-      for (int row = 0; row < S::rows; ++row) {
-        counted[row] = bits_in_frame<S>(p, tile.x, y + row);
-        if (p.counted && counted[row]) counted[row] &= load_bits<S>(p.counted + std::ptrdiff_t(y + row) * p.bits_pitch, tile.x);
-        partly = partly || counted[row] != all;
-      }
-      Strip<S> d;
-      each_piece<S>([&](auto piece, int plane, int row, auto of) {
-    using P = decltype(piece);
-            auto &words = of(v), &from = of(r), &size = of(d);
-        constexpr int N = sizeof(words) / 4;
-        const bool inside = y + row < p.height && tile.x < p.width;
-        if (p.keep[plane].data && inside) store_row(p.keep[plane], byte_of<S, P>(tile.x), row_of<S, P>(row, y), words);
-        to_values<S>(p, words);
-        if constexpr (background) {
-          if (p.background[plane].data) {
-            auto& state = of(backgrounds[u]);
-            step_background<T>(p, words, state, from);
-            if (inside) store_row(p.background[plane], 2 * byte_of<S, P>(tile.x), row_of<S, P>(row, y), state);
-          }
-        } else {
-          to_values<S>(p, from);
-        }
-        const bool compared = p.rules[plane].any_compared && (background || p.reference[plane].data);
-#pragma unroll
-        for (int i = 0; i < N; ++i) {
-          const std::uint32_t mask = compared ? p.rules[plane].compared[i % P::period] : 0;
-          from[i] = (from[i] & mask) | (words[i] & ~mask);
-        }
-        (void)size;
-      });
-      if (S::maybe_rgb && p.luma_of_rgb) {
-        // The overlay needs the picture itself.
-        Strip<S> luma = v;
-        to_luma<S>(p, false, luma);
-        to_luma<S>(p, p.reference_is_luma && p.reference[0].data, r);
-        each_piece<S>([&](auto, int, int, auto of) {
-          auto& size = of(d);
-          constexpr int N = sizeof(size) / 4;
-#pragma unroll
-          for (int i = 0; i < N; ++i) size[i] = absolute_difference<T>(of(luma)[i], of(r)[i]);
-        });
-        if (p.output == DiffOutput::difference) v = luma;
-      } else {
-        each_piece<S>([&](auto, int, int, auto of) {
-          auto& size = of(d);
-          constexpr int N = sizeof(size) / 4;
-#pragma unroll
-          for (int i = 0; i < N; ++i) size[i] = absolute_difference<T>(of(v)[i], of(r)[i]);
-        });
-      }
-      if (partly) {  // equal, where not counted
-        each_piece<S>([&](auto piece, int plane, int row, auto of) {
-    using P = decltype(piece);
-          auto &words = of(v), &from = of(r), &size = of(d);
-          constexpr int N = sizeof(words) / 4;
-          std::uint32_t mask[N];
-          expand_piece<S, P>(p, counted, row, mask);
-#pragma unroll
-          for (int i = 0; i < N; ++i) {
-            from[i] = (from[i] & mask[i]) | (words[i] & ~mask[i]);
-            size[i] &= mask[i];
-          }
-        });
-      }
-
-      std::uint32_t most[S::rows][S::quads * W];
-      greatest<S>(p, d, most);
-      unsigned changed[S::rows];
-#pragma unroll
-      for (int row = 0; row < S::rows; ++row) {
-        unsigned bits = 0;
-#pragma unroll
-        for (int q = 0; q < S::quads; ++q) {
-          if (partly) {
-            std::uint32_t mask[W];
-            expand_quad<T>(counted[row] >> 4 * q, mask);
-#pragma unroll
-            for (int w = 0; w < W; ++w) most[row][q * W + w] &= mask[w];
-          }
-          if constexpr (sizeof(T) == 1) {
-            const std::uint32_t word = most[row][q];
-            sum = __dp4a(word, 0x01010101u, sum);
-            bits |= __dp4a(__vsetgtu4(word, p.threshold), 0x08040201u, 0u) << 4 * q;
-          } else {
-#pragma unroll
-            for (int w = 0; w < W; ++w) {
-              const std::uint32_t word = most[row][q * W + w], low = word & 0xffff, high = word >> 16;
-              sum += low + high;
-              bits |= (unsigned(low > p.threshold) | unsigned(high > p.threshold) << 1) << (4 * q + 2 * w);
-            }
-          }
-        }
-        if (p.foreground && counted[row]) bits = load_bits<S>(p.foreground + std::ptrdiff_t(y + row) * p.bits_pitch, tile.x) & counted[row];
-        changed[row] = bits;
-        if (p.changed && y + row < p.height) store_bits<S>(p.changed + std::ptrdiff_t(y + row) * p.bits_pitch, tile.x, bits);
-        if (p.count) counter.add(p, tile, y + row, bits, slots);
-      }
-      if (tile.x < p.width) {
-        if (p.output == DiffOutput::difference)
-          write_difference<S>(p, tile.x, y, v, r, d);
-        else if (p.output != DiffOutput::none)
-          write_changed<S>(p, tile.x, y, v, changed);
-      }
+    for (int i = 0; i < N; ++i) {
+      const std::uint32_t mask = compared ? job.rules[i % P::period].compared : 0;
+      from[i] = (from[i] & mask) | (words[i] & ~mask);
     }
+  });
+  Strip<S> d;
+  const auto set_difference = [&](const Strip<S>& frame) {
+    each_piece<S>([&](auto, int, int, auto of) {
+      auto& size = of(d);
+      constexpr int N = sizeof(size) / 4;
+#pragma unroll
+      for (int i = 0; i < N; ++i) size[i] = absolute_difference<T>(of(frame)[i], of(r)[i]);
+    });
+  };
+  if (S::maybe_rgb && p.luma_of_rgb) {
+    Strip<S> luma = v, reference = r;
+    to_luma<S>(p, false, luma);
+    to_luma<S>(p, p.reference_is_luma && p.planes[0].reference.data, reference);
+    r = reference;
+    set_difference(luma);
+    if (writes == Writes::difference) v = luma;  // the overlay needs the picture itself
+  } else {
+    set_difference(v);
+  }
+  if (partly) {  // equal, where not counted
+    each_piece<S>([&](auto piece, int, int row, auto of) {
+      using P = decltype(piece);
+      auto &words = of(v), &from = of(r), &size = of(d);
+      constexpr int N = sizeof(words) / 4;
+      std::uint32_t mask[N];
+      expand_piece<S, P>(p, counted, row, mask);
+#pragma unroll
+      for (int i = 0; i < N; ++i) {
+        from[i] = (from[i] & mask[i]) | (words[i] & ~mask[i]);
+        size[i] &= mask[i];
+      }
+    });
   }
 
+  std::uint32_t most[S::rows][S::quads * W], sum = 0;
+  greatest<S>(p, d, most);
+  unsigned changed[S::rows];
 #pragma unroll
+  for (int row = 0; row < S::rows; ++row) {
+    unsigned bits = 0;
+    if (partly) {
+#pragma unroll
+      for (int q = 0; q < S::quads; ++q) {
+        std::uint32_t mask[W];
+        expand_quad<T>(counted[row] >> 4 * q, mask);
+#pragma unroll
+        for (int w = 0; w < W; ++w) most[row][q * W + w] &= mask[w];
+      }
+    }
+#pragma unroll
+    for (int q = 0; q < S::quads; ++q) {
+      if constexpr (sizeof(T) == 1) {
+        const std::uint32_t word = most[row][q];
+        sum = __dp4a(word, 0x01010101u, sum);
+        bits |= __dp4a(__vsetgtu4(word, p.threshold), 0x08040201u, 0u) << 4 * q;
+      } else {
+#pragma unroll
+        for (int w = 0; w < W; ++w) {
+          const std::uint32_t word = most[row][q * W + w], low = word & 0xffff, high = word >> 16;
+          sum += low + high;
+          bits |= (unsigned(low > (p.threshold & 0xffff)) | unsigned(high > (p.threshold & 0xffff)) << 1) << (4 * q + 2 * w);
+        }
+      }
+    }
+    if (p.foreground && counted[row]) bits = load_bits<S>(p.foreground + (y + row) * p.bits_pitch, x) & counted[row];
+    changed[row] = bits;
+    if (p.changed && y + row < p.height) store_bits<S>(p.changed + (y + row) * p.bits_pitch, x, bits);
+    if (p.count) count_bits<S>(p, tile, y + row, bits, slots);
+  }
+  if (across) {
+    if constexpr (writes == Writes::difference) write_difference<S>(p, x, y, v, r, d);
+    if constexpr (writes == Writes::changed) write_changed<S>(p, x, y, v, changed);
+  }
+
+#if __CUDA_ARCH__ >= 800
+  sum = __reduce_add_sync(~0u, sum);
+#else
   for (int step = 16; step > 0; step /= 2) sum += __shfl_down_sync(~0u, sum, step);
-  if (tile.lane == 0) atomicAdd(&block_sum, sum);
+#endif
+  if (threadIdx.x % 32 == 0 && sum) atomicAdd(&slots[0], sum);
   __syncthreads();
-  if (p.count) store_slots(p, tile.index, slots);
-  if (threadIdx.x == 0) *record_of(p, tile.index) = block_sum;
+  if (p.count) store_counts<S>(p, slots);
+  if (threadIdx.x == 0) *record_of(p) = slots[0];
 }
 
 /// Opens the mask that compare() left as bits; counts, and shows it.
-template <class S>
-__global__ void __launch_bounds__(threads) open_mask(const __grid_constant__ Params p) {
-  constexpr int words = S::tile_width / 32, pitch = words + 2;  // a word beyond each side: twice the radius is at most 32
-  constexpr int most_rows = tile_rows + 4 * diff_max_open_radius;
+template <class S, Writes writes>
+__global__ void __launch_bounds__(S::threads) open_mask(const __grid_constant__ Params p) {
+  constexpr int pitch = S::tile_width / 32 + 2;  // words: one beyond each side, as twice the radius is at most 32
+  constexpr int most_rows = tile_rows + 4 * diff_max_open_radius, at_once = S::threads / pitch;  // rows
   __shared__ std::uint32_t a[most_rows * pitch], b[most_rows * pitch];
-  __shared__ std::uint32_t slots[max_slots + 1];
-  const Tile<S> tile(p);
+  __shared__ std::uint32_t slots[max_slots + 2];
+  const Tile<S> tile;
   const int radius = p.open_radius, rows = tile_rows + 4 * radius, top = tile.y0 - 2 * radius;
-  clear_slots(p, slots);
+  clear_slots<S>(p, slots);
 
-  /// The pixels of word i of a row that lie in the frame.
-  const auto in_frame = [&](int y, int i) {
-    const int x = tile.x0 + (i - 1) * 32, left = p.width - x;
-    return y < 0 || y >= p.height || x < 0 || left <= 0 ? 0 : left >= 32 ? ~0u : (1u << left) - 1;
-  };
-  const auto each_word = [&](int first_row, int last_row, auto work) {
-    for (int at = first_row * pitch + threadIdx.x; at < last_row * pitch; at += threads) work(at, at / pitch, at % pitch);
+  // A thread stays in one column of words.
+  const int row0 = threadIdx.x / pitch, column = threadIdx.x % pitch, word_x = tile.x0 + (column - 1) * 32, left = p.width - word_x;
+  const std::uint32_t in_frame = word_x < 0 || left <= 0 ? 0 : left >= 32 ? ~0u : (1u << left) - 1;
+  const auto each_row = [&](int first, int last, auto work) {
+    if (row0 < at_once)
+      for (int row = first + row0; row < last; row += at_once) work(row, row * pitch + column);
     __syncthreads();
   };
   // Nothing erodes from beyond the frame, and nothing dilates from there.
-  each_word(0, rows, [&](int at, int row, int i) {
+  each_row(0, rows, [&](int row, int at) {
     const int y = top + row;
-    const std::uint32_t inside = in_frame(y, i);
-    std::uint32_t word = ~0u;
-    if (inside) word = *reinterpret_cast<const std::uint32_t*>(p.changed + std::ptrdiff_t(y) * p.bits_pitch + (tile.x0 / 8 + (i - 1) * 4)) | ~inside;
-    a[at] = word;
+    a[at] = in_frame && y >= 0 && y < p.height
+                ? *reinterpret_cast<const std::uint32_t*>(p.changed + y * p.bits_pitch + word_x / 8) | ~in_frame
+                : ~0u;
   });
-  each_word(0, rows, [&](int at, int, int i) {
-    const std::uint32_t word = a[at], left = i > 0 ? a[at - 1] : ~0u, right = i < pitch - 1 ? a[at + 1] : ~0u;
-    std::uint32_t all = word;
-    for (int s = 1; s <= radius; ++s) all &= __funnelshift_l(left, word, s) & __funnelshift_r(word, right, s);
-    b[at] = all;
+  const bool before_first = column == 0, after_last = column == pitch - 1;
+  each_row(0, rows, [&](int, int at) {
+    const std::uint32_t word = a[at], before = before_first ? ~0u : a[at - 1], after = after_last ? ~0u : a[at + 1];
+    std::uint32_t kept = word;
+    for (int s = 1; s <= radius; ++s) kept &= __funnelshift_l(before, word, s) & __funnelshift_r(word, after, s);
+    b[at] = kept;
   });
-  each_word(radius, rows - radius, [&](int at, int row, int i) {
-    std::uint32_t all = in_frame(top + row, i);
-    for (int s = -radius; s <= radius; ++s) all &= b[at + s * pitch];
-    a[at] = all;
+  each_row(radius, rows - radius, [&](int row, int at) {
+    std::uint32_t kept = unsigned(top + row) < unsigned(p.height) ? in_frame : 0;
+    for (int s = -radius; s <= radius; ++s) kept &= b[at + s * pitch];
+    a[at] = kept;
   });
-  each_word(radius, rows - radius, [&](int at, int, int i) {
-    const std::uint32_t word = a[at], left = i > 0 ? a[at - 1] : 0, right = i < pitch - 1 ? a[at + 1] : 0;
-    std::uint32_t any = word;
-    for (int s = 1; s <= radius; ++s) any |= __funnelshift_l(left, word, s) | __funnelshift_r(word, right, s);
-    b[at] = any;
+  each_row(radius, rows - radius, [&](int, int at) {
+    const std::uint32_t word = a[at], before = before_first ? 0 : a[at - 1], after = after_last ? 0 : a[at + 1];
+    std::uint32_t grown = word;
+    for (int s = 1; s <= radius; ++s) grown |= __funnelshift_l(before, word, s) | __funnelshift_r(word, after, s);
+    b[at] = grown;
   });
-  each_word(2 * radius, rows - 2 * radius, [&](int at, int, int) {
-    std::uint32_t any = 0;
-    for (int s = -radius; s <= radius; ++s) any |= b[at + s * pitch];
-    a[at] = any;
+  each_row(2 * radius, rows - 2 * radius, [&](int, int at) {
+    std::uint32_t grown = 0;
+    for (int s = -radius; s <= radius; ++s) grown |= b[at + s * pitch];
+    a[at] = grown;
   });
 
-  const Counter<S> counter(p, tile);
-  const bool wanted = p.output == DiffOutput::mask || p.output == DiffOutput::overlay;
-  const bool needs_source = p.output == DiffOutput::overlay || p.rules[0].any_copied;
-  const int bit = tile.lane * S::pixels;
-  for (int group = 0; group < Tile<S>::groups; ++group) {
-    const int y = tile.row(group);
-    unsigned changed[S::rows];
+  const int bit = tile.x - tile.x0;
+  unsigned changed[S::rows];
 #pragma unroll
-    for (int row = 0; row < S::rows; ++row) {
-      const std::uint32_t word = a[(y + row - top) * pitch + 1 + bit / 32];
-      changed[row] = word >> bit % 32 & bits_in_frame<S>(p, tile.x, y + row);
-      counter.add(p, tile, y + row, changed[row], slots);
+  for (int row = 0; row < S::rows; ++row) {
+    const int y = tile.y + row;
+    changed[row] = a[(y - top) * pitch + 1 + bit / 32] >> bit % 32 & bits_in_frame<S>(p, tile.x, y);
+    count_bits<S>(p, tile, y, changed[row], slots);
+  }
+  if constexpr (writes == Writes::changed) {
+    if (tile.x < p.width) {
+      Strip<S> v{};
+      if (!p.show_mask || p.planes[0].any_copied) {
+        load_source<S>(p, tile.x, tile.y, v);
+        each_piece<S>([&](auto, int, int, auto of) { to_values<S>(p, of(v)); });
+      }
+      write_changed<S>(p, tile.x, tile.y, v, changed);
     }
-    if (!wanted || tile.x >= p.width) continue;
-    Strip<S> v{};
-    if (needs_source) {
-      load_strip<S, true>(p, p.src, tile.x, y, v);
-      each_piece<S>([&](auto, int, int, auto of) { to_values<S>(p, of(v)); });
-    }
-    write_changed<S>(p, tile.x, y, v, changed);
   }
   __syncthreads();
-  store_slots(p, tile.index, slots);
+  store_counts<S>(p, slots);
 }
 
-/// The kernels of a format, and the tiles they cut a frame into.
+/// The kernels of a plan, and the tiles they cut a frame into.
 struct Kernels {
-  const void *compare, *compare_background, *open;
-  int tile_width;
+  const void* compare = nullptr;  ///< takes Params, as does `open`
+  const void* open = nullptr;     ///< null: the mask is not opened
+  int tile_width = 0, threads = 0;
 };
+template <class S, bool background>
+const void* compare_of(Writes writes) {
+  if (writes == Writes::nothing) return reinterpret_cast<const void*>(compare<S, background, Writes::nothing>);
+  if (writes == Writes::difference) return reinterpret_cast<const void*>(compare<S, background, Writes::difference>);
+  return reinterpret_cast<const void*>(compare<S, background, Writes::changed>);
+}
 template <class S>
-Kernels kernels_of() {
-  return {reinterpret_cast<const void*>(compare<S, false>), reinterpret_cast<const void*>(compare<S, true>),
-          reinterpret_cast<const void*>(open_mask<S>), S::tile_width};
+Kernels kernels_of(const DiffParams& params) {
+  const bool shows_changed = params.output == DiffOutput::mask || params.output == DiffOutput::overlay, opens = params.open_radius > 0;
+  const Writes writes = params.output == DiffOutput::difference ? Writes::difference : shows_changed && !opens ? Writes::changed : Writes::nothing;
+  Kernels kernels;
+  kernels.compare = params.reference == DiffReference::background ? compare_of<S, true>(writes) : compare_of<S, false>(writes);
+  if (opens) {
+    kernels.open = shows_changed ? reinterpret_cast<const void*>(open_mask<S, Writes::changed>)
+                                 : reinterpret_cast<const void*>(open_mask<S, Writes::nothing>);
+  }
+  kernels.tile_width = S::tile_width;
+  kernels.threads = S::threads;
+  return kernels;
 }
 template <typename T>
-Kernels choose(const FormatInfo& format) {
+Kernels choose(const FormatInfo& format, const DiffParams& params) {
   const ChannelSet &first = format.sets[0], &rest = format.sets[1];
-  if (first.channels == 4) return kernels_of<Shape<T, 4, 1, 1, 0, 0>>();
+  if (first.channels == 4) return kernels_of<Shape<T, 4, 1, 1, 0, 0>>(params);
   if constexpr (sizeof(T) == 1) {
-    if (first.channels == 3) return kernels_of<Shape<T, 3, 1, 1, 0, 0>>();
-    if (first.channels == 2) return kernels_of<Shape<T, 2, 1, 1, 0, 0>>();
+    if (first.channels == 3) return kernels_of<Shape<T, 3, 1, 1, 0, 0>>(params);
+    if (first.channels == 2) return kernels_of<Shape<T, 2, 1, 1, 0, 0>>(params);
   }
-  if (format.set_count == 1) return kernels_of<Shape<T, 1, 1, 1, 0, 0>>();
-  if (format.set_count == 2) return kernels_of<Shape<T, 1, 2, 2, 1, 1>>();
-  if (rest.shift_x == 0) return kernels_of<Shape<T, 1, 1, 3, 0, 0>>();
-  return rest.shift_y == 0 ? kernels_of<Shape<T, 1, 1, 3, 1, 0>>() : kernels_of<Shape<T, 1, 1, 3, 1, 1>>();
+  if (format.set_count == 1) return kernels_of<Shape<T, 1, 1, 1, 0, 0>>(params);
+  if (format.set_count == 2) return kernels_of<Shape<T, 1, 2, 2, 1, 1>>(params);
+  if (rest.shift_x == 0) return kernels_of<Shape<T, 1, 1, 3, 0, 0>>(params);
+  return rest.shift_y == 0 ? kernels_of<Shape<T, 1, 1, 3, 1, 0>>(params) : kernels_of<Shape<T, 1, 1, 3, 1, 1>>(params);
 }
 
 /// Rectangles of one colour.
@@ -850,20 +889,21 @@ int picture_row_bytes(const Geometry& geometry, int plane) {
   return bytes;
 }
 
-PlaneView view_of(const Plane& plane, int row_bytes) {
-  PlaneView view;
-  view.data = static_cast<unsigned char*>(plane.data);
-  view.pitch = plane.pitch;
-  view.row_bytes = row_bytes;
-  for (view.alignment = 16; !aligned_to(plane.data, plane.pitch, view.alignment);) view.alignment /= 2;
-  return view;
+View view_of(const Plane& plane) {
+  return {static_cast<unsigned char*>(plane.data), plane.pitch};
+}
+std::uint8_t alignment_of(const Plane& plane) {
+  int alignment = 16;
+  while (!aligned_to(plane.data, plane.pitch, alignment)) alignment /= 2;
+  return std::uint8_t(alignment);
 }
 
 class CudaDiff final : public Diff {
  public:
   explicit CudaDiff(DiffPlan plan)
-      : Diff(std::move(plan)), kernels_(info(geometry().format).sample_bytes() == 1 ? choose<std::uint8_t>(info(geometry().format))
-                                                                                   : choose<std::uint16_t>(info(geometry().format))) {}
+      : Diff(std::move(plan)),
+        kernels_(info(geometry().format).sample_bytes() == 1 ? choose<std::uint8_t>(info(geometry().format), this->plan().params)
+                                                             : choose<std::uint16_t>(info(geometry().format), this->plan().params)) {}
 
   /// With the context current.
   Status prepare() {
@@ -891,10 +931,9 @@ class CudaDiff final : public Diff {
     ring_.resize(std::size_t(cudavision::detail::ring_size(params)));
     for (int i = 0; i < frames; ++i) ring_[i] = layout.at(geometry(), at(ring[i]));
     if (background) {
-      for (int plane = 0; plane < 3; ++plane)
-        if (layout.pitch[plane] > 0) {
-          const Plane place{at(model) + 2 * layout.offset[plane], 2 * layout.pitch[plane]};
-          params_.background[plane] = view_of(place, int(place.pitch));
+      for (int plane = 0; plane < 3; ++plane) {
+        if (layout.pitch[plane] > 0)
+          params_.planes[plane].background = {at(model) + 2 * layout.offset[plane], 2 * layout.pitch[plane]};
         }
     }
     if (!plan().counted_bits.empty()) {
@@ -911,14 +950,14 @@ class CudaDiff final : public Diff {
     }
 
     set_params();
-    const int tiles_y = (geometry().height + tile_rows - 1) / tile_rows;
-    blocks_ = params_.tiles_x * tiles_y;
-    if (Status status = records_.allocate(std::size_t(blocks_) * params_.record_bytes * params.in_flight); !status.ok()) return status;
+    tiles_y_ = (geometry().height + tile_rows - 1) / tile_rows;
+    if (Status status = records_.allocate(frame_records() * params.in_flight); !status.ok()) return status;
 
     // Asking loads the code now: a launch must not.
     const void* const fill = format.sample_bytes() == 1 ? reinterpret_cast<const void*>(fill_rects<std::uint8_t>)
                                                         : reinterpret_cast<const void*>(fill_rects<std::uint16_t>);
-    for (const void* kernel : {background ? kernels_.compare_background : kernels_.compare, kernels_.open, fill}) {
+    for (const void* kernel : {kernels_.compare, kernels_.open, fill}) {
+      if (!kernel) continue;
       cudaFuncAttributes attributes;
       if (Status status = check(cudaFuncGetAttributes(&attributes, kernel), "cannot load the difference kernel"); !status.ok()) return status;
     }
@@ -934,15 +973,17 @@ class CudaDiff final : public Diff {
     p.height = geometry().height;
     p.tiles_x = (p.width + kernels_.tile_width - 1) / kernels_.tile_width;
     p.shift = format.shift;
-    p.threshold = std::uint32_t(plan().threshold) * (format.sample_bytes() == 1 ? 0x1010101u : 1u);
+    p.threshold = std::uint32_t(plan().threshold) * (format.sample_bytes() == 1 ? 0x1010101u : 0x10001u);
     p.show = plan().show;
+    p.show_mask = params.output == DiffOutput::mask;
     p.rate = plan().rate;
     p.luma_of_rgb = plan().luma_of_rgb();
     p.reference_is_luma = p.luma_of_rgb && params.reference == DiffReference::mog2;
     p.luma_second = format.sets[0].roles[0] == Role::other;
-    p.bits_pitch = int(plan().mask_pitch());
-    p.open_radius = params.open_radius;
-    p.cell_size = params.cell_size;
+    p.bits_pitch = std::ptrdiff_t(plan().mask_pitch());
+    p.open_radius = std::uint8_t(params.open_radius);
+    p.cell_size = std::uint32_t(params.cell_size);
+    p.cell_reciprocal = std::uint32_t(((1ull << 32) + p.cell_size - 1) / p.cell_size);
     p.slots_x = slots(kernels_.tile_width);
     p.slots = p.slots_x * slots(tile_rows);
     p.record_bytes = (4 + 2 * p.slots + 31) / 32 * 32;
@@ -961,7 +1002,8 @@ class CudaDiff final : public Diff {
     const int bits = 8 * format.sample_bytes();
     for (int i = 0; i < format.set_count; ++i) {
       const ChannelSet& set = format.sets[i];
-      PlaneRule& rule = params_.rules[set.plane];
+      PlaneJob& job = params_.planes[set.plane];
+      job.row_bytes = picture_row_bytes(geometry(), set.plane);
       for (int c = 0; c < set.channels; ++c) {
         const Role role = set.roles[c];
         if (role == Role::other) continue;
@@ -970,13 +1012,14 @@ class CudaDiff final : public Diff {
         if (role == Role::blue) params_.rgb[2] = format.set_count == 1 ? c : i;
         const bool copied = role == Role::alpha || role == Role::padding, compared = plan().compares(role);
         const bool about = !copied && (is_chroma(role) || plan().show.mode == DiffMode::signed_);
-        rule.any_copied |= copied;
-        rule.any_compared |= compared;
-        rule.any_about_middle |= about;
+        job.any_copied |= copied;
+        job.any_compared |= compared;
+        job.any_about_middle |= about;
         for (int j = 0; j * set.channels < 16; ++j) {
           const int at = (j * set.channels + c) * bits;
           if (at >= 8 * 32) break;
-          const auto put = [&](std::uint32_t* words, unsigned value) { words[at / 32] |= std::uint32_t(value) << at % 32; };
+          Rule& rule = job.rules[at / 32];
+          const auto put = [&](std::uint32_t& word, unsigned value) { word |= std::uint32_t(value) << at % 32; };
           const unsigned all = (1u << bits) - 1;
           put(rule.copied, copied ? all : 0);
           put(rule.compared, compared ? all : 0);
@@ -992,54 +1035,61 @@ class CudaDiff final : public Diff {
   Status compute(const DiffFrame& frame, Queue queue) override {
     const FormatInfo& format = info(geometry().format);
     const DiffParams& params = plan().params;
-    const bool background = params.reference == DiffReference::background, mog2 = params.reference == DiffReference::mog2;
     Params p = params_;
     p.begin = !frame.compared;
-    p.records = records_.data() + std::size_t(frame.slot) * blocks_ * p.record_bytes;
+    p.records = records_.data() + frame_records() * std::size_t(frame.slot);
     for (int plane = 0; plane < format.planes; ++plane) {
-      const int bytes = picture_row_bytes(geometry(), plane);
-      const PlaneRule& rule = p.rules[plane];
-      if (rule.any_compared || rule.any_copied || params.output == DiffOutput::overlay) p.src[plane] = view_of(frame.src.planes[plane], bytes);
-      if (params.output != DiffOutput::none) p.dst[plane] = view_of(frame.dst.planes[plane], bytes);
-      if (frame.compared && rule.any_compared && frame.reference.planes[plane].data)
-        p.reference[plane] = view_of(frame.reference.planes[plane], params.borrow && !mog2 ? bytes : int(frame.reference.planes[plane].pitch));
-      if (frame.keep.planes[plane].data) p.keep[plane] = view_of(frame.keep.planes[plane], int(frame.keep.planes[plane].pitch));
+      PlaneJob& job = p.planes[plane];
+      const Plane &src = frame.src.planes[plane], &dst = frame.dst.planes[plane], &reference = frame.reference.planes[plane];
+      if (job.any_compared || job.any_copied || params.output == DiffOutput::overlay) {
+        job.src = view_of(src);
+        job.src_alignment = alignment_of(src);
+      }
+      if (params.output != DiffOutput::none) {
+        job.dst = view_of(dst);
+        job.dst_alignment = alignment_of(dst);
+      }
+      if (frame.compared && job.any_compared && reference.data) {
+        const bool own = !params.borrow || params.reference == DiffReference::mog2;
+        job.reference = view_of(reference);
+        job.reference_alignment = alignment_of(reference);
+        job.reference_bytes = own ? int(reference.pitch) : job.row_bytes;
+      }
+      job.keep = view_of(frame.keep.planes[plane]);
     }
 
-    if (mog2) {
+    if (params.reference == DiffReference::mog2) {
       auto job = cudavision::detail::mixture_job(plan(), frame);
       cudavision::detail::mog2::set_state(job, mixture_);
-      Status status = launch_mog2(job, format.sample_bytes(), cudavision::detail::mixture_channels(plan()), foreground_, p.bits_pitch, queue.stream);
+      Status status = launch_mog2(job, format.sample_bytes(), cudavision::detail::mixture_channels(plan()), foreground_, int(p.bits_pitch), queue.stream);
       if (!status.ok()) return status;
       if (frame.compared) p.foreground = foreground_;
     }
-    const bool open = params.open_radius > 0 && frame.compared, shows_mask = params.output == DiffOutput::mask || params.output == DiffOutput::overlay;
-    p.count = !open;
-    p.output = open && shows_mask ? DiffOutput::none : params.output;
-    if (!open) p.changed = nullptr;
-    Status status = launch(background ? kernels_.compare_background : kernels_.compare, p, queue);
-    if (!open || !status.ok()) return status;
-    p.count = true;
-    p.output = shows_mask ? params.output : DiffOutput::none;
-    return launch(kernels_.open, p, queue);
+    p.count = !kernels_.open;
+    Status status = launch(kernels_.compare, p, queue);
+    return kernels_.open && status.ok() ? launch(kernels_.open, p, queue) : status;
   }
 
   Status launch(const void* kernel, Params& p, Queue queue) const {
     void* arguments[] = {&p};
-    return check(cudaLaunchKernel(kernel, dim3(unsigned(blocks_)), dim3(threads), arguments, 0, queue.stream), "cannot launch the difference");
+    return check(cudaLaunchKernel(kernel, dim3(unsigned(p.tiles_x), unsigned(tiles_y_)), dim3(unsigned(kernels_.threads)), arguments, 0, queue.stream),
+                 "cannot launch the difference");
   }
+
+  std::size_t frame_records() const { return std::size_t(params_.tiles_x) * tiles_y_ * params_.record_bytes; }
 
   std::uint64_t collect(int slot, std::vector<std::uint32_t>& changed) const override {
     const Params& p = params_;
-    const unsigned char* record = records_.data() + std::size_t(slot) * blocks_ * p.record_bytes;
+    const unsigned char* record = records_.data() + frame_records() * std::size_t(slot);
     const CellGrid& cells = plan().cells;
     std::uint64_t sum = 0;
-    for (int tile = 0; tile < blocks_; ++tile, record += p.record_bytes) {
+    const int cell = plan().params.cell_size;
+    for (int tile = 0; tile < p.tiles_x * tiles_y_; ++tile, record += p.record_bytes) {
       std::uint32_t of_tile;
       std::memcpy(&of_tile, record, sizeof of_tile);
       sum += of_tile;
       const auto* counts = reinterpret_cast<const std::uint16_t*>(record + 4);
-      const int first_x = tile % p.tiles_x * kernels_.tile_width / p.cell_size, first_y = tile / p.tiles_x * tile_rows / p.cell_size;
+      const int first_x = tile % p.tiles_x * kernels_.tile_width / cell, first_y = tile / p.tiles_x * tile_rows / cell;
       const int across = std::min(p.slots_x, cells.width - first_x), down = std::min(p.slots / p.slots_x, cells.height - first_y);
       for (int y = 0; y < down; ++y) {
         std::uint32_t* const row = &changed[std::size_t(first_y + y) * cells.width + first_x];
@@ -1086,7 +1136,7 @@ class CudaDiff final : public Diff {
   DeviceMemory memory_;
   HostMemory records_;
   Params params_;
-  int blocks_ = 0;
+  int tiles_y_ = 0;
   unsigned char *foreground_ = nullptr, *mixture_ = nullptr;
 };
 
