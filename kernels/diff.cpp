@@ -25,7 +25,9 @@ bool is_rgb(const FormatInfo& format) {
   return false;
 }
 
-bool is_gray(const FormatInfo& format) { return format.set_count == 1 && format.sets[0].channels == 1; }
+bool is_gray(const FormatInfo& format) {
+  return format.set_count == 1 && format.sets[0].channels == 1;
+}
 
 Rect clipped(const Rect& rect, const Geometry& geometry) {
   const auto axis = [](int begin, int extent, int length) {
@@ -69,11 +71,19 @@ detail::RoleValues scaled(const FormatInfo& format, std::array<int, role_count> 
 namespace detail {
 
 // By role: luma, cb, cr, red, green, blue, alpha, padding; in 8-bit steps.
-RoleValues white_values(const FormatInfo& format) { return scaled(format, {255, 128, 128, 255, 255, 255, 0, 0}); }
-RoleValues black_values(const FormatInfo& format) { return scaled(format, {0, 128, 128, 0, 0, 0, 0, 0}); }
+RoleValues white_values(const FormatInfo& format) {
+  return scaled(format, {255, 128, 128, 255, 255, 255, 0, 0});
+}
+RoleValues black_values(const FormatInfo& format) {
+  return scaled(format, {0, 128, 128, 0, 0, 0, 0, 0});
+}
 // Red and green of BT.601 in limited range; gray pictures, which have no colour, brighten.
-RoleValues tint_values(const FormatInfo& format) { return scaled(format, {is_gray(format) ? 255 : 81, 90, 240, 255, 0, 0, 0, 0}); }
-RoleValues box_values(const FormatInfo& format) { return scaled(format, {is_gray(format) ? 255 : 145, 54, 34, 0, 255, 0, 255, 255}); }
+RoleValues tint_values(const FormatInfo& format) {
+  return scaled(format, {is_gray(format) ? 255 : 81, 90, 240, 255, 0, 0, 0, 0});
+}
+RoleValues box_values(const FormatInfo& format) {
+  return scaled(format, {is_gray(format) ? 255 : 145, 54, 34, 0, 255, 0, 255, 255});
+}
 
 bool DiffPlan::compares(Role role) const {
   if (role == Role::alpha || role == Role::padding || role == Role::other) return false;
@@ -88,7 +98,9 @@ bool DiffPlan::compares_plane(int plane) const {
   return false;
 }
 
-bool DiffPlan::luma_of_rgb() const { return params.luma_only && is_rgb(info(geometry.format)); }
+bool DiffPlan::luma_of_rgb() const {
+  return params.luma_only && is_rgb(info(geometry.format));
+}
 
 Image FrameLayout::at(const Geometry& geometry, void* memory) const {
   Image image{geometry, {}};
@@ -138,8 +150,13 @@ mog2::Job mixture_job(const DiffPlan& plan, const DiffFrame& frame) {
       const int at = plan.luma_of_rgb() ? int(role) - int(Role::red) : count++;
       const std::ptrdiff_t offset = std::ptrdiff_t(c) * format.sample_bytes();
       const Plane &src = frame.src.planes[set.plane], &reference = frame.reference.planes[set.plane];
-      job.channels[at] = {static_cast<const unsigned char*>(src.data) + offset, static_cast<unsigned char*>(reference.data) + offset,
-                          src.pitch, reference.pitch, set.channels, set.shift_x, set.shift_y};
+      job.channels[at] = {static_cast<const unsigned char*>(src.data) + offset,
+                          static_cast<unsigned char*>(reference.data) + offset,
+                          src.pitch,
+                          reference.pitch,
+                          set.channels,
+                          set.shift_x,
+                          set.shift_y};
     }
   }
   job.width = plan.geometry.width;
@@ -161,8 +178,9 @@ Result<DiffPlan> resolve(const DiffParams& params, const Geometry& geometry) {
   plan.params = params;
   plan.threshold = params.threshold << (format.depth - 8);
   const bool squared = params.mode == DiffMode::squared;
-  plan.show = {params.mode, params.gain == 1 && !squared, format.max_value(), format.neutral_chroma(),
-               std::uint64_t(std::llround(squared ? std::ldexp(params.gain / format.max_value(), 32) : std::ldexp(params.gain, 16)))};
+  plan.show = {
+      params.mode, params.gain == 1 && !squared, format.max_value(), format.neutral_chroma(),
+      std::uint64_t(std::llround(squared ? std::ldexp(params.gain / format.max_value(), 32) : std::ldexp(params.gain, 16)))};
   plan.rate = int(std::lround(std::ldexp(params.learning_rate, background_rate_bits)));
   if (plan.rate == 0 && params.learning_rate > 0) plan.rate = 1;
   plan.cells = CellGrid(geometry.width, geometry.height, params.cell_size);

@@ -35,15 +35,15 @@ struct DiffParams {
   double learning_rate = 0.02;  ///< of the background, 0–1: its share of the new frame, in steps of 2^−15
   DiffOutput output = DiffOutput::difference;
   DiffMode mode = DiffMode::absolute;
-  int threshold = 15;            ///< 0–255, in 8-bit steps: a pixel changed where its difference is greater. Not for DiffReference::mog2
-  double gain = 1;               ///< 0–256, on the difference shown, in steps of 2^−16
-  bool luma_only = false;        ///< only luma is compared, and shown: of RGB that of luma_of()
-  int open_radius = 1;           ///< 0–16: the mask is opened with a square of 2·radius + 1 pixels; 0: not
-  int cell_size = 16;            ///< pixels, 4–1024
+  int threshold = 15;  ///< 0–255, in 8-bit steps: a pixel changed where its difference is greater. Not for DiffReference::mog2
+  double gain = 1;     ///< 0–256, on the difference shown, in steps of 2^−16
+  bool luma_only = false;          ///< only luma is compared, and shown: of RGB that of luma_of()
+  int open_radius = 1;             ///< 0–16: the mask is opened with a square of 2·radius + 1 pixels; 0: not
+  int cell_size = 16;              ///< pixels, 4–1024
   std::vector<Rect> mask_regions;  ///< in pixels, clipped to the frame: what lies in them never changes, and is not counted
-  bool borrow = false;           ///< frames stay where they are, unchanged, for as long as the plan compares with them (previous: until the
-                                 ///< frame `interval` later is done; first: until reset()), so that it keeps no copies of its own
-  int in_flight = 1;             ///< results kept, 1–16: that of a frame is lost when so many more were submitted
+  bool borrow = false;  ///< frames stay where they are, unchanged, for as long as the plan compares with them (previous: until the
+                        ///< frame `interval` later is done; first: until reset()), so that it keeps no copies of its own
+  int in_flight = 1;    ///< results kept, 1–16: that of a frame is lost when so many more were submitted
 };
 
 /// What is wrong with parameters, whatever the format.
@@ -51,11 +51,11 @@ Status validate(const DiffParams& params);
 
 /// What was found in a frame.
 struct DiffResult {
-  bool compared = false;          ///< false: there was nothing to compare with yet, and nothing changed
-  std::uint64_t changed = 0;      ///< pixels, after opening
-  std::uint64_t counted = 0;      ///< pixels outside of the masked regions
-  double changed_ratio = 0;       ///< changed ÷ counted
-  double mean_difference = 0;     ///< of the pixels counted, in 8-bit steps; a pixel's difference is the largest of its channels'
+  bool compared = false;       ///< false: there was nothing to compare with yet, and nothing changed
+  std::uint64_t changed = 0;   ///< pixels, after opening
+  std::uint64_t counted = 0;   ///< pixels outside of the masked regions
+  double changed_ratio = 0;    ///< changed ÷ counted
+  double mean_difference = 0;  ///< of the pixels counted, in 8-bit steps; a pixel's difference is the largest of its channels'
   CellGrid cells;
 };
 
@@ -71,12 +71,12 @@ struct DiffFill {
 struct DiffPlan {
   Geometry geometry;
   DiffParams params;
-  int threshold = 0;            ///< in sample values
+  int threshold = 0;  ///< in sample values
   DiffShow show;
-  int rate = 0;                 ///< of the background, see background_step
-  CellGrid cells;               ///< `counted` is right, nothing changed
-  std::uint64_t counted = 0;    ///< pixels
-  std::vector<Rect> masked;     ///< not empty, inside the frame
+  int rate = 0;               ///< of the background, see background_step
+  CellGrid cells;             ///< `counted` is right, nothing changed
+  std::uint64_t counted = 0;  ///< pixels
+  std::vector<Rect> masked;   ///< not empty, inside the frame
   /// One bit a pixel, the leftmost lowest, 1: counted. Rows of mask_pitch() bytes. Empty where all pixels are.
   std::vector<std::uint32_t> counted_bits;
 
@@ -92,7 +92,7 @@ struct DiffPlan {
 using RoleValues = std::array<std::uint16_t, role_count>;
 RoleValues white_values(const FormatInfo& format);  ///< of the mask
 RoleValues black_values(const FormatInfo& format);
-RoleValues tint_values(const FormatInfo& format);   ///< half of what a changed pixel becomes
+RoleValues tint_values(const FormatInfo& format);  ///< half of what a changed pixel becomes
 RoleValues box_values(const FormatInfo& format);
 
 /// How a frame is kept in a plan's own memory: rows from a multiple of 256 bytes, with at least 64 bytes behind each.
@@ -108,11 +108,11 @@ FrameLayout frame_layout(const DiffPlan& plan);
 /// One frame's work for a backend.
 struct DiffFrame {
   Image src, dst;
-  bool compared = false;   ///< false: nothing differs, and a model is begun anew
-  Image reference;         ///< to compare with; its planes are null for DiffReference::background, and where not compared
-  Image keep;              ///< where to copy src to; its planes are null where it need not be kept
+  bool compared = false;     ///< false: nothing differs, and a model is begun anew
+  Image reference;           ///< to compare with; its planes are null for DiffReference::background, and where not compared
+  Image keep;                ///< where to copy src to; its planes are null where it need not be kept
   std::uint64_t number = 0;  ///< since the reference was begun: 0, 1, …
-  int slot = 0;            ///< of the result, below in_flight
+  int slot = 0;              ///< of the result, below in_flight
 };
 
 }  // namespace detail
@@ -140,9 +140,9 @@ class Diff {
 
   const Geometry& geometry() const { return plan_.geometry; }
 
-  /// Compares `src` and writes every sample of `dst` (packed 4:2:2 of odd width: but the byte that is in no picture), or nothing for
-  /// DiffOutput::none. Both have the plan's geometry, lie in the backend's memory, and do not overlap.
-  /// Returns without waiting on CUDA. Errors: resource, when a launch fails.
+  /// Compares `src` and writes every sample of `dst` (packed 4:2:2 of odd width: but the byte that is in no picture), or nothing
+  /// for DiffOutput::none. Both have the plan's geometry, lie in the backend's memory, and do not overlap. Returns without waiting
+  /// on CUDA. Errors: resource, when a launch fails.
   Status submit(const Image& src, const Image& dst, Queue queue);
   /// The next frame begins the reference anew: it is compared with nothing.
   void reset() { number_ = 0; }

@@ -21,9 +21,9 @@ namespace detail {
 /// Shows differences: see Diff.
 struct DiffShow {
   DiffMode mode = DiffMode::absolute;
-  bool plain = true;          ///< gain 1 and not squared: the difference itself
+  bool plain = true;  ///< gain 1 and not squared: the difference itself
   int max = 255, middle = 128;
-  std::uint64_t gain = 0;     ///< of |d| in 2^−16, of d² (divided by max) in 2^−32
+  std::uint64_t gain = 0;  ///< of |d| in 2^−16, of d² (divided by max) in 2^−32
 
   /// What stands for sample − reference = d. `about_middle`: mode signed_, or chroma.
   CUDAVISION_HOST_DEVICE int operator()(int d, bool about_middle) const {
@@ -40,7 +40,9 @@ struct DiffShow {
 inline constexpr int background_rate_bits = 15;
 
 /// Fractional bits of the background of samples of this size: as many as a sample has.
-CUDAVISION_HOST_DEVICE constexpr int background_bits(int sample_bytes) { return 8 * sample_bytes; }
+CUDAVISION_HOST_DEVICE constexpr int background_bits(int sample_bytes) {
+  return 8 * sample_bytes;
+}
 /// The background as a sample, rounded half up.
 template <typename T>
 CUDAVISION_HOST_DEVICE inline int background_sample(std::uint32_t background) {

@@ -20,18 +20,18 @@ struct Channel {
   const unsigned char* src = nullptr;
   unsigned char* reference = nullptr;  ///< of a picture of the same layout: gets the heaviest mode's mean
   std::ptrdiff_t src_pitch = 0, reference_pitch = 0;
-  int step = 1;                        ///< samples from sample to sample
-  int shift_x = 0, shift_y = 0;        ///< log2 of the subsampling
+  int step = 1;                  ///< samples from sample to sample
+  int shift_x = 0, shift_y = 0;  ///< log2 of the subsampling
 };
 
 /// One frame's work. Arrays have one float a pixel for each mode, and for each mode and channel.
 struct Job {
   Channel channels[3];
   int width = 0, height = 0;
-  bool luma_of_rgb = false;   ///< the three channels (red, green, blue) are one value, their luma
+  bool luma_of_rgb = false;                        ///< the three channels (red, green, blue) are one value, their luma
   int shift = 0, extra_bits = 0, max_value = 255;  ///< of the format: unused low bits; depth − 8
-  bool begin = false;         ///< there are no modes yet
-  float rate = 0, keep = 1, prune = 0;  ///< alpha, 1 − alpha, −alpha·0.05
+  bool begin = false;                              ///< there are no modes yet
+  float rate = 0, keep = 1, prune = 0;             ///< alpha, 1 − alpha, −alpha·0.05
   float *weight = nullptr, *variance = nullptr, *mean = nullptr;
   std::uint8_t* count = nullptr;  ///< modes of each pixel
 };
@@ -60,17 +60,33 @@ inline void set_rate(Job& job, std::uint64_t number) {
 
 #ifdef __CUDA_ARCH__
 #define CUDAVISION_UNROLL _Pragma("unroll")  // so that registers hold the modes
-__device__ inline float mul(float a, float b) { return __fmul_rn(a, b); }
-__device__ inline float add(float a, float b) { return __fadd_rn(a, b); }
-__device__ inline float sub(float a, float b) { return __fsub_rn(a, b); }
-__device__ inline float over(float a, float b) { return __fdiv_rn(a, b); }
+__device__ inline float mul(float a, float b) {
+  return __fmul_rn(a, b);
+}
+__device__ inline float add(float a, float b) {
+  return __fadd_rn(a, b);
+}
+__device__ inline float sub(float a, float b) {
+  return __fsub_rn(a, b);
+}
+__device__ inline float over(float a, float b) {
+  return __fdiv_rn(a, b);
+}
 #else
 #define CUDAVISION_UNROLL
 // The build turns contraction off for the host.
-inline float mul(float a, float b) { return a * b; }
-inline float add(float a, float b) { return a + b; }
-inline float sub(float a, float b) { return a - b; }
-inline float over(float a, float b) { return a / b; }
+inline float mul(float a, float b) {
+  return a * b;
+}
+inline float add(float a, float b) {
+  return a + b;
+}
+inline float sub(float a, float b) {
+  return a - b;
+}
+inline float over(float a, float b) {
+  return a / b;
+}
 #endif
 
 /// The mixture of one pixel, the heaviest mode first.
@@ -93,7 +109,7 @@ struct Mixture {
   /// Moves mode `from` up past those that are lighter than `heavy`.
   CUDAVISION_HOST_DEVICE void sort(int from, float heavy) {
     bool rising = true;
-CUDAVISION_UNROLL
+    CUDAVISION_UNROLL
     for (int i = modes - 1; i > 0; --i) {
       if (i > from) continue;
       rising = rising && !(heavy < weight[i - 1]);
@@ -107,7 +123,7 @@ CUDAVISION_UNROLL
     constexpr float first_variance = 15, least_variance = 4, most_variance = 75;
     bool background = false, fits = false;
     float total = 0;
-CUDAVISION_UNROLL
+    CUDAVISION_UNROLL
     for (int m = 0; m < modes; ++m) {
       if (m >= count) break;
       float heavy = add(mul(keep, weight[m]), prune);
@@ -140,13 +156,13 @@ CUDAVISION_UNROLL
     }
 
     const float scale = total > 1.1920929e-7f || total < -1.1920929e-7f ? over(1, total) : 0;
-CUDAVISION_UNROLL
+    CUDAVISION_UNROLL
     for (int m = 0; m < modes; ++m)
       if (m < count) weight[m] = mul(weight[m], scale);
 
     if (!fits) {
       const int fresh = count == modes ? modes - 1 : count++;
-CUDAVISION_UNROLL
+      CUDAVISION_UNROLL
       for (int m = 0; m < modes; ++m) {
         if (m < fresh) weight[m] = mul(weight[m], keep);
         if (m != fresh) continue;
@@ -177,7 +193,7 @@ CUDAVISION_HOST_DEVICE bool pixel(const Job& job, int x, int y) {
 
   Mixture<C> mixture;
   mixture.count = job.begin ? 0 : job.count[at];
-CUDAVISION_UNROLL
+  CUDAVISION_UNROLL
   for (int m = 0; m < modes; ++m) {
     if (m >= mixture.count) break;
     mixture.weight[m] = job.weight[m * pixels + at];
@@ -201,7 +217,7 @@ CUDAVISION_UNROLL
 
   const bool foreground = mixture.update(value, job.rate, job.keep, job.prune);
   job.count[at] = std::uint8_t(mixture.count);
-CUDAVISION_UNROLL
+  CUDAVISION_UNROLL
   for (int m = 0; m < modes; ++m) {
     if (m >= mixture.count) break;
     job.weight[m * pixels + at] = mixture.weight[m];

@@ -55,7 +55,8 @@ std::vector<MotionRegion> find_regions(const CellGrid& grid, double cell_thresho
       }
       if (area < min_area) continue;
       const Rect from = grid.box(left, first_y), to = grid.box(right, bottom);
-      regions.push_back({{from.x, from.y, to.x + to.width - from.x, to.y + to.height - from.y}, area, double(changed) / double(counted)});
+      regions.push_back(
+          {{from.x, from.y, to.x + to.width - from.x, to.y + to.height - from.y}, area, double(changed) / double(counted)});
     }
   }
   std::stable_sort(regions.begin(), regions.end(), [](const MotionRegion& a, const MotionRegion& b) { return a.area > b.area; });

@@ -150,7 +150,8 @@ class CpuDiff final : public Diff {
     mog2::set_state(job, mixture_.data());
     const bool bytes = info(geometry().format).sample_bytes() == 1, one = mixture_channels(plan()) == 1;
     const auto pixel = bytes ? one ? mog2::pixel<std::uint8_t, 1> : mog2::pixel<std::uint8_t, 3>
-                             : one ? mog2::pixel<std::uint16_t, 1> : mog2::pixel<std::uint16_t, 3>;
+                       : one ? mog2::pixel<std::uint16_t, 1>
+                             : mog2::pixel<std::uint16_t, 3>;
     for_strips([&](int begin, int end) {
       for (int y = begin; y < end; ++y)
         for (int x = 0; x < job.width; ++x) changed_.at<uchar>(y, x) = pixel(job, x, y) ? 255 : 0;
@@ -233,7 +234,8 @@ class CpuDiff final : public Diff {
           difference.copyTo(shown);
         else
           bytes ? show<std::uint8_t>(v[i], r[i], shown, about_middle) : show<std::uint16_t>(v[i], r[i], shown, about_middle);
-        if (!excluded.empty()) shown.setTo(plan().show.mode == DiffMode::signed_ ? cv::Scalar::all(plan().show.middle) : black_[i], excluded);
+        if (!excluded.empty())
+          shown.setTo(plan().show.mode == DiffMode::signed_ ? cv::Scalar::all(plan().show.middle) : black_[i], excluded);
         access_[i].write(shown, in, out);
       }
       if (frame.keep.planes[set.plane].data)
@@ -253,9 +255,11 @@ class CpuDiff final : public Diff {
     cv::Mat rgb[3];
     for (int i = 0; i < format.set_count; ++i)
       for (int c = 0; c < format.sets[i].channels; ++c)
-        if (const int at = int(format.sets[i].roles[c]) - int(Role::red); at >= 0 && at < 3) cv::extractChannel(sets[i], rgb[at], c);
+        if (const int at = int(format.sets[i].roles[c]) - int(Role::red); at >= 0 && at < 3)
+          cv::extractChannel(sets[i], rgb[at], c);
     if (already) return rgb[0];
-    return format.sample_bytes() == 1 ? luma_mat<std::uint8_t>(rgb[0], rgb[1], rgb[2]) : luma_mat<std::uint16_t>(rgb[0], rgb[1], rgb[2]);
+    return format.sample_bytes() == 1 ? luma_mat<std::uint8_t>(rgb[0], rgb[1], rgb[2])
+                                      : luma_mat<std::uint16_t>(rgb[0], rgb[1], rgb[2]);
   }
 
   /// The greatest of a sample's compared channels.
@@ -356,7 +360,7 @@ class CpuDiff final : public Diff {
   }
 
   std::array<cpu::SetAccess, 3> access_;
-  std::array<bool, 3> compared_{};            ///< whether the set is compared
+  std::array<bool, 3> compared_{};  ///< whether the set is compared
   std::array<cv::Scalar, 3> white_, black_, tint_;
   std::array<cv::Mat, 3> background_, counted_;  ///< by set; counted_ is empty where all pixels are
   std::vector<std::vector<unsigned char>> memory_;

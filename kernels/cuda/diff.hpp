@@ -13,6 +13,7 @@ namespace cudavision::cuda::diff {
 Status load_mog2(int sample_bytes, int channels);
 /// Updates the mixtures of a frame; bit x of a row of `foreground` (rows `pitch` bytes apart, a multiple of 64 pixels) becomes 1
 /// where the pixel is foreground.
-Status launch_mog2(const cudavision::detail::mog2::Job& job, int sample_bytes, int channels, unsigned char* foreground, int pitch, cudaStream_t stream);
+Status launch_mog2(const cudavision::detail::mog2::Job& job, int sample_bytes, int channels, unsigned char* foreground, int pitch,
+                   cudaStream_t stream);
 
 }  // namespace cudavision::cuda::diff

@@ -25,7 +25,36 @@ class DeviceMemory {
   void* data_ = nullptr;
 };
 
-/// The same in page-locked host memory, which kernels can write to at the same address.
+/// Fills a plan's memory, on a stream of its own: other streams do not wait for the default one. finish() waits, and gives the
+/// first error.
+class FillStream {
+ public:
+  FillStream() { note(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
+  ~FillStream() {
+    if (stream_) cudaStreamDestroy(stream_);
+  }
+  FillStream(const FillStream&) = delete;
+  FillStream& operator=(const FillStream&) = delete;
+
+  void clear(void* to, std::size_t bytes) { note(cudaMemsetAsync(to, 0, bytes, stream_)); }
+  void upload(void* to, const void* from, std::size_t bytes) {
+    note(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_));
+  }
+  Status finish() {
+    note(cudaStreamSynchronize(stream_));
+    return check(error_, "cannot fill device memory");
+  }
+
+ private:
+  void note(cudaError_t error) {
+    if (error_ == cudaSuccess) error_ = error;
+  }
+
+  cudaStream_t stream_ = nullptr;
+  cudaError_t error_ = cudaSuccess;
+};
+
+/// Page-locked host memory that a plan owns, which kernels write to at the same address.
 class HostMemory {
  public:
   HostMemory() = default;
@@ -35,7 +64,8 @@ class HostMemory {
 
   Status allocate(std::size_t bytes) {
     return bytes == 0 ? Status()
-                      : check(cudaHostAlloc(&data_, bytes, cudaHostAllocMapped | cudaHostAllocPortable), "cannot allocate page-locked memory");
+                      : check(cudaHostAlloc(&data_, bytes, cudaHostAllocMapped | cudaHostAllocPortable),
+                              "cannot allocate page-locked memory");
   }
   unsigned char* data() const { return static_cast<unsigned char*>(data_); }
 

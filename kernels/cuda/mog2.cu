@@ -22,8 +22,10 @@ __global__ void __launch_bounds__(threads) update(const __grid_constant__ Job jo
 
 const void* kernel(int sample_bytes, int channels) {
   if (sample_bytes == 1)
-    return channels == 1 ? reinterpret_cast<const void*>(update<std::uint8_t, 1>) : reinterpret_cast<const void*>(update<std::uint8_t, 3>);
-  return channels == 1 ? reinterpret_cast<const void*>(update<std::uint16_t, 1>) : reinterpret_cast<const void*>(update<std::uint16_t, 3>);
+    return channels == 1 ? reinterpret_cast<const void*>(update<std::uint8_t, 1>)
+                         : reinterpret_cast<const void*>(update<std::uint8_t, 3>);
+  return channels == 1 ? reinterpret_cast<const void*>(update<std::uint16_t, 1>)
+                       : reinterpret_cast<const void*>(update<std::uint16_t, 3>);
 }
 
 }  // namespace
@@ -36,7 +38,8 @@ Status load_mog2(int sample_bytes, int channels) {
 Status launch_mog2(const Job& job, int sample_bytes, int channels, unsigned char* foreground, int pitch, cudaStream_t stream) {
   const dim3 grid((job.width + threads - 1) / threads, job.height);
   void* arguments[] = {const_cast<Job*>(&job), &foreground, &pitch};
-  return check(cudaLaunchKernel(kernel(sample_bytes, channels), grid, dim3(threads), arguments, 0, stream), "cannot launch the mixture");
+  return check(cudaLaunchKernel(kernel(sample_bytes, channels), grid, dim3(threads), arguments, 0, stream),
+               "cannot launch the mixture");
 }
 
 }  // namespace cudavision::cuda::diff

@@ -19,8 +19,9 @@ std::string describe(const DiffParams& p) {
   const char* outputs[] = {"difference", "mask", "overlay", "none"};
   const char* modes[] = {"absolute", "signed", "squared"};
   text << "diff reference=" << references[int(p.reference)] << " interval=" << p.interval << " rate=" << p.learning_rate
-       << " output=" << outputs[int(p.output)] << " mode=" << modes[int(p.mode)] << " threshold=" << p.threshold << " gain=" << p.gain
-       << " luma_only=" << p.luma_only << " open=" << p.open_radius << " cell=" << p.cell_size << " borrow=" << p.borrow << " masked";
+       << " output=" << outputs[int(p.output)] << " mode=" << modes[int(p.mode)] << " threshold=" << p.threshold
+       << " gain=" << p.gain << " luma_only=" << p.luma_only << " open=" << p.open_radius << " cell=" << p.cell_size
+       << " borrow=" << p.borrow << " masked";
   for (const Rect& r : p.mask_regions) text << " (" << r.x << ',' << r.y << ' ' << r.width << 'x' << r.height << ')';
   return text.str();
 }
@@ -37,7 +38,8 @@ Picture later(const Picture& before, unsigned seed, Layout layout = {}) {
       for (int y = y0; y < std::min(grid.height, y0 + height); ++y)
         for (int x = x0; x < std::min(grid.width, x0 + width); ++x) grid.at(x, y) = std::clamp(grid.at(x, y) + by, 0, max);
     };
-    for (int i = random.below(4); i > 0; --i) change(grid.width / 4 + 1, grid.height / 4 + 1, max / random.pick<int>({1, 4, 12, 30}));
+    for (int i = random.below(4); i > 0; --i)
+      change(grid.width / 4 + 1, grid.height / 4 + 1, max / random.pick<int>({1, 4, 12, 30}));
     for (int i = random.below(40); i > 0; --i) change(random.between(1, 4), random.between(1, 3), max);
     after.write(c, grid);
   }
@@ -72,7 +74,8 @@ std::string wrong_result(const DiffResult& result, const reference::Diff::Step& 
 }
 
 /// Runs a sequence of frames, each in other memory, beside the reference.
-void expect_reference(Backend backend, const DiffParams& params, const Geometry& geometry, unsigned seed, int frames, bool random_layouts = true) {
+void expect_reference(Backend backend, const DiffParams& params, const Geometry& geometry, unsigned seed, int frames,
+                      bool random_layouts = true) {
   Random random(seed);
   const auto plan = plan_for(backend, params, geometry);
   if (!plan) return;
@@ -81,7 +84,8 @@ void expect_reference(Backend backend, const DiffParams& params, const Geometry&
   Picture src = make_picture(geometry, seed, random.pick<Data>({Data::random, Data::faint, Data::flat}));
   for (int i = 0; i < frames; ++i) {
     const Layout layout = random_layouts ? random.pick(layouts) : Layout{};
-    src = random.below(6) ? later(src, seed + unsigned(i) * 77, layout) : make_picture(geometry, seed + unsigned(i), Data::random, layout);
+    src = random.below(6) ? later(src, seed + unsigned(i) * 77, layout)
+                          : make_picture(geometry, seed + unsigned(i), Data::random, layout);
     if (random.below(12) == 0) plan->reset(), expected.reset();
     const auto step = expected.submit(src, random_layouts ? random.pick(layouts) : Layout{});
     jobs.push_back(std::make_unique<Job>(backend, src, step.out.inverted()));
@@ -112,7 +116,8 @@ DiffParams random_params(Random& random, int width, int height) {
   params.cell_size = random.pick<int>({16, 16, 4, 5, 8, 17, 32, 100, 1024});
   params.borrow = random.below(4) == 0;
   for (int i = random.below(3) ? 0 : random.between(1, 3); i > 0; --i)
-    params.mask_regions.push_back({random.between(-3, width), random.between(-3, height), random.between(1, width), random.between(1, height)});
+    params.mask_regions.push_back(
+        {random.between(-3, width), random.between(-3, height), random.between(1, width), random.between(1, height)});
   if (random.below(16) == 0) params.mask_regions.push_back({-5, -5, 2147483647, 2147483647});  // everything
   return params;
 }
@@ -126,7 +131,8 @@ TEST_P(DiffSweep, EqualsReference) {
   Random random(unsigned(format) + 300);
   for (int i = 0; i < rounds() * int(sizes.size()); ++i) {
     const auto [width, height] = sizes[std::size_t(i) % sizes.size()];
-    expect_reference(backend, random_params(random, width, height), {format, width, height}, unsigned(i) * 1000 + unsigned(format), 4);
+    expect_reference(backend, random_params(random, width, height), {format, width, height}, unsigned(i) * 1000 + unsigned(format),
+                     4);
     if (HasFatalFailure()) return;
   }
 }
@@ -156,7 +162,8 @@ TEST_P(DiffPlans, LargeFrames) {
   SKIP_UNLESS_AVAILABLE(GetParam());
   DiffParams params;
   params.output = DiffOutput::mask;
-  for (Format format : {Format::NV12, Format::RGBA, Format::GRAY8, Format::P010_10LE}) expect_reference(GetParam(), params, {format, 1920, 1080}, 4, 2);
+  for (Format format : {Format::NV12, Format::RGBA, Format::GRAY8, Format::P010_10LE})
+    expect_reference(GetParam(), params, {format, 1920, 1080}, 4, 2);
   params.output = DiffOutput::difference;
   params.open_radius = 0;
   expect_reference(GetParam(), params, {Format::GRAY8, 7680, 4320}, 5, 2);
@@ -336,7 +343,8 @@ TEST_P(DiffPlans, BoxesAreDrawn) {
       }
       const Picture before = make_picture(geometry, 3, Data::random, {1, 3, 4});
       Job job(backend, before, before);
-      ASSERT_TRUE(job.submit([&](const Image&, const Image& dst, Queue queue) { return plan->draw_boxes(dst, regions, queue); }).ok());
+      ASSERT_TRUE(
+          job.submit([&](const Image&, const Image& dst, Queue queue) { return plan->draw_boxes(dst, regions, queue); }).ok());
       EXPECT_EQ(reference::with_boxes(before, regions).sample_difference(job.finish(), 0), "") << info(format).name;
       EXPECT_TRUE(plan->draw_boxes({}, {}, {}).ok());
     }
@@ -455,8 +463,9 @@ TEST_P(MixtureBackends, CudaEqualsCpu) {
     }
   }
 }
-INSTANTIATE_TEST_SUITE_P(All, MixtureBackends, testing::ValuesIn(all_formats()),
-                         [](const testing::TestParamInfo<Format>& item) { return std::string(reference::definition(item.param).name); });
+INSTANTIATE_TEST_SUITE_P(All, MixtureBackends, testing::ValuesIn(all_formats()), [](const testing::TestParamInfo<Format>& item) {
+  return std::string(reference::definition(item.param).name);
+});
 
 class Mixture : public testing::TestWithParam<Backend> {};
 
@@ -585,7 +594,8 @@ TEST(DiffErrors, NameThePropertyAndItsRange) {
     for (double value : values) {
       DiffParams params;
       spoil(params, value);
-      EXPECT_NE(validate(params).message().find(property), std::string::npos) << property << " = " << value << ": " << validate(params).message();
+      EXPECT_NE(validate(params).message().find(property), std::string::npos)
+          << property << " = " << value << ": " << validate(params).message();
       for (Backend backend : {Backend::cpu, Backend::cuda}) {
         const auto made = make_diff(params, {Format::NV12, 64, 48}, backend);
         ASSERT_FALSE(made.ok());

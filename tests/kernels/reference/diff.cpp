@@ -27,12 +27,16 @@ int scaled(const Definition& format, int value) {
 /// A colour of a YUV, an RGB and a gray picture.
 int colour(const Definition& format, Role role, const std::vector<int>& yuv, const std::vector<int>& red_green_blue) {
   if (format.components.size() == 1) return format.max_value();
-  const int value = role == Role::luma ? yuv[0] : role == Role::cb ? yuv[1] : role == Role::cr ? yuv[2] : red_green_blue[int(role) - int(Role::red)];
+  const int value = role == Role::luma ? yuv[0]
+                    : role == Role::cb ? yuv[1]
+                    : role == Role::cr ? yuv[2]
+                                       : red_green_blue[int(role) - int(Role::red)];
   return scaled(format, value);
 }
 
 /// Least (or most) of the mask within `radius` along one axis; what is beyond the frame does not count.
-std::vector<std::uint8_t> extreme(const std::vector<std::uint8_t>& mask, int width, int height, int radius, bool across, bool most) {
+std::vector<std::uint8_t> extreme(const std::vector<std::uint8_t>& mask, int width, int height, int radius, bool across,
+                                  bool most) {
   std::vector<std::uint8_t> out(mask.size());
   for (int y = 0; y < height; ++y) {
     for (int x = 0; x < width; ++x) {
@@ -106,7 +110,8 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
   const auto any_pixel = [&](const std::vector<std::uint8_t>& mask, const Component& c, int x, int y) {
     bool any = false;
     for (int py = y << c.shift_y; py < std::min((y + 1) << c.shift_y, height); ++py)
-      for (int px = x << c.shift_x; px < std::min((x + 1) << c.shift_x, width); ++px) any = any || mask[std::size_t(py) * width + px];
+      for (int px = x << c.shift_x; px < std::min((x + 1) << c.shift_x, width); ++px)
+        any = any || mask[std::size_t(py) * width + px];
     return any;
   };
 
@@ -171,7 +176,8 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
   step.cells_counted.resize(step.cells_changed.size());
   for (int y = 0; y < height; ++y) {
     for (int x = 0; x < width; ++x) {
-      const std::size_t cell = std::size_t(y / params_.cell_size) * cells_x + x / params_.cell_size, at = std::size_t(y) * width + x;
+      const std::size_t cell = std::size_t(y / params_.cell_size) * cells_x + x / params_.cell_size,
+                        at = std::size_t(y) * width + x;
       step.cells_changed[cell] += step.mask[at];
       step.cells_counted[cell] += counted[at];
     }
@@ -207,7 +213,9 @@ Picture with_boxes(const Picture& picture, const std::vector<MotionRegion>& regi
       for (int y = box.y; y < box.y + box.height; ++y) {
         for (int x = box.x; x < box.x + box.width; ++x) {
           const bool edge = x < box.x + line || y < box.y + line || x >= box.x + box.width - line || y >= box.y + box.height - line;
-          if (edge) grid.at(x >> c.shift_x, y >> c.shift_y) = carried(c.role) ? format.max_value() : colour(format, c.role, {145, 54, 34}, {0, 255, 0});
+          if (edge)
+            grid.at(x >> c.shift_x, y >> c.shift_y) =
+                carried(c.role) ? format.max_value() : colour(format, c.role, {145, 54, 34}, {0, 255, 0});
         }
       }
     }

@@ -18,9 +18,9 @@ class Diff {
   struct Step {
     Picture out;  ///< what dst holds afterwards; meaningless for DiffOutput::none
     bool compared = false;
-    std::vector<std::uint8_t> mask;                      ///< one a pixel, 0 or 1
+    std::vector<std::uint8_t> mask;  ///< one a pixel, 0 or 1
     std::vector<std::uint32_t> cells_changed, cells_counted;
-    std::uint64_t sum = 0;                               ///< of the pixels' differences, in sample values
+    std::uint64_t sum = 0;  ///< of the pixels' differences, in sample values
   };
   Step submit(const Picture& src, Layout layout = {});
   void reset() { past_.clear(), background_.clear(); }
@@ -31,7 +31,7 @@ class Diff {
 
   const DiffParams params_;
   const Geometry geometry_;
-  std::deque<Values> past_;                             ///< the oldest first
+  std::deque<Values> past_;  ///< the oldest first
   std::map<Role, std::vector<std::int64_t>> background_;
 };
 
