@@ -162,14 +162,15 @@ __device__ __forceinline__ void interleave(const Quad<T, C>& quad, std::uint32_t
                              planar_byte<T, C>(4 * i + 3));
 }
 
-/// Moves the words of a quad with the widest accesses its alignment allows.
-template <int N, int Alignment>
+/// Moves the words of a quad with the widest accesses its alignment allows. `constant`: nobody writes there while the kernel runs.
+template <int N, int Alignment, bool constant = true>
 __device__ __forceinline__ void load_words(const unsigned char* from, std::uint32_t (&raw)[N]) {
   using Vector = std::conditional_t<Alignment == 16, uint4, std::conditional_t<Alignment == 8, uint2, std::uint32_t>>;
   constexpr int per = sizeof(Vector) / 4;
 #pragma unroll
   for (int i = 0; i < N / per; ++i) {
-    const Vector v = __ldg(reinterpret_cast<const Vector*>(from) + i);
+    const Vector* const at = reinterpret_cast<const Vector*>(from) + i;
+    const Vector v = constant ? __ldg(at) : *at;
     if constexpr (per == 4) {
       raw[4 * i] = v.x, raw[4 * i + 1] = v.y, raw[4 * i + 2] = v.z, raw[4 * i + 3] = v.w;
     } else if constexpr (per == 2) {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "convolve.hpp"
+#include "diff.hpp"
 #include "gaussian.hpp"
 #include "histogram.hpp"
 #include "peer.h"
@@ -147,8 +148,41 @@ Row equalize(Format format) {
   return row;
 }
 
+/// The frame four before, so that at 8K the L2 cache no longer holds it. `moved`: bytes for each byte of the picture.
+Row diff(const std::string& name, Format format, double moved, double must, std::function<void(DiffParams&)> set) {
+  DiffParams params;
+  params.interval = 4;
+  params.borrow = true;
+  params.open_radius = 0;
+  params.output = DiffOutput::mask;
+  set(params);
+  Row row{"diff-" + name, format,
+          [=](const Geometry& geometry, Backend backend) -> Result<std::function<Status(const Slot&, Queue)>> {
+            auto plan = make_diff(params, geometry, backend);
+            if (!plan.ok()) return plan.error();
+            return std::function<Status(const Slot&, Queue)>(
+                [plan = std::shared_ptr<Diff>(std::move(plan.value()))](const Slot& slot, Queue queue) {
+                  return plan->submit(slot.src, slot.dst, queue);
+                });
+          }};
+  row.moved = moved;
+  row.must = must;
+  return row;
+}
+
 std::vector<Row> rows() {
   std::vector<Row> list;
+  for (Format format : {Format::GRAY8, Format::NV12, Format::RGBA}) {
+    list.push_back(diff("mask", format, 3, 1.15, [](DiffParams&) {}));
+    list.push_back(diff("absolute", format, 3, 1.15, [](DiffParams& p) { p.output = DiffOutput::difference; }));
+    list.push_back(diff("mask-open", format, 3, 0, [](DiffParams& p) { p.open_radius = 1; }));
+    list.push_back(diff("mask-keep", format, 4, 0, [](DiffParams& p) { p.borrow = false; }));
+    list.push_back(diff("grid-open", format, 2, 0, [](DiffParams& p) { p.output = DiffOutput::none, p.open_radius = 1; }));
+    list.push_back(diff("background", format, 6, 1.2, [](DiffParams& p) { p.reference = DiffReference::background; }));
+  }
+  list.push_back(diff("mask", Format::P010_10LE, 3, 0, [](DiffParams&) {}));
+  // A mode of one channel is 12 bytes, read and written; 2 to 5 of them are in use.
+  list.push_back(diff("mog2", Format::GRAY8, 3, 0, [](DiffParams& p) { p.reference = DiffReference::mog2; }));
   for (Format format : {Format::GRAY8, Format::RGBA, Format::NV12})
     for (auto [taps, must] : {std::pair(3, 1.5), {5, 1.5}, {7, 1.5}, {15, 2.2}, {31, 4.0}})
       list.push_back(gaussian(taps, format, must));

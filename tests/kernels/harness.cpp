@@ -85,11 +85,7 @@ Job::Job(Backend backend, const Picture& src, const Picture& dst) : backend_(bac
 
 Job::~Job() = default;
 
-Status Job::submit(Filter& filter, const Region& region) {
-  return submit([&](const Image& src, const Image& dst, Queue queue) { return filter.submit(src, dst, region, queue); });
-}
-
-Status Job::submit(const std::function<Status(const Image&, const Image&, Queue)>& work) {
+Status Job::submit(const Work& work) {
 #if CUDAVISION_CUDA
   if (device_) return work(src_.at(device_->src.data()), dst_.at(device_->dst.data()), Queue{device_->stream});
 #endif
@@ -170,12 +166,12 @@ class FarRows {
 
 }  // namespace
 
-Picture run_far_apart(Backend backend, Filter& filter, const Picture& src) {
+Picture run_far_apart(Backend backend, const Work& work, const Picture& src) {
   const Geometry& geometry = src.geometry();
   Picture from = src, to(geometry);
   FarRows far_src(backend, geometry.width, geometry.height), far_dst(backend, geometry.width, geometry.height);
   far_src.copy_from(from.at(from.bytes().data()).planes[0]);
-  const Status status = filter.submit({geometry, {far_src.plane()}}, {geometry, {far_dst.plane()}}, {}, Queue{});
+  const Status status = work({geometry, {far_src.plane()}}, {geometry, {far_dst.plane()}}, Queue{});
   EXPECT_TRUE(status.ok()) << status.message();
 #if CUDAVISION_CUDA
   if (backend == Backend::cuda) must(cudaDeviceSynchronize());

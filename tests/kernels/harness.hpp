@@ -28,15 +28,20 @@ const char* unavailable(Backend backend);
 enum class Data { random, zero, max, checkerboard, flat, faint };
 Picture make_picture(const Geometry& geometry, unsigned seed, Data data = Data::random, Layout layout = {});
 
+/// What a plan does from a source to a destination.
+using Work = std::function<Status(const Image& src, const Image& dst, Queue queue)>;
+
 /// One picture on its way through a filter, in the backend's memory and on a stream of its own.
 class Job {
  public:
   /// `dst` is the destination as it is before: its bytes, its layout.
   Job(Backend backend, const Picture& src, const Picture& dst);
   ~Job();
-  /// Neither waits.
-  Status submit(Filter& filter, const Region& region = {});
-  Status submit(const std::function<Status(const Image& src, const Image& dst, Queue queue)>& work);
+  /// Does not wait.
+  Status submit(const Work& work);
+  Status submit(Filter& filter, const Region& region = {}) {
+    return submit([&](const Image& src, const Image& dst, Queue queue) { return filter.submit(src, dst, region, queue); });
+  }
   /// Waits, and gives the destination. Fails the test if the source changed.
   Picture finish();
 
@@ -47,8 +52,12 @@ class Job {
   std::unique_ptr<Device> device_;
 };
 
-/// Filters a GRAY8 picture whose rows lie 64 MiB apart, so that their distances leave 32 bits.
-Picture run_far_apart(Backend backend, Filter& filter, const Picture& src);
+/// Works on a GRAY8 picture whose rows lie 64 MiB apart, so that their distances leave 32 bits.
+Picture run_far_apart(Backend backend, const Work& work, const Picture& src);
+inline Picture run_far_apart(Backend backend, Filter& filter, const Picture& src) {
+  return run_far_apart(
+      backend, [&](const Image& from, const Image& to, Queue queue) { return filter.submit(from, to, {}, queue); }, src);
+}
 
 inline Result<std::unique_ptr<Filter>> make(const GaussianParams& params, const Geometry& geometry, Backend backend) {
   return make_gaussian(params, geometry, backend);

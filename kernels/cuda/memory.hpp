@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "filter.hpp"
+
+namespace cudavision::cuda {
+
+/// Memory that a plan owns; made and given back with the plan's context current.
+class DeviceMemory {
+ public:
+  DeviceMemory() = default;
+  ~DeviceMemory() { cudaFree(data_); }
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+
+  /// Once. No bytes: no memory.
+  Status allocate(std::size_t bytes) {
+    return bytes == 0 ? Status() : check(cudaMalloc(&data_, bytes), "cannot allocate device memory");
+  }
+  unsigned char* data() const { return static_cast<unsigned char*>(data_); }
+
+ private:
+  void* data_ = nullptr;
+};
+
+/// Fills a plan's memory, on a stream of its own: other streams do not wait for the default one. finish() waits, and gives the
+/// first error.
+class FillStream {
+ public:
+  FillStream() { note(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
+  ~FillStream() {
+    if (stream_) cudaStreamDestroy(stream_);
+  }
+  FillStream(const FillStream&) = delete;
+  FillStream& operator=(const FillStream&) = delete;
+
+  void clear(void* to, std::size_t bytes) { note(cudaMemsetAsync(to, 0, bytes, stream_)); }
+  void upload(void* to, const void* from, std::size_t bytes) {
+    note(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_));
+  }
+  Status finish() {
+    note(cudaStreamSynchronize(stream_));
+    return check(error_, "cannot fill device memory");
+  }
+
+ private:
+  void note(cudaError_t error) {
+    if (error_ == cudaSuccess) error_ = error;
+  }
+
+  cudaStream_t stream_ = nullptr;
+  cudaError_t error_ = cudaSuccess;
+};
+
+/// Page-locked host memory that a plan owns, which kernels write to at the same address.
+class HostMemory {
+ public:
+  HostMemory() = default;
+  ~HostMemory() { cudaFreeHost(data_); }
+  HostMemory(const HostMemory&) = delete;
+  HostMemory& operator=(const HostMemory&) = delete;
+
+  Status allocate(std::size_t bytes) {
+    return bytes == 0 ? Status()
+                      : check(cudaHostAlloc(&data_, bytes, cudaHostAllocMapped | cudaHostAllocPortable),
+                              "cannot allocate page-locked memory");
+  }
+  unsigned char* data() const { return static_cast<unsigned char*>(data_); }
+
+ private:
+  void* data_ = nullptr;
+};
+
+}  // namespace cudavision::cuda

@@ -1,0 +1,616 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <cmath>
+#include <limits>
+#include <opencv2/imgproc.hpp>
+#if CUDAVISION_TEST_MOG2
+#include <opencv2/video/background_segm.hpp>
+#endif
+#include <sstream>
+
+#include "harness.hpp"
+#include "reference/diff.hpp"
+
+namespace cudavision::test {
+namespace {
+
+std::string describe(const DiffParams& p) {
+  std::ostringstream text;
+  const char* references[] = {"previous", "first", "background", "mog2"};
+  const char* outputs[] = {"difference", "mask", "overlay", "none"};
+  const char* modes[] = {"absolute", "signed", "squared"};
+  text << "diff reference=" << references[int(p.reference)] << " interval=" << p.interval << " rate=" << p.learning_rate
+       << " output=" << outputs[int(p.output)] << " mode=" << modes[int(p.mode)] << " threshold=" << p.threshold
+       << " gain=" << p.gain << " luma_only=" << p.luma_only << " open=" << p.open_radius << " cell=" << p.cell_size
+       << " borrow=" << p.borrow << " masked";
+  for (const Rect& r : p.mask_regions) text << " (" << r.x << ',' << r.y << ' ' << r.width << 'x' << r.height << ')';
+  return text.str();
+}
+
+/// The picture some time later: blocks that changed, by much or by little, and specks.
+Picture later(const Picture& before, unsigned seed, Layout layout = {}) {
+  Random random(seed);
+  Picture after(before.geometry(), layout);
+  const int max = before.format().max_value();
+  for (const reference::Component& c : before.format().components) {
+    reference::Grid grid = before.read(c);
+    const auto change = [&](int width, int height, int most) {
+      const int x0 = random.below(grid.width), y0 = random.below(grid.height), by = random.between(-most, most);
+      for (int y = y0; y < std::min(grid.height, y0 + height); ++y)
+        for (int x = x0; x < std::min(grid.width, x0 + width); ++x) grid.at(x, y) = std::clamp(grid.at(x, y) + by, 0, max);
+    };
+    for (int i = random.below(4); i > 0; --i)
+      change(grid.width / 4 + 1, grid.height / 4 + 1, max / random.pick<int>({1, 4, 12, 30}));
+    for (int i = random.below(40); i > 0; --i) change(random.between(1, 4), random.between(1, 3), max);
+    after.write(c, grid);
+  }
+  return after;
+}
+
+std::unique_ptr<Diff> plan_for(Backend backend, const DiffParams& params, const Geometry& geometry) {
+  auto made = make_diff(params, geometry, backend);
+  EXPECT_TRUE(made.ok()) << made.error().message();
+  return made.ok() ? std::move(made.value()) : nullptr;
+}
+
+Work work_of(Diff& plan) {
+  return [&plan](const Image& src, const Image& dst, Queue queue) { return plan.submit(src, dst, queue); };
+}
+
+/// Empty where a result is the reference's.
+std::string wrong_result(const DiffResult& result, const reference::Diff::Step& step, int depth) {
+  std::ostringstream text;
+  std::uint64_t changed = 0, counted = 0;
+  for (std::uint32_t n : step.cells_changed) changed += n;
+  for (std::uint32_t n : step.cells_counted) counted += n;
+  const double mean = counted ? double(step.sum) / double(counted) / (1 << (depth - 8)) : 0;
+  if (result.compared != step.compared) text << "compared " << result.compared;
+  if (result.changed != changed) text << " changed " << result.changed << ", expected " << changed;
+  if (result.counted != counted) text << " counted " << result.counted << ", expected " << counted;
+  if (result.mean_difference != mean) text << " mean " << result.mean_difference << ", expected " << mean;
+  if (result.changed_ratio != (counted ? double(changed) / double(counted) : 0)) text << " ratio " << result.changed_ratio;
+  if (result.cells.changed != step.cells_changed) text << " cells differ";
+  if (result.cells.counted != step.cells_counted) text << " counted cells differ";
+  return text.str();
+}
+
+/// Runs a sequence of frames, each in other memory, beside the reference.
+void expect_reference(Backend backend, const DiffParams& params, const Geometry& geometry, unsigned seed, int frames,
+                      bool random_layouts = true) {
+  Random random(seed);
+  const auto plan = plan_for(backend, params, geometry);
+  if (!plan) return;
+  reference::Diff expected(params, geometry);
+  std::vector<std::unique_ptr<Job>> jobs;  // kept: frames may be borrowed
+  Picture src = make_picture(geometry, seed, random.pick<Data>({Data::random, Data::faint, Data::flat}));
+  for (int i = 0; i < frames; ++i) {
+    const Layout layout = random_layouts ? random.pick(layouts) : Layout{};
+    src = random.below(6) ? later(src, seed + unsigned(i) * 77, layout)
+                          : make_picture(geometry, seed + unsigned(i), Data::random, layout);
+    if (random.below(12) == 0) plan->reset(), expected.reset();
+    const auto step = expected.submit(src, random_layouts ? random.pick(layouts) : Layout{});
+    jobs.push_back(std::make_unique<Job>(backend, src, step.out.inverted()));
+    const Status status = jobs.back()->submit(work_of(*plan));
+    ASSERT_TRUE(status.ok()) << status.message();
+    const Picture out = jobs.back()->finish();
+    const std::string where = reference::definition(geometry.format).name + (" " + std::to_string(geometry.width)) + "x" +
+                              std::to_string(geometry.height) + " frame " + std::to_string(i) + "\n" + describe(params);
+    if (params.output == DiffOutput::none)
+      ASSERT_TRUE(out.bytes() == step.out.inverted().bytes()) << "the destination was written to: " << where;
+    else
+      ASSERT_EQ(step.out.difference(out, 0), "") << where;
+    ASSERT_EQ(wrong_result(plan->result(), step, info(geometry.format).depth), "") << where;
+  }
+}
+
+DiffParams random_params(Random& random, int width, int height) {
+  DiffParams params;
+  params.reference = DiffReference(random.below(3));
+  params.interval = random.pick<int>({1, 1, 2, 3});
+  params.learning_rate = random.pick<double>({0.02, 0.5, 1, 0, 0.0001, 0.25});
+  params.output = DiffOutput(random.below(4));
+  params.mode = DiffMode(random.below(3));
+  params.threshold = random.pick<int>({15, 0, 3, 60, 254, 255});
+  params.gain = random.pick<double>({1, 1, 0.5, 2.3, 17, 256, 0});
+  params.luma_only = random.below(3) == 0;
+  params.open_radius = random.pick<int>({0, 0, 1, 1, 2, 3, 7, 16});
+  params.cell_size = random.pick<int>({16, 16, 4, 5, 8, 17, 32, 100, 1024});
+  params.borrow = random.below(4) == 0;
+  for (int i = random.below(3) ? 0 : random.between(1, 3); i > 0; --i)
+    params.mask_regions.push_back(
+        {random.between(-3, width), random.between(-3, height), random.between(1, width), random.between(1, height)});
+  if (random.below(16) == 0) params.mask_regions.push_back({-5, -5, 2147483647, 2147483647});  // everything
+  return params;
+}
+
+class DiffSweep : public testing::TestWithParam<BackendAnd<Format>> {};
+
+/// Every format with every size, in sequences with all kinds of parameters.
+TEST_P(DiffSweep, EqualsReference) {
+  const auto [backend, format] = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  Random random(unsigned(format) + 300);
+  for (int i = 0; i < rounds() * int(sizes.size()); ++i) {
+    const auto [width, height] = sizes[std::size_t(i) % sizes.size()];
+    expect_reference(backend, random_params(random, width, height), {format, width, height}, unsigned(i) * 1000 + unsigned(format),
+                     4);
+    if (HasFatalFailure()) return;
+  }
+}
+
+/// The common settings at a size that makes many tiles: each reference with each output, with and without opening.
+TEST_P(DiffSweep, CommonSettings) {
+  const auto [backend, format] = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  for (DiffReference reference : {DiffReference::previous, DiffReference::first, DiffReference::background}) {
+    for (DiffOutput output : {DiffOutput::difference, DiffOutput::mask, DiffOutput::overlay, DiffOutput::none}) {
+      for (int radius : {0, 1}) {
+        DiffParams params;
+        params.reference = reference;
+        params.output = output;
+        params.open_radius = radius;
+        expect_reference(backend, params, {format, 641, 117}, unsigned(format) + 9, 3, false);
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+}
+INSTANTIATE_FOR_FORMATS(DiffSweep, all_formats());
+
+class DiffPlans : public testing::TestWithParam<Backend> {};
+
+TEST_P(DiffPlans, LargeFrames) {
+  SKIP_UNLESS_AVAILABLE(GetParam());
+  DiffParams params;
+  params.output = DiffOutput::mask;
+  for (Format format : {Format::NV12, Format::RGBA, Format::GRAY8, Format::P010_10LE})
+    expect_reference(GetParam(), params, {format, 1920, 1080}, 4, 2);
+  params.output = DiffOutput::difference;
+  params.open_radius = 0;
+  expect_reference(GetParam(), params, {Format::GRAY8, 7680, 4320}, 5, 2);
+}
+
+/// The longest rows and columns that are allowed.
+TEST_P(DiffPlans, LongestSides) {
+  SKIP_UNLESS_AVAILABLE(GetParam());
+  for (Format format : {Format::GRAY8, Format::RGB, Format::NV12, Format::UYVY, Format::RGBA64_LE}) {
+    for (const auto& [width, height] : {std::pair{16384, 3}, std::pair{3, 16384}}) {
+      for (int radius : {0, 2}) {
+        DiffParams params;
+        params.output = DiffOutput::overlay;
+        params.open_radius = radius;
+        expect_reference(GetParam(), params, {format, width, height}, 1, 2);
+      }
+    }
+  }
+}
+
+TEST_P(DiffPlans, RowsMayLieFarApart) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  for (int radius : {0, 1}) {
+    DiffParams params;
+    params.open_radius = radius;
+    params.output = radius ? DiffOutput::overlay : DiffOutput::difference;
+    const Geometry geometry{Format::GRAY8, 90, 50};
+    const auto plan = plan_for(backend, params, geometry);
+    reference::Diff expected(params, geometry);
+    for (unsigned i = 0; i < 2; ++i) {
+      const Picture src = make_picture(geometry, i);
+      EXPECT_EQ(expected.submit(src).out.sample_difference(run_far_apart(backend, work_of(*plan), src), 0), "");
+    }
+  }
+}
+
+/// 64 frames back, and never anything across a reset.
+TEST_P(DiffPlans, LongIntervalAndReset) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  DiffParams params;
+  params.interval = 64;
+  expect_reference(backend, params, {Format::NV12, 50, 22}, 3, 140);
+
+  for (DiffReference reference : {DiffReference::previous, DiffReference::first, DiffReference::background, DiffReference::mog2}) {
+    params = {};
+    params.reference = reference;
+    const Geometry geometry{Format::GRAY8, 70, 40};
+    const auto plan = plan_for(backend, params, geometry);
+    for (int i = 0; i < 6; ++i) {
+      const bool begins = i % 3 == 0;
+      if (i == 3) plan->reset();
+      const Picture src = make_picture(geometry, unsigned(i));
+      Job job(backend, src, src.inverted());
+      ASSERT_TRUE(job.submit(work_of(*plan)).ok());
+      const Picture out = job.finish();
+      const DiffResult result = plan->result();
+      EXPECT_EQ(result.compared, !begins) << describe(params);
+      EXPECT_EQ(result.counted, 70u * 40u);
+      if (begins) {
+        EXPECT_EQ(make_picture(geometry, 0, Data::zero).sample_difference(out, 0), "") << "not black: " << describe(params);
+        EXPECT_EQ(result.changed, 0u);
+        EXPECT_EQ(result.mean_difference, 0);
+      } else {
+        EXPECT_GT(result.mean_difference, 0) << describe(params);
+      }
+    }
+  }
+}
+
+/// Results of frames that are under way together stay apart.
+TEST_P(DiffPlans, ResultsInFlight) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  DiffParams params;
+  params.in_flight = 4;
+  params.open_radius = 1;
+  const Geometry geometry{Format::I420, 200, 90};
+  const auto plan = plan_for(backend, params, geometry);
+  EXPECT_EQ(plan->ticket(), 0u);
+  EXPECT_FALSE(plan->result().compared);
+  reference::Diff expected(params, geometry);
+  std::vector<std::pair<std::uint64_t, reference::Diff::Step>> steps;
+  Picture src = make_picture(geometry, 1, Data::faint);
+  for (unsigned i = 0; i < 11; ++i) {
+    src = later(src, i);
+    Job job(backend, src, src.inverted());
+    ASSERT_TRUE(job.submit(work_of(*plan)).ok());
+    job.finish();
+    steps.emplace_back(plan->ticket(), expected.submit(src));
+    for (std::size_t back = 0; back < 4 && back < steps.size(); ++back) {
+      const auto& [ticket, step] = steps[steps.size() - 1 - back];
+      EXPECT_EQ(wrong_result(plan->result(ticket), step, 8), "") << i << ", " << back << " back";
+    }
+  }
+}
+
+/// P010 whose unused low bits are not zero: they count for nothing, and are zero in what is computed.
+TEST_P(DiffPlans, UnusedBitsAreNotLookedAt) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  for (bool borrow : {false, true}) {
+    for (DiffOutput output : {DiffOutput::difference, DiffOutput::overlay}) {
+      DiffParams params;
+      params.output = output;
+      params.threshold = 0;
+      params.borrow = borrow;
+      const Geometry geometry{Format::P010_10LE, 70, 50};
+      const auto plan = plan_for(backend, params, geometry);
+      reference::Diff expected(params, geometry);
+      std::vector<std::unique_ptr<Job>> jobs;
+      Picture clean = make_picture(geometry, 8);
+      for (unsigned frame = 0; frame < 3; ++frame) {
+        clean = later(clean, frame);
+        Picture dirty = clean;
+        for (std::size_t i = 0; i < dirty.bytes().size(); i += 2) dirty.bytes()[i] |= frame % 2 ? 0x2a : 0x15;
+        const auto step = expected.submit(clean);
+        jobs.push_back(std::make_unique<Job>(backend, dirty, step.out.inverted()));
+        ASSERT_TRUE(jobs.back()->submit(work_of(*plan)).ok());
+        EXPECT_EQ(step.out.difference(jobs.back()->finish(), 0), "");
+        EXPECT_EQ(wrong_result(plan->result(), step, 10), "");
+      }
+    }
+  }
+}
+
+/// Against OpenCV itself: absdiff, threshold, morphologyEx.
+TEST_P(DiffPlans, EqualsOpenCV) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  const Geometry geometry{Format::GRAY8, 333, 211};
+  for (int radius : {0, 1, 2, 5, 16}) {
+    DiffParams params;
+    params.output = DiffOutput::mask;
+    params.open_radius = radius;
+    const auto plan = plan_for(backend, params, geometry);
+    Picture frames[] = {make_picture(geometry, 1, Data::faint), make_picture(geometry, 1, Data::faint)};
+    for (unsigned i = 0; i < 12; ++i) frames[1] = later(frames[1], i + unsigned(radius));
+    cv::Mat mats[2], difference, mask;
+    Picture out = frames[0];
+    for (int i = 0; i < 2; ++i) {
+      const Plane plane = frames[i].at(frames[i].bytes().data()).planes[0];
+      mats[i] = cv::Mat(geometry.height, geometry.width, CV_8U, plane.data, std::size_t(plane.pitch)).clone();
+      Job job(backend, frames[i], frames[i].inverted());
+      ASSERT_TRUE(job.submit(work_of(*plan)).ok());
+      out = job.finish();
+    }
+    cv::absdiff(mats[0], mats[1], difference);
+    cv::threshold(difference, mask, params.threshold, 255, cv::THRESH_BINARY);
+    if (radius > 0)
+      cv::morphologyEx(mask, mask, cv::MORPH_OPEN, cv::getStructuringElement(cv::MORPH_RECT, {2 * radius + 1, 2 * radius + 1}));
+    const Plane plane = out.at(out.bytes().data()).planes[0];
+    const cv::Mat got(geometry.height, geometry.width, CV_8U, plane.data, std::size_t(plane.pitch));
+    EXPECT_EQ(cv::countNonZero(got != mask), 0) << "radius " << radius;
+    EXPECT_EQ(plan->result().changed, std::uint64_t(cv::countNonZero(mask)));
+    EXPECT_EQ(plan->result().mean_difference, cv::sum(difference)[0] / double(difference.total()));
+  }
+}
+
+TEST_P(DiffPlans, BoxesAreDrawn) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  for (Format format : all_formats()) {
+    for (const auto& [width, height] : {std::pair{1, 1}, {45, 33}, {1500, 901}}) {
+      const Geometry geometry{format, width, height};
+      DiffParams params;
+      params.output = DiffOutput::none;
+      const auto plan = plan_for(backend, params, geometry);
+      Random random{unsigned(format)};
+      std::vector<MotionRegion> regions;
+      for (int i = 0; i < 23; ++i) {  // more than one launch holds
+        Rect box{random.below(width), random.below(height), 1, 1};
+        box.width = random.between(1, width - box.x);
+        box.height = random.between(1, height - box.y);
+        regions.push_back({box, 1, 1});
+      }
+      const Picture before = make_picture(geometry, 3, Data::random, {1, 3, 4});
+      Job job(backend, before, before);
+      ASSERT_TRUE(
+          job.submit([&](const Image&, const Image& dst, Queue queue) { return plan->draw_boxes(dst, regions, queue); }).ok());
+      EXPECT_EQ(reference::with_boxes(before, regions).sample_difference(job.finish(), 0), "") << info(format).name;
+      EXPECT_TRUE(plan->draw_boxes({}, {}, {}).ok());
+    }
+  }
+}
+
+/// A square that moves over a still picture gives one region, which follows it within a cell.
+TEST_P(DiffPlans, MovingSquareIsOneRegion) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  for (Format format : {Format::GRAY8, Format::NV12, Format::RGB}) {
+    const Geometry geometry{format, 640, 360};
+    DiffParams params;
+    params.reference = DiffReference::first;
+    const auto plan = plan_for(backend, params, geometry);
+    const Picture still = make_picture(geometry, 2, Data::zero);
+    for (int i = 0; i < 20; ++i) {
+      const int x0 = 20 + 13 * i, y0 = 30 + 7 * i, side = 60;
+      Picture frame = still;
+      const reference::Component& c = frame.format().components[0];
+      reference::Grid grid = frame.read(c);
+      for (int y = y0; i > 0 && y < y0 + side; ++y)
+        for (int x = x0; x < x0 + side; ++x) grid.at(x, y) = 200;
+      frame.write(c, grid);
+      Job job(backend, frame, frame.inverted());
+      ASSERT_TRUE(job.submit(work_of(*plan)).ok());
+      job.finish();
+      const DiffResult result = plan->result();
+      const auto regions = find_regions(result.cells, 0.2, 1);
+      if (i == 0) {
+        EXPECT_TRUE(regions.empty());
+        continue;
+      }
+      EXPECT_EQ(result.changed, std::uint64_t(side * side));
+      ASSERT_EQ(regions.size(), 1u);
+      const Rect& box = regions[0].box;
+      EXPECT_LT(std::abs(box.x - x0), 16);
+      EXPECT_LT(std::abs(box.y - y0), 16);
+      EXPECT_LT(std::abs(box.x + box.width - x0 - side), 16);
+      EXPECT_LT(std::abs(box.y + box.height - y0 - side), 16);
+    }
+  }
+}
+
+TEST_P(DiffPlans, SameInputGivesTheSameBits) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  for (DiffReference reference : {DiffReference::background, DiffReference::mog2}) {
+    DiffParams params;
+    params.reference = reference;
+    params.output = DiffOutput::overlay;
+    const Geometry geometry{Format::NV12, 641, 361};
+    const auto plan = plan_for(backend, params, geometry);
+    std::vector<std::vector<std::uint8_t>> first;
+    for (int round = 0; round < 3; ++round) {
+      plan->reset();
+      for (unsigned i = 0; i < 4; ++i) {
+        const Picture src = make_picture(geometry, i);
+        Job job(backend, src, src.inverted());
+        ASSERT_TRUE(job.submit(work_of(*plan)).ok());
+        const Picture out = job.finish();
+        if (round == 0)
+          first.push_back(out.bytes());
+        else
+          EXPECT_TRUE(out.bytes() == first[i]) << describe(params);
+      }
+    }
+  }
+}
+INSTANTIATE_FOR_BACKENDS(DiffPlans);
+
+/// A scene for the mixture: noise about a picture, and a block that walks through it.
+Picture scene(const Geometry& geometry, const Picture& still, int frame) {
+  Random random(unsigned(frame) + 1);
+  Picture out(geometry);
+  for (const reference::Component& c : still.format().components) {
+    reference::Grid grid = still.read(c);
+    const int max = still.format().max_value(), step = std::max(1, max / 128);
+    for (int& value : grid.values) value = std::clamp(value + random.between(-2, 2) * step, 0, max);
+    const int side = grid.height / 3, x0 = frame * 3 % grid.width;
+    for (int y = side; y < 2 * side; ++y)
+      for (int x = x0; x < std::min(grid.width, x0 + side); ++x) grid.at(x, y) = max - grid.at(x, y);
+    out.write(c, grid);
+  }
+  return out;
+}
+
+/// The same masks, differences and counts on both backends.
+class MixtureBackends : public testing::TestWithParam<Format> {};
+
+TEST_P(MixtureBackends, CudaEqualsCpu) {
+  SKIP_UNLESS_AVAILABLE(Backend::cpu);
+  SKIP_UNLESS_AVAILABLE(Backend::cuda);
+  for (bool luma_only : {false, true}) {
+    for (DiffOutput output : {DiffOutput::mask, DiffOutput::difference}) {
+      DiffParams params;
+      params.reference = DiffReference::mog2;
+      params.output = output;
+      params.luma_only = luma_only;
+      params.open_radius = int(luma_only);
+      params.mask_regions = {{4, 5, 20, 30}};
+      const Geometry geometry{GetParam(), 131, 75};
+      const auto cpu = plan_for(Backend::cpu, params, geometry), cuda = plan_for(Backend::cuda, params, geometry);
+      const Picture still = make_picture(geometry, 5);
+      for (int i = 0; i < 25; ++i) {
+        const Picture src = scene(geometry, still, i);
+        Job a(Backend::cpu, src, src.inverted()), b(Backend::cuda, src, src.inverted());
+        ASSERT_TRUE(a.submit(work_of(*cpu)).ok());
+        ASSERT_TRUE(b.submit(work_of(*cuda)).ok());
+        ASSERT_EQ(a.finish().sample_difference(b.finish(), 0), "") << "frame " << i << " " << describe(params);
+        const DiffResult x = cpu->result(), y = cuda->result();
+        ASSERT_EQ(x.cells.changed, y.cells.changed);
+        ASSERT_EQ(x.mean_difference, y.mean_difference);
+        ASSERT_EQ(x.compared, y.compared);
+      }
+    }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(All, MixtureBackends, testing::ValuesIn(all_formats()), [](const testing::TestParamInfo<Format>& item) {
+  return std::string(reference::definition(item.param).name);
+});
+
+class Mixture : public testing::TestWithParam<Backend> {};
+
+/// Noise becomes background; the block stays foreground.
+TEST_P(Mixture, FindsWhatMoves) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  for (Format format : {Format::GRAY8, Format::NV12, Format::RGBA, Format::YUY2, Format::P010_10LE, Format::GBR}) {
+    DiffParams params;
+    params.reference = DiffReference::mog2;
+    params.output = DiffOutput::none;
+    const Geometry geometry{format, 160, 96};
+    const auto plan = plan_for(backend, params, geometry);
+    const Picture still = make_picture(geometry, 5, Data::checkerboard);
+    DiffResult result;
+    for (int i = 0; i < 40; ++i) {
+      const Picture src = scene(geometry, still, i);
+      Job job(backend, src, src.inverted());
+      ASSERT_TRUE(job.submit(work_of(*plan)).ok());
+      job.finish();
+      result = plan->result();
+    }
+    EXPECT_GT(result.changed, 32u * 32u / 2) << info(format).name;
+    EXPECT_LT(result.changed, 32u * 32u * 2) << info(format).name;
+  }
+}
+
+#if CUDAVISION_TEST_MOG2
+/// Against OpenCV's own, where its library is installed.
+TEST_P(Mixture, EqualsOpenCV) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  for (const auto& [format, type] : {std::pair{Format::GRAY8, CV_8UC1}, std::pair{Format::RGB, CV_8UC3}}) {
+    DiffParams params;
+    params.reference = DiffReference::mog2;
+    params.output = DiffOutput::mask;
+    params.open_radius = 0;
+    const Geometry geometry{format, 160, 96};
+    const auto plan = plan_for(backend, params, geometry);
+    const auto mixture = cv::createBackgroundSubtractorMOG2(500, 16, false);
+    const Picture still = make_picture(geometry, 5);
+    std::int64_t foreground = 0, unlike = 0;
+    for (int i = 0; i < 120; ++i) {
+      Picture src = scene(geometry, still, i);
+      Job job(backend, src, src.inverted());
+      ASSERT_TRUE(job.submit(work_of(*plan)).ok());
+      Picture out = job.finish();
+      const auto mat = [&](Picture& picture) {
+        const Plane plane = picture.at(picture.bytes().data()).planes[0];
+        return cv::Mat(geometry.height, geometry.width, type, plane.data, std::size_t(plane.pitch));
+      };
+      cv::Mat mask, got;
+      mixture->apply(mat(src), mask);
+      if (i == 0) continue;  // theirs is all foreground, ours compares with nothing yet
+      cv::extractChannel(mat(out), got, 0);
+      foreground += cv::countNonZero(mask);
+      unlike += cv::countNonZero(mask != got);
+    }
+    std::printf("%s: %ld of %ld foreground pixels unlike OpenCV's\n", info(format).name, long(unlike), long(foreground));
+    EXPECT_GT(foreground, 10000);
+    EXPECT_LE(unlike, foreground / 10000);
+  }
+}
+#endif
+INSTANTIATE_FOR_BACKENDS(Mixture);
+
+/// Regions by a slow method: labels of neighbours are levelled until nothing changes.
+TEST(Motion, RegionsAreConnectedCells) {
+  Random random(3);
+  for (int round = 0; round < 200; ++round) {
+    const int cell = random.between(4, 40), width = random.between(1, 500), height = random.between(1, 300);
+    CellGrid grid(width, height, cell);
+    ASSERT_EQ(grid.width, (width + cell - 1) / cell);
+    ASSERT_EQ(grid.height, (height + cell - 1) / cell);
+    const double threshold = random.pick<double>({0, 0.2, 0.5, 1});
+    const int sparse = random.between(1, 4), min_area = random.pick<int>({1, 1, 2, 5});
+    std::uint64_t pixels = 0;
+    for (std::size_t i = 0; i < grid.changed.size(); ++i) {
+      pixels += grid.counted[i];
+      if (random.below(10) == 0) grid.counted[i] = 0;
+      if (random.below(sparse) == 0) grid.changed[i] = std::uint32_t(random.between(0, int(grid.counted[i])));
+    }
+    ASSERT_EQ(pixels, std::uint64_t(width) * height);
+    std::vector<int> label(grid.changed.size());
+    for (std::size_t i = 0; i < label.size(); ++i)
+      label[i] = grid.changed[i] > 0 && double(grid.changed[i]) >= threshold * double(grid.counted[i]) ? int(i) : -1;
+    for (bool again = true; again;) {
+      again = false;
+      for (int y = 0; y < grid.height; ++y)
+        for (int x = 0; x < grid.width; ++x)
+          for (int ny = std::max(0, y - 1); ny <= std::min(grid.height - 1, y + 1); ++ny)
+            for (int nx = std::max(0, x - 1); nx <= std::min(grid.width - 1, x + 1); ++nx) {
+              int &mine = label[std::size_t(y) * grid.width + x], other = label[std::size_t(ny) * grid.width + nx];
+              if (mine >= 0 && other >= 0 && other < mine) mine = other, again = true;
+            }
+    }
+    std::vector<MotionRegion> expected;
+    for (int l = 0; l < int(label.size()); ++l) {
+      int left = width, top = height, right = 0, bottom = 0, area = 0;
+      double changed = 0, counted = 0;
+      for (int y = 0; y < grid.height; ++y)
+        for (int x = 0; x < grid.width; ++x) {
+          const std::size_t at = std::size_t(y) * grid.width + x;
+          if (label[at] != l) continue;
+          left = std::min(left, x * cell), top = std::min(top, y * cell);
+          right = std::max(right, std::min(width, (x + 1) * cell)), bottom = std::max(bottom, std::min(height, (y + 1) * cell));
+          ++area, changed += grid.changed[at], counted += grid.counted[at];
+        }
+      if (area >= min_area && area > 0) expected.push_back({{left, top, right - left, bottom - top}, area, changed / counted});
+    }
+    std::stable_sort(expected.begin(), expected.end(), [](const auto& a, const auto& b) { return a.area > b.area; });
+    const auto regions = find_regions(grid, threshold, min_area);
+    ASSERT_EQ(regions.size(), expected.size());
+    for (std::size_t i = 0; i < regions.size(); ++i) {
+      const Rect &a = regions[i].box, &b = expected[i].box;
+      EXPECT_TRUE(a.x == b.x && a.y == b.y && a.width == b.width && a.height == b.height);
+      EXPECT_EQ(regions[i].area, expected[i].area);
+      EXPECT_DOUBLE_EQ(regions[i].score, expected[i].score);
+    }
+  }
+}
+
+TEST(DiffErrors, NameThePropertyAndItsRange) {
+  const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
+  const auto expect = [](const char* property, const std::vector<double>& values, void (*spoil)(DiffParams&, double)) {
+    for (double value : values) {
+      DiffParams params;
+      spoil(params, value);
+      EXPECT_NE(validate(params).message().find(property), std::string::npos)
+          << property << " = " << value << ": " << validate(params).message();
+      for (Backend backend : {Backend::cpu, Backend::cuda}) {
+        const auto made = make_diff(params, {Format::NV12, 64, 48}, backend);
+        ASSERT_FALSE(made.ok());
+        EXPECT_EQ(made.error().code(), Status::Code::settings);
+      }
+    }
+  };
+  expect("interval", {0, -1, 65}, [](DiffParams& p, double v) { p.interval = int(v); });
+  expect("learning-rate", {-0.1, 1.1, nan, infinity}, [](DiffParams& p, double v) { p.learning_rate = v; });
+  expect("threshold", {-1, 256}, [](DiffParams& p, double v) { p.threshold = int(v); });
+  expect("gain", {-1, 257, nan, infinity}, [](DiffParams& p, double v) { p.gain = v; });
+  expect("open-radius", {-1, 17}, [](DiffParams& p, double v) { p.open_radius = int(v); });
+  expect("cell-size", {0, 3, 1025}, [](DiffParams& p, double v) { p.cell_size = int(v); });
+  expect("flight", {0, 17}, [](DiffParams& p, double v) { p.in_flight = int(v); });
+}
+
+}  // namespace
+}  // namespace cudavision::test

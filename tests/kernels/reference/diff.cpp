@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "diff.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace cudavision::reference {
+namespace {
+
+bool chroma(Role role) {
+  return role == Role::cb || role == Role::cr;
+}
+bool carried(Role role) {
+  return role == Role::alpha || role == Role::padding;
+}
+bool rgb(const Definition& format) {
+  for (const Component& c : format.components)
+    if (c.role == Role::red) return true;
+  return false;
+}
+
+/// 8-bit steps in the format's own range; 255 is the top of it.
+int scaled(const Definition& format, int value) {
+  return value == 255 ? format.max_value() : value << (format.depth - 8);
+}
+
+/// A colour of a YUV, an RGB and a gray picture.
+int colour(const Definition& format, Role role, const std::vector<int>& yuv, const std::vector<int>& red_green_blue) {
+  if (format.components.size() == 1) return format.max_value();
+  const int value = role == Role::luma ? yuv[0]
+                    : role == Role::cb ? yuv[1]
+                    : role == Role::cr ? yuv[2]
+                                       : red_green_blue[int(role) - int(Role::red)];
+  return scaled(format, value);
+}
+
+/// Least (or most) of the mask within `radius` along one axis; what is beyond the frame does not count.
+std::vector<std::uint8_t> extreme(const std::vector<std::uint8_t>& mask, int width, int height, int radius, bool across,
+                                  bool most) {
+  std::vector<std::uint8_t> out(mask.size());
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x < width; ++x) {
+      int value = most ? 0 : 1;
+      for (int s = -radius; s <= radius; ++s) {
+        const int at_x = across ? x + s : x, at_y = across ? y : y + s;
+        if (at_x < 0 || at_y < 0 || at_x >= width || at_y >= height) continue;
+        const int other = mask[std::size_t(at_y) * width + at_x];
+        value = most ? std::max(value, other) : std::min(value, other);
+      }
+      out[std::size_t(y) * width + x] = std::uint8_t(value);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Diff::Values Diff::read(const Picture& picture) const {
+  Values values;
+  for (const Component& c : picture.format().components) values.emplace(c.role, picture.read(c));
+  return values;
+}
+
+Diff::Step Diff::submit(const Picture& src, Layout layout) {
+  const Definition& format = src.format();
+  const int width = geometry_.width, height = geometry_.height, max = format.max_value();
+  Step step{Picture(geometry_, layout), {}, {}, {}, {}, 0};
+  const Values now = read(src);
+  const std::int64_t one = format.depth == 8 ? 256 : 65536;  // of the background
+
+  Values before;
+  switch (params_.reference) {
+    case DiffReference::previous:
+      step.compared = int(past_.size()) == params_.interval;
+      if (step.compared) before = past_.front(), past_.pop_front();
+      past_.push_back(now);
+      break;
+    case DiffReference::first:
+      step.compared = !past_.empty();
+      if (step.compared)
+        before = past_.front();
+      else
+        past_.push_back(now);
+      break;
+    default: {
+      step.compared = !background_.empty();
+      before = now;
+      const std::int64_t rate = std::max<std::int64_t>(std::llround(params_.learning_rate * 32768), params_.learning_rate > 0);
+      for (auto& [role, grid] : before) {
+        std::vector<std::int64_t>& state = background_[role];
+        if (!step.compared)
+          for (int value : grid.values) state.push_back(value * one);
+        for (std::size_t i = 0; i < state.size(); ++i) {
+          const std::int64_t away = grid.values[i] * one - state[i], product = std::abs(away) * rate;
+          grid.values[i] = int(std::floor(double(state[i]) / double(one) + 0.5));
+          const std::int64_t size = (product + 32767) / 32768;
+          state[i] += away < 0 ? -size : size;
+        }
+      }
+    }
+  }
+  if (!step.compared) before = now;
+
+  // Where pixels count, and chroma samples of which any pixel does.
+  std::vector<std::uint8_t> counted(std::size_t(width) * height, 1);
+  for (const Rect& r : params_.mask_regions)
+    for (int y = 0; y < height; ++y)
+      for (int x = 0; x < width; ++x)
+        if (x >= r.x && y >= r.y && x < long(r.x) + r.width && y < long(r.y) + r.height) counted[std::size_t(y) * width + x] = 0;
+  const auto any_pixel = [&](const std::vector<std::uint8_t>& mask, const Component& c, int x, int y) {
+    bool any = false;
+    for (int py = y << c.shift_y; py < std::min((y + 1) << c.shift_y, height); ++py)
+      for (int px = x << c.shift_x; px < std::min((x + 1) << c.shift_x, width); ++px)
+        any = any || mask[std::size_t(py) * width + px];
+    return any;
+  };
+
+  Values a = now, b = before;
+  if (params_.luma_only && rgb(format)) {
+    const auto luma = [](Values& v) {
+      Grid &r = v.at(Role::red), &g = v.at(Role::green), &bl = v.at(Role::blue);
+      for (std::size_t i = 0; i < r.values.size(); ++i) {
+        volatile float red = 0.299f * float(r.values[i]), green = 0.587f * float(g.values[i]), blue = 0.114f * float(bl.values[i]);
+        volatile float sum = red + green;
+        sum = sum + blue;
+        r.values[i] = g.values[i] = bl.values[i] = int(std::floor(sum));
+      }
+    };
+    luma(a), luma(b);
+  }
+
+  // A pixel's difference, and what is shown.
+  std::vector<int> most(counted.size());
+  const int middle = (max + 1) / 2;
+  for (const Component& c : format.components) {
+    const Grid &from = a.at(c.role), &to = b.at(c.role);
+    Grid shown(from.width, from.height);
+    const bool looked_at = !carried(c.role) && !(params_.luma_only && chroma(c.role));
+    for (int y = 0; y < height && looked_at; ++y) {
+      for (int x = 0; x < width; ++x) {
+        const int size = std::abs(from.at(x >> c.shift_x, y >> c.shift_y) - to.at(x >> c.shift_x, y >> c.shift_y));
+        int& pixel = most[std::size_t(y) * width + x];
+        if (counted[std::size_t(y) * width + x]) pixel = std::max(pixel, size);
+      }
+    }
+    for (int y = 0; y < from.height; ++y) {
+      for (int x = 0; x < from.width; ++x) {
+        const int d = looked_at && any_pixel(counted, c, x, y) ? from.at(x, y) - to.at(x, y) : 0;
+        long double size = std::abs(d);
+        if (params_.mode == DiffMode::squared)  // the gain in steps of 2^-32 for its division
+          size = std::floor(size * size * std::llround(params_.gain / max * 4294967296.0) / 4294967296.0L + 0.5L);
+        else
+          size = std::floor(size * std::llround(params_.gain * 65536) / 65536 + 0.5L);
+        const int limited = int(std::min<long double>(size, max));
+        if (carried(c.role))
+          shown.at(x, y) = now.at(c.role).at(x, y);
+        else if (chroma(c.role) || params_.mode == DiffMode::signed_)
+          shown.at(x, y) = std::clamp(middle + (d < 0 ? -limited : limited), 0, max);
+        else
+          shown.at(x, y) = limited;
+      }
+    }
+    if (params_.output == DiffOutput::difference) step.out.write(c, shown);
+  }
+
+  step.mask.resize(most.size());
+  for (std::size_t i = 0; i < most.size(); ++i) {
+    step.mask[i] = counted[i] && most[i] > params_.threshold << (format.depth - 8);
+    step.sum += std::uint64_t(most[i]);
+  }
+  for (bool dilate : {false, true})
+    for (bool across : {true, false}) step.mask = extreme(step.mask, width, height, params_.open_radius, across, dilate);
+
+  const int cells_x = (width - 1) / params_.cell_size + 1, cells_y = (height - 1) / params_.cell_size + 1;
+  step.cells_changed.resize(std::size_t(cells_x) * cells_y);
+  step.cells_counted.resize(step.cells_changed.size());
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x < width; ++x) {
+      const std::size_t cell = std::size_t(y / params_.cell_size) * cells_x + x / params_.cell_size,
+                        at = std::size_t(y) * width + x;
+      step.cells_changed[cell] += step.mask[at];
+      step.cells_counted[cell] += counted[at];
+    }
+  }
+
+  if (params_.output == DiffOutput::mask || params_.output == DiffOutput::overlay) {
+    for (const Component& c : format.components) {
+      Grid shown = now.at(c.role);
+      for (int y = 0; y < shown.height; ++y) {
+        for (int x = 0; x < shown.width; ++x) {
+          if (carried(c.role)) continue;
+          const bool changed = any_pixel(step.mask, c, x, y);
+          if (params_.output == DiffOutput::mask)
+            shown.at(x, y) = chroma(c.role) ? middle : changed ? max : 0;
+          else if (changed)
+            shown.at(x, y) = (shown.at(x, y) + colour(format, c.role, {81, 90, 240}, {255, 0, 0}) + 1) / 2;
+        }
+      }
+      step.out.write(c, shown);
+    }
+  }
+  return step;
+}
+
+Picture with_boxes(const Picture& picture, const std::vector<MotionRegion>& regions) {
+  Picture out = picture;
+  const Definition& format = picture.format();
+  const int width = picture.geometry().width, height = picture.geometry().height, line = std::max(2, std::min(width, height) / 360);
+  for (const Component& c : format.components) {
+    Grid grid = picture.read(c);
+    for (const MotionRegion& region : regions) {
+      const Rect& box = region.box;
+      for (int y = box.y; y < box.y + box.height; ++y) {
+        for (int x = box.x; x < box.x + box.width; ++x) {
+          const bool edge = x < box.x + line || y < box.y + line || x >= box.x + box.width - line || y >= box.y + box.height - line;
+          if (edge)
+            grid.at(x >> c.shift_x, y >> c.shift_y) =
+                carried(c.role) ? format.max_value() : colour(format, c.role, {145, 54, 34}, {0, 255, 0});
+        }
+      }
+    }
+    out.write(c, grid);
+  }
+  return out;
+}
+
+}  // namespace cudavision::reference

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <deque>
+#include <map>
+#include <vector>
+
+#include "kernels/diff.hpp"
+#include "picture.hpp"
+
+namespace cudavision::reference {
+
+/// What make_diff()'s plan must give, pixel by pixel; all references but mog2.
+class Diff {
+ public:
+  Diff(const DiffParams& params, const Geometry& geometry) : params_(params), geometry_(geometry) {}
+
+  struct Step {
+    Picture out;  ///< what dst holds afterwards; meaningless for DiffOutput::none
+    bool compared = false;
+    std::vector<std::uint8_t> mask;  ///< one a pixel, 0 or 1
+    std::vector<std::uint32_t> cells_changed, cells_counted;
+    std::uint64_t sum = 0;  ///< of the pixels' differences, in sample values
+  };
+  Step submit(const Picture& src, Layout layout = {});
+  void reset() { past_.clear(), background_.clear(); }
+
+ private:
+  using Values = std::map<Role, Grid>;
+  Values read(const Picture& picture) const;
+
+  const DiffParams params_;
+  const Geometry geometry_;
+  std::deque<Values> past_;  ///< the oldest first
+  std::map<Role, std::vector<std::int64_t>> background_;
+};
+
+/// The picture with frames drawn around these regions.
+Picture with_boxes(const Picture& picture, const std::vector<MotionRegion>& regions);
+
+}  // namespace cudavision::reference
