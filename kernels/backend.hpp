@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <type_traits>
 
 #include "filter.hpp"
 
@@ -19,7 +20,7 @@ namespace detail {
 
 /// Makes a plan on one of the two backends; the one place where the choice is made.
 template <typename Cuda, typename Cpu>
-Result<std::unique_ptr<Filter>> on_backend(Backend backend, [[maybe_unused]] Cuda cuda, [[maybe_unused]] Cpu cpu) {
+std::invoke_result_t<Cuda> on_backend(Backend backend, [[maybe_unused]] Cuda cuda, [[maybe_unused]] Cpu cpu) {
 #if CUDAVISION_CUDA
   if (backend == Backend::cuda) return cuda();
 #endif
