@@ -12,14 +12,13 @@
 // Every published word carries its value and in its low bits the number of the launch and a state: no fences, nothing to be reset.
 #include "../integral.hpp"
 
-#include <cuda_pipeline_primitives.h>
-
 #include <algorithm>
 
 #include "../luma.hpp"
 #include "filter.hpp"
 #include "integral_tuning.hpp"
 #include "memory.hpp"
+#include "pixels.cuh"
 
 namespace cudavision {
 namespace cuda::integral {
@@ -38,7 +37,10 @@ struct Job {
   std::ptrdiff_t src_pitch[3];
   unsigned char* dst;
   std::ptrdiff_t dst_pitch;
-  int step;           ///< bytes from sample to sample
+  const unsigned char* pixels;  ///< the first pixel, where pixels of four samples can be read as words; else nullptr
+  int place[3];                 ///< in such a pixel
+  int step;                     ///< bytes from sample to sample
+  unsigned low_bits, low_mask;  ///< of the first sample's address, and what of it counts: 15, or 0 where samples do not lie side by side
   int width, height;  ///< samples
   int pad;            ///< 1 for a zero row and column
   int tiles_x, tiles_y, first_tile;
@@ -80,7 +82,10 @@ struct Epoch {
   unsigned tag;
   __device__ Word pack(Word value, unsigned state) const { return value << 16 | tag | state; }
   /// 0: not published in this launch.
-  __device__ unsigned state(Word word) const { return (unsigned(word) & 0xfffc) == tag ? unsigned(word) & 3 : 0; }
+  __device__ unsigned state(Word word) const {
+    const unsigned state = (unsigned(word) ^ tag) & 0xffff;
+    return state < 4 ? state : 0;
+  }
 };
 
 /// Adds up what `count` tiles before this one published: N chains at once, `apart` words from each other; `before`: words from a tile to
@@ -89,27 +94,56 @@ template <int N, typename Line>
 __device__ __forceinline__ void look_back(const Word* last, std::ptrdiff_t before, int apart, int count, Epoch epoch, Line (&sums)[N]) {
   bool done[N];
 #pragma unroll
-  for (int n = 0; n < N; ++n) sums[n] = 0, done[n] = count == 0;
+  for (int n = 0; n < N; ++n) sums[n] = 0, done[n] = false;
   for (int first = 0; first < count; first += look_back_batch) {
-    Word words[look_back_batch][N];
+    Line part[N];
+    bool ends[N], missing;
+    do {  // all of them again: what is missing comes within one more round trip
+      Word words[look_back_batch][N];
 #pragma unroll
-    for (int i = 0; i < look_back_batch; ++i)
+      for (int i = 0; i < look_back_batch; ++i)
 #pragma unroll
-      for (int n = 0; n < N; ++n) words[i][n] = load_word(last - min(first + i, count - 1) * before + n * apart);
-    bool all = true;
-#pragma unroll
-    for (int i = 0; i < look_back_batch; ++i)
+        for (int n = 0; n < N; ++n) words[i][n] = load_word(last - min(first + i, count - 1) * before + n * apart);
+      missing = false;
 #pragma unroll
       for (int n = 0; n < N; ++n) {
-        if (done[n] || first + i >= count) continue;
-        while (epoch.state(words[i][n]) == 0) words[i][n] = load_word(last - (first + i) * before + n * apart);
-        sums[n] += Line(words[i][n] >> 16);
-        done[n] = epoch.state(words[i][n]) == inclusive;
-      }
+        part[n] = 0;
+        bool open = !done[n];
 #pragma unroll
-    for (int n = 0; n < N; ++n) all = all && done[n];
+        for (int i = 0; i < look_back_batch; ++i) {
+          const unsigned state = epoch.state(words[i][n]);
+          const bool counts = open & (first + i < count);
+          missing |= counts & (state == 0);
+          part[n] += counts ? Line(words[i][n] >> 16) : Line(0);
+          open &= state != inclusive;
+        }
+        ends[n] = !open;
+      }
+    } while (missing);
+    bool all = true;
+#pragma unroll
+    for (int n = 0; n < N; ++n) {
+      sums[n] += part[n];
+      done[n] = ends[n];
+      all = all && done[n];
+    }
     if (all) break;
   }
+}
+
+/// Starts to copy the first `bytes` of 16 from an aligned address to shared memory, and zeros after them.
+__device__ __forceinline__ void start_copy(unsigned char* to, const unsigned char* from, int bytes) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(unsigned(__cvta_generic_to_shared(to))), "l"(from), "r"(bytes)
+               : "memory");
+#else
+  for (int i = 0; i < 16; ++i) to[i] = i < bytes ? from[i] : 0;
+#endif
+}
+__device__ __forceinline__ void finish_copies() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
 }
 
 template <typename Value>
@@ -126,15 +160,17 @@ __device__ __forceinline__ Value warp_sum(Value value) {
   return value;
 }
 
-/// Inclusive sums over the lanes.
-template <typename Value>
-__device__ __forceinline__ Value warp_scan(Value value, int lane) {
+/// Inclusive sums over the lanes, of N values at once.
+template <int N, typename Value>
+__device__ __forceinline__ void warp_scan(Value (&values)[N], int lane) {
 #pragma unroll
   for (int d = 1; d < 32; d *= 2) {
-    const Value other = __shfl_up_sync(~0u, value, d);
-    if (lane >= d) value += other;
+    Value others[N];
+#pragma unroll
+    for (int n = 0; n < N; ++n) others[n] = __shfl_up_sync(~0u, values[n], d);
+#pragma unroll
+    for (int n = 0; n < N; ++n) values[n] += lane >= d ? others[n] : Value(0);
   }
-  return value;
 }
 
 /// Four neighbouring samples as they are stored, and the arithmetic on them. Line holds the sum of any row or column.
@@ -162,54 +198,92 @@ struct Four {
     return squared ? Line(sample) * sample : sample;
   }
 
-  /// The sums of the first j + 1.
-  __device__ __forceinline__ void prefix(Line (&sums)[4]) const {
+  /// `start` and the first j + 1.
+  __device__ __forceinline__ void prefix(Line start, Line (&sums)[4]) const {
     if constexpr (sizeof(T) == 1) {
-      sums[0] = value(0);
 #pragma unroll
-      for (int j = 1; j < 4; ++j) {
+      for (int j = 0; j < 4; ++j) {
         const std::uint32_t first = 0xffffffffu >> (24 - 8 * j);
-        sums[j] = squared ? __dp4a(words[0] & first, words[0], 0u) : __dp4a(words[0], 0x01010101u & first, 0u);
+        sums[j] = squared ? __dp4a(words[0] & first, words[0], start) : __dp4a(words[0], 0x01010101u & first, start);
       }
     } else {
-      sums[0] = value(0);
+      sums[0] = start + value(0);
 #pragma unroll
       for (int j = 1; j < 4; ++j) sums[j] = sums[j - 1] + value(j);
     }
   }
   __device__ __forceinline__ Line sum() const {
-    Line sums[4];
-    prefix(sums);
-    return sums[3];
+    if constexpr (sizeof(T) == 1)
+      return __dp4a(words[0], squared ? words[0] : 0x01010101u, 0u);
+    else
+      return value(0) + value(1) + value(2) + value(3);
   }
+
+  /// Sums of each of the four down a warp's rows. Bytes go two in a word, as 16 × 255 fit 16 bits.
+  struct Columns {
+    static constexpr bool pairs = sizeof(T) == 1 && !squared;
+    Line sums[pairs ? 2 : 4] = {};
+
+    __device__ __forceinline__ void add(const Four& four) {
+      if constexpr (pairs) {
+        sums[0] += __byte_perm(four.words[0], 0, 0x4240);
+        sums[1] += __byte_perm(four.words[0], 0, 0x4341);
+      } else {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) sums[j] += four.value(j);
+      }
+    }
+    __device__ __forceinline__ Line sum(int j) const {
+      if constexpr (pairs) return sums[j % 2] >> j / 2 * 16 & 0xffff;
+      return sums[j];
+    }
+  };
 };
 
-/// For each of two quads the sum of the lanes before this one, the second after all of the first.
-template <typename T, bool squared, typename Line>
-__device__ __forceinline__ void exclusive_sums(Line first, Line second, int lane, Line (&before)[2]) {
+/// For each of two quads in each of N rows the sum of the lanes before this one, the second quad after all of the first.
+template <typename T, bool squared, int N, typename Line>
+__device__ __forceinline__ void exclusive_sums(const Line (&own)[N][2], int lane, Line (&before)[N][2]) {
   if constexpr (sizeof(T) == 1 && !squared) {  // 32 × 4 × 255 fit 16 bits: both at once
-    const std::uint32_t sums = warp_scan(first | second << 16, lane);
-    before[0] = (sums & 0xffff) - first;
-    before[1] = (sums >> 16) - second + (__shfl_sync(~0u, sums, 31) & 0xffff);
+    std::uint32_t sums[N];
+#pragma unroll
+    for (int n = 0; n < N; ++n) sums[n] = own[n][0] | own[n][1] << 16;
+    warp_scan(sums, lane);
+#pragma unroll
+    for (int n = 0; n < N; ++n) {
+      before[n][0] = (sums[n] & 0xffff) - own[n][0];
+      before[n][1] = (sums[n] >> 16) - own[n][1] + (__shfl_sync(~0u, sums[n], 31) & 0xffff);
+    }
   } else {
-    const Line left = warp_scan(first, lane), right = warp_scan(second, lane);
-    before[0] = left - first;
-    before[1] = right - second + __shfl_sync(~0u, left, 31);
+    Line sums[2 * N];
+#pragma unroll
+    for (int n = 0; n < 2 * N; ++n) sums[n] = own[n / 2][n % 2];
+    warp_scan(sums, lane);
+#pragma unroll
+    for (int n = 0; n < N; ++n) {
+      before[n][0] = sums[2 * n] - own[n][0];
+      before[n][1] = sums[2 * n + 1] - own[n][1] + __shfl_sync(~0u, sums[2 * n], 31);
+    }
   }
 }
 
 /// What all threads of a block know of their tile.
 struct Tile {
-  int job, x, y, index;  ///< index among the job's
+  int job;          ///< −1: there is no tile left
+  int x, y, index;  ///< index among the job's
   Epoch epoch;
 };
 
+/// Takes the next ticket. Its word counts the tickets of a launch in its low half, the launches in its high half; each block asks until
+/// it gets none, and the last to ask starts the count anew.
 __device__ __forceinline__ Tile take_tile(const Params& p) {
-  const Word ticket = atomicAdd(p.ticket, Word(1)), launch = ticket / Word(p.tiles);
-  int number = int(ticket - launch * Word(p.tiles));
+  const Word ticket = atomicAdd(p.ticket, Word(1));
+  const unsigned taken = unsigned(ticket);
+  if (taken == unsigned(p.tiles) + gridDim.x - 1) atomicAdd(p.ticket, (Word(1) << 32) - (taken + 1));
   Tile tile;
-  tile.epoch.tag = (unsigned(launch) + 1) << 2 & 0xfffc;
-  tile.job = 0;
+  tile.job = taken < unsigned(p.tiles) ? 0 : -1;
+  if (tile.job < 0) return tile;
+  int number = int(taken);
+  tile.epoch.tag = (unsigned(ticket >> 32) + 1) << 2 & 0xfffc;
   if (p.interleave) {
     tile.job = number % p.count;
     number /= p.count;
@@ -228,37 +302,84 @@ __device__ __forceinline__ Tile take_tile(const Params& p) {
 
 /// Where in its staged row a tile's row begins.
 __device__ __forceinline__ int misalignment(const Job& job, int sample_bytes, int x, int y) {
-  if (job.luma || job.step != sample_bytes) return 0;
-  return int(reinterpret_cast<std::uintptr_t>(job.src[0] + y * job.src_pitch[0] + std::ptrdiff_t(x) * sample_bytes) & 15);
+  return int((job.low_bits + unsigned(y) * unsigned(job.src_pitch[0]) + unsigned(x * sample_bytes)) & job.low_mask);
 }
 
-/// Brings a row of a tile, samples x … x + 255, to shared memory; zeros for what is outside of the frame. Ends before the copies do.
+/// Brings rows of a tile to shared memory where samples do not lie side by side as they are needed: x … x + 255, zeros for what is
+/// outside of the frame.
 template <typename T>
-__device__ __forceinline__ void stage_row(const Job& job, int x, int y, int lane, unsigned char* stage) {
-  if (y < 0 || y >= job.height) {
-    for (int at = lane * 16; at < stage_pitch(sizeof(T)); at += 32 * 16) *reinterpret_cast<uint4*>(stage + at) = uint4{};
-    return;
-  }
-  if (!job.luma && job.step == sizeof(T)) {
-    const unsigned char* const row = job.src[0] + y * job.src_pitch[0];
-    const std::ptrdiff_t begin = std::ptrdiff_t(x) * sizeof(T) - misalignment(job, sizeof(T), x, y);
-    for (int chunk = lane; chunk < stage_pitch(sizeof(T)) / 16; chunk += 32) {
-      const std::ptrdiff_t at = begin + 16 * chunk, left = job.width * std::ptrdiff_t(sizeof(T)) - at;
-      const bool any = left > 0 && at > -16;
-      __pipeline_memcpy_async(stage + 16 * chunk, any ? row + at : row - (reinterpret_cast<std::uintptr_t>(row) & 15), 16,
-                              any ? 16 - min(16, int(left < 16 ? left : 16)) : 16);
+__device__ __noinline__ void gather_rows(const Job& job, int x, int y, int rows, int lane, unsigned char* stage) {
+  constexpr int pitch = stage_pitch(sizeof(T)), columns = tile_width / 32;
+  using Pixel = std::conditional_t<sizeof(T) == 1, std::uint32_t, uint2>;
+  if (job.pixels) {  // whole pixels of four samples
+    constexpr int together = 4 / sizeof(T);
+    for (int r = 0; r < rows; r += together) {
+      Pixel pixels[together][columns];
+#pragma unroll
+      for (int i = 0; i < together; ++i)
+#pragma unroll
+        for (int k = 0; k < columns; ++k) {
+          const int column = x + lane + 32 * k, row = y + r + i;
+          pixels[i][k] = Pixel{};
+          if (column >= 0 && column < job.width && row >= 0 && row < job.height)
+            pixels[i][k] = __ldg(reinterpret_cast<const Pixel*>(job.pixels + row * job.src_pitch[0]) + column);
+        }
+#pragma unroll
+      for (int i = 0; i < together; ++i)
+#pragma unroll
+        for (int k = 0; k < columns; ++k) {
+          const auto sample = [&](int c) {
+            const int place = job.place[c];
+            if constexpr (sizeof(T) == 1)
+              return int(pixels[i][k] >> 8 * place & 0xff);
+            else
+              return int((place < 2 ? pixels[i][k].x : pixels[i][k].y) >> place % 2 * 16 & 0xffff);
+          };
+          reinterpret_cast<T*>(stage + (r + i) * pitch)[lane + 32 * k] = T(job.luma ? luma_of(sample(0), sample(1), sample(2)) : sample(0));
+        }
     }
     return;
   }
-#pragma unroll 4
-  for (int column = lane; column < tile_width; column += 32) {
-    T value = 0;
-    if (x + column >= 0 && x + column < job.width) {
-      const std::ptrdiff_t at = std::ptrdiff_t(x + column) * job.step;
-      const auto sample = [&](int i) { return *reinterpret_cast<const T*>(job.src[i] + y * job.src_pitch[i] + at); };
-      value = job.luma ? T(luma_of(sample(0), sample(1), sample(2))) : sample(0);
+  for (int r = 0; r < rows; ++r) {
+    const int row = y + r;
+    T samples[columns][3];
+#pragma unroll
+    for (int k = 0; k < columns; ++k) {
+      const int column = x + lane + 32 * k;
+      const bool inside = column >= 0 && column < job.width && row >= 0 && row < job.height;
+#pragma unroll
+      for (int c = 0; c < 3; ++c) {
+        samples[k][c] = 0;
+        if (inside && (c == 0 || job.luma))
+          samples[k][c] = __ldg(reinterpret_cast<const T*>(job.src[c] + row * job.src_pitch[c] + std::ptrdiff_t(column) * job.step));
+      }
     }
-    reinterpret_cast<T*>(stage)[column] = value;
+#pragma unroll
+    for (int k = 0; k < columns; ++k)
+      reinterpret_cast<T*>(stage + r * pitch)[lane + 32 * k] =
+          job.luma ? T(luma_of(samples[k][0], samples[k][1], samples[k][2])) : samples[k][0];
+  }
+}
+
+/// The same of any samples; where they lie side by side it ends before the copies do.
+template <typename T>
+__device__ __forceinline__ void stage_rows(const Job& job, int x, int y, int rows, int lane, unsigned char* stage) {
+  constexpr int chunks = stage_pitch(sizeof(T)) / 16;
+  if (!job.low_mask) {
+    gather_rows<T>(job, x, y, rows, lane, stage);
+    return;
+  }
+#pragma unroll 2
+  for (int i = lane; i < rows * chunks; i += 32) {
+    const int r = i / chunks, chunk = i - r * chunks, row_y = y + r;
+    const bool inside = row_y >= 0 && row_y < job.height;
+    const int begin = x * int(sizeof(T)) - misalignment(job, sizeof(T), x, row_y) + 16 * chunk;
+    const int left = job.width * int(sizeof(T)) - begin;
+    const bool any = inside && left > 0 && begin > -16;
+    const unsigned char* const from = job.src[0] + (inside ? row_y : 0) * job.src_pitch[0] + begin;
+    // Nothing is read from where there is nothing, but the address must be one.
+    start_copy(stage + i * 16, any ? from : reinterpret_cast<const unsigned char*>(reinterpret_cast<std::uintptr_t>(job.src[0]) & ~std::uintptr_t(15)),
+               any ? min(left, 16) : 0);
   }
 }
 
@@ -278,175 +399,213 @@ __device__ __forceinline__ void store_row(const Job& job, int x, unsigned char* 
   }
 }
 
+/// Rows whose sums over lanes a warp makes at once.
+template <typename T, bool squared>
+inline constexpr int rows_at_once = sizeof(T) == 1 && !squared ? 4 : 2;
+
 template <typename T, bool squared, typename Acc>
-__global__ void __launch_bounds__(threads) sum_tiles(const __grid_constant__ Params p) {
+__global__ void __launch_bounds__(threads, min_blocks(sizeof(Acc))) sum_tiles(const __grid_constant__ Params p) {
   using Samples = Four<T, squared>;
   using Line = typename Samples::Line;
   constexpr int pitch = stage_pitch(sizeof(T));
-  extern __shared__ __align__(16) unsigned char shared[];  // the tile's samples, then a row of entries for each warp where needed
-  __shared__ Tile shared_tile;
+  extern __shared__ __align__(16) unsigned char shared[];  // samples of this tile and the next, then a row of entries for each warp
+  __shared__ Tile tiles[2];
   __shared__ __align__(16) Line column_sums[warps][tile_width], above[tile_width];
   __shared__ Line row_sums[max_tile_height], left[max_tile_height];
   __shared__ Acc shared_corner;
 
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warp_rows = p.warp_rows, tile_height = warps * warp_rows;
-  if (threadIdx.x == 0) shared_tile = take_tile(p);
-  __syncthreads();
-  const Tile tile = shared_tile;
-  const Epoch epoch = tile.epoch;
-  const Job& job = p.jobs[tile.job];
-  const int x = tile.x * tile_width, y = tile.y * tile_height;  // of the table
-  const int from_x = x - job.pad, from_y = y - job.pad;         // of the frame
-  unsigned char* const stage = shared + warp * warp_rows * pitch;
+  unsigned char* const buffer = shared + 2 * tile_height * pitch + warp * (tile_width * (sizeof(Acc) == 4 ? 4 : 8));
+  // Each warp brings its own rows, and alone reads them.
+  const auto start_loading = [&](const Tile& tile, int which) {
+    const Job& job = p.jobs[tile.job];
+    stage_rows<T>(job, tile.x * tile_width - job.pad, tile.y * tile_height + warp * warp_rows - job.pad, warp_rows, lane,
+                  shared + (which * tile_height + warp * warp_rows) * pitch);
+  };
 
-  // The samples; each warp stages its own rows.
-  for (int r = 0; r < warp_rows; ++r) stage_row<T>(job, from_x, from_y + warp * warp_rows + r, lane, stage + r * pitch);
-  __pipeline_commit();
-  __pipeline_wait_prior(0);
-  __syncwarp();
-  if (from_x < 0) {  // the zero column: a copy may have brought what lies before the row
-    for (int r = lane; r < warp_rows; r += 32)
-      *reinterpret_cast<T*>(stage + r * pitch + misalignment(job, sizeof(T), from_x, from_y + warp * warp_rows + r)) = 0;
+  if (threadIdx.x == 0) tiles[0] = take_tile(p);
+  __syncthreads();
+  if (tiles[0].job < 0) return;
+  start_loading(tiles[0], 0);
+
+  for (int which = 0; tiles[which].job >= 0; which ^= 1) {
+    const Tile tile = tiles[which];
+    const Epoch epoch = tile.epoch;
+    const Job& job = p.jobs[tile.job];
+    const int x = tile.x * tile_width, y = tile.y * tile_height + warp * warp_rows;  // of the table, the warp's first entry
+    const int from_x = x - job.pad, from_y = y - job.pad;                            // of the frame
+    unsigned char* const stage = shared + (which * tile_height + warp * warp_rows) * pitch;
+    if (threadIdx.x == 0) tiles[which ^ 1] = take_tile(p);
+
+    finish_copies();
     __syncwarp();
-  }
+    if (from_x < 0) {  // the zero column: a copy may have brought what lies before the row
+      for (int r = lane; r < warp_rows; r += 32) *reinterpret_cast<T*>(stage + r * pitch + misalignment(job, sizeof(T), from_x, from_y + r)) = 0;
+      __syncwarp();
+    }
 
-  // Sums of the tile's rows and columns.
-  Line columns[8] = {};
+    // Sums of the tile's rows and columns.
+    {
+      typename Samples::Columns columns[2];
 #pragma unroll 4
-  for (int r = 0; r < warp_rows; ++r) {
-    const int at = misalignment(job, sizeof(T), from_x, from_y + warp * warp_rows + r) + lane * 4 * int(sizeof(T));
-    Samples quads[2];
+      for (int r = 0; r < warp_rows; ++r) {
+        const int at = misalignment(job, sizeof(T), from_x, from_y + r) + lane * 4 * int(sizeof(T));
+        Line sum = 0;
 #pragma unroll
-    for (int q = 0; q < 2; ++q) {
-      quads[q].load(stage + r * pitch, at + q * 128 * int(sizeof(T)), p.shift);
-#pragma unroll
-      for (int j = 0; j < 4; ++j) columns[4 * q + j] += quads[q].value(j);
-    }
-    const Line sum = warp_sum(Line(quads[0].sum() + quads[1].sum()));
-    if (lane == 0) row_sums[warp * warp_rows + r] = sum;
-  }
-#pragma unroll
-  for (int i = 0; i < 8; ++i) column_sums[warp][i / 4 * 128 + lane * 4 + i % 4] = columns[i];
-  __syncthreads();
-
-  // Half of the warps look to the left, then up along the corners; half look up, two columns a thread.
-  if (threadIdx.x < threads / 2) {
-    const int row = threadIdx.x;
-    Line sums[1] = {0};
-    if (row < tile_height) {
-      Word* const entry = job.rows + std::ptrdiff_t(tile.index) * tile_height + row;
-      if (tile.x + 1 < job.tiles_x) store_word(entry, epoch.pack(row_sums[row], tile.x == 0 ? inclusive : aggregate));
-      look_back<1>(entry - tile_height, tile_height, 0, tile.x, epoch, sums);
-      if (tile.x > 0 && tile.x + 1 < job.tiles_x) store_word(entry, epoch.pack(sums[0] + row_sums[row], inclusive));
-      left[row] = sums[0];
-    }
-    asm volatile("bar.sync 1, %0;" ::"n"(threads / 2) : "memory");
-    if (warp == 0) {
-      std::uint64_t sum = 0, corner = 0;
-      if (tile.x > 0) {
-        for (int r = lane; r < tile_height; r += 32) sum += left[r];
-        sum = warp_sum(sum);
-        Word* const entry = job.corners + 2 * std::ptrdiff_t(tile.index);
-        const auto publish = [&](std::uint64_t value, unsigned state) {
-          if (lane < 2) store_word(entry + lane, epoch.pack(value >> 32 * lane & 0xffffffffu, state));
-        };
-        publish(sum, tile.y == 0 ? inclusive : aggregate);
-        for (int first = 1; first <= tile.y; first += 32) {
-          const int back = first + lane;
-          Word low = 0, high = 0;
-          bool whole = false;
-          if (back <= tile.y) {
-            const Word* const at = entry - 2 * std::ptrdiff_t(back) * job.tiles_x;
-            // The two words of an entry may be of different states for a moment.
-            do low = load_word(at), high = load_word(at + 1);
-            while (epoch.state(low) == 0 || epoch.state(low) != epoch.state(high));
-            whole = epoch.state(low) == inclusive;
-          }
-          const unsigned ends = __ballot_sync(~0u, whole);
-          const bool counted = back <= tile.y && (ends == 0 || lane < __ffs(int(ends)));
-          corner += warp_sum(counted ? std::uint64_t((high >> 16 << 32) + (low >> 16)) : std::uint64_t(0));
-          if (ends) break;
+        for (int q = 0; q < 2; ++q) {
+          Samples quad;
+          quad.load(stage + r * pitch, at + q * 128 * int(sizeof(T)), p.shift);
+          columns[q].add(quad);
+          sum += quad.sum();
         }
-        if (tile.y > 0) publish(corner + sum, inclusive);
+        sum = warp_sum(sum);
+        if (lane == 0) row_sums[warp * warp_rows + r] = sum;
       }
-      if (lane == 0) shared_corner = Acc(corner);
+#pragma unroll
+      for (int i = 0; i < 8; ++i) column_sums[warp][i / 4 * 128 + lane * 4 + i % 4] = columns[i / 4].sum(i % 4);
     }
-  } else {
-    const int column = threadIdx.x - threads / 2;
-    Line own[2] = {0, 0}, sums[2];
-#pragma unroll
-    for (int n = 0; n < 2; ++n)
-#pragma unroll
-      for (int w = 0; w < warps; ++w) own[n] += column_sums[w][column + n * threads / 2];
-    Word* const entry = job.columns + std::ptrdiff_t(tile.index) * tile_width + column;
-    const std::ptrdiff_t before = std::ptrdiff_t(job.tiles_x) * tile_width;
-    const bool last = tile.y + 1 == job.tiles_y;
-#pragma unroll
-    for (int n = 0; n < 2; ++n)
-      if (!last) store_word(entry + n * threads / 2, epoch.pack(own[n], tile.y == 0 ? inclusive : aggregate));
-    look_back<2>(entry - before, before, threads / 2, tile.y, epoch, sums);
-#pragma unroll
-    for (int n = 0; n < 2; ++n) {
-      if (tile.y > 0 && !last) store_word(entry + n * threads / 2, epoch.pack(sums[n] + own[n], inclusive));
-      above[column + n * threads / 2] = sums[n];
-    }
-  }
-  __syncthreads();
+    __syncthreads();
 
-  // The row above this warp's: S(x, y − 1).
-  Acc sums[8];
-  {
-    Acc higher[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i) higher[i] = above[i / 4 * 128 + lane * 4 + i % 4];
-    for (int w = 0; w < warp; ++w)
-#pragma unroll
-      for (int i = 0; i < 8; ++i) higher[i] += column_sums[w][i / 4 * 128 + lane * 4 + i % 4];
-    Acc start = 0;
-    for (int r = lane; r < warp * warp_rows; r += 32) start += left[r];
-    start = warp_sum(start) + shared_corner;
-#pragma unroll
-    for (int i = 1; i < 8; ++i)
-      if (i != 4) higher[i] += higher[i - 1];
-    const Acc first = warp_scan(higher[3], lane), second = warp_scan(higher[7], lane);
-    const Acc before[2] = {start + first - higher[3], start + __shfl_sync(~0u, first, 31) + second - higher[7]};
-#pragma unroll
-    for (int i = 0; i < 8; ++i) sums[i] = higher[i] + before[i / 4];
-  }
-
-  const int rows = min(warp_rows, job.height + job.pad - y - warp * warp_rows);
-  const bool wide = sizeof(Acc) == 4 && job.wide && x + tile_width <= job.width + job.pad;
-  unsigned char* const buffer = shared + tile_height * pitch + warp * (tile_width * (sizeof(Acc) == 4 ? 4 : 8));
-  unsigned char* out = job.dst + (y + warp * warp_rows) * job.dst_pitch;
-#pragma unroll 2
-  for (int r = 0; r < rows; ++r, out += job.dst_pitch) {
-    const int row = warp * warp_rows + r;
-    const int at = misalignment(job, sizeof(T), from_x, from_y + row) + lane * 4 * int(sizeof(T));
-    Line prefixes[2][4], before[2];
-#pragma unroll
-    for (int q = 0; q < 2; ++q) {
-      Samples quad;
-      quad.load(stage + r * pitch, at + q * 128 * int(sizeof(T)), p.shift);
-      quad.prefix(prefixes[q]);
-    }
-    exclusive_sums<T, squared>(prefixes[0][3], prefixes[1][3], lane, before);
-    const Line start = left[row];
-#pragma unroll
-    for (int i = 0; i < 8; ++i) sums[i] += Line(prefixes[i / 4][i % 4] + (before[i / 4] + start));
-    if (wide) {
-      auto* const to = reinterpret_cast<uint4*>(reinterpret_cast<std::uint32_t*>(out) + x) + lane;
-      to[0] = make_uint4(std::uint32_t(sums[0]), std::uint32_t(sums[1]), std::uint32_t(sums[2]), std::uint32_t(sums[3]));
-      to[32] = make_uint4(std::uint32_t(sums[4]), std::uint32_t(sums[5]), std::uint32_t(sums[6]), std::uint32_t(sums[7]));
-    } else if constexpr (sizeof(Acc) == 4) {
-      store_row<std::uint32_t>(job, x, out, lane, sums, buffer);
+    // Half of the warps look to the left, then up along the corners; half look up, two columns a thread. What the next tile needs is
+    // on its way meanwhile.
+    if (threadIdx.x < threads / 2) {
+      const int row = threadIdx.x;
+      Word* const entry = job.rows + std::ptrdiff_t(tile.index) * tile_height + row;
+      const bool mine = row < tile_height, more = tile.x + 1 < job.tiles_x;
+      const Line own = mine ? row_sums[row] : 0;
+      if (mine && more) store_word(entry, epoch.pack(own, tile.x == 0 ? inclusive : aggregate));
+      if (tiles[which ^ 1].job >= 0) start_loading(tiles[which ^ 1], which ^ 1);
+      if (mine) {
+        Line sums[1];
+        look_back<1>(entry - tile_height, tile_height, 0, tile.x, epoch, sums);
+        if (tile.x > 0 && more) store_word(entry, epoch.pack(sums[0] + own, inclusive));
+        left[row] = sums[0];
+      }
+      asm volatile("bar.sync 1, %0;" ::"n"(threads / 2) : "memory");
+      if (warp == 0) {
+        std::uint64_t sum = 0, corner = 0;
+        if (tile.x > 0) {
+#pragma unroll 1
+          for (int r = lane; r < tile_height; r += 32) sum += left[r];
+          sum = warp_sum(sum);
+          Word* const entry = job.corners + 2 * std::ptrdiff_t(tile.index);
+          const auto publish = [&](std::uint64_t value, unsigned state) {
+            if (lane < 2) store_word(entry + lane, epoch.pack(value >> 32 * lane & 0xffffffffu, state));
+          };
+          publish(sum, tile.y == 0 ? inclusive : aggregate);
+          for (int first = 1; first <= tile.y; first += 32) {
+            const int back = first + lane;
+            Word low = 0, high = 0;
+            bool whole = false;
+            if (back <= tile.y) {
+              const Word* const at = entry - 2 * std::ptrdiff_t(back) * job.tiles_x;
+              // The two words of an entry may be of different states for a moment.
+              do low = load_word(at), high = load_word(at + 1);
+              while (epoch.state(low) == 0 || epoch.state(low) != epoch.state(high));
+              whole = epoch.state(low) == inclusive;
+            }
+            const unsigned ends = __ballot_sync(~0u, whole);
+            const bool counted = back <= tile.y && (ends == 0 || lane < __ffs(int(ends)));
+            corner += warp_sum(counted ? std::uint64_t((high >> 16 << 32) + (low >> 16)) : std::uint64_t(0));
+            if (ends) break;
+          }
+          if (tile.y > 0) publish(corner + sum, inclusive);
+        }
+        if (lane == 0) shared_corner = Acc(corner);
+      }
     } else {
-      if (job.type == SumType::u64)
-        store_row<std::uint64_t>(job, x, out, lane, sums, buffer);
-      else if (job.type == SumType::f64)
-        store_row<double>(job, x, out, lane, sums, buffer);
-      else
-        store_row<float>(job, x, out, lane, sums, buffer);
+      const int column = threadIdx.x - threads / 2;
+      Line own[2] = {0, 0}, sums[2];
+#pragma unroll
+      for (int n = 0; n < 2; ++n)
+#pragma unroll
+        for (int w = 0; w < warps; ++w) own[n] += column_sums[w][column + n * threads / 2];
+      Word* const entry = job.columns + std::ptrdiff_t(tile.index) * tile_width + column;
+      const std::ptrdiff_t before = std::ptrdiff_t(job.tiles_x) * tile_width;
+      const bool more = tile.y + 1 < job.tiles_y;
+#pragma unroll
+      for (int n = 0; n < 2; ++n)
+        if (more) store_word(entry + n * threads / 2, epoch.pack(own[n], tile.y == 0 ? inclusive : aggregate));
+      if (tiles[which ^ 1].job >= 0) start_loading(tiles[which ^ 1], which ^ 1);
+      look_back<2>(entry - before, before, threads / 2, tile.y, epoch, sums);
+#pragma unroll
+      for (int n = 0; n < 2; ++n) {
+        if (tile.y > 0 && more) store_word(entry + n * threads / 2, epoch.pack(sums[n] + own[n], inclusive));
+        above[column + n * threads / 2] = sums[n];
+      }
     }
+    __syncthreads();
+
+    // The row above this warp's: S(x, y − 1).
+    Acc sums[8];
+    {
+#pragma unroll
+      for (int i = 0; i < 8; ++i) sums[i] = above[i / 4 * 128 + lane * 4 + i % 4];
+#pragma unroll 1
+      for (int w = 0; w < warp; ++w)
+#pragma unroll
+        for (int i = 0; i < 8; ++i) sums[i] += column_sums[w][i / 4 * 128 + lane * 4 + i % 4];
+      Acc start = 0;
+#pragma unroll 1
+      for (int r = lane; r < warp * warp_rows; r += 32) start += left[r];
+      start = warp_sum(start) + shared_corner;
+#pragma unroll
+      for (int i = 1; i < 8; ++i)
+        if (i != 4) sums[i] += sums[i - 1];
+      const Acc own[2] = {sums[3], sums[7]};
+      Acc ends[2] = {own[0], own[1]};
+      warp_scan(ends, lane);
+      const Acc before[2] = {start + ends[0] - own[0], start + __shfl_sync(~0u, ends[0], 31) + ends[1] - own[1]};
+#pragma unroll
+      for (int i = 0; i < 8; ++i) sums[i] += before[i / 4];
+    }
+
+    const int rows = min(warp_rows, job.height - from_y);
+    const bool wide = sizeof(Acc) == 4 && job.wide && x + tile_width <= job.width + job.pad;
+    unsigned char* out = job.dst + y * job.dst_pitch;
+    constexpr int together = rows_at_once<T, squared>;
+#pragma unroll 1
+    for (int first = 0; first < rows; first += together) {
+      Samples quads[together][2];
+      Line own[together][2], before[together][2];
+#pragma unroll
+      for (int r = 0; r < together; ++r) {
+        const int at = misalignment(job, sizeof(T), from_x, from_y + first + r) + lane * 4 * int(sizeof(T));
+#pragma unroll
+        for (int q = 0; q < 2; ++q) {
+          quads[r][q].load(stage + (first + r) * pitch, at + q * 128 * int(sizeof(T)), p.shift);
+          own[r][q] = quads[r][q].sum();
+        }
+      }
+      exclusive_sums<T, squared>(own, lane, before);
+#pragma unroll
+      for (int r = 0; r < together; ++r, out += job.dst_pitch) {
+        const Line start = left[warp * warp_rows + first + r];
+#pragma unroll
+        for (int q = 0; q < 2; ++q) {
+          Line prefix[4];
+          quads[r][q].prefix(before[r][q] + start, prefix);
+#pragma unroll
+          for (int j = 0; j < 4; ++j) sums[4 * q + j] += prefix[j];
+        }
+        if (first + r >= rows) break;
+        if (wide) {
+          auto* const to = reinterpret_cast<uint4*>(reinterpret_cast<std::uint32_t*>(out) + x) + lane;
+          to[0] = make_uint4(std::uint32_t(sums[0]), std::uint32_t(sums[1]), std::uint32_t(sums[2]), std::uint32_t(sums[3]));
+          to[32] = make_uint4(std::uint32_t(sums[4]), std::uint32_t(sums[5]), std::uint32_t(sums[6]), std::uint32_t(sums[7]));
+        } else if constexpr (sizeof(Acc) == 4) {
+          store_row<std::uint32_t>(job, x, out, lane, sums, buffer);
+        } else {
+          if (job.type == SumType::u64)
+            store_row<std::uint64_t>(job, x, out, lane, sums, buffer);
+          else if (job.type == SumType::f64)
+            store_row<double>(job, x, out, lane, sums, buffer);
+          else
+            store_row<float>(job, x, out, lane, sums, buffer);
+        }
+      }
+    }
+    __syncthreads();
   }
 }
 
@@ -497,16 +656,25 @@ class Pass {
       at = job.corners + 2 * tiles;
     }
     choose(sample_bytes, squared, type);
-    stage_bytes_ = std::size_t(tile_height) * stage_pitch(sample_bytes);
-    buffer_bytes_ = std::size_t(threads) * 8 * (type == SumType::u32 ? 4 : 8);
-    return check(cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize, int(stage_bytes_ + buffer_bytes_)),
-                 "cannot load the kernel for summed-area tables");
+    shared_bytes_ = std::size_t(2) * tile_height * stage_pitch(sample_bytes) + threads * 8 * (type == SumType::u32 ? 4 : 8);
+    // The most that the device has, whatever this plan needs: other plans set the same kernel's limit too.
+    const char* const what = "cannot load the kernel for summed-area tables";
+    int device = 0, processors = 0, limit = 0, resident = 0;
+    cudaFuncAttributes attributes;
+    cudaError_t error = cudaGetDevice(&device);
+    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    if (error == cudaSuccess) error = cudaFuncGetAttributes(&attributes, kernel_);
+    if (error == cudaSuccess)
+      error = cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize, limit - int(attributes.sharedSizeBytes));
+    if (error == cudaSuccess) error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel_, threads, shared_bytes_);
+    blocks_ = std::min(params_.tiles, processors * std::max(resident, 1));
+    return check(error, what);
   }
 
   Status submit(const IntegralPlan& plan, const Image& src, const std::vector<Plane>& tables, Queue queue) {
     if (params_.count == 0) return {};
     const FormatInfo& format = info(plan.geometry.format);
-    bool direct = true;  // no row goes through shared memory
     for (int i = 0; i < params_.count; ++i) {
       Job& job = params_.jobs[i];
       const TableSource& source = plan.sources[tables_[i]];
@@ -514,20 +682,23 @@ class Pass {
       job.luma = source.luma;
       constexpr Role rgb[] = {Role::red, Role::green, Role::blue};
       for (int c = 0; c < (source.luma ? 3 : 1); ++c) {
-        const TableSource from = source.luma ? detail::find_role(format, rgb[c]) : source;
+        const TableSource from = source.luma ? cudavision::detail::find_role(format, rgb[c]) : source;
         const ChannelSet& set = format.sets[from.set];
         job.src[c] = static_cast<const unsigned char*>(src.planes[set.plane].data) + from.channel * format.sample_bytes();
         job.src_pitch[c] = src.planes[set.plane].pitch;
         job.step = set.channels * format.sample_bytes();
+        job.place[c] = from.channel;
+        const Plane& plane = src.planes[set.plane];
+        job.pixels = set.channels == 4 && !set.shares_plane() && aligned_to(plane.data, plane.pitch, job.step) ? static_cast<const unsigned char*>(plane.data) : nullptr;
       }
+      job.low_bits = unsigned(reinterpret_cast<std::uintptr_t>(job.src[0]));
+      job.low_mask = !job.luma && job.step == format.sample_bytes() ? 15 : 0;
       job.dst = static_cast<unsigned char*>(table.data);
       job.dst_pitch = table.pitch;
-      job.wide = job.type == SumType::u32 && ((reinterpret_cast<std::uintptr_t>(table.data) | std::uintptr_t(table.pitch)) & 15) == 0;
-      direct = direct && job.wide && (job.width + job.pad) % tile_width == 0;
+      job.wide = job.type == SumType::u32 && aligned_to(table.data, table.pitch, 16);
     }
     void* arguments[] = {&params_};
-    return check(cudaLaunchKernel(kernel_, dim3(params_.tiles), dim3(threads), arguments, stage_bytes_ + (direct ? 0 : buffer_bytes_),
-                                  queue.stream),
+    return check(cudaLaunchKernel(kernel_, dim3(blocks_), dim3(threads), arguments, shared_bytes_, queue.stream),
                  "cannot launch the summed-area tables");
   }
 
@@ -546,7 +717,8 @@ class Pass {
   Params params_{};
   int tables_[max_jobs] = {};  ///< of the plan, by job
   const void* kernel_ = nullptr;
-  std::size_t stage_bytes_ = 0, buffer_bytes_ = 0;
+  std::size_t shared_bytes_ = 0;
+  int blocks_ = 0;  ///< as many as the device holds at once, at most
   DeviceMemory scratch_;
 };
 

@@ -13,9 +13,11 @@ constexpr int warp_rows(int sample_bytes, long tiles_of_64_rows) {
   if (tiles_of_64_rows < 300) return 4;
   return sample_bytes == 1 && tiles_of_64_rows > 1000 ? 16 : 8;
 }
+/// Blocks of a multiprocessor that registers are shared out for.
+constexpr int min_blocks(int accumulator_bytes) { return accumulator_bytes == 4 ? 3 : 2; }
 /// Tile rows that tickets run down before they go to the next column of tiles.
 inline constexpr int super_rows = 8;
 /// Predecessors that a look-back reads at once.
-inline constexpr int look_back_batch = 4;
+inline constexpr int look_back_batch = 8;
 
 }  // namespace cudavision::cuda::integral
