@@ -36,7 +36,11 @@ SetRects whole_frame(const Geometry& geometry) {
   return set_rects(geometry, {0, 0, geometry.width, geometry.height}, Coverage::outer);
 }
 
+Status Filter::prepare(const Image&, Queue) { return {}; }
+
 Status Filter::submit(const Image& src, const Image& dst, const Region& region, Queue queue) {
+  if (region.mode == Region::Mode::inside && region.rects.empty()) return copy_frame(src, dst, queue);
+  if (Status status = prepare(src, queue); !status.ok()) return status;
   switch (region.mode) {
     case Region::Mode::frame:
       return filter(src, dst, whole_frame(geometry_), queue);

@@ -38,6 +38,8 @@ class Filter {
   Status submit(const Image& src, const Image& dst, const Region& region, Queue queue);
 
  protected:
+  /// Called once for a frame that filter() will be called for, before: for what its rectangles share.
+  virtual Status prepare(const Image& src, Queue queue);
   /// Computes the samples in `rects`, from all of `src`.
   virtual Status filter(const Image& src, const Image& dst, const SetRects& rects, Queue queue) = 0;
   /// Copies all of the frame.

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Summed-area tables in one pass over the frame: each sample is read once, each entry written once.
-//
-// The table is cut into tiles, one block each. A block takes the next tile by a ticket, so that all tiles before its own are at work
-// or done whatever the order of launch, and waiting for them must end. It publishes the sums of its tile's rows and columns, looks
-// back (Merrill and Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back", 2016; in two dimensions as Emoto, Funasaka,
-// Tokura, Honda, Nakano and Ito, 2018) to the left for what lies left of each of its rows and up for what lies above each of its
-// columns, publishes the totals, and then has
+// Summed-area tables in two passes over the frame: the first sums the rows and columns of tiles, the second writes the table, with
 //   S(x, y) = S(x, y − 1) + left(y) + the tile's row up to x,
-// where the row above the tile is the corner + the prefix sums of what lies above the columns, and the corner, S left above the tile,
-// is the sum of all left(y) of the tiles above: a third look-back.
-// Every published word carries its value and in its low bits the number of the launch and a state: no fences, nothing to be reset.
+// where left(y) is what lies left of the tile in its row, and the row above the tile is all that lies left above it and what lies
+// above its columns, added up. The second pass sums what the first left behind for the tiles before its own, a few words in L2 for each
+// of its rows and columns, so that no block waits for another. It mostly finds the samples in L2 too. One pass with decoupled
+// look-back reads them once, but was slower at every size (8K gray: 65 µs), as its chains of waiting stand before all writing.
 #include "../integral.hpp"
 
 #include <algorithm>
@@ -24,127 +19,39 @@ namespace cudavision {
 namespace cuda::integral {
 using cudavision::detail::IntegralPlan;
 using cudavision::detail::TableSource;
-using Word = unsigned long long;  ///< what tiles publish: 48 bits of value, 14 of the launch, 2 of state
 
 namespace {
 
 constexpr int max_jobs = 4;
 constexpr int threads = 32 * warps;
 
-/// One table: where it comes from, where it goes, and what its tiles tell each other.
+/// One table: where it comes from, where it goes, and the sums of its tiles.
 struct Job {
   const unsigned char* src[3];  ///< the first sample; of red, green and blue for luma
   std::ptrdiff_t src_pitch[3];
   unsigned char* dst;
   std::ptrdiff_t dst_pitch;
-  const unsigned char* pixels;  ///< the first pixel, where pixels of four samples can be read as words; else nullptr
+  const unsigned char* pixels;  ///< the first pixel, where four pixels of four samples are words of 16 bytes; else nullptr
   int place[3];                 ///< in such a pixel
   int step;                     ///< bytes from sample to sample
-  unsigned low_bits, low_mask;  ///< of the first sample's address, and what of it counts: 15, or 0 where samples do not lie side by side
+  bool quads;                   ///< samples lie side by side, four in an aligned word
   int width, height;  ///< samples
   int pad;            ///< 1 for a zero row and column
   int tiles_x, tiles_y, first_tile;
   SumType type;
   bool luma;
   bool wide;  ///< entries are stored as words of 16 bytes
-  Word *rows, *columns, *corners;  ///< a tile's entries lie together; of corners the low and the high 32 bits
+  void *rows, *columns;   ///< of Line: a row of the frame in a column of tiles; a column of the frame in a row of tiles
+  std::uint64_t* totals;  ///< of tiles
 };
 
 struct Params {
   Job jobs[max_jobs];
   int count;        ///< jobs
   int tiles;        ///< of all jobs
-  bool interleave;  ///< all jobs have the same tiles: take those of one place together, as they read the same samples
+  bool interleave;  ///< all jobs have the same tiles: those of one place go together, as they read the same samples
   int shift;        ///< unused low bits of stored samples
-  int warp_rows;
-  Word* ticket;
 };
-
-/// Tile heights are at most this, a thread for each row in half of the block.
-constexpr int max_tile_height = threads / 2;
-
-/// Bytes of a staged row: 16 more, as it starts at an aligned address.
-constexpr int stage_pitch(int sample_bytes) { return tile_width * sample_bytes + 16; }
-
-constexpr unsigned aggregate = 1, inclusive = 2;
-
-__device__ __forceinline__ Word load_word(const Word* at) {
-  Word value;
-  asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(at) : "memory");
-  return value;
-}
-__device__ __forceinline__ void store_word(Word* at, Word value) {
-  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(at), "l"(value) : "memory");
-}
-
-/// The launch and the states of its words.
-struct Epoch {
-  unsigned tag;
-  __device__ Word pack(Word value, unsigned state) const { return value << 16 | tag | state; }
-  /// 0: not published in this launch.
-  __device__ unsigned state(Word word) const {
-    const unsigned state = (unsigned(word) ^ tag) & 0xffff;
-    return state < 4 ? state : 0;
-  }
-};
-
-/// Adds up what `count` tiles before this one published: N chains at once, `apart` words from each other; `before`: words from a tile to
-/// the one before it. `last` is the nearest.
-template <int N, typename Line>
-__device__ __forceinline__ void look_back(const Word* last, std::ptrdiff_t before, int apart, int count, Epoch epoch, Line (&sums)[N]) {
-  bool done[N];
-#pragma unroll
-  for (int n = 0; n < N; ++n) sums[n] = 0, done[n] = false;
-  for (int first = 0; first < count; first += look_back_batch) {
-    Line part[N];
-    bool ends[N], missing;
-    do {  // all of them again: what is missing comes within one more round trip
-      Word words[look_back_batch][N];
-#pragma unroll
-      for (int i = 0; i < look_back_batch; ++i)
-#pragma unroll
-        for (int n = 0; n < N; ++n) words[i][n] = load_word(last - min(first + i, count - 1) * before + n * apart);
-      missing = false;
-#pragma unroll
-      for (int n = 0; n < N; ++n) {
-        part[n] = 0;
-        bool open = !done[n];
-#pragma unroll
-        for (int i = 0; i < look_back_batch; ++i) {
-          const unsigned state = epoch.state(words[i][n]);
-          const bool counts = open & (first + i < count);
-          missing |= counts & (state == 0);
-          part[n] += counts ? Line(words[i][n] >> 16) : Line(0);
-          open &= state != inclusive;
-        }
-        ends[n] = !open;
-      }
-    } while (missing);
-    bool all = true;
-#pragma unroll
-    for (int n = 0; n < N; ++n) {
-      sums[n] += part[n];
-      done[n] = ends[n];
-      all = all && done[n];
-    }
-    if (all) break;
-  }
-}
-
-/// Starts to copy the first `bytes` of 16 from an aligned address to shared memory, and zeros after them.
-__device__ __forceinline__ void start_copy(unsigned char* to, const unsigned char* from, int bytes) {
-#if __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(unsigned(__cvta_generic_to_shared(to))), "l"(from), "r"(bytes)
-               : "memory");
-#else
-  for (int i = 0; i < 16; ++i) to[i] = i < bytes ? from[i] : 0;
-#endif
-}
-__device__ __forceinline__ void finish_copies() {
-#if __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.wait_all;" ::: "memory");
-#endif
-}
 
 template <typename Value>
 __device__ __forceinline__ Value warp_sum(Value value) {
@@ -173,25 +80,12 @@ __device__ __forceinline__ void warp_scan(Value (&values)[N], int lane) {
   }
 }
 
-/// Four neighbouring samples as they are stored, and the arithmetic on them. Line holds the sum of any row or column.
+/// Four neighbouring samples, packed, and the arithmetic on them. Line holds the sum of any row or column.
 template <typename T, bool squared>
 struct Four {
   using Line = std::conditional_t<sizeof(T) == 2 && squared, std::uint64_t, std::uint32_t>;
-  std::uint32_t words[sizeof(T)];
-
-  /// `at` has any alignment that holds a sample.
-  __device__ __forceinline__ void load(const unsigned char* stage, int at, int shift) {
-    const auto* aligned = reinterpret_cast<const std::uint32_t*>(stage) + at / 4;
-    std::uint32_t raw[sizeof(T) + 1];
-#pragma unroll
-    for (int i = 0; i <= int(sizeof(T)); ++i) raw[i] = aligned[i];
-#pragma unroll
-    for (int i = 0; i < int(sizeof(T)); ++i) words[i] = __funnelshift_r(raw[i], raw[i + 1], at % 4 * 8);
-    if (sizeof(T) == 2) {
-#pragma unroll
-      for (int i = 0; i < int(sizeof(T)); ++i) words[i] = words[i] >> shift & (0xffffu >> shift) * 0x10001u;
-    }
-  }
+  const std::uint32_t (&words)[sizeof(T)];
+  __device__ __forceinline__ explicit Four(const std::uint32_t (&from)[sizeof(T)]) : words(from) {}
 
   __device__ __forceinline__ Line value(int j) const {
     const std::uint32_t sample = sizeof(T) == 1 ? words[0] >> 8 * j & 0xff : words[j / 2 % sizeof(T)] >> j % 2 * 16 & 0xffff;
@@ -233,9 +127,12 @@ struct Four {
         for (int j = 0; j < 4; ++j) sums[j] += four.value(j);
       }
     }
-    __device__ __forceinline__ Line sum(int j) const {
-      if constexpr (pairs) return sums[j % 2] >> j / 2 * 16 & 0xffff;
-      return sums[j];
+    template <typename Lines>
+    __device__ __forceinline__ Lines sums_of() const {
+      Lines lines;
+#pragma unroll
+      for (int j = 0; j < 4; ++j) lines.of[j] = pairs ? sums[j % 2] >> j / 2 * 16 & 0xffff : sums[pairs ? 0 : j];
+      return lines;
     }
   };
 };
@@ -266,24 +163,12 @@ __device__ __forceinline__ void exclusive_sums(const Line (&own)[N][2], int lane
   }
 }
 
-/// What all threads of a block know of their tile.
+/// The tile of a block.
 struct Tile {
-  int job;          ///< −1: there is no tile left
-  int x, y, index;  ///< index among the job's
-  Epoch epoch;
+  int job, x, y;
 };
-
-/// Takes the next ticket. Its word counts the tickets of a launch in its low half, the launches in its high half; each block asks until
-/// it gets none, and the last to ask starts the count anew.
-__device__ __forceinline__ Tile take_tile(const Params& p) {
-  const Word ticket = atomicAdd(p.ticket, Word(1));
-  const unsigned taken = unsigned(ticket);
-  if (taken == unsigned(p.tiles) + gridDim.x - 1) atomicAdd(p.ticket, (Word(1) << 32) - (taken + 1));
-  Tile tile;
-  tile.job = taken < unsigned(p.tiles) ? 0 : -1;
-  if (tile.job < 0) return tile;
-  int number = int(taken);
-  tile.epoch.tag = (unsigned(ticket >> 32) + 1) << 2 & 0xfffc;
+__device__ __forceinline__ Tile tile_of_block(const Params& p, int number) {
+  Tile tile{0, 0, 0};
   if (p.interleave) {
     tile.job = number % p.count;
     number /= p.count;
@@ -291,95 +176,138 @@ __device__ __forceinline__ Tile take_tile(const Params& p) {
     while (tile.job + 1 < p.count && number >= p.jobs[tile.job + 1].first_tile) ++tile.job;
     number -= p.jobs[tile.job].first_tile;
   }
-  const Job& job = p.jobs[tile.job];
-  const int group = number / (super_rows * job.tiles_x), top = group * super_rows, rows = min(super_rows, job.tiles_y - top);
-  number -= top * job.tiles_x;
-  tile.x = number / rows;
-  tile.y = top + number % rows;
-  tile.index = tile.y * job.tiles_x + tile.x;
+  tile.y = number / p.jobs[tile.job].tiles_x;
+  tile.x = number - tile.y * p.jobs[tile.job].tiles_x;
   return tile;
 }
 
-/// Where in its staged row a tile's row begins.
-__device__ __forceinline__ int misalignment(const Job& job, int sample_bytes, int x, int y) {
-  return int((job.low_bits + unsigned(y) * unsigned(job.src_pitch[0]) + unsigned(x * sample_bytes)) & job.low_mask);
-}
+/// What a lane of a warp holds of its R rows: two quads of each, 128 samples from each other, zeros outside of the frame.
+template <typename T, int R>
+struct Words {
+  std::uint32_t of[R][2][sizeof(T)];
+};
 
-/// Brings rows of a tile to shared memory where samples do not lie side by side as they are needed: x … x + 255, zeros for what is
-/// outside of the frame.
-template <typename T>
-__device__ __noinline__ void gather_rows(const Job& job, int x, int y, int rows, int lane, unsigned char* stage) {
-  constexpr int pitch = stage_pitch(sizeof(T)), columns = tile_width / 32;
+/// Fetches them where samples do not lie side by side, or not at aligned addresses, or where the frame ends within a quad.
+template <typename T, int R>
+__device__ __noinline__ void gather(const Job& job, int x, int y, Words<T, R>& kept) {
+  constexpr int per_word = 4 / sizeof(T);
   using Pixel = std::conditional_t<sizeof(T) == 1, std::uint32_t, uint2>;
-  if (job.pixels) {  // whole pixels of four samples
-    constexpr int together = 4 / sizeof(T);
-    for (int r = 0; r < rows; r += together) {
-      Pixel pixels[together][columns];
+  const auto put = [&](int r, int q, const T(&samples)[4]) {
+#pragma unroll
+    for (int w = 0; w < int(sizeof(T)); ++w) {
+      std::uint32_t word = 0;
+#pragma unroll
+      for (int j = 0; j < per_word; ++j) word |= std::uint32_t(samples[w * per_word + j]) << 8 * int(sizeof(T)) * j;
+      kept.of[r][q][w] = word;
+    }
+  };
+  if (job.pixels) {  // of four samples: as words
+    constexpr int together = 2;
+#pragma unroll 1
+    for (int r = 0; r < R; r += together) {
+      Pixel pixels[together][2][4];
 #pragma unroll
       for (int i = 0; i < together; ++i)
 #pragma unroll
-        for (int k = 0; k < columns; ++k) {
-          const int column = x + lane + 32 * k, row = y + r + i;
-          pixels[i][k] = Pixel{};
-          if (column >= 0 && column < job.width && row >= 0 && row < job.height)
-            pixels[i][k] = __ldg(reinterpret_cast<const Pixel*>(job.pixels + row * job.src_pitch[0]) + column);
+        for (int q = 0; q < 2; ++q) {
+          const int row = y + r + i, at = x + 128 * q;
+          const auto* const from = reinterpret_cast<const Pixel*>(job.pixels + row * job.src_pitch[0]) + at;
+          const bool inside = row >= 0 && row < job.height;
+          if (inside && at + 4 <= job.width) {
+#pragma unroll
+            for (int v = 0; v < int(sizeof(T)); ++v)
+              reinterpret_cast<uint4*>(pixels[i][q])[v] = __ldg(reinterpret_cast<const uint4*>(from) + v);
+          } else {
+#pragma unroll
+            for (int j = 0; j < 4; ++j) pixels[i][q][j] = inside && at + j < job.width ? __ldg(from + j) : Pixel{};
+          }
         }
 #pragma unroll
       for (int i = 0; i < together; ++i)
 #pragma unroll
-        for (int k = 0; k < columns; ++k) {
-          const auto sample = [&](int c) {
-            const int place = job.place[c];
-            if constexpr (sizeof(T) == 1)
-              return int(pixels[i][k] >> 8 * place & 0xff);
-            else
-              return int((place < 2 ? pixels[i][k].x : pixels[i][k].y) >> place % 2 * 16 & 0xffff);
-          };
-          reinterpret_cast<T*>(stage + (r + i) * pitch)[lane + 32 * k] = T(job.luma ? luma_of(sample(0), sample(1), sample(2)) : sample(0));
+        for (int q = 0; q < 2; ++q) {
+          T samples[4];
+#pragma unroll
+          for (int j = 0; j < 4; ++j) {
+            const auto sample = [&](int c) {
+              const int place = job.place[c];
+              if constexpr (sizeof(T) == 1)
+                return int(pixels[i][q][j] >> 8 * place & 0xff);
+              else
+                return int((place < 2 ? pixels[i][q][j].x : pixels[i][q][j].y) >> place % 2 * 16 & 0xffff);
+            };
+            samples[j] = T(job.luma ? luma_of(sample(0), sample(1), sample(2)) : sample(0));
+          }
+          put(r + i, q, samples);
         }
     }
-    return;
-  }
-  for (int r = 0; r < rows; ++r) {
-    const int row = y + r;
-    T samples[columns][3];
-#pragma unroll
-    for (int k = 0; k < columns; ++k) {
-      const int column = x + lane + 32 * k;
-      const bool inside = column >= 0 && column < job.width && row >= 0 && row < job.height;
-#pragma unroll
-      for (int c = 0; c < 3; ++c) {
-        samples[k][c] = 0;
-        if (inside && (c == 0 || job.luma))
-          samples[k][c] = __ldg(reinterpret_cast<const T*>(job.src[c] + row * job.src_pitch[c] + std::ptrdiff_t(column) * job.step));
-      }
-    }
-#pragma unroll
-    for (int k = 0; k < columns; ++k)
-      reinterpret_cast<T*>(stage + r * pitch)[lane + 32 * k] =
-          job.luma ? T(luma_of(samples[k][0], samples[k][1], samples[k][2])) : samples[k][0];
-  }
-}
-
-/// The same of any samples; where they lie side by side it ends before the copies do.
-template <typename T>
-__device__ __forceinline__ void stage_rows(const Job& job, int x, int y, int rows, int lane, unsigned char* stage) {
-  constexpr int chunks = stage_pitch(sizeof(T)) / 16;
-  if (!job.low_mask) {
-    gather_rows<T>(job, x, y, rows, lane, stage);
     return;
   }
 #pragma unroll 2
-  for (int i = lane; i < rows * chunks; i += 32) {
-    const int r = i / chunks, chunk = i - r * chunks, row_y = y + r;
-    const bool inside = row_y >= 0 && row_y < job.height;
-    const int begin = x * int(sizeof(T)) - misalignment(job, sizeof(T), x, row_y) + 16 * chunk;
-    const int left = job.width * int(sizeof(T)) - begin;
-    const bool any = inside && left > 0 && begin > -16;
-    const unsigned char* const from = job.src[0] + (inside ? row_y : 0) * job.src_pitch[0] + begin;
-    // Nothing is read from where there is nothing, but the address must be one.
-    start_copy(stage + i * 16, any ? from : reinterpret_cast<const unsigned char*>(reinterpret_cast<std::uintptr_t>(job.src[0]) & ~std::uintptr_t(15)),
-               any ? min(left, 16) : 0);
+  for (int r = 0; r < R; ++r) {
+    const int row = y + r;
+    const bool inside = row >= 0 && row < job.height;
+    T parts[2][4][3] = {};
+#pragma unroll
+    for (int q = 0; q < 2; ++q)
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        const int column = x + 128 * q + j;
+        if (!inside || column >= job.width) continue;
+#pragma unroll
+        for (int c = 0; c < 3; ++c)
+          if (c == 0 || job.luma)
+            parts[q][j][c] = __ldg(reinterpret_cast<const T*>(job.src[c] + row * job.src_pitch[c] + std::ptrdiff_t(column) * job.step));
+      }
+#pragma unroll
+    for (int q = 0; q < 2; ++q) {
+      T samples[4];
+#pragma unroll
+      for (int j = 0; j < 4; ++j) samples[j] = job.luma ? T(luma_of(parts[q][j][0], parts[q][j][1], parts[q][j][2])) : parts[q][j][0];
+      put(r, q, samples);
+    }
+  }
+}
+
+/// Fetches the samples from column `x` (a multiple of 256) and row `y` on.
+template <typename T, int R>
+__device__ __forceinline__ void fetch(const Params& p, const Job& job, int x, int y, int lane, Words<T, R>& words) {
+  using Vector = std::conditional_t<sizeof(T) == 1, std::uint32_t, uint2>;
+  const int own_x = x + 4 * lane;
+  if (job.quads && (job.width % 4 == 0 || x + tile_width <= job.width)) {
+    const unsigned char* at = job.src[0] + y * job.src_pitch[0] + std::ptrdiff_t(own_x) * sizeof(T);
+    const bool inside[2] = {own_x < job.width, own_x + 128 < job.width};
+#pragma unroll
+    for (int r = 0; r < R; ++r, at += job.src_pitch[0]) {
+      const bool row_inside = y + r >= 0 && y + r < job.height;
+#pragma unroll
+      for (int q = 0; q < 2; ++q) {
+        Vector vector{};
+        if (row_inside && inside[q]) vector = __ldg(reinterpret_cast<const Vector*>(at + q * 128 * sizeof(T)));
+        if constexpr (sizeof(T) == 1)
+          words.of[r][q][0] = vector;
+        else
+          words.of[r][q][0] = vector.x, words.of[r][q][1] = vector.y;
+      }
+    }
+  } else {
+    Words<T, R> kept;  // in local memory
+    gather<T, R>(job, own_x, y, kept);
+#pragma unroll
+    for (int r = 0; r < R; ++r)
+#pragma unroll
+      for (int q = 0; q < 2; ++q)
+#pragma unroll
+        for (int w = 0; w < int(sizeof(T)); ++w) words.of[r][q][w] = kept.of[r][q][w];
+  }
+  if constexpr (sizeof(T) == 2) {
+    const std::uint32_t mask = (0xffffu >> p.shift) * 0x10001u;
+#pragma unroll
+    for (int r = 0; r < R; ++r)
+#pragma unroll
+      for (int q = 0; q < 2; ++q)
+#pragma unroll
+        for (int w = 0; w < int(sizeof(T)); ++w) words.of[r][q][w] = words.of[r][q][w] >> p.shift & mask;
   }
 }
 
@@ -399,214 +327,210 @@ __device__ __forceinline__ void store_row(const Job& job, int x, unsigned char* 
   }
 }
 
-/// Rows whose sums over lanes a warp makes at once.
-template <typename T, bool squared>
-inline constexpr int rows_at_once = sizeof(T) == 1 && !squared ? 4 : 2;
+/// Four neighbouring sums.
+template <typename Line>
+struct alignas(16) Lines {
+  Line of[4];
+};
 
-template <typename T, bool squared, typename Acc>
-__global__ void __launch_bounds__(threads, min_blocks(sizeof(Acc))) sum_tiles(const __grid_constant__ Params p) {
+/// The first pass: sums of each tile's rows and columns.
+template <typename T, bool squared, int R>
+__global__ void __launch_bounds__(threads) sum_lines(const __grid_constant__ Params p) {
   using Samples = Four<T, squared>;
   using Line = typename Samples::Line;
-  constexpr int pitch = stage_pitch(sizeof(T));
-  extern __shared__ __align__(16) unsigned char shared[];  // samples of this tile and the next, then a row of entries for each warp
-  __shared__ Tile tiles[2];
-  __shared__ __align__(16) Line column_sums[warps][tile_width], above[tile_width];
-  __shared__ Line row_sums[max_tile_height], left[max_tile_height];
-  __shared__ Acc shared_corner;
+  __shared__ Lines<Line> column_sums[warps][tile_width / 4];
+  __shared__ std::uint64_t totals[warps];
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+#endif
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const Tile tile = tile_of_block(p, blockIdx.x);
+  const Job& job = p.jobs[tile.job];
+  const int y = (tile.y * warps + warp) * R;
+  Words<T, R> words;
+  fetch(p, job, tile.x * tile_width, y - job.pad, lane, words);
 
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warp_rows = p.warp_rows, tile_height = warps * warp_rows;
-  unsigned char* const buffer = shared + 2 * tile_height * pitch + warp * (tile_width * (sizeof(Acc) == 4 ? 4 : 8));
-  // Each warp brings its own rows, and alone reads them.
-  const auto start_loading = [&](const Tile& tile, int which) {
-    const Job& job = p.jobs[tile.job];
-    stage_rows<T>(job, tile.x * tile_width - job.pad, tile.y * tile_height + warp * warp_rows - job.pad, warp_rows, lane,
-                  shared + (which * tile_height + warp * warp_rows) * pitch);
-  };
-
-  if (threadIdx.x == 0) tiles[0] = take_tile(p);
+  typename Samples::Columns columns[2];
+  Line own = 0;  // the sum of row `lane`
+  std::uint64_t total = 0;
+#pragma unroll
+  for (int r = 0; r < R; ++r) {
+    const Samples first(words.of[r][0]), second(words.of[r][1]);
+    columns[0].add(first);
+    columns[1].add(second);
+    const Line sum = warp_sum(Line(first.sum() + second.sum()));
+    if (lane == r) own = sum;
+    total += sum;
+  }
+  if (lane < R) static_cast<Line*>(job.rows)[std::ptrdiff_t(tile.x) * job.tiles_y * warps * R + y + lane] = own;
+#pragma unroll
+  for (int q = 0; q < 2; ++q) column_sums[warp][q * 32 + lane] = columns[q].template sums_of<Lines<Line>>();
+  if (lane == 0) totals[warp] = total;
   __syncthreads();
-  if (tiles[0].job < 0) return;
-  start_loading(tiles[0], 0);
+  Line sum = 0;
+#pragma unroll
+  for (int w = 0; w < warps; ++w) sum += column_sums[w][threadIdx.x / 4].of[threadIdx.x % 4];
+  static_cast<Line*>(job.columns)[(std::ptrdiff_t(tile.y) * job.tiles_x + tile.x) * tile_width + threadIdx.x] = sum;
+  if (threadIdx.x == 0) {
+    total = 0;
+#pragma unroll
+    for (int w = 0; w < warps; ++w) total += totals[w];
+    job.totals[tile.y * job.tiles_x + tile.x] = total;
+  }
+}
 
-  for (int which = 0; tiles[which].job >= 0; which ^= 1) {
-    const Tile tile = tiles[which];
-    const Epoch epoch = tile.epoch;
-    const Job& job = p.jobs[tile.job];
-    const int x = tile.x * tile_width, y = tile.y * tile_height + warp * warp_rows;  // of the table, the warp's first entry
-    const int from_x = x - job.pad, from_y = y - job.pad;                            // of the frame
-    unsigned char* const stage = shared + (which * tile_height + warp * warp_rows) * pitch;
-    if (threadIdx.x == 0) tiles[which ^ 1] = take_tile(p);
+/// The second pass: the table.
+template <typename T, bool squared, typename Acc, int R>
+__global__ void __launch_bounds__(threads) sum_tiles(const __grid_constant__ Params p) {
+  using Samples = Four<T, squared>;
+  using Line = typename Samples::Line;
+  constexpr int quads = tile_width / 4, groups = threads / quads;  // of threads that share the tiles above
+  extern __shared__ __align__(16) unsigned char shared[];          // a row of entries for each warp, where needed
+  __shared__ Lines<Line> column_sums[warps][quads], above[groups][quads];
+  __shared__ Acc starts[warps], corners[warps];
 
-    finish_copies();
-    __syncwarp();
-    if (from_x < 0) {  // the zero column: a copy may have brought what lies before the row
-      for (int r = lane; r < warp_rows; r += 32) *reinterpret_cast<T*>(stage + r * pitch + misalignment(job, sizeof(T), from_x, from_y + r)) = 0;
-      __syncwarp();
-    }
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const Tile tile = tile_of_block(p, blockIdx.x);
+  const Job& job = p.jobs[tile.job];
+  const int x = tile.x * tile_width, y = (tile.y * warps + warp) * R;
+  Words<T, R> words;
+  fetch(p, job, x, y - job.pad, lane, words);
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
 
-    // Sums of the tile's rows and columns.
-    {
-      typename Samples::Columns columns[2];
+  // What lies left of row lane % R: lanes share the tiles.
+  Line left = 0;
+  {
+    const std::ptrdiff_t height = std::ptrdiff_t(job.tiles_y) * warps * R;
+    const Line* rows = static_cast<const Line*>(job.rows) + y + lane % R + lane / R * height;
 #pragma unroll 4
-      for (int r = 0; r < warp_rows; ++r) {
-        const int at = misalignment(job, sizeof(T), from_x, from_y + r) + lane * 4 * int(sizeof(T));
-        Line sum = 0;
+    for (int i = lane / R; i < tile.x; i += 32 / R, rows += 32 / R * height) left += *rows;
 #pragma unroll
-        for (int q = 0; q < 2; ++q) {
-          Samples quad;
-          quad.load(stage + r * pitch, at + q * 128 * int(sizeof(T)), p.shift);
-          columns[q].add(quad);
-          sum += quad.sum();
-        }
-        sum = warp_sum(sum);
-        if (lane == 0) row_sums[warp * warp_rows + r] = sum;
-      }
+    for (int d = R; d < 32; d *= 2) left += __shfl_xor_sync(~0u, left, d);
+  }
+  {  // What lies above each column, and left above the tile.
+    const int group = threadIdx.x / quads, quad = threadIdx.x % quads;
+    const std::ptrdiff_t row = std::ptrdiff_t(job.tiles_x) * quads;
+    const auto* columns = static_cast<const Lines<Line>*>(job.columns) + tile.x * quads + quad + group * row;
+    Lines<Line> sum{};
+#pragma unroll 4
+    for (int i = group; i < tile.y; i += groups, columns += groups * row) {
+      const Lines<Line> one = *columns;
 #pragma unroll
-      for (int i = 0; i < 8; ++i) column_sums[warp][i / 4 * 128 + lane * 4 + i % 4] = columns[i / 4].sum(i % 4);
+      for (int j = 0; j < 4; ++j) sum.of[j] += one.of[j];
     }
-    __syncthreads();
+    above[group][quad] = sum;
 
-    // Half of the warps look to the left, then up along the corners; half look up, two columns a thread. What the next tile needs is
-    // on its way meanwhile.
-    if (threadIdx.x < threads / 2) {
-      const int row = threadIdx.x;
-      Word* const entry = job.rows + std::ptrdiff_t(tile.index) * tile_height + row;
-      const bool mine = row < tile_height, more = tile.x + 1 < job.tiles_x;
-      const Line own = mine ? row_sums[row] : 0;
-      if (mine && more) store_word(entry, epoch.pack(own, tile.x == 0 ? inclusive : aggregate));
-      if (tiles[which ^ 1].job >= 0) start_loading(tiles[which ^ 1], which ^ 1);
-      if (mine) {
-        Line sums[1];
-        look_back<1>(entry - tile_height, tile_height, 0, tile.x, epoch, sums);
-        if (tile.x > 0 && more) store_word(entry, epoch.pack(sums[0] + own, inclusive));
-        left[row] = sums[0];
-      }
-      asm volatile("bar.sync 1, %0;" ::"n"(threads / 2) : "memory");
-      if (warp == 0) {
-        std::uint64_t sum = 0, corner = 0;
-        if (tile.x > 0) {
+    Acc corner = 0;
+#pragma unroll 4
+    for (int i = warp; i < tile.y; i += warps)
 #pragma unroll 1
-          for (int r = lane; r < tile_height; r += 32) sum += left[r];
-          sum = warp_sum(sum);
-          Word* const entry = job.corners + 2 * std::ptrdiff_t(tile.index);
-          const auto publish = [&](std::uint64_t value, unsigned state) {
-            if (lane < 2) store_word(entry + lane, epoch.pack(value >> 32 * lane & 0xffffffffu, state));
-          };
-          publish(sum, tile.y == 0 ? inclusive : aggregate);
-          for (int first = 1; first <= tile.y; first += 32) {
-            const int back = first + lane;
-            Word low = 0, high = 0;
-            bool whole = false;
-            if (back <= tile.y) {
-              const Word* const at = entry - 2 * std::ptrdiff_t(back) * job.tiles_x;
-              // The two words of an entry may be of different states for a moment.
-              do low = load_word(at), high = load_word(at + 1);
-              while (epoch.state(low) == 0 || epoch.state(low) != epoch.state(high));
-              whole = epoch.state(low) == inclusive;
-            }
-            const unsigned ends = __ballot_sync(~0u, whole);
-            const bool counted = back <= tile.y && (ends == 0 || lane < __ffs(int(ends)));
-            corner += warp_sum(counted ? std::uint64_t((high >> 16 << 32) + (low >> 16)) : std::uint64_t(0));
-            if (ends) break;
-          }
-          if (tile.y > 0) publish(corner + sum, inclusive);
-        }
-        if (lane == 0) shared_corner = Acc(corner);
+      for (int j = lane; j < tile.x; j += 32) corner += Acc(job.totals[i * job.tiles_x + j]);
+    corner = warp_sum(corner);
+    const Acc own = warp_sum(lane < R ? Acc(left) : Acc(0));
+    if (lane == 0) corners[warp] = corner, starts[warp] = own;
+  }
+  {
+    typename Samples::Columns columns[2];
+#pragma unroll
+    for (int r = 0; r < R; ++r)
+#pragma unroll
+      for (int q = 0; q < 2; ++q) columns[q].add(Samples(words.of[r][q]));
+#pragma unroll
+    for (int q = 0; q < 2; ++q) column_sums[warp][q * 32 + lane] = columns[q].template sums_of<Lines<Line>>();
+  }
+  __syncthreads();
+
+  // The row above this warp's: S(x, y − 1); and the entry left of it.
+  Acc sums[8] = {}, edge;
+  {
+    const auto add = [&](const Lines<Line>* lines) {
+#pragma unroll
+      for (int q = 0; q < 2; ++q) {
+        const Lines<Line> one = lines[q * 32 + lane];
+#pragma unroll
+        for (int j = 0; j < 4; ++j) sums[4 * q + j] += one.of[j];
       }
-    } else {
-      const int column = threadIdx.x - threads / 2;
-      Line own[2] = {0, 0}, sums[2];
+    };
 #pragma unroll
-      for (int n = 0; n < 2; ++n)
+    for (int g = 0; g < groups; ++g) add(above[g]);
+#pragma unroll 1
+    for (int w = 0; w < warp; ++w) add(column_sums[w]);
+    edge = 0;
+    if (lane < warps) edge = corners[lane] + (lane < warp ? starts[lane] : Acc(0));
+    edge = warp_sum(edge);
 #pragma unroll
-        for (int w = 0; w < warps; ++w) own[n] += column_sums[w][column + n * threads / 2];
-      Word* const entry = job.columns + std::ptrdiff_t(tile.index) * tile_width + column;
-      const std::ptrdiff_t before = std::ptrdiff_t(job.tiles_x) * tile_width;
-      const bool more = tile.y + 1 < job.tiles_y;
+    for (int i = 1; i < 8; ++i)
+      if (i != 4) sums[i] += sums[i - 1];
+    const Acc own[2] = {sums[3], sums[7]};
+    Acc ends[2] = {own[0], own[1]};
+    warp_scan(ends, lane);
+    const Acc before[2] = {edge + ends[0] - own[0], edge + __shfl_sync(~0u, ends[0], 31) + ends[1] - own[1]};
 #pragma unroll
-      for (int n = 0; n < 2; ++n)
-        if (more) store_word(entry + n * threads / 2, epoch.pack(own[n], tile.y == 0 ? inclusive : aggregate));
-      if (tiles[which ^ 1].job >= 0) start_loading(tiles[which ^ 1], which ^ 1);
-      look_back<2>(entry - before, before, threads / 2, tile.y, epoch, sums);
+    for (int i = 0; i < 8; ++i) sums[i] += before[i / 4];
+  }
+
+  const int rows = min(R, job.height + job.pad - y);
+  const bool wide = sizeof(Acc) == 4 && job.wide && x + tile_width <= job.width + job.pad;
+  unsigned char* out = job.dst + y * job.dst_pitch;
+  // The eight entries of a row of the table, from the sums of row r.
+  const auto next_row = [&](const Line(&before)[2], int r, Acc(&entries)[8]) {
+    const Line start = __shfl_sync(~0u, left, r);
+    edge += start;
 #pragma unroll
-      for (int n = 0; n < 2; ++n) {
-        if (tile.y > 0 && more) store_word(entry + n * threads / 2, epoch.pack(sums[n] + own[n], inclusive));
-        above[column + n * threads / 2] = sums[n];
-      }
+    for (int q = 0; q < 2; ++q) {
+      Line prefix[4];
+      Samples(words.of[r][q]).prefix(before[q] + start, prefix);
+#pragma unroll
+      for (int j = 0; j < 4; ++j) entries[4 * q + j] = sums[4 * q + j] += prefix[j];
     }
-    __syncthreads();
-
-    // The row above this warp's: S(x, y − 1).
-    Acc sums[8];
-    {
+    if (!job.pad) return;
+    // One to the right.
+    const Acc ends[2] = {__shfl_sync(~0u, sums[3], (lane + 31) % 32), __shfl_sync(~0u, sums[7], (lane + 31) % 32)};
 #pragma unroll
-      for (int i = 0; i < 8; ++i) sums[i] = above[i / 4 * 128 + lane * 4 + i % 4];
-#pragma unroll 1
-      for (int w = 0; w < warp; ++w)
+    for (int i = 7; i > 0; --i)
+      if (i != 4) entries[i] = entries[i - 1];
+    entries[0] = lane > 0 ? ends[0] : edge;
+    entries[4] = lane > 0 ? ends[1] : ends[0];
+  };
+  const auto all_rows = [&](auto store) {
+    constexpr int together = sizeof(T) == 1 && !squared ? 4 : 2;  // rows whose sums over lanes are made at once
 #pragma unroll
-        for (int i = 0; i < 8; ++i) sums[i] += column_sums[w][i / 4 * 128 + lane * 4 + i % 4];
-      Acc start = 0;
-#pragma unroll 1
-      for (int r = lane; r < warp * warp_rows; r += 32) start += left[r];
-      start = warp_sum(start) + shared_corner;
-#pragma unroll
-      for (int i = 1; i < 8; ++i)
-        if (i != 4) sums[i] += sums[i - 1];
-      const Acc own[2] = {sums[3], sums[7]};
-      Acc ends[2] = {own[0], own[1]};
-      warp_scan(ends, lane);
-      const Acc before[2] = {start + ends[0] - own[0], start + __shfl_sync(~0u, ends[0], 31) + ends[1] - own[1]};
-#pragma unroll
-      for (int i = 0; i < 8; ++i) sums[i] += before[i / 4];
-    }
-
-    const int rows = min(warp_rows, job.height - from_y);
-    const bool wide = sizeof(Acc) == 4 && job.wide && x + tile_width <= job.width + job.pad;
-    unsigned char* out = job.dst + y * job.dst_pitch;
-    constexpr int together = rows_at_once<T, squared>;
-#pragma unroll 1
-    for (int first = 0; first < rows; first += together) {
-      Samples quads[together][2];
+    for (int first = 0; first < R; first += together) {
       Line own[together][2], before[together][2];
 #pragma unroll
-      for (int r = 0; r < together; ++r) {
-        const int at = misalignment(job, sizeof(T), from_x, from_y + first + r) + lane * 4 * int(sizeof(T));
+      for (int r = 0; r < together; ++r)
 #pragma unroll
-        for (int q = 0; q < 2; ++q) {
-          quads[r][q].load(stage + (first + r) * pitch, at + q * 128 * int(sizeof(T)), p.shift);
-          own[r][q] = quads[r][q].sum();
-        }
-      }
+        for (int q = 0; q < 2; ++q) own[r][q] = Samples(words.of[first + r][q]).sum();
       exclusive_sums<T, squared>(own, lane, before);
 #pragma unroll
       for (int r = 0; r < together; ++r, out += job.dst_pitch) {
-        const Line start = left[warp * warp_rows + first + r];
-#pragma unroll
-        for (int q = 0; q < 2; ++q) {
-          Line prefix[4];
-          quads[r][q].prefix(before[r][q] + start, prefix);
-#pragma unroll
-          for (int j = 0; j < 4; ++j) sums[4 * q + j] += prefix[j];
-        }
-        if (first + r >= rows) break;
-        if (wide) {
-          auto* const to = reinterpret_cast<uint4*>(reinterpret_cast<std::uint32_t*>(out) + x) + lane;
-          to[0] = make_uint4(std::uint32_t(sums[0]), std::uint32_t(sums[1]), std::uint32_t(sums[2]), std::uint32_t(sums[3]));
-          to[32] = make_uint4(std::uint32_t(sums[4]), std::uint32_t(sums[5]), std::uint32_t(sums[6]), std::uint32_t(sums[7]));
-        } else if constexpr (sizeof(Acc) == 4) {
-          store_row<std::uint32_t>(job, x, out, lane, sums, buffer);
-        } else {
-          if (job.type == SumType::u64)
-            store_row<std::uint64_t>(job, x, out, lane, sums, buffer);
-          else if (job.type == SumType::f64)
-            store_row<double>(job, x, out, lane, sums, buffer);
-          else
-            store_row<float>(job, x, out, lane, sums, buffer);
-        }
+        Acc entries[8];
+        next_row(before[r], first + r, entries);
+        if (first + r < rows) store(entries);
       }
     }
-    __syncthreads();
+  };
+  if (wide) {
+    all_rows([&](const Acc(&e)[8]) {
+      auto* const to = reinterpret_cast<uint4*>(out) + x / 4 + lane;
+      to[0] = make_uint4(std::uint32_t(e[0]), std::uint32_t(e[1]), std::uint32_t(e[2]), std::uint32_t(e[3]));
+      to[32] = make_uint4(std::uint32_t(e[4]), std::uint32_t(e[5]), std::uint32_t(e[6]), std::uint32_t(e[7]));
+    });
+    return;
   }
+  unsigned char* const buffer = shared + warp * (tile_width * (sizeof(Acc) == 4 ? 4 : 8));
+  all_rows([&](const Acc(&e)[8]) {
+    if constexpr (sizeof(Acc) == 4)
+      store_row<std::uint32_t>(job, x, out, lane, e, buffer);
+    else if (job.type == SumType::u64)
+      store_row<std::uint64_t>(job, x, out, lane, e, buffer);
+    else if (job.type == SumType::f64)
+      store_row<double>(job, x, out, lane, e, buffer);
+    else
+      store_row<float>(job, x, out, lane, e, buffer);
+  });
 }
 
 /// The tables of one launch: all sums, or all squares.
@@ -626,10 +550,11 @@ class Pass {
     }
     if (params_.count == 0) return {};
     params_.shift = format.shift;
-    params_.warp_rows = warp_rows(sample_bytes, area);
-    const int tile_height = warps * params_.warp_rows;
-    std::size_t words = 1;
+    const int warp_rows = choose(sample_bytes, squared, type, area), tile_height = warps * warp_rows;
+    const std::size_t line = squared && sample_bytes == 2 ? 8 : 4;
+    std::size_t bytes = 0;
     params_.interleave = true;
+    std::array<std::size_t, max_jobs> begins{};
     for (int i = 0; i < params_.count; ++i) {
       const TableInfo& table = plan.tables[tables_[i]];
       Job& job = params_.jobs[i];
@@ -642,39 +567,26 @@ class Pass {
       job.first_tile = params_.tiles;
       params_.tiles += job.tiles_x * job.tiles_y;
       params_.interleave = params_.interleave && job.tiles_x == params_.jobs[0].tiles_x && job.tiles_y == params_.jobs[0].tiles_y;
-      words += std::size_t(job.tiles_x) * job.tiles_y * (tile_height + tile_width + 2);
+      begins[i] = bytes;
+      bytes += (std::size_t(job.tiles_x) * job.tiles_y * (line * (tile_height + tile_width) + sizeof(std::uint64_t)) + 15) / 16 * 16;
     }
-    if (Status status = scratch_.allocate(words * sizeof(Word), "for summed-area tables"); !status.ok()) return status;
-    Word* at = params_.ticket = static_cast<Word*>(scratch_.data());
-    ++at;
+    if (Status status = scratch_.allocate(bytes, "for summed-area tables"); !status.ok()) return status;
     for (int i = 0; i < params_.count; ++i) {
       Job& job = params_.jobs[i];
       const std::size_t tiles = std::size_t(job.tiles_x) * job.tiles_y;
+      auto* const at = static_cast<unsigned char*>(scratch_.data()) + begins[i];
       job.columns = at;
-      job.rows = job.columns + tiles * tile_width;
-      job.corners = job.rows + tiles * tile_height;
-      at = job.corners + 2 * tiles;
+      job.rows = at + tiles * tile_width * line;
+      job.totals = reinterpret_cast<std::uint64_t*>(at + tiles * (tile_width + tile_height) * line);
     }
-    choose(sample_bytes, squared, type);
-    shared_bytes_ = std::size_t(2) * tile_height * stage_pitch(sample_bytes) + threads * 8 * (type == SumType::u32 ? 4 : 8);
-    // The most that the device has, whatever this plan needs: other plans set the same kernel's limit too.
-    const char* const what = "cannot load the kernel for summed-area tables";
-    int device = 0, processors = 0, limit = 0, resident = 0;
-    cudaFuncAttributes attributes;
-    cudaError_t error = cudaGetDevice(&device);
-    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-    if (error == cudaSuccess) error = cudaFuncGetAttributes(&attributes, kernel_);
-    if (error == cudaSuccess)
-      error = cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize, limit - int(attributes.sharedSizeBytes));
-    if (error == cudaSuccess) error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel_, threads, shared_bytes_);
-    blocks_ = std::min(params_.tiles, processors * std::max(resident, 1));
-    return check(error, what);
+    buffer_bytes_ = std::size_t(threads) * 8 * (type == SumType::u32 ? 4 : 8);
+    return load();
   }
 
   Status submit(const IntegralPlan& plan, const Image& src, const std::vector<Plane>& tables, Queue queue) {
     if (params_.count == 0) return {};
     const FormatInfo& format = info(plan.geometry.format);
+    bool direct = true;  // no row of entries goes through shared memory
     for (int i = 0; i < params_.count; ++i) {
       Job& job = params_.jobs[i];
       const TableSource& source = plan.sources[tables_[i]];
@@ -689,36 +601,76 @@ class Pass {
         job.step = set.channels * format.sample_bytes();
         job.place[c] = from.channel;
         const Plane& plane = src.planes[set.plane];
-        job.pixels = set.channels == 4 && !set.shares_plane() && aligned_to(plane.data, plane.pitch, job.step) ? static_cast<const unsigned char*>(plane.data) : nullptr;
+        job.pixels = set.channels == 4 && !set.shares_plane() && aligned_to(plane.data, plane.pitch, 16) ? static_cast<const unsigned char*>(plane.data)
+                                                                                                       : nullptr;
       }
-      job.low_bits = unsigned(reinterpret_cast<std::uintptr_t>(job.src[0]));
-      job.low_mask = !job.luma && job.step == format.sample_bytes() ? 15 : 0;
+      job.quads = !job.luma && job.step == format.sample_bytes() && aligned_to(job.src[0], job.src_pitch[0], 4 * job.step);
       job.dst = static_cast<unsigned char*>(table.data);
       job.dst_pitch = table.pitch;
       job.wide = job.type == SumType::u32 && aligned_to(table.data, table.pitch, 16);
+      direct = direct && job.wide && (job.width + job.pad) % tile_width == 0;
     }
+    const char* const what = "cannot launch the summed-area tables";
     void* arguments[] = {&params_};
-    return check(cudaLaunchKernel(kernel_, dim3(blocks_), dim3(threads), arguments, shared_bytes_, queue.stream),
-                 "cannot launch the summed-area tables");
+    const dim3 grid(params_.tiles), block(threads);
+    if (Status status = check(cudaLaunchKernel(lines_, grid, block, arguments, 0, queue.stream), what); !status.ok()) return status;
+    // The second pass may start, and fetch samples, while the first ends.
+    cudaLaunchAttribute early{};
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config{};
+    config.gridDim = grid;
+    config.blockDim = block;
+    config.dynamicSmemBytes = direct ? 0 : buffer_bytes_;
+    config.stream = queue.stream;
+    config.attrs = &early;
+    config.numAttrs = overlap_ ? 1 : 0;
+    return check(cudaLaunchKernelExC(&config, tiles_, arguments), what);
   }
 
  private:
-  void choose(int sample_bytes, bool squared, SumType type) {
-    const bool small = type == SumType::u32;
-    const auto of = [&](auto sample) -> const void* {
-      using T = decltype(sample);
-      if (squared) return reinterpret_cast<const void*>(&sum_tiles<T, true, std::uint64_t>);
-      if (small) return reinterpret_cast<const void*>(&sum_tiles<T, false, std::uint32_t>);
-      return reinterpret_cast<const void*>(&sum_tiles<T, false, std::uint64_t>);
+  template <typename T, bool squared, typename Acc>
+  int choose(long area) {
+    constexpr int most = most_rows(sizeof(T), sizeof(Acc));
+    const int rows = std::min(warp_rows(area), most);
+    const auto set = [&](auto constant) {
+      constexpr int R = decltype(constant)::value;
+      lines_ = reinterpret_cast<const void*>(&sum_lines<T, squared, R>);
+      tiles_ = reinterpret_cast<const void*>(&sum_tiles<T, squared, Acc, R>);
+      return R;
     };
-    kernel_ = sample_bytes == 1 ? of(std::uint8_t()) : of(std::uint16_t());
+    if (rows <= 4) return set(std::integral_constant<int, 4>());
+    return rows <= 8 ? set(std::integral_constant<int, 8>()) : set(std::integral_constant<int, most>());
+  }
+  /// Chooses the kernels; returns the rows of a warp.
+  int choose(int sample_bytes, bool squared, SumType type, long area) {
+    const auto of = [&](auto sample) {
+      using T = decltype(sample);
+      return squared                ? choose<T, true, std::uint64_t>(area)
+             : type == SumType::u32 ? choose<T, false, std::uint32_t>(area)
+                                    : choose<T, false, std::uint64_t>(area);
+    };
+    return sample_bytes == 1 ? of(std::uint8_t()) : of(std::uint16_t());
+  }
+
+  /// Loads the kernels, as a launch must not.
+  Status load() {
+    int device = 0, major = 0;
+    cudaError_t error = cudaGetDevice(&device);
+    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+    for (const void* kernel : {lines_, tiles_}) {
+      cudaFuncAttributes attributes;
+      if (error == cudaSuccess) error = cudaFuncGetAttributes(&attributes, kernel);
+    }
+    overlap_ = major >= 9;
+    return check(error, "cannot load the kernels for summed-area tables");
   }
 
   Params params_{};
   int tables_[max_jobs] = {};  ///< of the plan, by job
-  const void* kernel_ = nullptr;
-  std::size_t shared_bytes_ = 0;
-  int blocks_ = 0;  ///< as many as the device holds at once, at most
+  const void *lines_ = nullptr, *tiles_ = nullptr;
+  std::size_t buffer_bytes_ = 0;
+  bool overlap_ = false;  ///< the device can start the second pass early
   DeviceMemory scratch_;
 };
 

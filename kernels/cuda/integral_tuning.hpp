@@ -8,16 +8,10 @@ namespace cudavision::cuda::integral {
 inline constexpr int tile_width = 256;
 /// Warps of a block, one above the other.
 inline constexpr int warps = 8;
-/// Rows of each warp: more make fewer tiles, and less that tiles must tell each other; fewer spread a small frame over the device.
-constexpr int warp_rows(int sample_bytes, long tiles_of_64_rows) {
-  if (tiles_of_64_rows < 300) return 4;
-  return sample_bytes == 1 && tiles_of_64_rows > 1000 ? 16 : 8;
-}
-/// Blocks of a multiprocessor that registers are shared out for.
-constexpr int min_blocks(int accumulator_bytes) { return accumulator_bytes == 4 ? 3 : 2; }
-/// Tile rows that tickets run down before they go to the next column of tiles.
-inline constexpr int super_rows = 8;
-/// Predecessors that a look-back reads at once.
-inline constexpr int look_back_batch = 8;
+/// Rows of each warp, by the tiles of 64 rows in a frame: more make fewer tiles, and fewer sums to add up for each; fewer spread a small
+/// frame over the device.
+constexpr int warp_rows(long tiles_of_64_rows) { return tiles_of_64_rows < 300 ? 4 : tiles_of_64_rows < 1000 ? 8 : 16; }
+/// The most that registers hold.
+constexpr int most_rows(int sample_bytes, int accumulator_bytes) { return sample_bytes == 1 && accumulator_bytes == 4 ? 16 : 8; }
 
 }  // namespace cudavision::cuda::integral
