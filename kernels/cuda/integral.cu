@@ -35,6 +35,8 @@ struct Job {
   int place[3];                 ///< in such a pixel
   int step;                     ///< bytes from sample to sample
   bool quads;                   ///< samples lie side by side, four in an aligned word
+  unsigned char* kept;          ///< where the first pass puts samples for the second that do not; nullptr: it reads them as they are
+  std::ptrdiff_t kept_pitch;
   int width, height;  ///< samples
   int pad;            ///< 1 for a zero row and column
   int tiles_x, tiles_y, first_tile;
@@ -189,7 +191,7 @@ struct Words {
 
 /// Fetches them where samples do not lie side by side, or not at aligned addresses, or where the frame ends within a quad.
 template <typename T, int R>
-__device__ __noinline__ void gather(const Job& job, int x, int y, Words<T, R>& kept) {
+__device__ __noinline__ void gather(const Job& job, int x, int y, Words<T, R>& words) {
   constexpr int per_word = 4 / sizeof(T);
   using Pixel = std::conditional_t<sizeof(T) == 1, std::uint32_t, uint2>;
   const auto put = [&](int r, int q, const T(&samples)[4]) {
@@ -198,7 +200,7 @@ __device__ __noinline__ void gather(const Job& job, int x, int y, Words<T, R>& k
       std::uint32_t word = 0;
 #pragma unroll
       for (int j = 0; j < per_word; ++j) word |= std::uint32_t(samples[w * per_word + j]) << 8 * int(sizeof(T)) * j;
-      kept.of[r][q][w] = word;
+      words.of[r][q][w] = word;
     }
   };
   if (job.pixels) {  // of four samples: as words
@@ -269,21 +271,41 @@ __device__ __noinline__ void gather(const Job& job, int x, int y, Words<T, R>& k
   }
 }
 
+/// Reads what will be read once more, soon (`again`), or no more: the second pass is to find in the L2 cache what the first has read.
+template <bool again, typename Vector>
+__device__ __forceinline__ Vector read(const unsigned char* at) {
+#if __CUDA_ARCH__ >= 800
+  if constexpr (again) {
+    std::uint64_t policy;
+    asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
+    Vector vector;
+    if constexpr (sizeof(Vector) == 4)
+      asm("ld.global.nc.L2::cache_hint.u32 %0, [%1], %2;" : "=r"(vector) : "l"(at), "l"(policy));
+    else
+      asm("ld.global.nc.L2::cache_hint.v2.u32 {%0, %1}, [%2], %3;" : "=r"(vector.x), "=r"(vector.y) : "l"(at), "l"(policy));
+    return vector;
+  }
+#endif
+  return __ldcs(reinterpret_cast<const Vector*>(at));
+}
+
 /// Fetches the samples from column `x` (a multiple of 256) and row `y` on.
-template <typename T, int R>
+template <bool again, typename T, int R>
 __device__ __forceinline__ void fetch(const Params& p, const Job& job, int x, int y, int lane, Words<T, R>& words) {
   using Vector = std::conditional_t<sizeof(T) == 1, std::uint32_t, uint2>;
   const int own_x = x + 4 * lane;
-  if (job.quads && (job.width % 4 == 0 || x + tile_width <= job.width)) {
-    const unsigned char* at = job.src[0] + y * job.src_pitch[0] + std::ptrdiff_t(own_x) * sizeof(T);
+  const bool kept = !again && job.kept;  // whose quads are whole
+  if (kept || (job.quads && (job.width % 4 == 0 || x + tile_width <= job.width))) {
+    const std::ptrdiff_t pitch = kept ? job.kept_pitch : job.src_pitch[0];
+    const unsigned char* at = (kept ? job.kept : job.src[0]) + y * pitch + std::ptrdiff_t(own_x) * sizeof(T);
     const bool inside[2] = {own_x < job.width, own_x + 128 < job.width};
 #pragma unroll
-    for (int r = 0; r < R; ++r, at += job.src_pitch[0]) {
+    for (int r = 0; r < R; ++r, at += pitch) {
       const bool row_inside = y + r >= 0 && y + r < job.height;
 #pragma unroll
       for (int q = 0; q < 2; ++q) {
         Vector vector{};
-        if (row_inside && inside[q]) vector = __ldg(reinterpret_cast<const Vector*>(at + q * 128 * sizeof(T)));
+        if (row_inside && inside[q]) vector = read<again, Vector>(at + q * 128 * sizeof(T));
         if constexpr (sizeof(T) == 1)
           words.of[r][q][0] = vector;
         else
@@ -291,16 +313,16 @@ __device__ __forceinline__ void fetch(const Params& p, const Job& job, int x, in
       }
     }
   } else {
-    Words<T, R> kept;  // in local memory
-    gather<T, R>(job, own_x, y, kept);
+    Words<T, R> gathered;  // in local memory
+    gather<T, R>(job, own_x, y, gathered);
 #pragma unroll
     for (int r = 0; r < R; ++r)
 #pragma unroll
       for (int q = 0; q < 2; ++q)
 #pragma unroll
-        for (int w = 0; w < int(sizeof(T)); ++w) words.of[r][q][w] = kept.of[r][q][w];
+        for (int w = 0; w < int(sizeof(T)); ++w) words.of[r][q][w] = gathered.of[r][q][w];
   }
-  if constexpr (sizeof(T) == 2) {
+  if (sizeof(T) == 2 && !kept) {
     const std::uint32_t mask = (0xffffu >> p.shift) * 0x10001u;
 #pragma unroll
     for (int r = 0; r < R; ++r)
@@ -309,6 +331,25 @@ __device__ __forceinline__ void fetch(const Params& p, const Job& job, int x, in
 #pragma unroll
         for (int w = 0; w < int(sizeof(T)); ++w) words.of[r][q][w] = words.of[r][q][w] >> p.shift & mask;
   }
+}
+
+/// Puts them where the second pass reads them.
+template <typename T, int R>
+__device__ __forceinline__ void keep(const Job& job, int x, int y, const Words<T, R>& words) {
+  using Vector = std::conditional_t<sizeof(T) == 1, std::uint32_t, uint2>;
+  unsigned char* at = job.kept + y * job.kept_pitch + std::ptrdiff_t(x) * sizeof(T);
+#pragma unroll
+  for (int r = 0; r < R; ++r, at += job.kept_pitch)
+#pragma unroll
+    for (int q = 0; q < 2; ++q) {
+      if (y + r < 0 || y + r >= job.height || x + 128 * q >= job.width) continue;
+      Vector vector;
+      if constexpr (sizeof(T) == 1)
+        vector = words.of[r][q][0];
+      else
+        vector = make_uint2(words.of[r][q][0], words.of[r][q][1]);
+      *reinterpret_cast<Vector*>(at + q * 128 * sizeof(T)) = vector;
+    }
 }
 
 /// Writes a warp's row of entries, whose first is x of the table: through shared memory, so that lanes write side by side.
@@ -323,7 +364,7 @@ __device__ __forceinline__ void store_row(const Job& job, int x, unsigned char* 
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
     const int column = lane + 32 * i;
-    if (x + column < width) reinterpret_cast<Out*>(row)[x + column] = entries[column];
+    if (x + column < width) __stcs(reinterpret_cast<Out*>(row) + x + column, entries[column]);
   }
 }
 
@@ -348,7 +389,8 @@ __global__ void __launch_bounds__(threads) sum_lines(const __grid_constant__ Par
   const Job& job = p.jobs[tile.job];
   const int y = (tile.y * warps + warp) * R;
   Words<T, R> words;
-  fetch(p, job, tile.x * tile_width, y - job.pad, lane, words);
+  fetch<true>(p, job, tile.x * tile_width, y - job.pad, lane, words);
+  if (job.kept) keep(job, tile.x * tile_width + 4 * lane, y - job.pad, words);
 
   typename Samples::Columns columns[2];
   Line own = 0;  // the sum of row `lane`
@@ -381,7 +423,7 @@ __global__ void __launch_bounds__(threads) sum_lines(const __grid_constant__ Par
 
 /// The second pass: the table.
 template <typename T, bool squared, typename Acc, int R>
-__global__ void __launch_bounds__(threads) sum_tiles(const __grid_constant__ Params p) {
+__global__ void __launch_bounds__(threads, min_blocks(sizeof(T), sizeof(Acc))) sum_tiles(const __grid_constant__ Params p) {
   using Samples = Four<T, squared>;
   using Line = typename Samples::Line;
   constexpr int quads = tile_width / 4, groups = threads / quads;  // of threads that share the tiles above
@@ -394,10 +436,14 @@ __global__ void __launch_bounds__(threads) sum_tiles(const __grid_constant__ Par
   const Job& job = p.jobs[tile.job];
   const int x = tile.x * tile_width, y = (tile.y * warps + warp) * R;
   Words<T, R> words;
-  fetch(p, job, x, y - job.pad, lane, words);
+  const auto wait = [] {  // for the first pass
 #if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.wait;" ::: "memory");
+    asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
+  };
+  if (job.kept) wait();
+  fetch<false>(p, job, x, y - job.pad, lane, words);
+  wait();
 
   // What lies left of row lane % R: lanes share the tiles.
   Line left = 0;
@@ -515,8 +561,8 @@ __global__ void __launch_bounds__(threads) sum_tiles(const __grid_constant__ Par
   if (wide) {
     all_rows([&](const Acc(&e)[8]) {
       auto* const to = reinterpret_cast<uint4*>(out) + x / 4 + lane;
-      to[0] = make_uint4(std::uint32_t(e[0]), std::uint32_t(e[1]), std::uint32_t(e[2]), std::uint32_t(e[3]));
-      to[32] = make_uint4(std::uint32_t(e[4]), std::uint32_t(e[5]), std::uint32_t(e[6]), std::uint32_t(e[7]));
+      __stcs(to, make_uint4(std::uint32_t(e[0]), std::uint32_t(e[1]), std::uint32_t(e[2]), std::uint32_t(e[3])));
+      __stcs(to + 32, make_uint4(std::uint32_t(e[4]), std::uint32_t(e[5]), std::uint32_t(e[6]), std::uint32_t(e[7])));
     });
     return;
   }
@@ -569,6 +615,10 @@ class Pass {
       params_.interleave = params_.interleave && job.tiles_x == params_.jobs[0].tiles_x && job.tiles_y == params_.jobs[0].tiles_y;
       begins[i] = bytes;
       bytes += (std::size_t(job.tiles_x) * job.tiles_y * (line * (tile_height + tile_width) + sizeof(std::uint64_t)) + 15) / 16 * 16;
+      const TableSource& source = plan.sources[tables_[i]];
+      if (!source.luma && format.sets[source.set].channels == 1) continue;
+      job.kept_pitch = (job.width + 15) / 16 * 16 * sample_bytes;
+      bytes += std::size_t(job.kept_pitch) * job.height;
     }
     if (Status status = scratch_.allocate(bytes, "for summed-area tables"); !status.ok()) return status;
     for (int i = 0; i < params_.count; ++i) {
@@ -578,6 +628,7 @@ class Pass {
       job.columns = at;
       job.rows = at + tiles * tile_width * line;
       job.totals = reinterpret_cast<std::uint64_t*>(at + tiles * (tile_width + tile_height) * line);
+      if (job.kept_pitch > 0) job.kept = at + (tiles * (line * (tile_height + tile_width) + sizeof(std::uint64_t)) + 15) / 16 * 16;
     }
     buffer_bytes_ = std::size_t(threads) * 8 * (type == SumType::u32 ? 4 : 8);
     return load();

@@ -14,4 +14,7 @@ constexpr int warp_rows(long tiles_of_64_rows) { return tiles_of_64_rows < 300 ?
 /// The most that registers hold.
 constexpr int most_rows(int sample_bytes, int accumulator_bytes) { return sample_bytes == 1 && accumulator_bytes == 4 ? 16 : 8; }
 
+/// Blocks of a multiprocessor that the second pass shares registers out for.
+constexpr int min_blocks(int sample_bytes, int accumulator_bytes) { return sample_bytes == 1 && accumulator_bytes == 4 ? 4 : 3; }
+
 }  // namespace cudavision::cuda::integral
