@@ -2,9 +2,10 @@
 // Summed-area tables in two passes over the frame: the first sums the rows and columns of tiles, the second writes the table, with
 //   S(x, y) = S(x, y − 1) + left(y) + the tile's row up to x,
 // where left(y) is what lies left of the tile in its row, and the row above the tile is all that lies left above it and what lies
-// above its columns, added up. The second pass sums what the first left behind for the tiles before its own, a few words in L2 for each
-// of its rows and columns, so that no block waits for another. It mostly finds the samples in L2 too. One pass with decoupled
-// look-back reads them once, but was slower at every size (8K gray: 65 µs), as its chains of waiting stand before all writing.
+// above its columns, added up. The second pass adds up what the first has left behind for the tiles before its own, a few words in L2
+// for each of its rows and columns, so that no block waits for another; some of the samples it still finds in L2. One pass with
+// decoupled look-back (tiles by ticket, after Merrill and Garland, 2016) reads them once, but took longer: its chains of waiting stand
+// before the writing, and hold the registers and shared memory that others would write with.
 #include "../integral.hpp"
 
 #include <algorithm>
@@ -35,7 +36,9 @@ struct Job {
   int place[3];                 ///< in such a pixel
   int step;                     ///< bytes from sample to sample
   bool quads;                   ///< samples lie side by side, four in an aligned word
-  unsigned char* kept;          ///< where the first pass puts samples for the second that do not; nullptr: it reads them as they are
+  bool whole;                   ///< and rows end with a whole word
+  int shift;                    ///< unused low bits of samples
+  unsigned char* kept;          ///< where the first pass puts samples that lie otherwise, as the second reads them; else nullptr
   std::ptrdiff_t kept_pitch;
   int width, height;  ///< samples
   int pad;            ///< 1 for a zero row and column
@@ -52,7 +55,6 @@ struct Params {
   int count;        ///< jobs
   int tiles;        ///< of all jobs
   bool interleave;  ///< all jobs have the same tiles: those of one place go together, as they read the same samples
-  int shift;        ///< unused low bits of stored samples
 };
 
 template <typename Value>
@@ -271,41 +273,21 @@ __device__ __noinline__ void gather(const Job& job, int x, int y, Words<T, R>& w
   }
 }
 
-/// Reads what will be read once more, soon (`again`), or no more: the second pass is to find in the L2 cache what the first has read.
-template <bool again, typename Vector>
-__device__ __forceinline__ Vector read(const unsigned char* at) {
-#if __CUDA_ARCH__ >= 800
-  if constexpr (again) {
-    std::uint64_t policy;
-    asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
-    Vector vector;
-    if constexpr (sizeof(Vector) == 4)
-      asm("ld.global.nc.L2::cache_hint.u32 %0, [%1], %2;" : "=r"(vector) : "l"(at), "l"(policy));
-    else
-      asm("ld.global.nc.L2::cache_hint.v2.u32 {%0, %1}, [%2], %3;" : "=r"(vector.x), "=r"(vector.y) : "l"(at), "l"(policy));
-    return vector;
-  }
-#endif
-  return __ldcs(reinterpret_cast<const Vector*>(at));
-}
-
 /// Fetches the samples from column `x` (a multiple of 256) and row `y` on.
-template <bool again, typename T, int R>
-__device__ __forceinline__ void fetch(const Params& p, const Job& job, int x, int y, int lane, Words<T, R>& words) {
+template <typename T, int R>
+__device__ __forceinline__ void fetch(const Job& job, int x, int y, int lane, Words<T, R>& words) {
   using Vector = std::conditional_t<sizeof(T) == 1, std::uint32_t, uint2>;
   const int own_x = x + 4 * lane;
-  const bool kept = !again && job.kept;  // whose quads are whole
-  if (kept || (job.quads && (job.width % 4 == 0 || x + tile_width <= job.width))) {
-    const std::ptrdiff_t pitch = kept ? job.kept_pitch : job.src_pitch[0];
-    const unsigned char* at = (kept ? job.kept : job.src[0]) + y * pitch + std::ptrdiff_t(own_x) * sizeof(T);
+  if (job.quads && (job.whole || x + tile_width <= job.width)) {
+    const unsigned char* at = job.src[0] + y * job.src_pitch[0] + std::ptrdiff_t(own_x) * sizeof(T);
     const bool inside[2] = {own_x < job.width, own_x + 128 < job.width};
 #pragma unroll
-    for (int r = 0; r < R; ++r, at += pitch) {
+    for (int r = 0; r < R; ++r, at += job.src_pitch[0]) {
       const bool row_inside = y + r >= 0 && y + r < job.height;
 #pragma unroll
       for (int q = 0; q < 2; ++q) {
         Vector vector{};
-        if (row_inside && inside[q]) vector = read<again, Vector>(at + q * 128 * sizeof(T));
+        if (row_inside && inside[q]) vector = *reinterpret_cast<const Vector*>(at + q * 128 * sizeof(T));
         if constexpr (sizeof(T) == 1)
           words.of[r][q][0] = vector;
         else
@@ -322,14 +304,14 @@ __device__ __forceinline__ void fetch(const Params& p, const Job& job, int x, in
 #pragma unroll
         for (int w = 0; w < int(sizeof(T)); ++w) words.of[r][q][w] = gathered.of[r][q][w];
   }
-  if (sizeof(T) == 2 && !kept) {
-    const std::uint32_t mask = (0xffffu >> p.shift) * 0x10001u;
+  if constexpr (sizeof(T) == 2) {
+    const std::uint32_t mask = (0xffffu >> job.shift) * 0x10001u;
 #pragma unroll
     for (int r = 0; r < R; ++r)
 #pragma unroll
       for (int q = 0; q < 2; ++q)
 #pragma unroll
-        for (int w = 0; w < int(sizeof(T)); ++w) words.of[r][q][w] = words.of[r][q][w] >> p.shift & mask;
+        for (int w = 0; w < int(sizeof(T)); ++w) words.of[r][q][w] = words.of[r][q][w] >> job.shift & mask;
   }
 }
 
@@ -364,7 +346,7 @@ __device__ __forceinline__ void store_row(const Job& job, int x, unsigned char* 
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
     const int column = lane + 32 * i;
-    if (x + column < width) __stcs(reinterpret_cast<Out*>(row) + x + column, entries[column]);
+    if (x + column < width) reinterpret_cast<Out*>(row)[x + column] = entries[column];
   }
 }
 
@@ -389,7 +371,7 @@ __global__ void __launch_bounds__(threads) sum_lines(const __grid_constant__ Par
   const Job& job = p.jobs[tile.job];
   const int y = (tile.y * warps + warp) * R;
   Words<T, R> words;
-  fetch<true>(p, job, tile.x * tile_width, y - job.pad, lane, words);
+  fetch(job, tile.x * tile_width, y - job.pad, lane, words);
   if (job.kept) keep(job, tile.x * tile_width + 4 * lane, y - job.pad, words);
 
   typename Samples::Columns columns[2];
@@ -442,7 +424,7 @@ __global__ void __launch_bounds__(threads, min_blocks(sizeof(T), sizeof(Acc))) s
 #endif
   };
   if (job.kept) wait();
-  fetch<false>(p, job, x, y - job.pad, lane, words);
+  fetch(job, x, y - job.pad, lane, words);
   wait();
 
   // What lies left of row lane % R: lanes share the tiles.
@@ -561,8 +543,8 @@ __global__ void __launch_bounds__(threads, min_blocks(sizeof(T), sizeof(Acc))) s
   if (wide) {
     all_rows([&](const Acc(&e)[8]) {
       auto* const to = reinterpret_cast<uint4*>(out) + x / 4 + lane;
-      __stcs(to, make_uint4(std::uint32_t(e[0]), std::uint32_t(e[1]), std::uint32_t(e[2]), std::uint32_t(e[3])));
-      __stcs(to + 32, make_uint4(std::uint32_t(e[4]), std::uint32_t(e[5]), std::uint32_t(e[6]), std::uint32_t(e[7])));
+      to[0] = make_uint4(std::uint32_t(e[0]), std::uint32_t(e[1]), std::uint32_t(e[2]), std::uint32_t(e[3]));
+      to[32] = make_uint4(std::uint32_t(e[4]), std::uint32_t(e[5]), std::uint32_t(e[6]), std::uint32_t(e[7]));
     });
     return;
   }
@@ -595,7 +577,6 @@ class Pass {
       area += long((table.width + tile_width - 1) / tile_width) * ((table.height + 63) / 64);
     }
     if (params_.count == 0) return {};
-    params_.shift = format.shift;
     const int warp_rows = choose(sample_bytes, squared, type, area), tile_height = warps * warp_rows;
     const std::size_t line = squared && sample_bytes == 2 ? 8 : 4;
     std::size_t bytes = 0;
@@ -656,15 +637,26 @@ class Pass {
                                                                                                        : nullptr;
       }
       job.quads = !job.luma && job.step == format.sample_bytes() && aligned_to(job.src[0], job.src_pitch[0], 4 * job.step);
+      job.whole = job.width % 4 == 0;
+      job.shift = format.shift;
       job.dst = static_cast<unsigned char*>(table.data);
       job.dst_pitch = table.pitch;
       job.wide = job.type == SumType::u32 && aligned_to(table.data, table.pitch, 16);
       direct = direct && job.wide && (job.width + job.pad) % tile_width == 0;
     }
     const char* const what = "cannot launch the summed-area tables";
-    void* arguments[] = {&params_};
+    Params second = params_;
+    for (int i = 0; i < second.count; ++i) {
+      Job& job = second.jobs[i];
+      if (!job.kept) continue;
+      job.src[0] = job.kept;
+      job.src_pitch[0] = job.kept_pitch;
+      job.quads = job.whole = true;
+      job.shift = 0;
+    }
+    void *first_arguments[] = {&params_}, *second_arguments[] = {&second};
     const dim3 grid(params_.tiles), block(threads);
-    if (Status status = check(cudaLaunchKernel(lines_, grid, block, arguments, 0, queue.stream), what); !status.ok()) return status;
+    if (Status status = check(cudaLaunchKernel(lines_, grid, block, first_arguments, 0, queue.stream), what); !status.ok()) return status;
     // The second pass may start, and fetch samples, while the first ends.
     cudaLaunchAttribute early{};
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
@@ -676,7 +668,7 @@ class Pass {
     config.stream = queue.stream;
     config.attrs = &early;
     config.numAttrs = overlap_ ? 1 : 0;
-    return check(cudaLaunchKernelExC(&config, tiles_, arguments), what);
+    return check(cudaLaunchKernelExC(&config, tiles_, second_arguments), what);
   }
 
  private:

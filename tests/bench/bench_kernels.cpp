@@ -19,6 +19,7 @@
 #include "convolve.hpp"
 #include "gaussian.hpp"
 #include "integral.hpp"
+#include "local.hpp"
 #include "peer.h"
 #include "runner.hpp"
 
@@ -147,6 +148,16 @@ Row integral(std::string name, SumType type, TableLayout layout, bool tight, For
   return row;
 }
 
+Row local(std::string name, LocalOperation operation, int radius, Format format) {
+  LocalParams params;
+  params.operation = operation;
+  params.radius = radius;
+  params.search_radius = 5;
+  Row row{std::move(name), format,
+          filter([=](const Geometry& geometry, Backend backend) { return make_local(params, geometry, backend); })};
+  return row;
+}
+
 std::vector<Row> rows() {
   std::vector<Row> list;
   for (Format format : {Format::GRAY8, Format::RGBA, Format::NV12})
@@ -168,6 +179,11 @@ std::vector<Row> rows() {
   list.push_back(integral("integral-u32-padded", SumType::u32, TableLayout::padded, true, Format::GRAY8, 1.35));
   for (auto [name, type] : {std::pair("integral-u64", SumType::u64), {"integral-f32", SumType::f32}})
     list.push_back(integral(name, type, TableLayout::inclusive, false, Format::GRAY8, 0));
+  for (Format format : {Format::GRAY8, Format::NV12})
+    for (int radius : {3, 63}) list.push_back(local("box-mean-r" + std::to_string(radius), LocalOperation::box_mean, radius, format));
+  list.push_back(local("threshold-r15", LocalOperation::threshold, 15, Format::NV12));
+  list.push_back(local("deviation-r15", LocalOperation::deviation, 15, Format::GRAY8));
+  for (int radius : {1, 7}) list.push_back(local("nlm-r" + std::to_string(radius) + "-s5", LocalOperation::nlm, radius, Format::GRAY8));
   return list;
 }
 
