@@ -37,6 +37,7 @@ SetRects whole_frame(const Geometry& geometry) {
 }
 
 Status Filter::submit(const Image& src, const Image& dst, const Region& region, Queue queue) {
+  if (region.mode == Region::Mode::inside && region.rects.empty()) return copy_frame(src, dst, queue);
   if (Status status = begin(src, region, queue); !status.ok()) return status;
   switch (region.mode) {
     case Region::Mode::frame:

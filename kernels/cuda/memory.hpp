@@ -3,6 +3,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <string>
+
 #include "filter.hpp"
 
 namespace cudavision::cuda {
@@ -15,9 +17,9 @@ class DeviceMemory {
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
-  /// Once. No bytes: no memory.
-  Status allocate(std::size_t bytes) {
-    return bytes == 0 ? Status() : check(cudaMalloc(&data_, bytes), "cannot allocate device memory");
+  /// Once. No bytes: no memory. `purpose` ends the sentence "cannot allocate device memory", with a space before it.
+  Status allocate(std::size_t bytes, const char* purpose = "") {
+    return bytes == 0 ? Status() : check(cudaMalloc(&data_, bytes), ("cannot allocate device memory" + std::string(purpose)).c_str());
   }
   unsigned char* data() const { return static_cast<unsigned char*>(data_); }
 

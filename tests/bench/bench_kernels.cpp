@@ -20,6 +20,8 @@
 #include "diff.hpp"
 #include "gaussian.hpp"
 #include "histogram.hpp"
+#include "integral.hpp"
+#include "local.hpp"
 #include "peer.h"
 #include "runner.hpp"
 
@@ -52,6 +54,7 @@ struct Row {
   double multiplies = 0;  ///< for each filtered sample, where arithmetic is the floor; else 0
   PeerShape peer = {};
   bool only_8k = false;
+  int table_bytes = 0;    ///< of an entry, where the result is a table in place of a picture
 };
 
 constexpr double fma_rate = 33.5e12;  ///< of an H200, in multiply-adds a second: half of its 67 TFLOP/s in float32
@@ -170,6 +173,40 @@ Row diff(const std::string& name, Format format, double moved, double must, std:
   return row;
 }
 
+/// The table of the luma, rows tight or not.
+Row integral(std::string name, SumType type, TableLayout layout, bool tight, Format format, double must) {
+  IntegralParams params;
+  params.sum_type = type;
+  params.layout = layout;
+  Row row{std::move(name), format, [=](const Geometry& geometry, Backend backend) -> Result<std::function<Status(const Slot&, Queue)>> {
+            auto made = make_integral(params, geometry, backend);
+            if (!made.ok()) return made.error();
+            std::shared_ptr<Integral> plan = std::move(made.value());
+            const std::ptrdiff_t row_bytes = std::ptrdiff_t(plan->tables()[0].width) * plan->tables()[0].entry_bytes();
+            const std::ptrdiff_t pitch = tight ? row_bytes : (row_bytes + 511) / 512 * 512;
+            return std::function<Status(const Slot&, Queue)>(
+                [=](const Slot& slot, Queue queue) { return plan->submit(slot.src, {{slot.dst.planes[0].data, pitch}}, queue); });
+          }};
+  row.table_bytes = type == SumType::u32 || type == SumType::f32 ? 4 : 8;
+  row.must = must;
+  // Of YUV only the luma is read.
+  const FormatInfo& i = info(format);
+  const double pixel = i.planes > 1 ? 1.5 * i.sample_bytes() : i.sets[0].channels * i.sample_bytes();
+  row.moved = (row.table_bytes + (i.planes > 1 ? i.sample_bytes() : pixel)) / pixel;
+  if (type == SumType::u32 && format == Format::GRAY8) row.peer = {"integral", 1, {0}};
+  return row;
+}
+
+Row local(std::string name, LocalOperation operation, int radius, Format format) {
+  LocalParams params;
+  params.operation = operation;
+  params.radius = radius;
+  params.search_radius = 5;
+  Row row{std::move(name), format,
+          filter([=](const Geometry& geometry, Backend backend) { return make_local(params, geometry, backend); })};
+  return row;
+}
+
 std::vector<Row> rows() {
   std::vector<Row> list;
   for (Format format : {Format::GRAY8, Format::NV12, Format::RGBA}) {
@@ -205,6 +242,16 @@ std::vector<Row> rows() {
   list.push_back(histogram("histogram-1024", HistogramChannels::luma, 1024, Format::P010_10LE, 2 / 3.0));
   list.push_back(histogram("histogram-65536", HistogramChannels::luma, 65536, Format::GRAY16_LE));
   for (Format format : {Format::GRAY8, Format::RGBA, Format::NV12}) list.push_back(equalize(format));
+  for (Format format : {Format::GRAY8, Format::NV12, Format::RGBA, Format::GRAY16_LE})
+    list.push_back(integral("integral-u32", SumType::u32, TableLayout::inclusive, false, format, 1.35));
+  list.push_back(integral("integral-u32-padded", SumType::u32, TableLayout::padded, true, Format::GRAY8, 1.35));
+  for (auto [name, type] : {std::pair("integral-u64", SumType::u64), {"integral-f32", SumType::f32}})
+    list.push_back(integral(name, type, TableLayout::inclusive, false, Format::GRAY8, 0));
+  for (Format format : {Format::GRAY8, Format::NV12})
+    for (int radius : {3, 63}) list.push_back(local("box-mean-r" + std::to_string(radius), LocalOperation::box_mean, radius, format));
+  list.push_back(local("threshold-r15", LocalOperation::threshold, 15, Format::NV12));
+  list.push_back(local("deviation-r15", LocalOperation::deviation, 15, Format::GRAY8));
+  for (int radius : {1, 7}) list.push_back(local("nlm-r" + std::to_string(radius) + "-s5", LocalOperation::nlm, radius, Format::GRAY8));
   return list;
 }
 
@@ -270,7 +317,9 @@ struct Bench {
     if (!operation.ok()) return operation.error();
     Timing ours[2];
     for (Data data : {Data::equal, Data::random}) {  // random last: the peers run on it
-      if (Status status = runner->prepare(geometry, data); !status.ok()) return status;
+      // One row more, for padded tables, and a place at the end of each row.
+      const std::size_t room = std::size_t(row.table_bytes) * (geometry.width + 256) * (geometry.height + 1);
+      if (Status status = runner->prepare(geometry, data, room); !status.ok()) return status;
       const auto& slots = runner->slots();
       auto timing =
           runner->time([&](int i, Queue queue) { return operation.value()(slots[i], queue); }, int(slots.size()), runner->budget());

@@ -63,13 +63,13 @@ class CudaRunner : public Runner {
     return {};
   }
 
-  Status prepare(const Geometry& geometry, Data data) override {
+  Status prepare(const Geometry& geometry, Data data, std::size_t dst_bytes) override {
     const FormatInfo& format = info(geometry.format);
     const std::uint32_t bits = format.depth > 8 ? std::uint32_t(format.max_value()) << format.shift : 0xffffu;
     fill_words<<<4096, 256, 0, stream_>>>(reinterpret_cast<std::uint32_t*>(src_), pool_bytes / 4, bits << 16 | bits,
                                           data == Data::random);
     RETURN_IF_ERROR(check(cudaGetLastError(), "filling the pictures"));
-    return lay_out(geometry, src_, dst_, pool_bytes);
+    return lay_out(geometry, src_, dst_, pool_bytes, dst_bytes);
   }
 
   Result<Timing> time(const Work& work, int ring, const Budget& budget) override {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // NPP (CUDA 12.9 and newer: the functions that take a stream context) as a peer of bench_kernels. By itself:
-//   nvcc -O2 -shared -Xcompiler -fPIC -cudart static npp.cpp -o libcudavision-bench-npp.so -lnppif -lnppc
+//   nvcc -O2 -shared -Xcompiler -fPIC -cudart static npp.cpp -o libcudavision-bench-npp.so -lnppif -lnppist -lnppc
 #include <cuda_runtime_api.h>
 #include <nppcore.h>
 #include <nppi_filtering_functions.h>
+#include <nppi_statistics_functions.h>
 
 #include "peer.h"
 
@@ -115,11 +116,20 @@ int filter32f(const PeerWork* w, const PeerPictures* p, CUstream_st* stream) {
       w->channels, [&] { return call(nppiFilter32f_8u_C1R_Ctx); }, [&] { return call(nppiFilter32f_8u_C4R_Ctx); });
 }
 
+// (width + 1) × (height + 1) sums of bytes.
+int integral(const PeerWork* w, const PeerPictures* p, CUstream_st* stream) {
+  const Call c(*w, *p, stream);
+  if (w->channels != 1) return peer_not_offered;
+  const int pitch = ((w->width + 1) * 4 + 511) / 512 * 512;
+  return nppiIntegral_8u32s_C1R_Ctx(c.src, c.src_pitch, static_cast<Npp32s*>(p->dst), pitch, c.size, 0, c.ctx);
+}
+
 const PeerEntry entries[] = {
     {"gaussian", "gauss", gauss_fixed},
     {"gaussian", "gaussAdv", gauss_advanced},
     {"convolve", "32fBorder", filter32f_border},
     {"convolve", "32f", filter32f},
+    {"integral", "integral", integral},
     {nullptr, nullptr, nullptr},
 };
 

@@ -8,7 +8,7 @@
 struct CUstream_st;
 
 struct PeerWork {
-  const char* operation;           // "gaussian", "convolve"
+  const char* operation;           // "gaussian", "convolve", "integral"
   int width, height, channels;     // of an interleaved 8-bit picture
   int taps;                        // of one side of the kernel, which is square
   const float* weights;            // device memory: gaussian: taps of one axis, sum 1; convolve: taps × taps

@@ -44,14 +44,14 @@ Image picture_at(const Geometry& geometry, std::byte* base) {
 
 class CpuRunner : public Runner {
  public:
-  Status prepare(const Geometry& geometry, Data data) override {
+  Status prepare(const Geometry& geometry, Data data, std::size_t dst_bytes) override {
     const FormatInfo& format = info(geometry.format);
     const auto mask = std::uint16_t(format.max_value() << format.shift);
     std::mt19937 random(1);
     auto* words = reinterpret_cast<std::uint16_t*>(src_.data());
     const std::uint16_t bits = format.depth > 8 ? mask : 0xffff;
     for (std::size_t i = 0; i < src_.size() / 2; ++i) words[i] = (data == Data::random ? random() : 0x7777) & bits;
-    return lay_out(geometry, src_.data(), dst_.data(), src_.size());
+    return lay_out(geometry, src_.data(), dst_.data(), src_.size(), dst_bytes);
   }
 
   Result<Timing> time(const Work& work, int ring, const Budget& budget) override {
@@ -111,12 +111,13 @@ double median(std::vector<double> values) {
   return (values[(n - 1) / 2] + values[n / 2]) / 2;
 }
 
-Status Runner::lay_out(const Geometry& geometry, std::byte* src, std::byte* dst, std::size_t pool_bytes) {
+Status Runner::lay_out(const Geometry& geometry, std::byte* src, std::byte* dst, std::size_t pool_bytes, std::size_t dst_bytes) {
   std::size_t bytes = 0;
   for (const PlaneSize& size : plane_sizes(geometry)) bytes += align(size.row_bytes) * size.height;
+  dst_bytes = std::max(bytes, align(dst_bytes));
   slots_.clear();
-  for (std::size_t at = 0; at + bytes <= pool_bytes; at += bytes)
-    slots_.push_back({picture_at(geometry, src + at), picture_at(geometry, dst + at)});
+  for (std::size_t i = 0; (i + 1) * dst_bytes <= pool_bytes; ++i)
+    slots_.push_back({picture_at(geometry, src + i * bytes), picture_at(geometry, dst + i * dst_bytes)});
   if (slots_.empty()) return Status::settings("the picture is larger than the benchmark's pool");
   return {};
 }

@@ -44,7 +44,8 @@ class Runner {
   virtual ~Runner() = default;
 
   /// Lays a ring of pictures over the pools, and fills the sources. A pool is at least pool_bytes large, more than any cache.
-  virtual Status prepare(const Geometry& geometry, Data data) = 0;
+  /// `dst_bytes`: what each destination has room for from its first plane on, where that is more than a picture.
+  virtual Status prepare(const Geometry& geometry, Data data, std::size_t dst_bytes = 0) = 0;
   const std::vector<Slot>& slots() const { return slots_; }
 
   /// Times `work` over `ring` places in turn.
@@ -63,7 +64,7 @@ class Runner {
 
  protected:
   /// Fills slots_ with pictures in two pools of this size.
-  Status lay_out(const Geometry& geometry, std::byte* src, std::byte* dst, std::size_t pool_bytes);
+  Status lay_out(const Geometry& geometry, std::byte* src, std::byte* dst, std::size_t pool_bytes, std::size_t dst_bytes);
 
   std::vector<Slot> slots_;
 };

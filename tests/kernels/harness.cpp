@@ -59,6 +59,10 @@ struct Job::Device {
   cudaStream_t stream = nullptr;
 };
 
+struct Bytes::Device : DeviceBytes {
+  using DeviceBytes::DeviceBytes;
+};
+
 const char* unavailable(Backend backend) {
   if (!built_with(backend)) return "this build does not have the backend";
   if (backend == Backend::cpu) return nullptr;
@@ -70,6 +74,9 @@ const char* unavailable(Backend backend) {
 #else
 
 struct Job::Device {};
+struct Bytes::Device {
+  void* data() const { return nullptr; }
+};
 
 const char* unavailable(Backend backend) {
   return built_with(backend) ? nullptr : "this build does not have the backend";
@@ -84,6 +91,26 @@ Job::Job(Backend backend, const Picture& src, const Picture& dst) : backend_(bac
 }
 
 Job::~Job() = default;
+
+Bytes::Bytes(Backend backend, std::vector<std::uint8_t> bytes) : bytes_(std::move(bytes)) {
+#if CUDAVISION_CUDA
+  if (backend == Backend::cuda) device_ = std::make_unique<Device>(bytes_);
+#endif
+}
+
+Bytes::~Bytes() = default;
+
+void* Bytes::data() const { return device_ ? device_->data() : const_cast<std::uint8_t*>(bytes_.data()); }
+
+const std::vector<std::uint8_t>& Bytes::read() {
+#if CUDAVISION_CUDA
+  if (device_) {
+    must(cudaDeviceSynchronize());
+    device_->download(bytes_);
+  }
+#endif
+  return bytes_;
+}
 
 Status Job::submit(const Work& work) {
 #if CUDAVISION_CUDA

@@ -52,6 +52,22 @@ class Job {
   std::unique_ptr<Device> device_;
 };
 
+/// Bytes in a backend's memory.
+class Bytes {
+ public:
+  Bytes(Backend backend, std::vector<std::uint8_t> bytes);
+  ~Bytes();
+  Bytes(const Bytes&) = delete;
+  void* data() const;
+  /// Waits for the device, and gives what the bytes are now.
+  const std::vector<std::uint8_t>& read();
+
+ private:
+  struct Device;
+  std::vector<std::uint8_t> bytes_;
+  std::unique_ptr<Device> device_;
+};
+
 /// Works on a GRAY8 picture whose rows lie 64 MiB apart, so that their distances leave 32 bits.
 Picture run_far_apart(Backend backend, const Work& work, const Picture& src);
 inline Picture run_far_apart(Backend backend, Filter& filter, const Picture& src) {

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <cmath>
+#include <cstring>
+#include <opencv2/imgproc.hpp>
+#include <sstream>
+#include <thread>
+
+#include "harness.hpp"
+#include "kernels/integral.hpp"
+#include "reference/integral.hpp"
+
+namespace cudavision::test {
+namespace {
+
+const std::vector<SumType> types = {SumType::automatic, SumType::u32, SumType::u64, SumType::f32, SumType::f64};
+
+std::string describe(const IntegralParams& p) {
+  std::ostringstream text;
+  text << "integral layout=" << (p.layout == TableLayout::padded ? "padded" : "inclusive") << " sum_type=" << int(p.sum_type)
+       << " squared=" << p.squared << " channel=" << (p.channel == TableChannel::all ? "all" : "luma");
+  return text.str();
+}
+
+/// A place for the tables of a plan: one block, each with bytes of a known pattern around it and between its rows.
+class Tables {
+ public:
+  /// `offset`, `padding`: entries before the first, and between rows.
+  Tables(Backend backend, std::vector<TableInfo> tables, int offset, int padding) : infos_(std::move(tables)) {
+    std::size_t end = 64;
+    for (const TableInfo& table : infos_) {
+      const std::size_t entry = std::size_t(table.entry_bytes());
+      begins_.push_back((end + 255) / 256 * 256 + offset * entry);
+      pitches_.push_back(std::ptrdiff_t((table.width + padding) * entry));
+      end = begins_.back() + pitches_.back() * table.height + 64;
+    }
+    std::vector<std::uint8_t> bytes(end);
+    for (std::size_t i = 0; i < end; ++i) bytes[i] = std::uint8_t(i * 37 + 11);
+    memory_ = std::make_unique<Bytes>(backend, std::move(bytes));
+  }
+
+  std::vector<Plane> planes() const {
+    std::vector<Plane> all;
+    for (std::size_t i = 0; i < infos_.size(); ++i) all.push_back({static_cast<std::uint8_t*>(memory_->data()) + begins_[i], pitches_[i]});
+    return all;
+  }
+
+  /// Empty where the tables are those expected, and nothing else was written.
+  std::string difference(const std::vector<reference::Sums>& expected, bool padded) {
+    if (expected.size() != infos_.size()) return "expected " + std::to_string(expected.size()) + " tables, got " + std::to_string(infos_.size());
+    const std::vector<std::uint8_t>& bytes = memory_->read();
+    std::vector<bool> ours(bytes.size());
+    for (std::size_t i = 0; i < infos_.size(); ++i) {
+      const TableInfo& table = infos_[i];
+      if (table.width != expected[i].width + padded || table.height != expected[i].height + padded) return "table of a wrong size";
+      for (int y = 0; y < table.height; ++y) {
+        for (int x = 0; x < table.width; ++x) {
+          const std::size_t at = begins_[i] + y * pitches_[i] + std::size_t(x) * table.entry_bytes();
+          for (int b = 0; b < table.entry_bytes(); ++b) ours[at + b] = true;
+          const std::uint64_t want = expected[i].at(x + !padded, y + !padded);
+          std::string got = wrong(table.type, &bytes[at], want);
+          if (!got.empty())
+            return "table " + std::to_string(i) + ", entry (" + std::to_string(x) + ", " + std::to_string(y) + ") of " +
+                   std::to_string(table.width) + "x" + std::to_string(table.height) + ": expected " + std::to_string(want) + ", got " + got;
+        }
+      }
+    }
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+      if (!ours[i] && bytes[i] != std::uint8_t(i * 37 + 11)) return "byte " + std::to_string(i) + " outside of the tables was written";
+    return {};
+  }
+
+ private:
+  template <typename T>
+  static T value(const std::uint8_t* at) {
+    T value;
+    std::memcpy(&value, at, sizeof value);
+    return value;
+  }
+  static std::string wrong(SumType type, const std::uint8_t* at, std::uint64_t want) {
+    switch (type) {
+      case SumType::u32:
+        return value<std::uint32_t>(at) == std::uint32_t(want) ? "" : std::to_string(value<std::uint32_t>(at));
+      case SumType::u64:
+        return value<std::uint64_t>(at) == want ? "" : std::to_string(value<std::uint64_t>(at));
+      case SumType::f32:
+        return std::abs(double(value<float>(at)) - double(want)) <= std::ldexp(double(want), -20) ? "" : std::to_string(value<float>(at));
+      case SumType::f64:
+        return std::abs(value<double>(at) - double(want)) <= std::ldexp(double(want), -48) ? "" : std::to_string(value<double>(at));
+      default:
+        return "an automatic type";
+    }
+  }
+
+  std::vector<TableInfo> infos_;
+  std::vector<std::size_t> begins_;
+  std::vector<std::ptrdiff_t> pitches_;
+  std::unique_ptr<Bytes> memory_;
+};
+
+/// Empty where the plan gives the reference's tables.
+std::string check(Backend backend, const IntegralParams& params, const Picture& src, int offset = 0, int padding = 0) {
+  auto plan = make_integral(params, src.geometry(), backend);
+  if (!plan.ok()) return "no plan: " + plan.error().message();
+  Bytes picture(backend, src.bytes());
+  Tables tables(backend, plan.value()->tables(), offset, padding);
+  const Status status = plan.value()->submit(src.at(picture.data()), tables.planes(), Queue{});
+  if (!status.ok()) return "submit failed: " + status.message();
+  std::string wrong = tables.difference(reference::tables(params, src), params.layout == TableLayout::padded);
+  if (picture.read() != src.bytes()) wrong += " the source was written to";
+  return wrong;
+}
+
+class IntegralSweep : public testing::TestWithParam<BackendAnd<Format>> {};
+
+/// Every format with every size, every layout and type, in places of any alignment.
+TEST_P(IntegralSweep, EqualsReference) {
+  const auto [backend, format] = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  Random random(unsigned(format) + 300);
+  std::vector<std::pair<int, int>> all = sizes;
+  for (const auto& size : {std::pair{255, 65}, {256, 64}, {257, 129}, {1023, 300}, {700, 641}}) all.push_back(size);
+  for (int i = 0; i < rounds() * int(all.size()); ++i) {
+    IntegralParams params;
+    params.layout = random.below(2) ? TableLayout::padded : TableLayout::inclusive;
+    params.sum_type = types[(i + i / int(all.size()) + int(format)) % types.size()];
+    params.squared = random.below(2);
+    params.channel = random.below(2) ? TableChannel::all : TableChannel::luma;
+    const Case c = random_case(random, format, all[i % all.size()]);
+    const int offset = random.below(3) ? 0 : random.below(5), padding = random.below(3) ? 0 : random.below(9);
+    const Picture src = make_picture(c.geometry, unsigned(i), c.data, c.src);
+    ASSERT_EQ(check(backend, params, src, offset, padding), "")
+        << test::describe(c.geometry, c.src, {}, {}, c.data) << "\n" << describe(params) << " offset " << offset << " padding " << padding;
+  }
+}
+
+/// The largest values of each format, in tables that must not overflow, and in those that wrap.
+TEST_P(IntegralSweep, White) {
+  const auto [backend, format] = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  const Picture src = make_picture({format, 1300, 150}, 0, Data::max);
+  for (SumType type : {SumType::u32, SumType::u64}) {
+    IntegralParams params;
+    params.sum_type = type;
+    params.squared = true;
+    params.channel = TableChannel::all;
+    EXPECT_EQ(check(backend, params, src), "") << describe(params);
+  }
+}
+INSTANTIATE_FOR_FORMATS(IntegralSweep, all_formats());
+
+class IntegralPlans : public testing::TestWithParam<Backend> {};
+
+/// More than 16.8 Mpx of white: 32 bits wrap, 64 do not.
+TEST_P(IntegralPlans, LargeFramesWrapOnlyIn32Bits) {
+  SKIP_UNLESS_AVAILABLE(GetParam());
+  const Picture white = make_picture({Format::GRAY8, 4112, 4100}, 0, Data::max);
+  ASSERT_GT(4112ll * 4100 * 255, 1ll << 32);
+  for (SumType type : types) {
+    IntegralParams params;
+    params.sum_type = type;
+    params.layout = type == SumType::u64 ? TableLayout::padded : TableLayout::inclusive;
+    params.squared = type == SumType::f64;
+    EXPECT_EQ(check(GetParam(), params, white), "") << describe(params);
+  }
+}
+
+TEST_P(IntegralPlans, EightK) {
+  SKIP_UNLESS_AVAILABLE(GetParam());
+  IntegralParams params;
+  params.sum_type = SumType::u32;
+  EXPECT_EQ(check(GetParam(), params, make_picture({Format::GRAY8, 7680, 4320}, 3)), "");
+  params.sum_type = SumType::automatic;
+  params.layout = TableLayout::padded;
+  EXPECT_EQ(check(GetParam(), params, make_picture({Format::P010_10LE, 3841, 2161}, 3)), "");
+}
+
+TEST_P(IntegralPlans, LongestSides) {
+  SKIP_UNLESS_AVAILABLE(GetParam());
+  for (Format format : {Format::GRAY8, Format::RGB, Format::NV12, Format::UYVY, Format::RGBA64_LE}) {
+    for (const auto& [width, height] : {std::pair{16384, 3}, std::pair{3, 16384}}) {
+      IntegralParams params;
+      params.channel = TableChannel::all;
+      params.squared = true;
+      params.layout = TableLayout::padded;
+      EXPECT_EQ(check(GetParam(), params, make_picture({format, width, height}, 1, Data::max)), "") << info(format).name;
+    }
+  }
+}
+
+TEST_P(IntegralPlans, EqualOpenCV) {
+  SKIP_UNLESS_AVAILABLE(GetParam());
+  const Geometry geometry{Format::GRAY8, 641, 363};
+  const Picture src = make_picture(geometry, 9);
+  const Plane plane = src.at(const_cast<std::uint8_t*>(src.bytes().data())).planes[0];
+  cv::Mat sums, squares;
+  cv::integral(cv::Mat(geometry.height, geometry.width, CV_8U, plane.data, std::size_t(plane.pitch)), sums, squares, CV_32S, CV_64F);
+  IntegralParams params;
+  params.layout = TableLayout::padded;
+  params.squared = true;
+  auto plan = make_integral(params, geometry, GetParam());
+  ASSERT_TRUE(plan.ok());
+  Bytes picture(GetParam(), src.bytes()), first(GetParam(), std::vector<std::uint8_t>(sums.total() * 4)),
+      second(GetParam(), std::vector<std::uint8_t>(sums.total() * 8));
+  ASSERT_TRUE(plan.value()->submit(src.at(picture.data()), {{first.data(), sums.cols * 4}, {second.data(), sums.cols * 8}}, {}).ok());
+  EXPECT_EQ(std::memcmp(first.read().data(), sums.data, sums.total() * 4), 0);
+  cv::Mat exact(squares.size(), CV_64F);
+  for (std::size_t i = 0; i < squares.total(); ++i) exact.ptr<double>()[i] = double(reinterpret_cast<const std::uint64_t*>(second.read().data())[i]);
+  EXPECT_EQ(cv::norm(exact, squares, cv::NORM_INF), 0);
+}
+
+/// A plan keeps what its tiles tell each other between frames, under numbers that come back after 16384.
+TEST_P(IntegralPlans, ServeManyFrames) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  IntegralParams params;
+  params.sum_type = SumType::u64;
+  const Geometry geometry{Format::GRAY8, 1100, 200};
+  auto plan = make_integral(params, geometry, backend);
+  ASSERT_TRUE(plan.ok());
+  const Picture one = make_picture(geometry, 1), other = make_picture(geometry, 2, Data::max);
+  Bytes first(backend, one.bytes()), second(backend, other.bytes());
+  Tables tables(backend, plan.value()->tables(), 0, 0);
+  const int frames = backend == Backend::cuda ? 40000 : 200;
+  for (int i = 0; i < frames; ++i) {
+    const bool check = i % 4001 == 0 || i == frames - 1;
+    ASSERT_TRUE(plan.value()->submit(i % 2 ? one.at(first.data()) : other.at(second.data()), tables.planes(), {}).ok());
+    if (!check) continue;
+    ASSERT_EQ(tables.difference(reference::tables(params, i % 2 ? one : other), false), "") << "frame " << i;
+  }
+}
+
+/// Plans at once, each from a thread and on a stream of its own.
+TEST_P(IntegralPlans, DoNotDisturbEachOther) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  std::vector<std::thread> all;
+  for (int t = 0; t < 4; ++t) {
+    all.emplace_back([=] {
+      try {
+        const Format formats[] = {Format::GRAY8, Format::RGBA, Format::NV12, Format::P010_10LE};
+        const Picture src = make_picture({formats[t], 1920 - t, 1080 + t}, unsigned(t));
+        IntegralParams params;
+        params.channel = TableChannel::all;
+        params.squared = t % 2;
+        for (int i = 0; i < 3; ++i) EXPECT_EQ(check(backend, params, src), "") << t;
+      } catch (const std::exception& error) {
+        ADD_FAILURE() << error.what();
+      }
+    });
+  }
+  for (std::thread& thread : all) thread.join();
+}
+
+TEST_P(IntegralPlans, WantAllTheirTables) {
+  SKIP_UNLESS_AVAILABLE(GetParam());
+  auto plan = make_integral({}, {Format::NV12, 64, 48}, GetParam());
+  ASSERT_TRUE(plan.ok());
+  const Status status = plan.value()->submit({{Format::NV12, 64, 48}, {}}, {}, {});
+  EXPECT_EQ(status.code(), Status::Code::settings) << status.message();
+}
+INSTANTIATE_FOR_BACKENDS(IntegralPlans);
+
+TEST(IntegralTables, AreDescribed) {
+  IntegralParams params;
+  params.squared = true;
+  params.channel = TableChannel::all;
+  params.layout = TableLayout::padded;
+  const auto tables = describe_tables(params, {Format::NV12, 33, 17});
+  ASSERT_EQ(tables.size(), 6u);
+  EXPECT_EQ(tables[0].role, Role::luma);
+  EXPECT_EQ(tables[0].width, 34);
+  EXPECT_EQ(tables[1].role, Role::cb);
+  EXPECT_EQ(tables[2].width, 18);
+  EXPECT_EQ(tables[2].height, 10);
+  EXPECT_TRUE(tables[3].squared);
+  EXPECT_EQ(tables[3].type, SumType::u64);
+  EXPECT_EQ(describe_tables(params, {Format::RGBx, 3, 3}).size(), 6u);
+  EXPECT_EQ(describe_tables(params, {Format::RGBA, 3, 3}).size(), 8u);
+}
+
+TEST(IntegralTables, AutomaticTypeHoldsTheFrame) {
+  const auto type = [](Format format, int width, int height) { return describe_tables({}, {format, width, height})[0].type; };
+  EXPECT_EQ(type(Format::GRAY8, 4105, 4103), SumType::u32);  // 4294854825 of 2^32 − 1
+  EXPECT_EQ(type(Format::GRAY8, 4112, 4100), SumType::u64);
+  EXPECT_EQ(type(Format::GRAY16_LE, 256, 256), SumType::u32);
+  EXPECT_EQ(type(Format::GRAY16_LE, 257, 256), SumType::u64);
+  EXPECT_EQ(type(Format::GRAY8, 16384, 16384), SumType::u64);
+}
+
+}  // namespace
+}  // namespace cudavision::test

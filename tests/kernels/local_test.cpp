@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "kernels/local.hpp"
+
+#include <cmath>
+#include <limits>
+#include <opencv2/imgproc.hpp>
+#include <sstream>
+
+#include "reference/local.hpp"
+
+// What harness.hpp's templates look for.
+namespace cudavision::test {
+
+inline Result<std::unique_ptr<Filter>> make(const LocalParams& params, const Geometry& geometry, Backend backend) {
+  return make_local(params, geometry, backend);
+}
+inline int tolerance(const LocalParams& params, Format) {
+  return reference::tolerance(params);
+}
+inline std::string describe(const LocalParams& p) {
+  const char* operations[] = {"box-mean", "threshold", "deviation", "nlm"};
+  std::ostringstream text;
+  text << operations[int(p.operation)] << " radius " << p.radius << " sensitivity " << p.sensitivity << " search_radius "
+       << p.search_radius << " strength " << p.strength;
+  return text.str();
+}
+
+}  // namespace cudavision::test
+
+#include "harness.hpp"
+
+namespace cudavision::test {
+namespace {
+
+class LocalSweep : public testing::TestWithParam<BackendAnd<Format>> {};
+
+/// Every format with every size, small windows to such as hold the frame, any region.
+TEST_P(LocalSweep, EqualsReference) {
+  const auto [backend, format] = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  Random random(unsigned(format) + 400);
+  const std::vector<int> radii = {0, 1, 2, 3, 7, 15, 40, 300, 16384};
+  for (int i = 0; i < rounds() * int(sizes.size()); ++i) {
+    for (LocalOperation operation : {LocalOperation::box_mean, LocalOperation::threshold, LocalOperation::deviation}) {
+      LocalParams params;
+      params.operation = operation;
+      params.radius = random.pick(radii);
+      params.sensitivity = random.below(4) ? random.unit() * 0.4 : random.below(2);
+      expect_reference(backend, params, random_case(random, format, sizes[i % sizes.size()]), unsigned(i));
+    }
+  }
+}
+
+TEST_P(LocalSweep, NonLocalMeansEqualReference) {
+  const auto [backend, format] = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  Random random(unsigned(format) + 500);
+  for (const auto& size : {std::pair{1, 1}, {2, 1}, {1, 3}, {5, 7}, {17, 3}, {31, 33}, {67, 35}, {130, 9}}) {
+    LocalParams params;
+    params.operation = LocalOperation::nlm;
+    params.radius = random.below(5);
+    params.search_radius = random.between(1, 4);
+    params.strength = random.pick<double>({0.5, 4, 10, 60});
+    Case c = random_case(random, format, size);
+    expect_reference(backend, params, c, 1);
+  }
+}
+INSTANTIATE_FOR_FORMATS(LocalSweep, all_formats());
+
+class LocalPlans : public testing::TestWithParam<Backend> {};
+
+TEST_P(LocalPlans, LargestRadiiOfNonLocalMeans) {
+  SKIP_UNLESS_AVAILABLE(GetParam());
+  LocalParams params;
+  params.operation = LocalOperation::nlm;
+  params.radius = nlm_max_radius;
+  params.search_radius = nlm_max_search_radius;
+  for (Format format : {Format::GRAY8, Format::GRAY16_LE}) expect_reference(GetParam(), params, {{format, 70, 9}, {}, {}, {}, Data::random}, 2);
+}
+
+/// Windows of more than 2^32, in 16 bit; at the frame's edges and amid it.
+TEST_P(LocalPlans, LargeWindows) {
+  SKIP_UNLESS_AVAILABLE(GetParam());
+  for (int radius : {120, 200, 800}) {
+    for (Data data : {Data::max, Data::random}) {
+      LocalParams params;
+      params.radius = radius;
+      for (LocalOperation operation : {LocalOperation::box_mean, LocalOperation::threshold, LocalOperation::deviation}) {
+        params.operation = operation;
+        expect_reference(GetParam(), params, {{Format::GRAY16_LE, 700, 500}, {}, {}, {}, data}, 3);
+        expect_reference(GetParam(), params, {{Format::NV12, 1920, 1080}, {}, {}, {}, data}, 3);
+      }
+    }
+  }
+}
+
+/// 20 Mpx of white, whose table wraps in 32 bits.
+TEST_P(LocalPlans, TablesThatWrap) {
+  SKIP_UNLESS_AVAILABLE(GetParam());
+  LocalParams params;
+  const Picture white = make_picture({Format::GRAY8, 5000, 4000}, 0, Data::max);
+  EXPECT_EQ(check(GetParam(), params, white, white), "");
+}
+
+TEST_P(LocalPlans, BoxMeanEqualsOpenCV) {
+  SKIP_UNLESS_AVAILABLE(GetParam());
+  const Geometry geometry{Format::GRAY8, 333, 222};
+  const Picture src = make_picture(geometry, 5);
+  Picture expected(geometry);
+  const auto mat = [&](const Picture& picture) {
+    const Plane plane = picture.at(const_cast<std::uint8_t*>(picture.bytes().data())).planes[0];
+    return cv::Mat(geometry.height, geometry.width, CV_8U, plane.data, std::size_t(plane.pitch));
+  };
+  for (int radius : {1, 4, 30}) {
+    // Sums over what is inside, over how many they are.
+    cv::Mat sums, counts, mean;
+    const cv::Size window(2 * radius + 1, 2 * radius + 1);
+    cv::boxFilter(mat(src), sums, CV_64F, window, {-1, -1}, false, cv::BORDER_CONSTANT);
+    cv::boxFilter(cv::Mat::ones(sums.size(), CV_64F), counts, CV_64F, window, {-1, -1}, false, cv::BORDER_CONSTANT);
+    cv::divide(sums, counts, mean);
+    mean.convertTo(mat(expected), CV_8U);
+    LocalParams params;
+    params.radius = radius;
+    EXPECT_EQ(check(GetParam(), params, src, expected), "") << radius;
+  }
+}
+
+TEST_P(LocalPlans, RowsMayLieFarApart) {
+  SKIP_UNLESS_AVAILABLE(GetParam());
+  for (LocalOperation operation : {LocalOperation::box_mean, LocalOperation::deviation, LocalOperation::nlm}) {
+    LocalParams params;
+    params.operation = operation;
+    params.radius = params.search_radius = 2;
+    const Picture src = make_picture({Format::GRAY8, 90, 50}, 2);
+    auto filter = make(params, src.geometry(), GetParam());
+    ASSERT_TRUE(filter.ok()) << filter.error().message();
+    EXPECT_EQ(reference::apply(params, src).sample_difference(run_far_apart(GetParam(), *filter.value(), src), 1), "") << describe(params);
+  }
+}
+INSTANTIATE_FOR_BACKENDS(LocalPlans);
+
+TEST(LocalErrors, NameThePropertyAndItsRange) {
+  const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
+  const auto expect = [](const char* property, auto spoil) {
+    LocalParams params;
+    spoil(params);
+    const auto made = make_local(params, {Format::NV12, 64, 48}, Backend::cpu);
+    ASSERT_FALSE(made.ok()) << property;
+    EXPECT_EQ(made.error().code(), Status::Code::settings);
+    EXPECT_NE(made.error().message().find(property), std::string::npos) << made.error().message();
+  };
+  for (int radius : {-1, 16385}) expect("radius", [&](LocalParams& p) { p.radius = radius; });
+  expect("radius", [](LocalParams& p) { p.operation = LocalOperation::nlm, p.radius = 17; });
+  for (double value : {-0.1, 1.1, nan}) expect("sensitivity", [&](LocalParams& p) { p.sensitivity = value; });
+  for (int value : {0, 33, -5}) expect("search-radius", [&](LocalParams& p) { p.search_radius = value; });
+  for (double value : {0.0, -1.0, nan, infinity}) expect("strength", [&](LocalParams& p) { p.strength = value; });
+}
+
+}  // namespace
+}  // namespace cudavision::test

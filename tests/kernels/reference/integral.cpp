@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "integral.hpp"
+
+#include <cmath>
+
+namespace cudavision::reference {
+
+int luma(int red, int green, int blue) {
+  volatile float r = 0.299f * float(red), g = 0.587f * float(green), b = 0.114f * float(blue);  // volatile: no fused steps
+  volatile float rg = r + g;
+  volatile float sum = rg + b;
+  return int(std::floor(sum));
+}
+
+Grid luma(const Picture& src) {
+  std::vector<Grid> rgb(3, Grid(0, 0));
+  for (const Component& c : src.format().components) {
+    if (c.role == Role::luma) return src.read(c);
+    if (c.role == Role::red) rgb[0] = src.read(c);
+    if (c.role == Role::green) rgb[1] = src.read(c);
+    if (c.role == Role::blue) rgb[2] = src.read(c);
+  }
+  Grid out = rgb[0];
+  for (std::size_t i = 0; i < out.values.size(); ++i) out.values[i] = luma(rgb[0].values[i], rgb[1].values[i], rgb[2].values[i]);
+  return out;
+}
+
+Sums::Sums(const Grid& grid, bool squared) : width(grid.width), height(grid.height) {
+  values.resize(std::size_t(width + 1) * (height + 1));
+  for (int y = 0; y < height; ++y) {
+    std::uint64_t row = 0;
+    for (int x = 0; x < width; ++x) {
+      const std::uint64_t value = std::uint64_t(grid.at(x, y));
+      row += squared ? value * value : value;
+      values[std::size_t(y + 1) * (width + 1) + x + 1] = at(x + 1, y) + row;
+    }
+  }
+}
+
+std::vector<Sums> tables(const IntegralParams& params, const Picture& src) {
+  std::vector<Grid> channels;
+  if (params.channel == TableChannel::luma) {
+    channels.push_back(luma(src));
+  } else {
+    for (const Component& c : src.format().components)
+      if (c.role != Role::padding) channels.push_back(src.read(c));
+  }
+  std::vector<Sums> all;
+  for (const Grid& grid : channels) all.emplace_back(grid, false);
+  if (params.squared)
+    for (const Grid& grid : channels) all.emplace_back(grid, true);
+  return all;
+}
+
+}  // namespace cudavision::reference

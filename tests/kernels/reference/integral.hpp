@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include "kernels/integral.hpp"
+#include "picture.hpp"
+
+namespace cudavision::reference {
+
+/// floor(0.299f·R + 0.587f·G + 0.114f·B), every step rounded to float32.
+int luma(int red, int green, int blue);
+/// The luma of a picture: its Y, or that of its red, green and blue.
+Grid luma(const Picture& src);
+
+/// An exact table, padded: (width + 1) × (height + 1).
+struct Sums {
+  int width = 0, height = 0;
+  std::vector<std::uint64_t> values;
+
+  Sums(const Grid& grid, bool squared);
+  std::uint64_t at(int x, int y) const { return values[std::size_t(y) * (width + 1) + x]; }
+};
+
+/// The tables of a picture, in the order of Integral::tables(), exact.
+std::vector<Sums> tables(const IntegralParams& params, const Picture& src);
+
+}  // namespace cudavision::reference

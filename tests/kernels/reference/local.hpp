@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include "kernels/local.hpp"
+#include "picture.hpp"
+
+namespace cudavision::reference {
+
+/// The filter by its definition, window by window.
+Picture apply(const LocalParams& params, const Picture& src, const Region& region = {}, Layout layout = {});
+/// Exact but for deviation and non-local means.
+int tolerance(const LocalParams& params);
+
+}  // namespace cudavision::reference
