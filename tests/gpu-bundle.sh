@@ -30,7 +30,9 @@ mkdir -p "$bundle"/{bin,lib,gst,plugin,media,tests/{kernels,elements,bench}} "$(
 missing=()
 
 is_program() { [[ -f $1 && -x $1 && $(head -c 4 "$1") == $'\x7fELF' ]]; }
+taken=()
 take() {  # file folder: without debug information, which is most of a test's size; a kernel's line numbers stay
+  taken+=("$(readlink -f "$1")")
   install -m 755 "$(readlink -f "$1")" "$2/$(basename "$1")"
   strip --strip-debug "$2/$(basename "$1")" 2>/dev/null || true
 }
@@ -63,14 +65,16 @@ done
 
 # All libraries that these need, but glibc's own: the host's must match its loader. The driver's libraries are the host's too.
 glibc='^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util|nsl|anl|mvec|BrokenLocale|thread_db|nss_.*))\.so'
-find "$bundle" -type f -exec sh -c 'head -c 4 "$1" | grep -q ELF' sh {} \; -exec ldd {} + 2>/dev/null |
+ldd "${taken[@]}" |  # where they were taken from, as those of the build find each other by their places
   awk '$2 == "=>" && $3 ~ /^\// { print $1, $3 }' | sort -u |
   while read -r name path; do
-    if [[ ! $name =~ $glibc && ! $name =~ ^lib(cuda|nvidia|nvcuvid) ]]; then
+    if [[ ! $name =~ $glibc && ! $name =~ ^lib(cuda|nvcuvid|nvidia-[a-z-]+)\.so ]]; then
       install -m 644 "$(readlink -f "$path")" "$bundle/lib/$name"
+      strip --strip-debug "$bundle/lib/$name" 2>/dev/null || true
     fi
   done
-unresolved=$(find "$bundle" -type f -name '*.so*' -exec ldd {} + 2>/dev/null | awk '/not found/ { print $1 }' | sort -u | tr '\n' ' ')
+unresolved=$(find "$bundle" -type f \( -name '*.so*' -o -perm -u+x ! -name '*.sh' \) -exec env LD_LIBRARY_PATH="$bundle/lib" ldd {} + 2>/dev/null |
+  awk '/not found/ { print $1 }' | sort -u | tr '\n' ' ' || true)
 [[ -z $unresolved ]] || missing+=("libraries $unresolved")
 
 tar -C "$stage" -czf "$tarball" cudavision-gpu

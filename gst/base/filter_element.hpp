@@ -9,13 +9,32 @@
 #include "video_filter.hpp"
 
 namespace cudavision {
+namespace detail {
+
+struct NoReadings {};
+
+template <typename E, typename = void>
+struct ReadingsOf {
+  using type = NoReadings;
+  static std::vector<Property<NoReadings>> table() { return {}; }
+};
+template <typename E>
+struct ReadingsOf<E, std::void_t<typename E::Readings>> {
+  using type = typename E::Readings;
+  static std::vector<Property<type>> table() { return E::readings(); }
+};
+
+}  // namespace detail
 
 /// A GStreamer element made of what is its own. E has
 ///   static constexpr const char* type_name, *element_name, *long_name, *klass, *description;
 ///   struct Settings { … };                                             what its properties say, with their defaults
 ///   static std::vector<Property<Settings>> properties();               called once
 ///   static Status check(const Settings&);                              whatever the format
-///   static Result<FilterPlan> make_plan(const Settings&, const GstVideoInfo&, Backend);
+///   static Result<FilterPlan> make_plan(const Settings&, const PlanContext&);
+/// and, if it has properties to be read only,
+///   struct Readings { … };                                             what they say
+///   static std::vector<Property<Readings>> readings();                 called once
 template <typename E>
 class FilterElement {
  public:
@@ -27,12 +46,22 @@ class FilterElement {
 
   static bool register_in(GstPlugin* plugin) { return gst_element_register(plugin, E::element_name, GST_RANK_NONE, get_type()); }
 
+  using Readings = typename detail::ReadingsOf<E>::type;
+
+  /// Shows other values in the read-only properties.
+  static void publish(GstElement* element, const Readings& values) {
+    GST_OBJECT_LOCK(element);
+    self(element)->readings = values;
+    GST_OBJECT_UNLOCK(element);
+  }
+
  private:
   using Settings = typename E::Settings;
 
   struct Instance {
     CudaVisionFilter parent;
     Settings settings, committed, working;
+    Readings readings;
   };
   struct Class {
     CudaVisionFilterClass parent_class;
@@ -45,12 +74,17 @@ class FilterElement {
     return table;
   }
 
+  static const std::vector<Property<Readings>>& readings() {
+    static const std::vector<Property<Readings>> table = detail::ReadingsOf<E>::table();
+    return table;
+  }
+
   static void commit(CudaVisionFilter* filter) { self(filter)->committed = self(filter)->settings; }
   static void revert(CudaVisionFilter* filter) { self(filter)->committed = self(filter)->working; }
   static Status check(CudaVisionFilter* filter) { return E::check(self(filter)->committed); }
-  static Result<FilterPlan> make_plan(CudaVisionFilter* filter, const GstVideoInfo& video, Backend backend) {
+  static Result<FilterPlan> make_plan(CudaVisionFilter* filter, const PlanContext& context) {
     if (Status status = check(filter); !status.ok()) return status;
-    auto plan = E::make_plan(self(filter)->committed, video, backend);
+    auto plan = E::make_plan(self(filter)->committed, context);
     if (plan.ok()) self(filter)->working = self(filter)->committed;
     return plan;
   }
@@ -65,7 +99,10 @@ class FilterElement {
 
   static void get(GObject* object, guint id, GValue* value, GParamSpec*) {
     GST_OBJECT_LOCK(object);
-    get_property(self(object)->settings, properties()[id - 1], value);
+    if (id <= properties().size())
+      get_property(self(object)->settings, properties()[id - 1], value);
+    else
+      get_property(self(object)->readings, readings()[id - 1 - properties().size()], value);
     GST_OBJECT_UNLOCK(object);
   }
 
@@ -73,6 +110,7 @@ class FilterElement {
     self(object)->settings.~Settings();
     self(object)->committed.~Settings();
     self(object)->working.~Settings();
+    self(object)->readings.~Readings();
     G_OBJECT_CLASS(g_type_class_peek(cudavision_filter_get_type()))->finalize(object);
   }
 
@@ -80,6 +118,7 @@ class FilterElement {
     new (&self(instance)->settings) Settings;
     new (&self(instance)->committed) Settings;
     new (&self(instance)->working) Settings;
+    new (&self(instance)->readings) Readings;
   }
 
   static void class_init(gpointer klass, gpointer) {
@@ -87,7 +126,9 @@ class FilterElement {
     object->set_property = set;
     object->get_property = get;
     object->finalize = finalize;
-    for (std::size_t i = 0; i < properties().size(); ++i) g_object_class_install_property(object, guint(i + 1), properties()[i].spec);
+    guint id = 0;
+    for (const auto& property : properties()) g_object_class_install_property(object, ++id, property.spec);
+    for (const auto& reading : readings()) g_object_class_install_property(object, ++id, reading.spec);
 
     gst_element_class_set_static_metadata(GST_ELEMENT_CLASS(klass), E::long_name, E::klass, E::description, "cudavision developers");
 

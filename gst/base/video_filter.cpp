@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <optional>
+#include <utility>
 
 #include "backend.hpp"
 #include "caps.hpp"
@@ -50,11 +51,13 @@ struct FilterState {
   // Of the streaming thread:
   Gpu gpu;
   GstVideoInfo video;
+  bool same_memory = false;  // on both sides
   bool has_worked = false;  // a plan could be made since start
-  std::unique_ptr<Filter> filter;
+  std::unique_ptr<Processor> processor;
   Region::Mode region = Region::Mode::frame;  // these three belong to the plan in use
   std::string roi_type;
   std::string advice;
+  Status renewed;  // of the plan made for the frame that is on its way
   std::unique_ptr<DeviceImage> device_input, device_output;  // made when the first frame in system memory needs them
 };
 
@@ -174,9 +177,9 @@ Status make_plan(CudaVisionFilter* self) {
   {
     ObjectLock lock(self);
     if (state.backend == Backend::cuda && !scope.ok()) return Status::resource("the CUDA context cannot be made current");
-    auto plan = class_of(self)->make_plan(self, state.video, *state.backend);
+    auto plan = class_of(self)->make_plan(self, {state.video, *state.backend, state.committed.region, state.processor.get()});
     if (!plan.ok()) return plan.error();
-    state.filter = std::move(plan.value().filter);
+    state.processor = std::move(plan.value().processor);
     state.region = state.committed.region;
     state.roi_type = state.committed.roi_type;
     state.has_worked = true;
@@ -184,6 +187,14 @@ Status make_plan(CudaVisionFilter* self) {
   }
   if (advice != state.advice && !advice.empty()) GST_ELEMENT_WARNING(self, STREAM, FORMAT, ("%s", advice.c_str()), (nullptr));
   state.advice = std::move(advice);
+
+  GstBaseTransform* trans = GST_BASE_TRANSFORM(self);
+  const bool passthrough = state.processor->passes_through() && state.same_memory;
+  if (passthrough != bool(gst_base_transform_is_passthrough(trans))) {
+    gst_base_transform_set_passthrough(trans, passthrough);
+    gst_base_transform_reconfigure_src(trans);   // to have a pool, or none
+    gst_base_transform_reconfigure_sink(trans);  // so that upstream asks whose pool it is to use
+  }
   return {};
 }
 
@@ -223,7 +234,7 @@ void drop_device_images(FilterState& state) {
 gboolean stop(GstBaseTransform* trans) {
   FilterState& state = state_of(trans);
   Gpu::Scope scope(state.gpu);
-  state.filter.reset();
+  state.processor.reset();
   drop_device_images(state);
   return TRUE;
 }
@@ -253,13 +264,26 @@ GstCaps* fixate_caps(GstBaseTransform* trans, GstPadDirection direction, GstCaps
   return gst_caps_fixate(othercaps);
 }
 
-gboolean set_caps(GstBaseTransform* trans, GstCaps* incaps, GstCaps*) {
+void interrupt(CudaVisionFilter* self, Interruption why) {
+  FilterState& state = *self->state;
+  if (!state.processor) return;
+  Gpu::Scope scope(state.gpu);
+  state.processor->interrupted(why, GST_ELEMENT(self));
+}
+
+gboolean set_caps(GstBaseTransform* trans, GstCaps* incaps, GstCaps* outcaps) {
   CudaVisionFilter* self = as_filter(trans);
   FilterState& state = *self->state;
   GstVideoInfo video;
   if (!gst_video_info_from_caps(&video, incaps)) {
     GST_ELEMENT_ERROR(self, STREAM, FORMAT, ("the incoming caps describe no raw video"), ("%" GST_PTR_FORMAT, incaps));
     return FALSE;
+  }
+  state.same_memory = is_cuda_caps(incaps) == is_cuda_caps(outcaps);
+  if (state.processor && !gst_video_info_is_equal(&video, &state.video)) {
+    interrupt(self, Interruption::caps);
+    Gpu::Scope scope(state.gpu);
+    state.processor.reset();
   }
   state.video = video;
   drop_device_images(state);
@@ -313,7 +337,9 @@ void offer_allocator(GstQuery* query, GstAllocator* allocator) {
 
 gboolean propose_allocation(GstBaseTransform* trans, GstQuery* decide_query, GstQuery* query) {
   CudaVisionFilter* self = as_filter(trans);
-  if (!GST_BASE_TRANSFORM_CLASS(cudavision_filter_parent_class)->propose_allocation(trans, decide_query, query)) return FALSE;
+  // Without a decide_query frames pass through, and downstream has been asked.
+  const bool asked = GST_BASE_TRANSFORM_CLASS(cudavision_filter_parent_class)->propose_allocation(trans, decide_query, query);
+  if (decide_query ? !asked : asked && gst_query_get_n_allocation_pools(query) > 0) return asked;
   GstCaps* caps;
   gboolean need_pool;
   gst_query_parse_allocation(query, &caps, &need_pool);
@@ -326,6 +352,7 @@ gboolean propose_allocation(GstBaseTransform* trans, GstQuery* decide_query, Gst
   gst_query_add_allocation_pool(query, need_pool ? pool : nullptr, size, 0, 0);
   gst_object_unref(pool);
   offer_allocator(query, allocator);
+  if (!decide_query) return TRUE;  // the metas are downstream's to take
   gst_query_add_allocation_meta(query, GST_VIDEO_META_API_TYPE, nullptr);
   gst_query_add_allocation_meta(query, GST_VIDEO_CROP_META_API_TYPE, nullptr);
   return TRUE;
@@ -380,7 +407,8 @@ Status follow_context(CudaVisionFilter* self, GstBuffer* buffer) {
   GST_INFO_OBJECT(self, "going over to the CUDA context of the incoming frames");
   {
     Gpu::Scope scope(state.gpu);
-    state.filter.reset();
+    state.processor->interrupted(Interruption::discont, GST_ELEMENT(self));
+    state.processor.reset();
     drop_device_images(state);
   }
   if (Status status = state.gpu.adopt(buffer); !status.ok()) return status;
@@ -398,7 +426,13 @@ GstFlowReturn prepare_output_buffer(GstBaseTransform* trans, GstBuffer* inbuf, G
     }
   }
   const GstFlowReturn flow = GST_BASE_TRANSFORM_CLASS(cudavision_filter_parent_class)->prepare_output_buffer(trans, inbuf, outbuf);
-  if (flow != GST_FLOW_OK || !uses_cuda(self) || !Gpu::is_device_buffer(*outbuf) || !state.gpu.is_foreign(*outbuf)) return flow;
+  if (flow != GST_FLOW_OK) return flow;
+  if (gst_base_transform_is_passthrough(trans)) {
+    // The frame stays shared; only what says of it is our own.
+    if (state.processor->adds_metas() && !gst_buffer_is_writable(inbuf)) *outbuf = gst_buffer_copy(inbuf);
+    return flow;
+  }
+  if (!uses_cuda(self) || !Gpu::is_device_buffer(*outbuf) || !state.gpu.is_foreign(*outbuf)) return flow;
 
   // The pool was decided on before the context changed. Until it is decided on anew, with the next frame, take one from elsewhere.
   GstCaps* caps = gst_pad_get_current_caps(trans->srcpad);
@@ -481,58 +515,101 @@ Result<const Image*> device_image(FilterState& state, std::unique_ptr<DeviceImag
   return &image->image();
 }
 
+/// `inbuf` and `outbuf` share their memory, or are the same, where the frame passes through.
 Status process_on_cuda(CudaVisionFilter* self, GstBuffer* inbuf, GstBuffer* outbuf, const Region& region) {
   FilterState& state = *self->state;
   Gpu& gpu = state.gpu;
-  Gpu::Scope scope(gpu);
-  if (!scope.ok()) return Status::resource("the CUDA context cannot be made current");
+  const bool passing = gst_base_transform_is_passthrough(GST_BASE_TRANSFORM(self));
+  const bool looks_only = state.processor->passes_through();  // if not passing as well, the frame goes over to the other memory
   const bool device_in = Gpu::is_device_buffer(inbuf), device_out = Gpu::is_device_buffer(outbuf);
   const auto flags = [](GstMapFlags access, bool device) { return device ? GstMapFlags(access | Gpu::map_flag()) : access; };
   MappedFrame in(inbuf, state.video, flags(GST_MAP_READ, device_in));
   if (!in.status().ok()) return in.status();
-  MappedFrame out(outbuf, state.video, flags(GST_MAP_WRITE, device_out));
-  if (!out.status().ok()) return out.status();
+  std::optional<MappedFrame> out;
+  if (!passing) {
+    out.emplace(outbuf, state.video, flags(GST_MAP_WRITE, device_out));
+    if (!out->status().ok()) return out->status();
+  }
 
-  Result<const Image*> src = device_in ? Result<const Image*>(&in.image()) : device_image(state, state.device_input);
+  using Picture = Result<const Image*>;
+  const Picture src = device_in                  ? Picture(&in.image())
+                      : looks_only && device_out ? Picture(&out->image())
+                                                 : device_image(state, state.device_input);
   if (!src.ok()) return src.error();
-  Result<const Image*> dst = device_out ? Result<const Image*>(&out.image()) : device_image(state, state.device_output);
+  const Picture dst = looks_only ? src : device_out ? Picture(&out->image()) : device_image(state, state.device_output);
   if (!dst.ok()) return dst.error();
   if (device_in) gpu.acquire_to_read(inbuf);
-  if (device_out) gpu.acquire_to_write(outbuf);
+  if (device_out && !passing) gpu.acquire_to_write(outbuf);
 
   Status status;
   if (!device_in) status = gpu.upload(in.image(), *src.value());
-  if (status.ok()) status = state.filter->submit(*src.value(), *dst.value(), region, gpu.queue());
-  if (status.ok() && !device_out) status = gpu.download(*dst.value(), out.image());
+  if (status.ok())
+    status = state.processor->submit({*src.value(), looks_only ? nullptr : dst.value(), region, gpu.queue(), [&gpu] { return gpu.finish(); }});
+  if (status.ok() && !device_out && !passing) status = gpu.download(*dst.value(), out->image());
   // Always waited for: the input goes back to its owner on return, and whoever gets the output gets it finished.
   const Status finished = gpu.finish();
-  if (device_out) gpu.release(outbuf);
+  if (device_out && !passing) gpu.release(outbuf);
   return status.ok() ? finished : status;
 }
 
 Status process_on_cpu(CudaVisionFilter* self, GstBuffer* inbuf, GstBuffer* outbuf, const Region& region) {
-  MappedFrame in(inbuf, self->state->video, GST_MAP_READ);
+  FilterState& state = *self->state;
+  MappedFrame in(inbuf, state.video, GST_MAP_READ);
   if (!in.status().ok()) return in.status();
-  MappedFrame out(outbuf, self->state->video, GST_MAP_WRITE);
-  if (!out.status().ok()) return out.status();
-  return self->state->filter->submit(in.image(), out.image(), region, {});
+  std::optional<MappedFrame> out;
+  if (!gst_base_transform_is_passthrough(GST_BASE_TRANSFORM(self))) {
+    out.emplace(outbuf, state.video, GST_MAP_WRITE);
+    if (!out->status().ok()) return out->status();
+  }
+  return state.processor->submit({in.image(), out ? &out->image() : nullptr, region, {}, [] { return Status(); }});
 }
 
+FrameTimes times_of(GstBaseTransform* trans, GstBuffer* buffer) {
+  FrameTimes times;
+  times.timestamp = GST_BUFFER_PTS(buffer);
+  times.duration = GST_BUFFER_DURATION(buffer);
+  if (trans->segment.format == GST_FORMAT_TIME) {
+    times.stream_time = gst_segment_to_stream_time(&trans->segment, GST_FORMAT_TIME, times.timestamp);
+    times.running_time = gst_segment_to_running_time(&trans->segment, GST_FORMAT_TIME, times.timestamp);
+  }
+  return times;
+}
+
+/// Comes first with each frame: what is decided here, the base class asks about later.
 void before_transform(GstBaseTransform* trans, GstBuffer* buffer) {
+  CudaVisionFilter* self = as_filter(trans);
+  FilterState& state = *self->state;
   const GstClockTime time = gst_segment_to_stream_time(&trans->segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer));
   if (GST_CLOCK_TIME_IS_VALID(time)) gst_object_sync_values(GST_OBJECT(trans), time);
+  if (!state.processor) return;
+  if (GST_BUFFER_IS_DISCONT(buffer)) interrupt(self, Interruption::discont);
+  if (state.changed) state.renewed = renew_plan(self);
 }
 
 GstFlowReturn transform(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* outbuf) {
   CudaVisionFilter* self = as_filter(trans);
-  Status status = self->state->changed ? renew_plan(self) : Status();
+  FilterState& state = *self->state;
+  Status status = std::exchange(state.renewed, Status());
   if (status.ok()) {
-    const Region region = region_of(self, inbuf);
-    status = uses_cuda(self) ? process_on_cuda(self, inbuf, outbuf, region) : process_on_cpu(self, inbuf, outbuf, region);
+    const bool cuda = uses_cuda(self);
+    Gpu::Scope scope(state.gpu);
+    if (cuda && !scope.ok())
+      status = Status::resource("the CUDA context cannot be made current");
+    else
+      status = (cuda ? process_on_cuda : process_on_cpu)(self, inbuf, outbuf, region_of(self, inbuf));
+    if (status.ok()) state.processor->finished({GST_ELEMENT(self), outbuf, times_of(trans, inbuf)});
   }
   if (status.ok()) return GST_FLOW_OK;
   post_error(self, status);
   return GST_FLOW_ERROR;
+}
+
+GstFlowReturn transform_ip(GstBaseTransform* trans, GstBuffer* buffer) { return transform(trans, buffer, buffer); }
+
+gboolean sink_event(GstBaseTransform* trans, GstEvent* event) {
+  if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP) interrupt(as_filter(trans), Interruption::flush);
+  if (GST_EVENT_TYPE(event) == GST_EVENT_EOS) interrupt(as_filter(trans), Interruption::eos);
+  return GST_BASE_TRANSFORM_CLASS(cudavision_filter_parent_class)->sink_event(trans, event);
 }
 
 // Object ------------------------------------------------------------------------------------------------------------------------
@@ -653,8 +730,11 @@ static void cudavision_filter_class_init(CudaVisionFilterClass* klass) {
   trans->prepare_output_buffer = prepare_output_buffer;
   trans->transform_meta = transform_meta;
   trans->copy_metadata = copy_metadata;
+  trans->sink_event = sink_event;
   trans->before_transform = before_transform;
   trans->transform = transform;
+  trans->transform_ip = transform_ip;
+  trans->transform_ip_on_passthrough = TRUE;
 }
 
 }  // namespace cudavision

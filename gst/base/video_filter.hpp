@@ -7,21 +7,29 @@
 #include <memory>
 #include <string>
 
-#include "filter.hpp"
+#include "processor.hpp"
 #include "status.hpp"
 
 namespace cudavision {
 
-/// What an element computes for one geometry.
+/// What a plan is made for.
+struct PlanContext {
+  const GstVideoInfo& video;  ///< of both sides
+  Backend backend;
+  Region::Mode region;
+  Processor* previous;  ///< what ran until now for the same video on the same backend, to take over its state from; or nullptr
+};
+
+/// What an element does for one geometry.
 struct FilterPlan {
-  std::unique_ptr<Filter> filter;
+  std::unique_ptr<Processor> processor;
   std::string advice;  ///< one sentence on a setting that works but may not be meant; posted as a warning. Empty: none
 };
 
 struct FilterState;
 
-/// The base of elements that turn one video frame into one of the same format and size: backends, memories, caps, allocation, metas,
-/// regions, errors. Its properties are backend, active-backend, cuda-device-id, region and roi-type.
+/// The base of elements that turn one video frame into one of the same format and size, or look at it and pass it on: backends,
+/// memories, caps, allocation, metas, regions, interruptions, errors. Its properties are backend, active-backend, cuda-device-id, region and roi-type.
 ///
 /// A subclass keeps what its properties say, and makes a plan of it. Settings are committed at once when g_object_set has set all it
 /// was given, so that a frame never sees half of a change.
@@ -40,7 +48,7 @@ struct CudaVisionFilterClass {
   /// Says what is wrong with the committed settings, whatever the format. Called under the object lock.
   Status (*check)(CudaVisionFilter* self);
   /// Makes a plan of the committed settings. Called under the object lock, with the CUDA context current.
-  Result<FilterPlan> (*make_plan)(CudaVisionFilter* self, const GstVideoInfo& video, Backend backend);
+  Result<FilterPlan> (*make_plan)(CudaVisionFilter* self, const PlanContext& context);
 };
 
 GType cudavision_filter_get_type();

@@ -62,13 +62,13 @@ struct Convolve {
 
   static Status check(const Settings& settings) { return validate(params_of(settings)); }
 
-  static Result<FilterPlan> make_plan(const Settings& settings, const GstVideoInfo& video, Backend backend) {
+  static Result<FilterPlan> make_plan(const Settings& settings, const PlanContext& context) {
     ConvolveParams params = params_of(settings);
-    params.border_value = border_samples(settings.border_value, video);
-    auto filter = make_convolve(params, geometry_of(video), backend);
+    params.border_value = border_samples(settings.border_value, context.video);
+    auto filter = make_convolve(params, geometry_of(context.video), context.backend);
     if (!filter.ok()) return filter.error();
     const KernelSize size = kernel_size(params);
-    return FilterPlan{std::move(filter.value()), larger_than_frame(size.width, size.height, video)};
+    return FilterPlan{filter_processor(std::move(filter.value())), larger_than_frame(size.width, size.height, context.video)};
   }
 
  private:

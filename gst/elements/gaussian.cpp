@@ -52,12 +52,12 @@ struct Gaussian {
     return validate(params);
   }
 
-  static Result<FilterPlan> make_plan(const Settings& settings, const GstVideoInfo& video, Backend backend) {
+  static Result<FilterPlan> make_plan(const Settings& settings, const PlanContext& context) {
     GaussianParams params = params_of(settings);
-    params.border_value = border_samples(settings.border_value, video);
-    auto filter = make_gaussian(params, geometry_of(video), backend);
+    params.border_value = border_samples(settings.border_value, context.video);
+    auto filter = make_gaussian(params, geometry_of(context.video), context.backend);
     if (!filter.ok()) return filter.error();
-    return FilterPlan{std::move(filter.value()), larger_than_frame(params.kernel_width, params.kernel_height, video)};
+    return FilterPlan{filter_processor(std::move(filter.value())), larger_than_frame(params.kernel_width, params.kernel_height, context.video)};
   }
 
  private:
