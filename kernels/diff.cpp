@@ -226,6 +226,22 @@ Status Diff::submit(const Image& src, const Image& dst, Queue queue) {
   return {};
 }
 
+bool Diff::continue_from(Diff& previous) {
+  const Geometry &here = geometry(), &there = previous.geometry();
+  const DiffParams &ours = plan_.params, &theirs = previous.plan_.params;
+  if (here.format != there.format || here.width != there.width || here.height != there.height ||
+      ours.reference != theirs.reference || ours.borrow != theirs.borrow || detail::ring_size(ours) != detail::ring_size(theirs))
+    return false;
+  if (ours.luma_only != theirs.luma_only) {  // of RGB all is kept, but in mixtures
+    const FormatInfo& format = info(here.format);
+    if (!is_gray(format) && (!is_rgb(format) || ours.reference == DiffReference::mog2)) return false;
+  }
+  if (!swap_reference(previous)) return false;
+  ring_.swap(previous.ring_);
+  number_ = previous.number_;
+  return true;
+}
+
 DiffResult Diff::result(std::uint64_t ticket) const {
   DiffResult result;
   result.cells = plan_.cells;

@@ -146,6 +146,11 @@ class Diff {
   Status submit(const Image& src, const Image& dst, Queue queue);
   /// The next frame begins the reference anew: it is compared with nothing.
   void reset() { number_ = 0; }
+  /// Takes over from `previous` what frames are compared with, so that new settings do not begin the reference anew: the next
+  /// frame is compared as `previous` would have done. For a plan that was just made, on the same device; the caller has waited
+  /// for all work of `previous`, which is only fit to be destroyed afterwards. Tickets begin anew. Returns false, and changes
+  /// neither plan, where backend, geometry, reference, its interval, borrow, or the channels that are kept differ.
+  bool continue_from(Diff& previous);
 
   /// Names the frame last submitted; 0: none yet.
   std::uint64_t ticket() const { return ticket_; }
@@ -164,6 +169,9 @@ class Diff {
   std::vector<Image> ring_;
 
   virtual Status compute(const detail::DiffFrame& frame, Queue queue) = 0;
+  /// Swaps what is kept for reference, but for ring_, with a plan that keeps the same; returns false where that is of another
+  /// backend.
+  virtual bool swap_reference(Diff& other) = 0;
   /// Adds the changed pixels of each cell; returns the sum of the pixels' differences, in sample values.
   virtual std::uint64_t collect(int slot, std::vector<std::uint32_t>& changed) const = 0;
   /// Fills rectangles with the colour of boxes.

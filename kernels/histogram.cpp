@@ -120,17 +120,6 @@ Rect overlay_rect(const OverlayPlan& plan, const ChannelSet& set) {
 
 }  // namespace detail
 
-LumaWeights luma_weights(LumaMatrix matrix) {
-  switch (matrix) {
-    case LumaMatrix::bt709:
-      return {0.2126f, 0.7152f, 0.0722f};
-    case LumaMatrix::bt2020:
-      return {0.2627f, 0.678f, 0.0593f};
-    default:
-      return {0.299f, 0.587f, 0.114f};
-  }
-}
-
 Status check_bins(const char* name, std::int64_t bins) {
   if (bins >= 2 && bins <= histogram_max_bins) return {};
   return Status::settings(std::string(name) + " is " + std::to_string(bins) + ": it must be 2 to 65536");

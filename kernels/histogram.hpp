@@ -7,6 +7,7 @@
 
 #include "border.hpp"
 #include "filter.hpp"
+#include "luma.hpp"
 #include "region.hpp"
 
 namespace cudavision {
@@ -20,14 +21,6 @@ enum class HistogramChannels {
   components,  ///< "R", "G", "B"; or "Y", "Cb", "Cr"; or "Y" of gray
   all,         ///< luma, then the components
 };
-
-/// How luma is made of RGB. For YUV and gray luma is the Y plane itself.
-enum class LumaMatrix { bt601, bt709, bt2020 };
-
-struct LumaWeights {
-  float red, green, blue;
-};
-LumaWeights luma_weights(LumaMatrix matrix);
 
 struct HistogramParams {
   int bins = 256;  ///< 2–65536; the format's range 0 … 2^depth − 1 is split evenly: a sample v is in bin v·bins >> depth

@@ -122,6 +122,15 @@ class CpuDiff final : public Diff {
     return access_[index].read(frame, {rect.x, rect.y, rect.width, rect.height}, scratch);
   }
 
+  bool swap_reference(Diff& other) override {
+    auto* const previous = dynamic_cast<CpuDiff*>(&other);
+    if (!previous) return false;
+    memory_.swap(previous->memory_);
+    background_.swap(previous->background_);
+    mixture_.swap(previous->mixture_);
+    return true;
+  }
+
   Status compute(const DiffFrame& frame, Queue) override try {
     const DiffParams& params = plan().params;
     if (params.reference == DiffReference::mog2) update_mixture(frame);
@@ -363,7 +372,7 @@ class CpuDiff final : public Diff {
   std::array<bool, 3> compared_{};  ///< whether the set is compared
   std::array<cv::Scalar, 3> white_, black_, tint_;
   std::array<cv::Mat, 3> background_, counted_;  ///< by set; counted_ is empty where all pixels are
-  std::vector<std::vector<unsigned char>> memory_;
+  std::vector<std::vector<unsigned char>> memory_;  ///< of the ring
   std::vector<unsigned char> mixture_;
   cv::Mat changed_, opened_;
   std::vector<Found> results_;

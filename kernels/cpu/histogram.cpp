@@ -11,13 +11,6 @@
 namespace cudavision::detail {
 namespace {
 
-/// floor(wr·R + wg·G + wb·B), every result rounded: this file is built without contraction to multiply-adds.
-inline int luma_of(const LumaWeights& w, int red, int green, int blue, int max_value) {
-  const float r = w.red * float(red), g = w.green * float(green), b = w.blue * float(blue);
-  const float sum = (r + g) + b;
-  return std::min(int(sum), max_value);
-}
-
 /// One row of samples of one channel.
 template <typename T>
 struct Channel {
@@ -148,7 +141,7 @@ class CpuHistogram final : public Histogram {
     for_rows(pieces, 1, sums_.data(), [&](int y, int begin, int end, std::uint32_t* counters) {
       const auto red = rgb[0].row<T>(y), green = rgb[1].row<T>(y), blue = rgb[2].row<T>(y);
       for (int x = begin; x < end; ++x)
-        ++counters[std::uint32_t(luma_of(plan().weights, red[x], green[x], blue[x], max_value)) * bins >> bin_shift];
+        ++counters[std::uint32_t(luma_of(red[x], green[x], blue[x], plan().weights, max_value)) * bins >> bin_shift];
     });
   }
 
@@ -229,7 +222,7 @@ class CpuEqualize final : public cpu::CpuFilter {
       for (int x = rect.x; x < rect.x + rect.width; ++x) {
         int change = 0;
         if (rgb_) {
-          const int luma = luma_of(weights_, red[x], green[x], blue[x], max_value);
+          const int luma = luma_of(red[x], green[x], blue[x], weights_, max_value);
           change = table[luma] - luma;
         }
         for (int c = 0; c < set.channels; ++c) {

@@ -343,41 +343,42 @@ class CudaDiff final : public Diff {
     const bool background = params.reference == DiffReference::background, mog2 = params.reference == DiffReference::mog2;
     const auto layout = cudavision::detail::frame_layout(plan());
 
-    // One block of memory: the ring or the background, bits, the mixture.
-    std::size_t total = 0;
-    const auto take = [&](std::size_t bytes) { return std::exchange(total, total + (bytes + 255) / 256 * 256); };
+    // Two blocks of memory: the ring and the mixture or the background, which another plan may take over; and bits.
+    std::size_t kept = 0, bits = 0;
+    const auto take = [](std::size_t& block, std::size_t bytes) {
+      return std::exchange(block, block + (bytes + 255) / 256 * 256);
+    };
     const int frames = params.borrow && !mog2 ? 0 : cudavision::detail::ring_size(params);
     std::vector<std::size_t> ring;
-    for (int i = 0; i < frames; ++i) ring.push_back(take(layout.bytes));
-    const std::size_t model = background ? take(2 * layout.bytes) : 0;
-    const std::size_t counted = plan().counted_bits.empty() ? 0 : take(bits_bytes);
-    const std::size_t changed = params.open_radius > 0 ? take(bits_bytes) : 0;
-    const std::size_t foreground = mog2 ? take(bits_bytes) : 0;
+    for (int i = 0; i < frames; ++i) ring.push_back(take(kept, layout.bytes));
     const int channels = cudavision::detail::mixture_channels(plan());
-    const std::size_t mixture =
-        mog2 ? take(cudavision::detail::mog2::state_bytes(geometry().width, geometry().height, channels)) : 0;
-    if (Status status = memory_.allocate(total); !status.ok()) return status;
-    const auto at = [&](std::size_t offset) { return memory_.data() + offset; };
+    const std::size_t model_bytes =
+        mog2 ? cudavision::detail::mog2::state_bytes(geometry().width, geometry().height, channels) : 2 * layout.bytes;
+    const std::size_t model = background || mog2 ? take(kept, model_bytes) : 0;
+    const std::size_t counted = plan().counted_bits.empty() ? 0 : take(bits, bits_bytes);
+    const std::size_t changed = params.open_radius > 0 ? take(bits, bits_bytes) : 0;
+    const std::size_t foreground = mog2 ? take(bits, bits_bytes) : 0;
+    if (Status status = kept_.allocate(kept); !status.ok()) return status;
+    if (Status status = bits_.allocate(bits); !status.ok()) return status;
 
     ring_.resize(std::size_t(cudavision::detail::ring_size(params)));
-    for (int i = 0; i < frames; ++i) ring_[i] = layout.at(geometry(), at(ring[i]));
+    for (int i = 0; i < frames; ++i) ring_[i] = layout.at(geometry(), kept_.data() + ring[i]);
     if (background) {
       for (int plane = 0; plane < 3; ++plane) {
         if (layout.pitch[plane] > 0)
-          params_.planes[plane].background = {at(model) + 2 * layout.offset[plane], 2 * layout.pitch[plane]};
+          params_.planes[plane].background = {kept_.data() + model + 2 * layout.offset[plane], 2 * layout.pitch[plane]};
       }
     }
-    if (!plan().counted_bits.empty()) params_.counted = at(counted);
-    if (total > 0) {
-      FillStream stream;
-      stream.clear(memory_.data(), total);  // what pads rows is read, though it counts for nothing
-      if (params_.counted) stream.upload(at(counted), plan().counted_bits.data(), bits_bytes);
+    if (mog2) mixture_ = kept_.data() + model;
+    if (!plan().counted_bits.empty()) params_.counted = bits_.data() + counted;
+    if (params.open_radius > 0) params_.changed = bits_.data() + changed;
+    if (mog2) foreground_ = bits_.data() + foreground;
+    if (kept + bits > 0) {
+      FillStream stream;  // what pads rows is read, though it counts for nothing
+      if (kept > 0) stream.clear(kept_.data(), kept);
+      if (bits > 0) stream.clear(bits_.data(), bits);
+      if (params_.counted) stream.upload(bits_.data() + counted, plan().counted_bits.data(), bits_bytes);
       if (Status status = stream.finish(); !status.ok()) return status;
-    }
-    if (params.open_radius > 0) params_.changed = at(changed);
-    if (mog2) {
-      foreground_ = at(foreground);
-      mixture_ = at(mixture);
     }
 
     set_params();
@@ -462,6 +463,16 @@ class CudaDiff final : public Diff {
         }
       }
     }
+  }
+
+  bool swap_reference(Diff& other) override {
+    auto* const previous = dynamic_cast<CudaDiff*>(&other);
+    if (!previous) return false;
+    kept_.swap(previous->kept_);
+    std::swap(mixture_, previous->mixture_);
+    for (std::size_t plane = 0; plane < std::size(params_.planes); ++plane)
+      std::swap(params_.planes[plane].background, previous->params_.planes[plane].background);
+    return true;
   }
 
   Status compute(const DiffFrame& frame, Queue queue) override {
@@ -567,7 +578,7 @@ class CudaDiff final : public Diff {
   }
 
   const Kernels kernels_;
-  DeviceMemory memory_;
+  DeviceMemory kept_, bits_;
   HostMemory records_;
   Params params_;
   int tiles_y_ = 0;

@@ -6,7 +6,6 @@
 #include <climits>
 
 #include "histogram.hpp"
-#include "luma.cuh"
 #include "pixels.cuh"
 
 namespace cudavision {
@@ -370,7 +369,7 @@ __device__ __forceinline__ void count_job(const PixelParams& params, const Pixel
           for (int k = 0; k < int(sizeof(T)); ++k) rgb.word[c][k] = ThreePlanes ? quad.word[c][k] : word_at(quad, position[c], k);
         std::uint32_t samples[4];
 #pragma unroll
-        for (int j = 0; j < 4; ++j) samples[j] = luma_of(weights, rgb.sample(0, j), rgb.sample(1, j), rgb.sample(2, j), max_value);
+        for (int j = 0; j < 4; ++j) samples[j] = luma_of(rgb.sample(0, j), rgb.sample(1, j), rgb.sample(2, j), weights, max_value);
         add(luma_base, samples, mask);
       }
     };

@@ -4,7 +4,6 @@
 #include <climits>
 
 #include "histogram.hpp"
-#include "luma.cuh"
 #include "pixels.cuh"
 
 namespace cudavision {
@@ -99,7 +98,7 @@ __device__ __forceinline__ void equalize_set(const Equalizing& params, int index
 #pragma unroll
             for (int c = 1; c < C; ++c) rgb[i] = params.position[i] == c ? quad.sample(c, j) : rgb[i];
           }
-          const int luma = int(luma_of(params.weights, rgb[0], rgb[1], rgb[2], view.max_value));
+          const int luma = luma_of(rgb[0], rgb[1], rgb[2], params.weights, view.max_value);
           const int change = int(__ldg(params.table + luma)) - luma;
 #pragma unroll
           for (int c = 0; c < C; ++c)
@@ -137,7 +136,7 @@ __global__ void __launch_bounds__(pixel_threads) equalize_planes(const __grid_co
     const int max_value = params.views[0].max_value;
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
-      const int luma = int(luma_of(params.weights, quads[0].sample(0, j), quads[1].sample(0, j), quads[2].sample(0, j), max_value));
+      const int luma = luma_of(quads[0].sample(0, j), quads[1].sample(0, j), quads[2].sample(0, j), params.weights, max_value);
       const int change = int(__ldg(params.table + luma)) - luma;
 #pragma unroll
       for (int c = 0; c < 3; ++c)

@@ -601,7 +601,7 @@ class Pass {
       job.kept_pitch = (job.width + 15) / 16 * 16 * sample_bytes;
       bytes += std::size_t(job.kept_pitch) * job.height;
     }
-    if (Status status = scratch_.allocate(bytes, "for summed-area tables"); !status.ok()) return status;
+    if (Status status = scratch_.allocate(bytes); !status.ok()) return status;
     for (int i = 0; i < params_.count; ++i) {
       Job& job = params_.jobs[i];
       const std::size_t tiles = std::size_t(job.tiles_x) * job.tiles_y;

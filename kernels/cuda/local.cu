@@ -265,7 +265,7 @@ class CudaBox final : public CudaFilter {
       tables_.push_back({reinterpret_cast<void*>(bytes), std::ptrdiff_t(pitch)});
       bytes += pitch * table.height;
     }
-    if (Status status = memory_.allocate(bytes, "for summed-area tables"); !status.ok()) return status;
+    if (Status status = memory_.allocate(bytes); !status.ok()) return status;
     for (Plane& table : tables_) table.data = static_cast<unsigned char*>(memory_.data()) + reinterpret_cast<std::uintptr_t>(table.data);
     const FormatInfo& format = info(plan_.geometry.format);
     with_layout(format, [&](auto sample, auto first, auto rest) {

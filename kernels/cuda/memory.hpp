@@ -3,7 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include <string>
+#include <utility>
 
 #include "filter.hpp"
 
@@ -17,11 +17,12 @@ class DeviceMemory {
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
-  /// Once. No bytes: no memory. `purpose` ends the sentence "cannot allocate device memory", with a space before it.
-  Status allocate(std::size_t bytes, const char* purpose = "") {
-    return bytes == 0 ? Status() : check(cudaMalloc(&data_, bytes), ("cannot allocate device memory" + std::string(purpose)).c_str());
+  /// Once. No bytes: no memory.
+  Status allocate(std::size_t bytes) {
+    return bytes == 0 ? Status() : check(cudaMalloc(&data_, bytes), "cannot allocate device memory");
   }
   unsigned char* data() const { return static_cast<unsigned char*>(data_); }
+  void swap(DeviceMemory& other) { std::swap(data_, other.data_); }
 
  private:
   void* data_ = nullptr;

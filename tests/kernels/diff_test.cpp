@@ -235,6 +235,129 @@ TEST_P(DiffPlans, LongIntervalAndReset) {
   }
 }
 
+/// A sequence of which a second plan takes over the end is as if that plan had done all of it.
+TEST_P(DiffPlans, ContinuesFromAnother) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  Random random(17);
+  const Geometry sizes[] = {{Format::GRAY8, 131, 75},    {Format::NV12, 131, 75}, {Format::RGBA, 64, 48},
+                            {Format::P010_10LE, 70, 33}, {Format::YUY2, 65, 40},  {Format::GBR, 45, 33}};
+  for (const Geometry& geometry : sizes) {
+    const bool rgb = geometry.format == Format::RGBA || geometry.format == Format::GBR;
+    for (DiffReference reference : {DiffReference::previous, DiffReference::first, DiffReference::background, DiffReference::mog2}) {
+      for (int frames : {0, 1, 5}) {  // of the plan before: where it has compared none yet, there is the less to take over
+        DiffParams before = random_params(random, geometry.width, geometry.height);
+        before.reference = reference;
+        DiffParams after = random_params(random, geometry.width, geometry.height);
+        after.reference = reference;
+        after.interval = before.interval;
+        after.learning_rate = before.learning_rate;
+        after.borrow = before.borrow;
+        if (geometry.format != Format::GRAY8 && (!rgb || reference == DiffReference::mog2)) after.luma_only = before.luma_only;
+        after.in_flight = 2;
+        SCOPED_TRACE(info(geometry.format).name + (" before: " + describe(before)) + "\nafter: " + describe(after));
+
+        const auto whole = plan_for(backend, after, geometry), second = plan_for(backend, after, geometry);
+        auto first = plan_for(backend, before, geometry);
+        std::vector<std::unique_ptr<Job>> jobs;  // kept: frames may be borrowed
+        const auto submit = [&](Diff& plan, const Picture& src) {
+          jobs.push_back(std::make_unique<Job>(backend, src, src.inverted()));
+          EXPECT_TRUE(jobs.back()->submit(work_of(plan)).ok());
+          return jobs.back()->finish();
+        };
+        Picture src = make_picture(geometry, 3, Data::faint);
+        for (int i = 0; i < frames + 4; ++i) {
+          if (i == frames) {
+            ASSERT_TRUE(second->continue_from(*first));
+            first.reset();
+            EXPECT_EQ(second->ticket(), 0u);
+          }
+          src = later(src, unsigned(i));
+          const Picture expected = submit(*whole, src), got = submit(first ? *first : *second, src);
+          if (first) continue;
+          ASSERT_TRUE(expected.bytes() == got.bytes()) << "frame " << i;
+          const DiffResult x = whole->result(), y = second->result();
+          ASSERT_EQ(x.compared, y.compared) << "frame " << i;
+          ASSERT_EQ(x.cells.changed, y.cells.changed) << "frame " << i;
+          ASSERT_EQ(x.cells.counted, y.cells.counted) << "frame " << i;
+          ASSERT_EQ(x.mean_difference, y.mean_difference) << "frame " << i;
+        }
+      }
+    }
+  }
+}
+
+/// The background moves on at the new rate.
+TEST_P(DiffPlans, ContinuesAtAnotherRate) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  DiffParams params;
+  params.reference = DiffReference::background;
+  const Geometry geometry{Format::NV12, 70, 40};
+  const auto plan = plan_for(backend, params, geometry);  // begins with the frame that the other has as its background
+  params.learning_rate = 1;
+  const auto fast = plan_for(backend, params, geometry);
+  params.learning_rate = 0.02;
+  const auto slow = plan_for(backend, params, geometry);
+  const auto run = [&](Diff& diff, unsigned seed) {
+    const Picture src = make_picture(geometry, seed);
+    Job job(backend, src, src.inverted());
+    EXPECT_TRUE(job.submit(work_of(diff)).ok());
+    return job.finish();
+  };
+  for (unsigned seed : {1, 2, 3}) run(*fast, seed);
+  run(*plan, 3);
+  ASSERT_TRUE(slow->continue_from(*fast));
+  for (unsigned seed : {4, 5, 6}) EXPECT_TRUE(run(*plan, seed).bytes() == run(*slow, seed).bytes()) << seed;
+}
+
+/// Where something else is kept, the plan begins anew.
+TEST_P(DiffPlans, DoesNotContinueFromAnUnlikePlan) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  struct Change {
+    const char* what;
+    Geometry geometry;
+    DiffReference reference;
+    std::function<void(DiffParams&, Geometry&)> make;
+    bool other_backend = false;
+  };
+  const Geometry nv12{Format::NV12, 70, 40}, rgba{Format::RGBA, 70, 40};
+  std::vector<Change> changes{
+      {"reference", nv12, DiffReference::previous, [](DiffParams& p, Geometry&) { p.reference = DiffReference::first; }},
+      {"model", nv12, DiffReference::background, [](DiffParams& p, Geometry&) { p.reference = DiffReference::mog2; }},
+      {"interval", nv12, DiffReference::previous, [](DiffParams& p, Geometry&) { p.interval = 2; }},
+      {"borrow", nv12, DiffReference::first, [](DiffParams& p, Geometry&) { p.borrow = true; }},
+      {"luma of NV12", nv12, DiffReference::background, [](DiffParams& p, Geometry&) { p.luma_only = true; }},
+      {"luma of RGBA's mixture", rgba, DiffReference::mog2, [](DiffParams& p, Geometry&) { p.luma_only = true; }},
+      {"width", nv12, DiffReference::previous, [](DiffParams&, Geometry& g) { g.width = 71; }},
+      {"height", nv12, DiffReference::previous, [](DiffParams&, Geometry& g) { g.height = 41; }},
+      {"format", rgba, DiffReference::previous, [](DiffParams&, Geometry& g) { g.format = Format::BGRA; }},
+  };
+  const Backend other = backend == Backend::cpu ? Backend::cuda : Backend::cpu;
+  if (!unavailable(other)) changes.push_back({"backend", nv12, DiffReference::previous, [](DiffParams&, Geometry&) {}, true});
+  for (const Change& change : changes) {
+    DiffParams params;
+    params.reference = change.reference;
+    Geometry geometry = change.geometry;
+    const Backend before = change.other_backend ? other : backend;
+    const auto first = plan_for(before, params, geometry);
+    const auto submit = [](Backend at, Diff& plan) {
+      const Picture src = make_picture(plan.geometry(), 1);
+      Job job(at, src, src.inverted());
+      EXPECT_TRUE(job.submit(work_of(plan)).ok());
+      job.finish();
+      return plan.result().compared;
+    };
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(submit(before, *first), i > 0);
+    change.make(params, geometry);
+    const auto second = plan_for(backend, params, geometry);
+    EXPECT_FALSE(second->continue_from(*first)) << change.what;
+    EXPECT_FALSE(submit(backend, *second)) << change.what;
+    EXPECT_TRUE(submit(before, *first)) << change.what << ": the plan before is as it was";
+  }
+}
+
 /// Results of frames that are under way together stay apart.
 TEST_P(DiffPlans, ResultsInFlight) {
   const Backend backend = GetParam();
