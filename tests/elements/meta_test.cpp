@@ -18,12 +18,12 @@ struct Histogram {
   std::vector<std::vector<guint64>> counts;
   std::vector<GstCudaVisionHistogramChannel> channels;
 
-  explicit Histogram(const std::vector<std::string>& names) : counts(names.size()), channels(names.size()) {
+  explicit Histogram(const std::vector<const char*>& names) : counts(names.size()), channels(names.size()) {
     for (std::size_t c = 0; c < names.size(); ++c) {
       counts[c].assign(bins, c);
       counts[c][c + 7] = G_GUINT64_CONSTANT(5000000000);
       GstCudaVisionHistogramChannel& channel = channels[c];
-      channel.name = names[c].c_str();
+      channel.name = names[c];
       channel.counts = counts[c].data();
       channel.count = bins * c;
       gdouble value = 10. * double(c);
