@@ -61,16 +61,19 @@ for plugin in "${gst_plugins[@]}"; do
   if [[ -f $plugins/libgst$plugin.so ]]; then take "$plugins/libgst$plugin.so" "$bundle/gst"; else missing+=("GStreamer plugin $plugin"); fi
 done
 
-# All libraries that these need, but glibc's own: the host's must match its loader. The driver's libraries are the host's too.
+# All libraries that these need, but glibc's own: the host's must match its loader. The driver's libraries are the host's too. Ours are
+# looked for in the build folder: what was linked there names it relative to itself, in vain once it is here.
 glibc='^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util|nsl|anl|mvec|BrokenLocale|thread_db|nss_.*))\.so'
-find "$bundle" -type f -exec sh -c 'head -c 4 "$1" | grep -q ELF' sh {} \; -exec ldd {} + 2>/dev/null |
-  awk '$2 == "=>" && $3 ~ /^\// { print $1, $3 }' | sort -u |
+libraries() {
+  find "$bundle" -type f -exec sh -c 'head -c 4 "$1" | grep -q ELF' sh {} \; -exec env LD_LIBRARY_PATH="$build:$build/kernels" ldd {} + 2>/dev/null
+}
+libraries | awk '$2 == "=>" && $3 ~ /^\// { print $1, $3 }' | sort -u |
   while read -r name path; do
-    if [[ ! $name =~ $glibc && ! $name =~ ^lib(cuda|nvidia|nvcuvid) ]]; then
-      install -m 644 "$(readlink -f "$path")" "$bundle/lib/$name"
+    if [[ ! $name =~ $glibc && ! $name =~ ^lib(cuda\.|nvidia|nvcuvid) ]]; then
+      take "$path" "$bundle/lib"
     fi
   done
-unresolved=$(find "$bundle" -type f -name '*.so*' -exec ldd {} + 2>/dev/null | awk '/not found/ { print $1 }' | sort -u | tr '\n' ' ')
+unresolved=$(libraries | awk '/not found/ { print $1 }' | sort -u | tr '\n' ' ')
 [[ -z $unresolved ]] || missing+=("libraries $unresolved")
 
 tar -C "$stage" -czf "$tarball" cudavision-gpu
