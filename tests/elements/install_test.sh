@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Installs a build into an empty folder, and looks for the plugin where GStreamer would:   install_test.sh MESON BUILD_FOLDER
+# Installs a build into an empty folder, and looks for the plugin where GStreamer would; then builds and runs a program in C with what
+# was installed of the metas, and nothing of the source tree:   install_test.sh MESON BUILD_FOLDER
 set -euo pipefail
 meson=$1 build=$2
 target=$(mktemp -d)
@@ -12,3 +13,70 @@ folder=$target$(pkg-config --variable=pluginsdir gstreamer-1.0)
 env -u GST_PLUGIN_PATH GST_PLUGIN_PATH_1_0="$folder" GST_REGISTRY="$target/registry.bin" gst-inspect-1.0 cudavision | tee "$target/inspect"
 for element in cudagaussian cudaconvolve; do grep -q "$element:" "$target/inspect"; done
 grep -q "$folder/libgstcudavision.so" "$target/inspect"
+
+# The plugin finds the library by itself, in whatever prefix: $ORIGIN and on from there.
+library=$(find "$target" -name libgstcudavision-1.0.so.0)
+runpath=$(readelf -d "$folder/libgstcudavision.so" | sed -n 's/.*R\(UN\)\?PATH.*\[\(.*\)\]/\2/p')
+# shellcheck disable=SC2016
+found=${runpath/'$ORIGIN'/"$folder"}/libgstcudavision-1.0.so.0
+[[ -n $library && $found -ef $library ]] ||
+  { echo "the plugin looks for ${library:-the library, which was not installed,} in ${runpath:-no folder of its own}"; exit 1; }
+
+# The .pc names the folders without DESTDIR. (PKG_CONFIG_SYSROOT_DIR would move GStreamer's own folders as well.)
+cd "$target"
+mkdir pkgconfig
+sed "s|^prefix=|&$target|" "$(find "$target" -name gstreamer-cudavision-1.0.pc)" >pkgconfig/gstreamer-cudavision-1.0.pc
+export PKG_CONFIG_PATH=$target/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
+cat >program.c <<'END'
+#include <gst/cudavision/cudavision.h>
+
+int main (int argc, char **argv)
+{
+  GstCudaVisionHistogramChannel channel = { 0 };
+  guint64 counts[256] = { 0 };
+  const GstCudaVisionHistogramChannel *luma;
+  GstCudaVisionIntegralTable table = { 0 };
+  GstCudaVisionIntegralMeta *integral;
+  GstBuffer *buffer, *copy;
+  GstMapInfo map;
+  guint32 entry = 42;
+  gboolean good;
+
+  gst_init (&argc, &argv);
+  buffer = gst_buffer_new ();
+  counts[42] = 1;
+  channel.name = "luma";
+  channel.counts = counts;
+  channel.count = 1;
+  channel.mean = 42;
+  gst_buffer_add_cuda_vision_histogram_meta (buffer, 256, 8, 1, &channel);
+  table.channel = "luma";
+  table.type = GST_CUDA_VISION_ENTRY_TYPE_U32;
+  table.width = table.height = 1;
+  table.memory = gst_memory_new_wrapped (GST_MEMORY_FLAG_READONLY, &entry, sizeof entry, 0, sizeof entry, NULL, NULL);
+  gst_buffer_add_cuda_vision_integral_meta (buffer, GST_CUDA_VISION_TABLE_LAYOUT_INCLUSIVE, 1, &table);
+  gst_memory_unref (table.memory);
+
+  copy = gst_buffer_copy (buffer);
+  gst_buffer_unref (buffer);
+  luma = gst_cuda_vision_histogram_meta_get_channel (gst_buffer_get_cuda_vision_histogram_meta (copy), "luma");
+  good = luma && luma->counts != counts && luma->counts[42] == 1 && luma->counts[41] == 0 && luma->mean == channel.mean;
+  integral = gst_buffer_get_cuda_vision_integral_meta (copy);
+  if (gst_cuda_vision_integral_meta_map_table (integral, 0, &map)) {
+    good = good && gst_cuda_vision_integral_meta_rectangle_sum (integral, 0, &map, 0, 0, 1, 1) == entry;
+    gst_cuda_vision_integral_meta_unmap_table (integral, 0, &map);
+  } else {
+    good = FALSE;
+  }
+  gst_buffer_unref (copy);
+  return good ? 0 : 1;
+}
+END
+# Plain C under strict flags; and C++.
+read -ra cflags <<<"$(pkg-config --cflags gstreamer-cudavision-1.0)"
+read -ra libs <<<"$(pkg-config --libs gstreamer-cudavision-1.0)"
+cc -std=c11 -Wall -Wextra -Wpedantic -Wstrict-prototypes -Werror "${cflags[@]}" program.c -o program "${libs[@]}"
+LD_LIBRARY_PATH=$(dirname "$library") ./program
+echo '#include <gst/cudavision/cudavision.h>' | c++ -std=c++17 -Wall -Wextra -Wpedantic -Werror "${cflags[@]}" -fsyntax-only -x c++ -
+needed=$(readelf -d "$library" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p')
+if grep -E 'cuda|opencv' <<<"$needed"; then echo 'needed by the library, which must do without'; exit 1; fi

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Runs a program under valgrind's memcheck:   valgrind.sh PROGRAM [ARGUMENT …]
 # Fails on any invalid access or use of what is not initialised, and on memory that is definitely lost where a function of ours
-# (namespace cudavision, or plugin_init) is on the stack. Exit status 77 (skipped) where there is no valgrind.
+# (namespace cudavision, the API of the metas, or plugin_init) is on the stack. Exit status 77 (skipped) where there is no valgrind.
 set -euo pipefail
 command -v valgrind >/dev/null || { echo 'skipped: no valgrind'; exit 77; }
 log=$(mktemp)
@@ -18,7 +18,7 @@ status=0
 valgrind --tool=memcheck --error-exitcode=3 --errors-for-leak-kinds=none --leak-check=full --show-leak-kinds=definite --num-callers=40 \
   --child-silent-after-fork=yes --log-file="$log" "${suppressions[@]}" "$@" || status=$?
 # Leak records begin with their size and end with an empty line.
-ours=$(sed 's/^==[0-9]*== \?//' "$log" | awk 'BEGIN { RS = "" } /definitely lost in loss record/ && /cudavision|plugin_init/')
+ours=$(sed 's/^==[0-9]*== \?//' "$log" | awk 'BEGIN { RS = "" } /definitely lost in loss record/ && /cuda_?vision|plugin_init/')
 if ((status == 77)); then exit 77; fi
 if ((status != 0)) || [[ -n $ours ]]; then
   if [[ -n $ours ]]; then printf 'lost by the plugin:\n%s\n' "$ours"; else cat "$log"; fi

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <gst/gst.h>
+
+#ifndef GST_CUDAVISION_API
+#ifdef BUILDING_GST_CUDAVISION
+#define GST_CUDAVISION_API GST_API_EXPORT
+#else
+#define GST_CUDAVISION_API GST_API_IMPORT
+#endif
+#endif
