@@ -231,8 +231,16 @@ void drop_device_images(FilterState& state) {
   state.device_output.reset();
 }
 
+void interrupt(CudaVisionFilter* self, Interruption why) {
+  FilterState& state = *self->state;
+  if (!state.processor) return;
+  Gpu::Scope scope(state.gpu);
+  state.processor->interrupted(why, GST_ELEMENT(self));
+}
+
 gboolean stop(GstBaseTransform* trans) {
   FilterState& state = state_of(trans);
+  interrupt(as_filter(trans), Interruption::eos);  // where there was no EOS
   Gpu::Scope scope(state.gpu);
   state.processor.reset();
   drop_device_images(state);
@@ -262,13 +270,6 @@ GstCaps* fixate_caps(GstBaseTransform* trans, GstPadDirection direction, GstCaps
   othercaps = choose_memory(othercaps, caps, peer);
   if (peer) gst_object_unref(peer);
   return gst_caps_fixate(othercaps);
-}
-
-void interrupt(CudaVisionFilter* self, Interruption why) {
-  FilterState& state = *self->state;
-  if (!state.processor) return;
-  Gpu::Scope scope(state.gpu);
-  state.processor->interrupted(why, GST_ELEMENT(self));
 }
 
 gboolean set_caps(GstBaseTransform* trans, GstCaps* incaps, GstCaps* outcaps) {
