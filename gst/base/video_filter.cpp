@@ -206,6 +206,8 @@ Status renew_plan(CudaVisionFilter* self) {
   GST_ELEMENT_WARNING(self, LIBRARY, SETTINGS, ("%s", status.message().c_str()), ("the last good settings stay in use"));
   {
     ObjectLock lock(self);
+    self->state->committed.region = self->state->region;
+    self->state->committed.roi_type = self->state->roi_type;
     class_of(self)->revert(self);
   }
   return make_plan(self);
@@ -216,7 +218,8 @@ gboolean start(GstBaseTransform* trans) {
   Status status;
   {
     ObjectLock lock(self);
-    class_of(self)->commit(self);  // also what was given up while playing
+    self->state->committed = self->state->settings;  // also what was given up while playing
+    class_of(self)->commit(self);
     self->state->has_worked = false;
     self->state->advice.clear();
     status = class_of(self)->check(self);
