@@ -17,17 +17,15 @@ struct Row {
   const char* nick;
   const char* blurb;
 };
-constexpr std::array references{Row{"previous", "The frame so many frames back as interval says"},
-    Row{"first", "The first frame"},
-    Row{"background", "The running average of the frames before, see learning-rate"},
-    Row{"mog2", "A mixture of Gaussians for each pixel"}};  // rows as DiffReference
+constexpr std::array references{Row{"previous", "The frame so many frames back as interval says"}, Row{"first", "The first frame"},
+                                Row{"background", "The running average of the frames before, see learning-rate"},
+                                Row{"mog2", "A mixture of Gaussians for each pixel"}};  // rows as DiffReference
 constexpr std::array outputs{Row{"difference", "The difference from the reference"},
-    Row{"mask", "White where a pixel changed, else black"},
-    Row{"overlay", "The picture, with changed pixels tinted and a box around each region that moves"},
-    Row{"passthrough", "The input, untouched"}};  // rows as DiffOutput
-constexpr std::array modes{Row{"absolute", "The absolute difference"},
-    Row{"signed", "The difference about mid-gray"},
-    Row{"squared", "The square of the difference, over the greatest sample"}};  // rows as DiffMode
+                             Row{"mask", "White where a pixel changed, else black"},
+                             Row{"overlay", "The picture, with changed pixels tinted and a box around each region that moves"},
+                             Row{"passthrough", "The input, untouched"}};  // rows as DiffOutput
+constexpr std::array modes{Row{"absolute", "The absolute difference"}, Row{"signed", "The difference about mid-gray"},
+                           Row{"squared", "The square of the difference, over the greatest sample"}};  // rows as DiffMode
 
 /// Reads "x,y,w,h;x,y,w,h;…"; nothing where it is not that. Empty: no rectangles.
 std::optional<std::vector<Rect>> parse_rects(const std::string& text) {
@@ -51,6 +49,7 @@ std::optional<std::vector<Rect>> parse_rects(const std::string& text) {
 /// What was found in a frame, and when.
 struct Finding {
   FrameTimes times;
+  bool moves = false;
   double changed_ratio = 0, mean_difference = 0;
   std::vector<MotionRegion> regions;
 };
@@ -61,9 +60,9 @@ void set_regions(GstStructure* message, const std::vector<MotionRegion>& regions
   for (const auto& [box, area, score] : regions) {
     GValue entry = G_VALUE_INIT;
     g_value_init(&entry, GST_TYPE_STRUCTURE);
-    g_value_take_boxed(&entry, gst_structure_new("region", "x", G_TYPE_INT, box.x, "y", G_TYPE_INT, box.y, "width", G_TYPE_INT, box.width,
-                                                 "height", G_TYPE_INT, box.height, "area", G_TYPE_UINT, guint(area), "score", G_TYPE_DOUBLE,
-                                                 score, nullptr));
+    g_value_take_boxed(&entry, gst_structure_new("region", "x", G_TYPE_INT, box.x, "y", G_TYPE_INT, box.y, "width", G_TYPE_INT,
+                                                 box.width, "height", G_TYPE_INT, box.height, "area", G_TYPE_UINT, guint(area),
+                                                 "score", G_TYPE_DOUBLE, score, nullptr));
     gst_value_array_append_and_take_value(&list, &entry);
   }
   gst_structure_take_value(message, "regions", &list);
@@ -85,7 +84,8 @@ struct DiffElement {
   static constexpr const char* element_name = "cudadiff";
   static constexpr const char* long_name = "Frame difference and motion";
   static constexpr const char* klass = "Filter/Analyzer/Video";
-  static constexpr const char* description = "Compares video frames with earlier ones and finds what moves, on the GPU or the processor";
+  static constexpr const char* description =
+      "Compares video frames with earlier ones and finds what moves, on the GPU or the processor";
 
   struct Settings {
     int reference = int(DiffReference::previous), output = int(DiffOutput::difference), mode = int(DiffMode::absolute);
@@ -117,44 +117,56 @@ struct DiffElement {
       return g_param_spec_boolean(name, nick, blurb, value, playing_property);
     };
     return {
-        {choice("reference", "Reference", "What frames are compared with", enum_from_table("CudaVisionDiffReference", references.data(), references.size()), initial.reference),
+        {choice("reference", "Reference", "What frames are compared with",
+                enum_from_table("CudaVisionDiffReference", references.data(), references.size()), initial.reference),
          &Settings::reference},
-        {count("interval", "Interval", "Compare with the frame this many frames back, 1 to 64 (reference=previous)", initial.interval),
+        {count("interval", "Interval", "Compare with the frame this many frames back, 1 to 64 (reference=previous)",
+               initial.interval),
          &Settings::interval},
         {number("learning-rate", "Learning rate", "Share of the new frame in the background, 0 to 1 (reference=background)",
                 initial.learning_rate),
          &Settings::learning_rate},
-        {choice("output", "Output", "What goes out", enum_from_table("CudaVisionDiffOutput", outputs.data(), outputs.size()), initial.output), &Settings::output},
-        {choice("mode", "Mode", "How the difference is shown", enum_from_table("CudaVisionDiffMode", modes.data(), modes.size()), initial.mode), &Settings::mode},
-        {count("threshold", "Threshold", "A pixel changed where its difference is greater, 0 to 255 in 8-bit steps (not for reference=mog2)",
+        {choice("output", "Output", "What goes out", enum_from_table("CudaVisionDiffOutput", outputs.data(), outputs.size()),
+                initial.output),
+         &Settings::output},
+        {choice("mode", "Mode", "How the difference is shown", enum_from_table("CudaVisionDiffMode", modes.data(), modes.size()),
+                initial.mode),
+         &Settings::mode},
+        {count("threshold", "Threshold",
+               "A pixel changed where its difference is greater, 0 to 255 in 8-bit steps (not for reference=mog2)",
                initial.threshold),
          &Settings::threshold},
         {number("gain", "Gain", "On the difference shown, 0 to 256", initial.gain), &Settings::gain},
-        {flag("luma-only", "Luma only", "Compare and show luma alone; else a pixel changed if any of its channels did", initial.luma_only),
+        {flag("luma-only", "Luma only", "Compare and show luma alone; else a pixel changed if any of its channels did",
+              initial.luma_only),
          &Settings::luma_only},
-        {count("open-radius", "Open radius", "Removes specks from the mask (erodes, then dilates) of up to twice as many pixels, 0 to 16",
-               initial.open_radius),
+        {count("open-radius", "Open radius",
+               "Removes specks from the mask (erodes, then dilates) of up to twice as many pixels, 0 to 16", initial.open_radius),
          &Settings::open_radius},
         {count("cell-size", "Cell size", "Side of the cells in which motion is counted, in pixels, 4 to 1024", initial.cell_size),
          &Settings::cell_size},
-        {number("cell-threshold", "Cell threshold", "Share of changed pixels that makes a cell move, 0 to 1", initial.cell_threshold),
+        {number("cell-threshold", "Cell threshold", "Share of changed pixels that makes a cell move, 0 to 1",
+                initial.cell_threshold),
          &Settings::cell_threshold},
         {count("min-area", "Least area", "Smallest region, in cells", initial.min_area), &Settings::min_area},
         {number("motion-threshold", "Motion threshold", "Share of changed pixels of the frame from which there is motion, 0 to 1",
                 initial.motion_threshold),
          &Settings::motion_threshold},
-        {count("min-motion-frames", "Least motion frames", "Frames with motion in a row before motion begins", initial.min_motion_frames),
+        {count("min-motion-frames", "Least motion frames", "Frames with motion in a row before motion begins",
+               initial.min_motion_frames),
          &Settings::min_motion_frames},
         {number("gap", "Gap", "Seconds without motion before it ends", initial.gap), &Settings::gap},
-        {g_param_spec_string("mask-regions", "Masked regions", "Rectangles that are left out, in pixels: \"x,y,w,h;x,y,w,h\"", nullptr,
-                             uncontrolled_property),
+        {g_param_spec_string("mask-regions", "Masked regions", "Rectangles that are left out, in pixels: \"x,y,w,h;x,y,w,h\"",
+                             nullptr, uncontrolled_property),
          &Settings::mask_regions},
         {flag("post-messages", "Post messages", "Post element messages", initial.post_messages), &Settings::post_messages},
-        {g_param_spec_uint64("message-interval", "Message interval",
-                             "Nanoseconds between messages of frames in which motion neither begins nor ends; 0: each frame has one", 0,
-                             G_MAXUINT64, initial.message_interval, playing_property),
+        {g_param_spec_uint64(
+             "message-interval", "Message interval",
+             "Nanoseconds between messages of frames in which motion neither begins nor ends; 0: each frame has one", 0,
+             G_MAXUINT64, initial.message_interval, playing_property),
          &Settings::message_interval},
-        {flag("attach-roi", "Attach ROI", "Attach a GstVideoRegionOfInterestMeta of type motion for each region", initial.attach_roi),
+        {flag("attach-roi", "Attach ROI", "Attach a GstVideoRegionOfInterestMeta of type motion for each region",
+              initial.attach_roi),
          &Settings::attach_roi},
     };
   }
@@ -174,8 +186,9 @@ struct DiffElement {
     if (status.ok()) status = check_range("min-motion-frames", settings.min_motion_frames, 1, G_MAXINT);
     if (status.ok()) status = check_range("gap", settings.gap, 0, 1e6);
     if (status.ok() && !parse_rects(settings.mask_regions))
-      status = Status::settings("mask-regions is \"" + settings.mask_regions +
-                                "\": it must be rectangles x,y,w,h in whole pixels, of 1 pixel or more a side, with ; between them");
+      status =
+          Status::settings("mask-regions is \"" + settings.mask_regions +
+                           "\": it must be rectangles x,y,w,h in whole pixels, of 1 pixel or more a side, with ; between them");
     return status;
   }
 
@@ -202,9 +215,9 @@ struct DiffElement {
 /// When motion begins and ends. Time is counted in ns of running time.
 struct Motion {
   bool on = false;
-  guint frames = 0;                      ///< with motion in a row
-  GstClockTime still = 0;                ///< since the last frame with motion
-  GstClockTime last = GST_CLOCK_TIME_NONE;  ///< running time of the last frame
+  guint frames = 0;                           ///< with motion in a row
+  GstClockTime still = 0;                     ///< since the last frame with motion
+  GstClockTime last = GST_CLOCK_TIME_NONE;    ///< running time of the last frame
   GstClockTime unsaid = GST_CLOCK_TIME_NONE;  ///< since the last message; none yet
 
   /// Goes on to a frame; `step` is how long frames without times last. Returns what happens in it.
@@ -247,15 +260,16 @@ class DiffProcessor : public Processor {
     Status status = diff_->submit(job.src, job.dst ? *job.dst : Image{}, job.queue);
     if (!status.ok() || output() != DiffOutput::overlay) return status;
     if (status = job.wait(); !status.ok()) return status;
-    return diff_->draw_boxes(*job.dst, regions_of(diff_->result()), job.queue);
+    measure();
+    return diff_->draw_boxes(*job.dst, found_.regions, job.queue);
   }
 
   void finished(const FrameReport& report) override {
-    const DiffResult result = diff_->result();
-    found_ = {report.times, result.changed_ratio, result.mean_difference, regions_of(result)};
+    if (output() != DiffOutput::overlay) measure();
+    found_.times = report.times;
     if (settings_.attach_roi) attach_rois(report.buffer, found_.regions);
-    const bool moves = result.changed > 0 && result.changed_ratio >= settings_.motion_threshold, was_on = motion_.on;
-    const char* event = motion_.advance(moves, report.times, frame_duration_, settings_);
+    const bool was_on = motion_.on;
+    const char* event = motion_.advance(found_.moves, report.times, frame_duration_, settings_);
     publish(report.element, was_on);
     if (motion_.on != was_on || !(motion_.unsaid < settings_.message_interval)) post(report.element, event);
   }
@@ -271,8 +285,15 @@ class DiffProcessor : public Processor {
 
  private:
   DiffOutput output() const { return DiffOutput(settings_.output); }
-  std::vector<MotionRegion> regions_of(const DiffResult& result) const {
-    return find_regions(result.cells, settings_.cell_threshold, int(settings_.min_area));
+
+  /// Takes what was found out of the plan, which is done with the frame.
+  void measure() {
+    const DiffResult result = diff_->result();
+    found_ = {{},
+              result.changed > 0 && result.changed_ratio >= settings_.motion_threshold,
+              result.changed_ratio,
+              result.mean_difference,
+              find_regions(result.cells, settings_.cell_threshold, int(settings_.min_area))};
   }
 
   void publish(GstElement* element, bool was_on) const {
@@ -284,8 +305,8 @@ class DiffProcessor : public Processor {
     motion_.unsaid = 0;
     if (!settings_.post_messages) return;
     GstStructure* message = new_message(DiffElement::element_name, found_.times);
-    gst_structure_set(message, "event", G_TYPE_STRING, event, "changed-ratio", G_TYPE_DOUBLE, found_.changed_ratio, "mean-difference",
-                      G_TYPE_DOUBLE, found_.mean_difference, nullptr);
+    gst_structure_set(message, "event", G_TYPE_STRING, event, "changed-ratio", G_TYPE_DOUBLE, found_.changed_ratio,
+                      "mean-difference", G_TYPE_DOUBLE, found_.mean_difference, nullptr);
     set_regions(message, found_.regions);
     post_message(element, message);
   }
@@ -310,6 +331,8 @@ Result<FilterPlan> DiffElement::make_plan(const Settings& settings, const PlanCo
 
 }  // namespace
 
-bool register_diff(GstPlugin* plugin) { return FilterElement<DiffElement>::register_in(plugin); }
+bool register_diff(GstPlugin* plugin) {
+  return FilterElement<DiffElement>::register_in(plugin);
+}
 
 }  // namespace cudavision

@@ -59,8 +59,8 @@ Said read(const GstStructure* message) {
     const GstStructure* region = gst_value_get_structure(gst_value_array_get_value(regions, i));
     Found f;
     EXPECT(gst_structure_has_name(region, "region"));
-    EXPECT(gst_structure_get(region, "x", G_TYPE_INT, &f.x, "y", G_TYPE_INT, &f.y, "width", G_TYPE_INT, &f.width, "height", G_TYPE_INT,
-                             &f.height, "area", G_TYPE_UINT, &f.area, "score", G_TYPE_DOUBLE, &f.score, nullptr));
+    EXPECT(gst_structure_get(region, "x", G_TYPE_INT, &f.x, "y", G_TYPE_INT, &f.y, "width", G_TYPE_INT, &f.width, "height",
+                             G_TYPE_INT, &f.height, "area", G_TYPE_UINT, &f.area, "score", G_TYPE_DOUBLE, &f.score, nullptr));
     said.regions.push_back(f);
   }
   return said;
@@ -82,7 +82,8 @@ std::vector<Found> rois(GstBuffer* buffer) {
 
 /// The element between two pads, with the clock of a clip of 25 frames a second.
 struct Player : Rig {
-  explicit Player(const Run& run, const std::string& settings = "", const std::string& format = "GRAY8") : Rig(run, defaults + settings) {
+  explicit Player(const Run& run, const std::string& settings = "", const std::string& format = "GRAY8")
+      : Rig(run, defaults + settings) {
     caps_alone(caps_text(format, size));
   }
 
@@ -137,7 +138,9 @@ Buffer square(const GstVideoInfo& video, const cv::Rect& rect = {}, int value = 
   return frame;
 }
 
-int sample(const cv::Mat& m, int x, int y) { return m.at<guint16>(y, x); }
+int sample(const cv::Mat& m, int x, int y) {
+  return m.at<guint16>(y, x);
+}
 
 /// What differs between two 8-bit pictures of full resolution, by a slow loop.
 struct Slow {
@@ -183,7 +186,9 @@ struct Slow {
   }
 };
 
-Picture all_of(const GstVideoInfo& video, const std::vector<int>& values) { return picture(flat(video, values).get(), video); }
+Picture all_of(const GstVideoInfo& video, const std::vector<int>& values) {
+  return picture(flat(video, values).get(), video);
+}
 
 }  // namespace
 
@@ -240,11 +245,13 @@ TEST(shows_the_mask, Each::run) {
 }
 
 TEST(changes_where_the_difference_is_greater, Each::run) {
-  for (const auto& [value, threshold, changed] : {std::tuple{75, 15, false}, {76, 15, true}, {60, 0, false}, {61, 0, true}, {255, 255, false}}) {
+  for (const auto& [value, threshold, changed] :
+       {std::tuple{75, 15, false}, {76, 15, true}, {60, 0, false}, {61, 0, true}, {255, 255, false}}) {
     at(std::to_string(value) + " threshold=" + std::to_string(threshold));
     Player player(run, "output=mask threshold=" + std::to_string(threshold));
     player.play(square(player.video()));
-    EXPECT_SAME(player.show(square(player.video(), {0, 0, size.width, size.height}, value)), all_of(player.video(), {changed ? 255 : 0}));
+    EXPECT_SAME(player.show(square(player.video(), {0, 0, size.width, size.height}, value)),
+                all_of(player.video(), {changed ? 255 : 0}));
     EXPECT_EQ(player.changed_ratio(), changed ? 1.0 : 0.0);
   }
 }
@@ -306,14 +313,13 @@ TEST(changes_output_while_playing, Each::run) {
 TEST(compares_with_its_reference, Each::run) {
   // Flat frames of these values; what is shown of each.
   const std::vector<int> values{10, 30, 70, 150, 50, 50};
-  for (const auto& [settings, expected] :
-       {std::pair{"interval=1", std::vector<int>{0, 20, 40, 80, 100, 0}},
-        {"interval=2", {0, 0, 60, 120, 20, 100}},
-        {"interval=5", {0, 0, 0, 0, 0, 40}},
-        {"reference=first", {0, 20, 60, 140, 40, 40}},
-        {"reference=background learning-rate=1", {0, 20, 40, 80, 100, 0}},
-        {"reference=background learning-rate=0", {0, 20, 60, 140, 40, 40}},
-        {"reference=background learning-rate=0.5", {0, 20, 50, 105, 48, 24}}}) {
+  for (const auto& [settings, expected] : {std::pair{"interval=1", std::vector<int>{0, 20, 40, 80, 100, 0}},
+                                           {"interval=2", {0, 0, 60, 120, 20, 100}},
+                                           {"interval=5", {0, 0, 0, 0, 0, 40}},
+                                           {"reference=first", {0, 20, 60, 140, 40, 40}},
+                                           {"reference=background learning-rate=1", {0, 20, 40, 80, 100, 0}},
+                                           {"reference=background learning-rate=0", {0, 20, 60, 140, 40, 40}},
+                                           {"reference=background learning-rate=0.5", {0, 20, 50, 105, 48, 24}}}) {
     at(settings);
     Player player(run, settings);
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -421,7 +427,8 @@ TEST(follows_a_moving_square, Each::run) {
     for (const char* format : {"GRAY8", "NV12", "RGBA"})
       for (int cell : {8, 16}) {
         at(reference + std::string(" ") + format + " cell-size=" + std::to_string(cell));
-        Player player(run, "reference=" + std::string(reference) + " learning-rate=0.001 cell-size=" + std::to_string(cell), format);
+        Player player(run, "reference=" + std::string(reference) + " learning-rate=0.001 cell-size=" + std::to_string(cell),
+                      format);
         for (int i = 0; i < 10; ++i) player.play(square(player.video()));
         player.said();
         for (int i = 0; i < 12; ++i) {
@@ -510,13 +517,13 @@ TEST(says_when_motion_begins_and_ends, Each::run) {
   struct Case {
     const char *settings, *clip, *events;  ///< clip: m a frame with motion, . one without
   };
-  for (const Case& c : {Case{"gap=0.1", "..m......", "none none begin motion motion end none none none"},
-                        Case{"gap=0.1", "..m.m....", "none none begin motion motion motion motion end none"},
-                        Case{"gap=0", ".mm..", "none begin motion end none"},
-                        Case{"gap=0.08", ".mm...m", "none begin motion motion end none begin"},
-                        Case{"gap=0.08 min-motion-frames=3", ".mm.mmmm..", "none none none none none none begin motion motion end"},
-                        Case{"", ".m....", "none begin motion motion motion motion"},
-                        Case{"motion-threshold=0.2", ".m.", "none none none"}})
+  for (const Case& c :
+       {Case{"gap=0.1", "..m......", "none none begin motion motion end none none none"},
+        Case{"gap=0.1", "..m.m....", "none none begin motion motion motion motion end none"},
+        Case{"gap=0", ".mm..", "none begin motion end none"},
+        Case{"gap=0.08", ".mm...m", "none begin motion motion end none begin"},
+        Case{"gap=0.08 min-motion-frames=3", ".mm.mmmm..", "none none none none none none begin motion motion end"},
+        Case{"", ".m....", "none begin motion motion motion motion"}, Case{"motion-threshold=0.2", ".m.", "none none none"}})
     for (bool timed : {true, false}) {
       at(c.settings + std::string(" ") + c.clip + (timed ? "" : " without times"));
       Player player(run, c.settings);
@@ -580,7 +587,8 @@ TEST(places_regions_in_cropped_frames, Each::run) {
     Buffer out;
     for (const cv::Rect& rect : {cv::Rect(), cv::Rect(16 + 32, 8 + 16, 16, 16)}) {
       Buffer frame = square(whole, rect);
-      gst_buffer_add_video_meta(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&whole), guint(size.width), guint(size.height));
+      gst_buffer_add_video_meta(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&whole), guint(size.width),
+                                guint(size.height));
       GstVideoCropMeta* crop = gst_buffer_add_video_crop_meta(frame.get());
       crop->x = 16, crop->y = 8, crop->width = 64, crop->height = 48;
       out = rig.push(std::move(frame));
