@@ -44,7 +44,7 @@ struct BaseSettings {
 
 struct FilterState {
   // Under the object lock:
-  BaseSettings settings, committed;
+  BaseSettings settings, committed, working;
   std::optional<Backend> backend;  // from READY on
   // Set by any thread, taken by the streaming thread:
   std::atomic<bool> changed{false};
@@ -182,6 +182,7 @@ Status make_plan(CudaVisionFilter* self) {
     state.processor = std::move(plan.value().processor);
     state.region = state.committed.region;
     state.roi_type = state.committed.roi_type;
+    state.working = state.committed;
     state.has_worked = true;
     advice = std::move(plan.value().advice);
   }
@@ -206,8 +207,7 @@ Status renew_plan(CudaVisionFilter* self) {
   GST_ELEMENT_WARNING(self, LIBRARY, SETTINGS, ("%s", status.message().c_str()), ("the last good settings stay in use"));
   {
     ObjectLock lock(self);
-    self->state->committed.region = self->state->region;
-    self->state->committed.roi_type = self->state->roi_type;
+    self->state->committed = self->state->working;
     class_of(self)->revert(self);
   }
   return make_plan(self);
