@@ -523,7 +523,8 @@ TEST(says_when_motion_begins_and_ends, Each::run) {
         Case{"gap=0", ".mm..", "none begin motion end none"},
         Case{"gap=0.08", ".mm...m", "none begin motion motion end none begin"},
         Case{"gap=0.08 min-motion-frames=3", ".mm.mmmm..", "none none none none none none begin motion motion end"},
-        Case{"", ".m....", "none begin motion motion motion motion"}, Case{"motion-threshold=0.2", ".m.", "none none none"}})
+        Case{"", ".m....", "none begin motion motion motion motion"}, Case{"motion-threshold=0.2", ".m.", "none none none"},
+        Case{"motion-threshold=0 gap=0", "..m..", "none none begin end none"}})
     for (bool timed : {true, false}) {
       at(c.settings + std::string(" ") + c.clip + (timed ? "" : " without times"));
       Player player(run, c.settings);
@@ -535,6 +536,17 @@ TEST(says_when_motion_begins_and_ends, Each::run) {
       }
       EXPECT_EQ(player.events(), c.events);
     }
+}
+
+TEST(counts_frames_without_times_by_the_framerate, Each::run) {
+  // Ten frames a second; and where caps do not know, 25.
+  for (const auto& [rate, settings] : {std::pair{"10/1", "gap=0.2"}, {"0/1", "gap=0.08"}}) {
+    at(rate);
+    Player player(run, settings);
+    player.caps_alone("video/x-raw,format=GRAY8,width=96,height=64,framerate=" + std::string(rate));
+    for (int x : {0, 40, 40, 40, 40}) player.play(square(player.video(), {x, 0, 24, 24}), GST_CLOCK_TIME_NONE);
+    EXPECT_EQ(player.events(), "none begin motion end none");
+  }
 }
 
 TEST(ends_motion_by_time, Each::run) {
@@ -556,6 +568,30 @@ TEST(says_it_seldom_or_never, Each::run) {
   EXPECT_EQ(events("message-interval=100000000"), "none none none begin motion motion motion end none none");
   EXPECT_EQ(events("message-interval=1000000000000"), "none begin end");
   EXPECT_EQ(events("post-messages=false"), "");
+}
+
+TEST(says_it_at_once_after_an_interruption, Each::run) {
+  Player player(run, "message-interval=1000000000000");
+  for (int x : {0, 40, 40}) player.play(square(player.video(), {x, 0, 24, 24}));
+  Buffer frame = square(player.video());
+  GST_BUFFER_FLAG_SET(frame.get(), GST_BUFFER_FLAG_DISCONT);
+  player.play(std::move(frame));
+  EXPECT_EQ(player.events(), "none begin end none");
+}
+
+TEST(ends_motion_with_the_last_frame, Each::run) {
+  Player player(run);
+  for (int x : {0, 40}) player.play(square(player.video(), {x, 0, 24, 24}));
+  player.caps_alone(caps_text("GRAY8", size, ",note=same-video"));  // a plan is made anew, and motion goes on
+  const Said begin = player.last();
+  gst_harness_push_event(player.harness(), gst_event_new_eos());
+  const Said end = player.last();
+  EXPECT_EQ(begin.event + " " + end.event, "begin end");
+  EXPECT_EQ(end.timestamp, frame_time);
+  EXPECT_EQ(end.duration, frame_time);
+  EXPECT_EQ(end.changed_ratio, begin.changed_ratio);
+  EXPECT_EQ(end.mean_difference, begin.mean_difference);
+  EXPECT_EQ(end.regions, begin.regions);
 }
 
 TEST(shows_and_notifies_motion, Each::run) {
