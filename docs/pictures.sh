@@ -28,7 +28,7 @@ panels() {
 panels docs/elements/cudagaussian.png "cudagaussian kernel-size=7" "cudagaussian kernel-size=31"
 panels docs/elements/cudaconvolve.png "cudaconvolve preset=unsharp" "cudaconvolve preset=gradient"
 panels docs/quickstart.png "cudagaussian kernel-size=9" "cudagaussian kernel-size=5 ! cudaconvolve preset=sharpen-5 divisor=2"
-# A ball that moves.
+# A ball that moves, beside noise that is masked out in the end.
 scene=${scene/num-buffers=1/num-buffers=12}
 detail="videotestsrc num-buffers=12 pattern=ball ! video/x-raw,format=RGB,width=140,height=140"
-panels docs/elements/cudadiff.png "cudadiff interval=4" "cudadiff interval=4 cell-size=10 output=overlay"
+panels docs/elements/cudadiff.png "cudadiff interval=4" "cudadiff interval=4 cell-size=10 output=overlay mask-regions=240,180,80,60"
