@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 #include <string>
+#include <utility>
 
 #include "backend.hpp"
 
@@ -133,12 +135,21 @@ Status validate(const HistogramParams& params) {
 }
 
 Status validate(const HistogramOverlayParams& params) {
-  if (!(params.opacity >= 0 && params.opacity <= 1)) return Status::settings("overlay-opacity must be 0 to 1");
+  if (!(params.opacity >= 0 && params.opacity <= 1)) {
+    std::ostringstream value;
+    value << params.opacity;
+    return Status::settings("overlay-opacity is " + value.str() + ": it must be 0 to 1");
+  }
   const Rect& rect = params.position;
-  for (int value : {rect.x, rect.y})
-    if (value < -65536 || value > 65536) return Status::settings("overlay-position: x and y must be -65536 to 65536");
-  for (int value : {rect.width, rect.height})
-    if (value < 1 || value > 16384) return Status::settings("overlay-position: width and height must be 1 to 16384");
+  const auto check = [](const char* name, int value, int lowest, int highest) {
+    if (value >= lowest && value <= highest) return Status();
+    return Status::settings("overlay-position has the " + std::string(name) + " " + std::to_string(value) + ": it must be " +
+                            std::to_string(lowest) + " to " + std::to_string(highest));
+  };
+  for (const auto& [name, value] : {std::pair{"x", rect.x}, {"y", rect.y}})
+    if (Status status = check(name, value, -65536, 65536); !status.ok()) return status;
+  for (const auto& [name, value] : {std::pair{"width", rect.width}, {"height", rect.height}})
+    if (Status status = check(name, value, 1, 16384); !status.ok()) return status;
   return {};
 }
 
