@@ -189,6 +189,9 @@ mode_pipelines() {
   launch pipelines/odd-size "$ours" "videotestsrc num-buffers=20 ! $raw,width=333,height=77,format=I420 ! $filters ! $raw ! fakesink"
   launch pipelines/cpu "$ours" "videotestsrc num-buffers=20 ! cudagaussian backend=cpu ! cudaconvolve preset=sharpen backend=cpu ! fakesink"
   launch pipelines/upload "$ours cudaupload cudadownload" "$source,format=NV12 ! cudaupload ! $filters ! cudadownload ! fakesink"
+  launch pipelines/histogram cudahistogram "$source,format=NV12 ! cudahistogram channels=all add-meta=true backend=cuda ! $raw ! fakesink"
+  launch pipelines/histogram-pictures "$ours cudahistogram" \
+    "$source,format=RGBA ! cudagaussian backend=cuda ! cudahistogram equalize=true overlay=true backend=cuda ! $cuda ! cudahistogram ! $raw ! fakesink"
   local found=0
   for clip in "$here"/media/*.mp4; do
     [[ -f $clip ]] || continue
@@ -197,6 +200,10 @@ mode_pipelines() {
       "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! $filters ! fakesink"
     launch "pipelines/decode to system $name" "$ours qtdemux h264parse nvh264dec" \
       "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! $filters ! $raw ! fakesink"
+    launch "pipelines/decode histogram $name" "cudahistogram qtdemux h264parse nvh264dec" \
+      "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! cudahistogram ! fakesink"
+    launch "pipelines/decode histogram to system $name" "cudahistogram qtdemux h264parse nvh264dec" \
+      "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! cudahistogram add-meta=true backend=cuda ! $raw ! fakesink"
   done
   ((found)) || report SKIP pipelines/decode 'no .mp4 in the bundle'
 }
