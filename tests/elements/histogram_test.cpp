@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // cudahistogram beside slow loops over the samples, and cv::equalizeHist.
+#include <gst/controller/gstdirectcontrolbinding.h>
+#include <gst/controller/gstinterpolationcontrolsource.h>
+
 #include <algorithm>
 #include <cmath>
 #include <opencv2/imgproc.hpp>
@@ -387,6 +390,30 @@ TEST(sums_up_intervals, Each::run) {
   expect_same(posted.channels, expected(later, rig.video(), asked));
 }
 
+TEST(sums_up_intervals_at_any_rate, Each::run) {
+  // Intervals of 100 ms as they are played, of frames of 40 ms.
+  for (const auto& [rate, frames] : {std::pair{2.0, 5}, {0.5, 1}, {-2.0, 5}}) {
+    at("rate " + std::to_string(rate));
+    Rig rig(run, "equalize=false interval=100000000");
+    rig.caps(caps_text("GRAY8", size));
+    GstSegment segment;
+    gst_segment_init(&segment, GST_FORMAT_TIME);
+    segment.rate = rate;
+    segment.stop = 1000 * GST_MSECOND;
+    gst_harness_push_event(rig.harness(), gst_event_new_segment(&segment));
+    std::vector<guint64> sums;
+    for (guint64 i = 0; i < 25; ++i) {
+      rig.push(timed(noise(rig.video(), unsigned(i)), (rate > 0 ? i : 24 - i) * 40 * GST_MSECOND));
+      while (const auto posted = next(rig)) {
+        sums.push_back(posted->frames);
+        EXPECT_EQ(posted->duration, posted->frames * 40 * GST_MSECOND);
+      }
+    }
+    for (std::size_t i = 0; i + 1 < sums.size(); ++i) EXPECT(sums[i] == guint64(frames) || (rate == 0.5 && sums[i] == 2));
+    EXPECT(sums.size() >= 4);
+  }
+}
+
 TEST(sums_up_frames_without_durations_or_times, Each::run) {
   Rig rig(run, "equalize=false interval=100000000");
   rig.caps(caps_text("GRAY8", size));
@@ -713,6 +740,27 @@ TEST(changes_what_becomes_of_frames_while_playing, Each::run) {
     GstBuffer* in = same.get();
     EXPECT(rig.push(std::move(same)).get() == in);
   }
+}
+
+TEST(fades_by_a_control_source, Each::run) {
+  Rig rig(run, "equalize=false overlay=true overlay-position=2,3,40,30 interval=10000000000");
+  rig.caps(caps_text("GRAY8", size));
+  GstControlSource* source = gst_interpolation_control_source_new();
+  g_object_set(source, "mode", GST_INTERPOLATION_MODE_LINEAR, nullptr);
+  gst_timed_value_control_source_set(GST_TIMED_VALUE_CONTROL_SOURCE(source), 0, 0);
+  gst_timed_value_control_source_set(GST_TIMED_VALUE_CONTROL_SOURCE(source), GST_SECOND, 1);
+  EXPECT(gst_object_add_control_binding(GST_OBJECT(rig.element()),
+                                        gst_direct_control_binding_new_absolute(GST_OBJECT(rig.element()), "overlay-opacity", source)));
+  gst_object_unref(source);
+  const Buffer frame = dim(rig.video());
+  const Picture input = picture(frame.get(), rig.video());
+  const Channel histogram = expected(frame.get(), rig.video())[0];
+  for (int quarter = 0; quarter <= 4; ++quarter) {
+    GST_BUFFER_PTS(frame.get()) = guint64(quarter) * GST_SECOND / 4;
+    EXPECT_SAME(rig.filter(frame), (Picture{drawn(input[0], histogram, {{2, 3, 40, 30}, quarter / 4.0})}));
+  }
+  gst_harness_push_event(rig.harness(), gst_event_new_eos());
+  EXPECT_EQ(told(rig).frames, 5);  // each frame had a new plan
 }
 
 int main() {
