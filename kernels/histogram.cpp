@@ -3,9 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
-#include <string>
-#include <utility>
 
 #include "backend.hpp"
 
@@ -123,34 +120,22 @@ Rect overlay_rect(const OverlayPlan& plan, const ChannelSet& set) {
 }  // namespace detail
 
 Status check_bins(const char* name, std::int64_t bins) {
-  if (bins >= 2 && bins <= histogram_max_bins) return {};
-  return Status::settings(std::string(name) + " is " + std::to_string(bins) + ": it must be 2 to 65536");
+  return check_range(name, double(bins), 2, histogram_max_bins);
 }
 
 Status validate(const HistogramParams& params) {
   if (Status status = check_bins("bins", params.bins); !status.ok()) return status;
-  if (params.history < 1 || params.history > histogram_max_history)
-    return Status::settings("history is " + std::to_string(params.history) + ": it must be 1 to 64");
-  return {};
+  return check_range("history", params.history, 1, histogram_max_history);
 }
 
 Status validate(const HistogramOverlayParams& params) {
-  if (!(params.opacity >= 0 && params.opacity <= 1)) {
-    std::ostringstream value;
-    value << params.opacity;
-    return Status::settings("overlay-opacity is " + value.str() + ": it must be 0 to 1");
-  }
   const Rect& rect = params.position;
-  const auto check = [](const char* name, int value, int lowest, int highest) {
-    if (value >= lowest && value <= highest) return Status();
-    return Status::settings("overlay-position has the " + std::string(name) + " " + std::to_string(value) + ": it must be " +
-                            std::to_string(lowest) + " to " + std::to_string(highest));
-  };
-  for (const auto& [name, value] : {std::pair{"x", rect.x}, {"y", rect.y}})
-    if (Status status = check(name, value, -65536, 65536); !status.ok()) return status;
-  for (const auto& [name, value] : {std::pair{"width", rect.width}, {"height", rect.height}})
-    if (Status status = check(name, value, 1, 16384); !status.ok()) return status;
-  return {};
+  Status status = check_range("overlay-opacity", params.opacity, 0, 1);
+  if (status.ok()) status = check_range("x of overlay-position", rect.x, -65536, 65536);
+  if (status.ok()) status = check_range("y of overlay-position", rect.y, -65536, 65536);
+  if (status.ok()) status = check_range("width of overlay-position", rect.width, 1, 16384);
+  if (status.ok()) status = check_range("height of overlay-position", rect.height, 1, 16384);
+  return status;
 }
 
 Histogram::Histogram(detail::HistogramPlan plan, Backend backend, bool results)

@@ -2,8 +2,6 @@
 #include "histogram.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -34,20 +32,6 @@ LumaMatrix matrix_of(const GstVideoColorimetry& colorimetry) {
   if (colorimetry.primaries == GST_VIDEO_COLOR_PRIMARIES_BT709 && colorimetry.transfer != GST_VIDEO_TRANSFER_SRGB)
     return LumaMatrix::bt709;
   return LumaMatrix::bt601;
-}
-
-/// "x,y,width,height", four whole numbers and nothing else.
-std::optional<Rect> parse_rect(const std::string& text) {
-  Rect rect;
-  const char *at = text.data(), *end = at + text.size();
-  for (int* number : {&rect.x, &rect.y, &rect.width, &rect.height}) {
-    if (number != &rect.x && (at == end || *at++ != ',')) return {};
-    const auto [next, error] = std::from_chars(at, end, *number);
-    if (error != std::errc()) return {};
-    at = next;
-  }
-  if (at != end) return {};
-  return rect;
 }
 
 /// Counts with what they say; `counts` stay the caller's.
@@ -339,8 +323,9 @@ struct HistogramElement {
 
  private:
   static Result<HistogramOverlayParams> overlay_of(const Settings& settings) {
-    const std::optional<Rect> position = parse_rect(settings.overlay_position);
-    if (!position)
+    const char *at = settings.overlay_position.data(), *const end = at + settings.overlay_position.size();
+    const std::optional<Rect> position = read_rect(at, end);
+    if (!position || at != end)
       return Status::settings("overlay-position is \"" + settings.overlay_position +
                               "\": it must be x,y,width,height, four whole numbers of pixels");
     return HistogramOverlayParams{*position, settings.overlay_opacity, settings.overlay_log};

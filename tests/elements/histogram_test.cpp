@@ -318,6 +318,31 @@ TEST(counts_only_in_regions, Each::run) {
     }
 }
 
+TEST(counts_what_a_crop_leaves, Each::run) {
+  const GstVideoInfo whole = video_info("NV12", {64, 48});
+  Buffer frame = noise(whole);
+  const GstVideoRectangle part{6, 4, 37, 29};
+  const Buffer cropped = cut(whole, frame.get(), part);
+  gst_buffer_add_video_meta(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_FORMAT_NV12, 64, 48);
+  GstVideoCropMeta* crop = gst_buffer_add_video_crop_meta(frame.get());
+  crop->x = guint(part.x), crop->y = guint(part.y), crop->width = guint(part.w), crop->height = guint(part.h);
+  gst_buffer_add_video_region_of_interest_meta(frame.get(), "face", 16, 10, 8, 6);  // of the whole
+  const Buffer again(gst_buffer_copy_deep(frame.get()));
+
+  Rig rig(run, "equalize=false channels=all");
+  rig.caps(caps_text("NV12", {part.w, part.h}));
+  GstBuffer* in = frame.get();
+  const Buffer out = rig.push(std::move(frame));
+  EXPECT(out.get() == in && gst_buffer_get_video_crop_meta(in));
+  const Asked asked{256, "all", "bt601"};
+  expect_same(told(rig).channels, expected(cropped.get(), rig.video(), asked));
+  set(rig.element(), "region=roi");
+  rig.push(Buffer(gst_buffer_ref(again.get())));
+  expect_same(told(rig).channels, expected({picture(cropped.get(), rig.video())}, rig.video(), asked, [&](int c, int x, int y) {
+                return scaled(rig.video(), c, {10, 6, 8, 6}).contains({x, y});
+              }));
+}
+
 // Messages ----------------------------------------------------------------------------------------------------------------------
 
 TEST(tells_times, Each::run) {

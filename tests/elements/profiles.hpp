@@ -77,9 +77,9 @@ inline const std::vector<Profile>& profiles() {
         {"overlay-position=left,16,256,100", "overlay-position", "left"},
         {"overlay-position=1.5,16,256,100", "overlay-position", "1.5"},
         {"overlay-position=16,16,99999999999,100", "overlay-position", "99999999999"},
-        {"overlay-position=16,16,0,100", "overlay-position", "width 0"},
-        {"overlay-position=16,16,256,-100", "overlay-position", "height -100"},
-        {"overlay-position=-65537,16,256,100", "overlay-position", "x -65537"}},
+        {"overlay-position=16,16,0,100", "overlay-position", "width of overlay-position is 0"},
+        {"overlay-position=16,16,256,-100", "overlay-position", "height of overlay-position is -100"},
+        {"overlay-position=-65537,16,256,100", "overlay-position", "x of overlay-position is -65537"}},
        "equalize=false add-meta=true",
        true},
   };
