@@ -525,6 +525,53 @@ TEST(keeps_sums_when_properties_change, Each::run) {
   EXPECT(!next(rig));
 }
 
+TEST(keeps_what_a_change_ended, Each::run) {
+  Rig rig(run, "equalize=false interval=10000000000");
+  // Caps that only say something more have a plan made without a frame.
+  const auto change = [&](const std::string& bins) {
+    set(rig.element(), "bins=" + bins);
+    rig.caps(caps_text("GRAY8", size, ",more=for-" + bins));
+    EXPECT(!next(rig));
+  };
+  rig.caps(caps_text("GRAY8", size));
+  auto pictures = push(rig, {0, 1});
+  for (const char* bins : {"2", "4", "8"}) change(bins);
+  at("a frame");
+  push(rig, {2});
+  expect_same(told(rig).channels, expected(pictures, rig.video()));
+  EXPECT(!next(rig));
+  at("flush");
+  change("16");
+  gst_harness_push_event(rig.harness(), gst_event_new_flush_start());
+  gst_harness_push_event(rig.harness(), gst_event_new_flush_stop(FALSE));
+  pictures = push(rig, {3});
+  EXPECT(!next(rig));
+  at("EOS");
+  change("32");
+  gst_harness_push_event(rig.harness(), gst_event_new_eos());
+  expect_same(told(rig).channels, expected(pictures, rig.video(), {16}));
+  EXPECT(!next(rig));
+}
+
+TEST(keeps_intervals_when_properties_change, Each::run) {
+  Rig rig(run, "equalize=false interval=100000000");
+  rig.caps(caps_text("GRAY8", size));
+  push(rig, {0, 1});
+  set(rig.element(), "overlay=true");
+  push(rig, {2});
+  EXPECT_EQ(told(rig).frames, 3);
+  at("and a discont begins them anew");
+  push(rig, {3});
+  Buffer frame = timed(noise(rig.video()), 160 * GST_MSECOND);
+  GST_BUFFER_FLAG_SET(frame.get(), GST_BUFFER_FLAG_DISCONT);
+  rig.push(std::move(frame));
+  EXPECT_EQ(told(rig).frames, 1);
+  push(rig, {5});
+  EXPECT(!next(rig));
+  push(rig, {6});
+  EXPECT_EQ(told(rig).frames, 3);
+}
+
 TEST(follows_properties_with_the_next_frame, Each::run) {
   Rig rig(run, "equalize=false");
   rig.caps(caps_text("BGR", size));
