@@ -225,6 +225,14 @@ std::vector<Picture> push(Rig& rig, const std::vector<int>& seeds) {
   return pictures;
 }
 
+void flush(const Rig& rig) {
+  gst_harness_push_event(rig.harness(), gst_event_new_flush_start());
+  gst_harness_push_event(rig.harness(), gst_event_new_flush_stop(TRUE));
+  GstSegment segment;
+  gst_segment_init(&segment, GST_FORMAT_TIME);
+  gst_harness_push_event(rig.harness(), gst_event_new_segment(&segment));
+}
+
 }  // namespace
 
 // Counts ------------------------------------------------------------------------------------------------------------------------
@@ -471,11 +479,7 @@ TEST(follows_interruptions, Each::run) {
   expect_same(posted.channels, expected({after}, before));
   EXPECT(!next(rig));
   at("flush");
-  gst_harness_push_event(rig.harness(), gst_event_new_flush_start());
-  gst_harness_push_event(rig.harness(), gst_event_new_flush_stop(TRUE));
-  GstSegment segment;
-  gst_segment_init(&segment, GST_FORMAT_TIME);
-  gst_harness_push_event(rig.harness(), gst_event_new_segment(&segment));
+  flush(rig);
   EXPECT(!next(rig));
   pictures = push(rig, {3});
   EXPECT(!next(rig));
@@ -542,8 +546,7 @@ TEST(keeps_what_a_change_ended, Each::run) {
   EXPECT(!next(rig));
   at("flush");
   change("16");
-  gst_harness_push_event(rig.harness(), gst_event_new_flush_start());
-  gst_harness_push_event(rig.harness(), gst_event_new_flush_stop(FALSE));
+  flush(rig);
   pictures = push(rig, {3});
   EXPECT(!next(rig));
   at("EOS");
