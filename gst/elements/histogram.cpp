@@ -25,8 +25,8 @@ constexpr Choice luma_choices[] = {{"auto", "By the colorimetry of the caps"},
                                    {"bt709", "0.2126 R + 0.7152 G + 0.0722 B"},
                                    {"bt2020", "0.2627 R + 0.678 G + 0.0593 B"}};  // from the second on rows as LumaMatrix
 
-/// The matrix that RGB of these caps was, or would be, made with. Their own is always "RGB": primaries and transfer tell it, but for
-/// those of sRGB, which say nothing.
+/// The matrix that RGB of these caps was, or would be, made with. Their own is always "RGB": primaries and transfer tell it, but
+/// for those of sRGB, which say nothing.
 LumaMatrix matrix_of(const GstVideoColorimetry& colorimetry) {
   if (colorimetry.primaries == GST_VIDEO_COLOR_PRIMARIES_BT2020) return LumaMatrix::bt2020;
   if (colorimetry.primaries == GST_VIDEO_COLOR_PRIMARIES_BT709 && colorimetry.transfer != GST_VIDEO_TRANSFER_SRGB)
@@ -39,8 +39,19 @@ std::vector<GstCudaVisionHistogramChannel> describe(const HistogramCounts& count
   std::vector<GstCudaVisionHistogramChannel> channels;
   for (const ChannelCounts& channel : counts) {
     const HistogramStatistics s = statistics(channel.counts, depth);
-    channels.push_back({channel.name, channel.counts.data(), s.count, s.min, s.max, s.mean, s.deviation, s.median, s.p01, s.p99,
-                        s.entropy, s.saturated, {}});
+    channels.push_back({channel.name,
+                        channel.counts.data(),
+                        s.count,
+                        s.min,
+                        s.max,
+                        s.mean,
+                        s.deviation,
+                        s.median,
+                        s.p01,
+                        s.p99,
+                        s.entropy,
+                        s.saturated,
+                        {}});
   }
   return channels;
 }
@@ -55,7 +66,7 @@ GValue array_value(std::size_t size) {
 struct Sum {
   int depth = 8;
   guint64 frames = 0;
-  FrameTimes first;                                               ///< of the first of them
+  FrameTimes first;                                                     ///< of the first of them
   GstClockTime begin = GST_CLOCK_TIME_NONE, end = GST_CLOCK_TIME_NONE;  ///< what they cover, as timestamps
   HistogramCounts counts;
 
@@ -109,8 +120,8 @@ void post(Sum& sum, GstElement* element) {
   sum = {};
 }
 
-/// Says of the times of frames which of them are summed up together: those of one interval. Intervals follow each other from the first
-/// frame on.
+/// Says of the times of frames which of them are summed up together: those of one interval. Intervals follow each other from the
+/// first frame on.
 class Intervals {
  public:
   explicit Intervals(GstClockTime length) : length_(length) {}
@@ -185,7 +196,8 @@ class HistogramProcessor final : public Processor {
     if (same_luma && previous->filter_ && previous->equalizes_ == settings.equalize) {
       made->filter_ = previous->filter_;
     } else if (settings.equalize || settings.overlay) {
-      auto filter = settings.equalize ? make_equalize(params.luma, geometry, context.backend) : make_copy(geometry, context.backend);
+      auto filter =
+          settings.equalize ? make_equalize(params.luma, geometry, context.backend) : make_copy(geometry, context.backend);
       if (!filter.ok()) return filter.error();
       made->filter_ = std::move(filter.value());
     }
@@ -278,8 +290,8 @@ struct HistogramElement {
     const Settings initial;
     return {
         // Values that cannot work are refused with a sentence of our own, not by GObject: hence the wide ranges.
-        {g_param_spec_uint("bins", "Bins", "Bins that the range of the format is split into evenly, 2 to 65536", 0, G_MAXUINT, initial.bins,
-                           playing_property),
+        {g_param_spec_uint("bins", "Bins", "Bins that the range of the format is split into evenly, 2 to 65536", 0, G_MAXUINT,
+                           initial.bins, playing_property),
          &Settings::bins},
         {choice("channels", "Channels",
                 enum_from_table("CudaVisionHistogramChannels", channel_choices, G_N_ELEMENTS(channel_choices)), "What is counted"),
@@ -287,8 +299,8 @@ struct HistogramElement {
         {choice("luma", "Luma", enum_from_table("CudaVisionHistogramLuma", luma_choices, G_N_ELEMENTS(luma_choices)),
                 "How luma is made of RGB"),
          &Settings::luma},
-        {g_param_spec_uint64("interval", "Interval", "Time that each message sums up, in ns (0: every frame has its own)", 0, G_MAXUINT64,
-                             initial.interval, playing_property),
+        {g_param_spec_uint64("interval", "Interval", "Time that each message sums up, in ns (0: every frame has its own)", 0,
+                             G_MAXUINT64, initial.interval, playing_property),
          &Settings::interval},
         {flag("post-messages", "Post messages", initial.post_messages, "Post element messages"), &Settings::post_messages},
         {flag("add-meta", "Add meta", initial.add_meta, "Add a GstCudaVisionHistogramMeta to each frame"), &Settings::add_meta},
@@ -296,11 +308,13 @@ struct HistogramElement {
         {g_param_spec_string("overlay-position", "Overlay position", "Where the histogram is drawn: x,y,width,height in pixels",
                              initial.overlay_position.c_str(), uncontrolled_property),
          &Settings::overlay_position},
-        {g_param_spec_double("overlay-opacity", "Overlay opacity", "Opacity of the drawn histogram, 0 to 1", -G_MAXDOUBLE, G_MAXDOUBLE,
-                             initial.overlay_opacity, playing_property),
+        {g_param_spec_double("overlay-opacity", "Overlay opacity", "Opacity of the drawn histogram, 0 to 1", -G_MAXDOUBLE,
+                             G_MAXDOUBLE, initial.overlay_opacity, playing_property),
          &Settings::overlay_opacity},
-        {flag("overlay-log", "Overlay log", initial.overlay_log, "Draw heights by the logarithm of the counts"), &Settings::overlay_log},
-        {flag("equalize", "Equalize", initial.equalize, "Equalise the histogram of the luma; what is counted is the incoming frame"),
+        {flag("overlay-log", "Overlay log", initial.overlay_log, "Draw heights by the logarithm of the counts"),
+         &Settings::overlay_log},
+        {flag("equalize", "Equalize", initial.equalize,
+              "Equalise the histogram of the luma; what is counted is the incoming frame"),
          &Settings::equalize},
     };
   }
@@ -334,6 +348,8 @@ struct HistogramElement {
 
 }  // namespace
 
-bool register_histogram(GstPlugin* plugin) { return FilterElement<HistogramElement>::register_in(plugin); }
+bool register_histogram(GstPlugin* plugin) {
+  return FilterElement<HistogramElement>::register_in(plugin);
+}
 
 }  // namespace cudavision

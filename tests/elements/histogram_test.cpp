@@ -25,10 +25,15 @@ struct Channel {
   guint64 count = 0;
   double min = 0, max = 0, mean = 0, deviation = 0, median = 0, p01 = 0, p99 = 0, entropy = 0, saturated = 0;
 };
-constexpr std::pair<const char*, double Channel::*> figures[] = {
-    {"min", &Channel::min},       {"max", &Channel::max}, {"mean", &Channel::mean}, {"deviation", &Channel::deviation},
-    {"median", &Channel::median}, {"p01", &Channel::p01}, {"p99", &Channel::p99},   {"entropy", &Channel::entropy},
-    {"saturated", &Channel::saturated}};
+constexpr std::pair<const char*, double Channel::*> figures[] = {{"min", &Channel::min},
+                                                                 {"max", &Channel::max},
+                                                                 {"mean", &Channel::mean},
+                                                                 {"deviation", &Channel::deviation},
+                                                                 {"median", &Channel::median},
+                                                                 {"p01", &Channel::p01},
+                                                                 {"p99", &Channel::p99},
+                                                                 {"entropy", &Channel::entropy},
+                                                                 {"saturated", &Channel::saturated}};
 using Channels = std::vector<Channel>;
 
 struct Posted {
@@ -85,8 +90,18 @@ Channels of_meta(GstBuffer* buffer, guint bins, guint depth) {
   Channels channels;
   for (guint c = 0; c < meta->n_channels; ++c) {
     const GstCudaVisionHistogramChannel& m = meta->channels[c];
-    channels.push_back({m.name, {m.counts, m.counts + bins}, m.count, m.min, m.max, m.mean, m.deviation, m.median, m.p01, m.p99,
-                        m.entropy, m.saturated});
+    channels.push_back({m.name,
+                        {m.counts, m.counts + bins},
+                        m.count,
+                        m.min,
+                        m.max,
+                        m.mean,
+                        m.deviation,
+                        m.median,
+                        m.p01,
+                        m.p99,
+                        m.entropy,
+                        m.saturated});
   }
   return channels;
 }
@@ -100,7 +115,9 @@ struct Asked {
   std::string text() const { return "bins=" + std::to_string(bins) + " channels=" + channels + " luma=" + luma; }
 };
 
-int depth_of(const GstVideoInfo& video) { return GST_VIDEO_INFO_COMP_DEPTH(&video, 0); }
+int depth_of(const GstVideoInfo& video) {
+  return GST_VIDEO_INFO_COMP_DEPTH(&video, 0);
+}
 
 /// Of these samples.
 Channel described(const std::string& name, const std::vector<int>& samples, int bins, int depth) {
@@ -145,8 +162,15 @@ Channel described(const std::string& name, const std::vector<int>& samples, int 
 /// Of luma, by the definition: float32, every product and sum rounded.
 int luma(const std::string& matrix, int r, int g, int b) {
   const bool bt709 = matrix == "bt709", bt2020 = matrix == "bt2020";
-  const float wr = bt709 ? 0.2126f : bt2020 ? 0.2627f : 0.299f, wg = bt709 ? 0.7152f : bt2020 ? 0.678f : 0.587f,
-              wb = bt709 ? 0.0722f : bt2020 ? 0.0593f : 0.114f;
+  const float wr = bt709    ? 0.2126f
+                   : bt2020 ? 0.2627f
+                            : 0.299f,
+              wg = bt709    ? 0.7152f
+                   : bt2020 ? 0.678f
+                            : 0.587f,
+              wb = bt709    ? 0.0722f
+                   : bt2020 ? 0.0593f
+                            : 0.114f;
   volatile float red = wr * float(r), green = wg * float(g), blue = wb * float(b), sum = red + green;
   sum = sum + blue;
   return int(std::floor(sum));
@@ -238,8 +262,8 @@ void flush(const Rig& rig) {
 // Counts ------------------------------------------------------------------------------------------------------------------------
 
 TEST(counts_as_a_slow_loop_does, Each::run) {
-  for (const char* format : {"GRAY8", "GRAY16_LE", "RGB", "BGRx", "ARGB", "GBR", "NV12", "NV21", "I420", "YUY2", "UYVY", "Y444_10LE",
-                             "P010_10LE", "RGBA64_LE"})
+  for (const char* format : {"GRAY8", "GRAY16_LE", "RGB", "BGRx", "ARGB", "GBR", "NV12", "NV21", "I420", "YUY2", "UYVY",
+                             "Y444_10LE", "P010_10LE", "RGBA64_LE"})
     for (int bins : {256, 2, 100, 1000, 65536})
       for (const char* channels : {"luma", "components", "all"}) {
         const Asked asked{bins, channels, "bt601"};
@@ -306,20 +330,24 @@ TEST(counts_only_in_regions, Each::run) {
     std::vector<cv::Rect> rects;
   };
   for (const char* format : {"GRAY8", "BGRA", "NV12", "YUY2", "I420_10LE"})
-    for (const Mode& mode :
-         {Mode{"region=roi", true, {face, car}}, {"region=outside-roi", false, {face, car}}, {"region=roi roi-type=face", true, {face}},
-          {"region=outside-roi roi-type=face", false, {face}}, {"region=roi roi-type=tree", true, {}}}) {
+    for (const Mode& mode : {Mode{"region=roi", true, {face, car}},
+                             {"region=outside-roi", false, {face, car}},
+                             {"region=roi roi-type=face", true, {face}},
+                             {"region=outside-roi roi-type=face", false, {face}},
+                             {"region=roi roi-type=tree", true, {}}}) {
       at(format + std::string(" ") + mode.settings);
       Rig rig(run, "equalize=false channels=all " + std::string(mode.settings));
       rig.caps(caps_text(format, size));
       Buffer frame = noise(rig.video());
-      const Channels wanted = expected({picture(frame.get(), rig.video())}, rig.video(), {256, "all", "bt601"}, [&](int c, int x, int y) {
-        return mode.inside == std::any_of(mode.rects.begin(), mode.rects.end(), [&](const cv::Rect& rect) {
-                 return scaled(rig.video(), c, rect & cv::Rect(0, 0, size.width, size.height)).contains({x, y});
-               });
-      });
+      const Channels wanted =
+          expected({picture(frame.get(), rig.video())}, rig.video(), {256, "all", "bt601"}, [&](int c, int x, int y) {
+            return mode.inside == std::any_of(mode.rects.begin(), mode.rects.end(), [&](const cv::Rect& rect) {
+                     return scaled(rig.video(), c, rect & cv::Rect(0, 0, size.width, size.height)).contains({x, y});
+                   });
+          });
       for (const auto& [type, rect] : {std::pair{"face", face}, {"car", car}})
-        gst_buffer_add_video_region_of_interest_meta(frame.get(), type, guint(rect.x), guint(rect.y), guint(rect.width), guint(rect.height));
+        gst_buffer_add_video_region_of_interest_meta(frame.get(), type, guint(rect.x), guint(rect.y), guint(rect.width),
+                                                     guint(rect.height));
       GstBuffer* in = frame.get();
       EXPECT(rig.push(std::move(frame)).get() == in);
       expect_same(told(rig).channels, wanted);
@@ -670,7 +698,8 @@ cv::Mat drawn(cv::Mat picture, const Channel& histogram, const Overlay& overlay)
   const int bins = int(histogram.counts.size()), opacity = int(std::lround(overlay.opacity * 256));
   const auto blend = [](int below, int above, int part) { return (below * (256 - part) + above * part + 128) / 256; };
   const auto height = [&](double count) {
-    return int(std::floor((overlay.log ? std::log2(count + 1) / std::log2(largest + 1) : count / largest) * overlay.at.height + 0.5));
+    return int(
+        std::floor((overlay.log ? std::log2(count + 1) / std::log2(largest + 1) : count / largest) * overlay.at.height + 0.5));
   };
   for (int y = 0; y < picture.rows; ++y)
     for (int x = 0; x < picture.cols; ++x) {
@@ -824,8 +853,8 @@ TEST(fades_by_a_control_source, Each::run) {
   g_object_set(source, "mode", GST_INTERPOLATION_MODE_LINEAR, nullptr);
   gst_timed_value_control_source_set(GST_TIMED_VALUE_CONTROL_SOURCE(source), 0, 0);
   gst_timed_value_control_source_set(GST_TIMED_VALUE_CONTROL_SOURCE(source), GST_SECOND, 1);
-  EXPECT(gst_object_add_control_binding(GST_OBJECT(rig.element()),
-                                        gst_direct_control_binding_new_absolute(GST_OBJECT(rig.element()), "overlay-opacity", source)));
+  EXPECT(gst_object_add_control_binding(
+      GST_OBJECT(rig.element()), gst_direct_control_binding_new_absolute(GST_OBJECT(rig.element()), "overlay-opacity", source)));
   gst_object_unref(source);
   const Buffer frame = dim(rig.video());
   const Picture input = picture(frame.get(), rig.video());
