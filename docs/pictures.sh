@@ -28,6 +28,9 @@ panels() {
 panels docs/elements/cudagaussian.png "cudagaussian kernel-size=7" "cudagaussian kernel-size=31"
 panels docs/elements/cudaconvolve.png "cudaconvolve preset=unsharp" "cudaconvolve preset=gradient"
 panels docs/quickstart.png "cudagaussian kernel-size=9" "cudagaussian kernel-size=5 ! cudaconvolve preset=sharpen-5 divisor=2"
+# Blurred, to have values between those of the bars.
+panels docs/elements/cudahistogram.png "cudagaussian kernel-size=63 ! cudahistogram channels=components overlay=true overlay-log=true overlay-position=8,120,304,112" \
+  "cudagaussian kernel-size=63 ! cudahistogram equalize=true overlay=true overlay-log=true overlay-position=8,120,304,112"
 # A ball that moves, beside noise that is masked out in the end.
 scene=${scene/num-buffers=1/num-buffers=12}
 detail="videotestsrc num-buffers=12 pattern=ball ! video/x-raw,format=RGB,width=140,height=140"

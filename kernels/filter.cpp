@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "backend.hpp"
+
 namespace cudavision {
 namespace {
 
@@ -34,6 +36,11 @@ SetRects set_rects(const Geometry& geometry, const Rect& pixels, Coverage covera
 
 SetRects whole_frame(const Geometry& geometry) {
   return set_rects(geometry, {0, 0, geometry.width, geometry.height}, Coverage::outer);
+}
+
+Result<std::unique_ptr<Filter>> make_copy(const Geometry& geometry, Backend backend) {
+  return detail::on_backend(
+      backend, [&] { return detail::make_copy_cuda(geometry); }, [&] { return detail::make_copy_cpu(geometry); });
 }
 
 Status Filter::submit(const Image& src, const Image& dst, const Region& region, Queue queue) {

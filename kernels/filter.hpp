@@ -51,6 +51,14 @@ class Filter {
   Geometry geometry_;
 };
 
+/// A filter that copies the frame, whatever the region. Errors: settings (a backend not built in).
+Result<std::unique_ptr<Filter>> make_copy(const Geometry& geometry, Backend backend);
+
+namespace detail {
+Result<std::unique_ptr<Filter>> make_copy_cuda(const Geometry& geometry);
+Result<std::unique_ptr<Filter>> make_copy_cpu(const Geometry& geometry);
+}  // namespace detail
+
 /// How a rectangle of pixels falls on a subsampled grid.
 enum class Coverage {
   inner,  ///< samples whose pixels all lie in the rectangle

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string>
 
 #include "backend.hpp"
 
@@ -121,25 +120,22 @@ Rect overlay_rect(const OverlayPlan& plan, const ChannelSet& set) {
 }  // namespace detail
 
 Status check_bins(const char* name, std::int64_t bins) {
-  if (bins >= 2 && bins <= histogram_max_bins) return {};
-  return Status::settings(std::string(name) + " is " + std::to_string(bins) + ": it must be 2 to 65536");
+  return check_range(name, double(bins), 2, histogram_max_bins);
 }
 
 Status validate(const HistogramParams& params) {
   if (Status status = check_bins("bins", params.bins); !status.ok()) return status;
-  if (params.history < 1 || params.history > histogram_max_history)
-    return Status::settings("history is " + std::to_string(params.history) + ": it must be 1 to 64");
-  return {};
+  return check_range("history", params.history, 1, histogram_max_history);
 }
 
 Status validate(const HistogramOverlayParams& params) {
-  if (!(params.opacity >= 0 && params.opacity <= 1)) return Status::settings("overlay-opacity must be 0 to 1");
   const Rect& rect = params.position;
-  for (int value : {rect.x, rect.y})
-    if (value < -65536 || value > 65536) return Status::settings("overlay-position: x and y must be -65536 to 65536");
-  for (int value : {rect.width, rect.height})
-    if (value < 1 || value > 16384) return Status::settings("overlay-position: width and height must be 1 to 16384");
-  return {};
+  Status status = check_range("overlay-opacity", params.opacity, 0, 1);
+  if (status.ok()) status = check_range("x of overlay-position", rect.x, -65536, 65536);
+  if (status.ok()) status = check_range("y of overlay-position", rect.y, -65536, 65536);
+  if (status.ok()) status = check_range("width of overlay-position", rect.width, 1, 16384);
+  if (status.ok()) status = check_range("height of overlay-position", rect.height, 1, 16384);
+  return status;
 }
 
 Histogram::Histogram(detail::HistogramPlan plan, Backend backend, bool results)

@@ -2,6 +2,7 @@
 #include "properties.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <limits>
 
@@ -90,6 +91,17 @@ BorderValue border_samples(guint argb, const GstVideoInfo& video) {
   put(Role::alpha, a * full);
   put(Role::padding, a * full);
   return samples;
+}
+
+std::optional<Rect> read_rect(const char*& at, const char* end) {
+  Rect rect;
+  for (int* number : {&rect.x, &rect.y, &rect.width, &rect.height}) {
+    const auto [next, error] = std::from_chars(at, end, *number);
+    if (error != std::errc()) return {};
+    at = next;
+    if (number != &rect.height && (at == end || *at++ != ',')) return {};
+  }
+  return rect;
 }
 
 std::string larger_than_frame(int kernel_width, int kernel_height, const GstVideoInfo& video) {

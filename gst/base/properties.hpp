@@ -4,11 +4,13 @@
 
 #include <gst/video/video.h>
 
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "border.hpp"
+#include "image.hpp"
 
 namespace cudavision {
 
@@ -89,6 +91,10 @@ void append_properties(std::vector<Property<S>>& properties, const std::vector<P
 /// A colour as sample values of a format: through the matrix and range of its colorimetry for YUV and gray. A value up to 0xFF is a
 /// gray level for all channels (the classic border-value=140), any other is 0xAARRGGBB.
 BorderValue border_samples(guint argb, const GstVideoInfo& video);
+
+/// Reads "x,y,width,height", four whole numbers with nothing between them but commas; `at` is then behind them. Nothing where it is
+/// not that.
+std::optional<Rect> read_rect(const char*& at, const char* end);
 
 /// A warning that a kernel reaches beyond the whole frame, which works but is seldom meant; empty where it does not.
 std::string larger_than_frame(int kernel_width, int kernel_height, const GstVideoInfo& video);

@@ -2,7 +2,6 @@
 #include "diff.hpp"
 
 #include <array>
-#include <charconv>
 #include <optional>
 #include <utility>
 
@@ -32,15 +31,9 @@ std::optional<std::vector<Rect>> parse_rects(const std::string& text) {
   std::vector<Rect> rects;
   const char *at = text.data(), *const end = at + text.size();
   while (at != end) {
-    Rect rect;
-    for (int* number : {&rect.x, &rect.y, &rect.width, &rect.height}) {
-      const auto [next, error] = std::from_chars(at, end, *number);
-      if (error != std::errc()) return {};
-      at = next;
-      if (number != &rect.height && (at == end || *at++ != ',')) return {};
-    }
-    if (rect.empty()) return {};
-    rects.push_back(rect);
+    const auto rect = read_rect(at, end);
+    if (!rect || rect->empty()) return {};
+    rects.push_back(*rect);
     if (at != end && (*at++ != ';' || at == end)) return {};
   }
   return rects;

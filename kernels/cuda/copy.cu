@@ -75,4 +75,23 @@ Status CudaFilter::copy_rects(const Image& src, const Image& dst, const SetRects
   return check(cudaGetLastError(), "cannot launch the region copy");
 }
 
+namespace {
+
+class Copy final : public CudaFilter {
+ public:
+  using CudaFilter::CudaFilter;
+
+ private:
+  Status filter(const Image& src, const Image& dst, const SetRects&, Queue queue) override { return copy_frame(src, dst, queue); }
+};
+
+}  // namespace
 }  // namespace cudavision::cuda
+
+namespace cudavision::detail {
+
+Result<std::unique_ptr<Filter>> make_copy_cuda(const Geometry& geometry) {
+  return std::unique_ptr<Filter>(std::make_unique<cuda::Copy>(geometry));
+}
+
+}  // namespace cudavision::detail

@@ -233,16 +233,56 @@ TEST(keeps_to_regions_on_the_device, Each::run) {
   want_cuda(rig, "NV12");
   rig.caps(caps_text("NV12", size, "", cuda_memory));
   const Buffer frame = noise(rig.video());
-  const Picture input = picture(frame.get(), rig.video()), whole = expected_of(run, rig.video(), frame);
+  const Picture input = picture(frame.get(), rig.video());
+  Picture whole = expected_of(run, rig.video(), frame);
   Buffer device = uploaded(context, rig.video(), frame);
   gst_buffer_add_video_region_of_interest_meta(device.get(), "face", 10, 12, 30, 20);
   const Picture result = picture(rig.push(std::move(device)).get(), rig.video());
+  if (profile(run.element).region_counts) whole = result;
   for (int c = 0; c < 3; ++c) {
     cv::Mat expected = input[std::size_t(c)].clone();
     const cv::Rect inside = scaled(rig.video(), c, {10, 12, 30, 20});
     whole[std::size_t(c)](inside).copyTo(expected(inside));
     EXPECT_SAME(Picture({result[std::size_t(c)]}), Picture({expected}));
   }
+  gst_object_unref(context);
+}
+
+TEST(passes_frames_in_any_memory, Each::run) {
+  const std::string& passing = profile(run.element).passing;
+  if (passing.empty()) return;
+  const auto next_message = [](const Rig& rig) {
+    GstBus* bus = gst_element_get_bus(rig.element());
+    GstMessage* message = gst_bus_pop_filtered(bus, GST_MESSAGE_ELEMENT);
+    gst_object_unref(bus);
+    gchar* text = message ? gst_structure_to_string(gst_message_get_structure(message)) : nullptr;
+    const std::string result = text ? text : "";
+    g_free(text);
+    if (message) gst_message_unref(message);
+    return result;
+  };
+  GstCudaContext* context = new_context();
+  for (const std::string& format : formats(run, cuda_memory))
+    for (bool device_in : {false, true})
+      for (bool device_out : {false, true}) {
+        at(format + (device_in ? " from the device" : "") + (device_out ? " to the device" : ""));
+        Rig rig(run, passing), cpu(on_cpu(run), passing);
+        gst_harness_set_sink_caps_str(rig.harness(), caps_text(format, size, "", device_out ? cuda_memory : nullptr).c_str());
+        rig.caps(caps_text(format, size, "", device_in ? cuda_memory : nullptr));
+        cpu.caps(caps_text(format, size));
+        for (unsigned i = 0; i < 3; ++i) {
+          const Buffer frame = noise(rig.video(), i);
+          Buffer in = device_in ? uploaded(context, rig.video(), frame) : Buffer(gst_buffer_copy_deep(frame.get()));
+          GST_BUFFER_PTS(in.get()) = GST_BUFFER_PTS(frame.get());
+          GstBuffer* pushed = in.get();
+          const Buffer out = rig.push(std::move(in));
+          if (device_in == device_out) EXPECT(out.get() == pushed);
+          EXPECT_EQ(in_cuda_memory(out.get()), device_out);
+          EXPECT_SAME(picture(out.get(), rig.video()), picture(frame.get(), rig.video()));
+          cpu.filter(frame);
+          EXPECT_EQ(next_message(rig), next_message(cpu));
+        }
+      }
   gst_object_unref(context);
 }
 

@@ -20,9 +20,10 @@ struct Profile {
   std::string controlled;     ///< a property to drive with a GstControlSource,
   double from = 0, to = 0;    ///< between these values
   std::vector<BadSetting> bad;
-  std::string passing{};     ///< settings with which frames go on untouched; empty: there are none
-  bool remembers = false;    ///< what it makes of a frame depends on the first one too: tests let that be a black one
-  bool whole_frame = false;  ///< it knows no region but the frame
+  std::string passing{};       ///< settings with which frames go on untouched; empty: there are none
+  bool remembers = false;      ///< what it makes of a frame depends on the first one too: tests let that be a black one
+  bool whole_frame = false;    ///< it knows no region but the frame
+  bool region_counts = false;  ///< what becomes of a sample in the region depends on what else is in it
 };
 
 inline const std::vector<Profile>& profiles() {
@@ -92,6 +93,31 @@ inline const std::vector<Profile>& profiles() {
         {"sigma-y=-0.5", "sigma-y", "-0.5"},
         {"kernel-size=0 sigma=0", "kernel-", "0"},
         {"kernel-size=0 sigma=100", "sigma", "100"}}},
+      {"cudahistogram",
+       "equalize=true",
+       "equalize=true overlay=false bins=256",
+       "equalize=false overlay=true bins=256",
+       "",
+       0,
+       0,
+       {{"bins=1", "bins", "1"},
+        {"bins=0", "bins", "0"},
+        {"bins=65537", "bins", "65537"},
+        {"overlay-opacity=1.5", "overlay-opacity", "1.5"},
+        {"overlay-opacity=-0.25", "overlay-opacity", "-0.25"},
+        {"overlay-position=16,16,256", "overlay-position", "16,16,256"},
+        {"overlay-position=16,16,256,100,", "overlay-position", "16,16,256,100,"},
+        {"overlay-position=16;16;256;100", "overlay-position", "16;16;256;100"},
+        {"overlay-position=left,16,256,100", "overlay-position", "left"},
+        {"overlay-position=1.5,16,256,100", "overlay-position", "1.5"},
+        {"overlay-position=16,16,99999999999,100", "overlay-position", "99999999999"},
+        {"overlay-position=16,16,0,100", "overlay-position", "width of overlay-position is 0"},
+        {"overlay-position=16,16,256,-100", "overlay-position", "height of overlay-position is -100"},
+        {"overlay-position=-65537,16,256,100", "overlay-position", "x of overlay-position is -65537"}},
+       "equalize=false add-meta=true",
+       false,
+       false,
+       true},
   };
   return table;
 }

@@ -192,6 +192,9 @@ mode_pipelines() {
   launch pipelines/upload "$ours cudaupload cudadownload" "$source,format=NV12 ! cudaupload ! $filters ! cudadownload ! fakesink"
   launch pipelines/diff "$ours cudadiff" "$source,format=NV12 ! cudagaussian backend=cuda ! cudaconvolve preset=sharpen ! cudadiff output=overlay ! $raw ! fakesink"
   launch pipelines/motion cudadiff "$source,format=NV12 ! cudadiff backend=cuda output=passthrough ! fakesink"
+  launch pipelines/histogram cudahistogram "$source,format=NV12 ! cudahistogram channels=all add-meta=true backend=cuda ! $raw ! fakesink"
+  launch pipelines/histogram-pictures "$ours cudahistogram" \
+    "$source,format=RGBA ! cudagaussian backend=cuda ! cudahistogram equalize=true overlay=true backend=cuda ! $cuda ! cudahistogram ! $raw ! fakesink"
   local found=0
   for clip in "$here"/media/*.mp4; do
     [[ -f $clip ]] || continue
@@ -205,6 +208,10 @@ mode_pipelines() {
       "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! cudadiff output=passthrough backend=cuda ! fakesink"
     launch "pipelines/decode overlay to system $name" "cudadiff qtdemux h264parse nvh264dec" \
       "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! cudadiff output=overlay reference=background backend=cuda ! $raw ! fakesink"
+    launch "pipelines/decode histogram $name" "cudahistogram qtdemux h264parse nvh264dec" \
+      "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! cudahistogram ! fakesink"
+    launch "pipelines/decode histogram to system $name" "cudahistogram qtdemux h264parse nvh264dec" \
+      "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! cudahistogram add-meta=true backend=cuda ! $raw ! fakesink"
   done
   ((found)) || report SKIP pipelines/decode 'no .mp4 in the bundle'
 }

@@ -191,6 +191,19 @@ TEST_P(Plans, RegionWithoutRectanglesIsACopy) {
   }
 }
 
+TEST_P(Plans, CopiesWhateverTheRegion) {
+  SKIP_UNLESS_AVAILABLE(GetParam());
+  for (Region::Mode mode : {Region::Mode::frame, Region::Mode::inside, Region::Mode::outside})
+    for (Format format : all_formats()) {
+      const Picture src = make_picture({format, 37, 21}, 6, Data::random, {1, 3, 1});
+      auto copy = make_copy(src.geometry(), GetParam());
+      ASSERT_TRUE(copy.ok()) << copy.error().message();
+      Job job(GetParam(), src, src.inverted());
+      EXPECT_TRUE(job.submit(*copy.value(), {mode, {{3, 2, 11, 9}, {8, 5, 40, 7}}}).ok());
+      EXPECT_EQ(src.difference(job.finish(), 0), "") << info(format).name;
+    }
+}
+
 /// P010 whose unused low bits are not zero: they count for nothing, and are zero in what is computed.
 TEST_P(Plans, UnusedBitsAreNotLookedAt) {
   SKIP_UNLESS_AVAILABLE(GetParam());
