@@ -21,6 +21,7 @@ std::string text_of(GstMessage* message) {
   else
     gst_message_parse_warning(message, &error, &debug);
   std::string text = error->message;
+  if (g_error_matches(error, GST_CORE_ERROR, GST_CORE_ERROR_MISSING_PLUGIN)) text += " Or there is no video in it.";
   const char* line = debug ? std::strrchr(debug, '\n') : nullptr;
   if (line && line[1]) text += std::string(" (") + (line + 1) + ')';
   g_clear_error(&error);
