@@ -10,7 +10,7 @@ export GST_PLUGIN_PATH="$PWD/$build/gst"
 scene="videotestsrc num-buffers=1 pattern=smpte ! video/x-raw,format=RGB,width=320,height=240"
 detail="videotestsrc num-buffers=1 pattern=circular ! video/x-raw,format=RGB,width=140,height=140"
 
-# panels OUTPUT ELEMENTS… : the scene, and beside it the scene through each of the ELEMENTS.
+# panels OUTPUT ELEMENTS… : the scene, and beside it the scene through each of the ELEMENTS; the last frame of all.
 panels() {
   local output=$1 pads='' branches='t. ! queue ! wall.sink_0' i=0
   shift
@@ -21,10 +21,14 @@ panels() {
   done
   # shellcheck disable=SC2086
   gst-launch-1.0 -q compositor name=input background=black sink_1::xpos=90 sink_1::ypos=16 ! tee name=t $scene ! input.sink_0 $detail ! input.sink_1 \
-    compositor name=wall background=white $pads ! videoconvert ! video/x-raw,format=RGB ! pngenc ! filesink location="$output" $branches
+    compositor name=wall background=white $pads ! videoconvert ! video/x-raw,format=RGB ! pngenc ! multifilesink location="$output" $branches
   echo "$output"
 }
 
 panels docs/elements/cudagaussian.png "cudagaussian kernel-size=7" "cudagaussian kernel-size=31"
 panels docs/elements/cudaconvolve.png "cudaconvolve preset=unsharp" "cudaconvolve preset=gradient"
 panels docs/quickstart.png "cudagaussian kernel-size=9" "cudagaussian kernel-size=5 ! cudaconvolve preset=sharpen-5 divisor=2"
+# A ball that moves, beside noise that is masked out in the end.
+scene=${scene/num-buffers=1/num-buffers=12}
+detail="videotestsrc num-buffers=12 pattern=ball ! video/x-raw,format=RGB,width=140,height=140"
+panels docs/elements/cudadiff.png "cudadiff interval=4" "cudadiff interval=4 cell-size=10 output=overlay mask-regions=240,180,80,60"

@@ -2,11 +2,12 @@
 #include <gst/gst.h>
 
 #include "elements/convolve.hpp"
+#include "elements/diff.hpp"
 #include "elements/gaussian.hpp"
 
 static gboolean plugin_init(GstPlugin* plugin) {
   using namespace cudavision;
-  return register_convolve(plugin) && register_gaussian(plugin);
+  return register_convolve(plugin) && register_diff(plugin) && register_gaussian(plugin);
 }
 
 GST_PLUGIN_DEFINE(GST_VERSION_MAJOR, GST_VERSION_MINOR, cudavision, "Image processing on CUDA, or on the CPU", plugin_init, VERSION,

@@ -3,21 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <string>
 
 #include "backend.hpp"
 
 namespace cudavision {
 namespace {
-
-template <typename T>
-Status check_range(const char* name, T value, T least, T most) {
-  if (value >= least && value <= most) return {};  // not so for NaN
-  char text[128];
-  std::snprintf(text, sizeof text, "%s is %g: it must be %g to %g", name, double(value), double(least), double(most));
-  return Status::settings(text);
-}
 
 bool is_rgb(const FormatInfo& format) {
   for (const ChannelSet& set : format.sets)
@@ -195,9 +185,9 @@ Result<DiffPlan> resolve(const DiffParams& params, const Geometry& geometry) {
 
 Status validate(const DiffParams& params) {
   Status status = check_range("interval", params.interval, 1, diff_max_interval);
-  if (status.ok()) status = check_range("learning-rate", params.learning_rate, 0.0, 1.0);
+  if (status.ok()) status = check_range("learning-rate", params.learning_rate, 0, 1);
   if (status.ok()) status = check_range("threshold", params.threshold, 0, 255);
-  if (status.ok()) status = check_range("gain", params.gain, 0.0, diff_max_gain);
+  if (status.ok()) status = check_range("gain", params.gain, 0, diff_max_gain);
   if (status.ok()) status = check_range("open-radius", params.open_radius, 0, diff_max_open_radius);
   if (status.ok()) status = check_range("cell-size", params.cell_size, diff_min_cell, diff_max_cell);
   if (status.ok()) status = check_range("frames in flight", params.in_flight, 1, diff_max_in_flight);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <cstdio>
 #include <string>
 #include <utility>
 #include <variant>
@@ -46,5 +47,13 @@ class [[nodiscard]] Result {
  private:
   std::variant<T, Status> held_;
 };
+
+/// What is wrong with a number that must lie in [least, most]; NaN does not.
+inline Status check_range(const char* name, double value, double least, double most) {
+  if (value >= least && value <= most) return {};
+  char text[128];
+  std::snprintf(text, sizeof text, "%s is %.10g: it must be %.10g to %.10g", name, value, least, most);
+  return Status::settings(text);
+}
 
 }  // namespace cudavision

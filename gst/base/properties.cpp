@@ -10,6 +10,7 @@ namespace cudavision {
 namespace detail {
 
 void from_value(const GValue* value, guint& member) { member = g_value_get_uint(value); }
+void from_value(const GValue* value, guint64& member) { member = g_value_get_uint64(value); }
 void from_value(const GValue* value, int& member) { member = G_VALUE_HOLDS_ENUM(value) ? g_value_get_enum(value) : g_value_get_int(value); }
 void from_value(const GValue* value, double& member) { member = g_value_get_double(value); }
 void from_value(const GValue* value, bool& member) { member = g_value_get_boolean(value); }
@@ -27,6 +28,7 @@ void from_value(const GValue* value, std::vector<double>& member) {
 }
 
 void to_value(guint member, GValue* value) { g_value_set_uint(value, member); }
+void to_value(guint64 member, GValue* value) { g_value_set_uint64(value, member); }
 void to_value(int member, GValue* value) { G_VALUE_HOLDS_ENUM(value) ? g_value_set_enum(value, member) : g_value_set_int(value, member); }
 void to_value(double member, GValue* value) { g_value_set_double(value, member); }
 void to_value(bool member, GValue* value) { g_value_set_boolean(value, member); }

@@ -24,7 +24,7 @@ inline constexpr GParamFlags null_property = GParamFlags(G_PARAM_READWRITE | G_P
 template <typename S>
 struct Property {
   GParamSpec* spec;
-  std::variant<guint S::*, int S::*, double S::*, bool S::*, std::string S::*, std::vector<double> S::*> member;
+  std::variant<guint S::*, guint64 S::*, int S::*, double S::*, bool S::*, std::string S::*, std::vector<double> S::*> member;
   void (*implies)(S&) = nullptr;          ///< what setting it changes besides, and
   const char* implied_property = nullptr; ///< the property that shows it
 };
@@ -32,6 +32,7 @@ struct Property {
 namespace detail {
 
 void from_value(const GValue* value, guint& member);
+void from_value(const GValue* value, guint64& member);
 void from_value(const GValue* value, int& member);
 void from_value(const GValue* value, double& member);
 void from_value(const GValue* value, bool& member);
@@ -39,6 +40,7 @@ void from_value(const GValue* value, std::string& member);
 /// A GstValueArray of numbers of any type; what is no number becomes NaN, for the element to refuse.
 void from_value(const GValue* value, std::vector<double>& member);
 void to_value(guint member, GValue* value);
+void to_value(guint64 member, GValue* value);
 void to_value(int member, GValue* value);
 void to_value(double member, GValue* value);
 void to_value(bool member, GValue* value);

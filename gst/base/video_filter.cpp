@@ -44,7 +44,7 @@ struct BaseSettings {
 
 struct FilterState {
   // Under the object lock:
-  BaseSettings settings, committed;
+  BaseSettings settings, committed, working;
   std::optional<Backend> backend;  // from READY on
   // Set by any thread, taken by the streaming thread:
   std::atomic<bool> changed{false};
@@ -182,6 +182,7 @@ Status make_plan(CudaVisionFilter* self) {
     state.processor = std::move(plan.value().processor);
     state.region = state.committed.region;
     state.roi_type = state.committed.roi_type;
+    state.working = state.committed;
     state.has_worked = true;
     advice = std::move(plan.value().advice);
   }
@@ -206,6 +207,7 @@ Status renew_plan(CudaVisionFilter* self) {
   GST_ELEMENT_WARNING(self, LIBRARY, SETTINGS, ("%s", status.message().c_str()), ("the last good settings stay in use"));
   {
     ObjectLock lock(self);
+    self->state->committed = self->state->working;
     class_of(self)->revert(self);
   }
   return make_plan(self);
@@ -216,7 +218,8 @@ gboolean start(GstBaseTransform* trans) {
   Status status;
   {
     ObjectLock lock(self);
-    class_of(self)->commit(self);  // also what was given up while playing
+    self->state->committed = self->state->settings;  // also what was given up while playing
+    class_of(self)->commit(self);
     self->state->has_worked = false;
     self->state->advice.clear();
     status = class_of(self)->check(self);
@@ -231,8 +234,16 @@ void drop_device_images(FilterState& state) {
   state.device_output.reset();
 }
 
+void interrupt(CudaVisionFilter* self, Interruption why) {
+  FilterState& state = *self->state;
+  if (!state.processor) return;
+  Gpu::Scope scope(state.gpu);
+  state.processor->interrupted(why, GST_ELEMENT(self));
+}
+
 gboolean stop(GstBaseTransform* trans) {
   FilterState& state = state_of(trans);
+  interrupt(as_filter(trans), Interruption::eos);  // where there was no EOS
   Gpu::Scope scope(state.gpu);
   state.processor.reset();
   drop_device_images(state);
@@ -262,13 +273,6 @@ GstCaps* fixate_caps(GstBaseTransform* trans, GstPadDirection direction, GstCaps
   othercaps = choose_memory(othercaps, caps, peer);
   if (peer) gst_object_unref(peer);
   return gst_caps_fixate(othercaps);
-}
-
-void interrupt(CudaVisionFilter* self, Interruption why) {
-  FilterState& state = *self->state;
-  if (!state.processor) return;
-  Gpu::Scope scope(state.gpu);
-  state.processor->interrupted(why, GST_ELEMENT(self));
 }
 
 gboolean set_caps(GstBaseTransform* trans, GstCaps* incaps, GstCaps* outcaps) {

@@ -266,6 +266,11 @@ Buffer flat(const GstVideoInfo& video, const std::vector<int>& values) {
   return buffer;
 }
 
+Buffer black(const GstVideoInfo& video) {
+  const int middle = (max_of(video) + 1) / 2;
+  return GST_VIDEO_INFO_IS_YUV(&video) ? flat(video, {0, middle, middle}) : flat(video, {0});
+}
+
 Buffer cut(const GstVideoInfo& video, GstBuffer* frame, const GstVideoRectangle& rectangle) {
   const GstVideoInfo part = video_info(GST_VIDEO_INFO_NAME(&video), {rectangle.w, rectangle.h});
   Buffer buffer = blank(part);
@@ -433,6 +438,12 @@ Caps Rig::src_caps() const {
 }
 
 void Rig::caps(const std::string& text) {
+  caps_alone(text);
+  GstElement* one = GST_IS_BIN(element()) ? GST_ELEMENT(GST_BIN_CHILDREN(element())->data) : element();
+  if (profile(GST_OBJECT_NAME(gst_element_get_factory(one))).remembers) push(black(video_));
+}
+
+void Rig::caps_alone(const std::string& text) {
   GstCaps* caps = gst_caps_from_string(text.c_str());
   EXPECT(caps && gst_video_info_from_caps(&video_, caps));
   gst_harness_set_src_caps(harness_, caps);

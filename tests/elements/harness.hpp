@@ -131,6 +131,8 @@ GstVideoInfo video_info(const std::string& format, Size size);
 Buffer noise(const GstVideoInfo& video, unsigned seed = 1);
 /// A frame whose components have one value each.
 Buffer flat(const GstVideoInfo& video, const std::vector<int>& values);
+/// One of black, in every pixel (and without opacity).
+Buffer black(const GstVideoInfo& video);
 /// A frame like `frame`, cut out of it.
 Buffer cut(const GstVideoInfo& video, GstBuffer* frame, const GstVideoRectangle& rectangle);
 /// The same frame with rows and planes apart, every byte between them `poison`, and a GstVideoMeta that says so.
@@ -174,6 +176,8 @@ class Rig {
   Caps src_caps() const;
 
   void caps(const std::string& text);
+  /// As caps(), but an element that remembers has not seen a black frame afterwards.
+  void caps_alone(const std::string& text);
   /// Pushes a frame and pulls what it became. Fails the test where nothing comes.
   Buffer push(Buffer frame);
   /// As push(), with a copy of the frame.

@@ -20,6 +20,8 @@ struct Profile {
   std::string controlled;     ///< a property to drive with a GstControlSource,
   double from = 0, to = 0;    ///< between these values
   std::vector<BadSetting> bad;
+  bool remembers = false;    ///< what it makes of a frame depends on the first one too: tests let that be a black one
+  bool whole_frame = false;  ///< it knows no region but the frame
 };
 
 inline const std::vector<Profile>& profiles() {
@@ -41,6 +43,37 @@ inline const std::vector<Profile>& profiles() {
         {"anchor-y=-2", "anchor-y", "-2"},
         {"divisor=1e-300", "divisor", "0.0"},
         {"bias=1e300", "bias", "1000000"}}},
+      {"cudadiff",
+       "reference=first attach-roi=false",
+       "mode=absolute gain=0.5",
+       "mode=signed gain=1",
+       "gain",
+       0.5,
+       3,
+       {{"gain=-1", "gain", "-1"},
+        {"interval=0", "interval", "0"},
+        {"interval=65", "interval", "65"},
+        {"learning-rate=1.5", "learning-rate", "1.5"},
+        {"threshold=256", "threshold", "256"},
+        {"gain=257", "gain", "257"},
+        {"open-radius=17", "open-radius", "17"},
+        {"cell-size=3", "cell-size", "3"},
+        {"cell-threshold=-0.1", "cell-threshold", "-0.1"},
+        {"min-area=0", "min-area", "0"},
+        {"motion-threshold=2", "motion-threshold", "2"},
+        {"min-motion-frames=0", "min-motion-frames", "0"},
+        {"gap=-1", "gap", "-1"},
+        {"gap=1e300", "gap", "1e+300"},
+        {"mask-regions=a,b", "mask-regions", "\"a,b\""},
+        {"mask-regions=1,2,3", "mask-regions", "\"1,2,3\""},
+        {"mask-regions=1,2,3,4,5", "mask-regions", "\"1,2,3,4,5\""},
+        {"mask-regions=1,2,0,4", "mask-regions", "\"1,2,0,4\""},
+        {"mask-regions=1,2,3,4;", "mask-regions", "\"1,2,3,4;\""},
+        {"mask-regions=1,2,3,99999999999", "mask-regions", "99999999999"},
+        {"region=roi", "region", "mask-regions"},
+        {"region=outside-roi", "region", "outside-roi"}},
+       true,
+       true},
       {"cudagaussian",
        "",
        "kernel-size=3 sigma=0.5",

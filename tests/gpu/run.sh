@@ -189,6 +189,8 @@ mode_pipelines() {
   launch pipelines/odd-size "$ours" "videotestsrc num-buffers=20 ! $raw,width=333,height=77,format=I420 ! $filters ! $raw ! fakesink"
   launch pipelines/cpu "$ours" "videotestsrc num-buffers=20 ! cudagaussian backend=cpu ! cudaconvolve preset=sharpen backend=cpu ! fakesink"
   launch pipelines/upload "$ours cudaupload cudadownload" "$source,format=NV12 ! cudaupload ! $filters ! cudadownload ! fakesink"
+  launch pipelines/diff "$ours cudadiff" "$source,format=NV12 ! cudagaussian backend=cuda ! cudaconvolve preset=sharpen ! cudadiff output=overlay ! $raw ! fakesink"
+  launch pipelines/motion cudadiff "$source,format=NV12 ! cudadiff backend=cuda output=passthrough ! fakesink"
   local found=0
   for clip in "$here"/media/*.mp4; do
     [[ -f $clip ]] || continue
@@ -197,6 +199,11 @@ mode_pipelines() {
       "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! $filters ! fakesink"
     launch "pipelines/decode to system $name" "$ours qtdemux h264parse nvh264dec" \
       "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! $filters ! $raw ! fakesink"
+    # Nothing but the grid of motion leaves the GPU; then the same, drawn and downloaded.
+    launch "pipelines/decode motion $name" "cudadiff qtdemux h264parse nvh264dec" \
+      "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! cudadiff output=passthrough backend=cuda ! fakesink"
+    launch "pipelines/decode overlay to system $name" "cudadiff qtdemux h264parse nvh264dec" \
+      "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! cudadiff output=overlay reference=background backend=cuda ! $raw ! fakesink"
   done
   ((found)) || report SKIP pipelines/decode 'no .mp4 in the bundle'
 }

@@ -1,0 +1,683 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// cudadiff beside slow loops over the pixels.
+#include <algorithm>
+#include <cmath>
+
+#include "harness.hpp"
+
+using namespace cudavision::test;
+
+namespace {
+
+const Size size{96, 64};
+constexpr GstClockTime frame_time = 40 * GST_MSECOND;
+/// What the other tests of all elements need is not wanted here.
+const std::string defaults = "reference=previous attach-roi=true ";
+
+struct Found {
+  int x = 0, y = 0, width = 0, height = 0;
+  guint area = 0;
+  double score = 0;
+
+  bool operator==(const Found& o) const {
+    return x == o.x && y == o.y && width == o.width && height == o.height && area == o.area && score == o.score;
+  }
+};
+std::ostream& operator<<(std::ostream& out, const Found& f) {
+  return out << f.width << "×" << f.height << " at " << f.x << "," << f.y << " of " << f.area << " cells, score " << f.score;
+}
+std::ostream& operator<<(std::ostream& out, const std::vector<Found>& all) {
+  out << all.size() << " regions";
+  for (const Found& one : all) out << "; " << one;
+  return out;
+}
+
+/// A message of the element.
+struct Said {
+  std::string event;
+  guint64 timestamp = 0, stream_time = 0, running_time = 0, duration = 0;
+  double changed_ratio = -1, mean_difference = -1;
+  std::vector<Found> regions;
+};
+
+Said read(const GstStructure* message) {
+  EXPECT_EQ(std::string(gst_structure_get_name(message)), "cudadiff");
+  EXPECT_EQ(gst_structure_n_fields(message), 8);
+  Said said;
+  const gchar* event = gst_structure_get_string(message, "event");
+  EXPECT(event);
+  said.event = event;
+  EXPECT(gst_structure_get_uint64(message, "timestamp", &said.timestamp));
+  EXPECT(gst_structure_get_uint64(message, "stream-time", &said.stream_time));
+  EXPECT(gst_structure_get_uint64(message, "running-time", &said.running_time));
+  EXPECT(gst_structure_get_uint64(message, "duration", &said.duration));
+  EXPECT(gst_structure_get_double(message, "changed-ratio", &said.changed_ratio));
+  EXPECT(gst_structure_get_double(message, "mean-difference", &said.mean_difference));
+  const GValue* regions = gst_structure_get_value(message, "regions");
+  EXPECT(regions && GST_VALUE_HOLDS_ARRAY(regions));
+  for (guint i = 0; i < gst_value_array_get_size(regions); ++i) {
+    const GstStructure* region = gst_value_get_structure(gst_value_array_get_value(regions, i));
+    Found f;
+    EXPECT(gst_structure_has_name(region, "region"));
+    EXPECT(gst_structure_get(region, "x", G_TYPE_INT, &f.x, "y", G_TYPE_INT, &f.y, "width", G_TYPE_INT, &f.width, "height",
+                             G_TYPE_INT, &f.height, "area", G_TYPE_UINT, &f.area, "score", G_TYPE_DOUBLE, &f.score, nullptr));
+    said.regions.push_back(f);
+  }
+  return said;
+}
+
+std::vector<Found> rois(GstBuffer* buffer) {
+  std::vector<Found> result;
+  gpointer cursor = nullptr;
+  while (GstMeta* meta = gst_buffer_iterate_meta_filtered(buffer, &cursor, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE)) {
+    auto* roi = reinterpret_cast<GstVideoRegionOfInterestMeta*>(meta);
+    EXPECT_EQ(std::string(g_quark_to_string(roi->roi_type)), "motion");
+    Found f{int(roi->x), int(roi->y), int(roi->w), int(roi->h)};
+    const GstStructure* param = gst_video_region_of_interest_meta_get_param(roi, "motion");
+    EXPECT(param && gst_structure_get(param, "area", G_TYPE_UINT, &f.area, "score", G_TYPE_DOUBLE, &f.score, nullptr));
+    result.push_back(f);
+  }
+  return result;
+}
+
+/// The element between two pads, with the clock of a clip of 25 frames a second.
+struct Player : Rig {
+  explicit Player(const Run& run, const std::string& settings = "", const std::string& format = "GRAY8")
+      : Rig(run, defaults + settings) {
+    caps_alone(caps_text(format, size));
+  }
+
+  Buffer play(Buffer frame, GstClockTime time) {
+    GST_BUFFER_PTS(frame.get()) = time;
+    GST_BUFFER_DURATION(frame.get()) = frame_time;
+    now = time + frame_time;
+    return push(std::move(frame));
+  }
+  Buffer play(Buffer frame) { return play(std::move(frame), now); }
+  Picture show(Buffer frame) { return picture(play(std::move(frame)).get(), video()); }
+
+  /// What was said since the last call.
+  std::vector<Said> said() {
+    std::vector<Said> all;
+    while (GstMessage* message = gst_bus_pop_filtered(GST_ELEMENT_BUS(element()), GST_MESSAGE_ELEMENT)) {
+      all.push_back(read(gst_message_get_structure(message)));
+      gst_message_unref(message);
+    }
+    return all;
+  }
+  Said last() { return said().back(); }
+  std::string events() {
+    std::string text;
+    for (const Said& one : said()) text += (text.empty() ? "" : " ") + one.event;
+    return text;
+  }
+  bool motion() {
+    gboolean value;
+    g_object_get(element(), "motion", &value, nullptr);
+    return value;
+  }
+  double changed_ratio() {
+    double value;
+    g_object_get(element(), "changed-ratio", &value, nullptr);
+    return value;
+  }
+
+  GstClockTime now = 0;
+};
+
+/// A dark frame, with a bright square in its first component.
+Buffer square(const GstVideoInfo& video, const cv::Rect& rect = {}, int value = 200) {
+  Buffer frame = flat(video, {60, 100, 140, 255});
+  GstVideoFrame map;
+  EXPECT(gst_video_frame_map(&map, &video, frame.get(), GST_MAP_WRITE));
+  auto* data = static_cast<guint8*>(GST_VIDEO_FRAME_COMP_DATA(&map, 0));
+  for (int y = rect.y; y < rect.y + rect.height; ++y)
+    for (int x = rect.x; x < rect.x + rect.width; ++x)
+      data[y * GST_VIDEO_FRAME_COMP_STRIDE(&map, 0) + x * GST_VIDEO_FRAME_COMP_PSTRIDE(&map, 0)] = guint8(value);
+  gst_video_frame_unmap(&map);
+  return frame;
+}
+
+int sample(const cv::Mat& m, int x, int y) {
+  return m.at<guint16>(y, x);
+}
+
+/// What differs between two 8-bit pictures of full resolution, by a slow loop.
+struct Slow {
+  std::vector<int> largest;  ///< difference, by pixel
+  double changed_ratio = 0, mean_difference = 0;
+  int changed = 0;
+
+  Slow(const Picture& a, const Picture& b, int components, int threshold = 15) {
+    double sum = 0;
+    for (int y = 0; y < size.height; ++y)
+      for (int x = 0; x < size.width; ++x) {
+        int d = 0;
+        for (int c = 0; c < components; ++c)
+          d = std::max(d, std::abs(sample(a[std::size_t(c)], x, y) - sample(b[std::size_t(c)], x, y)));
+        largest.push_back(d);
+        changed += d > threshold;
+        sum += d;
+      }
+    changed_ratio = double(changed) / (size.width * size.height);
+    mean_difference = sum / (size.width * size.height);
+  }
+
+  /// The one region that all moving cells make.
+  Found region(int cell, double cell_threshold = 0.2, int threshold = 15) const {
+    int left = size.width, top = size.height, right = 0, bottom = 0;
+    double moved = 0, counted = 0;
+    Found found;
+    for (int y0 = 0; y0 < size.height; y0 += cell)
+      for (int x0 = 0; x0 < size.width; x0 += cell) {
+        const int x1 = std::min(x0 + cell, size.width), y1 = std::min(y0 + cell, size.height);
+        int count = 0;
+        for (int y = y0; y < y1; ++y)
+          for (int x = x0; x < x1; ++x) count += largest[std::size_t(y * size.width + x)] > threshold;
+        const int all = (x1 - x0) * (y1 - y0);
+        if (count == 0 || count < cell_threshold * all) continue;
+        left = std::min(left, x0), top = std::min(top, y0), right = std::max(right, x1), bottom = std::max(bottom, y1);
+        moved += count, counted += all;
+        ++found.area;
+      }
+    found.x = left, found.y = top, found.width = right - left, found.height = bottom - top;
+    found.score = moved / counted;
+    return found;
+  }
+};
+
+Picture all_of(const GstVideoInfo& video, const std::vector<int>& values) {
+  return picture(flat(video, values).get(), video);
+}
+
+}  // namespace
+
+// What goes out -----------------------------------------------------------------------------------------------------------------
+
+TEST(shows_the_difference, Each::run) {
+  struct Case {
+    const char* settings;
+    int mode;
+    double gain;
+  };
+  for (const char* format : {"GRAY8", "RGB", "BGRA", "Y444"})
+    for (const Case& c : {Case{"", 0, 1}, Case{"gain=2.5", 0, 2.5}, Case{"mode=signed", 1, 1}, Case{"mode=signed gain=0.5", 1, 0.5},
+                          Case{"mode=squared", 2, 1}, Case{"mode=squared gain=3", 2, 3}}) {
+      at(format + std::string(" ") + c.settings);
+      Player player(run, c.settings, format);
+      const bool yuv = GST_VIDEO_INFO_IS_YUV(&player.video());
+      const Buffer a = noise(player.video(), 1), b = noise(player.video(), 2);
+      const Picture pa = picture(a.get(), player.video()), pb = picture(b.get(), player.video());
+      const auto expected = [&](bool compared) {
+        Picture result;
+        for (const cv::Mat& component : compared ? pb : pa) result.push_back(component.clone());  // alpha stays as it is
+        for (std::size_t i = 0; i < std::min<std::size_t>(result.size(), 3); ++i)
+          for (int y = 0; y < size.height; ++y)
+            for (int x = 0; x < size.width; ++x) {
+              const int d = compared ? sample(pb[i], x, y) - sample(pa[i], x, y) : 0;
+              const bool about_middle = c.mode == 1 || (yuv && i > 0);
+              const double magnitude = std::floor((c.mode == 2 ? c.gain * d * d / 255 : c.gain * std::abs(d)) + 0.5);
+              const double value = about_middle ? 128 + (d < 0 ? -magnitude : magnitude) : magnitude;
+              result[i].at<guint16>(y, x) = guint16(std::clamp(value, 0.0, 255.0));
+            }
+        return result;
+      };
+      EXPECT_SAME(player.show(Buffer(gst_buffer_copy_deep(a.get()))), expected(false));
+      EXPECT_SAME(player.show(Buffer(gst_buffer_copy_deep(b.get()))), expected(true));
+    }
+}
+
+TEST(shows_the_mask, Each::run) {
+  const cv::Rect block(20, 12, 7, 9);
+  for (const char* format : {"GRAY8", "NV12", "RGB"})
+    for (int radius : {0, 1, 4}) {
+      at(format + std::string(" open-radius=") + std::to_string(radius));
+      Player player(run, "output=mask open-radius=" + std::to_string(radius), format);
+      const GstVideoInfo& video = player.video();
+      const Picture dark = all_of(video, GST_VIDEO_INFO_IS_YUV(&video) ? std::vector<int>{0, 128, 128} : std::vector<int>{0});
+      EXPECT_SAME(player.show(square(video)), dark);
+      Buffer frame = square(video, block);
+      Picture expected = dark;
+      for (std::size_t c = 0; c < (GST_VIDEO_INFO_IS_RGB(&video) ? 3u : 1u); ++c)
+        if (radius < 4) expected[c](block).setTo(255);  // an opening of 9×9 leaves nothing of 7×9
+      EXPECT_SAME(player.show(std::move(frame)), expected);
+    }
+}
+
+TEST(changes_where_the_difference_is_greater, Each::run) {
+  for (const auto& [value, threshold, changed] :
+       {std::tuple{75, 15, false}, {76, 15, true}, {60, 0, false}, {61, 0, true}, {255, 255, false}}) {
+    at(std::to_string(value) + " threshold=" + std::to_string(threshold));
+    Player player(run, "output=mask threshold=" + std::to_string(threshold));
+    player.play(square(player.video()));
+    EXPECT_SAME(player.show(square(player.video(), {0, 0, size.width, size.height}, value)),
+                all_of(player.video(), {changed ? 255 : 0}));
+    EXPECT_EQ(player.changed_ratio(), changed ? 1.0 : 0.0);
+  }
+}
+
+TEST(draws_the_overlay, Each::run) {
+  Player player(run, "output=overlay reference=first", "RGB");
+  const GstVideoInfo& video = player.video();
+  EXPECT_SAME(player.show(square(video)), picture(square(video).get(), video));
+  const cv::Rect block(32, 16, 32, 32);  // four cells
+  const Buffer frame = square(video, block);
+  const Picture result = player.show(Buffer(gst_buffer_copy_deep(frame.get())));
+  Picture expected = picture(frame.get(), video);
+  const int tint[] = {255, 0, 0}, line[] = {0, 255, 0};
+  for (int y = block.y; y < block.y + block.height; ++y)
+    for (int x = block.x; x < block.x + block.width; ++x) {
+      const int edge = std::min({x - block.x, y - block.y, block.x + block.width - 1 - x, block.y + block.height - 1 - y});
+      for (std::size_t c = 0; c < 3; ++c)
+        expected[c].at<guint16>(y, x) = guint16(edge < 2 ? line[c] : (sample(expected[c], x, y) + tint[c] + 1) / 2);
+    }
+  EXPECT_SAME(result, expected);
+}
+
+TEST(passes_frames_untouched, Each::run) {
+  for (bool attach : {true, false})
+    for (bool shared : {true, false}) {
+      at(std::string(attach ? "attach-roi" : "") + (shared ? " shared" : ""));
+      Player player(run, "output=passthrough attach-roi=" + std::string(attach ? "true" : "false"));
+      player.play(square(player.video()));
+      Buffer frame = square(player.video(), {32, 16, 32, 32});
+      GST_BUFFER_PTS(frame.get()) = frame_time;
+      GstBuffer* in = frame.get();
+      const Buffer held(shared ? gst_buffer_ref(in) : nullptr);
+      GstMemory* memory = gst_buffer_peek_memory(in, 0);
+      const Buffer out = player.push(std::move(frame));
+      EXPECT(gst_buffer_peek_memory(out.get(), 0) == memory);
+      EXPECT_EQ(out.get() == in, !(attach && shared));  // not written to where others hold it
+      EXPECT_EQ(rois(out.get()).size(), attach ? 1u : 0u);
+      if (shared) EXPECT(rois(in).empty());
+      EXPECT_SAME(picture(out.get(), player.video()), picture(square(player.video(), {32, 16, 32, 32}).get(), player.video()));
+    }
+}
+
+TEST(changes_output_while_playing, Each::run) {
+  Player player(run, "output=passthrough");
+  const Buffer a = noise(player.video(), 1), b = noise(player.video(), 2);
+  const Picture pa = picture(a.get(), player.video()), pb = picture(b.get(), player.video());
+  const auto copy = [](const Buffer& frame) { return Buffer(gst_buffer_copy_deep(frame.get())); };
+  EXPECT_SAME(player.show(copy(a)), pa);
+  set(player.element(), "output=difference");
+  cv::Mat expected;
+  cv::absdiff(pa[0], pb[0], expected);
+  EXPECT_SAME(player.show(copy(b)), Picture({expected}));  // against what came while frames passed through
+  set(player.element(), "output=passthrough");
+  EXPECT_SAME(player.show(copy(a)), pa);
+}
+
+// References --------------------------------------------------------------------------------------------------------------------
+
+TEST(compares_with_its_reference, Each::run) {
+  // Flat frames of these values; what is shown of each.
+  const std::vector<int> values{10, 30, 70, 150, 50, 50};
+  for (const auto& [settings, expected] : {std::pair{"interval=1", std::vector<int>{0, 20, 40, 80, 100, 0}},
+                                           {"interval=2", {0, 0, 60, 120, 20, 100}},
+                                           {"interval=5", {0, 0, 0, 0, 0, 40}},
+                                           {"reference=first", {0, 20, 60, 140, 40, 40}},
+                                           {"reference=background learning-rate=1", {0, 20, 40, 80, 100, 0}},
+                                           {"reference=background learning-rate=0", {0, 20, 60, 140, 40, 40}},
+                                           {"reference=background learning-rate=0.5", {0, 20, 50, 105, 48, 24}}}) {
+    at(settings);
+    Player player(run, settings);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const Picture result = player.show(flat(player.video(), {values[i]}));
+      EXPECT_WITHIN(result, all_of(player.video(), {expected[i]}), std::string(settings).find("0.5") == std::string::npos ? 0 : 1);
+    }
+  }
+}
+
+TEST(knows_luma_only, Each::run) {
+  for (bool luma_only : {false, true}) {
+    Player player(run, luma_only ? "luma-only=true output=mask" : "output=mask", "NV12");
+    player.play(flat(player.video(), {60, 100, 140}));
+    player.play(flat(player.video(), {60, 180, 140}));
+    EXPECT_EQ(player.changed_ratio(), luma_only ? 0.0 : 1.0);
+    EXPECT_EQ(player.events(), luma_only ? "none none" : "none begin");
+  }
+}
+
+TEST(keeps_its_reference_when_settings_change, Each::run) {
+  for (const char* reference : {"previous", "first", "background", "mog2"}) {
+    at(reference);
+    Player player(run, "output=mask reference=" + std::string(reference));
+    for (int i = 0; i < 5; ++i) player.play(square(player.video()));
+    player.play(square(player.video(), {32, 16, 32, 32}));
+    EXPECT_EQ(player.events(), "none none none none none begin");
+    EXPECT(player.motion());
+    set(player.element(), "threshold=20 cell-size=8 min-area=2 mask-regions=0,0,16,16");
+    player.play(square(player.video(), {40, 16, 32, 32}));
+    EXPECT_EQ(player.events(), "motion");
+    EXPECT(player.changed_ratio() > 0);
+  }
+}
+
+TEST(begins_anew_where_frames_do_not_follow, Each::run) {
+  for (const char* reference : {"previous", "first", "background", "mog2"})
+    for (const char* why : {"flush", "discont", "caps", "eos", "stop"}) {
+      at(reference + std::string(" ") + why);
+      Player player(run, "output=mask reference=" + std::string(reference));
+      for (int i = 0; i < 5; ++i) player.play(square(player.video()));
+      player.play(square(player.video(), {32, 16, 32, 32}));
+      EXPECT_EQ(player.events(), "none none none none none begin");
+      EXPECT(player.motion());
+
+      Size other = size;
+      Buffer next = square(player.video(), {0, 0, 50, 50});
+      if (why == std::string("flush")) {
+        gst_harness_push_event(player.harness(), gst_event_new_flush_start());
+        gst_harness_push_event(player.harness(), gst_event_new_flush_stop(TRUE));
+        GstSegment segment;
+        gst_segment_init(&segment, GST_FORMAT_TIME);
+        gst_harness_push_event(player.harness(), gst_event_new_segment(&segment));
+      } else if (why == std::string("discont")) {
+        GST_BUFFER_FLAG_SET(next.get(), GST_BUFFER_FLAG_DISCONT);
+      } else if (why == std::string("caps")) {
+        other = {64, 64};
+        player.caps_alone(caps_text("GRAY8", other));
+        next = square(player.video(), {0, 0, 50, 50});
+      } else if (why == std::string("eos")) {
+        gst_harness_push_event(player.harness(), gst_event_new_eos());
+        EXPECT(!player.motion());
+        std::vector<Said> said = player.said();
+        EXPECT_EQ(said.size(), 1u);
+        EXPECT_EQ(said[0].event, "end");
+        EXPECT_EQ(said[0].timestamp, 5 * frame_time);
+        EXPECT_EQ(said[0].running_time, 5 * frame_time);
+        EXPECT_EQ(said[0].duration, frame_time);
+        continue;
+      } else {
+        gst_element_set_state(player.element(), GST_STATE_READY);
+        EXPECT_EQ(player.events(), "end");
+        EXPECT(!player.motion());
+        continue;
+      }
+      EXPECT_SAME(player.show(std::move(next)), all_of(video_info("GRAY8", other), {0}));
+      EXPECT(!player.motion());
+      const std::vector<Said> said = player.said();
+      EXPECT_EQ(said.size(), 2u);
+      EXPECT_EQ(said[0].event, "end");
+      EXPECT_EQ(said[0].timestamp, 5 * frame_time);
+      EXPECT_EQ(said[1].event, "none");
+      EXPECT_EQ(said[1].changed_ratio, 0.0);
+    }
+}
+
+// Motion ------------------------------------------------------------------------------------------------------------------------
+
+TEST(finds_no_motion_in_a_still_clip, Each::run) {
+  for (const char* reference : {"previous", "first", "background", "mog2"}) {
+    at(reference);
+    Player player(run, "reference=" + std::string(reference), "NV12");
+    for (int i = 0; i < 10; ++i) EXPECT(rois(player.play(noise(player.video())).get()).empty());
+    const std::vector<Said> said = player.said();
+    EXPECT_EQ(said.size(), 10u);
+    for (const Said& one : said) {
+      EXPECT_EQ(one.event, "none");
+      EXPECT_EQ(one.changed_ratio, 0.0);
+      EXPECT_EQ(one.regions.size(), 0u);
+    }
+  }
+}
+
+TEST(follows_a_moving_square, Each::run) {
+  for (const char* reference : {"first", "background", "mog2"})
+    for (const char* format : {"GRAY8", "NV12", "RGBA"})
+      for (int cell : {8, 16}) {
+        at(reference + std::string(" ") + format + " cell-size=" + std::to_string(cell));
+        Player player(run, "reference=" + std::string(reference) + " learning-rate=0.001 cell-size=" + std::to_string(cell),
+                      format);
+        for (int i = 0; i < 10; ++i) player.play(square(player.video()));
+        player.said();
+        for (int i = 0; i < 12; ++i) {
+          const cv::Rect rect(5 * i, 3 * i, 24, 24);
+          player.play(square(player.video(), rect));
+          const std::vector<Said> said = player.said();
+          EXPECT_EQ(said.size(), 1u);
+          EXPECT_EQ(said[0].regions.size(), 1u);
+          const Found& f = said[0].regions[0];
+          EXPECT(std::abs(f.x - rect.x) < cell && std::abs(f.y - rect.y) < cell);
+          EXPECT(std::abs(f.x + f.width - rect.x - rect.width) < cell && std::abs(f.y + f.height - rect.y - rect.height) < cell);
+        }
+      }
+}
+
+TEST(says_what_it_finds, Each::run) {
+  for (const char* output : {"difference", "mask", "overlay", "passthrough"})
+    for (const char* format : {"GRAY8", "RGB", "Y444"}) {
+      at(output + std::string(" ") + format);
+      Player player(run, "reference=first cell-size=20 open-radius=0 output=" + std::string(output), format);
+      const int components = GST_VIDEO_INFO_N_COMPONENTS(&player.video());
+      const Buffer first = square(player.video()), second = square(player.video(), {37, 11, 30, 47}, 90);
+      const GstClockTime start = 3 * GST_SECOND;
+      GstSegment segment;
+      gst_segment_init(&segment, GST_FORMAT_TIME);
+      segment.start = 2 * GST_SECOND, segment.time = 10 * GST_SECOND, segment.base = 100 * GST_SECOND;
+      gst_harness_push_event(player.harness(), gst_event_new_segment(&segment));
+      player.play(Buffer(gst_buffer_copy_deep(first.get())), start);
+      const Buffer out = player.play(Buffer(gst_buffer_copy_deep(second.get())));
+      const Slow slow(picture(first.get(), player.video()), picture(second.get(), player.video()), components);
+      const std::vector<Said> said = player.said();
+      EXPECT_EQ(said.size(), 2u);
+      EXPECT_EQ(said[0].event, "none");
+      EXPECT_EQ(said[0].changed_ratio, 0.0);
+      EXPECT_EQ(said[0].mean_difference, 0.0);
+      EXPECT_EQ(said[1].event, "begin");
+      EXPECT_EQ(said[1].timestamp, start + frame_time);
+      EXPECT_EQ(said[1].stream_time, start + frame_time + 8 * GST_SECOND);
+      EXPECT_EQ(said[1].running_time, start + frame_time + 98 * GST_SECOND);
+      EXPECT_EQ(said[1].duration, frame_time);
+      EXPECT_EQ(said[1].changed_ratio, slow.changed_ratio);
+      EXPECT_EQ(said[1].mean_difference, slow.mean_difference);
+      EXPECT_EQ(said[1].regions, std::vector<Found>{slow.region(20)});
+      EXPECT_EQ(rois(out.get()), said[1].regions);
+      EXPECT_EQ(player.changed_ratio(), slow.changed_ratio);
+    }
+}
+
+TEST(measures_regions_by_its_settings, Each::run) {
+  // Two squares: 16×16 that fills one cell, and 8×6 that covers 48/256 = 0.1875 of another.
+  const auto regions = [&](const std::string& settings) {
+    Player player(run, "reference=first open-radius=0 " + settings);
+    player.play(square(player.video()));
+    Buffer frame = square(player.video(), {16, 16, 16, 16});
+    const Picture small = picture(square(player.video(), {64, 32, 8, 6}).get(), player.video());
+    GstMapInfo map;
+    EXPECT(gst_buffer_map(frame.get(), &map, GST_MAP_READWRITE));
+    for (int y = 32; y < 38; ++y)
+      for (int x = 64; x < 72; ++x) map.data[y * GST_VIDEO_INFO_PLANE_STRIDE(&player.video(), 0) + x] = 200;
+    gst_buffer_unmap(frame.get(), &map);
+    player.play(std::move(frame));
+    return player.last().regions;
+  };
+  const Found one{16, 16, 16, 16, 1, 1.0}, two{64, 32, 16, 16, 1, 48 / 256.0};
+  EXPECT_EQ(regions(""), std::vector<Found>{one});
+  EXPECT_EQ(regions("cell-threshold=0.1875"), (std::vector<Found>{one, two}));
+  EXPECT_EQ(regions("cell-threshold=0"), (std::vector<Found>{one, two}));
+  EXPECT_EQ(regions("cell-threshold=0 min-area=2"), std::vector<Found>{});
+  EXPECT_EQ(regions("cell-size=8 min-area=4"), (std::vector<Found>{{16, 16, 16, 16, 4, 1.0}}));
+  EXPECT_EQ(regions("cell-threshold=0.1 open-radius=3"), std::vector<Found>{one});  // 7×7 outlasts 16×16, not 8×6
+}
+
+TEST(leaves_out_masked_regions, Each::run) {
+  Player player(run, "output=mask open-radius=0 mask-regions=0,0,48,64;90,60,1000,1000");
+  player.play(square(player.video()));
+  Picture expected = all_of(player.video(), {0});
+  expected[0](cv::Rect(48, 10, 12, 20)).setTo(255);
+  EXPECT_SAME(player.show(square(player.video(), {10, 10, 50, 20})), expected);
+  EXPECT_EQ(player.last().changed_ratio, 12.0 * 20 / (48 * 64 - 6 * 4));
+  set(player.element(), "mask-regions=");
+  player.play(square(player.video()));
+  EXPECT_EQ(player.last().changed_ratio, 50.0 * 20 / (96 * 64));
+}
+
+TEST(says_when_motion_begins_and_ends, Each::run) {
+  struct Case {
+    const char *settings, *clip, *events;  ///< clip: m a frame with motion, . one without
+  };
+  for (const Case& c :
+       {Case{"gap=0.1", "..m......", "none none begin motion motion end none none none"},
+        Case{"gap=0.1", "..m.m....", "none none begin motion motion motion motion end none"},
+        Case{"gap=0", ".mm..", "none begin motion end none"},
+        Case{"gap=0.08", ".mm...m", "none begin motion motion end none begin"},
+        Case{"gap=0.08 min-motion-frames=3", ".mm.mmmm..", "none none none none none none begin motion motion end"},
+        Case{"", ".m....", "none begin motion motion motion motion"}, Case{"motion-threshold=0.2", ".m.", "none none none"},
+        Case{"motion-threshold=0 gap=0", "..m..", "none none begin end none"}})
+    for (bool timed : {true, false}) {
+      at(c.settings + std::string(" ") + c.clip + (timed ? "" : " without times"));
+      Player player(run, c.settings);
+      int place = 0;
+      for (const char* frame = c.clip; *frame; ++frame) {
+        if (*frame == 'm') place = 40 - place;
+        player.play(square(player.video(), {place, 8, 24, 24}), timed ? player.now : GST_CLOCK_TIME_NONE);
+        if (!timed) player.now = 0;
+      }
+      EXPECT_EQ(player.events(), c.events);
+    }
+}
+
+TEST(counts_frames_without_times_by_the_framerate, Each::run) {
+  // Ten frames a second; and where caps do not know, 25.
+  for (const auto& [rate, settings] : {std::pair{"10/1", "gap=0.2"}, {"0/1", "gap=0.08"}}) {
+    at(rate);
+    Player player(run, settings);
+    player.caps_alone("video/x-raw,format=GRAY8,width=96,height=64,framerate=" + std::string(rate));
+    for (int x : {0, 40, 40, 40, 40}) player.play(square(player.video(), {x, 0, 24, 24}), GST_CLOCK_TIME_NONE);
+    EXPECT_EQ(player.events(), "none begin motion end none");
+  }
+}
+
+TEST(ends_motion_by_time, Each::run) {
+  Player player(run);  // gap=5
+  player.play(square(player.video()), 0);
+  player.play(square(player.video(), {0, 0, 30, 30}), GST_SECOND);
+  player.play(square(player.video(), {0, 0, 30, 30}), 6 * GST_SECOND - 1);
+  player.play(square(player.video(), {0, 0, 30, 30}), 6 * GST_SECOND);
+  EXPECT_EQ(player.events(), "none begin motion end");
+}
+
+TEST(says_it_seldom_or_never, Each::run) {
+  const auto events = [&](const std::string& settings) {
+    Player player(run, "gap=0.2 " + settings);
+    for (int i = 0; i < 25; ++i) player.play(square(player.video(), {i >= 7 && i < 12 ? 4 * i : 0, 0, 24, 24}));
+    return player.events();
+  };
+  // Frames 7 to 12 move; motion ends with frame 17. Every 100 ms: with each third frame.
+  EXPECT_EQ(events("message-interval=100000000"), "none none none begin motion motion motion end none none");
+  EXPECT_EQ(events("message-interval=1000000000000"), "none begin end");
+  EXPECT_EQ(events("post-messages=false"), "");
+}
+
+TEST(says_it_at_once_after_an_interruption, Each::run) {
+  Player player(run, "message-interval=1000000000000");
+  for (int x : {0, 40, 40}) player.play(square(player.video(), {x, 0, 24, 24}));
+  Buffer frame = square(player.video());
+  GST_BUFFER_FLAG_SET(frame.get(), GST_BUFFER_FLAG_DISCONT);
+  player.play(std::move(frame));
+  EXPECT_EQ(player.events(), "none begin end none");
+}
+
+TEST(ends_motion_with_the_last_frame, Each::run) {
+  Player player(run);
+  for (int x : {0, 40}) player.play(square(player.video(), {x, 0, 24, 24}));
+  player.caps_alone(caps_text("GRAY8", size, ",note=same-video"));  // a plan is made anew, and motion goes on
+  const Said begin = player.last();
+  gst_harness_push_event(player.harness(), gst_event_new_eos());
+  const Said end = player.last();
+  EXPECT_EQ(begin.event + " " + end.event, "begin end");
+  EXPECT_EQ(end.timestamp, frame_time);
+  EXPECT_EQ(end.duration, frame_time);
+  EXPECT_EQ(end.changed_ratio, begin.changed_ratio);
+  EXPECT_EQ(end.mean_difference, begin.mean_difference);
+  EXPECT_EQ(end.regions, begin.regions);
+}
+
+TEST(shows_and_notifies_motion, Each::run) {
+  Player player(run, "gap=0.08 post-messages=false");
+  int notified = 0;
+  g_signal_connect(player.element(), "notify::motion", G_CALLBACK(+[](GObject*, GParamSpec*, int* count) { ++*count; }), &notified);
+  const auto next = [&](int x) {
+    player.play(square(player.video(), {x, 0, 24, 24}));
+    return std::pair(player.motion(), notified);
+  };
+  EXPECT(next(0) == std::pair(false, 0));
+  EXPECT(next(40) == std::pair(true, 1));
+  EXPECT_EQ(player.changed_ratio(), 2 * 24 * 24 / double(size.width * size.height));
+  EXPECT(next(40) == std::pair(true, 1));
+  EXPECT_EQ(player.changed_ratio(), 0.0);
+  EXPECT(next(40) == std::pair(false, 2));
+  EXPECT(next(0) == std::pair(true, 3));
+  gst_harness_push_event(player.harness(), gst_event_new_eos());
+  EXPECT(!player.motion());
+  EXPECT_EQ(notified, 4);
+}
+
+TEST(places_regions_in_cropped_frames, Each::run) {
+  for (const char* output : {"passthrough", "difference"}) {
+    at(output);
+    Rig rig(run, defaults + "open-radius=0 output=" + output);
+    rig.caps_alone(caps_text("GRAY8", {64, 48}));
+    const GstVideoInfo whole = video_info("GRAY8", size);
+    Buffer out;
+    for (const cv::Rect& rect : {cv::Rect(), cv::Rect(16 + 32, 8 + 16, 16, 16)}) {
+      Buffer frame = square(whole, rect);
+      gst_buffer_add_video_meta(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&whole), guint(size.width),
+                                guint(size.height));
+      GstVideoCropMeta* crop = gst_buffer_add_video_crop_meta(frame.get());
+      crop->x = 16, crop->y = 8, crop->width = 64, crop->height = 48;
+      out = rig.push(std::move(frame));
+    }
+    const bool passed = output == std::string("passthrough");
+    EXPECT_EQ(gst_buffer_get_video_crop_meta(out.get()) != nullptr, passed);
+    EXPECT_EQ(rois(out.get()), (std::vector<Found>{passed ? Found{48, 24, 16, 16, 1, 1.0} : Found{32, 16, 16, 16, 1, 1.0}}));
+  }
+}
+
+// Backends ----------------------------------------------------------------------------------------------------------------------
+
+TEST(says_the_same_on_every_backend, Each::run) {
+  struct Result {
+    std::vector<Said> said;
+    std::vector<Picture> pictures;
+    std::vector<std::vector<Found>> rois;
+  };
+  const auto result_of = [&](const char* backend, const std::string& settings, const char* format) {
+    Player player({run.element, backend}, settings, format);
+    Result result;
+    for (int i = 0; i < 16; ++i) {
+      const bool moves = i > 3 && i < 9;
+      const Buffer out = player.play(square(player.video(), {moves ? 6 * i : 0, moves ? 2 * i : 0, 24, 24}, 120 + i));
+      result.pictures.push_back(picture(out.get(), player.video()));
+      result.rois.push_back(rois(out.get()));
+    }
+    gst_harness_push_event(player.harness(), gst_event_new_eos());
+    result.said = player.said();
+    return result;
+  };
+  for (const char* format : {"GRAY8", "NV12", "RGBA", "I420", "YUY2"})
+    for (const char* reference : {"previous", "first", "background", "mog2"})
+      for (const char* output : {"difference", "mask", "overlay", "passthrough"}) {
+        const std::string settings = "gap=0.1 cell-size=12 reference=" + std::string(reference) + " output=" + output;
+        at(format + std::string(" ") + settings);
+        const Result a = result_of(run.backend.c_str(), settings, format), b = result_of("cpu", settings, format);
+        EXPECT_EQ(a.said.size(), b.said.size());
+        EXPECT(std::any_of(a.said.begin(), a.said.end(), [](const Said& one) { return one.event == "begin"; }));
+        for (std::size_t i = 0; i < a.said.size(); ++i) {
+          EXPECT_EQ(a.said[i].event, b.said[i].event);
+          EXPECT_EQ(a.said[i].timestamp, b.said[i].timestamp);
+          EXPECT_EQ(a.said[i].changed_ratio, b.said[i].changed_ratio);
+          EXPECT_EQ(a.said[i].mean_difference, b.said[i].mean_difference);
+          EXPECT_EQ(a.said[i].regions, b.said[i].regions);
+        }
+        for (std::size_t i = 0; i < a.pictures.size(); ++i) {
+          EXPECT_SAME(a.pictures[i], b.pictures[i]);
+          EXPECT_EQ(a.rois[i], b.rois[i]);
+        }
+      }
+}
+
+int main() {
+  return run_tests("diff", "cudadiff");
+}
