@@ -68,8 +68,10 @@ Gst.init(None)
 arguments, loop, failed = sys.argv[1:], GLib.MainLoop(), []
 properties = " ".join(text for text in arguments if re.match("[-a-z]+=", text))
 names = [text for text in arguments if not re.match("[-a-z]+=", text)]
-if not names or not Gst.ElementFactory.find("cudadiff"):
-    sys.exit(print(__doc__ if not names else "the plugin cudavision was not found; set GST_PLUGIN_PATH to its folder", file=sys.stderr) or 2)
+if not names:
+    sys.exit(print(__doc__, file=sys.stderr) or 2)
+if not Gst.ElementFactory.find("cudadiff"):
+    sys.exit("the plugin cudavision was not found; set GST_PLUGIN_PATH to the folder of libgstcudavision.so")
 inputs = [Input(*numbered) for numbered in enumerate(names, 1)]
 for number in (signal.SIGINT, signal.SIGTERM):
     GLib.unix_signal_add(GLib.PRIORITY_DEFAULT, number, on_signal)

@@ -10,7 +10,9 @@
 
 namespace {
 
-bool starts_with(const std::string& text, const char* prefix) { return text.rfind(prefix, 0) == 0; }
+bool starts_with(const std::string& text, const char* prefix) {
+  return text.rfind(prefix, 0) == 0;
+}
 
 /// The text of an error or a warning; its details only as far as they are meant for users (the last line).
 std::string text_of(GstMessage* message) {
@@ -98,7 +100,9 @@ Input::Input(std::string location, std::string label, const Settings& settings, 
   gst_object_unref(bus);
 }
 
-Input::~Input() { close(); }
+Input::~Input() {
+  close();
+}
 
 void Input::close() {
   if (std::exchange(done_, true)) return;
@@ -109,7 +113,9 @@ void Input::close() {
   gst_object_unref(bus);
 }
 
-void Input::complain(const std::string& text) { g_printerr("%s: %s\n", name_.c_str(), text.c_str()); }
+void Input::complain(const std::string& text) {
+  g_printerr("%s: %s\n", name_.c_str(), text.c_str());
+}
 
 void Input::fail(const std::string& text) {
   if (done_) return;
@@ -156,7 +162,8 @@ GstElement* Input::add_source() {
     gst_element_link(source, decoder);
     return decoder;
   }
-  gchar* uri = location_.find("://") != std::string::npos ? g_strdup(location_.c_str()) : gst_filename_to_uri(location_.c_str(), nullptr);
+  gchar* uri =
+      location_.find("://") != std::string::npos ? g_strdup(location_.c_str()) : gst_filename_to_uri(location_.c_str(), nullptr);
   g_object_set(decoder, "uri", uri, nullptr);
   g_free(uri);
   return decoder;
@@ -198,7 +205,8 @@ void Input::start() {
   }
   if (change != GST_STATE_CHANGE_FAILURE) change = gst_element_set_state(pipeline_.get(), GST_STATE_PLAYING);
   // What went wrong is on the bus, as a rule before this.
-  if (change == GST_STATE_CHANGE_FAILURE) GST_ELEMENT_ERROR(pipeline_.get(), CORE, STATE_CHANGE, ("It could not be started."), (nullptr));
+  if (change == GST_STATE_CHANGE_FAILURE)
+    GST_ELEMENT_ERROR(pipeline_.get(), CORE, STATE_CHANGE, ("It could not be started."), (nullptr));
 }
 
 void Input::drain() {

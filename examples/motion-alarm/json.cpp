@@ -63,6 +63,7 @@ std::string json_string(const std::string& text) {
 std::string json_number(double value) {
   if (!std::isfinite(value)) return "null";
   char digits[32];
+  if (std::fabs(value) < 1e15 && std::trunc(value) == value) return std::to_string(gint64(value));  // not 1e+05
   return {digits, std::to_chars(digits, digits + sizeof digits, value).ptr};
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Watches files, network streams and cameras for motion with cudadiff: a line of JSON on stdout for each event, a picture of each begin.
+// Watches files, network streams and cameras for motion with cudadiff: a line of JSON on stdout for each event, a picture of each
+// begin.
 #include <glib-unix.h>
 #include <gst/gst.h>
 
@@ -31,20 +32,25 @@ bool parse(Arguments& to, int argc, char** argv) {
   const GOptionEntry entries[] = {
       {"snapshots", 's', 0, G_OPTION_ARG_FILENAME, &to.snapshots, "Save the picture in which motion begins, as JPEG", "FOLDER"},
       {"boxes", 'b', 0, G_OPTION_ARG_NONE, &to.boxes, "Show in snapshots what moved", nullptr},
-      {"every", 'e', 0, G_OPTION_ARG_DOUBLE, &to.every, "Also say, at most this often, whether there is motion; 0: for every frame", "SECONDS"},
+      {"every", 'e', 0, G_OPTION_ARG_DOUBLE, &to.every, "Also say, at most this often, whether there is motion; 0: for every frame",
+       "SECONDS"},
       {"realtime", 'r', 0, G_OPTION_ARG_NONE, &to.realtime, "Read files as fast as they play, not as fast as can be", nullptr},
       {"backend", 0, 0, G_OPTION_ARG_STRING, &to.backend, "Where to compute (auto)", "auto|cuda|cpu"},
-      {"reference", 0, 0, G_OPTION_ARG_STRING, &to.reference, "What frames are compared with (previous)", "previous|first|background|mog2"},
+      {"reference", 0, 0, G_OPTION_ARG_STRING, &to.reference, "What frames are compared with (previous)",
+       "previous|first|background|mog2"},
       {"threshold", 't', 0, G_OPTION_ARG_STRING, &to.threshold, "How much a pixel has to change, 0 to 255 (15)", "STEPS"},
-      {"motion-threshold", 'm', 0, G_OPTION_ARG_STRING, &to.motion_threshold, "Share of changed pixels that is motion, 0 to 1 (0.002)", "SHARE"},
+      {"motion-threshold", 'm', 0, G_OPTION_ARG_STRING, &to.motion_threshold,
+       "Share of changed pixels that is motion, 0 to 1 (0.002)", "SHARE"},
       {"gap", 'g', 0, G_OPTION_ARG_STRING, &to.gap, "Motion has ended after so long without any (5)", "SECONDS"},
-      {"set", 0, 0, G_OPTION_ARG_STRING_ARRAY, &to.set, "Set any other property of cudadiff; can be given more than once", "NAME=VALUE"},
+      {"set", 0, 0, G_OPTION_ARG_STRING_ARRAY, &to.set, "Set any other property of cudadiff; can be given more than once",
+       "NAME=VALUE"},
       {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &to.inputs, nullptr, "INPUT…"},
       {}};
   GOptionContext* context = g_option_context_new(nullptr);
-  g_option_context_set_summary(context,
-                               "Watches every INPUT for motion: a file, a URI (rtsp://…), a camera (/dev/video0), `test` (a live picture\n"
-                               "with a ball in it) or `test:FRAMES` (a clip of it). Each event is a line of JSON. Ctrl-C ends it cleanly.");
+  g_option_context_set_summary(
+      context,
+      "Watches every INPUT for motion: a file, a URI (rtsp://…), a camera (/dev/video0), `test` (a live picture\n"
+      "with a ball in it) or `test:FRAMES` (a clip of it). Each event is a line of JSON. Ctrl-C ends it cleanly.");
   g_option_context_add_main_entries(context, entries, nullptr);
   g_option_context_add_group(context, gst_init_get_option_group());
   GError* error = nullptr;
@@ -64,8 +70,11 @@ std::optional<Settings> settings_of(const Arguments& arguments, GstElement* diff
   auto& properties = settings.properties;
   properties.emplace_back("output", arguments.boxes ? "overlay" : "passthrough");
   if (settings.progress) properties.emplace_back("message-interval", std::to_string(guint64(arguments.every * GST_SECOND)));
-  for (const auto& [name, value] : {std::pair{"backend", arguments.backend}, {"reference", arguments.reference}, {"threshold", arguments.threshold},
-                                    {"motion-threshold", arguments.motion_threshold}, {"gap", arguments.gap}})
+  for (const auto& [name, value] : {std::pair{"backend", arguments.backend},
+                                    {"reference", arguments.reference},
+                                    {"threshold", arguments.threshold},
+                                    {"motion-threshold", arguments.motion_threshold},
+                                    {"gap", arguments.gap}})
     if (value) properties.emplace_back(name, value);
   for (gchar** set = arguments.set; set && *set; ++set) {
     const std::string text = *set;
@@ -75,7 +84,8 @@ std::optional<Settings> settings_of(const Arguments& arguments, GstElement* diff
 
   for (const auto& [name, value] : properties)
     if (!set_property(diff, name, value)) {
-      g_printerr("motion-alarm: cudadiff has no property %s that can be `%s`; see gst-inspect-1.0 cudadiff\n", name.c_str(), value.c_str());
+      g_printerr("motion-alarm: cudadiff has no property %s that can be `%s`; see gst-inspect-1.0 cudadiff\n", name.c_str(),
+                 value.c_str());
       return {};
     }
   if (!settings.snapshots.empty() && g_mkdir_with_parents(arguments.snapshots, 0777) != 0) {
@@ -93,12 +103,15 @@ class Alarm {
     for (; *locations; ++locations) {
       const std::string label = label_of(*locations);
       const int count = ++labels[label];
-      inputs_.push_back(std::make_unique<Input>(*locations, count > 1 ? label + '-' + std::to_string(count) : label, settings, [this] {
-        if (--running_ == 0) g_main_loop_quit(loop_);
-      }));
+      inputs_.push_back(
+          std::make_unique<Input>(*locations, count > 1 ? label + '-' + std::to_string(count) : label, settings, [this] {
+            if (--running_ == 0) g_main_loop_quit(loop_);
+          }));
     }
     running_ = inputs_.size();
-    for (int signal : {SIGINT, SIGTERM}) g_unix_signal_add(signal, [](gpointer self) { return static_cast<Alarm*>(self)->on_signal(); }, this);
+    for (int signal : {SIGINT, SIGTERM})
+      g_unix_signal_add(
+          signal, [](gpointer self) { return static_cast<Alarm*>(self)->on_signal(); }, this);
     for (const auto& input : inputs_) input->start();
     if (running_ > 0) g_main_loop_run(loop_);
     g_main_loop_unref(loop_);
@@ -116,7 +129,8 @@ class Alarm {
     return label;
   }
 
-  /// The first time everything under way is brought to an end, the second time all is dropped, the third time nothing stands in the way.
+  /// The first time everything under way is brought to an end, the second time all is dropped, the third time nothing stands in the
+  /// way.
   gboolean on_signal() {
     cut_off_ = draining_;
     for (const auto& input : inputs_) draining_ ? input->stop() : input->drain();
