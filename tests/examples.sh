@@ -60,7 +60,8 @@ check_alarm() {
   status_of 2 "${alarm[@]}"
   # Ctrl-C (and kill) end live streams, with the end of what moves.
   for signal in INT TERM; do
-    env "${alarm[@]}" test test >"$work/out" &
+    : >"$work/out"
+    env "${alarm[@]}" test test >>"$work/out" &
     pid=$!
     for ((i = 0; i < 100; ++i)); do
       if (($(wc -l <"$work/out") >= 2)); then break; fi
@@ -95,7 +96,7 @@ case $1 in
     status_of 0 "$alarm" --every=0 --gap=1 --set interval=2 test:30
     expect 'lines for 30 frames and the end' 31 "$(wc -l <"$work/out")"
     GST_TRACERS=leaks GST_DEBUG=GST_TRACER:7 status_of 1 "$alarm" -s . --boxes test:30 'a "b" ü.avi' /nonexistent.mp4
-    if grep object-alive, "$work/err"; then expect leaks none some; fi
+    if grep 'object-alive, type-name=(string)[^%]' "$work/err"; then expect leaks none some; fi
     ;;
   motion_alarm.py)
     if ! /usr/bin/python3 -c 'import gi; gi.require_version("GstVideo", "1.0")' 2>/dev/null; then
