@@ -86,16 +86,16 @@ case $1 in
     ;;
   motion-alarm)
     cd "$work"
-    alarm=$BUILD_DIR/examples/motion-alarm/motion-alarm
-    check_alarm "$alarm" --snapshots=.
-    status_of 2 "$alarm" --set no-such=1 test:3
-    status_of 2 "$alarm" --threshold=x test:3
-    status_of 2 "$alarm" --no-such test:3
-    status_of 1 "$alarm" --threshold=300 test:3
-    status_of 1 "$alarm" test:x
-    status_of 0 "$alarm" --every=0 --gap=1 --set interval=2 test:30
+    program=$BUILD_DIR/examples/motion-alarm/motion-alarm
+    check_alarm "$program" --snapshots=.
+    status_of 2 "$program" --set no-such=1 test:3
+    status_of 2 "$program" --threshold=x test:3
+    status_of 2 "$program" --no-such test:3
+    status_of 1 "$program" --threshold=300 test:3
+    status_of 1 "$program" test:x
+    status_of 0 "$program" --every=0 --gap=1 --set interval=2 test:30
     expect 'lines for 30 frames and the end' 31 "$(wc -l <"$work/out")"
-    GST_TRACERS=leaks GST_DEBUG=GST_TRACER:7 status_of 1 "$alarm" -s . --boxes test:30 'a "b" ü.avi' /nonexistent.mp4
+    GST_TRACERS=leaks GST_DEBUG=GST_TRACER:7 status_of 1 "$program" -s . --boxes test:30 'a "b" ü.avi' /nonexistent.mp4
     if grep 'object-alive, type-name=(string)[^%]' "$work/err"; then expect leaks none some; fi
     ;;
   motion_alarm.py)
