@@ -40,8 +40,6 @@ class Input {
   void start();
   /// Ends the stream as if there was no next frame; what is under way comes out, then `ended` is called.
   void drain();
-  /// Ends at once.
-  void stop();
   /// Whether anything went wrong so far.
   bool failed() const { return failed_; }
 
@@ -52,6 +50,7 @@ class Input {
   };
 
   void close();
+  void stop();
   GstElement* add(const char* factory);
   GstElement* add_source();
   void complain(const std::string& text);

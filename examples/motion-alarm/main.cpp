@@ -117,7 +117,7 @@ class Alarm {
     g_main_loop_unref(loop_);
     for (const auto& input : inputs_)
       if (input->failed()) return some_failed;
-    return cut_off_ ? some_failed : all_well;
+    return all_well;
   }
 
  private:
@@ -129,18 +129,15 @@ class Alarm {
     return label;
   }
 
-  /// The first time everything under way is brought to an end, the second time all is dropped, the third time nothing stands in the
-  /// way.
+  /// Ends everything under way. Not again: the signal then does what it does by default, whatever is stuck here.
   gboolean on_signal() {
-    cut_off_ = draining_;
-    for (const auto& input : inputs_) draining_ ? input->stop() : input->drain();
-    return std::exchange(draining_, true) ? G_SOURCE_REMOVE : G_SOURCE_CONTINUE;
+    for (const auto& input : inputs_) input->drain();
+    return G_SOURCE_REMOVE;
   }
 
   GMainLoop* const loop_ = g_main_loop_new(nullptr, FALSE);
   std::vector<std::unique_ptr<Input>> inputs_;
   std::size_t running_ = 0;
-  bool draining_ = false, cut_off_ = false;
 };
 
 ExitStatus watch(int argc, char** argv) {
