@@ -80,9 +80,11 @@ source=(videotestsrc num-buffers="$FRAMES" ! 'video/x-raw,format=I420,width=161,
 case $1 in
   quickstart)
     "$root/examples/quickstart.sh" '' "$work/an out" | tee "$work/said"
-    grep -qE "^$FRAMES frames in .* on backend (cpu|cuda)$" "$work/said"
-    expect 'frames of quickstart.mkv' "$FRAMES" "$(frames_of "$work/an out/quickstart.mkv")"
-    expect 'frames of quickstart.png' 1 "$(frames_of "$work/an out/quickstart.png")"
+    grep -qE "^frames +$FRAMES$" "$work/said"
+    grep -qE '^backend +(cpu|cuda)$' "$work/said"
+    expect 'frames of motion.mkv' "$FRAMES" "$(frames_of "$work/an out/motion.mkv")"
+    expect 'frames of summary.png' 1 "$(frames_of "$work/an out/summary.png")"
+    python3 -c 'import json, sys; print(*(json.loads(line)["event"] for line in sys.stdin))' <"$work/an out/motion.jsonl" | grep -q '^begin motion .*motion'
     ;;
   motion-alarm)
     cd "$work"
@@ -109,8 +111,20 @@ case $1 in
   *-photo)
     for format in png jpeg; do
       gst-launch-1.0 -q "${source[@]}" ! videoconvert ! "${format}enc" snapshot=true ! filesink location="$work/in.$format"
-      "$root/examples/recipes/$1.sh" "$work/in.$format" "$work/out.png"
-      expect "frames of $1 of a $format" 1 "$(frames_of "$work/out.png")"
+      "$root/examples/recipes/$1.sh" "$work/in.$format" "$work/out" | tee "$work/said"
+      case $1 in
+        luma-histogram-*) expect 'bins' 256 "$(wc -l <"$work/out")" ;;
+        integral-table-*)
+          expect 'bytes' $((333 * 251 * 4)) "$(stat -c %s "$work/out")"
+          gst-launch-1.0 -q filesrc location="$work/in.$format" ! decodebin ! videoconvert ! videoscale ! \
+            video/x-raw,format=GRAY16_LE,width=333,height=251 ! filesink location="$work/raw"
+          # Rows of 333 samples are padded to 668 bytes.
+          od -An -v -tu2 -w668 "$work/raw" | awk -v last="$(tail -1 "$work/said")" '
+            { for (i = 1; i <= 333; ++i) sum += $i }
+            END { if (last / sum < 1 - 1e-6 || last / sum > 1 + 1e-6) { print "the sum is " sum ", not " last; exit 1 } }'
+          ;;
+        *) expect "frames of $1 of a $format" 1 "$(frames_of "$work/out")" ;;
+      esac
     done
     ;;
   *)

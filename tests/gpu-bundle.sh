@@ -50,7 +50,7 @@ for folder in kernels elements bench; do
 done
 
 # Peers are compiled on the host, where their toolkit is.
-cp "$here"/bench/{npp.cpp,peer.h,bench_pipelines.py} "$bundle/tests/bench/"
+cp "$here"/bench/{peers.cu,peer.h,bench_pipelines.py} "$bundle/tests/bench/"
 install -m 755 "$here/gpu/run.sh" "$bundle/run.sh"
 for file in "$@"; do cp "$file" "$bundle/media/"; done
 git -C "$root" describe --always --dirty >"$bundle/VERSION" 2>/dev/null || echo unknown >"$bundle/VERSION"

@@ -33,7 +33,7 @@ check() {
 
 # shellcheck source=tests/prepare.sh
 . "$root/tests/prepare.sh"
-if ! { install_for_build "${packages_run[@]}" "${packages_test[@]}" && build_project "$root" "$BUILD_DIR"; }; then
+if ! { install_for_build "${packages_run[@]}" "${packages_report[@]}" "${packages_test[@]}" && build_project "$root" "$BUILD_DIR"; }; then
   row FAIL build 0 0 1 0 'nothing was tested'
 else
   status=0

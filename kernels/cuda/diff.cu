@@ -345,9 +345,7 @@ class CudaDiff final : public Diff {
 
     // Two blocks of memory: the ring and the mixture or the background, which another plan may take over; and bits.
     std::size_t kept = 0, bits = 0;
-    const auto take = [](std::size_t& block, std::size_t bytes) {
-      return std::exchange(block, block + (bytes + 255) / 256 * 256);
-    };
+    const auto take = [](std::size_t& block, std::size_t bytes) { return std::exchange(block, block + (bytes + 255) / 256 * 256); };
     const int frames = params.borrow && !mog2 ? 0 : cudavision::detail::ring_size(params);
     std::vector<std::size_t> ring;
     for (int i = 0; i < frames; ++i) ring.push_back(take(kept, layout.bytes));

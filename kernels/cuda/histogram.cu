@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <climits>
 
-#include "histogram.hpp"
+#include "../histogram.hpp"
+#include "memory.hpp"
 #include "pixels.cuh"
 
 namespace cudavision {
@@ -453,10 +454,15 @@ class CudaHistogram final : public Histogram {
     ask(processors_, cudaDevAttrMultiProcessorCount);
     ask(shared_limit, cudaDevAttrMaxSharedMemoryPerBlockOptin);
     shared_limit -= 2048;  // for what kernels hold besides
-    keep(sums_.allocate(std::size_t(plan().tables) * plan().fine + 1));
-    keep(counts_.allocate(words()));
-    if (slots() > 0) keep(results_.allocate(words() * slots()));
+    const std::size_t sums = std::size_t(plan().tables) * plan().fine, word = sizeof(std::uint32_t);
+    keep(sums_.allocate((sums + 1) * word));
+    keep(counts_.allocate(words() * word));
+    keep(results_.allocate(words() * slots() * word));
     if (!status.ok()) return status;
+    FillStream stream;
+    stream.clear(sums_.data(), (sums + 1) * word);
+    stream.clear(counts_.data(), words() * word);
+    keep(stream.finish());
 
     const FormatInfo& format = info(geometry().format);
     byte_warps_ = std::min(byte_warps, shared_limit / byte_warp_bytes / 4 * 4);
@@ -474,12 +480,18 @@ class CudaHistogram final : public Histogram {
     cudaFuncAttributes attributes;
     keep(check(cudaFuncGetAttributes(&attributes, gather_all), "cannot load the histogram kernel"));
 
-    gather_ = {sums_.words(), counts_.words(),
-               nullptr,       sums_.words() + std::size_t(plan().tables) * plan().fine,
-               plan().tables, plan().fine,
-               plan().bins,   int(plan().channels.size()),
-               format.depth,  plan().by_value() && plan().bins != plan().fine,
-               false,         {}};
+    gather_ = {sums_.data<std::uint32_t>(),
+               counts_.data<std::uint32_t>(),
+               nullptr,
+               sums_.data<std::uint32_t>() + sums,
+               plan().tables,
+               plan().fine,
+               plan().bins,
+               int(plan().channels.size()),
+               format.depth,
+               plan().by_value() && plan().bins != plan().fine,
+               false,
+               {}};
     std::copy(plan().table.begin(), plan().table.end(), gather_.table);
     params_.bins = plan().by_value() ? 1 : plan().bins;
     params_.bin_shift = plan().by_value() ? 0 : format.depth;
@@ -487,14 +499,14 @@ class CudaHistogram final : public Histogram {
     return status;
   }
 
-  const std::uint32_t* latest() const override { return counts_.words(); }
+  const std::uint32_t* latest() const override { return counts_.data<std::uint32_t>(); }
 
  private:
-  const std::uint32_t* slot_counts(int slot) const override { return results_.words() + words() * slot; }
+  const std::uint32_t* slot_counts(int slot) const override { return results_.data<std::uint32_t>() + words() * slot; }
 
   Status count(const Image& src, const SetPieces& pieces, int slot, Queue queue) override {
     const FormatInfo& format = info(geometry().format);
-    gather_.host = slots() > 0 ? results_.words() + words() * slot : nullptr;
+    gather_.host = slots() > 0 ? results_.data<std::uint32_t>() + words() * slot : nullptr;
     bool by_bytes[3] = {};
     std::size_t rects = 0;
     for (int i = 0; i < format.set_count; ++i) {
@@ -668,8 +680,8 @@ class CudaHistogram final : public Histogram {
                  "cannot launch the histogram");
   }
 
-  Memory<true> sums_, counts_;
-  Memory<false> results_;
+  DeviceMemory sums_, counts_;
+  HostMemory results_;
   int processors_ = 1, byte_warps_ = 0, byte_blocks_ = 0, pixel_blocks_ = 0;
   int pixel_limit_ = 0;  ///< counters in the shared memory of a block
   std::size_t pixel_shared_ = 0;

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <climits>
 
-#include "histogram.hpp"
+#include "../histogram.hpp"
+#include "memory.hpp"
 #include "pixels.cuh"
 
 namespace cudavision {
@@ -226,8 +227,8 @@ class CudaEqualize final : public CudaFilter {
 
   /// With the context current.
   Status prepare() {
-    if (Status status = table_.allocate(std::size_t(values_) / 2); !status.ok()) return status;
-    params_.table = reinterpret_cast<const std::uint16_t*>(table_.words());
+    if (Status status = table_.allocate(std::size_t(values_) * sizeof(std::uint16_t)); !status.ok()) return status;
+    params_.table = table_.data<std::uint16_t>();
     for (const void* kernel : {kernel_, reinterpret_cast<const void*>(&equalizing_table)}) {
       cudaFuncAttributes attributes;  // asking loads the code now: a launch must not
       if (Status status = check(cudaFuncGetAttributes(&attributes, kernel), "cannot load the equalisation"); !status.ok())
@@ -239,8 +240,7 @@ class CudaEqualize final : public CudaFilter {
  private:
   Status begin(const Image& src, const Region& region, Queue queue) override {
     if (Status status = histogram_->submit(src, region, queue); !status.ok()) return status;
-    equalizing_table<<<1, table_threads, 0, queue.stream>>>(histogram_->latest(), reinterpret_cast<std::uint16_t*>(table_.words()),
-                                                            values_);
+    equalizing_table<<<1, table_threads, 0, queue.stream>>>(histogram_->latest(), table_.data<std::uint16_t>(), values_);
     return check(cudaGetLastError(), "cannot launch the equalisation");
   }
 
@@ -274,7 +274,7 @@ class CudaEqualize final : public CudaFilter {
   const int values_;
   const bool planes_;
   const std::unique_ptr<Histogram> histogram_;
-  Memory<true> table_;
+  DeviceMemory table_;
   const void* kernel_ = nullptr;
   Equalizing params_{};
 };
@@ -286,8 +286,8 @@ class CudaOverlay final : public HistogramOverlay {
   /// With the context current.
   Status prepare() {
     const std::size_t heights = std::size_t(params_.plan.channels) * params_.plan.position.width;
-    if (Status status = heights_.allocate((heights + 1) / 2); !status.ok()) return status;
-    params_.heights = reinterpret_cast<const std::uint16_t*>(heights_.words());
+    if (Status status = heights_.allocate(heights * sizeof(std::uint16_t)); !status.ok()) return status;
+    params_.heights = heights_.data<std::uint16_t>();
     for (const void* kernel : {reinterpret_cast<const void*>(&bar_heights), reinterpret_cast<const void*>(&draw)}) {
       cudaFuncAttributes attributes;
       if (Status status = check(cudaFuncGetAttributes(&attributes, kernel), "cannot load the overlay"); !status.ok()) return status;
@@ -297,8 +297,8 @@ class CudaOverlay final : public HistogramOverlay {
 
   Status submit(const Image& picture, Queue queue) override {
     const FormatInfo& format = info(params_.plan.geometry.format);
-    bar_heights<<<params_.plan.channels, table_threads, 0, queue.stream>>>(
-        histogram_.latest(), reinterpret_cast<std::uint16_t*>(heights_.words()), params_.plan);
+    bar_heights<<<params_.plan.channels, table_threads, 0, queue.stream>>>(histogram_.latest(), heights_.data<std::uint16_t>(),
+                                                                           params_.plan);
     if (Status status = check(cudaGetLastError(), "cannot launch the overlay"); !status.ok()) return status;
     int width = 0, height = 0;
     for (int i = 0; i < format.set_count; ++i) {
@@ -330,7 +330,7 @@ class CudaOverlay final : public HistogramOverlay {
 
  private:
   const Histogram& histogram_;
-  Memory<true> heights_;
+  DeviceMemory heights_;
   Drawings params_{};
 };
 

@@ -21,7 +21,10 @@ class DeviceMemory {
   Status allocate(std::size_t bytes) {
     return bytes == 0 ? Status() : check(cudaMalloc(&data_, bytes), "cannot allocate device memory");
   }
-  unsigned char* data() const { return static_cast<unsigned char*>(data_); }
+  template <typename T = unsigned char>
+  T* data() const {
+    return static_cast<T*>(data_);
+  }
   void swap(DeviceMemory& other) { std::swap(data_, other.data_); }
 
  private:
@@ -70,7 +73,10 @@ class HostMemory {
                       : check(cudaHostAlloc(&data_, bytes, cudaHostAllocMapped | cudaHostAllocPortable),
                               "cannot allocate page-locked memory");
   }
-  unsigned char* data() const { return static_cast<unsigned char*>(data_); }
+  template <typename T = unsigned char>
+  T* data() const {
+    return static_cast<T*>(data_);
+  }
 
  private:
   void* data_ = nullptr;

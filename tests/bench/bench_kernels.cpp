@@ -40,8 +40,9 @@ using Operation = std::function<Result<std::function<Status(const Slot&, Queue)>
 /// The same work for peers; none where `operation` is null.
 struct PeerShape {
   const char* operation = nullptr;
-  int taps = 0;
-  std::vector<float> weights;
+  int taps = 1;
+  std::vector<float> weights = {1};
+  bool equal_too = false;  ///< how the samples are distributed matters: peers are timed on equal ones as well
 };
 
 /// One operation on one format. A new operation adds rows to rows(), and nothing else.
@@ -141,6 +142,7 @@ Row histogram(std::string name, HistogramChannels channels, int bins, Format for
           }};
   row.moved = read;
   row.must = must;
+  if (bins == 256 && format == Format::GRAY8) row.peer = {"histogram", 1, {1}, true};
   return row;
 }
 
@@ -151,10 +153,13 @@ Row equalize(Format format) {
   return row;
 }
 
-/// The frame four before, so that at 8K the L2 cache no longer holds it. `moved`: bytes for each byte of the picture.
+/// So far back that at 8K the L2 cache no longer holds the frame; odd, since of RGBA the ring has two places: it must be the other.
+constexpr int diff_interval = 3;
+
+/// `moved`: bytes for each byte of the picture.
 Row diff(const std::string& name, Format format, double moved, double must, std::function<void(DiffParams&)> set) {
   DiffParams params;
-  params.interval = 4;
+  params.interval = diff_interval;
   params.borrow = true;
   params.open_radius = 0;
   params.output = DiffOutput::mask;
@@ -170,6 +175,7 @@ Row diff(const std::string& name, Format format, double moved, double must, std:
           }};
   row.moved = moved;
   row.must = must;
+  if (params.reference == DiffReference::previous && params.output == DiffOutput::difference) row.peer = {"absdiff"};
   return row;
 }
 
@@ -193,7 +199,7 @@ Row integral(std::string name, SumType type, TableLayout layout, bool tight, For
   const FormatInfo& i = info(format);
   const double pixel = i.planes > 1 ? 1.5 * i.sample_bytes() : i.sets[0].channels * i.sample_bytes();
   row.moved = (row.table_bytes + (i.planes > 1 ? i.sample_bytes() : pixel)) / pixel;
-  if (type == SumType::u32 && format == Format::GRAY8) row.peer = {"integral", 1, {0}};
+  if (type == SumType::u32 && format == Format::GRAY8) row.peer = {"integral"};
   return row;
 }
 
@@ -286,8 +292,10 @@ struct Bench {
     return copies[bytes] = {copy.value().us, kernel.value().us};
   }
 
-  /// Times every peer that takes the work, on the pictures that lie in the ring; returns the fastest, or a null name.
-  std::pair<const char*, Timing> fastest_peer(const Row& row, const Geometry& geometry, benchmark::State& state) {
+  /// Times every peer that takes the work, on the pictures that lie in the ring; returns the fastest, or a null name. Counters of
+  /// all are named peer_<name><suffix>.
+  std::pair<const char*, Timing> fastest_peer(const Row& row, const Geometry& geometry, const std::string& suffix,
+                                              benchmark::State& state) {
     std::pair<const char*, Timing> best{};
     const FormatInfo& format = info(geometry.format);
     if (!row.peer.operation || peers.empty() || format.planes > 1 || format.depth > 8) return best;
@@ -297,14 +305,16 @@ struct Bench {
     for (const PeerEntry& peer : peers) {
       if (std::strcmp(peer.operation, work.operation) != 0) continue;
       const auto submit = [&](int i, Queue queue) -> Status {
-        const Plane &src = runner->slots()[i].src.planes[0], &dst = runner->slots()[i].dst.planes[0];
-        const PeerPictures pictures{src.data, dst.data, int(src.pitch), int(dst.pitch)};
+        const auto& slots = runner->slots();
+        const std::size_t before = (std::size_t(i) + slots.size() * diff_interval - diff_interval) % slots.size();
+        const Plane &src = slots[i].src.planes[0], &dst = slots[i].dst.planes[0], &reference = slots[before].src.planes[0];
+        const PeerPictures pictures{src.data, dst.data, reference.data, int(src.pitch), int(dst.pitch), int(reference.pitch)};
         const int error = peer.submit(&work, &pictures, queue.stream);
         return error == 0 ? Status() : Status::resource(std::to_string(error));
       };
       const auto timing = runner->time(submit, int(runner->slots().size()), {100, 10, 3e5});
       if (!timing.ok()) continue;
-      state.counters[std::string(peer.name) + "_us"] = timing.value().us;
+      state.counters["peer_" + (peer.name + suffix)] = timing.value().us;
       if (!best.first || timing.value().us < best.second.us) best = {peer.name, timing.value()};
     }
     return best;
@@ -316,7 +326,8 @@ struct Bench {
     auto operation = row.make(geometry, backend);
     if (!operation.ok()) return operation.error();
     Timing ours[2];
-    for (Data data : {Data::equal, Data::random}) {  // random last: the peers run on it
+    std::pair<const char*, Timing> peers_of[2];
+    for (Data data : {Data::equal, Data::random}) {
       // One row more, for padded tables, and a place at the end of each row.
       const std::size_t room = std::size_t(row.table_bytes) * (geometry.width + 256) * (geometry.height + 1);
       if (Status status = runner->prepare(geometry, data, room); !status.ok()) return status;
@@ -325,6 +336,8 @@ struct Bench {
           runner->time([&](int i, Queue queue) { return operation.value()(slots[i], queue); }, int(slots.size()), runner->budget());
       if (!timing.ok()) return timing.error();
       ours[int(data)] = timing.value();
+      if (data == Data::random || row.peer.equal_too)
+        peers_of[int(data)] = fastest_peer(row, geometry, data == Data::random ? "_us" : "_equal_us", state);
     }
     const Timing& random = ours[int(Data::random)];
     random_us = random.us;
@@ -334,7 +347,8 @@ struct Bench {
     // A copy of a small frame is all start-up: there the plain kernel is the fair measure.
     const bool small = size.height <= 1080;
     const double copy_us = small ? copy.value().second : copy.value().first;
-    const auto [peer_name, peer] = fastest_peer(row, geometry, state);
+    const auto [peer_name, peer] = peers_of[int(Data::random)];
+    const auto [equal_name, equal_peer] = peers_of[int(Data::equal)];
     const double floor_us = row.multiplies * filtered_samples(geometry) / fma_rate * 1e6;
 
     state.counters["samples"] = random.samples;
@@ -346,6 +360,7 @@ struct Bench {
     if (floor_us > 0 && backend == Backend::cuda) state.counters["over_floor"] = random.us / floor_us;
     if (peer_name) state.counters["peer_us"] = peer.us;
     if (peer_name) state.counters["peer_over_ours"] = peer.us / random.us;
+    if (equal_name) state.counters["peer_over_ours_equal"] = equal_peer.us / equal_us;
 
     std::printf("%-26s %9.2f %6.2f %7.2f", name.c_str(), random.us, equal_us / random.us, random.us / copy_us);
     ++measured;
@@ -356,6 +371,7 @@ struct Bench {
         std::printf(" %6s", "");
       if (peer_name) {
         std::printf(" %7.2f %s%s", peer.us / random.us, peer_name, peer.graph || peer.per_sample == 1 ? "" : "*");
+        if (equal_name) std::printf(" (equal %.2f %s)", equal_peer.us / equal_us, equal_name);
         ++with_peer;
         peer_logs += std::log(peer.us / random.us);
         slower_than_peer += peer.us < random.us;
@@ -466,8 +482,8 @@ int run_all(int argc, char** argv) {
 
   std::printf(
       "# %s: median time of one submit; copy: of the same bytes%s\n%-26s %9s %6s %7s%s\n", bench.runner->device().c_str(),
-      cuda ? " (cudaMemcpyAsync; at 1080p a plain kernel); floor: multiply-adds at 33.5 T/s; peer: the fastest of NPP, its time ÷ "
-             "ours (*: not as a graph); !> over the mark"
+      cuda ? " (cudaMemcpyAsync; at 1080p a plain kernel); floor: multiply-adds at 33.5 T/s; peer: the fastest of NPP and "
+             "CUB, its time ÷ ours (*: not as a graph); !> over the mark"
            : " (memcpy)",
       "", "us", "equal", "/copy", cuda ? " /floor    peer" : "");
   Silent silent;

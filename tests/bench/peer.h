@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
-// What bench_kernels knows of a peer library. Peers live in a shared object of their own (npp.cpp), built where the peer's
+// What bench_kernels knows of a peer library. Peers live in a shared object of their own (peers.cu), built where the peers'
 // toolkit is and opened at run time, so that the benchmark itself runs with a driver alone. Plain C, so that the two sides may
 // come from different compilers.
 
 struct CUstream_st;
 
 struct PeerWork {
-  const char* operation;           // "gaussian", "convolve", "integral"
+  const char* operation;           // "gaussian", "convolve", "integral", "histogram", "absdiff"
   int width, height, channels;     // of an interleaved 8-bit picture
   int taps;                        // of one side of the kernel, which is square
   const float* weights;            // device memory: gaussian: taps of one axis, sum 1; convolve: taps × taps
@@ -17,7 +17,8 @@ struct PeerWork {
 struct PeerPictures {
   const void* src;
   void* dst;
-  int src_pitch, dst_pitch;        // bytes
+  const void* reference;           // absdiff: the other source
+  int src_pitch, dst_pitch, reference_pitch;  // bytes
 };
 
 // One way in which a peer does an operation; bench_kernels times all that accept the work and quotes the fastest.

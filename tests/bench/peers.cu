@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// NPP (CUDA 12.9 and newer: the functions that take a stream context) as a peer of bench_kernels. By itself:
-//   nvcc -O2 -shared -Xcompiler -fPIC -cudart static npp.cpp -o libcudavision-bench-npp.so -lnppif -lnppist -lnppc
+// NPP (CUDA 12.9 and newer: the functions that take a stream context) and CUB as peers of bench_kernels. By itself:
+//   nvcc -O2 -arch=native -shared -Xcompiler -fPIC -cudart static peers.cu -o libcudavision-bench-npp.so
+//     -lnppial -lnppif -lnppist -lnppc
 #include <cuda_runtime_api.h>
 #include <nppcore.h>
+#include <nppi_arithmetic_and_logical_operations.h>
 #include <nppi_filtering_functions.h>
 #include <nppi_statistics_functions.h>
+
+#include <cub/device/device_histogram.cuh>
 
 #include "peer.h"
 
@@ -124,12 +128,84 @@ int integral(const PeerWork* w, const PeerPictures* p, CUstream_st* stream) {
   return nppiIntegral_8u32s_C1R_Ctx(c.src, c.src_pitch, static_cast<Npp32s*>(p->dst), pitch, c.size, 0, c.ctx);
 }
 
+// |src − reference|, of alpha too.
+int absolute_difference(const PeerWork* w, const PeerPictures* p, CUstream_st* stream) {
+  const Call c(*w, *p, stream);
+  const auto call = [&](auto function) {
+    return function(c.src, c.src_pitch, static_cast<const Npp8u*>(p->reference), p->reference_pitch, c.dst, c.dst_pitch, c.size,
+                    c.ctx);
+  };
+  return by_channels(
+      w->channels, [&] { return call(nppiAbsDiff_8u_C1R_Ctx); }, [&] { return call(nppiAbsDiff_8u_C4R_Ctx); });
+}
+
+// Device memory that a peer asks for, by the size of the picture: allocated on the first call for a size, which is not timed.
+class Scratch {
+ public:
+  // `ask` gives the bytes in its argument, and an error code.
+  template <typename Ask>
+  int prepare(const PeerWork& work, Ask ask) {
+    if (work.width == width_ && work.height == height_) return 0;
+    width_ = height_ = 0;
+    cudaFree(data_);
+    data_ = nullptr;
+    if (const int error = int(ask(bytes_))) return error;
+    if (const int error = int(cudaMalloc(&data_, bytes_ + 1))) return error;  // never of no size: CUB asks again without memory
+    width_ = work.width;
+    height_ = work.height;
+    return 0;
+  }
+  void* data() const { return data_; }
+  size_t& bytes() { return bytes_; }
+
+ private:
+  int width_ = 0, height_ = 0;
+  void* data_ = nullptr;  // given back with the process
+  size_t bytes_ = 0;
+};
+
+// 256 counts, at the begin of the destination.
+constexpr int levels = 257;
+
+// The size was an int before CUDA 12.
+template <typename Size>
+NppStatus npp_histogram_bytes(NppStatus (*ask)(NppiSize, int, Size*, NppStreamContext), const Call& c, size_t& bytes) {
+  Size size = 0;
+  const NppStatus status = ask(c.size, levels, &size, c.ctx);
+  bytes = size_t(size);
+  return status;
+}
+
+int npp_histogram(const PeerWork* w, const PeerPictures* p, CUstream_st* stream) {
+  if (w->channels != 1) return peer_not_offered;
+  static Scratch scratch;
+  const Call c(*w, *p, stream);
+  const auto ask = [&](size_t& bytes) { return npp_histogram_bytes(nppiHistogramEvenGetBufferSize_8u_C1R_Ctx, c, bytes); };
+  if (const int error = scratch.prepare(*w, ask)) return error;
+  return nppiHistogramEven_8u_C1R_Ctx(c.src, c.src_pitch, c.size, static_cast<Npp32s*>(p->dst), levels, 0, levels - 1,
+                                      static_cast<Npp8u*>(scratch.data()), c.ctx);
+}
+
+int cub_histogram(const PeerWork* w, const PeerPictures* p, CUstream_st* stream) {
+  if (w->channels != 1) return peer_not_offered;
+  static Scratch scratch;
+  const auto count = [&](void* memory, size_t& bytes) {  // without memory: gives the bytes
+    return cub::DeviceHistogram::HistogramEven(memory, bytes, static_cast<const unsigned char*>(p->src), static_cast<int*>(p->dst),
+                                               levels, 0, levels - 1, w->width, w->height, size_t(p->src_pitch), stream);
+  };
+  if (const int error = scratch.prepare(*w, [&](size_t& bytes) { return count(nullptr, bytes); })) return error;
+  return count(scratch.data(), scratch.bytes());
+}
+
 const PeerEntry entries[] = {
     {"gaussian", "gauss", gauss_fixed},
     {"gaussian", "gaussAdv", gauss_advanced},
     {"convolve", "32fBorder", filter32f_border},
     {"convolve", "32f", filter32f},
     {"integral", "integral", integral},
+    {"absdiff", "absdiff", absolute_difference},
+    {"histogram", "npp", npp_histogram},
+    {"histogram", "cub", cub_histogram},
     {nullptr, nullptr, nullptr},
 };
 

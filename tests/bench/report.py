@@ -31,6 +31,8 @@ def main(path):
         first = runs.get('8K', {})
         must = f"{first['must']:.2f}" if 'must' in first else ''
         peer = f"{first['peer_over_ours']:.1f}" if 'peer_over_ours' in first else ''
+        if 'peer_over_ours_equal' in first:
+            peer += f" (equal samples: {first['peer_over_ours_equal']:.1f})"
         print(f'| {operation} | {pixels} |', ' | '.join(cells), f'| {must} | {peer} |')
 
 

@@ -43,10 +43,8 @@ bool play_all(const Run& run) {
   for (const char* format : {"NV12", "RGBA", "I420_10LE"}) good &= play(source(format) + filter + "! fakesink");
   good &= play(source("YUY2") + filter + p.second + (p.whole_frame ? "" : " region=roi") + " ! " + filter + "! queue ! " + filter + "! fakesink");
   good &= play(source("GRAY8") + filter + "! tee name=t ! queue ! fakesink t. ! queue ! " + filter + "! fakesink");
-  if (run.element == "cudadiff")  // with messages and metas
-    for (const char* output : {"mask", "overlay", "passthrough"})
-      good &= play("videotestsrc pattern=ball num-buffers=4 ! video/x-raw,format=NV12 ! tee name=t ! queue ! fakesink t. ! queue ! cudadiff backend=" +
-                   run.backend + " output=" + output + " ! fakesink");
+  if (!p.passing.empty())
+    good &= play(source("RGBA") + filter + p.passing + " ! tee name=t ! queue ! fakesink t. ! queue ! " + filter + p.passing + " ! fakesink");
   if (!p.bad.empty()) good &= play(source("NV12") + filter + p.bad[0].settings + " ! fakesink", true);
   return good;
 }

@@ -20,6 +20,7 @@ struct Profile {
   std::string controlled;     ///< a property to drive with a GstControlSource,
   double from = 0, to = 0;    ///< between these values
   std::vector<BadSetting> bad;
+  std::string passing{};     ///< settings with which frames go on untouched; empty: there are none
   bool remembers = false;    ///< what it makes of a frame depends on the first one too: tests let that be a black one
   bool whole_frame = false;  ///< it knows no region but the frame
 };
@@ -72,6 +73,7 @@ inline const std::vector<Profile>& profiles() {
         {"mask-regions=1,2,3,99999999999", "mask-regions", "99999999999"},
         {"region=roi", "region", "mask-regions"},
         {"region=outside-roi", "region", "outside-roi"}},
+       "output=passthrough attach-roi=true",
        true,
        true},
       {"cudagaussian",

@@ -103,28 +103,29 @@ mode_sanitize() {
   done
 }
 
-# Builds the peers where the host has NPP. Visible either way.
+# Builds the peers where the host has NPP (CUB comes with nvcc). Visible either way.
 build_peers() {
-  local nvcc folder
+  local name='peers (NPP, CUB)' nvcc header library folder part libraries=()
   nvcc=$(command -v nvcc || find /usr/local/cuda*/bin -name nvcc 2>/dev/null | tail -1)
   if [[ -z $nvcc ]]; then
-    report SKIP 'peers (NPP)' 'no nvcc'
+    report SKIP "$name" 'no nvcc'
     return
   fi
   folder=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
-  local header library
   header=$(find -L "$folder" /usr/include /usr/local/cuda*/ -maxdepth 5 -name nppi_filtering_functions.h 2>/dev/null | head -1)
   library=$(find -L "$folder" /usr/lib/x86_64-linux-gnu /usr/local/cuda*/ -maxdepth 5 -name 'libnppif.so*' ! -path '*/stubs/*' 2>/dev/null | head -1)
-  if [[ -z $header || -z $library ]]; then
-    report SKIP 'peers (NPP)' "nvcc, but no NPP (${header:-no header}, ${library:-no library})"
-    return
-  fi
   folder=$(dirname "$library")
   # By file, since a runtime package has no libnppif.so without a version.
-  run 'peers (NPP)' 120 "$nvcc" -O2 -shared -Xcompiler -fPIC -cudart static -I"$(dirname "$header")" "$here/tests/bench/npp.cpp" \
-    -o "$here/tests/bench/libcudavision-bench-npp.so" -Xlinker "$library" \
-    -Xlinker "$(find -L "$folder" -maxdepth 1 -name 'libnppc.so*' | head -1)" -Xlinker -rpath="$folder" \
-    -Xcompiler -static-libstdc++ -Xcompiler -static-libgcc
+  for part in nppial nppif nppist nppc; do
+    libraries+=(-Xlinker "$(find -L "$folder" -maxdepth 1 -name "lib$part.so*" 2>/dev/null | head -1)")
+  done
+  if [[ -z $header || " ${libraries[*]} " == *'-Xlinker  '* ]]; then
+    report SKIP "$name" "nvcc, but no NPP (${header:-no header}, ${library:-no library})"
+    return
+  fi
+  run "$name" 240 "$nvcc" -O2 -std=c++17 -arch=native -shared -Xcompiler -fPIC -cudart static -I"$(dirname "$header")" \
+    "$here/tests/bench/peers.cu" -o "$here/tests/bench/libcudavision-bench-npp.so" "${libraries[@]}" \
+    -Xlinker -rpath="$folder" -Xcompiler -static-libstdc++ -Xcompiler -static-libgcc
 }
 
 mode_bench() {

@@ -244,7 +244,8 @@ TEST_P(DiffPlans, ContinuesFromAnother) {
                             {Format::P010_10LE, 70, 33}, {Format::YUY2, 65, 40},  {Format::GBR, 45, 33}};
   for (const Geometry& geometry : sizes) {
     const bool rgb = geometry.format == Format::RGBA || geometry.format == Format::GBR;
-    for (DiffReference reference : {DiffReference::previous, DiffReference::first, DiffReference::background, DiffReference::mog2}) {
+    for (DiffReference reference :
+         {DiffReference::previous, DiffReference::first, DiffReference::background, DiffReference::mog2}) {
       for (int frames : {0, 1, 5}) {  // of the plan before: where it has compared none yet, there is the less to take over
         DiffParams before = random_params(random, geometry.width, geometry.height);
         before.reference = reference;

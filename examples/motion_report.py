@@ -1,0 +1,215 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Motion analytics on a clip: when and where something moves, and how bright the picture is.
+
+  GST_PLUGIN_PATH=build/gst examples/motion_report.py [--clip=FILE] [--out=FOLDER] [--backend=auto|cuda|cpu] [--frames=N]
+
+Without a clip it looks at N frames of a synthetic scene. Writes into FOLDER
+  motion.mkv    the clip with what moves tinted and boxed, and its histogram (motion JPEG)
+  motion.jsonl  one event a line: motion begins, goes on, ends, where and how much
+  summary.png   the moments of most motion, and motion and brightness over time
+and a table. Exit status: 0; 1 where the clip cannot be read to its end; 2 for wrong usage.
+"""
+import argparse
+import json
+import pathlib
+import sys
+import time
+
+import gi
+
+gi.require_version("Gst", "1.0")
+gi.require_version("GstApp", "1.0")
+from gi.repository import Gst, GstApp  # noqa: E402, F401: GstApp gives appsink its methods
+import matplotlib  # noqa: E402
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt  # noqa: E402
+import numpy as np  # noqa: E402
+
+MOMENTS = 6  # pictures on the contact sheet
+
+SYNTHETIC = """
+  compositor name=scene sink_1::alpha=0.9 ! video/x-raw,format=I420
+  videotestsrc pattern=smpte100 num-buffers={n} ! video/x-raw,width=640,height=480,framerate=30/1 ! scene.sink_0
+  videotestsrc pattern=ball background-color=0 num-buffers={n} ! video/x-raw,format=AYUV,width=640,height=480,framerate=30/1 ! scene.sink_1
+  scene."""
+
+
+def run(pipeline, on_message, progress=None):
+    """Runs a pipeline to its end; Ctrl-C ends it early, but properly. Raises RuntimeError with the first error."""
+    bus = pipeline.get_bus()
+    kinds = Gst.MessageType.ELEMENT | Gst.MessageType.WARNING | Gst.MessageType.ERROR | Gst.MessageType.EOS
+    pipeline.set_state(Gst.State.PLAYING)
+    reported = time.monotonic()
+    try:
+        while True:
+            try:
+                message = bus.timed_pop_filtered(Gst.SECOND // 10, kinds)
+            except KeyboardInterrupt:
+                pipeline.send_event(Gst.Event.new_eos())
+                continue
+            if progress and time.monotonic() - reported >= 1:
+                reported = time.monotonic()
+                progress(pipeline)
+            if not message:
+                continue
+            if message.type == Gst.MessageType.EOS:
+                return
+            if message.type == Gst.MessageType.ELEMENT:
+                on_message(message)
+                continue
+            error, _ = message.parse_error() if message.type == Gst.MessageType.ERROR else message.parse_warning()
+            if message.type == Gst.MessageType.ERROR:
+                raise RuntimeError(f"{message.src.get_name()}: {error.message}")
+            print(f"{message.src.get_name()}: {error.message}", file=sys.stderr)
+    finally:
+        pipeline.set_state(Gst.State.NULL)
+
+
+def structures(structure, field):
+    """The structures of an array field."""
+    return list(structure.get_array(field)[1] or [])
+
+
+def analyse(args, out):
+    """First pass: writes motion.mkv and motion.jsonl. Returns what was measured of each frame, and the backend that ran."""
+    source = f'filesrc location="{args.clip}" ! decodebin ! videoconvert' if args.clip else SYNTHETIC.format(n=args.frames)
+    pipeline = Gst.parse_launch(
+        f"""matroskamux name=file ! filesink location="{out}/motion.mkv"
+        {source} ! queue ! cudahistogram name=brightness backend={args.backend} !
+        cudadiff name=motion output=overlay min-area=2 min-motion-frames=2 gap=1 backend={args.backend} !
+        cudahistogram overlay=true post-messages=false backend={args.backend} !
+        videoconvert ! queue ! jpegenc quality=90 ! file.""")
+    frames = []
+    motion, backend = pipeline.get_by_name("motion"), ""
+
+    def progress(_):
+        position = pipeline.query_position(Gst.Format.TIME)[1] / Gst.SECOND
+        length = pipeline.query_duration(Gst.Format.TIME)[1] / Gst.SECOND
+        share = f" of {length:.1f}" if length > 0 else ""
+        print(f"  {position:.1f}{share} s, {len(frames)} frames, motion in {sum(f['moving'] for f in frames)}")
+
+    with open(out / "motion.jsonl", "w", encoding="utf-8") as events:
+
+        def on_message(message):
+            nonlocal backend
+            structure = message.get_structure()
+            if structure.get_name() == "cudahistogram":
+                luma = structures(structure, "channels")[0]
+                frames.append({"brightness": luma["mean"], "dark": luma["p01"], "bright": luma["p99"], "changed": 0.0,
+                               "moving": False, "time": structure["stream-time"] / Gst.SECOND})
+            elif structure.get_name() == "cudadiff":
+                backend = backend or motion.get_property("active-backend").value_nick
+                event = {
+                    "event": structure["event"],
+                    "time": structure["stream-time"] / Gst.SECOND,
+                    "changed_ratio": round(structure["changed-ratio"], 6),
+                    "mean_difference": round(structure["mean-difference"], 4),
+                    "regions": [{key: r[key] for key in ("x", "y", "width", "height", "area", "score")}
+                                for r in structures(structure, "regions")],
+                }
+                frames[-1]["changed"] = event["changed_ratio"]
+                frames[-1]["moving"] = event["event"] in ("begin", "motion")
+                if event["event"] != "none":
+                    events.write(json.dumps(event) + "\n")
+
+        run(pipeline, on_message, progress)
+    return frames, backend
+
+
+def moments(frames):
+    """Numbers of the frames of most motion, some time apart, in the order of time."""
+    apart = max(1, len(frames) // (3 * MOMENTS))
+    chosen = []
+    for number in sorted(range(len(frames)), key=lambda n: -frames[n]["changed"]):
+        if len(chosen) < MOMENTS and all(abs(number - other) >= apart for other in chosen):
+            chosen.append(number)
+    return sorted(chosen)
+
+
+def pictures(path, numbers):
+    """These frames of a video, as arrays of height × width × 3 bytes."""
+    pipeline = Gst.parse_launch(f'filesrc location="{path}" ! decodebin ! videoconvert ! video/x-raw,format=RGBA ! appsink name=sink sync=false')
+    sink, found, number = pipeline.get_by_name("sink"), {}, 0
+    pipeline.set_state(Gst.State.PLAYING)
+    while len(found) < len(numbers) and (sample := sink.pull_sample()):
+        if number in numbers:
+            caps, buffer = sample.get_caps().get_structure(0), sample.get_buffer()
+            pixels = np.frombuffer(buffer.extract_dup(0, buffer.get_size()), np.uint8)
+            found[number] = pixels.reshape(caps["height"], caps["width"], 4)[:, :, :3]
+        number += 1
+    pipeline.set_state(Gst.State.NULL)
+    return found
+
+
+def draw_summary(frames, video, path):
+    """A contact sheet of the moments of most motion, above motion and brightness over time."""
+    chosen = moments(frames)
+    shots = pictures(video, chosen)
+    figure = plt.figure(figsize=(10, 9), dpi=80, layout="constrained")
+    grid = figure.add_gridspec(4, 3, height_ratios=(3, 3, 2, 2))
+    for place, number in enumerate(n for n in chosen if n in shots):
+        axes = figure.add_subplot(grid[place // 3, place % 3])
+        axes.imshow(shots[number])
+        axes.set_title(f"{frames[number]['time']:.1f} s: {100 * frames[number]['changed']:.1f} % changed", fontsize=9)
+        axes.set_axis_off()
+
+    times = [f["time"] for f in frames]
+    axes = figure.add_subplot(grid[2, :])
+    axes.fill_between(times, [100 * f["changed"] for f in frames], step="mid", alpha=0.8)
+    for number in chosen:
+        axes.axvline(times[number], color="tab:red", linewidth=0.8)
+    axes.set_ylabel("changed, %")
+    axes.set_ylim(bottom=0)
+    axes.margins(x=0)
+    axes = figure.add_subplot(grid[3, :], sharex=axes)
+    axes.fill_between(times, [f["dark"] for f in frames], [f["bright"] for f in frames], alpha=0.2, label="1st to 99th percentile")
+    axes.plot(times, [f["brightness"] for f in frames], label="mean")
+    axes.set_ylabel("luma")
+    axes.set_xlabel("seconds")
+    axes.legend(loc="lower right", fontsize=8)
+    figure.savefig(path)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--clip", help="a video file (none: a synthetic scene)")
+    parser.add_argument("--out", default="out", help="the folder to write into (out)")
+    parser.add_argument("--backend", default="auto", choices=("auto", "cuda", "cpu"))
+    parser.add_argument("--frames", type=int, default=300, help="length of the synthetic scene (300)")
+    args = parser.parse_args()
+    out = pathlib.Path(args.out)
+    out.mkdir(parents=True, exist_ok=True)
+    Gst.init(None)
+
+    began = time.monotonic()
+    try:
+        frames, backend = analyse(args, out)
+    except (RuntimeError, gi.repository.GLib.Error) as error:
+        print(f"motion_report: {error}", file=sys.stderr)
+        return 1
+    seconds = time.monotonic() - began
+    if not frames:
+        print("motion_report: there is no video in it", file=sys.stderr)
+        return 1
+    draw_summary(frames, out / "motion.mkv", out / "summary.png")
+
+    moving = [f for f in frames if f["moving"]]
+    runs = sum(f["moving"] and not before["moving"] for before, f in zip([{"moving": False}] + frames, frames))
+    most = max(frames, key=lambda f: f["changed"])
+    for name, value in (
+        ("motion.mkv, motion.jsonl, summary.png", f"in {out}"),
+        ("frames", f"{len(frames)}"),
+        ("seconds", f"{seconds:.1f} ({len(frames) / seconds:.0f} frames a second)"),
+        ("backend", backend),
+        ("frames with motion", f"{len(moving)} ({100 * len(moving) / len(frames):.0f} %), in {runs} run{'s' if runs != 1 else ''}"),
+        ("most motion", f"{100 * most['changed']:.1f} % of the picture, at {most['time']:.1f} s"),
+        ("brightness", f"{sum(f['brightness'] for f in frames) / len(frames):.0f} on average"),
+    ):
+        print(f"{name:<40}{value}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# The summed-area table of a picture in float32, of any size: sides need not be multiples of anything (here 333×251). OUT holds
+# 251 rows of 333 floats, nothing between them, in the machine's byte order; its last entry, which is printed, is the sum of all
+# pixels. Samples are the picture's luma with 16 bits: raw video has no float formats.
+#   GST_PLUGIN_PATH=build/gst examples/recipes/integral-table-photo.sh PICTURE OUT.f32
+set -euo pipefail
+gst-launch-1.0 -q filesrc location="$1" ! decodebin ! videoconvert ! videoscale ! \
+  video/x-raw,format=GRAY16_LE,width=333,height=251 ! cudaintegral ! video/x-integral,format=F32LE,layout=inclusive ! filesink location="$2"
+od -An -tf4 -w4 "$2" | tail -1

@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# The luma histogram of an RGB photo of 1280×1024 pixels (any other is scaled to that): one "value count" a line into OUT.txt.
+#   GST_PLUGIN_PATH=build/gst examples/recipes/luma-histogram-photo.sh PHOTO OUT.txt
+set -euo pipefail
+gst-launch-1.0 -m filesrc location="$1" ! decodebin ! videoconvert ! videoscale ! video/x-raw,format=RGB,width=1280,height=1024 ! \
+  cudahistogram bins=256 luma=bt601 ! fakesink |
+  sed -nE '/cudahistogram/s/.*counts=\(guint64\)<([^>]*)>.*/\1/p' | tr -d ' ' | tr ',' '\n' | awk '{ print NR - 1, $1 }' >"$2"
+awk '{ pixels += $2 } END { print pixels " pixels counted"; exit pixels != 1280 * 1024 }' "$2"

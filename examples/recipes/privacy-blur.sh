@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Blurs whoever moves, and nothing else: cudadiff attaches a region of interest for each region in motion, cudagaussian blurs those.
+# Regions of a detector work the same way: name their type in roi-type (face).
+#   GST_PLUGIN_PATH=build/gst examples/recipes/privacy-blur.sh CLIP OUT.mkv
+set -euo pipefail
+gst-launch-1.0 -q filesrc location="$1" ! decodebin ! videoconvert ! queue ! \
+  cudadiff reference=mog2 output=passthrough cell-threshold=0.1 ! cudagaussian region=roi roi-type=motion kernel-size=41 ! \
+  videoconvert ! queue ! jpegenc quality=90 ! matroskamux ! filesink location="$2"
