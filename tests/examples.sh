@@ -93,10 +93,25 @@ case $1 in
     status_of 2 "$program" --set no-such=1 test:3
     status_of 2 "$program" --threshold=x test:3
     status_of 2 "$program" --no-such test:3
+    status_of 2 "$program" --every=-1 test:3
     status_of 1 "$program" --threshold=300 test:3
     status_of 1 "$program" test:x
     status_of 0 "$program" --every=0 --gap=1 --set interval=2 test:30
     expect 'lines for 30 frames and the end' 31 "$(wc -l <"$work/out")"
+    # A second Ctrl-C ends it even where nobody reads its lines.
+    mkfifo lines
+    sleep 30 <lines &
+    reader=$!
+    "$program" --every=0 test:1000000 >lines &
+    pid=$!
+    for signal in INT INT; do
+      sleep 1
+      kill -INT "$pid"
+    done
+    status=0
+    wait "$pid" || status=$?
+    kill "$reader"
+    expect 'exit status after two SIGINT' 130 "$status"
     GST_TRACERS=leaks GST_DEBUG=GST_TRACER:7 status_of 1 "$program" -s . --boxes test:30 'a "b" ü.avi' /nonexistent.mp4
     if grep 'object-alive, type-name=(string)[^%]' "$work/err"; then expect leaks none some; fi
     ;;

@@ -107,6 +107,7 @@ Input::~Input() {
 void Input::close() {
   if (std::exchange(done_, true)) return;
   gst_element_set_state(pipeline_.get(), GST_STATE_NULL);
+  if (begin_) print(json_line(name_, begin_.get()));  // its frame did not come
   GstBus* bus = gst_element_get_bus(pipeline_.get());
   gst_bus_set_sync_handler(bus, nullptr, nullptr, nullptr);
   gst_bus_remove_watch(bus);

@@ -4,6 +4,7 @@
 #include <glib-unix.h>
 #include <gst/gst.h>
 
+#include <cmath>
 #include <map>
 #include <optional>
 
@@ -20,7 +21,7 @@ struct Arguments {
   gchar* snapshots = nullptr;
   gchar *backend = nullptr, *reference = nullptr, *threshold = nullptr, *motion_threshold = nullptr, *gap = nullptr;
   gboolean boxes = FALSE, realtime = FALSE;
-  gdouble every = -1;
+  gdouble every = NAN;
 
   ~Arguments() {
     for (gchar** list : {inputs, set}) g_strfreev(list);
@@ -66,7 +67,11 @@ std::optional<Settings> settings_of(const Arguments& arguments, GstElement* diff
   Settings settings;
   if (arguments.snapshots) settings.snapshots = arguments.snapshots;
   settings.realtime = arguments.realtime;
-  settings.progress = arguments.every >= 0;
+  settings.progress = !std::isnan(arguments.every);
+  if (settings.progress && !(arguments.every >= 0 && arguments.every <= 1e9)) {
+    g_printerr("motion-alarm: --every is %g: it must be 0 to 1e9 seconds\n", arguments.every);
+    return {};
+  }
   auto& properties = settings.properties;
   properties.emplace_back("output", arguments.boxes ? "overlay" : "passthrough");
   if (settings.progress) properties.emplace_back("message-interval", std::to_string(guint64(arguments.every * GST_SECOND)));
