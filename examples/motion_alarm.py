@@ -28,10 +28,9 @@ class Input:
 
     def on_event(self, _, message):  # like on_frame in the streaming thread, where a frame's message comes before the frame
         event = message.get_structure()
-        kind = event.get_value("event") if event.get_name() == "cudadiff" else None
-        if kind == "begin":
+        if event.get_name() == "cudadiff" and event.get_value("event") == "begin":
             self.begin = event.copy()
-        elif kind == "end":
+        elif event.get_name() == "cudadiff" and event.get_value("event") == "end":
             self.say(event)
 
     def on_frame(self, sink):

@@ -100,8 +100,7 @@ case $1 in
     expect 'lines for 30 frames and the end' 31 "$(wc -l <"$work/out")"
     # A second Ctrl-C ends it even where nobody reads its lines.
     mkfifo lines
-    sleep 30 <lines &
-    reader=$!
+    exec 3<>lines
     "$program" --every=0 test:1000000 >lines &
     pid=$!
     for signal in INT INT; do
@@ -110,7 +109,7 @@ case $1 in
     done
     status=0
     wait "$pid" || status=$?
-    kill "$reader"
+    exec 3>&-
     expect 'exit status after two SIGINT' 130 "$status"
     GST_TRACERS=leaks GST_DEBUG=GST_TRACER:7 status_of 1 "$program" -s . --boxes test:30 'a "b" ü.avi' /nonexistent.mp4
     if grep 'object-alive, type-name=(string)[^%]' "$work/err"; then expect leaks none some; fi
