@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Runs one of the examples on a short synthetic input, and decodes what it wrote:  tests/examples.sh quickstart | RECIPE
-# Needs a finished build in BUILD_DIR (build).
+# Runs one of the examples on a short synthetic input, and decodes what it wrote:
+#   tests/examples.sh quickstart | motion-alarm | motion_alarm.py | RECIPE
+# Needs a finished build in BUILD_DIR (build). Exit status 77 (skipped) where what the example needs is not there.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 BUILD_DIR=$(realpath -m "${BUILD_DIR:-$root/build}")
@@ -19,6 +20,61 @@ expect() {  # what expected found
     exit 1
   fi
 }
+# status_of EXPECTED COMMAND…: its output in $work/out and $work/err; its exit status has to be the one expected.
+status_of() {
+  local expected=$1 status=0
+  shift
+  timeout --kill-after=5 60 "$@" >"$work/out" 2>"$work/err" || status=$?
+  if ((status != expected)); then cat "$work/out" "$work/err" >&2; fi
+  expect "exit status of $*" "$expected" "$status"
+}
+events_of() {  # FILE, where every line has to be JSON: for each input a line INPUT BEGINS ENDS PICTURES
+  python3 -c '
+import collections, json, os, sys
+counts = collections.defaultdict(lambda: [0, 0, 0])
+for line in open(sys.argv[1]):
+  event = json.loads(line)
+  box = event["regions"][0] if event["event"] == "begin" else None
+  assert event["time"] >= 0 and 0 <= event["changed_ratio"] <= 1 and (not box or box["width"] * box["area"] > 0), line
+  found = counts[event["input"]]
+  found[0] += event["event"] == "begin"
+  found[1] += event["event"] == "end"
+  found[2] += os.path.getsize(event.get("snapshot", "/dev/null")) > 0
+for name in sorted(counts): print(name, *counts[name])' "$1"
+}
+# check_alarm COMMAND…: what both alarms do. Runs in $work, where they have to save their pictures.
+check_alarm() {
+  local alarm=("$@") pid status=0
+  # Two inputs at once, one of them a file with an odd name.
+  gst-launch-1.0 -q videotestsrc pattern=ball num-buffers=30 ! jpegenc ! avimux ! filesink location="$work/a \"b\" ü.avi"
+  status_of 0 "${alarm[@]}" test:30 'a "b" ü.avi'
+  expect "events of $1" $'a "b" ü.avi 1 1 1\ntest:30 1 1 1' "$(events_of "$work/out")"
+  local picture
+  for picture in *.jpg; do expect "frames of $picture" 1 "$(frames_of "$picture")"; done
+  expect "pictures of $1" 2 "$(find . -name '*.jpg' | wc -l)"
+  status_of 1 "${alarm[@]}" test:30 /nonexistent.mp4 rtsp://me:secret@127.0.0.1:9/x
+  expect "events of $1 beside failures" 'test:30 1 1 1' "$(events_of "$work/out")"
+  grep -q '^/nonexistent.mp4: ' "$work/err"
+  grep -q '^rtsp://127.0.0.1:9/x: ' "$work/err"
+  if grep -q secret "$work/out" "$work/err"; then expect 'password on stderr' none some; fi
+  status_of 2 "${alarm[@]}"
+  # Ctrl-C (and kill) end live streams, with the end of what moves.
+  for signal in INT TERM; do
+    : >"$work/out"
+    env "${alarm[@]}" test test >>"$work/out" &
+    pid=$!
+    for ((i = 0; i < 100; ++i)); do
+      if (($(wc -l <"$work/out") >= 2)); then break; fi
+      sleep 0.1
+    done
+    kill -"$signal" "$pid"
+    wait "$pid" || status=$?
+    expect "exit status of $1 after SIG$signal" 0 "$status"
+    expect "events of $1 after SIG$signal" 'test 2 2 2' "$(events_of "$work/out")"
+  done
+  GST_PLUGIN_PATH='' GST_REGISTRY="$work/registry.bin" status_of 1 "${alarm[@]}" test:30
+  grep -q GST_PLUGIN_PATH "$work/err"
+}
 source=(videotestsrc num-buffers="$FRAMES" ! 'video/x-raw,format=I420,width=161,height=121')
 
 case $1 in
@@ -29,6 +85,42 @@ case $1 in
     expect 'frames of motion.mkv' "$FRAMES" "$(frames_of "$work/an out/motion.mkv")"
     expect 'frames of summary.png' 1 "$(frames_of "$work/an out/summary.png")"
     python3 -c 'import json, sys; print(*(json.loads(line)["event"] for line in sys.stdin))' <"$work/an out/motion.jsonl" | grep -q '^begin motion .*motion'
+    ;;
+  motion-alarm)
+    cd "$work"
+    program=$BUILD_DIR/examples/motion-alarm/motion-alarm
+    check_alarm "$program" --snapshots=.
+    status_of 2 "$program" --set no-such=1 test:3
+    status_of 2 "$program" --threshold=x test:3
+    status_of 2 "$program" --no-such test:3
+    status_of 2 "$program" --every=-1 test:3
+    status_of 1 "$program" --threshold=300 test:3
+    status_of 1 "$program" test:x
+    status_of 0 "$program" --every=0 --gap=1 --set interval=2 test:30
+    expect 'lines for 30 frames and the end' 31 "$(wc -l <"$work/out")"
+    # A second Ctrl-C ends it even where nobody reads its lines.
+    mkfifo lines
+    exec 3<>lines
+    "$program" --every=0 test:1000000 >lines &
+    pid=$!
+    for signal in INT INT; do
+      sleep 1
+      kill -INT "$pid"
+    done
+    status=0
+    wait "$pid" || status=$?
+    exec 3>&-
+    expect 'exit status after two SIGINT' 130 "$status"
+    GST_TRACERS=leaks GST_DEBUG=GST_TRACER:7 status_of 1 "$program" -s . --boxes test:30 'a "b" ü.avi' /nonexistent.mp4
+    if grep 'object-alive, type-name=(string)[^%]' "$work/err"; then expect leaks none some; fi
+    ;;
+  motion_alarm.py)
+    if ! /usr/bin/python3 -c 'import gi; gi.require_version("GstVideo", "1.0")' 2>/dev/null; then
+      echo 'skipped: no python3-gi, or no gir1.2-gst-plugins-base-1.0'
+      exit 77
+    fi
+    cd "$work"
+    check_alarm "$root/examples/motion_alarm.py"
     ;;
   *-photo)
     for format in png jpeg; do

@@ -46,6 +46,9 @@ else
       name=$(basename "$recipe" .sh)
       check "$name" "$root/tests/examples.sh" "$name"
     done
+    for alarm in motion-alarm motion_alarm.py; do
+      check "$alarm" "$root/tests/examples.sh" "$alarm"
+    done
     if [[ ${COMPAT:-0} != 0 ]]; then LIMIT=3600 check compat "$root/tests/compat.sh"; fi
   fi
 fi

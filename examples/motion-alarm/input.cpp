@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "input.hpp"
+
+#include <gst/video/video.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "json.hpp"
+
+namespace {
+
+bool starts_with(const std::string& text, const char* prefix) {
+  return text.rfind(prefix, 0) == 0;
+}
+
+/// The text of an error or a warning; its details only as far as they are meant for users (the last line).
+std::string text_of(GstMessage* message) {
+  GError* error = nullptr;
+  gchar* debug = nullptr;
+  if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_ERROR)
+    gst_message_parse_error(message, &error, &debug);
+  else
+    gst_message_parse_warning(message, &error, &debug);
+  std::string text = error->message;
+  if (g_error_matches(error, GST_CORE_ERROR, GST_CORE_ERROR_MISSING_PLUGIN)) text += " Or there is no video in it.";
+  const char* line = debug ? std::strrchr(debug, '\n') : nullptr;
+  if (line && line[1]) text += std::string(" (") + (line + 1) + ')';
+  g_clear_error(&error);
+  g_free(debug);
+  return text;
+}
+
+std::string time_now(const char* format) {
+  GDateTime* now = g_date_time_new_now_utc();
+  gchar* text = format ? g_date_time_format(now, format) : g_date_time_format_iso8601(now);
+  const std::string result = text;
+  g_free(text);
+  g_date_time_unref(now);
+  return result;
+}
+
+/// Seconds with three decimals, so that names sort by time.
+std::string stamp(GstClockTime time) {
+  char text[32];
+  g_snprintf(text, sizeof text, "%06" G_GUINT64_FORMAT ".%03" G_GUINT64_FORMAT, time / GST_SECOND, time % GST_SECOND / GST_MSECOND);
+  return text;
+}
+
+void print(const std::string& line) {
+  std::fwrite(line.data(), 1, line.size(), stdout);
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+bool set_property(GstElement* element, const std::string& name, const std::string& value) {
+  GParamSpec* spec = g_object_class_find_property(G_OBJECT_GET_CLASS(element), name.c_str());
+  if (!spec || !(spec->flags & G_PARAM_WRITABLE)) return false;
+  GValue parsed = G_VALUE_INIT;
+  g_value_init(&parsed, spec->value_type);
+  // Validating says whether it had to change the value.
+  const bool good = gst_value_deserialize_with_pspec(&parsed, value.c_str(), spec) && !g_param_value_validate(spec, &parsed);
+  if (good) g_object_set_property(G_OBJECT(element), name.c_str(), &parsed);
+  g_value_unset(&parsed);
+  return good;
+}
+
+std::string public_name(const std::string& location) {
+  const auto scheme = location.find("://");
+  if (scheme == std::string::npos) return location;
+  const auto host = scheme + 3, path = location.find_first_of("/?#", host), at = location.rfind('@', path);
+  return at == std::string::npos || at < host ? location : location.substr(0, host) + location.substr(at + 1);
+}
+
+Input::Input(std::string location, std::string label, const Settings& settings, std::function<void()> ended)
+    : location_(std::move(location)),
+      name_(public_name(location_)),
+      label_(std::move(label)),
+      settings_(settings),
+      ended_(std::move(ended)),
+      pipeline_(GST_ELEMENT(gst_object_ref_sink(gst_pipeline_new(nullptr)))) {
+  GstBus* bus = gst_element_get_bus(pipeline_.get());
+  gst_bus_set_sync_handler(
+      bus,
+      [](GstBus*, GstMessage* message, gpointer self) {
+        if (!gst_message_has_name(message, "cudadiff")) return GST_BUS_PASS;
+        static_cast<Input*>(self)->on_event(gst_message_get_structure(message));
+        gst_message_unref(message);
+        return GST_BUS_DROP;
+      },
+      this, nullptr);
+  gst_bus_add_watch(
+      bus,
+      [](GstBus*, GstMessage* message, gpointer self) -> gboolean {
+        static_cast<Input*>(self)->on_bus(message);
+        return G_SOURCE_CONTINUE;
+      },
+      this);
+  gst_object_unref(bus);
+}
+
+Input::~Input() {
+  close();
+}
+
+void Input::close() {
+  if (std::exchange(done_, true)) return;
+  gst_element_set_state(pipeline_.get(), GST_STATE_NULL);
+  if (begin_) print(json_line(name_, begin_.get()));  // its frame did not come
+  GstBus* bus = gst_element_get_bus(pipeline_.get());
+  gst_bus_set_sync_handler(bus, nullptr, nullptr, nullptr);
+  gst_bus_remove_watch(bus);
+  gst_object_unref(bus);
+}
+
+void Input::complain(const std::string& text) {
+  g_printerr("%s: %s\n", name_.c_str(), text.c_str());
+}
+
+void Input::fail(const std::string& text) {
+  if (done_) return;
+  complain(text);
+  failed_ = true;
+  stop();
+}
+
+void Input::stop() {
+  if (done_) return;
+  close();
+  ended_();
+}
+
+GstElement* Input::add(const char* factory) {
+  GstElement* element = gst_element_factory_make(factory, nullptr);
+  if (element) gst_bin_add(GST_BIN(pipeline_.get()), element);
+  return element;
+}
+
+/// The element that decoded video comes from, now or when it has looked into the stream; nullptr where it is not installed.
+GstElement* Input::add_source() {
+  if (location_ == "test" || starts_with(location_, "test:")) {
+    GstElement* source = add("videotestsrc");
+    if (!source) return nullptr;
+    gst_util_set_object_arg(G_OBJECT(source), "pattern", "ball");
+    if (location_ == "test")
+      g_object_set(source, "is-live", TRUE, nullptr);
+    else if (!set_property(source, "num-buffers", location_.substr(5)) || location_[5] == '-')
+      fail("test: needs a number of frames, as in test:60");
+    return source;
+  }
+  const bool camera = starts_with(location_, "/dev/");
+  GstElement* decoder = add(camera ? "decodebin" : "uridecodebin");
+  if (!decoder) return nullptr;
+  // Sound is not even decoded.
+  GstCaps* video = gst_caps_from_string("video/x-raw(ANY)");
+  g_object_set(decoder, "caps", video, "expose-all-streams", FALSE, nullptr);
+  gst_caps_unref(video);
+  if (camera) {
+    GstElement* source = add("v4l2src");
+    if (!source) return nullptr;
+    g_object_set(source, "device", location_.c_str(), nullptr);
+    gst_element_link(source, decoder);
+    return decoder;
+  }
+  gchar* uri =
+      location_.find("://") != std::string::npos ? g_strdup(location_.c_str()) : gst_filename_to_uri(location_.c_str(), nullptr);
+  g_object_set(decoder, "uri", uri, nullptr);
+  g_free(uri);
+  return decoder;
+}
+
+void Input::start() {
+  GstElement* source = add_source();
+  if (failed_) return;
+  if (!source) return fail("an element to read it is missing: install GStreamer's base and good plugins");
+  queue_ = add("queue");
+  GstElement* convert = add("videoconvert");  // steps aside where cudadiff takes what comes
+  diff_ = add("cudadiff");
+  GstElement* sink = add("appsink");
+  for (const auto& [name, value] : settings_.properties) set_property(diff_, name, value);
+  g_object_set(sink, "sync", settings_.realtime, "max-buffers", 1, nullptr);
+  gst_element_link_many(queue_, convert, diff_, sink, nullptr);
+
+  if (!gst_element_link(source, queue_)) {  // not yet
+    g_signal_connect_swapped(source, "pad-added", G_CALLBACK(+[](Input* self, GstPad* pad) { self->on_pad(pad); }), this);
+    g_signal_connect_swapped(source, "no-more-pads", G_CALLBACK(+[](Input* self) { self->on_no_more_pads(); }), this);
+  }
+
+  GstAppSinkCallbacks callbacks{};
+  callbacks.new_sample = [](GstAppSink* appsink, gpointer self) {
+    GstSample* sample = gst_app_sink_pull_sample(appsink);
+    if (!sample) return GST_FLOW_FLUSHING;
+    static_cast<Input*>(self)->on_frame(sample);
+    gst_sample_unref(sample);
+    return GST_FLOW_OK;
+  };
+  gst_app_sink_set_callbacks(GST_APP_SINK(sink), &callbacks, this, nullptr);
+
+  GstStateChangeReturn change = gst_element_set_state(pipeline_.get(), GST_STATE_PAUSED);
+  live_ = change == GST_STATE_CHANGE_NO_PREROLL;
+  if (live_) {  // Rather miss frames than fall behind, and show none later than it came.
+    gst_util_set_object_arg(G_OBJECT(queue_), "leaky", "downstream");
+    g_object_set(queue_, "max-size-buffers", 2, nullptr);
+    g_object_set(sink, "sync", FALSE, nullptr);
+  }
+  if (change != GST_STATE_CHANGE_FAILURE) change = gst_element_set_state(pipeline_.get(), GST_STATE_PLAYING);
+  // What went wrong is on the bus, as a rule before this.
+  if (change == GST_STATE_CHANGE_FAILURE)
+    GST_ELEMENT_ERROR(pipeline_.get(), CORE, STATE_CHANGE, ("It could not be started."), (nullptr));
+}
+
+void Input::drain() {
+  if (done_) return;
+  if (!flowing_) return stop();
+  // Right before the analysis, for sources of every kind, and not from the main loop: it waits for the frame in work.
+  gst_element_call_async(
+      diff_,
+      [](GstElement* diff, gpointer) {
+        GstPad* pad = gst_element_get_static_pad(diff, "sink");
+        gst_pad_send_event(pad, gst_event_new_eos());
+        gst_object_unref(pad);
+      },
+      nullptr, nullptr);
+}
+
+void Input::on_bus(GstMessage* message) {
+  switch (GST_MESSAGE_TYPE(message)) {
+    case GST_MESSAGE_ERROR:
+      return fail(text_of(message));
+    case GST_MESSAGE_WARNING:
+      return complain(text_of(message));
+    case GST_MESSAGE_EOS:
+      return stop();
+    default:
+      return;
+  }
+}
+
+void Input::on_pad(GstPad* pad) {
+  GstPad* sink = gst_element_get_static_pad(queue_, "sink");
+  if (!gst_pad_is_linked(sink)) gst_pad_link(pad, sink);  // one video of a file is enough
+  gst_object_unref(sink);
+}
+
+void Input::on_no_more_pads() {
+  GstPad* sink = gst_element_get_static_pad(queue_, "sink");
+  if (!gst_pad_is_linked(sink)) GST_ELEMENT_ERROR(pipeline_.get(), STREAM, WRONG_TYPE, ("There is no video in it."), (nullptr));
+  gst_object_unref(sink);
+}
+
+void Input::on_event(const GstStructure* event) {
+  const std::string kind = gst_structure_get_string(event, "event");
+  if (kind != "begin" && kind != "end" && !settings_.progress) return;
+  std::unique_ptr<GstStructure, Free> line(gst_structure_copy(event));
+  if (live_) gst_structure_set(line.get(), "at", G_TYPE_STRING, time_now(nullptr).c_str(), nullptr);
+  if (kind == "begin" && !settings_.snapshots.empty()) {
+    begin_ = std::move(line);
+    return;
+  }
+  print(json_line(name_, line.get()));
+}
+
+void Input::on_frame(GstSample* sample) {
+  flowing_ = true;
+  if (!begin_) return;
+  const std::string file = save(sample, *begin_);
+  if (!file.empty()) gst_structure_set(begin_.get(), "snapshot", G_TYPE_STRING, file.c_str(), nullptr);
+  print(json_line(name_, begin_.get()));
+  begin_.reset();
+}
+
+std::string Input::save(GstSample* sample, const GstStructure& event) {
+  // Whoever maps a frame on a GPU as plain memory gets a copy of it: without the feature, videoconvert takes it.
+  GstCaps* plain = gst_caps_copy(gst_sample_get_caps(sample));
+  gst_caps_set_features_simple(plain, nullptr);
+  GstSample* frame = gst_sample_new(gst_sample_get_buffer(sample), plain, nullptr, nullptr);
+  GstCaps* jpeg = gst_caps_new_empty_simple("image/jpeg");
+  GError* error = nullptr;
+  GstSample* picture = gst_video_convert_sample(frame, jpeg, 10 * GST_SECOND, &error);
+  gst_caps_unref(jpeg);
+  gst_sample_unref(frame);
+  gst_caps_unref(plain);
+
+  std::string file;
+  if (picture) {
+    // A clip's snapshots keep their names from run to run, a camera's do not.
+    const std::string when = live_ ? time_now("%Y%m%dT%H%M%S.%fZ") : stamp(event_time(&event));
+    gchar* path = g_build_filename(settings_.snapshots.c_str(), (label_ + '-' + when + ".jpg").c_str(), nullptr);
+    GstMapInfo bytes;
+    if (gst_buffer_map(gst_sample_get_buffer(picture), &bytes, GST_MAP_READ)) {
+      if (g_file_set_contents(path, reinterpret_cast<const gchar*>(bytes.data), gssize(bytes.size), &error)) file = path;
+      gst_buffer_unmap(gst_sample_get_buffer(picture), &bytes);
+    }
+    g_free(path);
+    gst_sample_unref(picture);
+  }
+  if (file.empty()) {
+    complain(std::string("no snapshot: ") + (error ? error->message : "the picture cannot be read"));
+    failed_ = true;
+  }
+  g_clear_error(&error);
+  return file;
+}

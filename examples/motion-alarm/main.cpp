@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Watches files, network streams and cameras for motion with cudadiff: a line of JSON on stdout for each event, a picture of each
+// begin.
+#include <glib-unix.h>
+#include <gst/gst.h>
+
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "input.hpp"
+
+namespace {
+
+enum ExitStatus { all_well = 0, some_failed = 1, wrong_usage = 2 };
+
+/// The command line.
+struct Arguments {
+  gchar** inputs = nullptr;
+  gchar** set = nullptr;
+  gchar* snapshots = nullptr;
+  gchar *backend = nullptr, *reference = nullptr, *threshold = nullptr, *motion_threshold = nullptr, *gap = nullptr;
+  gboolean boxes = FALSE, realtime = FALSE;
+  gdouble every = NAN;
+
+  ~Arguments() {
+    for (gchar** list : {inputs, set}) g_strfreev(list);
+    for (gchar* text : {snapshots, backend, reference, threshold, motion_threshold, gap}) g_free(text);
+  }
+};
+
+bool parse(Arguments& to, int argc, char** argv) {
+  const GOptionEntry entries[] = {
+      {"snapshots", 's', 0, G_OPTION_ARG_FILENAME, &to.snapshots, "Save the picture in which motion begins, as JPEG", "FOLDER"},
+      {"boxes", 'b', 0, G_OPTION_ARG_NONE, &to.boxes, "Show in snapshots what moved", nullptr},
+      {"every", 'e', 0, G_OPTION_ARG_DOUBLE, &to.every, "Also say, at most this often, whether there is motion; 0: for every frame",
+       "SECONDS"},
+      {"realtime", 'r', 0, G_OPTION_ARG_NONE, &to.realtime, "Read files as fast as they play, not as fast as can be", nullptr},
+      {"backend", 0, 0, G_OPTION_ARG_STRING, &to.backend, "Where to compute (auto)", "auto|cuda|cpu"},
+      {"reference", 0, 0, G_OPTION_ARG_STRING, &to.reference, "What frames are compared with (previous)",
+       "previous|first|background|mog2"},
+      {"threshold", 't', 0, G_OPTION_ARG_STRING, &to.threshold, "How much a pixel has to change, 0 to 255 (15)", "STEPS"},
+      {"motion-threshold", 'm', 0, G_OPTION_ARG_STRING, &to.motion_threshold,
+       "Share of changed pixels that is motion, 0 to 1 (0.002)", "SHARE"},
+      {"gap", 'g', 0, G_OPTION_ARG_STRING, &to.gap, "Motion has ended after so long without any (5)", "SECONDS"},
+      {"set", 0, 0, G_OPTION_ARG_STRING_ARRAY, &to.set, "Set any other property of cudadiff; can be given more than once",
+       "NAME=VALUE"},
+      {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &to.inputs, nullptr, "INPUT…"},
+      {}};
+  GOptionContext* context = g_option_context_new(nullptr);
+  g_option_context_set_summary(
+      context,
+      "Watches every INPUT for motion: a file, a URI (rtsp://…), a camera (/dev/video0), `test` (a live picture\n"
+      "with a ball in it) or `test:FRAMES` (a clip of it). Each event is a line of JSON. Ctrl-C ends it cleanly.");
+  g_option_context_add_main_entries(context, entries, nullptr);
+  g_option_context_add_group(context, gst_init_get_option_group());
+  GError* error = nullptr;
+  const bool good = g_option_context_parse(context, &argc, &argv, &error);
+  if (!good) g_printerr("motion-alarm: %s; try --help\n", error->message);
+  g_clear_error(&error);
+  g_option_context_free(context);
+  return good;
+}
+
+/// What the arguments ask for, tried on an element. Nothing where they are wrong, which stderr says.
+std::optional<Settings> settings_of(const Arguments& arguments, GstElement* diff) {
+  Settings settings;
+  if (arguments.snapshots) settings.snapshots = arguments.snapshots;
+  settings.realtime = arguments.realtime;
+  settings.progress = !std::isnan(arguments.every);
+  if (settings.progress && !(arguments.every >= 0 && arguments.every <= 1e9)) {
+    g_printerr("motion-alarm: --every is %g: it must be 0 to 1e9 seconds\n", arguments.every);
+    return {};
+  }
+  auto& properties = settings.properties;
+  properties.emplace_back("output", arguments.boxes ? "overlay" : "passthrough");
+  if (settings.progress) properties.emplace_back("message-interval", std::to_string(guint64(arguments.every * GST_SECOND)));
+  for (const auto& [name, value] : {std::pair{"backend", arguments.backend},
+                                    {"reference", arguments.reference},
+                                    {"threshold", arguments.threshold},
+                                    {"motion-threshold", arguments.motion_threshold},
+                                    {"gap", arguments.gap}})
+    if (value) properties.emplace_back(name, value);
+  for (gchar** set = arguments.set; set && *set; ++set) {
+    const std::string text = *set;
+    const auto equals = text.find('=');
+    properties.emplace_back(text.substr(0, equals), equals == std::string::npos ? "" : text.substr(equals + 1));
+  }
+
+  for (const auto& [name, value] : properties)
+    if (!set_property(diff, name, value)) {
+      g_printerr("motion-alarm: cudadiff has no property %s that can be `%s`; see gst-inspect-1.0 cudadiff\n", name.c_str(),
+                 value.c_str());
+      return {};
+    }
+  if (!settings.snapshots.empty() && g_mkdir_with_parents(arguments.snapshots, 0777) != 0) {
+    g_printerr("motion-alarm: cannot make the folder %s: %s\n", arguments.snapshots, g_strerror(errno));
+    return {};
+  }
+  return settings;
+}
+
+/// Runs until every input has ended, or has been ended by signals.
+class Alarm {
+ public:
+  ExitStatus run(char** locations, const Settings& settings) {
+    std::map<std::string, int> labels;
+    for (; *locations; ++locations) {
+      const std::string label = label_of(*locations);
+      const int count = ++labels[label];
+      inputs_.push_back(
+          std::make_unique<Input>(*locations, count > 1 ? label + '-' + std::to_string(count) : label, settings, [this] {
+            if (--running_ == 0) g_main_loop_quit(loop_);
+          }));
+    }
+    running_ = inputs_.size();
+    for (int signal : {SIGINT, SIGTERM})
+      g_unix_signal_add(
+          signal, [](gpointer self) { return static_cast<Alarm*>(self)->on_signal(); }, this);
+    for (const auto& input : inputs_) input->start();
+    if (running_ > 0) g_main_loop_run(loop_);
+    g_main_loop_unref(loop_);
+    for (const auto& input : inputs_)
+      if (input->failed()) return some_failed;
+    return all_well;
+  }
+
+ private:
+  /// A name for files: the last part of the location, with what is odd in names replaced.
+  static std::string label_of(const std::string& location) {
+    gchar* base = g_path_get_basename(public_name(location).c_str());
+    std::string label = g_strcanon(base, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "-_.", '_');
+    g_free(base);
+    return label;
+  }
+
+  /// Ends everything under way. Not again: the signal then does what it does by default, whatever is stuck here.
+  gboolean on_signal() {
+    for (const auto& input : inputs_) input->drain();
+    return G_SOURCE_REMOVE;
+  }
+
+  GMainLoop* const loop_ = g_main_loop_new(nullptr, FALSE);
+  std::vector<std::unique_ptr<Input>> inputs_;
+  std::size_t running_ = 0;
+};
+
+ExitStatus watch(int argc, char** argv) {
+  Arguments arguments;
+  if (!parse(arguments, argc, argv)) return wrong_usage;
+  if (!arguments.inputs) {
+    g_printerr("motion-alarm: no input was named; try --help\n");
+    return wrong_usage;
+  }
+  GstElement* diff = gst_element_factory_make("cudadiff", nullptr);
+  if (!diff) {
+    g_printerr("motion-alarm: the plugin cudavision was not found; set GST_PLUGIN_PATH to the folder of libgstcudavision.so\n");
+    return some_failed;
+  }
+  gst_object_ref_sink(diff);
+  const std::optional<Settings> settings = settings_of(arguments, diff);
+  gst_object_unref(diff);
+  return settings ? Alarm().run(arguments.inputs, *settings) : wrong_usage;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const ExitStatus status = watch(argc, argv);
+  if (gst_is_initialized()) gst_deinit();
+  return status;
+}
