@@ -3,10 +3,11 @@
 
 #include "elements/convolve.hpp"
 #include "elements/gaussian.hpp"
+#include "elements/integral.hpp"
 
 static gboolean plugin_init(GstPlugin* plugin) {
   using namespace cudavision;
-  return register_convolve(plugin) && register_gaussian(plugin);
+  return register_convolve(plugin) && register_gaussian(plugin) && register_integral(plugin);
 }
 
 GST_PLUGIN_DEFINE(GST_VERSION_MAJOR, GST_VERSION_MINOR, cudavision, "Image processing on CUDA, or on the CPU", plugin_init, VERSION,

@@ -44,7 +44,7 @@ struct BaseSettings {
 
 struct FilterState {
   // Under the object lock:
-  BaseSettings settings, committed;
+  BaseSettings settings, committed, working;
   std::optional<Backend> backend;  // from READY on
   // Set by any thread, taken by the streaming thread:
   std::atomic<bool> changed{false};
@@ -177,11 +177,12 @@ Status make_plan(CudaVisionFilter* self) {
   {
     ObjectLock lock(self);
     if (state.backend == Backend::cuda && !scope.ok()) return Status::resource("the CUDA context cannot be made current");
-    auto plan = class_of(self)->make_plan(self, {state.video, *state.backend, state.committed.region, state.processor.get()});
+    auto plan = class_of(self)->make_plan(self, {state.video, *state.backend, state.committed.region, state.processor.get(), state.gpu});
     if (!plan.ok()) return plan.error();
     state.processor = std::move(plan.value().processor);
     state.region = state.committed.region;
     state.roi_type = state.committed.roi_type;
+    state.working = state.committed;
     state.has_worked = true;
     advice = std::move(plan.value().advice);
   }
@@ -206,6 +207,7 @@ Status renew_plan(CudaVisionFilter* self) {
   GST_ELEMENT_WARNING(self, LIBRARY, SETTINGS, ("%s", status.message().c_str()), ("the last good settings stay in use"));
   {
     ObjectLock lock(self);
+    self->state->committed = self->state->working;
     class_of(self)->revert(self);
   }
   return make_plan(self);
@@ -216,7 +218,8 @@ gboolean start(GstBaseTransform* trans) {
   Status status;
   {
     ObjectLock lock(self);
-    class_of(self)->commit(self);  // also what was given up while playing
+    self->state->committed = self->state->settings;  // also what was given up while playing
+    class_of(self)->commit(self);
     self->state->has_worked = false;
     self->state->advice.clear();
     status = class_of(self)->check(self);

@@ -12,12 +12,15 @@
 
 namespace cudavision {
 
+class Gpu;
+
 /// What a plan is made for.
 struct PlanContext {
   const GstVideoInfo& video;  ///< of both sides
   Backend backend;
   Region::Mode region;
   Processor* previous;  ///< what ran until now for the same video on the same backend, to take over its state from; or nullptr
+  const Gpu& gpu;       ///< of Backend::cuda; lives as long as the processor
 };
 
 /// What an element does for one geometry.

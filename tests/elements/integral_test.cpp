@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// cudaintegral beside sums, means and thresholds made by slow loops, and beside cv::integral.
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <opencv2/imgproc.hpp>
+
+#include "gst/meta/integral_meta.h"
+#include "harness.hpp"
+
+using namespace cudavision::test;
+
+namespace {
+
+const Size size{61, 43};
+
+/// What the luma of a picture is by numerics: Y, or of R, G and B.
+cv::Mat luma(const Picture& input, const GstVideoInfo& video) {
+  if (!GST_VIDEO_INFO_IS_RGB(&video)) return input[0];
+  cv::Mat result(input[0].size(), CV_16U);
+  for (int y = 0; y < result.rows; ++y)
+    for (int x = 0; x < result.cols; ++x) {
+      const float r = 0.299f * input[0].at<guint16>(y, x), g = 0.587f * input[1].at<guint16>(y, x),
+                  b = 0.114f * input[2].at<guint16>(y, x);
+      result.at<guint16>(y, x) = guint16(r + g + b);
+    }
+  return result;
+}
+
+/// Exact sums over all that is left of and above an entry, row after row.
+std::vector<guint64> sums(const cv::Mat& samples, bool padded, bool squared = false) {
+  std::vector<guint64> inclusive, result;
+  std::vector<guint64> above(std::size_t(samples.cols), 0);
+  for (int y = 0; y < samples.rows; ++y) {
+    guint64 row = 0;
+    for (int x = 0; x < samples.cols; ++x) {
+      const guint64 value = samples.at<guint16>(y, x);
+      row += squared ? value * value : value;
+      inclusive.push_back(above[std::size_t(x)] += row);
+    }
+  }
+  if (!padded) return inclusive;
+  result.assign(std::size_t(samples.cols) + 1, 0);
+  for (std::size_t i = 0; i < inclusive.size(); ++i) {
+    if (i % std::size_t(samples.cols) == 0) result.push_back(0);
+    result.push_back(inclusive[i]);
+  }
+  return result;
+}
+
+template <typename T>
+void expect_entries(const guint8* data, const std::vector<guint64>& expected) {
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    T entry;
+    std::memcpy(&entry, data + i * sizeof(T), sizeof(T));
+    if (!(entry == T(expected[i]))) EXPECT_EQ(show(i) + ": " + show(entry), show(i) + ": " + show(T(expected[i])));
+  }
+}
+void expect_entries(const guint8* data, GstCudaVisionEntryType type, const std::vector<guint64>& expected) {
+  switch (type) {
+    case GST_CUDA_VISION_ENTRY_TYPE_U32:
+      return expect_entries<guint32>(data, expected);
+    case GST_CUDA_VISION_ENTRY_TYPE_U64:
+      return expect_entries<guint64>(data, expected);
+    case GST_CUDA_VISION_ENTRY_TYPE_F32:
+      return expect_entries<float>(data, expected);
+    case GST_CUDA_VISION_ENTRY_TYPE_F64:
+      return expect_entries<double>(data, expected);
+  }
+}
+
+/// A frame's table must be that of these samples.
+void expect_table(GstBuffer* frame, const char* channel, const cv::Mat& samples, bool padded, GstCudaVisionEntryType type,
+                  bool squared = false) {
+  const GstCudaVisionIntegralMeta* meta = gst_buffer_get_cuda_vision_integral_meta(frame);
+  EXPECT(meta);
+  EXPECT_EQ(int(meta->layout), int(padded));
+  const gint index = gst_cuda_vision_integral_meta_get_channel(meta, channel, squared);
+  EXPECT(index >= 0);
+  const GstCudaVisionIntegralTable& table = meta->tables[index];
+  EXPECT_EQ(int(table.type), int(type));
+  EXPECT_EQ(table.width, samples.cols + padded);
+  EXPECT_EQ(table.height, samples.rows + padded);
+  GstMapInfo map;
+  EXPECT(gst_cuda_vision_integral_meta_map_table(meta, guint(index), &map));
+  expect_entries(map.data, type, sums(samples, padded, squared));
+  gst_cuda_vision_integral_meta_unmap_table(meta, guint(index), &map);
+}
+
+guint count_tables(GstBuffer* frame) { return gst_buffer_get_cuda_vision_integral_meta(frame)->n_tables; }
+
+Buffer copied(const Buffer& frame) { return Buffer(gst_buffer_copy_deep(frame.get())); }
+
+/// As a profile's needs make it a filter, tests of tables say what they want.
+const std::string tables = "output=passthrough ";
+
+struct TypeName {
+  const char* name;
+  GstCudaVisionEntryType type, squares;
+};
+constexpr TypeName types[] = {{"auto", GST_CUDA_VISION_ENTRY_TYPE_U32, GST_CUDA_VISION_ENTRY_TYPE_U64},
+                              {"u32", GST_CUDA_VISION_ENTRY_TYPE_U32, GST_CUDA_VISION_ENTRY_TYPE_U64},
+                              {"u64", GST_CUDA_VISION_ENTRY_TYPE_U64, GST_CUDA_VISION_ENTRY_TYPE_U64},
+                              {"f32", GST_CUDA_VISION_ENTRY_TYPE_F32, GST_CUDA_VISION_ENTRY_TYPE_F64},
+                              {"f64", GST_CUDA_VISION_ENTRY_TYPE_F64, GST_CUDA_VISION_ENTRY_TYPE_F64}};
+
+/// f(x0, y0, x1, y1) of each pixel's window, as far as it is inside.
+template <typename F>
+cv::Mat windows(const cv::Mat& samples, int rx, int ry, F&& f) {
+  cv::Mat result(samples.size(), CV_16U);
+  for (int y = 0; y < samples.rows; ++y)
+    for (int x = 0; x < samples.cols; ++x) {
+      double n = 0, sum = 0, squares = 0;
+      for (int j = std::max(y - ry, 0); j <= std::min(y + ry, samples.rows - 1); ++j)
+        for (int i = std::max(x - rx, 0); i <= std::min(x + rx, samples.cols - 1); ++i) {
+          const double v = samples.at<guint16>(j, i);
+          n += 1, sum += v, squares += v * v;
+        }
+      result.at<guint16>(y, x) = guint16(f(int(samples.at<guint16>(y, x)), n, sum, squares));
+    }
+  return result;
+}
+double mean(int, double n, double sum, double) { return std::nearbyint(sum / n); }
+double deviation(int, double n, double sum, double squares) {
+  return std::nearbyint(std::sqrt(std::max(0.0, squares / n - sum / n * (sum / n))));
+}
+
+}  // namespace
+
+// Tables ------------------------------------------------------------------------------------------------------------------------
+
+TEST(leaves_exact_tables_of_luma, Each::run) {
+  for (const std::string& format : formats(run))
+    for (bool padded : {false, true}) {
+      at(format + (padded ? " padded" : " inclusive"));
+      Rig rig(run, tables + (padded ? "layout=padded" : ""));
+      rig.caps(caps_text(format, size));
+      const Buffer frame = noise(rig.video());
+      const Buffer result = rig.push(copied(frame));
+      const Picture input = picture(frame.get(), rig.video());
+      EXPECT_SAME(picture(result.get(), rig.video()), input);
+      EXPECT_EQ(count_tables(result.get()), 1u);
+      expect_table(result.get(), "luma", luma(input, rig.video()), padded, GST_CUDA_VISION_ENTRY_TYPE_U32);
+    }
+}
+
+TEST(has_every_sum_type, Each::run) {
+  for (const TypeName& type : types)
+    for (const char* format : {"GRAY8", "NV12", "RGB", "GRAY16_LE"})
+      for (bool padded : {false, true}) {
+        at(std::string(format) + " " + type.name + (padded ? " padded" : ""));
+        Rig rig(run, tables + "squared=true sum-type=" + type.name + (padded ? " layout=padded" : ""));
+        rig.caps(caps_text(format, {37, 29}));
+        const Buffer frame = noise(rig.video());
+        const Buffer result = rig.push(copied(frame));
+        const cv::Mat samples = luma(picture(frame.get(), rig.video()), rig.video());
+        EXPECT_EQ(count_tables(result.get()), 2u);
+        expect_table(result.get(), "luma", samples, padded, type.type);
+        expect_table(result.get(), "luma", samples, padded, type.squares, true);
+      }
+}
+
+TEST(sums_every_channel, Each::run) {
+  struct Case {
+    const char* format;
+    std::vector<const char*> channels;
+  };
+  for (const Case& c : {Case{"GRAY8", {"Y"}},
+                        {"NV12", {"Y", "Cb", "Cr"}},
+                        {"NV21", {"Y", "Cb", "Cr"}},
+                        {"YV12", {"Y", "Cb", "Cr"}},
+                        {"YUY2", {"Y", "Cb", "Cr"}},
+                        {"P010_10LE", {"Y", "Cb", "Cr"}},
+                        {"BGR", {"R", "G", "B"}},
+                        {"xRGB", {"R", "G", "B"}},
+                        {"ABGR", {"R", "G", "B", "A"}},
+                        {"GBR", {"R", "G", "B"}}}) {
+    at(c.format);
+    Rig rig(run, tables + "channel=all squared=true layout=padded");
+    rig.caps(caps_text(c.format, size));
+    const Buffer frame = noise(rig.video());
+    const Buffer result = rig.push(copied(frame));
+    const Picture input = picture(frame.get(), rig.video());
+    EXPECT_EQ(count_tables(result.get()), 2 * c.channels.size());
+    for (std::size_t i = 0; i < c.channels.size(); ++i) {
+      expect_table(result.get(), c.channels[i], input[i], true, GST_CUDA_VISION_ENTRY_TYPE_U32);
+      expect_table(result.get(), c.channels[i], input[i], true, GST_CUDA_VISION_ENTRY_TYPE_U64, true);
+    }
+  }
+}
+
+TEST(takes_wider_sums_where_narrow_ones_overflow, Each::run) {
+  // 4200·4200·255 is more than 2^32.
+  for (const auto& [settings, type] : {std::pair{"sum-type=u32", GST_CUDA_VISION_ENTRY_TYPE_U32},
+                                       {"sum-type=auto", GST_CUDA_VISION_ENTRY_TYPE_U64},
+                                       {"sum-type=f32", GST_CUDA_VISION_ENTRY_TYPE_F32}}) {
+    at(settings);
+    Rig rig(run, tables + settings);
+    rig.caps(caps_text("GRAY8", {4200, 4200}));
+    Buffer frame(gst_buffer_new_allocate(nullptr, 4200 * 4200, nullptr));
+    gst_buffer_memset(frame.get(), 0, 255, 4200 * 4200);
+    const Buffer result = rig.push(std::move(frame));
+    const GstCudaVisionIntegralMeta* meta = gst_buffer_get_cuda_vision_integral_meta(result.get());
+    EXPECT_EQ(int(meta->tables[0].type), int(type));
+    GstMapInfo map;
+    EXPECT(gst_cuda_vision_integral_meta_map_table(meta, 0, &map));
+    const guint64 all = 4200ull * 4200 * 255, last = 4200ull * 4200 - 1;
+    EXPECT(all > G_MAXUINT32);
+    if (type == GST_CUDA_VISION_ENTRY_TYPE_U32) EXPECT_EQ(reinterpret_cast<guint32*>(map.data)[last], guint32(all));
+    if (type == GST_CUDA_VISION_ENTRY_TYPE_U64) EXPECT_EQ(reinterpret_cast<guint64*>(map.data)[last], all);
+    if (type == GST_CUDA_VISION_ENTRY_TYPE_F32) EXPECT_EQ(reinterpret_cast<float*>(map.data)[last], float(all));
+    if (type != GST_CUDA_VISION_ENTRY_TYPE_F32)  // of wrapped entries, too, the sum over a rectangle is right
+      EXPECT_EQ(gst_cuda_vision_integral_meta_rectangle_sum(meta, 0, &map, 4100, 4100, 100, 100), 100 * 100 * 255.0);
+    gst_cuda_vision_integral_meta_unmap_table(meta, 0, &map);
+  }
+}
+
+TEST(passes_the_very_buffer, Each::run) {
+  Rig rig(run, tables);
+  rig.caps(caps_text("NV12", size));
+  Buffer frame = noise(rig.video());
+  GstBuffer* const before = frame.get();
+  GstMemory* const memory = gst_buffer_peek_memory(before, 0);
+  const Buffer same = rig.push(std::move(frame));
+  EXPECT(same.get() == before);
+  EXPECT(gst_buffer_peek_memory(same.get(), 0) == memory);
+  EXPECT_EQ(gst_buffer_get_n_meta(same.get(), GST_CUDA_VISION_INTEGRAL_META_API_TYPE), 1u);
+
+  // A buffer that somebody else holds gets no metas: a copy of it does, which shares its memory.
+  const Buffer held = noise(rig.video());
+  const Buffer result = rig.push(Buffer(gst_buffer_ref(held.get())));
+  EXPECT(result.get() != held.get());
+  EXPECT(gst_buffer_peek_memory(result.get(), 0) == gst_buffer_peek_memory(held.get(), 0));
+  EXPECT(!gst_buffer_get_cuda_vision_integral_meta(held.get()));
+  expect_table(result.get(), "luma", picture(held.get(), rig.video())[0], false, GST_CUDA_VISION_ENTRY_TYPE_U32);
+}
+
+TEST(keeps_tables_that_are_held, Each::run) {
+  std::vector<Buffer> frames, results;
+  GstVideoInfo video;
+  {
+    Rig rig(run, tables + "squared=true");
+    rig.caps(caps_text("GRAY8", size));
+    video = rig.video();
+    for (unsigned i = 0; i < 6; ++i) {
+      frames.push_back(noise(video, i));
+      results.push_back(rig.push(copied(frames[i])));
+      rig.filter(frames[i]);  // tables given back are used again: not those that are held
+    }
+  }
+  // The element is gone.
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    const cv::Mat samples = picture(frames[i].get(), video)[0];
+    expect_table(results[i].get(), "luma", samples, false, GST_CUDA_VISION_ENTRY_TYPE_U32);
+    expect_table(results[i].get(), "luma", samples, false, GST_CUDA_VISION_ENTRY_TYPE_U64, true);
+  }
+}
+
+TEST(uses_memory_again, Each::run) {
+  Rig rig(run, tables);
+  rig.caps(caps_text("GRAY8", size));
+  const auto memory_of = [&] {
+    const Buffer result = rig.push(noise(rig.video()));
+    return gst_buffer_get_cuda_vision_integral_meta(result.get())->tables[0].memory;
+  };
+  GstMemory* const first = memory_of();
+  for (int i = 0; i < 5; ++i) EXPECT(memory_of() == first);
+}
+
+TEST(follows_table_settings, Each::run) {
+  Rig rig(run, tables);
+  rig.caps(caps_text("NV12", size));
+  const Buffer frame = noise(rig.video());
+  const Picture input = picture(frame.get(), rig.video());
+  const auto now = [&](const char* settings) {
+    at(settings);
+    set(rig.element(), settings);
+    return rig.push(copied(frame));
+  };
+  expect_table(now("layout=padded").get(), "luma", input[0], true, GST_CUDA_VISION_ENTRY_TYPE_U32);
+  expect_table(now("sum-type=f64").get(), "luma", input[0], true, GST_CUDA_VISION_ENTRY_TYPE_F64);
+  expect_table(now("channel=all layout=inclusive").get(), "Cb", input[1], false, GST_CUDA_VISION_ENTRY_TYPE_F64);
+  expect_table(now("squared=true").get(), "Cr", input[2], false, GST_CUDA_VISION_ENTRY_TYPE_F64, true);
+  const Buffer mean_of = now("output=box-mean");
+  EXPECT(!gst_buffer_get_cuda_vision_integral_meta(mean_of.get()));
+  EXPECT_SAME(picture(mean_of.get(), rig.video()), filtered(run, "output=box-mean", rig.video(), frame));
+  expect_table(now("output=passthrough").get(), "Y", input[0], false, GST_CUDA_VISION_ENTRY_TYPE_F64);
+}
+
+TEST(makes_tables_of_the_cropped_picture, Each::run) {
+  const GstVideoInfo whole = video_info("RGB", {64, 48});
+  Buffer frame = noise(whole);
+  const Buffer cropped = cut(whole, frame.get(), {6, 4, 37, 29});
+  gst_buffer_add_video_meta(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_FORMAT_RGB, 64, 48);
+  GstVideoCropMeta* crop = gst_buffer_add_video_crop_meta(frame.get());
+  crop->x = 6, crop->y = 4, crop->width = 37, crop->height = 29;
+  Rig rig(run, tables);
+  rig.caps(caps_text("RGB", {37, 29}));
+  const Buffer result = rig.push(std::move(frame));
+  expect_table(result.get(), "luma", luma(picture(cropped.get(), rig.video()), rig.video()), false, GST_CUDA_VISION_ENTRY_TYPE_U32);
+}
+
+TEST(follows_caps_with_its_tables, Each::run) {
+  Rig rig(run, tables);
+  for (Size now : {size, Size{5, 3}, Size{1, 1}, Size{128, 2}})
+    for (const char* format : {"GRAY8", "I420_10LE", "BGRA"}) {
+      at(format + std::string(" ") + show(now.width));
+      rig.caps(caps_text(format, now));
+      const Buffer frame = noise(rig.video());
+      const Buffer result = rig.push(copied(frame));
+      expect_table(result.get(), "luma", luma(picture(frame.get(), rig.video()), rig.video()), false, GST_CUDA_VISION_ENTRY_TYPE_U32);
+    }
+}
+
+// Filters -----------------------------------------------------------------------------------------------------------------------
+
+TEST(takes_the_mean_of_windows, Each::run) {
+  for (int radius : {0, 1, 7, 30, 16384})
+    for (const char* format : {"GRAY8", "RGB", "NV12", "Y42B", "GRAY16_LE"}) {
+      at(format + std::string(" radius ") + show(radius));
+      const GstVideoInfo video = video_info(format, size);
+      const Buffer frame = noise(video);
+      const Picture input = picture(frame.get(), video);
+      Picture expected;
+      for (std::size_t c = 0; c < input.size(); ++c) {
+        const int sx = GST_VIDEO_FORMAT_INFO_W_SUB(video.finfo, c), sy = GST_VIDEO_FORMAT_INFO_H_SUB(video.finfo, c);
+        expected.push_back(windows(input[c], (radius + sx) >> sx, (radius + sy) >> sy, mean));
+      }
+      EXPECT_WITHIN(filtered(run, "output=box-mean radius=" + show(radius), video, frame), expected, 0);
+    }
+}
+
+TEST(thresholds_by_the_mean_around, Each::run) {
+  for (const char* settings : {"", "radius=2", "radius=15 sensitivity=0.05", "sensitivity=0", "sensitivity=1"})
+    for (const char* format : {"GRAY8", "NV12", "BGR", "P010_10LE"}) {
+      at(std::string(format) + " " + settings);
+      const GstVideoInfo video = video_info(format, size);
+      const Buffer frame = noise(video);
+      const Picture input = picture(frame.get(), video);
+      const int top = GST_VIDEO_INFO_COMP_DEPTH(&video, 0) == 10 ? 1023 : 255;
+      const int radius = std::strstr(settings, "radius=2") ? 2 : std::strstr(settings, "=15") ? 15 : 7;
+      const double sensitivity = std::strstr(settings, "0.05")             ? 0.05
+                                 : std::strstr(settings, "sensitivity=0") ? 0
+                                 : std::strstr(settings, "sensitivity=1") ? 1
+                                                                           : 0.15;
+      const cv::Mat page = windows(luma(input, video), radius, radius, [&](int p, double n, double sum, double) {
+        return double(p) * n < sum * (1 - sensitivity) ? 0 : top;
+      });
+      Picture expected;
+      for (std::size_t c = 0; c < input.size(); ++c)
+        expected.push_back(GST_VIDEO_INFO_IS_YUV(&video) && c > 0 ? cv::Mat(input[c].size(), CV_16U, cv::Scalar((top + 1) / 2)) : page);
+      EXPECT_SAME(filtered(run, "output=threshold " + std::string(settings), video, frame), expected);
+    }
+}
+
+TEST(measures_deviation, Each::run) {
+  for (int radius : {1, 7})
+    for (const char* format : {"GRAY8", "I420", "RGBP"}) {
+      at(format + std::string(" radius ") + show(radius));
+      const GstVideoInfo video = video_info(format, size);
+      const Buffer frame = noise(video);
+      const Picture input = picture(frame.get(), video);
+      Picture expected;
+      for (std::size_t c = 0; c < input.size(); ++c)
+        expected.push_back(GST_VIDEO_INFO_IS_YUV(&video) && c > 0 ? cv::Mat(input[c].size(), CV_16U, cv::Scalar(128))
+                                                                  : windows(input[c], radius, radius, deviation));
+      EXPECT_WITHIN(filtered(run, "output=deviation radius=" + show(radius), video, frame), expected, 1);
+    }
+}
+
+TEST(denoises_by_similar_patches, Each::run) {
+  // Two halves of different gray with a little noise.
+  const GstVideoInfo video = video_info("GRAY8", {32, 24});
+  const Buffer frame = noise(video, 3);
+  {
+    GstMapInfo map;
+    EXPECT(gst_buffer_map(frame.get(), &map, GST_MAP_READWRITE));
+    for (gsize i = 0; i < map.size; ++i) map.data[i] = guint8((i % 32 < 16 ? 60 : 180) + map.data[i] % 20);
+    gst_buffer_unmap(frame.get(), &map);
+  }
+  const cv::Mat input = picture(frame.get(), video)[0];
+  for (const auto& [settings, patch, search, h] :
+       {std::tuple{"radius=1 search-radius=3 strength=12", 1, 3, 12.0}, {"radius=2 search-radius=5 strength=40", 2, 5, 40.0}}) {
+    at(settings);
+    cv::Mat expected(input.size(), CV_16U);
+    const auto inside = [&](int x, int y) { return x >= 0 && y >= 0 && x < input.cols && y < input.rows; };
+    for (int y = 0; y < input.rows; ++y)
+      for (int x = 0; x < input.cols; ++x) {
+        double sum = 0, weights = 0;
+        for (int oy = -search; oy <= search; ++oy)
+          for (int ox = -search; ox <= search; ++ox) {
+            if (!inside(x + ox, y + oy)) continue;
+            double d = 0, n = 0;
+            for (int ky = -patch; ky <= patch; ++ky)
+              for (int kx = -patch; kx <= patch; ++kx)
+                if (inside(x + kx, y + ky) && inside(x + ox + kx, y + oy + ky)) {
+                  const double v = double(input.at<guint16>(y + ky, x + kx)) - input.at<guint16>(y + oy + ky, x + ox + kx);
+                  d += v * v, n += 1;
+                }
+            const double w = std::exp(-d / n / (h * h));
+            weights += w, sum += w * input.at<guint16>(y + oy, x + ox);
+          }
+        expected.at<guint16>(y, x) = guint16(std::nearbyint(sum / weights));
+      }
+    EXPECT_WITHIN(filtered(run, "output=nlm " + std::string(settings), video, frame), Picture({expected}), 1);
+  }
+}
+
+TEST(warns_of_windows_larger_than_the_frame, Each::run) {
+  Rig rig(run, "output=box-mean radius=20");
+  rig.caps(caps_text("GRAY8", {30, 50}));
+  rig.filter(noise(rig.video()));
+  const Message warning = rig.warning();
+  EXPECT_EQ(warning.domain, GST_STREAM_ERROR);
+  EXPECT_CONTAINS(warning.text, "41×41");
+  EXPECT_CONTAINS(warning.text, "30×50");
+  rig.filter(noise(rig.video()));
+  EXPECT_EQ(rig.warning().text, "");  // said once
+}
+
+int main() {
+  return run_tests("integral", "cudaintegral");
+}
