@@ -126,12 +126,12 @@ class TableMeta : public Processor {
   std::vector<Block> blocks_;        // of the frame that is on its way
 };
 
-/// Sends tables instead of the frame: those of a plan, which are all of one type, one after the other.
+/// Sends tables instead of the frame: those of a plan, which are all of one type and size, one after the other: R, G, B, A or Y, Cb, Cr.
 class TableData : public Processor {
  public:
   /// `gpu`: of Backend::cuda, or nullptr. `on_device`: where the tables go out.
   TableData(std::unique_ptr<Integral> integral, const Gpu* gpu, bool on_device)
-      : integral_(std::move(integral)), gpu_(gpu), on_device_(on_device), bytes_(total(integral_->tables())), outputs_(allocation(on_device)),
+      : integral_(std::move(integral)), gpu_(gpu), on_device_(on_device), bytes_(integral_->tables().size() * bytes_of(integral_->tables()[0])), outputs_(allocation(on_device)),
         scratches_(allocation(true)) {}
 
   Result<GstBuffer*> new_output() override {
@@ -148,10 +148,10 @@ class TableData : public Processor {
     guint8* const begin = downloads ? scratch_->data() : output_->data();
     if (!begin) return no_memory(bytes_);
     std::vector<Plane> planes;
-    gsize offset = 0;
-    for (const TableInfo& table : integral_->tables()) {
-      planes.push_back({begin + offset, std::ptrdiff_t(table.width) * table.entry_bytes()});
-      offset += bytes_of(table);
+    const std::vector<TableInfo>& tables = integral_->tables();
+    for (const TableInfo& table : tables) {
+      const auto before = std::count_if(tables.begin(), tables.end(), [&](const TableInfo& other) { return other.role < table.role; });
+      planes.push_back({begin + gsize(before) * bytes_of(table), std::ptrdiff_t(table.width) * table.entry_bytes()});
     }
     const Status status = integral_->submit(job.src, planes, job.queue);
     return status.ok() && downloads ? gpu_->download(begin, output_->data(), bytes_) : status;
@@ -163,12 +163,6 @@ class TableData : public Processor {
   }
 
  private:
-  static gsize total(const std::vector<TableInfo>& tables) {
-    gsize bytes = 0;
-    for (const TableInfo& table : tables) bytes += bytes_of(table);
-    return bytes;
-  }
-
   std::function<GstMemory*()> allocation(bool on_device) const {
     if (!gpu_) return [bytes = bytes_] { return gst_allocator_alloc(nullptr, bytes, nullptr); };
     if (on_device) return [bytes = bytes_, gpu = gpu_] { return gpu->new_linear_memory(bytes); };

@@ -312,6 +312,271 @@ TEST(follows_caps_with_its_tables, Each::run) {
     }
 }
 
+// Tables alone ------------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr const char* cuda_memory = "memory:CUDAMemory";
+
+std::string table_caps(const std::string& fields = "", const char* feature = nullptr) {
+  return "video/x-integral" + (feature ? "(" + std::string(feature) + ")" : "") + (fields.empty() ? "" : "," + fields);
+}
+
+/// A rig whose downstream takes these caps.
+struct TableRig : Rig {
+  TableRig(const Run& run, const std::string& settings, const std::string& wanted) : Rig(run, tables + settings) { want(wanted); }
+  void want(const std::string& wanted) { gst_harness_set_sink_caps_str(harness(), wanted.c_str()); }
+  std::string field(const char* name) const {
+    const Caps caps = src_caps();
+    const gchar* text = gst_structure_get_string(gst_caps_get_structure(caps.get(), 0), name);
+    return text ? text : "";
+  }
+  int number(const char* name) const {
+    int value = -1;
+    gst_structure_get_int(gst_caps_get_structure(src_caps().get(), 0), name, &value);
+    return value;
+  }
+  /// Pushes what must fail, and gives the message.
+  Message refusal(const std::string& caps) {
+    EXPECT_EQ(error().text, "");
+    Rig::caps(caps);
+    EXPECT(gst_harness_push(harness(), noise(video()).release()) != GST_FLOW_OK);
+    return error();
+  }
+};
+
+/// The buffer must hold the tables of these components, one after the other.
+void expect_numbers(GstBuffer* buffer, const Picture& components, bool padded, GstCudaVisionEntryType type) {
+  GstMapInfo map;
+  EXPECT(gst_buffer_map(buffer, &map, GST_MAP_READ));
+  gsize offset = 0;
+  for (const cv::Mat& samples : components) {
+    const std::vector<guint64> expected = sums(samples, padded);
+    EXPECT(map.size >= offset + expected.size() * gst_cuda_vision_entry_type_get_size(type));
+    expect_entries(map.data + offset, type, expected);
+    offset += expected.size() * gst_cuda_vision_entry_type_get_size(type);
+  }
+  const bool on_device = gst_memory_is_type(gst_buffer_peek_memory(buffer, 0), "gst.cuda.memory");
+  if (!on_device) EXPECT_EQ(map.size, offset);
+  gst_buffer_unmap(buffer, &map);
+}
+
+struct NumberFormat {
+  const char* name;
+  GstCudaVisionEntryType type;
+};
+constexpr NumberFormat number_formats[] = {{"U32LE", GST_CUDA_VISION_ENTRY_TYPE_U32},
+                                           {"U64LE", GST_CUDA_VISION_ENTRY_TYPE_U64},
+                                           {"F32LE", GST_CUDA_VISION_ENTRY_TYPE_F32},
+                                           {"F64LE", GST_CUDA_VISION_ENTRY_TYPE_F64}};
+
+}  // namespace
+
+TEST(sends_plain_numbers, Each::run) {
+  for (const char* feature : {static_cast<const char*>(nullptr), cuda_memory})
+    for (const NumberFormat& entry : number_formats)
+      for (const char* format : {"GRAY8", "NV12", "BGRx", "I420_10LE"})
+        for (bool padded : {false, true}) {
+          if (feature && run.backend != "cuda") continue;
+          at(std::string(format) + " " + entry.name + (padded ? " padded" : "") + (feature ? " on the device" : ""));
+          TableRig rig(run, "",
+                       table_caps(std::string("format=") + entry.name + ",layout=" + (padded ? "padded" : "inclusive"), feature));
+          rig.caps(caps_text(format, size));
+          for (unsigned i = 0; i < 3; ++i) {
+            const Buffer frame = noise(rig.video(), i);
+            const Buffer result = rig.push(copied(frame));
+            EXPECT_EQ(bool(gst_memory_is_type(gst_buffer_peek_memory(result.get(), 0), "gst.cuda.memory")), feature != nullptr);
+            expect_numbers(result.get(), {luma(picture(frame.get(), rig.video()), rig.video())}, padded, entry.type);
+          }
+          EXPECT_EQ(rig.number("width"), size.width + padded);
+          EXPECT_EQ(rig.number("height"), size.height + padded);
+          EXPECT_EQ(rig.number("channels"), 1);
+          EXPECT_EQ(rig.field("format"), entry.name);
+          EXPECT_EQ(rig.field("layout"), (padded ? "padded" : "inclusive"));
+          int rate = 0, per = 0;
+          EXPECT(gst_structure_get_fraction(gst_caps_get_structure(rig.src_caps().get(), 0), "framerate", &rate, &per));
+          EXPECT(rate == 25 && per == 1);
+        }
+}
+
+TEST(sends_what_opencv_computes, Each::run) {
+  TableRig rig(run, "", table_caps("format=U32LE"));
+  rig.caps(caps_text("GRAY8", size));
+  const Buffer frame = noise(rig.video());
+  cv::Mat bytes, table;
+  picture(frame.get(), rig.video())[0].convertTo(bytes, CV_8U);
+  cv::integral(bytes, table, CV_32S);
+  table = table(cv::Rect(1, 1, size.width, size.height)).clone();
+  const Buffer result = rig.push(copied(frame));
+  EXPECT_EQ(gst_buffer_get_size(result.get()), table.total() * 4);
+  EXPECT_EQ(gst_buffer_memcmp(result.get(), 0, table.data, table.total() * 4), 0);
+}
+
+TEST(sends_every_channel, Each::run) {
+  for (const auto& [format, count] :
+       {std::pair{"GRAY8", 1}, {"RGB", 3}, {"xBGR", 3}, {"BGRA", 4}, {"GBR", 3}, {"Y444", 3}, {"ARGB64_LE", 4}})
+    for (const char* wanted : {"", "channels=(int)[2,9]", "channels=1"}) {
+      at(format + std::string(" ") + wanted);
+      if (count == 1 && std::strstr(wanted, "[2")) continue;
+      // What caps say goes before what settings say.
+      TableRig rig(run, *wanted ? "" : "channel=all", table_caps(wanted));
+      rig.caps(caps_text(format, size));
+      const Buffer frame = noise(rig.video());
+      const Buffer result = rig.push(copied(frame));
+      Picture expected = picture(frame.get(), rig.video());
+      expected.resize(std::size_t(count));
+      if (std::strstr(wanted, "=1")) expected = {luma(expected, rig.video())};
+      EXPECT_EQ(rig.number("channels"), expected.size());
+      expect_numbers(result.get(), expected, false, GST_CUDA_VISION_ENTRY_TYPE_U32);
+    }
+}
+
+TEST(lets_settings_choose_what_caps_leave_open, Each::run) {
+  TableRig rig(run, "layout=padded sum-type=f64", table_caps());
+  rig.caps(caps_text("RGBA", size));
+  const Buffer frame = noise(rig.video());
+  const Picture input = picture(frame.get(), rig.video());
+  const cv::Mat gray = luma(input, rig.video());
+  expect_numbers(rig.push(copied(frame)).get(), {gray}, true, GST_CUDA_VISION_ENTRY_TYPE_F64);
+  // Settings that change while playing change the caps.
+  set(rig.element(), "layout=inclusive sum-type=u64");
+  expect_numbers(rig.push(copied(frame)).get(), {gray}, false, GST_CUDA_VISION_ENTRY_TYPE_U64);
+  EXPECT_EQ(rig.field("format"), "U64LE");
+  EXPECT_EQ(rig.number("width"), size.width);
+  set(rig.element(), "channel=all sum-type=auto");
+  expect_numbers(rig.push(copied(frame)).get(), input, false, GST_CUDA_VISION_ENTRY_TYPE_U32);
+  EXPECT_EQ(rig.number("channels"), 4);
+  // Of what downstream does not take, the nearest that holds as much.
+  rig.want(table_caps("format={U32LE,F64LE}"));
+  rig.caps(caps_text("GRAY16_LE", {640, 480}));
+  rig.push(noise(rig.video()));
+  EXPECT_EQ(rig.field("format"), "F64LE");
+}
+
+TEST(asks_upstream_for_the_size_of_the_tables, Each::run) {
+  GstElement* element = make_element(run);
+  gst_object_ref_sink(element);
+  struct Case {
+    const char *wanted, *offered;
+    bool good;
+  };
+  for (const Case& c : {Case{"width=101,height=51,layout=padded", "format=NV12,width=100,height=50", true},
+                        {"width=101,height=51,layout=padded", "format=NV12,width=101,height=51", false},
+                        {"width=101,height=51,layout=inclusive", "format=NV12,width=101,height=51", true},
+                        {"width=101,height=51", "format=NV12,width=100,height=50", true},
+                        {"width=101,height=51", "format=NV12,width=101,height=51", true},
+                        {"width=101,height=51", "format=NV12,width=102,height=51", false},
+                        {"width=[50,60]", "format=NV12,width=49,height=9", true},
+                        {"width=[50,60]", "format=NV12,width=48,height=9", false},
+                        {"channels=3", "format=NV12", false},
+                        {"channels=3", "format=RGBx", true},
+                        {"channels=4", "format=RGBA", true},
+                        {"channels=4", "format=RGB", false}}) {
+    at(c.wanted + std::string(" of ") + c.offered);
+    const Rig rig(run, tables);
+    gst_harness_set_sink_caps_str(rig.harness(), table_caps(c.wanted).c_str());
+    const Caps possible(gst_pad_peer_query_caps(rig.harness()->srcpad, nullptr));
+    const Caps offered(gst_caps_from_string(("video/x-raw," + std::string(c.offered)).c_str()));
+    EXPECT_EQ(bool(gst_caps_can_intersect(possible.get(), offered.get())), c.good);
+  }
+  gst_object_unref(element);
+}
+
+TEST(wraps_numbers_only_when_told_to, Each::run) {
+  const std::string large = caps_text("GRAY16_LE", {640, 480});
+  {
+    TableRig rig(run, "", table_caps("format=U32LE"));
+    const Message error = rig.refusal(large);
+    EXPECT_EQ(error.domain, GST_LIBRARY_ERROR);
+    EXPECT_EQ(error.code, int(GST_LIBRARY_ERROR_SETTINGS));
+    for (const char* part : {"U32LE", "640×480", "U64LE", "sum-type=u32"}) EXPECT_CONTAINS(error.text, part);
+  }
+  TableRig rig(run, "sum-type=u32", table_caps("format=U32LE"));
+  rig.caps(large);
+  const Buffer frame = noise(rig.video());
+  expect_numbers(rig.push(copied(frame)).get(), picture(frame.get(), rig.video()), false, GST_CUDA_VISION_ENTRY_TYPE_U32);
+}
+
+TEST(says_why_there_can_be_no_tables, Each::run) {
+  for (const auto& [settings, property, value] : {std::tuple{"channel=all", "channel", "NV12"},
+                                                  {"output=nlm", "output", "nlm"},
+                                                  {"region=outside-roi", "region", "outside-roi"}}) {
+    at(settings);
+    TableRig rig(run, settings, table_caps());
+    const Message error = rig.refusal(caps_text("NV12", size));
+    EXPECT_EQ(error.domain, GST_LIBRARY_ERROR);
+    EXPECT_CONTAINS(error.text, property);
+    EXPECT_CONTAINS(error.text, value);
+  }
+}
+
+TEST(keeps_times_but_no_metas_of_pictures, Each::run) {
+  const Caps reference(gst_caps_new_empty_simple("timestamp/x-test"));
+  TableRig rig(run, "", table_caps());
+  rig.caps(caps_text("NV12", size));
+  Buffer frame = noise(rig.video());
+  GST_BUFFER_PTS(frame.get()) = 40 * GST_MSECOND;
+  GST_BUFFER_DURATION(frame.get()) = 20 * GST_MSECOND;
+  GST_BUFFER_OFFSET(frame.get()) = 7;
+  gst_buffer_add_video_region_of_interest_meta(frame.get(), "face", 3, 4, 10, 12);
+  gst_buffer_add_video_meta(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_FORMAT_NV12, guint(size.width), guint(size.height));
+  gst_buffer_add_reference_timestamp_meta(frame.get(), reference.get(), 42, 43);
+  const Buffer result = rig.push(std::move(frame));
+  EXPECT_EQ(GST_BUFFER_PTS(result.get()), 40 * GST_MSECOND);
+  EXPECT_EQ(GST_BUFFER_DURATION(result.get()), 20 * GST_MSECOND);
+  EXPECT_EQ(GST_BUFFER_OFFSET(result.get()), 7);
+  EXPECT(gst_buffer_get_reference_timestamp_meta(result.get(), nullptr));
+  EXPECT(!gst_buffer_get_video_region_of_interest_meta_id(result.get(), 0));
+  EXPECT(!gst_buffer_get_video_meta(result.get()));
+  EXPECT(!gst_buffer_get_cuda_vision_integral_meta(result.get()));
+}
+
+TEST(keeps_numbers_that_are_held, Each::run) {
+  std::vector<Buffer> results;
+  Picture inputs;
+  {
+    TableRig rig(run, "", table_caps());
+    rig.caps(caps_text("GRAY8", size));
+    for (unsigned i = 0; i < 6; ++i) {
+      const Buffer frame = noise(rig.video(), i);
+      inputs.push_back(picture(frame.get(), rig.video())[0]);
+      results.push_back(rig.push(copied(frame)));
+      rig.push(copied(frame));
+    }
+  }
+  for (std::size_t i = 0; i < results.size(); ++i) expect_numbers(results[i].get(), {inputs[i]}, false, GST_CUDA_VISION_ENTRY_TYPE_U32);
+}
+
+TEST(goes_from_video_to_tables_and_back, Each::run) {
+  TableRig rig(run, "", "video/x-raw");
+  rig.caps(caps_text("RGB", size));
+  const Buffer frame = noise(rig.video());
+  const Picture input = picture(frame.get(), rig.video());
+  for (int round = 0; round < 3; ++round) {
+    rig.want("video/x-raw");
+    gst_harness_push_upstream_event(rig.harness(), gst_event_new_reconfigure());
+    const Buffer passed = rig.push(copied(frame));
+    EXPECT_SAME(picture(passed.get(), rig.video()), input);
+    expect_table(passed.get(), "luma", luma(input, rig.video()), false, GST_CUDA_VISION_ENTRY_TYPE_U32);
+    rig.want(table_caps());
+    gst_harness_push_upstream_event(rig.harness(), gst_event_new_reconfigure());
+    expect_numbers(rig.push(copied(frame)).get(), {luma(input, rig.video())}, false, GST_CUDA_VISION_ENTRY_TYPE_U32);
+  }
+  // Caps, flush, discont and EOS change nothing.
+  rig.caps(caps_text("NV12", {16, 300}));
+  Buffer other = noise(rig.video());
+  const cv::Mat samples = picture(other.get(), rig.video())[0];
+  GST_BUFFER_FLAG_SET(other.get(), GST_BUFFER_FLAG_DISCONT);
+  expect_numbers(rig.push(copied(other)).get(), {samples}, false, GST_CUDA_VISION_ENTRY_TYPE_U32);
+  EXPECT(gst_harness_push_event(rig.harness(), gst_event_new_flush_start()));
+  EXPECT(gst_harness_push_event(rig.harness(), gst_event_new_flush_stop(FALSE)));
+  GstSegment segment;
+  gst_segment_init(&segment, GST_FORMAT_TIME);
+  EXPECT(gst_harness_push_event(rig.harness(), gst_event_new_segment(&segment)));
+  expect_numbers(rig.push(copied(other)).get(), {samples}, false, GST_CUDA_VISION_ENTRY_TYPE_U32);
+  EXPECT(gst_harness_push_event(rig.harness(), gst_event_new_eos()));
+}
+
 // Filters -----------------------------------------------------------------------------------------------------------------------
 
 TEST(takes_the_mean_of_windows, Each::run) {

@@ -43,6 +43,9 @@ bool play_all(const Run& run) {
   for (const char* format : {"NV12", "RGBA", "I420_10LE"}) good &= play(source(format) + filter + "! fakesink");
   good &= play(source("YUY2") + filter + p.second + " region=roi ! " + filter + "! queue ! " + filter + "! fakesink");
   good &= play(source("GRAY8") + filter + "! tee name=t ! queue ! fakesink t. ! queue ! " + filter + "! fakesink");
+  if (run.element == "cudaintegral")
+    for (const char* ways_out : {"! ", "! tee ! queue ! ", "! video/x-integral ! ", "channel=all ! video/x-integral,format=F64LE ! queue ! "})
+      good &= play(source("BGRA") + filter + "output=passthrough squared=true " + ways_out + "fakesink");
   if (!p.bad.empty()) good &= play(source("NV12") + filter + p.bad[0].settings + " ! fakesink", true);
   return good;
 }
