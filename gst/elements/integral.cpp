@@ -444,7 +444,7 @@ struct IntegralElement {
     by_need.sum_type = int(SumType::automatic);
     if (params.sum_type == SumType::u32 && SumType(settings.sum_type) != SumType::u32 && needed_type(by_need, context.video) != SumType::u32)
       return Status::settings("the caps ask for U32LE: sums over " + std::to_string(GST_VIDEO_INFO_WIDTH(&context.video)) + "×" +
-                              std::to_string(GST_VIDEO_INFO_HEIGHT(&context.video)) + " pixels need U64LE; ask for that, or set sum-type=u32 for sums modulo 2^32");
+                              std::to_string(GST_VIDEO_INFO_HEIGHT(&context.video)) + " pixels of " + info(format).name + " need U64LE; ask for that, or set sum-type=u32 for sums modulo 2^32");
     params.layout = g_strcmp0(gst_structure_get_string(caps, "layout"), layouts[int(TableLayout::padded)].nick) == 0 ? TableLayout::padded
                                                                                                                     : TableLayout::inclusive;
     int count = 1;

@@ -69,6 +69,8 @@ void expect_entries(const guint8* data, GstCudaVisionEntryType type, const std::
   }
 }
 
+bool on_device(GstMemory* memory) { return gst_memory_is_type(memory, "gst.cuda.memory"); }
+
 /// A frame's table must be that of these samples.
 void expect_table(GstBuffer* frame, const char* channel, const cv::Mat& samples, bool padded, GstCudaVisionEntryType type,
                   bool squared = false) {
@@ -78,6 +80,7 @@ void expect_table(GstBuffer* frame, const char* channel, const cv::Mat& samples,
   const gint index = gst_cuda_vision_integral_meta_get_channel(meta, channel, squared);
   EXPECT(index >= 0);
   const GstCudaVisionIntegralTable& table = meta->tables[index];
+  EXPECT_EQ(on_device(table.memory), where().find("backend=cuda") != std::string::npos);
   EXPECT_EQ(int(table.type), int(type));
   EXPECT_EQ(table.width, samples.cols + padded);
   EXPECT_EQ(table.height, samples.rows + padded);
@@ -356,8 +359,7 @@ void expect_numbers(GstBuffer* buffer, const Picture& components, bool padded, G
     expect_entries(map.data + offset, type, expected);
     offset += expected.size() * gst_cuda_vision_entry_type_get_size(type);
   }
-  const bool on_device = gst_memory_is_type(gst_buffer_peek_memory(buffer, 0), "gst.cuda.memory");
-  if (!on_device) EXPECT_EQ(map.size, offset);
+  if (!on_device(gst_buffer_peek_memory(buffer, 0))) EXPECT_EQ(map.size, offset);  // there it is rounded up
   gst_buffer_unmap(buffer, &map);
 }
 
@@ -385,7 +387,7 @@ TEST(sends_plain_numbers, Each::run) {
           for (unsigned i = 0; i < 3; ++i) {
             const Buffer frame = noise(rig.video(), i);
             const Buffer result = rig.push(copied(frame));
-            EXPECT_EQ(bool(gst_memory_is_type(gst_buffer_peek_memory(result.get(), 0), "gst.cuda.memory")), feature != nullptr);
+            EXPECT_EQ(on_device(gst_buffer_peek_memory(result.get(), 0)), feature != nullptr);
             expect_numbers(result.get(), {luma(picture(frame.get(), rig.video()), rig.video())}, padded, entry.type);
           }
           EXPECT_EQ(rig.number("width"), size.width + padded);
@@ -489,7 +491,7 @@ TEST(wraps_numbers_only_when_told_to, Each::run) {
     const Message error = rig.refusal(large);
     EXPECT_EQ(error.domain, GST_LIBRARY_ERROR);
     EXPECT_EQ(error.code, int(GST_LIBRARY_ERROR_SETTINGS));
-    for (const char* part : {"U32LE", "640×480", "U64LE", "sum-type=u32"}) EXPECT_CONTAINS(error.text, part);
+    for (const char* part : {"U32LE", "640×480", "GRAY16_LE", "U64LE", "sum-type=u32"}) EXPECT_CONTAINS(error.text, part);
   }
   TableRig rig(run, "sum-type=u32", table_caps("format=U32LE"));
   rig.caps(large);
@@ -545,6 +547,33 @@ TEST(keeps_numbers_that_are_held, Each::run) {
     }
   }
   for (std::size_t i = 0; i < results.size(); ++i) expect_numbers(results[i].get(), {inputs[i]}, false, GST_CUDA_VISION_ENTRY_TYPE_U32);
+}
+
+TEST(takes_frames_from_a_neighbour, Each::run) {
+  // On CUDA the frames between the two stay on the device.
+  const bool cuda = run.backend == "cuda";
+  const std::string neighbour = "cudaintegral output=box-mean radius=0 backend=" + run.backend + " ! video/x-raw" +
+                                (cuda ? "(memory:CUDAMemory)" : "") + " ! cudaintegral backend=" + run.backend;
+  for (const char* format : {"NV12", "RGBA"})
+    for (const char* wanted : {"video/x-raw", "video/x-integral"}) {
+      at(format + std::string(" to ") + wanted);
+      GError* error = nullptr;
+      Rig rig(gst_parse_bin_from_description(neighbour.c_str(), TRUE, &error));
+      EXPECT(!error);
+      gst_harness_set_sink_caps_str(rig.harness(), wanted);
+      rig.caps(caps_text(format, size));
+      for (unsigned i = 0; i < 3; ++i) {
+        const Buffer frame = noise(rig.video(), i);
+        const Picture input = picture(frame.get(), rig.video());
+        const Buffer result = rig.push(copied(frame));
+        if (std::strstr(wanted, "raw")) {
+          EXPECT_SAME(picture(result.get(), rig.video()), input);
+          expect_table(result.get(), "luma", luma(input, rig.video()), false, GST_CUDA_VISION_ENTRY_TYPE_U32);
+        } else {
+          expect_numbers(result.get(), {luma(input, rig.video())}, false, GST_CUDA_VISION_ENTRY_TYPE_U32);
+        }
+      }
+    }
 }
 
 TEST(goes_from_video_to_tables_and_back, Each::run) {
