@@ -27,4 +27,6 @@ panels() {
 
 panels docs/elements/cudagaussian.png "cudagaussian kernel-size=7" "cudagaussian kernel-size=31"
 panels docs/elements/cudaconvolve.png "cudaconvolve preset=unsharp" "cudaconvolve preset=gradient"
+panels docs/elements/cudaintegral.png "cudaintegral output=box-mean radius=8" "cudaintegral output=deviation radius=2" \
+  "cudaintegral output=threshold radius=12 sensitivity=0.05"
 panels docs/quickstart.png "cudagaussian kernel-size=9" "cudagaussian kernel-size=5 ! cudaconvolve preset=sharpen-5 divisor=2"

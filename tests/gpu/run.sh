@@ -189,6 +189,9 @@ mode_pipelines() {
   launch pipelines/odd-size "$ours" "videotestsrc num-buffers=20 ! $raw,width=333,height=77,format=I420 ! $filters ! $raw ! fakesink"
   launch pipelines/cpu "$ours" "videotestsrc num-buffers=20 ! cudagaussian backend=cpu ! cudaconvolve preset=sharpen backend=cpu ! fakesink"
   launch pipelines/upload "$ours cudaupload cudadownload" "$source,format=NV12 ! cudaupload ! $filters ! cudadownload ! fakesink"
+  launch pipelines/integral "cudaintegral $ours" "$source,format=NV12 ! cudagaussian backend=cuda ! cudaintegral squared=true backend=cuda ! $raw ! fakesink"
+  launch pipelines/x-integral cudaintegral "$source,format=RGBA ! cudaintegral channel=all backend=cuda ! video/x-integral,format=F32LE ! fakesink"
+  launch pipelines/threshold cudaintegral "$source,format=NV12 ! cudaintegral output=threshold radius=20 backend=cuda ! $raw ! fakesink"
   local found=0
   for clip in "$here"/media/*.mp4; do
     [[ -f $clip ]] || continue
