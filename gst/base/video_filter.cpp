@@ -54,6 +54,7 @@ struct FilterState {
   GstVideoInfo video;
   std::unique_ptr<GstCaps, void (*)(GstCaps*)> data{nullptr, gst_caps_unref};  // what goes out, where it is not video
   bool same_memory = false;                                                    // on both sides
+  bool to_device = false;                                                      // frames go out in CUDA memory
   bool has_worked = false;  // a plan could be made since start
   std::unique_ptr<Processor> processor;
   Region::Mode region = Region::Mode::frame;  // these three belong to the plan in use
@@ -298,7 +299,8 @@ gboolean set_caps(GstBaseTransform* trans, GstCaps* incaps, GstCaps* outcaps) {
     GST_ELEMENT_ERROR(self, STREAM, FORMAT, ("the incoming caps describe no raw video"), ("%" GST_PTR_FORMAT, incaps));
     return FALSE;
   }
-  state.same_memory = is_cuda_caps(incaps) == is_cuda_caps(outcaps);
+  state.to_device = is_cuda_caps(outcaps);
+  state.same_memory = is_cuda_caps(incaps) == state.to_device;
   const bool to_data = !is_video_caps(outcaps);
   if (state.processor && (to_data || state.data || !gst_video_info_is_equal(&video, &state.video))) {
     interrupt(self, Interruption::caps);
@@ -468,9 +470,11 @@ GstFlowReturn prepare_output_buffer(GstBaseTransform* trans, GstBuffer* inbuf, G
     if (state.processor->adds_metas() && !gst_buffer_is_writable(inbuf)) *outbuf = gst_buffer_copy(inbuf);
     return flow;
   }
-  if (!uses_cuda(self) || !Gpu::is_device_buffer(*outbuf) || !state.gpu.is_foreign(*outbuf)) return flow;
+  if (!uses_cuda(self)) return flow;
+  if (Gpu::is_device_buffer(*outbuf) ? !state.gpu.is_foreign(*outbuf) : !state.to_device) return flow;
 
-  // The pool was decided on before the context changed. Until it is decided on anew, with the next frame, take one from elsewhere.
+  // The pool was decided on before the context changed, or there is none, as frames passed until now. Until it is decided on anew, with
+  // the next frame, take one from elsewhere.
   GstCaps* caps = gst_pad_get_current_caps(trans->srcpad);
   guint size;
   GstBufferPool* pool = caps ? state.gpu.new_device_pool(caps, 0, 0, &size) : nullptr;

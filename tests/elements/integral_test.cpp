@@ -573,6 +573,27 @@ TEST(takes_frames_from_a_neighbour, Each::run) {
     }
 }
 
+TEST(stays_in_its_memory_when_frames_no_longer_pass, Each::run) {
+  const bool cuda = run.backend == "cuda";
+  const std::string raw = cuda ? "video/x-raw(memory:CUDAMemory)" : "video/x-raw", backend = " backend=" + run.backend;
+  GstElement* bin = gst_parse_bin_from_description(("cudaintegral output=box-mean radius=0" + backend + " ! " + raw +
+                                                    " ! cudaintegral name=second" + backend).c_str(), TRUE, nullptr);
+  GstElement* second = gst_bin_get_by_name(GST_BIN(bin), "second");
+  Rig rig(bin);
+  gst_harness_set_sink_caps_str(rig.harness(), raw.c_str());
+  rig.caps(caps_text("NV12", size));
+  const Buffer frame = noise(rig.video());
+  const Picture input = picture(frame.get(), rig.video()), mean_of = filtered(run, "output=box-mean", rig.video(), frame);
+  for (int i = 0; i < 8; ++i) {
+    const bool passes = i / 2 % 2 == 0;
+    set(second, passes ? "output=passthrough" : "output=box-mean");
+    const Buffer result = rig.push(copied(frame));
+    EXPECT_EQ(on_device(gst_buffer_peek_memory(result.get(), 0)), cuda);
+    EXPECT_SAME(picture(result.get(), rig.video()), passes ? input : mean_of);
+  }
+  gst_object_unref(second);
+}
+
 TEST(goes_from_video_to_tables_and_back, Each::run) {
   TableRig rig(run, "", "video/x-raw");
   rig.caps(caps_text("RGB", size));
