@@ -27,6 +27,8 @@ panels() {
 
 panels docs/elements/cudagaussian.png "cudagaussian kernel-size=7" "cudagaussian kernel-size=31"
 panels docs/elements/cudaconvolve.png "cudaconvolve preset=unsharp" "cudaconvolve preset=gradient"
+panels docs/elements/cudaintegral.png "cudaintegral output=box-mean radius=8" "cudaintegral output=deviation radius=2" \
+  "cudaintegral output=threshold radius=12 sensitivity=0.05"
 panels docs/quickstart.png "cudagaussian kernel-size=9" "cudagaussian kernel-size=5 ! cudaconvolve preset=sharpen-5 divisor=2"
 # Blurred, to have values between those of the bars.
 panels docs/elements/cudahistogram.png "cudagaussian kernel-size=63 ! cudahistogram channels=components overlay=true overlay-log=true overlay-position=8,120,304,112" \

@@ -30,10 +30,9 @@ import numpy as np  # noqa: E402
 MOMENTS = 6  # pictures on the contact sheet
 
 SYNTHETIC = """
-  compositor name=scene sink_1::alpha=0.9 ! video/x-raw,format=I420
   videotestsrc pattern=smpte100 num-buffers={n} ! video/x-raw,width=640,height=480,framerate=30/1 ! scene.sink_0
   videotestsrc pattern=ball background-color=0 num-buffers={n} ! video/x-raw,format=AYUV,width=640,height=480,framerate=30/1 ! scene.sink_1
-  scene."""
+  compositor name=scene ! videoconvert ! video/x-raw,format=I420"""
 
 
 def run(pipeline, on_message, progress=None):
@@ -67,11 +66,6 @@ def run(pipeline, on_message, progress=None):
         pipeline.set_state(Gst.State.NULL)
 
 
-def structures(structure, field):
-    """The structures of an array field."""
-    return list(structure.get_array(field)[1] or [])
-
-
 def analyse(args, out):
     """First pass: writes motion.mkv and motion.jsonl. Returns what was measured of each frame, and the backend that ran."""
     source = f'filesrc location="{args.clip}" ! decodebin ! videoconvert' if args.clip else SYNTHETIC.format(n=args.frames)
@@ -80,7 +74,7 @@ def analyse(args, out):
         {source} ! queue ! cudahistogram name=brightness backend={args.backend} !
         cudadiff name=motion output=overlay min-area=2 min-motion-frames=2 gap=1 backend={args.backend} !
         cudahistogram overlay=true post-messages=false backend={args.backend} !
-        videoconvert ! queue ! jpegenc quality=90 ! file.""")
+        videoconvert ! queue ! jpegenc ! file.""")
     frames = []
     motion, backend = pipeline.get_by_name("motion"), ""
 
@@ -96,9 +90,10 @@ def analyse(args, out):
             nonlocal backend
             structure = message.get_structure()
             if structure.get_name() == "cudahistogram":
-                luma = structures(structure, "channels")[0]
-                frames.append({"brightness": luma["mean"], "dark": luma["p01"], "bright": luma["p99"], "changed": 0.0,
-                               "moving": False, "time": structure["stream-time"] / Gst.SECOND})
+                luma = structure["channels"][0]
+                percent = 100 / (2 ** structure["depth"] - 1)
+                frames.append({"brightness": luma["mean"] * percent, "dark": luma["p01"] * percent, "bright": luma["p99"] * percent,
+                               "changed": 0.0, "moving": False, "time": structure["stream-time"] / Gst.SECOND})
             elif structure.get_name() == "cudadiff":
                 backend = backend or motion.get_property("active-backend").value_nick
                 event = {
@@ -107,7 +102,7 @@ def analyse(args, out):
                     "changed_ratio": round(structure["changed-ratio"], 6),
                     "mean_difference": round(structure["mean-difference"], 4),
                     "regions": [{key: r[key] for key in ("x", "y", "width", "height", "area", "score")}
-                                for r in structures(structure, "regions")],
+                                for r in structure["regions"]],
                 }
                 frames[-1]["changed"] = event["changed_ratio"]
                 frames[-1]["moving"] = event["event"] in ("begin", "motion")
@@ -166,7 +161,8 @@ def draw_summary(frames, video, path):
     axes = figure.add_subplot(grid[3, :], sharex=axes)
     axes.fill_between(times, [f["dark"] for f in frames], [f["bright"] for f in frames], alpha=0.2, label="1st to 99th percentile")
     axes.plot(times, [f["brightness"] for f in frames], label="mean")
-    axes.set_ylabel("luma")
+    axes.set_ylabel("luma, %")
+    axes.set_ylim(0, 100)
     axes.set_xlabel("seconds")
     axes.legend(loc="lower right", fontsize=8)
     figure.savefig(path)
@@ -205,7 +201,7 @@ def main():
         ("backend", backend),
         ("frames with motion", f"{len(moving)} ({100 * len(moving) / len(frames):.0f} %), in {runs} run{'s' if runs != 1 else ''}"),
         ("most motion", f"{100 * most['changed']:.1f} % of the picture, at {most['time']:.1f} s"),
-        ("brightness", f"{sum(f['brightness'] for f in frames) / len(frames):.0f} on average"),
+        ("brightness", f"{sum(f['brightness'] for f in frames) / len(frames):.0f} % on average"),
     ):
         print(f"{name:<40}{value}")
     return 0

@@ -44,12 +44,27 @@ bool is_usable_memory(const GstCapsFeatures* features, bool with_cuda) {
          (with_cuda && gst_caps_features_get_size(features) == 1 && gst_caps_features_contains(features, cuda_memory_feature));
 }
 
+bool is_video(const GstStructure* structure) { return gst_structure_has_name(structure, "video/x-raw"); }
+
+enum Media { DATA = 1, VIDEO = 2 };
+
 /// Appends the structures of `caps` whose memory an element may use, with their features replaced (NULL: system memory).
-void append_with_feature(GstCaps* result, GstCaps* caps, bool with_cuda, const char* feature) {
-  for (guint i = 0; i < gst_caps_get_size(caps); ++i)
-    if (is_usable_memory(gst_caps_get_features(caps, i), with_cuda))
-      gst_caps_append_structure_full(result, gst_structure_copy(gst_caps_get_structure(caps, i)),
-                                     feature ? gst_caps_features_new(feature, nullptr) : nullptr);
+void append_with_feature(GstCaps* result, GstCaps* caps, bool with_cuda, const char* feature, int media) {
+  for (guint i = 0; i < gst_caps_get_size(caps); ++i) {
+    const GstStructure* structure = gst_caps_get_structure(caps, i);
+    if (is_usable_memory(gst_caps_get_features(caps, i), with_cuda) && (media & (is_video(structure) ? VIDEO : DATA)))
+      gst_caps_append_structure_full(result, gst_structure_copy(structure), feature ? gst_caps_features_new(feature, nullptr) : nullptr);
+  }
+}
+
+/// Removes the structures for which `unwanted(index)`, but the last one left.
+template <typename F>
+void thin_out(GstCaps* caps, F&& unwanted) {
+  for (guint i = 0; i < gst_caps_get_size(caps) && gst_caps_get_size(caps) > 1;)
+    if (unwanted(i))
+      gst_caps_remove_structure(caps, i);
+    else
+      ++i;
 }
 
 }  // namespace
@@ -65,37 +80,50 @@ GstCaps* video_template_caps() {
 GstCaps* any_memory_caps(GstCaps* caps, bool with_cuda) {
   GstCaps* result = gst_caps_new_empty();
   if (GstCaps* cuda = with_cuda ? cuda_template_caps() : nullptr) {
-    append_with_feature(result, caps, with_cuda, cuda_memory_feature);
+    append_with_feature(result, caps, with_cuda, cuda_memory_feature, VIDEO);
     GstCaps* allocatable = gst_caps_intersect_full(result, cuda, GST_CAPS_INTERSECT_FIRST);
     gst_caps_unref(cuda);
     gst_caps_unref(result);
     result = allocatable;
   }
-  append_with_feature(result, caps, with_cuda, nullptr);
+  append_with_feature(result, caps, with_cuda, nullptr, VIDEO);
   return gst_caps_simplify(result);
 }
+
+GstCaps* any_memory_data_caps(GstCaps* caps, bool with_cuda) {
+  GstCaps* result = gst_caps_new_empty();
+  if (with_cuda && built_with(Backend::cuda)) append_with_feature(result, caps, with_cuda, cuda_memory_feature, DATA);
+  append_with_feature(result, caps, with_cuda, nullptr, DATA);
+  return result;
+}
+
+GstCaps* usable_caps(GstCaps* caps, bool with_cuda) {
+  GstCaps* result = gst_caps_new_empty();
+  append_with_feature(result, caps, with_cuda, nullptr, VIDEO | DATA);
+  return result;
+}
+
+bool is_video_caps(GstCaps* caps) { return gst_caps_get_size(caps) > 0 && is_video(gst_caps_get_structure(caps, 0)); }
 
 bool is_cuda_caps(GstCaps* caps) {
   return caps && !gst_caps_is_any(caps) && gst_caps_get_size(caps) > 0 && names_feature(gst_caps_get_features(caps, 0), cuda_memory_feature);
 }
 
 GstCaps* choose_memory(GstCaps* choices, GstCaps* input, GstPad* peer) {
+  choices = gst_caps_make_writable(choices);
+  const GQuark media = gst_structure_get_name_id(gst_caps_get_structure(choices, 0));
+  const auto is_other = [media](GstCaps* caps, guint i) { return gst_structure_get_name_id(gst_caps_get_structure(caps, i)) != media; };
+  thin_out(choices, [&](guint i) { return is_other(choices, i); });
+
   bool wants_cuda = is_cuda_caps(input);
   if (GstCaps* taken = peer ? gst_pad_query_caps(peer, nullptr) : nullptr) {
     if (!gst_caps_is_any(taken))
       for (guint i = 0; i < gst_caps_get_size(taken); ++i)
-        if (names_feature(gst_caps_get_features(taken, i), cuda_memory_feature)) wants_cuda = true;
+        if (!is_other(taken, i) && names_feature(gst_caps_get_features(taken, i), cuda_memory_feature)) wants_cuda = true;
     gst_caps_unref(taken);
   }
-  choices = gst_caps_make_writable(choices);
   if (fails_in_cuda(gst_caps_get_structure(choices, 0))) wants_cuda = false;
-  for (guint i = 0; i < gst_caps_get_size(choices) && gst_caps_get_size(choices) > 1;) {
-    if (names_feature(gst_caps_get_features(choices, i), cuda_memory_feature) == wants_cuda) {
-      ++i;
-      continue;
-    }
-    gst_caps_remove_structure(choices, i);
-  }
+  thin_out(choices, [&](guint i) { return names_feature(gst_caps_get_features(choices, i), cuda_memory_feature) != wants_cuda; });
   return choices;
 }
 

@@ -24,6 +24,11 @@ struct ReadingsOf<E, std::void_t<typename E::Readings>> {
   static std::vector<Property<type>> table() { return E::readings(); }
 };
 
+template <typename E, typename = void>
+struct SendsData : std::false_type {};
+template <typename E>
+struct SendsData<E, std::void_t<decltype(E::data_caps)>> : std::true_type {};
+
 }  // namespace detail
 
 /// A GStreamer element made of what is its own. E has
@@ -35,6 +40,10 @@ struct ReadingsOf<E, std::void_t<typename E::Readings>> {
 /// and, if it has properties to be read only,
 ///   struct Readings { … };                                             what they say
 ///   static std::vector<Property<Readings>> readings();                 called once
+/// and, if other data than video can go out (CudaVisionFilterClass),
+///   static constexpr const char* data_caps;                            of the pad template
+///   static GstCaps* transform_data_caps(GstPadDirection, GstCaps*);
+///   static GstCaps* fixate_data_caps(const Settings&, const GstVideoInfo&, GstCaps*);
 template <typename E>
 class FilterElement {
  public:
@@ -137,6 +146,13 @@ class FilterElement {
     filter->revert = revert;
     filter->check = check;
     filter->make_plan = make_plan;
+    if constexpr (detail::SendsData<E>::value) {
+      add_data_template(GST_ELEMENT_CLASS(klass), E::data_caps);
+      filter->transform_data_caps = E::transform_data_caps;
+      filter->fixate_data_caps = [](CudaVisionFilter* self_, const GstVideoInfo& video, GstCaps* choices) {
+        return E::fixate_data_caps(self(self_)->committed, video, choices);
+      };
+    }
   }
 };
 

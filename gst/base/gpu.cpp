@@ -178,6 +178,10 @@ Status Gpu::download(const Image& device, const Image& host) const {
   return copy_planes(device, host, cudaMemcpyDeviceToHost, state_->stream->handle(), "cannot download a frame");
 }
 
+Status Gpu::download(const void* device, void* host, gsize bytes) const {
+  return check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, state_->stream->handle()), "cannot download results");
+}
+
 bool Gpu::is_device_buffer(GstBuffer* buffer) {
   return gst_buffer_n_memory(buffer) > 0 && gst_is_cuda_memory(gst_buffer_peek_memory(buffer, 0));
 }
@@ -189,6 +193,8 @@ void Gpu::acquire_to_read(GstBuffer* buffer) const { state_->stream->wait_for_wr
 void Gpu::acquire_to_write(GstBuffer* buffer) const { state_->stream->wait_for_readers(cuda_memory(buffer)); }
 
 void Gpu::release(GstBuffer* buffer) const { compat::mark_finished(cuda_memory(buffer)); }
+
+void Gpu::release(GstMemory* memory) const { compat::mark_finished(GST_CUDA_MEMORY_CAST(memory)); }
 
 bool Gpu::is_foreign(GstBuffer* buffer) const { return cuda_memory(buffer)->context != state_->context; }
 
@@ -226,6 +232,33 @@ bool Gpu::follow_pool(GstBufferPool* pool) {
   state_->stream->follow(config);
   gst_structure_free(config);
   return true;
+}
+
+GstMemory* Gpu::new_linear_memory(gsize bytes) const {
+  // libgstcuda allocates pictures, by rows that it may pad: not those of a length that suits every device.
+  constexpr gsize row = 1 << 16;
+  const gsize rows = (bytes + row - 1) / row;
+  if (rows * row > G_MAXUINT) return nullptr;  // more than the size of a pool's buffers can say
+  GstCaps* caps = gst_caps_new_simple("video/x-raw", "format", G_TYPE_STRING, "RGBA", "width", G_TYPE_INT, gint(row / 4), "height",
+                                      G_TYPE_INT, gint(rows), nullptr);
+  guint size;
+  GstBufferPool* pool = new_device_pool(caps, 0, 0, &size);
+  gst_caps_unref(caps);
+  if (!pool) return nullptr;
+  GstMemory* memory = nullptr;
+  GstBuffer* buffer = nullptr;
+  if (gst_buffer_pool_set_active(pool, TRUE) && gst_buffer_pool_acquire_buffer(pool, &buffer, nullptr) == GST_FLOW_OK) {
+    memory = gst_buffer_get_memory(buffer, 0);
+    gst_buffer_remove_all_memory(buffer);  // so that the pool has done with it
+    gst_buffer_unref(buffer);
+  }
+  gst_buffer_pool_set_active(pool, FALSE);
+  gst_object_unref(pool);
+  if (memory && gsize(GST_CUDA_MEMORY_CAST(memory)->info.stride[0]) != row) {
+    GST_ERROR("rows of %" G_GSIZE_FORMAT " bytes lie %d bytes apart in CUDA memory", row, GST_CUDA_MEMORY_CAST(memory)->info.stride[0]);
+    gst_clear_mini_object(reinterpret_cast<GstMiniObject**>(&memory));
+  }
+  return memory;
 }
 
 GstAllocator* Gpu::new_pinned_allocator() const { return pinned_allocator_new(state_->context); }

@@ -62,6 +62,7 @@ class Gpu {
   /// Copies all planes on the stream. Pageable host memory is staged by the driver.
   Status upload(const Image& host, const Image& device) const;
   Status download(const Image& device, const Image& host) const;
+  Status download(const void* device, void* host, gsize bytes) const;
 
   static bool is_device_buffer(GstBuffer* buffer);
   /// GstMapFlags that give a device pointer.
@@ -70,8 +71,9 @@ class Gpu {
   void acquire_to_read(GstBuffer* buffer) const;
   /// Before writing a device buffer out of a pool: waits where readers of what it held may not be done.
   void acquire_to_write(GstBuffer* buffer) const;
-  /// Tells others that a device buffer is finished, after finish().
+  /// Tells others that a device buffer, or memory, is finished, after finish().
   void release(GstBuffer* buffer) const;
+  void release(GstMemory* memory) const;
   /// Whether a device buffer lies in another CUDA context than ours.
   bool is_foreign(GstBuffer* buffer) const;
   /// Goes over to the context of a device buffer, with a stream there.
@@ -81,6 +83,9 @@ class Gpu {
   GstBufferPool* new_device_pool(GstCaps* caps, guint min_buffers, guint max_buffers, guint* size) const;
   /// Whether a pool that a neighbour offers allocates in our context. If so, its stream becomes ours.
   bool follow_pool(GstBufferPool* pool);
+  /// (transfer full) Device memory of `bytes` or up to 64 KiB more, in one piece; what maps it without map_flag() gets it downloaded.
+  /// NULL where that fails.
+  GstMemory* new_linear_memory(gsize bytes) const;
   /// (transfer full) Page-locked host memory, which crosses the bus several times as fast.
   GstAllocator* new_pinned_allocator() const;
 

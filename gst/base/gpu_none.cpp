@@ -21,15 +21,18 @@ Status Gpu::finish() const { return {}; }
 Result<std::unique_ptr<DeviceImage>> Gpu::allocate(const Geometry&) const { return Status::resource("this build has no CUDA backend"); }
 Status Gpu::upload(const Image&, const Image&) const { return {}; }
 Status Gpu::download(const Image&, const Image&) const { return {}; }
+Status Gpu::download(const void*, void*, gsize) const { return {}; }
 bool Gpu::is_device_buffer(GstBuffer*) { return false; }
 GstMapFlags Gpu::map_flag() { return GstMapFlags(0); }
 void Gpu::acquire_to_read(GstBuffer*) const {}
 void Gpu::acquire_to_write(GstBuffer*) const {}
 void Gpu::release(GstBuffer*) const {}
+void Gpu::release(GstMemory*) const {}
 bool Gpu::is_foreign(GstBuffer*) const { return false; }
 Status Gpu::adopt(GstBuffer*) { return {}; }
 GstBufferPool* Gpu::new_device_pool(GstCaps*, guint, guint, guint*) const { return nullptr; }
 bool Gpu::follow_pool(GstBufferPool*) { return false; }
+GstMemory* Gpu::new_linear_memory(gsize) const { return nullptr; }
 GstAllocator* Gpu::new_pinned_allocator() const { return nullptr; }
 
 }  // namespace cudavision

@@ -19,7 +19,7 @@ struct FrameTimes {
 /// One frame to work on, in the memory of the backend.
 struct FrameJob {
   const Image& src;
-  const Image* dst;  ///< nullptr where the processor passes frames through
+  const Image* dst;  ///< nullptr where the processor passes frames through, or makes other data of them
   const Region& region;
   Queue queue;
   std::function<Status()> wait;  ///< waits until the queue has done all that was submitted so far
@@ -49,6 +49,9 @@ class Processor {
   virtual bool passes_through() const { return false; }
   /// Whether finished() adds metas to the buffer.
   virtual bool adds_metas() const { return false; }
+
+  /// (transfer full) Where other data than video goes out: the buffer for that of the next frame, which submit() fills. Errors: resource.
+  virtual Result<GstBuffer*> new_output() { return nullptr; }
 
   /// Reads job.src and writes every sample of job.dst. Need not wait on CUDA. Errors: resource.
   virtual Status submit(const FrameJob& job) = 0;

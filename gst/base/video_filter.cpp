@@ -48,10 +48,13 @@ struct FilterState {
   std::optional<Backend> backend;  // from READY on
   // Set by any thread, taken by the streaming thread:
   std::atomic<bool> changed{false};
+  std::atomic<bool> sends_data{false};  // as `data`, for any thread
   // Of the streaming thread:
   Gpu gpu;
   GstVideoInfo video;
-  bool same_memory = false;  // on both sides
+  std::unique_ptr<GstCaps, void (*)(GstCaps*)> data{nullptr, gst_caps_unref};  // what goes out, where it is not video
+  bool same_memory = false;                                                    // on both sides
+  bool to_device = false;                                                      // frames go out in CUDA memory
   bool has_worked = false;  // a plan could be made since start
   std::unique_ptr<Processor> processor;
   Region::Mode region = Region::Mode::frame;  // these three belong to the plan in use
@@ -177,7 +180,7 @@ Status make_plan(CudaVisionFilter* self) {
   {
     ObjectLock lock(self);
     if (state.backend == Backend::cuda && !scope.ok()) return Status::resource("the CUDA context cannot be made current");
-    auto plan = class_of(self)->make_plan(self, {state.video, *state.backend, state.committed.region, state.processor.get()});
+    auto plan = class_of(self)->make_plan(self, {state.video, *state.backend, state.committed.region, state.processor.get(), state.gpu, state.data.get()});
     if (!plan.ok()) return plan.error();
     state.processor = std::move(plan.value().processor);
     state.region = state.committed.region;
@@ -246,13 +249,15 @@ gboolean stop(GstBaseTransform* trans) {
   interrupt(as_filter(trans), Interruption::eos);  // where there was no EOS
   Gpu::Scope scope(state.gpu);
   state.processor.reset();
+  state.data.reset();
+  state.sends_data = false;
   drop_device_images(state);
   return TRUE;
 }
 
 // Caps --------------------------------------------------------------------------------------------------------------------------
 
-GstCaps* transform_caps(GstBaseTransform* trans, GstPadDirection, GstCaps* caps, GstCaps* filter) {
+GstCaps* transform_caps(GstBaseTransform* trans, GstPadDirection direction, GstCaps* caps, GstCaps* filter) {
   bool with_cuda;
   {
     ObjectLock lock(trans);
@@ -260,6 +265,13 @@ GstCaps* transform_caps(GstBaseTransform* trans, GstPadDirection, GstCaps* caps,
     with_cuda = state.backend ? state.backend == Backend::cuda : state.settings.backend != BACKEND_CPU;
   }
   GstCaps* result = any_memory_caps(caps, with_cuda);
+  if (const auto transform_data = class_of(trans)->transform_data_caps) {
+    GstCaps* usable = usable_caps(caps, with_cuda);
+    GstCaps* other = transform_data(direction, usable);
+    gst_caps_append(result, (direction == GST_PAD_SINK ? any_memory_data_caps : any_memory_caps)(other, with_cuda));
+    gst_caps_unref(other);
+    gst_caps_unref(usable);
+  }
   if (filter) {
     GstCaps* intersection = gst_caps_intersect_full(filter, result, GST_CAPS_INTERSECT_FIRST);
     gst_caps_unref(result);
@@ -272,6 +284,11 @@ GstCaps* fixate_caps(GstBaseTransform* trans, GstPadDirection direction, GstCaps
   GstPad* peer = gst_pad_get_peer(direction == GST_PAD_SINK ? trans->srcpad : trans->sinkpad);
   othercaps = choose_memory(othercaps, caps, peer);
   if (peer) gst_object_unref(peer);
+  GstVideoInfo video;
+  if (!is_video_caps(othercaps) && gst_video_info_from_caps(&video, caps)) {
+    ObjectLock lock(trans);
+    othercaps = class_of(trans)->fixate_data_caps(as_filter(trans), video, othercaps);
+  }
   return gst_caps_fixate(othercaps);
 }
 
@@ -283,13 +300,17 @@ gboolean set_caps(GstBaseTransform* trans, GstCaps* incaps, GstCaps* outcaps) {
     GST_ELEMENT_ERROR(self, STREAM, FORMAT, ("the incoming caps describe no raw video"), ("%" GST_PTR_FORMAT, incaps));
     return FALSE;
   }
-  state.same_memory = is_cuda_caps(incaps) == is_cuda_caps(outcaps);
-  if (state.processor && !gst_video_info_is_equal(&video, &state.video)) {
+  state.to_device = is_cuda_caps(outcaps);
+  state.same_memory = is_cuda_caps(incaps) == state.to_device;
+  const bool to_data = !is_video_caps(outcaps);
+  if (state.processor && (to_data || state.data || !gst_video_info_is_equal(&video, &state.video))) {
     interrupt(self, Interruption::caps);
     Gpu::Scope scope(state.gpu);
     state.processor.reset();
   }
   state.video = video;
+  state.data.reset(to_data ? gst_caps_ref(outcaps) : nullptr);
+  state.sends_data = to_data;
   drop_device_images(state);
   const Status status = renew_plan(self);
   if (status.ok()) return TRUE;
@@ -376,6 +397,10 @@ gboolean decide_allocation(GstBaseTransform* trans, GstQuery* query) {
   GstCaps* caps;
   gst_query_parse_allocation(query, &caps, nullptr);
   if (!caps) return FALSE;
+  if (!is_video_caps(caps)) {  // new_output() allocates
+    while (gst_query_get_n_allocation_pools(query) > 0) gst_query_remove_nth_allocation_pool(query, 0);
+    return GST_BASE_TRANSFORM_CLASS(cudavision_filter_parent_class)->decide_allocation(trans, query);
+  }
 
   GstBufferPool* offered = nullptr;
   guint size = 0, min_buffers = 0, max_buffers = 0;
@@ -429,6 +454,16 @@ GstFlowReturn prepare_output_buffer(GstBaseTransform* trans, GstBuffer* inbuf, G
       return GST_FLOW_ERROR;
     }
   }
+  if (state.data) {
+    Gpu::Scope scope(state.gpu);
+    const auto made = state.processor->new_output();
+    if (!made.ok()) {
+      post_error(self, made.error());
+      return GST_FLOW_ERROR;
+    }
+    *outbuf = made.value();
+    return class_of(self)->parent_class.copy_metadata(trans, inbuf, *outbuf) ? GST_FLOW_OK : GST_FLOW_ERROR;
+  }
   const GstFlowReturn flow = GST_BASE_TRANSFORM_CLASS(cudavision_filter_parent_class)->prepare_output_buffer(trans, inbuf, outbuf);
   if (flow != GST_FLOW_OK) return flow;
   if (gst_base_transform_is_passthrough(trans)) {
@@ -436,9 +471,11 @@ GstFlowReturn prepare_output_buffer(GstBaseTransform* trans, GstBuffer* inbuf, G
     if (state.processor->adds_metas() && !gst_buffer_is_writable(inbuf)) *outbuf = gst_buffer_copy(inbuf);
     return flow;
   }
-  if (!uses_cuda(self) || !Gpu::is_device_buffer(*outbuf) || !state.gpu.is_foreign(*outbuf)) return flow;
+  if (!uses_cuda(self)) return flow;
+  if (Gpu::is_device_buffer(*outbuf) ? !state.gpu.is_foreign(*outbuf) : !state.to_device) return flow;
 
-  // The pool was decided on before the context changed. Until it is decided on anew, with the next frame, take one from elsewhere.
+  // The pool was decided on before the context changed, or there is none, as frames passed until now. Until it is decided on anew, with
+  // the next frame, take one from elsewhere.
   GstCaps* caps = gst_pad_get_current_caps(trans->srcpad);
   guint size;
   GstBufferPool* pool = caps ? state.gpu.new_device_pool(caps, 0, 0, &size) : nullptr;
@@ -461,7 +498,9 @@ GstFlowReturn prepare_output_buffer(GstBaseTransform* trans, GstBuffer* inbuf, G
 
 // Metas -------------------------------------------------------------------------------------------------------------------------
 
-gboolean transform_meta(GstBaseTransform*, GstBuffer*, GstMeta* meta, GstBuffer*) {
+gboolean transform_meta(GstBaseTransform* trans, GstBuffer* outbuf, GstMeta* meta, GstBuffer* inbuf) {
+  // Of those of video none is of other data.
+  if (state_of(trans).data) return GST_BASE_TRANSFORM_CLASS(cudavision_filter_parent_class)->transform_meta(trans, outbuf, meta, inbuf);
   // Format and size stay, and with them the sense of every meta but the crop, which has been carried out. (The base class drops those
   // that describe memory.)
   return meta->info->api != GST_VIDEO_CROP_META_API_TYPE;
@@ -524,13 +563,15 @@ Status process_on_cuda(CudaVisionFilter* self, GstBuffer* inbuf, GstBuffer* outb
   FilterState& state = *self->state;
   Gpu& gpu = state.gpu;
   const bool passing = gst_base_transform_is_passthrough(GST_BASE_TRANSFORM(self));
-  const bool looks_only = state.processor->passes_through();  // if not passing as well, the frame goes over to the other memory
-  const bool device_in = Gpu::is_device_buffer(inbuf), device_out = Gpu::is_device_buffer(outbuf);
+  const bool writes = !passing && !state.data;  // into a frame
+  // If a frame is written all the same, it goes over to the other memory.
+  const bool looks_only = state.data || state.processor->passes_through();
+  const bool device_in = Gpu::is_device_buffer(inbuf), device_out = writes && Gpu::is_device_buffer(outbuf);
   const auto flags = [](GstMapFlags access, bool device) { return device ? GstMapFlags(access | Gpu::map_flag()) : access; };
   MappedFrame in(inbuf, state.video, flags(GST_MAP_READ, device_in));
   if (!in.status().ok()) return in.status();
   std::optional<MappedFrame> out;
-  if (!passing) {
+  if (writes) {
     out.emplace(outbuf, state.video, flags(GST_MAP_WRITE, device_out));
     if (!out->status().ok()) return out->status();
   }
@@ -543,16 +584,16 @@ Status process_on_cuda(CudaVisionFilter* self, GstBuffer* inbuf, GstBuffer* outb
   const Picture dst = looks_only ? src : device_out ? Picture(&out->image()) : device_image(state, state.device_output);
   if (!dst.ok()) return dst.error();
   if (device_in) gpu.acquire_to_read(inbuf);
-  if (device_out && !passing) gpu.acquire_to_write(outbuf);
+  if (device_out) gpu.acquire_to_write(outbuf);
 
   Status status;
   if (!device_in) status = gpu.upload(in.image(), *src.value());
   if (status.ok())
     status = state.processor->submit({*src.value(), looks_only ? nullptr : dst.value(), region, gpu.queue(), [&gpu] { return gpu.finish(); }});
-  if (status.ok() && !device_out && !passing) status = gpu.download(*dst.value(), out->image());
+  if (status.ok() && writes && !device_out) status = gpu.download(*dst.value(), out->image());
   // Always waited for: the input goes back to its owner on return, and whoever gets the output gets it finished.
   const Status finished = gpu.finish();
-  if (device_out && !passing) gpu.release(outbuf);
+  if (device_out) gpu.release(outbuf);
   return status.ok() ? finished : status;
 }
 
@@ -561,7 +602,7 @@ Status process_on_cpu(CudaVisionFilter* self, GstBuffer* inbuf, GstBuffer* outbu
   MappedFrame in(inbuf, state.video, GST_MAP_READ);
   if (!in.status().ok()) return in.status();
   std::optional<MappedFrame> out;
-  if (!gst_base_transform_is_passthrough(GST_BASE_TRANSFORM(self))) {
+  if (!gst_base_transform_is_passthrough(GST_BASE_TRANSFORM(self)) && !state.data) {
     out.emplace(outbuf, state.video, GST_MAP_WRITE);
     if (!out->status().ok()) return out->status();
   }
@@ -626,6 +667,7 @@ void commit(gpointer object) {
     class_of(object)->commit(as_filter(object));
   }
   state.changed = true;
+  if (state.sends_data) gst_base_transform_reconfigure_src(GST_BASE_TRANSFORM(object));  // caps of data may follow settings
 }
 
 void constructed(GObject* object) {
@@ -676,6 +718,14 @@ void finalize(GObject* object) {
 }
 
 }  // namespace
+
+void add_data_template(GstElementClass* klass, const char* text) {
+  GstCaps *data = gst_caps_from_string(text), *caps = video_template_caps();
+  gst_caps_append(caps, any_memory_data_caps(data, true));
+  gst_caps_unref(data);
+  gst_element_class_add_pad_template(klass, gst_pad_template_new("src", GST_PAD_SRC, GST_PAD_ALWAYS, caps));
+  gst_caps_unref(caps);
+}
 
 static void cudavision_filter_init(CudaVisionFilter* self) {
   self->state = new FilterState;

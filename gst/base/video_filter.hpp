@@ -12,12 +12,16 @@
 
 namespace cudavision {
 
+class Gpu;
+
 /// What a plan is made for.
 struct PlanContext {
   const GstVideoInfo& video;  ///< of both sides
   Backend backend;
   Region::Mode region;
   Processor* previous;  ///< what ran until now for the same video on the same backend, to take over its state from; or nullptr
+  const Gpu& gpu;       ///< of Backend::cuda; lives as long as the processor
+  GstCaps* data;        ///< fixed caps of what goes out instead of video; or nullptr
 };
 
 /// What an element does for one geometry.
@@ -49,9 +53,18 @@ struct CudaVisionFilterClass {
   Status (*check)(CudaVisionFilter* self);
   /// Makes a plan of the committed settings. Called under the object lock, with the CUDA context current.
   Result<FilterPlan> (*make_plan)(CudaVisionFilter* self, const PlanContext& context);
+
+  // Of elements that can send other data than video, when downstream asks for it: add_data_template() and
+  /// (transfer full) What data can be made of the video (GST_PAD_SINK), or of what video the data (GST_PAD_SRC), in `caps`. What is of
+  /// the other kind is skipped. Memory does not count: no caps have features.
+  GstCaps* (*transform_data_caps)(GstPadDirection direction, GstCaps* caps);
+  /// (transfer full) What of `choices` (taken) the committed settings prefer for this video. Called under the object lock.
+  GstCaps* (*fixate_data_caps)(CudaVisionFilter* self, const GstVideoInfo& video, GstCaps* choices);
 };
 
 GType cudavision_filter_get_type();
+/// Has the src pad template take, after video, data of these caps in each memory.
+void add_data_template(GstElementClass* klass, const char* caps);
 inline CudaVisionFilter* as_filter(gpointer object) {
   return G_TYPE_CHECK_INSTANCE_CAST(object, cudavision_filter_get_type(), CudaVisionFilter);
 }

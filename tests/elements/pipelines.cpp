@@ -45,6 +45,9 @@ bool play_all(const Run& run) {
   good &= play(source("GRAY8") + filter + "! tee name=t ! queue ! fakesink t. ! queue ! " + filter + "! fakesink");
   if (!p.passing.empty())
     good &= play(source("RGBA") + filter + p.passing + " ! tee name=t ! queue ! fakesink t. ! queue ! " + filter + p.passing + " ! fakesink");
+  if (run.element == "cudaintegral")
+    for (const char* ways_out : {"! ", "! tee ! queue ! ", "! video/x-integral ! ", "channel=all ! video/x-integral,format=F64LE ! queue ! "})
+      good &= play(source("BGRA") + filter + "output=passthrough squared=true " + ways_out + "fakesink");
   if (!p.bad.empty()) good &= play(source("NV12") + filter + p.bad[0].settings + " ! fakesink", true);
   return good;
 }

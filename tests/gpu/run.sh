@@ -195,6 +195,9 @@ mode_pipelines() {
   launch pipelines/histogram cudahistogram "$source,format=NV12 ! cudahistogram channels=all add-meta=true backend=cuda ! $raw ! fakesink"
   launch pipelines/histogram-pictures "$ours cudahistogram" \
     "$source,format=RGBA ! cudagaussian backend=cuda ! cudahistogram equalize=true overlay=true backend=cuda ! $cuda ! cudahistogram ! $raw ! fakesink"
+  launch pipelines/integral "cudaintegral $ours" "$source,format=NV12 ! cudagaussian backend=cuda ! cudaintegral squared=true backend=cuda ! $raw ! fakesink"
+  launch pipelines/x-integral cudaintegral "$source,format=RGBA ! cudaintegral channel=all backend=cuda ! video/x-integral,format=F32LE ! fakesink"
+  launch pipelines/threshold cudaintegral "$source,format=NV12 ! cudaintegral output=threshold radius=20 backend=cuda ! $raw ! fakesink"
   local found=0
   for clip in "$here"/media/*.mp4; do
     [[ -f $clip ]] || continue

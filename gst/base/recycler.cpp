@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "recycler.hpp"
+
+#include <algorithm>
+
+namespace cudavision {
+
+Recycler::~Recycler() {
+  for (GstMemory* memory : memories_) gst_memory_unref(memory);
+}
+
+GstMemory* Recycler::take() {
+  constexpr int most_spare = 2;  // what a downstream that held many gave back is freed
+  GstMemory* found = nullptr;
+  int spare = 0;
+  memories_.erase(std::remove_if(memories_.begin(), memories_.end(),
+                                 [&](GstMemory* memory) {
+                                   // Of a memory that only this list refers to nobody can get hold.
+                                   if (GST_MINI_OBJECT_REFCOUNT_VALUE(memory) > 1) return false;
+                                   if (!found) {
+                                     found = memory;
+                                     return false;
+                                   }
+                                   if (++spare <= most_spare) return false;
+                                   gst_memory_unref(memory);
+                                   return true;
+                                 }),
+                  memories_.end());
+  if (!found && (found = allocate_())) memories_.push_back(found);
+  return found ? gst_memory_ref(found) : nullptr;
+}
+
+}  // namespace cudavision
