@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Prints the sum and the mean of luma over a rectangle of each frame, from four numbers of the frame's summed-area table.
 
@@ -29,6 +29,7 @@ while sample := sink.emit("try-pull-sample", 10 * Gst.SECOND):  # None: the end,
         return struct.unpack_from("<I", info.data, 4 * (y * columns + x))[0]
 
     total = before(left + width, top + height) - before(left, top + height) - before(left + width, top) + before(left, top)
+    total &= 0xFFFFFFFF  # large tables wrap: a sum is right as long as it fits 32 bits itself
     print(f"{buffer.pts / 1e9:.3f} s: sum {total}, mean {total / (width * height):.2f}")
     buffer.unmap(info)
 

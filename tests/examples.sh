@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Runs one of the examples on a short synthetic input, and decodes what it wrote:
-#   tests/examples.sh quickstart | motion-alarm | motion_alarm.py | RECIPE
+#   tests/examples.sh quickstart | motion-alarm | motion_alarm.py | integral_numbers.py | RECIPE
 # Needs a finished build in BUILD_DIR (build). Exit status 77 (skipped) where what the example needs is not there.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -75,6 +75,11 @@ check_alarm() {
   GST_PLUGIN_PATH='' GST_REGISTRY="$work/registry.bin" status_of 1 "${alarm[@]}" test:30
   grep -q GST_PLUGIN_PATH "$work/err"
 }
+needs_python() {
+  if /usr/bin/python3 -c 'import gi; gi.require_version("GstVideo", "1.0")' 2>/dev/null; then return; fi
+  echo 'skipped: no python3-gi, or no gir1.2-gst-plugins-base-1.0'
+  exit 77
+}
 source=(videotestsrc num-buffers="$FRAMES" ! 'video/x-raw,format=I420,width=161,height=121')
 
 case $1 in
@@ -115,12 +120,18 @@ case $1 in
     if grep 'object-alive, type-name=(string)[^%]' "$work/err"; then expect leaks none some; fi
     ;;
   motion_alarm.py)
-    if ! /usr/bin/python3 -c 'import gi; gi.require_version("GstVideo", "1.0")' 2>/dev/null; then
-      echo 'skipped: no python3-gi, or no gir1.2-gst-plugins-base-1.0'
-      exit 77
-    fi
+    needs_python
     cd "$work"
     check_alarm "$root/examples/motion_alarm.py"
+    ;;
+  integral_numbers.py)
+    needs_python
+    "$root/examples/integral_numbers.py" | tee "$work/said"
+    expect 'frames' 5 "$(wc -l <"$work/said")"
+    # Of the first frame, pixels 10 to 39 of rows 20 to 59, added up one by one.
+    gst-launch-1.0 -q videotestsrc num-buffers=1 ! video/x-raw,format=NV12,width=320,height=240 ! filesink location="$work/raw"
+    expect 'the sum' "$(od -An -v -tu1 -w320 "$work/raw" | awk 'NR > 20 && NR <= 60 { for (i = 11; i <= 40; ++i) sum += $i } END { print sum }')" \
+      "$(sed -n '1s/.*sum \([0-9]*\),.*/\1/p' "$work/said")"
     ;;
   *-photo)
     for format in png jpeg; do

@@ -46,8 +46,8 @@ else
       name=$(basename "$recipe" .sh)
       check "$name" "$root/tests/examples.sh" "$name"
     done
-    for alarm in motion-alarm motion_alarm.py; do
-      check "$alarm" "$root/tests/examples.sh" "$alarm"
+    for example in motion-alarm motion_alarm.py integral_numbers.py; do
+      check "$example" "$root/tests/examples.sh" "$example"
     done
     if [[ ${COMPAT:-0} != 0 ]]; then LIMIT=3600 check compat "$root/tests/compat.sh"; fi
   fi

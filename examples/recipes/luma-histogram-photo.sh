@@ -5,5 +5,5 @@
 set -euo pipefail
 gst-launch-1.0 -m filesrc location="$1" ! decodebin ! videoconvert ! videoscale ! video/x-raw,format=RGB,width=1280,height=1024 ! \
   cudahistogram bins=256 luma=bt601 ! fakesink |
-  sed -nE '/cudahistogram/s/.*counts=\(guint64\)<([^>]*)>.*/\1/p' | tr -d ' ' | tr ',' '\n' | awk '{ print NR - 1, $1 }' >"$2"
+  sed -n 's/.*counts[^<]*<\([^>]*\)>.*/\1/p' | tr -dc '0-9,' | tr ',' '\n' | awk '{ print NR - 1, $1 }' >"$2"
 awk '{ pixels += $2 } END { print pixels " pixels counted"; exit pixels != 1280 * 1024 }' "$2"
