@@ -218,24 +218,28 @@ int whole_channels(Format format) {
   return whole ? int(tables.size()) : 0;
 }
 
-void append_to_list(GValue* list, int number) {
+GValue as_value(int number) {
   GValue value = G_VALUE_INIT;
   g_value_init(&value, G_TYPE_INT);
   g_value_set_int(&value, number);
-  gst_value_list_append_and_take_value(list, &value);
+  return value;
 }
-void append_to_list(GValue* list, const char* text) {
+GValue as_value(const char* text) {
   GValue value = G_VALUE_INIT;
   g_value_init(&value, G_TYPE_STRING);
   g_value_set_string(&value, text);
-  gst_value_list_append_and_take_value(list, &value);
+  return value;
 }
+
 /// Sets a field to any of some values.
 template <typename Values, typename Value>
 void set_choices(GstStructure* structure, const char* field, const Values& values, Value&& value_of) {
   GValue list = G_VALUE_INIT;
   g_value_init(&list, GST_TYPE_LIST);
-  for (const auto& value : values) append_to_list(&list, value_of(value));
+  for (const auto& value : values) {
+    GValue item = as_value(value_of(value));
+    gst_value_list_append_and_take_value(&list, &item);
+  }
   gst_structure_take_value(structure, field, &list);
 }
 
@@ -266,14 +270,7 @@ template <typename T>
 bool allows(const GstStructure* structure, const char* field, T wanted) {
   const GValue* value = gst_structure_get_value(structure, field);
   if (!value) return true;
-  GValue one = G_VALUE_INIT;
-  if constexpr (std::is_same_v<T, int>) {
-    g_value_init(&one, G_TYPE_INT);
-    g_value_set_int(&one, wanted);
-  } else {
-    g_value_init(&one, G_TYPE_STRING);
-    g_value_set_string(&one, wanted);
-  }
+  GValue one = as_value(wanted);
   const bool allowed = gst_value_intersect(nullptr, value, &one);
   g_value_unset(&one);
   return allowed;
