@@ -2,7 +2,6 @@
 #include "integral.hpp"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 
 #include "../../kernels/integral.hpp"
@@ -361,9 +360,8 @@ struct IntegralElement {
 
   /// Width and height are the entries of a table: with layout=padded one more than the frame's pixels.
   static constexpr const char* data_caps =
-      "video/x-integral, format=(string){ U32LE, U64LE, F32LE, F64LE }, layout=(string){ inclusive, padded }, channels=(int){ 1, "
-      "3, 4 }, "
-      "width=(int)[ 1, 16385 ], height=(int)[ 1, 16385 ], framerate=(fraction)[ 0/1, max ]";
+      "video/x-integral, format=(string){ U32LE, U64LE, F32LE, F64LE }, layout=(string){ inclusive, padded }, "
+      "channels=(int){ 1, 3, 4 }, width=(int)[ 1, 16385 ], height=(int)[ 1, 16385 ], framerate=(fraction)[ 0/1, max ]";
 
   static GstCaps* transform_data_caps(GstPadDirection direction, GstCaps* caps) {
     const bool to_tables = direction == GST_PAD_SINK;
@@ -383,13 +381,13 @@ struct IntegralElement {
   static GstCaps* fixate_data_caps(const Settings& settings, const GstVideoInfo& video, GstCaps* choices) {
     const char* layout = layouts[settings.layout].nick;
     guint chosen = 0;
-    while (chosen + 1 < gst_caps_get_size(choices) && !allows(gst_caps_get_structure(choices, chosen), "layout", layout)) ++chosen;
-    if (!allows(gst_caps_get_structure(choices, chosen), "layout", layout)) chosen = 0;
+    for (guint i = gst_caps_get_size(choices); i-- > 0;)
+      if (allows(gst_caps_get_structure(choices, i), "layout", layout)) chosen = i;
     GstCaps* result = gst_caps_copy_nth(choices, chosen);
     gst_caps_unref(choices);
     GstStructure* structure = gst_caps_get_structure(result, 0);
     // What the settings say, or else what can hold most.
-    for (SumType type : {needed_type(settings, video), SumType::u64, SumType::f64, SumType::f32, SumType::u32}) {
+    for (SumType type : {resolved(SumType(settings.sum_type), video), SumType::u64, SumType::f64, SumType::f32, SumType::u32}) {
       const char* name = table_formats[int(type) - int(SumType::u32)].name;
       if (!allows(structure, "format", name)) continue;
       gst_structure_set(structure, "format", G_TYPE_STRING, name, nullptr);
@@ -447,10 +445,10 @@ struct IntegralElement {
     return FilterPlan{std::make_unique<TableMeta>(std::move(integral.value()), params, gpu), {}};
   }
 
-  /// The type of sums that the settings ask for, never automatic.
-  static SumType needed_type(const Settings& settings, const GstVideoInfo& video) {
+  /// `type`, or for automatic what that is for this video.
+  static SumType resolved(SumType type, const GstVideoInfo& video) {
     IntegralParams params;
-    params.sum_type = SumType(settings.sum_type);
+    params.sum_type = type;
     return describe_tables(params, geometry_of(video))[0].type;
   }
 
@@ -463,19 +461,14 @@ struct IntegralElement {
           "channel is all: the components of " + std::string(info(format).name) +
           " differ in size, so that video/x-integral cannot hold them; set channel=luma, or convert to Y444 or RGB");
     for (const TableFormat& row : table_formats)
-      if (gst_structure_has_field_typed(caps, "format", G_TYPE_STRING) &&
-          g_str_equal(gst_structure_get_string(caps, "format"), row.name))
-        params.sum_type = row.type;
-    Settings by_need = settings;
-    by_need.sum_type = int(SumType::automatic);
+      if (g_strcmp0(gst_structure_get_string(caps, "format"), row.name) == 0) params.sum_type = row.type;
     if (params.sum_type == SumType::u32 && SumType(settings.sum_type) != SumType::u32 &&
-        needed_type(by_need, context.video) != SumType::u32)
+        resolved(SumType::automatic, context.video) != SumType::u32)
       return Status::settings("the caps ask for U32LE: sums over " + std::to_string(GST_VIDEO_INFO_WIDTH(&context.video)) + "×" +
                               std::to_string(GST_VIDEO_INFO_HEIGHT(&context.video)) + " pixels of " + info(format).name +
                               " need U64LE; ask for that, or set sum-type=u32 for sums modulo 2^32");
-    params.layout = g_strcmp0(gst_structure_get_string(caps, "layout"), layouts[int(TableLayout::padded)].nick) == 0
-                        ? TableLayout::padded
-                        : TableLayout::inclusive;
+    for (TableLayout layout : {TableLayout::inclusive, TableLayout::padded})
+      if (g_strcmp0(gst_structure_get_string(caps, "layout"), layouts[int(layout)].nick) == 0) params.layout = layout;
     int count = 1;
     gst_structure_get_int(caps, "channels", &count);
     params.channel = count > 1 ? TableChannel::all : TableChannel::luma;
