@@ -53,7 +53,8 @@ void append_with_feature(GstCaps* result, GstCaps* caps, bool with_cuda, const c
   for (guint i = 0; i < gst_caps_get_size(caps); ++i) {
     const GstStructure* structure = gst_caps_get_structure(caps, i);
     if (is_usable_memory(gst_caps_get_features(caps, i), with_cuda) && (media & (is_video(structure) ? VIDEO : DATA)))
-      gst_caps_append_structure_full(result, gst_structure_copy(structure), feature ? gst_caps_features_new(feature, nullptr) : nullptr);
+      gst_caps_append_structure_full(result, gst_structure_copy(structure),
+                                     feature ? gst_caps_features_new(feature, nullptr) : nullptr);
   }
 }
 

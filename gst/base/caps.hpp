@@ -14,10 +14,10 @@ extern const char* const cuda_memory_feature;
 /// allocates it (none in a build without CUDA), and in system memory; sizes 1×1 to 16384×16384.
 GstCaps* video_template_caps();
 
-/// (transfer full) The same pictures as in `caps`, in each memory that an element may use: CUDA memory first, where `with_cuda`. What is
-/// no raw video is left out.
+/// (transfer full) The same pictures as in `caps`, in each memory that an element may use: CUDA memory first, where `with_cuda`.
+/// What is no raw video is left out.
 GstCaps* any_memory_caps(GstCaps* caps, bool with_cuda);
-/// (transfer full) The same for data other than video, that needs no libgstcuda that knows it. Of raw video nothing is left.
+/// (transfer full) The same for data other than video, of which libgstcuda need know nothing. Raw video is left out.
 GstCaps* any_memory_data_caps(GstCaps* caps, bool with_cuda);
 /// (transfer full) What of `caps` lies in memory that an element may use, without saying in which.
 GstCaps* usable_caps(GstCaps* caps, bool with_cuda);
@@ -26,8 +26,8 @@ bool is_cuda_caps(GstCaps* caps);
 /// Whether caps, of one media type, are of raw video.
 bool is_video_caps(GstCaps* caps);
 
-/// (transfer full) Picks one media type, the first, and one memory of several: CUDA memory where the peer names it, system memory where the peer names but that;
-/// a peer that takes anything gets the memory of `input`. Takes `choices`.
+/// (transfer full) Picks the first media type, and one memory of several: CUDA memory where the peer names it, system memory where the
+/// peer names but that; a peer that takes anything gets the memory of `input`. Takes `choices`.
 GstCaps* choose_memory(GstCaps* choices, GstCaps* input, GstPad* peer);
 
 }  // namespace cudavision

@@ -255,7 +255,7 @@ GstMemory* Gpu::new_linear_memory(gsize bytes) const {
   gst_buffer_pool_set_active(pool, FALSE);
   gst_object_unref(pool);
   if (memory && gsize(GST_CUDA_MEMORY_CAST(memory)->info.stride[0]) != row) {
-    GST_ERROR("rows of %" G_GSIZE_FORMAT " bytes lie %d bytes apart in CUDA memory", row, GST_CUDA_MEMORY_CAST(memory)->info.stride[0]);
+    GST_ERROR("rows of %" G_GSIZE_FORMAT " bytes do not lie end to end in CUDA memory", row);
     gst_clear_mini_object(reinterpret_cast<GstMiniObject**>(&memory));
   }
   return memory;

@@ -83,8 +83,8 @@ class Gpu {
   GstBufferPool* new_device_pool(GstCaps* caps, guint min_buffers, guint max_buffers, guint* size) const;
   /// Whether a pool that a neighbour offers allocates in our context. If so, its stream becomes ours.
   bool follow_pool(GstBufferPool* pool);
-  /// (transfer full) Device memory of `bytes` or up to 64 KiB more, in one piece; what maps it without map_flag() gets it downloaded.
-  /// NULL where that fails.
+  /// (transfer full) Device memory of `bytes` or up to 64 KiB more, in one piece; whoever maps it without map_flag() gets it
+  /// downloaded. NULL where that fails.
   GstMemory* new_linear_memory(gsize bytes) const;
   /// (transfer full) Page-locked host memory, which crosses the bus several times as fast.
   GstAllocator* new_pinned_allocator() const;

@@ -303,7 +303,7 @@ gboolean set_caps(GstBaseTransform* trans, GstCaps* incaps, GstCaps* outcaps) {
   state.to_device = is_cuda_caps(outcaps);
   state.same_memory = is_cuda_caps(incaps) == state.to_device;
   const bool to_data = !is_video_caps(outcaps);
-  if (state.processor && (to_data || state.data || !gst_video_info_is_equal(&video, &state.video))) {
+  if (state.processor && !gst_video_info_is_equal(&video, &state.video)) {
     interrupt(self, Interruption::caps);
     Gpu::Scope scope(state.gpu);
     state.processor.reset();

@@ -2,7 +2,6 @@
 #include "integral.hpp"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 
 #include "../../kernels/integral.hpp"
@@ -33,17 +32,21 @@ constexpr Choice sum_types[] = {{"auto", "u32 where no sum over the frame can ov
                                 {"u32", "32-bit whole numbers, modulo 2^32"},
                                 {"u64", "64-bit whole numbers"},
                                 {"f32", "32-bit floating point"},
-                                {"f64", "64-bit floating point"}};  // as SumType
+                                {"f64", "64-bit floating point"}};                                        // as SumType
 constexpr Choice channels[] = {{"luma", "Luma (of RGB: BT.601)"}, {"all", "Every component by itself"}};  // as TableChannel
 
-GstCudaVisionEntryType entry_type(SumType type) { return GstCudaVisionEntryType(int(type) - int(SumType::u32)); }
+GstCudaVisionEntryType entry_type(SumType type) {
+  return GstCudaVisionEntryType(int(type) - int(SumType::u32));
+}
 
 const char* channel_name(Role role, TableChannel channel) {
   constexpr const char* names[] = {"Y", "Cb", "Cr", "R", "G", "B", "A"};  // as Role
   return channel == TableChannel::luma ? "luma" : names[int(role)];
 }
 
-gsize bytes_of(const TableInfo& table) { return gsize(table.width) * table.height * table.entry_bytes(); }
+gsize bytes_of(const TableInfo& table) {
+  return gsize(table.width) * table.height * table.entry_bytes();
+}
 
 /// A memory, held and mapped to be written by the backend.
 class Block {
@@ -53,7 +56,10 @@ class Block {
     mapped_ = memory_ && gst_memory_map(memory_, &map_, GstMapFlags(GST_MAP_WRITE | (gpu ? Gpu::map_flag() : GstMapFlags(0))));
   }
   Block(Block&& other) noexcept
-      : memory_(std::exchange(other.memory_, nullptr)), gpu_(other.gpu_), map_(other.map_), mapped_(std::exchange(other.mapped_, false)) {}
+      : memory_(std::exchange(other.memory_, nullptr)),
+        gpu_(other.gpu_),
+        map_(other.map_),
+        mapped_(std::exchange(other.mapped_, false)) {}
   Block& operator=(Block&&) = delete;
   ~Block() {
     unmap();
@@ -111,27 +117,38 @@ class TableMeta : public Processor {
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
       const TableInfo& table = integral_->tables()[i];
       blocks_[i].unmap();
-      tables.push_back({channel_name(table.role, params_.channel), table.squared, entry_type(table.type), guint(table.width),
-                        guint(table.height), blocks_[i].memory(), {}});
+      tables.push_back({channel_name(table.role, params_.channel),
+                        table.squared,
+                        entry_type(table.type),
+                        guint(table.width),
+                        guint(table.height),
+                        blocks_[i].memory(),
+                        {}});
     }
-    gst_buffer_add_cuda_vision_integral_meta(report.buffer, GstCudaVisionTableLayout(params_.layout), guint(tables.size()), tables.data());
+    gst_buffer_add_cuda_vision_integral_meta(report.buffer, GstCudaVisionTableLayout(params_.layout), guint(tables.size()),
+                                             tables.data());
     blocks_.clear();
   }
 
  private:
   const std::unique_ptr<Integral> integral_;
   const IntegralParams params_;
-  const Gpu* const gpu_;  // nullptr on the CPU
+  const Gpu* const gpu_;             // nullptr on the CPU
   std::vector<Recycler> recyclers_;  // one for each table
   std::vector<Block> blocks_;        // of the frame that is on its way
 };
 
-/// Sends tables instead of the frame: those of a plan, which are all of one type and size, one after the other: R, G, B, A or Y, Cb, Cr.
+/// Sends tables instead of the frame: those of a plan, which are all of one type and size, one after the other: R, G, B, A or Y,
+/// Cb, Cr.
 class TableData : public Processor {
  public:
   /// `gpu`: of Backend::cuda, or nullptr. `on_device`: where the tables go out.
   TableData(std::unique_ptr<Integral> integral, const Gpu* gpu, bool on_device)
-      : integral_(std::move(integral)), gpu_(gpu), on_device_(on_device), bytes_(integral_->tables().size() * bytes_of(integral_->tables()[0])), outputs_(allocation(on_device)),
+      : integral_(std::move(integral)),
+        gpu_(gpu),
+        on_device_(on_device),
+        bytes_(integral_->tables().size() * bytes_of(integral_->tables()[0])),
+        outputs_(allocation(on_device)),
         scratches_(allocation(true)) {}
 
   Result<GstBuffer*> new_output() override {
@@ -150,7 +167,8 @@ class TableData : public Processor {
     std::vector<Plane> planes;
     const std::vector<TableInfo>& tables = integral_->tables();
     for (const TableInfo& table : tables) {
-      const auto before = std::count_if(tables.begin(), tables.end(), [&](const TableInfo& other) { return other.role < table.role; });
+      const auto before =
+          std::count_if(tables.begin(), tables.end(), [&](const TableInfo& other) { return other.role < table.role; });
       planes.push_back({begin + gsize(before) * bytes_of(table), std::ptrdiff_t(table.width) * table.entry_bytes()});
     }
     const Status status = integral_->submit(job.src, planes, job.queue);
@@ -186,7 +204,8 @@ struct TableFormat {
   const char* name;
   SumType type;
 };
-constexpr TableFormat table_formats[] = {{"U32LE", SumType::u32}, {"U64LE", SumType::u64}, {"F32LE", SumType::f32}, {"F64LE", SumType::f64}};
+constexpr TableFormat table_formats[] = {
+    {"U32LE", SumType::u32}, {"U64LE", SumType::u64}, {"F32LE", SumType::f32}, {"F64LE", SumType::f64}};
 
 /// The tables of channel=all that one buffer can hold: those of formats whose components are all of the frame's size. Else 0.
 int whole_channels(Format format) {
@@ -198,24 +217,28 @@ int whole_channels(Format format) {
   return whole ? int(tables.size()) : 0;
 }
 
-void append_to_list(GValue* list, int number) {
+GValue as_value(int number) {
   GValue value = G_VALUE_INIT;
   g_value_init(&value, G_TYPE_INT);
   g_value_set_int(&value, number);
-  gst_value_list_append_and_take_value(list, &value);
+  return value;
 }
-void append_to_list(GValue* list, const char* text) {
+GValue as_value(const char* text) {
   GValue value = G_VALUE_INIT;
   g_value_init(&value, G_TYPE_STRING);
   g_value_set_string(&value, text);
-  gst_value_list_append_and_take_value(list, &value);
+  return value;
 }
+
 /// Sets a field to any of some values.
 template <typename Values, typename Value>
 void set_choices(GstStructure* structure, const char* field, const Values& values, Value&& value_of) {
   GValue list = G_VALUE_INIT;
   g_value_init(&list, GST_TYPE_LIST);
-  for (const auto& value : values) append_to_list(&list, value_of(value));
+  for (const auto& value : values) {
+    GValue item = as_value(value_of(value));
+    gst_value_list_append_and_take_value(&list, &item);
+  }
   gst_structure_take_value(structure, field, &list);
 }
 
@@ -246,14 +269,7 @@ template <typename T>
 bool allows(const GstStructure* structure, const char* field, T wanted) {
   const GValue* value = gst_structure_get_value(structure, field);
   if (!value) return true;
-  GValue one = G_VALUE_INIT;
-  if constexpr (std::is_same_v<T, int>) {
-    g_value_init(&one, G_TYPE_INT);
-    g_value_set_int(&one, wanted);
-  } else {
-    g_value_init(&one, G_TYPE_STRING);
-    g_value_set_string(&one, wanted);
-  }
+  GValue one = as_value(wanted);
   const bool allowed = gst_value_intersect(nullptr, value, &one);
   g_value_unset(&one);
   return allowed;
@@ -282,7 +298,8 @@ GstStructure* video_of_tables(const GstStructure* tables, TableLayout layout) {
   std::vector<const char*> names;
   for (const FormatInfo& format : formats()) {
     const std::vector<int> counts = channel_counts(format);
-    if (std::any_of(counts.begin(), counts.end(), [&](int count) { return allows(tables, "channels", count); })) names.push_back(format.name);
+    if (std::any_of(counts.begin(), counts.end(), [&](int count) { return allows(tables, "channels", count); }))
+      names.push_back(format.name);
   }
   set_choices(video, "format", names, [](const char* name) { return name; });
   return video;
@@ -319,10 +336,12 @@ struct IntegralElement {
     const Settings initial;
     return {
         {choice("output", "Output", "What goes out", "CudaVisionIntegralOutput", outputs), &Settings::output},
-        {choice("layout", "Layout", "Which samples an entry of a table sums", "CudaVisionIntegralLayout", layouts), &Settings::layout},
-        {choice("sum-type", "Sum type", "What an entry of a table is", "CudaVisionIntegralSumType", sum_types), &Settings::sum_type},
-        {g_param_spec_boolean("squared", "Squared", "Also make tables of the squares (f64 where sums are f32 or f64, else u64)", FALSE,
-                              playing_property),
+        {choice("layout", "Layout", "Which samples an entry of a table sums", "CudaVisionIntegralLayout", layouts),
+         &Settings::layout},
+        {choice("sum-type", "Sum type", "What an entry of a table is", "CudaVisionIntegralSumType", sum_types),
+         &Settings::sum_type},
+        {g_param_spec_boolean("squared", "Squared", "Also make tables of the squares (f64 where sums are f32 or f64, else u64)",
+                              FALSE, playing_property),
          &Settings::squared},
         {choice("channel", "Channel", "What is summed", "CudaVisionIntegralChannel", channels), &Settings::channel},
         {whole("radius", "Radius", initial.radius,
@@ -330,7 +349,8 @@ struct IntegralElement {
          &Settings::radius},
         {real("sensitivity", "Sensitivity", initial.sensitivity, "threshold: how far below the window's mean black begins, 0 to 1"),
          &Settings::sensitivity},
-        {whole("search-radius", "Search radius", initial.search_radius, "nlm: how far similar patches are looked for, in pixels, 1 to 32"),
+        {whole("search-radius", "Search radius", initial.search_radius,
+               "nlm: how far similar patches are looked for, in pixels, 1 to 32"),
          &Settings::search_radius},
         {real("strength", "Strength", initial.strength,
               "nlm: how different patches may be that are averaged, in steps of 8 bits, above 0, at most 1000"),
@@ -340,8 +360,8 @@ struct IntegralElement {
 
   /// Width and height are the entries of a table: with layout=padded one more than the frame's pixels.
   static constexpr const char* data_caps =
-      "video/x-integral, format=(string){ U32LE, U64LE, F32LE, F64LE }, layout=(string){ inclusive, padded }, channels=(int){ 1, 3, 4 }, "
-      "width=(int)[ 1, 16385 ], height=(int)[ 1, 16385 ], framerate=(fraction)[ 0/1, max ]";
+      "video/x-integral, format=(string){ U32LE, U64LE, F32LE, F64LE }, layout=(string){ inclusive, padded }, "
+      "channels=(int){ 1, 3, 4 }, width=(int)[ 1, 16385 ], height=(int)[ 1, 16385 ], framerate=(fraction)[ 0/1, max ]";
 
   static GstCaps* transform_data_caps(GstPadDirection direction, GstCaps* caps) {
     const bool to_tables = direction == GST_PAD_SINK;
@@ -361,13 +381,13 @@ struct IntegralElement {
   static GstCaps* fixate_data_caps(const Settings& settings, const GstVideoInfo& video, GstCaps* choices) {
     const char* layout = layouts[settings.layout].nick;
     guint chosen = 0;
-    while (chosen + 1 < gst_caps_get_size(choices) && !allows(gst_caps_get_structure(choices, chosen), "layout", layout)) ++chosen;
-    if (!allows(gst_caps_get_structure(choices, chosen), "layout", layout)) chosen = 0;
+    for (guint i = gst_caps_get_size(choices); i-- > 0;)
+      if (allows(gst_caps_get_structure(choices, i), "layout", layout)) chosen = i;
     GstCaps* result = gst_caps_copy_nth(choices, chosen);
     gst_caps_unref(choices);
     GstStructure* structure = gst_caps_get_structure(result, 0);
     // What the settings say, or else what can hold most.
-    for (SumType type : {needed_type(settings, video), SumType::u64, SumType::f64, SumType::f32, SumType::u32}) {
+    for (SumType type : {resolved(SumType(settings.sum_type), video), SumType::u64, SumType::f64, SumType::f32, SumType::u32}) {
       const char* name = table_formats[int(type) - int(SumType::u32)].name;
       if (!allows(structure, "format", name)) continue;
       gst_structure_set(structure, "format", G_TYPE_STRING, name, nullptr);
@@ -383,7 +403,8 @@ struct IntegralElement {
   static Result<FilterPlan> make_plan(const Settings& settings, const PlanContext& context) {
     if (settings.output == OUTPUT_PASSTHROUGH) return make_tables(settings, context);
     if (context.data)
-      return Status::settings("output is " + std::string(outputs[settings.output].nick) + ": video/x-integral, which is asked for, needs output=passthrough");
+      return Status::settings("output is " + std::string(outputs[settings.output].nick) +
+                              ": video/x-integral, which is asked for, needs output=passthrough");
     return make_filter(settings, context);
   }
 
@@ -410,23 +431,24 @@ struct IntegralElement {
 
   static Result<FilterPlan> make_tables(const Settings& settings, const PlanContext& context) {
     if (context.region != Region::Mode::frame)
-      return Status::settings(
-          "region is " + std::string(context.region == Region::Mode::inside ? "roi" : "outside-roi") +
-          ": output=passthrough makes tables of the whole frame; set region=frame, or output=box-mean, threshold, deviation or nlm");
+      return Status::settings("region is " + std::string(context.region == Region::Mode::inside ? "roi" : "outside-roi") +
+                              ": output=passthrough makes tables of the whole frame; set region=frame, or output=box-mean, "
+                              "threshold, deviation or nlm");
     IntegralParams params = table_params(settings);
     if (context.data)
       if (Status status = follow_caps(settings, context, params); !status.ok()) return status;
     auto integral = make_integral(params, geometry_of(context.video), context.backend);
     if (!integral.ok()) return integral.error();
     const Gpu* gpu = context.backend == Backend::cuda ? &context.gpu : nullptr;
-    if (context.data) return FilterPlan{std::make_unique<TableData>(std::move(integral.value()), gpu, is_cuda_caps(context.data)), {}};
+    if (context.data)
+      return FilterPlan{std::make_unique<TableData>(std::move(integral.value()), gpu, is_cuda_caps(context.data)), {}};
     return FilterPlan{std::make_unique<TableMeta>(std::move(integral.value()), params, gpu), {}};
   }
 
-  /// The type of sums that the settings ask for, never automatic.
-  static SumType needed_type(const Settings& settings, const GstVideoInfo& video) {
+  /// `type`, or for automatic what that is for this video.
+  static SumType resolved(SumType type, const GstVideoInfo& video) {
     IntegralParams params;
-    params.sum_type = SumType(settings.sum_type);
+    params.sum_type = type;
     return describe_tables(params, geometry_of(video))[0].type;
   }
 
@@ -435,18 +457,18 @@ struct IntegralElement {
     const GstStructure* caps = gst_caps_get_structure(context.data, 0);
     const Format format = geometry_of(context.video).format;
     if (params.channel == TableChannel::all && whole_channels(format) == 0)
-      return Status::settings("channel is all: the components of " + std::string(info(format).name) +
-                              " differ in size, so that video/x-integral cannot hold them; set channel=luma, or convert to Y444 or RGB");
+      return Status::settings(
+          "channel is all: the components of " + std::string(info(format).name) +
+          " differ in size, so that video/x-integral cannot hold them; set channel=luma, or convert to Y444 or RGB");
     for (const TableFormat& row : table_formats)
-      if (gst_structure_has_field_typed(caps, "format", G_TYPE_STRING) && g_str_equal(gst_structure_get_string(caps, "format"), row.name))
-        params.sum_type = row.type;
-    Settings by_need = settings;
-    by_need.sum_type = int(SumType::automatic);
-    if (params.sum_type == SumType::u32 && SumType(settings.sum_type) != SumType::u32 && needed_type(by_need, context.video) != SumType::u32)
+      if (g_strcmp0(gst_structure_get_string(caps, "format"), row.name) == 0) params.sum_type = row.type;
+    if (params.sum_type == SumType::u32 && SumType(settings.sum_type) != SumType::u32 &&
+        resolved(SumType::automatic, context.video) != SumType::u32)
       return Status::settings("the caps ask for U32LE: sums over " + std::to_string(GST_VIDEO_INFO_WIDTH(&context.video)) + "×" +
-                              std::to_string(GST_VIDEO_INFO_HEIGHT(&context.video)) + " pixels of " + info(format).name + " need U64LE; ask for that, or set sum-type=u32 for sums modulo 2^32");
-    params.layout = g_strcmp0(gst_structure_get_string(caps, "layout"), layouts[int(TableLayout::padded)].nick) == 0 ? TableLayout::padded
-                                                                                                                    : TableLayout::inclusive;
+                              std::to_string(GST_VIDEO_INFO_HEIGHT(&context.video)) + " pixels of " + info(format).name +
+                              " need U64LE; ask for that, or set sum-type=u32 for sums modulo 2^32");
+    for (TableLayout layout : {TableLayout::inclusive, TableLayout::padded})
+      if (g_strcmp0(gst_structure_get_string(caps, "layout"), layouts[int(layout)].nick) == 0) params.layout = layout;
     int count = 1;
     gst_structure_get_int(caps, "channels", &count);
     params.channel = count > 1 ? TableChannel::all : TableChannel::luma;
@@ -458,13 +480,15 @@ struct IntegralElement {
     const int width = GST_VIDEO_INFO_WIDTH(&video), height = GST_VIDEO_INFO_HEIGHT(&video), window = 2 * settings.radius + 1;
     if (window <= width && window <= height) return {};
     const auto size = [](int w, int h) { return std::to_string(w) + "×" + std::to_string(h); };
-    return "radius is " + std::to_string(settings.radius) + ": the window of " + size(window, window) + " is larger than the frame of " +
-           size(width, height) + "; of it counts what lies inside the frame";
+    return "radius is " + std::to_string(settings.radius) + ": the window of " + size(window, window) +
+           " is larger than the frame of " + size(width, height) + "; of it counts what lies inside the frame";
   }
 };
 
 }  // namespace
 
-bool register_integral(GstPlugin* plugin) { return FilterElement<IntegralElement>::register_in(plugin); }
+bool register_integral(GstPlugin* plugin) {
+  return FilterElement<IntegralElement>::register_in(plugin);
+}
 
 }  // namespace cudavision

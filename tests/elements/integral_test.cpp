@@ -69,7 +69,9 @@ void expect_entries(const guint8* data, GstCudaVisionEntryType type, const std::
   }
 }
 
-bool on_device(GstMemory* memory) { return gst_memory_is_type(memory, "gst.cuda.memory"); }
+bool on_device(GstMemory* memory) {
+  return gst_memory_is_type(memory, "gst.cuda.memory");
+}
 
 /// A frame's table must be that of these samples.
 void expect_table(GstBuffer* frame, const char* channel, const cv::Mat& samples, bool padded, GstCudaVisionEntryType type,
@@ -90,9 +92,13 @@ void expect_table(GstBuffer* frame, const char* channel, const cv::Mat& samples,
   gst_cuda_vision_integral_meta_unmap_table(meta, guint(index), &map);
 }
 
-guint count_tables(GstBuffer* frame) { return gst_buffer_get_cuda_vision_integral_meta(frame)->n_tables; }
+guint count_tables(GstBuffer* frame) {
+  return gst_buffer_get_cuda_vision_integral_meta(frame)->n_tables;
+}
 
-Buffer copied(const Buffer& frame) { return Buffer(gst_buffer_copy_deep(frame.get())); }
+Buffer copied(const Buffer& frame) {
+  return Buffer(gst_buffer_copy_deep(frame.get()));
+}
 
 /// As a profile's needs make it a filter, tests of tables say what they want.
 const std::string tables = "output=passthrough ";
@@ -123,7 +129,9 @@ cv::Mat windows(const cv::Mat& samples, int rx, int ry, F&& f) {
     }
   return result;
 }
-double mean(int, double n, double sum, double) { return std::nearbyint(sum / n); }
+double mean(int, double n, double sum, double) {
+  return std::nearbyint(sum / n);
+}
 double deviation(int, double n, double sum, double squares) {
   return std::nearbyint(std::sqrt(std::max(0.0, squares / n - sum / n * (sum / n))));
 }
@@ -311,7 +319,8 @@ TEST(follows_caps_with_its_tables, Each::run) {
       rig.caps(caps_text(format, now));
       const Buffer frame = noise(rig.video());
       const Buffer result = rig.push(copied(frame));
-      expect_table(result.get(), "luma", luma(picture(frame.get(), rig.video()), rig.video()), false, GST_CUDA_VISION_ENTRY_TYPE_U32);
+      expect_table(result.get(), "luma", luma(picture(frame.get(), rig.video()), rig.video()), false,
+                   GST_CUDA_VISION_ENTRY_TYPE_U32);
     }
 }
 
@@ -421,7 +430,7 @@ TEST(sends_every_channel, Each::run) {
       at(format + std::string(" ") + wanted);
       if (count == 1 && std::strstr(wanted, "[2")) continue;
       // What caps say goes before what settings say.
-      TableRig rig(run, *wanted ? "" : "channel=all", table_caps(wanted));
+      TableRig rig(run, *wanted ? "squared=true" : "squared=true channel=all", table_caps(wanted));
       rig.caps(caps_text(format, size));
       const Buffer frame = noise(rig.video());
       const Buffer result = rig.push(copied(frame));
@@ -506,6 +515,18 @@ TEST(says_why_there_can_be_no_tables, Each::run) {
     EXPECT_EQ(error.domain, GST_LIBRARY_ERROR);
     EXPECT_CONTAINS(error.text, property);
     EXPECT_CONTAINS(error.text, value);
+
+    at(settings + std::string(" while playing"));
+    TableRig playing(run, "", table_caps());
+    playing.caps(caps_text("NV12", size));
+    const Buffer frame = noise(playing.video());
+    const Picture expected = {picture(frame.get(), playing.video())[0]};
+    expect_numbers(playing.push(copied(frame)).get(), expected, false, GST_CUDA_VISION_ENTRY_TYPE_U32);
+    set(playing.element(), settings);
+    expect_numbers(playing.push(copied(frame)).get(), expected, false, GST_CUDA_VISION_ENTRY_TYPE_U32);
+    const Message warning = playing.warning();
+    EXPECT_EQ(warning.domain, GST_LIBRARY_ERROR);
+    EXPECT_CONTAINS(warning.text, value);
   }
 }
 
@@ -543,7 +564,8 @@ TEST(keeps_numbers_that_are_held, Each::run) {
       rig.push(copied(frame));
     }
   }
-  for (std::size_t i = 0; i < results.size(); ++i) expect_numbers(results[i].get(), {inputs[i]}, false, GST_CUDA_VISION_ENTRY_TYPE_U32);
+  for (std::size_t i = 0; i < results.size(); ++i)
+    expect_numbers(results[i].get(), {inputs[i]}, false, GST_CUDA_VISION_ENTRY_TYPE_U32);
 }
 
 TEST(takes_frames_from_a_neighbour, Each::run) {
@@ -576,8 +598,9 @@ TEST(takes_frames_from_a_neighbour, Each::run) {
 TEST(stays_in_its_memory_when_frames_no_longer_pass, Each::run) {
   const bool cuda = run.backend == "cuda";
   const std::string raw = cuda ? "video/x-raw(memory:CUDAMemory)" : "video/x-raw", backend = " backend=" + run.backend;
-  GstElement* bin = gst_parse_bin_from_description(("cudaintegral output=box-mean radius=0" + backend + " ! " + raw +
-                                                    " ! cudaintegral name=second" + backend).c_str(), TRUE, nullptr);
+  GstElement* bin = gst_parse_bin_from_description(
+      ("cudaintegral output=box-mean radius=0" + backend + " ! " + raw + " ! cudaintegral name=second" + backend).c_str(), TRUE,
+      nullptr);
   GstElement* second = gst_bin_get_by_name(GST_BIN(bin), "second");
   Rig rig(bin);
   gst_harness_set_sink_caps_str(rig.harness(), raw.c_str());
@@ -651,16 +674,17 @@ TEST(thresholds_by_the_mean_around, Each::run) {
       const Picture input = picture(frame.get(), video);
       const int top = GST_VIDEO_INFO_COMP_DEPTH(&video, 0) == 10 ? 1023 : 255;
       const int radius = std::strstr(settings, "radius=2") ? 2 : std::strstr(settings, "=15") ? 15 : 7;
-      const double sensitivity = std::strstr(settings, "0.05")             ? 0.05
+      const double sensitivity = std::strstr(settings, "0.05")            ? 0.05
                                  : std::strstr(settings, "sensitivity=0") ? 0
                                  : std::strstr(settings, "sensitivity=1") ? 1
-                                                                           : 0.15;
+                                                                          : 0.15;
       const cv::Mat page = windows(luma(input, video), radius, radius, [&](int p, double n, double sum, double) {
         return double(p) * n < sum * (1 - sensitivity) ? 0 : top;
       });
       Picture expected;
       for (std::size_t c = 0; c < input.size(); ++c)
-        expected.push_back(GST_VIDEO_INFO_IS_YUV(&video) && c > 0 ? cv::Mat(input[c].size(), CV_16U, cv::Scalar((top + 1) / 2)) : page);
+        expected.push_back(GST_VIDEO_INFO_IS_YUV(&video) && c > 0 ? cv::Mat(input[c].size(), CV_16U, cv::Scalar((top + 1) / 2))
+                                                                  : page);
       EXPECT_SAME(filtered(run, "output=threshold " + std::string(settings), video, frame), expected);
     }
 }
