@@ -29,7 +29,6 @@ panels docs/elements/cudagaussian.png "cudagaussian kernel-size=7" "cudagaussian
 panels docs/elements/cudaconvolve.png "cudaconvolve preset=unsharp" "cudaconvolve preset=gradient"
 panels docs/elements/cudaintegral.png "cudaintegral output=box-mean radius=8" "cudaintegral output=deviation radius=2" \
   "cudaintegral output=threshold radius=12 sensitivity=0.05"
-panels docs/quickstart.png "cudagaussian kernel-size=9" "cudagaussian kernel-size=5 ! cudaconvolve preset=sharpen-5 divisor=2"
 # Blurred, to have values between those of the bars.
 panels docs/elements/cudahistogram.png "cudagaussian kernel-size=63 ! cudahistogram channels=components overlay=true overlay-log=true overlay-position=8,120,304,112" \
   "cudagaussian kernel-size=63 ! cudahistogram equalize=true overlay=true overlay-log=true overlay-position=8,120,304,112"
@@ -37,3 +36,9 @@ panels docs/elements/cudahistogram.png "cudagaussian kernel-size=63 ! cudahistog
 scene=${scene/num-buffers=1/num-buffers=12}
 detail="videotestsrc num-buffers=12 pattern=ball ! video/x-raw,format=RGB,width=140,height=140"
 panels docs/elements/cudadiff.png "cudadiff interval=4" "cudadiff interval=4 cell-size=10 output=overlay mask-regions=240,180,80,60"
+
+# What examples/quickstart.sh shows of its synthetic scene.
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+examples/motion_report.py --out="$work" >/dev/null
+cp "$work/summary.png" docs/quickstart.png

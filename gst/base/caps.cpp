@@ -30,8 +30,9 @@ GstCaps* cuda_template_caps() {
 bool fails_in_cuda(const GstStructure* structure) {
   const char* name = gst_structure_get_string(structure, "format");
   const FormatInfo* format = name ? find_format(name) : nullptr;
-  int height;
-  return format && gst_structure_get_int(structure, "height", &height) && height % 2 == 1 && compat::cuda_fails_odd_heights(*format);
+  int width, height;
+  return format && gst_structure_get_int(structure, "width", &width) && gst_structure_get_int(structure, "height", &height) &&
+         compat::cuda_fails_size(*format, width, height);
 }
 
 /// Whether a structure has these features by name, and not because it takes any.
@@ -85,7 +86,7 @@ GstCaps* any_memory_caps(GstCaps* caps, bool with_cuda) {
     GstCaps* allocatable = gst_caps_intersect_full(result, cuda, GST_CAPS_INTERSECT_FIRST);
     gst_caps_unref(cuda);
     gst_caps_unref(result);
-    result = allocatable;
+    result = gst_caps_make_writable(allocatable);
   }
   append_with_feature(result, caps, with_cuda, nullptr, VIDEO);
   return gst_caps_simplify(result);

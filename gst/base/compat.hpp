@@ -36,9 +36,11 @@ inline guint running_minor() {
 
 inline bool cuda_allocates(const FormatInfo& format) { return format.cuda_since > 0 && running_minor() >= format.cuda_since; }
 
-/// Formats that libgstcuda gets wrong at odd heights: since 1.24 it allocates too little for NV21; 1.22 loses the last plane of planar
-/// 4:2:0 when the CPU reads it.
-inline bool cuda_fails_odd_heights(const FormatInfo& format) {
+/// Sizes that libgstcuda gets wrong. At odd heights it allocates too little for NV21 since 1.24, and 1.22 loses the last plane of
+/// planar 4:2:0 when the CPU reads it; at odd widths it leaves the last Cr of packed 4:2:2 behind when frames cross the bus.
+inline bool cuda_fails_size(const FormatInfo& format, int width, int height) {
+  if (width % 2 == 1 && format.sets[0].shares_plane()) return true;
+  if (height % 2 == 0) return false;
   if (running_minor() >= 24) return format.format == Format::NV21;
   return format.set_count == 3 && format.sets[1].shift_y > 0;
 }

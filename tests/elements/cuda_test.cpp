@@ -262,14 +262,19 @@ TEST(passes_frames_in_any_memory, Each::run) {
     return result;
   };
   GstCudaContext* context = new_context();
+  const Size even{84, 66};  // libgstcuda's own copies fail packed 4:2:2 of odd width
   for (const std::string& format : formats(run, cuda_memory))
     for (bool device_in : {false, true})
       for (bool device_out : {false, true}) {
         at(format + (device_in ? " from the device" : "") + (device_out ? " to the device" : ""));
         Rig rig(run, passing), cpu(on_cpu(run), passing);
-        gst_harness_set_sink_caps_str(rig.harness(), caps_text(format, size, "", device_out ? cuda_memory : nullptr).c_str());
-        rig.caps(caps_text(format, size, "", device_in ? cuda_memory : nullptr));
-        cpu.caps(caps_text(format, size));
+        gst_harness_set_sink_caps_str(rig.harness(), caps_text(format, even, "", device_out ? cuda_memory : nullptr).c_str());
+        rig.caps(caps_text(format, even, "", device_in ? cuda_memory : nullptr));
+        cpu.caps(caps_text(format, even));
+        if (device_in && profile(run.element).remembers) {
+          rig.push(uploaded(context, rig.video(), black(rig.video())));  // with another context it begins anew
+          next_message(rig);
+        }
         for (unsigned i = 0; i < 3; ++i) {
           const Buffer frame = noise(rig.video(), i);
           Buffer in = device_in ? uploaded(context, rig.video(), frame) : Buffer(gst_buffer_copy_deep(frame.get()));
