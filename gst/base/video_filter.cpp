@@ -5,10 +5,9 @@
 #include <optional>
 #include <utility>
 
-#include "backend.hpp"
 #include "caps.hpp"
 #include "frame.hpp"
-#include "gpu.hpp"
+#include "host.hpp"
 #include "properties.hpp"
 
 GST_DEBUG_CATEGORY_STATIC(cudavision_filter_debug);
@@ -23,19 +22,14 @@ struct Choice {
   const char* blurb;
 };
 
-enum BackendChoice { BACKEND_AUTO, BACKEND_CUDA, BACKEND_CPU };
-constexpr Choice backend_choices[] = {{"auto", "CUDA where a device opens, else the CPU"}, {"cuda", "CUDA"}, {"cpu", "CPU (OpenCV)"}};
-
 constexpr Choice region_choices[] = {{"frame", "The whole frame"},
                                      {"roi", "Only inside the regions of interest that come with the buffer"},
                                      {"outside-roi", "Only outside the regions of interest"}};  // rows as Region::Mode
 
-enum { PROP_BACKEND = 1, PROP_ACTIVE_BACKEND, PROP_CUDA_DEVICE_ID, PROP_REGION, PROP_ROI_TYPE };
+enum { PROP_HOST = 1, PROP_REGION = PROP_HOST + Host::property_count, PROP_ROI_TYPE };
 
-/// What the base's own properties say. The backend is taken at NULL→READY, the region with each frame.
+/// What the base's own properties say, besides those of Host.
 struct BaseSettings {
-  int backend = BACKEND_AUTO;
-  int device_id = -1;
   Region::Mode region = Region::Mode::frame;
   std::string roi_type;
 };
@@ -43,14 +37,15 @@ struct BaseSettings {
 }  // namespace
 
 struct FilterState {
+  explicit FilterState(GstElement* element) : host(element) {}
+
+  Host host;
   // Under the object lock:
   BaseSettings settings, committed, working;
-  std::optional<Backend> backend;  // from READY on
   // Set by any thread, taken by the streaming thread:
   std::atomic<bool> changed{false};
   std::atomic<bool> sends_data{false};  // as `data`, for any thread
   // Of the streaming thread:
-  Gpu gpu;
   GstVideoInfo video;
   std::unique_ptr<GstCaps, void (*)(GstCaps*)> data{nullptr, gst_caps_unref};  // what goes out, where it is not video
   bool same_memory = false;                                                    // on both sides
@@ -69,104 +64,30 @@ G_DEFINE_ABSTRACT_TYPE_WITH_CODE(CudaVisionFilter, cudavision_filter, GST_TYPE_B
 
 namespace {
 
-class ObjectLock {
- public:
-  explicit ObjectLock(gpointer object) : object_(GST_OBJECT(object)) { GST_OBJECT_LOCK(object_); }
-  ~ObjectLock() { GST_OBJECT_UNLOCK(object_); }
-  ObjectLock(const ObjectLock&) = delete;
-  ObjectLock& operator=(const ObjectLock&) = delete;
-
- private:
-  GstObject* object_;
-};
-
 FilterState& state_of(gpointer object) { return *as_filter(object)->state; }
 CudaVisionFilterClass* class_of(gpointer object) { return as_filter_class(G_OBJECT_GET_CLASS(object)); }
 
-bool uses_cuda(gpointer object) {
-  ObjectLock lock(object);
-  return state_of(object).backend == Backend::cuda;
-}
-
-void post_error(CudaVisionFilter* self, const Status& status) {
-  if (status.code() == Status::Code::settings)
-    GST_ELEMENT_ERROR(self, LIBRARY, SETTINGS, ("%s", status.message().c_str()), (nullptr));
-  else
-    GST_ELEMENT_ERROR(self, RESOURCE, FAILED, ("%s", status.message().c_str()), (nullptr));
-}
+bool uses_cuda(gpointer object) { return state_of(object).host.uses_cuda(); }
 
 // Backend -----------------------------------------------------------------------------------------------------------------------
 
-bool open_backend(CudaVisionFilter* self) {
-  FilterState& state = *self->state;
-  BaseSettings wanted;
-  {
-    ObjectLock lock(self);
-    wanted = state.settings;
-  }
-  std::optional<Backend> backend;
-  std::string reason;
-  if (wanted.backend != BACKEND_CPU) {
-    const Status opened = state.gpu.open(GST_ELEMENT(self), wanted.device_id);
-    if (opened.ok())
-      backend = Backend::cuda;
-    else
-      reason = opened.message();
-  }
-  if (!backend && wanted.backend != BACKEND_CUDA) {
-    if (built_with(Backend::cpu))
-      backend = Backend::cpu;
-    else
-      reason += (reason.empty() ? "" : "; ") + std::string("this build has no CPU backend");
-  }
-  if (!backend) {
-    if (wanted.backend == BACKEND_CUDA)
-      GST_ELEMENT_ERROR(self, RESOURCE, NOT_FOUND,
-                        ("backend=cuda cannot be used: %s. Set backend=cpu, or backend=auto, to run on the processor", reason.c_str()), (nullptr));
-    else
-      GST_ELEMENT_ERROR(self, RESOURCE, NOT_FOUND, ("no backend can be used: %s", reason.c_str()), (nullptr));
-    return false;
-  }
-  GST_INFO_OBJECT(self, "running on the %s%s%s", *backend == Backend::cuda ? "GPU (CUDA)" : "processor (OpenCV)",
-                  reason.empty() ? "" : ": ", reason.c_str());
-  {
-    ObjectLock lock(self);
-    state.backend = backend;
-  }
-  g_object_notify(G_OBJECT(self), "active-backend");
-  return true;
-}
-
-void close_backend(CudaVisionFilter* self) {
-  {
-    ObjectLock lock(self);
-    self->state->backend.reset();
-  }
-  self->state->gpu.close();
-}
-
 GstStateChangeReturn change_state(GstElement* element, GstStateChange transition) {
   CudaVisionFilter* self = as_filter(element);
-  if (transition == GST_STATE_CHANGE_NULL_TO_READY && !open_backend(self)) return GST_STATE_CHANGE_FAILURE;
+  if (transition == GST_STATE_CHANGE_NULL_TO_READY && !self->state->host.open()) return GST_STATE_CHANGE_FAILURE;
   const GstStateChangeReturn result = GST_ELEMENT_CLASS(cudavision_filter_parent_class)->change_state(element, transition);
   if (transition == GST_STATE_CHANGE_READY_TO_NULL ||
       (transition == GST_STATE_CHANGE_NULL_TO_READY && result == GST_STATE_CHANGE_FAILURE))
-    close_backend(self);
+    self->state->host.close();
   return result;
 }
 
 void set_context(GstElement* element, GstContext* context) {
-  int device_id;
-  {
-    ObjectLock lock(element);
-    device_id = state_of(element).settings.device_id;
-  }
-  state_of(element).gpu.offer_context(element, context, device_id);
+  state_of(element).host.set_context(context);
   GST_ELEMENT_CLASS(cudavision_filter_parent_class)->set_context(element, context);
 }
 
 gboolean query(GstBaseTransform* trans, GstPadDirection direction, GstQuery* query) {
-  if (GST_QUERY_TYPE(query) == GST_QUERY_CONTEXT && state_of(trans).gpu.answer_context_query(GST_ELEMENT(trans), query)) return TRUE;
+  if (GST_QUERY_TYPE(query) == GST_QUERY_CONTEXT && state_of(trans).host.gpu.answer_context_query(GST_ELEMENT(trans), query)) return TRUE;
   return GST_BASE_TRANSFORM_CLASS(cudavision_filter_parent_class)->query(trans, direction, query);
 }
 
@@ -175,12 +96,12 @@ gboolean query(GstBaseTransform* trans, GstPadDirection direction, GstQuery* que
 /// Makes a plan of the committed settings for the current caps, and takes it into use.
 Status make_plan(CudaVisionFilter* self) {
   FilterState& state = *self->state;
-  Gpu::Scope scope(state.gpu);
+  Gpu::Scope scope(state.host.gpu);
   std::string advice;
   {
     ObjectLock lock(self);
-    if (state.backend == Backend::cuda && !scope.ok()) return Status::resource("the CUDA context cannot be made current");
-    auto plan = class_of(self)->make_plan(self, {state.video, *state.backend, state.committed.region, state.processor.get(), state.gpu, state.data.get()});
+    if (state.host.backend() == Backend::cuda && !scope.ok()) return Status::resource("the CUDA context cannot be made current");
+    auto plan = class_of(self)->make_plan(self, {state.video, *state.host.backend(), state.committed.region, state.processor.get(), state.host.gpu, state.data.get()});
     if (!plan.ok()) return plan.error();
     state.processor = std::move(plan.value().processor);
     state.region = state.committed.region;
@@ -228,7 +149,7 @@ gboolean start(GstBaseTransform* trans) {
     status = class_of(self)->check(self);
   }
   if (status.ok()) return TRUE;
-  post_error(self, status);
+  self->state->host.post_error(status);
   return FALSE;
 }
 
@@ -240,14 +161,14 @@ void drop_device_images(FilterState& state) {
 void interrupt(CudaVisionFilter* self, Interruption why) {
   FilterState& state = *self->state;
   if (!state.processor) return;
-  Gpu::Scope scope(state.gpu);
+  Gpu::Scope scope(state.host.gpu);
   state.processor->interrupted(why, GST_ELEMENT(self));
 }
 
 gboolean stop(GstBaseTransform* trans) {
   FilterState& state = state_of(trans);
   interrupt(as_filter(trans), Interruption::eos);  // where there was no EOS
-  Gpu::Scope scope(state.gpu);
+  Gpu::Scope scope(state.host.gpu);
   state.processor.reset();
   state.data.reset();
   state.sends_data = false;
@@ -258,12 +179,7 @@ gboolean stop(GstBaseTransform* trans) {
 // Caps --------------------------------------------------------------------------------------------------------------------------
 
 GstCaps* transform_caps(GstBaseTransform* trans, GstPadDirection direction, GstCaps* caps, GstCaps* filter) {
-  bool with_cuda;
-  {
-    ObjectLock lock(trans);
-    const FilterState& state = state_of(trans);
-    with_cuda = state.backend ? state.backend == Backend::cuda : state.settings.backend != BACKEND_CPU;
-  }
+  const bool with_cuda = state_of(trans).host.may_use_cuda();
   GstCaps* result = any_memory_caps(caps, with_cuda);
   if (const auto transform_data = class_of(trans)->transform_data_caps) {
     GstCaps* usable = usable_caps(caps, with_cuda);
@@ -305,7 +221,7 @@ gboolean set_caps(GstBaseTransform* trans, GstCaps* incaps, GstCaps* outcaps) {
   const bool to_data = !is_video_caps(outcaps);
   if (state.processor && !gst_video_info_is_equal(&video, &state.video)) {
     interrupt(self, Interruption::caps);
-    Gpu::Scope scope(state.gpu);
+    Gpu::Scope scope(state.host.gpu);
     state.processor.reset();
   }
   state.video = video;
@@ -314,7 +230,7 @@ gboolean set_caps(GstBaseTransform* trans, GstCaps* incaps, GstCaps* outcaps) {
   drop_device_images(state);
   const Status status = renew_plan(self);
   if (status.ok()) return TRUE;
-  post_error(self, status);
+  self->state->host.post_error(status);
   return FALSE;
 }
 
@@ -327,39 +243,6 @@ gboolean get_unit_size(GstBaseTransform*, GstCaps* caps, gsize* size) {
 
 // Allocation --------------------------------------------------------------------------------------------------------------------
 
-/// (transfer full) A configured pool of frames of `caps`, and the allocator it takes, if that is a special one: system memory is
-/// page-locked where CUDA copies it. NULL where it cannot be had.
-GstBufferPool* new_pool(CudaVisionFilter* self, GstCaps* caps, guint min_buffers, guint max_buffers, guint* size, GstAllocator** allocator) {
-  *allocator = nullptr;
-  if (is_cuda_caps(caps)) return self->state->gpu.new_device_pool(caps, min_buffers, max_buffers, size);
-  GstVideoInfo video;
-  if (!gst_video_info_from_caps(&video, caps)) return nullptr;
-  *size = guint(GST_VIDEO_INFO_SIZE(&video));
-  if (uses_cuda(self)) *allocator = self->state->gpu.new_pinned_allocator();
-  GstBufferPool* pool = gst_video_buffer_pool_new();
-  GstStructure* config = gst_buffer_pool_get_config(pool);
-  gst_buffer_pool_config_set_params(config, caps, *size, min_buffers, max_buffers);
-  if (*allocator) gst_buffer_pool_config_set_allocator(config, *allocator, nullptr);
-  gst_buffer_pool_config_add_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META);
-  if (gst_buffer_pool_set_config(pool, config)) return pool;
-  gst_object_unref(pool);
-  gst_clear_object(allocator);
-  return nullptr;
-}
-
-void offer_allocator(GstQuery* query, GstAllocator* allocator) {
-  if (!allocator) return;
-  GstAllocationParams params;
-  gst_allocation_params_init(&params);
-  if (gst_query_get_n_allocation_params(query) > 0) {
-    gst_query_parse_nth_allocation_param(query, 0, nullptr, &params);
-    gst_query_set_nth_allocation_param(query, 0, allocator, &params);
-  } else {
-    gst_query_add_allocation_param(query, allocator, &params);
-  }
-  gst_object_unref(allocator);
-}
-
 gboolean propose_allocation(GstBaseTransform* trans, GstQuery* decide_query, GstQuery* query) {
   CudaVisionFilter* self = as_filter(trans);
   // Without a decide_query frames pass through, and downstream has been asked.
@@ -369,27 +252,11 @@ gboolean propose_allocation(GstBaseTransform* trans, GstQuery* decide_query, Gst
   gboolean need_pool;
   gst_query_parse_allocation(query, &caps, &need_pool);
   if (!caps) return FALSE;
-  // Work that overlaps wants more than one frame; how many upstream needs for itself, it adds.
-  guint size = 0;
-  GstAllocator* allocator = nullptr;
-  GstBufferPool* pool = new_pool(self, caps, 0, 0, &size, &allocator);
-  if (!pool) return FALSE;
-  gst_query_add_allocation_pool(query, need_pool ? pool : nullptr, size, 0, 0);
-  gst_object_unref(pool);
-  offer_allocator(query, allocator);
+  if (!self->state->host.propose_pool(query, caps, need_pool)) return FALSE;
   if (!decide_query) return TRUE;  // the metas are downstream's to take
   gst_query_add_allocation_meta(query, GST_VIDEO_META_API_TYPE, nullptr);
   gst_query_add_allocation_meta(query, GST_VIDEO_CROP_META_API_TYPE, nullptr);
   return TRUE;
-}
-
-/// Has a neighbour's pool put a GstVideoMeta on its buffers, where it can: their strides may not be the default ones.
-void say_strides(GstBufferPool* pool, GstCaps* caps, guint size, guint min_buffers, guint max_buffers) {
-  if (!gst_buffer_pool_has_option(pool, GST_BUFFER_POOL_OPTION_VIDEO_META)) return;
-  GstStructure* config = gst_buffer_pool_get_config(pool);
-  gst_buffer_pool_config_set_params(config, caps, size, min_buffers, max_buffers);
-  gst_buffer_pool_config_add_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META);
-  gst_buffer_pool_set_config(pool, config);
 }
 
 gboolean decide_allocation(GstBaseTransform* trans, GstQuery* query) {
@@ -401,46 +268,22 @@ gboolean decide_allocation(GstBaseTransform* trans, GstQuery* query) {
     while (gst_query_get_n_allocation_pools(query) > 0) gst_query_remove_nth_allocation_pool(query, 0);
     return GST_BASE_TRANSFORM_CLASS(cudavision_filter_parent_class)->decide_allocation(trans, query);
   }
-
-  GstBufferPool* offered = nullptr;
-  guint size = 0, min_buffers = 0, max_buffers = 0;
-  const bool has_offer = gst_query_get_n_allocation_pools(query) > 0;
-  if (has_offer) gst_query_parse_nth_allocation_pool(query, 0, &offered, &size, &min_buffers, &max_buffers);
-  // Downstream's own pool spares it a copy; but device frames must be in our context.
-  if (offered && is_cuda_caps(caps) && !self->state->gpu.follow_pool(offered)) gst_clear_object(&offered);
-  if (offered) {
-    say_strides(offered, caps, size, min_buffers, max_buffers);
-  } else {
-    GstAllocator* allocator = nullptr;
-    guint needed = 0;
-    offered = new_pool(self, caps, min_buffers, max_buffers, &needed, &allocator);
-    if (!offered) {
-      post_error(self, Status::resource("no buffer pool for the outgoing frames can be made"));
-      return FALSE;
-    }
-    size = MAX(size, needed);
-    offer_allocator(query, allocator);
-  }
-  if (has_offer)
-    gst_query_set_nth_allocation_pool(query, 0, offered, size, min_buffers, max_buffers);
-  else
-    gst_query_add_allocation_pool(query, offered, size, min_buffers, max_buffers);
-  gst_object_unref(offered);
+  if (!self->state->host.decide_pool(query, caps)) return FALSE;
   return GST_BASE_TRANSFORM_CLASS(cudavision_filter_parent_class)->decide_allocation(trans, query);
 }
 
 /// Frames of another CUDA context than ours have come: ours becomes theirs.
 Status follow_context(CudaVisionFilter* self, GstBuffer* buffer) {
   FilterState& state = *self->state;
-  if (!state.gpu.is_foreign(buffer)) return {};
+  if (!state.host.gpu.is_foreign(buffer)) return {};
   GST_INFO_OBJECT(self, "going over to the CUDA context of the incoming frames");
   {
-    Gpu::Scope scope(state.gpu);
+    Gpu::Scope scope(state.host.gpu);
     state.processor->interrupted(Interruption::discont, GST_ELEMENT(self));
     state.processor.reset();
     drop_device_images(state);
   }
-  if (Status status = state.gpu.adopt(buffer); !status.ok()) return status;
+  if (Status status = state.host.gpu.adopt(buffer); !status.ok()) return status;
   gst_base_transform_reconfigure_src(GST_BASE_TRANSFORM(self));
   return renew_plan(self);
 }
@@ -450,15 +293,15 @@ GstFlowReturn prepare_output_buffer(GstBaseTransform* trans, GstBuffer* inbuf, G
   FilterState& state = *self->state;
   if (uses_cuda(self) && Gpu::is_device_buffer(inbuf)) {
     if (Status status = follow_context(self, inbuf); !status.ok()) {
-      post_error(self, status);
+      self->state->host.post_error(status);
       return GST_FLOW_ERROR;
     }
   }
   if (state.data) {
-    Gpu::Scope scope(state.gpu);
+    Gpu::Scope scope(state.host.gpu);
     const auto made = state.processor->new_output();
     if (!made.ok()) {
-      post_error(self, made.error());
+      self->state->host.post_error(made.error());
       return GST_FLOW_ERROR;
     }
     *outbuf = made.value();
@@ -472,13 +315,13 @@ GstFlowReturn prepare_output_buffer(GstBaseTransform* trans, GstBuffer* inbuf, G
     return flow;
   }
   if (!uses_cuda(self)) return flow;
-  if (Gpu::is_device_buffer(*outbuf) ? !state.gpu.is_foreign(*outbuf) : !state.to_device) return flow;
+  if (Gpu::is_device_buffer(*outbuf) ? !state.host.gpu.is_foreign(*outbuf) : !state.to_device) return flow;
 
   // The pool was decided on before the context changed, or there is none, as frames passed until now. Until it is decided on anew, with
   // the next frame, take one from elsewhere.
   GstCaps* caps = gst_pad_get_current_caps(trans->srcpad);
   guint size;
-  GstBufferPool* pool = caps ? state.gpu.new_device_pool(caps, 0, 0, &size) : nullptr;
+  GstBufferPool* pool = caps ? state.host.gpu.new_device_pool(caps, 0, 0, &size) : nullptr;
   gst_clear_caps(&caps);
   gst_clear_buffer(outbuf);
   GstBuffer* fresh = nullptr;
@@ -489,7 +332,7 @@ GstFlowReturn prepare_output_buffer(GstBaseTransform* trans, GstBuffer* inbuf, G
     gst_object_unref(pool);
   }
   if (!fresh) {
-    post_error(self, Status::resource("no frame can be allocated in the CUDA context of the incoming frames"));
+    self->state->host.post_error(Status::resource("no frame can be allocated in the CUDA context of the incoming frames"));
     return GST_FLOW_ERROR;
   }
   *outbuf = fresh;
@@ -551,7 +394,7 @@ Region region_of(CudaVisionFilter* self, GstBuffer* buffer) {
 
 Result<const Image*> device_image(FilterState& state, std::unique_ptr<DeviceImage>& image) {
   if (!image) {
-    auto made = state.gpu.allocate(geometry_of(state.video));
+    auto made = state.host.gpu.allocate(geometry_of(state.video));
     if (!made.ok()) return made.error();
     image = std::move(made.value());
   }
@@ -561,7 +404,7 @@ Result<const Image*> device_image(FilterState& state, std::unique_ptr<DeviceImag
 /// `inbuf` and `outbuf` share their memory, or are the same, where the frame passes through.
 Status process_on_cuda(CudaVisionFilter* self, GstBuffer* inbuf, GstBuffer* outbuf, const Region& region) {
   FilterState& state = *self->state;
-  Gpu& gpu = state.gpu;
+  Gpu& gpu = state.host.gpu;
   const bool passing = gst_base_transform_is_passthrough(GST_BASE_TRANSFORM(self));
   const bool writes = !passing && !state.data;  // into a frame
   // If a frame is written all the same, it goes over to the other memory.
@@ -637,7 +480,7 @@ GstFlowReturn transform(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* ou
   Status status = std::exchange(state.renewed, Status());
   if (status.ok()) {
     const bool cuda = uses_cuda(self);
-    Gpu::Scope scope(state.gpu);
+    Gpu::Scope scope(state.host.gpu);
     if (cuda && !scope.ok())
       status = Status::resource("the CUDA context cannot be made current");
     else
@@ -645,7 +488,7 @@ GstFlowReturn transform(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* ou
     if (status.ok()) state.processor->finished({GST_ELEMENT(self), outbuf, times_of(trans, inbuf)});
   }
   if (status.ok()) return GST_FLOW_OK;
-  post_error(self, status);
+  self->state->host.post_error(status);
   return GST_FLOW_ERROR;
 }
 
@@ -687,10 +530,10 @@ void dispatch_properties_changed(GObject* object, guint count, GParamSpec** chan
 
 void set_property(GObject* object, guint id, const GValue* value, GParamSpec* spec) {
   ObjectLock lock(object);
-  BaseSettings& settings = state_of(object).settings;
+  FilterState& state = state_of(object);
+  if (id < PROP_REGION) return state.host.set_property(id - PROP_HOST, value);
+  BaseSettings& settings = state.settings;
   switch (id) {
-    case PROP_BACKEND: settings.backend = g_value_get_enum(value); break;
-    case PROP_CUDA_DEVICE_ID: settings.device_id = g_value_get_int(value); break;
     case PROP_REGION: settings.region = Region::Mode(g_value_get_enum(value)); break;
     case PROP_ROI_TYPE: settings.roi_type = g_value_get_string(value) ? g_value_get_string(value) : ""; break;
     default: G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
@@ -700,12 +543,8 @@ void set_property(GObject* object, guint id, const GValue* value, GParamSpec* sp
 void get_property(GObject* object, guint id, GValue* value, GParamSpec* spec) {
   ObjectLock lock(object);
   const FilterState& state = state_of(object);
+  if (id < PROP_REGION) return state.host.get_property(id - PROP_HOST, value);
   switch (id) {
-    case PROP_BACKEND: g_value_set_enum(value, state.settings.backend); break;
-    case PROP_ACTIVE_BACKEND:
-      g_value_set_enum(value, !state.backend ? BACKEND_AUTO : *state.backend == Backend::cuda ? BACKEND_CUDA : BACKEND_CPU);
-      break;
-    case PROP_CUDA_DEVICE_ID: g_value_set_int(value, state.settings.device_id); break;
     case PROP_REGION: g_value_set_enum(value, gint(state.settings.region)); break;
     case PROP_ROI_TYPE: g_value_set_string(value, state.settings.roi_type.empty() ? nullptr : state.settings.roi_type.c_str()); break;
     default: G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
@@ -728,7 +567,7 @@ void add_data_template(GstElementClass* klass, const char* text) {
 }
 
 static void cudavision_filter_init(CudaVisionFilter* self) {
-  self->state = new FilterState;
+  self->state = new FilterState(GST_ELEMENT(self));
 }
 
 static void add_pad_template(GstElementClass* klass, const char* name, GstPadDirection direction) {
@@ -745,15 +584,7 @@ static void cudavision_filter_class_init(CudaVisionFilterClass* klass) {
   object->get_property = get_property;
   object->finalize = finalize;
 
-  const GType backend_type = enum_from_table("CudaVisionBackend", backend_choices, G_N_ELEMENTS(backend_choices));
-  g_object_class_install_property(object, PROP_BACKEND,
-                                  g_param_spec_enum("backend", "Backend", "Where frames are processed; takes effect when the element leaves NULL", backend_type, BACKEND_AUTO, null_property));
-  g_object_class_install_property(
-      object, PROP_ACTIVE_BACKEND,
-      g_param_spec_enum("active-backend", "Active backend", "The backend in use, from READY on (auto: none yet)", backend_type, BACKEND_AUTO,
-                        GParamFlags(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS)));
-  g_object_class_install_property(object, PROP_CUDA_DEVICE_ID,
-                                  g_param_spec_int("cuda-device-id", "CUDA device", "The CUDA device to use (-1: any); takes effect when the element leaves NULL", -1, G_MAXINT, -1, null_property));
+  Host::install_properties(object, PROP_HOST);
   g_object_class_install_property(
       object, PROP_REGION,
       g_param_spec_enum("region", "Region", "The part of the frame that is processed; the rest is copied bit for bit",

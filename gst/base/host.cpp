@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "host.hpp"
+
+#include <gst/video/video.h>
+
+#include <string>
+
+#include "backend.hpp"
+#include "caps.hpp"
+#include "properties.hpp"
+
+GST_DEBUG_CATEGORY_STATIC(cudavision_debug);
+#define GST_CAT_DEFAULT cudavision_debug
+
+namespace cudavision {
+namespace {
+
+struct Choice {
+  const char* nick;
+  const char* blurb;
+};
+
+enum BackendChoice { BACKEND_AUTO, BACKEND_CUDA, BACKEND_CPU };
+constexpr Choice backend_choices[] = {{"auto", "CUDA where a device opens, else the CPU"}, {"cuda", "CUDA"}, {"cpu", "CPU (OpenCV)"}};
+
+enum { BACKEND, ACTIVE_BACKEND, CUDA_DEVICE_ID };
+
+/// Takes `allocator`.
+void offer_allocator(GstQuery* query, GstAllocator* allocator) {
+  if (!allocator) return;
+  GstAllocationParams params;
+  gst_allocation_params_init(&params);
+  if (gst_query_get_n_allocation_params(query) > 0) {
+    gst_query_parse_nth_allocation_param(query, 0, nullptr, &params);
+    gst_query_set_nth_allocation_param(query, 0, allocator, &params);
+  } else {
+    gst_query_add_allocation_param(query, allocator, &params);
+  }
+  gst_object_unref(allocator);
+}
+
+/// Has a neighbour's pool put a GstVideoMeta on its buffers, where it can: their strides may not be the default ones.
+void say_strides(GstBufferPool* pool, GstCaps* caps, guint size, guint min_buffers, guint max_buffers) {
+  if (!gst_buffer_pool_has_option(pool, GST_BUFFER_POOL_OPTION_VIDEO_META)) return;
+  GstStructure* config = gst_buffer_pool_get_config(pool);
+  gst_buffer_pool_config_set_params(config, caps, size, min_buffers, max_buffers);
+  gst_buffer_pool_config_add_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META);
+  gst_buffer_pool_set_config(pool, config);
+}
+
+}  // namespace
+
+// Properties --------------------------------------------------------------------------------------------------------------------
+
+void Host::install_properties(GObjectClass* klass, guint first) {
+  GST_DEBUG_CATEGORY_INIT(cudavision_debug, "cudavision", 0, "cudavision elements");
+  static const GType type = enum_from_table("CudaVisionBackend", backend_choices, G_N_ELEMENTS(backend_choices));
+  g_object_class_install_property(klass, first + BACKEND,
+                                  g_param_spec_enum("backend", "Backend", "Where frames are processed; takes effect when the element leaves NULL",
+                                                    type, BACKEND_AUTO, null_property));
+  g_object_class_install_property(klass, first + ACTIVE_BACKEND,
+                                  g_param_spec_enum("active-backend", "Active backend", "The backend in use, from READY on (auto: none yet)", type,
+                                                    BACKEND_AUTO, GParamFlags(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS)));
+  g_object_class_install_property(
+      klass, first + CUDA_DEVICE_ID,
+      g_param_spec_int("cuda-device-id", "CUDA device", "The CUDA device to use (-1: any); takes effect when the element leaves NULL", -1, G_MAXINT,
+                       -1, null_property));
+}
+
+void Host::set_property(guint index, const GValue* value) {
+  if (index == BACKEND) wanted_ = g_value_get_enum(value);
+  if (index == CUDA_DEVICE_ID) device_id_ = g_value_get_int(value);
+}
+
+void Host::get_property(guint index, GValue* value) const {
+  if (index == BACKEND) g_value_set_enum(value, wanted_);
+  if (index == ACTIVE_BACKEND) g_value_set_enum(value, !backend_ ? BACKEND_AUTO : *backend_ == Backend::cuda ? BACKEND_CUDA : BACKEND_CPU);
+  if (index == CUDA_DEVICE_ID) g_value_set_int(value, device_id_);
+}
+
+// Backend -----------------------------------------------------------------------------------------------------------------------
+
+bool Host::open() {
+  int wanted, device_id;
+  {
+    ObjectLock lock(element_);
+    wanted = wanted_;
+    device_id = device_id_;
+  }
+  std::optional<Backend> backend;
+  std::string reason;
+  if (wanted != BACKEND_CPU) {
+    const Status opened = gpu.open(element_, device_id);
+    if (opened.ok())
+      backend = Backend::cuda;
+    else
+      reason = opened.message();
+  }
+  if (!backend && wanted != BACKEND_CUDA) {
+    if (built_with(Backend::cpu))
+      backend = Backend::cpu;
+    else
+      reason += (reason.empty() ? "" : "; ") + std::string("this build has no CPU backend");
+  }
+  if (!backend) {
+    if (wanted == BACKEND_CUDA)
+      GST_ELEMENT_ERROR(element_, RESOURCE, NOT_FOUND,
+                        ("backend=cuda cannot be used: %s. Set backend=cpu, or backend=auto, to run on the processor", reason.c_str()), (nullptr));
+    else
+      GST_ELEMENT_ERROR(element_, RESOURCE, NOT_FOUND, ("no backend can be used: %s", reason.c_str()), (nullptr));
+    return false;
+  }
+  GST_INFO_OBJECT(element_, "running on the %s%s%s", *backend == Backend::cuda ? "GPU (CUDA)" : "processor (OpenCV)",
+                  reason.empty() ? "" : ": ", reason.c_str());
+  {
+    ObjectLock lock(element_);
+    backend_ = backend;
+  }
+  g_object_notify(G_OBJECT(element_), "active-backend");
+  return true;
+}
+
+void Host::close() {
+  {
+    ObjectLock lock(element_);
+    backend_.reset();
+  }
+  gpu.close();
+}
+
+void Host::set_context(GstContext* context) {
+  int device_id;
+  {
+    ObjectLock lock(element_);
+    device_id = device_id_;
+  }
+  gpu.offer_context(element_, context, device_id);
+}
+
+bool Host::uses_cuda() const {
+  ObjectLock lock(element_);
+  return backend_ == Backend::cuda;
+}
+
+bool Host::may_use_cuda() const {
+  ObjectLock lock(element_);
+  return backend_ ? backend_ == Backend::cuda : wanted_ != BACKEND_CPU;
+}
+
+void Host::post_error(const Status& status) const {
+  if (status.code() == Status::Code::settings)
+    GST_ELEMENT_ERROR(element_, LIBRARY, SETTINGS, ("%s", status.message().c_str()), (nullptr));
+  else
+    GST_ELEMENT_ERROR(element_, RESOURCE, FAILED, ("%s", status.message().c_str()), (nullptr));
+}
+
+// Pools -------------------------------------------------------------------------------------------------------------------------
+
+/// (transfer full) A configured pool of frames of `caps`, and the allocator it takes, if that is a special one. NULL where it cannot
+/// be had.
+GstBufferPool* Host::new_pool(GstCaps* caps, guint min_buffers, guint max_buffers, guint* size, GstAllocator** allocator) const {
+  *allocator = nullptr;
+  if (is_cuda_caps(caps)) return gpu.new_device_pool(caps, min_buffers, max_buffers, size);
+  GstVideoInfo video;
+  if (!gst_video_info_from_caps(&video, caps)) return nullptr;
+  *size = guint(GST_VIDEO_INFO_SIZE(&video));
+  if (uses_cuda()) *allocator = gpu.new_pinned_allocator();
+  GstBufferPool* pool = gst_video_buffer_pool_new();
+  GstStructure* config = gst_buffer_pool_get_config(pool);
+  gst_buffer_pool_config_set_params(config, caps, *size, min_buffers, max_buffers);
+  if (*allocator) gst_buffer_pool_config_set_allocator(config, *allocator, nullptr);
+  gst_buffer_pool_config_add_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META);
+  if (gst_buffer_pool_set_config(pool, config)) return pool;
+  gst_object_unref(pool);
+  gst_clear_object(allocator);
+  return nullptr;
+}
+
+bool Host::propose_pool(GstQuery* query, GstCaps* caps, bool need_pool) const {
+  // Work that overlaps wants more than one frame; how many upstream needs for itself, it adds.
+  guint size = 0;
+  GstAllocator* allocator = nullptr;
+  GstBufferPool* pool = new_pool(caps, 0, 0, &size, &allocator);
+  if (!pool) return false;
+  gst_query_add_allocation_pool(query, need_pool ? pool : nullptr, size, 0, 0);
+  gst_object_unref(pool);
+  offer_allocator(query, allocator);
+  return true;
+}
+
+bool Host::decide_pool(GstQuery* query, GstCaps* caps) {
+  GstBufferPool* pool = nullptr;
+  guint size = 0, min_buffers = 0, max_buffers = 0;
+  const bool has_offer = gst_query_get_n_allocation_pools(query) > 0;
+  if (has_offer) gst_query_parse_nth_allocation_pool(query, 0, &pool, &size, &min_buffers, &max_buffers);
+  // Downstream's own pool spares it a copy; but device frames must be in our context.
+  if (pool && is_cuda_caps(caps) && !gpu.follow_pool(pool)) gst_clear_object(&pool);
+  if (pool) {
+    say_strides(pool, caps, size, min_buffers, max_buffers);
+  } else {
+    GstAllocator* allocator = nullptr;
+    guint needed = 0;
+    pool = new_pool(caps, min_buffers, max_buffers, &needed, &allocator);
+    if (!pool) {
+      post_error(Status::resource("no buffer pool for the outgoing frames can be made"));
+      return false;
+    }
+    size = MAX(size, needed);
+    offer_allocator(query, allocator);
+  }
+  if (has_offer)
+    gst_query_set_nth_allocation_pool(query, 0, pool, size, min_buffers, max_buffers);
+  else
+    gst_query_add_allocation_pool(query, pool, size, min_buffers, max_buffers);
+  gst_object_unref(pool);
+  return true;
+}
+
+}  // namespace cudavision

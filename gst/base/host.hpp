@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <gst/gst.h>
+
+#include <optional>
+
+#include "gpu.hpp"
+#include "queue.hpp"
+#include "status.hpp"
+
+namespace cudavision {
+
+/// Holds an object's lock.
+class ObjectLock {
+ public:
+  explicit ObjectLock(gpointer object) : object_(GST_OBJECT(object)) { GST_OBJECT_LOCK(object_); }
+  ~ObjectLock() { GST_OBJECT_UNLOCK(object_); }
+  ObjectLock(const ObjectLock&) = delete;
+  ObjectLock& operator=(const ObjectLock&) = delete;
+
+ private:
+  GstObject* object_;
+};
+
+/// What all elements have in common, whatever GStreamer class they derive from: the choice of a backend with its properties, the
+/// CUDA context, pools of frames, errors. Calls may come from any thread, unless said otherwise.
+class Host {
+ public:
+  explicit Host(GstElement* element) : element_(element) {}
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+
+  /// Installs backend, active-backend and cuda-device-id, in this order, from id `first` on.
+  static void install_properties(GObjectClass* klass, guint first);
+  static constexpr guint property_count = 3;
+  /// `index`: 0 – 2, in that order. Called under the object lock.
+  void set_property(guint index, const GValue* value);
+  void get_property(guint index, GValue* value) const;
+
+  /// At NULL→READY. Where no backend can be had, it posts why and returns false.
+  bool open();
+  /// At READY→NULL.
+  void close();
+  void set_context(GstContext* context);
+
+  /// From READY on. Called under the object lock.
+  std::optional<Backend> backend() const { return backend_; }
+  bool uses_cuda() const;
+  /// Whether CUDA is used, or, before READY, may be.
+  bool may_use_cuda() const;
+
+  void post_error(const Status& status) const;
+
+  /// Adds a pool of our own to an allocation query, with its allocator: page-locked where CUDA copies system memory.
+  bool propose_pool(GstQuery* query, GstCaps* caps, bool need_pool) const;
+  /// Settles on the pool of an answered allocation query: downstream's, where it will do, else one of our own. Posts what fails.
+  bool decide_pool(GstQuery* query, GstCaps* caps);
+
+  Gpu gpu;  ///< of the streaming thread, but for its context
+
+ private:
+  GstBufferPool* new_pool(GstCaps* caps, guint min_buffers, guint max_buffers, guint* size, GstAllocator** allocator) const;
+
+  GstElement* const element_;
+  int wanted_ = 0;  // a row of the table of backends
+  int device_id_ = -1;
+  std::optional<Backend> backend_;
+};
+
+}  // namespace cudavision
