@@ -637,6 +637,20 @@ TEST(passes_frames_untouched, Each::run) {
   }
 }
 
+TEST(lets_frames_pass_again_when_told_to, Each::run) {
+  for (const char* property : {"overlay", "equalize"}) {
+    at(property);
+    Rig rig(run, "equalize=false");
+    rig.caps(caps_text("NV12", size));
+    for (bool filters : {true, false}) {
+      set(rig.element(), std::string(property) + (filters ? "=true" : "=false"));
+      Buffer frame = noise(rig.video());
+      GstBuffer* in = frame.get();
+      EXPECT_EQ(rig.push(std::move(frame)).get() != in, filters);
+    }
+  }
+}
+
 TEST(adds_metas, Each::run) {
   for (const char* settings : {"", "equalize=true", "overlay=true", "post-messages=false", "interval=1000000000"}) {
     at(settings);
