@@ -456,7 +456,7 @@ FrameTimes times_of(GstBaseTransform* trans, GstBuffer* buffer) {
   FrameTimes times;
   times.timestamp = GST_BUFFER_PTS(buffer);
   times.duration = GST_BUFFER_DURATION(buffer);
-  if (trans->segment.format == GST_FORMAT_TIME) {
+  if (trans->segment.format == GST_FORMAT_TIME) {  // of others, as of a file's bytes, GStreamer must not be asked
     times.stream_time = gst_segment_to_stream_time(&trans->segment, GST_FORMAT_TIME, times.timestamp);
     times.running_time = gst_segment_to_running_time(&trans->segment, GST_FORMAT_TIME, times.timestamp);
   }
@@ -467,7 +467,7 @@ FrameTimes times_of(GstBaseTransform* trans, GstBuffer* buffer) {
 void before_transform(GstBaseTransform* trans, GstBuffer* buffer) {
   CudaVisionFilter* self = as_filter(trans);
   FilterState& state = *self->state;
-  const GstClockTime time = gst_segment_to_stream_time(&trans->segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer));
+  const GstClockTime time = times_of(trans, buffer).stream_time;
   if (GST_CLOCK_TIME_IS_VALID(time)) gst_object_sync_values(GST_OBJECT(trans), time);
   if (!state.processor) return;
   if (GST_BUFFER_IS_DISCONT(buffer)) interrupt(self, Interruption::discont);

@@ -413,6 +413,20 @@ TEST(passes_events_and_latency, Each::run) {
   EXPECT_EQ(gst_harness_buffers_received(h), before);
 }
 
+TEST(works_in_segments_of_other_formats, Each::run) {
+  const GstVideoInfo video = video_info("NV12", small);
+  const Buffer frame = noise(video);
+  for (GstFormat format : {GST_FORMAT_BYTES, GST_FORMAT_DEFAULT}) {
+    at(gst_format_get_name(format));
+    Rig rig(run);
+    rig.caps(caps_of(video));
+    GstSegment segment;
+    gst_segment_init(&segment, format);
+    gst_harness_push_event(rig.harness(), gst_event_new_segment(&segment));
+    EXPECT_SAME(rig.filter(frame), filtered(run, "", video, frame));
+  }
+}
+
 TEST(keeps_times_and_flags, Each::run) {
   Rig rig(run);
   rig.caps(caps_text("NV12", small));
