@@ -514,6 +514,13 @@ TEST(follows_interruptions, Each::run) {
   gst_harness_push_event(rig.harness(), gst_event_new_eos());
   expect_same(told(rig).channels, expected(pictures, rig.video()));
   EXPECT(!next(rig));
+  at("stop");
+  Rig stopped(run, "equalize=false interval=10000000000");
+  stopped.caps(caps_text("GRAY8", size));
+  pictures = push(stopped, {4, 5});
+  gst_element_set_state(stopped.element(), GST_STATE_READY);
+  expect_same(told(stopped).channels, expected(pictures, stopped.video()));
+  EXPECT(!next(stopped));
 }
 
 TEST(keeps_sums_when_properties_change, Each::run) {
