@@ -152,6 +152,7 @@ gboolean start(GstBaseTransform* trans) {
     class_of(self)->commit(self);
     self->state->has_worked = false;
     self->state->advice.clear();
+    self->state->renewed = Status();
     status = class_of(self)->check(self);
   }
   if (status.ok()) return TRUE;
@@ -285,7 +286,7 @@ Status follow_context(CudaVisionFilter* self, GstBuffer* buffer) {
   GST_INFO_OBJECT(self, "going over to the CUDA context of the incoming frames");
   {
     Gpu::Scope scope(state.host.gpu);
-    state.processor->interrupted(Interruption::discont, GST_ELEMENT(self));
+    interrupt(self, Interruption::discont);
     state.processor.reset();
     drop_device_images(state);
   }
@@ -303,6 +304,7 @@ GstFlowReturn prepare_output_buffer(GstBaseTransform* trans, GstBuffer* inbuf, G
       return GST_FLOW_ERROR;
     }
   }
+  if (!state.processor) return GST_FLOW_NOT_NEGOTIATED;  // why none could be made has been said, of an earlier frame
   if (state.data) {
     Gpu::Scope scope(state.host.gpu);
     const auto made = state.processor->new_output();
