@@ -254,20 +254,27 @@ std::vector<int> channel_counts(const FormatInfo& format) {
   return all > 1 ? std::vector<int>{1, all} : std::vector<int>{1};
 }
 
-/// Copies a dimension, made `more` larger. Of what is no number and no range any is left.
-void copy_dimension(const GstStructure* from, GstStructure* to, const char* field, int more) {
-  const auto moved = [more](int value) { return CLAMP(value, 1, G_MAXINT - 1) + more; };
-  const GValue* value = gst_structure_get_value(from, field);
-  if (value && G_VALUE_HOLDS_INT(value)) {
-    gst_structure_set(to, field, G_TYPE_INT, moved(g_value_get_int(value)), nullptr);
-    return;
+/// A dimension (a number, a range, or a list of them), made `more` larger. Of anything else any is left.
+GValue larger(const GValue* value, int more) {
+  const auto moved = [more](int number) { return CLAMP(number, 1, G_MAXINT - 1) + more; };
+  if (value && G_VALUE_HOLDS_INT(value)) return as_value(moved(g_value_get_int(value)));
+  GValue result = G_VALUE_INIT;
+  if (value && GST_VALUE_HOLDS_LIST(value)) {
+    g_value_init(&result, GST_TYPE_LIST);
+    for (guint i = 0; i < gst_value_list_get_size(value); ++i) {
+      GValue item = larger(gst_value_list_get_value(value, i), more);
+      gst_value_list_append_and_take_value(&result, &item);
+    }
+    return result;
   }
   int low = 1, high = 16385;
   if (value && GST_VALUE_HOLDS_INT_RANGE(value)) {
     low = std::max(moved(gst_value_get_int_range_min(value)), 1);
     high = std::max(moved(gst_value_get_int_range_max(value)), low + 1);
   }
-  gst_structure_set(to, field, GST_TYPE_INT_RANGE, low, high, nullptr);
+  g_value_init(&result, GST_TYPE_INT_RANGE);
+  gst_value_set_int_range(&result, low, high);
+  return result;
 }
 
 /// Whether a structure lets a field be this.
@@ -284,7 +291,10 @@ bool allows(const GstStructure* structure, const char* field, T wanted) {
 /// (transfer full) What is the same in video and its tables: size but for `more`, framerate.
 GstStructure* related(const GstStructure* from, const char* media, int more) {
   GstStructure* to = gst_structure_new_empty(media);
-  for (const char* field : {"width", "height"}) copy_dimension(from, to, field, more);
+  for (const char* field : {"width", "height"}) {
+    GValue size = larger(gst_structure_get_value(from, field), more);
+    gst_structure_take_value(to, field, &size);
+  }
   if (const GValue* rate = gst_structure_get_value(from, "framerate")) gst_structure_set_value(to, "framerate", rate);
   return to;
 }
