@@ -70,6 +70,7 @@ class FilterElement {
   struct Instance {
     CudaVisionFilter parent;
     Settings settings, committed, working;
+    bool uncommitted;  // something of `settings`
     Readings readings;
   };
   struct Class {
@@ -88,8 +89,14 @@ class FilterElement {
     return table;
   }
 
-  static void commit(CudaVisionFilter* filter) { self(filter)->committed = self(filter)->settings; }
-  static void revert(CudaVisionFilter* filter) { self(filter)->committed = self(filter)->working; }
+  static void commit(CudaVisionFilter* filter) {
+    self(filter)->committed = self(filter)->settings;
+    self(filter)->uncommitted = false;
+  }
+  static void revert(CudaVisionFilter* filter) {
+    self(filter)->committed = self(filter)->working;
+    if (!self(filter)->uncommitted) self(filter)->settings = self(filter)->working;
+  }
   static Status check(CudaVisionFilter* filter) { return E::check(self(filter)->committed); }
   static Result<FilterPlan> make_plan(CudaVisionFilter* filter, const PlanContext& context) {
     if (Status status = check(filter); !status.ok()) return status;
@@ -102,6 +109,7 @@ class FilterElement {
     const Property<Settings>& property = properties()[id - 1];
     GST_OBJECT_LOCK(object);
     set_property(self(object)->settings, property, value);
+    self(object)->uncommitted = true;
     GST_OBJECT_UNLOCK(object);
     if (property.implied_property) g_object_notify(object, property.implied_property);
   }

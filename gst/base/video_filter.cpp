@@ -42,6 +42,7 @@ struct FilterState {
   Host host;
   // Under the object lock:
   BaseSettings settings, committed, working;
+  bool uncommitted = false;  // something of `settings`
   // Set by any thread, under the object lock together with what was committed; taken by the streaming thread:
   std::atomic<bool> changed{false};
   std::atomic<bool> sends_data{false};  // as `data`, for any thread
@@ -136,6 +137,7 @@ Status renew_plan(CudaVisionFilter* self) {
       ObjectLock lock(self);
       if (state.changed) continue;
       state.committed = state.working;
+      if (!state.uncommitted) state.settings = state.working;
       class_of(self)->revert(self);
     }
     status = make_plan(self);
@@ -148,8 +150,6 @@ gboolean start(GstBaseTransform* trans) {
   Status status;
   {
     ObjectLock lock(self);
-    self->state->committed = self->state->settings;  // also what was given up while playing
-    class_of(self)->commit(self);
     self->state->has_worked = false;
     self->state->advice.clear();
     self->state->renewed = Status();
@@ -515,6 +515,7 @@ void commit(gpointer object) {
   {
     ObjectLock lock(object);
     state.committed = state.settings;
+    state.uncommitted = false;
     class_of(object)->commit(as_filter(object));
     state.changed = true;
   }
@@ -541,6 +542,7 @@ void set_property(GObject* object, guint id, const GValue* value, GParamSpec* sp
   FilterState& state = state_of(object);
   if (id < PROP_REGION) return state.host.set_property(id - PROP_HOST, value);
   BaseSettings& settings = state.settings;
+  state.uncommitted = true;
   switch (id) {
     case PROP_REGION: settings.region = Region::Mode(g_value_get_enum(value)); break;
     case PROP_ROI_TYPE: settings.roi_type = g_value_get_string(value) ? g_value_get_string(value) : ""; break;

@@ -47,7 +47,8 @@ struct CudaVisionFilterClass {
 
   /// Takes over what the properties say now, for later plans. Called under the object lock.
   void (*commit)(CudaVisionFilter* self);
-  /// Goes back to the settings of the last plan that could be made. Called under the object lock.
+  /// Goes back to the settings of the last plan that could be made, so that what the properties say is what is in use; but for
+  /// settings that are not committed yet. Called under the object lock.
   void (*revert)(CudaVisionFilter* self);
   /// Says what is wrong with the committed settings, whatever the format. Called under the object lock.
   Status (*check)(CudaVisionFilter* self);

@@ -330,6 +330,23 @@ TEST(warns_of_bad_settings_while_playing, Each::run) {
   }
 }
 
+TEST(takes_good_settings_after_bad_ones, Each::run) {
+  const Profile& its = profile(run.element);
+  const GstVideoInfo video = video_info("NV12", small);
+  const Buffer frame = noise(video);
+  for (const BadSetting& bad : its.bad) {
+    at(bad.settings);
+    Rig rig(run, its.first);
+    rig.caps(caps_of(video));
+    set(rig.element(), bad.settings);
+    rig.filter(frame);
+    EXPECT_CONTAINS(rig.warning().text, bad.property);
+    set(rig.element(), its.second);
+    EXPECT_SAME(rig.filter(frame), filtered(run, its.second, video, frame));
+    EXPECT_EQ(rig.warning().text, "");
+  }
+}
+
 TEST(takes_settings_that_come_while_it_gives_up_others, Each::run) {
   const Profile& its = profile(run.element);
   if (its.bad.empty()) return;
