@@ -98,9 +98,8 @@ class TableMeta : public Processor {
   TableMeta(std::unique_ptr<Integral> integral, const IntegralParams& params, const Gpu* gpu)
       : integral_(std::move(integral)), params_(params), gpu_(gpu) {
     for (const TableInfo& table : integral_->tables())
-      recyclers_.emplace_back([bytes = bytes_of(table), gpu] {
-        return gpu ? gpu->new_linear_memory(bytes) : new_system_memory(bytes);
-      });
+      recyclers_.emplace_back(
+          [bytes = bytes_of(table), gpu] { return gpu ? gpu->new_linear_memory(bytes) : new_system_memory(bytes); });
   }
 
   bool passes_through() const override { return true; }
