@@ -104,13 +104,18 @@ Affine from_rgb(const Samples& s) {
 /// One format's samples to another's. Where no colours need to be mixed, none are: what is the same stays the same to the bit.
 Affine conversion(const Samples& from, const Samples& to) {
   const auto same = [](const LumaWeights& a, const LumaWeights& b) { return a.red == b.red && a.blue == b.blue; };
-  if (from.rgb != to.rgb || (!from.rgb && !from.gray && !same(from.weights, to.weights))) return from_rgb(to).after(to_rgb(from));
-  Affine each;
-  for (int c = 0; c < 3; ++c) {
-    each.m[c][c] = to.scale[c] / from.scale[c];
-    each.m[c][3] = to.offset[c] - from.offset[c] * each.m[c][c];
+  Affine result;
+  if (from.rgb != to.rgb || (!from.rgb && !from.gray && !same(from.weights, to.weights))) {
+    result = from_rgb(to).after(to_rgb(from));
+  } else {
+    for (int c = 0; c < 3; ++c) {
+      result.m[c][c] = to.scale[c] / from.scale[c];
+      result.m[c][3] = to.offset[c] - from.offset[c] * result.m[c][c];
+    }
   }
-  return each;
+  if (to.gray && !from.gray)  // what is not stored has no colour either
+    for (int c = 1; c < 3; ++c) std::fill_n(result.m[c], 3, 0.0), result.m[c][3] = to.offset[c];
+  return result;
 }
 
 /// Finds the components of a picture.
@@ -167,6 +172,7 @@ void set_background(const Samples& out, const BlendBackground& background, Blend
   for (int c = 0; c < 3; ++c) {
     double sample = matrix.m[c][3];
     for (int k = 0; k < 3; ++k) sample += matrix.m[c][k] * (argb >> (16 - 8 * k) & 255) / 255;
+    if (out.gray && c > 0) sample = out.offset[c];
     target.background[c] = float(std::clamp(std::nearbyint(sample), 0.0, double(target.max)));
   }
   target.checker = target.background[0];
