@@ -127,28 +127,10 @@ void find_channels(const Image& image, BlendChannel (&channels)[4], BlendChannel
     for (int c = 0; c < set.channels; ++c) {
       const BlendChannel channel{static_cast<std::uint8_t*>(plane.data) + c * format.sample_bytes(), plane.pitch,
                                  std::uint8_t(set.channels * format.sample_bytes()), set.shift_x, set.shift_y};
-      switch (set.roles[c]) {
-        case Role::luma:
-        case Role::red:
-          channels[0] = channel;
-          break;
-        case Role::cb:
-        case Role::green:
-          channels[1] = channel;
-          break;
-        case Role::cr:
-        case Role::blue:
-          channels[2] = channel;
-          break;
-        case Role::alpha:
-          channels[3] = channel;
-          break;
-        case Role::padding:
-          if (padding) *padding = channel;
-          break;
-        case Role::other:
-          break;
-      }
+      if (const int component = detail::blend_component(set.roles[c]); component >= 0)
+        channels[component] = channel;
+      else if (set.roles[c] == Role::padding && padding)
+        *padding = channel;
     }
   }
 }
@@ -209,6 +191,7 @@ bool resolve(const BlendPad& pad, const Samples& out, const BlendTarget& target,
   layer.alpha_scale = target.max / float(in_max);
   layer.neutral = float(in.format.neutral_chroma());
   layer.opaque = float(in_max);
+  layer.format = geometry.format;
   layer.sample_bytes = std::uint8_t(in.format.sample_bytes());
   layer.shift = in.format.shift;
   layer.op = pad.op;

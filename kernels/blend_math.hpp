@@ -23,6 +23,25 @@ struct BlendChannel {
   std::uint8_t shift_x = 0, shift_y = 0;
 };
 
+/// Index of a role among a picture's channels; −1: none of them.
+constexpr int blend_component(Role role) {
+  switch (role) {
+    case Role::luma:
+    case Role::red:
+      return 0;
+    case Role::cb:
+    case Role::green:
+      return 1;
+    case Role::cr:
+    case Role::blue:
+      return 2;
+    case Role::alpha:
+      return 3;
+    default:
+      return -1;
+  }
+}
+
 /// Three components from three: rows of a matrix and an offset.
 struct BlendMatrix {
   float m[3][4];
@@ -44,6 +63,7 @@ struct BlendLayer {
   float coverage;                        ///< of the pad's own alpha; average: of the sample
   float alpha_scale;                     ///< the pad's own alpha in steps of the output's
   float neutral, opaque;                 ///< samples that stand for missing chroma, and alpha
+  Format format;
   std::uint8_t sample_bytes, shift;
   BlendOperator op;
   Interpolation interpolation;
