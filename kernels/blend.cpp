@@ -183,7 +183,7 @@ bool resolve(const BlendPad& pad, const Samples& out, const BlendTarget& target,
   layer.keyed = pad.key.mode != BlendKey::Mode::none;
   layer.first_pixel = pad.key.mode == BlendKey::Mode::first_pixel;
   layer.tolerance = float(pad.key.tolerance);
-  layer.softness_reciprocal = pad.key.softness > 0 ? float(1 / pad.key.softness) : 0;
+  layer.softness_reciprocal = layer.keyed && pad.key.softness > 0 ? float(1 / pad.key.softness) : 0;
 
   const bool linear = pad.op == BlendOperator::source || pad.op == BlendOperator::average;
   const double steps = std::floor(pad.alpha * target.max);
@@ -197,6 +197,7 @@ bool resolve(const BlendPad& pad, const Samples& out, const BlendTarget& target,
   layer.op = pad.op;
   layer.interpolation = pad.interpolation;
   layer.unscaled = layer.place.width == layer.crop.width && layer.place.height == layer.crop.height;
+  layer.whole_alpha = target.alpha && out.format.depth == 8 && !(layer.softness_reciprocal > 0);
   const bool over = pad.op == BlendOperator::over || pad.op == BlendOperator::add;
   layer.hides = !layer.keyed && (pad.op == BlendOperator::source ||
                                  (pad.alpha == 1 && (pad.op == BlendOperator::average || (over && !layer.channels[3].data))));
@@ -242,7 +243,6 @@ Blend::Blend(const Geometry& geometry, const BlendColor& color) : geometry_(geom
   target_.gray = out.gray;
   target_.yuv = !out.rgb && !out.gray;
   target_.alpha = has_role(out.format, Role::alpha);
-  target_.whole_alpha = target_.alpha && out.format.depth == 8;
   target_.max = float(out.format.max_value());
   target_.to_rgb = to_rgb(out).rounded();
   target_.from_rgb = from_rgb(out).rounded();

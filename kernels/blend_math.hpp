@@ -70,7 +70,8 @@ struct BlendLayer {
   bool identity;  ///< to_target changes nothing
   bool keyed, first_pixel;
   bool unscaled;
-  bool hides;  ///< nothing of what is below shows
+  bool whole_alpha;  ///< alpha is rounded before it is used, as compositor does it
+  bool hides;        ///< nothing of what is below shows
 };
 
 /// The output, and what lies below all pads.
@@ -81,7 +82,6 @@ struct BlendTarget {
   std::uint8_t sample_bytes, shift;
   std::uint8_t shift_x, shift_y;  ///< of chroma
   bool gray, alpha, yuv;
-  bool whole_alpha;  ///< alpha is rounded with each pad
   float max;
   BlendMatrix to_rgb, from_rgb;  ///< R'G'B' of 0–1
   float background[4], checker;  ///< checker: first component of the other squares
@@ -167,9 +167,9 @@ CUDAVISION_HOST_DEVICE inline void blend_pixel(const BlendTarget& target, const 
     for (int c = 0; c < 3; ++c) d[c] += weight * (over[c] - d[c]);
     return;
   }
-  above = target.whole_alpha ? blend_rounded(above) : above;
+  above = layer.whole_alpha ? blend_rounded(above) : above;
   float below = d[3] * (target.max - above) / target.max;
-  below = target.whole_alpha ? blend_rounded(below) : below;
+  below = layer.whole_alpha ? blend_rounded(below) : below;
   const float sum = above + below;
   for (int c = 0; c < 3; ++c) d[c] = sum > 0 ? (over[c] * above + d[c] * below) / (sum > 0 ? sum : 1) : target.max;
   const float added = d[3] + above;

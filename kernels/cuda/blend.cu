@@ -352,11 +352,12 @@ __global__ void __launch_bounds__(256) mix_pixels(const __grid_constant__ PairJo
     }
     if constexpr (Op == BlendOperator::over && Alpha) {
       constexpr float max = 255;
-      const float over = rintf(number(s, Fourth) * job.weight * k), rest = rintf(number(d, Fourth) * (max - over) * (1 / max));
+      const auto whole = [&](float v) { return job.layer.whole_alpha ? rintf(v) : v; };
+      const float over = whole(number(s, Fourth) * job.weight * k), rest = whole(number(d, Fourth) * (max - over) * (1 / max));
       const float sum = over + rest, share = sum > 0 ? __fdividef(over, sum) : 0;  // of the upper one's colour
       uint32_t bytes[4];
 #pragma unroll
-      for (int b = 0; b < 4; ++b) bytes[b] = b == Fourth ? uint32_t(sum) : mixed(biased(s, b), biased(d, b), share);
+      for (int b = 0; b < 4; ++b) bytes[b] = b == Fourth ? uint32_t(__float2int_rn(sum)) : mixed(biased(s, b), biased(d, b), share);
       out.word[i] = pack(bytes[0], bytes[1], bytes[2], bytes[3]);
       if (sum == 0) out.word[i] = ~(255u << 8 * Fourth);
     } else {

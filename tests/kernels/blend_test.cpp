@@ -266,27 +266,29 @@ TEST_P(BlendPlans, ClassicFusion) {
   }
 }
 
-/// The equal-size cases, which have ways of their own: all formats, keys, alphas and alignments.
+/// Two pictures of the output's format and size, mostly aligned: there are ways of their own for that.
 TEST_P(BlendPlans, EqualSizes) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   Random random(99);
   for (Format format : all_formats()) {
-    for (int round = 0; round < 12; ++round) {
-      const auto size = random.pick<std::pair<int, int>>({{128, 32}, {257, 19}, {16, 2}, {96, 7}});
-      const Geometry geometry{format, size.first, size.second};
-      Scene scene{geometry, {LumaMatrix::bt709, true}, random_background(random), {}, random.pick(layouts)};
-      for (int i = random.below(3) == 0; i < 2; ++i) {
-        Pad pad{
-            make_picture(geometry, unsigned(round * 2 + i), random.pick<Data>({Data::random, Data::faint}), random.pick(layouts)),
-            {}};
+    for (int round = 0; round < 24; ++round) {
+      const auto [width, height] = random.pick<std::pair<int, int>>({{128, 32}, {257, 19}, {16, 2}, {98, 8}});
+      const Geometry geometry{format, width, height};
+      const bool aligned = random.below(4) > 0;
+      const auto layout = [&] { return aligned ? Layout{0, 0, 64} : random.pick(layouts); };
+      Scene scene{geometry, random_color(random), random_background(random), {}, layout()};
+      for (int i = random.below(4) == 0; i < 2; ++i) {
+        Pad pad{make_picture(geometry, unsigned(round * 2 + i), random.pick<Data>({Data::random, Data::faint}), layout()), {}};
         pad.params.color = scene.color;
-        pad.params.place = {0, 0, size.first, size.second};
-        pad.params.op = random.pick<BlendOperator>({BlendOperator::over, BlendOperator::average, BlendOperator::source});
+        pad.params.place = {0, 0, width, height};
+        pad.params.op =
+            random.pick<BlendOperator>({BlendOperator::over, BlendOperator::average, BlendOperator::source, BlendOperator::add});
         pad.params.alpha = random.pick<double>({1, 0.65, 0.25});
-        if (random.below(2)) {
+        if (i == 0 && random.below(4)) pad.params.op = BlendOperator::source, pad.params.alpha = 1;
+        if (i == 1 && random.below(2)) {
           pad.params.key.mode = random.below(2) ? BlendKey::Mode::first_pixel : BlendKey::Mode::color;
-          pad.params.key.color = {0.5, 0.5, 0.5};
+          pad.params.key.color = {0.5, 0.49, 0.51};
           pad.params.key.tolerance = random.pick<double>({0, 1.5, 40});
           pad.params.key.softness = random.pick<double>({0, 0, 20});
         }

@@ -147,7 +147,8 @@ struct Output {
 void lay_over(Pixel& below, const Triple& s, double own, double k, const BlendPad& pad, const Output& out) {
   const double m = out.scale.max;
   const auto mix = [](double d, double s, double weight) { return d * (1 - weight) + s * weight; };
-  const auto whole = [&](double v) { return out.whole ? std::nearbyint(v) : v; };
+  const bool soft = pad.key.mode != BlendKey::Mode::none && pad.key.softness > 0;
+  const auto whole = [&](double v) { return out.whole && !soft ? std::nearbyint(v) : v; };
   if (pad.op == BlendOperator::source || pad.op == BlendOperator::average) {
     const bool average = pad.op == BlendOperator::average;
     const double weight = average ? k * pad.alpha : k;
