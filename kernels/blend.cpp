@@ -183,7 +183,8 @@ bool resolve(const BlendPad& pad, const Samples& out, const BlendTarget& target,
   layer.keyed = pad.key.mode != BlendKey::Mode::none;
   layer.first_pixel = pad.key.mode == BlendKey::Mode::first_pixel;
   layer.tolerance = float(pad.key.tolerance);
-  layer.softness_reciprocal = layer.keyed && pad.key.softness > 0 ? float(1 / pad.key.softness) : 0;
+  const bool soft = layer.keyed && pad.key.softness > 0;
+  layer.softness_reciprocal = float(std::min(1 / pad.key.softness, 1e30));
 
   const bool linear = pad.op == BlendOperator::source || pad.op == BlendOperator::average;
   const double steps = std::floor(pad.alpha * target.max);
@@ -197,7 +198,7 @@ bool resolve(const BlendPad& pad, const Samples& out, const BlendTarget& target,
   layer.op = pad.op;
   layer.interpolation = pad.interpolation;
   layer.unscaled = layer.place.width == layer.crop.width && layer.place.height == layer.crop.height;
-  layer.whole_alpha = target.alpha && out.format.depth == 8 && !(layer.softness_reciprocal > 0);
+  layer.alpha_rounding = target.alpha && out.format.depth == 8 && !soft ? detail::blend_rounding : 0;
   const bool over = pad.op == BlendOperator::over || pad.op == BlendOperator::add;
   layer.hides = !layer.keyed && (pad.op == BlendOperator::source ||
                                  (pad.alpha == 1 && (pad.op == BlendOperator::average || (over && !layer.channels[3].data))));
@@ -266,6 +267,39 @@ Status Blend::submit(const Image& dst, const BlendBackground& background, const 
   }
   return compute(target_, layers_, queue);
 }
+
+namespace detail {
+
+bool find_pair(const Geometry& geometry, const BlendTarget& target, const std::vector<BlendLayer>& layers, BlendPair& pair) {
+  const FormatInfo& format = info(geometry.format);
+  const auto covers = [&](const BlendLayer& layer) {
+    return layer.format == geometry.format && layer.identity && layer.unscaled && layer.crop.x == 0 && layer.crop.y == 0 &&
+           layer.place.x == 0 && layer.place.y == 0 && layer.crop.width == target.width && layer.crop.height == target.height;
+  };
+  if (layers.empty() || (!layers.back().hides && layers.size() == 1)) return false;
+  const BlendLayer& above = layers.back();
+  const BlendLayer& below = above.hides ? above : layers[layers.size() - 2];
+  if (!below.hides || !covers(below) || !covers(above)) return false;
+  if (&below != &above && target.alpha && below.op == BlendOperator::source && below.coverage != 1) return false;
+  const bool over = above.op == BlendOperator::over || (above.op == BlendOperator::add && !target.alpha);
+  if (!over && above.op != BlendOperator::source && above.op != BlendOperator::average) return false;
+  if (format.sets[0].shares_plane() && target.width % 2) return false;  // of the byte that is in no picture
+
+  pair = {&above, above.op == BlendOperator::source && !target.alpha ? 1 : above.coverage, format.planes, {}};
+  for (int i = format.set_count; i-- > 0;) {  // of packed 4:2:2, luma last
+    const ChannelSet& set = format.sets[i];
+    int c = 0;
+    while (blend_component(set.roles[c]) < 0) ++c;
+    const int component = blend_component(set.roles[c]), before = c * format.sample_bytes();
+    const BlendChannel &a = above.channels[component], &b = below.channels[component], &d = target.channels[component];
+    const PlaneExtent size = extent(geometry, set.plane);
+    pair.plane[set.plane] = {a.data - before, b.data - before, d.data - before,     a.pitch,
+                             b.pitch,         d.pitch,         int(size.row_bytes), size.rows};
+  }
+  return true;
+}
+
+}  // namespace detail
 
 Result<std::unique_ptr<Blend>> make_blend(const Geometry& geometry, const BlendColor& color, Backend backend) {
   if (std::min(geometry.width, geometry.height) < 1 || std::max(geometry.width, geometry.height) > 16384)

@@ -59,10 +59,11 @@ struct BlendLayer {
   BlendMatrix to_target;  ///< the output's samples
   BlendMatrix to_key;     ///< R'G'B' of 0–255
   float key[3];
-  float tolerance, softness_reciprocal;  ///< reciprocal: of 0: 0
+  float tolerance, softness_reciprocal;  ///< reciprocal: of 0: a very large number
   float coverage;                        ///< of the pad's own alpha; average: of the sample
-  float alpha_scale;                     ///< the pad's own alpha in steps of the output's
-  float neutral, opaque;                 ///< samples that stand for missing chroma, and alpha
+  float alpha_rounding;   ///< blend_rounding, where alpha is rounded before it is used, as compositor does it; else 0
+  float alpha_scale;      ///< the pad's own alpha in steps of the output's
+  float neutral, opaque;  ///< samples that stand for missing chroma, and alpha
   Format format;
   std::uint8_t sample_bytes, shift;
   BlendOperator op;
@@ -70,8 +71,7 @@ struct BlendLayer {
   bool identity;  ///< to_target changes nothing
   bool keyed, first_pixel;
   bool unscaled;
-  bool whole_alpha;  ///< alpha is rounded before it is used, as compositor does it
-  bool hides;        ///< nothing of what is below shows
+  bool hides;  ///< nothing of what is below shows
 };
 
 /// The output, and what lies below all pads.
@@ -87,30 +87,27 @@ struct BlendTarget {
   float background[4], checker;  ///< checker: first component of the other squares
 };
 
-/// Rounded half to even, for numbers below 2^22.
-CUDAVISION_HOST_DEVICE inline float blend_rounded(float x) {
-#ifdef __CUDA_ARCH__
-  return rintf(x);
-#else
-  return (x + 0x1.8p23f) - 0x1.8p23f;  // unlike rintf, this is vectorised on any x86-64
-#endif
+/// Added to a number below 2^22, and taken away again, it leaves the number rounded half to even, without a branch; 0 leaves the
+/// number.
+inline constexpr float blend_rounding = 0x1.8p23f;
+CUDAVISION_HOST_DEVICE inline float blend_rounded(float x, float rounding = blend_rounding) {
+  return (x + rounding) - rounding;
 }
 CUDAVISION_HOST_DEVICE inline float blend_clamped(float x, float most) {
-  x = x > 0 ? x : 0;
+  x = x > 0.0f ? x : 0.0f;
   return x < most ? x : most;
 }
 
 /// The key's weight of a pixel of R'G'B'.
 CUDAVISION_HOST_DEVICE inline float blend_key_weight(const BlendLayer& layer, const float* key, float r, float g, float b) {
-  const auto size = [](float x) { return x < 0 ? -x : x; };
+  const auto size = [](float x) { return x < 0.0f ? -x : x; };
   float distance = size(r - key[0]);
   const float green = size(g - key[1]), blue = size(b - key[2]);
   distance = green > distance ? green : distance;
   distance = blue > distance ? blue : distance;
+  const float beyond = distance - layer.tolerance, weight = beyond * layer.softness_reciprocal;
   // Beyond by more than what is rounded, which must not tell equal samples apart.
-  const float beyond = distance - layer.tolerance, soft = beyond * layer.softness_reciprocal;
-  const float weight = layer.softness_reciprocal > 0 && soft < 1 ? soft : 1;
-  return beyond > 0.001f ? weight : 0;
+  return beyond > 0.001f ? (weight < 1.0f ? weight : 1.0f) : 0.0f;
 }
 
 /// Operators on one of R', G', B'.
@@ -167,11 +164,13 @@ CUDAVISION_HOST_DEVICE inline void blend_pixel(const BlendTarget& target, const 
     for (int c = 0; c < 3; ++c) d[c] += weight * (over[c] - d[c]);
     return;
   }
-  above = layer.whole_alpha ? blend_rounded(above) : above;
-  float below = d[3] * (target.max - above) / target.max;
-  below = layer.whole_alpha ? blend_rounded(below) : below;
-  const float sum = above + below;
-  for (int c = 0; c < 3; ++c) d[c] = sum > 0 ? (over[c] * above + d[c] * below) / (sum > 0 ? sum : 1) : target.max;
+  above = blend_rounded(above, layer.alpha_rounding);
+  const float below = blend_rounded(d[3] * (target.max - above) / target.max, layer.alpha_rounding);
+  const float sum = above + below, reciprocal = 1 / (sum > 0.0f ? sum : 1.0f);
+  for (int c = 0; c < 3; ++c) {
+    const float color = (over[c] * above + d[c] * below) * reciprocal;
+    d[c] = sum > 0.0f ? color : target.max;
+  }
   const float added = d[3] + above;
   d[3] = Op != BlendOperator::add ? sum : added < target.max ? added : target.max;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Rows of float planes: a few rows of a block of columns are composed in the cache, pad by pad, and written once.
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3")  // vectorised
+#pragma GCC optimize("O3", "no-trapping-math")  // vectorised
 #endif
 #include "../blend.hpp"
 
@@ -83,8 +83,22 @@ void load_row(const BlendLayer& layer, const BlendChannel& channel, const std::v
   }
 }
 
+// What these loops do not change is copied: then no store can change it, and they are vectorised.
+
+void weigh(const BlendLayer& layer, const float (&color)[3], int count, const Row (&rows)[4], Row& weight) {
+  const float *const a = rows[0], *const b = rows[1], *const c = rows[2], key[3] = {color[0], color[1], color[2]};
+  const BlendLayer from = layer;
+  const BlendMatrix m = layer.to_key;
+#pragma GCC ivdep
+  for (int i = 0; i < count; ++i) {
+    const float x = a[i], y = b[i], z = c[i];
+    weight[i] = blend_key_weight(from, key, m.row(0, x, y, z), m.row(1, x, y, z), m.row(2, x, y, z));
+  }
+}
+
 void convert(const BlendMatrix& matrix, float max, int count, Row (&rows)[4]) {
   float *const a = rows[0], *const b = rows[1], *const c = rows[2];
+#pragma GCC ivdep
   for (int i = 0; i < count; ++i) {
     const float x = a[i], y = b[i], z = c[i];
     a[i] = blend_clamped(matrix.row(0, x, y, z), max);
@@ -98,10 +112,13 @@ void blend_row(const BlendTarget& target, const BlendLayer& layer, int count, co
                Row (&below)[4]) {
   const float* const s[4] = {pad[0], pad[1], pad[2], pad[3]};
   float* const d[4] = {below[0] + at, below[1] + at, below[2] + at, below[3] + at};
+  const BlendTarget to = target;
+  const BlendLayer from = layer;
+#pragma GCC ivdep
   for (int i = 0; i < count; ++i) {
     const float source[4] = {s[0][i], s[1][i], s[2][i], s[3][i]};
     float pixel[4] = {d[0][i], d[1][i], d[2][i], d[3][i]};
-    blend_pixel<Op, Alpha>(target, layer, weight[i], source, pixel);
+    blend_pixel<Op, Alpha>(to, from, weight[i], source, pixel);
     for (int c = 0; c < 3 + Alpha; ++c) d[c][i] = pixel[c];
   }
 }
@@ -142,6 +159,7 @@ class CpuBlend final : public Blend {
   using LayerTaps = std::array<std::vector<BlendTaps>, 2>;
 
   Status compute(const BlendTarget& target, const std::vector<BlendLayer>& layers, Queue) override try {
+    if (mix_pair(target, layers)) return {};
     for (std::size_t l = 0; l < layers.size(); ++l) {
       const BlendLayer& layer = layers[l];
       for (int shift = 0; shift <= layer.channels[1].shift_x; ++shift) {
@@ -165,6 +183,31 @@ class CpuBlend final : public Blend {
     return Status::resource(error.what());
   } catch (const std::bad_alloc&) {
     return Status::resource("out of memory");
+  }
+
+  /// What is one weighted sum of samples as they lie is OpenCV's; false: nothing was done.
+  bool mix_pair(const BlendTarget& target, const std::vector<BlendLayer>& layers) const {
+    const FormatInfo& format = info(geometry().format);
+    BlendPair pair;
+    if (format.shift > 0 || target.padding.data || !find_pair(geometry(), target, layers, pair)) return false;
+    const BlendLayer& above = *pair.above;
+    if (above.keyed || (target.alpha && above.op != BlendOperator::average)) return false;
+    for (int p = 0; p < pair.planes; ++p) {
+      const BlendPairPlane& plane = pair.plane[p];
+      const int type = format.sample_bytes() == 1 ? CV_8U : CV_16U, samples = plane.row_bytes / format.sample_bytes();
+      const auto rows = [&](const std::uint8_t* data, std::ptrdiff_t pitch, const cv::Range& range) {
+        return cv::Mat(range.size(), samples, type, const_cast<std::uint8_t*>(data) + range.start * pitch, std::size_t(pitch));
+      };
+      cv::parallel_for_({0, plane.rows}, [&](const cv::Range& range) {
+        cv::Mat dst = rows(plane.dst, plane.dst_pitch, range);
+        const cv::Mat s = rows(plane.above, plane.above_pitch, range);
+        if (pair.weight == 1)
+          s.copyTo(dst);
+        else
+          cv::addWeighted(s, pair.weight, rows(plane.below, plane.below_pitch, range), 1.0f - pair.weight, 0, dst);
+      });
+    }
+    return true;
   }
 
   /// The block of columns from x on, of the rows from y on that share chroma.
@@ -214,11 +257,7 @@ class CpuBlend final : public Blend {
     if (layer.keyed) {
       float key[3] = {layer.key[0], layer.key[1], layer.key[2]};
       if (layer.first_pixel) read_first(layer, key);
-      const float *const a = scratch.pad[0], *const b = scratch.pad[1], *const c = scratch.pad[2];
-      const BlendMatrix& m = layer.to_key;
-      for (int i = 0; i < count; ++i)
-        scratch.weight[i] =
-            blend_key_weight(layer, key, m.row(0, a[i], b[i], c[i]), m.row(1, a[i], b[i], c[i]), m.row(2, a[i], b[i], c[i]));
+      weigh(layer, key, count, scratch.pad, scratch.weight);
     } else {
       std::fill_n(scratch.weight, count, 1.0f);
     }

@@ -16,10 +16,13 @@ using cudavision::detail::blend_clamped;
 using cudavision::detail::blend_component;
 using cudavision::detail::blend_key_weight;
 using cudavision::detail::blend_pixel;
+using cudavision::detail::blend_rounded;
 using cudavision::detail::blend_taps;
 using cudavision::detail::BlendChannel;
 using cudavision::detail::BlendLayer;
 using cudavision::detail::BlendMatrix;
+using cudavision::detail::BlendPair;
+using cudavision::detail::BlendPairPlane;
 using cudavision::detail::BlendTaps;
 using cudavision::detail::BlendTarget;
 using std::uint16_t;
@@ -222,13 +225,10 @@ __global__ void __launch_bounds__(tile_width* tile_height) compose(const __grid_
 // ---- Two pictures of 8 bits, pixel by pixel
 // ---------------------------------------------------------------------------------------
 
-/// A plane of both pictures and of the output, rows aligned to 16 bytes.
-struct Pair {
-  const uint8_t *above, *below;
-  uint8_t* dst;
-  std::ptrdiff_t above_pitch, below_pitch, dst_pitch;
-  int row_bytes, chunks;  ///< chunks: of 16 bytes in a row
-  int begin;              ///< number of its first chunk among those of all planes
+/// Rows are aligned to 16 bytes.
+struct Pair : BlendPairPlane {
+  int chunks;  ///< of 16 bytes in a row
+  int begin;   ///< number of its first chunk among those of all planes
 };
 
 struct PairJob {
@@ -352,7 +352,7 @@ __global__ void __launch_bounds__(256) mix_pixels(const __grid_constant__ PairJo
     }
     if constexpr (Op == BlendOperator::over && Alpha) {
       constexpr float max = 255;
-      const auto whole = [&](float v) { return job.layer.whole_alpha ? rintf(v) : v; };
+      const auto whole = [&](float v) { return blend_rounded(v, job.layer.alpha_rounding); };
       const float over = whole(number(s, Fourth) * job.weight * k), rest = whole(number(d, Fourth) * (max - over) * (1 / max));
       const float sum = over + rest, share = sum > 0 ? __fdividef(over, sum) : 0;  // of the upper one's colour
       uint32_t bytes[4];
@@ -486,47 +486,25 @@ class CudaBlend final : public Blend {
   /// Does what the kernels for pairs can; false: nothing.
   bool mix_pair(const BlendTarget& target, const std::vector<BlendLayer>& layers, Queue queue) const {
     const FormatInfo& format = info(geometry().format);
-    const auto covers = [&](const BlendLayer& layer) {
-      return layer.format == geometry().format && layer.identity && layer.unscaled && layer.crop.x == 0 && layer.crop.y == 0 &&
-             layer.place.x == 0 && layer.place.y == 0 && layer.crop.width == target.width && layer.crop.height == target.height;
-    };
-    if (format.depth > 8 || layers.empty()) return false;
-    const BlendLayer& top = layers.back();
-    const BlendLayer& bottom = top.hides ? top : layers[layers.size() - (layers.size() > 1 ? 2 : 1)];
-    // The lower one is shown as it is: what it becomes by itself is its own alpha, times that of the pad.
-    if (!bottom.hides || !covers(bottom) || !covers(top)) return false;
-    if (&bottom != &top && target.alpha && bottom.op == BlendOperator::source && bottom.coverage != 1) return false;
-    const bool over = top.op == BlendOperator::over || (top.op == BlendOperator::add && !target.alpha);
-    if (!over && top.op != BlendOperator::source && top.op != BlendOperator::average) return false;
-
+    BlendPair pair;
+    if (format.depth > 8 || !cudavision::detail::find_pair(geometry(), target, layers, pair)) return false;
+    const BlendLayer& top = *pair.above;
     const Interleaved pixel(target);
     const bool pixels = pixel.fourth >= 0, nv = format.planes == 2, even = target.width % 2 == 0 && target.height % 2 == 0;
-    if (format.sets[0].shares_plane() && target.width % 2) return false;  // of the last byte, which is in no picture
     if (top.keyed && !pixels && !(nv && even) && !target.gray) return false;
 
     PairJob job{};
-    job.plane_count = format.planes;
-    bool aligned = true;
-    for (int i = 0; i < format.set_count; ++i) {
-      const ChannelSet& set = format.sets[i];
-      Pair& plane = job.planes[set.plane];
-      if (plane.chunks) continue;  // packed 4:2:2
-      int c = 0;
-      while (blend_component(set.roles[c]) < 0) ++c;
-      const int component = blend_component(set.roles[c]);
-      const PlaneExtent size = extent(geometry(), set.plane);
-      const auto begin = [&](const BlendChannel& channel) {
-        aligned = aligned && aligned_to(channel.data - c, channel.pitch, 16);
-        return channel.data - c;
-      };
-      const BlendChannel &a = top.channels[component], &b = bottom.channels[component], &d = target.channels[component];
-      const int row_bytes = int(size.row_bytes), chunks = (row_bytes + 15) / 16;
-      plane = {begin(a), begin(b), begin(d), a.pitch, b.pitch, d.pitch, row_bytes, chunks, job.total};
-      job.total += chunks * size.rows;
+    job.plane_count = pair.planes;
+    for (int p = 0; p < pair.planes; ++p) {
+      const BlendPairPlane& plane = pair.plane[p];
+      if (!aligned_to(plane.above, plane.above_pitch, 16) || !aligned_to(plane.below, plane.below_pitch, 16) ||
+          !aligned_to(plane.dst, plane.dst_pitch, 16))
+        return false;
+      job.planes[p] = {plane, (plane.row_bytes + 15) / 16, job.total};
+      job.total += job.planes[p].chunks * plane.rows;
     }
-    if (!aligned) return false;
     job.layer = top;
-    job.weight = top.op == BlendOperator::source && !target.alpha ? 1 : top.coverage;
+    job.weight = pair.weight;
     job.swapped = nv && target.channels[2].data < target.channels[1].data;
 
     void (*kernel)(PairJob) = top.keyed ? mix_planes<true> : mix_planes<false>;
