@@ -182,9 +182,11 @@ bool resolve(const BlendPad& pad, const Samples& out, const BlendTarget& target,
   for (int c = 0; c < 3; ++c) layer.key[c] = float(pad.key.color[c] * 255);
   layer.keyed = pad.key.mode != BlendKey::Mode::none;
   layer.first_pixel = pad.key.mode == BlendKey::Mode::first_pixel;
-  layer.tolerance = float(pad.key.tolerance);
+  // A hard key's weight is 1 from a little beyond its tolerance on: what is rounded must not tell equal samples apart.
   const bool soft = layer.keyed && pad.key.softness > 0;
-  layer.softness_reciprocal = float(std::min(1 / pad.key.softness, 1e30));
+  const double scale = soft ? std::min(1 / pad.key.softness, 1e30) : 1e30;
+  layer.key_scale = float(scale);
+  layer.key_offset = float(scale * (soft ? pad.key.tolerance : pad.key.tolerance + 0.001));
 
   const bool linear = pad.op == BlendOperator::source || pad.op == BlendOperator::average;
   const double steps = std::floor(pad.alpha * target.max);

@@ -104,7 +104,7 @@ Status validate(const BlendPad& pad);
 ///   1),
 ///             or k·(own alpha) for alpha = 1. With alpha, where it is d_a below: s_a = k·(own alpha)·floor(M·alpha) / M,
 ///             d_b = d_a·(M − s_a) / M, both rounded at 8 bit (but for soft keys); the colour is (s·s_a + d·d_b) / (s_a + d_b), the
-///             alpha s_a + d_b. Where both are 0 the colour is M.
+///             alpha s_a + d_b. Where that is rounded to 0 the colour is M.
 ///   add:      compositor's too: over, but the alpha is min(d_a + s_a, M).
 ///   subtract max(d − s, 0), multiply d·s, screen d + s − d·s, difference |d − s|, min, max: of R', G' and B' in 0–1, whatever the
 ///             output's format (gray: of its luma); the result takes the place of s where d is opaque, and is laid over as by

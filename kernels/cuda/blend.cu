@@ -295,12 +295,12 @@ __global__ void __launch_bounds__(256) mix_planes(const __grid_constant__ PairJo
   const int y = (index - plane.begin) / plane.chunks, x = (index - plane.begin - y * plane.chunks) * 16;
   const Chunk above = load_chunk(plane.above + y * plane.above_pitch, x, plane.row_bytes);
   const Chunk below = load_chunk(plane.below + y * plane.below_pitch, x, plane.row_bytes);
-  float key[3];
+  [[maybe_unused]] float low = 0, high = 0;  // the least and the greatest of the key's R', G' and B'
   if constexpr (Keyed) {
-    const float first = job.layer.first_pixel ? float(__ldg(plane.above)) : 0;
-#pragma unroll
-    for (int c = 0; c < 3; ++c)
-      key[c] = job.layer.first_pixel ? job.layer.to_key.row(c, first, job.layer.neutral, job.layer.neutral) : job.layer.key[c];
+    const BlendLayer& layer = job.layer;
+    low = fminf(fminf(layer.key[0], layer.key[1]), layer.key[2]);
+    high = fmaxf(fmaxf(layer.key[0], layer.key[1]), layer.key[2]);
+    if (layer.first_pixel) low = high = layer.to_key.row(0, float(__ldg(plane.above)), layer.neutral, layer.neutral);
   }
   Chunk out;
 #pragma unroll
@@ -311,7 +311,7 @@ __global__ void __launch_bounds__(256) mix_planes(const __grid_constant__ PairJo
       weights[j] = job.weight;
       if constexpr (Keyed) {
         const float gray = job.layer.to_key.row(0, number(above.word[i], j), job.layer.neutral, job.layer.neutral);
-        weights[j] *= blend_key_weight(job.layer, key, gray, gray, gray);
+        weights[j] *= blend_key_weight(job.layer, fmaxf(gray - low, high - gray));
       }
     }
     out.word[i] = mixed_word(above.word[i], below.word[i], weights);
@@ -354,12 +354,12 @@ __global__ void __launch_bounds__(256) mix_pixels(const __grid_constant__ PairJo
       constexpr float max = 255;
       const auto whole = [&](float v) { return blend_rounded(v, job.layer.alpha_rounding); };
       const float over = whole(number(s, Fourth) * job.weight * k), rest = whole(number(d, Fourth) * (max - over) * (1 / max));
-      const float sum = over + rest, share = sum > 0 ? __fdividef(over, sum) : 0;  // of the upper one's colour
+      const float sum = over + rest, share = sum > 0.5f ? __fdividef(over, sum) : 0;  // of the upper one's colour
       uint32_t bytes[4];
 #pragma unroll
       for (int b = 0; b < 4; ++b) bytes[b] = b == Fourth ? uint32_t(__float2int_rn(sum)) : mixed(biased(s, b), biased(d, b), share);
       out.word[i] = pack(bytes[0], bytes[1], bytes[2], bytes[3]);
-      if (sum == 0) out.word[i] = ~(255u << 8 * Fourth);
+      if (!(sum > 0.5f)) out.word[i] = ~(255u << 8 * Fourth);
     } else {
       float weight = k;
       if (Op != BlendOperator::source) weight *= job.weight;
