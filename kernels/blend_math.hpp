@@ -23,6 +23,12 @@ struct BlendChannel {
   std::uint8_t shift_x = 0, shift_y = 0;
 };
 
+/// A picture of four interleaved samples a pixel, which lie so that each pixel is one word.
+struct BlendPacked {
+  std::uint8_t* data = nullptr;  ///< nullptr: it is not of this kind
+  std::uint8_t order[4] = {};    ///< where in a pixel the components are; the last: alpha, or padding
+};
+
 /// Index of a role among a picture's channels; −1: none of them.
 constexpr int blend_component(Role role) {
   switch (role) {
@@ -54,6 +60,7 @@ struct BlendMatrix {
 /// A pad, resolved.
 struct BlendLayer {
   BlendChannel channels[4];
+  BlendPacked packed;
   Rect place, crop;       ///< never empty
   Rect visible;           ///< of place, inside the output, not empty
   BlendMatrix to_target;  ///< the output's samples
@@ -78,6 +85,7 @@ struct BlendLayer {
 struct BlendTarget {
   BlendChannel channels[4];
   BlendChannel padding;
+  BlendPacked packed;
   int width, height;
   std::uint8_t sample_bytes, shift;
   std::uint8_t shift_x, shift_y;  ///< of chroma

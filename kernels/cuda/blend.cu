@@ -39,7 +39,6 @@ constexpr int tile_width = 32,
 template <int N>
 struct Job {
   BlendTarget target;
-  uint8_t* packed;  ///< the first byte of four interleaved samples that can be stored as one; else nullptr
   int count;
   BlendLayer layers[N];
 };
@@ -62,12 +61,43 @@ __device__ __forceinline__ float sample(const BlendLayer& layer, const BlendChan
   return sum;
 }
 
+/// All samples of a pixel; padding as well.
+__device__ __forceinline__ void fetch_packed(const BlendLayer& layer, int x, int y, float (&s)[4]) {
+  const uint8_t* const row = layer.packed.data + y * layer.channels[0].pitch;
+  if (layer.sample_bytes == 1) {
+    const uint32_t word = __ldg(reinterpret_cast<const uint32_t*>(row) + x);
+#pragma unroll
+    for (int c = 0; c < 4; ++c) s[c] = float(word >> 8 * layer.packed.order[c] & 0xff);
+  } else {
+    const uint2 words = __ldg(reinterpret_cast<const uint2*>(row) + x);
+#pragma unroll
+    for (int c = 0; c < 4; ++c)
+      s[c] = float((layer.packed.order[c] < 2 ? words.x : words.y) >> 16 * (layer.packed.order[c] & 1) & 0xffff);
+  }
+}
+
 /// The pad's samples at an output pixel.
 __device__ __forceinline__ void read_pad(const BlendLayer& layer, int x, int y, float (&s)[4]) {
   const int column = x - layer.place.x, row = y - layer.place.y;
-  s[1] = s[2] = layer.neutral;
-  s[3] = layer.opaque;
-  if (layer.unscaled) {
+  const auto taps = [&](int shift_x, int shift_y, BlendTaps& across, BlendTaps& down) {
+    across = blend_taps(layer.interpolation, column, layer.place.width, layer.crop.x, layer.crop.width, shift_x);
+    down = blend_taps(layer.interpolation, row, layer.place.height, layer.crop.y, layer.crop.height, shift_y);
+  };
+  BlendTaps across, down;
+  if (layer.packed.data && layer.unscaled) {
+    fetch_packed(layer, layer.crop.x + column, layer.crop.y + row, s);
+  } else if (layer.packed.data) {
+    taps(0, 0, across, down);
+    s[0] = s[1] = s[2] = s[3] = 0;
+    for (int i = down.first; i <= down.last; ++i)
+      for (int j = across.first; j <= across.last; ++j) {
+        float at[4];
+        fetch_packed(layer, j, i, at);
+        const float weight = down.of(i) * across.of(j);
+#pragma unroll
+        for (int c = 0; c < 4; ++c) s[c] += weight * at[c];
+      }
+  } else if (layer.unscaled) {
 #pragma unroll
     for (int c = 0; c < 4; ++c) {
       const BlendChannel& channel = layer.channels[c];
@@ -75,11 +105,6 @@ __device__ __forceinline__ void read_pad(const BlendLayer& layer, int x, int y, 
         s[c] = fetch(layer, channel, (layer.crop.x + column) >> channel.shift_x, (layer.crop.y + row) >> channel.shift_y);
     }
   } else {
-    const auto taps = [&](int shift_x, int shift_y, BlendTaps& across, BlendTaps& down) {
-      across = blend_taps(layer.interpolation, column, layer.place.width, layer.crop.x, layer.crop.width, shift_x);
-      down = blend_taps(layer.interpolation, row, layer.place.height, layer.crop.y, layer.crop.height, shift_y);
-    };
-    BlendTaps across, down;
     taps(0, 0, across, down);
     s[0] = sample(layer, layer.channels[0], across, down);
     if (layer.channels[3].data) s[3] = sample(layer, layer.channels[3], across, down);
@@ -89,6 +114,8 @@ __device__ __forceinline__ void read_pad(const BlendLayer& layer, int x, int y, 
       s[2] = sample(layer, layer.channels[2], across, down);
     }
   }
+  if (!layer.channels[1].data) s[1] = s[2] = layer.neutral;
+  if (!layer.channels[3].data) s[3] = layer.opaque;
   s[3] *= layer.alpha_scale;
 }
 
@@ -153,14 +180,12 @@ __device__ __forceinline__ void store(const BlendTarget& target, const BlendChan
 
 /// Stores a pixel of four interleaved samples at once.
 template <typename Word>
-__device__ __forceinline__ void store_packed(const BlendTarget& target, uint8_t* packed, int x, int y, const float (&d)[4]) {
+__device__ __forceinline__ void store_packed(const BlendTarget& target, int x, int y, const float (&d)[4]) {
   Word word = 0;
 #pragma unroll
-  for (int c = 0; c < 4; ++c) {
-    const BlendChannel& channel = c == 3 && !target.alpha ? target.padding : target.channels[c];
-    word |= Word(stored(target, c == 3 && !target.alpha ? target.max : d[c])) << 8 * int(channel.data - packed);
-  }
-  *reinterpret_cast<Word*>(packed + y * target.channels[0].pitch + std::ptrdiff_t(x) * sizeof(Word)) = word;
+  for (int c = 0; c < 4; ++c)
+    word |= Word(stored(target, c == 3 && !target.alpha ? target.max : d[c])) << 2 * sizeof(Word) * target.packed.order[c];
+  reinterpret_cast<Word*>(target.packed.data + y * target.channels[0].pitch)[x] = word;
 }
 
 template <int N, bool Alpha>
@@ -192,12 +217,12 @@ __global__ void __launch_bounds__(tile_width* tile_height) compose(const __grid_
     if (x >= v.x && y >= v.y && x < v.x + v.width && y < v.y + v.height) lay_over<Alpha>(target, layer, x, y, d);
   }
 
-  if (job.packed) {
+  if (target.packed.data) {
     if (!inside) return;
     if (target.sample_bytes == 1)
-      store_packed<uint32_t>(target, job.packed, x, y, d);
+      store_packed<uint32_t>(target, x, y, d);
     else
-      store_packed<unsigned long long>(target, job.packed, x, y, d);
+      store_packed<unsigned long long>(target, x, y, d);
     return;
   }
   bool writes_chroma = inside;
@@ -443,18 +468,6 @@ auto pixel_kernel(BlendOperator op, int fourth) {
   return fourth == 0 ? pixel_kernel<Alpha, Keyed, 0>(op) : pixel_kernel<Alpha, Keyed, 3>(op);
 }
 
-/// The place of a pixel's first byte, and its fourth sample among four of a byte; −1: it has not four.
-struct Interleaved {
-  explicit Interleaved(const BlendTarget& target) {
-    const BlendChannel& other = target.alpha ? target.channels[3] : target.padding;
-    if (!other.data) return;
-    first = std::min({target.channels[0].data, target.channels[1].data, target.channels[2].data, other.data});
-    fourth = int(other.data - first) / target.sample_bytes;
-  }
-  uint8_t* first = nullptr;
-  int fourth = -1;
-};
-
 class CudaBlend final : public Blend {
  public:
   CudaBlend(const Geometry& geometry, const BlendColor& color) : Blend(geometry, color) {}
@@ -474,9 +487,6 @@ class CudaBlend final : public Blend {
   static void launch(const BlendTarget& target, const std::vector<BlendLayer>& layers, Queue queue) {
     Job<N> job;
     job.target = target;
-    const Interleaved pixel(target);
-    const int bytes = 4 * target.sample_bytes;
-    job.packed = aligned_to(pixel.first, target.channels[0].pitch, bytes) ? pixel.first : nullptr;
     job.count = int(layers.size());
     std::copy(layers.begin(), layers.end(), job.layers);
     const dim3 grid((target.width + tile_width - 1) / tile_width, (target.height + tile_height - 1) / tile_height);
@@ -489,8 +499,8 @@ class CudaBlend final : public Blend {
     BlendPair pair;
     if (format.depth > 8 || !cudavision::detail::find_pair(geometry(), target, layers, pair)) return false;
     const BlendLayer& top = *pair.above;
-    const Interleaved pixel(target);
-    const bool pixels = pixel.fourth >= 0, nv = format.planes == 2, even = target.width % 2 == 0 && target.height % 2 == 0;
+    const bool pixels = target.alpha || target.padding.data, nv = format.planes == 2,
+               even = target.width % 2 == 0 && target.height % 2 == 0;
     if (top.keyed && !pixels && !(nv && even) && !target.gray) return false;
 
     PairJob job{};
@@ -509,14 +519,12 @@ class CudaBlend final : public Blend {
 
     void (*kernel)(PairJob) = top.keyed ? mix_planes<true> : mix_planes<false>;
     if (pixels) {
-      for (int c = 0; c < 3; ++c) {
-        const int byte = int(target.channels[c].data - pixel.first) - (pixel.fourth == 0);
-        job.layer.key[byte] = top.key[c];
-      }
+      const int fourth = target.packed.order[3];
+      for (int c = 0; c < 3; ++c) job.layer.key[target.packed.order[c] - (fourth == 0)] = top.key[c];
       if (target.alpha)
-        kernel = top.keyed ? pixel_kernel<true, true>(top.op, pixel.fourth) : pixel_kernel<true, false>(top.op, pixel.fourth);
+        kernel = top.keyed ? pixel_kernel<true, true>(top.op, fourth) : pixel_kernel<true, false>(top.op, fourth);
       else
-        kernel = top.keyed ? pixel_kernel<false, true>(top.op, pixel.fourth) : pixel_kernel<false, false>(top.op, pixel.fourth);
+        kernel = top.keyed ? pixel_kernel<false, true>(top.op, fourth) : pixel_kernel<false, false>(top.op, fourth);
     } else if (top.keyed && nv) {
       kernel = mix_keyed_420;
       job.total -= job.planes[1].begin;
