@@ -29,8 +29,7 @@ using std::uint16_t;
 using std::uint32_t;
 using std::uint8_t;
 
-// ---- Any pads
-// ---------------------------------------------------------------------------------------------------------------------
+// ---- Any pads ------------------------------------------------------------------------------------------------------------------
 
 constexpr int tile_width = 32,
               tile_height = 8;  ///< pixels of a block; a warp has 16 × 2, so that pixels that share chroma are in one
@@ -247,8 +246,7 @@ __global__ void __launch_bounds__(tile_width* tile_height) compose(const __grid_
   if (inside && target.padding.data) store(target, target.padding, x, y, target.max);
 }
 
-// ---- Two pictures of 8 bits, pixel by pixel
-// ---------------------------------------------------------------------------------------
+// ---- Two pictures of 8 bits, pixel by pixel ------------------------------------------------------------------------------------
 
 /// Rows are aligned to 16 bytes.
 struct Pair : BlendPairPlane {
@@ -452,8 +450,7 @@ __global__ void __launch_bounds__(256) mix_keyed_420(const __grid_constant__ Pai
   store_chunk(chroma.dst + y * chroma.dst_pitch, x, chroma.row_bytes, out);
 }
 
-// ---- Submission
-// -------------------------------------------------------------------------------------------------------------------
+// ---- Submission ----------------------------------------------------------------------------------------------------------------
 
 template <bool Alpha, bool Keyed, int Fourth>
 auto pixel_kernel(BlendOperator op) {
