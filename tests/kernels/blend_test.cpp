@@ -382,6 +382,27 @@ TEST_P(BlendPlans, FarOutsideAndVeryLarge) {
   }
 }
 
+/// Rows so far apart that their distances leave 32 bits.
+TEST_P(BlendPlans, RowsFarApart) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  const Picture src = make_picture({Format::GRAY8, 100, 35}, 9);
+  const auto plan = plan_for(backend, src.geometry(), {});
+  for (int width : {100, 80}) {
+    for (double alpha : {1.0, 0.5}) {
+      Pad pad{src, {}};
+      pad.params.place = {0, 0, width, 35};
+      pad.params.alpha = alpha;
+      const Picture expected = reference::blend(src.geometry(), {}, {}, {pad});
+      const auto work = [&](const Image& from, const Image& to, Queue queue) {
+        pad.params.src = from;
+        return plan->submit(to, {}, {pad.params}, queue);
+      };
+      EXPECT_EQ(expected.sample_difference(run_far_apart(backend, work, src), 1), "") << width << ' ' << alpha;
+    }
+  }
+}
+
 /// What is like the key lets what is below show, to the bit; what is a step away does not.
 TEST_P(BlendPlans, KeyOfNoToleranceIsEquality) {
   const Backend backend = GetParam();
