@@ -261,6 +261,7 @@ Blend::Blend(const Geometry& geometry, const BlendColor& color) : geometry_(geom
   target_.yuv = !out.rgb && !out.gray;
   target_.alpha = has_role(out.format, Role::alpha);
   target_.max = float(out.format.max_value());
+  target_.per_max = 1 / target_.max;
   target_.to_rgb = to_rgb(out).rounded();
   target_.from_rgb = from_rgb(out).rounded();
 }

@@ -90,7 +90,7 @@ struct BlendTarget {
   std::uint8_t sample_bytes, shift;
   std::uint8_t shift_x, shift_y;  ///< of chroma
   bool gray, alpha, yuv;
-  float max;
+  float max, per_max;            ///< the largest sample, and its reciprocal
   BlendMatrix to_rgb, from_rgb;  ///< R'G'B' of 0–1
   float background[4], checker;  ///< checker: first component of the other squares
 };
@@ -100,6 +100,13 @@ struct BlendTarget {
 inline constexpr float blend_rounding = 0x1.8p23f;
 CUDAVISION_HOST_DEVICE inline float blend_rounded(float x, float rounding = blend_rounding) {
   return (x + rounding) - rounding;
+}
+CUDAVISION_HOST_DEVICE inline float blend_reciprocal(float x) {
+#ifdef __CUDA_ARCH__
+  return __fdividef(1, x);  // to within an ulp or two
+#else
+  return 1 / x;
+#endif
 }
 CUDAVISION_HOST_DEVICE inline float blend_clamped(float x, float most) {
   x = x > 0.0f ? x : 0.0f;
@@ -165,17 +172,17 @@ CUDAVISION_HOST_DEVICE inline void blend_pixel(const BlendTarget& target, const 
     }
     for (int c = 0; c < 3; ++c) over[c] = blend_clamped(target.from_rgb.row(c, rgb[0], rgb[1], rgb[2]), target.max);
     if (Alpha)
-      for (int c = 0; c < 3; ++c) over[c] = s[c] + (over[c] - s[c]) * (d[3] / target.max);
+      for (int c = 0; c < 3; ++c) over[c] = s[c] + (over[c] - s[c]) * (d[3] * target.per_max);
   }
   float above = s[3] * layer.coverage * k;
   if (!Alpha) {
-    const float weight = above / target.max;
+    const float weight = above * target.per_max;
     for (int c = 0; c < 3; ++c) d[c] += weight * (over[c] - d[c]);
     return;
   }
   above = blend_rounded(above, layer.alpha_rounding);
-  const float below = blend_rounded(d[3] * (target.max - above) / target.max, layer.alpha_rounding);
-  const float sum = above + below, reciprocal = 1 / (sum > 0.5f ? sum : 1.0f);
+  const float below = blend_rounded(d[3] * (target.max - above) * target.per_max, layer.alpha_rounding);
+  const float sum = above + below, reciprocal = blend_reciprocal(sum > 0.5f ? sum : 1.0f);
   for (int c = 0; c < 3; ++c) {
     const float color = (over[c] * above + d[c] * below) * reciprocal;
     d[c] = sum > 0.5f ? color : target.max;
