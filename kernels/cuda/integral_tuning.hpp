@@ -24,11 +24,12 @@ constexpr int most_rows(int sample_bytes, bool squared, int accumulator_bytes) {
 constexpr bool in_two_launches(long tiles_of_64_rows, int accumulator_bytes) {
   return tiles_of_64_rows < (accumulator_bytes == 4 ? 1000 : 300);
 }
-/// Tiles by which the first step is ahead of the second in one launch. 8K gray took 50.3, 49.3, 48.9, 49.1, 50.2 µs with 64, 132,
-/// 200, 264, 400, and 57.4 with all 1020. Where samples are gathered (RGBA) that step takes much longer, and should not have to
-/// wait for places: 105, 102, 103 µs with 600, 900, 1020 of 1020 tiles, 140 with 200.
+/// Tiles by which the first step is ahead of the second in one launch. 8K gray took 50.3, 49.3, 48.9, 50.2 µs with 64, 132, 200,
+/// 400, and 57.4 with all 1020; later 49.2, 49.0, 48.9 with 200, 220, 240, padded 55.2, 55.0, 55.3. Where samples are gathered
+/// (RGBA) that step takes much longer, and should not have to wait for places: 105, 102, 103 µs with 600, 900, 1020 of 1020 tiles,
+/// 140 with 200.
 constexpr int tiles_ahead(int tiles, bool gathered) {
-  return gathered ? tiles - tiles / 8 : 200;
+  return gathered ? tiles - tiles / 8 : 220;
 }
 
 /// Blocks of a multiprocessor that registers are shared out for: four would spill in 16 rows (8K gray, padded: 56.9 µs, from 54.8).
