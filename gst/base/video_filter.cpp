@@ -42,7 +42,7 @@ struct FilterState {
   Host host;
   // Under the object lock:
   BaseSettings settings, committed, working;
-  // Set by any thread, taken by the streaming thread:
+  // Set by any thread, under the object lock together with what was committed; taken by the streaming thread:
   std::atomic<bool> changed{false};
   std::atomic<bool> sends_data{false};  // as `data`, for any thread
   // Of the streaming thread:
@@ -125,16 +125,22 @@ Status make_plan(CudaVisionFilter* self) {
 
 /// The same; but once frames have flowed, settings that cannot be are reported, and given up for the last that could.
 Status renew_plan(CudaVisionFilter* self) {
-  self->state->changed = false;
-  const Status status = make_plan(self);
-  if (status.code() != Status::Code::settings || !self->state->has_worked) return status;
-  GST_ELEMENT_WARNING(self, LIBRARY, SETTINGS, ("%s", status.message().c_str()), ("the last good settings stay in use"));
-  {
-    ObjectLock lock(self);
-    self->state->committed = self->state->working;
-    class_of(self)->revert(self);
-  }
-  return make_plan(self);
+  FilterState& state = *self->state;
+  Status status;
+  do {  // again where other settings were committed meanwhile
+    state.changed = false;
+    status = make_plan(self);
+    if (status.code() != Status::Code::settings || !state.has_worked) return status;
+    GST_ELEMENT_WARNING(self, LIBRARY, SETTINGS, ("%s", status.message().c_str()), ("the last good settings stay in use"));
+    {
+      ObjectLock lock(self);
+      if (state.changed) continue;
+      state.committed = state.working;
+      class_of(self)->revert(self);
+    }
+    status = make_plan(self);
+  } while (!status.ok() && state.changed);
+  return status;
 }
 
 gboolean start(GstBaseTransform* trans) {
@@ -456,7 +462,7 @@ FrameTimes times_of(GstBaseTransform* trans, GstBuffer* buffer) {
   FrameTimes times;
   times.timestamp = GST_BUFFER_PTS(buffer);
   times.duration = GST_BUFFER_DURATION(buffer);
-  if (trans->segment.format == GST_FORMAT_TIME) {
+  if (trans->segment.format == GST_FORMAT_TIME) {  // of others, as of a file's bytes, GStreamer must not be asked
     times.stream_time = gst_segment_to_stream_time(&trans->segment, GST_FORMAT_TIME, times.timestamp);
     times.running_time = gst_segment_to_running_time(&trans->segment, GST_FORMAT_TIME, times.timestamp);
   }
@@ -467,7 +473,7 @@ FrameTimes times_of(GstBaseTransform* trans, GstBuffer* buffer) {
 void before_transform(GstBaseTransform* trans, GstBuffer* buffer) {
   CudaVisionFilter* self = as_filter(trans);
   FilterState& state = *self->state;
-  const GstClockTime time = gst_segment_to_stream_time(&trans->segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer));
+  const GstClockTime time = times_of(trans, buffer).stream_time;
   if (GST_CLOCK_TIME_IS_VALID(time)) gst_object_sync_values(GST_OBJECT(trans), time);
   if (!state.processor) return;
   if (GST_BUFFER_IS_DISCONT(buffer)) interrupt(self, Interruption::discont);
@@ -508,8 +514,8 @@ void commit(gpointer object) {
     ObjectLock lock(object);
     state.committed = state.settings;
     class_of(object)->commit(as_filter(object));
+    state.changed = true;
   }
-  state.changed = true;
   if (state.sends_data) gst_base_transform_reconfigure_src(GST_BASE_TRANSFORM(object));  // caps of data may follow settings
 }
 

@@ -193,9 +193,10 @@ class HistogramProcessor final : public Processor {
       if (!histogram.ok()) return histogram.error();
       made->histogram_ = std::move(histogram.value());
     }
-    if (same_luma && previous->filter_ && previous->equalizes_ == settings.equalize) {
+    const bool filters = settings.equalize || settings.overlay;
+    if (filters && same_luma && previous->filter_ && previous->equalizes_ == settings.equalize) {
       made->filter_ = previous->filter_;
-    } else if (settings.equalize || settings.overlay) {
+    } else if (filters) {
       auto filter =
           settings.equalize ? make_equalize(params.luma, geometry, context.backend) : make_copy(geometry, context.backend);
       if (!filter.ok()) return filter.error();

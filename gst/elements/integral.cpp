@@ -82,6 +82,12 @@ class Block {
   bool mapped_;
 };
 
+/// (transfer full) System memory; NULL where there is not so much. (GStreamer's own allocator would end the process.)
+GstMemory* new_system_memory(gsize bytes) {
+  gpointer data = g_try_malloc(bytes);
+  return data ? gst_memory_new_wrapped(GstMemoryFlags(0), data, bytes, 0, bytes, data, g_free) : nullptr;
+}
+
 Status no_memory(gsize bytes) {
   return Status::resource("no memory can be had for a summed-area table of " + std::to_string(bytes) + " bytes");
 }
@@ -93,7 +99,7 @@ class TableMeta : public Processor {
       : integral_(std::move(integral)), params_(params), gpu_(gpu) {
     for (const TableInfo& table : integral_->tables())
       recyclers_.emplace_back([bytes = bytes_of(table), gpu] {
-        return gpu ? gpu->new_linear_memory(bytes) : gst_allocator_alloc(nullptr, bytes, nullptr);
+        return gpu ? gpu->new_linear_memory(bytes) : new_system_memory(bytes);
       });
   }
 
@@ -182,7 +188,7 @@ class TableData : public Processor {
 
  private:
   std::function<GstMemory*()> allocation(bool on_device) const {
-    if (!gpu_) return [bytes = bytes_] { return gst_allocator_alloc(nullptr, bytes, nullptr); };
+    if (!gpu_) return [bytes = bytes_] { return new_system_memory(bytes); };
     if (on_device) return [bytes = bytes_, gpu = gpu_] { return gpu->new_linear_memory(bytes); };
     const std::shared_ptr<GstAllocator> pinned(gpu_->new_pinned_allocator(), gst_object_unref);
     return [bytes = bytes_, pinned] { return gst_allocator_alloc(pinned.get(), bytes, nullptr); };

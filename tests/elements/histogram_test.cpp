@@ -514,6 +514,13 @@ TEST(follows_interruptions, Each::run) {
   gst_harness_push_event(rig.harness(), gst_event_new_eos());
   expect_same(told(rig).channels, expected(pictures, rig.video()));
   EXPECT(!next(rig));
+  at("stop");
+  Rig stopped(run, "equalize=false interval=10000000000");
+  stopped.caps(caps_text("GRAY8", size));
+  pictures = push(stopped, {4, 5});
+  gst_element_set_state(stopped.element(), GST_STATE_READY);
+  expect_same(told(stopped).channels, expected(pictures, stopped.video()));
+  EXPECT(!next(stopped));
 }
 
 TEST(keeps_sums_when_properties_change, Each::run) {
@@ -634,6 +641,20 @@ TEST(passes_frames_untouched, Each::run) {
     EXPECT_SAME(picture(out.get(), rig.video()), input);
     EXPECT(!gst_buffer_get_cuda_vision_histogram_meta(out.get()));
     expect_same(told(rig).channels, wanted);
+  }
+}
+
+TEST(lets_frames_pass_again_when_told_to, Each::run) {
+  for (const char* property : {"overlay", "equalize"}) {
+    at(property);
+    Rig rig(run, "equalize=false");
+    rig.caps(caps_text("NV12", size));
+    for (bool filters : {true, false}) {
+      set(rig.element(), std::string(property) + (filters ? "=true" : "=false"));
+      Buffer frame = noise(rig.video());
+      GstBuffer* in = frame.get();
+      EXPECT_EQ(rig.push(std::move(frame)).get() != in, filters);
+    }
   }
 }
 

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // cudaintegral beside sums, means and thresholds made by slow loops, and beside cv::integral.
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <cmath>
 #include <cstring>
+#include <fstream>
 #include <limits>
 #include <opencv2/imgproc.hpp>
 
@@ -527,6 +531,29 @@ TEST(says_why_there_can_be_no_tables, Each::run) {
     const Message warning = playing.warning();
     EXPECT_EQ(warning.domain, GST_LIBRARY_ERROR);
     EXPECT_CONTAINS(warning.text, value);
+  }
+}
+
+TEST(says_that_memory_is_out, Each::run) {
+  if (!own_process() || run.backend != "cpu") return;
+  const std::string large = caps_text("GRAY8", {16384, 4096});  // of sums of 64 bits: 512 MiB
+  for (const char* settings : {"", "output=box-mean", "output=deviation"}) {
+    at(settings);
+    Rig rig(run, settings);
+    Buffer frame = black(video_info("GRAY8", {16384, 4096}));
+    rlimit before, little;
+    getrlimit(RLIMIT_AS, &before);
+    long pages = 0;
+    EXPECT(std::ifstream("/proc/self/statm") >> pages);
+    little = {rlim_t(pages * sysconf(_SC_PAGESIZE)) + (rlim_t(400) << 20), before.rlim_max};
+    setrlimit(RLIMIT_AS, &little);
+    rig.caps(large);
+    const GstFlowReturn flow = gst_harness_push(rig.harness(), frame.release());
+    setrlimit(RLIMIT_AS, &before);
+    EXPECT(flow != GST_FLOW_OK);
+    const Message error = rig.error();
+    EXPECT_EQ(error.domain, GST_RESOURCE_ERROR);
+    EXPECT_CONTAINS(error.text, "memory");
   }
 }
 

@@ -330,6 +330,27 @@ TEST(warns_of_bad_settings_while_playing, Each::run) {
   }
 }
 
+TEST(takes_settings_that_come_while_it_gives_up_others, Each::run) {
+  const Profile& its = profile(run.element);
+  if (its.bad.empty()) return;
+  const GstVideoInfo video = video_info("NV12", small);
+  const Buffer frame = noise(video);
+  Rig rig(run, its.first);
+  rig.caps(caps_of(video));
+  rig.filter(frame);
+  std::string second = its.second;
+  const auto mend = [](GstBus*, GstMessage* message, gpointer settings) {
+    if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_WARNING) set(GST_MESSAGE_SRC(message), *static_cast<std::string*>(settings));
+    return GST_BUS_PASS;
+  };
+  gst_bus_set_sync_handler(GST_ELEMENT_BUS(rig.element()), mend, &second, nullptr);
+  set(rig.element(), its.bad[0].settings);
+  EXPECT_SAME(rig.filter(frame), filtered(run, its.second, video, frame));
+  EXPECT_CONTAINS(rig.warning().text, its.bad[0].property);
+  EXPECT_EQ(rig.warning().text, "");
+  gst_bus_set_sync_handler(GST_ELEMENT_BUS(rig.element()), nullptr, nullptr, nullptr);
+}
+
 TEST(keeps_the_last_good_settings_when_caps_change, Each::run) {
   const Profile& p = profile(run.element);
   if (p.bad.empty()) return;
@@ -411,6 +432,20 @@ TEST(passes_events_and_latency, Each::run) {
   EXPECT(gst_harness_push_event(h, gst_event_new_eos()));
   EXPECT(next(GST_EVENT_EOS));
   EXPECT_EQ(gst_harness_buffers_received(h), before);
+}
+
+TEST(works_in_segments_of_other_formats, Each::run) {
+  const GstVideoInfo video = video_info("NV12", small);
+  const Buffer frame = noise(video);
+  for (GstFormat format : {GST_FORMAT_BYTES, GST_FORMAT_DEFAULT}) {
+    at(gst_format_get_name(format));
+    Rig rig(run);
+    rig.caps(caps_of(video));
+    GstSegment segment;
+    gst_segment_init(&segment, format);
+    gst_harness_push_event(rig.harness(), gst_event_new_segment(&segment));
+    EXPECT_SAME(rig.filter(frame), filtered(run, "", video, frame));
+  }
 }
 
 TEST(keeps_times_and_flags, Each::run) {
