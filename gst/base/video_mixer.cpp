@@ -187,8 +187,14 @@ gboolean src_query(GstAggregator* agg, GstQuery* query) {
   return base_class()->src_query(agg, query);
 }
 
+/// What of `caps`, which downstream takes, we can make, in the order that downstream likes.
 GstCaps* update_caps(GstVideoAggregator* vagg, GstCaps* caps) {
-  return state_of(vagg).host.uses_cuda() ? gst_caps_ref(caps) : any_memory_caps(caps, false);
+  GstCaps* possible = state_of(vagg).host.uses_cuda() ? gst_caps_ref(caps) : any_memory_caps(caps, false);
+  GstCaps* liked = gst_pad_peer_query_caps(GST_AGGREGATOR(vagg)->srcpad, nullptr);
+  GstCaps* both = gst_caps_intersect_full(liked, possible, GST_CAPS_INTERSECT_FIRST);
+  gst_caps_unref(liked);
+  gst_caps_unref(possible);
+  return both;
 }
 
 /// Narrows caps down to those with this value of a field, where there are any.

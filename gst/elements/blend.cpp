@@ -156,11 +156,12 @@ Status check(const PadSettings& settings) {
     if (value > blend_max_side)
       return Status::settings(std::string(name) + " is " + std::to_string(value) + ": it must be at most " + std::to_string(blend_max_side) +
                               " (-1: the picture's own)");
+  for (const auto& [name, value] : {std::pair{"xpos", settings.xpos}, {"ypos", settings.ypos}})
+    if (Status status = check_range(name, value, -blend_max_position, blend_max_position); !status.ok()) return status;
   if (settings.key_color > 0xffffff)
     return Status::settings("key-color is " + std::to_string(settings.key_color) + ": it must be 0xRRGGBB, 0 to 16777215");
   BlendPad pad = to_blend(settings);
   pad.src.geometry = {Format::GRAY8, 1, 1};
-  pad.place = {settings.xpos, settings.ypos, 0, 0};
   return validate(pad);
 }
 
