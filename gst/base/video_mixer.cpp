@@ -267,17 +267,16 @@ std::vector<GstVideoInfo> wanted_formats(const std::vector<MixerInput>& inputs) 
 /// Settles on a format, the pads' where downstream takes it, and on the colours and fields that go with it.
 void choose_format(GstCaps*& caps, const std::vector<MixerInput>& inputs) {
   const std::vector<GstVideoInfo> wanted = wanted_formats(inputs);
-  const bool alpha = !wanted.empty() && has_alpha(wanted[0]);
-  bool chosen = false;
-  for (const GstVideoInfo& video : wanted)
-    if (!chosen && (has_alpha(video) || !alpha))
-      chosen = prefer_text(caps, "format", gst_video_format_to_string(GST_VIDEO_INFO_FORMAT(&video)));
-  if (alpha)
-    for (const char* format : {"RGBA", "BGRA", "ARGB", "ABGR", "RGBA64_LE", "ARGB64_LE"})
-      chosen = chosen || prefer_text(caps, "format", format);
-  if (wanted.empty()) chosen = prefer_text(caps, "format", "NV12");  // as nothing has come yet, what most things take
-  for (const GstVideoInfo& video : wanted)
-    chosen = chosen || prefer_text(caps, "format", gst_video_format_to_string(GST_VIDEO_INFO_FORMAT(&video)));
+  std::vector<const char*> names;
+  const auto add = [&](bool alpha) {
+    for (const GstVideoInfo& video : wanted)
+      if (has_alpha(video) == alpha) names.push_back(gst_video_format_to_string(GST_VIDEO_INFO_FORMAT(&video)));
+  };
+  add(true);
+  if (!names.empty()) names.insert(names.end(), {"RGBA", "BGRA", "ARGB", "ABGR", "RGBA64_LE", "ARGB64_LE"});
+  add(false);
+  if (names.empty()) names.push_back("NV12");  // as nothing has come yet, what most things take
+  std::any_of(names.begin(), names.end(), [&](const char* name) { return prefer_text(caps, "format", name); });
   if (wanted.empty()) return;
 
   // The first that downstream takes, where it takes none of ours.
