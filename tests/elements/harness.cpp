@@ -31,9 +31,8 @@ std::vector<Run> runs, elements;
 Run current;
 std::string place;
 
-/// Whether the element is one frame in, one frame out, on a choice of backends.
-bool is_filter(GstElement* element) {
-  return g_object_class_find_property(G_OBJECT_GET_CLASS(element), "backend") && GST_IS_BASE_TRANSFORM(element);
+bool has_backends(GstElement* element) {
+  return g_object_class_find_property(G_OBJECT_GET_CLASS(element), "backend") != nullptr;
 }
 
 /// Tried in a process of its own: a CUDA context does not live through fork().
@@ -77,11 +76,11 @@ std::vector<Run> find_elements(const char* only) {
   return found;
 }
 
-std::vector<Run> find_filters(const std::vector<Run>& elements, const char* backend) {
+std::vector<Run> find_filters(const std::vector<Run>& elements, const char* backend, bool others_too) {
   std::vector<Run> found;
   for (const Run& element : elements) {
     GstElement* made = gst_element_factory_make(element.element.c_str(), nullptr);
-    const bool filter = is_filter(made);
+    const bool filter = has_backends(made) && (others_too || GST_IS_BASE_TRANSFORM(made));
     gst_object_unref(gst_object_ref_sink(made));
     if (filter) found.push_back({element.element, backend});
   }
@@ -104,8 +103,9 @@ bool own_process() {
 int run_tests(const char* name, const char* element, Needs needs) {
   gst_check_init(nullptr, nullptr);
   elements = find_elements(element);
-  if (needs == Needs::any_backend) runs = find_filters(elements, "cpu");
-  for (const Run& run : find_filters(elements, "cuda")) runs.push_back(run);
+  const bool named = element != nullptr;
+  if (needs == Needs::any_backend) runs = find_filters(elements, "cpu", named);
+  for (const Run& run : find_filters(elements, "cuda", named)) runs.push_back(run);
   Suite* suite = suite_create(name);
   for (const Registered& test : registered()) {
     const int count = int(test.each == Each::run ? runs.size() : elements.size());
@@ -400,9 +400,6 @@ Message pop_message(GstBus* bus, GstMessageType type, GstClockTime wait) {
   return result;
 }
 
-namespace {
-
-/// Makes a rig's element use one CUDA context with all others of this process: to make one takes longer than most tests.
 GstElement* with_shared_context(GstElement* element, [[maybe_unused]] const Run& run) {
 #if CUDAVISION_CUDA
   static GstCudaContext* context = nullptr;
@@ -413,8 +410,6 @@ GstElement* with_shared_context(GstElement* element, [[maybe_unused]] const Run&
 #endif
   return element;
 }
-
-}  // namespace
 
 Rig::Rig(const Run& run, const std::string& settings) : Rig(with_shared_context(make_element(run, settings), run)) {}
 

@@ -26,14 +26,15 @@ struct Run {
 };
 
 enum class Each {
-  run,      ///< every filter of the suite on every backend that works here
+  run,      ///< every filter of the suite, or its one element, on every backend that works here
   element,  ///< every element of the suite, whatever the backend
 };
 
 /// Every element of the plugin, or the one of this name, with backend=auto.
 std::vector<Run> find_elements(const char* only = nullptr);
-/// Those of them that make one frame of one frame, on a backend; none where that does not work here, which is said.
-std::vector<Run> find_filters(const std::vector<Run>& elements, const char* backend);
+/// Those of them that make one frame of one frame, and perhaps all others that have backends, on one of these; none where that does
+/// not work here, which is said.
+std::vector<Run> find_filters(const std::vector<Run>& elements, const char* backend, bool others_too = false);
 
 struct Test {
   Test(const char* name, Each each, void (*body)(int));
@@ -151,6 +152,8 @@ cv::Rect scaled(const GstVideoInfo& video, int component, const cv::Rect& pixels
 void set(gpointer object, const std::string& settings);
 /// (transfer full, floating) The element on the run's backend, with what its profile needs to work and then `settings`.
 GstElement* make_element(const Run& run, const std::string& settings = "");
+/// Makes an element use one CUDA context with all others of this process: to make one takes longer than most tests.
+GstElement* with_shared_context(GstElement* element, const Run& run);
 std::string get_enum(gpointer object, const char* property);
 
 struct Message {
