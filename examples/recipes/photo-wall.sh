@@ -12,7 +12,7 @@ if ((${#pictures[@]} == 0)); then
   exit 1
 fi
 size=${4:-1283x857} width=${size%x*} height=${size#*x}
-still=(! decodebin ! videoconvert ! imagefreeze num-buffers=1 ! video/x-raw,framerate=1/1 !)
+still=(! decodebin ! videoconvert ! imagefreeze num-buffers=1 ! 'video/x-raw,framerate=1/1' !)
 wall=()
 for ((i = 0; i < 36; ++i)); do wall+=(filesrc location="${pictures[i % ${#pictures[@]}]}" "${still[@]}" "wall.sink_$i"); done
 gst-launch-1.0 -q cudablend name=fused sink_1::width="$width" sink_1::height="$height" sink_1::sizing-policy=keep-aspect-ratio \
