@@ -328,12 +328,17 @@ BlendFit fit(const Rect& box, int width, int height, double pixel_aspect, Sizing
   return fitted;
 }
 
-std::vector<Rect> grid_layout(int count, int columns, int rows, int gap, int width, int height) {
-  std::vector<Rect> cells(std::size_t(std::max(count, 0)));
+GridShape grid_shape(int count, int columns, int rows) {
   const auto ceil_div = [](int a, int b) { return (a + b - 1) / b; };
   if (columns <= 0) columns = rows > 0 ? ceil_div(count, rows) : int(std::ceil(std::sqrt(double(std::max(count, 0)))));
   columns = std::max(columns, 1);
   if (rows <= 0) rows = std::max(ceil_div(count, columns), 1);
+  return {columns, rows};
+}
+
+std::vector<Rect> grid_layout(int count, int wanted_columns, int wanted_rows, int gap, int width, int height) {
+  std::vector<Rect> cells(std::size_t(std::max(count, 0)));
+  const auto [columns, rows] = grid_shape(count, wanted_columns, wanted_rows);
   const auto side = [](int length, int cells, int gap) { return int(std::max<long>((length - long(cells - 1) * gap) / cells, 0)); };
   gap = std::max(gap, 0);
   const int cell_width = side(width, columns, gap), cell_height = side(height, rows, gap);

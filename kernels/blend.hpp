@@ -75,8 +75,12 @@ struct BlendFit {
 /// those of the output.
 BlendFit fit(const Rect& box, int width, int height, double pixel_aspect, SizingPolicy policy);
 
-/// The photo wall: cells of equal size for `count` pads, row by row, `gap` pixels apart, in an output of width × height. columns,
-/// rows: 0: as square as fits. Pads for which there is no cell get an empty one.
+/// Columns and rows of the photo wall for `count` pads; of what is 0, as square as fits.
+struct GridShape {
+  int columns, rows;
+};
+GridShape grid_shape(int count, int columns, int rows);
+/// The photo wall: cells of equal size for `count` pads, row by row, `gap` pixels apart, in an output of width × height. Pads for which there is no cell get an empty one.
 std::vector<Rect> grid_layout(int count, int columns, int rows, int gap, int width, int height);
 
 /// What is wrong with a pad, by the names users know.
