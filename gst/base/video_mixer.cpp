@@ -46,21 +46,23 @@ MixerState& state_of(gpointer object) { return *as_mixer(object)->state; }
 CudaVisionMixerClass* class_of(gpointer object) { return as_mixer_class(G_OBJECT_GET_CLASS(object)); }
 GstAggregatorClass* base_class() { return GST_AGGREGATOR_CLASS(cudavision_mixer_parent_class); }
 
+bool is_set(const GstVideoInfo& video) { return video.finfo && GST_VIDEO_INFO_FORMAT(&video) != GST_VIDEO_FORMAT_UNKNOWN; }
+
 struct Unref {
   void operator()(gpointer object) const { gst_object_unref(object); }
 };
 
-/// The sink pads, which stay alive with this.
+/// The sink pads, which stay alive with this. Of the streaming thread.
 class Inputs {
  public:
   explicit Inputs(CudaVisionMixer* self) {
     for_each_sink_pad(self, [this](CudaVisionMixerPad* pad) {
       const GstVideoInfo& video = GST_VIDEO_AGGREGATOR_PAD(pad)->info;
-      const bool has_caps = video.finfo && GST_VIDEO_INFO_FORMAT(&video) != GST_VIDEO_FORMAT_UNKNOWN;
-      const bool inactive = gst_aggregator_pad_is_inactive(GST_AGGREGATOR_PAD(pad));
+      const bool has_caps = is_set(video);
       held_.emplace_back(static_cast<GstObject*>(gst_object_ref(pad)));
-      list_.push_back({pad, video, has_caps, inactive});
+      list_.push_back({pad, video, has_caps, false});
     });
+    for (MixerInput& input : list_) input.inactive = gst_aggregator_pad_is_inactive(GST_AGGREGATOR_PAD(input.pad));
   }
   const std::vector<MixerInput>& list() const { return list_; }
 
@@ -141,14 +143,14 @@ GstCaps* sink_caps(CudaVisionMixer* self, GstPad* pad) {
   GstCaps* all = gst_pad_get_pad_template_caps(pad);
   GstCaps* caps = any_memory_caps(all, self->state->host.may_use_cuda());
   gst_caps_unref(all);
-  const Inputs inputs(self);
-  for (const MixerInput& input : inputs.list())
-    if (input.has_caps) {
-      caps = gst_caps_make_writable(caps);
-      gst_caps_set_simple(caps, "interlace-mode", G_TYPE_STRING,
-                          gst_video_interlace_mode_to_string(GST_VIDEO_INFO_INTERLACE_MODE(&input.video)), nullptr);
-      break;
-    }
+  const char* mode = nullptr;
+  for_each_sink_pad(self, [&](CudaVisionMixerPad* other) {
+    const GstVideoInfo& video = GST_VIDEO_AGGREGATOR_PAD(other)->info;
+    if (is_set(video)) mode = gst_video_interlace_mode_to_string(GST_VIDEO_INFO_INTERLACE_MODE(&video));
+  });
+  if (!mode) return caps;
+  caps = gst_caps_make_writable(caps);
+  gst_caps_set_simple(caps, "interlace-mode", G_TYPE_STRING, mode, nullptr);
   return caps;
 }
 
@@ -396,9 +398,21 @@ class Composition {
 
   Status compose(const std::vector<MixerInput>& inputs, GstBuffer* outbuf) {
     const GstVideoInfo& video = GST_VIDEO_AGGREGATOR(self_)->info;
+    if (!state_.plan)  // after an error
+      if (Status status = make_plan(self_, video); !status.ok()) return status;
     MixerLayout layout = class_of(self_)->lay_out(self_, inputs, video);
-    for (std::size_t i = 0; i < inputs.size(); ++i)
-      if (Status status = add(inputs[i], layout.pads[i]); !status.ok()) return status;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      GstBuffer* buffer = shows(inputs, layout.pads, i) ? frame_of(inputs[i]) : nullptr;
+      if (!buffer) {
+        inputs[i].pad->state->forget();
+        continue;
+      }
+      auto src = picture(inputs[i], buffer);
+      if (!src.ok()) return src.error();
+      BlendPad& pad = pads_.emplace_back(layout.pads[i]);
+      pad.src = src.value();
+      pad.color = color_of(inputs[i].video);
+    }
 
     const bool device_out = cuda_ && Gpu::is_device_buffer(outbuf);
     MappedFrame out(outbuf, video, flags(GST_MAP_WRITE, device_out));
@@ -426,22 +440,25 @@ class Composition {
   Gpu& gpu() { return state_.host.gpu; }
   static GstMapFlags flags(GstMapFlags access, bool device) { return device ? GstMapFlags(access | Gpu::map_flag()) : access; }
 
-  /// Adds the frame of a pad, where there is one and it shows.
-  Status add(const MixerInput& input, BlendPad& pad) {
-    GstBuffer* buffer = frame_of(input);
-    const GstVideoInfo& output = GST_VIDEO_AGGREGATOR(self_)->info;
-    const bool outside = pad.place.x >= GST_VIDEO_INFO_WIDTH(&output) || pad.place.y >= GST_VIDEO_INFO_HEIGHT(&output) ||
-                         pad.place.x + pad.place.width <= 0 || pad.place.y + pad.place.height <= 0;
-    if (!buffer || pad.alpha == 0 || pad.place.empty() || outside) {
-      input.pad->state->forget();
-      return {};
+  /// Whether anything of a pad, if it has a frame, is in the output, and not wholly under the frame of another.
+  bool shows(const std::vector<MixerInput>& inputs, const std::vector<BlendPad>& pads, std::size_t index) const {
+    const BlendPad& pad = pads[index];
+    const GstVideoInfo& video = GST_VIDEO_AGGREGATOR(self_)->info;
+    const int left = std::max(pad.place.x, 0), right = std::min(pad.place.x + pad.place.width, GST_VIDEO_INFO_WIDTH(&video));
+    const int top = std::max(pad.place.y, 0), bottom = std::min(pad.place.y + pad.place.height, GST_VIDEO_INFO_HEIGHT(&video));
+    if (pad.alpha == 0 || left >= right || top >= bottom) return false;
+    for (std::size_t i = index + 1; i < pads.size(); ++i) {
+      const Rect& above = pads[i].place;
+      if (above.x <= left && above.y <= top && above.x + above.width >= right && above.y + above.height >= bottom &&
+          is_opaque(pads[i], inputs[i].video) && frame_of(inputs[i]))
+        return false;
     }
-    auto src = picture(input, buffer);
-    if (!src.ok()) return src.error();
-    pad.src = src.value();
-    pad.color = color_of(input.video);
-    pads_.push_back(pad);
-    return {};
+    return true;
+  }
+  static bool is_opaque(const BlendPad& pad, const GstVideoInfo& video) {
+    if (pad.key.mode != BlendKey::Mode::none || pad.alpha < 1) return false;
+    const bool over = pad.op == BlendOperator::over || pad.op == BlendOperator::add;
+    return pad.op == BlendOperator::source || pad.op == BlendOperator::average || (over && !has_alpha(video));
   }
 
   /// A pad's frame in the memory of the backend.

@@ -32,7 +32,11 @@ Run current;
 std::string place;
 
 bool has_backends(GstElement* element) {
-  return g_object_class_find_property(G_OBJECT_GET_CLASS(element), "backend") != nullptr;
+  return g_object_class_find_property(G_OBJECT_GET_CLASS(element), "backend");
+}
+/// Whether the element is one frame in, one frame out, on a choice of backends.
+bool is_filter(GstElement* element) {
+  return has_backends(element) && GST_IS_BASE_TRANSFORM(element);
 }
 
 /// Tried in a process of its own: a CUDA context does not live through fork().
@@ -49,6 +53,19 @@ bool works(const Run& run) {
   }
   int status = 1;
   return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
+
+std::vector<Run> find_runs(const std::vector<Run>& elements, const char* backend, bool (*suits)(GstElement*)) {
+  std::vector<Run> found;
+  for (const Run& element : elements) {
+    GstElement* made = gst_element_factory_make(element.element.c_str(), nullptr);
+    const bool wanted = suits(made);
+    gst_object_unref(gst_object_ref_sink(made));
+    if (wanted) found.push_back({element.element, backend});
+  }
+  if (!found.empty() && works(found[0])) return found;  // what one says of a backend goes for all
+  std::printf("no tests with backend=%s: it does not work here\n", backend);
+  return {};
 }
 
 }  // namespace
@@ -76,17 +93,8 @@ std::vector<Run> find_elements(const char* only) {
   return found;
 }
 
-std::vector<Run> find_filters(const std::vector<Run>& elements, const char* backend, bool others_too) {
-  std::vector<Run> found;
-  for (const Run& element : elements) {
-    GstElement* made = gst_element_factory_make(element.element.c_str(), nullptr);
-    const bool filter = has_backends(made) && (others_too || GST_IS_BASE_TRANSFORM(made));
-    gst_object_unref(gst_object_ref_sink(made));
-    if (filter) found.push_back({element.element, backend});
-  }
-  if (!found.empty() && works(found[0])) return found;  // what one says of a backend goes for all
-  std::printf("no tests with backend=%s: it does not work here\n", backend);
-  return {};
+std::vector<Run> find_filters(const std::vector<Run>& elements, const char* backend) {
+  return find_runs(elements, backend, is_filter);
 }
 
 void at(const std::string& what) {
@@ -103,9 +111,9 @@ bool own_process() {
 int run_tests(const char* name, const char* element, Needs needs) {
   gst_check_init(nullptr, nullptr);
   elements = find_elements(element);
-  const bool named = element != nullptr;
-  if (needs == Needs::any_backend) runs = find_filters(elements, "cpu", named);
-  for (const Run& run : find_filters(elements, "cuda", named)) runs.push_back(run);
+  const auto suits = element ? has_backends : is_filter;
+  if (needs == Needs::any_backend) runs = find_runs(elements, "cpu", suits);
+  for (const Run& run : find_runs(elements, "cuda", suits)) runs.push_back(run);
   Suite* suite = suite_create(name);
   for (const Registered& test : registered()) {
     const int count = int(test.each == Each::run ? runs.size() : elements.size());

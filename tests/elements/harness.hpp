@@ -26,7 +26,7 @@ struct Run {
 };
 
 enum class Each {
-  run,      ///< every filter of the suite, or its one element, on every backend that works here
+  run,      ///< every filter of the suite, or the one element it is about, on every backend that works here
   element,  ///< every element of the suite, whatever the backend
 };
 
