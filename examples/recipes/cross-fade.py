@@ -15,12 +15,12 @@ from gi.repository import Gst, GstController
 if not 4 <= len(sys.argv) <= 6:
     sys.exit(print(__doc__, file=sys.stderr) or 2)
 Gst.init(None)
-start, seconds = (float(text) for text in (sys.argv[4:] + ["1", "1"][len(sys.argv) - 4:]))
+start, seconds = (int(float(text) * Gst.SECOND) for text in (sys.argv[4:] + ["1", "1"][len(sys.argv) - 4:]))
 size = "width=1280,height=720"
 pipeline = Gst.parse_launch(f"""
     cudablend name=mix background=black ! video/x-raw,format=I420,{size} ! queue ! jpegenc quality=90 ! matroskamux ! filesink name=out
     filesrc name=a ! decodebin ! videoconvert ! queue ! mix.sink_0
-    filesrc name=b ! decodebin ! videoconvert ! queue ! mix.sink_1""")
+    filesrc name=b ! decodebin ! videoconvert ! identity ts-offset={start} ! queue ! mix.sink_1""")
 for name, location in zip(("a", "b", "out"), sys.argv[1:]):
     pipeline.get_by_name(name).set_property("location", location)
 mix = pipeline.get_by_name("mix")
@@ -30,10 +30,9 @@ for pad in mix.sinkpads:
     Gst.util_set_object_arg(pad, "sizing-policy", "keep-aspect-ratio")
 
 above = mix.get_static_pad("sink_1")
-above.set_offset(int(start * Gst.SECOND))
 fade = GstController.InterpolationControlSource(mode=GstController.InterpolationMode.LINEAR)
-fade.set(0, 0.0)  # in the time of B
-fade.set(int(seconds * Gst.SECOND), 1.0)
+fade.set(start, 0.0)
+fade.set(start + seconds, 1.0)
 above.add_control_binding(GstController.DirectControlBinding.new_absolute(above, "alpha", fade))
 
 pipeline.set_state(Gst.State.PLAYING)

@@ -32,9 +32,8 @@ enum class Each {
 
 /// Every element of the plugin, or the one of this name, with backend=auto.
 std::vector<Run> find_elements(const char* only = nullptr);
-/// Those of them that make one frame of one frame, and perhaps all others that have backends, on one of these; none where that does
-/// not work here, which is said.
-std::vector<Run> find_filters(const std::vector<Run>& elements, const char* backend, bool others_too = false);
+/// Those of them that make one frame of one frame, on a backend; none where that does not work here, which is said.
+std::vector<Run> find_filters(const std::vector<Run>& elements, const char* backend);
 
 struct Test {
   Test(const char* name, Each each, void (*body)(int));
