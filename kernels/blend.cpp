@@ -331,18 +331,30 @@ BlendFit fit(const Rect& box, int width, int height, double pixel_aspect, Sizing
   const Rect all{0, 0, width, height};
   if (policy == SizingPolicy::none || box.empty() || all.empty() || !(pixel_aspect > 0)) return {box, all};
   const double aspect = width * pixel_aspect / height, of_box = double(box.width) / box.height;
-  // The part of `length` that is left of an axis, in the middle.
+  if (policy == SizingPolicy::keep_aspect_ratio) {
+    // Rounded down in the steps in which compositor does it, so that not a pixel lies elsewhere.
+    const double rounded = box.width / std::max(std::floor(box.width / aspect + 1e-9), 1.0);
+    Rect place = box;
+    if (rounded > of_box)
+      place.height = std::max(int(box.width / rounded), 1);
+    else
+      place.width = std::max(int(box.height * rounded), 1);
+    place.x += (box.width - place.width) / 2;
+    place.y += (box.height - place.height) / 2;
+    return {place, all};
+  }
+  // The part of an axis that is left, in the middle.
   const auto part = [](int begin, int length, double ratio) {
     const int less = std::clamp(int(std::lround(length * ratio)), 1, length);
     return std::pair(begin + (length - less) / 2, less);
   };
   BlendFit fitted{box, all};
-  Rect& cut = policy == SizingPolicy::fill ? fitted.crop : fitted.place;
+  Rect& cut = fitted.crop;
   const double ratio = aspect / of_box;
-  if ((ratio > 1) == (policy == SizingPolicy::fill))
-    std::tie(cut.x, cut.width) = part(cut.x, cut.width, std::min(ratio, 1 / ratio));
+  if (ratio > 1)
+    std::tie(cut.x, cut.width) = part(cut.x, cut.width, 1 / ratio);
   else
-    std::tie(cut.y, cut.height) = part(cut.y, cut.height, std::min(ratio, 1 / ratio));
+    std::tie(cut.y, cut.height) = part(cut.y, cut.height, ratio);
   return fitted;
 }
 
