@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <gst/gst.h>
 
+#include "elements/blend.hpp"
 #include "elements/convolve.hpp"
 #include "elements/diff.hpp"
 #include "elements/gaussian.hpp"
@@ -9,7 +10,7 @@
 
 static gboolean plugin_init(GstPlugin* plugin) {
   using namespace cudavision;
-  return register_convolve(plugin) && register_diff(plugin) && register_gaussian(plugin) && register_histogram(plugin) &&
+  return register_blend(plugin) && register_convolve(plugin) && register_diff(plugin) && register_gaussian(plugin) && register_histogram(plugin) &&
          register_integral(plugin);
 }
 

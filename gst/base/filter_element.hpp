@@ -106,12 +106,10 @@ class FilterElement {
   }
 
   static void set(GObject* object, guint id, const GValue* value, GParamSpec*) {
-    const Property<Settings>& property = properties()[id - 1];
     GST_OBJECT_LOCK(object);
-    set_property(self(object)->settings, property, value);
     self(object)->uncommitted = true;
     GST_OBJECT_UNLOCK(object);
-    if (property.implied_property) g_object_notify(object, property.implied_property);
+    set_property(object, self(object)->settings, properties(), id, value);
   }
 
   static void get(GObject* object, guint id, GValue* value, GParamSpec*) {
@@ -143,8 +141,8 @@ class FilterElement {
     object->set_property = set;
     object->get_property = get;
     object->finalize = finalize;
-    guint id = 0;
-    for (const auto& property : properties()) g_object_class_install_property(object, ++id, property.spec);
+    install_properties(object, properties());
+    guint id = guint(properties().size());
     for (const auto& reading : readings()) g_object_class_install_property(object, ++id, reading.spec);
 
     gst_element_class_set_static_metadata(GST_ELEMENT_CLASS(klass), E::long_name, E::klass, E::description, "cudavision developers");

@@ -12,6 +12,11 @@ Geometry geometry_of(const GstVideoInfo& video) {
   return {format->format, GST_VIDEO_INFO_WIDTH(&video), GST_VIDEO_INFO_HEIGHT(&video)};
 }
 
+GstVideoColorRange range_of(const GstVideoInfo& video) {
+  if (video.colorimetry.range != GST_VIDEO_COLOR_RANGE_UNKNOWN) return video.colorimetry.range;
+  return GST_VIDEO_INFO_IS_YUV(&video) ? GST_VIDEO_COLOR_RANGE_16_235 : GST_VIDEO_COLOR_RANGE_0_255;
+}
+
 CropOrigin crop_origin(GstBuffer* buffer) {
   const GstVideoCropMeta* crop = gst_buffer_get_video_crop_meta(buffer);
   return crop ? CropOrigin{int(crop->x), int(crop->y)} : CropOrigin{};

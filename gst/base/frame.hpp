@@ -11,6 +11,9 @@ namespace cudavision {
 /// Format and size of a GstVideoInfo whose format is of the table (which caps negotiation sees to).
 Geometry geometry_of(const GstVideoInfo& video);
 
+/// The range of its samples. Gray that does not say is full-range: GRAY8 0 to 255.
+GstVideoColorRange range_of(const GstVideoInfo& video);
+
 /// Where the picture of a buffer begins within its planes: GstVideoCropMeta, or 0, 0.
 struct CropOrigin {
   int x = 0, y = 0;

@@ -80,6 +80,14 @@ void Host::get_property(guint index, GValue* value) const {
 
 // Backend -----------------------------------------------------------------------------------------------------------------------
 
+GstStateChangeReturn Host::change_state(GstElementClass* base, GstStateChange transition) {
+  if (transition == GST_STATE_CHANGE_NULL_TO_READY && !open()) return GST_STATE_CHANGE_FAILURE;
+  const GstStateChangeReturn result = base->change_state(element_, transition);
+  if (transition == GST_STATE_CHANGE_READY_TO_NULL || (transition == GST_STATE_CHANGE_NULL_TO_READY && result == GST_STATE_CHANGE_FAILURE))
+    close();
+  return result;
+}
+
 bool Host::open() {
   int wanted, device_id;
   {

@@ -38,10 +38,9 @@ class Host {
   void set_property(guint index, const GValue* value);
   void get_property(guint index, GValue* value) const;
 
-  /// At NULL→READY. Where no backend can be had, it posts why and returns false.
-  bool open();
-  /// At READY→NULL.
-  void close();
+  /// The element's change_state: has a backend from NULL→READY to READY→NULL. `base` is the class that the element derives from. Where
+  /// no backend can be had, it posts why.
+  GstStateChangeReturn change_state(GstElementClass* base, GstStateChange transition);
   void set_context(GstContext* context);
 
   /// From READY on. Called under the object lock.
@@ -60,6 +59,8 @@ class Host {
   Gpu gpu;  ///< of the streaming thread, but for its context
 
  private:
+  bool open();
+  void close();
   GstBufferPool* new_pool(GstCaps* caps, guint min_buffers, guint max_buffers, guint* size, GstAllocator** allocator) const;
 
   GstElement* const element_;

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "frame.hpp"
+
 namespace cudavision {
 
 namespace detail {
@@ -47,6 +49,11 @@ void to_value(const std::vector<double>& member, GValue* value) {
 
 }  // namespace detail
 
+bool changes_settings(guint count, GParamSpec** changed, GType type) {
+  return std::any_of(changed, changed + count,
+                     [type](GParamSpec* spec) { return (spec->flags & G_PARAM_WRITABLE) && g_type_is_a(spec->owner_type, type); });
+}
+
 std::vector<Property<EdgeSettings>> edge_properties(const char* type_name, std::size_t border_count) {
   return {
       {g_param_spec_enum("border", "Border", "What lies beyond the edge of the frame", enum_from_table(type_name, borders, border_count),
@@ -68,12 +75,8 @@ BorderValue border_samples(guint argb, const GstVideoInfo& video) {
   const GstVideoFormatInfo* format = video.finfo;
   const double full = (1 << GST_VIDEO_FORMAT_INFO_DEPTH(format, 0)) - 1;
 
-  // Gray that says nothing of its range is full-range: GRAY8 0 to 255.
-  GstVideoColorRange range = video.colorimetry.range;
-  if (range == GST_VIDEO_COLOR_RANGE_UNKNOWN)
-    range = GST_VIDEO_FORMAT_INFO_IS_YUV(format) ? GST_VIDEO_COLOR_RANGE_16_235 : GST_VIDEO_COLOR_RANGE_0_255;
   gint offset[4], scale[4];
-  gst_video_color_range_offsets(range, format, offset, scale);
+  gst_video_color_range_offsets(range_of(video), format, offset, scale);
   double kr = 0.299, kb = 0.114;
   gst_video_color_matrix_get_Kr_Kb(video.colorimetry.matrix, &kr, &kb);
   const double y = kr * r + (1 - kr - kb) * g + kb * b;

@@ -51,6 +51,9 @@ void to_value(const std::vector<double>& member, GValue* value);
 
 }  // namespace detail
 
+/// Whether one of these properties, of which GObject says that they changed, is a setting of `type` or of what derives from it.
+bool changes_settings(guint count, GParamSpec** changed, GType type);
+
 template <typename S>
 void set_property(S& settings, const Property<S>& property, const GValue* value) {
   std::visit([&](auto member) { detail::from_value(value, settings.*member); }, property.member);
@@ -60,6 +63,21 @@ void set_property(S& settings, const Property<S>& property, const GValue* value)
 template <typename S>
 void get_property(const S& settings, const Property<S>& property, GValue* value) {
   std::visit([&](auto member) { detail::to_value(settings.*member, value); }, property.member);
+}
+
+// For a class whose settings have the ids from 1 on, one for each row of the table:
+template <typename S>
+void install_properties(GObjectClass* klass, const std::vector<Property<S>>& table) {
+  guint id = 0;
+  for (const auto& property : table) g_object_class_install_property(klass, ++id, property.spec);
+}
+template <typename S>
+void set_property(GObject* object, S& settings, const std::vector<Property<S>>& table, guint id, const GValue* value) {
+  const Property<S>& property = table[id - 1];
+  GST_OBJECT_LOCK(object);
+  set_property(settings, property, value);
+  GST_OBJECT_UNLOCK(object);
+  if (property.implied_property) g_object_notify(object, property.implied_property);
 }
 
 /// Registers an enum with the first `count` rows of a table whose rows have `nick` and `blurb`; the value is the row.

@@ -73,13 +73,7 @@ bool uses_cuda(gpointer object) { return state_of(object).host.uses_cuda(); }
 // Backend -----------------------------------------------------------------------------------------------------------------------
 
 GstStateChangeReturn change_state(GstElement* element, GstStateChange transition) {
-  CudaVisionFilter* self = as_filter(element);
-  if (transition == GST_STATE_CHANGE_NULL_TO_READY && !self->state->host.open()) return GST_STATE_CHANGE_FAILURE;
-  const GstStateChangeReturn result = GST_ELEMENT_CLASS(cudavision_filter_parent_class)->change_state(element, transition);
-  if (transition == GST_STATE_CHANGE_READY_TO_NULL ||
-      (transition == GST_STATE_CHANGE_NULL_TO_READY && result == GST_STATE_CHANGE_FAILURE))
-    self->state->host.close();
-  return result;
+  return state_of(element).host.change_state(GST_ELEMENT_CLASS(cudavision_filter_parent_class), transition);
 }
 
 void set_context(GstElement* element, GstContext* context) {
@@ -529,11 +523,7 @@ void constructed(GObject* object) {
 
 /// Comes once for each g_object_set, when all its properties are set.
 void dispatch_properties_changed(GObject* object, guint count, GParamSpec** changed) {
-  for (guint i = 0; i < count; ++i)
-    if ((changed[i]->flags & G_PARAM_WRITABLE) && g_type_is_a(changed[i]->owner_type, cudavision_filter_get_type())) {
-      commit(object);
-      break;
-    }
+  if (changes_settings(count, changed, cudavision_filter_get_type())) commit(object);
   G_OBJECT_CLASS(cudavision_filter_parent_class)->dispatch_properties_changed(object, count, changed);
 }
 

@@ -47,6 +47,7 @@ class Case:
 
 GAUSSIAN = 'cudagaussian kernel-size=5 backend={b}'
 SHARPEN = 'cudaconvolve preset=sharpen backend={b}'
+MOTION = 'cudadiff output=passthrough backend={b}'
 CASES = [
     Case('gaussian-5 system', 'RGBA', SYSTEM, [GAUSSIAN + ' async-depth=3']),
     Case('gaussian-5 system async-depth=0', 'RGBA', SYSTEM, [GAUSSIAN]),
@@ -54,6 +55,9 @@ CASES = [
     Case('gaussian-5', 'NV12', CUDA, [GAUSSIAN]),
     Case('gaussian-31', 'NV12', CUDA, ['cudagaussian kernel-size=31 backend={b}']),
     Case('sharpen', 'NV12', CUDA, [SHARPEN]),
+    Case('difference', 'NV12', CUDA, ['cudadiff open-radius=0 attach-roi=false backend={b}']),
+    Case('motion, frames pass', 'NV12', CUDA, [MOTION]),
+    Case('histogram, frames pass', 'NV12', CUDA, ['cudahistogram backend={b}']),
     Case('chain of 4', 'NV12', CUDA, [GAUSSIAN, SHARPEN, GAUSSIAN, SHARPEN]),
     Case('chain of 4, 16 side by side', 'NV12', CUDA, [GAUSSIAN, SHARPEN, GAUSSIAN, SHARPEN], side_by_side=16),
     Case('gaussian-5', 'RGB', SYSTEM, [GAUSSIAN], ('cpu',), 'cvsmooth type=gaussian kernel-width=5 kernel-height=5'),
@@ -62,6 +66,9 @@ CASES = [
     Case('sobel-x', 'RGB', SYSTEM, ['cudaconvolve preset=sobel-x absolute=true backend={b}'], ('cpu',),
          'cvsobel x-order=1 y-order=0 aperture-size=3 mask=false'),
     Case('gaussian-5', 'NV12', SYSTEM, [GAUSSIAN], ('cpu',)),
+    # videodiff shows the luma of frames in which anything changed; it neither counts nor thresholds.
+    Case('difference', 'I420', SYSTEM, ['cudadiff luma-only=true open-radius=0 attach-roi=false post-messages=false backend={b}'], ('cpu',), 'videodiff'),
+    Case('equalize', 'GRAY8', SYSTEM, ['cudahistogram equalize=true post-messages=false backend={b}'], ('cpu',), 'cvequalizehist'),
 ]
 
 
@@ -163,8 +170,8 @@ def main():
             if not has('nvh264dec'):
                 print(f'skipped: {name}: no element nvh264dec')
                 continue
-            cases += [Case(name, 'NV12', CUDA, [], source=source), Case(name + ', blur, sharpen', 'NV12', CUDA,
-                                                                        [GAUSSIAN, SHARPEN], source=source)]
+            cases += [Case(name + suffix, 'NV12', CUDA, elements, source=source)
+                      for suffix, elements in (('', []), (', blur, sharpen', [GAUSSIAN, SHARPEN]), (', motion', [MOTION]))]
     failures, rows = 0, []
     print(f"# {options.backend}, 1080p, {frames} frames a pipeline, medians of {options.turns} turns\n"
           f"{'':34} {'memory':6} {'fps':>8} {'without':>9} {'µs/frame':>9} {'µs/element':>10}")

@@ -139,6 +139,14 @@ int absolute_difference(const PeerWork* w, const PeerPictures* p, CUstream_st* s
       w->channels, [&] { return call(nppiAbsDiff_8u_C1R_Ctx); }, [&] { return call(nppiAbsDiff_8u_C4R_Ctx); });
 }
 
+// Over, of two pictures with alpha.
+int alpha_composition(const PeerWork* w, const PeerPictures* p, CUstream_st* stream) {
+  if (w->channels != 4) return peer_not_offered;
+  const Call c(*w, *p, stream);
+  return nppiAlphaComp_8u_AC4R_Ctx(c.src, c.src_pitch, static_cast<const Npp8u*>(p->reference), p->reference_pitch, c.dst, c.dst_pitch,
+                                   c.size, NPPI_OP_ALPHA_OVER, c.ctx);
+}
+
 // Device memory that a peer asks for, by the size of the picture: allocated on the first call for a size, which is not timed.
 class Scratch {
  public:
@@ -204,6 +212,7 @@ const PeerEntry entries[] = {
     {"convolve", "32f", filter32f},
     {"integral", "integral", integral},
     {"absdiff", "absdiff", absolute_difference},
+    {"alphacomp", "alphacomp", alpha_composition},
     {"histogram", "npp", npp_histogram},
     {"histogram", "cub", cub_histogram},
     {nullptr, nullptr, nullptr},

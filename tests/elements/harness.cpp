@@ -31,9 +31,12 @@ std::vector<Run> runs, elements;
 Run current;
 std::string place;
 
+bool has_backends(GstElement* element) {
+  return g_object_class_find_property(G_OBJECT_GET_CLASS(element), "backend");
+}
 /// Whether the element is one frame in, one frame out, on a choice of backends.
 bool is_filter(GstElement* element) {
-  return g_object_class_find_property(G_OBJECT_GET_CLASS(element), "backend") && GST_IS_BASE_TRANSFORM(element);
+  return has_backends(element) && GST_IS_BASE_TRANSFORM(element);
 }
 
 /// Tried in a process of its own: a CUDA context does not live through fork().
@@ -50,6 +53,19 @@ bool works(const Run& run) {
   }
   int status = 1;
   return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
+
+std::vector<Run> find_runs(const std::vector<Run>& elements, const char* backend, bool (*suits)(GstElement*)) {
+  std::vector<Run> found;
+  for (const Run& element : elements) {
+    GstElement* made = gst_element_factory_make(element.element.c_str(), nullptr);
+    const bool wanted = suits(made);
+    gst_object_unref(gst_object_ref_sink(made));
+    if (wanted) found.push_back({element.element, backend});
+  }
+  if (!found.empty() && works(found[0])) return found;  // what one says of a backend goes for all
+  std::printf("no tests with backend=%s: it does not work here\n", backend);
+  return {};
 }
 
 }  // namespace
@@ -78,16 +94,7 @@ std::vector<Run> find_elements(const char* only) {
 }
 
 std::vector<Run> find_filters(const std::vector<Run>& elements, const char* backend) {
-  std::vector<Run> found;
-  for (const Run& element : elements) {
-    GstElement* made = gst_element_factory_make(element.element.c_str(), nullptr);
-    const bool filter = is_filter(made);
-    gst_object_unref(gst_object_ref_sink(made));
-    if (filter) found.push_back({element.element, backend});
-  }
-  if (!found.empty() && works(found[0])) return found;  // what one says of a backend goes for all
-  std::printf("no tests with backend=%s: it does not work here\n", backend);
-  return {};
+  return find_runs(elements, backend, is_filter);
 }
 
 void at(const std::string& what) {
@@ -104,8 +111,9 @@ bool own_process() {
 int run_tests(const char* name, const char* element, Needs needs) {
   gst_check_init(nullptr, nullptr);
   elements = find_elements(element);
-  if (needs == Needs::any_backend) runs = find_filters(elements, "cpu");
-  for (const Run& run : find_filters(elements, "cuda")) runs.push_back(run);
+  const auto suits = element ? has_backends : is_filter;
+  if (needs == Needs::any_backend) runs = find_runs(elements, "cpu", suits);
+  for (const Run& run : find_runs(elements, "cuda", suits)) runs.push_back(run);
   Suite* suite = suite_create(name);
   for (const Registered& test : registered()) {
     const int count = int(test.each == Each::run ? runs.size() : elements.size());
@@ -400,9 +408,6 @@ Message pop_message(GstBus* bus, GstMessageType type, GstClockTime wait) {
   return result;
 }
 
-namespace {
-
-/// Makes a rig's element use one CUDA context with all others of this process: to make one takes longer than most tests.
 GstElement* with_shared_context(GstElement* element, [[maybe_unused]] const Run& run) {
 #if CUDAVISION_CUDA
   static GstCudaContext* context = nullptr;
@@ -413,8 +418,6 @@ GstElement* with_shared_context(GstElement* element, [[maybe_unused]] const Run&
 #endif
   return element;
 }
-
-}  // namespace
 
 Rig::Rig(const Run& run, const std::string& settings) : Rig(with_shared_context(make_element(run, settings), run)) {}
 

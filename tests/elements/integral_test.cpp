@@ -548,7 +548,7 @@ TEST(says_that_memory_is_out, Each::run) {
     getrlimit(RLIMIT_AS, &before);
     long pages = 0;
     EXPECT(std::ifstream("/proc/self/statm") >> pages);
-    little = {rlim_t(pages * sysconf(_SC_PAGESIZE)) + (rlim_t(200) << 20), before.rlim_max};
+    little = {rlim_t(pages * sysconf(_SC_PAGESIZE)) + (rlim_t(150) << 20), before.rlim_max};
     setrlimit(RLIMIT_AS, &little);
     rig.caps(large);
     const GstFlowReturn flow = gst_harness_push(rig.harness(), frame.release());

@@ -169,8 +169,12 @@ TEST_P(IntegralPlans, EightK) {
   IntegralParams params;
   params.sum_type = SumType::u32;
   EXPECT_EQ(check(GetParam(), params, make_picture({Format::GRAY8, 7680, 4320}, 3)), "");
-  params.sum_type = SumType::automatic;
   params.layout = TableLayout::padded;
+  EXPECT_EQ(check(GetParam(), params, make_picture({Format::GRAY8, 7680, 4320}, 4)), "");
+  EXPECT_EQ(check(GetParam(), params, make_picture({Format::RGBA, 4100, 4320}, 5)), "");
+  params.channel = TableChannel::all;
+  EXPECT_EQ(check(GetParam(), params, make_picture({Format::RGB, 3000, 2500}, 6)), "");
+  params.sum_type = SumType::automatic;
   EXPECT_EQ(check(GetParam(), params, make_picture({Format::P010_10LE, 3841, 2161}, 3)), "");
 }
 
@@ -208,7 +212,7 @@ TEST_P(IntegralPlans, EqualOpenCV) {
   EXPECT_EQ(cv::norm(exact, squares, cv::NORM_INF), 0);
 }
 
-/// A plan keeps what its tiles tell each other between frames, under numbers that come back after 16384.
+/// A plan keeps between frames what its tiles tell each other.
 TEST_P(IntegralPlans, ServeManyFrames) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);

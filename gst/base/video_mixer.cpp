@@ -1,0 +1,671 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "video_mixer.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "caps.hpp"
+#include "frame.hpp"
+#include "host.hpp"
+
+GST_DEBUG_CATEGORY_STATIC(cudavision_mixer_debug);
+#define GST_CAT_DEFAULT cudavision_mixer_debug
+
+namespace cudavision {
+
+struct MixerState {
+  explicit MixerState(GstElement* element) : host(element) {}
+
+  Host host;
+  // Of the streaming thread:
+  std::unique_ptr<Blend> plan;  // for the negotiated output
+  std::unique_ptr<DeviceImage> device_output;
+};
+
+struct MixerPadState {
+  // Of the streaming thread: a frame in system memory, and what it is on the device.
+  GstBuffer* uploaded = nullptr;
+  std::unique_ptr<DeviceImage> image;
+  // Under the pad's object lock: where its frames are shown, and what of them.
+  Rect place, crop;
+
+  void show(CudaVisionMixerPad* pad, const Rect& where, const Rect& what) {
+    ObjectLock lock(pad);
+    place = where;
+    crop = what;
+  }
+  void forget() { gst_clear_buffer(&uploaded); }
+};
+
+static void child_proxy_init(gpointer interface, gpointer);
+
+G_DEFINE_ABSTRACT_TYPE_WITH_CODE(CudaVisionMixer, cudavision_mixer, GST_TYPE_VIDEO_AGGREGATOR,
+                                 G_IMPLEMENT_INTERFACE(GST_TYPE_CHILD_PROXY, child_proxy_init)
+                                     GST_DEBUG_CATEGORY_INIT(cudavision_mixer_debug, "cudavision", 0, "cudavision elements"))
+G_DEFINE_ABSTRACT_TYPE(CudaVisionMixerPad, cudavision_mixer_pad, GST_TYPE_VIDEO_AGGREGATOR_PAD)
+
+namespace {
+
+MixerState& state_of(gpointer object) { return *as_mixer(object)->state; }
+CudaVisionMixerClass* class_of(gpointer object) { return as_mixer_class(G_OBJECT_GET_CLASS(object)); }
+GstAggregatorClass* base_class() { return GST_AGGREGATOR_CLASS(cudavision_mixer_parent_class); }
+
+bool is_set(const GstVideoInfo& video) { return video.finfo && GST_VIDEO_INFO_FORMAT(&video) != GST_VIDEO_FORMAT_UNKNOWN; }
+
+struct Unref {
+  void operator()(gpointer object) const { gst_object_unref(object); }
+};
+
+/// The sink pads, which stay alive with this. Of the streaming thread.
+class Inputs {
+ public:
+  explicit Inputs(CudaVisionMixer* self) {
+    for_each_sink_pad(self, [this](CudaVisionMixerPad* pad) {
+      const GstVideoInfo& video = GST_VIDEO_AGGREGATOR_PAD(pad)->info;
+      const bool has_caps = is_set(video);
+      held_.emplace_back(static_cast<GstObject*>(gst_object_ref(pad)));
+      list_.push_back({pad, video, has_caps, false});
+    });
+    for (MixerInput& input : list_) input.inactive = gst_aggregator_pad_is_inactive(GST_AGGREGATOR_PAD(input.pad));
+  }
+  const std::vector<MixerInput>& list() const { return list_; }
+
+ private:
+  std::vector<std::unique_ptr<GstObject, Unref>> held_;
+  std::vector<MixerInput> list_;
+};
+
+/// What a pad shows now, or NULL.
+GstBuffer* frame_of(const MixerInput& input) {
+  if (input.inactive || !input.has_caps) return nullptr;
+  GstBuffer* buffer = gst_video_aggregator_pad_get_current_buffer(GST_VIDEO_AGGREGATOR_PAD(input.pad));
+  return buffer && gst_buffer_get_size(buffer) > 0 ? buffer : nullptr;  // a gap has nothing to show
+}
+
+BlendColor color_of(const GstVideoInfo& video) {
+  const GstVideoColorMatrix matrix = video.colorimetry.matrix;
+  return {matrix == GST_VIDEO_COLOR_MATRIX_BT709    ? LumaMatrix::bt709
+          : matrix == GST_VIDEO_COLOR_MATRIX_BT2020 ? LumaMatrix::bt2020
+                                                    : LumaMatrix::bt601,
+          range_of(video) == GST_VIDEO_COLOR_RANGE_16_235};
+}
+
+// Backend -----------------------------------------------------------------------------------------------------------------------
+
+GstStateChangeReturn change_state(GstElement* element, GstStateChange transition) {
+  return state_of(element).host.change_state(GST_ELEMENT_CLASS(cudavision_mixer_parent_class), transition);
+}
+
+void set_context(GstElement* element, GstContext* context) {
+  state_of(element).host.set_context(context);
+  GST_ELEMENT_CLASS(cudavision_mixer_parent_class)->set_context(element, context);
+}
+
+gboolean start(GstAggregator* agg) {
+  const Status status = class_of(agg)->check(as_mixer(agg));
+  if (status.ok()) return base_class()->start(agg);
+  state_of(agg).host.post_error(status);
+  return FALSE;
+}
+
+/// Lets go of all that is of one CUDA context.
+void drop_device_state(CudaVisionMixer* self) {
+  MixerState& state = *self->state;
+  const Inputs inputs(self);
+  Gpu::Scope scope(state.host.gpu);
+  state.plan.reset();
+  state.device_output.reset();
+  for (const MixerInput& input : inputs.list()) {
+    input.pad->state->forget();
+    input.pad->state->image.reset();
+  }
+}
+
+gboolean stop(GstAggregator* agg) {
+  drop_device_state(as_mixer(agg));
+  return base_class()->stop(agg);
+}
+
+/// Makes the plan for the negotiated output.
+Status make_plan(CudaVisionMixer* self, const GstVideoInfo& output) {
+  MixerState& state = *self->state;
+  const bool cuda = state.host.uses_cuda();
+  Gpu::Scope scope(state.host.gpu);
+  state.plan.reset();
+  state.device_output.reset();
+  if (cuda && !scope.ok()) return Status::resource("the CUDA context cannot be made current");
+  auto plan = make_blend(geometry_of(output), color_of(output), cuda ? Backend::cuda : Backend::cpu);
+  if (!plan.ok()) return plan.error();
+  state.plan = std::move(plan.value());
+  return {};
+}
+
+// Caps --------------------------------------------------------------------------------------------------------------------------
+
+/// (transfer full) What a sink pad takes: everything, but that all pads must be interlaced alike.
+GstCaps* sink_caps(CudaVisionMixer* self, GstPad* pad) {
+  GstCaps* all = gst_pad_get_pad_template_caps(pad);
+  GstCaps* caps = any_memory_caps(all, self->state->host.may_use_cuda());
+  gst_caps_unref(all);
+  const char* mode = nullptr;
+  for_each_sink_pad(self, [&](CudaVisionMixerPad* other) {
+    const GstVideoInfo& video = GST_VIDEO_AGGREGATOR_PAD(other)->info;
+    if (is_set(video)) mode = gst_video_interlace_mode_to_string(GST_VIDEO_INFO_INTERLACE_MODE(&video));
+  });
+  if (!mode) return caps;
+  caps = gst_caps_make_writable(caps);
+  gst_caps_set_simple(caps, "interlace-mode", G_TYPE_STRING, mode, nullptr);
+  return caps;
+}
+
+gboolean sink_query(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* query) {
+  // The base class would have sinks take but what downstream does: here all is converted.
+  switch (GST_QUERY_TYPE(query)) {
+    case GST_QUERY_CAPS: {
+      GstCaps *filter, *caps = sink_caps(as_mixer(agg), GST_PAD(pad));
+      gst_query_parse_caps(query, &filter);
+      if (filter) {
+        GstCaps* both = gst_caps_intersect_full(filter, caps, GST_CAPS_INTERSECT_FIRST);
+        gst_caps_unref(caps);
+        caps = both;
+      }
+      gst_query_set_caps_result(query, caps);
+      gst_caps_unref(caps);
+      return TRUE;
+    }
+    case GST_QUERY_ACCEPT_CAPS: {
+      GstCaps *asked, *caps = sink_caps(as_mixer(agg), GST_PAD(pad));
+      gst_query_parse_accept_caps(query, &asked);
+      gst_query_set_accept_caps_result(query, gst_caps_can_intersect(asked, caps));
+      gst_caps_unref(caps);
+      return TRUE;
+    }
+    case GST_QUERY_CONTEXT:
+      if (state_of(agg).host.gpu.answer_context_query(GST_ELEMENT(agg), query)) return TRUE;
+      [[fallthrough]];
+    default:
+      return base_class()->sink_query(agg, pad, query);
+  }
+}
+
+gboolean src_query(GstAggregator* agg, GstQuery* query) {
+  if (GST_QUERY_TYPE(query) == GST_QUERY_CONTEXT && state_of(agg).host.gpu.answer_context_query(GST_ELEMENT(agg), query)) return TRUE;
+  return base_class()->src_query(agg, query);
+}
+
+/// Where the pointer is over a pad, it is told where in its own picture.
+gboolean src_event(GstAggregator* agg, GstEvent* event) {
+  double x, y;
+  if (GST_EVENT_TYPE(event) != GST_EVENT_NAVIGATION || !gst_navigation_event_get_coordinates(event, &x, &y))
+    return base_class()->src_event(agg, event);
+  std::vector<std::pair<std::unique_ptr<GstObject, Unref>, GstEvent*>> told;
+  for_each_sink_pad(as_mixer(agg), [&](CudaVisionMixerPad* pad) {
+    ObjectLock lock(pad);
+    const Rect &place = pad->state->place, &crop = pad->state->crop;
+    if (place.empty() || x < place.x || y < place.y || x >= place.x + place.width || y >= place.y + place.height) return;
+    GstEvent* own = gst_event_new_navigation(gst_structure_copy(gst_event_get_structure(event)));
+    gst_navigation_event_set_coordinates(own, crop.x + (x - place.x) * crop.width / place.width, crop.y + (y - place.y) * crop.height / place.height);
+    told.emplace_back(static_cast<GstObject*>(gst_object_ref(pad)), own);
+  });
+  gst_event_unref(event);
+  bool handled = false;
+  for (const auto& [pad, own] : told) handled |= bool(gst_pad_push_event(GST_PAD(pad.get()), own));
+  return handled;
+}
+
+/// What of `caps`, which downstream takes, we can make, in the order that downstream likes.
+GstCaps* update_caps(GstVideoAggregator* vagg, GstCaps* caps) {
+  GstCaps* possible = state_of(vagg).host.uses_cuda() ? gst_caps_ref(caps) : any_memory_caps(caps, false);
+  GstCaps* liked = gst_pad_peer_query_caps(GST_AGGREGATOR(vagg)->srcpad, nullptr);
+  GstCaps* both = gst_caps_intersect_full(liked, possible, GST_CAPS_INTERSECT_FIRST);
+  gst_caps_unref(liked);
+  gst_caps_unref(possible);
+  return both;
+}
+
+/// Narrows caps down to those with this value of a field, where there are any.
+template <typename... Value>
+bool prefer(GstCaps*& caps, const char* field, GType type, Value... value) {
+  GstCaps* wish = gst_caps_new_simple("video/x-raw", field, type, value..., nullptr);
+  gst_caps_set_features_simple(wish, gst_caps_features_new_any());
+  GstCaps* both = gst_caps_intersect_full(caps, wish, GST_CAPS_INTERSECT_FIRST);
+  gst_caps_unref(wish);
+  const bool possible = !gst_caps_is_empty(both);
+  gst_caps_unref(possible ? std::exchange(caps, both) : both);
+  return possible;
+}
+bool prefer_text(GstCaps*& caps, const char* field, const char* value) {
+  return value && prefer(caps, field, G_TYPE_STRING, value);
+}
+
+bool has_alpha(const GstVideoInfo& video) { return GST_VIDEO_INFO_HAS_ALPHA(&video); }
+gint64 area(const GstVideoInfo& video) { return gint64(GST_VIDEO_INFO_WIDTH(&video)) * GST_VIDEO_INFO_HEIGHT(&video); }
+
+/// The formats of the pads, the best first: where one has alpha, those with alpha, and then the one of the most pixels.
+std::vector<GstVideoInfo> wanted_formats(const std::vector<MixerInput>& inputs) {
+  std::vector<std::pair<gint64, GstVideoInfo>> found;
+  for (const MixerInput& input : inputs) {
+    if (!input.has_caps || input.inactive) continue;
+    const auto same = [&](const auto& row) { return GST_VIDEO_INFO_FORMAT(&row.second) == GST_VIDEO_INFO_FORMAT(&input.video); };
+    const auto row = std::find_if(found.begin(), found.end(), same);
+    if (row == found.end())
+      found.push_back({area(input.video), input.video});
+    else
+      row->first += area(input.video);
+  }
+  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+    return std::pair(has_alpha(a.second), a.first) > std::pair(has_alpha(b.second), b.first);
+  });
+  std::vector<GstVideoInfo> formats;
+  for (const auto& row : found) formats.push_back(row.second);
+  return formats;
+}
+
+/// Settles on a format, the pads' where downstream takes it, and on the colours and fields that go with it.
+void choose_format(GstCaps*& caps, const std::vector<MixerInput>& inputs) {
+  const std::vector<GstVideoInfo> wanted = wanted_formats(inputs);
+  std::vector<const char*> names;
+  const auto add = [&](bool alpha) {
+    for (const GstVideoInfo& video : wanted)
+      if (has_alpha(video) == alpha) names.push_back(gst_video_format_to_string(GST_VIDEO_INFO_FORMAT(&video)));
+  };
+  add(true);
+  if (!names.empty()) names.insert(names.end(), {"RGBA", "BGRA", "ARGB", "ABGR", "RGBA64_LE", "ARGB64_LE"});
+  add(false);
+  if (names.empty()) names.push_back("NV12");  // as nothing has come yet, what most things take
+  std::any_of(names.begin(), names.end(), [&](const char* name) { return prefer_text(caps, "format", name); });
+  if (wanted.empty()) return;
+
+  // The first that downstream takes, where it takes none of ours.
+  GstStructure* first = gst_structure_copy(gst_caps_get_structure(caps, 0));
+  gst_structure_fixate_field(first, "format");
+  const char* name = gst_structure_get_string(first, "format");
+  prefer_text(caps, "format", name);
+  const GstVideoFormatInfo* format = gst_video_format_get_info(gst_video_format_from_string(name));
+  const auto alike = std::find_if(wanted.begin(), wanted.end(), [&](const GstVideoInfo& video) {
+    return GST_VIDEO_FORMAT_INFO_IS_YUV(format) == GST_VIDEO_INFO_IS_YUV(&video) &&
+           GST_VIDEO_FORMAT_INFO_IS_RGB(format) == GST_VIDEO_INFO_IS_RGB(&video);
+  });
+  gst_structure_free(first);
+  if (alike != wanted.end()) {
+    gchar* colorimetry = gst_video_colorimetry_to_string(&alike->colorimetry);
+    prefer_text(caps, "colorimetry", colorimetry);
+    g_free(colorimetry);
+    if (alike->finfo == format) {
+      gchar* site = gst_video_chroma_site_to_string(alike->chroma_site);
+      prefer_text(caps, "chroma-site", site);
+      g_free(site);
+    }
+  }
+  prefer_text(caps, "interlace-mode", gst_video_interlace_mode_to_string(GST_VIDEO_INFO_INTERLACE_MODE(&wanted[0])));
+}
+
+/// The greatest framerate of the pads; 25 where all vary.
+std::pair<int, int> best_framerate(const std::vector<MixerInput>& inputs) {
+  std::pair<int, int> best{0, 1};
+  for (const MixerInput& input : inputs) {
+    const int n = GST_VIDEO_INFO_FPS_N(&input.video), d = GST_VIDEO_INFO_FPS_D(&input.video);
+    if (input.has_caps && !input.inactive && d > 0 && gst_util_fraction_compare(n, d, best.first, best.second) > 0) best = {n, d};
+  }
+  return best.first > 0 ? best : std::pair(25, 1);
+}
+
+GstCaps* fixate_src_caps(GstAggregator* agg, GstCaps* caps) {
+  CudaVisionMixer* self = as_mixer(agg);
+  const Inputs inputs(self);
+  int par_n = 1, par_d = 1;
+  if (!prefer(caps, "pixel-aspect-ratio", GST_TYPE_FRACTION, 1, 1)) {
+    GstStructure* first = gst_structure_copy(gst_caps_get_structure(caps, 0));
+    gst_structure_fixate_field_nearest_fraction(first, "pixel-aspect-ratio", 1, 1);
+    gst_structure_get_fraction(first, "pixel-aspect-ratio", &par_n, &par_d);
+    gst_structure_free(first);
+    prefer(caps, "pixel-aspect-ratio", GST_TYPE_FRACTION, par_n, par_d);
+  }
+  choose_format(caps, inputs.list());
+
+  PictureSize size = class_of(self)->natural_size(self, inputs.list(), par_n, par_d);
+  if (size.width <= 0 || size.height <= 0) size = {320, 240};
+  const auto [fps_n, fps_d] = best_framerate(inputs.list());
+  prefer(caps, "width", G_TYPE_INT, size.width);
+  prefer(caps, "height", G_TYPE_INT, size.height);
+  prefer(caps, "framerate", GST_TYPE_FRACTION, fps_n, fps_d);
+
+  // Where downstream takes any memory, frames stay where some already are.
+  GstCaps* in_cuda = nullptr;
+  for (const MixerInput& input : inputs.list()) {
+    GstCaps* current = gst_pad_get_current_caps(GST_PAD(input.pad));
+    if (is_cuda_caps(current)) gst_caps_replace(&in_cuda, current);
+    gst_clear_caps(&current);
+  }
+  GstPad* peer = gst_pad_get_peer(agg->srcpad);
+  caps = gst_caps_make_writable(gst_caps_truncate(choose_memory(caps, in_cuda, peer)));
+  gst_clear_object(&peer);
+  gst_clear_caps(&in_cuda);
+
+  GstStructure* structure = gst_caps_get_structure(caps, 0);
+  gst_structure_fixate_field_nearest_int(structure, "width", size.width);
+  gst_structure_fixate_field_nearest_int(structure, "height", size.height);
+  gst_structure_fixate_field_nearest_fraction(structure, "framerate", fps_n, fps_d);
+  return gst_caps_fixate(caps);
+}
+
+gboolean negotiated_src_caps(GstAggregator* agg, GstCaps* caps) {
+  GstVideoInfo video;
+  if (!gst_video_info_from_caps(&video, caps)) return FALSE;
+  const Status status = make_plan(as_mixer(agg), video);
+  if (status.ok()) return base_class()->negotiated_src_caps(agg, caps);
+  state_of(agg).host.post_error(status);
+  return FALSE;
+}
+
+// Allocation --------------------------------------------------------------------------------------------------------------------
+
+gboolean propose_allocation(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* decide_query, GstQuery* query) {
+  GstCaps* caps;
+  gboolean need_pool;
+  gst_query_parse_allocation(query, &caps, &need_pool);
+  if (!caps || !base_class()->propose_allocation(agg, pad, decide_query, query)) return FALSE;
+  gst_query_add_allocation_meta(query, GST_VIDEO_CROP_META_API_TYPE, nullptr);
+  return state_of(agg).host.propose_pool(query, caps, need_pool);
+}
+
+gboolean decide_allocation(GstAggregator* agg, GstQuery* query) {
+  GstCaps* caps;
+  gst_query_parse_allocation(query, &caps, nullptr);
+  return caps && state_of(agg).host.decide_pool(query, caps) && base_class()->decide_allocation(agg, query);
+}
+
+/// Where device frames are shown, and none is of our CUDA context: goes over to theirs. (Of frames of two contexts those of the other
+/// are read through system memory.) True: it did, and the output must be negotiated anew.
+Result<bool> follow_context(CudaVisionMixer* self) {
+  Gpu& gpu = self->state->host.gpu;
+  GstBuffer* foreign = nullptr;
+  const Inputs inputs(self);
+  for (const MixerInput& input : inputs.list()) {
+    GstBuffer* buffer = frame_of(input);
+    if (!buffer || !Gpu::is_device_buffer(buffer)) continue;
+    if (!gpu.is_foreign(buffer)) return false;
+    if (!foreign) foreign = buffer;
+  }
+  if (!foreign) return false;
+  GST_INFO_OBJECT(self, "going over to the CUDA context of the incoming frames");
+  drop_device_state(self);
+  if (Status status = gpu.adopt(foreign); !status.ok()) return status;
+  gst_pad_mark_reconfigure(GST_AGGREGATOR(self)->srcpad);
+  return true;
+}
+
+GstFlowReturn create_output_buffer(GstVideoAggregator* vagg, GstBuffer** buffer) {
+  MixerState& state = state_of(vagg);
+  if (state.host.uses_cuda()) {
+    const auto followed = follow_context(as_mixer(vagg));
+    if (!followed.ok()) {
+      state.host.post_error(followed.error());
+      return GST_FLOW_ERROR;
+    }
+    if (followed.value()) return GST_AGGREGATOR_FLOW_NEED_DATA;
+  }
+  return GST_VIDEO_AGGREGATOR_CLASS(cudavision_mixer_parent_class)->create_output_buffer(vagg, buffer);
+}
+
+// Frames ----------------------------------------------------------------------------------------------------------------------
+
+/// The base class maps nothing: frames are mapped where they are wanted.
+gboolean prepare_frame(GstVideoAggregatorPad*, GstVideoAggregator*, GstBuffer*, GstVideoFrame*) { return TRUE; }
+void clean_frame(GstVideoAggregatorPad*, GstVideoAggregator*, GstVideoFrame*) {}
+
+/// Frames on their way to the output.
+class Composition {
+ public:
+  Composition(CudaVisionMixer* self, bool cuda) : self_(self), state_(*self->state), cuda_(cuda) {}
+
+  Status compose(const std::vector<MixerInput>& inputs, GstBuffer* outbuf) {
+    const Status status = submit(inputs, outbuf);
+    if (!cuda_) return status;
+    // Always waited for: the frames go back to their owners, and whoever gets the output gets it finished.
+    const Status finished = gpu().finish();
+    if (Gpu::is_device_buffer(outbuf)) gpu().release(outbuf);
+    return status.ok() ? finished : status;
+  }
+
+ private:
+  Gpu& gpu() { return state_.host.gpu; }
+  static GstMapFlags flags(GstMapFlags access, bool device) { return device ? GstMapFlags(access | Gpu::map_flag()) : access; }
+
+  Status submit(const std::vector<MixerInput>& inputs, GstBuffer* outbuf) {
+    const GstVideoInfo& video = GST_VIDEO_AGGREGATOR(self_)->info;
+    if (!state_.plan)  // after an error
+      if (Status status = make_plan(self_, video); !status.ok()) return status;
+    MixerLayout layout = class_of(self_)->lay_out(self_, inputs, video);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      inputs[i].pad->state->show(inputs[i].pad, layout.pads[i].place, layout.pads[i].crop);
+      GstBuffer* buffer = shows(inputs, layout.pads, i) ? frame_of(inputs[i]) : nullptr;
+      if (!buffer) {
+        inputs[i].pad->state->forget();
+        continue;
+      }
+      auto src = picture(inputs[i], buffer);
+      if (!src.ok()) return src.error();
+      BlendPad& pad = pads_.emplace_back(layout.pads[i]);
+      pad.src = src.value();
+      pad.color = color_of(inputs[i].video);
+    }
+
+    const bool device_out = cuda_ && Gpu::is_device_buffer(outbuf);
+    const MappedFrame& out = mapped_.emplace_back(outbuf, video, flags(GST_MAP_WRITE, device_out));
+    if (!out.status().ok()) return out.status();
+    const Image* dst = &out.image();
+    if (cuda_ && !device_out) {
+      if (!state_.device_output) {
+        auto made = gpu().allocate(geometry_of(video));
+        if (!made.ok()) return made.error();
+        state_.device_output = std::move(made.value());
+      }
+      dst = &state_.device_output->image();
+    }
+    if (device_out) gpu().acquire_to_write(outbuf);
+    Status status = state_.plan->submit(*dst, layout.background, pads_, cuda_ ? gpu().queue() : Queue());
+    if (status.ok() && cuda_ && !device_out) status = gpu().download(*dst, out.image());
+    return status;
+  }
+
+  /// Whether anything of a pad, if it has a frame, is in the output, and not wholly under the frame of another.
+  bool shows(const std::vector<MixerInput>& inputs, const std::vector<BlendPad>& pads, std::size_t index) const {
+    const BlendPad& pad = pads[index];
+    const GstVideoInfo& video = GST_VIDEO_AGGREGATOR(self_)->info;
+    const int left = std::max(pad.place.x, 0), right = std::min(pad.place.x + pad.place.width, GST_VIDEO_INFO_WIDTH(&video));
+    const int top = std::max(pad.place.y, 0), bottom = std::min(pad.place.y + pad.place.height, GST_VIDEO_INFO_HEIGHT(&video));
+    if (pad.alpha == 0 || left >= right || top >= bottom) return false;
+    for (std::size_t i = index + 1; i < pads.size(); ++i) {
+      const Rect& above = pads[i].place;
+      if (above.x <= left && above.y <= top && above.x + above.width >= right && above.y + above.height >= bottom &&
+          is_opaque(pads[i], inputs[i].video) && frame_of(inputs[i]))
+        return false;
+    }
+    return true;
+  }
+  static bool is_opaque(const BlendPad& pad, const GstVideoInfo& video) {
+    if (pad.key.mode != BlendKey::Mode::none || pad.alpha < 1) return false;
+    const bool over = pad.op == BlendOperator::over || pad.op == BlendOperator::add;
+    return pad.op == BlendOperator::source || pad.op == BlendOperator::average || (over && !has_alpha(video));
+  }
+
+  /// A pad's frame in the memory of the backend.
+  Result<Image> picture(const MixerInput& input, GstBuffer* buffer) {
+    MixerPadState& pad = *input.pad->state;
+    const bool on_device = cuda_ && Gpu::is_device_buffer(buffer) && !gpu().is_foreign(buffer);
+    if (cuda_ && !on_device && pad.uploaded == buffer) return pad.image->image();
+    pad.forget();
+    const MappedFrame& frame = mapped_.emplace_back(buffer, input.video, flags(GST_MAP_READ, on_device));
+    if (!frame.status().ok()) return frame.status();
+    if (on_device) gpu().acquire_to_read(buffer);
+    if (!cuda_ || on_device) return frame.image();
+
+    const Geometry wanted = geometry_of(input.video);
+    const auto fits = [&](const Geometry& g) { return g.format == wanted.format && g.width == wanted.width && g.height == wanted.height; };
+    if (!pad.image || !fits(pad.image->image().geometry)) {
+      pad.image.reset();
+      auto made = gpu().allocate(wanted);
+      if (!made.ok()) return made.error();
+      pad.image = std::move(made.value());
+    }
+    if (Status status = gpu().upload(frame.image(), pad.image->image()); !status.ok()) return status;
+    pad.uploaded = gst_buffer_ref(buffer);
+    return pad.image->image();
+  }
+
+  CudaVisionMixer* self_;
+  MixerState& state_;
+  const bool cuda_;
+  std::deque<MappedFrame> mapped_;
+  std::vector<BlendPad> pads_;
+};
+
+GstFlowReturn aggregate_frames(GstVideoAggregator* vagg, GstBuffer* outbuf) {
+  CudaVisionMixer* self = as_mixer(vagg);
+  MixerState& state = *self->state;
+  // (The base class does that for the pads.)
+  const GstSegment& segment = GST_AGGREGATOR_PAD(GST_AGGREGATOR(vagg)->srcpad)->segment;
+  const GstClockTime time = gst_segment_to_stream_time(&segment, GST_FORMAT_TIME, GST_BUFFER_PTS(outbuf));
+  if (GST_CLOCK_TIME_IS_VALID(time)) gst_object_sync_values(GST_OBJECT(vagg), time);
+
+  const bool cuda = state.host.uses_cuda();
+  Status status;
+  {
+    const Inputs inputs(self);
+    Gpu::Scope scope(state.host.gpu);
+    if (cuda && !scope.ok())
+      status = Status::resource("the CUDA context cannot be made current");
+    else
+      status = Composition(self, cuda).compose(inputs.list(), outbuf);
+  }
+  if (status.ok()) return GST_FLOW_OK;
+  drop_device_state(self);
+  state.host.post_error(status);
+  return GST_FLOW_ERROR;
+}
+
+// Pads --------------------------------------------------------------------------------------------------------------------------
+
+GstPad* request_new_pad(GstElement* element, GstPadTemplate* templ, const gchar* name, const GstCaps* caps) {
+  int count = 0;
+  for_each_sink_pad(as_mixer(element), [&](CudaVisionMixerPad*) { ++count; });
+  if (count >= blend_max_pads) {
+    GST_ELEMENT_WARNING(element, CORE, PAD, ("no sink pad is added to the %d there are: at most %d make a picture", count, blend_max_pads),
+                        (nullptr));
+    return nullptr;
+  }
+  GstPad* pad = GST_ELEMENT_CLASS(cudavision_mixer_parent_class)->request_new_pad(element, templ, name, caps);
+  if (pad) gst_child_proxy_child_added(GST_CHILD_PROXY(element), G_OBJECT(pad), GST_OBJECT_NAME(pad));
+  return pad;
+}
+
+void release_pad(GstElement* element, GstPad* pad) {
+  gst_child_proxy_child_removed(GST_CHILD_PROXY(element), G_OBJECT(pad), GST_OBJECT_NAME(pad));
+  GST_ELEMENT_CLASS(cudavision_mixer_parent_class)->release_pad(element, pad);
+}
+
+GObject* get_child_by_index(GstChildProxy* proxy, guint index) {
+  ObjectLock lock(proxy);
+  gpointer pad = g_list_nth_data(GST_ELEMENT(proxy)->sinkpads, index);
+  return pad ? G_OBJECT(gst_object_ref(pad)) : nullptr;
+}
+
+guint get_children_count(GstChildProxy* proxy) {
+  ObjectLock lock(proxy);
+  return GST_ELEMENT(proxy)->numsinkpads;
+}
+
+// Object ------------------------------------------------------------------------------------------------------------------------
+
+enum { PROP_HOST = 1 };
+
+void set_property(GObject* object, guint id, const GValue* value, GParamSpec*) {
+  ObjectLock lock(object);
+  state_of(object).host.set_property(id - PROP_HOST, value);
+}
+
+void get_property(GObject* object, guint id, GValue* value, GParamSpec*) {
+  ObjectLock lock(object);
+  state_of(object).host.get_property(id - PROP_HOST, value);
+}
+
+void finalize(GObject* object) {
+  delete as_mixer(object)->state;
+  G_OBJECT_CLASS(cudavision_mixer_parent_class)->finalize(object);
+}
+
+void finalize_pad(GObject* object) {
+  MixerPadState* state = as_mixer_pad(object)->state;
+  state->forget();
+  delete state;
+  G_OBJECT_CLASS(cudavision_mixer_pad_parent_class)->finalize(object);
+}
+
+void add_pad_template(GstElementClass* klass, const char* name, GstPadDirection direction, GstPadPresence presence, GType type) {
+  GstCaps* caps = video_template_caps();
+  gst_element_class_add_pad_template(klass, gst_pad_template_new_with_gtype(name, direction, presence, caps, type));
+  gst_caps_unref(caps);
+}
+
+}  // namespace
+
+void add_mixer_pads(GstElementClass* klass, GType sink_pad) {
+  add_pad_template(klass, "src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_TYPE_AGGREGATOR_PAD);
+  add_pad_template(klass, "sink_%u", GST_PAD_SINK, GST_PAD_REQUEST, sink_pad);
+}
+
+static void child_proxy_init(gpointer interface, gpointer) {
+  auto* proxy = static_cast<GstChildProxyInterface*>(interface);
+  proxy->get_child_by_index = get_child_by_index;
+  proxy->get_children_count = get_children_count;
+}
+
+static void cudavision_mixer_pad_init(CudaVisionMixerPad* self) {
+  self->state = new MixerPadState;
+}
+
+static void cudavision_mixer_pad_class_init(CudaVisionMixerPadClass* klass) {
+  G_OBJECT_CLASS(klass)->finalize = finalize_pad;
+  klass->parent_class.prepare_frame = prepare_frame;
+  klass->parent_class.clean_frame = clean_frame;
+}
+
+static void cudavision_mixer_init(CudaVisionMixer* self) {
+  self->state = new MixerState(GST_ELEMENT(self));
+}
+
+static void cudavision_mixer_class_init(CudaVisionMixerClass* klass) {
+  GObjectClass* object = G_OBJECT_CLASS(klass);
+  object->set_property = set_property;
+  object->get_property = get_property;
+  object->finalize = finalize;
+  Host::install_properties(object, PROP_HOST);
+
+  GstElementClass* element = GST_ELEMENT_CLASS(klass);
+  element->change_state = change_state;
+  element->set_context = set_context;
+  element->request_new_pad = request_new_pad;
+  element->release_pad = release_pad;
+
+  GstAggregatorClass* aggregator = GST_AGGREGATOR_CLASS(klass);
+  aggregator->start = start;
+  aggregator->stop = stop;
+  aggregator->sink_query = sink_query;
+  aggregator->src_query = src_query;
+  aggregator->src_event = src_event;
+  aggregator->fixate_src_caps = fixate_src_caps;
+  aggregator->negotiated_src_caps = negotiated_src_caps;
+  aggregator->propose_allocation = propose_allocation;
+  aggregator->decide_allocation = decide_allocation;
+
+  GstVideoAggregatorClass* mixer = GST_VIDEO_AGGREGATOR_CLASS(klass);
+  mixer->update_caps = update_caps;
+  mixer->create_output_buffer = create_output_buffer;
+  mixer->aggregate_frames = aggregate_frames;
+}
+
+}  // namespace cudavision

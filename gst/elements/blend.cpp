@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "blend.hpp"
+
+#include <algorithm>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "../base/properties.hpp"
+#include "../base/video_mixer.hpp"
+
+namespace cudavision {
+namespace {
+
+struct Choice {
+  const char* nick;
+  const char* blurb;
+};
+constexpr Choice background_choices[] = {{"checker", "Gray squares"},
+                                         {"black", "Black"},
+                                         {"white", "White"},
+                                         {"transparent", "Nothing: black where the output has no alpha"},
+                                         {"color", "background-color"}};  // rows as BlendBackground::Kind
+enum Layout { LAYOUT_MANUAL, LAYOUT_GRID };
+constexpr Choice layout_choices[] = {{"manual", "Each pad says where it goes"},
+                                     {"grid", "A photo wall: pads in order in cells of equal size, row by row"}};
+constexpr Choice interpolation_choices[] = {{"nearest", "The nearest pixel"},
+                                            {"bilinear", "Between the nearest pixels"},
+                                            {"area", "The mean of what a pixel covers; bilinear for larger pictures"}};  // as Interpolation
+constexpr Choice operator_choices[] = {{"source", "The pad's pixels and alpha instead of what is below"},
+                                       {"over", "The pad over what is below"},
+                                       {"add", "As over, and alpha adds up"},
+                                       {"subtract", "What is below minus the pad"},
+                                       {"multiply", "The product, darker than both"},
+                                       {"screen", "The inverse of the inverses' product, lighter than both"},
+                                       {"difference", "The absolute difference"},
+                                       {"min", "The darker of both"},
+                                       {"max", "The lighter of both"},
+                                       {"average", "alpha of the pad, 1 - alpha of what is below"}};  // as BlendOperator
+constexpr Choice sizing_choices[] = {{"none", "Stretched to the box"},
+                                     {"keep-aspect-ratio", "As large as fits the box, in its middle"},
+                                     {"fill", "Fills the box, and is cropped at two sides"}};  // as SizingPolicy
+constexpr Choice key_choices[] = {{"none", "No key"},
+                                  {"color", "What is like key-color shows what is below"},
+                                  {"first-pixel", "What is like the picture's top left pixel does"}};  // as BlendKey::Mode
+
+template <std::size_t N>
+GParamSpec* choice(const char* name, const char* nick, const char* blurb, const char* type, const Choice (&rows)[N], int initial) {
+  const Choice* table = rows;
+  return g_param_spec_enum(name, nick, blurb, enum_from_table(type, table, N), initial, playing_property);
+}
+
+// Settings ----------------------------------------------------------------------------------------------------------------------
+
+struct Settings {
+  int background = int(BlendBackground::Kind::checker);
+  guint background_color = 0xff000000;
+  int layout = LAYOUT_MANUAL;
+  guint columns = 0, rows = 0, gap = 0;
+  int interpolation = int(Interpolation::bilinear);
+  bool zero_size_is_unscaled = true;
+  bool ignore_inactive_pads = false;
+};
+
+struct PadSettings {
+  int xpos = 0, ypos = 0, width = -1, height = -1;
+  double alpha = 1;
+  int op = int(BlendOperator::over);
+  int sizing_policy = int(SizingPolicy::none);
+  int key = int(BlendKey::Mode::none);
+  guint key_color = 0;
+  double key_tolerance = 0, key_softness = 0;
+};
+
+// Values that cannot work are refused with a sentence of our own, not by GObject: hence the wide ranges.
+
+const std::vector<Property<Settings>>& properties_of(const Settings*) {
+  const auto count = [](const char* name, const char* nick, const char* blurb) {
+    return g_param_spec_uint(name, nick, blurb, 0, G_MAXUINT, 0, playing_property);
+  };
+  static const std::vector<Property<Settings>> table{
+      {choice("background", "Background", "What lies below all pads", "CudaVisionBlendBackground", background_choices,
+              int(BlendBackground::Kind::checker)),
+       &Settings::background},
+      {g_param_spec_uint("background-color", "Background colour", "Colour as 0xAARRGGBB, for background=color", 0, G_MAXUINT32, 0xff000000,
+                         playing_property),
+       &Settings::background_color},
+      {choice("layout", "Layout", "Where pads go", "CudaVisionBlendLayout", layout_choices, LAYOUT_MANUAL), &Settings::layout},
+      {count("columns", "Columns", "Columns of the grid, up to 16384; 0: as square as fits"), &Settings::columns},
+      {count("rows", "Rows", "Rows of the grid, up to 16384; 0: as square as fits"), &Settings::rows},
+      {count("gap", "Gap", "Pixels between the cells of the grid, up to 16384"), &Settings::gap},
+      {choice("interpolation", "Interpolation", "How pictures are scaled", "CudaVisionBlendInterpolation", interpolation_choices,
+              int(Interpolation::bilinear)),
+       &Settings::interpolation},
+      {g_param_spec_boolean("zero-size-is-unscaled", "Zero size is unscaled",
+                            "A pad whose width or height is 0 has its own there, instead of not being shown", TRUE, playing_property),
+       &Settings::zero_size_is_unscaled},
+      {g_param_spec_boolean("ignore-inactive-pads", "Ignore inactive pads",
+                            "In live pipelines, do not wait for pads on which nothing has come yet", FALSE, playing_property),
+       &Settings::ignore_inactive_pads},
+  };
+  return table;
+}
+
+const std::vector<Property<PadSettings>>& properties_of(const PadSettings*) {
+  const auto integer = [](const char* name, const char* nick, const char* blurb, int initial) {
+    return g_param_spec_int(name, nick, blurb, G_MININT, G_MAXINT, initial, playing_property);
+  };
+  const auto number = [](const char* name, const char* nick, const char* blurb, double initial) {
+    return g_param_spec_double(name, nick, blurb, -G_MAXDOUBLE, G_MAXDOUBLE, initial, playing_property);
+  };
+  static const std::vector<Property<PadSettings>> table{
+      {integer("xpos", "X position", "Left edge in the output", 0), &PadSettings::xpos},
+      {integer("ypos", "Y position", "Top edge in the output", 0), &PadSettings::ypos},
+      {integer("width", "Width", "Width in the output, up to 32768; -1: the picture's own (0: see zero-size-is-unscaled)", -1),
+       &PadSettings::width},
+      {integer("height", "Height", "Height in the output, up to 32768; -1: the picture's own (0: see zero-size-is-unscaled)", -1),
+       &PadSettings::height},
+      // But this one: control bindings that fade pads of compositor count on its range.
+      {g_param_spec_double("alpha", "Alpha", "Opacity of the picture", 0, 1, 1, playing_property), &PadSettings::alpha},
+      {choice("operator", "Operator", "How the pad and what is below become one", "CudaVisionBlendOperator", operator_choices,
+              int(BlendOperator::over)),
+       &PadSettings::op},
+      {choice("sizing-policy", "Sizing policy", "How the picture fits its box", "CudaVisionBlendSizingPolicy", sizing_choices,
+              int(SizingPolicy::none)),
+       &PadSettings::sizing_policy},
+      {choice("key", "Key", "Which pixels show what is below", "CudaVisionBlendKey", key_choices, int(BlendKey::Mode::none)),
+       &PadSettings::key},
+      {g_param_spec_uint("key-color", "Key colour", "Colour as 0xRRGGBB, for key=color", 0, G_MAXUINT32, 0, playing_property),
+       &PadSettings::key_color},
+      {number("key-tolerance", "Key tolerance", "Greatest difference of red, green or blue that is like the key, 0 to 255", 0),
+       &PadSettings::key_tolerance},
+      {number("key-softness", "Key softness", "Over so much more difference the picture fades in, 0 to 255", 0), &PadSettings::key_softness},
+  };
+  return table;
+}
+
+BlendPad to_blend(const PadSettings& settings) {
+  BlendPad pad;
+  pad.alpha = settings.alpha;
+  pad.op = BlendOperator(settings.op);
+  pad.key.mode = BlendKey::Mode(settings.key);
+  for (int c = 0; c < 3; ++c) pad.key.color[std::size_t(c)] = (settings.key_color >> (16 - 8 * c) & 0xff) / 255.0;
+  pad.key.tolerance = settings.key_tolerance;
+  pad.key.softness = settings.key_softness;
+  return pad;
+}
+
+Status check(const Settings& settings) {
+  for (const auto& [name, value] : {std::pair{"columns", settings.columns}, {"rows", settings.rows}, {"gap", settings.gap}})
+    if (Status status = check_range(name, value, 0, 16384); !status.ok()) return status;
+  return {};
+}
+
+Status check(const PadSettings& settings) {
+  for (const auto& [name, value] : {std::pair{"width", settings.width}, {"height", settings.height}})
+    if (value > blend_max_side)
+      return Status::settings(std::string(name) + " is " + std::to_string(value) + ": it must be at most " + std::to_string(blend_max_side) +
+                              " (-1: the picture's own)");
+  for (const auto& [name, value] : {std::pair{"xpos", settings.xpos}, {"ypos", settings.ypos}})
+    if (Status status = check_range(name, value, -blend_max_position, blend_max_position); !status.ok()) return status;
+  if (settings.key_color > 0xffffff)
+    return Status::settings("key-color is " + std::to_string(settings.key_color) + ": it must be 0xRRGGBB, 0 to 16777215");
+  BlendPad pad = to_blend(settings);
+  pad.src.geometry = {Format::GRAY8, 1, 1};
+  return validate(pad);
+}
+
+// Objects -----------------------------------------------------------------------------------------------------------------------
+
+/// An object with settings S, derived from one of the base's.
+template <typename Parent, typename S>
+struct Settled {
+  Parent parent;
+  // Under the object lock:
+  S settings, committed;
+  // Of the streaming thread:
+  S working;
+
+  static Settled* of(gpointer object) { return static_cast<Settled*>(object); }
+
+  /// What g_object_set last left.
+  S current() {
+    GST_OBJECT_LOCK(this);
+    const S copy = committed;
+    GST_OBJECT_UNLOCK(this);
+    return copy;
+  }
+
+  /// The settings for a frame. Where they cannot be, the last good ones stay, and the element says so.
+  const S& use(GstElement* element, const std::string& name) {
+    const S wanted = current();
+    const Status status = check(wanted);
+    if (status.ok()) return working = wanted;
+    GST_ELEMENT_WARNING(element, LIBRARY, SETTINGS, ("%s%s", name.c_str(), status.message().c_str()), ("the last good settings stay in use"));
+    GST_OBJECT_LOCK(this);
+    committed = working;
+    GST_OBJECT_UNLOCK(this);
+    return working;
+  }
+
+  static void commit(gpointer object) {
+    GST_OBJECT_LOCK(object);
+    of(object)->committed = of(object)->settings;
+    GST_OBJECT_UNLOCK(object);
+  }
+
+  static void set(GObject* object, guint id, const GValue* value, GParamSpec*) {
+    set_property(object, of(object)->settings, properties_of(static_cast<S*>(nullptr)), id, value);
+  }
+  static void get(GObject* object, guint id, GValue* value, GParamSpec*) {
+    GST_OBJECT_LOCK(object);
+    get_property(of(object)->settings, properties_of(static_cast<S*>(nullptr))[id - 1], value);
+    GST_OBJECT_UNLOCK(object);
+  }
+
+  static void instance_init(GTypeInstance* instance, gpointer) {
+    new (&of(instance)->settings) S;
+    new (&of(instance)->committed) S;
+    new (&of(instance)->working) S;
+  }
+};
+
+using BlendElement = Settled<CudaVisionMixer, Settings>;
+using BlendSinkPad = Settled<CudaVisionMixerPad, PadSettings>;
+
+constexpr int largest_output = 16384;
+
+/// Width and height that a pad asks for in the output, of pixels of this aspect, as compositor has them; 0 × 0: it does not show.
+PictureSize box_size(const Settings& settings, const PadSettings& pad, const GstVideoInfo& video, int par_n, int par_d) {
+  const auto side = [&](int wanted, int own) { return wanted > 0 ? wanted : wanted < 0 || settings.zero_size_is_unscaled ? own : 0; };
+  int width = side(pad.width, GST_VIDEO_INFO_WIDTH(&video)), height = side(pad.height, GST_VIDEO_INFO_HEIGHT(&video));
+  if (width == 0 || height == 0) return {0, 0};
+  if (SizingPolicy(pad.sizing_policy) == SizingPolicy::none) {
+    guint n, d;
+    if (!gst_video_calculate_display_ratio(&n, &d, guint(width), guint(height), guint(GST_VIDEO_INFO_PAR_N(&video)),
+                                           guint(GST_VIDEO_INFO_PAR_D(&video)), guint(par_n), guint(par_d)))
+      return {0, 0};
+    // The side that leaves the other whole, and rather the height.
+    if (height % int(n) != 0 && width % int(d) == 0)
+      height = int(std::min<guint64>(gst_util_uint64_scale_int(guint64(width), int(d), int(n)), blend_max_side));
+    else
+      width = int(std::min<guint64>(gst_util_uint64_scale_int(guint64(height), int(n), int(d)), blend_max_side));
+  }
+  return {width, height};
+}
+
+const Settings& use(CudaVisionMixer* self) {
+  return BlendElement::of(self)->use(GST_ELEMENT(self), "");
+}
+const PadSettings& use(CudaVisionMixer* self, CudaVisionMixerPad* pad) {
+  return BlendSinkPad::of(pad)->use(GST_ELEMENT(self), std::string(GST_OBJECT_NAME(pad)) + ": ");
+}
+
+Status check_all(CudaVisionMixer* self) {
+  // Also what was given up while playing.
+  BlendElement::commit(self);
+  Status status = check(BlendElement::of(self)->current());
+  for_each_sink_pad(self, [&](CudaVisionMixerPad* pad) {
+    BlendSinkPad::commit(pad);
+    if (!status.ok()) return;
+    if (const Status of_pad = check(BlendSinkPad::of(pad)->current()); !of_pad.ok())
+      status = Status::settings(std::string(GST_OBJECT_NAME(pad)) + ": " + of_pad.message());
+  });
+  return status;
+}
+
+PictureSize natural_size(CudaVisionMixer* self, const std::vector<MixerInput>& inputs, int par_n, int par_d) {
+  const Settings& settings = use(self);
+  const bool grid = settings.layout == LAYOUT_GRID;
+  PictureSize size{0, 0};
+  int count = 0;
+  for (const MixerInput& input : inputs) {
+    const PadSettings& pad = use(self, input.pad);
+    if (input.inactive) continue;
+    ++count;
+    if (!input.has_caps) continue;
+    const PictureSize box = box_size(settings, grid ? PadSettings() : pad, input.video, par_n, par_d);
+    if (box.width == 0) continue;
+    size.width = std::max(size.width, box.width + (grid ? 0 : std::max(pad.xpos, 0)));
+    size.height = std::max(size.height, box.height + (grid ? 0 : std::max(pad.ypos, 0)));
+  }
+  if (grid && size.width > 0) {
+    // Cells as large as the largest picture; less, of the same shape, where so many of them make too large an output.
+    const GridShape shape = grid_shape(count, int(settings.columns), int(settings.rows));
+    const auto room = [&](int cells) { return double(largest_output - gint64(cells - 1) * settings.gap) / cells; };
+    const double scale = std::min({1.0, room(shape.columns) / size.width, room(shape.rows) / size.height});
+    const auto side = [&](int cell, int cells) {
+      return std::max(int(cell * scale), 1) * gint64(cells) + gint64(cells - 1) * settings.gap;
+    };
+    return {int(CLAMP(side(size.width, shape.columns), 1, largest_output)), int(CLAMP(side(size.height, shape.rows), 1, largest_output))};
+  }
+  return {std::min(size.width, largest_output), std::min(size.height, largest_output)};
+}
+
+MixerLayout lay_out(CudaVisionMixer* self, const std::vector<MixerInput>& inputs, const GstVideoInfo& output) {
+  const Settings& settings = use(self);
+  const int par_n = GST_VIDEO_INFO_PAR_N(&output), par_d = GST_VIDEO_INFO_PAR_D(&output);
+  MixerLayout layout;
+  layout.background = {BlendBackground::Kind(settings.background), settings.background_color};
+  std::vector<Rect> cells;
+  std::size_t cell = 0;
+  if (settings.layout == LAYOUT_GRID)
+    cells = grid_layout(int(std::count_if(inputs.begin(), inputs.end(), [](const MixerInput& input) { return !input.inactive; })),
+                        int(settings.columns), int(settings.rows), int(settings.gap), GST_VIDEO_INFO_WIDTH(&output),
+                        GST_VIDEO_INFO_HEIGHT(&output));
+  for (const MixerInput& input : inputs) {
+    const PadSettings& wanted = use(self, input.pad);
+    BlendPad& pad = layout.pads.emplace_back(to_blend(wanted));
+    pad.interpolation = Interpolation(settings.interpolation);
+    if (input.inactive) continue;
+    Rect box;
+    if (!cells.empty())
+      box = cells[cell++];
+    else if (input.has_caps) {
+      const PictureSize size = box_size(settings, wanted, input.video, par_n, par_d);
+      box = {wanted.xpos, wanted.ypos, size.width, size.height};
+    }
+    if (!input.has_caps) continue;
+    const double pixel_aspect = double(GST_VIDEO_INFO_PAR_N(&input.video)) * par_d / (double(GST_VIDEO_INFO_PAR_D(&input.video)) * par_n);
+    const BlendFit fitted = fit(box, GST_VIDEO_INFO_WIDTH(&input.video), GST_VIDEO_INFO_HEIGHT(&input.video), pixel_aspect,
+                                SizingPolicy(wanted.sizing_policy));
+    pad.place = fitted.place;
+    pad.crop = fitted.crop;
+  }
+  return layout;
+}
+
+void element_changed(GObject* object, guint count, GParamSpec** changed) {
+  if (changes_settings(count, changed, G_OBJECT_TYPE(object))) {
+    BlendElement::commit(object);
+    gst_aggregator_set_ignore_inactive_pads(GST_AGGREGATOR(object), BlendElement::of(object)->current().ignore_inactive_pads);
+  }
+  G_OBJECT_CLASS(g_type_class_peek(cudavision_mixer_get_type()))->dispatch_properties_changed(object, count, changed);
+}
+
+void pad_changed(GObject* object, guint count, GParamSpec** changed) {
+  if (changes_settings(count, changed, G_OBJECT_TYPE(object))) BlendSinkPad::commit(object);
+  G_OBJECT_CLASS(g_type_class_peek(cudavision_mixer_pad_get_type()))->dispatch_properties_changed(object, count, changed);
+}
+
+template <typename Object, typename S>
+void show_settings(GObjectClass* klass, const std::vector<Property<S>>& table) {
+  klass->set_property = Object::set;
+  klass->get_property = Object::get;
+  install_properties(klass, table);
+}
+
+void pad_class_init(gpointer klass, gpointer) {
+  G_OBJECT_CLASS(klass)->dispatch_properties_changed = pad_changed;
+  show_settings<BlendSinkPad>(G_OBJECT_CLASS(klass), properties_of(static_cast<PadSettings*>(nullptr)));
+}
+
+GType pad_type() {
+  static const GType type = g_type_register_static_simple(cudavision_mixer_pad_get_type(), "CudaVisionBlendPad", sizeof(CudaVisionMixerPadClass),
+                                                          pad_class_init, sizeof(BlendSinkPad), BlendSinkPad::instance_init, GTypeFlags(0));
+  return type;
+}
+
+void class_init(gpointer klass, gpointer) {
+  G_OBJECT_CLASS(klass)->dispatch_properties_changed = element_changed;
+  show_settings<BlendElement>(G_OBJECT_CLASS(klass), properties_of(static_cast<Settings*>(nullptr)));
+  add_mixer_pads(GST_ELEMENT_CLASS(klass), pad_type());
+  gst_element_class_set_static_metadata(GST_ELEMENT_CLASS(klass), "Blending and composing", "Filter/Editor/Video/Compositor",
+                                        "Converts, scales, keys and blends video of any formats and sizes into one, on the GPU or the processor",
+                                        "cudavision developers");
+  CudaVisionMixerClass* mixer = as_mixer_class(klass);
+  mixer->check = check_all;
+  mixer->natural_size = natural_size;
+  mixer->lay_out = lay_out;
+}
+
+}  // namespace
+
+bool register_blend(GstPlugin* plugin) {
+  const GType type = g_type_register_static_simple(cudavision_mixer_get_type(), "CudaVisionBlend", sizeof(CudaVisionMixerClass), class_init,
+                                                   sizeof(BlendElement), BlendElement::instance_init, GTypeFlags(0));
+  return gst_element_register(plugin, "cudablend", GST_RANK_NONE, type);
+}
+
+}  // namespace cudavision

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Rows of float planes: a few rows of a block of columns are composed in the cache, pad by pad, and written once.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("O3", "no-trapping-math")  // vectorised
+#endif
+#include "../blend.hpp"
+
+#include <algorithm>
+#include <new>
+#include <opencv2/core.hpp>
+#include <type_traits>
+
+// The loops once for any processor of the architecture and once for those with wider vectors, chosen when the library is loaded.
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+#define CUDAVISION_WIDE __attribute__((flatten, target_clones("avx2", "default")))
+#else
+#define CUDAVISION_WIDE
+#endif
+
+namespace cudavision::detail {
+namespace {
+
+constexpr int block = 1024;  ///< columns composed at a time: even
+
+using Row = float[block];
+
+/// Memory of one thread at work, kept between frames.
+struct Scratch {
+  Row below[2][4];  ///< of the rows that share chroma
+  Row pad[4], weight;
+  std::vector<float> columns = std::vector<float>(16384 + 1);  ///< of a picture, weighted down the rows
+};
+
+/// Adds `count` samples that lie Step apart, times a weight, to what is there; or sets it.
+template <typename T, int Step>
+void load(const std::uint8_t* from, int count, int shift, float weight, bool add, float* __restrict to) {
+  const T* const samples = reinterpret_cast<const T*>(from);
+  if (add)
+    for (int i = 0; i < count; ++i) to[i] += weight * float(samples[i * Step] >> shift);
+  else if (weight != 1)
+    for (int i = 0; i < count; ++i) to[i] = weight * float(samples[i * Step] >> shift);
+  else
+    for (int i = 0; i < count; ++i) to[i] = float(samples[i * Step] >> shift);
+}
+
+template <typename T, int Step>
+void store(const float* from, int count, int shift, std::uint8_t* to) {
+  T* const samples = reinterpret_cast<T*>(to);
+  for (int i = 0; i < count; ++i) samples[i * Step] = T(int(blend_rounded(from[i])) << shift);
+}
+
+/// Calls f with a sample and, as a constant, the samples from one to the next.
+template <typename F>
+void with_step(int sample_bytes, int step, F&& f) {
+  const auto typed = [&](auto sample) {
+    switch (step / sample_bytes) {
+      case 1:
+        return f(sample, std::integral_constant<int, 1>());
+      case 2:
+        return f(sample, std::integral_constant<int, 2>());
+      case 3:
+        return f(sample, std::integral_constant<int, 3>());
+      default:
+        return f(sample, std::integral_constant<int, 4>());
+    }
+  };
+  return sample_bytes == 1 ? typed(std::uint8_t()) : typed(std::uint16_t());
+}
+
+/// The row of a layer's component at output row y, as it lies at columns [x0, x1). `taps`: of the layer's visible columns.
+void load_row(const BlendLayer& layer, const BlendChannel& channel, const std::vector<BlendTaps>& taps, int y, int x0, int x1,
+              std::vector<float>& columns, float* to) {
+  const BlendTaps rows =
+      blend_taps(layer.interpolation, y - layer.place.y, layer.place.height, layer.crop.y, layer.crop.height, channel.shift_y);
+  const BlendTaps* const at = taps.data() + (x0 - layer.visible.x);
+  const int count = x1 - x0, first = at[0].first, last = at[count - 1].last;
+  const bool plain = channel.shift_x == 0 && layer.place.width == layer.crop.width;
+  float* const sums = plain ? to : columns.data();
+  for (int row = rows.first; row <= rows.last; ++row)
+    with_step(layer.sample_bytes, channel.step, [&](auto sample, auto step) {
+      load<decltype(sample), step()>(channel.data + row * channel.pitch + std::ptrdiff_t(first) * channel.step, last - first + 1,
+                                     layer.shift, rows.of(row), row > rows.first, sums);
+    });
+  if (plain) return;
+  for (int i = 0; i < count; ++i) {
+    const BlendTaps& t = at[i];
+    float sum = t.first_weight * sums[t.first - first] + t.last_weight * sums[t.last - first];
+    for (int j = t.first + 1; j < t.last; ++j) sum += t.weight * sums[j - first];
+    to[i] = sum;
+  }
+}
+
+// What these loops do not change is copied: then no store can change it, and they are vectorised.
+
+void weigh(const BlendLayer& layer, const float (&color)[3], int count, const Row (&rows)[4], Row& weight) {
+  const float *const a = rows[0], *const b = rows[1], *const c = rows[2], key[3] = {color[0], color[1], color[2]};
+  const BlendLayer from = layer;
+  const BlendMatrix m = layer.to_key;
+#pragma GCC ivdep
+  for (int i = 0; i < count; ++i) {
+    const float x = a[i], y = b[i], z = c[i];
+    weight[i] = blend_key_weight(from, key, m.row(0, x, y, z), m.row(1, x, y, z), m.row(2, x, y, z));
+  }
+}
+
+void convert(const BlendMatrix& matrix, float max, int count, Row (&rows)[4]) {
+  float *const a = rows[0], *const b = rows[1], *const c = rows[2];
+#pragma GCC ivdep
+  for (int i = 0; i < count; ++i) {
+    const float x = a[i], y = b[i], z = c[i];
+    a[i] = blend_clamped(matrix.row(0, x, y, z), max);
+    b[i] = blend_clamped(matrix.row(1, x, y, z), max);
+    c[i] = blend_clamped(matrix.row(2, x, y, z), max);
+  }
+}
+
+template <BlendOperator Op, bool Alpha>
+void blend_row(const BlendTarget& target, const BlendLayer& layer, int count, const Row& weight, const Row (&pad)[4], int at,
+               Row (&below)[4]) {
+  const float* const s[4] = {pad[0], pad[1], pad[2], pad[3]};
+  float* const d[4] = {below[0] + at, below[1] + at, below[2] + at, below[3] + at};
+  const BlendTarget to = target;
+  const BlendLayer from = layer;
+#pragma GCC ivdep
+  for (int i = 0; i < count; ++i) {
+    const float source[4] = {s[0][i], s[1][i], s[2][i], s[3][i]};
+    float pixel[4] = {d[0][i], d[1][i], d[2][i], d[3][i]};
+    blend_pixel<Op, Alpha>(to, from, weight[i], source, pixel);
+    for (int c = 0; c < 3 + Alpha; ++c) d[c][i] = pixel[c];
+  }
+}
+
+template <bool Alpha, typename... Arguments>
+void blend_with(BlendOperator op, Arguments&&... a) {
+  switch (op) {
+    case BlendOperator::source:
+      return blend_row<BlendOperator::source, Alpha>(a...);
+    case BlendOperator::over:
+      return blend_row<BlendOperator::over, Alpha>(a...);
+    case BlendOperator::add:
+      return blend_row<BlendOperator::add, Alpha>(a...);
+    case BlendOperator::subtract:
+      return blend_row<BlendOperator::subtract, Alpha>(a...);
+    case BlendOperator::multiply:
+      return blend_row<BlendOperator::multiply, Alpha>(a...);
+    case BlendOperator::screen:
+      return blend_row<BlendOperator::screen, Alpha>(a...);
+    case BlendOperator::difference:
+      return blend_row<BlendOperator::difference, Alpha>(a...);
+    case BlendOperator::min:
+      return blend_row<BlendOperator::min, Alpha>(a...);
+    case BlendOperator::max:
+      return blend_row<BlendOperator::max, Alpha>(a...);
+    case BlendOperator::average:
+      return blend_row<BlendOperator::average, Alpha>(a...);
+  }
+}
+
+/// Of the visible columns, of a plane not subsampled and of one that is.
+using LayerTaps = std::array<std::vector<BlendTaps>, 2>;
+
+/// The key of the picture's first pixel.
+void read_first(const BlendLayer& layer, float (&key)[3]) {
+  float first[3];
+  for (int c = 0; c < 3; ++c) {
+    const std::uint8_t* at = layer.channels[c].data;
+    first[c] =
+        !at ? layer.neutral : float((layer.sample_bytes == 1 ? *at : *reinterpret_cast<const std::uint16_t*>(at)) >> layer.shift);
+  }
+  for (int c = 0; c < 3; ++c) key[c] = layer.to_key.row(c, first[0], first[1], first[2]);
+}
+
+CUDAVISION_WIDE void fill(const BlendTarget& target, const Rect& tile, int y, Row (&below)[4]) {
+  for (int c = 0; c < 4; ++c) std::fill_n(below[c], tile.width, target.background[c]);
+  if (target.background[0] == target.checker) return;
+  for (int i = 0; i < tile.width; ++i)
+    if (((tile.x + i) ^ y) & 8)
+      for (int c = 0; c < (target.yuv || target.gray ? 1 : 3); ++c) below[c][i] = target.checker;
+}
+
+CUDAVISION_WIDE void lay_over(const BlendTarget& target, const BlendLayer& layer, const LayerTaps& taps, int y, int x0, int x1,
+                              int at, Scratch& scratch, Row (&below)[4]) {
+  const int count = x1 - x0;
+  for (int c = 0; c < 4; ++c) {
+    if (layer.channels[c].data)
+      load_row(layer, layer.channels[c], taps[layer.channels[c].shift_x], y, x0, x1, scratch.columns, scratch.pad[c]);
+    else
+      std::fill_n(scratch.pad[c], count, c == 3 ? layer.opaque : layer.neutral);
+  }
+  if (layer.alpha_scale != 1)
+    for (int i = 0; i < count; ++i) scratch.pad[3][i] *= layer.alpha_scale;
+  if (layer.keyed) {
+    float key[3] = {layer.key[0], layer.key[1], layer.key[2]};
+    if (layer.first_pixel) read_first(layer, key);
+    weigh(layer, key, count, scratch.pad, scratch.weight);
+  } else {
+    std::fill_n(scratch.weight, count, 1.0f);
+  }
+  if (!layer.identity) convert(layer.to_target, target.max, count, scratch.pad);
+  if (target.alpha)
+    blend_with<true>(layer.op, target, layer, count, scratch.weight, scratch.pad, at, below);
+  else
+    blend_with<false>(layer.op, target, layer, count, scratch.weight, scratch.pad, at, below);
+}
+
+/// Chroma of pairs of columns, and of two rows where there are two.
+void means(const Rect& tile, bool two_rows, int c, const Scratch& scratch, Row& to) {
+  const float *const top = scratch.below[0][c], *const bottom = scratch.below[1][c];
+  const int pairs = tile.width / 2;
+  const auto of = [&](int i) { return two_rows ? (top[i] + bottom[i]) * 0.5f : top[i]; };
+  for (int i = 0; i < pairs; ++i) to[i] = (of(2 * i) + of(2 * i + 1)) * 0.5f;
+  if (tile.width % 2) to[pairs] = of(2 * pairs);
+}
+
+CUDAVISION_WIDE void write(const BlendTarget& target, const Rect& tile, Scratch& scratch) {
+  for (int c = 0; c < 5; ++c) {
+    const BlendChannel& channel = c == 4 ? target.padding : target.channels[c];
+    if (!channel.data) continue;
+    const int width = subsampled(tile.width, channel.shift_x), height = subsampled(tile.height, channel.shift_y);
+    for (int row = 0; row < height; ++row) {
+      const bool own = c < 4 && channel.shift_x == 0;
+      Row& samples = own ? scratch.below[row][c] : scratch.weight;
+      if (c == 4)
+        std::fill_n(samples, width, target.max);
+      else if (!own)
+        means(tile, tile.height > 1, c, scratch, samples);
+      with_step(target.sample_bytes, channel.step, [&](auto sample, auto step) {
+        store<decltype(sample), step()>(samples, width, target.shift,
+                                        channel.data + ((tile.y >> channel.shift_y) + row) * channel.pitch +
+                                            std::ptrdiff_t(tile.x >> channel.shift_x) * channel.step);
+      });
+    }
+  }
+}
+
+class CpuBlend final : public Blend {
+ public:
+  CpuBlend(const Geometry& geometry, const BlendColor& color)
+      : Blend(geometry, color), scratch_(std::size_t(std::max(1, cv::getNumThreads()))), taps_(blend_max_pads) {}
+
+ private:
+  Status compute(const BlendTarget& target, const std::vector<BlendLayer>& layers, Queue) override try {
+    if (mix_pair(target, layers)) return {};
+    for (std::size_t l = 0; l < layers.size(); ++l) {
+      const BlendLayer& layer = layers[l];
+      for (int shift = 0; shift <= layer.channels[1].shift_x; ++shift) {
+        taps_[l][shift].resize(std::size_t(layer.visible.width));
+        for (int i = 0; i < layer.visible.width; ++i)
+          taps_[l][shift][i] = blend_taps(layer.interpolation, layer.visible.x + i - layer.place.x, layer.place.width, layer.crop.x,
+                                          layer.crop.width, shift);
+      }
+    }
+    const int groups = subsampled(target.height, target.shift_y), jobs = std::min(groups, int(scratch_.size()));
+    cv::parallel_for_(
+        {0, jobs},
+        [&](const cv::Range& range) {
+          for (int job = range.start; job < range.end; ++job)
+            for (int group = int(long(groups) * job / jobs); group < int(long(groups) * (job + 1) / jobs); ++group)
+              for (int x = 0; x < target.width; x += block) compose(target, layers, x, group << target.shift_y, scratch_[job]);
+        },
+        jobs);
+    return {};
+  } catch (const cv::Exception& error) {
+    return Status::resource(error.what());
+  } catch (const std::bad_alloc&) {
+    return Status::resource("out of memory");
+  }
+
+  /// What is one weighted sum of samples as they lie is OpenCV's; false: nothing was done.
+  bool mix_pair(const BlendTarget& target, const std::vector<BlendLayer>& layers) const {
+    const FormatInfo& format = info(geometry().format);
+    BlendPair pair;
+    if (format.shift > 0 || target.padding.data || !find_pair(geometry(), target, layers, pair)) return false;
+    const BlendLayer& above = *pair.above;
+    if (above.keyed || (target.alpha && above.op != BlendOperator::average)) return false;
+    for (int p = 0; p < pair.planes; ++p) {
+      const BlendPairPlane& plane = pair.plane[p];
+      const int type = format.sample_bytes() == 1 ? CV_8U : CV_16U, samples = plane.row_bytes / format.sample_bytes();
+      const auto rows = [&](const std::uint8_t* data, std::ptrdiff_t pitch, const cv::Range& range) {
+        return cv::Mat(range.size(), samples, type, const_cast<std::uint8_t*>(data) + range.start * pitch, std::size_t(pitch));
+      };
+      cv::parallel_for_({0, plane.rows}, [&](const cv::Range& range) {
+        cv::Mat dst = rows(plane.dst, plane.dst_pitch, range);
+        const cv::Mat s = rows(plane.above, plane.above_pitch, range);
+        if (pair.weight == 1)
+          s.copyTo(dst);
+        else
+          cv::addWeighted(s, pair.weight, rows(plane.below, plane.below_pitch, range), 1.0f - pair.weight, 0, dst);
+      });
+    }
+    return true;
+  }
+
+  /// The block of columns from x on, of the rows from y on that share chroma.
+  void compose(const BlendTarget& target, const std::vector<BlendLayer>& layers, int x, int y, Scratch& scratch) {
+    const Rect tile{x, y, std::min(block, target.width - x), std::min(1 << target.shift_y, target.height - y)};
+    std::size_t lowest = layers.size();
+    bool hidden = false;
+    while (lowest > 0 && !hidden) hidden = hides(layers[--lowest], tile);
+    for (int row = 0; row < tile.height; ++row) {
+      Row(&below)[4] = scratch.below[row];
+      if (!hidden) fill(target, tile, y + row, below);
+      for (std::size_t l = lowest; l < layers.size(); ++l) {
+        const Rect& visible = layers[l].visible;
+        const int x0 = std::max(x, visible.x), x1 = std::min(x + tile.width, visible.x + visible.width);
+        if (x0 >= x1 || y + row < visible.y || y + row >= visible.y + visible.height) continue;
+        lay_over(target, layers[l], taps_[l], y + row, x0, x1, x0 - x, scratch, below);
+      }
+    }
+    write(target, tile, scratch);
+  }
+
+  static bool hides(const BlendLayer& layer, const Rect& tile) {
+    const Rect& v = layer.visible;
+    return layer.hides && v.x <= tile.x && v.y <= tile.y && v.x + v.width >= tile.x + tile.width &&
+           v.y + v.height >= tile.y + tile.height;
+  }
+
+  std::vector<Scratch> scratch_;
+  std::vector<LayerTaps> taps_;  ///< by layer
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Blend>> make_blend_cpu(const Geometry& geometry, const BlendColor& color) try {
+  return std::unique_ptr<Blend>(std::make_unique<CpuBlend>(geometry, color));
+} catch (const std::bad_alloc&) {
+  return Status::resource("out of memory");
+}
+
+}  // namespace cudavision::detail

@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "kernels/blend.hpp"
+
+#include <cmath>
+#include <limits>
+#include <sstream>
+
+#include "harness.hpp"
+#include "reference/blend.hpp"
+
+namespace cudavision::test {
+namespace {
+
+using reference::Pad;
+using Kind = BlendBackground::Kind;
+
+constexpr BlendOperator operators[] = {
+    BlendOperator::source, BlendOperator::over,       BlendOperator::add, BlendOperator::subtract, BlendOperator::multiply,
+    BlendOperator::screen, BlendOperator::difference, BlendOperator::min, BlendOperator::max,      BlendOperator::average};
+constexpr Interpolation interpolations[] = {Interpolation::nearest, Interpolation::bilinear, Interpolation::area};
+
+/// One frame: what is composed, and where it goes.
+struct Scene {
+  Geometry geometry;
+  BlendColor color;
+  BlendBackground background;
+  std::vector<Pad> pads;
+  Layout layout = {};
+};
+
+std::string describe(const Scene& scene) {
+  std::ostringstream text;
+  text << info(scene.geometry.format).name << ' ' << scene.geometry.width << 'x' << scene.geometry.height << " matrix "
+       << int(scene.color.matrix) << " limited " << scene.color.limited << " background " << int(scene.background.kind) << " argb "
+       << std::hex << scene.background.argb << std::dec << " layout " << scene.layout.offset << ' ' << scene.layout.padding;
+  const auto rect = [&](const char* name, const Rect& r) {
+    text << ' ' << name << " (" << r.x << ", " << r.y << ' ' << r.width << 'x' << r.height << ')';
+  };
+  for (const Pad& pad : scene.pads) {
+    const BlendPad& p = pad.params;
+    const Geometry& size = pad.picture.geometry();
+    text << "\n  " << info(size.format).name << ' ' << size.width << 'x' << size.height << " matrix " << int(p.color.matrix)
+         << " limited " << p.color.limited;
+    rect("place", p.place);
+    rect("crop", p.crop);
+    text << " alpha " << p.alpha << " op " << int(p.op) << " interpolation " << int(p.interpolation) << " key " << int(p.key.mode)
+         << " color " << p.key.color[0] << ' ' << p.key.color[1] << ' ' << p.key.color[2] << " tolerance " << p.key.tolerance
+         << " softness " << p.key.softness;
+  }
+  return text.str();
+}
+
+std::unique_ptr<Blend> plan_for(Backend backend, const Geometry& geometry, const BlendColor& color) {
+  auto plan = make_blend(geometry, color, backend);
+  EXPECT_TRUE(plan.ok()) << plan.error().message();
+  return plan.ok() ? std::move(plan.value()) : nullptr;
+}
+
+/// Composes a scene. Fails the test if a pad's picture is written to.
+Picture compose(Blend& plan, Backend backend, const Scene& scene) {
+  std::vector<std::unique_ptr<Bytes>> memory;
+  std::vector<BlendPad> pads;
+  for (const Pad& pad : scene.pads) {
+    memory.push_back(std::make_unique<Bytes>(backend, pad.picture.bytes()));
+    pads.push_back(pad.params);
+    pads.back().src = pad.picture.at(memory.back()->data());
+  }
+  const Picture none({Format::GRAY8, 1, 1});
+  Job job(backend, none, Picture(scene.geometry, scene.layout).inverted());
+  const Status status =
+      job.submit([&](const Image&, const Image& dst, Queue queue) { return plan.submit(dst, scene.background, pads, queue); });
+  EXPECT_TRUE(status.ok()) << status.message();
+  const Picture out = job.finish();
+  for (std::size_t i = 0; i < pads.size(); ++i) EXPECT_TRUE(memory[i]->read() == scene.pads[i].picture.bytes()) << "pad " << i;
+  return out;
+}
+
+Picture compose(Backend backend, const Scene& scene) {
+  const auto plan = plan_for(backend, scene.geometry, scene.color);
+  return plan ? compose(*plan, backend, scene) : Picture(scene.geometry);
+}
+
+/// Holds a backend to the reference.
+void expect_reference(Backend backend, const Scene& scene, int tolerance = 1) {
+  const Picture expected = reference::blend(scene.geometry, scene.color, scene.background, scene.pads, scene.layout);
+  EXPECT_EQ(expected.difference(compose(backend, scene), tolerance), "") << describe(scene);
+}
+
+BlendColor random_color(Random& random) {
+  return {random.pick<LumaMatrix>({LumaMatrix::bt601, LumaMatrix::bt601, LumaMatrix::bt709, LumaMatrix::bt2020}),
+          random.below(2) == 0};
+}
+
+BlendBackground random_background(Random& random) {
+  return {random.pick<Kind>({Kind::checker, Kind::black, Kind::white, Kind::transparent, Kind::transparent, Kind::color}),
+          random.pick<std::uint32_t>({0xff112233, 0x80f0c000, 0x00ffffff, 0x01e07f3a})};
+}
+
+/// `color`: of the output, often the pad's as well.
+Pad random_pad(Random& random, Format format, const Geometry& output, const BlendColor& color) {
+  const Data data =
+      random.pick<Data>({Data::random, Data::random, Data::random, Data::faint, Data::flat, Data::checkerboard, Data::max});
+  const Geometry geometry{format, random.between(1, 40), random.between(1, 40)};
+  Pad pad{make_picture(geometry, unsigned(random.below(1 << 30)), data, random.pick(layouts)), {}};
+  BlendPad& p = pad.params;
+  p.color = random.below(2) ? color : random_color(random);
+  if (random.below(3) == 0) {
+    p.crop.x = random.below(geometry.width), p.crop.y = random.below(geometry.height);
+    p.crop.width = random.between(1, geometry.width - p.crop.x), p.crop.height = random.between(1, geometry.height - p.crop.y);
+  }
+  const bool own_size = random.below(3) == 0;
+  p.place.width = own_size ? (p.crop.empty() ? geometry.width : p.crop.width) : random.between(0, 80);
+  p.place.height = own_size ? (p.crop.empty() ? geometry.height : p.crop.height) : random.between(1, 80);
+  p.place.x = random.between(-20, output.width), p.place.y = random.between(-20, output.height);
+  if (random.below(3) == 0) p.place.x = p.place.y = 0;
+  p.alpha = random.pick<double>({1, 1, 0, 0.5, 0.65, 0.999, 0.004, random.unit()});
+  p.op = operators[random.below(10)];
+  p.interpolation = interpolations[random.below(3)];
+  if (random.below(3) == 0) {
+    p.key.mode = random.below(2) ? BlendKey::Mode::first_pixel : BlendKey::Mode::color;
+    p.key.color = {random.unit(), random.unit(), random.unit()};
+    p.key.tolerance = random.pick<double>({0, 0, 2.5, 30, 100, 255});
+    p.key.softness = random.pick<double>({0, 0, 10, 77.7, 255});
+  }
+  return pad;
+}
+
+Scene random_scene(Random& random, Format output, Format input, std::pair<int, int> size) {
+  Scene scene{{output, size.first, size.second}, random_color(random), random_background(random), {}, random.pick(layouts)};
+  for (int pads = random.pick<int>({1, 1, 2, 3}); pads > 0; --pads)
+    scene.pads.push_back(
+        random_pad(random, random.below(2) ? input : Format(random.below(format_count)), scene.geometry, scene.color));
+  return scene;
+}
+
+const std::vector<std::pair<int, int>> small_sizes = {{1, 1},  {2, 1},   {1, 2},   {3, 2},   {5, 7},
+                                                      {17, 3}, {31, 33}, {64, 48}, {131, 67}};
+
+class BlendFormats : public testing::TestWithParam<BackendAnd<Format>> {};
+
+/// Every format below and above, over all that pads may be.
+TEST_P(BlendFormats, EqualTheReference) {
+  const auto [backend, format] = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  Random random(unsigned(format) + 1);
+  for (int round = 0; round < rounds(); ++round) {
+    for (const auto& size : small_sizes) {
+      expect_reference(backend, random_scene(random, format, format, size));
+      expect_reference(backend, random_scene(random, format, Format(random.below(format_count)), size));
+      expect_reference(backend, random_scene(random, Format(random.below(format_count)), format, size));
+    }
+  }
+}
+
+/// Every operator at every alpha, on what is opaque and what is not.
+TEST_P(BlendFormats, EveryOperator) {
+  const auto [backend, format] = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  Random random(unsigned(format) + 7);
+  const Geometry geometry{format, 37, 19};
+  for (BlendOperator op : operators) {
+    for (double alpha : {0.0, 0.3, 1.0}) {
+      Scene scene{geometry, random_color(random), random_background(random), {}, {}};
+      for (int i = 0; i < 2; ++i) {
+        Pad pad{make_picture(geometry, unsigned(random.below(1000))), {}};
+        pad.params.color = scene.color;
+        pad.params.place = {3 * i, 2 * i, 37, 19};
+        pad.params.op = i ? op : BlendOperator::average;
+        pad.params.alpha = i ? alpha : 0.7;
+        scene.pads.push_back(std::move(pad));
+      }
+      expect_reference(backend, scene);
+    }
+  }
+}
+
+/// A picture of the output's kind comes out as it went in: whole, or a part, at any place.
+TEST_P(BlendFormats, SameColoursAreExact) {
+  const auto [backend, format] = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  for (const auto& [width, height] : sizes) {
+    const Geometry geometry{format, width, height};
+    const Picture src = make_picture(geometry, 5, Data::random, {1, 3, 1});
+    Scene scene{geometry, {LumaMatrix::bt709, true}, {}, {}, {3, 13, 4}};
+    for (BlendOperator op : {BlendOperator::source, BlendOperator::average, BlendOperator::over}) {
+      scene.pads = {{src, {}}};
+      scene.pads[0].params.place = {0, 0, width, height};
+      scene.pads[0].params.color = scene.color;
+      scene.pads[0].params.op = op;
+      Picture expected = op == BlendOperator::over ? reference::blend(geometry, scene.color, {}, scene.pads, scene.layout)
+                                                   : Picture(geometry, scene.layout);
+      if (op != BlendOperator::over)
+        for (const reference::Component& c : src.format().components) {
+          reference::Grid grid = src.read(c);
+          if (c.role == Role::padding) std::fill(grid.values.begin(), grid.values.end(), src.format().max_value());
+          expected.write(c, grid);
+        }
+      const bool own_alpha = op == BlendOperator::over;  // then what is below shows
+      EXPECT_EQ(expected.difference(compose(backend, scene), own_alpha), "") << describe(scene);
+    }
+  }
+}
+
+/// The nearest sample is one of the picture's own.
+TEST_P(BlendFormats, NearestIsExact) {
+  const auto [backend, format] = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  Random random{unsigned(format)};
+  const bool subsampled = info(format).sets[info(format).set_count - 1].shift_x > 0;
+  for (int round = 0; round < 10; ++round) {
+    const Geometry geometry{format, random.between(1, 90), random.between(1, 90)};
+    Scene scene{geometry, {}, {}, {}, {}};
+    Pad pad{make_picture({format, random.between(1, 60), random.between(1, 60)}, unsigned(round)), {}};
+    pad.params.place = {random.between(-9, 9), random.between(-9, 9), random.between(1, 100), random.between(1, 100)};
+    pad.params.op = BlendOperator::source;
+    pad.params.interpolation = Interpolation::nearest;
+    scene.pads.push_back(std::move(pad));
+    expect_reference(backend, scene, subsampled ? 1 : 0);  // the mean of chroma samples may be rounded either way
+  }
+}
+INSTANTIATE_FOR_FORMATS(BlendFormats, all_formats());
+
+class BlendPlans : public testing::TestWithParam<Backend> {};
+
+/// Wall and picture: where the picture is like its first pixel the wall shows, elsewhere 0.35 of the wall and 0.65 of the picture.
+TEST_P(BlendPlans, ClassicFusion) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  for (Format format : {Format::RGB, Format::RGBA, Format::BGRx, Format::GRAY8, Format::Y444}) {
+    for (const auto& [width, height] : {std::pair{64, 48}, {61, 37}, {1280, 8}}) {
+      const Geometry geometry{format, width, height};
+      const Picture wall = make_picture(geometry, 1);
+      Picture picture = make_picture(geometry, 2);
+      for (const reference::Component& c : picture.format().components) {  // half of it is key
+        reference::Grid grid = picture.read(c);
+        for (int y = 0; y < height; ++y)
+          for (int x = 0; x < width; ++x)
+            if ((x / 3 + y / 5) % 2 == 0) grid.at(x, y) = grid.at(0, 0);
+        picture.write(c, grid);
+      }
+      Picture expected(geometry);
+      std::vector<bool> key(std::size_t(width) * height, true);
+      for (const reference::Component& c : picture.format().components) {
+        const reference::Grid grid = picture.read(c);
+        if (c.role == Role::alpha || c.role == Role::padding) continue;
+        for (std::size_t i = 0; i < key.size(); ++i) key[i] = key[i] && grid.values[i] == grid.values[0];
+      }
+      for (const reference::Component& c : picture.format().components) {
+        reference::Grid grid = picture.read(c);
+        const reference::Grid below = wall.read(c);
+        for (std::size_t i = 0; i < key.size(); ++i) {
+          const double mixed = 0.35 * below.values[i] + 0.65 * grid.values[i];
+          grid.values[i] = c.role == Role::padding ? 255 : key[i] ? below.values[i] : int(std::nearbyint(mixed));
+        }
+        expected.write(c, grid);
+      }
+      Scene scene{geometry, {}, {}, {{wall, {}}, {picture, {}}}, {}};
+      for (Pad& pad : scene.pads) pad.params.place = {0, 0, width, height};
+      scene.pads[0].params.op = BlendOperator::source;
+      scene.pads[1].params.op = BlendOperator::average;
+      scene.pads[1].params.alpha = 0.65;
+      scene.pads[1].params.key.mode = BlendKey::Mode::first_pixel;
+      EXPECT_EQ(expected.sample_difference(compose(backend, scene), 1), "") << describe(scene);
+    }
+  }
+}
+
+/// Two pictures of the output's format and size, mostly aligned: there are ways of their own for that.
+TEST_P(BlendPlans, EqualSizes) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  Random random(99);
+  for (Format format : all_formats()) {
+    for (int round = 0; round < 24; ++round) {
+      const auto [width, height] = random.pick<std::pair<int, int>>({{128, 32}, {257, 19}, {16, 2}, {98, 8}});
+      const Geometry geometry{format, width, height};
+      const bool aligned = random.below(4) > 0;
+      const auto layout = [&] { return aligned ? Layout{0, 0, 64} : random.pick(layouts); };
+      Scene scene{geometry, random_color(random), random_background(random), {}, layout()};
+      for (int i = random.below(4) == 0; i < 2; ++i) {
+        Pad pad{make_picture(geometry, unsigned(round * 2 + i), random.pick<Data>({Data::random, Data::faint}), layout()), {}};
+        pad.params.color = scene.color;
+        pad.params.place = {0, 0, width, height};
+        pad.params.op =
+            random.pick<BlendOperator>({BlendOperator::over, BlendOperator::average, BlendOperator::source, BlendOperator::add});
+        pad.params.alpha = random.pick<double>({1, 0.65, 0.25});
+        if (i == 0 && random.below(4)) pad.params.op = BlendOperator::source, pad.params.alpha = 1;
+        if (i == 1 && random.below(2)) {
+          pad.params.key.mode = random.below(2) ? BlendKey::Mode::first_pixel : BlendKey::Mode::color;
+          pad.params.key.color = {0.5, 0.49, 0.51};
+          pad.params.key.tolerance = random.pick<double>({0, 1.5, 40});
+          pad.params.key.softness = random.pick<double>({0, 0, 20});
+        }
+        scene.pads.push_back(std::move(pad));
+      }
+      expect_reference(backend, scene);
+    }
+  }
+}
+
+/// GStreamer's compositor in its own integers: over and add on a transparent background (overlay), over on what is opaque.
+TEST_P(BlendPlans, OverIsTheCompositors) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  const auto div255 = [](int v) { return (v + 128 + ((v + 128) >> 8)) >> 8; };
+  for (Format format : {Format::RGBA, Format::BGRA, Format::RGB, Format::I420, Format::NV12}) {
+    const bool has_alpha = format == Format::RGBA || format == Format::BGRA;
+    const Geometry geometry{format, 256, 64};
+    for (double alpha : {1.0, 0.65, 0.1, 0.99, 0.5}) {
+      for (BlendOperator op : {BlendOperator::over, BlendOperator::add}) {
+        const Picture below = make_picture(geometry, 11), above = make_picture(geometry, 12);
+        Scene scene{geometry, {}, {Kind::transparent}, {{below, {}}, {above, {}}}, {}};
+        for (Pad& pad : scene.pads) pad.params.place = {0, 0, 256, 64};
+        scene.pads[0].params.op = BlendOperator::source;
+        scene.pads[1].params.op = op;
+        scene.pads[1].params.alpha = alpha;
+        Picture expected(geometry);
+        const int steps = int(alpha * 255);
+        const auto& components = below.format().components;
+        const reference::Grid own = above.read(components.back()), under = below.read(components.back());
+        for (const reference::Component& c : components) {
+          const reference::Grid s = above.read(c), d = below.read(c);
+          reference::Grid grid = s;
+          for (std::size_t i = 0; i < grid.values.size(); ++i) {
+            if (!has_alpha) {
+              if (steps < 255) grid.values[i] = (d.values[i] * 256 + (s.values[i] - d.values[i]) * steps) >> 8;
+              continue;
+            }
+            const int a = div255(own.values[i] * steps), b = div255(under.values[i] * (255 - a));
+            if (c.role == Role::alpha)
+              grid.values[i] = op == BlendOperator::add ? std::min(255, under.values[i] + a) : a + b;
+            else
+              grid.values[i] = a + b == 0 ? 255 : std::min(255, (s.values[i] * a + d.values[i] * b) / (a + b));
+          }
+          expected.write(c, grid);
+        }
+        EXPECT_EQ(expected.sample_difference(compose(backend, scene), 1), "") << describe(scene);
+      }
+    }
+  }
+}
+
+/// A wall of as many pads as there may be, of all formats, which overlap; and the same plan with few, and with none.
+TEST_P(BlendPlans, SixtyFourPads) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  Random random(64);
+  for (Format format : {Format::RGBA, Format::NV12, Format::P010_10LE, Format::YUY2}) {
+    const Geometry geometry{format, 301, 203};
+    const auto plan = plan_for(backend, geometry, {});
+    for (int count : {64, 3, 0, 17}) {
+      Scene scene{geometry, {}, {}, {}, {1, 3, 4}};
+      const auto cells = grid_layout(count, 0, 0, 3, geometry.width, geometry.height);
+      for (int i = 0; i < count; ++i) {
+        Pad pad{make_picture({Format((i * 7) % format_count), random.between(1, 60), random.between(1, 60)}, unsigned(i)), {}};
+        pad.params.place = {cells[i].x - 2, cells[i].y - 1, cells[i].width + 7, cells[i].height + 5};
+        pad.params.alpha = i % 3 ? 1 : 0.6;
+        pad.params.interpolation = interpolations[i % 3];
+        scene.pads.push_back(std::move(pad));
+      }
+      const Picture expected = reference::blend(scene.geometry, scene.color, scene.background, scene.pads, scene.layout);
+      EXPECT_EQ(expected.difference(compose(*plan, backend, scene), 1), "") << count << " pads, " << describe(scene);
+    }
+  }
+}
+
+/// Sizes and places at the ends of what is allowed.
+TEST_P(BlendPlans, FarOutsideAndVeryLarge) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  for (Interpolation interpolation : interpolations) {
+    const Picture wide = make_picture({Format::NV12, 16384, 3}, 3), tiny = make_picture({Format::RGB, 3, 2}, 4);
+    Scene scene{{Format::I420, 129, 37}, {}, {}, {{wide, {}}, {tiny, {}}, {tiny, {}}, {wide, {}}, {tiny, {}}}, {}};
+    scene.pads[0].params.place = {0, 0, 128, 20};
+    scene.pads[1].params.place = {-32700, -32740, 32768, 32768};
+    scene.pads[2].params.place = {blend_max_position, -blend_max_position, 32768, 32768};
+    scene.pads[3].params.place = {-20000, 28, 32768, 4};
+    scene.pads[3].params.crop = {16000, 1, 384, 2};
+    scene.pads[4].params.place = {20, 33, 1, 1};
+    for (Pad& pad : scene.pads) pad.params.interpolation = interpolation;
+    expect_reference(backend, scene);
+  }
+}
+
+/// Rows so far apart that their distances leave 32 bits.
+TEST_P(BlendPlans, RowsFarApart) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  const Picture src = make_picture({Format::GRAY8, 100, 35}, 9);
+  const auto plan = plan_for(backend, src.geometry(), {});
+  for (int width : {100, 80}) {
+    for (double alpha : {1.0, 0.5}) {
+      Pad pad{src, {}};
+      pad.params.place = {0, 0, width, 35};
+      pad.params.alpha = alpha;
+      const Picture expected = reference::blend(src.geometry(), {}, {}, {pad});
+      const auto work = [&](const Image& from, const Image& to, Queue queue) {
+        pad.params.src = from;
+        return plan->submit(to, {}, {pad.params}, queue);
+      };
+      EXPECT_EQ(expected.sample_difference(run_far_apart(backend, work, src), 1), "") << width << ' ' << alpha;
+    }
+  }
+}
+
+/// What is like the key lets what is below show, to the bit; what is a step away does not.
+TEST_P(BlendPlans, KeyOfNoToleranceIsEquality) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  for (Format format : all_formats()) {
+    const Geometry geometry{format, 32, 4};
+    const Picture wall = make_picture(geometry, 1);
+    Picture picture = make_picture(geometry, 2, Data::flat);
+    const reference::Component& c = picture.format().components[0];
+    reference::Grid grid = picture.read(c);
+    const int value = grid.at(0, 0), step = value == picture.format().max_value() ? -1 : 1;
+    const bool keys = c.role != Role::alpha && c.role != Role::padding;
+    for (int x = 16; x < 32; ++x) grid.at(x, 1) = value + step;
+    picture.write(c, grid);
+    Scene scene{geometry, {}, {}, {{wall, {}}, {picture, {}}}, {}};
+    for (Pad& pad : scene.pads) pad.params.place = {0, 0, 32, 4}, pad.params.op = BlendOperator::source;
+    scene.pads[1].params.key.mode = BlendKey::Mode::first_pixel;
+    const reference::Grid got = compose(backend, scene).read(c), below = wall.read(c);
+    for (int y = 0; y < 4; ++y)
+      for (int x = 0; x < 32; ++x)
+        if (c.role != Role::padding) {
+          EXPECT_EQ(got.at(x, y), keys && x >= 16 && y == 1 ? value + step : below.at(x, y))
+              << info(format).name << ' ' << x << ' ' << y;
+        }
+  }
+}
+
+TEST_P(BlendPlans, SameInputGivesTheSameBits) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  Random random(5);
+  for (Format format : {Format::NV12, Format::RGBA, Format::I422_10LE}) {
+    const Scene scene = random_scene(random, format, format, {641, 361});
+    const auto plan = plan_for(backend, scene.geometry, scene.color);
+    const Picture first = compose(*plan, backend, scene);
+    for (int round = 0; round < 3; ++round) EXPECT_TRUE(compose(*plan, backend, scene).bytes() == first.bytes());
+  }
+}
+
+/// Each refusal is one sentence that names what is wrong, before anything is written.
+TEST_P(BlendPlans, RefusesBadPads) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  const auto plan = plan_for(backend, {Format::NV12, 16, 16}, {});
+  const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
+  const auto refused = [&](const std::vector<BlendPad>& pads, const char* what) {
+    const Status status = plan->submit({{Format::NV12, 16, 16}, {}}, {}, pads, {});
+    EXPECT_EQ(status.code(), Status::Code::settings) << what;
+    EXPECT_NE(status.message().find(what), std::string::npos) << status.message();
+  };
+  const auto expect = [&](const char* what, const std::vector<double>& values, void (*spoil)(BlendPad&, double)) {
+    for (double value : values) {
+      BlendPad pad;
+      pad.src.geometry = {Format::RGB, 8, 8};
+      spoil(pad, value);
+      refused({pad}, what);
+      EXPECT_FALSE(validate(pad).ok());
+    }
+  };
+  expect("alpha", {-0.1, 1.1, nan, infinity}, [](BlendPad& p, double v) { p.alpha = v; });
+  expect("key-color", {-0.1, 1.1, nan}, [](BlendPad& p, double v) { p.key.color[1] = v; });
+  expect("key-tolerance", {-1, 256, nan}, [](BlendPad& p, double v) { p.key.tolerance = v; });
+  expect("key-softness", {-1, 256, nan}, [](BlendPad& p, double v) { p.key.softness = v; });
+  expect("32768", {32769}, [](BlendPad& p, double v) { p.place = {0, 0, int(v), 4}; });
+  expect("xpos", {-2147483648.0, 2147483647.0}, [](BlendPad& p, double v) { p.place = {int(v), 0, 4, 4}; });
+  expect("ypos", {-16777217.0}, [](BlendPad& p, double v) { p.place = {0, int(v), 4, 4}; });
+  expect("crop", {-1, 1, 2147483647.0}, [](BlendPad& p, double v) { p.crop = {int(v), 0, 8, 8}; });
+  expect("16384", {0, 16385}, [](BlendPad& p, double v) { p.src.geometry.width = int(v); });
+  BlendPad hidden;
+  hidden.src.geometry = {Format::RGB, 8, 8};
+  refused(std::vector<BlendPad>(65, hidden), "65 pads");
+  for (int side : {0, 16385}) {
+    const auto made = make_blend({Format::RGB, side, 8}, {}, backend);
+    ASSERT_FALSE(made.ok());
+    EXPECT_NE(made.error().message().find("16384"), std::string::npos) << made.error().message();
+  }
+}
+INSTANTIATE_FOR_BACKENDS(BlendPlans);
+
+void expect_rect(const Rect& got, const Rect& want) {
+  EXPECT_TRUE(got.x == want.x && got.y == want.y && got.width == want.width && got.height == want.height)
+      << got.x << ", " << got.y << ' ' << got.width << 'x' << got.height << " for " << want.x << ", " << want.y << ' ' << want.width
+      << 'x' << want.height;
+}
+
+TEST(BlendLayout, GridIsAsSquareAsFits) {
+  for (int count = 1; count <= 64; ++count) {
+    for (const auto& [columns, rows] : {std::pair{0, 0}, {3, 0}, {0, 2}, {8, 8}}) {
+      const auto cells = grid_layout(count, columns, rows, 5, 1920, 1080);
+      ASSERT_EQ(cells.size(), std::size_t(count));
+      int across = 1;
+      while (across < count && cells[across].y == cells[0].y) ++across;
+      const int square = int(std::ceil(std::sqrt(count)));
+      EXPECT_EQ(across, std::min(count, columns > 0 ? columns : rows > 0 ? (count + rows - 1) / rows : square));
+      for (int i = 0; i < count; ++i) {
+        EXPECT_EQ(cells[i].width, cells[0].width);
+        EXPECT_EQ(cells[i].x, i % across * (cells[0].width + 5));
+        EXPECT_EQ(cells[i].y, i / across * (cells[0].height + 5));
+        EXPECT_LE(cells[i].x + cells[i].width, 1920);
+        EXPECT_LE(cells[i].y + cells[i].height, 1080);
+      }
+    }
+  }
+  expect_rect(grid_layout(5, 2, 2, 0, 100, 50)[3], {50, 25, 50, 25});
+  EXPECT_TRUE(grid_layout(5, 2, 2, 0, 100, 50)[4].empty());
+  EXPECT_TRUE(grid_layout(4, 2, 2, 100, 100, 50)[0].empty());  // no room left
+  EXPECT_TRUE(grid_layout(0, 0, 0, 0, 100, 50).empty());
+}
+
+TEST(BlendLayout, FitKeepsTheAspectRatio) {
+  const Rect box{10, 20, 160, 90};
+  const auto place = [&](int w, int h, double aspect, SizingPolicy policy) { return fit(box, w, h, aspect, policy).place; };
+  const auto crop = [&](int w, int h, double aspect, SizingPolicy policy) { return fit(box, w, h, aspect, policy).crop; };
+  expect_rect(place(7, 9, 1, SizingPolicy::none), box);
+  expect_rect(crop(7, 9, 1, SizingPolicy::none), {0, 0, 7, 9});
+  expect_rect(place(1920, 1080, 1, SizingPolicy::keep_aspect_ratio), box);
+  expect_rect(place(100, 100, 1, SizingPolicy::keep_aspect_ratio), {45, 20, 90, 90});
+  expect_rect(place(400, 100, 1, SizingPolicy::keep_aspect_ratio), {10, 45, 160, 40});
+  expect_rect(place(100, 100, 2, SizingPolicy::keep_aspect_ratio), {10, 25, 160, 80});
+  expect_rect(crop(400, 100, 1, SizingPolicy::keep_aspect_ratio), {0, 0, 400, 100});
+  expect_rect(place(400, 100, 1, SizingPolicy::fill), box);
+  expect_rect(crop(400, 100, 1, SizingPolicy::fill), {111, 0, 178, 100});
+  expect_rect(crop(90, 160, 1, SizingPolicy::fill), {0, 54, 90, 51});
+  expect_rect(place(16384, 1, 1, SizingPolicy::keep_aspect_ratio), {10, 64, 160, 1});
+  expect_rect(place(100, 80, 1, SizingPolicy::keep_aspect_ratio), {34, 20, 112, 90});  // rounded down
+  expect_rect(fit({0, 0, 80, 20}, 32, 24, 1, SizingPolicy::keep_aspect_ratio).place, {27, 0, 26, 20});
+}
+
+}  // namespace
+}  // namespace cudavision::test

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "blend.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <optional>
+
+namespace cudavision::reference {
+namespace {
+
+using Triple = std::array<double, 3>;
+
+enum class Family { gray, yuv, rgb };
+
+/// How a format's samples are numbers.
+struct Scale {
+  Scale(const Definition& format, const BlendColor& color)
+      : limited(color.limited), max(format.max_value()), step(1 << (format.depth - 8)) {
+    middle = 128 * step;
+    family = Family::gray;
+    for (const Component& c : format.components) {
+      if (c.role == Role::red) family = Family::rgb;
+      if (c.role == Role::cb) family = Family::yuv;
+    }
+    switch (color.matrix) {
+      case LumaMatrix::bt601:
+        kr = 0.299, kb = 0.114;
+        break;
+      case LumaMatrix::bt709:
+        kr = 0.2126, kb = 0.0722;
+        break;
+      case LumaMatrix::bt2020:
+        kr = 0.2627, kb = 0.0593;
+        break;
+    }
+  }
+
+  double unit(double sample) const { return limited ? (sample - 16 * step) / (219 * step) : sample / max; }
+  double sample(double unit) const { return limited ? 16 * step + 219 * step * unit : unit * max; }
+  double chroma(double sample) const { return (sample - middle) / (limited ? 224 * step : max); }
+  double chroma_sample(double value) const { return middle + value * (limited ? 224 * step : max); }
+
+  Triple to_rgb(const Triple& s) const {
+    if (family == Family::rgb) return {unit(s[0]), unit(s[1]), unit(s[2])};
+    const double y = unit(s[0]);
+    if (family == Family::gray) return {y, y, y};
+    const double r = y + 2 * (1 - kr) * chroma(s[2]), b = y + 2 * (1 - kb) * chroma(s[1]);
+    return {r, (y - kr * r - kb * b) / (1 - kr - kb), b};
+  }
+  Triple from_rgb(const Triple& rgb) const {
+    if (family == Family::rgb) return {sample(rgb[0]), sample(rgb[1]), sample(rgb[2])};
+    const double y = kr * rgb[0] + (1 - kr - kb) * rgb[1] + kb * rgb[2];
+    return {sample(y), chroma_sample((rgb[2] - y) / (2 * (1 - kb))), chroma_sample((rgb[0] - y) / (2 * (1 - kr)))};
+  }
+
+  Family family;
+  bool limited;
+  double max, step, middle, kr = 0, kb = 0;
+};
+
+Triple convert(const Triple& s, const Scale& from, const Scale& to) {
+  Triple out;
+  if (from.family == Family::rgb || to.family == Family::rgb || (from.family == Family::yuv && from.kr != to.kr))
+    out = to.from_rgb(from.to_rgb(s));
+  else
+    out = {to.sample(from.unit(s[0])), to.chroma_sample(from.family == Family::gray ? 0 : from.chroma(s[1])),
+           to.chroma_sample(from.family == Family::gray ? 0 : from.chroma(s[2]))};
+  for (double& v : out) v = std::clamp(v, 0.0, to.max);
+  return out;
+}
+
+/// The weight of each sample of an axis (in a plane subsampled by 2^shift) for output pixel i.
+std::map<int, double> axis(Interpolation interpolation, int i, int place, int begin, int crop, int shift) {
+  const double ratio = double(crop) / place;
+  const int low = begin >> shift, high = (begin + crop - 1) >> shift;
+  std::map<int, double> weights;
+  if (place == crop || interpolation == Interpolation::nearest) {
+    weights[int(begin + std::floor((i + 0.5) * crop / place)) >> shift] = 1;
+  } else if (interpolation == Interpolation::area && ratio > 1) {
+    const double from = (begin + i * ratio) / (1 << shift), to = (begin + (i + 1) * ratio) / (1 << shift);
+    for (int k = low; k <= high; ++k) {
+      const double covered = std::min<double>(to, k + 1) - std::max<double>(from, k);
+      if (covered > 0) weights[k] = covered / (to - from);
+    }
+  } else {
+    const double at = (begin + (i + 0.5) * ratio) / (1 << shift) - 0.5, before = std::floor(at);
+    weights[std::clamp(int(before), low, high)] += 1 - (at - before);
+    weights[std::clamp(int(before) + 1, low, high)] += at - before;
+  }
+  return weights;
+}
+
+/// Components of a picture, by place among the first three and alpha.
+struct Source {
+  explicit Source(const Picture& picture) {
+    for (const Component& c : picture.format().components) {
+      int at = -1;
+      if (c.role == Role::luma || c.role == Role::red) at = 0;
+      if (c.role == Role::cb || c.role == Role::green) at = 1;
+      if (c.role == Role::cr || c.role == Role::blue) at = 2;
+      if (c.role == Role::alpha) at = 3;
+      if (at < 0) continue;
+      grids[at] = picture.read(c);
+      components[at] = c;
+    }
+  }
+  std::array<std::optional<Grid>, 4> grids;
+  std::array<Component, 4> components{};
+};
+
+double key_distance(const Triple& rgb, const Triple& key) {
+  double most = 0;
+  for (int c = 0; c < 3; ++c) most = std::max(most, std::abs(rgb[c] - key[c]) * 255);
+  return most;
+}
+
+double operate(BlendOperator op, double d, double s) {
+  switch (op) {
+    case BlendOperator::subtract:
+      return std::max(d - s, 0.0);
+    case BlendOperator::multiply:
+      return d * s;
+    case BlendOperator::screen:
+      return 1 - (1 - d) * (1 - s);
+    case BlendOperator::difference:
+      return std::abs(d - s);
+    case BlendOperator::min:
+      return std::min(d, s);
+    default:
+      return std::max(d, s);
+  }
+}
+
+/// A pixel of the output in full size.
+struct Pixel {
+  Triple color;
+  double alpha;
+};
+
+struct Output {
+  Scale scale;
+  bool alpha, whole;  ///< whole: alpha is an integer
+};
+
+void lay_over(Pixel& below, const Triple& s, double own, double k, const BlendPad& pad, const Output& out) {
+  const double m = out.scale.max;
+  const auto mix = [](double d, double s, double weight) { return d * (1 - weight) + s * weight; };
+  const bool soft = pad.key.mode != BlendKey::Mode::none && pad.key.softness > 0;
+  const auto whole = [&](double v) { return out.whole && !soft ? std::nearbyint(v) : v; };
+  if (pad.op == BlendOperator::source || pad.op == BlendOperator::average) {
+    const bool average = pad.op == BlendOperator::average;
+    const double weight = average ? k * pad.alpha : k;
+    for (int c = 0; c < 3; ++c) below.color[c] = mix(below.color[c], s[c], weight);
+    below.alpha = mix(below.alpha, average ? own : own * pad.alpha, weight);
+    return;
+  }
+  Triple above = s;
+  if (pad.op != BlendOperator::over && pad.op != BlendOperator::add) {
+    Triple a = out.scale.to_rgb(s), b = out.scale.to_rgb(below.color);
+    for (int c = 0; c < 3; ++c) a[c] = operate(pad.op, std::clamp(b[c], 0.0, 1.0), std::clamp(a[c], 0.0, 1.0));
+    const Triple mixed = out.scale.from_rgb(a);
+    for (int c = 0; c < 3; ++c) above[c] = mix(s[c], std::clamp(mixed[c], 0.0, m), out.alpha ? below.alpha / m : 1);
+  }
+  const double steps = std::floor(pad.alpha * m);
+  if (!out.alpha) {
+    const double weight = own / m * k * (pad.alpha == 1 ? 1 : steps / (m + 1));
+    for (int c = 0; c < 3; ++c) below.color[c] = mix(below.color[c], above[c], weight);
+    return;
+  }
+  const double over = whole(own * k * steps / m), rest = whole(below.alpha * (m - over) / m);
+  for (int c = 0; c < 3; ++c) below.color[c] = over + rest > 0.5 ? (above[c] * over + below.color[c] * rest) / (over + rest) : m;
+  below.alpha = pad.op == BlendOperator::add ? std::min(m, below.alpha + over) : over + rest;
+}
+
+}  // namespace
+
+Picture blend(const Geometry& geometry, const BlendColor& color, const BlendBackground& background, const std::vector<Pad>& pads,
+              Layout layout) {
+  using Kind = BlendBackground::Kind;
+  Picture result(geometry, layout);
+  const Definition& format = result.format();
+  Output out{{format, color}, false, false};
+  for (const Component& c : format.components) out.alpha = out.alpha || c.role == Role::alpha;
+  out.whole = out.alpha && format.depth == 8;
+  const double m = out.scale.max;
+  std::vector<Pixel> pixels(std::size_t(geometry.width) * geometry.height);
+  for (int y = 0; y < geometry.height; ++y) {
+    for (int x = 0; x < geometry.width; ++x) {
+      Pixel& pixel = pixels[std::size_t(y) * geometry.width + x];
+      const double gray = ((x / 8 + y / 8) % 2 ? 160 : 80) * out.scale.step;
+      const bool rgb = out.scale.family == Family::rgb;
+      const auto of_rgb = [&](double r, double g, double b) {
+        Triple samples = out.scale.from_rgb({r, g, b});
+        for (double& v : samples) v = std::clamp(std::nearbyint(v), 0.0, m);
+        return samples;
+      };
+      const auto byte = [&](int shift) { return (background.argb >> shift & 255) / 255.0; };
+      switch (background.kind) {
+        case Kind::checker:
+          pixel = {{gray, rgb ? gray : out.scale.middle, rgb ? gray : out.scale.middle}, m};
+          break;
+        case Kind::white:
+          pixel = {of_rgb(1, 1, 1), m};
+          break;
+        case Kind::color:
+          pixel = {of_rgb(byte(16), byte(8), byte(0)), std::nearbyint(byte(24) * m)};
+          break;
+        default:
+          pixel = {of_rgb(0, 0, 0), background.kind == Kind::transparent ? 0 : m};
+      }
+    }
+  }
+
+  for (const Pad& pad : pads) {
+    const BlendPad& p = pad.params;
+    if (p.alpha == 0 || p.place.empty()) continue;
+    const Source source(pad.picture);
+    const Scale in(pad.picture.format(), p.color);
+    const Geometry& size = pad.picture.geometry();
+    const Rect crop = p.crop.empty() ? Rect{0, 0, size.width, size.height} : p.crop;
+    const auto read = [&](auto&& of) {
+      std::array<double, 4> s{0, in.middle, in.middle, in.max};
+      for (int c = 0; c < 4; ++c)
+        if (source.grids[c]) s[c] = of(c);
+      return s;
+    };
+    const std::array<double, 4> first = read([&](int c) { return double(source.grids[c]->at(0, 0)); });
+    const Triple key = p.key.mode == BlendKey::Mode::first_pixel ? in.to_rgb({first[0], first[1], first[2]}) : p.key.color;
+    std::map<std::pair<int, int>, std::map<int, double>> columns, rows;  // by coordinate and shift
+    for (int y = std::max(0, p.place.y); y < std::min(geometry.height, p.place.y + p.place.height); ++y) {
+      for (int x = std::max(0, p.place.x); x < std::min(geometry.width, p.place.x + p.place.width); ++x) {
+        const std::array<double, 4> s = read([&](int c) {
+          const Component& component = source.components[c];
+          auto& across = columns[{x, component.shift_x}];
+          auto& down = rows[{y, component.shift_y}];
+          if (across.empty()) across = axis(p.interpolation, x - p.place.x, p.place.width, crop.x, crop.width, component.shift_x);
+          if (down.empty()) down = axis(p.interpolation, y - p.place.y, p.place.height, crop.y, crop.height, component.shift_y);
+          double sum = 0;
+          for (const auto& [row, down_weight] : down)
+            for (const auto& [column, weight] : across) sum += down_weight * weight * source.grids[c]->at(column, row);
+          return sum;
+        });
+        const Triple samples{s[0], s[1], s[2]};
+        double k = 1;
+        if (p.key.mode != BlendKey::Mode::none) {
+          const double beyond = key_distance(in.to_rgb(samples), key) - p.key.tolerance;
+          k = p.key.softness > 0 ? std::clamp(beyond / p.key.softness, 0.0, 1.0) : beyond > 0.001;
+        }
+        lay_over(pixels[std::size_t(y) * geometry.width + x], convert(samples, in, out.scale), s[3] / in.max * m, k, p, out);
+      }
+    }
+  }
+
+  for (const Component& c : format.components) {
+    Grid grid = result.read(c);
+    for (int y = 0; y < grid.height; ++y) {
+      for (int x = 0; x < grid.width; ++x) {
+        double sum = 0;
+        int count = 0;
+        for (int py = y << c.shift_y; py < std::min((y + 1) << c.shift_y, geometry.height); ++py) {
+          for (int px = x << c.shift_x; px < std::min((x + 1) << c.shift_x, geometry.width); ++px, ++count) {
+            const Pixel& pixel = pixels[std::size_t(py) * geometry.width + px];
+            switch (c.role) {
+              case Role::luma:
+              case Role::red:
+                sum += pixel.color[0];
+                break;
+              case Role::cb:
+              case Role::green:
+                sum += pixel.color[1];
+                break;
+              case Role::cr:
+              case Role::blue:
+                sum += pixel.color[2];
+                break;
+              case Role::alpha:
+                sum += pixel.alpha;
+                break;
+              default:
+                sum += m;
+            }
+          }
+        }
+        grid.at(x, y) = int(std::nearbyint(sum / count));
+      }
+    }
+    result.write(c, grid);
+  }
+  return result;
+}
+
+}  // namespace cudavision::reference
