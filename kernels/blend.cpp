@@ -135,6 +135,19 @@ void find_channels(const Image& image, BlendChannel (&channels)[4], BlendChannel
   }
 }
 
+detail::BlendPacked find_packed(const Image& image) {
+  const FormatInfo& format = info(image.geometry.format);
+  const ChannelSet& set = format.sets[0];
+  const Plane& plane = image.planes[0];
+  const std::uintptr_t word = 4 * format.sample_bytes();
+  detail::BlendPacked packed;
+  if (set.channels != 4 || (reinterpret_cast<std::uintptr_t>(plane.data) | std::uintptr_t(plane.pitch)) % word != 0) return packed;
+  packed.data = static_cast<std::uint8_t*>(plane.data);
+  for (int c = 0; c < 4; ++c)
+    packed.order[set.roles[c] == Role::padding ? 3 : detail::blend_component(set.roles[c])] = std::uint8_t(c);
+  return packed;
+}
+
 void set_background(const Samples& out, const BlendBackground& background, BlendTarget& target) {
   using Kind = BlendBackground::Kind;
   const FormatInfo& format = out.format;
@@ -168,6 +181,7 @@ bool resolve(const BlendPad& pad, const Samples& out, const BlendTarget& target,
   const int in_max = in.format.max_value();
   layer = {};
   find_channels(pad.src, layer.channels, nullptr);
+  layer.packed = find_packed(pad.src);
   layer.place = pad.place;
   layer.crop = pad.crop.empty() ? Rect{0, 0, geometry.width, geometry.height} : pad.crop;
   layer.visible = intersection(pad.place, {0, 0, target.width, target.height});
@@ -182,9 +196,11 @@ bool resolve(const BlendPad& pad, const Samples& out, const BlendTarget& target,
   for (int c = 0; c < 3; ++c) layer.key[c] = float(pad.key.color[c] * 255);
   layer.keyed = pad.key.mode != BlendKey::Mode::none;
   layer.first_pixel = pad.key.mode == BlendKey::Mode::first_pixel;
-  layer.tolerance = float(pad.key.tolerance);
+  // A hard key's weight is 1 from a little beyond its tolerance on: what is rounded must not tell equal samples apart.
   const bool soft = layer.keyed && pad.key.softness > 0;
-  layer.softness_reciprocal = float(std::min(1 / pad.key.softness, 1e30));
+  const double scale = soft ? std::min(1 / pad.key.softness, 1e30) : 1e30;
+  layer.key_scale = float(scale);
+  layer.key_offset = float(scale * (soft ? pad.key.tolerance : pad.key.tolerance + 0.001));
 
   const bool linear = pad.op == BlendOperator::source || pad.op == BlendOperator::average;
   const double steps = std::floor(pad.alpha * target.max);
@@ -245,6 +261,7 @@ Blend::Blend(const Geometry& geometry, const BlendColor& color) : geometry_(geom
   target_.yuv = !out.rgb && !out.gray;
   target_.alpha = has_role(out.format, Role::alpha);
   target_.max = float(out.format.max_value());
+  target_.per_max = 1 / target_.max;
   target_.to_rgb = to_rgb(out).rounded();
   target_.from_rgb = from_rgb(out).rounded();
 }
@@ -255,6 +272,7 @@ Status Blend::submit(const Image& dst, const BlendBackground& background, const 
                             " make a picture");
   const Samples out(geometry_.format, color_);
   find_channels(dst, target_.channels, &target_.padding);
+  target_.packed = find_packed(dst);
   target_.shift_x = target_.channels[1].shift_x;
   target_.shift_y = target_.channels[1].shift_y;
   set_background(out, background, target_);

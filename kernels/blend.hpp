@@ -33,9 +33,8 @@ struct BlendKey {
   };
   Mode mode = Mode::none;
   std::array<double, 3> color{};  ///< R'G'B', 0–1
-  double tolerance =
-      0;  ///< 0–255: the greatest difference of R', G' or B' in steps of 1/255 that is like the key; 0: only the same
-  double softness = 0;  ///< 0–255: over so many steps more, the pad fades in
+  double tolerance = 0;           ///< 0–255: how far R', G' or B' may be from the key, in steps of 1/255; 0: only the same
+  double softness = 0;            ///< 0–255: over so many steps more, the pad fades in
 };
 
 /// One picture, and how it is laid over what is below.
@@ -93,29 +92,26 @@ Status validate(const BlendPad& pad);
 /// then nothing changes) and clamped to its range. All is done in float32 on full-size pixels, in the order of the pads; in the end
 /// a subsampled chroma sample is the mean of its pixels, and samples are rounded half to even. Padding becomes the greatest value.
 ///
-/// Scaling. Output pixel i of a pad shows the picture at u = crop.x + (i + ½)·crop.width / place.width, a subsampled plane at u
-/// / 2.
+/// Scaling. Output pixel i of a pad shows the picture at u = crop.x + (i + ½)·crop.width / place.width, and a
+/// subsampled plane at u / 2.
 ///   nearest:  the pixel floor(u) and its chroma.
 ///   bilinear: between the two samples whose centres, at half integers, are next to u; the crop's edges repeat.
 ///   area:     the mean over what the output pixel covers, on an axis that is made smaller; else bilinear.
-/// A pad of its own size shows its samples, whatever the interpolation.
+/// On an axis on which it has its own size a pad shows its samples, whatever the interpolation.
 ///
-/// Operators, of a pad's sample s and what is below d, with the largest sample M and the weight k of the key (0: like the key, 1:
-/// not):
-///   source:   d + k·(s − d), for alpha too; the pad's own alpha is multiplied by `alpha`.
-///   average:  d + alpha·k·(s − d), for alpha too: the pad's own alpha is but a sample.
-///   over:     as GStreamer's compositor. Without alpha in the output d + a·(s − d), where a = k·(own alpha)·floor(M·alpha) / (M +
-///   1),
-///             or k·(own alpha) for alpha = 1. With alpha, where it is d_a below: s_a = k·(own alpha)·floor(M·alpha) / M,
-///             d_b = d_a·(M − s_a) / M, both rounded at 8 bit (but for soft keys); the colour is (s·s_a + d·d_b) / (s_a + d_b), the
-///             alpha s_a + d_b. Where both are 0 the colour is M.
-///   add:      compositor's too: over, but the alpha is min(d_a + s_a, M).
-///   subtract max(d − s, 0), multiply d·s, screen d + s − d·s, difference |d − s|, min, max: of R', G' and B' in 0–1, whatever the
-///             output's format (gray: of its luma); the result takes the place of s where d is opaque, and is laid over as by
-///             `over`.
+/// Operators, of a pad's sample s, its own alpha s_a and what is below, d and d_a. M is the largest sample, k the weight of the
+/// key, from 0 where the pad is like it to 1, and A = floor(M·alpha).
+///   source:   d + k·(s − d), and the same of alpha, the pad's being alpha·s_a.
+///   average:  d + alpha·k·(s − d), and the same of alpha: the pad's own is but a sample.
+///   over:     as GStreamer's compositor does it. For an output without alpha d + a·(s − d), where a = k·(s_a / M)·A / (M + 1), or
+///             k·s_a / M for alpha = 1. For one with alpha a = k·s_a·A / M and b = d_a·(M − a) / M, both rounded at 8 bit (unless
+///             the key is soft): the colour is (s·a + d·b) / (a + b), or M where the alpha, a + b, becomes 0.
+///   add:      compositor's too: over, but alpha is min(d_a + a, M).
+///   subtract max(d − s, 0), multiply d·s, screen d + s − d·s, difference |d − s|, min, max: of R', G' and B' of 0–1, whatever the
+///             output's format (gray: of its luma). The result is laid over as by `over`, as far as d is opaque; else s is.
 ///
 /// The key compares the pad's picture, after scaling and before conversion, as R'G'B' in steps of 1/255, by the greatest of the
-/// three differences.
+/// three differences. The weight k is (difference − tolerance) / softness, clamped to 0–1.
 class Blend {
  public:
   virtual ~Blend() = default;

@@ -29,7 +29,14 @@ struct MixerPadState {
   // Of the streaming thread: a frame in system memory, and what it is on the device.
   GstBuffer* uploaded = nullptr;
   std::unique_ptr<DeviceImage> image;
+  // Under the pad's object lock: where its frames are shown, and what of them.
+  Rect place, crop;
 
+  void show(CudaVisionMixerPad* pad, const Rect& where, const Rect& what) {
+    ObjectLock lock(pad);
+    place = where;
+    crop = what;
+  }
   void forget() { gst_clear_buffer(&uploaded); }
 };
 
@@ -189,6 +196,26 @@ gboolean src_query(GstAggregator* agg, GstQuery* query) {
   return base_class()->src_query(agg, query);
 }
 
+/// Where the pointer is over a pad, it is told where in its own picture.
+gboolean src_event(GstAggregator* agg, GstEvent* event) {
+  double x, y;
+  if (GST_EVENT_TYPE(event) != GST_EVENT_NAVIGATION || !gst_navigation_event_get_coordinates(event, &x, &y))
+    return base_class()->src_event(agg, event);
+  std::vector<std::pair<std::unique_ptr<GstObject, Unref>, GstEvent*>> told;
+  for_each_sink_pad(as_mixer(agg), [&](CudaVisionMixerPad* pad) {
+    ObjectLock lock(pad);
+    const Rect &place = pad->state->place, &crop = pad->state->crop;
+    if (place.empty() || x < place.x || y < place.y || x >= place.x + place.width || y >= place.y + place.height) return;
+    GstEvent* own = gst_event_new_navigation(gst_structure_copy(gst_event_get_structure(event)));
+    gst_navigation_event_set_coordinates(own, crop.x + (x - place.x) * crop.width / place.width, crop.y + (y - place.y) * crop.height / place.height);
+    told.emplace_back(static_cast<GstObject*>(gst_object_ref(pad)), own);
+  });
+  gst_event_unref(event);
+  bool handled = false;
+  for (const auto& [pad, own] : told) handled |= bool(gst_pad_push_event(GST_PAD(pad.get()), own));
+  return handled;
+}
+
 /// What of `caps`, which downstream takes, we can make, in the order that downstream likes.
 GstCaps* update_caps(GstVideoAggregator* vagg, GstCaps* caps) {
   GstCaps* possible = state_of(vagg).host.uses_cuda() ? gst_caps_ref(caps) : any_memory_caps(caps, false);
@@ -240,17 +267,16 @@ std::vector<GstVideoInfo> wanted_formats(const std::vector<MixerInput>& inputs) 
 /// Settles on a format, the pads' where downstream takes it, and on the colours and fields that go with it.
 void choose_format(GstCaps*& caps, const std::vector<MixerInput>& inputs) {
   const std::vector<GstVideoInfo> wanted = wanted_formats(inputs);
-  const bool alpha = !wanted.empty() && has_alpha(wanted[0]);
-  bool chosen = false;
-  for (const GstVideoInfo& video : wanted)
-    if (!chosen && (has_alpha(video) || !alpha))
-      chosen = prefer_text(caps, "format", gst_video_format_to_string(GST_VIDEO_INFO_FORMAT(&video)));
-  if (alpha)
-    for (const char* format : {"RGBA", "BGRA", "ARGB", "ABGR", "RGBA64_LE", "ARGB64_LE"})
-      chosen = chosen || prefer_text(caps, "format", format);
-  if (wanted.empty()) chosen = prefer_text(caps, "format", "NV12");  // as nothing has come yet, what most things take
-  for (const GstVideoInfo& video : wanted)
-    chosen = chosen || prefer_text(caps, "format", gst_video_format_to_string(GST_VIDEO_INFO_FORMAT(&video)));
+  std::vector<const char*> names;
+  const auto add = [&](bool alpha) {
+    for (const GstVideoInfo& video : wanted)
+      if (has_alpha(video) == alpha) names.push_back(gst_video_format_to_string(GST_VIDEO_INFO_FORMAT(&video)));
+  };
+  add(true);
+  if (!names.empty()) names.insert(names.end(), {"RGBA", "BGRA", "ARGB", "ABGR", "RGBA64_LE", "ARGB64_LE"});
+  add(false);
+  if (names.empty()) names.push_back("NV12");  // as nothing has come yet, what most things take
+  std::any_of(names.begin(), names.end(), [&](const char* name) { return prefer_text(caps, "format", name); });
   if (wanted.empty()) return;
 
   // The first that downstream takes, where it takes none of ours.
@@ -397,11 +423,25 @@ class Composition {
   Composition(CudaVisionMixer* self, bool cuda) : self_(self), state_(*self->state), cuda_(cuda) {}
 
   Status compose(const std::vector<MixerInput>& inputs, GstBuffer* outbuf) {
+    const Status status = submit(inputs, outbuf);
+    if (!cuda_) return status;
+    // Always waited for: the frames go back to their owners, and whoever gets the output gets it finished.
+    const Status finished = gpu().finish();
+    if (Gpu::is_device_buffer(outbuf)) gpu().release(outbuf);
+    return status.ok() ? finished : status;
+  }
+
+ private:
+  Gpu& gpu() { return state_.host.gpu; }
+  static GstMapFlags flags(GstMapFlags access, bool device) { return device ? GstMapFlags(access | Gpu::map_flag()) : access; }
+
+  Status submit(const std::vector<MixerInput>& inputs, GstBuffer* outbuf) {
     const GstVideoInfo& video = GST_VIDEO_AGGREGATOR(self_)->info;
     if (!state_.plan)  // after an error
       if (Status status = make_plan(self_, video); !status.ok()) return status;
     MixerLayout layout = class_of(self_)->lay_out(self_, inputs, video);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
+      inputs[i].pad->state->show(inputs[i].pad, layout.pads[i].place, layout.pads[i].crop);
       GstBuffer* buffer = shows(inputs, layout.pads, i) ? frame_of(inputs[i]) : nullptr;
       if (!buffer) {
         inputs[i].pad->state->forget();
@@ -415,7 +455,7 @@ class Composition {
     }
 
     const bool device_out = cuda_ && Gpu::is_device_buffer(outbuf);
-    MappedFrame out(outbuf, video, flags(GST_MAP_WRITE, device_out));
+    const MappedFrame& out = mapped_.emplace_back(outbuf, video, flags(GST_MAP_WRITE, device_out));
     if (!out.status().ok()) return out.status();
     const Image* dst = &out.image();
     if (cuda_ && !device_out) {
@@ -428,17 +468,9 @@ class Composition {
     }
     if (device_out) gpu().acquire_to_write(outbuf);
     Status status = state_.plan->submit(*dst, layout.background, pads_, cuda_ ? gpu().queue() : Queue());
-    if (!cuda_) return status;
-    if (status.ok() && !device_out) status = gpu().download(*dst, out.image());
-    // Always waited for: the frames go back to their owners, and whoever gets the output gets it finished.
-    const Status finished = gpu().finish();
-    if (device_out) gpu().release(outbuf);
-    return status.ok() ? finished : status;
+    if (status.ok() && cuda_ && !device_out) status = gpu().download(*dst, out.image());
+    return status;
   }
-
- private:
-  Gpu& gpu() { return state_.host.gpu; }
-  static GstMapFlags flags(GstMapFlags access, bool device) { return device ? GstMapFlags(access | Gpu::map_flag()) : access; }
 
   /// Whether anything of a pad, if it has a frame, is in the output, and not wholly under the frame of another.
   bool shows(const std::vector<MixerInput>& inputs, const std::vector<BlendPad>& pads, std::size_t index) const {
@@ -624,6 +656,7 @@ static void cudavision_mixer_class_init(CudaVisionMixerClass* klass) {
   aggregator->stop = stop;
   aggregator->sink_query = sink_query;
   aggregator->src_query = src_query;
+  aggregator->src_event = src_event;
   aggregator->fixate_src_caps = fixate_src_caps;
   aggregator->negotiated_src_caps = negotiated_src_caps;
   aggregator->propose_allocation = propose_allocation;

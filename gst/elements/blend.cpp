@@ -116,7 +116,8 @@ const std::vector<Property<PadSettings>>& properties_of(const PadSettings*) {
        &PadSettings::width},
       {integer("height", "Height", "Height in the output, up to 32768; -1: the picture's own (0: see zero-size-is-unscaled)", -1),
        &PadSettings::height},
-      {number("alpha", "Alpha", "Opacity of the picture, 0 to 1", 1), &PadSettings::alpha},
+      // But this one: control bindings that fade pads of compositor count on its range.
+      {g_param_spec_double("alpha", "Alpha", "Opacity of the picture", 0, 1, 1, playing_property), &PadSettings::alpha},
       {choice("operator", "Operator", "How the pad and what is below become one", "CudaVisionBlendOperator", operator_choices,
               int(BlendOperator::over)),
        &PadSettings::op},

@@ -10,6 +10,13 @@
 #include <opencv2/core.hpp>
 #include <type_traits>
 
+// The loops once for any processor of the architecture and once for those with wider vectors, chosen when the library is loaded.
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+#define CUDAVISION_WIDE __attribute__((flatten, target_clones("avx2", "default")))
+#else
+#define CUDAVISION_WIDE
+#endif
+
 namespace cudavision::detail {
 namespace {
 
@@ -149,15 +156,89 @@ void blend_with(BlendOperator op, Arguments&&... a) {
   }
 }
 
+/// Of the visible columns, of a plane not subsampled and of one that is.
+using LayerTaps = std::array<std::vector<BlendTaps>, 2>;
+
+/// The key of the picture's first pixel.
+void read_first(const BlendLayer& layer, float (&key)[3]) {
+  float first[3];
+  for (int c = 0; c < 3; ++c) {
+    const std::uint8_t* at = layer.channels[c].data;
+    first[c] =
+        !at ? layer.neutral : float((layer.sample_bytes == 1 ? *at : *reinterpret_cast<const std::uint16_t*>(at)) >> layer.shift);
+  }
+  for (int c = 0; c < 3; ++c) key[c] = layer.to_key.row(c, first[0], first[1], first[2]);
+}
+
+CUDAVISION_WIDE void fill(const BlendTarget& target, const Rect& tile, int y, Row (&below)[4]) {
+  for (int c = 0; c < 4; ++c) std::fill_n(below[c], tile.width, target.background[c]);
+  if (target.background[0] == target.checker) return;
+  for (int i = 0; i < tile.width; ++i)
+    if (((tile.x + i) ^ y) & 8)
+      for (int c = 0; c < (target.yuv || target.gray ? 1 : 3); ++c) below[c][i] = target.checker;
+}
+
+CUDAVISION_WIDE void lay_over(const BlendTarget& target, const BlendLayer& layer, const LayerTaps& taps, int y, int x0, int x1,
+                              int at, Scratch& scratch, Row (&below)[4]) {
+  const int count = x1 - x0;
+  for (int c = 0; c < 4; ++c) {
+    if (layer.channels[c].data)
+      load_row(layer, layer.channels[c], taps[layer.channels[c].shift_x], y, x0, x1, scratch.columns, scratch.pad[c]);
+    else
+      std::fill_n(scratch.pad[c], count, c == 3 ? layer.opaque : layer.neutral);
+  }
+  if (layer.alpha_scale != 1)
+    for (int i = 0; i < count; ++i) scratch.pad[3][i] *= layer.alpha_scale;
+  if (layer.keyed) {
+    float key[3] = {layer.key[0], layer.key[1], layer.key[2]};
+    if (layer.first_pixel) read_first(layer, key);
+    weigh(layer, key, count, scratch.pad, scratch.weight);
+  } else {
+    std::fill_n(scratch.weight, count, 1.0f);
+  }
+  if (!layer.identity) convert(layer.to_target, target.max, count, scratch.pad);
+  if (target.alpha)
+    blend_with<true>(layer.op, target, layer, count, scratch.weight, scratch.pad, at, below);
+  else
+    blend_with<false>(layer.op, target, layer, count, scratch.weight, scratch.pad, at, below);
+}
+
+/// Chroma of pairs of columns, and of two rows where there are two.
+void means(const Rect& tile, bool two_rows, int c, const Scratch& scratch, Row& to) {
+  const float *const top = scratch.below[0][c], *const bottom = scratch.below[1][c];
+  const int pairs = tile.width / 2;
+  const auto of = [&](int i) { return two_rows ? (top[i] + bottom[i]) * 0.5f : top[i]; };
+  for (int i = 0; i < pairs; ++i) to[i] = (of(2 * i) + of(2 * i + 1)) * 0.5f;
+  if (tile.width % 2) to[pairs] = of(2 * pairs);
+}
+
+CUDAVISION_WIDE void write(const BlendTarget& target, const Rect& tile, Scratch& scratch) {
+  for (int c = 0; c < 5; ++c) {
+    const BlendChannel& channel = c == 4 ? target.padding : target.channels[c];
+    if (!channel.data) continue;
+    const int width = subsampled(tile.width, channel.shift_x), height = subsampled(tile.height, channel.shift_y);
+    for (int row = 0; row < height; ++row) {
+      const bool own = c < 4 && channel.shift_x == 0;
+      Row& samples = own ? scratch.below[row][c] : scratch.weight;
+      if (c == 4)
+        std::fill_n(samples, width, target.max);
+      else if (!own)
+        means(tile, tile.height > 1, c, scratch, samples);
+      with_step(target.sample_bytes, channel.step, [&](auto sample, auto step) {
+        store<decltype(sample), step()>(samples, width, target.shift,
+                                        channel.data + ((tile.y >> channel.shift_y) + row) * channel.pitch +
+                                            std::ptrdiff_t(tile.x >> channel.shift_x) * channel.step);
+      });
+    }
+  }
+}
+
 class CpuBlend final : public Blend {
  public:
   CpuBlend(const Geometry& geometry, const BlendColor& color)
       : Blend(geometry, color), scratch_(std::size_t(std::max(1, cv::getNumThreads()))), taps_(blend_max_pads) {}
 
  private:
-  /// Of the visible columns, of a plane not subsampled and of one that is.
-  using LayerTaps = std::array<std::vector<BlendTaps>, 2>;
-
   Status compute(const BlendTarget& target, const std::vector<BlendLayer>& layers, Queue) override try {
     if (mix_pair(target, layers)) return {};
     for (std::size_t l = 0; l < layers.size(); ++l) {
@@ -233,80 +314,6 @@ class CpuBlend final : public Blend {
     const Rect& v = layer.visible;
     return layer.hides && v.x <= tile.x && v.y <= tile.y && v.x + v.width >= tile.x + tile.width &&
            v.y + v.height >= tile.y + tile.height;
-  }
-
-  static void fill(const BlendTarget& target, const Rect& tile, int y, Row (&below)[4]) {
-    for (int c = 0; c < 4; ++c) std::fill_n(below[c], tile.width, target.background[c]);
-    if (target.background[0] == target.checker) return;
-    for (int i = 0; i < tile.width; ++i)
-      if (((tile.x + i) ^ y) & 8)
-        for (int c = 0; c < (target.yuv || target.gray ? 1 : 3); ++c) below[c][i] = target.checker;
-  }
-
-  static void lay_over(const BlendTarget& target, const BlendLayer& layer, const LayerTaps& taps, int y, int x0, int x1, int at,
-                       Scratch& scratch, Row (&below)[4]) {
-    const int count = x1 - x0;
-    for (int c = 0; c < 4; ++c) {
-      if (layer.channels[c].data)
-        load_row(layer, layer.channels[c], taps[layer.channels[c].shift_x], y, x0, x1, scratch.columns, scratch.pad[c]);
-      else
-        std::fill_n(scratch.pad[c], count, c == 3 ? layer.opaque : layer.neutral);
-    }
-    if (layer.alpha_scale != 1)
-      for (int i = 0; i < count; ++i) scratch.pad[3][i] *= layer.alpha_scale;
-    if (layer.keyed) {
-      float key[3] = {layer.key[0], layer.key[1], layer.key[2]};
-      if (layer.first_pixel) read_first(layer, key);
-      weigh(layer, key, count, scratch.pad, scratch.weight);
-    } else {
-      std::fill_n(scratch.weight, count, 1.0f);
-    }
-    if (!layer.identity) convert(layer.to_target, target.max, count, scratch.pad);
-    if (target.alpha)
-      blend_with<true>(layer.op, target, layer, count, scratch.weight, scratch.pad, at, below);
-    else
-      blend_with<false>(layer.op, target, layer, count, scratch.weight, scratch.pad, at, below);
-  }
-
-  /// The key of the picture's first pixel.
-  static void read_first(const BlendLayer& layer, float (&key)[3]) {
-    float first[3];
-    for (int c = 0; c < 3; ++c) {
-      const std::uint8_t* at = layer.channels[c].data;
-      first[c] =
-          !at ? layer.neutral : float((layer.sample_bytes == 1 ? *at : *reinterpret_cast<const std::uint16_t*>(at)) >> layer.shift);
-    }
-    for (int c = 0; c < 3; ++c) key[c] = layer.to_key.row(c, first[0], first[1], first[2]);
-  }
-
-  static void write(const BlendTarget& target, const Rect& tile, Scratch& scratch) {
-    for (int c = 0; c < 5; ++c) {
-      const BlendChannel& channel = c == 4 ? target.padding : target.channels[c];
-      if (!channel.data) continue;
-      const int width = subsampled(tile.width, channel.shift_x), height = subsampled(tile.height, channel.shift_y);
-      for (int row = 0; row < height; ++row) {
-        const bool own = c < 4 && channel.shift_x == 0;
-        Row& samples = own ? scratch.below[row][c] : scratch.weight;
-        if (c == 4)
-          std::fill_n(samples, width, target.max);
-        else if (!own)
-          means(tile, tile.height > 1, c, scratch, samples);
-        with_step(target.sample_bytes, channel.step, [&](auto sample, auto step) {
-          store<decltype(sample), step()>(samples, width, target.shift,
-                                          channel.data + ((tile.y >> channel.shift_y) + row) * channel.pitch +
-                                              std::ptrdiff_t(tile.x >> channel.shift_x) * channel.step);
-        });
-      }
-    }
-  }
-
-  /// Chroma of pairs of columns, and of two rows where there are two.
-  static void means(const Rect& tile, bool two_rows, int c, const Scratch& scratch, Row& to) {
-    const float *const top = scratch.below[0][c], *const bottom = scratch.below[1][c];
-    const int pairs = tile.width / 2;
-    const auto of = [&](int i) { return two_rows ? (top[i] + bottom[i]) * 0.5f : top[i]; };
-    for (int i = 0; i < pairs; ++i) to[i] = (of(2 * i) + of(2 * i + 1)) * 0.5f;
-    if (tile.width % 2) to[pairs] = of(2 * pairs);
   }
 
   std::vector<Scratch> scratch_;

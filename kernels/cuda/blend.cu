@@ -29,8 +29,7 @@ using std::uint16_t;
 using std::uint32_t;
 using std::uint8_t;
 
-// ---- Any pads
-// ---------------------------------------------------------------------------------------------------------------------
+// ---- Any pads ------------------------------------------------------------------------------------------------------------------
 
 constexpr int tile_width = 32,
               tile_height = 8;  ///< pixels of a block; a warp has 16 × 2, so that pixels that share chroma are in one
@@ -39,7 +38,6 @@ constexpr int tile_width = 32,
 template <int N>
 struct Job {
   BlendTarget target;
-  uint8_t* packed;  ///< the first byte of four interleaved samples that can be stored as one; else nullptr
   int count;
   BlendLayer layers[N];
 };
@@ -62,12 +60,43 @@ __device__ __forceinline__ float sample(const BlendLayer& layer, const BlendChan
   return sum;
 }
 
+/// All samples of a pixel; padding as well.
+__device__ __forceinline__ void fetch_packed(const BlendLayer& layer, int x, int y, float (&s)[4]) {
+  const uint8_t* const row = layer.packed.data + y * layer.channels[0].pitch;
+  if (layer.sample_bytes == 1) {
+    const uint32_t word = __ldg(reinterpret_cast<const uint32_t*>(row) + x);
+#pragma unroll
+    for (int c = 0; c < 4; ++c) s[c] = float(word >> 8 * layer.packed.order[c] & 0xff);
+  } else {
+    const uint2 words = __ldg(reinterpret_cast<const uint2*>(row) + x);
+#pragma unroll
+    for (int c = 0; c < 4; ++c)
+      s[c] = float((layer.packed.order[c] < 2 ? words.x : words.y) >> 16 * (layer.packed.order[c] & 1) & 0xffff);
+  }
+}
+
 /// The pad's samples at an output pixel.
 __device__ __forceinline__ void read_pad(const BlendLayer& layer, int x, int y, float (&s)[4]) {
   const int column = x - layer.place.x, row = y - layer.place.y;
-  s[1] = s[2] = layer.neutral;
-  s[3] = layer.opaque;
-  if (layer.unscaled) {
+  const auto taps = [&](int shift_x, int shift_y, BlendTaps& across, BlendTaps& down) {
+    across = blend_taps(layer.interpolation, column, layer.place.width, layer.crop.x, layer.crop.width, shift_x);
+    down = blend_taps(layer.interpolation, row, layer.place.height, layer.crop.y, layer.crop.height, shift_y);
+  };
+  BlendTaps across, down;
+  if (layer.packed.data && layer.unscaled) {
+    fetch_packed(layer, layer.crop.x + column, layer.crop.y + row, s);
+  } else if (layer.packed.data) {
+    taps(0, 0, across, down);
+    s[0] = s[1] = s[2] = s[3] = 0;
+    for (int i = down.first; i <= down.last; ++i)
+      for (int j = across.first; j <= across.last; ++j) {
+        float at[4];
+        fetch_packed(layer, j, i, at);
+        const float weight = down.of(i) * across.of(j);
+#pragma unroll
+        for (int c = 0; c < 4; ++c) s[c] += weight * at[c];
+      }
+  } else if (layer.unscaled) {
 #pragma unroll
     for (int c = 0; c < 4; ++c) {
       const BlendChannel& channel = layer.channels[c];
@@ -75,11 +104,6 @@ __device__ __forceinline__ void read_pad(const BlendLayer& layer, int x, int y, 
         s[c] = fetch(layer, channel, (layer.crop.x + column) >> channel.shift_x, (layer.crop.y + row) >> channel.shift_y);
     }
   } else {
-    const auto taps = [&](int shift_x, int shift_y, BlendTaps& across, BlendTaps& down) {
-      across = blend_taps(layer.interpolation, column, layer.place.width, layer.crop.x, layer.crop.width, shift_x);
-      down = blend_taps(layer.interpolation, row, layer.place.height, layer.crop.y, layer.crop.height, shift_y);
-    };
-    BlendTaps across, down;
     taps(0, 0, across, down);
     s[0] = sample(layer, layer.channels[0], across, down);
     if (layer.channels[3].data) s[3] = sample(layer, layer.channels[3], across, down);
@@ -89,6 +113,8 @@ __device__ __forceinline__ void read_pad(const BlendLayer& layer, int x, int y, 
       s[2] = sample(layer, layer.channels[2], across, down);
     }
   }
+  if (!layer.channels[1].data) s[1] = s[2] = layer.neutral;
+  if (!layer.channels[3].data) s[3] = layer.opaque;
   s[3] *= layer.alpha_scale;
 }
 
@@ -153,14 +179,12 @@ __device__ __forceinline__ void store(const BlendTarget& target, const BlendChan
 
 /// Stores a pixel of four interleaved samples at once.
 template <typename Word>
-__device__ __forceinline__ void store_packed(const BlendTarget& target, uint8_t* packed, int x, int y, const float (&d)[4]) {
+__device__ __forceinline__ void store_packed(const BlendTarget& target, int x, int y, const float (&d)[4]) {
   Word word = 0;
 #pragma unroll
-  for (int c = 0; c < 4; ++c) {
-    const BlendChannel& channel = c == 3 && !target.alpha ? target.padding : target.channels[c];
-    word |= Word(stored(target, c == 3 && !target.alpha ? target.max : d[c])) << 8 * int(channel.data - packed);
-  }
-  *reinterpret_cast<Word*>(packed + y * target.channels[0].pitch + std::ptrdiff_t(x) * sizeof(Word)) = word;
+  for (int c = 0; c < 4; ++c)
+    word |= Word(stored(target, c == 3 && !target.alpha ? target.max : d[c])) << 2 * sizeof(Word) * target.packed.order[c];
+  reinterpret_cast<Word*>(target.packed.data + y * target.channels[0].pitch)[x] = word;
 }
 
 template <int N, bool Alpha>
@@ -192,12 +216,12 @@ __global__ void __launch_bounds__(tile_width* tile_height) compose(const __grid_
     if (x >= v.x && y >= v.y && x < v.x + v.width && y < v.y + v.height) lay_over<Alpha>(target, layer, x, y, d);
   }
 
-  if (job.packed) {
+  if (target.packed.data) {
     if (!inside) return;
     if (target.sample_bytes == 1)
-      store_packed<uint32_t>(target, job.packed, x, y, d);
+      store_packed<uint32_t>(target, x, y, d);
     else
-      store_packed<unsigned long long>(target, job.packed, x, y, d);
+      store_packed<unsigned long long>(target, x, y, d);
     return;
   }
   bool writes_chroma = inside;
@@ -222,8 +246,7 @@ __global__ void __launch_bounds__(tile_width* tile_height) compose(const __grid_
   if (inside && target.padding.data) store(target, target.padding, x, y, target.max);
 }
 
-// ---- Two pictures of 8 bits, pixel by pixel
-// ---------------------------------------------------------------------------------------
+// ---- Two pictures of 8 bits, pixel by pixel ------------------------------------------------------------------------------------
 
 /// Rows are aligned to 16 bytes.
 struct Pair : BlendPairPlane {
@@ -295,12 +318,12 @@ __global__ void __launch_bounds__(256) mix_planes(const __grid_constant__ PairJo
   const int y = (index - plane.begin) / plane.chunks, x = (index - plane.begin - y * plane.chunks) * 16;
   const Chunk above = load_chunk(plane.above + y * plane.above_pitch, x, plane.row_bytes);
   const Chunk below = load_chunk(plane.below + y * plane.below_pitch, x, plane.row_bytes);
-  float key[3];
+  [[maybe_unused]] float low = 0, high = 0;  // the least and the greatest of the key's R', G' and B'
   if constexpr (Keyed) {
-    const float first = job.layer.first_pixel ? float(__ldg(plane.above)) : 0;
-#pragma unroll
-    for (int c = 0; c < 3; ++c)
-      key[c] = job.layer.first_pixel ? job.layer.to_key.row(c, first, job.layer.neutral, job.layer.neutral) : job.layer.key[c];
+    const BlendLayer& layer = job.layer;
+    low = fminf(fminf(layer.key[0], layer.key[1]), layer.key[2]);
+    high = fmaxf(fmaxf(layer.key[0], layer.key[1]), layer.key[2]);
+    if (layer.first_pixel) low = high = layer.to_key.row(0, float(__ldg(plane.above)), layer.neutral, layer.neutral);
   }
   Chunk out;
 #pragma unroll
@@ -311,7 +334,7 @@ __global__ void __launch_bounds__(256) mix_planes(const __grid_constant__ PairJo
       weights[j] = job.weight;
       if constexpr (Keyed) {
         const float gray = job.layer.to_key.row(0, number(above.word[i], j), job.layer.neutral, job.layer.neutral);
-        weights[j] *= blend_key_weight(job.layer, key, gray, gray, gray);
+        weights[j] *= blend_key_weight(job.layer, fmaxf(gray - low, high - gray));
       }
     }
     out.word[i] = mixed_word(above.word[i], below.word[i], weights);
@@ -354,12 +377,12 @@ __global__ void __launch_bounds__(256) mix_pixels(const __grid_constant__ PairJo
       constexpr float max = 255;
       const auto whole = [&](float v) { return blend_rounded(v, job.layer.alpha_rounding); };
       const float over = whole(number(s, Fourth) * job.weight * k), rest = whole(number(d, Fourth) * (max - over) * (1 / max));
-      const float sum = over + rest, share = sum > 0 ? __fdividef(over, sum) : 0;  // of the upper one's colour
+      const float sum = over + rest, share = sum > 0.5f ? __fdividef(over, sum) : 0;  // of the upper one's colour
       uint32_t bytes[4];
 #pragma unroll
       for (int b = 0; b < 4; ++b) bytes[b] = b == Fourth ? uint32_t(__float2int_rn(sum)) : mixed(biased(s, b), biased(d, b), share);
       out.word[i] = pack(bytes[0], bytes[1], bytes[2], bytes[3]);
-      if (sum == 0) out.word[i] = ~(255u << 8 * Fourth);
+      if (!(sum > 0.5f)) out.word[i] = ~(255u << 8 * Fourth);
     } else {
       float weight = k;
       if (Op != BlendOperator::source) weight *= job.weight;
@@ -427,8 +450,7 @@ __global__ void __launch_bounds__(256) mix_keyed_420(const __grid_constant__ Pai
   store_chunk(chroma.dst + y * chroma.dst_pitch, x, chroma.row_bytes, out);
 }
 
-// ---- Submission
-// -------------------------------------------------------------------------------------------------------------------
+// ---- Submission ----------------------------------------------------------------------------------------------------------------
 
 template <bool Alpha, bool Keyed, int Fourth>
 auto pixel_kernel(BlendOperator op) {
@@ -442,18 +464,6 @@ template <bool Alpha, bool Keyed>
 auto pixel_kernel(BlendOperator op, int fourth) {
   return fourth == 0 ? pixel_kernel<Alpha, Keyed, 0>(op) : pixel_kernel<Alpha, Keyed, 3>(op);
 }
-
-/// The place of a pixel's first byte, and its fourth sample among four of a byte; −1: it has not four.
-struct Interleaved {
-  explicit Interleaved(const BlendTarget& target) {
-    const BlendChannel& other = target.alpha ? target.channels[3] : target.padding;
-    if (!other.data) return;
-    first = std::min({target.channels[0].data, target.channels[1].data, target.channels[2].data, other.data});
-    fourth = int(other.data - first) / target.sample_bytes;
-  }
-  uint8_t* first = nullptr;
-  int fourth = -1;
-};
 
 class CudaBlend final : public Blend {
  public:
@@ -474,9 +484,6 @@ class CudaBlend final : public Blend {
   static void launch(const BlendTarget& target, const std::vector<BlendLayer>& layers, Queue queue) {
     Job<N> job;
     job.target = target;
-    const Interleaved pixel(target);
-    const int bytes = 4 * target.sample_bytes;
-    job.packed = aligned_to(pixel.first, target.channels[0].pitch, bytes) ? pixel.first : nullptr;
     job.count = int(layers.size());
     std::copy(layers.begin(), layers.end(), job.layers);
     const dim3 grid((target.width + tile_width - 1) / tile_width, (target.height + tile_height - 1) / tile_height);
@@ -489,8 +496,8 @@ class CudaBlend final : public Blend {
     BlendPair pair;
     if (format.depth > 8 || !cudavision::detail::find_pair(geometry(), target, layers, pair)) return false;
     const BlendLayer& top = *pair.above;
-    const Interleaved pixel(target);
-    const bool pixels = pixel.fourth >= 0, nv = format.planes == 2, even = target.width % 2 == 0 && target.height % 2 == 0;
+    const bool pixels = target.alpha || target.padding.data, nv = format.planes == 2,
+               even = target.width % 2 == 0 && target.height % 2 == 0;
     if (top.keyed && !pixels && !(nv && even) && !target.gray) return false;
 
     PairJob job{};
@@ -509,14 +516,12 @@ class CudaBlend final : public Blend {
 
     void (*kernel)(PairJob) = top.keyed ? mix_planes<true> : mix_planes<false>;
     if (pixels) {
-      for (int c = 0; c < 3; ++c) {
-        const int byte = int(target.channels[c].data - pixel.first) - (pixel.fourth == 0);
-        job.layer.key[byte] = top.key[c];
-      }
+      const int fourth = target.packed.order[3];
+      for (int c = 0; c < 3; ++c) job.layer.key[target.packed.order[c] - (fourth == 0)] = top.key[c];
       if (target.alpha)
-        kernel = top.keyed ? pixel_kernel<true, true>(top.op, pixel.fourth) : pixel_kernel<true, false>(top.op, pixel.fourth);
+        kernel = top.keyed ? pixel_kernel<true, true>(top.op, fourth) : pixel_kernel<true, false>(top.op, fourth);
       else
-        kernel = top.keyed ? pixel_kernel<false, true>(top.op, pixel.fourth) : pixel_kernel<false, false>(top.op, pixel.fourth);
+        kernel = top.keyed ? pixel_kernel<false, true>(top.op, fourth) : pixel_kernel<false, false>(top.op, fourth);
     } else if (top.keyed && nv) {
       kernel = mix_keyed_420;
       job.total -= job.planes[1].begin;

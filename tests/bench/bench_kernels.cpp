@@ -214,7 +214,7 @@ Row local(std::string name, LocalOperation operation, int radius, Format format)
   return row;
 }
 
-/// `cells` pads of the picture at hand, over the one that was `diff_interval` before, which fills the output. One cell: of its own size.
+/// `cells` pads of the picture at hand, over the one of `diff_interval` frames before, which fills the output.
 Row blend(const std::string& name, Format format, double moved, double must, int cells, std::function<void(BlendPad&)> set) {
   struct State {
     std::unique_ptr<Blend> plan;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Runs short pipelines with every filter of the plugin:
+// Runs short pipelines with every element of the plugin:
 //   elements_pipelines            on every backend that works here, under the leaks tracer: nothing may be alive in the end
 //   elements_pipelines BACKEND    on this one, without the tracer (for valgrind)
 // Exit status: 0 all went well, 1 something did not, 77 there is no tracer, or no backend.
@@ -33,10 +33,11 @@ bool play(const std::string& text, bool should_fail = false) {
   return failed == should_fail;
 }
 
+std::string source(const char* format) {
+  return "videotestsrc num-buffers=4 ! video/x-raw,width=67,height=45,format=" + std::string(format) + " ! ";
+}
+
 bool play_all(const Run& run) {
-  const auto source = [](const char* format) {
-    return "videotestsrc num-buffers=4 ! video/x-raw,width=67,height=45,format=" + std::string(format) + " ! ";
-  };
   const Profile& p = profile(run.element);
   const std::string filter = run.element + " backend=" + run.backend + " " + p.needs + " ";
   bool good = true;
@@ -49,6 +50,17 @@ bool play_all(const Run& run) {
     for (const char* ways_out : {"! ", "! tee ! queue ! ", "! video/x-integral ! ", "channel=all ! video/x-integral,format=F64LE ! queue ! "})
       good &= play(source("BGRA") + filter + "output=passthrough squared=true " + ways_out + "fakesink");
   if (!p.bad.empty()) good &= play(source("NV12") + filter + p.bad[0].settings + " ! fakesink", true);
+  return good;
+}
+
+bool play_blend(const std::string& backend) {
+  const std::string blend = "cudablend name=b backend=" + backend + " ";
+  const std::string pads = " ! fakesink " + source("NV12") + "b. " + source("RGBA") + "b. " + source("GRAY8") + "queue ! b. ";
+  bool good = play(blend + "sink_1::alpha=0.5 sink_2::operator=screen sink_2::key=first-pixel" + pads);
+  good &= play(blend + "layout=grid gap=2 ! video/x-raw,format=I420_10LE,width=101,height=99" + pads);
+  good &= play(blend + "background=transparent sink_1::xpos=-5 sink_0::zorder=9 sink_2::width=300 sink_2::sizing-policy=fill ! cudagaussian backend=" + backend +
+               pads);
+  good &= play(blend + "sink_0::key-color=0x1000000" + pads, true);
   return good;
 }
 
@@ -91,21 +103,26 @@ int main(int argc, char** argv) {
     return 77;
   }
   std::vector<Run> runs;
-  for (const char* backend : {"cpu", "cuda"})
-    if (traced || std::strcmp(backend, argv[1]) == 0)
-      for (const Run& run : find_filters(find_elements(), backend)) runs.push_back(run);
+  std::vector<std::string> backends;
+  for (const char* backend : {"cpu", "cuda"}) {
+    if (!traced && std::strcmp(backend, argv[1]) != 0) continue;
+    const auto found = find_filters(find_elements(), backend);
+    runs.insert(runs.end(), found.begin(), found.end());
+    if (!found.empty()) backends.push_back(backend);
+  }
   if (runs.empty()) {
     std::printf("skipped: no backend that works here\n");
     return 77;
   }
   bool good = true;
   for (const Run& run : runs) good &= play_all(run);
+  for (const std::string& backend : backends) good &= play_blend(backend);
   gst_task_cleanup_all();  // threads of stopped pipelines may still hold their tasks
   if (tracer) {
     good &= nothing_alive(tracer);
     gst_object_unref(tracer);
   }
   gst_deinit();
-  std::printf("%zu elements and backends: %s\n", runs.size(), good ? "good" : "bad");
+  std::printf("%zu elements and backends: %s\n", runs.size() + backends.size(), good ? "good" : "bad");
   return good ? 0 : 1;
 }

@@ -198,6 +198,10 @@ mode_pipelines() {
   launch pipelines/integral "cudaintegral $ours" "$source,format=NV12 ! cudagaussian backend=cuda ! cudaintegral squared=true backend=cuda ! $raw ! fakesink"
   launch pipelines/x-integral cudaintegral "$source,format=RGBA ! cudaintegral channel=all backend=cuda ! video/x-integral,format=F32LE ! fakesink"
   launch pipelines/threshold cudaintegral "$source,format=NV12 ! cudaintegral output=threshold radius=20 backend=cuda ! $raw ! fakesink"
+  launch pipelines/blend "cudablend cudagaussian" \
+    "cudablend name=b backend=cuda sink_1::alpha=0.5 sink_1::xpos=200 sink_1::width=400 ! $raw ! fakesink $source,format=NV12 ! cudagaussian backend=cuda ! b. $source,format=RGBA ! b."
+  launch pipelines/blend-wall cudablend \
+    "cudablend name=b backend=cuda layout=grid gap=8 ! $cuda,format=NV12 ! fakesink $source,format=NV12 ! b. $source,format=I420 ! b. $source,format=GRAY8 ! b."
   local found=0
   for clip in "$here"/media/*.mp4; do
     [[ -f $clip ]] || continue

@@ -170,7 +170,7 @@ void lay_over(Pixel& below, const Triple& s, double own, double k, const BlendPa
     return;
   }
   const double over = whole(own * k * steps / m), rest = whole(below.alpha * (m - over) / m);
-  for (int c = 0; c < 3; ++c) below.color[c] = over + rest > 0 ? (above[c] * over + below.color[c] * rest) / (over + rest) : m;
+  for (int c = 0; c < 3; ++c) below.color[c] = over + rest > 0.5 ? (above[c] * over + below.color[c] * rest) / (over + rest) : m;
   below.alpha = pad.op == BlendOperator::add ? std::min(m, below.alpha + over) : over + rest;
 }
 
@@ -246,7 +246,7 @@ Picture blend(const Geometry& geometry, const BlendColor& color, const BlendBack
         double k = 1;
         if (p.key.mode != BlendKey::Mode::none) {
           const double beyond = key_distance(in.to_rgb(samples), key) - p.key.tolerance;
-          k = beyond <= 0.001 ? 0 : p.key.softness > 0 ? std::min(1.0, beyond / p.key.softness) : 1;
+          k = p.key.softness > 0 ? std::clamp(beyond / p.key.softness, 0.0, 1.0) : beyond > 0.001;
         }
         lay_over(pixels[std::size_t(y) * geometry.width + x], convert(samples, in, out.scale), s[3] / in.max * m, k, p, out);
       }
