@@ -330,28 +330,31 @@ Result<std::unique_ptr<Blend>> make_blend(const Geometry& geometry, const BlendC
 BlendFit fit(const Rect& box, int width, int height, double pixel_aspect, SizingPolicy policy) {
   const Rect all{0, 0, width, height};
   if (policy == SizingPolicy::none || box.empty() || all.empty() || !(pixel_aspect > 0)) return {box, all};
-  const double aspect = width * pixel_aspect / height;
-  BlendFit fitted{box, all};
+  const double aspect = width * pixel_aspect / height, of_box = double(box.width) / box.height;
   if (policy == SizingPolicy::keep_aspect_ratio) {
-    // Rounded as by compositor: the height at the box's width first, down.
-    const int high = int(std::clamp(box.width / aspect + 1e-9, 1.0, 1e9));
-    Rect& place = fitted.place;
-    place.height = std::min(high, box.height);
-    place.width = high > box.height ? std::max(int(double(box.height) * box.width / high), 1) : box.width;
+    // Rounded down in the steps in which compositor does it, so that not a pixel lies elsewhere.
+    const double rounded = box.width / std::max(std::floor(box.width / aspect + 1e-9), 1.0);
+    Rect place = box;
+    if (rounded > of_box)
+      place.height = std::max(int(box.width / rounded), 1);
+    else if (rounded < of_box)
+      place.width = std::max(int(box.height * rounded), 1);
     place.x += (box.width - place.width) / 2;
     place.y += (box.height - place.height) / 2;
-    return fitted;
+    return {place, all};
   }
-  // The part of `length` that is left of an axis, in the middle.
-  const auto part = [](int length, double ratio) {
+  // The part of an axis that is left, in the middle.
+  const auto part = [](int begin, int length, double ratio) {
     const int less = std::clamp(int(std::lround(length * ratio)), 1, length);
-    return std::pair((length - less) / 2, less);
+    return std::pair(begin + (length - less) / 2, less);
   };
-  const double ratio = aspect * box.height / box.width;
+  BlendFit fitted{box, all};
+  Rect& cut = fitted.crop;
+  const double ratio = aspect / of_box;
   if (ratio > 1)
-    std::tie(fitted.crop.x, fitted.crop.width) = part(width, 1 / ratio);
+    std::tie(cut.x, cut.width) = part(cut.x, cut.width, 1 / ratio);
   else
-    std::tie(fitted.crop.y, fitted.crop.height) = part(height, ratio);
+    std::tie(cut.y, cut.height) = part(cut.y, cut.height, ratio);
   return fitted;
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Runs one of the examples on a short synthetic input, and decodes what it wrote:
-#   tests/examples.sh quickstart | motion-alarm | motion_alarm.py | integral_numbers.py | RECIPE
+#   tests/examples.sh quickstart | motion-alarm | motion_alarm.py | integral_numbers.py | cross-fade.py | RECIPE
 # Needs a finished build in BUILD_DIR (build). Exit status 77 (skipped) where what the example needs is not there.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -132,6 +132,64 @@ case $1 in
     gst-launch-1.0 -q videotestsrc num-buffers=1 ! video/x-raw,format=NV12,width=320,height=240 ! filesink location="$work/raw"
     expect 'the sum' "$(od -An -v -tu1 -w320 "$work/raw" | awk 'NR > 20 && NR <= 60 { for (i = 11; i <= 40; ++i) sum += $i } END { print sum }')" \
       "$(sed -n '1s/.*sum \([0-9]*\),.*/\1/p' "$work/said")"
+    ;;
+  cross-fade.py)
+    needs_python
+    for pattern in black white; do
+      gst-launch-1.0 -q videotestsrc num-buffers=20 pattern=$pattern ! video/x-raw,width=320,height=180,framerate=20/1 ! jpegenc ! avimux ! \
+        filesink location="$work/$pattern.avi"
+    done
+    "$root/examples/recipes/cross-fade.py" "$work/black.avi" "$work/white.avi" "$work/out.mkv" 0.5 0.5
+    gst-launch-1.0 -q filesrc location="$work/out.mkv" ! decodebin ! videoconvert ! video/x-raw,format=GRAY8 ! videoscale ! \
+      video/x-raw,width=4,height=4 ! filesink location="$work/raw"
+    # White at alpha 0, 0.1, 0.2 … from the 11th frame on.
+    od -An -v -tu1 -w16 "$work/raw" | awk '
+      { level[NR] = $6 }
+      END {
+        black = level[1]; white = level[NR]
+        for (i = 1; i <= NR; ++i) {
+          alpha = (i - 11) / 10; expected = black + (white - black) * (alpha < 0 ? 0 : alpha > 1 ? 1 : alpha); off = level[i] - expected
+          if (off < -5 || off > 5) { print "frame " i ": " level[i] ", not " expected; wrong = 1 }
+        }
+        if (NR != 30 || white - black < 200) { print NR " frames from " black " to " white; wrong = 1 }
+        exit wrong
+      }'
+    ;;
+  photo-wall)
+    # Fewer than 36 pictures, of several sizes and formats.
+    mkdir "$work/some pictures"
+    for ((i = 1; i <= 7; ++i)); do
+      encoder=$( ((i % 2)) && echo jpegenc || echo pngenc )
+      gst-launch-1.0 -q videotestsrc num-buffers=1 pattern=$((i + 11)) ! "video/x-raw,width=$((61 * i)),height=$((47 + i))" ! videoconvert ! \
+        "$encoder" ! filesink location="$work/some pictures/$i.${encoder%enc}"
+    done
+    for file in "$work/some pictures/"*.jpeg; do mv "$file" "${file%.jpeg}.JPG"; done
+    "$root/examples/recipes/photo-wall.sh" "$work/some pictures" "$work/out.png"
+    expect 'frames of photo-wall' 1 "$(frames_of "$work/out.png")"
+    expect 'its size' '1283 857' "$(python3 -c 'import struct, sys; print(*struct.unpack(">II", open(sys.argv[1], "rb").read()[16:24]))' "$work/out.png")"
+    mkdir "$work/none"
+    status_of 1 "$root/examples/recipes/photo-wall.sh" "$work/none" "$work/no.png"
+    ;;
+  chroma-key)
+    screen() {  # PATTERN FILE
+      gst-launch-1.0 -q videotestsrc num-buffers="$FRAMES" pattern="$1" ! video/x-raw,width=320,height=180 ! jpegenc ! avimux ! filesink location="$2"
+    }
+    screen green "$work/green.avi"
+    screen red "$work/red.avi"
+    screen blue "$work/blue.avi"
+    gst-launch-1.0 -q videotestsrc num-buffers=1 pattern=blue ! pngenc ! filesink location="$work/blue.png"
+    center() {  # R G B of the last frame's middle, each 0 or 1
+      gst-launch-1.0 -q filesrc location="$work/out.mkv" ! decodebin ! videoconvert ! videoscale ! video/x-raw,format=RGBx,width=4,height=4 ! \
+        filesink location="$work/raw"
+      tail -c 64 "$work/raw" | od -An -tu1 -j 20 -N 3 | awk '{ print ($1 > 127), ($2 > 127), ($3 > 127) }'
+    }
+    for below in avi png; do
+      for above in green red; do
+        "$root/examples/recipes/chroma-key.sh" "$work/$above.avi" "$work/out.mkv" "$work/blue.$below"
+        expect "frames of chroma-key over $below" "$FRAMES" "$(frames_of "$work/out.mkv")"
+        expect "$above over blue" "$([[ $above == green ]] && echo 0 0 1 || echo 1 0 0)" "$(center)"
+      done
+    done
     ;;
   *-photo)
     for format in png jpeg; do

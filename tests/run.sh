@@ -46,7 +46,7 @@ else
       name=$(basename "$recipe" .sh)
       check "$name" "$root/tests/examples.sh" "$name"
     done
-    for example in motion-alarm motion_alarm.py integral_numbers.py; do
+    for example in motion-alarm motion_alarm.py integral_numbers.py cross-fade.py; do
       check "$example" "$root/tests/examples.sh" "$example"
     done
     if [[ ${COMPAT:-0} != 0 ]]; then LIMIT=3600 check compat "$root/tests/compat.sh"; fi

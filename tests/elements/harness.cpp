@@ -408,9 +408,6 @@ Message pop_message(GstBus* bus, GstMessageType type, GstClockTime wait) {
   return result;
 }
 
-namespace {
-
-/// Makes a rig's element use one CUDA context with all others of this process: to make one takes longer than most tests.
 GstElement* with_shared_context(GstElement* element, [[maybe_unused]] const Run& run) {
 #if CUDAVISION_CUDA
   static GstCudaContext* context = nullptr;
@@ -421,8 +418,6 @@ GstElement* with_shared_context(GstElement* element, [[maybe_unused]] const Run&
 #endif
   return element;
 }
-
-}  // namespace
 
 Rig::Rig(const Run& run, const std::string& settings) : Rig(with_shared_context(make_element(run, settings), run)) {}
 

@@ -151,6 +151,8 @@ cv::Rect scaled(const GstVideoInfo& video, int component, const cv::Rect& pixels
 void set(gpointer object, const std::string& settings);
 /// (transfer full, floating) The element on the run's backend, with what its profile needs to work and then `settings`.
 GstElement* make_element(const Run& run, const std::string& settings = "");
+/// Makes an element use one CUDA context with all others of this process: to make one takes longer than most tests.
+GstElement* with_shared_context(GstElement* element, const Run& run);
 std::string get_enum(gpointer object, const char* property);
 
 struct Message {

@@ -527,6 +527,8 @@ TEST(BlendLayout, FitKeepsTheAspectRatio) {
   expect_rect(crop(400, 100, 1, SizingPolicy::fill), {111, 0, 178, 100});
   expect_rect(crop(90, 160, 1, SizingPolicy::fill), {0, 54, 90, 51});
   expect_rect(place(16384, 1, 1, SizingPolicy::keep_aspect_ratio), {10, 64, 160, 1});
+  expect_rect(place(100, 80, 1, SizingPolicy::keep_aspect_ratio), {34, 20, 112, 90});  // rounded down
+  expect_rect(fit({0, 0, 80, 20}, 32, 24, 1, SizingPolicy::keep_aspect_ratio).place, {27, 0, 26, 20});
 }
 
 }  // namespace

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# A small video in the corner of a large one. 1280×720, motion JPEG in Matroska.
+#   GST_PLUGIN_PATH=build/gst examples/recipes/picture-in-picture.sh CLIP OUT.mkv [SMALL_CLIP]
+# Without a SMALL_CLIP: the clip's own edges.
+set -euo pipefail
+if [[ -n ${3:-} ]]; then
+  small=(filesrc location="$3" ! decodebin ! videoconvert)
+else
+  small=(filesrc location="$1" ! decodebin ! videoconvert ! cudaconvolve preset=gradient)
+fi
+gst-launch-1.0 -q cudablend name=mix background=black sink_0::width=1280 sink_0::height=720 sink_0::sizing-policy=keep-aspect-ratio \
+  sink_1::xpos=848 sink_1::ypos=472 sink_1::width=400 sink_1::height=216 sink_1::sizing-policy=fill sink_1::alpha=0.9 ! \
+  video/x-raw,format=I420,width=1280,height=720 ! queue ! jpegenc quality=90 ! matroskamux ! filesink location="$2" \
+  filesrc location="$1" ! decodebin ! videoconvert ! queue ! mix.sink_0 "${small[@]}" ! queue ! mix.sink_1

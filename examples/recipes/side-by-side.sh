@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# A video, and beside it the same through a filter. 1284×480, motion JPEG in Matroska.
+#   GST_PLUGIN_PATH=build/gst examples/recipes/side-by-side.sh CLIP OUT.mkv [FILTER [PROPERTY=VALUE]…]
+# Without a FILTER: cudagaussian kernel-size=31. It may be several elements, with ! between them.
+set -euo pipefail
+filter=("${@:3}")
+if ((${#filter[@]} == 0)); then filter=(cudagaussian kernel-size=31); fi
+gst-launch-1.0 -q cudablend name=mix layout=grid columns=2 rows=1 gap=4 background=white \
+  sink_0::sizing-policy=keep-aspect-ratio sink_1::sizing-policy=keep-aspect-ratio ! \
+  video/x-raw,format=I420,width=1284,height=480 ! queue ! jpegenc quality=90 ! matroskamux ! filesink location="$2" \
+  filesrc location="$1" ! decodebin ! videoconvert ! tee name=t ! queue ! mix.sink_0 t. ! queue ! "${filter[@]}" ! mix.sink_1

@@ -1,0 +1,1362 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// cudablend beside GStreamer's compositor, which is given the same frames, and beside formulas in double precision.
+#include <gst/controller/gstdirectcontrolbinding.h>
+#include <gst/controller/gstinterpolationcontrolsource.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "harness.hpp"
+
+using namespace cudavision::test;
+
+namespace {
+
+constexpr GstClockTime frame_time = GST_SECOND / 25, patience = 20 * GST_SECOND;
+constexpr int max_pads = 64;
+const Run compositor{"compositor", ""};
+const char* const cuda_memory = "memory:CUDAMemory";
+
+// Pictures ----------------------------------------------------------------------------------------------------------------------
+
+using Color = std::array<double, 4>;  ///< R', G', B' and alpha of 0–255, or any format's samples
+
+int sample(const Picture& picture, std::size_t component, int x, int y) {
+  return picture[component].at<guint16>(y, x);
+}
+Color pixel(const Picture& picture, int x, int y) {
+  Color color{0, 0, 0, 255};
+  for (std::size_t c = 0; c < std::min<std::size_t>(picture.size(), 4); ++c) color[c] = sample(picture, c, x, y);
+  return color;
+}
+std::vector<int> integers(const Color& color) {
+  return {int(std::lround(color[0])), int(std::lround(color[1])), int(std::lround(color[2])), int(std::lround(color[3]))};
+}
+
+/// A picture of one colour for each component.
+Picture plain(const GstVideoInfo& video, const std::vector<int>& values) {
+  return picture(flat(video, values).get(), video);
+}
+/// A picture of the sizes of `like`, by pixel; of formats that are not subsampled.
+template <typename F>
+Picture drawn(const Picture& like, F&& color) {
+  Picture result;
+  for (const cv::Mat& component : like) result.push_back(component.clone());
+  for (int y = 0; y < like[0].rows; ++y)
+    for (int x = 0; x < like[0].cols; ++x) {
+      const std::vector<int> values = integers(color(x, y));
+      for (std::size_t c = 0; c < result.size(); ++c) result[c].at<guint16>(y, x) = guint16(values[c]);
+    }
+  return result;
+}
+
+struct ColorSpace {
+  double red, green, blue, scale, chroma_scale, black, middle;
+
+  explicit ColorSpace(const GstVideoInfo& video) {
+    gst_video_color_matrix_get_Kr_Kb(video.colorimetry.matrix, &red, &blue);
+    if (!GST_VIDEO_INFO_IS_YUV(&video) && !GST_VIDEO_INFO_IS_GRAY(&video)) red = blue = 0;
+    green = 1 - red - blue;
+    const int depth = GST_VIDEO_INFO_COMP_DEPTH(&video, 0);
+    const bool limited = video.colorimetry.range == GST_VIDEO_COLOR_RANGE_16_235;
+    const double step = double(1 << (depth - 8)), most = (1 << depth) - 1;
+    black = limited ? 16 * step : 0;
+    scale = limited ? 219 * step : most;
+    chroma_scale = limited ? 224 * step : most;
+    middle = 128 * step;
+  }
+};
+
+/// The samples that are nearest to R'G'B' of 0–1.
+std::vector<int> samples_of(const GstVideoInfo& video, double r, double g, double b) {
+  const ColorSpace space(video);
+  const int most = (1 << GST_VIDEO_INFO_COMP_DEPTH(&video, 0)) - 1;
+  const auto near = [&](double value) { return int(std::clamp(std::nearbyint(value), 0.0, double(most))); };
+  if (GST_VIDEO_INFO_IS_RGB(&video)) {
+    const auto one = [&](double value) { return near(space.black + space.scale * value); };
+    return {one(r), one(g), one(b), most};
+  }
+  const double y = space.red * r + space.green * g + space.blue * b;
+  return {near(space.black + space.scale * y), near(space.middle + space.chroma_scale * (b - y) / (2 * (1 - space.blue))),
+          near(space.middle + space.chroma_scale * (r - y) / (2 * (1 - space.red))), most};
+}
+
+/// R'G'B' of 0–1 of samples.
+std::array<double, 3> rgb_of(const GstVideoInfo& video, const std::vector<int>& samples) {
+  const ColorSpace space(video);
+  const auto scaled = [&](int i) { return (samples[std::size_t(i)] - space.black) / space.scale; };
+  std::array<double, 3> rgb;
+  if (GST_VIDEO_INFO_IS_RGB(&video)) {
+    rgb = {scaled(0), scaled(1), scaled(2)};
+  } else {
+    const auto chroma = [&](int i) { return (samples[std::size_t(i)] - space.middle) / space.chroma_scale; };
+    const bool gray = GST_VIDEO_INFO_IS_GRAY(&video);
+    const double y = scaled(0), cb = gray ? 0 : chroma(1), cr = gray ? 0 : chroma(2);
+    const double r = y + 2 * (1 - space.red) * cr, b = y + 2 * (1 - space.blue) * cb;
+    rgb = {r, (y - space.red * r - space.blue * b) / space.green, b};
+  }
+  for (double& value : rgb) value = std::clamp(value, 0.0, 1.0);
+  return rgb;
+}
+
+// Pipelines ---------------------------------------------------------------------------------------------------------------------
+
+/// What an aggregator puts out.
+struct Output {
+  Buffer buffer;
+  GstVideoInfo video;
+  GstClockTime pts = 0, duration = 0;
+  Picture shown() const { return picture(buffer.get(), video); }
+};
+
+std::string rated(const std::string& format, Size size, int rate, const std::string& more = "") {
+  return "video/x-raw,format=" + format + ",width=" + std::to_string(size.width) + ",height=" + std::to_string(size.height) +
+         ",framerate=" + std::to_string(rate) + "/1" + more;
+}
+
+/// An aggregator in a pipeline of its own: an appsrc before each pad, and an appsink, without a clock. Nothing in it waits forever.
+class Mixer {
+ public:
+  /// `out`: caps of the output; empty: whatever the element makes.
+  explicit Mixer(const Run& run, const std::string& settings = "", const std::string& out = "")
+      : Mixer(with_shared_context(make_element(run, settings), run), out) {}
+  Mixer(GstElement* element, const std::string& out)
+      : pipeline_(gst_pipeline_new(nullptr)),
+        element_(element),
+        sink_(gst_element_factory_make("appsink", nullptr)),
+        bus_(gst_element_get_bus(pipeline_)) {
+    EXPECT(sink_);
+    g_object_set(sink_, "sync", FALSE, "max-buffers", 8, nullptr);
+    gst_bin_add_many(GST_BIN(pipeline_), element_, sink_, nullptr);
+    const std::string text = "queue name=in ! capsfilter caps=\"" + (out.empty() ? "ANY" : out) + "\"";
+    const bool on_device = out.find(cuda_memory) != std::string::npos;
+    GstElement* tail = gst_parse_bin_from_description(
+        (on_device ? text + " ! cudagaussian kernel-size=1 ! video/x-raw" : text).c_str(), TRUE, nullptr);
+    EXPECT(tail);
+    gst_bin_add(GST_BIN(pipeline_), tail);
+    EXPECT(gst_element_link_many(element_, tail, sink_, nullptr));
+  }
+  ~Mixer() {
+    gst_element_set_state(pipeline_, GST_STATE_NULL);
+    for (const Input& input : inputs_) gst_object_unref(input.pad);
+    gst_object_unref(bus_);
+    gst_object_unref(pipeline_);
+  }
+  Mixer(const Mixer&) = delete;
+  Mixer& operator=(const Mixer&) = delete;
+
+  GstElement* element() const { return element_; }
+  GstElement* pipeline() const { return pipeline_; }
+  GstPad* pad(int input) const { return inputs_[std::size_t(input)].pad; }
+  const GstVideoInfo& video(int input) const { return inputs_[std::size_t(input)].video; }
+
+  /// Another pad, and where its frames come from. `on_device`: they are of CUDA memory. Returns its number.
+  int add(const std::string& caps, const std::string& settings = "", bool on_device = false) {
+    Input input;
+    input.pad = gst_element_request_pad_simple(element_, "sink_%u");
+    EXPECT(input.pad);
+    set(input.pad, settings);
+    input.source = gst_element_factory_make("appsrc", nullptr);
+    g_object_set(input.source, "format", GST_FORMAT_TIME, "max-bytes", guint64(0), nullptr);
+    const std::string way = on_device ? "cudagaussian kernel-size=1 backend=cuda ! video/x-raw(" + std::string(cuda_memory) + ")"
+                                      : std::string("identity");
+    input.way = gst_parse_bin_from_description(way.c_str(), TRUE, nullptr);
+    EXPECT(input.way);
+    gst_bin_add_many(GST_BIN(pipeline_), input.source, input.way, nullptr);
+    EXPECT(gst_element_link(input.source, input.way));
+    GstPad* src = gst_element_get_static_pad(input.way, "src");
+    EXPECT_EQ(gst_pad_link(src, input.pad), GST_PAD_LINK_OK);
+    gst_object_unref(src);
+    inputs_.push_back(input);
+    caps_of(int(inputs_.size()) - 1, caps);
+    gst_element_sync_state_with_parent(input.way);
+    gst_element_sync_state_with_parent(input.source);
+    return int(inputs_.size()) - 1;
+  }
+
+  /// What the next frames of a pad are.
+  void caps_of(int input, const std::string& text) {
+    Input& in = inputs_[std::size_t(input)];
+    const Caps caps(gst_caps_from_string(text.c_str()));
+    EXPECT(caps && gst_video_info_from_caps(&in.video, caps.get()));
+    g_object_set(in.source, "caps", caps.get(), nullptr);
+    in.frame_time = in.video.fps_n ? gst_util_uint64_scale(GST_SECOND, guint64(in.video.fps_d), guint64(in.video.fps_n)) : frame_time;
+  }
+
+  /// The next frame of a pad, at its time.
+  void push(int input, Buffer frame) {
+    Input& in = inputs_[std::size_t(input)];
+    GST_BUFFER_PTS(frame.get()) = in.next;
+    GST_BUFFER_DURATION(frame.get()) = in.frame_time;
+    in.next += in.frame_time;
+    GstFlowReturn flow;
+    g_signal_emit_by_name(in.source, "push-buffer", frame.get(), &flow);
+    EXPECT_EQ(flow, GST_FLOW_OK);
+  }
+  void skip_to(int input, GstClockTime time) { inputs_[std::size_t(input)].next = time; }
+  void end(int input) {
+    GstFlowReturn flow;
+    g_signal_emit_by_name(inputs_[std::size_t(input)].source, "end-of-stream", &flow);
+  }
+
+  /// Takes a pad away, as an application does while playing.
+  void remove(int input) {
+    Input& in = inputs_[std::size_t(input)];
+    for (GstElement* element : {in.source, in.way}) {
+      gst_element_set_locked_state(element, TRUE);  // the pipeline may yet be on its way to PLAYING
+      gst_element_set_state(element, GST_STATE_NULL);
+    }
+    GstPad* src = gst_element_get_static_pad(in.way, "src");
+    gst_pad_unlink(src, in.pad);
+    gst_object_unref(src);
+    gst_element_release_request_pad(element_, in.pad);
+    gst_bin_remove_many(GST_BIN(pipeline_), in.source, in.way, nullptr);
+  }
+
+  void play() { gst_element_set_state(pipeline_, GST_STATE_PLAYING); }
+  void state(GstState state) {
+    EXPECT(gst_element_set_state(pipeline_, state) != GST_STATE_CHANGE_FAILURE);
+    if (state == GST_STATE_READY) gst_element_set_state(sink_, GST_STATE_NULL);  // in READY appsink would still be at its end
+  }
+  void rewind() {
+    for (Input& in : inputs_) in.next = 0;
+  }
+
+  /// The next frame; nothing at the end.
+  std::optional<Output> pull() {
+    GstSample* sample = nullptr;
+    g_signal_emit_by_name(sink_, "try-pull-sample", guint64(patience), &sample);
+    if (!sample) {
+      gboolean ended = FALSE;
+      g_object_get(sink_, "eos", &ended, nullptr);
+      FAIL_UNLESS(ended, "%s: nothing came, and no end (%s)", where().c_str(), error(0).text.c_str());
+      return {};
+    }
+    Output output;
+    output.buffer.reset(gst_buffer_ref(gst_sample_get_buffer(sample)));
+    EXPECT(gst_video_info_from_caps(&output.video, gst_sample_get_caps(sample)));
+    output.pts = GST_BUFFER_PTS(output.buffer.get());
+    output.duration = GST_BUFFER_DURATION(output.buffer.get());
+    gst_sample_unref(sample);
+    return output;
+  }
+  Output next() {
+    std::optional<Output> output = pull();
+    FAIL_UNLESS(bool(output), "%s: it ended too early", where().c_str());
+    return std::move(*output);
+  }
+  std::vector<Output> rest() {
+    std::vector<Output> all;
+    while (std::optional<Output> output = pull()) {
+      all.push_back(std::move(*output));
+      FAIL_UNLESS(all.size() < 1000, "%s: it does not end", where().c_str());
+    }
+    return all;
+  }
+
+  Message warning(GstClockTime wait) { return pop_message(bus_, GST_MESSAGE_WARNING, wait); }
+  Message error(GstClockTime wait) { return pop_message(bus_, GST_MESSAGE_ERROR, wait); }
+
+ private:
+  struct Input {
+    GstElement *source, *way;
+    GstPad* pad;
+    GstVideoInfo video;
+    GstClockTime next = 0, frame_time = 0;
+  };
+
+  GstElement *pipeline_, *element_, *sink_;
+  GstBus* bus_;
+  std::vector<Input> inputs_;
+};
+
+/// A pad, and what comes to it.
+struct Layer {
+  std::string caps, pad;
+  std::function<Buffer(const GstVideoInfo&, int)> draw;
+  int frames = 1;
+  GstClockTime from = 0;
+
+  /// Of noise, from frame to frame another.
+  Layer(std::string caps_, std::string pad_ = "", int frames_ = 1, GstClockTime from_ = 0)
+      : caps(std::move(caps_)), pad(std::move(pad_)), frames(frames_), from(from_) {}
+  Layer(std::string caps_, std::string pad_, const std::vector<int>& color)
+      : caps(std::move(caps_)), pad(std::move(pad_)), draw([color](const GstVideoInfo& video, int) { return flat(video, color); }) {}
+};
+
+Buffer frame_of(const Layer& layer, const GstVideoInfo& video, unsigned seed, int number) {
+  return layer.draw ? layer.draw(video, number) : noise(video, seed * 100 + unsigned(number));
+}
+
+void feed(Mixer& mixer, const std::vector<Layer>& layers) {
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    mixer.skip_to(int(i), layers[i].from);
+    for (int n = 0; n < layers[i].frames; ++n) mixer.push(int(i), frame_of(layers[i], mixer.video(int(i)), unsigned(i + 1), n));
+    mixer.end(int(i));
+  }
+}
+
+std::vector<Output> play(const Run& run, const std::string& settings, const std::string& out, const std::vector<Layer>& layers) {
+  Mixer mixer(run, settings, out);
+  for (const Layer& layer : layers) mixer.add(layer.caps, layer.pad);
+  mixer.play();
+  feed(mixer, layers);
+  return mixer.rest();
+}
+/// The first frame of all.
+Picture composed(const Run& run, const std::string& settings, const std::string& out, const std::vector<Layer>& layers) {
+  std::vector<Output> all = play(run, settings, out, layers);
+  EXPECT(!all.empty());
+  return all[0].shown();
+}
+Picture source_picture(const Layer& layer, unsigned number, int frame = 0) {
+  GstVideoInfo video;
+  const Caps caps(gst_caps_from_string(layer.caps.c_str()));
+  EXPECT(gst_video_info_from_caps(&video, caps.get()));
+  return picture(frame_of(layer, video, number, frame).get(), video);
+}
+
+/// The picture without padding.
+Picture seen(const Output& output) {
+  Picture all = output.shown();
+  all.resize(GST_VIDEO_INFO_N_COMPONENTS(&output.video));
+  return all;
+}
+
+void expect_same(const std::vector<Output>& actual, const std::vector<Output>& expected, int tolerance, bool alpha_too = true) {
+  EXPECT_EQ(actual.size(), expected.size());
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    EXPECT_EQ(actual[i].pts, expected[i].pts);
+    EXPECT_EQ(actual[i].duration, expected[i].duration);
+    EXPECT_EQ(actual[i].video.fps_n, expected[i].video.fps_n);
+    EXPECT_EQ(actual[i].video.fps_d, expected[i].video.fps_d);
+    Picture shown = seen(actual[i]), other = seen(expected[i]);
+    if (!alpha_too) shown.resize(3), other.resize(3);
+    EXPECT_WITHIN(shown, other, tolerance);
+  }
+}
+/// Holds the element to compositor: frames, times and their number.
+void expect_compositor(const Run& run, const std::string& settings, const std::string& out, const std::vector<Layer>& layers,
+                       int tolerance = 1, bool alpha_too = true) {
+  const std::vector<Output> expected = play(compositor, settings, out, layers);
+  EXPECT(!expected.empty());
+  expect_same(play(run, settings, out, layers), expected, tolerance, alpha_too);
+}
+
+/// Whether compositor is installed; said once a test where not.
+bool have_compositor() {
+  GstPluginFeature* feature = gst_registry_lookup_feature(gst_registry_get(), "compositor");
+  if (!feature) std::printf("not compared: there is no compositor\n");
+  const bool found = feature != nullptr;
+  if (found) gst_object_unref(feature);
+  return found;
+}
+
+template <typename F>
+void each_property(gpointer object, F&& f) {
+  guint count = 0;
+  GParamSpec** specs = g_object_class_list_properties(G_OBJECT_GET_CLASS(object), &count);
+  for (guint i = 0; i < count; ++i) f(specs[i]);
+  g_free(specs);
+}
+std::string value_text(gpointer object, GParamSpec* spec) {
+  GValue value = G_VALUE_INIT;
+  g_value_init(&value, spec->value_type);
+  g_object_get_property(G_OBJECT(object), spec->name, &value);
+  gchar* text = G_VALUE_HOLDS_ENUM(&value) ? g_strdup(get_enum(object, spec->name).c_str()) : gst_value_serialize(&value);
+  const std::string result = text ? text : "none";
+  g_free(text);
+  g_value_unset(&value);
+  return result;
+}
+
+}  // namespace
+
+// Properties --------------------------------------------------------------------------------------------------------------------
+
+TEST(has_the_properties_of_the_specification, Each::element) {
+  Mixer mixer(run);
+  mixer.add(caps_text("RGB", {8, 8}));
+  const auto expect = [&](gpointer object, const std::string& settings) {
+    std::istringstream words(settings);
+    for (std::string word; words >> word;) {
+      const std::size_t equals = word.find('=');
+      const std::string name = word.substr(0, equals);
+      at(name);
+      GParamSpec* spec = g_object_class_find_property(G_OBJECT_GET_CLASS(object), name.c_str());
+      EXPECT(spec);
+      EXPECT_EQ(value_text(object, spec), word.substr(equals + 1));
+    }
+  };
+  expect(mixer.element(), "backend=auto background=checker background-color=4278190080 layout=manual columns=0 rows=0 gap=0 "
+                          "interpolation=bilinear zero-size-is-unscaled=true ignore-inactive-pads=false");
+  expect(mixer.pad(0), "xpos=0 ypos=0 width=-1 height=-1 alpha=1 operator=over sizing-policy=none key=none key-tolerance=0 "
+                       "key-softness=0 repeat-after-eos=false");
+}
+
+TEST(has_all_of_compositor, Each::element) {
+  if (!have_compositor()) return;
+  Mixer own(run), theirs(compositor);
+  for (int i = 0; i < 3; ++i) own.add(caps_text("RGB", {8, 8})), theirs.add(caps_text("RGB", {8, 8}));
+  const auto compare = [&](gpointer actual, gpointer expected) {
+    each_property(expected, [&](GParamSpec* spec) {
+      const std::string name = spec->name;
+      if (name == "name" || name == "parent" || name == "max-threads" || name == "converter-config" || name == "caps" ||
+          name == "template" || name == "direction" || name == "offset")
+        return;
+      at(name);
+      GParamSpec* same_spec = g_object_class_find_property(G_OBJECT_GET_CLASS(actual), spec->name);
+      EXPECT(same_spec);
+      EXPECT_EQ(value_text(actual, same_spec), value_text(expected, spec));
+      if (spec->flags & GST_PARAM_CONTROLLABLE) EXPECT(same_spec->flags & GST_PARAM_CONTROLLABLE);
+      if (!G_IS_PARAM_SPEC_ENUM(spec)) return;
+      const auto* rows = G_PARAM_SPEC_ENUM(spec)->enum_class;
+      for (guint i = 0; i < rows->n_values; ++i) {
+        GEnumValue* row = g_enum_get_value_by_nick(G_PARAM_SPEC_ENUM(same_spec)->enum_class, rows->values[i].value_nick);
+        FAIL_UNLESS(row, "%s: there is no %s", where().c_str(), rows->values[i].value_nick);
+        EXPECT_EQ(row->value, rows->values[i].value);  // numbers, too, are part of what applications use
+      }
+    });
+  };
+  compare(own.element(), theirs.element());
+  for (int i = 0; i < 3; ++i) {
+    compare(own.pad(i), theirs.pad(i));
+    gchar *actual = gst_pad_get_name(own.pad(i)), *expected = gst_pad_get_name(theirs.pad(i));
+    EXPECT_EQ(std::string(actual), std::string(expected));
+    g_free(actual), g_free(expected);
+  }
+}
+
+TEST(names_pads_as_asked, Each::element) {
+  Mixer mixer(run);
+  for (const char* name : {"sink_7", "sink_3"}) {
+    GstPad* pad = gst_element_request_pad_simple(mixer.element(), name);
+    EXPECT(pad);
+    EXPECT_EQ(std::string(GST_PAD_NAME(pad)), std::string(name));
+    GObject* child = gst_child_proxy_get_child_by_name(GST_CHILD_PROXY(mixer.element()), name);
+    EXPECT(child == G_OBJECT(pad));
+    g_object_unref(child);
+    gst_object_unref(pad);
+  }
+  EXPECT_EQ(gst_child_proxy_get_children_count(GST_CHILD_PROXY(mixer.element())), 2u);
+}
+
+// Like compositor ---------------------------------------------------------------------------------------------------------------
+
+TEST(equals_compositor, Each::run) {
+  if (!have_compositor()) return;
+  for (const char* format : {"RGBA", "BGRA", "ARGB", "ABGR", "RGB", "BGR", "RGBx", "I420", "NV12", "Y444", "GRAY8"})
+    for (const char* op : {"source", "over", "add"})
+      for (const char* background : {"black", "white", "checker", "transparent"}) {
+        const bool has_alpha = std::string(format).find('A') != std::string::npos && format != std::string("GRAY8");
+        if (!has_alpha && background == std::string("transparent")) continue;
+        at(format + std::string(" ") + op + " on " + background);
+        const std::string with = std::string("operator=") + op + " ";
+        expect_compositor(run, std::string("background=") + background, caps_text(format, {96, 64}),
+                          {{caps_text(format, {64, 48})},
+                           {caps_text(format, {40, 32}), with + "xpos=30 ypos=10 alpha=0.65"},
+                           {caps_text(format, {40, 32}), with + "xpos=70 ypos=40 alpha=1"},
+                           {caps_text(format, {40, 32}), with + "xpos=-12 ypos=-6 alpha=0.3"},
+                           {caps_text(format, {16, 16}), with + "xpos=2 ypos=2 alpha=0"}},
+                          // Where alpha adds up to more than there is, compositor 1.22 begins at nothing again.
+                          1, background != std::string("transparent") || op != std::string("add"));
+      }
+}
+
+TEST(equals_compositor_in_order_and_size, Each::run) {
+  if (!have_compositor()) return;
+  for (const char* format : {"RGBA", "BGRA", "RGB", "I420", "NV12"}) {
+    at(format);
+    const std::vector<int> a{200, 90, 60, 255}, b{60, 150, 200, 255}, c{120, 30, 140, 255};
+    const auto flats = [&](const char* pa, const char* pb, const char* pc) {
+      return std::vector<Layer>{
+          {caps_text(format, {32, 24}), pa, a}, {caps_text(format, {40, 30}), pb, b}, {caps_text(format, {16, 60}), pc, c}};
+    };
+    const std::string out = caps_text(format, {96, 64});
+    expect_compositor(run, "background=black", out, flats("zorder=9", "xpos=8 ypos=8 zorder=4", "xpos=20 zorder=5"));
+    expect_compositor(run, "background=black", out, flats("zorder=3", "xpos=8 ypos=8 zorder=3", "xpos=20 zorder=3"));
+    // Own sizes, and such that are scaled. How does not matter for flat pictures, but compositor makes 122 of 120 in places.
+    const int scaled_tolerance = 3;
+    expect_compositor(run, "background=black", out,
+                      flats("width=64 height=48", "width=20 xpos=40", "height=20 xpos=60 ypos=10 alpha=0.5"), scaled_tolerance);
+    expect_compositor(run, "background=black", out, flats("width=0 height=48", "width=-1 height=0 xpos=40", "xpos=60 width=1000"), scaled_tolerance);
+    expect_compositor(run, "background=black zero-size-is-unscaled=false", out,
+                      flats("width=0 height=48", "width=-1 xpos=40", "xpos=60 height=0"), scaled_tolerance);
+    if (format == std::string("I420") || format == std::string("NV12")) continue;  // there compositor knows even positions only
+    for (const char* box : {"width=60 height=60", "width=80 height=20", "width=20 height=64", "width=12", "width=49 height=37", "width=7 height=31"}) {
+      at(format + std::string(" ") + box);
+      const std::string pad = std::string(box) + " sizing-policy=keep-aspect-ratio";
+      expect_compositor(run, "background=black", out, flats(pad.c_str(), "alpha=0", "alpha=0"), scaled_tolerance);
+      expect_compositor(run, "background=black", out, flats("alpha=0", "alpha=0", pad.c_str()), scaled_tolerance);
+    }
+  }
+}
+
+TEST(equals_compositor_in_the_size_of_the_output, Each::run) {
+  if (!have_compositor()) return;
+  for (const char* pads : {"", "xpos=30 ypos=50", "width=200 height=10", "xpos=-10 ypos=-4", "alpha=0 xpos=100"}) {
+    at(pads);
+    const std::vector<Layer> layers{{caps_text("RGB", {64, 48}), "", {10, 20, 30}}, {caps_text("RGB", {31, 17}), pads, {90, 80, 70}}};
+    expect_compositor(run, "", "", layers);
+  }
+  at("pixels that are not square");
+  const std::string wide = ",pixel-aspect-ratio=2/1";
+  for (const char* pad : {"", "width=60 height=40 sizing-policy=keep-aspect-ratio", "width=60 height=40"})
+    expect_compositor(run, "background=black", caps_text("RGB", {96, 64}, ",pixel-aspect-ratio=1/1"),
+                      {{caps_text("RGB", {20, 20}, wide), pad, {255, 0, 0}}});
+}
+
+TEST(equals_compositor_in_time, Each::run) {
+  if (!have_compositor()) return;
+  struct Case {
+    const char *name, *settings;
+    std::vector<Layer> layers;
+  };
+  const Size size{32, 24};
+  const std::string half = "xpos=8 alpha=0.5";
+  for (const Case& c : {
+           Case{"one rate", "", {{rated("RGBA", size, 25), "", 5}, {rated("RGBA", size, 25), half, 5}}},
+           {"slower above", "", {{rated("RGBA", size, 30), "", 12}, {rated("RGBA", size, 10), half, 4}}},
+           {"faster above", "", {{rated("RGBA", size, 10), "", 4}, {rated("RGBA", size, 25), half, 10}}},
+           {"rates that share nothing", "", {{rated("RGBA", size, 24), "", 8}, {rated("RGBA", size, 25), half, 8}}},
+           {"one ends early", "", {{rated("RGBA", size, 25), "", 8}, {rated("RGBA", size, 25), half, 3}}},
+           {"one ends early, and stays", "",
+            {{rated("RGBA", size, 25), "", 8}, {rated("RGBA", size, 25), half + " repeat-after-eos=true", 3}}},
+           {"one begins late", "", {{rated("RGBA", size, 25), "", 8}, {rated("RGBA", size, 25), half, 3, 3 * frame_time}}},
+           {"all begin late", "start-time-selection=first",
+            {{rated("RGBA", size, 25), "", 4, 2 * frame_time}, {rated("RGBA", size, 25), half, 3, 3 * frame_time}}},
+           {"a time to start", "start-time-selection=set start-time=80000000", {{rated("RGBA", size, 25), "", 6}}},
+           {"a last frame that fades from view", "",
+            {{rated("RGBA", size, 25), "", 10},
+             {rated("RGBA", size, 5), half + " max-last-buffer-repeat=80000000", 2}}},
+           {"of no rate", "", {{rated("RGBA", size, 25), "", 4}, {rated("RGBA", size, 0), half + " repeat-after-eos=true", 1}}},
+       }) {
+    at(c.name);
+    expect_compositor(run, c.settings, "", c.layers);
+  }
+  at("a rate asked for");
+  expect_compositor(run, "", rated("RGBA", size, 50), {{rated("RGBA", size, 25), "", 4}, {rated("RGBA", size, 10), half, 2}});
+}
+
+TEST(equals_compositor_with_gaps, Each::run) {
+  if (!have_compositor()) return;
+  std::vector<Output> made[2];
+  const Run runs[2] = {run, compositor};
+  for (int r = 0; r < 2; ++r) {
+    Mixer mixer(runs[r], "background=black");
+    for (int i = 0; i < 2; ++i) mixer.add(caps_text("RGBA", {32, 24}), i ? "xpos=8 max-last-buffer-repeat=0" : "");
+    mixer.play();
+    for (int n = 0; n < 8; ++n) mixer.push(0, noise(mixer.video(0), unsigned(n)));
+    mixer.end(0);
+    for (int n : {0, 1, 5, 6}) {  // and nothing for three frames
+      mixer.skip_to(1, GstClockTime(n) * frame_time);
+      mixer.push(1, noise(mixer.video(1), unsigned(50 + n)));
+    }
+    mixer.end(1);
+    made[r] = mixer.rest();
+  }
+  expect_same(made[0], made[1], 1);
+}
+
+TEST(equals_compositor_through_a_change_of_caps, Each::run) {
+  if (!have_compositor()) return;
+  for (const char* out : {"", "video/x-raw,format=RGBA,width=80,height=60,framerate=25/1"})
+    for (const char* pad : {"xpos=10 ypos=10", "xpos=10 width=20 height=20"}) {
+      at(out + std::string(" ") + pad);
+      std::vector<Output> made[2];
+      const Run runs[2] = {run, compositor};
+      for (int r = 0; r < 2; ++r) {
+        Mixer mixer(runs[r], "background=black", out);
+        for (int i = 0; i < 2; ++i) mixer.add(caps_text("RGBA", {32, 24}), i ? pad : "");
+        mixer.play();
+        for (int n = 0; n < 9; ++n) {
+          mixer.push(0, noise(mixer.video(0), unsigned(n)));
+          if (n % 3 == 0) {
+            mixer.caps_of(1, caps_text("RGBA", n == 0 ? Size{16, 16} : n == 3 ? Size{70, 40} : Size{24, 8}));
+          }
+          mixer.push(1, flat(mixer.video(1), {20 * n, 250 - 20 * n, 100, 200}));
+        }
+        for (int i = 0; i < 2; ++i) mixer.end(i);
+        made[r] = mixer.rest();
+      }
+      EXPECT_EQ(made[0].size(), 9u);
+      expect_same(made[0], made[1], 1);
+    }
+}
+
+TEST(equals_compositor_with_controlled_properties, Each::run) {
+  if (!have_compositor()) return;
+  std::vector<Output> made[2];
+  const Run runs[2] = {run, compositor};
+  for (int r = 0; r < 2; ++r) {
+    Mixer mixer(runs[r], "background=black");
+    for (int i = 0; i < 2; ++i) mixer.add(caps_text("RGB", {32, 24}), i ? "zorder=3" : "zorder=2");
+    const auto control = [&](const char* property, double from, double to) {
+      GstControlSource* source = gst_interpolation_control_source_new();
+      g_object_set(source, "mode", GST_INTERPOLATION_MODE_LINEAR, nullptr);
+      gst_timed_value_control_source_set(GST_TIMED_VALUE_CONTROL_SOURCE(source), 0, from);
+      gst_timed_value_control_source_set(GST_TIMED_VALUE_CONTROL_SOURCE(source), 10 * frame_time, to);
+      GstObject* pad = GST_OBJECT(mixer.pad(1));
+      // Not absolute: 0 to 1 stand for the range of the property.
+      EXPECT(gst_object_add_control_binding(pad, to > 1 ? gst_direct_control_binding_new_absolute(pad, property, source)
+                                                        : gst_direct_control_binding_new(pad, property, source)));
+      gst_object_unref(source);
+    };
+    control("alpha", 0, 1);
+    control("xpos", 0, 20);
+    mixer.play();
+    for (int i = 0; i < 2; ++i) {
+      for (int n = 0; n < 11; ++n) mixer.push(i, flat(mixer.video(i), {200 * i, 100, 255 - 200 * i}));
+      mixer.end(i);
+    }
+    made[r] = mixer.rest();
+  }
+  EXPECT_EQ(made[0].size(), 11u);
+  expect_same(made[0], made[1], 1);
+  // A cross-fade, by its formula.
+  for (std::size_t n = 0; n < 11; ++n)
+    EXPECT(std::abs(sample(made[0][n].shown(), 0, 25, 12) - 200 * double(n) / 10) <= 2);
+}
+
+// Operators and keys ------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+double blended(const std::string& op, double d, double s) {
+  return op == "subtract"     ? std::max(d - s, 0.0)
+         : op == "multiply"   ? d * s / 255
+         : op == "screen"     ? d + s - d * s / 255
+         : op == "difference" ? std::abs(d - s)
+         : op == "min"        ? std::min(d, s)
+         : op == "max"        ? std::max(d, s)
+                              : s;
+}
+
+/// What becomes of R'G'B' and alpha of 0–255 when s is laid over d; k: the key's weight.
+Color laid(const std::string& op, double alpha, double k, const Color& d, const Color& s, bool output_has_alpha) {
+  Color r = d;
+  if (op == "source" || op == "average") {
+    const bool average = op == "average";
+    const double weight = average ? alpha * k : k;
+    for (std::size_t c = 0; c < 3; ++c) r[c] = d[c] + weight * (s[c] - d[c]);
+    r[3] = d[3] + weight * ((average ? s[3] : s[3] * alpha) - d[3]);
+    return r;
+  }
+  Color top = s;
+  const double backed = output_has_alpha ? d[3] / 255 : 1;
+  for (std::size_t c = 0; c < 3; ++c) top[c] = s[c] + (blended(op, d[c], s[c]) - s[c]) * backed;
+  const double steps = std::floor(255 * alpha);
+  if (!output_has_alpha) {
+    const double a = k * s[3] / 255 * (alpha < 1 ? steps / 256 : 1);
+    for (std::size_t c = 0; c < 3; ++c) r[c] = d[c] + a * (top[c] - d[c]);
+    return r;
+  }
+  const double above = std::nearbyint(k * s[3] * steps / 255), below = std::nearbyint(d[3] * (255 - above) / 255);
+  for (std::size_t c = 0; c < 3; ++c)
+    r[c] = above + below > 0 ? (top[c] * above + d[c] * below) / (above + below) : 255;
+  r[3] = op == "add" ? std::min(d[3] + above, 255.0) : above + below;
+  return r;
+}
+
+const std::vector<std::string> operators{"source",   "over",   "add",        "subtract", "multiply",
+                                         "screen",   "difference", "min", "max",      "average"};
+
+}  // namespace
+
+TEST(computes_every_operator, Each::run) {
+  const Size size{37, 29};
+  for (const auto& [below, above, out] :
+       {std::tuple{"RGB", "RGB", "RGB"}, {"RGB", "BGRA", "RGB"}, {"BGRx", "RGBA", "BGR"}, {"RGBA", "ARGB", "RGBA"}, {"ABGR", "RGB", "BGRA"}})
+    for (const std::string& op : operators)
+      for (double alpha : {1.0, 0.65, 0.1}) {
+        at(std::string(below) + ", " + above + " to " + out + " " + op + " " + std::to_string(alpha));
+        const std::vector<Layer> layers{{caps_text(below, size), "operator=source"},
+                                        {caps_text(above, size), "operator=" + op + " alpha=" + std::to_string(alpha)}};
+        const auto four = [](Picture p, const std::string& format) {
+          if (p.size() == 4 && format.find('x') != std::string::npos) p.pop_back();
+          return p;
+        };
+        const Picture d = four(source_picture(layers[0], 1), below), s = four(source_picture(layers[1], 2), above);
+        const bool has_alpha = std::string(out).find('A') != std::string::npos;
+        const Picture result = composed(run, "background=transparent", caps_text(out, size), layers);
+        EXPECT_WITHIN(result, drawn(result, [&](int x, int y) { return laid(op, alpha, 1, pixel(d, x, y), pixel(s, x, y), has_alpha); }),
+                      1);
+      }
+}
+
+/// The formulas are of R'G'B', whatever the output.
+TEST(computes_operators_of_yuv, Each::run) {
+  const Size size{4, 4};
+  const std::vector<std::array<double, 3>> colors{{0.9, 0.2, 0.1}, {0.1, 0.8, 0.3}, {0.5, 0.5, 0.5}, {0.2, 0.3, 0.9}, {1, 1, 1}, {0, 0, 0}};
+  for (const char* format : {"NV12", "Y444", "I420_10LE", "GRAY8"})
+    for (const std::string& op : operators)
+      for (std::size_t i = 0; i < colors.size(); ++i) {
+        at(format + std::string(" ") + op + " " + std::to_string(i));
+        const GstVideoInfo video = video_info(format, size);
+        const auto& a = colors[i];
+        const auto& b = colors[(i + 1) % colors.size()];
+        const std::vector<int> d = samples_of(video, a[0], a[1], a[2]), s = samples_of(video, b[0], b[1], b[2]);
+        const Picture result = composed(run, "background=black", caps_text(format, size),
+                                        {{caps_text(format, size), "", d}, {caps_text(format, size), "operator=" + op, s}});
+        const auto dr = rgb_of(video, d), sr = rgb_of(video, s);
+        Color from{0, 0, 0, 255}, to{0, 0, 0, 255};
+        for (std::size_t c = 0; c < 3; ++c) from[c] = 255 * dr[c], to[c] = 255 * sr[c];
+        const Color r = laid(op, 1, 1, from, to, false);
+        EXPECT_WITHIN(result, plain(video, samples_of(video, r[0] / 255, r[1] / 255, r[2] / 255)), 1);
+      }
+}
+
+TEST(fuses_by_key_and_average, Each::run) {
+  const Size size{61, 43};
+  const auto keyed = [](const GstVideoInfo& video, int) {  // a third of it is like its first pixel
+    const Buffer all = noise(video, 5);
+    Buffer frame = flat(video, {10, 200, 30, 255});
+    GstVideoFrame from, to;
+    EXPECT(gst_video_frame_map(&from, &video, all.get(), GST_MAP_READ) && gst_video_frame_map(&to, &video, frame.get(), GST_MAP_WRITE));
+    for (int y = 0; y < GST_VIDEO_INFO_HEIGHT(&video); ++y)
+      for (int x = 0; x < GST_VIDEO_INFO_WIDTH(&video); ++x)
+        if ((x + y) % 3) {
+          const auto at = [&](GstVideoFrame& f) {
+            return static_cast<guint8*>(GST_VIDEO_FRAME_PLANE_DATA(&f, 0)) + y * GST_VIDEO_FRAME_PLANE_STRIDE(&f, 0) +
+                   x * GST_VIDEO_FRAME_COMP_PSTRIDE(&f, 0);
+          };
+          std::copy_n(at(from), GST_VIDEO_FRAME_COMP_PSTRIDE(&from, 0), at(to));
+        }
+    gst_video_frame_unmap(&from), gst_video_frame_unmap(&to);
+    return frame;
+  };
+  for (const char* format : {"RGB", "BGRx"}) {
+    at(format);
+    std::vector<Layer> layers{{caps_text(format, size)}, {caps_text(format, size), "operator=average alpha=0.65 key=first-pixel"}};
+    layers[1].draw = keyed;
+    const Picture wall = source_picture(layers[0], 1), above = source_picture(layers[1], 2);
+    const Picture result = composed(run, "background=black", caps_text("RGB", size), layers);
+    EXPECT_WITHIN(result, drawn(result, [&](int x, int y) {
+                    const Color w = pixel(wall, x, y), p = pixel(above, x, y);
+                    const bool key = p[0] == 10 && p[1] == 200 && p[2] == 30;
+                    Color r = w;
+                    for (std::size_t c = 0; c < 3; ++c) r[c] = key ? w[c] : 0.35 * w[c] + 0.65 * p[c];
+                    return r;
+                  }),
+                  1);
+  }
+}
+
+TEST(keys_by_tolerance_and_softness, Each::run) {
+  const Size size{64, 16};
+  for (const char* op : {"over", "source", "average", "max"})
+    for (const auto& [tolerance, softness] : {std::pair{0.0, 0.0}, {20.0, 0.0}, {20.0, 40.0}, {0.0, 100.0}, {255.0, 0.0}}) {
+      at(op + std::string(" ") + std::to_string(tolerance) + " " + std::to_string(softness));
+      // From the key's colour away, along one channel after the other.
+      const auto ramp = [](const GstVideoInfo& video, int) {
+        Buffer frame = flat(video, {0, 255, 0});
+        GstVideoFrame map;
+        EXPECT(gst_video_frame_map(&map, &video, frame.get(), GST_MAP_WRITE));
+        for (int y = 0; y < 16; ++y)
+          for (int x = 0; x < 64; ++x) {
+            guint8* p = static_cast<guint8*>(GST_VIDEO_FRAME_PLANE_DATA(&map, 0)) + y * GST_VIDEO_FRAME_PLANE_STRIDE(&map, 0) + 3 * x;
+            p[y % 3] = guint8(y % 3 == 1 ? 255 - 3 * x : 3 * x);
+          }
+        gst_video_frame_unmap(&map);
+        return frame;
+      };
+      std::vector<Layer> layers{{caps_text("RGB", size)},
+                                {caps_text("RGB", size), std::string("operator=") + op + " key=color key-color=0x00ff00 key-tolerance=" +
+                                                             std::to_string(tolerance) + " key-softness=" + std::to_string(softness)}};
+      layers[1].draw = ramp;
+      const Picture wall = source_picture(layers[0], 1), above = source_picture(layers[1], 2);
+      const Picture result = composed(run, "background=black", caps_text("RGB", size), layers);
+      EXPECT_WITHIN(result, drawn(result, [&](int x, int y) {
+                      const Color s = pixel(above, x, y);
+                      const double distance = std::max({s[0], 255 - s[1], s[2]}), beyond = distance - tolerance;
+                      const double k = beyond <= 0 ? 0 : softness > 0 ? std::min(beyond / softness, 1.0) : 1;
+                      return laid(op, 1, k, pixel(wall, x, y), s, false);
+                    }),
+                    1);
+    }
+}
+
+TEST(keys_formats_other_than_rgb, Each::run) {
+  const Size size{16, 8};
+  for (const char* format : {"NV12", "I420", "Y444_16LE", "GBR", "RGBA64_LE", "P010_10LE"})
+    for (bool like : {true, false}) {
+      at(format);
+      const GstVideoInfo video = video_info(format, size);
+      const std::vector<int> green = like ? samples_of(video, 0, 1, 0) : samples_of(video, 0.2, 0.8, 0.1);
+      const Picture result = composed(run, "background=black", caps_text("RGB", size),
+                                      {{caps_text("RGB", size), "", {200, 100, 50}},
+                                       {caps_text(format, size), "key=color key-color=0x00ff00 key-tolerance=8", green}});
+      EXPECT_WITHIN(result, plain(video_info("RGB", size), like ? std::vector<int>{200, 100, 50} : std::vector<int>{51, 204, 26}), 3);
+    }
+}
+
+// Formats -----------------------------------------------------------------------------------------------------------------------
+
+TEST(takes_every_format_unchanged, Each::run) {
+  for (const std::string& format : formats(run))
+    for (Size size : {Size{1, 1}, {5, 7}, {37, 29}, {64, 48}}) {
+      at(format + " " + std::to_string(size.width) + "x" + std::to_string(size.height));
+      const std::vector<Layer> layers{{caps_text(format, size), "operator=source"}};
+      Picture expected = source_picture(layers[0], 1), result = composed(run, "", caps_text(format, size), layers);
+      if (const GstVideoInfo video = video_info(format, size); expected.size() > GST_VIDEO_INFO_N_COMPONENTS(&video)) {
+        expected.pop_back();
+        EXPECT_SAME(Picture{result.back()}, Picture{cv::Mat(result.back().size(), CV_16U, cv::Scalar(255))});  // padding
+        result.pop_back();
+      }
+      EXPECT_SAME(result, expected);
+    }
+}
+
+TEST(converts_every_format, Each::run) {
+  const Size size{9, 7};
+  const GstVideoInfo rgb = video_info("RGB", size);
+  for (const std::string& format : formats(run))
+    for (const auto& color : {std::array<double, 3>{0.8, 0.3, 0.1}, {0.1, 0.6, 0.9}, {1, 1, 1}, {0, 0, 0}}) {
+      const GstVideoInfo video = video_info(format, size);
+      const std::vector<int> samples = samples_of(video, color[0], color[1], color[2]);
+      at(format + " to RGB");
+      const auto back = rgb_of(video, samples);
+      EXPECT_WITHIN(composed(run, "background=black", caps_text("RGB", size), {{caps_text(format, size), "", samples}}),
+                    plain(rgb, samples_of(rgb, back[0], back[1], back[2])), 1);
+      at("RGB to " + format);
+      const std::vector<int> input = samples_of(rgb, color[0], color[1], color[2]);
+      const auto read = rgb_of(rgb, input);
+      std::vector<int> expected = samples_of(video, read[0], read[1], read[2]);
+      EXPECT_WITHIN(composed(run, "background=black", caps_text(format, size), {{caps_text("RGB", size), "", input}}),
+                    plain(video, expected), 1);
+    }
+}
+
+TEST(mixes_all_formats, Each::run) {
+  const Size cell{10, 8};
+  const std::vector<std::string> names = formats(run);
+  const int columns = 6, rows = int(names.size() + 5) / 6;
+  const Size whole{columns * cell.width, rows * cell.height};
+  for (const char* out : {"RGB", "NV12", "P010_10LE"}) {
+    at(out);
+    std::vector<Layer> layers;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const GstVideoInfo video = video_info(names[i], cell);
+      const double level = double(i + 1) / double(names.size() + 1);
+      layers.push_back({caps_text(names[i], cell),
+                        "xpos=" + std::to_string(int(i) % columns * cell.width) + " ypos=" + std::to_string(int(i) / columns * cell.height),
+                        samples_of(video, level, level, level)});
+    }
+    const GstVideoInfo video = video_info(out, whole);
+    const Picture result = composed(run, "background=black", caps_text(out, whole), layers);
+    const int steps = 1 << (GST_VIDEO_INFO_COMP_DEPTH(&video, 0) - 8);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const double level = double(i + 1) / double(names.size() + 1);
+      const int expected = samples_of(video, level, level, level)[0];
+      const int found = sample(result, 0, int(i) % columns * cell.width + 5, int(i) / columns * cell.height + 4);
+      FAIL_UNLESS(std::abs(found - expected) <= 1 * steps, "%s: %s became %d, and not %d", where().c_str(), names[i].c_str(), found,
+                  expected);
+    }
+  }
+}
+
+TEST(knows_colorimetry, Each::run) {
+  const Size size{8, 8};
+  for (const char* colorimetry : {"bt601", "bt709", "bt2020", "1:4:0:0", "1:3:0:0"}) {
+    at(colorimetry);
+    const std::string caps = caps_text("Y444", size, ",colorimetry=(string)" + std::string(colorimetry));
+    GstVideoInfo video;
+    const Caps parsed(gst_caps_from_string(caps.c_str()));
+    EXPECT(gst_video_info_from_caps(&video, parsed.get()));
+    const std::vector<int> samples = samples_of(video, 0.8, 0.2, 0.4);
+    const auto back = rgb_of(video, samples);
+    const GstVideoInfo rgb = video_info("RGB", size);
+    EXPECT_WITHIN(composed(run, "", caps_text("RGB", size), {{caps, "", samples}}), plain(rgb, samples_of(rgb, back[0], back[1], back[2])), 1);
+    const std::vector<int> input = samples_of(rgb, 0.8, 0.2, 0.4);
+    EXPECT_WITHIN(composed(run, "", caps, {{caps_text("RGB", size), "", input}}), plain(video, samples_of(video, 204 / 255.0, 51 / 255.0, 102 / 255.0)), 1);
+  }
+}
+
+TEST(takes_any_stride_and_offset, Each::run) {
+  const Size size{37, 30};
+  for (const char* format : {"RGB", "NV12", "I420_10LE", "RGBA64_LE"}) {
+    at(format);
+    Layer layer(caps_text(format, size), "operator=source");
+    const Picture expected = source_picture(layer, 1);
+    layer.draw = [](const GstVideoInfo& video, int) {
+      const Buffer frame = noise(video, 100);
+      return spread(video, frame.get(), 0xee);
+    };
+    EXPECT_SAME(composed(run, "", caps_text(format, size), {layer}), expected);
+  }
+}
+
+TEST(honours_crop, Each::run) {
+  for (const char* format : {"RGB", "NV12", "GRAY16_LE"}) {
+    at(format);
+    const Size small{32, 20};
+    const GstVideoInfo whole = video_info(format, {64, 48});
+    const Buffer frame = noise(whole, 3);
+    Layer layer(caps_text(format, small), "operator=source");
+    layer.draw = [&](const GstVideoInfo&, int) {
+      Buffer copy(gst_buffer_copy_deep(frame.get()));
+      gst_buffer_add_video_meta(copy.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&whole), 64, 48);
+      GstVideoCropMeta* crop = gst_buffer_add_video_crop_meta(copy.get());
+      crop->x = 6, crop->y = 4, crop->width = 32, crop->height = 20;
+      gst_buffer_add_video_region_of_interest_meta(copy.get(), "inside", 16, 10, 8, 6);
+      return copy;
+    };
+    const std::vector<Output> all = play(run, "", caps_text(format, small), {layer});
+    EXPECT_EQ(all.size(), 1u);
+    const Buffer cropped = cut(whole, frame.get(), {6, 4, 32, 20});
+    EXPECT_SAME(all[0].shown(), picture(cropped.get(), video_info(format, small)));
+    // What is said of a pad's picture does not hold for what it is composed into.
+    EXPECT(!gst_buffer_get_video_crop_meta(all[0].buffer.get()));
+    EXPECT(!gst_buffer_get_video_region_of_interest_meta_id(all[0].buffer.get(), 0));
+    gpointer cursor = nullptr;
+    EXPECT(!gst_buffer_iterate_meta_filtered(all[0].buffer.get(), &cursor, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE));
+  }
+}
+
+// Backgrounds, scaling, layouts -------------------------------------------------------------------------------------------------
+
+TEST(paints_its_background, Each::run) {
+  const Size size{33, 19};
+  for (const std::string& format : formats(run)) {
+    const GstVideoInfo video = video_info(format, size);
+    for (const auto& [settings, color] :
+         {std::pair{"background=black", std::array<double, 3>{0, 0, 0}}, {"background=white", {1, 1, 1}},
+          {"background=color background-color=0xffcc6633", {0.8, 0.4, 0.2}}}) {
+      at(format + " " + settings);
+      Picture result = composed(run, settings, caps_text(format, size), {{caps_text("RGB", {4, 4}), "alpha=0"}});
+      EXPECT_WITHIN(result, plain(video, samples_of(video, color[0], color[1], color[2])), 1);
+    }
+  }
+  for (const char* format : {"RGBA", "ARGB64_LE"}) {
+    at(format);
+    const Size small{5, 3};
+    const GstVideoInfo video = video_info(format, small);
+    const int most = format == std::string("RGBA") ? 255 : 65535;
+    const Layer none{caps_text("RGB", {4, 4}), "alpha=0"};
+    EXPECT_SAME(Picture{composed(run, "background=transparent", caps_text(format, small), {none})[3]}, Picture{plain(video, {0})[3]});
+    EXPECT_SAME(composed(run, "background=color background-color=0x80ff0000", caps_text(format, small), {none}),
+                plain(video, {most, 0, 0, most / 255 * 128}));
+  }
+  at("checker");
+  const Picture result = composed(run, "", caps_text("GRAY8", size), {{caps_text("RGB", {4, 4}), "alpha=0"}});
+  EXPECT_SAME(result, drawn(result, [](int x, int y) { return Color{(x / 8 + y / 8) % 2 ? 160.0 : 80.0, 0, 0, 0}; }));
+}
+
+TEST(scales_by_each_interpolation, Each::run) {
+  const Size from{24, 16};
+  for (const auto& [width, height] : {std::pair{48, 40}, {12, 8}, {31, 9}, {24, 33}, {7, 16}})
+    for (const char* how : {"nearest", "bilinear", "area"}) {
+      at(how + std::string(" to ") + std::to_string(width) + "x" + std::to_string(height));
+      const Size size{width, height};
+      const std::vector<Layer> layers{
+          {caps_text("RGB", from), "operator=source width=" + std::to_string(width) + " height=" + std::to_string(height)}};
+      const Picture source = source_picture(layers[0], 1);
+      const Picture result = composed(run, std::string("interpolation=") + how, caps_text("RGB", size), layers);
+      const auto read = [&](std::size_t c, int x, int y) {
+        return double(sample(source, c, std::clamp(x, 0, from.width - 1), std::clamp(y, 0, from.height - 1)));
+      };
+      // Weights of source samples along an axis, for one pixel of the output.
+      const auto weights = [&](int i, int out, int in) {
+        std::vector<std::pair<int, double>> taps;
+        const double ratio = double(in) / out, centre = (i + 0.5) * ratio;
+        if (how == std::string("nearest")) {
+          taps.push_back({int(std::floor(centre + 1e-9)), 1});
+        } else if (how == std::string("area") && in > out) {
+          for (int k = int(i * ratio); k < in && k < (i + 1) * ratio; ++k)
+            taps.push_back({k, (std::min<double>(k + 1, (i + 1) * ratio) - std::max<double>(k, i * ratio)) / ratio});
+        } else {
+          const double left = std::floor(centre - 0.5), part = centre - 0.5 - left;
+          taps = {{int(left), 1 - part}, {int(left) + 1, part}};
+        }
+        return taps;
+      };
+      EXPECT_WITHIN(result, drawn(result, [&](int x, int y) {
+                      Color sum{};
+                      for (const auto& [sx, wx] : weights(x, width, from.width))
+                        for (const auto& [sy, wy] : weights(y, height, from.height))
+                          for (std::size_t c = 0; c < 3; ++c) sum[c] += wx * wy * read(c, sx, sy);
+                      return sum;
+                    }),
+                    how == std::string("nearest") ? 0 : 1);
+    }
+}
+
+TEST(fits_by_each_policy, Each::run) {
+  // 40×20, its left quarter and its right quarter of other colours than its middle.
+  const auto draw = [](const GstVideoInfo& video, int) {
+    Buffer frame = flat(video, {0, 0, 0});
+    GstVideoFrame map;
+    EXPECT(gst_video_frame_map(&map, &video, frame.get(), GST_MAP_WRITE));
+    for (int y = 0; y < 20; ++y)
+      for (int x = 0; x < 40; ++x)
+        static_cast<guint8*>(GST_VIDEO_FRAME_PLANE_DATA(&map, 0))[y * GST_VIDEO_FRAME_PLANE_STRIDE(&map, 0) + 3 * x + (x < 10 ? 0 : x < 30 ? 1 : 2)] = 255;
+    gst_video_frame_unmap(&map);
+    return frame;
+  };
+  const auto shown = [&](const char* pad) {
+    Layer layer(caps_text("RGB", {40, 20}), std::string("operator=source ") + pad);
+    layer.draw = draw;
+    return composed(run, "background=white interpolation=nearest", caps_text("RGB", {60, 60}), {layer});
+  };
+  const auto expect = [&](const char* pad, const cv::Rect& place, const std::function<std::size_t(int)>& channel) {
+    at(pad);
+    const Picture result = shown(pad);
+    EXPECT_SAME(result, drawn(result, [&](int x, int y) {
+                  if (!place.contains({x, y})) return Color{255, 255, 255, 0};
+                  Color color{};
+                  color[channel(x - place.x)] = 255;
+                  return color;
+                }));
+  };
+  const auto thirds = [](int left, int right) {
+    return [=](int x) { return std::size_t(x < left ? 0 : x < right ? 1 : 2); };
+  };
+  expect("width=20 height=20 xpos=5 ypos=7", {5, 7, 20, 20}, thirds(5, 15));
+  expect("width=20 height=20 xpos=5 ypos=7 sizing-policy=none", {5, 7, 20, 20}, thirds(5, 15));
+  expect("width=20 height=20 xpos=5 ypos=7 sizing-policy=keep-aspect-ratio", {5, 12, 20, 10}, thirds(5, 15));
+  expect("width=20 height=20 xpos=5 ypos=7 sizing-policy=fill", {5, 7, 20, 20}, thirds(0, 20));
+  expect("width=40 height=40 sizing-policy=keep-aspect-ratio", {0, 10, 40, 20}, thirds(10, 30));
+  expect("width=40 height=40 sizing-policy=fill", {0, 0, 40, 40}, thirds(0, 40));
+  expect("width=60 height=20 sizing-policy=keep-aspect-ratio", {10, 0, 40, 20}, thirds(10, 30));
+  expect("sizing-policy=fill", {0, 0, 40, 20}, thirds(10, 30));
+}
+
+TEST(lays_out_a_grid, Each::run) {
+  struct Case {
+    int pads, columns, rows, gap;
+    int expected_columns, expected_rows;
+  };
+  for (const Case& c : {Case{36, 6, 6, 0, 6, 6}, {36, 0, 0, 0, 6, 6}, {5, 0, 0, 3, 3, 2}, {4, 4, 0, 2, 4, 1}, {4, 0, 4, 2, 1, 4}, {1, 0, 0, 0, 1, 1},
+                        {7, 3, 2, 1, 3, 2}, {2, 3, 3, 5, 3, 3}}) {
+    at(std::to_string(c.pads) + " pads in " + std::to_string(c.columns) + "x" + std::to_string(c.rows));
+    const Size size{211, 173};
+    std::vector<Layer> layers;
+    const auto color = [](int i) { return Color{double(7 * i % 256), double(255 - 7 * i), double(i), 255}; };
+    for (int i = 0; i < c.pads; ++i) layers.push_back({caps_text("RGB", {31 + i, 17 + 3 * i}), "", integers(color(i))});
+    const Picture result = composed(run,
+                                    "layout=grid background=white columns=" + std::to_string(c.columns) + " rows=" + std::to_string(c.rows) +
+                                        " gap=" + std::to_string(c.gap),
+                                    caps_text("RGB", size), layers);
+    const int cells = c.expected_columns * c.expected_rows;
+    const double step_x = double(size.width + c.gap) / c.expected_columns, step_y = double(size.height + c.gap) / c.expected_rows;
+    std::vector<cv::Rect> found(std::size_t(c.pads), cv::Rect());
+    for (int y = 0; y < size.height; ++y)
+      for (int x = 0; x < size.width; ++x)
+        if (const int i = sample(result, 2, x, y); i < c.pads && integers(pixel(result, x, y)) == integers(color(i)))
+          found[std::size_t(i)] |= cv::Rect(x, y, 1, 1);
+    for (int i = 0; i < c.pads; ++i) {
+      const cv::Rect& rect = found[std::size_t(i)];
+      at(std::to_string(i) + " of " + std::to_string(c.pads) + " pads in " + std::to_string(c.columns) + "x" + std::to_string(c.rows));
+      if (i >= cells) {
+        EXPECT(rect.empty());
+        continue;
+      }
+      EXPECT_EQ(rect.size(), found[0].size());
+      const int column = i % c.expected_columns, row = i / c.expected_columns;
+      // Cells are whole pixels: what is left over is less than a pixel for each of them.
+      EXPECT(std::abs(rect.width - (step_x - c.gap)) <= 1 && std::abs(rect.height - (step_y - c.gap)) <= 1);
+      EXPECT(std::abs(rect.x - column * step_x) <= c.expected_columns && std::abs(rect.y - row * step_y) <= c.expected_rows);
+      if (column > 0 && i > 0) EXPECT(rect.x - found[std::size_t(i - 1)].br().x >= c.gap);
+      if (row > 0) EXPECT(rect.y - found[std::size_t(i - c.expected_columns)].br().y >= c.gap);
+    }
+  }
+}
+
+TEST(honours_sizing_in_a_grid, Each::run) {
+  const Picture result = composed(run, "layout=grid background=black", caps_text("RGB", {80, 40}),
+                                  {{caps_text("RGB", {10, 5}), "sizing-policy=keep-aspect-ratio", {255, 0, 0}},
+                                   {caps_text("RGB", {10, 5}), "xpos=3 ypos=2 width=5 height=5", {0, 255, 0}}});
+  EXPECT_SAME(result, drawn(result, [](int x, int y) {
+                return x >= 40 ? Color{0, 255, 0, 0} : y >= 10 && y < 30 ? Color{255, 0, 0, 0} : Color{0, 0, 0, 0};
+              }));
+}
+
+// Changes -----------------------------------------------------------------------------------------------------------------------
+
+TEST(changes_properties_while_playing, Each::run) {
+  const Size size{40, 30};
+  const char* const settings[][2] = {{"background=black", ""},        {"background=white", "alpha=0.5"},
+                                     {"background=white", "xpos=12"}, {"interpolation=nearest", "width=30"},
+                                     {"layout=grid gap=2", ""},       {"layout=manual", "operator=difference"},
+                                     {"layout=manual", "key=color key-color=0x0a141e"}};
+  Mixer mixer(run, "", caps_text("RGB", size));
+  for (int i = 0; i < 2; ++i) mixer.add(caps_text("RGB", {20, 20}));
+  mixer.play();
+  std::string element, pad;
+  for (const auto& one : settings) {
+    at(one[0] + std::string(" ") + one[1]);
+    set(mixer.element(), one[0]), set(mixer.pad(1), one[1]);
+    element += std::string(" ") + one[0], pad += std::string(" ") + one[1];
+    std::vector<Layer> layers{{caps_text("RGB", {20, 20})}, {caps_text("RGB", {20, 20}), pad}};
+    for (int i = 0; i < 2; ++i) mixer.push(i, frame_of(layers[std::size_t(i)], mixer.video(i), unsigned(i + 1), 0));
+    EXPECT_SAME(mixer.next().shown(), composed(run, element, caps_text("RGB", size), layers));
+  }
+}
+
+TEST(survives_pads_that_come_and_go, Each::run) {
+  Mixer mixer(run, "background=black", caps_text("RGBA", {64, 48}));
+  mixer.add(caps_text("RGBA", {64, 48}));
+  mixer.play();
+  GstClockTime expected = 0;
+  for (int round = 0; round < 30; ++round) {
+    at("round " + std::to_string(round));
+    mixer.push(0, flat(mixer.video(0), {10, 20, 30, 255}));
+    int added = -1;
+    if (round % 3 == 0) {
+      added = mixer.add(caps_text(round % 2 ? "NV12" : "RGB", {16, 16}), "xpos=5 ypos=5");
+      mixer.skip_to(added, expected);
+      mixer.push(added, flat(mixer.video(added), round % 2 ? std::vector<int>{235, 128, 128} : std::vector<int>{255, 255, 255}));
+    }
+    const Output output = mixer.next();
+    EXPECT_EQ(output.pts, expected);
+    EXPECT_EQ(output.duration, frame_time);
+    EXPECT_EQ(sample(output.shown(), 0, 40, 40), 10);
+    expected += frame_time;
+    if (added >= 0) mixer.remove(added);
+  }
+  mixer.end(0);
+  EXPECT(!mixer.pull());
+  EXPECT(mixer.error(0).text.empty());
+}
+
+TEST(survives_settings_from_other_threads, Each::run) {
+  Mixer mixer(run, "", caps_text("NV12", {64, 48}));
+  for (int i = 0; i < 2; ++i) mixer.add(caps_text("NV12", {32, 24}));
+  mixer.play();
+  std::atomic<bool> done{false};
+  std::thread setter([&] {
+    for (int i = 0; !done; ++i) {
+      g_object_set(mixer.pad(1), "xpos", i % 40 - 10, "width", i % 50, "alpha", i % 11 / 10.0, "zorder", guint(i % 3), "operator", i % 10, nullptr);
+      g_object_set(mixer.element(), "background", i % 5, "layout", i % 2, "interpolation", i % 3, nullptr);
+    }
+  });
+  for (int i = 0; i < 2; ++i) {
+    for (int n = 0; n < 50; ++n) mixer.push(i, noise(mixer.video(i), unsigned(n)));
+    mixer.end(i);
+  }
+  const std::size_t count = mixer.rest().size();
+  done = true;
+  setter.join();
+  EXPECT_EQ(count, 50u);
+}
+
+TEST(plays_again, Each::run) {
+  const std::vector<Layer> layers{{caps_text("RGB", {32, 24}), "", 3}, {caps_text("NV12", {16, 16}), "alpha=0.5", 3}};
+  Mixer mixer(run, "background=black");
+  for (const Layer& layer : layers) mixer.add(layer.caps, layer.pad);
+  std::vector<Output> first;
+  for (int round = 0; round < 3; ++round) {
+    at("round " + std::to_string(round));
+    mixer.play();
+    mixer.rewind();
+    feed(mixer, layers);
+    std::vector<Output> all = mixer.rest();
+    EXPECT_EQ(all.size(), 3u);
+    if (round == 0)
+      first = std::move(all);
+    else
+      expect_same(all, first, 0);
+    mixer.state(round == 0 ? GST_STATE_NULL : GST_STATE_READY);
+  }
+  first.clear();
+  mixer.state(GST_STATE_NULL);
+}
+
+TEST(flushes, Each::run) {
+  Mixer mixer(run, "background=black", caps_text("RGB", {32, 24}));
+  mixer.add(caps_text("RGB", {32, 24}));
+  mixer.play();
+  mixer.push(0, flat(mixer.video(0), {100}));
+  EXPECT_EQ(mixer.next().pts, GstClockTime(0));
+  GstElement* source = GST_ELEMENT(gst_object_get_parent(GST_OBJECT(mixer.pad(0))));  // the element itself
+  EXPECT(source == mixer.element());
+  gst_object_unref(source);
+  EXPECT(gst_element_send_event(mixer.pipeline(), gst_event_new_flush_start()));
+  EXPECT(gst_element_send_event(mixer.pipeline(), gst_event_new_flush_stop(TRUE)));
+  mixer.skip_to(0, 0);
+  mixer.push(0, flat(mixer.video(0), {200}));
+  const Output output = mixer.next();
+  EXPECT_EQ(sample(output.shown(), 0, 3, 3), 200);
+  mixer.end(0);
+}
+
+// Limits ------------------------------------------------------------------------------------------------------------------------
+
+TEST(says_what_is_wrong_at_start, Each::run) {
+  for (const auto& [element, pad, name, value] :
+       {std::tuple{"", "key-color=0x1000000", "key-color", "16777216"}, {"", "key-tolerance=256", "key-tolerance", "256"},
+        {"", "key-tolerance=-1", "key-tolerance", "-1"}, {"", "key-softness=300", "key-softness", "300"}, {"", "key-softness=-2", "key-softness", "-2"},
+        {"", "width=40000", "width", "40000"}, {"", "height=32769", "height", "32769"}, {"", "xpos=20000000", "xpos", "20000000"},
+        {"", "ypos=-20000000", "ypos", "-20000000"}, {"columns=20000", "", "columns", "20000"},
+        {"rows=16385", "", "rows", "16385"}, {"gap=99999", "", "gap", "99999"}}) {
+    at(element + std::string(" ") + pad);
+    Mixer mixer(run, element, caps_text("RGB", {16, 16}));
+    mixer.add(caps_text("RGB", {16, 16}), pad);
+    mixer.play();
+    mixer.push(0, noise(mixer.video(0)));
+    const Message message = mixer.error(patience);
+    EXPECT((message.domain == GST_LIBRARY_ERROR && message.code == GST_LIBRARY_ERROR_SETTINGS) ||
+           (message.domain == GST_STREAM_ERROR && message.code == GST_STREAM_ERROR_FORMAT));
+    EXPECT_CONTAINS(message.text, name);
+    EXPECT_CONTAINS(message.text, value);
+    if (*pad) EXPECT_CONTAINS(message.text, "sink_0");  // which of the pads
+  }
+}
+
+TEST(keeps_good_settings_while_playing, Each::run) {
+  Mixer mixer(run, "background=black", caps_text("RGB", {16, 16}));
+  mixer.add(caps_text("RGB", {16, 16}), "alpha=0.5");
+  mixer.play();
+  const auto show = [&] {
+    mixer.push(0, flat(mixer.video(0), {200}));
+    return mixer.next().shown();
+  };
+  const Picture good = show();
+  for (const char* bad : {"key-softness=700", "key-tolerance=-3", "width=99999"}) {
+    at(bad);
+    const std::string name = std::string(bad).substr(0, std::string(bad).find('='));
+    const std::string old = value_text(mixer.pad(0), g_object_class_find_property(G_OBJECT_GET_CLASS(mixer.pad(0)), name.c_str()));
+    set(mixer.pad(0), bad);
+    EXPECT_SAME(show(), good);
+    const Message message = mixer.warning(patience);
+    EXPECT_CONTAINS(message.text, name);
+    set(mixer.pad(0), name + "=" + old);
+    EXPECT_SAME(show(), good);
+  }
+  EXPECT(mixer.error(0).text.empty());
+  set(mixer.pad(0), "alpha=1");
+  EXPECT_SAME(show(), plain(video_info("RGB", {16, 16}), {200}));
+}
+
+TEST(takes_64_pads, Each::run) {
+  Mixer mixer(run, "layout=grid background=black", caps_text("RGB", {64, 64}));
+  for (int i = 0; i < max_pads; ++i) mixer.add(caps_text("RGB", {8, 8}));
+  mixer.play();
+  for (int i = 0; i < max_pads; ++i) {
+    mixer.push(i, flat(mixer.video(i), {i * 4, 255 - i, 50}));
+    mixer.end(i);
+  }
+  const std::vector<Output> all = mixer.rest();
+  EXPECT_EQ(all.size(), 1u);
+  const Picture result = all[0].shown();
+  EXPECT_SAME(result, drawn(result, [](int x, int y) {
+                const int i = y / 8 * 8 + x / 8;
+                return Color{i * 4.0, 255.0 - i, 50, 0};
+              }));
+}
+
+/// The 65th is not given, or is an error that says so.
+TEST(says_that_65_pads_are_too_many, Each::run) {
+  Mixer mixer(run, "layout=grid background=black", caps_text("RGB", {64, 64}));
+  for (int i = 0; i < max_pads; ++i) mixer.add(caps_text("RGB", {8, 8}));
+  GstPad* pad = gst_element_request_pad_simple(mixer.element(), "sink_%u");
+  if (!pad) return;
+  gst_element_release_request_pad(mixer.element(), pad);
+  gst_object_unref(pad);
+  mixer.add(caps_text("RGB", {8, 8}));
+  mixer.play();
+  for (int i = 0; i <= max_pads; ++i) mixer.push(i, flat(mixer.video(i), {100}));
+  EXPECT_CONTAINS(mixer.error(patience).text, "64");
+}
+
+TEST(takes_live_and_other_sources, Each::run) {
+  at("live and not live");
+  GError* error = nullptr;
+  GstElement* pipeline = gst_parse_launch(
+      "cudablend name=mix background=black sink_1::xpos=20 latency=200000000 ! video/x-raw,format=RGBA,width=64,height=48,framerate=25/1 ! "
+      "appsink name=out sync=false "
+      "videotestsrc is-live=true num-buffers=20 ! video/x-raw,format=NV12,width=64,height=48,framerate=25/1 ! mix.sink_0 "
+      "videotestsrc num-buffers=15 ! video/x-raw,format=RGBA,width=32,height=24,framerate=30/1 ! mix.sink_1",
+      &error);
+  FAIL_UNLESS(!error, "%s", error ? error->message : "");
+  GstElement* mix = gst_bin_get_by_name(GST_BIN(pipeline), "mix");
+  set(mix, "backend=" + run.backend);
+  with_shared_context(mix, run);
+  gst_object_unref(mix);
+  GstElement* sink = gst_bin_get_by_name(GST_BIN(pipeline), "out");
+  gst_element_set_state(pipeline, GST_STATE_PLAYING);
+  GstClockTime last = GST_CLOCK_TIME_NONE;
+  int count = 0;
+  for (;; ++count) {
+    GstSample* sample = nullptr;
+    g_signal_emit_by_name(sink, "try-pull-sample", guint64(patience), &sample);
+    if (!sample) break;
+    GstBuffer* buffer = gst_sample_get_buffer(sample);
+    if (last != GST_CLOCK_TIME_NONE) EXPECT_EQ(GST_BUFFER_PTS(buffer), last + frame_time);
+    EXPECT_EQ(GST_BUFFER_DURATION(buffer), frame_time);
+    last = GST_BUFFER_PTS(buffer);
+    gst_sample_unref(sample);
+  }
+  gboolean ended = FALSE;
+  g_object_get(sink, "eos", &ended, nullptr);
+  EXPECT(ended);
+  EXPECT(count >= 10 && count <= 40);
+  gst_element_set_state(pipeline, GST_STATE_NULL);
+  gst_object_unref(sink);
+  gst_object_unref(pipeline);
+}
+
+TEST(goes_on_when_live_sources_stay_silent, Each::run) {
+  for (bool ignore : {false, true}) {
+    at(ignore ? "ignore-inactive-pads=true" : "");
+    GstElement* element = gst_element_factory_make_full(run.element.c_str(), "force-live", TRUE, "ignore-inactive-pads", ignore, nullptr);
+    EXPECT(element);
+    set(element, "backend=" + run.backend);
+    Mixer mixer(with_shared_context(element, run), caps_text("RGB", {16, 16}));
+    mixer.add(caps_text("RGB", {16, 16}));
+    mixer.add(caps_text("RGB", {16, 16}), "xpos=8");  // nothing ever comes
+    mixer.play();
+    mixer.push(0, flat(mixer.video(0), {100}));
+    // GstVideoAggregator begins anew when caps come after the first frame was due: the second may have its time, in compositor, too.
+    mixer.next(), mixer.next();
+    GstClockTime last = mixer.next().pts;
+    for (int i = 0; i < 5; ++i) {
+      const Output output = mixer.next();
+      EXPECT_EQ(output.pts, last + frame_time);
+      last = output.pts;
+    }
+  }
+}
+
+// Memories ----------------------------------------------------------------------------------------------------------------------
+
+TEST(takes_either_memory, Each::run) {
+  if (run.backend != "cuda") return;
+  const Size size{64, 48};
+  const std::vector<Layer> layers{{caps_text("NV12", size)},
+                                  {caps_text("RGBA", {32, 24}), "xpos=10 ypos=6 alpha=0.5"},
+                                  {caps_text("I420", {20, 20}), "xpos=40 operator=average alpha=0.65 key=first-pixel"}};
+  for (const char* out : {"NV12", "RGBA"})
+    for (int on_device = 0; on_device < 16; ++on_device) {
+      at(out + std::string(" ") + std::to_string(on_device));
+      Mixer mixer(run, "background=black", caps_text(out, size, "", on_device & 8 ? cuda_memory : nullptr));
+      for (int i = 0; i < 3; ++i) mixer.add(layers[std::size_t(i)].caps, layers[std::size_t(i)].pad, on_device >> i & 1);
+      mixer.play();
+      feed(mixer, layers);
+      const std::vector<Output> all = mixer.rest();
+      EXPECT_EQ(all.size(), 1u);
+      EXPECT_WITHIN(all[0].shown(), composed({run.element, "cpu"}, "background=black", caps_text(out, size), layers), 1);
+    }
+}
+
+TEST(equals_the_other_backend, Each::run) {
+  if (run.backend != "cuda") return;
+  for (const std::string& format : formats(run)) {
+    at(format);
+    const std::vector<Layer> layers{{caps_text("RGB", {61, 43})},
+                                    {caps_text(format, {37, 29}), "xpos=-5 ypos=9 width=55 height=31 alpha=0.8"},
+                                    {caps_text("RGBA", {20, 20}), "xpos=40 operator=screen"}};
+    const std::string out = caps_text(format, {61, 43});
+    EXPECT_WITHIN(composed(run, "", out, layers), composed({run.element, "cpu"}, "", out, layers), 1);
+  }
+}
+
+int main() {
+  return run_tests("blend", "cudablend");
+}
