@@ -37,6 +37,28 @@ scene=${scene/num-buffers=1/num-buffers=12}
 detail="videotestsrc num-buffers=12 pattern=ball ! video/x-raw,format=RGB,width=140,height=140"
 panels docs/elements/cudadiff.png "cudadiff interval=4" "cudadiff interval=4 cell-size=10 output=overlay mask-regions=240,180,80,60"
 
+# A wall of test pictures with a ball fused over it; beside it what each operator makes of a gradient over bars.
+still() { echo "videotestsrc num-buffers=1 pattern=$1 ${*:4} ! video/x-raw,format=RGB,width=$2,height=$3"; }
+wall='' operators='' i=0
+for pattern in smpte circular gamut pinwheel spokes gradient colors chroma-zone-plate smpte75 checkers-8 zone-plate smpte100; do
+  wall+=" $(still $pattern 149 101 kx2=20 ky2=20 kt=1) ! wall.sink_$i"
+  i=$((i + 1))
+done
+i=0
+for operator in source over add subtract multiply screen difference min max average; do
+  operators+=" cudablend name=o$i sink_1::operator=$operator sink_1::alpha=0.8 sink_1::xpos=20 sink_1::ypos=10 ! operators.sink_$i
+    $(still smpte75 120 76) ! o$i.sink_0 $(still gradient 80 56) ! o$i.sink_1"
+  i=$((i + 1))
+done
+# shellcheck disable=SC2046,SC2086
+gst-launch-1.0 -q cudablend name=all background=white sink_1::xpos=490 ! video/x-raw,format=RGB,width=980,height=320 ! pngenc ! \
+  filesink location=docs/elements/cudablend.png \
+  cudablend name=fused sink_1::operator=average sink_1::alpha=0.65 sink_1::key=first-pixel sink_1::key-softness=200 sink_1::width=486 sink_1::height=320 ! video/x-raw,format=RGB ! all.sink_0 \
+  cudablend name=wall layout=grid columns=4 gap=3 background=white ! video/x-raw,format=RGB,width=486,height=320 ! fused.sink_0 $wall \
+  $(still ball 90 60 background-color=0xff204060 foreground-color=0xffffd040) ! fused.sink_1 \
+  cudablend name=operators layout=grid columns=4 gap=3 background=white ! video/x-raw,format=RGB,width=490,height=320 ! all.sink_1 $operators
+echo docs/elements/cudablend.png
+
 # What examples/quickstart.sh shows of its synthetic scene.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

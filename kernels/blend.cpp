@@ -337,7 +337,7 @@ BlendFit fit(const Rect& box, int width, int height, double pixel_aspect, Sizing
     Rect place = box;
     if (rounded > of_box)
       place.height = std::max(int(box.width / rounded), 1);
-    else
+    else if (rounded < of_box)
       place.width = std::max(int(box.height * rounded), 1);
     place.x += (box.width - place.width) / 2;
     place.y += (box.height - place.height) / 2;

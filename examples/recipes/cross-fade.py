@@ -20,7 +20,7 @@ size = "width=1280,height=720"
 pipeline = Gst.parse_launch(f"""
     cudablend name=mix background=black ! video/x-raw,format=I420,{size} ! queue ! jpegenc quality=90 ! matroskamux ! filesink name=out
     filesrc name=a ! decodebin ! videoconvert ! queue ! mix.sink_0
-    filesrc name=b ! decodebin ! videoconvert ! identity ts-offset={start} ! queue ! mix.sink_1""")
+    filesrc name=b ! decodebin ! videoconvert ! queue ! mix.sink_1""")
 for name, location in zip(("a", "b", "out"), sys.argv[1:]):
     pipeline.get_by_name(name).set_property("location", location)
 mix = pipeline.get_by_name("mix")
@@ -30,8 +30,9 @@ for pad in mix.sinkpads:
     Gst.util_set_object_arg(pad, "sizing-policy", "keep-aspect-ratio")
 
 above = mix.get_static_pad("sink_1")
+above.set_offset(start)
 fade = GstController.InterpolationControlSource(mode=GstController.InterpolationMode.LINEAR)
-fade.set(start, 0.0)
+fade.set(start, 0.0)  # in the time of what is put out
 fade.set(start + seconds, 1.0)
 above.add_control_binding(GstController.DirectControlBinding.new_absolute(above, "alpha", fade))
 

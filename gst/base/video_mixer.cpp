@@ -49,11 +49,19 @@ G_DEFINE_ABSTRACT_TYPE(CudaVisionMixerPad, cudavision_mixer_pad, GST_TYPE_VIDEO_
 
 namespace {
 
-MixerState& state_of(gpointer object) { return *as_mixer(object)->state; }
-CudaVisionMixerClass* class_of(gpointer object) { return as_mixer_class(G_OBJECT_GET_CLASS(object)); }
-GstAggregatorClass* base_class() { return GST_AGGREGATOR_CLASS(cudavision_mixer_parent_class); }
+MixerState& state_of(gpointer object) {
+  return *as_mixer(object)->state;
+}
+CudaVisionMixerClass* class_of(gpointer object) {
+  return as_mixer_class(G_OBJECT_GET_CLASS(object));
+}
+GstAggregatorClass* base_class() {
+  return GST_AGGREGATOR_CLASS(cudavision_mixer_parent_class);
+}
 
-bool is_set(const GstVideoInfo& video) { return video.finfo && GST_VIDEO_INFO_FORMAT(&video) != GST_VIDEO_FORMAT_UNKNOWN; }
+bool is_set(const GstVideoInfo& video) {
+  return video.finfo && GST_VIDEO_INFO_FORMAT(&video) != GST_VIDEO_FORMAT_UNKNOWN;
+}
 
 struct Unref {
   void operator()(gpointer object) const { gst_object_unref(object); }
@@ -87,7 +95,8 @@ GstBuffer* frame_of(const MixerInput& input) {
 
 BlendColor color_of(const GstVideoInfo& video) {
   const GstVideoColorMatrix matrix = video.colorimetry.matrix;
-  return {matrix == GST_VIDEO_COLOR_MATRIX_BT709    ? LumaMatrix::bt709
+  const bool bt709 = matrix == GST_VIDEO_COLOR_MATRIX_BT709 || matrix == GST_VIDEO_COLOR_MATRIX_SMPTE240M;
+  return {bt709                                     ? LumaMatrix::bt709
           : matrix == GST_VIDEO_COLOR_MATRIX_BT2020 ? LumaMatrix::bt2020
                                                     : LumaMatrix::bt601,
           range_of(video) == GST_VIDEO_COLOR_RANGE_16_235};
@@ -192,7 +201,8 @@ gboolean sink_query(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* query) 
 }
 
 gboolean src_query(GstAggregator* agg, GstQuery* query) {
-  if (GST_QUERY_TYPE(query) == GST_QUERY_CONTEXT && state_of(agg).host.gpu.answer_context_query(GST_ELEMENT(agg), query)) return TRUE;
+  if (GST_QUERY_TYPE(query) == GST_QUERY_CONTEXT && state_of(agg).host.gpu.answer_context_query(GST_ELEMENT(agg), query))
+    return TRUE;
   return base_class()->src_query(agg, query);
 }
 
@@ -207,7 +217,8 @@ gboolean src_event(GstAggregator* agg, GstEvent* event) {
     const Rect &place = pad->state->place, &crop = pad->state->crop;
     if (place.empty() || x < place.x || y < place.y || x >= place.x + place.width || y >= place.y + place.height) return;
     GstEvent* own = gst_event_new_navigation(gst_structure_copy(gst_event_get_structure(event)));
-    gst_navigation_event_set_coordinates(own, crop.x + (x - place.x) * crop.width / place.width, crop.y + (y - place.y) * crop.height / place.height);
+    gst_navigation_event_set_coordinates(own, crop.x + (x - place.x) * crop.width / place.width,
+                                         crop.y + (y - place.y) * crop.height / place.height);
     told.emplace_back(static_cast<GstObject*>(gst_object_ref(pad)), own);
   });
   gst_event_unref(event);
@@ -241,8 +252,12 @@ bool prefer_text(GstCaps*& caps, const char* field, const char* value) {
   return value && prefer(caps, field, G_TYPE_STRING, value);
 }
 
-bool has_alpha(const GstVideoInfo& video) { return GST_VIDEO_INFO_HAS_ALPHA(&video); }
-gint64 area(const GstVideoInfo& video) { return gint64(GST_VIDEO_INFO_WIDTH(&video)) * GST_VIDEO_INFO_HEIGHT(&video); }
+bool has_alpha(const GstVideoInfo& video) {
+  return GST_VIDEO_INFO_HAS_ALPHA(&video);
+}
+gint64 area(const GstVideoInfo& video) {
+  return gint64(GST_VIDEO_INFO_WIDTH(&video)) * GST_VIDEO_INFO_HEIGHT(&video);
+}
 
 /// The formats of the pads, the best first: where one has alpha, those with alpha, and then the one of the most pixels.
 std::vector<GstVideoInfo> wanted_formats(const std::vector<MixerInput>& inputs) {
@@ -378,8 +393,8 @@ gboolean decide_allocation(GstAggregator* agg, GstQuery* query) {
   return caps && state_of(agg).host.decide_pool(query, caps) && base_class()->decide_allocation(agg, query);
 }
 
-/// Where device frames are shown, and none is of our CUDA context: goes over to theirs. (Of frames of two contexts those of the other
-/// are read through system memory.) True: it did, and the output must be negotiated anew.
+/// Where device frames are shown, and none is of our CUDA context: goes over to theirs. (Of frames of two contexts those of the
+/// other are read through system memory.) True: it did, and the output must be negotiated anew.
 Result<bool> follow_context(CudaVisionMixer* self) {
   Gpu& gpu = self->state->host.gpu;
   GstBuffer* foreign = nullptr;
@@ -411,10 +426,12 @@ GstFlowReturn create_output_buffer(GstVideoAggregator* vagg, GstBuffer** buffer)
   return GST_VIDEO_AGGREGATOR_CLASS(cudavision_mixer_parent_class)->create_output_buffer(vagg, buffer);
 }
 
-// Frames ----------------------------------------------------------------------------------------------------------------------
+// Frames ------------------------------------------------------------------------------------------------------------------------
 
 /// The base class maps nothing: frames are mapped where they are wanted.
-gboolean prepare_frame(GstVideoAggregatorPad*, GstVideoAggregator*, GstBuffer*, GstVideoFrame*) { return TRUE; }
+gboolean prepare_frame(GstVideoAggregatorPad*, GstVideoAggregator*, GstBuffer*, GstVideoFrame*) {
+  return TRUE;
+}
 void clean_frame(GstVideoAggregatorPad*, GstVideoAggregator*, GstVideoFrame*) {}
 
 /// Frames on their way to the output.
@@ -505,7 +522,9 @@ class Composition {
     if (!cuda_ || on_device) return frame.image();
 
     const Geometry wanted = geometry_of(input.video);
-    const auto fits = [&](const Geometry& g) { return g.format == wanted.format && g.width == wanted.width && g.height == wanted.height; };
+    const auto fits = [&](const Geometry& g) {
+      return g.format == wanted.format && g.width == wanted.width && g.height == wanted.height;
+    };
     if (!pad.image || !fits(pad.image->image().geometry)) {
       pad.image.reset();
       auto made = gpu().allocate(wanted);
@@ -554,8 +573,8 @@ GstPad* request_new_pad(GstElement* element, GstPadTemplate* templ, const gchar*
   int count = 0;
   for_each_sink_pad(as_mixer(element), [&](CudaVisionMixerPad*) { ++count; });
   if (count >= blend_max_pads) {
-    GST_ELEMENT_WARNING(element, CORE, PAD, ("no sink pad is added to the %d there are: at most %d make a picture", count, blend_max_pads),
-                        (nullptr));
+    GST_ELEMENT_WARNING(element, CORE, PAD,
+                        ("no sink pad is added to the %d there are: at most %d make a picture", count, blend_max_pads), (nullptr));
     return nullptr;
   }
   GstPad* pad = GST_ELEMENT_CLASS(cudavision_mixer_parent_class)->request_new_pad(element, templ, name, caps);

@@ -52,8 +52,8 @@ struct CudaVisionMixerClass {
 
   /// Says what is wrong with the settings of the element and its pads, before it starts.
   Status (*check)(CudaVisionMixer* self);
-  /// The size of the picture where downstream does not say, of pixels of this aspect; 0 × 0: no matter. This and lay_out() come from
-  /// the streaming thread, with the inputs from below to above.
+  /// The size of the picture where downstream does not say, of pixels of this aspect; 0 × 0: no matter. This and lay_out() come
+  /// from the streaming thread, with the inputs from below to above.
   PictureSize (*natural_size)(CudaVisionMixer* self, const std::vector<MixerInput>& inputs, int par_n, int par_d);
   MixerLayout (*lay_out)(CudaVisionMixer* self, const std::vector<MixerInput>& inputs, const GstVideoInfo& output);
 };

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "../base/host.hpp"
 #include "../base/properties.hpp"
 #include "../base/video_mixer.hpp"
 
@@ -24,9 +25,10 @@ constexpr Choice background_choices[] = {{"checker", "Gray squares"},
 enum Layout { LAYOUT_MANUAL, LAYOUT_GRID };
 constexpr Choice layout_choices[] = {{"manual", "Each pad says where it goes"},
                                      {"grid", "A photo wall: pads in order in cells of equal size, row by row"}};
-constexpr Choice interpolation_choices[] = {{"nearest", "The nearest pixel"},
-                                            {"bilinear", "Between the nearest pixels"},
-                                            {"area", "The mean of what a pixel covers; bilinear for larger pictures"}};  // as Interpolation
+constexpr Choice interpolation_choices[] = {
+    {"nearest", "The nearest pixel"},
+    {"bilinear", "Between the nearest pixels"},
+    {"area", "The mean of what a pixel covers; bilinear for larger pictures"}};  // as Interpolation
 constexpr Choice operator_choices[] = {{"source", "The pad's pixels and alpha instead of what is below"},
                                        {"over", "The pad over what is below"},
                                        {"add", "As over, and alpha adds up"},
@@ -82,8 +84,8 @@ const std::vector<Property<Settings>>& properties_of(const Settings*) {
       {choice("background", "Background", "What lies below all pads", "CudaVisionBlendBackground", background_choices,
               int(BlendBackground::Kind::checker)),
        &Settings::background},
-      {g_param_spec_uint("background-color", "Background colour", "Colour as 0xAARRGGBB, for background=color", 0, G_MAXUINT32, 0xff000000,
-                         playing_property),
+      {g_param_spec_uint("background-color", "Background colour", "Colour as 0xAARRGGBB, for background=color", 0, G_MAXUINT32,
+                         0xff000000, playing_property),
        &Settings::background_color},
       {choice("layout", "Layout", "Where pads go", "CudaVisionBlendLayout", layout_choices, LAYOUT_MANUAL), &Settings::layout},
       {count("columns", "Columns", "Columns of the grid, up to 16384; 0: as square as fits"), &Settings::columns},
@@ -93,7 +95,8 @@ const std::vector<Property<Settings>>& properties_of(const Settings*) {
               int(Interpolation::bilinear)),
        &Settings::interpolation},
       {g_param_spec_boolean("zero-size-is-unscaled", "Zero size is unscaled",
-                            "A pad whose width or height is 0 has its own there, instead of not being shown", TRUE, playing_property),
+                            "A pad whose width or height is 0 has its own there, instead of not being shown", TRUE,
+                            playing_property),
        &Settings::zero_size_is_unscaled},
       {g_param_spec_boolean("ignore-inactive-pads", "Ignore inactive pads",
                             "In live pipelines, do not wait for pads on which nothing has come yet", FALSE, playing_property),
@@ -130,7 +133,8 @@ const std::vector<Property<PadSettings>>& properties_of(const PadSettings*) {
        &PadSettings::key_color},
       {number("key-tolerance", "Key tolerance", "Greatest difference of red, green or blue that is like the key, 0 to 255", 0),
        &PadSettings::key_tolerance},
-      {number("key-softness", "Key softness", "Over so much more difference the picture fades in, 0 to 255", 0), &PadSettings::key_softness},
+      {number("key-softness", "Key softness", "Over so much more difference the picture fades in, 0 to 255", 0),
+       &PadSettings::key_softness},
   };
   return table;
 }
@@ -155,8 +159,8 @@ Status check(const Settings& settings) {
 Status check(const PadSettings& settings) {
   for (const auto& [name, value] : {std::pair{"width", settings.width}, {"height", settings.height}})
     if (value > blend_max_side)
-      return Status::settings(std::string(name) + " is " + std::to_string(value) + ": it must be at most " + std::to_string(blend_max_side) +
-                              " (-1: the picture's own)");
+      return Status::settings(std::string(name) + " is " + std::to_string(value) + ": it must be at most " +
+                              std::to_string(blend_max_side) + " (-1: the picture's own)");
   for (const auto& [name, value] : {std::pair{"xpos", settings.xpos}, {"ypos", settings.ypos}})
     if (Status status = check_range(name, value, -blend_max_position, blend_max_position); !status.ok()) return status;
   if (settings.key_color > 0xffffff)
@@ -181,37 +185,35 @@ struct Settled {
 
   /// What g_object_set last left.
   S current() {
-    GST_OBJECT_LOCK(this);
-    const S copy = committed;
-    GST_OBJECT_UNLOCK(this);
-    return copy;
+    ObjectLock lock(this);
+    return committed;
   }
 
   /// The settings for a frame. Where they cannot be, the last good ones stay, and the element says so.
   const S& use(GstElement* element, const std::string& name) {
-    const S wanted = current();
-    const Status status = check(wanted);
-    if (status.ok()) return working = wanted;
-    GST_ELEMENT_WARNING(element, LIBRARY, SETTINGS, ("%s%s", name.c_str(), status.message().c_str()), ("the last good settings stay in use"));
-    GST_OBJECT_LOCK(this);
-    committed = working;
-    GST_OBJECT_UNLOCK(this);
+    Status status;
+    {
+      ObjectLock lock(this);
+      status = check(committed);
+      (status.ok() ? working : committed) = status.ok() ? committed : working;
+    }
+    if (!status.ok())
+      GST_ELEMENT_WARNING(element, LIBRARY, SETTINGS, ("%s%s", name.c_str(), status.message().c_str()),
+                          ("the last good settings stay in use"));
     return working;
   }
 
   static void commit(gpointer object) {
-    GST_OBJECT_LOCK(object);
+    ObjectLock lock(object);
     of(object)->committed = of(object)->settings;
-    GST_OBJECT_UNLOCK(object);
   }
 
   static void set(GObject* object, guint id, const GValue* value, GParamSpec*) {
     set_property(object, of(object)->settings, properties_of(static_cast<S*>(nullptr)), id, value);
   }
   static void get(GObject* object, guint id, GValue* value, GParamSpec*) {
-    GST_OBJECT_LOCK(object);
+    ObjectLock lock(object);
     get_property(of(object)->settings, properties_of(static_cast<S*>(nullptr))[id - 1], value);
-    GST_OBJECT_UNLOCK(object);
   }
 
   static void instance_init(GTypeInstance* instance, gpointer) {
@@ -228,7 +230,9 @@ constexpr int largest_output = 16384;
 
 /// Width and height that a pad asks for in the output, of pixels of this aspect, as compositor has them; 0 × 0: it does not show.
 PictureSize box_size(const Settings& settings, const PadSettings& pad, const GstVideoInfo& video, int par_n, int par_d) {
-  const auto side = [&](int wanted, int own) { return wanted > 0 ? wanted : wanted < 0 || settings.zero_size_is_unscaled ? own : 0; };
+  const auto side = [&](int wanted, int own) {
+    return wanted > 0 ? wanted : wanted < 0 || settings.zero_size_is_unscaled ? own : 0;
+  };
   int width = side(pad.width, GST_VIDEO_INFO_WIDTH(&video)), height = side(pad.height, GST_VIDEO_INFO_HEIGHT(&video));
   if (width == 0 || height == 0) return {0, 0};
   if (SizingPolicy(pad.sizing_policy) == SizingPolicy::none) {
@@ -288,7 +292,8 @@ PictureSize natural_size(CudaVisionMixer* self, const std::vector<MixerInput>& i
     const auto side = [&](int cell, int cells) {
       return std::max(int(cell * scale), 1) * gint64(cells) + gint64(cells - 1) * settings.gap;
     };
-    return {int(CLAMP(side(size.width, shape.columns), 1, largest_output)), int(CLAMP(side(size.height, shape.rows), 1, largest_output))};
+    return {int(CLAMP(side(size.width, shape.columns), 1, largest_output)),
+            int(CLAMP(side(size.height, shape.rows), 1, largest_output))};
   }
   return {std::min(size.width, largest_output), std::min(size.height, largest_output)};
 }
@@ -317,7 +322,8 @@ MixerLayout lay_out(CudaVisionMixer* self, const std::vector<MixerInput>& inputs
       box = {wanted.xpos, wanted.ypos, size.width, size.height};
     }
     if (!input.has_caps) continue;
-    const double pixel_aspect = double(GST_VIDEO_INFO_PAR_N(&input.video)) * par_d / (double(GST_VIDEO_INFO_PAR_D(&input.video)) * par_n);
+    const double pixel_aspect =
+        double(GST_VIDEO_INFO_PAR_N(&input.video)) * par_d / (double(GST_VIDEO_INFO_PAR_D(&input.video)) * par_n);
     const BlendFit fitted = fit(box, GST_VIDEO_INFO_WIDTH(&input.video), GST_VIDEO_INFO_HEIGHT(&input.video), pixel_aspect,
                                 SizingPolicy(wanted.sizing_policy));
     pad.place = fitted.place;
@@ -352,8 +358,9 @@ void pad_class_init(gpointer klass, gpointer) {
 }
 
 GType pad_type() {
-  static const GType type = g_type_register_static_simple(cudavision_mixer_pad_get_type(), "CudaVisionBlendPad", sizeof(CudaVisionMixerPadClass),
-                                                          pad_class_init, sizeof(BlendSinkPad), BlendSinkPad::instance_init, GTypeFlags(0));
+  static const GType type =
+      g_type_register_static_simple(cudavision_mixer_pad_get_type(), "CudaVisionBlendPad", sizeof(CudaVisionMixerPadClass),
+                                    pad_class_init, sizeof(BlendSinkPad), BlendSinkPad::instance_init, GTypeFlags(0));
   return type;
 }
 
@@ -361,9 +368,10 @@ void class_init(gpointer klass, gpointer) {
   G_OBJECT_CLASS(klass)->dispatch_properties_changed = element_changed;
   show_settings<BlendElement>(G_OBJECT_CLASS(klass), properties_of(static_cast<Settings*>(nullptr)));
   add_mixer_pads(GST_ELEMENT_CLASS(klass), pad_type());
-  gst_element_class_set_static_metadata(GST_ELEMENT_CLASS(klass), "Blending and composing", "Filter/Editor/Video/Compositor",
-                                        "Converts, scales, keys and blends video of any formats and sizes into one, on the GPU or the processor",
-                                        "cudavision developers");
+  gst_element_class_set_static_metadata(
+      GST_ELEMENT_CLASS(klass), "Blending and composing", "Filter/Editor/Video/Compositor",
+      "Converts, scales, keys and blends video of any formats and sizes into one, on the GPU or the processor",
+      "cudavision developers");
   CudaVisionMixerClass* mixer = as_mixer_class(klass);
   mixer->check = check_all;
   mixer->natural_size = natural_size;
@@ -373,8 +381,8 @@ void class_init(gpointer klass, gpointer) {
 }  // namespace
 
 bool register_blend(GstPlugin* plugin) {
-  const GType type = g_type_register_static_simple(cudavision_mixer_get_type(), "CudaVisionBlend", sizeof(CudaVisionMixerClass), class_init,
-                                                   sizeof(BlendElement), BlendElement::instance_init, GTypeFlags(0));
+  const GType type = g_type_register_static_simple(cudavision_mixer_get_type(), "CudaVisionBlend", sizeof(CudaVisionMixerClass),
+                                                   class_init, sizeof(BlendElement), BlendElement::instance_init, GTypeFlags(0));
   return gst_element_register(plugin, "cudablend", GST_RANK_NONE, type);
 }
 

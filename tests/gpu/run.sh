@@ -202,10 +202,14 @@ mode_pipelines() {
     "cudablend name=b backend=cuda sink_1::alpha=0.5 sink_1::xpos=200 sink_1::width=400 ! $raw ! fakesink $source,format=NV12 ! cudagaussian backend=cuda ! b. $source,format=RGBA ! b."
   launch pipelines/blend-wall cudablend \
     "cudablend name=b backend=cuda layout=grid gap=8 ! $cuda,format=NV12 ! fakesink $source,format=NV12 ! b. $source,format=I420 ! b. $source,format=GRAY8 ! b."
+  launch pipelines/blend-fusion cudablend \
+    "cudablend name=f backend=cuda sink_1::operator=average sink_1::alpha=0.65 sink_1::key=first-pixel ! $raw ! fakesink cudablend name=w backend=cuda layout=grid ! $raw,width=1280,height=720 ! f. $source,format=RGB ! f. $source,format=NV12 ! w. $source,format=P010_10LE ! w."
   local found=0
   for clip in "$here"/media/*.mp4; do
     [[ -f $clip ]] || continue
     found=1 name=${clip##*/}
+    launch "pipelines/decode blend $name" "cudablend cudaconvolve qtdemux h264parse nvh264dec" \
+      "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! tee name=t ! queue ! cudablend name=b backend=cuda layout=grid columns=2 ! $cuda ! fakesink t. ! queue ! cudaconvolve preset=gradient backend=cuda ! b."
     launch "pipelines/decode $name" "$ours qtdemux h264parse nvh264dec" \
       "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! $filters ! fakesink"
     launch "pipelines/decode to system $name" "$ours qtdemux h264parse nvh264dec" \
