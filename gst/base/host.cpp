@@ -39,12 +39,12 @@ void offer_allocator(GstQuery* query, GstAllocator* allocator) {
   gst_object_unref(allocator);
 }
 
-/// Has a neighbour's pool put a GstVideoMeta on its buffers, where it can: their strides may not be the default ones.
-void say_strides(GstBufferPool* pool, GstCaps* caps, guint size, guint min_buffers, guint max_buffers) {
-  if (!gst_buffer_pool_has_option(pool, GST_BUFFER_POOL_OPTION_VIDEO_META)) return;
+/// Has a neighbour's pool make frames of `caps`, and put a GstVideoMeta on them, where it can: their strides may not be the default ones.
+void configure(GstBufferPool* pool, GstCaps* caps, guint size, guint min_buffers, guint max_buffers) {
   GstStructure* config = gst_buffer_pool_get_config(pool);
   gst_buffer_pool_config_set_params(config, caps, size, min_buffers, max_buffers);
-  gst_buffer_pool_config_add_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META);
+  if (gst_buffer_pool_has_option(pool, GST_BUFFER_POOL_OPTION_VIDEO_META))
+    gst_buffer_pool_config_add_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META);
   gst_buffer_pool_set_config(pool, config);
 }
 
@@ -204,7 +204,7 @@ bool Host::decide_pool(GstQuery* query, GstCaps* caps) {
   // Downstream's own pool spares it a copy; but device frames must be in our context.
   if (pool && is_cuda_caps(caps) && !gpu.follow_pool(pool)) gst_clear_object(&pool);
   if (pool) {
-    say_strides(pool, caps, size, min_buffers, max_buffers);
+    configure(pool, caps, size, min_buffers, max_buffers);
   } else {
     GstAllocator* allocator = nullptr;
     guint needed = 0;

@@ -390,7 +390,8 @@ gboolean propose_allocation(GstAggregator* agg, GstAggregatorPad* pad, GstQuery*
 gboolean decide_allocation(GstAggregator* agg, GstQuery* query) {
   GstCaps* caps;
   gst_query_parse_allocation(query, &caps, nullptr);
-  return caps && state_of(agg).host.decide_pool(query, caps) && base_class()->decide_allocation(agg, query);
+  // (Not the base class's: that keeps a reference of our allocator for good.)
+  return caps && state_of(agg).host.decide_pool(query, caps);
 }
 
 /// Where device frames are shown, and none is of our CUDA context: goes over to theirs. (Of frames of two contexts those of the

@@ -13,6 +13,7 @@ namespace {
 
 constexpr char cuda_memory[] = "memory:CUDAMemory";
 const Size size{85, 66};  // even in height: libgstcuda fails some formats at odd ones
+const Size even{84, 66};  // for packed 4:2:2, which it fails at odd widths
 
 Run on_cpu(const Run& run) {
   return {run.element, "cpu"};
@@ -74,7 +75,8 @@ void want_cuda(const Rig& rig, const std::string& format) {
 /// A frame of device memory with the contents of `frame`, in this context.
 Buffer uploaded(GstCudaContext* context, const GstVideoInfo& video, const Buffer& frame) {
   gst_cuda_memory_init_once();
-  const Caps caps(gst_caps_from_string(caps_text(GST_VIDEO_INFO_NAME(&video), size, "", cuda_memory).c_str()));
+  const Size own{GST_VIDEO_INFO_WIDTH(&video), GST_VIDEO_INFO_HEIGHT(&video)};
+  const Caps caps(gst_caps_from_string(caps_text(GST_VIDEO_INFO_NAME(&video), own, "", cuda_memory).c_str()));
   GstBufferPool* pool = gst_cuda_buffer_pool_new(context);
   GstStructure* config = gst_buffer_pool_get_config(pool);
   gst_buffer_pool_config_set_params(config, caps.get(), guint(GST_VIDEO_INFO_SIZE(&video)), 0, 0);
@@ -111,7 +113,8 @@ TEST(stays_on_the_device_between_two, Each::run) {
     at(format);
     Pair pair(run);
     gst_harness_set_sink_caps_str(pair.rig.harness(), "video/x-raw");
-    pair.rig.caps(caps_text(format, size));
+    const bool packed = format == "YUY2" || format == "UYVY";  // of odd width it stays in system memory
+    pair.rig.caps(caps_text(format, packed ? even : size));
     const Buffer frame = noise(pair.rig.video());
     const Picture expected = expected_of(run, pair.rig.video(), frame, 2);
     for (int i = 0; i < 3; ++i) EXPECT_SAME(pair.rig.filter(frame), expected);
@@ -262,7 +265,6 @@ TEST(passes_frames_in_any_memory, Each::run) {
     return result;
   };
   GstCudaContext* context = new_context();
-  const Size even{84, 66};  // libgstcuda's own copies fail packed 4:2:2 of odd width
   for (const std::string& format : formats(run, cuda_memory))
     for (bool device_in : {false, true})
       for (bool device_out : {false, true}) {
