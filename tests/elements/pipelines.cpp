@@ -53,6 +53,38 @@ bool play_all(const Run& run) {
   return good;
 }
 
+/// Adds pads to a blend that plays, and takes them away, with whatever frames they hold.
+bool come_and_go(const std::string& backend) {
+  GstElement* pipeline = gst_parse_launch(
+      ("cudablend name=b backend=" + backend + " ! fakesink videotestsrc num-buffers=500 ! video/x-raw,width=67,height=45 ! b.").c_str(), nullptr);
+  GstElement* blend = gst_bin_get_by_name(GST_BIN(pipeline), "b");
+  gst_element_set_state(pipeline, GST_STATE_PLAYING);
+  for (const char* format : {"NV12", "RGBA", "GRAY8", "I420_10LE", "RGB", "YUY2"}) {
+    GstElement* other = gst_parse_bin_from_description(("videotestsrc ! video/x-raw,width=33,height=21,format=" + std::string(format)).c_str(), TRUE, nullptr);
+    gst_element_set_locked_state(other, TRUE);
+    gst_bin_add(GST_BIN(pipeline), other);
+    GstPad *sink = gst_element_request_pad_simple(blend, "sink_%u"), *src = gst_element_get_static_pad(other, "src");
+    gst_pad_link(src, sink);
+    gst_element_set_state(other, GST_STATE_PLAYING);
+    g_usleep(5000);
+    gst_element_release_request_pad(blend, sink);  // its source then says that it is linked to nothing
+    gst_element_set_state(other, GST_STATE_NULL);
+    gst_bin_remove(GST_BIN(pipeline), other);
+    gst_object_unref(src);
+    gst_object_unref(sink);
+  }
+  GstBus* bus = gst_element_get_bus(pipeline);
+  GstMessage* end = gst_bus_timed_pop_filtered(bus, 60 * GST_SECOND, GST_MESSAGE_EOS);
+  if (!end) std::printf("pads that come and go: no end\n");
+  const bool good = end != nullptr;
+  gst_clear_message(&end);
+  gst_element_set_state(pipeline, GST_STATE_NULL);
+  gst_object_unref(bus);
+  gst_object_unref(blend);
+  gst_object_unref(pipeline);
+  return good;
+}
+
 bool play_blend(const std::string& backend) {
   const std::string blend = "cudablend name=b backend=" + backend + " ";
   const std::string pads = " ! fakesink " + source("NV12") + "b. " + source("RGBA") + "b. " + source("GRAY8") + "queue ! b. ";
@@ -61,6 +93,7 @@ bool play_blend(const std::string& backend) {
   good &= play(blend + "background=transparent sink_1::xpos=-5 sink_0::zorder=9 sink_2::width=300 sink_2::sizing-policy=fill ! cudagaussian backend=" + backend +
                pads);
   good &= play(blend + "sink_0::key-color=0x1000000" + pads, true);
+  good &= come_and_go(backend);
   return good;
 }
 
