@@ -134,7 +134,7 @@ class Mixer {
     EXPECT(sink_);
     g_object_set(sink_, "sync", FALSE, "max-buffers", 8, nullptr);
     gst_bin_add_many(GST_BIN(pipeline_), element_, sink_, nullptr);
-    const std::string text = "queue name=in ! capsfilter caps=\"" + (out.empty() ? "ANY" : out) + "\"";
+    const std::string text = "queue ! capsfilter name=out caps=\"" + (out.empty() ? "ANY" : out) + "\"";
     const bool on_device = out.find(cuda_memory) != std::string::npos;
     GstElement* tail = gst_parse_bin_from_description(
         (on_device ? text + " ! cudagaussian kernel-size=1 ! video/x-raw" : text).c_str(), TRUE, nullptr);
@@ -214,6 +214,13 @@ class Mixer {
     gst_bin_remove_many(GST_BIN(pipeline_), in.source, in.way, nullptr);
   }
 
+  /// Downstream wants other caps from now on.
+  void want(const std::string& text) {
+    GstElement* filter = gst_bin_get_by_name(GST_BIN(pipeline_), "out");
+    const Caps caps(gst_caps_from_string(text.c_str()));
+    g_object_set(filter, "caps", caps.get(), nullptr);
+    gst_object_unref(filter);
+  }
   void play() { gst_element_set_state(pipeline_, GST_STATE_PLAYING); }
   void state(GstState state) {
     EXPECT(gst_element_set_state(pipeline_, state) != GST_STATE_CHANGE_FAILURE);
@@ -1189,6 +1196,73 @@ TEST(chooses_what_it_puts_out, Each::run) {
     EXPECT_EQ(std::string(GST_VIDEO_INFO_NAME(&video)) + " " + std::to_string(video.width) + "x" + std::to_string(video.height) + " " +
                   std::to_string(video.fps_n / video.fps_d),
               std::string(c.expected));
+  }
+}
+
+TEST(follows_what_downstream_wants, Each::run) {
+  Mixer mixer(run, "background=white", caps_text("RGB", {40, 30}));
+  mixer.add(caps_text("RGB", {20, 14}));
+  mixer.play();
+  const auto shown = [&] {
+    mixer.push(0, flat(mixer.video(0), {100, 50, 20}));
+    return mixer.next();
+  };
+  EXPECT_EQ(shown().video.width, 40);
+  for (const auto& [format, size] : {std::pair{"NV12", Size{50, 40}}, {"RGBA", {16, 10}}, {"GRAY16_LE", {31, 33}}}) {
+    at(format);
+    mixer.want(caps_text(format, size));
+    Output output = shown();
+    for (int i = 0; i < 3 && output.video.width != size.width; ++i) output = shown();  // one may have been on its way
+    EXPECT_EQ(std::string(GST_VIDEO_INFO_NAME(&output.video)), std::string(format));
+    EXPECT_WITHIN(output.shown(), composed(run, "background=white", caps_text(format, size), {{caps_text("RGB", {20, 14}), "", {100, 50, 20}}}),
+                  0);
+  }
+}
+
+TEST(seeks_like_compositor, Each::run) {
+  if (!have_compositor()) return;
+  const auto times = [](const Run& of, double rate, GstClockTime from, GstClockTime to) {
+    GError* error = nullptr;
+    GstElement* pipeline = gst_parse_launch((of.element + " name=mix background=black sink_1::xpos=16 ! video/x-raw,format=RGB ! appsink name=out sync=false "
+                                             "videotestsrc ! video/x-raw,format=RGB,width=32,height=24,framerate=25/1 ! mix. "
+                                             "videotestsrc pattern=ball ! video/x-raw,format=RGB,width=32,height=24,framerate=10/1 ! mix.")
+                                                .c_str(),
+                                            &error);
+    FAIL_UNLESS(!error, "%s", error ? error->message : "");
+    GstElement *mix = gst_bin_get_by_name(GST_BIN(pipeline), "mix"), *sink = gst_bin_get_by_name(GST_BIN(pipeline), "out");
+    if (!of.backend.empty()) set(mix, "backend=" + of.backend);
+    with_shared_context(mix, of);
+    gst_element_set_state(pipeline, GST_STATE_PAUSED);
+    EXPECT_EQ(gst_element_get_state(pipeline, nullptr, nullptr, patience), GST_STATE_CHANGE_SUCCESS);
+    EXPECT(gst_element_seek(pipeline, rate, GST_FORMAT_TIME, GstSeekFlags(GST_SEEK_FLAG_FLUSH | GST_SEEK_FLAG_ACCURATE), GST_SEEK_TYPE_SET,
+                            gint64(from), GST_SEEK_TYPE_SET, gint64(to)));
+    gst_element_set_state(pipeline, GST_STATE_PLAYING);
+    std::vector<GstClockTime> found;
+    while (found.size() < 100) {
+      GstSample* one = nullptr;
+      g_signal_emit_by_name(sink, "try-pull-sample", guint64(patience), &one);
+      if (!one) break;
+      const GstSegment* segment = gst_sample_get_segment(one);
+      const GstClockTime pts = GST_BUFFER_PTS(gst_sample_get_buffer(one));
+      found.push_back(gst_segment_to_stream_time(segment, GST_FORMAT_TIME, pts));
+      found.push_back(gst_segment_to_running_time(segment, GST_FORMAT_TIME, pts));
+      gst_sample_unref(one);
+    }
+    gboolean ended = FALSE;
+    g_object_get(sink, "eos", &ended, nullptr);
+    EXPECT(ended);
+    gst_element_set_state(pipeline, GST_STATE_NULL);
+    gst_object_unref(sink);
+    gst_object_unref(mix);
+    gst_object_unref(pipeline);
+    return found;
+  };
+  for (const auto& [rate, from, to] :
+       {std::tuple{1.0, 2 * GST_SECOND, 2 * GST_SECOND + 400 * GST_MSECOND}, {2.0, 1 * GST_SECOND, 1 * GST_SECOND + 800 * GST_MSECOND}}) {
+    at("rate " + std::to_string(rate));
+    const auto actual = times(run, rate, from, to), expected = times(compositor, rate, from, to);
+    EXPECT(expected.size() >= 10);
+    EXPECT(actual == expected);
   }
 }
 
