@@ -164,7 +164,7 @@ class Mixer {
     set(input.pad, settings);
     input.source = gst_element_factory_make("appsrc", nullptr);
     g_object_set(input.source, "format", GST_FORMAT_TIME, "max-bytes", guint64(0), nullptr);
-    const std::string way = on_device ? "cudagaussian kernel-size=1 backend=cuda ! video/x-raw(" + std::string(cuda_memory) + ")"
+    const std::string way = on_device ? "cudagaussian kernel-size=1 backend=cuda ! capsfilter caps=\"video/x-raw(" + std::string(cuda_memory) + ")\""
                                       : std::string("identity");
     input.way = gst_parse_bin_from_description(way.c_str(), TRUE, nullptr);
     EXPECT(input.way);
