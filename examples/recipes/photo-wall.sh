@@ -13,11 +13,14 @@ if ((${#pictures[@]} == 0)); then
 fi
 size=${4:-1283x857} width=${size%x*} height=${size#*x}
 still=(! decodebin ! videoconvert ! imagefreeze num-buffers=1 ! 'video/x-raw,framerate=1/1' !)
-wall=()
-for ((i = 0; i < 36; ++i)); do wall+=(filesrc location="${pictures[i % ${#pictures[@]}]}" "${still[@]}" "wall.sink_$i"); done
+wall=() fill=()
+for ((i = 0; i < 36; ++i)); do
+  wall+=(filesrc location="${pictures[i % ${#pictures[@]}]}" "${still[@]}" "wall.sink_$i")
+  fill+=("sink_$i::sizing-policy=fill")
+done
 gst-launch-1.0 -q cudablend name=fused sink_1::width="$width" sink_1::height="$height" sink_1::sizing-policy=keep-aspect-ratio \
   sink_1::operator=average sink_1::alpha=0.65 sink_1::key=first-pixel sink_1::key-tolerance=12 ! \
   "video/x-raw,width=$width,height=$height" ! videoconvert ! video/x-raw,format=RGB ! pngenc snapshot=true ! filesink location="$2" \
-  cudablend name=wall layout=grid columns=6 rows=6 gap=3 background=white ! \
+  cudablend name=wall layout=grid columns=6 rows=6 gap=3 background=white interpolation=area "${fill[@]}" ! \
   "video/x-raw,format=RGB,width=$width,height=$height" ! fused.sink_0 \
   filesrc location="${3:-${pictures[0]}}" "${still[@]}" fused.sink_1 "${wall[@]}"

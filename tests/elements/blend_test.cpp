@@ -508,6 +508,36 @@ TEST(equals_compositor_in_order_and_size, Each::run) {
   }
 }
 
+/// Where both take the nearest pixel, pictures are the same. (By default compositor scales by cubic filters.)
+TEST(equals_compositor_that_scales, Each::run) {
+  if (!have_compositor()) return;
+  for (const char* format : {"RGBA", "BGRA", "RGB", "Y444"})
+    for (Size box : {Size{64, 48}, {31, 20}, {90, 7}, {12, 60}}) {
+      at(format + std::string(" to ") + std::to_string(box.width) + "x" + std::to_string(box.height));
+      std::vector<Output> made[2];
+      const Run runs[2] = {run, compositor};
+      for (int r = 0; r < 2; ++r) {
+        Mixer mixer(runs[r], "background=black", caps_text(format, {96, 64}));
+        const std::vector<Layer> layers{{caps_text(format, {96, 64})},
+                                        {caps_text(format, {33, 25}), "xpos=4 ypos=2 alpha=0.7 width=" + std::to_string(box.width) +
+                                                                          " height=" + std::to_string(box.height)}};
+        for (const Layer& layer : layers) mixer.add(layer.caps, layer.pad);
+        if (r == 0) {
+          set(mixer.element(), "interpolation=nearest");
+        } else {
+          GstStructure* config = gst_structure_new("GstVideoConverter", GST_VIDEO_CONVERTER_OPT_RESAMPLER_METHOD,
+                                                   GST_TYPE_VIDEO_RESAMPLER_METHOD, GST_VIDEO_RESAMPLER_METHOD_NEAREST, nullptr);
+          g_object_set(mixer.pad(1), "converter-config", config, nullptr);
+          gst_structure_free(config);
+        }
+        mixer.play();
+        feed(mixer, layers);
+        made[r] = mixer.rest();
+      }
+      expect_same(made[0], made[1], 1);
+    }
+}
+
 TEST(equals_compositor_in_the_size_of_the_output, Each::run) {
   if (!have_compositor()) return;
   for (const char* pads : {"", "xpos=30 ypos=50", "width=200 height=10", "xpos=-10 ypos=-4", "alpha=0 xpos=100"}) {
