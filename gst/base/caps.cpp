@@ -59,10 +59,14 @@ void append_with_feature(GstCaps* result, GstCaps* caps, bool with_cuda, const c
   }
 }
 
-/// Removes the structures for which `unwanted(index)`, but the last one left.
+/// Removes the structures for which `unwanted(index)`, unless that is all of them.
 template <typename F>
 void thin_out(GstCaps* caps, F&& unwanted) {
-  for (guint i = 0; i < gst_caps_get_size(caps) && gst_caps_get_size(caps) > 1;)
+  const guint size = gst_caps_get_size(caps);
+  guint count = 0;
+  for (guint i = 0; i < size; ++i) count += unwanted(i);
+  if (count == size) return;
+  for (guint i = 0; i < gst_caps_get_size(caps);)
     if (unwanted(i))
       gst_caps_remove_structure(caps, i);
     else
