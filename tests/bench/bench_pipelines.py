@@ -34,6 +34,7 @@ class Case:
     peer: str = ''           # one element that does the same work; its time is measured in the same turns
     side_by_side: int = 1    # pipelines in one process
     source: str = ''         # instead of the still picture; then nothing is subtracted
+    pads: int = 0            # so many still pictures go into one mixer, the only element; nothing is subtracted
     width: int = 1920
     height: int = 1080
 
@@ -41,6 +42,10 @@ class Case:
         loader = f'! cudagaussian kernel-size=3 backend=cuda ! {self.memory} ' if backend == 'cuda' else ''
         source = self.source or (f'videotestsrc num-buffers=1 pattern=snow ! {SYSTEM},format={self.format},width={self.width},'
                                  f'height={self.height},framerate=60/1 {loader}! imagefreeze num-buffers={frames}')
+        if self.pads:
+            head, *output = elements[0].format(b=backend).split(' ! ')
+            output = ''.join(f'! {self.memory},{caps} ' for caps in output)
+            return f'{head} name=mixer {output}! fakesink sync=false ' + f'{source} ! mixer. ' * self.pads
         chain = ''.join(f'! {element} ' for element in elements).format(b=backend)
         return f'{source} {chain}! {self.memory} ! fakesink sync=false ' * self.side_by_side
 
@@ -66,6 +71,10 @@ CASES = [
     Case('sobel-x', 'RGB', SYSTEM, ['cudaconvolve preset=sobel-x absolute=true backend={b}'], ('cpu',),
          'cvsobel x-order=1 y-order=0 aperture-size=3 mask=false'),
     Case('gaussian-5', 'NV12', SYSTEM, [GAUSSIAN], ('cpu',)),
+    Case('over, 2 pads', 'NV12', CUDA, ['cudablend sink_1::alpha=0.5 backend={b}'], pads=2),
+    Case('wall of 36 in 4K', 'NV12', CUDA, ['cudablend layout=grid backend={b} ! width=3840,height=2160'], pads=36),
+    Case('over, 2 pads', 'RGBA', SYSTEM, ['cudablend sink_1::alpha=0.5 backend={b}'], ('cpu',), 'compositor sink_1::alpha=0.5', pads=2),
+    Case('over, 2 pads', 'NV12', SYSTEM, ['cudablend sink_1::alpha=0.5 backend={b}'], ('cpu',), 'compositor sink_1::alpha=0.5', pads=2),
     # videodiff shows the luma of frames in which anything changed; it neither counts nor thresholds.
     Case('difference', 'I420', SYSTEM, ['cudadiff luma-only=true open-radius=0 attach-roi=false post-messages=false backend={b}'], ('cpu',), 'videodiff'),
     Case('equalize', 'GRAY8', SYSTEM, ['cudahistogram equalize=true post-messages=false backend={b}'], ('cpu',), 'cvequalizehist'),
@@ -103,7 +112,7 @@ def seconds(pipeline):
 def measure(case, backend, frames, turns):
     """Medians of the turns, as a dictionary for the JSON file."""
     variants = {'with': case.elements}
-    if not case.source:
+    if not case.source and not case.pads:
         variants['without'] = []
     if case.peer and has(case.peer):
         variants['peer'] = [case.peer]
@@ -124,6 +133,8 @@ def measure(case, backend, frames, turns):
         if 'peer' in cost:
             row['peer_us_per_frame'] = cost['peer']
             row['peer_over_ours'] = cost['peer'] / cost['with'] if cost['with'] > 0 else None
+    elif 'peer' in medians:
+        row['peer_over_ours'] = medians['peer'] / medians['with']
     if backend == 'cuda' and case.memory == SYSTEM and case.format == 'RGBA':
         row['pcie_share'] = row['fps'] * case.width * case.height * 4 / PCIE_BYTES_PER_SECOND
     return row
@@ -189,6 +200,8 @@ def main():
         if case.source:  # its length is the clip's own: the rate says nothing without the number of frames
             line = f"{statistics.median(row['seconds']['with']):8.3f} s for the clip"
             del row['fps'], row['frames']
+        elif case.pads:
+            line = f"{row['fps']:8.0f} {'':9} {1e6 / row['fps']:9.1f} {'':10}"
         else:
             line = f"{row['fps']:8.0f} {row['fps_without']:9.0f} {row['us_per_frame']:9.1f} {row['us_per_element']:10.1f}"
         print(' '.join([label, line, ', '.join(remarks(row, case, [r for r in rows if 'fps' in r]))]).rstrip(), flush=True)
