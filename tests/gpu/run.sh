@@ -157,6 +157,22 @@ mode_bench() {
   fi
 }
 
+# name source: what cudadiff says of each frame must be the same on both backends.
+same_events() {
+  local backend
+  if ! gpu || ! has cudadiff || ! has nvh264dec; then
+    report SKIP "$1" "no GPU, cudadiff or nvh264dec"
+    return
+  fi
+  for backend in cuda cpu; do
+    # shellcheck disable=SC2086
+    "${bundled[@]}" timeout 60 gst-launch-1.0 -m $2 ! video/x-raw ! cudadiff output=passthrough backend="$backend" ! fakesink 2>/dev/null |
+      sed -n 's/.*(element): cudadiff, //p' >"$state/events.$backend"
+  done
+  run "$1" 10 bash -c '[[ $(wc -l <"$1") -ge 100 ]] && cmp "$1" "$2" && echo "$(wc -l <"$1") frames passed, 0 differ"' sh \
+    "$state/events.cuda" "$state/events.cpu"
+}
+
 # name elements-needed pipeline: skipped where an element or the GPU is missing.
 launch() {
   local name=$1 element
@@ -217,6 +233,7 @@ mode_pipelines() {
     # Nothing but the grid of motion leaves the GPU; then the same, drawn and downloaded.
     launch "pipelines/decode motion $name" "cudadiff qtdemux h264parse nvh264dec" \
       "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! cudadiff output=passthrough backend=cuda ! fakesink"
+    same_events "pipelines/same events $name" "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec"
     launch "pipelines/decode overlay to system $name" "cudadiff qtdemux h264parse nvh264dec" \
       "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! cudadiff output=overlay reference=background backend=cuda ! $raw ! fakesink"
     launch "pipelines/decode histogram $name" "cudahistogram qtdemux h264parse nvh264dec" \
