@@ -92,7 +92,7 @@ Job::Job(Backend backend, const Picture& src, const Picture& dst) : backend_(bac
 
 Job::~Job() = default;
 
-Bytes::Bytes(Backend backend, std::vector<std::uint8_t> bytes) : bytes_(std::move(bytes)) {
+Bytes::Bytes([[maybe_unused]] Backend backend, std::vector<std::uint8_t> bytes) : bytes_(std::move(bytes)) {
 #if CUDAVISION_CUDA
   if (backend == Backend::cuda) device_ = std::make_unique<Device>(bytes_);
 #endif
