@@ -33,7 +33,7 @@ MOMENTS = 6  # pictures on the contact sheet
 SYNTHETIC = """
   videotestsrc pattern=smpte75 num-buffers={n} ! video/x-raw,width=640,height=480,framerate=30/1 ! scene.sink_0
   videotestsrc pattern=ball background-color=0 num-buffers={n} ! video/x-raw,format=AYUV,width=640,height=480,framerate=30/1 ! scene.sink_1
-  videotestsrc pattern=ball motion=sweep flip=true background-color=0 num-buffers={n} ! video/x-raw,format=AYUV,width=240,height=240,framerate=30/1 ! scene.sink_2
+  videotestsrc pattern=ball motion=sweep background-color=0 num-buffers={n} ! video/x-raw,format=AYUV,width=240,height=240,framerate=30/1 ! scene.sink_2
   compositor name=scene sink_2::xpos=360 sink_2::ypos=60 ! videoconvert ! video/x-raw,format=I420"""
 
 
