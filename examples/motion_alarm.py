@@ -48,8 +48,9 @@ class Input:
         regions = [{key: region.get_value(key) for key in ("x", "y", "width", "height", "area", "score")}
                    for region in map(array.get_nth, range(array.n_values))]
         numbers = {key.replace("-", "_"): event.get_value(key) for key in ("changed-ratio", "mean-difference")}
-        print(json.dumps({"input": self.name, "event": event.get_value("event"), "time": event.get_value("stream-time") / Gst.SECOND,
-                          **numbers, "regions": regions, **more}), flush=True)
+        line = {"input": self.name, "event": event.get_value("event"), "time": event.get_value("stream-time") / Gst.SECOND,
+                **numbers, "regions": regions, **more}
+        print(json.dumps(line) + "\n", end="", flush=True)  # in one piece, as other inputs print from their own threads
 
     def on_message(self, _, message):
         if message.type == Gst.MessageType.ERROR:
