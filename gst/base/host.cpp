@@ -15,11 +15,6 @@ GST_DEBUG_CATEGORY_STATIC(cudavision_debug);
 namespace cudavision {
 namespace {
 
-struct Choice {
-  const char* nick;
-  const char* blurb;
-};
-
 enum BackendChoice { BACKEND_AUTO, BACKEND_CUDA, BACKEND_CPU };
 constexpr Choice backend_choices[] = {{"auto", "CUDA where a device opens, else the CPU"}, {"cuda", "CUDA"}, {"cpu", "CPU (OpenCV)"}};
 
@@ -54,7 +49,7 @@ void configure(GstBufferPool* pool, GstCaps* caps, guint size, guint min_buffers
 
 void Host::install_properties(GObjectClass* klass, guint first) {
   GST_DEBUG_CATEGORY_INIT(cudavision_debug, "cudavision", 0, "cudavision elements");
-  static const GType type = enum_from_table("CudaVisionBackend", backend_choices, G_N_ELEMENTS(backend_choices));
+  static const GType type = enum_from_table("CudaVisionBackend", backend_choices);
   g_object_class_install_property(klass, first + BACKEND,
                                   g_param_spec_enum("backend", "Backend", "Where frames are processed; takes effect when the element leaves NULL",
                                                     type, BACKEND_AUTO, null_property));

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "filter.hpp"
 
@@ -66,6 +67,8 @@ std::unique_ptr<Processor> filter_processor(std::unique_ptr<Filter> filter);
 
 /// (transfer full) The structure of an element message, with the times as guint64: timestamp, stream-time, running-time, duration.
 GstStructure* new_message(const char* name, const FrameTimes& times);
+/// Sets a field of a message to a GstValueArray of structures. (transfer full) for each of them.
+void take_structures(GstStructure* message, const char* field, const std::vector<GstStructure*>& structures);
 /// Posts an element message. (transfer full) for `structure`.
 void post_message(GstElement* element, GstStructure* structure);
 

@@ -80,12 +80,23 @@ void set_property(GObject* object, S& settings, const std::vector<Property<S>>& 
   if (property.implied_property) g_object_notify(object, property.implied_property);
 }
 
+/// A value of an enum property, which is the number of its row.
+struct Choice {
+  const char* nick;
+  const char* blurb;
+};
+
 /// Registers an enum with the first `count` rows of a table whose rows have `nick` and `blurb`; the value is the row.
 template <typename Table>
 GType enum_from_table(const char* name, const Table& table, std::size_t count) {
   auto* values = g_new0(GEnumValue, count + 1);  // GType keeps it for good
   for (std::size_t i = 0; i < count; ++i) values[i] = {gint(i), table[i].blurb, table[i].nick};
   return g_enum_register_static(name, values);
+}
+template <std::size_t N>
+GType enum_from_table(const char* name, const Choice (&table)[N]) {
+  const Choice* const rows = table;
+  return enum_from_table(name, rows, N);
 }
 
 /// What filters that look beyond the edge of the frame have in common: the base of their settings.

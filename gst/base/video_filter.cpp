@@ -17,11 +17,6 @@ namespace cudavision {
 
 namespace {
 
-struct Choice {
-  const char* nick;
-  const char* blurb;
-};
-
 constexpr Choice region_choices[] = {{"frame", "The whole frame"},
                                      {"roi", "Only inside the regions of interest that come with the buffer"},
                                      {"outside-roi", "Only outside the regions of interest"}};  // rows as Region::Mode
@@ -588,7 +583,7 @@ static void cudavision_filter_class_init(CudaVisionFilterClass* klass) {
   g_object_class_install_property(
       object, PROP_REGION,
       g_param_spec_enum("region", "Region", "The part of the frame that is processed; the rest is copied bit for bit",
-                        enum_from_table("CudaVisionRegion", region_choices, G_N_ELEMENTS(region_choices)), gint(Region::Mode::frame),
+                        enum_from_table("CudaVisionRegion", region_choices), gint(Region::Mode::frame),
                         playing_property));
   g_object_class_install_property(
       object, PROP_ROI_TYPE,

@@ -13,10 +13,6 @@
 namespace cudavision {
 namespace {
 
-struct Choice {
-  const char* nick;
-  const char* blurb;
-};
 constexpr Choice background_choices[] = {{"checker", "Gray squares"},
                                          {"black", "Black"},
                                          {"white", "White"},
@@ -48,8 +44,7 @@ constexpr Choice key_choices[] = {{"none", "No key"},
 
 template <std::size_t N>
 GParamSpec* choice(const char* name, const char* nick, const char* blurb, const char* type, const Choice (&rows)[N], int initial) {
-  const Choice* table = rows;
-  return g_param_spec_enum(name, nick, blurb, enum_from_table(type, table, N), initial, playing_property);
+  return g_param_spec_enum(name, nick, blurb, enum_from_table(type, rows), initial, playing_property);
 }
 
 // Settings ----------------------------------------------------------------------------------------------------------------------

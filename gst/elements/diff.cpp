@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "diff.hpp"
 
-#include <array>
 #include <optional>
 #include <utility>
 
@@ -12,19 +11,15 @@
 namespace cudavision {
 namespace {
 
-struct Row {
-  const char* nick;
-  const char* blurb;
-};
-constexpr std::array references{Row{"previous", "The frame so many frames back as interval says"}, Row{"first", "The first frame"},
-                                Row{"background", "The running average of the frames before, see learning-rate"},
-                                Row{"mog2", "A mixture of Gaussians for each pixel"}};  // rows as DiffReference
-constexpr std::array outputs{Row{"difference", "The difference from the reference"},
-                             Row{"mask", "White where a pixel changed, else black"},
-                             Row{"overlay", "The picture, with changed pixels tinted and a box around each region that moves"},
-                             Row{"passthrough", "The input, untouched"}};  // rows as DiffOutput
-constexpr std::array modes{Row{"absolute", "The absolute difference"}, Row{"signed", "The difference about mid-gray"},
-                           Row{"squared", "The square of the difference, over the greatest sample"}};  // rows as DiffMode
+constexpr Choice references[] = {{"previous", "The frame so many frames back as interval says"}, {"first", "The first frame"},
+                                 {"background", "The running average of the frames before, see learning-rate"},
+                                 {"mog2", "A mixture of Gaussians for each pixel"}};  // rows as DiffReference
+constexpr Choice outputs[] = {{"difference", "The difference from the reference"},
+                              {"mask", "White where a pixel changed, else black"},
+                              {"overlay", "The picture, with changed pixels tinted and a box around each region that moves"},
+                              {"passthrough", "The input, untouched"}};  // rows as DiffOutput
+constexpr Choice modes[] = {{"absolute", "The absolute difference"}, {"signed", "The difference about mid-gray"},
+                            {"squared", "The square of the difference, over the greatest sample"}};  // rows as DiffMode
 
 /// Reads "x,y,w,h;x,y,w,h;…"; nothing where it is not that. Empty: no rectangles.
 std::optional<std::vector<Rect>> parse_rects(const std::string& text) {
@@ -48,17 +43,12 @@ struct Finding {
 };
 
 void set_regions(GstStructure* message, const std::vector<MotionRegion>& regions) {
-  GValue list = G_VALUE_INIT;
-  g_value_init(&list, GST_TYPE_ARRAY);
-  for (const auto& [box, area, score] : regions) {
-    GValue entry = G_VALUE_INIT;
-    g_value_init(&entry, GST_TYPE_STRUCTURE);
-    g_value_take_boxed(&entry, gst_structure_new("region", "x", G_TYPE_INT, box.x, "y", G_TYPE_INT, box.y, "width", G_TYPE_INT,
-                                                 box.width, "height", G_TYPE_INT, box.height, "area", G_TYPE_UINT, guint(area),
-                                                 "score", G_TYPE_DOUBLE, score, nullptr));
-    gst_value_array_append_and_take_value(&list, &entry);
-  }
-  gst_structure_take_value(message, "regions", &list);
+  std::vector<GstStructure*> list;
+  for (const auto& [box, area, score] : regions)
+    list.push_back(gst_structure_new("region", "x", G_TYPE_INT, box.x, "y", G_TYPE_INT, box.y, "width", G_TYPE_INT, box.width,
+                                     "height", G_TYPE_INT, box.height, "area", G_TYPE_UINT, guint(area), "score", G_TYPE_DOUBLE,
+                                     score, nullptr));
+  take_structures(message, "regions", list);
 }
 
 /// Regions of interest are in pixels of the uncropped frame.
@@ -111,7 +101,7 @@ struct DiffElement {
     };
     return {
         {choice("reference", "Reference", "What frames are compared with",
-                enum_from_table("CudaVisionDiffReference", references.data(), references.size()), initial.reference),
+                enum_from_table("CudaVisionDiffReference", references), initial.reference),
          &Settings::reference},
         {count("interval", "Interval", "Compare with the frame this many frames back, 1 to 64 (reference=previous)",
                initial.interval),
@@ -119,10 +109,10 @@ struct DiffElement {
         {number("learning-rate", "Learning rate", "Share of the new frame in the background, 0 to 1 (reference=background)",
                 initial.learning_rate),
          &Settings::learning_rate},
-        {choice("output", "Output", "What goes out", enum_from_table("CudaVisionDiffOutput", outputs.data(), outputs.size()),
+        {choice("output", "Output", "What goes out", enum_from_table("CudaVisionDiffOutput", outputs),
                 initial.output),
          &Settings::output},
-        {choice("mode", "Mode", "How the difference is shown", enum_from_table("CudaVisionDiffMode", modes.data(), modes.size()),
+        {choice("mode", "Mode", "How the difference is shown", enum_from_table("CudaVisionDiffMode", modes),
                 initial.mode),
          &Settings::mode},
         {count("threshold", "Threshold",

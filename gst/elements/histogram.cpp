@@ -13,10 +13,6 @@
 namespace cudavision {
 namespace {
 
-struct Choice {
-  const char* nick;
-  const char* blurb;
-};
 constexpr Choice channel_choices[] = {{"luma", "Luma"},
                                       {"components", "Each of R, G, B, or of Y, Cb, Cr"},
                                       {"all", "Luma, and each component"}};  // rows as HistogramChannels
@@ -56,12 +52,6 @@ std::vector<GstCudaVisionHistogramChannel> describe(const HistogramCounts& count
   return channels;
 }
 
-GValue array_value(std::size_t size) {
-  GValue array = G_VALUE_INIT;
-  gst_value_array_init(&array, guint(size));
-  return array;
-}
-
 /// The counts of frames that one message tells of.
 struct Sum {
   int depth = 8;
@@ -89,14 +79,15 @@ struct Sum {
     GstStructure* structure = new_message("cudahistogram", times);
     gst_structure_set(structure, "frames", G_TYPE_UINT64, frames, "bins", G_TYPE_UINT, guint(counts[0].counts.size()), "depth",
                       G_TYPE_UINT, guint(depth), nullptr);
-    GValue channels = array_value(counts.size());
+    std::vector<GstStructure*> channels;
     for (const GstCudaVisionHistogramChannel& channel : describe(counts, depth)) {
       GstStructure* fields = gst_structure_new(
           "channel", "name", G_TYPE_STRING, channel.name, "count", G_TYPE_UINT64, channel.count, "min", G_TYPE_DOUBLE, channel.min,
           "max", G_TYPE_DOUBLE, channel.max, "mean", G_TYPE_DOUBLE, channel.mean, "deviation", G_TYPE_DOUBLE, channel.deviation,
           "median", G_TYPE_DOUBLE, channel.median, "p01", G_TYPE_DOUBLE, channel.p01, "p99", G_TYPE_DOUBLE, channel.p99, "entropy",
           G_TYPE_DOUBLE, channel.entropy, "saturated", G_TYPE_DOUBLE, channel.saturated, nullptr);
-      GValue array = array_value(counts[0].counts.size());
+      GValue array = G_VALUE_INIT;
+      gst_value_array_init(&array, guint(counts[0].counts.size()));
       for (std::size_t bin = 0; bin < counts[0].counts.size(); ++bin) {
         GValue count = G_VALUE_INIT;
         g_value_init(&count, G_TYPE_UINT64);
@@ -104,12 +95,9 @@ struct Sum {
         gst_value_array_append_and_take_value(&array, &count);
       }
       gst_structure_take_value(fields, "counts", &array);
-      GValue value = G_VALUE_INIT;
-      g_value_init(&value, GST_TYPE_STRUCTURE);
-      g_value_take_boxed(&value, fields);
-      gst_value_array_append_and_take_value(&channels, &value);
+      channels.push_back(fields);
     }
-    gst_structure_take_value(structure, "channels", &channels);
+    take_structures(structure, "channels", channels);
     return structure;
   }
 };
@@ -295,9 +283,9 @@ struct HistogramElement {
                            initial.bins, playing_property),
          &Settings::bins},
         {choice("channels", "Channels",
-                enum_from_table("CudaVisionHistogramChannels", channel_choices, G_N_ELEMENTS(channel_choices)), "What is counted"),
+                enum_from_table("CudaVisionHistogramChannels", channel_choices), "What is counted"),
          &Settings::channels},
-        {choice("luma", "Luma", enum_from_table("CudaVisionHistogramLuma", luma_choices, G_N_ELEMENTS(luma_choices)),
+        {choice("luma", "Luma", enum_from_table("CudaVisionHistogramLuma", luma_choices),
                 "How luma is made of RGB"),
          &Settings::luma},
         {g_param_spec_uint64("interval", "Interval", "Time that each message sums up, in ns (0: every frame has its own)", 0,

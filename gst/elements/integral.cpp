@@ -16,10 +16,6 @@
 namespace cudavision {
 namespace {
 
-struct Choice {
-  const char *nick, *blurb;
-};
-
 enum Output { OUTPUT_PASSTHROUGH, OUTPUT_LOCAL };  // from OUTPUT_LOCAL on rows as LocalOperation
 constexpr Choice outputs[] = {{"passthrough", "The frame as it came, with its tables in a GstCudaVisionIntegralMeta"},
                               {"box-mean", "The mean of each pixel's window"},
@@ -340,7 +336,7 @@ struct IntegralElement {
   static std::vector<Property<Settings>> properties() {
     // Values that cannot work are refused with a sentence of our own, not by GObject: hence the wide ranges.
     const auto choice = [](const char* name, const char* nick, const char* blurb, const char* type, const auto& table) {
-      return g_param_spec_enum(name, nick, blurb, enum_from_table(type, table, G_N_ELEMENTS(table)), 0, playing_property);
+      return g_param_spec_enum(name, nick, blurb, enum_from_table(type, table), 0, playing_property);
     };
     const auto whole = [](const char* name, const char* nick, int initial, const char* blurb) {
       return g_param_spec_int(name, nick, blurb, G_MININT, G_MAXINT, initial, playing_property);
