@@ -12,9 +12,11 @@
 namespace cudavision {
 namespace {
 
+using detail::BlendAxis;
 using detail::BlendChannel;
 using detail::BlendLayer;
 using detail::BlendMatrix;
+using detail::BlendSampling;
 using detail::BlendTarget;
 
 Status out_of_range(const char* name, double value, const char* allowed) {
@@ -86,6 +88,7 @@ Affine to_rgb(const Samples& s) {
   Affine numbers = diagonal(1 / s.scale[0], 1 / s.scale[1], 1 / s.scale[2]);
   for (int c = 0; c < 3; ++c) numbers.m[c][3] = -s.offset[c] / s.scale[c];
   if (s.rgb) return numbers;
+  if (s.gray) return Affine{{{1, 0, 0, 0}, {1, 0, 0, 0}, {1, 0, 0, 0}}}.after(numbers);
   const double kr = s.weights.red, kb = s.weights.blue, kg = 1 - kr - kb;
   const Affine rgb{{{1, 0, 2 * (1 - kr), 0}, {1, -2 * kb * (1 - kb) / kg, -2 * kr * (1 - kr) / kg, 0}, {1, 2 * (1 - kb), 0, 0}}};
   return rgb.after(numbers);
@@ -154,9 +157,11 @@ void set_background(const Samples& out, const BlendBackground& background, Blend
   target.background[3] = background.kind == Kind::transparent ? 0.0f : target.max;
   if (background.kind == Kind::checker) {
     const float step = float(1 << (format.depth - 8)), neutral = float(format.neutral_chroma());
-    target.background[0] = 80 * step;
-    target.checker = 160 * step;
-    for (int c = 1; c < 3; ++c) target.background[c] = out.rgb ? target.background[0] : neutral;
+    for (int c = 0; c < 3; ++c) {
+      target.background[c] = c == 0 || out.rgb ? 80 * step : neutral;
+      target.checker[c] = c == 0 || out.rgb ? 160 * step : neutral;
+    }
+    target.checker[3] = target.max;
     return;
   }
   const std::uint32_t white = 0xffffffff, argb = background.kind == Kind::color   ? background.argb
@@ -170,7 +175,24 @@ void set_background(const Samples& out, const BlendBackground& background, Blend
     if (out.gray && c > 0) sample = out.offset[c];
     target.background[c] = float(std::clamp(std::nearbyint(sample), 0.0, double(target.max)));
   }
-  target.checker = target.background[0];
+  std::copy_n(target.background, 4, target.checker);
+}
+
+/// An axis of `place` pixels that shows `crop` of the picture's from `begin` on, in a plane subsampled by 2^shift.
+BlendAxis find_axis(BlendSampling sampling, int place, int begin, int crop, int shift) {
+  const int fraction = 32 - shift;
+  const auto rounded_up = [&](std::int64_t n, std::int64_t d) { return ((n << fraction) + d - 1) / d; };
+  BlendAxis axis{std::int64_t(begin) << fraction, rounded_up(crop, place), begin >> shift, (begin + crop - 1) >> shift, 0, 0};
+  if (sampling == BlendSampling::area && crop > place) {
+    axis.per = float(std::ldexp(double(place) / crop, shift));
+    return axis;
+  }
+  axis.start += rounded_up(crop, std::int64_t(2) * place);  // the middle of the first pixel
+  if (sampling != BlendSampling::point && crop != place) {
+    axis.start -= std::int64_t(1) << 31;
+    axis.weight = 0x1p-24f;
+  }
+  return axis;
 }
 
 /// Where a pad's samples come from, and what becomes of them. False: it does not show.
@@ -202,9 +224,9 @@ bool resolve(const BlendPad& pad, const Samples& out, const BlendTarget& target,
   layer.key_scale = float(scale);
   layer.key_offset = float(scale * (soft ? pad.key.tolerance : pad.key.tolerance + 0.001));
 
-  const bool linear = pad.op == BlendOperator::source || pad.op == BlendOperator::average;
+  const bool average = pad.op == BlendOperator::average, whole = target.alpha || pad.op == BlendOperator::source;
   const double steps = std::floor(pad.alpha * target.max);
-  layer.coverage = linear || pad.alpha == 1 ? float(pad.alpha) : float(steps / (target.alpha ? target.max : target.max + 1));
+  layer.coverage = average || pad.alpha == 1 ? float(pad.alpha) : float(steps / (whole ? target.max : target.max + 1));
   layer.alpha_scale = target.max / float(in_max);
   layer.neutral = float(in.format.neutral_chroma());
   layer.opaque = float(in_max);
@@ -212,10 +234,27 @@ bool resolve(const BlendPad& pad, const Samples& out, const BlendTarget& target,
   layer.sample_bytes = std::uint8_t(in.format.sample_bytes());
   layer.shift = in.format.shift;
   layer.op = pad.op;
-  layer.interpolation = pad.interpolation;
   layer.unscaled = layer.place.width == layer.crop.width && layer.place.height == layer.crop.height;
-  layer.alpha_rounding = target.alpha && out.format.depth == 8 && !soft ? detail::blend_rounding : 0;
-  const bool over = pad.op == BlendOperator::over || pad.op == BlendOperator::add;
+  layer.sampling =
+      layer.unscaled || pad.interpolation == Interpolation::nearest ? BlendSampling::point
+      : pad.interpolation == Interpolation::area && (layer.crop.width > layer.place.width || layer.crop.height > layer.place.height)
+          ? BlendSampling::area
+          : BlendSampling::linear;
+  for (int shift = 0; shift < 2; ++shift) {
+    layer.across[shift] =
+        find_axis(layer.sampling, layer.place.width, layer.crop.x, layer.crop.width, shift * layer.channels[1].shift_x);
+    layer.down[shift] =
+        find_axis(layer.sampling, layer.place.height, layer.crop.y, layer.crop.height, shift * layer.channels[1].shift_y);
+  }
+  const bool over = pad.op == BlendOperator::over || pad.op == BlendOperator::add, opaque = target.background[3] == target.max;
+  if (out.format.depth == 8 && !soft) {
+    // compositor rounds to the nearest over a background that is opaque, in formats with alpha; else down. Quotients of its
+    // integers are at least 1/256 apart: what arithmetic loses of one must not take it below a whole number.
+    layer.rounding = detail::blend_rounding;
+    layer.color_bias = target.alpha && opaque ? 0 : -0.5f + 0x1p-10f;
+    layer.rounds_samples = (over || pad.op == BlendOperator::source) && (!layer.unscaled || !layer.identity);
+  }
+  layer.opaque_below = opaque;
   layer.hides = !layer.keyed && (pad.op == BlendOperator::source ||
                                  (pad.alpha == 1 && (pad.op == BlendOperator::average || (over && !layer.channels[3].data))));
   return true;
@@ -303,7 +342,11 @@ bool find_pair(const Geometry& geometry, const BlendTarget& target, const std::v
   if (!over && above.op != BlendOperator::source && above.op != BlendOperator::average) return false;
   if (format.sets[0].shares_plane() && target.width % 2) return false;  // of the byte that is in no picture
 
-  pair = {&above, above.op == BlendOperator::source && !target.alpha ? 1 : above.coverage, format.planes, {}};
+  pair = {&above,
+          above.op == BlendOperator::source && !target.alpha ? 1 : above.coverage,
+          over ? above.color_bias : 0,
+          format.planes,
+          {}};
   for (int i = format.set_count; i-- > 0;) {  // of packed 4:2:2, luma last
     const ChannelSet& set = format.sets[i];
     int c = 0;

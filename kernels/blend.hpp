@@ -79,7 +79,8 @@ struct GridShape {
   int columns, rows;
 };
 GridShape grid_shape(int count, int columns, int rows);
-/// The photo wall: cells of equal size for `count` pads, row by row, `gap` pixels apart, in an output of width × height. Pads for which there is no cell get an empty one.
+/// The photo wall: cells of equal size for `count` pads, row by row, `gap` pixels apart, in an output of width × height. Pads for
+/// which there is no cell get an empty one.
 std::vector<Rect> grid_layout(int count, int columns, int rows, int gap, int width, int height);
 
 /// What is wrong with a pad, by the names users know.
@@ -91,6 +92,8 @@ Status validate(const BlendPad& pad);
 /// Each pad's samples are scaled, then taken to the colour space of the output by one matrix (none where the colours are the same:
 /// then nothing changes) and clamped to its range. All is done in float32 on full-size pixels, in the order of the pads; in the end
 /// a subsampled chroma sample is the mean of its pixels, and samples are rounded half to even. Padding becomes the greatest value.
+/// At 8 bit source, over and add leave whole numbers, as GStreamer's compositor does, so that many pads make the same as there: a
+/// pad's samples are rounded before, and what comes of over and add after; unless a soft key fades the pad.
 ///
 /// Scaling. Output pixel i of a pad shows the picture at u = crop.x + (i + ½)·crop.width / place.width, and a
 /// subsampled plane at u / 2.
@@ -101,11 +104,12 @@ Status validate(const BlendPad& pad);
 ///
 /// Operators, of a pad's sample s, its own alpha s_a and what is below, d and d_a. M is the largest sample, k the weight of the
 /// key, from 0 where the pad is like it to 1, and A = floor(M·alpha).
-///   source:   d + k·(s − d), and the same of alpha, the pad's being alpha·s_a.
-///   average:  d + alpha·k·(s − d), and the same of alpha: the pad's own is but a sample.
-///   over:     as GStreamer's compositor does it. For an output without alpha d + a·(s − d), where a = k·(s_a / M)·A / (M + 1), or
-///             k·s_a / M for alpha = 1. For one with alpha a = k·s_a·A / M and b = d_a·(M − a) / M, both rounded at 8 bit (unless
-///             the key is soft): the colour is (s·a + d·b) / (a + b), or M where the alpha, a + b, becomes 0.
+///   source:   d + k·(s − d), and the same of alpha, the pad's being s_a·A / M.
+///   average:  d + alpha·k·(s − d), and the same of alpha: the pad's own is but a sample, and alpha is not rounded.
+///   over:     as compositor does it. For an output without alpha d + a·(s − d), rounded down; a = k·(s_a / M)·A / (M + 1), or
+///             k·s_a / M for alpha = 1. For one with alpha a = k·s_a·A / M and b = d_a·(M − a) / M, both rounded: the colour is
+///             (s·a + d·b) / (a + b), or M where the alpha, a + b, becomes 0. Over an opaque background d_a = M, and the colour is
+///             rounded to the nearest; else down.
 ///   add:      compositor's too: over, but alpha is min(d_a + a, M).
 ///   subtract max(d − s, 0), multiply d·s, screen d + s − d·s, difference |d − s|, min, max: of R', G' and B' of 0–1, whatever the
 ///             output's format (gray: of its luma). The result is laid over as by `over`, as far as d is opaque; else s is.
@@ -154,7 +158,7 @@ struct BlendPairPlane {
 /// computed of the samples as they lie, d + weight · (s − d), but for keys, alpha and padding.
 struct BlendPair {
   const BlendLayer* above;  ///< its operator is one of source, over, add (without alpha in the output) and average
-  float weight;
+  float weight, bias;       ///< bias: added before it is rounded
   int planes;
   std::array<BlendPairPlane, 3> plane;
 };

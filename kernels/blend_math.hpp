@@ -57,28 +57,44 @@ struct BlendMatrix {
   }
 };
 
+/// Where along an axis an output pixel finds its samples, in a plane: at start + i · step, in units of 2^-32 samples, for pixel i
+/// of the pad. Errors of less than 2^-32 a pixel add up, upwards: nowhere do they reach the next sample.
+struct BlendAxis {
+  std::int64_t start, step;
+  int low, high;  ///< of the samples that are shown, the first and the last
+  float weight;   ///< linear: of a unit of (at >> 8); 0: the axis has its own size, and shows its samples
+  float per;      ///< area: 1 / the samples that an output pixel covers; 0: it is not made smaller
+};
+
+/// How a pad's samples are found: one a pixel, two by two, or all that it covers.
+enum class BlendSampling : std::uint8_t { point, linear, area };
+
 /// A pad, resolved.
 struct BlendLayer {
   BlendChannel channels[4];
   BlendPacked packed;
-  Rect place, crop;       ///< never empty
-  Rect visible;           ///< of place, inside the output, not empty
-  BlendMatrix to_target;  ///< the output's samples
-  BlendMatrix to_key;     ///< R'G'B' of 0–255
+  Rect place, crop;              ///< never empty
+  Rect visible;                  ///< of place, inside the output, not empty
+  BlendAxis across[2], down[2];  ///< of planes not subsampled, and subsampled
+  BlendMatrix to_target;         ///< the output's samples
+  BlendMatrix to_key;            ///< R'G'B' of 0–255
   float key[3];
   float key_scale, key_offset;  ///< the key's weight is its distance · scale − offset, clamped to 0–1
   float coverage;               ///< of the pad's own alpha; average: of the sample
-  float alpha_rounding;         ///< blend_rounding, where alpha is rounded before it is used, as compositor does it; else 0
+  float rounding;               ///< blend_rounding, where alpha and colours become integers pad by pad, as in compositor; else 0
+  float color_bias;             ///< added to colours before they are rounded
   float alpha_scale;            ///< the pad's own alpha in steps of the output's
   float neutral, opaque;        ///< samples that stand for missing chroma, and alpha
   Format format;
   std::uint8_t sample_bytes, shift;
   BlendOperator op;
-  Interpolation interpolation;
+  BlendSampling sampling;
   bool identity;  ///< to_target changes nothing
   bool keyed, first_pixel;
   bool unscaled;
-  bool hides;  ///< nothing of what is below shows
+  bool rounds_samples;  ///< as it does the result: samples that are scaled or converted
+  bool opaque_below;    ///< what is below counts as opaque
+  bool hides;           ///< nothing of what is below shows
 };
 
 /// The output, and what lies below all pads.
@@ -92,7 +108,7 @@ struct BlendTarget {
   bool gray, alpha, yuv;
   float max, per_max;            ///< the largest sample, and its reciprocal
   BlendMatrix to_rgb, from_rgb;  ///< R'G'B' of 0–1
-  float background[4], checker;  ///< checker: first component of the other squares
+  float background[4], checker[4];  ///< checker: of every other square
 };
 
 /// Added to a number below 2^22, and taken away again, it leaves the number rounded half to even, without a branch; 0 leaves the
@@ -151,43 +167,58 @@ CUDAVISION_HOST_DEVICE constexpr bool blends_channels(BlendOperator op) {
   return op >= BlendOperator::subtract && op <= BlendOperator::max;
 }
 
-/// Lays one pixel over another: d and s hold the output's samples; alpha in steps of the output's. k: the key's weight.
-template <BlendOperator Op, bool Alpha>
+/// What compositor's integers make of a colour; nothing where it is not rounded here.
+CUDAVISION_HOST_DEVICE inline float blend_rounded_color(const BlendLayer& layer, float x) {
+  return blend_rounded(x + layer.color_bias, layer.rounding);
+}
+
+/// Lays one pixel over another: d and s hold the output's samples; alpha in steps of the output's. k: the key's weight. Channels: 1
+/// for gray, 3, or 4 with alpha; of others nothing is looked at but the pad's own alpha.
+template <BlendOperator Op, int Channels>
 CUDAVISION_HOST_DEVICE inline void blend_pixel(const BlendTarget& target, const BlendLayer& layer, float k, const float (&s)[4],
                                                float (&d)[4]) {
-  constexpr bool average = Op == BlendOperator::average;
+  constexpr bool average = Op == BlendOperator::average, compositor = Op == BlendOperator::over || Op == BlendOperator::add;
+  constexpr bool alpha = Channels == 4;
+  constexpr int colors = Channels == 1 ? 1 : 3;
   if (Op == BlendOperator::source || average) {
     const float weight = average ? layer.coverage * k : k;
-    for (int c = 0; c < 3; ++c) d[c] += weight * (s[c] - d[c]);
-    if (Alpha) d[3] += weight * ((average ? s[3] : s[3] * layer.coverage) - d[3]);
+    for (int c = 0; c < colors; ++c) d[c] += weight * (s[c] - d[c]);
+    if (alpha) d[3] += weight * ((average ? s[3] : blend_rounded(s[3] * layer.coverage, layer.rounding)) - d[3]);
     return;
   }
   float over[3] = {s[0], s[1], s[2]};
   if (blends_channels(Op)) {
+    const auto row = [&](int c, const float(&v)[4]) {
+      return colors == 1 ? target.to_rgb.m[c][0] * v[0] + target.to_rgb.m[c][3] : target.to_rgb.row(c, v[0], v[1], v[2]);
+    };
     float rgb[3];
-    for (int c = 0; c < 3; ++c) {
-      const float below = blend_clamped(target.to_rgb.row(c, d[0], d[1], d[2]), 1);
-      const float above = blend_clamped(target.to_rgb.row(c, s[0], s[1], s[2]), 1);
+    for (int c = 0; c < colors; ++c) {
+      const float below = blend_clamped(row(c, d), 1), above = blend_clamped(row(c, s), 1);
       rgb[c] = blend_channel<Op>(below, above);
     }
-    for (int c = 0; c < 3; ++c) over[c] = blend_clamped(target.from_rgb.row(c, rgb[0], rgb[1], rgb[2]), target.max);
-    if (Alpha)
+    if (colors == 1) rgb[1] = rgb[2] = rgb[0];
+    for (int c = 0; c < colors; ++c) over[c] = blend_clamped(target.from_rgb.row(c, rgb[0], rgb[1], rgb[2]), target.max);
+    if (alpha)
       for (int c = 0; c < 3; ++c) over[c] = s[c] + (over[c] - s[c]) * (d[3] * target.per_max);
   }
   float above = s[3] * layer.coverage * k;
-  if (!Alpha) {
+  if (!alpha) {
     const float weight = above * target.per_max;
-    for (int c = 0; c < 3; ++c) d[c] += weight * (over[c] - d[c]);
+    for (int c = 0; c < colors; ++c) {
+      const float color = d[c] + weight * (over[c] - d[c]);
+      d[c] = compositor && weight > 0 ? blend_rounded_color(layer, color) : color;
+    }
     return;
   }
-  above = blend_rounded(above, layer.alpha_rounding);
-  const float below = blend_rounded(d[3] * (target.max - above) * target.per_max, layer.alpha_rounding);
+  above = blend_rounded(above, layer.rounding);
+  const float under = compositor && layer.opaque_below ? target.max : d[3];
+  const float below = blend_rounded(under * (target.max - above) * target.per_max, layer.rounding);
   const float sum = above + below, reciprocal = blend_reciprocal(sum > 0.5f ? sum : 1.0f);
   for (int c = 0; c < 3; ++c) {
-    const float color = (over[c] * above + d[c] * below) * reciprocal;
-    d[c] = sum > 0.5f ? color : target.max;
+    const float color = d[c] + (over[c] - d[c]) * (above * reciprocal);
+    d[c] = !(sum > 0.5f) ? target.max : compositor && above > 0 ? blend_rounded_color(layer, color) : color;
   }
-  const float added = d[3] + above;
+  const float added = under + above;
   d[3] = Op != BlendOperator::add ? sum : added < target.max ? added : target.max;
 }
 
@@ -199,40 +230,41 @@ struct BlendTaps {
   CUDAVISION_HOST_DEVICE float of(int i) const { return i == first ? first_weight : i == last ? last_weight : weight; }
 };
 
-/// n / d for 0 ≤ n < 2^31, d > 0, and quotients below 2^15.
-CUDAVISION_HOST_DEVICE inline int blend_divided(int n, int d) {
-#ifdef __CUDA_ARCH__
-  const int estimate = int(__fdividef(float(n), float(d))), rest = n - estimate * d;  // off by one at most
-  return rest < 0 ? estimate - 1 : rest >= d ? estimate + 1 : estimate;
-#else
-  return n / d;
-#endif
+/// The sample that lies at output pixel i of a pad, i ≥ 0 (BlendSampling::point).
+CUDAVISION_HOST_DEVICE inline int blend_point(const BlendAxis& axis, int i) {
+  return int((axis.start + i * axis.step) >> 32);
 }
 
-/// The taps of output pixel i ≥ 0 of a pad, on an axis of `place` pixels that shows `crop` of the picture's from `begin` on, in a
-/// plane subsampled by 2^shift. Integers but for the weights: all products are below 2^31.
-CUDAVISION_HOST_DEVICE inline BlendTaps blend_taps(Interpolation interpolation, int i, int place, int begin, int crop, int shift) {
-  if (place == crop || interpolation == Interpolation::nearest) {
-    const int at = place == crop ? begin + i : begin + blend_divided((2 * i + 1) * crop, 2 * place);
-    return {at >> shift, at >> shift, 1, 0, 0};
+/// The two samples next to it, and the weight of the second (BlendSampling::linear).
+struct BlendPoints {
+  int first, second;
+  float weight;
+};
+CUDAVISION_HOST_DEVICE inline BlendPoints blend_points(const BlendAxis& axis, int i) {
+  const std::int64_t at = axis.start + i * axis.step;
+  const int before = int(at >> 32);
+  const auto clamped = [&](int x) { return x < axis.low ? axis.low : x > axis.high ? axis.high : x; };
+  return {clamped(before), clamped(before + 1), float(std::uint32_t(at) >> 8) * axis.weight};
+}
+
+/// All taps, of any way of sampling: area where the axis becomes smaller, else linear.
+CUDAVISION_HOST_DEVICE inline BlendTaps blend_taps(BlendSampling sampling, const BlendAxis& axis, int i) {
+  constexpr std::int64_t one = std::int64_t(1) << 32;
+  if (sampling == BlendSampling::point) {
+    const int at = blend_point(axis, i);
+    return {at, at, 1, 0, 0};
   }
-  const int low = begin >> shift, high = (begin + crop - 1) >> shift;
-  if (interpolation == Interpolation::area && place > 0 && crop > place) {
-    const int one = place << shift;  // of a sample
-    const int from = i * crop + begin * place, to = from + crop;
-    const int first = blend_divided(from, one), last = blend_divided(to + one - 1, one) - 1;
-    const float per = 1 / float(crop);
-    if (first == last) return {first, last, 1, 0, 0};
-    return {first, last, float((first + 1) * one - from) * per, float(one) * per, float(to - last * one) * per};
+  if (sampling == BlendSampling::linear || axis.per == 0) {
+    const BlendPoints points = blend_points(axis, i);
+    if (points.first == points.second || points.weight == 0) return {points.first, points.first, 1, 0, 0};
+    return {points.first, points.second, 1 - points.weight, 0, points.weight};
   }
-  const int one = 2 * place << shift;
-  const int at = (2 * i + 1) * crop + 2 * place * begin - (place << shift);  // the first sample's centre is at 0
-  const int before = at >= 0 ? blend_divided(at, one) : -1;
-  const float weight = float(at - before * one) / float(one);
-  const int first = before < low ? low : before > high ? high : before;
-  const int last = before + 1 < low ? low : before + 1 > high ? high : before + 1;
+  const std::int64_t from = axis.start + i * axis.step, to = from + axis.step - 1;
+  const int first = int(from >> 32), end = int(to >> 32), last = end < axis.high ? end : axis.high;
   if (first == last) return {first, last, 1, 0, 0};
-  return {first, last, 1 - weight, 0, weight};
+  const auto part = [](std::int64_t of_one) { return float(std::uint32_t(of_one >> 8)) * 0x1p-24f; };
+  const float head = part(one - std::uint32_t(from)), tail = last < end ? 1 : part(std::int64_t(std::uint32_t(to)) + 1);
+  return {first, last, head * axis.per, axis.per, tail * axis.per};
 }
 
 }  // namespace detail

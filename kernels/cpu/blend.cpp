@@ -70,8 +70,7 @@ void with_step(int sample_bytes, int step, F&& f) {
 /// The row of a layer's component at output row y, as it lies at columns [x0, x1). `taps`: of the layer's visible columns.
 void load_row(const BlendLayer& layer, const BlendChannel& channel, const std::vector<BlendTaps>& taps, int y, int x0, int x1,
               std::vector<float>& columns, float* to) {
-  const BlendTaps rows =
-      blend_taps(layer.interpolation, y - layer.place.y, layer.place.height, layer.crop.y, layer.crop.height, channel.shift_y);
+  const BlendTaps rows = blend_taps(layer.sampling, layer.down[channel.shift_y], y - layer.place.y);
   const BlendTaps* const at = taps.data() + (x0 - layer.visible.x);
   const int count = x1 - x0, first = at[0].first, last = at[count - 1].last;
   const bool plain = channel.shift_x == 0 && layer.place.width == layer.crop.width;
@@ -114,7 +113,7 @@ void convert(const BlendMatrix& matrix, float max, int count, Row (&rows)[4]) {
   }
 }
 
-template <BlendOperator Op, bool Alpha>
+template <BlendOperator Op, int Channels>
 void blend_row(const BlendTarget& target, const BlendLayer& layer, int count, const Row& weight, const Row (&pad)[4], int at,
                Row (&below)[4]) {
   const float* const s[4] = {pad[0], pad[1], pad[2], pad[3]};
@@ -125,34 +124,34 @@ void blend_row(const BlendTarget& target, const BlendLayer& layer, int count, co
   for (int i = 0; i < count; ++i) {
     const float source[4] = {s[0][i], s[1][i], s[2][i], s[3][i]};
     float pixel[4] = {d[0][i], d[1][i], d[2][i], d[3][i]};
-    blend_pixel<Op, Alpha>(to, from, weight[i], source, pixel);
-    for (int c = 0; c < 3 + Alpha; ++c) d[c][i] = pixel[c];
+    blend_pixel<Op, Channels>(to, from, weight[i], source, pixel);
+    for (int c = 0; c < Channels; ++c) d[c][i] = pixel[c];
   }
 }
 
-template <bool Alpha, typename... Arguments>
+template <int Channels, typename... Arguments>
 void blend_with(BlendOperator op, Arguments&&... a) {
   switch (op) {
     case BlendOperator::source:
-      return blend_row<BlendOperator::source, Alpha>(a...);
+      return blend_row<BlendOperator::source, Channels>(a...);
     case BlendOperator::over:
-      return blend_row<BlendOperator::over, Alpha>(a...);
+      return blend_row<BlendOperator::over, Channels>(a...);
     case BlendOperator::add:
-      return blend_row<BlendOperator::add, Alpha>(a...);
+      return blend_row<BlendOperator::add, Channels>(a...);
     case BlendOperator::subtract:
-      return blend_row<BlendOperator::subtract, Alpha>(a...);
+      return blend_row<BlendOperator::subtract, Channels>(a...);
     case BlendOperator::multiply:
-      return blend_row<BlendOperator::multiply, Alpha>(a...);
+      return blend_row<BlendOperator::multiply, Channels>(a...);
     case BlendOperator::screen:
-      return blend_row<BlendOperator::screen, Alpha>(a...);
+      return blend_row<BlendOperator::screen, Channels>(a...);
     case BlendOperator::difference:
-      return blend_row<BlendOperator::difference, Alpha>(a...);
+      return blend_row<BlendOperator::difference, Channels>(a...);
     case BlendOperator::min:
-      return blend_row<BlendOperator::min, Alpha>(a...);
+      return blend_row<BlendOperator::min, Channels>(a...);
     case BlendOperator::max:
-      return blend_row<BlendOperator::max, Alpha>(a...);
+      return blend_row<BlendOperator::max, Channels>(a...);
     case BlendOperator::average:
-      return blend_row<BlendOperator::average, Alpha>(a...);
+      return blend_row<BlendOperator::average, Channels>(a...);
   }
 }
 
@@ -172,10 +171,10 @@ void read_first(const BlendLayer& layer, float (&key)[3]) {
 
 CUDAVISION_WIDE void fill(const BlendTarget& target, const Rect& tile, int y, Row (&below)[4]) {
   for (int c = 0; c < 4; ++c) std::fill_n(below[c], tile.width, target.background[c]);
-  if (target.background[0] == target.checker) return;
+  if (target.background[0] == target.checker[0]) return;
   for (int i = 0; i < tile.width; ++i)
     if (((tile.x + i) ^ y) & 8)
-      for (int c = 0; c < (target.yuv || target.gray ? 1 : 3); ++c) below[c][i] = target.checker;
+      for (int c = 0; c < 3; ++c) below[c][i] = target.checker[c];
 }
 
 CUDAVISION_WIDE void lay_over(const BlendTarget& target, const BlendLayer& layer, const LayerTaps& taps, int y, int x0, int x1,
@@ -197,10 +196,15 @@ CUDAVISION_WIDE void lay_over(const BlendTarget& target, const BlendLayer& layer
     std::fill_n(scratch.weight, count, 1.0f);
   }
   if (!layer.identity) convert(layer.to_target, target.max, count, scratch.pad);
+  if (layer.rounds_samples)
+    for (int c = 0; c < 3; ++c)
+      for (int i = 0; i < count; ++i) scratch.pad[c][i] = blend_rounded(scratch.pad[c][i]);
   if (target.alpha)
-    blend_with<true>(layer.op, target, layer, count, scratch.weight, scratch.pad, at, below);
+    blend_with<4>(layer.op, target, layer, count, scratch.weight, scratch.pad, at, below);
+  else if (target.gray)
+    blend_with<1>(layer.op, target, layer, count, scratch.weight, scratch.pad, at, below);
   else
-    blend_with<false>(layer.op, target, layer, count, scratch.weight, scratch.pad, at, below);
+    blend_with<3>(layer.op, target, layer, count, scratch.weight, scratch.pad, at, below);
 }
 
 /// Chroma of pairs of columns, and of two rows where there are two.
@@ -246,8 +250,7 @@ class CpuBlend final : public Blend {
       for (int shift = 0; shift <= layer.channels[1].shift_x; ++shift) {
         taps_[l][shift].resize(std::size_t(layer.visible.width));
         for (int i = 0; i < layer.visible.width; ++i)
-          taps_[l][shift][i] = blend_taps(layer.interpolation, layer.visible.x + i - layer.place.x, layer.place.width, layer.crop.x,
-                                          layer.crop.width, shift);
+          taps_[l][shift][i] = blend_taps(layer.sampling, layer.across[shift], layer.visible.x + i - layer.place.x);
       }
     }
     const int groups = subsampled(target.height, target.shift_y), jobs = std::min(groups, int(scratch_.size()));
@@ -285,7 +288,7 @@ class CpuBlend final : public Blend {
         if (pair.weight == 1)
           s.copyTo(dst);
         else
-          cv::addWeighted(s, pair.weight, rows(plane.below, plane.below_pitch, range), 1.0f - pair.weight, 0, dst);
+          cv::addWeighted(s, pair.weight, rows(plane.below, plane.below_pitch, range), 1.0f - pair.weight, pair.bias, dst);
       });
     }
     return true;

@@ -258,6 +258,9 @@ std::vector<Row> rows() {
       p.key.mode = BlendKey::Mode::first_pixel, p.key.tolerance = 10;
     }));
     list.push_back(blend("multiply", format, 3, 0, 1, [](BlendPad& p) { p.op = BlendOperator::multiply; }));
+    list.push_back(blend("inset", format, 2, 0, 1, [](BlendPad& p) {
+      p.place = {p.place.width / 2 + 1, p.place.height / 2 + 1, p.place.width / 3, p.place.height / 3};
+    }));
     list.push_back(blend("grid-9", format, 2, 0, 9, [](BlendPad& p) { p.interpolation = Interpolation::area; }));
     list.push_back(blend("grid-63", format, 2, 0, 63, [](BlendPad&) {}));
   }

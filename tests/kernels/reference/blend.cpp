@@ -141,37 +141,49 @@ struct Pixel {
 
 struct Output {
   Scale scale;
-  bool alpha, whole;  ///< whole: alpha is an integer
+  bool alpha;
+  bool opaque;  ///< the background is
 };
 
-void lay_over(Pixel& below, const Triple& s, double own, double k, const BlendPad& pad, const Output& out) {
+void lay_over(Pixel& below, Triple s, double own, double k, const BlendPad& pad, const Output& out) {
   const double m = out.scale.max;
-  const auto mix = [](double d, double s, double weight) { return d * (1 - weight) + s * weight; };
-  const bool soft = pad.key.mode != BlendKey::Mode::none && pad.key.softness > 0;
-  const auto whole = [&](double v) { return out.whole && !soft ? std::nearbyint(v) : v; };
+  const auto mix = [](double d, double s, double weight) { return d + (s - d) * weight; };
+  const bool soft = pad.key.mode != BlendKey::Mode::none && pad.key.softness > 0, whole = m == 255 && !soft;
+  const bool compositors = pad.op == BlendOperator::over || pad.op == BlendOperator::add;
+  const auto nearest = [&](double v) { return whole ? std::nearbyint(v) : v; };
+  const auto color = [&](double v) {  // as compositor rounds it
+    return !whole || !compositors ? v : out.alpha && out.opaque ? std::nearbyint(v) : std::floor(v + 0x1p-10);
+  };
+  if (compositors || pad.op == BlendOperator::source)
+    for (double& v : s) v = nearest(v);
+  const double steps = std::floor(pad.alpha * m);
   if (pad.op == BlendOperator::source || pad.op == BlendOperator::average) {
     const bool average = pad.op == BlendOperator::average;
     const double weight = average ? k * pad.alpha : k;
     for (int c = 0; c < 3; ++c) below.color[c] = mix(below.color[c], s[c], weight);
-    below.alpha = mix(below.alpha, average ? own : own * pad.alpha, weight);
+    below.alpha = mix(below.alpha, average ? own : nearest(own * steps / m), weight);
     return;
   }
   Triple above = s;
-  if (pad.op != BlendOperator::over && pad.op != BlendOperator::add) {
+  if (!compositors) {
     Triple a = out.scale.to_rgb(s), b = out.scale.to_rgb(below.color);
     for (int c = 0; c < 3; ++c) a[c] = operate(pad.op, std::clamp(b[c], 0.0, 1.0), std::clamp(a[c], 0.0, 1.0));
     const Triple mixed = out.scale.from_rgb(a);
     for (int c = 0; c < 3; ++c) above[c] = mix(s[c], std::clamp(mixed[c], 0.0, m), out.alpha ? below.alpha / m : 1);
   }
-  const double steps = std::floor(pad.alpha * m);
   if (!out.alpha) {
     const double weight = own / m * k * (pad.alpha == 1 ? 1 : steps / (m + 1));
-    for (int c = 0; c < 3; ++c) below.color[c] = mix(below.color[c], above[c], weight);
+    if (weight > 0)
+      for (int c = 0; c < 3; ++c) below.color[c] = color(mix(below.color[c], above[c], weight));
     return;
   }
-  const double over = whole(own * k * steps / m), rest = whole(below.alpha * (m - over) / m);
-  for (int c = 0; c < 3; ++c) below.color[c] = over + rest > 0.5 ? (above[c] * over + below.color[c] * rest) / (over + rest) : m;
-  below.alpha = pad.op == BlendOperator::add ? std::min(m, below.alpha + over) : over + rest;
+  const double under = compositors && out.opaque ? m : below.alpha;
+  const double over = nearest(own * k * steps / m), rest = nearest(under * (m - over) / m), sum = over + rest;
+  for (int c = 0; c < 3; ++c) {
+    const double mixed = mix(below.color[c], above[c], sum > 0.5 ? over / sum : 0);
+    below.color[c] = sum <= 0.5 ? m : over > 0 ? color(mixed) : mixed;
+  }
+  below.alpha = pad.op == BlendOperator::add ? std::min(m, under + over) : sum;
 }
 
 }  // namespace
@@ -181,9 +193,10 @@ Picture blend(const Geometry& geometry, const BlendColor& color, const BlendBack
   using Kind = BlendBackground::Kind;
   Picture result(geometry, layout);
   const Definition& format = result.format();
-  Output out{{format, color}, false, false};
+  Output out{{format, color},
+             false,
+             background.kind != Kind::transparent && (background.kind != Kind::color || background.argb >> 24 == 255)};
   for (const Component& c : format.components) out.alpha = out.alpha || c.role == Role::alpha;
-  out.whole = out.alpha && format.depth == 8;
   const double m = out.scale.max;
   std::vector<Pixel> pixels(std::size_t(geometry.width) * geometry.height);
   for (int y = 0; y < geometry.height; ++y) {

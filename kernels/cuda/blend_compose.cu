@@ -1,0 +1,487 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Any pads, in one launch a picture. A warp composes 64 × 2 pixels at a time, each of its lanes four of them: what is to be known
+// of a pad is looked up once for all four. Columns of a lane are 32 apart, so that a warp's accesses lie side by side.
+#include <algorithm>
+
+#include "blend.hpp"
+
+namespace cudavision {
+namespace cuda {
+namespace {
+
+using cudavision::detail::blend_clamped;
+using cudavision::detail::blend_key_weight;
+using cudavision::detail::blend_pixel;
+using cudavision::detail::blend_point;
+using cudavision::detail::blend_points;
+using cudavision::detail::blend_rounded;
+using cudavision::detail::blend_taps;
+using cudavision::detail::BlendAxis;
+using cudavision::detail::BlendChannel;
+using cudavision::detail::BlendLayer;
+using cudavision::detail::BlendPoints;
+using cudavision::detail::BlendSampling;
+using cudavision::detail::BlendTaps;
+using cudavision::detail::BlendTarget;
+using std::uint16_t;
+using std::uint32_t;
+using std::uint8_t;
+
+constexpr int columns = 2, rows = 2;  ///< pixels of a thread
+constexpr int warps = 8, strips = 2;  ///< of a block; strips lie one below the other
+constexpr int tile_width = 32 * columns, strip_height = warps * rows, tile_height = strips * strip_height;
+
+/// Passed by value. Few pads fit into what a launch copies at no extra price.
+template <int N>
+struct Job {
+  BlendTarget target;
+  int count;
+  BlendLayer layers[N];
+};
+constexpr int few_pads = 6;
+static_assert(sizeof(Job<few_pads>) <= 4096 && sizeof(Job<blend_max_pads>) <= 32764, "kernel arguments");
+
+template <typename T>
+using Pixels = T[rows][columns];
+using Samples = float[rows][columns][4];
+
+/// Where in a pad a thread's pixels lie.
+struct Place {
+  int x[columns], y[rows];
+};
+
+// ---- Reading ------------------------------------------------------------------------------------------------------------------
+
+template <typename T>
+__device__ __forceinline__ float fetch(const BlendLayer& layer, const uint8_t* at) {
+  if constexpr (sizeof(T) == 1)
+    return float(__ldg(at));
+  else
+    return float(__ldg(reinterpret_cast<const uint16_t*>(at)) >> layer.shift);
+}
+
+/// Planes, or samples that cannot be read a pixel at once. `first` and the count - 1 that follow it lie alike.
+template <typename T>
+struct Channels {
+  template <BlendSampling Sampling, int First, int Count>
+  static __device__ __forceinline__ void read(const BlendLayer& layer, const Place& at, Samples& s) {
+    constexpr bool chroma = First == 1;
+    const BlendAxis &across = layer.across[chroma], &down = layer.down[chroma];
+    const int step = layer.channels[First].step;
+    const auto row = [&](int c, int y) { return layer.channels[c].data + y * layer.channels[c].pitch; };
+    if constexpr (Sampling == BlendSampling::point) {
+      int x[columns];
+#pragma unroll
+      for (int j = 0; j < columns; ++j) x[j] = blend_point(across, at.x[j]) * step;
+#pragma unroll
+      for (int i = 0; i < rows; ++i) {
+        const int y = blend_point(down, at.y[i]);
+#pragma unroll
+        for (int c = First; c < First + Count; ++c)
+#pragma unroll
+          for (int j = 0; j < columns; ++j) s[i][j][c] = fetch<T>(layer, row(c, y) + x[j]);
+      }
+    } else if constexpr (Sampling == BlendSampling::linear) {
+      BlendPoints x[columns];
+#pragma unroll
+      for (int j = 0; j < columns; ++j) {
+        x[j] = blend_points(across, at.x[j]);
+        x[j].first *= step, x[j].second *= step;
+      }
+#pragma unroll
+      for (int i = 0; i < rows; ++i) {
+        const BlendPoints y = blend_points(down, at.y[i]);
+#pragma unroll
+        for (int c = First; c < First + Count; ++c) {
+          const uint8_t *const above = row(c, y.first), *const below = row(c, y.second);
+#pragma unroll
+          for (int j = 0; j < columns; ++j) {
+            const auto across_row = [&](const uint8_t* at) {
+              const float a = fetch<T>(layer, at + x[j].first);
+              return a + x[j].weight * (fetch<T>(layer, at + x[j].second) - a);
+            };
+            const float a = across_row(above);
+            s[i][j][c] = a + y.weight * (across_row(below) - a);
+          }
+        }
+      }
+    } else {
+#pragma unroll
+      for (int i = 0; i < rows; ++i)
+#pragma unroll
+        for (int j = 0; j < columns; ++j) {
+          const BlendTaps x = blend_taps(Sampling, across, at.x[j]), y = blend_taps(Sampling, down, at.y[i]);
+#pragma unroll
+          for (int c = First; c < First + Count; ++c) {
+            float sum = 0;
+            for (int v = y.first; v <= y.last; ++v) {
+              float of_row = 0;
+              for (int u = x.first; u <= x.last; ++u) of_row += x.of(u) * fetch<T>(layer, row(c, v) + u * step);
+              sum += y.of(v) * of_row;
+            }
+            s[i][j][c] = sum;
+          }
+        }
+    }
+  }
+
+  template <BlendSampling Sampling>
+  static __device__ __forceinline__ void read(const BlendLayer& layer, const Place& at, Samples& s) {
+    read<Sampling, 0, 1>(layer, at, s);
+    if (layer.channels[1].data) read<Sampling, 1, 2>(layer, at, s);
+    if (layer.channels[3].data) read<Sampling, 3, 1>(layer, at, s);
+  }
+};
+
+/// Pixels of four interleaved samples, each one word; padding is read as well.
+template <typename Word>
+struct Packed {
+  static __device__ __forceinline__ void fetch(const BlendLayer& layer, const uint8_t* row, int x, float (&s)[4]) {
+    if constexpr (sizeof(Word) == 4) {
+      const uint32_t word = __ldg(reinterpret_cast<const uint32_t*>(row) + x);
+#pragma unroll
+      for (int c = 0; c < 4; ++c) s[c] = float(word >> 8 * layer.packed.order[c] & 0xff);
+    } else {
+      const uint2 words = __ldg(reinterpret_cast<const uint2*>(row) + x);
+#pragma unroll
+      for (int c = 0; c < 4; ++c)
+        s[c] = float((layer.packed.order[c] < 2 ? words.x : words.y) >> 16 * (layer.packed.order[c] & 1) & 0xffff);
+    }
+  }
+
+  template <BlendSampling Sampling>
+  static __device__ __forceinline__ void read(const BlendLayer& layer, const Place& at, Samples& s) {
+    const BlendAxis &across = layer.across[0], &down = layer.down[0];
+    const auto row = [&](int y) { return layer.packed.data + y * layer.channels[0].pitch; };
+#pragma unroll
+    for (int j = 0; j < columns; ++j) {
+      if constexpr (Sampling == BlendSampling::point) {
+        const int x = blend_point(across, at.x[j]);
+#pragma unroll
+        for (int i = 0; i < rows; ++i) fetch(layer, row(blend_point(down, at.y[i])), x, s[i][j]);
+      } else if constexpr (Sampling == BlendSampling::linear) {
+        const BlendPoints x = blend_points(across, at.x[j]);
+#pragma unroll
+        for (int i = 0; i < rows; ++i) {
+          const BlendPoints y = blend_points(down, at.y[i]);
+          float a[2][4], b[2][4];
+#pragma unroll
+          for (int v = 0; v < 2; ++v) {
+            fetch(layer, row(v ? y.second : y.first), x.first, a[v]);
+            fetch(layer, row(v ? y.second : y.first), x.second, b[v]);
+          }
+#pragma unroll
+          for (int c = 0; c < 4; ++c) {
+            const float above = a[0][c] + x.weight * (b[0][c] - a[0][c]), below = a[1][c] + x.weight * (b[1][c] - a[1][c]);
+            s[i][j][c] = above + y.weight * (below - above);
+          }
+        }
+      } else {
+        const BlendTaps x = blend_taps(Sampling, across, at.x[j]);
+#pragma unroll
+        for (int i = 0; i < rows; ++i) {
+          const BlendTaps y = blend_taps(Sampling, down, at.y[i]);
+          s[i][j][0] = s[i][j][1] = s[i][j][2] = s[i][j][3] = 0;
+          for (int v = y.first; v <= y.last; ++v)
+            for (int u = x.first; u <= x.last; ++u) {
+              float of_pixel[4];
+              fetch(layer, row(v), u, of_pixel);
+              const float weight = y.of(v) * x.of(u);
+#pragma unroll
+              for (int c = 0; c < 4; ++c) s[i][j][c] += weight * of_pixel[c];
+            }
+        }
+      }
+    }
+  }
+};
+
+template <BlendSampling Sampling>
+__device__ __forceinline__ void read(const BlendLayer& layer, const Place& at, Samples& s) {
+  const bool bytes = layer.sample_bytes == 1;
+  if (layer.packed.data)
+    bytes ? Packed<uint32_t>::read<Sampling>(layer, at, s) : Packed<uint2>::read<Sampling>(layer, at, s);
+  else
+    bytes ? Channels<uint8_t>::read<Sampling>(layer, at, s) : Channels<uint16_t>::read<Sampling>(layer, at, s);
+}
+
+/// The pad's samples at the thread's pixels, alpha in steps of the output's.
+__device__ __forceinline__ void read(const BlendLayer& layer, const Place& at, Samples& s) {
+  switch (layer.sampling) {
+    case BlendSampling::point:
+      read<BlendSampling::point>(layer, at, s);
+      break;
+    case BlendSampling::linear:
+      read<BlendSampling::linear>(layer, at, s);
+      break;
+    case BlendSampling::area:
+      read<BlendSampling::area>(layer, at, s);
+  }
+#pragma unroll
+  for (int i = 0; i < rows; ++i)
+#pragma unroll
+    for (int j = 0; j < columns; ++j) {
+      if (!layer.channels[1].data) s[i][j][1] = s[i][j][2] = layer.neutral;
+      if (!layer.channels[3].data) s[i][j][3] = layer.opaque;
+      s[i][j][3] *= layer.alpha_scale;
+    }
+}
+
+// ---- Blending -----------------------------------------------------------------------------------------------------------------
+
+__device__ __forceinline__ void find_weights(const BlendLayer& layer, const Samples& s, Pixels<float>& weights) {
+  float key[3] = {layer.key[0], layer.key[1], layer.key[2]};
+  if (layer.first_pixel) {
+    float first[3] = {0, layer.neutral, layer.neutral};
+#pragma unroll
+    for (int c = 0; c < 3; ++c)
+      if (const uint8_t* at = layer.channels[c].data)
+        first[c] = layer.sample_bytes == 1 ? fetch<uint8_t>(layer, at) : fetch<uint16_t>(layer, at);
+#pragma unroll
+    for (int c = 0; c < 3; ++c) key[c] = layer.to_key.row(c, first[0], first[1], first[2]);
+  }
+#pragma unroll
+  for (int i = 0; i < rows; ++i)
+#pragma unroll
+    for (int j = 0; j < columns; ++j) {
+      const float(&p)[4] = s[i][j];
+      weights[i][j] = blend_key_weight(layer, key, layer.to_key.row(0, p[0], p[1], p[2]), layer.to_key.row(1, p[0], p[1], p[2]),
+                                       layer.to_key.row(2, p[0], p[1], p[2]));
+    }
+}
+
+template <int Channels>
+__device__ __forceinline__ void convert(const BlendTarget& target, const BlendLayer& layer, Samples& s) {
+#pragma unroll
+  for (int i = 0; i < rows; ++i)
+#pragma unroll
+    for (int j = 0; j < columns; ++j) {
+      float(&p)[4] = s[i][j];
+      const float a = p[0], b = p[1], c = p[2];
+#pragma unroll
+      for (int k = 0; k < (Channels == 1 ? 1 : 3); ++k) p[k] = blend_clamped(layer.to_target.row(k, a, b, c), target.max);
+    }
+}
+
+template <BlendOperator Op, int Channels>
+__device__ __forceinline__ void blend(const BlendTarget& target, const BlendLayer& layer, const Pixels<float>& weights,
+                                      const Pixels<bool>& shows, const Samples& s, Samples& d) {
+#pragma unroll
+  for (int i = 0; i < rows; ++i)
+#pragma unroll
+    for (int j = 0; j < columns; ++j) {
+      float pixel[4] = {d[i][j][0], d[i][j][1], d[i][j][2], d[i][j][3]};
+      blend_pixel<Op, Channels>(target, layer, weights[i][j], s[i][j], pixel);
+#pragma unroll
+      for (int c = 0; c < Channels; ++c)
+        if (shows[i][j]) d[i][j][c] = pixel[c];
+    }
+}
+
+template <int Channels>
+__device__ __forceinline__ void lay_over(const BlendTarget& target, const BlendLayer& layer, const int (&x)[columns],
+                                         const int (&y)[rows], Samples& d) {
+  const Rect& v = layer.visible;
+  Place at;
+  Pixels<bool> shows;
+  const auto inside = [](int i, int begin, int count) { return min(max(i, begin), begin + count - 1); };
+#pragma unroll
+  for (int i = 0; i < rows; ++i) {
+    const int row = inside(y[i], v.y, v.height);
+    at.y[i] = row - layer.place.y;
+#pragma unroll
+    for (int j = 0; j < columns; ++j) {
+      const int column = inside(x[j], v.x, v.width);
+      at.x[j] = column - layer.place.x;
+      shows[i][j] = row == y[i] && column == x[j];
+    }
+  }
+  Samples s;
+  read(layer, at, s);
+  Pixels<float> weights;
+#pragma unroll
+  for (int i = 0; i < rows; ++i)
+#pragma unroll
+    for (int j = 0; j < columns; ++j) weights[i][j] = 1;
+  if (layer.keyed) find_weights(layer, s, weights);
+  if (!layer.identity) convert<Channels>(target, layer, s);
+  if (layer.rounds_samples) {
+#pragma unroll
+    for (int i = 0; i < rows; ++i)
+#pragma unroll
+      for (int j = 0; j < columns; ++j)
+#pragma unroll
+        for (int c = 0; c < 3; ++c) s[i][j][c] = blend_rounded(s[i][j][c]);
+  }
+  switch (layer.op) {
+    case BlendOperator::source:
+      return blend<BlendOperator::source, Channels>(target, layer, weights, shows, s, d);
+    case BlendOperator::over:
+      return blend<BlendOperator::over, Channels>(target, layer, weights, shows, s, d);
+    case BlendOperator::add:
+      return blend<BlendOperator::add, Channels>(target, layer, weights, shows, s, d);
+    case BlendOperator::subtract:
+      return blend<BlendOperator::subtract, Channels>(target, layer, weights, shows, s, d);
+    case BlendOperator::multiply:
+      return blend<BlendOperator::multiply, Channels>(target, layer, weights, shows, s, d);
+    case BlendOperator::screen:
+      return blend<BlendOperator::screen, Channels>(target, layer, weights, shows, s, d);
+    case BlendOperator::difference:
+      return blend<BlendOperator::difference, Channels>(target, layer, weights, shows, s, d);
+    case BlendOperator::min:
+      return blend<BlendOperator::min, Channels>(target, layer, weights, shows, s, d);
+    case BlendOperator::max:
+      return blend<BlendOperator::max, Channels>(target, layer, weights, shows, s, d);
+    case BlendOperator::average:
+      return blend<BlendOperator::average, Channels>(target, layer, weights, shows, s, d);
+  }
+}
+
+// ---- Writing ------------------------------------------------------------------------------------------------------------------
+
+__device__ __forceinline__ uint32_t stored(const BlendTarget& target, float value) {
+  return uint32_t(__float2int_rn(value)) << target.shift;
+}
+__device__ __forceinline__ void store(const BlendTarget& target, const BlendChannel& channel, int x, int y, float value) {
+  uint8_t* const at = channel.data + (y >> channel.shift_y) * channel.pitch + std::ptrdiff_t(x >> channel.shift_x) * channel.step;
+  if (target.sample_bytes == 1)
+    *at = uint8_t(stored(target, value));
+  else
+    *reinterpret_cast<uint16_t*>(at) = uint16_t(stored(target, value));
+}
+
+/// Stores a pixel of four interleaved samples at once.
+template <typename Word, int Channels>
+__device__ __forceinline__ void store_packed(const BlendTarget& target, int x, int y, const float (&d)[4]) {
+  Word word = 0;
+#pragma unroll
+  for (int c = 0; c < 4; ++c)
+    word |= Word(stored(target, c < Channels ? d[c] : target.max)) << 2 * sizeof(Word) * target.packed.order[c];
+  reinterpret_cast<Word*>(target.packed.data + y * target.channels[0].pitch)[x] = word;
+}
+
+/// Chroma is the mean of the pixels that share it: down, then across, where the lane beside has the other column.
+__device__ __forceinline__ void write_chroma(const BlendTarget& target, const int (&x)[columns], const int (&y)[rows],
+                                             const Samples& d) {
+#pragma unroll
+  for (int i = 0; i < rows; ++i) {
+    if (i == 1 && target.shift_y) break;
+#pragma unroll
+    for (int j = 0; j < columns; ++j)
+#pragma unroll
+      for (int c = 1; c < 3; ++c) {
+        float mean = d[i][j][c];
+        if (target.shift_y && y[1] < target.height) mean = (mean + d[1][j][c]) * 0.5f;
+        if (target.shift_x) {
+          const float other = __shfl_xor_sync(~0u, mean, 1);
+          if (x[j] + 1 < target.width) mean = (mean + other) * 0.5f;
+        }
+        if (x[j] < target.width && y[i] < target.height && !(target.shift_x && x[j] % 2))
+          store(target, target.channels[c], x[j], y[i], mean);
+      }
+  }
+}
+
+template <int Channels>
+__device__ __forceinline__ void write(const BlendTarget& target, const int (&x)[columns], const int (&y)[rows], const Samples& d) {
+#pragma unroll
+  for (int i = 0; i < rows; ++i)
+#pragma unroll
+    for (int j = 0; j < columns; ++j) {
+      if (x[j] >= target.width || y[i] >= target.height) continue;
+      if (Channels > 1 && target.packed.data) {
+        if (target.sample_bytes == 1)
+          store_packed<uint32_t, Channels>(target, x[j], y[i], d[i][j]);
+        else
+          store_packed<unsigned long long, Channels>(target, x[j], y[i], d[i][j]);
+        continue;
+      }
+      store(target, target.channels[0], x[j], y[i], d[i][j][0]);
+      if (Channels == 4) store(target, target.channels[3], x[j], y[i], d[i][j][3]);
+      if (target.padding.data) store(target, target.padding, x[j], y[i], target.max);
+    }
+  if (Channels > 1 && !target.packed.data) write_chroma(target, x, y, d);
+}
+
+// ---- The kernel ---------------------------------------------------------------------------------------------------------------
+
+/// Pads that show in a tile, one a bit: no others, and none below one that hides what is below.
+template <int N>
+__device__ __forceinline__ std::uint64_t find_shown(const Job<N>& job, int tile_x, int tile_y) {
+  constexpr int words = (N + 31) / 32;
+  __shared__ uint32_t touching[words], hiding[words];
+  const int lane = threadIdx.x % 32;
+  if (threadIdx.x < 32 * words) {
+    bool touches = false, hides = false;
+    if (threadIdx.x < job.count) {
+      const BlendLayer& layer = job.layers[threadIdx.x];
+      const Rect& v = layer.visible;
+      const int right = min(tile_x + tile_width, job.target.width), bottom = min(tile_y + tile_height, job.target.height);
+      touches = v.x < right && v.y < bottom && v.x + v.width > tile_x && v.y + v.height > tile_y;
+      hides = layer.hides && v.x <= tile_x && v.y <= tile_y && v.x + v.width >= right && v.y + v.height >= bottom;
+    }
+    const uint32_t touch = __ballot_sync(~0u, touches), hide = __ballot_sync(~0u, hides);
+    if (lane == 0) touching[threadIdx.x / 32] = touch, hiding[threadIdx.x / 32] = hide;
+  }
+  __syncthreads();
+  std::uint64_t shown = 0, hidden = 0;
+#pragma unroll
+  for (int w = 0; w < words; ++w) {  // as votes, which the compiler knows to be the same in all lanes
+    shown |= std::uint64_t(__ballot_sync(~0u, touching[w] >> lane & 1)) << 32 * w;
+    hidden |= std::uint64_t(__ballot_sync(~0u, hiding[w] >> lane & 1)) << 32 * w;
+  }
+  return hidden ? shown & ~std::uint64_t(0) << (63 - __clzll((long long)hidden)) : shown;
+}
+
+template <int N, int Channels>
+__global__ void __launch_bounds__(32 * warps) compose_tiles(const __grid_constant__ Job<N> job) {
+  const BlendTarget& target = job.target;
+  const int tile_x = blockIdx.x * tile_width, tile_y = blockIdx.y * tile_height;
+  const std::uint64_t shown = find_shown(job, tile_x, tile_y);
+  int x[columns], y[rows];
+#pragma unroll
+  for (int j = 0; j < columns; ++j) x[j] = tile_x + 32 * j + threadIdx.x % 32;
+  for (int top = tile_y + threadIdx.x / 32 * rows; top < min(tile_y + tile_height, target.height); top += strip_height) {
+    Samples d;
+#pragma unroll
+    for (int i = 0; i < rows; ++i) {
+      y[i] = top + i;
+#pragma unroll
+      for (int j = 0; j < columns; ++j) {
+        const bool other = (x[j] ^ y[i]) & 8;
+#pragma unroll
+        for (int c = 0; c < 4; ++c)
+          d[i][j][c] = other && c < (target.yuv || target.gray ? 1 : 3) ? target.checker[c] : target.background[c];
+      }
+    }
+    for (std::uint64_t rest = shown; rest; rest &= rest - 1) {
+      const BlendLayer& layer = job.layers[__ffsll((long long)rest) - 1];
+      if (layer.visible.y < top + rows && layer.visible.y + layer.visible.height > top) lay_over<Channels>(target, layer, x, y, d);
+    }
+    write<Channels>(target, x, y, d);
+  }
+}
+
+template <int N>
+void launch(const BlendTarget& target, const std::vector<BlendLayer>& layers, Queue queue) {
+  Job<N> job;
+  job.target = target;
+  job.count = int(layers.size());
+  std::copy(layers.begin(), layers.end(), job.layers);
+  const dim3 grid((target.width + tile_width - 1) / tile_width, (target.height + tile_height - 1) / tile_height);
+  (target.alpha  ? compose_tiles<N, 4>
+   : target.gray ? compose_tiles<N, 1>
+                 : compose_tiles<N, 3>)<<<grid, 32 * warps, 0, queue.stream>>>(job);
+}
+
+}  // namespace
+
+void compose(const BlendTarget& target, const std::vector<BlendLayer>& layers, Queue queue) {
+  if (layers.size() <= few_pads)
+    launch<few_pads>(target, layers, queue);
+  else
+    launch<blend_max_pads>(target, layers, queue);
+}
+
+}  // namespace cuda
+}  // namespace cudavision
