@@ -257,6 +257,10 @@ bool resolve(const BlendPad& pad, const Samples& out, const BlendTarget& target,
   layer.opaque_below = opaque;
   layer.hides = !layer.keyed && (pad.op == BlendOperator::source ||
                                  (pad.alpha == 1 && (pad.op == BlendOperator::average || (over && !layer.channels[3].data))));
+  const auto even = [](int offset, int shift) { return offset % (1 << shift) == 0; };
+  layer.copies = layer.hides && layer.identity && layer.unscaled && geometry.format == out.format.format && in.format.shift == 0 &&
+                 !target.padding.data && (!target.alpha || layer.coverage == 1) &&
+                 even(layer.crop.x - layer.place.x, target.shift_x) && even(layer.crop.y - layer.place.y, target.shift_y);
   return true;
 }
 

@@ -95,6 +95,7 @@ struct BlendLayer {
   bool rounds_samples;  ///< as it does the result: samples that are scaled or converted
   bool opaque_below;    ///< what is below counts as opaque
   bool hides;           ///< nothing of what is below shows
+  bool copies;          ///< and its samples go into the output as they lie
 };
 
 /// The output, and what lies below all pads.
@@ -106,8 +107,8 @@ struct BlendTarget {
   std::uint8_t sample_bytes, shift;
   std::uint8_t shift_x, shift_y;  ///< of chroma
   bool gray, alpha, yuv;
-  float max, per_max;            ///< the largest sample, and its reciprocal
-  BlendMatrix to_rgb, from_rgb;  ///< R'G'B' of 0–1
+  float max, per_max;               ///< the largest sample, and its reciprocal
+  BlendMatrix to_rgb, from_rgb;     ///< R'G'B' of 0–1
   float background[4], checker[4];  ///< checker: of every other square
 };
 
@@ -167,6 +168,10 @@ CUDAVISION_HOST_DEVICE constexpr bool blends_channels(BlendOperator op) {
   return op >= BlendOperator::subtract && op <= BlendOperator::max;
 }
 
+/// A sample as an integer. What lies in the middle goes up, whatever arithmetic loses of it.
+CUDAVISION_HOST_DEVICE inline float blend_rounded_sample(float x) {
+  return blend_rounded(x + 0x1p-10f);
+}
 /// What compositor's integers make of a colour; nothing where it is not rounded here.
 CUDAVISION_HOST_DEVICE inline float blend_rounded_color(const BlendLayer& layer, float x) {
   return blend_rounded(x + layer.color_bias, layer.rounding);

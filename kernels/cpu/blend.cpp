@@ -198,7 +198,7 @@ CUDAVISION_WIDE void lay_over(const BlendTarget& target, const BlendLayer& layer
   if (!layer.identity) convert(layer.to_target, target.max, count, scratch.pad);
   if (layer.rounds_samples)
     for (int c = 0; c < 3; ++c)
-      for (int i = 0; i < count; ++i) scratch.pad[c][i] = blend_rounded(scratch.pad[c][i]);
+      for (int i = 0; i < count; ++i) scratch.pad[c][i] = blend_rounded_sample(scratch.pad[c][i]);
   if (target.alpha)
     blend_with<4>(layer.op, target, layer, count, scratch.weight, scratch.pad, at, below);
   else if (target.gray)

@@ -59,11 +59,11 @@ __device__ __forceinline__ void store_chunk(uint8_t* row, int x, int row_bytes, 
     if (x + i < row_bytes) row[x + i] = uint8_t(chunk.word[i / 4] >> i % 4 * 8);
 }
 
-// Numbers from 2^23 to 2^24 are 1 apart: a byte in the lowest bits of 2^23 is that number more, and what is added to it is rounded
+// Numbers about 1.5 · 2^23 are 1 apart: a byte in the lowest bits of it is that number more, and what is added to it is rounded
 // half to even. Neither way is a conversion.
-constexpr float bias = 0x1p23f;
+constexpr float bias = 0x1.8p23f;
 __device__ __forceinline__ float biased(uint32_t word, int byte) {
-  return __uint_as_float(__byte_perm(word, 0x4b000000, 0x7540 | byte));
+  return __uint_as_float(__byte_perm(word, 0x4b400000, 0x7650 | byte));
 }
 /// d + weight · (s − d), of biased numbers, rounded to the nearest or down; its lowest byte is the sample.
 template <bool Down>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Any pads, in one launch a picture. A warp composes 64 × 2 pixels at a time, each of its lanes four of them: what is to be known
 // of a pad is looked up once for all four. Columns of a lane are 32 apart, so that a warp's accesses lie side by side.
-#include <algorithm>
-
 #include "blend.hpp"
 
 namespace cudavision {
@@ -15,6 +13,7 @@ using cudavision::detail::blend_pixel;
 using cudavision::detail::blend_point;
 using cudavision::detail::blend_points;
 using cudavision::detail::blend_rounded;
+using cudavision::detail::blend_rounded_sample;
 using cudavision::detail::blend_taps;
 using cudavision::detail::BlendAxis;
 using cudavision::detail::BlendChannel;
@@ -28,7 +27,7 @@ using std::uint32_t;
 using std::uint8_t;
 
 constexpr int columns = 2, rows = 2;  ///< pixels of a thread
-constexpr int warps = 8, strips = 2;  ///< of a block; strips lie one below the other
+constexpr int warps = 8, strips = 4;  ///< of a block; strips lie one below the other
 constexpr int tile_width = 32 * columns, strip_height = warps * rows, tile_height = strips * strip_height;
 
 /// Passed by value. Few pads fit into what a launch copies at no extra price.
@@ -36,6 +35,8 @@ template <int N>
 struct Job {
   BlendTarget target;
   int count;
+  std::uint64_t hiding;  ///< layers that hide what is below, one a bit
+  int4 visible[N];       ///< of each layer: x, y, and where it ends
   BlendLayer layers[N];
 };
 constexpr int few_pads = 6;
@@ -140,12 +141,11 @@ struct Packed {
     if constexpr (sizeof(Word) == 4) {
       const uint32_t word = __ldg(reinterpret_cast<const uint32_t*>(row) + x);
 #pragma unroll
-      for (int c = 0; c < 4; ++c) s[c] = float(word >> 8 * layer.packed.order[c] & 0xff);
+      for (int c = 0; c < 4; ++c) s[c] = float(__byte_perm(word, 0, 0x4440 | layer.packed.order[c]));
     } else {
       const uint2 words = __ldg(reinterpret_cast<const uint2*>(row) + x);
 #pragma unroll
-      for (int c = 0; c < 4; ++c)
-        s[c] = float((layer.packed.order[c] < 2 ? words.x : words.y) >> 16 * (layer.packed.order[c] & 1) & 0xffff);
+      for (int c = 0; c < 4; ++c) s[c] = float(__byte_perm(words.x, words.y, 0x10 + 0x22 * layer.packed.order[c]) & 0xffff);
     }
   }
 
@@ -279,7 +279,7 @@ __device__ __forceinline__ void blend(const BlendTarget& target, const BlendLaye
 }
 
 template <int Channels>
-__device__ __forceinline__ void lay_over(const BlendTarget& target, const BlendLayer& layer, const int (&x)[columns],
+__device__ __forceinline__ void lay_over(const BlendTarget& target, const BlendLayer& layer, bool replaces, const int (&x)[columns],
                                          const int (&y)[rows], Samples& d) {
   const Rect& v = layer.visible;
   Place at;
@@ -311,7 +311,19 @@ __device__ __forceinline__ void lay_over(const BlendTarget& target, const BlendL
 #pragma unroll
       for (int j = 0; j < columns; ++j)
 #pragma unroll
-        for (int c = 0; c < 3; ++c) s[i][j][c] = blend_rounded(s[i][j][c]);
+        for (int c = 0; c < 3; ++c) s[i][j][c] = blend_rounded_sample(s[i][j][c]);
+  }
+  if (replaces) {
+    const bool source = layer.op == BlendOperator::source;
+#pragma unroll
+    for (int i = 0; i < rows; ++i)
+#pragma unroll
+      for (int j = 0; j < columns; ++j) {
+#pragma unroll
+        for (int c = 0; c < Channels; ++c) d[i][j][c] = s[i][j][c];
+        if (Channels == 4 && source) d[i][j][3] = blend_rounded(s[i][j][3] * layer.coverage, layer.rounding);
+      }
+    return;
   }
   switch (layer.op) {
     case BlendOperator::source:
@@ -339,28 +351,37 @@ __device__ __forceinline__ void lay_over(const BlendTarget& target, const BlendL
 
 // ---- Writing ------------------------------------------------------------------------------------------------------------------
 
-__device__ __forceinline__ uint32_t stored(const BlendTarget& target, float value) {
-  return uint32_t(__float2int_rn(value)) << target.shift;
+/// The sample in the lowest bits, rounded half to even: numbers about 1.5 · 2^23 are 1 apart.
+__device__ __forceinline__ uint32_t stored(float value) {
+  return __float_as_uint(value + 0x1.8p23f);
 }
+template <typename T>
 __device__ __forceinline__ void store(const BlendTarget& target, const BlendChannel& channel, int x, int y, float value) {
-  uint8_t* const at = channel.data + (y >> channel.shift_y) * channel.pitch + std::ptrdiff_t(x >> channel.shift_x) * channel.step;
-  if (target.sample_bytes == 1)
-    *at = uint8_t(stored(target, value));
-  else
-    *reinterpret_cast<uint16_t*>(at) = uint16_t(stored(target, value));
+  uint8_t* const at = channel.data + (y >> channel.shift_y) * channel.pitch + (x >> channel.shift_x) * channel.step;
+  *reinterpret_cast<T*>(at) = T(sizeof(T) == 1 ? stored(value) : stored(value) << target.shift);
 }
 
-/// Stores a pixel of four interleaved samples at once.
+/// Pixels of four interleaved samples, one word each.
 template <typename Word, int Channels>
-__device__ __forceinline__ void store_packed(const BlendTarget& target, int x, int y, const float (&d)[4]) {
-  Word word = 0;
+__device__ __forceinline__ void write_packed(const BlendTarget& target, const int (&x)[columns], const int (&y)[rows],
+                                             const Samples& d) {
 #pragma unroll
-  for (int c = 0; c < 4; ++c)
-    word |= Word(stored(target, c < Channels ? d[c] : target.max)) << 2 * sizeof(Word) * target.packed.order[c];
-  reinterpret_cast<Word*>(target.packed.data + y * target.channels[0].pitch)[x] = word;
+  for (int i = 0; i < rows; ++i)
+#pragma unroll
+    for (int j = 0; j < columns; ++j) {
+      Word word = 0;
+#pragma unroll
+      for (int c = 0; c < 4; ++c) {
+        const uint32_t sample = stored(c < Channels ? d[i][j][c] : target.max) & (sizeof(Word) == 4 ? 0xff : 0xffff);
+        word |= Word(sample) << 2 * sizeof(Word) * target.packed.order[c];
+      }
+      if (x[j] < target.width && y[i] < target.height)
+        reinterpret_cast<Word*>(target.packed.data + y[i] * target.channels[0].pitch)[x[j]] = word;
+    }
 }
 
 /// Chroma is the mean of the pixels that share it: down, then across, where the lane beside has the other column.
+template <typename T>
 __device__ __forceinline__ void write_chroma(const BlendTarget& target, const int (&x)[columns], const int (&y)[rows],
                                              const Samples& d) {
 #pragma unroll
@@ -377,86 +398,137 @@ __device__ __forceinline__ void write_chroma(const BlendTarget& target, const in
           if (x[j] + 1 < target.width) mean = (mean + other) * 0.5f;
         }
         if (x[j] < target.width && y[i] < target.height && !(target.shift_x && x[j] % 2))
-          store(target, target.channels[c], x[j], y[i], mean);
+          store<T>(target, target.channels[c], x[j], y[i], mean);
       }
   }
 }
 
-template <int Channels>
-__device__ __forceinline__ void write(const BlendTarget& target, const int (&x)[columns], const int (&y)[rows], const Samples& d) {
+template <typename T, int Channels>
+__device__ __forceinline__ void write_planes(const BlendTarget& target, const int (&x)[columns], const int (&y)[rows],
+                                             const Samples& d) {
 #pragma unroll
   for (int i = 0; i < rows; ++i)
 #pragma unroll
     for (int j = 0; j < columns; ++j) {
       if (x[j] >= target.width || y[i] >= target.height) continue;
-      if (Channels > 1 && target.packed.data) {
-        if (target.sample_bytes == 1)
-          store_packed<uint32_t, Channels>(target, x[j], y[i], d[i][j]);
-        else
-          store_packed<unsigned long long, Channels>(target, x[j], y[i], d[i][j]);
-        continue;
-      }
-      store(target, target.channels[0], x[j], y[i], d[i][j][0]);
-      if (Channels == 4) store(target, target.channels[3], x[j], y[i], d[i][j][3]);
-      if (target.padding.data) store(target, target.padding, x[j], y[i], target.max);
+      store<T>(target, target.channels[0], x[j], y[i], d[i][j][0]);
+      if (Channels == 4) store<T>(target, target.channels[3], x[j], y[i], d[i][j][3]);
+      if (Channels > 1 && target.padding.data) store<T>(target, target.padding, x[j], y[i], target.max);
     }
-  if (Channels > 1 && !target.packed.data) write_chroma(target, x, y, d);
+  if constexpr (Channels > 1) write_chroma<T>(target, x, y, d);
+}
+
+template <int Channels>
+__device__ __forceinline__ void write(const BlendTarget& target, const int (&x)[columns], const int (&y)[rows], const Samples& d) {
+  const bool bytes = target.sample_bytes == 1;
+  if (Channels > 1 && target.packed.data)
+    bytes ? write_packed<uint32_t, Channels>(target, x, y, d) : write_packed<unsigned long long, Channels>(target, x, y, d);
+  else
+    bytes ? write_planes<uint8_t, Channels>(target, x, y, d) : write_planes<uint16_t, Channels>(target, x, y, d);
+}
+
+// ---- Copying ------------------------------------------------------------------------------------------------------------------
+
+/// Of a tile all samples of a plane, or every step-th; pixels of the output at (0, 0) lie at `from` and `to`.
+template <typename T>
+__device__ __forceinline__ void copy_samples(const uint8_t* from, std::ptrdiff_t from_pitch, uint8_t* to, std::ptrdiff_t to_pitch,
+                                             int step, const Rect& tile) {
+  for (int x = tile.x + threadIdx.x % 32; x < tile.x + tile.width; x += 32) {
+#pragma unroll 4
+    for (int y = tile.y + threadIdx.x / 32; y < tile.y + tile.height; y += warps)
+      *reinterpret_cast<T*>(to + y * to_pitch + x * step) = __ldg(reinterpret_cast<const T*>(from + y * from_pitch + x * step));
+  }
+}
+
+/// A layer that copies.
+__device__ __forceinline__ void copy(const BlendTarget& target, const BlendLayer& layer, const Rect& tile) {
+  const int x = layer.crop.x - layer.place.x, y = layer.crop.y - layer.place.y;
+  if (target.packed.data && layer.packed.data) {
+    const std::ptrdiff_t pitch = layer.channels[0].pitch, to_pitch = target.channels[0].pitch;
+    const uint8_t* const from = layer.packed.data + y * pitch;
+    if (layer.sample_bytes == 1)
+      copy_samples<uint32_t>(from + x * 4, pitch, target.packed.data, to_pitch, 4, tile);
+    else
+      copy_samples<uint2>(from + x * 8, pitch, target.packed.data, to_pitch, 8, tile);
+    return;
+  }
+#pragma unroll 1
+  for (int c = 0; c < 4; ++c) {
+    const BlendChannel &from = layer.channels[c], &to = target.channels[c];
+    if (!to.data) continue;
+    const auto half = [](int i, int shift) { return (i + (1 << shift) - 1) >> shift; };
+    const Rect part{tile.x >> to.shift_x, tile.y >> to.shift_y, half(tile.width, to.shift_x), half(tile.height, to.shift_y)};
+    const uint8_t* const data = from.data + (y >> to.shift_y) * from.pitch + (x >> to.shift_x) * from.step;
+    if (layer.sample_bytes == 1)
+      copy_samples<uint8_t>(data, from.pitch, to.data, to.pitch, to.step, part);
+    else
+      copy_samples<uint16_t>(data, from.pitch, to.data, to.pitch, to.step, part);
+  }
 }
 
 // ---- The kernel ---------------------------------------------------------------------------------------------------------------
 
-/// Pads that show in a tile, one a bit: no others, and none below one that hides what is below.
+/// Layers that show in a tile, one a bit: no others, and none below one that hides what is below; `covered`: that is the lowest.
+struct Shown {
+  std::uint64_t layers;
+  bool covered;
+};
+
 template <int N>
-__device__ __forceinline__ std::uint64_t find_shown(const Job<N>& job, int tile_x, int tile_y) {
+__device__ __forceinline__ Shown find_shown(const Job<N>& job, const Rect& tile) {
   constexpr int words = (N + 31) / 32;
-  __shared__ uint32_t touching[words], hiding[words];
-  const int lane = threadIdx.x % 32;
+  __shared__ uint32_t touching[words], covering[words];
   if (threadIdx.x < 32 * words) {
-    bool touches = false, hides = false;
+    bool touches = false, covers = false;
     if (threadIdx.x < job.count) {
-      const BlendLayer& layer = job.layers[threadIdx.x];
-      const Rect& v = layer.visible;
-      const int right = min(tile_x + tile_width, job.target.width), bottom = min(tile_y + tile_height, job.target.height);
-      touches = v.x < right && v.y < bottom && v.x + v.width > tile_x && v.y + v.height > tile_y;
-      hides = layer.hides && v.x <= tile_x && v.y <= tile_y && v.x + v.width >= right && v.y + v.height >= bottom;
+      const int4 v = job.visible[threadIdx.x];
+      const int right = tile.x + tile.width, bottom = tile.y + tile.height;
+      touches = v.x < right && v.y < bottom && v.z > tile.x && v.w > tile.y;
+      covers = v.x <= tile.x && v.y <= tile.y && v.z >= right && v.w >= bottom;
     }
-    const uint32_t touch = __ballot_sync(~0u, touches), hide = __ballot_sync(~0u, hides);
-    if (lane == 0) touching[threadIdx.x / 32] = touch, hiding[threadIdx.x / 32] = hide;
+    const uint32_t touch = __ballot_sync(~0u, touches), cover = __ballot_sync(~0u, covers);
+    if (threadIdx.x % 32 == 0) touching[threadIdx.x / 32] = touch, covering[threadIdx.x / 32] = cover;
   }
   __syncthreads();
   std::uint64_t shown = 0, hidden = 0;
 #pragma unroll
-  for (int w = 0; w < words; ++w) {  // as votes, which the compiler knows to be the same in all lanes
-    shown |= std::uint64_t(__ballot_sync(~0u, touching[w] >> lane & 1)) << 32 * w;
-    hidden |= std::uint64_t(__ballot_sync(~0u, hiding[w] >> lane & 1)) << 32 * w;
+  for (int w = 0; w < words; ++w) {
+    shown |= std::uint64_t(touching[w]) << 32 * w;
+    hidden |= std::uint64_t(covering[w]) << 32 * w;
   }
-  return hidden ? shown & ~std::uint64_t(0) << (63 - __clzll((long long)hidden)) : shown;
+  hidden &= job.hiding;
+  if (!hidden) return {shown, false};
+  return {shown & ~std::uint64_t(0) << (63 - __clzll((long long)hidden)), true};
 }
 
 template <int N, int Channels>
 __global__ void __launch_bounds__(32 * warps) compose_tiles(const __grid_constant__ Job<N> job) {
   const BlendTarget& target = job.target;
   const int tile_x = blockIdx.x * tile_width, tile_y = blockIdx.y * tile_height;
-  const std::uint64_t shown = find_shown(job, tile_x, tile_y);
+  const Rect tile{tile_x, tile_y, min(tile_width, target.width - tile_x), min(tile_height, target.height - tile_y)};
+  const Shown shown = find_shown(job, tile);
+  if (shown.covered && !(shown.layers & (shown.layers - 1))) {
+    const BlendLayer& layer = job.layers[__ffsll((long long)shown.layers) - 1];
+    if (layer.copies) return copy(target, layer, tile);
+  }
   int x[columns], y[rows];
 #pragma unroll
   for (int j = 0; j < columns; ++j) x[j] = tile_x + 32 * j + threadIdx.x % 32;
-  for (int top = tile_y + threadIdx.x / 32 * rows; top < min(tile_y + tile_height, target.height); top += strip_height) {
+  for (int top = tile_y + threadIdx.x / 32 * rows; top < tile_y + tile.height; top += strip_height) {
     Samples d;
 #pragma unroll
     for (int i = 0; i < rows; ++i) {
       y[i] = top + i;
 #pragma unroll
-      for (int j = 0; j < columns; ++j) {
-        const bool other = (x[j] ^ y[i]) & 8;
+      for (int j = 0; j < columns; ++j)
 #pragma unroll
-        for (int c = 0; c < 4; ++c)
-          d[i][j][c] = other && c < (target.yuv || target.gray ? 1 : 3) ? target.checker[c] : target.background[c];
-      }
+        for (int c = 0; c < 4; ++c) d[i][j][c] = (x[j] ^ y[i]) & 8 ? target.checker[c] : target.background[c];
     }
-    for (std::uint64_t rest = shown; rest; rest &= rest - 1) {
-      const BlendLayer& layer = job.layers[__ffsll((long long)rest) - 1];
-      if (layer.visible.y < top + rows && layer.visible.y + layer.visible.height > top) lay_over<Channels>(target, layer, x, y, d);
+    bool replaces = shown.covered;
+    for (std::uint64_t rest = shown.layers; rest; rest &= rest - 1) {
+      const int l = __ffsll((long long)rest) - 1;
+      if (job.visible[l].y < top + rows && job.visible[l].w > top) lay_over<Channels>(target, job.layers[l], replaces, x, y, d);
+      replaces = false;
     }
     write<Channels>(target, x, y, d);
   }
@@ -467,7 +539,13 @@ void launch(const BlendTarget& target, const std::vector<BlendLayer>& layers, Qu
   Job<N> job;
   job.target = target;
   job.count = int(layers.size());
-  std::copy(layers.begin(), layers.end(), job.layers);
+  job.hiding = 0;
+  for (int i = 0; i < job.count; ++i) {
+    const Rect& v = layers[i].visible;
+    job.visible[i] = make_int4(v.x, v.y, v.x + v.width, v.y + v.height);
+    job.hiding |= std::uint64_t(layers[i].hides) << i;
+    job.layers[i] = layers[i];
+  }
   const dim3 grid((target.width + tile_width - 1) / tile_width, (target.height + tile_height - 1) / tile_height);
   (target.alpha  ? compose_tiles<N, 4>
    : target.gray ? compose_tiles<N, 1>

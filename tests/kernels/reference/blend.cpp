@@ -155,7 +155,7 @@ void lay_over(Pixel& below, Triple s, double own, double k, const BlendPad& pad,
     return !whole || !compositors ? v : out.alpha && out.opaque ? std::nearbyint(v) : std::floor(v + 0x1p-10);
   };
   if (compositors || pad.op == BlendOperator::source)
-    for (double& v : s) v = nearest(v);
+    for (double& v : s) v = nearest(v + 0x1p-10);
   const double steps = std::floor(pad.alpha * m);
   if (pad.op == BlendOperator::source || pad.op == BlendOperator::average) {
     const bool average = pad.op == BlendOperator::average;
