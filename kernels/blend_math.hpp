@@ -125,9 +125,22 @@ CUDAVISION_HOST_DEVICE inline float blend_reciprocal(float x) {
   return 1 / x;
 #endif
 }
+CUDAVISION_HOST_DEVICE inline float blend_lesser(float a, float b) {
+#ifdef __CUDA_ARCH__
+  return fminf(a, b);  // one instruction; of the processor's there is one for the other
+#else
+  return a < b ? a : b;
+#endif
+}
+CUDAVISION_HOST_DEVICE inline float blend_greater(float a, float b) {
+#ifdef __CUDA_ARCH__
+  return fmaxf(a, b);
+#else
+  return a > b ? a : b;
+#endif
+}
 CUDAVISION_HOST_DEVICE inline float blend_clamped(float x, float most) {
-  x = x > 0.0f ? x : 0.0f;
-  return x < most ? x : most;
+  return blend_lesser(blend_greater(x, 0), most);
 }
 
 /// The key's weight of a pixel at this distance from the key, in steps of 1/255: 0 where it is like it.
@@ -136,11 +149,7 @@ CUDAVISION_HOST_DEVICE inline float blend_key_weight(const BlendLayer& layer, fl
 }
 CUDAVISION_HOST_DEVICE inline float blend_key_weight(const BlendLayer& layer, const float* key, float r, float g, float b) {
   const auto size = [](float x) { return x < 0.0f ? -x : x; };
-  float distance = size(r - key[0]);
-  const float green = size(g - key[1]), blue = size(b - key[2]);
-  distance = green > distance ? green : distance;
-  distance = blue > distance ? blue : distance;
-  return blend_key_weight(layer, distance);
+  return blend_key_weight(layer, blend_greater(size(r - key[0]), blend_greater(size(g - key[1]), size(b - key[2]))));
 }
 
 /// Operators on one of R', G', B'.
@@ -148,17 +157,17 @@ template <BlendOperator Op>
 CUDAVISION_HOST_DEVICE inline float blend_channel(float d, float s) {
   switch (Op) {
     case BlendOperator::subtract:
-      return d > s ? d - s : 0;
+      return blend_greater(d - s, 0);
     case BlendOperator::multiply:
       return d * s;
     case BlendOperator::screen:
       return d + (s - d * s);
     case BlendOperator::difference:
-      return d > s ? d - s : s - d;
+      return blend_greater(d - s, s - d);
     case BlendOperator::min:
-      return d < s ? d : s;
+      return blend_lesser(d, s);
     case BlendOperator::max:
-      return d > s ? d : s;
+      return blend_greater(d, s);
     default:
       return s;
   }
@@ -223,8 +232,7 @@ CUDAVISION_HOST_DEVICE inline void blend_pixel(const BlendTarget& target, const 
     const float color = d[c] + (over[c] - d[c]) * (above * reciprocal);
     d[c] = !(sum > 0.5f) ? target.max : compositor && above > 0 ? blend_rounded_color(layer, color) : color;
   }
-  const float added = under + above;
-  d[3] = Op != BlendOperator::add ? sum : added < target.max ? added : target.max;
+  d[3] = Op != BlendOperator::add ? sum : blend_lesser(under + above, target.max);
 }
 
 /// What of an axis an output pixel shows: samples first … last, with their weights.
