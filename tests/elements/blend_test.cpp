@@ -22,6 +22,9 @@ constexpr GstClockTime frame_time = GST_SECOND / 25, patience = 10 * GST_SECOND;
 constexpr int max_pads = 64;
 const Run compositor{"compositor", ""};
 const char* const cuda_memory = "memory:CUDAMemory";
+/// What a Mixer makes a gap event of.
+constexpr GstBufferFlags as_gap_event = GST_BUFFER_FLAG_CORRUPTED;
+const std::string as_gap_event_name = "corrupted";
 
 // Pictures ----------------------------------------------------------------------------------------------------------------------
 
@@ -166,7 +169,7 @@ class Mixer {
     g_object_set(input.source, "format", GST_FORMAT_TIME, "max-bytes", guint64(0), nullptr);
     const std::string way =
         on_device ? "cudagaussian kernel-size=1 backend=cuda ! capsfilter caps=\"video/x-raw(" + std::string(cuda_memory) + ")\""
-                  : std::string("identity");
+                  : std::string("identity drop-buffer-flags=" + as_gap_event_name);
     input.way = gst_parse_bin_from_description(way.c_str(), TRUE, nullptr);
     EXPECT(input.way);
     gst_bin_add_many(GST_BIN(pipeline_), input.source, input.way, nullptr);
@@ -197,8 +200,12 @@ class Mixer {
     GST_BUFFER_PTS(frame.get()) = in.next;
     GST_BUFFER_DURATION(frame.get()) = in.frame_time;
     in.next += in.frame_time;
+    push_as_it_is(input, frame);
+  }
+  /// A frame with the times it has, or none.
+  void push_as_it_is(int input, const Buffer& frame) {
     GstFlowReturn flow;
-    g_signal_emit_by_name(in.source, "push-buffer", frame.get(), &flow);
+    g_signal_emit_by_name(inputs_[std::size_t(input)].source, "push-buffer", frame.get(), &flow);
     EXPECT_EQ(flow, GST_FLOW_OK);
   }
   void skip_to(int input, GstClockTime time) { inputs_[std::size_t(input)].next = time; }
@@ -610,6 +617,115 @@ TEST(equals_compositor_in_time, Each::run) {
   }
   at("a rate asked for");
   expect_compositor(run, "", rated("RGBA", size, 50), {{rated("RGBA", size, 25), "", 4}, {rated("RGBA", size, 10), half, 2}});
+}
+
+namespace {
+
+/// Feeds a pad by letters, one for each frame's time: '.' a frame, 'u' one of unknown duration, '-' a gap event, '?' one of unknown
+/// duration, '=' an empty buffer that says it is a gap, 'm' one that says data were lost, ' ' nothing; '3': a gap event for three.
+void perform(Mixer& mixer, int input, const std::string& script) {
+  const GstClockTime step = frame_time;
+  GstClockTime time = 0;
+  unsigned number = 0;
+  for (const char letter : script) {
+    const int frames = letter >= '2' && letter <= '9' ? letter - '0' : 1;
+    const GstClockTime duration = letter == 'u' || letter == '?' ? GST_CLOCK_TIME_NONE : step * guint64(frames);
+    const bool frame = letter == '.' || letter == 'u';
+    Buffer buffer = frame ? noise(mixer.video(input), unsigned(100 * input) + number++) : Buffer(gst_buffer_new());
+    GST_BUFFER_PTS(buffer.get()) = time;
+    GST_BUFFER_DURATION(buffer.get()) = duration;
+    if (letter == '=' || letter == 'm') GST_BUFFER_FLAG_SET(buffer.get(), GST_BUFFER_FLAG_GAP | GST_BUFFER_FLAG_DROPPABLE);
+    if (letter == 'm') EXPECT(gst_buffer_add_custom_meta(buffer.get(), "GstAggregatorMissingDataMeta"));
+    if (!frame && letter != '=' && letter != 'm') GST_BUFFER_FLAG_SET(buffer.get(), as_gap_event);
+    if (letter != ' ') mixer.push_as_it_is(input, buffer);
+    time += step * guint64(frames);
+  }
+  mixer.end(input);
+}
+
+/// Holds the element to compositor, its pads fed as each of `cases` says, from below to above.
+void expect_compositor_performing(const Run& run, const std::vector<std::vector<std::string>>& cases,
+                                  const std::string& beside = "xpos=8 alpha=0.5") {
+  for (const std::vector<std::string>& scripts : cases)
+    for (const std::string& above : {std::string(), beside}) {
+      if (scripts.size() == 1 && !above.empty()) continue;
+      at("'" + scripts[0] + (scripts.size() > 1 ? "' below '" + scripts[1] : "") + "' " + above);
+      std::vector<Output> made[2];
+      const Run runs[2] = {run, compositor};
+      for (int r = 0; r < 2; ++r) {
+        Mixer mixer(runs[r], "background=white");
+        for (std::size_t i = 0; i < scripts.size(); ++i) mixer.add(caps_text("RGB", {32, 24}), i ? above : "");
+        mixer.play();
+        for (std::size_t i = 0; i < scripts.size(); ++i) perform(mixer, int(i), scripts[i]);
+        made[r] = mixer.rest();
+      }
+      EXPECT(!made[1].empty());
+      expect_same(made[0], made[1], 1);
+    }
+}
+
+}  // namespace
+
+TEST(equals_compositor_with_gap_events, Each::run) {
+  if (!have_compositor()) return;
+  expect_compositor_performing(run, {{"--...."},
+                                     {"..--.."},
+                                     {"....--"},
+                                     {"----"},
+                                     {".3."},
+                                     {"?..."},
+                                     {"..?..."},
+                                     {"...?"},
+                                     {"......", "--...."},
+                                     {"......", "..--.."},
+                                     {"......", "....--"},
+                                     {"......", "------"},
+                                     {"--....", "......"},
+                                     {"..--..", "......"},
+                                     {"....--", "......"},
+                                     {"------", "......"},
+                                     {"--....", "--...."},
+                                     {"..--..", "..--.."},
+                                     {"....--", "....--"},
+                                     {"----", "----"},
+                                     {".-.-.-", "-.-.-."},
+                                     {"......", ".4."},
+                                     {"......", ".9"},
+                                     {"......", "..?..."},
+                                     {"......", "?....."},
+                                     {"......", ".....?"},
+                                     {"......", ".  -.."}});
+}
+
+TEST(equals_compositor_with_empty_buffers, Each::run) {
+  if (!have_compositor()) return;
+  expect_compositor_performing(run, {{"==..=.="},
+                                     {"===="},
+                                     {"..mm.."},
+                                     {"......", "==..=="},
+                                     {"..==..", "......"},
+                                     {"..==..", "..==.."},
+                                     {"......", "..mm.."},
+                                     {"......", ".m=-.."}});
+}
+
+TEST(equals_compositor_with_unknown_durations, Each::run) {
+  if (!have_compositor()) return;
+  for (const char* beside : {"xpos=8 alpha=0.5", "xpos=8 alpha=0.5 max-last-buffer-repeat=40000000"})
+    expect_compositor_performing(run,
+                                 {{"uuuuuu"},
+                                  {"..u..."},
+                                  {".....u"},
+                                  {"u"},
+                                  {"u  u"},
+                                  {"......", "uuuuuu"},
+                                  {"uuuuuu", "......"},
+                                  {"uuuuuu", "uuuuuu"},
+                                  {"......", "u  u"},
+                                  {"......", "u"},
+                                  {"u", "......"},
+                                  {"......", "uu.-uu"}},
+                                 beside);
 }
 
 TEST(equals_compositor_with_gaps, Each::run) {
