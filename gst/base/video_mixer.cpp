@@ -170,6 +170,26 @@ GstCaps* sink_caps(CudaVisionMixer* self, GstPad* pad) {
   return caps;
 }
 
+/// (transfer full) A segment for the base class, which aborts at one that is not of time.
+GstEvent* take_segment(CudaVisionMixer* self, CudaVisionMixerPad* pad, GstEvent* event) {
+  const GstSegment* segment;
+  gst_event_parse_segment(event, &segment);
+  if (segment->format == GST_FORMAT_TIME) return event;
+  GST_ELEMENT_ERROR(self, STREAM, FORMAT,
+                    ("%s: a stream in %s cannot be placed in time: its source must be one with format=time", GST_OBJECT_NAME(pad),
+                     gst_format_get_name(segment->format)),
+                    (nullptr));
+  gst_event_unref(event);
+  GstSegment time;
+  gst_segment_init(&time, GST_FORMAT_TIME);
+  return gst_event_new_segment(&time);
+}
+
+gboolean sink_event(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) {
+  if (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT) event = take_segment(as_mixer(agg), as_mixer_pad(pad), event);
+  return base_class()->sink_event(agg, pad, event);
+}
+
 gboolean sink_query(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* query) {
   // The base class would have sinks take but what downstream does: here all is converted.
   switch (GST_QUERY_TYPE(query)) {
@@ -568,6 +588,24 @@ GstFlowReturn aggregate_frames(GstVideoAggregator* vagg, GstBuffer* outbuf) {
   return GST_FLOW_ERROR;
 }
 
+/// The base class gives up where a frame has no time, and tells nobody.
+GstFlowReturn aggregate(GstAggregator* agg, gboolean timeout) {
+  const GstFlowReturn flow = base_class()->aggregate(agg, timeout);
+  if (flow != GST_FLOW_ERROR) return flow;
+  const Inputs inputs(as_mixer(agg));
+  for (const MixerInput& input : inputs.list()) {
+    GstBuffer* next = gst_aggregator_pad_peek_buffer(GST_AGGREGATOR_PAD(input.pad));
+    if (next && !GST_BUFFER_PTS_IS_VALID(next))
+      GST_ELEMENT_ERROR(
+          agg, STREAM, FORMAT,
+          ("%s: a frame without a timestamp cannot be placed in time: its source must set one, as by do-timestamp=true",
+           GST_OBJECT_NAME(input.pad)),
+          (nullptr));
+    gst_clear_buffer(&next);
+  }
+  return flow;
+}
+
 // Pads --------------------------------------------------------------------------------------------------------------------------
 
 GstPad* request_new_pad(GstElement* element, GstPadTemplate* templ, const gchar* name, const GstCaps* caps) {
@@ -674,7 +712,9 @@ static void cudavision_mixer_class_init(CudaVisionMixerClass* klass) {
   GstAggregatorClass* aggregator = GST_AGGREGATOR_CLASS(klass);
   aggregator->start = start;
   aggregator->stop = stop;
+  aggregator->aggregate = aggregate;
   aggregator->sink_query = sink_query;
+  aggregator->sink_event = sink_event;
   aggregator->src_query = src_query;
   aggregator->src_event = src_event;
   aggregator->fixate_src_caps = fixate_src_caps;

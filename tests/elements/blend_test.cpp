@@ -156,6 +156,7 @@ class Mixer {
 
   GstElement* element() const { return element_; }
   GstElement* pipeline() const { return pipeline_; }
+  GstElement* source(int input) const { return inputs_[std::size_t(input)].source; }
   GstPad* pad(int input) const { return inputs_[std::size_t(input)].pad; }
   const GstVideoInfo& video(int input) const { return inputs_[std::size_t(input)].video; }
 
@@ -273,6 +274,10 @@ class Mixer {
   }
 
   Message warning(GstClockTime wait) { return pop_message(bus_, GST_MESSAGE_WARNING, wait); }
+  void forget_messages() {
+    gst_bus_set_flushing(bus_, TRUE);
+    gst_bus_set_flushing(bus_, FALSE);
+  }
   Message error(GstClockTime wait) { return pop_message(bus_, GST_MESSAGE_ERROR, wait); }
 
  private:
@@ -726,6 +731,54 @@ TEST(equals_compositor_with_unknown_durations, Each::run) {
                                   {"u", "......"},
                                   {"......", "uu.-uu"}},
                                  beside);
+}
+
+/// compositor leaves it to the source to say that something went wrong, once that has another frame.
+TEST(says_that_a_frame_has_no_timestamp, Each::run) {
+  for (const Run& one : {run, compositor})
+    for (int good : {0, 2}) {
+      if (one.element == "compositor" && !have_compositor()) continue;
+      at(one.element + ", after " + std::to_string(good) + " frames");
+      Mixer mixer(one);
+      for (int i = 0; i < 2; ++i) mixer.add(caps_text("RGB", {32, 24}));
+      for (int round = 0; round < 2; ++round) {
+        mixer.play();
+        mixer.rewind();
+        for (int i = 0; i < 2; ++i)
+          for (int n = 0; n < good; ++n) mixer.push(i, noise(mixer.video(i)));
+        // (Where an error comes before all play, a pipeline stays where it is.)
+        for (int n = 0; n < good; ++n) EXPECT_EQ(mixer.next().pts, guint64(n) * frame_time);
+        for (int n = 0; n < 3; ++n) mixer.push(0, noise(mixer.video(0)));
+        for (int n = 0; n < 2; ++n) {
+          const Buffer frame = noise(mixer.video(1));
+          GST_BUFFER_PTS(frame.get()) = GST_CLOCK_TIME_NONE;
+          mixer.push_as_it_is(1, frame);
+        }
+        const Message message = mixer.error(patience);
+        EXPECT_EQ(message.domain, GST_STREAM_ERROR);
+        if (one.element != "compositor") {
+          EXPECT_EQ(message.code, int(GST_STREAM_ERROR_FORMAT));
+          EXPECT_CONTAINS(message.text, "sink_1");
+          EXPECT_CONTAINS(message.text, "timestamp");
+        }
+        mixer.state(GST_STATE_NULL);
+        mixer.forget_messages();
+      }
+    }
+}
+
+/// (compositor aborts.)
+TEST(says_that_a_stream_is_not_of_time, Each::run) {
+  Mixer mixer(run);
+  for (int i = 0; i < 2; ++i) mixer.add(caps_text("RGB", {32, 24}));
+  g_object_set(mixer.source(1), "format", GST_FORMAT_BYTES, nullptr);
+  mixer.play();
+  for (int i = 0; i < 2; ++i) mixer.push(i, noise(mixer.video(i)));
+  const Message message = mixer.error(patience);
+  EXPECT_EQ(message.domain, GST_STREAM_ERROR);
+  EXPECT_EQ(message.code, int(GST_STREAM_ERROR_FORMAT));
+  EXPECT_CONTAINS(message.text, "sink_1");
+  EXPECT_CONTAINS(message.text, "bytes");
 }
 
 TEST(equals_compositor_with_gaps, Each::run) {
