@@ -154,20 +154,32 @@ Status make_plan(CudaVisionMixer* self, const GstVideoInfo& output) {
 
 // Caps --------------------------------------------------------------------------------------------------------------------------
 
-/// (transfer full) What a sink pad takes: everything, but that all pads must be interlaced alike.
+/// (transfer full) What a sink pad takes: everything.
 GstCaps* sink_caps(CudaVisionMixer* self, GstPad* pad) {
   GstCaps* all = gst_pad_get_pad_template_caps(pad);
   GstCaps* caps = any_memory_caps(all, self->state->host.may_use_cuda());
   gst_caps_unref(all);
-  const char* mode = nullptr;
-  for_each_sink_pad(self, [&](CudaVisionMixerPad* other) {
-    const GstVideoInfo& video = GST_VIDEO_AGGREGATOR_PAD(other)->info;
-    if (is_set(video)) mode = gst_video_interlace_mode_to_string(GST_VIDEO_INFO_INTERLACE_MODE(&video));
-  });
-  if (!mode) return caps;
-  caps = gst_caps_make_writable(caps);
-  gst_caps_set_simple(caps, "interlace-mode", G_TYPE_STRING, mode, nullptr);
   return caps;
+}
+
+/// The base class refuses caps that are not interlaced as the output or the other pads are. Here a frame is a frame: for as long as
+/// it looks, the output is interlaced as the caps.
+gboolean take_caps(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) {
+  GstCaps* caps;
+  gst_event_parse_caps(event, &caps);
+  GstVideoInfo video;
+  if (!gst_video_info_from_caps(&video, caps)) return base_class()->sink_event(agg, pad, event);
+  GstVideoInfo& output = GST_VIDEO_AGGREGATOR(agg)->info;
+  const auto show = [&](const GstVideoFormatInfo* format, GstVideoInterlaceMode mode) {
+    ObjectLock lock(agg);
+    output.finfo = format;
+    output.interlace_mode = mode;
+  };
+  const GstVideoInfo kept = output;
+  show(is_set(output) ? output.finfo : video.finfo, video.interlace_mode);
+  const gboolean taken = base_class()->sink_event(agg, pad, event);
+  show(kept.finfo, kept.interlace_mode);
+  return taken;
 }
 
 /// (transfer full) A segment for the base class, which aborts at one that is not of time.
@@ -186,6 +198,7 @@ GstEvent* take_segment(CudaVisionMixer* self, CudaVisionMixerPad* pad, GstEvent*
 }
 
 gboolean sink_event(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) {
+  if (GST_EVENT_TYPE(event) == GST_EVENT_CAPS) return take_caps(agg, pad, event);
   if (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT) event = take_segment(as_mixer(agg), as_mixer_pad(pad), event);
   return base_class()->sink_event(agg, pad, event);
 }
@@ -335,7 +348,12 @@ void choose_format(GstCaps*& caps, const std::vector<MixerInput>& inputs) {
       g_free(site);
     }
   }
-  prefer_text(caps, "interlace-mode", gst_video_interlace_mode_to_string(GST_VIDEO_INFO_INTERLACE_MODE(&wanted[0])));
+  // As the lowest pad, whose frames also say which field comes first.
+  const GstVideoInfo& lowest =
+      std::find_if(inputs.begin(), inputs.end(), [](const MixerInput& input) { return input.has_caps && !input.inactive; })->video;
+  if (prefer_text(caps, "interlace-mode", gst_video_interlace_mode_to_string(GST_VIDEO_INFO_INTERLACE_MODE(&lowest))) &&
+      GST_VIDEO_INFO_FIELD_ORDER(&lowest) != GST_VIDEO_FIELD_ORDER_UNKNOWN)
+    prefer_text(caps, "field-order", gst_video_field_order_to_string(GST_VIDEO_INFO_FIELD_ORDER(&lowest)));
 }
 
 /// The greatest framerate of the pads; 25 where all vary.
@@ -487,6 +505,8 @@ class Composition {
       }
       auto src = picture(inputs[i], buffer);
       if (!src.ok()) return src.error();
+      if (pads_.empty() && GST_VIDEO_INFO_IS_INTERLACED(&video))
+        GST_BUFFER_FLAG_SET(outbuf, GST_BUFFER_FLAGS(buffer) & (GST_VIDEO_BUFFER_FLAG_INTERLACED | GST_VIDEO_BUFFER_FLAG_TFF));
       BlendPad& pad = pads_.emplace_back(layout.pads[i]);
       pad.src = src.value();
       pad.color = color_of(inputs[i].video);

@@ -781,6 +781,128 @@ TEST(says_that_a_stream_is_not_of_time, Each::run) {
   EXPECT_CONTAINS(message.text, "bytes");
 }
 
+namespace {
+
+constexpr guint field_flags = GST_VIDEO_BUFFER_FLAG_INTERLACED | GST_VIDEO_BUFFER_FLAG_TFF,
+                all_field_flags = field_flags | GST_VIDEO_BUFFER_FLAG_RFF | GST_VIDEO_BUFFER_FLAG_ONEFIELD;
+
+guint flags_of_fields(int number) {
+  constexpr guint flags[] = {GST_VIDEO_BUFFER_FLAG_INTERLACED | GST_VIDEO_BUFFER_FLAG_TFF,
+                             GST_VIDEO_BUFFER_FLAG_INTERLACED,
+                             GST_VIDEO_BUFFER_FLAG_INTERLACED | GST_VIDEO_BUFFER_FLAG_TFF | GST_VIDEO_BUFFER_FLAG_RFF,
+                             0,
+                             GST_VIDEO_BUFFER_FLAG_RFF,
+                             GST_VIDEO_BUFFER_FLAG_INTERLACED | GST_VIDEO_BUFFER_FLAG_ONEFIELD};
+  return flags[number % 6];
+}
+
+/// Six frames whose flags say something else of their fields each time, beginning with those of this number.
+Layer of_fields(const std::string& format, Size size, const std::string& mode, const std::string& pad, int first) {
+  Layer layer(caps_text(format, size, ",interlace-mode=" + mode), pad, 6);
+  layer.draw = [first](const GstVideoInfo& video, int n) {
+    Buffer frame = noise(video, unsigned(10 * first + n));
+    GST_BUFFER_FLAG_SET(frame.get(), flags_of_fields(first + n));
+    return frame;
+  };
+  return layer;
+}
+
+}  // namespace
+
+TEST(equals_compositor_with_interlaced_pads, Each::run) {
+  if (!have_compositor()) return;
+  for (const char* format : {"RGB", "I420"})
+    for (const char* mode : {"interleaved", "mixed", "fields"})
+      for (const std::string& out : {std::string(), std::string("progressive"), std::string(mode)}) {
+        at(format + std::string(" ") + mode + " to " + out);
+        const std::string caps = out.empty() ? "" : "video/x-raw,interlace-mode=" + out;
+        const std::vector<Layer> layers{of_fields(format, {32, 24}, mode, "", 0),
+                                        of_fields(format, {16, 12}, mode, "xpos=8 ypos=6", 3)};
+        const std::vector<Output> actual = play(run, "background=black", caps, layers),
+                                  expected = play(compositor, "background=black", caps, layers);
+        EXPECT_EQ(actual.size(), 6u);
+        expect_same(actual, expected, 1);
+        for (std::size_t n = 0; n < actual.size(); ++n) {
+          // compositor calls all progressive where it may, and has no flags even where it may not.
+          if (!out.empty()) EXPECT(gst_video_info_is_equal(&actual[n].video, &expected[n].video));
+          EXPECT_EQ(std::string(gst_video_interlace_mode_to_string(GST_VIDEO_INFO_INTERLACE_MODE(&actual[n].video))),
+                    out.empty() ? mode : out);
+          const guint flags = out == "progressive" ? 0 : flags_of_fields(int(n)) & field_flags;
+          EXPECT_EQ(GST_BUFFER_FLAGS(actual[n].buffer.get()) & all_field_flags, flags);
+        }
+      }
+}
+
+/// What compositor leaves out, or crashes at: pads that are not interlaced alike, from the beginning or from a change of caps on.
+TEST(mixes_interlaced_and_progressive_pads, Each::run) {
+  const auto made = [&](const std::string& format, const std::string& below, const std::string& above, const std::string& out) {
+    // Of such heights, planes of 4:2:0 lie elsewhere when interlaced.
+    const auto caps = [&](Size size, const std::string& mode) { return caps_text(format, size, ",interlace-mode=" + mode); };
+    Mixer mixer(run, "background=black", out.empty() ? "" : "video/x-raw,interlace-mode=" + out);
+    mixer.add(caps({32, 22}, below));
+    mixer.add(caps({16, 10}, above), "alpha=0.5");
+    mixer.play();
+    for (int round = 0; round < 2; ++round) {
+      for (int n = 0; n < 2; ++n)
+        for (int i = 0; i < 2; ++i) mixer.push(i, noise(mixer.video(i), unsigned(8 * round + 2 * n + i)));
+      if (round == 0) mixer.caps_of(0, caps({32, 18}, above)), mixer.caps_of(1, caps({8, 6}, below));
+    }
+    for (int i = 0; i < 2; ++i) mixer.end(i);
+    return mixer.rest();
+  };
+  const std::string modes[] = {"progressive", "interleaved", "mixed"};
+  for (const char* format : {"RGB", "I420"}) {
+    const std::vector<Output> progressive = made(format, modes[0], modes[0], "");
+    EXPECT_EQ(progressive.size(), 4u);
+    for (const std::string& below : modes)
+      for (const std::string& above : modes)
+        for (const std::string& out : {std::string(), modes[0], modes[1]}) {
+          at(format + std::string(" ") + below + " below " + above + " to " + out);
+          const std::vector<Output> all = made(format, below, above, out);
+          expect_same(all, progressive, 0);
+          for (std::size_t n = 0; n < all.size(); ++n)
+            EXPECT_EQ(std::string(gst_video_interlace_mode_to_string(GST_VIDEO_INFO_INTERLACE_MODE(&all[n].video))),
+                      !out.empty() ? out
+                      : n < 2      ? below
+                                   : above);
+        }
+  }
+}
+
+/// Caps whose frame is not due yet change nothing in the output.
+TEST(stays_progressive_while_interlaced_frames_wait, Each::run) {
+  Mixer mixer(run, "background=black", "video/x-raw,interlace-mode=progressive");
+  mixer.add(caps_text("RGB", {32, 24}, ",interlace-mode=interleaved"));
+  mixer.add(caps_text("RGB", {16, 12}));
+  mixer.play();
+  mixer.push(1, flat(mixer.video(1), {200}));
+  mixer.caps_of(1, caps_text("RGB", {8, 6}, ",interlace-mode=interleaved"));
+  mixer.skip_to(1, 5 * frame_time);
+  mixer.push(1, flat(mixer.video(1), {200}));
+  for (int n = 0; n < 6; ++n) {
+    Buffer frame = flat(mixer.video(0), {100});
+    GST_BUFFER_FLAG_SET(frame.get(), field_flags);
+    mixer.push(0, std::move(frame));
+  }
+  for (int i = 0; i < 2; ++i) mixer.end(i);
+  const std::vector<Output> all = mixer.rest();
+  EXPECT_EQ(all.size(), 6u);
+  for (const Output& output : all) {
+    EXPECT_EQ(GST_BUFFER_FLAGS(output.buffer.get()) & all_field_flags, 0u);
+    EXPECT(GST_VIDEO_INFO_INTERLACE_MODE(&output.video) == GST_VIDEO_INTERLACE_MODE_PROGRESSIVE);
+  }
+}
+
+TEST(passes_the_order_of_fields, Each::run) {
+  for (const char* order : {"top-field-first", "bottom-field-first"}) {
+    at(order);
+    const std::vector<Output> all =
+        play(run, "", "", {{caps_text("RGB", {32, 24}, ",interlace-mode=interleaved,field-order=" + std::string(order))}});
+    EXPECT_EQ(all.size(), 1u);
+    EXPECT_EQ(std::string(gst_video_field_order_to_string(GST_VIDEO_INFO_FIELD_ORDER(&all[0].video))), std::string(order));
+  }
+}
+
 TEST(equals_compositor_with_gaps, Each::run) {
   if (!have_compositor()) return;
   std::vector<Output> made[2];
