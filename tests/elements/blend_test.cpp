@@ -545,34 +545,55 @@ TEST(equals_compositor_in_order_and_size, Each::run) {
   }
 }
 
+namespace {
+
+/// Both, with one picture over another, scaled to a box by this method.
+void expect_compositor_that_scales(const Run& run, const char* interpolation, GstVideoResamplerMethod method, const char* format,
+                                   Size box, const std::string& pad, int tolerance) {
+  at(interpolation + std::string(" ") + format + " to " + std::to_string(box.width) + "x" + std::to_string(box.height));
+  std::vector<Output> made[2];
+  const Run runs[2] = {run, compositor};
+  for (int r = 0; r < 2; ++r) {
+    Mixer mixer(runs[r], "background=black", caps_text(format, {96, 64}));
+    const std::vector<Layer> layers{
+        {caps_text(format, {96, 64})},
+        {caps_text(format, {33, 25}), pad + " width=" + std::to_string(box.width) + " height=" + std::to_string(box.height)}};
+    for (const Layer& layer : layers) mixer.add(layer.caps, layer.pad);
+    if (r == 0) {
+      set(mixer.element(), std::string("interpolation=") + interpolation);
+    } else {
+      GstStructure* config = gst_structure_new("GstVideoConverter", GST_VIDEO_CONVERTER_OPT_RESAMPLER_METHOD,
+                                               GST_TYPE_VIDEO_RESAMPLER_METHOD, method, nullptr);
+      g_object_set(mixer.pad(1), "converter-config", config, nullptr);
+      gst_structure_free(config);
+    }
+    mixer.play();
+    feed(mixer, layers);
+    made[r] = mixer.rest();
+  }
+  expect_same(made[0], made[1], tolerance);
+}
+
+}  // namespace
+
 /// Where both take the nearest pixel, pictures are the same. (By default compositor scales by cubic filters.)
 TEST(equals_compositor_that_scales, Each::run) {
   if (!have_compositor()) return;
   for (const char* format : {"RGBA", "BGRA", "RGB", "Y444"})
-    for (Size box : {Size{64, 48}, {31, 20}, {90, 7}, {12, 60}}) {
-      at(format + std::string(" to ") + std::to_string(box.width) + "x" + std::to_string(box.height));
-      std::vector<Output> made[2];
-      const Run runs[2] = {run, compositor};
-      for (int r = 0; r < 2; ++r) {
-        Mixer mixer(runs[r], "background=black", caps_text(format, {96, 64}));
-        const std::vector<Layer> layers{{caps_text(format, {96, 64})},
-                                        {caps_text(format, {33, 25}), "xpos=4 ypos=2 alpha=0.7 width=" + std::to_string(box.width) +
-                                                                          " height=" + std::to_string(box.height)}};
-        for (const Layer& layer : layers) mixer.add(layer.caps, layer.pad);
-        if (r == 0) {
-          set(mixer.element(), "interpolation=nearest");
-        } else {
-          GstStructure* config = gst_structure_new("GstVideoConverter", GST_VIDEO_CONVERTER_OPT_RESAMPLER_METHOD,
-                                                   GST_TYPE_VIDEO_RESAMPLER_METHOD, GST_VIDEO_RESAMPLER_METHOD_NEAREST, nullptr);
-          g_object_set(mixer.pad(1), "converter-config", config, nullptr);
-          gst_structure_free(config);
-        }
-        mixer.play();
-        feed(mixer, layers);
-        made[r] = mixer.rest();
-      }
-      expect_same(made[0], made[1], 1);
-    }
+    for (Size box : {Size{64, 48}, {31, 20}, {90, 7}, {12, 60}})
+      expect_compositor_that_scales(run, "nearest", GST_VIDEO_RESAMPLER_METHOD_NEAREST, format, box, "xpos=4 ypos=2 alpha=0.7", 1);
+}
+
+/// compositor's weights are of 6 and 7 bits. Pixels of 4 bytes and planes it enlarges in width as if the first and the last pixel
+/// of both pictures lay on each other, so that only heights compare.
+TEST(equals_compositor_that_enlarges_linearly, Each::run) {
+  if (!have_compositor()) return;
+  const auto expect = [&](const char* format, Size box, int tolerance) {
+    expect_compositor_that_scales(run, "bilinear", GST_VIDEO_RESAMPLER_METHOD_LINEAR, format, box, "xpos=4 ypos=2", tolerance);
+  };
+  for (const char* format : {"RGBA", "BGRA", "RGB", "Y444", "GRAY8"})
+    for (int height : {26, 37, 48, 50, 60}) expect(format, {33, height}, 2);
+  for (Size box : {Size{64, 48}, {66, 50}, {66, 25}, {90, 60}, {40, 60}, {92, 62}}) expect("RGB", box, 3);
 }
 
 TEST(equals_compositor_in_the_size_of_the_output, Each::run) {
