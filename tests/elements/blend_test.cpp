@@ -1312,6 +1312,49 @@ TEST(honours_crop, Each::run) {
   }
 }
 
+TEST(scales_what_a_crop_leaves, Each::run) {
+  for (const char* format : {"RGB", "NV12"})
+    for (const char* pad : {"width=50 height=31", "width=50 height=50 sizing-policy=keep-aspect-ratio",
+                            "width=20 height=40 sizing-policy=fill", "xpos=-10 ypos=30"}) {
+      at(format + std::string(" ") + pad);
+      const Size small{32, 20};
+      const GstVideoInfo whole = video_info(format, {64, 48});
+      // Another part of the frame each time.
+      const auto part = [](int n) { return GstVideoRectangle{4 * n, 2 * n, 32, 20}; };
+      Layer cropped(caps_text(format, small), pad, 5), cut_out = cropped;
+      cropped.draw = [&](const GstVideoInfo&, int n) {
+        Buffer frame = noise(whole, 3);
+        gst_buffer_add_video_meta(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&whole), 64, 48);
+        GstVideoCropMeta* crop = gst_buffer_add_video_crop_meta(frame.get());
+        crop->x = guint(part(n).x), crop->y = guint(part(n).y), crop->width = 32, crop->height = 20;
+        return frame;
+      };
+      cut_out.draw = [&](const GstVideoInfo&, int n) {
+        const Buffer frame = noise(whole, 3);
+        return cut(whole, frame.get(), part(n));
+      };
+      const std::string out = caps_text(format, {64, 60});
+      const std::vector<Output> all = play(run, "background=white", out, {cropped});
+      EXPECT_EQ(all.size(), 5u);
+      expect_same(all, play(run, "background=white", out, {cut_out}), 0);
+    }
+}
+
+TEST(says_that_a_crop_leaves_its_frame, Each::run) {
+  const GstVideoInfo whole = video_info("RGB", {64, 48});
+  Mixer mixer(run, "", caps_text("RGB", {64, 48}));
+  mixer.add(caps_text("RGB", {32, 20}));
+  mixer.play();
+  Buffer frame = noise(whole);
+  gst_buffer_add_video_meta(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&whole), 64, 48);
+  GstVideoCropMeta* crop = gst_buffer_add_video_crop_meta(frame.get());
+  crop->x = 40, crop->y = 4, crop->width = 32, crop->height = 20;
+  mixer.push(0, std::move(frame));
+  const Message message = mixer.error(patience);
+  EXPECT_EQ(message.domain, GST_RESOURCE_ERROR);
+  EXPECT_CONTAINS(message.text, "64×48");
+}
+
 // Backgrounds, scaling, layouts -------------------------------------------------------------------------------------------------
 
 TEST(paints_its_background, Each::run) {
