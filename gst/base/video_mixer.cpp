@@ -162,13 +162,26 @@ GstCaps* sink_caps(CudaVisionMixer* self, GstPad* pad) {
   return caps;
 }
 
+/// Whether the base class takes caps that are interlaced in this way: as the output, or where there is none yet, the other pads.
+bool is_taken(CudaVisionMixer* self, GstVideoInterlaceMode mode) {
+  const GstVideoInfo& output = GST_VIDEO_AGGREGATOR(self)->info;
+  if (is_set(output)) return GST_VIDEO_INFO_INTERLACE_MODE(&output) == mode;
+  bool taken = true;
+  for_each_sink_pad(self, [&](CudaVisionMixerPad* other) {
+    const GstVideoInfo& video = GST_VIDEO_AGGREGATOR_PAD(other)->info;
+    taken = taken && (!is_set(video) || GST_VIDEO_INFO_INTERLACE_MODE(&video) == mode);
+  });
+  return taken;
+}
+
 /// The base class refuses caps that are not interlaced as the output or the other pads are. Here a frame is a frame: for as long as
 /// it looks, the output is interlaced as the caps.
 gboolean take_caps(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) {
   GstCaps* caps;
   gst_event_parse_caps(event, &caps);
   GstVideoInfo video;
-  if (!gst_video_info_from_caps(&video, caps)) return base_class()->sink_event(agg, pad, event);
+  if (!gst_video_info_from_caps(&video, caps) || is_taken(as_mixer(agg), GST_VIDEO_INFO_INTERLACE_MODE(&video)))
+    return base_class()->sink_event(agg, pad, event);
   GstVideoInfo& output = GST_VIDEO_AGGREGATOR(agg)->info;
   const auto show = [&](const GstVideoFormatInfo* format, GstVideoInterlaceMode mode) {
     ObjectLock lock(agg);
