@@ -123,8 +123,17 @@ __global__ void __launch_bounds__(256) mix_planes(const __grid_constant__ PairJo
   store_chunk(plane.dst + y * plane.dst_pitch, x, plane.row_bytes, out);
 }
 
-/// Pixels of four bytes, of which one is alpha or padding.
-template <BlendOperator Op, int Fourth, bool Alpha, bool Keyed>
+/// What becomes of pixels of four bytes, of which one is alpha or padding.
+enum class Mix {
+  all,        ///< average: of alpha as of colours
+  padded,     ///< of formats without alpha
+  down,       ///< and rounded down: over
+  source,     ///< the upper pixel or the lower
+  on_opaque,  ///< over, by its own alpha
+  over,       ///< where the lower one's alpha counts as well
+};
+
+template <Mix Way, int Fourth, bool Keyed>
 __global__ void __launch_bounds__(256) mix_pixels(const __grid_constant__ PairJob job) {
   const int index = blockIdx.x * 256 + threadIdx.x;
   if (index >= job.total) return;
@@ -154,30 +163,34 @@ __global__ void __launch_bounds__(256) mix_pixels(const __grid_constant__ PairJo
       for (int c = 0; c < 3; ++c) rgb[c] = fmaf(job.layer.to_key.m[c][c], number(s, first + c), job.layer.to_key.m[c][3]);
       k = blend_key_weight(job.layer, key, rgb[0], rgb[1], rgb[2]);
     }
-    if constexpr (Op == BlendOperator::over && Alpha) {
-      constexpr float max = 255;
-      const auto whole = [&](float v) { return blend_rounded(v, job.layer.rounding); };
-      const float under = fmaxf(number(d, Fourth), job.layer.opaque_below ? max : 0);
-      const float over = whole(number(s, Fourth) * job.weight * k), rest = whole(under * (max - over) * (1 / max));
-      const float sum = over + rest, share = sum > 0.5f ? __fdividef(over, sum) : 0;  // of the upper one's colour
+    constexpr float max = 255;
+    constexpr uint32_t fourth = 255u << 8 * Fourth;
+    [[maybe_unused]] const auto whole = [&](float v) { return blend_rounded(v, job.layer.rounding); };
+    if constexpr (Way == Mix::over) {
+      const float over = whole(number(s, Fourth) * job.weight * k), rest = whole(number(d, Fourth) * (max - over) * (1 / max));
+      const float sum = over + rest, share = __fdividef(over, sum);  // of the upper one's colour
       float bytes[4];
 #pragma unroll
       for (int b = 0; b < 4; ++b)
         bytes[b] = b == Fourth ? sum + bias : biased(d, b) + fmaf(share, biased(s, b) - biased(d, b), job.layer.color_bias);
-      out.word[i] = pack(bytes[0], bytes[1], bytes[2], bytes[3]);
-      if (!(sum > 0.5f)) out.word[i] = ~(255u << 8 * Fourth);
-    } else {
-      float weight = k;
-      if (Op != BlendOperator::source) weight *= job.weight;
-      const float weights[4] = {weight, weight, weight, weight};
-      uint32_t word = mixed_word<Op == BlendOperator::over>(s, d, weights);
-      if (!Alpha) word |= 255u << 8 * Fourth;
-      if (Alpha && Op == BlendOperator::source) {
-        const float was = number(d, Fourth), own = blend_rounded(number(s, Fourth) * job.weight, job.layer.rounding);
-        word = (word & ~(255u << 8 * Fourth)) | uint32_t(__float2int_rn(was + weight * (own - was))) << 8 * Fourth;
-      }
-      out.word[i] = word;
+      out.word[i] = sum > 0.5f ? pack(bytes[0], bytes[1], bytes[2], bytes[3]) : ~fourth;
+      continue;
     }
+    float weight = k;
+    if constexpr (Way == Mix::on_opaque)
+      weight = whole(number(s, Fourth) * job.weight * k) * (1 / max);
+    else if constexpr (Way != Mix::source)
+      weight *= job.weight;
+    const float weights[4] = {weight, weight, weight, weight};
+    uint32_t word = mixed_word<Way == Mix::down>(s, d, weights);
+    if constexpr (Way == Mix::source) {
+      const float was = number(d, Fourth);
+      const float own = was + weight * (whole(number(s, Fourth) * job.weight) - was);
+      word = (word & ~fourth) | uint32_t(__float2int_rn(own)) << 8 * Fourth;
+    } else if constexpr (Way != Mix::all) {
+      word |= fourth;
+    }
+    out.word[i] = word;
   }
   store_chunk(plane.dst + y * plane.dst_pitch, x, plane.row_bytes, out);
 }
@@ -246,18 +259,33 @@ __global__ void __launch_bounds__(256) mix_keyed_420(const __grid_constant__ Pai
 
 // ---- Submission ----------------------------------------------------------------------------------------------------------------
 
-template <bool Alpha, bool Keyed, int Fourth>
-auto pixel_kernel(BlendOperator op) {
-  if constexpr (Alpha) {
-    if (op == BlendOperator::source) return mix_pixels<BlendOperator::source, Fourth, Alpha, Keyed>;
-    if (op == BlendOperator::over) return mix_pixels<BlendOperator::over, Fourth, Alpha, Keyed>;
+using PairKernel = void (*)(PairJob);
+
+template <int Fourth, bool Keyed>
+PairKernel pixel_kernel(Mix way) {
+  switch (way) {
+    case Mix::all:
+      return mix_pixels<Mix::all, Fourth, Keyed>;
+    case Mix::padded:
+      return mix_pixels<Mix::padded, Fourth, Keyed>;
+    case Mix::down:
+      return mix_pixels<Mix::down, Fourth, Keyed>;
+    case Mix::source:
+      return mix_pixels<Mix::source, Fourth, Keyed>;
+    case Mix::on_opaque:
+      return mix_pixels<Mix::on_opaque, Fourth, Keyed>;
+    case Mix::over:
+      return mix_pixels<Mix::over, Fourth, Keyed>;
   }
-  if (!Alpha && op == BlendOperator::over) return mix_pixels<BlendOperator::over, Fourth, false, Keyed>;
-  return mix_pixels<BlendOperator::average, Fourth, Alpha, Keyed>;
+  return nullptr;
 }
-template <bool Alpha, bool Keyed>
-auto pixel_kernel(BlendOperator op, int fourth) {
-  return fourth == 0 ? pixel_kernel<Alpha, Keyed, 0>(op) : pixel_kernel<Alpha, Keyed, 3>(op);
+PairKernel pixel_kernel(Mix way, int fourth, bool keyed) {
+  if (fourth == 0) return keyed ? pixel_kernel<0, true>(way) : pixel_kernel<0, false>(way);
+  return keyed ? pixel_kernel<3, true>(way) : pixel_kernel<3, false>(way);
+}
+PairKernel plane_kernel(bool keyed, bool down) {
+  if (down) return keyed ? mix_planes<true, true> : mix_planes<false, true>;
+  return keyed ? mix_planes<true, false> : mix_planes<false, false>;
 }
 
 class CudaBlend final : public Blend {
@@ -294,18 +322,16 @@ class CudaBlend final : public Blend {
     job.weight = pair.weight;
     job.swapped = nv && target.channels[2].data < target.channels[1].data;
 
-    const bool compositor = top.op == BlendOperator::over || top.op == BlendOperator::add, down = compositor && top.color_bias < 0;
-    void (*kernel)(PairJob) = down        ? top.keyed ? mix_planes<true, true> : mix_planes<false, true>
-                                     : top.keyed ? mix_planes<true, false>
-                                          : mix_planes<false, false>;
+    const bool over = top.op == BlendOperator::over || top.op == BlendOperator::add, down = over && top.color_bias < 0;
+    PairKernel kernel = plane_kernel(top.keyed, down);
     if (pixels) {
       const int fourth = target.packed.order[3];
       for (int c = 0; c < 3; ++c) job.layer.key[target.packed.order[c] - (fourth == 0)] = top.key[c];
-      const BlendOperator op = down ? BlendOperator::over : BlendOperator::average;
-      if (target.alpha)
-        kernel = top.keyed ? pixel_kernel<true, true>(top.op, fourth) : pixel_kernel<true, false>(top.op, fourth);
-      else
-        kernel = top.keyed ? pixel_kernel<false, true>(op, fourth) : pixel_kernel<false, false>(op, fourth);
+      const Mix way = !target.alpha                     ? down ? Mix::down : Mix::padded
+                      : over                            ? top.opaque_below ? Mix::on_opaque : Mix::over
+                      : top.op == BlendOperator::source ? Mix::source
+                                                        : Mix::all;
+      kernel = pixel_kernel(way, fourth, top.keyed);
     } else if (top.keyed && nv) {
       kernel = down ? mix_keyed_420<true> : mix_keyed_420<false>;
       job.total -= job.planes[1].begin;
