@@ -5,6 +5,7 @@
 
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "compat.hpp"
@@ -80,12 +81,20 @@ struct Gpu::State {
   /// Guards the pointer `context`: neighbours and the application ask for it, and offer theirs, from their own threads.
   mutable std::mutex mutex;
   GstCudaContext* context = nullptr;
+  /// While a thread asks the neighbours, the bins and the application for a context, the place for what they offer to that thread.
+  GstCudaContext** asked_for = nullptr;
+  std::thread::id asking;
   std::unique_ptr<compat::Stream> stream;
 
   /// (transfer full)
   GstCudaContext* ref_context() const {
     std::lock_guard lock(mutex);
     return context ? GST_CUDA_CONTEXT(gst_object_ref(context)) : nullptr;
+  }
+  void ask(GstCudaContext** place) {
+    std::lock_guard lock(mutex);
+    asked_for = place;
+    asking = std::this_thread::get_id();
   }
   /// Takes `fresh`.
   void replace_context(GstCudaContext* fresh) {
@@ -103,7 +112,8 @@ Gpu::~Gpu() { close(); }
 
 void Gpu::offer_context(GstElement* element, GstContext* context, int device_id) {
   std::lock_guard lock(state_->mutex);
-  gst_cuda_handle_set_context(element, context, device_id, &state_->context);
+  const bool asked_for = state_->asked_for && state_->asking == std::this_thread::get_id();
+  gst_cuda_handle_set_context(element, context, device_id, asked_for ? state_->asked_for : &state_->context);
 }
 
 bool Gpu::answer_context_query(GstElement* element, GstQuery* query) const {
@@ -122,9 +132,13 @@ Status Gpu::open(GstElement* element, int device_id) {
     offer_context(element, set, device_id);
     gst_context_unref(set);
   }
-  // Not on the member, as this asks the neighbours, and answers come through set_context().
   GstCudaContext* context = state_->ref_context();
-  if (!context && !gst_cuda_ensure_element_context(element, device_id, &context)) context = state_->ref_context();
+  if (!context) {
+    // Answers come through set_context(), in this thread, and are looked for where the question says, without our lock.
+    state_->ask(&context);
+    gst_cuda_ensure_element_context(element, device_id, &context);
+    state_->ask(nullptr);
+  }
   if (!context) return Status::resource("a CUDA context cannot be created on device " + std::to_string(std::max(device_id, 0)));
   state_->replace_context(context);
   if (open_stream()) return {};

@@ -67,6 +67,20 @@ GstCudaContext* context_of(GstBuffer* buffer) {
   return GST_CUDA_MEMORY_CAST(gst_buffer_peek_memory(buffer, 0))->context;
 }
 
+/// What an element answers to those that ask it for a context; nullptr: nothing.
+GstCudaContext* context_of(GstElement* element) {
+  GstPad* pad = gst_element_get_static_pad(element, "src");
+  GstQuery* query = gst_query_new_context(GST_CUDA_CONTEXT_TYPE);
+  GstCudaContext* found = nullptr;
+  GstContext* context = nullptr;
+  if (gst_pad_query(pad, query)) gst_query_parse_context(query, &context);
+  if (context) gst_structure_get(gst_context_get_structure(context), GST_CUDA_CONTEXT_TYPE, GST_TYPE_CUDA_CONTEXT, &found, nullptr);
+  if (found) gst_object_unref(found);  // the element has it as well
+  gst_query_unref(query);
+  gst_object_unref(pad);
+  return found;
+}
+
 /// A peer downstream that takes device memory alone.
 void want_cuda(const Rig& rig, const std::string& format) {
   gst_harness_set_sink_caps_str(rig.harness(), caps_text(format, size, "", cuda_memory).c_str());
@@ -196,6 +210,23 @@ TEST(shares_one_context, Each::run) {
   gst_object_unref(pad);
   const Buffer result = pair.rig.push(noise(pair.rig.video()));
   EXPECT(middle && middle == context_of(result.get()));
+}
+
+/// Before any frame: of neighbours one asks the other, and of those that are none the bin knows. A second context would be another
+/// world, from which frames come through system memory.
+TEST(makes_no_context_where_there_is_one, Each::run) {
+  for (const char* other : {run.element.c_str(), "cudablend"})
+    for (bool linked : {true, false}) {
+      at(std::string(other) + (linked ? ", linked" : ", in one bin"));
+      GstElement *pipeline = gst_pipeline_new(nullptr), *first = make_element(run), *second = make_element({other, run.backend});
+      gst_bin_add_many(GST_BIN(pipeline), first, second, nullptr);
+      if (linked) EXPECT(gst_element_link(first, second));
+      EXPECT_EQ(gst_element_set_state(pipeline, GST_STATE_READY), GST_STATE_CHANGE_SUCCESS);
+      EXPECT(context_of(first));
+      EXPECT(context_of(first) == context_of(second));
+      gst_element_set_state(pipeline, GST_STATE_NULL);
+      gst_object_unref(pipeline);
+    }
 }
 
 TEST(takes_frames_of_other_contexts, Each::run) {
