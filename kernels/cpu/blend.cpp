@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Rows of float planes: a few rows of a block of columns are composed in the cache, pad by pad, and written once.
+// Tiles are composed in the cache, pad by pad. Where pads have the output's samples, and what comes of them are whole numbers, this
+// is done in place, in those samples; else in rows of float planes, which are written once.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3", "no-trapping-math")  // vectorised
 #endif
 #include "../blend.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <new>
 #include <opencv2/core.hpp>
 #include <type_traits>
+#include <utility>
 
 // The loops once for any processor of the architecture and once for those with wider vectors, chosen when the library is loaded.
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
@@ -21,6 +25,7 @@ namespace cudavision::detail {
 namespace {
 
 constexpr int block = 1024;  ///< columns composed at a time: even
+constexpr int band = 16;     ///< and rows: even, so that a tile stays in the cache
 
 using Row = float[block];
 
@@ -119,14 +124,21 @@ void blend_row(const BlendTarget& target, const BlendLayer& layer, int count, co
   const float* const s[4] = {pad[0], pad[1], pad[2], pad[3]};
   float* const d[4] = {below[0] + at, below[1] + at, below[2] + at, below[3] + at};
   const BlendTarget to = target;
-  const BlendLayer from = layer;
+  const auto each = [&](bool opaque_below) {
+    BlendLayer from = layer;
+    from.opaque_below = opaque_below;  // a constant: gcc vectorises no choice by a variable
 #pragma GCC ivdep
-  for (int i = 0; i < count; ++i) {
-    const float source[4] = {s[0][i], s[1][i], s[2][i], s[3][i]};
-    float pixel[4] = {d[0][i], d[1][i], d[2][i], d[3][i]};
-    blend_pixel<Op, Channels>(to, from, weight[i], source, pixel);
-    for (int c = 0; c < Channels; ++c) d[c][i] = pixel[c];
-  }
+    for (int i = 0; i < count; ++i) {
+      const float source[4] = {s[0][i], s[1][i], s[2][i], s[3][i]};
+      float pixel[4] = {d[0][i], d[1][i], d[2][i], d[3][i]};
+      blend_pixel<Op, Channels>(to, from, weight[i], source, pixel);
+      for (int c = 0; c < Channels; ++c) d[c][i] = pixel[c];
+    }
+  };
+  if (Channels == 4 && layer.opaque_below)
+    each(true);
+  else
+    each(false);
 }
 
 template <int Channels, typename... Arguments>
@@ -237,6 +249,218 @@ CUDAVISION_WIDE void write(const BlendTarget& target, const Rect& tile, Scratch&
   }
 }
 
+// In place ------------------------------------------------------------------------------------------------------------------------
+
+/// A rectangle of a plane: a layer's samples, those that they are laid over, and where to. The latter two may be the same.
+struct Patch {
+  const std::uint8_t *above, *below;
+  std::uint8_t* dst;
+  std::ptrdiff_t above_pitch, below_pitch, dst_pitch;
+  int bytes, rows;
+
+  template <typename F>
+  void each_row(F&& f) const {
+    for (int row = 0; row < rows; ++row) f(above + row * above_pitch, below + row * below_pitch, dst + row * dst_pitch, bytes);
+  }
+};
+
+using Word = std::uint32_t;  ///< a pixel of four bytes, at any address
+Word load_word(const std::uint8_t* at) {
+  Word word;
+  std::memcpy(&word, at, sizeof word);
+  return word;
+}
+void store_word(std::uint8_t* at, Word word) {
+  std::memcpy(at, &word, sizeof word);
+}
+
+void set_row(int bytes, Word bits, std::uint8_t* dst) {
+  for (int i = 0; i < bytes; i += 4) store_word(dst + i, load_word(dst + i) | bits);
+}
+
+/// v / 255 to the nearest, of up to 255².
+constexpr unsigned per_255(unsigned v) {
+  return (v + 128 + ((v + 128) >> 8)) >> 8;
+}
+
+void copy(const Patch& patch) {
+  patch.each_row([](auto* s, auto*, auto* d, int bytes) { std::memcpy(d, s, std::size_t(bytes)); });
+}
+
+CUDAVISION_WIDE void set_bits(const Patch& patch, Word bits) {
+  patch.each_row([&](auto*, auto*, auto* d, int bytes) { set_row(bytes, bits, d); });
+}
+
+/// Over and add, all of alpha / 256, rounded down.
+CUDAVISION_WIDE void mix(const Patch& patch, int alpha) {
+  const std::uint16_t of_above = std::uint16_t(alpha), of_below = std::uint16_t(256 - alpha);
+  patch.each_row([&](auto* s, auto* b, auto* d, int bytes) {
+#pragma GCC ivdep
+    for (int i = 0; i < bytes; ++i) d[i] = std::uint8_t(std::uint16_t(s[i] * of_above + b[i] * of_below) >> 8);
+  });
+}
+
+/// What leaves fractions, rounded at once.
+void mix_rounded(const Patch& patch, int sample_bytes, float weight) {
+  const auto rows = [&](const std::uint8_t* data, std::ptrdiff_t pitch) {
+    return cv::Mat(patch.rows, patch.bytes / sample_bytes, sample_bytes == 1 ? CV_8U : CV_16U, const_cast<std::uint8_t*>(data),
+                   std::size_t(pitch));
+  };
+  cv::Mat dst = rows(patch.dst, patch.dst_pitch);
+  cv::addWeighted(rows(patch.above, patch.above_pitch), weight, rows(patch.below, patch.below_pitch), 1.0f - weight, 0, dst);
+}
+
+/// Source, where the pixel's own alpha, at this bit, becomes less.
+CUDAVISION_WIDE void copy_faded(const Patch& patch, int bit, unsigned alpha) {
+  patch.each_row([&](auto* s, auto*, auto* d, int bytes) {
+#pragma GCC ivdep
+    for (int i = 0; i < bytes; i += 4) {
+      const Word pixel = load_word(s + i);
+      store_word(d + i, (pixel & ~(Word(255) << bit)) | per_255((pixel >> bit & 255) * alpha) << bit);
+    }
+  });
+}
+
+/// Over and add, by the pixel's own alpha, where all below counts as opaque.
+CUDAVISION_WIDE void over_opaque(const Patch& patch, int bit, unsigned alpha) {
+  patch.each_row([&](auto* s, auto* b, auto* d, int row_bytes) {
+    std::uint8_t weights[1024];  // of a pixel's bytes, all the same: bytes are vectorised better than pixels
+    for (int left = row_bytes; left > 0;
+         left -= int(sizeof weights), s += sizeof weights, b += sizeof weights, d += sizeof weights) {
+      const int bytes = std::min(int(sizeof weights), left);
+      for (int i = 0; i < bytes; i += 4) store_word(weights + i, per_255((load_word(s + i) >> bit & 255) * alpha) * 0x01010101u);
+#pragma GCC ivdep
+      for (int i = 0; i < bytes; ++i) {
+        const std::uint16_t weight = weights[i], rest = std::uint16_t(255 - weight);
+        const std::uint16_t sum = std::uint16_t(std::uint16_t(s[i] * weight) + std::uint16_t(b[i] * rest) + 128);
+        d[i] = std::uint8_t(std::uint16_t(sum + (sum >> 8)) >> 8);
+      }
+      set_row(bytes, Word(255) << bit, d);
+    }
+  });
+}
+
+/// The same where what is below has an alpha of its own: pixel by pixel.
+template <BlendOperator Op>
+void over_pixels(const BlendTarget& target, const BlendLayer& layer, const Patch& patch, int bit) {
+  const BlendTarget to = target;
+  BlendLayer from = layer;
+  from.opaque_below = false;  // a constant, as in blend_row
+  // Colours are all treated alike.
+  const int shifts[4] = {bit == 0 ? 8 : 0, bit == 0 ? 16 : 8, bit == 0 ? 24 : 16, bit};
+  patch.each_row([&](auto* s, auto* b, auto* d, int bytes) {
+#pragma GCC ivdep
+    for (int i = 0; i < bytes; i += 4) {
+      const Word above = load_word(s + i), below = load_word(b + i);
+      float source[4], pixel[4];
+      for (int c = 0; c < 4; ++c) source[c] = float(int(above >> shifts[c] & 255)), pixel[c] = float(int(below >> shifts[c] & 255));
+      blend_pixel<Op, 4>(to, from, 1, source, pixel);
+      Word word = 0;
+      for (int c = 0; c < 4; ++c) word |= Word(int(pixel[c])) << shifts[c];
+      store_word(d + i, word);
+    }
+  });
+}
+CUDAVISION_WIDE void over_pixels(const BlendTarget& target, const BlendLayer& layer, const Patch& patch, int bit) {
+  layer.op == BlendOperator::add ? over_pixels<BlendOperator::add>(target, layer, patch, bit)
+                                 : over_pixels<BlendOperator::over>(target, layer, patch, bit);
+}
+
+/// Whether a layer can be laid in place; last: it leaves fractions, so only if nothing comes after it.
+enum class InPlace : std::uint8_t { no, last, yes };
+
+/// Nothing of a sample is lost, and nothing of what is below is left.
+bool copies(const BlendTarget& target, const BlendLayer& layer) {
+  if (layer.op == BlendOperator::source && !target.alpha) return true;
+  const bool whole = !target.alpha || layer.op == BlendOperator::source || layer.op == BlendOperator::average;
+  return whole && layer.coverage == 1;
+}
+
+InPlace find_in_place(const FormatInfo& format, const BlendTarget& target, const BlendLayer& layer) {
+  if (layer.format != format.format || format.shift > 0 || !layer.identity || !layer.unscaled || layer.keyed) return InPlace::no;
+  // Subsampled samples lie one on one.
+  const auto fits = [](int shift, int visible, int length, int place, int crop, int size) {
+    const int odd = (1 << shift) - 1, end = visible + length;
+    return ((visible | (crop - place)) & odd) == 0 && ((end & odd) == 0 || end == size);
+  };
+  const Rect& v = layer.visible;
+  if (!fits(target.shift_x, v.x, v.width, layer.place.x, layer.crop.x, target.width) ||
+      !fits(target.shift_y, v.y, v.height, layer.place.y, layer.crop.y, target.height))
+    return InPlace::no;
+  switch (layer.op) {
+    case BlendOperator::source:
+    case BlendOperator::over:
+    case BlendOperator::add:
+      if (layer.rounding != 0 || copies(target, layer)) return InPlace::yes;
+      return target.alpha ? InPlace::no : InPlace::last;
+    case BlendOperator::average:
+      return copies(target, layer) ? InPlace::yes : InPlace::last;
+    default:
+      return InPlace::no;
+  }
+}
+
+/// All channels of a plane, as they lie.
+struct Interleaved {
+  Interleaved(const FormatInfo& format, const ChannelSet& set, const BlendChannel (&channels)[4]) {
+    int c = 0;
+    while (blend_component(set.roles[c]) < 0) ++c;
+    all = channels[blend_component(set.roles[c])];
+    all.data -= c * format.sample_bytes();
+  }
+  std::uint8_t* at(int x, int y) const {
+    return all.data + (y >> all.shift_y) * all.pitch + std::ptrdiff_t(x >> all.shift_x) * all.step;
+  }
+  int bytes(int width) const { return subsampled(width, all.shift_x) * all.step; }
+  int rows(int height) const { return subsampled(height, all.shift_y); }
+  int bit(const BlendChannel& channel) const { return int(channel.data - all.data) * 8; }  ///< of a pixel's word
+
+  BlendChannel all;
+};
+
+template <typename F>
+void each_plane(const FormatInfo& format, F&& f) {
+  for (int i = 0; i < format.set_count; ++i)
+    if (!format.sets[i].shares_plane() || format.sets[i].shift_x > 0) f(format.sets[i]);  // of packed 4:2:2, pairs of pixels
+}
+
+/// Lays a part of what is visible of a layer over what the output holds, or over the samples of `base`.
+void lay_in_place(const FormatInfo& format, const BlendTarget& target, const BlendLayer& layer, const BlendLayer* base,
+                  const Rect& part) {
+  each_plane(format, [&](const ChannelSet& set) {
+    const auto shown = [&](const BlendLayer& of) {
+      const Interleaved plane(format, set, of.channels);
+      return std::pair(plane.at(part.x - of.place.x + of.crop.x, part.y - of.place.y + of.crop.y), plane.all.pitch);
+    };
+    const Interleaved dst(format, set, target.channels);
+    const auto to = std::pair(dst.at(part.x, part.y), dst.all.pitch), above = shown(layer), below = base ? shown(*base) : to;
+    const Patch patch{above.first,           below.first,          to.first, above.second, below.second, to.second,
+                      dst.bytes(part.width), dst.rows(part.height)};
+    const int alpha_bit = target.alpha ? dst.bit(target.channels[3]) : 0;
+    const unsigned alpha = unsigned(std::nearbyint(layer.coverage * target.max));
+    if (copies(target, layer))
+      copy(patch);
+    else if (layer.op == BlendOperator::average)
+      mix_rounded(patch, format.sample_bytes(), layer.coverage);
+    else if (layer.rounding == 0)
+      mix_rounded(patch, format.sample_bytes(), layer.opaque * layer.coverage * target.per_max);
+    else if (!target.alpha)
+      mix(patch, int(layer.coverage * 256));
+    else if (layer.op == BlendOperator::source)
+      copy_faded(patch, alpha_bit, alpha);
+    else if (layer.opaque_below)
+      over_opaque(patch, alpha_bit, alpha);
+    else
+      over_pixels(target, layer, patch, alpha_bit);
+    if (target.padding.data) set_bits(patch, Word(255) << dst.bit(target.padding));
+  });
+}
+
+Rect intersection(const Rect& a, const Rect& b) {
+  const int x = std::max(a.x, b.x), y = std::max(a.y, b.y);
+  return {x, y, std::min(a.x + a.width, b.x + b.width) - x, std::min(a.y + a.height, b.y + b.height) - y};
+}
+
 class CpuBlend final : public Blend {
  public:
   CpuBlend(const Geometry& geometry, const BlendColor& color)
@@ -244,22 +468,23 @@ class CpuBlend final : public Blend {
 
  private:
   Status compute(const BlendTarget& target, const std::vector<BlendLayer>& layers, Queue) override try {
-    if (mix_pair(target, layers)) return {};
+    const FormatInfo& format = info(geometry().format);
+    bool general = format.sets[0].shares_plane() && target.width % 2;
     for (std::size_t l = 0; l < layers.size(); ++l) {
-      const BlendLayer& layer = layers[l];
-      for (int shift = 0; shift <= layer.channels[1].shift_x; ++shift) {
-        taps_[l][shift].resize(std::size_t(layer.visible.width));
-        for (int i = 0; i < layer.visible.width; ++i)
-          taps_[l][shift][i] = blend_taps(layer.sampling, layer.across[shift], layer.visible.x + i - layer.place.x);
-      }
+      in_place_[l] = find_in_place(format, target, layers[l]);
+      general = general || in_place_[l] == InPlace::no || (in_place_[l] == InPlace::last && l + 1 < layers.size());
     }
+    if (general) find_taps(layers);
     const int groups = subsampled(target.height, target.shift_y), jobs = std::min(groups, int(scratch_.size()));
     cv::parallel_for_(
         {0, jobs},
         [&](const cv::Range& range) {
-          for (int job = range.start; job < range.end; ++job)
-            for (int group = int(long(groups) * job / jobs); group < int(long(groups) * (job + 1) / jobs); ++group)
-              for (int x = 0; x < target.width; x += block) compose(target, layers, x, group << target.shift_y, scratch_[job]);
+          for (int job = range.start; job < range.end; ++job) {
+            const int end = std::min(target.height, int(long(groups) * (job + 1) / jobs) << target.shift_y);
+            for (int y = int(long(groups) * job / jobs) << target.shift_y; y < end; y += band)
+              for (int x = 0; x < target.width; x += block)
+                compose(target, layers, {x, y, std::min(block, target.width - x), std::min(band, end - y)}, scratch_[job]);
+          }
         },
         jobs);
     return {};
@@ -269,58 +494,94 @@ class CpuBlend final : public Blend {
     return Status::resource("out of memory");
   }
 
-  /// What is one weighted sum of samples as they lie is OpenCV's; false: nothing was done.
-  bool mix_pair(const BlendTarget& target, const std::vector<BlendLayer>& layers) const {
-    const FormatInfo& format = info(geometry().format);
-    BlendPair pair;
-    if (format.shift > 0 || target.padding.data || !find_pair(geometry(), target, layers, pair)) return false;
-    const BlendLayer& above = *pair.above;
-    if (above.keyed || (target.alpha && above.op != BlendOperator::average)) return false;
-    for (int p = 0; p < pair.planes; ++p) {
-      const BlendPairPlane& plane = pair.plane[p];
-      const int type = format.sample_bytes() == 1 ? CV_8U : CV_16U, samples = plane.row_bytes / format.sample_bytes();
-      const auto rows = [&](const std::uint8_t* data, std::ptrdiff_t pitch, const cv::Range& range) {
-        return cv::Mat(range.size(), samples, type, const_cast<std::uint8_t*>(data) + range.start * pitch, std::size_t(pitch));
-      };
-      cv::parallel_for_({0, plane.rows}, [&](const cv::Range& range) {
-        cv::Mat dst = rows(plane.dst, plane.dst_pitch, range);
-        const cv::Mat s = rows(plane.above, plane.above_pitch, range);
-        if (pair.weight == 1)
-          s.copyTo(dst);
-        else
-          cv::addWeighted(s, pair.weight, rows(plane.below, plane.below_pitch, range), 1.0f - pair.weight, pair.bias, dst);
-      });
+  void find_taps(const std::vector<BlendLayer>& layers) {
+    for (std::size_t l = 0; l < layers.size(); ++l) {
+      const BlendLayer& layer = layers[l];
+      for (int shift = 0; shift <= layer.channels[1].shift_x; ++shift) {
+        taps_[l][shift].resize(std::size_t(layer.visible.width));
+        for (int i = 0; i < layer.visible.width; ++i)
+          taps_[l][shift][i] = blend_taps(layer.sampling, layer.across[shift], layer.visible.x + i - layer.place.x);
+      }
     }
+  }
+
+  void compose(const BlendTarget& target, const std::vector<BlendLayer>& layers, const Rect& tile, Scratch& scratch) {
+    if (compose_in_place(target, layers, tile, scratch)) return;
+    for (int y = tile.y; y < tile.y + tile.height; y += 1 << target.shift_y)
+      compose_rows(target, layers, {tile.x, y, tile.width, std::min(1 << target.shift_y, tile.y + tile.height - y)}, scratch);
+  }
+
+  /// False: nothing was done.
+  bool compose_in_place(const BlendTarget& target, const std::vector<BlendLayer>& layers, const Rect& tile, Scratch& scratch) {
+    const FormatInfo& format = info(geometry().format);
+    if (format.sets[0].shares_plane() && tile.width % 2) return false;  // of the byte that is in no picture
+    const auto [lowest, hidden] = find_lowest(layers, tile);
+    bool more = true;
+    for (std::size_t l = lowest; l < layers.size(); ++l) {
+      if (intersection(layers[l].visible, tile).empty()) continue;
+      if (!more || in_place_[l] == InPlace::no) return false;
+      more = in_place_[l] == InPlace::yes;
+    }
+    if (!hidden) paint_background(format, target, tile, scratch);
+    // A picture that would be copied, to be laid over at once, is read where it lies.
+    const bool skip = hidden && lowest + 1 < layers.size() && copies(target, layers[lowest]) && covers(layers[lowest + 1], tile);
+    for (std::size_t l = lowest + skip; l < layers.size(); ++l)
+      if (const Rect part = intersection(layers[l].visible, tile); !part.empty())
+        lay_in_place(format, target, layers[l], skip && l == lowest + 1 ? &layers[lowest] : nullptr, part);
     return true;
   }
 
-  /// The block of columns from x on, of the rows from y on that share chroma.
-  void compose(const BlendTarget& target, const std::vector<BlendLayer>& layers, int x, int y, Scratch& scratch) {
-    const Rect tile{x, y, std::min(block, target.width - x), std::min(1 << target.shift_y, target.height - y)};
-    std::size_t lowest = layers.size();
-    bool hidden = false;
-    while (lowest > 0 && !hidden) hidden = hides(layers[--lowest], tile);
+  /// What lies below all. Rows like those before are copied.
+  static void paint_background(const FormatInfo& format, const BlendTarget& target, const Rect& tile, Scratch& scratch) {
+    const bool checker = target.background[0] != target.checker[0];
+    for (int y = tile.y; y < tile.y + tile.height; y += 1 << target.shift_y) {
+      const Rect rows{tile.x, y, tile.width, std::min(1 << target.shift_y, tile.y + tile.height - y)};
+      if (y > tile.y && !(checker && y % 8 == 0)) {
+        each_plane(format, [&](const ChannelSet& set) {
+          const Interleaved dst(format, set, target.channels);
+          std::uint8_t* const to = dst.at(tile.x, y);
+          copy({to - dst.all.pitch, nullptr, to, dst.all.pitch, 0, dst.all.pitch, dst.bytes(tile.width), dst.rows(rows.height)});
+        });
+        continue;
+      }
+      for (int row = 0; row < rows.height; ++row) fill(target, rows, y + row, scratch.below[row]);
+      write(target, rows, scratch);
+    }
+  }
+
+  /// Rows that share chroma, in floats.
+  void compose_rows(const BlendTarget& target, const std::vector<BlendLayer>& layers, const Rect& tile, Scratch& scratch) {
+    const auto [lowest, hidden] = find_lowest(layers, tile);
     for (int row = 0; row < tile.height; ++row) {
+      const int y = tile.y + row;
       Row(&below)[4] = scratch.below[row];
-      if (!hidden) fill(target, tile, y + row, below);
+      if (!hidden) fill(target, tile, y, below);
       for (std::size_t l = lowest; l < layers.size(); ++l) {
         const Rect& visible = layers[l].visible;
-        const int x0 = std::max(x, visible.x), x1 = std::min(x + tile.width, visible.x + visible.width);
-        if (x0 >= x1 || y + row < visible.y || y + row >= visible.y + visible.height) continue;
-        lay_over(target, layers[l], taps_[l], y + row, x0, x1, x0 - x, scratch, below);
+        const int x0 = std::max(tile.x, visible.x), x1 = std::min(tile.x + tile.width, visible.x + visible.width);
+        if (x0 >= x1 || y < visible.y || y >= visible.y + visible.height) continue;
+        lay_over(target, layers[l], taps_[l], y, x0, x1, x0 - tile.x, scratch, below);
       }
     }
     write(target, tile, scratch);
   }
 
-  static bool hides(const BlendLayer& layer, const Rect& tile) {
+  /// The lowest layer that is seen in a tile, and whether it hides all below.
+  static std::pair<std::size_t, bool> find_lowest(const std::vector<BlendLayer>& layers, const Rect& tile) {
+    std::size_t lowest = layers.size();
+    bool hidden = false;
+    while (lowest > 0 && !hidden) hidden = layers[--lowest].hides && covers(layers[lowest], tile);
+    return {lowest, hidden};
+  }
+
+  static bool covers(const BlendLayer& layer, const Rect& tile) {
     const Rect& v = layer.visible;
-    return layer.hides && v.x <= tile.x && v.y <= tile.y && v.x + v.width >= tile.x + tile.width &&
-           v.y + v.height >= tile.y + tile.height;
+    return v.x <= tile.x && v.y <= tile.y && v.x + v.width >= tile.x + tile.width && v.y + v.height >= tile.y + tile.height;
   }
 
   std::vector<Scratch> scratch_;
   std::vector<LayerTaps> taps_;  ///< by layer
+  std::array<InPlace, blend_max_pads> in_place_{};
 };
 
 }  // namespace
