@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "kernels/blend.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <sstream>
@@ -216,6 +217,48 @@ TEST_P(BlendFormats, NearestIsExact) {
     pad.params.interpolation = Interpolation::nearest;
     scene.pads.push_back(std::move(pad));
     expect_reference(backend, scene, subsampled ? 1 : 0);  // the mean of chroma samples may be rounded either way
+  }
+}
+
+/// Pads of the output's kind, unscaled, wherever they lie: at 8 bit each leaves whole numbers, so nothing may be off.
+TEST_P(BlendFormats, StacksAreExact) {
+  const auto [backend, format] = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  Random random(unsigned(format) + 77);
+  const auto& components = reference::definition(format).components;
+  const bool exact = info(format).depth == 8;
+  const bool divides = backend == Backend::cuda &&  // to within an ulp or two
+                       std::any_of(components.begin(), components.end(), [](auto& c) { return c.role == Role::alpha; });
+  std::vector<std::pair<int, int>> all = small_sizes;
+  all.insert(all.end(), {{1027, 18}, {1100, 3}, {40, 90}});  // wider and higher than a tile
+  for (int round = 0; round < 4 * rounds(); ++round) {
+    for (const auto& [width, height] : all) {
+      Scene scene{{format, width, height}, random_color(random), random_background(random), {}, random.pick(layouts)};
+      const int grid = random.below(3) ? 2 : 1;  // where chroma lies one on one, or not
+      for (int left = random.between(2, 6); left > 0; --left) {
+        const bool covers = random.below(4) == 0;
+        const Geometry geometry{format, covers ? width : random.between(1, 2 * width),
+                                covers ? height : random.between(1, 2 * height)};
+        Pad pad{make_picture(geometry, unsigned(random.below(1 << 30)), random.pick<Data>({Data::random, Data::random, Data::max}),
+                             random.pick(layouts)),
+                {}};
+        BlendPad& p = pad.params;
+        p.color = scene.color;
+        p.place = {0, 0, geometry.width, geometry.height};
+        if (!covers) {
+          p.crop.x = random.below(geometry.width) / grid * grid, p.crop.y = random.below(geometry.height) / grid * grid;
+          p.crop.width = random.between(1, geometry.width - p.crop.x),
+          p.crop.height = random.between(1, geometry.height - p.crop.y);
+          const auto place = [&](int size, int length) { return random.between(-length, size) / grid * grid; };
+          p.place = {place(width, p.crop.width), place(height, p.crop.height), p.crop.width, p.crop.height};
+        }
+        p.alpha = random.pick<double>({1, 1, 0.5, 0.65, 0.999, 0.004, 0.003, random.unit()});
+        p.op = random.pick<BlendOperator>({BlendOperator::over, BlendOperator::over, BlendOperator::add, BlendOperator::source});
+        if (left == 1 && random.below(4) == 0) p.op = BlendOperator::average;
+        scene.pads.push_back(std::move(pad));
+      }
+      expect_reference(backend, scene, !exact || divides || scene.pads.back().params.op == BlendOperator::average);
+    }
   }
 }
 INSTANTIATE_FOR_FORMATS(BlendFormats, all_formats());
