@@ -74,6 +74,8 @@ CASES = [
     Case('over, 2 pads', 'NV12', CUDA, ['cudablend sink_1::alpha=0.5 backend={b}'], pads=2),
     Case('wall of 36 in 4K', 'NV12', CUDA, ['cudablend layout=grid backend={b} ! width=3840,height=2160'], pads=36),
     Case('over, 2 pads', 'RGBA', SYSTEM, ['cudablend sink_1::alpha=0.5 backend={b}'], ('cpu',), 'compositor sink_1::alpha=0.5', pads=2),
+    Case('over, 3 pads', 'RGBA', SYSTEM, ['cudablend sink_1::alpha=0.5 sink_2::alpha=0.7 backend={b}'], ('cpu',),
+         'compositor sink_1::alpha=0.5 sink_2::alpha=0.7', pads=3),
     Case('over, 2 pads', 'NV12', SYSTEM, ['cudablend sink_1::alpha=0.5 backend={b}'], ('cpu',), 'compositor sink_1::alpha=0.5', pads=2),
     # videodiff shows the luma of frames in which anything changed; it neither counts nor thresholds.
     Case('difference', 'I420', SYSTEM, ['cudadiff luma-only=true open-radius=0 attach-roi=false post-messages=false backend={b}'], ('cpu',), 'videodiff'),
