@@ -251,19 +251,6 @@ CUDAVISION_WIDE void write(const BlendTarget& target, const Rect& tile, Scratch&
 
 // In place ------------------------------------------------------------------------------------------------------------------------
 
-/// A rectangle of a plane: a layer's samples, those that they are laid over, and where to. The latter two may be the same.
-struct Patch {
-  const std::uint8_t *above, *below;
-  std::uint8_t* dst;
-  std::ptrdiff_t above_pitch, below_pitch, dst_pitch;
-  int bytes, rows;
-
-  template <typename F>
-  void each_row(F&& f) const {
-    for (int row = 0; row < rows; ++row) f(above + row * above_pitch, below + row * below_pitch, dst + row * dst_pitch, bytes);
-  }
-};
-
 using Word = std::uint32_t;  ///< a pixel of four bytes, at any address
 Word load_word(const std::uint8_t* at) {
   Word word;
@@ -274,21 +261,34 @@ void store_word(std::uint8_t* at, Word word) {
   std::memcpy(at, &word, sizeof word);
 }
 
-void set_row(int bytes, Word bits, std::uint8_t* dst) {
-  for (int i = 0; i < bytes; i += 4) store_word(dst + i, load_word(dst + i) | bits);
-}
+/// A rectangle of a plane: a layer's samples, those that they are laid over, and where to. The latter two may be the same.
+struct Patch {
+  const std::uint8_t *above, *below;
+  std::uint8_t* dst;
+  std::ptrdiff_t above_pitch, below_pitch, dst_pitch;
+  int bytes, rows;
+  Word set;  ///< bits of each pixel of the result: padding, or an alpha that is opaque
+
+  template <typename F>
+  void each_row(F&& f) const {
+    const int count = bytes;  // copied, as above
+    const Word bits = set;
+    for (int row = 0; row < rows; ++row) {
+      std::uint8_t* const to = dst + row * dst_pitch;
+      f(above + row * above_pitch, below + row * below_pitch, to, count);
+      if (bits == 0) continue;
+      for (int i = 0; i < count; i += 4) store_word(to + i, load_word(to + i) | bits);
+    }
+  }
+};
 
 /// v / 255 to the nearest, of up to 255².
 constexpr unsigned per_255(unsigned v) {
   return (v + 128 + ((v + 128) >> 8)) >> 8;
 }
 
-void copy(const Patch& patch) {
+CUDAVISION_WIDE void copy(const Patch& patch) {
   patch.each_row([](auto* s, auto*, auto* d, int bytes) { std::memcpy(d, s, std::size_t(bytes)); });
-}
-
-CUDAVISION_WIDE void set_bits(const Patch& patch, Word bits) {
-  patch.each_row([&](auto*, auto*, auto* d, int bytes) { set_row(bytes, bits, d); });
 }
 
 /// Over and add, all of alpha / 256, rounded down.
@@ -308,6 +308,7 @@ void mix_rounded(const Patch& patch, int sample_bytes, float weight) {
   };
   cv::Mat dst = rows(patch.dst, patch.dst_pitch);
   cv::addWeighted(rows(patch.above, patch.above_pitch), weight, rows(patch.below, patch.below_pitch), 1.0f - weight, 0, dst);
+  if (patch.set != 0) patch.each_row([](auto*, auto*, auto*, int) {});
 }
 
 /// Source, where the pixel's own alpha, at this bit, becomes less.
@@ -322,7 +323,8 @@ CUDAVISION_WIDE void copy_faded(const Patch& patch, int bit, unsigned alpha) {
 }
 
 /// Over and add, by the pixel's own alpha, where all below counts as opaque.
-CUDAVISION_WIDE void over_opaque(const Patch& patch, int bit, unsigned alpha) {
+CUDAVISION_WIDE void over_opaque(Patch patch, int bit, unsigned alpha) {
+  patch.set = Word(255) << bit;
   patch.each_row([&](auto* s, auto* b, auto* d, int row_bytes) {
     std::uint8_t weights[1024];  // of a pixel's bytes, all the same: bytes are vectorised better than pixels
     for (int left = row_bytes; left > 0;
@@ -335,7 +337,6 @@ CUDAVISION_WIDE void over_opaque(const Patch& patch, int bit, unsigned alpha) {
         const std::uint16_t sum = std::uint16_t(std::uint16_t(s[i] * weight) + std::uint16_t(b[i] * rest) + 128);
         d[i] = std::uint8_t(std::uint16_t(sum + (sum >> 8)) >> 8);
       }
-      set_row(bytes, Word(255) << bit, d);
     }
   });
 }
@@ -434,8 +435,9 @@ void lay_in_place(const FormatInfo& format, const BlendTarget& target, const Ble
     };
     const Interleaved dst(format, set, target.channels);
     const auto to = std::pair(dst.at(part.x, part.y), dst.all.pitch), above = shown(layer), below = base ? shown(*base) : to;
-    const Patch patch{above.first,           below.first,          to.first, above.second, below.second, to.second,
-                      dst.bytes(part.width), dst.rows(part.height)};
+    const Word padding = target.padding.data ? Word(255) << dst.bit(target.padding) : 0;
+    const Patch patch{above.first,           below.first,           to.first, above.second, below.second, to.second,
+                      dst.bytes(part.width), dst.rows(part.height), padding};
     const int alpha_bit = target.alpha ? dst.bit(target.channels[3]) : 0;
     const unsigned alpha = unsigned(std::nearbyint(layer.coverage * target.max));
     if (copies(target, layer))
@@ -452,7 +454,6 @@ void lay_in_place(const FormatInfo& format, const BlendTarget& target, const Ble
       over_opaque(patch, alpha_bit, alpha);
     else
       over_pixels(target, layer, patch, alpha_bit);
-    if (target.padding.data) set_bits(patch, Word(255) << dst.bit(target.padding));
   });
 }
 
@@ -540,7 +541,7 @@ class CpuBlend final : public Blend {
         each_plane(format, [&](const ChannelSet& set) {
           const Interleaved dst(format, set, target.channels);
           std::uint8_t* const to = dst.at(tile.x, y);
-          copy({to - dst.all.pitch, nullptr, to, dst.all.pitch, 0, dst.all.pitch, dst.bytes(tile.width), dst.rows(rows.height)});
+          copy({to - dst.all.pitch, nullptr, to, dst.all.pitch, 0, dst.all.pitch, dst.bytes(tile.width), dst.rows(rows.height), 0});
         });
         continue;
       }
