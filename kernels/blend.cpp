@@ -25,11 +25,6 @@ Status out_of_range(const char* name, double value, const char* allowed) {
   return Status::settings(text);
 }
 
-Rect intersection(const Rect& a, const Rect& b) {
-  const int x = std::max(a.x, b.x), y = std::max(a.y, b.y);
-  return {x, y, std::min(a.x + a.width, b.x + b.width) - x, std::min(a.y + a.height, b.y + b.height) - y};
-}
-
 bool has_role(const FormatInfo& format, Role role) {
   for (int i = 0; i < format.set_count; ++i)
     for (int c = 0; c < format.sets[i].channels; ++c)
@@ -328,43 +323,6 @@ Status Blend::submit(const Image& dst, const BlendBackground& background, const 
   }
   return compute(target_, layers_, queue);
 }
-
-namespace detail {
-
-bool find_pair(const Geometry& geometry, const BlendTarget& target, const std::vector<BlendLayer>& layers, BlendPair& pair) {
-  const FormatInfo& format = info(geometry.format);
-  const auto covers = [&](const BlendLayer& layer) {
-    return layer.format == geometry.format && layer.identity && layer.unscaled && layer.crop.x == 0 && layer.crop.y == 0 &&
-           layer.place.x == 0 && layer.place.y == 0 && layer.crop.width == target.width && layer.crop.height == target.height;
-  };
-  if (layers.empty() || (!layers.back().hides && layers.size() == 1)) return false;
-  const BlendLayer& above = layers.back();
-  const BlendLayer& below = above.hides ? above : layers[layers.size() - 2];
-  if (!below.hides || !covers(below) || !covers(above)) return false;
-  if (&below != &above && target.alpha && below.op == BlendOperator::source && below.coverage != 1) return false;
-  const bool over = above.op == BlendOperator::over || (above.op == BlendOperator::add && !target.alpha);
-  if (!over && above.op != BlendOperator::source && above.op != BlendOperator::average) return false;
-  if (format.sets[0].shares_plane() && target.width % 2) return false;  // of the byte that is in no picture
-
-  pair = {&above,
-          above.op == BlendOperator::source && !target.alpha ? 1 : above.coverage,
-          over ? above.color_bias : 0,
-          format.planes,
-          {}};
-  for (int i = format.set_count; i-- > 0;) {  // of packed 4:2:2, luma last
-    const ChannelSet& set = format.sets[i];
-    int c = 0;
-    while (blend_component(set.roles[c]) < 0) ++c;
-    const int component = blend_component(set.roles[c]), before = c * format.sample_bytes();
-    const BlendChannel &a = above.channels[component], &b = below.channels[component], &d = target.channels[component];
-    const PlaneExtent size = extent(geometry, set.plane);
-    pair.plane[set.plane] = {a.data - before, b.data - before, d.data - before,     a.pitch,
-                             b.pitch,         d.pitch,         int(size.row_bytes), size.rows};
-  }
-  return true;
-}
-
-}  // namespace detail
 
 Result<std::unique_ptr<Blend>> make_blend(const Geometry& geometry, const BlendColor& color, Backend backend) {
   if (std::min(geometry.width, geometry.height) < 1 || std::max(geometry.width, geometry.height) > 16384)

@@ -146,25 +146,6 @@ Result<std::unique_ptr<Blend>> make_blend(const Geometry& geometry, const BlendC
 
 namespace detail {
 
-/// A plane of two pictures and of the output.
-struct BlendPairPlane {
-  const std::uint8_t *above, *below;
-  std::uint8_t* dst;
-  std::ptrdiff_t above_pitch, below_pitch, dst_pitch;
-  int row_bytes, rows;
-};
-
-/// Two pictures of the output's format, colours and size, of which the lower one is shown as it is, or but one, twice: what is
-/// computed of the samples as they lie, d + weight · (s − d), but for keys, alpha and padding.
-struct BlendPair {
-  const BlendLayer* above;  ///< its operator is one of source, over, add (without alpha in the output) and average
-  float weight, bias;       ///< bias: added before it is rounded
-  int planes;
-  std::array<BlendPairPlane, 3> plane;
-};
-/// False: the layers are no such pair.
-bool find_pair(const Geometry& geometry, const BlendTarget& target, const std::vector<BlendLayer>& layers, BlendPair& pair);
-
 Result<std::unique_ptr<Blend>> make_blend_cuda(const Geometry& geometry, const BlendColor& color);
 Result<std::unique_ptr<Blend>> make_blend_cpu(const Geometry& geometry, const BlendColor& color);
 

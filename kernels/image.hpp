@@ -23,6 +23,14 @@ struct Rect {
   bool empty() const { return width <= 0 || height <= 0; }
 };
 
+/// What both have; empty: nothing.
+inline Rect intersection(const Rect& a, const Rect& b) {
+  const int x = a.x > b.x ? a.x : b.x, y = a.y > b.y ? a.y : b.y;
+  const int right = a.x + a.width < b.x + b.width ? a.x + a.width : b.x + b.width;
+  const int bottom = a.y + a.height < b.y + b.height ? a.y + a.height : b.y + b.height;
+  return {x, y, right - x, bottom - y};
+}
+
 /// Format and size of a picture.
 struct Geometry {
   Format format = Format::GRAY8;

@@ -457,11 +457,6 @@ void lay_in_place(const FormatInfo& format, const BlendTarget& target, const Ble
   });
 }
 
-Rect intersection(const Rect& a, const Rect& b) {
-  const int x = std::max(a.x, b.x), y = std::max(a.y, b.y);
-  return {x, y, std::min(a.x + a.width, b.x + b.width) - x, std::min(a.y + a.height, b.y + b.height) - y};
-}
-
 class CpuBlend final : public Blend {
  public:
   CpuBlend(const Geometry& geometry, const BlendColor& color)

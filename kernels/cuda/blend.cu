@@ -9,20 +9,24 @@ namespace cudavision {
 namespace cuda {
 namespace {
 
+using cudavision::detail::blend_component;
 using cudavision::detail::blend_key_weight;
 using cudavision::detail::blend_rounded;
+using cudavision::detail::BlendChannel;
 using cudavision::detail::BlendLayer;
 using cudavision::detail::BlendMatrix;
-using cudavision::detail::BlendPair;
-using cudavision::detail::BlendPairPlane;
 using cudavision::detail::BlendTarget;
 using std::uint32_t;
 using std::uint8_t;
 
 // ---- Two pictures of 8 bits, pixel by pixel ------------------------------------------------------------------------------------
 
-/// Rows are aligned to 16 bytes.
-struct Pair : BlendPairPlane {
+/// A plane of two pictures and of the output, whose rows are aligned to 16 bytes.
+struct Pair {
+  const uint8_t *above, *below;
+  uint8_t* dst;
+  std::ptrdiff_t above_pitch, below_pitch, dst_pitch;
+  int row_bytes, rows;
   int chunks;  ///< of 16 bytes in a row
   int begin;   ///< number of its first chunk among those of all planes
 };
@@ -298,28 +302,58 @@ class CudaBlend final : public Blend {
     return check(cudaGetLastError(), "cannot launch the blending");
   }
 
-  /// Does what the kernels for pairs can; false: nothing.
-  bool mix_pair(const BlendTarget& target, const std::vector<BlendLayer>& layers, Queue queue) const {
+  /// Two pictures of the output's format, colours and size, of which the lower one is shown as it is, or but one, twice: what is
+  /// computed of the samples as they lie, d + weight · (s − d), but for keys, alpha and padding. False: the layers are no such
+  /// pair.
+  bool find_pair(const BlendTarget& target, const std::vector<BlendLayer>& layers, PairJob& job) const {
     const FormatInfo& format = info(geometry().format);
-    BlendPair pair;
-    if (format.depth > 8 || !cudavision::detail::find_pair(geometry(), target, layers, pair)) return false;
-    const BlendLayer& top = *pair.above;
-    const bool pixels = target.alpha || target.padding.data, nv = format.planes == 2,
-               even = target.width % 2 == 0 && target.height % 2 == 0;
-    if (top.keyed && !pixels && !(nv && even) && !target.gray) return false;
+    const auto covers = [&](const BlendLayer& layer) {
+      return layer.format == format.format && layer.identity && layer.unscaled && layer.crop.x == 0 && layer.crop.y == 0 &&
+             layer.place.x == 0 && layer.place.y == 0 && layer.crop.width == target.width && layer.crop.height == target.height;
+    };
+    if (layers.empty() || (!layers.back().hides && layers.size() == 1)) return false;
+    const BlendLayer& above = layers.back();
+    const BlendLayer& below = above.hides ? above : layers[layers.size() - 2];
+    if (!below.hides || !covers(below) || !covers(above)) return false;
+    if (&below != &above && target.alpha && below.op == BlendOperator::source && below.coverage != 1) return false;
+    const bool over = above.op == BlendOperator::over || (above.op == BlendOperator::add && !target.alpha);
+    if (!over && above.op != BlendOperator::source && above.op != BlendOperator::average) return false;
+    if (format.sets[0].shares_plane() && target.width % 2) return false;  // of the byte that is in no picture
 
-    PairJob job{};
-    job.plane_count = pair.planes;
-    for (int p = 0; p < pair.planes; ++p) {
-      const BlendPairPlane& plane = pair.plane[p];
+    job.layer = above;
+    job.weight = above.op == BlendOperator::source && !target.alpha ? 1 : above.coverage;
+    job.plane_count = format.planes;
+    for (int i = format.set_count; i-- > 0;) {  // of packed 4:2:2, luma last
+      const ChannelSet& set = format.sets[i];
+      int c = 0;
+      while (blend_component(set.roles[c]) < 0) ++c;
+      const int component = blend_component(set.roles[c]), before = c * format.sample_bytes();
+      const BlendChannel &a = above.channels[component], &b = below.channels[component], &d = target.channels[component];
+      const PlaneExtent size = extent(geometry(), set.plane);
+      const int row_bytes = int(size.row_bytes);
+      job.planes[set.plane] = {a.data - before, b.data - before, d.data - before,       a.pitch, b.pitch, d.pitch,
+                               row_bytes,       size.rows,       (row_bytes + 15) / 16, 0};
+    }
+    for (int p = 0; p < job.plane_count; ++p) {
+      Pair& plane = job.planes[p];
       if (!aligned_to(plane.above, plane.above_pitch, 16) || !aligned_to(plane.below, plane.below_pitch, 16) ||
           !aligned_to(plane.dst, plane.dst_pitch, 16))
         return false;
-      job.planes[p] = {plane, (plane.row_bytes + 15) / 16, job.total};
-      job.total += job.planes[p].chunks * plane.rows;
+      plane.begin = job.total;
+      job.total += plane.chunks * plane.rows;
     }
-    job.layer = top;
-    job.weight = pair.weight;
+    return true;
+  }
+
+  /// Does what the kernels for pairs can; false: nothing.
+  bool mix_pair(const BlendTarget& target, const std::vector<BlendLayer>& layers, Queue queue) const {
+    const FormatInfo& format = info(geometry().format);
+    PairJob job{};
+    if (format.depth > 8 || !find_pair(target, layers, job)) return false;
+    const BlendLayer top = job.layer;
+    const bool pixels = target.alpha || target.padding.data, nv = format.planes == 2,
+               even = target.width % 2 == 0 && target.height % 2 == 0;
+    if (top.keyed && !pixels && !(nv && even) && !target.gray) return false;
     job.swapped = nv && target.channels[2].data < target.channels[1].data;
 
     const bool over = top.op == BlendOperator::over || top.op == BlendOperator::add, down = over && top.color_bias < 0;

@@ -226,6 +226,8 @@ mode_pipelines() {
     found=1 name=${clip##*/}
     launch "pipelines/decode blend $name" "cudablend cudaconvolve qtdemux h264parse nvh264dec" \
       "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! tee name=t ! queue ! cudablend name=b backend=cuda layout=grid columns=2 ! $cuda ! fakesink t. ! queue ! cudaconvolve preset=gradient backend=cuda ! b."
+    launch "pipelines/decode twice, blend $name" "cudablend qtdemux h264parse nvh264dec" \
+      "cudablend name=b backend=cuda sink_1::xpos=100 sink_1::width=200 sink_1::alpha=0.5 ! $cuda ! fakesink filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! b. filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! b."
     launch "pipelines/decode $name" "$ours qtdemux h264parse nvh264dec" \
       "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! $filters ! fakesink"
     launch "pipelines/decode to system $name" "$ours qtdemux h264parse nvh264dec" \
