@@ -243,9 +243,13 @@ struct BlendTaps {
   CUDAVISION_HOST_DEVICE float of(int i) const { return i == first ? first_weight : i == last ? last_weight : weight; }
 };
 
-/// The sample that lies at output pixel i of a pad, i ≥ 0 (BlendSampling::point).
+/// Where output pixel i ≥ 0 of a pad lies.
+CUDAVISION_HOST_DEVICE inline std::int64_t blend_position(const BlendAxis& axis, int i) {
+  return axis.start + std::uint32_t(i) * axis.step;
+}
+/// The sample there (BlendSampling::point).
 CUDAVISION_HOST_DEVICE inline int blend_point(const BlendAxis& axis, int i) {
-  return int((axis.start + i * axis.step) >> 32);
+  return int(blend_position(axis, i) >> 32);
 }
 
 /// The two samples next to it, and the weight of the second (BlendSampling::linear).
@@ -254,9 +258,15 @@ struct BlendPoints {
   float weight;
 };
 CUDAVISION_HOST_DEVICE inline BlendPoints blend_points(const BlendAxis& axis, int i) {
-  const std::int64_t at = axis.start + i * axis.step;
+  const std::int64_t at = blend_position(axis, i);
   const int before = int(at >> 32);
-  const auto clamped = [&](int x) { return x < axis.low ? axis.low : x > axis.high ? axis.high : x; };
+  const auto clamped = [&](int x) {
+#ifdef __CUDA_ARCH__
+    return min(max(x, axis.low), axis.high);  // without a branch
+#else
+    return x < axis.low ? axis.low : x > axis.high ? axis.high : x;
+#endif
+  };
   return {clamped(before), clamped(before + 1), float(std::uint32_t(at) >> 8) * axis.weight};
 }
 
@@ -272,7 +282,7 @@ CUDAVISION_HOST_DEVICE inline BlendTaps blend_taps(BlendSampling sampling, const
     if (points.first == points.second || points.weight == 0) return {points.first, points.first, 1, 0, 0};
     return {points.first, points.second, 1 - points.weight, 0, points.weight};
   }
-  const std::int64_t from = axis.start + i * axis.step, to = from + axis.step - 1;
+  const std::int64_t from = blend_position(axis, i), to = from + axis.step - 1;
   const int first = int(from >> 32), end = int(to >> 32), last = end < axis.high ? end : axis.high;
   if (first == last) return {first, last, 1, 0, 0};
   const auto part = [](std::int64_t of_one) { return float(std::uint32_t(of_one >> 8)) * 0x1p-24f; };

@@ -33,8 +33,8 @@ constexpr int warps = 8;              ///< of a block
 constexpr int tile_width = 32 * columns, strip_height = warps * rows;
 /// Strips that a block composes, one below the other: as many share what it finds out at first. Small pictures have but few blocks.
 constexpr int most_strips = 4, wanted_blocks = 1024;
-/// Blocks that a multiprocessor is to hold. 8K, two pads, NV12 and RGBA: 461 and 404 µs unbounded, 398 and 345 with 3, 391 and 555
-/// with 4.
+/// Blocks that a multiprocessor is to hold. 8K, a wall of 63, NV12 and RGBA: 344 and 382 µs with 3, 331 and 719 with 4; without a
+/// bound, an earlier state took 506 and 570 instead of 429 and 520.
 constexpr int blocks_of(int channels) {
   return channels == 4 ? 3 : 4;
 }
@@ -74,6 +74,12 @@ __device__ __forceinline__ float fetch(const BlendLayer& layer, const uint8_t* a
   return float(sample<T>(layer, at));
 }
 
+/// An address as it is: else the compiler computes that of each sample from the plane's on, as one long sum.
+__device__ __forceinline__ const uint8_t* settled(const uint8_t* at) {
+  asm("" : "+l"(at));
+  return at;
+}
+
 /// Planes, or samples that cannot be read a pixel at once. `first` and the count - 1 that follow it lie alike.
 template <typename T>
 struct Channels {
@@ -82,7 +88,7 @@ struct Channels {
     constexpr bool chroma = First == 1;
     const BlendAxis &across = layer.across[chroma], &down = layer.down[chroma];
     const int step = layer.channels[First].step;
-    const auto row = [&](int c, int y) { return layer.channels[c].data + y * layer.channels[c].pitch; };
+    const auto row = [&](int c, int y) { return settled(layer.channels[c].data + y * layer.channels[c].pitch); };
     if constexpr (Sampling == BlendSampling::point) {
       int x[columns];
 #pragma unroll
@@ -91,9 +97,11 @@ struct Channels {
       for (int i = 0; i < rows; ++i) {
         const int y = blend_point(down, at.y[i]);
 #pragma unroll
-        for (int c = First; c < First + Count; ++c)
+        for (int c = First; c < First + Count; ++c) {
+          const uint8_t* const samples = row(c, y);
 #pragma unroll
-          for (int j = 0; j < columns; ++j) s[i][j][c] = fetch<T>(layer, row(c, y) + x[j]);
+          for (int j = 0; j < columns; ++j) s[i][j][c] = fetch<T>(layer, samples + x[j]);
+        }
       }
     } else if constexpr (Sampling == BlendSampling::linear) {
       BlendPoints x[columns];
@@ -167,7 +175,7 @@ struct Packed {
   template <BlendSampling Sampling>
   static __device__ __forceinline__ void read(const BlendLayer& layer, const Place& at, Samples& s) {
     const BlendAxis &across = layer.across[0], &down = layer.down[0];
-    const auto row = [&](int y) { return layer.packed.data + y * layer.channels[0].pitch; };
+    const auto row = [&](int y) { return settled(layer.packed.data + y * layer.channels[0].pitch); };
 #pragma unroll
     for (int j = 0; j < columns; ++j) {
       if constexpr (Sampling == BlendSampling::point) {
@@ -182,8 +190,9 @@ struct Packed {
           float a[2][4], b[2][4];
 #pragma unroll
           for (int v = 0; v < 2; ++v) {
-            fetch(layer, row(v ? y.second : y.first), x.first, a[v]);
-            fetch(layer, row(v ? y.second : y.first), x.second, b[v]);
+            const uint8_t* const pixels = row(v ? y.second : y.first);
+            fetch(layer, pixels, x.first, a[v]);
+            fetch(layer, pixels, x.second, b[v]);
           }
 #pragma unroll
           for (int c = 0; c < 4; ++c) {
