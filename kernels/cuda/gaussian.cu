@@ -58,7 +58,16 @@ constexpr int ahead = 2;
 constexpr int edge_share = 5;
 
 constexpr int start_steps = 1;  ///< what a segment's start costs, in steps (estimated)
-constexpr int max_steps = 64;   ///< in a segment
+/// In a segment. RGBA of 3 taps 107.4 µs with 64, 104.4 with 32, of 31 taps 163.8 and 169.9; NV12 36.4 and 36.9.
+constexpr int max_steps(int channels, int gy) {
+  return channels == 4 && gy == 2 ? 32 : 64;
+}
+
+/// Whether results pass L2 by (streaming stores), and leave it to the rows that are read twice: 26.2 µs without, 25.2 with; NV12
+/// 38.3 and 36.5; RGBA of 3 and 15 taps 111 and 107, 143 and 132, but of 7 taps, with two buffers, 122 and 135.
+constexpr bool streams(int sample_bytes, int gx, int gy) {
+  return buffers(sample_bytes, gx, gy) == 1;
+}
 
 }  // namespace tuning
 
@@ -408,7 +417,7 @@ __device__ __noinline__ void store_edge(const SetJob& job, int y, int x, uint2 v
 }
 
 /// Writes strips, from above to below.
-template <typename T>
+template <typename T, bool Streams>
 struct Store {
   const SetJob& job;
   int x, y;  ///< of the lane's first 8 bytes
@@ -460,7 +469,12 @@ struct Store {
     if (whole) {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        if (y + i / 2 * 8 < end) *reinterpret_cast<uint2*>(to + i / 2 * to_8 + i % 2 * 32) = pairs[i / 2][i % 2];
+        if (y + i / 2 * 8 >= end) continue;
+        uint2* const at = reinterpret_cast<uint2*>(to + i / 2 * to_8 + i % 2 * 32);
+        if constexpr (Streams)
+          __stcs(at, pairs[i / 2][i % 2]);
+        else
+          *at = pairs[i / 2][i % 2];
       }
     } else if (sizeof(T) == 1 && shares) {
 #pragma unroll
@@ -587,8 +601,8 @@ struct Strip {
   static_assert(GY % buffers == 0);
 
   /// `words[0]` hold the first group of rows; `load` asks for the next.
-  template <typename Load, int... Newest>
-  __device__ __forceinline__ void march(const SetJob& job, Store<T>& store, int steps, uint32_t (&words)[buffers][2][loads],
+  template <typename Stores, typename Load, int... Newest>
+  __device__ __forceinline__ void march(const SetJob& job, Stores& store, int steps, uint32_t (&words)[buffers][2][loads],
                                         Load load, std::integer_sequence<int, Newest...>) {
 #pragma unroll
     for (int d = 0; d < GY; ++d)
@@ -700,7 +714,7 @@ __global__ void __launch_bounds__(128, tuning::resident(sizeof(T), GY)) blur(con
   job.final_shift = kept(given.final_shift);
   job.view.max_value = kept(given.view.max_value);
   job.view.shift = kept(given.view.shift);
-  Store<T> store(given, task.x, task.y);
+  Store<T, tuning::streams(sizeof(T), GX, GY)> store(given, task.x, task.y);
   if (inside)
     strip.march(job, store, task.steps, words, load_in_ahead, std::make_integer_sequence<int, GY>{});
   else
@@ -779,7 +793,7 @@ __global__ void __launch_bounds__(32 * max_warps, 2) blur_large(const __grid_con
   const int radius = launch.axes[set][1].radius;
   const bool interior = !task.edge;
   const int groups = task.steps > 0 ? task.steps + gy - 1 : 0;
-  Store<T> store(job, task.x, task.y);
+  Store<T, true> store(job, task.x, task.y);
   int slot = 0;  // of the ring, to be written next
   for (int q = 0; q < groups; ++q) {
     const int y = task.y - radius + q * step_rows + g;
@@ -977,7 +991,8 @@ class GaussianFilter final : public CudaFilter {
     // Segments as long as possible, for each begins with rows that only fill the ring, but so that no last wave of blocks is thin.
     const int slots = multiprocessors_ * std::max(1, resident_), overhead = launch_.gy - 1 + tuning::start_steps;
     int blocks = 0, steps = 1;
-    for (long best = 0, trial = 1; trial <= tuning::max_steps; ++trial) {
+    const int most = tuning::max_steps(launch.jobs[0].view.channels, launch_.gy);
+    for (long best = 0, trial = 1; trial <= most; ++trial) {
       const int needed = arrange(launch, rects, strips, int(trial));
       const long cost = (needed + slots - 1) / slots * (trial + overhead);
       if (best == 0 || cost < best) best = cost, steps = int(trial);
