@@ -141,6 +141,14 @@ void blend_row(const BlendTarget& target, const BlendLayer& layer, int count, co
     each(false);
 }
 
+/// A layer that hides all: computed from what is below, the result would hold its last bits, which may be of another frame.
+void replace(const BlendLayer& layer, int count, const Row (&pad)[4], int at, Row (&below)[4]) {
+  for (int c = 0; c < 4; ++c) std::copy_n(pad[c], count, below[c] + at);
+  if (layer.op != BlendOperator::source) return;
+  const float coverage = layer.coverage, rounding = layer.rounding;
+  for (int i = at; i < at + count; ++i) below[3][i] = blend_rounded(below[3][i] * coverage, rounding);
+}
+
 template <int Channels, typename... Arguments>
 void blend_with(BlendOperator op, Arguments&&... a) {
   switch (op) {
@@ -211,7 +219,9 @@ CUDAVISION_WIDE void lay_over(const BlendTarget& target, const BlendLayer& layer
   if (layer.rounds_samples)
     for (int c = 0; c < 3; ++c)
       for (int i = 0; i < count; ++i) scratch.pad[c][i] = blend_rounded_sample(scratch.pad[c][i]);
-  if (target.alpha)
+  if (layer.hides)
+    replace(layer, count, scratch.pad, at, below);
+  else if (target.alpha)
     blend_with<4>(layer.op, target, layer, count, scratch.weight, scratch.pad, at, below);
   else if (target.gray)
     blend_with<1>(layer.op, target, layer, count, scratch.weight, scratch.pad, at, below);

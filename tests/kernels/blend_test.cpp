@@ -485,6 +485,35 @@ TEST_P(BlendPlans, SameInputGivesTheSameBits) {
   }
 }
 
+/// Of what lay where a picture hides all, in this frame or in the one before, nothing is left: not even in the last bit.
+TEST_P(BlendPlans, WhatIsHiddenLeavesNothing) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  for (Format format : {Format::GRAY16_LE, Format::Y444_16LE, Format::RGBA64_LE, Format::RGBA, Format::NV12}) {
+    const Geometry geometry{format, 1000, 2};
+    const auto plan = plan_for(backend, geometry, {});
+    const auto shown = [&](Format of, unsigned seed, BlendOperator op) {
+      Pad pad{make_picture({of, 437, 3}, seed), {}};
+      pad.params.place = {0, 0, geometry.width, geometry.height};
+      pad.params.op = op;
+      return pad;
+    };
+    for (BlendOperator op : {BlendOperator::source, BlendOperator::over, BlendOperator::add, BlendOperator::average}) {
+      const bool opaque = op == BlendOperator::over || op == BlendOperator::add;
+      const Format above = opaque && format == Format::RGBA64_LE ? Format::Y444_16LE
+                           : opaque && format == Format::RGBA    ? Format::RGB
+                                                                 : format;
+      const Scene scene{geometry, {}, {Kind::black}, {shown(above, 3, op)}, {}};
+      Scene other{geometry, {}, {Kind::white}, {shown(format, 1, BlendOperator::average), shown(above, 3, op)}, {}};
+      const Picture first = compose(*plan, backend, scene);
+      EXPECT_EQ(first.sample_difference(compose(*plan, backend, other), 0), "") << describe(other);
+      other.pads.pop_back();
+      (void)compose(*plan, backend, other);
+      EXPECT_EQ(first.sample_difference(compose(*plan, backend, scene), 0), "") << "after another frame: " << describe(scene);
+    }
+  }
+}
+
 /// Each refusal is one sentence that names what is wrong, before anything is written.
 TEST_P(BlendPlans, RefusesBadPads) {
   const Backend backend = GetParam();
