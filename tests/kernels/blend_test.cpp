@@ -514,6 +514,36 @@ TEST_P(BlendPlans, WhatIsHiddenLeavesNothing) {
   }
 }
 
+/// What of a picture is made in what way must not show: a pad that covers nothing of some rows changes nothing in them.
+TEST_P(BlendPlans, OthersChangeNothingBeside) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  Random random(21);
+  for (Format format : all_formats()) {
+    const Geometry geometry{format, 200, 100};
+    for (BlendOperator op : {BlendOperator::average, BlendOperator::over}) {
+      Scene scene{geometry, {}, {}, {{make_picture(geometry, 1), {}}, {make_picture(geometry, 2), {}}}, {}};
+      for (Pad& pad : scene.pads) pad.params.place = {0, 0, 200, 100};
+      scene.pads[0].params.place.height = 99;  // no pair of pictures, which have kernels of their own
+      scene.pads[0].params.crop = {0, 0, 200, 99};
+      scene.pads[0].params.op = BlendOperator::source;
+      scene.pads[1].params.op = op;
+      scene.pads[1].params.alpha = random.unit();
+      const Picture alone = compose(backend, scene);
+      Pad small{make_picture({format, 3, 5}, 3), {}};
+      small.params.place = {20, 90, 8, 2};
+      scene.pads.push_back(small);
+      const Picture beside = compose(backend, scene);
+      for (const reference::Component& c : alone.format().components) {
+        reference::Grid before = alone.read(c), after = beside.read(c);
+        const int rows = int(before.values.size()) * 9 / 10;
+        before.values.resize(std::size_t(rows)), after.values.resize(std::size_t(rows));
+        EXPECT_TRUE(before.values == after.values) << describe(scene);
+      }
+    }
+  }
+}
+
 /// Each refusal is one sentence that names what is wrong, before anything is written.
 TEST_P(BlendPlans, RefusesBadPads) {
   const Backend backend = GetParam();
