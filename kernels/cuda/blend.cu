@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // One launch a picture. Two pictures of one 8-bit format and the size of the output, the most common of cases, have kernels of
-// their own here, which move 16 bytes at a time; all else is composed pixel by pixel.
+// their own here, which move 16 bytes at a time; all else is composed in blend_compose.cu.
 #include "blend.hpp"
 #include "filter.hpp"
 #include "pixels.cuh"
