@@ -425,6 +425,21 @@ TEST_P(BlendPlans, FarOutsideAndVeryLarge) {
   }
 }
 
+/// As high as may be: what is many tiles may be composed in larger parts.
+TEST_P(BlendPlans, ManyTiles) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  for (Format format : {Format::NV12, Format::RGBA}) {
+    const Geometry geometry{format, 131, 16379};
+    Scene scene{geometry, {}, {}, {{make_picture({format, 131, 9000}, 1), {}}, {make_picture({format, 90, 70}, 2), {}}}, {}};
+    scene.pads[0].params.place = {0, 1, 131, 9000};
+    scene.pads[0].params.op = BlendOperator::source;
+    scene.pads[1].params.place = {30, 8000, 99, 8370};
+    scene.pads[1].params.alpha = 0.6;
+    expect_reference(backend, scene);
+  }
+}
+
 /// Rows so far apart that their distances leave 32 bits.
 TEST_P(BlendPlans, RowsFarApart) {
   const Backend backend = GetParam();
