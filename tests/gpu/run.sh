@@ -76,6 +76,7 @@ some_tests() {
 # shellcheck disable=SC2016
 in_parts='
   parts=$1; shift
+  rm -f "$0".*
   for ((i = 0; i < parts; ++i)); do
     GTEST_TOTAL_SHARDS=$parts GTEST_SHARD_INDEX=$i "$@" >"$0.$i" 2>&1 &
     pids+=($!)
@@ -97,7 +98,7 @@ mode_tests() {
   for program in $(programs kernels); do
     found=1
     if [[ -z $(some_tests "$program" 1) ]]; then continue; fi  # nothing in it is about CUDA
-    run "kernels/${program##*/}" 300 "${bundled[@]}" bash -c "$in_parts" "$state/part" "$parts" "$program" '--gtest_filter=*Cuda*'
+    run "kernels/${program##*/}" 300 "${bundled[@]}" bash -c "$in_parts" "$logs/part" "$parts" "$program" '--gtest_filter=*Cuda*'
   done
   ((found)) || report SKIP kernels 'no kernel tests in the bundle'
   found=0
