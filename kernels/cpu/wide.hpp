@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+// The loops once for any processor of the architecture and once for those with wider vectors, chosen when the library is loaded.
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+#define CUDAVISION_WIDE __attribute__((flatten, target_clones("avx2", "default")))
+#else
+#define CUDAVISION_WIDE
+#endif
