@@ -296,7 +296,6 @@ Blend::Blend(const Geometry& geometry, const BlendColor& color) : geometry_(geom
   target_.sample_bytes = std::uint8_t(out.format.sample_bytes());
   target_.shift = out.format.shift;
   target_.gray = out.gray;
-  target_.yuv = !out.rgb && !out.gray;
   target_.alpha = has_role(out.format, Role::alpha);
   target_.max = float(out.format.max_value());
   target_.per_max = 1 / target_.max;
@@ -383,4 +382,15 @@ std::vector<Rect> grid_layout(int count, int wanted_columns, int wanted_rows, in
   return cells;
 }
 
+namespace detail {
+
+BlendChannel whole_plane(const FormatInfo& format, const ChannelSet& set, const BlendChannel (&channels)[4]) {
+  int c = 0;
+  while (blend_component(set.roles[c]) < 0) ++c;
+  BlendChannel plane = channels[blend_component(set.roles[c])];
+  plane.data -= c * format.sample_bytes();
+  return plane;
+}
+
+}  // namespace detail
 }  // namespace cudavision

@@ -146,6 +146,9 @@ Result<std::unique_ptr<Blend>> make_blend(const Geometry& geometry, const BlendC
 
 namespace detail {
 
+/// All channels of a set's plane as they lie, from its first sample on: the plane, as if it had but one.
+BlendChannel whole_plane(const FormatInfo& format, const ChannelSet& set, const BlendChannel (&channels)[4]);
+
 Result<std::unique_ptr<Blend>> make_blend_cuda(const Geometry& geometry, const BlendColor& color);
 Result<std::unique_ptr<Blend>> make_blend_cpu(const Geometry& geometry, const BlendColor& color);
 

@@ -106,7 +106,7 @@ struct BlendTarget {
   int width, height;
   std::uint8_t sample_bytes, shift;
   std::uint8_t shift_x, shift_y;  ///< of chroma
-  bool gray, alpha, yuv;
+  bool gray, alpha;
   float max, per_max;               ///< the largest sample, and its reciprocal
   BlendMatrix to_rgb, from_rgb;     ///< R'G'B' of 0–1
   float background[4], checker[4];  ///< checker: of every other square

@@ -142,12 +142,8 @@ CUDAVISION_WIDE void over_pixels(const BlendTarget& target, const BlendLayer& la
 
 /// All channels of a plane, as they lie.
 struct Interleaved {
-  Interleaved(const FormatInfo& format, const ChannelSet& set, const BlendChannel (&channels)[4]) {
-    int c = 0;
-    while (blend_component(set.roles[c]) < 0) ++c;
-    all = channels[blend_component(set.roles[c])];
-    all.data -= c * format.sample_bytes();
-  }
+  Interleaved(const FormatInfo& format, const ChannelSet& set, const BlendChannel (&channels)[4])
+      : all(whole_plane(format, set, channels)) {}
   std::uint8_t* at(int x, int y) const {
     return all.data + (y >> all.shift_y) * all.pitch + std::ptrdiff_t(x >> all.shift_x) * all.step;
   }

@@ -9,13 +9,13 @@ namespace cudavision {
 namespace cuda {
 namespace {
 
-using cudavision::detail::blend_component;
 using cudavision::detail::blend_key_weight;
 using cudavision::detail::blend_rounded;
 using cudavision::detail::BlendChannel;
 using cudavision::detail::BlendLayer;
 using cudavision::detail::BlendMatrix;
 using cudavision::detail::BlendTarget;
+using cudavision::detail::whole_plane;
 using std::uint32_t;
 using std::uint8_t;
 
@@ -325,14 +325,11 @@ class CudaBlend final : public Blend {
     job.plane_count = format.planes;
     for (int i = format.set_count; i-- > 0;) {  // of packed 4:2:2, luma last
       const ChannelSet& set = format.sets[i];
-      int c = 0;
-      while (blend_component(set.roles[c]) < 0) ++c;
-      const int component = blend_component(set.roles[c]), before = c * format.sample_bytes();
-      const BlendChannel &a = above.channels[component], &b = below.channels[component], &d = target.channels[component];
+      const BlendChannel a = whole_plane(format, set, above.channels), b = whole_plane(format, set, below.channels),
+                         d = whole_plane(format, set, target.channels);
       const PlaneExtent size = extent(geometry(), set.plane);
       const int row_bytes = int(size.row_bytes);
-      job.planes[set.plane] = {a.data - before, b.data - before, d.data - before,       a.pitch, b.pitch, d.pitch,
-                               row_bytes,       size.rows,       (row_bytes + 15) / 16, 0};
+      job.planes[set.plane] = {a.data, b.data, d.data, a.pitch, b.pitch, d.pitch, row_bytes, size.rows, (row_bytes + 15) / 16, 0};
     }
     for (int p = 0; p < job.plane_count; ++p) {
       Pair& plane = job.planes[p];
