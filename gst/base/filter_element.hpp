@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "properties.hpp"
+#include "vfunc.hpp"
 #include "video_filter.hpp"
 
 namespace cudavision {
@@ -59,9 +60,8 @@ class FilterElement {
 
   /// Shows other values in the read-only properties.
   static void publish(GstElement* element, const Readings& values) {
-    GST_OBJECT_LOCK(element);
+    ObjectLock lock(element);
     self(element)->readings = values;
-    GST_OBJECT_UNLOCK(element);
   }
 
  private:
@@ -106,19 +106,19 @@ class FilterElement {
   }
 
   static void set(GObject* object, guint id, const GValue* value, GParamSpec*) {
-    GST_OBJECT_LOCK(object);
-    self(object)->uncommitted = true;
-    GST_OBJECT_UNLOCK(object);
+    {
+      ObjectLock lock(object);
+      self(object)->uncommitted = true;
+    }
     set_property(object, self(object)->settings, properties(), id, value);
   }
 
   static void get(GObject* object, guint id, GValue* value, GParamSpec*) {
-    GST_OBJECT_LOCK(object);
+    ObjectLock lock(object);
     if (id <= properties().size())
       get_property(self(object)->settings, properties()[id - 1], value);
     else
       get_property(self(object)->readings, readings()[id - 1 - properties().size()], value);
-    GST_OBJECT_UNLOCK(object);
   }
 
   static void finalize(GObject* object) {
@@ -138,8 +138,8 @@ class FilterElement {
 
   static void class_init(gpointer klass, gpointer) {
     GObjectClass* object = G_OBJECT_CLASS(klass);
-    object->set_property = set;
-    object->get_property = get;
+    object->set_property = vfunc<set>;
+    object->get_property = vfunc<get>;
     object->finalize = finalize;
     install_properties(object, properties());
     guint id = guint(properties().size());
