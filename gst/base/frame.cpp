@@ -24,6 +24,8 @@ void drop_unknown_colorimetry(GstVideoColorimetry& colorimetry) {
   };
   drop(colorimetry.range, GST_VIDEO_COLOR_RANGE_16_235);
   drop(colorimetry.matrix, GST_VIDEO_COLOR_MATRIX_BT2020);
+  drop(colorimetry.transfer, GST_VIDEO_TRANSFER_BT601);
+  drop(colorimetry.primaries, GST_VIDEO_COLOR_PRIMARIES_EBU3213);
 }
 
 Geometry geometry_of(const GstVideoInfo& video) {
@@ -52,7 +54,7 @@ std::string wrong_layout(GstBuffer* buffer, const GstVideoInfo& video, CropOrigi
   const auto right = gint64(origin.x) + gint64(width), bottom = gint64(origin.y) + gint64(height);
   if (const GstVideoMeta* meta = gst_buffer_get_video_meta(buffer)) {
     if (meta->format != GST_VIDEO_INFO_FORMAT(&video))
-      return std::string("its GstVideoMeta says ") + gst_video_format_to_string(meta->format) + ", its caps " + GST_VIDEO_INFO_NAME(&video);
+      return std::string("its GstVideoMeta is of another format than ") + GST_VIDEO_INFO_NAME(&video);
     if (meta->n_planes != GST_VIDEO_INFO_N_PLANES(&video))
       return "its GstVideoMeta has " + std::to_string(meta->n_planes) + " planes, its format " + std::to_string(GST_VIDEO_INFO_N_PLANES(&video));
     width = meta->width;

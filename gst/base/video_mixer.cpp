@@ -269,13 +269,21 @@ gboolean src_event(GstAggregator* agg, GstEvent* event) {
   return handled;
 }
 
-/// What of `caps`, which downstream takes, we can make, in the order that downstream likes.
+/// The part of `caps`, which downstream takes, that this element can make, in the order that downstream likes.
 GstCaps* update_caps(GstVideoAggregator* vagg, GstCaps* caps) {
-  GstCaps* possible = state_of(vagg).host.uses_cuda() ? gst_caps_ref(caps) : any_memory_caps(caps, false);
-  GstCaps* liked = gst_pad_peer_query_caps(GST_AGGREGATOR(vagg)->srcpad, nullptr);
+  GstPad* src = GST_AGGREGATOR(vagg)->srcpad;
+  // Intersected with the template, as the base class wants a subset of it: downstream may leave fields out (interlace: the framerate).
+  GstCaps* all = gst_pad_get_pad_template_caps(src);
+  GstCaps* possible = gst_caps_intersect_full(caps, all, GST_CAPS_INTERSECT_FIRST);
+  gst_caps_unref(all);
+  if (!state_of(vagg).host.uses_cuda()) {
+    GstCaps* in_system_memory = any_memory_caps(possible, false);
+    gst_caps_unref(std::exchange(possible, in_system_memory));
+  }
+  GstCaps* liked = gst_pad_peer_query_caps(src, nullptr);
   GstCaps* both = filter_caps(possible, liked);
   gst_caps_unref(liked);
-  if (gst_caps_is_empty(both)) state_of(vagg).host.check_memory_of_peer(GST_AGGREGATOR(vagg)->srcpad);
+  if (gst_caps_is_empty(both)) state_of(vagg).host.check_memory_of_peer(src);
   return both;
 }
 
