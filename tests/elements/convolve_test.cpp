@@ -141,7 +141,7 @@ TEST(refuses_weights_that_are_no_numbers, Each::run) {
     at(std::to_string(bad));
     set_weights<double>(rig.element(), G_TYPE_DOUBLE, {1, 2, 3, bad}, g_value_set_double);
     EXPECT_SAME(rig.filter(frame), good);
-    EXPECT_CONTAINS(rig.warning().text, "weights[3]");
+    EXPECT_CONTAINS(rig.warning().text, "weight 4 of weights");
   }
 }
 
