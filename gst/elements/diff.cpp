@@ -34,6 +34,8 @@ std::optional<std::vector<Rect>> parse_rects(const std::string& text) {
   return rects;
 }
 
+constexpr guint most_regions = 65536;  // of max-regions
+
 /// A sentence about the first rectangle that has no pixel of the frame; empty: there is none.
 std::string outside_frame(const std::vector<Rect>& mask_regions, const Geometry& frame) {
   const auto text = [](std::initializer_list<int> numbers) {
@@ -53,16 +55,17 @@ struct Finding {
   FrameTimes times;
   bool moves = false;
   double changed_ratio = 0, mean_difference = 0;
-  std::vector<MotionRegion> regions;
+  MotionRegions regions;
 };
 
-void set_regions(GstStructure* message, const std::vector<MotionRegion>& regions) {
+void set_regions(GstStructure* message, const MotionRegions& regions) {
   std::vector<GstStructure*> list;
-  for (const auto& [box, area, score] : regions)
+  for (const auto& [box, area, score] : regions.kept)
     list.push_back(gst_structure_new("region", "x", G_TYPE_INT, box.x, "y", G_TYPE_INT, box.y, "width", G_TYPE_INT, box.width,
                                      "height", G_TYPE_INT, box.height, "area", G_TYPE_UINT, guint(area), "score", G_TYPE_DOUBLE,
                                      score, nullptr));
   take_structures(message, "regions", list);
+  gst_structure_set(message, "regions-left-out", G_TYPE_UINT, guint(regions.left_out), nullptr);
 }
 
 /// Regions of interest are in pixels of the uncropped frame.
@@ -86,7 +89,7 @@ struct DiffElement {
 
   struct Settings {
     int reference = int(DiffReference::previous), output = int(DiffOutput::difference), mode = int(DiffMode::absolute);
-    guint interval = 1, threshold = 15, open_radius = 1, cell_size = 16, min_area = 1, min_motion_frames = 1;
+    guint interval = 1, threshold = 15, open_radius = 1, cell_size = 16, min_area = 1, max_regions = 256, min_motion_frames = 1;
     double learning_rate = 0.02, gain = 1, cell_threshold = 0.2, motion_threshold = 0.002, gap = 5;
     bool luma_only = false, post_messages = true, attach_roi = true;
     guint64 message_interval = 0;
@@ -141,6 +144,11 @@ struct DiffElement {
                          initial.cell_threshold),
          &Settings::cell_threshold},
         {uint_property("min-area", "Least area", "Smallest region, in cells", 1, G_MAXINT, initial.min_area), &Settings::min_area},
+        {uint_property("max-regions", "Most regions",
+                       "Regions of a frame that are reported, attached and drawn: the largest, and of equally large ones those of the "
+                       "highest score",
+                       1, most_regions, initial.max_regions),
+         &Settings::max_regions},
         {double_property("motion-threshold", "Motion threshold",
                          "Share of changed pixels of the frame from which there is motion, 0 to 1", 0, 1, initial.motion_threshold),
          &Settings::motion_threshold},
@@ -248,13 +256,13 @@ class DiffProcessor : public Processor {
     if (!status.ok() || output() != DiffOutput::overlay) return status;
     if (status = job.wait(); !status.ok()) return status;
     measure();
-    return diff_->draw_boxes(*job.dst, found_.regions, job.queue);
+    return diff_->draw_boxes(*job.dst, found_.regions.kept, job.queue);
   }
 
   void finished(const FrameReport& report) override {
     if (output() != DiffOutput::overlay) measure();
     found_.times = report.times;
-    if (settings_.attach_roi) attach_rois(report.buffer, found_.regions);
+    if (settings_.attach_roi) attach_rois(report.buffer, found_.regions.kept);
     const bool was_on = motion_.on;
     const char* event = motion_.advance(found_.moves, report.times, frame_duration_, settings_);
     publish(report.element, was_on);
@@ -280,7 +288,7 @@ class DiffProcessor : public Processor {
               result.changed > 0 && result.changed_ratio >= settings_.motion_threshold,
               result.changed_ratio,
               result.mean_difference,
-              find_regions(result.cells, settings_.cell_threshold, int(settings_.min_area))};
+              find_regions(result.cells, settings_.cell_threshold, int(settings_.min_area), settings_.max_regions)};
   }
 
   void publish(GstElement* element, bool was_on) const {

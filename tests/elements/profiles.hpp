@@ -62,6 +62,7 @@ inline const std::vector<Profile>& profiles() {
         {"cell-size=3", "cell-size", "3"},
         {"cell-threshold=-0.1", "cell-threshold", "-0.1"},
         {"min-area=0", "min-area", "0"},
+        {"max-regions=0", "max-regions", "0"},
         {"motion-threshold=2", "motion-threshold", "2"},
         {"min-motion-frames=0", "min-motion-frames", "0"},
         {"gap=-1", "gap", "-1"},

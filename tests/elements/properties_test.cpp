@@ -223,6 +223,7 @@ TEST(names_a_wrong_value_as_it_was_typed, Each::element) {
                          Row{"cudaconvolve", "divisor=1e+300", "divisor is 1e+300"},
                          Row{"cudaconvolve", "bias=-1000000.5", "bias is -1000000.5"},
                          Row{"cudadiff", "min-area=-7", "min-area is -7"},
+                         Row{"cudadiff", "max-regions=0", "max-regions is 0: it must be 1 to 65536"},
                          Row{"cudadiff", "mask-regions=1,2,3,99999999999", "\"1,2,3,99999999999\""},
                          Row{"cudahistogram", "bins=-2", "bins is -2"},
                          Row{"cudaintegral", "strength=1e-200", "strength is 1e-200"}}) {
