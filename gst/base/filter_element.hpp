@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "guard.hpp"
+#include "host.hpp"
 #include "properties.hpp"
 #include "video_filter.hpp"
 
@@ -110,10 +112,14 @@ class FilterElement {
   }
 
   static void set(GObject* object, guint id, const GValue* value, GParamSpec*) {
-    GST_OBJECT_LOCK(object);
-    self(object)->uncommitted = true;
-    GST_OBJECT_UNLOCK(object);
-    set_property(object, self(object)->settings, properties(), id, value);
+    const Property<Settings>& property = properties()[id - 1];
+    const Status status = guarded([&] {
+      ObjectLock lock(object);
+      self(object)->uncommitted = true;
+      set_property(self(object)->settings, property, value);
+    });
+    if (!status.ok()) GST_ELEMENT_ERROR(object, RESOURCE, FAILED, ("%s cannot be set: %s", property.spec->name, status.message().c_str()), (nullptr));
+    if (property.implied_property) g_object_notify(object, property.implied_property);
   }
 
   static void get(GObject* object, guint id, GValue* value, GParamSpec*) {

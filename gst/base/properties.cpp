@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <memory>
 
 #include "frame.hpp"
 
@@ -68,20 +69,20 @@ void from_value(const GValue* value, bool& member) { member = g_value_get_boolea
 void from_value(const GValue* value, std::string& member) { member = g_value_get_string(value) ? g_value_get_string(value) : ""; }
 
 void from_value(const GValue* value, NumberList& member) {
-  member = {};
+  NumberList list;
   for (guint i = 0; i < gst_value_array_get_size(value); ++i) {
     const GValue* item = gst_value_array_get_value(value, i);
     GValue number = G_VALUE_INIT;
     g_value_init(&number, G_TYPE_DOUBLE);
     const bool is_number = g_value_transform(item, &number);
-    member.values.push_back(is_number ? g_value_get_double(&number) : std::numeric_limits<double>::quiet_NaN());
+    list.values.push_back(is_number ? g_value_get_double(&number) : std::numeric_limits<double>::quiet_NaN());
     g_value_unset(&number);
-    if (is_number || member.wrong_item > 0) continue;
-    gchar* text = g_strdup_value_contents(item);
-    member.wrong_item = i + 1;
-    member.wrong_text = text;
-    g_free(text);
+    if (is_number || list.wrong_item > 0) continue;
+    const std::unique_ptr<gchar, void (*)(gpointer)> text(g_strdup_value_contents(item), g_free);
+    list.wrong_item = i + 1;
+    list.wrong_text = text.get();
   }
+  member = std::move(list);
 }
 
 void to_value(guint member, GValue* value) { g_value_set_uint(value, member); }
