@@ -119,12 +119,8 @@ Rect overlay_rect(const OverlayPlan& plan, const ChannelSet& set) {
 
 }  // namespace detail
 
-Status check_bins(const char* name, std::int64_t bins) {
-  return check_range(name, double(bins), 2, histogram_max_bins);
-}
-
 Status validate(const HistogramParams& params) {
-  if (Status status = check_bins("bins", params.bins); !status.ok()) return status;
+  if (Status status = check_range("bins", params.bins, 2, histogram_max_bins); !status.ok()) return status;
   return check_range("history", params.history, 1, histogram_max_history);
 }
 

@@ -29,8 +29,7 @@ struct HistogramParams {
   int history = 1;  ///< 1–64: results of so many frames are kept, for a caller with several in flight
 };
 
-/// What is wrong with a number of bins that the user knows by this name.
-Status check_bins(const char* name, std::int64_t bins);
+/// What is wrong with parameters, whatever the format.
 Status validate(const HistogramParams& params);
 
 /// How many samples of one channel are in each bin.

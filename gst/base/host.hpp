@@ -31,7 +31,7 @@ void post_error(GstElement* element, const Status& status);
 /// CUDA context, pools of frames, errors. Calls may come from any thread, unless said otherwise.
 class Host {
  public:
-  explicit Host(GstElement* element) : element_(element) {}
+  explicit Host(GstElement* element);
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
 
@@ -68,11 +68,16 @@ class Host {
  private:
   bool open();
   void close();
+  /// Warns where the property that changed takes effect only when the element starts again. Called without the object lock.
+  void warn_of_late_change(GParamSpec* changed) const;
   GstBufferPool* new_pool(GstCaps* caps, guint min_buffers, guint max_buffers, guint* size, GstAllocator** allocator) const;
 
   GstElement* const element_;
-  int wanted_ = 0;  // a row of the table of backends
-  int device_id_ = -1;
+  struct Choices {
+    int backend = 0;  // a row of the table of backends
+    int device_id = -1;
+  };
+  Choices wanted_, opened_;  // what the properties say; what they said when backend_ was chosen
   std::optional<Backend> backend_;
   std::string no_cuda_;  // why CUDA is not in use; empty: nobody asked for it
   bool said_no_cuda_ = false;
