@@ -10,6 +10,9 @@ trap 'rm -rf -- "${temporaries[@]}"' EXIT
 # shellcheck disable=SC2034  # for those who source this
 out=/dev/fd/3  # where the command that `save` runs has to write
 
+# shellcheck disable=SC2034
+video=('caps=video/x-raw(ANY)' expose-all-streams=false)  # for uridecodebin: sound is not decoded, and a file without video is an error
+
 complain() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 fail() { complain "$@"; exit 1; }
 misuse() { complain "$*; see --help"; exit 2; }
@@ -74,7 +77,7 @@ launch() {
   if [[ $first =~ /GstURIDecodeBin:uridecodebin([0-9]+) ]]; then printf -v file '%b: ' "${uris[BASH_REMATCH[1]]//%/\\x}"; fi
   first=${first#*: * *: }
   if [[ $first == 'no element "cuda'* ]]; then first+='; set GST_PLUGIN_PATH to the folder of libgstcudavision.so'; fi
-  if [[ $log == *'reason not-linked'* ]]; then first='there is no video in it'; fi
+  if [[ $first == *'missing a plug-in'* ]]; then first='there is no video in it, or the plugin that decodes it is missing'; fi
   complain "$file${first:-gst-launch-1.0 failed: $log}"
   return 1
 }

@@ -15,5 +15,5 @@ for property in $box sizing-policy=fill; do pads+=("sink_0::$property" "sink_1::
 save "$2" launch -q cudablend name=mix background=black "${pads[@]}" sink_0::repeat-after-eos=true \
   sink_1::key=color sink_1::key-color="$color" sink_1::key-tolerance=60 sink_1::key-softness=60 ! \
   video/x-raw,format=I420,width=1280,height=720 ! queue ! jpegenc quality=90 ! matroskamux ! filesink location="$out" \
-  uridecodebin uri="$background" ! videoconvert ! queue ! mix.sink_0 \
-  uridecodebin uri="$clip" ! videoconvert ! queue ! mix.sink_1
+  uridecodebin uri="$background" "${video[@]}" ! videoconvert ! queue ! mix.sink_0 \
+  uridecodebin uri="$clip" "${video[@]}" ! videoconvert ! queue ! mix.sink_1

@@ -7,6 +7,6 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 arguments 2 2 "$@"
 clip=$(uri "$1")
-save "$2" launch -q uridecodebin uri="$clip" ! videoconvert ! queue ! \
+save "$2" launch -q uridecodebin uri="$clip" "${video[@]}" ! videoconvert ! queue ! \
   cudagaussian sigma=0.8 kernel-size=5 ! cudaconvolve preset=unsharp ! \
   videoconvert ! queue ! jpegenc quality=90 ! matroskamux ! filesink location="$out"

@@ -14,7 +14,7 @@ if [[ -n ${3:-} ]]; then filter=(identity); else filter=(cudagaussian kernel-siz
 work=$(mktemp -d /tmp/XXXXXXXXXX)  # not below TMPDIR, which may need quotes
 temporaries+=("$work")
 picture() {  # URI NUMBER FILTER…: as the NUMBERth frame of a sequence
-  launch -q uridecodebin uri="$1" ! videoconvert ! videoscale ! "video/x-raw,format=RGB,width=$width,height=$height" ! \
+  launch -q uridecodebin uri="$1" "${video[@]}" ! videoconvert ! videoscale ! "video/x-raw,format=RGB,width=$width,height=$height" ! \
     "${@:3}" ! pngenc snapshot=true ! filesink location="$work/$2.png"
 }
 difference() {

@@ -7,6 +7,6 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 arguments 2 2 "$@"
 clip=$(uri "$1")
-save "$2" launch -q uridecodebin uri="$clip" ! videoconvert ! video/x-raw,format=GRAY8 ! queue ! \
+save "$2" launch -q uridecodebin uri="$clip" "${video[@]}" ! videoconvert ! video/x-raw,format=GRAY8 ! queue ! \
   cudagaussian sigma=1.2 kernel-size=7 ! cudaconvolve preset=gradient ! \
   videoconvert ! queue ! jpegenc quality=90 ! matroskamux ! filesink location="$out"

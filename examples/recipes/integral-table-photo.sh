@@ -9,6 +9,6 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 arguments 2 2 "$@"
 picture=$(uri "$1")
-save "$2" launch -q uridecodebin uri="$picture" ! videoconvert ! videoscale ! \
+save "$2" launch -q uridecodebin uri="$picture" "${video[@]}" ! videoconvert ! videoscale ! \
   video/x-raw,format=GRAY16_LE,width=333,height=251 ! cudaintegral ! video/x-integral,format=F32LE,layout=inclusive ! filesink location="$out"
 od -An -tf4 -w4 "$2" | tail -1

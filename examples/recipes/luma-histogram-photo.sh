@@ -8,7 +8,7 @@ set -euo pipefail
 arguments 2 2 "$@"
 picture=$(uri "$1")
 histogram() {
-  launch -m uridecodebin uri="$picture" ! videoconvert ! videoscale ! video/x-raw,format=RGB,width=1280,height=1024 ! \
+  launch -m uridecodebin uri="$picture" "${video[@]}" ! videoconvert ! videoscale ! video/x-raw,format=RGB,width=1280,height=1024 ! \
     cudahistogram bins=256 luma=bt601 ! fakesink |
     sed -n 's/.*counts[^<]*<\([^>]*\)>.*/\1/p' | tr -dc '0-9,' | tr ',' '\n' |
     awk '{ print NR - 1, $1; pixels += $1 } END { exit pixels != 1280 * 1024 }' >"$out"

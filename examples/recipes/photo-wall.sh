@@ -17,7 +17,7 @@ still=(! videoconvert ! imagefreeze num-buffers=1 ! 'video/x-raw,framerate=1/1' 
 wall=() fill=()
 for ((i = 0; i < 36; ++i)); do
   uri=$(uri "${pictures[i % ${#pictures[@]}]}")
-  wall+=(uridecodebin uri="$uri" "${still[@]}" "wall.sink_$i")
+  wall+=(uridecodebin uri="$uri" "${video[@]}" "${still[@]}" "wall.sink_$i")
   fill+=("sink_$i::sizing-policy=fill")
 done
 save "$2" launch -q cudablend name=fused sink_1::width="$width" sink_1::height="$height" sink_1::sizing-policy=keep-aspect-ratio \
@@ -25,4 +25,4 @@ save "$2" launch -q cudablend name=fused sink_1::width="$width" sink_1::height="
   "video/x-raw,width=$width,height=$height" ! videoconvert ! video/x-raw,format=RGB ! pngenc snapshot=true ! filesink location="$out" \
   cudablend name=wall layout=grid columns=6 rows=6 gap=3 background=white interpolation=area "${fill[@]}" ! \
   "video/x-raw,format=RGB,width=$width,height=$height" ! fused.sink_0 \
-  uridecodebin uri="$picture" "${still[@]}" fused.sink_1 "${wall[@]}"
+  uridecodebin uri="$picture" "${video[@]}" "${still[@]}" fused.sink_1 "${wall[@]}"

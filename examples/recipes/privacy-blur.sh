@@ -8,6 +8,6 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 arguments 2 2 "$@"
 clip=$(uri "$1")
-save "$2" launch -q uridecodebin uri="$clip" ! videoconvert ! queue ! \
+save "$2" launch -q uridecodebin uri="$clip" "${video[@]}" ! videoconvert ! queue ! \
   cudadiff reference=mog2 output=passthrough cell-threshold=0.1 ! cudagaussian region=roi roi-type=motion kernel-size=41 ! \
   videoconvert ! queue ! jpegenc quality=90 ! matroskamux ! filesink location="$out"

@@ -7,5 +7,5 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 arguments 2 2 "$@"
 picture=$(uri "$1")
-save "$2" launch -q uridecodebin uri="$picture" ! videoconvert ! video/x-raw,format=GRAY8 ! \
+save "$2" launch -q uridecodebin uri="$picture" "${video[@]}" ! videoconvert ! video/x-raw,format=GRAY8 ! \
   cudaintegral output=threshold radius=20 sensitivity=0.15 ! pngenc snapshot=true ! filesink location="$out"

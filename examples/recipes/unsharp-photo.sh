@@ -7,5 +7,5 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 arguments 2 2 "$@"
 picture=$(uri "$1")
-save "$2" launch -q uridecodebin uri="$picture" ! videoconvert ! \
+save "$2" launch -q uridecodebin uri="$picture" "${video[@]}" ! videoconvert ! \
   cudaconvolve preset=unsharp ! videoconvert ! pngenc snapshot=true ! filesink location="$out"
