@@ -20,11 +20,13 @@ std::vector<std::string> formats_of(const std::string& element, const char* feat
     if (pad->direction != GST_PAD_SINK) continue;
     GstCaps* caps = gst_static_pad_template_get_caps(pad);
     for (guint i = 0; i < gst_caps_get_size(caps); ++i) {
-      const bool wanted = feature ? gst_caps_features_contains(gst_caps_get_features(caps, i), feature)
-                                  : gst_caps_features_is_equal(gst_caps_get_features(caps, i), GST_CAPS_FEATURES_MEMORY_SYSTEM_MEMORY);
+      const bool wanted = feature
+                              ? gst_caps_features_contains(gst_caps_get_features(caps, i), feature)
+                              : gst_caps_features_is_equal(gst_caps_get_features(caps, i), GST_CAPS_FEATURES_MEMORY_SYSTEM_MEMORY);
       const GValue* list = gst_structure_get_value(gst_caps_get_structure(caps, i), "format");
       if (!wanted || !list || !GST_VALUE_HOLDS_LIST(list)) continue;
-      for (guint j = 0; j < gst_value_list_get_size(list); ++j) formats.push_back(g_value_get_string(gst_value_list_get_value(list, j)));
+      for (guint j = 0; j < gst_value_list_get_size(list); ++j)
+        formats.push_back(g_value_get_string(gst_value_list_get_value(list, j)));
     }
     gst_caps_unref(caps);
   }
@@ -39,16 +41,16 @@ bool is_mixer(const Case& c) {
 /// The inputs of an element, and the settings of their pads if it is a mixer.
 using Inputs = std::vector<std::unique_ptr<Input>>;
 
-Inputs make_inputs(Rig& rig, Random& random, const Case& c, Mood mood) {
+Inputs make_inputs(Rig& rig, Random& random, const Case& c, Mood mood, bool is_live) {
   Inputs inputs;
   if (!is_mixer(c)) {
-    inputs.push_back(std::make_unique<Input>(rig, gst_element_get_static_pad(rig.element(), "sink")));
+    inputs.push_back(std::make_unique<Input>(rig, gst_element_get_static_pad(rig.element(), "sink"), is_live));
     return inputs;
   }
   for (int i = random.pick<int>({1, 2, 2, 3, 4}); i > 0; --i) {
     GstPad* pad = gst_element_request_pad_simple(rig.element(), "sink_%u");
     apply_settings(G_OBJECT(pad), draw_settings(random, G_OBJECT(pad), mood, 4));
-    inputs.push_back(std::make_unique<Input>(rig, pad));
+    inputs.push_back(std::make_unique<Input>(rig, pad, is_live));
   }
   return inputs;
 }
@@ -77,12 +79,13 @@ StreamPlan plan_for(const Case& c, Random& random, std::size_t index) {
 class Meanwhile {
  public:
   template <typename F>
-  Meanwhile(Random random, F&& act) : thread_([this, random, act]() mutable {
-    for (int i = 0; i < 300 && !stopped_; ++i) {
-      act(random);
-      g_usleep(gulong(random.below(400)));
-    }
-  }) {}
+  Meanwhile(Random random, F&& act)
+      : thread_([this, random, act]() mutable {
+          for (int i = 0; i < 300 && !stopped_; ++i) {
+            act(random);
+            g_usleep(gulong(random.below(400)));
+          }
+        }) {}
   ~Meanwhile() {
     stopped_ = true;
     thread_.join();
@@ -104,7 +107,7 @@ void change_something(Random& random, Rig& rig, const Inputs& inputs, bool mixer
 void visit(Random& random, Rig& rig, const Case& c) {
   GstPad* pad = gst_element_request_pad_simple(rig.element(), "sink_%u");
   if (!pad) return;
-  Input input(rig, pad);
+  Input input(rig, pad, false);
   apply_settings(G_OBJECT(pad), draw_settings(random, G_OBJECT(pad), Mood::calm, 3));
   StreamPlan plan = plan_for(c, random, 1);
   plan.frames = random.below(2);
@@ -143,7 +146,7 @@ void run_stream(const Case& c) {
   Random random = c.random;
   const Mood mood = random.one_in(3) ? Mood::bold : Mood::calm;
   Rig rig(c.element, c.backend, draw_downstream(random, is_mixer(c)));
-  Inputs inputs = make_inputs(rig, random, c, mood);
+  Inputs inputs = make_inputs(rig, random, c, mood, random.one_in(6));
   set_properties(rig.element(), random, mood);
   for (int round = random.one_in(6) ? 2 : 1; round > 0; --round) {
     if (rig.set_state(GST_STATE_PLAYING)) {
@@ -162,11 +165,8 @@ void run_stream(const Case& c) {
 /// What comes of the case's pictures in this layout.
 std::vector<std::string> outputs_of(const Case& c, Layout layout, bool decorated) {
   Random random = c.random;
-  Downstream downstream = draw_downstream(random, is_mixer(c));
-  downstream.keeps_samples = true;
-  downstream.is_live = false;
-  Rig rig(c.element, c.backend, downstream);
-  Inputs inputs = make_inputs(rig, random, c, Mood::calm);
+  Rig rig(c.element, c.backend, draw_downstream(random, is_mixer(c)), true);
+  Inputs inputs = make_inputs(rig, random, c, Mood::calm, false);
   set_properties(rig.element(), random, Mood::calm);
   std::vector<std::thread> feeders;
   if (rig.set_state(GST_STATE_PLAYING)) {
@@ -174,7 +174,8 @@ std::vector<std::string> outputs_of(const Case& c, Layout layout, bool decorated
       StreamPlan plan = plan_for(c, random, i);
       std::vector<Picture> pictures;
       for (int frame = 0; frame < plan.frames; ++frame) pictures.push_back(draw_picture(random, video_of(plan)));
-      feeders.emplace_back([&, i, plan, pictures, own = random.fork()] { feed_pictures(*inputs[i], own, plan, pictures, layout, decorated); });
+      feeders.emplace_back(
+          [&, i, plan, pictures, own = random.fork()] { feed_pictures(*inputs[i], own, plan, pictures, layout, decorated); });
     }
     rig.wait_for_eos(5000);
   }
@@ -194,7 +195,8 @@ void run_layouts(const Case& c) {
     if (expected[i].size() != actual[i].size()) return complain(other + " give a frame of another size");
     for (std::size_t at = 0; at < expected[i].size(); ++at)
       if (expected[i][at] != actual[i][at])
-        return complain(other + " give another picture: frame " + std::to_string(i) + ", byte " + std::to_string(at) + " of its samples");
+        return complain(other + " give another picture: frame " + std::to_string(i) + ", byte " + std::to_string(at) +
+                        " of its samples");
   }
 }
 
@@ -202,8 +204,12 @@ void run_layouts(const Case& c) {
 
 Case draw_case(std::uint64_t seed, std::uint64_t number, const std::string& backend) {
   Random random(seed, number);
-  Case c{number, element_names[random.below(6)], backend, random.one_in(6) ? Case::Kind::layouts : Case::Kind::stream, {}, false, false, random.fork()};
-  const std::vector<std::string> formats = formats_of(c.element, nullptr), device_formats = formats_of(c.element, "memory:CUDAMemory");
+  Case c{number,  element_names[random.below(6)],
+         backend, random.one_in(6) ? Case::Kind::layouts : Case::Kind::stream,
+         {},      false,
+         false,   random.fork()};
+  const std::vector<std::string> formats = formats_of(c.element, nullptr),
+                                 device_formats = formats_of(c.element, "memory:CUDAMemory");
   if (!formats.empty()) c.plan.format = random.pick(formats);
   c.plan.frames = random.between(1, 6);
   draw_size(random, c.plan);
@@ -220,8 +226,9 @@ Case draw_case(std::uint64_t seed, std::uint64_t number, const std::string& back
 }
 
 std::string describe(const Case& c) {
-  std::string text = "case " + std::to_string(c.number) + ": " + c.element + " " + c.plan.format + " " + std::to_string(c.plan.width) + "x" + std::to_string(c.plan.height) +
-                     ", " + std::to_string(c.plan.frames) + " frames";
+  std::string text = "case " + std::to_string(c.number) + ": " + c.element + " " + c.plan.format + " " +
+                     std::to_string(c.plan.width) + "x" + std::to_string(c.plan.height) + ", " + std::to_string(c.plan.frames) +
+                     " frames";
   if (c.kind == Case::Kind::layouts) return text + ", the same in two layouts";
   if (c.plan.device) text += ", CUDA memory";
   if (c.plan.hostile_frames) text += ", hostile frames";

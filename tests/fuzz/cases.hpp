@@ -9,7 +9,8 @@
 
 namespace cudavision::fuzz {
 
-inline constexpr const char* element_names[] = {"cudaintegral", "cudahistogram", "cudagaussian", "cudaconvolve", "cudablend", "cudadiff"};
+inline constexpr const char* element_names[] = {"cudaintegral", "cudahistogram", "cudagaussian",
+                                                "cudaconvolve", "cudablend",     "cudadiff"};
 
 struct Case {
   std::uint64_t number;

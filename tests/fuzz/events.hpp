@@ -10,7 +10,8 @@
 
 namespace cudavision::fuzz {
 
-/// More fields of raw video caps than format and size, as text: framerate, colorimetry, interlacing … `hostile`: also values that do not exist.
+/// More fields of raw video caps than format and size, as text: framerate, colorimetry, interlacing … `hostile`: also values that
+/// do not exist.
 std::string draw_caps_fields(Random& random, bool hostile);
 
 /// (transfer full) A segment of any format and range.

@@ -48,15 +48,17 @@ Laid place(const Picture& picture, RowSlack&& row_slack, PlaneSlack&& plane_slac
     const PlaneSize size = plane_size(picture.video, p);
     for (int y = 0; y < size.rows; ++y)
       std::memcpy(&laid.bytes[laid.offset[p] + gsize(gint64(y) * laid.stride[p])],
-                  &picture.bytes[GST_VIDEO_INFO_PLANE_OFFSET(&picture.video, p) + gsize(y) * gsize(GST_VIDEO_INFO_PLANE_STRIDE(&picture.video, p))],
+                  &picture.bytes[GST_VIDEO_INFO_PLANE_OFFSET(&picture.video, p) +
+                                 gsize(y) * gsize(GST_VIDEO_INFO_PLANE_STRIDE(&picture.video, p))],
                   size.row_bytes);
   }
   return laid;
 }
 
 void add_meta(GstBuffer* buffer, const GstVideoInfo& video, Laid& laid) {
-  gst_buffer_add_video_meta_full(buffer, GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&video), guint(GST_VIDEO_INFO_WIDTH(&video)),
-                                 guint(GST_VIDEO_INFO_HEIGHT(&video)), guint(planes_of(video)), laid.offset, laid.stride);
+  gst_buffer_add_video_meta_full(buffer, GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&video),
+                                 guint(GST_VIDEO_INFO_WIDTH(&video)), guint(GST_VIDEO_INFO_HEIGHT(&video)), guint(planes_of(video)),
+                                 laid.offset, laid.stride);
 }
 
 /// Cuts bytes into memories at these places.
@@ -77,7 +79,8 @@ GstBuffer* in_memories(Random& random, const std::string& bytes, std::vector<std
 GstBuffer* cropped(Random& random, const Picture& picture) {
   const int left = 2 * random.below(6), top = 2 * random.below(6);
   GstVideoInfo whole;
-  gst_video_info_set_format(&whole, GST_VIDEO_INFO_FORMAT(&picture.video), guint(GST_VIDEO_INFO_WIDTH(&picture.video) + left + random.below(9)),
+  gst_video_info_set_format(&whole, GST_VIDEO_INFO_FORMAT(&picture.video),
+                            guint(GST_VIDEO_INFO_WIDTH(&picture.video) + left + random.below(9)),
                             guint(GST_VIDEO_INFO_HEIGHT(&picture.video) + top + random.below(9)));
   Picture around = draw_picture(random, whole);
   for (guint c = 0; c < GST_VIDEO_INFO_N_COMPONENTS(&whole); ++c) {
@@ -86,11 +89,14 @@ GstBuffer* cropped(Random& random, const Picture& picture) {
     const int x = GST_VIDEO_FORMAT_INFO_SCALE_WIDTH(whole.finfo, c, left) * GST_VIDEO_INFO_COMP_PSTRIDE(&whole, c);
     const int y = GST_VIDEO_FORMAT_INFO_SCALE_HEIGHT(whole.finfo, c, top);
     for (int row = 0; row < size.rows; ++row)
-      std::memcpy(&around.bytes[GST_VIDEO_INFO_PLANE_OFFSET(&whole, p) + gsize(y + row) * gsize(GST_VIDEO_INFO_PLANE_STRIDE(&whole, p)) + gsize(x)],
-                  &picture.bytes[GST_VIDEO_INFO_PLANE_OFFSET(&picture.video, p) + gsize(row) * gsize(GST_VIDEO_INFO_PLANE_STRIDE(&picture.video, p))],
+      std::memcpy(&around.bytes[GST_VIDEO_INFO_PLANE_OFFSET(&whole, p) +
+                                gsize(y + row) * gsize(GST_VIDEO_INFO_PLANE_STRIDE(&whole, p)) + gsize(x)],
+                  &picture.bytes[GST_VIDEO_INFO_PLANE_OFFSET(&picture.video, p) +
+                                 gsize(row) * gsize(GST_VIDEO_INFO_PLANE_STRIDE(&picture.video, p))],
                   std::min(size.row_bytes, plane_size(whole, p).row_bytes - gsize(x)));
   }
-  Laid laid = place(around, [] { return 0; }, [] { return 0; }, false);
+  Laid laid = place(
+      around, [] { return 0; }, [] { return 0; }, false);
   GstBuffer* buffer = in_memories(random, laid.bytes, {});
   add_meta(buffer, whole, laid);
   GstVideoCropMeta* crop = gst_buffer_add_video_crop_meta(buffer);
@@ -110,7 +116,8 @@ PlaneSize plane_size(const GstVideoInfo& video, int plane) {
   PlaneSize size{0, 0};
   for (guint c = 0; c < GST_VIDEO_INFO_N_COMPONENTS(&video); ++c) {
     if (int(GST_VIDEO_INFO_COMP_PLANE(&video, c)) != plane) continue;
-    size.row_bytes = std::max(size.row_bytes, std::size_t(GST_VIDEO_INFO_COMP_WIDTH(&video, c)) * std::size_t(GST_VIDEO_INFO_COMP_PSTRIDE(&video, c)));
+    size.row_bytes = std::max(
+        size.row_bytes, std::size_t(GST_VIDEO_INFO_COMP_WIDTH(&video, c)) * std::size_t(GST_VIDEO_INFO_COMP_PSTRIDE(&video, c)));
     size.rows = GST_VIDEO_INFO_COMP_HEIGHT(&video, c);
   }
   return size;
@@ -119,8 +126,11 @@ PlaneSize plane_size(const GstVideoInfo& video, int plane) {
 Picture draw_picture(Random& random, const GstVideoInfo& video) {
   Picture picture{video, std::string(GST_VIDEO_INFO_SIZE(&video), '\0')};
   switch (random.below(6)) {
-    case 0: break;
-    case 1: std::fill(picture.bytes.begin(), picture.bytes.end(), '\xff'); break;
+    case 0:
+      break;
+    case 1:
+      std::fill(picture.bytes.begin(), picture.bytes.end(), '\xff');
+      break;
     case 2:
       for (std::size_t i = 0; i < picture.bytes.size(); ++i) picture.bytes[i] = char(i * 3 / 2);
       break;
@@ -144,15 +154,18 @@ GstBuffer* lay_out(Random& random, const Picture& picture, Layout layout) {
   const auto even = [&] { return 2 * random.below(20); };
   const auto odd = [&] { return 1 + 2 * random.below(9); };
   switch (layout) {
-    case Layout::cropped: return cropped(random, picture);
-    case Layout::tight: return in_memories(random, picture.bytes, {});
+    case Layout::cropped:
+      return cropped(random, picture);
+    case Layout::tight:
+      return in_memories(random, picture.bytes, {});
     case Layout::many_memories: {
       std::vector<std::size_t> cuts;
       for (int i = random.between(1, 20); i > 0; --i) cuts.push_back(std::size_t(random.below(int(picture.bytes.size()))));
       std::sort(cuts.begin(), cuts.end());
       return in_memories(random, picture.bytes, cuts);
     }
-    default: break;
+    default:
+      break;
   }
   Laid laid = layout == Layout::apart ? place(picture, none, none, false)
               : layout == Layout::odd ? place(picture, odd, odd, random.one_in(4))
@@ -179,8 +192,10 @@ std::string samples_of(GstBuffer* buffer, const GstVideoInfo& video, bool& mappe
     const int left = crop ? GST_VIDEO_FORMAT_INFO_SCALE_WIDTH(video.finfo, c, int(crop->x)) : 0;
     const int top = crop ? GST_VIDEO_FORMAT_INFO_SCALE_HEIGHT(video.finfo, c, int(crop->y)) : 0;
     for (int y = 0; y < GST_VIDEO_INFO_COMP_HEIGHT(&video, c); ++y) {
-      const char* row = plane + std::ptrdiff_t(top + y) * GST_VIDEO_FRAME_COMP_STRIDE(&frame, c) + std::ptrdiff_t(left) * step + offset;
-      for (int x = 0; x < GST_VIDEO_INFO_COMP_WIDTH(&video, c); ++x) samples.append(row + std::ptrdiff_t(x) * step, std::size_t(bytes));
+      const char* row =
+          plane + std::ptrdiff_t(top + y) * GST_VIDEO_FRAME_COMP_STRIDE(&frame, c) + std::ptrdiff_t(left) * step + offset;
+      for (int x = 0; x < GST_VIDEO_INFO_COMP_WIDTH(&video, c); ++x)
+        samples.append(row + std::ptrdiff_t(x) * step, std::size_t(bytes));
     }
   }
   gst_video_frame_unmap(&frame);

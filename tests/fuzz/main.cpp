@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Runs random cases against every element of the plugin: sizes, formats, layouts, settings, metas, caps, events, queries, threads.
-//   fuzz [--seed N] [--first K] [--cases N] [--element NAME] [--backend cpu|cuda|auto] [--jobs N] [--limit S] [--max-failures N] [--list]
-// A case depends on the seed and its number alone: `fuzz --first K --cases 1` repeats case K. --jobs 0 runs the cases in this process,
-// for a debugger. --list prints the cases. Exit status: 0 all passed, 1 some failed, 2 a wrong option, 77 the backend does not work here.
+//   fuzz [--seed N] [--first K] [--cases N] [--element NAME] [--backend cpu|cuda|auto] [--jobs N] [--limit S] [--max-failures N]
+//   [--list]
+// A case depends on the seed and its number alone: `fuzz --first K --cases 1` repeats case K. --jobs 0 runs the cases in this
+// process, for a debugger. --list prints the cases. Exit status: 0 all passed, 1 some failed, 2 a wrong option, 77 the backend does
+// not work here.
 #include <gst/gst.h>
-
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,14 +26,19 @@ using namespace cudavision::fuzz;
 // A report of the undefined behaviour sanitizer ends the case, as one of the address sanitizer does. Only GStreamer's own memory is
 // alive at the end of a worker.
 extern "C" {
-__attribute__((visibility("default"))) const char* __asan_default_options() { return "abort_on_error=1:detect_leaks=0:handle_abort=1"; }
-__attribute__((visibility("default"))) const char* __ubsan_default_options() { return "halt_on_error=1:abort_on_error=1:print_stacktrace=1"; }
+__attribute__((visibility("default"))) const char* __asan_default_options() {
+  return "abort_on_error=1:detect_leaks=0:handle_abort=1";
+}
+__attribute__((visibility("default"))) const char* __ubsan_default_options() {
+  return "halt_on_error=1:abort_on_error=1:print_stacktrace=1";
+}
 }
 
 namespace {
 
 struct Options {
-  std::uint64_t seed = 1, first = 0, cases = 1000, jobs = std::min(std::thread::hardware_concurrency(), 8u), limit = 60, max_failures = 50;
+  std::uint64_t seed = 1, first = 0, cases = 1000, jobs = std::min(std::thread::hardware_concurrency(), 8u), limit = 60,
+                max_failures = 50;
   std::string element, backend = "auto";
   bool list = false;
 };
@@ -54,7 +60,8 @@ bool read_options(int argc, char** argv, Options& options) {
   struct {
     const char* name;
     std::uint64_t& number;
-  } numbers[] = {{"--seed", options.seed}, {"--first", options.first}, {"--cases", options.cases}, {"--jobs", options.jobs}, {"--limit", options.limit}, {"--max-failures", options.max_failures}};
+  } numbers[] = {{"--seed", options.seed}, {"--first", options.first}, {"--cases", options.cases},
+                 {"--jobs", options.jobs}, {"--limit", options.limit}, {"--max-failures", options.max_failures}};
   for (int i = 1; i < argc; ++i) {
     std::string value;
     bool known = std::strcmp(argv[i], "--list") == 0;
@@ -65,7 +72,8 @@ bool read_options(int argc, char** argv, Options& options) {
       number = std::strtoull(value.c_str(), &end, 10);
       known = !value.empty() && *end == '\0';
     }
-    if (!known && !take_option(argc, argv, i, "--element", options.element) && !take_option(argc, argv, i, "--backend", options.backend)) {
+    if (!known && !take_option(argc, argv, i, "--element", options.element) &&
+        !take_option(argc, argv, i, "--backend", options.backend)) {
       std::fprintf(stderr, "wrong option: %s\n", argv[i]);
       return false;
     }
@@ -104,8 +112,8 @@ bool run(const Options& options, std::uint64_t number) {
   return complaints.empty();
 }
 
-/// Whether the backend can be used; `auto` becomes the one that it stands for. In a process of its own: what it leaves behind (threads,
-/// a CUDA context) does not live through fork().
+/// Whether the backend can be used; `auto` becomes the one that it stands for. In a process of its own: what it leaves behind
+/// (threads, a CUDA context) does not live through fork().
 int find_backend(const Options& options) {
   std::fflush(nullptr);
   const pid_t child = fork();
@@ -139,11 +147,13 @@ int main(int argc, char** argv) {
   Counts counts;
   if (options.jobs == 0) {
     prepare();
-    for (std::uint64_t i = options.first; i < options.first + options.cases; ++i) ++(run(options, i) ? counts.passed : counts.failed);
+    for (std::uint64_t i = options.first; i < options.first + options.cases; ++i)
+      ++(run(options, i) ? counts.passed : counts.failed);
   } else {
     counts = run_in_workers(options.first, options.cases, int(options.jobs), int(options.limit), options.max_failures, prepare,
                             [&](std::uint64_t number) { return run(options, number); });
   }
-  std::printf("seed %" PRIu64 ", backend %s\n%" PRIu64 " passed, %" PRIu64 " failed, 0 skipped\n", options.seed, options.backend.c_str(), counts.passed, counts.failed);
+  std::printf("seed %" PRIu64 ", backend %s\n%" PRIu64 " passed, %" PRIu64 " failed, 0 skipped\n", options.seed,
+              options.backend.c_str(), counts.passed, counts.failed);
   return counts.failed > 0;
 }

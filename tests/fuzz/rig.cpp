@@ -57,94 +57,14 @@ bool wait_until(int milliseconds, F&& done) {
   return true;
 }
 
-gboolean answer_as_source(GstPad* pad, GstObject* parent, GstQuery* query) {
-  const bool is_live = GPOINTER_TO_INT(gst_pad_get_element_private(pad));
-  if (GST_QUERY_TYPE(query) != GST_QUERY_LATENCY) return gst_pad_query_default(pad, parent, query);
-  gst_query_set_latency(query, is_live, 0, GST_CLOCK_TIME_NONE);
-  return TRUE;
-}
-
 }  // namespace
 
-Downstream draw_downstream(Random& random, bool mixer) {
-  Downstream downstream;
-  if (mixer) {
-    const std::string most = ",width=(int)[1," + std::to_string(random.between(2, 200)) + "],height=(int)[1,200]";
-    downstream.caps = "video/x-raw" + most + random.pick<std::string>({"", "", "", ",format=NV12", ",format=RGBA", ",format=GRAY8", ",format=P010_10LE", ",framerate=30/1"});
-    if (random.one_in(2)) downstream.caps = "video/x-raw(memory:CUDAMemory)" + most + ";" + downstream.caps;
-    downstream.is_live = random.one_in(6);
-  } else if (random.one_in(3)) {
-    downstream.caps = random.pick<std::string>({"video/x-raw", "video/x-raw(memory:CUDAMemory);video/x-raw", "video/x-raw;video/x-raw(memory:CUDAMemory)", "video/x-raw(ANY)",
-                                                "video/x-raw,width=7", "video/x-raw,format=NV12", "video/x-integral;video/x-raw", "video/x-integral,format=F64LE;video/x-raw"});
-  }
-  using Pool = Downstream::Pool;
-  downstream.pool = random.pick<Pool>({Pool::none, Pool::none, Pool::strange_strides, Pool::plain, Pool::no_video_meta});
-  return downstream;
-}
-
-// Input -------------------------------------------------------------------------------------------------------------------------
-
-Input::Input(Rig& rig, GstPad* target) : rig_(rig), pad_(gst_pad_new(nullptr, GST_PAD_SRC)), target_(target) {
-  ++rig_.inputs_;
-  gst_object_ref_sink(pad_);
-  gst_pad_set_element_private(pad_, GINT_TO_POINTER(int(rig.downstream_.is_live)));
-  gst_pad_set_query_function(pad_, answer_as_source);
-  gst_pad_set_event_function(pad_, [](GstPad*, GstObject*, GstEvent* event) -> gboolean {
-    gst_event_unref(event);
-    return TRUE;
-  });
-  gst_pad_set_active(pad_, TRUE);
-  gst_pad_link_full(pad_, target_, GST_PAD_LINK_CHECK_NOTHING);
-}
-
-Input::~Input() {
-  gst_pad_set_active(pad_, FALSE);
-  gst_pad_unlink(pad_, target_);
-  gst_object_unref(pad_);
-  gst_object_unref(target_);
-}
-
-void Input::release() {
-  gst_element_release_request_pad(rig_.element_, target_);
-}
-
-bool Input::begin(const std::string& text) {
-  GstCaps* caps = gst_caps_from_string(text.c_str());
-  if (!caps) {
-    complain("this program made caps that cannot be: " + text);
-    return false;
-  }
-  send(gst_event_new_stream_start("fuzz"));
-  send(gst_event_new_caps(caps));  // is TRUE whatever the element says
-  gst_caps_unref(caps);
-  if (rig_.errors() > 0) return false;
-  GstSegment segment;
-  gst_segment_init(&segment, GST_FORMAT_TIME);
-  return send(gst_event_new_segment(&segment));
-}
-
-GstFlowReturn Input::push(GstBuffer* buffer) {
-  ++*rig_.alive_;
-  gst_mini_object_weak_ref(GST_MINI_OBJECT(buffer), frame_died, new Count(rig_.alive_));
-  {
-    const std::lock_guard<std::mutex> lock(rig_.mutex_);
-    for (guint i = 0; i < gst_buffer_n_memory(buffer); ++i) rig_.pushed_.push_back(gst_buffer_peek_memory(buffer, i));
-  }
-  const GstFlowReturn flow = gst_pad_push(pad_, buffer);
-  if (flow == GST_FLOW_ERROR && rig_.errors() == 0) complain("a frame ended with an error, but no error message was posted");
-  return flow;
-}
-
-bool Input::query(GstQuery* query) {
-  const bool answered = gst_pad_peer_query(pad_, query);
-  gst_query_unref(query);
-  return answered;
-}
-
-// Rig ---------------------------------------------------------------------------------------------------------------------------
-
-Rig::Rig(const std::string& element, const std::string& backend, const Downstream& downstream)
-    : downstream_(downstream), element_(make_element(element, backend)), sink_(gst_pad_new(nullptr, GST_PAD_SINK)), bus_(gst_bus_new()) {
+Rig::Rig(const std::string& element, const std::string& backend, const Downstream& downstream, bool keeps_samples)
+    : downstream_(downstream),
+      keeps_samples_(keeps_samples),
+      element_(make_element(element, backend)),
+      sink_(gst_pad_new(nullptr, GST_PAD_SINK)),
+      bus_(gst_bus_new()) {
   g_object_weak_ref(G_OBJECT(element_), object_died, new Count(alive_));
   gst_bus_set_sync_handler(bus_, message, this, nullptr);
   gst_element_set_bus(element_, bus_);
@@ -156,7 +76,10 @@ Rig::Rig(const std::string& element, const std::string& backend, const Downstrea
   gst_pad_set_element_private(sink_, this);
   gst_pad_set_chain_function(sink_, chain);
   gst_pad_set_event_function(sink_, event);
-  gst_pad_set_query_function(sink_, query);
+  gst_pad_set_query_function(sink_, [](GstPad* pad, GstObject* parent, GstQuery* query) -> gboolean {
+    return static_cast<Rig*>(gst_pad_get_element_private(pad))->downstream_.answer(query) ||
+           gst_pad_query_default(pad, parent, query);
+  });
   gst_pad_set_active(sink_, TRUE);
   GstPad* src = gst_element_get_static_pad(element_, "src");
   gst_pad_link_full(src, sink_, GST_PAD_LINK_CHECK_NOTHING);
@@ -174,7 +97,8 @@ Rig::~Rig() {
   gst_object_unref(sink_);
   gst_object_unref(bus_);
   if (!wait_until(2000, [this] { return *alive_ == 0; }))
-    complain("something is never freed: the element, or some of the frames pushed into it (" + std::to_string(*alive_) + " objects)");
+    complain("something is never freed: the element, or some of the frames pushed into it (" + std::to_string(*alive_) +
+             " objects)");
 }
 
 bool Rig::set_state(GstState state) {
@@ -199,6 +123,13 @@ std::vector<std::string> Rig::outputs() {
   return outputs_;
 }
 
+void Rig::follow(GstBuffer* buffer) {
+  ++*alive_;
+  gst_mini_object_weak_ref(GST_MINI_OBJECT(buffer), frame_died, new Count(alive_));
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (guint i = 0; i < gst_buffer_n_memory(buffer); ++i) pushed_.push_back(gst_buffer_peek_memory(buffer, i));
+}
+
 // What comes out ----------------------------------------------------------------------------------------------------------------
 
 bool Rig::is_ours(GstBuffer* buffer) {
@@ -215,26 +146,28 @@ void Rig::check(GstBuffer* buffer) {
   GstCaps* caps = gst_pad_get_current_caps(sink_);
   if (!caps) return complain("a frame came out before caps");
   GstVideoInfo video;
-  const bool is_video = gst_structure_has_name(gst_caps_get_structure(caps, 0), "video/x-raw") && gst_video_info_from_caps(&video, caps);
+  const bool is_video =
+      gst_structure_has_name(gst_caps_get_structure(caps, 0), "video/x-raw") && gst_video_info_from_caps(&video, caps);
   gst_caps_unref(caps);
   std::string samples;
-  if (is_video && (downstream_.keeps_samples || !is_ours(buffer))) {
+  if (is_video && (keeps_samples_ || !is_ours(buffer))) {
     bool mapped;
     samples = samples_of(buffer, video, mapped);
     if (!mapped) complain("a frame came out that does not hold the picture of its caps");
-    if (!gst_buffer_get_video_meta(buffer) && gst_buffer_get_size(buffer) < GST_VIDEO_INFO_SIZE(&video)) complain("a frame came out that is smaller than its caps say");
+    if (!gst_buffer_get_video_meta(buffer) && gst_buffer_get_size(buffer) < GST_VIDEO_INFO_SIZE(&video))
+      complain("a frame came out that is smaller than its caps say");
   }
   GstMapInfo map;
   if (gst_buffer_map(buffer, &map, GST_MAP_READ)) {
     static std::atomic<guint> sum;
     sum += std::accumulate(map.data, map.data + map.size, 0u);  // read every byte
-    if (!is_video && downstream_.keeps_samples) samples.assign(reinterpret_cast<const char*>(map.data), map.size);
+    if (!is_video && keeps_samples_) samples.assign(reinterpret_cast<const char*>(map.data), map.size);
     gst_buffer_unmap(buffer, &map);
   } else if (!is_ours(buffer)) {
     complain("a frame came out that cannot be mapped");
   }
   const std::lock_guard<std::mutex> lock(mutex_);
-  outputs_.push_back(downstream_.keeps_samples ? samples : std::string());
+  outputs_.push_back(keeps_samples_ ? samples : std::string());
 }
 
 GstFlowReturn Rig::chain(GstPad* pad, GstObject*, GstBuffer* buffer) {
@@ -251,63 +184,13 @@ gboolean Rig::event(GstPad* pad, GstObject*, GstEvent* event) {
   return TRUE;
 }
 
-gboolean Rig::query(GstPad* pad, GstObject* parent, GstQuery* query) {
-  Rig& self = *static_cast<Rig*>(gst_pad_get_element_private(pad));
-  GstCaps* taken = gst_caps_from_string(self.downstream_.caps.c_str());
-  gboolean answered = TRUE;
-  if (GST_QUERY_TYPE(query) == GST_QUERY_CAPS) {
-    GstCaps* filter;
-    gst_query_parse_caps(query, &filter);
-    GstCaps* answer = filter ? gst_caps_intersect_full(filter, taken, GST_CAPS_INTERSECT_FIRST) : gst_caps_ref(taken);
-    gst_query_set_caps_result(query, answer);
-    gst_caps_unref(answer);
-  } else if (GST_QUERY_TYPE(query) == GST_QUERY_ACCEPT_CAPS) {
-    GstCaps* asked;
-    gst_query_parse_accept_caps(query, &asked);
-    gst_query_set_accept_caps_result(query, gst_caps_can_intersect(asked, taken));
-  } else if (GST_QUERY_TYPE(query) == GST_QUERY_ALLOCATION) {
-    self.answer_allocation(query);
-  } else {
-    answered = gst_pad_query_default(pad, parent, query);
-  }
-  gst_caps_unref(taken);
-  return answered;
-}
-
-void Rig::answer_allocation(GstQuery* query) {
-  using Kind = Downstream::Pool;
-  GstCaps* caps;
-  GstVideoInfo video;
-  gst_query_parse_allocation(query, &caps, nullptr);
-  if (downstream_.pool == Kind::none || !caps || !gst_video_info_from_caps(&video, caps)) return;
-  if (!gst_caps_features_is_equal(gst_caps_get_features(caps, 0), GST_CAPS_FEATURES_MEMORY_SYSTEM_MEMORY)) return;
-  const guint size = guint(GST_VIDEO_INFO_SIZE(&video));
-  GstBufferPool* pool = downstream_.pool == Kind::plain ? gst_buffer_pool_new() : gst_video_buffer_pool_new();
-  GstStructure* config = gst_buffer_pool_get_config(pool);
-  gst_buffer_pool_config_set_params(config, caps, size, 0, 0);
-  const GstAllocationParams odd{GstMemoryFlags(0), 0, 3, 5, {}};
-  gst_buffer_pool_config_set_allocator(config, nullptr, &odd);
-  if (downstream_.pool == Kind::strange_strides) {
-    GstVideoAlignment alignment;
-    gst_video_alignment_reset(&alignment);
-    alignment.padding_left = 6, alignment.padding_right = 10, alignment.padding_top = 4, alignment.padding_bottom = 2;
-    gst_buffer_pool_config_add_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META);
-    gst_buffer_pool_config_add_option(config, GST_BUFFER_POOL_OPTION_VIDEO_ALIGNMENT);
-    gst_buffer_pool_config_set_video_alignment(config, &alignment);
-    gst_query_add_allocation_meta(query, GST_VIDEO_META_API_TYPE, nullptr);
-  }
-  gst_buffer_pool_set_config(pool, config);
-  gst_query_add_allocation_pool(query, pool, size, 0, 0);
-  gst_object_unref(pool);
-}
-
 GstBusSyncReply Rig::message(GstBus*, GstMessage* message, gpointer data) {
   Rig& self = *static_cast<Rig*>(data);
   if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_HAVE_CONTEXT) keep_context(message);
   if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_ERROR) {
     GError* error;
     gst_message_parse_error(message, &error, nullptr);
-    if (++self.errors_ > std::max(1, self.inputs_.load())) complain(std::string("a second error message: ") + error->message);
+    if (++self.errors_ > self.most_errors_) complain(std::string("a second error message: ") + error->message);
     if (!g_utf8_validate(error->message, -1, nullptr)) complain("an error message is no UTF-8");
     g_error_free(error);
   }

@@ -10,45 +10,14 @@
 #include <string>
 #include <vector>
 
-#include "random.hpp"
+#include "downstream.hpp"
 
 namespace cudavision::fuzz {
 
-/// How downstream answers the element.
-struct Downstream {
-  std::string caps = "ANY";  ///< what it takes
-  enum class Pool { none, strange_strides, plain, no_video_meta } pool = Pool::none;
-  bool is_live = false;      ///< what upstream says of itself in a LATENCY query
-  bool keeps_samples = false;
-};
-Downstream draw_downstream(Random& random, bool mixer);
-
-class Rig;
-
-/// A src pad of ours, linked to a sink pad of the element.
-class Input {
- public:
-  Input(Rig& rig, GstPad* target);
-  ~Input();
-  Input(const Input&) = delete;
-
-  /// Sends stream-start, caps and a plain segment. False: the caps ended in an error; what followed would send them again.
-  bool begin(const std::string& caps);
-  bool send(GstEvent* event) { return gst_pad_push_event(pad_, event); }
-  GstFlowReturn push(GstBuffer* buffer);
-  bool query(GstQuery* query);
-  GstPad* target() const { return target_; }
-  /// The target leaves the element, which must be a mixer.
-  void release();
-
- private:
-  Rig& rig_;
-  GstPad *pad_, *target_;
-};
-
 class Rig {
  public:
-  Rig(const std::string& element, const std::string& backend, const Downstream& downstream);
+  /// `keeps_samples`: outputs() has the samples of each frame.
+  Rig(const std::string& element, const std::string& backend, const Downstream& downstream, bool keeps_samples = false);
   /// Stops the element; complains where something keeps it or one of its frames alive.
   ~Rig();
   Rig(const Rig&) = delete;
@@ -66,22 +35,25 @@ class Rig {
   /// Error messages since the last set_state(GST_STATE_PLAYING). More than one for each input is a failure.
   int errors() const { return errors_; }
 
+  /// Takes note of one more input: each may end with an error message.
+  void allow_error() { ++most_errors_; }
+  /// Takes note of a frame that goes into the element.
+  void follow(GstBuffer* buffer);
+
  private:
-  friend class Input;
   static GstFlowReturn chain(GstPad*, GstObject*, GstBuffer*);
   static gboolean event(GstPad*, GstObject*, GstEvent*);
-  static gboolean query(GstPad*, GstObject*, GstQuery*);
   static GstBusSyncReply message(GstBus*, GstMessage*, gpointer);
   void check(GstBuffer* buffer);
-  void answer_allocation(GstQuery* query);
   /// Whether a frame has memory that we have pushed; what it says of itself is then ours.
   bool is_ours(GstBuffer* buffer);
 
-  Downstream downstream_;
+  const Downstream downstream_;
+  const bool keeps_samples_;
   GstElement* element_;
   GstPad* sink_;
   GstBus* bus_;
-  std::atomic<int> errors_{0}, inputs_{0}, frames_{0};
+  std::atomic<int> errors_{0}, most_errors_{0}, frames_{0};
   std::atomic<bool> eos_{false};
   std::shared_ptr<std::atomic<int>> alive_ = std::make_shared<std::atomic<int>>(1);  // the element, and frames that we pushed
   std::mutex mutex_;

@@ -15,15 +15,40 @@ namespace {
 gint64 whole_number(Random& random, Mood mood, gint64 low, gint64 high, gint64 initial) {
   gint64 value = random.pick<gint64>({initial, 0, 1, 2, 3, 4, 5, 7, 8, 9, 16, 21});
   if (mood == Mood::bold && random.one_in(3))
-    value = random.pick<gint64>({-1, -2, low, high, low + 1, high - 1, 6, 31, 63, 64, 65, 254, 255, 256, 16384, 16385, 65535, 65536, 1 << 20,
-                                 G_MAXINT, gint64(G_MAXINT) + 1, G_MININT, G_MAXUINT, -40000000, 40000000, gint64(random.bits() >> 1)});
+    value = random.pick<gint64>({-1,
+                                 -2,
+                                 low,
+                                 high,
+                                 low + 1,
+                                 high - 1,
+                                 6,
+                                 31,
+                                 63,
+                                 64,
+                                 65,
+                                 254,
+                                 255,
+                                 256,
+                                 16384,
+                                 16385,
+                                 65535,
+                                 65536,
+                                 1 << 20,
+                                 G_MAXINT,
+                                 gint64(G_MAXINT) + 1,
+                                 G_MININT,
+                                 G_MAXUINT,
+                                 -40000000,
+                                 40000000,
+                                 gint64(random.bits() >> 1)});
   return std::clamp(value, low, high);
 }
 
 double real_number(Random& random, Mood mood, double low, double high, double initial) {
   double value = random.pick<double>({initial, 0, 0.02, 0.1, 0.5, 1, 2, 3.7, 10, random.unit(), random.unit() * 20});
   if (mood == Mood::bold && random.one_in(3))
-    value = random.pick<double>({low, high, -1, -0.0, 1e-300, -1e-300, 1e300, -1e300, 1e9, -1e9, 255, 256, 65536, 5e-324, 1e-9, 1 - 1e-16, 1e38});
+    value = random.pick<double>(
+        {low, high, -1, -0.0, 1e-300, -1e-300, 1e300, -1e300, 1e9, -1e9, 255, 256, 65536, 5e-324, 1e-9, 1 - 1e-16, 1e38});
   return std::clamp(value, low, high);
 }
 
@@ -33,11 +58,30 @@ std::string text(Random& random, Mood mood) {
     for (int i = 0; i < 4; ++i) written += (i ? "," : "") + std::to_string(random.below(40));
     return written;
   };
-  if (mood == Mood::calm || random.one_in(3)) return random.pick<std::string>({"", "face", rectangle(), rectangle() + ";" + rectangle()});
+  if (mood == Mood::calm || random.one_in(3))
+    return random.pick<std::string>({"", "face", rectangle(), rectangle() + ";" + rectangle()});
   if (random.one_in(20)) return std::string(20000, random.pick<char>({'1', ',', ';', 'x'}));
-  return random.pick<std::string>({";", ",", ",,,", "1,2,3", "1,2,3,4,5", "-5,-5,9,9", "0,0,0,0", "0,0,-1,-1", "2147483647,2147483647,2147483647,2147483647",
-                                   "99999999999999999999,1,1,1", "1.5,2,3,4", " 1, 2, 3, 4 ", "0x10,0,4,4", "nan,inf,1,1", "1,1,1,1;", ";1,1,1,1",
-                                   "%s%n%d", "a very long name of a type of region", "\"<&>\"", "\xc3\xa9", "\xff\xfe"});
+  return random.pick<std::string>({";",
+                                   ",",
+                                   ",,,",
+                                   "1,2,3",
+                                   "1,2,3,4,5",
+                                   "-5,-5,9,9",
+                                   "0,0,0,0",
+                                   "0,0,-1,-1",
+                                   "2147483647,2147483647,2147483647,2147483647",
+                                   "99999999999999999999,1,1,1",
+                                   "1.5,2,3,4",
+                                   " 1, 2, 3, 4 ",
+                                   "0x10,0,4,4",
+                                   "nan,inf,1,1",
+                                   "1,1,1,1;",
+                                   ";1,1,1,1",
+                                   "%s%n%d",
+                                   "a very long name of a type of region",
+                                   "\"<&>\"",
+                                   "\xc3\xa9",
+                                   "\xff\xfe"});
 }
 
 /// Appends a number; in a bold mood some are none, or too large.
@@ -45,8 +89,9 @@ void append_number(GValue* array, Random& random, Mood mood) {
   Value element(G_TYPE_DOUBLE);
   g_value_set_double(element.get(), random.one_in(2) ? random.between(-3, 5) : random.unit() * 4 - 2);
   if (mood == Mood::bold && random.one_in(40)) {
-    g_value_set_double(element.get(), random.pick<double>({std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), 1e308,
-                                                           -1e308, 1e-308, G_MAXINT, -1e10}));
+    g_value_set_double(element.get(),
+                       random.pick<double>({std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
+                                            1e308, -1e308, 1e-308, G_MAXINT, -1e10}));
   }
   gst_value_array_append_value(array, element.get());
 }
@@ -54,7 +99,8 @@ void append_number(GValue* array, Random& random, Mood mood) {
 void fill_array(GValue* value, Random& random, Mood mood) {
   int length = random.pick<int>({1, 9, 9, 25, 49, 15, 3, 255});
   if (mood == Mood::bold && random.one_in(3)) length = random.pick<int>({0, 2, 8, 10, 24, 63 * 63, 64 * 64, 65 * 65, 1000});
-  const Value other(random.pick<GType>({G_TYPE_INT, G_TYPE_STRING, G_TYPE_UINT64, G_TYPE_BOOLEAN, GST_TYPE_ARRAY, G_TYPE_FLOAT, GST_TYPE_FRACTION}));
+  const Value other(random.pick<GType>(
+      {G_TYPE_INT, G_TYPE_STRING, G_TYPE_UINT64, G_TYPE_BOOLEAN, GST_TYPE_ARRAY, G_TYPE_FLOAT, GST_TYPE_FRACTION}));
   const bool of_others = mood == Mood::bold && random.one_in(6);
   for (int i = 0; i < length; ++i)
     if (of_others)

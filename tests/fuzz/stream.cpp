@@ -31,7 +31,8 @@ GstBuffer* in_proposed_pool(Input& input, const Picture& picture, const std::str
   if (pool) {
     GstStructure* config = gst_buffer_pool_get_config(pool);
     gst_buffer_pool_config_set_params(config, caps, size, 0, 0);
-    if (gst_buffer_pool_set_config(pool, config) && gst_buffer_pool_set_active(pool, TRUE)) gst_buffer_pool_acquire_buffer(pool, &buffer, nullptr);
+    if (gst_buffer_pool_set_config(pool, config) && gst_buffer_pool_set_active(pool, TRUE))
+      gst_buffer_pool_acquire_buffer(pool, &buffer, nullptr);
     gst_buffer_pool_set_active(pool, FALSE);
     gst_object_unref(pool);
   }
@@ -41,8 +42,11 @@ GstBuffer* in_proposed_pool(Input& input, const Picture& picture, const std::str
   for (int p = 0; p < int(GST_VIDEO_INFO_N_PLANES(&picture.video)); ++p) {
     const PlaneSize plane = plane_size(picture.video, p);
     for (int y = 0; y < plane.rows; ++y)
-      std::memcpy(static_cast<guint8*>(GST_VIDEO_FRAME_PLANE_DATA(&frame, p)) + std::ptrdiff_t(y) * GST_VIDEO_FRAME_PLANE_STRIDE(&frame, p),
-                  &picture.bytes[GST_VIDEO_INFO_PLANE_OFFSET(&picture.video, p) + gsize(y) * gsize(GST_VIDEO_INFO_PLANE_STRIDE(&picture.video, p))], plane.row_bytes);
+      std::memcpy(
+          static_cast<guint8*>(GST_VIDEO_FRAME_PLANE_DATA(&frame, p)) + std::ptrdiff_t(y) * GST_VIDEO_FRAME_PLANE_STRIDE(&frame, p),
+          &picture.bytes[GST_VIDEO_INFO_PLANE_OFFSET(&picture.video, p) +
+                         gsize(y) * gsize(GST_VIDEO_INFO_PLANE_STRIDE(&picture.video, p))],
+          plane.row_bytes);
   }
   gst_video_frame_unmap(&frame);
   return buffer;
@@ -51,7 +55,8 @@ GstBuffer* in_proposed_pool(Input& input, const Picture& picture, const std::str
 GstBuffer* draw_frame(Input& input, Random& random, const StreamPlan& plan, int index) {
   const GstVideoInfo video = video_of(plan);
   const Picture picture = draw_picture(random, video);
-  GstBuffer* buffer = plan.device ? in_proposed_pool(input, picture, caps_text(plan)) : lay_out(random, picture, Layout(random.below(layout_count)));
+  GstBuffer* buffer = plan.device ? in_proposed_pool(input, picture, caps_text(plan))
+                                  : lay_out(random, picture, Layout(random.below(layout_count)));
   if (!buffer) return nullptr;
   stamped(buffer, index);
   decorate(random, buffer);
@@ -88,11 +93,21 @@ void flush(Input& input, Random& random) {
 /// False: new caps were refused.
 bool disturb(Rig& rig, Input& input, Random& random, StreamPlan& plan) {
   switch (random.below(9)) {
-    case 0: flush(input, random); break;
-    case 1: rig.send_upstream(draw_upstream_event(random)); break;
-    case 2: input.query(draw_sink_query(random, video_of(plan))); break;
-    case 3: rig.query_upstream(draw_src_query(random)); break;
-    case 4: input.send(draw_segment(random)); break;
+    case 0:
+      flush(input, random);
+      break;
+    case 1:
+      rig.send_upstream(draw_upstream_event(random));
+      break;
+    case 2:
+      input.query(draw_sink_query(random, video_of(plan)));
+      break;
+    case 3:
+      rig.query_upstream(draw_src_query(random));
+      break;
+    case 4:
+      input.send(draw_segment(random));
+      break;
     case 5:
       if (!plan.device) draw_size(random, plan);
       return input.begin(caps_text(plan) + draw_caps_fields(random, plan.hostile_caps));
@@ -100,7 +115,8 @@ bool disturb(Rig& rig, Input& input, Random& random, StreamPlan& plan) {
       if (!random.one_in(4)) break;
       input.send(gst_event_new_eos());
       break;
-    default: input.send(draw_downstream_event(random));
+    default:
+      input.send(draw_downstream_event(random));
   }
   return true;
 }
@@ -108,8 +124,8 @@ bool disturb(Rig& rig, Input& input, Random& random, StreamPlan& plan) {
 }  // namespace
 
 std::string caps_text(const StreamPlan& plan) {
-  return std::string("video/x-raw") + (plan.device ? "(memory:CUDAMemory)" : "") + ",format=" + plan.format + ",width=" + std::to_string(plan.width) +
-         ",height=" + std::to_string(plan.height);
+  return std::string("video/x-raw") + (plan.device ? "(memory:CUDAMemory)" : "") + ",format=" + plan.format +
+         ",width=" + std::to_string(plan.width) + ",height=" + std::to_string(plan.height);
 }
 
 GstVideoInfo video_of(const StreamPlan& plan) {
@@ -122,13 +138,24 @@ void draw_size(Random& random, StreamPlan& plan) {
   const auto edge = [&] { return random.pick<int>({15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129}); };
   const auto small = [&] { return random.between(1, 40); };
   switch (random.below(10)) {
-    case 0: plan.width = plan.height = 1; break;
-    case 1: plan.width = random.between(1, 3), plan.height = random.between(1, 3); break;
-    case 2: plan.width = random.between(200, 700), plan.height = random.between(1, 3); break;
-    case 3: plan.width = random.between(1, 3), plan.height = random.between(100, 300); break;
+    case 0:
+      plan.width = plan.height = 1;
+      break;
+    case 1:
+      plan.width = random.between(1, 3), plan.height = random.between(1, 3);
+      break;
+    case 2:
+      plan.width = random.between(200, 700), plan.height = random.between(1, 3);
+      break;
+    case 3:
+      plan.width = random.between(1, 3), plan.height = random.between(100, 300);
+      break;
     case 4:
-    case 5: plan.width = edge(), plan.height = edge(); break;
-    default: plan.width = small(), plan.height = small();
+    case 5:
+      plan.width = edge(), plan.height = edge();
+      break;
+    default:
+      plan.width = small(), plan.height = small();
   }
   if (random.one_in(200)) {
     plan.width = random.between(500, 1920), plan.height = random.between(300, 1080);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "frames.hpp"
+#include "input.hpp"
 #include "rig.hpp"
 
 namespace cudavision::fuzz {
@@ -28,7 +29,8 @@ void draw_size(Random& random, StreamPlan& plan);
 /// Sends a stream as planned, until all frames are sent, or one is refused for good.
 void feed(Rig& rig, Input& input, Random random, StreamPlan plan);
 
-/// Sends these pictures, all in this layout, and EOS. `decorated`: with metas and flags, which depend on `random` alone and not on the layout.
+/// Sends these pictures, all in this layout, and EOS. `decorated`: with metas and flags, which depend on `random` alone and not on
+/// the layout.
 void feed_pictures(Input& input, Random random, const StreamPlan& plan, const std::vector<Picture>& pictures, Layout layout,
                    bool decorated);
 

@@ -60,7 +60,8 @@ void print_failure(std::FILE* log, const std::string& closing) {
 }
 
 /// The life of a worker. It takes one case after the other, until none is left.
-[[noreturn]] void work(Worker& worker, Shared& shared, std::uint64_t end, std::uint64_t most_failures, const std::function<void()>& prepare, const RunCase& run) {
+[[noreturn]] void work(Worker& worker, Shared& shared, std::uint64_t end, std::uint64_t most_failures,
+                       const std::function<void()>& prepare, const RunCase& run) {
   dup2(fileno(worker.log), STDERR_FILENO);
   prepare();
   while (shared.failed < most_failures) {
@@ -76,7 +77,8 @@ void print_failure(std::FILE* log, const std::string& closing) {
   _exit(0);
 }
 
-void start(Worker& worker, Shared& shared, std::uint64_t end, std::uint64_t most_failures, const std::function<void()>& prepare, const RunCase& run) {
+void start(Worker& worker, Shared& shared, std::uint64_t end, std::uint64_t most_failures, const std::function<void()>& prepare,
+           const RunCase& run) {
   std::fflush(nullptr);
   empty(worker.log);
   worker.progress->began_ms = 0;
@@ -90,7 +92,7 @@ bool bury(Worker& worker, Shared& shared, int status, int limit_s) {
   worker.process = -1;
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return false;
   ++shared.failed;
-  const std::string how = worker.timed_out        ? "did not end within " + std::to_string(limit_s) + " s"
+  const std::string how = worker.timed_out      ? "did not end within " + std::to_string(limit_s) + " s"
                           : WIFSIGNALED(status) ? std::string("ended by signal: ") + strsignal(WTERMSIG(status))
                                                 : "ended with exit status " + std::to_string(WEXITSTATUS(status));
   print_failure(worker.log, "  " + how);
@@ -99,8 +101,8 @@ bool bury(Worker& worker, Shared& shared, int status, int limit_s) {
 
 }  // namespace
 
-Counts run_in_workers(std::uint64_t first, std::uint64_t count, int jobs, int limit_s, std::uint64_t most_failures, const std::function<void()>& prepare,
-                      const RunCase& run) {
+Counts run_in_workers(std::uint64_t first, std::uint64_t count, int jobs, int limit_s, std::uint64_t most_failures,
+                      const std::function<void()>& prepare, const RunCase& run) {
   Shared& shared = *share<Shared>();
   shared.next = first;
   std::vector<Worker> workers{std::size_t(jobs)};
@@ -113,7 +115,8 @@ Counts run_in_workers(std::uint64_t first, std::uint64_t count, int jobs, int li
       busy = true;
       int status;
       if (waitpid(worker.process, &status, WNOHANG) == worker.process) {
-        if (bury(worker, shared, status, limit_s) && shared.failed < most_failures) start(worker, shared, first + count, most_failures, prepare, run);
+        if (bury(worker, shared, status, limit_s) && shared.failed < most_failures)
+          start(worker, shared, first + count, most_failures, prepare, run);
         continue;
       }
       const std::int64_t began = worker.progress->began_ms, taken = began ? now_ms() - began : 0;

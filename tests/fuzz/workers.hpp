@@ -15,10 +15,10 @@ struct Counts {
 /// What a worker runs for a case. It says on stderr what the case is before it begins, and returns whether all went well.
 using RunCase = std::function<bool(std::uint64_t number)>;
 
-/// Runs the cases first … first + count - 1 in `jobs` processes. For a case that fails, what the worker wrote to stderr meanwhile is
-/// printed, and which signal ended it. A case that takes longer than `limit_s` is aborted. Ends early when `most_failures` have failed.
-/// Must be called before this process has threads.
-Counts run_in_workers(std::uint64_t first, std::uint64_t count, int jobs, int limit_s, std::uint64_t most_failures, const std::function<void()>& prepare,
-                      const RunCase& run);
+/// Runs the cases first … first + count - 1 in `jobs` processes. For a case that fails, what the worker wrote to stderr meanwhile
+/// is printed, and which signal ended it. A case that takes longer than `limit_s` is aborted. Ends early when `most_failures` have
+/// failed. Must be called before this process has threads.
+Counts run_in_workers(std::uint64_t first, std::uint64_t count, int jobs, int limit_s, std::uint64_t most_failures,
+                      const std::function<void()>& prepare, const RunCase& run);
 
 }  // namespace cudavision::fuzz
