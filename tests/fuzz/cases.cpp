@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "cases.hpp"
 
+#include <cstdio>
 #include <memory>
 #include <thread>
 
@@ -49,7 +50,9 @@ Inputs make_inputs(Rig& rig, Random& random, const Case& c, Mood mood, bool is_l
   }
   for (int i = random.pick<int>({1, 2, 2, 3, 4}); i > 0; --i) {
     GstPad* pad = gst_element_request_pad_simple(rig.element(), "sink_%u");
-    apply_settings(G_OBJECT(pad), draw_settings(random, G_OBJECT(pad), mood, 4));
+    const auto settings = draw_settings(random, G_OBJECT(pad), mood, 4);
+    log_settings(GST_OBJECT_NAME(pad), settings);
+    apply_settings(G_OBJECT(pad), settings);
     inputs.push_back(std::make_unique<Input>(rig, pad, is_live));
   }
   return inputs;
@@ -58,9 +61,14 @@ Inputs make_inputs(Rig& rig, Random& random, const Case& c, Mood mood, bool is_l
 void set_properties(GstElement* element, Random& random, Mood mood) {
   GObject* object = G_OBJECT(element);
   // Without a preset or weights cudaconvolve may have nothing to do.
-  if (g_object_class_find_property(G_OBJECT_GET_CLASS(object), "preset") && !random.one_in(4))
-    g_object_set(object, "preset", random.between(1, 15), nullptr);
-  apply_settings(object, draw_settings(random, object, mood, 6));
+  if (g_object_class_find_property(G_OBJECT_GET_CLASS(object), "preset") && !random.one_in(4)) {
+    const int preset = random.between(1, 15);
+    std::fprintf(stderr, "  preset %d\n", preset);
+    g_object_set(object, "preset", preset, nullptr);
+  }
+  const auto settings = draw_settings(random, object, mood, 6);
+  log_settings("element", settings);
+  apply_settings(object, settings);
 }
 
 /// The plan for one of several inputs: the first is the case's own.

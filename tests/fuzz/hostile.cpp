@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "hostile.hpp"
 
+#include <string>
+
 namespace cudavision::fuzz {
 namespace {
 
@@ -79,9 +81,17 @@ void spoil_crop(Random& random, GstBuffer* buffer) {
   crop->width = coordinate(random), crop->height = coordinate(random);
 }
 
-/// Less or more bytes than the caps say.
-void spoil_length(Random& random, GstBuffer* buffer) {
+/// Leaves these bytes of the buffer, with a fence behind them.
+void keep_bytes(Random& random, GstBuffer* buffer, gsize offset, gsize size) {
+  std::string bytes(size, '\0');
+  gst_buffer_extract(buffer, offset, bytes.data(), size);
+  gst_buffer_replace_all_memory(buffer, new_fenced_memory(bytes.data(), size, random.one_in(2) ? Fence::page : Fence::heap, false));
+}
+
+/// Fewer bytes than the caps say.
+void shorten(Random& random, GstBuffer* buffer) {
   const gsize size = gst_buffer_get_size(buffer);
+  if (size == 0) return;
   switch (random.below(5)) {
     case 0:
       gst_buffer_set_size(buffer, 0);
@@ -90,14 +100,30 @@ void spoil_length(Random& random, GstBuffer* buffer) {
       gst_buffer_remove_all_memory(buffer);
       break;
     case 2:
-      gst_buffer_set_size(buffer, gssize(size - 1));
+      keep_bytes(random, buffer, 0, size - 1);
       break;
     case 3:
-      gst_buffer_set_size(buffer, gssize(random.below(int(size))));
+      keep_bytes(random, buffer, 0, gsize(random.below(int(size))));
       break;
-    default:
-      gst_buffer_resize(buffer, random.below(int(size)), -1);
+    default: {
+      const auto cut = gsize(random.below(int(size)));
+      keep_bytes(random, buffer, cut, size - cut);
+    }
   }
+}
+
+/// Rows that share bytes, in a buffer that holds what the GstVideoMeta says and not a byte more.
+void overlap_rows(Random& random, GstBuffer* buffer, const GstVideoInfo& video) {
+  GstVideoMeta* meta = meta_of(buffer, video);
+  gsize end = 0;
+  for (int p = 0; p < int(GST_VIDEO_INFO_N_PLANES(&video)); ++p) {
+    const PlaneSize size = plane_size(video, p);
+    const int row = int(size.row_bytes);
+    meta->stride[p] = random.pick<int>({0, 0, 1, row / 2, row - 1, row});
+    meta->offset[p] = end;
+    end += gsize(meta->stride[p]) * gsize(size.rows - 1) + size.row_bytes;
+  }
+  if (end <= gst_buffer_get_size(buffer)) keep_bytes(random, buffer, 0, end);
 }
 
 void spoil_time(Random& random, GstBuffer* buffer) {
@@ -113,7 +139,7 @@ void spoil_time(Random& random, GstBuffer* buffer) {
 }  // namespace
 
 void spoil(Random& random, GstBuffer* buffer, const GstVideoInfo& video, bool resizable) {
-  switch (random.below(8)) {
+  switch (random.below(10)) {
     case 0:
       spoil_crop(random, buffer);
       break;
@@ -122,11 +148,19 @@ void spoil(Random& random, GstBuffer* buffer, const GstVideoInfo& video, bool re
       break;
     case 2:
       spoil_crop(random, buffer);
-      [[fallthrough]];
+      spoil_meta(random, buffer, video);
+      break;
+    case 3:
+      if (resizable) shorten(random, buffer);
+      break;
+    case 4:
+    case 5:
+      if (resizable) overlap_rows(random, buffer, video);
+      break;
     default:
       spoil_meta(random, buffer, video);
   }
-  if (resizable && random.one_in(4)) spoil_length(random, buffer);
+  if (resizable && random.one_in(8)) shorten(random, buffer);
 }
 
 void decorate(Random& random, GstBuffer* buffer) {

@@ -40,6 +40,13 @@ void Input::release() {
   gst_element_release_request_pad(rig_.element(), target_);
 }
 
+bool Input::send(GstEvent* event) {
+  // A mixer looks at events in its own thread: what is wrong with each, it says when others have followed.
+  if (GST_EVENT_IS_SERIALIZED(event) && GST_PAD_TEMPLATE_PRESENCE(GST_PAD_PAD_TEMPLATE(target_)) == GST_PAD_REQUEST)
+    rig_.allow_error();
+  return gst_pad_push_event(pad_, event);
+}
+
 bool Input::begin(const std::string& text) {
   GstCaps* caps = gst_caps_from_string(text.c_str());
   if (!caps) {
@@ -58,7 +65,7 @@ bool Input::begin(const std::string& text) {
 GstFlowReturn Input::push(GstBuffer* buffer) {
   rig_.follow(buffer);
   const GstFlowReturn flow = gst_pad_push(pad_, buffer);
-  if (flow == GST_FLOW_ERROR && rig_.errors() == 0) complain("a frame ended with an error, but no error message was posted");
+  if (flow == GST_FLOW_ERROR && !rig_.has_posted_error()) complain("a frame ended with an error, but no error message was posted");
   return flow;
 }
 

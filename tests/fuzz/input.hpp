@@ -20,7 +20,7 @@ class Input {
 
   /// Sends stream-start, caps and a plain segment. False: the caps ended in an error; what followed would send them again.
   bool begin(const std::string& caps);
-  bool send(GstEvent* event) { return gst_pad_push_event(pad_, event); }
+  bool send(GstEvent* event);
   GstFlowReturn push(GstBuffer* buffer);
   bool query(GstQuery* query);
   GstPad* target() const { return target_; }

@@ -105,7 +105,7 @@ bool Rig::set_state(GstState state) {
   if (state == GST_STATE_PLAYING) errors_ = 0;
   eos_ = false;
   const bool reached = gst_element_set_state(element_, state) != GST_STATE_CHANGE_FAILURE;
-  if (!reached && errors_ == 0) complain("a state change failed, but no error message was posted");
+  if (!reached && !has_posted_error_) complain("a state change failed, but no error message was posted");
   return reached;
 }
 
@@ -190,6 +190,7 @@ GstBusSyncReply Rig::message(GstBus*, GstMessage* message, gpointer data) {
   if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_ERROR) {
     GError* error;
     gst_message_parse_error(message, &error, nullptr);
+    self.has_posted_error_ = true;
     if (++self.errors_ > self.most_errors_) complain(std::string("a second error message: ") + error->message);
     if (!g_utf8_validate(error->message, -1, nullptr)) complain("an error message is no UTF-8");
     g_error_free(error);

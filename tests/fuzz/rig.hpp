@@ -32,10 +32,12 @@ class Rig {
 
   /// What came out: the samples of each frame, if they are kept, and else empty strings.
   std::vector<std::string> outputs();
-  /// Error messages since the last set_state(GST_STATE_PLAYING). More than one for each input is a failure.
+  /// Error messages since the last set_state(GST_STATE_PLAYING). More than are allowed are a failure.
   int errors() const { return errors_; }
+  /// Whether there ever was one.
+  bool has_posted_error() const { return has_posted_error_; }
 
-  /// Takes note of one more input: each may end with an error message.
+  /// Takes note of something that may end with an error message: an input, say.
   void allow_error() { ++most_errors_; }
   /// Takes note of a frame that goes into the element.
   void follow(GstBuffer* buffer);
@@ -54,7 +56,7 @@ class Rig {
   GstPad* sink_;
   GstBus* bus_;
   std::atomic<int> errors_{0}, most_errors_{0}, frames_{0};
-  std::atomic<bool> eos_{false};
+  std::atomic<bool> eos_{false}, has_posted_error_{false};
   std::shared_ptr<std::atomic<int>> alive_ = std::make_shared<std::atomic<int>>(1);  // the element, and frames that we pushed
   std::mutex mutex_;
   std::vector<const GstMemory*> pushed_;

@@ -4,7 +4,7 @@
 #include <gst/gst.h>
 
 #include <algorithm>
-#include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <limits>
 
@@ -99,8 +99,9 @@ void append_number(GValue* array, Random& random, Mood mood) {
 void fill_array(GValue* value, Random& random, Mood mood) {
   int length = random.pick<int>({1, 9, 9, 25, 49, 15, 3, 255});
   if (mood == Mood::bold && random.one_in(3)) length = random.pick<int>({0, 2, 8, 10, 24, 63 * 63, 64 * 64, 65 * 65, 1000});
-  const Value other(random.pick<GType>(
+  Value other(random.pick<GType>(
       {G_TYPE_INT, G_TYPE_STRING, G_TYPE_UINT64, G_TYPE_BOOLEAN, GST_TYPE_ARRAY, G_TYPE_FLOAT, GST_TYPE_FRACTION}));
+  if (G_VALUE_HOLDS_STRING(other.get())) g_value_set_string(other.get(), "five");
   const bool of_others = mood == Mood::bold && random.one_in(6);
   for (int i = 0; i < length; ++i)
     if (of_others)
@@ -176,6 +177,16 @@ std::vector<Setting> draw_settings(Random& random, GObject* object, Mood mood, i
 
 void apply_settings(GObject* object, const std::vector<Setting>& settings) {
   for (const Setting& setting : settings) g_object_set_property(object, setting.name.c_str(), setting.value.get());
+}
+
+void log_settings(const char* object, const std::vector<Setting>& settings) {
+  std::string line;
+  for (const Setting& setting : settings) {
+    gchar* text = gst_value_serialize(setting.value.get());
+    line += " " + setting.name + "=" + std::string(text ? text : "NULL").substr(0, 100);
+    g_free(text);
+  }
+  if (!line.empty()) std::fprintf(stderr, "  %s:%s\n", object, line.c_str());
 }
 
 void read_all(GObject* object) {

@@ -39,6 +39,8 @@ enum class Mood {
 std::vector<Setting> draw_settings(Random& random, GObject* object, Mood mood, int most);
 /// Sets them one by one, in this order.
 void apply_settings(GObject* object, const std::vector<Setting>& settings);
+/// Says on stderr which settings an object gets, for whoever reads about a failed case.
+void log_settings(const char* object, const std::vector<Setting>& settings);
 /// Reads every property, and drops the values.
 void read_all(GObject* object);
 
