@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "cases.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <thread>
@@ -35,6 +36,7 @@ std::vector<std::string> formats_of(const std::string& element, const char* feat
   return formats;
 }
 
+/// Whether sink pads of the element are requested.
 bool is_mixer(const Case& c) {
   return c.element == "cudablend";
 }
@@ -75,7 +77,9 @@ void set_properties(GstElement* element, Random& random, Mood mood) {
 StreamPlan plan_for(const Case& c, Random& random, std::size_t index) {
   StreamPlan plan = c.plan;
   if (index == 0) return plan;
-  plan.format = random.pick(formats_of(c.element, nullptr));
+  const std::vector<std::string> formats = formats_of(c.element, nullptr);
+  plan.format = random.pick(formats);
+  plan.other_format = random.pick(formats);
   plan.device = false;
   draw_size(random, plan);
   return plan;
@@ -210,21 +214,29 @@ void run_layouts(const Case& c) {
 
 }  // namespace
 
-Case draw_case(std::uint64_t seed, std::uint64_t number, const std::string& backend) {
+std::vector<std::string> element_names() {
+  std::vector<std::string> names;
+  GList* features = gst_registry_get_feature_list_by_plugin(gst_registry_get(), "cudavision");
+  for (const GList* item = features; item; item = item->next)
+    if (GST_IS_ELEMENT_FACTORY(item->data)) names.push_back(GST_OBJECT_NAME(item->data));
+  gst_plugin_feature_list_free(features);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Case draw_case(std::uint64_t seed, std::uint64_t number, const std::string& backend, const std::string& element) {
   Random random(seed, number);
-  Case c{number,  element_names[random.below(6)],
-         backend, random.one_in(6) ? Case::Kind::layouts : Case::Kind::stream,
-         {},      false,
-         false,   random.fork()};
-  const std::vector<std::string> formats = formats_of(c.element, nullptr),
-                                 device_formats = formats_of(c.element, "memory:CUDAMemory");
-  if (!formats.empty()) c.plan.format = random.pick(formats);
+  Case c{number, random.fork()};
+  c.element = random.pick(element_names());
+  if (!element.empty()) c.element = element;
+  c.backend = backend;
+  if (random.one_in(6)) c.kind = Case::Kind::layouts;
+  const auto formats = formats_of(c.element, nullptr), device_formats = formats_of(c.element, "memory:CUDAMemory");
+  c.plan.device = backend == "cuda" && c.kind == Case::Kind::stream && !device_formats.empty() && random.one_in(3);
+  c.plan.format = random.pick(c.plan.device ? device_formats : formats);
+  c.plan.other_format = random.pick(formats);
   c.plan.frames = random.between(1, 6);
   draw_size(random, c.plan);
-  c.plan.device = random.one_in(3);
-  const int device_format = random.below(1 << 16);
-  if (backend != "cuda" || device_formats.empty() || c.kind == Case::Kind::layouts) c.plan.device = false;
-  if (c.plan.device) c.plan.format = device_formats[std::size_t(device_format) % device_formats.size()];
   c.plan.hostile_frames = random.one_in(2);
   c.plan.hostile_caps = random.one_in(6);
   c.plan.disturbed = random.one_in(2);

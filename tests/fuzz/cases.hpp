@@ -4,28 +4,30 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "stream.hpp"
 
 namespace cudavision::fuzz {
 
-inline constexpr const char* element_names[] = {"cudaintegral", "cudahistogram", "cudagaussian",
-                                                "cudaconvolve", "cudablend",     "cudadiff"};
+/// The elements of the plugin, by name; none if it is not loaded.
+std::vector<std::string> element_names();
 
 struct Case {
   std::uint64_t number;
-  std::string element, backend;
+  Random random;  ///< for what is not said here
+  std::string element{}, backend{};
   enum class Kind {
     stream,   ///< anything may come: nothing may break
     layouts,  ///< the same frames in two layouts: the output must be the same, bit for bit
-  } kind;
-  StreamPlan plan;
-  bool changed_meanwhile;  ///< another thread sets properties while frames flow
-  bool pads_come_and_go;   ///< another thread requests and releases pads of cudablend
-  Random random;           ///< for the rest
+  } kind = Kind::stream;
+  StreamPlan plan{};
+  bool changed_meanwhile = false;  ///< another thread sets properties while frames flow
+  bool pads_come_and_go = false;   ///< another thread requests and releases pads of cudablend
 };
 
-Case draw_case(std::uint64_t seed, std::uint64_t number, const std::string& backend);
+/// `element`: what the case is about; empty: any element of the plugin.
+Case draw_case(std::uint64_t seed, std::uint64_t number, const std::string& backend, const std::string& element);
 /// One line.
 std::string describe(const Case& c);
 /// Runs it; what goes wrong is in take_complaints().

@@ -2,9 +2,9 @@
 // Runs random cases against every element of the plugin: sizes, formats, layouts, settings, metas, caps, events, queries, threads.
 //   fuzz [--seed N] [--first K] [--cases N] [--element NAME] [--backend cpu|cuda|auto] [--jobs N] [--limit S] [--max-failures N]
 //   [--list]
-// A case depends on the seed and its number alone: `fuzz --first K --cases 1` repeats case K. --jobs 0 runs the cases in this
-// process, for a debugger. --list prints the cases. Exit status: 0 all passed, 1 some failed, 2 a wrong option, 77 the backend does
-// not work here.
+// A case depends on the seed, its number and --element alone: `fuzz --first K --cases 1` repeats case K. --jobs 0 runs the cases in
+// this process, for a debugger. --list prints the cases. Exit status: 0 all passed, 1 some failed, 2 a wrong option, 77 the backend
+// does not work here.
 #include <gst/gst.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -37,7 +37,7 @@ __attribute__((visibility("default"))) const char* __ubsan_default_options() {
 namespace {
 
 struct Options {
-  std::uint64_t seed = 1, first = 0, cases = 1000, jobs = std::min(std::thread::hardware_concurrency(), 8u), limit = 60,
+  std::uint64_t seed = 1, first = 0, cases = 1000, jobs = std::clamp(std::thread::hardware_concurrency(), 1u, 8u), limit = 60,
                 max_failures = 50;
   std::string element, backend = "auto";
   bool list = false;
@@ -78,10 +78,10 @@ bool read_options(int argc, char** argv, Options& options) {
       return false;
     }
   }
-  bool exists = options.element.empty();
-  for (const char* name : element_names) exists = exists || options.element == name;
-  if (!exists) std::fprintf(stderr, "no element of the plugin: %s\n", options.element.c_str());
-  return exists;
+  for (const char* backend : {"cpu", "cuda", "auto"})
+    if (options.backend == backend) return true;
+  std::fprintf(stderr, "--backend is %s: it must be cpu, cuda or auto\n", options.backend.c_str());
+  return false;
 }
 
 /// Loads the plugin from GST_PLUGIN_PATH_1_0, and no other: a registry would look through all that is installed.
@@ -103,8 +103,7 @@ void prepare() {
 }
 
 bool run(const Options& options, std::uint64_t number) {
-  const Case c = draw_case(options.seed, number, options.backend);
-  if (!options.element.empty() && c.element != options.element) return true;
+  const Case c = draw_case(options.seed, number, options.backend, options.element);
   std::fprintf(stderr, "%s\n", describe(c).c_str());
   run_case(c);
   const auto complaints = take_complaints();
@@ -112,18 +111,32 @@ bool run(const Options& options, std::uint64_t number) {
   return complaints.empty();
 }
 
-/// Whether the backend can be used; `auto` becomes the one that it stands for. In a process of its own: what it leaves behind
-/// (threads, a CUDA context) does not live through fork().
-int find_backend(const Options& options) {
+/// Looks whether the elements and the backend can be used. The exit status of this program if not; else 0.
+int look(const Options& options) {
+  const std::vector<std::string> names = element_names();
+  std::string reason;
+  if (names.empty()) {
+    std::printf("the plugin is not there: set GST_PLUGIN_PATH_1_0 to the folder of libgstcudavision.so\n");
+  } else if (!options.element.empty() && std::find(names.begin(), names.end(), options.element) == names.end()) {
+    std::printf("--element is %s: the plugin has no such element\n", options.element.c_str());
+  } else if (!works(names[0], options.backend, reason)) {
+    std::printf("skipped: %s\n", reason.c_str());
+    return 77;
+  } else {
+    return 0;
+  }
+  return 2;
+}
+
+/// look(), in a process of its own: what it leaves behind (threads, a CUDA context) does not live through fork().
+int look_in_child(const Options& options) {
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child == 0) {
     load_plugin();
-    std::string reason;
-    const bool good = works(element_names[0], options.backend, reason);
-    if (!good) std::printf("skipped: %s\n", reason.c_str());
+    const int status = look(options);
     std::fflush(nullptr);
-    _exit(good ? 0 : 77);
+    _exit(status);
   }
   int status = 0;
   waitpid(child, &status, 0);
@@ -135,15 +148,13 @@ int find_backend(const Options& options) {
 int main(int argc, char** argv) {
   Options options;
   if (!read_options(argc, argv, options)) return 2;
+  if (const int status = look_in_child(options)) return status;
   if (options.list) {
     load_plugin();
-    for (std::uint64_t i = options.first; i < options.first + options.cases; ++i) {
-      const Case c = draw_case(options.seed, i, options.backend);
-      if (options.element.empty() || c.element == options.element) std::printf("%s\n", describe(c).c_str());
-    }
+    for (std::uint64_t i = options.first; i < options.first + options.cases; ++i)
+      std::printf("%s\n", describe(draw_case(options.seed, i, options.backend, options.element)).c_str());
     return 0;
   }
-  if (const int status = find_backend(options)) return status;
   Counts counts;
   if (options.jobs == 0) {
     prepare();
@@ -153,6 +164,8 @@ int main(int argc, char** argv) {
     counts = run_in_workers(options.first, options.cases, int(options.jobs), int(options.limit), options.max_failures, prepare,
                             [&](std::uint64_t number) { return run(options, number); });
   }
+  if (counts.failed >= options.max_failures)
+    std::printf("ended early, after %" PRIu64 " failures (--max-failures)\n", counts.failed);
   std::printf("seed %" PRIu64 ", backend %s\n%" PRIu64 " passed, %" PRIu64 " failed, 0 skipped\n", options.seed,
               options.backend.c_str(), counts.passed, counts.failed);
   return counts.failed > 0;

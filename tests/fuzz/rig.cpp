@@ -29,7 +29,6 @@ void keep_context(GstMessage* message) {
 
 GstElement* make_element(const std::string& name, const std::string& backend) {
   GstElement* element = gst_element_factory_make(name.c_str(), nullptr);
-  if (!element) return nullptr;
   gst_object_ref_sink(element);
   gst_util_set_object_arg(G_OBJECT(element), "backend", backend.c_str());
   const std::lock_guard<std::mutex> lock(context_mutex);
@@ -201,10 +200,6 @@ GstBusSyncReply Rig::message(GstBus*, GstMessage* message, gpointer data) {
 
 bool works(const std::string& name, const std::string& backend, std::string& reason) {
   GstElement* element = make_element(name, backend);
-  if (!element) {
-    reason = "there is no element " + name + ": is GST_PLUGIN_PATH_1_0 set?";
-    return false;
-  }
   GstBus* bus = gst_bus_new();
   gst_element_set_bus(element, bus);
   const bool opened = gst_element_set_state(element, GST_STATE_READY) != GST_STATE_CHANGE_FAILURE;

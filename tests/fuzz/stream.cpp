@@ -2,6 +2,7 @@
 #include "stream.hpp"
 
 #include <cstring>
+#include <utility>
 
 #include "complaints.hpp"
 #include "events.hpp"
@@ -110,6 +111,7 @@ bool disturb(Rig& rig, Input& input, Random& random, StreamPlan& plan) {
       break;
     case 5:
       if (!plan.device) draw_size(random, plan);
+      if (!plan.device && random.one_in(2)) std::swap(plan.format, plan.other_format);
       return input.begin(caps_text(plan) + draw_caps_fields(random, plan.hostile_caps));
     case 6:
       if (!random.one_in(4)) break;

@@ -13,7 +13,7 @@
 namespace cudavision::fuzz {
 
 struct StreamPlan {
-  std::string format;
+  std::string format, other_format;  ///< caps may change from one to the other
   int width = 1, height = 1, frames = 1;
   bool device = false;          ///< frames in CUDA memory
   bool hostile_frames = false;  ///< some frames lie about themselves
