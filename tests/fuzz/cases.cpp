@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "cases.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <thread>
+
+#include "complaints.hpp"
+#include "settings.hpp"
+
+namespace cudavision::fuzz {
+namespace {
+
+/// The formats that the element takes in this memory (NULL: system memory).
+std::vector<std::string> formats_of(const std::string& element, const char* feature) {
+  std::vector<std::string> formats;
+  GstElementFactory* factory = gst_element_factory_find(element.c_str());
+  if (!factory) return formats;
+  for (const GList* item = gst_element_factory_get_static_pad_templates(factory); item; item = item->next) {
+    auto* pad = static_cast<GstStaticPadTemplate*>(item->data);
+    if (pad->direction != GST_PAD_SINK) continue;
+    GstCaps* caps = gst_static_pad_template_get_caps(pad);
+    for (guint i = 0; i < gst_caps_get_size(caps); ++i) {
+      const bool wanted = feature
+                              ? gst_caps_features_contains(gst_caps_get_features(caps, i), feature)
+                              : gst_caps_features_is_equal(gst_caps_get_features(caps, i), GST_CAPS_FEATURES_MEMORY_SYSTEM_MEMORY);
+      const GValue* list = gst_structure_get_value(gst_caps_get_structure(caps, i), "format");
+      if (!wanted || !list || !GST_VALUE_HOLDS_LIST(list)) continue;
+      for (guint j = 0; j < gst_value_list_get_size(list); ++j)
+        formats.push_back(g_value_get_string(gst_value_list_get_value(list, j)));
+    }
+    gst_caps_unref(caps);
+  }
+  gst_object_unref(factory);
+  return formats;
+}
+
+/// Whether sink pads of the element are requested.
+bool is_mixer(const Case& c) {
+  return c.element == "cudablend";
+}
+
+/// The inputs of an element, and the settings of their pads if it is a mixer.
+using Inputs = std::vector<std::unique_ptr<Input>>;
+
+Inputs make_inputs(Rig& rig, Random& random, const Case& c, Mood mood, bool is_live) {
+  Inputs inputs;
+  if (!is_mixer(c)) {
+    inputs.push_back(std::make_unique<Input>(rig, gst_element_get_static_pad(rig.element(), "sink"), is_live));
+    return inputs;
+  }
+  for (int i = random.pick<int>({1, 2, 2, 3, 4}); i > 0; --i) {
+    GstPad* pad = gst_element_request_pad_simple(rig.element(), "sink_%u");
+    const auto settings = draw_settings(random, G_OBJECT(pad), mood, 4);
+    log_settings(GST_OBJECT_NAME(pad), settings);
+    apply_settings(G_OBJECT(pad), settings);
+    inputs.push_back(std::make_unique<Input>(rig, pad, is_live));
+  }
+  return inputs;
+}
+
+void set_properties(GstElement* element, Random& random, Mood mood) {
+  GObject* object = G_OBJECT(element);
+  // Without a preset or weights cudaconvolve may have nothing to do.
+  if (g_object_class_find_property(G_OBJECT_GET_CLASS(object), "preset") && !random.one_in(4)) {
+    const int preset = random.between(1, 15);
+    std::fprintf(stderr, "  preset %d\n", preset);
+    g_object_set(object, "preset", preset, nullptr);
+  }
+  const auto settings = draw_settings(random, object, mood, 6);
+  log_settings("element", settings);
+  apply_settings(object, settings);
+}
+
+/// The plan for one of several inputs: the first is the case's own.
+StreamPlan plan_for(const Case& c, Random& random, std::size_t index) {
+  StreamPlan plan = c.plan;
+  if (index == 0) return plan;
+  const std::vector<std::string> formats = formats_of(c.element, nullptr);
+  plan.format = random.pick(formats);
+  plan.other_format = random.pick(formats);
+  plan.device = false;
+  draw_size(random, plan);
+  return plan;
+}
+
+// Meanwhile ---------------------------------------------------------------------------------------------------------------------
+
+/// Something that another thread does again and again while this lives.
+class Meanwhile {
+ public:
+  template <typename F>
+  Meanwhile(Random random, F&& act)
+      : thread_([this, random, act]() mutable {
+          for (int i = 0; i < 300 && !stopped_; ++i) {
+            act(random);
+            g_usleep(gulong(random.below(400)));
+          }
+        }) {}
+  ~Meanwhile() {
+    stopped_ = true;
+    thread_.join();
+  }
+
+ private:
+  std::atomic<bool> stopped_{false};
+  std::thread thread_;
+};
+
+void change_something(Random& random, Rig& rig, const Inputs& inputs, bool mixer) {
+  GObject* object = G_OBJECT(rig.element());
+  if (mixer && random.one_in(2)) object = G_OBJECT(random.pick(inputs)->target());
+  apply_settings(object, draw_settings(random, object, random.one_in(2) ? Mood::calm : Mood::bold, 3));
+  if (random.one_in(8)) read_all(object);
+}
+
+/// A pad comes, shows at most one frame, and goes.
+void visit(Random& random, Rig& rig, const Case& c) {
+  GstPad* pad = gst_element_request_pad_simple(rig.element(), "sink_%u");
+  if (!pad) return;
+  Input input(rig, pad, false);
+  apply_settings(G_OBJECT(pad), draw_settings(random, G_OBJECT(pad), Mood::calm, 3));
+  StreamPlan plan = plan_for(c, random, 1);
+  plan.frames = random.below(2);
+  plan.disturbed = false;
+  if (!random.one_in(4)) feed(rig, input, random.fork(), plan);
+  g_usleep(gulong(random.below(1000)));
+  input.release();
+}
+
+// Kinds -------------------------------------------------------------------------------------------------------------------------
+
+/// Feeds all inputs at once; gives up on those that wait for others for good.
+void feed_all(Rig& rig, Inputs& inputs, Random& random, const Case& c, bool interrupt) {
+  if (!is_mixer(c)) return feed(rig, *inputs[0], random.fork(), c.plan);
+  std::vector<std::thread> feeders;
+  std::atomic<int> left{int(inputs.size())};
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const StreamPlan plan = plan_for(c, random, i);
+    feeders.emplace_back([&, i, plan, own = random.fork()] {
+      feed(rig, *inputs[i], own, plan);
+      --left;
+    });
+  }
+  if (interrupt) {
+    g_usleep(gulong(random.below(3000)));
+    rig.set_state(random.pick<GstState>({GST_STATE_READY, GST_STATE_PAUSED, GST_STATE_NULL}));
+    rig.set_state(GST_STATE_PLAYING);
+  }
+  for (int i = 0; i < 200 && left > 0 && rig.errors() == 0; ++i) g_usleep(1000);
+  rig.wait_for_eos(left > 0 ? 0 : 30);
+  rig.set_state(GST_STATE_READY);  // lets go of feeders that wait
+  for (std::thread& feeder : feeders) feeder.join();
+}
+
+void run_stream(const Case& c) {
+  Random random = c.random;
+  const Mood mood = random.one_in(3) ? Mood::bold : Mood::calm;
+  Rig rig(c.element, c.backend, draw_downstream(random, is_mixer(c)));
+  Inputs inputs = make_inputs(rig, random, c, mood, random.one_in(6));
+  set_properties(rig.element(), random, mood);
+  for (int round = random.one_in(6) ? 2 : 1; round > 0; --round) {
+    if (rig.set_state(GST_STATE_PLAYING)) {
+      std::unique_ptr<Meanwhile> changes, visits;
+      if (c.changed_meanwhile)
+        changes = std::make_unique<Meanwhile>(random.fork(), [&](Random& own) { change_something(own, rig, inputs, is_mixer(c)); });
+      if (c.pads_come_and_go) visits = std::make_unique<Meanwhile>(random.fork(), [&](Random& own) { visit(own, rig, c); });
+      feed_all(rig, inputs, random, c, random.one_in(10));
+    }
+    read_all(G_OBJECT(rig.element()));
+    rig.set_state(random.one_in(2) ? GST_STATE_READY : GST_STATE_NULL);
+  }
+  rig.set_state(GST_STATE_NULL);
+}
+
+/// What comes of the case's pictures in this layout.
+std::vector<std::string> outputs_of(const Case& c, Layout layout, bool decorated) {
+  Random random = c.random;
+  Rig rig(c.element, c.backend, draw_downstream(random, is_mixer(c)), true);
+  Inputs inputs = make_inputs(rig, random, c, Mood::calm, false);
+  set_properties(rig.element(), random, Mood::calm);
+  std::vector<std::thread> feeders;
+  if (rig.set_state(GST_STATE_PLAYING)) {
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      StreamPlan plan = plan_for(c, random, i);
+      std::vector<Picture> pictures;
+      for (int frame = 0; frame < plan.frames; ++frame) pictures.push_back(draw_picture(random, video_of(plan)));
+      feeders.emplace_back(
+          [&, i, plan, pictures, own = random.fork()] { feed_pictures(*inputs[i], own, plan, pictures, layout, decorated); });
+    }
+    rig.wait_for_eos(5000);
+  }
+  rig.set_state(GST_STATE_NULL);
+  for (std::thread& feeder : feeders) feeder.join();
+  return rig.outputs();
+}
+
+void run_layouts(const Case& c) {
+  const auto layout = Layout(Random(c.random).between(1, layout_count - 1));
+  const bool decorated = layout != Layout::cropped;  // regions of interest count from the corner of the uncropped frame
+  const auto expected = outputs_of(c, Layout::tight, decorated), actual = outputs_of(c, layout, decorated);
+  const std::string other = std::string("frames in another layout (") + name_of(layout) + ")";
+  if (expected.size() != actual.size())
+    return complain(other + " give " + std::to_string(actual.size()) + " frames instead of " + std::to_string(expected.size()));
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    if (expected[i].size() != actual[i].size()) return complain(other + " give a frame of another size");
+    for (std::size_t at = 0; at < expected[i].size(); ++at)
+      if (expected[i][at] != actual[i][at])
+        return complain(other + " give another picture: frame " + std::to_string(i) + ", byte " + std::to_string(at) +
+                        " of its samples");
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> element_names() {
+  std::vector<std::string> names;
+  GList* features = gst_registry_get_feature_list_by_plugin(gst_registry_get(), "cudavision");
+  for (const GList* item = features; item; item = item->next)
+    if (GST_IS_ELEMENT_FACTORY(item->data)) names.push_back(GST_OBJECT_NAME(item->data));
+  gst_plugin_feature_list_free(features);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Case draw_case(std::uint64_t seed, std::uint64_t number, const std::string& backend, const std::string& element) {
+  Random random(seed, number);
+  Case c{number, random.fork()};
+  c.element = random.pick(element_names());
+  if (!element.empty()) c.element = element;
+  c.backend = backend;
+  if (random.one_in(6)) c.kind = Case::Kind::layouts;
+  const auto formats = formats_of(c.element, nullptr), device_formats = formats_of(c.element, "memory:CUDAMemory");
+  c.plan.device = backend == "cuda" && c.kind == Case::Kind::stream && !device_formats.empty() && random.one_in(3);
+  c.plan.format = random.pick(c.plan.device ? device_formats : formats);
+  c.plan.other_format = random.pick(formats);
+  c.plan.frames = random.between(1, 6);
+  draw_size(random, c.plan);
+  c.plan.hostile_frames = random.one_in(2);
+  c.plan.hostile_caps = random.one_in(6);
+  c.plan.disturbed = random.one_in(2);
+  c.changed_meanwhile = random.one_in(4);
+  c.pads_come_and_go = random.one_in(3) && is_mixer(c);
+  return c;
+}
+
+std::string describe(const Case& c) {
+  std::string text = "case " + std::to_string(c.number) + ": " + c.element + " " + c.plan.format + " " +
+                     std::to_string(c.plan.width) + "x" + std::to_string(c.plan.height) + ", " + std::to_string(c.plan.frames) +
+                     " frames";
+  if (c.kind == Case::Kind::layouts) return text + ", the same in two layouts";
+  if (c.plan.device) text += ", CUDA memory";
+  if (c.plan.hostile_frames) text += ", hostile frames";
+  if (c.plan.hostile_caps) text += ", hostile caps";
+  if (c.plan.disturbed) text += ", events";
+  if (c.changed_meanwhile) text += ", properties change";
+  if (c.pads_come_and_go) text += ", pads come and go";
+  return text;
+}
+
+void run_case(const Case& c) {
+  (c.kind == Case::Kind::layouts ? run_layouts : run_stream)(c);
+}
+
+}  // namespace cudavision::fuzz

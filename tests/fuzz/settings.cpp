@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "settings.hpp"
+
+#include <gst/gst.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+
+namespace cudavision::fuzz {
+namespace {
+
+/// The sides of the ranges, the values where arithmetic overflows, and what is next to them.
+gint64 whole_number(Random& random, Mood mood, gint64 low, gint64 high, gint64 initial) {
+  gint64 value = random.pick<gint64>({initial, 0, 1, 2, 3, 4, 5, 7, 8, 9, 16, 21});
+  if (mood == Mood::bold && random.one_in(3))
+    value = random.pick<gint64>({-1,
+                                 -2,
+                                 low,
+                                 high,
+                                 low + 1,
+                                 high - 1,
+                                 6,
+                                 31,
+                                 63,
+                                 64,
+                                 65,
+                                 254,
+                                 255,
+                                 256,
+                                 16384,
+                                 16385,
+                                 65535,
+                                 65536,
+                                 1 << 20,
+                                 G_MAXINT,
+                                 gint64(G_MAXINT) + 1,
+                                 G_MININT,
+                                 G_MAXUINT,
+                                 -40000000,
+                                 40000000,
+                                 gint64(random.bits() >> 1)});
+  return std::clamp(value, low, high);
+}
+
+double real_number(Random& random, Mood mood, double low, double high, double initial) {
+  double value = random.pick<double>({initial, 0, 0.02, 0.1, 0.5, 1, 2, 3.7, 10, random.unit(), random.unit() * 20});
+  if (mood == Mood::bold && random.one_in(3))
+    value = random.pick<double>(
+        {low, high, -1, -0.0, 1e-300, -1e-300, 1e300, -1e300, 1e9, -1e9, 255, 256, 65536, 5e-324, 1e-9, 1 - 1e-16, 1e38});
+  return std::clamp(value, low, high);
+}
+
+std::string text(Random& random, Mood mood) {
+  const auto rectangle = [&] {
+    std::string written;
+    for (int i = 0; i < 4; ++i) written += (i ? "," : "") + std::to_string(random.below(40));
+    return written;
+  };
+  if (mood == Mood::calm || random.one_in(3))
+    return random.pick<std::string>({"", "face", rectangle(), rectangle() + ";" + rectangle()});
+  if (random.one_in(20)) return std::string(20000, random.pick<char>({'1', ',', ';', 'x'}));
+  return random.pick<std::string>({";",
+                                   ",",
+                                   ",,,",
+                                   "1,2,3",
+                                   "1,2,3,4,5",
+                                   "-5,-5,9,9",
+                                   "0,0,0,0",
+                                   "0,0,-1,-1",
+                                   "2147483647,2147483647,2147483647,2147483647",
+                                   "99999999999999999999,1,1,1",
+                                   "1.5,2,3,4",
+                                   " 1, 2, 3, 4 ",
+                                   "0x10,0,4,4",
+                                   "nan,inf,1,1",
+                                   "1,1,1,1;",
+                                   ";1,1,1,1",
+                                   "%s%n%d",
+                                   "a very long name of a type of region",
+                                   "\"<&>\"",
+                                   "\xc3\xa9",
+                                   "\xff\xfe"});
+}
+
+/// Appends a number; in a bold mood some are none, or too large.
+void append_number(GValue* array, Random& random, Mood mood) {
+  Value element(G_TYPE_DOUBLE);
+  g_value_set_double(element.get(), random.one_in(2) ? random.between(-3, 5) : random.unit() * 4 - 2);
+  if (mood == Mood::bold && random.one_in(40)) {
+    g_value_set_double(element.get(),
+                       random.pick<double>({std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
+                                            1e308, -1e308, 1e-308, G_MAXINT, -1e10}));
+  }
+  gst_value_array_append_value(array, element.get());
+}
+
+void fill_array(GValue* value, Random& random, Mood mood) {
+  int length = random.pick<int>({1, 9, 9, 25, 49, 15, 3, 255});
+  if (mood == Mood::bold && random.one_in(3)) length = random.pick<int>({0, 2, 8, 10, 24, 63 * 63, 64 * 64, 65 * 65, 1000});
+  Value other(random.pick<GType>(
+      {G_TYPE_INT, G_TYPE_STRING, G_TYPE_UINT64, G_TYPE_BOOLEAN, GST_TYPE_ARRAY, G_TYPE_FLOAT, GST_TYPE_FRACTION}));
+  if (G_VALUE_HOLDS_STRING(other.get())) g_value_set_string(other.get(), "five");
+  const bool of_others = mood == Mood::bold && random.one_in(6);
+  for (int i = 0; i < length; ++i)
+    if (of_others)
+      gst_value_array_append_value(value, other.get());
+    else
+      append_number(value, random, mood);
+}
+
+/// Draws a value as the property's GParamSpec says. False: it holds something that is not drawn, such as an object.
+bool fill(GValue* value, GParamSpec* spec, Random& random, Mood mood) {
+  if (G_IS_PARAM_SPEC_BOOLEAN(spec)) {
+    g_value_set_boolean(value, random.below(2));
+  } else if (G_IS_PARAM_SPEC_ENUM(spec)) {
+    const GEnumClass* values = G_PARAM_SPEC_ENUM(spec)->enum_class;
+    g_value_set_enum(value, values->values[random.below(int(values->n_values))].value);
+  } else if (const auto* of_int = G_IS_PARAM_SPEC_INT(spec) ? G_PARAM_SPEC_INT(spec) : nullptr) {
+    g_value_set_int(value, int(whole_number(random, mood, of_int->minimum, of_int->maximum, of_int->default_value)));
+  } else if (const auto* of_uint = G_IS_PARAM_SPEC_UINT(spec) ? G_PARAM_SPEC_UINT(spec) : nullptr) {
+    g_value_set_uint(value, guint(whole_number(random, mood, of_uint->minimum, of_uint->maximum, of_uint->default_value)));
+  } else if (const auto* of_int64 = G_IS_PARAM_SPEC_INT64(spec) ? G_PARAM_SPEC_INT64(spec) : nullptr) {
+    const gint64 amount = random.pick<gint64>({0, 1, 1000, 40000000, -1, -40000000, 3600000000000, -3600000000000});
+    g_value_set_int64(value, std::clamp(amount, of_int64->minimum, of_int64->maximum));
+  } else if (const auto* of_uint64 = G_IS_PARAM_SPEC_UINT64(spec) ? G_PARAM_SPEC_UINT64(spec) : nullptr) {
+    guint64 amount = random.pick<guint64>({0, 1, 1000, 40000000, 1000000000, of_uint64->default_value});
+    if (mood == Mood::bold && random.one_in(3)) amount = random.pick<guint64>({of_uint64->minimum, of_uint64->maximum, G_MAXINT64});
+    g_value_set_uint64(value, std::clamp(amount, of_uint64->minimum, of_uint64->maximum));
+  } else if (const auto* of_double = G_IS_PARAM_SPEC_DOUBLE(spec) ? G_PARAM_SPEC_DOUBLE(spec) : nullptr) {
+    g_value_set_double(value, real_number(random, mood, of_double->minimum, of_double->maximum, of_double->default_value));
+  } else if (G_IS_PARAM_SPEC_STRING(spec)) {
+    if (random.one_in(8))
+      g_value_set_string(value, nullptr);
+    else
+      g_value_set_string(value, text(random, mood).c_str());
+  } else if (G_VALUE_HOLDS(value, GST_TYPE_ARRAY)) {
+    fill_array(value, random, mood);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+/// Which properties are left alone: names, and what the options of this program decide.
+bool is_drawn(const GParamSpec* spec) {
+  if (!(spec->flags & G_PARAM_WRITABLE) || spec->flags & G_PARAM_CONSTRUCT_ONLY) return false;
+  for (const char* name : {"name", "parent", "backend", "cuda-device-id"})
+    if (std::strcmp(spec->name, name) == 0) return false;
+  return true;
+}
+
+std::vector<GParamSpec*> specs_of(GObject* object) {
+  guint count = 0;
+  GParamSpec** listed = g_object_class_list_properties(G_OBJECT_GET_CLASS(object), &count);
+  std::vector<GParamSpec*> specs(listed, listed + count);
+  g_free(listed);
+  return specs;
+}
+
+}  // namespace
+
+std::vector<Setting> draw_settings(Random& random, GObject* object, Mood mood, int most) {
+  std::vector<GParamSpec*> specs = specs_of(object);
+  specs.erase(std::remove_if(specs.begin(), specs.end(), [](const GParamSpec* spec) { return !is_drawn(spec); }), specs.end());
+  std::vector<Setting> settings;
+  const auto is_ours = [](const GParamSpec* spec) { return g_str_has_prefix(g_type_name(spec->owner_type), "CudaVision"); };
+  for (int left = specs.empty() ? 0 : random.between(0, most); left > 0; --left) {
+    GParamSpec* spec = random.pick(specs);
+    Setting setting{spec->name, Value(spec->value_type)};
+    // GStreamer's own properties do not stand all of their range.
+    if (fill(setting.value.get(), spec, random, is_ours(spec) ? mood : Mood::calm)) settings.push_back(setting);
+  }
+  return settings;
+}
+
+void apply_settings(GObject* object, const std::vector<Setting>& settings) {
+  for (const Setting& setting : settings) g_object_set_property(object, setting.name.c_str(), setting.value.get());
+}
+
+void log_settings(const char* object, const std::vector<Setting>& settings) {
+  std::string line;
+  for (const Setting& setting : settings) {
+    gchar* text = gst_value_serialize(setting.value.get());
+    line += " " + setting.name + "=" + std::string(text ? text : "NULL").substr(0, 100);
+    g_free(text);
+  }
+  if (!line.empty()) std::fprintf(stderr, "  %s:%s\n", object, line.c_str());
+}
+
+void read_all(GObject* object) {
+  for (GParamSpec* spec : specs_of(object)) {
+    if (!(spec->flags & G_PARAM_READABLE)) continue;
+    Value value(spec->value_type);
+    g_object_get_property(object, spec->name, value.get());
+  }
+}
+
+}  // namespace cudavision::fuzz

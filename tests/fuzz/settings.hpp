@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Random values for the properties of an object.
+#pragma once
+
+#include <glib-object.h>
+
+#include <string>
+#include <vector>
+
+#include "random.hpp"
+
+namespace cudavision::fuzz {
+
+/// Owns a GValue.
+class Value {
+ public:
+  explicit Value(GType type) { g_value_init(&value_, type); }
+  Value(const Value& other) : Value(G_VALUE_TYPE(&other.value_)) { g_value_copy(&other.value_, &value_); }
+  Value& operator=(const Value&) = delete;
+  ~Value() { g_value_unset(&value_); }
+  GValue* get() { return &value_; }
+  const GValue* get() const { return &value_; }
+
+ private:
+  GValue value_ = G_VALUE_INIT;
+};
+
+struct Setting {
+  std::string name;
+  Value value;
+};
+
+enum class Mood {
+  calm,  ///< values that mostly make sense
+  bold,  ///< also values that cannot be used; but none out of the property's range, as GLib itself warns of those
+};
+
+/// Draws values for up to `most` writable properties.
+std::vector<Setting> draw_settings(Random& random, GObject* object, Mood mood, int most);
+/// Sets them one by one, in this order.
+void apply_settings(GObject* object, const std::vector<Setting>& settings);
+/// Says on stderr which settings an object gets, for whoever reads about a failed case.
+void log_settings(const char* object, const std::vector<Setting>& settings);
+/// Reads every property, and drops the values.
+void read_all(GObject* object);
+
+}  // namespace cudavision::fuzz

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "stream.hpp"
+
+#include <cstring>
+#include <utility>
+
+#include "complaints.hpp"
+#include "events.hpp"
+#include "hostile.hpp"
+
+namespace cudavision::fuzz {
+namespace {
+
+constexpr GstClockTime frame_time = 40 * GST_MSECOND;
+
+GstBuffer* stamped(GstBuffer* buffer, int index) {
+  GST_BUFFER_PTS(buffer) = guint(index) * frame_time;
+  GST_BUFFER_DURATION(buffer) = frame_time;
+  return buffer;
+}
+
+/// (transfer full) The picture in a buffer of the pool that the element proposes; NULL: it proposes none, or it has no memory.
+GstBuffer* in_proposed_pool(Input& input, const Picture& picture, const std::string& caps_text) {
+  GstCaps* caps = gst_caps_from_string(caps_text.c_str());
+  GstQuery* query = gst_query_new_allocation(caps, TRUE);
+  GstBufferPool* pool = nullptr;
+  guint size = 0;
+  if (gst_pad_query(input.target(), query) && gst_query_get_n_allocation_pools(query) > 0)
+    gst_query_parse_nth_allocation_pool(query, 0, &pool, &size, nullptr, nullptr);
+  gst_query_unref(query);
+  GstBuffer* buffer = nullptr;
+  if (pool) {
+    GstStructure* config = gst_buffer_pool_get_config(pool);
+    gst_buffer_pool_config_set_params(config, caps, size, 0, 0);
+    if (gst_buffer_pool_set_config(pool, config) && gst_buffer_pool_set_active(pool, TRUE))
+      gst_buffer_pool_acquire_buffer(pool, &buffer, nullptr);
+    gst_buffer_pool_set_active(pool, FALSE);
+    gst_object_unref(pool);
+  }
+  gst_caps_unref(caps);
+  GstVideoFrame frame;
+  if (!buffer || !gst_video_frame_map(&frame, &picture.video, buffer, GST_MAP_WRITE)) return buffer;
+  for (int p = 0; p < int(GST_VIDEO_INFO_N_PLANES(&picture.video)); ++p) {
+    const PlaneSize plane = plane_size(picture.video, p);
+    for (int y = 0; y < plane.rows; ++y)
+      std::memcpy(
+          static_cast<guint8*>(GST_VIDEO_FRAME_PLANE_DATA(&frame, p)) + std::ptrdiff_t(y) * GST_VIDEO_FRAME_PLANE_STRIDE(&frame, p),
+          &picture.bytes[GST_VIDEO_INFO_PLANE_OFFSET(&picture.video, p) +
+                         gsize(y) * gsize(GST_VIDEO_INFO_PLANE_STRIDE(&picture.video, p))],
+          plane.row_bytes);
+  }
+  gst_video_frame_unmap(&frame);
+  return buffer;
+}
+
+GstBuffer* draw_frame(Input& input, Random& random, const StreamPlan& plan, int index) {
+  const GstVideoInfo video = video_of(plan);
+  const Picture picture = draw_picture(random, video);
+  GstBuffer* buffer = plan.device ? in_proposed_pool(input, picture, caps_text(plan))
+                                  : lay_out(random, picture, Layout(random.below(layout_count)));
+  if (!buffer) return nullptr;
+  stamped(buffer, index);
+  decorate(random, buffer);
+  if (plan.hostile_frames && random.one_in(2)) spoil(random, buffer, video, !plan.device);
+  return buffer;
+}
+
+std::string all_bytes(GstBuffer* buffer) {
+  std::string bytes(gst_buffer_get_size(buffer), '\0');
+  gst_buffer_extract(buffer, 0, bytes.data(), bytes.size());
+  return bytes;
+}
+
+/// Pushes a frame; now and then holds on to it, as a tee does, and then looks whether someone wrote to it.
+GstFlowReturn push(Input& input, Random& random, GstBuffer* buffer) {
+  if (!random.one_in(3)) return input.push(buffer);
+  gst_buffer_ref(buffer);
+  const std::string before = all_bytes(buffer);
+  const GstFlowReturn flow = input.push(buffer);
+  if (all_bytes(buffer) != before) complain("a frame that others hold as well was written to");
+  gst_buffer_unref(buffer);
+  return flow;
+}
+
+void flush(Input& input, Random& random) {
+  input.send(gst_event_new_flush_start());
+  if (random.one_in(4)) input.send(gst_event_new_flush_start());
+  input.send(gst_event_new_flush_stop(random.below(2)));
+  GstSegment segment;
+  gst_segment_init(&segment, GST_FORMAT_TIME);
+  input.send(gst_event_new_segment(&segment));
+}
+
+/// False: new caps were refused.
+bool disturb(Rig& rig, Input& input, Random& random, StreamPlan& plan) {
+  switch (random.below(9)) {
+    case 0:
+      flush(input, random);
+      break;
+    case 1:
+      rig.send_upstream(draw_upstream_event(random));
+      break;
+    case 2:
+      input.query(draw_sink_query(random, video_of(plan)));
+      break;
+    case 3:
+      rig.query_upstream(draw_src_query(random));
+      break;
+    case 4:
+      input.send(draw_segment(random));
+      break;
+    case 5:
+      if (!plan.device) draw_size(random, plan);
+      if (!plan.device && random.one_in(2)) std::swap(plan.format, plan.other_format);
+      return input.begin(caps_text(plan) + draw_caps_fields(random, plan.hostile_caps));
+    case 6:
+      if (!random.one_in(4)) break;
+      input.send(gst_event_new_eos());
+      break;
+    default:
+      input.send(draw_downstream_event(random));
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string caps_text(const StreamPlan& plan) {
+  return std::string("video/x-raw") + (plan.device ? "(memory:CUDAMemory)" : "") + ",format=" + plan.format +
+         ",width=" + std::to_string(plan.width) + ",height=" + std::to_string(plan.height);
+}
+
+GstVideoInfo video_of(const StreamPlan& plan) {
+  GstVideoInfo video;
+  gst_video_info_set_format(&video, gst_video_format_from_string(plan.format.c_str()), guint(plan.width), guint(plan.height));
+  return video;
+}
+
+void draw_size(Random& random, StreamPlan& plan) {
+  const auto edge = [&] { return random.pick<int>({15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129}); };
+  const auto small = [&] { return random.between(1, 40); };
+  switch (random.below(10)) {
+    case 0:
+      plan.width = plan.height = 1;
+      break;
+    case 1:
+      plan.width = random.between(1, 3), plan.height = random.between(1, 3);
+      break;
+    case 2:
+      plan.width = random.between(200, 700), plan.height = random.between(1, 3);
+      break;
+    case 3:
+      plan.width = random.between(1, 3), plan.height = random.between(100, 300);
+      break;
+    case 4:
+    case 5:
+      plan.width = edge(), plan.height = edge();
+      break;
+    default:
+      plan.width = small(), plan.height = small();
+  }
+  if (random.one_in(200)) {
+    plan.width = random.between(500, 1920), plan.height = random.between(300, 1080);
+    plan.frames = 1;
+  }
+}
+
+void feed(Rig& rig, Input& input, Random random, StreamPlan plan) {
+  if (!input.begin(caps_text(plan) + draw_caps_fields(random, plan.hostile_caps))) return;
+  for (int i = 0; i < plan.frames && rig.errors() == 0; ++i) {
+    if (plan.disturbed && random.one_in(2) && !disturb(rig, input, random, plan)) return;
+    GstBuffer* buffer = draw_frame(input, random, plan, i);
+    if (!buffer) break;
+    const GstFlowReturn flow = push(input, random, buffer);
+    if (flow == GST_FLOW_EOS && random.one_in(2))
+      flush(input, random);
+    else if (flow != GST_FLOW_OK && flow != GST_FLOW_NOT_NEGOTIATED)
+      break;
+  }
+  if (!random.one_in(8) && rig.errors() == 0) input.send(gst_event_new_eos());
+}
+
+void feed_pictures(Input& input, Random random, const StreamPlan& plan, const std::vector<Picture>& pictures, Layout layout,
+                   bool decorated) {
+  if (!input.begin(caps_text(plan) + ",framerate=25/1")) return;
+  int index = 0;
+  for (const Picture& picture : pictures) {
+    // Drawn whatever the layout needs, so that the metas do not depend on it.
+    Random for_metas = random.fork(), for_layout = random.fork();
+    GstBuffer* buffer = stamped(lay_out(for_layout, picture, layout), index++);
+    if (decorated) decorate(for_metas, buffer);
+    if (input.push(buffer) != GST_FLOW_OK) break;
+  }
+  input.send(gst_event_new_eos());
+}
+
+}  // namespace cudavision::fuzz
