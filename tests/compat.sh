@@ -52,8 +52,8 @@ fi
 git -C "$root" archive HEAD | "${as_root[@]}" tar -x -C "$chroot/src"
 
 # Inside, as root: the mounts end with their namespace.
-# shellcheck disable=SC2016
 status=0
+# shellcheck disable=SC2016
 "${as_root[@]}" unshare --mount --fork bash -c '
   set -euo pipefail
   mount -t proc proc "$1/proc"

@@ -19,6 +19,10 @@ while getopts b:o: option; do
 done
 shift $((OPTIND - 1))
 
+# shellcheck source=tests/prepare.sh
+. "$here/prepare.sh"
+install_packages xz-utils
+
 # GStreamer's plugins that tests, examples and benchmarks name; libav and opencv are left out for their size (opencv: 50 MB).
 gst_plugins=(coreelements coretracers app videotestsrc videoconvertscale videorate videocrop videobox videofilter imagefreeze compositor
   typefindfunctions playback isomp4 matroska avi videoparsersbad jpeg jpegformat png rawparse y4mdec multifile nvcodec
