@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <random>
+#include "tests/sanitizers/thread.hpp"
 #if CUDAVISION_CUDA
 #include "cuda_context.hpp"
 #endif
