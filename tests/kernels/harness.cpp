@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "kernels/backend.hpp"
+#include "tests/sanitizers/thread.hpp"
 #if CUDAVISION_CUDA
 #include <cuda_runtime_api.h>
 #endif
