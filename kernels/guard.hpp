@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The boundary between C++ and GObject: no exception may leave a function that C code calls.
+// Boundaries that no exception crosses: the public functions of the kernels, and functions that C code calls.
 #pragma once
 
 #include <exception>
