@@ -139,8 +139,8 @@ void blend_row(const BlendTarget& target, const BlendLayer& layer, int count, co
 void replace(const BlendLayer& layer, int count, const Row (&pad)[4], int at, Row (&below)[4]) {
   for (int c = 0; c < 4; ++c) std::copy_n(pad[c], count, below[c] + at);
   if (layer.op != BlendOperator::source) return;
-  const float coverage = layer.coverage, rounding = layer.rounding;
-  for (int i = at; i < at + count; ++i) below[3][i] = blend_rounded(below[3][i] * coverage, rounding);
+  const BlendLayer from = layer;
+  for (int i = at; i < at + count; ++i) below[3][i] = blend_rounded_alpha(from, below[3][i] * from.coverage);
 }
 
 template <int Channels, typename... Arguments>
@@ -255,8 +255,8 @@ CUDAVISION_WIDE void write(const BlendTarget& target, const Rect& tile, Scratch&
 
 class CpuBlend final : public Blend {
  public:
-  CpuBlend(const Geometry& geometry, const BlendColor& color)
-      : Blend(geometry, color), scratch_(std::size_t(std::max(1, cv::getNumThreads()))), taps_(blend_max_pads) {}
+  CpuBlend(const Geometry& geometry, const BlendColor& color, BlendDivision division)
+      : Blend(geometry, color, division), scratch_(std::size_t(std::max(1, cv::getNumThreads()))), taps_(blend_max_pads) {}
 
  private:
   Status compute(const BlendTarget& target, const std::vector<BlendLayer>& layers, Queue) override try {
@@ -375,8 +375,8 @@ class CpuBlend final : public Blend {
 
 }  // namespace
 
-Result<std::unique_ptr<Blend>> make_blend_cpu(const Geometry& geometry, const BlendColor& color) try {
-  return std::unique_ptr<Blend>(std::make_unique<CpuBlend>(geometry, color));
+Result<std::unique_ptr<Blend>> make_blend_cpu(const Geometry& geometry, const BlendColor& color, BlendDivision division) try {
+  return std::unique_ptr<Blend>(std::make_unique<CpuBlend>(geometry, color, division));
 } catch (const std::bad_alloc&) {
   return Status::resource("out of memory");
 }

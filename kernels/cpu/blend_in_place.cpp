@@ -45,9 +45,15 @@ struct Patch {
   }
 };
 
-/// v / 255 to the nearest, of up to 255².
-constexpr unsigned per_255(unsigned v) {
-  return (v + 128 + ((v + 128) >> 8)) >> 8;
+/// v / 255 of up to 255²: to the nearest with a bias of 128, rounded down with 1.
+template <typename T>
+constexpr T per_255(T v, T bias) {
+  const T sum = T(v + bias);
+  return T(T(sum + (sum >> 8)) >> 8);
+}
+template <typename T>
+T bias_255(const BlendLayer& layer) {
+  return layer.alpha_bias < 0 ? 1 : 128;
 }
 
 CUDAVISION_WIDE void copy(const Patch& patch) {
@@ -85,30 +91,31 @@ CUDAVISION_WIDE void mix_rounded(const Patch& patch, int sample_bytes, float wei
 }
 
 /// Source, where the pixel's own alpha, at this bit, becomes less.
-CUDAVISION_WIDE void copy_faded(const Patch& patch, int bit, unsigned alpha) {
+CUDAVISION_WIDE void copy_faded(const BlendLayer& layer, const Patch& patch, int bit, unsigned alpha) {
+  const unsigned bias = bias_255<unsigned>(layer);
   patch.each_row([&](auto* s, auto*, auto* d, int bytes) {
 #pragma GCC ivdep
     for (int i = 0; i < bytes; i += 4) {
       const Word pixel = load_word(s + i);
-      store_word(d + i, (pixel & ~(Word(255) << bit)) | per_255((pixel >> bit & 255) * alpha) << bit);
+      store_word(d + i, (pixel & ~(Word(255) << bit)) | per_255((pixel >> bit & 255) * alpha, bias) << bit);
     }
   });
 }
 
 /// Over and add, by the pixel's own alpha, where all below counts as opaque.
-CUDAVISION_WIDE void over_opaque(Patch patch, int bit, unsigned alpha) {
+CUDAVISION_WIDE void over_opaque(const BlendLayer& layer, Patch patch, int bit, unsigned alpha) {
+  const auto bias = bias_255<std::uint16_t>(layer);
   patch.set = Word(255) << bit;
   patch.each_row([&](auto* s, auto* b, auto* d, int row_bytes) {
     std::uint8_t weights[1024];  // of a pixel's bytes, all the same: bytes are vectorised better than pixels
     for (int left = row_bytes; left > 0;
          left -= int(sizeof weights), s += sizeof weights, b += sizeof weights, d += sizeof weights) {
       const int bytes = std::min(int(sizeof weights), left);
-      for (int i = 0; i < bytes; i += 4) store_word(weights + i, per_255((load_word(s + i) >> bit & 255) * alpha) * 0x01010101u);
+      for (int i = 0; i < bytes; i += 4) store_word(weights + i, per_255<unsigned>((load_word(s + i) >> bit & 255) * alpha, bias) * 0x01010101u);
 #pragma GCC ivdep
       for (int i = 0; i < bytes; ++i) {
         const std::uint16_t weight = weights[i], rest = std::uint16_t(255 - weight);
-        const std::uint16_t sum = std::uint16_t(std::uint16_t(s[i] * weight) + std::uint16_t(b[i] * rest) + 128);
-        d[i] = std::uint8_t(std::uint16_t(sum + (sum >> 8)) >> 8);
+        d[i] = std::uint8_t(per_255(std::uint16_t(std::uint16_t(s[i] * weight) + std::uint16_t(b[i] * rest)), bias));
       }
     }
   });
@@ -215,9 +222,9 @@ void lay_in_place(const FormatInfo& format, const BlendTarget& target, const Ble
     else if (!target.alpha)
       mix(patch, int(layer.coverage * 256));
     else if (layer.op == BlendOperator::source)
-      copy_faded(patch, alpha_bit, alpha);
+      copy_faded(layer, patch, alpha_bit, alpha);
     else if (layer.opaque_below)
-      over_opaque(patch, alpha_bit, alpha);
+      over_opaque(layer, patch, alpha_bit, alpha);
     else
       over_pixels(target, layer, patch, alpha_bit);
   });

@@ -14,7 +14,7 @@ using cudavision::detail::blend_key_weight;
 using cudavision::detail::blend_pixel;
 using cudavision::detail::blend_point;
 using cudavision::detail::blend_points;
-using cudavision::detail::blend_rounded;
+using cudavision::detail::blend_rounded_alpha;
 using cudavision::detail::blend_rounded_sample;
 using cudavision::detail::blend_taps;
 using cudavision::detail::BlendAxis;
@@ -345,7 +345,7 @@ __device__ __forceinline__ void lay_over(const BlendTarget& target, const BlendL
       for (int j = 0; j < columns; ++j) {
 #pragma unroll
         for (int c = 0; c < Channels; ++c) d[i][j][c] = s[i][j][c];
-        if (Channels == 4 && source) d[i][j][3] = blend_rounded(s[i][j][3] * layer.coverage, layer.rounding);
+        if (Channels == 4 && source) d[i][j][3] = blend_rounded_alpha(layer, s[i][j][3] * layer.coverage);
       }
     return;
   }
