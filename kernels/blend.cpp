@@ -228,6 +228,7 @@ bool resolve(const BlendPad& pad, const Samples& out, const BlendTarget& target,
   layer.format = geometry.format;
   layer.sample_bytes = std::uint8_t(in.format.sample_bytes());
   layer.shift = in.format.shift;
+  layer.max = std::uint16_t(in_max);
   layer.op = pad.op;
   layer.unscaled = layer.place.width == layer.crop.width && layer.place.height == layer.crop.height;
   layer.sampling =

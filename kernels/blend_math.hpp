@@ -87,6 +87,7 @@ struct BlendLayer {
   float neutral, opaque;        ///< samples that stand for missing chroma, and alpha
   Format format;
   std::uint8_t sample_bytes, shift;
+  std::uint16_t max;  ///< the greatest sample: what is stored above it counts as it
   BlendOperator op;
   BlendSampling sampling;
   bool identity;  ///< to_target changes nothing
@@ -178,6 +179,14 @@ CUDAVISION_HOST_DEVICE inline float blend_channel(float d, float s) {
 
 CUDAVISION_HOST_DEVICE constexpr bool blends_channels(BlendOperator op) {
   return op >= BlendOperator::subtract && op <= BlendOperator::max;
+}
+
+/// A stored sample as its value. In formats of 10 bits the 6 bits above may be set in frames of careless sources.
+template <typename T>
+CUDAVISION_HOST_DEVICE inline std::uint32_t blend_sample(const BlendLayer& layer, T stored) {
+  if (sizeof(T) == 1) return stored;
+  const std::uint32_t value = stored >> layer.shift, max = layer.max;
+  return value < max ? value : max;
 }
 
 /// A sample as an integer. What lies in the middle goes up, whatever arithmetic loses of it.

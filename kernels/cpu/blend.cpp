@@ -32,14 +32,19 @@ struct Scratch {
 
 /// Adds `count` samples that lie Step apart, times a weight, to what is there; or sets it.
 template <typename T, int Step>
-void load(const std::uint8_t* from, int count, int shift, float weight, bool add, float* __restrict to) {
+void load(const BlendLayer& layer, const std::uint8_t* from, int count, float weight, bool add, float* __restrict to) {
   const T* const samples = reinterpret_cast<const T*>(from);
+  const int shift = layer.shift, max = layer.max;
+  const auto sample = [&](int i) {  // as blend_sample(), of integers that gcc vectorises
+    const int value = samples[i * Step] >> shift;
+    return float(sizeof(T) == 1 || value < max ? value : max);
+  };
   if (add)
-    for (int i = 0; i < count; ++i) to[i] += weight * float(samples[i * Step] >> shift);
+    for (int i = 0; i < count; ++i) to[i] += weight * sample(i);
   else if (weight != 1)
-    for (int i = 0; i < count; ++i) to[i] = weight * float(samples[i * Step] >> shift);
+    for (int i = 0; i < count; ++i) to[i] = weight * sample(i);
   else
-    for (int i = 0; i < count; ++i) to[i] = float(samples[i * Step] >> shift);
+    for (int i = 0; i < count; ++i) to[i] = sample(i);
 }
 
 template <typename T, int Step>
@@ -76,8 +81,8 @@ void load_row(const BlendLayer& layer, const BlendChannel& channel, const std::v
   float* const sums = plain ? to : columns.data();
   for (int row = rows.first; row <= rows.last; ++row)
     with_step(layer.sample_bytes, channel.step, [&](auto sample, auto step) {
-      load<decltype(sample), step()>(channel.data + row * channel.pitch + std::ptrdiff_t(first) * channel.step, last - first + 1,
-                                     layer.shift, rows.of(row), row > rows.first, sums);
+      load<decltype(sample), step()>(layer, channel.data + row * channel.pitch + std::ptrdiff_t(first) * channel.step,
+                                     last - first + 1, rows.of(row), row > rows.first, sums);
     });
   if (plain) return;
   for (int i = 0; i < count; ++i) {
@@ -177,8 +182,9 @@ void read_first(const BlendLayer& layer, float (&key)[3]) {
   float first[3];
   for (int c = 0; c < 3; ++c) {
     const std::uint8_t* at = layer.channels[c].data;
-    first[c] =
-        !at ? layer.neutral : float((layer.sample_bytes == 1 ? *at : *reinterpret_cast<const std::uint16_t*>(at)) >> layer.shift);
+    first[c] = !at ? layer.neutral
+                   : float(layer.sample_bytes == 1 ? blend_sample(layer, *at)
+                                                   : blend_sample(layer, *reinterpret_cast<const std::uint16_t*>(at)));
   }
   for (int c = 0; c < 3; ++c) key[c] = layer.to_key.row(c, first[0], first[1], first[2]);
 }

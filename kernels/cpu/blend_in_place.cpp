@@ -59,6 +59,17 @@ T bias_255(const BlendLayer& layer) {
 CUDAVISION_WIDE void copy(const Patch& patch) {
   patch.each_row([](auto* s, auto*, auto* d, int bytes) { std::memcpy(d, s, std::size_t(bytes)); });
 }
+/// The same of words, none of them above a layer's greatest sample.
+CUDAVISION_WIDE void copy_samples(const Patch& patch, std::uint16_t max) {
+  patch.each_row([&](auto* above, auto*, auto* to, int bytes) {
+    const auto* const s = reinterpret_cast<const std::uint16_t*>(above);
+    auto* const d = reinterpret_cast<std::uint16_t*>(to);
+    const std::uint16_t most = max;
+    const int count = bytes / 2;
+#pragma GCC ivdep
+    for (int i = 0; i < count; ++i) d[i] = s[i] < most ? s[i] : most;
+  });
+}
 
 /// Over and add, all of alpha / 256, rounded down.
 CUDAVISION_WIDE void mix(const Patch& patch, int alpha) {
@@ -71,23 +82,25 @@ CUDAVISION_WIDE void mix(const Patch& patch, int alpha) {
 
 /// What leaves fractions, rounded at once; by the arithmetic of blend_pixel: which tiles are composed in place must not show.
 template <typename T>
-void mix_rounded(const Patch& patch, float weight) {
+void mix_rounded(const Patch& patch, float weight, T max) {
   patch.each_row([&](auto* above, auto* below, auto* to, int bytes) {
     const T *const s = reinterpret_cast<const T*>(above), *const b = reinterpret_cast<const T*>(below);
     T* const d = reinterpret_cast<T*>(to);
     const int count = bytes / int(sizeof(T));
     const float of_above = weight;
+    const T most = max;
+    const auto sample = [&](T stored) { return float(sizeof(T) == 1 || stored < most ? stored : most); };
 #pragma GCC ivdep
     for (int i = 0; i < count; ++i) {
-      const float sum = float(b[i]) + of_above * (float(s[i]) - float(b[i])) + blend_rounding;
+      const float sum = sample(b[i]) + of_above * (sample(s[i]) - sample(b[i])) + blend_rounding;
       Word bits;  // the lowest of them are the sample: numbers about 1.5 · 2^23 are 1 apart
       std::memcpy(&bits, &sum, sizeof bits);
       d[i] = T(bits);
     }
   });
 }
-CUDAVISION_WIDE void mix_rounded(const Patch& patch, int sample_bytes, float weight) {
-  sample_bytes == 1 ? mix_rounded<std::uint8_t>(patch, weight) : mix_rounded<std::uint16_t>(patch, weight);
+CUDAVISION_WIDE void mix_rounded(const BlendLayer& layer, const Patch& patch, float weight) {
+  layer.sample_bytes == 1 ? mix_rounded<std::uint8_t>(patch, weight, 255) : mix_rounded<std::uint16_t>(patch, weight, layer.max);
 }
 
 /// Source, where the pixel's own alpha, at this bit, becomes less.
@@ -213,12 +226,13 @@ void lay_in_place(const FormatInfo& format, const BlendTarget& target, const Ble
                       dst.bytes(part.width), dst.rows(part.height), padding};
     const int alpha_bit = target.alpha ? dst.bit(target.channels[3]) : 0;
     const unsigned alpha = unsigned(std::nearbyint(layer.coverage * target.max));
+    const bool can_exceed = layer.sample_bytes == 2 && layer.max < 0xffff;
     if (copies_samples(target, layer))
-      copy(patch);
+      can_exceed ? copy_samples(patch, layer.max) : copy(patch);
     else if (layer.op == BlendOperator::average)
-      mix_rounded(patch, format.sample_bytes(), layer.coverage);
+      mix_rounded(layer, patch, layer.coverage);
     else if (layer.rounding == 0)
-      mix_rounded(patch, format.sample_bytes(), layer.opaque * layer.coverage * target.per_max);
+      mix_rounded(layer, patch, layer.opaque * layer.coverage * target.per_max);
     else if (!target.alpha)
       mix(patch, int(layer.coverage * 256));
     else if (layer.op == BlendOperator::source)

@@ -267,6 +267,30 @@ TEST_P(BlendFormats, StacksAreExact) {
     }
   }
 }
+/// All bits set, or any, in every byte of the pictures: also above the depth, in padding and alpha, between rows and after them.
+TEST_P(BlendFormats, TakesAnyBits) {
+  const auto [backend, format] = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  Random random(unsigned(format) + 99);
+  for (int round = 0; round < 6 * rounds(); ++round)
+    for (const auto& [width, height] : small_sizes) {
+      Scene scene = random_scene(random, random.below(2) ? format : Format(random.below(format_count)), format, {width, height});
+      // Also such as are copied or laid over each other as they lie.
+      if (random.below(2) && scene.geometry.format == format)
+        for (Pad& pad : scene.pads) {
+          pad.picture = Picture(scene.geometry, random.pick(layouts));
+          pad.params.place = {0, 0, width, height};
+          pad.params.crop = {};
+          pad.params.color = scene.color;
+          pad.params.key = {};
+        }
+      for (Pad& pad : scene.pads) {
+        const bool ones = random.below(2) == 0;
+        for (std::uint8_t& byte : pad.picture.bytes()) byte = ones ? 0xff : std::uint8_t(random.below(256));
+      }
+      expect_reference(backend, scene);
+    }
+}
 INSTANTIATE_FOR_FORMATS(BlendFormats, all_formats());
 
 class BlendPlans : public testing::TestWithParam<Backend> {};

@@ -103,6 +103,7 @@ struct Source {
       if (c.role == Role::alpha) at = 3;
       if (at < 0) continue;
       grids[at] = picture.read(c);
+      for (int& sample : grids[at]->values) sample = std::min(sample, picture.format().max_value());
       components[at] = c;
     }
   }
