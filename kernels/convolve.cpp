@@ -196,11 +196,13 @@ Result<ConvolvePlan> resolve(const ConvolveParams& params, const Geometry& geome
 }  // namespace detail
 
 Result<std::unique_ptr<Filter>> make_convolve(const ConvolveParams& params, const Geometry& geometry, Backend backend) {
-  auto plan = detail::resolve(params, geometry);
-  if (!plan.ok()) return plan.error();
-  return detail::on_backend(
-      backend, [&]() { return detail::make_convolve_cuda(std::move(plan.value())); },
-      [&]() { return detail::make_convolve_cpu(std::move(plan.value())); });
+  return detail::guarded([&]() -> Result<std::unique_ptr<Filter>> {
+    auto plan = detail::resolve(params, geometry);
+    if (!plan.ok()) return plan.error();
+    return detail::on_backend(
+        backend, [&]() { return detail::make_convolve_cuda(std::move(plan.value())); },
+        [&]() { return detail::make_convolve_cpu(std::move(plan.value())); });
+  });
 }
 
 }  // namespace cudavision

@@ -132,11 +132,13 @@ Status validate(const GaussianParams& params) {
 }
 
 Result<std::unique_ptr<Filter>> make_gaussian(const GaussianParams& params, const Geometry& geometry, Backend backend) {
-  auto plan = detail::resolve(params, geometry);
-  if (!plan.ok()) return plan.error();
-  return detail::on_backend(
-      backend, [&]() { return detail::make_gaussian_cuda(std::move(plan.value())); },
-      [&]() { return detail::make_gaussian_cpu(std::move(plan.value())); });
+  return detail::guarded([&]() -> Result<std::unique_ptr<Filter>> {
+    auto plan = detail::resolve(params, geometry);
+    if (!plan.ok()) return plan.error();
+    return detail::on_backend(
+        backend, [&]() { return detail::make_gaussian_cuda(std::move(plan.value())); },
+        [&]() { return detail::make_gaussian_cpu(std::move(plan.value())); });
+  });
 }
 
 }  // namespace cudavision

@@ -76,10 +76,12 @@ LocalPlan resolve(const LocalParams& params, const Geometry& geometry) {
 }  // namespace detail
 
 Result<std::unique_ptr<Filter>> make_local(const LocalParams& params, const Geometry& geometry, Backend backend) {
-  if (Status status = validate(params); !status.ok()) return status;
-  detail::LocalPlan plan = detail::resolve(params, geometry);
-  return detail::on_backend(
-      backend, [&]() { return detail::make_local_cuda(std::move(plan)); }, [&]() { return detail::make_local_cpu(std::move(plan)); });
+  return detail::guarded([&]() -> Result<std::unique_ptr<Filter>> {
+    if (Status status = validate(params); !status.ok()) return status;
+    detail::LocalPlan plan = detail::resolve(params, geometry);
+    return detail::on_backend(
+        backend, [&]() { return detail::make_local_cuda(std::move(plan)); }, [&]() { return detail::make_local_cpu(std::move(plan)); });
+  });
 }
 
 }  // namespace cudavision

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdio>
+#include <exception>
+#include <new>
 #include <string>
 #include <utility>
 #include <variant>
@@ -56,4 +58,24 @@ inline Status check_range(const char* name, double value, double least, double m
   return Status::settings(text);
 }
 
+namespace detail {
+
+/// Does `work`, which returns a Status or a Result, and returns a resource error where it throws. All entries of the kernels go
+/// through it: no exception leaves them.
+template <typename Work>
+auto guarded(Work&& work) -> decltype(work()) {
+  try {
+    try {
+      return work();
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (const std::exception& error) {
+      return Status::resource(error.what());
+    }
+  } catch (const std::bad_alloc&) {  // of the message, too
+    return Status::resource("out of memory");
+  }
+}
+
+}  // namespace detail
 }  // namespace cudavision
