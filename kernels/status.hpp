@@ -15,11 +15,13 @@ class [[nodiscard]] Status {
     ok,
     settings,  ///< a parameter is outside what is allowed; the message names it and the range
     resource,  ///< the device or its memory failed; the message carries CUDA's own text
+    frame,     ///< a frame does not fit its caps; the next one may
   };
 
   Status() = default;
   static Status settings(std::string message) { return {Code::settings, std::move(message)}; }
   static Status resource(std::string message) { return {Code::resource, std::move(message)}; }
+  static Status frame(std::string message) { return {Code::frame, std::move(message)}; }
 
   bool ok() const { return code_ == Code::ok; }
   Code code() const { return code_; }

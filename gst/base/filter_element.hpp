@@ -5,9 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "guard.hpp"
-#include "host.hpp"
 #include "properties.hpp"
+#include "vfunc.hpp"
 #include "video_filter.hpp"
 
 namespace cudavision {
@@ -61,9 +60,8 @@ class FilterElement {
 
   /// Shows other values in the read-only properties.
   static void publish(GstElement* element, const Readings& values) {
-    GST_OBJECT_LOCK(element);
+    ObjectLock lock(element);
     self(element)->readings = values;
-    GST_OBJECT_UNLOCK(element);
   }
 
  private:
@@ -112,23 +110,19 @@ class FilterElement {
   }
 
   static void set(GObject* object, guint id, const GValue* value, GParamSpec*) {
-    const Property<Settings>& property = properties()[id - 1];
-    const Status status = guarded([&] {
+    {
       ObjectLock lock(object);
       self(object)->uncommitted = true;
-      set_property(self(object)->settings, property, value);
-    });
-    if (!status.ok()) GST_ELEMENT_ERROR(object, RESOURCE, FAILED, ("%s cannot be set: %s", property.spec->name, status.message().c_str()), (nullptr));
-    if (property.implied_property) g_object_notify(object, property.implied_property);
+    }
+    set_property(object, self(object)->settings, properties(), id, value);
   }
 
   static void get(GObject* object, guint id, GValue* value, GParamSpec*) {
-    GST_OBJECT_LOCK(object);
+    ObjectLock lock(object);
     if (id <= properties().size())
       get_property(self(object)->settings, properties()[id - 1], value);
     else
       get_property(self(object)->readings, readings()[id - 1 - properties().size()], value);
-    GST_OBJECT_UNLOCK(object);
   }
 
   static void finalize(GObject* object) {
@@ -148,8 +142,8 @@ class FilterElement {
 
   static void class_init(gpointer klass, gpointer) {
     GObjectClass* object = G_OBJECT_CLASS(klass);
-    object->set_property = set;
-    object->get_property = get;
+    object->set_property = vfunc<set>;
+    object->get_property = vfunc<get>;
     object->finalize = finalize;
     install_properties(object, properties());
     guint id = guint(properties().size());

@@ -4,9 +4,11 @@
 #include <gst/video/video.h>
 
 #include <string>
+#include <utility>
 
 #include "backend.hpp"
 #include "caps.hpp"
+#include "frame.hpp"
 #include "properties.hpp"
 
 GST_DEBUG_CATEGORY_STATIC(cudavision_debug);
@@ -45,6 +47,13 @@ void configure(GstBufferPool* pool, GstCaps* caps, guint size, guint min_buffers
 
 }  // namespace
 
+void post_error(GstElement* element, const Status& status) {
+  if (status.code() == Status::Code::settings)
+    GST_ELEMENT_ERROR(element, LIBRARY, SETTINGS, ("%s", status.message().c_str()), (nullptr));
+  else
+    GST_ELEMENT_ERROR(element, RESOURCE, FAILED, ("%s", status.message().c_str()), (nullptr));
+}
+
 // Properties --------------------------------------------------------------------------------------------------------------------
 
 Host::Host(GstElement* element) : element_(element) {
@@ -53,7 +62,7 @@ Host::Host(GstElement* element) : element_(element) {
 }
 
 void Host::warn_of_late_change(GParamSpec* changed) const {
-  const bool is_device = std::string("cuda-device-id") == changed->name;
+  const bool is_device = g_str_equal(changed->name, "cuda-device-id");
   {
     ObjectLock lock(element_);
     if (!backend_ || (is_device ? wanted_.device_id == opened_.device_id : wanted_.backend == opened_.backend)) return;
@@ -137,6 +146,8 @@ bool Host::open() {
     ObjectLock lock(element_);
     backend_ = backend;
     opened_ = choices;
+    no_cuda_ = reason;
+    said_no_cuda_ = false;
   }
   g_object_notify(G_OBJECT(element_), "active-backend");
   return true;
@@ -169,11 +180,21 @@ bool Host::may_use_cuda() const {
   return backend_ ? backend_ == Backend::cuda : wanted_.backend != BACKEND_CPU;
 }
 
-void Host::post_error(const Status& status) const {
-  if (status.code() == Status::Code::settings)
-    GST_ELEMENT_ERROR(element_, LIBRARY, SETTINGS, ("%s", status.message().c_str()), (nullptr));
-  else
-    GST_ELEMENT_ERROR(element_, RESOURCE, FAILED, ("%s", status.message().c_str()), (nullptr));
+void Host::check_memory_of_peer(GstPad* src) {
+  if (!GST_PAD_IS_ACTIVE(src)) return;
+  GstCaps* wanted = gst_pad_peer_query_caps(src, nullptr);
+  bool only_cuda = !gst_caps_is_any(wanted) && !gst_caps_is_empty(wanted);
+  for (guint i = 0; only_cuda && i < gst_caps_get_size(wanted); ++i)
+    only_cuda = gst_caps_features_contains(gst_caps_get_features(wanted, i), cuda_memory_feature);
+  gst_caps_unref(wanted);
+  std::string reason;
+  {
+    ObjectLock lock(element_);
+    if (!only_cuda || backend_ != Backend::cpu || std::exchange(said_no_cuda_, true)) return;
+    reason = no_cuda_.empty() ? "backend=cpu is set" : no_cuda_;
+  }
+  GST_ELEMENT_ERROR(element_, STREAM, FORMAT,
+                    ("downstream takes %s only, but this element works in system memory: %s", cuda_memory_feature, reason.c_str()), (nullptr));
 }
 
 // Pools -------------------------------------------------------------------------------------------------------------------------
@@ -184,7 +205,7 @@ GstBufferPool* Host::new_pool(GstCaps* caps, guint min_buffers, guint max_buffer
   *allocator = nullptr;
   if (is_cuda_caps(caps)) return gpu.new_device_pool(caps, min_buffers, max_buffers, size);
   GstVideoInfo video;
-  if (!gst_video_info_from_caps(&video, caps)) return nullptr;
+  if (!video_from_caps(video, caps)) return nullptr;
   *size = guint(GST_VIDEO_INFO_SIZE(&video));
   if (uses_cuda()) *allocator = gpu.new_pinned_allocator();
   GstBufferPool* pool = gst_video_buffer_pool_new();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "border.hpp"
+#include "host.hpp"
 #include "image.hpp"
 #include "status.hpp"
 
@@ -108,9 +109,10 @@ void install_properties(GObjectClass* klass, const std::vector<Property<S>>& tab
 template <typename S>
 void set_property(GObject* object, S& settings, const std::vector<Property<S>>& table, guint id, const GValue* value) {
   const Property<S>& property = table[id - 1];
-  GST_OBJECT_LOCK(object);
-  set_property(settings, property, value);
-  GST_OBJECT_UNLOCK(object);
+  {
+    ObjectLock lock(object);
+    set_property(settings, property, value);
+  }
   if (property.implied_property) g_object_notify(object, property.implied_property);
 }
 

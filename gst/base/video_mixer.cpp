@@ -222,11 +222,7 @@ gboolean sink_query(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* query) 
     case GST_QUERY_CAPS: {
       GstCaps *filter, *caps = sink_caps(as_mixer(agg), GST_PAD(pad));
       gst_query_parse_caps(query, &filter);
-      if (filter) {
-        GstCaps* both = gst_caps_intersect_full(filter, caps, GST_CAPS_INTERSECT_FIRST);
-        gst_caps_unref(caps);
-        caps = both;
-      }
+      caps = filter_caps(caps, filter);
       gst_query_set_caps_result(query, caps);
       gst_caps_unref(caps);
       return TRUE;
@@ -277,9 +273,9 @@ gboolean src_event(GstAggregator* agg, GstEvent* event) {
 GstCaps* update_caps(GstVideoAggregator* vagg, GstCaps* caps) {
   GstCaps* possible = state_of(vagg).host.uses_cuda() ? gst_caps_ref(caps) : any_memory_caps(caps, false);
   GstCaps* liked = gst_pad_peer_query_caps(GST_AGGREGATOR(vagg)->srcpad, nullptr);
-  GstCaps* both = gst_caps_intersect_full(liked, possible, GST_CAPS_INTERSECT_FIRST);
+  GstCaps* both = filter_caps(possible, liked);
   gst_caps_unref(liked);
-  gst_caps_unref(possible);
+  if (gst_caps_is_empty(both)) state_of(vagg).host.check_memory_of_peer(GST_AGGREGATOR(vagg)->srcpad);
   return both;
 }
 
