@@ -62,7 +62,7 @@ Host::Host(GstElement* element) : element_(element) {
 }
 
 void Host::warn_of_late_change(GParamSpec* changed) const {
-  const bool is_device = std::string("cuda-device-id") == changed->name;
+  const bool is_device = g_str_equal(changed->name, "cuda-device-id");
   {
     ObjectLock lock(element_);
     if (!backend_ || (is_device ? wanted_.device_id == opened_.device_id : wanted_.backend == opened_.backend)) return;
