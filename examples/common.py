@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What the examples in Python share. Names of files are data: none becomes a part of a pipeline's description. Inputs are URIs,
 outputs are files that are already open. Exit status: 0; 1 after a failure, with one sentence on stderr; 2 for wrong usage (argparse)."""
+import argparse
 import contextlib
 import os
 import pathlib
@@ -24,6 +25,11 @@ class Failure(Exception):
     """A sentence for the user."""
 
 
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        self.exit(2, f"{self.prog}: {message}; see --help\n")
+
+
 def main(function):
     """Runs `function` and exits. SIGTERM ends it like an exception, so that temporary files are removed."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
@@ -31,6 +37,8 @@ def main(function):
     try:
         function()
         sys.stdout.flush()
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)
     except (Failure, OSError) as error:
         if isinstance(error, OSError):  # Python would try to write the rest of stdout again
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -100,14 +108,19 @@ def location_of(stream):
     return f"/dev/fd/{stream.fileno()}"
 
 
+def text_of(message):
+    """The sentence of an error message."""
+    error, _ = message.parse_error()
+    if error.matches(Gst.core_error_quark(), Gst.CoreError.MISSING_PLUGIN):
+        return "there is no video in it, or the plugin that decodes it is missing"
+    return error.message
+
+
 def check(message):
     """Raises a Failure where the message is an error, with the name of the file that caused it."""
     if not message or message.type != Gst.MessageType.ERROR:
         return
-    error, _ = message.parse_error()
-    element, text = message.src, error.message
-    if error.matches(Gst.core_error_quark(), Gst.CoreError.MISSING_PLUGIN):
-        text = "there is no video in it, or the plugin that decodes it is missing"
+    element, text = message.src, text_of(message)
     while element and not element.find_property("uri"):
         element = element.get_parent()
     raise Failure(f"{urllib.parse.unquote(element.get_property('uri')[7:], errors='surrogateescape')}: {text}" if element else text)

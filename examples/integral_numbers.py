@@ -1,7 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Prints the sum and the mean of luma over a rectangle of each frame, from four numbers of the frame's summed-area table."""
-import argparse
 import struct
 
 import common
@@ -9,7 +8,7 @@ from common import Gst
 
 
 def run():
-    parser = argparse.ArgumentParser(description=__doc__, usage="%(prog)s [FILE [X Y WIDTH HEIGHT]]     without a FILE: of a test picture")
+    parser = common.Parser(description=__doc__, usage="%(prog)s [FILE [X Y WIDTH HEIGHT]]     without a FILE: of a test picture")
     parser.add_argument("file", nargs="?")
     parser.add_argument("rectangle", nargs="*", type=int, default=(10, 20, 30, 40))
     args = parser.parse_args()

@@ -10,7 +10,6 @@ Without a clip it looks at N frames of a synthetic scene. Writes into FOLDER
   summary.png   the moments of most motion, and motion and brightness over time
 and a table. Exit status: 0; 1 after a failure, with one sentence on stderr; 2 for wrong usage.
 """
-import argparse
 import json
 import pathlib
 import time
@@ -148,7 +147,7 @@ def positive(text):
 
 
 def run():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.Parser(description=__doc__.splitlines()[0])
     parser.add_argument("--clip", help="a video file (none: a synthetic scene)")
     parser.add_argument("--out", default="out", help="the folder to write into (out)")
     parser.add_argument("--backend", default="auto", choices=("auto", "cuda", "cpu"))

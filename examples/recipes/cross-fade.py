@@ -1,7 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Fades from one clip to another: a control source drives the alpha of the pad above. 1280×720, motion JPEG in Matroska."""
-import argparse
 import pathlib
 import sys
 
@@ -21,7 +20,7 @@ def nanoseconds(text):
 
 
 def run():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = common.Parser(description=__doc__)
     parser.add_argument("clip_a")
     parser.add_argument("clip_b")
     parser.add_argument("out", help="the file to write, OUT.mkv")
