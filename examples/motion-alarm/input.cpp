@@ -154,8 +154,7 @@ void Input::print(const std::string& line) {
   if (std::fwrite(line.data(), 1, line.size(), stdout) == line.size() && std::fflush(stdout) == 0) return;
   const std::string text = std::string("cannot write an event: ") + g_strerror(errno);
   if (done_) {
-    complain(text);
-    failed_ = true;
+    if (!failed_.exchange(true)) complain(text);
   } else {
     GST_ELEMENT_ERROR(pipeline_.get(), RESOURCE, WRITE, ("%s", text.c_str()), (nullptr));
   }
