@@ -168,7 +168,8 @@ case $1 in
     python3 -c 'import json, sys; print(*(json.loads(line)["event"] for line in sys.stdin))' <"$work/an out/motion.jsonl" | grep -q '^begin motion .*motion'
     cd "$work"
     echo precious >victim
-    gst-launch-1.0 -q "${source[@]}" ! jpegenc ! avimux ! filesink location='x" ! filesink location="victim'
+    gst-launch-1.0 -q "${source[@]}" ! jpegenc ! avimux ! filesink location=clip.avi
+    mv clip.avi 'x" ! filesink location="victim'
     report=$root/examples/motion_report.py
     status_of 0 "$report" --clip='x" ! filesink location="victim' --out='o" ! filesink location="victim'
     expect 'files of motion_report.py' $'motion.jsonl\nmotion.mkv\nsummary.png' "$(ls -A 'o" ! filesink location="victim')"
