@@ -144,6 +144,7 @@ check_names() {
   expect 'files after failures' "$before" "$(ls -A)"
   check_usage "$script"
   fails 2 "$script" "$input"
+  fails 1 env GST_PLUGIN_PATH= GST_REGISTRY="$work/registry.bin" "$script" "$input" out "$@"
   cd "$work"
 }
 check_usage() {  # SCRIPT
