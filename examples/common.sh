@@ -65,7 +65,7 @@ uri() {
 # launch ARGUMENT…: gst-launch-1.0, which says the first error in one sentence, with the name of the file that caused it.
 launch() {
   local log first argument uris=() file=
-  if { log=$(gst-launch-1.0 "$@" 2>&1 >&4); } 4>&1; then
+  if { log=$(LANGUAGE=en gst-launch-1.0 "$@" 2>&1 >&4); } 4>&1; then
     if [[ -n $log ]]; then printf '%s\n' "$log" >&2; fi
     return
   fi

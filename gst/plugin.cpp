@@ -10,8 +10,8 @@
 
 static gboolean plugin_init(GstPlugin* plugin) {
   using namespace cudavision;
-  return register_blend(plugin) && register_convolve(plugin) && register_diff(plugin) && register_gaussian(plugin) && register_histogram(plugin) &&
-         register_integral(plugin);
+  return register_blend(plugin) && register_convolve(plugin) && register_diff(plugin) && register_gaussian(plugin) &&
+         register_histogram(plugin) && register_integral(plugin);
 }
 
 /// GStreamer's version, then the plugin's own: gst-inspect-1.0 --exists answers yes only for versions from its own up.
@@ -23,5 +23,5 @@ static const gchar* version() {
   return text;
 }
 
-GST_PLUGIN_DEFINE(GST_VERSION_MAJOR, GST_VERSION_MINOR, cudavision, "Image processing on CUDA, or on the CPU", plugin_init, version(),
-                  "LGPL", "cudavision", "cudavision")
+GST_PLUGIN_DEFINE(GST_VERSION_MAJOR, GST_VERSION_MINOR, cudavision, "Image processing on CUDA, or on the CPU", plugin_init,
+                  version(), "LGPL", "cudavision", "cudavision")

@@ -72,15 +72,16 @@ bool has_port(const std::string& user) {
 std::string uri_of(const std::string& location) {
   const std::string user = user_of(location);
   if (is_uri(location) && (user.empty() || has_port(user))) return location;
-  gchar* text = user.empty() ? gst_filename_to_uri(location.c_str(), nullptr)
-                             : g_uri_escape_string(user.c_str(), "%:!$&'()*+,;=", FALSE);
+  gchar* text =
+      user.empty() ? gst_filename_to_uri(location.c_str(), nullptr) : g_uri_escape_string(user.c_str(), "%:!$&'()*+,;=", FALSE);
   std::string uri = text ? text : "";
   g_free(text);
   return user.empty() ? uri : std::string(location).replace(location.find(user, location.find("://")), user.size(), uri);
 }
 
 void remove_all(std::string& text, const std::string& part) {
-  for (auto found = text.find(part); !part.empty() && found != std::string::npos; found = text.find(part)) text.erase(found, part.size());
+  for (auto found = text.find(part); !part.empty() && found != std::string::npos; found = text.find(part))
+    text.erase(found, part.size());
 }
 
 }  // namespace
@@ -154,8 +155,7 @@ void Input::print(const std::string& line) {
   if (std::fwrite(line.data(), 1, line.size(), stdout) == line.size() && std::fflush(stdout) == 0) return;
   const std::string text = std::string("cannot write an event: ") + g_strerror(errno);
   if (done_) {
-    complain(text);
-    failed_ = true;
+    if (!failed_.exchange(true)) complain(text);
   } else {
     GST_ELEMENT_ERROR(pipeline_.get(), RESOURCE, WRITE, ("%s", text.c_str()), (nullptr));
   }
