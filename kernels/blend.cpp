@@ -191,14 +191,14 @@ BlendAxis find_axis(BlendSampling sampling, int place, int begin, int crop, int 
 }
 
 /// Where a pad's samples come from, and what becomes of them. False: it does not show.
-bool resolve(const BlendPad& pad, const Samples& out, const BlendTarget& target, BlendDivision division, BlendLayer& layer) {
+bool resolve(const BlendPad& pad, const Image& src, const Samples& out, const BlendTarget& target, BlendDivision division, BlendLayer& layer) {
   if (pad.alpha == 0 || pad.place.empty()) return false;
   const Geometry& geometry = pad.src.geometry;
   const Samples in(geometry.format, pad.color);
   const int in_max = in.format.max_value();
   layer = {};
-  find_channels(pad.src, layer.channels, nullptr);
-  layer.packed = find_packed(pad.src);
+  find_channels(src, layer.channels, nullptr);
+  layer.packed = find_packed(src);
   layer.place = pad.place;
   layer.crop = pad.crop.empty() ? Rect{0, 0, geometry.width, geometry.height} : pad.crop;
   layer.visible = intersection(pad.place, {0, 0, target.width, target.height});
@@ -289,8 +289,8 @@ Status validate(const BlendPad& pad) {
   return {};
 }
 
-Blend::Blend(const Geometry& geometry, const BlendColor& color, BlendDivision division)
-    : geometry_(geometry), color_(color), division_(division), target_{} {
+Blend::Blend(const Geometry& geometry, const BlendColor& color, BlendDivision division, Backend backend)
+    : geometry_(geometry), color_(color), division_(division), target_{}, backend_(backend), dst_(backend) {
   const Samples out(geometry.format, color);
   layers_.reserve(blend_max_pads);
   target_.width = geometry.width;
@@ -306,6 +306,25 @@ Blend::Blend(const Geometry& geometry, const BlendColor& color, BlendDivision di
 }
 
 Status Blend::submit(const Image& dst, const BlendBackground& background, const std::vector<BlendPad>& pads, Queue queue) {
+  return detail::guarded([&]() -> Status {
+    const auto to = dst_.write(dst);
+    if (!to.ok()) return to.error();
+    const Status status = run(to.value(), background, pads, queue);
+    return status.ok() ? dst_.finish(dst, queue) : status;
+  });
+}
+
+/// A pad's picture, its samples at addresses where words may be read.
+Result<Image> Blend::aligned_source(std::size_t pad, const Image& src, Queue queue) {
+  if (sources_.size() <= pad) sources_.resize(pad + 1);
+  Source& source = sources_[pad];
+  const Geometry &was = source.geometry, &is = src.geometry;
+  if (!source.picture || was.format != is.format || was.width != is.width || was.height != is.height)
+    source = {is, std::make_unique<detail::AlignedPicture>(backend_)};
+  return source.picture->read(src, queue);
+}
+
+Status Blend::run(const Image& dst, const BlendBackground& background, const std::vector<BlendPad>& pads, Queue queue) {
   if (pads.size() > blend_max_pads)
     return Status::settings("there are " + std::to_string(pads.size()) + " pads: at most " + std::to_string(blend_max_pads) +
                             " make a picture");
@@ -319,8 +338,10 @@ Status Blend::submit(const Image& dst, const BlendBackground& background, const 
   for (std::size_t i = 0; i < pads.size(); ++i) {
     if (Status status = validate(pads[i]); !status.ok())
       return Status::settings("sink_" + std::to_string(i) + ": " + status.message());
+    const auto src = aligned_source(i, pads[i].src, queue);
+    if (!src.ok()) return src.error();
     BlendLayer layer;
-    if (cudavision::resolve(pads[i], out, target_, division_, layer)) layers_.push_back(layer);
+    if (cudavision::resolve(pads[i], src.value(), out, target_, division_, layer)) layers_.push_back(layer);
   }
   return compute(target_, layers_, queue);
 }
@@ -328,9 +349,11 @@ Status Blend::submit(const Image& dst, const BlendBackground& background, const 
 Result<std::unique_ptr<Blend>> make_blend(const Geometry& geometry, const BlendColor& color, Backend backend, BlendDivision division) {
   if (std::min(geometry.width, geometry.height) < 1 || std::max(geometry.width, geometry.height) > 16384)
     return Status::settings(side_text("the output", geometry.width, geometry.height, "width and height must be 1 to 16384"));
-  return detail::on_backend(
-      backend, [&]() { return detail::make_blend_cuda(geometry, color, division); },
-      [&]() { return detail::make_blend_cpu(geometry, color, division); });
+  return detail::guarded([&] {
+    return detail::on_backend(
+        backend, [&]() { return detail::make_blend_cuda(geometry, color, division); },
+        [&]() { return detail::make_blend_cpu(geometry, color, division); });
+  });
 }
 
 BlendFit fit(const Rect& box, int width, int height, double pixel_aspect, SizingPolicy policy) {

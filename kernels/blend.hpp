@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "aligned.hpp"
 #include "blend_math.hpp"
 #include "image.hpp"
 #include "luma.hpp"
@@ -133,11 +134,11 @@ class Blend {
 
   /// Writes every sample of `dst`, which has the plan's geometry (packed 4:2:2 of odd width: but the byte that is in no picture);
   /// pads come from below to above. All lie in the backend's memory; `dst` overlaps none of the sources. Returns without waiting on
-  /// CUDA. Errors: settings (a pad's parameters; more than 64 pads), resource, when a launch fails.
+  /// CUDA. Errors: settings (a pad's parameters; more than 64 pads), resource, when memory is short or a launch fails.
   Status submit(const Image& dst, const BlendBackground& background, const std::vector<BlendPad>& pads, Queue queue);
 
  protected:
-  Blend(const Geometry& geometry, const BlendColor& color, BlendDivision division);
+  Blend(const Geometry& geometry, const BlendColor& color, BlendDivision division, Backend backend);
 
   virtual Status compute(const detail::BlendTarget& target, const std::vector<detail::BlendLayer>& layers, Queue queue) = 0;
 
@@ -147,6 +148,17 @@ class Blend {
   const BlendDivision division_;
   detail::BlendTarget target_;
   std::vector<detail::BlendLayer> layers_;
+
+  Status run(const Image& dst, const BlendBackground& background, const std::vector<BlendPad>& pads, Queue queue);
+  Result<Image> aligned_source(std::size_t pad, const Image& src, Queue queue);
+
+  struct Source {
+    Geometry geometry;
+    std::unique_ptr<detail::AlignedPicture> picture;
+  };
+  const Backend backend_;
+  detail::AlignedPicture dst_;
+  std::vector<Source> sources_;  ///< by pad
 };
 
 /// `color`: of the output. Errors: settings (the size; a backend not built in), resource.

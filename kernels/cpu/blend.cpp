@@ -7,7 +7,6 @@
 #include "../blend.hpp"
 
 #include <algorithm>
-#include <new>
 #include <opencv2/core.hpp>
 #include <type_traits>
 #include <utility>
@@ -262,10 +261,10 @@ CUDAVISION_WIDE void write(const BlendTarget& target, const Rect& tile, Scratch&
 class CpuBlend final : public Blend {
  public:
   CpuBlend(const Geometry& geometry, const BlendColor& color, BlendDivision division)
-      : Blend(geometry, color, division), scratch_(std::size_t(std::max(1, cv::getNumThreads()))), taps_(blend_max_pads) {}
+      : Blend(geometry, color, division, Backend::cpu), scratch_(std::size_t(std::max(1, cv::getNumThreads()))), taps_(blend_max_pads) {}
 
  private:
-  Status compute(const BlendTarget& target, const std::vector<BlendLayer>& layers, Queue) override try {
+  Status compute(const BlendTarget& target, const std::vector<BlendLayer>& layers, Queue) override {
     const FormatInfo& format = info(geometry().format);
     bool general = format.sets[0].shares_plane() && target.width % 2;
     for (std::size_t l = 0; l < layers.size(); ++l) {
@@ -286,10 +285,6 @@ class CpuBlend final : public Blend {
         },
         jobs);
     return {};
-  } catch (const cv::Exception& error) {
-    return Status::resource(error.what());
-  } catch (const std::bad_alloc&) {
-    return Status::resource("out of memory");
   }
 
   void find_taps(const std::vector<BlendLayer>& layers) {
@@ -381,10 +376,8 @@ class CpuBlend final : public Blend {
 
 }  // namespace
 
-Result<std::unique_ptr<Blend>> make_blend_cpu(const Geometry& geometry, const BlendColor& color, BlendDivision division) try {
+Result<std::unique_ptr<Blend>> make_blend_cpu(const Geometry& geometry, const BlendColor& color, BlendDivision division) {
   return std::unique_ptr<Blend>(std::make_unique<CpuBlend>(geometry, color, division));
-} catch (const std::bad_alloc&) {
-  return Status::resource("out of memory");
 }
 
 }  // namespace cudavision::detail

@@ -305,7 +305,7 @@ PairKernel plane_kernel(bool keyed, bool down) {
 
 class CudaBlend final : public Blend {
  public:
-  CudaBlend(const Geometry& geometry, const BlendColor& color, BlendDivision division) : Blend(geometry, color, division) {}
+  CudaBlend(const Geometry& geometry, const BlendColor& color, BlendDivision division) : Blend(geometry, color, division, Backend::cuda) {}
 
  private:
   Status compute(const BlendTarget& target, const std::vector<BlendLayer>& layers, Queue queue) override {
