@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // What all filters share: borders, regions, plans and their streams.
+#include <limits>
 #include <opencv2/core.hpp>
 #include <thread>
 
@@ -67,6 +68,28 @@ TEST(Region, SetRectsCoverTheSamplesOfTheirPixels) {
       }
     }
   }
+}
+
+/// Sides and places up to the ends of int: no sum of them wraps.
+TEST(Region, AnyRectanglesIntersect) {
+  constexpr int most = std::numeric_limits<int>::max(), least = std::numeric_limits<int>::min();
+  const auto expect = [](const Rect& a, const Rect& b, const Rect& common) {
+    for (const Rect& rect : {intersection(a, b), intersection(b, a)}) {
+      EXPECT_EQ(rect.empty(), common.empty());
+      if (common.empty()) continue;
+      EXPECT_EQ(rect.x, common.x);
+      EXPECT_EQ(rect.y, common.y);
+      EXPECT_EQ(rect.width, common.width);
+      EXPECT_EQ(rect.height, common.height);
+    }
+  };
+  const Rect frame{0, 0, 100, 80};
+  expect({10, 20, most, most}, frame, {10, 20, 90, 60});
+  expect({least, least, most, most}, frame, {});
+  expect({most, 0, most, 5}, frame, {});
+  expect({-5, -5, most, 10}, frame, {0, 0, 100, 5});
+  EXPECT_EQ(subsampled(most, 1), most / 2 + 1);
+  EXPECT_EQ(subsampled(most - 1, 1), most / 2);
 }
 
 GaussianParams wide_gaussian() {
