@@ -1,39 +1,42 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Prints the sum and the mean of luma over a rectangle of each frame, from four numbers of the frame's summed-area table.
-
-    integral_numbers.py [FILE [X Y WIDTH HEIGHT]]     without a FILE: of a test picture"""
+"""Prints the sum and the mean of luma over a rectangle of each frame, from four numbers of the frame's summed-area table."""
 import struct
-import sys
 
-import gi
-gi.require_version("Gst", "1.0")
-from gi.repository import Gst
+import common
+from common import Gst
 
-Gst.init(None)
-source = "filesrc name=file ! decodebin ! videoconvert" if sys.argv[1:] else "videotestsrc num-buffers=5 ! video/x-raw,format=NV12"
-pipeline = Gst.parse_launch(source + " ! cudaintegral ! appsink name=sink sync=false caps=video/x-integral,format=U32LE,layout=padded")
-if sys.argv[1:]:
-    pipeline.get_by_name("file").set_property("location", sys.argv[1])
-left, top, width, height = map(int, sys.argv[2:6]) if len(sys.argv) > 5 else (10, 20, 30, 40)
-sink = pipeline.get_by_name("sink")
-pipeline.set_state(Gst.State.PLAYING)
 
-while sample := sink.emit("try-pull-sample", 10 * Gst.SECOND):  # None: the end, or an error
-    columns = sample.get_caps().get_structure(0).get_value("width")  # one more than the picture has
-    buffer = sample.get_buffer()
-    mapped, info = buffer.map(Gst.MapFlags.READ)
+def run():
+    parser = common.Parser(description=__doc__, usage="%(prog)s [FILE [X Y WIDTH HEIGHT]]     without a FILE: of a test picture")
+    parser.add_argument("file", nargs="?")
+    parser.add_argument("rectangle", nargs="*", type=int, default=(10, 20, 30, 40))
+    args = parser.parse_args()
+    if len(args.rectangle) != 4 or min(args.rectangle[:2]) < 0 or min(args.rectangle[2:]) < 1:
+        parser.error(f"a rectangle is X Y WIDTH HEIGHT, not {' '.join(map(str, args.rectangle))}")
+    left, top, width, height = args.rectangle
 
-    def before(x, y):
-        """The sum of all that is left of x and above y."""
-        return struct.unpack_from("<I", info.data, 4 * (y * columns + x))[0]
+    table = "cudaintegral ! appsink name=sink sync=false caps=video/x-integral,format=U32LE,layout=padded"
+    if args.file:
+        pipeline = common.parse(f"{common.DECODER} name=file ! videoconvert ! {table}", file={"uri": common.uri_of(args.file)})
+    else:
+        pipeline = common.parse(f"videotestsrc num-buffers=5 ! video/x-raw,format=NV12 ! {table}")
+    for sample in common.samples(pipeline):
+        columns, rows = (sample.get_caps().get_structure(0).get_value(side) for side in ("width", "height"))
+        if left + width >= columns or top + height >= rows:  # the table has one more of each than the picture
+            raise common.Failure(f"the rectangle {left} {top} {width} {height} is not within the picture of {columns - 1}x{rows - 1}")
+        buffer = sample.get_buffer()
+        _, info = buffer.map(Gst.MapFlags.READ)
 
-    total = before(left + width, top + height) - before(left, top + height) - before(left + width, top) + before(left, top)
-    total &= 0xFFFFFFFF  # large tables wrap: a sum is right as long as it fits 32 bits itself
-    print(f"{buffer.pts / 1e9:.3f} s: sum {total}, mean {total / (width * height):.2f}")
-    buffer.unmap(info)
+        def before(x, y):
+            """The sum of all that is left of x and above y."""
+            return struct.unpack_from("<I", info.data, 4 * (y * columns + x))[0]
 
-message = pipeline.get_bus().pop_filtered(Gst.MessageType.ERROR)
-pipeline.set_state(Gst.State.NULL)
-if message:
-    sys.exit(message.parse_error()[0].message)
+        total = before(left + width, top + height) - before(left, top + height) - before(left + width, top) + before(left, top)
+        total &= 0xFFFFFFFF  # large tables wrap: a sum is right as long as it fits 32 bits itself
+        print(f"{buffer.pts / Gst.SECOND:.3f} s: sum {total}, mean {total / (width * height):.2f}")
+        buffer.unmap(info)
+
+
+if __name__ == "__main__":
+    common.main(run)

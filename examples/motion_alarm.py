@@ -1,29 +1,59 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""motion_alarm.py INPUT… [PROPERTY=VALUE …]: a line of JSON for each event that cudadiff (with these properties) finds, and a
-picture of each begin in this folder. INPUT: a file, a URI, a camera (/dev/video0), `test` (a live picture) or `test:FRAMES`.
+"""A line of JSON for each event that cudadiff finds, and a picture of each begin in this folder.
 Needs python3-gi and gir1.2-gst-plugins-base-1.0."""
-import gi, json, re, signal, sys, warnings
-gi.require_version("Gst", "1.0")
+import datetime, json, os, re, signal, stat, sys, urllib.parse, warnings
+import common
+from common import GLib, Gst
+import gi
 gi.require_version("GstVideo", "1.0")
-from gi.repository import GLib, Gst, GstVideo
+from gi.repository import GstVideo
+
+def user_of(location):
+    """The `user:password` of a URI. A password may hold any character, so it reaches to the last @, unless there is a port before that."""
+    match = re.fullmatch(r"[a-z][-+.a-z0-9]*://(?!\[)(?=[^/?#]*[:@])(.*)@[^@]*", location, re.I | re.S)
+    return match[1] if match else ""
 
 def source_of(name):
-    if re.fullmatch(r"test(:\d+)?", name):
-        return "videotestsrc pattern=ball " + (f"num-buffers={name[5:]}" if name[4:] else "is-live=true")
-    uri = name if "://" in name else Gst.filename_to_uri(name)
-    decode = f'uridecodebin uri="{uri}" caps="video/x-raw(ANY)" expose-all-streams=false'
-    return f"v4l2src device={name} ! decodebin" if name.startswith("/dev/") else decode
+    """An element for a pipeline's description, and its properties."""
+    if re.fullmatch(r"test(:\d{1,9})?", name):
+        return "videotestsrc name=source pattern=ball", {"num-buffers": int(name[5:])} if name[4:] else {"is-live": True}
+    if name.startswith("/dev/") and os.path.exists(name) and stat.S_ISCHR(os.stat(name).st_mode):
+        return "v4l2src name=source ! decodebin", {"device": name}
+    if not re.match("[a-z][-+.a-z0-9]*://", name, re.I):
+        return f"{common.DECODER} name=source", {"uri": common.uri_of(name)}
+    user = user_of(name)
+    if user and not re.match(r"[^/?#@]*:\d+[/?#]", user):  # else it is a host with a port, and a path with an @
+        name = name.replace(user, urllib.parse.quote(user, safe="%:!$&'()*+,;="), 1)
+    return f"{common.DECODER} name=source", {"uri": name}
+
+def set_property(element, text):
+    """Sets a property as NAME=VALUE says. False where the element has no such property or value."""
+    name, _, value = text.partition("=")
+    notified = []
+    element.connect(f"notify::{name}", lambda *_: notified.append(True))
+    Gst.util_set_object_arg(element, name, value)
+    return bool(notified)
 
 class Input:
-    def __init__(self, number, name):
-        self.number, self.name, self.begin = number, re.sub("//[^/]*@", "//", name), None  # the password is nobody's business
-        self.pipeline = Gst.parse_launch(f"{source_of(name)} ! queue ! videoconvert ! cudadiff name=diff output=passthrough {properties} "
-                                         "! video/x-raw ! appsink name=sink sync=false max-buffers=1 emit-signals=true")
+    def __init__(self, number, location):
+        self.number, self.location, self.users = number, location, [user_of(location)]
+        self.name = location.replace(self.users[0] + "@", "", 1) if self.users[0] else location  # the password is nobody's business
+        self.begin, self.pipeline, self.live, self.flowing, self.files = None, None, False, False, set()
+
+    def start(self):
+        source, values = source_of(self.location)
+        self.users.append(user_of(values.get("uri", "")))  # as elements know it
+        self.pipeline = common.parse(f"{source} ! queue ! videoconvert ! cudadiff name=diff output=passthrough ! video/x-raw "
+                                     "! appsink name=sink sync=false max-buffers=1 emit-signals=true", source=values)
+        for text in properties:
+            set_property(self.pipeline.get_by_name("diff"), text)
         self.pipeline.get_by_name("sink").connect("new-sample", self.on_frame)
-        self.pipeline.bus.enable_sync_message_emission()
-        self.pipeline.bus.connect("sync-message::element", self.on_event)
-        self.pipeline.bus.add_watch(GLib.PRIORITY_DEFAULT, self.on_message)
+        bus = self.pipeline.get_bus()
+        bus.enable_sync_message_emission()
+        bus.connect("sync-message::element", self.on_event)
+        bus.add_watch(GLib.PRIORITY_DEFAULT, self.on_message)
+        self.live = self.pipeline.set_state(Gst.State.PAUSED) == Gst.StateChangeReturn.NO_PREROLL
         self.pipeline.set_state(Gst.State.PLAYING)
 
     def on_event(self, _, message):  # like on_frame in the streaming thread, where a frame's message comes before the frame
@@ -34,14 +64,25 @@ class Input:
             self.say(event)
 
     def on_frame(self, sink):
-        sample, event, self.begin = sink.emit("pull-sample"), self.begin, None
+        sample, event, self.begin, self.flowing = sink.emit("pull-sample"), self.begin, None, True
         if event:
-            jpeg = GstVideo.video_convert_sample(sample, Gst.Caps.from_string("image/jpeg"), 10 * Gst.SECOND).get_buffer()
-            label = re.sub("[^-.0-9A-Za-z]", "_", self.name.split("/")[-1])
-            file = f"{self.number}-{label}-{event.get_value('stream-time') / Gst.SECOND:010.3f}.jpg"
-            GLib.file_set_contents(file, jpeg.extract_dup(0, jpeg.get_size()))
-            self.say(event, snapshot=file)
+            try:
+                self.say(event, snapshot=self.save(sample, event.get_value("stream-time")))
+            except GLib.Error as error:
+                self.complain(f"no snapshot: {error.message}")
+                self.say(event)
         return Gst.FlowReturn.OK
+
+    def save(self, sample, time):
+        jpeg = GstVideo.video_convert_sample(sample, Gst.Caps.from_string("image/jpeg"), 10 * Gst.SECOND).get_buffer()
+        label = re.sub("[^-.0-9A-Za-z]", "_", self.name.split("/")[-1])[:200]
+        when = f"{datetime.datetime.utcnow():%Y%m%dT%H%M%S.%fZ}" if self.live else f"{time / Gst.SECOND:010.3f}"
+        file = f"{self.number}-{label}-{when}"
+        if file in self.files:
+            file += f"-{len(self.files) + 1}"
+        self.files.add(file)
+        GLib.file_set_contents(file + ".jpg", jpeg.extract_dup(0, jpeg.get_size()))
+        return file + ".jpg"
 
     def say(self, event, **more):
         array = event.get_array("regions")[1]
@@ -50,33 +91,70 @@ class Input:
         numbers = {key.replace("-", "_"): event.get_value(key) for key in ("changed-ratio", "mean-difference")}
         line = {"input": self.name, "event": event.get_value("event"), "time": event.get_value("stream-time") / Gst.SECOND,
                 **numbers, "regions": regions, **more}
-        print(json.dumps(line) + "\n", end="", flush=True)  # in one piece, as other inputs print from their own threads
+        try:
+            os.write(sys.stdout.fileno(), json.dumps(line).encode() + b"\n")  # in one piece, as other inputs write from their own threads
+        except OSError as error:
+            failure = GLib.Error.new_literal(Gst.resource_error_quark(), f"cannot write an event: {error.strerror}", Gst.ResourceError.WRITE)
+            self.pipeline.post_message(Gst.Message.new_error(self.pipeline, failure, ""))
+
+    def complain(self, text):
+        failed.append(self)
+        for user in filter(None, self.users):
+            text = text.replace(user + "@", "").replace(user, "")
+        print(f"{self.name}: {re.sub('://[^ ]*@', '://', text)}", file=sys.stderr)
 
     def on_message(self, _, message):
         if message.type == Gst.MessageType.ERROR:
-            failed.append(self.name)
-            print(f"{self.name}: {message.parse_error()[0].message}", file=sys.stderr)
+            self.complain(common.text_of(message))
         if message.type in (Gst.MessageType.ERROR, Gst.MessageType.EOS):
-            self.pipeline.set_state(Gst.State.NULL)
-            inputs.remove(self)
-            inputs or loop.quit()
+            self.stop()
         return self in inputs
 
-def on_signal():  # and then no more: a second Ctrl-C stops at once
-    for each in inputs:
-        each.pipeline.get_by_name("diff").get_static_pad("sink").send_event(Gst.Event.new_eos())
+    def drain(self):
+        if self.flowing:
+            self.pipeline.get_by_name("diff").get_static_pad("sink").send_event(Gst.Event.new_eos())
+        else:
+            self.stop()
 
-warnings.simplefilter("ignore", DeprecationWarning)  # of the array of regions; there is no other without python3-gst-1.0
-Gst.init(None)
-loop, failed = GLib.MainLoop(), []
-properties = " ".join(text for text in sys.argv[1:] if re.match("[-a-z]+=", text))
-names = [text for text in sys.argv[1:] if not re.match("[-a-z]+=", text)]
-if not names:
-    sys.exit(print(__doc__, file=sys.stderr) or 2)
-if not Gst.ElementFactory.find("cudadiff"):
-    sys.exit("the plugin cudavision was not found; set GST_PLUGIN_PATH to the folder of libgstcudavision.so")
-inputs = [Input(*numbered) for numbered in enumerate(names, 1)]
-for number in (signal.SIGINT, signal.SIGTERM):
-    GLib.unix_signal_add(GLib.PRIORITY_DEFAULT, number, on_signal)
-loop.run()
-sys.exit(bool(failed))
+    def stop(self):
+        if self.pipeline:
+            self.pipeline.set_state(Gst.State.NULL)
+        inputs.remove(self)
+        inputs or loop.quit()
+
+def on_signal():  # and then no more: a second Ctrl-C stops at once
+    for each in list(inputs):
+        each.drain()
+
+def run():
+    parser = common.Parser(description=__doc__, usage="%(prog)s INPUT… [PROPERTY=VALUE …]")
+    parser.add_argument("input", nargs="+", help="a file, a URI, a camera (/dev/video0), `test` (a live picture) or `test:FRAMES`, or "
+                        "a property of cudadiff; a file with a = in its name needs a folder: ./a=b.avi")
+    arguments = parser.parse_args().input
+    for number in (signal.SIGINT, signal.SIGTERM):  # until the loop runs, a signal ends the program at once
+        signal.signal(number, signal.SIG_DFL)
+    diff = common.parse("cudadiff name=diff ! fakesink").get_by_name("diff")
+    properties.extend(filter(re.compile("[-a-z]+=").match, arguments))
+    for text in properties:
+        if not set_property(diff, text):
+            parser.error(f"cudadiff has no such property or value: {text}")
+    names = [text for text in arguments if text not in properties]
+    if not names:
+        parser.error("no input was named")
+    inputs.extend(Input(*numbered) for numbered in enumerate(names, 1))
+    for each in list(inputs):
+        try:
+            each.start()
+        except common.Failure as error:
+            each.complain(str(error))
+            each.stop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        GLib.unix_signal_add(GLib.PRIORITY_DEFAULT, number, on_signal)
+    if inputs:
+        loop.run()
+    sys.exit(bool(failed))
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore", DeprecationWarning)  # of the array of regions; there is no other without python3-gst-1.0
+    loop, inputs, failed, properties = GLib.MainLoop(), [], [], []
+    common.main(run)

@@ -8,19 +8,18 @@ Without a clip it looks at N frames of a synthetic scene. Writes into FOLDER
   motion.mkv    the clip with what moves tinted and boxed, and its histogram (motion JPEG)
   motion.jsonl  one event a line: motion begins, goes on, ends, where and how much
   summary.png   the moments of most motion, and motion and brightness over time
-and a table. Exit status: 0; 1 where the clip cannot be read to its end; 2 for wrong usage.
+and a table. Exit status: 0; 1 after a failure, with one sentence on stderr; 2 for wrong usage.
 """
-import argparse
 import json
 import pathlib
-import sys
 import time
 
-import gi
+import common
+from common import Gst
 
-gi.require_version("Gst", "1.0")
+import gi
 gi.require_version("GstApp", "1.0")
-from gi.repository import Gst, GstApp  # noqa: E402, F401: GstApp gives appsink its methods
+from gi.repository import GstApp  # noqa: E402, F401: gives appsink its methods
 import matplotlib  # noqa: E402
 
 matplotlib.use("Agg")
@@ -37,46 +36,16 @@ SYNTHETIC = """
   compositor name=scene sink_2::xpos=360 sink_2::ypos=60 ! videoconvert ! video/x-raw,format=I420"""
 
 
-def run(pipeline, on_message, progress=None):
-    """Runs a pipeline to its end; Ctrl-C ends it early, but properly. Raises RuntimeError with the first error."""
-    bus = pipeline.get_bus()
-    kinds = Gst.MessageType.ELEMENT | Gst.MessageType.WARNING | Gst.MessageType.ERROR | Gst.MessageType.EOS
-    pipeline.set_state(Gst.State.PLAYING)
-    reported = time.monotonic()
-    try:
-        while True:
-            try:
-                message = bus.timed_pop_filtered(Gst.SECOND // 10, kinds)
-            except KeyboardInterrupt:
-                pipeline.send_event(Gst.Event.new_eos())
-                continue
-            if progress and time.monotonic() - reported >= 1:
-                reported = time.monotonic()
-                progress(pipeline)
-            if not message:
-                continue
-            if message.type == Gst.MessageType.EOS:
-                return
-            if message.type == Gst.MessageType.ELEMENT:
-                on_message(message)
-                continue
-            error, _ = message.parse_error() if message.type == Gst.MessageType.ERROR else message.parse_warning()
-            if message.type == Gst.MessageType.ERROR:
-                raise RuntimeError(f"{message.src.get_name()}: {error.message}")
-            print(f"{message.src.get_name()}: {error.message}", file=sys.stderr)
-    finally:
-        pipeline.set_state(Gst.State.NULL)
-
-
-def analyse(args, out):
-    """First pass: writes motion.mkv and motion.jsonl. Returns what was measured of each frame, and the backend that ran."""
-    source = f'filesrc location="{args.clip}" ! decodebin ! videoconvert' if args.clip else SYNTHETIC.format(n=args.frames)
-    pipeline = Gst.parse_launch(
-        f"""matroskamux name=file ! filesink location="{out}/motion.mkv"
+def analyse(args, video, events):
+    """First pass: writes the video and the events. Returns what was measured of each frame, and the backend that ran."""
+    source = f"{common.DECODER} name=clip ! videoconvert" if args.clip else SYNTHETIC.format(n=args.frames)
+    pipeline = common.parse(
+        f"""matroskamux name=file ! filesink name=out
         {source} ! queue ! cudahistogram name=brightness backend={args.backend} !
         cudadiff name=motion output=overlay min-area=2 min-motion-frames=2 gap=1 backend={args.backend} !
         cudahistogram overlay=true post-messages=false backend={args.backend} !
-        videoconvert ! queue ! jpegenc ! file.""")
+        videoconvert ! queue ! jpegenc ! file.""",
+        out={"location": common.location_of(video)}, **{"clip": {"uri": common.uri_of(args.clip)}} if args.clip else {})
     frames = []
     motion, backend = pipeline.get_by_name("motion"), ""
 
@@ -86,32 +55,32 @@ def analyse(args, out):
         share = f" of {length:.1f}" if length > 0 else ""
         print(f"  {position:.1f}{share} s, {len(frames)} frames, motion in {sum(f['moving'] for f in frames)}")
 
-    with open(out / "motion.jsonl", "w", encoding="utf-8") as events:
+    def on_message(message):
+        nonlocal backend
+        structure = message.get_structure()
+        if structure.get_name() == "cudahistogram":
+            luma = structure["channels"][0]
+            percent = 100 / (2 ** structure["depth"] - 1)
+            frames.append({"brightness": luma["mean"] * percent, "dark": luma["p01"] * percent, "bright": luma["p99"] * percent,
+                           "changed": 0.0, "moving": False, "time": structure["stream-time"] / Gst.SECOND})
+        elif structure.get_name() == "cudadiff":
+            backend = backend or motion.get_property("active-backend").value_nick
+            event = {
+                "event": structure["event"],
+                "time": structure["stream-time"] / Gst.SECOND,
+                "changed_ratio": round(structure["changed-ratio"], 6),
+                "mean_difference": round(structure["mean-difference"], 4),
+                "regions": [{key: r[key] for key in ("x", "y", "width", "height", "area", "score")}
+                            for r in structure["regions"]],
+            }
+            frames[-1]["changed"] = event["changed_ratio"]
+            frames[-1]["moving"] = event["event"] in ("begin", "motion")
+            if event["event"] != "none":
+                events.write((json.dumps(event) + "\n").encode())
 
-        def on_message(message):
-            nonlocal backend
-            structure = message.get_structure()
-            if structure.get_name() == "cudahistogram":
-                luma = structure["channels"][0]
-                percent = 100 / (2 ** structure["depth"] - 1)
-                frames.append({"brightness": luma["mean"] * percent, "dark": luma["p01"] * percent, "bright": luma["p99"] * percent,
-                               "changed": 0.0, "moving": False, "time": structure["stream-time"] / Gst.SECOND})
-            elif structure.get_name() == "cudadiff":
-                backend = backend or motion.get_property("active-backend").value_nick
-                event = {
-                    "event": structure["event"],
-                    "time": structure["stream-time"] / Gst.SECOND,
-                    "changed_ratio": round(structure["changed-ratio"], 6),
-                    "mean_difference": round(structure["mean-difference"], 4),
-                    "regions": [{key: r[key] for key in ("x", "y", "width", "height", "area", "score")}
-                                for r in structure["regions"]],
-                }
-                frames[-1]["changed"] = event["changed_ratio"]
-                frames[-1]["moving"] = event["event"] in ("begin", "motion")
-                if event["event"] != "none":
-                    events.write(json.dumps(event) + "\n")
-
-        run(pipeline, on_message, progress)
+    common.play(pipeline, on_message, progress)
+    if not frames:
+        raise common.Failure("there is no frame in the clip")
     return frames, backend
 
 
@@ -127,16 +96,16 @@ def moments(frames):
 
 def pictures(path, numbers):
     """These frames of a video, as arrays of height × width × 3 bytes."""
-    pipeline = Gst.parse_launch(f'filesrc location="{path}" ! decodebin ! videoconvert ! video/x-raw,format=RGBA ! appsink name=sink sync=false')
-    sink, found, number = pipeline.get_by_name("sink"), {}, 0
-    pipeline.set_state(Gst.State.PLAYING)
-    while len(found) < len(numbers) and (sample := sink.pull_sample()):
+    pipeline = common.parse(f"{common.DECODER} name=video ! videoconvert ! video/x-raw,format=RGBA ! appsink name=sink sync=false",
+                            video={"uri": common.uri_of(path)})
+    found = {}
+    for number, sample in enumerate(common.samples(pipeline)):
         if number in numbers:
             caps, buffer = sample.get_caps().get_structure(0), sample.get_buffer()
             pixels = np.frombuffer(buffer.extract_dup(0, buffer.get_size()), np.uint8)
             found[number] = pixels.reshape(caps["height"], caps["width"], 4)[:, :, :3]
-        number += 1
-    pipeline.set_state(Gst.State.NULL)
+        if len(found) == len(numbers):
+            break
     return found
 
 
@@ -167,30 +136,33 @@ def draw_summary(frames, video, path):
     axes.set_ylim(0, 100)
     axes.set_xlabel("seconds")
     axes.legend(loc="lower right", fontsize=8)
-    figure.savefig(path)
+    with common.whole(path) as stream:
+        figure.savefig(stream, format="png")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def positive(text):
+    if (number := int(text)) < 1:
+        raise ValueError
+    return number
+
+
+def run():
+    parser = common.Parser(description=__doc__.splitlines()[0])
     parser.add_argument("--clip", help="a video file (none: a synthetic scene)")
     parser.add_argument("--out", default="out", help="the folder to write into (out)")
     parser.add_argument("--backend", default="auto", choices=("auto", "cuda", "cpu"))
-    parser.add_argument("--frames", type=int, default=300, help="length of the synthetic scene (300)")
+    parser.add_argument("--frames", type=positive, default=300, help="length of the synthetic scene (300)")
     args = parser.parse_args()
     out = pathlib.Path(args.out)
-    out.mkdir(parents=True, exist_ok=True)
-    Gst.init(None)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise common.Failure(f"cannot make the folder {out}: {error.strerror}") from error
 
     began = time.monotonic()
-    try:
-        frames, backend = analyse(args, out)
-    except (RuntimeError, gi.repository.GLib.Error) as error:
-        print(f"motion_report: {error}", file=sys.stderr)
-        return 1
+    with common.whole(out / "motion.mkv") as video, common.whole(out / "motion.jsonl") as events:
+        frames, backend = analyse(args, video, events)
     seconds = time.monotonic() - began
-    if not frames:
-        print("motion_report: there is no video in it", file=sys.stderr)
-        return 1
     draw_summary(frames, out / "motion.mkv", out / "summary.png")
 
     moving = [f for f in frames if f["moving"]]
@@ -206,8 +178,7 @@ def main():
         ("brightness", f"{sum(f['brightness'] for f in frames) / len(frames):.0f} % on average"),
     ):
         print(f"{name:<40}{value}")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    common.main(run)

@@ -9,13 +9,13 @@
 # INSTALL=0 installs nothing.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-case ${1:-} in -*) sed -n '3,9s/^# //p' "${BASH_SOURCE[0]}" >&2; exit 2 ;; esac
-clip=${1:-}
+# shellcheck source=examples/common.sh
+. "$root/examples/common.sh"
+arguments 0 2 "$@"
+clip=${1:-} folder=${2:-out}
 build=$(realpath -m "${BUILD_DIR:-$root/build}")
-if [[ -n $clip && ! -r $clip ]]; then
-  echo "quickstart: cannot read $clip" >&2
-  exit 2
-fi
+if [[ -n $clip ]]; then readable "$clip"; fi
+mkdir -p -- "$folder" 2>/dev/null || fail "cannot make the folder $folder"
 
 # shellcheck source=tests/prepare.sh
 . "$root/tests/prepare.sh"
@@ -23,6 +23,6 @@ install_for_build "${packages_run[@]}" "${packages_report[@]}"
 build_project "$root" "$build" gst/libgstcudavision.so
 export GST_PLUGIN_PATH=$build/gst${GST_PLUGIN_PATH:+:$GST_PLUGIN_PATH}
 
-echo "${clip:-a synthetic scene} -> ${2:-out}"
+echo "${clip:-a synthetic scene} -> $folder"
 # The system's Python, for which Debian's packages are.
-exec /usr/bin/python3 "$root/examples/motion_report.py" ${clip:+--clip="$clip"} --out="${2:-out}" --backend="${BACKEND:-auto}" --frames="${FRAMES:-300}"
+exec /usr/bin/python3 "$root/examples/motion_report.py" ${clip:+--clip="$clip"} --out="$folder" --backend="${BACKEND:-auto}" --frames="${FRAMES:-300}"

@@ -191,7 +191,7 @@ BlendAxis find_axis(BlendSampling sampling, int place, int begin, int crop, int 
 }
 
 /// Where a pad's samples come from, and what becomes of them. False: it does not show.
-bool resolve(const BlendPad& pad, const Samples& out, const BlendTarget& target, BlendLayer& layer) {
+bool resolve(const BlendPad& pad, const Samples& out, const BlendTarget& target, BlendDivision division, BlendLayer& layer) {
   if (pad.alpha == 0 || pad.place.empty()) return false;
   const Geometry& geometry = pad.src.geometry;
   const Samples in(geometry.format, pad.color);
@@ -228,6 +228,7 @@ bool resolve(const BlendPad& pad, const Samples& out, const BlendTarget& target,
   layer.format = geometry.format;
   layer.sample_bytes = std::uint8_t(in.format.sample_bytes());
   layer.shift = in.format.shift;
+  layer.max = std::uint16_t(in_max);
   layer.op = pad.op;
   layer.unscaled = layer.place.width == layer.crop.width && layer.place.height == layer.crop.height;
   layer.sampling =
@@ -243,10 +244,10 @@ bool resolve(const BlendPad& pad, const Samples& out, const BlendTarget& target,
   }
   const bool over = pad.op == BlendOperator::over || pad.op == BlendOperator::add, opaque = target.background[3] == target.max;
   if (out.format.depth == 8 && !soft) {
-    // compositor rounds to the nearest over a background that is opaque, in formats with alpha; else down. Quotients of its
-    // integers are at least 1/256 apart: what arithmetic loses of one must not take it below a whole number.
+    // compositor divides colours by 255 over an opaque background, in formats with alpha; other colours it rounds down.
     layer.rounding = detail::blend_rounding;
-    layer.color_bias = target.alpha && opaque ? 0 : -0.5f + 0x1p-10f;
+    layer.alpha_bias = division == BlendDivision::nearest ? 0 : detail::blend_down;
+    layer.color_bias = target.alpha && opaque ? layer.alpha_bias : detail::blend_down;
     layer.rounds_samples = (over || pad.op == BlendOperator::source) && (!layer.unscaled || !layer.identity);
   }
   layer.opaque_below = opaque;
@@ -288,7 +289,8 @@ Status validate(const BlendPad& pad) {
   return {};
 }
 
-Blend::Blend(const Geometry& geometry, const BlendColor& color) : geometry_(geometry), color_(color), target_{} {
+Blend::Blend(const Geometry& geometry, const BlendColor& color, BlendDivision division)
+    : geometry_(geometry), color_(color), division_(division), target_{} {
   const Samples out(geometry.format, color);
   layers_.reserve(blend_max_pads);
   target_.width = geometry.width;
@@ -318,17 +320,17 @@ Status Blend::submit(const Image& dst, const BlendBackground& background, const 
     if (Status status = validate(pads[i]); !status.ok())
       return Status::settings("sink_" + std::to_string(i) + ": " + status.message());
     BlendLayer layer;
-    if (cudavision::resolve(pads[i], out, target_, layer)) layers_.push_back(layer);
+    if (cudavision::resolve(pads[i], out, target_, division_, layer)) layers_.push_back(layer);
   }
   return compute(target_, layers_, queue);
 }
 
-Result<std::unique_ptr<Blend>> make_blend(const Geometry& geometry, const BlendColor& color, Backend backend) {
+Result<std::unique_ptr<Blend>> make_blend(const Geometry& geometry, const BlendColor& color, Backend backend, BlendDivision division) {
   if (std::min(geometry.width, geometry.height) < 1 || std::max(geometry.width, geometry.height) > 16384)
     return Status::settings(side_text("the output", geometry.width, geometry.height, "width and height must be 1 to 16384"));
   return detail::on_backend(
-      backend, [&]() { return detail::make_blend_cuda(geometry, color); },
-      [&]() { return detail::make_blend_cpu(geometry, color); });
+      backend, [&]() { return detail::make_blend_cuda(geometry, color, division); },
+      [&]() { return detail::make_blend_cpu(geometry, color, division); });
 }
 
 BlendFit fit(const Rect& box, int width, int height, double pixel_aspect, SizingPolicy policy) {

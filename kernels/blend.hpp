@@ -24,6 +24,12 @@ struct BlendColor {
   bool limited = false;
 };
 
+/// How GStreamer's compositor divides by 255 in 8-bit formats with alpha: as the ORC library does that it computes with.
+enum class BlendDivision : std::uint8_t {
+  nearest,  ///< to the nearest whole number: ORC before 0.4.39
+  down,     ///< rounded down: since then
+};
+
 /// What of a pad is taken for transparent.
 struct BlendKey {
   enum class Mode : std::uint8_t {
@@ -93,7 +99,8 @@ Status validate(const BlendPad& pad);
 /// then nothing changes) and clamped to its range. All is done in float32 on full-size pixels, in the order of the pads; in the end
 /// a subsampled chroma sample is the mean of its pixels, and samples are rounded half to even. Padding becomes the greatest value.
 /// At 8 bit source, over and add leave whole numbers, as GStreamer's compositor does, so that many pads make the same as there: a
-/// pad's samples are rounded before, and what comes of over and add after; unless a soft key fades the pad.
+/// pad's samples are rounded before, and what comes of over and add after; unless a soft key fades the pad. BlendDivision says how
+/// alpha is rounded.
 ///
 /// Scaling. Output pixel i of a pad shows the picture at u = crop.x + (i + ½)·crop.width / place.width, and a
 /// subsampled plane at u / 2.
@@ -107,9 +114,9 @@ Status validate(const BlendPad& pad);
 ///   source:   d + k·(s − d), and the same of alpha, the pad's being s_a·A / M.
 ///   average:  d + alpha·k·(s − d), and the same of alpha: the pad's own is but a sample, and alpha is not rounded.
 ///   over:     as compositor does it. For an output without alpha d + a·(s − d), rounded down; a = k·(s_a / M)·A / (M + 1), or
-///             k·s_a / M for alpha = 1. For one with alpha a = k·s_a·A / M and b = d_a·(M − a) / M, both rounded: the colour is
-///             (s·a + d·b) / (a + b), or M where the alpha, a + b, becomes 0. Over an opaque background d_a = M, and the colour is
-///             rounded to the nearest; else down.
+///             k·s_a / M for alpha = 1. For one with alpha a = k·s_a·A / M and b = d_a·(M − a) / M, both rounded as
+///             BlendDivision says: the colour is (s·a + d·b) / (a + b), or M where the alpha, a + b, becomes 0. Over an opaque
+///             background d_a = M, and the colour is rounded as BlendDivision says; else down.
 ///   add:      compositor's too: over, but alpha is min(d_a + a, M).
 ///   subtract max(d − s, 0), multiply d·s, screen d + s − d·s, difference |d − s|, min, max: of R', G' and B' of 0–1, whatever the
 ///             output's format (gray: of its luma). The result is laid over as by `over`, as far as d is opaque; else s is.
@@ -130,27 +137,29 @@ class Blend {
   Status submit(const Image& dst, const BlendBackground& background, const std::vector<BlendPad>& pads, Queue queue);
 
  protected:
-  Blend(const Geometry& geometry, const BlendColor& color);
+  Blend(const Geometry& geometry, const BlendColor& color, BlendDivision division);
 
   virtual Status compute(const detail::BlendTarget& target, const std::vector<detail::BlendLayer>& layers, Queue queue) = 0;
 
  private:
   const Geometry geometry_;
   const BlendColor color_;
+  const BlendDivision division_;
   detail::BlendTarget target_;
   std::vector<detail::BlendLayer> layers_;
 };
 
 /// `color`: of the output. Errors: settings (the size; a backend not built in), resource.
-Result<std::unique_ptr<Blend>> make_blend(const Geometry& geometry, const BlendColor& color, Backend backend);
+Result<std::unique_ptr<Blend>> make_blend(const Geometry& geometry, const BlendColor& color, Backend backend,
+                                          BlendDivision division = BlendDivision::nearest);
 
 namespace detail {
 
 /// All channels of a set's plane as they lie, from its first sample on: the plane, as if it had but one.
 BlendChannel whole_plane(const FormatInfo& format, const ChannelSet& set, const BlendChannel (&channels)[4]);
 
-Result<std::unique_ptr<Blend>> make_blend_cuda(const Geometry& geometry, const BlendColor& color);
-Result<std::unique_ptr<Blend>> make_blend_cpu(const Geometry& geometry, const BlendColor& color);
+Result<std::unique_ptr<Blend>> make_blend_cuda(const Geometry& geometry, const BlendColor& color, BlendDivision division);
+Result<std::unique_ptr<Blend>> make_blend_cpu(const Geometry& geometry, const BlendColor& color, BlendDivision division);
 
 }  // namespace detail
 }  // namespace cudavision

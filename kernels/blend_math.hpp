@@ -82,11 +82,12 @@ struct BlendLayer {
   float key_scale, key_offset;  ///< the key's weight is its distance · scale − offset, clamped to 0–1
   float coverage;               ///< of the pad's own alpha; average: of the sample
   float rounding;               ///< blend_rounding, where alpha and colours become integers pad by pad, as in compositor; else 0
-  float color_bias;             ///< added to colours before they are rounded
+  float color_bias, alpha_bias; ///< added to colours, and to alpha, before they are rounded: blend_down to round down
   float alpha_scale;            ///< the pad's own alpha in steps of the output's
   float neutral, opaque;        ///< samples that stand for missing chroma, and alpha
   Format format;
   std::uint8_t sample_bytes, shift;
+  std::uint16_t max;  ///< the greatest sample: what is stored above it counts as it
   BlendOperator op;
   BlendSampling sampling;
   bool identity;  ///< to_target changes nothing
@@ -118,6 +119,9 @@ inline constexpr float blend_rounding = 0x1.8p23f;
 CUDAVISION_HOST_DEVICE inline float blend_rounded(float x, float rounding = blend_rounding) {
   return (x + rounding) - rounding;
 }
+/// Added to a number before it is rounded to the nearest, it has the number rounded down. compositor's quotients are at least 1/256
+/// apart: what float arithmetic loses of a whole number does not take it to the next one below.
+inline constexpr float blend_down = -0.5f + 0x1p-10f;
 CUDAVISION_HOST_DEVICE inline float blend_reciprocal(float x) {
 #ifdef __CUDA_ARCH__
   return __fdividef(1, x);  // to within an ulp or two
@@ -177,6 +181,14 @@ CUDAVISION_HOST_DEVICE constexpr bool blends_channels(BlendOperator op) {
   return op >= BlendOperator::subtract && op <= BlendOperator::max;
 }
 
+/// A stored sample as its value. In formats of 10 bits the 6 bits above may be set in frames of careless sources.
+template <typename T>
+CUDAVISION_HOST_DEVICE inline std::uint32_t blend_sample(const BlendLayer& layer, T stored) {
+  if (sizeof(T) == 1) return stored;
+  const std::uint32_t value = stored >> layer.shift, max = layer.max;
+  return value < max ? value : max;
+}
+
 /// A sample as an integer. What lies in the middle goes up, whatever arithmetic loses of it.
 CUDAVISION_HOST_DEVICE inline float blend_rounded_sample(float x) {
   return blend_rounded(x + 0x1p-10f);
@@ -184,6 +196,11 @@ CUDAVISION_HOST_DEVICE inline float blend_rounded_sample(float x) {
 /// What compositor's integers make of a colour; nothing where it is not rounded here.
 CUDAVISION_HOST_DEVICE inline float blend_rounded_color(const BlendLayer& layer, float x) {
   return blend_rounded(x + layer.color_bias, layer.rounding);
+}
+
+/// What compositor's integers make of an alpha; nothing where it is not rounded here.
+CUDAVISION_HOST_DEVICE inline float blend_rounded_alpha(const BlendLayer& layer, float x) {
+  return blend_rounded(x + layer.alpha_bias, layer.rounding);
 }
 
 /// Lays one pixel over another: d and s hold the output's samples; alpha in steps of the output's. k: the key's weight. Channels: 1
@@ -197,7 +214,7 @@ CUDAVISION_HOST_DEVICE inline void blend_pixel(const BlendTarget& target, const 
   if (Op == BlendOperator::source || average) {
     const float weight = average ? layer.coverage * k : k;
     for (int c = 0; c < colors; ++c) d[c] += weight * (s[c] - d[c]);
-    if (alpha) d[3] += weight * ((average ? s[3] : blend_rounded(s[3] * layer.coverage, layer.rounding)) - d[3]);
+    if (alpha) d[3] += weight * ((average ? s[3] : blend_rounded_alpha(layer, s[3] * layer.coverage)) - d[3]);
     return;
   }
   float over[3] = {s[0], s[1], s[2]};
@@ -224,9 +241,9 @@ CUDAVISION_HOST_DEVICE inline void blend_pixel(const BlendTarget& target, const 
     }
     return;
   }
-  above = blend_rounded(above, layer.rounding);
+  above = blend_rounded_alpha(layer, above);
   const float under = compositor && layer.opaque_below ? target.max : d[3];
-  const float below = blend_rounded(under * (target.max - above) * target.per_max, layer.rounding);
+  const float below = blend_rounded_alpha(layer, under * (target.max - above) * target.per_max);
   const float sum = above + below, reciprocal = blend_reciprocal(sum > 0.5f ? sum : 1.0f);
   for (int c = 0; c < 3; ++c) {
     const float color = d[c] + (over[c] - d[c]) * (above * reciprocal);

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "backend.hpp"
+#include "guard.hpp"
 
 namespace cudavision {
 namespace {
@@ -111,18 +112,17 @@ Status validate(const ConvolveParams& params) {
   if (params.preset == Preset::custom) {
     if (auto size = resolve_size(params); !size.ok()) return size.error();
     for (std::size_t i = 0; i < params.weights.size(); ++i)
-      if (!std::isfinite(params.weights[i]) || std::abs(params.weights[i]) > 1e30)
-        return Status::settings("weights[" + std::to_string(i) + "] is " + std::to_string(params.weights[i]) +
+      if (!(std::abs(params.weights[i]) <= convolve_max_number))
+        return Status::settings("weight " + std::to_string(i + 1) + " of weights is " + number_text(params.weights[i]) +
                                 ": every weight must be a finite number, at most 1e30 in size");
   }
   const KernelSize size = kernel_size(params);
   if (Status status = check_anchor("anchor-x", params.anchor_x, "kernel width", size.width); !status.ok()) return status;
   if (Status status = check_anchor("anchor-y", params.anchor_y, "kernel height", size.height); !status.ok()) return status;
-  if (!std::isfinite(params.divisor) || (params.divisor != 0 && std::abs(params.divisor) < 1e-30))
-    return Status::settings("divisor is " + std::to_string(params.divisor) + ": it must be a finite number, 0 for the sum of the weights");
-  if (!std::isfinite(params.bias) || std::abs(params.bias) > 1e6)
-    return Status::settings("bias is " + std::to_string(params.bias) + ": it must be between −1e6 and 1e6, in sample values");
-  return {};
+  const double divisor = std::abs(params.divisor);
+  if (!(divisor <= convolve_max_number) || (divisor > 0 && divisor < 1 / convolve_max_number))
+    return Status::settings("divisor is " + number_text(params.divisor) + ": it must be 1e-30 to 1e30 in size, or 0 for the sum of the weights");
+  return check_range("bias", params.bias, -convolve_max_bias, convolve_max_bias);
 }
 
 KernelSize kernel_size(const ConvolveParams& params) {
@@ -196,11 +196,13 @@ Result<ConvolvePlan> resolve(const ConvolveParams& params, const Geometry& geome
 }  // namespace detail
 
 Result<std::unique_ptr<Filter>> make_convolve(const ConvolveParams& params, const Geometry& geometry, Backend backend) {
-  auto plan = detail::resolve(params, geometry);
-  if (!plan.ok()) return plan.error();
-  return detail::on_backend(
-      backend, [&]() { return detail::make_convolve_cuda(std::move(plan.value())); },
-      [&]() { return detail::make_convolve_cpu(std::move(plan.value())); });
+  return guarded([&]() -> Result<std::unique_ptr<Filter>> {
+    auto plan = detail::resolve(params, geometry);
+    if (!plan.ok()) return plan.error();
+    return detail::on_backend(
+        backend, [&]() { return detail::make_convolve_cuda(std::move(plan.value())); },
+        [&]() { return detail::make_convolve_cpu(std::move(plan.value())); });
+  });
 }
 
 }  // namespace cudavision

@@ -10,6 +10,8 @@
 namespace cudavision {
 
 inline constexpr int convolve_max_side = 63;
+inline constexpr double convolve_max_number = 1e30;  ///< of a weight or a divisor, in size; a divisor is not below its reciprocal either
+inline constexpr double convolve_max_bias = 1e6;     ///< in size, in sample values
 
 enum class Preset {
   custom, identity, box, sharpen, sharpen_5, unsharp, laplacian, laplacian_8, sobel_x, sobel_y,

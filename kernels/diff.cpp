@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "backend.hpp"
+#include "guard.hpp"
 
 namespace cudavision {
 namespace {
@@ -195,20 +196,34 @@ Status validate(const DiffParams& params) {
 }
 
 Status Diff::submit(const Image& src, const Image& dst, Queue queue) {
+  return guarded([&] { return run(src, dst, queue); });
+}
+
+Status Diff::run(const Image& src, const Image& dst, Queue queue) {
   const DiffParams& params = plan_.params;
   const bool previous = params.reference == DiffReference::previous, background = params.reference == DiffReference::background;
   detail::DiffFrame frame;
-  frame.src = src;
-  frame.dst = dst;
+  const bool writes = params.output != DiffOutput::none;
+  const auto from = src_.read(src, queue), to = writes ? dst_.write(dst) : Result<Image>(Image{});
+  if (!from.ok()) return from.error();
+  if (!to.ok()) return to.error();
+  frame.src = from.value();
+  frame.dst = to.value();
   frame.number = number_;
   frame.compared = number_ >= (previous ? std::uint64_t(params.interval) : 1);
   frame.slot = int(ticket_ % std::uint64_t(params.in_flight));
   Image* const place = background ? nullptr : &ring_[previous ? std::size_t(number_ % std::uint64_t(params.interval)) : 0];
-  if (place && (frame.compared || params.reference == DiffReference::mog2)) frame.reference = *place;
+  if (place && (frame.compared || params.reference == DiffReference::mog2)) {
+    const auto reference = reference_.read(*place, queue);  // borrowed, it may lie anywhere
+    if (!reference.ok()) return reference.error();
+    frame.reference = reference.value();
+  }
   const bool keep = previous || (params.reference == DiffReference::first && number_ == 0);
   if (keep && !params.borrow) frame.keep = *place;
 
   if (Status status = compute(frame, queue); !status.ok()) return status;
+  if (writes)
+    if (Status status = dst_.finish(dst, queue); !status.ok()) return status;
   if (keep && params.borrow) *place = src;
   compared_[std::size_t(frame.slot)] = frame.compared;
   ++number_;
@@ -248,6 +263,10 @@ DiffResult Diff::result(std::uint64_t ticket) const {
 }
 
 Status Diff::draw_boxes(const Image& dst, const std::vector<MotionRegion>& regions, Queue queue) {
+  return guarded([&] { return fill_boxes(dst, regions, queue); });
+}
+
+Status Diff::fill_boxes(const Image& dst, const std::vector<MotionRegion>& regions, Queue queue) {
   const int line = std::max(2, std::min(plan_.geometry.width, plan_.geometry.height) / 360);
   std::vector<detail::DiffFill> fills;
   for (const MotionRegion& region : regions) {
@@ -260,15 +279,21 @@ Status Diff::draw_boxes(const Image& dst, const std::vector<MotionRegion>& regio
         if (!rects[i].empty()) fills.push_back({i, rects[i]});
     }
   }
-  return fills.empty() ? Status() : fill(dst, fills, queue);
+  if (fills.empty()) return {};
+  const auto picture = dst_.read(dst, queue);
+  if (!picture.ok()) return picture.error();
+  const Status status = fill(picture.value(), fills, queue);
+  return status.ok() ? dst_.finish(dst, queue) : status;
 }
 
 Result<std::unique_ptr<Diff>> make_diff(const DiffParams& params, const Geometry& geometry, Backend backend) {
-  auto plan = detail::resolve(params, geometry);
-  if (!plan.ok()) return plan.error();
-  return detail::on_backend(
-      backend, [&]() { return detail::make_diff_cuda(std::move(plan.value())); },
-      [&]() { return detail::make_diff_cpu(std::move(plan.value())); });
+  return guarded([&]() -> Result<std::unique_ptr<Diff>> {
+    auto plan = detail::resolve(params, geometry);
+    if (!plan.ok()) return plan.error();
+    return detail::on_backend(
+        backend, [&]() { return detail::make_diff_cuda(std::move(plan.value())); },
+        [&]() { return detail::make_diff_cpu(std::move(plan.value())); });
+  });
 }
 
 }  // namespace cudavision

@@ -142,7 +142,7 @@ class Diff {
 
   /// Compares `src` and writes every sample of `dst` (packed 4:2:2 of odd width: but the byte that is in no picture), or nothing
   /// for DiffOutput::none. Both have the plan's geometry, lie in the backend's memory, and do not overlap. Returns without waiting
-  /// on CUDA. Errors: resource, when a launch fails.
+  /// on CUDA. Errors: resource, when memory is short or a launch fails.
   Status submit(const Image& src, const Image& dst, Queue queue);
   /// The next frame begins the reference anew: it is compared with nothing.
   void reset() { number_ = 0; }
@@ -158,11 +158,12 @@ class Diff {
   DiffResult result(std::uint64_t ticket) const;
   DiffResult result() const { return result(ticket_); }
 
-  /// Draws a frame around each region into `dst`, a picture of the plan's geometry. Returns without waiting on CUDA.
+  /// Draws a frame around each region into `dst`, a picture of the plan's geometry. Returns without waiting on CUDA. Errors: resource.
   Status draw_boxes(const Image& dst, const std::vector<MotionRegion>& regions, Queue queue);
 
  protected:
-  explicit Diff(detail::DiffPlan plan) : plan_(std::move(plan)), compared_(std::size_t(plan_.params.in_flight)) {}
+  Diff(detail::DiffPlan plan, Backend backend)
+      : plan_(std::move(plan)), src_(backend), dst_(backend), reference_(backend), compared_(std::size_t(plan_.params.in_flight)) {}
   const detail::DiffPlan& plan() const { return plan_; }
 
   /// Pictures that the backend keeps for references, as many as ring_size(); with `borrow` of no memory.
@@ -178,7 +179,11 @@ class Diff {
   virtual Status fill(const Image& dst, const std::vector<detail::DiffFill>& fills, Queue queue) = 0;
 
  private:
+  Status run(const Image& src, const Image& dst, Queue queue);
+  Status fill_boxes(const Image& dst, const std::vector<MotionRegion>& regions, Queue queue);
+
   const detail::DiffPlan plan_;
+  detail::AlignedPicture src_, dst_, reference_;
   std::vector<bool> compared_;  ///< by slot
   std::uint64_t number_ = 0, ticket_ = 0;
 };

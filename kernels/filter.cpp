@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "backend.hpp"
+#include "guard.hpp"
 
 namespace cudavision {
 namespace {
@@ -39,11 +40,23 @@ SetRects whole_frame(const Geometry& geometry) {
 }
 
 Result<std::unique_ptr<Filter>> make_copy(const Geometry& geometry, Backend backend) {
-  return detail::on_backend(
-      backend, [&] { return detail::make_copy_cuda(geometry); }, [&] { return detail::make_copy_cpu(geometry); });
+  return guarded([&] {
+    return detail::on_backend(
+        backend, [&] { return detail::make_copy_cuda(geometry); }, [&] { return detail::make_copy_cpu(geometry); });
+  });
 }
 
 Status Filter::submit(const Image& src, const Image& dst, const Region& region, Queue queue) {
+  return guarded([&]() -> Status {
+    const auto from = src_.read(src, queue), to = dst_.write(dst);
+    if (!from.ok()) return from.error();
+    if (!to.ok()) return to.error();
+    const Status status = run(from.value(), to.value(), region, queue);
+    return status.ok() ? dst_.finish(dst, queue) : status;
+  });
+}
+
+Status Filter::run(const Image& src, const Image& dst, const Region& region, Queue queue) {
   if (region.mode == Region::Mode::inside && region.rects.empty()) return copy_frame(src, dst, queue);
   if (Status status = begin(src, region, queue); !status.ok()) return status;
   switch (region.mode) {

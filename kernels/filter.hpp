@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "aligned.hpp"
 #include "image.hpp"
 #include "queue.hpp"
 #include "status.hpp"
@@ -25,7 +26,7 @@ using SetRects = std::array<Rect, 3>;
 /// serves one stream at a time.
 class Filter {
  public:
-  explicit Filter(const Geometry& geometry) : geometry_(geometry) {}
+  Filter(const Geometry& geometry, Backend backend) : geometry_(geometry), backend_(backend), src_(backend), dst_(backend) {}
   virtual ~Filter() = default;
   Filter(const Filter&) = delete;
   Filter& operator=(const Filter&) = delete;
@@ -34,7 +35,7 @@ class Filter {
 
   /// Reads `src`, writes every sample of `dst` (packed 4:2:2 of odd width: but the byte that is in no picture).
   /// Both have the plan's geometry, lie in the backend's memory, and do not overlap.
-  /// Returns without waiting on CUDA. Errors: resource, when a launch fails.
+  /// Returns without waiting on CUDA. Errors: resource, when memory is short or a launch fails.
   Status submit(const Image& src, const Image& dst, const Region& region, Queue queue);
 
  protected:
@@ -43,12 +44,16 @@ class Filter {
   /// Computes the samples in `rects`, from all of `src`.
   virtual Status filter(const Image& src, const Image& dst, const SetRects& rects, Queue queue) = 0;
   /// Copies all of the frame.
-  virtual Status copy_frame(const Image& src, const Image& dst, Queue queue) = 0;
+  Status copy_frame(const Image& src, const Image& dst, Queue queue) const { return detail::copy_picture(backend_, src, dst, queue); }
   /// Copies the samples in `rects`, but none of Role::other.
   virtual Status copy_rects(const Image& src, const Image& dst, const SetRects& rects, Queue queue) = 0;
 
  private:
+  Status run(const Image& src, const Image& dst, const Region& region, Queue queue);
+
   Geometry geometry_;
+  Backend backend_;
+  detail::AlignedPicture src_, dst_;
 };
 
 /// A filter that copies the frame, whatever the region. Errors: settings (a backend not built in).

@@ -62,8 +62,8 @@ const FormatInfo& info(Format format);
 /// The row with this GStreamer name, or nullptr.
 const FormatInfo* find_format(const char* name);
 
-/// Length of a dimension after subsampling: ceil(length / 2^shift).
-constexpr int subsampled(int length, int shift) { return (length + (1 << shift) - 1) >> shift; }
+/// Length of a dimension after subsampling: ceil(length / 2^shift). Any length.
+constexpr int subsampled(int length, int shift) { return (length >> shift) + ((length & ((1 << shift) - 1)) != 0); }
 
 inline bool is_chroma(Role role) { return role == Role::cb || role == Role::cr; }
 

@@ -2,23 +2,17 @@
 #include "gaussian.hpp"
 
 #include <cmath>
-#include <cstdio>
 #include <string>
 
 #include "backend.hpp"
+#include "guard.hpp"
 
 namespace cudavision {
 namespace {
 
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%g", value);
-  return text;
-}
-
 Status check_axis(const char* size_name, int taps, const char* sigma_name, double sigma) {
   Status status = check_gaussian_taps(size_name, taps);
-  if (status.ok()) status = check_gaussian_sigma(sigma_name, sigma);
+  if (status.ok()) status = check_range(sigma_name, sigma, 0, gaussian_max_sigma);
   if (status.ok() && taps == 0 && sigma == 0)
     return Status::settings(std::string(size_name) + " is 0, to follow sigma, but " + sigma_name +
                             " is 0 too: one of them must be set");
@@ -30,8 +24,8 @@ Result<int> resolve_taps(const char* sigma_name, int taps, double sigma, bool de
   if (taps > 0) return taps;
   const double wanted = std::nearbyint(sigma * (deep ? 4 : 3) * 2 + 1);
   if (wanted > gaussian_max_taps)
-    return Status::settings(std::string(sigma_name) + " is " + number(sigma) + ": with the kernel size following it that needs " +
-                            number(wanted) + " taps of at most 255; set the kernel size, or a smaller sigma");
+    return Status::settings(std::string(sigma_name) + " is " + number_text(sigma) + ": with the kernel size following it that needs " +
+                            number_text(wanted) + " taps of at most 255; set the kernel size, or a smaller sigma");
   return int(wanted) | 1;
 }
 
@@ -118,11 +112,6 @@ Status check_gaussian_taps(const char* name, std::int64_t taps) {
   return Status::settings(std::string(name) + " is " + std::to_string(taps) + ": it must be odd, 1 to 255, or 0");
 }
 
-Status check_gaussian_sigma(const char* name, double sigma) {
-  if (std::isfinite(sigma) && sigma >= 0) return {};
-  return Status::settings(std::string(name) + " is " + number(sigma) + ": it must be a finite number of pixels, 0 or more");
-}
-
 Status validate(const GaussianParams& params) {
   if (Status status = check_axis("kernel-width", params.kernel_width, "sigma-x", params.sigma_x); !status.ok()) return status;
   if (Status status = check_axis("kernel-height", params.kernel_height, "sigma-y", params.sigma_y); !status.ok()) return status;
@@ -132,11 +121,13 @@ Status validate(const GaussianParams& params) {
 }
 
 Result<std::unique_ptr<Filter>> make_gaussian(const GaussianParams& params, const Geometry& geometry, Backend backend) {
-  auto plan = detail::resolve(params, geometry);
-  if (!plan.ok()) return plan.error();
-  return detail::on_backend(
-      backend, [&]() { return detail::make_gaussian_cuda(std::move(plan.value())); },
-      [&]() { return detail::make_gaussian_cpu(std::move(plan.value())); });
+  return guarded([&]() -> Result<std::unique_ptr<Filter>> {
+    auto plan = detail::resolve(params, geometry);
+    if (!plan.ok()) return plan.error();
+    return detail::on_backend(
+        backend, [&]() { return detail::make_gaussian_cuda(std::move(plan.value())); },
+        [&]() { return detail::make_gaussian_cpu(std::move(plan.value())); });
+  });
 }
 
 }  // namespace cudavision

@@ -11,18 +11,18 @@
 namespace cudavision {
 
 inline constexpr int gaussian_max_taps = 255;
+inline constexpr double gaussian_max_sigma = 1000;  ///< pixels; weights of 255 taps are nearly equal long before
 
 struct GaussianParams {
   int kernel_width = 5, kernel_height = 5;  ///< taps of the full-size planes, odd, 1–255; 0: from sigma by OpenCV's rule
-  double sigma_x = 0, sigma_y = 0;          ///< pixels of the full-size planes; 0: from the taps by OpenCV's rule
+  double sigma_x = 0, sigma_y = 0;          ///< pixels of the full-size planes, 0–1000; 0: from the taps by OpenCV's rule
   Border border = Border::reflect_101;      ///< one of the five extrapolating ones
   BorderValue border_value{};               ///< for Border::constant
   bool filter_alpha = false;                ///< blur alpha and padding too, instead of copying them
 };
 
-/// What is wrong with a number of taps, or a sigma, that the user knows by this name.
+/// What is wrong with a number of taps that the user knows by this name.
 Status check_gaussian_taps(const char* name, std::int64_t taps);
-Status check_gaussian_sigma(const char* name, double sigma);
 /// Says what is wrong with parameters, whatever the format.
 Status validate(const GaussianParams& params);
 

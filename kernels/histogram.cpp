@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "backend.hpp"
+#include "guard.hpp"
 
 namespace cudavision {
 namespace detail {
@@ -119,12 +120,8 @@ Rect overlay_rect(const OverlayPlan& plan, const ChannelSet& set) {
 
 }  // namespace detail
 
-Status check_bins(const char* name, std::int64_t bins) {
-  return check_range(name, double(bins), 2, histogram_max_bins);
-}
-
 Status validate(const HistogramParams& params) {
-  if (Status status = check_bins("bins", params.bins); !status.ok()) return status;
+  if (Status status = check_range("bins", params.bins, 2, histogram_max_bins); !status.ok()) return status;
   return check_range("history", params.history, 1, histogram_max_history);
 }
 
@@ -141,7 +138,8 @@ Status validate(const HistogramOverlayParams& params) {
 Histogram::Histogram(detail::HistogramPlan plan, Backend backend, bool results)
     : plan_(std::make_unique<const detail::HistogramPlan>(std::move(plan))),
       backend_(backend),
-      slots_(results ? plan_->history : 0) {
+      slots_(results ? plan_->history : 0),
+      src_(backend) {
   region_pieces(plan_->geometry, {}, frame_);
 }
 
@@ -162,10 +160,23 @@ std::size_t Histogram::words() const {
 }
 
 Status Histogram::submit(const Image& src, const Region& region, Queue queue) {
-  if (slots_ > 0) last_ = (last_ + 1) % slots_;
-  if (region.mode == Region::Mode::frame) return count(src, frame_, last_, queue);
-  region_pieces(plan_->geometry, region, pieces_);
-  return count(src, pieces_, last_, queue);
+  return guarded([&]() -> Status {
+    const auto from = src_.read(src, queue);
+    if (!from.ok()) return from.error();
+    if (slots_ > 0) last_ = (last_ + 1) % slots_;
+    if (region.mode == Region::Mode::frame) return count(from.value(), frame_, last_, queue);
+    region_pieces(plan_->geometry, region, pieces_);
+    return count(from.value(), pieces_, last_, queue);
+  });
+}
+
+Status HistogramOverlay::submit(const Image& picture, Queue queue) {
+  return guarded([&]() -> Status {
+    const auto on = picture_.read(picture, queue);
+    if (!on.ok()) return on.error();
+    const Status status = draw(on.value(), queue);
+    return status.ok() ? picture_.finish(picture, queue) : status;
+  });
 }
 
 HistogramCounts Histogram::result(int age) const {
@@ -231,30 +242,36 @@ HistogramStatistics statistics(const std::vector<std::uint64_t>& counts, int dep
 }
 
 Result<std::unique_ptr<Histogram>> make_histogram(const HistogramParams& params, const Geometry& geometry, Backend backend) {
-  auto plan = detail::resolve(params, geometry);
-  if (!plan.ok()) return plan.error();
-  return detail::on_backend(
-      backend, [&]() { return detail::make_histogram_cuda(std::move(plan.value()), true); },
-      [&]() { return detail::make_histogram_cpu(std::move(plan.value())); });
+  return guarded([&]() -> Result<std::unique_ptr<Histogram>> {
+    auto plan = detail::resolve(params, geometry);
+    if (!plan.ok()) return plan.error();
+    return detail::on_backend(
+        backend, [&]() { return detail::make_histogram_cuda(std::move(plan.value()), true); },
+        [&]() { return detail::make_histogram_cpu(std::move(plan.value())); });
+  });
 }
 
 Result<std::unique_ptr<Filter>> make_equalize(LumaMatrix matrix, const Geometry& geometry, Backend backend) {
-  HistogramParams params;
-  params.bins = 1 << info(geometry.format).depth;
-  params.luma = matrix;
-  auto plan = detail::resolve(params, geometry);
-  if (!plan.ok()) return plan.error();
-  return detail::on_backend(
-      backend, [&]() { return detail::make_equalize_cuda(std::move(plan.value())); },
-      [&]() { return detail::make_equalize_cpu(std::move(plan.value())); });
+  return guarded([&]() -> Result<std::unique_ptr<Filter>> {
+    HistogramParams params;
+    params.bins = 1 << info(geometry.format).depth;
+    params.luma = matrix;
+    auto plan = detail::resolve(params, geometry);
+    if (!plan.ok()) return plan.error();
+    return detail::on_backend(
+        backend, [&]() { return detail::make_equalize_cuda(std::move(plan.value())); },
+        [&]() { return detail::make_equalize_cpu(std::move(plan.value())); });
+  });
 }
 
 Result<std::unique_ptr<HistogramOverlay>> make_histogram_overlay(const HistogramOverlayParams& params, const Histogram& histogram) {
-  auto plan = detail::resolve(params, histogram.plan());
-  if (!plan.ok()) return plan.error();
-  return detail::on_backend(
-      histogram.backend(), [&]() { return detail::make_histogram_overlay_cuda(std::move(plan.value()), histogram); },
-      [&]() { return detail::make_histogram_overlay_cpu(std::move(plan.value()), histogram); });
+  return guarded([&]() -> Result<std::unique_ptr<HistogramOverlay>> {
+    auto plan = detail::resolve(params, histogram.plan());
+    if (!plan.ok()) return plan.error();
+    return detail::on_backend(
+        histogram.backend(), [&]() { return detail::make_histogram_overlay_cuda(std::move(plan.value()), histogram); },
+        [&]() { return detail::make_histogram_overlay_cpu(std::move(plan.value()), histogram); });
+  });
 }
 
 }  // namespace cudavision

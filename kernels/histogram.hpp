@@ -29,8 +29,7 @@ struct HistogramParams {
   int history = 1;  ///< 1–64: results of so many frames are kept, for a caller with several in flight
 };
 
-/// What is wrong with a number of bins that the user knows by this name.
-Status check_bins(const char* name, std::int64_t bins);
+/// What is wrong with parameters, whatever the format.
 Status validate(const HistogramParams& params);
 
 /// How many samples of one channel are in each bin.
@@ -60,7 +59,7 @@ class Histogram {
 
   /// Counts one frame, of the plan's geometry, in the backend's memory. A sample counts once if it is in the region (region.hpp
   /// says which subsampled chroma is). The counts of a channel add up to its samples in the region, exactly. Returns without
-  /// waiting on CUDA. Errors: resource, when a launch fails.
+  /// waiting on CUDA. Errors: resource, when memory is short or a launch fails.
   Status submit(const Image& src, const Region& region, Queue queue);
 
   /// The counts of the frame submitted `age` submits ago (0 … history − 1), in the order of channels(). To be called once that
@@ -90,6 +89,7 @@ class Histogram {
   const Backend backend_;
   const int slots_;
   SetPieces frame_, pieces_;
+  detail::AlignedPicture src_;
   int last_ = 0;
 };
 
@@ -135,10 +135,14 @@ class HistogramOverlay {
 
   /// Draws the counts of the histogram's last submit, made on the same queue, into a picture of the histogram's geometry. Does not
   /// wait on CUDA. Errors: resource.
-  virtual Status submit(const Image& picture, Queue queue) = 0;
+  Status submit(const Image& picture, Queue queue);
 
  protected:
-  HistogramOverlay() = default;
+  explicit HistogramOverlay(Backend backend) : picture_(backend) {}
+  virtual Status draw(const Image& picture, Queue queue) = 0;
+
+ private:
+  detail::AlignedPicture picture_;
 };
 /// `histogram` must live as long. Errors: settings, resource.
 Result<std::unique_ptr<HistogramOverlay>> make_histogram_overlay(const HistogramOverlayParams& params, const Histogram& histogram);

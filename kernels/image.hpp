@@ -4,13 +4,15 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 
 #include "format.hpp"
 
 namespace cudavision {
 
-/// Where a plane's samples lie. `pitch` is the distance of rows in bytes, of any value that holds a row;
-/// `data` has any alignment that its samples allow.
+/// Where a plane's samples lie. `pitch` is the distance of rows in bytes: at least the bytes of a row (see copied_row for the one
+/// exception), so that rows neither overlap nor run backwards. `data` and `pitch` have any alignment, on both backends: 16-bit
+/// samples may lie at odd addresses, at the price of a copy.
 struct Plane {
   void* data = nullptr;
   std::ptrdiff_t pitch = 0;
@@ -23,12 +25,13 @@ struct Rect {
   bool empty() const { return width <= 0 || height <= 0; }
 };
 
-/// What both have; empty: nothing.
+/// What both have, of rectangles of any place and size; empty: nothing.
 inline Rect intersection(const Rect& a, const Rect& b) {
-  const int x = a.x > b.x ? a.x : b.x, y = a.y > b.y ? a.y : b.y;
-  const int right = a.x + a.width < b.x + b.width ? a.x + a.width : b.x + b.width;
-  const int bottom = a.y + a.height < b.y + b.height ? a.y + a.height : b.y + b.height;
-  return {x, y, right - x, bottom - y};
+  const auto end = [](int begin, int length) { return std::int64_t(begin) + length; };
+  const int x = std::max(a.x, b.x), y = std::max(a.y, b.y);
+  const std::int64_t right = std::min(end(a.x, a.width), end(b.x, b.width));
+  const std::int64_t bottom = std::min(end(a.y, a.height), end(b.y, b.height));
+  return {x, y, int(std::max<std::int64_t>(right - x, 0)), int(std::max<std::int64_t>(bottom - y, 0))};
 }
 
 /// Format and size of a picture.
@@ -53,7 +56,7 @@ inline PlaneExtent extent(const Geometry& geometry, int plane) {
   for (int i = 0; i < format.set_count; ++i) {
     if (format.sets[i].plane != plane) continue;
     const Rect grid = geometry.grid(format.sets[i]);
-    extent.row_bytes = std::max(extent.row_bytes, std::size_t(grid.width) * format.sets[i].channels * format.sample_bytes());
+    extent.row_bytes = std::max(extent.row_bytes, std::size_t(grid.width) * format.sets[i].channels * std::size_t(format.sample_bytes()));
     extent.rows = grid.height;
   }
   return extent;

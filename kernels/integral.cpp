@@ -5,6 +5,7 @@
 #include <string>
 
 #include "backend.hpp"
+#include "guard.hpp"
 
 namespace cudavision {
 namespace {
@@ -74,9 +75,12 @@ Result<std::unique_ptr<Integral>> make_integral(IntegralPlan plan, Backend backe
 }  // namespace detail
 
 Status Integral::submit(const Image& src, const std::vector<Plane>& tables, Queue queue) {
-  if (tables.size() != tables_.size())
-    return Status::settings("the plan has " + std::to_string(tables_.size()) + " tables, not " + std::to_string(tables.size()));
-  return compute(src, tables, queue);
+  return guarded([&]() -> Status {
+    if (tables.size() != tables_.size())
+      return Status::settings("the plan has " + std::to_string(tables_.size()) + " tables, not " + std::to_string(tables.size()));
+    const auto from = src_.read(src, queue);
+    return from.ok() ? compute(from.value(), tables, queue) : from.error();
+  });
 }
 
 std::vector<TableInfo> describe_tables(const IntegralParams& params, const Geometry& geometry) {
@@ -84,7 +88,7 @@ std::vector<TableInfo> describe_tables(const IntegralParams& params, const Geome
 }
 
 Result<std::unique_ptr<Integral>> make_integral(const IntegralParams& params, const Geometry& geometry, Backend backend) {
-  return detail::make_integral(resolve(params, geometry), backend);
+  return guarded([&] { return detail::make_integral(resolve(params, geometry), backend); });
 }
 
 }  // namespace cudavision

@@ -57,16 +57,18 @@ class Integral {
 
   /// Fills `tables`, one place for each of tables(): entries of the table's type, aligned as that type asks, rows `pitch` bytes
   /// apart (tight or not; nothing is written between them), in the backend's memory. Returns without waiting on CUDA.
-  /// Errors: settings, when the number of tables is wrong; resource, when a launch fails.
+  /// Errors: settings, when the number of tables is wrong; resource, when memory is short or a launch fails.
   Status submit(const Image& src, const std::vector<Plane>& tables, Queue queue);
 
  protected:
-  Integral(const Geometry& geometry, std::vector<TableInfo> tables) : geometry_(geometry), tables_(std::move(tables)) {}
+  Integral(const Geometry& geometry, Backend backend, std::vector<TableInfo> tables)
+      : geometry_(geometry), tables_(std::move(tables)), src_(backend) {}
   virtual Status compute(const Image& src, const std::vector<Plane>& tables, Queue queue) = 0;
 
  private:
   Geometry geometry_;
   std::vector<TableInfo> tables_;
+  detail::AlignedPicture src_;
 };
 
 /// The tables that a plan of these parameters has.

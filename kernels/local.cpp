@@ -3,31 +3,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <string>
 
 #include "backend.hpp"
+#include "guard.hpp"
 
 namespace cudavision {
-namespace {
-
-Status out_of_range(const char* name, double value, const char* range) {
-  char text[160];
-  std::snprintf(text, sizeof text, "%s is %g: it must be %s", name, value, range);
-  return Status::settings(text);
-}
-
-}  // namespace
-
 Status validate(const LocalParams& params) {
-  const bool nlm = params.operation == LocalOperation::nlm;
-  if (params.radius < 0 || params.radius > (nlm ? nlm_max_radius : local_max_radius))
-    return out_of_range("radius", params.radius, nlm ? "0 to 16 for nlm" : "0 to 16384");
-  if (!(params.sensitivity >= 0 && params.sensitivity <= 1)) return out_of_range("sensitivity", params.sensitivity, "0 to 1");
-  if (params.search_radius < 1 || params.search_radius > nlm_max_search_radius)
-    return out_of_range("search-radius", params.search_radius, "1 to 32");
-  if (!(params.strength > 0 && params.strength <= 1000)) return out_of_range("strength", params.strength, "above 0, at most 1000");
-  return {};
+  if (params.operation == LocalOperation::nlm && params.radius > nlm_max_radius)
+    return Status::settings("radius is " + std::to_string(params.radius) + ": it must be 0 to 16 for nlm");
+  Status status = check_range("radius", params.radius, 0, local_max_radius);
+  if (status.ok()) status = check_range("sensitivity", params.sensitivity, 0, 1);
+  if (status.ok()) status = check_range("search-radius", params.search_radius, 1, nlm_max_search_radius);
+  if (status.ok()) status = check_range("strength", params.strength, nlm_min_strength, nlm_max_strength);
+  return status;
 }
 
 namespace detail {
@@ -76,10 +65,12 @@ LocalPlan resolve(const LocalParams& params, const Geometry& geometry) {
 }  // namespace detail
 
 Result<std::unique_ptr<Filter>> make_local(const LocalParams& params, const Geometry& geometry, Backend backend) {
-  if (Status status = validate(params); !status.ok()) return status;
-  detail::LocalPlan plan = detail::resolve(params, geometry);
-  return detail::on_backend(
-      backend, [&]() { return detail::make_local_cuda(std::move(plan)); }, [&]() { return detail::make_local_cpu(std::move(plan)); });
+  return guarded([&]() -> Result<std::unique_ptr<Filter>> {
+    if (Status status = validate(params); !status.ok()) return status;
+    detail::LocalPlan plan = detail::resolve(params, geometry);
+    return detail::on_backend(
+        backend, [&]() { return detail::make_local_cuda(std::move(plan)); }, [&]() { return detail::make_local_cpu(std::move(plan)); });
+  });
 }
 
 }  // namespace cudavision

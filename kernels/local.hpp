@@ -19,13 +19,14 @@ enum class LocalOperation : std::uint8_t {
 inline constexpr int local_max_radius = 16384;
 inline constexpr int nlm_max_radius = 16;
 inline constexpr int nlm_max_search_radius = 32;
+inline constexpr double nlm_min_strength = 0.001, nlm_max_strength = 1000;
 
 struct LocalParams {
   LocalOperation operation = LocalOperation::box_mean;
   int radius = 7;             ///< pixels of the full-size planes; the window is 2·radius + 1 wide and high. 0–16384; nlm: of a patch, 0–16
   double sensitivity = 0.15;  ///< threshold: how far below the local mean black begins, 0–1
   int search_radius = 10;     ///< nlm: how far similar patches are looked for, in pixels of the full-size planes, 1–32
-  double strength = 10;       ///< nlm: h, in steps of 8 bits, above 0, at most 1000
+  double strength = 10;       ///< nlm: h, in steps of 8 bits, 0.001–1000
 };
 
 /// Says what is wrong with parameters, whatever the format, by the names users know: radius, sensitivity, search-radius, strength.

@@ -10,6 +10,7 @@
 
 #include "border.hpp"
 #include "luma.hpp"
+#include "sample.hpp"
 
 namespace cudavision::detail::mog2 {
 
@@ -185,7 +186,7 @@ CUDAVISION_HOST_DEVICE bool pixel(const Job& job, int x, int y) {
   for (int c = 0; c < (job.luma_of_rgb ? 3 : C); ++c) {
     const Channel& channel = job.channels[c];
     const T* row = reinterpret_cast<const T*>(channel.src + (y >> channel.shift_y) * channel.src_pitch);
-    sample[c] = row[std::ptrdiff_t(x >> channel.shift_x) * channel.step] >> job.shift;
+    sample[c] = sample_of(row[std::ptrdiff_t(x >> channel.shift_x) * channel.step], job.shift, job.max_value);
   }
   if (job.luma_of_rgb) sample[0] = luma_of(sample[0], sample[1], sample[2]);
   float value[C];

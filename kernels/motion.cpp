@@ -2,6 +2,7 @@
 #include "motion.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace cudavision {
 
@@ -20,7 +21,34 @@ Rect CellGrid::box(int x, int y) const {
   return {left, top, std::min(cell_size, frame_width - left), std::min(cell_size, frame_height - top)};
 }
 
-std::vector<MotionRegion> find_regions(const CellGrid& grid, double cell_threshold, int min_area) {
+namespace {
+
+/// Regions come in the order of their first cells.
+MotionRegions largest(const std::vector<MotionRegion>& regions, std::size_t most) {
+  std::vector<std::uint32_t> order(regions.size());
+  std::iota(order.begin(), order.end(), 0u);
+  if (order.size() > most) {
+    std::nth_element(order.begin(), order.begin() + std::ptrdiff_t(most), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+      const MotionRegion &one = regions[a], &other = regions[b];
+      if (one.area != other.area) return one.area > other.area;
+      if (one.score != other.score) return one.score > other.score;
+      return a < b;
+    });
+    order.resize(most);
+  }
+  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return regions[a].area != regions[b].area ? regions[a].area > regions[b].area : a < b;
+  });
+  MotionRegions result;
+  result.left_out = regions.size() - order.size();
+  result.kept.reserve(order.size());
+  for (std::uint32_t index : order) result.kept.push_back(regions[index]);
+  return result;
+}
+
+}  // namespace
+
+MotionRegions find_regions(const CellGrid& grid, double cell_threshold, int min_area, std::size_t most) {
   std::vector<bool> waiting(grid.changed.size());  // cells that move and are in no region yet
   for (std::size_t i = 0; i < waiting.size(); ++i)
     waiting[i] = grid.changed[i] > 0 && grid.changed[i] >= cell_threshold * grid.counted[i];
@@ -59,8 +87,7 @@ std::vector<MotionRegion> find_regions(const CellGrid& grid, double cell_thresho
           {{from.x, from.y, to.x + to.width - from.x, to.y + to.height - from.y}, area, double(changed) / double(counted)});
     }
   }
-  std::stable_sort(regions.begin(), regions.end(), [](const MotionRegion& a, const MotionRegion& b) { return a.area > b.area; });
-  return regions;
+  return largest(regions, most);
 }
 
 }  // namespace cudavision

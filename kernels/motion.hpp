@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "image.hpp"
@@ -31,9 +33,16 @@ struct MotionRegion {
   double score = 0;  ///< share of changed pixels among those counted in its cells, 0–1
 };
 
-/// The 8-connected regions of moving cells, the largest first, those of equal area in the order of their first cell (row by row).
+struct MotionRegions {
+  std::vector<MotionRegion> kept;  ///< the largest first, those of equal area in the order of their first cell (row by row)
+  std::size_t left_out = 0;        ///< how many more there are
+};
+
+/// The 8-connected regions of moving cells.
 /// A cell moves if any of its pixels changed, and at least `cell_threshold` (0–1) of those counted. Regions of fewer than
-/// `min_area` cells are left out.
-std::vector<MotionRegion> find_regions(const CellGrid& grid, double cell_threshold, int min_area);
+/// `min_area` cells do not count. Of more than `most` regions the largest are kept; of those of equal area the ones of the highest
+/// score, and of those the first.
+MotionRegions find_regions(const CellGrid& grid, double cell_threshold, int min_area,
+                           std::size_t most = std::numeric_limits<std::size_t>::max());
 
 }  // namespace cudavision

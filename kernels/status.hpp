@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
-#include <cstdio>
+#include <charconv>
 #include <string>
 #include <utility>
 #include <variant>
@@ -15,11 +15,13 @@ class [[nodiscard]] Status {
     ok,
     settings,  ///< a parameter is outside what is allowed; the message names it and the range
     resource,  ///< the device or its memory failed; the message carries CUDA's own text
+    frame,     ///< a frame does not fit its caps; the next one may
   };
 
   Status() = default;
   static Status settings(std::string message) { return {Code::settings, std::move(message)}; }
   static Status resource(std::string message) { return {Code::resource, std::move(message)}; }
+  static Status frame(std::string message) { return {Code::frame, std::move(message)}; }
 
   bool ok() const { return code_ == Code::ok; }
   Code code() const { return code_; }
@@ -48,12 +50,16 @@ class [[nodiscard]] Result {
   std::variant<T, Status> held_;
 };
 
+/// A number in messages: the shortest text that reads back as the same value, whatever the locale.
+inline std::string number_text(double value) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, value).ptr};
+}
+
 /// What is wrong with a number that must lie in [least, most]; NaN does not.
 inline Status check_range(const char* name, double value, double least, double most) {
   if (value >= least && value <= most) return {};
-  char text[128];
-  std::snprintf(text, sizeof text, "%s is %.10g: it must be %.10g to %.10g", name, value, least, most);
-  return Status::settings(text);
+  return Status::settings(std::string(name) + " is " + number_text(value) + ": it must be " + number_text(least) + " to " + number_text(most));
 }
 
 }  // namespace cudavision

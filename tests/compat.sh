@@ -1,13 +1,25 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Builds the plugin against Debian 13's GStreamer 1.26 and g++ 14, in a Debian made by debootstrap, and inspects and runs it there.
-# A CUDA toolkit of this machine is lent to it, read-only. Exit status 77 (skipped) where such a Debian cannot be made: neither root
-# nor sudo, no debootstrap, no network, no mounting.
-# COMPAT_DIR is its folder (~/.cache/cudavision/trixie; 2.5 GB, used again), COMPAT_SUITE and COMPAT_MIRROR say which Debian.
+# Runs the whole suite (tests/run.sh) in other Debian releases:   tests/compat.sh [SUITE …]      (trixie sid)
+# Each is made by debootstrap. The last commit is tested, and installs what it needs itself. This machine's CUDA toolkit is lent,
+# read-only, where there is one. Exit status 77 (skipped) where no such Debian can be made: neither root nor sudo, no debootstrap,
+# no network, no mounting.
+# BUNDLE=1 then packs dist/cudavision-gpu-SUITE.tar.xz (tests/gpu-bundle.sh). COMPAT_RUN is what runs instead of tests/run.sh.
+# COMPAT_DIR keeps the Debians (~/.cache/cudavision; 3 GB each): remove a folder there to begin afresh. COMPAT_MIRROR is the mirror.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-suite=${COMPAT_SUITE:-trixie}
-chroot=$(realpath -m "${COMPAT_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/cudavision/$suite}")
+if (($# == 0)); then set -- trixie sid; fi
+if (($# > 1)); then
+  worst=77
+  for suite in "$@"; do
+    status=0
+    "$0" "$suite" || status=$?
+    if ((status != 77 && (worst == 77 || worst == 0))); then worst=$status; fi
+  done
+  exit "$worst"
+fi
+suite=$1
+chroot=$(realpath -m "${COMPAT_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/cudavision}/$suite")
 mirror=${COMPAT_MIRROR:-http://deb.debian.org/debian}
 skip() { echo "skipped: $*"; exit 77; }
 # shellcheck source=tests/prepare.sh
@@ -31,33 +43,34 @@ if [[ ! -e $chroot/complete ]]; then
   "${as_root[@]}" rm -rf "$chroot"
   mkdir -p "$chroot"
   "${as_root[@]}" debootstrap --variant=minbase "$suite" "$chroot" "$mirror" >/dev/null || skip "debootstrap could not make $suite from $mirror"
-  "${as_root[@]}" mkdir -p "$chroot/src" "$chroot/usr/local/cuda"
+  "${as_root[@]}" mkdir -p "$chroot/usr/local/cuda"
   "${as_root[@]}" touch "$chroot/complete"
 fi
 "${as_root[@]}" cp /etc/resolv.conf "$chroot/etc/resolv.conf"
+"${as_root[@]}" rm -rf "$chroot/src"
+"${as_root[@]}" mkdir "$chroot/src"
+git -C "$root" archive HEAD | "${as_root[@]}" tar -x -C "$chroot/src"
 
 # Inside, as root: the mounts end with their namespace.
-# shellcheck disable=SC2016
-inside='
-  set -euo pipefail
-  . /src/tests/prepare.sh
-  export HOME=/root GST_PLUGIN_PATH=/build/gst
-  packages_run=(gstreamer1.0-tools gstreamer1.0-plugins-base)
-  install_for_build "${packages_run[@]}"
-  cuda=disabled
-  if find_nvcc >/dev/null; then cuda=enabled; fi
-  build_project /src /build -Dcuda=$cuda -Dcpu=enabled -Dcuda-arch=90 -Dtests=disabled -Dbenchmarks=disabled gst/libgstcudavision.so
-  gst-inspect-1.0 --version
-  gst-inspect-1.0 cudavision
-  gst-launch-1.0 -q videotestsrc num-buffers=20 ! video/x-raw,format=NV12 ! cudagaussian sigma=3 kernel-size=15 ! \
-    cudaconvolve preset=sharpen ! videoconvert ! fakesink
-'
+status=0
 # shellcheck disable=SC2016
 "${as_root[@]}" unshare --mount --fork bash -c '
   set -euo pipefail
-  chroot=$1 root=$2 toolkit=$3 inside=$4
-  mount -t proc proc "$chroot/proc"
-  mount --bind -o ro "$root" "$chroot/src"
-  if [[ $toolkit ]]; then mount --rbind -o ro "$toolkit" "$chroot/usr/local/cuda"; fi
-  exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 chroot "$chroot" bash -c "$inside"' \
-  compat "$chroot" "$root" "$toolkit" "$inside"
+  mount -t proc proc "$1/proc"
+  mount -t tmpfs tmpfs "$1/dev/shm"
+  if [[ $2 ]]; then mount --rbind -o ro "$2" "$1/usr/local/cuda"; fi
+  exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 "${@:3}" chroot "$1" bash -euo pipefail -c "
+    cd /src
+    apt-get -qq update || { echo skipped: no network; exit 77; }
+    apt-get -qqy dist-upgrade >/dev/null
+    status=0
+    \$RUN || status=\$?
+    if [[ \$BUNDLE ]]; then tests/gpu-bundle.sh; fi
+    exit \$status"' \
+  compat "$chroot" "$toolkit" RUN="${COMPAT_RUN:-tests/run.sh}" BUNDLE="${BUNDLE:-}" VERSION="$(git -C "$root" describe --always)" \
+  DEBIAN_FRONTEND=noninteractive http_proxy="${http_proxy:-}" || status=$?
+if [[ ${BUNDLE:-} && -e $chroot/src/dist/cudavision-gpu.tar.xz ]]; then
+  mkdir -p "$root/dist"
+  cp "$chroot/src/dist/cudavision-gpu.tar.xz" "$root/dist/cudavision-gpu-$suite.tar.xz"
+fi
+exit "$status"

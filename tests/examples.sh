@@ -57,7 +57,50 @@ check_alarm() {
   grep -q '^/nonexistent.mp4: ' "$work/err"
   grep -q '^rtsp://127.0.0.1:9/x: ' "$work/err"
   if grep -q secret "$work/out" "$work/err"; then expect 'password on stderr' none some; fi
-  status_of 2 "${alarm[@]}"
+  fails 2 "${alarm[@]}"
+  check_usage "$1"
+  # Whatever a name holds, and however long it is: a picture for each input, and none written over.
+  mkdir names other
+  cp 'a "b" ü.avi' names/x
+  cp 'a "b" ü.avi' other/x
+  cp 'a "b" ü.avi' names/x-2
+  printf -v long '%0255d' 0
+  cp 'a "b" ü.avi' "names/$long"
+  cp 'a "b" ü.avi' $'names/" ! filesink location=victim \xff'
+  echo precious >victim
+  rm -- *.jpg
+  status_of 0 "${alarm[@]}" names/* other/x
+  expect 'pictures' 5 "$(find . -maxdepth 1 -name '*.jpg' | wc -l)"
+  expect 'a file that was not named' precious "$(cat victim)"
+  gst-launch-1.0 -q audiotestsrc num-buffers=20 ! wavenc ! filesink location=audio
+  for name in victim audio . missing; do fails 1 "${alarm[@]}" "$name"; done
+  status=0
+  timeout 20 "${alarm[@]}" test:30 2>"$work/err" >/dev/full || status=$?
+  expect 'exit status on a full disk' 1 "$status"
+  expect 'lines on stderr on a full disk' 1 "$(wc -l <"$work/err")"
+  # A server that answers 404, and nothing at all to /silent.
+  python3 -u "$root/tests/examples/server.py" >"$work/server" &
+  local server=$! port
+  until port=$(sed -n 1p "$work/server") && [[ $port ]]; do sleep 0.1; done
+  for password in secret a/secret 'a#secret' 'a?secret' 'a@secret'; do
+    fails 1 "${alarm[@]}" "http://me:$password@127.0.0.1:$port/x"
+    if grep -E 'secret|me:' "$work/out" "$work/err"; then expect 'password on stderr' none some; fi
+    grep -q "^http://127.0.0.1:$port/x: " "$work/err"
+  done
+  for signal in INT TERM; do
+    : >"$work/server"
+    env "${alarm[@]}" "http://127.0.0.1:$port/silent" &
+    pid=$!
+    until grep -q silent "$work/server"; do sleep 0.1; done
+    sleep 0.5
+    kill -"$signal" "$pid"
+    for ((i = 0; i < 100; ++i)); do kill -0 "$pid" 2>/dev/null || break; sleep 0.1; done
+    kill -KILL "$pid" 2>/dev/null || true
+    status=0
+    wait "$pid" || status=$?
+    expect "exit status after SIG$signal before the first frame" 0 "$status"
+  done
+  kill "$server"
   # Ctrl-C (and kill) end live streams, with the end of what moves.
   for signal in INT TERM; do
     : >"$work/out"
@@ -75,6 +118,40 @@ check_alarm() {
   GST_PLUGIN_PATH='' GST_REGISTRY="$work/registry.bin" status_of 1 "${alarm[@]}" test:30
   grep -q GST_PLUGIN_PATH "$work/err"
 }
+# fails STATUS COMMAND…: with this exit status and one sentence.
+fails() {
+  status_of "$@"
+  expect "lines on stderr of ${*:2}" 1 "$(wc -l <"$work/err")"
+}
+# check_names SCRIPT INPUT [ARGUMENT…]: what each example that makes a file of a file (SCRIPT INPUT OUTPUT ARGUMENT…) does with names that
+# are not plain, with files that it cannot read or write, and with wrong usage.
+check_names() {
+  local script=$1 input=$2 name before
+  shift 2
+  mkdir "$work/the \"names\" ! ü"
+  cd "$work/the \"names\" ! ü"
+  echo precious >victim
+  gst-launch-1.0 -q audiotestsrc num-buffers=20 ! wavenc ! filesink location=audio
+  for name in 'my "clip" ! x.avi' 'x ! filesink location=victim' $'\\" ! filesink location=victim \xff \\'; do
+    cp "$input" "$name"
+    status_of 0 "$script" "$name" "$name.%d" "$@"
+    expect "whether $name.%d was written" yes "$([[ -s $name.%d ]] && echo yes)"
+  done
+  expect 'a file that was not named' precious "$(cat victim)"
+  before=$(ls -A)
+  for name in victim audio . missing; do fails 1 "$script" "$name" out "$@"; done
+  for name in victim/out missing/out .; do fails 1 "$script" "$input" "$name" "$@"; done
+  expect 'files after failures' "$before" "$(ls -A)"
+  check_usage "$script"
+  fails 2 "$script" "$input"
+  fails 1 env GST_PLUGIN_PATH= GST_REGISTRY="$work/registry.bin" "$script" "$input" out "$@"
+  cd "$work"
+}
+check_usage() {  # SCRIPT
+  fails 2 "$1" --no-such
+  status_of 0 "$1" --help
+  expect "help of $1" yes "$([[ -s $work/out && ! -s $work/err ]] && echo yes)"
+}
 needs_python() {
   if /usr/bin/python3 -c 'import gi; gi.require_version("GstVideo", "1.0")' 2>/dev/null; then return; fi
   echo 'skipped: no python3-gi, or no gir1.2-gst-plugins-base-1.0'
@@ -90,6 +167,28 @@ case $1 in
     expect 'frames of motion.mkv' "$FRAMES" "$(frames_of "$work/an out/motion.mkv")"
     expect 'frames of summary.png' 1 "$(frames_of "$work/an out/summary.png")"
     python3 -c 'import json, sys; print(*(json.loads(line)["event"] for line in sys.stdin))' <"$work/an out/motion.jsonl" | grep -q '^begin motion .*motion'
+    cd "$work"
+    echo precious >victim
+    gst-launch-1.0 -q "${source[@]}" ! jpegenc ! avimux ! filesink location=clip.avi
+    mv clip.avi 'x" ! filesink location="victim'
+    report=$root/examples/motion_report.py
+    status_of 0 "$report" --clip='x" ! filesink location="victim' --out='o" ! filesink location="victim'
+    expect 'files of motion_report.py' $'motion.jsonl\nmotion.mkv\nsummary.png' "$(ls -A 'o" ! filesink location="victim')"
+    gst-launch-1.0 -q audiotestsrc num-buffers=20 ! wavenc ! filesink location=audio
+    mkdir empty
+    for name in victim audio . missing; do fails 1 "$report" --clip="$name" --out=empty; done
+    expect 'files after failures' '' "$(ls -A empty)"
+    expect 'a file that was not named' precious "$(cat victim)"
+    fails 1 "$report" --out=victim/out
+    mkdir -p folder/motion.mkv
+    fails 1 "$report" --out=folder --frames=2
+    fails 2 "$report" --frames=0
+    check_usage "$report"
+    check_usage "$root/examples/quickstart.sh"
+    fails 1 "$root/examples/quickstart.sh" missing
+    fails 1 "$root/examples/quickstart.sh" .
+    fails 1 "$root/examples/quickstart.sh" '' victim/out
+    fails 2 "$root/examples/quickstart.sh" a b c
     ;;
   motion-alarm)
     cd "$work"
@@ -101,6 +200,8 @@ case $1 in
     status_of 2 "$program" --every=-1 test:3
     status_of 1 "$program" --threshold=300 test:3
     status_of 1 "$program" test:x
+    echo precious >file
+    fails 1 "$program" --snapshots=file/pictures test:3
     status_of 0 "$program" --every=0 --gap=1 --set interval=2 test:30
     expect 'lines for 30 frames and the end' 31 "$(wc -l <"$work/out")"
     # A second Ctrl-C ends it even where nobody reads its lines.
@@ -123,6 +224,8 @@ case $1 in
     needs_python
     cd "$work"
     check_alarm "$root/examples/motion_alarm.py"
+    fails 2 "$root/examples/motion_alarm.py" no-such=1 test:3
+    fails 2 "$root/examples/motion_alarm.py" threshold=x test:3
     ;;
   integral_numbers.py)
     needs_python
@@ -132,6 +235,22 @@ case $1 in
     gst-launch-1.0 -q videotestsrc num-buffers=1 ! video/x-raw,format=NV12,width=320,height=240 ! filesink location="$work/raw"
     expect 'the sum' "$(od -An -v -tu1 -w320 "$work/raw" | awk 'NR > 20 && NR <= 60 { for (i = 11; i <= 40; ++i) sum += $i } END { print sum }')" \
       "$(sed -n '1s/.*sum \([0-9]*\),.*/\1/p' "$work/said")"
+    cd "$work"
+    numbers=$root/examples/integral_numbers.py
+    gst-launch-1.0 -q "${source[@]}" ! jpegenc ! avimux ! filesink location=in.avi
+    mv in.avi $'my "clip" ! \xff.avi'
+    status_of 0 "$numbers" $'my "clip" ! \xff.avi' 10 20 151 101
+    expect 'frames' "$FRAMES" "$(wc -l <"$work/out")"
+    gst-launch-1.0 -q audiotestsrc num-buffers=20 ! wavenc ! filesink location=audio
+    for name in said audio . missing; do fails 1 "$numbers" "$name"; done
+    fails 1 "$numbers" $'my "clip" ! \xff.avi' 11 20 151 101
+    fails 2 "$numbers" $'my "clip" ! \xff.avi' 1 2 3
+    fails 2 "$numbers" $'my "clip" ! \xff.avi' 1 2 3 x
+    check_usage "$numbers"
+    status=0
+    "$numbers" 2>err >/dev/full || status=$?
+    expect 'exit status on a full disk' 1 "$status"
+    expect 'lines on stderr on a full disk' 1 "$(wc -l <err)"
     ;;
   cross-fade.py)
     needs_python
@@ -154,21 +273,41 @@ case $1 in
         if (NR != 30 || white - black < 200) { print NR " frames from " black " to " white; wrong = 1 }
         exit wrong
       }'
+    cd "$work"
+    echo precious >victim
+    fade=$root/examples/recipes/cross-fade.py
+    cp black.avi $'" ! filesink location=victim \xff'
+    status_of 0 "$fade" $'" ! filesink location=victim \xff' white.avi $'" ! \xff.mkv' 0 0.1
+    expect 'a file that was not named' precious "$(cat victim)"
+    before=$(ls -A)
+    gst-launch-1.0 -q audiotestsrc num-buffers=20 ! wavenc ! filesink location=audio
+    for name in victim audio . missing; do fails 1 "$fade" black.avi "$name" out; done
+    for name in victim/out missing/out . /dev/full; do fails 1 "$fade" black.avi white.avi "$name"; done
+    rm audio
+    expect 'files after failures' "$before" "$(ls -A)"
+    check_usage "$fade"
+    fails 2 "$fade" black.avi white.avi
+    fails 2 "$fade" black.avi white.avi out -1
     ;;
   photo-wall)
     # Fewer than 36 pictures, of several sizes and formats.
-    mkdir "$work/some pictures"
+    mkdir "$work/some \"pictures\" ! x"
     for ((i = 1; i <= 7; ++i)); do
       encoder=$( ((i % 2)) && echo jpegenc || echo pngenc )
       gst-launch-1.0 -q videotestsrc num-buffers=1 pattern=$((i + 11)) ! "video/x-raw,width=$((61 * i)),height=$((47 + i))" ! videoconvert ! \
-        "$encoder" ! filesink location="$work/some pictures/$i.${encoder%enc}"
+        "$encoder" ! filesink location="$work/some \"pictures\" ! x/$i.${encoder%enc}"
     done
-    for file in "$work/some pictures/"*.jpeg; do mv "$file" "${file%.jpeg}.JPG"; done
-    "$root/examples/recipes/photo-wall.sh" "$work/some pictures" "$work/out.png"
+    for file in "$work/some \"pictures\" ! x/"*.jpeg; do mv "$file" "${file%.jpeg}.JPG"; done
+    "$root/examples/recipes/photo-wall.sh" "$work/some \"pictures\" ! x" "$work/out.png"
     expect 'frames of photo-wall' 1 "$(frames_of "$work/out.png")"
     expect 'its size' '1283 857' "$(python3 -c 'import struct, sys; print(*struct.unpack(">II", open(sys.argv[1], "rb").read()[16:24]))' "$work/out.png")"
     mkdir "$work/none"
-    status_of 1 "$root/examples/recipes/photo-wall.sh" "$work/none" "$work/no.png"
+    fails 1 "$root/examples/recipes/photo-wall.sh" "$work/none" "$work/no.png"
+    echo precious >"$work/none/broken.jpg"
+    fails 1 "$root/examples/recipes/photo-wall.sh" "$work/none" "$work/no.png"
+    fails 2 "$root/examples/recipes/photo-wall.sh" "$work/some \"pictures\" ! x" "$work/no.png" '' '10x10 ! filesink location=x'
+    expect 'files after failures' '' "$(find "$work" -maxdepth 1 -name 'no.png' -o -maxdepth 1 -name '.??*')"
+    check_usage "$root/examples/recipes/photo-wall.sh"
     ;;
   chroma-key)
     screen() {  # PATTERN FILE
@@ -190,6 +329,8 @@ case $1 in
         expect "$above over blue" "$([[ $above == green ]] && echo 0 0 1 || echo 1 0 0)" "$(center)"
       done
     done
+    check_names "$root/examples/recipes/chroma-key.sh" "$work/green.avi" "$work/blue.png"
+    fails 2 "$root/examples/recipes/chroma-key.sh" "$work/green.avi" out "$work/blue.png" 'red ! filesink location=x'
     ;;
   *-photo)
     for format in png jpeg; do
@@ -209,10 +350,12 @@ case $1 in
         *) expect "frames of $1 of a $format" 1 "$(frames_of "$work/out")" ;;
       esac
     done
+    check_names "$root/examples/recipes/$1.sh" "$work/in.png"
     ;;
   *)
     gst-launch-1.0 -q "${source[@]}" ! jpegenc ! avimux ! filesink location="$work/in.avi"
     "$root/examples/recipes/$1.sh" "$work/in.avi" "$work/out.mkv"
     expect "frames of $1" "$FRAMES" "$(frames_of "$work/out.mkv")"
+    check_names "$root/examples/recipes/$1.sh" "$work/in.avi"
     ;;
 esac

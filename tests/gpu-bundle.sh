@@ -2,21 +2,26 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Packs what runs all tests and benchmarks on a GPU host that has only the driver (no GStreamer, no OpenCV, no meson):
 #   tests/gpu-bundle.sh [-b BUILD_FOLDER] [-o TARBALL] [MEDIA_FILE …]
-# There: tar xzf cudavision-gpu.tar.gz && cudavision-gpu/run.sh all       (tests/gpu/run.sh says what else it can do)
+# There: tar xf cudavision-gpu.tar.xz && cudavision-gpu/run.sh all       (tests/gpu/run.sh says what else it can do)
+# A host without xz unpacks it with python3 -m tarfile -e cudavision-gpu.tar.xz. A name TARBALL that ends in .gz or .zst is packed so.
 # The host's glibc must not be older than this machine's. What is not built is left out, and named.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$here")
 build=$root/build
-tarball=$root/dist/cudavision-gpu.tar.gz
+tarball=$root/dist/cudavision-gpu.tar.xz
 while getopts b:o: option; do
   case $option in
     b) build=$(cd "$OPTARG" && pwd) ;;
     o) tarball=$(realpath -m "$OPTARG") ;;
-    *) sed -n '3,6p' "$0" >&2; exit 2 ;;
+    *) sed -n '3,7p' "$0" >&2; exit 2 ;;
   esac
 done
 shift $((OPTIND - 1))
+
+# shellcheck source=tests/prepare.sh
+. "$here/prepare.sh"
+install_packages xz-utils
 
 # GStreamer's plugins that tests, examples and benchmarks name; libav and opencv are left out for their size (opencv: 50 MB).
 gst_plugins=(coreelements coretracers app videotestsrc videoconvertscale videorate videocrop videobox videofilter imagefreeze compositor
@@ -53,7 +58,7 @@ done
 cp "$here"/bench/{peers.cu,peer.h,bench_pipelines.py} "$bundle/tests/bench/"
 install -m 755 "$here/gpu/run.sh" "$bundle/run.sh"
 for file in "$@"; do cp "$file" "$bundle/media/"; done
-git -C "$root" describe --always --dirty >"$bundle/VERSION" 2>/dev/null || echo unknown >"$bundle/VERSION"
+echo "${VERSION:-$(git -C "$root" describe --always --dirty 2>/dev/null || echo unknown)}" >"$bundle/VERSION"
 
 # GStreamer itself.
 for tool in gst-launch-1.0 gst-inspect-1.0; do take "$(command -v "$tool")" "$bundle/bin"; done
@@ -77,6 +82,7 @@ unresolved=$(find "$bundle" -type f \( -name '*.so*' -o -perm -u+x ! -name '*.sh
   awk '/not found/ { print $1 }' | sort -u | tr '\n' ' ' || true)
 [[ -z $unresolved ]] || missing+=("libraries $unresolved")
 
-tar -C "$stage" -czf "$tarball" cudavision-gpu
+# The plugin and the tests' library hold the same kernels: a dictionary larger than both stores them once.
+XZ_OPT=--lzma2=preset=6,dict=128MiB tar -C "$stage" -caf "$tarball" cudavision-gpu
 printf '%s: %s, %s unpacked\n' "$tarball" "$(du -h "$tarball" | cut -f1)" "$(du -sh "$bundle" | cut -f1)"
 if ((${#missing[@]})); then printf 'left out, for it is not there: %s\n' "${missing[@]}"; fi

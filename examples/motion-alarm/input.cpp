@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "input.hpp"
 
+#include <glib/gstdio.h>
 #include <gst/video/video.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 
@@ -23,8 +25,9 @@ std::string text_of(GstMessage* message) {
   else
     gst_message_parse_warning(message, &error, &debug);
   std::string text = error->message;
-  if (g_error_matches(error, GST_CORE_ERROR, GST_CORE_ERROR_MISSING_PLUGIN)) text += " Or there is no video in it.";
-  const char* line = debug ? std::strrchr(debug, '\n') : nullptr;
+  const bool missing = g_error_matches(error, GST_CORE_ERROR, GST_CORE_ERROR_MISSING_PLUGIN);
+  if (missing) text = "there is no video in it, or the plugin that decodes it is missing";
+  const char* line = debug && !missing ? std::strrchr(debug, '\n') : nullptr;
   if (line && line[1]) text += std::string(" (") + (line + 1) + ')';
   g_clear_error(&error);
   g_free(debug);
@@ -47,9 +50,38 @@ std::string stamp(GstClockTime time) {
   return text;
 }
 
-void print(const std::string& line) {
-  std::fwrite(line.data(), 1, line.size(), stdout);
-  std::fflush(stdout);
+bool is_uri(const std::string& location) {
+  const auto scheme = location.find("://");
+  return scheme != std::string::npos && location.find(':') == scheme && gst_uri_is_valid(location.c_str());
+}
+
+/// The `user:password` of a URI, empty where there is none. A password may hold any character, so it reaches to the last @.
+std::string user_of(const std::string& location) {
+  if (!is_uri(location)) return {};
+  const auto host = location.find("://") + 3, at = location.rfind('@'), end = location.find_first_of("/?#", host);
+  if (at == std::string::npos || at < host || location[host] == '[' || location.find_first_of(":@", host) > end) return {};
+  return location.substr(host, at - host);
+}
+
+/// Whether a `user:password` begins like a host and a port, so that the @ is one of the path.
+bool has_port(const std::string& user) {
+  return g_regex_match_simple("^[^/?#@]*:[0-9]+[/?#]", user.c_str(), GRegexCompileFlags(0), GRegexMatchFlags(0));
+}
+
+/// `location` as a URI. Special characters in a password are percent-encoded: elements would take them for the end of the host.
+std::string uri_of(const std::string& location) {
+  const std::string user = user_of(location);
+  if (is_uri(location) && (user.empty() || has_port(user))) return location;
+  gchar* text =
+      user.empty() ? gst_filename_to_uri(location.c_str(), nullptr) : g_uri_escape_string(user.c_str(), "%:!$&'()*+,;=", FALSE);
+  std::string uri = text ? text : "";
+  g_free(text);
+  return user.empty() ? uri : std::string(location).replace(location.find(user, location.find("://")), user.size(), uri);
+}
+
+void remove_all(std::string& text, const std::string& part) {
+  for (auto found = text.find(part); !part.empty() && found != std::string::npos; found = text.find(part))
+    text.erase(found, part.size());
 }
 
 }  // namespace
@@ -67,10 +99,8 @@ bool set_property(GstElement* element, const std::string& name, const std::strin
 }
 
 std::string public_name(const std::string& location) {
-  const auto scheme = location.find("://");
-  if (scheme == std::string::npos) return location;
-  const auto host = scheme + 3, path = location.find_first_of("/?#", host), at = location.rfind('@', path);
-  return at == std::string::npos || at < host ? location : location.substr(0, host) + location.substr(at + 1);
+  const std::string user = user_of(location);
+  return user.empty() ? location : std::string(location).erase(location.find(user, location.find("://")), user.size() + 1);
 }
 
 Input::Input(std::string location, std::string label, const Settings& settings, std::function<void()> ended)
@@ -114,8 +144,21 @@ void Input::close() {
   gst_object_unref(bus);
 }
 
-void Input::complain(const std::string& text) {
+void Input::complain(std::string text) {
+  // Elements quote the URI as they know it.
+  for (const std::string& user : {user_of(location_), user_of(uri_of(location_))})
+    for (const char* end : {"@", ""}) remove_all(text, user.empty() ? user : user + end);
   g_printerr("%s: %s\n", name_.c_str(), text.c_str());
+}
+
+void Input::print(const std::string& line) {
+  if (std::fwrite(line.data(), 1, line.size(), stdout) == line.size() && std::fflush(stdout) == 0) return;
+  const std::string text = std::string("cannot write an event: ") + g_strerror(errno);
+  if (done_) {
+    if (!failed_.exchange(true)) complain(text);
+  } else {
+    GST_ELEMENT_ERROR(pipeline_.get(), RESOURCE, WRITE, ("%s", text.c_str()), (nullptr));
+  }
 }
 
 void Input::fail(const std::string& text) {
@@ -149,7 +192,8 @@ GstElement* Input::add_source() {
       fail("test: needs a number of frames, as in test:60");
     return source;
   }
-  const bool camera = starts_with(location_, "/dev/");
+  GStatBuf status;
+  const bool camera = starts_with(location_, "/dev/") && g_stat(location_.c_str(), &status) == 0 && S_ISCHR(status.st_mode);
   GstElement* decoder = add(camera ? "decodebin" : "uridecodebin");
   if (!decoder) return nullptr;
   // Sound is not even decoded.
@@ -163,10 +207,7 @@ GstElement* Input::add_source() {
     gst_element_link(source, decoder);
     return decoder;
   }
-  gchar* uri =
-      location_.find("://") != std::string::npos ? g_strdup(location_.c_str()) : gst_filename_to_uri(location_.c_str(), nullptr);
-  g_object_set(decoder, "uri", uri, nullptr);
-  g_free(uri);
+  g_object_set(decoder, "uri", uri_of(location_).c_str(), nullptr);
   return decoder;
 }
 
@@ -286,7 +327,9 @@ std::string Input::save(GstSample* sample, const GstStructure& event) {
   if (picture) {
     // A clip's snapshots keep their names from run to run, a camera's do not.
     const std::string when = live_ ? time_now("%Y%m%dT%H%M%S.%fZ") : stamp(event_time(&event));
-    gchar* path = g_build_filename(settings_.snapshots.c_str(), (label_ + '-' + when + ".jpg").c_str(), nullptr);
+    std::string name = label_ + '-' + when;
+    if (!names_.insert(name).second) name += '-' + std::to_string(++repeated_);
+    gchar* path = g_build_filename(settings_.snapshots.c_str(), (name + ".jpg").c_str(), nullptr);
     GstMapInfo bytes;
     if (gst_buffer_map(gst_sample_get_buffer(picture), &bytes, GST_MAP_READ)) {
       if (g_file_set_contents(path, reinterpret_cast<const gchar*>(bytes.data), gssize(bytes.size), &error)) file = path;

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,7 +54,8 @@ class Input {
   void stop();
   GstElement* add(const char* factory);
   GstElement* add_source();
-  void complain(const std::string& text);
+  void complain(std::string text);
+  void print(const std::string& line);
   void fail(const std::string& text);
 
   // In the main loop.
@@ -72,5 +74,7 @@ class Input {
   GstElement *queue_ = nullptr, *diff_ = nullptr;
   bool live_ = false, done_ = false;
   std::atomic<bool> flowing_ = false, failed_ = false;
+  std::set<std::string> names_;  ///< of snapshots so far
+  int repeated_ = 1;
   std::unique_ptr<GstStructure, Free> begin_;  ///< waits for its frame
 };

@@ -4,9 +4,10 @@
 #include <glib-unix.h>
 #include <gst/gst.h>
 
+#include <cerrno>
 #include <cmath>
-#include <map>
 #include <optional>
+#include <set>
 
 #include "input.hpp"
 
@@ -93,10 +94,6 @@ std::optional<Settings> settings_of(const Arguments& arguments, GstElement* diff
                  value.c_str());
       return {};
     }
-  if (!settings.snapshots.empty() && g_mkdir_with_parents(arguments.snapshots, 0777) != 0) {
-    g_printerr("motion-alarm: cannot make the folder %s: %s\n", arguments.snapshots, g_strerror(errno));
-    return {};
-  }
   return settings;
 }
 
@@ -104,20 +101,21 @@ std::optional<Settings> settings_of(const Arguments& arguments, GstElement* diff
 class Alarm {
  public:
   ExitStatus run(char** locations, const Settings& settings) {
-    std::map<std::string, int> labels;
+    std::set<std::string> labels;
     for (; *locations; ++locations) {
-      const std::string label = label_of(*locations);
-      const int count = ++labels[label];
-      inputs_.push_back(
-          std::make_unique<Input>(*locations, count > 1 ? label + '-' + std::to_string(count) : label, settings, [this] {
-            if (--running_ == 0) g_main_loop_quit(loop_);
-          }));
+      const std::string base = label_of(*locations);
+      std::string label = base;
+      for (int count = 2; !labels.insert(label).second; ++count) label = base + '-' + std::to_string(count);
+      inputs_.push_back(std::make_unique<Input>(*locations, label, settings, [this] {
+        if (--running_ == 0) g_main_loop_quit(loop_);
+      }));
     }
     running_ = inputs_.size();
+    for (const auto& input : inputs_) input->start();
+    // Until the loop runs, a signal ends the program at once.
     for (int signal : {SIGINT, SIGTERM})
       g_unix_signal_add(
           signal, [](gpointer self) { return static_cast<Alarm*>(self)->on_signal(); }, this);
-    for (const auto& input : inputs_) input->start();
     if (running_ > 0) g_main_loop_run(loop_);
     g_main_loop_unref(loop_);
     for (const auto& input : inputs_)
@@ -126,12 +124,12 @@ class Alarm {
   }
 
  private:
-  /// A name for files: the last part of the location, with what is odd in names replaced.
+  /// A name for files: the last part of the location, plain characters only, and short enough for a time to follow.
   static std::string label_of(const std::string& location) {
     gchar* base = g_path_get_basename(public_name(location).c_str());
     std::string label = g_strcanon(base, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "-_.", '_');
     g_free(base);
-    return label;
+    return label.substr(0, 200);
   }
 
   /// Ends everything under way. Not again: the signal then does what it does by default, whatever is stuck here.
@@ -160,7 +158,12 @@ ExitStatus watch(int argc, char** argv) {
   gst_object_ref_sink(diff);
   const std::optional<Settings> settings = settings_of(arguments, diff);
   gst_object_unref(diff);
-  return settings ? Alarm().run(arguments.inputs, *settings) : wrong_usage;
+  if (!settings) return wrong_usage;
+  if (arguments.snapshots && g_mkdir_with_parents(arguments.snapshots, 0777) != 0) {
+    g_printerr("motion-alarm: cannot make the folder %s: %s\n", arguments.snapshots, g_strerror(errno));
+    return some_failed;
+  }
+  return Alarm().run(arguments.inputs, *settings);
 }
 
 }  // namespace

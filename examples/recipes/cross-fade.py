@@ -1,43 +1,55 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Fades from one clip to another: a control source drives the alpha of the pad above. 1280×720, motion JPEG in Matroska.
-
-    GST_PLUGIN_PATH=build/gst examples/recipes/cross-fade.py CLIP_A CLIP_B OUT.mkv [START [SECONDS]]
-
-B begins START seconds after A (1), and takes SECONDS (1) to cover it."""
+"""Fades from one clip to another: a control source drives the alpha of the pad above. 1280×720, motion JPEG in Matroska."""
+import pathlib
 import sys
 
-import gi
-gi.require_version("Gst", "1.0")
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import common  # noqa: E402
+from common import Gst  # noqa: E402
+
+import gi  # noqa: E402
 gi.require_version("GstController", "1.0")
-from gi.repository import Gst, GstController
+from gi.repository import GstController  # noqa: E402
 
-if not 4 <= len(sys.argv) <= 6:
-    sys.exit(print(__doc__, file=sys.stderr) or 2)
-Gst.init(None)
-start, seconds = (int(float(text) * Gst.SECOND) for text in (sys.argv[4:] + ["1", "1"][len(sys.argv) - 4:]))
-size = "width=1280,height=720"
-pipeline = Gst.parse_launch(f"""
-    cudablend name=mix background=black ! video/x-raw,format=I420,{size} ! queue ! jpegenc quality=90 ! matroskamux ! filesink name=out
-    filesrc name=a ! decodebin ! videoconvert ! queue ! mix.sink_0
-    filesrc name=b ! decodebin ! videoconvert ! queue ! mix.sink_1""")
-for name, location in zip(("a", "b", "out"), sys.argv[1:]):
-    pipeline.get_by_name(name).set_property("location", location)
-mix = pipeline.get_by_name("mix")
-for pad in mix.sinkpads:
-    pad.set_property("width", 1280)
-    pad.set_property("height", 720)
-    Gst.util_set_object_arg(pad, "sizing-policy", "keep-aspect-ratio")
 
-above = mix.get_static_pad("sink_1")
-above.set_offset(start)
-fade = GstController.InterpolationControlSource(mode=GstController.InterpolationMode.LINEAR)
-fade.set(start, 0.0)  # in the time of what is put out
-fade.set(start + seconds, 1.0)
-above.add_control_binding(GstController.DirectControlBinding.new_absolute(above, "alpha", fade))
+def nanoseconds(text):
+    if not 0 <= (seconds := float(text)) <= 1e6:
+        raise ValueError
+    return int(seconds * Gst.SECOND)
 
-pipeline.set_state(Gst.State.PLAYING)
-message = pipeline.get_bus().timed_pop_filtered(Gst.CLOCK_TIME_NONE, Gst.MessageType.EOS | Gst.MessageType.ERROR)
-pipeline.set_state(Gst.State.NULL)
-if message.type == Gst.MessageType.ERROR:
-    sys.exit(f"{message.src.get_name()}: {message.parse_error()[0].message}")
+
+def run():
+    parser = common.Parser(description=__doc__)
+    parser.add_argument("clip_a")
+    parser.add_argument("clip_b")
+    parser.add_argument("out", help="the file to write, OUT.mkv")
+    parser.add_argument("start", nargs="?", default="1", type=nanoseconds, help="when B begins, in seconds after A (1)")
+    parser.add_argument("seconds", nargs="?", default="1", type=nanoseconds, help="how long B takes to cover A (1)")
+    args = parser.parse_args()
+    size = "width=1280,height=720"
+    pipeline = common.parse(f"""
+        cudablend name=mix background=black ! video/x-raw,format=I420,{size} ! queue ! jpegenc quality=90 ! matroskamux ! filesink name=out
+        {common.DECODER} name=a ! videoconvert ! queue ! mix.sink_0
+        {common.DECODER} name=b ! videoconvert ! queue ! mix.sink_1""",
+                            a={"uri": common.uri_of(args.clip_a)}, b={"uri": common.uri_of(args.clip_b)})
+    mix = pipeline.get_by_name("mix")
+    for pad in mix.sinkpads:
+        pad.set_property("width", 1280)
+        pad.set_property("height", 720)
+        Gst.util_set_object_arg(pad, "sizing-policy", "keep-aspect-ratio")
+
+    above = mix.get_static_pad("sink_1")
+    above.set_offset(args.start)
+    fade = GstController.InterpolationControlSource(mode=GstController.InterpolationMode.LINEAR)
+    fade.set(args.start, 0.0)  # in the time of what is put out
+    fade.set(args.start + args.seconds, 1.0)
+    above.add_control_binding(GstController.DirectControlBinding.new_absolute(above, "alpha", fade))
+
+    with common.whole(args.out) as stream:
+        pipeline.get_by_name("out").set_property("location", common.location_of(stream))
+        common.play(pipeline)
+
+
+if __name__ == "__main__":
+    common.main(run)

@@ -3,6 +3,10 @@
 # Cleans up a noisy video: a small Gaussian takes the grain away, an unsharp mask brings the edges back. Motion JPEG in Matroska.
 #   GST_PLUGIN_PATH=build/gst examples/recipes/denoise-sharpen.sh CLIP OUT.mkv
 set -euo pipefail
-gst-launch-1.0 -q filesrc location="$1" ! decodebin ! videoconvert ! queue ! \
+# shellcheck source=examples/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
+arguments 2 2 "$@"
+clip=$(uri "$1")
+save "$2" launch -q uridecodebin uri="$clip" "${video[@]}" ! videoconvert ! queue ! \
   cudagaussian sigma=0.8 kernel-size=5 ! cudaconvolve preset=unsharp ! \
-  videoconvert ! queue ! jpegenc quality=90 ! matroskamux ! filesink location="$2"
+  videoconvert ! queue ! jpegenc quality=90 ! matroskamux ! filesink location="$out"

@@ -5,6 +5,10 @@
 # pixels. Samples are the picture's luma with 16 bits: raw video has no float formats.
 #   GST_PLUGIN_PATH=build/gst examples/recipes/integral-table-photo.sh PICTURE OUT.f32
 set -euo pipefail
-gst-launch-1.0 -q filesrc location="$1" ! decodebin ! videoconvert ! videoscale ! \
-  video/x-raw,format=GRAY16_LE,width=333,height=251 ! cudaintegral ! video/x-integral,format=F32LE,layout=inclusive ! filesink location="$2"
+# shellcheck source=examples/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
+arguments 2 2 "$@"
+picture=$(uri "$1")
+save "$2" launch -q uridecodebin uri="$picture" "${video[@]}" ! videoconvert ! videoscale ! \
+  video/x-raw,format=GRAY16_LE,width=333,height=251 ! cudaintegral ! video/x-integral,format=F32LE,layout=inclusive ! filesink location="$out"
 od -An -tf4 -w4 "$2" | tail -1

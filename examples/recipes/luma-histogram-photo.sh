@@ -3,7 +3,15 @@
 # The luma histogram of an RGB photo of 1280×1024 pixels (any other is scaled to that): one "value count" a line into OUT.txt.
 #   GST_PLUGIN_PATH=build/gst examples/recipes/luma-histogram-photo.sh PHOTO OUT.txt
 set -euo pipefail
-gst-launch-1.0 -m filesrc location="$1" ! decodebin ! videoconvert ! videoscale ! video/x-raw,format=RGB,width=1280,height=1024 ! \
-  cudahistogram bins=256 luma=bt601 ! fakesink |
-  sed -n 's/.*counts[^<]*<\([^>]*\)>.*/\1/p' | tr -dc '0-9,' | tr ',' '\n' | awk '{ print NR - 1, $1 }' >"$2"
-awk '{ pixels += $2 } END { print pixels " pixels counted"; exit pixels != 1280 * 1024 }' "$2"
+# shellcheck source=examples/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
+arguments 2 2 "$@"
+picture=$(uri "$1")
+histogram() {
+  launch -m uridecodebin uri="$picture" "${video[@]}" ! videoconvert ! videoscale ! video/x-raw,format=RGB,width=1280,height=1024 ! \
+    cudahistogram bins=256 luma=bt601 ! fakesink |
+    sed -n 's/.*counts[^<]*<\([^>]*\)>.*/\1/p' | tr -dc '0-9,' | tr ',' '\n' |
+    awk '{ print NR - 1, $1; pixels += $1 } END { exit pixels != 1280 * 1024 }' >"$out"
+}
+save "$2" histogram
+awk '{ pixels += $2 } END { print pixels " pixels counted" }' "$2"

@@ -5,22 +5,24 @@
 #   GST_PLUGIN_PATH=build/gst examples/recipes/photo-wall.sh FOLDER OUT.png [PICTURE] [WIDTHxHEIGHT]
 # Without a PICTURE: the folder's first; 1283×857 unless WIDTHxHEIGHT says otherwise: sides need not be multiples of anything.
 set -euo pipefail
+# shellcheck source=examples/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
+arguments 2 4 "$@"
 shopt -s nullglob nocaseglob
 pictures=("$1"/*.{jpg,jpeg,png})
-if ((${#pictures[@]} == 0)); then
-  echo "there is no .jpg or .png in $1" >&2
-  exit 1
-fi
-size=${4:-1283x857} width=${size%x*} height=${size#*x}
-still=(! decodebin ! videoconvert ! imagefreeze num-buffers=1 ! 'video/x-raw,framerate=1/1' !)
+if ((${#pictures[@]} == 0)); then fail "there is no .jpg or .png in $1"; fi
+size "${4:-1283x857}"
+picture=$(uri "${3:-${pictures[0]}}")
+still=(! videoconvert ! imagefreeze num-buffers=1 ! 'video/x-raw,framerate=1/1' !)
 wall=() fill=()
 for ((i = 0; i < 36; ++i)); do
-  wall+=(filesrc location="${pictures[i % ${#pictures[@]}]}" "${still[@]}" "wall.sink_$i")
+  uri=$(uri "${pictures[i % ${#pictures[@]}]}")
+  wall+=(uridecodebin uri="$uri" "${video[@]}" "${still[@]}" "wall.sink_$i")
   fill+=("sink_$i::sizing-policy=fill")
 done
-gst-launch-1.0 -q cudablend name=fused sink_1::width="$width" sink_1::height="$height" sink_1::sizing-policy=keep-aspect-ratio \
+save "$2" launch -q cudablend name=fused sink_1::width="$width" sink_1::height="$height" sink_1::sizing-policy=keep-aspect-ratio \
   sink_1::operator=average sink_1::alpha=0.65 sink_1::key=first-pixel sink_1::key-tolerance=12 ! \
-  "video/x-raw,width=$width,height=$height" ! videoconvert ! video/x-raw,format=RGB ! pngenc snapshot=true ! filesink location="$2" \
+  "video/x-raw,width=$width,height=$height" ! videoconvert ! video/x-raw,format=RGB ! pngenc snapshot=true ! filesink location="$out" \
   cudablend name=wall layout=grid columns=6 rows=6 gap=3 background=white interpolation=area "${fill[@]}" ! \
   "video/x-raw,format=RGB,width=$width,height=$height" ! fused.sink_0 \
-  filesrc location="${3:-${pictures[0]}}" "${still[@]}" fused.sink_1 "${wall[@]}"
+  uridecodebin uri="$picture" "${video[@]}" "${still[@]}" fused.sink_1 "${wall[@]}"

@@ -4,12 +4,17 @@
 #   GST_PLUGIN_PATH=build/gst examples/recipes/picture-in-picture.sh CLIP OUT.mkv [SMALL_CLIP]
 # Without a SMALL_CLIP: the clip's own edges.
 set -euo pipefail
+# shellcheck source=examples/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
+arguments 2 3 "$@"
+clip=$(uri "$1")
 if [[ -n ${3:-} ]]; then
-  small=(filesrc location="$3" ! decodebin ! videoconvert)
+  small=$(uri "$3") filter=(identity)
 else
-  small=(filesrc location="$1" ! decodebin ! videoconvert ! cudaconvolve preset=gradient)
+  small=$clip filter=(cudaconvolve preset=gradient)
 fi
-gst-launch-1.0 -q cudablend name=mix background=black sink_0::width=1280 sink_0::height=720 sink_0::sizing-policy=keep-aspect-ratio \
+save "$2" launch -q cudablend name=mix background=black sink_0::width=1280 sink_0::height=720 sink_0::sizing-policy=keep-aspect-ratio \
   sink_1::xpos=848 sink_1::ypos=472 sink_1::width=400 sink_1::height=216 sink_1::sizing-policy=fill sink_1::alpha=0.9 ! \
-  video/x-raw,format=I420,width=1280,height=720 ! queue ! jpegenc quality=90 ! matroskamux ! filesink location="$2" \
-  filesrc location="$1" ! decodebin ! videoconvert ! queue ! mix.sink_0 "${small[@]}" ! queue ! mix.sink_1
+  video/x-raw,format=I420,width=1280,height=720 ! queue ! jpegenc quality=90 ! matroskamux ! filesink location="$out" \
+  uridecodebin uri="$clip" "${video[@]}" ! videoconvert ! queue ! mix.sink_0 \
+  uridecodebin uri="$small" "${video[@]}" ! videoconvert ! "${filter[@]}" ! queue ! mix.sink_1

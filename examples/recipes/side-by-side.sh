@@ -4,9 +4,13 @@
 #   GST_PLUGIN_PATH=build/gst examples/recipes/side-by-side.sh CLIP OUT.mkv [FILTER [PROPERTY=VALUE]…]
 # Without a FILTER: cudagaussian kernel-size=31. It may be several elements, with ! between them.
 set -euo pipefail
+# shellcheck source=examples/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
+arguments 2 99 "$@"
+clip=$(uri "$1")
 filter=("${@:3}")
 if ((${#filter[@]} == 0)); then filter=(cudagaussian kernel-size=31); fi
-gst-launch-1.0 -q cudablend name=mix layout=grid columns=2 rows=1 gap=4 background=white \
+save "$2" launch -q cudablend name=mix layout=grid columns=2 rows=1 gap=4 background=white \
   sink_0::sizing-policy=keep-aspect-ratio sink_1::sizing-policy=keep-aspect-ratio ! \
-  video/x-raw,format=I420,width=1284,height=480 ! queue ! jpegenc quality=90 ! matroskamux ! filesink location="$2" \
-  filesrc location="$1" ! decodebin ! videoconvert ! tee name=t ! queue ! mix.sink_0 t. ! queue ! "${filter[@]}" ! mix.sink_1
+  video/x-raw,format=I420,width=1284,height=480 ! queue ! jpegenc quality=90 ! matroskamux ! filesink location="$out" \
+  uridecodebin uri="$clip" "${video[@]}" ! videoconvert ! tee name=t ! queue ! mix.sink_0 t. ! queue ! "${filter[@]}" ! mix.sink_1

@@ -3,5 +3,9 @@
 # Makes a photographed page black on white, however unevenly it was lit: Bradley's adaptive threshold on summed-area tables.
 #   GST_PLUGIN_PATH=build/gst examples/recipes/threshold-photo.sh PAGE OUT.png
 set -euo pipefail
-gst-launch-1.0 -q filesrc location="$1" ! decodebin ! videoconvert ! video/x-raw,format=GRAY8 ! \
-  cudaintegral output=threshold radius=20 sensitivity=0.15 ! pngenc snapshot=true ! filesink location="$2"
+# shellcheck source=examples/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
+arguments 2 2 "$@"
+picture=$(uri "$1")
+save "$2" launch -q uridecodebin uri="$picture" "${video[@]}" ! videoconvert ! video/x-raw,format=GRAY8 ! \
+  cudaintegral output=threshold radius=20 sensitivity=0.15 ! pngenc snapshot=true ! filesink location="$out"

@@ -3,5 +3,9 @@
 # Sharpens a photo (PNG, JPEG, or whatever decodebin reads; an alpha channel stays as it is) with an unsharp mask, and writes a PNG.
 #   GST_PLUGIN_PATH=build/gst examples/recipes/unsharp-photo.sh PHOTO OUT.png
 set -euo pipefail
-gst-launch-1.0 -q filesrc location="$1" ! decodebin ! videoconvert ! \
-  cudaconvolve preset=unsharp ! videoconvert ! pngenc snapshot=true ! filesink location="$2"
+# shellcheck source=examples/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
+arguments 2 2 "$@"
+picture=$(uri "$1")
+save "$2" launch -q uridecodebin uri="$picture" "${video[@]}" ! videoconvert ! \
+  cudaconvolve preset=unsharp ! videoconvert ! pngenc snapshot=true ! filesink location="$out"

@@ -49,15 +49,19 @@ bool is_video(const GstStructure* structure) { return gst_structure_has_name(str
 
 enum Media { DATA = 1, VIDEO = 2 };
 
-/// Appends the structures of `caps` whose memory an element may use, with their features replaced (NULL: system memory).
-void append_with_feature(GstCaps* result, GstCaps* caps, bool with_cuda, const char* feature, int media) {
+/// Adds the structures of `caps` whose memory an element may use, with their features replaced (NULL: system memory), unless `result`
+/// (taken) has them already. (gst_caps_simplify() would also unite structures; it makes lists within lists of framerates, and warns.)
+GstCaps* merge_with_feature(GstCaps* result, GstCaps* caps, bool with_cuda, const char* feature, int media) {
   for (guint i = 0; i < gst_caps_get_size(caps); ++i) {
     const GstStructure* structure = gst_caps_get_structure(caps, i);
     if (is_usable_memory(gst_caps_get_features(caps, i), with_cuda) && (media & (is_video(structure) ? VIDEO : DATA)))
-      gst_caps_append_structure_full(result, gst_structure_copy(structure),
-                                     feature ? gst_caps_features_new(feature, nullptr) : nullptr);
+      result = gst_caps_merge_structure_full(result, gst_structure_copy(structure),
+                                             feature ? gst_caps_features_new(feature, nullptr) : nullptr);
   }
+  return result;
 }
+
+bool in_cuda(const GstCaps* caps, guint index) { return names_feature(gst_caps_get_features(caps, index), cuda_memory_feature); }
 
 /// Removes the structures for which `unwanted(index)`, unless that is all of them.
 template <typename F>
@@ -86,33 +90,51 @@ GstCaps* video_template_caps() {
 GstCaps* any_memory_caps(GstCaps* caps, bool with_cuda) {
   GstCaps* result = gst_caps_new_empty();
   if (GstCaps* cuda = with_cuda ? cuda_template_caps() : nullptr) {
-    append_with_feature(result, caps, with_cuda, cuda_memory_feature, VIDEO);
+    result = merge_with_feature(result, caps, with_cuda, cuda_memory_feature, VIDEO);
     GstCaps* allocatable = gst_caps_intersect_full(result, cuda, GST_CAPS_INTERSECT_FIRST);
     gst_caps_unref(cuda);
     gst_caps_unref(result);
-    result = gst_caps_make_writable(allocatable);
+    result = allocatable;
   }
-  append_with_feature(result, caps, with_cuda, nullptr, VIDEO);
-  return gst_caps_simplify(result);
+  return merge_with_feature(result, caps, with_cuda, nullptr, VIDEO);
 }
 
 GstCaps* any_memory_data_caps(GstCaps* caps, bool with_cuda) {
   GstCaps* result = gst_caps_new_empty();
-  if (with_cuda && built_with(Backend::cuda)) append_with_feature(result, caps, with_cuda, cuda_memory_feature, DATA);
-  append_with_feature(result, caps, with_cuda, nullptr, DATA);
-  return result;
+  if (with_cuda && built_with(Backend::cuda)) result = merge_with_feature(result, caps, with_cuda, cuda_memory_feature, DATA);
+  return merge_with_feature(result, caps, with_cuda, nullptr, DATA);
 }
 
-GstCaps* usable_caps(GstCaps* caps, bool with_cuda) {
-  GstCaps* result = gst_caps_new_empty();
-  append_with_feature(result, caps, with_cuda, nullptr, VIDEO | DATA);
-  return result;
+GstCaps* usable_caps(GstCaps* caps, bool with_cuda) { return merge_with_feature(gst_caps_new_empty(), caps, with_cuda, nullptr, VIDEO | DATA); }
+
+GstCaps* filter_caps(GstCaps* caps, GstCaps* filter) {
+  if (!filter) return caps;
+  GstCaps* both = gst_caps_intersect_full(filter, caps, GST_CAPS_INTERSECT_FIRST);
+  gst_caps_unref(caps);
+  return cuda_memory_first(both);
+}
+
+GstCaps* cuda_memory_first(GstCaps* caps) {
+  const guint size = gst_caps_get_size(caps);
+  guint cuda = 0;
+  while (cuda < size && in_cuda(caps, cuda)) ++cuda;
+  bool in_order = true;
+  for (guint i = cuda; i < size; ++i) in_order = in_order && !in_cuda(caps, i);
+  if (in_order) return caps;
+  GstCaps* sorted = gst_caps_new_empty();
+  for (bool wanted : {true, false})
+    for (guint i = 0; i < size; ++i)
+      if (in_cuda(caps, i) == wanted)
+        gst_caps_append_structure_full(sorted, gst_structure_copy(gst_caps_get_structure(caps, i)),
+                                       gst_caps_features_copy(gst_caps_get_features(caps, i)));
+  gst_caps_unref(caps);
+  return sorted;
 }
 
 bool is_video_caps(GstCaps* caps) { return gst_caps_get_size(caps) > 0 && is_video(gst_caps_get_structure(caps, 0)); }
 
 bool is_cuda_caps(GstCaps* caps) {
-  return caps && !gst_caps_is_any(caps) && gst_caps_get_size(caps) > 0 && names_feature(gst_caps_get_features(caps, 0), cuda_memory_feature);
+  return caps && !gst_caps_is_any(caps) && gst_caps_get_size(caps) > 0 && in_cuda(caps, 0);
 }
 
 GstCaps* choose_memory(GstCaps* choices, GstCaps* input, GstPad* peer) {
@@ -125,11 +147,11 @@ GstCaps* choose_memory(GstCaps* choices, GstCaps* input, GstPad* peer) {
   if (GstCaps* taken = peer ? gst_pad_query_caps(peer, nullptr) : nullptr) {
     if (!gst_caps_is_any(taken))
       for (guint i = 0; i < gst_caps_get_size(taken); ++i)
-        if (!is_other(taken, i) && names_feature(gst_caps_get_features(taken, i), cuda_memory_feature)) wants_cuda = true;
+        if (!is_other(taken, i) && in_cuda(taken, i)) wants_cuda = true;
     gst_caps_unref(taken);
   }
   if (fails_in_cuda(gst_caps_get_structure(choices, 0))) wants_cuda = false;
-  thin_out(choices, [&](guint i) { return names_feature(gst_caps_get_features(choices, i), cuda_memory_feature) != wants_cuda; });
+  thin_out(choices, [&](guint i) { return in_cuda(choices, i) != wants_cuda; });
   return choices;
 }
 

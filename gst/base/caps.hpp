@@ -22,6 +22,12 @@ GstCaps* any_memory_data_caps(GstCaps* caps, bool with_cuda);
 /// (transfer full) What of `caps` lies in memory that an element may use, without saying in which.
 GstCaps* usable_caps(GstCaps* caps, bool with_cuda);
 
+/// (transfer full) The structures of `caps` (taken) in their order, but those in CUDA memory before the others: a neighbour that takes or
+/// gives both, in whatever order, then settles on CUDA memory.
+GstCaps* cuda_memory_first(GstCaps* caps);
+/// (transfer full) The answer to a caps query: `caps` (taken) as far as `filter` (may be NULL) has them, in its order but CUDA memory first.
+GstCaps* filter_caps(GstCaps* caps, GstCaps* filter);
+
 bool is_cuda_caps(GstCaps* caps);
 /// Whether caps, of one media type, are of raw video.
 bool is_video_caps(GstCaps* caps);

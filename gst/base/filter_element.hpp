@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "properties.hpp"
+#include "vfunc.hpp"
 #include "video_filter.hpp"
 
 namespace cudavision {
@@ -35,7 +36,7 @@ struct SendsData<E, std::void_t<decltype(E::data_caps)>> : std::true_type {};
 ///   static constexpr const char* type_name, *element_name, *long_name, *klass, *description;
 ///   struct Settings { … };                                             what its properties say, with their defaults
 ///   static std::vector<Property<Settings>> properties();               called once
-///   static Status check(const Settings&);                              whatever the format
+///   static Status check(const Settings&);                              whatever the format; every number is in its property's range
 ///   static Result<FilterPlan> make_plan(const Settings&, const PlanContext&);
 /// and, if it has properties to be read only,
 ///   struct Readings { … };                                             what they say
@@ -59,9 +60,8 @@ class FilterElement {
 
   /// Shows other values in the read-only properties.
   static void publish(GstElement* element, const Readings& values) {
-    GST_OBJECT_LOCK(element);
+    ObjectLock lock(element);
     self(element)->readings = values;
-    GST_OBJECT_UNLOCK(element);
   }
 
  private:
@@ -97,7 +97,11 @@ class FilterElement {
     self(filter)->committed = self(filter)->working;
     if (!self(filter)->uncommitted) self(filter)->settings = self(filter)->working;
   }
-  static Status check(CudaVisionFilter* filter) { return E::check(self(filter)->committed); }
+  static Status check(CudaVisionFilter* filter) {
+    const Settings& committed = self(filter)->committed;
+    Status status = check_ranges(committed, properties());
+    return status.ok() ? E::check(committed) : status;
+  }
   static Result<FilterPlan> make_plan(CudaVisionFilter* filter, const PlanContext& context) {
     if (Status status = check(filter); !status.ok()) return status;
     auto plan = E::make_plan(self(filter)->committed, context);
@@ -106,19 +110,21 @@ class FilterElement {
   }
 
   static void set(GObject* object, guint id, const GValue* value, GParamSpec*) {
-    GST_OBJECT_LOCK(object);
-    self(object)->uncommitted = true;
-    GST_OBJECT_UNLOCK(object);
-    set_property(object, self(object)->settings, properties(), id, value);
+    const Property<Settings>& property = properties()[id - 1];
+    {
+      ObjectLock lock(object);
+      self(object)->uncommitted = true;
+      set_property(self(object)->settings, property, value);
+    }
+    if (property.implied_property) g_object_notify(object, property.implied_property);
   }
 
   static void get(GObject* object, guint id, GValue* value, GParamSpec*) {
-    GST_OBJECT_LOCK(object);
+    ObjectLock lock(object);
     if (id <= properties().size())
       get_property(self(object)->settings, properties()[id - 1], value);
     else
       get_property(self(object)->readings, readings()[id - 1 - properties().size()], value);
-    GST_OBJECT_UNLOCK(object);
   }
 
   static void finalize(GObject* object) {
@@ -138,8 +144,8 @@ class FilterElement {
 
   static void class_init(gpointer klass, gpointer) {
     GObjectClass* object = G_OBJECT_CLASS(klass);
-    object->set_property = set;
-    object->get_property = get;
+    object->set_property = vfunc<set>;
+    object->get_property = vfunc<get>;
     object->finalize = finalize;
     install_properties(object, properties());
     guint id = guint(properties().size());

@@ -2,9 +2,31 @@
 #include "frame.hpp"
 
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
 #include <string>
 
 namespace cudavision {
+
+bool video_from_caps(GstVideoInfo& video, const GstCaps* caps) {
+  if (!gst_video_info_from_caps(&video, caps)) return false;
+  drop_unknown_colorimetry(video.colorimetry);
+  return true;
+}
+
+void drop_unknown_colorimetry(GstVideoColorimetry& colorimetry) {
+  // Read as integers: a C++ enum cannot hold what it has no bits for.
+  const auto drop = [](auto& field, auto last) {
+    int value;
+    static_assert(sizeof value == sizeof field);
+    std::memcpy(&value, &field, sizeof value);
+    if (value < 0 || value > int(last)) field = {};
+  };
+  drop(colorimetry.range, GST_VIDEO_COLOR_RANGE_16_235);
+  drop(colorimetry.matrix, GST_VIDEO_COLOR_MATRIX_BT2020);
+  drop(colorimetry.transfer, GST_VIDEO_TRANSFER_BT601);
+  drop(colorimetry.primaries, GST_VIDEO_COLOR_PRIMARIES_EBU3213);
+}
 
 Geometry geometry_of(const GstVideoInfo& video) {
   const FormatInfo* format = find_format(gst_video_format_to_string(GST_VIDEO_INFO_FORMAT(&video)));
@@ -24,52 +46,94 @@ CropOrigin crop_origin(GstBuffer* buffer) {
 
 namespace {
 
-/// Whether every row lies in what is mapped: of strides and offsets in a GstVideoMeta, gst_video_frame_map() checks little.
-bool holds_its_planes(const GstVideoFrame& frame) {
-  const Geometry whole{geometry_of(frame.info).format, GST_VIDEO_FRAME_WIDTH(&frame), GST_VIDEO_FRAME_HEIGHT(&frame)};
-  for (int i = 0; i < info(whole.format).planes; ++i) {
-    const GstMapInfo& map = frame.map[frame.meta ? i : 0];
-    const PlaneExtent bytes = extent(whole, i);
-    const std::ptrdiff_t begin = static_cast<guint8*>(frame.data[i]) - map.data, last = begin + std::ptrdiff_t(bytes.rows - 1) * frame.info.stride[i];
-    if (std::min(begin, last) < 0 || std::max(begin, last) + std::ptrdiff_t(bytes.row_bytes) > std::ptrdiff_t(map.size)) return false;
+/// What is wrong with a buffer's own description of its layout, which gst_video_frame_map() trusts; empty: nothing.
+std::string wrong_layout(GstBuffer* buffer, const GstVideoInfo& video, CropOrigin origin) {
+  guint64 width = guint64(GST_VIDEO_INFO_WIDTH(&video)), height = guint64(GST_VIDEO_INFO_HEIGHT(&video));
+  const auto size = [](guint64 w, guint64 h) { return std::to_string(w) + "×" + std::to_string(h); };
+  const std::string picture = size(width, height);
+  const auto right = gint64(origin.x) + gint64(width), bottom = gint64(origin.y) + gint64(height);
+  if (const GstVideoMeta* meta = gst_buffer_get_video_meta(buffer)) {
+    if (meta->format != GST_VIDEO_INFO_FORMAT(&video))
+      return std::string("its GstVideoMeta is of another format than ") + GST_VIDEO_INFO_NAME(&video);
+    if (meta->n_planes != GST_VIDEO_INFO_N_PLANES(&video))
+      return "its GstVideoMeta has " + std::to_string(meta->n_planes) + " planes, its format " + std::to_string(GST_VIDEO_INFO_N_PLANES(&video));
+    width = meta->width;
+    height = meta->height;
   }
-  return true;
+  if (origin.x < 0 || origin.y < 0 || right > gint64(width) || bottom > gint64(height))
+    return "the picture of " + picture + " pixels at " + std::to_string(origin.x) + "," + std::to_string(origin.y) +
+           " reaches beyond its frame of " + size(width, height) + " pixels";
+  return {};
 }
 
 }  // namespace
 
-MappedFrame::MappedFrame(GstBuffer* buffer, const GstVideoInfo& video, GstMapFlags flags) {
+MappedFrame::MappedFrame(GstBuffer* buffer, const GstVideoInfo& video, GstMapFlags flags) : writes_(flags & GST_MAP_WRITE) {
+  const CropOrigin origin = crop_origin(buffer);
+  if (const std::string wrong = wrong_layout(buffer, video, origin); !wrong.empty()) {
+    status_ = Status::frame("a video frame does not fit its caps: " + wrong);
+    return;
+  }
   mapped_ = gst_video_frame_map(&frame_, &video, buffer, flags);
   if (!mapped_) {
-    status_ = Status::resource("a video frame cannot be mapped: the buffer is smaller than its caps say, or its memory failed");
+    status_ = Status::frame("a video frame cannot be mapped: the buffer is smaller than its caps say, or its memory failed");
     return;
   }
   image_.geometry = geometry_of(video);
-  const CropOrigin origin = crop_origin(buffer);
-  const int whole_width = GST_VIDEO_FRAME_WIDTH(&frame_), whole_height = GST_VIDEO_FRAME_HEIGHT(&frame_);
-  if (GST_VIDEO_FRAME_FORMAT(&frame_) != GST_VIDEO_INFO_FORMAT(&video) || origin.x < 0 || origin.y < 0 ||
-      origin.x > whole_width - image_.geometry.width || origin.y > whole_height - image_.geometry.height) {
-    status_ = Status::resource("a frame of " + std::to_string(whole_width) + "×" + std::to_string(whole_height) + " pixels (" +
-                               gst_video_format_to_string(GST_VIDEO_FRAME_FORMAT(&frame_)) + ") does not hold the picture that its caps describe");
-    return;
-  }
-  if (!holds_its_planes(frame_)) {
-    status_ = Status::resource("a video frame's strides and offsets reach beyond its memory");
-    return;
-  }
+  status_ = find_planes(origin);
+  for (int i = 0; i < info(image_.geometry.format).planes && status_.ok(); ++i) status_ = straighten(i, flags);
+}
+
+MappedFrame::~MappedFrame() {
+  if (writes_ && status_.ok())
+    for (const Copy& copy : copies_) {
+      const guint8* row = copy.bytes.data();
+      for (int y = 0; y < copy.extent.rows; ++y, row += copy.extent.row_bytes)
+        std::memcpy(static_cast<guint8*>(copy.original.data) + y * copy.original.pitch, row, copy.extent.row_bytes);
+    }
+  if (mapped_) gst_video_frame_unmap(&frame_);
+}
+
+/// Sets the planes of image(). All rows of the picture must lie in what is mapped: of the strides and offsets in a GstVideoMeta,
+/// gst_video_frame_map() checks little.
+Status MappedFrame::find_planes(CropOrigin origin) {
   const FormatInfo& format = info(image_.geometry.format);
   for (int i = 0; i < format.set_count; ++i) {
     // Of the sets of a plane the coarsest, which is the last, says where a whole group of pixels begins.
     const ChannelSet& set = format.sets[i];
-    Plane& plane = image_.planes[set.plane];
-    plane.pitch = GST_VIDEO_FRAME_PLANE_STRIDE(&frame_, set.plane);
-    plane.data = static_cast<guint8*>(GST_VIDEO_FRAME_PLANE_DATA(&frame_, set.plane)) + (origin.y >> set.shift_y) * plane.pitch +
-                 std::ptrdiff_t(origin.x >> set.shift_x) * set.channels * format.sample_bytes();
+    const GstMapInfo& map = frame_.map[frame_.meta ? set.plane : 0];
+    const gint64 pitch = GST_VIDEO_FRAME_PLANE_STRIDE(&frame_, set.plane);
+    const PlaneExtent bytes = extent(image_.geometry, set.plane);
+    const gint64 base = static_cast<guint8*>(GST_VIDEO_FRAME_PLANE_DATA(&frame_, set.plane)) - map.data;
+    const gint64 first = base + gint64(origin.y >> set.shift_y) * pitch + gint64(origin.x >> set.shift_x) * set.channels * format.sample_bytes();
+    const gint64 last = first + gint64(bytes.rows - 1) * pitch;
+    if (std::min(first, last) < 0 || std::max(first, last) + gint64(bytes.row_bytes) > gint64(map.size))
+      return Status::frame("a video frame does not fit its caps: plane " + std::to_string(set.plane) + " (offset " + std::to_string(base) +
+                           ", stride " + std::to_string(pitch) + ") reaches beyond its memory of " + std::to_string(map.size) + " bytes");
+    image_.planes[set.plane] = {map.data + first, std::ptrdiff_t(pitch)};
   }
+  return {};
 }
 
-MappedFrame::~MappedFrame() {
-  if (mapped_) gst_video_frame_unmap(&frame_);
+/// Makes a plane one that kernels take: its rows follow each other and do not overlap.
+Status MappedFrame::straighten(int index, GstMapFlags flags) {
+  Plane& plane = image_.planes[index];
+  const PlaneExtent bytes = extent(image_.geometry, index);
+  if (plane.pitch >= std::ptrdiff_t(bytes.row_bytes)) return {};
+  if (bytes.rows == 1) {
+    plane.pitch = std::ptrdiff_t(bytes.row_bytes);
+    return {};
+  }
+  const std::string layout = "a video frame's plane " + std::to_string(index) + " has a stride of " + std::to_string(plane.pitch) +
+                             " bytes for rows of " + std::to_string(bytes.row_bytes);
+  if (writes_ && std::abs(plane.pitch) < std::ptrdiff_t(bytes.row_bytes)) return Status::frame(layout + ": rows that overlap cannot be written");
+  if (flags & ~(GST_MAP_READ | GST_MAP_WRITE)) return Status::frame(layout + ": in CUDA memory it must be at least a row");
+  Copy copy{plane, bytes, std::vector<guint8>(bytes.row_bytes * std::size_t(bytes.rows))};
+  for (int y = 0; y < bytes.rows; ++y)
+    std::memcpy(copy.bytes.data() + std::size_t(y) * bytes.row_bytes, static_cast<guint8*>(plane.data) + y * plane.pitch, bytes.row_bytes);
+  plane = {copy.bytes.data(), std::ptrdiff_t(bytes.row_bytes)};
+  copies_.push_back(std::move(copy));
+  return {};
 }
 
 }  // namespace cudavision

@@ -3,10 +3,18 @@
 
 #include <gst/video/video.h>
 
+#include <vector>
+
 #include "image.hpp"
 #include "status.hpp"
 
 namespace cudavision {
+
+/// Reads caps of raw video; false where they are not. In place of gst_video_info_from_caps(), which takes any number for a colorimetry
+/// ("9:9:9:9"): here numbers without a meaning become "unknown".
+bool video_from_caps(GstVideoInfo& video, const GstCaps* caps);
+/// Makes numbers of a colorimetry that have no meaning "unknown".
+void drop_unknown_colorimetry(GstVideoColorimetry& colorimetry);
 
 /// Format and size of a GstVideoInfo whose format is of the table (which caps negotiation sees to).
 Geometry geometry_of(const GstVideoInfo& video);
@@ -22,9 +30,13 @@ CropOrigin crop_origin(GstBuffer* buffer);
 
 /// A buffer mapped for its lifetime, as the picture that the caps describe: GstVideoMeta and GstVideoCropMeta are honoured. A crop
 /// that begins inside a group of subsampled pixels begins at the group's first.
+///
+/// The rows of image() never overlap and their pitch is positive. In system memory, planes with another layout (rows that share memory,
+/// rows from the bottom up) are read from, or written through, a copy. In device memory such planes are refused.
 class MappedFrame {
  public:
-  /// `flags`: GST_MAP_READ or GST_MAP_WRITE, with Gpu::map_flag() for a device pointer. Check ok() before use.
+  /// `flags`: GST_MAP_READ or GST_MAP_WRITE, with Gpu::map_flag() for a device pointer. Check status() before use.
+  /// Errors: frame, where the buffer does not hold the picture.
   MappedFrame(GstBuffer* buffer, const GstVideoInfo& video, GstMapFlags flags);
   ~MappedFrame();
   MappedFrame(const MappedFrame&) = delete;
@@ -34,10 +46,22 @@ class MappedFrame {
   const Image& image() const { return image_; }
 
  private:
+  /// A plane that is worked on in a copy.
+  struct Copy {
+    Plane original;
+    PlaneExtent extent;
+    std::vector<guint8> bytes;
+  };
+
+  Status find_planes(CropOrigin origin);
+  Status straighten(int plane, GstMapFlags flags);
+
   GstVideoFrame frame_;
   Status status_;
   bool mapped_ = false;
+  bool writes_ = false;
   Image image_;
+  std::vector<Copy> copies_;
 };
 
 }  // namespace cudavision

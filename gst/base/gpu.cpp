@@ -10,6 +10,7 @@
 
 #include "compat.hpp"
 #include "cuda/filter.hpp"
+#include "frame.hpp"
 #include "pinned.hpp"
 
 namespace cudavision {
@@ -223,7 +224,7 @@ Status Gpu::adopt(GstBuffer* buffer) {
 
 GstBufferPool* Gpu::new_device_pool(GstCaps* caps, guint min_buffers, guint max_buffers, guint* size) const {
   GstVideoInfo video;
-  if (!is_open() || !gst_video_info_from_caps(&video, caps)) return nullptr;
+  if (!is_open() || !video_from_caps(video, caps)) return nullptr;
   GstBufferPool* pool = gst_cuda_buffer_pool_new(state_->context);
   GstStructure* config = gst_buffer_pool_get_config(pool);
   gst_buffer_pool_config_set_params(config, caps, guint(GST_VIDEO_INFO_SIZE(&video)), min_buffers, max_buffers);

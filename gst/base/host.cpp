@@ -4,9 +4,11 @@
 #include <gst/video/video.h>
 
 #include <string>
+#include <utility>
 
 #include "backend.hpp"
 #include "caps.hpp"
+#include "frame.hpp"
 #include "properties.hpp"
 
 GST_DEBUG_CATEGORY_STATIC(cudavision_debug);
@@ -45,7 +47,29 @@ void configure(GstBufferPool* pool, GstCaps* caps, guint size, guint min_buffers
 
 }  // namespace
 
+void post_error(GstElement* element, const Status& status) {
+  if (status.code() == Status::Code::settings)
+    GST_ELEMENT_ERROR(element, LIBRARY, SETTINGS, ("%s", status.message().c_str()), (nullptr));
+  else
+    GST_ELEMENT_ERROR(element, RESOURCE, FAILED, ("%s", status.message().c_str()), (nullptr));
+}
+
 // Properties --------------------------------------------------------------------------------------------------------------------
+
+Host::Host(GstElement* element) : element_(element) {
+  const auto notified = +[](GObject*, GParamSpec* changed, gpointer self) { static_cast<const Host*>(self)->warn_of_late_change(changed); };
+  for (const char* signal : {"notify::backend", "notify::cuda-device-id"}) g_signal_connect(element, signal, G_CALLBACK(notified), this);
+}
+
+void Host::warn_of_late_change(GParamSpec* changed) const {
+  const bool is_device = g_str_equal(changed->name, "cuda-device-id");
+  {
+    ObjectLock lock(element_);
+    if (!backend_ || (is_device ? wanted_.device_id == opened_.device_id : wanted_.backend == opened_.backend)) return;
+  }
+  GST_ELEMENT_WARNING(element_, LIBRARY, SETTINGS, ("%s was changed: that takes effect when the element goes to NULL and starts again", changed->name),
+                      (nullptr));
+}
 
 void Host::install_properties(GObjectClass* klass, guint first) {
   GST_DEBUG_CATEGORY_INIT(cudavision_debug, "cudavision", 0, "cudavision elements");
@@ -63,14 +87,14 @@ void Host::install_properties(GObjectClass* klass, guint first) {
 }
 
 void Host::set_property(guint index, const GValue* value) {
-  if (index == BACKEND) wanted_ = g_value_get_enum(value);
-  if (index == CUDA_DEVICE_ID) device_id_ = g_value_get_int(value);
+  if (index == BACKEND) wanted_.backend = g_value_get_enum(value);
+  if (index == CUDA_DEVICE_ID) wanted_.device_id = g_value_get_int(value);
 }
 
 void Host::get_property(guint index, GValue* value) const {
-  if (index == BACKEND) g_value_set_enum(value, wanted_);
+  if (index == BACKEND) g_value_set_enum(value, wanted_.backend);
   if (index == ACTIVE_BACKEND) g_value_set_enum(value, !backend_ ? BACKEND_AUTO : *backend_ == Backend::cuda ? BACKEND_CUDA : BACKEND_CPU);
-  if (index == CUDA_DEVICE_ID) g_value_set_int(value, device_id_);
+  if (index == CUDA_DEVICE_ID) g_value_set_int(value, wanted_.device_id);
 }
 
 // Backend -----------------------------------------------------------------------------------------------------------------------
@@ -84,12 +108,12 @@ GstStateChangeReturn Host::change_state(GstElementClass* base, GstStateChange tr
 }
 
 bool Host::open() {
-  int wanted, device_id;
+  Choices choices;
   {
     ObjectLock lock(element_);
-    wanted = wanted_;
-    device_id = device_id_;
+    choices = wanted_;
   }
+  const auto [wanted, device_id] = choices;
   std::optional<Backend> backend;
   std::string reason;
   if (wanted != BACKEND_CPU) {
@@ -115,9 +139,15 @@ bool Host::open() {
   }
   GST_INFO_OBJECT(element_, "running on the %s%s%s", *backend == Backend::cuda ? "GPU (CUDA)" : "processor (OpenCV)",
                   reason.empty() ? "" : ": ", reason.c_str());
+  if (wanted == BACKEND_AUTO && backend == Backend::cpu && device_id >= 0)
+    GST_ELEMENT_WARNING(element_, RESOURCE, NOT_FOUND,
+                        ("cuda-device-id is %d, but the element runs on the processor: %s", device_id, reason.c_str()), (nullptr));
   {
     ObjectLock lock(element_);
     backend_ = backend;
+    opened_ = choices;
+    no_cuda_ = reason;
+    said_no_cuda_ = false;
   }
   g_object_notify(G_OBJECT(element_), "active-backend");
   return true;
@@ -135,7 +165,7 @@ void Host::set_context(GstContext* context) {
   int device_id;
   {
     ObjectLock lock(element_);
-    device_id = device_id_;
+    device_id = wanted_.device_id;
   }
   gpu.offer_context(element_, context, device_id);
 }
@@ -147,14 +177,24 @@ bool Host::uses_cuda() const {
 
 bool Host::may_use_cuda() const {
   ObjectLock lock(element_);
-  return backend_ ? backend_ == Backend::cuda : wanted_ != BACKEND_CPU;
+  return backend_ ? backend_ == Backend::cuda : wanted_.backend != BACKEND_CPU;
 }
 
-void Host::post_error(const Status& status) const {
-  if (status.code() == Status::Code::settings)
-    GST_ELEMENT_ERROR(element_, LIBRARY, SETTINGS, ("%s", status.message().c_str()), (nullptr));
-  else
-    GST_ELEMENT_ERROR(element_, RESOURCE, FAILED, ("%s", status.message().c_str()), (nullptr));
+void Host::check_memory_of_peer(GstPad* src) {
+  if (!GST_PAD_IS_ACTIVE(src)) return;
+  GstCaps* wanted = gst_pad_peer_query_caps(src, nullptr);
+  bool only_cuda = !gst_caps_is_any(wanted) && !gst_caps_is_empty(wanted);
+  for (guint i = 0; only_cuda && i < gst_caps_get_size(wanted); ++i)
+    only_cuda = gst_caps_features_contains(gst_caps_get_features(wanted, i), cuda_memory_feature);
+  gst_caps_unref(wanted);
+  std::string reason;
+  {
+    ObjectLock lock(element_);
+    if (!only_cuda || backend_ != Backend::cpu || std::exchange(said_no_cuda_, true)) return;
+    reason = no_cuda_.empty() ? "backend=cpu is set" : no_cuda_;
+  }
+  GST_ELEMENT_ERROR(element_, STREAM, FORMAT,
+                    ("downstream takes %s only, but this element works in system memory: %s", cuda_memory_feature, reason.c_str()), (nullptr));
 }
 
 // Pools -------------------------------------------------------------------------------------------------------------------------
@@ -165,7 +205,7 @@ GstBufferPool* Host::new_pool(GstCaps* caps, guint min_buffers, guint max_buffer
   *allocator = nullptr;
   if (is_cuda_caps(caps)) return gpu.new_device_pool(caps, min_buffers, max_buffers, size);
   GstVideoInfo video;
-  if (!gst_video_info_from_caps(&video, caps)) return nullptr;
+  if (!video_from_caps(video, caps)) return nullptr;
   *size = guint(GST_VIDEO_INFO_SIZE(&video));
   if (uses_cuda()) *allocator = gpu.new_pinned_allocator();
   GstBufferPool* pool = gst_video_buffer_pool_new();

@@ -4,6 +4,7 @@
 #include <gst/gst.h>
 
 #include <optional>
+#include <string>
 
 #include "gpu.hpp"
 #include "queue.hpp"
@@ -23,11 +24,14 @@ class ObjectLock {
   GstObject* object_;
 };
 
+/// Posts what an operation reports as an error message.
+void post_error(GstElement* element, const Status& status);
+
 /// What all elements have in common, whatever GStreamer class they derive from: the choice of a backend with its properties, the
 /// CUDA context, pools of frames, errors. Calls may come from any thread, unless said otherwise.
 class Host {
  public:
-  explicit Host(GstElement* element) : element_(element) {}
+  explicit Host(GstElement* element);
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
 
@@ -49,7 +53,10 @@ class Host {
   /// Whether CUDA is used, or, before READY, may be.
   bool may_use_cuda() const;
 
-  void post_error(const Status& status) const;
+  void post_error(const Status& status) const { cudavision::post_error(element_, status); }
+  /// Called where nothing can be negotiated while frames are to flow. Posts an error, once a run, if the reason is that the peer of
+  /// `src` takes CUDA memory only, and this element works without CUDA.
+  void check_memory_of_peer(GstPad* src);
 
   /// Adds a pool of our own to an allocation query, with its allocator: page-locked where CUDA copies system memory.
   bool propose_pool(GstQuery* query, GstCaps* caps, bool need_pool) const;
@@ -61,12 +68,19 @@ class Host {
  private:
   bool open();
   void close();
+  /// Warns where the property that changed takes effect only when the element starts again. Called without the object lock.
+  void warn_of_late_change(GParamSpec* changed) const;
   GstBufferPool* new_pool(GstCaps* caps, guint min_buffers, guint max_buffers, guint* size, GstAllocator** allocator) const;
 
   GstElement* const element_;
-  int wanted_ = 0;  // a row of the table of backends
-  int device_id_ = -1;
+  struct Choices {
+    int backend = 0;  // a row of the table of backends
+    int device_id = -1;
+  };
+  Choices wanted_, opened_;  // what the properties say; what they said when backend_ was chosen
   std::optional<Backend> backend_;
+  std::string no_cuda_;  // why CUDA is not in use; empty: nobody asked for it
+  bool said_no_cuda_ = false;
 };
 
 }  // namespace cudavision

@@ -5,12 +5,61 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <memory>
 
 #include "frame.hpp"
 
 namespace cudavision {
 
+namespace {
+
+/// A GParamSpec of a type derived from GLib's, which does not validate values.
+template <typename Spec, typename T>
+GParamSpec* open_spec(GType type, const char* name, const char* nick, const char* blurb, T least, T most, T initial) {
+  auto* spec = static_cast<Spec*>(g_param_spec_internal(type, name, nick, blurb, playing_property));
+  spec->minimum = least;
+  spec->maximum = most;
+  spec->default_value = initial;
+  return &spec->parent_instance;
+}
+template <typename Spec>
+GType open_spec_type(GType parent, const char* name) {
+  const auto init = [](gpointer klass, gpointer) { G_PARAM_SPEC_CLASS(klass)->value_validate = nullptr; };
+  return g_type_register_static_simple(parent, name, sizeof(GParamSpecClass), init, sizeof(Spec), nullptr, GTypeFlags(0));
+}
+
+}  // namespace
+
+GParamSpec* uint_property(const char* name, const char* nick, const char* blurb, guint least, guint most, guint initial) {
+  static const GType type = open_spec_type<GParamSpecUInt>(G_TYPE_PARAM_UINT, "CudaVisionParamUInt");
+  return open_spec<GParamSpecUInt>(type, name, nick, blurb, least, most, initial);
+}
+GParamSpec* int_property(const char* name, const char* nick, const char* blurb, int least, int most, int initial) {
+  static const GType type = open_spec_type<GParamSpecInt>(G_TYPE_PARAM_INT, "CudaVisionParamInt");
+  return open_spec<GParamSpecInt>(type, name, nick, blurb, least, most, initial);
+}
+GParamSpec* double_property(const char* name, const char* nick, const char* blurb, double least, double most, double initial) {
+  static const GType type = open_spec_type<GParamSpecDouble>(G_TYPE_PARAM_DOUBLE, "CudaVisionParamDouble");
+  return open_spec<GParamSpecDouble>(type, name, nick, blurb, least, most, initial);
+}
+
 namespace detail {
+
+Status check_range(const GParamSpec* spec, guint value) {
+  const GParamSpecUInt* range = G_PARAM_SPEC_UINT(spec);
+  if (value >= range->minimum && value <= range->maximum) return {};
+  // GStreamer reads a negative number into an unsigned property as 2^32 more: show what was written.
+  return cudavision::check_range(spec->name, value > G_MAXINT ? double(gint(value)) : value, range->minimum, range->maximum);
+}
+Status check_range(const GParamSpec* spec, int value) {
+  if (!G_IS_PARAM_SPEC_INT(spec)) return {};  // an enum
+  const GParamSpecInt* range = G_PARAM_SPEC_INT(spec);
+  return cudavision::check_range(spec->name, value, range->minimum, range->maximum);
+}
+Status check_range(const GParamSpec* spec, double value) {
+  const GParamSpecDouble* range = G_PARAM_SPEC_DOUBLE(spec);
+  return cudavision::check_range(spec->name, value, range->minimum, range->maximum);
+}
 
 void from_value(const GValue* value, guint& member) { member = g_value_get_uint(value); }
 void from_value(const GValue* value, guint64& member) { member = g_value_get_uint64(value); }
@@ -19,15 +68,21 @@ void from_value(const GValue* value, double& member) { member = g_value_get_doub
 void from_value(const GValue* value, bool& member) { member = g_value_get_boolean(value); }
 void from_value(const GValue* value, std::string& member) { member = g_value_get_string(value) ? g_value_get_string(value) : ""; }
 
-void from_value(const GValue* value, std::vector<double>& member) {
-  member.clear();
+void from_value(const GValue* value, NumberList& member) {
+  NumberList list;
   for (guint i = 0; i < gst_value_array_get_size(value); ++i) {
+    const GValue* item = gst_value_array_get_value(value, i);
     GValue number = G_VALUE_INIT;
     g_value_init(&number, G_TYPE_DOUBLE);
-    member.push_back(g_value_transform(gst_value_array_get_value(value, i), &number) ? g_value_get_double(&number)
-                                                                                     : std::numeric_limits<double>::quiet_NaN());
+    const bool is_number = g_value_transform(item, &number);
+    list.values.push_back(is_number ? g_value_get_double(&number) : std::numeric_limits<double>::quiet_NaN());
     g_value_unset(&number);
+    if (is_number || list.wrong_item > 0) continue;
+    const std::unique_ptr<gchar, void (*)(gpointer)> text(g_strdup_value_contents(item), g_free);
+    list.wrong_item = i + 1;
+    list.wrong_text = text.get();
   }
+  member = std::move(list);
 }
 
 void to_value(guint member, GValue* value) { g_value_set_uint(value, member); }
@@ -37,9 +92,9 @@ void to_value(double member, GValue* value) { g_value_set_double(value, member);
 void to_value(bool member, GValue* value) { g_value_set_boolean(value, member); }
 void to_value(const std::string& member, GValue* value) { g_value_set_string(value, member.empty() ? nullptr : member.c_str()); }
 
-void to_value(const std::vector<double>& member, GValue* value) {
+void to_value(const NumberList& member, GValue* value) {
   g_value_reset(value);
-  for (double number : member) {
+  for (double number : member.values) {
     GValue element = G_VALUE_INIT;
     g_value_init(&element, G_TYPE_DOUBLE);
     g_value_set_double(&element, number);

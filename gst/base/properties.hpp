@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "border.hpp"
+#include "host.hpp"
 #include "image.hpp"
+#include "status.hpp"
 
 namespace cudavision {
 
@@ -22,11 +24,25 @@ inline constexpr GParamFlags uncontrolled_property = GParamFlags(playing_propert
 /// Of those that are looked at when the element leaves NULL.
 inline constexpr GParamFlags null_property = GParamFlags(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS);
 
+// Specs of numbers. Their ranges are exactly what is accepted, so that tools can go by them. GLib's own specs keep a value out of
+// range from the element, and print it as it was stored (an unsigned -3 as 4294967293). These let it through to the element, where
+// check_ranges() refuses it: at start with an error, while playing with a warning.
+GParamSpec* uint_property(const char* name, const char* nick, const char* blurb, guint least, guint most, guint initial);
+GParamSpec* int_property(const char* name, const char* nick, const char* blurb, int least, int most, int initial);
+GParamSpec* double_property(const char* name, const char* nick, const char* blurb, double least, double most, double initial);
+
+/// The value of an array property.
+struct NumberList {
+  std::vector<double> values;  ///< NaN in place of an item that is no number
+  std::size_t wrong_item = 0;  ///< the first such item, counted from 1; 0: there is none
+  std::string wrong_text;      ///< what was written in its place
+};
+
 /// A property of an element whose settings are an S. Enums are held as int.
 template <typename S>
 struct Property {
   GParamSpec* spec;
-  std::variant<guint S::*, guint64 S::*, int S::*, double S::*, bool S::*, std::string S::*, std::vector<double> S::*> member;
+  std::variant<guint S::*, guint64 S::*, int S::*, double S::*, bool S::*, std::string S::*, NumberList S::*> member;
   void (*implies)(S&) = nullptr;          ///< what setting it changes besides, and
   const char* implied_property = nullptr; ///< the property that shows it
 };
@@ -39,15 +55,24 @@ void from_value(const GValue* value, int& member);
 void from_value(const GValue* value, double& member);
 void from_value(const GValue* value, bool& member);
 void from_value(const GValue* value, std::string& member);
-/// A GstValueArray of numbers of any type; what is no number becomes NaN, for the element to refuse.
-void from_value(const GValue* value, std::vector<double>& member);
+/// A GstValueArray of numbers of any type.
+void from_value(const GValue* value, NumberList& member);
 void to_value(guint member, GValue* value);
 void to_value(guint64 member, GValue* value);
 void to_value(int member, GValue* value);
 void to_value(double member, GValue* value);
 void to_value(bool member, GValue* value);
 void to_value(const std::string& member, GValue* value);
-void to_value(const std::vector<double>& member, GValue* value);
+void to_value(const NumberList& member, GValue* value);
+
+Status check_range(const GParamSpec* spec, guint value);
+Status check_range(const GParamSpec* spec, int value);
+Status check_range(const GParamSpec* spec, double value);
+/// Settings of other types have no range, or all of their type's.
+template <typename T>
+Status check_range(const GParamSpec*, const T&) {
+  return {};
+}
 
 }  // namespace detail
 
@@ -65,6 +90,16 @@ void get_property(const S& settings, const Property<S>& property, GValue* value)
   std::visit([&](auto member) { detail::to_value(settings.*member, value); }, property.member);
 }
 
+/// What is wrong with the first setting that is out of its property's range.
+template <typename S>
+Status check_ranges(const S& settings, const std::vector<Property<S>>& table) {
+  for (const Property<S>& property : table) {
+    const Status status = std::visit([&](auto member) { return detail::check_range(property.spec, settings.*member); }, property.member);
+    if (!status.ok()) return status;
+  }
+  return {};
+}
+
 // For a class whose settings have the ids from 1 on, one for each row of the table:
 template <typename S>
 void install_properties(GObjectClass* klass, const std::vector<Property<S>>& table) {
@@ -74,9 +109,10 @@ void install_properties(GObjectClass* klass, const std::vector<Property<S>>& tab
 template <typename S>
 void set_property(GObject* object, S& settings, const std::vector<Property<S>>& table, guint id, const GValue* value) {
   const Property<S>& property = table[id - 1];
-  GST_OBJECT_LOCK(object);
-  set_property(settings, property, value);
-  GST_OBJECT_UNLOCK(object);
+  {
+    ObjectLock lock(object);
+    set_property(settings, property, value);
+  }
   if (property.implied_property) g_object_notify(object, property.implied_property);
 }
 

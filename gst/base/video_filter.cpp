@@ -9,6 +9,7 @@
 #include "frame.hpp"
 #include "host.hpp"
 #include "properties.hpp"
+#include "vfunc.hpp"
 
 GST_DEBUG_CATEGORY_STATIC(cudavision_filter_debug);
 #define GST_CAT_DEFAULT cudavision_filter_debug
@@ -51,7 +52,8 @@ struct FilterState {
   Region::Mode region = Region::Mode::frame;  // these three belong to the plan in use
   std::string roi_type;
   std::string advice;
-  Status renewed;  // of the plan made for the frame that is on its way
+  Status renewed;        // of the plan made for the frame that is on its way
+  bool dropped = false;  // the last frame, as it did not fit its caps
   std::unique_ptr<DeviceImage> device_input, device_output;  // made when the first frame in system memory needs them
 };
 
@@ -78,7 +80,17 @@ void set_context(GstElement* element, GstContext* context) {
 
 gboolean query(GstBaseTransform* trans, GstPadDirection direction, GstQuery* query) {
   if (GST_QUERY_TYPE(query) == GST_QUERY_CONTEXT && state_of(trans).host.gpu.answer_context_query(GST_ELEMENT(trans), query)) return TRUE;
-  return GST_BASE_TRANSFORM_CLASS(cudavision_filter_parent_class)->query(trans, direction, query);
+  if (!GST_BASE_TRANSFORM_CLASS(cudavision_filter_parent_class)->query(trans, direction, query)) return FALSE;
+  if (GST_QUERY_TYPE(query) == GST_QUERY_CAPS) {
+    // The base class puts first what the other side likes, whatever its memory.
+    GstCaps* caps;
+    gst_query_parse_caps_result(query, &caps);
+    caps = cuda_memory_first(gst_caps_ref(caps));
+    if (direction == GST_PAD_SINK && gst_caps_is_empty(caps)) state_of(trans).host.check_memory_of_peer(trans->srcpad);
+    gst_query_set_caps_result(query, caps);
+    gst_caps_unref(caps);
+  }
+  return TRUE;
 }
 
 // Plans -------------------------------------------------------------------------------------------------------------------------
@@ -142,6 +154,7 @@ gboolean start(GstBaseTransform* trans) {
     self->state->has_worked = false;
     self->state->advice.clear();
     self->state->renewed = Status();
+    self->state->dropped = false;
     status = class_of(self)->check(self);
   }
   if (status.ok()) return TRUE;
@@ -184,12 +197,7 @@ GstCaps* transform_caps(GstBaseTransform* trans, GstPadDirection direction, GstC
     gst_caps_unref(other);
     gst_caps_unref(usable);
   }
-  if (filter) {
-    GstCaps* intersection = gst_caps_intersect_full(filter, result, GST_CAPS_INTERSECT_FIRST);
-    gst_caps_unref(result);
-    result = intersection;
-  }
-  return result;
+  return filter_caps(result, filter);
 }
 
 GstCaps* fixate_caps(GstBaseTransform* trans, GstPadDirection direction, GstCaps* caps, GstCaps* othercaps) {
@@ -197,7 +205,7 @@ GstCaps* fixate_caps(GstBaseTransform* trans, GstPadDirection direction, GstCaps
   othercaps = choose_memory(othercaps, caps, peer);
   if (peer) gst_object_unref(peer);
   GstVideoInfo video;
-  if (!is_video_caps(othercaps) && gst_video_info_from_caps(&video, caps)) {
+  if (!is_video_caps(othercaps) && video_from_caps(video, caps)) {
     ObjectLock lock(trans);
     othercaps = class_of(trans)->fixate_data_caps(as_filter(trans), video, othercaps);
   }
@@ -208,7 +216,7 @@ gboolean set_caps(GstBaseTransform* trans, GstCaps* incaps, GstCaps* outcaps) {
   CudaVisionFilter* self = as_filter(trans);
   FilterState& state = *self->state;
   GstVideoInfo video;
-  if (!gst_video_info_from_caps(&video, incaps)) {
+  if (!video_from_caps(video, incaps)) {
     GST_ELEMENT_ERROR(self, STREAM, FORMAT, ("the incoming caps describe no raw video"), ("%" GST_PTR_FORMAT, incaps));
     return FALSE;
   }
@@ -232,7 +240,7 @@ gboolean set_caps(GstBaseTransform* trans, GstCaps* incaps, GstCaps* outcaps) {
 
 gboolean get_unit_size(GstBaseTransform*, GstCaps* caps, gsize* size) {
   GstVideoInfo video;
-  if (!gst_video_info_from_caps(&video, caps)) return FALSE;
+  if (!video_from_caps(video, caps)) return FALSE;
   *size = GST_VIDEO_INFO_SIZE(&video);
   return TRUE;
 }
@@ -339,7 +347,7 @@ GstFlowReturn prepare_output_buffer(GstBaseTransform* trans, GstBuffer* inbuf, G
 // Metas -------------------------------------------------------------------------------------------------------------------------
 
 gboolean transform_meta(GstBaseTransform* trans, GstBuffer* outbuf, GstMeta* meta, GstBuffer* inbuf) {
-  // Of those of video none is of other data.
+  // Video metas do not apply to tables.
   if (state_of(trans).data) return GST_BASE_TRANSFORM_CLASS(cudavision_filter_parent_class)->transform_meta(trans, outbuf, meta, inbuf);
   // Format and size stay, and with them the sense of every meta but the crop, which has been carried out. (The base class drops those
   // that describe memory.)
@@ -398,6 +406,9 @@ Result<const Image*> device_image(FilterState& state, std::unique_ptr<DeviceImag
   return &image->image();
 }
 
+/// The error of an outgoing frame that cannot be mapped: the next one will be no better.
+Status unwritable(const Status& status) { return Status::resource("cannot write to a buffer of the output pool: " + status.message()); }
+
 /// `inbuf` and `outbuf` share their memory, or are the same, where the frame passes through.
 Status process_on_cuda(CudaVisionFilter* self, GstBuffer* inbuf, GstBuffer* outbuf, const Region& region) {
   FilterState& state = *self->state;
@@ -413,7 +424,7 @@ Status process_on_cuda(CudaVisionFilter* self, GstBuffer* inbuf, GstBuffer* outb
   std::optional<MappedFrame> out;
   if (writes) {
     out.emplace(outbuf, state.video, flags(GST_MAP_WRITE, device_out));
-    if (!out->status().ok()) return out->status();
+    if (!out->status().ok()) return unwritable(out->status());
   }
 
   using Picture = Result<const Image*>;
@@ -444,7 +455,7 @@ Status process_on_cpu(CudaVisionFilter* self, GstBuffer* inbuf, GstBuffer* outbu
   std::optional<MappedFrame> out;
   if (!gst_base_transform_is_passthrough(GST_BASE_TRANSFORM(self)) && !state.data) {
     out.emplace(outbuf, state.video, GST_MAP_WRITE);
-    if (!out->status().ok()) return out->status();
+    if (!out->status().ok()) return unwritable(out->status());
   }
   return state.processor->submit({in.image(), out ? &out->image() : nullptr, region, {}, [] { return Status(); }});
 }
@@ -484,6 +495,11 @@ GstFlowReturn transform(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* ou
       status = (cuda ? process_on_cuda : process_on_cpu)(self, inbuf, outbuf, region_of(self, inbuf));
     if (status.ok()) state.processor->finished({GST_ELEMENT(self), outbuf, times_of(trans, inbuf)});
   }
+  const bool first_dropped = !std::exchange(state.dropped, status.code() == Status::Code::frame);
+  if (state.dropped) {
+    if (first_dropped) GST_ELEMENT_WARNING(self, STREAM, FORMAT, ("%s", status.message().c_str()), ("frames are dropped until one fits"));
+    return GST_BASE_TRANSFORM_FLOW_DROPPED;
+  }
   if (status.ok()) return GST_FLOW_OK;
   self->state->host.post_error(status);
   return GST_FLOW_ERROR;
@@ -522,7 +538,7 @@ void dispatch_properties_changed(GObject* object, guint count, GParamSpec** chan
   G_OBJECT_CLASS(cudavision_filter_parent_class)->dispatch_properties_changed(object, count, changed);
 }
 
-void set_property(GObject* object, guint id, const GValue* value, GParamSpec* spec) {
+void set_base_property(GObject* object, guint id, const GValue* value, GParamSpec* spec) {
   ObjectLock lock(object);
   FilterState& state = state_of(object);
   if (id < PROP_REGION) return state.host.set_property(id - PROP_HOST, value);
@@ -535,7 +551,7 @@ void set_property(GObject* object, guint id, const GValue* value, GParamSpec* sp
   }
 }
 
-void get_property(GObject* object, guint id, GValue* value, GParamSpec* spec) {
+void get_base_property(GObject* object, guint id, GValue* value, GParamSpec* spec) {
   ObjectLock lock(object);
   const FilterState& state = state_of(object);
   if (id < PROP_REGION) return state.host.get_property(id - PROP_HOST, value);
@@ -573,10 +589,10 @@ static void add_pad_template(GstElementClass* klass, const char* name, GstPadDir
 
 static void cudavision_filter_class_init(CudaVisionFilterClass* klass) {
   GObjectClass* object = G_OBJECT_CLASS(klass);
-  object->constructed = constructed;
-  object->dispatch_properties_changed = dispatch_properties_changed;
-  object->set_property = set_property;
-  object->get_property = get_property;
+  object->constructed = vfunc<constructed>;
+  object->dispatch_properties_changed = vfunc<dispatch_properties_changed>;
+  object->set_property = vfunc<set_base_property>;
+  object->get_property = vfunc<get_base_property>;
   object->finalize = finalize;
 
   Host::install_properties(object, PROP_HOST);
@@ -591,29 +607,29 @@ static void cudavision_filter_class_init(CudaVisionFilterClass* klass) {
                           uncontrolled_property));
 
   GstElementClass* element = GST_ELEMENT_CLASS(klass);
-  element->change_state = change_state;
-  element->set_context = set_context;
+  element->change_state = vfunc<change_state, GST_STATE_CHANGE_FAILURE>;
+  element->set_context = vfunc<set_context>;
   add_pad_template(element, "sink", GST_PAD_SINK);
   add_pad_template(element, "src", GST_PAD_SRC);
 
   GstBaseTransformClass* trans = GST_BASE_TRANSFORM_CLASS(klass);
   trans->passthrough_on_same_caps = FALSE;
-  trans->query = query;
-  trans->start = start;
-  trans->stop = stop;
-  trans->transform_caps = transform_caps;
-  trans->fixate_caps = fixate_caps;
-  trans->set_caps = set_caps;
-  trans->get_unit_size = get_unit_size;
-  trans->propose_allocation = propose_allocation;
-  trans->decide_allocation = decide_allocation;
-  trans->prepare_output_buffer = prepare_output_buffer;
-  trans->transform_meta = transform_meta;
-  trans->copy_metadata = copy_metadata;
-  trans->sink_event = sink_event;
-  trans->before_transform = before_transform;
-  trans->transform = transform;
-  trans->transform_ip = transform_ip;
+  trans->query = vfunc<query, FALSE>;
+  trans->start = vfunc<start, FALSE>;
+  trans->stop = vfunc<stop, FALSE>;
+  trans->transform_caps = vfunc<transform_caps, gst_caps_new_empty>;
+  trans->fixate_caps = vfunc<fixate_caps, gst_caps_new_empty>;
+  trans->set_caps = vfunc<set_caps, FALSE>;
+  trans->get_unit_size = vfunc<get_unit_size, FALSE>;
+  trans->propose_allocation = vfunc<propose_allocation, FALSE>;
+  trans->decide_allocation = vfunc<decide_allocation, FALSE>;
+  trans->prepare_output_buffer = vfunc<prepare_output_buffer, GST_FLOW_ERROR>;
+  trans->transform_meta = vfunc<transform_meta, FALSE>;
+  trans->copy_metadata = vfunc<copy_metadata, FALSE>;
+  trans->sink_event = vfunc<sink_event, FALSE>;
+  trans->before_transform = vfunc<before_transform>;
+  trans->transform = vfunc<transform, GST_FLOW_ERROR>;
+  trans->transform_ip = vfunc<transform_ip, GST_FLOW_ERROR>;
   trans->transform_ip_on_passthrough = TRUE;
 }
 

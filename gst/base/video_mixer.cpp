@@ -2,14 +2,20 @@
 #include "video_mixer.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
+#if HAVE_ORC
+#include <orc/orc.h>
+#endif
+
 #include "caps.hpp"
 #include "frame.hpp"
-#include "host.hpp"
+#include "guard.hpp"
 
 GST_DEBUG_CATEGORY_STATIC(cudavision_mixer_debug);
 #define GST_CAT_DEFAULT cudavision_mixer_debug
@@ -29,6 +35,7 @@ struct MixerPadState {
   // Of the streaming thread: a frame in system memory, and what it is on the device.
   GstBuffer* uploaded = nullptr;
   std::unique_ptr<DeviceImage> image;
+  bool misfits = false;  // the last frame did not fit the caps
   // Under the pad's object lock: where its frames are shown, and what of them.
   Rect place, crop;
 
@@ -67,17 +74,30 @@ struct Unref {
   void operator()(gpointer object) const { gst_object_unref(object); }
 };
 
-/// The sink pads, which stay alive with this. Of the streaming thread.
+/// A virtual function that lets no exception out: the element posts it as an error, and the caller gets Failed.
+template <auto Function, auto Failed>
+struct Guarded;
+template <typename R, typename Self, typename... Arguments, R (*Function)(Self*, Arguments...), auto Failed>
+struct Guarded<Function, Failed> {
+  static R call(Self* self, Arguments... arguments) {
+    return guarded_or(
+        R(Failed), [self](const Status& status) { state_of(self).host.post_error(status); },
+        [&] { return Function(self, arguments...); });
+  }
+};
+
+/// The sink pads, which stay alive as long as this object. For the streaming thread.
 class Inputs {
  public:
   explicit Inputs(CudaVisionMixer* self) {
     for_each_sink_pad(self, [this](CudaVisionMixerPad* pad) {
       const GstVideoInfo& video = GST_VIDEO_AGGREGATOR_PAD(pad)->info;
-      const bool has_caps = is_set(video);
+      // gst_aggregator_pad_is_inactive() aborts if the pad has no parent. A pad loses its parent after it has left the element's
+      // list, so it has one here, under the object lock.
+      const bool inactive = gst_aggregator_pad_is_inactive(GST_AGGREGATOR_PAD(pad));
       held_.emplace_back(static_cast<GstObject*>(gst_object_ref(pad)));
-      list_.push_back({pad, video, has_caps, false});
+      list_.push_back({pad, video, is_set(video), inactive});
     });
-    for (MixerInput& input : list_) input.inactive = gst_aggregator_pad_is_inactive(GST_AGGREGATOR_PAD(input.pad));
   }
   const std::vector<MixerInput>& list() const { return list_; }
 
@@ -93,13 +113,52 @@ GstBuffer* frame_of(const MixerInput& input) {
   return buffer && gst_buffer_get_size(buffer) > 0 ? buffer : nullptr;  // a gap has nothing to show
 }
 
-BlendColor color_of(const GstVideoInfo& video) {
+/// Makes a number that an enum does not have its 0, "unknown". Caps may hold any number for a colorimetry ("9:9:9:9"), and reading it
+/// as an enum would be undefined behaviour.
+template <typename Enum>
+void drop_unknown(Enum& field, Enum last) {
+  int number;
+  static_assert(sizeof number == sizeof field);
+  std::memcpy(&number, &field, sizeof number);
+  if (number < 0 || number > int(last)) field = Enum(0);
+}
+
+BlendColor color_of(GstVideoInfo video) {
+  drop_unknown(video.colorimetry.range, GST_VIDEO_COLOR_RANGE_16_235);
+  drop_unknown(video.colorimetry.matrix, GST_VIDEO_COLOR_MATRIX_BT2020);
   const GstVideoColorMatrix matrix = video.colorimetry.matrix;
   const bool bt709 = matrix == GST_VIDEO_COLOR_MATRIX_BT709 || matrix == GST_VIDEO_COLOR_MATRIX_SMPTE240M;
   return {bt709                                     ? LumaMatrix::bt709
           : matrix == GST_VIDEO_COLOR_MATRIX_BT2020 ? LumaMatrix::bt2020
                                                     : LumaMatrix::bt601,
           range_of(video) == GST_VIDEO_COLOR_RANGE_16_235};
+}
+
+/// How GStreamer's compositor divides by 255 on this machine. It uses ORC's opcode div255w, which rounds to the nearest before ORC
+/// 0.4.39 and down since then; so ORC is asked for 128 / 255. (Without ORC compositor rounds to the nearest.)
+BlendDivision compositor_division() {
+#if HAVE_ORC
+  static const BlendDivision division = [] {
+    constexpr int count = 64;  // enough for the vectorised part of the compiled loop
+    alignas(64) gint16 dividends[count], quotients[count];
+    std::fill_n(dividends, count, gint16(128));
+    std::fill_n(quotients, count, gint16(1));
+    OrcProgram* program = orc_program_new_ds(sizeof *quotients, sizeof *dividends);
+    orc_program_append_ds_str(program, "div255w", "d1", "s1");
+    orc_program_compile(program);
+    OrcExecutor* executor = orc_executor_new(program);
+    orc_executor_set_n(executor, count);
+    orc_executor_set_array_str(executor, "d1", quotients);
+    orc_executor_set_array_str(executor, "s1", dividends);
+    orc_executor_run(executor);
+    orc_executor_free(executor);
+    orc_program_free(program);
+    return quotients[0] == 0 ? BlendDivision::down : BlendDivision::nearest;
+  }();
+  return division;
+#else
+  return BlendDivision::nearest;
+#endif
 }
 
 // Backend -----------------------------------------------------------------------------------------------------------------------
@@ -111,13 +170,6 @@ GstStateChangeReturn change_state(GstElement* element, GstStateChange transition
 void set_context(GstElement* element, GstContext* context) {
   state_of(element).host.set_context(context);
   GST_ELEMENT_CLASS(cudavision_mixer_parent_class)->set_context(element, context);
-}
-
-gboolean start(GstAggregator* agg) {
-  const Status status = class_of(agg)->check(as_mixer(agg));
-  if (status.ok()) return base_class()->start(agg);
-  state_of(agg).host.post_error(status);
-  return FALSE;
 }
 
 /// Lets go of all that is of one CUDA context.
@@ -134,7 +186,8 @@ void drop_device_state(CudaVisionMixer* self) {
 }
 
 gboolean stop(GstAggregator* agg) {
-  drop_device_state(as_mixer(agg));
+  const Status status = guarded([&] { drop_device_state(as_mixer(agg)); });
+  if (!status.ok()) state_of(agg).host.post_error(status);
   return base_class()->stop(agg);
 }
 
@@ -146,7 +199,7 @@ Status make_plan(CudaVisionMixer* self, const GstVideoInfo& output) {
   state.plan.reset();
   state.device_output.reset();
   if (cuda && !scope.ok()) return Status::resource("the CUDA context cannot be made current");
-  auto plan = make_blend(geometry_of(output), color_of(output), cuda ? Backend::cuda : Backend::cpu);
+  auto plan = make_blend(geometry_of(output), color_of(output), cuda ? Backend::cuda : Backend::cpu, compositor_division());
   if (!plan.ok()) return plan.error();
   state.plan = std::move(plan.value());
   return {};
@@ -195,25 +248,66 @@ gboolean take_caps(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) {
   return taken;
 }
 
-/// (transfer full) A segment for the base class, which aborts at one that is not of time.
+/// What the base class cannot place in time; it would abort. Empty: nothing.
+std::string misplaced(const GstSegment& segment) {
+  if (segment.format != GST_FORMAT_TIME)
+    return std::string("a stream in ") + gst_format_get_name(segment.format) +
+           " cannot be placed in time: its source must be one with format=time";
+  if (segment.rate < 0 && !GST_CLOCK_TIME_IS_VALID(segment.stop))
+    return "a segment that is played backwards cannot be placed in time without its end: its source must set stop";
+  const guint64 most = G_MAXINT64;  // sums of these do not wrap around
+  if (segment.start > most || segment.base > most || segment.offset > most || segment.time > most ||
+      (GST_CLOCK_TIME_IS_VALID(segment.stop) && segment.stop > most))
+    return "a segment beyond 2^63 ns cannot be placed in time: its source must set smaller times";
+  return {};
+}
+
+/// A segment that begins where its running time is 0 or more, and says the same of all that follows. A negative pad offset makes
+/// one whose first frames have a negative running time, by its field `offset`: at such a frame the base class aborts, but what lies
+/// before a segment's start it leaves out.
+GstSegment without_offset(GstSegment segment) {
+  const guint64 offset = segment.offset;
+  segment.offset = 0;
+  if (segment.rate > 0) {
+    segment.start += offset;
+    segment.position = MAX(segment.position, segment.start);
+    if (GST_CLOCK_TIME_IS_VALID(segment.stop)) segment.stop = MAX(segment.stop, segment.start);
+    if (GST_CLOCK_TIME_IS_VALID(segment.time)) segment.time += guint64(double(offset) * ABS(segment.applied_rate));
+  } else {
+    segment.stop = MAX(segment.stop, segment.start + offset) - offset;
+    segment.position = MIN(segment.position, segment.stop);
+  }
+  return segment;
+}
+
+/// (transfer full) A segment that the base class can place in time.
 GstEvent* take_segment(CudaVisionMixer* self, CudaVisionMixerPad* pad, GstEvent* event) {
   const GstSegment* segment;
   gst_event_parse_segment(event, &segment);
-  if (segment->format == GST_FORMAT_TIME) return event;
-  GST_ELEMENT_ERROR(self, STREAM, FORMAT,
-                    ("%s: a stream in %s cannot be placed in time: its source must be one with format=time", GST_OBJECT_NAME(pad),
-                     gst_format_get_name(segment->format)),
-                    (nullptr));
+  const std::string trouble = misplaced(*segment);
+  if (trouble.empty() && segment->offset == 0) return event;
+  GstSegment placed;
+  if (trouble.empty()) {
+    placed = without_offset(*segment);
+  } else {
+    GST_ELEMENT_ERROR(self, STREAM, FORMAT, ("%s: %s", GST_OBJECT_NAME(pad), trouble.c_str()), (nullptr));
+    gst_segment_init(&placed, GST_FORMAT_TIME);
+  }
+  GstEvent* taken = gst_event_new_segment(&placed);
+  gst_event_set_seqnum(taken, gst_event_get_seqnum(event));
+  gst_event_set_running_time_offset(taken, gst_event_get_running_time_offset(event));
   gst_event_unref(event);
-  GstSegment time;
-  gst_segment_init(&time, GST_FORMAT_TIME);
-  return gst_event_new_segment(&time);
+  return taken;
+}
+
+/// Every event as it comes, in the thread of upstream.
+GstFlowReturn sink_event_pre_queue(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) {
+  if (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT) event = take_segment(as_mixer(agg), as_mixer_pad(pad), event);
+  return base_class()->sink_event_pre_queue(agg, pad, event);
 }
 
 gboolean sink_event(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) {
-  if (GST_EVENT_TYPE(event) == GST_EVENT_CAPS) return take_caps(agg, pad, event);
-  if (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT) event = take_segment(as_mixer(agg), as_mixer_pad(pad), event);
-  return base_class()->sink_event(agg, pad, event);
+  return GST_EVENT_TYPE(event) == GST_EVENT_CAPS ? take_caps(agg, pad, event) : base_class()->sink_event(agg, pad, event);
 }
 
 gboolean sink_query(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* query) {
@@ -222,11 +316,7 @@ gboolean sink_query(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* query) 
     case GST_QUERY_CAPS: {
       GstCaps *filter, *caps = sink_caps(as_mixer(agg), GST_PAD(pad));
       gst_query_parse_caps(query, &filter);
-      if (filter) {
-        GstCaps* both = gst_caps_intersect_full(filter, caps, GST_CAPS_INTERSECT_FIRST);
-        gst_caps_unref(caps);
-        caps = both;
-      }
+      caps = filter_caps(caps, filter);
       gst_query_set_caps_result(query, caps);
       gst_caps_unref(caps);
       return TRUE;
@@ -244,6 +334,13 @@ gboolean sink_query(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* query) 
     default:
       return base_class()->sink_query(agg, pad, query);
   }
+}
+
+/// Answers allocation queries at once, in the thread of upstream. The base class would queue them for the streaming thread; when the
+/// pad is released meanwhile, upstream frees the query, and the streaming thread goes on with it.
+gboolean sink_query_pre_queue(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* query) {
+  return GST_QUERY_TYPE(query) == GST_QUERY_ALLOCATION ? sink_query(agg, pad, query)
+                                                       : base_class()->sink_query_pre_queue(agg, pad, query);
 }
 
 gboolean src_query(GstAggregator* agg, GstQuery* query) {
@@ -273,13 +370,21 @@ gboolean src_event(GstAggregator* agg, GstEvent* event) {
   return handled;
 }
 
-/// What of `caps`, which downstream takes, we can make, in the order that downstream likes.
+/// The part of `caps`, which downstream takes, that this element can make, in the order that downstream likes.
 GstCaps* update_caps(GstVideoAggregator* vagg, GstCaps* caps) {
-  GstCaps* possible = state_of(vagg).host.uses_cuda() ? gst_caps_ref(caps) : any_memory_caps(caps, false);
-  GstCaps* liked = gst_pad_peer_query_caps(GST_AGGREGATOR(vagg)->srcpad, nullptr);
-  GstCaps* both = gst_caps_intersect_full(liked, possible, GST_CAPS_INTERSECT_FIRST);
+  GstPad* src = GST_AGGREGATOR(vagg)->srcpad;
+  // Intersected with the template, as the base class wants a subset of it: downstream may leave fields out (interlace: the framerate).
+  GstCaps* all = gst_pad_get_pad_template_caps(src);
+  GstCaps* possible = gst_caps_intersect_full(caps, all, GST_CAPS_INTERSECT_FIRST);
+  gst_caps_unref(all);
+  if (!state_of(vagg).host.uses_cuda()) {
+    GstCaps* in_system_memory = any_memory_caps(possible, false);
+    gst_caps_unref(std::exchange(possible, in_system_memory));
+  }
+  GstCaps* liked = gst_pad_peer_query_caps(src, nullptr);
+  GstCaps* both = filter_caps(possible, liked);
   gst_caps_unref(liked);
-  gst_caps_unref(possible);
+  if (gst_caps_is_empty(both)) state_of(vagg).host.check_memory_of_peer(src);
   return both;
 }
 
@@ -379,8 +484,8 @@ std::pair<int, int> best_framerate(const std::vector<MixerInput>& inputs) {
   return best.first > 0 ? best : std::pair(25, 1);
 }
 
-GstCaps* fixate_src_caps(GstAggregator* agg, GstCaps* caps) {
-  CudaVisionMixer* self = as_mixer(agg);
+/// Settles all fields of `caps` for which there is a wish.
+void choose_src_caps(CudaVisionMixer* self, GstCaps*& caps) {
   const Inputs inputs(self);
   int par_n = 1, par_d = 1;
   if (!prefer(caps, "pixel-aspect-ratio", GST_TYPE_FRACTION, 1, 1)) {
@@ -406,7 +511,7 @@ GstCaps* fixate_src_caps(GstAggregator* agg, GstCaps* caps) {
     if (is_cuda_caps(current)) gst_caps_replace(&in_cuda, current);
     gst_clear_caps(&current);
   }
-  GstPad* peer = gst_pad_get_peer(agg->srcpad);
+  GstPad* peer = gst_pad_get_peer(GST_AGGREGATOR(self)->srcpad);
   caps = gst_caps_make_writable(gst_caps_truncate(choose_memory(caps, in_cuda, peer)));
   gst_clear_object(&peer);
   gst_clear_caps(&in_cuda);
@@ -415,6 +520,11 @@ GstCaps* fixate_src_caps(GstAggregator* agg, GstCaps* caps) {
   gst_structure_fixate_field_nearest_int(structure, "width", size.width);
   gst_structure_fixate_field_nearest_int(structure, "height", size.height);
   gst_structure_fixate_field_nearest_fraction(structure, "framerate", fps_n, fps_d);
+}
+
+GstCaps* fixate_src_caps(GstAggregator* agg, GstCaps* caps) {
+  const Status status = guarded([&] { choose_src_caps(as_mixer(agg), caps); });
+  if (!status.ok()) state_of(agg).host.post_error(status);
   return gst_caps_fixate(caps);
 }
 
@@ -492,7 +602,7 @@ class Composition {
   Composition(CudaVisionMixer* self, bool cuda) : self_(self), state_(*self->state), cuda_(cuda) {}
 
   Status compose(const std::vector<MixerInput>& inputs, GstBuffer* outbuf) {
-    const Status status = submit(inputs, outbuf);
+    const Status status = guarded([&] { return submit(inputs, outbuf); });
     if (!cuda_) return status;
     // Always waited for: the frames go back to their owners, and whoever gets the output gets it finished.
     const Status finished = gpu().finish();
@@ -509,21 +619,32 @@ class Composition {
     if (!state_.plan)  // after an error
       if (Status status = make_plan(self_, video); !status.ok()) return status;
     MixerLayout layout = class_of(self_)->lay_out(self_, inputs, video);
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      inputs[i].pad->state->show(inputs[i].pad, layout.pads[i].place, layout.pads[i].crop);
-      GstBuffer* buffer = shows(inputs, layout.pads, i) ? frame_of(inputs[i]) : nullptr;
+    GstBuffer* lowest = nullptr;
+    std::vector<Rect> opaque;                      // frames that hide what is below
+    for (std::size_t i = inputs.size(); i-- > 0;) {  // from above to below
+      CudaVisionMixerPad* const pad = inputs[i].pad;
+      BlendPad& layer = layout.pads[i];
+      pad->state->show(pad, layer.place, layer.crop);
+      const Rect visible = intersection(layer.place, {0, 0, GST_VIDEO_INFO_WIDTH(&video), GST_VIDEO_INFO_HEIGHT(&video)});
+      const bool shows = layer.alpha > 0 && !visible.empty() &&
+                         std::none_of(opaque.begin(), opaque.end(), [&](const Rect& above) { return covers(above, visible); });
+      GstBuffer* buffer = shows ? frame_of(inputs[i]) : nullptr;
       if (!buffer) {
-        inputs[i].pad->state->forget();
+        pad->state->forget();
         continue;
       }
       auto src = picture(inputs[i], buffer);
       if (!src.ok()) return src.error();
-      if (pads_.empty() && GST_VIDEO_INFO_IS_INTERLACED(&video))
-        GST_BUFFER_FLAG_SET(outbuf, GST_BUFFER_FLAGS(buffer) & (GST_VIDEO_BUFFER_FLAG_INTERLACED | GST_VIDEO_BUFFER_FLAG_TFF));
-      BlendPad& pad = pads_.emplace_back(layout.pads[i]);
-      pad.src = src.value();
-      pad.color = color_of(inputs[i].video);
+      if (!src.value()) continue;
+      layer.src = *src.value();
+      layer.color = color_of(inputs[i].video);
+      if (is_opaque(layer, inputs[i].video)) opaque.push_back(layer.place);
+      pads_.push_back(layer);
+      lowest = buffer;
     }
+    std::reverse(pads_.begin(), pads_.end());
+    if (lowest && GST_VIDEO_INFO_IS_INTERLACED(&video))
+      GST_BUFFER_FLAG_SET(outbuf, GST_BUFFER_FLAGS(lowest) & (GST_VIDEO_BUFFER_FLAG_INTERLACED | GST_VIDEO_BUFFER_FLAG_TFF));
 
     const bool device_out = cuda_ && Gpu::is_device_buffer(outbuf);
     const MappedFrame& out = mapped_.emplace_back(outbuf, video, flags(GST_MAP_WRITE, device_out));
@@ -543,20 +664,9 @@ class Composition {
     return status;
   }
 
-  /// Whether anything of a pad, if it has a frame, is in the output, and not wholly under the frame of another.
-  bool shows(const std::vector<MixerInput>& inputs, const std::vector<BlendPad>& pads, std::size_t index) const {
-    const BlendPad& pad = pads[index];
-    const GstVideoInfo& video = GST_VIDEO_AGGREGATOR(self_)->info;
-    const int left = std::max(pad.place.x, 0), right = std::min(pad.place.x + pad.place.width, GST_VIDEO_INFO_WIDTH(&video));
-    const int top = std::max(pad.place.y, 0), bottom = std::min(pad.place.y + pad.place.height, GST_VIDEO_INFO_HEIGHT(&video));
-    if (pad.alpha == 0 || left >= right || top >= bottom) return false;
-    for (std::size_t i = index + 1; i < pads.size(); ++i) {
-      const Rect& above = pads[i].place;
-      if (above.x <= left && above.y <= top && above.x + above.width >= right && above.y + above.height >= bottom &&
-          is_opaque(pads[i], inputs[i].video) && frame_of(inputs[i]))
-        return false;
-    }
-    return true;
+  static bool covers(const Rect& above, const Rect& below) {
+    return above.x <= below.x && above.y <= below.y && above.x + above.width >= below.x + below.width &&
+           above.y + above.height >= below.y + below.height;
   }
   static bool is_opaque(const BlendPad& pad, const GstVideoInfo& video) {
     if (pad.key.mode != BlendKey::Mode::none || pad.alpha < 1) return false;
@@ -564,16 +674,23 @@ class Composition {
     return pad.op == BlendOperator::source || pad.op == BlendOperator::average || (over && !has_alpha(video));
   }
 
-  /// A pad's frame in the memory of the backend.
-  Result<Image> picture(const MixerInput& input, GstBuffer* buffer) {
+  /// A pad's frame in the memory of the backend; nothing if the frame does not fit the pad's caps.
+  Result<std::optional<Image>> picture(const MixerInput& input, GstBuffer* buffer) {
     MixerPadState& pad = *input.pad->state;
     const bool on_device = cuda_ && Gpu::is_device_buffer(buffer) && !gpu().is_foreign(buffer);
-    if (cuda_ && !on_device && pad.uploaded == buffer) return pad.image->image();
+    if (cuda_ && !on_device && pad.uploaded == buffer) return {pad.image->image()};
     pad.forget();
     const MappedFrame& frame = mapped_.emplace_back(buffer, input.video, flags(GST_MAP_READ, on_device));
-    if (!frame.status().ok()) return frame.status();
+    const bool warned = std::exchange(pad.misfits, !frame.status().ok());
+    if (!frame.status().ok()) {
+      if (!warned)  // one warning for all such frames in a row
+        GST_ELEMENT_WARNING(self_, STREAM, FORMAT,
+                            ("%s: a frame is left out: %s", GST_OBJECT_NAME(input.pad), frame.status().message().c_str()), (nullptr));
+      mapped_.pop_back();
+      return {std::nullopt};
+    }
     if (on_device) gpu().acquire_to_read(buffer);
-    if (!cuda_ || on_device) return frame.image();
+    if (!cuda_ || on_device) return {frame.image()};
 
     const Geometry wanted = geometry_of(input.video);
     const auto fits = [&](const Geometry& g) {
@@ -587,7 +704,7 @@ class Composition {
     }
     if (Status status = gpu().upload(frame.image(), pad.image->image()); !status.ok()) return status;
     pad.uploaded = gst_buffer_ref(buffer);
-    return pad.image->image();
+    return {pad.image->image()};
   }
 
   CudaVisionMixer* self_;
@@ -737,28 +854,29 @@ static void cudavision_mixer_class_init(CudaVisionMixerClass* klass) {
   Host::install_properties(object, PROP_HOST);
 
   GstElementClass* element = GST_ELEMENT_CLASS(klass);
-  element->change_state = change_state;
+  element->change_state = Guarded<change_state, GST_STATE_CHANGE_FAILURE>::call;
   element->set_context = set_context;
-  element->request_new_pad = request_new_pad;
+  element->request_new_pad = Guarded<request_new_pad, nullptr>::call;
   element->release_pad = release_pad;
 
   GstAggregatorClass* aggregator = GST_AGGREGATOR_CLASS(klass);
-  aggregator->start = start;
   aggregator->stop = stop;
-  aggregator->aggregate = aggregate;
-  aggregator->sink_query = sink_query;
-  aggregator->sink_event = sink_event;
-  aggregator->src_query = src_query;
-  aggregator->src_event = src_event;
+  aggregator->aggregate = Guarded<aggregate, GST_FLOW_ERROR>::call;
+  aggregator->sink_query_pre_queue = Guarded<sink_query_pre_queue, FALSE>::call;
+  aggregator->sink_query = Guarded<sink_query, FALSE>::call;
+  aggregator->sink_event_pre_queue = Guarded<sink_event_pre_queue, GST_FLOW_ERROR>::call;
+  aggregator->sink_event = Guarded<sink_event, FALSE>::call;
+  aggregator->src_query = Guarded<src_query, FALSE>::call;
+  aggregator->src_event = Guarded<src_event, FALSE>::call;
   aggregator->fixate_src_caps = fixate_src_caps;
-  aggregator->negotiated_src_caps = negotiated_src_caps;
-  aggregator->propose_allocation = propose_allocation;
-  aggregator->decide_allocation = decide_allocation;
+  aggregator->negotiated_src_caps = Guarded<negotiated_src_caps, FALSE>::call;
+  aggregator->propose_allocation = Guarded<propose_allocation, FALSE>::call;
+  aggregator->decide_allocation = Guarded<decide_allocation, FALSE>::call;
 
   GstVideoAggregatorClass* mixer = GST_VIDEO_AGGREGATOR_CLASS(klass);
   mixer->update_caps = update_caps;
-  mixer->create_output_buffer = create_output_buffer;
-  mixer->aggregate_frames = aggregate_frames;
+  mixer->create_output_buffer = Guarded<create_output_buffer, GST_FLOW_ERROR>::call;
+  mixer->aggregate_frames = Guarded<aggregate_frames, GST_FLOW_ERROR>::call;
 }
 
 }  // namespace cudavision

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "../../kernels/blend.hpp"
-#include "status.hpp"
+#include "host.hpp"
 
 namespace cudavision {
 
@@ -50,8 +50,6 @@ struct MixerLayout {
 struct CudaVisionMixerClass {
   GstVideoAggregatorClass parent_class;
 
-  /// Says what is wrong with the settings of the element and its pads, before it starts.
-  Status (*check)(CudaVisionMixer* self);
   /// The size of the picture where downstream does not say, of pixels of this aspect; 0 × 0: no matter. This and lay_out() come
   /// from the streaming thread, with the inputs from below to above.
   PictureSize (*natural_size)(CudaVisionMixer* self, const std::vector<MixerInput>& inputs, int par_n, int par_d);
@@ -75,9 +73,8 @@ inline CudaVisionMixerPad* as_mixer_pad(gpointer object) {
 /// Calls f(pad) with each sink pad, from below to above, under the object lock.
 template <typename F>
 void for_each_sink_pad(CudaVisionMixer* self, F&& f) {
-  GST_OBJECT_LOCK(self);
+  ObjectLock lock(self);
   for (GList* item = GST_ELEMENT(self)->sinkpads; item; item = item->next) f(as_mixer_pad(item->data));
-  GST_OBJECT_UNLOCK(self);
 }
 
 }  // namespace cudavision

@@ -47,6 +47,8 @@ GParamSpec* choice(const char* name, const char* nick, const char* blurb, const 
   return g_param_spec_enum(name, nick, blurb, enum_from_table(type, rows), initial, playing_property);
 }
 
+constexpr int largest_output = 16384;
+
 // Settings ----------------------------------------------------------------------------------------------------------------------
 
 struct Settings {
@@ -69,11 +71,11 @@ struct PadSettings {
   double key_tolerance = 0, key_softness = 0;
 };
 
-// Values that cannot work are refused with a sentence of our own, not by GObject: hence the wide ranges.
+// The range of each property is what is accepted: GObject refuses all else, and there are no combinations that cannot work.
 
 const std::vector<Property<Settings>>& properties_of(const Settings*) {
   const auto count = [](const char* name, const char* nick, const char* blurb) {
-    return g_param_spec_uint(name, nick, blurb, 0, G_MAXUINT, 0, playing_property);
+    return g_param_spec_uint(name, nick, blurb, 0, largest_output, 0, playing_property);
   };
   static const std::vector<Property<Settings>> table{
       {choice("background", "Background", "What lies below all pads", "CudaVisionBlendBackground", background_choices,
@@ -83,9 +85,9 @@ const std::vector<Property<Settings>>& properties_of(const Settings*) {
                          0xff000000, playing_property),
        &Settings::background_color},
       {choice("layout", "Layout", "Where pads go", "CudaVisionBlendLayout", layout_choices, LAYOUT_MANUAL), &Settings::layout},
-      {count("columns", "Columns", "Columns of the grid, up to 16384; 0: as square as fits"), &Settings::columns},
-      {count("rows", "Rows", "Rows of the grid, up to 16384; 0: as square as fits"), &Settings::rows},
-      {count("gap", "Gap", "Pixels between the cells of the grid, up to 16384"), &Settings::gap},
+      {count("columns", "Columns", "Columns of the grid; 0: as square as fits"), &Settings::columns},
+      {count("rows", "Rows", "Rows of the grid; 0: as square as fits"), &Settings::rows},
+      {count("gap", "Gap", "Pixels between the cells of the grid"), &Settings::gap},
       {choice("interpolation", "Interpolation", "How pictures are scaled", "CudaVisionBlendInterpolation", interpolation_choices,
               int(Interpolation::bilinear)),
        &Settings::interpolation},
@@ -101,20 +103,20 @@ const std::vector<Property<Settings>>& properties_of(const Settings*) {
 }
 
 const std::vector<Property<PadSettings>>& properties_of(const PadSettings*) {
-  const auto integer = [](const char* name, const char* nick, const char* blurb, int initial) {
-    return g_param_spec_int(name, nick, blurb, G_MININT, G_MAXINT, initial, playing_property);
+  const auto position = [](const char* name, const char* nick, const char* blurb) {
+    return g_param_spec_int(name, nick, blurb, -blend_max_position, blend_max_position, 0, playing_property);
   };
-  const auto number = [](const char* name, const char* nick, const char* blurb, double initial) {
-    return g_param_spec_double(name, nick, blurb, -G_MAXDOUBLE, G_MAXDOUBLE, initial, playing_property);
+  const auto side = [](const char* name, const char* nick, const char* blurb) {
+    return g_param_spec_int(name, nick, blurb, -1, blend_max_side, -1, playing_property);
+  };
+  const auto difference = [](const char* name, const char* nick, const char* blurb) {
+    return g_param_spec_double(name, nick, blurb, 0, 255, 0, playing_property);
   };
   static const std::vector<Property<PadSettings>> table{
-      {integer("xpos", "X position", "Left edge in the output", 0), &PadSettings::xpos},
-      {integer("ypos", "Y position", "Top edge in the output", 0), &PadSettings::ypos},
-      {integer("width", "Width", "Width in the output, up to 32768; -1: the picture's own (0: see zero-size-is-unscaled)", -1),
-       &PadSettings::width},
-      {integer("height", "Height", "Height in the output, up to 32768; -1: the picture's own (0: see zero-size-is-unscaled)", -1),
-       &PadSettings::height},
-      // But this one: control bindings that fade pads of compositor count on its range.
+      {position("xpos", "X position", "Left edge in the output"), &PadSettings::xpos},
+      {position("ypos", "Y position", "Top edge in the output"), &PadSettings::ypos},
+      {side("width", "Width", "Width in the output; -1: the picture's own (0: see zero-size-is-unscaled)"), &PadSettings::width},
+      {side("height", "Height", "Height in the output; -1: the picture's own (0: see zero-size-is-unscaled)"), &PadSettings::height},
       {g_param_spec_double("alpha", "Alpha", "Opacity of the picture", 0, 1, 1, playing_property), &PadSettings::alpha},
       {choice("operator", "Operator", "How the pad and what is below become one", "CudaVisionBlendOperator", operator_choices,
               int(BlendOperator::over)),
@@ -124,11 +126,11 @@ const std::vector<Property<PadSettings>>& properties_of(const PadSettings*) {
        &PadSettings::sizing_policy},
       {choice("key", "Key", "Which pixels show what is below", "CudaVisionBlendKey", key_choices, int(BlendKey::Mode::none)),
        &PadSettings::key},
-      {g_param_spec_uint("key-color", "Key colour", "Colour as 0xRRGGBB, for key=color", 0, G_MAXUINT32, 0, playing_property),
+      {g_param_spec_uint("key-color", "Key colour", "Colour as 0xRRGGBB, for key=color", 0, 0xffffff, 0, playing_property),
        &PadSettings::key_color},
-      {number("key-tolerance", "Key tolerance", "Greatest difference of red, green or blue that is like the key, 0 to 255", 0),
+      {difference("key-tolerance", "Key tolerance", "A pixel matches the key if no channel differs by more than this"),
        &PadSettings::key_tolerance},
-      {number("key-softness", "Key softness", "Over so much more difference the picture fades in, 0 to 255", 0),
+      {difference("key-softness", "Key softness", "The picture fades in over this much more difference"),
        &PadSettings::key_softness},
   };
   return table;
@@ -145,59 +147,21 @@ BlendPad to_blend(const PadSettings& settings) {
   return pad;
 }
 
-Status check(const Settings& settings) {
-  for (const auto& [name, value] : {std::pair{"columns", settings.columns}, {"rows", settings.rows}, {"gap", settings.gap}})
-    if (Status status = check_range(name, value, 0, 16384); !status.ok()) return status;
-  return {};
-}
-
-Status check(const PadSettings& settings) {
-  for (const auto& [name, value] : {std::pair{"width", settings.width}, {"height", settings.height}})
-    if (value > blend_max_side)
-      return Status::settings(std::string(name) + " is " + std::to_string(value) + ": it must be at most " +
-                              std::to_string(blend_max_side) + " (-1: the picture's own)");
-  for (const auto& [name, value] : {std::pair{"xpos", settings.xpos}, {"ypos", settings.ypos}})
-    if (Status status = check_range(name, value, -blend_max_position, blend_max_position); !status.ok()) return status;
-  if (settings.key_color > 0xffffff)
-    return Status::settings("key-color is " + std::to_string(settings.key_color) + ": it must be 0xRRGGBB, 0 to 16777215");
-  BlendPad pad = to_blend(settings);
-  pad.src.geometry = {Format::GRAY8, 1, 1};
-  return validate(pad);
-}
-
 // Objects -----------------------------------------------------------------------------------------------------------------------
 
 /// An object with settings S, derived from one of the base's.
 template <typename Parent, typename S>
 struct Settled {
   Parent parent;
-  // Under the object lock:
+  // Under the object lock. `committed`: what the last g_object_set() left when it was done, so that no frame sees half of a change.
   S settings, committed;
-  // Of the streaming thread:
-  S working;
 
   static Settled* of(gpointer object) { return static_cast<Settled*>(object); }
 
-  /// What g_object_set last left.
-  S current() {
-    ObjectLock lock(this);
-    return committed;
+  static S current(gpointer object) {
+    ObjectLock lock(object);
+    return of(object)->committed;
   }
-
-  /// The settings for a frame. Where they cannot be, the last good ones stay, and the element says so.
-  const S& use(GstElement* element, const std::string& name) {
-    Status status;
-    {
-      ObjectLock lock(this);
-      status = check(committed);
-      (status.ok() ? working : committed) = status.ok() ? committed : working;
-    }
-    if (!status.ok())
-      GST_ELEMENT_WARNING(element, LIBRARY, SETTINGS, ("%s%s", name.c_str(), status.message().c_str()),
-                          ("the last good settings stay in use"));
-    return working;
-  }
-
   static void commit(gpointer object) {
     ObjectLock lock(object);
     of(object)->committed = of(object)->settings;
@@ -214,14 +178,11 @@ struct Settled {
   static void instance_init(GTypeInstance* instance, gpointer) {
     new (&of(instance)->settings) S;
     new (&of(instance)->committed) S;
-    new (&of(instance)->working) S;
   }
 };
 
 using BlendElement = Settled<CudaVisionMixer, Settings>;
 using BlendSinkPad = Settled<CudaVisionMixerPad, PadSettings>;
-
-constexpr int largest_output = 16384;
 
 /// Width and height that a pad asks for in the output, of pixels of this aspect, as compositor has them; 0 × 0: it does not show.
 PictureSize box_size(const Settings& settings, const PadSettings& pad, const GstVideoInfo& video, int par_n, int par_d) {
@@ -244,33 +205,13 @@ PictureSize box_size(const Settings& settings, const PadSettings& pad, const Gst
   return {width, height};
 }
 
-const Settings& use(CudaVisionMixer* self) {
-  return BlendElement::of(self)->use(GST_ELEMENT(self), "");
-}
-const PadSettings& use(CudaVisionMixer* self, CudaVisionMixerPad* pad) {
-  return BlendSinkPad::of(pad)->use(GST_ELEMENT(self), std::string(GST_OBJECT_NAME(pad)) + ": ");
-}
-
-Status check_all(CudaVisionMixer* self) {
-  // Also what was given up while playing.
-  BlendElement::commit(self);
-  Status status = check(BlendElement::of(self)->current());
-  for_each_sink_pad(self, [&](CudaVisionMixerPad* pad) {
-    BlendSinkPad::commit(pad);
-    if (!status.ok()) return;
-    if (const Status of_pad = check(BlendSinkPad::of(pad)->current()); !of_pad.ok())
-      status = Status::settings(std::string(GST_OBJECT_NAME(pad)) + ": " + of_pad.message());
-  });
-  return status;
-}
-
 PictureSize natural_size(CudaVisionMixer* self, const std::vector<MixerInput>& inputs, int par_n, int par_d) {
-  const Settings& settings = use(self);
+  const Settings settings = BlendElement::current(self);
   const bool grid = settings.layout == LAYOUT_GRID;
   PictureSize size{0, 0};
   int count = 0;
   for (const MixerInput& input : inputs) {
-    const PadSettings& pad = use(self, input.pad);
+    const PadSettings pad = BlendSinkPad::current(input.pad);
     if (input.inactive) continue;
     ++count;
     if (!input.has_caps) continue;
@@ -294,7 +235,7 @@ PictureSize natural_size(CudaVisionMixer* self, const std::vector<MixerInput>& i
 }
 
 MixerLayout lay_out(CudaVisionMixer* self, const std::vector<MixerInput>& inputs, const GstVideoInfo& output) {
-  const Settings& settings = use(self);
+  const Settings settings = BlendElement::current(self);
   const int par_n = GST_VIDEO_INFO_PAR_N(&output), par_d = GST_VIDEO_INFO_PAR_D(&output);
   MixerLayout layout;
   layout.background = {BlendBackground::Kind(settings.background), settings.background_color};
@@ -305,7 +246,7 @@ MixerLayout lay_out(CudaVisionMixer* self, const std::vector<MixerInput>& inputs
                         int(settings.columns), int(settings.rows), int(settings.gap), GST_VIDEO_INFO_WIDTH(&output),
                         GST_VIDEO_INFO_HEIGHT(&output));
   for (const MixerInput& input : inputs) {
-    const PadSettings& wanted = use(self, input.pad);
+    const PadSettings wanted = BlendSinkPad::current(input.pad);
     BlendPad& pad = layout.pads.emplace_back(to_blend(wanted));
     pad.interpolation = Interpolation(settings.interpolation);
     if (input.inactive) continue;
@@ -323,6 +264,9 @@ MixerLayout lay_out(CudaVisionMixer* self, const std::vector<MixerInput>& inputs
                                 SizingPolicy(wanted.sizing_policy));
     pad.place = fitted.place;
     pad.crop = fitted.crop;
+    // In the middle of its box it may lie beyond the range of xpos, which shows as little.
+    pad.place.x = std::min(pad.place.x, blend_max_position);
+    pad.place.y = std::min(pad.place.y, blend_max_position);
   }
   return layout;
 }
@@ -330,7 +274,7 @@ MixerLayout lay_out(CudaVisionMixer* self, const std::vector<MixerInput>& inputs
 void element_changed(GObject* object, guint count, GParamSpec** changed) {
   if (changes_settings(count, changed, G_OBJECT_TYPE(object))) {
     BlendElement::commit(object);
-    gst_aggregator_set_ignore_inactive_pads(GST_AGGREGATOR(object), BlendElement::of(object)->current().ignore_inactive_pads);
+    gst_aggregator_set_ignore_inactive_pads(GST_AGGREGATOR(object), BlendElement::current(object).ignore_inactive_pads);
   }
   G_OBJECT_CLASS(g_type_class_peek(cudavision_mixer_get_type()))->dispatch_properties_changed(object, count, changed);
 }
@@ -368,7 +312,6 @@ void class_init(gpointer klass, gpointer) {
       "Converts, scales, keys and blends video of any formats and sizes into one, on the GPU or the processor",
       "cudavision developers");
   CudaVisionMixerClass* mixer = as_mixer_class(klass);
-  mixer->check = check_all;
   mixer->natural_size = natural_size;
   mixer->lay_out = lay_out;
 }

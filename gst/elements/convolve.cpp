@@ -17,7 +17,7 @@ struct Convolve {
 
   struct Settings : EdgeSettings {
     int preset = int(Preset::custom);
-    std::vector<double> weights;
+    NumberList weights;
     guint kernel_width = 0, kernel_height = 0;
     double divisor = 0, bias = 0;
     bool absolute = false, flip = false;
@@ -25,15 +25,14 @@ struct Convolve {
   };
 
   static std::vector<Property<Settings>> properties() {
-    // Values that cannot work are refused with a sentence of our own, not by GObject: hence the wide ranges.
     const auto side = [](const char* name, const char* nick, const char* blurb) {
-      return g_param_spec_uint(name, nick, blurb, 0, G_MAXINT, 0, playing_property);
+      return uint_property(name, nick, blurb, 0, convolve_max_side, 0);
     };
-    const auto number = [](const char* name, const char* nick, const char* blurb) {
-      return g_param_spec_double(name, nick, blurb, -G_MAXDOUBLE, G_MAXDOUBLE, 0, playing_property);
+    const auto number = [](const char* name, const char* nick, double most, const char* blurb) {
+      return double_property(name, nick, blurb, -most, most, 0);
     };
     const auto anchor = [](const char* name, const char* nick, const char* blurb) {
-      return g_param_spec_int(name, nick, blurb, G_MININT, G_MAXINT, -1, playing_property);
+      return int_property(name, nick, blurb, -1, convolve_max_side - 1, -1);
     };
     const auto flag = [](const char* name, const char* nick, const char* blurb) {
       return g_param_spec_boolean(name, nick, blurb, FALSE, playing_property);
@@ -42,15 +41,15 @@ struct Convolve {
         {g_param_spec_enum("preset", "Preset", "A kernel by name; setting weights sets custom",
                            enum_from_table("CudaVisionConvolvePreset", presets(), presets().size()), gint(Preset::custom), playing_property),
          &Settings::preset},
-        {gst_param_spec_array("weights", "Weights", "Weights of the kernel, row by row: \"<0,-1,0,-1,5,-1,0,-1,0>\"", nullptr,
+        {gst_param_spec_array("weights", "Weights", "Weights of the kernel, row by row: \"<0,-1,0,-1,5,-1,0,-1,0>\"; none: the identity", nullptr,
                               uncontrolled_property),
          &Settings::weights, [](Settings& settings) { settings.preset = int(Preset::custom); }, "preset"},
         {side("kernel-width", "Kernel width", "Weights in a row, 1 to 63; 0: the square root of the number of weights"), &Settings::kernel_width},
         {side("kernel-height", "Kernel height", "Rows of weights, 1 to 63; 0: the square root of the number of weights"),
          &Settings::kernel_height},
-        {number("divisor", "Divisor", "Divides the weighted sum; 0: the preset's own, or the sum of the weights, or 1 where that is 0"),
+        {number("divisor", "Divisor", convolve_max_number, "Divides the weighted sum; 0: the preset's own, or the sum of the weights, or 1 where that is 0"),
          &Settings::divisor},
-        {number("bias", "Bias", "Added after the division, in sample values; not to chroma"), &Settings::bias},
+        {number("bias", "Bias", convolve_max_bias, "Added after the division, in sample values; not to chroma"), &Settings::bias},
         {flag("absolute", "Absolute", "Take the absolute value before saturating"), &Settings::absolute},
         {anchor("anchor-x", "Anchor X", "Column of the kernel that lies on the pixel computed; -1: the middle"), &Settings::anchor_x},
         {anchor("anchor-y", "Anchor Y", "Row of the kernel that lies on the pixel computed; -1: the middle"), &Settings::anchor_y},
@@ -60,7 +59,12 @@ struct Convolve {
     return table;
   }
 
-  static Status check(const Settings& settings) { return validate(params_of(settings)); }
+  static Status check(const Settings& settings) {
+    if (Preset(settings.preset) == Preset::custom && settings.weights.wrong_item > 0)
+      return Status::settings("weight " + std::to_string(settings.weights.wrong_item) + " of weights is " + settings.weights.wrong_text +
+                              ": every weight must be a number");
+    return validate(params_of(settings));
+  }
 
   static Result<FilterPlan> make_plan(const Settings& settings, const PlanContext& context) {
     ConvolveParams params = params_of(settings);
@@ -68,21 +72,47 @@ struct Convolve {
     auto filter = make_convolve(params, geometry_of(context.video), context.backend);
     if (!filter.ok()) return filter.error();
     const KernelSize size = kernel_size(params);
-    return FilterPlan{filter_processor(std::move(filter.value())), larger_than_frame(size.width, size.height, context.video)};
+    std::string advice = without_effect(settings);
+    if (advice.empty()) advice = larger_than_frame(size.width, size.height, context.video);
+    return FilterPlan{filter_processor(std::move(filter.value())), std::move(advice)};
   }
 
  private:
+  /// preset=custom before any weights are set: the identity, which has no sides and no anchor to choose.
+  static bool has_no_weights(const Settings& settings) {
+    return Preset(settings.preset) == Preset::custom && settings.weights.values.empty();
+  }
+
+  /// A sentence about a setting that the kernel in use does not look at; empty: there is none.
+  static std::string without_effect(const Settings& settings) {
+    const bool none = has_no_weights(settings);
+    if (Preset(settings.preset) == Preset::custom && !none) return {};
+    const PresetInfo& preset = presets()[std::size_t(settings.preset)];
+    const std::string why =
+        none ? "without weights the kernel is the identity"
+             : "the kernel of preset=" + std::string(preset.nick) + " has " + std::to_string(preset.width) + "×" + std::to_string(preset.height) + " weights";
+    const auto sentence = [&](const char* name, int value) {
+      return std::string(name) + " is " + std::to_string(value) + ", but has no effect: " + why + "; set weights to choose another kernel";
+    };
+    if (settings.kernel_width > 0) return sentence("kernel-width", int(settings.kernel_width));
+    if (settings.kernel_height > 0) return sentence("kernel-height", int(settings.kernel_height));
+    if (none && settings.anchor_x >= 0) return sentence("anchor-x", settings.anchor_x);
+    if (none && settings.anchor_y >= 0) return sentence("anchor-y", settings.anchor_y);
+    return {};
+  }
+
   static ConvolveParams params_of(const Settings& settings) {
     ConvolveParams params;
-    params.preset = Preset(settings.preset);
-    params.weights = settings.weights;
+    const bool identity = has_no_weights(settings);
+    params.preset = identity ? Preset::identity : Preset(settings.preset);
+    params.weights = settings.weights.values;
     params.kernel_width = int(settings.kernel_width);
     params.kernel_height = int(settings.kernel_height);
     params.divisor = settings.divisor;
     params.bias = settings.bias;
     params.absolute = settings.absolute;
-    params.anchor_x = settings.anchor_x;
-    params.anchor_y = settings.anchor_y;
+    params.anchor_x = identity ? -1 : settings.anchor_x;
+    params.anchor_y = identity ? -1 : settings.anchor_y;
     params.flip = settings.flip;
     params.border = Border(settings.border);
     params.filter_alpha = settings.filter_alpha;

@@ -34,21 +34,38 @@ std::optional<std::vector<Rect>> parse_rects(const std::string& text) {
   return rects;
 }
 
+constexpr guint most_regions = 65536;  // of max-regions
+
+/// A sentence about the first rectangle that has no pixel of the frame; empty: there is none.
+std::string outside_frame(const std::vector<Rect>& mask_regions, const Geometry& frame) {
+  const auto text = [](std::initializer_list<int> numbers) {
+    std::string text;
+    for (int number : numbers) text += (text.empty() ? "" : ",") + std::to_string(number);
+    return text;
+  };
+  for (const auto& [x, y, width, height] : mask_regions)
+    if (x >= frame.width || y >= frame.height || gint64(x) + width <= 0 || gint64(y) + height <= 0)
+      return "mask-regions has " + text({x, y, width, height}) + ", which masks nothing: it lies outside of the frame of " +
+             std::to_string(frame.width) + "×" + std::to_string(frame.height);
+  return {};
+}
+
 /// What was found in a frame, and when.
 struct Finding {
   FrameTimes times;
   bool moves = false;
   double changed_ratio = 0, mean_difference = 0;
-  std::vector<MotionRegion> regions;
+  MotionRegions regions;
 };
 
-void set_regions(GstStructure* message, const std::vector<MotionRegion>& regions) {
+void set_regions(GstStructure* message, const MotionRegions& regions) {
   std::vector<GstStructure*> list;
-  for (const auto& [box, area, score] : regions)
+  for (const auto& [box, area, score] : regions.kept)
     list.push_back(gst_structure_new("region", "x", G_TYPE_INT, box.x, "y", G_TYPE_INT, box.y, "width", G_TYPE_INT, box.width,
                                      "height", G_TYPE_INT, box.height, "area", G_TYPE_UINT, guint(area), "score", G_TYPE_DOUBLE,
                                      score, nullptr));
   take_structures(message, "regions", list);
+  gst_structure_set(message, "regions-left-out", G_TYPE_UINT, guint(regions.left_out), nullptr);
 }
 
 /// Regions of interest are in pixels of the uncropped frame.
@@ -72,7 +89,7 @@ struct DiffElement {
 
   struct Settings {
     int reference = int(DiffReference::previous), output = int(DiffOutput::difference), mode = int(DiffMode::absolute);
-    guint interval = 1, threshold = 15, open_radius = 1, cell_size = 16, min_area = 1, min_motion_frames = 1;
+    guint interval = 1, threshold = 15, open_radius = 1, cell_size = 16, min_area = 1, max_regions = 256, min_motion_frames = 1;
     double learning_rate = 0.02, gain = 1, cell_threshold = 0.2, motion_threshold = 0.002, gap = 5;
     bool luma_only = false, post_messages = true, attach_roi = true;
     guint64 message_interval = 0;
@@ -85,16 +102,9 @@ struct DiffElement {
   };
 
   static std::vector<Property<Settings>> properties() {
-    // Values that cannot work are refused with a sentence of our own, not by GObject: hence the wide ranges.
     const Settings initial;
     const auto choice = [](const char* name, const char* nick, const char* blurb, GType type, int value) {
       return g_param_spec_enum(name, nick, blurb, type, value, playing_property);
-    };
-    const auto count = [](const char* name, const char* nick, const char* blurb, guint value) {
-      return g_param_spec_uint(name, nick, blurb, 0, G_MAXINT, value, playing_property);
-    };
-    const auto number = [](const char* name, const char* nick, const char* blurb, double value) {
-      return g_param_spec_double(name, nick, blurb, -G_MAXDOUBLE, G_MAXDOUBLE, value, playing_property);
     };
     const auto flag = [](const char* name, const char* nick, const char* blurb, bool value) {
       return g_param_spec_boolean(name, nick, blurb, value, playing_property);
@@ -103,11 +113,11 @@ struct DiffElement {
         {choice("reference", "Reference", "What frames are compared with",
                 enum_from_table("CudaVisionDiffReference", references), initial.reference),
          &Settings::reference},
-        {count("interval", "Interval", "Compare with the frame this many frames back, 1 to 64 (reference=previous)",
-               initial.interval),
+        {uint_property("interval", "Interval", "Compare with the frame this many frames back, 1 to 64 (reference=previous)", 1,
+                       diff_max_interval, initial.interval),
          &Settings::interval},
-        {number("learning-rate", "Learning rate", "Share of the new frame in the background, 0 to 1 (reference=background)",
-                initial.learning_rate),
+        {double_property("learning-rate", "Learning rate",
+                         "Share of the new frame in the background, 0 to 1 (reference=background)", 0, 1, initial.learning_rate),
          &Settings::learning_rate},
         {choice("output", "Output", "What goes out", enum_from_table("CudaVisionDiffOutput", outputs),
                 initial.output),
@@ -115,30 +125,37 @@ struct DiffElement {
         {choice("mode", "Mode", "How the difference is shown", enum_from_table("CudaVisionDiffMode", modes),
                 initial.mode),
          &Settings::mode},
-        {count("threshold", "Threshold",
-               "A pixel changed where its difference is greater, 0 to 255 in 8-bit steps (not for reference=mog2)",
-               initial.threshold),
+        {uint_property("threshold", "Threshold",
+                       "A pixel changed where its difference is greater, 0 to 255 in 8-bit steps (not for reference=mog2)", 0, 255,
+                       initial.threshold),
          &Settings::threshold},
-        {number("gain", "Gain", "On the difference shown, 0 to 256", initial.gain), &Settings::gain},
+        {double_property("gain", "Gain", "On the difference shown, 0 to 256", 0, diff_max_gain, initial.gain), &Settings::gain},
         {flag("luma-only", "Luma only", "Compare and show luma alone; else a pixel changed if any of its channels did",
               initial.luma_only),
          &Settings::luma_only},
-        {count("open-radius", "Open radius",
-               "Removes specks from the mask (erodes, then dilates) of up to twice as many pixels, 0 to 16", initial.open_radius),
+        {uint_property("open-radius", "Open radius",
+                       "Removes specks from the mask (erodes, then dilates) of up to twice as many pixels, 0 to 16", 0,
+                       diff_max_open_radius, initial.open_radius),
          &Settings::open_radius},
-        {count("cell-size", "Cell size", "Side of the cells in which motion is counted, in pixels, 4 to 1024", initial.cell_size),
+        {uint_property("cell-size", "Cell size", "Side of the cells in which motion is counted, in pixels, 4 to 1024", diff_min_cell,
+                       diff_max_cell, initial.cell_size),
          &Settings::cell_size},
-        {number("cell-threshold", "Cell threshold", "Share of changed pixels that makes a cell move, 0 to 1",
-                initial.cell_threshold),
+        {double_property("cell-threshold", "Cell threshold", "Share of changed pixels that makes a cell move, 0 to 1", 0, 1,
+                         initial.cell_threshold),
          &Settings::cell_threshold},
-        {count("min-area", "Least area", "Smallest region, in cells", initial.min_area), &Settings::min_area},
-        {number("motion-threshold", "Motion threshold", "Share of changed pixels of the frame from which there is motion, 0 to 1",
-                initial.motion_threshold),
+        {uint_property("min-area", "Least area", "Smallest region, in cells", 1, G_MAXINT, initial.min_area), &Settings::min_area},
+        {uint_property("max-regions", "Most regions",
+                       "Regions of a frame that are reported, attached and drawn: the largest, and of equally large ones those of the "
+                       "highest score",
+                       1, most_regions, initial.max_regions),
+         &Settings::max_regions},
+        {double_property("motion-threshold", "Motion threshold",
+                         "Share of changed pixels of the frame from which there is motion, 0 to 1", 0, 1, initial.motion_threshold),
          &Settings::motion_threshold},
-        {count("min-motion-frames", "Least motion frames", "Frames with motion in a row before motion begins",
-               initial.min_motion_frames),
+        {uint_property("min-motion-frames", "Least motion frames", "Frames with motion in a row before motion begins", 1, G_MAXINT,
+                       initial.min_motion_frames),
          &Settings::min_motion_frames},
-        {number("gap", "Gap", "Seconds without motion before it ends", initial.gap), &Settings::gap},
+        {double_property("gap", "Gap", "Seconds without motion before it ends", 0, 1e6, initial.gap), &Settings::gap},
         {g_param_spec_string("mask-regions", "Masked regions", "Rectangles that are left out, in pixels: \"x,y,w,h;x,y,w,h\"",
                              nullptr, uncontrolled_property),
          &Settings::mask_regions},
@@ -163,11 +180,6 @@ struct DiffElement {
 
   static Status check(const Settings& settings) {
     Status status = validate(params_of(settings));
-    if (status.ok()) status = check_range("cell-threshold", settings.cell_threshold, 0, 1);
-    if (status.ok()) status = check_range("min-area", settings.min_area, 1, G_MAXINT);
-    if (status.ok()) status = check_range("motion-threshold", settings.motion_threshold, 0, 1);
-    if (status.ok()) status = check_range("min-motion-frames", settings.min_motion_frames, 1, G_MAXINT);
-    if (status.ok()) status = check_range("gap", settings.gap, 0, 1e6);
     if (status.ok() && !parse_rects(settings.mask_regions))
       status =
           Status::settings("mask-regions is \"" + settings.mask_regions +
@@ -244,13 +256,13 @@ class DiffProcessor : public Processor {
     if (!status.ok() || output() != DiffOutput::overlay) return status;
     if (status = job.wait(); !status.ok()) return status;
     measure();
-    return diff_->draw_boxes(*job.dst, found_.regions, job.queue);
+    return diff_->draw_boxes(*job.dst, found_.regions.kept, job.queue);
   }
 
   void finished(const FrameReport& report) override {
     if (output() != DiffOutput::overlay) measure();
     found_.times = report.times;
-    if (settings_.attach_roi) attach_rois(report.buffer, found_.regions);
+    if (settings_.attach_roi) attach_rois(report.buffer, found_.regions.kept);
     const bool was_on = motion_.on;
     const char* event = motion_.advance(found_.moves, report.times, frame_duration_, settings_);
     publish(report.element, was_on);
@@ -276,7 +288,7 @@ class DiffProcessor : public Processor {
               result.changed > 0 && result.changed_ratio >= settings_.motion_threshold,
               result.changed_ratio,
               result.mean_difference,
-              find_regions(result.cells, settings_.cell_threshold, int(settings_.min_area))};
+              find_regions(result.cells, settings_.cell_threshold, int(settings_.min_area), settings_.max_regions)};
   }
 
   void publish(GstElement* element, bool was_on) const {
@@ -305,11 +317,13 @@ Result<FilterPlan> DiffElement::make_plan(const Settings& settings, const PlanCo
   if (context.region != Region::Mode::frame)
     return Status::settings(std::string("region is ") + (context.region == Region::Mode::inside ? "roi" : "outside-roi") +
                             ": cudadiff looks at the whole frame; use mask-regions to leave parts out");
-  auto diff = make_diff(params_of(settings), geometry_of(context.video), context.backend);
+  const DiffParams params = params_of(settings);
+  const Geometry geometry = geometry_of(context.video);
+  auto diff = make_diff(params, geometry, context.backend);
   if (!diff.ok()) return diff.error();
   auto processor = std::make_unique<DiffProcessor>(std::move(diff.value()), settings, context.video);
   if (context.previous) processor->continue_from(static_cast<DiffProcessor&>(*context.previous));
-  return FilterPlan{std::move(processor), {}};
+  return FilterPlan{std::move(processor), outside_frame(params.mask_regions, geometry)};
 }
 
 }  // namespace

@@ -21,15 +21,14 @@ struct Gaussian {
   };
 
   static std::vector<Property<Settings>> properties() {
-    // Values that cannot work are refused with a sentence of our own, not by GObject: hence the wide ranges.
     const auto taps = [](const char* name, const char* nick, guint initial, const char* blurb) {
-      return g_param_spec_uint(name, nick, blurb, 0, G_MAXUINT, initial, playing_property);
+      return uint_property(name, nick, blurb, 0, gaussian_max_taps, initial);
     };
     const auto sigma = [](const char* name, const char* nick, const char* blurb) {
-      return g_param_spec_double(name, nick, blurb, -G_MAXDOUBLE, G_MAXDOUBLE, 0, playing_property);
+      return double_property(name, nick, blurb, 0, gaussian_max_sigma, 0);
     };
     std::vector<Property<Settings>> table{
-        {taps("kernel-size", "Kernel size", 5, "Taps of the kernel, odd, 1 to 255; 0: from sigma"), &Settings::kernel_size},
+        {taps("kernel-size", "Kernel size", 5, "Taps of the kernel, odd, 1 to 255; 0: from sigma, or no blur where that is 0 too"), &Settings::kernel_size},
         {taps("kernel-width", "Kernel width", 0, "Taps in the horizontal, odd, 1 to 255; 0: kernel-size"), &Settings::kernel_width},
         {taps("kernel-height", "Kernel height", 0, "Taps in the vertical, odd, 1 to 255; 0: kernel-size"), &Settings::kernel_height},
         {sigma("sigma", "Sigma", "Standard deviation in pixels; 0: from the kernel size"), &Settings::sigma},
@@ -44,12 +43,7 @@ struct Gaussian {
     for (const auto& [name, taps] : {std::pair{"kernel-size", settings.kernel_size}, {"kernel-width", settings.kernel_width},
                                      {"kernel-height", settings.kernel_height}})
       if (Status status = check_gaussian_taps(name, taps); !status.ok()) return status;
-    for (const auto& [name, sigma] : {std::pair{"sigma", settings.sigma}, {"sigma-x", settings.sigma_x}, {"sigma-y", settings.sigma_y}})
-      if (Status status = check_gaussian_sigma(name, sigma); !status.ok()) return status;
-    const GaussianParams params = params_of(settings);
-    if ((params.kernel_width == 0 && params.sigma_x == 0) || (params.kernel_height == 0 && params.sigma_y == 0))
-      return Status::settings("kernel-size is 0, to follow sigma, but sigma is 0 too: one of them must be set");
-    return validate(params);
+    return validate(params_of(settings));
   }
 
   static Result<FilterPlan> make_plan(const Settings& settings, const PlanContext& context) {
@@ -67,6 +61,9 @@ struct Gaussian {
     params.kernel_height = int(settings.kernel_height ? settings.kernel_height : settings.kernel_size);
     params.sigma_x = settings.sigma_x > 0 ? settings.sigma_x : settings.sigma;
     params.sigma_y = settings.sigma_y > 0 ? settings.sigma_y : settings.sigma;
+    // The kernel follows sigma, and ends where sigma fades to 0.
+    if (params.kernel_width == 0 && params.sigma_x == 0) params.kernel_width = 1;
+    if (params.kernel_height == 0 && params.sigma_y == 0) params.kernel_height = 1;
     params.border = Border(settings.border);
     params.filter_alpha = settings.filter_alpha;
     return params;

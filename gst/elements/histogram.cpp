@@ -278,9 +278,8 @@ struct HistogramElement {
     };
     const Settings initial;
     return {
-        // Values that cannot work are refused with a sentence of our own, not by GObject: hence the wide ranges.
-        {g_param_spec_uint("bins", "Bins", "Bins that the range of the format is split into evenly, 2 to 65536", 0, G_MAXUINT,
-                           initial.bins, playing_property),
+        {uint_property("bins", "Bins", "Bins that the range of the format is split into evenly, 2 to 65536", 2, histogram_max_bins,
+                       initial.bins),
          &Settings::bins},
         {choice("channels", "Channels",
                 enum_from_table("CudaVisionHistogramChannels", channel_choices), "What is counted"),
@@ -297,8 +296,8 @@ struct HistogramElement {
         {g_param_spec_string("overlay-position", "Overlay position", "Where the histogram is drawn: x,y,width,height in pixels",
                              initial.overlay_position.c_str(), uncontrolled_property),
          &Settings::overlay_position},
-        {g_param_spec_double("overlay-opacity", "Overlay opacity", "Opacity of the drawn histogram, 0 to 1", -G_MAXDOUBLE,
-                             G_MAXDOUBLE, initial.overlay_opacity, playing_property),
+        {double_property("overlay-opacity", "Overlay opacity", "Opacity of the drawn histogram, 0 to 1", 0, 1,
+                         initial.overlay_opacity),
          &Settings::overlay_opacity},
         {flag("overlay-log", "Overlay log", initial.overlay_log, "Draw heights by the logarithm of the counts"),
          &Settings::overlay_log},
@@ -309,7 +308,6 @@ struct HistogramElement {
   }
 
   static Status check(const Settings& settings) {
-    if (Status status = check_bins("bins", settings.bins); !status.ok()) return status;
     const auto overlay = overlay_of(settings);
     return overlay.ok() ? validate(overlay.value()) : overlay.error();
   }

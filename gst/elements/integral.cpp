@@ -334,15 +334,8 @@ struct IntegralElement {
   };
 
   static std::vector<Property<Settings>> properties() {
-    // Values that cannot work are refused with a sentence of our own, not by GObject: hence the wide ranges.
     const auto choice = [](const char* name, const char* nick, const char* blurb, const char* type, const auto& table) {
       return g_param_spec_enum(name, nick, blurb, enum_from_table(type, table), 0, playing_property);
-    };
-    const auto whole = [](const char* name, const char* nick, int initial, const char* blurb) {
-      return g_param_spec_int(name, nick, blurb, G_MININT, G_MAXINT, initial, playing_property);
-    };
-    const auto real = [](const char* name, const char* nick, double initial, const char* blurb) {
-      return g_param_spec_double(name, nick, blurb, -G_MAXDOUBLE, G_MAXDOUBLE, initial, playing_property);
     };
     const Settings initial;
     return {
@@ -355,16 +348,19 @@ struct IntegralElement {
                               FALSE, playing_property),
          &Settings::squared},
         {choice("channel", "Channel", "What is summed", "CudaVisionIntegralChannel", channels), &Settings::channel},
-        {whole("radius", "Radius", initial.radius,
-               "Of the window, which is 2·radius + 1 wide and high, in pixels; 0 to 16384. nlm: of a patch, 0 to 16"),
+        {int_property("radius", "Radius",
+                      "Of the window, which is 2·radius + 1 wide and high, in pixels; 0 to 16384. nlm: of a patch, 0 to 16", 0,
+                      local_max_radius, initial.radius),
          &Settings::radius},
-        {real("sensitivity", "Sensitivity", initial.sensitivity, "threshold: how far below the window's mean black begins, 0 to 1"),
+        {double_property("sensitivity", "Sensitivity", "threshold: how far below the window's mean black begins, 0 to 1", 0, 1,
+                         initial.sensitivity),
          &Settings::sensitivity},
-        {whole("search-radius", "Search radius", initial.search_radius,
-               "nlm: how far similar patches are looked for, in pixels, 1 to 32"),
+        {int_property("search-radius", "Search radius", "nlm: how far similar patches are looked for, in pixels, 1 to 32", 1,
+                      nlm_max_search_radius, initial.search_radius),
          &Settings::search_radius},
-        {real("strength", "Strength", initial.strength,
-              "nlm: how different patches may be that are averaged, in steps of 8 bits, above 0, at most 1000"),
+        {double_property("strength", "Strength",
+                         "nlm: how different patches may be that are averaged, in steps of 8 bits, 0.001 to 1000", nlm_min_strength,
+                         nlm_max_strength, initial.strength),
          &Settings::strength},
     };
   }

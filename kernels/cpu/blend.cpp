@@ -32,14 +32,19 @@ struct Scratch {
 
 /// Adds `count` samples that lie Step apart, times a weight, to what is there; or sets it.
 template <typename T, int Step>
-void load(const std::uint8_t* from, int count, int shift, float weight, bool add, float* __restrict to) {
+void load(const BlendLayer& layer, const std::uint8_t* from, int count, float weight, bool add, float* __restrict to) {
   const T* const samples = reinterpret_cast<const T*>(from);
+  const int shift = layer.shift, max = layer.max;
+  const auto sample = [&](int i) {  // as blend_sample(), of integers that gcc vectorises
+    const int value = samples[i * Step] >> shift;
+    return float(sizeof(T) == 1 || value < max ? value : max);
+  };
   if (add)
-    for (int i = 0; i < count; ++i) to[i] += weight * float(samples[i * Step] >> shift);
+    for (int i = 0; i < count; ++i) to[i] += weight * sample(i);
   else if (weight != 1)
-    for (int i = 0; i < count; ++i) to[i] = weight * float(samples[i * Step] >> shift);
+    for (int i = 0; i < count; ++i) to[i] = weight * sample(i);
   else
-    for (int i = 0; i < count; ++i) to[i] = float(samples[i * Step] >> shift);
+    for (int i = 0; i < count; ++i) to[i] = sample(i);
 }
 
 template <typename T, int Step>
@@ -76,8 +81,8 @@ void load_row(const BlendLayer& layer, const BlendChannel& channel, const std::v
   float* const sums = plain ? to : columns.data();
   for (int row = rows.first; row <= rows.last; ++row)
     with_step(layer.sample_bytes, channel.step, [&](auto sample, auto step) {
-      load<decltype(sample), step()>(channel.data + row * channel.pitch + std::ptrdiff_t(first) * channel.step, last - first + 1,
-                                     layer.shift, rows.of(row), row > rows.first, sums);
+      load<decltype(sample), step()>(layer, channel.data + row * channel.pitch + std::ptrdiff_t(first) * channel.step,
+                                     last - first + 1, rows.of(row), row > rows.first, sums);
     });
   if (plain) return;
   for (int i = 0; i < count; ++i) {
@@ -139,8 +144,8 @@ void blend_row(const BlendTarget& target, const BlendLayer& layer, int count, co
 void replace(const BlendLayer& layer, int count, const Row (&pad)[4], int at, Row (&below)[4]) {
   for (int c = 0; c < 4; ++c) std::copy_n(pad[c], count, below[c] + at);
   if (layer.op != BlendOperator::source) return;
-  const float coverage = layer.coverage, rounding = layer.rounding;
-  for (int i = at; i < at + count; ++i) below[3][i] = blend_rounded(below[3][i] * coverage, rounding);
+  const BlendLayer from = layer;
+  for (int i = at; i < at + count; ++i) below[3][i] = blend_rounded_alpha(from, below[3][i] * from.coverage);
 }
 
 template <int Channels, typename... Arguments>
@@ -177,8 +182,9 @@ void read_first(const BlendLayer& layer, float (&key)[3]) {
   float first[3];
   for (int c = 0; c < 3; ++c) {
     const std::uint8_t* at = layer.channels[c].data;
-    first[c] =
-        !at ? layer.neutral : float((layer.sample_bytes == 1 ? *at : *reinterpret_cast<const std::uint16_t*>(at)) >> layer.shift);
+    first[c] = !at ? layer.neutral
+                   : float(layer.sample_bytes == 1 ? blend_sample(layer, *at)
+                                                   : blend_sample(layer, *reinterpret_cast<const std::uint16_t*>(at)));
   }
   for (int c = 0; c < 3; ++c) key[c] = layer.to_key.row(c, first[0], first[1], first[2]);
 }
@@ -255,8 +261,8 @@ CUDAVISION_WIDE void write(const BlendTarget& target, const Rect& tile, Scratch&
 
 class CpuBlend final : public Blend {
  public:
-  CpuBlend(const Geometry& geometry, const BlendColor& color)
-      : Blend(geometry, color), scratch_(std::size_t(std::max(1, cv::getNumThreads()))), taps_(blend_max_pads) {}
+  CpuBlend(const Geometry& geometry, const BlendColor& color, BlendDivision division)
+      : Blend(geometry, color, division), scratch_(std::size_t(std::max(1, cv::getNumThreads()))), taps_(blend_max_pads) {}
 
  private:
   Status compute(const BlendTarget& target, const std::vector<BlendLayer>& layers, Queue) override try {
@@ -375,8 +381,8 @@ class CpuBlend final : public Blend {
 
 }  // namespace
 
-Result<std::unique_ptr<Blend>> make_blend_cpu(const Geometry& geometry, const BlendColor& color) try {
-  return std::unique_ptr<Blend>(std::make_unique<CpuBlend>(geometry, color));
+Result<std::unique_ptr<Blend>> make_blend_cpu(const Geometry& geometry, const BlendColor& color, BlendDivision division) try {
+  return std::unique_ptr<Blend>(std::make_unique<CpuBlend>(geometry, color, division));
 } catch (const std::bad_alloc&) {
   return Status::resource("out of memory");
 }

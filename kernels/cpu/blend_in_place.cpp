@@ -45,13 +45,30 @@ struct Patch {
   }
 };
 
-/// v / 255 to the nearest, of up to 255².
-constexpr unsigned per_255(unsigned v) {
-  return (v + 128 + ((v + 128) >> 8)) >> 8;
+/// v / 255 of up to 255²: to the nearest with a bias of 128, rounded down with 1.
+template <typename T>
+constexpr T per_255(T v, T bias) {
+  const T sum = T(v + bias);
+  return T(T(sum + (sum >> 8)) >> 8);
+}
+template <typename T>
+T bias_255(const BlendLayer& layer) {
+  return layer.alpha_bias < 0 ? 1 : 128;
 }
 
 CUDAVISION_WIDE void copy(const Patch& patch) {
   patch.each_row([](auto* s, auto*, auto* d, int bytes) { std::memcpy(d, s, std::size_t(bytes)); });
+}
+/// The same of words, none of them above a layer's greatest sample.
+CUDAVISION_WIDE void copy_samples(const Patch& patch, std::uint16_t max) {
+  patch.each_row([&](auto* above, auto*, auto* to, int bytes) {
+    const auto* const s = reinterpret_cast<const std::uint16_t*>(above);
+    auto* const d = reinterpret_cast<std::uint16_t*>(to);
+    const std::uint16_t most = max;
+    const int count = bytes / 2;
+#pragma GCC ivdep
+    for (int i = 0; i < count; ++i) d[i] = s[i] < most ? s[i] : most;
+  });
 }
 
 /// Over and add, all of alpha / 256, rounded down.
@@ -65,50 +82,53 @@ CUDAVISION_WIDE void mix(const Patch& patch, int alpha) {
 
 /// What leaves fractions, rounded at once; by the arithmetic of blend_pixel: which tiles are composed in place must not show.
 template <typename T>
-void mix_rounded(const Patch& patch, float weight) {
+void mix_rounded(const Patch& patch, float weight, T max) {
   patch.each_row([&](auto* above, auto* below, auto* to, int bytes) {
     const T *const s = reinterpret_cast<const T*>(above), *const b = reinterpret_cast<const T*>(below);
     T* const d = reinterpret_cast<T*>(to);
     const int count = bytes / int(sizeof(T));
     const float of_above = weight;
+    const T most = max;
+    const auto sample = [&](T stored) { return float(sizeof(T) == 1 || stored < most ? stored : most); };
 #pragma GCC ivdep
     for (int i = 0; i < count; ++i) {
-      const float sum = float(b[i]) + of_above * (float(s[i]) - float(b[i])) + blend_rounding;
+      const float sum = sample(b[i]) + of_above * (sample(s[i]) - sample(b[i])) + blend_rounding;
       Word bits;  // the lowest of them are the sample: numbers about 1.5 · 2^23 are 1 apart
       std::memcpy(&bits, &sum, sizeof bits);
       d[i] = T(bits);
     }
   });
 }
-CUDAVISION_WIDE void mix_rounded(const Patch& patch, int sample_bytes, float weight) {
-  sample_bytes == 1 ? mix_rounded<std::uint8_t>(patch, weight) : mix_rounded<std::uint16_t>(patch, weight);
+CUDAVISION_WIDE void mix_rounded(const BlendLayer& layer, const Patch& patch, float weight) {
+  layer.sample_bytes == 1 ? mix_rounded<std::uint8_t>(patch, weight, 255) : mix_rounded<std::uint16_t>(patch, weight, layer.max);
 }
 
 /// Source, where the pixel's own alpha, at this bit, becomes less.
-CUDAVISION_WIDE void copy_faded(const Patch& patch, int bit, unsigned alpha) {
+CUDAVISION_WIDE void copy_faded(const BlendLayer& layer, const Patch& patch, int bit, unsigned alpha) {
+  const unsigned bias = bias_255<unsigned>(layer);
   patch.each_row([&](auto* s, auto*, auto* d, int bytes) {
 #pragma GCC ivdep
     for (int i = 0; i < bytes; i += 4) {
       const Word pixel = load_word(s + i);
-      store_word(d + i, (pixel & ~(Word(255) << bit)) | per_255((pixel >> bit & 255) * alpha) << bit);
+      store_word(d + i, (pixel & ~(Word(255) << bit)) | per_255((pixel >> bit & 255) * alpha, bias) << bit);
     }
   });
 }
 
 /// Over and add, by the pixel's own alpha, where all below counts as opaque.
-CUDAVISION_WIDE void over_opaque(Patch patch, int bit, unsigned alpha) {
+CUDAVISION_WIDE void over_opaque(const BlendLayer& layer, Patch patch, int bit, unsigned alpha) {
+  const auto bias = bias_255<std::uint16_t>(layer);
   patch.set = Word(255) << bit;
   patch.each_row([&](auto* s, auto* b, auto* d, int row_bytes) {
     std::uint8_t weights[1024];  // of a pixel's bytes, all the same: bytes are vectorised better than pixels
     for (int left = row_bytes; left > 0;
          left -= int(sizeof weights), s += sizeof weights, b += sizeof weights, d += sizeof weights) {
       const int bytes = std::min(int(sizeof weights), left);
-      for (int i = 0; i < bytes; i += 4) store_word(weights + i, per_255((load_word(s + i) >> bit & 255) * alpha) * 0x01010101u);
+      for (int i = 0; i < bytes; i += 4) store_word(weights + i, per_255<unsigned>((load_word(s + i) >> bit & 255) * alpha, bias) * 0x01010101u);
 #pragma GCC ivdep
       for (int i = 0; i < bytes; ++i) {
         const std::uint16_t weight = weights[i], rest = std::uint16_t(255 - weight);
-        const std::uint16_t sum = std::uint16_t(std::uint16_t(s[i] * weight) + std::uint16_t(b[i] * rest) + 128);
-        d[i] = std::uint8_t(std::uint16_t(sum + (sum >> 8)) >> 8);
+        d[i] = std::uint8_t(per_255(std::uint16_t(std::uint16_t(s[i] * weight) + std::uint16_t(b[i] * rest)), bias));
       }
     }
   });
@@ -206,18 +226,19 @@ void lay_in_place(const FormatInfo& format, const BlendTarget& target, const Ble
                       dst.bytes(part.width), dst.rows(part.height), padding};
     const int alpha_bit = target.alpha ? dst.bit(target.channels[3]) : 0;
     const unsigned alpha = unsigned(std::nearbyint(layer.coverage * target.max));
+    const bool can_exceed = layer.sample_bytes == 2 && layer.max < 0xffff;
     if (copies_samples(target, layer))
-      copy(patch);
+      can_exceed ? copy_samples(patch, layer.max) : copy(patch);
     else if (layer.op == BlendOperator::average)
-      mix_rounded(patch, format.sample_bytes(), layer.coverage);
+      mix_rounded(layer, patch, layer.coverage);
     else if (layer.rounding == 0)
-      mix_rounded(patch, format.sample_bytes(), layer.opaque * layer.coverage * target.per_max);
+      mix_rounded(layer, patch, layer.opaque * layer.coverage * target.per_max);
     else if (!target.alpha)
       mix(patch, int(layer.coverage * 256));
     else if (layer.op == BlendOperator::source)
-      copy_faded(patch, alpha_bit, alpha);
+      copy_faded(layer, patch, alpha_bit, alpha);
     else if (layer.opaque_below)
-      over_opaque(patch, alpha_bit, alpha);
+      over_opaque(layer, patch, alpha_bit, alpha);
     else
       over_pixels(target, layer, patch, alpha_bit);
   });

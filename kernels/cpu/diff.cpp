@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <cstring>
-#include <new>
 #include <opencv2/imgproc.hpp>
 
 #include "../luma.hpp"
@@ -50,7 +49,7 @@ cv::Mat luma_mat(const cv::Mat& r, const cv::Mat& g, const cv::Mat& b) {
 
 class CpuDiff final : public Diff {
  public:
-  explicit CpuDiff(DiffPlan plan) : Diff(std::move(plan)) {
+  explicit CpuDiff(DiffPlan plan) : Diff(std::move(plan), Backend::cpu) {
     const FormatInfo& format = info(geometry().format);
     const DiffParams& params = this->plan().params;
     const bool mog2 = params.reference == DiffReference::mog2;
@@ -131,7 +130,7 @@ class CpuDiff final : public Diff {
     return true;
   }
 
-  Status compute(const DiffFrame& frame, Queue) override try {
+  Status compute(const DiffFrame& frame, Queue) override {
     const DiffParams& params = plan().params;
     if (params.reference == DiffReference::mog2) update_mixture(frame);
     std::atomic<std::uint64_t> sum{0};
@@ -148,10 +147,6 @@ class CpuDiff final : public Diff {
     if (params.output == DiffOutput::mask || params.output == DiffOutput::overlay)
       for_strips([&](int begin, int end) { show_changed(frame, begin, end); });
     return {};
-  } catch (const cv::Exception& error) {
-    return Status::resource(error.what());
-  } catch (const std::bad_alloc&) {
-    return Status::resource("out of memory");
   }
 
   void update_mixture(const DiffFrame& frame) {
@@ -380,12 +375,8 @@ class CpuDiff final : public Diff {
 
 }  // namespace
 
-Result<std::unique_ptr<Diff>> make_diff_cpu(DiffPlan plan) try {
+Result<std::unique_ptr<Diff>> make_diff_cpu(DiffPlan plan) {
   return std::unique_ptr<Diff>(std::make_unique<CpuDiff>(std::move(plan)));
-} catch (const std::bad_alloc&) {
-  return Status::resource("out of memory");
-} catch (const cv::Exception& error) {
-  return Status::resource(error.what());
 }
 
 }  // namespace cudavision::detail

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
+
+#include "../sample.hpp"
 
 namespace cudavision::cpu {
 namespace {
@@ -52,7 +53,12 @@ cv::Mat set_mat(const Image& image, const ChannelSet& set) {
 
 SetAccess::SetAccess(const FormatInfo& format, const ChannelSet& set, Border border, const BorderValue& border_value,
                      bool filter_alpha)
-    : depth_(format.sample_bytes() == 1 ? CV_8U : CV_16U), stored_channels_(set.channels), shift_(format.shift), border_(border) {
+    : depth_(format.sample_bytes() == 1 ? CV_8U : CV_16U),
+      stored_channels_(set.channels),
+      shift_(format.shift),
+      max_value_(format.max_value()),
+      can_exceed_(can_exceed_depth(format)),
+      border_(border) {
   while (set.roles[stored_channels_ - 1 - unused_end_] == Role::other) ++unused_end_;
   cv::Scalar stored;
   for (int c = 0; c < set.channels; ++c) {
@@ -96,13 +102,33 @@ cv::Mat SetAccess::extrapolate(const cv::Mat& frame, const Rect& window, cv::Mat
   return out;
 }
 
+bool SetAccess::holds_values(const cv::Mat& stored) const {
+  if (!plain()) return false;
+  if (!can_exceed_) return true;
+  const int row_words = stored.cols * stored.channels(), row_groups = row_words / 4;
+  const std::uint64_t above = 0x0001000100010001u * (0xffffu & ~unsigned(max_value_));
+  std::uint64_t bits = 0;
+  for (int y = 0; y < stored.rows && !(bits & above); ++y) {
+    const std::uint16_t* const row = stored.ptr<std::uint16_t>(y);
+    for (int i = 0; i < row_groups; ++i) {
+      std::uint64_t four;
+      std::memcpy(&four, row + 4 * i, sizeof four);
+      bits |= four;
+    }
+    for (int i = 4 * row_groups; i < row_words; ++i) bits |= row[i];
+  }
+  return !(bits & above);
+}
+
 cv::Mat SetAccess::read(const cv::Mat& frame, const Rect& window, Scratch& scratch) const {
   const cv::Mat stored = contains(frame, window) ? frame(cv_rect(window)) : extrapolate(frame, window, scratch.raw);
-  if (plain()) return stored;
+  if (holds_values(stored)) return stored;
   cv::Mat values = sized(scratch.values, stored.size(), type());
   if (shift_ > 0) {
     const double step = 1.0 / (1 << shift_);
     stored.convertTo(values, depth_, step, 0.5 * step - 0.5);  // rounds down whatever the unused bits are
+  } else if (plain()) {
+    cv::min(stored, max_value_, values);
   } else {
     mix(stored, values, load_);
   }
@@ -131,12 +157,12 @@ void SetAccess::copy(const cv::Mat& in, cv::Mat out) const {
 }
 
 CpuFilter::CpuFilter(const Geometry& geometry, Border border, const BorderValue& border_value, bool filter_alpha)
-    : Filter(geometry), scratch_(std::size_t(std::max(1, cv::getNumThreads()))) {
+    : Filter(geometry, Backend::cpu), scratch_(std::size_t(std::max(1, cv::getNumThreads()))) {
   const FormatInfo& format = info(geometry.format);
   for (int i = 0; i < format.set_count; ++i) access_[i] = SetAccess(format, format.sets[i], border, border_value, filter_alpha);
 }
 
-Status CpuFilter::filter(const Image& src, const Image& dst, const SetRects& rects, Queue) try {
+Status CpuFilter::filter(const Image& src, const Image& dst, const SetRects& rects, Queue) {
   const FormatInfo& format = info(geometry().format);
   for (int i = 0; i < format.set_count; ++i) {
     if (rects[i].empty()) continue;
@@ -144,14 +170,6 @@ Status CpuFilter::filter(const Image& src, const Image& dst, const SetRects& rec
     filter_set(i, set_mat(src, format.sets[i]), out, rects[i]);
   }
   return {};
-} catch (const cv::Exception& error) {
-  return Status::resource(error.what());
-} catch (const std::bad_alloc&) {
-  return Status::resource("out of memory");
-}
-
-Status CpuFilter::copy_frame(const Image& src, const Image& dst, Queue queue) {
-  return copy_rects(src, dst, whole_frame(geometry()), queue);
 }
 
 Status CpuFilter::copy_rects(const Image& src, const Image& dst, const SetRects& rects, Queue) {
@@ -197,6 +215,21 @@ class CpuCopy final : public CpuFilter {
 }  // namespace cudavision::cpu
 
 namespace cudavision::detail {
+
+Status copy_picture_cpu(const Image& from, const Image& to) {
+  for (int plane = 0; plane < info(from.geometry.format).planes; ++plane) {
+    const PlaneExtent size = extent(from.geometry, plane);
+    const Plane &source = from.planes[plane], &target = to.planes[plane];
+    const std::size_t bytes = copied_row(size, source, target);
+    for (int y = 0; y < size.rows; ++y)
+      std::memcpy(static_cast<char*>(target.data) + y * target.pitch, static_cast<const char*>(source.data) + y * source.pitch, bytes);
+  }
+  return {};
+}
+
+Result<std::shared_ptr<void>> picture_memory_cpu(std::size_t bytes) {
+  return std::shared_ptr<void>(new unsigned char[bytes], [](void* data) { delete[] static_cast<unsigned char*>(data); });
+}
 
 Result<std::unique_ptr<Filter>> make_copy_cpu(const Geometry& geometry) {
   return std::unique_ptr<Filter>(std::make_unique<cpu::CpuCopy>(geometry));

@@ -33,13 +33,16 @@ class SetAccess {
   SetAccess() = default;
   SetAccess(const FormatInfo& format, const ChannelSet& set, Border border, const BorderValue& border_value, bool filter_alpha);
 
-  /// The stored words are the values: a filter may read and write the planes themselves.
+  /// The stored words are the values: a filter may write the planes themselves, and read what holds_values().
   bool plain() const { return shift_ == 0 && channels() == stored_channels_; }
+  /// Whether all stored words of a part of the frame are values, none of them above the depth.
+  bool holds_values(const cv::Mat& stored) const;
   int channels() const { return int(load_.size() / 2); }
   int type() const { return CV_MAKETYPE(depth_, channels()); }
   const cv::Scalar& border_value() const { return border_value_; }
 
-  /// The values of `window`, which may reach beyond the edges: a view of `frame`, or a copy in `scratch`.
+  /// The values of `window`, which may reach beyond the edges: a view of `frame`, or a copy in `scratch`. A stored value above the
+  /// depth counts as the greatest one.
   cv::Mat read(const cv::Mat& frame, const Rect& window, Scratch& scratch) const;
   /// Where to put the values of a rectangle: `out` itself, or `scratch`, for write() to bring there.
   cv::Mat target(const cv::Mat& out, Scratch& scratch) const;
@@ -52,6 +55,8 @@ class SetAccess {
   cv::Mat extrapolate(const cv::Mat& frame, const Rect& window, cv::Mat& store) const;
 
   int depth_ = CV_8U, stored_channels_ = 1, shift_ = 0;
+  int max_value_ = 255;
+  bool can_exceed_ = false;         ///< see can_exceed_depth
   int unused_end_ = 0;              ///< bytes of Role::other that end a pixel
   std::vector<int> load_, store_;   ///< pairs of channels: stored to value, and back
   std::vector<int> copied_, kept_;  ///< from input to output: the set's own; those not filtered
@@ -60,14 +65,13 @@ class SetAccess {
   cv::Mat border_pixel_;     ///< as stored, 1×1
 };
 
-/// What filters on the CPU share: copying, channel sets, strips of rows on several threads, and exceptions made a Status.
+/// What filters on the CPU share: copying, channel sets, strips of rows on several threads.
 class CpuFilter : public Filter {
  public:
   CpuFilter(const Geometry& geometry, Border border, const BorderValue& border_value, bool filter_alpha);
 
  protected:
   Status filter(const Image& src, const Image& dst, const SetRects& rects, Queue queue) final;
-  Status copy_frame(const Image& src, const Image& dst, Queue queue) override;
   Status copy_rects(const Image& src, const Image& dst, const SetRects& rects, Queue queue) override;
 
   /// Computes `rect`, not empty, of channel set `index`, whose whole grids are `frame` and `out`.

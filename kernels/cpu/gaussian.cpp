@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "../gaussian.hpp"
 
+#include <atomic>
 #include <cmath>
 #include <opencv2/imgproc.hpp>
 
+#include "../sample.hpp"
 #include "filter.hpp"
 
 namespace cudavision::detail {
@@ -44,7 +46,7 @@ class CpuGaussian final : public cpu::CpuFilter {
     const bool whole = rect.width == frame.cols && rect.height == frame.rows;
     const bool border_in_opencv =
         plan_.border == Border::constant ? set.border_value() == cv::Scalar() : plan_.border != Border::wrap;
-    if (whole && set.plain() && border_in_opencv && in_opencv(index)) {
+    if (whole && border_in_opencv && in_opencv(index) && holds_values(index, frame)) {
       blur(index, frame, out, cv::BorderTypes(plan_.border));
       for_strips(rect, set.channels(), 0, [&](const Rect& strip, cpu::Scratch&) {
         const cv::Rect at = cpu::cv_rect(strip);
@@ -68,6 +70,16 @@ class CpuGaussian final : public cpu::CpuFilter {
       }
       set.write(blurred, frame(at), out(at));
     });
+  }
+
+  bool holds_values(int index, const cv::Mat& frame) {
+    const cpu::SetAccess& set = access(index);
+    if (!set.plain() || !can_exceed_depth(info(geometry().format))) return set.plain();
+    std::atomic<bool> all{true};
+    for_strips({0, 0, frame.cols, frame.rows}, set.channels(), 0, [&](const Rect& strip, cpu::Scratch&) {
+      if (!set.holds_values(frame(cpu::cv_rect(strip)))) all = false;
+    });
+    return all;
   }
 
   void blur(int index, const cv::Mat& values, cv::Mat& blurred, int border) const {

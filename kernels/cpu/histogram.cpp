@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <mutex>
-#include <new>
 #include <opencv2/core.hpp>
 
+#include "../sample.hpp"
 #include "filter.hpp"
 
 namespace cudavision::detail {
@@ -15,19 +15,19 @@ namespace {
 template <typename T>
 struct Channel {
   const T* row;
-  int step;
-  int operator[](int x) const { return row[x * step]; }
+  int step, shift, max_value;
+  int operator[](int x) const { return sample_of(row[x * step], shift, max_value); }
 };
 
 /// A channel of a frame: the plane it is in and its place there.
 struct Place {
   const unsigned char* data = nullptr;
   std::ptrdiff_t pitch = 0;
-  int step = 1;
+  int step = 1, shift = 0, max_value = 0;
 
   template <typename T>
   Channel<T> row(int y) const {
-    return {reinterpret_cast<const T*>(data + y * pitch), step};
+    return {reinterpret_cast<const T*>(data + y * pitch), step, shift, max_value};
   }
 };
 
@@ -38,7 +38,7 @@ Place place_of(const Image& image, Role role) {
     for (int c = 0; c < set.channels; ++c)
       if (set.roles[c] == role)
         return {static_cast<const unsigned char*>(image.planes[set.plane].data) + c * format.sample_bytes(),
-                image.planes[set.plane].pitch, set.channels};
+                image.planes[set.plane].pitch, set.channels, format.shift, format.max_value()};
   }
   return {};
 }
@@ -59,7 +59,7 @@ class CpuHistogram final : public Histogram {
  private:
   const std::uint32_t* slot_counts(int slot) const override { return results_.data() + words() * slot; }
 
-  Status count(const Image& src, const SetPieces& pieces, int slot, Queue) override try {
+  Status count(const Image& src, const SetPieces& pieces, int slot, Queue) override {
     const FormatInfo& format = info(geometry().format);
     std::fill(sums_.begin(), sums_.end(), 0);
     for (int i = 0; i < format.set_count; ++i) {
@@ -83,10 +83,6 @@ class CpuHistogram final : public Histogram {
     }
     gather(results_.data() + words() * slot);
     return {};
-  } catch (const cv::Exception& error) {
-    return Status::resource(error.what());
-  } catch (const std::bad_alloc&) {
-    return Status::resource("out of memory");
   }
 
   /// Calls count_row(y, begin, end, counters) for all rows of the pieces, on OpenCV's threads, each with `tables` × fine counters
@@ -114,7 +110,7 @@ class CpuHistogram final : public Histogram {
   template <typename T>
   void count_channel(const Place& place, const std::vector<Rect>& pieces, std::uint32_t* sums) {
     const FormatInfo& format = info(geometry().format);
-    const int fine = plan().fine, shift = format.shift;
+    const int fine = plan().fine;
     if (sizeof(T) == 1) {
       for_rows(pieces, spread, sums, [&](int y, int begin, int end, std::uint32_t* counters) {
         const auto row = place.row<T>(y);
@@ -129,7 +125,7 @@ class CpuHistogram final : public Histogram {
     const int bin_shift = plan().by_value() ? 0 : format.depth;
     for_rows(pieces, 1, sums, [&](int y, int begin, int end, std::uint32_t* counters) {
       const auto row = place.row<T>(y);
-      for (int x = begin; x < end; ++x) ++counters[std::uint32_t(row[x] >> shift) * bins >> bin_shift];
+      for (int x = begin; x < end; ++x) ++counters[std::uint32_t(row[x]) * bins >> bin_shift];
     });
   }
 
@@ -228,7 +224,7 @@ class CpuEqualize final : public cpu::CpuFilter {
         for (int c = 0; c < set.channels; ++c) {
           const int at = x * set.channels + c;
           if (set.roles[c] == Role::luma)
-            to[at] = T(table[in[at] >> shift] << shift);
+            to[at] = T(table[sample_of(in[at], shift, max_value)] << shift);
           else if (set.roles[c] <= Role::blue)
             to[at] = T(std::clamp(in[at] + change, 0, max_value));
           else if (set.roles[c] != Role::other)
@@ -248,21 +244,24 @@ class CpuEqualize final : public cpu::CpuFilter {
 class CpuOverlay final : public HistogramOverlay {
  public:
   CpuOverlay(OverlayPlan plan, const Histogram& histogram)
-      : plan_(plan), histogram_(histogram), heights_(std::size_t(plan.channels) * plan.position.width) {}
+      : HistogramOverlay(Backend::cpu),
+        plan_(plan),
+        histogram_(histogram),
+        heights_(std::size_t(plan.channels) * plan.position.width) {}
 
-  Status submit(const Image& picture, Queue) override {
+ private:
+  Status draw(const Image& picture, Queue) override {
     const FormatInfo& format = info(plan_.geometry.format);
     set_heights();
     for (int i = 0; i < format.set_count; ++i) {
       if (format.sample_bytes() == 1)
-        draw<std::uint8_t>(format.sets[i], picture);
+        draw_set<std::uint8_t>(format.sets[i], picture);
       else
-        draw<std::uint16_t>(format.sets[i], picture);
+        draw_set<std::uint16_t>(format.sets[i], picture);
     }
     return {};
   }
 
- private:
   void set_heights() {
     const int width = plan_.position.width;
     for (int c = 0; c < plan_.channels; ++c) {
@@ -277,8 +276,9 @@ class CpuOverlay final : public HistogramOverlay {
   }
 
   template <typename T>
-  void draw(const ChannelSet& set, const Image& picture) const {
-    const int shift = info(plan_.geometry.format).shift;
+  void draw_set(const ChannelSet& set, const Image& picture) const {
+    const FormatInfo& format = info(plan_.geometry.format);
+    const int shift = format.shift, max_value = format.max_value();
     const Rect rect = overlay_rect(plan_, set);
     const Plane& plane = picture.planes[set.plane];
     for (int y = rect.y; y < rect.y + rect.height; ++y) {
@@ -288,7 +288,7 @@ class CpuOverlay final : public HistogramOverlay {
             covering_bars(plan_, heights_.data(), (x << set.shift_x) - plan_.position.x, (y << set.shift_y) - plan_.position.y);
         for (int c = 0; c < set.channels; ++c) {
           T& sample = row[x * set.channels + c];
-          if (set.roles[c] < Role::alpha) sample = T(overlaid(plan_, sample >> shift, int(set.roles[c]), covering) << shift);
+          if (set.roles[c] < Role::alpha) sample = T(overlaid(plan_, sample_of(sample, shift, max_value), int(set.roles[c]), covering) << shift);
         }
       }
     }

@@ -2,7 +2,6 @@
 #include "../integral.hpp"
 
 #include <cstring>
-#include <new>
 #include <opencv2/imgproc.hpp>
 
 #include "../luma.hpp"
@@ -17,7 +16,7 @@ constexpr int strip_rows = 32;
 
 class CpuIntegral final : public Integral {
  public:
-  explicit CpuIntegral(IntegralPlan plan) : Integral(plan.geometry, plan.tables), plan_(std::move(plan)), work_(plan_.tables.size()) {
+  explicit CpuIntegral(IntegralPlan plan) : Integral(plan.geometry, Backend::cpu, plan.tables), plan_(std::move(plan)), work_(plan_.tables.size()) {
     const FormatInfo& format = info(plan_.geometry.format);
     for (int i = 0; i < format.set_count; ++i) access_[i] = cpu::SetAccess(format, format.sets[i], Border::replicate, {}, true);
   }
@@ -32,15 +31,11 @@ class CpuIntegral final : public Integral {
     std::vector<std::uint64_t> carry64;
   };
 
-  Status compute(const Image& src, const std::vector<Plane>& tables, Queue) override try {
+  Status compute(const Image& src, const std::vector<Plane>& tables, Queue) override {
     cv::parallel_for_({0, int(tables.size())}, [&](const cv::Range& range) {
       for (int i = range.start; i < range.end; ++i) fill(src, i, tables[i]);
     });
     return {};
-  } catch (const cv::Exception& error) {
-    return Status::resource(error.what());
-  } catch (const std::bad_alloc&) {
-    return Status::resource("out of memory");
   }
 
   /// Rows of one component, as a matrix of one channel.

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <new>
 #include <opencv2/core.hpp>
 
 #include "filter.hpp"
@@ -202,13 +201,11 @@ class CpuNlm final : public CpuLocal {
 
 }  // namespace
 
-Result<std::unique_ptr<Filter>> make_local_cpu(LocalPlan plan) try {
+Result<std::unique_ptr<Filter>> make_local_cpu(LocalPlan plan) {
   if (plan.operation == LocalOperation::nlm) return std::unique_ptr<Filter>(std::make_unique<CpuNlm>(std::move(plan)));
   auto integral = make_integral_cpu(plan.tables);
   if (!integral.ok()) return integral.error();
   return std::unique_ptr<Filter>(std::make_unique<CpuBox>(std::move(plan), std::move(integral.value())));
-} catch (const std::bad_alloc&) {
-  return Status::resource("out of memory");
 }
 
 }  // namespace cudavision::detail

@@ -10,7 +10,7 @@ namespace cuda {
 namespace {
 
 using cudavision::detail::blend_key_weight;
-using cudavision::detail::blend_rounded;
+using cudavision::detail::blend_rounded_alpha;
 using cudavision::detail::BlendChannel;
 using cudavision::detail::BlendLayer;
 using cudavision::detail::BlendMatrix;
@@ -134,6 +134,7 @@ enum class Mix {
   down,       ///< and rounded down: over
   source,     ///< the upper pixel or the lower
   on_opaque,  ///< over, by its own alpha
+  on_opaque_down,  ///< and rounded down
   over,       ///< where the lower one's alpha counts as well
 };
 
@@ -169,7 +170,7 @@ __global__ void __launch_bounds__(256) mix_pixels(const __grid_constant__ PairJo
     }
     constexpr float max = 255;
     constexpr uint32_t fourth = 255u << 8 * Fourth;
-    [[maybe_unused]] const auto whole = [&](float v) { return blend_rounded(v, job.layer.rounding); };
+    [[maybe_unused]] const auto whole = [&](float v) { return blend_rounded_alpha(job.layer, v); };
     if constexpr (Way == Mix::over) {
       const float over = whole(number(s, Fourth) * job.weight * k), rest = whole(number(d, Fourth) * (max - over) * (1 / max));
       const float sum = over + rest, share = __fdividef(over, sum);  // of the upper one's colour
@@ -181,10 +182,18 @@ __global__ void __launch_bounds__(256) mix_pixels(const __grid_constant__ PairJo
       continue;
     }
     float weight = k;
-    if constexpr (Way == Mix::on_opaque)
+    if constexpr (Way == Mix::on_opaque || Way == Mix::on_opaque_down)
       weight = whole(number(s, Fourth) * job.weight * k) * (1 / max);
     else if constexpr (Way != Mix::source)
       weight *= job.weight;
+    if constexpr (Way == Mix::on_opaque_down) {
+      // (mixed<true>() would take whole numbers down, as this weight is not exact.)
+      float bytes[4];
+#pragma unroll
+      for (int b = 0; b < 4; ++b) bytes[b] = biased(d, b) + fmaf(weight, biased(s, b) - biased(d, b), job.layer.color_bias);
+      out.word[i] = pack(bytes[0], bytes[1], bytes[2], bytes[3]) | fourth;
+      continue;
+    }
     const float weights[4] = {weight, weight, weight, weight};
     uint32_t word = mixed_word<Way == Mix::down>(s, d, weights);
     if constexpr (Way == Mix::source) {
@@ -278,6 +287,8 @@ PairKernel pixel_kernel(Mix way) {
       return mix_pixels<Mix::source, Fourth, Keyed>;
     case Mix::on_opaque:
       return mix_pixels<Mix::on_opaque, Fourth, Keyed>;
+    case Mix::on_opaque_down:
+      return mix_pixels<Mix::on_opaque_down, Fourth, Keyed>;
     case Mix::over:
       return mix_pixels<Mix::over, Fourth, Keyed>;
   }
@@ -294,7 +305,7 @@ PairKernel plane_kernel(bool keyed, bool down) {
 
 class CudaBlend final : public Blend {
  public:
-  CudaBlend(const Geometry& geometry, const BlendColor& color) : Blend(geometry, color) {}
+  CudaBlend(const Geometry& geometry, const BlendColor& color, BlendDivision division) : Blend(geometry, color, division) {}
 
  private:
   Status compute(const BlendTarget& target, const std::vector<BlendLayer>& layers, Queue queue) override {
@@ -359,7 +370,8 @@ class CudaBlend final : public Blend {
       const int fourth = target.packed.order[3];
       for (int c = 0; c < 3; ++c) job.layer.key[target.packed.order[c] - (fourth == 0)] = top.key[c];
       const Mix way = !target.alpha                     ? down ? Mix::down : Mix::padded
-                      : over                            ? top.opaque_below ? Mix::on_opaque : Mix::over
+                      : over && top.opaque_below        ? down ? Mix::on_opaque_down : Mix::on_opaque
+                      : over                            ? Mix::over
                       : top.op == BlendOperator::source ? Mix::source
                                                         : Mix::all;
       kernel = pixel_kernel(way, fourth, top.keyed);
@@ -377,8 +389,8 @@ class CudaBlend final : public Blend {
 
 namespace detail {
 
-Result<std::unique_ptr<Blend>> make_blend_cuda(const Geometry& geometry, const BlendColor& color) {
-  return std::unique_ptr<Blend>(std::make_unique<cuda::CudaBlend>(geometry, color));
+Result<std::unique_ptr<Blend>> make_blend_cuda(const Geometry& geometry, const BlendColor& color, BlendDivision division) {
+  return std::unique_ptr<Blend>(std::make_unique<cuda::CudaBlend>(geometry, color, division));
 }
 
 }  // namespace detail

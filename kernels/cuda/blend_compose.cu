@@ -14,8 +14,9 @@ using cudavision::detail::blend_key_weight;
 using cudavision::detail::blend_pixel;
 using cudavision::detail::blend_point;
 using cudavision::detail::blend_points;
-using cudavision::detail::blend_rounded;
+using cudavision::detail::blend_rounded_alpha;
 using cudavision::detail::blend_rounded_sample;
+using cudavision::detail::blend_sample;
 using cudavision::detail::blend_taps;
 using cudavision::detail::BlendAxis;
 using cudavision::detail::BlendChannel;
@@ -64,10 +65,7 @@ struct Place {
 
 template <typename T>
 __device__ __forceinline__ uint32_t sample(const BlendLayer& layer, const uint8_t* at) {
-  if constexpr (sizeof(T) == 1)
-    return __ldg(at);
-  else
-    return __ldg(reinterpret_cast<const uint16_t*>(at)) >> layer.shift;
+  return blend_sample(layer, __ldg(reinterpret_cast<const T*>(at)));
 }
 template <typename T>
 __device__ __forceinline__ float fetch(const BlendLayer& layer, const uint8_t* at) {
@@ -345,7 +343,7 @@ __device__ __forceinline__ void lay_over(const BlendTarget& target, const BlendL
       for (int j = 0; j < columns; ++j) {
 #pragma unroll
         for (int c = 0; c < Channels; ++c) d[i][j][c] = s[i][j][c];
-        if (Channels == 4 && source) d[i][j][3] = blend_rounded(s[i][j][3] * layer.coverage, layer.rounding);
+        if (Channels == 4 && source) d[i][j][3] = blend_rounded_alpha(layer, s[i][j][3] * layer.coverage);
       }
     return;
   }
@@ -453,39 +451,57 @@ __device__ __forceinline__ void write(const BlendTarget& target, const int (&x)[
 
 // ---- Copying ------------------------------------------------------------------------------------------------------------------
 
-/// A part of a plane, in units of T. Unit (0, 0) of the output's lies at `to`, and what goes there at `from`.
+/// Two 16-bit samples in each word, none of them above the greatest sample, which is in `most` twice; bytes: any.
+__device__ __forceinline__ uint32_t capped(uint32_t words, uint32_t most) {
+  return __vminu2(words, most);
+}
+__device__ __forceinline__ uint16_t capped(uint16_t word, uint32_t most) {
+  return uint16_t(min(uint32_t(word), most & 0xffff));
+}
+__device__ __forceinline__ uint8_t capped(uint8_t byte, uint32_t) {
+  return byte;
+}
+__device__ __forceinline__ uint2 capped(uint2 words, uint32_t most) {
+  return make_uint2(capped(words.x, most), capped(words.y, most));
+}
+__device__ __forceinline__ uint4 capped(uint4 words, uint32_t most) {
+  return make_uint4(capped(words.x, most), capped(words.y, most), capped(words.z, most), capped(words.w, most));
+}
+
+/// A part of a plane, in units of T. Unit (0, 0) of the output's lies at `to`, and what goes there at `from`. `most`: see capped().
 template <typename T>
 __device__ __forceinline__ void copy_units(const uint8_t* from, std::ptrdiff_t from_pitch, uint8_t* to, std::ptrdiff_t to_pitch,
-                                           const Rect& part) {
+                                           const Rect& part, uint32_t most) {
   from += part.x * int(sizeof(T)), to += part.x * int(sizeof(T));
   const int bytes = part.width * int(sizeof(T)), chunks = bytes / 16;
   if ((std::uintptr_t(from) | from_pitch | std::uintptr_t(to) | to_pitch | bytes) % 16 == 0) {
     for (int i = threadIdx.x; i < chunks * part.height; i += 32 * warps) {
       const int y = part.y + i / chunks, x = i % chunks;
-      reinterpret_cast<uint4*>(to + y * to_pitch)[x] = __ldg(reinterpret_cast<const uint4*>(from + y * from_pitch) + x);
+      reinterpret_cast<uint4*>(to + y * to_pitch)[x] = capped(__ldg(reinterpret_cast<const uint4*>(from + y * from_pitch) + x), most);
     }
     return;
   }
   for (int x = threadIdx.x % 32; x < part.width; x += 32) {
 #pragma unroll 4
     for (int y = part.y + threadIdx.x / 32; y < part.y + part.height; y += warps)
-      reinterpret_cast<T*>(to + y * to_pitch)[x] = reinterpret_cast<const T*>(from + y * from_pitch)[x];
+      reinterpret_cast<T*>(to + y * to_pitch)[x] = capped(reinterpret_cast<const T*>(from + y * from_pitch)[x], most);
   }
 }
 
 /// One channel where others lie between its samples.
 template <typename T>
 __device__ __forceinline__ void copy_channel(const BlendChannel& from, const uint8_t* data, const BlendChannel& to,
-                                             const Rect& part) {
+                                             const Rect& part, uint32_t most) {
   for (int x = part.x + threadIdx.x % 32; x < part.x + part.width; x += 32)
     for (int y = part.y + threadIdx.x / 32; y < part.y + part.height; y += warps)
       *reinterpret_cast<T*>(to.data + y * to.pitch + x * to.step) =
-          *reinterpret_cast<const T*>(data + y * from.pitch + x * from.step);
+          capped(*reinterpret_cast<const T*>(data + y * from.pitch + x * from.step), most);
 }
 
 /// T: of a sample, Pair: of two.
 template <typename T, typename Pair>
-__device__ __forceinline__ void copy_planes(const BlendTarget& target, const BlendLayer& layer, int x, int y, const Rect& tile) {
+__device__ __forceinline__ void copy_planes(const BlendTarget& target, const BlendLayer& layer, int x, int y, const Rect& tile,
+                                            uint32_t most) {
 #pragma unroll 1
   for (int c = 0; c < 4; ++c) {
     const BlendChannel &from = layer.channels[c], &to = target.channels[c];
@@ -498,12 +514,12 @@ __device__ __forceinline__ void copy_planes(const BlendTarget& target, const Ble
     const bool aligned =
         (std::uintptr_t(data + first) | from.pitch | std::uintptr_t(to.data + first) | to.pitch) % sizeof(Pair) == 0;
     if (to.step == sizeof(T)) {
-      copy_units<T>(data, from.pitch, to.data, to.pitch, part);
+      copy_units<T>(data, from.pitch, to.data, to.pitch, part, most);
     } else if (paired && aligned) {
-      copy_units<Pair>(data + first, from.pitch, to.data + first, to.pitch, part);
+      copy_units<Pair>(data + first, from.pitch, to.data + first, to.pitch, part, most);
       ++c;
     } else {
-      copy_channel<T>(from, data, to, part);
+      copy_channel<T>(from, data, to, part, most);
     }
   }
 }
@@ -512,13 +528,15 @@ __device__ __forceinline__ void copy_planes(const BlendTarget& target, const Ble
 __device__ __forceinline__ void copy(const BlendTarget& target, const BlendLayer& layer, const Rect& tile) {
   const int x = layer.crop.x - layer.place.x, y = layer.crop.y - layer.place.y;
   const bool bytes = layer.sample_bytes == 1;
+  const uint32_t most = bytes ? ~0u : layer.max * 0x10001u;
   if (target.packed.data && layer.packed.data) {
     const std::ptrdiff_t pitch = layer.channels[0].pitch, to_pitch = target.channels[0].pitch;
     const uint8_t* const from = layer.packed.data + y * pitch + x * 4 * layer.sample_bytes;
-    bytes ? copy_units<uint32_t>(from, pitch, target.packed.data, to_pitch, tile)
-          : copy_units<uint2>(from, pitch, target.packed.data, to_pitch, tile);
+    bytes ? copy_units<uint32_t>(from, pitch, target.packed.data, to_pitch, tile, most)
+          : copy_units<uint2>(from, pitch, target.packed.data, to_pitch, tile, most);
   } else {
-    bytes ? copy_planes<uint8_t, uint16_t>(target, layer, x, y, tile) : copy_planes<uint16_t, uint32_t>(target, layer, x, y, tile);
+    bytes ? copy_planes<uint8_t, uint16_t>(target, layer, x, y, tile, most)
+          : copy_planes<uint16_t, uint32_t>(target, layer, x, y, tile, most);
   }
 }
 

@@ -30,10 +30,11 @@ __device__ __noinline__ uint2 load_any(const SetView& view, int c, int x, int ro
 #pragma unroll
   for (int j = 0; j < 4; ++j) {
     const int column = row < 0 ? -1 : border_index(x + j, view.width, view.border);
-    const std::uint32_t value = column < 0 ? view.border_value[c]
-                                           : std::uint32_t(reinterpret_cast<const T*>(
-                                                 view.src + row * view.src_pitch)[std::ptrdiff_t(column) * view.channels + c]) >>
-                                                 view.shift;
+    const std::uint32_t value =
+        column < 0 ? view.border_value[c]
+                   : std::uint32_t(sample_of(
+                         reinterpret_cast<const T*>(view.src + row * view.src_pitch)[std::ptrdiff_t(column) * view.channels + c],
+                         view.shift, view.max_value));
     constexpr int per_word = 4 / sizeof(T);
     words[j / per_word] |= value << j % per_word * 8 * int(sizeof(T));
   }
@@ -62,7 +63,6 @@ __device__ __forceinline__ void fill_tile(const SetView& view, int c, int x, con
   constexpr int n = sizeof(T), batch = C * n == 1 ? 6 : 2;  // loads under way at once
   const int skew = x & 3, bits = skew * 8 * n;
   const std::uint32_t inverse = (1u << 22) / quads + 1;  // exact for all items of the largest tile
-  const std::uint32_t mask = n == 1 ? ~0u : (0xffffu >> view.shift) * 0x10001u;
   const auto is_direct = [&](int source, int from) {
     return view.src_aligned && source >= 0 && from >= 0 && from + 8 <= view.width;
   };
@@ -92,8 +92,9 @@ __device__ __forceinline__ void fill_tile(const SetView& view, int c, int x, con
         const bool far = skew & 2;
         const std::uint32_t first = far ? both[1] : both[0], second = far ? both[n] : both[1],
                             third = far ? both[2 * n - 1] : both[n];
-        words[0] = __funnelshift_r(first, second, bits) >> view.shift & mask;
-        words[n - 1] = __funnelshift_r(second, third, bits) >> view.shift & mask;
+        words[0] = __funnelshift_r(first, second, bits);
+        words[n - 1] = __funnelshift_r(second, third, bits);
+        to_samples(words, view.shift, view.max_value);
       }
       sink(row, item - row * quads, words);
     }

@@ -87,12 +87,13 @@ __device__ __forceinline__ void convolve_strip(const SmallParams& p, const Small
           for (int w = 0; w < S::row_words; ++w) raw[i][w] = job.border_words[w % S::quad_words];
         }
     }
-    if (sizeof(T) == 2 && view.shift) {
-      const std::uint32_t mask = (0xffffu << view.shift & 0xffffu) * 0x10001u;
+    if (sizeof(T) == 2 && view.max_value != 0xffff) {  // samples, but where they are stored
+      const std::uint32_t mask = (0xffffu << view.shift & 0xffffu) * 0x10001u,
+                          most = (std::uint32_t(view.max_value) << view.shift) * 0x10001u;
 #pragma unroll
       for (int i = 0; i < rows; ++i)
 #pragma unroll
-        for (int w = 0; w < S::row_words; ++w) raw[i][w] &= mask;
+        for (int w = 0; w < S::row_words; ++w) raw[i][w] = __vminu2(raw[i][w] & mask, most);
     }
   }
   // Strips at the frame's sides: the whole warp fetches each of them, for alone a lane would wait long.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "filter.hpp"
-
 #include <string>
+
+#include "memory.hpp"
 
 namespace cudavision::cuda {
 namespace {
@@ -34,18 +34,6 @@ Status check(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return {};
   cudaGetLastError();  // said once; the next launch must not be blamed for it
   return Status::resource(std::string(what) + ": " + cudaGetErrorString(error) + " (" + cudaGetErrorName(error) + ")");
-}
-
-Status CudaFilter::copy_frame(const Image& src, const Image& dst, Queue queue) {
-  for (int plane = 0; plane < info(geometry().format).planes; ++plane) {
-    const PlaneExtent bytes = extent(geometry(), plane);
-    const Plane &from = src.planes[plane], &to = dst.planes[plane];
-    Status status = check(cudaMemcpy2DAsync(to.data, to.pitch, from.data, from.pitch, copied_row(bytes, from, to), bytes.rows,
-                                            cudaMemcpyDeviceToDevice, queue.stream),
-                          "cannot copy a frame on the device");
-    if (!status.ok()) return status;
-  }
-  return {};
 }
 
 Status CudaFilter::copy_rects(const Image& src, const Image& dst, const SetRects& rects, Queue queue) {
@@ -89,6 +77,24 @@ class Copy final : public CudaFilter {
 }  // namespace cudavision::cuda
 
 namespace cudavision::detail {
+
+Status copy_picture_cuda(const Image& from, const Image& to, Queue queue) {
+  for (int plane = 0; plane < info(from.geometry.format).planes; ++plane) {
+    const PlaneExtent bytes = extent(from.geometry, plane);
+    const Plane &source = from.planes[plane], &target = to.planes[plane];
+    Status status = cuda::check(cudaMemcpy2DAsync(target.data, target.pitch, source.data, source.pitch, copied_row(bytes, source, target),
+                                                  bytes.rows, cudaMemcpyDeviceToDevice, queue.stream),
+                                "cannot copy a frame on the device");
+    if (!status.ok()) return status;
+  }
+  return {};
+}
+
+Result<std::shared_ptr<void>> picture_memory_cuda(std::size_t bytes) {
+  const auto memory = std::make_shared<cuda::DeviceMemory>();
+  if (Status status = memory->allocate(bytes); !status.ok()) return status;
+  return std::shared_ptr<void>(memory, memory->data());
+}
 
 Result<std::unique_ptr<Filter>> make_copy_cuda(const Geometry& geometry) {
   return std::unique_ptr<Filter>(std::make_unique<cuda::Copy>(geometry));

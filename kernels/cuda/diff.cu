@@ -330,7 +330,7 @@ std::uint8_t alignment_of(const Plane& plane) {
 class CudaDiff final : public Diff {
  public:
   explicit CudaDiff(DiffPlan plan)
-      : Diff(std::move(plan)),
+      : Diff(std::move(plan), Backend::cuda),
         kernels_(info(geometry().format).sample_bytes() == 1
                      ? choose<std::uint8_t>(info(geometry().format), this->plan().params)
                      : choose<std::uint16_t>(info(geometry().format), this->plan().params)) {}

@@ -194,11 +194,7 @@ __device__ __forceinline__ int row_of(int row, int y) {
 /// Samples between words as stored and values.
 template <class S, int N>
 __device__ __forceinline__ void to_values(const Params& p, std::uint32_t (&words)[N]) {
-  if constexpr (sizeof(typename S::T) == 2) {
-    const std::uint32_t mask = (0xffffu >> p.shift) * 0x10001u;
-#pragma unroll
-    for (int i = 0; i < N; ++i) words[i] = words[i] >> p.shift & mask;
-  }
+  if constexpr (sizeof(typename S::T) == 2) to_samples(words, p.shift, p.show.max);
 }
 template <class S, int N>
 __device__ __forceinline__ void to_stored(const Params& p, std::uint32_t (&words)[N]) {

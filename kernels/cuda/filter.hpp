@@ -10,10 +10,9 @@ namespace cudavision::cuda {
 /// What filters on CUDA share: copying. Plans are made and used with their CUDA context current.
 class CudaFilter : public Filter {
  public:
-  using Filter::Filter;
+  explicit CudaFilter(const Geometry& geometry) : Filter(geometry, Backend::cuda) {}
 
  protected:
-  Status copy_frame(const Image& src, const Image& dst, Queue queue) override;
   Status copy_rects(const Image& src, const Image& dst, const SetRects& rects, Queue queue) override;
 };
 

@@ -107,6 +107,7 @@ struct SetJob {
   uint32_t keep[2];  ///< bits of 8 bytes that are taken from the source
   uint32_t own;      ///< bit k: byte k of 8 is written (8 bit)
   uint32_t mask;     ///< significant bits of a source word
+  uint32_t most;     ///< the greatest samples of a source word, where they are stored; ~0: no word exceeds them
   // An identity axis uses the weight 1 (down, 16 bit: 2¹⁵) and moves the result's bits instead.
   uint32_t pack, out;       ///< 8 bit: byte selectors of row sums and of the result
   uint32_t scale0, scale1;  ///< 16 bit: of the partial row sums
@@ -570,9 +571,10 @@ struct Strip {
   /// Takes a group of rows into slot `Newest`.
   template <int Newest>
   __device__ __forceinline__ void take(const SetJob& job, uint32_t (&words)[2][loads]) {
-    if (sizeof(T) == 2) {
+    if (sizeof(T) == 2 && job.most != ~0u) {
 #pragma unroll
-      for (int i = 0; i < 2 * loads; ++i) words[i / loads][i % loads] &= job.mask;
+      for (int i = 0; i < 2 * loads; ++i)
+        words[i / loads][i % loads] = __vminu2(words[i / loads][i % loads] & job.mask, job.most);
     }
     uint32_t shifted[2][loads];  // by half a chunk
 #pragma unroll
@@ -711,6 +713,7 @@ __global__ void __launch_bounds__(128, tuning::resident(sizeof(T), GY)) blur(con
   job.scale1 = kept(given.scale1);
   job.rounding = kept(given.rounding);
   job.mask = kept(given.mask);
+  job.most = kept(given.most);
   job.final_shift = kept(given.final_shift);
   job.view.max_value = kept(given.view.max_value);
   job.view.shift = kept(given.view.shift);
@@ -806,7 +809,9 @@ __global__ void __launch_bounds__(32 * max_warps, 2) blur_large(const __grid_con
       uint32_t words[2][loads_ahead];
 #pragma unroll
       for (int k = 0; k < 2 * loads_ahead; ++k)
-        words[k / loads_ahead][k % loads_ahead] = next[k / loads_ahead][k % loads_ahead] & job.mask;
+        words[k / loads_ahead][k % loads_ahead] = sizeof(T) == 2 && job.most != ~0u
+                                                      ? __vminu2(next[k / loads_ahead][k % loads_ahead] & job.mask, job.most)
+                                                      : next[k / loads_ahead][k % loads_ahead];
       if (j + loads_ahead < layout.loads) {
         load_row<T>(job, interior, y, x + 16 * (j + loads_ahead), next[0]);
         load_row<T>(job, interior, y + 8, x + 16 * (j + loads_ahead), next[1]);
@@ -912,6 +917,7 @@ class GaussianFilter final : public CudaFilter {
       job.final_shift = 8 + format.shift - int(identity_y);
       job.rounding = 1u << (15 + format.shift);
       job.mask = sample_bytes == 1 ? ~0u : ((0xffffu << format.shift) & 0xffffu) * 0x10001u;
+      job.most = sample_bytes == 1 ? ~0u : (uint32_t(format.max_value()) << format.shift) * 0x10001u;
     }
     return sample_bytes == 1 ? choose<uint8_t>() : choose<uint16_t>();
   }

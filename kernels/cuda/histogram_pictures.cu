@@ -173,7 +173,7 @@ struct Drawing {
   unsigned char* data;
   std::ptrdiff_t pitch;
   int x0, y0, x1, y1;  ///< samples of the grid
-  int channels, shift_x, shift_y, sample_bytes, shift;
+  int channels, shift_x, shift_y, sample_bytes, shift, max_value;
   std::uint8_t roles[4];
 };
 struct Drawings {
@@ -182,7 +182,7 @@ struct Drawings {
   const std::uint16_t* heights;
 };
 
-__global__ void __launch_bounds__(pixel_threads) draw(const __grid_constant__ Drawings params) {
+__global__ void __launch_bounds__(pixel_threads) draw_bars(const __grid_constant__ Drawings params) {
   const Drawing& set = params.sets[blockIdx.z];
   const Rect& at = params.plan.position;
   for (int y = set.y0 + int(blockIdx.y * blockDim.y + threadIdx.y); y < set.y1; y += gridDim.y * blockDim.y)
@@ -197,8 +197,8 @@ __global__ void __launch_bounds__(pixel_threads) draw(const __grid_constant__ Dr
           sample = static_cast<unsigned char>(cudavision::detail::overlaid(params.plan, sample, set.roles[c], covering));
         } else {
           std::uint16_t& sample = reinterpret_cast<std::uint16_t*>(row)[x * set.channels + c];
-          sample =
-              std::uint16_t(cudavision::detail::overlaid(params.plan, sample >> set.shift, set.roles[c], covering) << set.shift);
+          const int below = sample_of(sample, set.shift, set.max_value);
+          sample = std::uint16_t(cudavision::detail::overlaid(params.plan, below, set.roles[c], covering) << set.shift);
         }
       }
     }
@@ -259,6 +259,7 @@ class CudaEqualize final : public CudaFilter {
         if (colour && !planes_) params_.position[int(role) - int(Role::red)] = c;
         if (colour || role == Role::luma) params_.mapped[at] |= 1 << c;
       }
+      if (params_.mapped[at] == 0) view.shift = 0, view.max_value = 0xffff;  // copied bit for bit
       if (rects[i].empty()) view.y1 = view.y0;
       width = std::max(width, (rects[i].width + 6) / 4);
       height = std::max(height, rects[i].height);
@@ -281,21 +282,24 @@ class CudaEqualize final : public CudaFilter {
 
 class CudaOverlay final : public HistogramOverlay {
  public:
-  CudaOverlay(OverlayPlan plan, const Histogram& histogram) : histogram_(histogram) { params_.plan = plan; }
+  CudaOverlay(OverlayPlan plan, const Histogram& histogram) : HistogramOverlay(Backend::cuda), histogram_(histogram) {
+    params_.plan = plan;
+  }
 
   /// With the context current.
   Status prepare() {
     const std::size_t heights = std::size_t(params_.plan.channels) * params_.plan.position.width;
     if (Status status = heights_.allocate(heights * sizeof(std::uint16_t)); !status.ok()) return status;
     params_.heights = heights_.data<std::uint16_t>();
-    for (const void* kernel : {reinterpret_cast<const void*>(&bar_heights), reinterpret_cast<const void*>(&draw)}) {
+    for (const void* kernel : {reinterpret_cast<const void*>(&bar_heights), reinterpret_cast<const void*>(&draw_bars)}) {
       cudaFuncAttributes attributes;
       if (Status status = check(cudaFuncGetAttributes(&attributes, kernel), "cannot load the overlay"); !status.ok()) return status;
     }
     return {};
   }
 
-  Status submit(const Image& picture, Queue queue) override {
+ private:
+  Status draw(const Image& picture, Queue queue) override {
     const FormatInfo& format = info(params_.plan.geometry.format);
     bar_heights<<<params_.plan.channels, table_threads, 0, queue.stream>>>(histogram_.latest(), heights_.data<std::uint16_t>(),
                                                                            params_.plan);
@@ -317,6 +321,7 @@ class CudaOverlay final : public HistogramOverlay {
                  set.shift_y,
                  format.sample_bytes(),
                  format.shift,
+                 format.max_value(),
                  {}};
       for (int c = 0; c < set.channels; ++c) drawing.roles[c] = std::uint8_t(set.roles[c]);
       width = std::max(width, rect.width);
@@ -324,11 +329,10 @@ class CudaOverlay final : public HistogramOverlay {
     }
     if (width == 0 || height == 0) return {};
     const dim3 block(64, pixel_threads / 64);
-    draw<<<grid_of(block, width, height, format.set_count), block, 0, queue.stream>>>(params_);
+    draw_bars<<<grid_of(block, width, height, format.set_count), block, 0, queue.stream>>>(params_);
     return check(cudaGetLastError(), "cannot launch the overlay");
   }
 
- private:
   const Histogram& histogram_;
   DeviceMemory heights_;
   Drawings params_{};

@@ -44,7 +44,7 @@ struct Job {
   int step;                     ///< bytes from sample to sample
   bool quads;                   ///< samples lie side by side, four in an aligned word
   bool whole;                   ///< and rows end with a whole word
-  int shift;                    ///< unused low bits of samples
+  int shift, max_value;         ///< unused low bits of samples; what greater ones count as
   unsigned char* kept;          ///< where the first step puts samples that lie otherwise, as the second reads them; else nullptr
   std::ptrdiff_t kept_pitch;
   int width, height;  ///< samples
@@ -322,13 +322,10 @@ __device__ __forceinline__ void fetch(const Job& job, int x, int y, int lane, Wo
         for (int w = 0; w < int(sizeof(T)); ++w) words.of[r][q][w] = gathered.of[r][q][w];
   }
   if constexpr (sizeof(T) == 2) {
-    const std::uint32_t mask = (0xffffu >> job.shift) * 0x10001u;
 #pragma unroll
     for (int r = 0; r < R; ++r)
 #pragma unroll
-      for (int q = 0; q < 2; ++q)
-#pragma unroll
-        for (int w = 0; w < int(sizeof(T)); ++w) words.of[r][q][w] = words.of[r][q][w] >> job.shift & mask;
+      for (int q = 0; q < 2; ++q) to_samples(words.of[r][q], job.shift, job.max_value);
   }
 }
 
@@ -798,6 +795,7 @@ class Pass {
       job.quads = !job.luma && job.step == format.sample_bytes() && aligned_to(job.src[0], job.src_pitch[0], 4 * job.step);
       job.whole = job.width % 4 == 0;
       job.shift = format.shift;
+      job.max_value = format.max_value();
       job.dst = static_cast<unsigned char*>(table.data);
       job.dst_pitch = table.pitch;
       const auto begin = reinterpret_cast<std::uintptr_t>(job.dst) / 4 + job.pad, step = std::uintptr_t(table.pitch) / 4;
@@ -810,6 +808,7 @@ class Pass {
       job.src_pitch[0] = job.kept_pitch;
       job.quads = job.whole = true;
       job.shift = 0;
+      job.max_value = 0xffff;
     }
     if (!params_.apart) return launch(0, 2 * params_.tiles, false, queue);
     // The second step may start, and fetch samples, while the first ends.
@@ -876,7 +875,7 @@ class Pass {
 
 class CudaIntegral final : public Integral {
  public:
-  explicit CudaIntegral(IntegralPlan plan) : Integral(plan.geometry, plan.tables), plan_(std::move(plan)) {}
+  explicit CudaIntegral(IntegralPlan plan) : Integral(plan.geometry, Backend::cuda, plan.tables), plan_(std::move(plan)) {}
 
   Status prepare() {
     Status status = sums_.prepare(plan_, false);

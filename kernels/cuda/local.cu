@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(nlm_threads) non_local_means(const __grid_cons
     const int x = tile_x - reach_x + i % pitch, y = tile_y - reach_y + i / pitch;
     T value = 0;  // outside of the frame: never counted
     if (x >= 0 && x < job.width && y >= 0 && y < job.height)
-      value = T(*reinterpret_cast<const T*>(job.src + y * job.src_pitch + std::ptrdiff_t(x) * job.step) >> job.shift);
+      value = T(sample_of(*reinterpret_cast<const T*>(job.src + y * job.src_pitch + std::ptrdiff_t(x) * job.step), job.shift, job.max_value));
     samples[i] = value;
   }
   __syncthreads();

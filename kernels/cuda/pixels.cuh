@@ -7,6 +7,7 @@
 
 #include "../border.hpp"
 #include "../image.hpp"
+#include "../sample.hpp"
 
 namespace cudavision::cuda {
 
@@ -17,7 +18,7 @@ struct SetView {
   std::ptrdiff_t src_pitch = 0, dst_pitch = 0;  ///< bytes
   int width = 0, height = 0;                    ///< of the whole grid
   int x0 = 0, y0 = 0, x1 = 0, y1 = 0;           ///< what is to be written: [x0, x1) × [y0, y1)
-  int max_value = 255;                          ///< saturation
+  int max_value = 255;                          ///< what results saturate at, and what greater stored values count as
   int shift = 0;                                ///< unused low bits of stored words
   std::uint8_t channels = 1;
   std::uint8_t filtered = 1;                    ///< bit c: channel c is computed
@@ -108,6 +109,18 @@ auto with_layout(const FormatInfo& format, F&& f) {
 }
 
 #ifdef __CUDACC__
+
+/// Two stored words of 16 bits as samples, and N times two; see sample_of. Formats of 16 bits pay nothing for it.
+__device__ __forceinline__ std::uint32_t samples_of(std::uint32_t words, int shift, int max_value) {
+  const std::uint32_t mask = (0xffffu >> shift) * 0x10001u;
+  return __vminu2(words >> shift & mask, std::uint32_t(max_value) * 0x10001u);
+}
+template <int N>
+__device__ __forceinline__ void to_samples(std::uint32_t (&words)[N], int shift, int max_value) {
+  if (max_value == 0xffff) return;
+#pragma unroll
+  for (int i = 0; i < N; ++i) words[i] = samples_of(words[i], shift, max_value);
+}
 
 namespace detail {
 
@@ -202,7 +215,7 @@ __device__ __forceinline__ void store_words(unsigned char* to, const std::uint32
 }  // namespace detail
 
 /// Reads the four pixels at x … x + 3 (x a multiple of 4, possibly outside the grid) of row `row` (already mapped by border_index:
-/// inside the grid, or −1 for the border value). Stored words are shifted down to sample values.
+/// inside the grid, or −1 for the border value). Stored words become samples.
 template <typename T, int C>
 __device__ __forceinline__ Quad<T, C> load_quad(const SetView& view, int x, int row) {
   Quad<T, C> quad;
@@ -210,12 +223,9 @@ __device__ __forceinline__ Quad<T, C> load_quad(const SetView& view, int x, int 
     std::uint32_t raw[C * sizeof(T)];
     detail::load_words<C * sizeof(T), quad_alignment(C, sizeof(T))>(view.src + row * view.src_pitch + std::ptrdiff_t(x) * (C * sizeof(T)), raw);
     quad = detail::deinterleave<T, C>(raw);
-    if (sizeof(T) == 2 && view.shift) {
-      const std::uint32_t mask = (0xffffu >> view.shift) * 0x10001u;
+    if constexpr (sizeof(T) == 2) {
 #pragma unroll
-      for (int c = 0; c < C; ++c)
-#pragma unroll
-        for (int w = 0; w < int(sizeof(T)); ++w) quad.word[c][w] = quad.word[c][w] >> view.shift & mask;
+      for (int c = 0; c < C; ++c) to_samples(quad.word[c], view.shift, view.max_value);
     }
     return quad;
   }
@@ -230,7 +240,8 @@ __device__ __forceinline__ Quad<T, C> load_quad(const SetView& view, int x, int 
     for (int c = 0; c < C; ++c) {
       const std::uint32_t value =
           column < 0 ? view.border_value[c]
-                     : std::uint32_t(reinterpret_cast<const T*>(view.src + row * view.src_pitch)[std::ptrdiff_t(column) * C + c]) >> view.shift;
+                     : std::uint32_t(sample_of(reinterpret_cast<const T*>(view.src + row * view.src_pitch)[std::ptrdiff_t(column) * C + c],
+                                               view.shift, view.max_value));
       constexpr int per_word = 4 / sizeof(T);
       quad.word[c][j / per_word] |= value << (j % per_word * 8 * int(sizeof(T)));
     }

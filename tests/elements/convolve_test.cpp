@@ -141,7 +141,7 @@ TEST(refuses_weights_that_are_no_numbers, Each::run) {
     at(std::to_string(bad));
     set_weights<double>(rig.element(), G_TYPE_DOUBLE, {1, 2, 3, bad}, g_value_set_double);
     EXPECT_SAME(rig.filter(frame), good);
-    EXPECT_CONTAINS(rig.warning().text, "weights[3]");
+    EXPECT_CONTAINS(rig.warning().text, "weight 4 of weights");
   }
 }
 
@@ -229,6 +229,36 @@ TEST(warns_of_kernels_larger_than_the_frame, Each::run) {
   const Message warning = rig.warning();
   EXPECT_CONTAINS(warning.text, "5×5");
   EXPECT_CONTAINS(warning.text, "4×3");
+}
+
+TEST(passes_pictures_as_they_are_without_weights, Each::run) {
+  for (const char* settings : {"preset=custom", "preset=custom kernel-width=63 anchor-x=62", "weights=<>"})
+    for (const char* format : {"GRAY8", "NV12", "RGBA64_LE"}) {
+      at(format + std::string(" ") + settings);
+      const GstVideoInfo video = video_info(format, size);
+      const Buffer frame = noise(video);
+      EXPECT_SAME(filtered(run, settings, video, frame), picture(frame.get(), video));
+    }
+  const GstVideoInfo video = video_info("GRAY8", size);
+  const Buffer frame = noise(video);
+  EXPECT_SAME(filtered(run, "preset=custom divisor=2 bias=3", video, frame), all(picture(frame.get(), video), {{1}, 1, 1, 2, 3}));
+}
+
+TEST(warns_of_sides_that_a_preset_does_not_have, Each::run) {
+  for (const auto& [settings, setting, kernel] : {std::tuple{"preset=box kernel-width=15", "kernel-width is 15", "preset=box has 3×3"},
+                                                  {"preset=sharpen-5 kernel-height=7", "kernel-height is 7", "preset=sharpen-5 has 5×5"},
+                                                  {"preset=custom kernel-width=5", "kernel-width is 5", "without weights"},
+                                                  {"preset=custom anchor-y=2", "anchor-y is 2", "without weights"}}) {
+    at(settings);
+    Rig rig(run, settings);
+    rig.caps(caps_text("GRAY8", size));
+    const Message warning = rig.warning();
+    EXPECT_EQ(warning.domain, GST_STREAM_ERROR);
+    EXPECT_CONTAINS(warning.text, setting);
+    EXPECT_CONTAINS(warning.text, kernel);
+    rig.filter(noise(rig.video()));
+    EXPECT_EQ(rig.warning().text, "");  // said once
+  }
 }
 
 TEST(filters_alpha_when_told_to, Each::run) {

@@ -324,6 +324,27 @@ TEST(passes_frames_in_any_memory, Each::run) {
   gst_object_unref(context);
 }
 
+TEST(drops_device_frames_whose_meta_lies, Each::run) {
+  GstCudaContext* context = new_context();
+  Rig rig(run);
+  rig.caps(caps_text("NV12", size, "", cuda_memory));
+  const Buffer frame = noise(rig.video());
+  rig.push(uploaded(context, rig.video(), frame));
+  for (void (*lie)(GstVideoMeta*) : {+[](GstVideoMeta* meta) { meta->stride[0] = 0; }, +[](GstVideoMeta* meta) { meta->stride[1] = -meta->stride[1]; },
+                                     +[](GstVideoMeta* meta) { meta->stride[0] = G_MAXINT; }, +[](GstVideoMeta* meta) { meta->offset[1] = gsize(1) << 40; },
+                                     +[](GstVideoMeta* meta) { meta->n_planes = 1; }}) {
+    const guint before = gst_harness_buffers_received(rig.harness());
+    Buffer device = uploaded(context, rig.video(), frame);
+    lie(gst_buffer_get_video_meta(device.get()));
+    EXPECT_EQ(gst_harness_push(rig.harness(), device.release()), GST_FLOW_OK);
+    EXPECT(!rig.warning().text.empty());
+    EXPECT_EQ(gst_harness_buffers_received(rig.harness()), before);
+    rig.push(uploaded(context, rig.video(), frame));
+    EXPECT_EQ(rig.error().text, "");
+  }
+  gst_object_unref(context);
+}
+
 TEST(refuses_devices_that_are_not_there, Each::run) {
   GstElement* element = make_element(run, "cuda-device-id=99");
   gst_object_ref_sink(element);

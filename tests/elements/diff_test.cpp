@@ -38,11 +38,12 @@ struct Said {
   guint64 timestamp = 0, stream_time = 0, running_time = 0, duration = 0;
   double changed_ratio = -1, mean_difference = -1;
   std::vector<Found> regions;
+  guint left_out = 0;
 };
 
 Said read(const GstStructure* message) {
   EXPECT_EQ(std::string(gst_structure_get_name(message)), "cudadiff");
-  EXPECT_EQ(gst_structure_n_fields(message), 8);
+  EXPECT_EQ(gst_structure_n_fields(message), 9);
   Said said;
   const gchar* event = gst_structure_get_string(message, "event");
   EXPECT(event);
@@ -53,6 +54,7 @@ Said read(const GstStructure* message) {
   EXPECT(gst_structure_get_uint64(message, "duration", &said.duration));
   EXPECT(gst_structure_get_double(message, "changed-ratio", &said.changed_ratio));
   EXPECT(gst_structure_get_double(message, "mean-difference", &said.mean_difference));
+  EXPECT(gst_structure_get_uint(message, "regions-left-out", &said.left_out));
   const GValue* regions = gst_structure_get_value(message, "regions");
   EXPECT(regions && GST_VALUE_HOLDS_ARRAY(regions));
   for (guint i = 0; i < gst_value_array_get_size(regions); ++i) {
@@ -499,6 +501,84 @@ TEST(measures_regions_by_its_settings, Each::run) {
   EXPECT_EQ(regions("cell-threshold=0 min-area=2"), std::vector<Found>{});
   EXPECT_EQ(regions("cell-size=8 min-area=4"), (std::vector<Found>{{16, 16, 16, 16, 4, 1.0}}));
   EXPECT_EQ(regions("cell-threshold=0.1 open-radius=3"), std::vector<Found>{one});  // 7×7 outlasts 16×16, not 8×6
+}
+
+/// A dark frame in which these rectangles are bright.
+Buffer squares(const GstVideoInfo& video, const std::vector<cv::Rect>& rects) {
+  Buffer frame = square(video);
+  GstMapInfo map;
+  EXPECT(gst_buffer_map(frame.get(), &map, GST_MAP_READWRITE));
+  for (const cv::Rect& rect : rects)
+    for (int y = rect.y; y < rect.y + rect.height; ++y)
+      for (int x = rect.x; x < rect.x + rect.width; ++x) map.data[y * GST_VIDEO_INFO_PLANE_STRIDE(&video, 0) + x] = 200;
+  gst_buffer_unmap(frame.get(), &map);
+  return frame;
+}
+
+TEST(keeps_the_largest_regions, Each::run) {
+  // Cells of 16 pixels: four of one cell each, of which two are half full, and one of two cells.
+  const std::vector<cv::Rect> rects{{0, 0, 16, 8}, {32, 0, 16, 16}, {64, 0, 16, 8}, {0, 32, 32, 16}, {64, 32, 16, 16}};
+  const Found half{0, 0, 16, 16, 1, 0.5}, full{32, 0, 16, 16, 1, 1.0}, other_half{64, 0, 16, 16, 1, 0.5}, two{0, 32, 32, 16, 2, 1.0},
+      other_full{64, 32, 16, 16, 1, 1.0};
+  const std::vector<std::vector<Found>> kept{{two},
+                                             {two, full},
+                                             {two, full, other_full},
+                                             {two, half, full, other_full},  // the first of equal ones; the order is as without a limit
+                                             {two, half, full, other_half, other_full}};
+  for (const char* output : {"overlay", "passthrough"})
+    for (std::size_t most = 1; most <= kept.size(); ++most) {
+      at(output + std::string(" max-regions=") + std::to_string(most));
+      Player player(run, "open-radius=0 output=" + std::string(output) + " max-regions=" + std::to_string(most));
+      player.play(square(player.video()));
+      const Buffer out = player.play(squares(player.video(), rects));
+      const Said said = player.last();
+      EXPECT_EQ(said.regions, kept[most - 1]);
+      EXPECT_EQ(said.left_out, rects.size() - most);
+      EXPECT_EQ(rois(out.get()), said.regions);
+      // Boxes are drawn around the same regions.
+      if (output == std::string("overlay"))
+        EXPECT_EQ(sample(picture(out.get(), player.video())[0], 64, 15) > 100, most == kept.size());
+    }
+}
+
+TEST(bounds_its_messages, Each::run) {
+  // Every other cell of a picture moves.
+  Player player(run, "open-radius=0 cell-size=4");
+  std::vector<cv::Rect> rects;
+  for (int y = 0; y < size.height; y += 8)
+    for (int x = 0; x < size.width; x += 8) rects.push_back({x, y, 4, 4});
+  player.caps_alone(caps_text("GRAY8", {size.width * 4, size.height * 4}));
+  std::vector<cv::Rect> all;
+  for (int down = 0; down < 4; ++down)
+    for (int right = 0; right < 4; ++right)
+      for (const cv::Rect& rect : rects) all.push_back(rect + cv::Point(right * size.width, down * size.height));
+  player.play(square(player.video()));
+  player.play(squares(player.video(), all));
+  const Said said = player.last();
+  EXPECT_EQ(said.regions.size(), 256u);
+  EXPECT_EQ(said.left_out, all.size() - 256);
+}
+
+TEST(warns_of_masked_regions_that_are_off_the_frame, Each::run) {
+  for (const auto& [mask, off] : {std::pair{"0,0,8,8;96,0,10,10", "96,0,10,10"},
+                                  {"-10,0,10,64", "-10,0,10,64"},
+                                  {"0,-2147483648,96,2147483647", "0,-2147483648,96,2147483647"},
+                                  {"2147483647,0,2147483647,1", "2147483647,0,2147483647,1"},
+                                  {"-9,-9,10,10;95,63,2147483647,2147483647", ""}}) {
+    at(mask);
+    Player player(run, "mask-regions=" + std::string(mask));
+    player.play(square(player.video()));
+    const Message warning = player.warning();
+    if (!*off) {
+      EXPECT_EQ(warning.text, "");
+      continue;
+    }
+    EXPECT_EQ(warning.domain, GST_STREAM_ERROR);
+    EXPECT_CONTAINS(warning.text, std::string("mask-regions has ") + off);
+    EXPECT_CONTAINS(warning.text, "96×64");
+    player.play(square(player.video()));
+    EXPECT_EQ(player.warning().text, "");  // said once
+  }
 }
 
 TEST(leaves_out_masked_regions, Each::run) {

@@ -62,6 +62,21 @@ TEST(equals_opencv, Each::run) {
     }
 }
 
+TEST(ends_where_sigma_fades_to_0, Each::run) {
+  for (const char* settings : {"kernel-size=0", "kernel-size=0 kernel-width=0 sigma=0", "kernel-size=0 sigma-x=0 sigma-y=0"})
+    for (const char* format : {"GRAY8", "NV12", "RGBA64_LE"}) {
+      at(format + std::string(" ") + settings);
+      const GstVideoInfo video = video_info(format, size);
+      const Buffer frame = noise(video);
+      EXPECT_SAME(filtered(run, settings, video, frame), picture(frame.get(), video));
+    }
+  at("one axis");
+  const GstVideoInfo video = video_info("GRAY8", size);
+  const Buffer frame = noise(video);
+  EXPECT_SAME(filtered(run, "kernel-size=0 sigma-y=1.7", video, frame),
+              each(picture(frame.get(), video), [](const cv::Mat& m) { return blurred(m, {1, 0, 0, 1.7}); }));
+}
+
 TEST(scales_sigma_and_size_to_subsampled_chroma, Each::run) {
   // Radius 2 becomes 1, radius 5 becomes 3, sigma is halved.
   struct Case {

@@ -784,7 +784,8 @@ TEST(equalizes_regions_by_themselves, Each::run) {
   equalized(wanted[0](rect).clone()).copyTo(wanted[0](rect));
   gst_buffer_add_video_region_of_interest_meta(frame.get(), "face", 7, 9, 30, 21);
   EXPECT_SAME(picture(rig.push(std::move(frame)).get(), rig.video()), wanted);
-  EXPECT_EQ(told(rig).channels[0].count, 30 * 21);
+  const Posted posted = told(rig);
+  EXPECT_EQ(posted.channels[0].count, 30 * 21);
 }
 
 TEST(draws_the_histogram, Each::run) {

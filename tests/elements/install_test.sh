@@ -1,18 +1,38 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Installs a build into an empty folder, and looks for the plugin where GStreamer would; then builds and runs a program in C with what
-# was installed of the metas, and nothing of the source tree:   install_test.sh MESON BUILD_FOLDER
+# Installs a build into an empty folder, and looks for the plugin below the prefix; then builds and runs programs in C with what was
+# installed of the metas, and nothing of the source tree:   install_test.sh MESON BUILD_FOLDER SOURCE_FOLDER
 set -euo pipefail
-meson=$1 build=$2
+if [[ ${SANITIZE:-} ]]; then echo 'skipped: gst-inspect-1.0 does not load what is built with sanitizers'; exit 77; fi
+meson=$1 build=$2 source=$3
 target=$(mktemp -d)
 trap 'rm -rf "$target"' EXIT
+option() { "$meson" introspect "$build" --buildoptions | python3 -c 'import json, sys; print(*(o["value"] for o in json.load(sys.stdin) if o["name"] == sys.argv[1]))' "$1"; }
 "$meson" install -C "$build" --destdir "$target" --no-rebuild --quiet
 
-folder=$target$(pkg-config --variable=pluginsdir gstreamer-1.0)
+folder=$(option plugins-dir)
+folder=${folder:-$(option libdir)/gstreamer-1.0}
+if [[ $folder != /* ]]; then folder=$(option prefix)/$folder; fi
+folder=$target$folder
 [[ -f $folder/libgstcudavision.so ]] || { echo "not in $folder:"; find "$target" -type f; exit 1; }
-env -u GST_PLUGIN_PATH GST_PLUGIN_PATH_1_0="$folder" GST_REGISTRY="$target/registry.bin" gst-inspect-1.0 cudavision | tee "$target/inspect"
+export GST_PLUGIN_PATH='' GST_PLUGIN_PATH_1_0=$folder GST_REGISTRY=$target/registry.bin
+gst-inspect-1.0 cudavision | tee "$target/inspect"
 for element in cudagaussian cudaconvolve; do grep -q "$element:" "$target/inspect"; done
 grep -q "$folder/libgstcudavision.so" "$target/inspect"
+gst-inspect-1.0 --exists cudablend || { echo "gst-inspect-1.0 --exists says no: the plugin's version"; exit 1; }
+grep -q " Version .*-cudavision-$("$meson" introspect "$build" --projectinfo | python3 -c 'import json, sys; print(json.load(sys.stdin)["version"])')$" "$target/inspect"
+
+# Any prefix, whatever GStreamer's own folder is; and any folder by option.
+installed_in() {  # MESON_OPTION…: the plugin's folder in a build that is only configured
+  if [[ $(option cpu) != disabled ]]; then set -- -Dcuda=disabled "$@"; fi
+  "$meson" setup -Dtests=disabled -Dbenchmarks=disabled "$@" "$target/configured" "$source" >"$target/log" || { cat "$target/log" >&2; return 1; }
+  "$meson" introspect "$target/configured" --installed |
+    python3 -c 'import json, os, sys; print(*(os.path.dirname(p) for p in json.load(sys.stdin).values() if p.endswith("/libgstcudavision.so")))'
+  rm -r "$target/configured"
+}
+expect() { [[ $1 == "$2" ]] || { echo "the plugin goes to $1, not to $2"; exit 1; }; }
+expect "$(installed_in --prefix=/opt/p --libdir=lib/some)" /opt/p/lib/some/gstreamer-1.0
+expect "$(installed_in --prefix=/opt/p -Dplugins-dir=share/gst)" /opt/p/share/gst
 
 # The plugin finds the library by itself, in whatever prefix: $ORIGIN and on from there.
 library=$(find "$target" -name libgstcudavision-1.0.so.0)
@@ -76,7 +96,15 @@ END
 read -ra cflags <<<"$(pkg-config --cflags gstreamer-cudavision-1.0)"
 read -ra libs <<<"$(pkg-config --libs gstreamer-cudavision-1.0)"
 cc -std=c11 -Wall -Wextra -Wpedantic -Wstrict-prototypes -Werror "${cflags[@]}" program.c -o program "${libs[@]}"
-LD_LIBRARY_PATH=$(dirname "$library") ./program
+export LD_LIBRARY_PATH=${library%/*}
+./program
+# The program of docs/metas.md, by the command that stands there.
+page=$source/docs/metas.md
+# shellcheck disable=SC2016
+sed -n '/^```c$/,/^```$/{/^```/d;p}' "$page" >program.c
+command=$(grep '^cc program.c' "$page")
+eval "$command"
+[[ $(./program | grep -c '^median [0-9.]*, [0-9]* samples') == 3 && $(./program | grep -c '^mean [0-9.]*$') == 3 ]] || { ./program; exit 1; }
 echo '#include <gst/cudavision/cudavision.h>' | c++ -std=c++17 -Wall -Wextra -Wpedantic -Werror "${cflags[@]}" -fsyntax-only -x c++ -
 needed=$(readelf -d "$library" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p')
 if grep -E 'cuda|opencv' <<<"$needed"; then echo 'needed by the library, which must do without'; exit 1; fi

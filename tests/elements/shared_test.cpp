@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <thread>
 
 #include "harness.hpp"
@@ -132,27 +133,150 @@ TEST(refuses_data_without_caps_or_peer, Each::run) {
   gst_harness_teardown(harness);
 }
 
-TEST(refuses_buffers_smaller_than_their_caps, Each::run) {
-  for (const char* format : {"GRAY8", "NV12", "RGBA64_LE", "YUY2"})
-    for (int fault = 0; fault < 4; ++fault) {
-      at(std::string(format) + " fault " + std::to_string(fault));
-      Rig rig(run);
-      rig.caps(caps_text(format, {64, 48}));
+namespace {
+
+/// Pushes a frame that does not fit its caps: it is dropped with one warning, however many follow, and the next good frame goes on.
+void expect_dropped(const Run& run, const std::string& format, const std::function<void(Buffer&)>& spoil) {
+  Rig rig(run);
+  rig.caps(caps_text(format, {64, 48}));
+  const Picture expected = rig.filter(noise(rig.video()));
+  const guint before = gst_harness_buffers_received(rig.harness());
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 0; i < 3; ++i) {
       Buffer frame = noise(rig.video());
-      if (fault == 0) gst_buffer_set_size(frame.get(), gssize(GST_VIDEO_INFO_SIZE(&rig.video()) / 2));
-      if (fault == 1) frame.reset(gst_buffer_new());
-      if (fault == 2) {  // rows further apart than the buffer holds
-        GstVideoInfo wide = rig.video();
-        for (int& stride : wide.stride) stride *= 2;
-        gst_buffer_add_video_meta_full(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&wide), 64, 48,
-                                       GST_VIDEO_INFO_N_PLANES(&wide), wide.offset, wide.stride);
+      spoil(frame);
+      EXPECT_EQ(gst_harness_push(rig.harness(), frame.release()), GST_FLOW_OK);
+      EXPECT_EQ(rig.warning().text.empty(), i > 0);
+    }
+    EXPECT_EQ(gst_harness_buffers_received(rig.harness()), before + guint(round));
+    EXPECT_SAME(rig.filter(noise(rig.video())), expected);
+  }
+  EXPECT_EQ(rig.error().text, "");
+}
+
+GstVideoMeta* add_meta(Buffer& frame, const GstVideoInfo& video) {
+  gsize offset[GST_VIDEO_MAX_PLANES];
+  gint stride[GST_VIDEO_MAX_PLANES];
+  std::copy(std::begin(video.offset), std::end(video.offset), offset);
+  std::copy(std::begin(video.stride), std::end(video.stride), stride);
+  return gst_buffer_add_video_meta_full(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&video),
+                                        guint(GST_VIDEO_INFO_WIDTH(&video)), guint(GST_VIDEO_INFO_HEIGHT(&video)),
+                                        GST_VIDEO_INFO_N_PLANES(&video), offset, stride);
+}
+
+const char* const layouts[] = {"GRAY8", "NV12", "RGBA64_LE", "YUY2"};
+
+}  // namespace
+
+TEST(drops_buffers_smaller_than_their_caps, Each::run) {
+  for (const char* format : layouts) {
+    at(format);
+    expect_dropped(run, format, [](Buffer& frame) { gst_buffer_set_size(frame.get(), gssize(gst_buffer_get_size(frame.get()) / 2)); });
+    expect_dropped(run, format, [](Buffer& frame) {
+      const GstClockTime pts = GST_BUFFER_PTS(frame.get());
+      frame.reset(gst_buffer_new());
+      GST_BUFFER_PTS(frame.get()) = pts;
+    });
+    expect_dropped(run, format, [](Buffer& frame) {  // a crop that begins in the frame and ends beyond
+      GstVideoCropMeta* crop = gst_buffer_add_video_crop_meta(frame.get());
+      crop->x = 16, crop->y = 8, crop->width = 64, crop->height = 48;
+    });
+  }
+}
+
+TEST(drops_frames_whose_meta_lies, Each::run) {
+  for (const char* format : layouts) {
+    const GstVideoInfo video = video_info(format, {64, 48});
+    const auto lie = [&](const char* what, void (*change)(GstVideoMeta*)) {
+      at(std::string(format) + " " + what);
+      expect_dropped(run, format, [&](Buffer& frame) { change(add_meta(frame, video)); });
+    };
+    lie("stride beyond the buffer", [](GstVideoMeta* meta) { meta->stride[0] *= 2; });
+    lie("greatest stride", [](GstVideoMeta* meta) { meta->stride[0] = G_MAXINT; });
+    lie("least stride", [](GstVideoMeta* meta) { meta->stride[0] = G_MININT; });
+    lie("negative stride", [](GstVideoMeta* meta) { meta->stride[0] = -meta->stride[0]; });  // before the buffer
+    lie("offset beyond the buffer", [](GstVideoMeta* meta) { meta->offset[0] = gsize(1) << 40; });
+    lie("offset that wraps", [](GstVideoMeta* meta) { meta->offset[0] = G_MAXSIZE - 63; });
+    lie("no planes", [](GstVideoMeta* meta) { meta->n_planes = 0; });
+    lie("many planes", [](GstVideoMeta* meta) { meta->n_planes = 1000; });
+    lie("another format", [](GstVideoMeta* meta) { meta->format = GST_VIDEO_FORMAT_BGR; });
+    lie("no format", [](GstVideoMeta* meta) { meta->format = GST_VIDEO_FORMAT_UNKNOWN; });
+    lie("a smaller size", [](GstVideoMeta* meta) { meta->width = 63; });
+    lie("no size", [](GstVideoMeta* meta) { meta->width = meta->height = 0; });
+  }
+}
+
+TEST(reads_rows_that_share_memory_or_run_upwards, Each::run) {
+  for (const std::string& format : formats(run)) {
+    const GstVideoInfo video = video_info(format, {38, 30});
+    const Buffer bytes = noise(video);
+    const auto laid_out = [&](int (*stride)(int), bool upwards) {
+      Buffer frame(gst_buffer_copy_deep(bytes.get()));
+      GstVideoMeta* meta = add_meta(frame, video);
+      for (guint p = 0; p < meta->n_planes; ++p) {
+        const int rows = int(p == 0 ? 30u : guint(GST_VIDEO_FORMAT_INFO_SCALE_HEIGHT(video.finfo, p == 2 && meta->n_planes == 3 ? 1 : p, 30)));
+        meta->stride[p] = stride(video.stride[p]);
+        if (upwards) meta->offset[p] = video.offset[p] + gsize(rows - 1) * gsize(video.stride[p]);
       }
-      if (fault == 3) {  // a crop that begins in the frame and ends beyond
-        GstVideoCropMeta* crop = gst_buffer_add_video_crop_meta(frame.get());
-        crop->x = 16, crop->y = 8, crop->width = 64, crop->height = 48;
+      return frame;
+    };
+    /// The same picture in GStreamer's own layout.
+    const auto plain = [&](GstBuffer* frame) {
+      GstVideoMeta* meta = gst_buffer_get_video_meta(frame);
+      Buffer result = noise(video, 2);
+      GstMapInfo from, to;
+      EXPECT(gst_buffer_map(frame, &from, GST_MAP_READ) && gst_buffer_map(result.get(), &to, GST_MAP_WRITE));
+      for (guint p = 0; p < meta->n_planes; ++p) {
+        const gsize end = p + 1 < meta->n_planes ? video.offset[p + 1] : GST_VIDEO_INFO_SIZE(&video);
+        const int rows = int((end - video.offset[p]) / gsize(video.stride[p]));
+        const int row = std::min(video.stride[p], std::max(std::abs(meta->stride[p]), video.stride[p]));
+        for (int y = 0; y < rows; ++y) {
+          const gint64 at = gint64(meta->offset[p]) + gint64(y) * meta->stride[p];
+          if (at >= 0 && at + row <= gint64(from.size)) std::copy_n(from.data + at, row, to.data + video.offset[p] + gsize(y) * gsize(video.stride[p]));
+        }
       }
-      EXPECT_EQ(gst_harness_push(rig.harness(), frame.release()), GST_FLOW_ERROR);
-      EXPECT(!rig.error().text.empty());
+      gst_buffer_unmap(frame, &from);
+      gst_buffer_unmap(result.get(), &to);
+      return result;
+    };
+    struct Layout {
+      const char* name;
+      int (*stride)(int);
+      bool upwards;
+    };
+    for (const Layout& layout : {Layout{"one row for all", [](int) { return 0; }, false}, Layout{"rows that overlap", [](int) { return 2; }, false},
+                                 Layout{"upwards", [](int stride) { return -stride; }, true}}) {
+      at(format + " " + layout.name);
+      Rig rig(run);
+      rig.caps(caps_of(video));
+      const Buffer frame = laid_out(layout.stride, layout.upwards);
+      const Buffer expected = plain(frame.get());
+      EXPECT_SAME(rig.filter(frame), filtered(run, "", video, expected));
+    }
+  }
+}
+
+TEST(puts_cuda_memory_first, Each::element) {
+  if (formats(run, "memory:CUDAMemory").empty()) return;
+  // As cudaupload asks, which names system memory first; also through elements that hand the question on.
+  const Caps asked(gst_caps_from_string("video/x-raw,format=NV12,width=64,height=48;video/x-raw(memory:CUDAMemory),format=NV12,width=64,height=48;"
+                                        "video/x-raw,format=RGBA,width=64,height=48;video/x-raw(memory:CUDAMemory),format=RGBA,width=64,height=48"));
+  for (const char* between : {"identity", "queue", "tee"})
+    for (const char* after : {"fakesink", "videoconvert"}) {
+      at(std::string(between) + " before, " + after + " after");
+      GstElement* pipeline = gst_parse_launch((std::string(between) + " name=first ! " + run.element + " ! " + after).c_str(), nullptr);
+      GstElement* first = gst_bin_get_by_name(GST_BIN(pipeline), "first");
+      GstPad* sink = gst_element_get_static_pad(first, "sink");
+      const Caps answer(gst_pad_query_caps(sink, asked.get()));
+      EXPECT_EQ(gst_caps_get_size(answer.get()), 4u);
+      for (guint i = 0; i < 4; ++i) {
+        const bool cuda = gst_caps_features_contains(gst_caps_get_features(answer.get(), i), "memory:CUDAMemory");
+        EXPECT_EQ(cuda, i < 2);
+        EXPECT_EQ(std::string(gst_structure_get_string(gst_caps_get_structure(answer.get(), i), "format")), i % 2 ? "RGBA" : "NV12");
+      }
+      gst_object_unref(sink);
+      gst_object_unref(first);
+      gst_object_unref(pipeline);
     }
 }
 
@@ -673,6 +797,25 @@ TEST(manages_without_a_device, Each::element) {
   gst_element_set_bus(element, nullptr);
   gst_object_unref(bus);
   gst_object_unref(element);
+}
+
+TEST(says_that_downstream_wants_cuda_memory, Each::element) {
+  if (!own_process()) return;
+  g_setenv("CUDA_VISIBLE_DEVICES", "", TRUE);
+  if (formats(run, "memory:CUDAMemory").empty()) return;  // built without CUDA: it cannot even be linked
+  for (const char* backend : {"auto", "cpu"}) {
+    at(backend);
+    GstElement* pipeline = gst_parse_launch(("videotestsrc ! " + run.element + " name=element backend=" + backend +
+                                             " ! video/x-raw(memory:CUDAMemory) ! fakesink").c_str(), nullptr);
+    GstBus* bus = gst_element_get_bus(pipeline);
+    gst_element_set_state(pipeline, GST_STATE_PLAYING);
+    const Message error = pop_message(bus, GST_MESSAGE_ERROR, 10 * GST_SECOND);
+    EXPECT_CONTAINS(error.text, "memory:CUDAMemory only");
+    EXPECT_CONTAINS(error.text, std::string(backend) == "cpu" ? "backend=cpu" : "CUDA");
+    gst_element_set_state(pipeline, GST_STATE_NULL);
+    gst_object_unref(bus);
+    gst_object_unref(pipeline);
+  }
 }
 
 TEST(cycles_through_states, Each::element) {

@@ -4,6 +4,7 @@
 # Fails on any invalid access or use of what is not initialised, and on memory that is definitely lost where a function of ours
 # (namespace cudavision, the API of the metas, or plugin_init) is on the stack. Exit status 77 (skipped) where there is no valgrind.
 set -euo pipefail
+if [[ ${SANITIZE:-} ]]; then echo 'skipped: valgrind does not run what is built with sanitizers'; exit 77; fi
 command -v valgrind >/dev/null || { echo 'skipped: no valgrind'; exit 77; }
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT

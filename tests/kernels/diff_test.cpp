@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <opencv2/imgproc.hpp>
 #if CUDAVISION_TEST_MOG2
 #include <opencv2/video/background_segm.hpp>
@@ -497,7 +499,7 @@ TEST_P(DiffPlans, MovingSquareIsOneRegion) {
       ASSERT_TRUE(job.submit(work_of(*plan)).ok());
       job.finish();
       const DiffResult result = plan->result();
-      const auto regions = find_regions(result.cells, 0.2, 1);
+      const auto regions = find_regions(result.cells, 0.2, 1).kept;
       if (i == 0) {
         EXPECT_TRUE(regions.empty());
         continue;
@@ -701,13 +703,29 @@ TEST(Motion, RegionsAreConnectedCells) {
       if (area >= min_area && area > 0) expected.push_back({{left, top, right - left, bottom - top}, area, changed / counted});
     }
     std::stable_sort(expected.begin(), expected.end(), [](const auto& a, const auto& b) { return a.area > b.area; });
-    const auto regions = find_regions(grid, threshold, min_area);
+    const auto regions = find_regions(grid, threshold, min_area).kept;
     ASSERT_EQ(regions.size(), expected.size());
     for (std::size_t i = 0; i < regions.size(); ++i) {
       const Rect &a = regions[i].box, &b = expected[i].box;
       EXPECT_TRUE(a.x == b.x && a.y == b.y && a.width == b.width && a.height == b.height);
       EXPECT_EQ(regions[i].area, expected[i].area);
       EXPECT_DOUBLE_EQ(regions[i].score, expected[i].score);
+    }
+    for (std::size_t most : {std::size_t(0), std::size_t(1), regions.size() / 2, regions.size()}) {
+      std::vector<std::size_t> chosen(regions.size());
+      std::iota(chosen.begin(), chosen.end(), std::size_t(0));
+      std::stable_sort(chosen.begin(), chosen.end(), [&](std::size_t a, std::size_t b) {
+        return regions[a].area != regions[b].area ? regions[a].area > regions[b].area : regions[a].score > regions[b].score;
+      });
+      chosen.resize(std::min(most, chosen.size()));
+      std::sort(chosen.begin(), chosen.end());
+      const auto largest = find_regions(grid, threshold, min_area, most);
+      ASSERT_EQ(largest.kept.size(), chosen.size());
+      EXPECT_EQ(largest.left_out, regions.size() - chosen.size());
+      for (std::size_t i = 0; i < chosen.size(); ++i) {
+        const Rect &a = largest.kept[i].box, &b = regions[chosen[i]].box;
+        EXPECT_TRUE(a.x == b.x && a.y == b.y && a.width == b.width && a.height == b.height);
+      }
     }
   }
 }

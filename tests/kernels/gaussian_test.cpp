@@ -185,7 +185,7 @@ TEST(GaussianErrors, NameThePropertyAndItsRange) {
 TEST(GaussianErrors, SigmaThatAsksForTooManyTaps) {
   GaussianParams params;
   params.kernel_width = params.kernel_height = 0;
-  params.sigma_x = params.sigma_y = 1e6;
+  params.sigma_x = params.sigma_y = gaussian_max_sigma;
   for (Backend backend : {Backend::cpu, Backend::cuda}) {
     const auto made = make_gaussian(params, {Format::NV12, 64, 48}, backend);
     ASSERT_FALSE(made.ok());

@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "kernels/backend.hpp"
+#include "tests/sanitizers/thread.hpp"
 #if CUDAVISION_CUDA
 #include <cuda_runtime_api.h>
 #endif
@@ -19,7 +20,8 @@ namespace cudavision::test {
 const std::vector<std::pair<int, int>> sizes = {{1, 1},   {2, 1},     {1, 2},     {3, 2},    {5, 7},    {17, 3},
                                                 {31, 33}, {385, 289}, {1031, 67}, {3, 2000}, {2000, 3}, {64, 48}};
 const std::vector<Layout> layouts = {{},         {0, 0, 256}, {0, 1, 1},  {1, 0, 1},  {2, 3, 1},
-                                     {3, 13, 4}, {7, 64, 64}, {5, 2, 16}, {15, 7, 1}, {0, 0, 4}};
+                                     {3, 13, 4}, {7, 64, 64}, {5, 2, 16}, {15, 7, 1}, {0, 0, 4},
+                                     {0, 0, 1, 1, 0}, {2, 3, 1, 0, 1}, {1, 0, 16, 1, 1}};
 
 #if CUDAVISION_CUDA
 
@@ -217,7 +219,7 @@ Picture make_picture(const Geometry& geometry, unsigned seed, Data data, Layout 
   Random random(seed);
   const int max = picture.format().max_value();
   for (const reference::Component& component : picture.format().components) {
-    reference::Grid grid = picture.read(component);
+    const reference::Grid grid = picture.read(component);
     const int flat = random.below(max + 1);
     const auto sample = [&](int x, int y) {
       switch (data) {
@@ -231,13 +233,18 @@ Picture make_picture(const Geometry& geometry, unsigned seed, Data data, Layout 
           return flat;
         case Data::faint:
           return max / 2 + random.between(-2, 3);
+        case Data::ones:
+          return 0xffff;
+        case Data::words:  // half of them are samples
+          return random.below(2) ? random.below(0x10000) : random.below(max + 1) << picture.format().shift;
         default:
           return random.below(max + 1);
       }
     };
+    const bool words = data == Data::ones || data == Data::words;
     for (int y = 0; y < grid.height; ++y)
-      for (int x = 0; x < grid.width; ++x) grid.at(x, y) = sample(x, y);
-    picture.write(component, grid);
+      for (int x = 0; x < grid.width; ++x)
+        words ? picture.write_word(component, x, y, sample(x, y)) : picture.write(component, x, y, sample(x, y));
   }
   return picture;
 }
@@ -271,7 +278,7 @@ Case random_case(Random& random, Format format, std::pair<int, int> size) {
           random.pick(layouts),
           random.pick(layouts),
           random_region(random, size.first, size.second),
-          random.below(3) ? Data::random : random.pick<Data>({Data::zero, Data::max, Data::checkerboard, Data::flat, Data::faint})};
+          random.below(3) ? Data::random : random.pick<Data>({Data::zero, Data::max, Data::checkerboard, Data::flat, Data::faint, Data::ones, Data::words})};
 }
 
 std::vector<Format> all_formats() {
@@ -312,12 +319,13 @@ std::string describe(const Geometry& geometry, const Layout& src, const Layout& 
   std::ostringstream text;
   text << reference::definition(geometry.format).name << ' ' << geometry.width << 'x' << geometry.height;
   const auto place = [&](const char* name, const Layout& layout) {
-    text << ' ' << name << "(offset " << layout.offset << " padding " << layout.padding << " multiple " << layout.multiple << ')';
+    text << ' ' << name << "(offset " << layout.offset << " padding " << layout.padding << " multiple " << layout.multiple
+         << " bytes " << layout.offset_bytes << ", " << layout.padding_bytes << ')';
   };
   place("src", src);
   place("dst", dst);
   const char* modes[] = {"frame", "inside", "outside"};
-  const char* contents[] = {"random", "zero", "max", "checkerboard", "flat", "faint"};
+  const char* contents[] = {"random", "zero", "max", "checkerboard", "flat", "faint", "ones", "words"};
   text << " region=" << modes[int(region.mode)];
   for (const Rect& r : region.rects) text << " (" << r.x << ',' << r.y << ' ' << r.width << 'x' << r.height << ')';
   text << " data=" << contents[int(data)];

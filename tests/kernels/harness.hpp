@@ -24,8 +24,9 @@ const char* unavailable(Backend backend);
   if (const char* why = ::cudavision::test::unavailable(backend)) GTEST_SKIP() << why
 
 /// Contents: besides noise of full range, sums at both ends of the range, sums that cancel (flat: one value a component),
-/// and sums that stay within it (faint: noise about the middle).
-enum class Data { random, zero, max, checkerboard, flat, faint };
+/// and sums that stay within it (faint: noise about the middle); and stored words with bits outside of the sample, of which `ones`
+/// has all set, and `words` any.
+enum class Data { random, zero, max, checkerboard, flat, faint, ones, words };
 Picture make_picture(const Geometry& geometry, unsigned seed, Data data = Data::random, Layout layout = {});
 
 /// What a plan does from a source to a destination.

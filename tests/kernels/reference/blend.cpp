@@ -103,6 +103,7 @@ struct Source {
       if (c.role == Role::alpha) at = 3;
       if (at < 0) continue;
       grids[at] = picture.read(c);
+      for (int& sample : grids[at]->values) sample = std::min(sample, picture.format().max_value());
       components[at] = c;
     }
   }
@@ -143,6 +144,7 @@ struct Output {
   Scale scale;
   bool alpha;
   bool opaque;  ///< the background is
+  BlendDivision division;
 };
 
 void lay_over(Pixel& below, Triple s, double own, double k, const BlendPad& pad, const Output& out) {
@@ -151,8 +153,13 @@ void lay_over(Pixel& below, Triple s, double own, double k, const BlendPad& pad,
   const bool soft = pad.key.mode != BlendKey::Mode::none && pad.key.softness > 0, whole = m == 255 && !soft;
   const bool compositors = pad.op == BlendOperator::over || pad.op == BlendOperator::add;
   const auto nearest = [&](double v) { return whole ? std::nearbyint(v) : v; };
-  const auto color = [&](double v) {  // as compositor rounds it
-    return !whole || !compositors ? v : out.alpha && out.opaque ? std::nearbyint(v) : std::floor(v + 0x1p-10);
+  // As compositor rounds them.
+  const auto down = [](double v) { return std::floor(v + 0x1p-10); };
+  const auto divided = [&](double v) {
+    return !whole ? v : out.division == BlendDivision::nearest ? std::nearbyint(v) : down(v);
+  };
+  const auto color = [&](double v) {
+    return !whole || !compositors ? v : out.alpha && out.opaque ? divided(v) : down(v);
   };
   if (compositors || pad.op == BlendOperator::source)
     for (double& v : s) v = nearest(v + 0x1p-10);
@@ -161,7 +168,7 @@ void lay_over(Pixel& below, Triple s, double own, double k, const BlendPad& pad,
     const bool average = pad.op == BlendOperator::average;
     const double weight = average ? k * pad.alpha : k;
     for (int c = 0; c < 3; ++c) below.color[c] = mix(below.color[c], s[c], weight);
-    below.alpha = mix(below.alpha, average ? own : nearest(own * steps / m), weight);
+    below.alpha = mix(below.alpha, average ? own : divided(own * steps / m), weight);
     return;
   }
   Triple above = s;
@@ -178,7 +185,7 @@ void lay_over(Pixel& below, Triple s, double own, double k, const BlendPad& pad,
     return;
   }
   const double under = compositors && out.opaque ? m : below.alpha;
-  const double over = nearest(own * k * steps / m), rest = nearest(under * (m - over) / m), sum = over + rest;
+  const double over = divided(own * k * steps / m), rest = divided(under * (m - over) / m), sum = over + rest;
   for (int c = 0; c < 3; ++c) {
     const double mixed = mix(below.color[c], above[c], sum > 0.5 ? over / sum : 0);
     below.color[c] = sum <= 0.5 ? m : over > 0 ? color(mixed) : mixed;
@@ -189,13 +196,14 @@ void lay_over(Pixel& below, Triple s, double own, double k, const BlendPad& pad,
 }  // namespace
 
 Picture blend(const Geometry& geometry, const BlendColor& color, const BlendBackground& background, const std::vector<Pad>& pads,
-              Layout layout) {
+              Layout layout, BlendDivision division) {
   using Kind = BlendBackground::Kind;
   Picture result(geometry, layout);
   const Definition& format = result.format();
   Output out{{format, color},
              false,
-             background.kind != Kind::transparent && (background.kind != Kind::color || background.argb >> 24 == 255)};
+             background.kind != Kind::transparent && (background.kind != Kind::color || background.argb >> 24 == 255),
+             division};
   for (const Component& c : format.components) out.alpha = out.alpha || c.role == Role::alpha;
   const double m = out.scale.max;
   std::vector<Pixel> pixels(std::size_t(geometry.width) * geometry.height);

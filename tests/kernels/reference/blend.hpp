@@ -16,6 +16,6 @@ struct Pad {
 
 /// What make_blend()'s plan must give, pixel by pixel.
 Picture blend(const Geometry& geometry, const BlendColor& color, const BlendBackground& background, const std::vector<Pad>& pads,
-              Layout layout = {});
+              Layout layout = {}, BlendDivision division = BlendDivision::nearest);
 
 }  // namespace cudavision::reference

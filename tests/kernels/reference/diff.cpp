@@ -207,19 +207,17 @@ Picture with_boxes(const Picture& picture, const std::vector<MotionRegion>& regi
   const Definition& format = picture.format();
   const int width = picture.geometry().width, height = picture.geometry().height, line = std::max(2, std::min(width, height) / 360);
   for (const Component& c : format.components) {
-    Grid grid = picture.read(c);
     for (const MotionRegion& region : regions) {
       const Rect& box = region.box;
       for (int y = box.y; y < box.y + box.height; ++y) {
         for (int x = box.x; x < box.x + box.width; ++x) {
           const bool edge = x < box.x + line || y < box.y + line || x >= box.x + box.width - line || y >= box.y + box.height - line;
           if (edge)
-            grid.at(x >> c.shift_x, y >> c.shift_y) =
-                carried(c.role) ? format.max_value() : colour(format, c.role, {145, 54, 34}, {0, 255, 0});
+            out.write(c, x >> c.shift_x, y >> c.shift_y,
+                      carried(c.role) ? format.max_value() : colour(format, c.role, {145, 54, 34}, {0, 255, 0}));
         }
       }
     }
-    out.write(c, grid);
   }
   return out;
 }

@@ -78,16 +78,24 @@ Picture equalize(LumaMatrix matrix, const Picture& src, const Region& region, La
     const volatile float scaled = float(std::max<std::int64_t>(sum - lowest, 0)) * scale;
     to[v] = lowest == total ? int(v) : std::min(int(std::nearbyint(scaled)), format.max_value());
   }
-  return filtered(src, region, false, layout, [&](const Grid& in, const Component& c) {
-    Grid out = in;
-    for (std::size_t i = 0; i < out.values.size(); ++i) {
+  const auto is_chroma = [](const Component& c) { return c.role == Role::cb || c.role == Role::cr; };
+  Picture out = filtered(src, region, false, layout, [&](const Grid& in, const Component& c) {
+    Grid grid = in;
+    for (std::size_t i = 0; i < grid.values.size(); ++i) {
       if (c.role == Role::luma)
-        out.values[i] = to[in.values[i]];
-      else if (c.role != Role::cb && c.role != Role::cr)
-        out.values[i] = std::clamp(in.values[i] + to[y.values[i]] - y.values[i], 0, format.max_value());
+        grid.values[i] = to[in.values[i]];
+      else if (!is_chroma(c))
+        grid.values[i] = std::clamp(in.values[i] + to[y.values[i]] - y.values[i], 0, format.max_value());
     }
-    return out;
+    return grid;
   });
+  for (const Component& c : format.components) {
+    if (!is_chroma(c)) continue;
+    const Grid size = src.read(c);
+    for (int cy = 0; cy < size.height; ++cy)
+      for (int cx = 0; cx < size.width; ++cx) out.copy(c, cx, cy, src);
+  }
+  return out;
 }
 
 void draw(const HistogramOverlayParams& params, const HistogramCounts& counts, Picture& picture) {
@@ -140,12 +148,12 @@ void draw(const HistogramOverlayParams& params, const HistogramCounts& counts, P
   }
   for (const Component& c : format.components) {
     if (c.role == Role::alpha || c.role == Role::padding) continue;
-    Grid grid = picture.read(c);
+    const Grid grid = picture.read(c);
     for (int y = 0; y < grid.height; ++y) {
       for (int x = 0; x < grid.width; ++x) {
         const int column = (x << c.shift_x) - at.x, row = (y << c.shift_y) - at.y;
         if (column < 0 || row < 0 || column >= at.width || row >= at.height) continue;
-        int& sample = grid.at(x, y);
+        int sample = grid.at(x, y);
         sample = blend(sample, sample_of({0, 0, 0}, c.role), opacity / 2);
         bool luma = false;
         std::optional<Colour> sum;
@@ -162,9 +170,9 @@ void draw(const HistogramOverlayParams& params, const HistogramCounts& counts, P
         }
         if (luma) sample = blend(sample, sample_of({1, 1, 1}, c.role), opacity);
         if (sum) sample = blend(sample, sample_of(*sum, c.role), opacity);
+        picture.write(c, x, y, sample);
       }
     }
-    picture.write(c, grid);
   }
 }
 

@@ -87,8 +87,9 @@ Picture::Picture(const Geometry& geometry, Layout layout) : geometry_(geometry) 
       rows = height(c);
       row = std::max(row, width(c) * c.step);  // packed 4:2:2: whole pairs of pixels
     }
-    const std::ptrdiff_t pitch = (row + layout.multiple - 1) / layout.multiple * layout.multiple + layout.padding * bytes;
-    const std::size_t begin = (end + guard + alignment - 1) / alignment * alignment + layout.offset * bytes;
+    const std::ptrdiff_t pitch =
+        (row + layout.multiple - 1) / layout.multiple * layout.multiple + layout.padding * bytes + layout.padding_bytes;
+    const std::size_t begin = (end + guard + alignment - 1) / alignment * alignment + layout.offset * bytes + layout.offset_bytes;
     spans_.push_back({begin, pitch});
     end = begin + pitch * rows;
   }
@@ -98,22 +99,27 @@ Picture::Picture(const Geometry& geometry, Layout layout) : geometry_(geometry) 
 
 Grid Picture::read(const Component& c) const {
   Grid grid(width(c), height(c));
-  for (int y = 0; y < grid.height; ++y) {
-    for (int x = 0; x < grid.width; ++x) {
-      const std::uint8_t* at = &bytes_[address(c, x, y)];
-      grid.at(x, y) = (format().sample_bytes() == 1 ? at[0] : at[0] | at[1] << 8) >> format().shift;
-    }
-  }
+  for (int y = 0; y < grid.height; ++y)
+    for (int x = 0; x < grid.width; ++x) grid.at(x, y) = std::min(word(c, x, y) >> format().shift, format().max_value());
   return grid;
 }
 
+int Picture::word(const Component& c, int x, int y) const {
+  const std::uint8_t* at = &bytes_[address(c, x, y)];
+  return format().sample_bytes() == 1 ? at[0] : at[0] | at[1] << 8;
+}
+
 void Picture::write(const Component& c, const Grid& grid) {
-  for (int y = 0; y < grid.height; ++y) {
-    for (int x = 0; x < grid.width; ++x) {
-      const int word = grid.at(x, y) << format().shift;
-      for (int i = 0; i < format().sample_bytes(); ++i) bytes_[address(c, x, y) + i] = std::uint8_t(word >> 8 * i);
-    }
-  }
+  for (int y = 0; y < grid.height; ++y)
+    for (int x = 0; x < grid.width; ++x) write(c, x, y, grid.at(x, y));
+}
+
+void Picture::write(const Component& c, int x, int y, int sample) {
+  write_word(c, x, y, sample << format().shift);
+}
+
+void Picture::write_word(const Component& c, int x, int y, int word) {
+  for (int i = 0; i < format().sample_bytes(); ++i) bytes_[address(c, x, y) + i] = std::uint8_t(word >> 8 * i);
 }
 
 Image Picture::at(void* base) const {
@@ -132,14 +138,14 @@ Picture Picture::inverted() const {
 std::string Picture::sample_difference(const Picture& actual, int tolerance) const {
   const int unused = (1 << format().shift) - 1;
   for (const Component& c : format().components) {
-    const Grid want = read(c), got = actual.read(c);
-    for (int y = 0; y < want.height; ++y) {
-      for (int x = 0; x < want.width; ++x) {
-        const bool stray = ((actual.bytes_[actual.address(c, x, y)] ^ bytes_[address(c, x, y)]) & unused) != 0;
-        if (std::abs(want.at(x, y) - got.at(x, y)) <= tolerance && !stray) continue;
+    for (int y = 0; y < height(c); ++y) {
+      for (int x = 0; x < width(c); ++x) {
+        const int want = word(c, x, y), got = actual.word(c, x, y), shift = format().shift;
+        const bool stray = ((want ^ got) & unused) != 0;
+        if (std::abs((want >> shift) - (got >> shift)) <= tolerance && !stray) continue;
         return "plane " + std::to_string(c.plane) + ", role " + std::to_string(int(c.role)) + ", sample (" + std::to_string(x) +
-               ", " + std::to_string(y) + ") of " + std::to_string(want.width) + "x" + std::to_string(want.height) + ": expected " +
-               std::to_string(want.at(x, y)) + ", got " + std::to_string(got.at(x, y)) + (stray ? ", unused bits changed" : "") +
+               ", " + std::to_string(y) + ") of " + std::to_string(width(c)) + "x" + std::to_string(height(c)) + ": expected " +
+               std::to_string(want >> shift) + ", got " + std::to_string(got >> shift) + (stray ? ", unused bits changed" : "") +
                " (tolerance " + std::to_string(tolerance) + ")";
       }
     }
@@ -171,15 +177,16 @@ Picture filtered(const Picture& src, const Region& region, bool filter_alpha, La
                  const std::function<Grid(const Grid&, const Component&)>& operation) {
   Picture dst(src.geometry(), layout);
   for (const Component& c : src.format().components) {
-    const Grid input = src.read(c);
-    Grid output = input;
-    if (filter_alpha || (c.role != Role::alpha && c.role != Role::padding)) {
-      const Grid computed = operation(input, c);
-      for (int y = 0; y < input.height; ++y)
-        for (int x = 0; x < input.width; ++x)
-          if (in_region(region, src.geometry(), c, x, y)) output.at(x, y) = computed.at(x, y);
+    const bool computes = filter_alpha || (c.role != Role::alpha && c.role != Role::padding);
+    const Grid input = src.read(c), output = computes ? operation(input, c) : input;
+    for (int y = 0; y < input.height; ++y) {
+      for (int x = 0; x < input.width; ++x) {
+        if (computes && in_region(region, src.geometry(), c, x, y))
+          dst.write(c, x, y, output.at(x, y));
+        else
+          dst.copy(c, x, y, src);
+      }
     }
-    dst.write(c, output);
   }
   return dst;
 }

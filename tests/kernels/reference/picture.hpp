@@ -41,9 +41,10 @@ struct Grid {
 
 /// Freedom of a plane's place in memory; offset and padding in samples.
 struct Layout {
-  int offset = 0;    ///< of the first row from an aligned address
-  int padding = 0;   ///< between rows
-  int multiple = 1;  ///< rows are rounded up to this many bytes, before the padding
+  int offset = 0;      ///< of the first row from an aligned address
+  int padding = 0;     ///< between rows
+  int multiple = 1;    ///< rows are rounded up to this many bytes, before the padding
+  int offset_bytes = 0, padding_bytes = 0;  ///< in addition: an odd number makes the addresses of 16-bit samples odd
 };
 
 /// A picture in one block of bytes, with guard bytes of a known pattern around its planes and between their rows.
@@ -56,15 +57,24 @@ class Picture {
   std::vector<std::uint8_t>& bytes() { return bytes_; }
   const std::vector<std::uint8_t>& bytes() const { return bytes_; }
 
+  /// The samples; a stored value above the depth is the greatest sample.
   Grid read(const Component& component) const;
   void write(const Component& component, const Grid& grid);
+  void write(const Component& component, int x, int y, int sample);
+  /// Sets all 16 bits of a stored word (8 of an 8-bit format), whatever the depth.
+  void write_word(const Component& component, int x, int y, int word);
+  /// Takes a sample's stored word from another picture of the same geometry, bit for bit.
+  void copy(const Component& component, int x, int y, const Picture& from) {
+    write_word(component, x, y, from.word(component, x, y));
+  }
   /// The view of this picture whose bytes lie at `base`.
   Image at(void* base) const;
 
   /// This picture with every byte inverted: what a destination holds at first, so that no unwritten byte looks right.
   Picture inverted() const;
-  /// Empty where `actual` holds this picture's samples within `tolerance` and its other bytes are still those of
-  /// inverted(); else says what differs first. The luma that packed 4:2:2 of odd width has in no picture is not looked at.
+  /// Empty where `actual` holds this picture's stored words within `tolerance` (in steps of a sample; unused low bits are equal) and
+  /// its other bytes are still those of inverted(); else says what differs first. The luma that packed 4:2:2 of odd width has in no
+  /// picture is not looked at.
   std::string difference(const Picture& actual, int tolerance) const;
   /// The same of the samples alone.
   std::string sample_difference(const Picture& actual, int tolerance) const;
@@ -77,6 +87,7 @@ class Picture {
   std::size_t address(const Component& c, int x, int y) const {
     return spans_[c.plane].begin + y * spans_[c.plane].pitch + c.offset + std::ptrdiff_t(x) * c.step;
   }
+  int word(const Component& c, int x, int y) const;
   int width(const Component& c) const { return (geometry_.width + (1 << c.shift_x) - 1) >> c.shift_x; }
   int height(const Component& c) const { return (geometry_.height + (1 << c.shift_y) - 1) >> c.shift_y; }
 
@@ -89,7 +100,7 @@ class Picture {
 /// none lies in any.
 bool in_region(const Region& region, const Geometry& geometry, const Component& c, int x, int y);
 
-/// Applies `operation` to the components that are filtered, in the region; the rest is copied.
+/// Applies `operation` to the components that are filtered, in the region; the rest is copied bit for bit.
 Picture filtered(const Picture& src, const Region& region, bool filter_alpha, Layout layout,
                  const std::function<Grid(const Grid&, const Component&)>& operation);
 

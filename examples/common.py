@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What the examples in Python share. Names of files are data: none becomes a part of a pipeline's description. Inputs are URIs,
+outputs are files that are already open. Exit status: 0; 1 after a failure, with one sentence on stderr; 2 for wrong usage (argparse)."""
+import argparse
+import contextlib
+import os
+import pathlib
+import signal
+import sys
+import tempfile
+import time
+import urllib.parse
+
+import gi
+
+gi.require_version("Gst", "1.0")
+from gi.repository import GLib, Gst  # noqa: E402
+
+
+# Sound is not decoded, and a file without video is an error.
+DECODER = "uridecodebin caps=video/x-raw(ANY) expose-all-streams=false"
+
+
+class Failure(Exception):
+    """A sentence for the user."""
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        self.exit(2, f"{self.prog}: {message}; see --help\n")
+
+
+def main(function):
+    """Runs `function` and exits. SIGTERM ends it like an exception, so that temporary files are removed."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    sys.stdout.reconfigure(errors="backslashreplace")  # names need not be valid text
+    try:
+        function()
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)
+    except (Failure, OSError) as error:
+        if isinstance(error, OSError):  # Python would try to write the rest of stdout again
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(f"{pathlib.Path(sys.argv[0]).name}: {getattr(error, 'strerror', None) or error}")
+
+
+def uri_of(file):
+    """The URI of a file that can be read."""
+    if os.path.isdir(file):
+        raise Failure(f"cannot read {file}: it is a folder")
+    if not os.path.exists(file):
+        raise Failure(f"cannot read {file}: there is no such file")
+    if not os.access(file, os.R_OK):
+        raise Failure(f"cannot read {file}: permission denied")
+    if os.path.isfile(file) and os.path.getsize(file) == 0:
+        raise Failure(f"cannot read {file}: it is empty")
+    return pathlib.Path(file).absolute().as_uri()
+
+
+@contextlib.contextmanager
+def whole(file):
+    """An open binary file that becomes `file` at the end of the block; after an exception nothing is left of it."""
+    if os.path.isdir(file):
+        raise Failure(f"cannot write {file}: it is a folder")
+    temporary = None
+    try:
+        if os.path.exists(file) and not os.path.isfile(file):  # a device or a pipe
+            stream = open(file, "wb")
+        else:
+            descriptor, temporary = tempfile.mkstemp(prefix=".", dir=os.path.dirname(os.path.realpath(file)))
+            stream = os.fdopen(descriptor, "wb")
+    except OSError as error:
+        raise Failure(f"cannot write {file}: {error.strerror}") from error
+    try:
+        with stream:
+            yield stream
+        if temporary:
+            mask = os.umask(0)
+            os.umask(mask)
+            os.chmod(temporary, 0o666 & ~mask)
+            os.replace(temporary, os.path.realpath(file))
+            temporary = None
+    except OSError as error:
+        raise Failure(f"cannot write {file}: {error.strerror}") from error
+    finally:
+        if temporary:
+            os.unlink(temporary)
+
+
+def parse(description, **properties):
+    """A pipeline; `name={"property": value}` sets properties of the element with that name."""
+    Gst.init(None)
+    if not Gst.ElementFactory.find("cudablend"):
+        raise Failure("the plugin cudavision was not found; set GST_PLUGIN_PATH to the folder of libgstcudavision.so")
+    try:
+        pipeline = Gst.parse_launch(description)
+    except GLib.Error as error:
+        raise Failure(error.message) from error
+    for name, values in properties.items():
+        for key, value in values.items():
+            pipeline.get_by_name(name).set_property(key, value)
+    return pipeline
+
+
+def location_of(stream):
+    """The location for a filesink that writes into an open file."""
+    return f"/dev/fd/{stream.fileno()}"
+
+
+def text_of(message):
+    """The sentence of an error message."""
+    error, _ = message.parse_error()
+    if error.matches(Gst.core_error_quark(), Gst.CoreError.MISSING_PLUGIN):
+        return "there is no video in it, or the plugin that decodes it is missing"
+    return error.message
+
+
+def check(message):
+    """Raises a Failure where the message is an error, with the name of the file that caused it."""
+    if not message or message.type != Gst.MessageType.ERROR:
+        return
+    element, text = message.src, text_of(message)
+    while element and not element.find_property("uri"):
+        element = element.get_parent()
+    raise Failure(f"{urllib.parse.unquote(element.get_property('uri')[7:], errors='surrogateescape')}: {text}" if element else text)
+
+
+def play(pipeline, on_message=None, progress=None):
+    """Runs a pipeline to its end; Ctrl-C ends it early, but properly."""
+    bus = pipeline.get_bus()
+    kinds = Gst.MessageType.ELEMENT | Gst.MessageType.WARNING | Gst.MessageType.ERROR | Gst.MessageType.EOS
+    pipeline.set_state(Gst.State.PLAYING)
+    reported = time.monotonic()
+    try:
+        while True:
+            try:
+                message = bus.timed_pop_filtered(Gst.SECOND // 10, kinds)
+            except KeyboardInterrupt:
+                pipeline.send_event(Gst.Event.new_eos())
+                continue
+            if progress and time.monotonic() - reported >= 1:
+                reported = time.monotonic()
+                progress(pipeline)
+            check(message)
+            if message and message.type == Gst.MessageType.EOS:
+                return
+            if message and message.type == Gst.MessageType.WARNING:
+                warning, _ = message.parse_warning()
+                if not warning.matches(Gst.parse_error_quark(), Gst.ParseError.DELAYED_LINK):  # the error for it follows
+                    print(f"{message.src.get_name()}: {warning.message}", file=sys.stderr)
+            elif message and on_message:
+                on_message(message)
+    finally:
+        pipeline.set_state(Gst.State.NULL)
+
+
+def samples(pipeline):
+    """Runs a pipeline, and yields the samples of its appsink named `sink`."""
+    sink, bus = pipeline.get_by_name("sink"), pipeline.get_bus()
+    pipeline.set_state(Gst.State.PLAYING)
+    try:
+        while not sink.get_property("eos"):
+            if sample := sink.emit("try-pull-sample", Gst.SECOND // 10):
+                yield sample
+            check(bus.pop_filtered(Gst.MessageType.ERROR))
+    finally:
+        pipeline.set_state(Gst.State.NULL)

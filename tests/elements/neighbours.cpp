@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Every element of GStreamer that takes or gives raw video, linked before and after each of ours: GLib must not warn. Each pipeline runs
+// in a process of its own. A neighbour that warns beside `identity`, too, does not count. Prints a line for each pipeline that warned.
+#include <gst/gst.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace {
+
+enum Outcome { QUIET = 0, NOT_LINKED = 1, WARNED = 2 };
+
+struct Neighbour {
+  std::string name;
+  bool takes, gives;  // raw video
+};
+
+/// Devices, displays, networks and the audience's hardware are not for tests.
+bool is_reachable(GstElementFactory* factory) {
+  const std::string name = GST_OBJECT_NAME(factory), klass = gst_element_factory_get_metadata(factory, GST_ELEMENT_METADATA_KLASS);
+  if (klass.find("Network") != std::string::npos || klass.find("Hardware") != std::string::npos) return false;
+  const bool sink = klass.find("Sink") != std::string::npos, source = klass.find("Source") != std::string::npos;
+  return !(sink || source) || name.find("fake") == 0 || name.find("test") != std::string::npos || name.find("app") == 0;
+}
+
+bool has_raw_video(GstElementFactory* factory, GstPadDirection direction) {
+  GstCaps* raw = gst_caps_from_string("video/x-raw");
+  bool found = false;
+  for (const GList* item = gst_element_factory_get_static_pad_templates(factory); item; item = item->next) {
+    auto* pad = static_cast<GstStaticPadTemplate*>(item->data);
+    if (pad->direction != direction || pad->presence == GST_PAD_SOMETIMES) continue;
+    GstCaps* caps = gst_static_pad_template_get_caps(pad);
+    found = found || (!gst_caps_is_any(caps) && gst_caps_can_intersect(caps, raw));
+    // What takes anything (queue, tee, capsfilter) is a neighbour of video, too.
+    const std::string klass = gst_element_factory_get_metadata(factory, GST_ELEMENT_METADATA_KLASS);
+    found = found || (gst_caps_is_any(caps) && klass == "Generic");
+    gst_caps_unref(caps);
+  }
+  gst_caps_unref(raw);
+  return found;
+}
+
+std::vector<Neighbour> find_neighbours(std::vector<std::string>& ours) {
+  std::vector<Neighbour> found;
+  GList* features = gst_registry_get_feature_list(gst_registry_get(), GST_TYPE_ELEMENT_FACTORY);
+  for (GList* item = features; item; item = item->next) {
+    auto* factory = GST_ELEMENT_FACTORY(item->data);
+    const std::string plugin = gst_plugin_feature_get_plugin_name(GST_PLUGIN_FEATURE(factory)) ?: "";
+    const bool takes = has_raw_video(factory, GST_PAD_SINK), gives = has_raw_video(factory, GST_PAD_SRC);
+    if (plugin == "cudavision")
+      ours.push_back(GST_OBJECT_NAME(factory));
+    else if ((takes || gives) && is_reachable(factory))
+      found.push_back({GST_OBJECT_NAME(factory), takes, gives});
+  }
+  gst_plugin_feature_list_free(features);
+  const auto by_name = [](const Neighbour& a, const Neighbour& b) { return a.name < b.name; };
+  std::sort(found.begin(), found.end(), by_name);
+  std::sort(ours.begin(), ours.end());
+  return found;
+}
+
+/// Runs "source ! element ! neighbour ! element ! sink", as far as the neighbour takes and gives video.
+[[noreturn]] void run(const std::string& element, const Neighbour& neighbour) {
+  gst_debug_set_default_threshold(GST_LEVEL_NONE);
+  static std::string warning;
+  const auto note = [](const gchar*, GLogLevelFlags level, const gchar* message, gpointer) {
+    if ((level & (G_LOG_LEVEL_WARNING | G_LOG_LEVEL_CRITICAL | G_LOG_LEVEL_ERROR)) && warning.empty()) warning = message;
+  };
+  g_log_set_default_handler(note, nullptr);
+  g_log_set_writer_func([](GLogLevelFlags, const GLogField*, gsize, gpointer) { return G_LOG_WRITER_HANDLED; }, nullptr, nullptr);
+
+  GstElement* pipeline = gst_pipeline_new(nullptr);
+  std::vector<GstElement*> chain;
+  const auto add = [&](const std::string& name) {
+    GstElement* made = gst_element_factory_make(name.c_str(), nullptr);
+    if (!made) _exit(NOT_LINKED);
+    gst_bin_add(GST_BIN(pipeline), made);
+    chain.push_back(made);
+  };
+  if (neighbour.takes) {
+    add("videotestsrc");
+    g_object_set(chain.back(), "num-buffers", 3, nullptr);
+    add(element);
+  }
+  add(neighbour.name);
+  if (!neighbour.takes && g_object_class_find_property(G_OBJECT_GET_CLASS(chain.back()), "num-buffers"))
+    g_object_set(chain.back(), "num-buffers", 3, nullptr);
+  if (neighbour.gives) add(element);
+  // A rate between them, as people who resample in time write it.
+  if (neighbour.name == "videorate") {
+    add("capsfilter");
+    gst_util_set_object_arg(G_OBJECT(chain.back()), "caps", "video/x-raw(ANY),framerate=60/1");
+    std::swap(chain[chain.size() - 1], chain[chain.size() - 2]);
+  }
+  add("fakesink");
+  for (std::size_t i = 0; i + 1 < chain.size(); ++i)
+    if (!gst_element_link(chain[i], chain[i + 1])) _exit(warning.empty() ? NOT_LINKED : WARNED);
+
+  GstBus* bus = gst_element_get_bus(pipeline);
+  if (gst_element_set_state(pipeline, GST_STATE_PLAYING) != GST_STATE_CHANGE_FAILURE) {
+    GstMessage* end = gst_bus_timed_pop_filtered(bus, GST_SECOND, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
+    if (end) gst_message_unref(end);
+  }
+  gst_element_set_state(pipeline, GST_STATE_NULL);
+  if (!warning.empty()) std::fprintf(stderr, "  %s\n", warning.c_str());
+  _exit(warning.empty() ? QUIET : WARNED);
+}
+
+struct Job {
+  std::string element;
+  const Neighbour* neighbour;
+  Outcome outcome = NOT_LINKED;
+};
+
+/// Several at a time, as most of them wait.
+void run_all(std::vector<Job>& jobs) {
+  constexpr std::size_t at_once = 8;
+  std::map<pid_t, Job*> running;
+  const auto wait_for_one = [&] {
+    int status = 0;
+    const pid_t child = wait(&status);
+    running.at(child)->outcome = WIFEXITED(status) ? Outcome(WEXITSTATUS(status)) : WARNED;
+    running.erase(child);
+  };
+  for (Job& job : jobs) {
+    if (running.size() == at_once) wait_for_one();
+    std::fflush(nullptr);
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(30);
+      run(job.element, *job.neighbour);
+    }
+    running[child] = &job;
+  }
+  while (!running.empty()) wait_for_one();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  gst_init(&argc, &argv);
+  // Loaded once, for all processes to come.
+  if (GstPlugin* plugin = gst_plugin_load_by_name("cudavision")) gst_object_unref(plugin);
+  std::vector<std::string> ours;
+  std::vector<Neighbour> neighbours = find_neighbours(ours);
+  if (argc > 1) {
+    const auto other = [&](const Neighbour& neighbour) { return neighbour.name != argv[1]; };
+    neighbours.erase(std::remove_if(neighbours.begin(), neighbours.end(), other), neighbours.end());
+  }
+  std::vector<Job> jobs, suspects;
+  for (const Neighbour& neighbour : neighbours)
+    for (const std::string& element : ours) jobs.push_back({element, &neighbour});
+  run_all(jobs);
+  jobs.erase(std::remove_if(jobs.begin(), jobs.end(), [](const Job& job) { return job.outcome == NOT_LINKED; }), jobs.end());
+  for (const Job& job : jobs)
+    if (job.outcome == WARNED) suspects.push_back({"identity", job.neighbour});
+  run_all(suspects);
+  std::size_t suspect = 0, warned = 0;
+  for (const Job& job : jobs) {
+    if (job.outcome != WARNED || suspects[suspect++].outcome == WARNED) continue;
+    std::printf("%s warns beside %s\n", job.element.c_str(), job.neighbour->name.c_str());
+    ++warned;
+  }
+  std::printf("%zu neighbours of %zu elements: %zu pipelines ran, %zu warned\n", neighbours.size(), ours.size(), jobs.size(), warned);
+  return ours.size() != 6 || jobs.empty() || warned > 0;
+}

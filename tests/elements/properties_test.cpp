@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The properties of all elements, as tools use them that know only their GParamSpecs: every value in the range is accepted, and a
+// value that is not accepted is named in one sentence.
+#include <gst/controller/gstdirectcontrolbinding.h>
+#include <gst/controller/gstinterpolationcontrolsource.h>
+
+#include <cstring>
+
+#include "harness.hpp"
+
+using namespace cudavision::test;
+
+namespace {
+
+/// A value in a property's range that needs another setting to go with it, or that has no effect. Its page says so.
+struct Documented {
+  const char *element, *property;
+  const char* text;  ///< in the message
+  bool error;        ///< at start; while playing it is a warning
+};
+constexpr Documented documented[] = {
+    {"cudaconvolve", "kernel-width", "has no effect: without weights", false},
+    {"cudaconvolve", "kernel-height", "has no effect: without weights", false},
+    {"cudaconvolve", "anchor-x", "has no effect: without weights", false},
+    {"cudaconvolve", "anchor-y", "has no effect: without weights", false},
+    {"cudadiff", "region", "use mask-regions", true},
+    {"cudagaussian", "kernel-size", "it must be odd", true},
+    {"cudagaussian", "kernel-width", "it must be odd", true},
+    {"cudagaussian", "kernel-height", "it must be odd", true},
+    {"cudaintegral", "region", "set region=frame", true},
+    {"", "cuda-device-id", "runs on the processor", false},
+};
+
+struct Heard {
+  GstMessageType type;
+  std::string text;
+};
+
+/// Five frames, a quarter of a second apart, through an element with its defaults.
+class Line {
+ public:
+  explicit Line(const Run& run) : run_(run) {
+    pipeline_ = gst_parse_launch(("videotestsrc num-buffers=5 ! video/x-raw,format=NV12,width=320,height=288,framerate=4/1 ! " +
+                                  run.element + " name=e ! fakesink")
+                                     .c_str(),
+                                 nullptr);
+    FAIL_UNLESS(pipeline_ != nullptr, "no pipeline with %s", run.element.c_str());
+    element = gst_bin_get_by_name(GST_BIN(pipeline_), "e");
+    gst_object_unref(element);  // the pipeline holds it
+    set(element, "backend=" + run.backend);
+    bus = gst_element_get_bus(pipeline_);
+  }
+  ~Line() {
+    gst_element_set_state(pipeline_, GST_STATE_NULL);
+    gst_object_unref(bus);
+    gst_object_unref(pipeline_);
+  }
+  Line(const Line&) = delete;
+  Line& operator=(const Line&) = delete;
+
+  void pause() {
+    gst_element_set_state(pipeline_, GST_STATE_PAUSED);
+    gst_element_get_state(pipeline_, nullptr, nullptr, 20 * GST_SECOND);
+  }
+
+  void stop() { gst_element_set_state(pipeline_, GST_STATE_NULL); }
+
+  /// Plays to the end, or to an error; returns the errors and warnings.
+  std::vector<Heard> play() {
+    std::vector<Heard> heard;
+    gst_element_set_state(pipeline_, GST_STATE_PLAYING);
+    for (bool more = true; more;) {
+      GstMessage* message = gst_bus_timed_pop_filtered(
+          bus, 60 * GST_SECOND, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR | GST_MESSAGE_WARNING));
+      EXPECT(message);
+      GError* error = nullptr;
+      if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_WARNING) gst_message_parse_warning(message, &error, nullptr);
+      if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_ERROR) gst_message_parse_error(message, &error, nullptr);
+      if (error) heard.push_back({GST_MESSAGE_TYPE(message), error->message});
+      g_clear_error(&error);
+      more = GST_MESSAGE_TYPE(message) == GST_MESSAGE_WARNING;
+      gst_message_unref(message);
+    }
+    return heard;
+  }
+
+  /// Plays, and fails the test at a message that is not documented for this property. Whether there was a documented one.
+  bool plays(const std::string& property, bool starting) {
+    bool excepted = false;
+    for (const Heard& message : play()) {
+      bool known = false;
+      for (const Documented& row : documented)
+        known |= (!*row.element || run_.element == row.element) && property == row.property &&
+                 message.text.find(row.text) != std::string::npos &&
+                 message.type == (row.error && starting ? GST_MESSAGE_ERROR : GST_MESSAGE_WARNING);
+      FAIL_UNLESS(known, "%s: %s", where().c_str(), message.text.c_str());
+      excepted = true;
+    }
+    return excepted;
+  }
+
+  GstElement* element;
+  GstBus* bus;
+
+ private:
+  const Run run_;
+  GstElement* pipeline_;
+};
+
+/// The properties of our own classes that can be written, but for the backend, which a test chooses.
+std::vector<GParamSpec*> properties(const Run& run) {
+  GstElement* element = gst_element_factory_make(run.element.c_str(), nullptr);
+  gst_object_ref_sink(element);
+  guint count = 0;
+  GParamSpec** specs = g_object_class_list_properties(G_OBJECT_GET_CLASS(element), &count);
+  std::vector<GParamSpec*> found;
+  for (GParamSpec** spec = specs; spec != specs + count; ++spec)
+    if (std::strncmp(g_type_name((*spec)->owner_type), "CudaVision", 10) == 0 && ((*spec)->flags & G_PARAM_WRITABLE) &&
+        std::strcmp((*spec)->name, "backend") != 0)
+      found.push_back(*spec);
+  g_free(specs);
+  gst_object_unref(element);
+  EXPECT(!found.empty());
+  return found;
+}
+
+/// Both ends of the range of a number, or all values of an enum or a flag, as text.
+std::vector<std::string> values(GParamSpec* spec) {
+  std::vector<std::string> texts;
+  const auto add = [&](auto set, auto... numbers) {
+    for (auto number : {numbers...}) {
+      GValue value = G_VALUE_INIT;
+      g_value_init(&value, spec->value_type);
+      set(&value, number);
+      gchar* text = gst_value_serialize(&value);
+      texts.push_back(text);
+      g_free(text);
+      g_value_unset(&value);
+    }
+  };
+  if (G_IS_PARAM_SPEC_INT(spec)) add(g_value_set_int, G_PARAM_SPEC_INT(spec)->minimum, G_PARAM_SPEC_INT(spec)->maximum);
+  if (G_IS_PARAM_SPEC_UINT(spec)) add(g_value_set_uint, G_PARAM_SPEC_UINT(spec)->minimum, G_PARAM_SPEC_UINT(spec)->maximum);
+  if (G_IS_PARAM_SPEC_UINT64(spec)) add(g_value_set_uint64, G_PARAM_SPEC_UINT64(spec)->minimum, G_PARAM_SPEC_UINT64(spec)->maximum);
+  if (G_IS_PARAM_SPEC_DOUBLE(spec)) add(g_value_set_double, G_PARAM_SPEC_DOUBLE(spec)->minimum, G_PARAM_SPEC_DOUBLE(spec)->maximum);
+  if (G_IS_PARAM_SPEC_BOOLEAN(spec)) texts = {"false", "true"};
+  if (G_IS_PARAM_SPEC_ENUM(spec))
+    for (guint i = 0; i < G_PARAM_SPEC_ENUM(spec)->enum_class->n_values; ++i)
+      texts.push_back(G_PARAM_SPEC_ENUM(spec)->enum_class->values[i].value_nick);
+  return texts;
+}
+
+std::string text_of(gpointer object, GParamSpec* spec) {
+  GValue value = G_VALUE_INIT;
+  g_value_init(&value, spec->value_type);
+  g_object_get_property(G_OBJECT(object), spec->name, &value);
+  gchar* serialized = G_IS_PARAM_SPEC_ENUM(spec) ? nullptr : gst_value_serialize(&value);
+  const std::string text = serialized ? serialized : get_enum(object, spec->name);
+  g_free(serialized);
+  g_value_unset(&value);
+  return text;
+}
+
+}  // namespace
+
+TEST(starts_with_every_value_of_every_range, Each::element) {
+  for (GParamSpec* spec : properties(run))
+    for (const std::string& value : values(spec)) {
+      const std::string setting = std::string(spec->name) + "=" + value;
+      at(setting);
+      Line line(run);
+      set(line.element, setting);
+      line.plays(spec->name, true);
+      EXPECT_EQ(text_of(line.element, spec), value);
+    }
+}
+
+TEST(takes_every_value_of_every_range_while_playing, Each::element) {
+  for (GParamSpec* spec : properties(run)) {
+    if (!(spec->flags & GST_PARAM_MUTABLE_PLAYING)) continue;
+    for (const std::string& value : values(spec)) {
+      const std::string setting = std::string(spec->name) + "=" + value;
+      at(setting);
+      Line line(run);
+      line.pause();
+      set(line.element, setting);
+      if (!line.plays(spec->name, false)) EXPECT_EQ(text_of(line.element, spec), value);
+    }
+  }
+}
+
+TEST(is_driven_over_every_range_by_a_control_source, Each::element) {
+  int driven = 0;
+  for (GParamSpec* spec : properties(run)) {
+    if (!(spec->flags & GST_PARAM_CONTROLLABLE)) continue;
+    at(spec->name);
+    Line line(run);
+    GstControlSource* source = gst_interpolation_control_source_new();
+    g_object_set(source, "mode", GST_INTERPOLATION_MODE_LINEAR, nullptr);
+    gst_timed_value_control_source_set(GST_TIMED_VALUE_CONTROL_SOURCE(source), 0, 0);
+    gst_timed_value_control_source_set(GST_TIMED_VALUE_CONTROL_SOURCE(source), GST_SECOND, 1);
+    EXPECT(gst_object_add_control_binding(GST_OBJECT(line.element),
+                                          gst_direct_control_binding_new(GST_OBJECT(line.element), spec->name, source)));
+    gst_object_unref(source);
+    line.plays(spec->name, false);
+    ++driven;
+  }
+  EXPECT(driven > 0);
+}
+
+TEST(names_a_wrong_value_as_it_was_typed, Each::element) {
+  struct Row {
+    const char *element, *setting, *text;
+  };
+  for (const Row& row : {Row{"cudagaussian", "kernel-size=-3", "kernel-size is -3"},
+                         Row{"cudagaussian", "kernel-height=4", "kernel-height is 4: it must be odd"},
+                         Row{"cudagaussian", "kernel-size=256", "kernel-size is 256: it must be 0 to 255"},
+                         Row{"cudagaussian", "sigma=nan", "sigma is nan"},
+                         Row{"cudagaussian", "sigma=-0.12345678901", "sigma is -0.12345678901"},
+                         Row{"cudaconvolve", "weights=<1,five,3>", "weight 2 of weights is \"five\""},
+                         Row{"cudaconvolve", "weights=<1,2,3,nan>", "weight 4 of weights is nan"},
+                         Row{"cudaconvolve", "kernel-width=-1", "kernel-width is -1"},
+                         Row{"cudaconvolve", "divisor=1e-300", "divisor is 1e-300"},
+                         Row{"cudaconvolve", "divisor=1e+300", "divisor is 1e+300"},
+                         Row{"cudaconvolve", "bias=-1000000.5", "bias is -1000000.5"},
+                         Row{"cudadiff", "min-area=-7", "min-area is -7"},
+                         Row{"cudadiff", "max-regions=0", "max-regions is 0: it must be 1 to 65536"},
+                         Row{"cudadiff", "mask-regions=1,2,3,99999999999", "\"1,2,3,99999999999\""},
+                         Row{"cudahistogram", "bins=-2", "bins is -2"},
+                         Row{"cudaintegral", "strength=1e-200", "strength is 1e-200"}}) {
+    if (run.element != row.element) continue;
+    at(row.setting);
+    Line line(run);
+    set(line.element, row.setting);
+    const std::vector<Heard> heard = line.play();
+    EXPECT_EQ(heard.size(), 1u);
+    EXPECT_EQ(heard[0].type, GST_MESSAGE_ERROR);
+    EXPECT_CONTAINS(heard[0].text, row.text);
+  }
+}
+
+TEST(warns_of_a_backend_that_is_changed_too_late, Each::element) {
+  Line line(run);
+  set(line.element, "backend=cpu");
+  line.pause();
+  EXPECT_EQ(pop_message(line.bus, GST_MESSAGE_WARNING).text, "");
+  set(line.element, "backend=cpu");
+  EXPECT_EQ(pop_message(line.bus, GST_MESSAGE_WARNING).text, "");
+  set(line.element, "backend=cuda");
+  const Message warning = pop_message(line.bus, GST_MESSAGE_WARNING);
+  EXPECT_EQ(warning.domain, GST_LIBRARY_ERROR);
+  EXPECT_CONTAINS(warning.text, "backend was changed");
+  EXPECT_CONTAINS(warning.text, "NULL");
+  EXPECT_EQ(get_enum(line.element, "active-backend"), "cpu");
+  set(line.element, "cuda-device-id=3");
+  EXPECT_CONTAINS(pop_message(line.bus, GST_MESSAGE_WARNING).text, "cuda-device-id was changed");
+}
+
+TEST(warns_of_a_device_that_auto_cannot_use, Each::element) {
+  Line line(run);
+  set(line.element, "backend=auto cuda-device-id=2147483647");
+  for (int round = 0; round < 2; ++round) {
+    line.pause();
+    EXPECT_EQ(get_enum(line.element, "active-backend"), "cpu");
+    const Message warning = pop_message(line.bus, GST_MESSAGE_WARNING);
+    EXPECT_CONTAINS(warning.text, "cuda-device-id is 2147483647");
+    EXPECT_EQ(pop_message(line.bus, GST_MESSAGE_WARNING).text, "");  // said once
+    line.stop();
+  }
+  set(line.element, "backend=cpu");  // asks for no device
+  EXPECT_EQ(line.play().size(), 0u);
+}
+
+int main() {
+  return run_tests("properties");
+}

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""An HTTP server on a free port, which it prints: 404 for everything, and no answer at all to /silent. Prints the paths asked for."""
+import http.server
+import time
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        print(self.path, flush=True)
+        if self.path == "/silent":
+            time.sleep(60)
+        else:
+            self.send_error(404)
+
+    def log_message(self, *_):
+        pass
+
+
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+server.daemon_threads = True
+print(server.server_port, flush=True)
+server.serve_forever()

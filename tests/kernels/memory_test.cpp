@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What is true of every operation, whatever it computes: bits outside of the samples do not matter, pictures may lie anywhere, nothing
+// beyond them is touched, and nothing throws.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <opencv2/core.hpp>
+
+#include "harness.hpp"
+#include "kernels/diff.hpp"
+#include "kernels/histogram.hpp"
+#include "kernels/integral.hpp"
+#include "kernels/local.hpp"
+
+namespace {
+
+/// While `limited`, the kernels (`in_kernel`) have so many allocations left: then operator new throws, and OpenCV's matrices fail.
+std::atomic<bool> limited{false}, in_kernel{false};
+std::atomic<int> allocations_left{0}, failed{0};
+
+bool fails() {
+  if (!limited || !in_kernel || --allocations_left >= 0) return false;
+  ++failed;
+  return true;
+}
+
+void* allocate(std::size_t size) {
+  void* const memory = fails() ? nullptr : std::malloc(size ? size : 1);
+  if (!memory) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+
+void* operator new(std::size_t size) {
+  return allocate(size);
+}
+void* operator new[](std::size_t size) {
+  return allocate(size);
+}
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+
+namespace cudavision::test {
+namespace {
+
+/// OpenCV's own allocator, which fails like operator new above.
+class ShortAllocator : public cv::MatAllocator {
+ public:
+  cv::UMatData* allocate(int dims, const int* sizes, int type, void* data, std::size_t* step, cv::AccessFlag flags,
+                         cv::UMatUsageFlags usage) const override {
+    if (fails()) CV_Error(cv::Error::StsNoMem, "out of memory for a test");
+    return cv::Mat::getStdAllocator()->allocate(dims, sizes, type, data, step, flags, usage);
+  }
+  bool allocate(cv::UMatData* data, cv::AccessFlag flags, cv::UMatUsageFlags usage) const override {
+    return cv::Mat::getStdAllocator()->allocate(data, flags, usage);
+  }
+  void deallocate(cv::UMatData* data) const override { cv::Mat::getStdAllocator()->deallocate(data); }
+};
+
+/// Calls into the kernels: what the test allocates itself does not fail.
+template <typename Call>
+auto kernel(Call call) {
+  struct Inside {
+    Inside() { in_kernel = true; }
+    ~Inside() { in_kernel = false; }
+  } const inside;
+  return call();
+}
+
+/// An operation's plan with all that it keeps, as work from a picture to a picture.
+using Make = std::function<Result<Work>(const Geometry&, Backend)>;
+struct Operation {
+  std::string name;
+  Make make;
+};
+
+template <typename Plan, typename Submit>
+Result<Work> work_with(Result<std::unique_ptr<Plan>> made, Submit submit) {
+  if (!made.ok()) return made.error();
+  const std::shared_ptr<Plan> plan = std::move(made.value());
+  return Work([plan, submit](const Image& src, const Image& dst, Queue queue) { return submit(*plan, src, dst, queue); });
+}
+
+Make filter(std::function<Result<std::unique_ptr<Filter>>(const Geometry&, Backend)> make, Region region = {}) {
+  return [=](const Geometry& geometry, Backend backend) {
+    return work_with(make(geometry, backend), [region](Filter& plan, const Image& src, const Image& dst, Queue queue) {
+      return kernel([&] { return plan.submit(src, dst, region, queue); });
+    });
+  };
+}
+
+/// A histogram drawn into a copy of the picture, so that its counts are seen.
+Make overlay(HistogramChannels channels, int bins) {
+  return [=](const Geometry& geometry, Backend backend) -> Result<Work> {
+    HistogramParams params;
+    params.channels = channels;
+    params.bins = bins;
+    HistogramOverlayParams place;
+    place.position = {-3, 2, geometry.width, geometry.height};
+    auto histogram = kernel([&] { return make_histogram(params, geometry, backend); });
+    if (!histogram.ok()) return histogram.error();
+    auto drawn = kernel([&] { return make_histogram_overlay(place, *histogram.value()); });
+    if (!drawn.ok()) return drawn.error();
+    auto copy = kernel([&] { return make_copy(geometry, backend); });
+    if (!copy.ok()) return copy.error();
+    const std::shared_ptr<Histogram> counts = std::move(histogram.value());
+    const std::shared_ptr<HistogramOverlay> drawer = std::move(drawn.value());
+    const std::shared_ptr<Filter> copier = std::move(copy.value());
+    return Work([=](const Image& src, const Image& dst, Queue queue) {
+      const Region all;
+      return kernel([&] {
+        Status status = counts->submit(src, all, queue);
+        if (status.ok()) status = copier->submit(src, dst, all, queue);
+        return status.ok() ? drawer->submit(dst, queue) : status;
+      });
+    });
+  };
+}
+
+/// The picture is submitted twice, and boxes are drawn.
+Make difference(DiffReference reference, DiffOutput output, bool borrow = false) {
+  return [=](const Geometry& geometry, Backend backend) {
+    DiffParams params;
+    params.reference = reference;
+    params.output = output;
+    params.borrow = borrow;
+    params.threshold = 1;
+    params.mask_regions = {{1, 1, 3, 2}};
+    auto made = kernel([&] { return make_diff(params, geometry, backend); });
+    return work_with(std::move(made), [](Diff& plan, const Image& src, const Image& dst, Queue queue) {
+      const std::vector<MotionRegion> boxes{{{2, 2, 5, 4}, 1, 1}};
+      return kernel([&] {
+        Status status = plan.submit(src, dst, queue);
+        if (status.ok()) status = plan.submit(src, dst, queue);
+        return status.ok() ? plan.draw_boxes(dst, boxes, queue) : status;
+      });
+    });
+  };
+}
+
+std::vector<Operation> operations() {
+  Region inside, outside;
+  inside.mode = Region::Mode::inside;
+  outside.mode = Region::Mode::outside;
+  inside.rects = outside.rects = {{3, 2, 11, 9}, {8, 5, 40, 7}};
+  const auto gaussian = [](int taps) {
+    return [taps](const Geometry& geometry, Backend backend) {
+      GaussianParams params;
+      params.kernel_width = params.kernel_height = taps;
+      return kernel([&] { return make_gaussian(params, geometry, backend); });
+    };
+  };
+  const auto convolve = [](Preset preset, Border border = Border::reflect_101) {
+    return [=](const Geometry& geometry, Backend backend) {
+      ConvolveParams params;
+      params.preset = preset;
+      params.weights.assign(81, 0.02);
+      params.border = border;
+      return kernel([&] { return make_convolve(params, geometry, backend); });
+    };
+  };
+  const auto local = [](LocalOperation operation) {
+    return [=](const Geometry& geometry, Backend backend) {
+      LocalParams params;
+      params.operation = operation;
+      params.radius = 2;
+      params.search_radius = 3;
+      return kernel([&] { return make_local(params, geometry, backend); });
+    };
+  };
+  const auto equalize = [](const Geometry& geometry, Backend backend) {
+    return kernel([&] { return make_equalize(LumaMatrix::bt709, geometry, backend); });
+  };
+  return {
+      {"copy", filter([](const Geometry& geometry, Backend backend) { return kernel([&] { return make_copy(geometry, backend); }); })},
+      {"gaussian", filter(gaussian(5))},
+      {"gaussian inside", filter(gaussian(5), inside)},
+      {"gaussian outside", filter(gaussian(31), outside)},
+      {"convolve 3x3", filter(convolve(Preset::sharpen))},
+      {"convolve 5x5 inside", filter(convolve(Preset::unsharp), inside)},
+      {"convolve 9x9 outside", filter(convolve(Preset::custom), outside)},
+      {"convolve gradient", filter(convolve(Preset::gradient))},
+      {"convolve copying borders", filter(convolve(Preset::box, Border::copy))},
+      {"convolve filling borders", filter(convolve(Preset::custom, Border::fill))},
+      {"box-mean", filter(local(LocalOperation::box_mean))},
+      {"threshold", filter(local(LocalOperation::threshold), outside)},
+      {"deviation", filter(local(LocalOperation::deviation))},
+      {"non-local means", filter(local(LocalOperation::nlm), inside)},
+      {"equalize", filter(equalize)},
+      {"equalize inside", filter(equalize, inside)},
+      {"overlay", overlay(HistogramChannels::all, 256)},
+      {"overlay of many bins", overlay(HistogramChannels::components, 65536)},
+      {"difference from previous", difference(DiffReference::previous, DiffOutput::difference)},
+      {"mask from borrowed", difference(DiffReference::previous, DiffOutput::mask, true)},
+      {"overlay from first", difference(DiffReference::first, DiffOutput::overlay)},
+      {"difference from background", difference(DiffReference::background, DiffOutput::difference)},
+      {"overlay from mixture", difference(DiffReference::mog2, DiffOutput::overlay)},
+      {"difference from mixture", difference(DiffReference::mog2, DiffOutput::difference)},
+  };
+}
+
+/// What the operation makes of a picture, in a destination of this layout.
+Picture result_of(const Operation& operation, Backend backend, const Picture& src, Layout layout = {}) {
+  auto work = operation.make(src.geometry(), backend);
+  Picture dst = Picture(src.geometry(), layout).inverted();
+  if (!work.ok()) {
+    ADD_FAILURE() << operation.name << ": " << work.error().message();
+    return dst;
+  }
+  Job job(backend, src, dst);
+  const Status status = job.submit(work.value());
+  EXPECT_TRUE(status.ok()) << operation.name << ": " << status.message();
+  return job.finish();
+}
+
+class AnyMemory : public testing::TestWithParam<BackendAnd<Format>> {};
+
+/// 16-bit samples at odd addresses, rows of odd distance: the same result as anywhere else.
+TEST_P(AnyMemory, OddAddressesMakeNoDifference) {
+  const auto [backend, format] = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  const Geometry geometry{format, 37, 21};
+  const Picture aligned = make_picture(geometry, 6);
+  for (const Layout& odd : {Layout{0, 0, 1, 1, 0}, Layout{0, 0, 1, 0, 1}, Layout{0, 0, 1, 1, 2}}) {
+    const Picture src = make_picture(geometry, 6, Data::random, odd);
+    for (const Operation& operation : operations()) {
+      const Picture expected = result_of(operation, backend, aligned);
+      EXPECT_EQ(expected.sample_difference(result_of(operation, backend, src), 0), "") << operation.name << ", odd source";
+      EXPECT_EQ(expected.sample_difference(result_of(operation, backend, aligned, odd), 0), "") << operation.name << ", odd result";
+    }
+  }
+}
+
+/// A stored value above the depth counts as the greatest sample, and unused bits count for nothing: the same result as without them.
+/// (The sweeps compare with the reference, which has no mixtures.)
+TEST_P(AnyMemory, BitsOutsideOfSamplesMakeNoDifference) {
+  const auto [backend, format] = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  const Geometry geometry{format, 37, 21};
+  for (Data data : {Data::ones, Data::words}) {
+    const Picture dirty = make_picture(geometry, 7, data);
+    Picture clean(geometry);
+    for (const reference::Component& c : clean.format().components) clean.write(c, dirty.read(c));
+    for (const Operation& operation : operations()) {
+      const Picture from_clean = result_of(operation, backend, clean), from_dirty = result_of(operation, backend, dirty);
+      for (const reference::Component& c : clean.format().components)
+        EXPECT_EQ(from_clean.read(c).values == from_dirty.read(c).values, true) << operation.name << ", role " << int(c.role);
+    }
+  }
+}
+INSTANTIATE_FOR_FORMATS(AnyMemory, all_formats());
+
+/// A plane that ends where memory does: the next byte cannot be touched. Or begins where it does.
+class FencedPlane {
+ public:
+  FencedPlane(std::size_t bytes, bool at_end) {
+    const std::size_t page = std::size_t(sysconf(_SC_PAGESIZE)), inner = (bytes + page - 1) / page * page;
+    size_ = inner + 2 * page;
+    memory_ = static_cast<std::uint8_t*>(mmap(nullptr, size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    if (memory_ == MAP_FAILED || mprotect(memory_ + page, inner, PROT_READ | PROT_WRITE) != 0)
+      throw std::runtime_error("no memory with fences");
+    data_ = memory_ + page + (at_end ? inner - bytes : 0);
+  }
+  ~FencedPlane() { munmap(memory_, size_); }
+  FencedPlane(const FencedPlane&) = delete;
+  std::uint8_t* data() const { return data_; }
+
+ private:
+  std::uint8_t *memory_, *data_;
+  std::size_t size_;
+};
+
+/// A picture of tight rows, which end with their last sample, between fences.
+struct FencedPicture {
+  FencedPicture(const Geometry& geometry, bool at_end) : image{geometry, {}} {
+    const reference::Definition& format = reference::definition(geometry.format);
+    for (int plane = 0; plane < info(geometry.format).planes; ++plane) {
+      std::size_t row = 0, rows = 0;
+      for (const reference::Component& c : format.components) {
+        if (c.plane != plane) continue;
+        const int width = subsampled(geometry.width, c.shift_x);
+        row = std::max(row, std::size_t(c.offset) + std::size_t(width - 1) * c.step + format.sample_bytes());
+        rows = std::size_t(subsampled(geometry.height, c.shift_y));
+      }
+      planes.push_back(std::make_unique<FencedPlane>(row * rows, at_end));
+      image.planes[plane] = {planes.back()->data(), std::ptrdiff_t(row)};
+    }
+  }
+  /// To or from a picture elsewhere.
+  void exchange(Picture& picture, bool in) {
+    const Image other = picture.at(picture.bytes().data());
+    for (std::size_t p = 0; p < planes.size(); ++p) {
+      const int rows = extent(image.geometry, int(p)).rows;
+      for (int y = 0; y < rows; ++y) {
+        auto* const here = static_cast<std::uint8_t*>(image.planes[p].data) + y * image.planes[p].pitch;
+        auto* const there = static_cast<std::uint8_t*>(other.planes[p].data) + y * other.planes[p].pitch;
+        in ? std::memcpy(here, there, std::size_t(image.planes[p].pitch)) : std::memcpy(there, here, std::size_t(image.planes[p].pitch));
+      }
+    }
+  }
+
+  Image image;
+  std::vector<std::unique_ptr<FencedPlane>> planes;
+};
+
+class CpuMemory : public testing::TestWithParam<Format> {};
+
+TEST_P(CpuMemory, NothingBeyondAPictureIsTouched) {
+  SKIP_UNLESS_AVAILABLE(Backend::cpu);
+  for (const auto& [width, height] : {std::pair{37, 21}, {1, 1}, {2, 3}, {5, 2}}) {
+    const Geometry geometry{GetParam(), width, height};
+    Picture src = make_picture(geometry, 6);
+    for (const Operation& operation : operations()) {
+      const Picture expected = result_of(operation, Backend::cpu, src);
+      for (bool at_end : {true, false}) {
+        FencedPicture from(geometry, at_end), to(geometry, at_end);
+        from.exchange(src, true);
+        auto work = operation.make(geometry, Backend::cpu);
+        ASSERT_TRUE(work.ok()) << work.error().message();
+        ASSERT_TRUE(work.value()(from.image, to.image, {}).ok()) << operation.name;
+        Picture actual(geometry);
+        to.exchange(actual, false);
+        EXPECT_EQ(expected.sample_difference(actual, 0), "") << operation.name << " " << width << "x" << height;
+      }
+    }
+  }
+}
+
+/// Summed-area tables of all channels, whose places are the caller's, apart from the other operations.
+TEST_P(CpuMemory, NothingBeyondAPictureIsSummed) {
+  SKIP_UNLESS_AVAILABLE(Backend::cpu);
+  const Geometry geometry{GetParam(), 37, 21};
+  Picture src = make_picture(geometry, 6);
+  IntegralParams params;
+  params.channel = TableChannel::all;
+  params.squared = true;
+  const auto sums = [&](const Image& image) {
+    auto plan = make_integral(params, geometry, Backend::cpu);
+    EXPECT_TRUE(plan.ok());
+    std::vector<std::vector<std::uint64_t>> memory;
+    std::vector<Plane> tables;
+    for (const TableInfo& table : plan.value()->tables()) {
+      memory.emplace_back(std::size_t(table.width) * table.height);
+      tables.push_back({memory.back().data(), std::ptrdiff_t(table.width) * table.entry_bytes()});
+    }
+    EXPECT_TRUE(plan.value()->submit(image, tables, {}).ok());
+    return memory;
+  };
+  for (bool at_end : {true, false}) {
+    FencedPicture from(geometry, at_end);
+    from.exchange(src, true);
+    EXPECT_EQ(sums(from.image), sums(src.at(src.bytes().data())));
+  }
+}
+
+/// Whichever allocation fails, of a plan or of a frame, the caller is told so.
+TEST_P(CpuMemory, ShortMemoryIsAResourceError) {
+  SKIP_UNLESS_AVAILABLE(Backend::cpu);
+  static ShortAllocator allocator;
+  cv::MatAllocator* const usual = cv::Mat::getDefaultAllocator();
+  const Geometry geometry{GetParam(), 67, 45};
+  Picture src = make_picture(geometry, 6, Data::random, {0, 0, 1, 1, 0}), dst = src;
+  for (const Operation& operation : operations()) {
+    result_of(operation, Backend::cpu, src);  // so that OpenCV has its threads
+    int failures = 0;
+    for (int allowed = 0;; ++allowed) {
+      allocations_left = allowed;
+      failed = 0;
+      limited = true;
+      cv::Mat::setDefaultAllocator(&allocator);
+      Status status;
+      {
+        auto work = operation.make(geometry, Backend::cpu);
+        status = work.ok() ? work.value()(src.at(src.bytes().data()), dst.at(dst.bytes().data()), {}) : work.error();
+      }
+      limited = false;
+      cv::Mat::setDefaultAllocator(usual);
+      if (failed == 0) {
+        EXPECT_TRUE(status.ok()) << operation.name << ": " << status.message();
+        break;
+      }
+      ++failures;
+      ASSERT_EQ(status.code(), Status::Code::resource) << operation.name << ", allocation " << allowed;
+    }
+    EXPECT_GT(failures, 0) << operation.name;
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Cpu, CpuMemory, testing::ValuesIn(all_formats()),
+                         [](const auto& item) { return std::string(reference::definition(item.param).name); });
+
+}  // namespace
+}  // namespace cudavision::test
