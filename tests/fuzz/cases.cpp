@@ -157,7 +157,9 @@ void feed_all(Rig& rig, Inputs& inputs, Random& random, const Case& c, bool inte
 void run_stream(const Case& c) {
   Random random = c.random;
   const Mood mood = random.one_in(3) ? Mood::bold : Mood::calm;
-  Rig rig(c.element, c.backend, draw_downstream(random, is_mixer(c)));
+  Downstream downstream = draw_downstream(random, is_mixer(c));
+  if (random.one_in(16)) downstream.pool = Downstream::Pool::lying;
+  Rig rig(c.element, c.backend, downstream);
   Inputs inputs = make_inputs(rig, random, c, mood, random.one_in(6));
   set_properties(rig.element(), random, mood);
   for (int round = random.one_in(6) ? 2 : 1; round > 0; --round) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "downstream.hpp"
 
+#include "lying_pool.hpp"
+
 namespace cudavision::fuzz {
 
 Downstream draw_downstream(Random& random, bool mixer) {
@@ -51,7 +53,9 @@ void Downstream::answer_allocation(GstQuery* query) const {
   if (pool == Pool::none || !caps || !gst_video_info_from_caps(&video, caps)) return;
   if (!gst_caps_features_is_equal(gst_caps_get_features(caps, 0), GST_CAPS_FEATURES_MEMORY_SYSTEM_MEMORY)) return;
   const guint size = guint(GST_VIDEO_INFO_SIZE(&video));
-  GstBufferPool* made = pool == Pool::plain ? gst_buffer_pool_new() : gst_video_buffer_pool_new();
+  GstBufferPool* made = pool == Pool::lying   ? new_lying_pool()
+                        : pool == Pool::plain ? gst_buffer_pool_new()
+                                              : gst_video_buffer_pool_new();
   GstStructure* config = gst_buffer_pool_get_config(made);
   gst_buffer_pool_config_set_params(config, caps, size, 0, 0);
   const GstAllocationParams odd{GstMemoryFlags(0), 0, 3, 5, {}};

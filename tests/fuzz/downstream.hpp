@@ -12,7 +12,7 @@ namespace cudavision::fuzz {
 
 struct Downstream {
   std::string caps = "ANY";
-  enum class Pool { none, strange_strides, plain, no_video_meta } pool = Pool::none;
+  enum class Pool { none, strange_strides, plain, no_video_meta, lying } pool = Pool::none;
 
   /// Answers CAPS, ACCEPT_CAPS and ALLOCATION. False: it is another query.
   bool answer(GstQuery* query) const;

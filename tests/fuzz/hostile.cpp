@@ -112,7 +112,18 @@ void shorten(Random& random, GstBuffer* buffer) {
   }
 }
 
-/// Rows that share bytes, in a buffer that holds what the GstVideoMeta says and not a byte more.
+void spoil_time(Random& random, GstBuffer* buffer) {
+  const auto time = [&] {
+    return random.pick<GstClockTime>(
+        {GST_CLOCK_TIME_NONE, 0, 1, 1000000000, GstClockTime(G_MAXINT64), G_MAXUINT64 - 1, G_MAXUINT64 / 2});
+  };
+  if (random.one_in(2)) GST_BUFFER_PTS(buffer) = time();
+  if (random.one_in(2)) GST_BUFFER_DTS(buffer) = time();
+  if (random.one_in(2)) GST_BUFFER_DURATION(buffer) = time();
+}
+
+}  // namespace
+
 void overlap_rows(Random& random, GstBuffer* buffer, const GstVideoInfo& video) {
   GstVideoMeta* meta = meta_of(buffer, video);
   gsize end = 0;
@@ -125,18 +136,6 @@ void overlap_rows(Random& random, GstBuffer* buffer, const GstVideoInfo& video) 
   }
   if (end <= gst_buffer_get_size(buffer)) keep_bytes(random, buffer, 0, end);
 }
-
-void spoil_time(Random& random, GstBuffer* buffer) {
-  const auto time = [&] {
-    return random.pick<GstClockTime>(
-        {GST_CLOCK_TIME_NONE, 0, 1, 1000000000, GstClockTime(G_MAXINT64), G_MAXUINT64 - 1, G_MAXUINT64 / 2});
-  };
-  if (random.one_in(2)) GST_BUFFER_PTS(buffer) = time();
-  if (random.one_in(2)) GST_BUFFER_DTS(buffer) = time();
-  if (random.one_in(2)) GST_BUFFER_DURATION(buffer) = time();
-}
-
-}  // namespace
 
 void spoil(Random& random, GstBuffer* buffer, const GstVideoInfo& video, bool resizable) {
   switch (random.below(10)) {

@@ -11,6 +11,9 @@ namespace cudavision::fuzz {
 /// exist). `resizable`: its memory can be shortened, too.
 void spoil(Random& random, GstBuffer* buffer, const GstVideoInfo& video, bool resizable);
 
+/// Has rows share bytes, in a buffer that holds what its GstVideoMeta says and not a byte more.
+void overlap_rows(Random& random, GstBuffer* buffer, const GstVideoInfo& video);
+
 /// Adds legal and odd metas and flags that every element must stand: regions of interest (large, empty, many), GAP, DISCONT,
 /// interlacing.
 void decorate(Random& random, GstBuffer* buffer);

@@ -9,7 +9,8 @@
 
 namespace cudavision::fuzz {
 
-/// SplitMix64 (Steele, Lea, Flood 2014). The distributions of <random> differ between libraries; these do not.
+/// SplitMix64 (Steele, Lea, Flood 2014). The distributions of <random> differ between libraries; these do not. (Compilers may still
+/// evaluate the arguments of one call in another order.)
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}

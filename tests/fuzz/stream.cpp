@@ -160,7 +160,8 @@ void draw_size(Random& random, StreamPlan& plan) {
       plan.width = small(), plan.height = small();
   }
   if (random.one_in(200)) {
-    plan.width = random.between(500, 1920), plan.height = random.between(300, 1080);
+    // Not larger: with its greatest search-radius, non-local means takes seconds for such a frame.
+    plan.width = random.between(200, 500), plan.height = random.between(150, 300);
     plan.frames = 1;
   }
 }
