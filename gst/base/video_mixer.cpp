@@ -2,7 +2,6 @@
 #include "video_mixer.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -15,7 +14,7 @@
 
 #include "caps.hpp"
 #include "frame.hpp"
-#include "guard.hpp"
+#include "vfunc.hpp"
 
 GST_DEBUG_CATEGORY_STATIC(cudavision_mixer_debug);
 #define GST_CAT_DEFAULT cudavision_mixer_debug
@@ -74,24 +73,13 @@ struct Unref {
   void operator()(gpointer object) const { gst_object_unref(object); }
 };
 
-/// A virtual function that lets no exception out: the element posts it as an error, and the caller gets Failed.
-template <auto Function, auto Failed>
-struct Guarded;
-template <typename R, typename Self, typename... Arguments, R (*Function)(Self*, Arguments...), auto Failed>
-struct Guarded<Function, Failed> {
-  static R call(Self* self, Arguments... arguments) {
-    return guarded_or(
-        R(Failed), [self](const Status& status) { state_of(self).host.post_error(status); },
-        [&] { return Function(self, arguments...); });
-  }
-};
-
 /// The sink pads, which stay alive as long as this object. For the streaming thread.
 class Inputs {
  public:
   explicit Inputs(CudaVisionMixer* self) {
     for_each_sink_pad(self, [this](CudaVisionMixerPad* pad) {
-      const GstVideoInfo& video = GST_VIDEO_AGGREGATOR_PAD(pad)->info;
+      GstVideoInfo video = GST_VIDEO_AGGREGATOR_PAD(pad)->info;
+      drop_unknown_colorimetry(video.colorimetry);
       // gst_aggregator_pad_is_inactive() aborts if the pad has no parent. A pad loses its parent after it has left the element's
       // list, so it has one here, under the object lock.
       const bool inactive = gst_aggregator_pad_is_inactive(GST_AGGREGATOR_PAD(pad));
@@ -113,19 +101,7 @@ GstBuffer* frame_of(const MixerInput& input) {
   return buffer && gst_buffer_get_size(buffer) > 0 ? buffer : nullptr;  // a gap has nothing to show
 }
 
-/// Makes a number that an enum does not have its 0, "unknown". Caps may hold any number for a colorimetry ("9:9:9:9"), and reading it
-/// as an enum would be undefined behaviour.
-template <typename Enum>
-void drop_unknown(Enum& field, Enum last) {
-  int number;
-  static_assert(sizeof number == sizeof field);
-  std::memcpy(&number, &field, sizeof number);
-  if (number < 0 || number > int(last)) field = Enum(0);
-}
-
-BlendColor color_of(GstVideoInfo video) {
-  drop_unknown(video.colorimetry.range, GST_VIDEO_COLOR_RANGE_16_235);
-  drop_unknown(video.colorimetry.matrix, GST_VIDEO_COLOR_MATRIX_BT2020);
+BlendColor color_of(const GstVideoInfo& video) {
   const GstVideoColorMatrix matrix = video.colorimetry.matrix;
   const bool bt709 = matrix == GST_VIDEO_COLOR_MATRIX_BT709 || matrix == GST_VIDEO_COLOR_MATRIX_SMPTE240M;
   return {bt709                                     ? LumaMatrix::bt709
@@ -233,7 +209,7 @@ gboolean take_caps(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) {
   GstCaps* caps;
   gst_event_parse_caps(event, &caps);
   GstVideoInfo video;
-  if (!gst_video_info_from_caps(&video, caps) || is_taken(as_mixer(agg), GST_VIDEO_INFO_INTERLACE_MODE(&video)))
+  if (!video_from_caps(video, caps) || is_taken(as_mixer(agg), GST_VIDEO_INFO_INTERLACE_MODE(&video)))
     return base_class()->sink_event(agg, pad, event);
   GstVideoInfo& output = GST_VIDEO_AGGREGATOR(agg)->info;
   const auto show = [&](const GstVideoFormatInfo* format, GstVideoInterlaceMode mode) {
@@ -530,7 +506,7 @@ GstCaps* fixate_src_caps(GstAggregator* agg, GstCaps* caps) {
 
 gboolean negotiated_src_caps(GstAggregator* agg, GstCaps* caps) {
   GstVideoInfo video;
-  if (!gst_video_info_from_caps(&video, caps)) return FALSE;
+  if (!video_from_caps(video, caps)) return FALSE;
   const Status status = make_plan(as_mixer(agg), video);
   if (status.ok()) return base_class()->negotiated_src_caps(agg, caps);
   state_of(agg).host.post_error(status);
@@ -854,29 +830,29 @@ static void cudavision_mixer_class_init(CudaVisionMixerClass* klass) {
   Host::install_properties(object, PROP_HOST);
 
   GstElementClass* element = GST_ELEMENT_CLASS(klass);
-  element->change_state = Guarded<change_state, GST_STATE_CHANGE_FAILURE>::call;
-  element->set_context = set_context;
-  element->request_new_pad = Guarded<request_new_pad, nullptr>::call;
-  element->release_pad = release_pad;
+  element->change_state = vfunc<change_state, GST_STATE_CHANGE_FAILURE>;
+  element->set_context = vfunc<set_context>;
+  element->request_new_pad = vfunc<request_new_pad, nullptr>;
+  element->release_pad = vfunc<release_pad>;
 
   GstAggregatorClass* aggregator = GST_AGGREGATOR_CLASS(klass);
   aggregator->stop = stop;
-  aggregator->aggregate = Guarded<aggregate, GST_FLOW_ERROR>::call;
-  aggregator->sink_query_pre_queue = Guarded<sink_query_pre_queue, FALSE>::call;
-  aggregator->sink_query = Guarded<sink_query, FALSE>::call;
-  aggregator->sink_event_pre_queue = Guarded<sink_event_pre_queue, GST_FLOW_ERROR>::call;
-  aggregator->sink_event = Guarded<sink_event, FALSE>::call;
-  aggregator->src_query = Guarded<src_query, FALSE>::call;
-  aggregator->src_event = Guarded<src_event, FALSE>::call;
+  aggregator->aggregate = vfunc<aggregate, GST_FLOW_ERROR>;
+  aggregator->sink_query_pre_queue = vfunc<sink_query_pre_queue, FALSE>;
+  aggregator->sink_query = vfunc<sink_query, FALSE>;
+  aggregator->sink_event_pre_queue = vfunc<sink_event_pre_queue, GST_FLOW_ERROR>;
+  aggregator->sink_event = vfunc<sink_event, FALSE>;
+  aggregator->src_query = vfunc<src_query, FALSE>;
+  aggregator->src_event = vfunc<src_event, FALSE>;
   aggregator->fixate_src_caps = fixate_src_caps;
-  aggregator->negotiated_src_caps = Guarded<negotiated_src_caps, FALSE>::call;
-  aggregator->propose_allocation = Guarded<propose_allocation, FALSE>::call;
-  aggregator->decide_allocation = Guarded<decide_allocation, FALSE>::call;
+  aggregator->negotiated_src_caps = vfunc<negotiated_src_caps, FALSE>;
+  aggregator->propose_allocation = vfunc<propose_allocation, FALSE>;
+  aggregator->decide_allocation = vfunc<decide_allocation, FALSE>;
 
   GstVideoAggregatorClass* mixer = GST_VIDEO_AGGREGATOR_CLASS(klass);
-  mixer->update_caps = update_caps;
-  mixer->create_output_buffer = Guarded<create_output_buffer, GST_FLOW_ERROR>::call;
-  mixer->aggregate_frames = Guarded<aggregate_frames, GST_FLOW_ERROR>::call;
+  mixer->update_caps = vfunc<update_caps, gst_caps_new_empty>;
+  mixer->create_output_buffer = vfunc<create_output_buffer, GST_FLOW_ERROR>;
+  mixer->aggregate_frames = vfunc<aggregate_frames, GST_FLOW_ERROR>;
 }
 
 }  // namespace cudavision
