@@ -31,7 +31,7 @@ gst_plugins=(coreelements coretracers app videotestsrc videoconvertscale videora
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
 bundle=$stage/cudavision-gpu
-mkdir -p "$bundle"/{bin,lib,gst,plugin,media,tests/{kernels,elements,bench}} "$(dirname "$tarball")"
+mkdir -p "$bundle"/{bin,lib,gst,plugin,media,tests/{kernels,elements,fuzz,bench}} "$(dirname "$tarball")"
 missing=()
 
 is_program() { [[ -f $1 && -x $1 && $(head -c 4 "$1") == $'\x7fELF' ]]; }
@@ -44,7 +44,7 @@ take() {  # file folder: without debug information, which is most of a test's si
 
 # What the build made.
 if [[ -f $build/gst/libgstcudavision.so ]]; then take "$build/gst/libgstcudavision.so" "$bundle/plugin"; else missing+=(libgstcudavision.so); fi
-for folder in kernels elements bench; do
+for folder in kernels elements fuzz bench; do
   found=0
   for file in "$build/tests/$folder"/*; do
     is_program "$file" || continue

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Runs inside the unpacked bundle of tests/gpu-bundle.sh, on a GPU host that has only the driver:
 #   run.sh [tests] [sanitize] [bench] [pipelines] [all]       (no argument: tests)
-# tests      kernel tests on CUDA, element tests
+# tests      kernel tests on CUDA, element tests, the fuzzer on CUDA (FUZZ_CASES=3000)
 # sanitize   some of the kernel tests under compute-sanitizer's memcheck, racecheck and initcheck (SANITIZE_TESTS=16 a program)
 # bench      bench_kernels (with NPP beside it where nvcc and NPP are), bench_pipelines.py
 # pipelines  gst-launch lines, with decoding of the clips that were packed
@@ -107,6 +107,11 @@ mode_tests() {
     run "elements/${program##*/}" 300 "${bundled[@]}" "$program"
   done
   ((found)) || report SKIP elements 'no element tests in the bundle'
+  if [[ -x $here/tests/fuzz/fuzz ]]; then
+    run fuzz 300 "${bundled[@]}" "$here/tests/fuzz/fuzz" --backend cuda --cases "${FUZZ_CASES:-3000}"
+  else
+    report SKIP fuzz 'no fuzzer in the bundle'
+  fi
 }
 
 mode_sanitize() {
@@ -211,6 +216,18 @@ launch() {
   run "$name" 60 "${bundled[@]}" gst-launch-1.0 $3
 }
 
+# name element source: between a source that names system memory first (cudaupload) and a sink that takes anything, all is in CUDA memory.
+stays_on_the_gpu() {
+  if ! gpu || ! has cudaupload; then
+    report SKIP "$1" 'no GPU or cudaupload'
+    return
+  fi
+  # shellcheck disable=SC2016,SC2086
+  run "$1" 60 "${bundled[@]}" bash -c '
+    gst-launch-1.0 -v $2 ! cudaupload ! $1 name=element ! fakesink | tee /dev/stderr |
+      awk "/element\\.|:element:/ && /: caps = / { all++; cuda += /memory:CUDAMemory/ } END { exit !(all >= 2 && cuda == all) }"' sh "$2" "$3"
+}
+
 mode_pipelines() {
   local ours='cudagaussian cudaconvolve' filters='cudagaussian backend=cuda ! cudaconvolve preset=sharpen backend=cuda'
   local raw='video/x-raw' cuda='video/x-raw(memory:CUDAMemory)' clip name
@@ -227,6 +244,7 @@ mode_pipelines() {
   launch pipelines/odd-size "$ours" "videotestsrc num-buffers=20 ! $raw,width=333,height=77,format=I420 ! $filters ! $raw ! fakesink"
   launch pipelines/cpu "$ours" "videotestsrc num-buffers=20 ! cudagaussian backend=cpu ! cudaconvolve preset=sharpen backend=cpu ! fakesink"
   launch pipelines/upload "$ours cudaupload cudadownload" "$source,format=NV12 ! cudaupload ! $filters ! cudadownload ! fakesink"
+  for name in cudaconvolve cudablend; do stays_on_the_gpu "pipelines/$name stays on the GPU" "$name" "$source,format=NV12"; done
   launch pipelines/diff "$ours cudadiff" "$source,format=NV12 ! cudagaussian backend=cuda ! cudaconvolve preset=sharpen ! cudadiff output=overlay ! $raw ! fakesink"
   launch pipelines/motion cudadiff "$source,format=NV12 ! cudadiff backend=cuda output=passthrough ! fakesink"
   launch pipelines/histogram cudahistogram "$source,format=NV12 ! cudahistogram channels=all add-meta=true backend=cuda ! $raw ! fakesink"

@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <sanitizer/tsan_interface.h>
 
+#include <algorithm>
 #include <opencv2/core.hpp>
 #include <thread>
 #include <vector>
@@ -27,11 +28,11 @@ CUDAVISION_VISIBLE void cv::parallel_for_(const Range& range, const ParallelLoop
 #ifdef __G_LIB_H__
 /// GLib's locks are futexes, which the sanitizer does not know.
 #define CUDAVISION_REAL(name) static const auto real = reinterpret_cast<decltype(&name)>(dlsym(RTLD_NEXT, #name))
-#define CUDAVISION_LOCK(name, Type)                      \
-  extern "C" CUDAVISION_VISIBLE void name(Type* lock) {  \
-    CUDAVISION_REAL(name);                               \
-    real(lock);                                          \
-    __tsan_acquire(lock);                                \
+#define CUDAVISION_LOCK(name, Type)                     \
+  extern "C" CUDAVISION_VISIBLE void name(Type* lock) { \
+    CUDAVISION_REAL(name);                              \
+    real(lock);                                         \
+    __tsan_acquire(lock);                               \
   }
 #define CUDAVISION_TRYLOCK(name, Type)                      \
   extern "C" CUDAVISION_VISIBLE gboolean name(Type* lock) { \
