@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "backend.hpp"
+#include "guard.hpp"
 
 namespace cudavision {
 namespace {
@@ -306,7 +307,7 @@ Blend::Blend(const Geometry& geometry, const BlendColor& color, BlendDivision di
 }
 
 Status Blend::submit(const Image& dst, const BlendBackground& background, const std::vector<BlendPad>& pads, Queue queue) {
-  return detail::guarded([&]() -> Status {
+  return guarded([&]() -> Status {
     const auto to = dst_.write(dst);
     if (!to.ok()) return to.error();
     const Status status = run(to.value(), background, pads, queue);
@@ -349,7 +350,7 @@ Status Blend::run(const Image& dst, const BlendBackground& background, const std
 Result<std::unique_ptr<Blend>> make_blend(const Geometry& geometry, const BlendColor& color, Backend backend, BlendDivision division) {
   if (std::min(geometry.width, geometry.height) < 1 || std::max(geometry.width, geometry.height) > 16384)
     return Status::settings(side_text("the output", geometry.width, geometry.height, "width and height must be 1 to 16384"));
-  return detail::guarded([&] {
+  return guarded([&] {
     return detail::on_backend(
         backend, [&]() { return detail::make_blend_cuda(geometry, color, division); },
         [&]() { return detail::make_blend_cpu(geometry, color, division); });
