@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The boundary that no C++ exception crosses (gst/base/vfunc.hpp): one error message, and the value that says "failed".
+#include "gst/base/vfunc.hpp"
+
+#include <stdexcept>
+
+#include "harness.hpp"
+
+namespace cudavision {
+
+/// In place of the plugin's, which a test program is not linked with.
+void post_error(GstElement* element, const Status& status) {
+  GST_ELEMENT_ERROR(element, RESOURCE, FAILED, ("%s", status.message().c_str()), (nullptr));
+}
+
+}  // namespace cudavision
+
+using namespace cudavision::test;
+
+namespace {
+
+gboolean out_of_memory(GstObject*, int) { throw std::bad_alloc(); }
+void out_of_range(GstObject*) { throw std::out_of_range("too far"); }
+GstCaps* no_caps(GstObject*) { throw 1; }
+int twice(GstObject*, int number) { return 2 * number; }
+
+void expect_errors(GstObject* object, GstBus* bus) {
+  using cudavision::vfunc;
+  EXPECT_EQ((vfunc<twice, -1>(object, 21)), 42);
+  EXPECT_EQ(pop_message(bus, GST_MESSAGE_ERROR).text, "");
+  EXPECT_EQ((vfunc<out_of_memory, FALSE>(object, 1)), FALSE);
+  EXPECT_CONTAINS(pop_message(bus, GST_MESSAGE_ERROR).text, "out of memory");
+  vfunc<out_of_range>(object);
+  EXPECT_CONTAINS(pop_message(bus, GST_MESSAGE_ERROR).text, "too far");
+  const Caps caps(vfunc<no_caps, gst_caps_new_empty>(object));
+  EXPECT(gst_caps_is_empty(caps.get()));
+  EXPECT_CONTAINS(pop_message(bus, GST_MESSAGE_ERROR).text, "internal error");
+}
+
+}  // namespace
+
+TEST(turns_exceptions_into_errors, Each::element) {
+  GstElement* element = GST_ELEMENT(gst_object_ref_sink(gst_element_factory_make("identity", nullptr)));
+  GstBus* bus = gst_bus_new();
+  gst_element_set_bus(element, bus);
+  expect_errors(GST_OBJECT(element), bus);
+  GstPad* pad = gst_element_get_static_pad(element, "sink");  // a pad's error is its element's
+  expect_errors(GST_OBJECT(pad), bus);
+  gst_object_unref(pad);
+  gst_element_set_bus(element, nullptr);
+  gst_object_unref(bus);
+  gst_object_unref(element);
+}
+
+int main() { return run_tests("vfunc", "cudagaussian"); }
