@@ -44,10 +44,11 @@ check() {
 prepare_sanitizers() {
   local folder=$root/tests/sanitizers
   local -A library=([address]=libasan.so [thread]=libtsan.so [undefined]=libubsan.so)
-  export ASAN_OPTIONS=detect_stack_use_after_return=1:fast_unwind_on_malloc=0  # Debian's libraries have no frame pointers
+  # Tests ask for more memory than there is; Debian's libraries have no frame pointers.
+  export ASAN_OPTIONS=allocator_may_return_null=1:detect_stack_use_after_return=1:fast_unwind_on_malloc=0
   export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 CK_TIMEOUT_MULTIPLIER=10
   export LSAN_OPTIONS=suppressions=$folder/leak.supp:print_suppressions=0
-  export TSAN_OPTIONS=suppressions=$folder/thread.supp:ignore_noninstrumented_modules=1:detect_deadlocks=0
+  export TSAN_OPTIONS=allocator_may_return_null=1:suppressions=$folder/thread.supp:ignore_noninstrumented_modules=1:detect_deadlocks=0
   LD_PRELOAD=$(g++ -print-file-name="${library[${sanitizers%%,*}]}") ASAN_OPTIONS=detect_leaks=0 \
     GST_PLUGIN_PATH_1_0=$BUILD_DIR/gst GST_REGISTRY=$BUILD_DIR/tests/elements/registry.bin gst-inspect-1.0 cudavision >/dev/null
   export GST_REGISTRY_UPDATE=no
