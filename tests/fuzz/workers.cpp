@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -62,6 +63,7 @@ void print_failure(std::FILE* log, const std::string& closing) {
 /// The life of a worker. It takes one case after the other, until none is left.
 [[noreturn]] void work(Worker& worker, Shared& shared, std::uint64_t end, std::uint64_t most_failures,
                        const std::function<void()>& prepare, const RunCase& run) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // without the parent nobody looks at the results
   dup2(fileno(worker.log), STDERR_FILENO);
   prepare();
   while (shared.failed < most_failures) {
