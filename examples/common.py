@@ -155,6 +155,13 @@ def play(pipeline, on_message=None, progress=None):
         pipeline.set_state(Gst.State.NULL)
 
 
+def size_of(sample):
+    """Width and height in the caps of a sample. (GStreamer's bindings wrap the structure of caps from 1.26 on.)"""
+    structure = sample.get_caps().get_structure(0)
+    with structure if hasattr(structure, "__enter__") else contextlib.nullcontext(structure) as fields:
+        return fields.get_value("width"), fields.get_value("height")
+
+
 def samples(pipeline):
     """Runs a pipeline, and yields the samples of its appsink named `sink`."""
     sink, bus = pipeline.get_by_name("sink"), pipeline.get_bus()

@@ -22,7 +22,7 @@ def run():
     else:
         pipeline = common.parse(f"videotestsrc num-buffers=5 ! video/x-raw,format=NV12 ! {table}")
     for sample in common.samples(pipeline):
-        columns, rows = (sample.get_caps().get_structure(0).get_value(side) for side in ("width", "height"))
+        columns, rows = common.size_of(sample)
         if left + width >= columns or top + height >= rows:  # the table has one more of each than the picture
             raise common.Failure(f"the rectangle {left} {top} {width} {height} is not within the picture of {columns - 1}x{rows - 1}")
         buffer = sample.get_buffer()

@@ -101,9 +101,9 @@ def pictures(path, numbers):
     found = {}
     for number, sample in enumerate(common.samples(pipeline)):
         if number in numbers:
-            caps, buffer = sample.get_caps().get_structure(0), sample.get_buffer()
+            (width, height), buffer = common.size_of(sample), sample.get_buffer()
             pixels = np.frombuffer(buffer.extract_dup(0, buffer.get_size()), np.uint8)
-            found[number] = pixels.reshape(caps["height"], caps["width"], 4)[:, :, :3]
+            found[number] = pixels.reshape(height, width, 4)[:, :, :3]
         if len(found) == len(numbers):
             break
     return found
