@@ -10,11 +10,12 @@ namespace cudavision {
 
 bool video_from_caps(GstVideoInfo& video, const GstCaps* caps) {
   if (!gst_video_info_from_caps(&video, caps)) return false;
-  drop_unknown_colorimetry(video.colorimetry);
+  replace_meaningless_numbers(video);
   return true;
 }
 
-void drop_unknown_colorimetry(GstVideoColorimetry& colorimetry) {
+void replace_meaningless_numbers(GstVideoInfo& video) {
+  if (video.par_n <= 0 || video.par_d <= 0) video.par_n = video.par_d = 1;
   // Read as integers: a C++ enum cannot hold what it has no bits for.
   const auto drop = [](auto& field, auto last) {
     int value;
@@ -22,10 +23,10 @@ void drop_unknown_colorimetry(GstVideoColorimetry& colorimetry) {
     std::memcpy(&value, &field, sizeof value);
     if (value < 0 || value > int(last)) field = {};
   };
-  drop(colorimetry.range, GST_VIDEO_COLOR_RANGE_16_235);
-  drop(colorimetry.matrix, GST_VIDEO_COLOR_MATRIX_BT2020);
-  drop(colorimetry.transfer, GST_VIDEO_TRANSFER_BT601);
-  drop(colorimetry.primaries, GST_VIDEO_COLOR_PRIMARIES_EBU3213);
+  drop(video.colorimetry.range, GST_VIDEO_COLOR_RANGE_16_235);
+  drop(video.colorimetry.matrix, GST_VIDEO_COLOR_MATRIX_BT2020);
+  drop(video.colorimetry.transfer, GST_VIDEO_TRANSFER_BT601);
+  drop(video.colorimetry.primaries, GST_VIDEO_COLOR_PRIMARIES_EBU3213);
 }
 
 Geometry geometry_of(const GstVideoInfo& video) {

@@ -10,11 +10,11 @@
 
 namespace cudavision {
 
-/// Reads caps of raw video; false where they are not. In place of gst_video_info_from_caps(), which takes any number for a colorimetry
-/// ("9:9:9:9"): here numbers without a meaning become "unknown".
+/// Reads caps of raw video, without meaningless numbers; false where they are not such caps.
 bool video_from_caps(GstVideoInfo& video, const GstCaps* caps);
-/// Makes numbers of a colorimetry that have no meaning "unknown".
-void drop_unknown_colorimetry(GstVideoColorimetry& colorimetry);
+/// Replaces numbers that gst_video_info_from_caps() takes although they mean nothing: those of a colorimetry ("9:9:9:9") become
+/// "unknown", a pixel aspect ratio of 0 becomes 1/1.
+void replace_meaningless_numbers(GstVideoInfo& video);
 
 /// Format and size of a GstVideoInfo whose format is of the table (which caps negotiation sees to).
 Geometry geometry_of(const GstVideoInfo& video);

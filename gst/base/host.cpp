@@ -49,9 +49,16 @@ void configure(GstBufferPool* pool, GstCaps* caps, guint size, guint min_buffers
 
 void post_error(GstElement* element, const Status& status) {
   if (status.code() == Status::Code::settings)
-    GST_ELEMENT_ERROR(element, LIBRARY, SETTINGS, ("%s", status.message().c_str()), (nullptr));
+    GST_ELEMENT_ERROR(element, LIBRARY, SETTINGS, ("%s", message_text(status).c_str()), (nullptr));
   else
-    GST_ELEMENT_ERROR(element, RESOURCE, FAILED, ("%s", status.message().c_str()), (nullptr));
+    GST_ELEMENT_ERROR(element, RESOURCE, FAILED, ("%s", message_text(status).c_str()), (nullptr));
+}
+
+std::string message_text(const Status& status) {
+  gchar* valid = g_utf8_make_valid(status.message().c_str(), -1);
+  const std::string text = valid;
+  g_free(valid);
+  return text;
 }
 
 // Properties --------------------------------------------------------------------------------------------------------------------

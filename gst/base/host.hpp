@@ -26,6 +26,8 @@ class ObjectLock {
 
 /// Posts what an operation reports as an error message.
 void post_error(GstElement* element, const Status& status);
+/// The text of a message: valid UTF-8, also where it quotes a property that is not.
+std::string message_text(const Status& status);
 
 /// What all elements have in common, whatever GStreamer class they derive from: the choice of a backend with its properties, the
 /// CUDA context, pools of frames, errors. Calls may come from any thread, unless said otherwise.

@@ -133,7 +133,7 @@ Status renew_plan(CudaVisionFilter* self) {
     state.changed = false;
     status = make_plan(self);
     if (status.code() != Status::Code::settings || !state.has_worked) return status;
-    GST_ELEMENT_WARNING(self, LIBRARY, SETTINGS, ("%s", status.message().c_str()), ("the last good settings stay in use"));
+    GST_ELEMENT_WARNING(self, LIBRARY, SETTINGS, ("%s", message_text(status).c_str()), ("the last good settings stay in use"));
     {
       ObjectLock lock(self);
       if (state.changed) continue;
@@ -193,6 +193,7 @@ GstCaps* transform_caps(GstBaseTransform* trans, GstPadDirection direction, GstC
   if (const auto transform_data = class_of(trans)->transform_data_caps) {
     GstCaps* usable = usable_caps(caps, with_cuda);
     GstCaps* other = transform_data(direction, usable);
+    result = gst_caps_make_writable(result);
     gst_caps_append(result, (direction == GST_PAD_SINK ? any_memory_data_caps : any_memory_caps)(other, with_cuda));
     gst_caps_unref(other);
     gst_caps_unref(usable);

@@ -2,6 +2,7 @@
 #include "video_mixer.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -35,6 +36,8 @@ struct MixerPadState {
   GstBuffer* uploaded = nullptr;
   std::unique_ptr<DeviceImage> image;
   bool misfits = false;  // the last frame did not fit the caps
+  std::atomic<bool> endless{false};  // the last frame ended beyond all times
+  std::atomic<bool> flushed{false};  // set by upstream: the frame that is shown must go
   // Under the pad's object lock: where its frames are shown, and what of them.
   Rect place, crop;
 
@@ -79,7 +82,7 @@ class Inputs {
   explicit Inputs(CudaVisionMixer* self) {
     for_each_sink_pad(self, [this](CudaVisionMixerPad* pad) {
       GstVideoInfo video = GST_VIDEO_AGGREGATOR_PAD(pad)->info;
-      drop_unknown_colorimetry(video.colorimetry);
+      replace_meaningless_numbers(video);
       // gst_aggregator_pad_is_inactive() aborts if the pad has no parent. A pad loses its parent after it has left the element's
       // list, so it has one here, under the object lock.
       const bool inactive = gst_aggregator_pad_is_inactive(GST_AGGREGATOR_PAD(pad));
@@ -327,6 +330,11 @@ gboolean src_query(GstAggregator* agg, GstQuery* query) {
 
 /// Where the pointer is over a pad, it is told where in its own picture.
 gboolean src_event(GstAggregator* agg, GstEvent* event) {
+  // The base class divides by the framerate.
+  if (GST_EVENT_TYPE(event) == GST_EVENT_QOS && GST_VIDEO_INFO_FPS_N(&GST_VIDEO_AGGREGATOR(agg)->info) <= 0) {
+    gst_event_unref(event);
+    return TRUE;
+  }
   double x, y;
   if (GST_EVENT_TYPE(event) != GST_EVENT_NAVIGATION || !gst_navigation_event_get_coordinates(event, &x, &y))
     return base_class()->src_event(agg, event);
@@ -470,6 +478,7 @@ void choose_src_caps(CudaVisionMixer* self, GstCaps*& caps) {
     gst_structure_get_fraction(first, "pixel-aspect-ratio", &par_n, &par_d);
     gst_structure_free(first);
     prefer(caps, "pixel-aspect-ratio", GST_TYPE_FRACTION, par_n, par_d);
+    if (par_n <= 0 || par_d <= 0) par_n = par_d = 1;
   }
   choose_format(caps, inputs.list());
 
@@ -591,7 +600,8 @@ class Composition {
   static GstMapFlags flags(GstMapFlags access, bool device) { return device ? GstMapFlags(access | Gpu::map_flag()) : access; }
 
   Status submit(const std::vector<MixerInput>& inputs, GstBuffer* outbuf) {
-    const GstVideoInfo& video = GST_VIDEO_AGGREGATOR(self_)->info;
+    GstVideoInfo video = GST_VIDEO_AGGREGATOR(self_)->info;
+    replace_meaningless_numbers(video);
     if (!state_.plan)  // after an error
       if (Status status = make_plan(self_, video); !status.ok()) return status;
     MixerLayout layout = class_of(self_)->lay_out(self_, inputs, video);
@@ -714,8 +724,34 @@ GstFlowReturn aggregate_frames(GstVideoAggregator* vagg, GstBuffer* outbuf) {
   return GST_FLOW_ERROR;
 }
 
+/// Leaves out a frame whose end is beyond what a time can say: the base class would abort.
+GstBuffer* clip(GstAggregator* agg, GstAggregatorPad* pad, GstBuffer* buffer) {
+  const guint64 pts = GST_BUFFER_PTS(buffer), duration = GST_BUFFER_DURATION(buffer), most = G_MAXINT64;
+  const bool endless = GST_CLOCK_TIME_IS_VALID(pts) && (pts > most || (GST_CLOCK_TIME_IS_VALID(duration) && duration > most - pts));
+  const bool warned = as_mixer_pad(pad)->state->endless.exchange(endless);
+  if (!endless) return base_class()->clip(agg, pad, buffer);
+  if (!warned)  // one warning for all such frames in a row
+    GST_ELEMENT_WARNING(agg, STREAM, FORMAT, ("%s: a frame is left out: it ends beyond 2^63 ns", GST_OBJECT_NAME(pad)), (nullptr));
+  gst_buffer_unref(buffer);
+  return nullptr;
+}
+
+/// Comes from the thread of upstream, while the streaming thread may be using the pad's frame: that one lets go of it.
+GstFlowReturn flush_pad(GstAggregatorPad* pad, GstAggregator*) {
+  as_mixer_pad(pad)->state->flushed = true;
+  return GST_FLOW_OK;
+}
+
+void flush_pads(GstAggregator* agg) {
+  const Inputs inputs(as_mixer(agg));
+  for (const MixerInput& input : inputs.list())
+    if (input.pad->state->flushed.exchange(false))
+      GST_AGGREGATOR_PAD_CLASS(cudavision_mixer_pad_parent_class)->flush(GST_AGGREGATOR_PAD(input.pad), agg);
+}
+
 /// The base class gives up where a frame has no time, and tells nobody.
 GstFlowReturn aggregate(GstAggregator* agg, gboolean timeout) {
+  flush_pads(agg);
   const GstFlowReturn flow = base_class()->aggregate(agg, timeout);
   if (flow != GST_FLOW_ERROR) return flow;
   const Inputs inputs(as_mixer(agg));
@@ -814,6 +850,7 @@ static void cudavision_mixer_pad_init(CudaVisionMixerPad* self) {
 
 static void cudavision_mixer_pad_class_init(CudaVisionMixerPadClass* klass) {
   G_OBJECT_CLASS(klass)->finalize = finalize_pad;
+  klass->parent_class.parent_class.flush = flush_pad;
   klass->parent_class.prepare_frame = prepare_frame;
   klass->parent_class.clean_frame = clean_frame;
 }
@@ -837,6 +874,7 @@ static void cudavision_mixer_class_init(CudaVisionMixerClass* klass) {
 
   GstAggregatorClass* aggregator = GST_AGGREGATOR_CLASS(klass);
   aggregator->stop = stop;
+  aggregator->clip = vfunc<clip, nullptr>;
   aggregator->aggregate = vfunc<aggregate, GST_FLOW_ERROR>;
   aggregator->sink_query_pre_queue = vfunc<sink_query_pre_queue, FALSE>;
   aggregator->sink_query = vfunc<sink_query, FALSE>;

@@ -92,7 +92,6 @@ bool play_blend(const std::string& backend) {
   good &= play(blend + "layout=grid gap=2 ! video/x-raw,format=I420_10LE,width=101,height=99" + pads);
   good &= play(blend + "background=transparent sink_1::xpos=-5 sink_0::zorder=9 sink_2::width=300 sink_2::sizing-policy=fill ! cudagaussian backend=" + backend +
                pads);
-  good &= play(blend + "sink_0::key-color=0x1000000" + pads, true);
   good &= come_and_go(backend);
   return good;
 }
