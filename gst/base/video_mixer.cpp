@@ -36,8 +36,8 @@ struct MixerPadState {
   GstBuffer* uploaded = nullptr;
   std::unique_ptr<DeviceImage> image;
   bool misfits = false;  // the last frame did not fit the caps
-  std::atomic<bool> endless{false};  // the last frame ended beyond all times
   std::atomic<bool> flushed{false};  // set by upstream: the frame that is shown must go
+  bool endless = false;  // of the thread of upstream: the last frame ended beyond all times
   // Under the pad's object lock: where its frames are shown, and what of them.
   Rect place, crop;
 
@@ -724,18 +724,6 @@ GstFlowReturn aggregate_frames(GstVideoAggregator* vagg, GstBuffer* outbuf) {
   return GST_FLOW_ERROR;
 }
 
-/// Leaves out a frame whose end is beyond what a time can say: the base class would abort.
-GstBuffer* clip(GstAggregator* agg, GstAggregatorPad* pad, GstBuffer* buffer) {
-  const guint64 pts = GST_BUFFER_PTS(buffer), duration = GST_BUFFER_DURATION(buffer), most = G_MAXINT64;
-  const bool endless = GST_CLOCK_TIME_IS_VALID(pts) && (pts > most || (GST_CLOCK_TIME_IS_VALID(duration) && duration > most - pts));
-  const bool warned = as_mixer_pad(pad)->state->endless.exchange(endless);
-  if (!endless) return base_class()->clip(agg, pad, buffer);
-  if (!warned)  // one warning for all such frames in a row
-    GST_ELEMENT_WARNING(agg, STREAM, FORMAT, ("%s: a frame is left out: it ends beyond 2^63 ns", GST_OBJECT_NAME(pad)), (nullptr));
-  gst_buffer_unref(buffer);
-  return nullptr;
-}
-
 /// Comes from the thread of upstream, while the streaming thread may be using the pad's frame: that one lets go of it.
 GstFlowReturn flush_pad(GstAggregatorPad* pad, GstAggregator*) {
   as_mixer_pad(pad)->state->flushed = true;
@@ -770,6 +758,18 @@ GstFlowReturn aggregate(GstAggregator* agg, gboolean timeout) {
 
 // Pads --------------------------------------------------------------------------------------------------------------------------
 
+/// Leaves out a frame whose end is beyond what a time can say: the base class would abort. In the thread of upstream.
+GstPadProbeReturn drop_endless(GstPad* pad, GstPadProbeInfo* info, gpointer) {
+  const GstBuffer* buffer = GST_PAD_PROBE_INFO_BUFFER(info);
+  const guint64 pts = GST_BUFFER_PTS(buffer), duration = GST_BUFFER_DURATION(buffer), most = G_MAXINT64;
+  const bool endless = GST_CLOCK_TIME_IS_VALID(pts) && (pts > most || (GST_CLOCK_TIME_IS_VALID(duration) && duration > most - pts));
+  GstElement* element = gst_pad_get_parent_element(pad);
+  if (element && std::exchange(as_mixer_pad(pad)->state->endless, endless) < endless)  // one warning for all such frames in a row
+    GST_ELEMENT_WARNING(element, STREAM, FORMAT, ("%s: a frame is left out: it ends beyond 2^63 ns", GST_OBJECT_NAME(pad)), (nullptr));
+  gst_clear_object(&element);
+  return endless ? GST_PAD_PROBE_DROP : GST_PAD_PROBE_OK;
+}
+
 GstPad* request_new_pad(GstElement* element, GstPadTemplate* templ, const gchar* name, const GstCaps* caps) {
   int count = 0;
   for_each_sink_pad(as_mixer(element), [&](CudaVisionMixerPad*) { ++count; });
@@ -779,7 +779,9 @@ GstPad* request_new_pad(GstElement* element, GstPadTemplate* templ, const gchar*
     return nullptr;
   }
   GstPad* pad = GST_ELEMENT_CLASS(cudavision_mixer_parent_class)->request_new_pad(element, templ, name, caps);
-  if (pad) gst_child_proxy_child_added(GST_CHILD_PROXY(element), G_OBJECT(pad), GST_OBJECT_NAME(pad));
+  if (!pad) return nullptr;
+  gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, drop_endless, nullptr, nullptr);
+  gst_child_proxy_child_added(GST_CHILD_PROXY(element), G_OBJECT(pad), GST_OBJECT_NAME(pad));
   return pad;
 }
 
@@ -874,7 +876,6 @@ static void cudavision_mixer_class_init(CudaVisionMixerClass* klass) {
 
   GstAggregatorClass* aggregator = GST_AGGREGATOR_CLASS(klass);
   aggregator->stop = stop;
-  aggregator->clip = vfunc<clip, nullptr>;
   aggregator->aggregate = vfunc<aggregate, GST_FLOW_ERROR>;
   aggregator->sink_query_pre_queue = vfunc<sink_query_pre_queue, FALSE>;
   aggregator->sink_query = vfunc<sink_query, FALSE>;
