@@ -328,12 +328,27 @@ gboolean src_query(GstAggregator* agg, GstQuery* query) {
   return base_class()->src_query(agg, query);
 }
 
+/// Whether a seek asks for a range whose start is after its stop: GStreamer asserts that there is none.
+bool seeks_past_its_stop(GstAggregator* agg, GstEvent* event) {
+  GstSeekType start_type, stop_type;
+  gint64 start, stop;
+  gst_event_parse_seek(event, nullptr, nullptr, nullptr, &start_type, &start, &stop_type, &stop);
+  const GstSegment& now = GST_AGGREGATOR_PAD(agg->srcpad)->segment;
+  if (start_type == GST_SEEK_TYPE_NONE) start = gint64(now.start);
+  if (stop_type == GST_SEEK_TYPE_NONE) stop = gint64(now.stop);
+  return start_type != GST_SEEK_TYPE_END && stop_type != GST_SEEK_TYPE_END && stop >= 0 && start > stop;
+}
+
 /// Where the pointer is over a pad, it is told where in its own picture.
 gboolean src_event(GstAggregator* agg, GstEvent* event) {
   // The base class divides by the framerate.
   if (GST_EVENT_TYPE(event) == GST_EVENT_QOS && GST_VIDEO_INFO_FPS_N(&GST_VIDEO_AGGREGATOR(agg)->info) <= 0) {
     gst_event_unref(event);
     return TRUE;
+  }
+  if (GST_EVENT_TYPE(event) == GST_EVENT_SEEK && seeks_past_its_stop(agg, event)) {
+    gst_event_unref(event);
+    return FALSE;
   }
   double x, y;
   if (GST_EVENT_TYPE(event) != GST_EVENT_NAVIGATION || !gst_navigation_event_get_coordinates(event, &x, &y))

@@ -1150,8 +1150,10 @@ TEST(computes_every_operator, Each::run) {
         const Picture d = four(source_picture(layers[0], 1), below), s = four(source_picture(layers[1], 2), above);
         const bool has_alpha = std::string(out).find('A') != std::string::npos;
         const Picture result = composed(run, "background=transparent", caps_text(out, size), layers);
+        // An ORC whose division rounds down, as compositor then does, loses up to two steps of a translucent source's alpha.
+        const int tolerance = op == "source" && has_alpha && alpha < 1 ? 2 : 1;
         EXPECT_WITHIN(
-            result, drawn(result, [&](int x, int y) { return laid(op, alpha, 1, pixel(d, x, y), pixel(s, x, y), has_alpha); }), 1);
+            result, drawn(result, [&](int x, int y) { return laid(op, alpha, 1, pixel(d, x, y), pixel(s, x, y), has_alpha); }), tolerance);
       }
 }
 
@@ -2118,7 +2120,12 @@ TEST(refuses_values_beyond_their_range, Each::run) {
     const std::string name = std::string(bad).substr(0, std::string(bad).find('='));
     GParamSpec* const spec = g_object_class_find_property(G_OBJECT_GET_CLASS(object), name.c_str());
     const std::string old = value_text(object, spec);
-    ASSERT_WARNING(gst_util_set_object_arg(G_OBJECT(object), name.c_str(), bad + name.size() + 1));
+    // A warning of GLib, from 2.84 at the latest a critical one.
+    _gst_check_expecting_log = TRUE;
+    _gst_check_raised_warning = _gst_check_raised_critical = FALSE;
+    gst_util_set_object_arg(G_OBJECT(object), name.c_str(), bad + name.size() + 1);
+    _gst_check_expecting_log = FALSE;
+    EXPECT(_gst_check_raised_warning || _gst_check_raised_critical);
     EXPECT_EQ(value_text(object, spec), old);
     EXPECT_SAME(show(), good);
     EXPECT_EQ(value_text(object, spec), old);
