@@ -441,7 +441,8 @@ void choose_format(GstCaps*& caps, const std::vector<MixerInput>& inputs) {
   if (!names.empty()) names.insert(names.end(), {"RGBA", "BGRA", "ARGB", "ABGR", "RGBA64_LE", "ARGB64_LE"});
   add(false);
   if (names.empty()) names.push_back("NV12");  // as nothing has come yet, what most things take
-  std::any_of(names.begin(), names.end(), [&](const char* name) { return prefer_text(caps, "format", name); });
+  for (const char* name : names)
+    if (prefer_text(caps, "format", name)) break;
   if (wanted.empty()) return;
 
   // The first that downstream takes, where it takes none of ours.
