@@ -9,7 +9,7 @@ command -v valgrind >/dev/null || { echo 'skipped: no valgrind'; exit 77; }
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-suppressions=()
+suppressions=(--suppressions="$(dirname "${BASH_SOURCE[0]}")/valgrind.supp")
 glib=$(pkg-config --variable=prefix glib-2.0 2>/dev/null || echo /usr)/share/glib-2.0/valgrind/glib.supp
 [[ -f $glib ]] && suppressions+=(--suppressions="$glib")
 
