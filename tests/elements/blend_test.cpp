@@ -758,37 +758,34 @@ TEST(equals_compositor_with_unknown_durations, Each::run) {
 }
 
 /// compositor leaves it to the source to say that something went wrong, once that has another frame.
+/// (compositor stops and posts no error in some versions of GStreamer.)
 TEST(says_that_a_frame_has_no_timestamp, Each::run) {
-  for (const Run& one : {run, compositor})
-    for (int good : {0, 2}) {
-      if (one.element == "compositor" && !have_compositor()) continue;
-      at(one.element + ", after " + std::to_string(good) + " frames");
-      Mixer mixer(one);
-      for (int i = 0; i < 2; ++i) mixer.add(caps_text("RGB", {32, 24}));
-      for (int round = 0; round < 2; ++round) {
-        mixer.play();
-        mixer.rewind();
-        for (int i = 0; i < 2; ++i)
-          for (int n = 0; n < good; ++n) mixer.push(i, noise(mixer.video(i)));
-        // (Where an error comes before all play, a pipeline stays where it is.)
-        for (int n = 0; n < good; ++n) EXPECT_EQ(mixer.next().pts, guint64(n) * frame_time);
-        for (int n = 0; n < 3; ++n) mixer.push(0, noise(mixer.video(0)));
-        for (int n = 0; n < 2; ++n) {
-          const Buffer frame = noise(mixer.video(1));
-          GST_BUFFER_PTS(frame.get()) = GST_CLOCK_TIME_NONE;
-          mixer.push_as_it_is(1, frame);
-        }
-        const Message message = mixer.error(patience);
-        EXPECT_EQ(message.domain, GST_STREAM_ERROR);
-        if (one.element != "compositor") {
-          EXPECT_EQ(message.code, int(GST_STREAM_ERROR_FORMAT));
-          EXPECT_CONTAINS(message.text, "sink_1");
-          EXPECT_CONTAINS(message.text, "timestamp");
-        }
-        mixer.state(GST_STATE_NULL);
-        mixer.forget_messages();
+  for (int good : {0, 2}) {
+    at("after " + std::to_string(good) + " frames");
+    Mixer mixer(run);
+    for (int i = 0; i < 2; ++i) mixer.add(caps_text("RGB", {32, 24}));
+    for (int round = 0; round < 2; ++round) {
+      mixer.play();
+      mixer.rewind();
+      for (int i = 0; i < 2; ++i)
+        for (int n = 0; n < good; ++n) mixer.push(i, noise(mixer.video(i)));
+      // (Where an error comes before all play, a pipeline stays where it is.)
+      for (int n = 0; n < good; ++n) EXPECT_EQ(mixer.next().pts, guint64(n) * frame_time);
+      for (int n = 0; n < 3; ++n) mixer.push(0, noise(mixer.video(0)));
+      for (int n = 0; n < 2; ++n) {
+        const Buffer frame = noise(mixer.video(1));
+        GST_BUFFER_PTS(frame.get()) = GST_CLOCK_TIME_NONE;
+        mixer.push_as_it_is(1, frame);
       }
+      const Message message = mixer.error(patience);
+      EXPECT_EQ(message.domain, GST_STREAM_ERROR);
+      EXPECT_EQ(message.code, int(GST_STREAM_ERROR_FORMAT));
+      EXPECT_CONTAINS(message.text, "sink_1");
+      EXPECT_CONTAINS(message.text, "timestamp");
+      mixer.state(GST_STATE_NULL);
+      mixer.forget_messages();
     }
+  }
 }
 
 /// (compositor aborts.)
