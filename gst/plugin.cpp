@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <gst/gst.h>
 
-#include "elements/blend.hpp"
-#include "elements/convolve.hpp"
-#include "elements/diff.hpp"
-#include "elements/gaussian.hpp"
-#include "elements/histogram.hpp"
-#include "elements/integral.hpp"
+#include "gst/elements/elements.hpp"
 
 static gboolean plugin_init(GstPlugin* plugin) {
-  using namespace cudavision;
-  return register_blend(plugin) && register_convolve(plugin) && register_diff(plugin) && register_gaussian(plugin) &&
-         register_histogram(plugin) && register_integral(plugin);
+  bool registered = true;
+#define REGISTER(name) registered = cudavision::register_##name(plugin) && registered;
+  CUDAVISION_OPERATIONS(REGISTER)
+#undef REGISTER
+  return registered;
 }
 
 /// GStreamer's version, then the plugin's own: gst-inspect-1.0 --exists answers yes only for versions from its own up.

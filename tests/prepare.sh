@@ -48,9 +48,8 @@ install_for_build() {
 
 # build_project SOURCE_FOLDER BUILD_FOLDER [MESON_OPTION | TARGET]…: configures (anew, since packages may have come) and builds.
 build_project() {
-  local source=$1 build=$2 argument nvcc options=() targets=()
+  local source=$1 build=$2 argument options=() targets=()
   shift 2
-  if nvcc=$(find_nvcc); then local PATH=$PATH:${nvcc%/*}; fi  # meson's CUDA language looks nowhere else
   for argument in "$@"; do
     if [[ $argument == -* ]]; then options+=("$argument"); else targets+=("$argument"); fi
   done

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "caps.hpp"
+#include "gst/base/caps.hpp"
 
 #include <string>
 
-#include "compat.hpp"
+#include "gst/base/compat.hpp"
 
 namespace cudavision {
 

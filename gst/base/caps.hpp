@@ -3,7 +3,7 @@
 
 #include <gst/gst.h>
 
-#include "queue.hpp"
+#include "kernels/core/queue.hpp"
 
 namespace cudavision {
 

@@ -5,8 +5,8 @@
 
 #include <gst/gst.h>
 
-#include "../../kernels/backend.hpp"
-#include "../../kernels/format.hpp"
+#include "kernels/core/backend.hpp"
+#include "kernels/core/format.hpp"
 
 #if CUDAVISION_CUDA
 #ifndef GST_USE_UNSTABLE_API

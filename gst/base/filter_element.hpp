@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "properties.hpp"
-#include "vfunc.hpp"
-#include "video_filter.hpp"
+#include "gst/base/properties.hpp"
+#include "gst/base/vfunc.hpp"
+#include "gst/base/video_filter.hpp"
 
 namespace cudavision {
 namespace detail {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "frame.hpp"
+#include "gst/base/frame.hpp"
 
 #include <algorithm>
 #include <cstdlib>

@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "image.hpp"
-#include "status.hpp"
+#include "kernels/core/image.hpp"
+#include "kernels/core/status.hpp"
 
 namespace cudavision {
 

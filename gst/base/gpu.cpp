@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "gpu.hpp"
+#include "gst/base/gpu.hpp"
 
 #include <cuda_runtime_api.h>
 
@@ -8,10 +8,10 @@
 #include <thread>
 #include <utility>
 
-#include "compat.hpp"
-#include "cuda/filter.hpp"
-#include "frame.hpp"
-#include "pinned.hpp"
+#include "gst/base/compat.hpp"
+#include "kernels/cuda/filter.hpp"
+#include "gst/base/frame.hpp"
+#include "gst/base/pinned.hpp"
 
 namespace cudavision {
 namespace {

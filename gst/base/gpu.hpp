@@ -6,9 +6,9 @@
 
 #include <memory>
 
-#include "image.hpp"
-#include "queue.hpp"
-#include "status.hpp"
+#include "kernels/core/image.hpp"
+#include "kernels/core/queue.hpp"
+#include "kernels/core/status.hpp"
 
 namespace cudavision {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Gpu in a build without CUDA: open() says so, and nothing else is ever called.
-#include "gpu.hpp"
+#include "gst/base/gpu.hpp"
 
 namespace cudavision {
 

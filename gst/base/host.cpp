@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "host.hpp"
+#include "gst/base/host.hpp"
 
 #include <gst/video/video.h>
 
 #include <string>
 #include <utility>
 
-#include "backend.hpp"
-#include "caps.hpp"
-#include "frame.hpp"
-#include "properties.hpp"
+#include "kernels/core/backend.hpp"
+#include "gst/base/caps.hpp"
+#include "gst/base/frame.hpp"
+#include "gst/base/properties.hpp"
 
 GST_DEBUG_CATEGORY_STATIC(cudavision_debug);
 #define GST_CAT_DEFAULT cudavision_debug

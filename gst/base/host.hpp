@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
-#include "gpu.hpp"
-#include "queue.hpp"
-#include "status.hpp"
+#include "gst/base/gpu.hpp"
+#include "kernels/core/queue.hpp"
+#include "kernels/core/status.hpp"
 
 namespace cudavision {
 

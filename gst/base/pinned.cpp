@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "pinned.hpp"
+#include "gst/base/pinned.hpp"
 
 #include <cuda_runtime_api.h>
 

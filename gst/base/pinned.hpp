@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
-#include "compat.hpp"
+#include "gst/base/compat.hpp"
 
 namespace cudavision {
 

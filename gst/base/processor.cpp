@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "processor.hpp"
+#include "gst/base/processor.hpp"
 
 namespace cudavision {
 namespace {

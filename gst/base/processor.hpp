@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "filter.hpp"
+#include "kernels/core/filter.hpp"
 
 namespace cudavision {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "properties.hpp"
+#include "gst/base/properties.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -7,7 +7,7 @@
 #include <limits>
 #include <memory>
 
-#include "frame.hpp"
+#include "gst/base/frame.hpp"
 
 namespace cudavision {
 

@@ -9,10 +9,10 @@
 #include <variant>
 #include <vector>
 
-#include "border.hpp"
-#include "host.hpp"
-#include "image.hpp"
-#include "status.hpp"
+#include "kernels/core/border.hpp"
+#include "gst/base/host.hpp"
+#include "kernels/core/image.hpp"
+#include "kernels/core/status.hpp"
 
 namespace cudavision {
 

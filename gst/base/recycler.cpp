@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "recycler.hpp"
+#include "gst/base/recycler.hpp"
 
 #include <algorithm>
 

@@ -5,8 +5,8 @@
 
 #include <type_traits>
 
-#include "guard.hpp"
-#include "host.hpp"
+#include "kernels/core/guard.hpp"
+#include "gst/base/host.hpp"
 
 namespace cudavision {
 namespace detail {

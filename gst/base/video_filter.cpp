@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "video_filter.hpp"
+#include "gst/base/video_filter.hpp"
 
 #include <atomic>
 #include <optional>
 #include <utility>
 
-#include "caps.hpp"
-#include "frame.hpp"
-#include "host.hpp"
-#include "properties.hpp"
-#include "vfunc.hpp"
+#include "gst/base/caps.hpp"
+#include "gst/base/frame.hpp"
+#include "gst/base/host.hpp"
+#include "gst/base/properties.hpp"
+#include "gst/base/vfunc.hpp"
 
 GST_DEBUG_CATEGORY_STATIC(cudavision_filter_debug);
 #define GST_CAT_DEFAULT cudavision_filter_debug

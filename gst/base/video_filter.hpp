@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "processor.hpp"
-#include "status.hpp"
+#include "gst/base/processor.hpp"
+#include "kernels/core/status.hpp"
 
 namespace cudavision {
 

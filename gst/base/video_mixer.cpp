@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "video_mixer.hpp"
+#include "gst/base/video_mixer.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -13,9 +13,9 @@
 #include <orc/orc.h>
 #endif
 
-#include "caps.hpp"
-#include "frame.hpp"
-#include "vfunc.hpp"
+#include "gst/base/caps.hpp"
+#include "gst/base/frame.hpp"
+#include "gst/base/vfunc.hpp"
 
 GST_DEBUG_CATEGORY_STATIC(cudavision_mixer_debug);
 #define GST_CAT_DEFAULT cudavision_mixer_debug

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "blend.hpp"
+// cudablend: blends and composes the frames of its pads (docs/elements/cudablend.md).
+#include "gst/elements/elements.hpp"
 
 #include <algorithm>
 #include <new>
 #include <string>
 #include <utility>
 
-#include "../base/host.hpp"
-#include "../base/properties.hpp"
-#include "../base/video_mixer.hpp"
+#include "gst/base/host.hpp"
+#include "gst/base/properties.hpp"
+#include "gst/base/video_mixer.hpp"
 
 namespace cudavision {
 namespace {

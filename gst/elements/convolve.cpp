@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "convolve.hpp"
+// cudaconvolve: any K×K kernel (docs/elements/cudaconvolve.md).
+#include "gst/elements/elements.hpp"
 
-#include "../../kernels/convolve.hpp"
-#include "../base/filter_element.hpp"
-#include "../base/frame.hpp"
+#include "kernels/convolve/convolve.hpp"
+#include "gst/base/filter_element.hpp"
+#include "gst/base/frame.hpp"
 
 namespace cudavision {
 namespace {

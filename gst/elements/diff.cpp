@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "diff.hpp"
+// cudadiff: frame differencing and motion (docs/elements/cudadiff.md).
+#include "gst/elements/elements.hpp"
 
 #include <optional>
 #include <utility>
 
-#include "../../kernels/diff.hpp"
-#include "../base/filter_element.hpp"
-#include "../base/frame.hpp"
+#include "kernels/diff/diff.hpp"
+#include "gst/base/filter_element.hpp"
+#include "gst/base/frame.hpp"
 
 namespace cudavision {
 namespace {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "gaussian.hpp"
+// cudagaussian: Gaussian blur (docs/elements/cudagaussian.md).
+#include "gst/elements/elements.hpp"
 
-#include "../../kernels/gaussian.hpp"
-#include "../base/filter_element.hpp"
-#include "../base/frame.hpp"
+#include "kernels/gaussian/gaussian.hpp"
+#include "gst/base/filter_element.hpp"
+#include "gst/base/frame.hpp"
 
 namespace cudavision {
 namespace {

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "histogram.hpp"
+// cudahistogram: statistics of every frame (docs/elements/cudahistogram.md).
+#include "gst/elements/elements.hpp"
 
 #include <algorithm>
 #include <optional>
 #include <utility>
 
-#include "../../kernels/histogram.hpp"
-#include "../base/filter_element.hpp"
-#include "../base/frame.hpp"
-#include "../meta/histogram_meta.h"
+#include "kernels/histogram/histogram.hpp"
+#include "gst/base/filter_element.hpp"
+#include "gst/base/frame.hpp"
+#include "gst/meta/histogram_meta.h"
 
 namespace cudavision {
 namespace {

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "integral.hpp"
+// cudaintegral: summed-area tables, and filters on them (docs/elements/cudaintegral.md).
+#include "gst/elements/elements.hpp"
 
 #include <algorithm>
 #include <optional>
 
-#include "../../kernels/integral.hpp"
-#include "../../kernels/local.hpp"
-#include "../base/caps.hpp"
-#include "../base/filter_element.hpp"
-#include "../base/frame.hpp"
-#include "../base/gpu.hpp"
-#include "../base/recycler.hpp"
-#include "../meta/integral_meta.h"
+#include "kernels/integral/integral.hpp"
+#include "kernels/local/local.hpp"
+#include "gst/base/caps.hpp"
+#include "gst/base/filter_element.hpp"
+#include "gst/base/frame.hpp"
+#include "gst/base/gpu.hpp"
+#include "gst/base/recycler.hpp"
+#include "gst/meta/integral_meta.h"
 
 namespace cudavision {
 namespace {

@@ -2,7 +2,7 @@
 // What the metas have in common. Nothing here needs C++'s runtime library: applications in C should not load it for our sake.
 #pragma once
 
-#include "prelude.h"
+#include "gst/meta/prelude.h"
 
 namespace cudavision {
 

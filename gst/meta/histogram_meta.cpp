@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "histogram_meta.h"
+#include "gst/meta/histogram_meta.h"
 
 #include <gst/video/video.h>
 
 #include <cstring>
 
-#include "block.hpp"
+#include "gst/meta/block.hpp"
 
 using Meta = GstCudaVisionHistogramMeta;
 using Channel = GstCudaVisionHistogramChannel;

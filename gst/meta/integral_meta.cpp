@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "integral_meta.h"
+#include "gst/meta/integral_meta.h"
 
 #include <gst/video/video.h>
 
 #include <cstring>
 #include <type_traits>
 
-#include "block.hpp"
+#include "gst/meta/block.hpp"
 
 using Meta = GstCudaVisionIntegralMeta;
 using Table = GstCudaVisionIntegralTable;

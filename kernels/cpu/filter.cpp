@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "filter.hpp"
+#include "kernels/cpu/filter.hpp"
 
 #include <algorithm>
 #include <cstring>
 
-#include "../sample.hpp"
+#include "kernels/core/sample.hpp"
 
 namespace cudavision::cpu {
 namespace {

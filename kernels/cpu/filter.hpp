@@ -5,8 +5,8 @@
 #include <opencv2/core.hpp>
 #include <vector>
 
-#include "../border.hpp"
-#include "../filter.hpp"
+#include "kernels/core/border.hpp"
+#include "kernels/core/filter.hpp"
 
 namespace cudavision::cpu {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <string>
 
-#include "memory.hpp"
+#include "kernels/cuda/memory.hpp"
 
 namespace cudavision::cuda {
 namespace {

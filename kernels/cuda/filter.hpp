@@ -3,7 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "../filter.hpp"
+#include "kernels/core/filter.hpp"
 
 namespace cudavision::cuda {
 

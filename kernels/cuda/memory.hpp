@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "filter.hpp"
+#include "kernels/cuda/filter.hpp"
 
 namespace cudavision::cuda {
 

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "../border.hpp"
-#include "../image.hpp"
-#include "../sample.hpp"
+#include "kernels/core/border.hpp"
+#include "kernels/core/image.hpp"
+#include "kernels/core/sample.hpp"
 
 namespace cudavision::cuda {
 

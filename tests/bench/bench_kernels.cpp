@@ -16,15 +16,15 @@
 #include <utility>
 #include <vector>
 
-#include "blend.hpp"
-#include "convolve.hpp"
-#include "diff.hpp"
-#include "gaussian.hpp"
-#include "histogram.hpp"
-#include "integral.hpp"
-#include "local.hpp"
-#include "peer.h"
-#include "runner.hpp"
+#include "kernels/blend/blend.hpp"
+#include "kernels/convolve/convolve.hpp"
+#include "kernels/diff/diff.hpp"
+#include "kernels/gaussian/gaussian.hpp"
+#include "kernels/histogram/histogram.hpp"
+#include "kernels/integral/integral.hpp"
+#include "kernels/local/local.hpp"
+#include "tests/bench/peer.h"
+#include "tests/bench/runner.hpp"
 
 namespace cudavision::bench {
 namespace {

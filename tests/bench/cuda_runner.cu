@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "runner.hpp"
+#include "tests/bench/runner.hpp"
 
 namespace cudavision::bench {
 namespace {

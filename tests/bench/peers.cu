@@ -10,7 +10,7 @@
 
 #include <cub/device/device_histogram.cuh>
 
-#include "peer.h"
+#include "tests/bench/peer.h"
 
 namespace {
 

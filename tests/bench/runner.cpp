@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "runner.hpp"
+#include "tests/bench/runner.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "backend.hpp"
-#include "image.hpp"
-#include "queue.hpp"
-#include "status.hpp"
+#include "kernels/core/backend.hpp"
+#include "kernels/core/image.hpp"
+#include "kernels/core/queue.hpp"
+#include "kernels/core/status.hpp"
 
 namespace cudavision::bench {
 

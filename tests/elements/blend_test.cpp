@@ -15,7 +15,7 @@
 #include <thread>
 #include <tuple>
 
-#include "harness.hpp"
+#include "tests/elements/harness.hpp"
 
 using namespace cudavision::test;
 

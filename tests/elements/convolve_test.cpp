@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "harness.hpp"
+#include "tests/elements/harness.hpp"
 
 using namespace cudavision::test;
 

@@ -2,10 +2,10 @@
 // What needs a CUDA device: frames in device memory, whose context they are in, and both backends side by side.
 #include <algorithm>
 
-#include "harness.hpp"
+#include "tests/elements/harness.hpp"
 
 #if CUDAVISION_CUDA
-#include "cuda_context.hpp"
+#include "tests/elements/cuda_context.hpp"
 
 using namespace cudavision::test;
 

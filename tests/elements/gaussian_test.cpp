@@ -2,7 +2,7 @@
 // cudagaussian beside cv::GaussianBlur.
 #include <opencv2/imgproc.hpp>
 
-#include "harness.hpp"
+#include "tests/elements/harness.hpp"
 
 using namespace cudavision::test;
 

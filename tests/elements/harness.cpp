@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "harness.hpp"
+#include "tests/elements/harness.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include <random>
 #include "tests/sanitizers/thread.hpp"
 #if CUDAVISION_CUDA
-#include "cuda_context.hpp"
+#include "tests/elements/cuda_context.hpp"
 #endif
 
 namespace cudavision::test {

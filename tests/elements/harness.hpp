@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "profiles.hpp"
+#include "tests/elements/profiles.hpp"
 
 // Last: its macro fail() is also a name in C++.
 #include <gst/check/gstcheck.h>

@@ -8,8 +8,8 @@
 #include <opencv2/imgproc.hpp>
 #include <optional>
 
-#include "../../gst/meta/histogram_meta.h"
-#include "harness.hpp"
+#include "gst/meta/histogram_meta.h"
+#include "tests/elements/harness.hpp"
 
 using namespace cudavision::test;
 

@@ -10,7 +10,7 @@
 #include <opencv2/imgproc.hpp>
 
 #include "gst/meta/integral_meta.h"
-#include "harness.hpp"
+#include "tests/elements/harness.hpp"
 
 using namespace cudavision::test;
 

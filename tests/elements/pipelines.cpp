@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "harness.hpp"
+#include "tests/elements/harness.hpp"
 
 using namespace cudavision::test;
 

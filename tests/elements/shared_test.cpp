@@ -10,7 +10,7 @@
 #include <functional>
 #include <thread>
 
-#include "harness.hpp"
+#include "tests/elements/harness.hpp"
 
 using namespace cudavision::test;
 

@@ -4,7 +4,7 @@
 
 #include <stdexcept>
 
-#include "harness.hpp"
+#include "tests/elements/harness.hpp"
 
 namespace cudavision {
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "cases.hpp"
+#include "tests/fuzz/cases.hpp"
 
 #include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <thread>
 
-#include "complaints.hpp"
-#include "settings.hpp"
+#include "tests/fuzz/complaints.hpp"
+#include "tests/fuzz/settings.hpp"
 
 namespace cudavision::fuzz {
 namespace {

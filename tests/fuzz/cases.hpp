@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "stream.hpp"
+#include "tests/fuzz/stream.hpp"
 
 namespace cudavision::fuzz {
 

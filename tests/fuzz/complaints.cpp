@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "complaints.hpp"
+#include "tests/fuzz/complaints.hpp"
 
 #include <glib.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "downstream.hpp"
+#include "tests/fuzz/downstream.hpp"
 
-#include "lying_pool.hpp"
+#include "tests/fuzz/lying_pool.hpp"
 
 namespace cudavision::fuzz {
 

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "random.hpp"
+#include "tests/fuzz/random.hpp"
 
 namespace cudavision::fuzz {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "events.hpp"
+#include "tests/fuzz/events.hpp"
 
 #include <gst/video/navigation.h>
 

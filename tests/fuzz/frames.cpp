@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "frames.hpp"
+#include "tests/fuzz/frames.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -6,8 +6,8 @@
 
 #include <string>
 
-#include "memory.hpp"
-#include "random.hpp"
+#include "tests/fuzz/memory.hpp"
+#include "tests/fuzz/random.hpp"
 
 namespace cudavision::fuzz {
 

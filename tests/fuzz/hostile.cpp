@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "hostile.hpp"
+#include "tests/fuzz/hostile.hpp"
 
 #include <string>
 

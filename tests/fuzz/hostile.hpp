@@ -2,7 +2,7 @@
 // Frames as no source should make them.
 #pragma once
 
-#include "frames.hpp"
+#include "tests/fuzz/frames.hpp"
 
 namespace cudavision::fuzz {
 

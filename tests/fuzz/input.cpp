@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "input.hpp"
+#include "tests/fuzz/input.hpp"
 
-#include "complaints.hpp"
-#include "rig.hpp"
+#include "tests/fuzz/complaints.hpp"
+#include "tests/fuzz/rig.hpp"
 
 namespace cudavision::fuzz {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "lying_pool.hpp"
+#include "tests/fuzz/lying_pool.hpp"
 
 #include <cstdint>
 #include <string>
 
-#include "hostile.hpp"
+#include "tests/fuzz/hostile.hpp"
 
 namespace cudavision::fuzz {
 namespace {

@@ -17,9 +17,9 @@
 #include <string>
 #include <thread>
 
-#include "cases.hpp"
-#include "complaints.hpp"
-#include "workers.hpp"
+#include "tests/fuzz/cases.hpp"
+#include "tests/fuzz/complaints.hpp"
+#include "tests/fuzz/workers.hpp"
 
 using namespace cudavision::fuzz;
 

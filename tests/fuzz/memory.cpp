@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "memory.hpp"
+#include "tests/fuzz/memory.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "rig.hpp"
+#include "tests/fuzz/rig.hpp"
 
 #include <algorithm>
 #include <numeric>
 
-#include "complaints.hpp"
-#include "frames.hpp"
+#include "tests/fuzz/complaints.hpp"
+#include "tests/fuzz/frames.hpp"
 
 namespace cudavision::fuzz {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "downstream.hpp"
+#include "tests/fuzz/downstream.hpp"
 
 namespace cudavision::fuzz {
 

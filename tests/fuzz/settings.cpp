@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "settings.hpp"
+#include "tests/fuzz/settings.hpp"
 
 #include <gst/gst.h>
 

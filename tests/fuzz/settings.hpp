@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "random.hpp"
+#include "tests/fuzz/random.hpp"
 
 namespace cudavision::fuzz {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "stream.hpp"
+#include "tests/fuzz/stream.hpp"
 
 #include <cstring>
 #include <utility>
 
-#include "complaints.hpp"
-#include "events.hpp"
-#include "hostile.hpp"
+#include "tests/fuzz/complaints.hpp"
+#include "tests/fuzz/events.hpp"
+#include "tests/fuzz/hostile.hpp"
 
 namespace cudavision::fuzz {
 namespace {

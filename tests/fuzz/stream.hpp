@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "frames.hpp"
-#include "input.hpp"
-#include "rig.hpp"
+#include "tests/fuzz/frames.hpp"
+#include "tests/fuzz/input.hpp"
+#include "tests/fuzz/rig.hpp"
 
 namespace cudavision::fuzz {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "workers.hpp"
+#include "tests/fuzz/workers.hpp"
 
 #include <signal.h>
 #include <sys/mman.h>

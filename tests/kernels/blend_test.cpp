@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "kernels/blend.hpp"
+#include "kernels/blend/blend.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <sstream>
 
-#include "harness.hpp"
-#include "reference/blend.hpp"
+#include "tests/kernels/harness.hpp"
+#include "tests/kernels/reference/blend.hpp"
 
 namespace cudavision::test {
 namespace {

@@ -9,8 +9,8 @@
 #endif
 #include <sstream>
 
-#include "harness.hpp"
-#include "reference/diff.hpp"
+#include "tests/kernels/harness.hpp"
+#include "tests/kernels/reference/diff.hpp"
 
 namespace cudavision::test {
 namespace {

@@ -4,8 +4,8 @@
 #include <opencv2/core.hpp>
 #include <thread>
 
-#include "harness.hpp"
-#include "kernels/backend.hpp"
+#include "tests/kernels/harness.hpp"
+#include "kernels/core/backend.hpp"
 
 namespace cudavision::test {
 namespace {

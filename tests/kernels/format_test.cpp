@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "harness.hpp"
+#include "tests/kernels/harness.hpp"
 
 namespace cudavision::test {
 namespace {

@@ -3,7 +3,7 @@
 #include <limits>
 #include <opencv2/imgproc.hpp>
 
-#include "harness.hpp"
+#include "tests/kernels/harness.hpp"
 
 namespace cudavision::test {
 namespace {

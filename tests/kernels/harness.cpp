@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "harness.hpp"
+#include "tests/kernels/harness.hpp"
 
 #include <sys/mman.h>
 
@@ -9,7 +9,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "kernels/backend.hpp"
+#include "kernels/core/backend.hpp"
 #include "tests/sanitizers/thread.hpp"
 #if CUDAVISION_CUDA
 #include <cuda_runtime_api.h>

@@ -9,9 +9,9 @@
 #include <random>
 #include <string>
 
-#include "kernels/queue.hpp"
-#include "reference/convolve.hpp"
-#include "reference/gaussian.hpp"
+#include "kernels/core/queue.hpp"
+#include "tests/kernels/reference/convolve.hpp"
+#include "tests/kernels/reference/gaussian.hpp"
 
 namespace cudavision::test {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "reference/histogram.hpp"
+#include "tests/kernels/reference/histogram.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,8 +7,8 @@
 #include <opencv2/imgproc.hpp>
 #include <sstream>
 
-#include "harness.hpp"
-#include "kernels/backend.hpp"
+#include "tests/kernels/harness.hpp"
+#include "kernels/core/backend.hpp"
 
 namespace cudavision::test {
 namespace {

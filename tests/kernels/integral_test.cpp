@@ -5,9 +5,9 @@
 #include <sstream>
 #include <thread>
 
-#include "harness.hpp"
-#include "kernels/integral.hpp"
-#include "reference/integral.hpp"
+#include "tests/kernels/harness.hpp"
+#include "kernels/integral/integral.hpp"
+#include "tests/kernels/reference/integral.hpp"
 
 namespace cudavision::test {
 namespace {

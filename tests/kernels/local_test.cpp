@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "kernels/local.hpp"
+#include "kernels/local/local.hpp"
 
 #include <cmath>
 #include <limits>
 #include <opencv2/imgproc.hpp>
 #include <sstream>
 
-#include "reference/local.hpp"
+#include "tests/kernels/reference/local.hpp"
 
 // What harness.hpp's templates look for.
 namespace cudavision::test {
@@ -27,7 +27,7 @@ inline std::string describe(const LocalParams& p) {
 
 }  // namespace cudavision::test
 
-#include "harness.hpp"
+#include "tests/kernels/harness.hpp"
 
 namespace cudavision::test {
 namespace {

@@ -10,11 +10,11 @@
 #include <new>
 #include <opencv2/core.hpp>
 
-#include "harness.hpp"
-#include "kernels/diff.hpp"
-#include "kernels/histogram.hpp"
-#include "kernels/integral.hpp"
-#include "kernels/local.hpp"
+#include "tests/kernels/harness.hpp"
+#include "kernels/diff/diff.hpp"
+#include "kernels/histogram/histogram.hpp"
+#include "kernels/integral/integral.hpp"
+#include "kernels/local/local.hpp"
 
 namespace {
 
@@ -41,6 +41,10 @@ void* operator new(std::size_t size) {
 }
 void* operator new[](std::size_t size) {
   return allocate(size);
+}
+// (A sanitizer's own would not know that free() is the counterpart.)
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return fails() ? nullptr : std::malloc(size ? size : 1);
 }
 void operator delete(void* memory) noexcept {
   std::free(memory);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "blend.hpp"
+#include "tests/kernels/reference/blend.hpp"
 
 #include <algorithm>
 #include <array>

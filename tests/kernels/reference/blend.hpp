@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "kernels/blend.hpp"
-#include "picture.hpp"
+#include "kernels/blend/blend.hpp"
+#include "tests/kernels/reference/picture.hpp"
 
 namespace cudavision::reference {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "convolve.hpp"
+#include "tests/kernels/reference/convolve.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "diff.hpp"
+#include "tests/kernels/reference/diff.hpp"
 
 #include <algorithm>
 #include <cmath>

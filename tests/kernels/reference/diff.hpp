@@ -5,8 +5,8 @@
 #include <map>
 #include <vector>
 
-#include "kernels/diff.hpp"
-#include "picture.hpp"
+#include "kernels/diff/diff.hpp"
+#include "tests/kernels/reference/picture.hpp"
 
 namespace cudavision::reference {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "gaussian.hpp"
+#include "tests/kernels/reference/gaussian.hpp"
 
 #include <cmath>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
-#include "kernels/gaussian.hpp"
-#include "picture.hpp"
+#include "kernels/gaussian/gaussian.hpp"
+#include "tests/kernels/reference/picture.hpp"
 
 namespace cudavision::reference {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "histogram.hpp"
+#include "tests/kernels/reference/histogram.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
-#include "kernels/histogram.hpp"
-#include "picture.hpp"
+#include "kernels/histogram/histogram.hpp"
+#include "tests/kernels/reference/picture.hpp"
 
 namespace cudavision::reference {
 

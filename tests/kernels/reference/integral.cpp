@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "integral.hpp"
+#include "tests/kernels/reference/integral.hpp"
 
 #include <cmath>
 

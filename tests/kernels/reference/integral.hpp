@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
-#include "kernels/integral.hpp"
-#include "picture.hpp"
+#include "kernels/integral/integral.hpp"
+#include "tests/kernels/reference/picture.hpp"
 
 namespace cudavision::reference {
 

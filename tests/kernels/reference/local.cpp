@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "local.hpp"
+#include "tests/kernels/reference/local.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "integral.hpp"
+#include "tests/kernels/reference/integral.hpp"
 
 namespace cudavision::reference {
 namespace {

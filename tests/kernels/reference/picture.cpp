@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "picture.hpp"
+#include "tests/kernels/reference/picture.hpp"
 
 #include <algorithm>
 #include <cstdlib>

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/border.hpp"
-#include "kernels/filter.hpp"
+#include "kernels/core/border.hpp"
+#include "kernels/core/filter.hpp"
 
 namespace cudavision::reference {
 

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("O3", "no-trapping-math")  // vectorised
+#endif
+#include "kernels/blend/cpu_in_place.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "kernels/cpu/wide.hpp"
+
+namespace cudavision::detail {
+namespace {
+
+using Word = std::uint32_t;  ///< a pixel of four bytes, at any address
+Word load_word(const std::uint8_t* at) {
+  Word word;
+  std::memcpy(&word, at, sizeof word);
+  return word;
+}
+void store_word(std::uint8_t* at, Word word) {
+  std::memcpy(at, &word, sizeof word);
+}
+
+/// A rectangle of a plane: a layer's samples, those that they are laid over, and where to. The latter two may be the same.
+struct Patch {
+  const std::uint8_t *above, *below;
+  std::uint8_t* dst;
+  std::ptrdiff_t above_pitch, below_pitch, dst_pitch;
+  int bytes, rows;
+  Word set;  ///< bits of each pixel of the result: padding, or an alpha that is opaque
+
+  template <typename F>
+  void each_row(F&& f) const {
+    const int count = bytes;  // copied: then no store can change it
+    const Word bits = set;
+    for (int row = 0; row < rows; ++row) {
+      std::uint8_t* const to = dst + row * dst_pitch;
+      f(above + row * above_pitch, below + row * below_pitch, to, count);
+      if (bits == 0) continue;
+      for (int i = 0; i < count; i += 4) store_word(to + i, load_word(to + i) | bits);
+    }
+  }
+};
+
+/// v / 255 of up to 255²: to the nearest with a bias of 128, rounded down with 1.
+template <typename T>
+constexpr T per_255(T v, T bias) {
+  const T sum = T(v + bias);
+  return T(T(sum + (sum >> 8)) >> 8);
+}
+template <typename T>
+T bias_255(const BlendLayer& layer) {
+  return layer.alpha_bias < 0 ? 1 : 128;
+}
+
+CUDAVISION_WIDE void copy(const Patch& patch) {
+  patch.each_row([](auto* s, auto*, auto* d, int bytes) { std::memcpy(d, s, std::size_t(bytes)); });
+}
+/// The same of words, none of them above a layer's greatest sample.
+CUDAVISION_WIDE void copy_samples(const Patch& patch, std::uint16_t max) {
+  patch.each_row([&](auto* above, auto*, auto* to, int bytes) {
+    const auto* const s = reinterpret_cast<const std::uint16_t*>(above);
+    auto* const d = reinterpret_cast<std::uint16_t*>(to);
+    const std::uint16_t most = max;
+    const int count = bytes / 2;
+#pragma GCC ivdep
+    for (int i = 0; i < count; ++i) d[i] = s[i] < most ? s[i] : most;
+  });
+}
+
+/// Over and add, all of alpha / 256, rounded down.
+CUDAVISION_WIDE void mix(const Patch& patch, int alpha) {
+  const std::uint16_t of_above = std::uint16_t(alpha), of_below = std::uint16_t(256 - alpha);
+  patch.each_row([&](auto* s, auto* b, auto* d, int bytes) {
+#pragma GCC ivdep
+    for (int i = 0; i < bytes; ++i) d[i] = std::uint8_t(std::uint16_t(s[i] * of_above + b[i] * of_below) >> 8);
+  });
+}
+
+/// What leaves fractions, rounded at once; by the arithmetic of blend_pixel: which tiles are composed in place must not show.
+template <typename T>
+void mix_rounded(const Patch& patch, float weight, T max) {
+  patch.each_row([&](auto* above, auto* below, auto* to, int bytes) {
+    const T *const s = reinterpret_cast<const T*>(above), *const b = reinterpret_cast<const T*>(below);
+    T* const d = reinterpret_cast<T*>(to);
+    const int count = bytes / int(sizeof(T));
+    const float of_above = weight;
+    const T most = max;
+    const auto sample = [&](T stored) { return float(sizeof(T) == 1 || stored < most ? stored : most); };
+#pragma GCC ivdep
+    for (int i = 0; i < count; ++i) {
+      const float sum = sample(b[i]) + of_above * (sample(s[i]) - sample(b[i])) + blend_rounding;
+      Word bits;  // the lowest of them are the sample: numbers about 1.5 · 2^23 are 1 apart
+      std::memcpy(&bits, &sum, sizeof bits);
+      d[i] = T(bits);
+    }
+  });
+}
+CUDAVISION_WIDE void mix_rounded(const BlendLayer& layer, const Patch& patch, float weight) {
+  layer.sample_bytes == 1 ? mix_rounded<std::uint8_t>(patch, weight, 255) : mix_rounded<std::uint16_t>(patch, weight, layer.max);
+}
+
+/// Source, where the pixel's own alpha, at this bit, becomes less.
+CUDAVISION_WIDE void copy_faded(const BlendLayer& layer, const Patch& patch, int bit, unsigned alpha) {
+  const unsigned bias = bias_255<unsigned>(layer);
+  patch.each_row([&](auto* s, auto*, auto* d, int bytes) {
+#pragma GCC ivdep
+    for (int i = 0; i < bytes; i += 4) {
+      const Word pixel = load_word(s + i);
+      store_word(d + i, (pixel & ~(Word(255) << bit)) | per_255((pixel >> bit & 255) * alpha, bias) << bit);
+    }
+  });
+}
+
+/// Over and add, by the pixel's own alpha, where all below counts as opaque.
+CUDAVISION_WIDE void over_opaque(const BlendLayer& layer, Patch patch, int bit, unsigned alpha) {
+  const auto bias = bias_255<std::uint16_t>(layer);
+  patch.set = Word(255) << bit;
+  patch.each_row([&](auto* s, auto* b, auto* d, int row_bytes) {
+    std::uint8_t weights[1024];  // of a pixel's bytes, all the same: bytes are vectorised better than pixels
+    for (int left = row_bytes; left > 0;
+         left -= int(sizeof weights), s += sizeof weights, b += sizeof weights, d += sizeof weights) {
+      const int bytes = std::min(int(sizeof weights), left);
+      for (int i = 0; i < bytes; i += 4) store_word(weights + i, per_255<unsigned>((load_word(s + i) >> bit & 255) * alpha, bias) * 0x01010101u);
+#pragma GCC ivdep
+      for (int i = 0; i < bytes; ++i) {
+        const std::uint16_t weight = weights[i], rest = std::uint16_t(255 - weight);
+        d[i] = std::uint8_t(per_255(std::uint16_t(std::uint16_t(s[i] * weight) + std::uint16_t(b[i] * rest)), bias));
+      }
+    }
+  });
+}
+
+/// The same where what is below has an alpha of its own: pixel by pixel.
+template <BlendOperator Op>
+void over_pixels(const BlendTarget& target, const BlendLayer& layer, const Patch& patch, int bit) {
+  const BlendTarget to = target;
+  BlendLayer from = layer;
+  from.opaque_below = false;  // a constant, as in blend_row
+  // Colours are all treated alike.
+  const int shifts[4] = {bit == 0 ? 8 : 0, bit == 0 ? 16 : 8, bit == 0 ? 24 : 16, bit};
+  patch.each_row([&](auto* s, auto* b, auto* d, int bytes) {
+#pragma GCC ivdep
+    for (int i = 0; i < bytes; i += 4) {
+      const Word above = load_word(s + i), below = load_word(b + i);
+      float source[4], pixel[4];
+      for (int c = 0; c < 4; ++c) source[c] = float(int(above >> shifts[c] & 255)), pixel[c] = float(int(below >> shifts[c] & 255));
+      blend_pixel<Op, 4>(to, from, 1, source, pixel);
+      Word word = 0;
+      for (int c = 0; c < 4; ++c) word |= Word(int(pixel[c])) << shifts[c];
+      store_word(d + i, word);
+    }
+  });
+}
+CUDAVISION_WIDE void over_pixels(const BlendTarget& target, const BlendLayer& layer, const Patch& patch, int bit) {
+  layer.op == BlendOperator::add ? over_pixels<BlendOperator::add>(target, layer, patch, bit)
+                                 : over_pixels<BlendOperator::over>(target, layer, patch, bit);
+}
+
+/// All channels of a plane, as they lie.
+struct Interleaved {
+  Interleaved(const FormatInfo& format, const ChannelSet& set, const BlendChannel (&channels)[4])
+      : all(whole_plane(format, set, channels)) {}
+  std::uint8_t* at(int x, int y) const {
+    return all.data + (y >> all.shift_y) * all.pitch + std::ptrdiff_t(x >> all.shift_x) * all.step;
+  }
+  int bytes(int width) const { return subsampled(width, all.shift_x) * all.step; }
+  int rows(int height) const { return subsampled(height, all.shift_y); }
+  int bit(const BlendChannel& channel) const { return int(channel.data - all.data) * 8; }  ///< of a pixel's word
+
+  BlendChannel all;
+};
+
+template <typename F>
+void each_plane(const FormatInfo& format, F&& f) {
+  for (int i = 0; i < format.set_count; ++i)
+    if (!format.sets[i].shares_plane() || format.sets[i].shift_x > 0) f(format.sets[i]);  // of packed 4:2:2, pairs of pixels
+}
+
+}  // namespace
+
+bool copies_samples(const BlendTarget& target, const BlendLayer& layer) {
+  if (layer.op == BlendOperator::source && !target.alpha) return true;
+  const bool whole = !target.alpha || layer.op == BlendOperator::source || layer.op == BlendOperator::average;
+  return whole && layer.coverage == 1;
+}
+
+InPlace find_in_place(const FormatInfo& format, const BlendTarget& target, const BlendLayer& layer) {
+  if (layer.format != format.format || format.shift > 0 || !layer.identity || !layer.unscaled || layer.keyed) return InPlace::no;
+  // Subsampled samples lie one on one.
+  const auto fits = [](int shift, int visible, int length, int place, int crop, int size) {
+    const int odd = (1 << shift) - 1, end = visible + length;
+    return ((visible | (crop - place)) & odd) == 0 && ((end & odd) == 0 || end == size);
+  };
+  const Rect& v = layer.visible;
+  if (!fits(target.shift_x, v.x, v.width, layer.place.x, layer.crop.x, target.width) ||
+      !fits(target.shift_y, v.y, v.height, layer.place.y, layer.crop.y, target.height))
+    return InPlace::no;
+  switch (layer.op) {
+    case BlendOperator::source:
+    case BlendOperator::over:
+    case BlendOperator::add:
+      if (layer.rounding != 0 || copies_samples(target, layer)) return InPlace::yes;
+      return target.alpha ? InPlace::no : InPlace::last;
+    case BlendOperator::average:
+      return copies_samples(target, layer) ? InPlace::yes : InPlace::last;
+    default:
+      return InPlace::no;
+  }
+}
+
+void lay_in_place(const FormatInfo& format, const BlendTarget& target, const BlendLayer& layer, const BlendLayer* base,
+                  const Rect& part) {
+  each_plane(format, [&](const ChannelSet& set) {
+    const auto shown = [&](const BlendLayer& of) {
+      const Interleaved plane(format, set, of.channels);
+      return std::pair(plane.at(part.x - of.place.x + of.crop.x, part.y - of.place.y + of.crop.y), plane.all.pitch);
+    };
+    const Interleaved dst(format, set, target.channels);
+    const auto to = std::pair(dst.at(part.x, part.y), dst.all.pitch), above = shown(layer), below = base ? shown(*base) : to;
+    const Word padding = target.padding.data ? Word(255) << dst.bit(target.padding) : 0;
+    const Patch patch{above.first,           below.first,           to.first, above.second, below.second, to.second,
+                      dst.bytes(part.width), dst.rows(part.height), padding};
+    const int alpha_bit = target.alpha ? dst.bit(target.channels[3]) : 0;
+    const unsigned alpha = unsigned(std::nearbyint(layer.coverage * target.max));
+    const bool can_exceed = layer.sample_bytes == 2 && layer.max < 0xffff;
+    if (copies_samples(target, layer))
+      can_exceed ? copy_samples(patch, layer.max) : copy(patch);
+    else if (layer.op == BlendOperator::average)
+      mix_rounded(layer, patch, layer.coverage);
+    else if (layer.rounding == 0)
+      mix_rounded(layer, patch, layer.opaque * layer.coverage * target.per_max);
+    else if (!target.alpha)
+      mix(patch, int(layer.coverage * 256));
+    else if (layer.op == BlendOperator::source)
+      copy_faded(layer, patch, alpha_bit, alpha);
+    else if (layer.opaque_below)
+      over_opaque(layer, patch, alpha_bit, alpha);
+    else
+      over_pixels(target, layer, patch, alpha_bit);
+  });
+}
+
+void repeat_rows(const FormatInfo& format, const BlendTarget& target, const Rect& rows) {
+  each_plane(format, [&](const ChannelSet& set) {
+    const Interleaved dst(format, set, target.channels);
+    std::uint8_t* const to = dst.at(rows.x, rows.y);
+    copy({to - dst.all.pitch, nullptr, to, dst.all.pitch, 0, dst.all.pitch, dst.bytes(rows.width), dst.rows(rows.height), 0});
+  });
+}
+
+}  // namespace cudavision::detail

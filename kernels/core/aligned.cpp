@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "kernels/core/aligned.hpp"
+
+#include "kernels/core/backend.hpp"
+
+namespace cudavision::detail {
+namespace {
+
+bool at_odd_addresses(const Image& image) {
+  if (info(image.geometry.format).sample_bytes() == 1) return false;
+  std::uintptr_t bits = 0;
+  for (const Plane& plane : image.planes) bits |= reinterpret_cast<std::uintptr_t>(plane.data) | std::uintptr_t(plane.pitch);
+  return bits & 1;
+}
+
+/// The picture in a block of memory: planes and rows begin at multiples of 256 bytes. Returns its size.
+std::size_t lay_out(Image& image, void* memory) {
+  std::size_t bytes = 0;
+  for (int plane = 0; plane < info(image.geometry.format).planes; ++plane) {
+    const PlaneExtent size = extent(image.geometry, plane);
+    const std::size_t pitch = (size.row_bytes + 255) / 256 * 256;
+    image.planes[plane] = {static_cast<unsigned char*>(memory) + bytes, std::ptrdiff_t(pitch)};
+    bytes += pitch * size.rows;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+Result<Image> AlignedPicture::write(const Image& image) {
+  if (!at_odd_addresses(image)) return image;
+  Image copy{image.geometry, {}};
+  if (!memory_) {
+    const std::size_t bytes = lay_out(copy, nullptr);
+    auto memory = on_backend(
+        backend_, [&] { return picture_memory_cuda(bytes); }, [&] { return picture_memory_cpu(bytes); });
+    if (!memory.ok()) return memory.error();
+    memory_ = std::move(memory.value());
+  }
+  lay_out(copy, memory_.get());
+  return copy;
+}
+
+Result<Image> AlignedPicture::read(const Image& image, Queue queue) {
+  auto copy = write(image);
+  if (copy.ok() && at_odd_addresses(image))
+    if (Status status = copy_picture(backend_, image, copy.value(), queue); !status.ok()) return status;
+  return copy;
+}
+
+Status AlignedPicture::finish(const Image& image, Queue queue) {
+  if (!at_odd_addresses(image)) return {};
+  Image copy{image.geometry, {}};
+  lay_out(copy, memory_.get());
+  return copy_picture(backend_, copy, image, queue);
+}
+
+Status copy_picture(Backend backend, const Image& from, const Image& to, Queue queue) {
+  return on_backend(
+      backend, [&] { return copy_picture_cuda(from, to, queue); }, [&] { return copy_picture_cpu(from, to); });
+}
+
+}  // namespace cudavision::detail

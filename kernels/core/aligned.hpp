@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <memory>
+
+#include "kernels/core/image.hpp"
+#include "kernels/core/queue.hpp"
+#include "kernels/core/status.hpp"
+
+namespace cudavision::detail {
+
+/// Gives the backends pictures whose samples they can access as words. A picture of 16-bit samples at odd addresses is copied to
+/// memory of the backend, which is kept for the next one; any other picture is used where it is.
+class AlignedPicture {
+ public:
+  explicit AlignedPicture(Backend backend) : backend_(backend) {}
+
+  /// The picture to read from. Errors: resource.
+  Result<Image> read(const Image& image, Queue queue);
+  /// The picture to write all samples to; finish() brings them to `image`. Errors: resource.
+  Result<Image> write(const Image& image);
+  Status finish(const Image& image, Queue queue);
+
+ private:
+  const Backend backend_;
+  std::shared_ptr<void> memory_;
+};
+
+/// Copies all planes, bit for bit. Does not wait on CUDA.
+Status copy_picture(Backend backend, const Image& from, const Image& to, Queue queue);
+
+// What a backend provides for that.
+Status copy_picture_cuda(const Image& from, const Image& to, Queue queue);
+Status copy_picture_cpu(const Image& from, const Image& to);
+Result<std::shared_ptr<void>> picture_memory_cuda(std::size_t bytes);
+Result<std::shared_ptr<void>> picture_memory_cpu(std::size_t bytes);
+
+}  // namespace cudavision::detail

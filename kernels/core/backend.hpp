@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <memory>
+#include <type_traits>
+
+#include "kernels/core/filter.hpp"
+
+// Defined to 1 or 0 by the build.
+#if !defined(CUDAVISION_CUDA) || !defined(CUDAVISION_CPU)
+#error "CUDAVISION_CUDA and CUDAVISION_CPU say which backends this build has"
+#endif
+
+namespace cudavision {
+
+/// Whether this build has the backend at all (a device may still be missing).
+constexpr bool built_with(Backend backend) { return backend == Backend::cuda ? CUDAVISION_CUDA : CUDAVISION_CPU; }
+
+namespace detail {
+
+/// Makes a plan on one of the two backends; the one place where the choice is made.
+template <typename Cuda, typename Cpu>
+std::invoke_result_t<Cuda> on_backend(Backend backend, [[maybe_unused]] Cuda cuda, [[maybe_unused]] Cpu cpu) {
+#if CUDAVISION_CUDA
+  if (backend == Backend::cuda) return cuda();
+#endif
+#if CUDAVISION_CPU
+  if (backend == Backend::cpu) return cpu();
+#endif
+  return Status::settings(backend == Backend::cuda ? "this build has no CUDA backend" : "this build has no CPU backend");
+}
+
+}  // namespace detail
+}  // namespace cudavision

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Boundaries that no exception crosses: the public functions of the kernels, and functions that C code calls.
+#pragma once
+
+#include <exception>
+#include <new>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "kernels/core/status.hpp"
+
+namespace cudavision {
+
+/// The exception that is being handled, as an error. Called in a catch block.
+inline Status status_of_exception() noexcept {
+  // (Texts of up to 15 characters need no memory.)
+  try {
+    try {
+      throw;
+    } catch (const std::bad_alloc&) {
+      return Status::resource("out of memory");
+    } catch (const std::exception& error) {
+      return Status::resource(std::string("internal error: ") + error.what());
+    } catch (...) {
+      return Status::resource("internal error");
+    }
+  } catch (...) {
+    return Status::resource("out of memory");
+  }
+}
+
+/// Calls f, which returns nothing, a Status or a Result, and returns what f returns. An exception becomes an error of
+/// Status::Code::resource.
+template <typename F>
+auto guarded(F&& f) noexcept {
+  using Returned = std::invoke_result_t<F>;
+  using Outcome = std::conditional_t<std::is_void_v<Returned>, Status, Returned>;
+  try {
+    if constexpr (std::is_void_v<Returned>) {
+      f();
+      return Outcome();
+    } else {
+      return Outcome(f());
+    }
+  } catch (...) {
+    return Outcome(status_of_exception());
+  }
+}
+
+/// Calls f and returns what f returns. Where f throws, calls report(status) and returns `failed`: for virtual functions whose C
+/// signature has no room for a Status.
+template <typename T, typename Report, typename F>
+T guarded_or(T failed, Report&& report, F&& f) noexcept {
+  try {
+    return f();
+  } catch (...) {
+    try {
+      report(status_of_exception());
+    } catch (...) {
+      // The report itself ran out of memory: `failed` must do.
+    }
+    return failed;
+  }
+}
+
+}  // namespace cudavision

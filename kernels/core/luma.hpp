@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <algorithm>
+#include <climits>
+#include <cstdint>
+
+#include "kernels/core/border.hpp"
+
+namespace cudavision {
+
+/// How luma is made of RGB. For YUV and gray luma is the Y plane itself.
+enum class LumaMatrix { bt601, bt709, bt2020 };
+
+struct LumaWeights {
+  float red, green, blue;
+};
+CUDAVISION_HOST_DEVICE constexpr LumaWeights luma_weights(LumaMatrix matrix) {
+  switch (matrix) {
+    case LumaMatrix::bt709:
+      return {0.2126f, 0.7152f, 0.0722f};
+    case LumaMatrix::bt2020:
+      return {0.2627f, 0.678f, 0.0593f};
+    default:
+      return {0.299f, 0.587f, 0.114f};
+  }
+}
+
+/// The luma of an RGB pixel, floor(wr·R + wg·G + wb·B), at most max_value, in float32, left to right, each product and sum rounded:
+/// the same bits wherever it is computed. (For the host the build turns contraction to multiply-adds off.)
+CUDAVISION_HOST_DEVICE inline int luma_of(int r, int g, int b, const LumaWeights& w = luma_weights(LumaMatrix::bt601),
+                                          int max_value = INT_MAX) {
+#ifdef __CUDA_ARCH__
+  // Without the slow conversions: samples and their luma have fewer bits than the mantissa.
+  constexpr float bias = 0x1p23f;  // above it neighbouring numbers are 1 apart
+  const auto exact = [](int sample) { return __fadd_rn(__int_as_float(0x4b000000 | sample), -bias); };
+  const float sum = __fadd_rn(__fadd_rn(__fmul_rn(w.red, exact(r)), __fmul_rn(w.green, exact(g))), __fmul_rn(w.blue, exact(b)));
+  return min(__float_as_int(__fadd_rd(sum, bias)) & 0x7fffff, max_value);
+#else
+  const float red = w.red * float(r), green = w.green * float(g), blue = w.blue * float(b);
+  return std::min(int(red + green + blue), max_value);
+#endif
+}
+
+}  // namespace cudavision

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The arithmetic of frame differences, once for both backends.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/core/border.hpp"
+
+namespace cudavision {
+
+/// How the difference is shown.
+enum class DiffMode : std::uint8_t {
+  absolute,
+  signed_,  ///< about mid-gray
+  squared,  ///< d² over the greatest sample, so that the greatest difference stays what it is
+};
+
+namespace detail {
+
+/// Shows differences: see Diff.
+struct DiffShow {
+  DiffMode mode = DiffMode::absolute;
+  bool plain = true;  ///< gain 1 and not squared: the difference itself
+  int max = 255, middle = 128;
+  std::uint64_t gain = 0;  ///< of |d| in 2^−16, of d² (divided by max) in 2^−32
+
+  /// What stands for sample − reference = d. `about_middle`: mode signed_, or chroma.
+  CUDAVISION_HOST_DEVICE int operator()(int d, bool about_middle) const {
+    const std::uint64_t size = std::uint64_t(d < 0 ? -d : d);
+    std::uint64_t shown = size;
+    if (!plain) shown = mode == DiffMode::squared ? (size * size * gain + (1ull << 31)) >> 32 : (size * gain + (1u << 15)) >> 16;
+    const int most = shown < std::uint64_t(max) ? int(shown) : max;
+    if (!about_middle) return most;
+    const int value = d < 0 ? middle - most : middle + most;
+    return value < 0 ? 0 : value > max ? max : value;
+  }
+};
+
+inline constexpr int background_rate_bits = 15;
+
+/// Fractional bits of the background of samples of this size: as many as a sample has.
+CUDAVISION_HOST_DEVICE constexpr int background_bits(int sample_bytes) {
+  return 8 * sample_bytes;
+}
+/// The background as a sample, rounded half up.
+template <typename T>
+CUDAVISION_HOST_DEVICE inline int background_sample(std::uint32_t background) {
+  constexpr int bits = background_bits(sizeof(T));
+  return int((background + (1u << (bits - 1))) >> bits);
+}
+/// The background after a sample v: bg + rate·(v − bg) / 2^15, the step rounded away from zero, so that however slow the rate, the
+/// background arrives; rate 0 leaves it.
+template <typename T>
+CUDAVISION_HOST_DEVICE inline std::uint32_t background_step(std::uint32_t background, int v, int rate) {
+  using Wide = typename std::conditional<sizeof(T) == 1, std::int32_t, std::int64_t>::type;
+  const Wide away = (Wide(v) << background_bits(sizeof(T))) - Wide(background);
+  const Wide round = away > 0 ? (1 << background_rate_bits) - 1 : 0;
+  return std::uint32_t(Wide(background) + ((away * rate + round) >> background_rate_bits));
+}
+
+}  // namespace detail
+}  // namespace cudavision

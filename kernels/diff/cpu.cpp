@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "kernels/diff/diff.hpp"
+
+#include <atomic>
+#include <cstring>
+#include <opencv2/imgproc.hpp>
+
+#include "kernels/core/luma.hpp"
+#include "kernels/cpu/filter.hpp"
+
+namespace cudavision::detail {
+namespace {
+
+/// Rows of a strip, which is worked on while it is in the cache: even, for subsampled chroma.
+constexpr int strip_rows = 32;
+
+/// Whether any pixel of a subsampled sample is set: `mask` begins at a sample. Chroma is never subsampled in height alone.
+cv::Mat any_of(const cv::Mat& mask, int shift_x, int shift_y) {
+  if (shift_x == 0 && shift_y == 0) return mask;
+  cv::Mat even;  // repeats the last column and row
+  cv::copyMakeBorder(mask, even, 0, shift_y & mask.rows, 0, shift_x & mask.cols, cv::BORDER_REPLICATE);
+  cv::Mat any(even.rows >> shift_y, even.cols >> shift_x, CV_8U);
+  for (int y = 0; y < any.rows; ++y) {
+    const uchar *top = even.ptr(y << shift_y), *bottom = even.ptr((y << shift_y) + shift_y);
+    uchar* to = any.ptr(y);
+    for (int x = 0; x < any.cols; ++x) to[x] = top[2 * x] | top[2 * x + 1] | bottom[2 * x] | bottom[2 * x + 1];
+  }
+  return any;
+}
+
+/// The same values for each of `channels` channels.
+cv::Mat repeated(const cv::Mat& one, int channels) {
+  if (channels == 1) return one;
+  cv::Mat all;
+  cv::merge(std::vector<cv::Mat>(std::size_t(channels), one), all);
+  return all;
+}
+
+template <typename T>
+cv::Mat luma_mat(const cv::Mat& r, const cv::Mat& g, const cv::Mat& b) {
+  cv::Mat luma(r.size(), r.type());
+  for (int y = 0; y < r.rows; ++y) {
+    const T *red = r.ptr<T>(y), *green = g.ptr<T>(y), *blue = b.ptr<T>(y);
+    T* to = luma.ptr<T>(y);
+    for (int x = 0; x < r.cols; ++x) to[x] = T(luma_of(red[x], green[x], blue[x]));
+  }
+  return luma;
+}
+
+class CpuDiff final : public Diff {
+ public:
+  explicit CpuDiff(DiffPlan plan) : Diff(std::move(plan), Backend::cpu) {
+    const FormatInfo& format = info(geometry().format);
+    const DiffParams& params = this->plan().params;
+    const bool mog2 = params.reference == DiffReference::mog2;
+    const FrameLayout layout = frame_layout(this->plan());
+    ring_.resize(std::size_t(ring_size(params)));
+    if (!params.borrow || mog2) {
+      for (Image& image : ring_) {
+        memory_.emplace_back(layout.bytes);
+        image = layout.at(geometry(), memory_.back().data());
+      }
+    }
+    const int type = format.sample_bytes() == 1 ? CV_16U : CV_32S;
+    for (int i = 0; i < format.set_count; ++i) {
+      const ChannelSet& set = format.sets[i];
+      access_[i] = cpu::SetAccess(format, set, Border::replicate, {}, false);
+      for (Role role : set.roles) compared_[i] = compared_[i] || this->plan().compares(role);
+      white_[i] = scalar(set, white_values(format));
+      black_[i] = scalar(set, black_values(format));
+      tint_[i] = scalar(set, tint_values(format));
+      const Rect grid = geometry().grid(set);
+      if (params.reference == DiffReference::background && compared_[i])
+        background_[i].create(grid.height, grid.width, CV_MAKETYPE(type, access_[i].channels()));
+    }
+    if (!this->plan().masked.empty()) {
+      cv::Mat counted(geometry().height, geometry().width, CV_8U, cv::Scalar(255));
+      for (const Rect& rect : this->plan().masked) counted(cpu::cv_rect(rect)).setTo(0);
+      for (int i = 0; i < format.set_count; ++i) counted_[i] = any_of(counted, format.sets[i].shift_x, format.sets[i].shift_y);
+    }
+    if (mog2) mixture_.resize(mog2::state_bytes(geometry().width, geometry().height, mixture_channels(this->plan())));
+    changed_.create(geometry().height, geometry().width, CV_8U);
+    results_.resize(std::size_t(params.in_flight));
+  }
+
+ private:
+  struct Found {
+    std::vector<std::uint32_t> cells;
+    std::uint64_t sum = 0;
+  };
+
+  static Role own_role(const ChannelSet& set, int index) {
+    for (int c = 0;; ++c)
+      if (set.roles[c] != Role::other && index-- == 0) return set.roles[c];
+  }
+  cv::Scalar scalar(const ChannelSet& set, const RoleValues& values) const {
+    cv::Scalar result;
+    for (int c = 0, at = 0; c < set.channels; ++c)
+      if (set.roles[c] != Role::other) result[at++] = values[std::size_t(set.roles[c])];
+    return result;
+  }
+
+  /// A strip of rows of the picture on a set's grid.
+  cv::Rect strip_of(int index, int begin, int end) const {
+    const ChannelSet& set = info(geometry().format).sets[index];
+    const int from = begin >> set.shift_y, to = subsampled(end, set.shift_y);
+    return {0, from, geometry().grid(set).width, to - from};
+  }
+
+  template <typename Work>
+  void for_strips(Work work) const {
+    const int strips = (geometry().height + strip_rows - 1) / strip_rows;
+    cv::parallel_for_({0, strips}, [&](const cv::Range& range) {
+      for (int strip = range.start; strip < range.end; ++strip)
+        work(strip * strip_rows, std::min((strip + 1) * strip_rows, geometry().height));
+    });
+  }
+
+  cv::Mat values(int index, const Image& image, const cv::Rect& rect, cpu::Scratch& scratch) const {
+    const cv::Mat frame = cpu::set_mat(image, info(geometry().format).sets[index]);
+    return access_[index].read(frame, {rect.x, rect.y, rect.width, rect.height}, scratch);
+  }
+
+  bool swap_reference(Diff& other) override {
+    auto* const previous = dynamic_cast<CpuDiff*>(&other);
+    if (!previous) return false;
+    memory_.swap(previous->memory_);
+    background_.swap(previous->background_);
+    mixture_.swap(previous->mixture_);
+    return true;
+  }
+
+  Status compute(const DiffFrame& frame, Queue) override {
+    const DiffParams& params = plan().params;
+    if (params.reference == DiffReference::mog2) update_mixture(frame);
+    std::atomic<std::uint64_t> sum{0};
+    for_strips([&](int begin, int end) { sum += compare(frame, begin, end); });
+    if (params.open_radius > 0 && frame.compared) {
+      const int side = 2 * params.open_radius + 1;
+      cv::morphologyEx(changed_, opened_, cv::MORPH_OPEN, cv::getStructuringElement(cv::MORPH_RECT, {side, side}));
+    } else {
+      opened_ = changed_;
+    }
+    Found& found = results_[std::size_t(frame.slot)];
+    found.sum = sum;
+    count(found.cells);
+    if (params.output == DiffOutput::mask || params.output == DiffOutput::overlay)
+      for_strips([&](int begin, int end) { show_changed(frame, begin, end); });
+    return {};
+  }
+
+  void update_mixture(const DiffFrame& frame) {
+    mog2::Job job = mixture_job(plan(), frame);
+    mog2::set_state(job, mixture_.data());
+    const bool bytes = info(geometry().format).sample_bytes() == 1, one = mixture_channels(plan()) == 1;
+    const auto pixel = bytes ? one ? mog2::pixel<std::uint8_t, 1> : mog2::pixel<std::uint8_t, 3>
+                       : one ? mog2::pixel<std::uint16_t, 1>
+                             : mog2::pixel<std::uint16_t, 3>;
+    for_strips([&](int begin, int end) {
+      for (int y = begin; y < end; ++y)
+        for (int x = 0; x < job.width; ++x) changed_.at<uchar>(y, x) = pixel(job, x, y) ? 255 : 0;
+    });
+  }
+
+  /// Steps the background of a strip; gives what it was.
+  template <typename T, typename Fixed>
+  void step(const cv::Mat& v, cv::Mat state, cv::Mat& was, bool begin) const {
+    for (int y = 0; y < v.rows; ++y) {
+      const T* from = v.ptr<T>(y);
+      auto* fixed = reinterpret_cast<Fixed*>(state.ptr(y));
+      T* to = was.ptr<T>(y);
+      for (int i = 0; i < v.cols * v.channels(); ++i) {
+        const std::uint32_t before = begin ? std::uint32_t(from[i]) << background_bits(sizeof(T)) : fixed[i];
+        to[i] = T(background_sample<T>(before));
+        fixed[i] = Fixed(background_step<T>(before, from[i], plan().rate));
+      }
+    }
+  }
+
+  template <typename T>
+  void show(const cv::Mat& v, const cv::Mat& r, cv::Mat& out, bool about_middle) const {
+    const DiffShow& show = plan().show;
+    for (int y = 0; y < v.rows; ++y) {
+      const T *from = v.ptr<T>(y), *reference = r.ptr<T>(y);
+      T* to = out.ptr<T>(y);
+      for (int i = 0; i < v.cols * v.channels(); ++i) to[i] = T(show(int(from[i]) - int(reference[i]), about_middle));
+    }
+  }
+
+  /// Differences of a strip: fills changed_, shows them if asked, keeps the frame. Returns the sum of the pixels' differences.
+  std::uint64_t compare(const DiffFrame& frame, int begin, int end) {
+    const FormatInfo& format = info(geometry().format);
+    const DiffParams& params = plan().params;
+    const bool bytes = format.sample_bytes() == 1;
+    cpu::Scratch scratch[3], reference_scratch[3];
+    cv::Mat v[3], r[3];
+    for (int i = 0; i < format.set_count; ++i) {
+      if (!compared_[i]) continue;
+      const cv::Rect rect = strip_of(i, begin, end);
+      v[i] = r[i] = values(i, frame.src, rect, scratch[i]);
+      if (params.reference == DiffReference::background) {
+        r[i] = cv::Mat(v[i].size(), v[i].type());
+        bytes ? step<std::uint8_t, std::uint16_t>(v[i], background_[i](rect), r[i], !frame.compared)
+              : step<std::uint16_t, std::uint32_t>(v[i], background_[i](rect), r[i], !frame.compared);
+      } else if (frame.compared) {
+        r[i] = values(i, frame.reference, rect, reference_scratch[i]);
+      }
+    }
+    if (plan().luma_of_rgb()) {
+      const bool already = params.reference == DiffReference::mog2 && frame.compared;
+      const cv::Mat luma = luma_of_sets(v, false), reference = luma_of_sets(r, already);
+      for (int i = 0; i < format.set_count; ++i) {
+        v[i] = repeated(luma, access_[i].channels());
+        r[i] = repeated(reference, access_[i].channels());
+      }
+    }
+
+    cv::Mat most;  // the greatest difference among a pixel's channels
+    for (int i = 0; i < format.set_count; ++i) {
+      const ChannelSet& set = format.sets[i];
+      const cv::Rect rect = strip_of(i, begin, end);
+      cv::Mat difference, excluded;
+      if (!counted_[i].empty()) excluded = counted_[i](rect) == 0;
+      if (compared_[i]) {
+        cv::absdiff(v[i], r[i], difference);
+        if (!excluded.empty()) difference.setTo(0, excluded);
+        const cv::Mat of_set = at_pixels(greatest(set, difference), set, end - begin);
+        most = most.empty() ? of_set : cv::max(most, of_set);
+      }
+      if (params.output == DiffOutput::difference) {
+        const cv::Mat in = cpu::set_mat(frame.src, set)(rect);
+        cv::Mat out = cpu::set_mat(frame.dst, set)(rect);
+        cv::Mat shown = access_[i].target(out, scratch[i]);
+        const bool about_middle = is_chroma(own_role(set, 0)) || plan().show.mode == DiffMode::signed_;
+        if (!compared_[i])
+          shown.setTo(black_[i]);
+        else if (plan().show.plain && !about_middle)
+          difference.copyTo(shown);
+        else
+          bytes ? show<std::uint8_t>(v[i], r[i], shown, about_middle) : show<std::uint16_t>(v[i], r[i], shown, about_middle);
+        if (!excluded.empty())
+          shown.setTo(plan().show.mode == DiffMode::signed_ ? cv::Scalar::all(plan().show.middle) : black_[i], excluded);
+        access_[i].write(shown, in, out);
+      }
+      if (frame.keep.planes[set.plane].data)
+        access_[i].copy(cpu::set_mat(frame.src, set)(rect), cpu::set_mat(frame.keep, set)(rect));
+    }
+    if (!counted_[0].empty()) most.setTo(0, counted_[0].rowRange(begin, end) == 0);
+    cv::Mat changed = changed_.rowRange(begin, end);
+    if (params.reference != DiffReference::mog2 || !frame.compared)
+      cv::compare(most, plan().threshold, changed, cv::CMP_GT);
+    else if (!counted_[0].empty())
+      changed.setTo(0, counted_[0].rowRange(begin, end) == 0);
+    return std::uint64_t(cv::sum(most)[0]);
+  }
+
+  cv::Mat luma_of_sets(const cv::Mat* sets, bool already) const {
+    const FormatInfo& format = info(geometry().format);
+    cv::Mat rgb[3];
+    for (int i = 0; i < format.set_count; ++i)
+      for (int c = 0; c < format.sets[i].channels; ++c)
+        if (const int at = int(format.sets[i].roles[c]) - int(Role::red); at >= 0 && at < 3)
+          cv::extractChannel(sets[i], rgb[at], c);
+    if (already) return rgb[0];
+    return format.sample_bytes() == 1 ? luma_mat<std::uint8_t>(rgb[0], rgb[1], rgb[2])
+                                      : luma_mat<std::uint16_t>(rgb[0], rgb[1], rgb[2]);
+  }
+
+  /// The greatest of a sample's compared channels.
+  cv::Mat greatest(const ChannelSet& set, const cv::Mat& difference) const {
+    if (difference.channels() == 1) return difference;
+    cv::Mat most, one;
+    for (int c = 0; c < difference.channels(); ++c) {
+      if (!plan().compares(own_role(set, c))) continue;
+      cv::extractChannel(difference, one, c);
+      most = most.empty() ? one.clone() : cv::max(most, one);
+    }
+    return most;
+  }
+
+  /// A set's samples for each of the pixels that they cover.
+  cv::Mat at_pixels(const cv::Mat& samples, const ChannelSet& set, int rows) const {
+    if (set.shift_x == 0 && set.shift_y == 0) return samples;
+    cv::Mat all;
+    cv::resize(samples, all, {samples.cols << set.shift_x, samples.rows << set.shift_y}, 0, 0, cv::INTER_NEAREST);
+    return all(cv::Rect(0, 0, geometry().width, rows));
+  }
+
+  void count(std::vector<std::uint32_t>& cells) const {
+    const CellGrid& grid = plan().cells;
+    cells.assign(grid.changed.size(), 0);
+    cv::parallel_for_({0, grid.height}, [&](const cv::Range& range) {
+      for (int cell_y = range.start; cell_y < range.end; ++cell_y) {
+        std::uint32_t* const row = &cells[std::size_t(cell_y) * grid.width];
+        const int end = std::min((cell_y + 1) * grid.cell_size, grid.frame_height);
+        for (int y = cell_y * grid.cell_size; y < end; ++y) {
+          const uchar* pixels = opened_.ptr(y);
+          for (int cell_x = 0, x = 0; cell_x < grid.width; ++cell_x) {
+            const int cell_end = std::min((cell_x + 1) * grid.cell_size, grid.frame_width);
+            std::uint32_t changed = 0;
+            for (; x < cell_end; ++x) changed += pixels[x] & 1;
+            row[cell_x] += changed;
+          }
+        }
+      }
+    });
+  }
+
+  void show_changed(const DiffFrame& frame, int begin, int end) const {
+    const FormatInfo& format = info(geometry().format);
+    for (int i = 0; i < format.set_count; ++i) {
+      const ChannelSet& set = format.sets[i];
+      const cv::Rect rect = strip_of(i, begin, end);
+      const cv::Mat changed = any_of(opened_.rowRange(begin, end), set.shift_x, set.shift_y);
+      const cv::Mat in = cpu::set_mat(frame.src, set)(rect);
+      cv::Mat out = cpu::set_mat(frame.dst, set)(rect);
+      cpu::Scratch scratch, source_scratch;
+      cv::Mat shown = access_[i].target(out, scratch);
+      if (plan().params.output == DiffOutput::mask) {
+        shown.setTo(black_[i]);
+        shown.setTo(white_[i], changed);
+      } else {
+        const cv::Mat v = access_[i].read(cpu::set_mat(frame.src, set), {rect.x, rect.y, rect.width, rect.height}, source_scratch);
+        v.copyTo(shown);
+        shown.depth() == CV_8U ? tint<std::uint8_t>(changed, tint_[i], shown) : tint<std::uint16_t>(changed, tint_[i], shown);
+      }
+      access_[i].write(shown, in, out);
+    }
+  }
+
+  template <typename T>
+  static void tint(const cv::Mat& changed, const cv::Scalar& tint, cv::Mat& shown) {
+    const int channels = shown.channels();
+    for (int y = 0; y < shown.rows; ++y) {
+      const uchar* mask = changed.ptr(y);
+      T* pixel = shown.ptr<T>(y);
+      for (int x = 0; x < shown.cols; ++x, pixel += channels)
+        for (int c = 0; mask[x] && c < channels; ++c) pixel[c] = T((int(pixel[c]) + int(tint[c]) + 1) / 2);
+    }
+  }
+
+  std::uint64_t collect(int slot, std::vector<std::uint32_t>& changed) const override {
+    changed = results_[std::size_t(slot)].cells;
+    return results_[std::size_t(slot)].sum;
+  }
+
+  Status fill(const Image& dst, const std::vector<DiffFill>& fills, Queue) override {
+    const FormatInfo& format = info(geometry().format);
+    const RoleValues colour = box_values(format);
+    for (const DiffFill& one : fills) {
+      const ChannelSet& set = format.sets[one.set];
+      const Plane& plane = dst.planes[set.plane];
+      const int bytes = format.sample_bytes();
+      for (int y = one.rect.y; y < one.rect.y + one.rect.height; ++y)
+        for (int x = one.rect.x; x < one.rect.x + one.rect.width; ++x)
+          for (int c = 0; c < set.channels; ++c) {
+            if (set.roles[c] == Role::other) continue;
+            const std::uint16_t word = std::uint16_t(colour[std::size_t(set.roles[c])] << format.shift);
+            std::memcpy(static_cast<char*>(plane.data) + y * plane.pitch + (std::ptrdiff_t(x) * set.channels + c) * bytes, &word,
+                        std::size_t(bytes));  // little-endian
+          }
+    }
+    return {};
+  }
+
+  std::array<cpu::SetAccess, 3> access_;
+  std::array<bool, 3> compared_{};  ///< whether the set is compared
+  std::array<cv::Scalar, 3> white_, black_, tint_;
+  std::array<cv::Mat, 3> background_, counted_;  ///< by set; counted_ is empty where all pixels are
+  std::vector<std::vector<unsigned char>> memory_;  ///< of the ring
+  std::vector<unsigned char> mixture_;
+  cv::Mat changed_, opened_;
+  std::vector<Found> results_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Diff>> make_diff_cpu(DiffPlan plan) {
+  return std::unique_ptr<Diff>(std::make_unique<CpuDiff>(std::move(plan)));
+}
+
+}  // namespace cudavision::detail

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The adaptive mixture of Gaussians of Z. Zivkovic ("Improved adaptive Gaussian mixture model for background subtraction", ICPR
+// 2004; "Efficient adaptive density estimation per image pixel for the task of background subtraction", PRL 2006), as OpenCV's
+// BackgroundSubtractorMOG2 has it with its default parameters, without shadows. One arithmetic for both backends: float32, every
+// product and sum rounded, so that their masks are the same bits.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/core/border.hpp"
+#include "kernels/core/luma.hpp"
+#include "kernels/core/sample.hpp"
+
+namespace cudavision::detail::mog2 {
+
+inline constexpr int modes = 5, history = 500;
+
+/// Where one channel of a frame lies.
+struct Channel {
+  const unsigned char* src = nullptr;
+  unsigned char* reference = nullptr;  ///< of a picture of the same layout: gets the heaviest mode's mean
+  std::ptrdiff_t src_pitch = 0, reference_pitch = 0;
+  int step = 1;                  ///< samples from sample to sample
+  int shift_x = 0, shift_y = 0;  ///< log2 of the subsampling
+};
+
+/// One frame's work. Arrays have one float a pixel for each mode, and for each mode and channel.
+struct Job {
+  Channel channels[3];
+  int width = 0, height = 0;
+  bool luma_of_rgb = false;                        ///< the three channels (red, green, blue) are one value, their luma
+  int shift = 0, extra_bits = 0, max_value = 255;  ///< of the format: unused low bits; depth − 8
+  bool begin = false;                              ///< there are no modes yet
+  float rate = 0, keep = 1, prune = 0;             ///< alpha, 1 − alpha, −alpha·0.05
+  float *weight = nullptr, *variance = nullptr, *mean = nullptr;
+  std::uint8_t* count = nullptr;  ///< modes of each pixel
+};
+
+/// Bytes of the state, of 1 or 3 channels; and where its arrays lie in them.
+inline std::size_t state_bytes(int width, int height, int channels) {
+  return std::size_t(width) * height * (std::size_t(modes) * (2 + channels) * sizeof(float) + 1);
+}
+inline void set_state(Job& job, void* state) {
+  const std::size_t count = std::size_t(job.width) * job.height * modes;
+  const int channels = job.luma_of_rgb || !job.channels[1].src ? 1 : 3;
+  job.weight = static_cast<float*>(state);
+  job.variance = job.weight + count;
+  job.mean = job.variance + count;
+  job.count = reinterpret_cast<std::uint8_t*>(job.mean + count * std::size_t(channels));
+}
+
+/// alpha, and what follows from it, for the frame of this number: 1 / (2·frames), or 1 / history once that is more.
+inline void set_rate(Job& job, std::uint64_t number) {
+  const std::uint64_t frames = 2 * (number + 1);
+  const double rate = 1.0 / double(frames < history ? frames : history);
+  job.rate = float(rate);
+  job.keep = 1 - job.rate;
+  job.prune = float(-rate * 0.05f);
+}
+
+#ifdef __CUDA_ARCH__
+#define CUDAVISION_UNROLL _Pragma("unroll")  // so that registers hold the modes
+__device__ inline float mul(float a, float b) {
+  return __fmul_rn(a, b);
+}
+__device__ inline float add(float a, float b) {
+  return __fadd_rn(a, b);
+}
+__device__ inline float sub(float a, float b) {
+  return __fsub_rn(a, b);
+}
+__device__ inline float over(float a, float b) {
+  return __fdiv_rn(a, b);
+}
+#else
+#define CUDAVISION_UNROLL
+// The build turns contraction off for the host.
+inline float mul(float a, float b) {
+  return a * b;
+}
+inline float add(float a, float b) {
+  return a + b;
+}
+inline float sub(float a, float b) {
+  return a - b;
+}
+inline float over(float a, float b) {
+  return a / b;
+}
+#endif
+
+/// The mixture of one pixel, the heaviest mode first.
+template <int C>
+struct Mixture {
+  int count = 0;
+  float weight[modes], variance[modes], mean[modes][C];
+
+  CUDAVISION_HOST_DEVICE void swap_up(int i) {
+    const float w = weight[i], v = variance[i];
+    weight[i] = weight[i - 1], variance[i] = variance[i - 1];
+    weight[i - 1] = w, variance[i - 1] = v;
+    for (int c = 0; c < C; ++c) {
+      const float m = mean[i][c];
+      mean[i][c] = mean[i - 1][c];
+      mean[i - 1][c] = m;
+    }
+  }
+
+  /// Moves mode `from` up past those that are lighter than `heavy`.
+  CUDAVISION_HOST_DEVICE void sort(int from, float heavy) {
+    bool rising = true;
+    CUDAVISION_UNROLL
+    for (int i = modes - 1; i > 0; --i) {
+      if (i > from) continue;
+      rising = rising && !(heavy < weight[i - 1]);
+      if (rising) swap_up(i);
+    }
+  }
+
+  /// Updates the mixture with a value; returns whether it is foreground.
+  CUDAVISION_HOST_DEVICE bool update(const float (&value)[C], float rate, float keep, float prune) {
+    constexpr float background_ratio = 0.9f, match_background = 16, match_mode = 9;
+    constexpr float first_variance = 15, least_variance = 4, most_variance = 75;
+    bool background = false, fits = false;
+    float total = 0;
+    CUDAVISION_UNROLL
+    for (int m = 0; m < modes; ++m) {
+      if (m >= count) break;
+      float heavy = add(mul(keep, weight[m]), prune);
+      bool matched = false;
+      if (!fits) {
+        const float var = variance[m];
+        float away[C], distance = 0;
+        for (int c = 0; c < C; ++c) {
+          away[c] = sub(mean[m][c], value[c]);
+          distance = add(distance, mul(away[c], away[c]));
+        }
+        if (total < background_ratio && distance < mul(match_background, var)) background = true;
+        if (distance < mul(match_mode, var)) {
+          fits = matched = true;
+          heavy = add(heavy, rate);
+          const float k = over(rate, heavy);
+          for (int c = 0; c < C; ++c) mean[m][c] = sub(mean[m][c], mul(k, away[c]));
+          float updated = add(var, mul(k, sub(distance, var)));
+          updated = updated < least_variance ? least_variance : updated;
+          variance[m] = updated > most_variance ? most_variance : updated;
+        }
+      }
+      if (heavy < -prune) {
+        heavy = 0;
+        --count;
+      }
+      weight[m] = heavy;
+      if (matched) sort(m, heavy);
+      total = add(total, heavy);
+    }
+
+    const float scale = total > 1.1920929e-7f || total < -1.1920929e-7f ? over(1, total) : 0;
+    CUDAVISION_UNROLL
+    for (int m = 0; m < modes; ++m)
+      if (m < count) weight[m] = mul(weight[m], scale);
+
+    if (!fits) {
+      const int fresh = count == modes ? modes - 1 : count++;
+      CUDAVISION_UNROLL
+      for (int m = 0; m < modes; ++m) {
+        if (m < fresh) weight[m] = mul(weight[m], keep);
+        if (m != fresh) continue;
+        weight[m] = fresh == 0 ? 1 : rate;
+        variance[m] = first_variance;
+        for (int c = 0; c < C; ++c) mean[m][c] = value[c];
+      }
+      sort(fresh, rate);
+    }
+    return !background;
+  }
+};
+
+/// Works on pixel (x, y): C is 1 or 3. Returns whether it is foreground.
+template <typename T, int C>
+CUDAVISION_HOST_DEVICE bool pixel(const Job& job, int x, int y) {
+  const std::size_t pixels = std::size_t(job.width) * job.height, at = std::size_t(y) * job.width + x;
+  const float step = 1.0f / float(1 << job.extra_bits);
+  int sample[3];
+  for (int c = 0; c < (job.luma_of_rgb ? 3 : C); ++c) {
+    const Channel& channel = job.channels[c];
+    const T* row = reinterpret_cast<const T*>(channel.src + (y >> channel.shift_y) * channel.src_pitch);
+    sample[c] = sample_of(row[std::ptrdiff_t(x >> channel.shift_x) * channel.step], job.shift, job.max_value);
+  }
+  if (job.luma_of_rgb) sample[0] = luma_of(sample[0], sample[1], sample[2]);
+  float value[C];
+  for (int c = 0; c < C; ++c) value[c] = mul(float(sample[c]), step);
+
+  Mixture<C> mixture;
+  mixture.count = job.begin ? 0 : job.count[at];
+  CUDAVISION_UNROLL
+  for (int m = 0; m < modes; ++m) {
+    if (m >= mixture.count) break;
+    mixture.weight[m] = job.weight[m * pixels + at];
+    mixture.variance[m] = job.variance[m * pixels + at];
+    for (int c = 0; c < C; ++c) mixture.mean[m][c] = job.mean[(m * C + c) * pixels + at];
+  }
+
+  // What the frame is shown against: the mixture as it was before.
+  for (int c = 0; c < C; ++c) {
+    const Channel& channel = job.channels[c];
+    if ((x & ((1 << channel.shift_x) - 1)) || (y & ((1 << channel.shift_y) - 1))) continue;
+    int shown = sample[c];
+    if (mixture.count > 0) {
+      const float mean = mul(mixture.mean[0][c], float(1 << job.extra_bits));
+      shown = int(add(mean, 0.5f));  // positive
+      if (shown > job.max_value) shown = job.max_value;
+    }
+    T* row = reinterpret_cast<T*>(channel.reference + (y >> channel.shift_y) * channel.reference_pitch);
+    row[std::ptrdiff_t(x >> channel.shift_x) * channel.step] = T(shown << job.shift);
+  }
+
+  const bool foreground = mixture.update(value, job.rate, job.keep, job.prune);
+  job.count[at] = std::uint8_t(mixture.count);
+  CUDAVISION_UNROLL
+  for (int m = 0; m < modes; ++m) {
+    if (m >= mixture.count) break;
+    job.weight[m * pixels + at] = mixture.weight[m];
+    job.variance[m * pixels + at] = mixture.variance[m];
+    for (int c = 0; c < C; ++c) job.mean[(m * C + c) * pixels + at] = mixture.mean[m][c];
+  }
+  return foreground;
+}
+
+#undef CUDAVISION_UNROLL
+
+}  // namespace cudavision::detail::mog2

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "kernels/gaussian/gaussian.hpp"
+
+#include <cmath>
+#include <string>
+
+#include "kernels/core/backend.hpp"
+#include "kernels/core/guard.hpp"
+
+namespace cudavision {
+namespace {
+
+Status check_axis(const char* size_name, int taps, const char* sigma_name, double sigma) {
+  Status status = check_gaussian_taps(size_name, taps);
+  if (status.ok()) status = check_range(sigma_name, sigma, 0, gaussian_max_sigma);
+  if (status.ok() && taps == 0 && sigma == 0)
+    return Status::settings(std::string(size_name) + " is 0, to follow sigma, but " + sigma_name +
+                            " is 0 too: one of them must be set");
+  return status;
+}
+
+/// Taps of the full-size planes by OpenCV's rule, which reaches 3 sigma at 8 bit, 4 beyond.
+Result<int> resolve_taps(const char* sigma_name, int taps, double sigma, bool deep) {
+  if (taps > 0) return taps;
+  const double wanted = std::nearbyint(sigma * (deep ? 4 : 3) * 2 + 1);
+  if (wanted > gaussian_max_taps)
+    return Status::settings(std::string(sigma_name) + " is " + number_text(sigma) + ": with the kernel size following it that needs " +
+                            number_text(wanted) + " taps of at most 255; set the kernel size, or a smaller sigma");
+  return int(wanted) | 1;
+}
+
+/// The resolved sigma where the rule "from the taps" stands.
+double sigma_of(int taps, double sigma) { return sigma > 0 ? sigma : 0.15 * taps + 0.35; }
+
+detail::GaussianAxis scaled_axis(int taps, double sigma, int shift, int fraction_bits) {
+  if (shift == 0) return detail::gaussian_axis(taps, sigma, fraction_bits);
+  const int radius = subsampled(taps / 2, shift);
+  return detail::gaussian_axis(2 * radius + 1, sigma_of(taps, sigma) / (1 << shift), fraction_bits);
+}
+
+}  // namespace
+
+namespace detail {
+
+GaussianAxis gaussian_axis(int taps, double sigma, int fraction_bits) {
+  const int radius = taps / 2;
+  std::vector<double> half(radius + 1);  // the outermost first, the middle last
+
+  static constexpr double small[5][5] = {
+      {1}, {0.25, 0.5}, {0.0625, 0.25, 0.375}, {0.03125, 0.109375, 0.21875, 0.28125},
+      {4 / 256., 13 / 256., 30 / 256., 51 / 256., 60 / 256.}};
+  if (sigma <= 0 && radius < 5) {
+    for (int i = 0; i <= radius; ++i) half[i] = small[radius][i];
+  } else {
+    const double s = sigma_of(taps, sigma);
+    const double scale = -0.5 / (s * s);
+    double sum = 1;
+    for (int i = 0; i < radius; ++i) {
+      half[i] = std::exp(scale * double(radius - i) * (radius - i));
+      sum += 2 * half[i];
+    }
+    half[radius] = 1;
+    for (double& weight : half) weight /= sum;
+  }
+
+  // Error diffusion from the ends to the middle, which takes what is left.
+  const std::int64_t one = std::int64_t(1) << fraction_bits;
+  std::vector<std::uint32_t> fixed(taps);
+  double error = 0;
+  std::int64_t sum = 0;
+  for (int i = 0; i < radius; ++i) {
+    const double wanted = half[i] * double(one) + error;
+    const auto weight = std::int64_t(std::nearbyint(wanted));
+    error = wanted - double(weight);
+    fixed[i] = fixed[taps - 1 - i] = std::uint32_t(weight);
+    sum += 2 * weight;
+  }
+  fixed[radius] = std::uint32_t(one - sum);
+
+  int zeros = 0;
+  while (zeros < radius && fixed[zeros] == 0) ++zeros;
+  return {taps, sigma, {fixed.begin() + zeros, fixed.end() - zeros}};
+}
+
+Result<GaussianPlan> resolve(const GaussianParams& params, const Geometry& geometry) {
+  if (Status status = validate(params); !status.ok()) return status;
+  const FormatInfo& format = info(geometry.format);
+  const bool deep = format.depth > 8;
+  auto width = resolve_taps("sigma-x", params.kernel_width, params.sigma_x, deep);
+  if (!width.ok()) return width.error();
+  auto height = resolve_taps("sigma-y", params.kernel_height, params.sigma_y, deep);
+  if (!height.ok()) return height.error();
+
+  GaussianPlan plan;
+  plan.geometry = geometry;
+  plan.fraction_bits = deep ? 16 : 8;
+  for (int i = 0; i < format.set_count; ++i) {
+    const ChannelSet& set = format.sets[i];
+    plan.sets[i] = {scaled_axis(width.value(), params.sigma_x, set.shift_x, plan.fraction_bits),
+                    scaled_axis(height.value(), params.sigma_y, set.shift_y, plan.fraction_bits)};
+  }
+  plan.border = params.border;
+  plan.border_value = params.border_value;
+  plan.filter_alpha = params.filter_alpha;
+  return plan;
+}
+
+}  // namespace detail
+
+Status check_gaussian_taps(const char* name, std::int64_t taps) {
+  if (taps == 0 || (taps >= 1 && taps <= gaussian_max_taps && taps % 2 == 1)) return {};
+  return Status::settings(std::string(name) + " is " + std::to_string(taps) + ": it must be odd, 1 to 255, or 0");
+}
+
+Status validate(const GaussianParams& params) {
+  if (Status status = check_axis("kernel-width", params.kernel_width, "sigma-x", params.sigma_x); !status.ok()) return status;
+  if (Status status = check_axis("kernel-height", params.kernel_height, "sigma-y", params.sigma_y); !status.ok()) return status;
+  if (int(params.border) >= extrapolating_borders)
+    return Status::settings("border must be constant, replicate, reflect, wrap or reflect-101 for a Gaussian");
+  return {};
+}
+
+Result<std::unique_ptr<Filter>> make_gaussian(const GaussianParams& params, const Geometry& geometry, Backend backend) {
+  return guarded([&]() -> Result<std::unique_ptr<Filter>> {
+    auto plan = detail::resolve(params, geometry);
+    if (!plan.ok()) return plan.error();
+    return detail::on_backend(
+        backend, [&]() { return detail::make_gaussian_cuda(std::move(plan.value())); },
+        [&]() { return detail::make_gaussian_cpu(std::move(plan.value())); });
+  });
+}
+
+}  // namespace cudavision

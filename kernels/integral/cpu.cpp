@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "kernels/integral/integral.hpp"
+
+#include <cstring>
+#include <opencv2/imgproc.hpp>
+
+#include "kernels/core/luma.hpp"
+#include "kernels/cpu/filter.hpp"
+
+namespace cudavision::detail {
+namespace {
+
+/// Rows that go to cv::integral at once: its 32-bit sums of bytes, and its float64 sums of deeper samples and of squares, are exact for
+/// up to 32 rows of 16384 samples; and their sums stay in the cache.
+constexpr int strip_rows = 32;
+
+class CpuIntegral final : public Integral {
+ public:
+  explicit CpuIntegral(IntegralPlan plan) : Integral(plan.geometry, Backend::cpu, plan.tables), plan_(std::move(plan)), work_(plan_.tables.size()) {
+    const FormatInfo& format = info(plan_.geometry.format);
+    for (int i = 0; i < format.set_count; ++i) access_[i] = cpu::SetAccess(format, format.sets[i], Border::replicate, {}, true);
+  }
+
+ private:
+  /// Of one table, kept between frames.
+  struct Work {
+    std::array<cpu::Scratch, 3> scratch;
+    std::array<cv::Mat, 3> samples;
+    cv::Mat luma, sums, squares;
+    std::vector<std::uint32_t> carry32;
+    std::vector<std::uint64_t> carry64;
+  };
+
+  Status compute(const Image& src, const std::vector<Plane>& tables, Queue) override {
+    cv::parallel_for_({0, int(tables.size())}, [&](const cv::Range& range) {
+      for (int i = range.start; i < range.end; ++i) fill(src, i, tables[i]);
+    });
+    return {};
+  }
+
+  /// Rows of one component, as a matrix of one channel.
+  cv::Mat component(const Image& src, const TableSource& from, const Rect& rect, cpu::Scratch& scratch, cv::Mat& store) const {
+    const ChannelSet& set = info(plan_.geometry.format).sets[from.set];
+    const cv::Mat values = access_[from.set].read(cpu::set_mat(src, set), rect, scratch);
+    if (values.channels() == 1) return values;
+    int channel = 0;
+    for (int c = 0; c < from.channel; ++c) channel += set.roles[c] != Role::other;
+    cv::Mat one = cpu::sized(store, values.size(), values.depth());
+    cv::extractChannel(values, one, channel);
+    return one;
+  }
+
+  template <typename T>
+  static void luma_rows(const cv::Mat& r, const cv::Mat& g, const cv::Mat& b, cv::Mat& out) {
+    for (int y = 0; y < out.rows; ++y)
+      for (int x = 0; x < out.cols; ++x) out.at<T>(y, x) = T(luma_of(r.at<T>(y, x), g.at<T>(y, x), b.at<T>(y, x)));
+  }
+
+  cv::Mat samples(const Image& src, const TableSource& source, const Rect& rect, Work& work) const {
+    if (!source.luma) return component(src, source, rect, work.scratch[0], work.samples[0]);
+    const FormatInfo& format = info(plan_.geometry.format);
+    constexpr Role rgb[] = {Role::red, Role::green, Role::blue};
+    cv::Mat parts[3];
+    for (int c = 0; c < 3; ++c) parts[c] = component(src, find_role(format, rgb[c]), rect, work.scratch[c], work.samples[c]);
+    cv::Mat luma = cpu::sized(work.luma, parts[0].size(), parts[0].depth());
+    luma.depth() == CV_8U ? luma_rows<std::uint8_t>(parts[0], parts[1], parts[2], luma)
+                          : luma_rows<std::uint16_t>(parts[0], parts[1], parts[2], luma);
+    return luma;
+  }
+
+  void fill(const Image& src, int index, const Plane& table) {
+    Work& work = work_[index];
+    const TableInfo& entry = plan_.tables[index];
+    const int columns = entry.width - plan_.padded, rows = entry.height - plan_.padded;
+    work.carry32.assign(columns + 1, 0);
+    work.carry64.assign(columns + 1, 0);
+    auto* row = static_cast<std::uint8_t*>(table.data);
+    if (plan_.padded) {
+      std::memset(row, 0, std::size_t(entry.width) * entry.entry_bytes());
+      row += table.pitch;
+    }
+    for (int y = 0; y < rows; y += strip_rows) {
+      const Rect rect{0, y, columns, std::min(strip_rows, rows - y)};
+      const cv::Mat values = samples(src, plan_.sources[index], rect, work);
+      const bool bytes = values.depth() == CV_8U;
+      if (entry.squared)
+        cv::integral(values, work.sums, work.squares, bytes ? CV_32S : CV_64F, CV_64F);
+      else
+        cv::integral(values, work.sums, bytes ? CV_32S : CV_64F);
+      if (entry.squared || !bytes)
+        add_strip<double>(entry.squared ? work.squares : work.sums, entry, work, row, table.pitch);
+      else
+        add_strip<int>(work.sums, entry, work, row, table.pitch);
+      row += rect.height * table.pitch;
+    }
+  }
+
+  template <typename Sum>
+  void add_strip(const cv::Mat& sums, const TableInfo& entry, Work& work, std::uint8_t* out, std::ptrdiff_t pitch) const {
+    switch (entry.type) {
+      case SumType::u32:
+        return add_rows<Sum, std::uint32_t>(sums, work.carry32, out, pitch);
+      case SumType::f32:
+        return add_rows<Sum, float>(sums, work.carry64, out, pitch);
+      case SumType::f64:
+        return add_rows<Sum, double>(sums, work.carry64, out, pitch);
+      default:
+        return add_rows<Sum, std::uint64_t>(sums, work.carry64, out, pitch);
+    }
+  }
+
+  /// Writes a strip's own sums plus those of the row above it, and keeps its last row for the next.
+  template <typename Sum, typename Out, typename Carry>
+  void add_rows(const cv::Mat& sums, std::vector<Carry>& carry, std::uint8_t* out, std::ptrdiff_t pitch) const {
+    const int first = plan_.padded ? 0 : 1, count = sums.cols - first;
+    for (int y = 1; y < sums.rows; ++y, out += pitch) {
+      const Sum* const from = sums.ptr<Sum>(y) + first;
+      const Carry* const above = carry.data() + first;
+      Out* const to = reinterpret_cast<Out*>(out);
+      for (int x = 0; x < count; ++x) to[x] = Out(Carry(from[x]) + above[x]);
+    }
+    const Sum* const last = sums.ptr<Sum>(sums.rows - 1);
+    for (int x = 0; x < sums.cols; ++x) carry[x] += Carry(last[x]);
+  }
+
+  const IntegralPlan plan_;
+  std::array<cpu::SetAccess, 3> access_;
+  std::vector<Work> work_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Integral>> make_integral_cpu(IntegralPlan plan) {
+  return std::unique_ptr<Integral>(std::make_unique<CpuIntegral>(std::move(plan)));
+}
+
+}  // namespace cudavision::detail

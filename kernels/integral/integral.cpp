@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "kernels/integral/integral.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "kernels/core/backend.hpp"
+#include "kernels/core/guard.hpp"
+
+namespace cudavision {
+namespace {
+
+bool has_luma(const FormatInfo& format) { return format.sets[0].roles[0] == Role::luma || format.sets[0].roles[1] == Role::luma; }
+
+detail::IntegralPlan resolve(const IntegralParams& params, const Geometry& geometry) {
+  const FormatInfo& format = info(geometry.format);
+  SumType type = params.sum_type;
+  if (type == SumType::automatic) {
+    // The largest table is that of the full grid.
+    const std::uint64_t most = std::uint64_t(geometry.width) * std::uint64_t(geometry.height) * std::uint64_t(format.max_value());
+    type = most <= 0xffffffffu ? SumType::u32 : SumType::u64;
+  }
+  const bool real = type == SumType::f32 || type == SumType::f64;
+  return detail::resolve_tables(geometry, params.layout == TableLayout::padded, detail::table_sources(format, params.channel, true), type,
+                                params.squared, real ? SumType::f64 : SumType::u64);
+}
+
+}  // namespace
+
+namespace detail {
+
+TableSource find_role(const FormatInfo& format, Role role) {
+  for (int s = 0; s < format.set_count; ++s)
+    for (int c = 0; c < format.sets[s].channels; ++c)
+      if (format.sets[s].roles[c] == role) return {false, std::uint8_t(s), std::uint8_t(c)};
+  return {};
+}
+
+std::vector<TableSource> table_sources(const FormatInfo& format, TableChannel channel, bool alpha) {
+  if (channel == TableChannel::luma) {
+    if (has_luma(format)) return {find_role(format, Role::luma)};
+    return {{true, 0, 0}};
+  }
+  std::vector<TableSource> sources;
+  for (int s = 0; s < format.set_count; ++s)
+    for (int c = 0; c < format.sets[s].channels; ++c) {
+      const Role role = format.sets[s].roles[c];
+      if (role == Role::other || role == Role::padding || (role == Role::alpha && !alpha)) continue;
+      sources.push_back({false, std::uint8_t(s), std::uint8_t(c)});
+    }
+  return sources;
+}
+
+IntegralPlan resolve_tables(const Geometry& geometry, bool padded, const std::vector<TableSource>& sources, SumType type, bool squared,
+                            SumType squared_type) {
+  const FormatInfo& format = info(geometry.format);
+  IntegralPlan plan{geometry, padded, {}, {}};
+  for (bool squares : {false, true}) {
+    if (squares && !squared) continue;
+    for (const TableSource& source : sources) {
+      const Rect grid = geometry.grid(format.sets[source.set]);
+      const Role role = source.luma ? Role::luma : format.sets[source.set].roles[source.channel];
+      plan.tables.push_back({role, squares, squares ? squared_type : type, grid.width + padded, grid.height + padded});
+      plan.sources.push_back(source);
+    }
+  }
+  return plan;
+}
+
+Result<std::unique_ptr<Integral>> make_integral(IntegralPlan plan, Backend backend) {
+  return on_backend(
+      backend, [&]() { return make_integral_cuda(std::move(plan)); }, [&]() { return make_integral_cpu(std::move(plan)); });
+}
+
+}  // namespace detail
+
+Status Integral::submit(const Image& src, const std::vector<Plane>& tables, Queue queue) {
+  return guarded([&]() -> Status {
+    if (tables.size() != tables_.size())
+      return Status::settings("the plan has " + std::to_string(tables_.size()) + " tables, not " + std::to_string(tables.size()));
+    const auto from = src_.read(src, queue);
+    return from.ok() ? compute(from.value(), tables, queue) : from.error();
+  });
+}
+
+std::vector<TableInfo> describe_tables(const IntegralParams& params, const Geometry& geometry) {
+  return resolve(params, geometry).tables;
+}
+
+Result<std::unique_ptr<Integral>> make_integral(const IntegralParams& params, const Geometry& geometry, Backend backend) {
+  return guarded([&] { return detail::make_integral(resolve(params, geometry), backend); });
+}
+
+}  // namespace cudavision

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "kernels/local/local.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <opencv2/core.hpp>
+
+#include "kernels/cpu/filter.hpp"
+
+namespace cudavision::detail {
+namespace {
+
+/// What the filters share: planes as values, channel by channel.
+class CpuLocal : public cpu::CpuFilter {
+ public:
+  explicit CpuLocal(LocalPlan plan) : CpuFilter(plan.geometry, Border::replicate, {}, false), plan_(std::move(plan)) {}
+
+ protected:
+  /// The channel of the set that is channel `value` of SetAccess's values, which leave out those of Role::other.
+  int channel(int set, int value) const {
+    const ChannelSet& all = info(plan_.geometry.format).sets[set];
+    for (int c = 0;; ++c)
+      if (all.roles[c] != Role::other && value-- == 0) return c;
+  }
+  Role role(int set, int value) const { return info(plan_.geometry.format).sets[set].roles[channel(set, value)]; }
+  bool filtered(int set, int value) const { return role(set, value) != Role::alpha && role(set, value) != Role::padding; }
+
+  const LocalPlan plan_;
+};
+
+/// The filters on summed-area tables.
+class CpuBox final : public CpuLocal {
+ public:
+  CpuBox(LocalPlan plan, std::unique_ptr<Integral> integral) : CpuLocal(std::move(plan)), integral_(std::move(integral)) {
+    for (const TableInfo& table : integral_->tables()) {
+      const std::ptrdiff_t pitch = std::ptrdiff_t(table.width) * table.entry_bytes();
+      memory_.emplace_back(std::size_t(pitch) * table.height);
+      tables_.push_back({memory_.back().data(), pitch});
+    }
+  }
+
+ private:
+  Status begin(const Image& src, const Region&, Queue queue) override { return integral_->submit(src, tables_, queue); }
+
+  void filter_set(int index, const cv::Mat& frame, cv::Mat& out, const Rect& rect) override {
+    const cpu::SetAccess& set = access(index);
+    for_strips(rect, set.channels(), 0, [&](const Rect& strip, cpu::Scratch& scratch) {
+      const cv::Rect at = cpu::cv_rect(strip);
+      cv::Mat result = set.target(out(at), scratch);
+      for (int y = 0; y < strip.height; ++y)
+        for (int c = 0; c < set.channels(); ++c) {
+          if (!filtered(index, c)) continue;
+          if (result.depth() == CV_8U)
+            row<std::uint8_t>(index, c, strip, y, result);
+          else
+            row<std::uint16_t>(index, c, strip, y, result);
+        }
+      set.write(result, frame(at), out(at));
+    });
+  }
+
+  template <typename T>
+  void row(int index, int c, const Rect& strip, int y, cv::Mat& result) const {
+    T* const out = result.ptr<T>(y) + c;
+    const int step = result.channels();
+    const int table = plan_.table_of[index][channel(index, c)];
+    if (table < 0) {
+      for (int x = 0; x < strip.width; ++x) out[x * step] = T(info(plan_.geometry.format).neutral_chroma());
+    } else if (plan_.tables.tables[table].type == SumType::u32) {
+      box_row<T, std::uint32_t>(index, table, strip, strip.y + y, out, step);
+    } else {
+      box_row<T, std::uint64_t>(index, table, strip, strip.y + y, out, step);
+    }
+  }
+
+  template <typename Sum>
+  const Sum* table_row(int table, int y) const {
+    return reinterpret_cast<const Sum*>(static_cast<const std::uint8_t*>(tables_[table].data) + y * tables_[table].pitch);
+  }
+
+  template <typename T, typename Sum>
+  void box_row(int index, int table, const Rect& strip, int y, T* out, int step) const {
+    const int width = plan_.tables.tables[table].width - 1, height = plan_.tables.tables[table].height - 1;
+    const LocalPlan::Radius radius = plan_.radius[index];
+    const int y0 = std::max(y - radius.y, 0), y1 = std::min(y + radius.y + 1, height);
+    const Sum *top = table_row<Sum>(table, y0), *bottom = table_row<Sum>(table, y1);
+    const auto each = [&](auto value) {
+      for (int i = 0; i < strip.width; ++i) {
+        const int x = strip.x + i, x0 = std::max(x - radius.x, 0), x1 = std::min(x + radius.x + 1, width);
+        const Sum sum = (bottom[x1] - bottom[x0]) - (top[x1] - top[x0]);  // modulo what Sum holds
+        out[i * step] = T(value(x, x0, x1, sum, (x1 - x0) * (y1 - y0)));
+      }
+    };
+    switch (plan_.operation) {
+      case LocalOperation::threshold: {
+        const Sum *here = table_row<Sum>(table, y), *below = table_row<Sum>(table, y + 1);
+        const int max = info(plan_.geometry.format).max_value();
+        return each([&](int x, int, int, Sum sum, int count) {
+          const Sum own = (below[x + 1] - below[x]) - (here[x + 1] - here[x]);
+          return double(std::int64_t(own) * count) < double(sum) * plan_.factor ? 0 : max;
+        });
+      }
+      case LocalOperation::deviation: {
+        const auto *square_top = table_row<std::uint64_t>(table + plan_.squares, y0),
+                   *square_bottom = table_row<std::uint64_t>(table + plan_.squares, y1);
+        return each([&](int, int x0, int x1, Sum sum, int count) {
+          const double squares = double((square_bottom[x1] - square_bottom[x0]) - (square_top[x1] - square_top[x0]));
+          const double mean = double(sum) / count;
+          return cvRound(std::sqrt(std::max(squares / count - mean * mean, 0.0)));
+        });
+      }
+      default:
+        return each([](int, int, int, Sum sum, int count) { return cvRound(double(sum) / count); });
+    }
+  }
+
+  std::unique_ptr<Integral> integral_;
+  std::vector<std::vector<std::uint8_t>> memory_;
+  std::vector<Plane> tables_;
+};
+
+/// Non-local means, for each offset on a table of squared differences.
+class CpuNlm final : public CpuLocal {
+ public:
+  using CpuLocal::CpuLocal;
+
+ private:
+  void filter_set(int index, const cv::Mat& frame, cv::Mat& out, const Rect& rect) override {
+    const cpu::SetAccess& set = access(index);
+    const LocalPlan::Radius radius = plan_.radius[index], search = plan_.search[index];
+    for_strips(rect, set.channels(), 2 * radius.y, [&](const Rect& strip, cpu::Scratch& scratch) {
+      const cv::Rect at = cpu::cv_rect(strip), whole(0, 0, frame.cols, frame.rows);
+      const cv::Rect window = cv::Rect(at.x - radius.x - search.x, at.y - radius.y - search.y, at.width + 2 * (radius.x + search.x),
+                                       at.height + 2 * (radius.y + search.y)) & whole;
+      const cv::Mat values = set.read(frame, {window.x, window.y, window.width, window.height}, scratch);
+      cv::Mat result = set.target(out(at), scratch);
+      for (int c = 0; c < set.channels(); ++c) {
+        if (!filtered(index, c)) continue;
+        cv::Mat one, denoised;
+        cv::extractChannel(values, one, c);
+        one.convertTo(one, CV_32S);
+        denoise(index, one, window, at, whole, denoised);
+        denoised.convertTo(denoised, result.depth());
+        cv::insertChannel(denoised, result, c);
+      }
+      set.write(result, frame(at), out(at));
+    });
+  }
+
+  /// `values` are those of `window`; the result is of `at`, in float64.
+  void denoise(int index, const cv::Mat& values, const cv::Rect& window, const cv::Rect& at, const cv::Rect& whole, cv::Mat& result) const {
+    const LocalPlan::Radius radius = plan_.radius[index], search = plan_.search[index];
+    cv::Mat weights = cv::Mat::zeros(at.size(), CV_64F);
+    result = cv::Mat::zeros(at.size(), CV_64F);
+    std::vector<std::uint64_t> table;
+    cv::Mat distances(1, at.width, CV_32F);
+    for (int dy = -search.y; dy <= search.y; ++dy) {
+      for (int dx = -search.x; dx <= search.x; ++dx) {
+        const cv::Rect both = whole & (whole - cv::Point(dx, dy));  // a sample and the one at the offset are inside
+        const cv::Rect points = at & both;
+        const cv::Rect area = cv::Rect(at.x - radius.x, at.y - radius.y, at.width + 2 * radius.x, at.height + 2 * radius.y) & both;
+        if (points.empty()) continue;
+        const std::size_t stride = std::size_t(area.width) + 1;
+        table.assign(stride * (area.height + 1), 0);
+        for (int y = 0; y < area.height; ++y) {
+          const int* const here = values.ptr<int>(area.y + y - window.y) + area.x - window.x;
+          const int* const there = values.ptr<int>(area.y + y + dy - window.y) + area.x + dx - window.x;
+          const std::uint64_t* const above = &table[y * stride];
+          std::uint64_t* const line = &table[(y + 1) * stride];
+          std::uint64_t sum = 0;
+          for (int x = 0; x < area.width; ++x) {
+            const std::int64_t difference = here[x] - there[x];
+            line[x + 1] = above[x + 1] + (sum += std::uint64_t(difference * difference));
+          }
+        }
+        for (int y = points.y; y < points.y + points.height; ++y) {
+          const int y0 = std::max(y - radius.y, area.y), y1 = std::min(y + radius.y + 1, area.y + area.height);
+          const std::uint64_t *top = &table[(y0 - area.y) * stride], *bottom = &table[(y1 - area.y) * stride];
+          cv::Mat line = distances.colRange(0, points.width);
+          float* const distance = line.ptr<float>();
+          for (int i = 0; i < points.width; ++i) {
+            const int x = points.x + i, x0 = std::max(x - radius.x, area.x) - area.x,
+                      x1 = std::min(x + radius.x + 1, area.x + area.width) - area.x;
+            const double sum = double((bottom[x1] - bottom[x0]) - (top[x1] - top[x0]));
+            distance[i] = float(sum * plan_.scale / ((x1 - x0) * (y1 - y0)));
+          }
+          cv::exp(line, line);
+          const int* const there = values.ptr<int>(y + dy - window.y) + points.x + dx - window.x;
+          double* const sums = result.ptr<double>(y - at.y) + points.x - at.x;
+          double* const counts = weights.ptr<double>(y - at.y) + points.x - at.x;
+          for (int i = 0; i < points.width; ++i) {
+            sums[i] += double(distance[i]) * there[i];
+            counts[i] += distance[i];
+          }
+        }
+      }
+    }
+    cv::divide(result, weights, result);
+  }
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Filter>> make_local_cpu(LocalPlan plan) {
+  if (plan.operation == LocalOperation::nlm) return std::unique_ptr<Filter>(std::make_unique<CpuNlm>(std::move(plan)));
+  auto integral = make_integral_cpu(plan.tables);
+  if (!integral.ok()) return integral.error();
+  return std::unique_ptr<Filter>(std::make_unique<CpuBox>(std::move(plan), std::move(integral.value())));
+}
+
+}  // namespace cudavision::detail

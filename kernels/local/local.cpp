@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "kernels/local/local.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "kernels/core/backend.hpp"
+#include "kernels/core/guard.hpp"
+
+namespace cudavision {
+Status validate(const LocalParams& params) {
+  if (params.operation == LocalOperation::nlm && params.radius > nlm_max_radius)
+    return Status::settings("radius is " + std::to_string(params.radius) + ": it must be 0 to 16 for nlm");
+  Status status = check_range("radius", params.radius, 0, local_max_radius);
+  if (status.ok()) status = check_range("sensitivity", params.sensitivity, 0, 1);
+  if (status.ok()) status = check_range("search-radius", params.search_radius, 1, nlm_max_search_radius);
+  if (status.ok()) status = check_range("strength", params.strength, nlm_min_strength, nlm_max_strength);
+  return status;
+}
+
+namespace detail {
+
+LocalPlan resolve(const LocalParams& params, const Geometry& geometry) {
+  const FormatInfo& format = info(geometry.format);
+  LocalPlan plan;
+  plan.geometry = geometry;
+  plan.operation = params.operation;
+  plan.factor = 1 - params.sensitivity;
+  const double step = std::ldexp(params.strength, format.depth - 8);
+  plan.scale = -1 / (step * step);
+  for (auto& channels : plan.table_of) channels.fill(-1);
+  double most = 0;  // of a window's sum
+  for (int i = 0; i < format.set_count; ++i) {
+    const ChannelSet& set = format.sets[i];
+    const Rect grid = geometry.grid(set);
+    plan.radius[i] = {subsampled(params.radius, set.shift_x), subsampled(params.radius, set.shift_y)};
+    plan.search[i] = {subsampled(params.search_radius, set.shift_x), subsampled(params.search_radius, set.shift_y)};
+    most = std::max(most, double(std::min(2 * plan.radius[i].x + 1, grid.width)) * std::min(2 * plan.radius[i].y + 1, grid.height) *
+                              format.max_value());
+  }
+  if (params.operation == LocalOperation::nlm) return plan;
+
+  const bool threshold = params.operation == LocalOperation::threshold, deviation = params.operation == LocalOperation::deviation;
+  std::vector<TableSource> sources = table_sources(format, threshold ? TableChannel::luma : TableChannel::all, false);
+  if (deviation)
+    sources.erase(std::remove_if(sources.begin(), sources.end(),
+                                 [&](const TableSource& s) { return is_chroma(format.sets[s.set].roles[s.channel]); }),
+                  sources.end());
+  for (std::size_t t = 0; t < sources.size(); ++t) {
+    if (!sources[t].luma) {
+      plan.table_of[sources[t].set][sources[t].channel] = int(t);
+      continue;
+    }
+    for (Role role : {Role::red, Role::green, Role::blue}) {
+      const TableSource at = find_role(format, role);
+      plan.table_of[at.set][at.channel] = int(t);
+    }
+  }
+  plan.squares = int(sources.size());
+  plan.tables = resolve_tables(geometry, true, sources, most < 0x1p32 ? SumType::u32 : SumType::u64, deviation, SumType::u64);
+  return plan;
+}
+
+}  // namespace detail
+
+Result<std::unique_ptr<Filter>> make_local(const LocalParams& params, const Geometry& geometry, Backend backend) {
+  return guarded([&]() -> Result<std::unique_ptr<Filter>> {
+    if (Status status = validate(params); !status.ok()) return status;
+    detail::LocalPlan plan = detail::resolve(params, geometry);
+    return detail::on_backend(
+        backend, [&]() { return detail::make_local_cuda(std::move(plan)); }, [&]() { return detail::make_local_cpu(std::move(plan)); });
+  });
+}
+
+}  // namespace cudavision
