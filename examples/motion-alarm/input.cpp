@@ -12,9 +12,7 @@
 
 namespace {
 
-bool starts_with(const std::string& text, const char* prefix) {
-  return text.rfind(prefix, 0) == 0;
-}
+bool starts_with(const std::string& text, const char* prefix) { return text.rfind(prefix, 0) == 0; }
 
 /// The text of an error or a warning; its details only as far as they are meant for users (the last line).
 std::string text_of(GstMessage* message) {
@@ -130,9 +128,7 @@ Input::Input(std::string location, std::string label, const Settings& settings, 
   gst_object_unref(bus);
 }
 
-Input::~Input() {
-  close();
-}
+Input::~Input() { close(); }
 
 void Input::close() {
   if (std::exchange(done_, true)) return;

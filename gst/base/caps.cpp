@@ -105,7 +105,9 @@ GstCaps* any_memory_data_caps(GstCaps* caps, bool with_cuda) {
   return merge_with_feature(result, caps, with_cuda, nullptr, DATA);
 }
 
-GstCaps* usable_caps(GstCaps* caps, bool with_cuda) { return merge_with_feature(gst_caps_new_empty(), caps, with_cuda, nullptr, VIDEO | DATA); }
+GstCaps* usable_caps(GstCaps* caps, bool with_cuda) {
+  return merge_with_feature(gst_caps_new_empty(), caps, with_cuda, nullptr, VIDEO | DATA);
+}
 
 GstCaps* filter_caps(GstCaps* caps, GstCaps* filter) {
   if (!filter) return caps;
@@ -133,14 +135,14 @@ GstCaps* cuda_memory_first(GstCaps* caps) {
 
 bool is_video_caps(GstCaps* caps) { return gst_caps_get_size(caps) > 0 && is_video(gst_caps_get_structure(caps, 0)); }
 
-bool is_cuda_caps(GstCaps* caps) {
-  return caps && !gst_caps_is_any(caps) && gst_caps_get_size(caps) > 0 && in_cuda(caps, 0);
-}
+bool is_cuda_caps(GstCaps* caps) { return caps && !gst_caps_is_any(caps) && gst_caps_get_size(caps) > 0 && in_cuda(caps, 0); }
 
 GstCaps* choose_memory(GstCaps* choices, GstCaps* input, GstPad* peer) {
   choices = gst_caps_make_writable(choices);
   const GQuark media = gst_structure_get_name_id(gst_caps_get_structure(choices, 0));
-  const auto is_other = [media](GstCaps* caps, guint i) { return gst_structure_get_name_id(gst_caps_get_structure(caps, i)) != media; };
+  const auto is_other = [media](GstCaps* caps, guint i) {
+    return gst_structure_get_name_id(gst_caps_get_structure(caps, i)) != media;
+  };
   thin_out(choices, [&](guint i) { return is_other(choices, i); });
 
   bool wants_cuda = is_cuda_caps(input);

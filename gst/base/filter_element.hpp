@@ -151,7 +151,8 @@ class FilterElement {
     guint id = guint(properties().size());
     for (const auto& reading : readings()) g_object_class_install_property(object, ++id, reading.spec);
 
-    gst_element_class_set_static_metadata(GST_ELEMENT_CLASS(klass), E::long_name, E::klass, E::description, "cudavision developers");
+    gst_element_class_set_static_metadata(GST_ELEMENT_CLASS(klass), E::long_name, E::klass, E::description,
+                                          "cudavision developers");
 
     CudaVisionFilterClass* filter = as_filter_class(klass);
     filter->commit = commit;

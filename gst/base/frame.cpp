@@ -57,7 +57,8 @@ std::string wrong_layout(GstBuffer* buffer, const GstVideoInfo& video, CropOrigi
     if (meta->format != GST_VIDEO_INFO_FORMAT(&video))
       return std::string("its GstVideoMeta is of another format than ") + GST_VIDEO_INFO_NAME(&video);
     if (meta->n_planes != GST_VIDEO_INFO_N_PLANES(&video))
-      return "its GstVideoMeta has " + std::to_string(meta->n_planes) + " planes, its format " + std::to_string(GST_VIDEO_INFO_N_PLANES(&video));
+      return "its GstVideoMeta has " + std::to_string(meta->n_planes) + " planes, its format " +
+             std::to_string(GST_VIDEO_INFO_N_PLANES(&video));
     width = meta->width;
     height = meta->height;
   }
@@ -106,11 +107,13 @@ Status MappedFrame::find_planes(CropOrigin origin) {
     const gint64 pitch = GST_VIDEO_FRAME_PLANE_STRIDE(&frame_, set.plane);
     const PlaneExtent bytes = extent(image_.geometry, set.plane);
     const gint64 base = static_cast<guint8*>(GST_VIDEO_FRAME_PLANE_DATA(&frame_, set.plane)) - map.data;
-    const gint64 first = base + gint64(origin.y >> set.shift_y) * pitch + gint64(origin.x >> set.shift_x) * set.channels * format.sample_bytes();
+    const gint64 first =
+        base + gint64(origin.y >> set.shift_y) * pitch + gint64(origin.x >> set.shift_x) * set.channels * format.sample_bytes();
     const gint64 last = first + gint64(bytes.rows - 1) * pitch;
     if (std::min(first, last) < 0 || std::max(first, last) + gint64(bytes.row_bytes) > gint64(map.size))
-      return Status::frame("a video frame does not fit its caps: plane " + std::to_string(set.plane) + " (offset " + std::to_string(base) +
-                           ", stride " + std::to_string(pitch) + ") reaches beyond its memory of " + std::to_string(map.size) + " bytes");
+      return Status::frame("a video frame does not fit its caps: plane " + std::to_string(set.plane) + " (offset " +
+                           std::to_string(base) + ", stride " + std::to_string(pitch) + ") reaches beyond its memory of " +
+                           std::to_string(map.size) + " bytes");
     image_.planes[set.plane] = {map.data + first, std::ptrdiff_t(pitch)};
   }
   return {};
@@ -127,11 +130,13 @@ Status MappedFrame::straighten(int index, GstMapFlags flags) {
   }
   const std::string layout = "a video frame's plane " + std::to_string(index) + " has a stride of " + std::to_string(plane.pitch) +
                              " bytes for rows of " + std::to_string(bytes.row_bytes);
-  if (writes_ && std::abs(plane.pitch) < std::ptrdiff_t(bytes.row_bytes)) return Status::frame(layout + ": rows that overlap cannot be written");
+  if (writes_ && std::abs(plane.pitch) < std::ptrdiff_t(bytes.row_bytes))
+    return Status::frame(layout + ": rows that overlap cannot be written");
   if (flags & ~(GST_MAP_READ | GST_MAP_WRITE)) return Status::frame(layout + ": in CUDA memory it must be at least a row");
   Copy copy{plane, bytes, std::vector<guint8>(bytes.row_bytes * std::size_t(bytes.rows))};
   for (int y = 0; y < bytes.rows; ++y)
-    std::memcpy(copy.bytes.data() + std::size_t(y) * bytes.row_bytes, static_cast<guint8*>(plane.data) + y * plane.pitch, bytes.row_bytes);
+    std::memcpy(copy.bytes.data() + std::size_t(y) * bytes.row_bytes, static_cast<guint8*>(plane.data) + y * plane.pitch,
+                bytes.row_bytes);
   plane = {copy.bytes.data(), std::ptrdiff_t(bytes.row_bytes)};
   copies_.push_back(std::move(copy));
   return {};

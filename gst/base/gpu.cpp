@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "gst/base/compat.hpp"
-#include "kernels/cuda/filter.hpp"
 #include "gst/base/frame.hpp"
 #include "gst/base/pinned.hpp"
+#include "kernels/cuda/filter.hpp"
 
 namespace cudavision {
 namespace {
@@ -35,7 +35,8 @@ class PitchedImage : public DeviceImage {
     for (int i = 0; i < info(image_.geometry.format).planes; ++i) {
       const PlaneExtent bytes = extent(image_.geometry, i);
       std::size_t pitch = 0;
-      if (Status status = check(cudaMallocPitch(&image_.planes[i].data, &pitch, bytes.row_bytes, bytes.rows), "cannot allocate a frame on the device");
+      if (Status status = check(cudaMallocPitch(&image_.planes[i].data, &pitch, bytes.row_bytes, bytes.rows),
+                                "cannot allocate a frame on the device");
           !status.ok())
         return status;
       image_.planes[i].pitch = std::ptrdiff_t(pitch);
@@ -55,8 +56,8 @@ Status copy_planes(const Image& from, const Image& to, cudaMemcpyKind kind, CUst
   for (int i = 0; i < info(from.geometry.format).planes; ++i) {
     const PlaneExtent bytes = extent(from.geometry, i);
     const Plane &src = from.planes[i], &dst = to.planes[i];
-    Status status =
-        check(cudaMemcpy2DAsync(dst.data, dst.pitch, src.data, src.pitch, copied_row(bytes, src, dst), bytes.rows, kind, stream), what);
+    Status status = check(
+        cudaMemcpy2DAsync(dst.data, dst.pitch, src.data, src.pitch, copied_row(bytes, src, dst), bytes.rows, kind, stream), what);
     if (!status.ok()) return status;
   }
   return {};
@@ -65,7 +66,8 @@ Status copy_planes(const Image& from, const Image& to, cudaMemcpyKind kind, CUst
 /// Whether there is a driver and a device at all, and if not, why.
 Status probe(int device_id) {
   if (!compat::fits_running_library())
-    return Status::resource("this plugin was built for the CUDA library of GStreamer 1.22, and must be built anew for the one installed");
+    return Status::resource(
+        "this plugin was built for the CUDA library of GStreamer 1.22, and must be built anew for the one installed");
   if (!gst_cuda_load_library()) return Status::resource("the CUDA driver (libcuda.so.1) cannot be loaded");
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
@@ -177,7 +179,9 @@ Gpu::Scope::~Scope() {
 
 Queue Gpu::queue() const { return {state_->stream->handle()}; }
 
-Status Gpu::finish() const { return check(cudaStreamSynchronize(state_->stream->handle()), "CUDA failed while a frame was being processed"); }
+Status Gpu::finish() const {
+  return check(cudaStreamSynchronize(state_->stream->handle()), "CUDA failed while a frame was being processed");
+}
 
 Result<std::unique_ptr<DeviceImage>> Gpu::allocate(const Geometry& geometry) const {
   auto image = std::make_unique<PitchedImage>(state_->context, geometry);

@@ -18,7 +18,9 @@ Gpu::Scope::Scope(const Gpu&) : pushed_(false) {}
 Gpu::Scope::~Scope() = default;
 Queue Gpu::queue() const { return {}; }
 Status Gpu::finish() const { return {}; }
-Result<std::unique_ptr<DeviceImage>> Gpu::allocate(const Geometry&) const { return Status::resource("this build has no CUDA backend"); }
+Result<std::unique_ptr<DeviceImage>> Gpu::allocate(const Geometry&) const {
+  return Status::resource("this build has no CUDA backend");
+}
 Status Gpu::upload(const Image&, const Image&) const { return {}; }
 Status Gpu::download(const Image&, const Image&) const { return {}; }
 Status Gpu::download(const void*, void*, gsize) const { return {}; }

@@ -6,10 +6,10 @@
 #include <string>
 #include <utility>
 
-#include "kernels/core/backend.hpp"
 #include "gst/base/caps.hpp"
 #include "gst/base/frame.hpp"
 #include "gst/base/properties.hpp"
+#include "kernels/core/backend.hpp"
 
 GST_DEBUG_CATEGORY_STATIC(cudavision_debug);
 #define GST_CAT_DEFAULT cudavision_debug
@@ -18,7 +18,8 @@ namespace cudavision {
 namespace {
 
 enum BackendChoice { BACKEND_AUTO, BACKEND_CUDA, BACKEND_CPU };
-constexpr Choice backend_choices[] = {{"auto", "CUDA where a device opens, else the CPU"}, {"cuda", "CUDA"}, {"cpu", "CPU (OpenCV)"}};
+constexpr Choice backend_choices[] = {
+    {"auto", "CUDA where a device opens, else the CPU"}, {"cuda", "CUDA"}, {"cpu", "CPU (OpenCV)"}};
 
 enum { BACKEND, ACTIVE_BACKEND, CUDA_DEVICE_ID };
 
@@ -64,8 +65,10 @@ std::string message_text(const Status& status) {
 // Properties --------------------------------------------------------------------------------------------------------------------
 
 Host::Host(GstElement* element) : element_(element) {
-  const auto notified = +[](GObject*, GParamSpec* changed, gpointer self) { static_cast<const Host*>(self)->warn_of_late_change(changed); };
-  for (const char* signal : {"notify::backend", "notify::cuda-device-id"}) g_signal_connect(element, signal, G_CALLBACK(notified), this);
+  const auto notified =
+      +[](GObject*, GParamSpec* changed, gpointer self) { static_cast<const Host*>(self)->warn_of_late_change(changed); };
+  for (const char* signal : {"notify::backend", "notify::cuda-device-id"})
+    g_signal_connect(element, signal, G_CALLBACK(notified), this);
 }
 
 void Host::warn_of_late_change(GParamSpec* changed) const {
@@ -74,23 +77,26 @@ void Host::warn_of_late_change(GParamSpec* changed) const {
     ObjectLock lock(element_);
     if (!backend_ || (is_device ? wanted_.device_id == opened_.device_id : wanted_.backend == opened_.backend)) return;
   }
-  GST_ELEMENT_WARNING(element_, LIBRARY, SETTINGS, ("%s was changed: that takes effect when the element goes to NULL and starts again", changed->name),
+  GST_ELEMENT_WARNING(element_, LIBRARY, SETTINGS,
+                      ("%s was changed: that takes effect when the element goes to NULL and starts again", changed->name),
                       (nullptr));
 }
 
 void Host::install_properties(GObjectClass* klass, guint first) {
   GST_DEBUG_CATEGORY_INIT(cudavision_debug, "cudavision", 0, "cudavision elements");
   static const GType type = enum_from_table("CudaVisionBackend", backend_choices);
-  g_object_class_install_property(klass, first + BACKEND,
-                                  g_param_spec_enum("backend", "Backend", "Where frames are processed; takes effect when the element leaves NULL",
-                                                    type, BACKEND_AUTO, null_property));
-  g_object_class_install_property(klass, first + ACTIVE_BACKEND,
-                                  g_param_spec_enum("active-backend", "Active backend", "The backend in use, from READY on (auto: none yet)", type,
-                                                    BACKEND_AUTO, GParamFlags(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS)));
   g_object_class_install_property(
-      klass, first + CUDA_DEVICE_ID,
-      g_param_spec_int("cuda-device-id", "CUDA device", "The CUDA device to use (-1: any); takes effect when the element leaves NULL", -1, G_MAXINT,
-                       -1, null_property));
+      klass, first + BACKEND,
+      g_param_spec_enum("backend", "Backend", "Where frames are processed; takes effect when the element leaves NULL", type,
+                        BACKEND_AUTO, null_property));
+  g_object_class_install_property(
+      klass, first + ACTIVE_BACKEND,
+      g_param_spec_enum("active-backend", "Active backend", "The backend in use, from READY on (auto: none yet)", type,
+                        BACKEND_AUTO, GParamFlags(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS)));
+  g_object_class_install_property(klass, first + CUDA_DEVICE_ID,
+                                  g_param_spec_int("cuda-device-id", "CUDA device",
+                                                   "The CUDA device to use (-1: any); takes effect when the element leaves NULL",
+                                                   -1, G_MAXINT, -1, null_property));
 }
 
 void Host::set_property(guint index, const GValue* value) {
@@ -100,7 +106,8 @@ void Host::set_property(guint index, const GValue* value) {
 
 void Host::get_property(guint index, GValue* value) const {
   if (index == BACKEND) g_value_set_enum(value, wanted_.backend);
-  if (index == ACTIVE_BACKEND) g_value_set_enum(value, !backend_ ? BACKEND_AUTO : *backend_ == Backend::cuda ? BACKEND_CUDA : BACKEND_CPU);
+  if (index == ACTIVE_BACKEND)
+    g_value_set_enum(value, !backend_ ? BACKEND_AUTO : *backend_ == Backend::cuda ? BACKEND_CUDA : BACKEND_CPU);
   if (index == CUDA_DEVICE_ID) g_value_set_int(value, wanted_.device_id);
 }
 
@@ -109,7 +116,8 @@ void Host::get_property(guint index, GValue* value) const {
 GstStateChangeReturn Host::change_state(GstElementClass* base, GstStateChange transition) {
   if (transition == GST_STATE_CHANGE_NULL_TO_READY && !open()) return GST_STATE_CHANGE_FAILURE;
   const GstStateChangeReturn result = base->change_state(element_, transition);
-  if (transition == GST_STATE_CHANGE_READY_TO_NULL || (transition == GST_STATE_CHANGE_NULL_TO_READY && result == GST_STATE_CHANGE_FAILURE))
+  if (transition == GST_STATE_CHANGE_READY_TO_NULL ||
+      (transition == GST_STATE_CHANGE_NULL_TO_READY && result == GST_STATE_CHANGE_FAILURE))
     close();
   return result;
 }
@@ -138,8 +146,10 @@ bool Host::open() {
   }
   if (!backend) {
     if (wanted == BACKEND_CUDA)
-      GST_ELEMENT_ERROR(element_, RESOURCE, NOT_FOUND,
-                        ("backend=cuda cannot be used: %s. Set backend=cpu, or backend=auto, to run on the processor", reason.c_str()), (nullptr));
+      GST_ELEMENT_ERROR(
+          element_, RESOURCE, NOT_FOUND,
+          ("backend=cuda cannot be used: %s. Set backend=cpu, or backend=auto, to run on the processor", reason.c_str()),
+          (nullptr));
     else
       GST_ELEMENT_ERROR(element_, RESOURCE, NOT_FOUND, ("no backend can be used: %s", reason.c_str()), (nullptr));
     return false;
@@ -201,7 +211,8 @@ void Host::check_memory_of_peer(GstPad* src) {
     reason = no_cuda_.empty() ? "backend=cpu is set" : no_cuda_;
   }
   GST_ELEMENT_ERROR(element_, STREAM, FORMAT,
-                    ("downstream takes %s only, but this element works in system memory: %s", cuda_memory_feature, reason.c_str()), (nullptr));
+                    ("downstream takes %s only, but this element works in system memory: %s", cuda_memory_feature, reason.c_str()),
+                    (nullptr));
 }
 
 // Pools -------------------------------------------------------------------------------------------------------------------------

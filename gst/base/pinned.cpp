@@ -37,7 +37,8 @@ GstMemory* pinned_alloc(GstAllocator* allocator, gsize size, GstAllocationParams
     gst_cuda_context_pop(nullptr);
   }
   if (error != cudaSuccess) {
-    GST_WARNING_OBJECT(allocator, "no page-locked memory (%s): taking %" G_GSIZE_FORMAT " pageable bytes", cudaGetErrorString(error), size);
+    GST_WARNING_OBJECT(allocator, "no page-locked memory (%s): taking %" G_GSIZE_FORMAT " pageable bytes",
+                       cudaGetErrorString(error), size);
     return gst_allocator_alloc(nullptr, size, params);
   }
   const gsize misaligned = (GPOINTER_TO_SIZE(data) + params->prefix) & params->align;
@@ -67,8 +68,8 @@ GstMemory* pinned_share(GstMemory* memory, gssize offset, gssize size) {
   auto* shared = g_new0(PinnedMemory, 1);
   shared->data = reinterpret_cast<PinnedMemory*>(memory)->data;
   if (size == -1) size = gssize(memory->size) - offset;
-  gst_memory_init(&shared->memory, GstMemoryFlags(GST_MINI_OBJECT_FLAGS(parent) | GST_MINI_OBJECT_FLAG_LOCK_READONLY), memory->allocator,
-                  parent, memory->maxsize, memory->align, memory->offset + offset, gsize(size));
+  gst_memory_init(&shared->memory, GstMemoryFlags(GST_MINI_OBJECT_FLAGS(parent) | GST_MINI_OBJECT_FLAG_LOCK_READONLY),
+                  memory->allocator, parent, memory->maxsize, memory->align, memory->offset + offset, gsize(size));
   return &shared->memory;
 }
 

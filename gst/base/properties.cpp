@@ -63,7 +63,9 @@ Status check_range(const GParamSpec* spec, double value) {
 
 void from_value(const GValue* value, guint& member) { member = g_value_get_uint(value); }
 void from_value(const GValue* value, guint64& member) { member = g_value_get_uint64(value); }
-void from_value(const GValue* value, int& member) { member = G_VALUE_HOLDS_ENUM(value) ? g_value_get_enum(value) : g_value_get_int(value); }
+void from_value(const GValue* value, int& member) {
+  member = G_VALUE_HOLDS_ENUM(value) ? g_value_get_enum(value) : g_value_get_int(value);
+}
 void from_value(const GValue* value, double& member) { member = g_value_get_double(value); }
 void from_value(const GValue* value, bool& member) { member = g_value_get_boolean(value); }
 void from_value(const GValue* value, std::string& member) { member = g_value_get_string(value) ? g_value_get_string(value) : ""; }
@@ -87,7 +89,9 @@ void from_value(const GValue* value, NumberList& member) {
 
 void to_value(guint member, GValue* value) { g_value_set_uint(value, member); }
 void to_value(guint64 member, GValue* value) { g_value_set_uint64(value, member); }
-void to_value(int member, GValue* value) { G_VALUE_HOLDS_ENUM(value) ? g_value_set_enum(value, member) : g_value_set_int(value, member); }
+void to_value(int member, GValue* value) {
+  G_VALUE_HOLDS_ENUM(value) ? g_value_set_enum(value, member) : g_value_set_int(value, member);
+}
 void to_value(double member, GValue* value) { g_value_set_double(value, member); }
 void to_value(bool member, GValue* value) { g_value_set_boolean(value, member); }
 void to_value(const std::string& member, GValue* value) { g_value_set_string(value, member.empty() ? nullptr : member.c_str()); }
@@ -111,11 +115,12 @@ bool changes_settings(guint count, GParamSpec** changed, GType type) {
 
 std::vector<Property<EdgeSettings>> edge_properties(const char* type_name, std::size_t border_count) {
   return {
-      {g_param_spec_enum("border", "Border", "What lies beyond the edge of the frame", enum_from_table(type_name, borders, border_count),
-                         gint(Border::reflect_101), playing_property),
+      {g_param_spec_enum("border", "Border", "What lies beyond the edge of the frame",
+                         enum_from_table(type_name, borders, border_count), gint(Border::reflect_101), playing_property),
        &EdgeSettings::border},
-      {g_param_spec_uint("border-value", "Border value", "Colour of the border as 0xAARRGGBB; up to 0xFF a gray level for all channels", 0,
-                         G_MAXUINT32, 0, playing_property),
+      {g_param_spec_uint("border-value", "Border value",
+                         "Colour of the border as 0xAARRGGBB; up to 0xFF a gray level for all channels", 0, G_MAXUINT32, 0,
+                         playing_property),
        &EdgeSettings::border_value},
       {g_param_spec_boolean("filter-alpha", "Filter alpha", "Filter the alpha or padding channel too, instead of copying it", FALSE,
                             playing_property),
@@ -137,7 +142,9 @@ BorderValue border_samples(guint argb, const GstVideoInfo& video) {
   const double y = kr * r + (1 - kr - kb) * g + kb * b;
 
   BorderValue samples{};
-  const auto put = [&](Role role, double value) { samples[std::size_t(role)] = std::uint16_t(std::clamp(std::round(value), 0.0, full)); };
+  const auto put = [&](Role role, double value) {
+    samples[std::size_t(role)] = std::uint16_t(std::clamp(std::round(value), 0.0, full));
+  };
   put(Role::luma, offset[0] + y * scale[0]);
   if (GST_VIDEO_FORMAT_INFO_IS_YUV(format)) {
     put(Role::cb, offset[1] + (b - y) / (2 * (1 - kb)) * scale[1]);

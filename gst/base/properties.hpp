@@ -9,8 +9,8 @@
 #include <variant>
 #include <vector>
 
-#include "kernels/core/border.hpp"
 #include "gst/base/host.hpp"
+#include "kernels/core/border.hpp"
 #include "kernels/core/image.hpp"
 #include "kernels/core/status.hpp"
 
@@ -43,8 +43,8 @@ template <typename S>
 struct Property {
   GParamSpec* spec;
   std::variant<guint S::*, guint64 S::*, int S::*, double S::*, bool S::*, std::string S::*, NumberList S::*> member;
-  void (*implies)(S&) = nullptr;          ///< what setting it changes besides, and
-  const char* implied_property = nullptr; ///< the property that shows it
+  void (*implies)(S&) = nullptr;           ///< what setting it changes besides, and
+  const char* implied_property = nullptr;  ///< the property that shows it
 };
 
 namespace detail {
@@ -94,7 +94,8 @@ void get_property(const S& settings, const Property<S>& property, GValue* value)
 template <typename S>
 Status check_ranges(const S& settings, const std::vector<Property<S>>& table) {
   for (const Property<S>& property : table) {
-    const Status status = std::visit([&](auto member) { return detail::check_range(property.spec, settings.*member); }, property.member);
+    const Status status =
+        std::visit([&](auto member) { return detail::check_range(property.spec, settings.*member); }, property.member);
     if (!status.ok()) return status;
   }
   return {};
@@ -149,8 +150,11 @@ std::vector<Property<EdgeSettings>> edge_properties(const char* type_name, std::
 template <typename S, typename Base>
 void append_properties(std::vector<Property<S>>& properties, const std::vector<Property<Base>>& inherited) {
   for (const Property<Base>& property : inherited)
-    std::visit([&](auto member) { properties.push_back({property.spec, static_cast<std::decay_t<decltype(std::declval<Base>().*member)> S::*>(member)}); },
-               property.member);
+    std::visit(
+        [&](auto member) {
+          properties.push_back({property.spec, static_cast<std::decay_t<decltype(std::declval<Base>().*member)> S::*>(member)});
+        },
+        property.member);
 }
 
 /// A colour as sample values of a format: through the matrix and range of its colorimetry for YUV and gray. A value up to 0xFF is a

@@ -5,8 +5,8 @@
 
 #include <type_traits>
 
-#include "kernels/core/guard.hpp"
 #include "gst/base/host.hpp"
+#include "kernels/core/guard.hpp"
 
 namespace cudavision {
 namespace detail {

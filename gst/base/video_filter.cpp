@@ -47,13 +47,13 @@ struct FilterState {
   std::unique_ptr<GstCaps, void (*)(GstCaps*)> data{nullptr, gst_caps_unref};  // what goes out, where it is not video
   bool same_memory = false;                                                    // on both sides
   bool to_device = false;                                                      // frames go out in CUDA memory
-  bool has_worked = false;  // a plan could be made since start
+  bool has_worked = false;                                                     // a plan could be made since start
   std::unique_ptr<Processor> processor;
   Region::Mode region = Region::Mode::frame;  // these three belong to the plan in use
   std::string roi_type;
   std::string advice;
-  Status renewed;        // of the plan made for the frame that is on its way
-  bool dropped = false;  // the last frame, as it did not fit its caps
+  Status renewed;                                            // of the plan made for the frame that is on its way
+  bool dropped = false;                                      // the last frame, as it did not fit its caps
   std::unique_ptr<DeviceImage> device_input, device_output;  // made when the first frame in system memory needs them
 };
 
@@ -79,7 +79,8 @@ void set_context(GstElement* element, GstContext* context) {
 }
 
 gboolean query(GstBaseTransform* trans, GstPadDirection direction, GstQuery* query) {
-  if (GST_QUERY_TYPE(query) == GST_QUERY_CONTEXT && state_of(trans).host.gpu.answer_context_query(GST_ELEMENT(trans), query)) return TRUE;
+  if (GST_QUERY_TYPE(query) == GST_QUERY_CONTEXT && state_of(trans).host.gpu.answer_context_query(GST_ELEMENT(trans), query))
+    return TRUE;
   if (!GST_BASE_TRANSFORM_CLASS(cudavision_filter_parent_class)->query(trans, direction, query)) return FALSE;
   if (GST_QUERY_TYPE(query) == GST_QUERY_CAPS) {
     // The base class puts first what the other side likes, whatever its memory.
@@ -103,7 +104,8 @@ Status make_plan(CudaVisionFilter* self) {
   {
     ObjectLock lock(self);
     if (state.host.backend() == Backend::cuda && !scope.ok()) return Status::resource("the CUDA context cannot be made current");
-    auto plan = class_of(self)->make_plan(self, {state.video, *state.host.backend(), state.committed.region, state.processor.get(), state.host.gpu, state.data.get()});
+    auto plan = class_of(self)->make_plan(self, {state.video, *state.host.backend(), state.committed.region, state.processor.get(),
+                                                 state.host.gpu, state.data.get()});
     if (!plan.ok()) return plan.error();
     state.processor = std::move(plan.value().processor);
     state.region = state.committed.region;
@@ -349,7 +351,8 @@ GstFlowReturn prepare_output_buffer(GstBaseTransform* trans, GstBuffer* inbuf, G
 
 gboolean transform_meta(GstBaseTransform* trans, GstBuffer* outbuf, GstMeta* meta, GstBuffer* inbuf) {
   // Video metas do not apply to tables.
-  if (state_of(trans).data) return GST_BASE_TRANSFORM_CLASS(cudavision_filter_parent_class)->transform_meta(trans, outbuf, meta, inbuf);
+  if (state_of(trans).data)
+    return GST_BASE_TRANSFORM_CLASS(cudavision_filter_parent_class)->transform_meta(trans, outbuf, meta, inbuf);
   // Format and size stay, and with them the sense of every meta but the crop, which has been carried out. (The base class drops those
   // that describe memory.)
   return meta->info->api != GST_VIDEO_CROP_META_API_TYPE;
@@ -408,7 +411,9 @@ Result<const Image*> device_image(FilterState& state, std::unique_ptr<DeviceImag
 }
 
 /// The error of an outgoing frame that cannot be mapped: the next one will be no better.
-Status unwritable(const Status& status) { return Status::resource("cannot write to a buffer of the output pool: " + status.message()); }
+Status unwritable(const Status& status) {
+  return Status::resource("cannot write to a buffer of the output pool: " + status.message());
+}
 
 /// `inbuf` and `outbuf` share their memory, or are the same, where the frame passes through.
 Status process_on_cuda(CudaVisionFilter* self, GstBuffer* inbuf, GstBuffer* outbuf, const Region& region) {
@@ -441,7 +446,8 @@ Status process_on_cuda(CudaVisionFilter* self, GstBuffer* inbuf, GstBuffer* outb
   Status status;
   if (!device_in) status = gpu.upload(in.image(), *src.value());
   if (status.ok())
-    status = state.processor->submit({*src.value(), looks_only ? nullptr : dst.value(), region, gpu.queue(), [&gpu] { return gpu.finish(); }});
+    status = state.processor->submit(
+        {*src.value(), looks_only ? nullptr : dst.value(), region, gpu.queue(), [&gpu] { return gpu.finish(); }});
   if (status.ok() && writes && !device_out) status = gpu.download(*dst.value(), out->image());
   // Always waited for: the input goes back to its owner on return, and whoever gets the output gets it finished.
   const Status finished = gpu.finish();
@@ -498,7 +504,8 @@ GstFlowReturn transform(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* ou
   }
   const bool first_dropped = !std::exchange(state.dropped, status.code() == Status::Code::frame);
   if (state.dropped) {
-    if (first_dropped) GST_ELEMENT_WARNING(self, STREAM, FORMAT, ("%s", status.message().c_str()), ("frames are dropped until one fits"));
+    if (first_dropped)
+      GST_ELEMENT_WARNING(self, STREAM, FORMAT, ("%s", status.message().c_str()), ("frames are dropped until one fits"));
     return GST_BASE_TRANSFORM_FLOW_DROPPED;
   }
   if (status.ok()) return GST_FLOW_OK;
@@ -546,9 +553,14 @@ void set_base_property(GObject* object, guint id, const GValue* value, GParamSpe
   BaseSettings& settings = state.settings;
   state.uncommitted = true;
   switch (id) {
-    case PROP_REGION: settings.region = Region::Mode(g_value_get_enum(value)); break;
-    case PROP_ROI_TYPE: settings.roi_type = g_value_get_string(value) ? g_value_get_string(value) : ""; break;
-    default: G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
+    case PROP_REGION:
+      settings.region = Region::Mode(g_value_get_enum(value));
+      break;
+    case PROP_ROI_TYPE:
+      settings.roi_type = g_value_get_string(value) ? g_value_get_string(value) : "";
+      break;
+    default:
+      G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
   }
 }
 
@@ -557,9 +569,14 @@ void get_base_property(GObject* object, guint id, GValue* value, GParamSpec* spe
   const FilterState& state = state_of(object);
   if (id < PROP_REGION) return state.host.get_property(id - PROP_HOST, value);
   switch (id) {
-    case PROP_REGION: g_value_set_enum(value, gint(state.settings.region)); break;
-    case PROP_ROI_TYPE: g_value_set_string(value, state.settings.roi_type.empty() ? nullptr : state.settings.roi_type.c_str()); break;
-    default: G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
+    case PROP_REGION:
+      g_value_set_enum(value, gint(state.settings.region));
+      break;
+    case PROP_ROI_TYPE:
+      g_value_set_string(value, state.settings.roi_type.empty() ? nullptr : state.settings.roi_type.c_str());
+      break;
+    default:
+      G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
   }
 }
 
@@ -578,9 +595,7 @@ void add_data_template(GstElementClass* klass, const char* text) {
   gst_caps_unref(caps);
 }
 
-static void cudavision_filter_init(CudaVisionFilter* self) {
-  self->state = new FilterState(GST_ELEMENT(self));
-}
+static void cudavision_filter_init(CudaVisionFilter* self) { self->state = new FilterState(GST_ELEMENT(self)); }
 
 static void add_pad_template(GstElementClass* klass, const char* name, GstPadDirection direction) {
   GstCaps* caps = video_template_caps();
@@ -600,8 +615,7 @@ static void cudavision_filter_class_init(CudaVisionFilterClass* klass) {
   g_object_class_install_property(
       object, PROP_REGION,
       g_param_spec_enum("region", "Region", "The part of the frame that is processed; the rest is copied bit for bit",
-                        enum_from_table("CudaVisionRegion", region_choices), gint(Region::Mode::frame),
-                        playing_property));
+                        enum_from_table("CudaVisionRegion", region_choices), gint(Region::Mode::frame), playing_property));
   g_object_class_install_property(
       object, PROP_ROI_TYPE,
       g_param_spec_string("roi-type", "Region type", "Only regions of interest of this type count (none given: all)", nullptr,

@@ -35,9 +35,9 @@ struct MixerPadState {
   // Of the streaming thread: a frame in system memory, and what it is on the device.
   GstBuffer* uploaded = nullptr;
   std::unique_ptr<DeviceImage> image;
-  bool misfits = false;  // the last frame did not fit the caps
+  bool misfits = false;              // the last frame did not fit the caps
   std::atomic<bool> flushed{false};  // set by upstream: the frame that is shown must go
-  bool endless = false;  // of the thread of upstream: the last frame ended beyond all times
+  bool endless = false;              // of the thread of upstream: the last frame ended beyond all times
   // Under the pad's object lock: where its frames are shown, and what of them.
   Rect place, crop;
 
@@ -58,19 +58,11 @@ G_DEFINE_ABSTRACT_TYPE(CudaVisionMixerPad, cudavision_mixer_pad, GST_TYPE_VIDEO_
 
 namespace {
 
-MixerState& state_of(gpointer object) {
-  return *as_mixer(object)->state;
-}
-CudaVisionMixerClass* class_of(gpointer object) {
-  return as_mixer_class(G_OBJECT_GET_CLASS(object));
-}
-GstAggregatorClass* base_class() {
-  return GST_AGGREGATOR_CLASS(cudavision_mixer_parent_class);
-}
+MixerState& state_of(gpointer object) { return *as_mixer(object)->state; }
+CudaVisionMixerClass* class_of(gpointer object) { return as_mixer_class(G_OBJECT_GET_CLASS(object)); }
+GstAggregatorClass* base_class() { return GST_AGGREGATOR_CLASS(cudavision_mixer_parent_class); }
 
-bool is_set(const GstVideoInfo& video) {
-  return video.finfo && GST_VIDEO_INFO_FORMAT(&video) != GST_VIDEO_FORMAT_UNKNOWN;
-}
+bool is_set(const GstVideoInfo& video) { return video.finfo && GST_VIDEO_INFO_FORMAT(&video) != GST_VIDEO_FORMAT_UNKNOWN; }
 
 struct Unref {
   void operator()(gpointer object) const { gst_object_unref(object); }
@@ -402,12 +394,8 @@ bool prefer_text(GstCaps*& caps, const char* field, const char* value) {
   return value && prefer(caps, field, G_TYPE_STRING, value);
 }
 
-bool has_alpha(const GstVideoInfo& video) {
-  return GST_VIDEO_INFO_HAS_ALPHA(&video);
-}
-gint64 area(const GstVideoInfo& video) {
-  return gint64(GST_VIDEO_INFO_WIDTH(&video)) * GST_VIDEO_INFO_HEIGHT(&video);
-}
+bool has_alpha(const GstVideoInfo& video) { return GST_VIDEO_INFO_HAS_ALPHA(&video); }
+gint64 area(const GstVideoInfo& video) { return gint64(GST_VIDEO_INFO_WIDTH(&video)) * GST_VIDEO_INFO_HEIGHT(&video); }
 
 /// The formats of the pads, the best first: where one has alpha, those with alpha, and then the one of the most pixels.
 std::vector<GstVideoInfo> wanted_formats(const std::vector<MixerInput>& inputs) {
@@ -592,9 +580,7 @@ GstFlowReturn create_output_buffer(GstVideoAggregator* vagg, GstBuffer** buffer)
 // Frames ------------------------------------------------------------------------------------------------------------------------
 
 /// The base class maps nothing: frames are mapped where they are wanted.
-gboolean prepare_frame(GstVideoAggregatorPad*, GstVideoAggregator*, GstBuffer*, GstVideoFrame*) {
-  return TRUE;
-}
+gboolean prepare_frame(GstVideoAggregatorPad*, GstVideoAggregator*, GstBuffer*, GstVideoFrame*) { return TRUE; }
 void clean_frame(GstVideoAggregatorPad*, GstVideoAggregator*, GstVideoFrame*) {}
 
 /// Frames on their way to the output.
@@ -622,7 +608,7 @@ class Composition {
       if (Status status = make_plan(self_, video); !status.ok()) return status;
     MixerLayout layout = class_of(self_)->lay_out(self_, inputs, video);
     GstBuffer* lowest = nullptr;
-    std::vector<Rect> opaque;                      // frames that hide what is below
+    std::vector<Rect> opaque;                        // frames that hide what is below
     for (std::size_t i = inputs.size(); i-- > 0;) {  // from above to below
       CudaVisionMixerPad* const pad = inputs[i].pad;
       BlendPad& layer = layout.pads[i];
@@ -687,7 +673,8 @@ class Composition {
     if (!frame.status().ok()) {
       if (!warned)  // one warning for all such frames in a row
         GST_ELEMENT_WARNING(self_, STREAM, FORMAT,
-                            ("%s: a frame is left out: %s", GST_OBJECT_NAME(input.pad), frame.status().message().c_str()), (nullptr));
+                            ("%s: a frame is left out: %s", GST_OBJECT_NAME(input.pad), frame.status().message().c_str()),
+                            (nullptr));
       mapped_.pop_back();
       return {std::nullopt};
     }
@@ -781,7 +768,8 @@ GstPadProbeReturn drop_endless(GstPad* pad, GstPadProbeInfo* info, gpointer) {
   const bool endless = GST_CLOCK_TIME_IS_VALID(pts) && (pts > most || (GST_CLOCK_TIME_IS_VALID(duration) && duration > most - pts));
   GstElement* element = gst_pad_get_parent_element(pad);
   if (element && std::exchange(as_mixer_pad(pad)->state->endless, endless) < endless)  // one warning for all such frames in a row
-    GST_ELEMENT_WARNING(element, STREAM, FORMAT, ("%s: a frame is left out: it ends beyond 2^63 ns", GST_OBJECT_NAME(pad)), (nullptr));
+    GST_ELEMENT_WARNING(element, STREAM, FORMAT, ("%s: a frame is left out: it ends beyond 2^63 ns", GST_OBJECT_NAME(pad)),
+                        (nullptr));
   gst_clear_object(&element);
   return endless ? GST_PAD_PROBE_DROP : GST_PAD_PROBE_OK;
 }
@@ -862,9 +850,7 @@ static void child_proxy_init(gpointer interface, gpointer) {
   proxy->get_children_count = get_children_count;
 }
 
-static void cudavision_mixer_pad_init(CudaVisionMixerPad* self) {
-  self->state = new MixerPadState;
-}
+static void cudavision_mixer_pad_init(CudaVisionMixerPad* self) { self->state = new MixerPadState; }
 
 static void cudavision_mixer_pad_class_init(CudaVisionMixerPadClass* klass) {
   G_OBJECT_CLASS(klass)->finalize = finalize_pad;
@@ -873,9 +859,7 @@ static void cudavision_mixer_pad_class_init(CudaVisionMixerPadClass* klass) {
   klass->parent_class.clean_frame = clean_frame;
 }
 
-static void cudavision_mixer_init(CudaVisionMixer* self) {
-  self->state = new MixerState(GST_ELEMENT(self));
-}
+static void cudavision_mixer_init(CudaVisionMixer* self) { self->state = new MixerState(GST_ELEMENT(self)); }
 
 static void cudavision_mixer_class_init(CudaVisionMixerClass* klass) {
   GObjectClass* object = G_OBJECT_CLASS(klass);

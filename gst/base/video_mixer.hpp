@@ -6,8 +6,8 @@
 
 #include <vector>
 
-#include "kernels/blend/blend.hpp"
 #include "gst/base/host.hpp"
+#include "kernels/blend/blend.hpp"
 
 namespace cudavision {
 

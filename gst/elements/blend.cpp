@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // cudablend: blends and composes the frames of its pads (docs/elements/cudablend.md).
-#include "gst/elements/elements.hpp"
-
 #include <algorithm>
 #include <new>
 #include <string>
@@ -10,6 +8,7 @@
 #include "gst/base/host.hpp"
 #include "gst/base/properties.hpp"
 #include "gst/base/video_mixer.hpp"
+#include "gst/elements/elements.hpp"
 
 namespace cudavision {
 namespace {
@@ -117,7 +116,8 @@ const std::vector<Property<PadSettings>>& properties_of(const PadSettings*) {
       {position("xpos", "X position", "Left edge in the output"), &PadSettings::xpos},
       {position("ypos", "Y position", "Top edge in the output"), &PadSettings::ypos},
       {side("width", "Width", "Width in the output; -1: the picture's own (0: see zero-size-is-unscaled)"), &PadSettings::width},
-      {side("height", "Height", "Height in the output; -1: the picture's own (0: see zero-size-is-unscaled)"), &PadSettings::height},
+      {side("height", "Height", "Height in the output; -1: the picture's own (0: see zero-size-is-unscaled)"),
+       &PadSettings::height},
       {g_param_spec_double("alpha", "Alpha", "Opacity of the picture", 0, 1, 1, playing_property), &PadSettings::alpha},
       {choice("operator", "Operator", "How the pad and what is below become one", "CudaVisionBlendOperator", operator_choices,
               int(BlendOperator::over)),

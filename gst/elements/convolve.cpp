@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // cudaconvolve: any K×K kernel (docs/elements/cudaconvolve.md).
-#include "gst/elements/elements.hpp"
-
 #include "kernels/convolve/convolve.hpp"
+
 #include "gst/base/filter_element.hpp"
 #include "gst/base/frame.hpp"
+#include "gst/elements/elements.hpp"
 
 namespace cudavision {
 namespace {
@@ -40,19 +40,24 @@ struct Convolve {
     };
     std::vector<Property<Settings>> table{
         {g_param_spec_enum("preset", "Preset", "A kernel by name; setting weights sets custom",
-                           enum_from_table("CudaVisionConvolvePreset", presets(), presets().size()), gint(Preset::custom), playing_property),
+                           enum_from_table("CudaVisionConvolvePreset", presets(), presets().size()), gint(Preset::custom),
+                           playing_property),
          &Settings::preset},
-        {gst_param_spec_array("weights", "Weights", "Weights of the kernel, row by row: \"<0,-1,0,-1,5,-1,0,-1,0>\"; none: the identity", nullptr,
+        {gst_param_spec_array("weights", "Weights",
+                              "Weights of the kernel, row by row: \"<0,-1,0,-1,5,-1,0,-1,0>\"; none: the identity", nullptr,
                               uncontrolled_property),
          &Settings::weights, [](Settings& settings) { settings.preset = int(Preset::custom); }, "preset"},
-        {side("kernel-width", "Kernel width", "Weights in a row, 1 to 63; 0: the square root of the number of weights"), &Settings::kernel_width},
+        {side("kernel-width", "Kernel width", "Weights in a row, 1 to 63; 0: the square root of the number of weights"),
+         &Settings::kernel_width},
         {side("kernel-height", "Kernel height", "Rows of weights, 1 to 63; 0: the square root of the number of weights"),
          &Settings::kernel_height},
-        {number("divisor", "Divisor", convolve_max_number, "Divides the weighted sum; 0: the preset's own, or the sum of the weights, or 1 where that is 0"),
+        {number("divisor", "Divisor", convolve_max_number,
+                "Divides the weighted sum; 0: the preset's own, or the sum of the weights, or 1 where that is 0"),
          &Settings::divisor},
         {number("bias", "Bias", convolve_max_bias, "Added after the division, in sample values; not to chroma"), &Settings::bias},
         {flag("absolute", "Absolute", "Take the absolute value before saturating"), &Settings::absolute},
-        {anchor("anchor-x", "Anchor X", "Column of the kernel that lies on the pixel computed; -1: the middle"), &Settings::anchor_x},
+        {anchor("anchor-x", "Anchor X", "Column of the kernel that lies on the pixel computed; -1: the middle"),
+         &Settings::anchor_x},
         {anchor("anchor-y", "Anchor Y", "Row of the kernel that lies on the pixel computed; -1: the middle"), &Settings::anchor_y},
         {flag("flip", "Flip", "Mathematical convolution (the kernel turned by 180°) instead of correlation"), &Settings::flip},
     };
@@ -62,8 +67,8 @@ struct Convolve {
 
   static Status check(const Settings& settings) {
     if (Preset(settings.preset) == Preset::custom && settings.weights.wrong_item > 0)
-      return Status::settings("weight " + std::to_string(settings.weights.wrong_item) + " of weights is " + settings.weights.wrong_text +
-                              ": every weight must be a number");
+      return Status::settings("weight " + std::to_string(settings.weights.wrong_item) + " of weights is " +
+                              settings.weights.wrong_text + ": every weight must be a number");
     return validate(params_of(settings));
   }
 
@@ -89,11 +94,12 @@ struct Convolve {
     const bool none = has_no_weights(settings);
     if (Preset(settings.preset) == Preset::custom && !none) return {};
     const PresetInfo& preset = presets()[std::size_t(settings.preset)];
-    const std::string why =
-        none ? "without weights the kernel is the identity"
-             : "the kernel of preset=" + std::string(preset.nick) + " has " + std::to_string(preset.width) + "×" + std::to_string(preset.height) + " weights";
+    const std::string why = none ? "without weights the kernel is the identity"
+                                 : "the kernel of preset=" + std::string(preset.nick) + " has " + std::to_string(preset.width) +
+                                       "×" + std::to_string(preset.height) + " weights";
     const auto sentence = [&](const char* name, int value) {
-      return std::string(name) + " is " + std::to_string(value) + ", but has no effect: " + why + "; set weights to choose another kernel";
+      return std::string(name) + " is " + std::to_string(value) + ", but has no effect: " + why +
+             "; set weights to choose another kernel";
     };
     if (settings.kernel_width > 0) return sentence("kernel-width", int(settings.kernel_width));
     if (settings.kernel_height > 0) return sentence("kernel-height", int(settings.kernel_height));

@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // cudadiff: frame differencing and motion (docs/elements/cudadiff.md).
-#include "gst/elements/elements.hpp"
+#include "kernels/diff/diff.hpp"
 
 #include <optional>
 #include <utility>
 
-#include "kernels/diff/diff.hpp"
 #include "gst/base/filter_element.hpp"
 #include "gst/base/frame.hpp"
+#include "gst/elements/elements.hpp"
 
 namespace cudavision {
 namespace {
 
-constexpr Choice references[] = {{"previous", "The frame so many frames back as interval says"}, {"first", "The first frame"},
+constexpr Choice references[] = {{"previous", "The frame so many frames back as interval says"},
+                                 {"first", "The first frame"},
                                  {"background", "The running average of the frames before, see learning-rate"},
                                  {"mog2", "A mixture of Gaussians for each pixel"}};  // rows as DiffReference
 constexpr Choice outputs[] = {{"difference", "The difference from the reference"},
                               {"mask", "White where a pixel changed, else black"},
                               {"overlay", "The picture, with changed pixels tinted and a box around each region that moves"},
                               {"passthrough", "The input, untouched"}};  // rows as DiffOutput
-constexpr Choice modes[] = {{"absolute", "The absolute difference"}, {"signed", "The difference about mid-gray"},
+constexpr Choice modes[] = {{"absolute", "The absolute difference"},
+                            {"signed", "The difference about mid-gray"},
                             {"squared", "The square of the difference, over the greatest sample"}};  // rows as DiffMode
 
 /// Reads "x,y,w,h;x,y,w,h;…"; nothing where it is not that. Empty: no rectangles.
@@ -111,8 +113,8 @@ struct DiffElement {
       return g_param_spec_boolean(name, nick, blurb, value, playing_property);
     };
     return {
-        {choice("reference", "Reference", "What frames are compared with",
-                enum_from_table("CudaVisionDiffReference", references), initial.reference),
+        {choice("reference", "Reference", "What frames are compared with", enum_from_table("CudaVisionDiffReference", references),
+                initial.reference),
          &Settings::reference},
         {uint_property("interval", "Interval", "Compare with the frame this many frames back, 1 to 64 (reference=previous)", 1,
                        diff_max_interval, initial.interval),
@@ -120,11 +122,9 @@ struct DiffElement {
         {double_property("learning-rate", "Learning rate",
                          "Share of the new frame in the background, 0 to 1 (reference=background)", 0, 1, initial.learning_rate),
          &Settings::learning_rate},
-        {choice("output", "Output", "What goes out", enum_from_table("CudaVisionDiffOutput", outputs),
-                initial.output),
+        {choice("output", "Output", "What goes out", enum_from_table("CudaVisionDiffOutput", outputs), initial.output),
          &Settings::output},
-        {choice("mode", "Mode", "How the difference is shown", enum_from_table("CudaVisionDiffMode", modes),
-                initial.mode),
+        {choice("mode", "Mode", "How the difference is shown", enum_from_table("CudaVisionDiffMode", modes), initial.mode),
          &Settings::mode},
         {uint_property("threshold", "Threshold",
                        "A pixel changed where its difference is greater, 0 to 255 in 8-bit steps (not for reference=mog2)", 0, 255,
@@ -138,17 +138,18 @@ struct DiffElement {
                        "Removes specks from the mask (erodes, then dilates) of up to twice as many pixels, 0 to 16", 0,
                        diff_max_open_radius, initial.open_radius),
          &Settings::open_radius},
-        {uint_property("cell-size", "Cell size", "Side of the cells in which motion is counted, in pixels, 4 to 1024", diff_min_cell,
-                       diff_max_cell, initial.cell_size),
+        {uint_property("cell-size", "Cell size", "Side of the cells in which motion is counted, in pixels, 4 to 1024",
+                       diff_min_cell, diff_max_cell, initial.cell_size),
          &Settings::cell_size},
         {double_property("cell-threshold", "Cell threshold", "Share of changed pixels that makes a cell move, 0 to 1", 0, 1,
                          initial.cell_threshold),
          &Settings::cell_threshold},
         {uint_property("min-area", "Least area", "Smallest region, in cells", 1, G_MAXINT, initial.min_area), &Settings::min_area},
-        {uint_property("max-regions", "Most regions",
-                       "Regions of a frame that are reported, attached and drawn: the largest, and of equally large ones those of the "
-                       "highest score",
-                       1, most_regions, initial.max_regions),
+        {uint_property(
+             "max-regions", "Most regions",
+             "Regions of a frame that are reported, attached and drawn: the largest, and of equally large ones those of the "
+             "highest score",
+             1, most_regions, initial.max_regions),
          &Settings::max_regions},
         {double_property("motion-threshold", "Motion threshold",
                          "Share of changed pixels of the frame from which there is motion, 0 to 1", 0, 1, initial.motion_threshold),
@@ -329,8 +330,6 @@ Result<FilterPlan> DiffElement::make_plan(const Settings& settings, const PlanCo
 
 }  // namespace
 
-bool register_diff(GstPlugin* plugin) {
-  return FilterElement<DiffElement>::register_in(plugin);
-}
+bool register_diff(GstPlugin* plugin) { return FilterElement<DiffElement>::register_in(plugin); }
 
 }  // namespace cudavision

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // cudagaussian: Gaussian blur (docs/elements/cudagaussian.md).
-#include "gst/elements/elements.hpp"
-
 #include "kernels/gaussian/gaussian.hpp"
+
 #include "gst/base/filter_element.hpp"
 #include "gst/base/frame.hpp"
+#include "gst/elements/elements.hpp"
 
 namespace cudavision {
 namespace {
@@ -14,7 +14,8 @@ struct Gaussian {
   static constexpr const char* element_name = "cudagaussian";
   static constexpr const char* long_name = "Gaussian blur";
   static constexpr const char* klass = "Filter/Effect/Video";
-  static constexpr const char* description = "Blurs video with a Gaussian kernel of 1 to 255 taps an axis, on the GPU or the processor";
+  static constexpr const char* description =
+      "Blurs video with a Gaussian kernel of 1 to 255 taps an axis, on the GPU or the processor";
 
   struct Settings : EdgeSettings {
     guint kernel_size = 5, kernel_width = 0, kernel_height = 0;
@@ -29,9 +30,11 @@ struct Gaussian {
       return double_property(name, nick, blurb, 0, gaussian_max_sigma, 0);
     };
     std::vector<Property<Settings>> table{
-        {taps("kernel-size", "Kernel size", 5, "Taps of the kernel, odd, 1 to 255; 0: from sigma, or no blur where that is 0 too"), &Settings::kernel_size},
+        {taps("kernel-size", "Kernel size", 5, "Taps of the kernel, odd, 1 to 255; 0: from sigma, or no blur where that is 0 too"),
+         &Settings::kernel_size},
         {taps("kernel-width", "Kernel width", 0, "Taps in the horizontal, odd, 1 to 255; 0: kernel-size"), &Settings::kernel_width},
-        {taps("kernel-height", "Kernel height", 0, "Taps in the vertical, odd, 1 to 255; 0: kernel-size"), &Settings::kernel_height},
+        {taps("kernel-height", "Kernel height", 0, "Taps in the vertical, odd, 1 to 255; 0: kernel-size"),
+         &Settings::kernel_height},
         {sigma("sigma", "Sigma", "Standard deviation in pixels; 0: from the kernel size"), &Settings::sigma},
         {sigma("sigma-x", "Sigma X", "Standard deviation in the horizontal; 0: sigma"), &Settings::sigma_x},
         {sigma("sigma-y", "Sigma Y", "Standard deviation in the vertical; 0: sigma"), &Settings::sigma_y},
@@ -41,7 +44,8 @@ struct Gaussian {
   }
 
   static Status check(const Settings& settings) {
-    for (const auto& [name, taps] : {std::pair{"kernel-size", settings.kernel_size}, {"kernel-width", settings.kernel_width},
+    for (const auto& [name, taps] : {std::pair{"kernel-size", settings.kernel_size},
+                                     {"kernel-width", settings.kernel_width},
                                      {"kernel-height", settings.kernel_height}})
       if (Status status = check_gaussian_taps(name, taps); !status.ok()) return status;
     return validate(params_of(settings));
@@ -52,7 +56,8 @@ struct Gaussian {
     params.border_value = border_samples(settings.border_value, context.video);
     auto filter = make_gaussian(params, geometry_of(context.video), context.backend);
     if (!filter.ok()) return filter.error();
-    return FilterPlan{filter_processor(std::move(filter.value())), larger_than_frame(params.kernel_width, params.kernel_height, context.video)};
+    return FilterPlan{filter_processor(std::move(filter.value())),
+                      larger_than_frame(params.kernel_width, params.kernel_height, context.video)};
   }
 
  private:

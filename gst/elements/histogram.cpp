@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // cudahistogram: statistics of every frame (docs/elements/cudahistogram.md).
-#include "gst/elements/elements.hpp"
+#include "kernels/histogram/histogram.hpp"
 
 #include <algorithm>
 #include <optional>
 #include <utility>
 
-#include "kernels/histogram/histogram.hpp"
 #include "gst/base/filter_element.hpp"
 #include "gst/base/frame.hpp"
+#include "gst/elements/elements.hpp"
 #include "gst/meta/histogram_meta.h"
 
 namespace cudavision {
@@ -282,11 +282,9 @@ struct HistogramElement {
         {uint_property("bins", "Bins", "Bins that the range of the format is split into evenly, 2 to 65536", 2, histogram_max_bins,
                        initial.bins),
          &Settings::bins},
-        {choice("channels", "Channels",
-                enum_from_table("CudaVisionHistogramChannels", channel_choices), "What is counted"),
+        {choice("channels", "Channels", enum_from_table("CudaVisionHistogramChannels", channel_choices), "What is counted"),
          &Settings::channels},
-        {choice("luma", "Luma", enum_from_table("CudaVisionHistogramLuma", luma_choices),
-                "How luma is made of RGB"),
+        {choice("luma", "Luma", enum_from_table("CudaVisionHistogramLuma", luma_choices), "How luma is made of RGB"),
          &Settings::luma},
         {g_param_spec_uint64("interval", "Interval", "Time that each message sums up, in ns (0: every frame has its own)", 0,
                              G_MAXUINT64, initial.interval, playing_property),
@@ -336,8 +334,6 @@ struct HistogramElement {
 
 }  // namespace
 
-bool register_histogram(GstPlugin* plugin) {
-  return FilterElement<HistogramElement>::register_in(plugin);
-}
+bool register_histogram(GstPlugin* plugin) { return FilterElement<HistogramElement>::register_in(plugin); }
 
 }  // namespace cudavision

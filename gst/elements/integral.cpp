@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // cudaintegral: summed-area tables, and filters on them (docs/elements/cudaintegral.md).
-#include "gst/elements/elements.hpp"
+#include "kernels/integral/integral.hpp"
 
 #include <algorithm>
 #include <optional>
 
-#include "kernels/integral/integral.hpp"
-#include "kernels/local/local.hpp"
 #include "gst/base/caps.hpp"
 #include "gst/base/filter_element.hpp"
 #include "gst/base/frame.hpp"
 #include "gst/base/gpu.hpp"
 #include "gst/base/recycler.hpp"
+#include "gst/elements/elements.hpp"
 #include "gst/meta/integral_meta.h"
+#include "kernels/local/local.hpp"
 
 namespace cudavision {
 namespace {
@@ -32,18 +32,14 @@ constexpr Choice sum_types[] = {{"auto", "u32 where no sum over the frame can ov
                                 {"f64", "64-bit floating point"}};                                        // as SumType
 constexpr Choice channels[] = {{"luma", "Luma (of RGB: BT.601)"}, {"all", "Every component by itself"}};  // as TableChannel
 
-GstCudaVisionEntryType entry_type(SumType type) {
-  return GstCudaVisionEntryType(int(type) - int(SumType::u32));
-}
+GstCudaVisionEntryType entry_type(SumType type) { return GstCudaVisionEntryType(int(type) - int(SumType::u32)); }
 
 const char* channel_name(Role role, TableChannel channel) {
   constexpr const char* names[] = {"Y", "Cb", "Cr", "R", "G", "B", "A"};  // as Role
   return channel == TableChannel::luma ? "luma" : names[int(role)];
 }
 
-gsize bytes_of(const TableInfo& table) {
-  return gsize(table.width) * table.height * table.entry_bytes();
-}
+gsize bytes_of(const TableInfo& table) { return gsize(table.width) * table.height * table.entry_bytes(); }
 
 /// A memory, held and mapped to be written by the backend.
 class Block {
@@ -495,8 +491,6 @@ struct IntegralElement {
 
 }  // namespace
 
-bool register_integral(GstPlugin* plugin) {
-  return FilterElement<IntegralElement>::register_in(plugin);
-}
+bool register_integral(GstPlugin* plugin) { return FilterElement<IntegralElement>::register_in(plugin); }
 
 }  // namespace cudavision

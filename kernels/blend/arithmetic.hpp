@@ -79,12 +79,12 @@ struct BlendLayer {
   BlendMatrix to_target;         ///< the output's samples
   BlendMatrix to_key;            ///< R'G'B' of 0–255
   float key[3];
-  float key_scale, key_offset;  ///< the key's weight is its distance · scale − offset, clamped to 0–1
-  float coverage;               ///< of the pad's own alpha; average: of the sample
-  float rounding;               ///< blend_rounding, where alpha and colours become integers pad by pad, as in compositor; else 0
-  float color_bias, alpha_bias; ///< added to colours, and to alpha, before they are rounded: blend_down to round down
-  float alpha_scale;            ///< the pad's own alpha in steps of the output's
-  float neutral, opaque;        ///< samples that stand for missing chroma, and alpha
+  float key_scale, key_offset;   ///< the key's weight is its distance · scale − offset, clamped to 0–1
+  float coverage;                ///< of the pad's own alpha; average: of the sample
+  float rounding;                ///< blend_rounding, where alpha and colours become integers pad by pad, as in compositor; else 0
+  float color_bias, alpha_bias;  ///< added to colours, and to alpha, before they are rounded: blend_down to round down
+  float alpha_scale;             ///< the pad's own alpha in steps of the output's
+  float neutral, opaque;         ///< samples that stand for missing chroma, and alpha
   Format format;
   std::uint8_t sample_bytes, shift;
   std::uint16_t max;  ///< the greatest sample: what is stored above it counts as it
@@ -116,9 +116,7 @@ struct BlendTarget {
 /// Added to a number below 2^22, and taken away again, it leaves the number rounded half to even, without a branch; 0 leaves the
 /// number.
 inline constexpr float blend_rounding = 0x1.8p23f;
-CUDAVISION_HOST_DEVICE inline float blend_rounded(float x, float rounding = blend_rounding) {
-  return (x + rounding) - rounding;
-}
+CUDAVISION_HOST_DEVICE inline float blend_rounded(float x, float rounding = blend_rounding) { return (x + rounding) - rounding; }
 /// Added to a number before it is rounded to the nearest, it has the number rounded down. compositor's quotients are at least 1/256
 /// apart: what float arithmetic loses of a whole number does not take it to the next one below.
 inline constexpr float blend_down = -0.5f + 0x1p-10f;
@@ -143,9 +141,7 @@ CUDAVISION_HOST_DEVICE inline float blend_greater(float a, float b) {
   return a > b ? a : b;
 #endif
 }
-CUDAVISION_HOST_DEVICE inline float blend_clamped(float x, float most) {
-  return blend_lesser(blend_greater(x, 0), most);
-}
+CUDAVISION_HOST_DEVICE inline float blend_clamped(float x, float most) { return blend_lesser(blend_greater(x, 0), most); }
 
 /// The key's weight of a pixel at this distance from the key, in steps of 1/255: 0 where it is like it.
 CUDAVISION_HOST_DEVICE inline float blend_key_weight(const BlendLayer& layer, float distance) {
@@ -190,9 +186,7 @@ CUDAVISION_HOST_DEVICE inline std::uint32_t blend_sample(const BlendLayer& layer
 }
 
 /// A sample as an integer. What lies in the middle goes up, whatever arithmetic loses of it.
-CUDAVISION_HOST_DEVICE inline float blend_rounded_sample(float x) {
-  return blend_rounded(x + 0x1p-10f);
-}
+CUDAVISION_HOST_DEVICE inline float blend_rounded_sample(float x) { return blend_rounded(x + 0x1p-10f); }
 /// What compositor's integers make of a colour; nothing where it is not rounded here.
 CUDAVISION_HOST_DEVICE inline float blend_rounded_color(const BlendLayer& layer, float x) {
   return blend_rounded(x + layer.color_bias, layer.rounding);
@@ -265,9 +259,7 @@ CUDAVISION_HOST_DEVICE inline std::int64_t blend_position(const BlendAxis& axis,
   return axis.start + std::uint32_t(i) * axis.step;
 }
 /// The sample there (BlendSampling::point).
-CUDAVISION_HOST_DEVICE inline int blend_point(const BlendAxis& axis, int i) {
-  return int(blend_position(axis, i) >> 32);
-}
+CUDAVISION_HOST_DEVICE inline int blend_point(const BlendAxis& axis, int i) { return int(blend_position(axis, i) >> 32); }
 
 /// The two samples next to it, and the weight of the second (BlendSampling::linear).
 struct BlendPoints {

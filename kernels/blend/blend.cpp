@@ -75,9 +75,7 @@ struct Affine {
   }
 };
 
-Affine diagonal(double a, double b, double c) {
-  return {{{a, 0, 0, 0}, {0, b, 0, 0}, {0, 0, c, 0}}};
-}
+Affine diagonal(double a, double b, double c) { return {{{a, 0, 0, 0}, {0, b, 0, 0}, {0, 0, c, 0}}}; }
 
 /// Samples to R'G'B' of 0–1.
 Affine to_rgb(const Samples& s) {
@@ -192,7 +190,8 @@ BlendAxis find_axis(BlendSampling sampling, int place, int begin, int crop, int 
 }
 
 /// Where a pad's samples come from, and what becomes of them. False: it does not show.
-bool resolve(const BlendPad& pad, const Image& src, const Samples& out, const BlendTarget& target, BlendDivision division, BlendLayer& layer) {
+bool resolve(const BlendPad& pad, const Image& src, const Samples& out, const BlendTarget& target, BlendDivision division,
+             BlendLayer& layer) {
   if (pad.alpha == 0 || pad.place.empty()) return false;
   const Geometry& geometry = pad.src.geometry;
   const Samples in(geometry.format, pad.color);
@@ -347,7 +346,8 @@ Status Blend::run(const Image& dst, const BlendBackground& background, const std
   return compute(target_, layers_, queue);
 }
 
-Result<std::unique_ptr<Blend>> make_blend(const Geometry& geometry, const BlendColor& color, Backend backend, BlendDivision division) {
+Result<std::unique_ptr<Blend>> make_blend(const Geometry& geometry, const BlendColor& color, Backend backend,
+                                          BlendDivision division) {
   if (std::min(geometry.width, geometry.height) < 1 || std::max(geometry.width, geometry.height) > 16384)
     return Status::settings(side_text("the output", geometry.width, geometry.height, "width and height must be 1 to 16384"));
   return guarded([&] {

@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/core/aligned.hpp"
 #include "kernels/blend/arithmetic.hpp"
+#include "kernels/core/aligned.hpp"
 #include "kernels/core/image.hpp"
 #include "kernels/core/luma.hpp"
 #include "kernels/core/queue.hpp"

@@ -4,13 +4,12 @@
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3", "no-trapping-math")  // vectorised
 #endif
-#include "kernels/blend/blend.hpp"
-
 #include <algorithm>
 #include <opencv2/core.hpp>
 #include <type_traits>
 #include <utility>
 
+#include "kernels/blend/blend.hpp"
 #include "kernels/blend/cpu_in_place.hpp"
 #include "kernels/cpu/wide.hpp"
 
@@ -261,7 +260,9 @@ CUDAVISION_WIDE void write(const BlendTarget& target, const Rect& tile, Scratch&
 class CpuBlend final : public Blend {
  public:
   CpuBlend(const Geometry& geometry, const BlendColor& color, BlendDivision division)
-      : Blend(geometry, color, division, Backend::cpu), scratch_(std::size_t(std::max(1, cv::getNumThreads()))), taps_(blend_max_pads) {}
+      : Blend(geometry, color, division, Backend::cpu),
+        scratch_(std::size_t(std::max(1, cv::getNumThreads()))),
+        taps_(blend_max_pads) {}
 
  private:
   Status compute(const BlendTarget& target, const std::vector<BlendLayer>& layers, Queue) override {

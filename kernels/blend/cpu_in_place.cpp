@@ -20,9 +20,7 @@ Word load_word(const std::uint8_t* at) {
   std::memcpy(&word, at, sizeof word);
   return word;
 }
-void store_word(std::uint8_t* at, Word word) {
-  std::memcpy(at, &word, sizeof word);
-}
+void store_word(std::uint8_t* at, Word word) { std::memcpy(at, &word, sizeof word); }
 
 /// A rectangle of a plane: a layer's samples, those that they are laid over, and where to. The latter two may be the same.
 struct Patch {
@@ -124,7 +122,8 @@ CUDAVISION_WIDE void over_opaque(const BlendLayer& layer, Patch patch, int bit, 
     for (int left = row_bytes; left > 0;
          left -= int(sizeof weights), s += sizeof weights, b += sizeof weights, d += sizeof weights) {
       const int bytes = std::min(int(sizeof weights), left);
-      for (int i = 0; i < bytes; i += 4) store_word(weights + i, per_255<unsigned>((load_word(s + i) >> bit & 255) * alpha, bias) * 0x01010101u);
+      for (int i = 0; i < bytes; i += 4)
+        store_word(weights + i, per_255<unsigned>((load_word(s + i) >> bit & 255) * alpha, bias) * 0x01010101u);
 #pragma GCC ivdep
       for (int i = 0; i < bytes; ++i) {
         const std::uint16_t weight = weights[i], rest = std::uint16_t(255 - weight);

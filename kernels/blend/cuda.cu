@@ -83,9 +83,7 @@ __device__ __forceinline__ uint32_t mixed_word(uint32_t s, uint32_t d, const flo
   return pack(mixed<Down>(biased(s, 0), biased(d, 0), weights[0]), mixed<Down>(biased(s, 1), biased(d, 1), weights[1]),
               mixed<Down>(biased(s, 2), biased(d, 2), weights[2]), mixed<Down>(biased(s, 3), biased(d, 3), weights[3]));
 }
-__device__ __forceinline__ float number(uint32_t word, int byte) {
-  return biased(word, byte) - bias;
-}
+__device__ __forceinline__ float number(uint32_t word, int byte) { return biased(word, byte) - bias; }
 
 /// The key's weight where R', G' and B' are but luma · slope more than what chroma, or nothing, makes of them.
 struct LumaKey {
@@ -129,13 +127,13 @@ __global__ void __launch_bounds__(256) mix_planes(const __grid_constant__ PairJo
 
 /// What becomes of pixels of four bytes, of which one is alpha or padding.
 enum class Mix {
-  all,        ///< average: of alpha as of colours
-  padded,     ///< of formats without alpha
-  down,       ///< and rounded down: over
-  source,     ///< the upper pixel or the lower
-  on_opaque,  ///< over, by its own alpha
+  all,             ///< average: of alpha as of colours
+  padded,          ///< of formats without alpha
+  down,            ///< and rounded down: over
+  source,          ///< the upper pixel or the lower
+  on_opaque,       ///< over, by its own alpha
   on_opaque_down,  ///< and rounded down
-  over,       ///< where the lower one's alpha counts as well
+  over,            ///< where the lower one's alpha counts as well
 };
 
 template <Mix Way, int Fourth, bool Keyed>
@@ -305,7 +303,8 @@ PairKernel plane_kernel(bool keyed, bool down) {
 
 class CudaBlend final : public Blend {
  public:
-  CudaBlend(const Geometry& geometry, const BlendColor& color, BlendDivision division) : Blend(geometry, color, division, Backend::cuda) {}
+  CudaBlend(const Geometry& geometry, const BlendColor& color, BlendDivision division)
+      : Blend(geometry, color, division, Backend::cuda) {}
 
  private:
   Status compute(const BlendTarget& target, const std::vector<BlendLayer>& layers, Queue queue) override {

@@ -36,9 +36,7 @@ constexpr int tile_width = 32 * columns, strip_height = warps * rows;
 constexpr int most_strips = 4, wanted_blocks = 1024;
 /// Blocks that a multiprocessor is to hold. 8K, a wall of 63, NV12 and RGBA: 344 and 382 µs with 3, 331 and 719 with 4; without a
 /// bound, an earlier state took 506 and 570 instead of 429 and 520.
-constexpr int blocks_of(int channels) {
-  return channels == 4 ? 3 : 4;
-}
+constexpr int blocks_of(int channels) { return channels == 4 ? 3 : 4; }
 
 /// Passed by value. Few pads fit into what a launch copies at no extra price.
 template <int N>
@@ -374,9 +372,7 @@ __device__ __forceinline__ void lay_over(const BlendTarget& target, const BlendL
 // ---- Writing ------------------------------------------------------------------------------------------------------------------
 
 /// The sample in the lowest bits, rounded half to even: numbers about 1.5 · 2^23 are 1 apart.
-__device__ __forceinline__ uint32_t stored(float value) {
-  return __float_as_uint(value + 0x1.8p23f);
-}
+__device__ __forceinline__ uint32_t stored(float value) { return __float_as_uint(value + 0x1.8p23f); }
 template <typename T>
 __device__ __forceinline__ void store(const BlendTarget& target, const BlendChannel& channel, int x, int y, float value) {
   uint8_t* const at = channel.data + (y >> channel.shift_y) * channel.pitch + (x >> channel.shift_x) * channel.step;
@@ -452,15 +448,9 @@ __device__ __forceinline__ void write(const BlendTarget& target, const int (&x)[
 // ---- Copying ------------------------------------------------------------------------------------------------------------------
 
 /// Two 16-bit samples in each word, none of them above the greatest sample, which is in `most` twice; bytes: any.
-__device__ __forceinline__ uint32_t capped(uint32_t words, uint32_t most) {
-  return __vminu2(words, most);
-}
-__device__ __forceinline__ uint16_t capped(uint16_t word, uint32_t most) {
-  return uint16_t(min(uint32_t(word), most & 0xffff));
-}
-__device__ __forceinline__ uint8_t capped(uint8_t byte, uint32_t) {
-  return byte;
-}
+__device__ __forceinline__ uint32_t capped(uint32_t words, uint32_t most) { return __vminu2(words, most); }
+__device__ __forceinline__ uint16_t capped(uint16_t word, uint32_t most) { return uint16_t(min(uint32_t(word), most & 0xffff)); }
+__device__ __forceinline__ uint8_t capped(uint8_t byte, uint32_t) { return byte; }
 __device__ __forceinline__ uint2 capped(uint2 words, uint32_t most) {
   return make_uint2(capped(words.x, most), capped(words.y, most));
 }
@@ -477,7 +467,8 @@ __device__ __forceinline__ void copy_units(const uint8_t* from, std::ptrdiff_t f
   if ((std::uintptr_t(from) | from_pitch | std::uintptr_t(to) | to_pitch | bytes) % 16 == 0) {
     for (int i = threadIdx.x; i < chunks * part.height; i += 32 * warps) {
       const int y = part.y + i / chunks, x = i % chunks;
-      reinterpret_cast<uint4*>(to + y * to_pitch)[x] = capped(__ldg(reinterpret_cast<const uint4*>(from + y * from_pitch) + x), most);
+      reinterpret_cast<uint4*>(to + y * to_pitch)[x] =
+          capped(__ldg(reinterpret_cast<const uint4*>(from + y * from_pitch) + x), most);
     }
     return;
   }

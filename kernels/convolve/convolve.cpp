@@ -18,11 +18,13 @@ std::string times(int a, int b) { return std::to_string(a) + " × " + std::to_st
 /// The sides of a custom kernel; 0 stands for "follows from the number of weights".
 Result<KernelSize> resolve_size(const ConvolveParams& params) {
   const int count = int(params.weights.size());
-  if (count == 0) return Status::settings("weights is empty: a custom kernel needs kernel-width × kernel-height weights, or choose a preset");
+  if (count == 0)
+    return Status::settings("weights is empty: a custom kernel needs kernel-width × kernel-height weights, or choose a preset");
   int width = params.kernel_width, height = params.kernel_height;
   for (const auto& [name, side] : {std::pair{"kernel-width", width}, std::pair{"kernel-height", height}})
     if (side < 0 || side > convolve_max_side)
-      return Status::settings(std::string(name) + " is " + std::to_string(side) + ": it must be 1 to 63, or 0 to follow from weights");
+      return Status::settings(std::string(name) + " is " + std::to_string(side) +
+                              ": it must be 1 to 63, or 0 to follow from weights");
   if (width == 0 && height == 0) {
     width = height = int(std::lround(std::sqrt(double(count))));
     if (width * height != count)
@@ -36,7 +38,8 @@ Result<KernelSize> resolve_size(const ConvolveParams& params) {
     return Status::settings("weights has " + std::to_string(count) + " values, a kernel of " + times(width, height) +
                             ": each side must be 1 to 63");
   if (width * height != count)
-    return Status::settings("weights has " + std::to_string(count) + " values, but kernel-width × kernel-height is " + times(width, height));
+    return Status::settings("weights has " + std::to_string(count) + " values, but kernel-width × kernel-height is " +
+                            times(width, height));
   return KernelSize{width, height};
 }
 
@@ -57,8 +60,8 @@ double absolute_sum(const std::vector<double>& weights) {
 void split(detail::ConvolvePlan& plan, bool integers) {
   const int width = plan.width, height = plan.height;
   if (width == 1 || height == 1) return;
-  const auto pivot = std::max_element(plan.weights.begin(), plan.weights.end(),
-                                      [](double a, double b) { return std::abs(a) < std::abs(b); });
+  const auto pivot =
+      std::max_element(plan.weights.begin(), plan.weights.end(), [](double a, double b) { return std::abs(a) < std::abs(b); });
   const int pivot_index = int(pivot - plan.weights.begin()), px = pivot_index % width, py = pivot_index / width;
   if (*pivot == 0) return;
 
@@ -85,6 +88,7 @@ void split(detail::ConvolvePlan& plan, bool integers) {
 
 const std::vector<PresetInfo>& presets() {
   static const std::vector<double> sobel_x{-1, 0, 1, -2, 0, 2, -1, 0, 1}, sobel_y{-1, -2, -1, 0, 0, 0, 1, 2, 1};
+  // clang-format off
   static const std::vector<PresetInfo> table{
       {Preset::custom, "custom", "the kernel in weights", 0, 0, 0, {}, {}},
       {Preset::identity, "identity", "the picture itself", 1, 1, 1, {1}, {}},
@@ -105,6 +109,7 @@ const std::vector<PresetInfo>& presets() {
       {Preset::emboss, "emboss", "relief lit from the bottom right", 3, 3, 1, {-2, -1, 0, -1, 1, 1, 0, 1, 2}, {}},
       {Preset::gradient, "gradient", "magnitude of sobel-x and sobel-y, in one pass", 3, 3, 1, sobel_x, sobel_y},
   };
+  // clang-format on
   return table;
 }
 
@@ -121,7 +126,8 @@ Status validate(const ConvolveParams& params) {
   if (Status status = check_anchor("anchor-y", params.anchor_y, "kernel height", size.height); !status.ok()) return status;
   const double divisor = std::abs(params.divisor);
   if (!(divisor <= convolve_max_number) || (divisor > 0 && divisor < 1 / convolve_max_number))
-    return Status::settings("divisor is " + number_text(params.divisor) + ": it must be 1e-30 to 1e30 in size, or 0 for the sum of the weights");
+    return Status::settings("divisor is " + number_text(params.divisor) +
+                            ": it must be 1e-30 to 1e30 in size, or 0 for the sum of the weights");
   return check_range("bias", params.bias, -convolve_max_bias, convolve_max_bias);
 }
 

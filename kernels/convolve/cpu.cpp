@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "kernels/convolve/convolve.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <opencv2/imgproc.hpp>
 
+#include "kernels/convolve/convolve.hpp"
 #include "kernels/cpu/filter.hpp"
 
 namespace cudavision::detail {

@@ -17,9 +17,7 @@ using cudavision::detail::ConvolvePlan;
 
 namespace {
 
-constexpr int divide_up(int a, int b) {
-  return (a + b - 1) / b;
-}
+constexpr int divide_up(int a, int b) { return (a + b - 1) / b; }
 
 /// A kernel and what it is launched with. P is one of the parameter structs.
 template <typename P>
@@ -175,9 +173,7 @@ int small_side(const ConvolvePlan& plan) {
   return reach <= small_reach ? 2 * std::max(reach, 1) + 1 : 0;
 }
 
-std::uint16_t half_bits(float value) {
-  return __half_raw(__float2half_rn(value)).x;
-}
+std::uint16_t half_bits(float value) { return __half_raw(__float2half_rn(value)).x; }
 
 /// Largest error of a result, in sample values, for which 11 bits of a real weight do: about that of a kernel whose weights' sizes
 /// sum to 4. Beyond it, and for integers that need them, weights have 22 bits, in twice the time.

@@ -64,9 +64,7 @@ const void* small_kernel(const FormatInfo& format, int side, Small kind);
 const void* tile_kernel(const FormatInfo& format, bool two_pass, bool wide);
 
 /// Floats from row to row of a tile: its windows, and as many more as four weights at a time may read past them.
-CUDAVISION_HOST_DEVICE constexpr int tile_pitch(int kernel_width) {
-  return tile_width + (kernel_width + 3) / 4 * 4;
-}
+CUDAVISION_HOST_DEVICE constexpr int tile_pitch(int kernel_width) { return tile_width + (kernel_width + 3) / 4 * 4; }
 /// Shared memory of a block of `warps` warps: the tile, the row results of two passes, and where each row comes from.
 constexpr std::size_t tile_bytes(int warps, int rows_each, int kernel_width, int kernel_height, bool two_pass,
                                  std::size_t sum_bytes) {
@@ -102,19 +100,11 @@ const void* matrix_strip_kernel(const FormatInfo& format, int side, Matrix kind)
 const void* matrix_tile_kernel(const FormatInfo& format, Matrix kind);
 
 /// Steps of 16 samples that the windows of 8 outputs take.
-CUDAVISION_HOST_DEVICE constexpr int matrix_steps(int kernel_width) {
-  return (8 + kernel_width - 1 + 15) / 16;
-}
+CUDAVISION_HOST_DEVICE constexpr int matrix_steps(int kernel_width) { return (8 + kernel_width - 1 + 15) / 16; }
 /// Quads of samples across a tile. Words from row to row of a tile, and of weights amid zeros.
-CUDAVISION_HOST_DEVICE constexpr int matrix_tile_quads(int kernel_width) {
-  return (120 + 16 * matrix_steps(kernel_width)) / 4;
-}
-CUDAVISION_HOST_DEVICE constexpr int matrix_pitch(int kernel_width) {
-  return 56 + 16 * matrix_steps(kernel_width);
-}
-CUDAVISION_HOST_DEVICE constexpr int matrix_weight_row(int kernel_width) {
-  return 8 * matrix_steps(kernel_width) + 5;
-}
+CUDAVISION_HOST_DEVICE constexpr int matrix_tile_quads(int kernel_width) { return (120 + 16 * matrix_steps(kernel_width)) / 4; }
+CUDAVISION_HOST_DEVICE constexpr int matrix_pitch(int kernel_width) { return 56 + 16 * matrix_steps(kernel_width); }
+CUDAVISION_HOST_DEVICE constexpr int matrix_weight_row(int kernel_width) { return 8 * matrix_steps(kernel_width) + 5; }
 constexpr std::size_t matrix_tile_bytes(int warps, int kernel_width, int kernel_height, int parts) {
   const std::size_t rows = warps * matrix_tile_rows + kernel_height - 1;
   return sizeof(std::uint32_t) *
@@ -126,12 +116,8 @@ inline constexpr int small_pixels = 4;
 
 #ifdef __CUDACC__
 
-__device__ __forceinline__ float multiply_add(float a, float b, float c) {
-  return fmaf(a, b, c);
-}
-__device__ __forceinline__ double multiply_add(double a, double b, double c) {
-  return fma(a, b, c);
-}
+__device__ __forceinline__ float multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
+__device__ __forceinline__ double multiply_add(double a, double b, double c) { return fma(a, b, c); }
 
 /// The scaled sum to the nearest sample value, half to even. Without `absolute` the host has added `after` to `before`.
 template <typename T>

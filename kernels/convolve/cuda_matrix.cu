@@ -92,15 +92,9 @@ __device__ __noinline__ void store_any_pair(const Job<float>& job, int x, int y,
 }
 
 /// Keeps the compiler from fetching a value from the parameters again and again.
-__device__ __forceinline__ void keep(float& value) {
-  asm("" : "+f"(value));
-}
-__device__ __forceinline__ void keep(int& value) {
-  asm("" : "+r"(value));
-}
-__device__ __forceinline__ void keep(std::uint32_t& value) {
-  asm("" : "+r"(value));
-}
+__device__ __forceinline__ void keep(float& value) { asm("" : "+f"(value)); }
+__device__ __forceinline__ void keep(int& value) { asm("" : "+r"(value)); }
+__device__ __forceinline__ void keep(std::uint32_t& value) { asm("" : "+r"(value)); }
 template <typename T>
 __device__ __forceinline__ void keep(const T*& pointer) {
   asm("" : "+l"(pointer));
@@ -198,8 +192,7 @@ class Output {
         const std::uint64_t mask = ((std::uint64_t(1) << 8 * C) - 1) << 8 * C * j;
         const std::uint32_t masks[2] = {std::uint32_t(mask), std::uint32_t(mask >> 32)};
 #pragma unroll
-        for (int w = 0; w < (C + 1) / 2; ++w)
-          pairs[h].word[w] = (pairs[h].word[w] & ~masks[w]) | (job_.border_words[w] & masks[w]);
+        for (int w = 0; w < (C + 1) / 2; ++w) pairs[h].word[w] = (pairs[h].word[w] & ~masks[w]) | (job_.border_words[w] & masks[w]);
       }
   }
 
@@ -583,7 +576,8 @@ template <int C0, int C1>
 const void* choose(int side, Matrix kind) {
   const auto kernel = [](auto function) { return reinterpret_cast<const void*>(function); };
   if (kind == Matrix::gradient && side == 3) return kernel(convolve_strips<C0, C1, 3, Matrix::gradient>);
-  if (kind == Matrix::gradient) return side == 5 ? kernel(convolve_strips<C0, C1, 5, Matrix::gradient>) : nullptr;  // anchor in a corner
+  if (kind == Matrix::gradient)
+    return side == 5 ? kernel(convolve_strips<C0, C1, 5, Matrix::gradient>) : nullptr;  // anchor in a corner
   const bool pair = kind == Matrix::pair;
   if (side == 3)
     return pair ? kernel(convolve_strips<C0, C1, 3, Matrix::pair>) : kernel(convolve_strips<C0, C1, 3, Matrix::single>);

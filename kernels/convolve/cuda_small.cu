@@ -223,7 +223,8 @@ template <typename T, int C0, int C1>
 const void* choose(int side, Small kind) {
   const auto kernel = [](auto function) { return reinterpret_cast<const void*>(function); };
   if (kind == Small::gradient && side == 3) return kernel(convolve_small<T, C0, C1, 3, Small::gradient>);
-  if (kind == Small::gradient) return side == 5 ? kernel(convolve_small<T, C0, C1, 5, Small::gradient>) : nullptr;  // anchor in a corner
+  if (kind == Small::gradient)
+    return side == 5 ? kernel(convolve_small<T, C0, C1, 5, Small::gradient>) : nullptr;  // anchor in a corner
   if (side == 3) return kernel(convolve_small<T, C0, C1, 3, Small::direct>);
   if (side == 5 && kind == Small::direct) return kernel(convolve_small<T, C0, C1, 5, Small::direct>);
   if (side == 5) return kernel(convolve_small<T, C0, C1, 5, Small::two_pass>);

@@ -11,9 +11,7 @@ inline constexpr int small_reach = 3;
 inline constexpr int small_warps = 4;
 /// Rows of results a thread of them computes: more share the conversion of samples, but are more code, and past some 12 KB of it
 /// warps wait for instructions (7 × 7, GRAY8: 114 µs for 8 rows, 93 µs for 4).
-constexpr int small_rows(int channels, int side) {
-  return channels == 1 && side == 3 ? 8 : 4;
-}
+constexpr int small_rows(int channels, int side) { return channels == 1 && side == 3 ? 8 : 4; }
 
 /// Results a block of the tiled kernels computes across, four by each lane of a warp.
 inline constexpr int tile_width = 128;
@@ -40,13 +38,9 @@ struct StripTuning {
 constexpr StripTuning strip_tuning(int rest) {
   return rest == 1 ? StripTuning{128, 4, 2} : rest == 2 ? StripTuning{256, 3, 3} : StripTuning{128, 2, 1};
 }
-constexpr int strip_width(int channels, int rest) {
-  return channels == 1 ? strip_tuning(rest).luma_width : matrix_width;
-}
+constexpr int strip_width(int channels, int rest) { return channels == 1 ? strip_tuning(rest).luma_width : matrix_width; }
 /// Blocks that are to fit a multiprocessor, which limits registers.
-constexpr int strip_blocks(int channels, int side) {
-  return channels < 3 ? 1 : side == 3 ? 4 : side == 5 ? 3 : 2;
-}
+constexpr int strip_blocks(int channels, int side) { return channels < 3 ? 1 : side == 3 ? 4 : side == 5 ? 3 : 2; }
 inline constexpr int strip_warps = 4;                             ///< of a block
 inline constexpr int strip_least_rows = 8, strip_most_rows = 64;  ///< of results of a warp
 

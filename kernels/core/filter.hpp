@@ -44,7 +44,9 @@ class Filter {
   /// Computes the samples in `rects`, from all of `src`.
   virtual Status filter(const Image& src, const Image& dst, const SetRects& rects, Queue queue) = 0;
   /// Copies all of the frame.
-  Status copy_frame(const Image& src, const Image& dst, Queue queue) const { return detail::copy_picture(backend_, src, dst, queue); }
+  Status copy_frame(const Image& src, const Image& dst, Queue queue) const {
+    return detail::copy_picture(backend_, src, dst, queue);
+  }
   /// Copies the samples in `rects`, but none of Role::other.
   virtual Status copy_rects(const Image& src, const Image& dst, const SetRects& rects, Queue queue) = 0;
 

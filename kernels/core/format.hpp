@@ -8,15 +8,23 @@
 namespace cudavision {
 
 /// Pixel formats, by their GStreamer names (GstVideoFormat). Their table is in format.cpp.
+// clang-format off
 enum class Format : std::uint8_t {
   GRAY8, RGB, BGR, RGBA, BGRA, ARGB, ABGR, RGBx, BGRx, xRGB, xBGR,
   NV12, NV21, I420, YV12, Y42B, Y444, YUY2, UYVY, RGBP, BGRP, GBR,
   GRAY16_LE, P010_10LE, P016_LE, I420_10LE, I422_10LE, Y444_10LE, Y444_16LE, RGBA64_LE, ARGB64_LE,
 };
+// clang-format on
 
 /// What a sample stands for.
 enum class Role : std::uint8_t {
-  luma, cb, cr, red, green, blue, alpha,
+  luma,
+  cb,
+  cr,
+  red,
+  green,
+  blue,
+  alpha,
   padding,  ///< the x of RGBx: carried along, never looked at
   other,    ///< belongs to another ChannelSet of the same plane (packed 4:2:2): must not be touched
 };
@@ -26,10 +34,10 @@ inline constexpr int role_count = 8;  ///< roles that have samples of their own:
 /// NV12 has two sets (Y; Cb and Cr), RGBA one, I420 three. In packed 4:2:2 two sets share one plane:
 /// YUY2 is the set (Y, other) of full width, and the set (other, Cb, other, Cr) of half width.
 struct ChannelSet {
-  std::uint8_t plane;                ///< index into Image::planes
-  std::uint8_t channels;             ///< interleaved samples per pixel of the grid, 1–4
-  std::uint8_t shift_x, shift_y;     ///< log2 of the subsampling
-  std::array<Role, 4> roles;         ///< of the first `channels` samples
+  std::uint8_t plane;             ///< index into Image::planes
+  std::uint8_t channels;          ///< interleaved samples per pixel of the grid, 1–4
+  std::uint8_t shift_x, shift_y;  ///< log2 of the subsampling
+  std::array<Role, 4> roles;      ///< of the first `channels` samples
 
   /// Whether another set lies between this one's samples (packed 4:2:2).
   bool shares_plane() const {
@@ -41,13 +49,13 @@ struct ChannelSet {
 
 struct FormatInfo {
   Format format;
-  const char* name;                  ///< as in GStreamer caps
-  std::uint8_t depth;                ///< significant bits of a sample, 8–16; samples are 0 … 2^depth − 1
-  std::uint8_t shift;                ///< unused low bits of the stored word (P010: 6), zero on output
-  std::uint8_t planes;               ///< 1–3
-  std::uint8_t set_count;            ///< 1–3
+  const char* name;        ///< as in GStreamer caps
+  std::uint8_t depth;      ///< significant bits of a sample, 8–16; samples are 0 … 2^depth − 1
+  std::uint8_t shift;      ///< unused low bits of the stored word (P010: 6), zero on output
+  std::uint8_t planes;     ///< 1–3
+  std::uint8_t set_count;  ///< 1–3
   std::array<ChannelSet, 3> sets;
-  std::uint8_t cuda_since;           ///< minor version of the first libgstcuda 1.x that allocates it; 0: none does
+  std::uint8_t cuda_since;  ///< minor version of the first libgstcuda 1.x that allocates it; 0: none does
 
   int sample_bytes() const { return depth > 8 ? 2 : 1; }
   int max_value() const { return (1 << depth) - 1; }

@@ -13,9 +13,7 @@ namespace {
 /// 10 %, below that the rows that strips share begin to cost.
 constexpr int strip_samples = 1 << 18;
 
-bool short_rows(const cv::Mat& mat) {
-  return mat.step[0] < mat.cols * mat.elemSize();
-}
+bool short_rows(const cv::Mat& mat) { return mat.step[0] < mat.cols * mat.elemSize(); }
 
 /// Copies channels, by pairs of them: from, to. Rows that are too short for OpenCV (see set_mat) go one by one.
 void mix(const cv::Mat& from, const cv::Mat& to, const std::vector<int>& pairs) {
@@ -222,7 +220,8 @@ Status copy_picture_cpu(const Image& from, const Image& to) {
     const Plane &source = from.planes[plane], &target = to.planes[plane];
     const std::size_t bytes = copied_row(size, source, target);
     for (int y = 0; y < size.rows; ++y)
-      std::memcpy(static_cast<char*>(target.data) + y * target.pitch, static_cast<const char*>(source.data) + y * source.pitch, bytes);
+      std::memcpy(static_cast<char*>(target.data) + y * target.pitch, static_cast<const char*>(source.data) + y * source.pitch,
+                  bytes);
   }
   return {};
 }

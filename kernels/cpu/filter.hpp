@@ -18,9 +18,7 @@ struct Scratch {
 /// A matrix of this size and type in `store`, which grows when it must: strips and sets of changing size do not allocate.
 cv::Mat sized(cv::Mat& store, cv::Size size, int type);
 
-inline cv::Rect cv_rect(const Rect& rect) {
-  return {rect.x, rect.y, rect.width, rect.height};
-}
+inline cv::Rect cv_rect(const Rect& rect) { return {rect.x, rect.y, rect.width, rect.height}; }
 
 /// The whole grid of a channel set, without copying: 8- or 16-bit unsigned, `set.channels` channels. In packed 4:2:2 the
 /// channels of Role::other are there too, and are not the caller's to write.

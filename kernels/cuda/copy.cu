@@ -11,9 +11,9 @@ struct CopyJob {
   const unsigned char* src;
   unsigned char* dst;
   std::ptrdiff_t src_pitch, dst_pitch;
-  int row_bytes, rows;   ///< of the rectangle; src and dst point at its first byte
-  int channels;          ///< bytes per pixel (only looked at where `own` is not all ones)
-  unsigned own;          ///< bit c: byte c of each pixel belongs to the set
+  int row_bytes, rows;  ///< of the rectangle; src and dst point at its first byte
+  int channels;         ///< bytes per pixel (only looked at where `own` is not all ones)
+  unsigned own;         ///< bit c: byte c of each pixel belongs to the set
 };
 
 struct CopyJobs {
@@ -53,7 +53,12 @@ Status CudaFilter::copy_rects(const Image& src, const Image& dst, const SetRects
     }
     jobs.jobs[count++] = {static_cast<const unsigned char*>(from.data) + y * from.pitch + x,
                           static_cast<unsigned char*>(to.data) + y * to.pitch + x,
-                          from.pitch, to.pitch, rects[i].width * pixel_bytes, rects[i].height, set.channels, own};
+                          from.pitch,
+                          to.pitch,
+                          rects[i].width * pixel_bytes,
+                          rects[i].height,
+                          set.channels,
+                          own};
     row_bytes = max(row_bytes, rects[i].width * pixel_bytes);
     rows = max(rows, rects[i].height);
   }
@@ -82,9 +87,10 @@ Status copy_picture_cuda(const Image& from, const Image& to, Queue queue) {
   for (int plane = 0; plane < info(from.geometry.format).planes; ++plane) {
     const PlaneExtent bytes = extent(from.geometry, plane);
     const Plane &source = from.planes[plane], &target = to.planes[plane];
-    Status status = cuda::check(cudaMemcpy2DAsync(target.data, target.pitch, source.data, source.pitch, copied_row(bytes, source, target),
-                                                  bytes.rows, cudaMemcpyDeviceToDevice, queue.stream),
-                                "cannot copy a frame on the device");
+    Status status =
+        cuda::check(cudaMemcpy2DAsync(target.data, target.pitch, source.data, source.pitch, copied_row(bytes, source, target),
+                                      bytes.rows, cudaMemcpyDeviceToDevice, queue.stream),
+                    "cannot copy a frame on the device");
     if (!status.ok()) return status;
   }
   return {};

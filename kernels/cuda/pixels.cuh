@@ -21,11 +21,11 @@ struct SetView {
   int max_value = 255;                          ///< what results saturate at, and what greater stored values count as
   int shift = 0;                                ///< unused low bits of stored words
   std::uint8_t channels = 1;
-  std::uint8_t filtered = 1;                    ///< bit c: channel c is computed
-  std::uint8_t own = 1;                         ///< bit c: channel c is written; own but not filtered: copied
+  std::uint8_t filtered = 1;                      ///< bit c: channel c is computed
+  std::uint8_t own = 1;                           ///< bit c: channel c is written; own but not filtered: copied
   bool src_aligned = false, dst_aligned = false;  ///< quads can be accessed as words (see quad_alignment)
   Border border = Border::constant;
-  std::uint16_t border_value[4] = {};           ///< by channel
+  std::uint16_t border_value[4] = {};  ///< by channel
 };
 
 /// Sample values as planar words: word[c][k] holds 4 / sizeof(T) neighbouring samples of channel c, the leftmost lowest.
@@ -51,8 +51,8 @@ inline bool aligned_to(const void* data, std::ptrdiff_t pitch, int alignment) {
 }
 
 /// The view of set `index` of a format, writing `rect`.
-inline SetView make_view(const Image& src, const Image& dst, int index, const Rect& rect, Border border, const BorderValue& border_value,
-                         bool filter_alpha) {
+inline SetView make_view(const Image& src, const Image& dst, int index, const Rect& rect, Border border,
+                         const BorderValue& border_value, bool filter_alpha) {
   const FormatInfo& format = info(src.geometry.format);
   const ChannelSet& set = format.sets[index];
   const Plane &from = src.planes[set.plane], &to = dst.planes[set.plane];
@@ -221,7 +221,8 @@ __device__ __forceinline__ Quad<T, C> load_quad(const SetView& view, int x, int 
   Quad<T, C> quad;
   if (view.src_aligned && row >= 0 && x >= 0 && x + 4 <= view.width) {
     std::uint32_t raw[C * sizeof(T)];
-    detail::load_words<C * sizeof(T), quad_alignment(C, sizeof(T))>(view.src + row * view.src_pitch + std::ptrdiff_t(x) * (C * sizeof(T)), raw);
+    detail::load_words<C * sizeof(T), quad_alignment(C, sizeof(T))>(
+        view.src + row * view.src_pitch + std::ptrdiff_t(x) * (C * sizeof(T)), raw);
     quad = detail::deinterleave<T, C>(raw);
     if constexpr (sizeof(T) == 2) {
 #pragma unroll
@@ -239,9 +240,10 @@ __device__ __forceinline__ Quad<T, C> load_quad(const SetView& view, int x, int 
 #pragma unroll
     for (int c = 0; c < C; ++c) {
       const std::uint32_t value =
-          column < 0 ? view.border_value[c]
-                     : std::uint32_t(sample_of(reinterpret_cast<const T*>(view.src + row * view.src_pitch)[std::ptrdiff_t(column) * C + c],
-                                               view.shift, view.max_value));
+          column < 0
+              ? view.border_value[c]
+              : std::uint32_t(sample_of(reinterpret_cast<const T*>(view.src + row * view.src_pitch)[std::ptrdiff_t(column) * C + c],
+                                        view.shift, view.max_value));
       constexpr int per_word = 4 / sizeof(T);
       quad.word[c][j / per_word] |= value << (j % per_word * 8 * int(sizeof(T)));
     }

@@ -40,9 +40,7 @@ struct DiffShow {
 inline constexpr int background_rate_bits = 15;
 
 /// Fractional bits of the background of samples of this size: as many as a sample has.
-CUDAVISION_HOST_DEVICE constexpr int background_bits(int sample_bytes) {
-  return 8 * sample_bytes;
-}
+CUDAVISION_HOST_DEVICE constexpr int background_bits(int sample_bytes) { return 8 * sample_bytes; }
 /// The background as a sample, rounded half up.
 template <typename T>
 CUDAVISION_HOST_DEVICE inline int background_sample(std::uint32_t background) {

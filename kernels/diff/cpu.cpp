@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "kernels/diff/diff.hpp"
-
 #include <atomic>
 #include <cstring>
 #include <opencv2/imgproc.hpp>
 
 #include "kernels/core/luma.hpp"
 #include "kernels/cpu/filter.hpp"
+#include "kernels/diff/diff.hpp"
 
 namespace cudavision::detail {
 namespace {
@@ -366,7 +365,7 @@ class CpuDiff final : public Diff {
   std::array<cpu::SetAccess, 3> access_;
   std::array<bool, 3> compared_{};  ///< whether the set is compared
   std::array<cv::Scalar, 3> white_, black_, tint_;
-  std::array<cv::Mat, 3> background_, counted_;  ///< by set; counted_ is empty where all pixels are
+  std::array<cv::Mat, 3> background_, counted_;     ///< by set; counted_ is empty where all pixels are
   std::vector<std::vector<unsigned char>> memory_;  ///< of the ring
   std::vector<unsigned char> mixture_;
   cv::Mat changed_, opened_;

@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/diff/diff.hpp"
-#include "kernels/diff/cuda_mog2.hpp"
-#include "kernels/diff/cuda_kernels.cuh"
 #include "kernels/cuda/filter.hpp"
 #include "kernels/cuda/memory.hpp"
+#include "kernels/diff/cuda_kernels.cuh"
+#include "kernels/diff/cuda_mog2.hpp"
+#include "kernels/diff/diff.hpp"
 
 namespace cudavision {
 namespace cuda::diff {
@@ -318,9 +318,7 @@ int picture_row_bytes(const Geometry& geometry, int plane) {
   return bytes;
 }
 
-View view_of(const Plane& plane) {
-  return {static_cast<unsigned char*>(plane.data), plane.pitch};
-}
+View view_of(const Plane& plane) { return {static_cast<unsigned char*>(plane.data), plane.pitch}; }
 std::uint8_t alignment_of(const Plane& plane) {
   int alignment = 16;
   while (!aligned_to(plane.data, plane.pitch, alignment)) alignment /= 2;

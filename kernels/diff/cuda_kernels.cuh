@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-#include "kernels/diff/diff.hpp"
 #include "kernels/cuda/pixels.cuh"
+#include "kernels/diff/diff.hpp"
 
 namespace cudavision::cuda::diff {
 
@@ -41,9 +41,7 @@ struct Shape {
 };
 
 /// Alignment for the widest access to so many words.
-constexpr int words_alignment(int words) {
-  return words % 4 == 0 ? 16 : words % 2 == 0 ? 8 : 4;
-}
+constexpr int words_alignment(int words) { return words % 4 == 0 ? 16 : words % 2 == 0 ? 8 : 4; }
 
 /// What samples of a word become, in sample values; masks are all ones or zero for each sample.
 struct Rule {
@@ -450,9 +448,7 @@ struct Tile {
 };
 
 /// The cell of a coordinate: exact, for coordinates up to 2^14 and cells up to 2^10.
-__device__ __forceinline__ int cell_of(const Params& p, int at) {
-  return int(__umulhi(unsigned(at), p.cell_reciprocal));
-}
+__device__ __forceinline__ int cell_of(const Params& p, int at) { return int(__umulhi(unsigned(at), p.cell_reciprocal)); }
 
 /// Counts changed pixels in shared memory: slot 0 is the sum of differences, then one slot for each part of a cell in the tile.
 template <class S>

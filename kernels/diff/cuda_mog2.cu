@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "kernels/diff/cuda_mog2.hpp"
 #include "kernels/cuda/filter.hpp"
+#include "kernels/diff/cuda_mog2.hpp"
 
 namespace cudavision::cuda::diff {
 namespace {

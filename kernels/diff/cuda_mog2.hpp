@@ -4,8 +4,8 @@
 
 #include <cuda_runtime_api.h>
 
-#include "kernels/diff/mog2.hpp"
 #include "kernels/core/status.hpp"
+#include "kernels/diff/mog2.hpp"
 
 namespace cudavision::cuda::diff {
 

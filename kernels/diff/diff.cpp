@@ -16,9 +16,7 @@ bool is_rgb(const FormatInfo& format) {
   return false;
 }
 
-bool is_gray(const FormatInfo& format) {
-  return format.set_count == 1 && format.sets[0].channels == 1;
-}
+bool is_gray(const FormatInfo& format) { return format.set_count == 1 && format.sets[0].channels == 1; }
 
 Rect clipped(const Rect& rect, const Geometry& geometry) {
   const auto axis = [](int begin, int extent, int length) {
@@ -62,16 +60,10 @@ detail::RoleValues scaled(const FormatInfo& format, std::array<int, role_count> 
 namespace detail {
 
 // By role: luma, cb, cr, red, green, blue, alpha, padding; in 8-bit steps.
-RoleValues white_values(const FormatInfo& format) {
-  return scaled(format, {255, 128, 128, 255, 255, 255, 0, 0});
-}
-RoleValues black_values(const FormatInfo& format) {
-  return scaled(format, {0, 128, 128, 0, 0, 0, 0, 0});
-}
+RoleValues white_values(const FormatInfo& format) { return scaled(format, {255, 128, 128, 255, 255, 255, 0, 0}); }
+RoleValues black_values(const FormatInfo& format) { return scaled(format, {0, 128, 128, 0, 0, 0, 0, 0}); }
 // Red and green of BT.601 in limited range; gray pictures, which have no colour, brighten.
-RoleValues tint_values(const FormatInfo& format) {
-  return scaled(format, {is_gray(format) ? 255 : 81, 90, 240, 255, 0, 0, 0, 0});
-}
+RoleValues tint_values(const FormatInfo& format) { return scaled(format, {is_gray(format) ? 255 : 81, 90, 240, 255, 0, 0, 0, 0}); }
 RoleValues box_values(const FormatInfo& format) {
   return scaled(format, {is_gray(format) ? 255 : 145, 54, 34, 0, 255, 0, 255, 255});
 }
@@ -89,9 +81,7 @@ bool DiffPlan::compares_plane(int plane) const {
   return false;
 }
 
-bool DiffPlan::luma_of_rgb() const {
-  return params.luma_only && is_rgb(info(geometry.format));
-}
+bool DiffPlan::luma_of_rgb() const { return params.luma_only && is_rgb(info(geometry.format)); }
 
 Image FrameLayout::at(const Geometry& geometry, void* memory) const {
   Image image{geometry, {}};

@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/diff/arithmetic.hpp"
 #include "kernels/core/filter.hpp"
+#include "kernels/diff/arithmetic.hpp"
 #include "kernels/diff/mog2.hpp"
 #include "kernels/diff/motion.hpp"
 

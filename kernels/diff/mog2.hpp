@@ -61,33 +61,17 @@ inline void set_rate(Job& job, std::uint64_t number) {
 
 #ifdef __CUDA_ARCH__
 #define CUDAVISION_UNROLL _Pragma("unroll")  // so that registers hold the modes
-__device__ inline float mul(float a, float b) {
-  return __fmul_rn(a, b);
-}
-__device__ inline float add(float a, float b) {
-  return __fadd_rn(a, b);
-}
-__device__ inline float sub(float a, float b) {
-  return __fsub_rn(a, b);
-}
-__device__ inline float over(float a, float b) {
-  return __fdiv_rn(a, b);
-}
+__device__ inline float mul(float a, float b) { return __fmul_rn(a, b); }
+__device__ inline float add(float a, float b) { return __fadd_rn(a, b); }
+__device__ inline float sub(float a, float b) { return __fsub_rn(a, b); }
+__device__ inline float over(float a, float b) { return __fdiv_rn(a, b); }
 #else
 #define CUDAVISION_UNROLL
 // The build turns contraction off for the host.
-inline float mul(float a, float b) {
-  return a * b;
-}
-inline float add(float a, float b) {
-  return a + b;
-}
-inline float sub(float a, float b) {
-  return a - b;
-}
-inline float over(float a, float b) {
-  return a / b;
-}
+inline float mul(float a, float b) { return a * b; }
+inline float add(float a, float b) { return a + b; }
+inline float sub(float a, float b) { return a - b; }
+inline float over(float a, float b) { return a / b; }
 #endif
 
 /// The mixture of one pixel, the heaviest mode first.

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "kernels/gaussian/gaussian.hpp"
-
 #include <atomic>
 #include <cmath>
 #include <opencv2/imgproc.hpp>
 
 #include "kernels/core/sample.hpp"
 #include "kernels/cpu/filter.hpp"
+#include "kernels/gaussian/gaussian.hpp"
 
 namespace cudavision::detail {
 namespace {

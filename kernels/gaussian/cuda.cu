@@ -17,9 +17,9 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/gaussian/gaussian.hpp"
 #include "kernels/cuda/filter.hpp"
 #include "kernels/cuda/pixels.cuh"
+#include "kernels/gaussian/gaussian.hpp"
 
 namespace cudavision::cuda {
 namespace {
@@ -39,16 +39,12 @@ namespace tuning {
 
 /// Blocks that share a multiprocessor, which sets the registers of a thread. 8 bit, up to 17 taps: 3, 4 and 5 blocks
 /// took 30.2, 29.4 and 34.8 µs (from 4 on, registers spill); NV12 of 1920×1080 7.6 µs with 3, 8.5 with 4.
-constexpr int resident(int sample_bytes, int gy) {
-  return sample_bytes == 1 && gy == 2 ? 3 : 2;
-}
+constexpr int resident(int sample_bytes, int gy) { return sample_bytes == 1 && gy == 2 ? 3 : 2; }
 
 /// Groups of rows that a lane holds: with 2, the next is on its way while one is worked on, at the price of registers. RGBA of 7
 /// taps (windows of 4 groups): 147 µs with 1, 120 with 2; RGBA of 15 taps (6 groups) 134 and 150; 7 taps 31.9 and 34.1; GRAY16 69.9
 /// and 74.6.
-constexpr int buffers(int sample_bytes, int gx, int gy) {
-  return sample_bytes == 1 && gx == 4 && gy == 2 ? 2 : 1;
-}
+constexpr int buffers(int sample_bytes, int gx, int gy) { return sample_bytes == 1 && gx == 4 && gy == 2 ? 2 : 1; }
 
 /// Groups of rows asked into L2 ahead of the one being loaded: 1 tap 29.7 µs without, 26.5 with 2; GRAY16 77 and 70.
 constexpr int ahead = 2;
@@ -59,15 +55,11 @@ constexpr int edge_share = 5;
 
 constexpr int start_steps = 1;  ///< what a segment's start costs, in steps (estimated)
 /// In a segment. RGBA of 3 taps 107.4 µs with 64, 104.4 with 32, of 31 taps 163.8 and 169.9; NV12 36.4 and 36.9.
-constexpr int max_steps(int channels, int gy) {
-  return channels == 4 && gy == 2 ? 32 : 64;
-}
+constexpr int max_steps(int channels, int gy) { return channels == 4 && gy == 2 ? 32 : 64; }
 
 /// Whether results pass L2 by (streaming stores), and leave it to the rows that are read twice: 26.2 µs without, 25.2 with; NV12
 /// 38.3 and 36.5; RGBA of 3 and 15 taps 111 and 107, 143 and 132, but of 7 taps, with two buffers, 122 and 135.
-constexpr bool streams(int sample_bytes, int gx, int gy) {
-  return buffers(sample_bytes, gx, gy) == 1;
-}
+constexpr bool streams(int sample_bytes, int gx, int gy) { return buffers(sample_bytes, gx, gy) == 1; }
 
 }  // namespace tuning
 
@@ -293,9 +285,7 @@ __device__ __forceinline__ V kept(V value) {
 
 // ---- Reading and writing --------------------------------------------------------------------------------------------------------
 
-__device__ __forceinline__ uint32_t load_word(const unsigned char* at) {
-  return __ldg(reinterpret_cast<const uint32_t*>(at));
-}
+__device__ __forceinline__ uint32_t load_word(const unsigned char* at) { return __ldg(reinterpret_cast<const uint32_t*>(at)); }
 
 /// The word at byte x of a row (mapped, or −1), sample by sample.
 template <typename T>
@@ -317,9 +307,7 @@ __device__ __noinline__ uint32_t edge_word(const SetView& view, int row, int x) 
 }
 
 /// A lane's word j of a window: lane 4g + t has 8 bytes of each 32, from byte 8t on.
-constexpr int word_at(int j) {
-  return j / 2 * 32 + j % 2 * 4;
-}
+constexpr int word_at(int j) { return j / 2 * 32 + j % 2 * 4; }
 
 /// A lane's words of rows y and y + 8, which lie in the row, aligned. Rows beyond the frame by no more than its height are found
 /// without a division.
@@ -336,9 +324,7 @@ __device__ __forceinline__ void load_inside(const Rows& rows, const unsigned cha
 }
 
 /// border_index, kept out of the loops that seldom need it.
-__device__ __noinline__ int far_index(int i, int n, Border border) {
-  return border_index(i, n, border);
-}
+__device__ __noinline__ int far_index(int i, int n, Border border) { return border_index(i, n, border); }
 
 /// Where the samples of a strip's window lie: a byte of the row, or the complement of the border value.
 template <typename T>
@@ -573,8 +559,7 @@ struct Strip {
   __device__ __forceinline__ void take(const SetJob& job, uint32_t (&words)[2][loads]) {
     if (sizeof(T) == 2 && job.most != ~0u) {
 #pragma unroll
-      for (int i = 0; i < 2 * loads; ++i)
-        words[i / loads][i % loads] = __vminu2(words[i / loads][i % loads] & job.mask, job.most);
+      for (int i = 0; i < 2 * loads; ++i) words[i / loads][i % loads] = __vminu2(words[i / loads][i % loads] & job.mask, job.most);
     }
     uint32_t shifted[2][loads];  // by half a chunk
 #pragma unroll

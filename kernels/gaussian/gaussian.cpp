@@ -24,8 +24,9 @@ Result<int> resolve_taps(const char* sigma_name, int taps, double sigma, bool de
   if (taps > 0) return taps;
   const double wanted = std::nearbyint(sigma * (deep ? 4 : 3) * 2 + 1);
   if (wanted > gaussian_max_taps)
-    return Status::settings(std::string(sigma_name) + " is " + number_text(sigma) + ": with the kernel size following it that needs " +
-                            number_text(wanted) + " taps of at most 255; set the kernel size, or a smaller sigma");
+    return Status::settings(std::string(sigma_name) + " is " + number_text(sigma) +
+                            ": with the kernel size following it that needs " + number_text(wanted) +
+                            " taps of at most 255; set the kernel size, or a smaller sigma");
   return int(wanted) | 1;
 }
 
@@ -46,9 +47,11 @@ GaussianAxis gaussian_axis(int taps, double sigma, int fraction_bits) {
   const int radius = taps / 2;
   std::vector<double> half(radius + 1);  // the outermost first, the middle last
 
-  static constexpr double small[5][5] = {
-      {1}, {0.25, 0.5}, {0.0625, 0.25, 0.375}, {0.03125, 0.109375, 0.21875, 0.28125},
-      {4 / 256., 13 / 256., 30 / 256., 51 / 256., 60 / 256.}};
+  static constexpr double small[5][5] = {{1},
+                                         {0.25, 0.5},
+                                         {0.0625, 0.25, 0.375},
+                                         {0.03125, 0.109375, 0.21875, 0.28125},
+                                         {4 / 256., 13 / 256., 30 / 256., 51 / 256., 60 / 256.}};
   if (sigma <= 0 && radius < 5) {
     for (int i = 0; i <= radius; ++i) half[i] = small[radius][i];
   } else {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "kernels/histogram/histogram.hpp"
-
 #include <algorithm>
 #include <mutex>
 #include <opencv2/core.hpp>
 
 #include "kernels/core/sample.hpp"
 #include "kernels/cpu/filter.hpp"
+#include "kernels/histogram/histogram.hpp"
 
 namespace cudavision::detail {
 namespace {
@@ -288,7 +287,8 @@ class CpuOverlay final : public HistogramOverlay {
             covering_bars(plan_, heights_.data(), (x << set.shift_x) - plan_.position.x, (y << set.shift_y) - plan_.position.y);
         for (int c = 0; c < set.channels; ++c) {
           T& sample = row[x * set.channels + c];
-          if (set.roles[c] < Role::alpha) sample = T(overlaid(plan_, sample_of(sample, shift, max_value), int(set.roles[c]), covering) << shift);
+          if (set.roles[c] < Role::alpha)
+            sample = T(overlaid(plan_, sample_of(sample, shift, max_value), int(set.roles[c]), covering) << shift);
         }
       }
     }

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <climits>
 
-#include "kernels/histogram/histogram.hpp"
 #include "kernels/cuda/memory.hpp"
 #include "kernels/cuda/pixels.cuh"
+#include "kernels/histogram/histogram.hpp"
 
 namespace cudavision {
 namespace cuda::histogram {
@@ -162,9 +162,7 @@ __device__ __forceinline__ std::uint32_t load_counter(unsigned address) {
 __device__ __forceinline__ void store_counter(unsigned address, std::uint32_t count) {
   asm volatile("st.shared.u8 [%0], %1;" ::"r"(address), "r"(count));
 }
-__device__ __forceinline__ void increment_shared(unsigned address) {
-  asm volatile("red.shared.add.u32 [%0], 1;" ::"r"(address));
-}
+__device__ __forceinline__ void increment_shared(unsigned address) { asm volatile("red.shared.add.u32 [%0], 1;" ::"r"(address)); }
 
 /// In the order of the program: the compiler would move loads that are to be under way behind work that needs them not.
 __device__ __forceinline__ uint4 load_chunk(const unsigned char* from) {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <climits>
 
-#include "kernels/histogram/histogram.hpp"
 #include "kernels/cuda/memory.hpp"
 #include "kernels/cuda/pixels.cuh"
+#include "kernels/histogram/histogram.hpp"
 
 namespace cudavision {
 namespace cuda::histogram {

@@ -143,21 +143,11 @@ Histogram::Histogram(detail::HistogramPlan plan, Backend backend, bool results)
   region_pieces(plan_->geometry, {}, frame_);
 }
 
-const Geometry& Histogram::geometry() const {
-  return plan_->geometry;
-}
-int Histogram::bins() const {
-  return plan_->bins;
-}
-const std::vector<const char*>& Histogram::channels() const {
-  return plan_->channels;
-}
-int Histogram::slots() const {
-  return slots_;
-}
-std::size_t Histogram::words() const {
-  return plan_->channels.size() * std::size_t(plan_->bins);
-}
+const Geometry& Histogram::geometry() const { return plan_->geometry; }
+int Histogram::bins() const { return plan_->bins; }
+const std::vector<const char*>& Histogram::channels() const { return plan_->channels; }
+int Histogram::slots() const { return slots_; }
+std::size_t Histogram::words() const { return plan_->channels.size() * std::size_t(plan_->bins); }
 
 Status Histogram::submit(const Image& src, const Region& region, Queue queue) {
   return guarded([&]() -> Status {

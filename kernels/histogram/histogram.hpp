@@ -221,9 +221,7 @@ CUDAVISION_HOST_DEVICE inline int bar_height(std::uint32_t count, std::uint32_t 
   return int((part * unsigned(height) + whole / 2) / whole);
 }
 /// The bins of column x are [first_bin(x), max(first_bin(x) + 1, first_bin(x + 1))).
-CUDAVISION_HOST_DEVICE inline int first_bin(int x, int bins, int width) {
-  return int(std::int64_t(x) * bins / width);
-}
+CUDAVISION_HOST_DEVICE inline int first_bin(int x, int bins, int width) { return int(std::int64_t(x) * bins / width); }
 
 CUDAVISION_HOST_DEVICE inline int blend(int below, int above, int opacity) {
   return (below * (256 - opacity) + above * opacity + 128) >> 8;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "kernels/integral/integral.hpp"
-
 #include <cstring>
 #include <opencv2/imgproc.hpp>
 
 #include "kernels/core/luma.hpp"
 #include "kernels/cpu/filter.hpp"
+#include "kernels/integral/integral.hpp"
 
 namespace cudavision::detail {
 namespace {
@@ -16,7 +15,8 @@ constexpr int strip_rows = 32;
 
 class CpuIntegral final : public Integral {
  public:
-  explicit CpuIntegral(IntegralPlan plan) : Integral(plan.geometry, Backend::cpu, plan.tables), plan_(std::move(plan)), work_(plan_.tables.size()) {
+  explicit CpuIntegral(IntegralPlan plan)
+      : Integral(plan.geometry, Backend::cpu, plan.tables), plan_(std::move(plan)), work_(plan_.tables.size()) {
     const FormatInfo& format = info(plan_.geometry.format);
     for (int i = 0; i < format.set_count; ++i) access_[i] = cpu::SetAccess(format, format.sets[i], Border::replicate, {}, true);
   }

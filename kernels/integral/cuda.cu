@@ -9,12 +9,12 @@
 // two launches.
 #include <algorithm>
 
-#include "kernels/integral/integral.hpp"
 #include "kernels/core/luma.hpp"
 #include "kernels/cuda/filter.hpp"
-#include "kernels/integral/cuda_tuning.hpp"
 #include "kernels/cuda/memory.hpp"
 #include "kernels/cuda/pixels.cuh"
+#include "kernels/integral/cuda_tuning.hpp"
+#include "kernels/integral/integral.hpp"
 
 namespace cudavision {
 namespace cuda::integral {

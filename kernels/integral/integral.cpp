@@ -21,8 +21,8 @@ detail::IntegralPlan resolve(const IntegralParams& params, const Geometry& geome
     type = most <= 0xffffffffu ? SumType::u32 : SumType::u64;
   }
   const bool real = type == SumType::f32 || type == SumType::f64;
-  return detail::resolve_tables(geometry, params.layout == TableLayout::padded, detail::table_sources(format, params.channel, true), type,
-                                params.squared, real ? SumType::f64 : SumType::u64);
+  return detail::resolve_tables(geometry, params.layout == TableLayout::padded, detail::table_sources(format, params.channel, true),
+                                type, params.squared, real ? SumType::f64 : SumType::u64);
 }
 
 }  // namespace
@@ -51,8 +51,8 @@ std::vector<TableSource> table_sources(const FormatInfo& format, TableChannel ch
   return sources;
 }
 
-IntegralPlan resolve_tables(const Geometry& geometry, bool padded, const std::vector<TableSource>& sources, SumType type, bool squared,
-                            SumType squared_type) {
+IntegralPlan resolve_tables(const Geometry& geometry, bool padded, const std::vector<TableSource>& sources, SumType type,
+                            bool squared, SumType squared_type) {
   const FormatInfo& format = info(geometry.format);
   IntegralPlan plan{geometry, padded, {}, {}};
   for (bool squares : {false, true}) {

@@ -11,7 +11,7 @@ namespace cudavision {
 
 enum class TableLayout : std::uint8_t {
   inclusive,  ///< W × H: entry (x, y) sums the samples 0 … x, 0 … y
-  padded,     ///< (W + 1) × (H + 1): entry (x, y) sums those left of x and above y; the first row and column are zero, as in OpenCV
+  padded,  ///< (W + 1) × (H + 1): entry (x, y) sums those left of x and above y; the first row and column are zero, as in OpenCV
 };
 
 enum class SumType : std::uint8_t {
@@ -96,8 +96,8 @@ struct IntegralPlan {
 /// The luma alone; with `all` every component but alpha (`alpha`: that too) and padding.
 std::vector<TableSource> table_sources(const FormatInfo& format, TableChannel channel, bool alpha);
 /// The plan for these sources, with squares of those for which `squared` says so. Types must not be automatic.
-IntegralPlan resolve_tables(const Geometry& geometry, bool padded, const std::vector<TableSource>& sources, SumType type, bool squared,
-                            SumType squared_type);
+IntegralPlan resolve_tables(const Geometry& geometry, bool padded, const std::vector<TableSource>& sources, SumType type,
+                            bool squared, SumType squared_type);
 /// The set and channel of a role; the format has it.
 TableSource find_role(const FormatInfo& format, Role role);
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "kernels/local/local.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <opencv2/core.hpp>
 
 #include "kernels/cpu/filter.hpp"
+#include "kernels/local/local.hpp"
 
 namespace cudavision::detail {
 namespace {
@@ -131,7 +130,8 @@ class CpuNlm final : public CpuLocal {
     for_strips(rect, set.channels(), 2 * radius.y, [&](const Rect& strip, cpu::Scratch& scratch) {
       const cv::Rect at = cpu::cv_rect(strip), whole(0, 0, frame.cols, frame.rows);
       const cv::Rect window = cv::Rect(at.x - radius.x - search.x, at.y - radius.y - search.y, at.width + 2 * (radius.x + search.x),
-                                       at.height + 2 * (radius.y + search.y)) & whole;
+                                       at.height + 2 * (radius.y + search.y)) &
+                              whole;
       const cv::Mat values = set.read(frame, {window.x, window.y, window.width, window.height}, scratch);
       cv::Mat result = set.target(out(at), scratch);
       for (int c = 0; c < set.channels(); ++c) {
@@ -148,7 +148,8 @@ class CpuNlm final : public CpuLocal {
   }
 
   /// `values` are those of `window`; the result is of `at`, in float64.
-  void denoise(int index, const cv::Mat& values, const cv::Rect& window, const cv::Rect& at, const cv::Rect& whole, cv::Mat& result) const {
+  void denoise(int index, const cv::Mat& values, const cv::Rect& window, const cv::Rect& at, const cv::Rect& whole,
+               cv::Mat& result) const {
     const LocalPlan::Radius radius = plan_.radius[index], search = plan_.search[index];
     cv::Mat weights = cv::Mat::zeros(at.size(), CV_64F);
     result = cv::Mat::zeros(at.size(), CV_64F);

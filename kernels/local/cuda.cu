@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "kernels/local/local.hpp"
-
 #include <algorithm>
 
 #include "kernels/cuda/filter.hpp"
 #include "kernels/cuda/memory.hpp"
 #include "kernels/cuda/pixels.cuh"
+#include "kernels/local/local.hpp"
 
 namespace cudavision {
 namespace cuda {
@@ -106,7 +105,8 @@ struct NlmJob {
 /// Words of a row of column sums: not a multiple of the banks.
 inline int nlm_sum_pitch(int radius) { return nlm_width + 2 * radius + 2; }
 inline std::size_t nlm_shared_bytes(int radius_x, int radius_y, int search_x, int search_y, int sample_bytes) {
-  const std::size_t samples = std::size_t(nlm_width + 2 * (radius_x + search_x)) * (nlm_height + 2 * (radius_y + search_y)) * sample_bytes;
+  const std::size_t samples =
+      std::size_t(nlm_width + 2 * (radius_x + search_x)) * (nlm_height + 2 * (radius_y + search_y)) * sample_bytes;
   return (samples + 7) / 8 * 8 + std::size_t(nlm_sum_pitch(radius_x)) * nlm_height * (sample_bytes == 1 ? 4 : 8);
 }
 
@@ -125,17 +125,20 @@ __global__ void __launch_bounds__(nlm_threads) non_local_means(const __grid_cons
     const int x = tile_x - reach_x + i % pitch, y = tile_y - reach_y + i / pitch;
     T value = 0;  // outside of the frame: never counted
     if (x >= 0 && x < job.width && y >= 0 && y < job.height)
-      value = T(sample_of(*reinterpret_cast<const T*>(job.src + y * job.src_pitch + std::ptrdiff_t(x) * job.step), job.shift, job.max_value));
+      value = T(sample_of(*reinterpret_cast<const T*>(job.src + y * job.src_pitch + std::ptrdiff_t(x) * job.step), job.shift,
+                          job.max_value));
     samples[i] = value;
   }
   __syncthreads();
 
-  const int row = threadIdx.x / (nlm_width / nlm_run), run = threadIdx.x % (nlm_width / nlm_run) * nlm_run;  // of this thread's results
+  const int row = threadIdx.x / (nlm_width / nlm_run),
+            run = threadIdx.x % (nlm_width / nlm_run) * nlm_run;  // of this thread's results
   const int y = tile_y + row, x = tile_x + run;
   Mean means[nlm_run] = {}, weights[nlm_run] = {};
   const int columns = nlm_width + 2 * job.radius_x;
   for (int dy = -job.search_y; dy <= job.search_y; ++dy) {
-    const int low_y = max(0, -dy), high_y = min(job.height, job.height - dy);  // where a sample and the one at the offset are inside
+    const int low_y = max(0, -dy),
+              high_y = min(job.height, job.height - dy);  // where a sample and the one at the offset are inside
     for (int dx = -job.search_x; dx <= job.search_x; ++dx) {
       const int low_x = max(0, -dx), high_x = min(job.width, job.width - dx);
       for (int item = threadIdx.x; item < columns * (nlm_height / nlm_run); item += nlm_threads) {
@@ -236,9 +239,21 @@ class CudaNlm final : public CudaFilter {
     const Plane &from = src.planes[set.plane], &to = dst.planes[set.plane];
     const Rect grid = plan_.geometry.grid(set);
     const int offset = channel * format.sample_bytes();
-    NlmJob job{static_cast<const unsigned char*>(from.data) + offset, static_cast<unsigned char*>(to.data) + offset, from.pitch, to.pitch,
-               set.channels * format.sample_bytes(), grid.width, grid.height, rect, plan_.radius[s].x, plan_.radius[s].y,
-               plan_.search[s].x, plan_.search[s].y, format.shift, format.max_value(), float(plan_.scale * 1.4426950408889634)};
+    NlmJob job{static_cast<const unsigned char*>(from.data) + offset,
+               static_cast<unsigned char*>(to.data) + offset,
+               from.pitch,
+               to.pitch,
+               set.channels * format.sample_bytes(),
+               grid.width,
+               grid.height,
+               rect,
+               plan_.radius[s].x,
+               plan_.radius[s].y,
+               plan_.search[s].x,
+               plan_.search[s].y,
+               format.shift,
+               format.max_value(),
+               float(plan_.scale * 1.4426950408889634)};
     int sum_pitch = nlm_sum_pitch(job.radius_x);
     void* arguments[] = {&job, &sum_pitch};
     const dim3 blocks((rect.width + nlm_width - 1) / nlm_width, (rect.height + nlm_height - 1) / nlm_height);
@@ -266,7 +281,8 @@ class CudaBox final : public CudaFilter {
       bytes += pitch * table.height;
     }
     if (Status status = memory_.allocate(bytes); !status.ok()) return status;
-    for (Plane& table : tables_) table.data = static_cast<unsigned char*>(memory_.data()) + reinterpret_cast<std::uintptr_t>(table.data);
+    for (Plane& table : tables_)
+      table.data = static_cast<unsigned char*>(memory_.data()) + reinterpret_cast<std::uintptr_t>(table.data);
     const FormatInfo& format = info(plan_.geometry.format);
     with_layout(format, [&](auto sample, auto first, auto rest) {
       using T = decltype(sample);
@@ -275,7 +291,8 @@ class CudaBox final : public CudaFilter {
     });
     for (const void* kernel : kernels_) {
       cudaFuncAttributes attributes;  // asking loads the code now: a launch must not
-      if (Status status = check(cudaFuncGetAttributes(&attributes, kernel), "cannot load the kernel for local filters"); !status.ok())
+      if (Status status = check(cudaFuncGetAttributes(&attributes, kernel), "cannot load the kernel for local filters");
+          !status.ok())
         return status;
     }
     return {};
@@ -340,7 +357,8 @@ Result<std::unique_ptr<Filter>> make(LocalPlan plan) {
 namespace detail {
 
 Result<std::unique_ptr<Filter>> make_local_cuda(LocalPlan plan) {
-  return plan.operation == LocalOperation::nlm ? cuda::make<cuda::CudaNlm>(std::move(plan)) : cuda::make<cuda::CudaBox>(std::move(plan));
+  return plan.operation == LocalOperation::nlm ? cuda::make<cuda::CudaNlm>(std::move(plan))
+                                               : cuda::make<cuda::CudaBox>(std::move(plan));
 }
 
 }  // namespace detail

@@ -69,7 +69,8 @@ Result<std::unique_ptr<Filter>> make_local(const LocalParams& params, const Geom
     if (Status status = validate(params); !status.ok()) return status;
     detail::LocalPlan plan = detail::resolve(params, geometry);
     return detail::on_backend(
-        backend, [&]() { return detail::make_local_cuda(std::move(plan)); }, [&]() { return detail::make_local_cpu(std::move(plan)); });
+        backend, [&]() { return detail::make_local_cuda(std::move(plan)); },
+        [&]() { return detail::make_local_cpu(std::move(plan)); });
   });
 }
 

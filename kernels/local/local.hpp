@@ -23,7 +23,7 @@ inline constexpr double nlm_min_strength = 0.001, nlm_max_strength = 1000;
 
 struct LocalParams {
   LocalOperation operation = LocalOperation::box_mean;
-  int radius = 7;             ///< pixels of the full-size planes; the window is 2·radius + 1 wide and high. 0–16384; nlm: of a patch, 0–16
+  int radius = 7;  ///< pixels of the full-size planes; the window is 2·radius + 1 wide and high. 0–16384; nlm: of a patch, 0–16
   double sensitivity = 0.15;  ///< threshold: how far below the local mean black begins, 0–1
   int search_radius = 10;     ///< nlm: how far similar patches are looked for, in pixels of the full-size planes, 1–32
   double strength = 10;       ///< nlm: h, in steps of 8 bits, 0.001–1000

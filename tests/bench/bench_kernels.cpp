@@ -56,7 +56,7 @@ struct Row {
   double multiplies = 0;  ///< for each filtered sample, where arithmetic is the floor; else 0
   PeerShape peer = {};
   bool only_8k = false;
-  int table_bytes = 0;    ///< of an entry, where the result is a table in place of a picture
+  int table_bytes = 0;  ///< of an entry, where the result is a table in place of a picture
 };
 
 constexpr double fma_rate = 33.5e12;  ///< of an H200, in multiply-adds a second: half of its 67 TFLOP/s in float32
@@ -133,7 +133,8 @@ Row histogram(std::string name, HistogramChannels channels, int bins, Format for
   HistogramParams params;
   params.bins = bins;
   params.channels = channels;
-  Row row{std::move(name), format, [=](const Geometry& geometry, Backend backend) -> Result<std::function<Status(const Slot&, Queue)>> {
+  Row row{std::move(name), format,
+          [=](const Geometry& geometry, Backend backend) -> Result<std::function<Status(const Slot&, Queue)>> {
             auto plan = make_histogram(params, geometry, backend);
             if (!plan.ok()) return plan.error();
             return std::function<Status(const Slot&, Queue)>(
@@ -185,14 +186,16 @@ Row integral(std::string name, SumType type, TableLayout layout, bool tight, For
   IntegralParams params;
   params.sum_type = type;
   params.layout = layout;
-  Row row{std::move(name), format, [=](const Geometry& geometry, Backend backend) -> Result<std::function<Status(const Slot&, Queue)>> {
+  Row row{std::move(name), format,
+          [=](const Geometry& geometry, Backend backend) -> Result<std::function<Status(const Slot&, Queue)>> {
             auto made = make_integral(params, geometry, backend);
             if (!made.ok()) return made.error();
             std::shared_ptr<Integral> plan = std::move(made.value());
             const std::ptrdiff_t row_bytes = std::ptrdiff_t(plan->tables()[0].width) * plan->tables()[0].entry_bytes();
             const std::ptrdiff_t pitch = tight ? row_bytes : (row_bytes + 511) / 512 * 512;
-            return std::function<Status(const Slot&, Queue)>(
-                [=](const Slot& slot, Queue queue) { return plan->submit(slot.src, {{slot.dst.planes[0].data, pitch}}, queue); });
+            return std::function<Status(const Slot&, Queue)>([=](const Slot& slot, Queue queue) {
+              return plan->submit(slot.src, {{slot.dst.planes[0].data, pitch}}, queue);
+            });
           }};
   row.table_bytes = type == SumType::u32 || type == SumType::f32 ? 4 : 8;
   row.must = must;
@@ -221,7 +224,8 @@ Row blend(const std::string& name, Format format, double moved, double must, int
     std::vector<Image> past;
     std::vector<BlendPad> pads;
   };
-  Row row{"blend-" + name, format, [=](const Geometry& geometry, Backend backend) -> Result<std::function<Status(const Slot&, Queue)>> {
+  Row row{"blend-" + name, format,
+          [=](const Geometry& geometry, Backend backend) -> Result<std::function<Status(const Slot&, Queue)>> {
             auto plan = make_blend(geometry, {}, backend);
             if (!plan.ok()) return plan.error();
             const auto state = std::make_shared<State>();
@@ -303,10 +307,12 @@ std::vector<Row> rows() {
   for (auto [name, type] : {std::pair("integral-u64", SumType::u64), {"integral-f32", SumType::f32}})
     list.push_back(integral(name, type, TableLayout::inclusive, false, Format::GRAY8, 0));
   for (Format format : {Format::GRAY8, Format::NV12})
-    for (int radius : {3, 63}) list.push_back(local("box-mean-r" + std::to_string(radius), LocalOperation::box_mean, radius, format));
+    for (int radius : {3, 63})
+      list.push_back(local("box-mean-r" + std::to_string(radius), LocalOperation::box_mean, radius, format));
   list.push_back(local("threshold-r15", LocalOperation::threshold, 15, Format::NV12));
   list.push_back(local("deviation-r15", LocalOperation::deviation, 15, Format::GRAY8));
-  for (int radius : {1, 7}) list.push_back(local("nlm-r" + std::to_string(radius) + "-s5", LocalOperation::nlm, radius, Format::GRAY8));
+  for (int radius : {1, 7})
+    list.push_back(local("nlm-r" + std::to_string(radius) + "-s5", LocalOperation::nlm, radius, Format::GRAY8));
   return list;
 }
 
@@ -529,12 +535,11 @@ int run_all(int argc, char** argv) {
           ->Unit(benchmark::kMicrosecond);
     }
 
-  std::printf(
-      "# %s: median time of one submit; copy: of the same bytes%s\n%-26s %9s %6s %7s%s\n", bench.runner->device().c_str(),
-      cuda ? " (cudaMemcpyAsync; at 1080p a plain kernel); floor: multiply-adds at 33.5 T/s; peer: the fastest of NPP and "
-             "CUB, its time ÷ ours (*: not as a graph); !> over the mark"
-           : " (memcpy)",
-      "", "us", "equal", "/copy", cuda ? " /floor    peer" : "");
+  std::printf("# %s: median time of one submit; copy: of the same bytes%s\n%-26s %9s %6s %7s%s\n", bench.runner->device().c_str(),
+              cuda ? " (cudaMemcpyAsync; at 1080p a plain kernel); floor: multiply-adds at 33.5 T/s; peer: the fastest of NPP and "
+                     "CUB, its time ÷ ours (*: not as a graph); !> over the mark"
+                   : " (memcpy)",
+              "", "us", "equal", "/copy", cuda ? " /floor    peer" : "");
   Silent silent;
   benchmark::RunSpecifiedBenchmarks(&silent);
   std::printf("# %d measured, %d unavailable, %d failed", bench.measured, bench.unavailable, bench.failed);
@@ -549,6 +554,4 @@ int run_all(int argc, char** argv) {
 }  // namespace
 }  // namespace cudavision::bench
 
-int main(int argc, char** argv) {
-  return cudavision::bench::run_all(argc, argv);
-}
+int main(int argc, char** argv) { return cudavision::bench::run_all(argc, argv); }

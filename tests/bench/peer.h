@@ -8,16 +8,16 @@
 struct CUstream_st;
 
 struct PeerWork {
-  const char* operation;           // "gaussian", "convolve", "integral", "histogram", "absdiff", "alphacomp"
-  int width, height, channels;     // of an interleaved 8-bit picture
-  int taps;                        // of one side of the kernel, which is square
-  const float* weights;            // device memory: gaussian: taps of one axis, sum 1; convolve: taps × taps
+  const char* operation;        // "gaussian", "convolve", "integral", "histogram", "absdiff", "alphacomp"
+  int width, height, channels;  // of an interleaved 8-bit picture
+  int taps;                     // of one side of the kernel, which is square
+  const float* weights;         // device memory: gaussian: taps of one axis, sum 1; convolve: taps × taps
 };
 
 struct PeerPictures {
   const void* src;
   void* dst;
-  const void* reference;           // absdiff, alphacomp: the other source
+  const void* reference;                      // absdiff, alphacomp: the other source
   int src_pitch, dst_pitch, reference_pitch;  // bytes
 };
 

@@ -143,8 +143,8 @@ int absolute_difference(const PeerWork* w, const PeerPictures* p, CUstream_st* s
 int alpha_composition(const PeerWork* w, const PeerPictures* p, CUstream_st* stream) {
   if (w->channels != 4) return peer_not_offered;
   const Call c(*w, *p, stream);
-  return nppiAlphaComp_8u_AC4R_Ctx(c.src, c.src_pitch, static_cast<const Npp8u*>(p->reference), p->reference_pitch, c.dst, c.dst_pitch,
-                                   c.size, NPPI_OP_ALPHA_OVER, c.ctx);
+  return nppiAlphaComp_8u_AC4R_Ctx(c.src, c.src_pitch, static_cast<const Npp8u*>(p->reference), p->reference_pitch, c.dst,
+                                   c.dst_pitch, c.size, NPPI_OP_ALPHA_OVER, c.ctx);
 }
 
 // Device memory that a peer asks for, by the size of the picture: allocated on the first call for a size, which is not timed.
@@ -220,6 +220,4 @@ const PeerEntry entries[] = {
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) const PeerEntry* cudavision_peer_entries() {
-  return entries;
-}
+extern "C" __attribute__((visibility("default"))) const PeerEntry* cudavision_peer_entries() { return entries; }

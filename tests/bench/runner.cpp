@@ -27,9 +27,7 @@ std::array<PlaneSize, 3> plane_sizes(const Geometry& geometry) {
   return sizes;
 }
 
-std::size_t align(std::size_t bytes) {
-  return (bytes + 511) & ~std::size_t(511);
-}  // as cuMemAllocPitch does
+std::size_t align(std::size_t bytes) { return (bytes + 511) & ~std::size_t(511); }  // as cuMemAllocPitch does
 
 Image picture_at(const Geometry& geometry, std::byte* base) {
   Image image{geometry, {}};
@@ -122,14 +120,10 @@ Status Runner::lay_out(const Geometry& geometry, std::byte* src, std::byte* dst,
   return {};
 }
 
-Result<std::unique_ptr<Runner>> make_cpu_runner() {
-  return std::unique_ptr<Runner>(new CpuRunner);
-}
+Result<std::unique_ptr<Runner>> make_cpu_runner() { return std::unique_ptr<Runner>(new CpuRunner); }
 
 #if !CUDAVISION_CUDA
-Result<std::unique_ptr<Runner>> make_cuda_runner() {
-  return Status::settings("this build has no CUDA backend");
-}
+Result<std::unique_ptr<Runner>> make_cuda_runner() { return Status::settings("this build has no CUDA backend"); }
 #endif
 
 }  // namespace cudavision::bench

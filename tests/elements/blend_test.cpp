@@ -33,9 +33,7 @@ const std::string as_gap_event_name = "corrupted";
 
 using Color = std::array<double, 4>;  ///< R', G', B' and alpha of 0–255, or any format's samples
 
-int sample(const Picture& picture, std::size_t component, int x, int y) {
-  return picture[component].at<guint16>(y, x);
-}
+int sample(const Picture& picture, std::size_t component, int x, int y) { return picture[component].at<guint16>(y, x); }
 Color pixel(const Picture& picture, int x, int y) {
   Color color{0, 0, 0, 255};
   for (std::size_t c = 0; c < std::min<std::size_t>(picture.size(), 4); ++c) color[c] = sample(picture, c, x, y);
@@ -46,9 +44,7 @@ std::vector<int> integers(const Color& color) {
 }
 
 /// A picture of one colour for each component.
-Picture plain(const GstVideoInfo& video, const std::vector<int>& values) {
-  return picture(flat(video, values).get(), video);
-}
+Picture plain(const GstVideoInfo& video, const std::vector<int>& values) { return picture(flat(video, values).get(), video); }
 /// A picture of the sizes of `like`, by pixel; of formats that are not subsampled.
 template <typename F>
 Picture drawn(const Picture& like, F&& color) {
@@ -859,7 +855,8 @@ TEST(honours_offsets_that_change, Each::run) {
     GstPad* const pad = mixer.pad(0);
     mixer.play();
     const Caps caps(gst_caps_from_string(caps_text("RGB", {32, 24}).c_str()));
-    for (GstEvent* event : {gst_event_new_stream_start("one"), gst_event_new_caps(caps.get())}) EXPECT(gst_pad_send_event(pad, event));
+    for (GstEvent* event : {gst_event_new_stream_start("one"), gst_event_new_caps(caps.get())})
+      EXPECT(gst_pad_send_event(pad, event));
     GstSegment segment;
     gst_segment_init(&segment, GST_FORMAT_TIME);
     segment.rate = rate;
@@ -2120,10 +2117,18 @@ TEST(refuses_values_beyond_their_range, Each::run) {
     return mixer.next().shown();
   };
   const Picture good = show();
-  for (const auto& [of_pad, bad] : {std::pair{true, "key-softness=700"}, {true, "key-softness=-2"}, {true, "key-tolerance=-3"},
-                                    {true, "key-tolerance=256"},         {true, "key-color=0x1000000"}, {true, "width=99999"},
-                                    {true, "height=-2"},                 {true, "xpos=20000000"}, {true, "ypos=-20000000"},
-                                    {true, "alpha=1.5"},                 {false, "columns=20000"}, {false, "rows=16385"},
+  for (const auto& [of_pad, bad] : {std::pair{true, "key-softness=700"},
+                                    {true, "key-softness=-2"},
+                                    {true, "key-tolerance=-3"},
+                                    {true, "key-tolerance=256"},
+                                    {true, "key-color=0x1000000"},
+                                    {true, "width=99999"},
+                                    {true, "height=-2"},
+                                    {true, "xpos=20000000"},
+                                    {true, "ypos=-20000000"},
+                                    {true, "alpha=1.5"},
+                                    {false, "columns=20000"},
+                                    {false, "rows=16385"},
                                     {false, "gap=99999"}}) {
     at(bad);
     gpointer const object = of_pad ? gpointer(mixer.pad(0)) : gpointer(mixer.element());
@@ -2277,6 +2282,4 @@ TEST(equals_the_other_backend, Each::run) {
   }
 }
 
-int main() {
-  return run_tests("blend", "cudablend");
-}
+int main() { return run_tests("blend", "cudablend"); }

@@ -245,10 +245,11 @@ TEST(passes_pictures_as_they_are_without_weights, Each::run) {
 }
 
 TEST(warns_of_sides_that_a_preset_does_not_have, Each::run) {
-  for (const auto& [settings, setting, kernel] : {std::tuple{"preset=box kernel-width=15", "kernel-width is 15", "preset=box has 3×3"},
-                                                  {"preset=sharpen-5 kernel-height=7", "kernel-height is 7", "preset=sharpen-5 has 5×5"},
-                                                  {"preset=custom kernel-width=5", "kernel-width is 5", "without weights"},
-                                                  {"preset=custom anchor-y=2", "anchor-y is 2", "without weights"}}) {
+  for (const auto& [settings, setting, kernel] :
+       {std::tuple{"preset=box kernel-width=15", "kernel-width is 15", "preset=box has 3×3"},
+        {"preset=sharpen-5 kernel-height=7", "kernel-height is 7", "preset=sharpen-5 has 5×5"},
+        {"preset=custom kernel-width=5", "kernel-width is 5", "without weights"},
+        {"preset=custom anchor-y=2", "anchor-y is 2", "without weights"}}) {
     at(settings);
     Rig rig(run, settings);
     rig.caps(caps_text("GRAY8", size));
@@ -274,6 +275,4 @@ TEST(filters_alpha_when_told_to, Each::run) {
   }
 }
 
-int main() {
-  return run_tests("convolve", "cudaconvolve");
-}
+int main() { return run_tests("convolve", "cudaconvolve"); }

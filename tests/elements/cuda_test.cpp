@@ -15,9 +15,7 @@ constexpr char cuda_memory[] = "memory:CUDAMemory";
 const Size size{85, 66};  // even in height: libgstcuda fails some formats at odd ones
 const Size even{84, 66};  // for packed 4:2:2, which it fails at odd widths
 
-Run on_cpu(const Run& run) {
-  return {run.element, "cpu"};
-}
+Run on_cpu(const Run& run) { return {run.element, "cpu"}; }
 
 /// What a frame must become, by the element on the CPU, so many times over. What the profiles set is exact on both backends.
 Picture expected_of(const Run& run, const GstVideoInfo& video, const Buffer& frame, int times = 1) {
@@ -60,12 +58,8 @@ struct Pair {
 bool in_cuda_memory(const Caps& caps) {
   return caps && gst_caps_features_contains(gst_caps_get_features(caps.get(), 0), cuda_memory);
 }
-bool in_cuda_memory(GstBuffer* buffer) {
-  return gst_is_cuda_memory(gst_buffer_peek_memory(buffer, 0));
-}
-GstCudaContext* context_of(GstBuffer* buffer) {
-  return GST_CUDA_MEMORY_CAST(gst_buffer_peek_memory(buffer, 0))->context;
-}
+bool in_cuda_memory(GstBuffer* buffer) { return gst_is_cuda_memory(gst_buffer_peek_memory(buffer, 0)); }
+GstCudaContext* context_of(GstBuffer* buffer) { return GST_CUDA_MEMORY_CAST(gst_buffer_peek_memory(buffer, 0))->context; }
 
 /// What an element answers to those that ask it for a context; nullptr: nothing.
 GstCudaContext* context_of(GstElement* element) {
@@ -330,9 +324,10 @@ TEST(drops_device_frames_whose_meta_lies, Each::run) {
   rig.caps(caps_text("NV12", size, "", cuda_memory));
   const Buffer frame = noise(rig.video());
   rig.push(uploaded(context, rig.video(), frame));
-  for (void (*lie)(GstVideoMeta*) : {+[](GstVideoMeta* meta) { meta->stride[0] = 0; }, +[](GstVideoMeta* meta) { meta->stride[1] = -meta->stride[1]; },
-                                     +[](GstVideoMeta* meta) { meta->stride[0] = G_MAXINT; }, +[](GstVideoMeta* meta) { meta->offset[1] = gsize(1) << 40; },
-                                     +[](GstVideoMeta* meta) { meta->n_planes = 1; }}) {
+  for (void (*lie)(GstVideoMeta*) :
+       {+[](GstVideoMeta* meta) { meta->stride[0] = 0; }, +[](GstVideoMeta* meta) { meta->stride[1] = -meta->stride[1]; },
+        +[](GstVideoMeta* meta) { meta->stride[0] = G_MAXINT; }, +[](GstVideoMeta* meta) { meta->offset[1] = gsize(1) << 40; },
+        +[](GstVideoMeta* meta) { meta->n_planes = 1; }}) {
     const guint before = gst_harness_buffers_received(rig.harness());
     Buffer device = uploaded(context, rig.video(), frame);
     lie(gst_buffer_get_video_meta(device.get()));
@@ -360,11 +355,7 @@ TEST(refuses_devices_that_are_not_there, Each::run) {
   gst_object_unref(element);
 }
 
-int main() {
-  return run_tests("cuda", nullptr, Needs::cuda);
-}
+int main() { return run_tests("cuda", nullptr, Needs::cuda); }
 #else
-int main() {
-  return 77;
-}
+int main() { return 77; }
 #endif

@@ -140,9 +140,7 @@ Buffer square(const GstVideoInfo& video, const cv::Rect& rect = {}, int value = 
   return frame;
 }
 
-int sample(const cv::Mat& m, int x, int y) {
-  return m.at<guint16>(y, x);
-}
+int sample(const cv::Mat& m, int x, int y) { return m.at<guint16>(y, x); }
 
 /// What differs between two 8-bit pictures of full resolution, by a slow loop.
 struct Slow {
@@ -188,9 +186,7 @@ struct Slow {
   }
 };
 
-Picture all_of(const GstVideoInfo& video, const std::vector<int>& values) {
-  return picture(flat(video, values).get(), video);
-}
+Picture all_of(const GstVideoInfo& video, const std::vector<int>& values) { return picture(flat(video, values).get(), video); }
 
 }  // namespace
 
@@ -518,13 +514,14 @@ Buffer squares(const GstVideoInfo& video, const std::vector<cv::Rect>& rects) {
 TEST(keeps_the_largest_regions, Each::run) {
   // Cells of 16 pixels: four of one cell each, of which two are half full, and one of two cells.
   const std::vector<cv::Rect> rects{{0, 0, 16, 8}, {32, 0, 16, 16}, {64, 0, 16, 8}, {0, 32, 32, 16}, {64, 32, 16, 16}};
-  const Found half{0, 0, 16, 16, 1, 0.5}, full{32, 0, 16, 16, 1, 1.0}, other_half{64, 0, 16, 16, 1, 0.5}, two{0, 32, 32, 16, 2, 1.0},
-      other_full{64, 32, 16, 16, 1, 1.0};
-  const std::vector<std::vector<Found>> kept{{two},
-                                             {two, full},
-                                             {two, full, other_full},
-                                             {two, half, full, other_full},  // the first of equal ones; the order is as without a limit
-                                             {two, half, full, other_half, other_full}};
+  const Found half{0, 0, 16, 16, 1, 0.5}, full{32, 0, 16, 16, 1, 1.0}, other_half{64, 0, 16, 16, 1, 0.5},
+      two{0, 32, 32, 16, 2, 1.0}, other_full{64, 32, 16, 16, 1, 1.0};
+  const std::vector<std::vector<Found>> kept{
+      {two},
+      {two, full},
+      {two, full, other_full},
+      {two, half, full, other_full},  // the first of equal ones; the order is as without a limit
+      {two, half, full, other_half, other_full}};
   for (const char* output : {"overlay", "passthrough"})
     for (std::size_t most = 1; most <= kept.size(); ++most) {
       at(output + std::string(" max-regions=") + std::to_string(most));
@@ -758,6 +755,4 @@ TEST(says_the_same_on_every_backend, Each::run) {
       }
 }
 
-int main() {
-  return run_tests("diff", "cudadiff");
-}
+int main() { return run_tests("diff", "cudadiff"); }

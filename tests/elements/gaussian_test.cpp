@@ -73,8 +73,9 @@ TEST(ends_where_sigma_fades_to_0, Each::run) {
   at("one axis");
   const GstVideoInfo video = video_info("GRAY8", size);
   const Buffer frame = noise(video);
-  EXPECT_SAME(filtered(run, "kernel-size=0 sigma-y=1.7", video, frame),
-              each(picture(frame.get(), video), [](const cv::Mat& m) { return blurred(m, {1, 0, 0, 1.7}); }));
+  EXPECT_SAME(filtered(run, "kernel-size=0 sigma-y=1.7", video, frame), each(picture(frame.get(), video), [](const cv::Mat& m) {
+                return blurred(m, {1, 0, 0, 1.7});
+              }));
 }
 
 TEST(scales_sigma_and_size_to_subsampled_chroma, Each::run) {
@@ -180,6 +181,4 @@ TEST(filters_alpha_when_told_to, Each::run) {
   }
 }
 
-int main() {
-  return run_tests("gaussian", "cudagaussian");
-}
+int main() { return run_tests("gaussian", "cudagaussian"); }

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <random>
+
 #include "tests/sanitizers/thread.hpp"
 #if CUDAVISION_CUDA
 #include "tests/elements/cuda_context.hpp"
@@ -33,13 +34,9 @@ std::vector<Run> runs, elements;
 Run current;
 std::string place;
 
-bool has_backends(gpointer element_class) {
-  return g_object_class_find_property(G_OBJECT_CLASS(element_class), "backend");
-}
+bool has_backends(gpointer element_class) { return g_object_class_find_property(G_OBJECT_CLASS(element_class), "backend"); }
 /// Whether the element is one frame in, one frame out, on a choice of backends.
-bool is_filter(gpointer element_class) {
-  return has_backends(element_class) && GST_IS_BASE_TRANSFORM_CLASS(element_class);
-}
+bool is_filter(gpointer element_class) { return has_backends(element_class) && GST_IS_BASE_TRANSFORM_CLASS(element_class); }
 
 /// Tried in a process of its own: a CUDA context does not live through fork().
 bool works(const Run& run) {
@@ -76,9 +73,7 @@ std::vector<Run> find_runs(const std::vector<Run>& elements, const char* backend
 
 }  // namespace
 
-Test::Test(const char* name, Each each, void (*body)(int)) {
-  registered().push_back({name, each, body});
-}
+Test::Test(const char* name, Each each, void (*body)(int)) { registered().push_back({name, each, body}); }
 
 const Run& begin(Each each, int index) {
   current = (each == Each::run ? runs : elements)[std::size_t(index)];
@@ -103,22 +98,14 @@ std::vector<Run> find_filters(const std::vector<Run>& elements, const char* back
   return find_runs(elements, backend, is_filter);
 }
 
-void at(const std::string& what) {
-  place = what;
-}
-std::string where() {
-  return current.element + " backend=" + current.backend + (place.empty() ? "" : " " + place);
-}
+void at(const std::string& what) { place = what; }
+std::string where() { return current.element + " backend=" + current.backend + (place.empty() ? "" : " " + place); }
 
-bool own_process() {
-  return g_strcmp0(g_getenv("CK_FORK"), "no") != 0;
-}
+bool own_process() { return g_strcmp0(g_getenv("CK_FORK"), "no") != 0; }
 
 namespace {
 
-std::ptrdiff_t count_threads() {
-  return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
-}
+std::ptrdiff_t count_threads() { return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {}); }
 
 }  // namespace
 
@@ -168,15 +155,9 @@ class Mapped {
   GstVideoFrame frame_;
 };
 
-int bytes_of(const GstVideoInfo& video) {
-  return GST_VIDEO_INFO_COMP_DEPTH(&video, 0) > 8 ? 2 : 1;
-}
-int shift_of(const GstVideoInfo& video) {
-  return GST_VIDEO_FORMAT_INFO_SHIFT(video.finfo, 0);
-}
-int max_of(const GstVideoInfo& video) {
-  return (1 << GST_VIDEO_INFO_COMP_DEPTH(&video, 0)) - 1;
-}
+int bytes_of(const GstVideoInfo& video) { return GST_VIDEO_INFO_COMP_DEPTH(&video, 0) > 8 ? 2 : 1; }
+int shift_of(const GstVideoInfo& video) { return GST_VIDEO_FORMAT_INFO_SHIFT(video.finfo, 0); }
+int max_of(const GstVideoInfo& video) { return (1 << GST_VIDEO_INFO_COMP_DEPTH(&video, 0)) - 1; }
 
 /// Components that GStreamer counts, and the x of RGBx, which it does not.
 int components_of(const GstVideoInfo& video) {
@@ -454,9 +435,7 @@ Rig::~Rig() {
   gst_object_unref(bus_);
 }
 
-Caps Rig::src_caps() const {
-  return Caps(gst_pad_get_current_caps(harness_->sinkpad));
-}
+Caps Rig::src_caps() const { return Caps(gst_pad_get_current_caps(harness_->sinkpad)); }
 
 void Rig::caps(const std::string& text) {
   caps_alone(text);
@@ -478,9 +457,7 @@ Buffer Rig::push(Buffer frame) {
   return result;
 }
 
-Picture Rig::filter(const Buffer& frame) {
-  return picture(push(Buffer(gst_buffer_copy_deep(frame.get()))).get(), video_);
-}
+Picture Rig::filter(const Buffer& frame) { return picture(push(Buffer(gst_buffer_copy_deep(frame.get()))).get(), video_); }
 
 Picture filtered(const Run& run, const std::string& settings, const GstVideoInfo& video, const Buffer& frame) {
   Rig rig(run, settings);

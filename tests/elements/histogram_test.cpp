@@ -115,9 +115,7 @@ struct Asked {
   std::string text() const { return "bins=" + std::to_string(bins) + " channels=" + channels + " luma=" + luma; }
 };
 
-int depth_of(const GstVideoInfo& video) {
-  return GST_VIDEO_INFO_COMP_DEPTH(&video, 0);
-}
+int depth_of(const GstVideoInfo& video) { return GST_VIDEO_INFO_COMP_DEPTH(&video, 0); }
 
 /// Of these samples.
 Channel described(const std::string& name, const std::vector<int>& samples, int bins, int depth) {
@@ -889,6 +887,4 @@ TEST(fades_by_a_control_source, Each::run) {
   EXPECT_EQ(told(rig).frames, 5);  // each frame had a new plan
 }
 
-int main() {
-  return run_tests("histogram", "cudahistogram");
-}
+int main() { return run_tests("histogram", "cudahistogram"); }

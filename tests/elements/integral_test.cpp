@@ -73,9 +73,7 @@ void expect_entries(const guint8* data, GstCudaVisionEntryType type, const std::
   }
 }
 
-bool on_device(GstMemory* memory) {
-  return gst_memory_is_type(memory, "gst.cuda.memory");
-}
+bool on_device(GstMemory* memory) { return gst_memory_is_type(memory, "gst.cuda.memory"); }
 
 /// A frame's table must be that of these samples.
 void expect_table(GstBuffer* frame, const char* channel, const cv::Mat& samples, bool padded, GstCudaVisionEntryType type,
@@ -96,13 +94,9 @@ void expect_table(GstBuffer* frame, const char* channel, const cv::Mat& samples,
   gst_cuda_vision_integral_meta_unmap_table(meta, guint(index), &map);
 }
 
-guint count_tables(GstBuffer* frame) {
-  return gst_buffer_get_cuda_vision_integral_meta(frame)->n_tables;
-}
+guint count_tables(GstBuffer* frame) { return gst_buffer_get_cuda_vision_integral_meta(frame)->n_tables; }
 
-Buffer copied(const Buffer& frame) {
-  return Buffer(gst_buffer_copy_deep(frame.get()));
-}
+Buffer copied(const Buffer& frame) { return Buffer(gst_buffer_copy_deep(frame.get())); }
 
 /// As a profile's needs make it a filter, tests of tables say what they want.
 const std::string tables = "output=passthrough ";
@@ -133,9 +127,7 @@ cv::Mat windows(const cv::Mat& samples, int rx, int ry, F&& f) {
     }
   return result;
 }
-double mean(int, double n, double sum, double) {
-  return std::nearbyint(sum / n);
-}
+double mean(int, double n, double sum, double) { return std::nearbyint(sum / n); }
 double deviation(int, double n, double sum, double squares) {
   return std::nearbyint(std::sqrt(std::max(0.0, squares / n - sum / n * (sum / n))));
 }
@@ -787,6 +779,4 @@ TEST(warns_of_windows_larger_than_the_frame, Each::run) {
   EXPECT_EQ(rig.warning().text, "");  // said once
 }
 
-int main() {
-  return run_tests("integral", "cudaintegral");
-}
+int main() { return run_tests("integral", "cudaintegral"); }

@@ -166,6 +166,7 @@ int main(int argc, char** argv) {
     std::printf("%s warns beside %s\n", job.element.c_str(), job.neighbour->name.c_str());
     ++warned;
   }
-  std::printf("%zu neighbours of %zu elements: %zu pipelines ran, %zu warned\n", neighbours.size(), ours.size(), jobs.size(), warned);
+  std::printf("%zu neighbours of %zu elements: %zu pipelines ran, %zu warned\n", neighbours.size(), ours.size(), jobs.size(),
+              warned);
   return ours.size() != 6 || jobs.empty() || warned > 0;
 }

@@ -42,12 +42,15 @@ bool play_all(const Run& run) {
   const std::string filter = run.element + " backend=" + run.backend + " " + p.needs + " ";
   bool good = true;
   for (const char* format : {"NV12", "RGBA", "I420_10LE"}) good &= play(source(format) + filter + "! fakesink");
-  good &= play(source("YUY2") + filter + p.second + (p.whole_frame ? "" : " region=roi") + " ! " + filter + "! queue ! " + filter + "! fakesink");
+  good &= play(source("YUY2") + filter + p.second + (p.whole_frame ? "" : " region=roi") + " ! " + filter + "! queue ! " + filter +
+               "! fakesink");
   good &= play(source("GRAY8") + filter + "! tee name=t ! queue ! fakesink t. ! queue ! " + filter + "! fakesink");
   if (!p.passing.empty())
-    good &= play(source("RGBA") + filter + p.passing + " ! tee name=t ! queue ! fakesink t. ! queue ! " + filter + p.passing + " ! fakesink");
+    good &= play(source("RGBA") + filter + p.passing + " ! tee name=t ! queue ! fakesink t. ! queue ! " + filter + p.passing +
+                 " ! fakesink");
   if (run.element == "cudaintegral")
-    for (const char* ways_out : {"! ", "! tee ! queue ! ", "! video/x-integral ! ", "channel=all ! video/x-integral,format=F64LE ! queue ! "})
+    for (const char* ways_out :
+         {"! ", "! tee ! queue ! ", "! video/x-integral ! ", "channel=all ! video/x-integral,format=F64LE ! queue ! "})
       good &= play(source("BGRA") + filter + "output=passthrough squared=true " + ways_out + "fakesink");
   if (!p.bad.empty()) good &= play(source("NV12") + filter + p.bad[0].settings + " ! fakesink", true);
   return good;
@@ -56,11 +59,14 @@ bool play_all(const Run& run) {
 /// Adds pads to a blend that plays, and takes them away, with whatever frames they hold.
 bool come_and_go(const std::string& backend) {
   GstElement* pipeline = gst_parse_launch(
-      ("cudablend name=b backend=" + backend + " ! fakesink videotestsrc num-buffers=500 ! video/x-raw,width=67,height=45 ! b.").c_str(), nullptr);
+      ("cudablend name=b backend=" + backend + " ! fakesink videotestsrc num-buffers=500 ! video/x-raw,width=67,height=45 ! b.")
+          .c_str(),
+      nullptr);
   GstElement* blend = gst_bin_get_by_name(GST_BIN(pipeline), "b");
   gst_element_set_state(pipeline, GST_STATE_PLAYING);
   for (const char* format : {"NV12", "RGBA", "GRAY8", "I420_10LE", "RGB", "YUY2"}) {
-    GstElement* other = gst_parse_bin_from_description(("videotestsrc ! video/x-raw,width=33,height=21,format=" + std::string(format)).c_str(), TRUE, nullptr);
+    GstElement* other = gst_parse_bin_from_description(
+        ("videotestsrc ! video/x-raw,width=33,height=21,format=" + std::string(format)).c_str(), TRUE, nullptr);
     gst_element_set_locked_state(other, TRUE);
     gst_bin_add(GST_BIN(pipeline), other);
     GstPad *sink = gst_element_request_pad_simple(blend, "sink_%u"), *src = gst_element_get_static_pad(other, "src");
@@ -90,8 +96,10 @@ bool play_blend(const std::string& backend) {
   const std::string pads = " ! fakesink " + source("NV12") + "b. " + source("RGBA") + "b. " + source("GRAY8") + "queue ! b. ";
   bool good = play(blend + "sink_1::alpha=0.5 sink_2::operator=screen sink_2::key=first-pixel" + pads);
   good &= play(blend + "layout=grid gap=2 ! video/x-raw,format=I420_10LE,width=101,height=99" + pads);
-  good &= play(blend + "background=transparent sink_1::xpos=-5 sink_0::zorder=9 sink_2::width=300 sink_2::sizing-policy=fill ! cudagaussian backend=" + backend +
-               pads);
+  good &= play(blend +
+               "background=transparent sink_1::xpos=-5 sink_0::zorder=9 sink_2::width=300 sink_2::sizing-policy=fill ! "
+               "cudagaussian backend=" +
+               backend + pads);
   good &= come_and_go(backend);
   return good;
 }

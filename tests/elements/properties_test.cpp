@@ -70,8 +70,8 @@ class Line {
     std::vector<Heard> heard;
     gst_element_set_state(pipeline_, GST_STATE_PLAYING);
     for (bool more = true; more;) {
-      GstMessage* message = gst_bus_timed_pop_filtered(
-          bus, 60 * GST_SECOND, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR | GST_MESSAGE_WARNING));
+      GstMessage* message = gst_bus_timed_pop_filtered(bus, 60 * GST_SECOND,
+                                                       GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR | GST_MESSAGE_WARNING));
       EXPECT(message);
       GError* error = nullptr;
       if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_WARNING) gst_message_parse_warning(message, &error, nullptr);
@@ -211,22 +211,19 @@ TEST(names_a_wrong_value_as_it_was_typed, Each::element) {
   struct Row {
     const char *element, *setting, *text;
   };
-  for (const Row& row : {Row{"cudagaussian", "kernel-size=-3", "kernel-size is -3"},
-                         Row{"cudagaussian", "kernel-height=4", "kernel-height is 4: it must be odd"},
-                         Row{"cudagaussian", "kernel-size=256", "kernel-size is 256: it must be 0 to 255"},
-                         Row{"cudagaussian", "sigma=nan", "sigma is nan"},
-                         Row{"cudagaussian", "sigma=-0.12345678901", "sigma is -0.12345678901"},
-                         Row{"cudaconvolve", "weights=<1,five,3>", "weight 2 of weights is \"five\""},
-                         Row{"cudaconvolve", "weights=<1,2,3,nan>", "weight 4 of weights is nan"},
-                         Row{"cudaconvolve", "kernel-width=-1", "kernel-width is -1"},
-                         Row{"cudaconvolve", "divisor=1e-300", "divisor is 1e-300"},
-                         Row{"cudaconvolve", "divisor=1e+300", "divisor is 1e+300"},
-                         Row{"cudaconvolve", "bias=-1000000.5", "bias is -1000000.5"},
-                         Row{"cudadiff", "min-area=-7", "min-area is -7"},
-                         Row{"cudadiff", "max-regions=0", "max-regions is 0: it must be 1 to 65536"},
-                         Row{"cudadiff", "mask-regions=1,2,3,99999999999", "\"1,2,3,99999999999\""},
-                         Row{"cudahistogram", "bins=-2", "bins is -2"},
-                         Row{"cudaintegral", "strength=1e-200", "strength is 1e-200"}}) {
+  for (const Row& row :
+       {Row{"cudagaussian", "kernel-size=-3", "kernel-size is -3"},
+        Row{"cudagaussian", "kernel-height=4", "kernel-height is 4: it must be odd"},
+        Row{"cudagaussian", "kernel-size=256", "kernel-size is 256: it must be 0 to 255"},
+        Row{"cudagaussian", "sigma=nan", "sigma is nan"}, Row{"cudagaussian", "sigma=-0.12345678901", "sigma is -0.12345678901"},
+        Row{"cudaconvolve", "weights=<1,five,3>", "weight 2 of weights is \"five\""},
+        Row{"cudaconvolve", "weights=<1,2,3,nan>", "weight 4 of weights is nan"},
+        Row{"cudaconvolve", "kernel-width=-1", "kernel-width is -1"}, Row{"cudaconvolve", "divisor=1e-300", "divisor is 1e-300"},
+        Row{"cudaconvolve", "divisor=1e+300", "divisor is 1e+300"}, Row{"cudaconvolve", "bias=-1000000.5", "bias is -1000000.5"},
+        Row{"cudadiff", "min-area=-7", "min-area is -7"},
+        Row{"cudadiff", "max-regions=0", "max-regions is 0: it must be 1 to 65536"},
+        Row{"cudadiff", "mask-regions=1,2,3,99999999999", "\"1,2,3,99999999999\""}, Row{"cudahistogram", "bins=-2", "bins is -2"},
+        Row{"cudaintegral", "strength=1e-200", "strength is 1e-200"}}) {
     if (run.element != row.element) continue;
     at(row.setting);
     Line line(run);
@@ -270,6 +267,4 @@ TEST(warns_of_a_device_that_auto_cannot_use, Each::element) {
   EXPECT_EQ(line.play().size(), 0u);
 }
 
-int main() {
-  return run_tests("properties");
-}
+int main() { return run_tests("properties"); }

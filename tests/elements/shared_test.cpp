@@ -171,7 +171,8 @@ const char* const layouts[] = {"GRAY8", "NV12", "RGBA64_LE", "YUY2"};
 TEST(drops_buffers_smaller_than_their_caps, Each::run) {
   for (const char* format : layouts) {
     at(format);
-    expect_dropped(run, format, [](Buffer& frame) { gst_buffer_set_size(frame.get(), gssize(gst_buffer_get_size(frame.get()) / 2)); });
+    expect_dropped(run, format,
+                   [](Buffer& frame) { gst_buffer_set_size(frame.get(), gssize(gst_buffer_get_size(frame.get()) / 2)); });
     expect_dropped(run, format, [](Buffer& frame) {
       const GstClockTime pts = GST_BUFFER_PTS(frame.get());
       frame.reset(gst_buffer_new());
@@ -214,7 +215,8 @@ TEST(reads_rows_that_share_memory_or_run_upwards, Each::run) {
       Buffer frame(gst_buffer_copy_deep(bytes.get()));
       GstVideoMeta* meta = add_meta(frame, video);
       for (guint p = 0; p < meta->n_planes; ++p) {
-        const int rows = int(p == 0 ? 30u : guint(GST_VIDEO_FORMAT_INFO_SCALE_HEIGHT(video.finfo, p == 2 && meta->n_planes == 3 ? 1 : p, 30)));
+        const int rows =
+            int(p == 0 ? 30u : guint(GST_VIDEO_FORMAT_INFO_SCALE_HEIGHT(video.finfo, p == 2 && meta->n_planes == 3 ? 1 : p, 30)));
         meta->stride[p] = stride(video.stride[p]);
         if (upwards) meta->offset[p] = video.offset[p] + gsize(rows - 1) * gsize(video.stride[p]);
       }
@@ -232,7 +234,8 @@ TEST(reads_rows_that_share_memory_or_run_upwards, Each::run) {
         const int row = std::min(video.stride[p], std::max(std::abs(meta->stride[p]), video.stride[p]));
         for (int y = 0; y < rows; ++y) {
           const gint64 at = gint64(meta->offset[p]) + gint64(y) * meta->stride[p];
-          if (at >= 0 && at + row <= gint64(from.size)) std::copy_n(from.data + at, row, to.data + video.offset[p] + gsize(y) * gsize(video.stride[p]));
+          if (at >= 0 && at + row <= gint64(from.size))
+            std::copy_n(from.data + at, row, to.data + video.offset[p] + gsize(y) * gsize(video.stride[p]));
         }
       }
       gst_buffer_unmap(frame, &from);
@@ -244,8 +247,9 @@ TEST(reads_rows_that_share_memory_or_run_upwards, Each::run) {
       int (*stride)(int);
       bool upwards;
     };
-    for (const Layout& layout : {Layout{"one row for all", [](int) { return 0; }, false}, Layout{"rows that overlap", [](int) { return 2; }, false},
-                                 Layout{"upwards", [](int stride) { return -stride; }, true}}) {
+    for (const Layout& layout :
+         {Layout{"one row for all", [](int) { return 0; }, false}, Layout{"rows that overlap", [](int) { return 2; }, false},
+          Layout{"upwards", [](int stride) { return -stride; }, true}}) {
       at(format + " " + layout.name);
       Rig rig(run);
       rig.caps(caps_of(video));
@@ -259,8 +263,9 @@ TEST(reads_rows_that_share_memory_or_run_upwards, Each::run) {
 TEST(puts_cuda_memory_first, Each::element) {
   if (formats(run, "memory:CUDAMemory").empty()) return;
   // As cudaupload asks, which names system memory first. (What hands the question on in the order of who asks, such as a queue, undoes it.)
-  const Caps asked(gst_caps_from_string("video/x-raw,format=NV12,width=64,height=48;video/x-raw(memory:CUDAMemory),format=NV12,width=64,height=48;"
-                                        "video/x-raw,format=RGBA,width=64,height=48;video/x-raw(memory:CUDAMemory),format=RGBA,width=64,height=48"));
+  const Caps asked(gst_caps_from_string(
+      "video/x-raw,format=NV12,width=64,height=48;video/x-raw(memory:CUDAMemory),format=NV12,width=64,height=48;"
+      "video/x-raw,format=RGBA,width=64,height=48;video/x-raw(memory:CUDAMemory),format=RGBA,width=64,height=48"));
   for (const char* after : {"fakesink", "videoconvert"}) {
     at(std::string(after) + " after");
     GstElement* pipeline = gst_parse_launch(("identity name=first ! " + run.element + " ! " + after).c_str(), nullptr);
@@ -804,8 +809,8 @@ TEST(says_that_downstream_wants_cuda_memory, Each::element) {
   if (formats(run, "memory:CUDAMemory").empty()) return;  // built without CUDA: it cannot even be linked
   for (const char* backend : {"auto", "cpu"}) {
     at(backend);
-    GstElement* pipeline =
-        gst_parse_launch(("videotestsrc ! " + run.element + " name=element ! video/x-raw(memory:CUDAMemory) ! fakesink").c_str(), nullptr);
+    GstElement* pipeline = gst_parse_launch(
+        ("videotestsrc ! " + run.element + " name=element ! video/x-raw(memory:CUDAMemory) ! fakesink").c_str(), nullptr);
     GstElement* element = gst_bin_get_by_name(GST_BIN(pipeline), "element");
     set(element, "backend=" + std::string(backend));
     gst_object_unref(element);
@@ -869,6 +874,4 @@ TEST(runs_in_parallel, Each::run) {
   for (std::thread& thread : threads) thread.join();
 }
 
-int main() {
-  return run_tests("shared");
-}
+int main() { return run_tests("shared"); }

@@ -37,9 +37,7 @@ std::vector<std::string> formats_of(const std::string& element, const char* feat
 }
 
 /// Whether sink pads of the element are requested.
-bool is_mixer(const Case& c) {
-  return c.element == "cudablend";
-}
+bool is_mixer(const Case& c) { return c.element == "cudablend"; }
 
 /// The inputs of an element, and the settings of their pads if it is a mixer.
 using Inputs = std::vector<std::unique_ptr<Input>>;
@@ -261,8 +259,6 @@ std::string describe(const Case& c) {
   return text;
 }
 
-void run_case(const Case& c) {
-  (c.kind == Case::Kind::layouts ? run_layouts : run_stream)(c);
-}
+void run_case(const Case& c) { (c.kind == Case::Kind::layouts ? run_layouts : run_stream)(c); }
 
 }  // namespace cudavision::fuzz

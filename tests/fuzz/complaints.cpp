@@ -28,9 +28,7 @@ void take_message(GLogLevelFlags level, const char* domain, const char* text) {
   complain(std::string(domain ? domain : "GLib") + "-" + kind + ": " + (text ? text : ""));
 }
 
-void handle(const gchar* domain, GLogLevelFlags level, const gchar* text, gpointer) {
-  take_message(level, domain, text);
-}
+void handle(const gchar* domain, GLogLevelFlags level, const gchar* text, gpointer) { take_message(level, domain, text); }
 
 /// g_log_structured() does not call the default handler, but this.
 GLogWriterOutput write(GLogLevelFlags level, const GLogField* fields, gsize count, gpointer) {

@@ -7,13 +7,9 @@
 namespace cudavision::fuzz {
 namespace {
 
-int planes_of(const GstVideoInfo& video) {
-  return int(GST_VIDEO_INFO_N_PLANES(&video));
-}
+int planes_of(const GstVideoInfo& video) { return int(GST_VIDEO_INFO_N_PLANES(&video)); }
 
-int sample_bytes(const GstVideoInfo& video, int component) {
-  return GST_VIDEO_INFO_COMP_DEPTH(&video, component) > 8 ? 2 : 1;
-}
+int sample_bytes(const GstVideoInfo& video, int component) { return GST_VIDEO_INFO_COMP_DEPTH(&video, component) > 8 ? 2 : 1; }
 
 void fill_within_depth(Random& random, std::string& bytes, const GstVideoInfo& video) {
   const int depth = GST_VIDEO_INFO_COMP_DEPTH(&video, 0), shift = GST_VIDEO_FORMAT_INFO_SHIFT(video.finfo, 0);

@@ -36,9 +36,7 @@ Input::~Input() {
   gst_object_unref(target_);
 }
 
-void Input::release() {
-  gst_element_release_request_pad(rig_.element(), target_);
-}
+void Input::release() { gst_element_release_request_pad(rig_.element(), target_); }
 
 bool Input::send(GstEvent* event) {
   // A mixer looks at events in its own thread: what is wrong with each, it says when others have followed.

@@ -43,9 +43,7 @@ void object_died(gpointer data, GObject*) {
   --**count;
   delete count;
 }
-void frame_died(gpointer data, GstMiniObject*) {
-  object_died(data, nullptr);
-}
+void frame_died(gpointer data, GstMiniObject*) { object_died(data, nullptr); }
 
 template <typename F>
 bool wait_until(int milliseconds, F&& done) {

@@ -87,7 +87,8 @@ Picture compose(Backend backend, const Scene& scene) {
 
 /// Holds a backend to the reference.
 void expect_reference(Backend backend, const Scene& scene, int tolerance = 1) {
-  const Picture expected = reference::blend(scene.geometry, scene.color, scene.background, scene.pads, scene.layout, scene.division);
+  const Picture expected =
+      reference::blend(scene.geometry, scene.color, scene.background, scene.pads, scene.layout, scene.division);
   EXPECT_EQ(expected.difference(compose(backend, scene), tolerance), "") << describe(scene);
 }
 
@@ -131,8 +132,8 @@ Pad random_pad(Random& random, Format format, const Geometry& output, const Blen
 }
 
 Scene random_scene(Random& random, Format output, Format input, std::pair<int, int> size) {
-  Scene scene{{output, size.first, size.second}, random_color(random),   random_background(random), {},
-              random.pick(layouts),              divisions[random.below(2)]};
+  Scene scene{{output, size.first, size.second}, random_color(random), random_background(random), {}, random.pick(layouts),
+              divisions[random.below(2)]};
   for (int pads = random.pick<int>({1, 1, 2, 3}); pads > 0; --pads)
     scene.pads.push_back(
         random_pad(random, random.below(2) ? input : Format(random.below(format_count)), scene.geometry, scene.color));
@@ -238,7 +239,7 @@ TEST_P(BlendFormats, StacksAreExact) {
   all.insert(all.end(), {{1027, 18}, {1100, 3}, {40, 90}});  // wider and higher than a tile
   for (int round = 0; round < 4 * rounds(); ++round) {
     for (const auto& [width, height] : all) {
-      Scene scene{{format, width, height}, random_color(random),   random_background(random), {},
+      Scene scene{{format, width, height}, random_color(random), random_background(random), {},
                   random.pick(layouts),    divisions[round % 2]};
       const int grid = random.below(3) ? 2 : 1;  // where chroma lies one on one, or not
       for (int left = random.between(2, 6); left > 0; --left) {

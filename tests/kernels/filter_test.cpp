@@ -4,8 +4,8 @@
 #include <opencv2/core.hpp>
 #include <thread>
 
-#include "tests/kernels/harness.hpp"
 #include "kernels/core/backend.hpp"
+#include "tests/kernels/harness.hpp"
 
 namespace cudavision::test {
 namespace {

@@ -19,9 +19,9 @@ namespace cudavision::test {
 
 const std::vector<std::pair<int, int>> sizes = {{1, 1},   {2, 1},     {1, 2},     {3, 2},    {5, 7},    {17, 3},
                                                 {31, 33}, {385, 289}, {1031, 67}, {3, 2000}, {2000, 3}, {64, 48}};
-const std::vector<Layout> layouts = {{},         {0, 0, 256}, {0, 1, 1},  {1, 0, 1},  {2, 3, 1},
-                                     {3, 13, 4}, {7, 64, 64}, {5, 2, 16}, {15, 7, 1}, {0, 0, 4},
-                                     {0, 0, 1, 1, 0}, {2, 3, 1, 0, 1}, {1, 0, 16, 1, 1}};
+const std::vector<Layout> layouts = {
+    {},         {0, 0, 256}, {0, 1, 1}, {1, 0, 1},       {2, 3, 1},       {3, 13, 4},      {7, 64, 64},
+    {5, 2, 16}, {15, 7, 1},  {0, 0, 4}, {0, 0, 1, 1, 0}, {2, 3, 1, 0, 1}, {1, 0, 16, 1, 1}};
 
 #if CUDAVISION_CUDA
 
@@ -80,9 +80,7 @@ struct Bytes::Device {
   void* data() const { return nullptr; }
 };
 
-const char* unavailable(Backend backend) {
-  return built_with(backend) ? nullptr : "this build does not have the backend";
-}
+const char* unavailable(Backend backend) { return built_with(backend) ? nullptr : "this build does not have the backend"; }
 
 #endif
 
@@ -165,15 +163,9 @@ class FarRows {
   }
   FarRows(const FarRows&) = delete;
 
-  Plane plane() const {
-    return {data_, std::ptrdiff_t(pitch)};
-  }
-  void copy_from(const Plane& other) {
-    copy(plane(), other);
-  }
-  void copy_to(const Plane& other) const {
-    copy(other, plane());
-  }
+  Plane plane() const { return {data_, std::ptrdiff_t(pitch)}; }
+  void copy_from(const Plane& other) { copy(plane(), other); }
+  void copy_to(const Plane& other) const { copy(other, plane()); }
 
  private:
   void copy(const Plane& to, const Plane& from) const {
@@ -278,7 +270,9 @@ Case random_case(Random& random, Format format, std::pair<int, int> size) {
           random.pick(layouts),
           random.pick(layouts),
           random_region(random, size.first, size.second),
-          random.below(3) ? Data::random : random.pick<Data>({Data::zero, Data::max, Data::checkerboard, Data::flat, Data::faint, Data::ones, Data::words})};
+          random.below(3)
+              ? Data::random
+              : random.pick<Data>({Data::zero, Data::max, Data::checkerboard, Data::flat, Data::faint, Data::ones, Data::words})};
 }
 
 std::vector<Format> all_formats() {

@@ -82,12 +82,8 @@ inline Result<std::unique_ptr<Filter>> make(const GaussianParams& params, const 
 inline Result<std::unique_ptr<Filter>> make(const ConvolveParams& params, const Geometry& geometry, Backend backend) {
   return make_convolve(params, geometry, backend);
 }
-inline int tolerance(const GaussianParams&, Format) {
-  return 0;
-}
-inline int tolerance(const ConvolveParams& params, Format format) {
-  return reference::tolerance(params, format);
-}
+inline int tolerance(const GaussianParams&, Format) { return 0; }
+inline int tolerance(const ConvolveParams& params, Format format) { return reference::tolerance(params, format); }
 
 std::string describe(const GaussianParams& params);
 std::string describe(const ConvolveParams& params);
@@ -160,9 +156,7 @@ struct Runner {
     return backend ? test::check(*backend, params, src, expected) : expected.sample_difference(reference::apply(params, src), 0);
   }
 };
-inline std::string runner_name(const ::testing::TestParamInfo<Runner>& item) {
-  return item.param.name;
-}
+inline std::string runner_name(const ::testing::TestParamInfo<Runner>& item) { return item.param.name; }
 #define INSTANTIATE_FOR_RUNNERS(suite)                                                                                           \
   INSTANTIATE_TEST_SUITE_P(All, suite,                                                                                           \
                            testing::Values(Runner{"Reference", {}}, Runner{"Cpu", Backend::cpu}, Runner{"Cuda", Backend::cuda}), \

@@ -7,8 +7,8 @@
 #include <opencv2/imgproc.hpp>
 #include <sstream>
 
-#include "tests/kernels/harness.hpp"
 #include "kernels/core/backend.hpp"
+#include "tests/kernels/harness.hpp"
 
 namespace cudavision::test {
 namespace {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include "kernels/integral/integral.hpp"
+
 #include <cmath>
 #include <cstring>
 #include <opencv2/imgproc.hpp>
@@ -6,7 +8,6 @@
 #include <thread>
 
 #include "tests/kernels/harness.hpp"
-#include "kernels/integral/integral.hpp"
 #include "tests/kernels/reference/integral.hpp"
 
 namespace cudavision::test {
@@ -40,13 +41,15 @@ class Tables {
 
   std::vector<Plane> planes() const {
     std::vector<Plane> all;
-    for (std::size_t i = 0; i < infos_.size(); ++i) all.push_back({static_cast<std::uint8_t*>(memory_->data()) + begins_[i], pitches_[i]});
+    for (std::size_t i = 0; i < infos_.size(); ++i)
+      all.push_back({static_cast<std::uint8_t*>(memory_->data()) + begins_[i], pitches_[i]});
     return all;
   }
 
   /// Empty where the tables are those expected, and nothing else was written.
   std::string difference(const std::vector<reference::Sums>& expected, bool padded) {
-    if (expected.size() != infos_.size()) return "expected " + std::to_string(expected.size()) + " tables, got " + std::to_string(infos_.size());
+    if (expected.size() != infos_.size())
+      return "expected " + std::to_string(expected.size()) + " tables, got " + std::to_string(infos_.size());
     const std::vector<std::uint8_t>& bytes = memory_->read();
     std::vector<bool> ours(bytes.size());
     for (std::size_t i = 0; i < infos_.size(); ++i) {
@@ -60,12 +63,14 @@ class Tables {
           std::string got = wrong(table.type, &bytes[at], want);
           if (!got.empty())
             return "table " + std::to_string(i) + ", entry (" + std::to_string(x) + ", " + std::to_string(y) + ") of " +
-                   std::to_string(table.width) + "x" + std::to_string(table.height) + ": expected " + std::to_string(want) + ", got " + got;
+                   std::to_string(table.width) + "x" + std::to_string(table.height) + ": expected " + std::to_string(want) +
+                   ", got " + got;
         }
       }
     }
     for (std::size_t i = 0; i < bytes.size(); ++i)
-      if (!ours[i] && bytes[i] != std::uint8_t(i * 37 + 11)) return "byte " + std::to_string(i) + " outside of the tables was written";
+      if (!ours[i] && bytes[i] != std::uint8_t(i * 37 + 11))
+        return "byte " + std::to_string(i) + " outside of the tables was written";
     return {};
   }
 
@@ -83,7 +88,9 @@ class Tables {
       case SumType::u64:
         return value<std::uint64_t>(at) == want ? "" : std::to_string(value<std::uint64_t>(at));
       case SumType::f32:
-        return std::abs(double(value<float>(at)) - double(want)) <= std::ldexp(double(want), -20) ? "" : std::to_string(value<float>(at));
+        return std::abs(double(value<float>(at)) - double(want)) <= std::ldexp(double(want), -20)
+                   ? ""
+                   : std::to_string(value<float>(at));
       case SumType::f64:
         return std::abs(value<double>(at) - double(want)) <= std::ldexp(double(want), -48) ? "" : std::to_string(value<double>(at));
       default:
@@ -129,7 +136,8 @@ TEST_P(IntegralSweep, EqualsReference) {
     const int offset = random.below(3) ? 0 : random.below(5), padding = random.below(3) ? 0 : random.below(9);
     const Picture src = make_picture(c.geometry, unsigned(i), c.data, c.src);
     ASSERT_EQ(check(backend, params, src, offset, padding), "")
-        << test::describe(c.geometry, c.src, {}, {}, c.data) << "\n" << describe(params) << " offset " << offset << " padding " << padding;
+        << test::describe(c.geometry, c.src, {}, {}, c.data) << "\n"
+        << describe(params) << " offset " << offset << " padding " << padding;
   }
 }
 
@@ -197,7 +205,8 @@ TEST_P(IntegralPlans, EqualOpenCV) {
   const Picture src = make_picture(geometry, 9);
   const Plane plane = src.at(const_cast<std::uint8_t*>(src.bytes().data())).planes[0];
   cv::Mat sums, squares;
-  cv::integral(cv::Mat(geometry.height, geometry.width, CV_8U, plane.data, std::size_t(plane.pitch)), sums, squares, CV_32S, CV_64F);
+  cv::integral(cv::Mat(geometry.height, geometry.width, CV_8U, plane.data, std::size_t(plane.pitch)), sums, squares, CV_32S,
+               CV_64F);
   IntegralParams params;
   params.layout = TableLayout::padded;
   params.squared = true;
@@ -205,10 +214,12 @@ TEST_P(IntegralPlans, EqualOpenCV) {
   ASSERT_TRUE(plan.ok());
   Bytes picture(GetParam(), src.bytes()), first(GetParam(), std::vector<std::uint8_t>(sums.total() * 4)),
       second(GetParam(), std::vector<std::uint8_t>(sums.total() * 8));
-  ASSERT_TRUE(plan.value()->submit(src.at(picture.data()), {{first.data(), sums.cols * 4}, {second.data(), sums.cols * 8}}, {}).ok());
+  ASSERT_TRUE(
+      plan.value()->submit(src.at(picture.data()), {{first.data(), sums.cols * 4}, {second.data(), sums.cols * 8}}, {}).ok());
   EXPECT_EQ(std::memcmp(first.read().data(), sums.data, sums.total() * 4), 0);
   cv::Mat exact(squares.size(), CV_64F);
-  for (std::size_t i = 0; i < squares.total(); ++i) exact.ptr<double>()[i] = double(reinterpret_cast<const std::uint64_t*>(second.read().data())[i]);
+  for (std::size_t i = 0; i < squares.total(); ++i)
+    exact.ptr<double>()[i] = double(reinterpret_cast<const std::uint64_t*>(second.read().data())[i]);
   EXPECT_EQ(cv::norm(exact, squares, cv::NORM_INF), 0);
 }
 

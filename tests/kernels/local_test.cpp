@@ -14,9 +14,7 @@ namespace cudavision::test {
 inline Result<std::unique_ptr<Filter>> make(const LocalParams& params, const Geometry& geometry, Backend backend) {
   return make_local(params, geometry, backend);
 }
-inline int tolerance(const LocalParams& params, Format) {
-  return reference::tolerance(params);
-}
+inline int tolerance(const LocalParams& params, Format) { return reference::tolerance(params); }
 inline std::string describe(const LocalParams& p) {
   const char* operations[] = {"box-mean", "threshold", "deviation", "nlm"};
   std::ostringstream text;
@@ -75,7 +73,8 @@ TEST_P(LocalPlans, LargestRadiiOfNonLocalMeans) {
   params.operation = LocalOperation::nlm;
   params.radius = nlm_max_radius;
   params.search_radius = nlm_max_search_radius;
-  for (Format format : {Format::GRAY8, Format::GRAY16_LE}) expect_reference(GetParam(), params, {{format, 70, 9}, {}, {}, {}, Data::random}, 2);
+  for (Format format : {Format::GRAY8, Format::GRAY16_LE})
+    expect_reference(GetParam(), params, {{format, 70, 9}, {}, {}, {}, Data::random}, 2);
 }
 
 /// Windows of more than 2^32, in 16 bit; at the frame's edges and amid it.
@@ -134,7 +133,8 @@ TEST_P(LocalPlans, RowsMayLieFarApart) {
     const Picture src = make_picture({Format::GRAY8, 90, 50}, 2);
     auto filter = make(params, src.geometry(), GetParam());
     ASSERT_TRUE(filter.ok()) << filter.error().message();
-    EXPECT_EQ(reference::apply(params, src).sample_difference(run_far_apart(GetParam(), *filter.value(), src), 1), "") << describe(params);
+    EXPECT_EQ(reference::apply(params, src).sample_difference(run_far_apart(GetParam(), *filter.value(), src), 1), "")
+        << describe(params);
   }
 }
 INSTANTIATE_FOR_BACKENDS(LocalPlans);

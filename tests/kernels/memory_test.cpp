@@ -10,11 +10,11 @@
 #include <new>
 #include <opencv2/core.hpp>
 
-#include "tests/kernels/harness.hpp"
 #include "kernels/diff/diff.hpp"
 #include "kernels/histogram/histogram.hpp"
 #include "kernels/integral/integral.hpp"
 #include "kernels/local/local.hpp"
+#include "tests/kernels/harness.hpp"
 
 namespace {
 
@@ -36,28 +36,14 @@ void* allocate(std::size_t size) {
 
 }  // namespace
 
-void* operator new(std::size_t size) {
-  return allocate(size);
-}
-void* operator new[](std::size_t size) {
-  return allocate(size);
-}
+void* operator new(std::size_t size) { return allocate(size); }
+void* operator new[](std::size_t size) { return allocate(size); }
 // (A sanitizer's own would not know that free() is the counterpart.)
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-  return fails() ? nullptr : std::malloc(size ? size : 1);
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return fails() ? nullptr : std::malloc(size ? size : 1); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace cudavision::test {
 namespace {
@@ -191,7 +177,8 @@ std::vector<Operation> operations() {
     return kernel([&] { return make_equalize(LumaMatrix::bt709, geometry, backend); });
   };
   return {
-      {"copy", filter([](const Geometry& geometry, Backend backend) { return kernel([&] { return make_copy(geometry, backend); }); })},
+      {"copy",
+       filter([](const Geometry& geometry, Backend backend) { return kernel([&] { return make_copy(geometry, backend); }); })},
       {"gaussian", filter(gaussian(5))},
       {"gaussian inside", filter(gaussian(5), inside)},
       {"gaussian outside", filter(gaussian(31), outside)},
@@ -313,7 +300,8 @@ struct FencedPicture {
       for (int y = 0; y < rows; ++y) {
         auto* const here = static_cast<std::uint8_t*>(image.planes[p].data) + y * image.planes[p].pitch;
         auto* const there = static_cast<std::uint8_t*>(other.planes[p].data) + y * other.planes[p].pitch;
-        in ? std::memcpy(here, there, std::size_t(image.planes[p].pitch)) : std::memcpy(there, here, std::size_t(image.planes[p].pitch));
+        in ? std::memcpy(here, there, std::size_t(image.planes[p].pitch))
+           : std::memcpy(there, here, std::size_t(image.planes[p].pitch));
       }
     }
   }

@@ -155,12 +155,8 @@ void lay_over(Pixel& below, Triple s, double own, double k, const BlendPad& pad,
   const auto nearest = [&](double v) { return whole ? std::nearbyint(v) : v; };
   // As compositor rounds them.
   const auto down = [](double v) { return std::floor(v + 0x1p-10); };
-  const auto divided = [&](double v) {
-    return !whole ? v : out.division == BlendDivision::nearest ? std::nearbyint(v) : down(v);
-  };
-  const auto color = [&](double v) {
-    return !whole || !compositors ? v : out.alpha && out.opaque ? divided(v) : down(v);
-  };
+  const auto divided = [&](double v) { return !whole ? v : out.division == BlendDivision::nearest ? std::nearbyint(v) : down(v); };
+  const auto color = [&](double v) { return !whole || !compositors ? v : out.alpha && out.opaque ? divided(v) : down(v); };
   if (compositors || pad.op == BlendOperator::source)
     for (double& v : s) v = nearest(v + 0x1p-10);
   const double steps = std::floor(pad.alpha * m);

@@ -7,12 +7,8 @@
 namespace cudavision::reference {
 namespace {
 
-bool chroma(Role role) {
-  return role == Role::cb || role == Role::cr;
-}
-bool carried(Role role) {
-  return role == Role::alpha || role == Role::padding;
-}
+bool chroma(Role role) { return role == Role::cb || role == Role::cr; }
+bool carried(Role role) { return role == Role::alpha || role == Role::padding; }
 bool rgb(const Definition& format) {
   for (const Component& c : format.components)
     if (c.role == Role::red) return true;
@@ -20,9 +16,7 @@ bool rgb(const Definition& format) {
 }
 
 /// 8-bit steps in the format's own range; 255 is the top of it.
-int scaled(const Definition& format, int value) {
-  return value == 255 ? format.max_value() : value << (format.depth - 8);
-}
+int scaled(const Definition& format, int value) { return value == 255 ? format.max_value() : value << (format.depth - 8); }
 
 /// A colour of a YUV, an RGB and a gray picture.
 int colour(const Definition& format, Role role, const std::vector<int>& yuv, const std::vector<int>& red_green_blue) {

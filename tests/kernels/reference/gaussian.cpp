@@ -6,9 +6,7 @@
 namespace cudavision::reference {
 namespace {
 
-double sigma_of(int taps) {
-  return 0.3 * ((taps - 1) * 0.5 - 1) + 0.8;
-}
+double sigma_of(int taps) { return 0.3 * ((taps - 1) * 0.5 - 1) + 0.8; }
 
 /// The weights of one axis of a component whose grid is 2^shift times coarser than the picture.
 std::vector<std::int64_t> axis(int taps, double sigma, int shift, int depth) {

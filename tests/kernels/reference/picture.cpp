@@ -114,9 +114,7 @@ void Picture::write(const Component& c, const Grid& grid) {
     for (int x = 0; x < grid.width; ++x) write(c, x, y, grid.at(x, y));
 }
 
-void Picture::write(const Component& c, int x, int y, int sample) {
-  write_word(c, x, y, sample << format().shift);
-}
+void Picture::write(const Component& c, int x, int y, int sample) { write_word(c, x, y, sample << format().shift); }
 
 void Picture::write_word(const Component& c, int x, int y, int word) {
   for (int i = 0; i < format().sample_bytes(); ++i) bytes_[address(c, x, y) + i] = std::uint8_t(word >> 8 * i);

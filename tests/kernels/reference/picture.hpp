@@ -41,9 +41,9 @@ struct Grid {
 
 /// Freedom of a plane's place in memory; offset and padding in samples.
 struct Layout {
-  int offset = 0;      ///< of the first row from an aligned address
-  int padding = 0;     ///< between rows
-  int multiple = 1;    ///< rows are rounded up to this many bytes, before the padding
+  int offset = 0;                           ///< of the first row from an aligned address
+  int padding = 0;                          ///< between rows
+  int multiple = 1;                         ///< rows are rounded up to this many bytes, before the padding
   int offset_bytes = 0, padding_bytes = 0;  ///< in addition: an odd number makes the addresses of 16-bit samples odd
 };
 
