@@ -3,7 +3,7 @@
 // their own here, which move 16 bytes at a time; all else is composed in blend_compose.cu.
 #include "kernels/blend/cuda_compose.hpp"
 #include "kernels/cuda/filter.hpp"
-#include "kernels/cuda/pixels.cuh"
+#include "kernels/cuda/rows.cuh"
 
 namespace cudavision {
 namespace cuda {

@@ -6,7 +6,7 @@
 
 #include "kernels/convolve/convolve.hpp"
 #include "kernels/convolve/cuda_tuning.hpp"
-#include "kernels/cuda/pixels.cuh"
+#include "kernels/cuda/rows.cuh"
 
 namespace cudavision::cuda::convolve {
 

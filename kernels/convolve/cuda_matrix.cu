@@ -7,26 +7,11 @@
 #include <cuda_fp16.h>
 
 #include "kernels/convolve/cuda_fill.cuh"
+#include "kernels/cuda/mma.cuh"
+#include "kernels/cuda/warp.cuh"
 
 namespace cudavision::cuda::convolve {
 namespace {
-
-/// d = a·b + c, a 16 × 16, b 16 × 8.
-__device__ __forceinline__ void multiply(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
-                                         const float (&c)[4]) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-  asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%7,%8,%9,%10};"
-      : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
-      : "r"(a[0]), "r"(a[1]), "r"(b[0]), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
-  asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-      : "r"(a[2]), "r"(a[3]), "r"(b[1]));
-#else
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%11,%12,%13};"
-      : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
-#endif
-}
 
 /// Two neighbouring samples of four in half precision: their bytes become the mantissas of 1024 + sample.
 __device__ __forceinline__ std::uint32_t to_halves(std::uint32_t samples, int pair) {
@@ -89,15 +74,6 @@ __device__ __noinline__ void store_any_pair(const Job<float>& job, int x, int y,
         at[byte] = outside ? view.border_value[c] : (byte < 4 ? low : high) >> byte % 4 * 8;
     }
   }
-}
-
-/// Keeps the compiler from fetching a value from the parameters again and again.
-__device__ __forceinline__ void keep(float& value) { asm("" : "+f"(value)); }
-__device__ __forceinline__ void keep(int& value) { asm("" : "+r"(value)); }
-__device__ __forceinline__ void keep(std::uint32_t& value) { asm("" : "+r"(value)); }
-template <typename T>
-__device__ __forceinline__ void keep(const T*& pointer) {
-  asm("" : "+l"(pointer));
 }
 
 /// Where a thread's outputs go: the pairs at x, x + 64 … of consecutive rows, of which the first `skip` calls store nothing.
@@ -359,7 +335,7 @@ __device__ __forceinline__ void run_strip(const MatrixParams& p, const MatrixJob
 #pragma unroll
           for (int k = 0; k < K; ++k)
 #pragma unroll
-            for (int m = 0; m < M; ++m) multiply(sums[0][c][m][k], samples[c][m], weights[1][k], sums[0][c][m][k]);
+            for (int m = 0; m < M; ++m) mma(sums[0][c][m][k], samples[c][m], weights[1][k], sums[0][c][m][k]);
         }
 #pragma unroll
         for (int s = 0; s < sets; ++s)
@@ -367,7 +343,7 @@ __device__ __forceinline__ void run_strip(const MatrixParams& p, const MatrixJob
           for (int k = K - 1; k >= 0; --k)
 #pragma unroll
             for (int m = 0; m < M; ++m)
-              multiply(k == K - 1 ? complete[s][m] : sums[s][c][m][(k + 1) % K], samples[c][m], weights[s][k], sums[s][c][m][k]);
+              mma(k == K - 1 ? complete[s][m] : sums[s][c][m][(k + 1) % K], samples[c][m], weights[s][k], sums[s][c][m][k]);
 #pragma unroll
         for (int m = 0; m < M; ++m) {
 #pragma unroll
@@ -534,7 +510,7 @@ __global__ void __launch_bounds__(32 * matrix_tile_warps, 2) convolve_matrix_til
           for (int part = 0; part < parts; ++part) {
             const std::uint32_t b[2] = {pairs[part * next_part], pairs[part * next_part + 1]};
 #pragma unroll
-            for (int r = 0; r < R; ++r) multiply(sums[r], window[(u + r) % R], b, sums[r]);
+            for (int r = 0; r < R; ++r) mma(sums[r], window[(u + r) % R], b, sums[r]);
           }
           pairs += weight_row;
         }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include <string>
-
+#include "kernels/cuda/filter.hpp"
 #include "kernels/cuda/memory.hpp"
 
 namespace cudavision::cuda {
@@ -29,12 +28,6 @@ __global__ void copy_bytes(CopyJobs jobs) {
 }
 
 }  // namespace
-
-Status check(cudaError_t error, const char* what) {
-  if (error == cudaSuccess) return {};
-  cudaGetLastError();  // said once; the next launch must not be blamed for it
-  return Status::resource(std::string(what) + ": " + cudaGetErrorString(error) + " (" + cudaGetErrorName(error) + ")");
-}
 
 Status CudaFilter::copy_rects(const Image& src, const Image& dst, const SetRects& rects, Queue queue) {
   const FormatInfo& format = info(geometry().format);

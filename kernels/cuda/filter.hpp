@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
-#include <cuda_runtime_api.h>
-
 #include "kernels/core/filter.hpp"
+#include "kernels/cuda/device.hpp"
 
 namespace cudavision::cuda {
 
@@ -15,8 +14,5 @@ class CudaFilter : public Filter {
  protected:
   Status copy_rects(const Image& src, const Image& dst, const SetRects& rects, Queue queue) override;
 };
-
-/// ok, or a resource error: "<what>: <CUDA's own text>".
-Status check(cudaError_t error, const char* what);
 
 }  // namespace cudavision::cuda

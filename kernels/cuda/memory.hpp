@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "kernels/cuda/filter.hpp"
+#include "kernels/cuda/device.hpp"
 
 namespace cudavision::cuda {
 

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "kernels/cuda/pixels.cuh"
+#include "kernels/cuda/rows.cuh"
 #include "kernels/diff/diff.hpp"
 
 namespace cudavision::cuda::diff {

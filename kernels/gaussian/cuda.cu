@@ -18,7 +18,9 @@
 #include <vector>
 
 #include "kernels/cuda/filter.hpp"
-#include "kernels/cuda/pixels.cuh"
+#include "kernels/cuda/mma.cuh"
+#include "kernels/cuda/rows.cuh"
+#include "kernels/cuda/warp.cuh"
 #include "kernels/gaussian/gaussian.hpp"
 
 namespace cudavision::cuda {
@@ -113,38 +115,6 @@ struct Launch {
   int sets;
   int gx, gy;  ///< groups of 16 bytes and rows, where a kernel does not fix them
 };
-
-// ---- Matrix products ------------------------------------------------------------------------------------------------------------
-
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-__device__ __forceinline__ void mma8(int& c0, int& c1, uint32_t a, uint32_t b) {
-  asm("mma.sync.aligned.m8n8k16.row.col.s32.u8.u8.s32 {%0,%1}, {%2}, {%3}, {%0,%1};" : "+r"(c0), "+r"(c1) : "r"(a), "r"(b));
-}
-#endif
-
-/// c += a · b: 16 × 8 from 16 × 16 and 16 × 8 bytes.
-__device__ __forceinline__ void mma(int (&c)[4], const uint32_t (&a)[2], uint32_t b) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-  mma8(c[0], c[1], a[0], b);
-  mma8(c[2], c[3], a[1], b);
-#else
-  asm("mma.sync.aligned.m16n8k16.row.col.s32.u8.u8.s32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%7,%8,%9,%10};"
-      : "=r"(c[0]), "=r"(c[1]), "=r"(c[2]), "=r"(c[3])
-      : "r"(a[0]), "r"(a[1]), "r"(b), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));
-#endif
-}
-
-/// The same for two neighbouring groups at once.
-__device__ __forceinline__ void mma(int (&c)[4], const uint32_t (&a0)[2], const uint32_t (&a1)[2], uint32_t b0, uint32_t b1) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-  mma(c, a0, b0);
-  mma(c, a1, b1);
-#else
-  asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%11,%12,%13};"
-      : "=r"(c[0]), "=r"(c[1]), "=r"(c[2]), "=r"(c[3])
-      : "r"(a0[0]), "r"(a0[1]), "r"(a1[0]), "r"(a1[1]), "r"(b0), "r"(b1), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));
-#endif
-}
 
 // ---- The arithmetic of a sample type --------------------------------------------------------------------------------------------
 // Lane 4g + t of a warp holds, of a product's result: (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1).
@@ -276,12 +246,6 @@ struct Bands {
     return from[0] | from[1] << 8 | from[8] << 16 | uint32_t(from[9]) << 24;
   }
 };
-
-/// A value that is the same in all lanes, which the compiler cannot read from the parameters again and again instead of keeping it.
-template <typename V>
-__device__ __forceinline__ V kept(V value) {
-  return __shfl_sync(~0u, value, 0);
-}
 
 // ---- Reading and writing --------------------------------------------------------------------------------------------------------
 

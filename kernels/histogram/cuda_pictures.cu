@@ -4,7 +4,7 @@
 #include <climits>
 
 #include "kernels/cuda/memory.hpp"
-#include "kernels/cuda/pixels.cuh"
+#include "kernels/cuda/rows.cuh"
 #include "kernels/histogram/histogram.hpp"
 
 namespace cudavision {

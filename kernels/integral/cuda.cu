@@ -12,7 +12,8 @@
 #include "kernels/core/luma.hpp"
 #include "kernels/cuda/filter.hpp"
 #include "kernels/cuda/memory.hpp"
-#include "kernels/cuda/pixels.cuh"
+#include "kernels/cuda/rows.cuh"
+#include "kernels/cuda/warp.cuh"
 #include "kernels/integral/cuda_tuning.hpp"
 #include "kernels/integral/integral.hpp"
 
@@ -70,33 +71,6 @@ struct Params {
   unsigned* begun;      ///< tiles that wait no longer; behind it each job's `summed`
   bool interleave;      ///< all jobs have the same tiles: those of one place go together, as they read the same samples
 };
-
-template <typename Value>
-__device__ __forceinline__ Value warp_sum(Value value) {
-#if __CUDA_ARCH__ >= 800
-  if constexpr (sizeof(Value) == 4) {
-    value = __reduce_add_sync(~0u, value);
-  } else
-#endif
-  {
-#pragma unroll
-    for (int d = 16; d > 0; d /= 2) value += __shfl_xor_sync(~0u, value, d);
-  }
-  return value;
-}
-
-/// Inclusive sums over the lanes, of N values at once.
-template <int N, typename Value>
-__device__ __forceinline__ void warp_scan(Value (&values)[N], int lane) {
-#pragma unroll
-  for (int d = 1; d < 32; d *= 2) {
-    Value others[N];
-#pragma unroll
-    for (int n = 0; n < N; ++n) others[n] = __shfl_up_sync(~0u, values[n], d);
-#pragma unroll
-    for (int n = 0; n < N; ++n) values[n] += lane >= d ? others[n] : Value(0);
-  }
-}
 
 /// Four neighbouring samples, packed, and the arithmetic on them. Line holds the sum of any row or column.
 template <typename T, bool squared>

@@ -3,7 +3,7 @@
 
 #include "kernels/cuda/filter.hpp"
 #include "kernels/cuda/memory.hpp"
-#include "kernels/cuda/pixels.cuh"
+#include "kernels/cuda/rows.cuh"
 #include "kernels/local/local.hpp"
 
 namespace cudavision {

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Matrix products of a warp on the tensor cores (PTX: mma.sync). Devices before Ampere (8.0) have smaller shapes, and take several.
+//
+// Which lane holds what, with g = lane / 4 and t = lane % 4:
+//   a result c of 16 × 8:   c[0] = (g, 2t), c[1] = (g, 2t + 1), c[2] = (g + 8, 2t), c[3] = (g + 8, 2t + 1), as (row, column);
+//   bytes, a of 16 × 16:    a[0] = row g, columns 4t … 4t + 3; a[1] = row g + 8, the same columns;
+//   bytes, b of 16 × 8:     b = rows 4t … 4t + 3 of column g;
+//   halves, a of 16 × 16:   a[0] = row g, columns 2t, 2t + 1; a[1] = row g + 8; a[2], a[3] = the same 8 columns further right;
+//   halves, b of 16 × 8:    b[0] = rows 2t, 2t + 1 of column g; b[1] = 8 rows further down.
+#pragma once
+
+#include <cstdint>
+
+namespace cudavision::cuda {
+
+/// c += a · b for unsigned bytes, summed in int32: 16 × 8 from 16 × 16 and 16 × 8.
+__device__ __forceinline__ void mma(int (&c)[4], const std::uint32_t (&a)[2], std::uint32_t b) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+  asm("mma.sync.aligned.m8n8k16.row.col.s32.u8.u8.s32 {%0,%1}, {%2}, {%3}, {%0,%1};" : "+r"(c[0]), "+r"(c[1]) : "r"(a[0]), "r"(b));
+  asm("mma.sync.aligned.m8n8k16.row.col.s32.u8.u8.s32 {%0,%1}, {%2}, {%3}, {%0,%1};" : "+r"(c[2]), "+r"(c[3]) : "r"(a[1]), "r"(b));
+#else
+  asm("mma.sync.aligned.m16n8k16.row.col.s32.u8.u8.s32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%7,%8,%9,%10};"
+      : "=r"(c[0]), "=r"(c[1]), "=r"(c[2]), "=r"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(b), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));
+#endif
+}
+
+/// c += a0 · b0 + a1 · b1 for unsigned bytes.
+__device__ __forceinline__ void mma(int (&c)[4], const std::uint32_t (&a0)[2], const std::uint32_t (&a1)[2], std::uint32_t b0,
+                                    std::uint32_t b1) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+  mma(c, a0, b0);
+  mma(c, a1, b1);
+#else
+  asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%11,%12,%13};"
+      : "=r"(c[0]), "=r"(c[1]), "=r"(c[2]), "=r"(c[3])
+      : "r"(a0[0]), "r"(a0[1]), "r"(a1[0]), "r"(a1[1]), "r"(b0), "r"(b1), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));
+#endif
+}
+
+/// d = a · b + c for half-precision factors, summed in float32: 16 × 8 from 16 × 16 and 16 × 8.
+__device__ __forceinline__ void mma(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], const float (&c)[4]) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%7,%8,%9,%10};"
+      : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(b[0]), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[2]), "r"(a[3]), "r"(b[1]));
+#else
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%11,%12,%13};"
+      : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
+#endif
+}
+
+}  // namespace cudavision::cuda

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What the 32 lanes of a warp compute together. All lanes call these.
+#pragma once
+
+#include <cstdint>
+
+namespace cudavision::cuda {
+
+/// The sum of all lanes' values, in every lane.
+template <typename Value>
+__device__ __forceinline__ Value warp_sum(Value value) {
+#if __CUDA_ARCH__ >= 800
+  if constexpr (sizeof(Value) == 4) {
+    value = __reduce_add_sync(~0u, value);
+  } else
+#endif
+  {
+#pragma unroll
+    for (int d = 16; d > 0; d /= 2) value += __shfl_xor_sync(~0u, value, d);
+  }
+  return value;
+}
+
+/// Inclusive prefix sums over the lanes, of N values at once: lane i gets the sums of lanes 0 … i.
+template <int N, typename Value>
+__device__ __forceinline__ void warp_scan(Value (&values)[N], int lane) {
+#pragma unroll
+  for (int d = 1; d < 32; d *= 2) {
+    Value others[N];
+#pragma unroll
+    for (int n = 0; n < N; ++n) others[n] = __shfl_up_sync(~0u, values[n], d);
+#pragma unroll
+    for (int n = 0; n < N; ++n) values[n] += lane >= d ? others[n] : Value(0);
+  }
+}
+
+/// A value that is the same in all lanes, kept in a register: the compiler would read a kernel's parameter from constant memory again
+/// at every use.
+template <typename V>
+__device__ __forceinline__ V kept(V value) {
+  return __shfl_sync(~0u, value, 0);
+}
+
+/// Keeps a value in a register for the same reason, without an instruction.
+__device__ __forceinline__ void keep(float& value) { asm("" : "+f"(value)); }
+__device__ __forceinline__ void keep(int& value) { asm("" : "+r"(value)); }
+__device__ __forceinline__ void keep(std::uint32_t& value) { asm("" : "+r"(value)); }
+template <typename T>
+__device__ __forceinline__ void keep(const T*& pointer) {
+  asm("" : "+l"(pointer));
+}
+
+}  // namespace cudavision::cuda
