@@ -119,7 +119,7 @@ struct Job {
 
 /// Several at a time, as most of them wait.
 void run_all(std::vector<Job>& jobs) {
-  constexpr std::size_t at_once = 8;
+  constexpr std::size_t at_once = 24;
   std::map<pid_t, Job*> running;
   const auto wait_for_one = [&] {
     int status = 0;
@@ -143,6 +143,10 @@ void run_all(std::vector<Job>& jobs) {
 }  // namespace
 
 int main(int argc, char** argv) {
+#ifdef __SANITIZE_THREAD__
+  std::puts("skipped: the neighbours are not built with the sanitizer, which then does not see how their threads wait");
+  return 77;
+#endif
   gst_init(&argc, &argv);
   // Loaded once, for all processes to come.
   if (GstPlugin* plugin = gst_plugin_load_by_name("cudavision")) gst_object_unref(plugin);
