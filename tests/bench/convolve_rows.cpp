@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <cmath>
+#include <random>
+
+#include "kernels/convolve/convolve.hpp"
+#include "tests/bench/rows.hpp"
+
+namespace cudavision::bench {
+namespace {
+
+Row convolve(std::string name, const ConvolveParams& params, int taps, std::vector<double> weights, Format format, double must) {
+  Row row{std::move(name), format,
+          filter([=](const Geometry& geometry, Backend backend) { return make_convolve(params, geometry, backend); })};
+  row.must = must;
+  row.peer = {"convolve", taps, {weights.begin(), weights.end()}};
+  return row;
+}
+
+/// Real weights of no structure: full rank.
+Row convolve_full(int taps, Format format, double must) {
+  std::mt19937 random(taps);
+  ConvolveParams params;
+  params.kernel_width = params.kernel_height = taps;
+  for (int i = 0; i < taps * taps; ++i) params.weights.push_back(0.1 + random() / 4294967296.0);
+  const std::string side = std::to_string(taps);
+  Row row = convolve("convolve-" + side + "x" + side, params, taps, params.weights, format, must);
+  if (taps >= 15) row.multiplies = taps * taps;
+  return row;
+}
+
+/// Real weights of rank 1.
+Row convolve_separable(int taps, Format format) {
+  ConvolveParams params;
+  params.kernel_width = params.kernel_height = taps;
+  for (int y = 0; y < taps; ++y)
+    for (int x = 0; x < taps; ++x) params.weights.push_back(std::sqrt(x + 1.5) * std::log(y + 2.5));
+  const std::string side = std::to_string(taps);
+  return convolve("separable-" + side + "x" + side, params, taps, params.weights, format, 0);
+}
+
+Row convolve_preset(Preset preset, Border border, Format format) {
+  ConvolveParams params;
+  params.preset = preset;
+  params.border = border;
+  const PresetInfo& found = presets()[int(preset)];
+  const std::string name = found.nick + std::string(border == Border::fill ? "-fill" : "");
+  Row row = convolve(name, params, found.width, found.weights, format, 0);
+  if (!found.vertical.empty()) row.peer = {};  // no peer has the magnitude of two kernels in one call
+  return row;
+}
+
+}  // namespace
+
+std::vector<Row> convolve_rows() {
+  std::vector<Row> list;
+  for (Format format : {Format::GRAY8, Format::RGBA}) {
+    for (auto [taps, must] : {std::pair(3, 1.4), {5, 2.3}, {7, 4.0}, {15, 1 / 0.7}, {31, 1 / 0.7}})
+      list.push_back(convolve_full(taps, format, must));
+    list.push_back(convolve_separable(7, format));
+    list.push_back(convolve_preset(Preset::sharpen, Border::reflect_101, format));
+    list.push_back(convolve_preset(Preset::sharpen, Border::fill, format));
+    list.push_back(convolve_preset(Preset::gradient, Border::reflect_101, format));
+  }
+  list.push_back(convolve_preset(Preset::sharpen, Border::reflect_101, Format::NV12));
+  return list;
+}
+
+}  // namespace cudavision::bench

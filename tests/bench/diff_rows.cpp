@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "kernels/diff/diff.hpp"
+#include "tests/bench/rows.hpp"
+
+namespace cudavision::bench {
+namespace {
+
+/// `moved`: bytes for each byte of the picture.
+Row diff(const std::string& name, Format format, double moved, double must, std::function<void(DiffParams&)> set) {
+  DiffParams params;
+  params.interval = diff_interval;
+  params.borrow = true;
+  params.open_radius = 0;
+  params.output = DiffOutput::mask;
+  set(params);
+  Row row{"diff-" + name, format,
+          [=](const Geometry& geometry, Backend backend) -> Result<std::function<Status(const Slot&, Queue)>> {
+            auto plan = make_diff(params, geometry, backend);
+            if (!plan.ok()) return plan.error();
+            return std::function<Status(const Slot&, Queue)>(
+                [plan = std::shared_ptr<Diff>(std::move(plan.value()))](const Slot& slot, Queue queue) {
+                  return plan->submit(slot.src, slot.dst, queue);
+                });
+          }};
+  row.moved = moved;
+  row.must = must;
+  if (params.reference == DiffReference::previous && params.output == DiffOutput::difference) row.peer = {"absdiff"};
+  return row;
+}
+
+}  // namespace
+
+std::vector<Row> diff_rows() {
+  std::vector<Row> list;
+  for (Format format : {Format::GRAY8, Format::NV12, Format::RGBA}) {
+    list.push_back(diff("mask", format, 3, 1.15, [](DiffParams&) {}));
+    list.push_back(diff("absolute", format, 3, 1.15, [](DiffParams& p) { p.output = DiffOutput::difference; }));
+    list.push_back(diff("mask-open", format, 3, 0, [](DiffParams& p) { p.open_radius = 1; }));
+    list.push_back(diff("mask-keep", format, 4, 0, [](DiffParams& p) { p.borrow = false; }));
+    list.push_back(diff("grid-open", format, 2, 0, [](DiffParams& p) { p.output = DiffOutput::none, p.open_radius = 1; }));
+    list.push_back(diff("background", format, 6, 1.2, [](DiffParams& p) { p.reference = DiffReference::background; }));
+  }
+  list.push_back(diff("mask", Format::P010_10LE, 3, 0, [](DiffParams&) {}));
+  // A mode of one channel is 12 bytes, read and written; 2 to 5 of them are in use.
+  list.push_back(diff("mog2", Format::GRAY8, 3, 0, [](DiffParams& p) { p.reference = DiffReference::mog2; }));
+  return list;
+}
+
+}  // namespace cudavision::bench

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <cmath>
+
+#include "kernels/gaussian/gaussian.hpp"
+#include "tests/bench/rows.hpp"
+
+namespace cudavision::bench {
+namespace {
+
+Row gaussian(int taps, Format format, double must = 0, bool only_8k = false) {
+  GaussianParams params;
+  params.kernel_width = params.kernel_height = taps;
+  Row row{"gaussian-" + std::to_string(taps), format,
+          filter([=](const Geometry& geometry, Backend backend) { return make_gaussian(params, geometry, backend); })};
+  row.must = must;
+  row.only_8k = only_8k;
+  row.peer = {taps <= 31 ? "gaussian" : nullptr, taps, {}};
+  double sum = 0;
+  const double sigma = 0.15 * taps + 0.35;
+  for (int i = 0; i < taps; ++i) sum += row.peer.weights.emplace_back(std::exp(-0.5 * std::pow((i - taps / 2) / sigma, 2)));
+  for (float& weight : row.peer.weights) weight /= float(sum);
+  return row;
+}
+
+}  // namespace
+
+std::vector<Row> gaussian_rows() {
+  std::vector<Row> list;
+  for (Format format : {Format::GRAY8, Format::RGBA, Format::NV12})
+    for (auto [taps, must] : {std::pair(3, 1.5), {5, 1.5}, {7, 1.5}, {15, 2.2}, {31, 4.0}})
+      list.push_back(gaussian(taps, format, must));
+  for (int taps : {63, 255}) list.push_back(gaussian(taps, Format::GRAY8, 0, true));
+  for (int taps : {5, 15}) list.push_back(gaussian(taps, Format::P010_10LE, 0, true));
+  return list;
+}
+
+}  // namespace cudavision::bench
