@@ -9,7 +9,8 @@ packages_build=(g++ meson ninja-build pkg-config libgstreamer1.0-dev libgstreame
 packages_cuda=(libgstreamer-plugins-bad1.0-dev)  # GStreamer's CUDA library; on Debian 12 it brings the whole of OpenCV along
 packages_run=(gstreamer1.0-tools gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-plugins-bad gstreamer1.0-libav)
 packages_report=(python3-gi python3-gst-1.0 gir1.2-gst-plugins-base-1.0 python3-matplotlib)  # the examples in Python
-packages_test=(libgtest-dev libbenchmark-dev valgrind python3)
+packages_test=(libgtest-dev libbenchmark-dev valgrind python3 cppcheck shellcheck)
+if grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release; then packages_test+=(clang-format); fi  # version 14: see tests/lint.sh
 
 # The path of nvcc, where meson.build looks for it too; status 1 where there is none.
 find_nvcc() { command -v nvcc || command -v "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc"; }

@@ -11,9 +11,9 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 sanitizers=${SANITIZE:-}
 BUILD_DIR=$(realpath -m "${BUILD_DIR:-$root/build${sanitizers:+-${sanitizers%%,*}}}")
 export BUILD_DIR
-options=() suites=()
+options=(-Dwerror=true) suites=()
 if [[ $sanitizers ]]; then
-  options=(-Dcuda=disabled -Dbenchmarks=disabled -Db_sanitize="$sanitizers" -Db_lundef=false)
+  options+=(-Dcuda=disabled -Dbenchmarks=disabled -Db_sanitize="$sanitizers" -Db_lundef=false)
   suites=(--suite=kernels --suite=elements --timeout-multiplier=10)
 fi
 work=$(mktemp -d)

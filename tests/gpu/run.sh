@@ -195,6 +195,7 @@ same_events() {
     "${bundled[@]}" timeout 60 gst-launch-1.0 -m $2 ! video/x-raw ! cudadiff output=passthrough backend="$backend" ! fakesink 2>/dev/null |
       sed -n 's/.*(element): cudadiff, //p' >"$state/events.$backend"
   done
+  # shellcheck disable=SC2016
   run "$1" 10 bash -c '[[ $(wc -l <"$1") -ge 100 ]] && cmp "$1" "$2" && echo "$(wc -l <"$1") frames passed, 0 differ"' sh \
     "$state/events.cuda" "$state/events.cpu"
 }

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Checks the sources without running them:   tests/lint.sh format | cppcheck | shell
+#   format    .clang-format, by clang-format 14: other versions break lines elsewhere
+#   cppcheck  warnings of cppcheck in kernels, gst and examples
+#   shell     warnings of shellcheck in all scripts
+# Exit status: 0; 1 with what is wrong; 77 where the tool is missing.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+skip() { echo "skipped: $*"; exit 77; }
+sources() { find "$@" -regex '.*\.\(cpp\|hpp\|cu\|cuh\|h\)' -not -path './build*' -print0; }
+
+case ${1:-} in
+  format)
+    tool=$(command -v clang-format-14 || command -v clang-format) || skip 'there is no clang-format 14'
+    [[ $("$tool" --version) == *'version 14.'* ]] || skip "this is $("$tool" --version), and the style is that of version 14"
+    sources gst kernels tests examples | xargs -0 "$tool" --dry-run --Werror
+    ;;
+  cppcheck)
+    command -v cppcheck >/dev/null || skip 'there is no cppcheck'
+    # False alarms: GStreamer's macros; status_of_exception(), which is called in catch blocks; a division after both sides are known
+    # not to be 0; a pointer that is taken back before its target ends.
+    cppcheck --quiet --error-exitcode=1 --enable=warning,performance,portability --inline-suppr --std=c++17 --language=c++ -j2 -I. \
+      -DCUDAVISION_CUDA=1 -DCUDAVISION_CPU=1 --suppress=missingInclude --suppress=unknownMacro \
+      --suppress=rethrowNoCurrentException:kernels/core/guard.hpp --suppress=CastIntegerToAddressAtReturn \
+      --suppress=zerodivcond:kernels/convolve/convolve.cpp --suppress=danglingLifetime:gst/base/gpu.cpp gst kernels examples/motion-alarm
+    ;;
+  shell)
+    command -v shellcheck >/dev/null || skip 'there is no shellcheck'
+    shellcheck --external-sources .ci/run tests/*.sh tests/*/*.sh examples/*.sh examples/recipes/*.sh docs/*.sh
+    ;;
+  *)
+    echo "usage: tests/lint.sh format | cppcheck | shell" >&2
+    exit 1
+    ;;
+esac
