@@ -76,6 +76,7 @@ __device__ __forceinline__ void load_anywhere(const SetJob& job, const int* map,
   for (int i = 0; i < 2; ++i)
     if (unsigned(row[i]) >= unsigned(view.height)) row[i] = far_index(row[i], view.height, view.border);
   const unsigned char* const at[2] = {view.src + row[0] * view.src_pitch, view.src + row[1] * view.src_pitch};
+  // First the words that can be loaded as such, all at once.
 #pragma unroll
   for (int j = 0; j < N; ++j)
 #pragma unroll
@@ -84,6 +85,7 @@ __device__ __forceinline__ void load_anywhere(const SetJob& job, const int* map,
       words[i][j] = 0;
       if (job.words && row[i] >= 0 && byte >= 0 && byte + 4 <= job.row_bytes) words[i][j] = load_word(at[i] + byte);
     }
+    // Then the others, sample by sample. Words that no tap reaches stay 0.
 #pragma unroll
   for (int j = 0; j < N; ++j) {
     const int byte = x + word_at(j);

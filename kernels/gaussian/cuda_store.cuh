@@ -14,7 +14,7 @@
 
 namespace cudavision::gaussian {
 
-/// Writes the 8 bytes at byte x, a multiple of 8, of row y, as far as they are to be written.
+/// Writes those of the 8 bytes at byte x of row y that lie in the rectangle and belong to the set. x is a multiple of 8.
 template <typename T>
 static __device__ __noinline__ void store_edge(const SetJob& job, int y, int x, uint2 value) {
   const SetView& view = job.view;
@@ -33,17 +33,18 @@ static __device__ __noinline__ void store_edge(const SetJob& job, int y, int x, 
   }
 }
 
-/// Writes strips, from above to below.
+/// Writes the segment of a warp from top to bottom.
 template <typename T, bool Streams>
 struct Store {
   const SetJob& job;
   int x, y;  ///< of the lane's first 8 bytes
   unsigned char* to;
   const unsigned char* from;
-  long long to_8, from_8;  ///< eight rows
-  bool whole, keeps;       ///< all bytes of its rows are to be written, aligned; and some are copied
-  bool shares;             ///< all of its bytes that belong to the set are to be written, but others not
-  int end;                 ///< the first row that is not to be written
+  long long to_8, from_8;  ///< bytes from a row to the eighth row below it
+  bool whole;              ///< all bytes of the strip are written, in aligned words
+  bool keeps;              ///< `whole`, and some bytes are copied from the source
+  bool shares;             ///< only the bytes of the set are written: it shares its plane with another set
+  int end;                 ///< the first row that is not written
 
   __device__ Store(const SetJob& job, int strip_x, int strip_y) : job(job) {
     const int lane = threadIdx.x % 32;
@@ -60,47 +61,15 @@ struct Store {
     from_8 = cuda::kept(8 * (long long)(job.view.src_pitch));
   }
 
-  /// Writes rows g and g + 8 of a step: lane 4g + t has the words at bytes 16i + 4t.
+  /// Writes rows g and g + 8 of a step: lane 4g + t has their words at bytes 16i + 4t.
   __device__ __forceinline__ void step(const uint32_t (&upper)[4], const uint32_t (&lower)[4]) {
-    const bool odd = threadIdx.x & 1;
-    uint2 pairs[2][2];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      // Neighbouring lanes swap words, so that each has 8 bytes in a row and four lanes fill whole sectors.
-      const uint32_t first = i < 2 ? upper[2 * i] : lower[2 * i - 4], second = i < 2 ? upper[2 * i + 1] : lower[2 * i - 3];
-      const uint32_t received = __shfl_xor_sync(~0u, odd ? first : second, 1);
-      pairs[i / 2][i % 2] = odd ? make_uint2(received, second) : make_uint2(first, received);
-    }
-    if (keeps) {
-      __syncwarp();  // keeps this a branch: few formats take it
-      uint2 source[2][2];
-#pragma unroll
-      for (int i = 0; i < 4; ++i)
-        if (y + i / 2 * 8 < end) source[i / 2][i % 2] = __ldg(reinterpret_cast<const uint2*>(from + i / 2 * from_8 + i % 2 * 32));
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        pairs[i / 2][i % 2].x = (pairs[i / 2][i % 2].x & ~job.keep[0]) | (source[i / 2][i % 2].x & job.keep[0]);
-        pairs[i / 2][i % 2].y = (pairs[i / 2][i % 2].y & ~job.keep[1]) | (source[i / 2][i % 2].y & job.keep[1]);
-      }
-    }
+    uint2 pairs[2][2];  // [row g, row g + 8][bytes x, x + 32]
+    swap(upper, lower, pairs);
+    if (keeps) copy_kept(pairs);
     if (whole) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        if (y + i / 2 * 8 >= end) continue;
-        uint2* const at = reinterpret_cast<uint2*>(to + i / 2 * to_8 + i % 2 * 32);
-        if constexpr (Streams)
-          __stcs(at, pairs[i / 2][i % 2]);
-        else
-          *at = pairs[i / 2][i % 2];
-      }
+      write_whole(pairs);
     } else if (sizeof(T) == 1 && shares) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i)
-#pragma unroll
-        for (int k = 0; k < 8; ++k) {
-          const uint2 value = pairs[i / 2][i % 2];
-          if (y + i / 2 * 8 < end && job.own >> k & 1) to[i / 2 * to_8 + i % 2 * 32 + k] = (k < 4 ? value.x : value.y) >> k % 4 * 8;
-        }
+      write_shared(pairs);
     } else {
 #pragma unroll 1
       for (int i = 0; i < 2; ++i) {
@@ -111,6 +80,53 @@ struct Store {
     to += 2 * to_8;
     from += 2 * from_8;
     y += step_rows;
+  }
+
+ private:
+  /// Neighbouring lanes swap words, see above.
+  __device__ __forceinline__ static void swap(const uint32_t (&upper)[4], const uint32_t (&lower)[4], uint2 (&pairs)[2][2]) {
+    const bool odd = threadIdx.x & 1;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const uint32_t first = i < 2 ? upper[2 * i] : lower[2 * i - 4], second = i < 2 ? upper[2 * i + 1] : lower[2 * i - 3];
+      const uint32_t received = __shfl_xor_sync(~0u, odd ? first : second, 1);
+      pairs[i / 2][i % 2] = odd ? make_uint2(received, second) : make_uint2(first, received);
+    }
+  }
+
+  __device__ __forceinline__ void copy_kept(uint2 (&pairs)[2][2]) const {
+    __syncwarp();  // so that this remains a branch: few formats take it
+    uint2 source[2][2];
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      if (y + i / 2 * 8 < end) source[i / 2][i % 2] = __ldg(reinterpret_cast<const uint2*>(from + i / 2 * from_8 + i % 2 * 32));
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      pairs[i / 2][i % 2].x = (pairs[i / 2][i % 2].x & ~job.keep[0]) | (source[i / 2][i % 2].x & job.keep[0]);
+      pairs[i / 2][i % 2].y = (pairs[i / 2][i % 2].y & ~job.keep[1]) | (source[i / 2][i % 2].y & job.keep[1]);
+    }
+  }
+
+  __device__ __forceinline__ void write_whole(const uint2 (&pairs)[2][2]) const {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if (y + i / 2 * 8 >= end) continue;
+      uint2* const at = reinterpret_cast<uint2*>(to + i / 2 * to_8 + i % 2 * 32);
+      if constexpr (Streams)
+        __stcs(at, pairs[i / 2][i % 2]);
+      else
+        *at = pairs[i / 2][i % 2];
+    }
+  }
+
+  __device__ __forceinline__ void write_shared(const uint2 (&pairs)[2][2]) const {
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+#pragma unroll
+      for (int k = 0; k < 8; ++k) {
+        const uint2 value = pairs[i / 2][i % 2];
+        if (y + i / 2 * 8 < end && job.own >> k & 1) to[i / 2 * to_8 + i % 2 * 32 + k] = (k < 4 ? value.x : value.y) >> k % 4 * 8;
+      }
   }
 };
 
