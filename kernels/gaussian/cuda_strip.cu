@@ -110,7 +110,7 @@ struct Strip {
       for (int byte = 0; byte < A::down; ++byte)
 #pragma unroll
         for (int p = 0; p < A::planes; ++p) {
-          // The ring stays where it is: the matrix turns.
+          // The groups stay in their slots. Instead, the groups of the matrix rotate.
           constexpr int turn = GY - 1 - Newest;
 #pragma unroll
           for (int slot = 0; slot + 1 < GY; slot += 2)
