@@ -5,20 +5,21 @@
 
 #include "kernels/core/sample.hpp"
 #include "kernels/cpu/filter.hpp"
-#include "kernels/gaussian/gaussian.hpp"
+#include "kernels/gaussian/plan.hpp"
 
-namespace cudavision::detail {
+namespace cudavision::gaussian {
 namespace {
 
-// Before 4.6 cv::GaussianBlur's 16-bit path clipped values (OpenCV issue 20121) or lost the picture (issue 20792).
+// Before version 4.6, cv::GaussianBlur clipped 16-bit values (OpenCV issue 20121) or lost the picture (issue 20792).
 constexpr bool exact_16u = CV_VERSION_MAJOR * 100 + CV_VERSION_MINOR >= 406;
 
+/// Calls cv::GaussianBlur where OpenCV has the plan's weights, and cv::sepFilter2D in float64 elsewhere. Both are exact.
 class CpuGaussian final : public cpu::CpuFilter {
  public:
-  explicit CpuGaussian(GaussianPlan plan)
+  explicit CpuGaussian(Plan plan)
       : CpuFilter(plan.geometry, plan.border, plan.border_value, plan.filter_alpha), plan_(std::move(plan)) {
     for (int i = 0; i < info(plan_.geometry.format).set_count; ++i) {
-      const GaussianPlan::Axes& axes = plan_.sets[i];
+      const Plan::Axes& axes = plan_.sets[i];
       column_[i] = cv::Mat(std::vector<double>(axes.y.weights.begin(), axes.y.weights.end()), true);
       row_[i] = cv::Mat(std::vector<double>(axes.x.weights.begin(), axes.x.weights.end()), true);
       sigma_y_[i] = sigma_y(axes);
@@ -26,17 +27,17 @@ class CpuGaussian final : public cpu::CpuFilter {
   }
 
  private:
-  /// What cv::GaussianBlur needs for the vertical axis, as it reads 0 as "the same as horizontal"; or 0 where its table of
-  /// small kernels, which is for sigma 0, cannot be had for this axis alone.
-  static double sigma_y(const GaussianPlan::Axes& axes) {
+  /// The vertical sigma to pass to cv::GaussianBlur, which reads 0 as "the same as the horizontal sigma". Returns 0 where OpenCV
+  /// cannot compute this axis: it uses its table of small kernels only if both sigmas are 0.
+  static double sigma_y(const Plan::Axes& axes) {
     if (axes.y.sigma > 0 || axes.x.sigma <= 0) return axes.y.sigma;
     if (axes.y.taps == 1) return 1;
     return axes.y.taps > 9 ? 0.15 * axes.y.taps + 0.35 : 0;
   }
 
-  /// Whether cv::GaussianBlur has the weights of the plan.
+  /// Whether cv::GaussianBlur uses the plan's weights.
   bool in_opencv(int index) const {
-    const GaussianPlan::Axes& axes = plan_.sets[index];
+    const Plan::Axes& axes = plan_.sets[index];
     return (plan_.fraction_bits == 8 || exact_16u) && (sigma_y_[index] > 0 || axes.x.sigma <= 0);
   }
 
@@ -61,7 +62,7 @@ class CpuGaussian final : public cpu::CpuFilter {
       cv::Mat blurred;
       if (in_opencv(index)) {
         cv::Mat all = cpu::sized(scratch.result, values.size(), values.type());
-        blur(index, values, all, cv::BORDER_REPLICATE | cv::BORDER_ISOLATED);  // the border is in the window
+        blur(index, values, all, cv::BORDER_REPLICATE | cv::BORDER_ISOLATED);  // `values` holds the samples beyond the border too
         blurred = all(inner);
       } else {
         blurred = set.target(out(at), scratch);
@@ -71,6 +72,7 @@ class CpuGaussian final : public cpu::CpuFilter {
     });
   }
 
+  /// Whether the stored words of the frame are sample values, so that OpenCV can read the frame itself.
   bool holds_values(int index, const cv::Mat& frame) {
     const cpu::SetAccess& set = access(index);
     if (!set.plain() || !can_exceed_depth(info(geometry().format))) return set.plain();
@@ -81,29 +83,30 @@ class CpuGaussian final : public cpu::CpuFilter {
     return all;
   }
 
+  /// With OpenCV's own weights.
   void blur(int index, const cv::Mat& values, cv::Mat& blurred, int border) const {
-    const GaussianPlan::Axes& axes = plan_.sets[index];
+    const Plan::Axes& axes = plan_.sets[index];
     cv::GaussianBlur(values, blurred, {axes.x.taps, axes.y.taps}, axes.x.sigma, sigma_y_[index], border);
   }
 
-  /// The same arithmetic, with any weights: every sum is below 2^48, and so exact in float64.
+  /// The same arithmetic with any weights. Every sum is below 2^48 and therefore exact in float64.
   void sum(int index, const cv::Mat& values, cv::Mat& blurred, cpu::Scratch& scratch) const {
     const int bits = 2 * plan_.fraction_bits;
     cv::Mat sums = cpu::sized(scratch.sums, values.size(), CV_MAKETYPE(CV_64F, values.channels()));
     cv::sepFilter2D(values, sums, CV_64F, row_[index], column_[index]);
-    sums.convertTo(sums, CV_64F, std::ldexp(1, -bits), std::ldexp(1, -bits - 2));  // a little more, so that ½ rounds up
+    sums.convertTo(sums, CV_64F, std::ldexp(1, -bits), std::ldexp(1, -bits - 2));  // the extra quarter step makes ½ round up
     sums.convertTo(blurred, blurred.depth());
   }
 
-  GaussianPlan plan_;
-  std::array<cv::Mat, 3> row_, column_;
-  std::array<double, 3> sigma_y_{};
+  Plan plan_;
+  std::array<cv::Mat, 3> row_, column_;  ///< weights of each channel set, for cv::sepFilter2D
+  std::array<double, 3> sigma_y_{};      ///< for cv::GaussianBlur, see sigma_y()
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Filter>> make_gaussian_cpu(GaussianPlan plan) {
+Result<std::unique_ptr<Filter>> make_cpu(Plan plan) {
   return std::unique_ptr<Filter>(std::make_unique<CpuGaussian>(std::move(plan)));
 }
 
-}  // namespace cudavision::detail
+}  // namespace cudavision::gaussian

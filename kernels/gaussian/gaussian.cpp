@@ -6,20 +6,13 @@
 
 #include "kernels/core/backend.hpp"
 #include "kernels/core/guard.hpp"
+#include "kernels/gaussian/plan.hpp"
 
 namespace cudavision {
+namespace gaussian {
 namespace {
 
-Status check_axis(const char* size_name, int taps, const char* sigma_name, double sigma) {
-  Status status = check_gaussian_taps(size_name, taps);
-  if (status.ok()) status = check_range(sigma_name, sigma, 0, gaussian_max_sigma);
-  if (status.ok() && taps == 0 && sigma == 0)
-    return Status::settings(std::string(size_name) + " is 0, to follow sigma, but " + sigma_name +
-                            " is 0 too: one of them must be set");
-  return status;
-}
-
-/// Taps of the full-size planes by OpenCV's rule, which reaches 3 sigma at 8 bit, 4 beyond.
+/// The number of taps in the full-size planes. OpenCV's rule reaches 3 sigma for 8-bit samples and 4 sigma for deeper ones.
 Result<int> resolve_taps(const char* sigma_name, int taps, double sigma, bool deep) {
   if (taps > 0) return taps;
   const double wanted = std::nearbyint(sigma * (deep ? 4 : 3) * 2 + 1);
@@ -30,43 +23,46 @@ Result<int> resolve_taps(const char* sigma_name, int taps, double sigma, bool de
   return int(wanted) | 1;
 }
 
-/// The resolved sigma where the rule "from the taps" stands.
+/// Sigma by OpenCV's rule where it follows the taps.
 double sigma_of(int taps, double sigma) { return sigma > 0 ? sigma : 0.15 * taps + 0.35; }
 
-detail::GaussianAxis scaled_axis(int taps, double sigma, int shift, int fraction_bits) {
-  if (shift == 0) return detail::gaussian_axis(taps, sigma, fraction_bits);
+/// The axis of a plane that is subsampled by 1 << shift.
+Axis scaled_axis(int taps, double sigma, int shift, int fraction_bits) {
+  if (shift == 0) return make_axis(taps, sigma, fraction_bits);
   const int radius = subsampled(taps / 2, shift);
-  return detail::gaussian_axis(2 * radius + 1, sigma_of(taps, sigma) / (1 << shift), fraction_bits);
+  return make_axis(2 * radius + 1, sigma_of(taps, sigma) / (1 << shift), fraction_bits);
 }
 
-}  // namespace
-
-namespace detail {
-
-GaussianAxis gaussian_axis(int taps, double sigma, int fraction_bits) {
-  const int radius = taps / 2;
-  std::vector<double> half(radius + 1);  // the outermost first, the middle last
-
+/// Exact weights from one end to the middle.
+std::vector<double> half_weights(int taps, double sigma) {
   static constexpr double small[5][5] = {{1},
                                          {0.25, 0.5},
                                          {0.0625, 0.25, 0.375},
                                          {0.03125, 0.109375, 0.21875, 0.28125},
                                          {4 / 256., 13 / 256., 30 / 256., 51 / 256., 60 / 256.}};
-  if (sigma <= 0 && radius < 5) {
-    for (int i = 0; i <= radius; ++i) half[i] = small[radius][i];
-  } else {
-    const double s = sigma_of(taps, sigma);
-    const double scale = -0.5 / (s * s);
-    double sum = 1;
-    for (int i = 0; i < radius; ++i) {
-      half[i] = std::exp(scale * double(radius - i) * (radius - i));
-      sum += 2 * half[i];
-    }
-    half[radius] = 1;
-    for (double& weight : half) weight /= sum;
+  const int radius = taps / 2;
+  if (sigma <= 0 && radius < 5) return {small[radius], small[radius] + radius + 1};
+  std::vector<double> half(radius + 1);
+  const double s = sigma_of(taps, sigma);
+  const double scale = -0.5 / (s * s);
+  double sum = 1;
+  for (int i = 0; i < radius; ++i) {
+    half[i] = std::exp(scale * double(radius - i) * (radius - i));
+    sum += 2 * half[i];
   }
+  half[radius] = 1;
+  for (double& weight : half) weight /= sum;
+  return half;
+}
 
-  // Error diffusion from the ends to the middle, which takes what is left.
+}  // namespace
+
+Axis make_axis(int taps, double sigma, int fraction_bits) {
+  const int radius = taps / 2;
+  const std::vector<double> half = half_weights(taps, sigma);
+
+  // Error diffusion: weights are rounded from the ends to the middle, and the error of each goes to the next one. The middle weight
+  // makes the sum exactly one.
   const std::int64_t one = std::int64_t(1) << fraction_bits;
   std::vector<std::uint32_t> fixed(taps);
   double error = 0;
@@ -85,7 +81,7 @@ GaussianAxis gaussian_axis(int taps, double sigma, int fraction_bits) {
   return {taps, sigma, {fixed.begin() + zeros, fixed.end() - zeros}};
 }
 
-Result<GaussianPlan> resolve(const GaussianParams& params, const Geometry& geometry) {
+Result<Plan> resolve(const GaussianParams& params, const Geometry& geometry) {
   if (Status status = validate(params); !status.ok()) return status;
   const FormatInfo& format = info(geometry.format);
   const bool deep = format.depth > 8;
@@ -94,7 +90,7 @@ Result<GaussianPlan> resolve(const GaussianParams& params, const Geometry& geome
   auto height = resolve_taps("sigma-y", params.kernel_height, params.sigma_y, deep);
   if (!height.ok()) return height.error();
 
-  GaussianPlan plan;
+  Plan plan;
   plan.geometry = geometry;
   plan.fraction_bits = deep ? 16 : 8;
   for (int i = 0; i < format.set_count; ++i) {
@@ -108,7 +104,21 @@ Result<GaussianPlan> resolve(const GaussianParams& params, const Geometry& geome
   return plan;
 }
 
-}  // namespace detail
+}  // namespace gaussian
+
+namespace {
+
+/// Checks one axis: its taps and its sigma.
+Status check_axis(const char* size_name, int taps, const char* sigma_name, double sigma) {
+  Status status = check_gaussian_taps(size_name, taps);
+  if (status.ok()) status = check_range(sigma_name, sigma, 0, gaussian_max_sigma);
+  if (status.ok() && taps == 0 && sigma == 0)
+    return Status::settings(std::string(size_name) + " is 0, to follow sigma, but " + sigma_name +
+                            " is 0 too: one of them must be set");
+  return status;
+}
+
+}  // namespace
 
 Status check_gaussian_taps(const char* name, std::int64_t taps) {
   if (taps == 0 || (taps >= 1 && taps <= gaussian_max_taps && taps % 2 == 1)) return {};
@@ -125,11 +135,11 @@ Status validate(const GaussianParams& params) {
 
 Result<std::unique_ptr<Filter>> make_gaussian(const GaussianParams& params, const Geometry& geometry, Backend backend) {
   return guarded([&]() -> Result<std::unique_ptr<Filter>> {
-    auto plan = detail::resolve(params, geometry);
+    auto plan = gaussian::resolve(params, geometry);
     if (!plan.ok()) return plan.error();
     return detail::on_backend(
-        backend, [&]() { return detail::make_gaussian_cuda(std::move(plan.value())); },
-        [&]() { return detail::make_gaussian_cpu(std::move(plan.value())); });
+        backend, [&]() { return gaussian::make_cuda(std::move(plan.value())); },
+        [&]() { return gaussian::make_cpu(std::move(plan.value())); });
   });
 }
 

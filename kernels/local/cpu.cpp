@@ -4,18 +4,18 @@
 #include <opencv2/core.hpp>
 
 #include "kernels/cpu/filter.hpp"
-#include "kernels/local/local.hpp"
+#include "kernels/local/plan.hpp"
 
-namespace cudavision::detail {
+namespace cudavision::local {
 namespace {
 
-/// What the filters share: planes as values, channel by channel.
+/// What both filters share: the channels of a set by their place among the values.
 class CpuLocal : public cpu::CpuFilter {
  public:
-  explicit CpuLocal(LocalPlan plan) : CpuFilter(plan.geometry, Border::replicate, {}, false), plan_(std::move(plan)) {}
+  explicit CpuLocal(Plan plan) : CpuFilter(plan.geometry, Border::replicate, {}, false), plan_(std::move(plan)) {}
 
  protected:
-  /// The channel of the set that is channel `value` of SetAccess's values, which leave out those of Role::other.
+  /// The channel of the set that is channel `value` of the values of SetAccess, which have no channels of Role::other.
   int channel(int set, int value) const {
     const ChannelSet& all = info(plan_.geometry.format).sets[set];
     for (int c = 0;; ++c)
@@ -24,13 +24,13 @@ class CpuLocal : public cpu::CpuFilter {
   Role role(int set, int value) const { return info(plan_.geometry.format).sets[set].roles[channel(set, value)]; }
   bool filtered(int set, int value) const { return role(set, value) != Role::alpha && role(set, value) != Role::padding; }
 
-  const LocalPlan plan_;
+  const Plan plan_;
 };
 
 /// The filters on summed-area tables.
 class CpuBox final : public CpuLocal {
  public:
-  CpuBox(LocalPlan plan, std::unique_ptr<Integral> integral) : CpuLocal(std::move(plan)), integral_(std::move(integral)) {
+  CpuBox(Plan plan, std::unique_ptr<Integral> integral) : CpuLocal(std::move(plan)), integral_(std::move(integral)) {
     for (const TableInfo& table : integral_->tables()) {
       const std::ptrdiff_t pitch = std::ptrdiff_t(table.width) * table.entry_bytes();
       memory_.emplace_back(std::size_t(pitch) * table.height);
@@ -80,13 +80,13 @@ class CpuBox final : public CpuLocal {
   template <typename T, typename Sum>
   void box_row(int index, int table, const Rect& strip, int y, T* out, int step) const {
     const int width = plan_.tables.tables[table].width - 1, height = plan_.tables.tables[table].height - 1;
-    const LocalPlan::Radius radius = plan_.radius[index];
+    const Plan::Radius radius = plan_.radius[index];
     const int y0 = std::max(y - radius.y, 0), y1 = std::min(y + radius.y + 1, height);
     const Sum *top = table_row<Sum>(table, y0), *bottom = table_row<Sum>(table, y1);
     const auto each = [&](auto value) {
       for (int i = 0; i < strip.width; ++i) {
         const int x = strip.x + i, x0 = std::max(x - radius.x, 0), x1 = std::min(x + radius.x + 1, width);
-        const Sum sum = (bottom[x1] - bottom[x0]) - (top[x1] - top[x0]);  // modulo what Sum holds
+        const Sum sum = (bottom[x1] - bottom[x0]) - (top[x1] - top[x0]);  // Sum may wrap: the difference is right
         out[i * step] = T(value(x, x0, x1, sum, (x1 - x0) * (y1 - y0)));
       }
     };
@@ -118,7 +118,7 @@ class CpuBox final : public CpuLocal {
   std::vector<Plane> tables_;
 };
 
-/// Non-local means, for each offset on a table of squared differences.
+/// Non-local means. For each offset, a table of squared differences gives the distances of all patches.
 class CpuNlm final : public CpuLocal {
  public:
   using CpuLocal::CpuLocal;
@@ -126,7 +126,7 @@ class CpuNlm final : public CpuLocal {
  private:
   void filter_set(int index, const cv::Mat& frame, cv::Mat& out, const Rect& rect) override {
     const cpu::SetAccess& set = access(index);
-    const LocalPlan::Radius radius = plan_.radius[index], search = plan_.search[index];
+    const Plan::Radius radius = plan_.radius[index], search = plan_.search[index];
     for_strips(rect, set.channels(), 2 * radius.y, [&](const Rect& strip, cpu::Scratch& scratch) {
       const cv::Rect at = cpu::cv_rect(strip), whole(0, 0, frame.cols, frame.rows);
       const cv::Rect window = cv::Rect(at.x - radius.x - search.x, at.y - radius.y - search.y, at.width + 2 * (radius.x + search.x),
@@ -147,17 +147,17 @@ class CpuNlm final : public CpuLocal {
     });
   }
 
-  /// `values` are those of `window`; the result is of `at`, in float64.
+  /// `values` holds the samples of the rectangle `window`; `result` gets those of `at`, in float64.
   void denoise(int index, const cv::Mat& values, const cv::Rect& window, const cv::Rect& at, const cv::Rect& whole,
                cv::Mat& result) const {
-    const LocalPlan::Radius radius = plan_.radius[index], search = plan_.search[index];
+    const Plan::Radius radius = plan_.radius[index], search = plan_.search[index];
     cv::Mat weights = cv::Mat::zeros(at.size(), CV_64F);
     result = cv::Mat::zeros(at.size(), CV_64F);
     std::vector<std::uint64_t> table;
     cv::Mat distances(1, at.width, CV_32F);
     for (int dy = -search.y; dy <= search.y; ++dy) {
       for (int dx = -search.x; dx <= search.x; ++dx) {
-        const cv::Rect both = whole & (whole - cv::Point(dx, dy));  // a sample and the one at the offset are inside
+        const cv::Rect both = whole & (whole - cv::Point(dx, dy));  // where a sample and the one at the offset are both inside
         const cv::Rect points = at & both;
         const cv::Rect area = cv::Rect(at.x - radius.x, at.y - radius.y, at.width + 2 * radius.x, at.height + 2 * radius.y) & both;
         if (points.empty()) continue;
@@ -202,11 +202,11 @@ class CpuNlm final : public CpuLocal {
 
 }  // namespace
 
-Result<std::unique_ptr<Filter>> make_local_cpu(LocalPlan plan) {
+Result<std::unique_ptr<Filter>> make_cpu(Plan plan) {
   if (plan.operation == LocalOperation::nlm) return std::unique_ptr<Filter>(std::make_unique<CpuNlm>(std::move(plan)));
-  auto integral = make_integral_cpu(plan.tables);
+  auto integral = detail::make_integral_cpu(plan.tables);
   if (!integral.ok()) return integral.error();
   return std::unique_ptr<Filter>(std::make_unique<CpuBox>(std::move(plan), std::move(integral.value())));
 }
 
-}  // namespace cudavision::detail
+}  // namespace cudavision::local

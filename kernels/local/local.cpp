@@ -7,8 +7,10 @@
 
 #include "kernels/core/backend.hpp"
 #include "kernels/core/guard.hpp"
+#include "kernels/local/plan.hpp"
 
 namespace cudavision {
+
 Status validate(const LocalParams& params) {
   if (params.operation == LocalOperation::nlm && params.radius > nlm_max_radius)
     return Status::settings("radius is " + std::to_string(params.radius) + ": it must be 0 to 16 for nlm");
@@ -19,18 +21,33 @@ Status validate(const LocalParams& params) {
   return status;
 }
 
-namespace detail {
+namespace local {
+namespace {
 
-LocalPlan resolve(const LocalParams& params, const Geometry& geometry) {
+using detail::TableSource;
+
+/// The channels that need a table.
+std::vector<TableSource> find_sources(LocalOperation operation, const FormatInfo& format) {
+  const TableChannel channel = operation == LocalOperation::threshold ? TableChannel::luma : TableChannel::all;
+  std::vector<TableSource> sources = detail::table_sources(format, channel, false);
+  const auto is_from_chroma = [&](const TableSource& source) { return is_chroma(format.sets[source.set].roles[source.channel]); };
+  if (operation == LocalOperation::deviation)
+    sources.erase(std::remove_if(sources.begin(), sources.end(), is_from_chroma), sources.end());
+  return sources;
+}
+
+}  // namespace
+
+Plan resolve(const LocalParams& params, const Geometry& geometry) {
   const FormatInfo& format = info(geometry.format);
-  LocalPlan plan;
+  Plan plan;
   plan.geometry = geometry;
   plan.operation = params.operation;
   plan.factor = 1 - params.sensitivity;
   const double step = std::ldexp(params.strength, format.depth - 8);
   plan.scale = -1 / (step * step);
   for (auto& channels : plan.table_of) channels.fill(-1);
-  double most = 0;  // of a window's sum
+  double most = 0;  // the largest sum of a window
   for (int i = 0; i < format.set_count; ++i) {
     const ChannelSet& set = format.sets[i];
     const Rect grid = geometry.grid(set);
@@ -41,36 +58,36 @@ LocalPlan resolve(const LocalParams& params, const Geometry& geometry) {
   }
   if (params.operation == LocalOperation::nlm) return plan;
 
-  const bool threshold = params.operation == LocalOperation::threshold, deviation = params.operation == LocalOperation::deviation;
-  std::vector<TableSource> sources = table_sources(format, threshold ? TableChannel::luma : TableChannel::all, false);
-  if (deviation)
-    sources.erase(std::remove_if(sources.begin(), sources.end(),
-                                 [&](const TableSource& s) { return is_chroma(format.sets[s.set].roles[s.channel]); }),
-                  sources.end());
+  const std::vector<TableSource> sources = find_sources(params.operation, format);
   for (std::size_t t = 0; t < sources.size(); ++t) {
     if (!sources[t].luma) {
       plan.table_of[sources[t].set][sources[t].channel] = int(t);
       continue;
     }
     for (Role role : {Role::red, Role::green, Role::blue}) {
-      const TableSource at = find_role(format, role);
+      const TableSource at = detail::find_role(format, role);
       plan.table_of[at.set][at.channel] = int(t);
     }
   }
   plan.squares = int(sources.size());
-  plan.tables = resolve_tables(geometry, true, sources, most < 0x1p32 ? SumType::u32 : SumType::u64, deviation, SumType::u64);
+  plan.tables = detail::resolve_tables(geometry, true, sources, most < 0x1p32 ? SumType::u32 : SumType::u64,
+                                       params.operation == LocalOperation::deviation, SumType::u64);
   return plan;
 }
 
-}  // namespace detail
+}  // namespace local
 
 Result<std::unique_ptr<Filter>> make_local(const LocalParams& params, const Geometry& geometry, Backend backend) {
   return guarded([&]() -> Result<std::unique_ptr<Filter>> {
     if (Status status = validate(params); !status.ok()) return status;
-    detail::LocalPlan plan = detail::resolve(params, geometry);
+    local::Plan plan = local::resolve(params, geometry);
     return detail::on_backend(
-        backend, [&]() { return detail::make_local_cuda(std::move(plan)); },
-        [&]() { return detail::make_local_cpu(std::move(plan)); });
+        backend,
+        [&]() {
+          return plan.operation == LocalOperation::nlm ? local::make_nlm_cuda(std::move(plan))
+                                                       : local::make_box_cuda(std::move(plan));
+        },
+        [&]() { return local::make_cpu(std::move(plan)); });
   });
 }
 

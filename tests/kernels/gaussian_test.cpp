@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <opencv2/imgproc.hpp>
 
+#include "kernels/gaussian/cuda_schedule.hpp"
+#include "kernels/gaussian/plan.hpp"
 #include "tests/kernels/harness.hpp"
 
 namespace cudavision::test {
@@ -16,7 +19,7 @@ TEST(GaussianWeights, ReferenceIsTheImpulseResponseOfOpenCV) {
     for (double sigma : sigmas) {
       for (int type : {CV_8U, CV_16U}) {
         const int bits = type == CV_8U ? 8 : 16;
-        cv::Mat impulse = cv::Mat::zeros(n, n, type);  // a square: OpenCV drops taps along an axis of one sample
+        cv::Mat impulse = cv::Mat::zeros(n, n, type);  // a square, because OpenCV drops taps along an axis of one sample
         impulse.row(n / 2).setTo((1 << bits) - 1);
         impulse.colRange(0, n / 2) = 0;
         impulse.colRange(n / 2 + 1, n) = 0;
@@ -34,12 +37,12 @@ TEST(GaussianWeights, ReferenceIsTheImpulseResponseOfOpenCV) {
   }
 }
 
-TEST(GaussianWeights, PlanHasThoseOfTheReference) {
+TEST(GaussianWeights, PlanEqualsReference) {
   for (int n = 1; n <= 255; n += 2) {
     for (double sigma : sigmas) {
       for (int bits : {8, 16}) {
         const auto expected = reference::gaussian_weights(n, sigma, bits);
-        const detail::GaussianAxis axis = detail::gaussian_axis(n, sigma, bits);
+        const gaussian::Axis axis = gaussian::make_axis(n, sigma, bits);
         ASSERT_TRUE(axis.weights.size() % 2 == 1 && int(axis.weights.size()) <= n);
         for (int i = 0; i < n; ++i) {
           const int trimmed = i - (n - int(axis.weights.size())) / 2;
@@ -49,6 +52,126 @@ TEST(GaussianWeights, PlanHasThoseOfTheReference) {
       }
     }
   }
+}
+
+using gaussian::Schedule;
+using gaussian::Segment;
+using gaussian::SetSchedule;
+using gaussian::SetWork;
+using gaussian::Workers;
+
+/// The segments of one set, block by block, as its warps compute them.
+std::vector<std::pair<int, Segment>> segments_of(const Schedule& schedule, int set, int sets, const SetWork& work, int warps) {
+  const SetSchedule& from = schedule.sets[set];
+  const int end = set + 1 < sets ? schedule.sets[set + 1].first_block : schedule.blocks;
+  std::vector<std::pair<int, Segment>> segments;
+  for (int block = from.first_block; block < end; ++block)
+    for (int warp = 0; warp < warps; ++warp) {
+      Segment segment(from, block, warp, warps);
+      segment.place(work.origin(), work.y0, work.y1);
+      if (segment.steps > 0) segments.push_back({block, segment});
+    }
+  return segments;
+}
+
+/// Every row of every strip in exactly one segment, edge strips first, no segment longer than allowed.
+void expect_complete(const Schedule& schedule, int set, int sets, const SetWork& work, const Workers& workers) {
+  std::vector<std::vector<int>> times(std::size_t(work.strips()), std::vector<int>(std::size_t(work.y1 - work.y0)));
+  int last_edge = -1, first_inner = schedule.blocks;
+  for (const auto& [block, segment] : segments_of(schedule, set, sets, work, workers.warps)) {
+    const int strip = (segment.x - work.origin()) / gaussian::strip_bytes;
+    ASSERT_EQ(work.origin() + strip * gaussian::strip_bytes, segment.x);
+    ASSERT_TRUE(strip >= 0 && strip < work.strips()) << strip;
+    ASSERT_LE(segment.steps, segment.edge ? schedule.sets[set].edge_steps : schedule.sets[set].steps);
+    ASSERT_LE(segment.steps, workers.max_steps);
+    const int begin = segment.x - work.pad;
+    const bool leaves = begin < 0 || begin + workers.window > work.row_bytes;
+    ASSERT_TRUE(segment.edge || !leaves) << "strip " << strip << " reads outside its row";
+    ASSERT_TRUE(!segment.edge || leaves || work.all_edges) << "strip " << strip << " is slower than it must be";
+    if (segment.edge)
+      last_edge = std::max(last_edge, block);
+    else
+      first_inner = std::min(first_inner, block);
+    for (int y = segment.y; y < std::min(segment.y + segment.steps * gaussian::step_rows, work.y1); ++y)
+      ++times[strip][y - work.y0];
+  }
+  ASSERT_LT(last_edge, first_inner);
+  for (const auto& strip : times)
+    for (int count : strip) ASSERT_EQ(count, 1);
+}
+
+TEST(GaussianSchedule, CoversEveryRowOfEveryStripOnce) {
+  Random random(11);
+  for (int i = 0; i < 400; ++i) {
+    const int sets = random.between(1, 3);
+    std::array<SetWork, 3> work;
+    for (int s = 0; s < sets; ++s) {
+      SetWork& set = work[std::size_t(s)];
+      set.row_bytes = random.below(4) ? random.between(1, 3000) : random.between(1, 70);
+      const int height = random.below(4) ? random.between(1, 900) : random.between(1, 40);
+      set.x0 = random.below(2) ? random.below(set.row_bytes) : 0;
+      set.x1 = random.below(2) ? random.between(set.x0 + 1, set.row_bytes) : set.row_bytes;
+      set.y0 = random.below(2) ? random.below(height) : 0;
+      set.y1 = random.below(8) ? random.between(set.y0 + 1, height) : set.y0;  // or nothing to compute
+      set.pad = 8 * random.below(20);
+      set.all_edges = random.below(4) == 0;
+    }
+    Workers workers;
+    workers.warps = random.between(1, 8);
+    workers.window = 16 * random.between(4, 30);
+    workers.gy = random.between(2, 9);
+    workers.slots = random.between(1, 400);
+    workers.max_steps = random.between(1, 64);
+    const Schedule schedule = gaussian::make_schedule(work, sets, workers);
+    EXPECT_EQ(schedule.sets[0].first_block, 0);
+    for (int s = 0; s < sets; ++s) {
+      SCOPED_TRACE("case " + std::to_string(i) + ", set " + std::to_string(s));
+      expect_complete(schedule, s, sets, work[std::size_t(s)], workers);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST(GaussianSchedule, HasNoBlocksForNothing) { EXPECT_EQ(gaussian::make_schedule({}, 3, Workers{}).blocks, 0); }
+
+/// More slots than short segments need: the schedule takes the shortest segments. One slot: it takes the longest ones.
+TEST(GaussianSchedule, SpreadsOverTheDevice) {
+  std::array<SetWork, 3> work;
+  work[0] = {7680, 0, 7680, 0, 4320, 8, false};
+  Workers workers{4, 96, 2, 1 << 20, 64};
+  EXPECT_EQ(gaussian::make_schedule(work, 1, workers).sets[0].steps, 1);
+  workers.slots = 1;
+  EXPECT_GT(gaussian::make_schedule(work, 1, workers).sets[0].steps, 32);
+}
+
+/// Every window has a kernel that holds it: the first fitting shape, or the kernel for large windows, in the memory of a block.
+TEST(GaussianSchedule, FindsAKernelForEveryRadius) {
+  const auto check = [](int sample_bytes, const auto& shapes) {
+    for (int channels = 1; channels <= 4; ++channels)
+      for (int rx = 0; rx <= gaussian_max_taps / 2; ++rx)
+        for (int ry : {0, 1, 8, 9, 16, 17, 100, gaussian_max_taps / 2}) {
+          const gaussian::Window window = gaussian::window_of(rx, ry, channels * sample_bytes, sample_bytes);
+          ASSERT_TRUE(window.pad % 8 == 0 && window.pad >= window.reach && window.reach == rx * channels * sample_bytes);
+          ASSERT_GE(16 * window.gx, window.pad + 16 * sample_bytes + window.reach);
+          ASSERT_GE(16 * window.gy, 2 * ry + 16);
+          const int shape = gaussian::find_shape(sample_bytes, window.gx, window.gy);
+          for (int i = 0; i < int(shapes.size()); ++i) {
+            const bool holds = window.gx <= shapes[std::size_t(i)].gx && window.gy <= shapes[std::size_t(i)].gy;
+            ASSERT_TRUE(i == shape ? holds : !holds || (shape >= 0 && i > shape)) << rx << " " << ry;
+          }
+          const int limit = 227 << 10, warps = gaussian::large_warps(sample_bytes, window.gx, window.gy, limit);
+          ASSERT_TRUE(warps >= 1 && warps <= gaussian::tuning.large_warps);
+          ASSERT_LE(gaussian::large_bytes(sample_bytes, window.gx, window.gy, warps), limit);
+          if (warps < gaussian::tuning.large_warps) {
+            ASSERT_GT(gaussian::large_bytes(sample_bytes, window.gx, window.gy, warps + 1), limit);
+          }
+        }
+  };
+  check(1, gaussian::byte_shapes);
+  check(2, gaussian::word_shapes);
+  EXPECT_EQ(gaussian::find_shape(1, 2, 2), 0);
+  EXPECT_EQ(gaussian::find_shape(1, 11, 2), -1);
+  EXPECT_EQ(gaussian::large_warps(2, 130, 17, 48 << 10), 0);
 }
 
 class GaussianOpenCV : public testing::TestWithParam<Runner> {};
@@ -97,7 +220,7 @@ INSTANTIATE_FOR_RUNNERS(GaussianOpenCV);
 
 class GaussianSweep : public testing::TestWithParam<BackendAnd<Format>> {};
 
-/// Every format with every size, every number of taps along each axis, every border.
+/// Every format with every size, every number of taps along each axis and every border.
 TEST_P(GaussianSweep, EqualsReference) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -116,7 +239,7 @@ TEST_P(GaussianSweep, EqualsReference) {
   }
 }
 
-/// Taps that follow from sigma; sums at the very top of the range.
+/// Taps that follow sigma, and sums at the upper end of the range.
 TEST_P(GaussianSweep, TapsFromSigmaAndExtremes) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -181,7 +304,7 @@ TEST(GaussianErrors, NameThePropertyAndItsRange) {
       "sigma", [](GaussianParams& p, double v) { p.kernel_width = p.kernel_height = int(v); }, 0);
 }
 
-/// How many taps a sigma asks for depends on the format, so that only a plan can say that they are too many.
+/// The number of taps that follows sigma depends on the format, so validate() cannot check it.
 TEST(GaussianErrors, SigmaThatAsksForTooManyTaps) {
   GaussianParams params;
   params.kernel_width = params.kernel_height = 0;

@@ -8,7 +8,7 @@
 
 #include "tests/kernels/reference/local.hpp"
 
-// What harness.hpp's templates look for.
+// The templates of harness.hpp call these.
 namespace cudavision::test {
 
 inline Result<std::unique_ptr<Filter>> make(const LocalParams& params, const Geometry& geometry, Backend backend) {
@@ -32,7 +32,7 @@ namespace {
 
 class LocalSweep : public testing::TestWithParam<BackendAnd<Format>> {};
 
-/// Every format with every size, small windows to such as hold the frame, any region.
+/// Every format with every size, with windows from one sample to the whole frame, and with random regions.
 TEST_P(LocalSweep, EqualsReference) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -77,7 +77,7 @@ TEST_P(LocalPlans, LargestRadiiOfNonLocalMeans) {
     expect_reference(GetParam(), params, {{format, 70, 9}, {}, {}, {}, Data::random}, 2);
 }
 
-/// Windows of more than 2^32, in 16 bit; at the frame's edges and amid it.
+/// Windows of 16-bit samples whose sums exceed 2^32, at the edges of the frame and inside it.
 TEST_P(LocalPlans, LargeWindows) {
   SKIP_UNLESS_AVAILABLE(GetParam());
   for (int radius : {120, 200, 800}) {
@@ -93,7 +93,7 @@ TEST_P(LocalPlans, LargeWindows) {
   }
 }
 
-/// 20 Mpx of white, whose table wraps in 32 bits.
+/// A white picture of 20 Mpx: its table wraps in 32 bits.
 TEST_P(LocalPlans, TablesThatWrap) {
   SKIP_UNLESS_AVAILABLE(GetParam());
   LocalParams params;
@@ -111,7 +111,7 @@ TEST_P(LocalPlans, BoxMeanEqualsOpenCV) {
     return cv::Mat(geometry.height, geometry.width, CV_8U, plane.data, std::size_t(plane.pitch));
   };
   for (int radius : {1, 4, 30}) {
-    // Sums over what is inside, over how many they are.
+    // The sum of the samples inside the frame, divided by their number.
     cv::Mat sums, counts, mean;
     const cv::Size window(2 * radius + 1, 2 * radius + 1);
     cv::boxFilter(mat(src), sums, CV_64F, window, {-1, -1}, false, cv::BORDER_CONSTANT);

@@ -8,7 +8,7 @@ namespace {
 
 double sigma_of(int taps) { return 0.3 * ((taps - 1) * 0.5 - 1) + 0.8; }
 
-/// The weights of one axis of a component whose grid is 2^shift times coarser than the picture.
+/// The weights of one axis of a component that is subsampled by 2^shift.
 std::vector<std::int64_t> axis(int taps, double sigma, int shift, int depth) {
   if (taps == 0) taps = int(std::nearbyint(sigma * (depth == 8 ? 3 : 4) * 2 + 1)) | 1;
   const int bits = depth == 8 ? 8 : 16;
@@ -17,7 +17,7 @@ std::vector<std::int64_t> axis(int taps, double sigma, int shift, int depth) {
   return gaussian_weights(2 * radius + 1, (sigma > 0 ? sigma : sigma_of(taps)) / 2, bits);
 }
 
-/// Weighted sums along rows; `outside` stands for −1 of extrapolate().
+/// Weighted sums along rows; `outside` is the value where extrapolate() returns −1.
 std::vector<std::uint64_t> row_sums(const std::vector<std::uint64_t>& in, int width, int height, std::uint64_t outside,
                                     const std::vector<std::int64_t>& weights, Border border) {
   const int radius = int(weights.size()) / 2;
@@ -43,7 +43,7 @@ std::vector<std::uint64_t> transposed(const std::vector<std::uint64_t>& in, int 
 }  // namespace
 
 std::vector<std::int64_t> gaussian_weights(int taps, double sigma, int bits) {
-  // For small kernels of no given sigma OpenCV has binomial-like tables, in 256ths.
+  // Without a sigma, OpenCV takes the weights of small kernels from tables; here in units of 1/256.
   static const std::vector<std::vector<double>> tables = {
       {256}, {64, 128, 64}, {16, 64, 96, 64, 16}, {8, 28, 56, 72, 56, 28, 8}, {4, 13, 30, 51, 60, 51, 30, 13, 4}};
   const int middle = taps / 2;
@@ -76,7 +76,7 @@ Picture apply(const GaussianParams& params, const Picture& src, const Region& re
     const auto weights_x = axis(params.kernel_width, params.sigma_x, c.shift_x, depth);
     const auto weights_y = axis(params.kernel_height, params.sigma_y, c.shift_y, depth);
     const std::uint64_t outside = params.border_value[std::size_t(c.role)];
-    const std::uint64_t one_axis = std::uint64_t(1) << fraction / 2;  // what a row of weights sums to
+    const std::uint64_t one_axis = std::uint64_t(1) << fraction / 2;  // the sum of the weights of one axis
     std::vector<std::uint64_t> sums(in.values.begin(), in.values.end());
     sums = row_sums(sums, in.width, in.height, outside, weights_x, params.border);
     sums = row_sums(transposed(sums, in.width, in.height), in.height, in.width, outside * one_axis, weights_y, params.border);

@@ -6,11 +6,11 @@
 
 namespace cudavision::reference {
 
-/// OpenCV's fixed-point weights, summing to 2^bits: exp(−x²/2σ²) normalised, then rounded from the ends inwards, each
-/// rounding error carried to the next weight; the middle takes what is left. All `taps` of them.
+/// OpenCV's fixed-point weights, summing to 2^bits: exp(−x²/2σ²) is normalised and rounded from the ends to the middle; each
+/// rounding error goes to the next weight, and the middle weight makes the sum exact. Returns all `taps` weights.
 std::vector<std::int64_t> gaussian_weights(int taps, double sigma, int bits);
 
-/// What make_gaussian()'s filter must give.
+/// The result that the filter of make_gaussian() must give.
 Picture apply(const GaussianParams& params, const Picture& src, const Region& region = {}, Layout layout = {});
 
 }  // namespace cudavision::reference

@@ -6,9 +6,9 @@
 
 namespace cudavision::reference {
 
-/// The filter by its definition, window by window.
+/// Computes the filter by its definition, window by window.
 Picture apply(const LocalParams& params, const Picture& src, const Region& region = {}, Layout layout = {});
-/// Exact but for deviation and non-local means.
+/// The allowed difference: 0, or 1 for deviation and non-local means.
 int tolerance(const LocalParams& params);
 
 }  // namespace cudavision::reference

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The arithmetic of a sample type: how sums are made of products of bytes, the only ones that the integer matrix units compute.
+//
+//   8 bit:  a row sum has 16 bits and is split into two bytes; a result takes two products down, one for each byte.
+//   16 bit: samples and weights have two bytes each, so a row sum takes three products across (low · low, low · high + high · low,
+//           high · high); it is rounded to 32 bits and split into four bytes. A result takes eight products down (two bytes of a
+//           weight, four of a row sum), added up by the place of their bytes.
+//
+// Lane 4g + t of a warp holds these elements of a product's result, as (row, column): (g, 2t), (g, 2t + 1), (g + 8, 2t),
+// (g + 8, 2t + 1). Rows of the product across are samples, its columns are rows of the picture; in the product down it is the other
+// way round.
+//
+// Another sample type: a specialization of Arithmetic, its Products in cuda_schedule.hpp, and its weights in Bands::fill.
+#pragma once
+
+#include "kernels/gaussian/cuda_job.cuh"
+
+namespace cudavision::gaussian {
+
+template <typename T>
+struct ProductsOf {
+  static constexpr int blocks = products(sizeof(T)).blocks;
+  static constexpr int across = products(sizeof(T)).across;
+  static constexpr int planes = products(sizeof(T)).planes;
+  static constexpr int down = products(sizeof(T)).down;
+};
+
+/// For each sample type:
+///   sums, tiles: how many sums a result takes, and how many tiles of 8 samples share a result word;
+///   sample(m): the sample of a block that row m of the product across computes;
+///   split(): rounds the row sums of rows 2t, 2t + 1 (`top`), 2t + 8, 2t + 9 (`bottom`) of a group and splits them into byte planes;
+///   finish(): the result words of rows g (`upper`) and g + 8 (`lower`).
+template <typename T>
+struct Arithmetic;
+
+template <>
+struct Arithmetic<uint8_t> : ProductsOf<uint8_t> {
+  static constexpr int sums = 2;   ///< low byte of row sums, high byte
+  static constexpr int tiles = 2;  ///< of 8 samples that share a result word
+
+  /// The order makes the samples of a lane neighbours.
+  __device__ static int sample(int m) { return (m & 7) / 2 * 4 + (m & 1) + m / 8 * 2; }
+
+  __device__ static void split(const SampleRules& rules, const int (&top)[1][4], const int (&bottom)[1][4], int half,
+                               uint32_t* words) {
+    const uint32_t a = __byte_perm(top[0][2 * half], top[0][2 * half + 1], rules.pack) + 0x00800080;
+    const uint32_t b = __byte_perm(bottom[0][2 * half], bottom[0][2 * half + 1], rules.pack) + 0x00800080;
+    words[0] = __byte_perm(a, b, 0x6420);
+    words[1] = __byte_perm(a, b, 0x7531);
+  }
+
+  __device__ static void finish(const SampleRules& rules, const SetView&, const int (&sum)[2][2][4], uint32_t& upper,
+                                uint32_t& lower) {
+    uint32_t pair[2][2];
+#pragma unroll
+    for (int tile = 0; tile < 2; ++tile)
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        pair[i][tile] = __byte_perm(sum[tile][1][2 * i] * 256 + sum[tile][0][2 * i],
+                                    sum[tile][1][2 * i + 1] * 256 + sum[tile][0][2 * i + 1], rules.out);
+    upper = __byte_perm(pair[0][0], pair[0][1], 0x5410);
+    lower = __byte_perm(pair[1][0], pair[1][1], 0x5410);
+  }
+};
+
+template <>
+struct Arithmetic<uint16_t> : ProductsOf<uint16_t> {
+  static constexpr int sums = 5;  ///< by the place of the byte: byte of a row sum + byte of a weight
+  static constexpr int tiles = 1;
+
+  __device__ static int sample(int m) { return m; }
+
+  /// The rounded row sum of the low · low, mixed and high · high products.
+  __device__ static uint32_t row_sum(const SampleRules& rules, const int (&sum)[3][4], int i) {
+    return (sum[0][i] * rules.scale0 + rules.rounding) + sum[1][i] * rules.scale1 + sum[2][i] * 65536u;
+  }
+
+  __device__ static void split(const SampleRules& rules, const int (&top)[3][4], const int (&bottom)[3][4], int half,
+                               uint32_t* words) {
+    const uint32_t a = row_sum(rules, top, 2 * half), b = row_sum(rules, top, 2 * half + 1);
+    const uint32_t c = row_sum(rules, bottom, 2 * half), d = row_sum(rules, bottom, 2 * half + 1);
+    const uint32_t ab = __byte_perm(a, b, 0x5140), cd = __byte_perm(c, d, 0x5140);
+    words[0] = __byte_perm(ab, cd, 0x5410);
+    words[1] = __byte_perm(ab, cd, 0x7632);
+    const uint32_t ab_high = __byte_perm(a, b, 0x7362), cd_high = __byte_perm(c, d, 0x7362);
+    words[2] = __byte_perm(ab_high, cd_high, 0x5410);
+    words[3] = __byte_perm(ab_high, cd_high, 0x7632);
+  }
+
+  __device__ static void finish(const SampleRules& rules, const SetView& view, const int (&sum)[1][5][4], uint32_t& upper,
+                                uint32_t& lower) {
+    uint32_t value[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      uint32_t carry = sum[0][0][i];
+      carry = sum[0][1][i] + (carry >> 8);
+      carry = sum[0][2][i] + (carry >> 8);
+      carry = sum[0][3][i] + (carry >> 8);
+      carry = sum[0][4][i] * 256 + carry;  // the sum divided by 2²⁴
+      value[i] = min(carry >> rules.final_shift, uint32_t(view.max_value)) << view.shift;
+    }
+    upper = value[0] | value[1] << 16;
+    lower = value[2] | value[3] << 16;
+  }
+};
+
+}  // namespace cudavision::gaussian

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The Gaussian for windows that do not fit into registers. It works as cuda_strip.cu does: a warp marches down a segment of a strip, 16
+// rows a step, across and then down. But the matrices and the rings lie in shared memory, and the sizes of the window are parameters.
+//
+//   shared memory of a block (LargeLayout):
+//     matrix across  [margin + loads groups of 16 bytes][product][lane][half]   margin: groups of zeros, see below
+//     matrix down    [gy groups of 16 rows][byte of a weight][lane][half]
+//     rings          [warp][gy groups of 16 rows][4][lane] 16 bytes; at first the bands lie here
+//
+// The blocks of 16 samples of a strip share the matrix across. Block b needs it shifted by b · 16 samples, so it takes the fragment that
+// is b · sizeof(T) groups earlier; the margin and the groups after the window are zeros.
+#include "kernels/cuda/mma.cuh"
+#include "kernels/gaussian/cuda_bands.cuh"
+#include "kernels/gaussian/cuda_read.cuh"
+#include "kernels/gaussian/cuda_store.cuh"
+
+namespace cudavision::gaussian {
+namespace {
+
+using cuda::mma;
+
+/// The steps of a warp. `across`, `down` and `ring` point into shared memory; `ring` to the lane's first 16 bytes.
+template <typename T>
+struct Large {
+  using A = Arithmetic<T>;
+  using Layout = LargeLayout<sizeof(T)>;
+  static constexpr int loads_ahead = Layout::loads_ahead;
+
+  /// Fills the matrices from the bands. All threads of the block call it.
+  static __device__ __forceinline__ void fill(const Bands<T>& bands, const Layout& layout, uint32_t* across, uint32_t* down) {
+    for (int i = threadIdx.x; i < (layout.margin + layout.loads) * A::across * 64; i += blockDim.x) {
+      const int group = i / (64 * A::across) - layout.margin;
+      across[i] =
+          group >= 0 && group < bands.gx ? bands.across_word(i / 64 % A::across, 16 * group + i / 2 % 4 * 4, i % 2, i / 2 % 32) : 0;
+    }
+    for (int i = threadIdx.x; i < bands.gy * A::down * 64; i += blockDim.x)
+      down[i] = bands.down_word(i / 64 % A::down, i / (64 * A::down), i % 2, i / 2 % 32);
+    __syncthreads();
+  }
+
+  /// The pass across: sums of rows y and y + 8. The lane's words begin at byte x.
+  static __device__ __forceinline__ void sum_rows(const SetJob& job, bool inside, int y, int x, int loads, const uint32_t* across,
+                                                  int lane, int (&row_sums)[A::blocks][2][A::across][4]) {
+    constexpr int apart = sizeof(T);
+    uint32_t next[2][loads_ahead];
+    load_row<T>(job, inside, y, x, next[0]);
+    load_row<T>(job, inside, y + 8, x, next[1]);
+#pragma unroll 1
+    for (int j = 0; j < loads; j += loads_ahead) {
+      uint32_t words[2][loads_ahead];
+#pragma unroll
+      for (int k = 0; k < 2 * loads_ahead; ++k)
+        words[k / loads_ahead][k % loads_ahead] =
+            sizeof(T) == 2 && job.rules.most != ~0u
+                ? __vminu2(next[k / loads_ahead][k % loads_ahead] & job.rules.mask, job.rules.most)
+                : next[k / loads_ahead][k % loads_ahead];
+      if (j + loads_ahead < loads) {
+        load_row<T>(job, inside, y, x + 16 * (j + loads_ahead), next[0]);
+        load_row<T>(job, inside, y + 8, x + 16 * (j + loads_ahead), next[1]);
+      }
+#pragma unroll
+      for (int k = 0; k < loads_ahead; ++k)
+#pragma unroll
+        for (int b = 0; b < A::blocks; ++b)
+#pragma unroll
+          for (int p = 0; p < A::across; ++p) {
+            const uint2 matrix =
+                reinterpret_cast<const uint2*>(across)[((Layout::margin + j + k - b * apart) * A::across + p) * 32 + lane];
+            const uint32_t a[2] = {matrix.x, matrix.y};
+            mma(row_sums[b][0][p], a, words[0][k]);
+            mma(row_sums[b][1][p], a, words[1][k]);
+          }
+    }
+  }
+
+  /// Puts row sums into slot `slot` of the ring.
+  static __device__ __forceinline__ void put(const SetJob& job, const int (&row_sums)[A::blocks][2][A::across][4], int slot,
+                                             uint4* ring) {
+    uint32_t packed[16];
+#pragma unroll
+    for (int i = 0; i < 2 * A::blocks; ++i)
+      A::split(job.rules, row_sums[i / 2][0], row_sums[i / 2][1], i % 2, &packed[i * A::planes]);
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      ring[(slot * 4 + i) * 32] = make_uint4(packed[4 * i], packed[4 * i + 1], packed[4 * i + 2], packed[4 * i + 3]);
+  }
+
+  /// The pass down: result words of rows g and g + 8, from a full ring whose oldest group is in slot `oldest`.
+  static __device__ __forceinline__ void sum_columns(const SetJob& job, int gy, const uint32_t* down, int lane, const uint4* ring,
+                                                     int oldest, uint32_t (&upper)[4], uint32_t (&lower)[4]) {
+    int sums[4][A::tiles][A::sums][4] = {};
+#pragma unroll 1
+    for (int d = 0, from = oldest; d < gy; ++d) {
+      uint32_t a[A::down][2];
+#pragma unroll
+      for (int byte = 0; byte < A::down; ++byte) {
+        const uint2 matrix = reinterpret_cast<const uint2*>(down)[(d * A::down + byte) * 32 + lane];
+        a[byte][0] = matrix.x, a[byte][1] = matrix.y;
+      }
+#pragma unroll
+      for (int w = 0; w < 4; ++w) {
+        const uint4 rows = ring[(from * 4 + w) * 32];
+        const uint32_t row[4] = {rows.x, rows.y, rows.z, rows.w};
+#pragma unroll
+        for (int tile = 0; tile < A::tiles; ++tile)
+#pragma unroll
+          for (int byte = 0; byte < A::down; ++byte)
+#pragma unroll
+            for (int p = 0; p < A::planes; ++p) mma(sums[w][tile][p + byte], a[byte], row[tile * A::planes + p]);
+      }
+      from = from + 1 < gy ? from + 1 : 0;
+    }
+#pragma unroll
+    for (int w = 0; w < 4; ++w) A::finish(job.rules, job.view, sums[w], upper[w], lower[w]);
+  }
+};
+
+template <typename T>
+__global__ void __launch_bounds__(32 * tuning.large_warps, tuning.large_blocks) blur_large(const __grid_constant__ Launch launch) {
+  using L = Large<T>;
+  using A = Arithmetic<T>;
+  extern __shared__ uint4 shared[];
+  unsigned char* const memory = reinterpret_cast<unsigned char*>(shared);
+
+  const int set = find_set(launch), gx = launch.gx, gy = launch.gy;
+  const SetJob& job = launch.jobs[set];
+  const Segment segment = find_segment(job);
+  const int warps = blockDim.x / 32, warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4;
+  const typename L::Layout layout(gx, gy, warps);
+  uint32_t* const across = reinterpret_cast<uint32_t*>(memory);
+  uint32_t* const down = reinterpret_cast<uint32_t*>(memory + layout.down);
+  const Bands<T> bands{memory + layout.ring, gx, gy};
+  bands.fill(job, launch.axes[set][0], launch.axes[set][1]);
+  L::fill(bands, layout, across, down);
+
+  uint4* const ring = reinterpret_cast<uint4*>(memory + layout.ring + warp * gy * layout.ring_group) + lane;
+  const int x = segment.x - job.pad + lane % 4 * 4;
+  const int radius = launch.axes[set][1].radius;
+  const bool inside = !segment.edge;
+  const int groups = segment.steps > 0 ? segment.steps + gy - 1 : 0;
+  Store<T, true> store(job, segment.x, segment.y);
+  int slot = 0;  // of the ring, written next
+  for (int q = 0; q < groups; ++q) {
+    const int y = segment.y - radius + q * step_rows + g;
+    int row_sums[A::blocks][2][A::across][4] = {};
+    L::sum_rows(job, inside, y, x, layout.loads, across, lane, row_sums);
+    L::put(job, row_sums, slot, ring);
+    slot = slot + 1 < gy ? slot + 1 : 0;
+    if (q < gy - 1) continue;  // the ring is not full yet
+    uint32_t upper[4], lower[4];
+    L::sum_columns(job, gy, down, lane, ring, slot, upper, lower);
+    store.step(upper, lower);
+  }
+}
+
+}  // namespace
+
+Kernel large_kernel(int sample_bytes) { return sample_bytes == 1 ? blur_large<uint8_t> : blur_large<uint16_t>; }
+
+}  // namespace cudavision::gaussian

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "kernels/gaussian/cuda_schedule.hpp"
+
+#include <algorithm>
+
+namespace cudavision::gaussian {
+namespace {
+
+/// Quotient rounded up.
+int parts(int whole, int part) { return (whole + part - 1) / part; }
+
+template <typename Shapes>
+int find(const Shapes& shapes, int gx, int gy) {
+  const auto holds = [&](const KernelShape& shape) { return gx <= shape.gx && gy <= shape.gy; };
+  const auto found = std::find_if(shapes.begin(), shapes.end(), holds);
+  return found == shapes.end() ? -1 : int(found - shapes.begin());
+}
+
+}  // namespace
+
+Window window_of(int radius_x, int radius_y, int stride, int sample_bytes) {
+  Window window;
+  window.reach = radius_x * stride;
+  window.pad = parts(window.reach, 8) * 8;
+  window.gx = parts(window.pad + 16 * sample_bytes + window.reach, 16);
+  window.gy = parts(2 * radius_y + 16, 16);
+  return window;
+}
+
+int find_shape(int sample_bytes, int gx, int gy) {
+  return sample_bytes == 1 ? find(byte_shapes, gx, gy) : find(word_shapes, gx, gy);
+}
+
+int strip_window(int sample_bytes, int shape) {
+  return 16 * strip_loads(sample_bytes, sample_bytes == 1 ? byte_shapes[shape].gx : word_shapes[shape].gx);
+}
+
+int large_bytes(int sample_bytes, int gx, int gy, int warps) {
+  return sample_bytes == 1 ? LargeLayout<1>(gx, gy, warps).size : LargeLayout<2>(gx, gy, warps).size;
+}
+
+int large_window(int sample_bytes, int gx, int gy) {
+  return 16 * (sample_bytes == 1 ? LargeLayout<1>(gx, gy, 1).loads : LargeLayout<2>(gx, gy, 1).loads);
+}
+
+int large_warps(int sample_bytes, int gx, int gy, int shared_limit) {
+  int warps = tuning.large_warps;
+  while (warps > 0 && large_bytes(sample_bytes, gx, gy, warps) > shared_limit) --warps;
+  return warps;
+}
+
+Schedule cut(const std::array<SetWork, 3>& work, int sets, const Workers& workers, int steps) {
+  const int edge_steps = std::max(1, steps / tuning.edge_share);
+  Schedule schedule;
+  for (int i = 0; i < sets; ++i) {
+    const SetWork& from = work[i];
+    SetSchedule& set = schedule.sets[i];
+    set.steps = steps;
+    set.edge_steps = edge_steps;
+    set.first_block = schedule.blocks;
+    set.strips = from.strips();
+    if (set.strips == 0) continue;
+    // The window of strip n is [begin + 64 n, begin + 64 n + window).
+    const int begin = from.origin() - from.pad;
+    const int end = from.row_bytes - workers.window;                     // the last place in the row where a window can begin
+    const int fit = begin <= end ? (end - begin) / strip_bytes + 1 : 0;  // strips whose window does not leave the row to the right
+    set.left = std::min(set.strips, begin < 0 ? parts(-begin, strip_bytes) : 0);
+    if (from.all_edges || fit <= set.left) set.left = set.strips;
+    set.edges = set.left + std::max(0, set.strips - std::max(fit, set.left));
+    set.edge_blocks = parts(set.edges * parts(from.steps(), edge_steps), workers.warps);
+    set.blocks_x = parts(set.strips - set.edges, workers.warps);
+    schedule.blocks += set.edge_blocks + set.blocks_x * parts(from.steps(), steps);
+  }
+  return schedule;
+}
+
+Schedule make_schedule(const std::array<SetWork, 3>& work, int sets, const Workers& workers) {
+  const int overhead = workers.gy - 1 + tuning.start_steps;
+  Schedule best;
+  long least = 0;
+  for (int steps = 1; steps <= workers.max_steps; ++steps) {
+    const Schedule schedule = cut(work, sets, workers, steps);
+    const long cost = long(parts(schedule.blocks, workers.slots)) * (steps + overhead);
+    if (steps == 1 || cost < least) least = cost, best = schedule;
+    if (schedule.blocks <= workers.slots) break;
+  }
+  return best;
+}
+
+}  // namespace cudavision::gaussian

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Box mean, threshold and deviation on CUDA, from padded summed-area tables, which the plan has made first (kernels/integral).
+//
+//   a table, of the sums left of x and above y:     the sum of a window = D − C − B + A
+//        x0        x1
+//     y0 A ─────── B            A warp computes 128 pixels of a row: lane l computes pixels l, l + 32, l + 64, l + 96, so that
+//        │ window  │            neighbouring lanes read neighbouring entries. The results go through shared memory, from which each
+//     y1 C ─────── D            lane takes four neighbouring pixels to store.
+//
+//   a block: box_warps rows × 128 pixels; the grid: the rectangle of one channel set; a launch for each set
+//
+// Where to change what: another operation: `result` in box_filter; another border: x0, x1, y0, y1 there; another sample type: the quads
+// of kernels/cuda/rows.cuh; another block shape: cuda_tuning.hpp.
+#include <algorithm>
+#include <vector>
+
+#include "kernels/cuda/filter.hpp"
+#include "kernels/cuda/memory.hpp"
+#include "kernels/cuda/rows.cuh"
+#include "kernels/local/cuda_tuning.hpp"
+#include "kernels/local/plan.hpp"
+
+namespace cudavision::local {
+namespace {
+
+constexpr int box_width = 128;  ///< pixels of a row that a warp computes: four for each lane
+constexpr int box_warps = tuning.box_warps;
+
+/// One channel set, its padded tables and the window.
+struct BoxJob {
+  cuda::SetView view;
+  const unsigned char *sums[4], *squares[4];  ///< by channel; nullptr: chroma that becomes neutral
+  std::ptrdiff_t sums_pitch, squares_pitch;
+  int radius_x, radius_y, neutral;
+  LocalOperation operation;
+  double factor;
+};
+
+/// The sum over [x0, x1) × [y0, y1). Sum may wrap: the sum of a window fits into it.
+template <typename Sum>
+__device__ __forceinline__ Sum box_sum(const unsigned char* table, std::ptrdiff_t pitch, int x0, int y0, int x1, int y1) {
+  const auto *top = reinterpret_cast<const Sum*>(table + y0 * pitch), *bottom = reinterpret_cast<const Sum*>(table + y1 * pitch);
+  return (__ldg(bottom + x1) - __ldg(bottom + x0)) - (__ldg(top + x1) - __ldg(top + x0));
+}
+
+/// sum / count rounded half to even, for quotients below 2^16. The estimate in float32 is wrong by at most one.
+template <typename Sum>
+__device__ __forceinline__ int rounded_mean(Sum sum, int count, float per_count) {
+  int quotient = int(float(sum) * per_count);
+  std::int64_t rest = std::int64_t(sum) - std::int64_t(quotient) * count;
+  if (rest < 0) --quotient, rest += count;
+  if (rest >= count) ++quotient, rest -= count;
+  return quotient + (2 * rest + (quotient & 1) > count);
+}
+
+template <typename T, int C, typename Sum>
+__global__ void __launch_bounds__(32 * box_warps) box_filter(const __grid_constant__ BoxJob job) {
+  __shared__ __align__(16) T results[box_warps][C][box_width];
+  const cuda::SetView& view = job.view;
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const int x = (view.x0 & -4) + blockIdx.x * box_width, y = view.y0 + blockIdx.y * box_warps + warp;
+  if (y >= view.y1) return;
+  const int y0 = max(y - job.radius_y, 0), y1 = min(y + job.radius_y + 1, view.height);
+#pragma unroll
+  for (int c = 0; c < C; ++c) {
+    if (!(view.filtered >> c & 1)) continue;
+#pragma unroll
+    for (int j = 0; j < box_width / 32; ++j) {
+      int result = job.neutral;
+      if (job.sums[c]) {
+        const int at = min(x + lane + 32 * j, view.width - 1);
+        const int x0 = max(at - job.radius_x, 0), x1 = min(at + job.radius_x + 1, view.width);
+        const int count = (x1 - x0) * (y1 - y0);
+        const Sum sum = box_sum<Sum>(job.sums[c], job.sums_pitch, x0, y0, x1, y1);
+        if (job.operation == LocalOperation::box_mean) {
+          result = rounded_mean(sum, count, 1.0f / float(count));
+        } else if (job.operation == LocalOperation::threshold) {
+          const Sum own = box_sum<Sum>(job.sums[c], job.sums_pitch, at, y, at + 1, y + 1);
+          result = double(std::int64_t(own) * count) < __dmul_rn(double(sum), job.factor) ? 0 : view.max_value;
+        } else {
+          const std::uint64_t squares = box_sum<std::uint64_t>(job.squares[c], job.squares_pitch, x0, y0, x1, y1);
+          const double mean = double(sum) / count;
+          result = __double2int_rn(sqrt(fmax(__dsub_rn(double(squares) / count, __dmul_rn(mean, mean)), 0.0)));
+        }
+      }
+      results[warp][c][lane + 32 * j] = T(result);
+    }
+  }
+  __syncwarp();
+  cuda::Quad<T, C> quad;
+#pragma unroll
+  for (int c = 0; c < C; ++c)
+#pragma unroll
+    for (int w = 0; w < int(sizeof(T)); ++w)
+      quad.word[c][w] = reinterpret_cast<const std::uint32_t*>(results[warp][c])[lane * int(sizeof(T)) + w];
+  cuda::store_quad<T, C>(view, x + 4 * lane, y, quad);
+}
+
+using Kernel = void (*)(BoxJob);
+
+class CudaBox final : public cuda::CudaFilter {
+ public:
+  explicit CudaBox(Plan plan) : CudaFilter(plan.geometry), plan_(std::move(plan)) {}
+
+  Status load() {
+    auto integral = detail::make_integral_cuda(plan_.tables);
+    if (!integral.ok()) return integral.error();
+    integral_ = std::move(integral.value());
+    std::size_t bytes = 0;
+    for (const TableInfo& table : integral_->tables()) {
+      // Whole cache lines of 128 bytes.
+      const std::size_t pitch = (std::size_t(table.width) * table.entry_bytes() + 127) / 128 * 128;
+      tables_.push_back({reinterpret_cast<void*>(bytes), std::ptrdiff_t(pitch)});
+      bytes += pitch * table.height;
+    }
+    if (Status status = memory_.allocate(bytes); !status.ok()) return status;
+    for (Plane& table : tables_)
+      table.data = static_cast<unsigned char*>(memory_.data()) + reinterpret_cast<std::uintptr_t>(table.data);
+    const FormatInfo& format = info(plan_.geometry.format);
+    cuda::with_layout(format, [&](auto sample, auto first, auto rest) {
+      using T = decltype(sample);
+      kernels_[0] = choose<T, decltype(first)::value>();
+      kernels_[1] = choose<T, decltype(rest)::value>();
+    });
+    for (Kernel kernel : kernels_)
+      if (Status status = cuda::load_kernel(kernel, "cannot load the kernel for local filters"); !status.ok()) return status;
+    return {};
+  }
+
+ private:
+  template <typename T, int C>
+  Kernel choose() const {
+    return plan_.tables.tables[0].type == SumType::u32 ? box_filter<T, C, std::uint32_t> : box_filter<T, C, std::uint64_t>;
+  }
+
+  Status begin(const Image& src, const Region&, Queue queue) override { return integral_->submit(src, tables_, queue); }
+
+  Status filter(const Image& src, const Image& dst, const SetRects& rects, Queue queue) override {
+    const FormatInfo& format = info(plan_.geometry.format);
+    for (int s = 0; s < format.set_count; ++s) {
+      if (rects[s].empty()) continue;
+      BoxJob job{};
+      job.view = cuda::make_view(src, dst, s, rects[s], Border::replicate, {}, false);
+      for (int c = 0; c < format.sets[s].channels; ++c) {
+        const int table = plan_.table_of[s][c];
+        if (table < 0) continue;
+        job.sums[c] = static_cast<const unsigned char*>(tables_[table].data);
+        job.sums_pitch = tables_[table].pitch;
+        if (plan_.operation != LocalOperation::deviation) continue;
+        job.squares[c] = static_cast<const unsigned char*>(tables_[table + plan_.squares].data);
+        job.squares_pitch = tables_[table + plan_.squares].pitch;
+      }
+      job.radius_x = plan_.radius[s].x;
+      job.radius_y = plan_.radius[s].y;
+      job.neutral = format.neutral_chroma();
+      job.operation = plan_.operation;
+      job.factor = plan_.factor;
+      const int width = job.view.x1 - (job.view.x0 & -4), height = job.view.y1 - job.view.y0;
+      const dim3 blocks((width + box_width - 1) / box_width, (height + box_warps - 1) / box_warps);
+      kernels_[s > 0]<<<blocks, 32 * box_warps, 0, queue.stream>>>(job);
+      if (Status status = cuda::check(cudaGetLastError(), "cannot launch the local filter"); !status.ok()) return status;
+    }
+    return {};
+  }
+
+  const Plan plan_;
+  std::unique_ptr<Integral> integral_;
+  cuda::DeviceMemory memory_;  ///< of the tables
+  std::vector<Plane> tables_;
+  std::array<Kernel, 2> kernels_{};  ///< of the first set, of the others
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Filter>> make_box_cuda(Plan plan) {
+  auto filter = std::make_unique<CudaBox>(std::move(plan));
+  if (Status status = filter->load(); !status.ok()) return status;
+  return std::unique_ptr<Filter>(std::move(filter));
+}
+
+}  // namespace cudavision::local
