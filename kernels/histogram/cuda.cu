@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Histograms. Two kernels count: one for large planes of bytes (cuda_bytes.cu), one for all other samples (cuda_pixels.cu). The last
-// block of a frame, or a kernel of its own (cuda_gather.cu), gathers the sums into bins.
+// Histograms. Two kernels count: one for large planes of bytes (cuda_bytes.cu), one for all other samples (cuda_pixels.cu). The
+// last block of a frame, or a kernel of its own (cuda_gather.cu), gathers the sums into bins.
 //
 //   frame: sets       blocks                           device memory            results
 //   +-------+

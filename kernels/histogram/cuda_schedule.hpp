@@ -31,8 +31,8 @@ struct Share {
   Rect rects[max_rects];
 };
 
-/// Where the pixel kernel counts a set. A job has several passes if its entries do not fit shared memory: each pass reads all samples
-/// and counts some of the entries.
+/// Where the pixel kernel counts a set. A job has several passes if its entries do not fit shared memory: each pass reads all
+/// samples and counts some of the entries.
 struct PixelTables {
   int base[4];       ///< by channel: the first entry of its table, relative to first_entry; −1: not counted
   int luma_base;     ///< the same for luma made of R, G and B
@@ -59,8 +59,8 @@ struct ByteLaunch {
 ByteLaunch schedule_bytes(const Plan& plan, const Limits& limits, const SetPieces& pieces, std::size_t from,
                           const bool (&by_bytes)[3]);
 
-/// One launch of the pixel kernel. Job i is set i, or the three planes of a frame. A set without samples has no blocks; job 0 always
-/// has a block, which ends the launch.
+/// One launch of the pixel kernel. Job i is set i, or the three planes of a frame. A set without samples has no blocks; job 0
+/// always has a block, which ends the launch.
 struct PixelLaunch {
   bool any = false;  ///< there are samples to count
   int blocks = 0;

@@ -7,8 +7,8 @@
 namespace cudavision::histogram {
 
 struct Tuning {
-  /// From this number of samples on, the byte kernel is faster than the pixel kernel in spite of clearing and adding up its counters.
-  /// 2 M samples: both take 7 µs. 8 M samples: half the time.
+  /// From this number of samples on, the byte kernel is faster than the pixel kernel in spite of clearing and adding up its
+  /// counters. 2 M samples: both take 7 µs. 8 M samples: half the time.
   std::int64_t byte_samples = 3 << 20;  // sweep: 1048576 2097152 3145728 8388608
   /// Warps of the byte kernel's only block on a multiprocessor, each with 8 KiB of counters; a multiple of 4. 24.3 µs with 12, 21.2
   /// with 16, 19.7 with 20, 18.9 with 24, 19.0 with 28.
@@ -24,8 +24,8 @@ struct Tuning {
   int pixel_samples = 8192;  // sweep: 4096 8192 16384 32768
   /// Blocks of the pixel kernel on a multiprocessor, as many as its registers hold. Luma of RGBA: 105 µs with 1, 78 with 2.
   int pixel_blocks = 2;  // sweep: 1 2
-  /// Counters of a block of the pixel kernel: if a frame needs fewer, several copies of them reduce conflicts between warps. 1024 and
-  /// 4096 took the same time.
+  /// Counters of a block of the pixel kernel: if a frame needs fewer, several copies of them reduce conflicts between warps. 1024
+  /// and 4096 took the same time.
   int pixel_counters = 4096;  // sweep: 1024 4096
 
   /// Above this number of entries a kernel of its own gathers the sums into bins, instead of the last block.

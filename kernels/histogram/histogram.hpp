@@ -58,9 +58,9 @@ class Histogram {
   int bins() const;
   const std::vector<const char*>& channels() const;
 
-  /// Counts one frame of the plan's geometry, in the backend's memory. Every sample in the region is counted once (region.hpp defines
-  /// which samples of subsampled chroma are in it). Returns without waiting for CUDA. Errors: resource if memory is short or a launch
-  /// fails.
+  /// Counts one frame of the plan's geometry, in the backend's memory. Every sample in the region is counted once (region.hpp
+  /// defines which samples of subsampled chroma are in it). Returns without waiting for CUDA. Errors: resource if memory is short
+  /// or a launch fails.
   Status submit(const Image& src, const Region& region, Queue queue);
 
   /// The counts of the frame submitted `age` submits ago (0 … history − 1), in the order of channels(). Wait for the queue of that
@@ -111,12 +111,12 @@ struct HistogramStatistics {
 };
 HistogramStatistics statistics(const std::vector<std::uint64_t>& counts, int depth);
 
-/// Histogram equalisation of the luma, by the rule of cv::equalizeHist at any depth. Let P(v) be the number of samples in the region
-/// that are at most v, and n₀ the number of samples of the lowest value. Then v becomes
+/// Histogram equalisation of the luma, by the rule of cv::equalizeHist at any depth. Let P(v) be the number of samples in the
+/// region that are at most v, and n₀ the number of samples of the lowest value. Then v becomes
 /// round((P(v) − n₀) · (2^depth − 1) / (P(max) − n₀)), in float32, half to even. A picture with a single value is not changed.
-/// GRAY8 equals cv::equalizeHist bit for bit. In YUV formats Y alone is changed. In RGB the change of the luma (of `matrix`) is added
-/// to each component, R + lut(y) − y, and the result is saturated; this is the same as to equalise Y of its YCbCr. Alpha and padding
-/// are not changed. Errors: settings if the backend is not built in; resource.
+/// GRAY8 equals cv::equalizeHist bit for bit. In YUV formats Y alone is changed. In RGB the change of the luma (of `matrix`) is
+/// added to each component, R + lut(y) − y, and the result is saturated; this is the same as to equalise Y of its YCbCr. Alpha and
+/// padding are not changed. Errors: settings if the backend is not built in; resource.
 Result<std::unique_ptr<Filter>> make_equalize(LumaMatrix matrix, const Geometry& geometry, Backend backend);
 
 struct HistogramOverlayParams {
@@ -128,10 +128,10 @@ struct HistogramOverlayParams {
 Status validate(const HistogramOverlayParams& params);
 
 /// Draws a histogram into pictures. The height of a bar is its count relative to the largest count of its channel; a column of
-/// several bins shows the largest of them. First a black panel is blended with half the opacity, then the bars of luma (white), then
-/// the bars of components: Y white, R and Cr red, G green, B and Cb blue. Where bars of several components overlap, their colours are
-/// added. Colours in YUV are those of BT.601, limited range. A sample of subsampled chroma gets the colour at its first pixel. Alpha
-/// is not changed.
+/// several bins shows the largest of them. First a black panel is blended with half the opacity, then the bars of luma (white),
+/// then the bars of components: Y white, R and Cr red, G green, B and Cb blue. Where bars of several components overlap, their
+/// colours are added. Colours in YUV are those of BT.601, limited range. A sample of subsampled chroma gets the colour at its first
+/// pixel. Alpha is not changed.
 class HistogramOverlay {
  public:
   virtual ~HistogramOverlay() = default;

@@ -14,8 +14,8 @@ namespace cudavision::integral {
 
 /// Tables of one launch: the channels of a format.
 inline constexpr int max_jobs = 4;
-/// Entries that a tile is wide: two quads (four neighbouring samples) for each of the 32 lanes of a warp. A row of a tile fills whole
-/// cache lines.
+/// Entries that a tile is wide: two quads (four neighbouring samples) for each of the 32 lanes of a warp. A row of a tile fills
+/// whole cache lines.
 inline constexpr int tile_width = 256;
 inline constexpr int warps = tuning.warps;
 inline constexpr int threads = 32 * warps;

@@ -3,8 +3,8 @@
 //
 //   sums[0 … 3]: entries 4 · lane … 4 · lane + 3         sums[4 … 7]: entries 128 + 4 · lane … 128 + 4 · lane + 3
 //
-// For another output type: rows of eight-byte entries work for any type of that size; rows of four-byte entries take the bits of any
-// type of that size.
+// For another output type: rows of eight-byte entries work for any type of that size; rows of four-byte entries take the bits of
+// any type of that size.
 #pragma once
 
 #include "kernels/integral/cuda_params.hpp"
@@ -33,9 +33,9 @@ __device__ __forceinline__ void store_row(int count, unsigned char* row, int lan
 }
 
 /// Stores a row of 256 four-byte entries, which begins `shift` entries behind an aligned word of 16 bytes. All words inside the row
-/// are stored whole: a lane's word holds the last `shift` entries of the lane before it and its own first 4 − shift. The ends of the
-/// row are stored entry by entry. `shift` must be a constant once this is inlined. `inside`: whether the row is stored at all; all
-/// lanes call this, as they exchange sums.
+/// are stored whole: a lane's word holds the last `shift` entries of the lane before it and its own first 4 − shift. The ends of
+/// the row are stored entry by entry. `shift` must be a constant once this is inlined. `inside`: whether the row is stored at all;
+/// all lanes call this, as they exchange sums.
 __device__ __forceinline__ void store_words(int shift, bool inside, std::uint32_t* row, int lane, const std::uint32_t (&sums)[8]) {
   std::uint32_t entries[2][4];
 #pragma unroll
