@@ -4,25 +4,25 @@
 
 #include "kernels/core/luma.hpp"
 #include "kernels/cpu/filter.hpp"
-#include "kernels/integral/integral.hpp"
+#include "kernels/integral/plan.hpp"
 
-namespace cudavision::detail {
+namespace cudavision::integral {
 namespace {
 
-/// Rows that go to cv::integral at once: its 32-bit sums of bytes, and its float64 sums of deeper samples and of squares, are exact for
-/// up to 32 rows of 16384 samples; and their sums stay in the cache.
+/// Rows of one call of cv::integral. Its int32 sums of bytes and its float64 sums of deeper samples and of squares are exact for 32
+/// rows of 16384 samples, and the sums of a strip stay in the cache.
 constexpr int strip_rows = 32;
 
 class CpuIntegral final : public Integral {
  public:
-  explicit CpuIntegral(IntegralPlan plan)
+  explicit CpuIntegral(Plan plan)
       : Integral(plan.geometry, Backend::cpu, plan.tables), plan_(std::move(plan)), work_(plan_.tables.size()) {
     const FormatInfo& format = info(plan_.geometry.format);
     for (int i = 0; i < format.set_count; ++i) access_[i] = cpu::SetAccess(format, format.sets[i], Border::replicate, {}, true);
   }
 
  private:
-  /// Of one table, kept between frames.
+  /// The memory of one table's computation, reused from frame to frame.
   struct Work {
     std::array<cpu::Scratch, 3> scratch;
     std::array<cv::Mat, 3> samples;
@@ -38,7 +38,7 @@ class CpuIntegral final : public Integral {
     return {};
   }
 
-  /// Rows of one component, as a matrix of one channel.
+  /// The samples of one component in `rect`, as a matrix with one channel.
   cv::Mat component(const Image& src, const TableSource& from, const Rect& rect, cpu::Scratch& scratch, cv::Mat& store) const {
     const ChannelSet& set = info(plan_.geometry.format).sets[from.set];
     const cv::Mat values = access_[from.set].read(cpu::set_mat(src, set), rect, scratch);
@@ -56,6 +56,7 @@ class CpuIntegral final : public Integral {
       for (int x = 0; x < out.cols; ++x) out.at<T>(y, x) = T(luma_of(r.at<T>(y, x), g.at<T>(y, x), b.at<T>(y, x)));
   }
 
+  /// The samples of a table in `rect`.
   cv::Mat samples(const Image& src, const TableSource& source, const Rect& rect, Work& work) const {
     if (!source.luma) return component(src, source, rect, work.scratch[0], work.samples[0]);
     const FormatInfo& format = info(plan_.geometry.format);
@@ -68,6 +69,7 @@ class CpuIntegral final : public Integral {
     return luma;
   }
 
+  /// Fills table `index`, strip by strip.
   void fill(const Image& src, int index, const Plane& table) {
     Work& work = work_[index];
     const TableInfo& entry = plan_.tables[index];
@@ -95,6 +97,7 @@ class CpuIntegral final : public Integral {
     }
   }
 
+  /// Writes the rows of a strip, in the type of the table.
   template <typename Sum>
   void add_strip(const cv::Mat& sums, const TableInfo& entry, Work& work, std::uint8_t* out, std::ptrdiff_t pitch) const {
     switch (entry.type) {
@@ -109,7 +112,7 @@ class CpuIntegral final : public Integral {
     }
   }
 
-  /// Writes a strip's own sums plus those of the row above it, and keeps its last row for the next.
+  /// Writes the sums of a strip plus the row of the table above it (`carry`), which then becomes the last row of the strip.
   template <typename Sum, typename Out, typename Carry>
   void add_rows(const cv::Mat& sums, std::vector<Carry>& carry, std::uint8_t* out, std::ptrdiff_t pitch) const {
     const int first = plan_.padded ? 0 : 1, count = sums.cols - first;
@@ -123,15 +126,15 @@ class CpuIntegral final : public Integral {
     for (int x = 0; x < sums.cols; ++x) carry[x] += Carry(last[x]);
   }
 
-  const IntegralPlan plan_;
+  const Plan plan_;
   std::array<cpu::SetAccess, 3> access_;
   std::vector<Work> work_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Integral>> make_integral_cpu(IntegralPlan plan) {
+Result<std::unique_ptr<Integral>> make_cpu(Plan plan) {
   return std::unique_ptr<Integral>(std::make_unique<CpuIntegral>(std::move(plan)));
 }
 
-}  // namespace cudavision::detail
+}  // namespace cudavision::integral

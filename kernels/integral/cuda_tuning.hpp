@@ -1,36 +1,62 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Shapes of the summed-area kernels, measured on an H200, bytes to u32.
+// Tuning of the summed-area tables. All times are of one submit on an H200; without other words: GRAY8 to u32.
 #pragma once
 
-namespace cudavision::cuda::integral {
+namespace cudavision::integral {
 
-/// Entries a tile is wide: two by four for each lane of a warp, so that a warp's rows are whole cache lines.
-inline constexpr int tile_width = 256;
-/// Warps of a block, one above the other.
-inline constexpr int warps = 8;
-/// Rows of each warp, by the tiles of 64 rows in a frame: more make fewer tiles, and fewer sums to add up for each; fewer spread a
-/// small frame over the device. 8K gray took 49 µs with 16 and 55 with 8, 4K 16.3 with 8 and 18.2 with 16, 1080p 8.4 with 4 or 8
-/// and 10.6 with 16.
-constexpr int warp_rows(long tiles_of_64_rows) { return tiles_of_64_rows < 300 ? 4 : tiles_of_64_rows < 1000 ? 8 : 16; }
-/// The most that registers and 48 KiB of shared memory hold.
-constexpr int most_rows(int sample_bytes, bool squared, int accumulator_bytes) {
-  return sample_bytes == 1 && accumulator_bytes == 4 ? 16 : sample_bytes == 2 && squared ? 4 : 8;
+struct Tuning {
+  /// Warps of a block, one above the other. At least 8: a block has a thread for each of the 256 columns of a tile. With 16 the
+  /// samples of a tile do not fit the 48 KiB of static shared memory.
+  int warps = 8;
+
+  /// Frames are small, medium or large by their number of tiles of 256 × 64 samples (1080p: 136, 4K: 510, 8K: 2040). From this
+  /// number on a frame is medium.
+  int medium_frame = 300;  // sweep: 200 300 400
+  /// From this number of tiles of 256 × 64 samples on a frame is large.
+  int large_frame = 1000;  // sweep: 600 1000 1400
+  /// Rows of a warp in a small frame; few rows spread the frame over the device. 1080p: 8.4 µs with 4 or 8, 10.6 with 16.
+  int small_rows = 4;  // sweep: 4 8
+  /// Rows of a warp in a medium frame. 4K: 16.3 µs with 8, 18.2 with 16.
+  int medium_rows = 8;  // sweep: 4 8 16
+  /// Rows of a warp in a large frame; many rows make few tiles, and few sums to add up for each. 8K: 49 µs with 16, 55 with 8.
+  int large_rows = 16;  // sweep: 8 16
+
+  /// A frame with fewer tiles of 256 × 64 samples is computed by two launches where sums have 32 bits.
+  /// 4K: 16.3 µs with two launches, 17.1 with one. 1080p: 8.9 with two, 9.5 with one.
+  int two_launches_below_32 = 1000;  // sweep: 300 1000
+  /// The same where sums have 64 bits. 4K to u64: 33.1 µs with two launches, 28.6 with one.
+  int two_launches_below_64 = 300;  // sweep: 0 300 1000
+  /// Tiles that a single launch sums before it writes the first. 8K: 50.3 µs with 64, 49.3 with 132, 48.9 with 200, 50.2 with 400,
+  /// 57.4 with all 1020; in a second measurement 49.2 with 200, 49.0 with 220, 48.9 with 240; padded 55.2, 55.0 and 55.3.
+  int ahead = 220;  // sweep: 64 132 200 220 240 400
+  /// The same where samples are interleaved, and the sum pass unpacks them: all tiles but one part in this number. That pass takes
+  /// much longer, so it should get most blocks. 8K RGBA, of 1020 tiles: 105 µs with 600, 102 with 900, 103 with 1020, 140 with 200.
+  int ahead_all_but = 8;  // sweep: 2 4 8 16
+
+  /// Resident blocks of a multiprocessor for which the compiler limits registers: bytes summed in 32 bits, fewer than 16 rows.
+  int light_blocks = 4;  // sweep: 3 4 5
+  /// The same for all other kernels. 8K padded, 16 rows: 54.8 µs with 3, 56.9 with 4, where registers are spilled.
+  int heavy_blocks = 3;  // sweep: 2 3 4
+};
+inline constexpr Tuning tuning;
+
+/// Rows of a warp, by the tiles of 256 × 64 samples in a frame: a power of two.
+constexpr int warp_rows(long tiles) {
+  return tiles < tuning.medium_frame ? tuning.small_rows : tiles < tuning.large_frame ? tuning.medium_rows : tuning.large_rows;
+}
+/// The most rows of a warp that registers and 48 KiB of static shared memory hold.
+constexpr int max_warp_rows(int sample_bytes, bool squared, int sum_bytes) {
+  return sample_bytes == 1 && sum_bytes == 4 ? 16 : sample_bytes == 2 && squared ? 4 : 8;
+}
+/// Whether a frame of so many tiles of 256 × 64 samples is computed by two launches.
+constexpr bool in_two_launches(long tiles, int sum_bytes) {
+  return tiles < (sum_bytes == 4 ? tuning.two_launches_below_32 : tuning.two_launches_below_64);
+}
+/// Tiles that a single launch of so many tiles sums before it writes the first.
+constexpr int tiles_ahead(int tiles, bool unpacks) { return unpacks ? tiles - tiles / tuning.ahead_all_but : tuning.ahead; }
+/// Resident blocks of a multiprocessor for which the compiler limits registers.
+constexpr int min_blocks(int sample_bytes, int sum_bytes, int rows) {
+  return sample_bytes == 1 && sum_bytes == 4 && rows < 16 ? tuning.light_blocks : tuning.heavy_blocks;
 }
 
-/// Whether a frame, by its tiles of 64 rows, is a launch for each step: 4K gray took 16.3 µs (one launch: 17.1), to u64 33.1
-/// (28.6), 1080p 8.9 (9.5).
-constexpr bool in_two_launches(long tiles_of_64_rows, int accumulator_bytes) {
-  return tiles_of_64_rows < (accumulator_bytes == 4 ? 1000 : 300);
-}
-/// Tiles by which the first step is ahead of the second in one launch. 8K gray took 50.3, 49.3, 48.9, 50.2 µs with 64, 132, 200,
-/// 400, and 57.4 with all 1020; later 49.2, 49.0, 48.9 with 200, 220, 240, padded 55.2, 55.0, 55.3. Where samples are gathered
-/// (RGBA) that step takes much longer, and should not have to wait for places: 105, 102, 103 µs with 600, 900, 1020 of 1020 tiles,
-/// 140 with 200.
-constexpr int tiles_ahead(int tiles, bool gathered) { return gathered ? tiles - tiles / 8 : 220; }
-
-/// Blocks of a multiprocessor that registers are shared out for: four would spill in 16 rows (8K gray, padded: 56.9 µs, from 54.8).
-constexpr int min_blocks(int sample_bytes, int accumulator_bytes, int rows) {
-  return sample_bytes == 1 && accumulator_bytes == 4 && rows < 16 ? 4 : 3;
-}
-
-}  // namespace cudavision::cuda::integral
+}  // namespace cudavision::integral

@@ -6,28 +6,28 @@
 
 #include "kernels/core/backend.hpp"
 #include "kernels/core/guard.hpp"
+#include "kernels/integral/plan.hpp"
 
 namespace cudavision {
+namespace integral {
 namespace {
 
 bool has_luma(const FormatInfo& format) { return format.sets[0].roles[0] == Role::luma || format.sets[0].roles[1] == Role::luma; }
 
-detail::IntegralPlan resolve(const IntegralParams& params, const Geometry& geometry) {
+Plan resolve(const IntegralParams& params, const Geometry& geometry) {
   const FormatInfo& format = info(geometry.format);
   SumType type = params.sum_type;
   if (type == SumType::automatic) {
-    // The largest table is that of the full grid.
+    // No other grid is larger than the frame.
     const std::uint64_t most = std::uint64_t(geometry.width) * std::uint64_t(geometry.height) * std::uint64_t(format.max_value());
     type = most <= 0xffffffffu ? SumType::u32 : SumType::u64;
   }
   const bool real = type == SumType::f32 || type == SumType::f64;
-  return detail::resolve_tables(geometry, params.layout == TableLayout::padded, detail::table_sources(format, params.channel, true),
-                                type, params.squared, real ? SumType::f64 : SumType::u64);
+  return resolve_tables(geometry, params.layout == TableLayout::padded, table_sources(format, params.channel, true), type,
+                        params.squared, real ? SumType::f64 : SumType::u64);
 }
 
 }  // namespace
-
-namespace detail {
 
 TableSource find_role(const FormatInfo& format, Role role) {
   for (int s = 0; s < format.set_count; ++s)
@@ -51,10 +51,10 @@ std::vector<TableSource> table_sources(const FormatInfo& format, TableChannel ch
   return sources;
 }
 
-IntegralPlan resolve_tables(const Geometry& geometry, bool padded, const std::vector<TableSource>& sources, SumType type,
-                            bool squared, SumType squared_type) {
+Plan resolve_tables(const Geometry& geometry, bool padded, const std::vector<TableSource>& sources, SumType type, bool squared,
+                    SumType squared_type) {
   const FormatInfo& format = info(geometry.format);
-  IntegralPlan plan{geometry, padded, {}, {}};
+  Plan plan{geometry, padded, {}, {}};
   for (bool squares : {false, true}) {
     if (squares && !squared) continue;
     for (const TableSource& source : sources) {
@@ -67,12 +67,7 @@ IntegralPlan resolve_tables(const Geometry& geometry, bool padded, const std::ve
   return plan;
 }
 
-Result<std::unique_ptr<Integral>> make_integral(IntegralPlan plan, Backend backend) {
-  return on_backend(
-      backend, [&]() { return make_integral_cuda(std::move(plan)); }, [&]() { return make_integral_cpu(std::move(plan)); });
-}
-
-}  // namespace detail
+}  // namespace integral
 
 Status Integral::submit(const Image& src, const std::vector<Plane>& tables, Queue queue) {
   return guarded([&]() -> Status {
@@ -84,11 +79,15 @@ Status Integral::submit(const Image& src, const std::vector<Plane>& tables, Queu
 }
 
 std::vector<TableInfo> describe_tables(const IntegralParams& params, const Geometry& geometry) {
-  return resolve(params, geometry).tables;
+  return integral::resolve(params, geometry).tables;
 }
 
 Result<std::unique_ptr<Integral>> make_integral(const IntegralParams& params, const Geometry& geometry, Backend backend) {
-  return guarded([&] { return detail::make_integral(resolve(params, geometry), backend); });
+  return guarded([&] {
+    integral::Plan plan = integral::resolve(params, geometry);
+    return detail::on_backend(
+        backend, [&]() { return integral::make_cuda(std::move(plan)); }, [&]() { return integral::make_cpu(std::move(plan)); });
+  });
 }
 
 }  // namespace cudavision

@@ -8,6 +8,8 @@
 #include <sstream>
 
 #include "kernels/core/backend.hpp"
+#include "kernels/histogram/cuda_schedule.hpp"
+#include "kernels/histogram/cuda_walk.hpp"
 #include "tests/kernels/harness.hpp"
 
 namespace cudavision::test {
@@ -29,7 +31,7 @@ HistogramParams random_params(Random& random) {
   return params;
 }
 
-/// Empty where both are the same, else what differs first.
+/// Empty if both are equal, else the first difference.
 std::string difference(const HistogramCounts& expected, const HistogramCounts& actual) {
   if (expected.size() != actual.size()) return "other channels";
   for (std::size_t c = 0; c < expected.size(); ++c) {
@@ -62,7 +64,7 @@ HistogramCounts run(Histogram& histogram, const Picture& src, const Region& regi
 void expect_counts(Backend backend, const HistogramParams& params, const Case& c, unsigned seed) {
   const Picture src = make_picture(c.geometry, seed, c.data, c.src);
   const auto histogram = make(params, c.geometry, backend);
-  for (int round = 0; round < 2; ++round)  // the second finds what the first left
+  for (int round = 0; round < 2; ++round)  // the second round finds the memory as the first left it
     EXPECT_EQ(difference(reference::count(params, src, c.region), run(*histogram, src, c.region)), "")
         << describe(c.geometry, c.src, {}, c.region, c.data) << "\n"
         << describe(params) << " round " << round;
@@ -70,7 +72,7 @@ void expect_counts(Backend backend, const HistogramParams& params, const Case& c
 
 class HistogramSweep : public testing::TestWithParam<BackendAnd<Format>> {};
 
-/// Every format with every size, any bins, channels, region, place in memory and content.
+/// Every format with every size, with random bins, channels, regions, addresses and contents.
 TEST_P(HistogramSweep, EqualsReference) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -79,7 +81,7 @@ TEST_P(HistogramSweep, EqualsReference) {
     expect_counts(backend, random_params(random), random_case(random, format, sizes[i % sizes.size()]), unsigned(i));
 }
 
-/// Every number of bins with all channels, and every matrix at the top of the range.
+/// Every number of bins with all channels, and every matrix with values at the ends of the range.
 TEST_P(HistogramSweep, BinsAndExtremes) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -101,7 +103,7 @@ INSTANTIATE_FOR_FORMATS(HistogramSweep, all_formats());
 
 class HistogramLarge : public testing::TestWithParam<BackendAnd<Format>> {};
 
-/// Frames large enough for every way to count there is; all equal, too, so that no small counter overflows.
+/// Frames so large that all kernels count. Frames of one value test the overflow of small counters.
 TEST_P(HistogramLarge, EqualsReference) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -141,7 +143,7 @@ TEST_P(HistogramPlans, ManyOverlappingRectangles) {
       expect_counts(GetParam(), params, {{format, 640, 481}, {0, 0, 16}, {}, region, Data::random}, 1);
     }
   }
-  // Pieces of a frame so large that all ways to count take part.
+  // A frame so large that all kernels count its pieces.
   Region region;
   region.mode = Region::Mode::outside;
   for (int i = 0; i < 50; ++i)
@@ -152,7 +154,7 @@ TEST_P(HistogramPlans, ManyOverlappingRectangles) {
     expect_counts(GetParam(), params, {{format, 2500, 2200}, {0, 0, 16}, {}, region, Data::random}, 2);
 }
 
-TEST_P(HistogramPlans, NothingIsNothing) {
+TEST_P(HistogramPlans, EmptyRegionsCountNothing) {
   SKIP_UNLESS_AVAILABLE(GetParam());
   Region none;
   none.mode = Region::Mode::inside;
@@ -180,7 +182,7 @@ TEST_P(HistogramPlans, CountsAddUpToTheSamples) {
         << channel.name;
 }
 
-/// The longest sides, rows and frames that are allowed.
+/// The longest allowed sides, and the largest frame.
 TEST_P(HistogramPlans, LongestSides) {
   SKIP_UNLESS_AVAILABLE(GetParam());
   for (Format format : {Format::GRAY8, Format::RGB, Format::NV12, Format::UYVY, Format::RGBA64_LE}) {
@@ -194,7 +196,7 @@ TEST_P(HistogramPlans, LongestSides) {
   EXPECT_EQ(run(*make({}, src.geometry(), GetParam()), src)[0].counts[255], std::uint64_t(1) << 28);
 }
 
-/// Several frames in flight, each with a result of its own; the sum of some; the same bits each time.
+/// Several frames in flight, each with its own result, and the sum of their results.
 TEST_P(HistogramPlans, KeepResultsOfSeveralFrames) {
   SKIP_UNLESS_AVAILABLE(GetParam());
   HistogramParams params;
@@ -216,8 +218,8 @@ TEST_P(HistogramPlans, KeepResultsOfSeveralFrames) {
       ASSERT_EQ(sums[c].counts[bin], expected[2][c].counts[bin] + expected[3][c].counts[bin] + expected[4][c].counts[bin]);
 }
 
-/// P010 whose unused low bits are not zero.
-TEST_P(HistogramPlans, UnusedBitsAreNotLookedAt) {
+/// P010 with unused low bits that are not zero.
+TEST_P(HistogramPlans, UnusedBitsAreIgnored) {
   SKIP_UNLESS_AVAILABLE(GetParam());
   HistogramParams params;
   params.bins = 1024;
@@ -316,6 +318,165 @@ TEST_P(HistogramOverlays, EqualReference) {
 }
 INSTANTIATE_FOR_FORMATS(HistogramOverlays, all_formats());
 
+/// The CUDA schedule of a frame: checked without a GPU.
+class HistogramSchedule : public testing::Test {
+ protected:
+  struct Frame {
+    histogram::Plan plan;
+    histogram::Limits limits;
+    SetPieces pieces;
+    bool by_bytes[3] = {};
+    std::size_t rects = 0;  ///< of the set with the most pieces
+  };
+
+  /// Calls check(frame) for many formats, sizes, regions and parameters, on devices large and small.
+  template <typename Check>
+  static void for_frames(Check check) {
+    Random random(21);
+    for (Format format : all_formats())
+      for (int i = 0; i < 60; ++i) {
+        const auto [width, height] = random.pick(
+            std::vector<std::pair<int, int>>{{1, 1}, {67, 45}, {640, 480}, {1920, 1080}, {2501, 1703}, {7680, 4320}, {16384, 3}});
+        const HistogramParams params = random_params(random);
+        auto plan = histogram::resolve(params, {format, width, height});
+        ASSERT_TRUE(plan.ok());
+        Frame frame{plan.value(), {}, {}, {}, 0};
+        const auto [multiprocessors, shared] =
+            random.pick(std::vector<std::pair<int, int>>{{132, 232448}, {48, 101376}, {1, 49152}});
+        frame.limits = histogram::limits_of(info(format), multiprocessors, shared);
+        Region region;
+        region.mode = i % 3 == 0 ? Region::Mode::frame : i % 3 == 1 ? Region::Mode::inside : Region::Mode::outside;
+        for (int r = random.below(80); r > 0; --r)
+          region.rects.push_back(
+              {random.between(-20, width), random.between(-20, height), random.between(0, width), random.between(0, 90)});
+        region_pieces(frame.plan.geometry, region, frame.pieces);
+        for (int s = 0; s < info(format).set_count; ++s) {
+          if (!frame.plan.counts(info(format).sets[s])) continue;
+          frame.by_bytes[s] = random.below(4) && histogram::counts_bytes(frame.plan, s, frame.pieces[s], frame.limits);
+          frame.rects = std::max(frame.rects, frame.pieces[s].size());
+        }
+        SCOPED_TRACE(describe(frame.plan.geometry, {}, {}, region, Data::random) + " " + describe(params));
+        check(frame);
+        if (testing::Test::HasFatalFailure()) return;
+      }
+  }
+
+  /// Adds the rectangles of a share to those counted before.
+  static void add(const histogram::Share& share, std::vector<Rect>& counted) {
+    ASSERT_LE(share.rect_count, histogram::max_rects);
+    counted.insert(counted.end(), share.rects, share.rects + share.rect_count);
+  }
+  static void expect_same(const std::vector<Rect>& expected, const std::vector<Rect>& counted) {
+    ASSERT_EQ(expected.size(), counted.size());
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      ASSERT_TRUE(expected[i].x == counted[i].x && expected[i].y == counted[i].y && expected[i].width == counted[i].width &&
+                  expected[i].height == counted[i].height);
+  }
+};
+
+/// The launches of a frame count every piece of every counted set exactly once.
+TEST_F(HistogramSchedule, LaunchesCountEveryPieceOnce) {
+  for_frames([](const Frame& frame) {
+    const FormatInfo& format = info(frame.plan.geometry.format);
+    std::vector<Rect> counted[3];
+    for (std::size_t from = 0; from < frame.rects; from += histogram::max_rects) {
+      const auto bytes = histogram::schedule_bytes(frame.plan, frame.limits, frame.pieces, from, frame.by_bytes);
+      for (int j = 0; j < bytes.jobs; ++j) add(bytes.shares[j], counted[bytes.sets[j]]);
+      const auto pixels = histogram::schedule_pixels(frame.plan, frame.limits, frame.pieces, from, frame.by_bytes);
+      for (int s = 0; s < format.set_count; ++s) add(pixels.shares[s], counted[s]);
+    }
+    for (int s = 0; s < (frame.plan.three_planes ? 1 : format.set_count); ++s)
+      expect_same(frame.plan.counts(format.sets[s]) ? frame.pieces[s] : std::vector<Rect>(), counted[s]);
+  });
+}
+
+/// Each job of the byte kernel has a range of blocks; the ranges follow each other and are about a block a multiprocessor.
+TEST_F(HistogramSchedule, ByteBlocksBelongToOneJob) {
+  for_frames([](const Frame& frame) {
+    const auto launch = histogram::schedule_bytes(frame.plan, frame.limits, frame.pieces, 0, frame.by_bytes);
+    int blocks = 0;
+    for (int j = 0; j < 3; ++j) {
+      if (j >= launch.jobs) {
+        ASSERT_EQ(launch.shares[j].first_block, INT_MAX);
+        continue;
+      }
+      ASSERT_TRUE(frame.by_bytes[launch.sets[j]]);
+      ASSERT_EQ(launch.shares[j].first_block, blocks);
+      ASSERT_GE(launch.shares[j].blocks, 1);
+      blocks += launch.shares[j].blocks;
+    }
+    ASSERT_EQ(launch.blocks, blocks);
+    ASSERT_LE(blocks, frame.limits.multiprocessors + 2);
+    ASSERT_LE(frame.limits.byte_warps * histogram::byte_warp_bytes, frame.limits.shared_bytes);
+  });
+}
+
+/// Each block of the pixel kernel finds its job as the kernel does, and every job has its blocks in every pass.
+TEST_F(HistogramSchedule, PixelBlocksBelongToOneJob) {
+  for_frames([](const Frame& frame) {
+    const auto launch = histogram::schedule_pixels(frame.plan, frame.limits, frame.pieces, 0, frame.by_bytes);
+    const histogram::Share* shares = launch.shares;
+    int blocks[3] = {};
+    ASSERT_GE(launch.blocks, 1);
+    ASSERT_LE(shares[1].first_block, shares[2].first_block);
+    for (int block = 0; block < launch.blocks; ++block)
+      ++blocks[(block >= shares[1].first_block) + (block >= shares[2].first_block)];
+    for (int i = 0; i < 3; ++i) {
+      // Job 0 has a block even if it counts nothing.
+      ASSERT_EQ(blocks[i], shares[i].rect_count > 0 ? shares[i].blocks * launch.tables[i].passes : i == 0);
+    }
+    ASSERT_LE(launch.shared_bytes, std::size_t(frame.limits.shared_bytes));
+    ASSERT_GE(launch.copies, 1);
+  });
+}
+
+/// The passes of a job cover its entries, and each pass fits shared memory.
+TEST_F(HistogramSchedule, PassesCoverTheEntries) {
+  for_frames([](const Frame& frame) {
+    const auto launch = histogram::schedule_pixels(frame.plan, frame.limits, frame.pieces, 0, frame.by_bytes);
+    for (int i = 0; i < 3; ++i) {
+      const histogram::PixelTables& tables = launch.tables[i];
+      if (launch.shares[i].rect_count == 0) continue;
+      ASSERT_GT(tables.entries, 0);
+      ASSERT_GE(tables.passes * tables.pass_entries, tables.entries);
+      ASSERT_LT((tables.passes - 1) * tables.pass_entries, tables.entries);
+      ASSERT_LE(tables.pass_entries, frame.limits.pixel_entries);
+      ASSERT_LE(tables.first_entry + tables.entries, frame.plan.tables * frame.plan.fine);
+      for (int base : tables.base) ASSERT_LE(base + frame.plan.fine, tables.entries);
+      ASSERT_LE(tables.luma_base + frame.plan.fine, tables.entries);
+    }
+  });
+}
+
+TEST_F(HistogramSchedule, ByteKernelCountsOnlyLargePlanesOfBytes) {
+  const auto counts = [](Format format, int width, int height, int shared) {
+    const histogram::Plan plan = histogram::resolve(HistogramParams(), {format, width, height}).value();
+    SetPieces pieces;
+    region_pieces(plan.geometry, {}, pieces);
+    return histogram::counts_bytes(plan, 0, pieces[0], histogram::limits_of(info(format), 132, shared));
+  };
+  EXPECT_TRUE(counts(Format::GRAY8, 7680, 4320, 232448));
+  EXPECT_TRUE(counts(Format::NV12, 7680, 4320, 232448));
+  EXPECT_FALSE(counts(Format::GRAY8, 640, 480, 232448));
+  EXPECT_FALSE(counts(Format::GRAY8, 7680, 4320, 49152));
+  EXPECT_FALSE(counts(Format::GRAY16_LE, 7680, 4320, 232448));
+  EXPECT_FALSE(counts(Format::RGBA, 7680, 4320, 232448));
+  EXPECT_FALSE(counts(Format::GBR, 7680, 4320, 232448));
+}
+
+/// The walks of all workers visit every unit of a rectangle once.
+TEST_F(HistogramSchedule, WalksVisitEveryUnitOnce) {
+  for (unsigned units : {1u, 2u, 7u, 60u})
+    for (int height : {1, 3, 50})
+      for (unsigned workers : {1u, 2u, 5u, 64u, 1000u}) {
+        std::vector<int> visits(units * height);
+        for (unsigned worker = 0; worker < workers; ++worker)
+          for (histogram::Walk walk(worker, workers, units); walk.y < height; walk.next()) ++visits.at(walk.y * units + walk.x);
+        EXPECT_EQ(std::count(visits.begin(), visits.end(), 1), std::ptrdiff_t(visits.size()))
+            << units << " units, " << height << " rows, " << workers << " workers";
+      }
+}
+
 TEST(RegionPieces, AreDisjointAndCoverTheRegion) {
   Random random(5);
   for (Format format : {Format::GRAY8, Format::NV12, Format::Y42B, Format::YUY2, Format::RGB}) {
@@ -347,7 +508,7 @@ TEST(HistogramStatistics, EqualThoseOfTheSamples) {
   Random random(11);
   for (int depth : {8, 10, 16}) {
     for (int bins : {2, 5, 100, 256, 300, 1024, 65536}) {
-      if (depth == 16 && bins > 300) continue;  // the reference looks at all values for each bin
+      if (depth == 16 && bins > 300) continue;  // the reference searches all values for each bin: too slow
       for (int round = 0; round < 6; ++round) {
         std::vector<std::uint64_t> counts(bins);
         for (int i = round == 0 ? 0 : round == 1 ? 1 : 400; i > 0; --i)

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "kernels/integral/integral.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <opencv2/imgproc.hpp>
 #include <sstream>
 #include <thread>
 
+#include "kernels/integral/cuda_schedule.hpp"
 #include "tests/kernels/harness.hpp"
 #include "tests/kernels/reference/integral.hpp"
 
@@ -22,10 +25,10 @@ std::string describe(const IntegralParams& p) {
   return text.str();
 }
 
-/// A place for the tables of a plan: one block, each with bytes of a known pattern around it and between its rows.
+/// Memory for the tables of a plan: one block. Bytes around the tables and between their rows have a known pattern.
 class Tables {
  public:
-  /// `offset`, `padding`: entries before the first, and between rows.
+  /// `offset`: entries before the first of each table. `padding`: entries between rows.
   Tables(Backend backend, std::vector<TableInfo> tables, int offset, int padding) : infos_(std::move(tables)) {
     std::size_t end = 64;
     for (const TableInfo& table : infos_) {
@@ -46,7 +49,7 @@ class Tables {
     return all;
   }
 
-  /// Empty where the tables are those expected, and nothing else was written.
+  /// Empty if the tables are as expected and no other byte was written.
   std::string difference(const std::vector<reference::Sums>& expected, bool padded) {
     if (expected.size() != infos_.size())
       return "expected " + std::to_string(expected.size()) + " tables, got " + std::to_string(infos_.size());
@@ -104,7 +107,7 @@ class Tables {
   std::unique_ptr<Bytes> memory_;
 };
 
-/// Empty where the plan gives the reference's tables.
+/// Empty if the plan computes the tables of the reference.
 std::string check(Backend backend, const IntegralParams& params, const Picture& src, int offset = 0, int padding = 0) {
   auto plan = make_integral(params, src.geometry(), backend);
   if (!plan.ok()) return "no plan: " + plan.error().message();
@@ -119,7 +122,7 @@ std::string check(Backend backend, const IntegralParams& params, const Picture& 
 
 class IntegralSweep : public testing::TestWithParam<BackendAnd<Format>> {};
 
-/// Every format with every size, every layout and type, in places of any alignment.
+/// Every format with every size, layout and type, at any alignment.
 TEST_P(IntegralSweep, EqualsReference) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -141,7 +144,7 @@ TEST_P(IntegralSweep, EqualsReference) {
   }
 }
 
-/// The largest values of each format, in tables that must not overflow, and in those that wrap.
+/// The largest values of each format, in tables that must not overflow and in tables that wrap.
 TEST_P(IntegralSweep, White) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -158,7 +161,7 @@ INSTANTIATE_FOR_FORMATS(IntegralSweep, all_formats());
 
 class IntegralPlans : public testing::TestWithParam<Backend> {};
 
-/// More than 16.8 Mpx of white: 32 bits wrap, 64 do not.
+/// More than 16.8 Mpx of white: sums wrap in 32 bits, not in 64.
 TEST_P(IntegralPlans, LargeFramesWrapOnlyIn32Bits) {
   SKIP_UNLESS_AVAILABLE(GetParam());
   const Picture white = make_picture({Format::GRAY8, 4112, 4100}, 0, Data::max);
@@ -223,7 +226,7 @@ TEST_P(IntegralPlans, EqualOpenCV) {
   EXPECT_EQ(cv::norm(exact, squares, cv::NORM_INF), 0);
 }
 
-/// A plan keeps between frames what its tiles tell each other.
+/// Tiles share sums and counters in memory that a plan keeps between frames.
 TEST_P(IntegralPlans, ServeManyFrames) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -244,7 +247,7 @@ TEST_P(IntegralPlans, ServeManyFrames) {
   }
 }
 
-/// Plans at once, each from a thread and on a stream of its own.
+/// Several plans at once, each on its own thread and stream.
 TEST_P(IntegralPlans, DoNotDisturbEachOther) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -266,7 +269,7 @@ TEST_P(IntegralPlans, DoNotDisturbEachOther) {
   for (std::thread& thread : all) thread.join();
 }
 
-TEST_P(IntegralPlans, WantAllTheirTables) {
+TEST_P(IntegralPlans, RefuseAWrongNumberOfTables) {
   SKIP_UNLESS_AVAILABLE(GetParam());
   auto plan = make_integral({}, {Format::NV12, 64, 48}, GetParam());
   ASSERT_TRUE(plan.ok());
@@ -274,6 +277,175 @@ TEST_P(IntegralPlans, WantAllTheirTables) {
   EXPECT_EQ(status.code(), Status::Code::settings) << status.message();
 }
 INSTANTIATE_FOR_BACKENDS(IntegralPlans);
+
+/// The CUDA schedule of a plan: checked without a GPU.
+class IntegralSchedule : public testing::Test {
+ protected:
+  struct Checked {
+    integral::Plan plan;
+    integral::Schedule schedule;
+  };
+
+  /// Calls check(plan, schedule) for many formats, sizes and parameters.
+  template <typename Check>
+  static void for_schedules(Check check) {
+    std::vector<std::pair<int, int>> all = sizes;
+    for (const auto& size :
+         {std::pair{255, 65}, {256, 64}, {257, 129}, {1920, 1080}, {3840, 2160}, {7680, 4320}, {16384, 3}, {3, 16384}})
+      all.push_back(size);
+    for (Format format : all_formats())
+      for (const auto& [width, height] : all)
+        for (int i = 0; i < 12; ++i) {
+          const SumType type = std::array{SumType::u32, SumType::u64, SumType::f32}[i / 4];
+          const auto sources = integral::table_sources(info(format), i % 2 ? TableChannel::all : TableChannel::luma, true);
+          const integral::Plan plan =
+              integral::resolve_tables({format, width, height}, i / 2 % 2, sources, type, true, SumType::u64);
+          for (bool squared : {false, true}) {
+            SCOPED_TRACE(testing::Message() << info(format).name << " " << width << "x" << height << " case " << i << squared);
+            check(plan, integral::make_schedule(plan, squared));
+            if (testing::Test::HasFatalFailure()) return;
+          }
+        }
+  }
+};
+
+/// The tiles of a job cover its table, and every table has a job.
+TEST_F(IntegralSchedule, TilesCoverTheTables) {
+  for_schedules([](const integral::Plan& plan, const integral::Schedule& schedule) {
+    const integral::Params& p = schedule.params;
+    ASSERT_EQ(std::size_t(p.count) * 2, plan.tables.size());
+    ASSERT_LE(p.count, integral::max_jobs);
+    int tiles = 0, tile_rows = 0;
+    for (int i = 0; i < p.count; ++i) {
+      const integral::Job& job = p.sum_jobs[i];
+      const TableInfo& table = plan.tables[schedule.tables[i]];
+      ASSERT_EQ(table.squared, schedule.squared);
+      ASSERT_EQ(job.width + job.pad, table.width);
+      ASSERT_EQ(job.height + job.pad, table.height);
+      ASSERT_GE(job.tiles_x * integral::tile_width, job.width);
+      ASSERT_LT((job.tiles_x - 1) * integral::tile_width, job.width);
+      ASSERT_GE(job.tiles_y * integral::warps * schedule.rows, table.height);
+      ASSERT_LT((job.tiles_y - 1) * integral::warps * schedule.rows, table.height);
+      ASSERT_EQ(job.first_tile, tiles);
+      tiles += job.tiles_x * job.tiles_y;
+      tile_rows += job.tiles_y;
+    }
+    ASSERT_EQ(p.tiles, tiles);
+    ASSERT_EQ(p.tile_rows, tile_rows);
+  });
+}
+
+/// Every tile is summed once and written once, and no block waits for a block that starts later.
+TEST_F(IntegralSchedule, BlocksTakeEveryTileOnceAndWaitForEarlierBlocks) {
+  for_schedules([](const integral::Plan&, const integral::Schedule& schedule) {
+    const integral::Params& p = schedule.params;
+    std::vector<int> summed(p.tiles), written(p.tiles);
+    std::vector<int> left;  // tiles that are not summed yet, by job and row of tiles
+    std::vector<int> first_row(p.count);
+    for (int i = 0; i < p.count; ++i) {
+      first_row[i] = int(left.size());
+      left.insert(left.end(), p.sum_jobs[i].tiles_y, p.sum_jobs[i].tiles_x);
+    }
+    std::vector<int> complete(p.count);  // rows of tiles that are summed, from the top
+    for (int block = 0; block < 2 * p.tiles; ++block) {
+      const integral::Turn turn = integral::turn_of(p, block);
+      ASSERT_GE(turn.tile, 0);
+      ASSERT_LT(turn.tile, p.tiles);
+      const integral::Tile tile = integral::tile_of(p, turn.tile);
+      const integral::Job& job = p.sum_jobs[tile.job];
+      ASSERT_LT(tile.x, job.tiles_x);
+      ASSERT_LT(tile.y, job.tiles_y);
+      const int number = job.first_tile + tile.y * job.tiles_x + tile.x;
+      int& done = complete[tile.job];
+      if (p.two_launches) {
+        ASSERT_EQ(turn.sums, block < p.tiles);
+      }
+      if (turn.sums) {
+        ASSERT_EQ(++summed[number], 1);
+        --left[first_row[tile.job] + tile.y];
+        while (done < job.tiles_y && left[first_row[tile.job] + done] == 0) ++done;
+      } else {
+        ASSERT_EQ(++written[number], 1);
+        ASSERT_LT(tile.y, done);
+      }
+    }
+  });
+}
+
+/// The parts of scratch memory are aligned, do not overlap, and fit.
+TEST_F(IntegralSchedule, ScratchMemoryIsLargeEnough) {
+  for_schedules([](const integral::Plan& plan, const integral::Schedule& made) {
+    integral::Schedule schedule = made;
+    const integral::Params& p = schedule.params;
+    auto* const scratch = reinterpret_cast<unsigned char*>(std::uintptr_t(1) << 40);
+    integral::set_scratch(schedule, scratch);
+    std::vector<std::pair<const unsigned char*, std::size_t>> parts;
+    const auto add = [&](const void* at, std::size_t bytes, std::size_t alignment) {
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(at) % alignment, 0u);
+      parts.emplace_back(static_cast<const unsigned char*>(at), bytes);
+    };
+    const int sample_bytes = info(plan.geometry.format).sample_bytes();
+    const std::size_t line = schedule.squared && sample_bytes == 2 ? 8 : 4;
+    for (int i = 0; i < p.count; ++i) {
+      const integral::Job& job = p.sum_jobs[i];
+      const std::size_t tiles = std::size_t(job.tiles_x) * job.tiles_y;
+      add(job.columns, tiles * integral::tile_width * line, 16);
+      add(job.rows, tiles * integral::warps * schedule.rows * line, line);
+      add(job.totals, tiles * 8, 8);
+      add(job.summed, std::size_t(job.tiles_y) * 4, 4);
+      if (job.unpacked) {
+        ASSERT_GE(job.unpacked_pitch, (job.width + 3) / 4 * 4 * sample_bytes);
+        add(job.unpacked, std::size_t(job.unpacked_pitch) * job.height, 16);
+      }
+      const integral::TableSource& source = plan.sources[schedule.tables[i]];
+      ASSERT_EQ(job.unpacked != nullptr, source.luma || info(plan.geometry.format).sets[source.set].channels > 1);
+    }
+    add(p.past_wait, 4, 4);
+    std::sort(parts.begin(), parts.end());
+    const unsigned char* end = scratch;
+    for (const auto& [at, bytes] : parts) {
+      ASSERT_GE(at, end);
+      end = at + bytes;
+    }
+    ASSERT_LE(end, scratch + schedule.scratch_bytes);
+    // What must be zero at first: past_wait and all `summed`.
+    ASSERT_EQ(reinterpret_cast<const unsigned char*>(p.past_wait), scratch + schedule.counters);
+    ASSERT_EQ(schedule.scratch_bytes - schedule.counters, 4u * (p.tile_rows + 1));
+    for (int i = 0; i < p.count; ++i) ASSERT_GT(p.sum_jobs[i].summed, p.past_wait);
+  });
+}
+
+/// Kernels exist for powers of two up to a limit, which the samples and sums set.
+TEST_F(IntegralSchedule, RowsOfAWarpRespectTheLimits) {
+  for_schedules([](const integral::Plan& plan, const integral::Schedule& schedule) {
+    const int sum_bytes = schedule.type == SumType::u32 ? 4 : 8, sample_bytes = info(plan.geometry.format).sample_bytes();
+    ASSERT_EQ(schedule.rows & (schedule.rows - 1), 0);
+    ASSERT_GE(schedule.rows, 1);
+    ASSERT_LE(schedule.rows, integral::max_warp_rows(sample_bytes, schedule.squared, sum_bytes));
+    // Samples in shared memory: the largest part of its 48 KiB.
+    ASSERT_LE(integral::warps * schedule.rows * integral::tile_width * sample_bytes, 32 * 1024);
+  });
+}
+
+TEST_F(IntegralSchedule, LargeFramesTakeOneLaunch) {
+  const auto two_launches = [](int width, int height, SumType type) {
+    const FormatInfo& format = info(Format::GRAY8);
+    const auto sources = integral::table_sources(format, TableChannel::luma, true);
+    return integral::make_schedule(integral::resolve_tables({Format::GRAY8, width, height}, false, sources, type, false, type),
+                                   false)
+        .params.two_launches;
+  };
+  EXPECT_TRUE(two_launches(640, 480, SumType::u32));
+  EXPECT_FALSE(two_launches(7680, 4320, SumType::u32));
+  EXPECT_FALSE(two_launches(7680, 4320, SumType::u64));
+}
+
+TEST_F(IntegralSchedule, PlansWithoutSquaresHaveNoJobsForThem) {
+  const auto sources = integral::table_sources(info(Format::NV12), TableChannel::all, true);
+  const auto plan = integral::resolve_tables({Format::NV12, 64, 48}, false, sources, SumType::u32, false, SumType::u64);
+  EXPECT_TRUE(integral::make_schedule(plan, true).tables.empty());
+  EXPECT_EQ(integral::make_schedule(plan, false).tables.size(), 3u);
+}
 
 TEST(IntegralTables, AreDescribed) {
   IntegralParams params;

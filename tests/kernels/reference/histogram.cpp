@@ -15,7 +15,7 @@ const Component* find(const Definition& format, Role role) {
   return nullptr;
 }
 
-/// Luma of every pixel: the Y plane, or made of RGB in single precision, step by step.
+/// Luma of every pixel: the Y plane, or computed from RGB in single precision, where each product and sum is rounded.
 Grid luma(LumaMatrix matrix, const Picture& src) {
   const Definition& format = src.format();
   if (const Component* y = find(format, Role::luma)) return src.read(*y);
@@ -102,7 +102,7 @@ void draw(const HistogramOverlayParams& params, const HistogramCounts& counts, P
   const Definition& format = picture.format();
   const Rect& at = params.position;
   const int bins = int(counts[0].counts.size()), opacity = int(std::lround(params.opacity * 256));
-  const auto logarithm = [](std::uint64_t n) {  // between powers of two a straight line, in 2^-16
+  const auto logarithm = [](std::uint64_t n) {  // in units of 2^−16, linear between powers of two
     std::uint64_t power = 1, exponent = 0;
     while (power * 2 <= n) power *= 2, ++exponent;
     return exponent * 65536 + (n - power) * 65536 / power;

@@ -6,16 +6,16 @@
 
 namespace cudavision::reference {
 
-/// What a Histogram must count.
+/// The counts that a Histogram must give.
 HistogramCounts count(const HistogramParams& params, const Picture& src, const Region& region = {});
 
-/// What the filter of make_equalize() must give.
+/// The picture that the filter of make_equalize() must give.
 Picture equalize(LumaMatrix matrix, const Picture& src, const Region& region = {}, Layout layout = {});
 
-/// What must be drawn into a picture of these counts.
+/// Draws the overlay of these counts into a picture.
 void draw(const HistogramOverlayParams& params, const HistogramCounts& counts, Picture& picture);
 
-/// From the samples themselves, put in order.
+/// Statistics computed from the sorted samples themselves.
 HistogramStatistics statistics(const std::vector<std::uint64_t>& counts, int depth);
 
 }  // namespace cudavision::reference

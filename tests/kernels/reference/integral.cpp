@@ -6,7 +6,7 @@
 namespace cudavision::reference {
 
 int luma(int red, int green, int blue) {
-  volatile float r = 0.299f * float(red), g = 0.587f * float(green), b = 0.114f * float(blue);  // volatile: no fused steps
+  volatile float r = 0.299f * float(red), g = 0.587f * float(green), b = 0.114f * float(blue);  // volatile: no fused multiply-add
   volatile float rg = r + g;
   volatile float sum = rg + b;
   return int(std::floor(sum));

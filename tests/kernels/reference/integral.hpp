@@ -6,12 +6,12 @@
 
 namespace cudavision::reference {
 
-/// floor(0.299f·R + 0.587f·G + 0.114f·B), every step rounded to float32.
+/// floor(0.299f·R + 0.587f·G + 0.114f·B); every product and sum is rounded to float32.
 int luma(int red, int green, int blue);
-/// The luma of a picture: its Y, or that of its red, green and blue.
+/// The luma of a picture: its Y, or the luma of its red, green and blue.
 Grid luma(const Picture& src);
 
-/// An exact table, padded: (width + 1) × (height + 1).
+/// An exact table in the padded layout: (width + 1) × (height + 1) entries.
 struct Sums {
   int width = 0, height = 0;
   std::vector<std::uint64_t> values;
@@ -20,7 +20,7 @@ struct Sums {
   std::uint64_t at(int x, int y) const { return values[std::size_t(y) * (width + 1) + x]; }
 };
 
-/// The tables of a picture, in the order of Integral::tables(), exact.
+/// The exact tables of a picture, in the order of Integral::tables().
 std::vector<Sums> tables(const IntegralParams& params, const Picture& src);
 
 }  // namespace cudavision::reference

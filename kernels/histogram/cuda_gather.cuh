@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Gathering: the sums of entries become counts of bins.
+//
+//   sums [table][entry]   of all blocks, added up by atomics
+//      |  each thread: one bin of one table = the sum of its entries; the entries become zero for the next frame
+//      v
+//   counts [channel][bin] in device memory, and in the host memory of the results
+#pragma once
+
+#include "kernels/histogram/arithmetic.hpp"
+#include "kernels/histogram/cuda_params.cuh"
+
+namespace cudavision::histogram {
+
+/// Gathers the bins thread, thread + threads, …
+__device__ inline void gather_entries_of(const Gather& g, int thread, int threads) {
+  for (int i = thread; i < g.tables * g.bins; i += threads) {
+    const int table = i / g.bins, bin = i - table * g.bins;
+    const int begin = g.by_value ? first_value(bin, g.bins, g.depth) : bin;
+    const int end = g.by_value ? first_value(bin + 1, g.bins, g.depth) : bin + 1;
+    std::uint32_t* const sums = g.sums + std::size_t(table) * g.fine;
+    std::uint32_t sum = 0;
+    for (int entry = begin; entry < end; ++entry) {
+      sum += __ldcg(sums + entry);
+      sums[entry] = 0;
+    }
+    for (int c = 0; c < g.channels; ++c) {
+      if (g.table[c] != table) continue;
+      const std::size_t at = std::size_t(c) * g.bins + bin;
+      g.counts[at] = sum;
+      if (g.host) g.host[at] = sum;
+    }
+  }
+}
+
+/// Ends a block that has added to the sums: the last block to end gathers them.
+__device__ __forceinline__ void block_done(const Gather& gather) {
+  if (!gather.here) return;
+  __shared__ bool last;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    unsigned before;  // the counter wraps to zero; acquire and release make the sums of all blocks visible to the last block
+    asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;"
+                 : "=r"(before)
+                 : "l"(gather.ticket), "r"(gridDim.x - 1)
+                 : "memory");
+    last = before == gridDim.x - 1;
+  }
+  __syncthreads();
+  if (last) gather_entries_of(gather, threadIdx.x, blockDim.x);
+}
+
+}  // namespace cudavision::histogram

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "kernels/histogram/cuda_schedule.hpp"
+
+#include <algorithm>
+
+namespace cudavision::histogram {
+namespace {
+
+/// Samples in the pieces of one launch.
+std::int64_t samples_in(const std::vector<Rect>& pieces, std::size_t from, std::size_t count = max_rects) {
+  std::int64_t all = 0;
+  for (std::size_t i = from; i < pieces.size() && i - from < count; ++i) all += std::int64_t(pieces[i].width) * pieces[i].height;
+  return all;
+}
+
+/// Takes the pieces of one launch.
+void set_rects_of(Share& share, const std::vector<Rect>& pieces, std::size_t from) {
+  share.rect_count = from < pieces.size() ? int(std::min<std::size_t>(max_rects, pieces.size() - from)) : 0;
+  std::copy_n(pieces.begin() + std::min(from, pieces.size()), share.rect_count, share.rects);
+}
+
+}  // namespace
+
+Limits limits_of(const FormatInfo& format, int multiprocessors, int shared_limit) {
+  Limits limits;
+  limits.multiprocessors = multiprocessors;
+  limits.shared_bytes = shared_limit - 2048;  // for the static shared memory of the kernels
+  limits.byte_warps = std::min(tuning.byte_warps, limits.shared_bytes / byte_warp_bytes / 4 * 4);
+  if (format.depth > 8 || limits.byte_warps < tuning.byte_min_warps) limits.byte_warps = 0;
+  limits.pixel_entries = limits.shared_bytes / 4;
+  return limits;
+}
+
+PixelTables pixel_tables(const Plan& plan, int index, const Limits& limits) {
+  const FormatInfo& format = info(plan.geometry.format);
+  const ChannelSet& set = format.sets[index];
+  PixelTables tables{};
+  int first = plan.tables, last = 0;
+  const auto base_of = [&](int table) {
+    if (table < 0) return -1;
+    first = std::min(first, table);
+    last = std::max(last, table);
+    return table * plan.fine;
+  };
+  std::fill(std::begin(tables.base), std::end(tables.base), -1);
+  tables.luma_base = -1;
+  if (plan.three_planes) {
+    for (int i = 0; i < 3; ++i) {
+      const Role role = format.sets[i].roles[0];
+      const int c = int(role) - int(Role::red);
+      tables.position[c] = c;
+      tables.base[c] = base_of(plan.table_of[std::size_t(role)]);
+    }
+  } else {
+    for (int c = 0; c < set.channels; ++c) {
+      const Role role = set.roles[c];
+      if (role == Role::other) continue;
+      tables.base[c] = base_of(plan.table_of[std::size_t(role)]);
+      if (role >= Role::red && role <= Role::blue) tables.position[int(role) - int(Role::red)] = c;
+    }
+  }
+  if (plan.rgb_luma && index == 0) tables.luma_base = base_of(0);
+  for (int& base : tables.base)
+    if (base >= 0) base -= first * plan.fine;
+  tables.first_entry = first * plan.fine;
+  tables.entries = (last - first + 1) * plan.fine;
+  tables.passes = (tables.entries + limits.pixel_entries - 1) / limits.pixel_entries;
+  tables.pass_entries = (tables.entries + tables.passes - 1) / tables.passes;
+  return tables;
+}
+
+bool counts_bytes(const Plan& plan, int set, const std::vector<Rect>& pieces, const Limits& limits) {
+  if (limits.byte_warps == 0 || info(plan.geometry.format).sets[set].channels > 1 || plan.three_planes) return false;
+  return samples_in(pieces, 0, pieces.size()) >= tuning.byte_samples;
+}
+
+ByteLaunch schedule_bytes(const Plan& plan, const Limits& limits, const SetPieces& pieces, std::size_t from,
+                          const bool (&by_bytes)[3]) {
+  const FormatInfo& format = info(plan.geometry.format);
+  std::int64_t all = 0;
+  for (int i = 0; i < format.set_count; ++i)
+    if (by_bytes[i]) all += samples_in(pieces[i], from);
+  ByteLaunch launch;
+  for (int i = 0; i < format.set_count; ++i) {
+    const std::int64_t part = by_bytes[i] ? samples_in(pieces[i], from) : 0;
+    if (part == 0) continue;
+    Share& share = launch.shares[launch.jobs];
+    launch.sets[launch.jobs++] = i;
+    set_rects_of(share, pieces[i], from);
+    share.first_block = launch.blocks;
+    share.blocks = int(std::max<std::int64_t>(1, limits.multiprocessors * part / all));
+    launch.blocks += share.blocks;
+  }
+  return launch;
+}
+
+PixelLaunch schedule_pixels(const Plan& plan, const Limits& limits, const SetPieces& pieces, std::size_t from,
+                            const bool (&by_bytes)[3]) {
+  const FormatInfo& format = info(plan.geometry.format);
+  const int sets = plan.three_planes ? 1 : format.set_count;
+  PixelLaunch launch;
+  std::int64_t work[3] = {}, all = 0;  // samples of all channels
+  int entries = 1;
+  for (int i = 0; i < sets; ++i) {
+    if (!plan.counts(format.sets[i]) || by_bytes[i]) {
+      launch.tables[i].passes = 1;
+      continue;
+    }
+    launch.tables[i] = pixel_tables(plan, i, limits);
+    set_rects_of(launch.shares[i], pieces[i], from);
+    work[i] = launch.tables[i].entries / plan.fine * samples_in(pieces[i], from);
+    all += work[i];
+    entries = std::max(entries, launch.tables[i].pass_entries);
+  }
+  launch.any = all > 0;
+  launch.copies = std::clamp(tuning.pixel_counters / entries, 1, 8);
+  launch.shared_bytes = std::size_t(entries) * launch.copies * sizeof(std::uint32_t);
+  // Blocks that fit the device at once (each also takes 1 KiB of shared memory for the system) are divided by work.
+  const int resident =
+      std::clamp(int(std::size_t(limits.pixel_entries) * 4 / (launch.shared_bytes + 1024)), 1, tuning.pixel_blocks);
+  const int room = resident * limits.multiprocessors;
+  for (int i = 0; i < sets; ++i) {
+    Share& share = launch.shares[i];
+    if (work[i] == 0) {
+      if (i == 0) share.first_block = 0, launch.blocks = 1;
+      continue;
+    }
+    const std::int64_t fair = room * work[i] / all / launch.tables[i].passes;
+    const std::int64_t worth = (work[i] + tuning.pixel_samples - 1) / tuning.pixel_samples;
+    share.first_block = launch.blocks;
+    share.blocks = int(std::max<std::int64_t>(1, std::min(fair, worth)));
+    launch.blocks += share.blocks * launch.tables[i].passes;
+  }
+  // The kernel finds a block's job by first_block, which must not decrease: an empty job 1 begins where job 2 begins.
+  if (launch.shares[1].first_block == INT_MAX) launch.shares[1].first_block = launch.shares[2].first_block;
+  return launch;
+}
+
+bool gathers_apart(const Plan& plan) { return plan.tables * std::max(plan.bins, plan.fine) > tuning.gather_entries; }
+
+}  // namespace cudavision::histogram

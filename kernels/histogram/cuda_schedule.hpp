@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// How the CUDA backend divides the samples of a frame among kernels, launches and blocks. Plain C++, tested without a GPU.
+#pragma once
+
+#include <climits>
+
+#include "kernels/histogram/cuda_tuning.hpp"
+#include "kernels/histogram/plan.hpp"
+
+namespace cudavision::histogram {
+
+/// Rectangles of a set in one launch; a frame with more takes several launches.
+inline constexpr int max_rects = 32;
+/// Counters of a warp of the byte kernel: a byte for each lane and value.
+inline constexpr int byte_warp_bytes = 32 * 256;
+
+/// What the device and the format allow.
+struct Limits {
+  int multiprocessors = 1;
+  int shared_bytes = 0;   ///< of dynamic shared memory of a block
+  int byte_warps = 0;     ///< warps of a block of the byte kernel; 0: it cannot be used
+  int pixel_entries = 0;  ///< counters of a block of the pixel kernel
+};
+/// `shared_limit`: bytes of shared memory that a block may have.
+Limits limits_of(const FormatInfo& format, int multiprocessors, int shared_limit);
+
+/// The blocks of one job, and the rectangles that they count.
+struct Share {
+  int first_block = INT_MAX, blocks = 1;
+  int rect_count = 0;
+  Rect rects[max_rects];
+};
+
+/// Where the pixel kernel counts a set. A job has several passes if its entries do not fit shared memory: each pass reads all
+/// samples and counts some of the entries.
+struct PixelTables {
+  int base[4];       ///< by channel: the first entry of its table, relative to first_entry; −1: not counted
+  int luma_base;     ///< the same for luma made of R, G and B
+  int position[3];   ///< of R, G and B among the channels
+  int first_entry;   ///< in the sums
+  int entries;       ///< of all tables of the job
+  int pass_entries;  ///< that a block counts
+  int passes;
+};
+/// `set`: of the format; 0 if three planes are read together.
+PixelTables pixel_tables(const Plan& plan, int set, const Limits& limits);
+
+/// Whether the byte kernel may count a set with these pieces. The plane must be aligned to 16 bytes, too.
+bool counts_bytes(const Plan& plan, int set, const std::vector<Rect>& pieces, const Limits& limits);
+
+/// One launch of the byte kernel. Jobs follow each other: job i + 1 begins at the block after the last of job i.
+struct ByteLaunch {
+  int blocks = 0;  ///< 0: nothing to count
+  int jobs = 0;
+  int sets[3] = {};  ///< of each job
+  Share shares[3];
+};
+/// `from`: the first piece of each set in this launch. `by_bytes`: the sets that the byte kernel counts.
+ByteLaunch schedule_bytes(const Plan& plan, const Limits& limits, const SetPieces& pieces, std::size_t from,
+                          const bool (&by_bytes)[3]);
+
+/// One launch of the pixel kernel. Job i is set i, or the three planes of a frame. A set without samples has no blocks; job 0
+/// always has a block, which ends the launch.
+struct PixelLaunch {
+  bool any = false;  ///< there are samples to count
+  int blocks = 0;
+  int copies = 1;                ///< of the counters of a block
+  std::size_t shared_bytes = 0;  ///< dynamic shared memory of a block
+  PixelTables tables[3] = {};
+  Share shares[3];
+};
+PixelLaunch schedule_pixels(const Plan& plan, const Limits& limits, const SetPieces& pieces, std::size_t from,
+                            const bool (&by_bytes)[3]);
+
+/// Whether a kernel of its own gathers the sums into bins, instead of the last block.
+bool gathers_apart(const Plan& plan);
+
+}  // namespace cudavision::histogram

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What a backend computes: parameters resolved for a geometry. Private.
+#pragma once
+
+#include "kernels/histogram/histogram.hpp"
+
+namespace cudavision::histogram {
+
+/// Samples are counted in tables of `fine` entries. Tables of one channel set are neighbours; the table of luma made of RGB is the
+/// first.
+struct Plan {
+  Geometry geometry;
+  int bins = 256;
+  int fine = 256;  ///< entries of a table: 2^depth (one for each value), or the bins
+  int history = 1;
+  bool rgb_luma = false;      ///< table 0 counts luma made of R, G and B
+  bool three_planes = false;  ///< R, G and B are planes, which are read together for their luma
+  LumaWeights weights{};
+  std::array<std::int8_t, role_count> table_of{};  ///< by role; −1: not counted
+  int tables = 0;
+  std::vector<const char*> channels;                          ///< names
+  std::array<std::uint8_t, histogram_max_channels> table{};   ///< of each channel
+  std::array<std::uint8_t, histogram_max_channels> colour{};  ///< of each channel when drawn: bit 0 red, 1 green, 2 blue
+
+  /// Whether the entries of a table are values, which are gathered into bins.
+  bool by_value() const { return fine == 1 << info(geometry.format).depth; }
+  /// Whether any sample of the set is counted.
+  bool counts(const ChannelSet& set) const;
+};
+/// Errors: settings (see validate()).
+Result<Plan> resolve(const HistogramParams& params, const Geometry& geometry);
+
+/// The overlay of a histogram. The order of the fields decides the machine code of the CUDA backend, which takes it by value.
+struct OverlayPlan {
+  Geometry geometry;
+  Rect position;  ///< as in the parameters, not clipped
+  int channels = 1, bins = 256;
+  bool log = false;
+  int opacity = 256;  ///< 0–256
+  std::array<std::uint8_t, histogram_max_channels> colour{};
+  std::uint8_t luma = 0;                     ///< bit c: channel c is luma, which is drawn below the other channels
+  std::uint16_t values[8][role_count] = {};  ///< [colour: bit 0 red, 1 green, 2 blue][role]: the sample
+};
+/// Errors: settings (see validate()).
+Result<OverlayPlan> resolve(const HistogramOverlayParams& params, const Plan& plan);
+/// The samples of a set whose first pixel is both in the overlay and in the picture.
+Rect overlay_rect(const OverlayPlan& plan, const ChannelSet& set);
+
+/// Errors: resource. CUDA plans are made and used with their context current.
+/// `results`: keep counts for Histogram::result().
+Result<std::unique_ptr<Histogram>> make_cuda(Plan plan, bool results);
+Result<std::unique_ptr<Histogram>> make_cpu(Plan plan);
+Result<std::unique_ptr<Filter>> make_equalize_cuda(Plan plan);
+Result<std::unique_ptr<Filter>> make_equalize_cpu(Plan plan);
+Result<std::unique_ptr<HistogramOverlay>> make_overlay_cuda(OverlayPlan plan, const Histogram& histogram);
+Result<std::unique_ptr<HistogramOverlay>> make_overlay_cpu(OverlayPlan plan, const Histogram& histogram);
+
+}  // namespace cudavision::histogram

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The kernels that cuda.cu launches.
+#pragma once
+
+#include "kernels/integral/cuda_params.hpp"
+
+namespace cudavision::integral {
+
+/// The kernel for these samples and sums, launched with `threads` threads and Params. `rows`: of a warp, as schedule() chose them.
+const void* tables_kernel(int sample_bytes, bool squared, SumType type, int rows);
+
+}  // namespace cudavision::integral

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The parameters of the kernel, and which block computes what. Plain C++, so that the schedule is tested without a GPU.
+// The order of the fields decides the machine code: parameters are read from constant memory at fixed offsets.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/core/border.hpp"
+#include "kernels/integral/cuda_tuning.hpp"
+#include "kernels/integral/integral.hpp"
+
+namespace cudavision::integral {
+
+/// Tables of one launch: the channels of a format.
+inline constexpr int max_jobs = 4;
+/// Entries that a tile is wide: two quads (four neighbouring samples) for each of the 32 lanes of a warp. A row of a tile fills
+/// whole cache lines.
+inline constexpr int tile_width = 256;
+inline constexpr int warps = tuning.warps;
+inline constexpr int threads = 32 * warps;
+static_assert(threads >= tile_width, "one thread adds up one column of a tile");
+
+/// Where the rows of a table with four-byte entries (without the zero column) begin, relative to words of 16 bytes.
+enum class RowAlignment : std::uint8_t {
+  aligned,  ///< every row begins at a word
+  stepped,  ///< row y begins (y + 1) % 4 entries behind a word: padded tables with tight rows of 4n + 1 entries
+  other,
+};
+
+/// One table: its source, its destination, and its scratch memory.
+struct Job {
+  const unsigned char* src[3];  ///< the first sample; for luma of RGB the first red, green and blue
+  std::ptrdiff_t src_pitch[3];
+  unsigned char* dst;
+  std::ptrdiff_t dst_pitch;
+  const unsigned char* pixels;  ///< the first pixel, if four pixels of four samples are aligned words of 16 bytes; else nullptr
+  int channel[3];               ///< of src[] in such a pixel
+  int step;                     ///< bytes from a sample to the next in its row
+  bool quads;                   ///< samples are contiguous and quads are aligned words
+  bool whole_quads;             ///< rows end with a whole quad
+  int shift, max_value;         ///< see sample_of()
+  unsigned char* unpacked;      ///< the sum pass stores samples here, for the write pass; nullptr: both passes read the frame
+  std::ptrdiff_t unpacked_pitch;
+  int width, height;  ///< samples
+  int pad;            ///< 1: the table begins with a zero row and a zero column; else 0
+  int tiles_x, tiles_y, first_tile;
+  SumType type;
+  bool luma;  ///< luma of red, green and blue
+  RowAlignment row_alignment;
+  void* rows;             ///< LineSum [tiles_x][rows of all tiles]: sums of the rows of each tile
+  void* columns;          ///< LineSum [tiles_y][columns of all tiles]: sums of the columns of each tile
+  std::uint64_t* totals;  ///< [tiles_y][tiles_x]: sums of the tiles
+  unsigned* summed;       ///< [tiles_y]: summed tiles of each row of tiles
+};
+
+struct Params {
+  Job sum_jobs[max_jobs];    ///< for the sum pass
+  Job write_jobs[max_jobs];  ///< the same for the write pass, which reads unpacked samples
+  int count;                 ///< jobs
+  int tiles;                 ///< of all jobs
+  int ahead;                 ///< tiles that are summed before the first is written; at least a row of tiles
+  int first_block;           ///< of this launch
+  bool two_launches;         ///< the first launch sums all tiles, the second writes them
+  int tile_rows;             ///< rows of tiles, of all jobs
+  unsigned* past_wait;       ///< tiles of the write pass that have ended their waiting; each job's `summed` follows
+  bool interleave;  ///< all jobs have the same tiles; tiles at one position follow each other, as they read the same samples
+};
+
+/// A block sums a tile or writes a tile. Blocks in order: `ahead` tiles are summed; then one is summed and one is written in turn;
+/// then the remaining tiles are written. Every tile that a block waits for is summed by an earlier block.
+struct Turn {
+  bool sums;
+  int tile;  ///< number of the tile
+};
+CUDAVISION_HOST_DEVICE inline Turn turn_of(const Params& p, int block) {
+  const int later = block - p.ahead, alternate = 2 * (p.tiles - p.ahead);
+  const bool sums = later < 0 || (later < alternate && later % 2 == 0);
+  return {sums, later < 0 ? block : later >= alternate ? block - p.tiles : sums ? p.ahead + later / 2 : later / 2};
+}
+
+struct Tile {
+  int job, x, y;
+};
+CUDAVISION_HOST_DEVICE inline Tile tile_of(const Params& p, int number) {
+  Tile tile{0, 0, 0};
+  if (p.interleave) {
+    tile.job = number % p.count;
+    number /= p.count;
+  } else {
+    while (tile.job + 1 < p.count && number >= p.sum_jobs[tile.job + 1].first_tile) ++tile.job;
+    number -= p.sum_jobs[tile.job].first_tile;
+  }
+  tile.y = number / p.sum_jobs[tile.job].tiles_x;
+  tile.x = number - tile.y * p.sum_jobs[tile.job].tiles_x;
+  return tile;
+}
+
+}  // namespace cudavision::integral

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "kernels/integral/cuda_schedule.hpp"
+
+#include <algorithm>
+
+namespace cudavision::integral {
+namespace {
+
+int divide_up(int value, int by) { return (value + by - 1) / by; }
+
+/// The size of the frame for the choices in cuda_tuning.hpp: tiles of 256 × 64 entries in all its tables.
+long count_tiles(const Plan& plan, const std::vector<int>& tables) {
+  long tiles = 0;
+  for (int i : tables) tiles += long(divide_up(plan.tables[i].width, tile_width)) * divide_up(plan.tables[i].height, 64);
+  return tiles;
+}
+
+/// The part of a job that does not depend on the frame or on memory.
+Job make_job(const Plan& plan, int index, int tile_height, int first_tile) {
+  const FormatInfo& format = info(plan.geometry.format);
+  const TableInfo& table = plan.tables[index];
+  const TableSource& source = plan.sources[index];
+  Job job{};
+  job.pad = plan.padded;
+  job.width = table.width - job.pad;
+  job.height = table.height - job.pad;
+  job.type = table.type;
+  job.tiles_x = divide_up(job.width, tile_width);
+  job.tiles_y = divide_up(table.height, tile_height);
+  job.first_tile = first_tile;
+  if (source.luma || format.sets[source.set].channels > 1)
+    job.unpacked_pitch = divide_up(job.width, 16) * 16 * format.sample_bytes();
+  return job;
+}
+
+/// Tiles that are summed before the first is written: at least a row of tiles, for which the first tile written waits.
+int choose_ahead(const Params& params) {
+  int ahead = params.two_launches ? params.tiles : tiles_ahead(params.tiles, params.sum_jobs[0].unpacked_pitch > 0);
+  for (int i = 0; i < params.count; ++i)
+    ahead = std::max(ahead, params.sum_jobs[i].tiles_x * (params.interleave ? params.count : 1));
+  return std::min(ahead, params.tiles);
+}
+
+}  // namespace
+
+Schedule make_schedule(const Plan& plan, bool squared) {
+  Schedule schedule;
+  Params& params = schedule.params;
+  for (std::size_t i = 0; i < plan.tables.size(); ++i)
+    if (plan.tables[i].squared == squared) schedule.tables.push_back(int(i));
+  params.count = int(schedule.tables.size());
+  if (params.count == 0) return schedule;
+  schedule.sample_bytes = info(plan.geometry.format).sample_bytes();
+  schedule.squared = squared;
+  schedule.type = plan.tables[schedule.tables[0]].type;
+
+  const long frame = count_tiles(plan, schedule.tables);
+  const int sum_bytes = schedule.type == SumType::u32 ? 4 : 8;
+  schedule.rows = std::min(warp_rows(frame), max_warp_rows(schedule.sample_bytes, squared, sum_bytes));
+  params.two_launches = in_two_launches(frame, sum_bytes);
+  params.interleave = true;
+  for (int i = 0; i < params.count; ++i) {
+    Job& job = params.sum_jobs[i] = make_job(plan, schedule.tables[i], warps * schedule.rows, params.tiles);
+    params.tiles += job.tiles_x * job.tiles_y;
+    params.tile_rows += job.tiles_y;
+    params.interleave = params.interleave && job.tiles_x == params.sum_jobs[0].tiles_x && job.tiles_y == params.sum_jobs[0].tiles_y;
+    schedule.counters += scratch_parts(schedule, job).end;
+  }
+  params.ahead = choose_ahead(params);
+  schedule.scratch_bytes = schedule.counters + sizeof(unsigned) * (params.tile_rows + 1);
+  return schedule;
+}
+
+ScratchParts scratch_parts(const Schedule& schedule, const Job& job) {
+  const std::size_t line = schedule.squared && schedule.sample_bytes == 2 ? 8 : 4;  // bytes of SampleQuad::LineSum
+  const std::size_t tiles = std::size_t(job.tiles_x) * job.tiles_y, tile_height = std::size_t(warps) * schedule.rows;
+  ScratchParts parts;
+  parts.rows = tiles * tile_width * line;
+  parts.totals = parts.rows + tiles * tile_height * line;
+  parts.unpacked = (parts.totals + tiles * sizeof(std::uint64_t) + 15) / 16 * 16;
+  parts.end = parts.unpacked + std::size_t(job.unpacked_pitch) * job.height;
+  return parts;
+}
+
+void set_scratch(Schedule& schedule, unsigned char* scratch) {
+  Params& params = schedule.params;
+  params.past_wait = reinterpret_cast<unsigned*>(scratch + schedule.counters);
+  unsigned* summed = params.past_wait + 1;
+  for (int i = 0; i < params.count; ++i) {
+    Job& job = params.sum_jobs[i];
+    const ScratchParts parts = scratch_parts(schedule, job);
+    job.columns = scratch;
+    job.rows = scratch + parts.rows;
+    job.totals = reinterpret_cast<std::uint64_t*>(scratch + parts.totals);
+    if (job.unpacked_pitch > 0) job.unpacked = scratch + parts.unpacked;
+    job.summed = summed;
+    summed += job.tiles_y;
+    scratch += parts.end;
+  }
+}
+
+}  // namespace cudavision::integral

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// How the CUDA backend divides the tables of a plan: tiles, rows of a warp, one or two launches, scratch memory. Plain C++, tested
+// without a GPU.
+#pragma once
+
+#include <vector>
+
+#include "kernels/integral/cuda_params.hpp"
+#include "kernels/integral/plan.hpp"
+
+namespace cudavision::integral {
+
+/// The work on all sums of a plan, or on all sums of squares: one kernel computes them.
+struct Schedule {
+  std::vector<int> tables;  ///< the table of each job, as an index into Plan::tables; empty: nothing to compute
+  int sample_bytes = 1;
+  bool squared = false;
+  SumType type = SumType::u32;
+  int rows = 0;                   ///< of a warp
+  std::size_t scratch_bytes = 0;  ///< device memory, aligned to 16 bytes
+  std::size_t counters = 0;       ///< the scratch memory from this byte on must be zero before the first launch
+  Params params{};                ///< everything that does not depend on the frame
+};
+
+/// The parameters lack the addresses in scratch memory: see set_scratch().
+Schedule make_schedule(const Plan& plan, bool squared);
+/// Divides `scratch`, which has scratch_bytes, among the jobs.
+void set_scratch(Schedule& schedule, unsigned char* scratch);
+
+/// Where the parts of a job's scratch memory begin, relative to the first; the sums of columns come first.
+struct ScratchParts {
+  std::size_t rows, totals, unpacked, end;
+};
+ScratchParts scratch_parts(const Schedule& schedule, const Job& job);
+
+}  // namespace cudavision::integral

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What a backend computes: the tables of a plan and their sources. Private to the operations that use tables.
+#pragma once
+
+#include "kernels/integral/integral.hpp"
+
+namespace cudavision::integral {
+
+/// The samples of a table: one channel of a channel set, or the luma of red, green and blue.
+struct TableSource {
+  bool luma = false;                  ///< luma of red, green and blue; set and channel are 0
+  std::uint8_t set = 0, channel = 0;  ///< indices into FormatInfo::sets and ChannelSet::roles
+};
+
+struct Plan {
+  Geometry geometry;
+  bool padded = false;
+  std::vector<TableInfo> tables;     ///< sums, then sums of squares
+  std::vector<TableSource> sources;  ///< of each table
+};
+
+/// The sources for `channel`: luma alone, or every component without padding. `alpha`: whether alpha is included.
+std::vector<TableSource> table_sources(const FormatInfo& format, TableChannel channel, bool alpha);
+/// The plan for these sources. `squared`: add tables of squares, of `squared_type`. Both types must not be automatic.
+Plan resolve_tables(const Geometry& geometry, bool padded, const std::vector<TableSource>& sources, SumType type, bool squared,
+                    SumType squared_type);
+/// The channel with this role. The format must have it.
+TableSource find_role(const FormatInfo& format, Role role);
+
+/// Errors: resource. The CUDA plan is made and used with its context current.
+Result<std::unique_ptr<Integral>> make_cuda(Plan plan);
+Result<std::unique_ptr<Integral>> make_cpu(Plan plan);
+
+}  // namespace cudavision::integral
+
+// The names that kernels/local uses. They go when kernels/local includes this header, and integral.hpp no longer does.
+namespace cudavision::detail {
+
+using IntegralPlan = integral::Plan;
+using integral::find_role;
+using integral::resolve_tables;
+using integral::table_sources;
+using integral::TableSource;
+
+inline Result<std::unique_ptr<Integral>> make_integral_cuda(IntegralPlan plan) { return integral::make_cuda(std::move(plan)); }
+inline Result<std::unique_ptr<Integral>> make_integral_cpu(IntegralPlan plan) { return integral::make_cpu(std::move(plan)); }
+
+}  // namespace cudavision::detail
