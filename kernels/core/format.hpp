@@ -60,6 +60,18 @@ struct FormatInfo {
   int sample_bytes() const { return depth > 8 ? 2 : 1; }
   int max_value() const { return (1 << depth) - 1; }
   int neutral_chroma() const { return 1 << (depth - 1); }
+
+  /// Whether any channel has this role.
+  bool has(Role role) const {
+    for (int i = 0; i < set_count; ++i)
+      for (int c = 0; c < sets[i].channels; ++c)
+        if (sets[i].roles[c] == role) return true;
+    return false;
+  }
+  bool is_rgb() const { return has(Role::red); }
+  bool is_yuv() const { return has(Role::cb); }
+  bool is_gray() const { return !is_rgb() && !is_yuv(); }
+  bool has_alpha() const { return has(Role::alpha); }
 };
 
 inline constexpr int format_count = 31;

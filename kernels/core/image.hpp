@@ -67,6 +67,11 @@ inline std::size_t copied_row(const PlaneExtent& extent, const Plane& from, cons
   return std::min({extent.row_bytes, std::size_t(from.pitch), std::size_t(to.pitch)});
 }
 
+/// Whether all rows of a plane start at multiples of `alignment` bytes, a power of two.
+inline bool aligned_to(const void* data, std::ptrdiff_t pitch, int alignment) {
+  return ((reinterpret_cast<std::uintptr_t>(data) | std::uintptr_t(pitch)) & (alignment - 1)) == 0;
+}
+
 /// A picture somebody else owns, in host memory or in device memory.
 struct Image {
   Geometry geometry;

@@ -46,9 +46,7 @@ constexpr int quad_alignment(int channels, int sample_bytes) {
   return lowest < 16 ? lowest : 16;
 }
 
-inline bool aligned_to(const void* data, std::ptrdiff_t pitch, int alignment) {
-  return ((reinterpret_cast<std::uintptr_t>(data) | std::uintptr_t(pitch)) & (alignment - 1)) == 0;
-}
+using cudavision::aligned_to;
 
 /// The view of set `index` of a format, writing `rect`.
 inline SetView make_view(const Image& src, const Image& dst, int index, const Rect& rect, Border border,

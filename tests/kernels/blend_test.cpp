@@ -6,6 +6,7 @@
 #include <limits>
 #include <sstream>
 
+#include "kernels/blend/cuda_schedule.hpp"
 #include "tests/kernels/harness.hpp"
 #include "tests/kernels/reference/blend.hpp"
 
@@ -692,6 +693,133 @@ TEST(BlendLayout, FitKeepsTheAspectRatio) {
   expect_rect(place(16384, 1, 1, SizingPolicy::keep_aspect_ratio), {10, 64, 160, 1});
   expect_rect(place(100, 80, 1, SizingPolicy::keep_aspect_ratio), {34, 20, 112, 90});  // rounded down
   expect_rect(fit({0, 0, 80, 20}, 32, 24, 1, SizingPolicy::keep_aspect_ratio).place, {27, 0, 26, 20});
+}
+
+/// The tiles cover the output; small pictures get one strip per block, large ones several.
+TEST(BlendSchedule, TilesCoverTheOutput) {
+  for (const auto& [width, height] : std::vector<std::pair<int, int>>{{1, 1}, {64, 16}, {65, 17}, {1920, 1080}, {7680, 4320}}) {
+    const blend::TileGrid grid = blend::tile_grid(width, height);
+    EXPECT_EQ(grid.tile_height % blend::strip_height, 0);
+    EXPECT_GE(grid.across * blend::tile_width, width);
+    EXPECT_LT((grid.across - 1) * blend::tile_width, width);
+    EXPECT_GE(grid.down * grid.tile_height, height);
+    EXPECT_LT((grid.down - 1) * grid.tile_height, height);
+  }
+  EXPECT_EQ(blend::tile_grid(640, 360).tile_height, blend::strip_height);
+  EXPECT_EQ(blend::tile_grid(16384, 16384).tile_height, blend::tuning.most_strips * blend::strip_height);
+  EXPECT_LE(blend::tile_grid(16384, 16384).down, 65535);
+}
+
+/// Pads of the output's size at made-up addresses, which nobody reads.
+struct PairScene {
+  PairScene(Format format, int width, int height) : geometry{format, width, height} {
+    pads.resize(2);
+    for (std::size_t i = 0; i < pads.size(); ++i) {
+      pads[i].src = image(i + 1);
+      pads[i].place = {0, 0, width, height};
+    }
+    pads[0].op = BlendOperator::source;
+  }
+  Image image(std::size_t index) const {
+    Image image{geometry, {}};
+    for (std::size_t p = 0; p < 3; ++p)
+      image.planes[p] = {reinterpret_cast<void*>((index << 32) + (p << 28)), (geometry.width * 4 + 15) / 16 * 16};
+    return image;
+  }
+  std::optional<blend::PairLaunch> schedule(BlendDivision division = BlendDivision::nearest) const {
+    const ColorCoding out(geometry.format, LumaMatrix::bt601, false);
+    blend::Target target = blend::make_target(geometry, out);
+    blend::set_frame(image(0), out, {}, target);
+    std::vector<blend::Layer> layers(pads.size());
+    for (std::size_t i = 0; i < pads.size(); ++i)
+      EXPECT_TRUE(blend::resolve(pads[i], pads[i].src, out, target, division, layers[i]));
+    return blend::schedule_pair(geometry, target, layers);
+  }
+
+  Geometry geometry;
+  std::vector<BlendPad> pads;
+};
+
+TEST(BlendSchedule, PairsOfPlanes) {
+  using Kernel = blend::PairLaunch::Kernel;
+  PairScene scene(Format::NV12, 1920, 1080);
+  scene.pads[1].alpha = 0.5;
+  auto launch = scene.schedule();
+  ASSERT_TRUE(launch);
+  EXPECT_EQ(launch->kernel, Kernel::planes);
+  EXPECT_TRUE(launch->down);  // over rounds down
+  EXPECT_EQ(launch->job.plane_count, 2);
+  EXPECT_EQ(launch->job.total, 120 * (1080 + 540));  // chunks of 16 bytes
+  EXPECT_EQ(launch->job.planes[1].begin, 120 * 1080);
+  EXPECT_FLOAT_EQ(launch->job.weight, 127 / 256.0f);
+  EXPECT_EQ(launch->job.planes[0].above, scene.pads[1].src.planes[0].data);
+  EXPECT_EQ(launch->job.planes[0].below, scene.pads[0].src.planes[0].data);
+
+  scene.pads[1].key.mode = BlendKey::Mode::color;
+  launch = scene.schedule();
+  ASSERT_TRUE(launch);
+  EXPECT_EQ(launch->kernel, Kernel::keyed_420);
+  EXPECT_EQ(launch->job.total, 120 * 540);  // one thread for each chunk of chroma
+  EXPECT_FALSE(launch->job.swapped);
+
+  for (Format format : {Format::I420, Format::YUY2, Format::RGB}) {  // no kernel for a key in these formats
+    PairScene keyed(format, 64, 8);
+    EXPECT_TRUE(keyed.schedule());
+    keyed.pads[1].key.mode = BlendKey::Mode::color;
+    EXPECT_FALSE(keyed.schedule());
+  }
+  EXPECT_TRUE(PairScene(Format::NV21, 64, 8).schedule()->job.swapped);
+}
+
+TEST(BlendSchedule, PairsOfPixels) {
+  using blend::PixelMix;
+  const auto mix = [](Format format, BlendOperator op, BlendDivision division = BlendDivision::nearest) {
+    PairScene scene(format, 64, 8);
+    scene.pads[1].op = op;
+    scene.pads[1].alpha = 0.5;
+    const auto launch = scene.schedule(division);
+    EXPECT_TRUE(launch && launch->kernel == blend::PairLaunch::Kernel::pixels);
+    return launch ? launch->mix : PixelMix::all;
+  };
+  EXPECT_EQ(mix(Format::RGBA, BlendOperator::average), PixelMix::all);
+  EXPECT_EQ(mix(Format::RGBA, BlendOperator::source), PixelMix::source);
+  EXPECT_EQ(mix(Format::RGBA, BlendOperator::over), PixelMix::on_opaque);
+  EXPECT_EQ(mix(Format::RGBA, BlendOperator::over, BlendDivision::down), PixelMix::on_opaque_down);
+  EXPECT_EQ(mix(Format::RGBx, BlendOperator::over), PixelMix::padded_down);
+  EXPECT_EQ(mix(Format::RGBx, BlendOperator::average), PixelMix::padded);
+
+  PairScene argb(Format::ARGB, 64, 8);
+  argb.pads[1].key.mode = BlendKey::Mode::color;
+  argb.pads[1].key.color = {1, 0.5, 0};
+  const auto launch = argb.schedule();
+  ASSERT_TRUE(launch);
+  EXPECT_EQ(launch->fourth, 0);
+  EXPECT_TRUE(launch->keyed);
+  EXPECT_FLOAT_EQ(launch->job.layer.key[0], 255);
+  EXPECT_FLOAT_EQ(launch->job.layer.key[1], 127.5f);
+}
+
+/// Frames that are no pair go to the kernel for any layers.
+TEST(BlendSchedule, OtherFramesAreNoPairs) {
+  const auto pair = [](Format format, void (*spoil)(PairScene&)) {
+    PairScene scene(format, 63, 8);
+    EXPECT_TRUE(scene.schedule());
+    spoil(scene);
+    return scene.schedule().has_value();
+  };
+  EXPECT_FALSE(pair(Format::NV12, [](PairScene& s) { s.pads[1].place.x = 2; }));
+  EXPECT_FALSE(pair(Format::NV12, [](PairScene& s) { s.pads[1].place.width = 62; }));
+  EXPECT_FALSE(pair(Format::NV12, [](PairScene& s) { s.pads[1].color.limited = true; }));
+  EXPECT_FALSE(
+      pair(Format::NV12, [](PairScene& s) { s.pads[1].alpha = s.pads[0].alpha = 0.5, s.pads[0].op = BlendOperator::over; }));
+  EXPECT_FALSE(pair(Format::NV12, [](PairScene& s) { s.pads[1].op = BlendOperator::multiply; }));
+  EXPECT_FALSE(pair(Format::RGBA, [](PairScene& s) { s.pads[1].op = BlendOperator::add; }));
+  EXPECT_FALSE(pair(Format::RGBA, [](PairScene& s) { s.pads[0].alpha = 0.5; }));
+  EXPECT_FALSE(pair(Format::NV12, [](PairScene& s) { s.pads[1].src.planes[1].pitch += 4; }));
+  EXPECT_FALSE(pair(Format::NV12, [](PairScene& s) { s.pads.erase(s.pads.begin()), s.pads[0].alpha = 0.5; }));
+  EXPECT_TRUE(pair(Format::NV12, [](PairScene& s) { s.pads.pop_back(); }));  // one picture, mixed with itself
+  EXPECT_FALSE(PairScene(Format::YUY2, 63, 8).schedule());
+  EXPECT_FALSE(PairScene(Format::P010_10LE, 64, 8).schedule());
 }
 
 }  // namespace
