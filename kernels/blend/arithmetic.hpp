@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The arithmetic of one pixel, shared by both backends: rounding, key, operators, and laying a pixel over another. class Blend has the
-// formulas. Both backends must call these functions in the same order, so that they give the same results.
+// The arithmetic of one pixel, shared by both backends: rounding, key, operators, and laying a pixel over another. class Blend has
+// the formulas. Both backends must call these functions in the same order, so that they give the same results.
 #pragma once
 
 #include <type_traits>
@@ -11,12 +11,12 @@ namespace cudavision::blend {
 
 // ---- Rounding -------------------------------------------------------------------------------------------------------------------
 
-/// Numbers around 1.5 · 2^23 are 1 apart: adding this to a number below 2^22 and subtracting it again rounds the number half to even,
-/// without a branch. With 0 instead, the number stays as it is.
+/// Numbers around 1.5 · 2^23 are 1 apart: adding this to a number below 2^22 and subtracting it again rounds the number half to
+/// even, without a branch. With 0 instead, the number stays as it is.
 inline constexpr float round_bias = 0x1.8p23f;
 CUDAVISION_HOST_DEVICE inline float rounded(float x, float rounding = round_bias) { return (x + rounding) - rounding; }
-/// Added before rounding to nearest, this rounds down instead. compositor's quotients are at least 1/256 apart, so an integer that float
-/// arithmetic made slightly too small is still not rounded to the next lower one.
+/// Added before rounding to nearest, this rounds down instead. compositor's quotients are at least 1/256 apart, so an integer that
+/// float arithmetic made slightly too small is still not rounded to the next lower one.
 inline constexpr float down_bias = -0.5f + 0x1p-10f;
 
 /// Rounds a sample to an integer. A half is rounded up, even if float arithmetic made it slightly too small.

@@ -6,8 +6,8 @@
 //      │ tile: layer 0, 1, 2 … │ tile                  │  │ 16 rows
 //      ├───────────────────────┼───────────────────────┤  ┘
 //
-// A tile whose layers all have the output's samples and leave integers is composed in place, in the output itself (cpu_in_place.hpp).
-// Any other tile is composed in rows of float32 and written once (cpu_rows.hpp). Both give the same result.
+// A tile whose layers all have the output's samples and leave integers is composed in place, in the output itself
+// (cpu_in_place.hpp). Any other tile is composed in rows of float32 and written once (cpu_rows.hpp). Both give the same result.
 #include <algorithm>
 #include <opencv2/core.hpp>
 

@@ -31,8 +31,8 @@ Word load_word(const std::uint8_t* at) {
 }
 void store_word(std::uint8_t* at, Word word) { std::memcpy(at, &word, sizeof word); }
 
-/// A rectangle of a plane: the layer's samples, the samples below, and the result. The result may be at the same place as the samples
-/// below.
+/// A rectangle of a plane: the layer's samples, the samples below, and the result. The result may be at the same place as the
+/// samples below.
 struct Patch {
   const std::uint8_t *above, *below;
   std::uint8_t* dst;
@@ -88,8 +88,8 @@ CUDAVISION_WIDE void mix(const Patch& patch, int alpha) {
   });
 }
 
-/// Results that are fractions, rounded when they are stored. The arithmetic is that of lay_pixel(), so that tiles composed in place look
-/// like the others.
+/// Results that are fractions, rounded when they are stored. The arithmetic is that of lay_pixel(), so that tiles composed in place
+/// look like the others.
 template <typename T>
 void mix_rounded(const Patch& patch, float weight, T max) {
   patch.each_row([&](auto* above, auto* below, auto* to, int bytes) {

@@ -10,7 +10,8 @@
 
 namespace cudavision::blend {
 
-/// The part of a picture that is composed at a time, so that it stays in the cache. Both sides are even, because pixels share chroma.
+/// The part of a picture that is composed at a time, so that it stays in the cache. Both sides are even, because pixels share
+/// chroma.
 inline constexpr int tile_columns = 1024, tile_rows = 16;
 
 using Row = float[tile_columns];

@@ -17,15 +17,15 @@ __device__ __forceinline__ float fetch(const Layer& layer, const uint8_t* at) {
   return float(sample<T>(layer, at));
 }
 
-/// Returns the address and hides how it was computed. Otherwise the compiler computes the address of each sample anew from the plane's,
-/// as one long sum.
+/// Returns the address and hides how it was computed. Otherwise the compiler computes the address of each sample anew from the
+/// plane's, as one long sum.
 __device__ __forceinline__ const uint8_t* settled(const uint8_t* at) {
   asm("" : "+l"(at));
   return at;
 }
 
-/// Reads each component by itself: planes, or interleaved samples that do not form aligned words. Components First … First + Count − 1
-/// have the same step and subsampling.
+/// Reads each component by itself: planes, or interleaved samples that do not form aligned words. The components First …
+/// First + Count − 1 have the same step and subsampling.
 template <typename T>
 struct Channels {
   static __device__ __forceinline__ const uint8_t* row(const Layer& layer, int c, int y) {

@@ -67,8 +67,8 @@ struct PairLaunch {
   PairJob job;
 };
 
-/// The launch if the frame shows two pictures of the output's 8-bit format, colors and size, the lower one unchanged; or one such picture
-/// alone. Otherwise nothing: then compose_tiles is used.
+/// The launch if the frame shows two pictures of the output's 8-bit format, colors and size, the lower one unchanged; or one such
+/// picture alone. Otherwise nothing: then compose_tiles is used.
 std::optional<PairLaunch> schedule_pair(const Geometry& geometry, const Target& target, const std::vector<Layer>& layers);
 
 }  // namespace cudavision::blend

@@ -17,9 +17,9 @@ struct Tuning {
   int most_strips = 4;  // sweep: 1 2 4 8
   /// A block composes more than one strip only if at least this many blocks remain: small pictures must still fill the device.
   int wanted_blocks = 1024;  // sweep: 256 512 1024 2048
-  /// Blocks that must fit a multiprocessor if the output has no alpha; limits registers. 8K NV12, a wall of 63: 344 µs with 3, 331 with 4.
+  /// Blocks that must fit a multiprocessor, without alpha; limits registers. 8K NV12, a wall of 63: 344 µs with 3, 331 µs with 4.
   int opaque_blocks = 4;  // sweep: 2 3 4 5
-  /// The same if the output has alpha. 8K RGBA, a wall of 63: 382 µs with 3, 719 µs with 4.
+  /// The same for output with alpha. 8K RGBA, a wall of 63: 382 µs with 3, 719 µs with 4.
   int alpha_blocks = 3;  // sweep: 2 3 4
   /// Up to this many layers use a kernel whose parameters fit 4 KB, which a launch copies at no extra cost.
   int few_layers = 6;

@@ -55,8 +55,8 @@ struct Matrix {
   }
 };
 
-/// Maps output pixel i of a pad to a position in a plane, along one axis: start + i · step, in units of 2^-32 samples. Both are rounded
-/// up by less than one unit, so the error grows with i but never reaches the next sample.
+/// Maps output pixel i of a pad to a position in a plane, along one axis: start + i · step, in units of 2^-32 samples. Both are
+/// rounded up by less than one unit, so the error grows with i but never reaches the next sample.
 struct Axis {
   std::int64_t start, step;
   int low, high;  ///< the first and the last sample that are shown

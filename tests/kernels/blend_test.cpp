@@ -22,7 +22,7 @@ constexpr BlendOperator operators[] = {
 constexpr BlendDivision divisions[] = {BlendDivision::nearest, BlendDivision::down};
 constexpr Interpolation interpolations[] = {Interpolation::nearest, Interpolation::bilinear, Interpolation::area};
 
-/// One frame: what is composed, and where it goes.
+/// One frame: output, background and pads.
 struct Scene {
   Geometry geometry;
   BlendColor color;
@@ -86,7 +86,7 @@ Picture compose(Backend backend, const Scene& scene) {
   return plan ? compose(*plan, backend, scene) : Picture(scene.geometry);
 }
 
-/// Holds a backend to the reference.
+/// Compares a backend with the reference.
 void expect_reference(Backend backend, const Scene& scene, int tolerance = 1) {
   const Picture expected =
       reference::blend(scene.geometry, scene.color, scene.background, scene.pads, scene.layout, scene.division);
@@ -103,7 +103,7 @@ BlendBackground random_background(Random& random) {
           random.pick<std::uint32_t>({0xff112233, 0x80f0c000, 0x00ffffff, 0x01e07f3a})};
 }
 
-/// `color`: of the output, often the pad's as well.
+/// `color`: of the output; half of the pads have the same.
 Pad random_pad(Random& random, Format format, const Geometry& output, const BlendColor& color) {
   const Data data =
       random.pick<Data>({Data::random, Data::random, Data::random, Data::faint, Data::flat, Data::checkerboard, Data::max});
@@ -146,7 +146,7 @@ const std::vector<std::pair<int, int>> small_sizes = {{1, 1},  {2, 1},   {1, 2},
 
 class BlendFormats : public testing::TestWithParam<BackendAnd<Format>> {};
 
-/// Every format below and above, over all that pads may be.
+/// Every format as output and as pad, with random parameters of all kinds.
 TEST_P(BlendFormats, EqualTheReference) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -160,7 +160,7 @@ TEST_P(BlendFormats, EqualTheReference) {
   }
 }
 
-/// Every operator at every alpha, on what is opaque and what is not.
+/// Every operator at several alphas, on opaque and transparent backgrounds.
 TEST_P(BlendFormats, EveryOperator) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -182,7 +182,7 @@ TEST_P(BlendFormats, EveryOperator) {
   }
 }
 
-/// A picture of the output's kind comes out as it went in: whole, or a part, at any place.
+/// A picture of the output's format and colors comes out unchanged.
 TEST_P(BlendFormats, SameColoursAreExact) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -203,13 +203,13 @@ TEST_P(BlendFormats, SameColoursAreExact) {
           if (c.role == Role::padding) std::fill(grid.values.begin(), grid.values.end(), src.format().max_value());
           expected.write(c, grid);
         }
-      const bool own_alpha = op == BlendOperator::over;  // then what is below shows
+      const bool own_alpha = op == BlendOperator::over;  // then the background shows through
       EXPECT_EQ(expected.difference(compose(backend, scene), own_alpha), "") << describe(scene);
     }
   }
 }
 
-/// The nearest sample is one of the picture's own.
+/// With Interpolation::nearest every sample is one of the picture's own.
 TEST_P(BlendFormats, NearestIsExact) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -227,14 +227,14 @@ TEST_P(BlendFormats, NearestIsExact) {
   }
 }
 
-/// Pads of the output's kind, unscaled, wherever they lie: at 8 bit each leaves whole numbers, so nothing may be off.
+/// Unscaled pads of the output's format and colors, at any position. With 8 bits each pad leaves integers, so the result is exact.
 TEST_P(BlendFormats, StacksAreExact) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   Random random(unsigned(format) + 77);
   const auto& components = reference::definition(format).components;
   const bool exact = info(format).depth == 8;
-  const bool divides = backend == Backend::cuda &&  // to within an ulp or two
+  const bool divides = backend == Backend::cuda &&  // accurate to two units in the last place
                        std::any_of(components.begin(), components.end(), [](auto& c) { return c.role == Role::alpha; });
   std::vector<std::pair<int, int>> all = small_sizes;
   all.insert(all.end(), {{1027, 18}, {1100, 3}, {40, 90}});  // wider and higher than a tile
@@ -242,7 +242,7 @@ TEST_P(BlendFormats, StacksAreExact) {
     for (const auto& [width, height] : all) {
       Scene scene{{format, width, height}, random_color(random), random_background(random), {},
                   random.pick(layouts),    divisions[round % 2]};
-      const int grid = random.below(3) ? 2 : 1;  // where chroma lies one on one, or not
+      const int grid = random.below(3) ? 2 : 1;  // 2: chroma samples of pad and output coincide
       for (int left = random.between(2, 6); left > 0; --left) {
         const bool covers = random.below(4) == 0;
         const Geometry geometry{format, covers ? width : random.between(1, 2 * width),
@@ -269,7 +269,7 @@ TEST_P(BlendFormats, StacksAreExact) {
     }
   }
 }
-/// All bits set, or any, in every byte of the pictures: also above the depth, in padding and alpha, between rows and after them.
+/// Pictures whose bytes are all ones or random: also in the bits above the depth, in padding and alpha, and between rows.
 TEST_P(BlendFormats, TakesAnyBits) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -277,7 +277,7 @@ TEST_P(BlendFormats, TakesAnyBits) {
   for (int round = 0; round < 6 * rounds(); ++round)
     for (const auto& [width, height] : small_sizes) {
       Scene scene = random_scene(random, random.below(2) ? format : Format(random.below(format_count)), format, {width, height});
-      // Also such as are copied or laid over each other as they lie.
+      // Also pads that are copied, or blended in place.
       if (random.below(2) && scene.geometry.format == format)
         for (Pad& pad : scene.pads) {
           pad.picture = Picture(scene.geometry, random.pick(layouts));
@@ -297,7 +297,7 @@ INSTANTIATE_FOR_FORMATS(BlendFormats, all_formats());
 
 class BlendPlans : public testing::TestWithParam<Backend> {};
 
-/// Wall and picture: where the picture is like its first pixel the wall shows, elsewhere 0.35 of the wall and 0.65 of the picture.
+/// A wall and a picture: pixels that match the picture's first pixel show the wall; others are 0.35 wall and 0.65 picture.
 TEST_P(BlendPlans, ClassicFusion) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -306,7 +306,7 @@ TEST_P(BlendPlans, ClassicFusion) {
       const Geometry geometry{format, width, height};
       const Picture wall = make_picture(geometry, 1);
       Picture picture = make_picture(geometry, 2);
-      for (const reference::Component& c : picture.format().components) {  // half of it is key
+      for (const reference::Component& c : picture.format().components) {  // half of the picture matches the key
         reference::Grid grid = picture.read(c);
         for (int y = 0; y < height; ++y)
           for (int x = 0; x < width; ++x)
@@ -340,7 +340,7 @@ TEST_P(BlendPlans, ClassicFusion) {
   }
 }
 
-/// Two pictures of the output's format and size, mostly aligned: there are ways of their own for that.
+/// Two pictures of the output's format and size, mostly aligned: these frames have kernels of their own.
 TEST_P(BlendPlans, EqualSizes) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -373,7 +373,7 @@ TEST_P(BlendPlans, EqualSizes) {
   }
 }
 
-/// GStreamer's compositor in its own integers: over and add on a transparent background (overlay), over on what is opaque.
+/// The integer formulas of GStreamer's compositor: over and add on a transparent background (overlay), over on an opaque one.
 TEST_P(BlendPlans, OverIsTheCompositors) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -382,7 +382,7 @@ TEST_P(BlendPlans, OverIsTheCompositors) {
       for (Kind background : {Kind::transparent, Kind::black})
         for (double alpha : {1.0, 0.65, 0.1, 0.99, 0.5})
           for (BlendOperator op : {BlendOperator::over, BlendOperator::add, BlendOperator::source}) {
-            // (v · 0x8081) >> 23 is what ORC computes since 0.4.39, the other what it computed before.
+            // ORC computes (v · 0x8081) >> 23 since 0.4.39; before, it computed the other expression.
             const auto div255 = [&](int v) {
               return division == BlendDivision::down ? int(v * 0x8081u >> 23) : (v + 128 + ((v + 128) >> 8)) >> 8;
             };
@@ -425,12 +425,12 @@ TEST_P(BlendPlans, OverIsTheCompositors) {
               }
               expected.write(c, grid);
             }
-            const bool exact = backend == Backend::cpu || opaque || !has_alpha;  // CUDA divides to within an ulp or two
+            const bool exact = backend == Backend::cpu || opaque || !has_alpha;  // CUDA's division is not exact
             EXPECT_EQ(expected.sample_difference(compose(backend, scene), exact ? 0 : 1), "") << describe(scene);
           }
 }
 
-/// A wall of as many pads as there may be, of all formats, which overlap; and the same plan with few, and with none.
+/// A wall of 64 overlapping pads of all formats; then the same plan with few pads and with none.
 TEST_P(BlendPlans, SixtyFourPads) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -454,7 +454,7 @@ TEST_P(BlendPlans, SixtyFourPads) {
   }
 }
 
-/// Sizes and places at the ends of what is allowed.
+/// Sizes and positions at the limits.
 TEST_P(BlendPlans, FarOutsideAndVeryLarge) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -472,7 +472,7 @@ TEST_P(BlendPlans, FarOutsideAndVeryLarge) {
   }
 }
 
-/// As high as may be: what is many tiles may be composed in larger parts.
+/// Output of the largest height, where blocks compose several strips.
 TEST_P(BlendPlans, ManyTiles) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -487,7 +487,7 @@ TEST_P(BlendPlans, ManyTiles) {
   }
 }
 
-/// Rows so far apart that their distances leave 32 bits.
+/// Rows so far apart that offsets do not fit 32 bits.
 TEST_P(BlendPlans, RowsFarApart) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -508,7 +508,7 @@ TEST_P(BlendPlans, RowsFarApart) {
   }
 }
 
-/// What is like the key lets what is below show, to the bit; what is a step away does not.
+/// Without tolerance, pixels equal to the key show exactly what is below; pixels one step away do not.
 TEST_P(BlendPlans, KeyOfNoToleranceIsEquality) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -547,7 +547,7 @@ TEST_P(BlendPlans, SameInputGivesTheSameBits) {
   }
 }
 
-/// Of what lay where a picture hides all, in this frame or in the one before, nothing is left: not even in the last bit.
+/// A picture that hides everything leaves no trace of what was below, in this frame or the one before, not even in the last bit.
 TEST_P(BlendPlans, WhatIsHiddenLeavesNothing) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -576,7 +576,7 @@ TEST_P(BlendPlans, WhatIsHiddenLeavesNothing) {
   }
 }
 
-/// What of a picture is made in what way must not show: a pad that covers nothing of some rows changes nothing in them.
+/// All paths give the same bits: adding a pad does not change rows that it does not touch.
 TEST_P(BlendPlans, OthersChangeNothingBeside) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -586,7 +586,7 @@ TEST_P(BlendPlans, OthersChangeNothingBeside) {
     for (BlendOperator op : {BlendOperator::average, BlendOperator::over}) {
       Scene scene{geometry, {}, {}, {{make_picture(geometry, 1), {}}, {make_picture(geometry, 2), {}}}, {}};
       for (Pad& pad : scene.pads) pad.params.place = {0, 0, 200, 100};
-      scene.pads[0].params.place.height = 99;  // no pair of pictures, which have kernels of their own
+      scene.pads[0].params.place.height = 99;  // so that the pair kernels are not used
       scene.pads[0].params.crop = {0, 0, 200, 99};
       scene.pads[0].params.op = BlendOperator::source;
       scene.pads[1].params.op = op;
@@ -606,7 +606,7 @@ TEST_P(BlendPlans, OthersChangeNothingBeside) {
   }
 }
 
-/// Each refusal is one sentence that names what is wrong, before anything is written.
+/// Each error is one sentence that names the wrong parameter, and nothing is written.
 TEST_P(BlendPlans, RefusesBadPads) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
