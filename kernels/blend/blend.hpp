@@ -6,8 +6,6 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/blend/arithmetic.hpp"
-#include "kernels/core/aligned.hpp"
 #include "kernels/core/image.hpp"
 #include "kernels/core/luma.hpp"
 #include "kernels/core/queue.hpp"
@@ -15,163 +13,143 @@
 
 namespace cudavision {
 
-inline constexpr int blend_max_pads = 64, blend_max_side = 32768, blend_max_position = 1 << 24;
+inline constexpr int blend_max_pads = 64;           ///< pads of one picture
+inline constexpr int blend_max_side = 32768;        ///< width and height of BlendPad::place, in pixels
+inline constexpr int blend_max_position = 1 << 24;  ///< largest |x| and |y| of BlendPad::place, in pixels
 
-/// How samples become R'G'B' of 0–1. Limited range: luma and RGB of 16–235, chroma of 16–240 about 128, in steps of 2^(depth − 8);
-/// full range: 0 … 2^depth − 1, chroma about 2^(depth − 1). So a change of depth is a shift in limited range, and else a factor of
-/// (2^to − 1) / (2^from − 1). Alpha is of full range.
+/// How a pad is combined with the picture below it. Blend has the formulas.
+enum class BlendOperator : std::uint8_t { source, over, add, subtract, multiply, screen, difference, min, max, average };
+/// How a pad is scaled. Blend has the formulas.
+enum class Interpolation : std::uint8_t { nearest, bilinear, area };
+
+/// How samples stand for R'G'B' of 0–1. Limited range: luma and RGB use 16–235, chroma uses 16–240 around 128, in steps of
+/// 2^(depth − 8). Full range: 0 … 2^depth − 1, chroma around 2^(depth − 1). A change of depth is therefore a shift in limited
+/// range, and a factor of (2^to − 1) / (2^from − 1) in full range. Alpha always uses the full range.
 struct BlendColor {
-  LumaMatrix matrix = LumaMatrix::bt601;  ///< of YUV and gray; not looked at for RGB
+  LumaMatrix matrix = LumaMatrix::bt601;  ///< for YUV and gray; not used for RGB
   bool limited = false;
 };
 
-/// How GStreamer's compositor divides by 255 in 8-bit formats with alpha: as the ORC library does that it computes with.
+/// How GStreamer's compositor divides by 255 in 8-bit formats with alpha. It depends on the version of the ORC library.
 enum class BlendDivision : std::uint8_t {
-  nearest,  ///< to the nearest whole number: ORC before 0.4.39
-  down,     ///< rounded down: since then
+  nearest,  ///< to the nearest integer: ORC before 0.4.39
+  down,     ///< rounded down: ORC 0.4.39 and newer
 };
 
-/// What of a pad is taken for transparent.
+/// Makes pixels of a pad transparent by their color.
 struct BlendKey {
   enum class Mode : std::uint8_t {
     none,
-    color,        ///< what is like `color`
-    first_pixel,  ///< what is like the picture's pixel (0, 0)
+    color,        ///< pixels that match `color`
+    first_pixel,  ///< pixels that match pixel (0, 0) of the pad's picture
   };
   Mode mode = Mode::none;
   std::array<double, 3> color{};  ///< R'G'B', 0–1
-  double tolerance = 0;           ///< 0–255: how far R', G' or B' may be from the key, in steps of 1/255; 0: only the same
-  double softness = 0;            ///< 0–255: over so many steps more, the pad fades in
+  double tolerance = 0;  ///< 0–255: a pixel matches if no channel differs by more than tolerance / 255; 0: exact match only
+  double softness = 0;   ///< 0–255: from tolerance to tolerance + softness the pad fades in
 };
 
-/// One picture, and how it is laid over what is below.
+/// One picture and how it is placed and blended.
 struct BlendPad {
   Image src;
   BlendColor color;
-  Rect place;        ///< in pixels of the output, in part or wholly outside; 0–32768 wide and high. Empty: the pad does not show
-  Rect crop;         ///< what of `src` is shown, in its pixels, inside of it; empty: all
-  double alpha = 1;  ///< 0–1; 0: the pad does not show
+  Rect place;        ///< in output pixels; may lie outside the output; width and height 0–32768. Empty: the pad is not shown
+  Rect crop;         ///< the part of `src` to show, in its pixels; must lie inside `src`; empty: all of it
+  double alpha = 1;  ///< 0–1; 0: the pad is not shown
   BlendOperator op = BlendOperator::over;
   Interpolation interpolation = Interpolation::bilinear;
   BlendKey key;
 };
 
-/// What lies below all pads.
+/// The picture below all pads.
 struct BlendBackground {
   enum class Kind : std::uint8_t {
-    checker,  ///< squares of 8 × 8, gray of the sample values 80 and 160, shifted to the depth
+    checker,  ///< squares of 8 × 8 pixels in two grays, sample values 80 and 160, shifted to the depth
     black,
     white,
-    transparent,  ///< black where the output has no alpha
+    transparent,  ///< black if the output has no alpha
     color,
   };
   Kind kind = Kind::checker;
-  std::uint32_t argb = 0xff000000;
+  std::uint32_t argb = 0xff000000;  ///< for Kind::color
 };
 
+/// How a picture fills a box of another aspect ratio.
 enum class SizingPolicy : std::uint8_t {
-  none,               ///< stretched to the box
-  keep_aspect_ratio,  ///< as large as fits, in the middle
-  fill,               ///< fills the box, and is cropped at two sides
+  none,               ///< stretch the picture to the box
+  keep_aspect_ratio,  ///< make the picture as large as fits, and center it
+  fill,               ///< fill the box, and crop the picture at two sides
 };
 struct BlendFit {
-  Rect place, crop;
+  Rect place, crop;  ///< for BlendPad
 };
-/// Where in a box a picture of width × height pixels goes, and what of it. `pixel_aspect`: width ÷ height of its pixels, as seen in
-/// those of the output.
+/// Places a picture of width × height pixels in a box. `pixel_aspect`: width ÷ height of one pixel of the picture, relative to the
+/// pixels of the output.
 BlendFit fit(const Rect& box, int width, int height, double pixel_aspect, SizingPolicy policy);
 
-/// Columns and rows of the photo wall for `count` pads; of what is 0, as square as fits.
 struct GridShape {
   int columns, rows;
 };
+/// Columns and rows of a photo wall of `count` pads. A value of 0 is chosen so that the wall is as square as possible.
 GridShape grid_shape(int count, int columns, int rows);
-/// The photo wall: cells of equal size for `count` pads, row by row, `gap` pixels apart, in an output of width × height. Pads for
-/// which there is no cell get an empty one.
+/// The cells of a photo wall, row by row: all of equal size, `gap` pixels apart, in an output of width × height pixels. A pad that
+/// gets no cell gets an empty rectangle.
 std::vector<Rect> grid_layout(int count, int columns, int rows, int gap, int width, int height);
 
-/// What is wrong with a pad, by the names users know.
+/// Checks the parameters of a pad. Errors: settings, with the property's name.
 Status validate(const BlendPad& pad);
 
-/// A plan that composes pictures: made once for an output, submitted often, on one stream at a time. Pads are of any format, size,
-/// number (up to 64) and change from frame to frame.
+/// A plan that composes pictures. It is made once for an output and submitted for each frame, on one stream at a time. The pads may
+/// change from frame to frame: their format, size and number (up to 64).
 ///
-/// Each pad's samples are scaled, then taken to the colour space of the output by one matrix (none where the colours are the same:
-/// then nothing changes) and clamped to its range. All is done in float32 on full-size pixels, in the order of the pads; in the end
-/// a subsampled chroma sample is the mean of its pixels, and samples are rounded half to even. Padding becomes the greatest value.
-/// At 8 bit source, over and add leave whole numbers, as GStreamer's compositor does, so that many pads make the same as there: a
-/// pad's samples are rounded before, and what comes of over and add after; unless a soft key fades the pad. BlendDivision says how
-/// alpha is rounded.
+/// Precision. Each pad is scaled, then converted to the color space of the output by one matrix (no conversion if both are equal:
+/// then the samples stay exact), then clamped to the output's range. All of this is float32 arithmetic on full-size pixels, in the
+/// order of the pads. At the end, a subsampled chroma sample becomes the mean of its pixels, and samples are rounded half to even.
+/// Padding becomes the largest value.
 ///
-/// Scaling. Output pixel i of a pad shows the picture at u = crop.x + (i + ½)·crop.width / place.width, and a
-/// subsampled plane at u / 2.
+/// Rounding as in GStreamer's compositor. With 8-bit output, `over` and `add` round after each pad, so that many pads give the same
+/// result as there: the pad's samples are rounded before blending, and the result after blending. A pad with a soft key is not
+/// rounded. BlendDivision says how alpha is rounded.
+///
+/// Scaling. Output pixel i of a pad shows the source position u = crop.x + (i + ½)·crop.width / place.width; a subsampled plane is
+/// read at u / 2.
 ///   nearest:  the pixel floor(u) and its chroma.
-///   bilinear: between the two samples whose centres, at half integers, are next to u; the crop's edges repeat.
-///   area:     the mean over what the output pixel covers, on an axis that is made smaller; else bilinear.
-/// On an axis on which it has its own size a pad shows its samples, whatever the interpolation.
+///   bilinear: the two samples whose centers (at half integers) are nearest to u; the edges of the crop repeat.
+///   area:     on an axis that shrinks, the mean of all samples that the output pixel covers; on other axes, bilinear.
+/// An axis that keeps its size shows the samples unchanged with every interpolation.
 ///
-/// Operators, of a pad's sample s, its own alpha s_a and what is below, d and d_a. M is the largest sample, k the weight of the
-/// key, from 0 where the pad is like it to 1, and A = floor(M·alpha).
-///   source:   d + k·(s − d), and the same of alpha, the pad's being s_a·A / M.
-///   average:  d + alpha·k·(s − d), and the same of alpha: the pad's own is but a sample, and alpha is not rounded.
-///   over:     as compositor does it. For an output without alpha d + a·(s − d), rounded down; a = k·(s_a / M)·A / (M + 1), or
-///             k·s_a / M for alpha = 1. For one with alpha a = k·s_a·A / M and b = d_a·(M − a) / M, both rounded as
-///             BlendDivision says: the colour is (s·a + d·b) / (a + b), or M where the alpha, a + b, becomes 0. Over an opaque
-///             background d_a = M, and the colour is rounded as BlendDivision says; else down.
-///   add:      compositor's too: over, but alpha is min(d_a + a, M).
-///   subtract max(d − s, 0), multiply d·s, screen d + s − d·s, difference |d − s|, min, max: of R', G' and B' of 0–1, whatever the
-///             output's format (gray: of its luma). The result is laid over as by `over`, as far as d is opaque; else s is.
+/// Operators. s: the pad's sample, s_a: its alpha, d and d_a: the same of the picture below. M: the largest sample value. k: the
+/// key's weight, from 0 (the pixel matches the key) to 1. A = floor(M·alpha).
+///   source:   d + k·(s − d), and the same for alpha, with s_a·A / M as the pad's alpha.
+///   average:  d + alpha·k·(s − d), and the same for alpha; here s_a is blended like a color, and alpha is not rounded.
+///   over:     as compositor does it. Output without alpha: d + a·(s − d), rounded down, with a = k·(s_a / M)·A / (M + 1), or
+///             a = k·s_a / M if alpha = 1. Output with alpha: a = k·s_a·A / M and b = d_a·(M − a) / M, both rounded by
+///             BlendDivision; the alpha becomes a + b, and the color becomes (s·a + d·b) / (a + b), or M if a + b = 0. Over an
+///             opaque background d_a = M, and the color is rounded by BlendDivision; otherwise it is rounded down.
+///   add:      as compositor does it: like `over`, except that the alpha becomes min(d_a + a, M).
+///   subtract max(d − s, 0), multiply d·s, screen d + s − d·s, difference |d − s|, min, max: computed on R', G' and B' of 0–1 in
+///             every output format (gray: on luma). Where d is not fully opaque, the result is mixed with s by d_a / M. It is then
+///             blended as by `over`.
 ///
-/// The key compares the pad's picture, after scaling and before conversion, as R'G'B' in steps of 1/255, by the greatest of the
-/// three differences. The weight k is (difference − tolerance) / softness, clamped to 0–1.
+/// Key. The pad's picture is compared after scaling and before conversion, as R'G'B' in steps of 1/255. The distance is the largest
+/// of the three differences, and k = (distance − tolerance) / softness, clamped to 0–1.
 class Blend {
  public:
   virtual ~Blend() = default;
   Blend(const Blend&) = delete;
   Blend& operator=(const Blend&) = delete;
 
-  const Geometry& geometry() const { return geometry_; }
-
-  /// Writes every sample of `dst`, which has the plan's geometry (packed 4:2:2 of odd width: but the byte that is in no picture);
-  /// pads come from below to above. All lie in the backend's memory; `dst` overlaps none of the sources. Returns without waiting on
-  /// CUDA. Errors: settings (a pad's parameters; more than 64 pads), resource, when memory is short or a launch fails.
-  Status submit(const Image& dst, const BlendBackground& background, const std::vector<BlendPad>& pads, Queue queue);
+  /// Writes every sample of `dst`, which has the plan's geometry (exception: the byte at the end of packed 4:2:2 rows of odd width,
+  /// which belongs to no pixel). `pads`: the lowest first. All pictures lie in the backend's memory; `dst` overlaps no source. Does
+  /// not wait for CUDA. Errors: settings (a pad's parameters; more than 64 pads), resource (out of memory, or a launch fails).
+  virtual Status submit(const Image& dst, const BlendBackground& background, const std::vector<BlendPad>& pads, Queue queue) = 0;
 
  protected:
-  Blend(const Geometry& geometry, const BlendColor& color, BlendDivision division, Backend backend);
-
-  virtual Status compute(const detail::BlendTarget& target, const std::vector<detail::BlendLayer>& layers, Queue queue) = 0;
-
- private:
-  const Geometry geometry_;
-  const BlendColor color_;
-  const BlendDivision division_;
-  detail::BlendTarget target_;
-  std::vector<detail::BlendLayer> layers_;
-
-  Status run(const Image& dst, const BlendBackground& background, const std::vector<BlendPad>& pads, Queue queue);
-  Result<Image> aligned_source(std::size_t pad, const Image& src, Queue queue);
-
-  struct Source {
-    Geometry geometry;
-    std::unique_ptr<detail::AlignedPicture> picture;
-  };
-  const Backend backend_;
-  detail::AlignedPicture dst_;
-  std::vector<Source> sources_;  ///< by pad
+  Blend() = default;
 };
 
-/// `color`: of the output. Errors: settings (the size; a backend not built in), resource.
+/// `color`: of the output. Errors: settings (the size; a backend that is not built in), resource.
 Result<std::unique_ptr<Blend>> make_blend(const Geometry& geometry, const BlendColor& color, Backend backend,
                                           BlendDivision division = BlendDivision::nearest);
 
-namespace detail {
-
-/// All channels of a set's plane as they lie, from its first sample on: the plane, as if it had but one.
-BlendChannel whole_plane(const FormatInfo& format, const ChannelSet& set, const BlendChannel (&channels)[4]);
-
-Result<std::unique_ptr<Blend>> make_blend_cuda(const Geometry& geometry, const BlendColor& color, BlendDivision division);
-Result<std::unique_ptr<Blend>> make_blend_cpu(const Geometry& geometry, const BlendColor& color, BlendDivision division);
-
-}  // namespace detail
 }  // namespace cudavision

@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// find_in_place() decides, lay_in_place() chooses one of the loops:
+//
+//   copy, copy_samples   the layer replaces what is below
+//   mix                  one weight for all samples, in 1/256: over and add without alpha
+//   mix_rounded          one weight for all samples, in float32: average; over and add of more than 8 bits
+//   copy_faded           source with a smaller alpha
+//   over_opaque          over and add by the pixel's alpha, over an opaque background
+//   over_pixels          the same over a background with alpha
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3", "no-trapping-math")  // vectorised
+#pragma GCC optimize("O3", "no-trapping-math")  // vectorized
 #endif
 #include "kernels/blend/cpu_in_place.hpp"
 
@@ -9,12 +17,13 @@
 #include <cstring>
 #include <utility>
 
+#include "kernels/blend/arithmetic.hpp"
 #include "kernels/cpu/wide.hpp"
 
-namespace cudavision::detail {
+namespace cudavision::blend {
 namespace {
 
-using Word = std::uint32_t;  ///< a pixel of four bytes, at any address
+using Word = std::uint32_t;  ///< a pixel of four bytes; it may lie at any address
 Word load_word(const std::uint8_t* at) {
   Word word;
   std::memcpy(&word, at, sizeof word);
@@ -22,17 +31,18 @@ Word load_word(const std::uint8_t* at) {
 }
 void store_word(std::uint8_t* at, Word word) { std::memcpy(at, &word, sizeof word); }
 
-/// A rectangle of a plane: a layer's samples, those that they are laid over, and where to. The latter two may be the same.
+/// A rectangle of a plane: the layer's samples, the samples below, and the result. The result may be at the same place as the
+/// samples below.
 struct Patch {
   const std::uint8_t *above, *below;
   std::uint8_t* dst;
   std::ptrdiff_t above_pitch, below_pitch, dst_pitch;
   int bytes, rows;
-  Word set;  ///< bits of each pixel of the result: padding, or an alpha that is opaque
+  Word set;  ///< bits that are set in each pixel of the result: padding, or an opaque alpha
 
   template <typename F>
   void each_row(F&& f) const {
-    const int count = bytes;  // copied: then no store can change it
+    const int count = bytes;  // local copies: no store can change them
     const Word bits = set;
     for (int row = 0; row < rows; ++row) {
       std::uint8_t* const to = dst + row * dst_pitch;
@@ -43,21 +53,21 @@ struct Patch {
   }
 };
 
-/// v / 255 of up to 255²: to the nearest with a bias of 128, rounded down with 1.
+/// v / 255 for v up to 255². Bias 128 rounds to nearest, bias 1 rounds down.
 template <typename T>
 constexpr T per_255(T v, T bias) {
   const T sum = T(v + bias);
   return T(T(sum + (sum >> 8)) >> 8);
 }
 template <typename T>
-T bias_255(const BlendLayer& layer) {
+T bias_255(const Layer& layer) {
   return layer.alpha_bias < 0 ? 1 : 128;
 }
 
 CUDAVISION_WIDE void copy(const Patch& patch) {
   patch.each_row([](auto* s, auto*, auto* d, int bytes) { std::memcpy(d, s, std::size_t(bytes)); });
 }
-/// The same of words, none of them above a layer's greatest sample.
+/// Copies 16-bit samples and limits them to the layer's largest sample.
 CUDAVISION_WIDE void copy_samples(const Patch& patch, std::uint16_t max) {
   patch.each_row([&](auto* above, auto*, auto* to, int bytes) {
     const auto* const s = reinterpret_cast<const std::uint16_t*>(above);
@@ -69,7 +79,7 @@ CUDAVISION_WIDE void copy_samples(const Patch& patch, std::uint16_t max) {
   });
 }
 
-/// Over and add, all of alpha / 256, rounded down.
+/// Over and add with the weight alpha / 256, rounded down.
 CUDAVISION_WIDE void mix(const Patch& patch, int alpha) {
   const std::uint16_t of_above = std::uint16_t(alpha), of_below = std::uint16_t(256 - alpha);
   patch.each_row([&](auto* s, auto* b, auto* d, int bytes) {
@@ -78,7 +88,8 @@ CUDAVISION_WIDE void mix(const Patch& patch, int alpha) {
   });
 }
 
-/// What leaves fractions, rounded at once; by the arithmetic of blend_pixel: which tiles are composed in place must not show.
+/// Results that are fractions, rounded when they are stored. The arithmetic is that of lay_pixel(), so that tiles composed in place
+/// look like the others.
 template <typename T>
 void mix_rounded(const Patch& patch, float weight, T max) {
   patch.each_row([&](auto* above, auto* below, auto* to, int bytes) {
@@ -90,19 +101,19 @@ void mix_rounded(const Patch& patch, float weight, T max) {
     const auto sample = [&](T stored) { return float(sizeof(T) == 1 || stored < most ? stored : most); };
 #pragma GCC ivdep
     for (int i = 0; i < count; ++i) {
-      const float sum = sample(b[i]) + of_above * (sample(s[i]) - sample(b[i])) + blend_rounding;
-      Word bits;  // the lowest of them are the sample: numbers about 1.5 · 2^23 are 1 apart
+      const float sum = sample(b[i]) + of_above * (sample(s[i]) - sample(b[i])) + round_bias;
+      Word bits;  // the lowest bits are the sample, because numbers around 1.5 · 2^23 are 1 apart
       std::memcpy(&bits, &sum, sizeof bits);
       d[i] = T(bits);
     }
   });
 }
-CUDAVISION_WIDE void mix_rounded(const BlendLayer& layer, const Patch& patch, float weight) {
+CUDAVISION_WIDE void mix_rounded(const Layer& layer, const Patch& patch, float weight) {
   layer.sample_bytes == 1 ? mix_rounded<std::uint8_t>(patch, weight, 255) : mix_rounded<std::uint16_t>(patch, weight, layer.max);
 }
 
-/// Source, where the pixel's own alpha, at this bit, becomes less.
-CUDAVISION_WIDE void copy_faded(const BlendLayer& layer, const Patch& patch, int bit, unsigned alpha) {
+/// Source with a smaller alpha. `bit`: where alpha lies in the pixel's word; `alpha`: the pad's, 0–255.
+CUDAVISION_WIDE void copy_faded(const Layer& layer, const Patch& patch, int bit, unsigned alpha) {
   const unsigned bias = bias_255<unsigned>(layer);
   patch.each_row([&](auto* s, auto*, auto* d, int bytes) {
 #pragma GCC ivdep
@@ -113,12 +124,12 @@ CUDAVISION_WIDE void copy_faded(const BlendLayer& layer, const Patch& patch, int
   });
 }
 
-/// Over and add, by the pixel's own alpha, where all below counts as opaque.
-CUDAVISION_WIDE void over_opaque(const BlendLayer& layer, Patch patch, int bit, unsigned alpha) {
+/// Over and add by the pixel's own alpha, if everything below counts as opaque.
+CUDAVISION_WIDE void over_opaque(const Layer& layer, Patch patch, int bit, unsigned alpha) {
   const auto bias = bias_255<std::uint16_t>(layer);
   patch.set = Word(255) << bit;
   patch.each_row([&](auto* s, auto* b, auto* d, int row_bytes) {
-    std::uint8_t weights[1024];  // of a pixel's bytes, all the same: bytes are vectorised better than pixels
+    std::uint8_t weights[1024];  // the pixel's weight, once per byte: loops over bytes vectorize better than loops over pixels
     for (int left = row_bytes; left > 0;
          left -= int(sizeof weights), s += sizeof weights, b += sizeof weights, d += sizeof weights) {
       const int bytes = std::min(int(sizeof weights), left);
@@ -133,13 +144,13 @@ CUDAVISION_WIDE void over_opaque(const BlendLayer& layer, Patch patch, int bit, 
   });
 }
 
-/// The same where what is below has an alpha of its own: pixel by pixel.
+/// Over and add if the picture below has an alpha of its own: pixel by pixel.
 template <BlendOperator Op>
-void over_pixels(const BlendTarget& target, const BlendLayer& layer, const Patch& patch, int bit) {
-  const BlendTarget to = target;
-  BlendLayer from = layer;
-  from.opaque_below = false;  // a constant, as in blend_row
-  // Colours are all treated alike.
+void over_pixels(const Target& target, const Layer& layer, const Patch& patch, int bit) {
+  const Target to = target;
+  Layer from = layer;
+  from.opaque_below = false;  // a constant: gcc does not vectorize a choice by a variable
+  // The three color bytes may come in any order, because all colors are treated alike.
   const int shifts[4] = {bit == 0 ? 8 : 0, bit == 0 ? 16 : 8, bit == 0 ? 24 : 16, bit};
   patch.each_row([&](auto* s, auto* b, auto* d, int bytes) {
 #pragma GCC ivdep
@@ -147,49 +158,50 @@ void over_pixels(const BlendTarget& target, const BlendLayer& layer, const Patch
       const Word above = load_word(s + i), below = load_word(b + i);
       float source[4], pixel[4];
       for (int c = 0; c < 4; ++c) source[c] = float(int(above >> shifts[c] & 255)), pixel[c] = float(int(below >> shifts[c] & 255));
-      blend_pixel<Op, 4>(to, from, 1, source, pixel);
+      lay_pixel<Op, 4>(to, from, 1, source, pixel);
       Word word = 0;
       for (int c = 0; c < 4; ++c) word |= Word(int(pixel[c])) << shifts[c];
       store_word(d + i, word);
     }
   });
 }
-CUDAVISION_WIDE void over_pixels(const BlendTarget& target, const BlendLayer& layer, const Patch& patch, int bit) {
+CUDAVISION_WIDE void over_pixels(const Target& target, const Layer& layer, const Patch& patch, int bit) {
   layer.op == BlendOperator::add ? over_pixels<BlendOperator::add>(target, layer, patch, bit)
                                  : over_pixels<BlendOperator::over>(target, layer, patch, bit);
 }
 
-/// All channels of a plane, as they lie.
+/// A plane whose channels are interleaved, as one row of bytes per row.
 struct Interleaved {
-  Interleaved(const FormatInfo& format, const ChannelSet& set, const BlendChannel (&channels)[4])
+  Interleaved(const FormatInfo& format, const ChannelSet& set, const Channel (&channels)[4])
       : all(whole_plane(format, set, channels)) {}
   std::uint8_t* at(int x, int y) const {
     return all.data + (y >> all.shift_y) * all.pitch + std::ptrdiff_t(x >> all.shift_x) * all.step;
   }
   int bytes(int width) const { return subsampled(width, all.shift_x) * all.step; }
   int rows(int height) const { return subsampled(height, all.shift_y); }
-  int bit(const BlendChannel& channel) const { return int(channel.data - all.data) * 8; }  ///< of a pixel's word
+  int bit(const Channel& channel) const { return int(channel.data - all.data) * 8; }  ///< in a pixel's word
 
-  BlendChannel all;
+  Channel all;
 };
 
 template <typename F>
 void each_plane(const FormatInfo& format, F&& f) {
   for (int i = 0; i < format.set_count; ++i)
-    if (!format.sets[i].shares_plane() || format.sets[i].shift_x > 0) f(format.sets[i]);  // of packed 4:2:2, pairs of pixels
+    if (!format.sets[i].shares_plane() || format.sets[i].shift_x > 0)
+      f(format.sets[i]);  // packed 4:2:2: only the set of whole words
 }
 
 }  // namespace
 
-bool copies_samples(const BlendTarget& target, const BlendLayer& layer) {
+bool copies_samples(const Target& target, const Layer& layer) {
   if (layer.op == BlendOperator::source && !target.alpha) return true;
   const bool whole = !target.alpha || layer.op == BlendOperator::source || layer.op == BlendOperator::average;
   return whole && layer.coverage == 1;
 }
 
-InPlace find_in_place(const FormatInfo& format, const BlendTarget& target, const BlendLayer& layer) {
+InPlace find_in_place(const FormatInfo& format, const Target& target, const Layer& layer) {
   if (layer.format != format.format || format.shift > 0 || !layer.identity || !layer.unscaled || layer.keyed) return InPlace::no;
-  // Subsampled samples lie one on one.
+  // Chroma samples of the layer must lie exactly on chroma samples of the output.
   const auto fits = [](int shift, int visible, int length, int place, int crop, int size) {
     const int odd = (1 << shift) - 1, end = visible + length;
     return ((visible | (crop - place)) & odd) == 0 && ((end & odd) == 0 || end == size);
@@ -211,10 +223,9 @@ InPlace find_in_place(const FormatInfo& format, const BlendTarget& target, const
   }
 }
 
-void lay_in_place(const FormatInfo& format, const BlendTarget& target, const BlendLayer& layer, const BlendLayer* base,
-                  const Rect& part) {
+void lay_in_place(const FormatInfo& format, const Target& target, const Layer& layer, const Layer* base, const Rect& part) {
   each_plane(format, [&](const ChannelSet& set) {
-    const auto shown = [&](const BlendLayer& of) {
+    const auto shown = [&](const Layer& of) {
       const Interleaved plane(format, set, of.channels);
       return std::pair(plane.at(part.x - of.place.x + of.crop.x, part.y - of.place.y + of.crop.y), plane.all.pitch);
     };
@@ -243,7 +254,7 @@ void lay_in_place(const FormatInfo& format, const BlendTarget& target, const Ble
   });
 }
 
-void repeat_rows(const FormatInfo& format, const BlendTarget& target, const Rect& rows) {
+void repeat_rows(const FormatInfo& format, const Target& target, const Rect& rows) {
   each_plane(format, [&](const ChannelSet& set) {
     const Interleaved dst(format, set, target.channels);
     std::uint8_t* const to = dst.at(rows.x, rows.y);
@@ -251,4 +262,4 @@ void repeat_rows(const FormatInfo& format, const BlendTarget& target, const Rect
   });
 }
 
-}  // namespace cudavision::detail
+}  // namespace cudavision::blend

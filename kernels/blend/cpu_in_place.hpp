@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Pads that have the output's samples are laid over each other in place, in those samples, where what comes of it are whole
-// numbers. Which way a part of a picture is composed does not show: both make the same bits.
+// Layers that have the output's samples are laid over each other in the output's own memory, if the results are integers. A picture
+// looks the same whether its parts are composed in place or not: both ways give the same bits.
 #pragma once
 
-#include "kernels/blend/blend.hpp"
+#include "kernels/blend/plan.hpp"
 
-namespace cudavision::detail {
+namespace cudavision::blend {
 
-/// Whether a layer can be laid in place; last: it leaves fractions, so only if nothing comes after it.
+/// Whether a layer can be laid in place. last: its results are fractions, so it must be the last layer of the tile.
 enum class InPlace : std::uint8_t { no, last, yes };
-InPlace find_in_place(const FormatInfo& format, const BlendTarget& target, const BlendLayer& layer);
+InPlace find_in_place(const FormatInfo& format, const Target& target, const Layer& layer);
 
-/// Nothing of a sample is lost, and nothing of what is below is left.
-bool copies_samples(const BlendTarget& target, const BlendLayer& layer);
+/// Whether the layer's samples replace those below exactly.
+bool copies_samples(const Target& target, const Layer& layer);
 
-/// Lays a part of what is visible of a layer over what the output holds, or over the samples of `base`.
-void lay_in_place(const FormatInfo& format, const BlendTarget& target, const BlendLayer& layer, const BlendLayer* base,
-                  const Rect& part);
+/// Lays `part`, a visible part of a layer, over the output, or over the samples of `base` if it is not nullptr.
+void lay_in_place(const FormatInfo& format, const Target& target, const Layer& layer, const Layer* base, const Rect& part);
 
-/// Copies rows of the output from those right above them.
-void repeat_rows(const FormatInfo& format, const BlendTarget& target, const Rect& rows);
+/// Copies the rows directly above `rows` to `rows`, all in the output.
+void repeat_rows(const FormatInfo& format, const Target& target, const Rect& rows);
 
-}  // namespace cudavision::detail
+}  // namespace cudavision::blend

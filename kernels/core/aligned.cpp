@@ -13,7 +13,7 @@ bool at_odd_addresses(const Image& image) {
   return bits & 1;
 }
 
-/// The picture in a block of memory: planes and rows begin at multiples of 256 bytes. Returns its size.
+/// Places the planes in a block of memory; planes and rows begin at multiples of 256 bytes. Returns the size of the block.
 std::size_t lay_out(Image& image, void* memory) {
   std::size_t bytes = 0;
   for (int plane = 0; plane < info(image.geometry.format).planes; ++plane) {

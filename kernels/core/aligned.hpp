@@ -9,15 +9,15 @@
 
 namespace cudavision::detail {
 
-/// Gives the backends pictures whose samples they can access as words. A picture of 16-bit samples at odd addresses is copied to
-/// memory of the backend, which is kept for the next one; any other picture is used where it is.
+/// Gives the backends pictures whose samples they can access as words. A picture with 16-bit samples at odd addresses is copied to
+/// memory of the backend, which is kept for the next picture. Any other picture is used in place.
 class AlignedPicture {
  public:
   explicit AlignedPicture(Backend backend) : backend_(backend) {}
 
   /// The picture to read from. Errors: resource.
   Result<Image> read(const Image& image, Queue queue);
-  /// The picture to write all samples to; finish() brings them to `image`. Errors: resource.
+  /// The picture to write all samples to; finish() then copies them to `image`. Errors: resource.
   Result<Image> write(const Image& image);
   Status finish(const Image& image, Queue queue);
 
@@ -26,10 +26,10 @@ class AlignedPicture {
   std::shared_ptr<void> memory_;
 };
 
-/// Copies all planes, bit for bit. Does not wait on CUDA.
+/// Copies all planes, bit for bit. Does not wait for CUDA.
 Status copy_picture(Backend backend, const Image& from, const Image& to, Queue queue);
 
-// What a backend provides for that.
+// What each backend provides for this.
 Status copy_picture_cuda(const Image& from, const Image& to, Queue queue);
 Status copy_picture_cpu(const Image& from, const Image& to);
 Result<std::shared_ptr<void>> picture_memory_cuda(std::size_t bytes);

@@ -14,31 +14,31 @@
 
 namespace cudavision {
 
-/// What lies beyond the frame. The first five have OpenCV's names and meaning (cv::BorderTypes).
+/// The pixels beyond the edges of the frame. The first five have OpenCV's names and meaning (cv::BorderTypes).
 enum class Border : std::uint8_t {
   constant,     ///< iii|abcd|iii, i = the border value
   replicate,    ///< aaa|abcd|ddd
   reflect,      ///< cba|abcd|dcb
   wrap,         ///< bcd|abcd|abc
   reflect_101,  ///< dcb|abcd|cba
-  fill,         ///< a pixel whose window leaves the frame becomes the border value
-  copy,         ///< a pixel whose window leaves the frame keeps its input
+  fill,         ///< the result is the border value if the window leaves the frame
+  copy,         ///< the result is the input pixel if the window leaves the frame
 };
 
 struct BorderInfo {
   Border border;
-  const char* nick;  ///< as users write it
+  const char* nick;  ///< the name in properties
   const char* blurb;
 };
-/// The one table of borders; filters that always compute use the first five rows.
+/// All borders. Filters that cannot fill or copy use the first five rows.
 extern const std::array<BorderInfo, 7> borders;
 inline constexpr int extrapolating_borders = 5;
 
-/// Sample values beyond the frame, by Role, in the format's own range.
+/// The value of Border::constant and Border::fill for each Role, in the format's own range.
 using BorderValue = std::array<std::uint16_t, role_count>;
 
-/// Maps any index to one inside [0, n); −1 stands for the border value. Equals cv::borderInterpolate,
-/// also for windows much larger than the frame; n ≥ 1.
+/// Maps any index to an index inside [0, n), n ≥ 1, or to −1 for the border value. Gives the same result as cv::borderInterpolate,
+/// also far outside the frame.
 CUDAVISION_HOST_DEVICE inline int border_index(int i, int n, Border border) {
   if (unsigned(i) < unsigned(n)) return i;
   switch (border) {

@@ -9,7 +9,7 @@
 namespace cudavision {
 namespace {
 
-/// [begin, end) of one axis of a subsampled grid. A sample's footprint ends at the frame's edge.
+/// The range [begin, end) of samples on one axis of a subsampled grid. A sample at the edge of the frame may cover fewer pixels.
 std::pair<int, int> cover(int begin, int end, int length, int shift, Coverage coverage) {
   begin = std::clamp(begin, 0, length);
   end = std::clamp(end, 0, length);

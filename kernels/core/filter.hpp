@@ -12,7 +12,7 @@
 
 namespace cudavision {
 
-/// Which part of a frame is worked on. Outside of it the result is the input, bit for bit.
+/// The part of a frame that a filter changes. Outside of it the result equals the input, bit for bit.
 struct Region {
   enum class Mode { frame, inside, outside };
   Mode mode = Mode::frame;
@@ -22,7 +22,7 @@ struct Region {
 /// A rectangle for each channel set of a format, in samples of that set's grid.
 using SetRects = std::array<Rect, 3>;
 
-/// A plan: made once for a geometry and parameters, submitted often. It keeps what is precomputed. One plan
+/// A plan: made once for a geometry and parameters, submitted for each frame. It holds what can be computed beforehand. One plan
 /// serves one stream at a time.
 class Filter {
  public:
@@ -33,21 +33,21 @@ class Filter {
 
   const Geometry& geometry() const { return geometry_; }
 
-  /// Reads `src`, writes every sample of `dst` (packed 4:2:2 of odd width: but the byte that is in no picture).
-  /// Both have the plan's geometry, lie in the backend's memory, and do not overlap.
-  /// Returns without waiting on CUDA. Errors: resource, when memory is short or a launch fails.
+  /// Reads `src` and writes every sample of `dst` (exception: the byte at the end of packed 4:2:2 rows of odd width, which belongs
+  /// to no pixel). Both have the plan's geometry, lie in the backend's memory, and do not overlap. Does not wait for CUDA.
+  /// Errors: resource (out of memory, or a launch fails).
   Status submit(const Image& src, const Image& dst, const Region& region, Queue queue);
 
  protected:
-  /// Comes first of a submit: for what must be known of the whole frame.
+  /// Called first in each submit, for work that needs the whole frame.
   virtual Status begin(const Image&, const Region&, Queue) { return {}; }
-  /// Computes the samples in `rects`, from all of `src`.
+  /// Computes the samples in `rects`; may read all of `src`.
   virtual Status filter(const Image& src, const Image& dst, const SetRects& rects, Queue queue) = 0;
-  /// Copies all of the frame.
+  /// Copies the whole frame.
   Status copy_frame(const Image& src, const Image& dst, Queue queue) const {
     return detail::copy_picture(backend_, src, dst, queue);
   }
-  /// Copies the samples in `rects`, but none of Role::other.
+  /// Copies the samples in `rects`, except those of Role::other.
   virtual Status copy_rects(const Image& src, const Image& dst, const SetRects& rects, Queue queue) = 0;
 
  private:
@@ -58,7 +58,7 @@ class Filter {
   detail::AlignedPicture src_, dst_;
 };
 
-/// A filter that copies the frame, whatever the region. Errors: settings (a backend not built in).
+/// A filter that copies the frame and ignores the region. Errors: settings (a backend that is not built in).
 Result<std::unique_ptr<Filter>> make_copy(const Geometry& geometry, Backend backend);
 
 namespace detail {
@@ -66,10 +66,10 @@ Result<std::unique_ptr<Filter>> make_copy_cuda(const Geometry& geometry);
 Result<std::unique_ptr<Filter>> make_copy_cpu(const Geometry& geometry);
 }  // namespace detail
 
-/// How a rectangle of pixels falls on a subsampled grid.
+/// Which samples of a subsampled grid belong to a rectangle of pixels.
 enum class Coverage {
   inner,  ///< samples whose pixels all lie in the rectangle
-  outer,  ///< samples with any pixel in it
+  outer,  ///< samples with at least one pixel in it
 };
 SetRects set_rects(const Geometry& geometry, const Rect& pixels, Coverage coverage);
 /// All samples of all sets.

@@ -16,7 +16,7 @@ enum class Format : std::uint8_t {
 };
 // clang-format on
 
-/// What a sample stands for.
+/// The meaning of a channel.
 enum class Role : std::uint8_t {
   luma,
   cb,
@@ -25,21 +25,21 @@ enum class Role : std::uint8_t {
   green,
   blue,
   alpha,
-  padding,  ///< the x of RGBx: carried along, never looked at
-  other,    ///< belongs to another ChannelSet of the same plane (packed 4:2:2): must not be touched
+  padding,  ///< the x of RGBx: copied, never interpreted
+  other,    ///< belongs to another ChannelSet of the same plane (packed 4:2:2): must not be written
 };
-inline constexpr int role_count = 8;  ///< roles that have samples of their own: all but `other`
+inline constexpr int role_count = 8;  ///< all roles except `other`
 
-/// Interleaved channels that share one sampling grid, and so are processed together:
-/// NV12 has two sets (Y; Cb and Cr), RGBA one, I420 three. In packed 4:2:2 two sets share one plane:
-/// YUY2 is the set (Y, other) of full width, and the set (other, Cb, other, Cr) of half width.
+/// Interleaved channels that share one sampling grid and are processed together. NV12 has two sets (Y; Cb and Cr), RGBA one, I420
+/// three. In packed 4:2:2 two sets share one plane: YUY2 is the set (Y, other) of full width and the set (other, Cb, other, Cr) of
+/// half width.
 struct ChannelSet {
   std::uint8_t plane;             ///< index into Image::planes
   std::uint8_t channels;          ///< interleaved samples per pixel of the grid, 1–4
   std::uint8_t shift_x, shift_y;  ///< log2 of the subsampling
   std::array<Role, 4> roles;      ///< of the first `channels` samples
 
-  /// Whether another set lies between this one's samples (packed 4:2:2).
+  /// Whether samples of another set lie between the samples of this one (packed 4:2:2).
   bool shares_plane() const {
     for (int c = 0; c < channels; ++c)
       if (roles[c] == Role::other) return true;
@@ -55,22 +55,34 @@ struct FormatInfo {
   std::uint8_t planes;     ///< 1–3
   std::uint8_t set_count;  ///< 1–3
   std::array<ChannelSet, 3> sets;
-  std::uint8_t cuda_since;  ///< minor version of the first libgstcuda 1.x that allocates it; 0: none does
+  std::uint8_t cuda_since;  ///< minor version of the first libgstcuda 1.x that can allocate this format; 0: none can
 
   int sample_bytes() const { return depth > 8 ? 2 : 1; }
   int max_value() const { return (1 << depth) - 1; }
   int neutral_chroma() const { return 1 << (depth - 1); }
+
+  /// Whether any channel has this role.
+  bool has(Role role) const {
+    for (int i = 0; i < set_count; ++i)
+      for (int c = 0; c < sets[i].channels; ++c)
+        if (sets[i].roles[c] == role) return true;
+    return false;
+  }
+  bool is_rgb() const { return has(Role::red); }
+  bool is_yuv() const { return has(Role::cb); }
+  bool is_gray() const { return !is_rgb() && !is_yuv(); }
+  bool has_alpha() const { return has(Role::alpha); }
 };
 
 inline constexpr int format_count = 31;
 
-/// The one table of formats.
+/// All formats, in the order of the enum.
 const std::array<FormatInfo, format_count>& formats();
 const FormatInfo& info(Format format);
 /// The row with this GStreamer name, or nullptr.
 const FormatInfo* find_format(const char* name);
 
-/// Length of a dimension after subsampling: ceil(length / 2^shift). Any length.
+/// The length of a dimension after subsampling: ceil(length / 2^shift). Does not overflow for any length.
 constexpr int subsampled(int length, int shift) { return (length >> shift) + ((length & ((1 << shift) - 1)) != 0); }
 
 inline bool is_chroma(Role role) { return role == Role::cb || role == Role::cr; }

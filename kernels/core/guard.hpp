@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Boundaries that no exception crosses: the public functions of the kernels, and functions that C code calls.
+// Wrappers that let no exception out: for the public functions of the kernels, and for functions that C code calls.
 #pragma once
 
 #include <exception>
@@ -12,9 +12,9 @@
 
 namespace cudavision {
 
-/// The exception that is being handled, as an error. Called in a catch block.
+/// Converts the exception that is being handled to an error. Call it in a catch block.
 inline Status status_of_exception() noexcept {
-  // (Texts of up to 15 characters need no memory.)
+  // Texts of up to 15 characters fit a std::string without an allocation.
   try {
     try {
       throw;
@@ -48,8 +48,8 @@ auto guarded(F&& f) noexcept {
   }
 }
 
-/// Calls f and returns what f returns. Where f throws, calls report(status) and returns `failed`: for virtual functions whose C
-/// signature has no room for a Status.
+/// Calls f and returns what f returns. If f throws, calls report(status) and returns `failed`. For virtual functions whose C
+/// signature cannot return a Status.
 template <typename T, typename Report, typename F>
 T guarded_or(T failed, Report&& report, F&& f) noexcept {
   try {
@@ -58,7 +58,7 @@ T guarded_or(T failed, Report&& report, F&& f) noexcept {
     try {
       report(status_of_exception());
     } catch (...) {
-      // The report itself ran out of memory: `failed` must do.
+      // The report failed too, probably for lack of memory. `failed` is still returned.
     }
     return failed;
   }

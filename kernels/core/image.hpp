@@ -10,22 +10,22 @@
 
 namespace cudavision {
 
-/// Where a plane's samples lie. `pitch` is the distance of rows in bytes: at least the bytes of a row (see copied_row for the one
-/// exception), so that rows neither overlap nor run backwards. `data` and `pitch` have any alignment, on both backends: 16-bit
-/// samples may lie at odd addresses, at the price of a copy.
+/// The samples of a plane. `pitch` is the distance of rows in bytes. It is at least the size of a row (exception: see copied_row),
+/// so rows neither overlap nor run backwards. `data` and `pitch` may have any alignment on both backends; 16-bit samples at odd
+/// addresses cost a copy.
 struct Plane {
   void* data = nullptr;
   std::ptrdiff_t pitch = 0;
 };
 
-/// A rectangle in samples of some grid: [x, x + width) × [y, y + height).
+/// A rectangle in samples of a grid: [x, x + width) × [y, y + height).
 struct Rect {
   int x = 0, y = 0, width = 0, height = 0;
 
   bool empty() const { return width <= 0 || height <= 0; }
 };
 
-/// What both have, of rectangles of any place and size; empty: nothing.
+/// The intersection of two rectangles, which may have any position and size. Empty if they do not overlap.
 inline Rect intersection(const Rect& a, const Rect& b) {
   const auto end = [](int begin, int length) { return std::int64_t(begin) + length; };
   const int x = std::max(a.x, b.x), y = std::max(a.y, b.y);
@@ -43,7 +43,7 @@ struct Geometry {
   Rect grid(const ChannelSet& set) const { return {0, 0, subsampled(width, set.shift_x), subsampled(height, set.shift_y)}; }
 };
 
-/// What a plane occupies: `rows` rows of `row_bytes` bytes.
+/// The size of a plane: `rows` rows of `row_bytes` bytes.
 struct PlaneExtent {
   std::size_t row_bytes = 0;
   int rows = 0;
@@ -61,13 +61,18 @@ inline PlaneExtent extent(const Geometry& geometry, int plane) {
   return extent;
 }
 
-/// Bytes of a row to copy between two planes: the row, but for the byte in no picture at the end of packed 4:2:2 of odd width, which a
-/// tight pitch has no room for.
+/// The bytes of a row to copy between two planes: the whole row, unless a pitch is smaller. That is possible in packed 4:2:2 of odd
+/// width, where the last byte of a row belongs to no pixel.
 inline std::size_t copied_row(const PlaneExtent& extent, const Plane& from, const Plane& to) {
   return std::min({extent.row_bytes, std::size_t(from.pitch), std::size_t(to.pitch)});
 }
 
-/// A picture somebody else owns, in host memory or in device memory.
+/// Whether all rows of a plane start at multiples of `alignment` bytes, a power of two.
+inline bool aligned_to(const void* data, std::ptrdiff_t pitch, int alignment) {
+  return ((reinterpret_cast<std::uintptr_t>(data) | std::uintptr_t(pitch)) & (alignment - 1)) == 0;
+}
+
+/// A picture in host or device memory. Does not own it.
 struct Image {
   Geometry geometry;
   std::array<Plane, 3> planes{};

@@ -9,7 +9,7 @@
 
 namespace cudavision {
 
-/// How luma is made of RGB. For YUV and gray luma is the Y plane itself.
+/// How luma is computed from RGB. For YUV and gray, luma is the Y plane itself.
 enum class LumaMatrix { bt601, bt709, bt2020 };
 
 struct LumaWeights {
@@ -26,13 +26,14 @@ CUDAVISION_HOST_DEVICE constexpr LumaWeights luma_weights(LumaMatrix matrix) {
   }
 }
 
-/// The luma of an RGB pixel, floor(wr·R + wg·G + wb·B), at most max_value, in float32, left to right, each product and sum rounded:
-/// the same bits wherever it is computed. (For the host the build turns contraction to multiply-adds off.)
+/// The luma of an RGB pixel: floor(wr·R + wg·G + wb·B), at most max_value. Computed in float32 from left to right, with every
+/// product and sum rounded, so that the host and the device give the same bits. (The host build disables contraction to
+/// multiply-adds.)
 CUDAVISION_HOST_DEVICE inline int luma_of(int r, int g, int b, const LumaWeights& w = luma_weights(LumaMatrix::bt601),
                                           int max_value = INT_MAX) {
 #ifdef __CUDA_ARCH__
-  // Without the slow conversions: samples and their luma have fewer bits than the mantissa.
-  constexpr float bias = 0x1p23f;  // above it neighbouring numbers are 1 apart
+  // This avoids slow conversions: samples and their luma have fewer bits than the mantissa.
+  constexpr float bias = 0x1p23f;  // numbers from here to 2^24 are 1 apart
   const auto exact = [](int sample) { return __fadd_rn(__int_as_float(0x4b000000 | sample), -bias); };
   const float sum = __fadd_rn(__fadd_rn(__fmul_rn(w.red, exact(r)), __fmul_rn(w.green, exact(g))), __fmul_rn(w.blue, exact(b)));
   return min(__float_as_int(__fadd_rd(sum, bias)) & 0x7fffff, max_value);

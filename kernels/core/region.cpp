@@ -6,9 +6,10 @@
 namespace cudavision {
 namespace {
 
-using Spans = std::vector<std::pair<int, int>>;  ///< [begin, end) along a row, in order, none touching another
+using Spans = std::vector<std::pair<int, int>>;  ///< ranges [begin, end) of a row, sorted, with gaps between them
 
-/// What the rectangles cover of the rows [y, …) up to the next edge of any of them; or what they leave of a row of `width`.
+/// The spans of row y that the rectangles cover; `outside`: the spans of a row of `width` that they do not cover. All rows up to
+/// the next edge of a rectangle are alike.
 Spans spans_at(const std::vector<Rect>& rects, int y, int width, bool outside) {
   Spans covered;
   for (const Rect& rect : rects)
@@ -32,7 +33,7 @@ Spans spans_at(const std::vector<Rect>& rects, int y, int width, bool outside) {
   return left;
 }
 
-/// Bands of rows between all edges of the rectangles; bands that look the same become one.
+/// Cuts the grid into bands of rows at the edges of the rectangles, and each band into spans. Equal neighboring bands are merged.
 void cut(const std::vector<Rect>& rects, const Rect& grid, bool outside, std::vector<Rect>& pieces) {
   std::vector<int> edges{0, grid.height};
   for (const Rect& rect : rects) edges.insert(edges.end(), {rect.y, rect.y + rect.height});

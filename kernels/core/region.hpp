@@ -8,8 +8,9 @@ namespace cudavision {
 /// Disjoint rectangles for each channel set of a format, in samples of that set's grid.
 using SetPieces = std::array<std::vector<Rect>, 3>;
 
-/// The samples of a region, each in exactly one piece, however its rectangles overlap. Inside: a sample whose pixels all lie in one
-/// of the rectangles (Coverage::inner); outside: one that has no pixel in any (Coverage::outer). What Filter works on, that is.
+/// Splits the samples of a region into pieces, so that each sample is in exactly one piece even if the rectangles overlap. These
+/// are the same samples that Filter computes. Inside: a sample whose pixels all lie in one of the rectangles (Coverage::inner).
+/// Outside: a sample that has no pixel in any of the rectangles (Coverage::outer).
 void region_pieces(const Geometry& geometry, const Region& region, SetPieces& pieces);
 
 }  // namespace cudavision

@@ -8,14 +8,14 @@
 
 namespace cudavision {
 
-/// What an operation reports. Errors travel as values up to the element, which posts one message.
+/// The outcome of an operation. Errors are values; they are passed up to the element, which posts one message.
 class [[nodiscard]] Status {
  public:
   enum class Code {
     ok,
-    settings,  ///< a parameter is outside what is allowed; the message names it and the range
+    settings,  ///< a parameter is out of range; the message names it and its range
     resource,  ///< the device or its memory failed; the message carries CUDA's own text
-    frame,     ///< a frame does not fit its caps; the next one may
+    frame,     ///< a frame does not fit its caps; the next frame may be good
   };
 
   Status() = default;
@@ -34,7 +34,7 @@ class [[nodiscard]] Status {
   std::string message_;
 };
 
-/// A value, or the Status that says why there is none.
+/// A value, or the error that prevented it.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -50,13 +50,13 @@ class [[nodiscard]] Result {
   std::variant<T, Status> held_;
 };
 
-/// A number in messages: the shortest text that reads back as the same value, whatever the locale.
+/// A number for messages: the shortest text that reads back as the same value, independent of the locale.
 inline std::string number_text(double value) {
   char text[32];
   return {text, std::to_chars(text, text + sizeof text, value).ptr};
 }
 
-/// What is wrong with a number that must lie in [least, most]; NaN does not.
+/// Checks that a number lies in [least, most]. NaN does not. Errors: settings.
 inline Status check_range(const char* name, double value, double least, double most) {
   if (value >= least && value <= most) return {};
   return Status::settings(std::string(name) + " is " + number_text(value) + ": it must be " + number_text(least) + " to " +

@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Copies the rectangles of a region, and whole pictures.
+//
+//        ┌─ 128 bytes ─┬─ 128 bytes ─┬ …    A block copies 128 bytes of two rows, a thread one byte; if the grid is too small,
+//        │ row 0       │ block       │      threads then go on to the next byte of their grid-wide stride. blockIdx.z is the
+//        │ row 1       │ (1, 0)      │      channel set. A set that shares its plane with another copies only its own bytes.
+//        ├─────────────┼─────────────┼ …
 #include "kernels/cuda/filter.hpp"
 #include "kernels/cuda/memory.hpp"
 
 namespace cudavision::cuda {
 namespace {
 
-/// One channel set of a frame, for the copy kernel.
+/// One channel set of a frame.
 struct CopyJob {
   const unsigned char* src;
   unsigned char* dst;
   std::ptrdiff_t src_pitch, dst_pitch;
   int row_bytes, rows;  ///< of the rectangle; src and dst point at its first byte
-  int channels;         ///< bytes per pixel (only looked at where `own` is not all ones)
+  int channels;         ///< bytes per pixel; used only if `own` is not all ones
   unsigned own;         ///< bit c: byte c of each pixel belongs to the set
 };
 
@@ -19,7 +25,7 @@ struct CopyJobs {
   CopyJob jobs[3];
 };
 
-/// Copies rectangles byte by byte: they are regions of interest, small and of any alignment.
+/// Copies rectangles byte by byte. Regions of interest are small and have any alignment, so wider accesses would gain little.
 __global__ void copy_bytes(CopyJobs jobs) {
   const CopyJob& job = jobs.jobs[blockIdx.z];
   for (int y = blockIdx.y * blockDim.y + threadIdx.y; y < job.rows; y += gridDim.y * blockDim.y)

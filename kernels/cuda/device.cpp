@@ -7,7 +7,7 @@ namespace cudavision::cuda {
 
 Status check(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return {};
-  cudaGetLastError();  // said once; the next launch must not be blamed for it
+  cudaGetLastError();  // clears the error, so that the next check does not report it again
   return Status::resource(std::string(what) + ": " + cudaGetErrorString(error) + " (" + cudaGetErrorName(error) + ")");
 }
 
@@ -26,7 +26,7 @@ Result<Device> current_device() {
 }
 
 Status load_kernel(const void* kernel, const char* what, int shared_bytes) {
-  cudaFuncAttributes attributes;  // asking for them loads the code
+  cudaFuncAttributes attributes;  // the query loads the code
   cudaError_t error = cudaFuncGetAttributes(&attributes, kernel);
   if (error == cudaSuccess && shared_bytes > 0)
     error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);

@@ -6,7 +6,7 @@
 
 namespace cudavision::cuda {
 
-/// What filters on CUDA share: copying. Plans are made and used with their CUDA context current.
+/// The base of CUDA filters: copies rectangles. Plans are made and used while their CUDA context is current.
 class CudaFilter : public Filter {
  public:
   explicit CudaFilter(const Geometry& geometry) : Filter(geometry, Backend::cuda) {}

@@ -9,7 +9,7 @@
 
 namespace cudavision::cuda {
 
-/// Memory that a plan owns; made and given back with the plan's context current.
+/// Device memory that a plan owns. The plan's context must be current when it is allocated and freed.
 class DeviceMemory {
  public:
   DeviceMemory() = default;
@@ -17,7 +17,7 @@ class DeviceMemory {
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
-  /// Once. No bytes: no memory.
+  /// Call at most once. 0 bytes: allocates nothing. Errors: resource.
   Status allocate(std::size_t bytes) {
     return bytes == 0 ? Status() : check(cudaMalloc(&data_, bytes), "cannot allocate device memory");
   }
@@ -31,8 +31,8 @@ class DeviceMemory {
   void* data_ = nullptr;
 };
 
-/// Fills a plan's memory, on a stream of its own: other streams do not wait for the default one. finish() waits, and gives the
-/// first error.
+/// Fills a plan's memory on a stream of its own, because other streams do not wait for the default stream. finish() waits until all
+/// is done and returns the first error.
 class FillStream {
  public:
   FillStream() { note(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
@@ -60,7 +60,7 @@ class FillStream {
   cudaError_t error_ = cudaSuccess;
 };
 
-/// Page-locked host memory that a plan owns, which kernels write to at the same address.
+/// Page-locked host memory that a plan owns. Kernels write to it at the same address.
 class HostMemory {
  public:
   HostMemory() = default;

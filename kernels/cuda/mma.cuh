@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Matrix products of a warp on the tensor cores (PTX: mma.sync). Devices before Ampere (8.0) have smaller shapes, and take several.
+// Matrix products of a warp on the tensor cores (PTX: mma.sync). Devices before Ampere (8.0) have smaller shapes and need several
+// instructions.
 //
-// Which lane holds what, with g = lane / 4 and t = lane % 4:
+// What each lane holds, with g = lane / 4 and t = lane % 4:
 //   a result c of 16 × 8:   c[0] = (g, 2t), c[1] = (g, 2t + 1), c[2] = (g + 8, 2t), c[3] = (g + 8, 2t + 1), as (row, column);
 //   bytes, a of 16 × 16:    a[0] = row g, columns 4t … 4t + 3; a[1] = row g + 8, the same columns;
 //   bytes, b of 16 × 8:     b = rows 4t … 4t + 3 of column g;
-//   halves, a of 16 × 16:   a[0] = row g, columns 2t, 2t + 1; a[1] = row g + 8; a[2], a[3] = the same 8 columns further right;
+//   halves, a of 16 × 16:   a[0] = row g, columns 2t, 2t + 1; a[1] = row g + 8; a[2], a[3] = the same rows, 8 columns to the right;
 //   halves, b of 16 × 8:    b[0] = rows 2t, 2t + 1 of column g; b[1] = 8 rows further down.
 #pragma once
 

@@ -1,5 +1,20 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// How kernels read and write the pixels of a channel set, apart from what they compute: formats, borders, alignment, rectangles.
+// How kernels read and write the pixels of a channel set: formats, borders, alignment, rectangles. Kernels only compute.
+//
+// A quad is four neighboring pixels whose first x is a multiple of 4. In memory its channels are interleaved; in registers it is
+// held as planar words, one channel after the other. For RGB of 8 bits (T = uint8_t, C = 3), byte 0 is the lowest byte of a word:
+//
+//   memory              R0 G0 B0 R1 │ G1 B1 R2 G2 │ B2 R3 G3 B3         three words of interleaved samples
+//                                   load_quad() ▼ ▲ store_quad()
+//   quad.word[0][0]     R0 R1 R2 R3                                     channel 0
+//   quad.word[1][0]     G0 G1 G2 G3                                     channel 1
+//   quad.word[2][0]     B0 B1 B2 B3                                     channel 2
+//
+// Samples of 16 bits need two words per channel. NV12 chroma of 16 bits (T = uint16_t, C = 2):
+//
+//   memory              U0 V0 │ U1 V1 │ U2 V2 │ U3 V3
+//   quad.word[0][0..1]  U0 U1 │ U2 U3
+//   quad.word[1][0..1]  V0 V1 │ V2 V3
 #pragma once
 
 #include <cstdint>
@@ -16,20 +31,20 @@ struct SetView {
   const unsigned char* src = nullptr;
   unsigned char* dst = nullptr;
   std::ptrdiff_t src_pitch = 0, dst_pitch = 0;  ///< bytes
-  int width = 0, height = 0;                    ///< of the whole grid
-  int x0 = 0, y0 = 0, x1 = 0, y1 = 0;           ///< what is to be written: [x0, x1) × [y0, y1)
-  int max_value = 255;                          ///< what results saturate at, and what greater stored values count as
+  int width = 0, height = 0;                    ///< of the whole grid, in samples
+  int x0 = 0, y0 = 0, x1 = 0, y1 = 0;           ///< the rectangle to write: [x0, x1) × [y0, y1)
+  int max_value = 255;                          ///< results saturate at this value; larger stored values count as it
   int shift = 0;                                ///< unused low bits of stored words
   std::uint8_t channels = 1;
   std::uint8_t filtered = 1;                      ///< bit c: channel c is computed
-  std::uint8_t own = 1;                           ///< bit c: channel c is written; own but not filtered: copied
+  std::uint8_t own = 1;                           ///< bit c: channel c is written; own channels that are not filtered are copied
   bool src_aligned = false, dst_aligned = false;  ///< quads can be accessed as words (see quad_alignment)
   Border border = Border::constant;
   std::uint16_t border_value[4] = {};  ///< by channel
 };
 
-/// Sample values as planar words: word[c][k] holds 4 / sizeof(T) neighbouring samples of channel c, the leftmost lowest.
-/// A quad is four neighbouring pixels whose first x is a multiple of 4.
+/// The samples of a quad as planar words: word[c][k] holds 4 / sizeof(T) neighboring samples of channel c, the leftmost one in the
+/// lowest bits.
 template <typename T, int C>
 struct Quad {
   std::uint32_t word[C][sizeof(T)];
@@ -40,17 +55,15 @@ struct Quad {
   }
 };
 
-/// Largest power of two, up to 16, that divides the bytes of a quad.
+/// The alignment of quads in bytes: the largest power of two, up to 16, that divides the size of a quad.
 constexpr int quad_alignment(int channels, int sample_bytes) {
   const int bytes = 4 * channels * sample_bytes, lowest = bytes & -bytes;
   return lowest < 16 ? lowest : 16;
 }
 
-inline bool aligned_to(const void* data, std::ptrdiff_t pitch, int alignment) {
-  return ((reinterpret_cast<std::uintptr_t>(data) | std::uintptr_t(pitch)) & (alignment - 1)) == 0;
-}
+using cudavision::aligned_to;
 
-/// The view of set `index` of a format, writing `rect`.
+/// The view of channel set `index` for writing `rect`, in samples of the set's grid.
 inline SetView make_view(const Image& src, const Image& dst, int index, const Rect& rect, Border border,
                          const BorderValue& border_value, bool filter_alpha) {
   const FormatInfo& format = info(src.geometry.format);
@@ -87,8 +100,8 @@ inline SetView make_view(const Image& src, const Image& dst, int index, const Re
   return view;
 }
 
-/// Calls f(sample, first, rest) with a value of the format's sample type and, as integral constants, the channels of its first set
-/// and of its other sets: together they shape a kernel, so that all sets go in one launch.
+/// Calls f(sample, first, rest) with a value of the format's sample type and, as integral constants, the channel counts of its
+/// first set and of its other sets. These are the template arguments of a kernel that processes all sets in one launch.
 template <typename F>
 auto with_layout(const FormatInfo& format, F&& f) {
   using One = std::integral_constant<int, 1>;
@@ -110,7 +123,8 @@ auto with_layout(const FormatInfo& format, F&& f) {
 
 #ifdef __CUDACC__
 
-/// Two stored words of 16 bits as samples, and N times two; see sample_of. Formats of 16 bits pay nothing for it.
+/// Converts two stored 16-bit words, packed in one register, to samples (see sample_of); below, N times two. Formats that use all
+/// 16 bits need no instruction.
 __device__ __forceinline__ std::uint32_t samples_of(std::uint32_t words, int shift, int max_value) {
   const std::uint32_t mask = (0xffffu >> shift) * 0x10001u;
   return __vminu2(words >> shift & mask, std::uint32_t(max_value) * 0x10001u);
@@ -124,11 +138,11 @@ __device__ __forceinline__ void to_samples(std::uint32_t (&words)[N], int shift,
 
 namespace detail {
 
-/// The word made of the bytes b0 … b3 (indices into the bytes of `words`), which are compile-time constants once unrolled.
+/// The word made of bytes b0 … b3 of `words`. The indices are compile-time constants after unrolling.
 template <int N>
 __device__ __forceinline__ std::uint32_t gather(const std::uint32_t (&words)[N], int b0, int b1, int b2, int b3) {
   const int w0 = b0 / 4, w1 = b1 / 4, w2 = b2 / 4, w3 = b3 / 4;
-  if (w1 == w0 && w3 == w2) {  // two sources: one permutation
+  if (w1 == w0 && w3 == w2) {  // at most two source words: one permutation is enough
     return __byte_perm(words[w0], words[w2], (b0 % 4) | (b1 % 4) << 4 | (4 + b2 % 4) << 8 | (4 + b3 % 4) << 12);
   }
   const std::uint32_t low = __byte_perm(words[w0], words[w1], (b0 % 4) | (4 + b1 % 4) << 4);
@@ -136,14 +150,14 @@ __device__ __forceinline__ std::uint32_t gather(const std::uint32_t (&words)[N],
   return __byte_perm(low, high, 0x5410);
 }
 
-/// Byte k of planar word w of channel c lies at this byte of the interleaved quad.
+/// Where byte k of planar word w of channel c lies in the interleaved quad.
 template <typename T, int C>
 __device__ constexpr int interleaved_byte(int c, int w, int k) {
   const int byte = 4 * w + k, pixel = byte / int(sizeof(T));
   return (pixel * C + c) * int(sizeof(T)) + byte % int(sizeof(T));
 }
 
-/// Byte b of the interleaved quad lies at this byte of the planar words.
+/// Where byte b of the interleaved quad lies in the planar words.
 template <typename T, int C>
 __device__ constexpr int planar_byte(int b) {
   const int sample = b / int(sizeof(T));
@@ -175,7 +189,8 @@ __device__ __forceinline__ void interleave(const Quad<T, C>& quad, std::uint32_t
                              planar_byte<T, C>(4 * i + 3));
 }
 
-/// Moves the words of a quad with the widest accesses its alignment allows. `constant`: nobody writes there while the kernel runs.
+/// Loads the words of a quad with the widest accesses that its alignment allows. `constant`: nothing writes this memory while the
+/// kernel runs.
 template <int N, int Alignment, bool constant = true>
 __device__ __forceinline__ void load_words(const unsigned char* from, std::uint32_t (&raw)[N]) {
   using Vector = std::conditional_t<Alignment == 16, uint4, std::conditional_t<Alignment == 8, uint2, std::uint32_t>>;
@@ -214,8 +229,8 @@ __device__ __forceinline__ void store_words(unsigned char* to, const std::uint32
 
 }  // namespace detail
 
-/// Reads the four pixels at x … x + 3 (x a multiple of 4, possibly outside the grid) of row `row` (already mapped by border_index:
-/// inside the grid, or −1 for the border value). Stored words become samples.
+/// Reads pixels x … x + 3 of row `row` and converts stored words to samples. x: a multiple of 4, may lie outside the grid. row:
+/// already mapped by border_index(), so it lies inside the grid or is −1 for the border value.
 template <typename T, int C>
 __device__ __forceinline__ Quad<T, C> load_quad(const SetView& view, int x, int row) {
   Quad<T, C> quad;
@@ -251,8 +266,8 @@ __device__ __forceinline__ Quad<T, C> load_quad(const SetView& view, int x, int 
   return quad;
 }
 
-/// Writes the four pixels at x … x + 3 (x a multiple of 4) of row y, as far as they lie in the view's rectangle: computed channels
-/// from `quad` (already saturated), the set's other own channels from the source, channels of other sets not at all.
+/// Writes pixels x … x + 3 of row y that lie in the view's rectangle. x: a multiple of 4. Filtered channels come from `quad`,
+/// already saturated; own channels that are not filtered come from the source; channels of other sets are not touched.
 template <typename T, int C>
 __device__ __forceinline__ void store_quad(const SetView& view, int x, int y, Quad<T, C> quad) {
   if (y < view.y0 || y >= view.y1 || x >= view.x1 || x + 4 <= view.x0) return;

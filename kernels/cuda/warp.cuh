@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What the 32 lanes of a warp compute together. All lanes call these.
+// Functions that the 32 lanes of a warp compute together. All lanes must call them.
 #pragma once
 
 #include <cstdint>
 
 namespace cudavision::cuda {
 
-/// The sum of all lanes' values, in every lane.
+/// Returns the sum of all lanes' values, in every lane.
 template <typename Value>
 __device__ __forceinline__ Value warp_sum(Value value) {
 #if __CUDA_ARCH__ >= 800
@@ -21,7 +21,7 @@ __device__ __forceinline__ Value warp_sum(Value value) {
   return value;
 }
 
-/// Inclusive prefix sums over the lanes, of N values at once: lane i gets the sums of lanes 0 … i.
+/// Replaces each of N values by its inclusive prefix sum over the lanes: lane i gets the sum of lanes 0 … i.
 template <int N, typename Value>
 __device__ __forceinline__ void warp_scan(Value (&values)[N], int lane) {
 #pragma unroll
@@ -34,14 +34,14 @@ __device__ __forceinline__ void warp_scan(Value (&values)[N], int lane) {
   }
 }
 
-/// A value that is the same in all lanes, kept in a register: the compiler would read a kernel's parameter from constant memory again
-/// at every use.
+/// Returns a value that is the same in all lanes, in a register. Without this, the compiler reads a kernel parameter from constant
+/// memory at every use.
 template <typename V>
 __device__ __forceinline__ V kept(V value) {
   return __shfl_sync(~0u, value, 0);
 }
 
-/// Keeps a value in a register for the same reason, without an instruction.
+/// Keeps a value in a register for the same reason. Costs no instruction.
 __device__ __forceinline__ void keep(float& value) { asm("" : "+f"(value)); }
 __device__ __forceinline__ void keep(int& value) { asm("" : "+r"(value)); }
 __device__ __forceinline__ void keep(std::uint32_t& value) { asm("" : "+r"(value)); }

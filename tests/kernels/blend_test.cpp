@@ -6,6 +6,7 @@
 #include <limits>
 #include <sstream>
 
+#include "kernels/blend/cuda_schedule.hpp"
 #include "tests/kernels/harness.hpp"
 #include "tests/kernels/reference/blend.hpp"
 
@@ -21,7 +22,7 @@ constexpr BlendOperator operators[] = {
 constexpr BlendDivision divisions[] = {BlendDivision::nearest, BlendDivision::down};
 constexpr Interpolation interpolations[] = {Interpolation::nearest, Interpolation::bilinear, Interpolation::area};
 
-/// One frame: what is composed, and where it goes.
+/// One frame: output, background and pads.
 struct Scene {
   Geometry geometry;
   BlendColor color;
@@ -85,7 +86,7 @@ Picture compose(Backend backend, const Scene& scene) {
   return plan ? compose(*plan, backend, scene) : Picture(scene.geometry);
 }
 
-/// Holds a backend to the reference.
+/// Compares a backend with the reference.
 void expect_reference(Backend backend, const Scene& scene, int tolerance = 1) {
   const Picture expected =
       reference::blend(scene.geometry, scene.color, scene.background, scene.pads, scene.layout, scene.division);
@@ -102,7 +103,7 @@ BlendBackground random_background(Random& random) {
           random.pick<std::uint32_t>({0xff112233, 0x80f0c000, 0x00ffffff, 0x01e07f3a})};
 }
 
-/// `color`: of the output, often the pad's as well.
+/// `color`: of the output; half of the pads have the same.
 Pad random_pad(Random& random, Format format, const Geometry& output, const BlendColor& color) {
   const Data data =
       random.pick<Data>({Data::random, Data::random, Data::random, Data::faint, Data::flat, Data::checkerboard, Data::max});
@@ -145,7 +146,7 @@ const std::vector<std::pair<int, int>> small_sizes = {{1, 1},  {2, 1},   {1, 2},
 
 class BlendFormats : public testing::TestWithParam<BackendAnd<Format>> {};
 
-/// Every format below and above, over all that pads may be.
+/// Every format as output and as pad, with random parameters of all kinds.
 TEST_P(BlendFormats, EqualTheReference) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -159,7 +160,7 @@ TEST_P(BlendFormats, EqualTheReference) {
   }
 }
 
-/// Every operator at every alpha, on what is opaque and what is not.
+/// Every operator at several alphas, on opaque and transparent backgrounds.
 TEST_P(BlendFormats, EveryOperator) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -181,7 +182,7 @@ TEST_P(BlendFormats, EveryOperator) {
   }
 }
 
-/// A picture of the output's kind comes out as it went in: whole, or a part, at any place.
+/// A picture of the output's format and colors comes out unchanged.
 TEST_P(BlendFormats, SameColoursAreExact) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -202,13 +203,13 @@ TEST_P(BlendFormats, SameColoursAreExact) {
           if (c.role == Role::padding) std::fill(grid.values.begin(), grid.values.end(), src.format().max_value());
           expected.write(c, grid);
         }
-      const bool own_alpha = op == BlendOperator::over;  // then what is below shows
+      const bool own_alpha = op == BlendOperator::over;  // then the background shows through
       EXPECT_EQ(expected.difference(compose(backend, scene), own_alpha), "") << describe(scene);
     }
   }
 }
 
-/// The nearest sample is one of the picture's own.
+/// With Interpolation::nearest every sample is one of the picture's own.
 TEST_P(BlendFormats, NearestIsExact) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -226,14 +227,14 @@ TEST_P(BlendFormats, NearestIsExact) {
   }
 }
 
-/// Pads of the output's kind, unscaled, wherever they lie: at 8 bit each leaves whole numbers, so nothing may be off.
+/// Unscaled pads of the output's format and colors, at any position. With 8 bits each pad leaves integers, so the result is exact.
 TEST_P(BlendFormats, StacksAreExact) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   Random random(unsigned(format) + 77);
   const auto& components = reference::definition(format).components;
   const bool exact = info(format).depth == 8;
-  const bool divides = backend == Backend::cuda &&  // to within an ulp or two
+  const bool divides = backend == Backend::cuda &&  // accurate to two units in the last place
                        std::any_of(components.begin(), components.end(), [](auto& c) { return c.role == Role::alpha; });
   std::vector<std::pair<int, int>> all = small_sizes;
   all.insert(all.end(), {{1027, 18}, {1100, 3}, {40, 90}});  // wider and higher than a tile
@@ -241,7 +242,7 @@ TEST_P(BlendFormats, StacksAreExact) {
     for (const auto& [width, height] : all) {
       Scene scene{{format, width, height}, random_color(random), random_background(random), {},
                   random.pick(layouts),    divisions[round % 2]};
-      const int grid = random.below(3) ? 2 : 1;  // where chroma lies one on one, or not
+      const int grid = random.below(3) ? 2 : 1;  // 2: chroma samples of pad and output coincide
       for (int left = random.between(2, 6); left > 0; --left) {
         const bool covers = random.below(4) == 0;
         const Geometry geometry{format, covers ? width : random.between(1, 2 * width),
@@ -268,7 +269,7 @@ TEST_P(BlendFormats, StacksAreExact) {
     }
   }
 }
-/// All bits set, or any, in every byte of the pictures: also above the depth, in padding and alpha, between rows and after them.
+/// Pictures whose bytes are all ones or random: also in the bits above the depth, in padding and alpha, and between rows.
 TEST_P(BlendFormats, TakesAnyBits) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -276,7 +277,7 @@ TEST_P(BlendFormats, TakesAnyBits) {
   for (int round = 0; round < 6 * rounds(); ++round)
     for (const auto& [width, height] : small_sizes) {
       Scene scene = random_scene(random, random.below(2) ? format : Format(random.below(format_count)), format, {width, height});
-      // Also such as are copied or laid over each other as they lie.
+      // Also pads that are copied, or blended in place.
       if (random.below(2) && scene.geometry.format == format)
         for (Pad& pad : scene.pads) {
           pad.picture = Picture(scene.geometry, random.pick(layouts));
@@ -296,7 +297,7 @@ INSTANTIATE_FOR_FORMATS(BlendFormats, all_formats());
 
 class BlendPlans : public testing::TestWithParam<Backend> {};
 
-/// Wall and picture: where the picture is like its first pixel the wall shows, elsewhere 0.35 of the wall and 0.65 of the picture.
+/// A wall and a picture: pixels that match the picture's first pixel show the wall; others are 0.35 wall and 0.65 picture.
 TEST_P(BlendPlans, ClassicFusion) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -305,7 +306,7 @@ TEST_P(BlendPlans, ClassicFusion) {
       const Geometry geometry{format, width, height};
       const Picture wall = make_picture(geometry, 1);
       Picture picture = make_picture(geometry, 2);
-      for (const reference::Component& c : picture.format().components) {  // half of it is key
+      for (const reference::Component& c : picture.format().components) {  // half of the picture matches the key
         reference::Grid grid = picture.read(c);
         for (int y = 0; y < height; ++y)
           for (int x = 0; x < width; ++x)
@@ -339,7 +340,7 @@ TEST_P(BlendPlans, ClassicFusion) {
   }
 }
 
-/// Two pictures of the output's format and size, mostly aligned: there are ways of their own for that.
+/// Two pictures of the output's format and size, mostly aligned: these frames have kernels of their own.
 TEST_P(BlendPlans, EqualSizes) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -372,7 +373,7 @@ TEST_P(BlendPlans, EqualSizes) {
   }
 }
 
-/// GStreamer's compositor in its own integers: over and add on a transparent background (overlay), over on what is opaque.
+/// The integer formulas of GStreamer's compositor: over and add on a transparent background (overlay), over on an opaque one.
 TEST_P(BlendPlans, OverIsTheCompositors) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -381,7 +382,7 @@ TEST_P(BlendPlans, OverIsTheCompositors) {
       for (Kind background : {Kind::transparent, Kind::black})
         for (double alpha : {1.0, 0.65, 0.1, 0.99, 0.5})
           for (BlendOperator op : {BlendOperator::over, BlendOperator::add, BlendOperator::source}) {
-            // (v · 0x8081) >> 23 is what ORC computes since 0.4.39, the other what it computed before.
+            // ORC computes (v · 0x8081) >> 23 since 0.4.39; before, it computed the other expression.
             const auto div255 = [&](int v) {
               return division == BlendDivision::down ? int(v * 0x8081u >> 23) : (v + 128 + ((v + 128) >> 8)) >> 8;
             };
@@ -424,12 +425,12 @@ TEST_P(BlendPlans, OverIsTheCompositors) {
               }
               expected.write(c, grid);
             }
-            const bool exact = backend == Backend::cpu || opaque || !has_alpha;  // CUDA divides to within an ulp or two
+            const bool exact = backend == Backend::cpu || opaque || !has_alpha;  // CUDA's division is not exact
             EXPECT_EQ(expected.sample_difference(compose(backend, scene), exact ? 0 : 1), "") << describe(scene);
           }
 }
 
-/// A wall of as many pads as there may be, of all formats, which overlap; and the same plan with few, and with none.
+/// A wall of 64 overlapping pads of all formats; then the same plan with few pads and with none.
 TEST_P(BlendPlans, SixtyFourPads) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -453,7 +454,7 @@ TEST_P(BlendPlans, SixtyFourPads) {
   }
 }
 
-/// Sizes and places at the ends of what is allowed.
+/// Sizes and positions at the limits.
 TEST_P(BlendPlans, FarOutsideAndVeryLarge) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -471,7 +472,7 @@ TEST_P(BlendPlans, FarOutsideAndVeryLarge) {
   }
 }
 
-/// As high as may be: what is many tiles may be composed in larger parts.
+/// Output of the largest height, where blocks compose several strips.
 TEST_P(BlendPlans, ManyTiles) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -486,7 +487,7 @@ TEST_P(BlendPlans, ManyTiles) {
   }
 }
 
-/// Rows so far apart that their distances leave 32 bits.
+/// Rows so far apart that offsets do not fit 32 bits.
 TEST_P(BlendPlans, RowsFarApart) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -507,7 +508,7 @@ TEST_P(BlendPlans, RowsFarApart) {
   }
 }
 
-/// What is like the key lets what is below show, to the bit; what is a step away does not.
+/// Without tolerance, pixels equal to the key show exactly what is below; pixels one step away do not.
 TEST_P(BlendPlans, KeyOfNoToleranceIsEquality) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -546,7 +547,7 @@ TEST_P(BlendPlans, SameInputGivesTheSameBits) {
   }
 }
 
-/// Of what lay where a picture hides all, in this frame or in the one before, nothing is left: not even in the last bit.
+/// A picture that hides everything leaves no trace of what was below, in this frame or the one before, not even in the last bit.
 TEST_P(BlendPlans, WhatIsHiddenLeavesNothing) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -575,7 +576,7 @@ TEST_P(BlendPlans, WhatIsHiddenLeavesNothing) {
   }
 }
 
-/// What of a picture is made in what way must not show: a pad that covers nothing of some rows changes nothing in them.
+/// All paths give the same bits: adding a pad does not change rows that it does not touch.
 TEST_P(BlendPlans, OthersChangeNothingBeside) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -585,7 +586,7 @@ TEST_P(BlendPlans, OthersChangeNothingBeside) {
     for (BlendOperator op : {BlendOperator::average, BlendOperator::over}) {
       Scene scene{geometry, {}, {}, {{make_picture(geometry, 1), {}}, {make_picture(geometry, 2), {}}}, {}};
       for (Pad& pad : scene.pads) pad.params.place = {0, 0, 200, 100};
-      scene.pads[0].params.place.height = 99;  // no pair of pictures, which have kernels of their own
+      scene.pads[0].params.place.height = 99;  // so that the pair kernels are not used
       scene.pads[0].params.crop = {0, 0, 200, 99};
       scene.pads[0].params.op = BlendOperator::source;
       scene.pads[1].params.op = op;
@@ -605,7 +606,7 @@ TEST_P(BlendPlans, OthersChangeNothingBeside) {
   }
 }
 
-/// Each refusal is one sentence that names what is wrong, before anything is written.
+/// Each error is one sentence that names the wrong parameter, and nothing is written.
 TEST_P(BlendPlans, RefusesBadPads) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -692,6 +693,133 @@ TEST(BlendLayout, FitKeepsTheAspectRatio) {
   expect_rect(place(16384, 1, 1, SizingPolicy::keep_aspect_ratio), {10, 64, 160, 1});
   expect_rect(place(100, 80, 1, SizingPolicy::keep_aspect_ratio), {34, 20, 112, 90});  // rounded down
   expect_rect(fit({0, 0, 80, 20}, 32, 24, 1, SizingPolicy::keep_aspect_ratio).place, {27, 0, 26, 20});
+}
+
+/// The tiles cover the output; small pictures get one strip per block, large ones several.
+TEST(BlendSchedule, TilesCoverTheOutput) {
+  for (const auto& [width, height] : std::vector<std::pair<int, int>>{{1, 1}, {64, 16}, {65, 17}, {1920, 1080}, {7680, 4320}}) {
+    const blend::TileGrid grid = blend::tile_grid(width, height);
+    EXPECT_EQ(grid.tile_height % blend::strip_height, 0);
+    EXPECT_GE(grid.across * blend::tile_width, width);
+    EXPECT_LT((grid.across - 1) * blend::tile_width, width);
+    EXPECT_GE(grid.down * grid.tile_height, height);
+    EXPECT_LT((grid.down - 1) * grid.tile_height, height);
+  }
+  EXPECT_EQ(blend::tile_grid(640, 360).tile_height, blend::strip_height);
+  EXPECT_EQ(blend::tile_grid(16384, 16384).tile_height, blend::tuning.most_strips * blend::strip_height);
+  EXPECT_LE(blend::tile_grid(16384, 16384).down, 65535);
+}
+
+/// Pads of the output's size at made-up addresses, which nobody reads.
+struct PairScene {
+  PairScene(Format format, int width, int height) : geometry{format, width, height} {
+    pads.resize(2);
+    for (std::size_t i = 0; i < pads.size(); ++i) {
+      pads[i].src = image(i + 1);
+      pads[i].place = {0, 0, width, height};
+    }
+    pads[0].op = BlendOperator::source;
+  }
+  Image image(std::size_t index) const {
+    Image image{geometry, {}};
+    for (std::size_t p = 0; p < 3; ++p)
+      image.planes[p] = {reinterpret_cast<void*>((index << 32) + (p << 28)), (geometry.width * 4 + 15) / 16 * 16};
+    return image;
+  }
+  std::optional<blend::PairLaunch> schedule(BlendDivision division = BlendDivision::nearest) const {
+    const ColorCoding out(geometry.format, LumaMatrix::bt601, false);
+    blend::Target target = blend::make_target(geometry, out);
+    blend::set_frame(image(0), out, {}, target);
+    std::vector<blend::Layer> layers(pads.size());
+    for (std::size_t i = 0; i < pads.size(); ++i)
+      EXPECT_TRUE(blend::resolve(pads[i], pads[i].src, out, target, division, layers[i]));
+    return blend::schedule_pair(geometry, target, layers);
+  }
+
+  Geometry geometry;
+  std::vector<BlendPad> pads;
+};
+
+TEST(BlendSchedule, PairsOfPlanes) {
+  using Kernel = blend::PairLaunch::Kernel;
+  PairScene scene(Format::NV12, 1920, 1080);
+  scene.pads[1].alpha = 0.5;
+  auto launch = scene.schedule();
+  ASSERT_TRUE(launch);
+  EXPECT_EQ(launch->kernel, Kernel::planes);
+  EXPECT_TRUE(launch->down);  // over rounds down
+  EXPECT_EQ(launch->job.plane_count, 2);
+  EXPECT_EQ(launch->job.total, 120 * (1080 + 540));  // chunks of 16 bytes
+  EXPECT_EQ(launch->job.planes[1].begin, 120 * 1080);
+  EXPECT_FLOAT_EQ(launch->job.weight, 127 / 256.0f);
+  EXPECT_EQ(launch->job.planes[0].above, scene.pads[1].src.planes[0].data);
+  EXPECT_EQ(launch->job.planes[0].below, scene.pads[0].src.planes[0].data);
+
+  scene.pads[1].key.mode = BlendKey::Mode::color;
+  launch = scene.schedule();
+  ASSERT_TRUE(launch);
+  EXPECT_EQ(launch->kernel, Kernel::keyed_420);
+  EXPECT_EQ(launch->job.total, 120 * 540);  // one thread for each chunk of chroma
+  EXPECT_FALSE(launch->job.swapped);
+
+  for (Format format : {Format::I420, Format::YUY2, Format::RGB}) {  // no kernel for a key in these formats
+    PairScene keyed(format, 64, 8);
+    EXPECT_TRUE(keyed.schedule());
+    keyed.pads[1].key.mode = BlendKey::Mode::color;
+    EXPECT_FALSE(keyed.schedule());
+  }
+  EXPECT_TRUE(PairScene(Format::NV21, 64, 8).schedule()->job.swapped);
+}
+
+TEST(BlendSchedule, PairsOfPixels) {
+  using blend::PixelMix;
+  const auto mix = [](Format format, BlendOperator op, BlendDivision division = BlendDivision::nearest) {
+    PairScene scene(format, 64, 8);
+    scene.pads[1].op = op;
+    scene.pads[1].alpha = 0.5;
+    const auto launch = scene.schedule(division);
+    EXPECT_TRUE(launch && launch->kernel == blend::PairLaunch::Kernel::pixels);
+    return launch ? launch->mix : PixelMix::all;
+  };
+  EXPECT_EQ(mix(Format::RGBA, BlendOperator::average), PixelMix::all);
+  EXPECT_EQ(mix(Format::RGBA, BlendOperator::source), PixelMix::source);
+  EXPECT_EQ(mix(Format::RGBA, BlendOperator::over), PixelMix::on_opaque);
+  EXPECT_EQ(mix(Format::RGBA, BlendOperator::over, BlendDivision::down), PixelMix::on_opaque_down);
+  EXPECT_EQ(mix(Format::RGBx, BlendOperator::over), PixelMix::padded_down);
+  EXPECT_EQ(mix(Format::RGBx, BlendOperator::average), PixelMix::padded);
+
+  PairScene argb(Format::ARGB, 64, 8);
+  argb.pads[1].key.mode = BlendKey::Mode::color;
+  argb.pads[1].key.color = {1, 0.5, 0};
+  const auto launch = argb.schedule();
+  ASSERT_TRUE(launch);
+  EXPECT_EQ(launch->fourth, 0);
+  EXPECT_TRUE(launch->keyed);
+  EXPECT_FLOAT_EQ(launch->job.layer.key[0], 255);
+  EXPECT_FLOAT_EQ(launch->job.layer.key[1], 127.5f);
+}
+
+/// Frames that are no pair go to the kernel for any layers.
+TEST(BlendSchedule, OtherFramesAreNoPairs) {
+  const auto pair = [](Format format, void (*spoil)(PairScene&)) {
+    PairScene scene(format, 63, 8);
+    EXPECT_TRUE(scene.schedule());
+    spoil(scene);
+    return scene.schedule().has_value();
+  };
+  EXPECT_FALSE(pair(Format::NV12, [](PairScene& s) { s.pads[1].place.x = 2; }));
+  EXPECT_FALSE(pair(Format::NV12, [](PairScene& s) { s.pads[1].place.width = 62; }));
+  EXPECT_FALSE(pair(Format::NV12, [](PairScene& s) { s.pads[1].color.limited = true; }));
+  EXPECT_FALSE(
+      pair(Format::NV12, [](PairScene& s) { s.pads[1].alpha = s.pads[0].alpha = 0.5, s.pads[0].op = BlendOperator::over; }));
+  EXPECT_FALSE(pair(Format::NV12, [](PairScene& s) { s.pads[1].op = BlendOperator::multiply; }));
+  EXPECT_FALSE(pair(Format::RGBA, [](PairScene& s) { s.pads[1].op = BlendOperator::add; }));
+  EXPECT_FALSE(pair(Format::RGBA, [](PairScene& s) { s.pads[0].alpha = 0.5; }));
+  EXPECT_FALSE(pair(Format::NV12, [](PairScene& s) { s.pads[1].src.planes[1].pitch += 4; }));
+  EXPECT_FALSE(pair(Format::NV12, [](PairScene& s) { s.pads.erase(s.pads.begin()), s.pads[0].alpha = 0.5; }));
+  EXPECT_TRUE(pair(Format::NV12, [](PairScene& s) { s.pads.pop_back(); }));  // one picture, mixed with itself
+  EXPECT_FALSE(PairScene(Format::YUY2, 63, 8).schedule());
+  EXPECT_FALSE(PairScene(Format::P010_10LE, 64, 8).schedule());
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ using Triple = std::array<double, 3>;
 
 enum class Family { gray, yuv, rgb };
 
-/// How a format's samples are numbers.
+/// Converts between samples and R'G'B' or Y'CbCr numbers.
 struct Scale {
   Scale(const Definition& format, const BlendColor& color)
       : limited(color.limited), max(format.max_value()), step(1 << (format.depth - 8)) {
@@ -92,7 +92,7 @@ std::map<int, double> axis(Interpolation interpolation, int i, int place, int be
   return weights;
 }
 
-/// Components of a picture, by place among the first three and alpha.
+/// The components of a picture: Y, Cb, Cr or R, G, B, then alpha.
 struct Source {
   explicit Source(const Picture& picture) {
     for (const Component& c : picture.format().components) {
@@ -134,7 +134,7 @@ double operate(BlendOperator op, double d, double s) {
   }
 }
 
-/// A pixel of the output in full size.
+/// A pixel of the output before chroma is subsampled.
 struct Pixel {
   Triple color;
   double alpha;
@@ -143,7 +143,7 @@ struct Pixel {
 struct Output {
   Scale scale;
   bool alpha;
-  bool opaque;  ///< the background is
+  bool opaque;  ///< whether the background is opaque
   BlendDivision division;
 };
 
@@ -153,7 +153,7 @@ void lay_over(Pixel& below, Triple s, double own, double k, const BlendPad& pad,
   const bool soft = pad.key.mode != BlendKey::Mode::none && pad.key.softness > 0, whole = m == 255 && !soft;
   const bool compositors = pad.op == BlendOperator::over || pad.op == BlendOperator::add;
   const auto nearest = [&](double v) { return whole ? std::nearbyint(v) : v; };
-  // As compositor rounds them.
+  // Rounding as in compositor.
   const auto down = [](double v) { return std::floor(v + 0x1p-10); };
   const auto divided = [&](double v) { return !whole ? v : out.division == BlendDivision::nearest ? std::nearbyint(v) : down(v); };
   const auto color = [&](double v) { return !whole || !compositors ? v : out.alpha && out.opaque ? divided(v) : down(v); };

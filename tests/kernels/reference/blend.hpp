@@ -8,13 +8,13 @@
 
 namespace cudavision::reference {
 
-/// A pad whose picture is here; its params' own image is not looked at.
+/// A pad with its picture; params.src is not used.
 struct Pad {
   Picture picture;
   BlendPad params;
 };
 
-/// What make_blend()'s plan must give, pixel by pixel.
+/// The result that make_blend()'s plan must give, computed pixel by pixel in double precision.
 Picture blend(const Geometry& geometry, const BlendColor& color, const BlendBackground& background, const std::vector<Pad>& pads,
               Layout layout = {}, BlendDivision division = BlendDivision::nearest);
 

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The two families of CUDA kernels. Each function launches one kernel and does not wait; the caller checks cudaGetLastError().
+#pragma once
+
+#include "kernels/blend/cuda_schedule.hpp"
+
+namespace cudavision::blend {
+
+/// Mixes two pictures of the output's 8-bit format.
+void mix_pair(const PairLaunch& launch, Queue queue);
+
+/// Composes any layers.
+void compose(const Target& target, const std::vector<Layer>& layers, Queue queue);
+
+}  // namespace cudavision::blend

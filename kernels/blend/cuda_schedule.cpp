@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "kernels/blend/cuda_schedule.hpp"
+
+#include <algorithm>
+
+namespace cudavision::blend {
+
+TileGrid tile_grid(int width, int height) {
+  const int across = (width + tile_width - 1) / tile_width, down = (height + strip_height - 1) / strip_height;
+  const int strips = std::clamp(across * down / tuning.wanted_blocks, 1, tuning.most_strips);
+  return {across, (down + strips - 1) / strips, strips * strip_height};
+}
+
+namespace {
+
+bool is_over(const Layer& layer) { return layer.op == BlendOperator::over || layer.op == BlendOperator::add; }
+
+/// Finds the two layers. A picture that hides everything is mixed with itself.
+bool find_pair(const Geometry& geometry, const Target& target, const std::vector<Layer>& layers, const Layer*& above,
+               const Layer*& below) {
+  const FormatInfo& format = info(geometry.format);
+  const auto fills = [&](const Layer& layer) {
+    return layer.format == format.format && layer.identity && layer.unscaled && layer.crop.x == 0 && layer.crop.y == 0 &&
+           layer.place.x == 0 && layer.place.y == 0 && layer.crop.width == target.width && layer.crop.height == target.height;
+  };
+  if (layers.empty() || (!layers.back().hides && layers.size() == 1)) return false;
+  above = &layers.back();
+  below = above->hides ? above : &layers[layers.size() - 2];
+  if (!below->hides || !fills(*below) || !fills(*above)) return false;
+  if (below != above && target.alpha && below->op == BlendOperator::source && below->coverage != 1) return false;
+  const bool over = above->op == BlendOperator::over || (above->op == BlendOperator::add && !target.alpha);
+  if (!over && above->op != BlendOperator::source && above->op != BlendOperator::average) return false;
+  // Packed 4:2:2 of odd width has a byte that belongs to no pixel and must not be written.
+  return !(format.sets[0].shares_plane() && target.width % 2);
+}
+
+/// Fills the planes. False: one is not aligned.
+bool set_planes(const Geometry& geometry, const Target& target, const Layer& above, const Layer& below, PairJob& job) {
+  const FormatInfo& format = info(geometry.format);
+  job.plane_count = format.planes;
+  for (int i = 0; i < format.set_count; ++i) {  // the two sets of packed 4:2:2 give the same plane
+    const ChannelSet& set = format.sets[i];
+    const Channel a = whole_plane(format, set, above.channels), b = whole_plane(format, set, below.channels),
+                  d = whole_plane(format, set, target.channels);
+    const PlaneExtent size = extent(geometry, set.plane);
+    const int row_bytes = int(size.row_bytes);
+    job.planes[set.plane] = {a.data, b.data, d.data, a.pitch, b.pitch, d.pitch, row_bytes, size.rows, (row_bytes + 15) / 16, 0};
+  }
+  for (int p = 0; p < job.plane_count; ++p) {
+    PairPlane& plane = job.planes[p];
+    if (!aligned_to(plane.above, plane.above_pitch, 16) || !aligned_to(plane.below, plane.below_pitch, 16) ||
+        !aligned_to(plane.dst, plane.dst_pitch, 16))
+      return false;
+    plane.begin = job.total;
+    job.total += plane.chunks * plane.rows;
+  }
+  return true;
+}
+
+PixelMix pixel_mix(const Target& target, const Layer& above, bool down) {
+  if (!target.alpha) return down ? PixelMix::padded_down : PixelMix::padded;
+  if (is_over(above) && above.opaque_below) return down ? PixelMix::on_opaque_down : PixelMix::on_opaque;
+  if (is_over(above)) return PixelMix::over;
+  return above.op == BlendOperator::source ? PixelMix::source : PixelMix::all;
+}
+
+}  // namespace
+
+std::optional<PairLaunch> schedule_pair(const Geometry& geometry, const Target& target, const std::vector<Layer>& layers) {
+  using Kernel = PairLaunch::Kernel;
+  const FormatInfo& format = info(geometry.format);
+  const Layer *above = nullptr, *below = nullptr;
+  if (format.depth > 8 || !find_pair(geometry, target, layers, above, below)) return {};
+  const bool pixels = target.alpha || target.padding.data, nv = format.planes == 2;
+  const bool even = target.width % 2 == 0 && target.height % 2 == 0;
+  if (above->keyed && !pixels && !(nv && even) && !target.gray) return {};
+  PairLaunch launch{};
+  PairJob& job = launch.job;
+  if (!set_planes(geometry, target, *above, *below, job)) return {};
+  job.layer = *above;
+  job.weight = above->op == BlendOperator::source && !target.alpha ? 1 : above->coverage;
+  job.swapped = nv && target.channels[2].data < target.channels[1].data;
+  launch.keyed = above->keyed;
+  launch.down = is_over(*above) && above->color_bias < 0;
+  if (pixels) {
+    launch.kernel = Kernel::pixels;
+    launch.fourth = target.packed.order[3];
+    launch.mix = pixel_mix(target, *above, launch.down);
+    for (int c = 0; c < 3; ++c) job.layer.key[target.packed.order[c] - (launch.fourth == 0)] = above->key[c];
+  } else if (above->keyed && nv) {
+    launch.kernel = Kernel::keyed_420;
+    job.total -= job.planes[1].begin;  // one thread for each chunk of chroma
+  }
+  return launch;
+}
+
+}  // namespace cudavision::blend

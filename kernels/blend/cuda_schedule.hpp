@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Decides how a frame is launched: which kernel, which blocks. Plain C++, in every build, tested without a GPU.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "kernels/blend/cuda_tuning.hpp"
+#include "kernels/blend/plan.hpp"
+
+namespace cudavision::blend {
+
+// ---- Any layers: compose_tiles --------------------------------------------------------------------------------------------------
+
+inline constexpr int tile_width = 32 * tuning.columns, strip_height = tuning.warps * tuning.rows;
+
+/// Blocks of compose_tiles, each a tile of tile_width × tile_height pixels.
+struct TileGrid {
+  int across, down;
+  int tile_height;  ///< a multiple of strip_height
+};
+TileGrid tile_grid(int width, int height);
+
+// ---- Two pictures of one 8-bit format: mix_planes, mix_pixels, mix_keyed_420 ----------------------------------------------------
+
+/// A plane of both pictures and of the output. Its rows are aligned to 16 bytes.
+struct PairPlane {
+  const std::uint8_t *above, *below;
+  std::uint8_t* dst;
+  std::ptrdiff_t above_pitch, below_pitch, dst_pitch;
+  int row_bytes, rows;
+  int chunks;  ///< of 16 bytes in a row
+  int begin;   ///< number of chunks in all planes before this one
+};
+
+/// Parameters of a pair kernel.
+struct PairJob {
+  PairPlane planes[3];
+  int plane_count;
+  int total;     ///< threads that have work: one for each chunk
+  float weight;  ///< of the upper picture
+  bool swapped;  ///< Cr before Cb
+  Layer layer;   ///< the upper picture; for pixels of four bytes, `key` is in the order of the color bytes in the pixel
+};
+
+/// How pixels of four bytes are mixed. One byte is alpha or padding.
+enum class PixelMix {
+  all,             ///< average: alpha is mixed like a color
+  padded,          ///< format without alpha
+  padded_down,     ///< the same, rounded down: over
+  source,          ///< the key chooses the upper or the lower pixel
+  on_opaque,       ///< over, by the upper pixel's alpha
+  on_opaque_down,  ///< the same, rounded down
+  over,            ///< over, by the alphas of both pixels
+};
+
+struct PairLaunch {
+  enum class Kernel {
+    planes,     ///< mix_planes: one weight for all samples; or gray with a key
+    pixels,     ///< mix_pixels: pixels of four bytes
+    keyed_420,  ///< mix_keyed_420: NV12 and NV21 with a key, even size
+  };
+  Kernel kernel;
+  bool keyed, down;  ///< down: results are rounded down
+  PixelMix mix;      ///< for `pixels`
+  int fourth;        ///< for `pixels`: the byte that is alpha or padding, 0 or 3
+  PairJob job;
+};
+
+/// The launch if the frame shows two pictures of the output's 8-bit format, colors and size, the lower one unchanged; or one such
+/// picture alone. Otherwise nothing: then compose_tiles is used.
+std::optional<PairLaunch> schedule_pair(const Geometry& geometry, const Target& target, const std::vector<Layer>& layers);
+
+}  // namespace cudavision::blend

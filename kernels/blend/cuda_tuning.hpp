@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The constants that decide the speed of the blending kernels, measured on an H200. They do not change results.
+#pragma once
+
+namespace cudavision::blend {
+
+struct Tuning {
+  // compose_tiles: any layers.
+
+  /// Pixels of a thread in a row, 32 columns apart. The parameters of a layer are loaded once for all pixels of a thread.
+  int columns = 2;  // sweep: 1 2 4
+  /// Rows of a thread. Must be 2: these are the rows that share chroma.
+  int rows = 2;
+  /// Warps of a block. They share one list of visible layers. At least 2, so that 64 threads test 64 layers.
+  int warps = 8;  // sweep: 4 8 16
+  /// A block composes up to this many strips of warps × rows pixel rows with one list of visible layers.
+  int most_strips = 4;  // sweep: 1 2 4 8
+  /// A block composes more than one strip only if at least this many blocks remain: small pictures must still fill the device.
+  int wanted_blocks = 1024;  // sweep: 256 512 1024 2048
+  /// Blocks that must fit a multiprocessor, without alpha; limits registers. 8K NV12, a wall of 63: 344 µs with 3, 331 µs with 4.
+  int opaque_blocks = 4;  // sweep: 2 3 4 5
+  /// The same for output with alpha. 8K RGBA, a wall of 63: 382 µs with 3, 719 µs with 4.
+  int alpha_blocks = 3;  // sweep: 2 3 4
+  /// Up to this many layers use a kernel whose parameters fit 4 KB, which a launch copies at no extra cost.
+  int few_layers = 6;
+
+  // mix_planes, mix_pixels, mix_keyed_420: two pictures of one 8-bit format.
+
+  /// Threads of a block; each mixes 16 bytes, or 16 × 2 pixels.
+  int pair_threads = 256;  // sweep: 128 256 512
+};
+inline constexpr Tuning tuning;
+
+}  // namespace cudavision::blend

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Which layers show in a tile. This is computed once per block.
+#pragma once
+
+#include "kernels/blend/cuda_compose.cuh"
+
+namespace cudavision::blend {
+namespace {
+
+/// The layers to compose in a tile.
+struct Shown {
+  std::uint64_t layers;  ///< bit l: layer l; none below a layer that hides the whole tile
+  bool covered;          ///< the lowest of them hides everything below it
+};
+
+/// Thread l tests layer l; all threads of the block get the result.
+template <int N>
+__device__ __forceinline__ Shown find_shown(const Job<N>& job, const Rect& tile) {
+  constexpr int words = (N + 31) / 32;
+  __shared__ uint32_t touching[words], covering[words];
+  if (threadIdx.x < 32 * words) {
+    bool touches = false, covers = false;
+    if (threadIdx.x < job.count) {
+      const int4 v = job.visible[threadIdx.x];
+      const int right = tile.x + tile.width, bottom = tile.y + tile.height;
+      touches = v.x < right && v.y < bottom && v.z > tile.x && v.w > tile.y;
+      covers = v.x <= tile.x && v.y <= tile.y && v.z >= right && v.w >= bottom;
+    }
+    const uint32_t touch = __ballot_sync(~0u, touches), cover = __ballot_sync(~0u, covers);
+    if (threadIdx.x % 32 == 0) touching[threadIdx.x / 32] = touch, covering[threadIdx.x / 32] = cover;
+  }
+  __syncthreads();
+  std::uint64_t shown = 0, hidden = 0;
+#pragma unroll
+  for (int w = 0; w < words; ++w) {
+    shown |= std::uint64_t(touching[w]) << 32 * w;
+    hidden |= std::uint64_t(covering[w]) << 32 * w;
+  }
+  hidden &= job.hiding;
+  if (!hidden) return {shown, false};
+  return {shown & ~std::uint64_t(0) << (63 - __clzll((long long)hidden)), true};
+}
+
+}  // namespace
+}  // namespace cudavision::blend

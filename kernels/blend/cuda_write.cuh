@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Writing the composed pixels of a thread: rounding, channel order, chroma.
+#pragma once
+
+#include "kernels/blend/cuda_compose.cuh"
+
+namespace cudavision::blend {
+namespace {
+
+/// Rounds half to even; the sample is in the lowest bits, because numbers around 1.5 · 2^23 are 1 apart.
+__device__ __forceinline__ uint32_t stored(float value) { return __float_as_uint(value + round_bias); }
+template <typename T>
+__device__ __forceinline__ void store(const Target& target, const Channel& channel, int x, int y, float value) {
+  uint8_t* const at = channel.data + (y >> channel.shift_y) * channel.pitch + (x >> channel.shift_x) * channel.step;
+  *reinterpret_cast<T*>(at) = T(sizeof(T) == 1 ? stored(value) : stored(value) << target.shift);
+}
+
+/// Writes pixels of four interleaved samples, each as one word.
+template <typename Word, int Channels>
+__device__ __forceinline__ void write_packed(const Target& target, const int (&x)[columns], const int (&y)[rows],
+                                             const Samples& d) {
+#pragma unroll
+  for (int i = 0; i < rows; ++i)
+#pragma unroll
+    for (int j = 0; j < columns; ++j) {
+      Word word = 0;
+#pragma unroll
+      for (int c = 0; c < 4; ++c) {
+        const uint32_t sample = stored(c < Channels ? d[i][j][c] : target.max) & (sizeof(Word) == 4 ? 0xff : 0xffff);
+        word |= Word(sample) << 2 * sizeof(Word) * target.packed.order[c];
+      }
+      if (x[j] < target.width && y[i] < target.height)
+        reinterpret_cast<Word*>(target.packed.data + y[i] * target.channels[0].pitch)[x[j]] = word;
+    }
+}
+
+/// Writes the mean of the pixels that share a chroma sample: first down, then across. The neighboring lane holds the other column.
+template <typename T>
+__device__ __forceinline__ void write_chroma(const Target& target, const int (&x)[columns], const int (&y)[rows],
+                                             const Samples& d) {
+#pragma unroll
+  for (int i = 0; i < rows; ++i) {
+    if (i == 1 && target.shift_y) break;
+#pragma unroll
+    for (int j = 0; j < columns; ++j)
+#pragma unroll
+      for (int c = 1; c < 3; ++c) {
+        float mean = d[i][j][c];
+        if (target.shift_y && y[1] < target.height) mean = (mean + d[1][j][c]) * 0.5f;
+        if (target.shift_x) {
+          const float other = __shfl_xor_sync(~0u, mean, 1);
+          if (x[j] + 1 < target.width) mean = (mean + other) * 0.5f;
+        }
+        if (x[j] < target.width && y[i] < target.height && !(target.shift_x && x[j] % 2))
+          store<T>(target, target.channels[c], x[j], y[i], mean);
+      }
+  }
+}
+
+template <typename T, int Channels>
+__device__ __forceinline__ void write_planes(const Target& target, const int (&x)[columns], const int (&y)[rows],
+                                             const Samples& d) {
+#pragma unroll
+  for (int i = 0; i < rows; ++i)
+#pragma unroll
+    for (int j = 0; j < columns; ++j) {
+      if (x[j] >= target.width || y[i] >= target.height) continue;
+      store<T>(target, target.channels[0], x[j], y[i], d[i][j][0]);
+      if (Channels == 4) store<T>(target, target.channels[3], x[j], y[i], d[i][j][3]);
+      if (Channels > 1 && target.padding.data) store<T>(target, target.padding, x[j], y[i], target.max);
+    }
+  if constexpr (Channels > 1) write_chroma<T>(target, x, y, d);
+}
+
+template <int Channels>
+__device__ __forceinline__ void write(const Target& target, const int (&x)[columns], const int (&y)[rows], const Samples& d) {
+  const bool bytes = target.sample_bytes == 1;
+  if (Channels > 1 && target.packed.data)
+    bytes ? write_packed<uint32_t, Channels>(target, x, y, d) : write_packed<unsigned long long, Channels>(target, x, y, d);
+  else
+    bytes ? write_planes<uint8_t, Channels>(target, x, y, d) : write_planes<uint16_t, Channels>(target, x, y, d);
+}
+
+}  // namespace
+}  // namespace cudavision::blend

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What a backend of blending computes. resolve.cpp turns the public parameters of each frame into one Target and a list of Layers;
+// a Composer computes them. Device code reads these structs as kernel parameters.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "kernels/blend/blend.hpp"
+#include "kernels/core/color.hpp"
+
+namespace cudavision::blend {
+
+/// The samples of one component. The components are Y, Cb, Cr or R, G, B, then alpha.
+struct Channel {
+  std::uint8_t* data = nullptr;  ///< the first sample; nullptr: the format has no such component
+  std::ptrdiff_t pitch = 0;
+  std::uint8_t step = 1;  ///< bytes from one sample to the next
+  std::uint8_t shift_x = 0, shift_y = 0;
+};
+
+/// A picture of four interleaved samples per pixel, aligned so that each pixel is one word.
+struct Packed {
+  std::uint8_t* data = nullptr;  ///< nullptr: the picture is not of this kind
+  std::uint8_t order[4] = {};    ///< position of each component in the pixel; the last one is alpha or padding
+};
+
+/// The component that a role belongs to; −1: none.
+constexpr int component_of(Role role) {
+  switch (role) {
+    case Role::luma:
+    case Role::red:
+      return 0;
+    case Role::cb:
+    case Role::green:
+      return 1;
+    case Role::cr:
+    case Role::blue:
+      return 2;
+    case Role::alpha:
+      return 3;
+    default:
+      return -1;
+  }
+}
+
+/// An Affine in float32, for the backends.
+struct Matrix {
+  float m[3][4];
+
+  CUDAVISION_HOST_DEVICE float row(int c, float x, float y, float z) const {
+    return m[c][0] * x + (m[c][1] * y + (m[c][2] * z + m[c][3]));
+  }
+};
+
+/// Maps output pixel i of a pad to a position in a plane, along one axis: start + i · step, in units of 2^-32 samples. Both are
+/// rounded up by less than one unit, so the error grows with i but never reaches the next sample.
+struct Axis {
+  std::int64_t start, step;
+  int low, high;  ///< the first and the last sample that are shown
+  float weight;   ///< linear: value of one unit of (position >> 8); 0: the axis keeps its size and shows its samples unchanged
+  float per;      ///< area: 1 / samples that one output pixel covers; 0: the axis does not shrink
+};
+
+/// How many samples make a pixel: one, two by two, or all that the pixel covers.
+enum class Sampling : std::uint8_t { point, linear, area };
+
+/// One visible pad, resolved for the output.
+struct Layer {
+  Channel channels[4];
+  Packed packed;
+  Rect place, crop;              ///< never empty
+  Rect visible;                  ///< the part of `place` inside the output; never empty
+  Axis across[2], down[2];       ///< [0]: full-size planes, [1]: subsampled planes
+  Matrix to_target;              ///< to samples of the output
+  Matrix to_key;                 ///< to R'G'B' of 0–255
+  float key[3];                  ///< R'G'B' of 0–255
+  float key_scale, key_offset;   ///< the key's weight is distance · scale − offset, clamped to 0–1
+  float coverage;                ///< factor for the pad's own alpha; `average`: weight of the sample
+  float rounding;                ///< round_bias if alpha and colors are rounded after each pad, as in compositor; otherwise 0
+  float color_bias, alpha_bias;  ///< added to colors and to alpha before they are rounded: 0, or down_bias to round down
+  float alpha_scale;             ///< from the pad's alpha to the output's
+  float neutral, opaque;         ///< samples that replace missing chroma and missing alpha
+  Format format;
+  std::uint8_t sample_bytes, shift;
+  std::uint16_t max;  ///< the largest sample; larger stored values count as this one
+  BlendOperator op;
+  Sampling sampling;
+  bool identity;  ///< to_target changes nothing
+  bool keyed, first_pixel;
+  bool unscaled;
+  bool rounds_samples;  ///< samples are rounded before blending, because they were scaled or converted
+  bool opaque_below;    ///< the picture below counts as opaque
+  bool hides;           ///< the layer hides everything below it
+  bool copies;          ///< the layer hides everything, and its stored samples are the output's
+};
+
+/// The output, and the background below all pads.
+struct Target {
+  Channel channels[4];
+  Channel padding;
+  Packed packed;
+  int width, height;
+  std::uint8_t sample_bytes, shift;
+  std::uint8_t shift_x, shift_y;  ///< of chroma
+  bool gray, alpha;
+  float max, per_max;               ///< the largest sample, and 1 / max
+  Matrix to_rgb, from_rgb;          ///< between samples and R'G'B' of 0–1
+  float background[4], checker[4];  ///< checker: the color of every other square; equal to background if there is no checker
+};
+
+/// All interleaved channels of a set as one channel: it starts at the set's first sample, and a step is one whole pixel.
+Channel whole_plane(const FormatInfo& format, const ChannelSet& set, const Channel (&channels)[4]);
+
+/// Fills what depends on the output's format and size alone.
+Target make_target(const Geometry& geometry, const ColorCoding& out);
+/// Fills what changes with each frame: addresses and background.
+void set_frame(const Image& dst, const ColorCoding& out, const BlendBackground& background, Target& target);
+/// Resolves a valid pad whose picture lies at `src`. False: the pad is not visible.
+bool resolve(const BlendPad& pad, const Image& src, const ColorCoding& out, const Target& target, BlendDivision division,
+             Layer& layer);
+
+/// A backend. One Composer serves one stream at a time.
+class Composer {
+ public:
+  virtual ~Composer() = default;
+
+  /// Composes the layers, the lowest first, and writes every sample of the target. Does not wait for CUDA. Errors: resource.
+  virtual Status submit(const Target& target, const std::vector<Layer>& layers, Queue queue) = 0;
+};
+
+/// `geometry`: of the output.
+Result<std::unique_ptr<Composer>> make_blend_cuda(const Geometry& geometry);
+Result<std::unique_ptr<Composer>> make_blend_cpu(const Geometry& geometry);
+
+}  // namespace cudavision::blend
