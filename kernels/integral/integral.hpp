@@ -82,5 +82,3 @@ std::vector<TableInfo> describe_tables(const IntegralParams& params, const Geome
 Result<std::unique_ptr<Integral>> make_integral(const IntegralParams& params, const Geometry& geometry, Backend backend);
 
 }  // namespace cudavision
-
-#include "kernels/integral/plan.hpp"  // for kernels/local

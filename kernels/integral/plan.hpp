@@ -32,17 +32,3 @@ Result<std::unique_ptr<Integral>> make_cuda(Plan plan);
 Result<std::unique_ptr<Integral>> make_cpu(Plan plan);
 
 }  // namespace cudavision::integral
-
-// The names that kernels/local uses. They go when kernels/local includes this header, and integral.hpp no longer does.
-namespace cudavision::detail {
-
-using IntegralPlan = integral::Plan;
-using integral::find_role;
-using integral::resolve_tables;
-using integral::table_sources;
-using integral::TableSource;
-
-inline Result<std::unique_ptr<Integral>> make_integral_cuda(IntegralPlan plan) { return integral::make_cuda(std::move(plan)); }
-inline Result<std::unique_ptr<Integral>> make_integral_cpu(IntegralPlan plan) { return integral::make_cpu(std::move(plan)); }
-
-}  // namespace cudavision::detail

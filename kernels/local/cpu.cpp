@@ -204,7 +204,7 @@ class CpuNlm final : public CpuLocal {
 
 Result<std::unique_ptr<Filter>> make_cpu(Plan plan) {
   if (plan.operation == LocalOperation::nlm) return std::unique_ptr<Filter>(std::make_unique<CpuNlm>(std::move(plan)));
-  auto integral = detail::make_integral_cpu(plan.tables);
+  auto integral = integral::make_cpu(plan.tables);
   if (!integral.ok()) return integral.error();
   return std::unique_ptr<Filter>(std::make_unique<CpuBox>(std::move(plan), std::move(integral.value())));
 }

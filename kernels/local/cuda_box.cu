@@ -103,7 +103,7 @@ class CudaBox final : public cuda::CudaFilter {
   explicit CudaBox(Plan plan) : CudaFilter(plan.geometry), plan_(std::move(plan)) {}
 
   Status load() {
-    auto integral = detail::make_integral_cuda(plan_.tables);
+    auto integral = integral::make_cuda(plan_.tables);
     if (!integral.ok()) return integral.error();
     integral_ = std::move(integral.value());
     std::size_t bytes = 0;

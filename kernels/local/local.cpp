@@ -24,12 +24,12 @@ Status validate(const LocalParams& params) {
 namespace local {
 namespace {
 
-using detail::TableSource;
+using integral::TableSource;
 
 /// The channels that need a table.
 std::vector<TableSource> find_sources(LocalOperation operation, const FormatInfo& format) {
   const TableChannel channel = operation == LocalOperation::threshold ? TableChannel::luma : TableChannel::all;
-  std::vector<TableSource> sources = detail::table_sources(format, channel, false);
+  std::vector<TableSource> sources = integral::table_sources(format, channel, false);
   const auto is_from_chroma = [&](const TableSource& source) { return is_chroma(format.sets[source.set].roles[source.channel]); };
   if (operation == LocalOperation::deviation)
     sources.erase(std::remove_if(sources.begin(), sources.end(), is_from_chroma), sources.end());
@@ -65,12 +65,12 @@ Plan resolve(const LocalParams& params, const Geometry& geometry) {
       continue;
     }
     for (Role role : {Role::red, Role::green, Role::blue}) {
-      const TableSource at = detail::find_role(format, role);
+      const TableSource at = integral::find_role(format, role);
       plan.table_of[at.set][at.channel] = int(t);
     }
   }
   plan.squares = int(sources.size());
-  plan.tables = detail::resolve_tables(geometry, true, sources, most < 0x1p32 ? SumType::u32 : SumType::u64,
+  plan.tables = integral::resolve_tables(geometry, true, sources, most < 0x1p32 ? SumType::u32 : SumType::u64,
                                        params.operation == LocalOperation::deviation, SumType::u64);
   return plan;
 }
