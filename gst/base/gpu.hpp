@@ -40,7 +40,7 @@ class Gpu {
   void close();
   bool is_open() const;
 
-  /// Makes the context current for its lifetime, where ok(). Everything below, and every kernel plan, needs that.
+  /// Makes the context current for its lifetime. Everything below, and every kernel plan, needs that.
   class Scope {
    public:
     explicit Scope(const Gpu& gpu);
@@ -48,7 +48,8 @@ class Gpu {
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
 
-    bool ok() const { return pushed_; }
+    /// Errors: resource. Always an error while the Gpu is closed.
+    Status status() const { return pushed_ ? Status() : Status::resource("the CUDA context cannot be made current"); }
 
    private:
     bool pushed_;

@@ -11,7 +11,7 @@
 #include "gst/base/properties.hpp"
 #include "kernels/core/backend.hpp"
 
-GST_DEBUG_CATEGORY_STATIC(cudavision_debug);
+GST_DEBUG_CATEGORY(cudavision_debug);
 #define GST_CAT_DEFAULT cudavision_debug
 
 namespace cudavision {
@@ -84,7 +84,7 @@ void Host::warn_of_late_change(GParamSpec* changed) const {
 
 void Host::install_properties(GObjectClass* klass, guint first) {
   GST_DEBUG_CATEGORY_INIT(cudavision_debug, "cudavision", 0, "cudavision elements");
-  static const GType type = enum_from_table("CudaVisionBackend", backend_choices);
+  static const GType type = enum_from_table("GstCudaVisionBackend", backend_choices);
   g_object_class_install_property(
       klass, first + BACKEND,
       g_param_spec_enum("backend", "Backend", "Where frames are processed; takes effect when the element leaves NULL", type,

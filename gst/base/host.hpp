@@ -10,6 +10,9 @@
 #include "kernels/core/queue.hpp"
 #include "kernels/core/status.hpp"
 
+/// The debug category of the plugin, "cudavision". Host::install_properties() initialises it.
+GST_DEBUG_CATEGORY_EXTERN(cudavision_debug);
+
 namespace cudavision {
 
 /// Holds an object's lock.

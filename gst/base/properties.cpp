@@ -31,15 +31,15 @@ GType open_spec_type(GType parent, const char* name) {
 }  // namespace
 
 GParamSpec* uint_property(const char* name, const char* nick, const char* blurb, guint least, guint most, guint initial) {
-  static const GType type = open_spec_type<GParamSpecUInt>(G_TYPE_PARAM_UINT, "CudaVisionParamUInt");
+  static const GType type = open_spec_type<GParamSpecUInt>(G_TYPE_PARAM_UINT, "GstCudaVisionParamUInt");
   return open_spec<GParamSpecUInt>(type, name, nick, blurb, least, most, initial);
 }
 GParamSpec* int_property(const char* name, const char* nick, const char* blurb, int least, int most, int initial) {
-  static const GType type = open_spec_type<GParamSpecInt>(G_TYPE_PARAM_INT, "CudaVisionParamInt");
+  static const GType type = open_spec_type<GParamSpecInt>(G_TYPE_PARAM_INT, "GstCudaVisionParamInt");
   return open_spec<GParamSpecInt>(type, name, nick, blurb, least, most, initial);
 }
 GParamSpec* double_property(const char* name, const char* nick, const char* blurb, double least, double most, double initial) {
-  static const GType type = open_spec_type<GParamSpecDouble>(G_TYPE_PARAM_DOUBLE, "CudaVisionParamDouble");
+  static const GType type = open_spec_type<GParamSpecDouble>(G_TYPE_PARAM_DOUBLE, "GstCudaVisionParamDouble");
   return open_spec<GParamSpecDouble>(type, name, nick, blurb, least, most, initial);
 }
 
@@ -107,11 +107,6 @@ void to_value(const NumberList& member, GValue* value) {
 }
 
 }  // namespace detail
-
-bool changes_settings(guint count, GParamSpec** changed, GType type) {
-  return std::any_of(changed, changed + count,
-                     [type](GParamSpec* spec) { return (spec->flags & G_PARAM_WRITABLE) && g_type_is_a(spec->owner_type, type); });
-}
 
 std::vector<Property<EdgeSettings>> edge_properties(const char* type_name, std::size_t border_count) {
   return {

@@ -9,7 +9,6 @@
 #include <variant>
 #include <vector>
 
-#include "gst/base/host.hpp"
 #include "kernels/core/border.hpp"
 #include "kernels/core/image.hpp"
 #include "kernels/core/status.hpp"
@@ -76,9 +75,6 @@ Status check_range(const GParamSpec*, const T&) {
 
 }  // namespace detail
 
-/// Whether one of these properties, of which GObject says that they changed, is a setting of `type` or of what derives from it.
-bool changes_settings(guint count, GParamSpec** changed, GType type);
-
 template <typename S>
 void set_property(S& settings, const Property<S>& property, const GValue* value) {
   std::visit([&](auto member) { detail::from_value(value, settings.*member); }, property.member);
@@ -99,22 +95,6 @@ Status check_ranges(const S& settings, const std::vector<Property<S>>& table) {
     if (!status.ok()) return status;
   }
   return {};
-}
-
-// For a class whose settings have the ids from 1 on, one for each row of the table:
-template <typename S>
-void install_properties(GObjectClass* klass, const std::vector<Property<S>>& table) {
-  guint id = 0;
-  for (const auto& property : table) g_object_class_install_property(klass, ++id, property.spec);
-}
-template <typename S>
-void set_property(GObject* object, S& settings, const std::vector<Property<S>>& table, guint id, const GValue* value) {
-  const Property<S>& property = table[id - 1];
-  {
-    ObjectLock lock(object);
-    set_property(settings, property, value);
-  }
-  if (property.implied_property) g_object_notify(object, property.implied_property);
 }
 
 /// A value of an enum property, which is the number of its row.

@@ -10,7 +10,7 @@ namespace cudavision {
 namespace {
 
 struct Convolve {
-  static constexpr const char* type_name = "CudaVisionConvolve";
+  static constexpr const char* type_name = "GstCudaConvolve";
   static constexpr const char* element_name = "cudaconvolve";
   static constexpr const char* long_name = "Convolution";
   static constexpr const char* klass = "Filter/Effect/Video";
@@ -40,7 +40,7 @@ struct Convolve {
     };
     std::vector<Property<Settings>> table{
         {g_param_spec_enum("preset", "Preset", "A kernel by name; setting weights sets custom",
-                           enum_from_table("CudaVisionConvolvePreset", presets(), presets().size()), gint(Preset::custom),
+                           enum_from_table("GstCudaConvolvePreset", presets(), presets().size()), gint(Preset::custom),
                            playing_property),
          &Settings::preset},
         {gst_param_spec_array("weights", "Weights",
@@ -61,7 +61,7 @@ struct Convolve {
         {anchor("anchor-y", "Anchor Y", "Row of the kernel that lies on the pixel computed; -1: the middle"), &Settings::anchor_y},
         {flag("flip", "Flip", "Mathematical convolution (the kernel turned by 180°) instead of correlation"), &Settings::flip},
     };
-    append_properties(table, edge_properties("CudaVisionConvolveBorder", borders.size()));
+    append_properties(table, edge_properties("GstCudaConvolveBorder", borders.size()));
     return table;
   }
 

@@ -83,7 +83,7 @@ void attach_rois(GstBuffer* buffer, const std::vector<MotionRegion>& regions) {
 }
 
 struct DiffElement {
-  static constexpr const char* type_name = "CudaVisionDiff";
+  static constexpr const char* type_name = "GstCudaDiff";
   static constexpr const char* element_name = "cudadiff";
   static constexpr const char* long_name = "Frame difference and motion";
   static constexpr const char* klass = "Filter/Analyzer/Video";
@@ -113,7 +113,7 @@ struct DiffElement {
       return g_param_spec_boolean(name, nick, blurb, value, playing_property);
     };
     return {
-        {choice("reference", "Reference", "What frames are compared with", enum_from_table("CudaVisionDiffReference", references),
+        {choice("reference", "Reference", "What frames are compared with", enum_from_table("GstCudaDiffReference", references),
                 initial.reference),
          &Settings::reference},
         {uint_property("interval", "Interval", "Compare with the frame this many frames back, 1 to 64 (reference=previous)", 1,
@@ -122,9 +122,9 @@ struct DiffElement {
         {double_property("learning-rate", "Learning rate",
                          "Share of the new frame in the background, 0 to 1 (reference=background)", 0, 1, initial.learning_rate),
          &Settings::learning_rate},
-        {choice("output", "Output", "What goes out", enum_from_table("CudaVisionDiffOutput", outputs), initial.output),
+        {choice("output", "Output", "What goes out", enum_from_table("GstCudaDiffOutput", outputs), initial.output),
          &Settings::output},
-        {choice("mode", "Mode", "How the difference is shown", enum_from_table("CudaVisionDiffMode", modes), initial.mode),
+        {choice("mode", "Mode", "How the difference is shown", enum_from_table("GstCudaDiffMode", modes), initial.mode),
          &Settings::mode},
         {uint_property("threshold", "Threshold",
                        "A pixel changed where its difference is greater, 0 to 255 in 8-bit steps (not for reference=mog2)", 0, 255,

@@ -10,7 +10,7 @@ namespace cudavision {
 namespace {
 
 struct Gaussian {
-  static constexpr const char* type_name = "CudaVisionGaussian";
+  static constexpr const char* type_name = "GstCudaGaussian";
   static constexpr const char* element_name = "cudagaussian";
   static constexpr const char* long_name = "Gaussian blur";
   static constexpr const char* klass = "Filter/Effect/Video";
@@ -39,7 +39,7 @@ struct Gaussian {
         {sigma("sigma-x", "Sigma X", "Standard deviation in the horizontal; 0: sigma"), &Settings::sigma_x},
         {sigma("sigma-y", "Sigma Y", "Standard deviation in the vertical; 0: sigma"), &Settings::sigma_y},
     };
-    append_properties(table, edge_properties("CudaVisionGaussianBorder", extrapolating_borders));
+    append_properties(table, edge_properties("GstCudaGaussianBorder", extrapolating_borders));
     return table;
   }
 

@@ -261,7 +261,7 @@ class HistogramProcessor final : public Processor {
 };
 
 struct HistogramElement {
-  static constexpr const char* type_name = "CudaVisionHistogram";
+  static constexpr const char* type_name = "GstCudaHistogram";
   static constexpr const char* element_name = "cudahistogram";
   static constexpr const char* long_name = "Histogram";
   static constexpr const char* klass = "Filter/Analyzer/Video";
@@ -282,10 +282,9 @@ struct HistogramElement {
         {uint_property("bins", "Bins", "Bins that the range of the format is split into evenly, 2 to 65536", 2, histogram_max_bins,
                        initial.bins),
          &Settings::bins},
-        {choice("channels", "Channels", enum_from_table("CudaVisionHistogramChannels", channel_choices), "What is counted"),
+        {choice("channels", "Channels", enum_from_table("GstCudaHistogramChannels", channel_choices), "What is counted"),
          &Settings::channels},
-        {choice("luma", "Luma", enum_from_table("CudaVisionHistogramLuma", luma_choices), "How luma is made of RGB"),
-         &Settings::luma},
+        {choice("luma", "Luma", enum_from_table("GstCudaHistogramLuma", luma_choices), "How luma is made of RGB"), &Settings::luma},
         {g_param_spec_uint64("interval", "Interval", "Time that each message sums up, in ns (0: every frame has its own)", 0,
                              G_MAXUINT64, initial.interval, playing_property),
          &Settings::interval},

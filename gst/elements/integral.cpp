@@ -314,7 +314,7 @@ GstStructure* video_of_tables(const GstStructure* tables, TableLayout layout) {
 }
 
 struct IntegralElement {
-  static constexpr const char* type_name = "CudaVisionIntegral";
+  static constexpr const char* type_name = "GstCudaIntegral";
   static constexpr const char* element_name = "cudaintegral";
   static constexpr const char* long_name = "Summed-area tables";
   static constexpr const char* klass = "Filter/Analyzer/Video";
@@ -336,15 +336,13 @@ struct IntegralElement {
     };
     const Settings initial;
     return {
-        {choice("output", "Output", "What goes out", "CudaVisionIntegralOutput", outputs), &Settings::output},
-        {choice("layout", "Layout", "Which samples an entry of a table sums", "CudaVisionIntegralLayout", layouts),
-         &Settings::layout},
-        {choice("sum-type", "Sum type", "What an entry of a table is", "CudaVisionIntegralSumType", sum_types),
-         &Settings::sum_type},
+        {choice("output", "Output", "What goes out", "GstCudaIntegralOutput", outputs), &Settings::output},
+        {choice("layout", "Layout", "Which samples an entry of a table sums", "GstCudaIntegralLayout", layouts), &Settings::layout},
+        {choice("sum-type", "Sum type", "What an entry of a table is", "GstCudaIntegralSumType", sum_types), &Settings::sum_type},
         {g_param_spec_boolean("squared", "Squared", "Also make tables of the squares (f64 where sums are f32 or f64, else u64)",
                               FALSE, playing_property),
          &Settings::squared},
-        {choice("channel", "Channel", "What is summed", "CudaVisionIntegralChannel", channels), &Settings::channel},
+        {choice("channel", "Channel", "What is summed", "GstCudaIntegralChannel", channels), &Settings::channel},
         {int_property("radius", "Radius",
                       "Of the window, which is 2·radius + 1 wide and high, in pixels; 0 to 16384. nlm: of a patch, 0 to 16", 0,
                       local_max_radius, initial.radius),
