@@ -22,7 +22,7 @@ struct SendsData<E, std::void_t<decltype(E::data_caps)>> : std::true_type {};
 ///   static Status check(const Settings&);                        checks what does not depend on the format; all numbers are in range
 ///   static Result<FilterPlan> make_plan(const Settings&, const PlanContext&);
 /// and, if it can send data other than video (see GstCudaVisionFilterClass),
-///   static constexpr const char* data_caps;                      for the pad template
+///   static std::string data_caps();                              for the pad template
 ///   static GstCaps* transform_data_caps(GstPadDirection, GstCaps*);
 ///   static GstCaps* fixate_data_caps(const Settings&, const GstVideoInfo&, GstCaps*);
 template <typename E>
@@ -57,7 +57,7 @@ class FilterElement {
     filter->check = check;
     filter->make_plan = make_plan;
     if constexpr (detail::SendsData<E>::value) {
-      add_data_template(GST_ELEMENT_CLASS(klass), E::data_caps);
+      add_data_template(GST_ELEMENT_CLASS(klass), E::data_caps());
       filter->transform_data_caps = E::transform_data_caps;
       filter->fixate_data_caps = [](GstCudaVisionFilter* self, const GstVideoInfo& video, GstCaps* choices) {
         return E::fixate_data_caps(Object::settings(self).committed(), video, choices);

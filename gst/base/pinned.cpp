@@ -26,14 +26,14 @@ G_DEFINE_TYPE(GstCudaVisionPinnedAllocator, pinned_allocator, GST_TYPE_ALLOCATOR
 constexpr char memory_type[] = "GstCudaVisionPinnedMemory";
 
 GstMemory* pinned_alloc(GstAllocator* allocator, gsize size, GstAllocationParams* params) {
-  // Pages satisfy any alignment that params can ask for in practice; what they ask for beyond is met by moving the start.
+  // Allocations begin at a page, which satisfies usual alignments. For larger ones the start is moved.
   const gsize maxsize = size + params->prefix + params->padding + params->align;
   GstCudaVisionPinnedAllocator* self = PINNED_ALLOCATOR(allocator);
   gpointer data = nullptr;
   cudaError_t error = cudaErrorDeviceUninitialized;
   if (gst_cuda_context_push(self->context)) {
     error = cudaHostAlloc(&data, std::max<gsize>(maxsize, 1), cudaHostAllocPortable);
-    cudaGetLastError();  // a failure here is no failure of the next call
+    cudaGetLastError();  // clears the error, which would appear in the next call
     gst_cuda_context_pop(nullptr);
   }
   if (error != cudaSuccess) {

@@ -229,8 +229,8 @@ void class_init(GstCudaVisionFilterClass* klass) {
 }  // namespace
 }  // namespace video_filter
 
-void add_data_template(GstElementClass* klass, const char* text) {
-  GstCaps *data = gst_caps_from_string(text), *caps = video_template_caps();
+void add_data_template(GstElementClass* klass, const std::string& text) {
+  GstCaps *data = gst_caps_from_string(text.c_str()), *caps = video_template_caps();
   gst_caps_append(caps, any_memory_data_caps(data, true));
   gst_caps_unref(data);
   video_filter::add_pad_template(klass, "src", GST_PAD_SRC, caps);

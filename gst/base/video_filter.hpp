@@ -64,7 +64,7 @@ struct GstCudaVisionFilterClass {
 
 GType cudavision_filter_get_type();
 /// Sets a src pad template of video and, after it, of data with these caps, each in all memories.
-void add_data_template(GstElementClass* klass, const char* caps);
+void add_data_template(GstElementClass* klass, const std::string& caps);
 inline GstCudaVisionFilter* as_filter(gpointer object) {
   return G_TYPE_CHECK_INSTANCE_CAST(object, cudavision_filter_get_type(), GstCudaVisionFilter);
 }

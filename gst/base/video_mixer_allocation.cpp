@@ -18,14 +18,15 @@ gboolean propose_allocation(GstAggregator* agg, GstAggregatorPad* pad, GstQuery*
 gboolean decide_allocation(GstAggregator* agg, GstQuery* query) {
   GstCaps* caps;
   gst_query_parse_allocation(query, &caps, nullptr);
-  // (Not the base class's: that keeps a reference of our allocator for good.)
+  // The base class is not called: it leaks a reference to our allocator.
   return caps && state_of(agg).host.decide_pool(query, caps);
 }
 
 namespace {
 
-/// Where device frames are shown, and none is of our CUDA context: goes over to theirs. (Of frames of two contexts those of the
-/// other are read through system memory.) True: it did, and the output must be negotiated anew.
+/// Goes over to the CUDA context of the incoming frames, if some are in CUDA memory and none of them is in our context. (If frames
+/// are in several contexts, those in other contexts are read through system memory.) Returns whether it did; the output must then be
+/// negotiated again.
 Result<bool> follow_context(GstCudaVisionMixer* self) {
   Gpu& gpu = self->state->host.gpu;
   GstBuffer* foreign = nullptr;

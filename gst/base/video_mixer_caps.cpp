@@ -12,7 +12,7 @@ namespace cudavision::video_mixer {
 
 namespace {
 
-/// (transfer full) What a sink pad takes: everything.
+/// (transfer full) The caps that a sink pad accepts: all formats in all memories that the element may use.
 GstCaps* sink_caps(GstCudaVisionMixer* self, GstPad* pad) {
   GstCaps* all = gst_pad_get_pad_template_caps(pad);
   GstCaps* caps = any_memory_caps(all, self->state->host.may_use_cuda());
@@ -23,7 +23,7 @@ GstCaps* sink_caps(GstCudaVisionMixer* self, GstPad* pad) {
 }  // namespace
 
 gboolean sink_query(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* query) {
-  // The base class would have sinks take but what downstream does: here all is converted.
+  // The base class would accept only what downstream accepts, but this element converts formats itself.
   switch (GST_QUERY_TYPE(query)) {
     case GST_QUERY_CAPS: {
       GstCaps *filter, *caps = sink_caps(as_mixer(agg), GST_PAD(pad));
@@ -48,8 +48,8 @@ gboolean sink_query(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* query) 
   }
 }
 
-/// Answers allocation queries at once, in the thread of upstream. The base class would queue them for the streaming thread; when the
-/// pad is released meanwhile, upstream frees the query, and the streaming thread goes on with it.
+/// Answers allocation queries at once, in the upstream thread. The base class would queue them for the streaming thread, which uses
+/// a query after upstream has freed it if the pad is released meanwhile.
 gboolean sink_query_pre_queue(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* query) {
   return GST_QUERY_TYPE(query) == GST_QUERY_ALLOCATION ? sink_query(agg, pad, query)
                                                        : base_class()->sink_query_pre_queue(agg, pad, query);
@@ -63,10 +63,11 @@ gboolean src_query(GstAggregator* agg, GstQuery* query) {
 
 // Output caps -------------------------------------------------------------------------------------------------------------------
 
-/// The part of `caps`, which downstream takes, that this element can make, in the order that downstream likes.
+/// The part of `caps` (those that downstream accepts) that this element can produce, in the order of downstream.
 GstCaps* update_caps(GstVideoAggregator* vagg, GstCaps* caps) {
   GstPad* src = GST_AGGREGATOR(vagg)->srcpad;
-  // Intersected with the template, as the base class wants a subset of it: downstream may leave fields out (interlace: the framerate).
+  // The base class wants a subset of the template, but downstream may leave fields out (the element interlace leaves the framerate
+  // out), so intersect with the template.
   GstCaps* all = gst_pad_get_pad_template_caps(src);
   GstCaps* possible = gst_caps_intersect_full(caps, all, GST_CAPS_INTERSECT_FIRST);
   gst_caps_unref(all);
@@ -74,16 +75,16 @@ GstCaps* update_caps(GstVideoAggregator* vagg, GstCaps* caps) {
     GstCaps* in_system_memory = any_memory_caps(possible, false);
     gst_caps_unref(std::exchange(possible, in_system_memory));
   }
-  GstCaps* liked = gst_pad_peer_query_caps(src, nullptr);
-  GstCaps* both = filter_caps(possible, liked);
-  gst_caps_unref(liked);
+  GstCaps* wanted = gst_pad_peer_query_caps(src, nullptr);
+  GstCaps* both = filter_caps(possible, wanted);
+  gst_caps_unref(wanted);
   if (gst_caps_is_empty(both)) state_of(vagg).host.check_memory_of_peer(src);
   return both;
 }
 
 namespace {
 
-/// Narrows caps down to those with this value of a field, where there are any.
+/// Restricts caps to those with this value of a field, if there are any; returns whether there are.
 template <typename... Value>
 bool prefer(GstCaps*& caps, const char* field, GType type, Value... value) {
   GstCaps* wish = gst_caps_new_simple("video/x-raw", field, type, value..., nullptr);
@@ -100,7 +101,7 @@ bool prefer_text(GstCaps*& caps, const char* field, const char* value) {
 
 gint64 area(const GstVideoInfo& video) { return gint64(GST_VIDEO_INFO_WIDTH(&video)) * GST_VIDEO_INFO_HEIGHT(&video); }
 
-/// The formats of the pads, the best first: where one has alpha, those with alpha, and then the one of the most pixels.
+/// The formats of the pads, the best first: formats with alpha come before others, then those with more pixels.
 std::vector<GstVideoInfo> wanted_formats(const std::vector<MixerInput>& inputs) {
   std::vector<std::pair<gint64, GstVideoInfo>> found;
   for (const MixerInput& input : inputs) {
@@ -120,7 +121,7 @@ std::vector<GstVideoInfo> wanted_formats(const std::vector<MixerInput>& inputs) 
   return formats;
 }
 
-/// Settles on a format, the pads' where downstream takes it, and on the colours and fields that go with it.
+/// Chooses a format, if possible one of the pads' formats, and the colorimetry, chroma site and interlacing that go with it.
 void choose_format(GstCaps*& caps, const std::vector<MixerInput>& inputs) {
   const std::vector<GstVideoInfo> wanted = wanted_formats(inputs);
   std::vector<const char*> names;
@@ -131,12 +132,12 @@ void choose_format(GstCaps*& caps, const std::vector<MixerInput>& inputs) {
   add(true);
   if (!names.empty()) names.insert(names.end(), {"RGBA", "BGRA", "ARGB", "ABGR", "RGBA64_LE", "ARGB64_LE"});
   add(false);
-  if (names.empty()) names.push_back("NV12");  // as nothing has come yet, what most things take
+  if (names.empty()) names.push_back("NV12");  // no pad has caps yet: most elements accept it
   for (const char* name : names)
     if (prefer_text(caps, "format", name)) break;
   if (wanted.empty()) return;
 
-  // The first that downstream takes, where it takes none of ours.
+  // If downstream accepts none of these formats, take its first.
   GstStructure* first = gst_structure_copy(gst_caps_get_structure(caps, 0));
   gst_structure_fixate_field(first, "format");
   const char* name = gst_structure_get_string(first, "format");
@@ -157,7 +158,7 @@ void choose_format(GstCaps*& caps, const std::vector<MixerInput>& inputs) {
       g_free(site);
     }
   }
-  // As the lowest pad, whose frames also say which field comes first.
+  // Interlacing comes from the lowest pad: its frames also tell which field comes first.
   const GstVideoInfo& lowest =
       std::find_if(inputs.begin(), inputs.end(), [](const MixerInput& input) { return input.has_caps && !input.inactive; })->video;
   if (prefer_text(caps, "interlace-mode", gst_video_interlace_mode_to_string(GST_VIDEO_INFO_INTERLACE_MODE(&lowest))) &&
@@ -165,7 +166,7 @@ void choose_format(GstCaps*& caps, const std::vector<MixerInput>& inputs) {
     prefer_text(caps, "field-order", gst_video_field_order_to_string(GST_VIDEO_INFO_FIELD_ORDER(&lowest)));
 }
 
-/// The greatest framerate of the pads; 25 where all vary.
+/// The highest framerate of the pads; 25/1 if all of them are variable.
 std::pair<int, int> best_framerate(const std::vector<MixerInput>& inputs) {
   std::pair<int, int> best{0, 1};
   for (const MixerInput& input : inputs) {
@@ -175,7 +176,7 @@ std::pair<int, int> best_framerate(const std::vector<MixerInput>& inputs) {
   return best.first > 0 ? best : std::pair(25, 1);
 }
 
-/// Settles all fields of `caps` for which there is a wish.
+/// Chooses values for the fields of `caps` for which the pads or the settings have a preference.
 void choose_src_caps(GstCudaVisionMixer* self, GstCaps*& caps) {
   const Inputs inputs(self);
   int par_n = 1, par_d = 1;
@@ -196,7 +197,7 @@ void choose_src_caps(GstCudaVisionMixer* self, GstCaps*& caps) {
   prefer(caps, "height", G_TYPE_INT, size.height);
   prefer(caps, "framerate", GST_TYPE_FRACTION, fps_n, fps_d);
 
-  // Where downstream takes any memory, frames stay where some already are.
+  // If downstream accepts any memory, the output is in CUDA memory if one of the inputs is.
   GstCaps* in_cuda = nullptr;
   for (const MixerInput& input : inputs.list()) {
     GstCaps* current = gst_pad_get_current_caps(GST_PAD(input.pad));

@@ -11,7 +11,7 @@ namespace cudavision::video_mixer {
 
 namespace {
 
-/// Whether the base class takes caps that are interlaced in this way: as the output, or where there is none yet, the other pads.
+/// Whether the base class accepts this interlace mode: it must be that of the output, or of the other pads if there is no output yet.
 bool is_taken(GstCudaVisionMixer* self, GstVideoInterlaceMode mode) {
   const GstVideoInfo& output = GST_VIDEO_AGGREGATOR(self)->info;
   if (is_set(output)) return GST_VIDEO_INFO_INTERLACE_MODE(&output) == mode;
@@ -23,8 +23,8 @@ bool is_taken(GstCudaVisionMixer* self, GstVideoInterlaceMode mode) {
   return taken;
 }
 
-/// The base class refuses caps that are not interlaced as the output or the other pads are. Here a frame is a frame: for as long as
-/// it looks, the output is interlaced as the caps.
+/// Lets the base class accept caps of any interlace mode. It refuses other modes than that of the output or of the other pads, so the
+/// output has the mode of the caps while the base class handles the event. Frames are blended without regard to fields.
 gboolean take_caps(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) {
   GstCaps* caps;
   gst_event_parse_caps(event, &caps);
@@ -44,7 +44,7 @@ gboolean take_caps(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) {
   return taken;
 }
 
-/// What the base class cannot place in time; it would abort. Empty: nothing.
+/// The reason why the base class cannot place a segment in time, at which it would abort; empty if it can.
 std::string misplaced(const GstSegment& segment) {
   if (segment.format != GST_FORMAT_TIME)
     return std::string("a stream in ") + gst_format_get_name(segment.format) +
@@ -58,9 +58,9 @@ std::string misplaced(const GstSegment& segment) {
   return {};
 }
 
-/// A segment that begins where its running time is 0 or more, and says the same of all that follows. A negative pad offset makes
-/// one whose first frames have a negative running time, by its field `offset`: at such a frame the base class aborts, but what lies
-/// before a segment's start it leaves out.
+/// The part of a segment whose running time is 0 or more, without the field `offset`; running times stay the same. A negative pad
+/// offset sets `offset`, and then the first frames have a negative running time, at which the base class aborts. It skips frames
+/// before the start of a segment.
 GstSegment without_offset(GstSegment segment) {
   const guint64 offset = segment.offset;
   segment.offset = 0;
@@ -76,7 +76,7 @@ GstSegment without_offset(GstSegment segment) {
   return segment;
 }
 
-/// (transfer full) A segment that the base class can place in time.
+/// (transfer full) A segment event for `event` (taken) that the base class can place in time. Posts an error if there is none.
 GstEvent* take_segment(GstCudaVisionMixer* self, GstCudaVisionMixerPad* pad, GstEvent* event) {
   const GstSegment* segment;
   gst_event_parse_segment(event, &segment);
@@ -98,7 +98,7 @@ GstEvent* take_segment(GstCudaVisionMixer* self, GstCudaVisionMixerPad* pad, Gst
 
 }  // namespace
 
-/// Every event as it comes, in the thread of upstream.
+/// Called for every event when it arrives, in the upstream thread.
 GstFlowReturn sink_event_pre_queue(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) {
   if (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT) event = take_segment(as_mixer(agg), as_mixer_pad(pad), event);
   return base_class()->sink_event_pre_queue(agg, pad, event);
@@ -112,7 +112,7 @@ gboolean sink_event(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) 
 
 namespace {
 
-/// Whether a seek asks for a range whose start is after its stop: GStreamer asserts that there is none.
+/// Whether a seek asks for a start after its stop, on which GStreamer would fail an assertion.
 bool seeks_past_its_stop(GstAggregator* agg, GstEvent* event) {
   GstSeekType start_type, stop_type;
   gint64 start, stop;
@@ -125,7 +125,7 @@ bool seeks_past_its_stop(GstAggregator* agg, GstEvent* event) {
 
 }  // namespace
 
-/// Where the pointer is over a pad, it is told where in its own picture.
+/// Sends navigation events to the pads under the pointer, with the position in the picture of each pad.
 gboolean src_event(GstAggregator* agg, GstEvent* event) {
   // The base class divides by the framerate.
   if (GST_EVENT_TYPE(event) == GST_EVENT_QOS && GST_VIDEO_INFO_FPS_N(&GST_VIDEO_AGGREGATOR(agg)->info) <= 0) {
@@ -139,7 +139,7 @@ gboolean src_event(GstAggregator* agg, GstEvent* event) {
   double x, y;
   if (GST_EVENT_TYPE(event) != GST_EVENT_NAVIGATION || !gst_navigation_event_get_coordinates(event, &x, &y))
     return base_class()->src_event(agg, event);
-  std::vector<std::pair<std::unique_ptr<GstObject, Unref>, GstEvent*>> told;
+  std::vector<std::pair<HeldObject, GstEvent*>> events;
   for_each_sink_pad(as_mixer(agg), [&](GstCudaVisionMixerPad* pad) {
     ObjectLock lock(pad);
     const Rect &place = pad->state->place, &crop = pad->state->crop;
@@ -147,11 +147,11 @@ gboolean src_event(GstAggregator* agg, GstEvent* event) {
     GstEvent* own = gst_event_new_navigation(gst_structure_copy(gst_event_get_structure(event)));
     gst_navigation_event_set_coordinates(own, crop.x + (x - place.x) * crop.width / place.width,
                                          crop.y + (y - place.y) * crop.height / place.height);
-    told.emplace_back(static_cast<GstObject*>(gst_object_ref(pad)), own);
+    events.emplace_back(static_cast<GstObject*>(gst_object_ref(pad)), own);
   });
   gst_event_unref(event);
   bool handled = false;
-  for (const auto& [pad, own] : told) handled |= bool(gst_pad_push_event(GST_PAD(pad.get()), own));
+  for (const auto& [pad, own] : events) handled |= bool(gst_pad_push_event(GST_PAD(pad.get()), own));
   return handled;
 }
 

@@ -2,8 +2,8 @@
 // cudablend: blends and composes the frames of its pads (docs/elements/cudablend.md).
 #include <algorithm>
 #include <string>
-#include <utility>
 
+#include "gst/base/caps.hpp"
 #include "gst/base/mixer_element.hpp"
 #include "gst/elements/elements.hpp"
 
@@ -13,40 +13,40 @@ namespace {
 constexpr Choice background_choices[] = {{"checker", "Gray squares"},
                                          {"black", "Black"},
                                          {"white", "White"},
-                                         {"transparent", "Nothing: black where the output has no alpha"},
-                                         {"color", "background-color"}};  // rows as BlendBackground::Kind
+                                         {"transparent", "Transparent, or black if the output has no alpha"},
+                                         {"color", "The colour of background-color"}};  // rows as BlendBackground::Kind
 enum Layout { LAYOUT_MANUAL, LAYOUT_GRID };
-constexpr Choice layout_choices[] = {{"manual", "Each pad says where it goes"},
-                                     {"grid", "A photo wall: pads in order in cells of equal size, row by row"}};
+constexpr Choice layout_choices[] = {{"manual", "Each pad has a position and a size of its own"},
+                                     {"grid", "Pads fill cells of equal size in order, row by row"}};
 constexpr Choice interpolation_choices[] = {
     {"nearest", "The nearest pixel"},
-    {"bilinear", "Between the nearest pixels"},
-    {"area", "The mean of what a pixel covers; bilinear for larger pictures"}};  // as Interpolation
-constexpr Choice operator_choices[] = {{"source", "The pad's pixels and alpha instead of what is below"},
-                                       {"over", "The pad over what is below"},
-                                       {"add", "As over, and alpha adds up"},
-                                       {"subtract", "What is below minus the pad"},
-                                       {"multiply", "The product, darker than both"},
-                                       {"screen", "The inverse of the inverses' product, lighter than both"},
-                                       {"difference", "The absolute difference"},
-                                       {"min", "The darker of both"},
-                                       {"max", "The lighter of both"},
-                                       {"average", "alpha of the pad, 1 - alpha of what is below"}};  // as BlendOperator
-constexpr Choice sizing_choices[] = {{"none", "Stretched to the box"},
-                                     {"keep-aspect-ratio", "As large as fits the box, in its middle"},
-                                     {"fill", "Fills the box, and is cropped at two sides"}};  // as SizingPolicy
-constexpr Choice key_choices[] = {{"none", "No key"},
-                                  {"color", "What is like key-color shows what is below"},
-                                  {"first-pixel", "What is like the picture's top left pixel does"}};  // as BlendKey::Mode
+    {"bilinear", "Interpolates between the nearest pixels"},
+    {"area", "The mean of the pixels that an output pixel covers; bilinear when enlarging"}};  // rows as Interpolation
+constexpr Choice operator_choices[] = {
+    {"source", "The pad replaces colour and alpha of the picture below"},
+    {"over", "The pad lies over the picture below"},
+    {"add", "As over, but the alpha of both is added"},
+    {"subtract", "The picture below minus the pad"},
+    {"multiply", "The product of both, which is darker than both"},
+    {"screen", "The inverse of the product of the inverses, which is lighter than both"},
+    {"difference", "The absolute difference of both"},
+    {"min", "The darker of both"},
+    {"max", "The lighter of both"},
+    {"average", "The mean of both, weighted with alpha and 1 - alpha"}};  // rows as BlendOperator
+constexpr Choice sizing_choices[] = {{"none", "The picture is stretched to the box"},
+                                     {"keep-aspect-ratio", "The picture is as large as fits into the box, in its middle"},
+                                     {"fill", "The picture fills the box, and is cropped at two sides"}};  // rows as SizingPolicy
+constexpr Choice key_choices[] = {
+    {"none", "All pixels of the pad show"},
+    {"color", "Pixels like key-color are transparent"},
+    {"first-pixel", "Pixels like the top left pixel of the picture are transparent"}};  // rows as BlendKey::Mode
 
 template <std::size_t N>
 GParamSpec* choice(const char* name, const char* nick, const char* blurb, const char* type, const Choice (&rows)[N], int initial) {
   return g_param_spec_enum(name, nick, blurb, enum_from_table(type, rows), initial, playing_property);
 }
 
-constexpr int largest_output = 16384;
-
-// The range of each property is what is accepted: GObject refuses all else, and there are no combinations that cannot work.
+// GObject refuses values outside of the ranges of these properties, and all combinations of values are valid.
 
 struct BlendPadProperties {
   static constexpr const char* type_name = "GstCudaBlendPad";
@@ -72,24 +72,29 @@ struct BlendPadProperties {
       return g_param_spec_double(name, nick, blurb, 0, 255, 0, playing_property);
     };
     return {
-        {position("xpos", "X position", "Left edge in the output"), &Settings::xpos},
-        {position("ypos", "Y position", "Top edge in the output"), &Settings::ypos},
-        {side("width", "Width", "Width in the output; -1: the picture's own (0: see zero-size-is-unscaled)"), &Settings::width},
-        {side("height", "Height", "Height in the output; -1: the picture's own (0: see zero-size-is-unscaled)"), &Settings::height},
+        {position("xpos", "X position", "Position of the left edge in the output, in pixels"), &Settings::xpos},
+        {position("ypos", "Y position", "Position of the top edge in the output, in pixels"), &Settings::ypos},
+        {side("width", "Width", "Width in the output, in pixels; -1 is the width of the picture; for 0 see zero-size-is-unscaled"),
+         &Settings::width},
+        {side("height", "Height",
+              "Height in the output, in pixels; -1 is the height of the picture; for 0 see zero-size-is-unscaled"),
+         &Settings::height},
         {g_param_spec_double("alpha", "Alpha", "Opacity of the picture", 0, 1, 1, playing_property), &Settings::alpha},
-        {choice("operator", "Operator", "How the pad and what is below become one", "GstCudaBlendOperator", operator_choices,
+        {choice("operator", "Operator", "How the pad is blended with the picture below", "GstCudaBlendOperator", operator_choices,
                 int(BlendOperator::over)),
          &Settings::op},
-        {choice("sizing-policy", "Sizing policy", "How the picture fits its box", "GstCudaBlendSizingPolicy", sizing_choices,
-                int(SizingPolicy::none)),
+        {choice("sizing-policy", "Sizing policy", "How the picture is fitted into its box", "GstCudaBlendSizingPolicy",
+                sizing_choices, int(SizingPolicy::none)),
          &Settings::sizing_policy},
-        {choice("key", "Key", "Which pixels show what is below", "GstCudaBlendKey", key_choices, int(BlendKey::Mode::none)),
+        {choice("key", "Key", "Which pixels of the pad are transparent", "GstCudaBlendKey", key_choices, int(BlendKey::Mode::none)),
          &Settings::key},
-        {g_param_spec_uint("key-color", "Key colour", "Colour as 0xRRGGBB, for key=color", 0, 0xffffff, 0, playing_property),
+        {g_param_spec_uint("key-color", "Key colour", "Colour that is transparent, as 0xRRGGBB, if key=color", 0, 0xffffff, 0,
+                           playing_property),
          &Settings::key_color},
         {difference("key-tolerance", "Key tolerance", "A pixel matches the key if no channel differs by more than this"),
          &Settings::key_tolerance},
-        {difference("key-softness", "Key softness", "The picture fades in over this much more difference"),
+        {difference("key-softness", "Key softness",
+                    "Over this range of differences beyond key-tolerance, pixels change from transparent to opaque"),
          &Settings::key_softness},
     };
   }
@@ -118,28 +123,30 @@ struct BlendElement {
 
   static std::vector<Property<Settings>> properties() {
     const auto count = [](const char* name, const char* nick, const char* blurb) {
-      return g_param_spec_uint(name, nick, blurb, 0, largest_output, 0, playing_property);
+      return g_param_spec_uint(name, nick, blurb, 0, max_frame_side, 0, playing_property);
     };
     return {
-        {choice("background", "Background", "What lies below all pads", "GstCudaBlendBackground", background_choices,
+        {choice("background", "Background", "The picture below all pads", "GstCudaBlendBackground", background_choices,
                 int(BlendBackground::Kind::checker)),
          &Settings::background},
-        {g_param_spec_uint("background-color", "Background colour", "Colour as 0xAARRGGBB, for background=color", 0, G_MAXUINT32,
-                           0xff000000, playing_property),
+        {g_param_spec_uint("background-color", "Background colour", "Colour of the background, as 0xAARRGGBB, if background=color",
+                           0, G_MAXUINT32, 0xff000000, playing_property),
          &Settings::background_color},
-        {choice("layout", "Layout", "Where pads go", "GstCudaBlendLayout", layout_choices, LAYOUT_MANUAL), &Settings::layout},
-        {count("columns", "Columns", "Columns of the grid; 0: as square as fits"), &Settings::columns},
-        {count("rows", "Rows", "Rows of the grid; 0: as square as fits"), &Settings::rows},
-        {count("gap", "Gap", "Pixels between the cells of the grid"), &Settings::gap},
+        {choice("layout", "Layout", "How pads are placed in the output", "GstCudaBlendLayout", layout_choices, LAYOUT_MANUAL),
+         &Settings::layout},
+        {count("columns", "Columns", "Number of columns of the grid; 0 makes the grid nearly square"), &Settings::columns},
+        {count("rows", "Rows", "Number of rows of the grid; 0 makes the grid nearly square"), &Settings::rows},
+        {count("gap", "Gap", "Distance between the cells of the grid, in pixels"), &Settings::gap},
         {choice("interpolation", "Interpolation", "How pictures are scaled", "GstCudaBlendInterpolation", interpolation_choices,
                 int(Interpolation::bilinear)),
          &Settings::interpolation},
         {g_param_spec_boolean("zero-size-is-unscaled", "Zero size is unscaled",
-                              "A pad whose width or height is 0 has its own there, instead of not being shown", TRUE,
+                              "Show a pad with width or height 0 at the size of its picture, instead of hiding it", TRUE,
                               playing_property),
          &Settings::zero_size_is_unscaled},
         {g_param_spec_boolean("ignore-inactive-pads", "Ignore inactive pads",
-                              "In live pipelines, do not wait for pads on which nothing has come yet", FALSE, playing_property),
+                              "In live pipelines, do not wait for pads that have not received any data yet", FALSE,
+                              playing_property),
          &Settings::ignore_inactive_pads},
     };
   }
@@ -168,7 +175,7 @@ BlendPad to_blend(const PadSettings& settings) {
   return pad;
 }
 
-/// Width and height that a pad asks for in the output, of pixels of this aspect, as compositor has them; 0 × 0: it does not show.
+/// The size that a pad asks for in the output, for pixels of this aspect ratio, by the rules of compositor. 0 × 0: the pad is hidden.
 PictureSize box_size(const Settings& settings, const PadSettings& pad, const GstVideoInfo& video, int par_n, int par_d) {
   const auto side = [&](int wanted, int own) {
     return wanted > 0 ? wanted : wanted < 0 || settings.zero_size_is_unscaled ? own : 0;
@@ -180,7 +187,7 @@ PictureSize box_size(const Settings& settings, const PadSettings& pad, const Gst
     if (!gst_video_calculate_display_ratio(&n, &d, guint(width), guint(height), guint(GST_VIDEO_INFO_PAR_N(&video)),
                                            guint(GST_VIDEO_INFO_PAR_D(&video)), guint(par_n), guint(par_d)))
       return {0, 0};
-    // The side that leaves the other whole, and rather the height.
+    // Keep the side for which the other one is a whole number; the height if both or none are.
     if (height % int(n) != 0 && width % int(d) == 0)
       height = int(std::min<guint64>(gst_util_uint64_scale_int(guint64(width), int(d), int(n)), blend_max_side));
     else
@@ -204,17 +211,17 @@ PictureSize BlendElement::natural_size(const Settings& settings, const Inputs& i
     size.height = std::max(size.height, box.height + (grid ? 0 : std::max(pad.ypos, 0)));
   }
   if (grid && size.width > 0) {
-    // Cells as large as the largest picture; less, of the same shape, where so many of them make too large an output.
+    // Cells have the size of the largest picture. They are scaled down if the output would be too large.
     const GridShape shape = grid_shape(count, int(settings.columns), int(settings.rows));
-    const auto room = [&](int cells) { return double(largest_output - gint64(cells - 1) * settings.gap) / cells; };
+    const auto room = [&](int cells) { return double(max_frame_side - gint64(cells - 1) * settings.gap) / cells; };
     const double scale = std::min({1.0, room(shape.columns) / size.width, room(shape.rows) / size.height});
     const auto side = [&](int cell, int cells) {
       return std::max(int(cell * scale), 1) * gint64(cells) + gint64(cells - 1) * settings.gap;
     };
-    return {int(CLAMP(side(size.width, shape.columns), 1, largest_output)),
-            int(CLAMP(side(size.height, shape.rows), 1, largest_output))};
+    return {int(CLAMP(side(size.width, shape.columns), 1, max_frame_side)),
+            int(CLAMP(side(size.height, shape.rows), 1, max_frame_side))};
   }
-  return {std::min(size.width, largest_output), std::min(size.height, largest_output)};
+  return {std::min(size.width, max_frame_side), std::min(size.height, max_frame_side)};
 }
 
 MixerLayout BlendElement::lay_out(const Settings& settings, const Inputs& inputs, const GstVideoInfo& output) {
@@ -246,7 +253,7 @@ MixerLayout BlendElement::lay_out(const Settings& settings, const Inputs& inputs
                                 SizingPolicy(wanted.sizing_policy));
     pad.place = fitted.place;
     pad.crop = fitted.crop;
-    // In the middle of its box it may lie beyond the range of xpos, which shows as little.
+    // In the middle of its box the picture can lie beyond the largest position. It is outside of the output at either place.
     pad.place.x = std::min(pad.place.x, blend_max_position);
     pad.place.y = std::min(pad.place.y, blend_max_position);
   }
