@@ -50,9 +50,9 @@ bool is_video(const GstStructure* structure) { return gst_structure_has_name(str
 
 enum Media { DATA = 1, VIDEO = 2 };
 
-/// Adds the structures of `caps` whose memory an element may use to `result` (taken), except those that are there already. `feature`
-/// (nullptr: system memory) replaces their features. (gst_caps_simplify() would also unite structures, but it makes nested lists of
-/// framerates, and GStreamer warns about these.)
+/// Adds the structures of `caps` whose memory an element may use to `result` (taken), except those that are there already.
+/// `feature` (nullptr: system memory) replaces their features. (gst_caps_simplify() would also unite structures, but it makes
+/// nested lists of framerates, and GStreamer warns about these.)
 GstCaps* merge_with_feature(GstCaps* result, GstCaps* caps, bool with_cuda, const char* feature, int media) {
   for (guint i = 0; i < gst_caps_get_size(caps); ++i) {
     const GstStructure* structure = gst_caps_get_structure(caps, i);

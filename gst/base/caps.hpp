@@ -25,8 +25,8 @@ GstCaps* any_memory_data_caps(GstCaps* caps, bool with_cuda);
 /// (transfer full) The structures of `caps` in memory that an element may use, without their features.
 GstCaps* usable_caps(GstCaps* caps, bool with_cuda);
 
-/// (transfer full) `caps` (taken) with the structures in CUDA memory before the others; otherwise in the same order. A neighbour that
-/// can use both then settles on CUDA memory.
+/// (transfer full) `caps` (taken) with the structures in CUDA memory before the others; otherwise in the same order. A neighbour
+/// that can use both then settles on CUDA memory.
 GstCaps* cuda_memory_first(GstCaps* caps);
 /// (transfer full) The answer to a caps query: the intersection of `filter` (nullptr: all) and `caps` (taken), in the order of
 /// `filter`, but with CUDA memory first.

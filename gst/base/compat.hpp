@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The differences between versions of GStreamer's CUDA library, and nothing else. In 1.22 the producer of CUDA memory finishes before
+// Only the differences between versions of GStreamer's CUDA library. In 1.22 the producer of CUDA memory finishes before
 // it pushes a buffer, and memory has no stream. Since 1.24 memory can have a stream on which its producer may still be working.
 #pragma once
 

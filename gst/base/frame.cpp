@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <string>
 
 namespace cudavision {
 
@@ -29,6 +28,8 @@ void replace_meaningless_numbers(GstVideoInfo& video) {
   drop(video.colorimetry.primaries, GST_VIDEO_COLOR_PRIMARIES_EBU3213);
 }
 
+std::string size_text(gint64 width, gint64 height) { return std::to_string(width) + "×" + std::to_string(height); }
+
 Geometry geometry_of(const GstVideoInfo& video) {
   const FormatInfo* format = find_format(gst_video_format_to_string(GST_VIDEO_INFO_FORMAT(&video)));
   g_return_val_if_fail(format, Geometry{});
@@ -50,8 +51,7 @@ namespace {
 /// The error in a buffer's own description of its layout, which gst_video_frame_map() trusts; empty if there is none.
 std::string wrong_layout(GstBuffer* buffer, const GstVideoInfo& video, CropOrigin origin) {
   guint64 width = guint64(GST_VIDEO_INFO_WIDTH(&video)), height = guint64(GST_VIDEO_INFO_HEIGHT(&video));
-  const auto size = [](guint64 w, guint64 h) { return std::to_string(w) + "×" + std::to_string(h); };
-  const std::string picture = size(width, height);
+  const std::string picture = size_text(gint64(width), gint64(height));
   const auto right = gint64(origin.x) + gint64(width), bottom = gint64(origin.y) + gint64(height);
   if (const GstVideoMeta* meta = gst_buffer_get_video_meta(buffer)) {
     if (meta->format != GST_VIDEO_INFO_FORMAT(&video))
@@ -64,7 +64,7 @@ std::string wrong_layout(GstBuffer* buffer, const GstVideoInfo& video, CropOrigi
   }
   if (origin.x < 0 || origin.y < 0 || right > gint64(width) || bottom > gint64(height))
     return "the picture of " + picture + " pixels at " + std::to_string(origin.x) + "," + std::to_string(origin.y) +
-           " reaches beyond its frame of " + size(width, height) + " pixels";
+           " reaches beyond its frame of " + size_text(gint64(width), gint64(height)) + " pixels";
   return {};
 }
 

@@ -3,6 +3,7 @@
 
 #include <gst/video/video.h>
 
+#include <string>
 #include <vector>
 
 #include "kernels/core/image.hpp"
@@ -16,6 +17,9 @@ bool video_from_caps(GstVideoInfo& video, const GstCaps* caps);
 /// "unknown", and a pixel aspect ratio of 0 becomes 1/1.
 void replace_meaningless_numbers(GstVideoInfo& video);
 
+/// A size in messages: "320×240".
+std::string size_text(gint64 width, gint64 height);
+
 /// The format and size of a GstVideoInfo. Its format must be in the table, which caps negotiation ensures.
 Geometry geometry_of(const GstVideoInfo& video);
 
@@ -28,11 +32,13 @@ struct CropOrigin {
 };
 CropOrigin crop_origin(GstBuffer* buffer);
 
-/// A buffer that is mapped as long as this object lives, as the picture that the caps describe, with the layout of its GstVideoMeta and
-/// the crop of its GstVideoCropMeta. A crop that begins inside a group of subsampled pixels is moved to the first pixel of the group.
+/// A buffer that is mapped as long as this object lives, as the picture that the caps describe, with the layout of its GstVideoMeta
+/// and the crop of its GstVideoCropMeta. A crop that begins inside a group of subsampled pixels is moved to the first pixel of the
+/// group.
 ///
-/// The rows of image() never overlap, and their pitch is positive. Planes with another layout (rows that share memory, rows from the
-/// bottom up) are copied if they are in system memory: before reading, or after writing. In device memory such planes are refused.
+/// The rows of image() never overlap, and their pitch is positive. Planes with another layout (rows that share memory, rows from
+/// the bottom up) are copied if they are in system memory: before reading, or after writing. In device memory such planes are
+/// refused.
 class MappedFrame {
  public:
   /// `flags`: GST_MAP_READ or GST_MAP_WRITE, with Gpu::map_flag() for a device pointer. Check status() before use.

@@ -34,8 +34,8 @@ class Gpu {
   /// Answers GST_QUERY_CONTEXT. Returns false if the query asks for another kind of context. Works while closed.
   bool answer_context_query(GstElement* element, GstQuery* query) const;
 
-  /// Finds a context (one that was offered, or of a neighbour or the application) or makes one on `device_id` (−1: any), and makes a
-  /// stream. Errors: resource.
+  /// Finds a context (one that was offered, or of a neighbour or the application) or makes one on `device_id` (−1: any), and makes
+  /// a stream. Errors: resource.
   Status open(GstElement* element, int device_id);
   void close();
   bool is_open() const;
@@ -80,12 +80,13 @@ class Gpu {
   /// Goes over to the CUDA context of a device buffer, with a new stream. Errors: resource.
   Status adopt(GstBuffer* buffer);
 
-  /// (transfer full) A pool of device frames, configured for `caps`; `size` receives the size of its buffers. nullptr if that fails.
+  /// (transfer full) A pool of device frames, configured for `caps`; `size` receives the size of its buffers. nullptr if that
+  /// fails.
   GstBufferPool* new_device_pool(GstCaps* caps, guint min_buffers, guint max_buffers, guint* size) const;
   /// Whether the pool of a neighbour allocates in our context. If so, adopts its stream.
   bool follow_pool(GstBufferPool* pool);
-  /// (transfer full) Contiguous device memory of `bytes` or up to 64 KiB more. Mapping it without map_flag() downloads it. nullptr if
-  /// that fails.
+  /// (transfer full) Contiguous device memory of `bytes` or up to 64 KiB more. Mapping it without map_flag() downloads it. nullptr
+  /// if that fails.
   GstMemory* new_linear_memory(gsize bytes) const;
   /// (transfer full) An allocator of page-locked host memory, which crosses the bus several times as fast as pageable memory.
   GstAllocator* new_pinned_allocator() const;

@@ -37,7 +37,8 @@ void offer_allocator(GstQuery* query, GstAllocator* allocator) {
   gst_object_unref(allocator);
 }
 
-/// Configures the pool of a neighbour for frames of `caps`, with a GstVideoMeta if it supports that: strides may differ from the default.
+/// Configures the pool of a neighbour for frames of `caps`, with a GstVideoMeta if it supports that: strides may differ from the
+/// default.
 void configure(GstBufferPool* pool, GstCaps* caps, guint size, guint min_buffers, guint max_buffers) {
   GstStructure* config = gst_buffer_pool_get_config(pool);
   gst_buffer_pool_config_set_params(config, caps, size, min_buffers, max_buffers);
@@ -219,8 +220,8 @@ void Host::check_memory_of_peer(GstPad* src) {
 
 // Pools -------------------------------------------------------------------------------------------------------------------------
 
-/// (transfer full) A configured pool of frames of `caps`, and its allocator (transfer full, nullptr: the default one). Returns nullptr
-/// if that fails.
+/// (transfer full) A configured pool of frames of `caps`, and its allocator (transfer full, nullptr: the default one). Returns
+/// nullptr if that fails.
 GstBufferPool* Host::new_pool(GstCaps* caps, guint min_buffers, guint max_buffers, guint* size, GstAllocator** allocator) const {
   *allocator = nullptr;
   if (is_cuda_caps(caps)) return gpu.new_device_pool(caps, min_buffers, max_buffers, size);

@@ -47,8 +47,8 @@ class Host {
   void set_property(guint index, const GValue* value);
   void get_property(guint index, GValue* value) const;
 
-  /// The element's change_state: opens a backend at NULL→READY and closes it at READY→NULL. `base` is the parent class of the element.
-  /// If no backend can be opened, it posts an error.
+  /// The element's change_state: opens a backend at NULL→READY and closes it at READY→NULL. `base` is the parent class of the
+  /// element. If no backend can be opened, it posts an error.
   GstStateChangeReturn change_state(GstElementClass* base, GstStateChange transition);
   void set_context(GstContext* context);
 
@@ -59,8 +59,8 @@ class Host {
   bool may_use_cuda() const;
 
   void post_error(const Status& status) const { cudavision::post_error(element_, status); }
-  /// To be called if no caps can be negotiated. Posts an error, once between READY and NULL, if the reason is that the peer of `src`
-  /// accepts CUDA memory only, and this element works without CUDA.
+  /// To be called if no caps can be negotiated. Posts an error, once between READY and NULL, if the reason is that the peer of
+  /// `src` accepts CUDA memory only, and this element works without CUDA.
   void check_memory_of_peer(GstPad* src);
 
   /// Adds a pool to an allocation query, with its allocator. System memory is page-locked if CUDA is in use.

@@ -20,8 +20,8 @@ struct SettledInput : MixerInput {
 ///   static void apply(GstAggregator*, const Settings&);          called after each commit, without the object lock
 ///   static PictureSize natural_size(const Settings&, const Inputs&, int par_n, int par_d);
 ///   static MixerLayout lay_out(const Settings&, const Inputs&, const GstVideoInfo& output);
-/// The last two are those of GstCudaVisionMixerClass. Every value that GObject lets through must be valid: nothing checks settings
-/// later.
+/// The last two are those of GstCudaVisionMixerClass. All values that the property ranges allow must be valid, because settings are
+/// not checked later.
 template <typename E>
 class MixerElement {
   using Object = SettledObject<cudavision_mixer_get_type, GstCudaVisionMixer, GstCudaVisionMixerClass, E>;

@@ -176,8 +176,7 @@ std::optional<Rect> read_rect(const char*& at, const char* end) {
 std::string larger_than_frame(int kernel_width, int kernel_height, const GstVideoInfo& video) {
   const int width = GST_VIDEO_INFO_WIDTH(&video), height = GST_VIDEO_INFO_HEIGHT(&video);
   if (kernel_width <= width && kernel_height <= height) return {};
-  const auto size = [](int w, int h) { return std::to_string(w) + "×" + std::to_string(h); };
-  return "the kernel of " + size(kernel_width, kernel_height) + " is larger than the frame of " + size(width, height) +
+  return "the kernel of " + size_text(kernel_width, kernel_height) + " is larger than the frame of " + size_text(width, height) +
          ": what lies beyond the frame is made up by the border rule";
 }
 

@@ -23,9 +23,10 @@ inline constexpr GParamFlags uncontrolled_property = GParamFlags(playing_propert
 /// Flags of a property that is read when the element leaves the state NULL.
 inline constexpr GParamFlags null_property = GParamFlags(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS);
 
-// Specs of numbers. All values in their ranges are valid, so tools can rely on the ranges. GLib's own specs hide a value out of range
-// from the element, and print it as it is stored (an unsigned -3 as 4294967293). These specs let it through to the element, where
-// check_ranges() refuses it: at start with an error, while playing with a warning. "{}" in a blurb becomes the range: "0 to 255".
+// Specs of numbers. All values in their ranges are valid, so tools can rely on the ranges. GLib's own specs hide a value out of
+// range from the element, and print it as it is stored (an unsigned -3 as 4294967293). These specs let it through to the element,
+// where check_ranges() refuses it: at start with an error, while playing with a warning. "{}" in a blurb becomes the range: "0 to
+// 255".
 GParamSpec* uint_property(const char* name, const char* nick, const std::string& blurb, guint least, guint most, guint initial);
 GParamSpec* int_property(const char* name, const char* nick, const std::string& blurb, int least, int most, int initial);
 GParamSpec* double_property(const char* name, const char* nick, const std::string& blurb, double least, double most,
@@ -43,7 +44,7 @@ template <typename S>
 struct Property {
   GParamSpec* spec;
   std::variant<guint S::*, guint64 S::*, int S::*, double S::*, bool S::*, std::string S::*, NumberList S::*> member;
-  void (*implies)(S&) = nullptr;           ///< what setting the property changes besides
+  void (*implies)(S&) = nullptr;           ///< the change that setting this property makes to others
   const char* implied_property = nullptr;  ///< the property that `implies` changes
 };
 
@@ -124,7 +125,8 @@ struct EdgeSettings {
   bool filter_alpha = false;
 };
 
-/// The properties of EdgeSettings: border (the enum `type_name`, with the first `border_count` borders), border-value, filter-alpha.
+/// The properties of EdgeSettings: border (the enum `type_name`, with the first `border_count` borders), border-value,
+/// filter-alpha.
 std::vector<Property<EdgeSettings>> edge_properties(const char* type_name, std::size_t border_count);
 
 /// Appends the properties of a base class of S, as properties of S.
@@ -138,8 +140,8 @@ void append_properties(std::vector<Property<S>>& properties, const std::vector<P
         property.member);
 }
 
-/// Converts a colour to sample values of a format, for YUV and gray by the matrix and range of its colorimetry. `argb` is 0xAARRGGBB;
-/// a value up to 0xFF is a gray level for all channels.
+/// Converts a colour to sample values of a format, for YUV and gray by the matrix and range of its colorimetry. `argb` is
+/// 0xAARRGGBB; a value up to 0xFF is a gray level for all channels.
 BorderValue border_samples(guint argb, const GstVideoInfo& video);
 
 /// Reads "x,y,width,height", four whole numbers that are separated by commas only, and moves `at` behind them. Empty if the text is

@@ -91,7 +91,7 @@ class Transfer {
 
   const Gpu* const gpu_;
   const FrameBuffer* output_ = nullptr;
-  const Image* to_download_ = nullptr;  // what goes to `output_`, if that is in system memory
+  const Image* to_download_ = nullptr;  // the picture to download to `output_`, or nullptr
 };
 
 }  // namespace cudavision

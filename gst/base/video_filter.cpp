@@ -229,6 +229,8 @@ void class_init(GstCudaVisionFilterClass* klass) {
 }  // namespace
 }  // namespace video_filter
 
+const char* region_name(Region::Mode mode) { return video_filter::region_choices[int(mode)].nick; }
+
 void add_data_template(GstElementClass* klass, const std::string& text) {
   GstCaps *data = gst_caps_from_string(text.c_str()), *caps = video_template_caps();
   gst_caps_append(caps, any_memory_data_caps(data, true));

@@ -34,8 +34,8 @@ struct GstCudaVisionMixerPadClass {
 struct MixerInput {
   GstCudaVisionMixerPad* pad;
   GstVideoInfo video;
-  bool has_caps;  ///< if not, `video` means nothing
-  bool inactive;  ///< nothing has come yet, and the element does not wait for it
+  bool has_caps;  ///< if false, `video` is not valid
+  bool inactive;  ///< no data has arrived yet, and the element does not wait for it
 };
 
 struct PictureSize {

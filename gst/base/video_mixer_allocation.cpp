@@ -25,8 +25,8 @@ gboolean decide_allocation(GstAggregator* agg, GstQuery* query) {
 namespace {
 
 /// Goes over to the CUDA context of the incoming frames, if some are in CUDA memory and none of them is in our context. (If frames
-/// are in several contexts, those in other contexts are read through system memory.) Returns whether it did; the output must then be
-/// negotiated again.
+/// are in several contexts, those in other contexts are read through system memory.) Returns whether it did; the output must then
+/// be negotiated again.
 Result<bool> follow_context(GstCudaVisionMixer* self) {
   Gpu& gpu = self->state->host.gpu;
   GstBuffer* foreign = nullptr;

@@ -11,7 +11,8 @@ namespace cudavision::video_mixer {
 
 namespace {
 
-/// Whether the base class accepts this interlace mode: it must be that of the output, or of the other pads if there is no output yet.
+/// Whether the base class accepts this interlace mode: it must be that of the output, or of the other pads if there is no output
+/// yet.
 bool is_taken(GstCudaVisionMixer* self, GstVideoInterlaceMode mode) {
   const GstVideoInfo& output = GST_VIDEO_AGGREGATOR(self)->info;
   if (is_set(output)) return GST_VIDEO_INFO_INTERLACE_MODE(&output) == mode;
@@ -23,8 +24,8 @@ bool is_taken(GstCudaVisionMixer* self, GstVideoInterlaceMode mode) {
   return taken;
 }
 
-/// Lets the base class accept caps of any interlace mode. It refuses other modes than that of the output or of the other pads, so the
-/// output has the mode of the caps while the base class handles the event. Frames are blended without regard to fields.
+/// Lets the base class accept caps of any interlace mode. It refuses other modes than that of the output or of the other pads, so
+/// the output has the mode of the caps while the base class handles the event. Frames are blended without regard to fields.
 gboolean take_caps(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) {
   GstCaps* caps;
   gst_event_parse_caps(event, &caps);

@@ -18,7 +18,7 @@ BlendColor color_of(const GstVideoInfo& video) {
           range_of(video) == GST_VIDEO_COLOR_RANGE_16_235};
 }
 
-// The base class maps nothing: frames that show are mapped by Composition.
+// The base class need not map frames: Composition maps those that are visible.
 gboolean prepare_frame(GstVideoAggregatorPad*, GstVideoAggregator*, GstBuffer*, GstVideoFrame*) { return TRUE; }
 void clean_frame(GstVideoAggregatorPad*, GstVideoAggregator*, GstVideoFrame*) {}
 
@@ -29,7 +29,7 @@ bool covers(const Rect& above, const Rect& below) {
          above.y + above.height >= below.y + below.height;
 }
 
-/// Whether nothing below a pad shows through it.
+/// Whether a pad hides the picture below it.
 bool is_opaque(const BlendPad& pad, const GstVideoInfo& video) {
   if (pad.key.mode != BlendKey::Mode::none || pad.alpha < 1) return false;
   const bool over = pad.op == BlendOperator::over || pad.op == BlendOperator::add;
@@ -64,8 +64,8 @@ class Composition {
   /// Collects the pads that show, the lowest first, with their frames in the memory of the backend.
   Status collect_pads(const std::vector<MixerInput>& inputs, MixerLayout& layout, GstBuffer* outbuf) {
     GstBuffer* lowest = nullptr;
-    std::vector<Rect> opaque;                        // frames that hide what is below
-    for (std::size_t i = inputs.size(); i-- > 0;) {  // the highest first, to know what is hidden
+    std::vector<Rect> opaque;                        // places of frames that hide the pads below
+    for (std::size_t i = inputs.size(); i-- > 0;) {  // the highest first, so that hidden pads are known
       GstCudaVisionMixerPad* const pad = inputs[i].pad;
       BlendPad& layer = layout.pads[i];
       pad->state->show(pad, layer.place, layer.crop);

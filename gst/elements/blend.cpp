@@ -175,7 +175,8 @@ BlendPad to_blend(const PadSettings& settings) {
   return pad;
 }
 
-/// The size that a pad asks for in the output, for pixels of this aspect ratio, by the rules of compositor. 0 × 0: the pad is hidden.
+/// The size that a pad asks for in the output, for pixels of this aspect ratio, by the rules of compositor. 0 × 0: the pad is
+/// hidden.
 PictureSize box_size(const Settings& settings, const PadSettings& pad, const GstVideoInfo& video, int par_n, int par_d) {
   const auto side = [&](int wanted, int own) {
     return wanted > 0 ? wanted : wanted < 0 || settings.zero_size_is_unscaled ? own : 0;

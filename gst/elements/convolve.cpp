@@ -55,7 +55,7 @@ struct Convolve {
                 "Divides the weighted sum; 0 is the divisor of the preset, or else the sum of the weights, or 1 if the sum is 0"),
          &Settings::divisor},
         {number("bias", "Bias", convolve_max_bias,
-                "Value that is added after the division, in sample values, {}; it is not added to chroma"),
+                "Value that is added after the division, in sample values; it is not added to chroma"),
          &Settings::bias},
         {flag("absolute", "Absolute", "Take the absolute value before saturation"), &Settings::absolute},
         {anchor("anchor-x", "Anchor X", "Column of the kernel that lies on the computed pixel; -1 is the middle"),
@@ -97,9 +97,9 @@ struct Convolve {
     const bool none = has_no_weights(settings);
     if (Preset(settings.preset) == Preset::custom && !none) return {};
     const PresetInfo& preset = presets()[std::size_t(settings.preset)];
-    const std::string why = none ? "without weights the kernel is the identity"
-                                 : "the kernel of preset=" + std::string(preset.nick) + " has " + std::to_string(preset.width) +
-                                       "×" + std::to_string(preset.height) + " weights";
+    const std::string why =
+        none ? "without weights the kernel is the identity"
+             : "the kernel of preset=" + std::string(preset.nick) + " has " + size_text(preset.width, preset.height) + " weights";
     const auto sentence = [&](const char* name, int value) {
       return std::string(name) + " is " + std::to_string(value) + ", but has no effect: " + why +
              "; set weights to choose another kernel";

@@ -49,7 +49,7 @@ std::string outside_frame(const std::vector<Rect>& mask_regions, const Geometry&
   for (const auto& [x, y, width, height] : mask_regions)
     if (x >= frame.width || y >= frame.height || gint64(x) + width <= 0 || gint64(y) + height <= 0)
       return "mask-regions has " + text({x, y, width, height}) + ", which masks nothing: it lies outside of the frame of " +
-             std::to_string(frame.width) + "×" + std::to_string(frame.height);
+             size_text(frame.width, frame.height);
   return {};
 }
 
@@ -159,8 +159,7 @@ struct DiffElement {
         {uint_property("min-motion-frames", "Least motion frames", "Number of consecutive frames with motion before motion begins",
                        1, G_MAXINT, initial.min_motion_frames),
          &Settings::min_motion_frames},
-        {double_property("gap", "Gap", "Time without motion before motion ends, in seconds, {}", 0, 1e6, initial.gap),
-         &Settings::gap},
+        {double_property("gap", "Gap", "Time without motion before motion ends, in seconds", 0, 1e6, initial.gap), &Settings::gap},
         {g_param_spec_string("mask-regions", "Masked regions", "Rectangles that are ignored, in pixels: \"x,y,w,h;x,y,w,h\"",
                              nullptr, uncontrolled_property),
          &Settings::mask_regions},
@@ -320,7 +319,7 @@ class DiffProcessor : public Processor {
 
 Result<FilterPlan> DiffElement::make_plan(const Settings& settings, const PlanContext& context) {
   if (context.region != Region::Mode::frame)
-    return Status::settings(std::string("region is ") + (context.region == Region::Mode::inside ? "roi" : "outside-roi") +
+    return Status::settings(std::string("region is ") + region_name(context.region) +
                             ": cudadiff looks at the whole frame; use mask-regions to leave parts out");
   const DiffParams params = params_of(settings);
   const Geometry geometry = geometry_of(context.video);

@@ -22,8 +22,8 @@ constexpr Choice luma_choices[] = {{"auto", "The matrix of the colorimetry in th
                                    {"bt709", "0.2126 R + 0.7152 G + 0.0722 B"},
                                    {"bt2020", "0.2627 R + 0.678 G + 0.0593 B"}};  // rows as LumaMatrix, after the first
 
-/// The matrix for converting RGB of this colorimetry to YUV. The colorimetry's own matrix is always "RGB", so primaries and transfer
-/// determine it. sRGB determines none.
+/// The matrix for converting RGB of this colorimetry to YUV. The colorimetry's own matrix is always "RGB", so primaries and
+/// transfer determine it. sRGB determines none.
 LumaMatrix matrix_of(const GstVideoColorimetry& colorimetry) {
   if (colorimetry.primaries == GST_VIDEO_COLOR_PRIMARIES_BT2020) return LumaMatrix::bt2020;
   if (colorimetry.primaries == GST_VIDEO_COLOR_PRIMARIES_BT709 && colorimetry.transfer != GST_VIDEO_TRANSFER_SRGB)

@@ -127,7 +127,7 @@ struct IntegralElement {
 
   static Result<FilterPlan> make_tables(const Settings& settings, const PlanContext& context) {
     if (context.region != Region::Mode::frame)
-      return Status::settings("region is " + std::string(context.region == Region::Mode::inside ? "roi" : "outside-roi") +
+      return Status::settings("region is " + std::string(region_name(context.region)) +
                               ": output=passthrough makes tables of the whole frame; set region=frame, or output=box-mean, "
                               "threshold, deviation or nlm");
     IntegralParams params = table_params(settings);
@@ -158,8 +158,9 @@ struct IntegralElement {
     params.sum_type = caps.type;
     if (params.sum_type == SumType::u32 && SumType(settings.sum_type) != SumType::u32 &&
         resolved(SumType::automatic, context.video) != SumType::u32)
-      return Status::settings("the caps ask for U32LE: sums over " + std::to_string(GST_VIDEO_INFO_WIDTH(&context.video)) + "×" +
-                              std::to_string(GST_VIDEO_INFO_HEIGHT(&context.video)) + " pixels of " + info(format).name +
+      return Status::settings("the caps ask for U32LE: sums over " +
+                              size_text(GST_VIDEO_INFO_WIDTH(&context.video), GST_VIDEO_INFO_HEIGHT(&context.video)) +
+                              " pixels of " + info(format).name +
                               " need U64LE; ask for that, or set sum-type=u32 for sums modulo 2^32");
     params.layout = caps.layout;
     params.channel = caps.channels > 1 ? TableChannel::all : TableChannel::luma;
@@ -170,9 +171,8 @@ struct IntegralElement {
   static std::string window_advice(const Settings& settings, const GstVideoInfo& video) {
     const int width = GST_VIDEO_INFO_WIDTH(&video), height = GST_VIDEO_INFO_HEIGHT(&video), window = 2 * settings.radius + 1;
     if (window <= width && window <= height) return {};
-    const auto size = [](int w, int h) { return std::to_string(w) + "×" + std::to_string(h); };
-    return "radius is " + std::to_string(settings.radius) + ": the window of " + size(window, window) +
-           " is larger than the frame of " + size(width, height) + "; of it counts what lies inside the frame";
+    return "radius is " + std::to_string(settings.radius) + ": the window of " + size_text(window, window) +
+           " is larger than the frame of " + size_text(width, height) + "; of it counts what lies inside the frame";
   }
 };
 

@@ -93,7 +93,8 @@ bool allows(const GstStructure* structure, const char* field, T wanted) {
   return allowed;
 }
 
-/// (transfer full) A structure with the fields that video and its tables share: the size, to which `more` is added, and the framerate.
+/// (transfer full) A structure with the fields that video and its tables share: the size, to which `more` is added, and the
+/// framerate.
 GstStructure* related(const GstStructure* from, const char* media, int more) {
   GstStructure* to = gst_structure_new_empty(media);
   for (const char* field : {"width", "height"}) {

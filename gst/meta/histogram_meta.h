@@ -69,9 +69,9 @@ struct _GstCudaVisionHistogramChannel {
  * @n_channels: number of channels, 1 to %GST_CUDA_VISION_HISTOGRAM_MAX_CHANNELS
  * @channels: (array length=n_channels): the channels
  *
- * How often each value occurs in a frame. The data that the meta points to live as long as the meta. They must not be changed, because
- * the metas of copies of the buffer share them. A copy of the whole buffer has the meta too; a copy of a region, and the result of a
- * transformation (scaling, …), do not.
+ * How often each value occurs in a frame. The data that the meta points to live as long as the meta. They must not be changed,
+ * because the metas of copies of the buffer share them. A copy of the whole buffer has the meta too; a copy of a region, and the
+ * result of a transformation (scaling, …), do not.
  */
 struct _GstCudaVisionHistogramMeta {
   GstMeta meta;

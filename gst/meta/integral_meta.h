@@ -69,9 +69,9 @@ struct _GstCudaVisionIntegralTable {
  * @n_tables: number of tables, at least 1
  * @tables: (array length=n_tables): the tables
  *
- * Summed-area tables (integral images) of a frame. The data that the meta points to live as long as the meta. They must not be changed,
- * because the metas of copies of the buffer share them. A copy of the whole buffer has the meta too; a copy of a region, and the result
- * of a transformation (scaling, …), do not.
+ * Summed-area tables (integral images) of a frame. The data that the meta points to live as long as the meta. They must not be
+ * changed, because the metas of copies of the buffer share them. A copy of the whole buffer has the meta too; a copy of a region,
+ * and the result of a transformation (scaling, …), do not.
  */
 struct _GstCudaVisionIntegralMeta {
   GstMeta meta;
@@ -149,8 +149,8 @@ gint gst_cuda_vision_integral_meta_get_channel(const GstCudaVisionIntegralMeta* 
  * @index: index of the table, below `meta->n_tables`
  * @map: (out): `map->data` has the entries; `map->size` may be larger than they need
  *
- * Maps a table into system memory for reading. A table in CUDA memory is downloaded, which waits for the GPU; further maps of the same
- * table do not download it again. The meta, and so its buffer, must live until gst_cuda_vision_integral_meta_unmap_table().
+ * Maps a table into system memory for reading. A table in CUDA memory is downloaded, which waits for the GPU; further maps of the
+ * same table do not download it again. The meta, and so its buffer, must live until gst_cuda_vision_integral_meta_unmap_table().
  *
  * Returns: whether the table could be mapped
  */
@@ -176,9 +176,9 @@ void gst_cuda_vision_integral_meta_unmap_table(const GstCudaVisionIntegralMeta* 
  * @width: number of columns; @x + @width must not exceed the width of the channel
  * @height: number of rows; @y + @height must not exceed the height of the channel
  *
- * Computes the sum over a rectangle of samples (or of their squares) from four entries, for any layout and type. Sums of integer types
- * are exact up to 2^53 (modulo 2^32 for %GST_CUDA_VISION_ENTRY_TYPE_U32), and rounded to the nearest double beyond. The sum over an
- * empty rectangle is 0.
+ * Computes the sum over a rectangle of samples (or of their squares) from four entries, for any layout and type. Sums of integer
+ * types are exact up to 2^53 (modulo 2^32 for %GST_CUDA_VISION_ENTRY_TYPE_U32), and rounded to the nearest double beyond. The sum
+ * over an empty rectangle is 0.
  *
  * Returns: the sum
  */
