@@ -11,7 +11,8 @@ static gboolean plugin_init(GstPlugin* plugin) {
   return registered;
 }
 
-/// GStreamer's version, then the plugin's own: gst-inspect-1.0 --exists answers yes only for versions from its own up.
+/// The version of GStreamer, followed by the version of the plugin: gst-inspect-1.0 --exists does not find plugins with a version
+/// below that of GStreamer.
 static const gchar* version() {
   static gchar text[64];
   guint major, minor, micro, nano;

@@ -12,21 +12,22 @@ const char* const cuda_memory_feature = "memory:CUDAMemory";
 namespace {
 
 std::string caps_string(const char* feature, bool (*include)(const FormatInfo&)) {
+  const std::string side = "(int)[ 1, " + std::to_string(max_frame_side) + " ]";
   std::string names;
   for (const FormatInfo& format : formats())
     if (include(format)) names += (names.empty() ? "" : ", ") + std::string(format.name);
   return "video/x-raw" + (feature ? "(" + std::string(feature) + ")" : std::string()) + ", format=(string){ " + names +
-         " }, width=(int)[ 1, 16384 ], height=(int)[ 1, 16384 ], framerate=(fraction)[ 0/1, max ]";
+         " }, width=" + side + ", height=" + side + ", framerate=(fraction)[ 0/1, max ]";
 }
 
-/// (transfer full) The one structure of CUDA memory, or NULL.
+/// (transfer full) The template caps in CUDA memory, one structure; nullptr in a build without CUDA.
 GstCaps* cuda_template_caps() {
   if (!built_with(Backend::cuda)) return nullptr;
   return gst_caps_from_string(caps_string(cuda_memory_feature, compat::cuda_allocates).c_str());
 }
 
-/// Whether fixed caps are better not carried in CUDA memory. (No matter for template caps: GStreamer cannot subtract ranges of even
-/// numbers.)
+/// Whether libgstcuda fails for fixed caps, so that their frames must be in system memory. (Template caps cannot express it:
+/// GStreamer cannot subtract odd numbers from a range.)
 bool fails_in_cuda(const GstStructure* structure) {
   const char* name = gst_structure_get_string(structure, "format");
   const FormatInfo* format = name ? find_format(name) : nullptr;
@@ -35,7 +36,7 @@ bool fails_in_cuda(const GstStructure* structure) {
          compat::cuda_fails_size(*format, width, height);
 }
 
-/// Whether a structure has these features by name, and not because it takes any.
+/// Whether features contain this one by name, not because they are ANY.
 bool names_feature(const GstCapsFeatures* features, const char* name) {
   return !gst_caps_features_is_any(features) && gst_caps_features_contains(features, name);
 }
@@ -49,8 +50,9 @@ bool is_video(const GstStructure* structure) { return gst_structure_has_name(str
 
 enum Media { DATA = 1, VIDEO = 2 };
 
-/// Adds the structures of `caps` whose memory an element may use, with their features replaced (NULL: system memory), unless `result`
-/// (taken) has them already. (gst_caps_simplify() would also unite structures; it makes lists within lists of framerates, and warns.)
+/// Adds the structures of `caps` whose memory an element may use to `result` (taken), except those that are there already.
+/// `feature` (nullptr: system memory) replaces their features. (gst_caps_simplify() would also unite structures, but it makes
+/// nested lists of framerates, and GStreamer warns about these.)
 GstCaps* merge_with_feature(GstCaps* result, GstCaps* caps, bool with_cuda, const char* feature, int media) {
   for (guint i = 0; i < gst_caps_get_size(caps); ++i) {
     const GstStructure* structure = gst_caps_get_structure(caps, i);
@@ -63,7 +65,7 @@ GstCaps* merge_with_feature(GstCaps* result, GstCaps* caps, bool with_cuda, cons
 
 bool in_cuda(const GstCaps* caps, guint index) { return names_feature(gst_caps_get_features(caps, index), cuda_memory_feature); }
 
-/// Removes the structures for which `unwanted(index)`, unless that is all of them.
+/// Removes the structures for which unwanted(index) holds, unless it holds for all.
 template <typename F>
 void thin_out(GstCaps* caps, F&& unwanted) {
   const guint size = gst_caps_get_size(caps);

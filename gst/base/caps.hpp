@@ -7,33 +7,38 @@
 
 namespace cudavision {
 
-/// "memory:CUDAMemory", also where this build has no libgstcuda.
+/// "memory:CUDAMemory". Also defined in a build without libgstcuda.
 extern const char* const cuda_memory_feature;
 
-/// (transfer full) What a video pad can carry: every format of the table in CUDA memory, as far as the installed libgstcuda
-/// allocates it (none in a build without CUDA), and in system memory; sizes 1×1 to 16384×16384.
+/// The largest width and height of a frame, in pixels.
+inline constexpr int max_frame_side = 16384;
+
+/// (transfer full) The caps of a video pad template. In CUDA memory: the formats of the table that the installed libgstcuda can
+/// allocate (none in a build without CUDA). In system memory: all formats of the table. Sizes: 1×1 to max_frame_side².
 GstCaps* video_template_caps();
 
-/// (transfer full) The same pictures as in `caps`, in each memory that an element may use: CUDA memory first, where `with_cuda`.
-/// What is no raw video is left out.
+/// (transfer full) The raw video in `caps`, in each memory that an element may use: in CUDA memory first, if `with_cuda`, and in
+/// system memory. Other structures are left out.
 GstCaps* any_memory_caps(GstCaps* caps, bool with_cuda);
-/// (transfer full) The same for data other than video, of which libgstcuda need know nothing. Raw video is left out.
+/// (transfer full) The same for data other than video, in any format. Raw video is left out.
 GstCaps* any_memory_data_caps(GstCaps* caps, bool with_cuda);
-/// (transfer full) What of `caps` lies in memory that an element may use, without saying in which.
+/// (transfer full) The structures of `caps` in memory that an element may use, without their features.
 GstCaps* usable_caps(GstCaps* caps, bool with_cuda);
 
-/// (transfer full) The structures of `caps` (taken) in their order, but those in CUDA memory before the others: a neighbour that takes or
-/// gives both, in whatever order, then settles on CUDA memory.
+/// (transfer full) `caps` (taken) with the structures in CUDA memory before the others; otherwise in the same order. A neighbour
+/// that can use both then settles on CUDA memory.
 GstCaps* cuda_memory_first(GstCaps* caps);
-/// (transfer full) The answer to a caps query: `caps` (taken) as far as `filter` (may be NULL) has them, in its order but CUDA memory first.
+/// (transfer full) The answer to a caps query: the intersection of `filter` (nullptr: all) and `caps` (taken), in the order of
+/// `filter`, but with CUDA memory first.
 GstCaps* filter_caps(GstCaps* caps, GstCaps* filter);
 
+/// Whether the first structure of caps is in CUDA memory.
 bool is_cuda_caps(GstCaps* caps);
-/// Whether caps, of one media type, are of raw video.
+/// Whether the first structure of caps is raw video.
 bool is_video_caps(GstCaps* caps);
 
-/// (transfer full) Picks the first media type, and one memory of several: CUDA memory where the peer names it, system memory where the
-/// peer names but that; a peer that takes anything gets the memory of `input`. Takes `choices`.
+/// (transfer full) The structures of `choices` (taken) of the first media type and in one memory: CUDA memory if the peer names it,
+/// system memory if the peer names only that, and the memory of `input` if the peer accepts anything.
 GstCaps* choose_memory(GstCaps* choices, GstCaps* input, GstPad* peer);
 
 }  // namespace cudavision

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Differences between versions of GStreamer's CUDA library, and nothing else. 1.22: the producer of CUDA memory has finished before
-// it pushes, and memory knows no stream. Since 1.24 memory may carry a stream on which its producer's work is still under way.
+// Only the differences between versions of GStreamer's CUDA library. In 1.22 the producer of CUDA memory finishes before
+// it pushes a buffer, and memory has no stream. Since 1.24 memory can have a stream on which its producer may still be working.
 #pragma once
 
 #include <gst/gst.h>
@@ -27,7 +27,7 @@
 
 namespace cudavision::compat {
 
-/// Minor version of the GStreamer that runs, which may be newer than the one built with.
+/// The minor version of the installed GStreamer, which may be newer than the one at build time.
 inline guint running_minor() {
   guint major, minor, micro, nano;
   gst_version(&major, &minor, &micro, &nano);
@@ -36,8 +36,8 @@ inline guint running_minor() {
 
 inline bool cuda_allocates(const FormatInfo& format) { return format.cuda_since > 0 && running_minor() >= format.cuda_since; }
 
-/// Sizes that libgstcuda gets wrong. At odd heights it allocates too little for NV21 since 1.24, and 1.22 loses the last plane of
-/// planar 4:2:0 when the CPU reads it; at odd widths it leaves the last Cr of packed 4:2:2 behind when frames cross the bus.
+/// Whether libgstcuda has a bug at this size. At odd widths it does not copy the last Cr of packed 4:2:2 across the bus. At odd
+/// heights it allocates too little for NV21 since 1.24; in 1.22 it loses the last plane of planar 4:2:0 when the CPU reads it.
 inline bool cuda_fails_size(const FormatInfo& format, int width, int height) {
   if (width % 2 == 1 && format.sets[0].shares_plane()) return true;
   if (height % 2 == 0) return false;
@@ -47,12 +47,12 @@ inline bool cuda_fails_size(const FormatInfo& format, int width, int height) {
 
 #if CUDAVISION_CUDA
 
-/// Whether what was built fits what runs: without streams it would not wait for the work of newer elements.
+/// Whether this build works with the installed library. A build without streams would not wait for the work of elements of 1.24.
 inline bool fits_running_library() { return CUDAVISION_CUDA_STREAMS || running_minor() < 24; }
 
 #if CUDAVISION_CUDA_STREAMS
 
-/// A CUDA stream of our own, in the form that this version shares with other elements.
+/// The CUDA stream of an element, in the form that this version shares with other elements.
 class Stream {
  public:
   explicit Stream(GstCudaContext* context) : stream_(gst_cuda_stream_new(context)) {}
@@ -62,20 +62,20 @@ class Stream {
 
   bool ok() const { return stream_ != nullptr; }
   CUstream handle() const { return gst_cuda_stream_get_handle(stream_); }
-  /// Buffers of the pool will say that they are written on this stream.
+  /// Makes this stream the one on which buffers of a pool are written.
   void set_on(GstStructure* pool_config) const { gst_buffer_pool_config_set_cuda_stream(pool_config, stream_); }
-  /// Goes over to the stream of a pool that a neighbour offers: what is read and written there is then in order by itself.
+  /// Adopts the stream of a pool that a neighbour offers, if it has one: work of both elements is then in order by itself.
   void follow(GstStructure* pool_config) {
     if (GstCudaStream* offered = gst_buffer_pool_config_get_cuda_stream(pool_config)) {
       gst_clear_cuda_stream(&stream_);
       stream_ = offered;
     }
   }
-  /// Waits for a producer's work on the memory that another stream may still be doing.
+  /// Waits until the producer has written the memory, if it works on another stream.
   void wait_for_writer(GstCudaMemory* memory) const {
     if (gst_cuda_memory_get_stream(memory) != stream_) gst_cuda_memory_sync(memory);
   }
-  /// Waits for consumers of memory that comes back from its pool: they may be reading it on its own stream.
+  /// Waits until consumers have read memory that comes from a pool. They read it on the memory's stream.
   void wait_for_readers(GstCudaMemory* memory) const {
     GstCudaStream* stream = gst_cuda_memory_get_stream(memory);
     if (stream && stream != stream_) CuStreamSynchronize(gst_cuda_stream_get_handle(stream));
@@ -85,7 +85,7 @@ class Stream {
   GstCudaStream* stream_;
 };
 
-/// The memory's work is done: readers need not wait.
+/// Records that the memory is written completely, so that readers need not wait.
 inline void mark_finished(GstCudaMemory* memory) { GST_MEMORY_FLAG_UNSET(memory, GST_CUDA_MEMORY_TRANSFER_NEED_SYNC); }
 
 #else

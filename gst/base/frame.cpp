@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <string>
 
 namespace cudavision {
 
@@ -16,7 +15,7 @@ bool video_from_caps(GstVideoInfo& video, const GstCaps* caps) {
 
 void replace_meaningless_numbers(GstVideoInfo& video) {
   if (video.par_n <= 0 || video.par_d <= 0) video.par_n = video.par_d = 1;
-  // Read as integers: a C++ enum cannot hold what it has no bits for.
+  // Read as integers, because reading an enum with a value that it does not have is undefined behaviour.
   const auto drop = [](auto& field, auto last) {
     int value;
     static_assert(sizeof value == sizeof field);
@@ -28,6 +27,8 @@ void replace_meaningless_numbers(GstVideoInfo& video) {
   drop(video.colorimetry.transfer, GST_VIDEO_TRANSFER_BT601);
   drop(video.colorimetry.primaries, GST_VIDEO_COLOR_PRIMARIES_EBU3213);
 }
+
+std::string size_text(gint64 width, gint64 height) { return std::to_string(width) + "×" + std::to_string(height); }
 
 Geometry geometry_of(const GstVideoInfo& video) {
   const FormatInfo* format = find_format(gst_video_format_to_string(GST_VIDEO_INFO_FORMAT(&video)));
@@ -47,11 +48,10 @@ CropOrigin crop_origin(GstBuffer* buffer) {
 
 namespace {
 
-/// What is wrong with a buffer's own description of its layout, which gst_video_frame_map() trusts; empty: nothing.
+/// The error in a buffer's own description of its layout, which gst_video_frame_map() trusts; empty if there is none.
 std::string wrong_layout(GstBuffer* buffer, const GstVideoInfo& video, CropOrigin origin) {
   guint64 width = guint64(GST_VIDEO_INFO_WIDTH(&video)), height = guint64(GST_VIDEO_INFO_HEIGHT(&video));
-  const auto size = [](guint64 w, guint64 h) { return std::to_string(w) + "×" + std::to_string(h); };
-  const std::string picture = size(width, height);
+  const std::string picture = size_text(gint64(width), gint64(height));
   const auto right = gint64(origin.x) + gint64(width), bottom = gint64(origin.y) + gint64(height);
   if (const GstVideoMeta* meta = gst_buffer_get_video_meta(buffer)) {
     if (meta->format != GST_VIDEO_INFO_FORMAT(&video))
@@ -64,8 +64,14 @@ std::string wrong_layout(GstBuffer* buffer, const GstVideoInfo& video, CropOrigi
   }
   if (origin.x < 0 || origin.y < 0 || right > gint64(width) || bottom > gint64(height))
     return "the picture of " + picture + " pixels at " + std::to_string(origin.x) + "," + std::to_string(origin.y) +
-           " reaches beyond its frame of " + size(width, height) + " pixels";
+           " reaches beyond its frame of " + size_text(gint64(width), gint64(height)) + " pixels";
   return {};
+}
+
+void copy_rows(const Plane& from, const Plane& to, const PlaneExtent& extent) {
+  for (int y = 0; y < extent.rows; ++y)
+    std::memcpy(static_cast<guint8*>(to.data) + y * to.pitch, static_cast<const guint8*>(from.data) + y * from.pitch,
+                extent.row_bytes);
 }
 
 }  // namespace
@@ -88,20 +94,16 @@ MappedFrame::MappedFrame(GstBuffer* buffer, const GstVideoInfo& video, GstMapFla
 
 MappedFrame::~MappedFrame() {
   if (writes_ && status_.ok())
-    for (const Copy& copy : copies_) {
-      const guint8* row = copy.bytes.data();
-      for (int y = 0; y < copy.extent.rows; ++y, row += copy.extent.row_bytes)
-        std::memcpy(static_cast<guint8*>(copy.original.data) + y * copy.original.pitch, row, copy.extent.row_bytes);
-    }
+    for (const Copy& copy : copies_) copy_rows(image_.planes[copy.plane], copy.original, copy.extent);
   if (mapped_) gst_video_frame_unmap(&frame_);
 }
 
-/// Sets the planes of image(). All rows of the picture must lie in what is mapped: of the strides and offsets in a GstVideoMeta,
-/// gst_video_frame_map() checks little.
+/// Sets the planes of image(). Checks that all rows of the picture are in mapped memory, because gst_video_frame_map() checks the
+/// strides and offsets of a GstVideoMeta only in part.
 Status MappedFrame::find_planes(CropOrigin origin) {
   const FormatInfo& format = info(image_.geometry.format);
   for (int i = 0; i < format.set_count; ++i) {
-    // Of the sets of a plane the coarsest, which is the last, says where a whole group of pixels begins.
+    // If sets share a plane, the last one is the coarsest, and determines where a whole group of pixels begins.
     const ChannelSet& set = format.sets[i];
     const GstMapInfo& map = frame_.map[frame_.meta ? set.plane : 0];
     const gint64 pitch = GST_VIDEO_FRAME_PLANE_STRIDE(&frame_, set.plane);
@@ -119,7 +121,7 @@ Status MappedFrame::find_planes(CropOrigin origin) {
   return {};
 }
 
-/// Makes a plane one that kernels take: its rows follow each other and do not overlap.
+/// Gives a plane the layout that kernels need: rows in order that do not overlap.
 Status MappedFrame::straighten(int index, GstMapFlags flags) {
   Plane& plane = image_.planes[index];
   const PlaneExtent bytes = extent(image_.geometry, index);
@@ -133,11 +135,9 @@ Status MappedFrame::straighten(int index, GstMapFlags flags) {
   if (writes_ && std::abs(plane.pitch) < std::ptrdiff_t(bytes.row_bytes))
     return Status::frame(layout + ": rows that overlap cannot be written");
   if (flags & ~(GST_MAP_READ | GST_MAP_WRITE)) return Status::frame(layout + ": in CUDA memory it must be at least a row");
-  Copy copy{plane, bytes, std::vector<guint8>(bytes.row_bytes * std::size_t(bytes.rows))};
-  for (int y = 0; y < bytes.rows; ++y)
-    std::memcpy(copy.bytes.data() + std::size_t(y) * bytes.row_bytes, static_cast<guint8*>(plane.data) + y * plane.pitch,
-                bytes.row_bytes);
+  Copy copy{index, plane, bytes, std::vector<guint8>(bytes.row_bytes * std::size_t(bytes.rows))};
   plane = {copy.bytes.data(), std::ptrdiff_t(bytes.row_bytes)};
+  copy_rows(copy.original, plane, bytes);
   copies_.push_back(std::move(copy));
   return {};
 }

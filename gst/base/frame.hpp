@@ -3,6 +3,7 @@
 
 #include <gst/video/video.h>
 
+#include <string>
 #include <vector>
 
 #include "kernels/core/image.hpp"
@@ -10,33 +11,38 @@
 
 namespace cudavision {
 
-/// Reads caps of raw video, without meaningless numbers; false where they are not such caps.
+/// Reads caps of raw video, and replaces meaningless numbers. Returns false if the caps are not of raw video.
 bool video_from_caps(GstVideoInfo& video, const GstCaps* caps);
-/// Replaces numbers that gst_video_info_from_caps() takes although they mean nothing: those of a colorimetry ("9:9:9:9") become
-/// "unknown", a pixel aspect ratio of 0 becomes 1/1.
+/// Replaces numbers without a meaning, which gst_video_info_from_caps() accepts: those in a colorimetry ("9:9:9:9") become
+/// "unknown", and a pixel aspect ratio of 0 becomes 1/1.
 void replace_meaningless_numbers(GstVideoInfo& video);
 
-/// Format and size of a GstVideoInfo whose format is of the table (which caps negotiation sees to).
+/// A size in messages: "320×240".
+std::string size_text(gint64 width, gint64 height);
+
+/// The format and size of a GstVideoInfo. Its format must be in the table, which caps negotiation ensures.
 Geometry geometry_of(const GstVideoInfo& video);
 
-/// The range of its samples. Gray that does not say is full-range: GRAY8 0 to 255.
+/// The range of the samples. Gray video without a range in its caps is full-range: GRAY8 is 0 to 255.
 GstVideoColorRange range_of(const GstVideoInfo& video);
 
-/// Where the picture of a buffer begins within its planes: GstVideoCropMeta, or 0, 0.
+/// The pixel of the uncropped frame where the picture of a buffer begins, from its GstVideoCropMeta; else (0, 0).
 struct CropOrigin {
   int x = 0, y = 0;
 };
 CropOrigin crop_origin(GstBuffer* buffer);
 
-/// A buffer mapped for its lifetime, as the picture that the caps describe: GstVideoMeta and GstVideoCropMeta are honoured. A crop
-/// that begins inside a group of subsampled pixels begins at the group's first.
+/// A buffer that is mapped as long as this object lives, as the picture that the caps describe, with the layout of its GstVideoMeta
+/// and the crop of its GstVideoCropMeta. A crop that begins inside a group of subsampled pixels is moved to the first pixel of the
+/// group.
 ///
-/// The rows of image() never overlap and their pitch is positive. In system memory, planes with another layout (rows that share memory,
-/// rows from the bottom up) are read from, or written through, a copy. In device memory such planes are refused.
+/// The rows of image() never overlap, and their pitch is positive. Planes with another layout (rows that share memory, rows from
+/// the bottom up) are copied if they are in system memory: before reading, or after writing. In device memory such planes are
+/// refused.
 class MappedFrame {
  public:
   /// `flags`: GST_MAP_READ or GST_MAP_WRITE, with Gpu::map_flag() for a device pointer. Check status() before use.
-  /// Errors: frame, where the buffer does not hold the picture.
+  /// Errors: frame, if the buffer does not hold the picture.
   MappedFrame(GstBuffer* buffer, const GstVideoInfo& video, GstMapFlags flags);
   ~MappedFrame();
   MappedFrame(const MappedFrame&) = delete;
@@ -46,8 +52,9 @@ class MappedFrame {
   const Image& image() const { return image_; }
 
  private:
-  /// A plane that is worked on in a copy.
+  /// A copy that stands for a plane of another layout.
   struct Copy {
+    int plane;  // its index
     Plane original;
     PlaneExtent extent;
     std::vector<guint8> bytes;

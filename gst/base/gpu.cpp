@@ -25,7 +25,8 @@ class PitchedImage : public DeviceImage {
   }
   ~PitchedImage() override {
     if (gst_cuda_context_push(context_)) {
-      for (const Plane& plane : image_.planes) (void)check(cudaFree(plane.data), "");  // of a dead context there is nothing to say
+      for (const Plane& plane : image_.planes)
+        (void)check(cudaFree(plane.data), "");  // fails if the context is dead: nothing to report then
       gst_cuda_context_pop(nullptr);
     }
     gst_object_unref(context_);
@@ -63,7 +64,7 @@ Status copy_planes(const Image& from, const Image& to, cudaMemcpyKind kind, CUst
   return {};
 }
 
-/// Whether there is a driver and a device at all, and if not, why.
+/// Checks that there are a driver and a device. Errors: resource.
 Status probe(int device_id) {
   if (!compat::fits_running_library())
     return Status::resource(
@@ -81,15 +82,16 @@ Status probe(int device_id) {
 }  // namespace
 
 struct Gpu::State {
-  /// Guards the pointer `context`: neighbours and the application ask for it, and offer theirs, from their own threads.
+  /// Guards `context` and the two members after it: neighbours and the application ask for the context, and offer theirs, in their
+  /// own threads.
   mutable std::mutex mutex;
   GstCudaContext* context = nullptr;
-  /// While a thread asks the neighbours, the bins and the application for a context, the place for what they offer to that thread.
+  /// While the thread `asking` asks neighbours, bins and the application for a context: where to store what they offer to it.
   GstCudaContext** asked_for = nullptr;
   std::thread::id asking;
   std::unique_ptr<compat::Stream> stream;
 
-  /// (transfer full)
+  /// (transfer full) The context, or nullptr.
   GstCudaContext* ref_context() const {
     std::lock_guard lock(mutex);
     return context ? GST_CUDA_CONTEXT(gst_object_ref(context)) : nullptr;
@@ -99,7 +101,7 @@ struct Gpu::State {
     asked_for = place;
     asking = std::this_thread::get_id();
   }
-  /// Takes `fresh`.
+  /// Replaces the context by `fresh` (taken).
   void replace_context(GstCudaContext* fresh) {
     GstCudaContext* old;
     {
@@ -129,15 +131,15 @@ bool Gpu::answer_context_query(GstElement* element, GstQuery* query) const {
 Status Gpu::open(GstElement* element, int device_id) {
   if (Status status = probe(device_id); !status.ok()) return status;
   gst_cuda_memory_init_once();
-  close();  // a context from before cuda-device-id was set may be of another device
-  // What was set on the element stays with it when close() lets go of it.
+  close();  // the context may be for another device, if cuda-device-id was set since
+  // close() drops a context that was set on the element, but the element still has it.
   if (GstContext* set = gst_element_get_context(element, GST_CUDA_CONTEXT_TYPE)) {
     offer_context(element, set, device_id);
     gst_context_unref(set);
   }
   GstCudaContext* context = state_->ref_context();
   if (!context) {
-    // Answers come through set_context(), in this thread, and are looked for where the question says, without our lock.
+    // Answers arrive by set_context() in this thread, and go to `context`, which libgstcuda reads without our lock.
     state_->ask(&context);
     gst_cuda_ensure_element_context(element, device_id, &context);
     state_->ask(nullptr);
@@ -146,7 +148,7 @@ Status Gpu::open(GstElement* element, int device_id) {
   state_->replace_context(context);
   if (open_stream()) return {};
 
-  // A context in which something failed for good stays with the pipeline, and would be offered for ever: put a new one in its place.
+  // The pipeline keeps a context after a permanent failure, and would offer it for ever. Replace it by a new one.
   context = gst_cuda_context_new(guint(std::max(device_id, 0)));
   if (context) {
     GstContext* fresh = gst_context_new_cuda_context(context);
@@ -238,7 +240,7 @@ GstBufferPool* Gpu::new_device_pool(GstCaps* caps, guint min_buffers, guint max_
     gst_object_unref(pool);
     return nullptr;
   }
-  // The pool rounds rows up to the device's pitch, and says what its buffers measure.
+  // The pool rounds rows up to the pitch of the device, and sets the size of its buffers.
   config = gst_buffer_pool_get_config(pool);
   gst_buffer_pool_config_get_params(config, nullptr, size, nullptr, nullptr);
   gst_structure_free(config);
@@ -254,10 +256,10 @@ bool Gpu::follow_pool(GstBufferPool* pool) {
 }
 
 GstMemory* Gpu::new_linear_memory(gsize bytes) const {
-  // libgstcuda allocates pictures, by rows that it may pad: not those of a length that suits every device.
+  // libgstcuda allocates pictures and may pad their rows. It does not pad rows of this length on any device.
   constexpr gsize row = 1 << 16;
   const gsize rows = (bytes + row - 1) / row;
-  if (rows * row > G_MAXUINT) return nullptr;  // more than the size of a pool's buffers can say
+  if (rows * row > G_MAXUINT) return nullptr;  // the size of a buffer of a pool is a guint
   GstCaps* caps = gst_caps_new_simple("video/x-raw", "format", G_TYPE_STRING, "RGBA", "width", G_TYPE_INT, gint(row / 4), "height",
                                       G_TYPE_INT, gint(rows), nullptr);
   guint size;
@@ -268,7 +270,7 @@ GstMemory* Gpu::new_linear_memory(gsize bytes) const {
   GstBuffer* buffer = nullptr;
   if (gst_buffer_pool_set_active(pool, TRUE) && gst_buffer_pool_acquire_buffer(pool, &buffer, nullptr) == GST_FLOW_OK) {
     memory = gst_buffer_get_memory(buffer, 0);
-    gst_buffer_remove_all_memory(buffer);  // so that the pool has done with it
+    gst_buffer_remove_all_memory(buffer);  // so that the pool drops the buffer
     gst_buffer_unref(buffer);
   }
   gst_buffer_pool_set_active(pool, FALSE);

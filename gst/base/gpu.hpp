@@ -12,16 +12,16 @@
 
 namespace cudavision {
 
-/// A picture of one's own in device memory.
+/// A picture in device memory that the element allocated.
 class DeviceImage {
  public:
   virtual ~DeviceImage() = default;
   virtual const Image& image() const = 0;
 };
 
-/// An element's hold on a CUDA device: the shared GstCudaContext, a stream of its own, pools and copies. All that knows libgstcuda
-/// is behind this class; a build without CUDA has one whose open() says so (gpu_none.cpp).
-/// Every call but the static ones and offer_context() needs open() to have succeeded.
+/// The CUDA device of an element: the shared GstCudaContext, a stream of its own, pools and copies. Only this class and pinned.hpp
+/// use libgstcuda. In a build without CUDA open() fails (gpu_none.cpp).
+/// All functions need open() to have succeeded, except the static ones, offer_context() and answer_context_query().
 class Gpu {
  public:
   Gpu();
@@ -29,18 +29,18 @@ class Gpu {
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
 
-  /// Takes the context out of a GstContext that the application or another element offers, if its device suits.
+  /// Takes the CUDA context from a GstContext that the application or another element offers, if it is for this device.
   void offer_context(GstElement* element, GstContext* context, int device_id);
-  /// Answers GST_QUERY_CONTEXT; false where this is not the one asked for. Works closed as well.
+  /// Answers GST_QUERY_CONTEXT. Returns false if the query asks for another kind of context. Works while closed.
   bool answer_context_query(GstElement* element, GstQuery* query) const;
 
-  /// Finds a context (offered, a neighbour's, the application's) or makes one on `device_id` (−1: any), and makes a stream.
-  /// Errors: resource, with the reason.
+  /// Finds a context (one that was offered, or of a neighbour or the application) or makes one on `device_id` (−1: any), and makes
+  /// a stream. Errors: resource.
   Status open(GstElement* element, int device_id);
   void close();
   bool is_open() const;
 
-  /// Makes the context current for its lifetime, where ok(). Everything below, and every kernel plan, needs that.
+  /// Makes the context current for its lifetime. Everything below, and every kernel plan, needs that.
   class Scope {
    public:
     explicit Scope(const Gpu& gpu);
@@ -48,45 +48,47 @@ class Gpu {
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
 
-    bool ok() const { return pushed_; }
+    /// Errors: resource. Always an error while the Gpu is closed.
+    Status status() const { return pushed_ ? Status() : Status::resource("the CUDA context cannot be made current"); }
 
    private:
     bool pushed_;
   };
 
   Queue queue() const;
-  /// Waits until the stream has done all that was submitted. Errors: resource, with CUDA's text for anything that failed on the way.
+  /// Waits until all submitted work is done. Errors: resource, with CUDA's text, if any of it failed.
   Status finish() const;
 
   Result<std::unique_ptr<DeviceImage>> allocate(const Geometry& geometry) const;
-  /// Copies all planes on the stream. Pageable host memory is staged by the driver.
+  /// Copy all planes on the stream. The driver stages pageable host memory. Errors: resource.
   Status upload(const Image& host, const Image& device) const;
   Status download(const Image& device, const Image& host) const;
   Status download(const void* device, void* host, gsize bytes) const;
 
   static bool is_device_buffer(GstBuffer* buffer);
-  /// GstMapFlags that give a device pointer.
+  /// The flag that maps device memory as a device pointer.
   static GstMapFlags map_flag();
-  /// Before reading a device buffer: waits where its writer may not be done.
+  /// To be called before a device buffer is read. Waits for its writer if necessary.
   void acquire_to_read(GstBuffer* buffer) const;
-  /// Before writing a device buffer out of a pool: waits where readers of what it held may not be done.
+  /// To be called before a device buffer from a pool is written. Waits for readers of its former content if necessary.
   void acquire_to_write(GstBuffer* buffer) const;
-  /// Tells others that a device buffer, or memory, is finished, after finish().
+  /// Marks a device buffer or memory as completely written. To be called after finish().
   void release(GstBuffer* buffer) const;
   void release(GstMemory* memory) const;
-  /// Whether a device buffer lies in another CUDA context than ours.
+  /// Whether a device buffer is in another CUDA context.
   bool is_foreign(GstBuffer* buffer) const;
-  /// Goes over to the context of a device buffer, with a stream there.
+  /// Goes over to the CUDA context of a device buffer, with a new stream. Errors: resource.
   Status adopt(GstBuffer* buffer);
 
-  /// (transfer full) A pool of device frames, configured for `caps`; `size` is what its buffers measure. NULL where that fails.
+  /// (transfer full) A pool of device frames, configured for `caps`; `size` receives the size of its buffers. nullptr if that
+  /// fails.
   GstBufferPool* new_device_pool(GstCaps* caps, guint min_buffers, guint max_buffers, guint* size) const;
-  /// Whether a pool that a neighbour offers allocates in our context. If so, its stream becomes ours.
+  /// Whether the pool of a neighbour allocates in our context. If so, adopts its stream.
   bool follow_pool(GstBufferPool* pool);
-  /// (transfer full) Device memory of `bytes` or up to 64 KiB more, in one piece; whoever maps it without map_flag() gets it
-  /// downloaded. NULL where that fails.
+  /// (transfer full) Contiguous device memory of `bytes` or up to 64 KiB more. Mapping it without map_flag() downloads it. nullptr
+  /// if that fails.
   GstMemory* new_linear_memory(gsize bytes) const;
-  /// (transfer full) Page-locked host memory, which crosses the bus several times as fast.
+  /// (transfer full) An allocator of page-locked host memory, which crosses the bus several times as fast as pageable memory.
   GstAllocator* new_pinned_allocator() const;
 
  private:

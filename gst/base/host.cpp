@@ -11,7 +11,7 @@
 #include "gst/base/properties.hpp"
 #include "kernels/core/backend.hpp"
 
-GST_DEBUG_CATEGORY_STATIC(cudavision_debug);
+GST_DEBUG_CATEGORY(cudavision_debug);
 #define GST_CAT_DEFAULT cudavision_debug
 
 namespace cudavision {
@@ -19,11 +19,11 @@ namespace {
 
 enum BackendChoice { BACKEND_AUTO, BACKEND_CUDA, BACKEND_CPU };
 constexpr Choice backend_choices[] = {
-    {"auto", "CUDA where a device opens, else the CPU"}, {"cuda", "CUDA"}, {"cpu", "CPU (OpenCV)"}};
+    {"auto", "CUDA if a device can be opened, else the CPU"}, {"cuda", "CUDA"}, {"cpu", "CPU (OpenCV)"}};
 
 enum { BACKEND, ACTIVE_BACKEND, CUDA_DEVICE_ID };
 
-/// Takes `allocator`.
+/// Sets the allocator of an allocation query. `allocator` is taken; nullptr: none.
 void offer_allocator(GstQuery* query, GstAllocator* allocator) {
   if (!allocator) return;
   GstAllocationParams params;
@@ -37,7 +37,8 @@ void offer_allocator(GstQuery* query, GstAllocator* allocator) {
   gst_object_unref(allocator);
 }
 
-/// Has a neighbour's pool make frames of `caps`, and put a GstVideoMeta on them, where it can: their strides may not be the default ones.
+/// Configures the pool of a neighbour for frames of `caps`, with a GstVideoMeta if it supports that: strides may differ from the
+/// default.
 void configure(GstBufferPool* pool, GstCaps* caps, guint size, guint min_buffers, guint max_buffers) {
   GstStructure* config = gst_buffer_pool_get_config(pool);
   gst_buffer_pool_config_set_params(config, caps, size, min_buffers, max_buffers);
@@ -84,19 +85,21 @@ void Host::warn_of_late_change(GParamSpec* changed) const {
 
 void Host::install_properties(GObjectClass* klass, guint first) {
   GST_DEBUG_CATEGORY_INIT(cudavision_debug, "cudavision", 0, "cudavision elements");
-  static const GType type = enum_from_table("CudaVisionBackend", backend_choices);
+  static const GType type = enum_from_table("GstCudaVisionBackend", backend_choices);
   g_object_class_install_property(
       klass, first + BACKEND,
-      g_param_spec_enum("backend", "Backend", "Where frames are processed; takes effect when the element leaves NULL", type,
+      g_param_spec_enum("backend", "Backend",
+                        "The backend that processes frames; takes effect when the element leaves the state NULL", type,
                         BACKEND_AUTO, null_property));
   g_object_class_install_property(
       klass, first + ACTIVE_BACKEND,
-      g_param_spec_enum("active-backend", "Active backend", "The backend in use, from READY on (auto: none yet)", type,
+      g_param_spec_enum("active-backend", "Active backend", "The backend in use since the state READY; auto means none yet", type,
                         BACKEND_AUTO, GParamFlags(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS)));
-  g_object_class_install_property(klass, first + CUDA_DEVICE_ID,
-                                  g_param_spec_int("cuda-device-id", "CUDA device",
-                                                   "The CUDA device to use (-1: any); takes effect when the element leaves NULL",
-                                                   -1, G_MAXINT, -1, null_property));
+  g_object_class_install_property(
+      klass, first + CUDA_DEVICE_ID,
+      g_param_spec_int("cuda-device-id", "CUDA device",
+                       "Number of the CUDA device; -1 is any device; takes effect when the element leaves the state NULL", -1,
+                       G_MAXINT, -1, null_property));
 }
 
 void Host::set_property(guint index, const GValue* value) {
@@ -217,8 +220,8 @@ void Host::check_memory_of_peer(GstPad* src) {
 
 // Pools -------------------------------------------------------------------------------------------------------------------------
 
-/// (transfer full) A configured pool of frames of `caps`, and the allocator it takes, if that is a special one. NULL where it cannot
-/// be had.
+/// (transfer full) A configured pool of frames of `caps`, and its allocator (transfer full, nullptr: the default one). Returns
+/// nullptr if that fails.
 GstBufferPool* Host::new_pool(GstCaps* caps, guint min_buffers, guint max_buffers, guint* size, GstAllocator** allocator) const {
   *allocator = nullptr;
   if (is_cuda_caps(caps)) return gpu.new_device_pool(caps, min_buffers, max_buffers, size);
@@ -238,7 +241,7 @@ GstBufferPool* Host::new_pool(GstCaps* caps, guint min_buffers, guint max_buffer
 }
 
 bool Host::propose_pool(GstQuery* query, GstCaps* caps, bool need_pool) const {
-  // Work that overlaps wants more than one frame; how many upstream needs for itself, it adds.
+  // Without limits: upstream raises the minimum to the number of frames that it needs itself.
   guint size = 0;
   GstAllocator* allocator = nullptr;
   GstBufferPool* pool = new_pool(caps, 0, 0, &size, &allocator);
@@ -254,7 +257,7 @@ bool Host::decide_pool(GstQuery* query, GstCaps* caps) {
   guint size = 0, min_buffers = 0, max_buffers = 0;
   const bool has_offer = gst_query_get_n_allocation_pools(query) > 0;
   if (has_offer) gst_query_parse_nth_allocation_pool(query, 0, &pool, &size, &min_buffers, &max_buffers);
-  // Downstream's own pool spares it a copy; but device frames must be in our context.
+  // Frames from downstream's own pool save a copy there. Device frames must be in our context, though.
   if (pool && is_cuda_caps(caps) && !gpu.follow_pool(pool)) gst_clear_object(&pool);
   if (pool) {
     configure(pool, caps, size, min_buffers, max_buffers);

@@ -12,28 +12,28 @@ struct PinnedMemory {
   gpointer data;
 };
 
-struct CudaVisionPinnedAllocator {
+struct GstCudaVisionPinnedAllocator {
   GstAllocator parent;
   GstCudaContext* context;
 };
-struct CudaVisionPinnedAllocatorClass {
+struct GstCudaVisionPinnedAllocatorClass {
   GstAllocatorClass parent_class;
 };
 
-G_DEFINE_TYPE(CudaVisionPinnedAllocator, pinned_allocator, GST_TYPE_ALLOCATOR)
-#define PINNED_ALLOCATOR(obj) (reinterpret_cast<CudaVisionPinnedAllocator*>(obj))
+G_DEFINE_TYPE(GstCudaVisionPinnedAllocator, pinned_allocator, GST_TYPE_ALLOCATOR)
+#define PINNED_ALLOCATOR(obj) (reinterpret_cast<GstCudaVisionPinnedAllocator*>(obj))
 
-constexpr char memory_type[] = "CudaVisionPinnedMemory";
+constexpr char memory_type[] = "GstCudaVisionPinnedMemory";
 
 GstMemory* pinned_alloc(GstAllocator* allocator, gsize size, GstAllocationParams* params) {
-  // Pages satisfy any alignment that params can ask for in practice; what they ask for beyond is met by moving the start.
+  // Allocations begin at a page, which satisfies usual alignments. For larger ones the start is moved.
   const gsize maxsize = size + params->prefix + params->padding + params->align;
-  CudaVisionPinnedAllocator* self = PINNED_ALLOCATOR(allocator);
+  GstCudaVisionPinnedAllocator* self = PINNED_ALLOCATOR(allocator);
   gpointer data = nullptr;
   cudaError_t error = cudaErrorDeviceUninitialized;
   if (gst_cuda_context_push(self->context)) {
     error = cudaHostAlloc(&data, std::max<gsize>(maxsize, 1), cudaHostAllocPortable);
-    cudaGetLastError();  // a failure here is no failure of the next call
+    cudaGetLastError();  // clears the error, which would appear in the next call
     gst_cuda_context_pop(nullptr);
   }
   if (error != cudaSuccess) {
@@ -73,7 +73,7 @@ GstMemory* pinned_share(GstMemory* memory, gssize offset, gssize size) {
   return &shared->memory;
 }
 
-void pinned_allocator_init(CudaVisionPinnedAllocator* self) {
+void pinned_allocator_init(GstCudaVisionPinnedAllocator* self) {
   GstAllocator* allocator = GST_ALLOCATOR(self);
   allocator->mem_type = memory_type;
   allocator->mem_map = pinned_map;
@@ -86,7 +86,7 @@ void pinned_allocator_dispose(GObject* object) {
   G_OBJECT_CLASS(pinned_allocator_parent_class)->dispose(object);
 }
 
-void pinned_allocator_class_init(CudaVisionPinnedAllocatorClass* klass) {
+void pinned_allocator_class_init(GstCudaVisionPinnedAllocatorClass* klass) {
   G_OBJECT_CLASS(klass)->dispose = pinned_allocator_dispose;
   GST_ALLOCATOR_CLASS(klass)->alloc = pinned_alloc;
   GST_ALLOCATOR_CLASS(klass)->free = pinned_free;

@@ -13,10 +13,18 @@ namespace cudavision {
 
 namespace {
 
-/// A GParamSpec of a type derived from GLib's, which does not validate values.
+/// Replaces "{}" by the range. The result lives for ever.
+const char* with_range(std::string blurb, double least, double most) {
+  if (const auto at = blurb.find("{}"); at != std::string::npos)
+    blurb.replace(at, 2, number_text(least) + " to " + number_text(most));
+  return g_intern_string(blurb.c_str());
+}
+
+/// A GParamSpec of a type derived from GLib's type, which does not validate values.
 template <typename Spec, typename T>
-GParamSpec* open_spec(GType type, const char* name, const char* nick, const char* blurb, T least, T most, T initial) {
-  auto* spec = static_cast<Spec*>(g_param_spec_internal(type, name, nick, blurb, playing_property));
+GParamSpec* open_spec(GType type, const char* name, const char* nick, const std::string& blurb, T least, T most, T initial) {
+  const char* text = with_range(blurb, least, most);
+  auto* spec = static_cast<Spec*>(g_param_spec_internal(type, name, nick, text, playing_property));
   spec->minimum = least;
   spec->maximum = most;
   spec->default_value = initial;
@@ -30,16 +38,17 @@ GType open_spec_type(GType parent, const char* name) {
 
 }  // namespace
 
-GParamSpec* uint_property(const char* name, const char* nick, const char* blurb, guint least, guint most, guint initial) {
-  static const GType type = open_spec_type<GParamSpecUInt>(G_TYPE_PARAM_UINT, "CudaVisionParamUInt");
+GParamSpec* uint_property(const char* name, const char* nick, const std::string& blurb, guint least, guint most, guint initial) {
+  static const GType type = open_spec_type<GParamSpecUInt>(G_TYPE_PARAM_UINT, "GstCudaVisionParamUInt");
   return open_spec<GParamSpecUInt>(type, name, nick, blurb, least, most, initial);
 }
-GParamSpec* int_property(const char* name, const char* nick, const char* blurb, int least, int most, int initial) {
-  static const GType type = open_spec_type<GParamSpecInt>(G_TYPE_PARAM_INT, "CudaVisionParamInt");
+GParamSpec* int_property(const char* name, const char* nick, const std::string& blurb, int least, int most, int initial) {
+  static const GType type = open_spec_type<GParamSpecInt>(G_TYPE_PARAM_INT, "GstCudaVisionParamInt");
   return open_spec<GParamSpecInt>(type, name, nick, blurb, least, most, initial);
 }
-GParamSpec* double_property(const char* name, const char* nick, const char* blurb, double least, double most, double initial) {
-  static const GType type = open_spec_type<GParamSpecDouble>(G_TYPE_PARAM_DOUBLE, "CudaVisionParamDouble");
+GParamSpec* double_property(const char* name, const char* nick, const std::string& blurb, double least, double most,
+                            double initial) {
+  static const GType type = open_spec_type<GParamSpecDouble>(G_TYPE_PARAM_DOUBLE, "GstCudaVisionParamDouble");
   return open_spec<GParamSpecDouble>(type, name, nick, blurb, least, most, initial);
 }
 
@@ -48,7 +57,7 @@ namespace detail {
 Status check_range(const GParamSpec* spec, guint value) {
   const GParamSpecUInt* range = G_PARAM_SPEC_UINT(spec);
   if (value >= range->minimum && value <= range->maximum) return {};
-  // GStreamer reads a negative number into an unsigned property as 2^32 more: show what was written.
+  // GStreamer adds 2^32 to a negative number for an unsigned property: show the number that was written.
   return cudavision::check_range(spec->name, value > G_MAXINT ? double(gint(value)) : value, range->minimum, range->maximum);
 }
 Status check_range(const GParamSpec* spec, int value) {
@@ -108,19 +117,14 @@ void to_value(const NumberList& member, GValue* value) {
 
 }  // namespace detail
 
-bool changes_settings(guint count, GParamSpec** changed, GType type) {
-  return std::any_of(changed, changed + count,
-                     [type](GParamSpec* spec) { return (spec->flags & G_PARAM_WRITABLE) && g_type_is_a(spec->owner_type, type); });
-}
-
 std::vector<Property<EdgeSettings>> edge_properties(const char* type_name, std::size_t border_count) {
   return {
-      {g_param_spec_enum("border", "Border", "What lies beyond the edge of the frame",
+      {g_param_spec_enum("border", "Border", "The pixels beyond the edge of the frame",
                          enum_from_table(type_name, borders, border_count), gint(Border::reflect_101), playing_property),
        &EdgeSettings::border},
       {g_param_spec_uint("border-value", "Border value",
-                         "Colour of the border as 0xAARRGGBB; up to 0xFF a gray level for all channels", 0, G_MAXUINT32, 0,
-                         playing_property),
+                         "Colour of the border as 0xAARRGGBB; a value up to 0xFF is a gray level for all channels", 0, G_MAXUINT32,
+                         0, playing_property),
        &EdgeSettings::border_value},
       {g_param_spec_boolean("filter-alpha", "Filter alpha", "Filter the alpha or padding channel too, instead of copying it", FALSE,
                             playing_property),
@@ -172,8 +176,7 @@ std::optional<Rect> read_rect(const char*& at, const char* end) {
 std::string larger_than_frame(int kernel_width, int kernel_height, const GstVideoInfo& video) {
   const int width = GST_VIDEO_INFO_WIDTH(&video), height = GST_VIDEO_INFO_HEIGHT(&video);
   if (kernel_width <= width && kernel_height <= height) return {};
-  const auto size = [](int w, int h) { return std::to_string(w) + "×" + std::to_string(h); };
-  return "the kernel of " + size(kernel_width, kernel_height) + " is larger than the frame of " + size(width, height) +
+  return "the kernel of " + size_text(kernel_width, kernel_height) + " is larger than the frame of " + size_text(width, height) +
          ": what lies beyond the frame is made up by the border rule";
 }
 

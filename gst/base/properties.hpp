@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Settings as GObject properties: an element lists its properties once, each with the member that holds it.
+// Settings as GObject properties. An element lists its properties once, each with the member that holds its value.
 #pragma once
 
 #include <gst/video/video.h>
@@ -9,42 +9,43 @@
 #include <variant>
 #include <vector>
 
-#include "gst/base/host.hpp"
 #include "kernels/core/border.hpp"
 #include "kernels/core/image.hpp"
 #include "kernels/core/status.hpp"
 
 namespace cudavision {
 
-/// Flags of every property that may change while frames flow.
+/// Flags of a property that can change while frames flow.
 inline constexpr GParamFlags playing_property =
     GParamFlags(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_CONTROLLABLE | GST_PARAM_MUTABLE_PLAYING);
-/// Of those that a GstControlSource cannot drive: strings and arrays.
+/// The same without control: a GstControlSource cannot drive strings and arrays.
 inline constexpr GParamFlags uncontrolled_property = GParamFlags(playing_property & ~GST_PARAM_CONTROLLABLE);
-/// Of those that are looked at when the element leaves NULL.
+/// Flags of a property that is read when the element leaves the state NULL.
 inline constexpr GParamFlags null_property = GParamFlags(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS);
 
-// Specs of numbers. Their ranges are exactly what is accepted, so that tools can go by them. GLib's own specs keep a value out of
-// range from the element, and print it as it was stored (an unsigned -3 as 4294967293). These let it through to the element, where
-// check_ranges() refuses it: at start with an error, while playing with a warning.
-GParamSpec* uint_property(const char* name, const char* nick, const char* blurb, guint least, guint most, guint initial);
-GParamSpec* int_property(const char* name, const char* nick, const char* blurb, int least, int most, int initial);
-GParamSpec* double_property(const char* name, const char* nick, const char* blurb, double least, double most, double initial);
+// Specs of numbers. All values in their ranges are valid, so tools can rely on the ranges. GLib's own specs hide a value out of
+// range from the element, and print it as it is stored (an unsigned -3 as 4294967293). These specs let it through to the element,
+// where check_ranges() refuses it: at start with an error, while playing with a warning. "{}" in a blurb becomes the range: "0 to
+// 255".
+GParamSpec* uint_property(const char* name, const char* nick, const std::string& blurb, guint least, guint most, guint initial);
+GParamSpec* int_property(const char* name, const char* nick, const std::string& blurb, int least, int most, int initial);
+GParamSpec* double_property(const char* name, const char* nick, const std::string& blurb, double least, double most,
+                            double initial);
 
 /// The value of an array property.
 struct NumberList {
-  std::vector<double> values;  ///< NaN in place of an item that is no number
-  std::size_t wrong_item = 0;  ///< the first such item, counted from 1; 0: there is none
-  std::string wrong_text;      ///< what was written in its place
+  std::vector<double> values;  ///< NaN for an item that is not a number
+  std::size_t wrong_item = 0;  ///< the first item that is not a number, counted from 1; 0: all are numbers
+  std::string wrong_text;      ///< the text of this item
 };
 
-/// A property of an element whose settings are an S. Enums are held as int.
+/// A property whose value is a member of S. Enums are held as int.
 template <typename S>
 struct Property {
   GParamSpec* spec;
   std::variant<guint S::*, guint64 S::*, int S::*, double S::*, bool S::*, std::string S::*, NumberList S::*> member;
-  void (*implies)(S&) = nullptr;           ///< what setting it changes besides, and
-  const char* implied_property = nullptr;  ///< the property that shows it
+  void (*implies)(S&) = nullptr;           ///< the change that setting this property makes to others
+  const char* implied_property = nullptr;  ///< the property that `implies` changes
 };
 
 namespace detail {
@@ -55,7 +56,7 @@ void from_value(const GValue* value, int& member);
 void from_value(const GValue* value, double& member);
 void from_value(const GValue* value, bool& member);
 void from_value(const GValue* value, std::string& member);
-/// A GstValueArray of numbers of any type.
+/// `value` holds a GstValueArray of numbers of any type.
 void from_value(const GValue* value, NumberList& member);
 void to_value(guint member, GValue* value);
 void to_value(guint64 member, GValue* value);
@@ -68,16 +69,13 @@ void to_value(const NumberList& member, GValue* value);
 Status check_range(const GParamSpec* spec, guint value);
 Status check_range(const GParamSpec* spec, int value);
 Status check_range(const GParamSpec* spec, double value);
-/// Settings of other types have no range, or all of their type's.
+/// Settings of other types have no range, or the full range of their type.
 template <typename T>
 Status check_range(const GParamSpec*, const T&) {
   return {};
 }
 
 }  // namespace detail
-
-/// Whether one of these properties, of which GObject says that they changed, is a setting of `type` or of what derives from it.
-bool changes_settings(guint count, GParamSpec** changed, GType type);
 
 template <typename S>
 void set_property(S& settings, const Property<S>& property, const GValue* value) {
@@ -90,7 +88,7 @@ void get_property(const S& settings, const Property<S>& property, GValue* value)
   std::visit([&](auto member) { detail::to_value(settings.*member, value); }, property.member);
 }
 
-/// What is wrong with the first setting that is out of its property's range.
+/// Checks that all settings are in the ranges of their properties. Errors: settings, for the first one that is not.
 template <typename S>
 Status check_ranges(const S& settings, const std::vector<Property<S>>& table) {
   for (const Property<S>& property : table) {
@@ -101,32 +99,16 @@ Status check_ranges(const S& settings, const std::vector<Property<S>>& table) {
   return {};
 }
 
-// For a class whose settings have the ids from 1 on, one for each row of the table:
-template <typename S>
-void install_properties(GObjectClass* klass, const std::vector<Property<S>>& table) {
-  guint id = 0;
-  for (const auto& property : table) g_object_class_install_property(klass, ++id, property.spec);
-}
-template <typename S>
-void set_property(GObject* object, S& settings, const std::vector<Property<S>>& table, guint id, const GValue* value) {
-  const Property<S>& property = table[id - 1];
-  {
-    ObjectLock lock(object);
-    set_property(settings, property, value);
-  }
-  if (property.implied_property) g_object_notify(object, property.implied_property);
-}
-
-/// A value of an enum property, which is the number of its row.
+/// A value of an enum property. Its number is the index in the table.
 struct Choice {
   const char* nick;
   const char* blurb;
 };
 
-/// Registers an enum with the first `count` rows of a table whose rows have `nick` and `blurb`; the value is the row.
+/// Registers an enum with the first `count` rows of a table, which have `nick` and `blurb`. Values are the indices of rows.
 template <typename Table>
 GType enum_from_table(const char* name, const Table& table, std::size_t count) {
-  auto* values = g_new0(GEnumValue, count + 1);  // GType keeps it for good
+  auto* values = g_new0(GEnumValue, count + 1);  // GType keeps a pointer to it
   for (std::size_t i = 0; i < count; ++i) values[i] = {gint(i), table[i].blurb, table[i].nick};
   return g_enum_register_static(name, values);
 }
@@ -136,17 +118,18 @@ GType enum_from_table(const char* name, const Choice (&table)[N]) {
   return enum_from_table(name, rows, N);
 }
 
-/// What filters that look beyond the edge of the frame have in common: the base of their settings.
+/// The base of the settings of filters that read beyond the edge of the frame.
 struct EdgeSettings {
   int border = int(Border::reflect_101);
   guint border_value = 0;
   bool filter_alpha = false;
 };
 
-/// Of EdgeSettings: border (an enum `type_name` of the first `border_count` rows of the table), border-value, filter-alpha.
+/// The properties of EdgeSettings: border (the enum `type_name`, with the first `border_count` borders), border-value,
+/// filter-alpha.
 std::vector<Property<EdgeSettings>> edge_properties(const char* type_name, std::size_t border_count);
 
-/// The properties of a base of S as properties of S.
+/// Appends the properties of a base class of S, as properties of S.
 template <typename S, typename Base>
 void append_properties(std::vector<Property<S>>& properties, const std::vector<Property<Base>>& inherited) {
   for (const Property<Base>& property : inherited)
@@ -157,15 +140,15 @@ void append_properties(std::vector<Property<S>>& properties, const std::vector<P
         property.member);
 }
 
-/// A colour as sample values of a format: through the matrix and range of its colorimetry for YUV and gray. A value up to 0xFF is a
-/// gray level for all channels (the classic border-value=140), any other is 0xAARRGGBB.
+/// Converts a colour to sample values of a format, for YUV and gray by the matrix and range of its colorimetry. `argb` is
+/// 0xAARRGGBB; a value up to 0xFF is a gray level for all channels.
 BorderValue border_samples(guint argb, const GstVideoInfo& video);
 
-/// Reads "x,y,width,height", four whole numbers with nothing between them but commas; `at` is then behind them. Nothing where it is
-/// not that.
+/// Reads "x,y,width,height", four whole numbers that are separated by commas only, and moves `at` behind them. Empty if the text is
+/// something else.
 std::optional<Rect> read_rect(const char*& at, const char* end);
 
-/// A warning that a kernel reaches beyond the whole frame, which works but is seldom meant; empty where it does not.
+/// A warning if a kernel is larger than the frame, which works but is rarely intended; else empty.
 std::string larger_than_frame(int kernel_width, int kernel_height, const GstVideoInfo& video);
 
 }  // namespace cudavision

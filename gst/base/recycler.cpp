@@ -10,12 +10,12 @@ Recycler::~Recycler() {
 }
 
 GstMemory* Recycler::take() {
-  constexpr int most_spare = 2;  // what a downstream that held many gave back is freed
+  constexpr int most_spare = 2;  // more are freed, after a downstream element that held many returned them
   GstMemory* found = nullptr;
   int spare = 0;
   memories_.erase(std::remove_if(memories_.begin(), memories_.end(),
                                  [&](GstMemory* memory) {
-                                   // Of a memory that only this list refers to nobody can get hold.
+                                   // Only this list refers to a memory with one reference, so no other thread can take one.
                                    if (GST_MINI_OBJECT_REFCOUNT_VALUE(memory) > 1) return false;
                                    if (!found) {
                                      found = memory;

@@ -8,17 +8,17 @@
 
 namespace cudavision {
 
-/// Memories of one size for results that leave with buffers. Those that nobody holds any more are handed out again, as large ones
-/// take long to allocate. For one thread; what was handed out may outlive it.
+/// Memories of one size for results that leave with buffers. Large memories take long to allocate, so a memory is used again when
+/// nobody else holds it. For one thread. Memories may outlive this object.
 class Recycler {
  public:
-  /// `allocate`: (transfer full) a new memory, or NULL.
+  /// `allocate`: returns (transfer full) a new memory, or nullptr.
   explicit Recycler(std::function<GstMemory*()> allocate) : allocate_(std::move(allocate)) {}
   ~Recycler();
   Recycler(Recycler&& other) = default;
   Recycler& operator=(Recycler&&) = delete;
 
-  /// (transfer full) A memory that nobody else holds; NULL where none can be allocated.
+  /// (transfer full) A memory that nobody else holds; nullptr if none can be allocated.
   GstMemory* take();
 
  private:

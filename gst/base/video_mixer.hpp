@@ -14,65 +14,66 @@ namespace cudavision {
 struct MixerState;
 struct MixerPadState;
 
-/// The base of elements that lay the frames of their pads over each other: backends, memories, caps, allocation, CUDA contexts,
-/// errors, pads on request. Its properties are backend, active-backend and cuda-device-id. A subclass says what goes where.
-struct CudaVisionMixer {
+/// The base class of elements that lay the frames of their sink pads over each other. It deals with backends, memories, caps,
+/// allocation, CUDA contexts, errors and request pads; a subclass decides which pad goes where. Its properties are backend,
+/// active-backend and cuda-device-id.
+struct GstCudaVisionMixer {
   GstVideoAggregator parent;
   MixerState* state;
 };
 
-struct CudaVisionMixerPad {
+struct GstCudaVisionMixerPad {
   GstVideoAggregatorPad parent;
   MixerPadState* state;
 };
-struct CudaVisionMixerPadClass {
+struct GstCudaVisionMixerPadClass {
   GstVideoAggregatorPadClass parent_class;
 };
 
-/// A sink pad as one frame finds it.
+/// A sink pad as the current frame finds it.
 struct MixerInput {
-  CudaVisionMixerPad* pad;
+  GstCudaVisionMixerPad* pad;
   GstVideoInfo video;
-  bool has_caps;  ///< else `video` says nothing
-  bool inactive;  ///< not waited for, as nothing has come yet
+  bool has_caps;  ///< if false, `video` is not valid
+  bool inactive;  ///< no data has arrived yet, and the element does not wait for it
 };
 
 struct PictureSize {
   int width, height;
 };
 
-/// A whole picture, but for the frames.
+/// How to make an output picture, without the frames.
 struct MixerLayout {
   BlendBackground background;
-  std::vector<BlendPad> pads;  ///< one for each input, whose `src` and `color` are not looked at
+  std::vector<BlendPad> pads;  ///< one for each input; `src` and `color` are ignored
 };
 
-struct CudaVisionMixerClass {
+struct GstCudaVisionMixerClass {
   GstVideoAggregatorClass parent_class;
 
-  /// The size of the picture where downstream does not say, of pixels of this aspect; 0 × 0: no matter. This and lay_out() come
-  /// from the streaming thread, with the inputs from below to above.
-  PictureSize (*natural_size)(CudaVisionMixer* self, const std::vector<MixerInput>& inputs, int par_n, int par_d);
-  MixerLayout (*lay_out)(CudaVisionMixer* self, const std::vector<MixerInput>& inputs, const GstVideoInfo& output);
+  // Both are called in the streaming thread. `inputs` are the sink pads, the lowest first.
+  /// The size of the output if downstream does not fix it, for pixels of this aspect ratio. 0 × 0: any size will do.
+  PictureSize (*natural_size)(GstCudaVisionMixer* self, const std::vector<MixerInput>& inputs, int par_n, int par_d);
+  MixerLayout (*lay_out)(GstCudaVisionMixer* self, const std::vector<MixerInput>& inputs, const GstVideoInfo& output);
 };
 
 GType cudavision_mixer_get_type();
 GType cudavision_mixer_pad_get_type();
-/// Gives an element its pads, the sink pads of this type, which is derived from that of the base.
+/// Sets the pad templates of an element class. `sink_pad` is the type of its sink pads, a subclass of GstCudaVisionMixerPad.
 void add_mixer_pads(GstElementClass* klass, GType sink_pad);
-inline CudaVisionMixer* as_mixer(gpointer object) {
-  return G_TYPE_CHECK_INSTANCE_CAST(object, cudavision_mixer_get_type(), CudaVisionMixer);
+inline GstCudaVisionMixer* as_mixer(gpointer object) {
+  return G_TYPE_CHECK_INSTANCE_CAST(object, cudavision_mixer_get_type(), GstCudaVisionMixer);
 }
-inline CudaVisionMixerClass* as_mixer_class(gpointer klass) {
-  return G_TYPE_CHECK_CLASS_CAST(klass, cudavision_mixer_get_type(), CudaVisionMixerClass);
+inline GstCudaVisionMixerClass* as_mixer_class(gpointer klass) {
+  return G_TYPE_CHECK_CLASS_CAST(klass, cudavision_mixer_get_type(), GstCudaVisionMixerClass);
 }
-inline CudaVisionMixerPad* as_mixer_pad(gpointer object) {
-  return G_TYPE_CHECK_INSTANCE_CAST(object, cudavision_mixer_pad_get_type(), CudaVisionMixerPad);
+inline GstCudaVisionMixerPad* as_mixer_pad(gpointer object) {
+  return G_TYPE_CHECK_INSTANCE_CAST(object, cudavision_mixer_pad_get_type(), GstCudaVisionMixerPad);
 }
 
-/// Calls f(pad) with each sink pad, from below to above, under the object lock.
+/// Calls f(pad) with each sink pad, the lowest first, under the object lock.
 template <typename F>
-void for_each_sink_pad(CudaVisionMixer* self, F&& f) {
+void for_each_sink_pad(GstCudaVisionMixer* self, F&& f) {
   ObjectLock lock(self);
   for (GList* item = GST_ELEMENT(self)->sinkpads; item; item = item->next) f(as_mixer_pad(item->data));
 }

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // cudablend: blends and composes the frames of its pads (docs/elements/cudablend.md).
 #include <algorithm>
-#include <new>
 #include <string>
-#include <utility>
 
-#include "gst/base/host.hpp"
-#include "gst/base/properties.hpp"
-#include "gst/base/video_mixer.hpp"
+#include "gst/base/caps.hpp"
+#include "gst/base/mixer_element.hpp"
 #include "gst/elements/elements.hpp"
 
 namespace cudavision {
@@ -16,126 +13,156 @@ namespace {
 constexpr Choice background_choices[] = {{"checker", "Gray squares"},
                                          {"black", "Black"},
                                          {"white", "White"},
-                                         {"transparent", "Nothing: black where the output has no alpha"},
-                                         {"color", "background-color"}};  // rows as BlendBackground::Kind
+                                         {"transparent", "Transparent, or black if the output has no alpha"},
+                                         {"color", "The colour of background-color"}};  // rows as BlendBackground::Kind
 enum Layout { LAYOUT_MANUAL, LAYOUT_GRID };
-constexpr Choice layout_choices[] = {{"manual", "Each pad says where it goes"},
-                                     {"grid", "A photo wall: pads in order in cells of equal size, row by row"}};
+constexpr Choice layout_choices[] = {{"manual", "Each pad has a position and a size of its own"},
+                                     {"grid", "Pads fill cells of equal size in order, row by row"}};
 constexpr Choice interpolation_choices[] = {
     {"nearest", "The nearest pixel"},
-    {"bilinear", "Between the nearest pixels"},
-    {"area", "The mean of what a pixel covers; bilinear for larger pictures"}};  // as Interpolation
-constexpr Choice operator_choices[] = {{"source", "The pad's pixels and alpha instead of what is below"},
-                                       {"over", "The pad over what is below"},
-                                       {"add", "As over, and alpha adds up"},
-                                       {"subtract", "What is below minus the pad"},
-                                       {"multiply", "The product, darker than both"},
-                                       {"screen", "The inverse of the inverses' product, lighter than both"},
-                                       {"difference", "The absolute difference"},
-                                       {"min", "The darker of both"},
-                                       {"max", "The lighter of both"},
-                                       {"average", "alpha of the pad, 1 - alpha of what is below"}};  // as BlendOperator
-constexpr Choice sizing_choices[] = {{"none", "Stretched to the box"},
-                                     {"keep-aspect-ratio", "As large as fits the box, in its middle"},
-                                     {"fill", "Fills the box, and is cropped at two sides"}};  // as SizingPolicy
-constexpr Choice key_choices[] = {{"none", "No key"},
-                                  {"color", "What is like key-color shows what is below"},
-                                  {"first-pixel", "What is like the picture's top left pixel does"}};  // as BlendKey::Mode
+    {"bilinear", "Interpolates between the nearest pixels"},
+    {"area", "The mean of the pixels that an output pixel covers; bilinear when enlarging"}};  // rows as Interpolation
+constexpr Choice operator_choices[] = {
+    {"source", "The pad replaces colour and alpha of the picture below"},
+    {"over", "The pad lies over the picture below"},
+    {"add", "As over, but the alpha of both is added"},
+    {"subtract", "The picture below minus the pad"},
+    {"multiply", "The product of both, which is darker than both"},
+    {"screen", "The inverse of the product of the inverses, which is lighter than both"},
+    {"difference", "The absolute difference of both"},
+    {"min", "The darker of both"},
+    {"max", "The lighter of both"},
+    {"average", "The mean of both, weighted with alpha and 1 - alpha"}};  // rows as BlendOperator
+constexpr Choice sizing_choices[] = {{"none", "The picture is stretched to the box"},
+                                     {"keep-aspect-ratio", "The picture is as large as fits into the box, in its middle"},
+                                     {"fill", "The picture fills the box, and is cropped at two sides"}};  // rows as SizingPolicy
+constexpr Choice key_choices[] = {
+    {"none", "All pixels of the pad show"},
+    {"color", "Pixels like key-color are transparent"},
+    {"first-pixel", "Pixels like the top left pixel of the picture are transparent"}};  // rows as BlendKey::Mode
 
 template <std::size_t N>
 GParamSpec* choice(const char* name, const char* nick, const char* blurb, const char* type, const Choice (&rows)[N], int initial) {
   return g_param_spec_enum(name, nick, blurb, enum_from_table(type, rows), initial, playing_property);
 }
 
-constexpr int largest_output = 16384;
+// GObject refuses values outside of the ranges of these properties, and all combinations of values are valid.
 
-// Settings ----------------------------------------------------------------------------------------------------------------------
+struct BlendPadProperties {
+  static constexpr const char* type_name = "GstCudaBlendPad";
 
-struct Settings {
-  int background = int(BlendBackground::Kind::checker);
-  guint background_color = 0xff000000;
-  int layout = LAYOUT_MANUAL;
-  guint columns = 0, rows = 0, gap = 0;
-  int interpolation = int(Interpolation::bilinear);
-  bool zero_size_is_unscaled = true;
-  bool ignore_inactive_pads = false;
+  struct Settings {
+    int xpos = 0, ypos = 0, width = -1, height = -1;
+    double alpha = 1;
+    int op = int(BlendOperator::over);
+    int sizing_policy = int(SizingPolicy::none);
+    int key = int(BlendKey::Mode::none);
+    guint key_color = 0;
+    double key_tolerance = 0, key_softness = 0;
+  };
+
+  static std::vector<Property<Settings>> properties() {
+    const auto position = [](const char* name, const char* nick, const char* blurb) {
+      return g_param_spec_int(name, nick, blurb, -blend_max_position, blend_max_position, 0, playing_property);
+    };
+    const auto side = [](const char* name, const char* nick, const char* blurb) {
+      return g_param_spec_int(name, nick, blurb, -1, blend_max_side, -1, playing_property);
+    };
+    const auto difference = [](const char* name, const char* nick, const char* blurb) {
+      return g_param_spec_double(name, nick, blurb, 0, 255, 0, playing_property);
+    };
+    return {
+        {position("xpos", "X position", "Position of the left edge in the output, in pixels"), &Settings::xpos},
+        {position("ypos", "Y position", "Position of the top edge in the output, in pixels"), &Settings::ypos},
+        {side("width", "Width", "Width in the output, in pixels; -1 is the width of the picture; for 0 see zero-size-is-unscaled"),
+         &Settings::width},
+        {side("height", "Height",
+              "Height in the output, in pixels; -1 is the height of the picture; for 0 see zero-size-is-unscaled"),
+         &Settings::height},
+        {g_param_spec_double("alpha", "Alpha", "Opacity of the picture", 0, 1, 1, playing_property), &Settings::alpha},
+        {choice("operator", "Operator", "How the pad is blended with the picture below", "GstCudaBlendOperator", operator_choices,
+                int(BlendOperator::over)),
+         &Settings::op},
+        {choice("sizing-policy", "Sizing policy", "How the picture is fitted into its box", "GstCudaBlendSizingPolicy",
+                sizing_choices, int(SizingPolicy::none)),
+         &Settings::sizing_policy},
+        {choice("key", "Key", "Which pixels of the pad are transparent", "GstCudaBlendKey", key_choices, int(BlendKey::Mode::none)),
+         &Settings::key},
+        {g_param_spec_uint("key-color", "Key colour", "Colour that is transparent, as 0xRRGGBB, if key=color", 0, 0xffffff, 0,
+                           playing_property),
+         &Settings::key_color},
+        {difference("key-tolerance", "Key tolerance", "A pixel matches the key if no channel differs by more than this"),
+         &Settings::key_tolerance},
+        {difference("key-softness", "Key softness",
+                    "Over this range of differences beyond key-tolerance, pixels change from transparent to opaque"),
+         &Settings::key_softness},
+    };
+  }
 };
 
-struct PadSettings {
-  int xpos = 0, ypos = 0, width = -1, height = -1;
-  double alpha = 1;
-  int op = int(BlendOperator::over);
-  int sizing_policy = int(SizingPolicy::none);
-  int key = int(BlendKey::Mode::none);
-  guint key_color = 0;
-  double key_tolerance = 0, key_softness = 0;
+struct BlendElement {
+  static constexpr const char* type_name = "GstCudaBlend";
+  static constexpr const char* element_name = "cudablend";
+  static constexpr const char* long_name = "Blending and composing";
+  static constexpr const char* klass = "Filter/Editor/Video/Compositor";
+  static constexpr const char* description =
+      "Converts, scales, keys and blends video of any formats and sizes into one, on the GPU or the processor";
+
+  using Pad = BlendPadProperties;
+  using Inputs = std::vector<SettledInput<Pad::Settings>>;
+
+  struct Settings {
+    int background = int(BlendBackground::Kind::checker);
+    guint background_color = 0xff000000;
+    int layout = LAYOUT_MANUAL;
+    guint columns = 0, rows = 0, gap = 0;
+    int interpolation = int(Interpolation::bilinear);
+    bool zero_size_is_unscaled = true;
+    bool ignore_inactive_pads = false;
+  };
+
+  static std::vector<Property<Settings>> properties() {
+    const auto count = [](const char* name, const char* nick, const char* blurb) {
+      return g_param_spec_uint(name, nick, blurb, 0, max_frame_side, 0, playing_property);
+    };
+    return {
+        {choice("background", "Background", "The picture below all pads", "GstCudaBlendBackground", background_choices,
+                int(BlendBackground::Kind::checker)),
+         &Settings::background},
+        {g_param_spec_uint("background-color", "Background colour", "Colour of the background, as 0xAARRGGBB, if background=color",
+                           0, G_MAXUINT32, 0xff000000, playing_property),
+         &Settings::background_color},
+        {choice("layout", "Layout", "How pads are placed in the output", "GstCudaBlendLayout", layout_choices, LAYOUT_MANUAL),
+         &Settings::layout},
+        {count("columns", "Columns", "Number of columns of the grid; 0 makes the grid nearly square"), &Settings::columns},
+        {count("rows", "Rows", "Number of rows of the grid; 0 makes the grid nearly square"), &Settings::rows},
+        {count("gap", "Gap", "Distance between the cells of the grid, in pixels"), &Settings::gap},
+        {choice("interpolation", "Interpolation", "How pictures are scaled", "GstCudaBlendInterpolation", interpolation_choices,
+                int(Interpolation::bilinear)),
+         &Settings::interpolation},
+        {g_param_spec_boolean("zero-size-is-unscaled", "Zero size is unscaled",
+                              "Show a pad with width or height 0 at the size of its picture, instead of hiding it", TRUE,
+                              playing_property),
+         &Settings::zero_size_is_unscaled},
+        {g_param_spec_boolean("ignore-inactive-pads", "Ignore inactive pads",
+                              "In live pipelines, do not wait for pads that have not received any data yet", FALSE,
+                              playing_property),
+         &Settings::ignore_inactive_pads},
+    };
+  }
+
+  static void apply(GstAggregator* element, const Settings& settings) {
+    gst_aggregator_set_ignore_inactive_pads(element, settings.ignore_inactive_pads);
+  }
+
+  static PictureSize natural_size(const Settings& settings, const Inputs& inputs, int par_n, int par_d);
+  static MixerLayout lay_out(const Settings& settings, const Inputs& inputs, const GstVideoInfo& output);
 };
 
-// The range of each property is what is accepted: GObject refuses all else, and there are no combinations that cannot work.
+using Settings = BlendElement::Settings;
+using PadSettings = BlendElement::Pad::Settings;
 
-const std::vector<Property<Settings>>& properties_of(const Settings*) {
-  const auto count = [](const char* name, const char* nick, const char* blurb) {
-    return g_param_spec_uint(name, nick, blurb, 0, largest_output, 0, playing_property);
-  };
-  static const std::vector<Property<Settings>> table{
-      {choice("background", "Background", "What lies below all pads", "CudaVisionBlendBackground", background_choices,
-              int(BlendBackground::Kind::checker)),
-       &Settings::background},
-      {g_param_spec_uint("background-color", "Background colour", "Colour as 0xAARRGGBB, for background=color", 0, G_MAXUINT32,
-                         0xff000000, playing_property),
-       &Settings::background_color},
-      {choice("layout", "Layout", "Where pads go", "CudaVisionBlendLayout", layout_choices, LAYOUT_MANUAL), &Settings::layout},
-      {count("columns", "Columns", "Columns of the grid; 0: as square as fits"), &Settings::columns},
-      {count("rows", "Rows", "Rows of the grid; 0: as square as fits"), &Settings::rows},
-      {count("gap", "Gap", "Pixels between the cells of the grid"), &Settings::gap},
-      {choice("interpolation", "Interpolation", "How pictures are scaled", "CudaVisionBlendInterpolation", interpolation_choices,
-              int(Interpolation::bilinear)),
-       &Settings::interpolation},
-      {g_param_spec_boolean("zero-size-is-unscaled", "Zero size is unscaled",
-                            "A pad whose width or height is 0 has its own there, instead of not being shown", TRUE,
-                            playing_property),
-       &Settings::zero_size_is_unscaled},
-      {g_param_spec_boolean("ignore-inactive-pads", "Ignore inactive pads",
-                            "In live pipelines, do not wait for pads on which nothing has come yet", FALSE, playing_property),
-       &Settings::ignore_inactive_pads},
-  };
-  return table;
-}
-
-const std::vector<Property<PadSettings>>& properties_of(const PadSettings*) {
-  const auto position = [](const char* name, const char* nick, const char* blurb) {
-    return g_param_spec_int(name, nick, blurb, -blend_max_position, blend_max_position, 0, playing_property);
-  };
-  const auto side = [](const char* name, const char* nick, const char* blurb) {
-    return g_param_spec_int(name, nick, blurb, -1, blend_max_side, -1, playing_property);
-  };
-  const auto difference = [](const char* name, const char* nick, const char* blurb) {
-    return g_param_spec_double(name, nick, blurb, 0, 255, 0, playing_property);
-  };
-  static const std::vector<Property<PadSettings>> table{
-      {position("xpos", "X position", "Left edge in the output"), &PadSettings::xpos},
-      {position("ypos", "Y position", "Top edge in the output"), &PadSettings::ypos},
-      {side("width", "Width", "Width in the output; -1: the picture's own (0: see zero-size-is-unscaled)"), &PadSettings::width},
-      {side("height", "Height", "Height in the output; -1: the picture's own (0: see zero-size-is-unscaled)"),
-       &PadSettings::height},
-      {g_param_spec_double("alpha", "Alpha", "Opacity of the picture", 0, 1, 1, playing_property), &PadSettings::alpha},
-      {choice("operator", "Operator", "How the pad and what is below become one", "CudaVisionBlendOperator", operator_choices,
-              int(BlendOperator::over)),
-       &PadSettings::op},
-      {choice("sizing-policy", "Sizing policy", "How the picture fits its box", "CudaVisionBlendSizingPolicy", sizing_choices,
-              int(SizingPolicy::none)),
-       &PadSettings::sizing_policy},
-      {choice("key", "Key", "Which pixels show what is below", "CudaVisionBlendKey", key_choices, int(BlendKey::Mode::none)),
-       &PadSettings::key},
-      {g_param_spec_uint("key-color", "Key colour", "Colour as 0xRRGGBB, for key=color", 0, 0xffffff, 0, playing_property),
-       &PadSettings::key_color},
-      {difference("key-tolerance", "Key tolerance", "A pixel matches the key if no channel differs by more than this"),
-       &PadSettings::key_tolerance},
-      {difference("key-softness", "Key softness", "The picture fades in over this much more difference"),
-       &PadSettings::key_softness},
-  };
-  return table;
-}
+// Layout ------------------------------------------------------------------------------------------------------------------------
 
 BlendPad to_blend(const PadSettings& settings) {
   BlendPad pad;
@@ -148,44 +175,8 @@ BlendPad to_blend(const PadSettings& settings) {
   return pad;
 }
 
-// Objects -----------------------------------------------------------------------------------------------------------------------
-
-/// An object with settings S, derived from one of the base's.
-template <typename Parent, typename S>
-struct Settled {
-  Parent parent;
-  // Under the object lock. `committed`: what the last g_object_set() left when it was done, so that no frame sees half of a change.
-  S settings, committed;
-
-  static Settled* of(gpointer object) { return static_cast<Settled*>(object); }
-
-  static S current(gpointer object) {
-    ObjectLock lock(object);
-    return of(object)->committed;
-  }
-  static void commit(gpointer object) {
-    ObjectLock lock(object);
-    of(object)->committed = of(object)->settings;
-  }
-
-  static void set(GObject* object, guint id, const GValue* value, GParamSpec*) {
-    set_property(object, of(object)->settings, properties_of(static_cast<S*>(nullptr)), id, value);
-  }
-  static void get(GObject* object, guint id, GValue* value, GParamSpec*) {
-    ObjectLock lock(object);
-    get_property(of(object)->settings, properties_of(static_cast<S*>(nullptr))[id - 1], value);
-  }
-
-  static void instance_init(GTypeInstance* instance, gpointer) {
-    new (&of(instance)->settings) S;
-    new (&of(instance)->committed) S;
-  }
-};
-
-using BlendElement = Settled<CudaVisionMixer, Settings>;
-using BlendSinkPad = Settled<CudaVisionMixerPad, PadSettings>;
-
-/// Width and height that a pad asks for in the output, of pixels of this aspect, as compositor has them; 0 × 0: it does not show.
+/// The size that a pad asks for in the output, for pixels of this aspect ratio, by the rules of compositor. 0 × 0: the pad is
+/// hidden.
 PictureSize box_size(const Settings& settings, const PadSettings& pad, const GstVideoInfo& video, int par_n, int par_d) {
   const auto side = [&](int wanted, int own) {
     return wanted > 0 ? wanted : wanted < 0 || settings.zero_size_is_unscaled ? own : 0;
@@ -197,7 +188,7 @@ PictureSize box_size(const Settings& settings, const PadSettings& pad, const Gst
     if (!gst_video_calculate_display_ratio(&n, &d, guint(width), guint(height), guint(GST_VIDEO_INFO_PAR_N(&video)),
                                            guint(GST_VIDEO_INFO_PAR_D(&video)), guint(par_n), guint(par_d)))
       return {0, 0};
-    // The side that leaves the other whole, and rather the height.
+    // Keep the side for which the other one is a whole number; the height if both or none are.
     if (height % int(n) != 0 && width % int(d) == 0)
       height = int(std::min<guint64>(gst_util_uint64_scale_int(guint64(width), int(d), int(n)), blend_max_side));
     else
@@ -206,13 +197,12 @@ PictureSize box_size(const Settings& settings, const PadSettings& pad, const Gst
   return {width, height};
 }
 
-PictureSize natural_size(CudaVisionMixer* self, const std::vector<MixerInput>& inputs, int par_n, int par_d) {
-  const Settings settings = BlendElement::current(self);
+PictureSize BlendElement::natural_size(const Settings& settings, const Inputs& inputs, int par_n, int par_d) {
   const bool grid = settings.layout == LAYOUT_GRID;
   PictureSize size{0, 0};
   int count = 0;
-  for (const MixerInput& input : inputs) {
-    const PadSettings pad = BlendSinkPad::current(input.pad);
+  for (const auto& input : inputs) {
+    const PadSettings& pad = input.settings;
     if (input.inactive) continue;
     ++count;
     if (!input.has_caps) continue;
@@ -222,32 +212,31 @@ PictureSize natural_size(CudaVisionMixer* self, const std::vector<MixerInput>& i
     size.height = std::max(size.height, box.height + (grid ? 0 : std::max(pad.ypos, 0)));
   }
   if (grid && size.width > 0) {
-    // Cells as large as the largest picture; less, of the same shape, where so many of them make too large an output.
+    // Cells have the size of the largest picture. They are scaled down if the output would be too large.
     const GridShape shape = grid_shape(count, int(settings.columns), int(settings.rows));
-    const auto room = [&](int cells) { return double(largest_output - gint64(cells - 1) * settings.gap) / cells; };
+    const auto room = [&](int cells) { return double(max_frame_side - gint64(cells - 1) * settings.gap) / cells; };
     const double scale = std::min({1.0, room(shape.columns) / size.width, room(shape.rows) / size.height});
     const auto side = [&](int cell, int cells) {
       return std::max(int(cell * scale), 1) * gint64(cells) + gint64(cells - 1) * settings.gap;
     };
-    return {int(CLAMP(side(size.width, shape.columns), 1, largest_output)),
-            int(CLAMP(side(size.height, shape.rows), 1, largest_output))};
+    return {int(CLAMP(side(size.width, shape.columns), 1, max_frame_side)),
+            int(CLAMP(side(size.height, shape.rows), 1, max_frame_side))};
   }
-  return {std::min(size.width, largest_output), std::min(size.height, largest_output)};
+  return {std::min(size.width, max_frame_side), std::min(size.height, max_frame_side)};
 }
 
-MixerLayout lay_out(CudaVisionMixer* self, const std::vector<MixerInput>& inputs, const GstVideoInfo& output) {
-  const Settings settings = BlendElement::current(self);
+MixerLayout BlendElement::lay_out(const Settings& settings, const Inputs& inputs, const GstVideoInfo& output) {
   const int par_n = GST_VIDEO_INFO_PAR_N(&output), par_d = GST_VIDEO_INFO_PAR_D(&output);
   MixerLayout layout;
   layout.background = {BlendBackground::Kind(settings.background), settings.background_color};
   std::vector<Rect> cells;
   std::size_t cell = 0;
   if (settings.layout == LAYOUT_GRID)
-    cells = grid_layout(int(std::count_if(inputs.begin(), inputs.end(), [](const MixerInput& input) { return !input.inactive; })),
+    cells = grid_layout(int(std::count_if(inputs.begin(), inputs.end(), [](const auto& input) { return !input.inactive; })),
                         int(settings.columns), int(settings.rows), int(settings.gap), GST_VIDEO_INFO_WIDTH(&output),
                         GST_VIDEO_INFO_HEIGHT(&output));
-  for (const MixerInput& input : inputs) {
-    const PadSettings wanted = BlendSinkPad::current(input.pad);
+  for (const auto& input : inputs) {
+    const PadSettings& wanted = input.settings;
     BlendPad& pad = layout.pads.emplace_back(to_blend(wanted));
     pad.interpolation = Interpolation(settings.interpolation);
     if (input.inactive) continue;
@@ -265,64 +254,15 @@ MixerLayout lay_out(CudaVisionMixer* self, const std::vector<MixerInput>& inputs
                                 SizingPolicy(wanted.sizing_policy));
     pad.place = fitted.place;
     pad.crop = fitted.crop;
-    // In the middle of its box it may lie beyond the range of xpos, which shows as little.
+    // In the middle of its box the picture can lie beyond the largest position. It is outside of the output at either place.
     pad.place.x = std::min(pad.place.x, blend_max_position);
     pad.place.y = std::min(pad.place.y, blend_max_position);
   }
   return layout;
 }
 
-void element_changed(GObject* object, guint count, GParamSpec** changed) {
-  if (changes_settings(count, changed, G_OBJECT_TYPE(object))) {
-    BlendElement::commit(object);
-    gst_aggregator_set_ignore_inactive_pads(GST_AGGREGATOR(object), BlendElement::current(object).ignore_inactive_pads);
-  }
-  G_OBJECT_CLASS(g_type_class_peek(cudavision_mixer_get_type()))->dispatch_properties_changed(object, count, changed);
-}
-
-void pad_changed(GObject* object, guint count, GParamSpec** changed) {
-  if (changes_settings(count, changed, G_OBJECT_TYPE(object))) BlendSinkPad::commit(object);
-  G_OBJECT_CLASS(g_type_class_peek(cudavision_mixer_pad_get_type()))->dispatch_properties_changed(object, count, changed);
-}
-
-template <typename Object, typename S>
-void show_settings(GObjectClass* klass, const std::vector<Property<S>>& table) {
-  klass->set_property = Object::set;
-  klass->get_property = Object::get;
-  install_properties(klass, table);
-}
-
-void pad_class_init(gpointer klass, gpointer) {
-  G_OBJECT_CLASS(klass)->dispatch_properties_changed = pad_changed;
-  show_settings<BlendSinkPad>(G_OBJECT_CLASS(klass), properties_of(static_cast<PadSettings*>(nullptr)));
-}
-
-GType pad_type() {
-  static const GType type =
-      g_type_register_static_simple(cudavision_mixer_pad_get_type(), "CudaVisionBlendPad", sizeof(CudaVisionMixerPadClass),
-                                    pad_class_init, sizeof(BlendSinkPad), BlendSinkPad::instance_init, GTypeFlags(0));
-  return type;
-}
-
-void class_init(gpointer klass, gpointer) {
-  G_OBJECT_CLASS(klass)->dispatch_properties_changed = element_changed;
-  show_settings<BlendElement>(G_OBJECT_CLASS(klass), properties_of(static_cast<Settings*>(nullptr)));
-  add_mixer_pads(GST_ELEMENT_CLASS(klass), pad_type());
-  gst_element_class_set_static_metadata(
-      GST_ELEMENT_CLASS(klass), "Blending and composing", "Filter/Editor/Video/Compositor",
-      "Converts, scales, keys and blends video of any formats and sizes into one, on the GPU or the processor",
-      "cudavision developers");
-  CudaVisionMixerClass* mixer = as_mixer_class(klass);
-  mixer->natural_size = natural_size;
-  mixer->lay_out = lay_out;
-}
-
 }  // namespace
 
-bool register_blend(GstPlugin* plugin) {
-  const GType type = g_type_register_static_simple(cudavision_mixer_get_type(), "CudaVisionBlend", sizeof(CudaVisionMixerClass),
-                                                   class_init, sizeof(BlendElement), BlendElement::instance_init, GTypeFlags(0));
-  return gst_element_register(plugin, "cudablend", GST_RANK_NONE, type);
-}
+bool register_blend(GstPlugin* plugin) { return MixerElement<BlendElement>::register_in(plugin); }
 
 }  // namespace cudavision

@@ -10,11 +10,11 @@ namespace cudavision {
 namespace {
 
 struct Convolve {
-  static constexpr const char* type_name = "CudaVisionConvolve";
+  static constexpr const char* type_name = "GstCudaConvolve";
   static constexpr const char* element_name = "cudaconvolve";
   static constexpr const char* long_name = "Convolution";
   static constexpr const char* klass = "Filter/Effect/Video";
-  static constexpr const char* description = "Filters video with any kernel of up to 63×63 weights, on the GPU or the processor";
+  static constexpr const char* description = "Filters video with any kernel of weights, on the GPU or the processor";
 
   struct Settings : EdgeSettings {
     int preset = int(Preset::custom);
@@ -26,8 +26,9 @@ struct Convolve {
   };
 
   static std::vector<Property<Settings>> properties() {
-    const auto side = [](const char* name, const char* nick, const char* blurb) {
-      return uint_property(name, nick, blurb, 0, convolve_max_side, 0);
+    const auto side = [](const char* name, const char* nick, const std::string& what) {
+      const std::string range = ", 1 to " + std::to_string(convolve_max_side);
+      return uint_property(name, nick, what + range + "; 0 is the square root of the number of weights", 0, convolve_max_side, 0);
     };
     const auto number = [](const char* name, const char* nick, double most, const char* blurb) {
       return double_property(name, nick, blurb, -most, most, 0);
@@ -39,29 +40,31 @@ struct Convolve {
       return g_param_spec_boolean(name, nick, blurb, FALSE, playing_property);
     };
     std::vector<Property<Settings>> table{
-        {g_param_spec_enum("preset", "Preset", "A kernel by name; setting weights sets custom",
-                           enum_from_table("CudaVisionConvolvePreset", presets(), presets().size()), gint(Preset::custom),
+        {g_param_spec_enum("preset", "Preset", "Name of a kernel; setting weights sets custom",
+                           enum_from_table("GstCudaConvolvePreset", presets(), presets().size()), gint(Preset::custom),
                            playing_property),
          &Settings::preset},
-        {gst_param_spec_array("weights", "Weights",
-                              "Weights of the kernel, row by row: \"<0,-1,0,-1,5,-1,0,-1,0>\"; none: the identity", nullptr,
-                              uncontrolled_property),
+        {gst_param_spec_array(
+             "weights", "Weights",
+             "Weights of the kernel, row by row: \"<0,-1,0,-1,5,-1,0,-1,0>\"; without weights the kernel is the identity", nullptr,
+             uncontrolled_property),
          &Settings::weights, [](Settings& settings) { settings.preset = int(Preset::custom); }, "preset"},
-        {side("kernel-width", "Kernel width", "Weights in a row, 1 to 63; 0: the square root of the number of weights"),
-         &Settings::kernel_width},
-        {side("kernel-height", "Kernel height", "Rows of weights, 1 to 63; 0: the square root of the number of weights"),
-         &Settings::kernel_height},
+        {side("kernel-width", "Kernel width", "Number of weights in a row"), &Settings::kernel_width},
+        {side("kernel-height", "Kernel height", "Number of rows of weights"), &Settings::kernel_height},
         {number("divisor", "Divisor", convolve_max_number,
-                "Divides the weighted sum; 0: the preset's own, or the sum of the weights, or 1 where that is 0"),
+                "Divides the weighted sum; 0 is the divisor of the preset, or else the sum of the weights, or 1 if the sum is 0"),
          &Settings::divisor},
-        {number("bias", "Bias", convolve_max_bias, "Added after the division, in sample values; not to chroma"), &Settings::bias},
-        {flag("absolute", "Absolute", "Take the absolute value before saturating"), &Settings::absolute},
-        {anchor("anchor-x", "Anchor X", "Column of the kernel that lies on the pixel computed; -1: the middle"),
+        {number("bias", "Bias", convolve_max_bias,
+                "Value that is added after the division, in sample values; it is not added to chroma"),
+         &Settings::bias},
+        {flag("absolute", "Absolute", "Take the absolute value before saturation"), &Settings::absolute},
+        {anchor("anchor-x", "Anchor X", "Column of the kernel that lies on the computed pixel; -1 is the middle"),
          &Settings::anchor_x},
-        {anchor("anchor-y", "Anchor Y", "Row of the kernel that lies on the pixel computed; -1: the middle"), &Settings::anchor_y},
-        {flag("flip", "Flip", "Mathematical convolution (the kernel turned by 180°) instead of correlation"), &Settings::flip},
+        {anchor("anchor-y", "Anchor Y", "Row of the kernel that lies on the computed pixel; -1 is the middle"),
+         &Settings::anchor_y},
+        {flag("flip", "Flip", "Turn the kernel by 180°: mathematical convolution instead of correlation"), &Settings::flip},
     };
-    append_properties(table, edge_properties("CudaVisionConvolveBorder", borders.size()));
+    append_properties(table, edge_properties("GstCudaConvolveBorder", borders.size()));
     return table;
   }
 
@@ -84,19 +87,19 @@ struct Convolve {
   }
 
  private:
-  /// preset=custom before any weights are set: the identity, which has no sides and no anchor to choose.
+  /// Whether preset=custom has no weights. The kernel is then the identity, for which sides and anchor have no effect.
   static bool has_no_weights(const Settings& settings) {
     return Preset(settings.preset) == Preset::custom && settings.weights.values.empty();
   }
 
-  /// A sentence about a setting that the kernel in use does not look at; empty: there is none.
+  /// A sentence about a setting that has no effect on the kernel in use; empty if all have.
   static std::string without_effect(const Settings& settings) {
     const bool none = has_no_weights(settings);
     if (Preset(settings.preset) == Preset::custom && !none) return {};
     const PresetInfo& preset = presets()[std::size_t(settings.preset)];
-    const std::string why = none ? "without weights the kernel is the identity"
-                                 : "the kernel of preset=" + std::string(preset.nick) + " has " + std::to_string(preset.width) +
-                                       "×" + std::to_string(preset.height) + " weights";
+    const std::string why =
+        none ? "without weights the kernel is the identity"
+             : "the kernel of preset=" + std::string(preset.nick) + " has " + size_text(preset.width, preset.height) + " weights";
     const auto sentence = [&](const char* name, int value) {
       return std::string(name) + " is " + std::to_string(value) + ", but has no effect: " + why +
              "; set weights to choose another kernel";

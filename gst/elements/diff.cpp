@@ -12,19 +12,19 @@
 namespace cudavision {
 namespace {
 
-constexpr Choice references[] = {{"previous", "The frame so many frames back as interval says"},
+constexpr Choice references[] = {{"previous", "An earlier frame; interval is the distance"},
                                  {"first", "The first frame"},
-                                 {"background", "The running average of the frames before, see learning-rate"},
+                                 {"background", "The running average of the earlier frames, see learning-rate"},
                                  {"mog2", "A mixture of Gaussians for each pixel"}};  // rows as DiffReference
 constexpr Choice outputs[] = {{"difference", "The difference from the reference"},
-                              {"mask", "White where a pixel changed, else black"},
-                              {"overlay", "The picture, with changed pixels tinted and a box around each region that moves"},
-                              {"passthrough", "The input, untouched"}};  // rows as DiffOutput
+                              {"mask", "Changed pixels are white, others black"},
+                              {"overlay", "The input with changed pixels tinted and a box around each moving region"},
+                              {"passthrough", "The unchanged input"}};  // rows as DiffOutput
 constexpr Choice modes[] = {{"absolute", "The absolute difference"},
-                            {"signed", "The difference about mid-gray"},
-                            {"squared", "The square of the difference, over the greatest sample"}};  // rows as DiffMode
+                            {"signed", "The signed difference, added to mid-gray"},
+                            {"squared", "The square of the difference, divided by the largest sample value"}};  // rows as DiffMode
 
-/// Reads "x,y,w,h;x,y,w,h;…"; nothing where it is not that. Empty: no rectangles.
+/// Reads "x,y,w,h;x,y,w,h;…". An empty text is a list of no rectangles; no value if the text is something else.
 std::optional<std::vector<Rect>> parse_rects(const std::string& text) {
   std::vector<Rect> rects;
   const char *at = text.data(), *const end = at + text.size();
@@ -37,9 +37,9 @@ std::optional<std::vector<Rect>> parse_rects(const std::string& text) {
   return rects;
 }
 
-constexpr guint most_regions = 65536;  // of max-regions
+constexpr guint most_regions = 65536;  // the largest max-regions
 
-/// A sentence about the first rectangle that has no pixel of the frame; empty: there is none.
+/// A sentence about the first rectangle that is outside of the frame; empty if there is none.
 std::string outside_frame(const std::vector<Rect>& mask_regions, const Geometry& frame) {
   const auto text = [](std::initializer_list<int> numbers) {
     std::string text;
@@ -49,11 +49,11 @@ std::string outside_frame(const std::vector<Rect>& mask_regions, const Geometry&
   for (const auto& [x, y, width, height] : mask_regions)
     if (x >= frame.width || y >= frame.height || gint64(x) + width <= 0 || gint64(y) + height <= 0)
       return "mask-regions has " + text({x, y, width, height}) + ", which masks nothing: it lies outside of the frame of " +
-             std::to_string(frame.width) + "×" + std::to_string(frame.height);
+             size_text(frame.width, frame.height);
   return {};
 }
 
-/// What was found in a frame, and when.
+/// The result for one frame.
 struct Finding {
   FrameTimes times;
   bool moves = false;
@@ -71,7 +71,7 @@ void set_regions(GstStructure* message, const MotionRegions& regions) {
   gst_structure_set(message, "regions-left-out", G_TYPE_UINT, guint(regions.left_out), nullptr);
 }
 
-/// Regions of interest are in pixels of the uncropped frame.
+/// Attaches regions of interest, which are in pixels of the uncropped frame.
 void attach_rois(GstBuffer* buffer, const std::vector<MotionRegion>& regions) {
   const CropOrigin origin = crop_origin(buffer);
   for (const auto& [box, area, score] : regions) {
@@ -83,12 +83,12 @@ void attach_rois(GstBuffer* buffer, const std::vector<MotionRegion>& regions) {
 }
 
 struct DiffElement {
-  static constexpr const char* type_name = "CudaVisionDiff";
+  static constexpr const char* type_name = "GstCudaDiff";
   static constexpr const char* element_name = "cudadiff";
   static constexpr const char* long_name = "Frame difference and motion";
   static constexpr const char* klass = "Filter/Analyzer/Video";
   static constexpr const char* description =
-      "Compares video frames with earlier ones and finds what moves, on the GPU or the processor";
+      "Compares video frames with earlier ones and finds moving regions, on the GPU or the processor";
 
   struct Settings {
     int reference = int(DiffReference::previous), output = int(DiffOutput::difference), mode = int(DiffMode::absolute);
@@ -113,59 +113,61 @@ struct DiffElement {
       return g_param_spec_boolean(name, nick, blurb, value, playing_property);
     };
     return {
-        {choice("reference", "Reference", "What frames are compared with", enum_from_table("CudaVisionDiffReference", references),
-                initial.reference),
+        {choice("reference", "Reference", "The picture that frames are compared with",
+                enum_from_table("GstCudaDiffReference", references), initial.reference),
          &Settings::reference},
-        {uint_property("interval", "Interval", "Compare with the frame this many frames back, 1 to 64 (reference=previous)", 1,
+        {uint_property("interval", "Interval", "Compare with the frame this many frames earlier, {}, if reference=previous", 1,
                        diff_max_interval, initial.interval),
          &Settings::interval},
-        {double_property("learning-rate", "Learning rate",
-                         "Share of the new frame in the background, 0 to 1 (reference=background)", 0, 1, initial.learning_rate),
+        {double_property("learning-rate", "Learning rate", "Share of the new frame in the background, {}, if reference=background",
+                         0, 1, initial.learning_rate),
          &Settings::learning_rate},
-        {choice("output", "Output", "What goes out", enum_from_table("CudaVisionDiffOutput", outputs), initial.output),
+        {choice("output", "Output", "The output picture", enum_from_table("GstCudaDiffOutput", outputs), initial.output),
          &Settings::output},
-        {choice("mode", "Mode", "How the difference is shown", enum_from_table("CudaVisionDiffMode", modes), initial.mode),
+        {choice("mode", "Mode", "How the difference is displayed", enum_from_table("GstCudaDiffMode", modes), initial.mode),
          &Settings::mode},
         {uint_property("threshold", "Threshold",
-                       "A pixel changed where its difference is greater, 0 to 255 in 8-bit steps (not for reference=mog2)", 0, 255,
+                       "A pixel has changed if its difference is greater, {} in 8-bit steps; not used if reference=mog2", 0, 255,
                        initial.threshold),
          &Settings::threshold},
-        {double_property("gain", "Gain", "On the difference shown, 0 to 256", 0, diff_max_gain, initial.gain), &Settings::gain},
-        {flag("luma-only", "Luma only", "Compare and show luma alone; else a pixel changed if any of its channels did",
+        {double_property("gain", "Gain", "Factor for the displayed difference, {}", 0, diff_max_gain, initial.gain),
+         &Settings::gain},
+        {flag("luma-only", "Luma only", "Compare and display luma only; otherwise a pixel has changed if one of its channels has",
               initial.luma_only),
          &Settings::luma_only},
         {uint_property("open-radius", "Open radius",
-                       "Removes specks from the mask (erodes, then dilates) of up to twice as many pixels, 0 to 16", 0,
+                       "Remove specks of up to twice this size from the mask by erosion and dilation, in pixels, {}", 0,
                        diff_max_open_radius, initial.open_radius),
          &Settings::open_radius},
-        {uint_property("cell-size", "Cell size", "Side of the cells in which motion is counted, in pixels, 4 to 1024",
+        {uint_property("cell-size", "Cell size", "Width and height of the cells in which changed pixels are counted, in pixels, {}",
                        diff_min_cell, diff_max_cell, initial.cell_size),
          &Settings::cell_size},
-        {double_property("cell-threshold", "Cell threshold", "Share of changed pixels that makes a cell move, 0 to 1", 0, 1,
+        {double_property("cell-threshold", "Cell threshold", "Share of changed pixels from which a cell moves, {}", 0, 1,
                          initial.cell_threshold),
          &Settings::cell_threshold},
-        {uint_property("min-area", "Least area", "Smallest region, in cells", 1, G_MAXINT, initial.min_area), &Settings::min_area},
+        {uint_property("min-area", "Least area", "Size of the smallest region, in cells", 1, G_MAXINT, initial.min_area),
+         &Settings::min_area},
         {uint_property(
              "max-regions", "Most regions",
-             "Regions of a frame that are reported, attached and drawn: the largest, and of equally large ones those of the "
-             "highest score",
+             "Number of regions of a frame that are reported, attached and drawn; larger regions come first, then those of higher "
+             "score",
              1, most_regions, initial.max_regions),
          &Settings::max_regions},
         {double_property("motion-threshold", "Motion threshold",
-                         "Share of changed pixels of the frame from which there is motion, 0 to 1", 0, 1, initial.motion_threshold),
+                         "Share of changed pixels of the frame from which there is motion, {}", 0, 1, initial.motion_threshold),
          &Settings::motion_threshold},
-        {uint_property("min-motion-frames", "Least motion frames", "Frames with motion in a row before motion begins", 1, G_MAXINT,
-                       initial.min_motion_frames),
+        {uint_property("min-motion-frames", "Least motion frames", "Number of consecutive frames with motion before motion begins",
+                       1, G_MAXINT, initial.min_motion_frames),
          &Settings::min_motion_frames},
-        {double_property("gap", "Gap", "Seconds without motion before it ends", 0, 1e6, initial.gap), &Settings::gap},
-        {g_param_spec_string("mask-regions", "Masked regions", "Rectangles that are left out, in pixels: \"x,y,w,h;x,y,w,h\"",
+        {double_property("gap", "Gap", "Time without motion before motion ends, in seconds", 0, 1e6, initial.gap), &Settings::gap},
+        {g_param_spec_string("mask-regions", "Masked regions", "Rectangles that are ignored, in pixels: \"x,y,w,h;x,y,w,h\"",
                              nullptr, uncontrolled_property),
          &Settings::mask_regions},
-        {flag("post-messages", "Post messages", "Post element messages", initial.post_messages), &Settings::post_messages},
-        {g_param_spec_uint64(
-             "message-interval", "Message interval",
-             "Nanoseconds between messages of frames in which motion neither begins nor ends; 0: each frame has one", 0,
-             G_MAXUINT64, initial.message_interval, playing_property),
+        {flag("post-messages", "Post messages", "Post element messages on the bus", initial.post_messages),
+         &Settings::post_messages},
+        {g_param_spec_uint64("message-interval", "Message interval",
+                             "Time between messages while motion neither begins nor ends, in ns; 0 posts a message for each frame",
+                             0, G_MAXUINT64, initial.message_interval, playing_property),
          &Settings::message_interval},
         {flag("attach-roi", "Attach ROI", "Attach a GstVideoRegionOfInterestMeta of type motion for each region",
               initial.attach_roi),
@@ -209,15 +211,15 @@ struct DiffElement {
   }
 };
 
-/// When motion begins and ends. Time is counted in ns of running time.
+/// Finds when motion begins and ends. Times are running times in ns.
 struct Motion {
   bool on = false;
-  guint frames = 0;                           ///< with motion in a row
-  GstClockTime still = 0;                     ///< since the last frame with motion
+  guint frames = 0;                           ///< consecutive frames with motion
+  GstClockTime still = 0;                     ///< time since the last frame with motion
   GstClockTime last = GST_CLOCK_TIME_NONE;    ///< running time of the last frame
-  GstClockTime unsaid = GST_CLOCK_TIME_NONE;  ///< since the last message; none yet
+  GstClockTime unsaid = GST_CLOCK_TIME_NONE;  ///< time since the last message; NONE: no message yet
 
-  /// Goes on to a frame; `step` is how long frames without times last. Returns what happens in it.
+  /// Goes on to the next frame. `step` is the duration of frames without times. Returns the event of the message.
   const char* advance(bool moves, const FrameTimes& times, GstClockTime step, const DiffElement::Settings& settings) {
     const GstClockTime now = times.running_time;
     if (GST_CLOCK_TIME_IS_VALID(now) && GST_CLOCK_TIME_IS_VALID(last) && now >= last) step = now - last;
@@ -243,7 +245,7 @@ class DiffProcessor : public Processor {
     frame_duration_ = rate_n > 0 ? gst_util_uint64_scale(GST_SECOND, guint64(rate_d), guint64(rate_n)) : GST_SECOND / 25;
   }
 
-  /// The next frame is compared, if it can be, with what it would have been compared with, and motion goes on.
+  /// Takes over the reference, if possible, and the state of motion.
   void continue_from(DiffProcessor& previous) {
     diff_->continue_from(*previous.diff_);
     motion_ = previous.motion_;
@@ -283,7 +285,7 @@ class DiffProcessor : public Processor {
  private:
   DiffOutput output() const { return DiffOutput(settings_.output); }
 
-  /// Takes what was found out of the plan, which is done with the frame.
+  /// Reads the result of the frame from the plan.
   void measure() {
     const DiffResult result = diff_->result();
     found_ = {{},
@@ -312,12 +314,12 @@ class DiffProcessor : public Processor {
   const DiffElement::Settings settings_;
   GstClockTime frame_duration_;
   Motion motion_;
-  Finding found_;  ///< in the last frame
+  Finding found_;  ///< the result for the last frame
 };
 
 Result<FilterPlan> DiffElement::make_plan(const Settings& settings, const PlanContext& context) {
   if (context.region != Region::Mode::frame)
-    return Status::settings(std::string("region is ") + (context.region == Region::Mode::inside ? "roi" : "outside-roi") +
+    return Status::settings(std::string("region is ") + region_name(context.region) +
                             ": cudadiff looks at the whole frame; use mask-regions to leave parts out");
   const DiffParams params = params_of(settings);
   const Geometry geometry = geometry_of(context.video);

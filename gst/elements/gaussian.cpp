@@ -10,12 +10,11 @@ namespace cudavision {
 namespace {
 
 struct Gaussian {
-  static constexpr const char* type_name = "CudaVisionGaussian";
+  static constexpr const char* type_name = "GstCudaGaussian";
   static constexpr const char* element_name = "cudagaussian";
   static constexpr const char* long_name = "Gaussian blur";
   static constexpr const char* klass = "Filter/Effect/Video";
-  static constexpr const char* description =
-      "Blurs video with a Gaussian kernel of 1 to 255 taps an axis, on the GPU or the processor";
+  static constexpr const char* description = "Blurs video with a Gaussian kernel, on the GPU or the processor";
 
   struct Settings : EdgeSettings {
     guint kernel_size = 5, kernel_width = 0, kernel_height = 0;
@@ -23,23 +22,27 @@ struct Gaussian {
   };
 
   static std::vector<Property<Settings>> properties() {
-    const auto taps = [](const char* name, const char* nick, guint initial, const char* blurb) {
-      return uint_property(name, nick, blurb, 0, gaussian_max_taps, initial);
+    const auto taps = [](const char* name, const char* nick, guint initial, const char* what, const char* zero) {
+      return uint_property(name, nick, what + (", odd, 1 to " + std::to_string(gaussian_max_taps)) + "; " + zero, 0,
+                           gaussian_max_taps, initial);
     };
     const auto sigma = [](const char* name, const char* nick, const char* blurb) {
       return double_property(name, nick, blurb, 0, gaussian_max_sigma, 0);
     };
     std::vector<Property<Settings>> table{
-        {taps("kernel-size", "Kernel size", 5, "Taps of the kernel, odd, 1 to 255; 0: from sigma, or no blur where that is 0 too"),
+        {taps("kernel-size", "Kernel size", 5, "Number of taps in both directions",
+              "0 chooses it from sigma, or does not blur if sigma is 0 too"),
          &Settings::kernel_size},
-        {taps("kernel-width", "Kernel width", 0, "Taps in the horizontal, odd, 1 to 255; 0: kernel-size"), &Settings::kernel_width},
-        {taps("kernel-height", "Kernel height", 0, "Taps in the vertical, odd, 1 to 255; 0: kernel-size"),
+        {taps("kernel-width", "Kernel width", 0, "Number of taps in horizontal direction", "0 uses kernel-size"),
+         &Settings::kernel_width},
+        {taps("kernel-height", "Kernel height", 0, "Number of taps in vertical direction", "0 uses kernel-size"),
          &Settings::kernel_height},
-        {sigma("sigma", "Sigma", "Standard deviation in pixels; 0: from the kernel size"), &Settings::sigma},
-        {sigma("sigma-x", "Sigma X", "Standard deviation in the horizontal; 0: sigma"), &Settings::sigma_x},
-        {sigma("sigma-y", "Sigma Y", "Standard deviation in the vertical; 0: sigma"), &Settings::sigma_y},
+        {sigma("sigma", "Sigma", "Standard deviation in pixels, {}; 0 chooses it from the kernel size"), &Settings::sigma},
+        {sigma("sigma-x", "Sigma X", "Standard deviation in horizontal direction, in pixels, {}; 0 uses sigma"),
+         &Settings::sigma_x},
+        {sigma("sigma-y", "Sigma Y", "Standard deviation in vertical direction, in pixels, {}; 0 uses sigma"), &Settings::sigma_y},
     };
-    append_properties(table, edge_properties("CudaVisionGaussianBorder", extrapolating_borders));
+    append_properties(table, edge_properties("GstCudaGaussianBorder", extrapolating_borders));
     return table;
   }
 
@@ -67,7 +70,7 @@ struct Gaussian {
     params.kernel_height = int(settings.kernel_height ? settings.kernel_height : settings.kernel_size);
     params.sigma_x = settings.sigma_x > 0 ? settings.sigma_x : settings.sigma;
     params.sigma_y = settings.sigma_y > 0 ? settings.sigma_y : settings.sigma;
-    // The kernel follows sigma, and ends where sigma fades to 0.
+    // Without a size the kernel follows sigma; a sigma of 0 needs one tap.
     if (params.kernel_width == 0 && params.sigma_x == 0) params.kernel_width = 1;
     if (params.kernel_height == 0 && params.sigma_y == 0) params.kernel_height = 1;
     params.border = Border(settings.border);

@@ -15,15 +15,15 @@ namespace cudavision {
 namespace {
 
 constexpr Choice channel_choices[] = {{"luma", "Luma"},
-                                      {"components", "Each of R, G, B, or of Y, Cb, Cr"},
-                                      {"all", "Luma, and each component"}};  // rows as HistogramChannels
-constexpr Choice luma_choices[] = {{"auto", "By the colorimetry of the caps"},
+                                      {"components", "R, G and B, or Y, Cb and Cr"},
+                                      {"all", "Luma and each component"}};  // rows as HistogramChannels
+constexpr Choice luma_choices[] = {{"auto", "The matrix of the colorimetry in the caps"},
                                    {"bt601", "0.299 R + 0.587 G + 0.114 B"},
                                    {"bt709", "0.2126 R + 0.7152 G + 0.0722 B"},
-                                   {"bt2020", "0.2627 R + 0.678 G + 0.0593 B"}};  // from the second on rows as LumaMatrix
+                                   {"bt2020", "0.2627 R + 0.678 G + 0.0593 B"}};  // rows as LumaMatrix, after the first
 
-/// The matrix that RGB of these caps was, or would be, made with. Their own is always "RGB": primaries and transfer tell it, but
-/// for those of sRGB, which say nothing.
+/// The matrix for converting RGB of this colorimetry to YUV. The colorimetry's own matrix is always "RGB", so primaries and
+/// transfer determine it. sRGB determines none.
 LumaMatrix matrix_of(const GstVideoColorimetry& colorimetry) {
   if (colorimetry.primaries == GST_VIDEO_COLOR_PRIMARIES_BT2020) return LumaMatrix::bt2020;
   if (colorimetry.primaries == GST_VIDEO_COLOR_PRIMARIES_BT709 && colorimetry.transfer != GST_VIDEO_TRANSFER_SRGB)
@@ -31,7 +31,7 @@ LumaMatrix matrix_of(const GstVideoColorimetry& colorimetry) {
   return LumaMatrix::bt601;
 }
 
-/// Counts with what they say; `counts` stay the caller's.
+/// Counts with their statistics. The result points into `counts`.
 std::vector<GstCudaVisionHistogramChannel> describe(const HistogramCounts& counts, int depth) {
   std::vector<GstCudaVisionHistogramChannel> channels;
   for (const ChannelCounts& channel : counts) {
@@ -53,12 +53,12 @@ std::vector<GstCudaVisionHistogramChannel> describe(const HistogramCounts& count
   return channels;
 }
 
-/// The counts of frames that one message tells of.
+/// The sum of the counts of the frames for one message.
 struct Sum {
   int depth = 8;
   guint64 frames = 0;
-  FrameTimes first;                                                     ///< of the first of them
-  GstClockTime begin = GST_CLOCK_TIME_NONE, end = GST_CLOCK_TIME_NONE;  ///< what they cover, as timestamps
+  FrameTimes first;                                                     ///< times of the first frame
+  GstClockTime begin = GST_CLOCK_TIME_NONE, end = GST_CLOCK_TIME_NONE;  ///< timestamps of the first begin and the last end
   HistogramCounts counts;
 
   void add(const Histogram& histogram, const FrameTimes& times) {
@@ -69,11 +69,11 @@ struct Sum {
     histogram.add_result(counts);
     if (!GST_CLOCK_TIME_IS_VALID(times.timestamp)) return;
     const GstClockTime last = times.timestamp + (GST_CLOCK_TIME_IS_VALID(times.duration) ? times.duration : 0);
-    begin = std::min(begin, times.timestamp);  // none is the largest of all
+    begin = std::min(begin, times.timestamp);  // GST_CLOCK_TIME_NONE is the largest value
     end = GST_CLOCK_TIME_IS_VALID(end) ? std::max(end, last) : last;
   }
 
-  /// (transfer full)
+  /// (transfer full) The structure of the message.
   GstStructure* message() const {
     FrameTimes times = first;
     if (frames > 1) times.duration = GST_CLOCK_TIME_IS_VALID(end) ? end - begin : GST_CLOCK_TIME_NONE;
@@ -103,19 +103,18 @@ struct Sum {
   }
 };
 
-/// Posts the sum, if there is one, and begins a new one.
+/// Posts a message if frames were added, and starts a new sum.
 void post(Sum& sum, GstElement* element) {
   if (sum.frames) post_message(element, sum.message());
   sum = {};
 }
 
-/// Says of the times of frames which of them are summed up together: those of one interval. Intervals follow each other from the
-/// first frame on.
+/// Divides time into intervals that follow each other from the first frame on. The frames of an interval are added up.
 class Intervals {
  public:
   explicit Intervals(GstClockTime length) : length_(length) {}
 
-  /// Whether a frame belongs to another interval than those before.
+  /// Whether a frame is the first one of an interval, except for the first interval.
   bool begins(const FrameTimes& frame) {
     const GstClockTime now = time(frame);
     if (!GST_CLOCK_TIME_IS_VALID(now)) return false;
@@ -129,12 +128,12 @@ class Intervals {
     return true;
   }
 
-  /// Whether no more frames are to be expected in the interval of this frame, the last there was.
+  /// Whether this frame, the newest, is probably the last one of its interval.
   bool ends(const FrameTimes& frame) {
     if (length_ == 0) return true;
     const GstClockTime now = time(frame), before = std::exchange(last_, now);
     if (!GST_CLOCK_TIME_IS_VALID(now) || !GST_CLOCK_TIME_IS_VALID(frame.duration)) return false;
-    // Played faster than normal, frames come sooner than their durations say.
+    // In fast playback frames follow each other sooner than their durations tell.
     const GstClockTime step = before < now ? std::min(now - before, frame.duration) : frame.duration;
     return now + step - begin_ >= length_;
   }
@@ -152,7 +151,7 @@ class Intervals {
   }
 
   GstClockTime length_;
-  GstClockTime begin_ = GST_CLOCK_TIME_NONE, last_ = GST_CLOCK_TIME_NONE;  // of the interval, and of the last frame
+  GstClockTime begin_ = GST_CLOCK_TIME_NONE, last_ = GST_CLOCK_TIME_NONE;  // of the interval; of the last frame
 };
 
 struct HistogramSettings {
@@ -167,7 +166,7 @@ struct HistogramSettings {
 
 class HistogramProcessor final : public Processor {
  public:
-  /// Goes on where `previous`, for the same video on the same backend, is now; NULL: there is none.
+  /// Makes a processor that takes over the state of context.previous, as far as the settings allow it. Errors: settings, resource.
   static Result<std::unique_ptr<Processor>> make(const HistogramSettings& settings, const HistogramParams& params,
                                                  const HistogramOverlayParams& overlay, const PlanContext& context) {
     auto* previous = static_cast<HistogramProcessor*>(context.previous);
@@ -196,7 +195,7 @@ class HistogramProcessor final : public Processor {
       if (!drawn.ok()) return drawn.error();
       made->overlay_ = std::move(drawn.value());
     }
-    // Nothing can fail from here on: what the previous processor has may be taken.
+    // Nothing can fail from here on, so the state of the previous processor can be moved.
     if (previous && settings.post_messages) {
       Sum& sum = counts_on || previous->sum_.frames == 0 ? made->sum_ : made->ended_;
       made->intervals_ = previous->intervals_.with_length(settings.interval);
@@ -253,20 +252,21 @@ class HistogramProcessor final : public Processor {
   const HistogramParams params_;
   const bool posts_, adds_meta_, equalizes_;
   std::shared_ptr<Histogram> histogram_;
-  std::shared_ptr<Filter> filter_;             // where frames do not pass through
-  std::unique_ptr<HistogramOverlay> overlay_;  // of histogram_
+  std::shared_ptr<Filter> filter_;             // nullptr if frames pass through
+  std::unique_ptr<HistogramOverlay> overlay_;  // draws histogram_
   Intervals intervals_;
   Sum sum_;
-  Sum ended_;  // by a change of settings; to be posted, which only the calls of the streaming thread may do
+  Sum ended_;  // the sum that a change of settings ended; posted with the next frame
 };
 
 struct HistogramElement {
-  static constexpr const char* type_name = "CudaVisionHistogram";
+  static constexpr const char* type_name = "GstCudaHistogram";
   static constexpr const char* element_name = "cudahistogram";
   static constexpr const char* long_name = "Histogram";
   static constexpr const char* klass = "Filter/Analyzer/Video";
   static constexpr const char* description =
-      "Counts and describes the values of video in messages and metas, draws histograms and equalises, on the GPU or the processor";
+      "Computes histograms and statistics of video for messages and metas, draws and equalises histograms, on the GPU or the "
+      "processor";
 
   using Settings = HistogramSettings;
 
@@ -279,29 +279,29 @@ struct HistogramElement {
     };
     const Settings initial;
     return {
-        {uint_property("bins", "Bins", "Bins that the range of the format is split into evenly, 2 to 65536", 2, histogram_max_bins,
+        {uint_property("bins", "Bins", "Number of bins of equal width for the range of the format, {}", 2, histogram_max_bins,
                        initial.bins),
          &Settings::bins},
-        {choice("channels", "Channels", enum_from_table("CudaVisionHistogramChannels", channel_choices), "What is counted"),
+        {choice("channels", "Channels", enum_from_table("GstCudaHistogramChannels", channel_choices),
+                "The channels that are counted"),
          &Settings::channels},
-        {choice("luma", "Luma", enum_from_table("CudaVisionHistogramLuma", luma_choices), "How luma is made of RGB"),
+        {choice("luma", "Luma", enum_from_table("GstCudaHistogramLuma", luma_choices), "The matrix that computes luma from RGB"),
          &Settings::luma},
-        {g_param_spec_uint64("interval", "Interval", "Time that each message sums up, in ns (0: every frame has its own)", 0,
+        {g_param_spec_uint64("interval", "Interval", "Time that each message covers, in ns; 0 posts a message for each frame", 0,
                              G_MAXUINT64, initial.interval, playing_property),
          &Settings::interval},
-        {flag("post-messages", "Post messages", initial.post_messages, "Post element messages"), &Settings::post_messages},
+        {flag("post-messages", "Post messages", initial.post_messages, "Post element messages on the bus"),
+         &Settings::post_messages},
         {flag("add-meta", "Add meta", initial.add_meta, "Add a GstCudaVisionHistogramMeta to each frame"), &Settings::add_meta},
-        {flag("overlay", "Overlay", initial.overlay, "Draw the histogram into the picture"), &Settings::overlay},
+        {flag("overlay", "Overlay", initial.overlay, "Draw the histogram on the picture"), &Settings::overlay},
         {g_param_spec_string("overlay-position", "Overlay position", "Where the histogram is drawn: x,y,width,height in pixels",
                              initial.overlay_position.c_str(), uncontrolled_property),
          &Settings::overlay_position},
-        {double_property("overlay-opacity", "Overlay opacity", "Opacity of the drawn histogram, 0 to 1", 0, 1,
-                         initial.overlay_opacity),
+        {double_property("overlay-opacity", "Overlay opacity", "Opacity of the drawn histogram, {}", 0, 1, initial.overlay_opacity),
          &Settings::overlay_opacity},
-        {flag("overlay-log", "Overlay log", initial.overlay_log, "Draw heights by the logarithm of the counts"),
+        {flag("overlay-log", "Overlay log", initial.overlay_log, "Draw the logarithm of the counts instead of the counts"),
          &Settings::overlay_log},
-        {flag("equalize", "Equalize", initial.equalize,
-              "Equalise the histogram of the luma; what is counted is the incoming frame"),
+        {flag("equalize", "Equalize", initial.equalize, "Equalise the histogram of luma; counts are those of the incoming frame"),
          &Settings::equalize},
     };
   }

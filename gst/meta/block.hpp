@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What the metas have in common. Nothing here needs C++'s runtime library: applications in C should not load it for our sake.
+// Code that the metas share. It does not need the C++ runtime library, so that applications in C need not load it.
 #pragma once
 
 #include "gst/meta/prelude.h"
 
 namespace cudavision {
 
-/// What `make` makes, the first time that it is asked for with this place.
+/// The value that make() returned when this was first called with `place`.
 template <typename Make>
 gsize once(gsize* place, Make make) {
   if (g_once_init_enter(place)) g_once_init_leave(place, gsize(make()));
   return *place;
 }
 
-/// A meta of plain members, one of which (`block`) points to a g_atomic_rc_box that copies of the meta share. `clear` lets go of
-/// what is in the block; it may be null.
+/// A meta of plain members. The member `block` points to a g_atomic_rc_box that copies of the meta share. `clear` frees what the
+/// block refers to; it may be null.
 template <auto block, auto clear>
 struct BlockMeta;
 
@@ -24,7 +24,7 @@ struct BlockMeta<block, clear> {
     return gst_meta_register(api, name, sizeof(Meta), init, free, transform);
   }
 
-  /// Adds a meta with the members of `model`, whose reference to the block it takes over.
+  /// Adds a meta with the members of `model`, and takes the reference of `model` to the block.
   static Meta* add(GstBuffer* buffer, const GstMetaInfo* info, Meta* model) {
     auto* meta = reinterpret_cast<Meta*>(gst_buffer_add_meta(buffer, info, model));
     release(model);

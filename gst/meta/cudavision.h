@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /**
- * What cudavision's elements leave on buffers, for applications and other elements: plain C, neither CUDA nor OpenCV needed.
+ * The metas that cudavision's elements add to buffers, for applications and other elements: plain C, without CUDA or OpenCV.
  * pkg-config: gstreamer-cudavision-1.0. Include as <gst/cudavision/cudavision.h>.
  */
 #pragma once

@@ -9,7 +9,7 @@
 
 using Meta = GstCudaVisionHistogramMeta;
 using Channel = GstCudaVisionHistogramChannel;
-// The block: the channels, and then their counts.
+// The block holds the channels, followed by their counts.
 using Histogram = cudavision::BlockMeta<&Meta::channels, GDestroyNotify(nullptr)>;
 
 GType gst_cuda_vision_histogram_meta_api_get_type() {

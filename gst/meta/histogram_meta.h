@@ -8,14 +8,14 @@ G_BEGIN_DECLS
 /**
  * GST_CUDA_VISION_HISTOGRAM_MAX_BINS:
  *
- * The most bins that a histogram can have.
+ * The largest number of bins of a histogram.
  */
 #define GST_CUDA_VISION_HISTOGRAM_MAX_BINS 65536
 
 /**
  * GST_CUDA_VISION_HISTOGRAM_MAX_CHANNELS:
  *
- * The most channels that a histogram can have.
+ * The largest number of channels of a histogram.
  */
 #define GST_CUDA_VISION_HISTOGRAM_MAX_CHANNELS 4
 
@@ -28,8 +28,8 @@ typedef struct _GstCudaVisionHistogramMeta GstCudaVisionHistogramMeta;
 /**
  * GstCudaVisionHistogramChannel:
  * @name: "luma", "R", "G", "B", "Y", "Cb" or "Cr"
- * @counts: samples in each bin; as many as the meta has bins
- * @count: samples: the sum of @counts
+ * @counts: the number of samples in each bin of the meta
+ * @count: the number of samples: the sum of @counts
  * @min: the lowest value
  * @max: the highest value
  * @mean: the mean
@@ -40,8 +40,8 @@ typedef struct _GstCudaVisionHistogramMeta GstCudaVisionHistogramMeta;
  * @entropy: −Σ p·log2 p over the bins, in bits
  * @saturated: share of the samples, 0 to 1, in the bins of 0 and of 2^depth − 1
  *
- * One channel of a frame. Values are the format's own, 0 to 2^depth − 1; a bin of several values stands for the middle of them,
- * so that with bins ≥ 2^depth all is exact. Of no samples everything is 0.
+ * One channel of a frame. Values are those of the format, 0 to 2^depth − 1. A bin of several values counts as their middle, so all
+ * figures are exact if bins ≥ 2^depth. Without samples all figures are 0.
  */
 struct _GstCudaVisionHistogramChannel {
   const gchar* name;
@@ -64,14 +64,14 @@ struct _GstCudaVisionHistogramChannel {
 /**
  * GstCudaVisionHistogramMeta:
  * @meta: parent #GstMeta
- * @bins: bins of each channel, 2 to %GST_CUDA_VISION_HISTOGRAM_MAX_BINS; a sample v is in bin v·bins >> depth
+ * @bins: number of bins of each channel, 2 to %GST_CUDA_VISION_HISTOGRAM_MAX_BINS; a sample v is in bin v·bins >> depth
  * @depth: bits of a sample, 1 to 16
- * @n_channels: channels, 1 to %GST_CUDA_VISION_HISTOGRAM_MAX_CHANNELS
+ * @n_channels: number of channels, 1 to %GST_CUDA_VISION_HISTOGRAM_MAX_CHANNELS
  * @channels: (array length=n_channels): the channels
  *
- * How often each value is in a frame. All that it points to lives as long as the meta, and is shared with the metas of copies of
- * the buffer: it is not to be changed. A copy of the whole buffer has the meta too; a copy of a region, and anything made by a
- * transformation (scaling, …), has not.
+ * How often each value occurs in a frame. The data that the meta points to live as long as the meta. They must not be changed,
+ * because the metas of copies of the buffer share them. A copy of the whole buffer has the meta too; a copy of a region, and the
+ * result of a transformation (scaling, …), do not.
  */
 struct _GstCudaVisionHistogramMeta {
   GstMeta meta;
@@ -94,12 +94,12 @@ const GstMetaInfo* gst_cuda_vision_histogram_meta_get_info(void);
 /**
  * gst_buffer_add_cuda_vision_histogram_meta:
  * @buffer: a writable #GstBuffer
- * @bins: bins of each channel, 2 to %GST_CUDA_VISION_HISTOGRAM_MAX_BINS
+ * @bins: number of bins of each channel, 2 to %GST_CUDA_VISION_HISTOGRAM_MAX_BINS
  * @depth: bits of a sample, 1 to 16
- * @n_channels: channels, 1 to %GST_CUDA_VISION_HISTOGRAM_MAX_CHANNELS
- * @channels: (array length=n_channels): the channels; names, counts (@bins of them each) and figures are copied
+ * @n_channels: number of channels, 1 to %GST_CUDA_VISION_HISTOGRAM_MAX_CHANNELS
+ * @channels: (array length=n_channels): the channels; their names, @bins counts each, and figures are copied
  *
- * Adds a histogram to a buffer. The figures are the caller's: nothing is computed from the counts.
+ * Adds a histogram to a buffer. The caller computes the figures; this function does not.
  *
  * Returns: (transfer none): the meta
  */
@@ -111,7 +111,7 @@ GstCudaVisionHistogramMeta* gst_buffer_add_cuda_vision_histogram_meta(GstBuffer*
  * gst_buffer_get_cuda_vision_histogram_meta:
  * @buffer: a #GstBuffer
  *
- * Returns: (transfer none) (nullable): the first histogram of a buffer; all of them: gst_buffer_iterate_meta_filtered() with
+ * Returns: (transfer none) (nullable): the first histogram of a buffer; gst_buffer_iterate_meta_filtered() finds all, with
  *     %GST_CUDA_VISION_HISTOGRAM_META_API_TYPE
  */
 GST_CUDAVISION_API
@@ -122,7 +122,7 @@ GstCudaVisionHistogramMeta* gst_buffer_get_cuda_vision_histogram_meta(GstBuffer*
  * @meta: a #GstCudaVisionHistogramMeta
  * @name: a channel's name, such as "luma"
  *
- * Returns: (transfer none) (nullable): the channel of this name, if there is one
+ * Returns: (transfer none) (nullable): the channel with this name, or %NULL
  */
 GST_CUDAVISION_API
 const GstCudaVisionHistogramChannel* gst_cuda_vision_histogram_meta_get_channel(const GstCudaVisionHistogramMeta* meta,

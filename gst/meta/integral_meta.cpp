@@ -19,7 +19,7 @@ void clear_tables(gpointer block) {
 }
 using Integral = cudavision::BlockMeta<&Meta::tables, GDestroyNotify(clear_tables)>;
 
-/// Whether a table can be what it says.
+/// Whether the fields of a table are valid and its memory is large enough.
 bool is_valid(const Table& table) {
   if (!table.channel || !table.memory || table.width == 0 || table.height == 0 ||
       guint(table.type) > GST_CUDA_VISION_ENTRY_TYPE_F64)
@@ -28,7 +28,7 @@ bool is_valid(const Table& table) {
   return gst_memory_get_sizes(table.memory, nullptr, nullptr) / row >= table.height;
 }
 
-/// By the differences of unsigned sums a carry that was lost is found again.
+/// The sum over a rectangle. Differences of unsigned sums are right even if the sums overflowed.
 template <typename Entry>
 gdouble rectangle_sum(const Entry* entries, gsize row, bool padded, gsize x0, gsize y0, gsize x1, gsize y1) {
   const auto before = [=](gsize x, gsize y) {

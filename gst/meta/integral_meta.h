@@ -12,22 +12,22 @@ G_BEGIN_DECLS
 
 /**
  * GstCudaVisionTableLayout:
- * @GST_CUDA_VISION_TABLE_LAYOUT_INCLUSIVE: of W × H samples W × H entries: entry (x, y) sums samples 0 to x, 0 to y
- * @GST_CUDA_VISION_TABLE_LAYOUT_PADDED: of W × H samples (W + 1) × (H + 1) entries: entry (x, y) sums the samples left of x and
+ * @GST_CUDA_VISION_TABLE_LAYOUT_INCLUSIVE: W × H entries for W × H samples: entry (x, y) sums columns 0 to x of rows 0 to y
+ * @GST_CUDA_VISION_TABLE_LAYOUT_PADDED: (W + 1) × (H + 1) entries for W × H samples: entry (x, y) sums the samples left of x and
  * above y; the first row and column are zero, as in OpenCV
  *
- * Which samples an entry of a summed-area table sums.
+ * The samples that an entry of a summed-area table sums.
  */
 typedef enum { GST_CUDA_VISION_TABLE_LAYOUT_INCLUSIVE, GST_CUDA_VISION_TABLE_LAYOUT_PADDED } GstCudaVisionTableLayout;
 
 /**
  * GstCudaVisionEntryType:
- * @GST_CUDA_VISION_ENTRY_TYPE_U32: #guint32, modulo 2^32: the sum over a rectangle is right as long as it fits itself
+ * @GST_CUDA_VISION_ENTRY_TYPE_U32: #guint32, modulo 2^32: the sum over a rectangle is right if it is below 2^32 itself
  * @GST_CUDA_VISION_ENTRY_TYPE_U64: #guint64, exact
  * @GST_CUDA_VISION_ENTRY_TYPE_F32: #gfloat, the exact sum, rounded
  * @GST_CUDA_VISION_ENTRY_TYPE_F64: #gdouble, the exact sum, rounded
  *
- * What an entry of a summed-area table is, in the machine's byte order.
+ * The type of the entries of a summed-area table, in the byte order of the machine.
  */
 typedef enum {
   GST_CUDA_VISION_ENTRY_TYPE_U32,
@@ -41,12 +41,12 @@ typedef struct _GstCudaVisionIntegralMeta GstCudaVisionIntegralMeta;
 
 /**
  * GstCudaVisionIntegralTable:
- * @channel: what is summed: "luma", "R", "G", "B", "Y", "Cb", "Cr" or "A"
+ * @channel: the channel that is summed: "luma", "R", "G", "B", "Y", "Cb", "Cr" or "A"
  * @squared: whether the squares of the samples are summed
  * @type: the type of an entry
- * @width: entries of a row
- * @height: rows
- * @memory: the entries, row after row with nothing between them, from the memory's beginning: system memory or CUDA memory
+ * @width: number of entries in a row
+ * @height: number of rows
+ * @memory: the entries, row after row without gaps, from the beginning of the memory: system memory or CUDA memory
  *
  * One summed-area table.
  */
@@ -65,13 +65,13 @@ struct _GstCudaVisionIntegralTable {
 /**
  * GstCudaVisionIntegralMeta:
  * @meta: parent #GstMeta
- * @layout: of all tables
- * @n_tables: tables, at least 1
+ * @layout: layout of all tables
+ * @n_tables: number of tables, at least 1
  * @tables: (array length=n_tables): the tables
  *
- * Summed-area tables (integral images) of a frame. All that it points to lives as long as the meta, and is shared with the metas of
- * copies of the buffer: it is not to be changed. A copy of the whole buffer has the meta too; a copy of a region, and anything made
- * by a transformation (scaling, …), has not.
+ * Summed-area tables (integral images) of a frame. The data that the meta points to live as long as the meta. They must not be
+ * changed, because the metas of copies of the buffer share them. A copy of the whole buffer has the meta too; a copy of a region,
+ * and the result of a transformation (scaling, …), do not.
  */
 struct _GstCudaVisionIntegralMeta {
   GstMeta meta;
@@ -94,7 +94,7 @@ GType gst_cuda_vision_entry_type_get_type(void);
  * gst_cuda_vision_entry_type_get_size:
  * @type: a #GstCudaVisionEntryType
  *
- * Returns: bytes of an entry: 4 or 8
+ * Returns: the size of an entry in bytes: 4 or 8
  */
 GST_CUDAVISION_API
 gsize gst_cuda_vision_entry_type_get_size(GstCudaVisionEntryType type);
@@ -108,13 +108,13 @@ const GstMetaInfo* gst_cuda_vision_integral_meta_get_info(void);
 /**
  * gst_buffer_add_cuda_vision_integral_meta:
  * @buffer: a writable #GstBuffer
- * @layout: of all tables
- * @n_tables: tables, at least 1
- * @tables: (array length=n_tables): the tables; names are copied, the meta takes references of its own to the memories, which must
- * be large enough
+ * @layout: layout of all tables
+ * @n_tables: number of tables, at least 1
+ * @tables: (array length=n_tables): the tables; names are copied, and the meta takes its own references to the memories, which
+ * must be large enough
  *
  * Adds summed-area tables to a buffer. CUDA memory must have been written through a map with %GST_MAP_WRITE and GST_MAP_CUDA, or be
- * marked GST_CUDA_MEMORY_TRANSFER_NEED_DOWNLOAD: that is how it knows that system memory must follow.
+ * marked GST_CUDA_MEMORY_TRANSFER_NEED_DOWNLOAD, so that it is downloaded when the CPU reads it.
  *
  * Returns: (transfer none): the meta
  */
@@ -126,7 +126,7 @@ GstCudaVisionIntegralMeta* gst_buffer_add_cuda_vision_integral_meta(GstBuffer* b
  * gst_buffer_get_cuda_vision_integral_meta:
  * @buffer: a #GstBuffer
  *
- * Returns: (transfer none) (nullable): the first such meta of a buffer; all of them: gst_buffer_iterate_meta_filtered() with
+ * Returns: (transfer none) (nullable): the first such meta of a buffer; gst_buffer_iterate_meta_filtered() finds all, with
  *     %GST_CUDA_VISION_INTEGRAL_META_API_TYPE
  */
 GST_CUDAVISION_API
@@ -136,9 +136,9 @@ GstCudaVisionIntegralMeta* gst_buffer_get_cuda_vision_integral_meta(GstBuffer* b
  * gst_cuda_vision_integral_meta_get_channel:
  * @meta: a #GstCudaVisionIntegralMeta
  * @channel: a channel's name, such as "luma"
- * @squared: whether the table of the squares is meant
+ * @squared: whether to find the table of the squares
  *
- * Returns: the index of this table in `meta->tables`, or −1 where there is none
+ * Returns: the index of this table in `meta->tables`, or −1 if there is none
  */
 GST_CUDAVISION_API
 gint gst_cuda_vision_integral_meta_get_channel(const GstCudaVisionIntegralMeta* meta, const gchar* channel, gboolean squared);
@@ -146,13 +146,13 @@ gint gst_cuda_vision_integral_meta_get_channel(const GstCudaVisionIntegralMeta* 
 /**
  * gst_cuda_vision_integral_meta_map_table:
  * @meta: a #GstCudaVisionIntegralMeta
- * @index: of the table, below `meta->n_tables`
- * @map: (out): `map->data` has the entries; `map->size` may be more than they take
+ * @index: index of the table, below `meta->n_tables`
+ * @map: (out): `map->data` has the entries; `map->size` may be larger than they need
  *
- * Gives a table in system memory, to read. From CUDA memory it is downloaded, which waits for the GPU; a second map of the same
- * table finds it there. The meta (so, its buffer) must live until gst_cuda_vision_integral_meta_unmap_table().
+ * Maps a table into system memory for reading. A table in CUDA memory is downloaded, which waits for the GPU; further maps of the
+ * same table do not download it again. The meta, and so its buffer, must live until gst_cuda_vision_integral_meta_unmap_table().
  *
- * Returns: whether it could be mapped
+ * Returns: whether the table could be mapped
  */
 GST_CUDAVISION_API
 gboolean gst_cuda_vision_integral_meta_map_table(const GstCudaVisionIntegralMeta* meta, guint index, GstMapInfo* map);
@@ -160,8 +160,8 @@ gboolean gst_cuda_vision_integral_meta_map_table(const GstCudaVisionIntegralMeta
 /**
  * gst_cuda_vision_integral_meta_unmap_table:
  * @meta: a #GstCudaVisionIntegralMeta
- * @index: of the table
- * @map: what gst_cuda_vision_integral_meta_map_table() gave
+ * @index: index of the table
+ * @map: the result of gst_cuda_vision_integral_meta_map_table()
  */
 GST_CUDAVISION_API
 void gst_cuda_vision_integral_meta_unmap_table(const GstCudaVisionIntegralMeta* meta, guint index, GstMapInfo* map);
@@ -169,16 +169,16 @@ void gst_cuda_vision_integral_meta_unmap_table(const GstCudaVisionIntegralMeta* 
 /**
  * gst_cuda_vision_integral_meta_rectangle_sum:
  * @meta: a #GstCudaVisionIntegralMeta
- * @index: of the table
- * @map: what gst_cuda_vision_integral_meta_map_table() gave for it
+ * @index: index of the table
+ * @map: the result of gst_cuda_vision_integral_meta_map_table() for this table
  * @x: first column, in samples of the channel
  * @y: first row
- * @width: columns; with @x, at most the channel's
- * @height: rows; with @y, at most the channel's
+ * @width: number of columns; @x + @width must not exceed the width of the channel
+ * @height: number of rows; @y + @height must not exceed the height of the channel
  *
- * Sums a rectangle of samples (or of their squares) by four entries, whatever the layout and the type. Of whole numbers it is exact
- * up to 2^53 (of %GST_CUDA_VISION_ENTRY_TYPE_U32: modulo 2^32), beyond that it is the nearest double. Of an empty rectangle it is
- * 0.
+ * Computes the sum over a rectangle of samples (or of their squares) from four entries, for any layout and type. Sums of integer
+ * types are exact up to 2^53 (modulo 2^32 for %GST_CUDA_VISION_ENTRY_TYPE_U32), and rounded to the nearest double beyond. The sum
+ * over an empty rectangle is 0.
  *
  * Returns: the sum
  */

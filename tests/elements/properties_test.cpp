@@ -115,7 +115,7 @@ std::vector<GParamSpec*> properties(const Run& run) {
   GParamSpec** specs = g_object_class_list_properties(G_OBJECT_GET_CLASS(element), &count);
   std::vector<GParamSpec*> found;
   for (GParamSpec** spec = specs; spec != specs + count; ++spec)
-    if (std::strncmp(g_type_name((*spec)->owner_type), "CudaVision", 10) == 0 && ((*spec)->flags & G_PARAM_WRITABLE) &&
+    if (std::strncmp(g_type_name((*spec)->owner_type), "GstCuda", 7) == 0 && ((*spec)->flags & G_PARAM_WRITABLE) &&
         std::strcmp((*spec)->name, "backend") != 0)
       found.push_back(*spec);
   g_free(specs);

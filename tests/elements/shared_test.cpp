@@ -825,6 +825,16 @@ TEST(says_that_downstream_wants_cuda_memory, Each::element) {
   }
 }
 
+TEST(has_default_name_of_its_factory, Each::element) {
+  GstElement* element = gst_element_factory_make(run.element.c_str(), nullptr);
+  gst_object_ref_sink(element);
+  const std::string name = GST_OBJECT_NAME(element);
+  EXPECT_EQ(name.substr(0, run.element.size()), run.element);
+  const std::string number = name.substr(run.element.size());
+  EXPECT(!number.empty() && number.find_first_not_of("0123456789") == std::string::npos);
+  gst_object_unref(element);
+}
+
 TEST(cycles_through_states, Each::element) {
   GstElement* element = make_element(run);
   gst_object_ref_sink(element);

@@ -165,7 +165,7 @@ std::vector<Setting> draw_settings(Random& random, GObject* object, Mood mood, i
   std::vector<GParamSpec*> specs = specs_of(object);
   specs.erase(std::remove_if(specs.begin(), specs.end(), [](const GParamSpec* spec) { return !is_drawn(spec); }), specs.end());
   std::vector<Setting> settings;
-  const auto is_ours = [](const GParamSpec* spec) { return g_str_has_prefix(g_type_name(spec->owner_type), "CudaVision"); };
+  const auto is_ours = [](const GParamSpec* spec) { return g_str_has_prefix(g_type_name(spec->owner_type), "GstCuda"); };
   for (int left = specs.empty() ? 0 : random.between(0, most); left > 0; --left) {
     GParamSpec* spec = random.pick(specs);
     Setting setting{spec->name, Value(spec->value_type)};

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The settings of an element or a pad, in three states. GObject sets one property after the other; a frame must never see half of
+// a change.
+//
+//   g_object_set() ──set()──▶ pending ──commit()──▶ committed ──accept()──▶ working
+//                                ▲        at the end of  ▲      when a plan     │
+//                                │        g_object_set() │      was made        │
+//                                └──────── revert(), if no plan can be made ────┘
+#pragma once
+
+#include <gst/gst.h>
+
+#include "gst/base/host.hpp"
+#include "gst/base/properties.hpp"
+
+namespace cudavision {
+
+/// The transitions between the states, for settings of any type. Each call needs the lock of the object that owns the settings.
+class SettingsMachine {
+ public:
+  virtual ~SettingsMachine() = default;
+
+  /// Makes the pending settings the ones for the next plan.
+  virtual void commit() = 0;
+  /// Records that a plan was made from the committed settings.
+  virtual void accept() = 0;
+  /// Goes back to the working settings. Pending settings that are not committed yet stay as they are.
+  virtual void revert() = 0;
+};
+
+/// Settings of the type S in three states.
+template <typename S>
+class SettingsOf final : public SettingsMachine {
+ public:
+  /// Sets one property of `object`, which owns these settings, and notifies the property that it implies. Takes the object lock.
+  void set(GObject* object, const Property<S>& property, const GValue* value) {
+    {
+      ObjectLock lock(object);
+      uncommitted_ = true;
+      set_property(pending_, property, value);
+    }
+    if (property.implied_property) g_object_notify(object, property.implied_property);
+  }
+  /// Gets the pending value of one property. Takes the object lock.
+  void get(GObject* object, const Property<S>& property, GValue* value) const {
+    ObjectLock lock(object);
+    get_property(pending_, property, value);
+  }
+
+  /// Needs the object lock.
+  const S& committed() const { return committed_; }
+
+  void commit() override {
+    committed_ = pending_;
+    uncommitted_ = false;
+  }
+  void accept() override { working_ = committed_; }
+  void revert() override {
+    committed_ = working_;
+    if (!uncommitted_) pending_ = working_;
+  }
+
+ private:
+  S pending_, committed_, working_;
+  bool uncommitted_ = false;  // whether set() was called since the last commit()
+};
+
+/// Whether one of the properties that g_object_set() changed belongs to `type` or to a class derived from it. To be asked in
+/// dispatch_properties_changed(), which GObject calls once at the end of each g_object_set().
+bool changes_settings(guint count, GParamSpec** changed, GType type);
+
+}  // namespace cudavision

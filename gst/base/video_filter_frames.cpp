@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// GstCudaVisionFilter: frames, their metas and events.
+#include <optional>
+#include <utility>
+
+#include "gst/base/video_filter_private.hpp"
+
+namespace cudavision::video_filter {
+
+// Metas -------------------------------------------------------------------------------------------------------------------------
+
+gboolean transform_meta(GstBaseTransform* trans, GstBuffer* outbuf, GstMeta* meta, GstBuffer* inbuf) {
+  // Video metas do not apply to tables.
+  if (state_of(trans).data) return base_class()->transform_meta(trans, outbuf, meta, inbuf);
+  // Format and size stay the same, so all metas stay valid. The crop is the exception: it is applied. (The base class drops metas
+  // that describe memory.)
+  return meta->info->api != GST_VIDEO_CROP_META_API_TYPE;
+}
+
+namespace {
+
+/// Calls f(meta) with each GstVideoRegionOfInterestMeta of a buffer.
+template <typename F>
+void for_each_roi(GstBuffer* buffer, F&& f) {
+  gpointer cursor = nullptr;
+  while (GstMeta* meta = gst_buffer_iterate_meta_filtered(buffer, &cursor, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE))
+    f(reinterpret_cast<GstVideoRegionOfInterestMeta*>(meta));
+}
+
+/// A rectangle of an uncropped frame, in pixels of the picture that is cropped at `origin`. The parts left of the picture and above
+/// it are cut off.
+Rect in_picture(const GstVideoRegionOfInterestMeta* roi, CropOrigin origin) {
+  const gint64 x0 = gint64(roi->x) - origin.x, y0 = gint64(roi->y) - origin.y;
+  const gint64 x1 = x0 + roi->w, y1 = y0 + roi->h;
+  const auto clip = [](gint64 value) { return int(CLAMP(value, 0, 1 << 20)); };
+  return {clip(x0), clip(y0), clip(x1) - clip(x0), clip(y1) - clip(y0)};
+}
+
+}  // namespace
+
+gboolean copy_metadata(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* outbuf) {
+  if (!base_class()->copy_metadata(trans, inbuf, outbuf)) return FALSE;
+  if (gst_buffer_get_video_crop_meta(inbuf)) {
+    const CropOrigin origin = crop_origin(inbuf);
+    for_each_roi(outbuf, [&](GstVideoRegionOfInterestMeta* roi) {
+      const Rect rect = in_picture(roi, origin);
+      roi->x = rect.x, roi->y = rect.y, roi->w = rect.width, roi->h = rect.height;
+    });
+  }
+  return TRUE;
+}
+
+// Frames ------------------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// The part of the frame to process.
+Region region_of(GstCudaVisionFilter* self, GstBuffer* buffer) {
+  const FilterSettings& settings = self->state->in_use;
+  Region region;
+  region.mode = Region::Mode(settings.region);
+  if (region.mode == Region::Mode::frame) return region;
+  const std::string& type = settings.roi_type;
+  const CropOrigin origin = crop_origin(buffer);
+  for_each_roi(buffer, [&](const GstVideoRegionOfInterestMeta* roi) {
+    const char* name = g_quark_to_string(roi->roi_type);
+    if (type.empty() || (name && type == name)) region.rects.push_back(in_picture(roi, origin));
+  });
+  return region;
+}
+
+/// Runs the processor on a frame. If the frame passes through, `inbuf` and `outbuf` share their memory, or are the same. Errors:
+/// frame, if the incoming frame does not fit its caps; resource.
+Status process(GstCudaVisionFilter* self, const Gpu* gpu, GstBuffer* inbuf, GstBuffer* outbuf) {
+  FilterState& state = *self->state;
+  Transfer transfer(gpu);
+  const FrameBuffer in(transfer, inbuf, state.video, GST_MAP_READ);
+  if (!in.status().ok()) return in.status();
+  std::optional<FrameBuffer> out;
+  if (!gst_base_transform_is_passthrough(GST_BASE_TRANSFORM(self)) && !state.data) {
+    out.emplace(transfer, outbuf, state.video, GST_MAP_WRITE);
+    // The next output frame will be no better, so this is no error of the frame alone.
+    if (!out->status().ok()) return Status::resource("cannot write to a buffer of the output pool: " + out->status().message());
+  }
+  return transfer.run([&]() -> Status {
+    const bool only_reads = state.data || state.processor->passes_through();
+    const auto src = out && only_reads ? transfer.carry(in, *out, state.input_staging) : transfer.fetch(in, state.input_staging);
+    if (!src.ok()) return src.error();
+    const Image* dst = nullptr;
+    if (out && !only_reads) {
+      const auto target = transfer.target(*out, state.output_staging);
+      if (!target.ok()) return target.error();
+      dst = target.value();
+    }
+    const Region region = region_of(self, inbuf);
+    return state.processor->submit({*src.value(), dst, region, transfer.queue(), [&transfer] { return transfer.wait(); }});
+  });
+}
+
+FrameTimes times_of(GstBaseTransform* trans, GstBuffer* buffer) {
+  FrameTimes times;
+  times.timestamp = GST_BUFFER_PTS(buffer);
+  times.duration = GST_BUFFER_DURATION(buffer);
+  if (trans->segment.format == GST_FORMAT_TIME) {  // GStreamer cannot convert others, such as bytes of a file
+    times.stream_time = gst_segment_to_stream_time(&trans->segment, GST_FORMAT_TIME, times.timestamp);
+    times.running_time = gst_segment_to_running_time(&trans->segment, GST_FORMAT_TIME, times.timestamp);
+  }
+  return times;
+}
+
+}  // namespace
+
+/// The base class calls this first for each frame, before it asks for passthrough mode and for an output buffer.
+void before_transform(GstBaseTransform* trans, GstBuffer* buffer) {
+  GstCudaVisionFilter* self = as_filter(trans);
+  FilterState& state = *self->state;
+  const GstClockTime time = times_of(trans, buffer).stream_time;
+  if (GST_CLOCK_TIME_IS_VALID(time)) gst_object_sync_values(GST_OBJECT(trans), time);
+  if (!state.processor) return;
+  if (GST_BUFFER_IS_DISCONT(buffer)) interrupt(self, Interruption::discont);
+  if (state.changed) state.renewed = renew_plan(self);
+}
+
+GstFlowReturn transform(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* outbuf) {
+  GstCudaVisionFilter* self = as_filter(trans);
+  FilterState& state = *self->state;
+  Status status = std::exchange(state.renewed, Status());
+  if (status.ok()) {
+    Gpu::Scope scope(state.host.gpu);
+    const bool cuda = state.host.uses_cuda();
+    status = cuda && !scope.status().ok() ? scope.status() : process(self, cuda ? &state.host.gpu : nullptr, inbuf, outbuf);
+    if (status.ok()) state.processor->finished({GST_ELEMENT(self), outbuf, times_of(trans, inbuf)});
+  }
+  const bool first_dropped = !std::exchange(state.dropped, status.code() == Status::Code::frame);
+  if (state.dropped) {
+    if (first_dropped)
+      GST_ELEMENT_WARNING(self, STREAM, FORMAT, ("%s", status.message().c_str()), ("frames are dropped until one fits"));
+    return GST_BASE_TRANSFORM_FLOW_DROPPED;
+  }
+  if (status.ok()) return GST_FLOW_OK;
+  state.host.post_error(status);
+  return GST_FLOW_ERROR;
+}
+
+GstFlowReturn transform_ip(GstBaseTransform* trans, GstBuffer* buffer) { return transform(trans, buffer, buffer); }
+
+gboolean sink_event(GstBaseTransform* trans, GstEvent* event) {
+  if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP) interrupt(as_filter(trans), Interruption::flush);
+  if (GST_EVENT_TYPE(event) == GST_EVENT_EOS) interrupt(as_filter(trans), Interruption::eos);
+  return base_class()->sink_event(trans, event);
+}
+
+}  // namespace cudavision::video_filter

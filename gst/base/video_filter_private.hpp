@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The parts of GstCudaVisionFilter, shared by the files video_filter*.cpp only.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "gst/base/host.hpp"
+#include "gst/base/settings.hpp"
+#include "gst/base/transfer.hpp"
+#include "gst/base/video_filter.hpp"
+
+namespace cudavision {
+
+/// The settings of the base class, besides those of Host.
+struct FilterSettings {
+  int region = int(Region::Mode::frame);
+  std::string roi_type;
+};
+
+struct FilterState {
+  explicit FilterState(GstElement* element) : host(element) {}
+
+  Host host;
+  SettingsOf<FilterSettings> settings;  // under the object lock
+  // Set by any thread, under the object lock together with a commit; cleared by the streaming thread:
+  std::atomic<bool> changed{false};     // settings were committed since the last plan was made
+  std::atomic<bool> sends_data{false};  // whether `data` is set, for any thread
+
+  // For the streaming thread only:
+  GstVideoInfo video;
+  std::unique_ptr<GstCaps, void (*)(GstCaps*)> data{nullptr, gst_caps_unref};  // caps of the output, if it is not video
+  bool same_memory = false;                                                    // both sides use the same kind of memory
+  bool to_device = false;                                                      // output frames are in CUDA memory
+  bool has_worked = false;                                                     // a plan was made since start
+  std::unique_ptr<Processor> processor;
+  FilterSettings in_use;  // the settings of the base class when `processor` was made
+  std::string advice;     // the advice of the plan in use
+  Status renewed;         // the result of making a plan for the frame that is being processed
+  bool dropped = false;   // the last frame was dropped, because it did not fit its caps
+  Staging input_staging, output_staging;
+
+  void reset_staging() {
+    input_staging.reset();
+    output_staging.reset();
+  }
+};
+
+namespace video_filter {
+
+inline FilterState& state_of(gpointer object) { return *as_filter(object)->state; }
+inline GstCudaVisionFilterClass* class_of(gpointer object) { return as_filter_class(G_OBJECT_GET_CLASS(object)); }
+/// GstBaseTransform's own functions.
+GstBaseTransformClass* base_class();
+
+/// Makes a plan from the committed settings. If frames have flowed before, settings that cannot work are reported and replaced by
+/// the last ones that did.
+Status renew_plan(GstCudaVisionFilter* self);
+/// Tells the processor, if there is one, that a run of frames ends.
+void interrupt(GstCudaVisionFilter* self, Interruption why);
+
+// video_filter_caps.cpp
+gboolean query(GstBaseTransform* trans, GstPadDirection direction, GstQuery* query);
+GstCaps* transform_caps(GstBaseTransform* trans, GstPadDirection direction, GstCaps* caps, GstCaps* filter);
+GstCaps* fixate_caps(GstBaseTransform* trans, GstPadDirection direction, GstCaps* caps, GstCaps* othercaps);
+gboolean set_caps(GstBaseTransform* trans, GstCaps* incaps, GstCaps* outcaps);
+gboolean get_unit_size(GstBaseTransform* trans, GstCaps* caps, gsize* size);
+
+// video_filter_allocation.cpp
+gboolean propose_allocation(GstBaseTransform* trans, GstQuery* decide_query, GstQuery* query);
+gboolean decide_allocation(GstBaseTransform* trans, GstQuery* query);
+GstFlowReturn prepare_output_buffer(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer** outbuf);
+
+// video_filter_frames.cpp
+gboolean sink_event(GstBaseTransform* trans, GstEvent* event);
+gboolean transform_meta(GstBaseTransform* trans, GstBuffer* outbuf, GstMeta* meta, GstBuffer* inbuf);
+gboolean copy_metadata(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* outbuf);
+void before_transform(GstBaseTransform* trans, GstBuffer* buffer);
+GstFlowReturn transform(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* outbuf);
+GstFlowReturn transform_ip(GstBaseTransform* trans, GstBuffer* buffer);
+
+}  // namespace video_filter
+}  // namespace cudavision

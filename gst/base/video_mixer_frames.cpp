@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// GstCudaVisionMixer: frames.
+#include <algorithm>
+#include <deque>
+#include <optional>
+#include <utility>
+
+#include "gst/base/video_mixer_private.hpp"
+
+namespace cudavision::video_mixer {
+
+BlendColor color_of(const GstVideoInfo& video) {
+  const GstVideoColorMatrix matrix = video.colorimetry.matrix;
+  const bool bt709 = matrix == GST_VIDEO_COLOR_MATRIX_BT709 || matrix == GST_VIDEO_COLOR_MATRIX_SMPTE240M;
+  return {bt709                                     ? LumaMatrix::bt709
+          : matrix == GST_VIDEO_COLOR_MATRIX_BT2020 ? LumaMatrix::bt2020
+                                                    : LumaMatrix::bt601,
+          range_of(video) == GST_VIDEO_COLOR_RANGE_16_235};
+}
+
+// The base class need not map frames: Composition maps those that are visible.
+gboolean prepare_frame(GstVideoAggregatorPad*, GstVideoAggregator*, GstBuffer*, GstVideoFrame*) { return TRUE; }
+void clean_frame(GstVideoAggregatorPad*, GstVideoAggregator*, GstVideoFrame*) {}
+
+namespace {
+
+bool covers(const Rect& above, const Rect& below) {
+  return above.x <= below.x && above.y <= below.y && above.x + above.width >= below.x + below.width &&
+         above.y + above.height >= below.y + below.height;
+}
+
+/// Whether a pad hides the picture below it.
+bool is_opaque(const BlendPad& pad, const GstVideoInfo& video) {
+  if (pad.key.mode != BlendKey::Mode::none || pad.alpha < 1) return false;
+  const bool over = pad.op == BlendOperator::over || pad.op == BlendOperator::add;
+  return pad.op == BlendOperator::source || pad.op == BlendOperator::average || (over && !has_alpha(video));
+}
+
+/// One output frame.
+class Composition {
+ public:
+  Composition(GstCudaVisionMixer* self, bool cuda)
+      : self_(self), state_(*self->state), video_(GST_VIDEO_AGGREGATOR(self)->info), transfer_(cuda ? &state_.host.gpu : nullptr) {
+    replace_meaningless_numbers(video_);
+  }
+
+  Status compose(const std::vector<MixerInput>& inputs, GstBuffer* outbuf) {
+    return transfer_.run([&] { return submit(inputs, outbuf); });
+  }
+
+ private:
+  Status submit(const std::vector<MixerInput>& inputs, GstBuffer* outbuf) {
+    if (!state_.plan)  // after an error
+      if (Status status = make_plan(self_, video_); !status.ok()) return status;
+    MixerLayout layout = class_of(self_)->lay_out(self_, inputs, video_);
+    if (Status status = collect_pads(inputs, layout, outbuf); !status.ok()) return status;
+    const FrameBuffer& out = mapped_.emplace_back(transfer_, outbuf, video_, GST_MAP_WRITE);
+    if (!out.status().ok()) return out.status();
+    const auto dst = transfer_.target(out, state_.output_staging);
+    if (!dst.ok()) return dst.error();
+    return state_.plan->submit(*dst.value(), layout.background, pads_, transfer_.queue());
+  }
+
+  /// Collects the pads that show, the lowest first, with their frames in the memory of the backend.
+  Status collect_pads(const std::vector<MixerInput>& inputs, MixerLayout& layout, GstBuffer* outbuf) {
+    GstBuffer* lowest = nullptr;
+    std::vector<Rect> opaque;                        // places of frames that hide the pads below
+    for (std::size_t i = inputs.size(); i-- > 0;) {  // the highest first, so that hidden pads are known
+      GstCudaVisionMixerPad* const pad = inputs[i].pad;
+      BlendPad& layer = layout.pads[i];
+      pad->state->show(pad, layer.place, layer.crop);
+      const Rect visible = intersection(layer.place, {0, 0, GST_VIDEO_INFO_WIDTH(&video_), GST_VIDEO_INFO_HEIGHT(&video_)});
+      const bool shows = layer.alpha > 0 && !visible.empty() &&
+                         std::none_of(opaque.begin(), opaque.end(), [&](const Rect& above) { return covers(above, visible); });
+      GstBuffer* buffer = shows ? frame_of(inputs[i]) : nullptr;
+      if (!buffer) {
+        pad->state->forget_uploaded();
+        continue;
+      }
+      auto src = picture(inputs[i], buffer);
+      if (!src.ok()) return src.error();
+      if (!src.value()) continue;
+      layer.src = *src.value();
+      layer.color = color_of(inputs[i].video);
+      if (is_opaque(layer, inputs[i].video)) opaque.push_back(layer.place);
+      pads_.push_back(layer);
+      lowest = buffer;
+    }
+    std::reverse(pads_.begin(), pads_.end());
+    if (lowest && GST_VIDEO_INFO_IS_INTERLACED(&video_))
+      GST_BUFFER_FLAG_SET(outbuf, GST_BUFFER_FLAGS(lowest) & (GST_VIDEO_BUFFER_FLAG_INTERLACED | GST_VIDEO_BUFFER_FLAG_TFF));
+    return {};
+  }
+
+  /// The frame of a pad in the memory of the backend; nullptr if the frame does not fit the caps of the pad. Errors: resource.
+  Result<const Image*> picture(const MixerInput& input, GstBuffer* buffer) {
+    MixerPadState& pad = *input.pad->state;
+    if (pad.uploaded == buffer) return &pad.staging.image();
+    pad.forget_uploaded();
+    const FrameBuffer& frame = mapped_.emplace_back(transfer_, buffer, input.video, GST_MAP_READ);
+    const bool warned = std::exchange(pad.misfits, !frame.status().ok());
+    if (!frame.status().ok()) {
+      if (!warned)  // one warning for a row of such frames
+        GST_ELEMENT_WARNING(self_, STREAM, FORMAT,
+                            ("%s: a frame is left out: %s", GST_OBJECT_NAME(input.pad), frame.status().message().c_str()),
+                            (nullptr));
+      mapped_.pop_back();
+      return nullptr;
+    }
+    auto fetched = transfer_.fetch(frame, pad.staging);
+    if (fetched.ok() && transfer_.uploads(frame)) pad.uploaded = gst_buffer_ref(buffer);
+    return fetched;
+  }
+
+  GstCudaVisionMixer* const self_;
+  MixerState& state_;
+  GstVideoInfo video_;  // of the output
+  Transfer transfer_;
+  std::deque<FrameBuffer> mapped_;  // deque: their addresses stay
+  std::vector<BlendPad> pads_;      // that show
+};
+
+}  // namespace
+
+GstFlowReturn aggregate_frames(GstVideoAggregator* vagg, GstBuffer* outbuf) {
+  GstCudaVisionMixer* self = as_mixer(vagg);
+  MixerState& state = *self->state;
+  // The base class does this for the pads only.
+  const GstSegment& segment = GST_AGGREGATOR_PAD(GST_AGGREGATOR(vagg)->srcpad)->segment;
+  const GstClockTime time = gst_segment_to_stream_time(&segment, GST_FORMAT_TIME, GST_BUFFER_PTS(outbuf));
+  if (GST_CLOCK_TIME_IS_VALID(time)) gst_object_sync_values(GST_OBJECT(vagg), time);
+
+  Status status;
+  {
+    const Inputs inputs(self);
+    Gpu::Scope scope(state.host.gpu);
+    const bool cuda = state.host.uses_cuda();
+    status = cuda && !scope.status().ok() ? scope.status() : Composition(self, cuda).compose(inputs.list(), outbuf);
+  }
+  if (status.ok()) return GST_FLOW_OK;
+  drop_device_state(self);
+  state.host.post_error(status);
+  return GST_FLOW_ERROR;
+}
+
+/// Called in the upstream thread, while the streaming thread may use the frame of the pad. So the streaming thread drops the frame.
+GstFlowReturn flush_pad(GstAggregatorPad* pad, GstAggregator*) {
+  as_mixer_pad(pad)->state->flushed = true;
+  return GST_FLOW_OK;
+}
+
+namespace {
+
+/// Drops the frames of pads that were flushed.
+void flush_pads(GstAggregator* agg) {
+  const Inputs inputs(as_mixer(agg));
+  for (const MixerInput& input : inputs.list())
+    if (input.pad->state->flushed.exchange(false)) base_pad_class()->flush(GST_AGGREGATOR_PAD(input.pad), agg);
+}
+
+}  // namespace
+
+/// The base class fails at a frame without a timestamp and posts no message, so this posts one.
+GstFlowReturn aggregate(GstAggregator* agg, gboolean timeout) {
+  flush_pads(agg);
+  const GstFlowReturn flow = base_class()->aggregate(agg, timeout);
+  if (flow != GST_FLOW_ERROR) return flow;
+  const Inputs inputs(as_mixer(agg));
+  for (const MixerInput& input : inputs.list()) {
+    GstBuffer* next = gst_aggregator_pad_peek_buffer(GST_AGGREGATOR_PAD(input.pad));
+    if (next && !GST_BUFFER_PTS_IS_VALID(next))
+      GST_ELEMENT_ERROR(
+          agg, STREAM, FORMAT,
+          ("%s: a frame without a timestamp cannot be placed in time: its source must set one, as by do-timestamp=true",
+           GST_OBJECT_NAME(input.pad)),
+          (nullptr));
+    gst_clear_buffer(&next);
+  }
+  return flow;
+}
+
+}  // namespace cudavision::video_mixer

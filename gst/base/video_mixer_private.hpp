@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The parts of GstCudaVisionMixer, shared by the files video_mixer*.cpp only.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "gst/base/transfer.hpp"
+#include "gst/base/video_mixer.hpp"
+
+namespace cudavision {
+
+struct MixerState {
+  explicit MixerState(GstElement* element) : host(element) {}
+
+  Host host;
+  // For the streaming thread only:
+  std::unique_ptr<Blend> plan;  // for the negotiated output
+  Staging output_staging;
+};
+
+struct MixerPadState {
+  // For the streaming thread only:
+  Staging staging;
+  GstBuffer* uploaded = nullptr;  // the frame in system memory that `staging` holds; not uploaded again while it is shown
+  bool misfits = false;           // the last frame did not fit its caps
+  // Set by the upstream thread: the streaming thread has to drop the frame that is shown.
+  std::atomic<bool> flushed{false};
+  // For the upstream thread only:
+  bool endless = false;  // the last frame ended beyond the largest time
+  // Under the pad's object lock:
+  Rect place, crop;  // where the last frame was shown, and which part of it
+
+  void show(GstCudaVisionMixerPad* pad, const Rect& where, const Rect& what) {
+    ObjectLock lock(pad);
+    place = where;
+    crop = what;
+  }
+  void forget_uploaded() { gst_clear_buffer(&uploaded); }
+};
+
+namespace video_mixer {
+
+inline MixerState& state_of(gpointer object) { return *as_mixer(object)->state; }
+inline GstCudaVisionMixerClass* class_of(gpointer object) { return as_mixer_class(G_OBJECT_GET_CLASS(object)); }
+/// GstVideoAggregator's own functions.
+GstAggregatorClass* base_class();
+GstAggregatorPadClass* base_pad_class();
+
+struct Unref {
+  void operator()(gpointer object) const { gst_object_unref(object); }
+};
+using HeldObject = std::unique_ptr<GstObject, Unref>;
+
+/// The sink pads, the lowest first. They stay alive as long as this object. For the streaming thread.
+class Inputs {
+ public:
+  explicit Inputs(GstCudaVisionMixer* self);
+  const std::vector<MixerInput>& list() const { return list_; }
+
+ private:
+  std::vector<HeldObject> held_;
+  std::vector<MixerInput> list_;
+};
+
+/// The frame that a pad shows now, or nullptr.
+GstBuffer* frame_of(const MixerInput& input);
+/// Whether a GstVideoInfo was read from caps.
+bool is_set(const GstVideoInfo& video);
+inline bool has_alpha(const GstVideoInfo& video) { return GST_VIDEO_INFO_HAS_ALPHA(&video); }
+
+/// Makes the plan for the negotiated output.
+Status make_plan(GstCudaVisionMixer* self, const GstVideoInfo& output);
+/// Frees everything that belongs to the CUDA context.
+void drop_device_state(GstCudaVisionMixer* self);
+
+// video_mixer_caps.cpp
+gboolean sink_query(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* query);
+gboolean sink_query_pre_queue(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* query);
+gboolean src_query(GstAggregator* agg, GstQuery* query);
+GstCaps* update_caps(GstVideoAggregator* vagg, GstCaps* caps);
+GstCaps* fixate_src_caps(GstAggregator* agg, GstCaps* caps);
+gboolean negotiated_src_caps(GstAggregator* agg, GstCaps* caps);
+
+// video_mixer_events.cpp
+GstFlowReturn sink_event_pre_queue(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event);
+gboolean sink_event(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event);
+gboolean src_event(GstAggregator* agg, GstEvent* event);
+
+// video_mixer_allocation.cpp
+gboolean propose_allocation(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* decide_query, GstQuery* query);
+gboolean decide_allocation(GstAggregator* agg, GstQuery* query);
+GstFlowReturn create_output_buffer(GstVideoAggregator* vagg, GstBuffer** buffer);
+
+// video_mixer_frames.cpp
+BlendColor color_of(const GstVideoInfo& video);
+gboolean prepare_frame(GstVideoAggregatorPad* pad, GstVideoAggregator* vagg, GstBuffer* buffer, GstVideoFrame* frame);
+void clean_frame(GstVideoAggregatorPad* pad, GstVideoAggregator* vagg, GstVideoFrame* frame);
+GstFlowReturn aggregate(GstAggregator* agg, gboolean timeout);
+GstFlowReturn aggregate_frames(GstVideoAggregator* vagg, GstBuffer* outbuf);
+GstFlowReturn flush_pad(GstAggregatorPad* pad, GstAggregator* agg);
+
+}  // namespace video_mixer
+}  // namespace cudavision

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "gst/elements/integral_tables.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "gst/base/gpu.hpp"
+#include "gst/base/recycler.hpp"
+#include "gst/meta/integral_meta.h"
+
+namespace cudavision {
+namespace {
+
+GstCudaVisionEntryType entry_type(SumType type) { return GstCudaVisionEntryType(int(type) - int(SumType::u32)); }
+
+const char* channel_name(Role role, TableChannel channel) {
+  constexpr const char* names[] = {"Y", "Cb", "Cr", "R", "G", "B", "A"};  // as Role
+  return channel == TableChannel::luma ? "luma" : names[int(role)];
+}
+
+gsize bytes_of(const TableInfo& table) { return gsize(table.width) * table.height * table.entry_bytes(); }
+
+/// A memory that is mapped for the backend to write.
+class Block {
+ public:
+  /// Takes `memory`; nullptr stays unmapped. `gpu`: the device of the memory, or nullptr for system memory.
+  Block(GstMemory* memory, const Gpu* gpu) : memory_(memory), gpu_(gpu) {
+    mapped_ = memory_ && gst_memory_map(memory_, &map_, GstMapFlags(GST_MAP_WRITE | (gpu ? Gpu::map_flag() : GstMapFlags(0))));
+  }
+  Block(Block&& other) noexcept
+      : memory_(std::exchange(other.memory_, nullptr)),
+        gpu_(other.gpu_),
+        map_(other.map_),
+        mapped_(std::exchange(other.mapped_, false)) {}
+  Block& operator=(Block&&) = delete;
+  ~Block() {
+    unmap();
+    if (memory_) gst_memory_unref(memory_);
+  }
+
+  guint8* data() const { return mapped_ ? map_.data : nullptr; }
+  GstMemory* memory() const { return memory_; }
+  /// To be called when the backend has finished writing.
+  void unmap() {
+    if (!std::exchange(mapped_, false)) return;
+    gst_memory_unmap(memory_, &map_);
+    if (gpu_) gpu_->release(memory_);
+  }
+
+ private:
+  GstMemory* memory_;
+  const Gpu* gpu_;
+  GstMapInfo map_;
+  bool mapped_;
+};
+
+/// (transfer full) System memory; nullptr if there is not enough. (GStreamer's own allocator would abort.)
+GstMemory* new_system_memory(gsize bytes) {
+  gpointer data = g_try_malloc(bytes);
+  return data ? gst_memory_new_wrapped(GstMemoryFlags(0), data, bytes, 0, bytes, data, g_free) : nullptr;
+}
+
+Status no_memory(gsize bytes) {
+  return Status::resource("no memory can be had for a summed-area table of " + std::to_string(bytes) + " bytes");
+}
+
+class TableMeta : public Processor {
+ public:
+  TableMeta(std::unique_ptr<Integral> integral, const IntegralParams& params, const Gpu* gpu)
+      : integral_(std::move(integral)), params_(params), gpu_(gpu) {
+    for (const TableInfo& table : integral_->tables())
+      recyclers_.emplace_back(
+          [bytes = bytes_of(table), gpu] { return gpu ? gpu->new_linear_memory(bytes) : new_system_memory(bytes); });
+  }
+
+  bool passes_through() const override { return true; }
+  bool adds_metas() const override { return true; }
+
+  Status submit(const FrameJob& job) override {
+    blocks_.clear();
+    std::vector<Plane> planes;
+    for (std::size_t i = 0; i < recyclers_.size(); ++i) {
+      const TableInfo& table = integral_->tables()[i];
+      blocks_.emplace_back(recyclers_[i].take(), gpu_);
+      planes.push_back({blocks_[i].data(), std::ptrdiff_t(table.width) * table.entry_bytes()});
+      if (!planes[i].data) return no_memory(bytes_of(table));
+    }
+    return integral_->submit(job.src, planes, job.queue);
+  }
+
+  void finished(const FrameReport& report) override {
+    std::vector<GstCudaVisionIntegralTable> tables;
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      const TableInfo& table = integral_->tables()[i];
+      blocks_[i].unmap();
+      tables.push_back({channel_name(table.role, params_.channel),
+                        table.squared,
+                        entry_type(table.type),
+                        guint(table.width),
+                        guint(table.height),
+                        blocks_[i].memory(),
+                        {}});
+    }
+    gst_buffer_add_cuda_vision_integral_meta(report.buffer, GstCudaVisionTableLayout(params_.layout), guint(tables.size()),
+                                             tables.data());
+    blocks_.clear();
+  }
+
+ private:
+  const std::unique_ptr<Integral> integral_;
+  const IntegralParams params_;
+  const Gpu* const gpu_;             // nullptr for the CPU backend
+  std::vector<Recycler> recyclers_;  // one for each table
+  std::vector<Block> blocks_;        // for the frame that is being processed
+};
+
+class TableData : public Processor {
+ public:
+  TableData(std::unique_ptr<Integral> integral, const Gpu* gpu, bool on_device)
+      : integral_(std::move(integral)),
+        gpu_(gpu),
+        on_device_(on_device),
+        bytes_(integral_->tables().size() * bytes_of(integral_->tables()[0])),
+        outputs_(allocation(on_device)),
+        scratches_(allocation(true)) {}
+
+  Result<GstBuffer*> new_output() override {
+    output_.emplace(outputs_.take(), on_device_ ? gpu_ : nullptr);
+    if (!output_->data()) return no_memory(bytes_);
+    GstBuffer* buffer = gst_buffer_new();
+    gst_buffer_append_memory(buffer, gst_memory_ref(output_->memory()));
+    return buffer;
+  }
+
+  Status submit(const FrameJob& job) override {
+    const bool downloads = gpu_ && !on_device_;
+    scratch_.emplace(downloads ? scratches_.take() : nullptr, gpu_);
+    guint8* const begin = downloads ? scratch_->data() : output_->data();
+    if (!begin) return no_memory(bytes_);
+    std::vector<Plane> planes;
+    const std::vector<TableInfo>& tables = integral_->tables();
+    for (const TableInfo& table : tables) {
+      const auto before =
+          std::count_if(tables.begin(), tables.end(), [&](const TableInfo& other) { return other.role < table.role; });
+      planes.push_back({begin + gsize(before) * bytes_of(table), std::ptrdiff_t(table.width) * table.entry_bytes()});
+    }
+    const Status status = integral_->submit(job.src, planes, job.queue);
+    return status.ok() && downloads ? gpu_->download(begin, output_->data(), bytes_) : status;
+  }
+
+  void finished(const FrameReport&) override {
+    output_.reset();
+    scratch_.reset();
+  }
+
+ private:
+  std::function<GstMemory*()> allocation(bool on_device) const {
+    if (!gpu_) return [bytes = bytes_] { return new_system_memory(bytes); };
+    if (on_device) return [bytes = bytes_, gpu = gpu_] { return gpu->new_linear_memory(bytes); };
+    const std::shared_ptr<GstAllocator> pinned(gpu_->new_pinned_allocator(), gst_object_unref);
+    return [bytes = bytes_, pinned] { return gst_allocator_alloc(pinned.get(), bytes, nullptr); };
+  }
+
+  const std::unique_ptr<Integral> integral_;
+  const Gpu* const gpu_;
+  const bool on_device_;
+  const gsize bytes_;  // size of all tables together
+  Recycler outputs_, scratches_;
+  std::optional<Block> output_, scratch_;  // for the frame that is being processed
+};
+
+}  // namespace
+
+std::unique_ptr<Processor> new_table_meta(std::unique_ptr<Integral> integral, const IntegralParams& params, const Gpu* gpu) {
+  return std::make_unique<TableMeta>(std::move(integral), params, gpu);
+}
+
+std::unique_ptr<Processor> new_table_data(std::unique_ptr<Integral> integral, const Gpu* gpu, bool on_device) {
+  return std::make_unique<TableData>(std::move(integral), gpu, on_device);
+}
+
+}  // namespace cudavision
