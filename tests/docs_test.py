@@ -175,7 +175,7 @@ def main():
             differ(page, "there is no such page")
             continue
         gtypes = [type(element).__gtype__]
-        if element.find_property("zorder") is None and name == "cudablend":
+        if element.get_pad_template("sink_%u"):
             gtypes.append(type(element.request_pad_simple("sink_%u")).__gtype__)
         check_properties(page, gtypes, common)
         check_messages(page, name)

@@ -63,6 +63,7 @@ CASES = [
     Case('difference', 'NV12', CUDA, ['cudadiff open-radius=0 attach-roi=false backend={b}']),
     Case('motion, frames pass', 'NV12', CUDA, [MOTION]),
     Case('histogram, frames pass', 'NV12', CUDA, ['cudahistogram backend={b}']),
+    Case('threshold', 'NV12', CUDA, ['cudaintegral output=threshold backend={b}']),
     Case('chain of 4', 'NV12', CUDA, [GAUSSIAN, SHARPEN, GAUSSIAN, SHARPEN]),
     Case('chain of 4, 16 side by side', 'NV12', CUDA, [GAUSSIAN, SHARPEN, GAUSSIAN, SHARPEN], side_by_side=16),
     Case('gaussian-5', 'RGB', SYSTEM, [GAUSSIAN], ('cpu',), 'cvsmooth type=gaussian kernel-width=5 kernel-height=5'),
@@ -90,6 +91,13 @@ class Failed(Exception):
     def missing(self):
         """Whether the elements lack something, rather than fail."""
         return 'no property' in str(self)
+
+
+def unlisted():
+    """The elements of the plugin that no case uses."""
+    inspected = subprocess.run(['gst-inspect-1.0', 'cudavision'], capture_output=True, text=True, env={**os.environ, 'LC_ALL': 'C'})
+    used = {word for case in CASES for element in case.elements for word in element.split()}
+    return [name for name in re.findall(r'^  (cuda\w+):', inspected.stdout, re.MULTILINE) if name not in used]
 
 
 def has(element):
@@ -174,6 +182,9 @@ def main():
     if missing:
         print('skipped: no element', ', '.join(missing))
         return 77
+    for element in unlisted():
+        print(f'{element} has no case in bench_pipelines.py')
+        return 1
 
     cases = [case for case in CASES if options.backend in case.backends]
     if options.backend == 'cuda':

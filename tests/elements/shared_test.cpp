@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What all elements of the plugin have in common, tried on each of them, on each backend that works here.
+// The behaviour that all elements of the plugin share, tested for each of them on each backend that works on this machine.
 #include <gst/controller/gstdirectcontrolbinding.h>
 #include <gst/controller/gstinterpolationcontrolsource.h>
 #include <gst/video/gstvideotimecode.h>
@@ -62,6 +62,13 @@ struct Pipeline {
 };
 
 }  // namespace
+
+TEST(every_filter_has_a_profile, Each::element) {
+  GstElement* element = gst_element_factory_make(run.element.c_str(), nullptr);
+  if (GST_IS_BASE_TRANSFORM(element) && profile(run.element).element.empty())
+    fail("%s has no row in tests/elements/profiles.hpp", run.element.c_str());
+  gst_object_unref(element);
+}
 
 // Caps --------------------------------------------------------------------------------------------------------------------------
 

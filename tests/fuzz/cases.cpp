@@ -37,7 +37,16 @@ std::vector<std::string> formats_of(const std::string& element, const char* feat
 }
 
 /// Whether the element has request sink pads.
-bool is_mixer(const Case& c) { return c.element == "cudablend"; }
+bool is_mixer(const Case& c) {
+  GstElementFactory* factory = gst_element_factory_find(c.element.c_str());
+  bool found = false;
+  for (const GList* item = factory ? gst_element_factory_get_static_pad_templates(factory) : nullptr; item; item = item->next) {
+    const auto* pad = static_cast<const GstStaticPadTemplate*>(item->data);
+    found = found || (pad->direction == GST_PAD_SINK && pad->presence == GST_PAD_REQUEST);
+  }
+  if (factory) gst_object_unref(factory);
+  return found;
+}
 
 /// The inputs of an element: one, or several for a mixer.
 using Inputs = std::vector<std::unique_ptr<Input>>;

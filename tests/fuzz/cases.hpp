@@ -23,7 +23,7 @@ struct Case {
   } kind = Kind::stream;
   StreamPlan plan{};
   bool changed_meanwhile = false;  ///< another thread sets properties while frames flow
-  bool pads_come_and_go = false;   ///< another thread requests and releases pads of cudablend
+  bool pads_come_and_go = false;   ///< another thread requests and releases pads of the mixer
 };
 
 /// Draws a case for `element`. An empty `element` stands for any element of the plugin.

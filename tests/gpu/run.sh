@@ -284,6 +284,9 @@ mode_pipelines() {
       "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! cudahistogram add-meta=true backend=cuda ! $raw ! fakesink"
   done
   ((found)) || report SKIP pipelines/decode 'no .mp4 in the bundle'
+  for name in $("${bundled[@]}" gst-inspect-1.0 cudavision | sed -n 's/^  \(cuda[a-z0-9]*\):.*/\1/p'); do
+    declare -f mode_pipelines | grep -qw "$name" || report FAIL "pipelines/$name" 'no pipeline of run.sh has this element'
+  done
 }
 
 (($#)) || set -- tests
