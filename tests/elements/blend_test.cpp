@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// cudablend beside GStreamer's compositor, which is given the same frames, and beside formulas in double precision.
+// Compares cudablend with GStreamer's compositor on the same frames, and with formulas in double precision.
 #include <dlfcn.h>
 #include <gst/controller/gstdirectcontrolbinding.h>
 #include <gst/controller/gstinterpolationcontrolsource.h>
@@ -25,13 +25,13 @@ constexpr GstClockTime frame_time = GST_SECOND / 25, patience = 10 * GST_SECOND;
 constexpr int max_pads = 64;
 const Run compositor{"compositor", ""};
 const char* const cuda_memory = "memory:CUDAMemory";
-/// What a Mixer makes a gap event of.
+/// A Mixer turns buffers with this flag into gap events.
 constexpr GstBufferFlags as_gap_event = GST_BUFFER_FLAG_CORRUPTED;
 const std::string as_gap_event_name = "corrupted";
 
 // Pictures ----------------------------------------------------------------------------------------------------------------------
 
-using Color = std::array<double, 4>;  ///< R', G', B' and alpha of 0–255, or any format's samples
+using Color = std::array<double, 4>;  ///< R', G', B' and alpha from 0 to 255, or samples of any format
 
 int sample(const Picture& picture, std::size_t component, int x, int y) { return picture[component].at<guint16>(y, x); }
 Color pixel(const Picture& picture, int x, int y) {
@@ -43,9 +43,9 @@ std::vector<int> integers(const Color& color) {
   return {int(std::lround(color[0])), int(std::lround(color[1])), int(std::lround(color[2])), int(std::lround(color[3]))};
 }
 
-/// A picture of one colour for each component.
+/// A picture with one value for each component.
 Picture plain(const GstVideoInfo& video, const std::vector<int>& values) { return picture(flat(video, values).get(), video); }
-/// A picture of the sizes of `like`, by pixel; of formats that are not subsampled.
+/// A picture with the sizes of `like` and color(x, y) at each pixel. Only for formats without subsampling.
 template <typename F>
 Picture drawn(const Picture& like, F&& color) {
   Picture result;
@@ -75,7 +75,7 @@ struct ColorSpace {
   }
 };
 
-/// The samples that are nearest to R'G'B' of 0–1.
+/// The samples nearest to R'G'B' from 0 to 1.
 std::vector<int> samples_of(const GstVideoInfo& video, double r, double g, double b) {
   const ColorSpace space(video);
   const int most = (1 << GST_VIDEO_INFO_COMP_DEPTH(&video, 0)) - 1;
@@ -89,7 +89,7 @@ std::vector<int> samples_of(const GstVideoInfo& video, double r, double g, doubl
           near(space.middle + space.chroma_scale * (r - y) / (2 * (1 - space.red))), most};
 }
 
-/// R'G'B' of 0–1 of samples.
+/// Converts samples to R'G'B' from 0 to 1.
 std::array<double, 3> rgb_of(const GstVideoInfo& video, const std::vector<int>& samples) {
   const ColorSpace space(video);
   const auto scaled = [&](int i) { return (samples[std::size_t(i)] - space.black) / space.scale; };
@@ -109,7 +109,7 @@ std::array<double, 3> rgb_of(const GstVideoInfo& video, const std::vector<int>& 
 
 // Pipelines ---------------------------------------------------------------------------------------------------------------------
 
-/// What an aggregator puts out.
+/// An output frame of an aggregator.
 struct Output {
   Buffer buffer;
   GstVideoInfo video;
@@ -122,10 +122,10 @@ std::string rated(const std::string& format, Size size, int rate, const std::str
          ",framerate=" + std::to_string(rate) + "/1" + more;
 }
 
-/// An aggregator in a pipeline of its own: an appsrc before each pad, and an appsink, without a clock. Nothing in it waits forever.
+/// An aggregator in its own pipeline, with an appsrc for each pad and an appsink, without a clock. No call waits forever.
 class Mixer {
  public:
-  /// `out`: caps of the output; empty: whatever the element makes.
+  /// `out`: caps of the output. Empty: the element chooses them.
   explicit Mixer(const Run& run, const std::string& settings = "", const std::string& out = "")
       : Mixer(with_shared_context(make_element(run, settings), run), out) {}
   Mixer(GstElement* element, const std::string& out)
@@ -159,7 +159,7 @@ class Mixer {
   GstPad* pad(int input) const { return inputs_[std::size_t(input)].pad; }
   const GstVideoInfo& video(int input) const { return inputs_[std::size_t(input)].video; }
 
-  /// Another pad, and where its frames come from. `on_device`: they are of CUDA memory. Returns its number.
+  /// Adds a pad and its source. `on_device`: frames come in CUDA memory. Returns the pad's number.
   int add(const std::string& caps, const std::string& settings = "", bool on_device = false) {
     Input input;
     input.pad = gst_element_request_pad_simple(element_, "sink_%u");
@@ -184,7 +184,7 @@ class Mixer {
     return int(inputs_.size()) - 1;
   }
 
-  /// What the next frames of a pad are.
+  /// Sets the caps of a pad's next frames.
   void caps_of(int input, const std::string& text) {
     Input& in = inputs_[std::size_t(input)];
     const Caps caps(gst_caps_from_string(text.c_str()));
@@ -194,7 +194,7 @@ class Mixer {
         in.video.fps_n ? gst_util_uint64_scale(GST_SECOND, guint64(in.video.fps_d), guint64(in.video.fps_n)) : frame_time;
   }
 
-  /// The next frame of a pad, at its time.
+  /// Pushes a pad's next frame with its timestamp.
   void push(int input, Buffer frame) {
     Input& in = inputs_[std::size_t(input)];
     GST_BUFFER_PTS(frame.get()) = in.next;
@@ -202,7 +202,7 @@ class Mixer {
     in.next += in.frame_time;
     push_as_it_is(input, frame);
   }
-  /// A frame with the times it has, or none.
+  /// Pushes a frame and leaves its timestamp as it is, if it has one.
   void push_as_it_is(int input, const Buffer& frame) {
     GstFlowReturn flow;
     g_signal_emit_by_name(inputs_[std::size_t(input)].source, "push-buffer", frame.get(), &flow);
@@ -214,17 +214,17 @@ class Mixer {
     g_signal_emit_by_name(inputs_[std::size_t(input)].source, "end-of-stream", &flow);
   }
 
-  /// Takes a pad away, as an application does while playing.
+  /// Releases a pad, as an application does while playing.
   void remove(int input) {
     Input& in = inputs_[std::size_t(input)];
     for (GstElement* element : {in.source, in.way})
-      gst_element_set_locked_state(element, TRUE);      // the pipeline may be on its way to PLAYING
-    gst_element_release_request_pad(element_, in.pad);  // first: the source may wait for it to take a frame
+      gst_element_set_locked_state(element, TRUE);      // the pipeline may be changing to PLAYING
+    gst_element_release_request_pad(element_, in.pad);  // first, since the source may wait for the pad to accept a frame
     for (GstElement* element : {in.source, in.way}) gst_element_set_state(element, GST_STATE_NULL);
     gst_bin_remove_many(GST_BIN(pipeline_), in.source, in.way, nullptr);
   }
 
-  /// Downstream wants other caps from now on.
+  /// Changes the caps that downstream accepts.
   void want(const std::string& text) {
     GstElement* filter = gst_bin_get_by_name(GST_BIN(pipeline_), "out");
     const Caps caps(gst_caps_from_string(text.c_str()));
@@ -234,13 +234,13 @@ class Mixer {
   void play() { gst_element_set_state(pipeline_, GST_STATE_PLAYING); }
   void state(GstState state) {
     EXPECT(gst_element_set_state(pipeline_, state) != GST_STATE_CHANGE_FAILURE);
-    if (state == GST_STATE_READY) gst_element_set_state(sink_, GST_STATE_NULL);  // in READY appsink would still be at its end
+    if (state == GST_STATE_READY) gst_element_set_state(sink_, GST_STATE_NULL);  // in READY appsink would still be at EOS
   }
   void rewind() {
     for (Input& in : inputs_) in.next = 0;
   }
 
-  /// The next frame; nothing at the end.
+  /// Pulls the next frame. Returns nothing at EOS.
   std::optional<Output> pull() {
     GstSample* sample = nullptr;
     g_signal_emit_by_name(sink_, "try-pull-sample", guint64(patience), &sample);
@@ -292,14 +292,14 @@ class Mixer {
   std::vector<Input> inputs_;
 };
 
-/// A pad, and what comes to it.
+/// A pad and its frames.
 struct Layer {
   std::string caps, pad;
   std::function<Buffer(const GstVideoInfo&, int)> draw;
   int frames = 1;
   GstClockTime from = 0;
 
-  /// Of noise, from frame to frame another.
+  /// Frames of noise, different from frame to frame.
   Layer(std::string caps_, std::string pad_ = "", int frames_ = 1, GstClockTime from_ = 0)
       : caps(std::move(caps_)), pad(std::move(pad_)), frames(frames_), from(from_) {}
   Layer(std::string caps_, std::string pad_, const std::vector<int>& color)
@@ -327,7 +327,7 @@ std::vector<Output> play(const Run& run, const std::string& settings, const std:
   feed(mixer, layers);
   return mixer.rest();
 }
-/// The first frame of all.
+/// Plays the layers and returns the first output frame.
 Picture composed(const Run& run, const std::string& settings, const std::string& out, const std::vector<Layer>& layers) {
   std::vector<Output> all = play(run, settings, out, layers);
   EXPECT(!all.empty());
@@ -340,7 +340,7 @@ Picture source_picture(const Layer& layer, unsigned number, int frame = 0) {
   return picture(frame_of(layer, video, number, frame).get(), video);
 }
 
-/// The picture without padding.
+/// The picture without its padding component.
 Picture seen(const Output& output) {
   Picture all = output.shown();
   all.resize(GST_VIDEO_INFO_N_COMPONENTS(&output.video));
@@ -359,7 +359,7 @@ void expect_same(const std::vector<Output>& actual, const std::vector<Output>& e
     EXPECT_WITHIN(shown, other, tolerance);
   }
 }
-/// Holds the element to compositor: frames, times and their number.
+/// Expects the frames of compositor: the same number, timestamps and pictures.
 void expect_compositor(const Run& run, const std::string& settings, const std::string& out, const std::vector<Layer>& layers,
                        int tolerance = 1, bool alpha_too = true) {
   const std::vector<Output> expected = play(compositor, settings, out, layers);
@@ -367,7 +367,7 @@ void expect_compositor(const Run& run, const std::string& settings, const std::s
   expect_same(play(run, settings, out, layers), expected, tolerance, alpha_too);
 }
 
-/// Whether compositor is installed; said once a test where not.
+/// Whether compositor is installed. Prints a line if not.
 bool have_compositor() {
   GstPluginFeature* feature = gst_registry_lookup_feature(gst_registry_get(), "compositor");
   if (!feature) std::printf("not compared: there is no compositor\n");
@@ -420,7 +420,7 @@ TEST(has_the_properties_of_the_specification, Each::element) {
          "key-softness=0 repeat-after-eos=false");
 }
 
-TEST(has_all_of_compositor, Each::element) {
+TEST(has_every_property_of_compositor, Each::element) {
   if (!have_compositor()) return;
   Mixer own(run), theirs(compositor);
   for (int i = 0; i < 3; ++i) own.add(caps_text("RGB", {8, 8})), theirs.add(caps_text("RGB", {8, 8}));
@@ -440,7 +440,7 @@ TEST(has_all_of_compositor, Each::element) {
       for (guint i = 0; i < rows->n_values; ++i) {
         GEnumValue* row = g_enum_get_value_by_nick(G_PARAM_SPEC_ENUM(same_spec)->enum_class, rows->values[i].value_nick);
         FAIL_UNLESS(row, "%s: there is no %s", where().c_str(), rows->values[i].value_nick);
-        EXPECT_EQ(row->value, rows->values[i].value);  // numbers, too, are part of what applications use
+        EXPECT_EQ(row->value, rows->values[i].value);  // applications may use the numbers too
       }
     });
   };
@@ -453,7 +453,7 @@ TEST(has_all_of_compositor, Each::element) {
   }
 }
 
-TEST(names_pads_as_asked, Each::element) {
+TEST(uses_requested_pad_names, Each::element) {
   Mixer mixer(run);
   for (const char* name : {"sink_7", "sink_3"}) {
     GstPad* pad = gst_element_request_pad_simple(mixer.element(), name);
@@ -484,14 +484,14 @@ TEST(equals_compositor, Each::run) {
                            {caps_text(format, {40, 32}), with + "xpos=70 ypos=40 alpha=1"},
                            {caps_text(format, {40, 32}), with + "xpos=-12 ypos=-6 alpha=0.3"},
                            {caps_text(format, {16, 16}), with + "xpos=2 ypos=2 alpha=0"}},
-                          // Gray is of another format in compositor until it leaves. Where alpha adds up to more than there
-                          // is, compositor 1.22 begins at nothing again.
+                          // compositor converts gray from another format at the end. If the sum of alpha exceeds its maximum,
+                          // compositor 1.22 wraps around to 0.
                           format == std::string("GRAY8") ? 2 : 1,
                           background != std::string("transparent") || op != std::string("add"));
       }
 }
 
-/// What each pad's rounding leaves adds up with the pads: it is rounded as compositor does it, pad by pad.
+/// Rounding errors add up with the number of pads, so cudablend rounds after each pad, as compositor does.
 TEST(equals_compositor_in_stacks, Each::run) {
   if (!have_compositor()) return;
   for (const char* format : {"RGBA", "BGRA", "RGB", "I420", "NV12"})
@@ -499,7 +499,7 @@ TEST(equals_compositor_in_stacks, Each::run) {
       for (const std::vector<std::string>& operators :
            std::vector<std::vector<std::string>>{{"over"}, {"source", "over"}, {"over", "source", "add"}}) {
         const bool has_alpha = std::string(format).find('A') != std::string::npos, adds = operators.back() == "add";
-        // Where alpha adds up to more than there is, compositor 1.22 begins at nothing again.
+        // If the sum of alpha exceeds its maximum, compositor 1.22 wraps around to 0.
         if (background == std::string("transparent") && (!has_alpha || adds)) continue;
         at(format + std::string(" of ") + std::to_string(operators.size()) + " operators on " + background);
         std::vector<Layer> layers;
@@ -525,7 +525,7 @@ TEST(equals_compositor_in_order_and_size, Each::run) {
     const std::string out = caps_text(format, {96, 64});
     expect_compositor(run, "background=black", out, flats("zorder=9", "xpos=8 ypos=8 zorder=4", "xpos=20 zorder=5"));
     expect_compositor(run, "background=black", out, flats("zorder=3", "xpos=8 ypos=8 zorder=3", "xpos=20 zorder=3"));
-    // Own sizes, and such that are scaled. How does not matter for flat pictures, but compositor makes 122 of 120 in places.
+    // Original and scaled sizes. The scaling method has no effect on flat pictures, except that compositor changes some 120 to 122.
     const int scaled_tolerance = 3;
     expect_compositor(run, "background=black", out,
                       flats("width=64 height=48", "width=20 xpos=40", "height=20 xpos=60 ypos=10 alpha=0.5"), scaled_tolerance);
@@ -533,7 +533,8 @@ TEST(equals_compositor_in_order_and_size, Each::run) {
                       scaled_tolerance);
     expect_compositor(run, "background=black zero-size-is-unscaled=false", out,
                       flats("width=0 height=48", "width=-1 xpos=40", "xpos=60 height=0"), scaled_tolerance);
-    if (format == std::string("I420") || format == std::string("NV12")) continue;  // there compositor knows even positions only
+    if (format == std::string("I420") || format == std::string("NV12"))
+      continue;  // compositor supports only even positions for these
     for (const char* box : {"width=60 height=60", "width=80 height=20", "width=20 height=64", "width=12", "width=49 height=37",
                             "width=7 height=31"}) {
       at(format + std::string(" ") + box);
@@ -546,7 +547,7 @@ TEST(equals_compositor_in_order_and_size, Each::run) {
 
 namespace {
 
-/// Both, with one picture over another, scaled to a box by this method.
+/// Compares both elements with one picture over another, scaled to `box` with this method.
 void expect_compositor_that_scales(const Run& run, const char* interpolation, GstVideoResamplerMethod method, const char* format,
                                    Size box, const std::string& pad, int tolerance) {
   at(interpolation + std::string(" ") + format + " to " + std::to_string(box.width) + "x" + std::to_string(box.height));
@@ -575,17 +576,17 @@ void expect_compositor_that_scales(const Run& run, const char* interpolation, Gs
 
 }  // namespace
 
-/// Where both take the nearest pixel, pictures are the same. (By default compositor scales by cubic filters.)
-TEST(equals_compositor_that_scales, Each::run) {
+/// With nearest-pixel scaling the pictures are the same. (By default compositor uses a cubic filter.)
+TEST(equals_compositor_with_nearest_scaling, Each::run) {
   if (!have_compositor()) return;
   for (const char* format : {"RGBA", "BGRA", "RGB", "Y444"})
     for (Size box : {Size{64, 48}, {31, 20}, {90, 7}, {12, 60}})
       expect_compositor_that_scales(run, "nearest", GST_VIDEO_RESAMPLER_METHOD_NEAREST, format, box, "xpos=4 ypos=2 alpha=0.7", 1);
 }
 
-/// compositor's weights are of 6 and 7 bits. Pixels of 4 bytes and planes it enlarges in width as if the first and the last pixel
-/// of both pictures lay on each other, so that only heights compare.
-TEST(equals_compositor_that_enlarges_linearly, Each::run) {
+/// compositor's weights have only 6 or 7 bits. For 4-byte pixels and for planes it maps first pixel to first and last to last when it
+/// enlarges the width, so those formats are compared with a changed height only.
+TEST(equals_compositor_with_linear_enlarging, Each::run) {
   if (!have_compositor()) return;
   const auto expect = [&](const char* format, Size box, int tolerance) {
     expect_compositor_that_scales(run, "bilinear", GST_VIDEO_RESAMPLER_METHOD_LINEAR, format, box, "xpos=4 ypos=2", tolerance);
@@ -610,7 +611,7 @@ TEST(equals_compositor_in_the_size_of_the_output, Each::run) {
                       {{caps_text("RGB", {20, 20}, wide), pad, {255, 0, 0}}});
 }
 
-TEST(equals_compositor_in_time, Each::run) {
+TEST(equals_compositor_in_timing, Each::run) {
   if (!have_compositor()) return;
   struct Case {
     const char *name, *settings;
@@ -646,8 +647,9 @@ TEST(equals_compositor_in_time, Each::run) {
 
 namespace {
 
-/// Feeds a pad by letters, one for each frame's time: '.' a frame, 'u' one of unknown duration, '-' a gap event, '?' one of unknown
-/// duration, '=' an empty buffer that says it is a gap, 'm' one that says data were lost, ' ' nothing; '3': a gap event for three.
+/// Feeds a pad with one item for each letter of a script: '.' a frame, 'u' a frame of unknown duration, '-' a gap event, '?' a gap event of
+/// unknown duration, '=' an empty buffer with the GAP flag, 'm' an empty buffer with a missing-data meta, ' ' nothing, and a digit a gap
+/// event as long as so many frames.
 void perform(Mixer& mixer, int input, const std::string& script) {
   const GstClockTime step = frame_time;
   GstClockTime time = 0;
@@ -668,7 +670,7 @@ void perform(Mixer& mixer, int input, const std::string& script) {
   mixer.end(input);
 }
 
-/// Holds the element to compositor, its pads fed as each of `cases` says, from below to above.
+/// Expects the frames of compositor for each case. A case has one script for each pad, the lowest first.
 void expect_compositor_performing(const Run& run, const std::vector<std::vector<std::string>>& cases,
                                   const std::string& beside = "xpos=8 alpha=0.5") {
   for (const std::vector<std::string>& scripts : cases)
@@ -753,9 +755,8 @@ TEST(equals_compositor_with_unknown_durations, Each::run) {
                                  beside);
 }
 
-/// compositor leaves it to the source to say that something went wrong, once that has another frame.
-/// (compositor stops and posts no error in some versions of GStreamer.)
-TEST(says_that_a_frame_has_no_timestamp, Each::run) {
+/// (compositor posts no error itself. The source posts one when it sends its next frame, in some versions of GStreamer never.)
+TEST(reports_a_frame_without_timestamp, Each::run) {
   for (int good : {0, 2}) {
     at("after " + std::to_string(good) + " frames");
     Mixer mixer(run);
@@ -765,7 +766,6 @@ TEST(says_that_a_frame_has_no_timestamp, Each::run) {
       mixer.rewind();
       for (int i = 0; i < 2; ++i)
         for (int n = 0; n < good; ++n) mixer.push(i, noise(mixer.video(i)));
-      // (Where an error comes before all play, a pipeline stays where it is.)
       for (int n = 0; n < good; ++n) EXPECT_EQ(mixer.next().pts, guint64(n) * frame_time);
       for (int n = 0; n < 3; ++n) mixer.push(0, noise(mixer.video(0)));
       for (int n = 0; n < 2; ++n) {
@@ -785,7 +785,7 @@ TEST(says_that_a_frame_has_no_timestamp, Each::run) {
 }
 
 /// (compositor aborts.)
-TEST(says_that_a_stream_is_not_of_time, Each::run) {
+TEST(reports_a_segment_in_another_format_than_time, Each::run) {
   Mixer mixer(run);
   for (int i = 0; i < 2; ++i) mixer.add(caps_text("RGB", {32, 24}));
   g_object_set(mixer.source(1), "format", GST_FORMAT_BYTES, nullptr);
@@ -799,7 +799,7 @@ TEST(says_that_a_stream_is_not_of_time, Each::run) {
 }
 
 /// (compositor aborts.)
-TEST(says_that_a_segment_has_no_place_in_time, Each::run) {
+TEST(reports_a_segment_without_running_time, Each::run) {
   const auto with = [](auto&& change) {
     GstSegment segment;
     gst_segment_init(&segment, GST_FORMAT_TIME);
@@ -822,8 +822,8 @@ TEST(says_that_a_segment_has_no_place_in_time, Each::run) {
   }
 }
 
-/// What a pad's offset brings before the beginning is left out; all else comes earlier or later. (compositor aborts at negative ones.)
-TEST(honours_offsets_of_pads, Each::run) {
+/// A pad's offset shifts its frames in time; frames before time 0 are dropped. (compositor aborts at negative offsets.)
+TEST(honours_pad_offsets, Each::run) {
   for (int offset : {-3, -1, 0, 2, -20}) {
     at("an offset of " + std::to_string(offset) + " frames");
     Mixer mixer(run, "background=black", caps_text("RGB", {32, 24}));
@@ -846,8 +846,8 @@ TEST(honours_offsets_of_pads, Each::run) {
   }
 }
 
-/// Also from now on, and with rates and parts of a stream.
-TEST(honours_offsets_that_change, Each::run) {
+/// The offset also applies with other rates and segments.
+TEST(honours_pad_offsets_in_segments, Each::run) {
   for (double rate : {1.0, 2.0}) {
     at("rate " + std::to_string(rate));
     Mixer mixer(run, "background=black", caps_text("RGB", {32, 24}));
@@ -862,9 +862,9 @@ TEST(honours_offsets_that_change, Each::run) {
     segment.rate = rate;
     segment.start = segment.time = 2 * frame_time;
     segment.stop = 10 * frame_time;
-    gst_pad_set_offset(pad, -gint64(frame_time));  // of running time
+    gst_pad_set_offset(pad, -gint64(frame_time));  // in running time
     EXPECT(gst_pad_send_event(pad, gst_event_new_segment(&segment)));
-    std::thread source([&] {  // each frame waits for the one before
+    std::thread source([&] {  // pushing a frame waits for the one before it
       for (int n = 0; n < 12; ++n) {
         Buffer frame = flat(mixer.video(0), {100 + n});
         GST_BUFFER_PTS(frame.get()) = guint64(n) * frame_time;
@@ -875,7 +875,7 @@ TEST(honours_offsets_that_change, Each::run) {
     });
     const std::vector<Output> all = mixer.rest();
     source.join();
-    // The first frame is that of running time 0: one frame, or of twice the rate two, after the segment's start.
+    // The first output shows the frame at running time 0: one frame after the segment's start, or two at rate 2.
     EXPECT(!all.empty());
     EXPECT_EQ(sample(all[0].shown(), 0, 3, 3), 102 + int(rate));
     EXPECT_EQ(all.size(), rate == 1.0 ? std::size_t(7) : std::size_t(3));
@@ -898,7 +898,7 @@ guint flags_of_fields(int number) {
   return flags[number % 6];
 }
 
-/// Six frames whose flags say something else of their fields each time, beginning with those of this number.
+/// Six frames with different field flags, starting with flags_of_fields(first).
 Layer of_fields(const std::string& format, Size size, const std::string& mode, const std::string& pad, int first) {
   Layer layer(caps_text(format, size, ",interlace-mode=" + mode), pad, 6);
   layer.draw = [first](const GstVideoInfo& video, int n) {
@@ -925,7 +925,7 @@ TEST(equals_compositor_with_interlaced_pads, Each::run) {
         EXPECT_EQ(actual.size(), 6u);
         expect_same(actual, expected, 1);
         for (std::size_t n = 0; n < actual.size(); ++n) {
-          // compositor calls all progressive where it may, and has no flags even where it may not.
+          // compositor always outputs progressive caps if it may choose, and never sets field flags.
           if (!out.empty()) EXPECT(gst_video_info_is_equal(&actual[n].video, &expected[n].video));
           EXPECT_EQ(std::string(gst_video_interlace_mode_to_string(GST_VIDEO_INFO_INTERLACE_MODE(&actual[n].video))),
                     out.empty() ? mode : out);
@@ -935,10 +935,10 @@ TEST(equals_compositor_with_interlaced_pads, Each::run) {
       }
 }
 
-/// What compositor leaves out, or crashes at: pads that are not interlaced alike, from the beginning or from a change of caps on.
+/// Pads with different interlace modes, from the start or after a change of caps. (compositor drops such pads or crashes.)
 TEST(mixes_interlaced_and_progressive_pads, Each::run) {
   const auto made = [&](const std::string& format, const std::string& below, const std::string& above, const std::string& out) {
-    // Of such heights, planes of 4:2:0 lie elsewhere when interlaced.
+    // With these heights, 4:2:0 planes have other offsets when interlaced.
     const auto caps = [&](Size size, const std::string& mode) { return caps_text(format, size, ",interlace-mode=" + mode); };
     Mixer mixer(run, "background=black", out.empty() ? "" : "video/x-raw,interlace-mode=" + out);
     mixer.add(caps({32, 22}, below));
@@ -971,7 +971,7 @@ TEST(mixes_interlaced_and_progressive_pads, Each::run) {
   }
 }
 
-/// Caps whose frame is not due yet change nothing in the output.
+/// New caps have no effect on the output until their first frame is due.
 TEST(stays_progressive_while_interlaced_frames_wait, Each::run) {
   Mixer mixer(run, "background=black", "video/x-raw,interlace-mode=progressive");
   mixer.add(caps_text("RGB", {32, 24}, ",interlace-mode=interleaved"));
@@ -995,7 +995,7 @@ TEST(stays_progressive_while_interlaced_frames_wait, Each::run) {
   }
 }
 
-TEST(passes_the_order_of_fields, Each::run) {
+TEST(passes_the_field_order, Each::run) {
   for (const char* order : {"top-field-first", "bottom-field-first"}) {
     at(order);
     const std::vector<Output> all =
@@ -1015,7 +1015,7 @@ TEST(equals_compositor_with_gaps, Each::run) {
     mixer.play();
     for (int n = 0; n < 8; ++n) mixer.push(0, noise(mixer.video(0), unsigned(n)));
     mixer.end(0);
-    for (int n : {0, 1, 5, 6}) {  // and nothing for three frames
+    for (int n : {0, 1, 5, 6}) {  // a gap of three frames
       mixer.skip_to(1, GstClockTime(n) * frame_time);
       mixer.push(1, noise(mixer.video(1), unsigned(50 + n)));
     }
@@ -1064,7 +1064,7 @@ TEST(equals_compositor_with_controlled_properties, Each::run) {
       gst_timed_value_control_source_set(GST_TIMED_VALUE_CONTROL_SOURCE(source), 0, from);
       gst_timed_value_control_source_set(GST_TIMED_VALUE_CONTROL_SOURCE(source), 10 * frame_time, to);
       GstObject* pad = GST_OBJECT(mixer.pad(1));
-      // Not absolute: 0 to 1 stand for the range of the property.
+      // A binding that is not absolute maps 0 to 1 to the range of the property.
       EXPECT(gst_object_add_control_binding(pad, to > 1 ? gst_direct_control_binding_new_absolute(pad, property, source)
                                                         : gst_direct_control_binding_new(pad, property, source)));
       gst_object_unref(source);
@@ -1080,7 +1080,7 @@ TEST(equals_compositor_with_controlled_properties, Each::run) {
   }
   EXPECT_EQ(made[0].size(), 11u);
   expect_same(made[0], made[1], 1);
-  // A cross-fade, by its formula.
+  // The formula of a cross-fade.
   for (std::size_t n = 0; n < 11; ++n) EXPECT(std::abs(sample(made[0][n].shown(), 0, 25, 12) - 200 * double(n) / 10) <= 2);
 }
 
@@ -1098,7 +1098,7 @@ double blended(const std::string& op, double d, double s) {
                               : s;
 }
 
-/// A product of two values of 0–255, as compositor scales it back: ORC's division rounds to the nearest, from 0.4.39 on down.
+/// product / 255, rounded as in compositor: ORC's division rounds to nearest, and from version 0.4.39 on rounds down.
 double scaled_back(double product) {
   static const bool rounds_down = [] {
     using Version = const char* (*)();
@@ -1110,7 +1110,7 @@ double scaled_back(double product) {
   return rounds_down ? std::floor(product / 255) : std::nearbyint(product / 255);
 }
 
-/// What becomes of R'G'B' and alpha of 0–255 when s is laid over d; k: the key's weight.
+/// The result of s over d, as R'G'B' and alpha from 0 to 255. k is the weight of the key.
 Color laid(const std::string& op, double alpha, double k, const Color& d, const Color& s, bool output_has_alpha) {
   Color r = d;
   if (op == "source" || op == "average") {
@@ -1164,7 +1164,7 @@ TEST(computes_every_operator, Each::run) {
       }
 }
 
-/// The formulas are of R'G'B', whatever the output.
+/// The formulas apply to R'G'B' for every output format.
 TEST(computes_operators_of_yuv, Each::run) {
   const Size size{4, 4};
   const std::vector<std::array<double, 3>> colors{{0.9, 0.2, 0.1}, {0.1, 0.8, 0.3}, {0.5, 0.5, 0.5},
@@ -1189,7 +1189,7 @@ TEST(computes_operators_of_yuv, Each::run) {
 
 TEST(fuses_by_key_and_average, Each::run) {
   const Size size{61, 43};
-  const auto keyed = [](const GstVideoInfo& video, int) {  // a third of it is like its first pixel
+  const auto keyed = [](const GstVideoInfo& video, int) {  // a third of it equals its first pixel
     const Buffer all = noise(video, 5);
     Buffer frame = flat(video, {10, 200, 30, 255});
     GstVideoFrame from, to;
@@ -1231,7 +1231,7 @@ TEST(keys_by_tolerance_and_softness, Each::run) {
   for (const char* op : {"over", "source", "average", "max"})
     for (const auto& [tolerance, softness] : {std::pair{0.0, 0.0}, {20.0, 0.0}, {20.0, 40.0}, {0.0, 100.0}, {255.0, 0.0}}) {
       at(op + std::string(" ") + std::to_string(tolerance) + " " + std::to_string(softness));
-      // From the key's colour away, along one channel after the other.
+      // Each row moves away from the key colour along one channel.
       const auto ramp = [](const GstVideoInfo& video, int) {
         Buffer frame = flat(video, {0, 255, 0});
         GstVideoFrame map;
@@ -1281,7 +1281,7 @@ TEST(keys_formats_other_than_rgb, Each::run) {
 
 // Formats -----------------------------------------------------------------------------------------------------------------------
 
-TEST(takes_every_format_unchanged, Each::run) {
+TEST(copies_every_format_unchanged, Each::run) {
   for (const std::string& format : formats(run))
     for (Size size : {Size{1, 1}, {5, 7}, {37, 29}, {64, 48}}) {
       at(format + " " + std::to_string(size.width) + "x" + std::to_string(size.height));
@@ -1345,7 +1345,7 @@ TEST(mixes_all_formats, Each::run) {
   }
 }
 
-TEST(knows_colorimetry, Each::run) {
+TEST(honours_colorimetry, Each::run) {
   const Size size{8, 8};
   for (const char* colorimetry : {"bt601", "bt709", "bt2020", "1:4:0:0", "1:3:0:0"}) {
     at(colorimetry);
@@ -1364,7 +1364,7 @@ TEST(knows_colorimetry, Each::run) {
   }
 }
 
-TEST(takes_any_stride_and_offset, Each::run) {
+TEST(accepts_any_stride_and_offset, Each::run) {
   const Size size{37, 30};
   for (const char* format : {"RGB", "NV12", "I420_10LE", "RGBA64_LE"}) {
     at(format);
@@ -1397,7 +1397,7 @@ TEST(honours_crop, Each::run) {
     EXPECT_EQ(all.size(), 1u);
     const Buffer cropped = cut(whole, frame.get(), {6, 4, 32, 20});
     EXPECT_SAME(all[0].shown(), picture(cropped.get(), video_info(format, small)));
-    // What is said of a pad's picture does not hold for what it is composed into.
+    // The metas of a pad's frame do not apply to the composed frame.
     EXPECT(!gst_buffer_get_video_crop_meta(all[0].buffer.get()));
     EXPECT(!gst_buffer_get_video_region_of_interest_meta_id(all[0].buffer.get(), 0));
     gpointer cursor = nullptr;
@@ -1405,14 +1405,14 @@ TEST(honours_crop, Each::run) {
   }
 }
 
-TEST(scales_what_a_crop_leaves, Each::run) {
+TEST(scales_the_cropped_part, Each::run) {
   for (const char* format : {"RGB", "NV12"})
     for (const char* pad : {"width=50 height=31", "width=50 height=50 sizing-policy=keep-aspect-ratio",
                             "width=20 height=40 sizing-policy=fill", "xpos=-10 ypos=30"}) {
       at(format + std::string(" ") + pad);
       const Size small{32, 20};
       const GstVideoInfo whole = video_info(format, {64, 48});
-      // Another part of the frame each time.
+      // A different part of the frame each time.
       const auto part = [](int n) { return GstVideoRectangle{4 * n, 2 * n, 32, 20}; };
       Layer cropped(caps_text(format, small), pad, 5), cut_out = cropped;
       cropped.draw = [&](const GstVideoInfo&, int n) {
@@ -1433,8 +1433,8 @@ TEST(scales_what_a_crop_leaves, Each::run) {
     }
 }
 
-/// As compositor does, and one warning for all such frames in a row.
-TEST(leaves_out_frames_that_do_not_fit_their_caps, Each::run) {
+/// Drops these frames as compositor does, with one warning for consecutive ones.
+TEST(drops_frames_that_do_not_fit_their_caps, Each::run) {
   const Size size{32, 20};
   const GstVideoInfo whole = video_info("RGB", {64, 48});
   const auto crop_that_leaves_its_frame = [&] {
@@ -1445,7 +1445,7 @@ TEST(leaves_out_frames_that_do_not_fit_their_caps, Each::run) {
     return frame;
   };
   const auto too_small = [] { return Buffer(gst_buffer_new_allocate(nullptr, 100, nullptr)); };
-  const std::string shown = "+cs++s+ss+c";  // what comes: good frames, crops beyond their frame, small ones
+  const std::string shown = "+cs++s+ss+c";  // '+' a good frame, 'c' a crop beyond the frame, 's' a frame that is too small
   Mixer mixer(run, "background=black", caps_text("RGB", size));
   mixer.add(caps_text("RGB", size));
   mixer.add(caps_text("RGB", size));
@@ -1468,7 +1468,7 @@ TEST(leaves_out_frames_that_do_not_fit_their_caps, Each::run) {
 
 // Backgrounds, scaling, layouts -------------------------------------------------------------------------------------------------
 
-TEST(paints_its_background, Each::run) {
+TEST(draws_its_background, Each::run) {
   const Size size{33, 19};
   for (const std::string& format : formats(run)) {
     const GstVideoInfo video = video_info(format, size);
@@ -1496,7 +1496,7 @@ TEST(paints_its_background, Each::run) {
   EXPECT_SAME(result, drawn(result, [](int x, int y) { return Color{(x / 8 + y / 8) % 2 ? 160.0 : 80.0, 0, 0, 0}; }));
 }
 
-TEST(scales_by_each_interpolation, Each::run) {
+TEST(scales_with_each_interpolation, Each::run) {
   const Size from{24, 16};
   for (const auto& [width, height] : {std::pair{48, 40}, {12, 8}, {31, 9}, {24, 33}, {7, 16}})
     for (const char* how : {"nearest", "bilinear", "area"}) {
@@ -1509,7 +1509,7 @@ TEST(scales_by_each_interpolation, Each::run) {
       const auto read = [&](std::size_t c, int x, int y) {
         return double(sample(source, c, std::clamp(x, 0, from.width - 1), std::clamp(y, 0, from.height - 1)));
       };
-      // Weights of source samples along an axis, for one pixel of the output.
+      // The source samples and their weights along one axis, for one pixel of the output.
       const auto weights = [&](int i, int out, int in) {
         std::vector<std::pair<int, double>> taps;
         const double ratio = double(in) / out, centre = (i + 0.5) * ratio;
@@ -1537,8 +1537,8 @@ TEST(scales_by_each_interpolation, Each::run) {
     }
 }
 
-TEST(fits_by_each_policy, Each::run) {
-  // 40×20, its left quarter and its right quarter of other colours than its middle.
+TEST(follows_each_sizing_policy, Each::run) {
+  // A frame of 40×20. Its left and right quarters have other colours than its middle.
   const auto draw = [](const GstVideoInfo& video, int) {
     Buffer frame = flat(video, {0, 0, 0});
     GstVideoFrame map;
@@ -1617,7 +1617,7 @@ TEST(lays_out_a_grid, Each::run) {
       }
       EXPECT_EQ(rect.size(), found[0].size());
       const int column = i % c.expected_columns, row = i / c.expected_columns;
-      // Cells are whole pixels: what is left over is less than a pixel for each of them.
+      // Cells have whole pixels, so less than one pixel for each cell is left over.
       EXPECT(std::abs(rect.width - (step_x - c.gap)) <= 1 && std::abs(rect.height - (step_y - c.gap)) <= 1);
       EXPECT(std::abs(rect.x - column * step_x) <= c.expected_columns && std::abs(rect.y - row * step_y) <= c.expected_rows);
       if (column > 0 && i > 0) EXPECT(rect.x - found[std::size_t(i - 1)].br().x >= c.gap);
@@ -1660,7 +1660,7 @@ TEST(changes_properties_while_playing, Each::run) {
   }
 }
 
-TEST(survives_pads_that_come_and_go, Each::run) {
+TEST(survives_adding_and_removing_pads, Each::run) {
   Mixer mixer(run, "background=black", caps_text("RGBA", {64, 48}));
   mixer.add(caps_text("RGBA", {64, 48}));
   mixer.play();
@@ -1685,7 +1685,7 @@ TEST(survives_pads_that_come_and_go, Each::run) {
   EXPECT(!mixer.pull());
 }
 
-/// Pads are requested and released in some threads while another negotiates and composes.
+/// Some threads request and release pads while another thread negotiates and composes.
 TEST(survives_pads_released_by_other_threads, Each::run) {
   for (bool ignore : {false, true}) {
     at(ignore ? "ignore-inactive-pads=true" : "");
@@ -1729,7 +1729,7 @@ TEST(survives_pads_released_by_other_threads, Each::run) {
       for (const int before = frames; frames < before + count; g_usleep(1000)) EXPECT(g_get_monotonic_time() < late);
     };
     wait_for_frames(1);
-    std::vector<GstPad*> idle;  // more to list
+    std::vector<GstPad*> idle;  // makes the list of pads longer
     for (int i = 0; i < 30; ++i) idle.push_back(gst_element_request_pad_simple(element, "sink_%u"));
     std::vector<std::thread> changers;
     for (int thread = 0; thread < 4; ++thread)
@@ -1750,7 +1750,7 @@ TEST(survives_pads_released_by_other_threads, Each::run) {
     while (!ended) {
       GstMessage* const message = gst_bus_timed_pop_filtered(bus, patience, GstMessageType(GST_MESSAGE_ERROR | GST_MESSAGE_EOS));
       EXPECT(message);
-      EXPECT(GST_MESSAGE_SRC(message) != GST_OBJECT(element));  // (a source says that it is not linked any more)
+      EXPECT(GST_MESSAGE_SRC(message) != GST_OBJECT(element));  // (a source posts that it is not linked any more)
       ended = GST_MESSAGE_TYPE(message) == GST_MESSAGE_EOS;
       gst_message_unref(message);
     }
@@ -1761,8 +1761,8 @@ TEST(survives_pads_released_by_other_threads, Each::run) {
   }
 }
 
-/// A pad that nothing comes to is waited for, and no longer when it is taken away; with frames still in it, too.
-TEST(goes_on_when_a_pad_is_taken_away, Each::run) {
+/// The element waits for a pad without frames until the pad is released. Pads with frames can be released too.
+TEST(continues_when_a_pad_is_released, Each::run) {
   Mixer mixer(run, "background=black", caps_text("RGBA", {64, 48}));
   mixer.add(caps_text("RGBA", {64, 48}));
   mixer.play();
@@ -1784,7 +1784,7 @@ TEST(goes_on_when_a_pad_is_taken_away, Each::run) {
   EXPECT_EQ(mixer.rest().size(), 70u);
 }
 
-TEST(follows_changes_of_format, Each::run) {
+TEST(follows_format_changes, Each::run) {
   const Size size{20, 14};
   Mixer mixer(run, "background=black", caps_text("RGB", {40, 30}));
   for (int i = 0; i < 2; ++i) mixer.add(caps_text("RGB", size), i ? "xpos=10 ypos=6" : "");
@@ -1809,7 +1809,7 @@ TEST(follows_changes_of_format, Each::run) {
   }
 }
 
-/// Whatever downstream takes, and of device memory only where there is a device.
+/// The pads offer all formats for any downstream caps, and device memory only on the CUDA backend.
 TEST(offers_all_formats_on_its_pads, Each::run) {
   const std::vector<std::string> names = formats(run);
   EXPECT(names.size() >= 30);
@@ -1835,8 +1835,8 @@ TEST(offers_all_formats_on_its_pads, Each::run) {
   }
 }
 
-/// What is put out where downstream leaves it open.
-TEST(chooses_what_it_puts_out, Each::run) {
+/// The output format if downstream leaves a choice.
+TEST(chooses_its_output_format, Each::run) {
   struct Case {
     std::vector<std::string> pads;
     const char *settings, *out, *expected;
@@ -1863,7 +1863,7 @@ TEST(chooses_what_it_puts_out, Each::run) {
   }
 }
 
-TEST(follows_what_downstream_wants, Each::run) {
+TEST(follows_caps_changes_of_downstream, Each::run) {
   Mixer mixer(run, "background=white", caps_text("RGB", {40, 30}));
   mixer.add(caps_text("RGB", {20, 14}));
   mixer.play();
@@ -1876,7 +1876,7 @@ TEST(follows_what_downstream_wants, Each::run) {
     at(format);
     mixer.want(caps_text(format, size));
     Output output = shown();
-    for (int i = 0; i < 3 && output.video.width != size.width; ++i) output = shown();  // one may have been on its way
+    for (int i = 0; i < 3 && output.video.width != size.width; ++i) output = shown();  // one frame may have had the old caps
     EXPECT_EQ(std::string(GST_VIDEO_INFO_NAME(&output.video)), std::string(format));
     EXPECT_WITHIN(output.shown(),
                   composed(run, "background=white", caps_text(format, size), {{caps_text("RGB", {20, 14}), "", {100, 50, 20}}}), 0);
@@ -1931,7 +1931,7 @@ TEST(seeks_like_compositor, Each::run) {
   }
 }
 
-/// Where the pointer is over a pad, upstream hears of it in the pixels of its own picture.
+/// A pad gets the navigation events over its picture, in coordinates of that picture.
 TEST(passes_navigation_to_the_pad_below_the_pointer, Each::run) {
   Mixer mixer(run, "", caps_text("RGB", {100, 80}));
   mixer.add(caps_text("RGB", {30, 20}), "xpos=0 ypos=0");
@@ -1986,7 +1986,7 @@ TEST(survives_settings_from_other_threads, Each::run) {
   EXPECT_EQ(count, 50u);
 }
 
-TEST(plays_again, Each::run) {
+TEST(plays_several_times, Each::run) {
   const std::vector<Layer> layers{{caps_text("RGB", {32, 24}), "", 3}, {caps_text("NV12", {16, 16}), "alpha=0.5", 3}};
   Mixer mixer(run, "background=black");
   for (const Layer& layer : layers) mixer.add(layer.caps, layer.pad);
@@ -2008,7 +2008,7 @@ TEST(plays_again, Each::run) {
   mixer.state(GST_STATE_NULL);
 }
 
-TEST(flushes, Each::run) {
+TEST(continues_after_a_flush, Each::run) {
   Mixer mixer(run, "background=black", caps_text("RGB", {32, 24}));
   mixer.add(caps_text("RGB", {32, 24}));
   mixer.play();
@@ -2030,7 +2030,7 @@ TEST(flushes, Each::run) {
 
 namespace {
 
-/// The properties that are the plugin's own and may change while playing.
+/// Calls f for each property of the plugin's classes that may change while playing.
 template <typename F>
 void each_own_property(gpointer object, F&& f) {
   each_property(object, [&](GParamSpec* spec) {
@@ -2038,7 +2038,7 @@ void each_own_property(gpointer object, F&& f) {
   });
 }
 
-/// The ends of a property's range.
+/// Both ends of a property's range.
 std::pair<double, double> range_of(GParamSpec* spec) {
   if (G_IS_PARAM_SPEC_INT(spec)) return {G_PARAM_SPEC_INT(spec)->minimum, G_PARAM_SPEC_INT(spec)->maximum};
   if (G_IS_PARAM_SPEC_UINT(spec)) return {G_PARAM_SPEC_UINT(spec)->minimum, G_PARAM_SPEC_UINT(spec)->maximum};
@@ -2065,8 +2065,8 @@ void set_number(gpointer object, GParamSpec* spec, double number) {
 
 }  // namespace
 
-/// Tools set the ends of the range that a property says it has, or scale 0 to 1 to it.
-TEST(takes_the_ends_of_each_range, Each::run) {
+/// Tools set values up to the ends of a property's range, or map 0 to 1 to the range.
+TEST(accepts_the_ends_of_each_range, Each::run) {
   for (const char* settings : {"", "sizing-policy=keep-aspect-ratio", "sizing-policy=fill"}) {
     Mixer mixer(run, "background=black", caps_text("RGB", {40, 30}));
     for (int i = 0; i < 2; ++i) mixer.add(caps_text("RGB", {20, 10}), settings);
@@ -2094,7 +2094,7 @@ TEST(takes_the_ends_of_each_range, Each::run) {
         gst_object_unref(source);
         g_object_set_property(G_OBJECT(object), spec->name, g_param_spec_get_default_value(spec));
       });
-    // All at once.
+    // All properties at once.
     for (bool greatest : {false, true}) {
       at(greatest ? "the greatest of all" : "the least of all");
       for (gpointer object : {gpointer(mixer.pad(1)), gpointer(mixer.element())})
@@ -2107,7 +2107,7 @@ TEST(takes_the_ends_of_each_range, Each::run) {
   }
 }
 
-/// What GObject refuses is not taken, and hinders nothing that comes after it.
+/// A value that GObject refuses changes nothing, and later settings still work.
 TEST(refuses_values_beyond_their_range, Each::run) {
   Mixer mixer(run, "background=black", caps_text("RGB", {16, 16}));
   mixer.add(caps_text("RGB", {16, 16}), "alpha=0.5");
@@ -2135,7 +2135,7 @@ TEST(refuses_values_beyond_their_range, Each::run) {
     const std::string name = std::string(bad).substr(0, std::string(bad).find('='));
     GParamSpec* const spec = g_object_class_find_property(G_OBJECT_GET_CLASS(object), name.c_str());
     const std::string old = value_text(object, spec);
-    // A warning of GLib, from 2.84 at the latest a critical one.
+    // GLib warns. Since 2.84 at the latest, the message is critical.
     _gst_check_expecting_log = TRUE;
     _gst_check_raised_warning = _gst_check_raised_critical = FALSE;
     gst_util_set_object_arg(G_OBJECT(object), name.c_str(), bad + name.size() + 1);
@@ -2153,7 +2153,7 @@ TEST(refuses_values_beyond_their_range, Each::run) {
   EXPECT(mixer.warning(0).text.empty());
 }
 
-TEST(takes_64_pads, Each::run) {
+TEST(accepts_64_pads, Each::run) {
   Mixer mixer(run, "layout=grid background=black", caps_text("RGB", {64, 64}));
   for (int i = 0; i < max_pads; ++i) mixer.add(caps_text("RGB", {8, 8}));
   mixer.play();
@@ -2170,8 +2170,8 @@ TEST(takes_64_pads, Each::run) {
               }));
 }
 
-/// The 65th is not given, or is an error that says so.
-TEST(says_that_65_pads_are_too_many, Each::run) {
+/// The element refuses the 65th pad with a warning, or posts an error about it.
+TEST(reports_that_65_pads_are_too_many, Each::run) {
   Mixer mixer(run, "layout=grid background=black", caps_text("RGB", {64, 64}));
   for (int i = 0; i < max_pads; ++i) mixer.add(caps_text("RGB", {8, 8}));
   GstPad* pad = gst_element_request_pad_simple(mixer.element(), "sink_%u");
@@ -2187,7 +2187,7 @@ TEST(says_that_65_pads_are_too_many, Each::run) {
   EXPECT_CONTAINS(mixer.error(patience).text, "64");
 }
 
-TEST(takes_live_and_other_sources, Each::run) {
+TEST(accepts_live_and_other_sources, Each::run) {
   at("live and not live");
   GError* error = nullptr;
   GstElement* pipeline = gst_parse_launch(
@@ -2225,7 +2225,7 @@ TEST(takes_live_and_other_sources, Each::run) {
   gst_object_unref(pipeline);
 }
 
-TEST(goes_on_when_live_sources_stay_silent, Each::run) {
+TEST(continues_when_a_live_source_sends_nothing, Each::run) {
   for (bool ignore : {false, true}) {
     at(ignore ? "ignore-inactive-pads=true" : "");
     GstElement* element =
@@ -2234,11 +2234,11 @@ TEST(goes_on_when_live_sources_stay_silent, Each::run) {
     set(element, "backend=" + run.backend);
     Mixer mixer(with_shared_context(element, run), caps_text("RGB", {16, 16}));
     mixer.add(caps_text("RGB", {16, 16}));
-    mixer.add(caps_text("RGB", {16, 16}), "xpos=8");  // nothing ever comes
+    mixer.add(caps_text("RGB", {16, 16}), "xpos=8");  // gets no frames
     mixer.play();
     mixer.push(0, flat(mixer.video(0), {100}));
-    // GstVideoAggregator begins anew when caps come after the first frame was due: the second may have its time, in compositor,
-    // too.
+    // GstVideoAggregator restarts if caps come after the first frame was due. Then the second frame has the timestamp of the first, in
+    // compositor too.
     mixer.next(), mixer.next();
     GstClockTime last = mixer.next().pts;
     for (int i = 0; i < 5; ++i) {
@@ -2251,7 +2251,7 @@ TEST(goes_on_when_live_sources_stay_silent, Each::run) {
 
 // Memories ----------------------------------------------------------------------------------------------------------------------
 
-TEST(takes_either_memory, Each::run) {
+TEST(accepts_system_and_cuda_memory, Each::run) {
   if (run.backend != "cuda") return;
   const Size size{64, 48};
   const std::vector<Layer> layers{{caps_text("NV12", size)},

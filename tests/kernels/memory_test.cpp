@@ -252,7 +252,7 @@ TEST_P(AnyMemory, OddAddressesMakeNoDifference) {
 
 /// A stored value above the depth counts as the largest sample, and unused bits are ignored. The result is the same as for a clean
 /// picture. (The sweeps compare with the reference, which lacks mog2.)
-TEST_P(AnyMemory, BitsOutsideOfSamplesMakeNoDifference) {
+TEST_P(AnyMemory, BitsOutsideSamplesMakeNoDifference) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   const Geometry geometry{format, 37, 21};
@@ -325,7 +325,7 @@ struct FencedPicture {
 
 class CpuMemory : public testing::TestWithParam<Format> {};
 
-TEST_P(CpuMemory, NothingBeyondAPictureIsTouched) {
+TEST_P(CpuMemory, AccessesNothingBeyondAPicture) {
   SKIP_UNLESS_AVAILABLE(Backend::cpu);
   for (const auto& [width, height] : {std::pair{37, 21}, {1, 1}, {2, 3}, {5, 2}}) {
     const Geometry geometry{GetParam(), width, height};
@@ -347,7 +347,7 @@ TEST_P(CpuMemory, NothingBeyondAPictureIsTouched) {
 }
 
 /// The same for summed-area tables of all channels. The caller provides their memory, so they are not among operations().
-TEST_P(CpuMemory, NothingBeyondAPictureIsSummed) {
+TEST_P(CpuMemory, SumsNothingBeyondAPicture) {
   SKIP_UNLESS_AVAILABLE(Backend::cpu);
   const Geometry geometry{GetParam(), 37, 21};
   Picture src = make_picture(geometry, 6);
