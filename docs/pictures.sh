@@ -6,11 +6,11 @@ cd "$(dirname "$0")/.."
 build=${1:-build}
 export GST_PLUGIN_PATH="$PWD/$build/gst"
 
-# A scene with edges, fine detail and flat parts, from GStreamer's test sources.
+# A scene with edges, fine detail and flat areas, from GStreamer's test sources.
 scene="videotestsrc num-buffers=1 pattern=smpte ! video/x-raw,format=RGB,width=320,height=240"
 detail="videotestsrc num-buffers=1 pattern=circular ! video/x-raw,format=RGB,width=140,height=140"
 
-# panels OUTPUT ELEMENTS… : the scene, and beside it the scene through each of the ELEMENTS; the last frame of all.
+# panels OUTPUT ELEMENTS… : shows the scene, and next to it the scene after each of the ELEMENTS. Keeps the last frame.
 panels() {
   local output=$1 pads='' branches='t. ! queue ! wall.sink_0' i=0
   shift
@@ -29,15 +29,15 @@ panels docs/elements/cudagaussian.png "cudagaussian kernel-size=7" "cudagaussian
 panels docs/elements/cudaconvolve.png "cudaconvolve preset=unsharp" "cudaconvolve preset=gradient"
 panels docs/elements/cudaintegral.png "cudaintegral output=box-mean radius=8" "cudaintegral output=deviation radius=2" \
   "cudaintegral output=threshold radius=12 sensitivity=0.05"
-# Blurred, to have values between those of the bars.
+# Blurred, so that there are values between those of the bars.
 panels docs/elements/cudahistogram.png "cudagaussian kernel-size=63 ! cudahistogram channels=components overlay=true overlay-log=true overlay-position=8,120,304,112" \
   "cudagaussian kernel-size=63 ! cudahistogram equalize=true overlay=true overlay-log=true overlay-position=8,120,304,112"
-# A ball that moves, beside noise that is masked out in the end.
+# A moving ball next to noise, which the last panel masks out.
 scene=${scene/num-buffers=1/num-buffers=12}
 detail="videotestsrc num-buffers=12 pattern=ball ! video/x-raw,format=RGB,width=140,height=140"
 panels docs/elements/cudadiff.png "cudadiff interval=4" "cudadiff interval=4 cell-size=10 output=overlay mask-regions=240,180,80,60"
 
-# A wall of test pictures with a ball fused over it; beside it what each operator makes of a gradient over bars.
+# A wall of test pictures with a ball blended over it. Next to it a gradient over bars, with each operator.
 still() { echo "videotestsrc num-buffers=1 pattern=$1 ${*:4} ! video/x-raw,format=RGB,width=$2,height=$3"; }
 wall='' operators='' i=0
 for pattern in smpte circular gamut pinwheel spokes gradient colors chroma-zone-plate smpte75 checkers-8 zone-plate smpte100; do
@@ -59,7 +59,7 @@ gst-launch-1.0 -q cudablend name=all background=white sink_1::xpos=490 ! video/x
   cudablend name=operators layout=grid columns=4 gap=3 background=white ! video/x-raw,format=RGB,width=490,height=320 ! all.sink_1 $operators
 echo docs/elements/cudablend.png
 
-# What examples/quickstart.sh shows of its synthetic scene.
+# The summary that examples/quickstart.sh makes for its synthetic scene.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 examples/motion_report.py --out="$work" >/dev/null

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What the examples in Python share. Names of files are data: none becomes a part of a pipeline's description. Inputs are URIs,
-outputs are files that are already open. Exit status: 0; 1 after a failure, with one sentence on stderr; 2 for wrong usage (argparse)."""
+"""The code that the Python examples share. File names never become a part of a pipeline's description: inputs are URIs, outputs are files
+that are already open. Exit status: 0; 1 after a failure, with one sentence on stderr; 2 for wrong usage (argparse)."""
 import argparse
 import contextlib
 import os
@@ -33,20 +33,20 @@ class Parser(argparse.ArgumentParser):
 def main(function):
     """Runs `function` and exits. SIGTERM ends it like an exception, so that temporary files are removed."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    sys.stdout.reconfigure(errors="backslashreplace")  # names need not be valid text
+    sys.stdout.reconfigure(errors="backslashreplace")  # file names may be invalid text
     try:
         function()
         sys.stdout.flush()
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)
     except (Failure, OSError) as error:
-        if isinstance(error, OSError):  # Python would try to write the rest of stdout again
+        if isinstance(error, OSError):  # otherwise Python would try to write the rest of stdout again
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(f"{pathlib.Path(sys.argv[0]).name}: {getattr(error, 'strerror', None) or error}")
 
 
 def uri_of(file):
-    """The URI of a file that can be read."""
+    """Returns the URI of a file. Raises a Failure if it cannot be read."""
     if os.path.isdir(file):
         raise Failure(f"cannot read {file}: it is a folder")
     if not os.path.exists(file):
@@ -60,7 +60,7 @@ def uri_of(file):
 
 @contextlib.contextmanager
 def whole(file):
-    """An open binary file that becomes `file` at the end of the block; after an exception nothing is left of it."""
+    """An open binary file that becomes `file` at the end of the block. After an exception it is removed."""
     if os.path.isdir(file):
         raise Failure(f"cannot write {file}: it is a folder")
     temporary = None
@@ -89,7 +89,7 @@ def whole(file):
 
 
 def parse(description, **properties):
-    """A pipeline; `name={"property": value}` sets properties of the element with that name."""
+    """Makes a pipeline. `name={"property": value}` sets properties of the element with that name."""
     Gst.init(None)
     if not Gst.ElementFactory.find("cudablend"):
         raise Failure("the plugin cudavision was not found; set GST_PLUGIN_PATH to the folder of libgstcudavision.so")
@@ -104,7 +104,7 @@ def parse(description, **properties):
 
 
 def location_of(stream):
-    """The location for a filesink that writes into an open file."""
+    """The location of a filesink that writes to an open file."""
     return f"/dev/fd/{stream.fileno()}"
 
 
@@ -117,7 +117,7 @@ def text_of(message):
 
 
 def check(message):
-    """Raises a Failure where the message is an error, with the name of the file that caused it."""
+    """Raises a Failure if the message is an error. Its text names the file that caused the error."""
     if not message or message.type != Gst.MessageType.ERROR:
         return
     element, text = message.src, text_of(message)
@@ -127,7 +127,7 @@ def check(message):
 
 
 def play(pipeline, on_message=None, progress=None):
-    """Runs a pipeline to its end; Ctrl-C ends it early, but properly."""
+    """Runs a pipeline to its end. Ctrl-C sends EOS, so the output file is complete."""
     bus = pipeline.get_bus()
     kinds = Gst.MessageType.ELEMENT | Gst.MessageType.WARNING | Gst.MessageType.ERROR | Gst.MessageType.EOS
     pipeline.set_state(Gst.State.PLAYING)
@@ -147,7 +147,7 @@ def play(pipeline, on_message=None, progress=None):
                 return
             if message and message.type == Gst.MessageType.WARNING:
                 warning, _ = message.parse_warning()
-                if not warning.matches(Gst.parse_error_quark(), Gst.ParseError.DELAYED_LINK):  # the error for it follows
+                if not warning.matches(Gst.parse_error_quark(), Gst.ParseError.DELAYED_LINK):  # an error message follows
                     print(f"{message.src.get_name()}: {warning.message}", file=sys.stderr)
             elif message and on_message:
                 on_message(message)
@@ -156,14 +156,14 @@ def play(pipeline, on_message=None, progress=None):
 
 
 def size_of(sample):
-    """Width and height in the caps of a sample. (GStreamer's bindings wrap the structure of caps from 1.26 on.)"""
+    """Width and height in the caps of a sample. (From 1.26 on, GStreamer's bindings wrap the structure of caps.)"""
     structure = sample.get_caps().get_structure(0)
     with structure if hasattr(structure, "__enter__") else contextlib.nullcontext(structure) as fields:
         return fields.get_value("width"), fields.get_value("height")
 
 
 def samples(pipeline):
-    """Runs a pipeline, and yields the samples of its appsink named `sink`."""
+    """Runs a pipeline and yields the samples of its appsink `sink`."""
     sink, bus = pipeline.get_by_name("sink"), pipeline.get_bus()
     pipeline.set_state(Gst.State.PLAYING)
     try:

@@ -1,14 +1,14 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Sourced by the examples in shell. gst-launch-1.0 parses its arguments, so no name of a file may be one of them: it would be read as a
-# part of the pipeline. Inputs are passed as URIs, which hold no special character; the output is a file that is already open.
+# Sourced by the shell examples. gst-launch-1.0 parses its arguments, so it would read a file name as a part of the pipeline. Inputs are
+# therefore URIs, which have no special characters, and the output is a file that is already open.
 # Exit status of the examples: 0; 1 after a failure, with one sentence on stderr; 2 for wrong usage.
 
 temporaries=()
 trap 'rm -rf -- "${temporaries[@]}"' EXIT
 
-# shellcheck disable=SC2034  # for those who source this
-out=/dev/fd/3  # where the command that `save` runs has to write
+# shellcheck disable=SC2034  # used by the sourcing scripts
+out=/dev/fd/3  # the command that `save` runs must write to this file
 
 # shellcheck disable=SC2034
 video=('caps=video/x-raw(ANY)' expose-all-streams=false)  # for uridecodebin: sound is not decoded, and a file without video is an error
@@ -38,7 +38,7 @@ size() {
   width=${BASH_REMATCH[1]} height=${BASH_REMATCH[2]}
 }
 
-# readable FILE: fails where there is nothing to read.
+# readable FILE: fails if FILE cannot be read or is empty.
 readable() {
   if [[ -d $1 ]]; then fail "cannot read $1: it is a folder"; fi
   if [[ ! -e $1 ]]; then fail "cannot read $1: there is no such file"; fi
@@ -46,7 +46,7 @@ readable() {
   if [[ -f $1 && ! -s $1 ]]; then fail "cannot read $1: it is empty"; fi
 }
 
-# uri FILE: prints the URI of a file that can be read, with every character percent-encoded that is not plain.
+# uri FILE: prints the URI of a readable file, with special characters percent-encoded.
 uri() {
   local LC_ALL=C path=$1 text=file:// character i code
   readable "$path"
@@ -62,7 +62,7 @@ uri() {
   printf %s "$text"
 }
 
-# launch ARGUMENT…: gst-launch-1.0, which says the first error in one sentence, with the name of the file that caused it.
+# launch ARGUMENT…: runs gst-launch-1.0. Prints the first error in one sentence, with the name of the file that caused it.
 launch() {
   local log first argument uris=() file=
   if { log=$(LANGUAGE=en gst-launch-1.0 "$@" 2>&1 >&4); } 4>&1; then
@@ -73,7 +73,7 @@ launch() {
   for argument in "$@"; do
     if [[ $argument == uri=* ]]; then uris+=("${argument#uri=file://}"); fi
   done
-  # gst-launch numbers the elements of a kind in their order.
+  # gst-launch-1.0 numbers the elements of each type in order.
   if [[ $first =~ /GstURIDecodeBin:uridecodebin([0-9]+) ]]; then printf -v file '%b: ' "${uris[BASH_REMATCH[1]]//%/\\x}"; fi
   first=${first#*: * *: }
   if [[ $first == 'no element "cuda'* ]]; then first+='; set GST_PLUGIN_PATH to the folder of libgstcudavision.so'; fi
@@ -82,7 +82,7 @@ launch() {
   return 1
 }
 
-# save FILE COMMAND…: COMMAND writes to $out; what it wrote becomes FILE when it has succeeded, and is removed when it has failed.
+# save FILE COMMAND…: runs COMMAND, which writes to $out. The result becomes FILE if COMMAND succeeds, and is removed if it fails.
 save() {
   local file=$1 temporary
   shift

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A line of JSON for each event that cudadiff finds, and a picture of each begin in this folder.
+"""Prints a line of JSON for each event of cudadiff, and saves a picture of each begin in this folder.
 Needs python3-gi and gir1.2-gst-plugins-base-1.0."""
 import datetime, json, os, re, signal, stat, sys, urllib.parse, warnings
 import common
@@ -10,12 +10,12 @@ gi.require_version("GstVideo", "1.0")
 from gi.repository import GstVideo
 
 def user_of(location):
-    """The `user:password` of a URI. A password may hold any character, so it reaches to the last @, unless there is a port before that."""
+    """The `user:password` of a URI. A password may contain any character, so it ends at the last @, unless a port comes before."""
     match = re.fullmatch(r"[a-z][-+.a-z0-9]*://(?!\[)(?=[^/?#]*[:@])(.*)@[^@]*", location, re.I | re.S)
     return match[1] if match else ""
 
 def source_of(name):
-    """An element for a pipeline's description, and its properties."""
+    """Returns an element for a pipeline's description, and its properties."""
     if re.fullmatch(r"test(:\d{1,9})?", name):
         return "videotestsrc name=source pattern=ball", {"num-buffers": int(name[5:])} if name[4:] else {"is-live": True}
     if name.startswith("/dev/") and os.path.exists(name) and stat.S_ISCHR(os.stat(name).st_mode):
@@ -23,12 +23,12 @@ def source_of(name):
     if not re.match("[a-z][-+.a-z0-9]*://", name, re.I):
         return f"{common.DECODER} name=source", {"uri": common.uri_of(name)}
     user = user_of(name)
-    if user and not re.match(r"[^/?#@]*:\d+[/?#]", user):  # else it is a host with a port, and a path with an @
+    if user and not re.match(r"[^/?#@]*:\d+[/?#]", user):  # otherwise it is a host with a port and a path with an @
         name = name.replace(user, urllib.parse.quote(user, safe="%:!$&'()*+,;="), 1)
     return f"{common.DECODER} name=source", {"uri": name}
 
 def set_property(element, text):
-    """Sets a property as NAME=VALUE says. False where the element has no such property or value."""
+    """Sets a property from NAME=VALUE. Returns False if the element has no such property or value."""
     name, _, value = text.partition("=")
     notified = []
     element.connect(f"notify::{name}", lambda *_: notified.append(True))
@@ -38,12 +38,12 @@ def set_property(element, text):
 class Input:
     def __init__(self, number, location):
         self.number, self.location, self.users = number, location, [user_of(location)]
-        self.name = location.replace(self.users[0] + "@", "", 1) if self.users[0] else location  # the password is nobody's business
+        self.name = location.replace(self.users[0] + "@", "", 1) if self.users[0] else location  # without the password
         self.begin, self.pipeline, self.live, self.flowing, self.files = None, None, False, False, set()
 
     def start(self):
         source, values = source_of(self.location)
-        self.users.append(user_of(values.get("uri", "")))  # as elements know it
+        self.users.append(user_of(values.get("uri", "")))  # as elements print it
         self.pipeline = common.parse(f"{source} ! queue ! videoconvert ! cudadiff name=diff output=passthrough ! video/x-raw "
                                      "! appsink name=sink sync=false max-buffers=1 emit-signals=true", source=values)
         for text in properties:
@@ -56,7 +56,7 @@ class Input:
         self.live = self.pipeline.set_state(Gst.State.PAUSED) == Gst.StateChangeReturn.NO_PREROLL
         self.pipeline.set_state(Gst.State.PLAYING)
 
-    def on_event(self, _, message):  # like on_frame in the streaming thread, where a frame's message comes before the frame
+    def on_event(self, _, message):  # in the streaming thread, like on_frame; a frame's message comes before the frame
         event = message.get_structure()
         if event.get_name() == "cudadiff" and event.get_value("event") == "begin":
             self.begin = event.copy()
@@ -92,7 +92,7 @@ class Input:
         line = {"input": self.name, "event": event.get_value("event"), "time": event.get_value("stream-time") / Gst.SECOND,
                 **numbers, "regions": regions, **more}
         try:
-            os.write(sys.stdout.fileno(), json.dumps(line).encode() + b"\n")  # in one piece, as other inputs write from their own threads
+            os.write(sys.stdout.fileno(), json.dumps(line).encode() + b"\n")  # in one write, since other inputs write in their own threads
         except OSError as error:
             failure = GLib.Error.new_literal(Gst.resource_error_quark(), f"cannot write an event: {error.strerror}", Gst.ResourceError.WRITE)
             self.pipeline.post_message(Gst.Message.new_error(self.pipeline, failure, ""))
@@ -122,7 +122,7 @@ class Input:
         inputs.remove(self)
         inputs or loop.quit()
 
-def on_signal():  # and then no more: a second Ctrl-C stops at once
+def on_signal():  # called once: a second Ctrl-C stops the process at once
     for each in list(inputs):
         each.drain()
 
@@ -131,7 +131,7 @@ def run():
     parser.add_argument("input", nargs="+", help="a file, a URI, a camera (/dev/video0), `test` (a live picture) or `test:FRAMES`, or "
                         "a property of cudadiff; a file with a = in its name needs a folder: ./a=b.avi")
     arguments = parser.parse_args().input
-    for number in (signal.SIGINT, signal.SIGTERM):  # until the loop runs, a signal ends the program at once
+    for number in (signal.SIGINT, signal.SIGTERM):  # before the loop runs, a signal ends the program at once
         signal.signal(number, signal.SIG_DFL)
     diff = common.parse("cudadiff name=diff ! fakesink").get_by_name("diff")
     properties.extend(filter(re.compile("[-a-z]+=").match, arguments))
@@ -155,6 +155,6 @@ def run():
     sys.exit(bool(failed))
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore", DeprecationWarning)  # of the array of regions; there is no other without python3-gst-1.0
+    warnings.simplefilter("ignore", DeprecationWarning)  # for the array of regions; python3-gst-1.0 would avoid it
     loop, inputs, failed, properties = GLib.MainLoop(), [], [], []
     common.main(run)

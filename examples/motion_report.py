@@ -4,11 +4,11 @@
 
   GST_PLUGIN_PATH=build/gst examples/motion_report.py [--clip=FILE] [--out=FOLDER] [--backend=auto|cuda|cpu] [--frames=N]
 
-Without a clip it looks at N frames of a synthetic scene. Writes into FOLDER
-  motion.mkv    the clip with what moves tinted and boxed, and its histogram (motion JPEG)
-  motion.jsonl  one event a line: motion begins, goes on, ends, where and how much
-  summary.png   the moments of most motion, and motion and brightness over time
-and a table. Exit status: 0; 1 after a failure, with one sentence on stderr; 2 for wrong usage.
+Without a clip it analyses N frames of a synthetic scene. Writes to FOLDER
+  motion.mkv    the clip (motion JPEG) with a tint and boxes where something moves, and its histogram
+  motion.jsonl  one event for each line: begin, motion or end, where and how much
+  summary.png   the frames with the most motion; motion and brightness over time
+and prints a table. Exit status: 0; 1 after a failure, with one sentence on stderr; 2 for wrong usage.
 """
 import json
 import pathlib
@@ -28,7 +28,7 @@ import numpy as np  # noqa: E402
 
 MOMENTS = 6  # pictures on the contact sheet
 
-# Two balls over colour bars, one of them back and forth.
+# Two balls over colour bars. One of them moves back and forth.
 SYNTHETIC = """
   videotestsrc pattern=smpte75 num-buffers={n} ! video/x-raw,width=640,height=480,framerate=30/1 ! scene.sink_0
   videotestsrc pattern=ball background-color=0 num-buffers={n} ! video/x-raw,format=AYUV,width=640,height=480,framerate=30/1 ! scene.sink_1
@@ -37,7 +37,7 @@ SYNTHETIC = """
 
 
 def analyse(args, video, events):
-    """First pass: writes the video and the events. Returns what was measured of each frame, and the backend that ran."""
+    """First pass: writes the video and the events. Returns the measurements of each frame and the active backend."""
     source = f"{common.DECODER} name=clip ! videoconvert" if args.clip else SYNTHETIC.format(n=args.frames)
     pipeline = common.parse(
         f"""matroskamux name=file ! filesink name=out
@@ -85,7 +85,7 @@ def analyse(args, video, events):
 
 
 def moments(frames):
-    """Numbers of the frames of most motion, some time apart, in the order of time."""
+    """The numbers of the frames with the most motion, at some distance from each other, in order."""
     apart = max(1, len(frames) // (3 * MOMENTS))
     chosen = []
     for number in sorted(range(len(frames)), key=lambda n: -frames[n]["changed"]):
@@ -95,7 +95,7 @@ def moments(frames):
 
 
 def pictures(path, numbers):
-    """These frames of a video, as arrays of height × width × 3 bytes."""
+    """Decodes these frames of a video to arrays of height × width × 3 bytes."""
     pipeline = common.parse(f"{common.DECODER} name=video ! videoconvert ! video/x-raw,format=RGBA ! appsink name=sink sync=false",
                             video={"uri": common.uri_of(path)})
     found = {}
@@ -110,7 +110,7 @@ def pictures(path, numbers):
 
 
 def draw_summary(frames, video, path):
-    """A contact sheet of the moments of most motion, above motion and brightness over time."""
+    """Draws a contact sheet of the frames with the most motion, above plots of motion and brightness over time."""
     chosen = moments(frames)
     shots = pictures(video, chosen)
     figure = plt.figure(figsize=(10, 9), dpi=80, layout="constrained")

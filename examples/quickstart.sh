@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # From a fresh clone to motion analytics of a video, in one command:
 #   examples/quickstart.sh [CLIP] [OUT_FOLDER]      (no clip, or '': a synthetic moving scene; OUT_FOLDER: out)
-# Installs what is missing, builds, then finds what moves in the clip (cudadiff) and how bright it is (cudahistogram), and writes
-# OUT_FOLDER/motion.mkv (boxes and histogram drawn in), OUT_FOLDER/motion.jsonl (one event a line), OUT_FOLDER/summary.png (the
-# moments of most motion; motion and brightness over time), and a table. examples/motion_report.py is what does it.
-# BACKEND=cuda or cpu chooses the backend, FRAMES the length of the synthetic scene (300), BUILD_DIR the build folder (build);
+# Installs missing packages and builds the plugin. Then examples/motion_report.py finds motion (cudadiff) and brightness (cudahistogram) in
+# the clip. It writes OUT_FOLDER/motion.mkv (with boxes and a histogram), OUT_FOLDER/motion.jsonl (one event for each line) and
+# OUT_FOLDER/summary.png (the frames with the most motion; motion and brightness over time), and prints a table.
+# BACKEND=cuda or cpu selects the backend, FRAMES the length of the synthetic scene (300), BUILD_DIR the build folder (build).
 # INSTALL=0 installs nothing.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -24,5 +24,5 @@ build_project "$root" "$build" gst/libgstcudavision.so
 export GST_PLUGIN_PATH=$build/gst${GST_PLUGIN_PATH:+:$GST_PLUGIN_PATH}
 
 echo "${clip:-a synthetic scene} -> $folder"
-# The system's Python, for which Debian's packages are.
+# Debian's Python packages are for the system's Python.
 exec /usr/bin/python3 "$root/examples/motion_report.py" ${clip:+--clip="$clip"} --out="$folder" --backend="${BACKEND:-auto}" --frames="${FRAMES:-300}"

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Runs the whole suite (tests/run.sh) in other Debian releases:   tests/compat.sh [SUITE …]      (trixie sid)
-# Each is made by debootstrap. The last commit is tested, and installs what it needs itself. This machine's CUDA toolkit is lent,
-# read-only, where there is one. Exit status 77 (skipped) where no such Debian can be made: neither root nor sudo, no debootstrap,
-# no network, no mounting.
-# BUNDLE=1 then packs dist/cudavision-gpu-SUITE.tar.xz (tests/gpu-bundle.sh). COMPAT_RUN is what runs instead of tests/run.sh.
-# COMPAT_DIR keeps the Debians (~/.cache/cudavision; 3 GB each): remove a folder there to begin afresh. COMPAT_MIRROR is the mirror.
+# debootstrap makes each release in a folder. The script tests the last commit, which installs the packages that it needs. If this machine
+# has a CUDA toolkit, the releases use it, read-only. Exit status 77 (skipped) if a release cannot be made: without root or sudo, without
+# debootstrap, without a network, or where mounting is forbidden.
+# BUNDLE=1 also packs dist/cudavision-gpu-SUITE.tar.xz (tests/gpu-bundle.sh). COMPAT_RUN is the command to run instead of tests/run.sh.
+# COMPAT_DIR holds the releases (~/.cache/cudavision; 3 GB each): remove a folder there to make it again. COMPAT_MIRROR is the mirror.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 if (($# == 0)); then set -- trixie sid; fi
@@ -33,7 +33,7 @@ fi
 install_packages debootstrap || skip 'no debootstrap'
 "${as_root[@]}" unshare --mount true 2>/dev/null || skip 'mounting is not allowed here'
 
-# toolkit: where there is one; /usr itself (Debian's own nvcc) cannot be lent.
+# toolkit: the folder of the CUDA toolkit, or empty. /usr (Debian's own nvcc) cannot be mounted into a release.
 toolkit=$(find_nvcc || true)
 if [[ -n $toolkit ]]; then toolkit=$(dirname "$(dirname "$(readlink -f "$toolkit")")"); fi
 if [[ $toolkit == /usr ]]; then toolkit=; fi
@@ -44,7 +44,7 @@ if [[ ! -e $chroot/complete ]]; then
   mkdir -p "$chroot"
   "${as_root[@]}" debootstrap --variant=minbase "$suite" "$chroot" "$mirror" >/dev/null || skip "debootstrap could not make $suite from $mirror"
   "${as_root[@]}" mkdir -p "$chroot/usr/local/cuda"
-  # A mirror may be a snapshot, whose signature is old.
+  # The mirror may be a snapshot with an expired signature.
   echo 'Acquire::Check-Valid-Until "false";' | "${as_root[@]}" tee "$chroot/etc/apt/apt.conf.d/snapshot" >/dev/null
   "${as_root[@]}" touch "$chroot/complete"
 fi
@@ -53,7 +53,7 @@ fi
 "${as_root[@]}" mkdir "$chroot/src"
 git -C "$root" archive HEAD | "${as_root[@]}" tar -x -C "$chroot/src"
 
-# Inside, as root: the mounts end with their namespace.
+# Run the tests in the release, as root. The mounts disappear with their namespace.
 status=0
 # shellcheck disable=SC2016
 "${as_root[@]}" unshare --mount --fork bash -c '

@@ -28,7 +28,7 @@ def differ(page, text):
 
 
 def tables(page):
-    """The tables of a page: for each the header's cells, then a list of rows of cells."""
+    """The tables of a page: for each one the header's cells and a list of rows of cells."""
     found, rows = [], []
     for line in page.read_text(encoding="utf-8").splitlines() + [""]:
         if line.startswith("|"):
@@ -44,7 +44,7 @@ def number(text):
 
 
 def value_of(spec, text):
-    """The text of a default in a page, as a number or a string."""
+    """Converts the text of a default on a page to a number or a string."""
     text = text.strip("` ")
     if spec.value_type == GObject.TYPE_BOOLEAN:
         return {"true": True, "false": False}.get(text)
@@ -86,7 +86,7 @@ def check_property(page, spec, type_and_default, meaning):
 
 
 def documented(page):
-    """The rows of a page's tables of properties: name → (type and default, meaning)."""
+    """The rows of a page's property tables: name → (type and default, meaning)."""
     found = {}
     for header, rows in tables(page):
         if header[0] != "property":
@@ -119,7 +119,7 @@ def message_of(element, settings):
     texts = []
     try:
         pipeline = Gst.parse_launch(f"videotestsrc num-buffers=2 ! video/x-raw,format=NV12,width=640,height=480 ! {element} {settings} ! fakesink")
-    except Exception as error:  # GLib's words
+    except Exception as error:  # GLib's error text
         return [str(error)]
     bus = pipeline.get_bus()
     pipeline.set_state(Gst.State.PLAYING)
@@ -175,7 +175,7 @@ def main():
             differ(page, "there is no such page")
             continue
         gtypes = [type(element).__gtype__]
-        if element.find_property("zorder") is None and name == "cudablend":
+        if element.get_pad_template("sink_%u"):
             gtypes.append(type(element.request_pad_simple("sink_%u")).__gtype__)
         check_properties(page, gtypes, common)
         check_messages(page, name)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Runs one of the examples on a short synthetic input, and decodes what it wrote:
+# Runs one of the examples on a short synthetic input and decodes its output:
 #   tests/examples.sh quickstart | motion-alarm | motion_alarm.py | integral_numbers.py | cross-fade.py | RECIPE
-# Needs a finished build in BUILD_DIR (build). Exit status 77 (skipped) where what the example needs is not there.
+# Needs a finished build in BUILD_DIR (build). Exit status 77 (skipped) if the example needs something that is not installed.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 BUILD_DIR=$(realpath -m "${BUILD_DIR:-$root/build}")
@@ -10,7 +10,7 @@ export BUILD_DIR GST_PLUGIN_PATH=$BUILD_DIR/gst INSTALL=0 FRAMES=20
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# frames_of FILE: how many frames decoding gives.
+# frames_of FILE: prints the number of frames that decoding gives.
 frames_of() {
   gst-launch-1.0 -v filesrc location="$1" ! decodebin ! identity silent=false ! fakesink silent=true | grep -c ': last-message = chain '
 }
@@ -20,7 +20,7 @@ expect() {  # what expected found
     exit 1
   fi
 }
-# status_of EXPECTED COMMAND…: its output in $work/out and $work/err; its exit status has to be the one expected.
+# status_of EXPECTED COMMAND…: runs a command with its output in $work/out and $work/err, and checks its exit status.
 status_of() {
   local expected=$1 status=0
   shift
@@ -28,7 +28,7 @@ status_of() {
   if ((status != expected)); then cat "$work/out" "$work/err" >&2; fi
   expect "exit status of $*" "$expected" "$status"
 }
-events_of() {  # FILE, where every line has to be JSON: for each input a line INPUT BEGINS ENDS PICTURES
+events_of() {  # FILE, with JSON in every line: prints a line INPUT BEGINS ENDS PICTURES for each input
   python3 -c '
 import collections, json, os, sys
 counts = collections.defaultdict(lambda: [0, 0, 0])
@@ -42,10 +42,10 @@ for line in open(sys.argv[1]):
   found[2] += os.path.getsize(event.get("snapshot", "/dev/null")) > 0
 for name in sorted(counts): print(name, *counts[name])' "$1"
 }
-# check_alarm COMMAND…: what both alarms do. Runs in $work, where they have to save their pictures.
+# check_alarm COMMAND…: checks the behaviour that both alarms share. Runs in $work, where they must save their pictures.
 check_alarm() {
   local alarm=("$@") pid status=0
-  # Two inputs at once, one of them a file with an odd name.
+  # Two inputs at once, one of them a file with an unusual name.
   gst-launch-1.0 -q videotestsrc pattern=ball num-buffers=30 ! jpegenc ! avimux ! filesink location="$work/a \"b\" ü.avi"
   status_of 0 "${alarm[@]}" test:30 'a "b" ü.avi'
   expect "events of $1" $'a "b" ü.avi 1 1 1\ntest:30 1 1 1' "$(events_of "$work/out")"
@@ -59,7 +59,7 @@ check_alarm() {
   if grep -q secret "$work/out" "$work/err"; then expect 'password on stderr' none some; fi
   fails 2 "${alarm[@]}"
   check_usage "$1"
-  # Whatever a name holds, and however long it is: a picture for each input, and none written over.
+  # Any characters in a name, and any length: each input gets its picture, and no picture is overwritten.
   mkdir names other
   cp 'a "b" ü.avi' names/x
   cp 'a "b" ü.avi' other/x
@@ -78,7 +78,7 @@ check_alarm() {
   timeout 20 "${alarm[@]}" test:30 2>"$work/err" >/dev/full || status=$?
   expect 'exit status on a full disk' 1 "$status"
   expect 'lines on stderr on a full disk' 1 "$(wc -l <"$work/err")"
-  # A server that answers 404, and nothing at all to /silent.
+  # A server that answers 404, and never answers /silent.
   python3 -u "$root/tests/examples/server.py" >"$work/server" &
   local server=$! port
   until port=$(sed -n 1p "$work/server") && [[ $port ]]; do sleep 0.1; done
@@ -101,7 +101,7 @@ check_alarm() {
     expect "exit status after SIG$signal before the first frame" 0 "$status"
   done
   kill "$server"
-  # Ctrl-C (and kill) end live streams, with the end of what moves.
+  # Ctrl-C (and kill) end live streams, and motion in progress gets its end event.
   for signal in INT TERM; do
     : >"$work/out"
     env "${alarm[@]}" test test >>"$work/out" &
@@ -118,13 +118,13 @@ check_alarm() {
   GST_PLUGIN_PATH='' GST_REGISTRY="$work/registry.bin" status_of 1 "${alarm[@]}" test:30
   grep -q GST_PLUGIN_PATH "$work/err"
 }
-# fails STATUS COMMAND…: with this exit status and one sentence.
+# fails STATUS COMMAND…: expects this exit status and one line on stderr.
 fails() {
   status_of "$@"
   expect "lines on stderr of ${*:2}" 1 "$(wc -l <"$work/err")"
 }
-# check_names SCRIPT INPUT [ARGUMENT…]: what each example that makes a file of a file (SCRIPT INPUT OUTPUT ARGUMENT…) does with names that
-# are not plain, with files that it cannot read or write, and with wrong usage.
+# check_names SCRIPT INPUT [ARGUMENT…]: checks an example that makes one file from another (SCRIPT INPUT OUTPUT ARGUMENT…): with unusual
+# names, with files that it cannot read or write, and with wrong usage.
 check_names() {
   local script=$1 input=$2 name before
   shift 2
@@ -204,7 +204,7 @@ case $1 in
     fails 1 "$program" --snapshots=file/pictures test:3
     status_of 0 "$program" --every=0 --gap=1 --set interval=2 test:30
     expect 'lines for 30 frames and the end' 31 "$(wc -l <"$work/out")"
-    # A second Ctrl-C ends it even where nobody reads its lines.
+    # A second Ctrl-C ends it even if nobody reads its output.
     mkfifo lines
     exec 3<>lines
     "$program" --every=0 test:1000000 >lines &
@@ -231,7 +231,7 @@ case $1 in
     needs_python
     "$root/examples/integral_numbers.py" | tee "$work/said"
     expect 'frames' 5 "$(wc -l <"$work/said")"
-    # Of the first frame, pixels 10 to 39 of rows 20 to 59, added up one by one.
+    # In the first frame, the sum of pixels 10 to 39 of rows 20 to 59.
     gst-launch-1.0 -q videotestsrc num-buffers=1 ! video/x-raw,format=NV12,width=320,height=240 ! filesink location="$work/raw"
     expect 'the sum' "$(od -An -v -tu1 -w320 "$work/raw" | awk 'NR > 20 && NR <= 60 { for (i = 11; i <= 40; ++i) sum += $i } END { print sum }')" \
       "$(sed -n '1s/.*sum \([0-9]*\),.*/\1/p' "$work/said")"
@@ -261,7 +261,7 @@ case $1 in
     "$root/examples/recipes/cross-fade.py" "$work/black.avi" "$work/white.avi" "$work/out.mkv" 0.5 0.5
     gst-launch-1.0 -q filesrc location="$work/out.mkv" ! decodebin ! videoconvert ! video/x-raw,format=GRAY8 ! videoscale ! \
       video/x-raw,width=4,height=4 ! filesink location="$work/raw"
-    # White at alpha 0, 0.1, 0.2 … from the 11th frame on.
+    # From the 11th frame on, white with alpha 0, 0.1, 0.2 …
     od -An -v -tu1 -w16 "$work/raw" | awk '
       { level[NR] = $6 }
       END {

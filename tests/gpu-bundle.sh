@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Packs what runs all tests and benchmarks on a GPU host that has only the driver (no GStreamer, no OpenCV, no meson):
+# Packs all tests and benchmarks for a GPU host that has only the driver (no GStreamer, no OpenCV, no meson):
 #   tests/gpu-bundle.sh [-b BUILD_FOLDER] [-o TARBALL] [MEDIA_FILE …]
-# There: tar xf cudavision-gpu.tar.xz && cudavision-gpu/run.sh all       (tests/gpu/run.sh says what else it can do)
-# A host without xz unpacks it with python3 -m tarfile -e cudavision-gpu.tar.xz. A name TARBALL that ends in .gz or .zst is packed so.
-# The host's glibc must not be older than this machine's. What is not built is left out, and named.
+# On the host: tar xf cudavision-gpu.tar.xz && cudavision-gpu/run.sh all       (tests/gpu/run.sh explains its other modes)
+# On a host without xz: python3 -m tarfile -e cudavision-gpu.tar.xz. The suffix of TARBALL (.xz, .gz, .zst) selects the compression.
+# The host's glibc must not be older than this machine's. Omits programs that are not built, and prints their names.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$here")
@@ -23,7 +23,7 @@ shift $((OPTIND - 1))
 . "$here/prepare.sh"
 install_packages xz-utils
 
-# GStreamer's plugins that tests, examples and benchmarks name; libav and opencv are left out for their size (opencv: 50 MB).
+# The GStreamer plugins that tests, examples and benchmarks use. libav and opencv are omitted because of their size (opencv: 50 MB).
 gst_plugins=(coreelements coretracers app videotestsrc videoconvertscale videorate videocrop videobox videofilter imagefreeze compositor
   typefindfunctions playback isomp4 matroska avi videoparsersbad jpeg jpegformat png rawparse y4mdec multifile nvcodec
   autodetect deinterlace alpha)
@@ -36,13 +36,13 @@ missing=()
 
 is_program() { [[ -f $1 && -x $1 && $(head -c 4 "$1") == $'\x7fELF' ]]; }
 taken=()
-take() {  # file folder: without debug information, which is most of a test's size; a kernel's line numbers stay
+take() {  # file folder: copies without debug information, which is most of a test's size; keeps line numbers of kernels
   taken+=("$(readlink -f "$1")")
   install -m 755 "$(readlink -f "$1")" "$2/$(basename "$1")"
   strip --strip-debug "$2/$(basename "$1")" 2>/dev/null || true
 }
 
-# What the build made.
+# The plugin and the test programs of the build.
 if [[ -f $build/gst/libgstcudavision.so ]]; then take "$build/gst/libgstcudavision.so" "$bundle/plugin"; else missing+=(libgstcudavision.so); fi
 for folder in kernels elements fuzz bench; do
   found=0
@@ -54,13 +54,13 @@ for folder in kernels elements fuzz bench; do
   ((found)) || missing+=("tests/$folder")
 done
 
-# Peers are compiled on the host, where their toolkit is.
+# The host compiles the peers, if it has their toolkit.
 cp "$here"/bench/{peers.cu,peer.h,bench_pipelines.py} "$bundle/tests/bench/"
 install -m 755 "$here/gpu/run.sh" "$bundle/run.sh"
 for file in "$@"; do cp "$file" "$bundle/media/"; done
 echo "${VERSION:-$(git -C "$root" describe --always --dirty 2>/dev/null || echo unknown)}" >"$bundle/VERSION"
 
-# GStreamer itself.
+# GStreamer.
 for tool in gst-launch-1.0 gst-inspect-1.0; do take "$(command -v "$tool")" "$bundle/bin"; done
 take "$(pkg-config --variable=pluginscannerdir gstreamer-1.0)/gst-plugin-scanner" "$bundle/bin"
 plugins=$(pkg-config --variable=pluginsdir gstreamer-1.0)
@@ -68,9 +68,9 @@ for plugin in "${gst_plugins[@]}"; do
   if [[ -f $plugins/libgst$plugin.so ]]; then take "$plugins/libgst$plugin.so" "$bundle/gst"; else missing+=("GStreamer plugin $plugin"); fi
 done
 
-# All libraries that these need, but glibc's own: the host's must match its loader. The driver's libraries are the host's too.
+# All libraries that these programs need, except glibc, which must match the host's loader, and the driver's libraries.
 glibc='^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util|nsl|anl|mvec|BrokenLocale|thread_db|nss_.*))\.so'
-ldd "${taken[@]}" |  # where they were taken from, as those of the build find each other by their places
+ldd "${taken[@]}" |  # the original files, since libraries of the build find each other by relative paths
   awk '$2 == "=>" && $3 ~ /^\// { print $1, $3 }' | sort -u |
   while read -r name path; do
     if [[ ! $name =~ $glibc && ! $name =~ ^lib(cuda|nvcuvid|nvidia-[a-z-]+)\.so ]]; then
@@ -82,7 +82,7 @@ unresolved=$(find "$bundle" -type f \( -name '*.so*' -o -perm -u+x ! -name '*.sh
   awk '/not found/ { print $1 }' | sort -u | tr '\n' ' ' || true)
 [[ -z $unresolved ]] || missing+=("libraries $unresolved")
 
-# The plugin and the tests' library hold the same kernels: a dictionary larger than both stores them once.
+# The plugin and the tests' library contain the same kernels. A dictionary larger than both stores them only once.
 XZ_OPT=--lzma2=preset=6,dict=128MiB tar -C "$stage" -caf "$tarball" cudavision-gpu
 printf '%s: %s, %s unpacked\n' "$tarball" "$(du -h "$tarball" | cut -f1)" "$(du -sh "$bundle" | cut -f1)"
-if ((${#missing[@]})); then printf 'left out, for it is not there: %s\n' "${missing[@]}"; fi
+if ((${#missing[@]})); then printf 'omitted, since it is missing: %s\n' "${missing[@]}"; fi

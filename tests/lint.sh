@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Checks the sources without running them:   tests/lint.sh format | cppcheck | shell
-#   format    .clang-format, by clang-format 14: other versions break lines elsewhere
-#   cppcheck  warnings of cppcheck in kernels, gst and examples
-#   shell     warnings of shellcheck in all scripts
-# Exit status: 0; 1 with what is wrong; 77 where the tool is missing.
+#   format    .clang-format, with clang-format 14, since other versions break lines differently
+#   cppcheck  cppcheck's warnings for kernels, gst and examples
+#   shell     shellcheck's warnings for all scripts
+# Exit status: 0; 1 if there are warnings; 77 if the tool is missing.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 skip() { echo "skipped: $*"; exit 77; }
@@ -18,8 +18,8 @@ case ${1:-} in
     ;;
   cppcheck)
     command -v cppcheck >/dev/null || skip 'there is no cppcheck'
-    # False alarms: GStreamer's macros; status_of_exception(), which is called in catch blocks; a division after both sides are known
-    # not to be 0; a pointer that is taken back before its target ends.
+    # The suppressed warnings are false: GStreamer's macros; status_of_exception(), which is only called in catch blocks; a division by a
+    # number that cannot be 0; a pointer that is reset before the end of its target's lifetime.
     cppcheck --quiet --error-exitcode=1 --enable=warning,performance,portability --inline-suppr --std=c++17 --language=c++ -j2 -I. \
       -DCUDAVISION_CUDA=1 -DCUDAVISION_CPU=1 --suppress=missingInclude --suppress=unknownMacro \
       --suppress=rethrowNoCurrentException:kernels/core/guard.hpp --suppress=CastIntegerToAddressAtReturn \

@@ -1,26 +1,27 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Sourced by the scripts that build: Debian's packages, named once, and the build. Needs bash with -euo pipefail.
+# Sourced by the scripts that build. Lists the Debian packages and runs the build. Needs bash with -euo pipefail.
 # INSTALL=0 installs nothing; CUDA_HOME names a CUDA toolkit that is neither on PATH nor at /usr/local/cuda.
-# shellcheck disable=SC2034  # the lists are for those who source this
+# shellcheck disable=SC2034  # the sourcing scripts use the lists
 
 packages_build=(g++ meson ninja-build pkg-config libgstreamer1.0-dev libgstreamer-plugins-base1.0-dev
   libopencv-core-dev libopencv-imgproc-dev)
-packages_cuda=(libgstreamer-plugins-bad1.0-dev)  # GStreamer's CUDA library; on Debian 12 it brings the whole of OpenCV along
+packages_cuda=(libgstreamer-plugins-bad1.0-dev)  # GStreamer's CUDA library; on Debian 12 it depends on all of OpenCV
 packages_run=(gstreamer1.0-tools gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-plugins-bad gstreamer1.0-libav)
 packages_report=(python3-gi python3-gst-1.0 gir1.2-gst-plugins-base-1.0 python3-matplotlib)  # the examples in Python
 packages_test=(libgtest-dev libbenchmark-dev valgrind python3 cppcheck shellcheck)
 if grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release; then packages_test+=(clang-format); fi  # version 14: see tests/lint.sh
 
-# The path of nvcc, where meson.build looks for it too; status 1 where there is none.
+# Prints the path of nvcc, found like in meson.build. Status 1 if there is none.
 find_nvcc() { command -v nvcc || command -v "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc"; }
 
-# install_packages PACKAGE…: those that are missing, by apt-get, as root or with sudo. Without any missing it needs neither nor network.
+# install_packages PACKAGE…: installs missing packages with apt-get, as root or with sudo. If none is missing it needs neither of them, nor
+# a network.
 install_packages() {
   local package log missing=() apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qqy -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0)
   if [[ ${INSTALL:-1} == 0 ]]; then return; fi
   if ! command -v dpkg-query apt-get >/dev/null; then
-    echo "no apt-get here: taking what is installed of $*" >&2
+    echo "no apt-get here: using the installed ones of $*" >&2
     return
   fi
   for package in "$@"; do
@@ -41,13 +42,14 @@ install_packages() {
   fi
 }
 
-# install_for_build PACKAGE…: what any build needs, with CUDA's part where there is nvcc, and the packages named.
+# install_for_build PACKAGE…: installs the packages of any build, those for CUDA if there is nvcc, and the named ones.
 install_for_build() {
   if find_nvcc >/dev/null; then set -- "${packages_cuda[@]}" "$@"; fi
   install_packages "${packages_build[@]}" "$@"
 }
 
-# build_project SOURCE_FOLDER BUILD_FOLDER [MESON_OPTION | TARGET]…: configures (anew, since packages may have come) and builds.
+# build_project SOURCE_FOLDER BUILD_FOLDER [MESON_OPTION | TARGET]…: configures and builds. Always configures again, since packages may have
+# been installed.
 build_project() {
   local source=$1 build=$2 argument options=() targets=()
   shift 2

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""results.py TESTLOG.json: the results of `meson test`, a line each, as tests/run.sh's table wants them, separated by tabs:
+"""results.py TESTLOG.json: prints the results of `meson test` for tests/run.sh, one line for each test, with fields separated by tabs:
 result (PASS, FAIL, SKIP), name, seconds, test cases passed, failed, skipped, remark (the reason of a skip or failure).
 
-Cases are counted from what a program says last: "N passed, N failed, N skipped", or gst-check's "100%: Checks: N, Failures: N,
-Errors: N"; a program that says neither is one case, and one that fails without a failed case has one more.
+The last line of a program gives the number of cases: "N passed, N failed, N skipped", or gst-check's "100%: Checks: N, Failures: N,
+Errors: N". A program that prints neither counts as one case. A program that fails without a failed case counts as one failed case more.
 """
 import json
 import re
@@ -16,12 +16,12 @@ GST_CHECK = re.compile(r'^\d+%: Checks: (\d+), Failures: (\d+), Errors: (\d+)$',
 
 
 def cases(result, output):
-    """Passed, failed and skipped cases of one test."""
+    """The numbers of passed, failed and skipped cases of one test."""
     counts = [0, 0, 0]
     closing, checks = CLOSING.findall(output), GST_CHECK.findall(output)
     if closing:
         counts = [int(n) for n in closing[-1]]
-    else:  # one line a suite
+    else:  # one line for each suite
         for total, failures, errors in checks:
             bad = int(failures) + int(errors)
             counts[0] += int(total) - bad
@@ -34,7 +34,7 @@ def cases(result, output):
 
 
 def reason(output):
-    """Why a test or some of its cases were skipped: GoogleTest's message, or the last line that says something."""
+    """The reason why a test or some of its cases were skipped: GoogleTest's message, or the last line with text."""
     said = GTEST_SKIP.findall(output) or [line for line in output.splitlines() if line.strip() and not CLOSING.match(line)]
     return said[-1].strip() if said else 'says no reason'
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Runs every test that this machine can:  tests/run.sh [MESON_TEST_ARGUMENT]…      (such as --suite=kernels, or a test's name)
-# Installs what is missing (Debian's packages), builds, runs `meson test` and the examples, and prints a table. The last line is the
-# count of test cases: N passed, N failed, N skipped. Exit status 0 only where none failed. With arguments the examples are left out.
+# Runs every test that works on this machine:  tests/run.sh [MESON_TEST_ARGUMENT]…      (such as --suite=kernels, or a test's name)
+# Installs missing Debian packages, builds, runs `meson test` and the examples, and prints a table. The last line counts the test cases:
+# N passed, N failed, N skipped. Exit status 0 only if none failed. With arguments the examples are not run.
 # SANITIZE=address,undefined or SANITIZE=thread builds the CPU backend with these sanitizers in a folder of its own (build-address,
 # build-thread), and runs the tests of the kernels and the elements there.
-# BUILD_DIR is the build folder (build); INSTALL=0 installs nothing; COMPAT='trixie sid' runs tests/compat.sh with these suites, too.
+# BUILD_DIR is the build folder (build); INSTALL=0 installs nothing; COMPAT='trixie sid' also runs tests/compat.sh with these suites.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 sanitizers=${SANITIZE:-}
@@ -22,7 +22,7 @@ results=$work/results  # a line each: result, name, seconds, passed, failed, ski
 : >"$results"
 row() { local IFS=$'\t'; echo "$*" >>"$results"; }
 
-# check NAME COMMAND…: one case, by the command's exit status: 0, 77 (skipped; the last line says why), or any other.
+# check NAME COMMAND…: runs a command as one test case. Its exit status is 0, 77 (skipped; the last line is the reason), or a failure.
 check() {
   local name=$1 began=$EPOCHREALTIME status=0 seconds
   shift
@@ -39,12 +39,12 @@ check() {
   esac
 }
 
-# prepare_sanitizers: sets their options, and makes GStreamer's registry, which the tests share. GStreamer's own scanner could not load
-# the plugin, as it lacks the sanitizer's library.
+# prepare_sanitizers: sets the sanitizers' options and makes the GStreamer registry that the tests share. GStreamer's own scanner could not
+# load the plugin, because the scanner lacks the sanitizer's library.
 prepare_sanitizers() {
   local folder=$root/tests/sanitizers
   local -A library=([address]=libasan.so [thread]=libtsan.so [undefined]=libubsan.so)
-  # Tests ask for more memory than there is; Debian's libraries have no frame pointers.
+  # Some tests allocate more memory than exists. Debian's libraries have no frame pointers.
   export ASAN_OPTIONS=allocator_may_return_null=1:detect_stack_use_after_return=1:fast_unwind_on_malloc=0
   export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 CK_TIMEOUT_MULTIPLIER=10
   export LSAN_OPTIONS=suppressions=$folder/leak.supp:print_suppressions=0

@@ -14,7 +14,7 @@ namespace {
 
 bool starts_with(const std::string& text, const char* prefix) { return text.rfind(prefix, 0) == 0; }
 
-/// The text of an error or a warning; its details only as far as they are meant for users (the last line).
+/// The text of an error or a warning. Of the details, only the last line is for users.
 std::string text_of(GstMessage* message) {
   GError* error = nullptr;
   gchar* debug = nullptr;
@@ -41,7 +41,7 @@ std::string time_now(const char* format) {
   return result;
 }
 
-/// Seconds with three decimals, so that names sort by time.
+/// Formats a time as seconds with leading zeros and three decimals, so that names sort by time.
 std::string stamp(GstClockTime time) {
   char text[32];
   g_snprintf(text, sizeof text, "%06" G_GUINT64_FORMAT ".%03" G_GUINT64_FORMAT, time / GST_SECOND, time % GST_SECOND / GST_MSECOND);
@@ -53,7 +53,7 @@ bool is_uri(const std::string& location) {
   return scheme != std::string::npos && location.find(':') == scheme && gst_uri_is_valid(location.c_str());
 }
 
-/// The `user:password` of a URI, empty where there is none. A password may hold any character, so it reaches to the last @.
+/// The `user:password` of a URI, or an empty string. A password may contain any character, so it ends at the last @.
 std::string user_of(const std::string& location) {
   if (!is_uri(location)) return {};
   const auto host = location.find("://") + 3, at = location.rfind('@'), end = location.find_first_of("/?#", host);
@@ -61,12 +61,12 @@ std::string user_of(const std::string& location) {
   return location.substr(host, at - host);
 }
 
-/// Whether a `user:password` begins like a host and a port, so that the @ is one of the path.
+/// Whether a `user:password` is in fact a host with a port, so that the @ belongs to the path.
 bool has_port(const std::string& user) {
   return g_regex_match_simple("^[^/?#@]*:[0-9]+[/?#]", user.c_str(), GRegexCompileFlags(0), GRegexMatchFlags(0));
 }
 
-/// `location` as a URI. Special characters in a password are percent-encoded: elements would take them for the end of the host.
+/// Converts `location` to a URI. Percent-encodes special characters in a password, which elements would take for the end of the host.
 std::string uri_of(const std::string& location) {
   const std::string user = user_of(location);
   if (is_uri(location) && (user.empty() || has_port(user))) return location;
@@ -89,7 +89,7 @@ bool set_property(GstElement* element, const std::string& name, const std::strin
   if (!spec || !(spec->flags & G_PARAM_WRITABLE)) return false;
   GValue parsed = G_VALUE_INIT;
   g_value_init(&parsed, spec->value_type);
-  // Validating says whether it had to change the value.
+  // g_param_value_validate() returns whether it had to change the value.
   const bool good = gst_value_deserialize_with_pspec(&parsed, value.c_str(), spec) && !g_param_value_validate(spec, &parsed);
   if (good) g_object_set_property(G_OBJECT(element), name.c_str(), &parsed);
   g_value_unset(&parsed);
@@ -133,7 +133,7 @@ Input::~Input() { close(); }
 void Input::close() {
   if (std::exchange(done_, true)) return;
   gst_element_set_state(pipeline_.get(), GST_STATE_NULL);
-  if (begin_) print(json_line(name_, begin_.get()));  // its frame did not come
+  if (begin_) print(json_line(name_, begin_.get()));  // its frame never came
   GstBus* bus = gst_element_get_bus(pipeline_.get());
   gst_bus_set_sync_handler(bus, nullptr, nullptr, nullptr);
   gst_bus_remove_watch(bus);
@@ -141,7 +141,7 @@ void Input::close() {
 }
 
 void Input::complain(std::string text) {
-  // Elements quote the URI as they know it.
+  // Elements print the URI in their own form.
   for (const std::string& user : {user_of(location_), user_of(uri_of(location_))})
     for (const char* end : {"@", ""}) remove_all(text, user.empty() ? user : user + end);
   g_printerr("%s: %s\n", name_.c_str(), text.c_str());
@@ -176,7 +176,7 @@ GstElement* Input::add(const char* factory) {
   return element;
 }
 
-/// The element that decoded video comes from, now or when it has looked into the stream; nullptr where it is not installed.
+/// Adds the element that outputs decoded video. Its pad may appear later. Returns nullptr if the element is not installed.
 GstElement* Input::add_source() {
   if (location_ == "test" || starts_with(location_, "test:")) {
     GstElement* source = add("videotestsrc");
@@ -192,7 +192,7 @@ GstElement* Input::add_source() {
   const bool camera = starts_with(location_, "/dev/") && g_stat(location_.c_str(), &status) == 0 && S_ISCHR(status.st_mode);
   GstElement* decoder = add(camera ? "decodebin" : "uridecodebin");
   if (!decoder) return nullptr;
-  // Sound is not even decoded.
+  // Do not decode sound.
   GstCaps* video = gst_caps_from_string("video/x-raw(ANY)");
   g_object_set(decoder, "caps", video, "expose-all-streams", FALSE, nullptr);
   gst_caps_unref(video);
@@ -212,14 +212,14 @@ void Input::start() {
   if (failed_) return;
   if (!source) return fail("an element to read it is missing: install GStreamer's base and good plugins");
   queue_ = add("queue");
-  GstElement* convert = add("videoconvert");  // steps aside where cudadiff takes what comes
+  GstElement* convert = add("videoconvert");  // passes frames through if cudadiff supports their format
   diff_ = add("cudadiff");
   GstElement* sink = add("appsink");
   for (const auto& [name, value] : settings_.properties) set_property(diff_, name, value);
   g_object_set(sink, "sync", settings_.realtime, "max-buffers", 1, nullptr);
   gst_element_link_many(queue_, convert, diff_, sink, nullptr);
 
-  if (!gst_element_link(source, queue_)) {  // not yet
+  if (!gst_element_link(source, queue_)) {  // the pad appears later
     g_signal_connect_swapped(source, "pad-added", G_CALLBACK(+[](Input* self, GstPad* pad) { self->on_pad(pad); }), this);
     g_signal_connect_swapped(source, "no-more-pads", G_CALLBACK(+[](Input* self) { self->on_no_more_pads(); }), this);
   }
@@ -236,13 +236,13 @@ void Input::start() {
 
   GstStateChangeReturn change = gst_element_set_state(pipeline_.get(), GST_STATE_PAUSED);
   live_ = change == GST_STATE_CHANGE_NO_PREROLL;
-  if (live_) {  // Rather miss frames than fall behind, and show none later than it came.
+  if (live_) {  // drop frames instead of falling behind, and do not delay them
     gst_util_set_object_arg(G_OBJECT(queue_), "leaky", "downstream");
     g_object_set(queue_, "max-size-buffers", 2, nullptr);
     g_object_set(sink, "sync", FALSE, nullptr);
   }
   if (change != GST_STATE_CHANGE_FAILURE) change = gst_element_set_state(pipeline_.get(), GST_STATE_PLAYING);
-  // What went wrong is on the bus, as a rule before this.
+  // The cause is usually on the bus before this message.
   if (change == GST_STATE_CHANGE_FAILURE)
     GST_ELEMENT_ERROR(pipeline_.get(), CORE, STATE_CHANGE, ("It could not be started."), (nullptr));
 }
@@ -250,7 +250,7 @@ void Input::start() {
 void Input::drain() {
   if (done_) return;
   if (!flowing_) return stop();
-  // Right before the analysis, for sources of every kind, and not from the main loop: it waits for the frame in work.
+  // Send EOS directly to cudadiff, which works with every kind of source. Not in the main loop, since it waits for the current frame.
   gst_element_call_async(
       diff_,
       [](GstElement* diff, gpointer) {
@@ -276,7 +276,7 @@ void Input::on_bus(GstMessage* message) {
 
 void Input::on_pad(GstPad* pad) {
   GstPad* sink = gst_element_get_static_pad(queue_, "sink");
-  if (!gst_pad_is_linked(sink)) gst_pad_link(pad, sink);  // one video of a file is enough
+  if (!gst_pad_is_linked(sink)) gst_pad_link(pad, sink);  // use only the first video of a file
   gst_object_unref(sink);
 }
 
@@ -308,7 +308,7 @@ void Input::on_frame(GstSample* sample) {
 }
 
 std::string Input::save(GstSample* sample, const GstStructure& event) {
-  // Whoever maps a frame on a GPU as plain memory gets a copy of it: without the feature, videoconvert takes it.
+  // Mapping a frame in GPU memory as system memory makes a copy. Without the caps feature, videoconvert accepts such a frame.
   GstCaps* plain = gst_caps_copy(gst_sample_get_caps(sample));
   gst_caps_set_features_simple(plain, nullptr);
   GstSample* frame = gst_sample_new(gst_sample_get_buffer(sample), plain, nullptr, nullptr);
@@ -321,7 +321,7 @@ std::string Input::save(GstSample* sample, const GstStructure& event) {
 
   std::string file;
   if (picture) {
-    // A clip's snapshots keep their names from run to run, a camera's do not.
+    // Snapshots of a clip have the same names in each run; those of a camera have the current time.
     const std::string when = live_ ? time_now("%Y%m%dT%H%M%S.%fZ") : stamp(event_time(&event));
     std::string name = label_ + '-' + when;
     if (!names_.insert(name).second) name += '-' + std::to_string(++repeated_);

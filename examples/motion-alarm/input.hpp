@@ -12,36 +12,35 @@
 #include <utility>
 #include <vector>
 
-/// How every input is watched.
+/// The settings of all inputs.
 struct Settings {
-  std::vector<std::pair<std::string, std::string>> properties;  ///< of cudadiff: name, and value as on a command line
-  std::string snapshots;                                        ///< the folder to save them in; empty: none are saved
-  bool progress = false;                                        ///< also print what goes on between begin and end
-  bool realtime = false;                                        ///< files are read as fast as they play
+  std::vector<std::pair<std::string, std::string>> properties;  ///< of cudadiff: names, and values as on a command line
+  std::string snapshots;                                        ///< the folder for snapshots; empty: none are saved
+  bool progress = false;                                        ///< also print events between begin and end
+  bool realtime = false;                                        ///< read files at playing speed
 };
 
-/// Sets a property from text. False, and nothing is set, where there is none of that name or the
-/// text is no value in its range.
+/// Sets a property from text. Returns false and sets nothing if there is no such property or the text is not a value in its range.
 bool set_property(GstElement* element, const std::string& name, const std::string& value);
 
-/// `location` as it may be shown to anyone: without user and password, where it is a URI.
+/// `location` without the user and password of a URI, for messages.
 std::string public_name(const std::string& location);
 
-/// One stream, in a pipeline of its own, that is watched for motion. Events go to stdout, errors to stderr.
+/// Watches one stream for motion, in its own pipeline. Prints events to stdout and errors to stderr.
 class Input {
  public:
   /// location: a file, a URI, a camera (/dev/video0), `test` (a live picture without end) or `test:FRAMES` (a clip).
-  /// label: what snapshots are named after; another one for each input.
-  /// ended: called once, from the main loop, when the stream has ended or failed. It must not destroy the input.
+  /// label: the start of the snapshots' file names, different for each input.
+  /// ended: called once in the main loop when the stream has ended or failed. It must not destroy the input.
   Input(std::string location, std::string label, const Settings& settings, std::function<void()> ended);
   ~Input();
   Input(const Input&) = delete;
   Input& operator=(const Input&) = delete;
 
   void start();
-  /// Ends the stream as if there was no next frame; what is under way comes out, then `ended` is called.
+  /// Ends the stream as if there was no next frame: the last events are printed, then `ended` is called.
   void drain();
-  /// Whether anything went wrong so far.
+  /// Whether anything has failed so far.
   bool failed() const { return failed_; }
 
  private:
@@ -58,11 +57,11 @@ class Input {
   void print(const std::string& line);
   void fail(const std::string& text);
 
-  // In the main loop.
+  // Called in the main loop.
   void on_bus(GstMessage* message);
   void on_pad(GstPad* pad);
   void on_no_more_pads();
-  // In the streaming thread, in the order of the frames: a frame's message comes before the frame.
+  // Called in the streaming thread, in the order of the frames. A frame's message comes before the frame.
   void on_event(const GstStructure* event);
   void on_frame(GstSample* sample);
   std::string save(GstSample* sample, const GstStructure& event);
@@ -74,7 +73,7 @@ class Input {
   GstElement *queue_ = nullptr, *diff_ = nullptr;
   bool live_ = false, done_ = false;
   std::atomic<bool> flowing_ = false, failed_ = false;
-  std::set<std::string> names_;  ///< of snapshots so far
+  std::set<std::string> names_;  ///< names of the snapshots so far
   int repeated_ = 1;
-  std::unique_ptr<GstStructure, Free> begin_;  ///< waits for its frame
+  std::unique_ptr<GstStructure, Free> begin_;  ///< the begin event that waits for its frame
 };

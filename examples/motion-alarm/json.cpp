@@ -13,7 +13,7 @@ class Object {
     members_ += (members_.empty() ? "\"" : ", \"") + std::string(name) + "\": " + value;
   }
   void add_string(const char* name, const char* value) { add(name, value ? json_string(value) : "null"); }
-  /// A field of `structure` that holds a number; nothing where there is no such field.
+  /// Adds a number from a field of `structure`. Adds nothing if there is no such field.
   void add_number(const char* name, const GstStructure* structure, const char* field) {
     const GValue* value = gst_structure_get_value(structure, field);
     if (!value) return;

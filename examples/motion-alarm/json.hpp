@@ -5,17 +5,17 @@
 
 #include <string>
 
-/// `text` as a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD.
+/// Converts `text` to a JSON string with quotes. Bytes that are not UTF-8 become U+FFFD.
 std::string json_string(const std::string& text);
 
-/// The shortest decimal number that reads back as `value`, whatever the locale; null where it is not finite.
+/// The shortest decimal number that reads back as `value`, in any locale. `null` if `value` is not finite.
 std::string json_number(double value);
 
-/// A message of cudadiff as one line of JSON, newline included:
+/// Converts a message of cudadiff to one line of JSON, newline included:
 ///   {"input": …, "event": …, "time": seconds or null, "changed_ratio": …, "mean_difference": …,
 ///    "regions": [{"x": …, "y": …, "width": …, "height": …, "area": cells, "score": …}, …]}
-/// and, where the message has these fields of type string, "at" (when it was seen) and "snapshot" (a file).
+/// Also "at" (the time of the event) and "snapshot" (a file), if the message has these fields as strings.
 std::string json_line(const std::string& input, const GstStructure* message);
 
-/// The stream time of a message of cudadiff, else its running time, in ns; GST_CLOCK_TIME_NONE where it has neither.
+/// The stream time of a message of cudadiff in ns. Without one, its running time, or GST_CLOCK_TIME_NONE.
 GstClockTime event_time(const GstStructure* message);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Watches files, network streams and cameras for motion with cudadiff: a line of JSON on stdout for each event, a picture of each
+// Watches files, network streams and cameras for motion with cudadiff. Prints a line of JSON for each event, and saves a picture of each
 // begin.
 #include <glib-unix.h>
 #include <gst/gst.h>
@@ -32,20 +32,19 @@ struct Arguments {
 
 bool parse(Arguments& to, int argc, char** argv) {
   const GOptionEntry entries[] = {
-      {"snapshots", 's', 0, G_OPTION_ARG_FILENAME, &to.snapshots, "Save the picture in which motion begins, as JPEG", "FOLDER"},
-      {"boxes", 'b', 0, G_OPTION_ARG_NONE, &to.boxes, "Show in snapshots what moved", nullptr},
-      {"every", 'e', 0, G_OPTION_ARG_DOUBLE, &to.every, "Also say, at most this often, whether there is motion; 0: for every frame",
-       "SECONDS"},
-      {"realtime", 'r', 0, G_OPTION_ARG_NONE, &to.realtime, "Read files as fast as they play, not as fast as can be", nullptr},
+      {"snapshots", 's', 0, G_OPTION_ARG_FILENAME, &to.snapshots, "Save the frame in which motion begins, as JPEG", "FOLDER"},
+      {"boxes", 'b', 0, G_OPTION_ARG_NONE, &to.boxes, "Mark the moving regions in snapshots", nullptr},
+      {"every", 'e', 0, G_OPTION_ARG_DOUBLE, &to.every,
+       "Also print whether there is motion, at most this often; 0: for every frame", "SECONDS"},
+      {"realtime", 'r', 0, G_OPTION_ARG_NONE, &to.realtime, "Read files at playing speed instead of as fast as possible", nullptr},
       {"backend", 0, 0, G_OPTION_ARG_STRING, &to.backend, "Where to compute (auto)", "auto|cuda|cpu"},
-      {"reference", 0, 0, G_OPTION_ARG_STRING, &to.reference, "What frames are compared with (previous)",
+      {"reference", 0, 0, G_OPTION_ARG_STRING, &to.reference, "The picture that frames are compared with (previous)",
        "previous|first|background|mog2"},
-      {"threshold", 't', 0, G_OPTION_ARG_STRING, &to.threshold, "How much a pixel has to change, 0 to 255 (15)", "STEPS"},
+      {"threshold", 't', 0, G_OPTION_ARG_STRING, &to.threshold, "Pixels that differ by more have changed, 0 to 255 (15)", "STEPS"},
       {"motion-threshold", 'm', 0, G_OPTION_ARG_STRING, &to.motion_threshold,
-       "Share of changed pixels that is motion, 0 to 1 (0.002)", "SHARE"},
-      {"gap", 'g', 0, G_OPTION_ARG_STRING, &to.gap, "Motion has ended after so long without any (5)", "SECONDS"},
-      {"set", 0, 0, G_OPTION_ARG_STRING_ARRAY, &to.set, "Set any other property of cudadiff; can be given more than once",
-       "NAME=VALUE"},
+       "Share of changed pixels that counts as motion, 0 to 1 (0.002)", "SHARE"},
+      {"gap", 'g', 0, G_OPTION_ARG_STRING, &to.gap, "Motion ends after this time without any (5)", "SECONDS"},
+      {"set", 0, 0, G_OPTION_ARG_STRING_ARRAY, &to.set, "Set any other property of cudadiff; may be repeated", "NAME=VALUE"},
       {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &to.inputs, nullptr, "INPUT…"},
       {}};
   GOptionContext* context = g_option_context_new(nullptr);
@@ -63,7 +62,7 @@ bool parse(Arguments& to, int argc, char** argv) {
   return good;
 }
 
-/// What the arguments ask for, tried on an element. Nothing where they are wrong, which stderr says.
+/// Converts the arguments to settings and tries them on an element. Prints an error and returns nothing if they are wrong.
 std::optional<Settings> settings_of(const Arguments& arguments, GstElement* diff) {
   Settings settings;
   if (arguments.snapshots) settings.snapshots = arguments.snapshots;
@@ -97,7 +96,7 @@ std::optional<Settings> settings_of(const Arguments& arguments, GstElement* diff
   return settings;
 }
 
-/// Runs until every input has ended, or has been ended by signals.
+/// Runs until every input has ended, by itself or because of a signal.
 class Alarm {
  public:
   ExitStatus run(char** locations, const Settings& settings) {
@@ -112,7 +111,7 @@ class Alarm {
     }
     running_ = inputs_.size();
     for (const auto& input : inputs_) input->start();
-    // Until the loop runs, a signal ends the program at once.
+    // Before the loop runs, a signal ends the program at once.
     for (int signal : {SIGINT, SIGTERM})
       g_unix_signal_add(
           signal, [](gpointer self) { return static_cast<Alarm*>(self)->on_signal(); }, this);
@@ -124,7 +123,7 @@ class Alarm {
   }
 
  private:
-  /// A name for files: the last part of the location, plain characters only, and short enough for a time to follow.
+  /// A label for file names: the last part of the location, with plain characters only, and short enough for a time after it.
   static std::string label_of(const std::string& location) {
     gchar* base = g_path_get_basename(public_name(location).c_str());
     std::string label = g_strcanon(base, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "-_.", '_');
@@ -132,7 +131,7 @@ class Alarm {
     return label.substr(0, 200);
   }
 
-  /// Ends everything under way. Not again: the signal then does what it does by default, whatever is stuck here.
+  /// Ends all inputs. Runs only once: a second signal has its default action, even if an input hangs.
   gboolean on_signal() {
     for (const auto& input : inputs_) input->drain();
     return G_SOURCE_REMOVE;

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Chroma key: lays a clip that was shot before a green screen over another clip, or over a picture, which then stays. Motion JPEG.
+# Chroma key: puts a clip with a green screen over another clip or over a still picture. Writes motion JPEG.
 #   GST_PLUGIN_PATH=build/gst examples/recipes/chroma-key.sh GREENSCREEN OUT.mkv BACKGROUND [0xRRGGBB]
-# What is like the key's colour (0x00ff00) vanishes, what is somewhat like it in part, so that edges are soft. 1280×720.
+# Pixels near the key colour (0x00ff00) become transparent, and similar pixels become partly transparent, for soft edges. 1280×720.
 set -euo pipefail
 # shellcheck source=examples/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../common.sh"

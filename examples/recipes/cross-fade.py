@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Fades from one clip to another: a control source drives the alpha of the pad above. 1280×720, motion JPEG in Matroska."""
+"""Fades from one clip to another: a control source drives the alpha of the upper pad. 1280×720, motion JPEG in Matroska."""
 import pathlib
 import sys
 
@@ -42,7 +42,7 @@ def run():
     above = mix.get_static_pad("sink_1")
     above.set_offset(args.start)
     fade = GstController.InterpolationControlSource(mode=GstController.InterpolationMode.LINEAR)
-    fade.set(args.start, 0.0)  # in the time of what is put out
+    fade.set(args.start, 0.0)  # in running time of the output
     fade.set(args.start + args.seconds, 1.0)
     above.add_control_binding(GstController.DirectControlBinding.new_absolute(above, "alpha", fade))
 

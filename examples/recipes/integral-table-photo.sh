@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The summed-area table of a picture in float32, of any size: sides need not be multiples of anything (here 333×251). OUT holds
-# 251 rows of 333 floats, nothing between them, in the machine's byte order; its last entry, which is printed, is the sum of all
-# pixels. Samples are the picture's luma with 16 bits: raw video has no float formats.
+# Writes the summed-area table of a picture in float32. Any size works; this script scales to 333×251. OUT gets 251 rows of 333 floats
+# without padding, in the machine's byte order. Prints the last entry, which is the sum of all pixels. The samples are the picture's luma
+# with 16 bits, because raw video has no float formats.
 #   GST_PLUGIN_PATH=build/gst examples/recipes/integral-table-photo.sh PICTURE OUT.f32
 set -euo pipefail
 # shellcheck source=examples/common.sh

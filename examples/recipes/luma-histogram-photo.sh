@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The luma histogram of an RGB photo of 1280×1024 pixels (any other is scaled to that): one "value count" a line into OUT.txt.
+# Writes the luma histogram of an RGB photo to OUT.txt, one "value count" for each line. The photo is scaled to 1280×1024 pixels.
 #   GST_PLUGIN_PATH=build/gst examples/recipes/luma-histogram-photo.sh PHOTO OUT.txt
 set -euo pipefail
 # shellcheck source=examples/common.sh

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The photo wall: 36 pictures of a folder (those of fewer again and again) in 6 columns and 6 rows, whatever their sizes and formats,
-# and over the wall one more, fused: where it is like its first pixel the wall shows, elsewhere 0.35·wall + 0.65·picture. A PNG.
+# Photo wall: 36 pictures of a folder in 6 columns and 6 rows, in any sizes and formats. If there are fewer pictures, they repeat. One more
+# PICTURE is blended over the wall: pixels like its first pixel are transparent, the others are 0.35·wall + 0.65·picture. Writes a PNG.
 #   GST_PLUGIN_PATH=build/gst examples/recipes/photo-wall.sh FOLDER OUT.png [PICTURE] [WIDTHxHEIGHT]
-# Without a PICTURE: the folder's first; 1283×857 unless WIDTHxHEIGHT says otherwise: sides need not be multiples of anything.
+# PICTURE: the folder's first picture by default. WIDTHxHEIGHT: any size (1283x857).
 set -euo pipefail
 # shellcheck source=examples/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../common.sh"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Blurs whoever moves, and nothing else: cudadiff attaches a region of interest for each region in motion, cudagaussian blurs those.
-# Regions of a detector work the same way: name their type in roi-type (face).
+# Blurs only what moves: cudadiff attaches a region of interest for each region in motion, and cudagaussian blurs these regions. Regions
+# from a detector work the same way: set roi-type to their type (face).
 #   GST_PLUGIN_PATH=build/gst examples/recipes/privacy-blur.sh CLIP OUT.mkv
 set -euo pipefail
 # shellcheck source=examples/common.sh

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# A video, and beside it the same through a filter. 1284×480, motion JPEG in Matroska.
+# Shows a video and, next to it, the same video after a filter. 1284×480, motion JPEG in Matroska.
 #   GST_PLUGIN_PATH=build/gst examples/recipes/side-by-side.sh CLIP OUT.mkv [FILTER [PROPERTY=VALUE]…]
-# Without a FILTER: cudagaussian kernel-size=31. It may be several elements, with ! between them.
+# FILTER: cudagaussian kernel-size=31 by default. It may consist of several elements with ! between them.
 set -euo pipefail
 # shellcheck source=examples/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../common.sh"

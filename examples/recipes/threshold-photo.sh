@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Makes a photographed page black on white, however unevenly it was lit: Bradley's adaptive threshold on summed-area tables.
+# Makes a photographed page black on white, even with uneven light: Bradley's adaptive threshold on summed-area tables.
 #   GST_PLUGIN_PATH=build/gst examples/recipes/threshold-photo.sh PAGE OUT.png
 set -euo pipefail
 # shellcheck source=examples/common.sh

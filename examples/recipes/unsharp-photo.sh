@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Sharpens a photo (PNG, JPEG, or whatever decodebin reads; an alpha channel stays as it is) with an unsharp mask, and writes a PNG.
+# Sharpens a photo (PNG, JPEG, or any format that decodebin reads) with an unsharp mask and writes a PNG. Does not change alpha.
 #   GST_PLUGIN_PATH=build/gst examples/recipes/unsharp-photo.sh PHOTO OUT.png
 set -euo pipefail
 # shellcheck source=examples/common.sh

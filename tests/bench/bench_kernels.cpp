@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Time of Filter::submit alone, beside a copy of the same bytes and beside peers. Every row is one Google Benchmark whose time
-// is the median that a Runner measured; `--benchmark_out=FILE` writes them all as JSON, `--benchmark_filter=REGEX` picks some.
+// Measures the time of Filter::submit alone, and compares it with a copy of the same bytes and with peer libraries. Each row is one Google
+// Benchmark, with the median that a Runner measured as its time. `--benchmark_out=FILE` writes all rows as JSON;
+// `--benchmark_filter=REGEX` selects rows.
 //   bench_kernels [--backend=cuda|cpu] [--sizes=8K,4K,1080p] [--peers=LIBRARY.so] [--benchmark_…]
-// Exit status: 0; 77 where the backend has no device; 1 for a wrong option, or where a submit failed.
+// Exit status: 0; 77 if the backend has no device; 1 for a wrong option or if a submit failed.
 #include <benchmark/benchmark.h>
 #include <dlfcn.h>
 #include <unistd.h>
@@ -29,7 +30,7 @@ struct Size {
 };
 constexpr Size sizes[] = {{"8K", 7680, 4320}, {"4K", 3840, 2160}, {"1080p", 1920, 1080}};
 
-constexpr double fma_rate = 33.5e12;  ///< of an H200, in multiply-adds a second: half of its 67 TFLOP/s in float32
+constexpr double fma_rate = 33.5e12;  ///< multiply-adds per second of an H200: half of its 67 TFLOP/s in float32
 
 std::vector<Row> rows() {
   std::vector<Row> list;
@@ -41,7 +42,7 @@ std::vector<Row> rows() {
   return list;
 }
 
-/// Samples of a picture that a filter computes: alpha and padding are copied.
+/// The number of samples that a filter computes in a picture. Alpha and padding are copied, so they do not count.
 double filtered_samples(const Geometry& geometry) {
   const FormatInfo& format = info(geometry.format);
   double samples = 0;
@@ -59,7 +60,7 @@ struct Bench {
   std::unique_ptr<Runner> runner;
   Backend backend = Backend::cuda;
   std::vector<PeerEntry> peers;
-  std::map<std::size_t, std::pair<double, double>> copies;  ///< by bytes: µs of the system's copy, of the copy kernel
+  std::map<std::size_t, std::pair<double, double>> copies;  ///< number of bytes → µs of the system's copy and of the copy kernel
   double peer_logs = 0;                                     ///< Σ log(peer ÷ ours), for the geometric mean
   int measured = 0, unavailable = 0, failed = 0, over_mark = 0, with_peer = 0, slower_than_peer = 0;
 
@@ -72,8 +73,8 @@ struct Bench {
     return copies[bytes] = {copy.value().us, kernel.value().us};
   }
 
-  /// Times every peer that takes the work, on the pictures that lie in the ring; returns the fastest, or a null name. Counters of
-  /// all are named peer_<name><suffix>.
+  /// Times every peer that accepts the work, on the pictures in the ring. Returns the fastest, or a null name if there is none. Stores all
+  /// times in counters named peer_<name><suffix>.
   std::pair<const char*, Timing> fastest_peer(const Row& row, const Geometry& geometry, const std::string& suffix,
                                               benchmark::State& state) {
     std::pair<const char*, Timing> best{};
@@ -108,7 +109,7 @@ struct Bench {
     Timing ours[2];
     std::pair<const char*, Timing> peers_of[2];
     for (Data data : {Data::equal, Data::random}) {
-      // One row more, for padded tables, and a place at the end of each row.
+      // Room for one more row, which padded tables have, and for padding at the end of each row.
       const std::size_t room = std::size_t(row.table_bytes) * (geometry.width + 256) * (geometry.height + 1);
       if (Status status = runner->prepare(geometry, data, room); !status.ok()) return status;
       const auto& slots = runner->slots();
@@ -124,7 +125,7 @@ struct Bench {
     const double equal_us = ours[int(Data::equal)].us;
     auto copy = copy_of(std::size_t(double(payload(geometry)) * row.moved / 2));
     if (!copy.ok()) return copy.error();
-    // A copy of a small frame is all start-up: there the plain kernel is the fair measure.
+    // A system copy of a small frame is mostly start-up time, so small frames are compared with the plain copy kernel.
     const bool small = size.height <= 1080;
     const double copy_us = small ? copy.value().second : copy.value().first;
     const auto [peer_name, peer] = peers_of[int(Data::random)];
@@ -173,7 +174,7 @@ struct Bench {
   void run(const Row& row, const Size& size, const std::string& name, benchmark::State& state) {
     double us = 0;
     if (Status status = measure(row, size, name, state, us); !status.ok()) {
-      // Settings that a build refuses are no failure of the benchmark; a device that fails is.
+      // Settings that this build refuses are no failure of the benchmark. An error of the device is one.
       const bool refused = status.code() == Status::Code::settings;
       const std::string why = (refused ? "unavailable: " : "FAILED: ") + status.message();
       std::printf("%-26s %s\n", name.c_str(), why.c_str());
@@ -185,20 +186,20 @@ struct Bench {
   }
 };
 
-/// The lines are printed as they are measured; Google Benchmark's own table would repeat them.
+/// Replaces Google Benchmark's own table, since each line is printed as soon as it is measured.
 class Silent : public benchmark::BenchmarkReporter {
  public:
   bool ReportContext(const Context&) override { return true; }
   void ReportRuns(const std::vector<Run>&) override {}
 };
 
-/// The value of `--name=value`, or nullptr.
+/// Returns the value of the option `--name=value`, or nullptr.
 const char* option(const char* argument, const char* name) {
   const std::size_t length = std::strlen(name);
   return std::strncmp(argument, name, length) == 0 && argument[length] == '=' ? argument + length + 1 : nullptr;
 }
 
-/// Where the build and the bundle put the peers: beside this program.
+/// The build and the bundle put the library of peers in this program's folder.
 std::string default_peers() {
   char path[4096];
   const ssize_t length = readlink("/proc/self/exe", path, sizeof path);

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Frames per second of whole pipelines, and what the element in them costs: its pipeline less the same one without it, in
-turns A B A B, medians. Only gst-launch-1.0 is needed.
+"""Measures the frames per second of whole pipelines, and the cost of the elements in them.
+
+The cost is the time of a pipeline minus the time of the same pipeline without the element. Both run in turns A B A B, and medians
+count. Needs only gst-launch-1.0 and gst-inspect-1.0.
 
   bench_pipelines.py [--backend=cuda|cpu] [--plugin=DIR] [--frames=N] [--turns=N] [--json=FILE] [--clip=FILE.mp4] [--only=REGEX]
 
-The source is one picture that imagefreeze repeats, so that the pipelines measure the elements and not videotestsrc. On CUDA an
-element of ours puts that picture where a neighbour would leave it: in pinned system memory, or in CUDA memory.
-Exit status: 0; 1 where a pipeline failed; 77 where the elements are not to be found.
+The source is one picture that imagefreeze repeats, so that the pipelines measure the elements and not videotestsrc. On CUDA an element
+of the plugin first puts that picture into the memory that a neighbour would use: pinned system memory or CUDA memory.
+Exit status: 0; 1 if a pipeline failed or an element has no case; 77 if elements are missing.
 """
 import argparse
 import dataclasses
@@ -25,16 +27,16 @@ SYSTEM = 'video/x-raw'
 
 @dataclasses.dataclass
 class Case:
-    """Elements in one kind of memory, on 1080p; `{b}` stands for the backend."""
+    """Elements in one kind of memory, at 1080p. `{b}` stands for the backend."""
     name: str
     format: str
     memory: str
     elements: list
     backends: tuple = ('cuda',)
-    peer: str = ''           # one element that does the same work; its time is measured in the same turns
+    peer: str = ''           # one element that does the same work; it is measured in the same turns
     side_by_side: int = 1    # pipelines in one process
-    source: str = ''         # instead of the still picture; then nothing is subtracted
-    pads: int = 0            # so many still pictures go into one mixer, the only element; nothing is subtracted
+    source: str = ''         # replaces the still picture; then nothing is subtracted
+    pads: int = 0            # number of still pictures that go into one mixer, the only element; nothing is subtracted
     width: int = 1920
     height: int = 1080
 
@@ -63,6 +65,7 @@ CASES = [
     Case('difference', 'NV12', CUDA, ['cudadiff open-radius=0 attach-roi=false backend={b}']),
     Case('motion, frames pass', 'NV12', CUDA, [MOTION]),
     Case('histogram, frames pass', 'NV12', CUDA, ['cudahistogram backend={b}']),
+    Case('threshold', 'NV12', CUDA, ['cudaintegral output=threshold backend={b}']),
     Case('chain of 4', 'NV12', CUDA, [GAUSSIAN, SHARPEN, GAUSSIAN, SHARPEN]),
     Case('chain of 4, 16 side by side', 'NV12', CUDA, [GAUSSIAN, SHARPEN, GAUSSIAN, SHARPEN], side_by_side=16),
     Case('gaussian-5', 'RGB', SYSTEM, [GAUSSIAN], ('cpu',), 'cvsmooth type=gaussian kernel-width=5 kernel-height=5'),
@@ -77,19 +80,26 @@ CASES = [
     Case('over, 3 pads', 'RGBA', SYSTEM, ['cudablend sink_1::alpha=0.5 sink_2::alpha=0.7 backend={b}'], ('cpu',),
          'compositor sink_1::alpha=0.5 sink_2::alpha=0.7', pads=3),
     Case('over, 2 pads', 'NV12', SYSTEM, ['cudablend sink_1::alpha=0.5 backend={b}'], ('cpu',), 'compositor sink_1::alpha=0.5', pads=2),
-    # videodiff shows the luma of frames in which anything changed; it neither counts nor thresholds.
+    # videodiff outputs luma where anything changed. It neither counts pixels nor applies a threshold.
     Case('difference', 'I420', SYSTEM, ['cudadiff luma-only=true open-radius=0 attach-roi=false post-messages=false backend={b}'], ('cpu',), 'videodiff'),
     Case('equalize', 'GRAY8', SYSTEM, ['cudahistogram equalize=true post-messages=false backend={b}'], ('cpu',), 'cvequalizehist'),
 ]
 
 
 class Failed(Exception):
-    """What gst-launch-1.0 said."""
+    """An error message of gst-launch-1.0."""
 
     @property
     def missing(self):
-        """Whether the elements lack something, rather than fail."""
+        """Whether an element lacks a property, which is no failure."""
         return 'no property' in str(self)
+
+
+def unlisted():
+    """The elements of the plugin that no case uses."""
+    inspected = subprocess.run(['gst-inspect-1.0', 'cudavision'], capture_output=True, text=True, env={**os.environ, 'LC_ALL': 'C'})
+    used = {word for case in CASES for element in case.elements for word in element.split()}
+    return [name for name in re.findall(r'^  (cuda\w+):', inspected.stdout, re.MULTILINE) if name not in used]
 
 
 def has(element):
@@ -97,7 +107,7 @@ def has(element):
 
 
 def seconds(pipeline):
-    """From PLAYING to end of stream, as gst-launch-1.0 says it: without the start."""
+    """The seconds from PLAYING to end of stream, as gst-launch-1.0 prints them: without the start."""
     try:
         done = subprocess.run(['gst-launch-1.0', *pipeline.split()], capture_output=True, text=True, timeout=120,
                               env={**os.environ, 'LC_ALL': 'C'})
@@ -112,7 +122,7 @@ def seconds(pipeline):
 
 
 def measure(case, backend, frames, turns):
-    """Medians of the turns, as a dictionary for the JSON file."""
+    """The medians of all turns, as a dictionary for the JSON file."""
     variants = {'with': case.elements}
     if not case.source and not case.pads:
         variants['without'] = []
@@ -143,7 +153,7 @@ def measure(case, backend, frames, turns):
 
 
 def remarks(row, case, done):
-    """What stands behind a row in the table."""
+    """The remarks at the end of a row in the table."""
     if 'pcie_share' in row:
         yield f"{row['pcie_share']:.0%} of PCIe"
     if row.get('peer_over_ours'):
@@ -161,11 +171,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--backend', choices=['cuda', 'cpu'], default='cuda')
     parser.add_argument('--plugin', help='folder of libgstcudavision.so')
-    parser.add_argument('--frames', type=int, help='of each pipeline (cuda: 2000, cpu: 100)')
+    parser.add_argument('--frames', type=int, help='frames in each pipeline (cuda: 2000, cpu: 100)')
     parser.add_argument('--turns', type=int, default=3)
     parser.add_argument('--json', help='file to write')
-    parser.add_argument('--clip', action='append', default=[], help='H.264 in MP4, to be decoded on the GPU')
-    parser.add_argument('--only', default='', help='cases whose name this matches')
+    parser.add_argument('--clip', action='append', default=[], help='an MP4 file with H.264, which is decoded on the GPU')
+    parser.add_argument('--only', default='', help='a regular expression for the names of the cases to run')
     options = parser.parse_args()
     if options.plugin:
         os.environ['GST_PLUGIN_PATH_1_0'] = os.path.abspath(options.plugin)
@@ -174,6 +184,9 @@ def main():
     if missing:
         print('skipped: no element', ', '.join(missing))
         return 77
+    for element in unlisted():
+        print(f'{element} has no case in bench_pipelines.py')
+        return 1
 
     cases = [case for case in CASES if options.backend in case.backends]
     if options.backend == 'cuda':
@@ -199,7 +212,7 @@ def main():
             rows.append({'name': case.name, 'backend': options.backend, 'error': str(failure)})
             print(f"{label} {'unavailable' if failure.missing else 'FAILED'}: {failure}", flush=True)
             continue
-        if case.source:  # its length is the clip's own: the rate says nothing without the number of frames
+        if case.source:  # the clip's number of frames is unknown, so there is no rate
             line = f"{statistics.median(row['seconds']['with']):8.3f} s for the clip"
             del row['fps'], row['frames']
         elif case.pads:

@@ -5,7 +5,7 @@
 namespace cudavision::bench {
 namespace {
 
-/// `cells` pads of the picture at hand, over the one of `diff_interval` frames before, which fills the output.
+/// `cells` pads that show the current picture, over the picture of `diff_interval` frames before, which fills the output.
 Row blend(const std::string& name, Format format, double moved, double must, int cells, std::function<void(BlendPad&)> set) {
   struct State {
     std::unique_ptr<Blend> plan;

@@ -16,7 +16,7 @@ Row convolve(std::string name, const ConvolveParams& params, int taps, std::vect
   return row;
 }
 
-/// Real weights of no structure: full rank.
+/// Real weights without structure, of full rank.
 Row convolve_full(int taps, Format format, double must) {
   std::mt19937 random(taps);
   ConvolveParams params;
@@ -45,7 +45,7 @@ Row convolve_preset(Preset preset, Border border, Format format) {
   const PresetInfo& found = presets()[int(preset)];
   const std::string name = found.nick + std::string(border == Border::fill ? "-fill" : "");
   Row row = convolve(name, params, found.width, found.weights, format, 0);
-  if (!found.vertical.empty()) row.peer = {};  // no peer has the magnitude of two kernels in one call
+  if (!found.vertical.empty()) row.peer = {};  // no peer computes the magnitude of two kernels in one call
   return row;
 }
 

@@ -11,9 +11,9 @@
 namespace cudavision::bench {
 namespace {
 
-constexpr std::size_t pool_bytes = 288u << 20;  // 60 MB of L2 several times over; two pictures RGBA of 8K
-constexpr double sample_us = 300;               // a graph's replay lasts at least so long, to hide its launch
-constexpr int graph_most = 512;                 // nodes, unless the ring itself is longer
+constexpr std::size_t pool_bytes = 288u << 20;  // several times the 60 MB of L2; holds two RGBA pictures of 8K
+constexpr double sample_us = 300;               // minimum duration of a graph's replay, which hides its launch
+constexpr int graph_most = 512;                 // most nodes in a graph, unless the ring is longer
 
 __device__ std::uint32_t hash(std::uint32_t x) {  // Chris Wellons' lowbias32
   x = (x ^ (x >> 16)) * 0x7feb352du;
@@ -33,7 +33,7 @@ __global__ void copy_words(const uint4* src, uint4* dst, std::size_t count) {
 
 Status check(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return {};
-  cudaGetLastError();  // so that the next row starts clean, unless the context itself is lost
+  cudaGetLastError();  // clears the error for the next row; has no effect if the context is lost
   return Status::resource(std::string(what) + ": " + cudaGetErrorString(error));
 }
 
@@ -73,7 +73,7 @@ class CudaRunner : public Runner {
   }
 
   Result<Timing> time(const Work& work, int ring, const Budget& budget) override {
-    int next = 0;  // the place in the ring, through warm-up and samples alike
+    int next = 0;  // the slot in the ring; continues from warm-up to the samples
     const auto submit = [&](int count) -> Status {
       for (int i = 0; i < count; ++i, next = (next + 1) % ring) RETURN_IF_ERROR(work(next, Queue{stream_}));
       return {};
@@ -122,7 +122,7 @@ class CudaRunner : public Runner {
 
   const float* upload(const std::vector<float>& values) override {
     if (values.size() > values_most) return nullptr;
-    // On the runner's stream: what was queued may still read the old values.
+    // Use the runner's stream, since queued work may still read the old values.
     const bool done =
         cudaMemcpyAsync(values_, values.data(), values.size() * sizeof(float), cudaMemcpyHostToDevice, stream_) == cudaSuccess &&
         cudaStreamSynchronize(stream_) == cudaSuccess;
@@ -143,7 +143,7 @@ class CudaRunner : public Runner {
  private:
   static constexpr std::size_t values_most = 64 * 64;
 
-  /// Device time of each of `count` samples in µs, one behind the other.
+  /// Runs `count` samples one after another. Returns the device time of each in µs.
   template <typename Sample>
   Result<std::vector<double>> intervals(int count, Sample sample) {
     RETURN_IF_ERROR(check(cudaEventRecord(events_[0], stream_), "cudaEventRecord"));
@@ -161,7 +161,7 @@ class CudaRunner : public Runner {
     return times;
   }
 
-  /// The submits as a graph; none where they cannot be captured (a peer that waits or allocates).
+  /// Captures the submits as a graph. Returns null if that is impossible because a peer waits or allocates.
   template <typename Submits>
   Graph capture(Submits submits) {
     if (cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal) != cudaSuccess) return nullptr;
@@ -175,7 +175,7 @@ class CudaRunner : public Runner {
     return Graph(exec);
   }
 
-  /// A copy over pieces of `bytes` in turn.
+  /// Times a copy of `bytes`, each time at the next offset in the pools.
   template <typename Copy>
   Result<Timing> flat(std::size_t bytes, Copy copy) {
     const std::size_t stride = (bytes + 511) & ~std::size_t(511);

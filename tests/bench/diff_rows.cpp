@@ -5,7 +5,7 @@
 namespace cudavision::bench {
 namespace {
 
-/// `moved`: bytes for each byte of the picture.
+/// `moved`: bytes read and written for each byte of the picture.
 Row diff(const std::string& name, Format format, double moved, double must, std::function<void(DiffParams&)> set) {
   DiffParams params;
   params.interval = diff_interval;
@@ -41,7 +41,7 @@ std::vector<Row> diff_rows() {
     list.push_back(diff("background", format, 6, 1.2, [](DiffParams& p) { p.reference = DiffReference::background; }));
   }
   list.push_back(diff("mask", Format::P010_10LE, 3, 0, [](DiffParams&) {}));
-  // A mode of one channel is 12 bytes, read and written; 2 to 5 of them are in use.
+  // A mode of one channel has 12 bytes, which are read and written. Each pixel uses 2 to 5 modes.
   list.push_back(diff("mog2", Format::GRAY8, 3, 0, [](DiffParams& p) { p.reference = DiffReference::mog2; }));
   return list;
 }

@@ -5,7 +5,7 @@
 namespace cudavision::bench {
 namespace {
 
-/// `read`: the part of the picture's bytes that is looked at.
+/// `read`: the share of the picture's bytes that the histogram reads.
 Row histogram(std::string name, HistogramChannels channels, int bins, Format format, double read = 1, double must = 0) {
   HistogramParams params;
   params.bins = bins;
@@ -28,7 +28,7 @@ Row histogram(std::string name, HistogramChannels channels, int bins, Format for
 Row equalize(Format format) {
   Row row{"equalize", format,
           filter([](const Geometry& geometry, Backend backend) { return make_equalize(LumaMatrix::bt601, geometry, backend); })};
-  row.moved = 3;  // once to count, once to read again and write
+  row.moved = 3;  // read to count, then read and written
   return row;
 }
 

@@ -5,7 +5,7 @@
 namespace cudavision::bench {
 namespace {
 
-/// The table of the luma, rows tight or not.
+/// The table of luma. `tight`: without padding between rows.
 Row integral(std::string name, SumType type, TableLayout layout, bool tight, Format format, double must) {
   IntegralParams params;
   params.sum_type = type;
@@ -23,7 +23,7 @@ Row integral(std::string name, SumType type, TableLayout layout, bool tight, For
           }};
   row.table_bytes = type == SumType::u32 || type == SumType::f32 ? 4 : 8;
   row.must = must;
-  // Of YUV only the luma is read.
+  // In YUV formats only luma is read.
   const FormatInfo& i = info(format);
   const double pixel = i.planes > 1 ? 1.5 * i.sample_bytes() : i.sets[0].channels * i.sample_bytes();
   row.moved = (row.table_bytes + (i.planes > 1 ? i.sample_bytes() : pixel)) / pixel;

@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
-// What bench_kernels knows of a peer library. Peers live in a shared object of their own (peers.cu), built where the peers'
-// toolkit is and opened at run time, so that the benchmark itself runs with a driver alone. Plain C, so that the two sides may
-// come from different compilers.
+// The interface between bench_kernels and a peer library. Peers are in a shared object of their own (peers.cu). It is built on a machine
+// with the peers' toolkit and loaded at run time, so the benchmark needs only a driver. The interface is plain C, so that both sides may
+// be built by different compilers.
 
 struct CUstream_st;
 
 struct PeerWork {
   const char* operation;        // "gaussian", "convolve", "integral", "histogram", "absdiff", "alphacomp"
-  int width, height, channels;  // of an interleaved 8-bit picture
-  int taps;                     // of one side of the kernel, which is square
-  const float* weights;         // device memory: gaussian: taps of one axis, sum 1; convolve: taps × taps
+  int width, height, channels;  // an interleaved 8-bit picture
+  int taps;                     // width and height of the kernel
+  const float* weights;         // in device memory; gaussian: taps of one axis, sum 1; convolve: taps × taps
 };
 
 struct PeerPictures {
   const void* src;
   void* dst;
-  const void* reference;                      // absdiff, alphacomp: the other source
+  const void* reference;                      // the second source of absdiff and alphacomp
   int src_pitch, dst_pitch, reference_pitch;  // bytes
 };
 
-// One way in which a peer does an operation; bench_kernels times all that accept the work and quotes the fastest.
+// One implementation of an operation by a peer. bench_kernels times all entries that accept the work and reports the fastest.
 struct PeerEntry {
   const char* operation;
   const char* name;
-  // 0: submitted to the stream; otherwise the peer's error code, or peer_not_offered.
+  // Submits the work to the stream. Returns 0, the peer's error code, or peer_not_offered.
   int (*submit)(const PeerWork* work, const PeerPictures* pictures, CUstream_st* stream);
 };
 
 enum { peer_not_offered = 1 };
 
-// Symbol that the shared object exports: its entries, ended by one with a null name.
+// The symbol that the shared object exports: a function that returns its entries. The last entry has a null name.
 #define PEER_ENTRIES_SYMBOL "cudavision_peer_entries"
 typedef const PeerEntry* (*PeerEntries)();

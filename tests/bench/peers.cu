@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// NPP (CUDA 12.9 and newer: the functions that take a stream context) and CUB as peers of bench_kernels. By itself:
+// NPP (CUDA 12.9 and newer: the functions that take a stream context) and CUB as peers of bench_kernels. To compile it alone:
 //   nvcc -O2 -arch=native -shared -Xcompiler -fPIC -cudart static peers.cu -o libcudavision-bench-npp.so
 //     -lnppial -lnppif -lnppist -lnppc
 #include <cuda_runtime_api.h>
@@ -34,7 +34,7 @@ NppStreamContext context_of(cudaStream_t stream) {
   return ctx;
 }
 
-// The arguments that every filter shares.
+// The arguments that all filters share.
 struct Call {
   Call(const PeerWork& work, const PeerPictures& pictures, cudaStream_t stream)
       : src(static_cast<const Npp8u*>(pictures.src)),
@@ -54,7 +54,7 @@ struct Call {
   NppStreamContext ctx;
 };
 
-// Picks the function for one or four channels; anything else is not offered.
+// Selects the function for one or four channels. Other numbers are not offered.
 template <typename C1, typename C4>
 int by_channels(int channels, C1 c1, C4 c4) {
   return channels == 1 ? int(c1()) : channels == 4 ? int(c4()) : int(peer_not_offered);
@@ -107,7 +107,7 @@ int filter32f_border(const PeerWork* w, const PeerPictures* p, CUstream_st* stre
       w->channels, [&] { return call(nppiFilterBorder32f_8u_C1R_Ctx); }, [&] { return call(nppiFilterBorder32f_8u_C4R_Ctx); });
 }
 
-// Without border handling: only the pixels whose window lies inside.
+// No border handling: computes only pixels whose window is inside the picture.
 int filter32f(const PeerWork* w, const PeerPictures* p, CUstream_st* stream) {
   const Call c(*w, *p, stream);
   const NppiSize inner{w->width - w->taps + 1, w->height - w->taps + 1};
@@ -128,7 +128,7 @@ int integral(const PeerWork* w, const PeerPictures* p, CUstream_st* stream) {
   return nppiIntegral_8u32s_C1R_Ctx(c.src, c.src_pitch, static_cast<Npp32s*>(p->dst), pitch, c.size, 0, c.ctx);
 }
 
-// |src − reference|, of alpha too.
+// |src − reference|, alpha included.
 int absolute_difference(const PeerWork* w, const PeerPictures* p, CUstream_st* stream) {
   const Call c(*w, *p, stream);
   const auto call = [&](auto function) {
@@ -139,7 +139,7 @@ int absolute_difference(const PeerWork* w, const PeerPictures* p, CUstream_st* s
       w->channels, [&] { return call(nppiAbsDiff_8u_C1R_Ctx); }, [&] { return call(nppiAbsDiff_8u_C4R_Ctx); });
 }
 
-// Over, of two pictures with alpha.
+// Operator over, for two pictures with alpha.
 int alpha_composition(const PeerWork* w, const PeerPictures* p, CUstream_st* stream) {
   if (w->channels != 4) return peer_not_offered;
   const Call c(*w, *p, stream);
@@ -147,10 +147,10 @@ int alpha_composition(const PeerWork* w, const PeerPictures* p, CUstream_st* str
                                    c.dst_pitch, c.size, NPPI_OP_ALPHA_OVER, c.ctx);
 }
 
-// Device memory that a peer asks for, by the size of the picture: allocated on the first call for a size, which is not timed.
+// Scratch memory on the device, whose size a peer chooses for each picture size. The first call for a size allocates it and is not timed.
 class Scratch {
  public:
-  // `ask` gives the bytes in its argument, and an error code.
+  // `ask` writes the number of bytes to its argument and returns an error code.
   template <typename Ask>
   int prepare(const PeerWork& work, Ask ask) {
     if (work.width == width_ && work.height == height_) return 0;
@@ -158,7 +158,8 @@ class Scratch {
     cudaFree(data_);
     data_ = nullptr;
     if (const int error = int(ask(bytes_))) return error;
-    if (const int error = int(cudaMalloc(&data_, bytes_ + 1))) return error;  // never of no size: CUB asks again without memory
+    if (const int error = int(cudaMalloc(&data_, bytes_ + 1)))
+      return error;  // never 0 bytes: CUB would take a null pointer for a size query
     width_ = work.width;
     height_ = work.height;
     return 0;
@@ -168,14 +169,14 @@ class Scratch {
 
  private:
   int width_ = 0, height_ = 0;
-  void* data_ = nullptr;  // given back with the process
+  void* data_ = nullptr;  // freed when the process ends
   size_t bytes_ = 0;
 };
 
-// 256 counts, at the begin of the destination.
+// 256 counts, written to the start of the destination.
 constexpr int levels = 257;
 
-// The size was an int before CUDA 12.
+// Before CUDA 12 the size was an int.
 template <typename Size>
 NppStatus npp_histogram_bytes(NppStatus (*ask)(NppiSize, int, Size*, NppStreamContext), const Call& c, size_t& bytes) {
   Size size = 0;
@@ -197,7 +198,7 @@ int npp_histogram(const PeerWork* w, const PeerPictures* p, CUstream_st* stream)
 int cub_histogram(const PeerWork* w, const PeerPictures* p, CUstream_st* stream) {
   if (w->channels != 1) return peer_not_offered;
   static Scratch scratch;
-  const auto count = [&](void* memory, size_t& bytes) {  // without memory: gives the bytes
+  const auto count = [&](void* memory, size_t& bytes) {  // without memory it returns the number of bytes
     return cub::DeviceHistogram::HistogramEven(memory, bytes, static_cast<const unsigned char*>(p->src), static_cast<int*>(p->dst),
                                                levels, 0, levels - 1, w->width, w->height, size_t(p->src_pitch), stream);
   };

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Turns bench_kernels' JSON into the tables of docs/performance.md: report.py kernels.json
 
-One row an operation and format; time and its ratio to a copy of the same bytes at each size; the peer's time over ours at 8K."""
+One row for each operation and format: at each size the time and its ratio to a copy of the same bytes, and at 8K the ratio of the peer's
+time to ours."""
 import json
 import sys
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The rows of bench_kernels. Each operation lists its own in NAME_rows.cpp.
+// The rows of bench_kernels. Each operation lists its rows in NAME_rows.cpp.
 #pragma once
 
 #include <functional>
@@ -14,34 +14,35 @@
 
 namespace cudavision::bench {
 
-/// What is made once for a row: the work on a place of the ring. It owns its plan.
+/// Makes the work of a row, which runs on one slot of the ring and owns its plan.
 using Operation = std::function<Result<std::function<Status(const Slot&, Queue)>>(const Geometry&, Backend)>;
 
-/// The same work for peers; none where `operation` is null.
+/// The same work for peers. No peer does it if `operation` is null.
 struct PeerShape {
   const char* operation = nullptr;
   int taps = 1;
   std::vector<float> weights = {1};
-  bool equal_too = false;  ///< how the samples are distributed matters: peers are timed on equal ones as well
+  bool equal_too = false;  ///< the distribution of the samples matters, so peers are also timed on equal samples
 };
 
-/// One operation on one format. A new operation adds rows to rows(), and nothing else.
+/// One operation on one format.
 struct Row {
   std::string name;
   Format format;
   Operation make;
   double moved = 2;       ///< bytes read and written for each byte of the picture
-  double must = 0;        ///< the mark at 8K: time ÷ copy, or time ÷ floor where there is a floor; 0: none
-  double multiplies = 0;  ///< for each filtered sample, where arithmetic is the floor; else 0
+  double must = 0;        ///< the limit at 8K for time ÷ copy, or for time ÷ floor if there is a floor; 0: none
+  double multiplies = 0;  ///< multiply-adds for each filtered sample, if arithmetic is the floor; otherwise 0
   PeerShape peer = {};
   bool only_8k = false;
-  int table_bytes = 0;  ///< of an entry, where the result is a table in place of a picture
+  int table_bytes = 0;  ///< bytes of an entry, if the result is a table instead of a picture
 };
 
-/// So far back that at 8K the L2 cache no longer holds the frame; odd, since of RGBA the ring has two places: it must be the other.
+/// Frames to the reference. With this distance the L2 cache no longer holds the reference at 8K. Odd, because for RGBA the ring has two
+/// slots and the reference must be in the other one.
 constexpr int diff_interval = 3;
 
-/// An Operation that submits a filter to the whole frame.
+/// Makes an Operation that submits a filter for the whole frame.
 inline Operation filter(std::function<Result<std::unique_ptr<Filter>>(const Geometry&, Backend)> make) {
   return [make](const Geometry& geometry, Backend backend) -> Result<std::function<Status(const Slot&, Queue)>> {
     auto plan = make(geometry, backend);

@@ -20,14 +20,14 @@ std::array<PlaneSize, 3> plane_sizes(const Geometry& geometry) {
   for (int i = 0; i < format.set_count; ++i) {
     const ChannelSet& set = format.sets[i];
     const Rect grid = geometry.grid(set);
-    PlaneSize& size = sizes[set.plane];  // sets that share a plane have the same rows, the last may be half a pixel longer
+    PlaneSize& size = sizes[set.plane];  // sets that share a plane have the same rows; one may be half a pixel longer
     size.row_bytes = std::max(size.row_bytes, std::size_t(grid.width) * set.channels * format.sample_bytes());
     size.height = grid.height;
   }
   return sizes;
 }
 
-std::size_t align(std::size_t bytes) { return (bytes + 511) & ~std::size_t(511); }  // as cuMemAllocPitch does
+std::size_t align(std::size_t bytes) { return (bytes + 511) & ~std::size_t(511); }  // like cuMemAllocPitch
 
 Image picture_at(const Geometry& geometry, std::byte* base) {
   Image image{geometry, {}};

@@ -4,11 +4,11 @@
 
     sweep.py [--build FOLDER] [--pack FOLDER] [--rows REGEX] [--sizes LIST] OPERATION [FIELD …]
 
-A field of kernels/OPERATION/cuda_tuning.hpp is swept over the values behind it:    int warps = 8;  // sweep: 4 8 16
-For each value the operation is compiled with that one field changed, and bench_kernels runs its rows (REGEX: of bench_kernels'
---benchmark_filter; default: OPERATION). Prints a table for each field: µs, by row and value; the value in the tree has a star.
-Without a GPU here: --pack writes the libraries to FOLDER, and FOLDER/run.sh measures them where there is one:
-FOLDER/run.sh BENCH_KERNELS [bench_kernels' options], such as tests/bench/bench_kernels of the unpacked bundle of tests/gpu-bundle.sh.
+A field of kernels/OPERATION/cuda_tuning.hpp lists its values in a comment:    int warps = 8;  // sweep: 4 8 16
+For each value the script compiles the operation with that one field changed and runs its rows in bench_kernels (REGEX is a
+--benchmark_filter; default: OPERATION). It prints a table for each field, with the µs of each row for each value. A star marks the value
+in the tree. On a machine without a GPU, --pack writes the libraries to FOLDER. On a GPU host run
+FOLDER/run.sh BENCH_KERNELS [OPTION of bench_kernels …], with tests/bench/bench_kernels of the unpacked bundle of tests/gpu-bundle.sh.
 """
 import argparse
 import json
@@ -81,7 +81,7 @@ def make_variant(build, operation, header, field, value, folder):
         words.insert(words.index("-c"), f"-I{include}")
         subprocess.run(words, cwd=build, check=True)
         objects.append(str(object_file))
-    # The variant's objects come first; those of the archive that define the same are passed over.
+    # The variant's objects come first, so the linker ignores those in the archive with the same symbols.
     link = shlex.split(commands(build, library)[-1])
     link[link.index("-o") + 1] = str(folder / Path(library).name)
     archive = next(i for i, word in enumerate(link) if word.endswith(".a"))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// cudaconvolve beside the plain formula.
+// Compares cudaconvolve with the plain formula.
 #include <algorithm>
 #include <cmath>
 
@@ -12,10 +12,10 @@ namespace {
 const Size size{61, 43};
 const std::vector<double> sharpen{-5, 3, -5, 3, 9, 3, -5, 3, -5};
 const std::vector<double> sharpen_5{0, -1, 1, -1, 0, -1, 1, -1, 1, -1, 0, -1, 8, -1, 0, -1, 1, -1, 1, -1, 0, -1, 1, -1, 0};
-const std::vector<double> lopsided{1, 2, 3, 4, -5, 6, 7, 8, -9};  // no two alike, sum 17
+const std::vector<double> lopsided{1, 2, 3, 4, -5, 6, 7, 8, -9};  // all different, sum 17
 constexpr char lopsided_text[] = "weights=<1,2,3,4,-5,6,7,8,-9> ";
 
-/// out = saturate(round(|Σ w·p / divisor + bias|)), w by rows over the window that begins at −anchor.
+/// out = saturate(round(|Σ w·p / divisor + bias|)). w holds the weights row by row; the window begins at −anchor.
 struct Formula {
   std::vector<double> weights;
   int width, height;
@@ -66,7 +66,7 @@ void expect_formula(const Run& run, const std::string& settings, const Formula& 
   }
 }
 
-/// Sets weights by a GstValueArray of numbers of type T.
+/// Sets weights from a GstValueArray of numbers of type T.
 template <typename T>
 void set_weights(GstElement* element, GType type, const std::vector<double>& weights, void (*put)(GValue*, T)) {
   GValue array = G_VALUE_INIT;
@@ -91,7 +91,7 @@ TEST(does_the_classic_sharpening, Each::run) {
   expect_formula(run, "preset=sharpen-5 border=fill border-value=140", five);
 }
 
-TEST(takes_weights_in_every_form, Each::run) {
+TEST(accepts_weights_in_every_form, Each::run) {
   const GstVideoInfo video = video_info("GRAY8", size);
   const Buffer frame = noise(video);
   const Picture expected = all(picture(frame.get(), video), {lopsided, 3, 3, 17});
@@ -132,7 +132,7 @@ TEST(takes_weights_in_every_form, Each::run) {
   }
 }
 
-TEST(refuses_weights_that_are_no_numbers, Each::run) {
+TEST(refuses_weights_that_are_not_numbers, Each::run) {
   Rig rig(run);
   rig.caps(caps_text("GRAY8", size));
   const Buffer frame = noise(rig.video());
@@ -147,18 +147,18 @@ TEST(refuses_weights_that_are_no_numbers, Each::run) {
 
 TEST(applies_divisor_bias_and_absolute, Each::run) {
   expect_formula(run, lopsided_text, {lopsided, 3, 3, 17});
-  expect_formula(run, std::string(lopsided_text) + "divisor=8", {lopsided, 3, 3, 8});  // multiples of 1/8: halves are exact
+  expect_formula(run, std::string(lopsided_text) + "divisor=8", {lopsided, 3, 3, 8});  // multiples of 1/8, so halves are exact
   expect_formula(run, std::string(lopsided_text) + "divisor=-3", {lopsided, 3, 3, -3}, 1);
   expect_formula(run, std::string(lopsided_text) + "divisor=32 bias=40.5", {lopsided, 3, 3, 32, 40.5});
   expect_formula(run, std::string(lopsided_text) + "divisor=16 bias=-90 absolute=true", {lopsided, 3, 3, 16, -90, true});
-  expect_formula(run, "preset=sobel-x", {{-1, 0, 1, -2, 0, 2, -1, 0, 1}, 3, 3});  // a sum of 0 divides by 1
+  expect_formula(run, "preset=sobel-x", {{-1, 0, 1, -2, 0, 2, -1, 0, 1}, 3, 3});  // a sum of 0 means a divisor of 1
   expect_formula(run, "preset=sobel-x divisor=4 bias=128", {{-1, 0, 1, -2, 0, 2, -1, 0, 1}, 3, 3, 4, 128});
   expect_formula(run, "preset=laplacian absolute=true", {{0, 1, 0, 1, -4, 1, 0, 1, 0}, 3, 3, 1, 0, true});
   expect_formula(run, "preset=box", {std::vector<double>(9, 1), 3, 3, 9}, 1);
   expect_formula(run, "preset=identity", {{1}, 1, 1});
 }
 
-TEST(shapes_and_places_the_kernel, Each::run) {
+TEST(follows_kernel_size_and_anchor, Each::run) {
   const std::vector<double> six{1, -2, 3, 4, 5, -6};
   expect_formula(run, "weights=<1,-2,3,4,5,-6> kernel-width=3", {six, 3, 2, 5}, 1);
   expect_formula(run, "weights=<1,-2,3,4,5,-6> kernel-height=3 divisor=4", {six, 2, 3, 4});
@@ -169,7 +169,7 @@ TEST(shapes_and_places_the_kernel, Each::run) {
   expect_formula(run, std::string(lopsided_text) + "flip=true anchor-x=0 divisor=16", {turned, 3, 3, 16, 0, false, 2, 1});
 }
 
-TEST(knows_every_border, Each::run) {
+TEST(supports_every_border, Each::run) {
   struct Case {
     const char* border;
     int cv;
@@ -189,7 +189,7 @@ TEST(knows_every_border, Each::run) {
   }
 }
 
-TEST(takes_the_magnitude_of_the_gradient, Each::run) {
+TEST(computes_the_gradient_magnitude, Each::run) {
   const GstVideoInfo video = video_info("GRAY8", size);
   const Buffer frame = noise(video);
   const cv::Mat input = picture(frame.get(), video)[0];
@@ -215,7 +215,7 @@ TEST(keeps_chroma_neutral, Each::run) {
       const GstVideoInfo video = video_info(c.format, size);
       EXPECT_SAME(filtered(run, settings, video, flat(video, {77, 90, 200})),
                   picture(flat(video, {0, c.neutral, c.neutral}).get(), video));
-      // The bias is the luma's alone.
+      // The bias applies only to luma.
       EXPECT_SAME(filtered(run, settings + std::string(" bias=20"), video, flat(video, {77, 90, 200})),
                   picture(flat(video, {20, c.neutral, c.neutral}).get(), video));
     }
@@ -231,7 +231,7 @@ TEST(warns_of_kernels_larger_than_the_frame, Each::run) {
   EXPECT_CONTAINS(warning.text, "4×3");
 }
 
-TEST(passes_pictures_as_they_are_without_weights, Each::run) {
+TEST(copies_pictures_without_weights, Each::run) {
   for (const char* settings : {"preset=custom", "preset=custom kernel-width=63 anchor-x=62", "weights=<>"})
     for (const char* format : {"GRAY8", "NV12", "RGBA64_LE"}) {
       at(format + std::string(" ") + settings);
@@ -244,7 +244,7 @@ TEST(passes_pictures_as_they_are_without_weights, Each::run) {
   EXPECT_SAME(filtered(run, "preset=custom divisor=2 bias=3", video, frame), all(picture(frame.get(), video), {{1}, 1, 1, 2, 3}));
 }
 
-TEST(warns_of_sides_that_a_preset_does_not_have, Each::run) {
+TEST(warns_of_a_size_that_a_preset_lacks, Each::run) {
   for (const auto& [settings, setting, kernel] :
        {std::tuple{"preset=box kernel-width=15", "kernel-width is 15", "preset=box has 3×3"},
         {"preset=sharpen-5 kernel-height=7", "kernel-height is 7", "preset=sharpen-5 has 5×5"},
@@ -258,11 +258,11 @@ TEST(warns_of_sides_that_a_preset_does_not_have, Each::run) {
     EXPECT_CONTAINS(warning.text, setting);
     EXPECT_CONTAINS(warning.text, kernel);
     rig.filter(noise(rig.video()));
-    EXPECT_EQ(rig.warning().text, "");  // said once
+    EXPECT_EQ(rig.warning().text, "");  // posted only once
   }
 }
 
-TEST(filters_alpha_when_told_to, Each::run) {
+TEST(filters_alpha_only_if_asked, Each::run) {
   for (const char* format : {"RGBA", "ABGR", "BGRx", "xRGB"}) {
     at(format);
     const GstVideoInfo video = video_info(format, size);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// An application's own CUDA context. Include harness.hpp before.
+// A CUDA context that belongs to the application. Include harness.hpp first.
 #pragma once
 
 #include "gst/base/compat.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What needs a CUDA device: frames in device memory, whose context they are in, and both backends side by side.
+// Tests that need a CUDA device: frames in device memory, CUDA contexts, and the CUDA backend compared with the CPU backend.
 #include <algorithm>
 
 #include "tests/elements/harness.hpp"
@@ -12,12 +12,13 @@ using namespace cudavision::test;
 namespace {
 
 constexpr char cuda_memory[] = "memory:CUDAMemory";
-const Size size{85, 66};  // even in height: libgstcuda fails some formats at odd ones
-const Size even{84, 66};  // for packed 4:2:2, which it fails at odd widths
+const Size size{85, 66};  // even height: libgstcuda fails for some formats with an odd height
+const Size even{84, 66};  // for packed 4:2:2, where libgstcuda fails with an odd width
 
 Run on_cpu(const Run& run) { return {run.element, "cpu"}; }
 
-/// What a frame must become, by the element on the CPU, so many times over. What the profiles set is exact on both backends.
+/// The expected result: the output of the element on the CPU, applied `times` times. The settings of the profiles are bit-exact on both
+/// backends.
 Picture expected_of(const Run& run, const GstVideoInfo& video, const Buffer& frame, int times = 1) {
   Rig rig(on_cpu(run));
   rig.caps(caps_text(GST_VIDEO_INFO_NAME(&video), {GST_VIDEO_INFO_WIDTH(&video), GST_VIDEO_INFO_HEIGHT(&video)}));
@@ -26,7 +27,7 @@ Picture expected_of(const Run& run, const GstVideoInfo& video, const Buffer& fra
   return picture(result.get(), video);
 }
 
-/// `first ! second`, whose middle pad can be looked at.
+/// The pipeline `first ! second`, with access to the pad between them.
 struct Pair {
   GstElement *first, *second;
   Rig rig;
@@ -61,7 +62,7 @@ bool in_cuda_memory(const Caps& caps) {
 bool in_cuda_memory(GstBuffer* buffer) { return gst_is_cuda_memory(gst_buffer_peek_memory(buffer, 0)); }
 GstCudaContext* context_of(GstBuffer* buffer) { return GST_CUDA_MEMORY_CAST(gst_buffer_peek_memory(buffer, 0))->context; }
 
-/// What an element answers to those that ask it for a context; nullptr: nothing.
+/// The element's answer to a query for a CUDA context. nullptr: no answer.
 GstCudaContext* context_of(GstElement* element) {
   GstPad* pad = gst_element_get_static_pad(element, "src");
   GstQuery* query = gst_query_new_context(GST_CUDA_CONTEXT_TYPE);
@@ -69,18 +70,18 @@ GstCudaContext* context_of(GstElement* element) {
   GstContext* context = nullptr;
   if (gst_pad_query(pad, query)) gst_query_parse_context(query, &context);
   if (context) gst_structure_get(gst_context_get_structure(context), GST_CUDA_CONTEXT_TYPE, GST_TYPE_CUDA_CONTEXT, &found, nullptr);
-  if (found) gst_object_unref(found);  // the element has it as well
+  if (found) gst_object_unref(found);  // the element keeps a reference
   gst_query_unref(query);
   gst_object_unref(pad);
   return found;
 }
 
-/// A peer downstream that takes device memory alone.
+/// Makes the downstream peer accept only device memory.
 void want_cuda(const Rig& rig, const std::string& format) {
   gst_harness_set_sink_caps_str(rig.harness(), caps_text(format, size, "", cuda_memory).c_str());
 }
 
-/// A frame of device memory with the contents of `frame`, in this context.
+/// Copies `frame` to device memory of this context.
 Buffer uploaded(GstCudaContext* context, const GstVideoInfo& video, const Buffer& frame) {
   gst_cuda_memory_init_once();
   const Size own{GST_VIDEO_INFO_WIDTH(&video), GST_VIDEO_INFO_HEIGHT(&video)};
@@ -114,14 +115,14 @@ TEST(equals_the_cpu, Each::run) {
     }
 }
 
-TEST(stays_on_the_device_between_two, Each::run) {
+TEST(stays_on_the_device_between_two_elements, Each::run) {
   const std::vector<std::string> names = formats(run, cuda_memory);
   EXPECT(names.size() >= 24);
   for (const std::string& format : names) {
     at(format);
     Pair pair(run);
     gst_harness_set_sink_caps_str(pair.rig.harness(), "video/x-raw");
-    const bool packed = format == "YUY2" || format == "UYVY";  // of odd width it stays in system memory
+    const bool packed = format == "YUY2" || format == "UYVY";  // with an odd width it stays in system memory
     pair.rig.caps(caps_text(format, packed ? even : size));
     const Buffer frame = noise(pair.rig.video());
     const Picture expected = expected_of(run, pair.rig.video(), frame, 2);
@@ -158,7 +159,7 @@ TEST(negotiates_in_a_pipeline, Each::run) {
     }
 }
 
-TEST(gives_strangers_finished_frames, Each::run) {
+TEST(gives_finished_frames_to_other_plugins, Each::run) {
   for (const char* format : {"NV12", "RGBA", "I420"}) {
     at(format);
     Rig rig(run);
@@ -206,9 +207,9 @@ TEST(shares_one_context, Each::run) {
   EXPECT(middle && middle == context_of(result.get()));
 }
 
-/// Before any frame: of neighbours one asks the other, and of those that are none the bin knows. A second context would be another
-/// world, from which frames come through system memory.
-TEST(makes_no_context_where_there_is_one, Each::run) {
+/// Tests this before the first frame. Neighbours ask each other for a context; other elements ask the bin. With two contexts, frames
+/// would go through system memory.
+TEST(makes_no_second_context, Each::run) {
   for (const char* other : {run.element.c_str(), "cudablend"})
     for (bool linked : {true, false}) {
       at(std::string(other) + (linked ? ", linked" : ", in one bin"));
@@ -223,7 +224,7 @@ TEST(makes_no_context_where_there_is_one, Each::run) {
     }
 }
 
-TEST(takes_frames_of_other_contexts, Each::run) {
+TEST(accepts_frames_of_other_contexts, Each::run) {
   GstCudaContext* contexts[] = {new_context(), new_context()};
   for (bool to_device : {false, true})
     for (const char* format : {"NV12", "RGB", "I420_10LE"}) {
@@ -233,7 +234,7 @@ TEST(takes_frames_of_other_contexts, Each::run) {
       rig.caps(caps_text(format, size, "", cuda_memory));
       for (unsigned i = 0; i < 6; ++i) {
         GstCudaContext* context = contexts[i / 2 % 2];
-        // What was remembered stayed in the other context.
+        // The remembered frame is lost with the other context.
         if (i % 2 == 0 && profile(run.element).remembers) rig.push(uploaded(context, rig.video(), black(rig.video())));
         const Buffer frame = noise(rig.video(), i);
         const Buffer result = rig.push(uploaded(context, rig.video(), frame));
@@ -241,7 +242,7 @@ TEST(takes_frames_of_other_contexts, Each::run) {
         EXPECT_SAME(picture(result.get(), rig.video()), expected_of(run, rig.video(), frame));
       }
     }
-  // Two elements that were each given a context.
+  // Two elements, each with a context of its own.
   GstElement *first = make_element(run), *second = make_element(run);
   give(first, contexts[0]);
   give(second, contexts[1]);
@@ -254,7 +255,7 @@ TEST(takes_frames_of_other_contexts, Each::run) {
   for (GstCudaContext* context : contexts) gst_object_unref(context);
 }
 
-TEST(keeps_to_regions_on_the_device, Each::run) {
+TEST(changes_only_the_region_on_the_device, Each::run) {
   if (profile(run.element).whole_frame) return;
   GstCudaContext* context = new_context();
   Rig rig(run, "region=roi");
@@ -298,7 +299,7 @@ TEST(passes_frames_in_any_memory, Each::run) {
         gst_harness_set_sink_caps_str(rig.harness(), caps_text(format, even, "", device_out ? cuda_memory : nullptr).c_str());
         rig.caps(caps_text(format, even, "", device_in ? cuda_memory : nullptr));
         cpu.caps(caps_text(format, even));
-        // With another context it begins anew.
+        // The element restarts after a change of context.
         if (device_in && profile(run.element).remembers) rig.push(uploaded(context, rig.video(), black(rig.video())));
         for (const Rig* each : {&rig, &cpu})
           while (!next_message(*each).empty()) continue;
@@ -318,7 +319,7 @@ TEST(passes_frames_in_any_memory, Each::run) {
   gst_object_unref(context);
 }
 
-TEST(drops_device_frames_whose_meta_lies, Each::run) {
+TEST(drops_device_frames_with_a_wrong_meta, Each::run) {
   GstCudaContext* context = new_context();
   Rig rig(run);
   rig.caps(caps_text("NV12", size, "", cuda_memory));
@@ -340,7 +341,7 @@ TEST(drops_device_frames_whose_meta_lies, Each::run) {
   gst_object_unref(context);
 }
 
-TEST(refuses_devices_that_are_not_there, Each::run) {
+TEST(refuses_missing_devices, Each::run) {
   GstElement* element = make_element(run, "cuda-device-id=99");
   gst_object_ref_sink(element);
   GstBus* bus = gst_bus_new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// cudadiff beside slow loops over the pixels.
+// Compares cudadiff with slow loops over the pixels.
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +11,7 @@ namespace {
 
 const Size size{96, 64};
 constexpr GstClockTime frame_time = 40 * GST_MSECOND;
-/// What the other tests of all elements need is not wanted here.
+/// Resets the settings that the profile needs for the shared tests.
 const std::string defaults = "reference=previous attach-roi=true ";
 
 struct Found {
@@ -32,7 +32,7 @@ std::ostream& operator<<(std::ostream& out, const std::vector<Found>& all) {
   return out;
 }
 
-/// A message of the element.
+/// An element message.
 struct Said {
   std::string event;
   guint64 timestamp = 0, stream_time = 0, running_time = 0, duration = 0;
@@ -82,7 +82,7 @@ std::vector<Found> rois(GstBuffer* buffer) {
   return result;
 }
 
-/// The element between two pads, with the clock of a clip of 25 frames a second.
+/// The element between two pads. Timestamps are those of a clip with 25 frames per second.
 struct Player : Rig {
   explicit Player(const Run& run, const std::string& settings = "", const std::string& format = "GRAY8")
       : Rig(run, defaults + settings) {
@@ -98,7 +98,7 @@ struct Player : Rig {
   Buffer play(Buffer frame) { return play(std::move(frame), now); }
   Picture show(Buffer frame) { return picture(play(std::move(frame)).get(), video()); }
 
-  /// What was said since the last call.
+  /// The messages since the last call.
   std::vector<Said> said() {
     std::vector<Said> all;
     while (GstMessage* message = gst_bus_pop_filtered(GST_ELEMENT_BUS(element()), GST_MESSAGE_ELEMENT)) {
@@ -127,7 +127,7 @@ struct Player : Rig {
   GstClockTime now = 0;
 };
 
-/// A dark frame, with a bright square in its first component.
+/// A dark frame with a bright square in its first component.
 Buffer square(const GstVideoInfo& video, const cv::Rect& rect = {}, int value = 200) {
   Buffer frame = flat(video, {60, 100, 140, 255});
   GstVideoFrame map;
@@ -142,9 +142,9 @@ Buffer square(const GstVideoInfo& video, const cv::Rect& rect = {}, int value = 
 
 int sample(const cv::Mat& m, int x, int y) { return m.at<guint16>(y, x); }
 
-/// What differs between two 8-bit pictures of full resolution, by a slow loop.
+/// The difference between two 8-bit pictures without subsampling, computed by a slow loop.
 struct Slow {
-  std::vector<int> largest;  ///< difference, by pixel
+  std::vector<int> largest;  ///< the largest difference of any channel, for each pixel
   double changed_ratio = 0, mean_difference = 0;
   int changed = 0;
 
@@ -163,7 +163,7 @@ struct Slow {
     mean_difference = sum / (size.width * size.height);
   }
 
-  /// The one region that all moving cells make.
+  /// The region that consists of all moving cells.
   Found region(int cell, double cell_threshold = 0.2, int threshold = 15) const {
     int left = size.width, top = size.height, right = 0, bottom = 0;
     double moved = 0, counted = 0;
@@ -190,7 +190,7 @@ Picture all_of(const GstVideoInfo& video, const std::vector<int>& values) { retu
 
 }  // namespace
 
-// What goes out -----------------------------------------------------------------------------------------------------------------
+// Output -----------------------------------------------------------------------------------------------------------------------
 
 TEST(shows_the_difference, Each::run) {
   struct Case {
@@ -208,7 +208,7 @@ TEST(shows_the_difference, Each::run) {
       const Picture pa = picture(a.get(), player.video()), pb = picture(b.get(), player.video());
       const auto expected = [&](bool compared) {
         Picture result;
-        for (const cv::Mat& component : compared ? pb : pa) result.push_back(component.clone());  // alpha stays as it is
+        for (const cv::Mat& component : compared ? pb : pa) result.push_back(component.clone());  // alpha does not change
         for (std::size_t i = 0; i < std::min<std::size_t>(result.size(), 3); ++i)
           for (int y = 0; y < size.height; ++y)
             for (int x = 0; x < size.width; ++x) {
@@ -237,12 +237,12 @@ TEST(shows_the_mask, Each::run) {
       Buffer frame = square(video, block);
       Picture expected = dark;
       for (std::size_t c = 0; c < (GST_VIDEO_INFO_IS_RGB(&video) ? 3u : 1u); ++c)
-        if (radius < 4) expected[c](block).setTo(255);  // an opening of 9×9 leaves nothing of 7×9
+        if (radius < 4) expected[c](block).setTo(255);  // an opening of 9×9 removes 7×9
       EXPECT_SAME(player.show(std::move(frame)), expected);
     }
 }
 
-TEST(changes_where_the_difference_is_greater, Each::run) {
+TEST(counts_pixels_above_the_threshold, Each::run) {
   for (const auto& [value, threshold, changed] :
        {std::tuple{75, 15, false}, {76, 15, true}, {60, 0, false}, {61, 0, true}, {255, 255, false}}) {
     at(std::to_string(value) + " threshold=" + std::to_string(threshold));
@@ -285,7 +285,7 @@ TEST(passes_frames_untouched, Each::run) {
       GstMemory* memory = gst_buffer_peek_memory(in, 0);
       const Buffer out = player.push(std::move(frame));
       EXPECT(gst_buffer_peek_memory(out.get(), 0) == memory);
-      EXPECT_EQ(out.get() == in, !(attach && shared));  // not written to where others hold it
+      EXPECT_EQ(out.get() == in, !(attach && shared));  // a shared frame is copied, not changed
       EXPECT_EQ(rois(out.get()).size(), attach ? 1u : 0u);
       if (shared) EXPECT(rois(in).empty());
       EXPECT_SAME(picture(out.get(), player.video()), picture(square(player.video(), {32, 16, 32, 32}).get(), player.video()));
@@ -301,7 +301,7 @@ TEST(changes_output_while_playing, Each::run) {
   set(player.element(), "output=difference");
   cv::Mat expected;
   cv::absdiff(pa[0], pb[0], expected);
-  EXPECT_SAME(player.show(copy(b)), Picture({expected}));  // against what came while frames passed through
+  EXPECT_SAME(player.show(copy(b)), Picture({expected}));  // compared with the frame that passed through before
   set(player.element(), "output=passthrough");
   EXPECT_SAME(player.show(copy(a)), pa);
 }
@@ -309,7 +309,7 @@ TEST(changes_output_while_playing, Each::run) {
 // References --------------------------------------------------------------------------------------------------------------------
 
 TEST(compares_with_its_reference, Each::run) {
-  // Flat frames of these values; what is shown of each.
+  // The values of flat frames, and the expected output for each.
   const std::vector<int> values{10, 30, 70, 150, 50, 50};
   for (const auto& [settings, expected] : {std::pair{"interval=1", std::vector<int>{0, 20, 40, 80, 100, 0}},
                                            {"interval=2", {0, 0, 60, 120, 20, 100}},
@@ -327,7 +327,7 @@ TEST(compares_with_its_reference, Each::run) {
   }
 }
 
-TEST(knows_luma_only, Each::run) {
+TEST(compares_only_luma_if_asked, Each::run) {
   for (bool luma_only : {false, true}) {
     Player player(run, luma_only ? "luma-only=true output=mask" : "output=mask", "NV12");
     player.play(flat(player.video(), {60, 100, 140}));
@@ -352,7 +352,7 @@ TEST(keeps_its_reference_when_settings_change, Each::run) {
   }
 }
 
-TEST(begins_anew_where_frames_do_not_follow, Each::run) {
+TEST(restarts_at_interruptions, Each::run) {
   for (const char* reference : {"previous", "first", "background", "mog2"})
     for (const char* why : {"flush", "discont", "caps", "eos", "stop"}) {
       at(reference + std::string(" ") + why);
@@ -442,7 +442,7 @@ TEST(follows_a_moving_square, Each::run) {
       }
 }
 
-TEST(says_what_it_finds, Each::run) {
+TEST(posts_the_regions_in_motion, Each::run) {
   for (const char* output : {"difference", "mask", "overlay", "passthrough"})
     for (const char* format : {"GRAY8", "RGB", "Y444"}) {
       at(output + std::string(" ") + format);
@@ -476,7 +476,7 @@ TEST(says_what_it_finds, Each::run) {
 }
 
 TEST(measures_regions_by_its_settings, Each::run) {
-  // Two squares: 16×16 that fills one cell, and 8×6 that covers 48/256 = 0.1875 of another.
+  // Two squares: one of 16×16 that fills a cell, and one of 8×6 that covers 48/256 = 0.1875 of another cell.
   const auto regions = [&](const std::string& settings) {
     Player player(run, "reference=first open-radius=0 " + settings);
     player.play(square(player.video()));
@@ -496,10 +496,10 @@ TEST(measures_regions_by_its_settings, Each::run) {
   EXPECT_EQ(regions("cell-threshold=0"), (std::vector<Found>{one, two}));
   EXPECT_EQ(regions("cell-threshold=0 min-area=2"), std::vector<Found>{});
   EXPECT_EQ(regions("cell-size=8 min-area=4"), (std::vector<Found>{{16, 16, 16, 16, 4, 1.0}}));
-  EXPECT_EQ(regions("cell-threshold=0.1 open-radius=3"), std::vector<Found>{one});  // 7×7 outlasts 16×16, not 8×6
+  EXPECT_EQ(regions("cell-threshold=0.1 open-radius=3"), std::vector<Found>{one});  // an opening of 7×7 keeps 16×16 and removes 8×6
 }
 
-/// A dark frame in which these rectangles are bright.
+/// A dark frame with bright rectangles.
 Buffer squares(const GstVideoInfo& video, const std::vector<cv::Rect>& rects) {
   Buffer frame = square(video);
   GstMapInfo map;
@@ -512,7 +512,7 @@ Buffer squares(const GstVideoInfo& video, const std::vector<cv::Rect>& rects) {
 }
 
 TEST(keeps_the_largest_regions, Each::run) {
-  // Cells of 16 pixels: four of one cell each, of which two are half full, and one of two cells.
+  // Cells of 16 pixels: four regions of one cell, two of them half full, and one region of two cells.
   const std::vector<cv::Rect> rects{{0, 0, 16, 8}, {32, 0, 16, 16}, {64, 0, 16, 8}, {0, 32, 32, 16}, {64, 32, 16, 16}};
   const Found half{0, 0, 16, 16, 1, 0.5}, full{32, 0, 16, 16, 1, 1.0}, other_half{64, 0, 16, 16, 1, 0.5},
       two{0, 32, 32, 16, 2, 1.0}, other_full{64, 32, 16, 16, 1, 1.0};
@@ -520,7 +520,7 @@ TEST(keeps_the_largest_regions, Each::run) {
       {two},
       {two, full},
       {two, full, other_full},
-      {two, half, full, other_full},  // the first of equal ones; the order is as without a limit
+      {two, half, full, other_full},  // of equal regions the first is kept; the order does not change
       {two, half, full, other_half, other_full}};
   for (const char* output : {"overlay", "passthrough"})
     for (std::size_t most = 1; most <= kept.size(); ++most) {
@@ -532,14 +532,14 @@ TEST(keeps_the_largest_regions, Each::run) {
       EXPECT_EQ(said.regions, kept[most - 1]);
       EXPECT_EQ(said.left_out, rects.size() - most);
       EXPECT_EQ(rois(out.get()), said.regions);
-      // Boxes are drawn around the same regions.
+      // The boxes belong to the same regions.
       if (output == std::string("overlay"))
         EXPECT_EQ(sample(picture(out.get(), player.video())[0], 64, 15) > 100, most == kept.size());
     }
 }
 
-TEST(bounds_its_messages, Each::run) {
-  // Every other cell of a picture moves.
+TEST(limits_the_regions_in_a_message, Each::run) {
+  // Every second cell in each direction moves.
   Player player(run, "open-radius=0 cell-size=4");
   std::vector<cv::Rect> rects;
   for (int y = 0; y < size.height; y += 8)
@@ -556,7 +556,7 @@ TEST(bounds_its_messages, Each::run) {
   EXPECT_EQ(said.left_out, all.size() - 256);
 }
 
-TEST(warns_of_masked_regions_that_are_off_the_frame, Each::run) {
+TEST(warns_of_masked_regions_outside_the_frame, Each::run) {
   for (const auto& [mask, off] : {std::pair{"0,0,8,8;96,0,10,10", "96,0,10,10"},
                                   {"-10,0,10,64", "-10,0,10,64"},
                                   {"0,-2147483648,96,2147483647", "0,-2147483648,96,2147483647"},
@@ -574,11 +574,11 @@ TEST(warns_of_masked_regions_that_are_off_the_frame, Each::run) {
     EXPECT_CONTAINS(warning.text, std::string("mask-regions has ") + off);
     EXPECT_CONTAINS(warning.text, "96×64");
     player.play(square(player.video()));
-    EXPECT_EQ(player.warning().text, "");  // said once
+    EXPECT_EQ(player.warning().text, "");  // posted only once
   }
 }
 
-TEST(leaves_out_masked_regions, Each::run) {
+TEST(ignores_masked_regions, Each::run) {
   Player player(run, "output=mask open-radius=0 mask-regions=0,0,48,64;90,60,1000,1000");
   player.play(square(player.video()));
   Picture expected = all_of(player.video(), {0});
@@ -590,9 +590,9 @@ TEST(leaves_out_masked_regions, Each::run) {
   EXPECT_EQ(player.last().changed_ratio, 50.0 * 20 / (96 * 64));
 }
 
-TEST(says_when_motion_begins_and_ends, Each::run) {
+TEST(posts_the_begin_and_end_of_motion, Each::run) {
   struct Case {
-    const char *settings, *clip, *events;  ///< clip: m a frame with motion, . one without
+    const char *settings, *clip, *events;  ///< clip: 'm' is a frame with motion, '.' one without
   };
   for (const Case& c :
        {Case{"gap=0.1", "..m......", "none none begin motion motion end none none none"},
@@ -616,7 +616,7 @@ TEST(says_when_motion_begins_and_ends, Each::run) {
 }
 
 TEST(counts_frames_without_times_by_the_framerate, Each::run) {
-  // Ten frames a second; and where caps do not know, 25.
+  // Ten frames per second. Without a framerate in the caps, 25.
   for (const auto& [rate, settings] : {std::pair{"10/1", "gap=0.2"}, {"0/1", "gap=0.08"}}) {
     at(rate);
     Player player(run, settings);
@@ -626,7 +626,7 @@ TEST(counts_frames_without_times_by_the_framerate, Each::run) {
   }
 }
 
-TEST(ends_motion_by_time, Each::run) {
+TEST(ends_motion_after_the_gap, Each::run) {
   Player player(run);  // gap=5
   player.play(square(player.video()), 0);
   player.play(square(player.video(), {0, 0, 30, 30}), GST_SECOND);
@@ -635,19 +635,19 @@ TEST(ends_motion_by_time, Each::run) {
   EXPECT_EQ(player.events(), "none begin motion end");
 }
 
-TEST(says_it_seldom_or_never, Each::run) {
+TEST(follows_message_interval, Each::run) {
   const auto events = [&](const std::string& settings) {
     Player player(run, "gap=0.2 " + settings);
     for (int i = 0; i < 25; ++i) player.play(square(player.video(), {i >= 7 && i < 12 ? 4 * i : 0, 0, 24, 24}));
     return player.events();
   };
-  // Frames 7 to 12 move; motion ends with frame 17. Every 100 ms: with each third frame.
+  // Frames 7 to 12 move; motion ends with frame 17. 100 ms: a message at every third frame.
   EXPECT_EQ(events("message-interval=100000000"), "none none none begin motion motion motion end none none");
   EXPECT_EQ(events("message-interval=1000000000000"), "none begin end");
   EXPECT_EQ(events("post-messages=false"), "");
 }
 
-TEST(says_it_at_once_after_an_interruption, Each::run) {
+TEST(posts_immediately_after_an_interruption, Each::run) {
   Player player(run, "message-interval=1000000000000");
   for (int x : {0, 40, 40}) player.play(square(player.video(), {x, 0, 24, 24}));
   Buffer frame = square(player.video());
@@ -659,7 +659,7 @@ TEST(says_it_at_once_after_an_interruption, Each::run) {
 TEST(ends_motion_with_the_last_frame, Each::run) {
   Player player(run);
   for (int x : {0, 40}) player.play(square(player.video(), {x, 0, 24, 24}));
-  player.caps_alone(caps_text("GRAY8", size, ",note=same-video"));  // a plan is made anew, and motion goes on
+  player.caps_alone(caps_text("GRAY8", size, ",note=same-video"));  // makes a new plan; motion continues
   const Said begin = player.last();
   gst_harness_push_event(player.harness(), gst_event_new_eos());
   const Said end = player.last();
@@ -671,7 +671,7 @@ TEST(ends_motion_with_the_last_frame, Each::run) {
   EXPECT_EQ(end.regions, begin.regions);
 }
 
-TEST(shows_and_notifies_motion, Each::run) {
+TEST(notifies_of_its_motion_property, Each::run) {
   Player player(run, "gap=0.08 post-messages=false");
   int notified = 0;
   g_signal_connect(player.element(), "notify::motion", G_CALLBACK(+[](GObject*, GParamSpec*, int* count) { ++*count; }), &notified);
@@ -714,7 +714,7 @@ TEST(places_regions_in_cropped_frames, Each::run) {
 
 // Backends ----------------------------------------------------------------------------------------------------------------------
 
-TEST(says_the_same_on_every_backend, Each::run) {
+TEST(posts_the_same_on_every_backend, Each::run) {
   struct Result {
     std::vector<Said> said;
     std::vector<Picture> pictures;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// cudagaussian beside cv::GaussianBlur.
+// Compares cudagaussian with cv::GaussianBlur.
 #include <opencv2/imgproc.hpp>
 
 #include "tests/elements/harness.hpp"
@@ -23,7 +23,7 @@ cv::Mat blurred(const cv::Mat& samples, const Kernel& kernel, int border = cv::B
   return result;
 }
 
-/// For borders that cv::GaussianBlur does not have, wrap and constants: the frame is extended first.
+/// cv::GaussianBlur lacks the borders wrap and fill, so this extends the frame first.
 cv::Mat blurred_beyond(const cv::Mat& samples, const Kernel& kernel, int border, int value = 0) {
   const int x = kernel.width / 2, y = kernel.height / 2;
   cv::Mat extended;
@@ -55,14 +55,14 @@ TEST(equals_opencv, Each::run) {
       const GstVideoInfo video = video_info(format, size);
       const Buffer frame = noise(video);
       Picture actual = filtered(run, c.settings, video, frame), input = picture(frame.get(), video);
-      // Subsampled chroma has a test of its own, and x is copied.
+      // Subsampled chroma has its own test; padding is copied.
       const std::size_t count = GST_VIDEO_INFO_IS_YUV(&video) ? 1 : GST_VIDEO_INFO_N_COMPONENTS(&video);
       actual.resize(count), input.resize(count);
       EXPECT_SAME(actual, each(input, [&](const cv::Mat& m) { return blurred(m, c.kernel); }));
     }
 }
 
-TEST(ends_where_sigma_fades_to_0, Each::run) {
+TEST(copies_the_frame_at_sigma_0, Each::run) {
   for (const char* settings : {"kernel-size=0", "kernel-size=0 kernel-width=0 sigma=0", "kernel-size=0 sigma-x=0 sigma-y=0"})
     for (const char* format : {"GRAY8", "NV12", "RGBA64_LE"}) {
       at(format + std::string(" ") + settings);
@@ -79,7 +79,7 @@ TEST(ends_where_sigma_fades_to_0, Each::run) {
 }
 
 TEST(scales_sigma_and_size_to_subsampled_chroma, Each::run) {
-  // Radius 2 becomes 1, radius 5 becomes 3, sigma is halved.
+  // Radius 2 becomes 1, radius 5 becomes 3, and sigma is halved.
   struct Case {
     const char* settings;
     int luma, chroma;
@@ -102,7 +102,7 @@ TEST(scales_sigma_and_size_to_subsampled_chroma, Each::run) {
               Picture({blurred(picture(frame.get(), video)[1], {7, 11, 1.5, 3})}));
 }
 
-TEST(knows_borders_by_opencv_s_names, Each::run) {
+TEST(accepts_opencvs_border_names, Each::run) {
   struct Case {
     const char* settings;
     int border;
@@ -124,7 +124,7 @@ TEST(knows_borders_by_opencv_s_names, Each::run) {
 }
 
 TEST(converts_the_border_colour, Each::run) {
-  // A flat frame of the border's colour stays as it is.
+  // A flat frame of the border's colour does not change.
   struct Case {
     const char *format, *more, *settings;
     std::vector<int> values;
@@ -164,10 +164,10 @@ TEST(warns_of_kernels_larger_than_the_frame, Each::run) {
   EXPECT_CONTAINS(warning.text, "31×31");
   EXPECT_CONTAINS(warning.text, "16×8");
   rig.filter(frame);
-  EXPECT_EQ(rig.warning().text, "");  // said once
+  EXPECT_EQ(rig.warning().text, "");  // posted only once
 }
 
-TEST(filters_alpha_when_told_to, Each::run) {
+TEST(filters_alpha_only_if_asked, Each::run) {
   for (const char* format : {"RGBA", "BGRA", "ARGB", "ABGR", "RGBx", "BGRx", "xRGB", "xBGR"}) {
     at(format);
     const GstVideoInfo video = video_info(format, size);

@@ -35,15 +35,15 @@ Run current;
 std::string place;
 
 bool has_backends(gpointer element_class) { return g_object_class_find_property(G_OBJECT_CLASS(element_class), "backend"); }
-/// Whether the element is one frame in, one frame out, on a choice of backends.
+/// Whether the element makes one output frame for each input frame, on a choice of backends.
 bool is_filter(gpointer element_class) { return has_backends(element_class) && GST_IS_BASE_TRANSFORM_CLASS(element_class); }
 
-/// Tried in a process of its own: a CUDA context does not live through fork().
+/// Whether the backend works. Tries it in a child process, because a CUDA context does not survive fork().
 bool works(const Run& run) {
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child == 0) {
-    // What is missing is not the tests' error: keep the log quiet.
+    // A missing backend is no error of the tests, so nothing is logged.
     gst_debug_set_default_threshold(GST_LEVEL_NONE);
     gst_debug_set_active(FALSE);
     GstElement* element = gst_element_factory_make(run.element.c_str(), nullptr);
@@ -54,7 +54,8 @@ bool works(const Run& run) {
   return child > 0 && waitpid(child, &status, 0) == child && status == 0;
 }
 
-/// Asks the elements' classes: a new element may start threads (GLib's thread pool, for one), which forked tests would not have.
+/// Returns the elements whose class `suits`, on a backend, if the backend works. Creates no element in this process: an element may start
+/// threads, for example GLib's thread pool, which forked tests would not have.
 std::vector<Run> find_runs(const std::vector<Run>& elements, const char* backend, bool (*suits)(gpointer)) {
   std::vector<Run> found;
   for (const Run& element : elements) {
@@ -66,7 +67,7 @@ std::vector<Run> find_runs(const std::vector<Run>& elements, const char* backend
     gst_object_unref(loaded);
     gst_object_unref(factory);
   }
-  if (!found.empty() && works(found[0])) return found;  // what one says of a backend goes for all
+  if (!found.empty() && works(found[0])) return found;  // the answer of one element holds for all
   std::printf("no tests with backend=%s: it does not work here\n", backend);
   return {};
 }
@@ -159,20 +160,20 @@ int bytes_of(const GstVideoInfo& video) { return GST_VIDEO_INFO_COMP_DEPTH(&vide
 int shift_of(const GstVideoInfo& video) { return GST_VIDEO_FORMAT_INFO_SHIFT(video.finfo, 0); }
 int max_of(const GstVideoInfo& video) { return (1 << GST_VIDEO_INFO_COMP_DEPTH(&video, 0)) - 1; }
 
-/// Components that GStreamer counts, and the x of RGBx, which it does not.
+/// The number of components, including the padding of RGBx, which GStreamer does not count.
 int components_of(const GstVideoInfo& video) {
   const bool padded = GST_VIDEO_INFO_IS_RGB(&video) && GST_VIDEO_INFO_N_PLANES(&video) == 1 &&
                       GST_VIDEO_INFO_N_COMPONENTS(&video) == 3 && GST_VIDEO_INFO_COMP_PSTRIDE(&video, 0) == 4;
   return GST_VIDEO_INFO_N_COMPONENTS(&video) + padded;
 }
 
-/// Bytes from the beginning of a pixel to a component. GStreamer 1.22 gives the V of P010 and P016 an offset of one byte.
+/// Bytes from the start of a pixel to a component. (GStreamer 1.22 reports an offset of one byte for V in P010 and P016.)
 int offset_of(const GstVideoInfo& video, int component) {
   const int offset = int(GST_VIDEO_INFO_COMP_POFFSET(&video, component));
   return bytes_of(video) == 2 ? offset + offset % 2 : offset;
 }
 
-/// A component's samples as they lie in the frame.
+/// The location of a component's samples in a frame.
 struct Samples {
   guint8* data;
   int stride, step, width, height, bytes;
@@ -181,7 +182,7 @@ struct Samples {
     const GstVideoInfo& video = frame->info;
     const bool padding = c >= int(GST_VIDEO_INFO_N_COMPONENTS(&video));
     const int like = padding ? 0 : c;
-    // The x of RGBx is the byte of the pixel that no component has.
+    // The padding of RGBx is the byte of the pixel that belongs to no component.
     const int offset =
         padding ? 0 + 1 + 2 + 3 - offset_of(video, 0) - offset_of(video, 1) - offset_of(video, 2) : offset_of(video, c);
     data = static_cast<guint8*>(GST_VIDEO_FRAME_PLANE_DATA(frame, GST_VIDEO_INFO_COMP_PLANE(&video, like))) + offset;
@@ -286,7 +287,7 @@ Buffer cut(const GstVideoInfo& video, GstBuffer* frame, const GstVideoRectangle&
 }
 
 Buffer spread(const GstVideoInfo& video, GstBuffer* frame, guint8 poison) {
-  const int odd = bytes_of(video) == 1 ? 5 : 6;  // of samples of two bytes at least the samples are aligned
+  const int odd = bytes_of(video) == 1 ? 5 : 6;  // 16-bit samples stay aligned
   gsize offset[GST_VIDEO_MAX_PLANES] = {}, end = 0;
   gint stride[GST_VIDEO_MAX_PLANES] = {};
   for (int p = 0; p < int(GST_VIDEO_INFO_N_PLANES(&video)); ++p) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What the element tests are written in: tests that run on every backend there is, frames, and one element between two pads.
+// The framework of the element tests: tests that run on every available backend, test frames, and one element between two pads.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 #include "tests/elements/profiles.hpp"
 
-// Last: its macro fail() is also a name in C++.
+// Included last, because its macro fail() breaks C++ headers.
 #include <gst/check/gstcheck.h>
 #include <gst/check/gstharness.h>
 #include <gst/video/video.h>
@@ -20,19 +20,19 @@ namespace cudavision::test {
 
 // Tests -------------------------------------------------------------------------------------------------------------------------
 
-/// What a test is run with: an element of the plugin, on one of the backends that work here.
+/// One run of a test: an element of the plugin, on a backend that works on this machine.
 struct Run {
   std::string element, backend;
 };
 
 enum class Each {
-  run,      ///< every filter of the suite, or the one element it is about, on every backend that works here
-  element,  ///< every element of the suite, whatever the backend
+  run,      ///< every filter, or the suite's one element, on every backend that works on this machine
+  element,  ///< every element of the suite, with backend=auto
 };
 
-/// Every element of the plugin, or the one of this name, with backend=auto.
+/// Returns every element of the plugin, or the one named `only`, with backend=auto.
 std::vector<Run> find_elements(const char* only = nullptr);
-/// Those of them that make one frame of one frame, on a backend; none where that does not work here, which is said.
+/// Returns the filters among these elements, on a backend. Prints a line and returns none if the backend does not work on this machine.
 std::vector<Run> find_filters(const std::vector<Run>& elements, const char* backend);
 
 struct Test {
@@ -41,7 +41,7 @@ struct Test {
 
 const Run& begin(Each each, int index);
 
-/// Defines a test; it gets `const Run& run`.
+/// Defines a test. Its body can use `const Run& run`.
 #define TEST(name, each)                                                                            \
   static void name(const ::cudavision::test::Run&);                                                 \
   static const ::cudavision::test::Test name##_test{#name, each, [](int index) {                    \
@@ -53,14 +53,14 @@ const Run& begin(Each each, int index);
 
 enum class Needs { any_backend, cuda };
 
-/// The main() of a test program. `element`: the one it is about; NULL: every element of the plugin. Its exit code is 77 (skipped)
-/// where nothing can be run.
+/// The main() of a test program. `element` is the one element to test; NULL: every element of the plugin. Returns the exit code, which
+/// is 77 (skipped) if no backend works.
 int run_tests(const char* suite, const char* element = nullptr, Needs needs = Needs::any_backend);
 
-/// Whether this process may look for devices anew: each test has one of its own, unless CK_FORK=no.
+/// Whether each test runs in a process of its own (unless CK_FORK=no). Then a test may initialise the CUDA driver differently.
 bool own_process();
 
-/// Says what a test is at, for the messages of its failures.
+/// Sets the current step of a test, which failure messages contain.
 void at(const std::string& what);
 std::string where();
 
@@ -70,7 +70,7 @@ std::string show(const T& value) {
   text << value;
   return text.str();
 }
-/// Numbers by their values, whatever their types.
+/// Compares integers by value, even if their types differ.
 template <typename A, typename B>
 bool same(const A& a, const B& b) {
   if constexpr (std::is_integral_v<A> && std::is_integral_v<B>)
@@ -79,7 +79,7 @@ bool same(const A& a, const B& b) {
     return a == b;
 }
 
-/// As fail_unless(), which writes a file each time it passes, and only knows one thread.
+/// Like fail_unless(), but faster and safe in any thread: fail_unless() writes a file each time it passes.
 #define FAIL_UNLESS(condition, ...)                    \
   do {                                                 \
     if (!(condition)) fail_unless(FALSE, __VA_ARGS__); \
@@ -92,7 +92,7 @@ bool same(const A& a, const B& b) {
     FAIL_UNLESS(::cudavision::test::same(actual_, expected_), "%s: %s is %s, and not %s", ::cudavision::test::where().c_str(), \
                 #actual, ::cudavision::test::show(actual_).c_str(), ::cudavision::test::show(expected_).c_str());              \
   } while (0)
-/// Of pictures; the message says where they differ.
+/// Compares pictures. The message tells where they differ.
 #define EXPECT_SAME(actual, expected) EXPECT_WITHIN(actual, expected, 0)
 #define EXPECT_WITHIN(actual, expected, tolerance)                                                                                \
   do {                                                                                                                            \
@@ -122,36 +122,36 @@ struct Size {
   int width, height;
 };
 
-/// The formats of the element's sink template in this memory (NULL: system memory).
+/// The formats that the element's sink template lists for this memory (NULL: system memory).
 std::vector<std::string> formats(const Run& run, const char* feature = nullptr);
 std::string caps_text(const std::string& format, Size size, const std::string& more = "", const char* feature = nullptr);
 GstVideoInfo video_info(const std::string& format, Size size);
 
-/// A frame of noise over all that the format's depth allows, tightly packed (with GStreamer's default strides).
+/// Makes a frame of noise over the full range of the format's depth, with GStreamer's default strides.
 Buffer noise(const GstVideoInfo& video, unsigned seed = 1);
-/// A frame whose components have one value each.
+/// Makes a frame with one value for each component.
 Buffer flat(const GstVideoInfo& video, const std::vector<int>& values);
-/// One of black, in every pixel (and without opacity).
+/// Makes a black frame. Its alpha, if it has one, is 0.
 Buffer black(const GstVideoInfo& video);
-/// A frame like `frame`, cut out of it.
+/// Makes a frame from a rectangle of `frame`.
 Buffer cut(const GstVideoInfo& video, GstBuffer* frame, const GstVideoRectangle& rectangle);
-/// The same frame with rows and planes apart, every byte between them `poison`, and a GstVideoMeta that says so.
+/// Copies a frame with padding between rows and planes, filled with `poison`. The copy has a matching GstVideoMeta.
 Buffer spread(const GstVideoInfo& video, GstBuffer* frame, guint8 poison);
 
-/// A picture as one matrix (CV_16U) of sample values for each component: R, G, B(, A, or padding), Y, Cb, Cr.
+/// A picture as one CV_16U matrix of samples for each component: R, G, B (then A or padding), or Y, Cb, Cr.
 using Picture = std::vector<cv::Mat>;
 Picture picture(GstBuffer* buffer, const GstVideoInfo& video);
 std::string difference(const Picture& actual, const Picture& expected, int tolerance);
-/// Where the pixels of a component of the format lie, in a picture.
+/// Converts a rectangle in pixels to a rectangle in the samples of a component.
 cv::Rect scaled(const GstVideoInfo& video, int component, const cv::Rect& pixels);
 
 // Elements ----------------------------------------------------------------------------------------------------------------------
 
-/// Sets properties as written on a command line ("sigma=2 kernel-size=9"), all in one g_object_set.
+/// Sets properties from command-line text ("sigma=2 kernel-size=9"), all in one g_object_set.
 void set(gpointer object, const std::string& settings);
-/// (transfer full, floating) The element on the run's backend, with what its profile needs to work and then `settings`.
+/// (transfer full, floating) Makes the element on the run's backend, with the `needs` of its profile and then `settings`.
 GstElement* make_element(const Run& run, const std::string& settings = "");
-/// Makes an element use one CUDA context with all others of this process: to make one takes longer than most tests.
+/// Makes an element use the CUDA context that this process shares. Creating a context takes longer than most tests.
 GstElement* with_shared_context(GstElement* element, const Run& run);
 std::string get_enum(gpointer object, const char* property);
 
@@ -160,10 +160,10 @@ struct Message {
   int code = 0;
   std::string text;  ///< empty: there was no message
 };
-/// The first message of this type that waits on a bus; those before it are dropped. Waits up to `wait` for one.
+/// Pops the first message of this type from a bus and drops those before it. Waits up to `wait` for one.
 Message pop_message(GstBus* bus, GstMessageType type, GstClockTime wait = 0);
 
-/// One element, playing between the pads of a harness.
+/// One element in state PLAYING between the pads of a harness.
 class Rig {
  public:
   explicit Rig(const Run& run, const std::string& settings = "");
@@ -178,11 +178,11 @@ class Rig {
   Caps src_caps() const;
 
   void caps(const std::string& text);
-  /// As caps(), but an element that remembers has not seen a black frame afterwards.
+  /// Like caps(), without the black frame that caps() pushes for an element with Profile::remembers.
   void caps_alone(const std::string& text);
-  /// Pushes a frame and pulls what it became. Fails the test where nothing comes.
+  /// Pushes a frame and pulls the result. Fails the test if there is none.
   Buffer push(Buffer frame);
-  /// As push(), with a copy of the frame.
+  /// Like push(), with a copy of the frame.
   Picture filter(const Buffer& frame);
   Message warning() { return pop_message(bus_, GST_MESSAGE_WARNING); }
   Message error() { return pop_message(bus_, GST_MESSAGE_ERROR); }
@@ -193,7 +193,7 @@ class Rig {
   GstVideoInfo video_;
 };
 
-/// What a new element makes of a frame.
+/// The output of a new element for a frame.
 Picture filtered(const Run& run, const std::string& settings, const GstVideoInfo& video, const Buffer& frame);
 
 }  // namespace cudavision::test

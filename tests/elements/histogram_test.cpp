@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// cudahistogram beside slow loops over the samples, and cv::equalizeHist.
+// Compares cudahistogram with slow loops over the samples and with cv::equalizeHist.
 #include <gst/controller/gstdirectcontrolbinding.h>
 #include <gst/controller/gstinterpolationcontrolsource.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 const Size size{61, 43};
 
-// What is told ------------------------------------------------------------------------------------------------------------------
+// Messages ----------------------------------------------------------------------------------------------------------------------
 
 struct Channel {
   std::string name;
@@ -42,7 +42,7 @@ struct Posted {
   Channels channels;
 };
 
-/// The next message of the element, if one waits.
+/// Pops the element's next message, if there is one.
 std::optional<Posted> next(const Rig& rig) {
   GstBus* bus = gst_element_get_bus(rig.element());
   GstMessage* message = gst_bus_pop_filtered(bus, GST_MESSAGE_ELEMENT);
@@ -75,7 +75,7 @@ std::optional<Posted> next(const Rig& rig) {
   return posted;
 }
 
-/// The same, where there must be one.
+/// Pops the element's next message. Fails the test if there is none.
 Posted told(const Rig& rig) {
   const std::optional<Posted> posted = next(rig);
   EXPECT(posted);
@@ -106,7 +106,7 @@ Channels of_meta(GstBuffer* buffer, guint bins, guint depth) {
   return channels;
 }
 
-// What is so --------------------------------------------------------------------------------------------------------------------
+// Reference ---------------------------------------------------------------------------------------------------------------------
 
 struct Asked {
   int bins = 256;
@@ -117,7 +117,7 @@ struct Asked {
 
 int depth_of(const GstVideoInfo& video) { return GST_VIDEO_INFO_COMP_DEPTH(&video, 0); }
 
-/// Of these samples.
+/// The channel's counts and statistics for these samples.
 Channel described(const std::string& name, const std::vector<int>& samples, int bins, int depth) {
   Channel channel;
   channel.name = name;
@@ -157,7 +157,7 @@ Channel described(const std::string& name, const std::vector<int>& samples, int 
   return channel;
 }
 
-/// Of luma, by the definition: float32, every product and sum rounded.
+/// Luma by its definition: float32, with each product and each sum rounded.
 int luma(const std::string& matrix, int r, int g, int b) {
   const bool bt709 = matrix == "bt709", bt2020 = matrix == "bt2020";
   const float wr = bt709    ? 0.2126f
@@ -174,7 +174,7 @@ int luma(const std::string& matrix, int r, int g, int b) {
   return int(std::floor(sum));
 }
 
-/// Of all the frames together; `counted(component, x, y)` says of which samples.
+/// The expected channels for all pictures together. Only samples for which `counted(component, x, y)` is true count.
 template <typename F>
 Channels expected(const std::vector<Picture>& pictures, const GstVideoInfo& video, const Asked& asked, F&& counted) {
   const bool rgb = GST_VIDEO_INFO_IS_RGB(&video);
@@ -236,7 +236,7 @@ Buffer timed(Buffer frame, GstClockTime pts, GstClockTime duration = 40 * GST_MS
   return frame;
 }
 
-/// Pushes noise of these seeds, 40 ms each, and gives the pictures.
+/// Pushes frames of noise with these seeds, 40 ms each, and returns the pictures.
 std::vector<Picture> push(Rig& rig, const std::vector<int>& seeds) {
   std::vector<Picture> pictures;
   for (int seed : seeds) {
@@ -259,7 +259,7 @@ void flush(const Rig& rig) {
 
 // Counts ------------------------------------------------------------------------------------------------------------------------
 
-TEST(counts_as_a_slow_loop_does, Each::run) {
+TEST(counts_like_a_slow_loop, Each::run) {
   for (const char* format : {"GRAY8", "GRAY16_LE", "RGB", "BGRx", "ARGB", "GBR", "NV12", "NV21", "I420", "YUY2", "UYVY",
                              "Y444_10LE", "P010_10LE", "RGBA64_LE"})
     for (int bins : {256, 2, 100, 1000, 65536})
@@ -295,7 +295,7 @@ TEST(describes_flat_and_two_valued_frames, Each::run) {
   }
 }
 
-TEST(makes_luma_by_the_matrix, Each::run) {
+TEST(computes_luma_with_the_matrix, Each::run) {
   struct Case {
     const char *more, *setting, *matrix;
   };
@@ -307,7 +307,7 @@ TEST(makes_luma_by_the_matrix, Each::run) {
                           {",colorimetry=sRGB", "luma=auto", "bt601"},
                           {",colorimetry=bt601", "luma=auto", "bt601"},
                           {",colorimetry=bt709", "luma=auto", "bt709"},
-                          {",colorimetry=1:1:5:1", "luma=auto", "bt709"},  // as videoconvert says of what was bt709
+                          {",colorimetry=1:1:5:1", "luma=auto", "bt709"},  // as videoconvert describes converted bt709
                           {",colorimetry=bt2020", "luma=auto", "bt2020"},
                           {",colorimetry=bt709", "luma=bt601", "bt601"}}) {
       at(format + std::string(c.more) + " " + c.setting);
@@ -321,7 +321,7 @@ TEST(makes_luma_by_the_matrix, Each::run) {
 }
 
 TEST(counts_only_in_regions, Each::run) {
-  const cv::Rect face(4, 6, 12, 8), car(10, 10, 100, 100);  // they overlap, and the second reaches beyond the frame
+  const cv::Rect face(4, 6, 12, 8), car(10, 10, 100, 100);  // they overlap; the second extends beyond the frame
   struct Mode {
     const char* settings;
     bool inside;
@@ -352,7 +352,7 @@ TEST(counts_only_in_regions, Each::run) {
     }
 }
 
-TEST(counts_what_a_crop_leaves, Each::run) {
+TEST(counts_only_the_cropped_part, Each::run) {
   const GstVideoInfo whole = video_info("NV12", {64, 48});
   Buffer frame = noise(whole);
   const GstVideoRectangle part{6, 4, 37, 29};
@@ -360,7 +360,7 @@ TEST(counts_what_a_crop_leaves, Each::run) {
   gst_buffer_add_video_meta(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_FORMAT_NV12, 64, 48);
   GstVideoCropMeta* crop = gst_buffer_add_video_crop_meta(frame.get());
   crop->x = guint(part.x), crop->y = guint(part.y), crop->width = guint(part.w), crop->height = guint(part.h);
-  gst_buffer_add_video_region_of_interest_meta(frame.get(), "face", 16, 10, 8, 6);  // of the whole
+  gst_buffer_add_video_region_of_interest_meta(frame.get(), "face", 16, 10, 8, 6);  // in coordinates of the uncropped frame
   const Buffer again(gst_buffer_copy_deep(frame.get()));
 
   Rig rig(run, "equalize=false channels=all");
@@ -379,7 +379,7 @@ TEST(counts_what_a_crop_leaves, Each::run) {
 
 // Messages ----------------------------------------------------------------------------------------------------------------------
 
-TEST(tells_times, Each::run) {
+TEST(posts_times, Each::run) {
   Rig rig(run, "equalize=false");
   rig.caps(caps_text("GRAY8", size));
   GstSegment segment;
@@ -400,7 +400,7 @@ TEST(tells_times, Each::run) {
   EXPECT_EQ(posted.duration, GST_CLOCK_TIME_NONE);
 }
 
-TEST(posts_when_told_to, Each::run) {
+TEST(posts_only_if_asked, Each::run) {
   Rig rig(run, "equalize=false post-messages=false");
   rig.caps(caps_text("NV12", size));
   push(rig, {0, 1});
@@ -412,7 +412,7 @@ TEST(posts_when_told_to, Each::run) {
   push(rig, {3});
   set(rig.element(), "post-messages=true");
   push(rig, {4});
-  set(rig.element(), "post-messages=false");  // what was summed up is dropped
+  set(rig.element(), "post-messages=false");  // drops the sums so far
   push(rig, {5});
   gst_harness_push_event(rig.harness(), gst_event_new_eos());
   EXPECT(!next(rig));
@@ -422,10 +422,10 @@ TEST(sums_up_intervals, Each::run) {
   Rig rig(run, "equalize=false channels=all bins=64 interval=100000000");
   rig.caps(caps_text("NV12", size));
   const Asked asked{64, "all", "bt601"};
-  // Intervals begin at 0, 100, 200 ms …; frames every 40 ms.
+  // Intervals begin at 0, 100, 200 ms …; frames come every 40 ms.
   const std::vector<int> parts[] = {{0, 1, 2}, {3, 4}, {5, 6, 7}, {8, 9}};
   for (const std::vector<int>& seeds : parts) {
-    const auto pictures = push(rig, seeds);  // posted with the last, without waiting for the next
+    const auto pictures = push(rig, seeds);  // posted with the last frame, before the next one
     at("from frame " + std::to_string(seeds[0]));
     const Posted posted = told(rig);
     EXPECT_EQ(posted.frames, seeds.size());
@@ -450,7 +450,7 @@ TEST(sums_up_intervals, Each::run) {
 }
 
 TEST(sums_up_intervals_at_any_rate, Each::run) {
-  // Intervals of 100 ms as they are played, of frames of 40 ms.
+  // Intervals of 100 ms of running time, and frames of 40 ms.
   for (const auto& [rate, frames] : {std::pair{2.0, 5}, {0.5, 1}, {-2.0, 5}}) {
     at("rate " + std::to_string(rate));
     Rig rig(run, "equalize=false interval=100000000");
@@ -477,7 +477,7 @@ TEST(sums_up_frames_without_durations_or_times, Each::run) {
   Rig rig(run, "equalize=false interval=100000000");
   rig.caps(caps_text("GRAY8", size));
   for (guint64 i = 0; i < 5; ++i) rig.push(timed(noise(rig.video(), unsigned(i)), i * 30 * GST_MSECOND, GST_CLOCK_TIME_NONE));
-  Posted posted = told(rig);  // by the frame at 120 ms
+  Posted posted = told(rig);  // posted by the frame at 120 ms
   EXPECT_EQ(posted.frames, 4);
   EXPECT_EQ(posted.duration, 90 * GST_MSECOND);
   for (int i = 0; i < 10; ++i) rig.push(timed(noise(rig.video()), GST_CLOCK_TIME_NONE, GST_CLOCK_TIME_NONE));
@@ -486,7 +486,7 @@ TEST(sums_up_frames_without_durations_or_times, Each::run) {
   EXPECT_EQ(told(rig).frames, 11);
 }
 
-TEST(follows_interruptions, Each::run) {
+TEST(ends_intervals_at_interruptions, Each::run) {
   Rig rig(run, "equalize=false interval=10000000000");
   rig.caps(caps_text("GRAY8", size));
   auto pictures = push(rig, {0, 1, 2});
@@ -541,7 +541,7 @@ TEST(keeps_sums_when_properties_change, Each::run) {
     set(rig.element(), changed.text());
     EXPECT(!next(rig));
     const auto later = push(rig, {seed++});
-    const Posted posted = told(rig);  // what was counted otherwise
+    const Posted posted = told(rig);  // the counts of the earlier settings
     EXPECT_EQ(posted.frames, pictures.size());
     expect_same(posted.channels, expected(pictures, rig.video(), asked));
     EXPECT(!next(rig));
@@ -562,9 +562,9 @@ TEST(keeps_sums_when_properties_change, Each::run) {
   EXPECT(!next(rig));
 }
 
-TEST(keeps_what_a_change_ended, Each::run) {
+TEST(keeps_counts_until_they_are_posted, Each::run) {
   Rig rig(run, "equalize=false interval=10000000000");
-  // Caps that only say something more have a plan made without a frame.
+  // Caps with an additional field make a new plan without a frame.
   const auto change = [&](const std::string& bins) {
     set(rig.element(), "bins=" + bins);
     rig.caps(caps_text("GRAY8", size, ",more=for-" + bins));
@@ -623,7 +623,7 @@ TEST(follows_properties_with_the_next_frame, Each::run) {
   }
 }
 
-// Frames that pass --------------------------------------------------------------------------------------------------------------
+// Passthrough ------------------------------------------------------------------------------------------------------------------
 
 TEST(passes_frames_untouched, Each::run) {
   for (const std::string& format : formats(run)) {
@@ -642,7 +642,7 @@ TEST(passes_frames_untouched, Each::run) {
   }
 }
 
-TEST(lets_frames_pass_again_when_told_to, Each::run) {
+TEST(returns_to_passthrough, Each::run) {
   for (const char* property : {"overlay", "equalize"}) {
     at(property);
     Rig rig(run, "equalize=false");
@@ -666,7 +666,7 @@ TEST(adds_metas, Each::run) {
       const Channels wanted = expected(frame.get(), rig.video(), {200, "all", "bt601"});
       GstMemory* memory = gst_buffer_peek_memory(frame.get(), 0);
       GstBuffer* in = frame.get();
-      const bool shared = seed == 2;  // then the meta must not be seen by whoever has the frame too
+      const bool shared = seed == 2;  // then other owners of the frame must not see the meta
       const Buffer other(shared ? gst_buffer_ref(in) : gst_buffer_new());
       const Buffer out = rig.push(std::move(frame));
       const Channels in_meta = of_meta(out.get(), 200, 10);
@@ -694,7 +694,7 @@ cv::Mat equalized(const cv::Mat& samples) {
   return result;
 }
 
-/// A frame of few values, unevenly spread.
+/// A frame with few values, unevenly distributed.
 Buffer dim(const GstVideoInfo& video) {
   Buffer frame = noise(video);
   GstMapInfo map;
@@ -710,7 +710,7 @@ struct Overlay {
   bool log = false;
 };
 
-/// A gray picture with the histogram of another drawn over it, by the rules of the page.
+/// Draws the histogram of a picture over a gray picture, by the rules on the element's page.
 cv::Mat drawn(cv::Mat picture, const Channel& histogram, const Overlay& overlay) {
   picture = picture.clone();
   const double largest = double(*std::max_element(histogram.counts.begin(), histogram.counts.end()));
@@ -736,7 +736,7 @@ cv::Mat drawn(cv::Mat picture, const Channel& histogram, const Overlay& overlay)
 
 }  // namespace
 
-TEST(equalizes_as_opencv, Each::run) {
+TEST(equalizes_like_opencv, Each::run) {
   for (const char* format : {"GRAY8", "NV12", "YUY2", "Y444"}) {
     at(format);
     Rig rig(run, "equalize=true");
@@ -744,13 +744,13 @@ TEST(equalizes_as_opencv, Each::run) {
     const Buffer frame = dim(rig.video());
     Picture wanted = picture(frame.get(), rig.video());
     const Channels incoming = expected(frame.get(), rig.video());
-    wanted[0] = equalized(wanted[0]);  // and chroma stays
+    wanted[0] = equalized(wanted[0]);  // chroma does not change
     EXPECT_SAME(rig.filter(frame), wanted);
     expect_same(told(rig).channels, incoming);
   }
 }
 
-TEST(equalizes_rgb_by_its_luma, Each::run) {
+TEST(equalizes_rgb_with_its_luma, Each::run) {
   for (const char* matrix : {"bt601", "bt709", "bt2020"}) {
     at(matrix);
     Rig rig(run, "equalize=true luma=" + std::string(matrix));
@@ -773,7 +773,7 @@ TEST(equalizes_rgb_by_its_luma, Each::run) {
   }
 }
 
-TEST(equalizes_regions_by_themselves, Each::run) {
+TEST(equalizes_only_the_region, Each::run) {
   Rig rig(run, "equalize=true region=roi");
   rig.caps(caps_text("GRAY8", size));
   Buffer frame = dim(rig.video());
@@ -809,7 +809,7 @@ TEST(draws_the_histogram, Each::run) {
       const Channels incoming = expected(frame.get(), rig.video(), c.asked);
       const Picture wanted{drawn(equalize ? equalized(input[0]) : input[0], incoming[0], c.overlay)};
       const Picture actual = rig.filter(frame);
-      if (c.overlay.log) {  // heights by a piecewise linear logarithm: a pixel more or less
+      if (c.overlay.log) {  // heights use a piecewise linear logarithm, so one pixel of difference is allowed
         int differing = 0;
         for (int x = 0; x < 61; ++x) {
           const int in_column = cv::countNonZero(actual[0].col(x) != wanted[0].col(x));
@@ -824,7 +824,7 @@ TEST(draws_the_histogram, Each::run) {
     }
 }
 
-TEST(draws_in_its_rectangle_alone, Each::run) {
+TEST(draws_only_in_its_rectangle, Each::run) {
   const cv::Rect rect(10, 12, 30, 20);
   for (const std::string& format : formats(run)) {
     at(format);
@@ -843,7 +843,7 @@ TEST(draws_in_its_rectangle_alone, Each::run) {
   }
 }
 
-TEST(changes_what_becomes_of_frames_while_playing, Each::run) {
+TEST(changes_output_while_playing, Each::run) {
   Rig rig(run, "equalize=false");
   rig.caps(caps_text("GRAY8", size));
   const Buffer frame = dim(rig.video());
@@ -866,7 +866,7 @@ TEST(changes_what_becomes_of_frames_while_playing, Each::run) {
   }
 }
 
-TEST(fades_by_a_control_source, Each::run) {
+TEST(fades_with_a_control_source, Each::run) {
   Rig rig(run, "equalize=false overlay=true overlay-position=2,3,40,30 interval=10000000000");
   rig.caps(caps_text("GRAY8", size));
   GstControlSource* source = gst_interpolation_control_source_new();
@@ -884,7 +884,7 @@ TEST(fades_by_a_control_source, Each::run) {
     EXPECT_SAME(rig.filter(frame), (Picture{drawn(input[0], histogram, {{2, 3, 40, 30}, quarter / 4.0})}));
   }
   gst_harness_push_event(rig.harness(), gst_event_new_eos());
-  EXPECT_EQ(told(rig).frames, 5);  // each frame had a new plan
+  EXPECT_EQ(told(rig).frames, 5);  // each frame made a new plan
 }
 
 int main() { return run_tests("histogram", "cudahistogram"); }

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Installs a build into an empty folder, and looks for the plugin below the prefix; then builds and runs programs in C with what was
-# installed of the metas, and nothing of the source tree:   install_test.sh MESON BUILD_FOLDER SOURCE_FOLDER
+# Installs a build into an empty folder and checks that GStreamer finds the plugin there. Then compiles and runs C programs that use only
+# the installed headers and library of the metas:   install_test.sh MESON BUILD_FOLDER SOURCE_FOLDER
 set -euo pipefail
-if [[ ${SANITIZE:-} ]]; then echo 'skipped: gst-inspect-1.0 does not load what is built with sanitizers'; exit 77; fi
+if [[ ${SANITIZE:-} ]]; then echo 'skipped: gst-inspect-1.0 does not load a plugin that is built with sanitizers'; exit 77; fi
 meson=$1 build=$2 source=$3
 target=$(mktemp -d)
 trap 'rm -rf "$target"' EXIT
@@ -17,13 +17,15 @@ folder=$target$folder
 [[ -f $folder/libgstcudavision.so ]] || { echo "not in $folder:"; find "$target" -type f; exit 1; }
 export GST_PLUGIN_PATH='' GST_PLUGIN_PATH_1_0=$folder GST_REGISTRY=$target/registry.bin
 gst-inspect-1.0 cudavision | tee "$target/inspect"
-for element in cudagaussian cudaconvolve; do grep -q "$element:" "$target/inspect"; done
+for operation in $(sed -n "s/^operations = \[\(.*\)\]$/\1/p" "$source/meson.build" | tr -d "',"); do
+  grep -q "cuda$operation:" "$target/inspect" || { echo "the installed plugin has no element cuda$operation"; exit 1; }
+done
 grep -q "$folder/libgstcudavision.so" "$target/inspect"
 gst-inspect-1.0 --exists cudablend || { echo "gst-inspect-1.0 --exists says no: the plugin's version"; exit 1; }
 grep -q " Version .*-cudavision-$("$meson" introspect "$build" --projectinfo | python3 -c 'import json, sys; print(json.load(sys.stdin)["version"])')$" "$target/inspect"
 
-# Any prefix, whatever GStreamer's own folder is; and any folder by option.
-installed_in() {  # MESON_OPTION…: the plugin's folder in a build that is only configured
+# The plugin's folder follows any prefix, wherever GStreamer itself is installed, and the option plugins-dir.
+installed_in() {  # MESON_OPTION…: prints the plugin's install folder of a build that is configured and not compiled
   if [[ $(option cpu) != disabled ]]; then set -- -Dcuda=disabled "$@"; fi
   "$meson" setup -Dtests=disabled -Dbenchmarks=disabled "$@" "$target/configured" "$source" >"$target/log" || { cat "$target/log" >&2; return 1; }
   "$meson" introspect "$target/configured" --installed |
@@ -34,7 +36,7 @@ expect() { [[ $1 == "$2" ]] || { echo "the plugin goes to $1, not to $2"; exit 1
 expect "$(installed_in --prefix=/opt/p --libdir=lib/some)" /opt/p/lib/some/gstreamer-1.0
 expect "$(installed_in --prefix=/opt/p -Dplugins-dir=share/gst)" /opt/p/share/gst
 
-# The plugin finds the library by itself, in whatever prefix: $ORIGIN and on from there.
+# The plugin finds the library in any prefix, by a path relative to $ORIGIN.
 library=$(find "$target" -name libgstcudavision-1.0.so.0)
 runpath=$(readelf -d "$folder/libgstcudavision.so" | sed -n 's/.*R\(UN\)\?PATH.*\[\(.*\)\]/\2/p')
 # shellcheck disable=SC2016
@@ -42,7 +44,7 @@ found=${runpath/'$ORIGIN'/"$folder"}/libgstcudavision-1.0.so.0
 [[ -n $library && $found -ef $library ]] ||
   { echo "the plugin looks for ${library:-the library, which was not installed,} in ${runpath:-no folder of its own}"; exit 1; }
 
-# The .pc names the folders without DESTDIR. (PKG_CONFIG_SYSROOT_DIR would move GStreamer's own folders as well.)
+# The .pc file has paths without DESTDIR, so add it. (PKG_CONFIG_SYSROOT_DIR would also change GStreamer's own paths.)
 cd "$target"
 mkdir pkgconfig
 sed "s|^prefix=|&$target|" "$(find "$target" -name gstreamer-cudavision-1.0.pc)" >pkgconfig/gstreamer-cudavision-1.0.pc
@@ -92,13 +94,13 @@ int main (int argc, char **argv)
   return good ? 0 : 1;
 }
 END
-# Plain C under strict flags; and C++.
+# Compile as plain C with strict warnings, and as C++.
 read -ra cflags <<<"$(pkg-config --cflags gstreamer-cudavision-1.0)"
 read -ra libs <<<"$(pkg-config --libs gstreamer-cudavision-1.0)"
 cc -std=c11 -Wall -Wextra -Wpedantic -Wstrict-prototypes -Werror "${cflags[@]}" program.c -o program "${libs[@]}"
 export LD_LIBRARY_PATH=${library%/*}
 ./program
-# The program of docs/metas.md, by the command that stands there.
+# Compile and run the program of docs/metas.md with the command on that page.
 page=$source/docs/metas.md
 # shellcheck disable=SC2016
 sed -n '/^```c$/,/^```$/{/^```/d;p}' "$page" >program.c
@@ -107,4 +109,4 @@ eval "$command"
 [[ $(./program | grep -c '^median [0-9.]*, [0-9]* samples') == 3 && $(./program | grep -c '^mean [0-9.]*$') == 3 ]] || { ./program; exit 1; }
 echo '#include <gst/cudavision/cudavision.h>' | c++ -std=c++17 -Wall -Wextra -Wpedantic -Werror "${cflags[@]}" -fsyntax-only -x c++ -
 needed=$(readelf -d "$library" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p')
-if grep -E 'cuda|opencv' <<<"$needed"; then echo 'needed by the library, which must do without'; exit 1; fi
+if grep -E 'cuda|opencv' <<<"$needed"; then echo 'the library must not need these'; exit 1; fi

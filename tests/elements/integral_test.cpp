@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// cudaintegral beside sums, means and thresholds made by slow loops, and beside cv::integral.
+// Compares cudaintegral with sums, means and thresholds computed by slow loops, and with cv::integral.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -18,7 +18,7 @@ namespace {
 
 const Size size{61, 43};
 
-/// What the luma of a picture is by numerics: Y, or of R, G and B.
+/// The luma of a picture: Y, or computed from R, G and B.
 cv::Mat luma(const Picture& input, const GstVideoInfo& video) {
   if (!GST_VIDEO_INFO_IS_RGB(&video)) return input[0];
   cv::Mat result(input[0].size(), CV_16U);
@@ -31,7 +31,7 @@ cv::Mat luma(const Picture& input, const GstVideoInfo& video) {
   return result;
 }
 
-/// Exact sums over all that is left of and above an entry, row after row.
+/// The exact summed-area table, row by row.
 std::vector<guint64> sums(const cv::Mat& samples, bool padded, bool squared = false) {
   std::vector<guint64> inclusive, result;
   std::vector<guint64> above(std::size_t(samples.cols), 0);
@@ -75,7 +75,7 @@ void expect_entries(const guint8* data, GstCudaVisionEntryType type, const std::
 
 bool on_device(GstMemory* memory) { return gst_memory_is_type(memory, "gst.cuda.memory"); }
 
-/// A frame's table must be that of these samples.
+/// Checks that a frame's table is the table of these samples.
 void expect_table(GstBuffer* frame, const char* channel, const cv::Mat& samples, bool padded, GstCudaVisionEntryType type,
                   bool squared = false) {
   const GstCudaVisionIntegralMeta* meta = gst_buffer_get_cuda_vision_integral_meta(frame);
@@ -98,7 +98,7 @@ guint count_tables(GstBuffer* frame) { return gst_buffer_get_cuda_vision_integra
 
 Buffer copied(const Buffer& frame) { return Buffer(gst_buffer_copy_deep(frame.get())); }
 
-/// As a profile's needs make it a filter, tests of tables say what they want.
+/// The profile sets another output, so tests of tables use these settings.
 const std::string tables = "output=passthrough ";
 
 struct TypeName {
@@ -111,7 +111,7 @@ constexpr TypeName types[] = {{"auto", GST_CUDA_VISION_ENTRY_TYPE_U32, GST_CUDA_
                               {"f32", GST_CUDA_VISION_ENTRY_TYPE_F32, GST_CUDA_VISION_ENTRY_TYPE_F64},
                               {"f64", GST_CUDA_VISION_ENTRY_TYPE_F64, GST_CUDA_VISION_ENTRY_TYPE_F64}};
 
-/// f(x0, y0, x1, y1) of each pixel's window, as far as it is inside.
+/// Applies f(value, number of samples, sum, sum of squares) to each pixel's window. Only samples inside the picture count.
 template <typename F>
 cv::Mat windows(const cv::Mat& samples, int rx, int ry, F&& f) {
   cv::Mat result(samples.size(), CV_16U);
@@ -136,7 +136,7 @@ double deviation(int, double n, double sum, double squares) {
 
 // Tables ------------------------------------------------------------------------------------------------------------------------
 
-TEST(leaves_exact_tables_of_luma, Each::run) {
+TEST(attaches_exact_tables_of_luma, Each::run) {
   for (const std::string& format : formats(run))
     for (bool padded : {false, true}) {
       at(format + (padded ? " padded" : " inclusive"));
@@ -151,7 +151,7 @@ TEST(leaves_exact_tables_of_luma, Each::run) {
     }
 }
 
-TEST(has_every_sum_type, Each::run) {
+TEST(supports_every_sum_type, Each::run) {
   for (const TypeName& type : types)
     for (const char* format : {"GRAY8", "NV12", "RGB", "GRAY16_LE"})
       for (bool padded : {false, true}) {
@@ -196,8 +196,8 @@ TEST(sums_every_channel, Each::run) {
   }
 }
 
-TEST(takes_wider_sums_where_narrow_ones_overflow, Each::run) {
-  // 4200·4200·255 is more than 2^32.
+TEST(chooses_wider_sums_if_narrow_ones_overflow, Each::run) {
+  // 4200·4200·255 is larger than 2^32.
   for (const auto& [settings, type] : {std::pair{"sum-type=u32", GST_CUDA_VISION_ENTRY_TYPE_U32},
                                        {"sum-type=auto", GST_CUDA_VISION_ENTRY_TYPE_U64},
                                        {"sum-type=f32", GST_CUDA_VISION_ENTRY_TYPE_F32}}) {
@@ -216,13 +216,13 @@ TEST(takes_wider_sums_where_narrow_ones_overflow, Each::run) {
     if (type == GST_CUDA_VISION_ENTRY_TYPE_U32) EXPECT_EQ(reinterpret_cast<guint32*>(map.data)[last], guint32(all));
     if (type == GST_CUDA_VISION_ENTRY_TYPE_U64) EXPECT_EQ(reinterpret_cast<guint64*>(map.data)[last], all);
     if (type == GST_CUDA_VISION_ENTRY_TYPE_F32) EXPECT_EQ(reinterpret_cast<float*>(map.data)[last], float(all));
-    if (type != GST_CUDA_VISION_ENTRY_TYPE_F32)  // of wrapped entries, too, the sum over a rectangle is right
+    if (type != GST_CUDA_VISION_ENTRY_TYPE_F32)  // rectangle sums are correct even if entries wrap around
       EXPECT_EQ(gst_cuda_vision_integral_meta_rectangle_sum(meta, 0, &map, 4100, 4100, 100, 100), 100 * 100 * 255.0);
     gst_cuda_vision_integral_meta_unmap_table(meta, 0, &map);
   }
 }
 
-TEST(passes_the_very_buffer, Each::run) {
+TEST(passes_the_same_buffer, Each::run) {
   Rig rig(run, tables);
   rig.caps(caps_text("NV12", size));
   Buffer frame = noise(rig.video());
@@ -233,7 +233,7 @@ TEST(passes_the_very_buffer, Each::run) {
   EXPECT(gst_buffer_peek_memory(same.get(), 0) == memory);
   EXPECT_EQ(gst_buffer_get_n_meta(same.get(), GST_CUDA_VISION_INTEGRAL_META_API_TYPE), 1u);
 
-  // A buffer that somebody else holds gets no metas: a copy of it does, which shares its memory.
+  // A shared buffer gets no metas. A copy of it, which shares its memory, gets them.
   const Buffer held = noise(rig.video());
   const Buffer result = rig.push(Buffer(gst_buffer_ref(held.get())));
   EXPECT(result.get() != held.get());
@@ -242,7 +242,7 @@ TEST(passes_the_very_buffer, Each::run) {
   expect_table(result.get(), "luma", picture(held.get(), rig.video())[0], false, GST_CUDA_VISION_ENTRY_TYPE_U32);
 }
 
-TEST(keeps_tables_that_are_held, Each::run) {
+TEST(keeps_referenced_tables, Each::run) {
   std::vector<Buffer> frames, results;
   GstVideoInfo video;
   {
@@ -252,10 +252,10 @@ TEST(keeps_tables_that_are_held, Each::run) {
     for (unsigned i = 0; i < 6; ++i) {
       frames.push_back(noise(video, i));
       results.push_back(rig.push(copied(frames[i])));
-      rig.filter(frames[i]);  // tables given back are used again: not those that are held
+      rig.filter(frames[i]);  // reuses released tables, never referenced ones
     }
   }
-  // The element is gone.
+  // The element is destroyed.
   for (std::size_t i = 0; i < frames.size(); ++i) {
     const cv::Mat samples = picture(frames[i].get(), video)[0];
     expect_table(results[i].get(), "luma", samples, false, GST_CUDA_VISION_ENTRY_TYPE_U32);
@@ -263,7 +263,7 @@ TEST(keeps_tables_that_are_held, Each::run) {
   }
 }
 
-TEST(uses_memory_again, Each::run) {
+TEST(reuses_memory, Each::run) {
   Rig rig(run, tables);
   rig.caps(caps_text("GRAY8", size));
   const auto memory_of = [&] {
@@ -320,7 +320,7 @@ TEST(follows_caps_with_its_tables, Each::run) {
     }
 }
 
-// Tables alone ------------------------------------------------------------------------------------------------------------------
+// Table streams -----------------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -330,7 +330,7 @@ std::string table_caps(const std::string& fields = "", const char* feature = nul
   return "video/x-integral" + (feature ? "(" + std::string(feature) + ")" : "") + (fields.empty() ? "" : "," + fields);
 }
 
-/// A rig whose downstream takes these caps.
+/// A rig with a downstream peer that accepts only the caps `wanted`.
 struct TableRig : Rig {
   TableRig(const Run& run, const std::string& settings, const std::string& wanted) : Rig(run, tables + settings) { want(wanted); }
   void want(const std::string& wanted) { gst_harness_set_sink_caps_str(harness(), wanted.c_str()); }
@@ -344,7 +344,7 @@ struct TableRig : Rig {
     gst_structure_get_int(gst_caps_get_structure(src_caps().get(), 0), name, &value);
     return value;
   }
-  /// Pushes what must fail, and gives the message.
+  /// Pushes a frame, which must fail, and returns the error.
   Message refusal(const std::string& caps) {
     EXPECT_EQ(error().text, "");
     Rig::caps(caps);
@@ -353,7 +353,7 @@ struct TableRig : Rig {
   }
 };
 
-/// The buffer must hold the tables of these components, one after the other.
+/// Checks that the buffer holds the tables of these components, one after another.
 void expect_numbers(GstBuffer* buffer, const Picture& components, bool padded, GstCudaVisionEntryType type) {
   GstMapInfo map;
   EXPECT(gst_buffer_map(buffer, &map, GST_MAP_READ));
@@ -364,7 +364,7 @@ void expect_numbers(GstBuffer* buffer, const Picture& components, bool padded, G
     expect_entries(map.data + offset, type, expected);
     offset += expected.size() * gst_cuda_vision_entry_type_get_size(type);
   }
-  if (!on_device(gst_buffer_peek_memory(buffer, 0))) EXPECT_EQ(map.size, offset);  // there it is rounded up
+  if (!on_device(gst_buffer_peek_memory(buffer, 0))) EXPECT_EQ(map.size, offset);  // device memory is rounded up
   gst_buffer_unmap(buffer, &map);
 }
 
@@ -379,7 +379,7 @@ constexpr NumberFormat number_formats[] = {{"U32LE", GST_CUDA_VISION_ENTRY_TYPE_
 
 }  // namespace
 
-TEST(sends_plain_numbers, Each::run) {
+TEST(sends_tables_as_plain_numbers, Each::run) {
   for (const char* feature : {static_cast<const char*>(nullptr), cuda_memory})
     for (const NumberFormat& entry : number_formats)
       for (const char* format : {"GRAY8", "NV12", "BGRx", "I420_10LE"})
@@ -406,7 +406,7 @@ TEST(sends_plain_numbers, Each::run) {
         }
 }
 
-TEST(sends_what_opencv_computes, Each::run) {
+TEST(sends_the_tables_of_opencv, Each::run) {
   TableRig rig(run, "", table_caps("format=U32LE"));
   rig.caps(caps_text("GRAY8", size));
   const Buffer frame = noise(rig.video());
@@ -425,7 +425,7 @@ TEST(sends_every_channel, Each::run) {
     for (const char* wanted : {"", "channels=(int)[2,9]", "channels=1"}) {
       at(format + std::string(" ") + wanted);
       if (count == 1 && std::strstr(wanted, "[2")) continue;
-      // What caps say goes before what settings say.
+      // Caps take precedence over settings.
       TableRig rig(run, *wanted ? "squared=true" : "squared=true channel=all", table_caps(wanted));
       rig.caps(caps_text(format, size));
       const Buffer frame = noise(rig.video());
@@ -438,14 +438,14 @@ TEST(sends_every_channel, Each::run) {
     }
 }
 
-TEST(lets_settings_choose_what_caps_leave_open, Each::run) {
+TEST(follows_settings_if_caps_leave_a_choice, Each::run) {
   TableRig rig(run, "layout=padded sum-type=f64", table_caps());
   rig.caps(caps_text("RGBA", size));
   const Buffer frame = noise(rig.video());
   const Picture input = picture(frame.get(), rig.video());
   const cv::Mat gray = luma(input, rig.video());
   expect_numbers(rig.push(copied(frame)).get(), {gray}, true, GST_CUDA_VISION_ENTRY_TYPE_F64);
-  // Settings that change while playing change the caps.
+  // Changed settings change the caps while playing.
   set(rig.element(), "layout=inclusive sum-type=u64");
   expect_numbers(rig.push(copied(frame)).get(), {gray}, false, GST_CUDA_VISION_ENTRY_TYPE_U64);
   EXPECT_EQ(rig.field("format"), "U64LE");
@@ -453,7 +453,7 @@ TEST(lets_settings_choose_what_caps_leave_open, Each::run) {
   set(rig.element(), "channel=all sum-type=auto");
   expect_numbers(rig.push(copied(frame)).get(), input, false, GST_CUDA_VISION_ENTRY_TYPE_U32);
   EXPECT_EQ(rig.number("channels"), 4);
-  // Of what downstream does not take, the nearest that holds as much.
+  // If downstream refuses the type, the element chooses the next type that holds as much.
   rig.want(table_caps("format={U32LE,F64LE}"));
   rig.caps(caps_text("GRAY16_LE", {640, 480}));
   rig.push(noise(rig.video()));
@@ -489,7 +489,7 @@ TEST(asks_upstream_for_the_size_of_the_tables, Each::run) {
   }
 }
 
-TEST(wraps_numbers_only_when_told_to, Each::run) {
+TEST(wraps_numbers_only_if_asked, Each::run) {
   const std::string large = caps_text("GRAY16_LE", {640, 480});
   {
     TableRig rig(run, "", table_caps("format=U32LE"));
@@ -504,7 +504,7 @@ TEST(wraps_numbers_only_when_told_to, Each::run) {
   expect_numbers(rig.push(copied(frame)).get(), picture(frame.get(), rig.video()), false, GST_CUDA_VISION_ENTRY_TYPE_U32);
 }
 
-TEST(says_why_there_can_be_no_tables, Each::run) {
+TEST(reports_why_tables_are_impossible, Each::run) {
   for (const auto& [settings, property, value] : {std::tuple{"channel=all", "channel", "NV12"},
                                                   {"output=nlm", "output", "nlm"},
                                                   {"region=outside-roi", "region", "outside-roi"}}) {
@@ -529,9 +529,9 @@ TEST(says_why_there_can_be_no_tables, Each::run) {
   }
 }
 
-TEST(says_that_memory_is_out, Each::run) {
+TEST(reports_that_memory_is_exhausted, Each::run) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return;  // their operator new ends the process instead of throwing
+  return;  // with sanitizers operator new ends the process instead of throwing
 #endif
   if (!own_process() || run.backend != "cpu") return;
   const std::string large = caps_text("GRAY8", {16384, 4096});  // a table of 256 MiB or more
@@ -555,7 +555,7 @@ TEST(says_that_memory_is_out, Each::run) {
   }
 }
 
-TEST(keeps_times_but_no_metas_of_pictures, Each::run) {
+TEST(keeps_times_and_drops_video_metas, Each::run) {
   const Caps reference(gst_caps_new_empty_simple("timestamp/x-test"));
   TableRig rig(run, "", table_caps());
   rig.caps(caps_text("NV12", size));
@@ -576,7 +576,7 @@ TEST(keeps_times_but_no_metas_of_pictures, Each::run) {
   EXPECT(!gst_buffer_get_cuda_vision_integral_meta(result.get()));
 }
 
-TEST(keeps_numbers_that_are_held, Each::run) {
+TEST(keeps_referenced_buffers, Each::run) {
   std::vector<Buffer> results;
   Picture inputs;
   {
@@ -593,8 +593,8 @@ TEST(keeps_numbers_that_are_held, Each::run) {
     expect_numbers(results[i].get(), {inputs[i]}, false, GST_CUDA_VISION_ENTRY_TYPE_U32);
 }
 
-TEST(takes_frames_from_a_neighbour, Each::run) {
-  // On CUDA the frames between the two stay on the device.
+TEST(accepts_frames_from_a_neighbour, Each::run) {
+  // With CUDA, the frames between the two elements stay on the device.
   const bool cuda = run.backend == "cuda";
   const std::string neighbour = "cudaintegral output=box-mean radius=0 backend=" + run.backend + " ! video/x-raw" +
                                 (cuda ? "(memory:CUDAMemory)" : "") + " ! cudaintegral backend=" + run.backend;
@@ -620,7 +620,7 @@ TEST(takes_frames_from_a_neighbour, Each::run) {
     }
 }
 
-TEST(stays_in_its_memory_when_frames_no_longer_pass, Each::run) {
+TEST(keeps_its_memory_when_it_leaves_passthrough, Each::run) {
   const bool cuda = run.backend == "cuda";
   const std::string raw = cuda ? "video/x-raw(memory:CUDAMemory)" : "video/x-raw", backend = " backend=" + run.backend;
   GstElement* bin = gst_parse_bin_from_description(
@@ -642,7 +642,7 @@ TEST(stays_in_its_memory_when_frames_no_longer_pass, Each::run) {
   gst_object_unref(second);
 }
 
-TEST(goes_from_video_to_tables_and_back, Each::run) {
+TEST(switches_between_video_and_tables, Each::run) {
   TableRig rig(run, "", "video/x-raw");
   rig.caps(caps_text("RGB", size));
   const Buffer frame = noise(rig.video());
@@ -674,7 +674,7 @@ TEST(goes_from_video_to_tables_and_back, Each::run) {
 
 // Filters -----------------------------------------------------------------------------------------------------------------------
 
-TEST(takes_the_mean_of_windows, Each::run) {
+TEST(computes_the_mean_of_windows, Each::run) {
   for (int radius : {0, 1, 7, 30, 16384})
     for (const char* format : {"GRAY8", "RGB", "NV12", "Y42B", "GRAY16_LE"}) {
       at(format + std::string(" radius ") + show(radius));
@@ -690,7 +690,7 @@ TEST(takes_the_mean_of_windows, Each::run) {
     }
 }
 
-TEST(thresholds_by_the_mean_around, Each::run) {
+TEST(thresholds_at_the_local_mean, Each::run) {
   for (const char* settings : {"", "radius=2", "radius=15 sensitivity=0.05", "sensitivity=0", "sensitivity=1"})
     for (const char* format : {"GRAY8", "NV12", "BGR", "P010_10LE"}) {
       at(std::string(format) + " " + settings);
@@ -714,7 +714,7 @@ TEST(thresholds_by_the_mean_around, Each::run) {
     }
 }
 
-TEST(measures_deviation, Each::run) {
+TEST(computes_the_deviation, Each::run) {
   for (int radius : {1, 7})
     for (const char* format : {"GRAY8", "I420", "RGBP"}) {
       at(format + std::string(" radius ") + show(radius));
@@ -729,8 +729,8 @@ TEST(measures_deviation, Each::run) {
     }
 }
 
-TEST(denoises_by_similar_patches, Each::run) {
-  // Two halves of different gray with a little noise.
+TEST(denoises_with_similar_patches, Each::run) {
+  // Two halves of different gray, with slight noise.
   const GstVideoInfo video = video_info("GRAY8", {32, 24});
   const Buffer frame = noise(video, 3);
   {
@@ -776,7 +776,7 @@ TEST(warns_of_windows_larger_than_the_frame, Each::run) {
   EXPECT_CONTAINS(warning.text, "41×41");
   EXPECT_CONTAINS(warning.text, "30×50");
   rig.filter(noise(rig.video()));
-  EXPECT_EQ(rig.warning().text, "");  // said once
+  EXPECT_EQ(rig.warning().text, "");  // posted only once
 }
 
 int main() { return run_tests("integral", "cudaintegral"); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The metas' library. Neither the plugin nor a backend is needed.
+// Tests of the metas' library. They need neither the plugin nor a backend.
 #include <gst/video/video.h>
 
 #include <string>
@@ -7,7 +7,7 @@
 
 #include "gst/meta/cudavision.h"
 
-// Last: its macro fail() is also a name in C++.
+// Included last, because its macro fail() breaks C++ headers.
 #include <gst/check/gstcheck.h>
 
 namespace {
@@ -36,7 +36,7 @@ struct Histogram {
 
 GstBuffer* buffer_with_histogram() {
   GstBuffer* buffer = gst_buffer_new_allocate(nullptr, 64, nullptr);
-  const Histogram made({"luma", "R", "G", "B"});  // gone when this returns: the meta has its own
+  const Histogram made({"luma", "R", "G", "B"});  // freed when this returns: the meta keeps a copy
   fail_unless(gst_buffer_add_cuda_vision_histogram_meta(buffer, bins, 8, 4, made.channels.data()));
   return buffer;
 }
@@ -66,8 +66,7 @@ void check_histogram(GstBuffer* buffer) {
 constexpr guint samples_wide = 3, samples_high = 2;
 constexpr guint8 samples[samples_high][samples_wide] = {{1, 2, 3}, {4, 5, 255}};
 
-/// The summed-area table of the samples (or their squares) plus `start`: as if all before it had summed up to that, where a carry
-/// is lost.
+/// The summed-area table of the samples (or their squares), plus `start` in each entry. A large `start` makes entries wrap around.
 template <typename Entry>
 GstMemory* table_memory(bool padded, bool squared, Entry start = 0) {
   const guint pad = padded, width = samples_wide + pad, height = samples_high + pad;
@@ -97,7 +96,7 @@ GstCudaVisionIntegralTable table(const char* channel, bool squared, GstCudaVisio
   return made;
 }
 
-/// Sums in every type, and squares; `memories` are the caller's to unref.
+/// Makes a buffer with tables of sums in every type, and one of squares. The caller must unref `memories`.
 GstBuffer* buffer_with_tables(bool padded, std::vector<GstMemory*>& memories) {
   memories = {table_memory<guint32>(padded, false), table_memory<guint64>(padded, false), table_memory<gfloat>(padded, false),
               table_memory<gdouble>(padded, false), table_memory<guint64>(padded, true)};
@@ -143,7 +142,7 @@ void check_nick(GType type, gint value, const char* nick) {
 
 }  // namespace
 
-GST_START_TEST(histogram_is_as_it_was_added) {
+GST_START_TEST(histogram_keeps_the_added_values) {
   GstBuffer* buffer = buffer_with_histogram();
   check_histogram(buffer);
   GstBuffer* bare = gst_buffer_new();
@@ -166,8 +165,8 @@ GST_START_TEST(histogram_outlives_the_buffer_in_copies) {
 }
 GST_END_TEST
 
-/// Of the metas of a buffer none may be in these.
-GST_START_TEST(metas_are_dropped_where_the_picture_is_another) {
+/// Cases in which no meta of a buffer may be copied.
+GST_START_TEST(metas_are_dropped_when_the_picture_changes) {
   std::vector<GstMemory*> memories;
   GstBuffer *histogram = buffer_with_histogram(), *tables = buffer_with_tables(false, memories);
   for (GstBuffer* buffer : {histogram, tables}) {
@@ -207,7 +206,7 @@ GST_START_TEST(metas_are_known_by_name_and_tags) {
       fail_unless(gst_meta_api_type_has_tag(info->api, g_quark_from_string(tag)));
   fail_unless(gst_meta_get_info("GstCudaVisionHistogramMeta") == GST_CUDA_VISION_HISTOGRAM_META_INFO);
   fail_unless(gst_meta_get_info("GstCudaVisionIntegralMeta") == GST_CUDA_VISION_INTEGRAL_META_INFO);
-  // What anything can add, without us: a meta of nothing.
+  // Any code can add an empty meta with gst_buffer_add_meta().
   GstBuffer* buffer = gst_buffer_new();
   gst_buffer_add_meta(buffer, GST_CUDA_VISION_HISTOGRAM_META_INFO, nullptr);
   gst_buffer_add_meta(buffer, GST_CUDA_VISION_INTEGRAL_META_INFO, nullptr);
@@ -238,11 +237,11 @@ GST_START_TEST(tables_map_and_sum_in_every_type_and_layout) {
   std::vector<GstMemory*> memories;
   GstBuffer* buffer = buffer_with_tables(__i__ == 1, memories);
   check_sums(gst_buffer_get_cuda_vision_integral_meta(buffer));
-  // A copy has the memories, after the buffer and our own references are gone too.
+  // A copy still has the memories after the buffer and this test's references are gone.
   GstBuffer* copy = gst_buffer_copy(buffer);
   gst_buffer_unref(buffer);
   for (GstMemory* memory : memories) {
-    fail_unless_equals_int(GST_MINI_OBJECT_REFCOUNT_VALUE(memory), 2);  // ours, and one for all copies
+    fail_unless_equals_int(GST_MINI_OBJECT_REFCOUNT_VALUE(memory), 2);  // one of this test, and one for all copies
     gst_memory_unref(memory);
   }
   check_sums(gst_buffer_get_cuda_vision_integral_meta(copy));
@@ -256,7 +255,7 @@ GST_START_TEST(tables_map_and_sum_in_every_type_and_layout) {
 }
 GST_END_TEST
 
-GST_START_TEST(sums_survive_a_lost_carry) {
+GST_START_TEST(sums_are_correct_after_wrapping) {
   GstMemory* memory = table_memory<guint32>(true, false, 0xffffffff - 3);
   const GstCudaVisionIntegralTable luma = table("luma", false, GST_CUDA_VISION_ENTRY_TYPE_U32, true, memory);
   GstBuffer* buffer = gst_buffer_new();
@@ -340,14 +339,14 @@ static Suite* meta_suite() {
   Suite* suite = suite_create("meta");
   TCase* tcase = tcase_create("meta");
   suite_add_tcase(suite, tcase);
-  tcase_add_test(tcase, histogram_is_as_it_was_added);
+  tcase_add_test(tcase, histogram_keeps_the_added_values);
   tcase_add_test(tcase, histogram_outlives_the_buffer_in_copies);
-  tcase_add_test(tcase, metas_are_dropped_where_the_picture_is_another);
+  tcase_add_test(tcase, metas_are_dropped_when_the_picture_changes);
   tcase_add_test(tcase, several_metas_are_found_in_turn);
   tcase_add_test(tcase, metas_are_known_by_name_and_tags);
   tcase_add_test(tcase, tables_are_found_by_channel);
   tcase_add_loop_test(tcase, tables_map_and_sum_in_every_type_and_layout, 0, 2);
-  tcase_add_test(tcase, sums_survive_a_lost_carry);
+  tcase_add_test(tcase, sums_are_correct_after_wrapping);
   tcase_add_test(tcase, enums_have_nicks_and_sizes);
   tcase_add_test(tcase, misuse_is_refused);
   return suite;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Every element of GStreamer that takes or gives raw video, linked before and after each of ours: GLib must not warn. Each pipeline runs
-// in a process of its own. A neighbour that warns beside `identity`, too, does not count. Prints a line for each pipeline that warned.
+// Links every GStreamer element with raw video pads before and after each element of the plugin. GLib must not warn. Each pipeline runs
+// in a process of its own. A neighbour that also warns next to `identity` does not count. Prints a line for each pipeline that warned.
+//   elements_neighbours [NEIGHBOUR]      (no argument: all neighbours)
 #include <gst/gst.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,16 +12,18 @@
 #include <string>
 #include <vector>
 
+#include "operations.h"
+
 namespace {
 
 enum Outcome { QUIET = 0, NOT_LINKED = 1, WARNED = 2 };
 
 struct Neighbour {
   std::string name;
-  bool takes, gives;  // raw video
+  bool takes, gives;  // whether it has sink pads, src pads of raw video
 };
 
-/// Devices, displays, networks and the audience's hardware are not for tests.
+/// Whether a test may use the element. It may not if the element needs hardware, a display, a sound device or a network.
 bool is_reachable(GstElementFactory* factory) {
   const std::string name = GST_OBJECT_NAME(factory), klass = gst_element_factory_get_metadata(factory, GST_ELEMENT_METADATA_KLASS);
   if (klass.find("Network") != std::string::npos || klass.find("Hardware") != std::string::npos) return false;
@@ -36,7 +39,7 @@ bool has_raw_video(GstElementFactory* factory, GstPadDirection direction) {
     if (pad->direction != direction || pad->presence == GST_PAD_SOMETIMES) continue;
     GstCaps* caps = gst_static_pad_template_get_caps(pad);
     found = found || (!gst_caps_is_any(caps) && gst_caps_can_intersect(caps, raw));
-    // What takes anything (queue, tee, capsfilter) is a neighbour of video, too.
+    // Generic elements with ANY caps (queue, tee, capsfilter) also handle raw video.
     const std::string klass = gst_element_factory_get_metadata(factory, GST_ELEMENT_METADATA_KLASS);
     found = found || (gst_caps_is_any(caps) && klass == "Generic");
     gst_caps_unref(caps);
@@ -64,7 +67,8 @@ std::vector<Neighbour> find_neighbours(std::vector<std::string>& ours) {
   return found;
 }
 
-/// Runs "source ! element ! neighbour ! element ! sink", as far as the neighbour takes and gives video.
+/// Runs "source ! element ! neighbour ! element ! sink". Omits the part before a neighbour without sink pads, and the element after a
+/// neighbour without src pads.
 [[noreturn]] void run(const std::string& element, const Neighbour& neighbour) {
   gst_debug_set_default_threshold(GST_LEVEL_NONE);
   static std::string warning;
@@ -91,7 +95,7 @@ std::vector<Neighbour> find_neighbours(std::vector<std::string>& ours) {
   if (!neighbour.takes && g_object_class_find_property(G_OBJECT_GET_CLASS(chain.back()), "num-buffers"))
     g_object_set(chain.back(), "num-buffers", 3, nullptr);
   if (neighbour.gives) add(element);
-  // A rate between them, as people who resample in time write it.
+  // A framerate after videorate, as in pipelines that change the framerate.
   if (neighbour.name == "videorate") {
     add("capsfilter");
     gst_util_set_object_arg(G_OBJECT(chain.back()), "caps", "video/x-raw(ANY),framerate=60/1");
@@ -117,7 +121,7 @@ struct Job {
   Outcome outcome = NOT_LINKED;
 };
 
-/// Several at a time, as most of them wait.
+/// Runs 24 jobs at a time, since most of them wait.
 void run_all(std::vector<Job>& jobs) {
   constexpr std::size_t at_once = 24;
   std::map<pid_t, Job*> running;
@@ -148,10 +152,17 @@ int main(int argc, char** argv) {
   return 77;
 #endif
   gst_init(&argc, &argv);
-  // Loaded once, for all processes to come.
+  // Loaded once; all child processes inherit it.
   if (GstPlugin* plugin = gst_plugin_load_by_name("cudavision")) gst_object_unref(plugin);
   std::vector<std::string> ours;
   std::vector<Neighbour> neighbours = find_neighbours(ours);
+#define CUDAVISION_NAME(name) "cuda" #name,
+  for (const char* name : {CUDAVISION_OPERATIONS(CUDAVISION_NAME)})
+    if (std::find(ours.begin(), ours.end(), name) == ours.end()) {
+      std::printf("the plugin has no element %s: is GST_PLUGIN_PATH set?\n", name);
+      return 1;
+    }
+#undef CUDAVISION_NAME
   if (argc > 1) {
     const auto other = [&](const Neighbour& neighbour) { return neighbour.name != argv[1]; };
     neighbours.erase(std::remove_if(neighbours.begin(), neighbours.end(), other), neighbours.end());
@@ -172,5 +183,5 @@ int main(int argc, char** argv) {
   }
   std::printf("%zu neighbours of %zu elements: %zu pipelines ran, %zu warned\n", neighbours.size(), ours.size(), jobs.size(),
               warned);
-  return ours.size() != 6 || jobs.empty() || warned > 0;
+  return jobs.empty() || warned > 0;
 }

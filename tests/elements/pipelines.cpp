@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Runs short pipelines with every element of the plugin:
-//   elements_pipelines            on every backend that works here, under the leaks tracer: nothing may be alive in the end
-//   elements_pipelines BACKEND    on this one, without the tracer (for valgrind)
-// Exit status: 0 all went well, 1 something did not, 77 there is no tracer, or no backend.
+//   elements_pipelines            on every backend that works, with the leaks tracer: no object may be alive at the end
+//   elements_pipelines BACKEND    on this backend, without the tracer (for valgrind)
+// Exit status: 0 if all passed, 1 if a pipeline failed or leaked, 77 without the tracer or a backend that works.
 #include <cstdio>
 #include <cstring>
 
@@ -12,7 +12,7 @@ using namespace cudavision::test;
 
 namespace {
 
-/// Plays until EOS or an error. Whether it ended as it should.
+/// Plays a pipeline until EOS or an error. Returns whether it ended as expected.
 bool play(const std::string& text, bool should_fail = false) {
   GError* error = nullptr;
   GstElement* pipeline = gst_parse_launch(text.c_str(), &error);
@@ -56,7 +56,7 @@ bool play_all(const Run& run) {
   return good;
 }
 
-/// Adds pads to a blend that plays, and takes them away, with whatever frames they hold.
+/// Adds pads to a playing cudablend and releases them, with any frames in them.
 bool come_and_go(const std::string& backend) {
   GstElement* pipeline = gst_parse_launch(
       ("cudablend name=b backend=" + backend + " ! fakesink videotestsrc num-buffers=500 ! video/x-raw,width=67,height=45 ! b.")
@@ -73,7 +73,7 @@ bool come_and_go(const std::string& backend) {
     gst_pad_link(src, sink);
     gst_element_set_state(other, GST_STATE_PLAYING);
     g_usleep(5000);
-    gst_element_release_request_pad(blend, sink);  // its source then says that it is linked to nothing
+    gst_element_release_request_pad(blend, sink);  // its source then posts the error not-linked
     gst_element_set_state(other, GST_STATE_NULL);
     gst_bin_remove(GST_BIN(pipeline), other);
     gst_object_unref(src);
@@ -113,7 +113,7 @@ GstTracer* leaks_tracer() {
   return found;
 }
 
-/// Prints what is alive, and says whether there is nothing.
+/// Prints the objects that are alive. Returns whether there are none.
 bool nothing_alive(GstTracer* tracer) {
   GstStructure* alive = nullptr;
   g_signal_emit_by_name(tracer, "get-live-objects", &alive);
@@ -121,7 +121,7 @@ bool nothing_alive(GstTracer* tracer) {
   bool nothing = true;
   for (guint i = 0; list && i < gst_value_list_get_size(list); ++i) {
     gchar* text = g_strdup_value_contents(gst_value_list_get_value(list, i));
-    if (!std::strstr(text, "(GstCudaAllocator)")) {  // libgstcuda keeps the one it has
+    if (!std::strstr(text, "(GstCudaAllocator)")) {  // libgstcuda never frees this one
       std::printf("leaked: %s\n", text);
       nothing = false;
     }

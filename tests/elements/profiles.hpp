@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What tests that go through all elements must know of each.
+// What the tests that run on every filter must know about each of them.
 #pragma once
 
 #include <string>
@@ -9,21 +9,21 @@ namespace cudavision::test {
 
 struct BadSetting {
   std::string settings;
-  std::string property, value;  ///< what the message must name
+  std::string property, value;  ///< the message must contain both
 };
 
-/// An element without a row of its own is tested with its defaults, and not with what its row would say.
+/// One filter element. Every filter has a row: a test in shared_test.cpp fails for a filter without one.
 struct Profile {
   std::string element;
-  std::string needs;          ///< settings without which it does not work
-  std::string first, second;  ///< settings of the same two properties: any mixture of them gives another picture
-  std::string controlled;     ///< a property to drive with a GstControlSource,
-  double from = 0, to = 0;    ///< between these values
-  std::vector<BadSetting> bad;
-  std::string passing{};       ///< settings with which frames go on untouched; empty: there are none
-  bool remembers = false;      ///< what it makes of a frame depends on the first one too: tests let that be a black one
-  bool whole_frame = false;    ///< it knows no region but the frame
-  bool region_counts = false;  ///< what becomes of a sample in the region depends on what else is in it
+  std::string needs;            ///< settings that it needs to work; empty: none
+  std::string first, second;    ///< two settings of the same two properties; each combination gives a different picture
+  std::string controlled;       ///< a property to drive with a GstControlSource; empty: none
+  double from = 0, to = 0;      ///< the values of `controlled` at the start and the end
+  std::vector<BadSetting> bad;  ///< settings that the element must refuse
+  std::string passing{};        ///< settings in passthrough mode, where frames stay untouched; empty: there is no such mode
+  bool remembers = false;       ///< the result also depends on the first frame; tests send a black one first
+  bool whole_frame = false;     ///< supports only region=frame
+  bool region_counts = false;   ///< the result for a sample depends on the rest of its region
 };
 
 inline const std::vector<Profile>& profiles() {

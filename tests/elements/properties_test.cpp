@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The properties of all elements, as tools use them that know only their GParamSpecs: every value in the range is accepted, and a
-// value that is not accepted is named in one sentence.
+// Tests the properties of all elements as generic tools use them, from their GParamSpecs alone: an element accepts every value in the
+// range, and names each value that it refuses in one sentence.
 #include <gst/controller/gstdirectcontrolbinding.h>
 #include <gst/controller/gstinterpolationcontrolsource.h>
 
@@ -12,11 +12,11 @@ using namespace cudavision::test;
 
 namespace {
 
-/// A value in a property's range that needs another setting to go with it, or that has no effect. Its page says so.
+/// A value in a property's range that needs another setting too or has no effect, as the element's page documents.
 struct Documented {
   const char *element, *property;
-  const char* text;  ///< in the message
-  bool error;        ///< at start; while playing it is a warning
+  const char* text;  ///< a part of the message
+  bool error;        ///< an error at start; while playing always a warning
 };
 constexpr Documented documented[] = {
     {"cudaconvolve", "kernel-width", "has no effect: without weights", false},
@@ -36,7 +36,7 @@ struct Heard {
   std::string text;
 };
 
-/// Five frames, a quarter of a second apart, through an element with its defaults.
+/// A pipeline that sends five frames, a quarter of a second apart, through an element with default settings.
 class Line {
  public:
   explicit Line(const Run& run) : run_(run) {
@@ -46,7 +46,7 @@ class Line {
                                  nullptr);
     FAIL_UNLESS(pipeline_ != nullptr, "no pipeline with %s", run.element.c_str());
     element = gst_bin_get_by_name(GST_BIN(pipeline_), "e");
-    gst_object_unref(element);  // the pipeline holds it
+    gst_object_unref(element);  // the pipeline keeps a reference
     set(element, "backend=" + run.backend);
     bus = gst_element_get_bus(pipeline_);
   }
@@ -65,7 +65,7 @@ class Line {
 
   void stop() { gst_element_set_state(pipeline_, GST_STATE_NULL); }
 
-  /// Plays to the end, or to an error; returns the errors and warnings.
+  /// Plays to the end or to an error. Returns the errors and warnings.
   std::vector<Heard> play() {
     std::vector<Heard> heard;
     gst_element_set_state(pipeline_, GST_STATE_PLAYING);
@@ -84,7 +84,7 @@ class Line {
     return heard;
   }
 
-  /// Plays, and fails the test at a message that is not documented for this property. Whether there was a documented one.
+  /// Plays. Fails the test at a message that is not documented for this property. Returns whether there was a documented one.
   bool plays(const std::string& property, bool starting) {
     bool excepted = false;
     for (const Heard& message : play()) {
@@ -107,7 +107,7 @@ class Line {
   GstElement* pipeline_;
 };
 
-/// The properties of our own classes that can be written, but for the backend, which a test chooses.
+/// The writable properties of the plugin's classes, except backend, which a test sets.
 std::vector<GParamSpec*> properties(const Run& run) {
   GstElement* element = gst_element_factory_make(run.element.c_str(), nullptr);
   gst_object_ref_sink(element);
@@ -124,7 +124,7 @@ std::vector<GParamSpec*> properties(const Run& run) {
   return found;
 }
 
-/// Both ends of the range of a number, or all values of an enum or a flag, as text.
+/// As text: both ends of the range of a number, or all values of an enum or a boolean.
 std::vector<std::string> values(GParamSpec* spec) {
   std::vector<std::string> texts;
   const auto add = [&](auto set, auto... numbers) {
@@ -174,7 +174,7 @@ TEST(starts_with_every_value_of_every_range, Each::element) {
     }
 }
 
-TEST(takes_every_value_of_every_range_while_playing, Each::element) {
+TEST(accepts_every_value_of_every_range_while_playing, Each::element) {
   for (GParamSpec* spec : properties(run)) {
     if (!(spec->flags & GST_PARAM_MUTABLE_PLAYING)) continue;
     for (const std::string& value : values(spec)) {
@@ -188,7 +188,7 @@ TEST(takes_every_value_of_every_range_while_playing, Each::element) {
   }
 }
 
-TEST(is_driven_over_every_range_by_a_control_source, Each::element) {
+TEST(follows_a_control_source_over_every_range, Each::element) {
   int driven = 0;
   for (GParamSpec* spec : properties(run)) {
     if (!(spec->flags & GST_PARAM_CONTROLLABLE)) continue;
@@ -207,7 +207,7 @@ TEST(is_driven_over_every_range_by_a_control_source, Each::element) {
   EXPECT(driven > 0);
 }
 
-TEST(names_a_wrong_value_as_it_was_typed, Each::element) {
+TEST(names_a_wrong_value_as_the_user_typed_it, Each::element) {
   struct Row {
     const char *element, *setting, *text;
   };
@@ -235,7 +235,7 @@ TEST(names_a_wrong_value_as_it_was_typed, Each::element) {
   }
 }
 
-TEST(warns_of_a_backend_that_is_changed_too_late, Each::element) {
+TEST(warns_of_a_late_backend_change, Each::element) {
   Line line(run);
   set(line.element, "backend=cpu");
   line.pause();
@@ -260,10 +260,10 @@ TEST(warns_of_a_device_that_auto_cannot_use, Each::element) {
     EXPECT_EQ(get_enum(line.element, "active-backend"), "cpu");
     const Message warning = pop_message(line.bus, GST_MESSAGE_WARNING);
     EXPECT_CONTAINS(warning.text, "cuda-device-id is 2147483647");
-    EXPECT_EQ(pop_message(line.bus, GST_MESSAGE_WARNING).text, "");  // said once
+    EXPECT_EQ(pop_message(line.bus, GST_MESSAGE_WARNING).text, "");  // posted only once
     line.stop();
   }
-  set(line.element, "backend=cpu");  // asks for no device
+  set(line.element, "backend=cpu");  // needs no device
   EXPECT_EQ(line.play().size(), 0u);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What all elements of the plugin have in common, tried on each of them, on each backend that works here.
+// The behaviour that all elements of the plugin share, tested for each of them on each backend that works on this machine.
 #include <gst/controller/gstdirectcontrolbinding.h>
 #include <gst/controller/gstinterpolationcontrolsource.h>
 #include <gst/video/gstvideotimecode.h>
@@ -22,7 +22,7 @@ std::string caps_of(const GstVideoInfo& video) {
   return caps_text(GST_VIDEO_INFO_NAME(&video), {GST_VIDEO_INFO_WIDTH(&video), GST_VIDEO_INFO_HEIGHT(&video)});
 }
 
-/// A pipeline "videotestsrc ! capsfilter ! element ! fakesink", for what a harness does not let fail.
+/// A pipeline "videotestsrc ! capsfilter ! element ! fakesink", for failures that a harness does not allow.
 struct Pipeline {
   GstElement *pipeline, *filter, *element;
   GstBus* bus;
@@ -33,7 +33,7 @@ struct Pipeline {
     GstElement* sink = gst_element_factory_make("fakesink", nullptr);
     gst_bin_add_many(GST_BIN(pipeline), element, sink, nullptr);
     filter = gst_bin_get_by_name(GST_BIN(pipeline), "caps");
-    gst_object_unref(filter);  // the pipeline holds it
+    gst_object_unref(filter);  // the pipeline keeps a reference
     EXPECT(gst_element_link_many(filter, element, sink, nullptr));
     bus = gst_element_get_bus(pipeline);
     caps(text);
@@ -45,7 +45,7 @@ struct Pipeline {
   }
   void caps(const char* text) { set(filter, "caps=" + std::string(text)); }
 
-  /// Plays to the end, or to the first error, and goes back to NULL.
+  /// Plays to the end or to the first error, and returns to NULL.
   Message run() {
     Message error;
     gst_element_set_state(pipeline, GST_STATE_PLAYING);
@@ -63,9 +63,16 @@ struct Pipeline {
 
 }  // namespace
 
+TEST(every_filter_has_a_profile, Each::element) {
+  GstElement* element = gst_element_factory_make(run.element.c_str(), nullptr);
+  if (GST_IS_BASE_TRANSFORM(element) && profile(run.element).element.empty())
+    fail("%s has no row in tests/elements/profiles.hpp", run.element.c_str());
+  gst_object_unref(element);
+}
+
 // Caps --------------------------------------------------------------------------------------------------------------------------
 
-TEST(takes_every_format_and_size, Each::run) {
+TEST(accepts_every_format_and_size, Each::run) {
   const std::vector<std::string> names = formats(run);
   EXPECT_EQ(names.size(), 31u);
   for (const std::string& format : names)
@@ -78,11 +85,11 @@ TEST(takes_every_format_and_size, Each::run) {
       EXPECT(gst_buffer_get_size(result.get()) >= GST_VIDEO_INFO_SIZE(&rig.video()));
       const Caps wanted(gst_caps_from_string(caps.c_str()));
       EXPECT(gst_caps_is_equal(rig.src_caps().get(), wanted.get()));
-      picture(result.get(), rig.video());  // fails where it cannot be read, or unused bits are set
+      picture(result.get(), rig.video());  // fails if it cannot be read or unused bits are set
     }
 }
 
-TEST(takes_8k, Each::run) {
+TEST(accepts_8k, Each::run) {
   Rig rig(run);
   rig.caps(caps_text("NV12", {7680, 4320}));
   Buffer frame(gst_buffer_new_allocate(nullptr, GST_VIDEO_INFO_SIZE(&rig.video()), nullptr));
@@ -90,7 +97,7 @@ TEST(takes_8k, Each::run) {
   EXPECT_EQ(gst_buffer_get_size(rig.push(std::move(frame)).get()), 7680 * 4320 * 3 / 2);
 }
 
-TEST(follows_caps_in_mid_stream, Each::run) {
+TEST(follows_caps_changes, Each::run) {
   Rig rig(run);
   for (const std::string& format : formats(run))
     for (Size size : {Size{64, 48}, small}) {
@@ -135,7 +142,7 @@ TEST(refuses_data_without_caps_or_peer, Each::run) {
 
 namespace {
 
-/// Pushes a frame that does not fit its caps: it is dropped with one warning, however many follow, and the next good frame goes on.
+/// Pushes frames that do not fit their caps. The element drops them with one warning in total, and the next good frame passes.
 void expect_dropped(const Run& run, const std::string& format, const std::function<void(Buffer&)>& spoil) {
   Rig rig(run);
   rig.caps(caps_text(format, {64, 48}));
@@ -178,14 +185,14 @@ TEST(drops_buffers_smaller_than_their_caps, Each::run) {
       frame.reset(gst_buffer_new());
       GST_BUFFER_PTS(frame.get()) = pts;
     });
-    expect_dropped(run, format, [](Buffer& frame) {  // a crop that begins in the frame and ends beyond
+    expect_dropped(run, format, [](Buffer& frame) {  // a crop that begins inside the frame and ends outside
       GstVideoCropMeta* crop = gst_buffer_add_video_crop_meta(frame.get());
       crop->x = 16, crop->y = 8, crop->width = 64, crop->height = 48;
     });
   }
 }
 
-TEST(drops_frames_whose_meta_lies, Each::run) {
+TEST(drops_frames_with_a_wrong_meta, Each::run) {
   for (const char* format : layouts) {
     const GstVideoInfo video = video_info(format, {64, 48});
     const auto lie = [&](const char* what, void (*change)(GstVideoMeta*)) {
@@ -195,7 +202,7 @@ TEST(drops_frames_whose_meta_lies, Each::run) {
     lie("stride beyond the buffer", [](GstVideoMeta* meta) { meta->stride[0] *= 2; });
     lie("greatest stride", [](GstVideoMeta* meta) { meta->stride[0] = G_MAXINT; });
     lie("least stride", [](GstVideoMeta* meta) { meta->stride[0] = G_MININT; });
-    lie("negative stride", [](GstVideoMeta* meta) { meta->stride[0] = -meta->stride[0]; });  // before the buffer
+    lie("negative stride", [](GstVideoMeta* meta) { meta->stride[0] = -meta->stride[0]; });  // rows before the buffer's start
     lie("offset beyond the buffer", [](GstVideoMeta* meta) { meta->offset[0] = gsize(1) << 40; });
     lie("offset that wraps", [](GstVideoMeta* meta) { meta->offset[0] = G_MAXSIZE - 63; });
     lie("no planes", [](GstVideoMeta* meta) { meta->n_planes = 0; });
@@ -222,7 +229,7 @@ TEST(reads_rows_that_share_memory_or_run_upwards, Each::run) {
       }
       return frame;
     };
-    /// The same picture in GStreamer's own layout.
+    /// The same picture in GStreamer's default layout.
     const auto plain = [&](GstBuffer* frame) {
       GstVideoMeta* meta = gst_buffer_get_video_meta(frame);
       Buffer result = noise(video, 2);
@@ -262,7 +269,8 @@ TEST(reads_rows_that_share_memory_or_run_upwards, Each::run) {
 
 TEST(puts_cuda_memory_first, Each::element) {
   if (formats(run, "memory:CUDAMemory").empty()) return;
-  // As cudaupload asks, which names system memory first. (What hands the question on in the order of who asks, such as a queue, undoes it.)
+  // The query that cudaupload sends, with system memory first. (Elements that forward the query in its own order, such as queue, undo the
+  // effect.)
   const Caps asked(gst_caps_from_string(
       "video/x-raw,format=NV12,width=64,height=48;video/x-raw(memory:CUDAMemory),format=NV12,width=64,height=48;"
       "video/x-raw,format=RGBA,width=64,height=48;video/x-raw(memory:CUDAMemory),format=RGBA,width=64,height=48"));
@@ -317,7 +325,7 @@ TEST(offers_a_pool_and_metas_upstream, Each::run) {
   GstBufferPool* pool;
   gst_query_parse_nth_allocation_pool(query.get(), 0, &pool, nullptr, nullptr, nullptr);
   EXPECT(pool);
-  // The pool's frames are as good as any.
+  // Frames from the pool work like any other.
   EXPECT(gst_buffer_pool_set_active(pool, TRUE));
   GstBuffer* frame;
   EXPECT_EQ(gst_buffer_pool_acquire_buffer(pool, &frame, nullptr), GST_FLOW_OK);
@@ -381,7 +389,7 @@ TEST(sets_several_properties_at_once, Each::run) {
   EXPECT(seen[0] && seen[1]);
 }
 
-TEST(ignores_settings_half_made, Each::run) {
+TEST(ignores_unfinished_settings, Each::run) {
   const Profile& p = profile(run.element);
   if (p.first.empty()) return;
   const std::size_t space = p.second.find(' ');
@@ -392,14 +400,14 @@ TEST(ignores_settings_half_made, Each::run) {
   g_object_freeze_notify(G_OBJECT(rig.element()));  // as g_object_set() does
   set(rig.element(), p.second.substr(0, space));
   EXPECT_SAME(rig.filter(frame), filtered(run, p.first, rig.video(), frame));
-  rig.caps(caps_text("GRAY8", {64, 48}));  // anew, by what was set before
+  rig.caps(caps_text("GRAY8", {64, 48}));  // a new plan, with the earlier settings
   EXPECT_SAME(rig.filter(larger), filtered(run, p.first, rig.video(), larger));
   set(rig.element(), p.second.substr(space));
   g_object_thaw_notify(G_OBJECT(rig.element()));
   EXPECT_SAME(rig.filter(larger), filtered(run, p.second, rig.video(), larger));
 }
 
-TEST(is_driven_by_a_control_source, Each::run) {
+TEST(follows_a_control_source, Each::run) {
   const Profile& p = profile(run.element);
   if (p.controlled.empty()) return;
   const GstVideoInfo video = video_info("GRAY8", small);
@@ -453,12 +461,12 @@ TEST(warns_of_bad_settings_while_playing, Each::run) {
     EXPECT_CONTAINS(warning.text, bad.property);
     EXPECT_CONTAINS(warning.text, bad.value);
     EXPECT_SAME(rig.filter(frame), good);
-    EXPECT_EQ(rig.warning().text, "");  // said once
+    EXPECT_EQ(rig.warning().text, "");  // posted only once
     EXPECT_EQ(rig.error().text, "");
   }
 }
 
-TEST(takes_good_settings_after_bad_ones, Each::run) {
+TEST(accepts_good_settings_after_bad_ones, Each::run) {
   const Profile& its = profile(run.element);
   const GstVideoInfo video = video_info("NV12", small);
   const Buffer frame = noise(video);
@@ -475,7 +483,7 @@ TEST(takes_good_settings_after_bad_ones, Each::run) {
   }
 }
 
-TEST(takes_settings_that_come_while_it_gives_up_others, Each::run) {
+TEST(accepts_settings_while_it_reverts_bad_ones, Each::run) {
   const Profile& its = profile(run.element);
   if (its.bad.empty()) return;
   const GstVideoInfo video = video_info("NV12", small);
@@ -579,7 +587,7 @@ TEST(passes_events_and_latency, Each::run) {
   EXPECT_EQ(gst_harness_buffers_received(h), before);
 }
 
-TEST(works_in_segments_of_other_formats, Each::run) {
+TEST(works_with_segments_in_other_formats, Each::run) {
   const GstVideoInfo video = video_info("NV12", small);
   const Buffer frame = noise(video);
   for (GstFormat format : {GST_FORMAT_BYTES, GST_FORMAT_DEFAULT}) {
@@ -716,9 +724,9 @@ TEST(honours_crop, Each::run) {
     }
 }
 
-TEST(keeps_to_regions, Each::run) {
+TEST(changes_only_the_region, Each::run) {
   if (profile(run.element).whole_frame) return;
-  const cv::Rect face(4, 6, 12, 8), car(20, 10, 100, 100);  // the second reaches beyond the frame
+  const cv::Rect face(4, 6, 12, 8), car(20, 10, 100, 100);  // the second extends beyond the frame
   struct Mode {
     const char* settings;
     bool inside;
@@ -759,20 +767,20 @@ TEST(changes_region_while_playing, Each::run) {
   const Buffer frame = noise(video);
   Rig rig(run, "region=roi");
   rig.caps(caps_of(video));
-  EXPECT_SAME(rig.filter(frame), picture(frame.get(), video));  // no regions
+  EXPECT_SAME(rig.filter(frame), picture(frame.get(), video));  // the frame has no regions
   set(rig.element(), "region=frame");
   EXPECT_SAME(rig.filter(frame), filtered(run, "", video, frame));
 }
 
 // Backends and states -----------------------------------------------------------------------------------------------------------
 
-TEST(says_which_backend_runs, Each::run) {
+TEST(reports_the_active_backend, Each::run) {
   Rig rig(run);
   EXPECT_EQ(get_enum(rig.element(), "active-backend"), run.backend);
 }
 
-TEST(manages_without_a_device, Each::element) {
-  // Seen by the driver when it is first used, in this process.
+TEST(works_without_a_device, Each::element) {
+  // The driver reads this variable when this process first uses it.
   if (!own_process()) return;
   g_setenv("CUDA_VISIBLE_DEVICES", "", TRUE);
   GstElement* element = make_element(run);
@@ -803,10 +811,10 @@ TEST(manages_without_a_device, Each::element) {
   gst_object_unref(element);
 }
 
-TEST(says_that_downstream_wants_cuda_memory, Each::element) {
+TEST(reports_that_downstream_needs_cuda_memory, Each::element) {
   if (!own_process()) return;
   g_setenv("CUDA_VISIBLE_DEVICES", "", TRUE);
-  if (formats(run, "memory:CUDAMemory").empty()) return;  // built without CUDA: it cannot even be linked
+  if (formats(run, "memory:CUDAMemory").empty()) return;  // a build without CUDA cannot even be linked
   for (const char* backend : {"auto", "cpu"}) {
     at(backend);
     GstElement* pipeline = gst_parse_launch(
@@ -849,7 +857,7 @@ TEST(cycles_through_states_with_frames, Each::run) {
   Pipeline pipeline(make_element(run), 2, "video/x-raw,format=NV12,width=37,height=29");
   for (int i = 0; i < 20; ++i) EXPECT_EQ(pipeline.run().text, "");
   set(gst_bin_get_by_name(GST_BIN(pipeline.pipeline), "source"), "num-buffers=-1");
-  for (int i = 0; i < 20; ++i) {  // stopped at any point
+  for (int i = 0; i < 20; ++i) {  // stopped at a random point
     gst_element_set_state(pipeline.pipeline, GST_STATE_PLAYING);
     g_usleep(gulong(i) * 500);
     EXPECT_EQ(gst_element_set_state(pipeline.pipeline, GST_STATE_NULL), GST_STATE_CHANGE_SUCCESS);

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Runs a program under valgrind's memcheck:   valgrind.sh PROGRAM [ARGUMENT …]
-# Fails on any invalid access or use of what is not initialised, and on memory that is definitely lost where a function of ours
-# (namespace cudavision, the API of the metas, or plugin_init) is on the stack. Exit status 77 (skipped) where there is no valgrind.
+# Fails on any invalid access or use of uninitialised memory, and on memory that is definitely lost if its stack has a function of this
+# project (namespace cudavision, the API of the metas, or plugin_init). Exit status 77 (skipped) without valgrind.
 set -euo pipefail
-if [[ ${SANITIZE:-} ]]; then echo 'skipped: valgrind does not run what is built with sanitizers'; exit 77; fi
+if [[ ${SANITIZE:-} ]]; then echo 'skipped: valgrind does not run programs that are built with sanitizers'; exit 77; fi
 command -v valgrind >/dev/null || { echo 'skipped: no valgrind'; exit 77; }
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
@@ -13,12 +13,12 @@ suppressions=(--suppressions="$(dirname "${BASH_SOURCE[0]}")/valgrind.supp")
 glib=$(pkg-config --variable=prefix glib-2.0 2>/dev/null || echo /usr)/share/glib-2.0/valgrind/glib.supp
 [[ -f $glib ]] && suppressions+=(--suppressions="$glib")
 
-# ORC's and GLib's own tricks look like errors to valgrind.
+# valgrind reports false errors for ORC's generated code and for GLib's own allocator.
 export ORC_CODE=backup G_SLICE=always-malloc G_DEBUG=gc-friendly
 status=0
 valgrind --tool=memcheck --error-exitcode=3 --errors-for-leak-kinds=none --leak-check=full --show-leak-kinds=definite --num-callers=40 \
   --child-silent-after-fork=yes --log-file="$log" "${suppressions[@]}" "$@" || status=$?
-# Leak records begin with their size and end with an empty line.
+# A leak record begins with its size and ends with an empty line.
 ours=$(sed 's/^==[0-9]*== \?//' "$log" | awk 'BEGIN { RS = "" } /definitely lost in loss record/ && /cuda_?vision|plugin_init/')
 if ((status == 77)); then exit 77; fi
 if ((status != 0)) || [[ -n $ours ]]; then

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The boundary that no C++ exception crosses (gst/base/vfunc.hpp): one error message, and the value that says "failed".
+// Tests of the exception boundary (gst/base/vfunc.hpp): an exception becomes one error message and a return value that means failure.
 #include "gst/base/vfunc.hpp"
 
 #include <stdexcept>
@@ -8,7 +8,7 @@
 
 namespace cudavision {
 
-/// In place of the plugin's, which a test program is not linked with.
+/// Replaces the plugin's function, since the test program is not linked with the plugin.
 void post_error(GstElement* element, const Status& status) {
   GST_ELEMENT_ERROR(element, RESOURCE, FAILED, ("%s", status.message().c_str()), (nullptr));
 }
@@ -44,7 +44,7 @@ TEST(turns_exceptions_into_errors, Each::element) {
   GstBus* bus = gst_bus_new();
   gst_element_set_bus(element, bus);
   expect_errors(GST_OBJECT(element), bus);
-  GstPad* pad = gst_element_get_static_pad(element, "sink");  // a pad's error is its element's
+  GstPad* pad = gst_element_get_static_pad(element, "sink");  // an error in a pad function is posted by its element
   expect_errors(GST_OBJECT(pad), bus);
   gst_object_unref(pad);
   gst_element_set_bus(element, nullptr);

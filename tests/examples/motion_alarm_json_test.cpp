@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The lines of motion-alarm from messages made by hand: no plugin is needed.
+// Tests the lines that motion-alarm makes from messages. The messages are made here, so no plugin is needed.
 #include <cmath>
 #include <cstdio>
 
@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
           region + R"(, {"x": 16, )" + region + R"(], "at": "noon", "snapshot": "a\\b.jpg"})" + '\n');
   gst_structure_free(begin);
 
-  // Frames without times, and without anything that moves.
+  // Frames without timestamps and without motion.
   expect(line_of("x", "cudadiff, event=(string)none, stream-time=(guint64)18446744073709551615, running-time=(guint64)2000000000"),
          R"({"input": "x", "event": "none", "time": 2, "regions": []})"
          "\n");

@@ -12,7 +12,7 @@
 namespace cudavision::fuzz {
 namespace {
 
-/// The formats that the element takes in this memory (NULL: system memory).
+/// The formats that the element's sink template lists for this memory (NULL: system memory).
 std::vector<std::string> formats_of(const std::string& element, const char* feature) {
   std::vector<std::string> formats;
   GstElementFactory* factory = gst_element_factory_find(element.c_str());
@@ -36,10 +36,19 @@ std::vector<std::string> formats_of(const std::string& element, const char* feat
   return formats;
 }
 
-/// Whether sink pads of the element are requested.
-bool is_mixer(const Case& c) { return c.element == "cudablend"; }
+/// Whether the element has request sink pads.
+bool is_mixer(const Case& c) {
+  GstElementFactory* factory = gst_element_factory_find(c.element.c_str());
+  bool found = false;
+  for (const GList* item = factory ? gst_element_factory_get_static_pad_templates(factory) : nullptr; item; item = item->next) {
+    const auto* pad = static_cast<const GstStaticPadTemplate*>(item->data);
+    found = found || (pad->direction == GST_PAD_SINK && pad->presence == GST_PAD_REQUEST);
+  }
+  if (factory) gst_object_unref(factory);
+  return found;
+}
 
-/// The inputs of an element, and the settings of their pads if it is a mixer.
+/// The inputs of an element: one, or several for a mixer.
 using Inputs = std::vector<std::unique_ptr<Input>>;
 
 Inputs make_inputs(Rig& rig, Random& random, const Case& c, Mood mood, bool is_live) {
@@ -60,7 +69,7 @@ Inputs make_inputs(Rig& rig, Random& random, const Case& c, Mood mood, bool is_l
 
 void set_properties(GstElement* element, Random& random, Mood mood) {
   GObject* object = G_OBJECT(element);
-  // Without a preset or weights cudaconvolve may have nothing to do.
+  // Without a preset or weights cudaconvolve does not work.
   if (g_object_class_find_property(G_OBJECT_GET_CLASS(object), "preset") && !random.one_in(4)) {
     const int preset = random.between(1, 15);
     std::fprintf(stderr, "  preset %d\n", preset);
@@ -71,7 +80,7 @@ void set_properties(GstElement* element, Random& random, Mood mood) {
   apply_settings(object, settings);
 }
 
-/// The plan for one of several inputs: the first is the case's own.
+/// Draws the plan of input `index`. The first input uses the case's own plan.
 StreamPlan plan_for(const Case& c, Random& random, std::size_t index) {
   StreamPlan plan = c.plan;
   if (index == 0) return plan;
@@ -83,9 +92,9 @@ StreamPlan plan_for(const Case& c, Random& random, std::size_t index) {
   return plan;
 }
 
-// Meanwhile ---------------------------------------------------------------------------------------------------------------------
+// Other threads -----------------------------------------------------------------------------------------------------------------
 
-/// Something that another thread does again and again while this lives.
+/// Calls `act` repeatedly on another thread during this object's lifetime.
 class Meanwhile {
  public:
   template <typename F>
@@ -113,7 +122,7 @@ void change_something(Random& random, Rig& rig, const Inputs& inputs, bool mixer
   if (random.one_in(8)) read_all(object);
 }
 
-/// A pad comes, shows at most one frame, and goes.
+/// Requests a pad, sends at most one frame and releases the pad.
 void visit(Random& random, Rig& rig, const Case& c) {
   GstPad* pad = gst_element_request_pad_simple(rig.element(), "sink_%u");
   if (!pad) return;
@@ -127,9 +136,9 @@ void visit(Random& random, Rig& rig, const Case& c) {
   input.release();
 }
 
-// Kinds -------------------------------------------------------------------------------------------------------------------------
+// Kinds of cases ----------------------------------------------------------------------------------------------------------------
 
-/// Feeds all inputs at once; gives up on those that wait for others for good.
+/// Feeds all inputs in parallel. Stops the inputs that wait for each other forever.
 void feed_all(Rig& rig, Inputs& inputs, Random& random, const Case& c, bool interrupt) {
   if (!is_mixer(c)) return feed(rig, *inputs[0], random.fork(), c.plan);
   std::vector<std::thread> feeders;
@@ -148,7 +157,7 @@ void feed_all(Rig& rig, Inputs& inputs, Random& random, const Case& c, bool inte
   }
   for (int i = 0; i < 200 && left > 0 && rig.errors() == 0; ++i) g_usleep(1000);
   rig.wait_for_eos(left > 0 ? 0 : 30);
-  rig.set_state(GST_STATE_READY);  // lets go of feeders that wait
+  rig.set_state(GST_STATE_READY);  // releases the feeders that wait
   for (std::thread& feeder : feeders) feeder.join();
 }
 
@@ -174,7 +183,7 @@ void run_stream(const Case& c) {
   rig.set_state(GST_STATE_NULL);
 }
 
-/// What comes of the case's pictures in this layout.
+/// The output for the case's pictures in this layout.
 std::vector<std::string> outputs_of(const Case& c, Layout layout, bool decorated) {
   Random random = c.random;
   Rig rig(c.element, c.backend, draw_downstream(random, is_mixer(c)), true);
@@ -198,7 +207,7 @@ std::vector<std::string> outputs_of(const Case& c, Layout layout, bool decorated
 
 void run_layouts(const Case& c) {
   const auto layout = Layout(Random(c.random).between(1, layout_count - 1));
-  const bool decorated = layout != Layout::cropped;  // regions of interest count from the corner of the uncropped frame
+  const bool decorated = layout != Layout::cropped;  // regions of interest are relative to the uncropped frame
   const auto expected = outputs_of(c, Layout::tight, decorated), actual = outputs_of(c, layout, decorated);
   const std::string other = std::string("frames in another layout (") + name_of(layout) + ")";
   if (expected.size() != actual.size())

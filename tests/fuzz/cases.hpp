@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// A case: one element, one or several streams into it, and what else happens meanwhile. All of it follows from a seed and a number.
+// A case is one element, one or several streams into it, and what other threads do meanwhile. A seed and a number determine all of it.
 #pragma once
 
 #include <cstdint>
@@ -10,27 +10,27 @@
 
 namespace cudavision::fuzz {
 
-/// The elements of the plugin, by name; none if it is not loaded.
+/// The names of the plugin's elements. Empty if the plugin is not loaded.
 std::vector<std::string> element_names();
 
 struct Case {
   std::uint64_t number;
-  Random random;  ///< for what is not said here
+  Random random;  ///< draws everything that the other fields do not hold
   std::string element{}, backend{};
   enum class Kind {
-    stream,   ///< anything may come: nothing may break
-    layouts,  ///< the same frames in two layouts: the output must be the same, bit for bit
+    stream,   ///< random streams, valid or not: the element must survive them
+    layouts,  ///< the same frames in two layouts: both outputs must be identical, bit for bit
   } kind = Kind::stream;
   StreamPlan plan{};
   bool changed_meanwhile = false;  ///< another thread sets properties while frames flow
-  bool pads_come_and_go = false;   ///< another thread requests and releases pads of cudablend
+  bool pads_come_and_go = false;   ///< another thread requests and releases pads of the mixer
 };
 
-/// `element`: what the case is about; empty: any element of the plugin.
+/// Draws a case for `element`. An empty `element` stands for any element of the plugin.
 Case draw_case(std::uint64_t seed, std::uint64_t number, const std::string& backend, const std::string& element);
-/// One line.
+/// Returns a description of the case in one line.
 std::string describe(const Case& c);
-/// Runs it; what goes wrong is in take_complaints().
+/// Runs a case. take_complaints() returns what went wrong.
 void run_case(const Case& c);
 
 }  // namespace cudavision::fuzz

@@ -13,8 +13,8 @@ namespace {
 std::mutex mutex;
 std::vector<std::string> complaints;
 
-/// Criticals of GstAggregator itself in GStreamer 1.22, which every mixer has: the end of a stream before its first segment (mended
-/// upstream since), and a flush beside a frame that is looked at.
+/// Critical messages that GstAggregator in GStreamer 1.22 itself causes in every mixer: for an EOS before the first segment (fixed
+/// upstream since then), and for a flush while another thread looks at a frame.
 constexpr const char* of_aggregator[] = {
     "gst_event_set_seqnum: assertion 'seqnum != GST_SEQNUM_INVALID' failed",
     "gst_segment_to_running_time: assertion 'segment->format == format' failed",
@@ -30,7 +30,7 @@ void take_message(GLogLevelFlags level, const char* domain, const char* text) {
 
 void handle(const gchar* domain, GLogLevelFlags level, const gchar* text, gpointer) { take_message(level, domain, text); }
 
-/// g_log_structured() does not call the default handler, but this.
+/// g_log_structured() calls this function instead of the default handler.
 GLogWriterOutput write(GLogLevelFlags level, const GLogField* fields, gsize count, gpointer) {
   const auto find = [&](const char* key) -> const char* {
     for (gsize i = 0; i < count; ++i)

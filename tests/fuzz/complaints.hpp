@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What went wrong in the case that runs.
+// The failures of the case that is running.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ void complain(const std::string& what);
 /// Returns the failures since the last call.
 std::vector<std::string> take_complaints();
 
-/// From here on every warning and critical of GLib is a failure.
+/// From this call on, every warning or critical message of GLib is a failure.
 void watch_log();
 
 }  // namespace cudavision::fuzz

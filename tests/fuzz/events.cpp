@@ -22,7 +22,7 @@ GstEvent* new_seek(Random& random) {
       GstSeekFlags(random.pick<int>({0, GST_SEEK_FLAG_FLUSH, GST_SEEK_FLAG_SEGMENT, GST_SEEK_FLAG_FLUSH | GST_SEEK_FLAG_ACCURATE}));
   const auto start = gint64(draw_time(random) & (G_MAXINT64 >> 1));
   const double rate = random.pick<double>({1, 1, 2, 0.5, -1, 1e9});
-  // GStreamer's own mixers cannot play backwards from nowhere.
+  // GStreamer's own mixers need a stop position to play backwards.
   const bool has_stop = rate < 0 || random.one_in(2);
   return gst_event_new_seek(rate, GST_FORMAT_TIME, flags, GST_SEEK_TYPE_SET, start,
                             has_stop ? GST_SEEK_TYPE_SET : GST_SEEK_TYPE_NONE, has_stop ? start + random.below(1000) : -1);

@@ -19,14 +19,14 @@ void fill_within_depth(Random& random, std::string& bytes, const GstVideoInfo& v
   }
 }
 
-/// A picture in memory: its bytes, and where the planes lie.
+/// A picture in memory: its bytes, and the offset and stride of each plane.
 struct Laid {
   std::string bytes;
   gsize offset[GST_VIDEO_MAX_PLANES]{};
   gint stride[GST_VIDEO_MAX_PLANES]{};
 };
 
-/// Where each plane begins, and the bytes from one row to the next, with the given slack after each row and before each plane.
+/// Lays out a picture with `row_slack` bytes after each row and `plane_slack` bytes before each plane.
 template <typename RowSlack, typename PlaneSlack>
 Laid place(const Picture& picture, RowSlack&& row_slack, PlaneSlack&& plane_slack, bool upwards) {
   Laid laid;
@@ -57,7 +57,7 @@ void add_meta(GstBuffer* buffer, const GstVideoInfo& video, Laid& laid) {
                                  laid.offset, laid.stride);
 }
 
-/// Cuts bytes into memories at these places.
+/// Makes a buffer whose memories hold the bytes, split at the offsets `cuts`.
 GstBuffer* in_memories(Random& random, const std::string& bytes, std::vector<std::size_t> cuts) {
   GstBuffer* buffer = gst_buffer_new();
   cuts.push_back(bytes.size());
@@ -71,7 +71,7 @@ GstBuffer* in_memories(Random& random, const std::string& bytes, std::vector<std
   return buffer;
 }
 
-/// The picture in the middle of a larger one of noise, a whole number of chroma samples from its edges.
+/// Puts the picture into a larger one of noise. The margins are whole numbers of chroma samples.
 GstBuffer* cropped(Random& random, const Picture& picture) {
   const int left = 2 * random.below(6), top = 2 * random.below(6);
   GstVideoInfo whole;
@@ -182,7 +182,7 @@ std::string samples_of(GstBuffer* buffer, const GstVideoInfo& video, bool& mappe
   std::string samples;
   for (guint c = 0; c < GST_VIDEO_INFO_N_COMPONENTS(&video); ++c) {
     const int bytes = sample_bytes(video, int(c)), step = GST_VIDEO_FRAME_COMP_PSTRIDE(&frame, c);
-    // GStreamer 1.22 gives the V of P010 and P016 an offset of one byte.
+    // GStreamer 1.22 reports an offset of one byte for V in P010 and P016.
     const int offset = (GST_VIDEO_FRAME_COMP_POFFSET(&frame, c) + bytes - 1) / bytes * bytes;
     const auto* plane = static_cast<const char*>(GST_VIDEO_FRAME_PLANE_DATA(&frame, GST_VIDEO_FRAME_COMP_PLANE(&frame, c)));
     const int left = crop ? GST_VIDEO_FORMAT_INFO_SCALE_WIDTH(video.finfo, c, int(crop->x)) : 0;

@@ -6,7 +6,7 @@
 namespace cudavision::fuzz {
 namespace {
 
-/// A coordinate of a rectangle of unsigned numbers.
+/// Draws a coordinate of a rectangle: a common value or one at the ends of guint's range.
 guint coordinate(Random& random) {
   return random.pick<guint>({0, 0, 1, 2, 3, 7, 16, 33, 64, 1000, 16384, 65535, G_MAXINT, guint(G_MAXINT) + 1, G_MAXUINT,
                              G_MAXUINT - 1, guint(random.below(64))});
@@ -81,14 +81,14 @@ void spoil_crop(Random& random, GstBuffer* buffer) {
   crop->width = coordinate(random), crop->height = coordinate(random);
 }
 
-/// Leaves these bytes of the buffer, with a fence behind them.
+/// Reduces the buffer to these bytes, with a fence behind them.
 void keep_bytes(Random& random, GstBuffer* buffer, gsize offset, gsize size) {
   std::string bytes(size, '\0');
   gst_buffer_extract(buffer, offset, bytes.data(), size);
   gst_buffer_replace_all_memory(buffer, new_fenced_memory(bytes.data(), size, random.one_in(2) ? Fence::page : Fence::heap, false));
 }
 
-/// Fewer bytes than the caps say.
+/// Makes the buffer smaller than its caps require.
 void shorten(Random& random, GstBuffer* buffer) {
   const gsize size = gst_buffer_get_size(buffer);
   if (size == 0) return;

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Frames as no source should make them.
+// Invalid frames, as a faulty source sends them.
 #pragma once
 
 #include "tests/fuzz/frames.hpp"
 
 namespace cudavision::fuzz {
 
-/// Makes a frame lie about itself, in one or several ways: its GstVideoMeta, its crop, its regions of interest, its size, its
-/// flags. `buffer` is writable. What GStreamer's own code cannot stand is left out (more than four planes, formats that do not
-/// exist). `resizable`: its memory can be shortened, too.
+/// Makes a frame contradict itself in one or several ways: its GstVideoMeta, crop, regions of interest, size or flags. `buffer` must be
+/// writable. Values at which GStreamer's own code crashes are not used (more than four planes, formats that do not exist).
+/// `resizable`: the buffer's memory may also be shortened.
 void spoil(Random& random, GstBuffer* buffer, const GstVideoInfo& video, bool resizable);
 
-/// Has rows share bytes, in a buffer that holds what its GstVideoMeta says and not a byte more.
+/// Makes rows share bytes. The buffer is exactly as large as its GstVideoMeta requires.
 void overlap_rows(Random& random, GstBuffer* buffer, const GstVideoInfo& video);
 
-/// Adds legal and odd metas and flags that every element must stand: regions of interest (large, empty, many), GAP, DISCONT,
+/// Adds unusual but valid metas and flags, which every element must accept: regions of interest (large, empty, many), GAP, DISCONT,
 /// interlacing.
 void decorate(Random& random, GstBuffer* buffer);
 

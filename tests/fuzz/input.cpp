@@ -39,7 +39,7 @@ Input::~Input() {
 void Input::release() { gst_element_release_request_pad(rig_.element(), target_); }
 
 bool Input::send(GstEvent* event) {
-  // A mixer looks at events in its own thread: what is wrong with each, it says when others have followed.
+  // A mixer handles serialized events later, in its own thread, so each event can cause an error of its own.
   if (GST_EVENT_IS_SERIALIZED(event) && GST_PAD_TEMPLATE_PRESENCE(GST_PAD_PAD_TEMPLATE(target_)) == GST_PAD_REQUEST)
     rig_.allow_error();
   return gst_pad_push_event(pad_, event);
@@ -48,11 +48,11 @@ bool Input::send(GstEvent* event) {
 bool Input::begin(const std::string& text) {
   GstCaps* caps = gst_caps_from_string(text.c_str());
   if (!caps) {
-    complain("this program made caps that cannot be: " + text);
+    complain("this program made invalid caps: " + text);
     return false;
   }
   send(gst_event_new_stream_start("fuzz"));
-  send(gst_event_new_caps(caps));  // is TRUE whatever the element says
+  send(gst_event_new_caps(caps));  // returns TRUE even if the element refuses the caps
   gst_caps_unref(caps);
   if (rig_.errors() > 0) return false;
   GstSegment segment;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// A pool of downstream whose frames lie about themselves.
+// A downstream buffer pool that makes invalid frames.
 #pragma once
 
 #include <gst/video/video.h>
 
 namespace cudavision::fuzz {
 
-/// (transfer full) A pool of system memory. The rows of its frames share bytes.
+/// (transfer full) Makes a pool of system memory. The rows of its frames share bytes.
 GstBufferPool* new_lying_pool();
 
 }  // namespace cudavision::fuzz

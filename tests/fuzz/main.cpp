@@ -2,9 +2,9 @@
 // Runs random cases against every element of the plugin: sizes, formats, layouts, settings, metas, caps, events, queries, threads.
 //   fuzz [--seed N] [--first K] [--cases N] [--element NAME] [--backend cpu|cuda|auto] [--jobs N] [--limit S] [--max-failures N]
 //   [--list]
-// A case depends on the seed, its number and --element alone: `fuzz --first K --cases 1` repeats case K. --jobs 0 runs the cases in
-// this process, for a debugger. --list prints the cases. Exit status: 0 all passed, 1 some failed, 2 a wrong option, 77 the backend
-// does not work here.
+// A case depends only on the seed, its number and --element: `fuzz --first K --cases 1` repeats case K. --jobs 0 runs the cases in
+// this process, for a debugger. --list prints the cases. Exit status: 0 if all passed, 1 if some failed, 2 for a wrong option, 77 if
+// the backend does not work on this machine.
 #include <gst/gst.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,8 +23,7 @@
 
 using namespace cudavision::fuzz;
 
-// A report of the undefined behaviour sanitizer ends the case, as one of the address sanitizer does. Only GStreamer's own memory is
-// alive at the end of a worker.
+// A report of a sanitizer aborts the case. Leak detection is off, because a worker ends without freeing GStreamer's global memory.
 extern "C" {
 __attribute__((visibility("default"))) const char* __asan_default_options() {
   return "abort_on_error=1:detect_leaks=0:handle_abort=1";
@@ -43,7 +42,7 @@ struct Options {
   bool list = false;
 };
 
-/// The value of `--name value` or `--name=value`; argument `i` is then behind it.
+/// Reads the value of `--name value` or `--name=value`, and moves `i` to the last argument that it used.
 bool take_option(int argc, char** argv, int& i, const char* name, std::string& value) {
   const std::size_t length = std::strlen(name);
   if (std::strncmp(argv[i], name, length) != 0) return false;
@@ -84,7 +83,7 @@ bool read_options(int argc, char** argv, Options& options) {
   return false;
 }
 
-/// Loads the plugin from GST_PLUGIN_PATH_1_0, and no other: a registry would look through all that is installed.
+/// Loads only this plugin, from GST_PLUGIN_PATH_1_0. A registry would scan every installed plugin.
 void load_plugin() {
   g_setenv("GST_REGISTRY_DISABLE", "yes", TRUE);
   gst_init(nullptr, nullptr);
@@ -111,8 +110,8 @@ bool run(const Options& options, std::uint64_t number) {
   return complaints.empty();
 }
 
-/// Looks whether the elements and the backend can be used. The exit status of this program if not; else 0.
-int look(const Options& options) {
+/// Checks that the elements and the backend can be used. Returns 0 if so, otherwise the exit status of this program.
+int check(const Options& options) {
   const std::vector<std::string> names = element_names();
   std::string reason;
   if (names.empty()) {
@@ -128,13 +127,13 @@ int look(const Options& options) {
   return 2;
 }
 
-/// look(), in a process of its own: what it leaves behind (threads, a CUDA context) does not live through fork().
-int look_in_child(const Options& options) {
+/// Calls check() in a process of its own, because the threads and the CUDA context that it creates do not survive fork().
+int check_in_child(const Options& options) {
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child == 0) {
     load_plugin();
-    const int status = look(options);
+    const int status = check(options);
     std::fflush(nullptr);
     _exit(status);
   }
@@ -148,7 +147,7 @@ int look_in_child(const Options& options) {
 int main(int argc, char** argv) {
   Options options;
   if (!read_options(argc, argv, options)) return 2;
-  if (const int status = look_in_child(options)) return status;
+  if (const int status = check_in_child(options)) return status;
   if (options.list) {
     load_plugin();
     for (std::uint64_t i = options.first; i < options.first + options.cases; ++i)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Memory whose end can be seen: a read or write beyond it crashes, also without a sanitizer.
+// Memory with guarded ends: an access beyond the end crashes, even without a sanitizer.
 #pragma once
 
 #include <gst/gst.h>
@@ -9,12 +9,12 @@
 namespace cudavision::fuzz {
 
 enum class Fence {
-  page,  ///< what follows the last byte is a page that cannot be read
-  heap,  ///< a block of malloc of exactly this size, which the address sanitizer watches at both ends
+  page,  ///< an unreadable page follows the last byte
+  heap,  ///< a malloc block of exactly this size; the address sanitizer guards both of its ends
 };
 
-/// (transfer full) Memory that holds a copy of `bytes`. Memory that is `read_only` is so for GStreamer, and behind a fence of pages
-/// for the processor too.
+/// (transfer full) Makes memory with a copy of `bytes`. GStreamer does not map `read_only` memory for writing; with Fence::page the
+/// processor refuses writes too.
 GstMemory* new_fenced_memory(const void* bytes, std::size_t size, Fence fence, bool read_only);
 
 }  // namespace cudavision::fuzz

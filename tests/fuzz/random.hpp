@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Random numbers that are the same on every machine.
+// Random numbers that are identical on every machine.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@
 
 namespace cudavision::fuzz {
 
-/// SplitMix64 (Steele, Lea, Flood 2014). The distributions of <random> differ between libraries; these do not. (Compilers may still
-/// evaluate the arguments of one call in another order.)
+/// SplitMix64 (Steele, Lea, Flood 2014). The distributions of <random> differ between standard libraries; these do not. (Compilers may
+/// still evaluate the arguments of a call in different orders.)
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
-  /// The numbers of one case, which depend on nothing but the seed and the number of the case.
+  /// The numbers of one case. They depend only on the seed and the case's number.
   Random(std::uint64_t seed, std::uint64_t number) : state_(Random(seed).bits() + number * 0xd1342543de82ef95u) {}
 
   std::uint64_t bits() {
@@ -23,12 +23,12 @@ class Random {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
   }
-  /// From 0 to n - 1.
+  /// Draws an integer from 0 to n − 1.
   int below(int n) { return int((bits() >> 32) * std::uint64_t(n) >> 32); }
-  /// From `low` to `high`, both included.
+  /// Draws an integer from `low` to `high`, both included.
   int between(int low, int high) { return low + below(high - low + 1); }
   bool one_in(int n) { return below(n) == 0; }
-  /// From 0 to 1, without 1.
+  /// Draws a number from 0 (included) to 1 (excluded).
   double unit() { return double(bits() >> 11) / 9007199254740992.0; }
 
   template <typename T>
@@ -40,7 +40,7 @@ class Random {
     return choices[std::size_t(below(int(choices.size())))];
   }
 
-  /// A generator for something else (another thread, say), whose use does not change what comes from this one.
+  /// Makes a generator for another purpose, for example another thread. Its use does not change the numbers of this generator.
   Random fork() { return Random(bits()); }
 
  private:

@@ -10,10 +10,10 @@
 namespace cudavision::fuzz {
 namespace {
 
-/// More frames than this are not taken: a frame far ahead in time makes a mixer fill all the time before it.
+/// The sink pad accepts at most this many frames: a mixer fills the whole time before a frame with a distant timestamp.
 constexpr int most_frames = 100;
 
-/// The CUDA context of the first element that made one: to make another for each case takes longer than the case.
+/// The CUDA context of the first element that created one. All cases share it, because creating one takes longer than a case.
 std::mutex context_mutex;
 GstContext* cuda_context = nullptr;
 
@@ -127,7 +127,7 @@ void Rig::follow(GstBuffer* buffer) {
   for (guint i = 0; i < gst_buffer_n_memory(buffer); ++i) pushed_.push_back(gst_buffer_peek_memory(buffer, i));
 }
 
-// What comes out ----------------------------------------------------------------------------------------------------------------
+// Output ------------------------------------------------------------------------------------------------------------------------
 
 bool Rig::is_ours(GstBuffer* buffer) {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -136,7 +136,7 @@ bool Rig::is_ours(GstBuffer* buffer) {
     for (const GstMemory* pushed : pushed_)
       if (memory == pushed || memory->parent == pushed) return true;
   }
-  return gst_buffer_n_memory(buffer) == 0;  // an empty frame has passed through
+  return gst_buffer_n_memory(buffer) == 0;  // an empty input frame that passed through
 }
 
 void Rig::check(GstBuffer* buffer) {
@@ -157,7 +157,7 @@ void Rig::check(GstBuffer* buffer) {
   GstMapInfo map;
   if (gst_buffer_map(buffer, &map, GST_MAP_READ)) {
     static std::atomic<guint> sum;
-    sum += std::accumulate(map.data, map.data + map.size, 0u);  // read every byte
+    sum += std::accumulate(map.data, map.data + map.size, 0u);  // reads every byte
     if (!is_video && keeps_samples_) samples.assign(reinterpret_cast<const char*>(map.data), map.size);
     gst_buffer_unmap(buffer, &map);
   } else if (!is_ours(buffer)) {
@@ -189,7 +189,7 @@ GstBusSyncReply Rig::message(GstBus*, GstMessage* message, gpointer data) {
     gst_message_parse_error(message, &error, nullptr);
     self.has_posted_error_ = true;
     if (++self.errors_ > self.most_errors_) complain(std::string("a second error message: ") + error->message);
-    if (!g_utf8_validate(error->message, -1, nullptr)) complain("an error message is no UTF-8");
+    if (!g_utf8_validate(error->message, -1, nullptr)) complain("an error message is not valid UTF-8");
     g_error_free(error);
   }
   gst_message_unref(message);

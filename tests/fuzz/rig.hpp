@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// One element between pads of our own, which watch what comes out of it.
+// One element between pads of this program, which check its output.
 #pragma once
 
 #include <gst/video/video.h>
@@ -16,30 +16,30 @@ namespace cudavision::fuzz {
 
 class Rig {
  public:
-  /// `keeps_samples`: outputs() has the samples of each frame.
+  /// `keeps_samples`: outputs() returns the samples of each frame.
   Rig(const std::string& element, const std::string& backend, const Downstream& downstream, bool keeps_samples = false);
-  /// Stops the element; complains where something keeps it or one of its frames alive.
+  /// Stops the element. Complains if the element or one of the frames pushed into it is never freed.
   ~Rig();
   Rig(const Rig&) = delete;
 
   GstElement* element() const { return element_; }
-  /// True where the element reached the state. False: it refused, and posted an error.
+  /// Returns true if the element reached the state, false if it refused and posted an error.
   bool set_state(GstState state);
   /// Waits until EOS has come out.
   void wait_for_eos(int milliseconds);
   void send_upstream(GstEvent* event) { gst_pad_push_event(sink_, event); }
   void query_upstream(GstQuery* query);
 
-  /// What came out: the samples of each frame, if they are kept, and else empty strings.
+  /// Returns a string for each output frame: its samples if they are kept, otherwise an empty string.
   std::vector<std::string> outputs();
-  /// Error messages since the last set_state(GST_STATE_PLAYING). More than are allowed are a failure.
+  /// The number of error messages since the last set_state(GST_STATE_PLAYING). More errors than allow_error() permits are a failure.
   int errors() const { return errors_; }
-  /// Whether there ever was one.
+  /// Whether the element has ever posted an error.
   bool has_posted_error() const { return has_posted_error_; }
 
-  /// Takes note of something that may end with an error message: an input, say.
+  /// Permits one more error message. Call it for everything that may cause one, for example an input.
   void allow_error() { ++most_errors_; }
-  /// Takes note of a frame that goes into the element.
+  /// Registers a frame that is pushed into the element.
   void follow(GstBuffer* buffer);
 
  private:
@@ -47,7 +47,7 @@ class Rig {
   static gboolean event(GstPad*, GstObject*, GstEvent*);
   static GstBusSyncReply message(GstBus*, GstMessage*, gpointer);
   void check(GstBuffer* buffer);
-  /// Whether a frame has memory that we have pushed; what it says of itself is then ours.
+  /// Whether a frame has memory that this program pushed. Then this program made its metas too.
   bool is_ours(GstBuffer* buffer);
 
   const Downstream downstream_;
@@ -57,13 +57,13 @@ class Rig {
   GstBus* bus_;
   std::atomic<int> errors_{0}, most_errors_{0}, frames_{0};
   std::atomic<bool> eos_{false}, has_posted_error_{false};
-  std::shared_ptr<std::atomic<int>> alive_ = std::make_shared<std::atomic<int>>(1);  // the element, and frames that we pushed
+  std::shared_ptr<std::atomic<int>> alive_ = std::make_shared<std::atomic<int>>(1);  // the element, and the frames pushed into it
   std::mutex mutex_;
   std::vector<const GstMemory*> pushed_;
   std::vector<std::string> outputs_;
 };
 
-/// Whether the element can leave NULL on this backend. `reason` is the element's own.
+/// Whether the element can leave the NULL state on this backend. `reason` is the element's error message.
 bool works(const std::string& element, const std::string& backend, std::string& reason);
 
 }  // namespace cudavision::fuzz

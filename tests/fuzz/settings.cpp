@@ -11,7 +11,7 @@
 namespace cudavision::fuzz {
 namespace {
 
-/// The sides of the ranges, the values where arithmetic overflows, and what is next to them.
+/// Draws a small number, an end of the range, a value at which arithmetic overflows, or a neighbour of one of those.
 gint64 whole_number(Random& random, Mood mood, gint64 low, gint64 high, gint64 initial) {
   gint64 value = random.pick<gint64>({initial, 0, 1, 2, 3, 4, 5, 7, 8, 9, 16, 21});
   if (mood == Mood::bold && random.one_in(3))
@@ -84,7 +84,7 @@ std::string text(Random& random, Mood mood) {
                                    "\xff\xfe"});
 }
 
-/// Appends a number; in a bold mood some are none, or too large.
+/// Appends a number. In a bold mood some are NaN, infinite, or very large or small.
 void append_number(GValue* array, Random& random, Mood mood) {
   Value element(G_TYPE_DOUBLE);
   g_value_set_double(element.get(), random.one_in(2) ? random.between(-3, 5) : random.unit() * 4 - 2);
@@ -110,7 +110,7 @@ void fill_array(GValue* value, Random& random, Mood mood) {
       append_number(value, random, mood);
 }
 
-/// Draws a value as the property's GParamSpec says. False: it holds something that is not drawn, such as an object.
+/// Draws a value within the property's GParamSpec. Returns false for types that are not drawn, such as objects.
 bool fill(GValue* value, GParamSpec* spec, Random& random, Mood mood) {
   if (G_IS_PARAM_SPEC_BOOLEAN(spec)) {
     g_value_set_boolean(value, random.below(2));
@@ -143,7 +143,7 @@ bool fill(GValue* value, GParamSpec* spec, Random& random, Mood mood) {
   return true;
 }
 
-/// Which properties are left alone: names, and what the options of this program decide.
+/// Whether a property gets random values. Names do not, nor do properties that the options of this program set.
 bool is_drawn(const GParamSpec* spec) {
   if (!(spec->flags & G_PARAM_WRITABLE) || spec->flags & G_PARAM_CONSTRUCT_ONLY) return false;
   for (const char* name : {"name", "parent", "backend", "cuda-device-id"})
@@ -169,7 +169,7 @@ std::vector<Setting> draw_settings(Random& random, GObject* object, Mood mood, i
   for (int left = specs.empty() ? 0 : random.between(0, most); left > 0; --left) {
     GParamSpec* spec = random.pick(specs);
     Setting setting{spec->name, Value(spec->value_type)};
-    // GStreamer's own properties do not stand all of their range.
+    // GStreamer's own properties fail at some values of their range.
     if (fill(setting.value.get(), spec, random, is_ours(spec) ? mood : Mood::calm)) settings.push_back(setting);
   }
   return settings;

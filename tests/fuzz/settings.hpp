@@ -31,17 +31,17 @@ struct Setting {
 };
 
 enum class Mood {
-  calm,  ///< values that mostly make sense
-  bold,  ///< also values that cannot be used; but none out of the property's range, as GLib itself warns of those
+  calm,  ///< mostly useful values
+  bold,  ///< also unusable values, within the property's range only, because GLib warns about values beyond it
 };
 
 /// Draws values for up to `most` writable properties.
 std::vector<Setting> draw_settings(Random& random, GObject* object, Mood mood, int most);
-/// Sets them one by one, in this order.
+/// Sets the properties one by one, in this order.
 void apply_settings(GObject* object, const std::vector<Setting>& settings);
-/// Says on stderr which settings an object gets, for whoever reads about a failed case.
+/// Writes the settings of an object to stderr, for the report of a failed case.
 void log_settings(const char* object, const std::vector<Setting>& settings);
-/// Reads every property, and drops the values.
+/// Reads every property and ignores the values.
 void read_all(GObject* object);
 
 }  // namespace cudavision::fuzz

@@ -19,7 +19,7 @@ GstBuffer* stamped(GstBuffer* buffer, int index) {
   return buffer;
 }
 
-/// (transfer full) The picture in a buffer of the pool that the element proposes; NULL: it proposes none, or it has no memory.
+/// (transfer full) Copies the picture into a buffer of the pool that the element proposes. Returns NULL if there is no pool or no memory.
 GstBuffer* in_proposed_pool(Input& input, const Picture& picture, const std::string& caps_text) {
   GstCaps* caps = gst_caps_from_string(caps_text.c_str());
   GstQuery* query = gst_query_new_allocation(caps, TRUE);
@@ -71,13 +71,13 @@ std::string all_bytes(GstBuffer* buffer) {
   return bytes;
 }
 
-/// Pushes a frame; now and then holds on to it, as a tee does, and then looks whether someone wrote to it.
+/// Pushes a frame. Sometimes keeps a reference to it, as a tee does, and then checks that nobody wrote to it.
 GstFlowReturn push(Input& input, Random& random, GstBuffer* buffer) {
   if (!random.one_in(3)) return input.push(buffer);
   gst_buffer_ref(buffer);
   const std::string before = all_bytes(buffer);
   const GstFlowReturn flow = input.push(buffer);
-  if (all_bytes(buffer) != before) complain("a frame that others hold as well was written to");
+  if (all_bytes(buffer) != before) complain("the element wrote to a shared frame");
   gst_buffer_unref(buffer);
   return flow;
 }
@@ -91,7 +91,7 @@ void flush(Input& input, Random& random) {
   input.send(gst_event_new_segment(&segment));
 }
 
-/// False: new caps were refused.
+/// Sends a random event or query, or new caps. Returns false if the element refused the caps.
 bool disturb(Rig& rig, Input& input, Random& random, StreamPlan& plan) {
   switch (random.below(9)) {
     case 0:
@@ -160,7 +160,7 @@ void draw_size(Random& random, StreamPlan& plan) {
       plan.width = small(), plan.height = small();
   }
   if (random.one_in(200)) {
-    // Not larger: with its greatest search-radius, non-local means takes seconds for such a frame.
+    // With its largest search-radius, non-local means takes seconds for a frame of this size, so frames are not larger.
     plan.width = random.between(200, 500), plan.height = random.between(150, 300);
     plan.frames = 1;
   }
@@ -186,7 +186,7 @@ void feed_pictures(Input& input, Random random, const StreamPlan& plan, const st
   if (!input.begin(caps_text(plan) + ",framerate=25/1")) return;
   int index = 0;
   for (const Picture& picture : pictures) {
-    // Drawn whatever the layout needs, so that the metas do not depend on it.
+    // Both generators are forked for every layout, so that the metas do not depend on it.
     Random for_metas = random.fork(), for_layout = random.fork();
     GstBuffer* buffer = stamped(lay_out(for_layout, picture, layout), index++);
     if (decorated) decorate(for_metas, buffer);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What one upstream sends into one sink pad.
+// The stream that one upstream peer sends into one sink pad.
 #pragma once
 
 #include <atomic>
@@ -13,24 +13,24 @@
 namespace cudavision::fuzz {
 
 struct StreamPlan {
-  std::string format, other_format;  ///< caps may change from one to the other
+  std::string format, other_format;  ///< caps may change between the two
   int width = 1, height = 1, frames = 1;
   bool device = false;          ///< frames in CUDA memory
-  bool hostile_frames = false;  ///< some frames lie about themselves
-  bool hostile_caps = false;    ///< some caps have values that do not exist
-  bool disturbed = false;       ///< events, queries, flushes, new caps between the frames
+  bool hostile_frames = false;  ///< some frames are invalid
+  bool hostile_caps = false;    ///< some caps have invalid values
+  bool disturbed = false;       ///< events, queries, flushes and new caps come between the frames
 };
 
 std::string caps_text(const StreamPlan& plan);
 GstVideoInfo video_of(const StreamPlan& plan);
-/// Draws a width and height: often very small, odd, or next to a multiple of what kernels work in; now and then large.
+/// Draws a width and height: often very small, odd, or next to a multiple of a kernel's tile size; sometimes large.
 void draw_size(Random& random, StreamPlan& plan);
 
-/// Sends a stream as planned, until all frames are sent, or one is refused for good.
+/// Sends a stream as planned, until all frames are sent or the element refuses to go on.
 void feed(Rig& rig, Input& input, Random random, StreamPlan plan);
 
-/// Sends these pictures, all in this layout, and EOS. `decorated`: with metas and flags, which depend on `random` alone and not on
-/// the layout.
+/// Sends these pictures, all in this layout, and then EOS. `decorated`: adds metas and flags, which depend on `random` and not on the
+/// layout.
 void feed_pictures(Input& input, Random random, const StreamPlan& plan, const std::vector<Picture>& pictures, Layout layout,
                    bool decorated);
 

@@ -24,13 +24,13 @@ std::int64_t now_ms() {
   return std::int64_t(time.tv_sec) * 1000 + time.tv_nsec / 1000000;
 }
 
-/// What all workers and their parent see.
+/// Memory that all workers and their parent share.
 struct Shared {
   std::atomic<std::uint64_t> next, passed, failed;
 };
-/// What a worker tells its parent.
+/// Memory that one worker and its parent share.
 struct Progress {
-  std::atomic<std::int64_t> began_ms;  // of the case that runs; 0: none
+  std::atomic<std::int64_t> began_ms;  // start time of the current case; 0: none
 };
 
 template <typename T>
@@ -43,7 +43,7 @@ T* share() {
 struct Worker {
   pid_t process = -1;
   Progress* progress = share<Progress>();
-  std::FILE* log = std::tmpfile();  // its stderr, of the case that runs
+  std::FILE* log = std::tmpfile();  // stderr of the current case
   bool timed_out = false;
 };
 
@@ -51,7 +51,7 @@ void empty(std::FILE* log) {
   if (ftruncate(fileno(log), 0) == 0) lseek(fileno(log), 0, SEEK_SET);
 }
 
-/// Copies what a worker has written, up to a bound, to stdout in one piece.
+/// Copies at most 20000 bytes of a worker's log to stdout in one write.
 void print_failure(std::FILE* log, const std::string& closing) {
   std::string text(20000, '\0');
   const ssize_t length = pread(fileno(log), text.data(), text.size(), 0);
@@ -60,10 +60,10 @@ void print_failure(std::FILE* log, const std::string& closing) {
   if (write(STDOUT_FILENO, text.data(), text.size()) < 0) std::abort();
 }
 
-/// The life of a worker. It takes one case after the other, until none is left.
+/// The main loop of a worker: takes one case after another until none is left.
 [[noreturn]] void work(Worker& worker, Shared& shared, std::uint64_t end, std::uint64_t most_failures,
                        const std::function<void()>& prepare, const RunCase& run) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);  // without the parent nobody looks at the results
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // without the parent nobody reads the results
   dup2(fileno(worker.log), STDERR_FILENO);
   prepare();
   while (shared.failed < most_failures) {
@@ -89,7 +89,7 @@ void start(Worker& worker, Shared& shared, std::uint64_t end, std::uint64_t most
   if (worker.process == 0) work(worker, shared, end, most_failures, prepare, run);
 }
 
-/// Takes note of the death of a worker. Whether it died of a case.
+/// Records the end of a worker. Returns whether it ended while a case was running.
 bool bury(Worker& worker, Shared& shared, int status, int limit_s) {
   worker.process = -1;
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return false;
@@ -126,7 +126,7 @@ Counts run_in_workers(std::uint64_t first, std::uint64_t count, int jobs, int li
         kill(worker.process, SIGKILL);
       } else if (taken > limit_s * 1000 && !worker.timed_out) {
         worker.timed_out = true;
-        kill(worker.process, SIGABRT);  // a sanitizer or a debugger may show the stack
+        kill(worker.process, SIGABRT);  // so that a sanitizer or a debugger can show the stack
       }
     }
   }

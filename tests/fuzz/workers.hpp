@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Processes that run cases side by side, so that one that crashes or hangs is counted, and the others go on.
+// Worker processes that run cases in parallel. If a case crashes or hangs, it is counted and the others go on.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@ struct Counts {
   std::uint64_t passed = 0, failed = 0;
 };
 
-/// What a worker runs for a case. It says on stderr what the case is before it begins, and returns whether all went well.
+/// Runs one case in a worker. Writes a description of the case to stderr first. Returns whether the case passed.
 using RunCase = std::function<bool(std::uint64_t number)>;
 
-/// Runs the cases first … first + count - 1 in `jobs` processes. For a case that fails, what the worker wrote to stderr meanwhile
-/// is printed, and which signal ended it. A case that takes longer than `limit_s` is aborted. Ends early when `most_failures` have
-/// failed. Must be called before this process has threads.
+/// Runs the cases first … first + count − 1 in `jobs` processes. For each failed case it prints what the worker wrote to stderr, and the
+/// signal that ended it. A case that takes longer than `limit_s` seconds is aborted. Stops early after `most_failures` failures. Each
+/// worker calls `prepare` once before its first case. Call this before the process has threads.
 Counts run_in_workers(std::uint64_t first, std::uint64_t count, int jobs, int limit_s, std::uint64_t most_failures,
                       const std::function<void()>& prepare, const RunCase& run);
 

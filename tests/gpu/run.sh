@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Runs inside the unpacked bundle of tests/gpu-bundle.sh, on a GPU host that has only the driver:
+# Runs in the unpacked bundle of tests/gpu-bundle.sh, on a GPU host that has only the driver:
 #   run.sh [tests] [sanitize] [bench] [pipelines] [all]       (no argument: tests)
 # tests      kernel tests on CUDA, element tests, the fuzzer on CUDA (FUZZ_CASES=3000)
-# sanitize   some of the kernel tests under compute-sanitizer's memcheck, racecheck and initcheck (SANITIZE_TESTS=16 a program)
-# bench      bench_kernels (with NPP beside it where nvcc and NPP are), bench_pipelines.py
-# pipelines  gst-launch lines, with decoding of the clips that were packed
-# all        the four
-# Logs and JSON go to $OUT, or else to ./logs. The last line is the count; the exit status is 0 only when nothing failed.
-# Anything that the host lacks is skipped, and says so.
+# sanitize   some kernel tests with compute-sanitizer's memcheck, racecheck and initcheck (SANITIZE_TESTS=16 for each program)
+# bench      bench_kernels (compared with NPP if the host has nvcc and NPP), bench_pipelines.py
+# pipelines  gst-launch-1.0 pipelines, some of which decode the packed clips
+# all        all four
+# Logs and JSON files go to $OUT, or to ./logs. The last line is the count. The exit status is 0 only if nothing failed.
+# Tests that need something the host lacks are skipped and give the reason.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 logs=${OUT:-$PWD/logs}
@@ -16,7 +16,7 @@ mkdir -p "$logs"
 state=$(mktemp -d)
 trap 'rm -rf "$state"' EXIT
 
-# Only for programs of the bundle: the host's own compiler and tools must find the host's libraries.
+# The environment for programs of the bundle only: the host's compiler and tools must find the host's libraries.
 bundled=(env -u GST_PLUGIN_PATH -u GST_PLUGIN_SYSTEM_PATH
   LD_LIBRARY_PATH="$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" PATH="$here/bin:$PATH" LC_ALL=C.UTF-8
   GST_PLUGIN_SYSTEM_PATH_1_0="$here/gst" GST_PLUGIN_PATH_1_0="$here/plugin" GST_PLUGIN_SCANNER="$here/bin/gst-plugin-scanner"
@@ -32,7 +32,8 @@ report() {  # result name [remark]
   printf '%s  %-34s %s\n' "$1" "$2" "${3:-}"
 }
 
-# name seconds command …: by its exit status 0, 77 (skipped) or any other. In test programs' logs the count is looked for.
+# name seconds command …: runs a command with a time limit. Its exit status is 0, 77 (skipped) or a failure. The remark contains the count
+# of test cases from the log, if there is one.
 run() {
   local name=$1 limit=$2 log start status remark
   shift 2
@@ -55,14 +56,14 @@ run() {
 }
 
 programs() { find "$here/tests/$1" -maxdepth 1 -type f -perm -u+x ! -name '*.so' ! -name '*.py' 2>/dev/null | sort; }
-# An element, or element.property.
+# element or element.property: whether it exists.
 has() {
   "${bundled[@]}" gst-inspect-1.0 --exists --atleast-version=0.0 "${1%%.*}" 2>/dev/null || return
   [[ $1 != *.* ]] || "${bundled[@]}" gst-inspect-1.0 "${1%%.*}" 2>/dev/null | grep -q "^  ${1#*.} *:"
 }
 gpu() { nvidia-smi -L >/dev/null 2>&1 || [[ -e /dev/nvidiactl ]]; }
 
-# Names of at most this many CUDA tests of a program, spread evenly over all it has but the large ones, as a filter.
+# program count: prints a filter with at most this many CUDA tests, spread evenly over all tests of the program except the large ones.
 some_tests() {
   "${bundled[@]}" "$1" --gtest_list_tests '--gtest_filter=*Cuda*-*Large*' 2>/dev/null |
     awk '/^[^ ].*\.( |$)/ { suite = $1; next } /^  / { print suite $1 }' |
@@ -72,7 +73,8 @@ some_tests() {
     }'
 }
 
-# Runs a test program in parts side by side: most of its time goes into its slow references. Their logs, and the sum of their counts.
+# Runs a test program in several parallel parts, since its slow references take most of the time. Prints their logs and the sum of their
+# counts.
 # shellcheck disable=SC2016
 in_parts='
   parts=$1; shift
@@ -97,7 +99,7 @@ mode_tests() {
   parts=$(($(nproc) >= 8 ? 4 : 1))
   for program in $(programs kernels); do
     found=1
-    if [[ -z $(some_tests "$program" 1) ]]; then continue; fi  # nothing in it is about CUDA
+    if [[ -z $(some_tests "$program" 1) ]]; then continue; fi  # the program has no CUDA tests
     run "kernels/${program##*/}" 300 "${bundled[@]}" bash -c "$in_parts" "$logs/part" "$parts" "$program" '--gtest_filter=*Cuda*'
   done
   ((found)) || report SKIP kernels 'no kernel tests in the bundle'
@@ -129,7 +131,7 @@ mode_sanitize() {
   done
 }
 
-# Builds the peers where the host has NPP (CUB comes with nvcc). Visible either way.
+# Builds the peers if the host has NPP (CUB comes with nvcc). Reports a result in either case.
 build_peers() {
   local name='peers (NPP, CUB)' nvcc header library folder part libraries=()
   nvcc=$(command -v nvcc || find /usr/local/cuda*/bin -name nvcc 2>/dev/null | tail -1)
@@ -141,7 +143,7 @@ build_peers() {
   header=$(find -L "$folder" /usr/include /usr/local/cuda*/ -maxdepth 5 -name nppi_filtering_functions.h 2>/dev/null | head -1)
   library=$(find -L "$folder" /usr/lib/x86_64-linux-gnu /usr/local/cuda*/ -maxdepth 5 -name 'libnppif.so*' ! -path '*/stubs/*' 2>/dev/null | head -1)
   folder=$(dirname "$library")
-  # By file, since a runtime package has no libnppif.so without a version.
+  # Link by file name, since a runtime package has only versioned file names.
   for part in nppial nppif nppist nppc; do
     libraries+=(-Xlinker "$(find -L "$folder" -maxdepth 1 -name "lib$part.so*" 2>/dev/null | head -1)")
   done
@@ -164,7 +166,7 @@ mode_bench() {
     local status=$?
     if ((status != 0 && status != 77)) && [[ -f $here/tests/bench/libcudavision-bench-npp.so ]]; then
       cp "$logs/bench_kernels.log" "$logs/bench_kernels_with_peers.log"
-      run 'bench/kernels without peers' 200 "${bench[@]}" --peers=none  # a peer that crashed took our rows with it
+      run 'bench/kernels without peers' 200 "${bench[@]}" --peers=none  # a crash in a peer also ended our rows
       log=$logs/bench_kernels_without_peers.log
     else
       log=$logs/bench_kernels.log
@@ -183,7 +185,7 @@ mode_bench() {
   fi
 }
 
-# name source: what cudadiff says of each frame must be the same on both backends.
+# name source: cudadiff must post the same messages on both backends.
 same_events() {
   local backend
   if ! gpu || ! has cudadiff || ! has nvh264dec; then
@@ -200,7 +202,7 @@ same_events() {
     "$state/events.cuda" "$state/events.cpu"
 }
 
-# name elements-needed pipeline: skipped where an element or the GPU is missing.
+# name elements-needed pipeline: runs a pipeline. Skipped if an element or the GPU is missing.
 launch() {
   local name=$1 element
   if ! gpu && [[ $3 != *backend=cpu* ]]; then
@@ -217,7 +219,7 @@ launch() {
   run "$name" 60 "${bundled[@]}" gst-launch-1.0 $3
 }
 
-# name element source: between a source that names system memory first (cudaupload) and a sink that takes anything, all is in CUDA memory.
+# name element source: between cudaupload, which names system memory first, and a sink that accepts anything, all caps must have CUDA memory.
 stays_on_the_gpu() {
   if ! gpu || ! has cudaupload; then
     report SKIP "$1" 'no GPU or cudaupload'
@@ -272,7 +274,7 @@ mode_pipelines() {
       "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! $filters ! fakesink"
     launch "pipelines/decode to system $name" "$ours qtdemux h264parse nvh264dec" \
       "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! $filters ! $raw ! fakesink"
-    # Nothing but the grid of motion leaves the GPU; then the same, drawn and downloaded.
+    # Here only the grid of motion leaves the GPU. The overlay pipeline below also downloads the frames.
     launch "pipelines/decode motion $name" "cudadiff qtdemux h264parse nvh264dec" \
       "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! cudadiff output=passthrough backend=cuda ! fakesink"
     same_events "pipelines/same events $name" "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec"
@@ -284,6 +286,9 @@ mode_pipelines() {
       "filesrc location=$clip ! qtdemux ! h264parse ! nvh264dec ! cudahistogram add-meta=true backend=cuda ! $raw ! fakesink"
   done
   ((found)) || report SKIP pipelines/decode 'no .mp4 in the bundle'
+  for name in $("${bundled[@]}" gst-inspect-1.0 cudavision | sed -n 's/^  \(cuda[a-z0-9]*\):.*/\1/p'); do
+    declare -f mode_pipelines | grep -qw "$name" || report FAIL "pipelines/$name" 'no pipeline of run.sh has this element'
+  done
 }
 
 (($#)) || set -- tests

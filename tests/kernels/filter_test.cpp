@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What all filters share: borders, regions, plans and their streams.
+// Tests of the parts that all filters share: borders, regions, plans and streams.
 #include <limits>
 #include <opencv2/core.hpp>
 #include <thread>
@@ -70,7 +70,7 @@ TEST(Region, SetRectsCoverTheSamplesOfTheirPixels) {
   }
 }
 
-/// Sides and places up to the ends of int: no sum of them wraps.
+/// Coordinates up to the ends of int: no sum overflows.
 TEST(Region, AnyRectanglesIntersect) {
   constexpr int most = std::numeric_limits<int>::max(), least = std::numeric_limits<int>::min();
   const auto expect = [](const Rect& a, const Rect& b, const Rect& common) {
@@ -130,7 +130,7 @@ TEST_P(Plans, SameInputGivesTheSameBits) {
   expect_same_bits_each_time(GetParam(), some_convolve());
 }
 
-/// Two plans of each operation, with other parameters, at once: from two threads, and on CUDA on two streams.
+/// Two plans of each operation with different parameters run at the same time, on two threads, and on CUDA on two streams.
 TEST_P(Plans, DoNotDisturbEachOther) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -192,7 +192,7 @@ TEST_P(Plans, RowsMayLieFarApart) {
   expect_far_rows_found(GetParam(), sharpen);
 }
 
-/// The longest rows and columns that are allowed.
+/// The largest allowed width and height.
 TEST_P(Plans, LongestSides) {
   SKIP_UNLESS_AVAILABLE(GetParam());
   for (Format format : {Format::GRAY8, Format::RGB, Format::NV12, Format::UYVY, Format::RGBA64_LE}) {
@@ -214,7 +214,7 @@ TEST_P(Plans, RegionWithoutRectanglesIsACopy) {
   }
 }
 
-TEST_P(Plans, CopiesWhateverTheRegion) {
+TEST_P(Plans, CopyFilterIgnoresTheRegion) {
   SKIP_UNLESS_AVAILABLE(GetParam());
   for (Region::Mode mode : {Region::Mode::frame, Region::Mode::inside, Region::Mode::outside})
     for (Format format : all_formats()) {
@@ -227,8 +227,8 @@ TEST_P(Plans, CopiesWhateverTheRegion) {
     }
 }
 
-/// P010 whose unused low bits are not zero: they count for nothing, and are zero in what is computed.
-TEST_P(Plans, UnusedBitsAreNotLookedAt) {
+/// Unused low bits of P010 that are not zero are ignored, and are zero in the result.
+TEST_P(Plans, UnusedBitsAreIgnored) {
   SKIP_UNLESS_AVAILABLE(GetParam());
   Picture src = make_picture({Format::P010_10LE, 70, 50}, 8);
   const auto run = [&](const auto& params) {
@@ -242,7 +242,7 @@ TEST_P(Plans, UnusedBitsAreNotLookedAt) {
 }
 INSTANTIATE_FOR_BACKENDS(Plans);
 
-/// The harness itself: one flipped byte between rows, around the planes, or of a sample does not get through.
+/// Tests the harness itself: it detects one changed byte between rows, around planes, or in a sample.
 TEST(Harness, SeesEveryStrayByte) {
   for (Format format : {Format::GRAY8, Format::NV12, Format::RGBA, Format::YUY2, Format::P010_10LE}) {
     const Picture expected = make_picture({format, 5, 4}, 1, Data::random, {1, 2, 1});
@@ -255,7 +255,7 @@ TEST(Harness, SeesEveryStrayByte) {
       unseen += expected.difference(good, 0).empty();
       byte ^= 1;
     }
-    EXPECT_EQ(unseen, format == Format::YUY2 ? 4 : 0) << info(format).name;  // the luma in no picture, one a row
+    EXPECT_EQ(unseen, format == Format::YUY2 ? 4 : 0) << info(format).name;  // the luma byte outside the picture, one per row
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The format table against GStreamer's own definitions, and the reference's list against both.
+// Compares the format table, the reference's list of formats and GStreamer's definitions.
 #include <gst/video/video.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ void expect_component(const Component& c, int plane, int offset, int step, int s
   EXPECT_EQ(c.shift_y, shift_y) << what;
 }
 
-TEST(Formats, ReferenceIsGStreamers) {
+TEST(Formats, ReferenceEqualsGStreamer) {
   for (Format format : all_formats()) {
     const Definition& definition = reference::definition(format);
     const GstVideoFormat known = gst_video_format_from_string(definition.name);
@@ -41,7 +41,7 @@ TEST(Formats, ReferenceIsGStreamers) {
       const std::string what = std::string(definition.name) + " component " + std::to_string(i);
       const Component* c = find(definition, roles[i]);
       ASSERT_TRUE(c) << what;
-      // The table says byte 1 for Cr of P010 and P016, where GStreamer's own pack functions write the second word.
+      // GStreamer's table says byte 1 for Cr of P010 and P016, although its pack functions write the second word.
       const bool odd_entry = definition.sample_bytes() == 2 && gst->poffset[i] % 2;
       expect_component(*c, gst->plane[i], gst->poffset[i] + odd_entry, gst->pixel_stride[i], gst->w_sub[i], gst->h_sub[i], what);
       EXPECT_EQ(definition.depth, int(gst->depth[i])) << what;
@@ -50,7 +50,7 @@ TEST(Formats, ReferenceIsGStreamers) {
   }
 }
 
-TEST(Formats, TableSaysTheSame) {
+TEST(Formats, TableEqualsReference) {
   for (Format format : all_formats()) {
     const Definition& definition = reference::definition(format);
     const FormatInfo& row = info(format);

@@ -53,7 +53,7 @@ class DeviceBytes {
 struct Job::Device {
   Device(const Picture& from, const Picture& to) : src(from.bytes()), dst(to.bytes()) {
     must(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    must(cudaDeviceSynchronize());  // uploads from pageable memory may still be under way
+    must(cudaDeviceSynchronize());  // uploads from pageable memory may still be running
   }
   ~Device() { cudaStreamDestroy(stream); }
 
@@ -137,7 +137,7 @@ Picture Job::finish() {
 
 namespace {
 
-/// Memory of which only some rows are ever touched.
+/// Reserved address space of which the test uses only some rows.
 class FarRows {
  public:
   static constexpr std::size_t pitch = std::size_t(64) << 20;
@@ -227,7 +227,7 @@ Picture make_picture(const Geometry& geometry, unsigned seed, Data data, Layout 
           return max / 2 + random.between(-2, 3);
         case Data::ones:
           return 0xffff;
-        case Data::words:  // half of them are samples
+        case Data::words:  // half of the words are valid samples
           return random.below(2) ? random.below(0x10000) : random.below(max + 1) << picture.format().shift;
         default:
           return random.below(max + 1);
@@ -336,5 +336,5 @@ int main(int argc, char** argv) {
               tests.skipped_test_count());
   if (failed) return 1;
   if (tests.successful_test_count() > 0) return 0;
-  return tests.skipped_test_count() > 0 ? 77 : 1;  // nothing ran: skipped, or a filter that matches no test
+  return tests.skipped_test_count() > 0 ? 77 : 1;  // no test ran: all were skipped, or the filter matches none
 }

@@ -18,32 +18,32 @@ namespace cudavision::test {
 using reference::Layout;
 using reference::Picture;
 
-/// Why this build or this machine cannot run the backend; nullptr: it can.
+/// The reason why this build or this machine cannot run the backend. nullptr: it can.
 const char* unavailable(Backend backend);
 #define SKIP_UNLESS_AVAILABLE(backend) \
   if (const char* why = ::cudavision::test::unavailable(backend)) GTEST_SKIP() << why
 
-/// Contents: besides noise of full range, sums at both ends of the range, sums that cancel (flat: one value a component),
-/// and sums that stay within it (faint: noise about the middle); and stored words with bits outside of the sample, of which `ones`
-/// has all set, and `words` any.
+/// The contents of a picture. `random` is noise over the full range; zero, max and checkerboard make sums at both ends of the range; `flat`
+/// has one value for each component, so that sums cancel; `faint` is noise about the middle, so that sums stay in the range. `ones` and
+/// `words` also set bits outside the samples: all of them, or random ones.
 enum class Data { random, zero, max, checkerboard, flat, faint, ones, words };
 Picture make_picture(const Geometry& geometry, unsigned seed, Data data = Data::random, Layout layout = {});
 
-/// What a plan does from a source to a destination.
+/// The work of a plan, from a source to a destination.
 using Work = std::function<Status(const Image& src, const Image& dst, Queue queue)>;
 
-/// One picture on its way through a filter, in the backend's memory and on a stream of its own.
+/// Runs a filter on one picture, in the backend's memory and on its own stream.
 class Job {
  public:
-  /// `dst` is the destination as it is before: its bytes, its layout.
+  /// `dst` gives the initial bytes and the layout of the destination.
   Job(Backend backend, const Picture& src, const Picture& dst);
   ~Job();
-  /// Does not wait.
+  /// Submits without waiting.
   Status submit(const Work& work);
   Status submit(Filter& filter, const Region& region = {}) {
     return submit([&](const Image& src, const Image& dst, Queue queue) { return filter.submit(src, dst, region, queue); });
   }
-  /// Waits, and gives the destination. Fails the test if the source changed.
+  /// Waits and returns the destination. Fails the test if the source changed.
   Picture finish();
 
  private:
@@ -60,7 +60,7 @@ class Bytes {
   ~Bytes();
   Bytes(const Bytes&) = delete;
   void* data() const;
-  /// Waits for the device, and gives what the bytes are now.
+  /// Waits for the device and returns the current bytes.
   const std::vector<std::uint8_t>& read();
 
  private:
@@ -69,7 +69,7 @@ class Bytes {
   std::unique_ptr<Device> device_;
 };
 
-/// Works on a GRAY8 picture whose rows lie 64 MiB apart, so that their distances leave 32 bits.
+/// Runs `work` on a GRAY8 picture with a row pitch of 64 MiB, so that offsets exceed 32 bits.
 Picture run_far_apart(Backend backend, const Work& work, const Picture& src);
 inline Picture run_far_apart(Backend backend, Filter& filter, const Picture& src) {
   return run_far_apart(
@@ -89,7 +89,8 @@ std::string describe(const GaussianParams& params);
 std::string describe(const ConvolveParams& params);
 std::string describe(const Geometry& geometry, const Layout& src, const Layout& dst, const Region& region, Data data);
 
-/// Empty where the filter gives `expected` (its layout is the destination's) within `tolerance`; else what is wrong.
+/// Runs the filter with a destination in the layout of `expected`. Returns an empty string if the result equals `expected` within the
+/// tolerance, otherwise a description of the difference.
 template <typename Params>
 std::string check(Backend backend, const Params& params, const Picture& src, const Picture& expected, const Region& region = {}) {
   auto filter = make(params, src.geometry(), backend);
@@ -101,7 +102,7 @@ std::string check(Backend backend, const Params& params, const Picture& src, con
   return expected.difference(actual, tolerance(params, src.geometry().format));
 }
 
-/// Deterministic pairings for the sweeps, the same with every standard library.
+/// Random numbers for the sweeps, identical with every standard library.
 class Random {
  public:
   explicit Random(unsigned seed) : engine_(seed) {}
@@ -117,17 +118,18 @@ class Random {
   std::mt19937 engine_;
 };
 
-/// How often a sweep goes through its sizes, each time with other pairings: CUDAVISION_TEST_ROUNDS, or 3.
+/// How often a sweep runs through its sizes, each time with other random cases: CUDAVISION_TEST_ROUNDS, or 3.
 int rounds();
-/// Sizes that sweeps go through: tiny, odd, about a tile, wider or higher than any tile.
+/// The sizes of the sweeps: tiny, odd, near the size of a tile, and wider or higher than any tile.
 extern const std::vector<std::pair<int, int>> sizes;
-/// Places in memory, tight and aligned to badly aligned.
+/// Memory layouts, from tight and aligned to badly aligned.
 extern const std::vector<Layout> layouts;
 BorderValue random_border_value(Random& random, Format format);
-/// Mostly the whole frame; else inside or outside of rectangles: odd ones, overlapping ones, some beyond the frame.
+/// Draws a region: mostly the whole frame, otherwise the inside or outside of rectangles. They may be odd, overlap, or extend beyond the
+/// frame.
 Region random_region(Random& random, int width, int height);
 
-/// One case of a sweep: a picture's place and content beside the parameters.
+/// One case of a sweep: everything except the parameters of the operation.
 struct Case {
   Geometry geometry;
   Layout src, dst;
@@ -136,7 +138,7 @@ struct Case {
 };
 Case random_case(Random& random, Format format, std::pair<int, int> size);
 
-/// Compares a filter with the reference; a failure says all of the case.
+/// Compares a filter with the reference. A failure prints the whole case.
 template <typename Params>
 void expect_reference(Backend backend, const Params& params, const Case& c, unsigned seed) {
   const Picture src = make_picture(c.geometry, seed, c.data, c.src);
@@ -146,7 +148,7 @@ void expect_reference(Backend backend, const Params& params, const Case& c, unsi
 
 std::vector<Format> all_formats();
 
-/// What is held against an oracle: a backend, or the reference itself.
+/// The code to compare with OpenCV: a backend, or the reference itself (no backend).
 struct Runner {
   const char* name;
   std::optional<Backend> backend;
@@ -162,7 +164,7 @@ inline std::string runner_name(const ::testing::TestParamInfo<Runner>& item) { r
                            testing::Values(Runner{"Reference", {}}, Runner{"Cpu", Backend::cpu}, Runner{"Cuda", Backend::cuda}), \
                            runner_name)
 
-/// The two backends as two instances, so that --gtest_filter='*Cuda*' runs those that need a device.
+/// Both backends as two instances, so that --gtest_filter='*Cuda*' selects the tests that need a device.
 template <typename T = int>
 using BackendAnd = std::tuple<Backend, T>;
 inline std::string format_name(const ::testing::TestParamInfo<BackendAnd<Format>>& item) {

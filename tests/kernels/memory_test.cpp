@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What is true of every operation, whatever it computes: bits outside of the samples do not matter, pictures may lie anywhere, nothing
-// beyond them is touched, and nothing throws.
+// Properties that every operation has: it ignores bits outside the samples, accepts pictures at any address, accesses no memory beyond
+// them, and never throws.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -9,16 +9,19 @@
 #include <cstring>
 #include <new>
 #include <opencv2/core.hpp>
+#include <set>
 
 #include "kernels/diff/diff.hpp"
 #include "kernels/histogram/histogram.hpp"
 #include "kernels/integral/integral.hpp"
 #include "kernels/local/local.hpp"
+#include "operations.h"
 #include "tests/kernels/harness.hpp"
 
 namespace {
 
-/// While `limited`, the kernels (`in_kernel`) have so many allocations left: then operator new throws, and OpenCV's matrices fail.
+/// If `limited`, calls into the kernels (`in_kernel`) may make `allocations_left` more allocations. After that operator new throws and
+/// OpenCV's matrices fail. `failed` counts the failures.
 std::atomic<bool> limited{false}, in_kernel{false};
 std::atomic<int> allocations_left{0}, failed{0};
 
@@ -38,7 +41,7 @@ void* allocate(std::size_t size) {
 
 void* operator new(std::size_t size) { return allocate(size); }
 void* operator new[](std::size_t size) { return allocate(size); }
-// (A sanitizer's own would not know that free() is the counterpart.)
+// (A sanitizer's nothrow operator new would not match the free() below.)
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return fails() ? nullptr : std::malloc(size ? size : 1); }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
@@ -62,7 +65,7 @@ class ShortAllocator : public cv::MatAllocator {
   void deallocate(cv::UMatData* data) const override { cv::Mat::getStdAllocator()->deallocate(data); }
 };
 
-/// Calls into the kernels: what the test allocates itself does not fail.
+/// Marks a call into the kernels. Allocations of the test itself never fail.
 template <typename Call>
 auto kernel(Call call) {
   struct Inside {
@@ -72,7 +75,7 @@ auto kernel(Call call) {
   return call();
 }
 
-/// An operation's plan with all that it keeps, as work from a picture to a picture.
+/// Makes an operation's plan, as work from a picture to a picture.
 using Make = std::function<Result<Work>(const Geometry&, Backend)>;
 struct Operation {
   std::string name;
@@ -94,7 +97,7 @@ Make filter(std::function<Result<std::unique_ptr<Filter>>(const Geometry&, Backe
   };
 }
 
-/// A histogram drawn into a copy of the picture, so that its counts are seen.
+/// Draws the histogram into a copy of the picture, so that the result depends on its counts.
 Make overlay(HistogramChannels channels, int bins) {
   return [=](const Geometry& geometry, Backend backend) -> Result<Work> {
     HistogramParams params;
@@ -122,7 +125,7 @@ Make overlay(HistogramChannels channels, int bins) {
   };
 }
 
-/// The picture is submitted twice, and boxes are drawn.
+/// Submits the picture twice and draws boxes.
 Make difference(DiffReference reference, DiffOutput output, bool borrow = false) {
   return [=](const Geometry& geometry, Backend backend) {
     DiffParams params;
@@ -143,6 +146,7 @@ Make difference(DiffReference reference, DiffOutput output, bool borrow = false)
   };
 }
 
+/// The work that the tests below repeat. Each name begins with the name of its operation.
 std::vector<Operation> operations() {
   Region inside, outside;
   inside.mode = Region::Mode::inside;
@@ -177,7 +181,7 @@ std::vector<Operation> operations() {
     return kernel([&] { return make_equalize(LumaMatrix::bt709, geometry, backend); });
   };
   return {
-      {"copy",
+      {"copy of the frame",
        filter([](const Geometry& geometry, Backend backend) { return kernel([&] { return make_copy(geometry, backend); }); })},
       {"gaussian", filter(gaussian(5))},
       {"gaussian inside", filter(gaussian(5), inside)},
@@ -188,24 +192,33 @@ std::vector<Operation> operations() {
       {"convolve gradient", filter(convolve(Preset::gradient))},
       {"convolve copying borders", filter(convolve(Preset::box, Border::copy))},
       {"convolve filling borders", filter(convolve(Preset::custom, Border::fill))},
-      {"box-mean", filter(local(LocalOperation::box_mean))},
-      {"threshold", filter(local(LocalOperation::threshold), outside)},
-      {"deviation", filter(local(LocalOperation::deviation))},
-      {"non-local means", filter(local(LocalOperation::nlm), inside)},
-      {"equalize", filter(equalize)},
-      {"equalize inside", filter(equalize, inside)},
-      {"overlay", overlay(HistogramChannels::all, 256)},
-      {"overlay of many bins", overlay(HistogramChannels::components, 65536)},
-      {"difference from previous", difference(DiffReference::previous, DiffOutput::difference)},
-      {"mask from borrowed", difference(DiffReference::previous, DiffOutput::mask, true)},
-      {"overlay from first", difference(DiffReference::first, DiffOutput::overlay)},
-      {"difference from background", difference(DiffReference::background, DiffOutput::difference)},
-      {"overlay from mixture", difference(DiffReference::mog2, DiffOutput::overlay)},
-      {"difference from mixture", difference(DiffReference::mog2, DiffOutput::difference)},
+      {"local box-mean", filter(local(LocalOperation::box_mean))},
+      {"local threshold", filter(local(LocalOperation::threshold), outside)},
+      {"local deviation", filter(local(LocalOperation::deviation))},
+      {"local non-local means", filter(local(LocalOperation::nlm), inside)},
+      {"histogram equalize", filter(equalize)},
+      {"histogram equalize inside", filter(equalize, inside)},
+      {"histogram overlay", overlay(HistogramChannels::all, 256)},
+      {"histogram overlay of many bins", overlay(HistogramChannels::components, 65536)},
+      {"diff difference from previous", difference(DiffReference::previous, DiffOutput::difference)},
+      {"diff mask from borrowed", difference(DiffReference::previous, DiffOutput::mask, true)},
+      {"diff overlay from first", difference(DiffReference::first, DiffOutput::overlay)},
+      {"diff difference from background", difference(DiffReference::background, DiffOutput::difference)},
+      {"diff overlay from mixture", difference(DiffReference::mog2, DiffOutput::overlay)},
+      {"diff difference from mixture", difference(DiffReference::mog2, DiffOutput::difference)},
   };
 }
 
-/// What the operation makes of a picture, in a destination of this layout.
+/// blend takes several pictures and integral writes tables, so neither is work from a picture to a picture.
+TEST(Memory, TestsEveryOperation) {
+  std::set<std::string> tested{"blend", "integral"};
+  for (const Operation& operation : operations()) tested.insert(operation.name.substr(0, operation.name.find(' ')));
+#define CUDAVISION_EXPECT(name) EXPECT_EQ(tested.count(#name), 1u) << #name << " is not in operations() of memory_test.cpp";
+  CUDAVISION_OPERATIONS(CUDAVISION_EXPECT)
+#undef CUDAVISION_EXPECT
+}
+
+/// Runs the operation on a picture, with a destination of this layout.
 Picture result_of(const Operation& operation, Backend backend, const Picture& src, Layout layout = {}) {
   auto work = operation.make(src.geometry(), backend);
   Picture dst = Picture(src.geometry(), layout).inverted();
@@ -221,7 +234,7 @@ Picture result_of(const Operation& operation, Backend backend, const Picture& sr
 
 class AnyMemory : public testing::TestWithParam<BackendAnd<Format>> {};
 
-/// 16-bit samples at odd addresses, rows of odd distance: the same result as anywhere else.
+/// 16-bit samples at odd addresses and odd row pitches give the same result as aligned ones.
 TEST_P(AnyMemory, OddAddressesMakeNoDifference) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -237,9 +250,9 @@ TEST_P(AnyMemory, OddAddressesMakeNoDifference) {
   }
 }
 
-/// A stored value above the depth counts as the greatest sample, and unused bits count for nothing: the same result as without them.
-/// (The sweeps compare with the reference, which has no mixtures.)
-TEST_P(AnyMemory, BitsOutsideOfSamplesMakeNoDifference) {
+/// A stored value above the depth counts as the largest sample, and unused bits are ignored. The result is the same as for a clean
+/// picture. (The sweeps compare with the reference, which lacks mog2.)
+TEST_P(AnyMemory, BitsOutsideSamplesMakeNoDifference) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   const Geometry geometry{format, 37, 21};
@@ -256,7 +269,7 @@ TEST_P(AnyMemory, BitsOutsideOfSamplesMakeNoDifference) {
 }
 INSTANTIATE_FOR_FORMATS(AnyMemory, all_formats());
 
-/// A plane that ends where memory does: the next byte cannot be touched. Or begins where it does.
+/// Memory of a plane with an inaccessible page directly after its last byte (`at_end`) or before its first byte.
 class FencedPlane {
  public:
   FencedPlane(std::size_t bytes, bool at_end) {
@@ -276,7 +289,7 @@ class FencedPlane {
   std::size_t size_;
 };
 
-/// A picture of tight rows, which end with their last sample, between fences.
+/// A picture in fenced planes, without padding between rows.
 struct FencedPicture {
   FencedPicture(const Geometry& geometry, bool at_end) : image{geometry, {}} {
     const reference::Definition& format = reference::definition(geometry.format);
@@ -292,7 +305,7 @@ struct FencedPicture {
       image.planes[plane] = {planes.back()->data(), std::ptrdiff_t(row)};
     }
   }
-  /// To or from a picture elsewhere.
+  /// Copies the samples from `picture` (`in`) or to it.
   void exchange(Picture& picture, bool in) {
     const Image other = picture.at(picture.bytes().data());
     for (std::size_t p = 0; p < planes.size(); ++p) {
@@ -312,7 +325,7 @@ struct FencedPicture {
 
 class CpuMemory : public testing::TestWithParam<Format> {};
 
-TEST_P(CpuMemory, NothingBeyondAPictureIsTouched) {
+TEST_P(CpuMemory, AccessesNothingBeyondAPicture) {
   SKIP_UNLESS_AVAILABLE(Backend::cpu);
   for (const auto& [width, height] : {std::pair{37, 21}, {1, 1}, {2, 3}, {5, 2}}) {
     const Geometry geometry{GetParam(), width, height};
@@ -333,8 +346,8 @@ TEST_P(CpuMemory, NothingBeyondAPictureIsTouched) {
   }
 }
 
-/// Summed-area tables of all channels, whose places are the caller's, apart from the other operations.
-TEST_P(CpuMemory, NothingBeyondAPictureIsSummed) {
+/// The same for summed-area tables of all channels. The caller provides their memory, so they are not among operations().
+TEST_P(CpuMemory, SumsNothingBeyondAPicture) {
   SKIP_UNLESS_AVAILABLE(Backend::cpu);
   const Geometry geometry{GetParam(), 37, 21};
   Picture src = make_picture(geometry, 6);
@@ -360,7 +373,7 @@ TEST_P(CpuMemory, NothingBeyondAPictureIsSummed) {
   }
 }
 
-/// Whichever allocation fails, of a plan or of a frame, the caller is told so.
+/// A failure of any allocation, in the plan or for a frame, is reported to the caller.
 TEST_P(CpuMemory, ShortMemoryIsAResourceError) {
   SKIP_UNLESS_AVAILABLE(Backend::cpu);
   static ShortAllocator allocator;
@@ -368,7 +381,7 @@ TEST_P(CpuMemory, ShortMemoryIsAResourceError) {
   const Geometry geometry{GetParam(), 67, 45};
   Picture src = make_picture(geometry, 6, Data::random, {0, 0, 1, 1, 0}), dst = src;
   for (const Operation& operation : operations()) {
-    result_of(operation, Backend::cpu, src);  // so that OpenCV has its threads
+    result_of(operation, Backend::cpu, src);  // starts OpenCV's threads, whose allocations must not fail below
     int failures = 0;
     for (int allowed = 0;; ++allowed) {
       allocations_left = allowed;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// For test programs that are built with -fsanitize=thread: lets the sanitizer see how threads wait for each other in libraries that
-// are built without it. The functions here come before the libraries' own, for the plugin too. Include it in one file of a program.
+// For test programs that are built with -fsanitize=thread. Shows the sanitizer how threads wait for each other in libraries that are built
+// without it. The functions in this file replace those of the libraries, also for the plugin. Include it in one file of a program.
 #pragma once
 #ifdef __SANITIZE_THREAD__
 
@@ -14,7 +14,7 @@
 
 #define CUDAVISION_VISIBLE __attribute__((visibility("default")))
 
-/// OpenCV's pool is replaced by threads that the sanitizer knows, so that races between parts of a loop show.
+/// Replaces OpenCV's thread pool by threads that the sanitizer knows, so that it sees races between the parts of a loop.
 CUDAVISION_VISIBLE void cv::parallel_for_(const Range& range, const ParallelLoopBody& body, double) {
   const int parts = std::min(range.size(), 3);
   std::vector<std::thread> threads;
@@ -26,7 +26,7 @@ CUDAVISION_VISIBLE void cv::parallel_for_(const Range& range, const ParallelLoop
 }
 
 #ifdef __G_LIB_H__
-/// GLib's locks are futexes, which the sanitizer does not know.
+/// GLib's locks use futexes, which the sanitizer does not know.
 #define CUDAVISION_REAL(name) static const auto real = reinterpret_cast<decltype(&name)>(dlsym(RTLD_NEXT, #name))
 #define CUDAVISION_LOCK(name, Type)                     \
   extern "C" CUDAVISION_VISIBLE void name(Type* lock) { \
@@ -73,7 +73,7 @@ extern "C" CUDAVISION_VISIBLE gboolean g_cond_wait_until(GCond* condition, GMute
   return signalled;
 }
 
-/// What the last owner of a mini object did with it comes before what its pool or its next owner does.
+/// Everything that the last owner of a mini object did happens before the actions of its pool or its next owner.
 extern "C" CUDAVISION_VISIBLE void gst_mini_object_unref(GstMiniObject* object) {
   CUDAVISION_REAL(gst_mini_object_unref);
   __tsan_release(object);

@@ -18,7 +18,7 @@ Definition packed(const char* name, int depth, const std::vector<Role>& roles) {
   return format;
 }
 
-/// One plane a component; the last two subsampled.
+/// One plane for each component. The last two are subsampled.
 Definition planar(const char* name, int depth, const std::vector<Role>& roles, int shift_x = 0, int shift_y = 0) {
   Definition format{name, depth, 0, {}};
   for (int i = 0; i < int(roles.size()); ++i)
@@ -26,7 +26,7 @@ Definition planar(const char* name, int depth, const std::vector<Role>& roles, i
   return format;
 }
 
-/// A plane of luma, a plane of interleaved chroma at half size.
+/// A luma plane and a plane of interleaved chroma at half size.
 Definition semiplanar(const char* name, int depth, int shift, Role first, Role second) {
   Definition format{name, depth, shift, {}};
   const int bytes = format.sample_bytes();
@@ -191,7 +191,7 @@ Picture filtered(const Picture& src, const Region& region, bool filter_alpha, La
 
 bool in_region(const Region& region, const Geometry& geometry, const Component& c, int x, int y) {
   if (region.mode == Region::Mode::frame) return true;
-  bool all = false, any = false;  // of the sample's pixels lie in one rectangle
+  bool all = false, any = false;  // all, any of the sample's pixels lie in one rectangle
   for (const Rect& rect : region.rects) {
     int pixels = 0, inside = 0;
     for (int py = y << c.shift_y; py < std::min((y + 1) << c.shift_y, geometry.height); ++py) {

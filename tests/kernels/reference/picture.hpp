@@ -11,14 +11,14 @@
 
 namespace cudavision::reference {
 
-/// Where one component's samples lie, as GstVideoFormatInfo says it: its plane, the byte of its first sample in a row,
-/// the bytes from sample to sample, log2 of its subsampling.
+/// The location of a component's samples, in the terms of GstVideoFormatInfo: the plane, the byte offset of the first sample in a row, the
+/// bytes from one sample to the next, and log2 of the subsampling.
 struct Component {
   Role role;
   int plane, offset, step, shift_x, shift_y;
 };
 
-/// A format by GStreamer's definition, written down apart from the table under test (format_test.cpp compares all three).
+/// GStreamer's definition of a format, independent of the table under test (format_test.cpp compares both with GStreamer).
 struct Definition {
   const char* name;
   int depth, shift;
@@ -29,7 +29,7 @@ struct Definition {
 };
 const Definition& definition(Format format);
 
-/// One component's samples, in the format's own range.
+/// The samples of one component, in the format's range.
 struct Grid {
   int width = 0, height = 0;
   std::vector<int> values;
@@ -39,15 +39,15 @@ struct Grid {
   int at(int x, int y) const { return values[std::size_t(y) * width + x]; }
 };
 
-/// Freedom of a plane's place in memory; offset and padding in samples.
+/// The placement of planes in memory. Offset and padding are in samples.
 struct Layout {
-  int offset = 0;                           ///< of the first row from an aligned address
+  int offset = 0;                           ///< from an aligned address to the first row
   int padding = 0;                          ///< between rows
   int multiple = 1;                         ///< rows are rounded up to this many bytes, before the padding
-  int offset_bytes = 0, padding_bytes = 0;  ///< in addition: an odd number makes the addresses of 16-bit samples odd
+  int offset_bytes = 0, padding_bytes = 0;  ///< added in bytes; an odd number makes the addresses of 16-bit samples odd
 };
 
-/// A picture in one block of bytes, with guard bytes of a known pattern around its planes and between their rows.
+/// A picture in one block of bytes. Guard bytes with a known pattern lie around its planes and between rows.
 class Picture {
  public:
   explicit Picture(const Geometry& geometry, Layout layout = {});
@@ -57,31 +57,31 @@ class Picture {
   std::vector<std::uint8_t>& bytes() { return bytes_; }
   const std::vector<std::uint8_t>& bytes() const { return bytes_; }
 
-  /// The samples; a stored value above the depth is the greatest sample.
+  /// Reads the samples. A stored value above the depth becomes the largest sample.
   Grid read(const Component& component) const;
   void write(const Component& component, const Grid& grid);
   void write(const Component& component, int x, int y, int sample);
-  /// Sets all 16 bits of a stored word (8 of an 8-bit format), whatever the depth.
+  /// Sets all 16 bits of a stored word (8 in an 8-bit format), for any depth.
   void write_word(const Component& component, int x, int y, int word);
-  /// Takes a sample's stored word from another picture of the same geometry, bit for bit.
+  /// Copies a sample's stored word from another picture of the same geometry, bit for bit.
   void copy(const Component& component, int x, int y, const Picture& from) {
     write_word(component, x, y, from.word(component, x, y));
   }
-  /// The view of this picture whose bytes lie at `base`.
+  /// A view of a copy of this picture whose bytes are at `base`.
   Image at(void* base) const;
 
-  /// This picture with every byte inverted: what a destination holds at first, so that no unwritten byte looks right.
+  /// This picture with every byte inverted. A destination starts with it, so that no unwritten byte looks correct.
   Picture inverted() const;
-  /// Empty where `actual` holds this picture's stored words within `tolerance` (in steps of a sample; unused low bits are equal) and
-  /// its other bytes are still those of inverted(); else says what differs first. The luma that packed 4:2:2 of odd width has in no
-  /// picture is not looked at.
+  /// Compares `actual` with this picture. Samples may differ by `tolerance` steps, unused low bits must be equal, and all other bytes must
+  /// still be those of inverted(). Returns a description of the first difference, or an empty string. Ignores the last luma byte in rows
+  /// of packed 4:2:2 with an odd width, which is outside the picture.
   std::string difference(const Picture& actual, int tolerance) const;
-  /// The same of the samples alone.
+  /// Like difference(), for the samples only.
   std::string sample_difference(const Picture& actual, int tolerance) const;
 
  private:
   struct Span {
-    std::size_t begin;  ///< of the plane in bytes_
+    std::size_t begin;  ///< offset of the plane in bytes_
     std::ptrdiff_t pitch;
   };
   std::size_t address(const Component& c, int x, int y) const {
@@ -96,15 +96,15 @@ class Picture {
   std::vector<std::uint8_t> bytes_;
 };
 
-/// Whether a component's sample is in the region: a chroma sample is inside if all of its pixels lie in one rectangle, and outside if
-/// none lies in any.
+/// Whether a component's sample is in the region. A chroma sample is inside if all of its pixels lie in one rectangle, and outside if none
+/// of them lies in a rectangle.
 bool in_region(const Region& region, const Geometry& geometry, const Component& c, int x, int y);
 
-/// Applies `operation` to the components that are filtered, in the region; the rest is copied bit for bit.
+/// Applies `operation` to the filtered components inside the region. Copies the rest bit for bit.
 Picture filtered(const Picture& src, const Region& region, bool filter_alpha, Layout layout,
                  const std::function<Grid(const Grid&, const Component&)>& operation);
 
-/// The sample that stands for index i of n, found step by step; −1: the border value.
+/// The index of the sample that replaces index i of n, found step by step. −1: the border value.
 int extrapolate(int i, int n, Border border);
 
 }  // namespace cudavision::reference
