@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Kernels of up to 7 × 7 weights on 8-bit samples: a warp goes down a strip, weights and sums stay in registers.
 //
-//   grid: the sets of the format one after the other; in a set, the first and the last column of tiles first (strip_place)
+//   grid: the sets of the format one after the other; in a set, the first and the last column of tiles first
 //
 //        |<-- 128 or 256 results -->|
 //        +--------------------------+ -          every step: load one row of samples, `ahead` rows before it is used;
@@ -15,7 +15,7 @@
 // Where to change what:
 //   another border         kernels/core/border.hpp (border_index); pixels that are not computed: Output in cuda_matrix.cuh
 //   another sample type    cuda_matrix.cuh (to_halves, Scaling::apply, Pair); 16-bit samples run in cuda_small.cu and cuda_tile.cu
-//   another block shape    cuda_tuning.hpp (strip_…); the place of a block: strip_place in cuda_schedule.hpp
+//   another block shape    cuda_tuning.hpp (strip_…); the place of a block: convolve_strip() below
 //   which kernels run here cuda_schedule.cpp (make_schedule); another side: tuning.small_reach, choose() below, MatrixParams
 #include "kernels/convolve/cuda_matrix.cuh"
 
@@ -175,8 +175,17 @@ __device__ __forceinline__ void convolve_strip(const MatrixParams& p, const Matr
   constexpr int C = Shape::C, K = Shape::K, width = Shape::width, warps = tuning.strip_warps;
   const SetView& view = job.view;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const Place tile = strip_place(blockIdx.x - job.first_block, job.tiles_x, job.tiles_y);
-  const int x = (view.x0 & -4) + tile.x * width, y = view.y0 + (tile.y * warps + warp) * job.rows;
+  // Block → tile. The first and the last column take longest, so they come first.
+  const int block = blockIdx.x - job.first_block, sides = min(job.tiles_x, 2), others = block - sides * job.tiles_y;
+  int tile_x, tile_y;
+  if (others < 0) {
+    tile_y = block / sides;
+    tile_x = block % sides ? job.tiles_x - 1 : 0;
+  } else {
+    tile_y = others / (job.tiles_x - sides);
+    tile_x = others - tile_y * (job.tiles_x - sides) + 1;
+  }
+  const int x = (view.x0 & -4) + tile_x * width, y = view.y0 + (tile_y * warps + warp) * job.rows;
   const int count = min(job.rows, view.y1 - y), rows = count + K - 1;
   if (count <= 0) return;
 

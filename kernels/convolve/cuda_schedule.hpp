@@ -2,7 +2,6 @@
 // What runs on the device and how a frame is cut into blocks: plain C++, without CUDA. Units: samples of a set's grid, bytes.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -66,21 +65,7 @@ int block_width(const Schedule& schedule, const FormatInfo& format, int channels
 struct Place {
   int x, y;
 };
-/// Block → tile of Family::matrix_strip. The first and the last column take longest, so they come first. The sizes are references
-/// so that a kernel reads its parameters only where it needs them.
-CUDAVISION_HOST_DEVICE inline Place strip_place(int block, const int& tiles_x, const int& tiles_y) {
-  const int sides = std::min(tiles_x, 2), others = block - sides * tiles_y;
-  Place place;
-  if (others < 0) {
-    place.y = block / sides;
-    place.x = block % sides ? tiles_x - 1 : 0;
-  } else {
-    place.y = others / (tiles_x - sides);
-    place.x = others - place.y * (tiles_x - sides) + 1;
-  }
-  return place;
-}
-/// Block → tile of the other families: row by row.
+/// Block → tile, row by row. (Family::matrix_strip has its own order, in the kernel.)
 CUDAVISION_HOST_DEVICE inline Place tile_place(int block, int tiles_x) {
   Place place;
   place.y = block / tiles_x;

@@ -349,9 +349,7 @@ TEST(ConvolveSchedule, EverySampleIsInOneBlock) {
         const convolve::Cut cut = convolve::cut(schedule, layout, channels, rect, strip_rows);
         std::vector<int> columns(rect.width), rows(rect.height), tiles(cut.blocks());
         for (int block = 0; block < cut.blocks(); ++block) {
-          const convolve::Place place = schedule.family == convolve::Family::matrix_strip
-                                            ? convolve::strip_place(block, cut.tiles_x, cut.tiles_y)
-                                            : convolve::tile_place(block, cut.tiles_x);
+          const convolve::Place place = convolve::tile_place(block, cut.tiles_x);
           ASSERT_TRUE(place.x >= 0 && place.x < cut.tiles_x && place.y >= 0 && place.y < cut.tiles_y) << name;
           ++tiles[place.y * cut.tiles_x + place.x];
           const int x = (rect.x & -4) + place.x * width;
@@ -366,15 +364,6 @@ TEST(ConvolveSchedule, EverySampleIsInOneBlock) {
       }
     }
   }
-}
-
-TEST(ConvolveSchedule, SidesOfTheFrameComeFirst) {
-  for (int tiles_x : {1, 2, 3, 60})
-    for (int tiles_y : {1, 5})
-      for (int block = 0; block < tiles_x * tiles_y; ++block) {
-        const int x = convolve::strip_place(block, tiles_x, tiles_y).x;
-        EXPECT_EQ(x == 0 || x == tiles_x - 1, block < std::min(tiles_x, 2) * tiles_y);
-      }
 }
 
 TEST(ConvolveSchedule, RowsOfStripsFillTheDevice) {
