@@ -7,6 +7,7 @@
 #include <numeric>
 #include <string>
 
+#include "kernels/convolve/plan.hpp"
 #include "kernels/core/backend.hpp"
 #include "kernels/core/guard.hpp"
 
@@ -15,7 +16,7 @@ namespace {
 
 std::string times(int a, int b) { return std::to_string(a) + " × " + std::to_string(b); }
 
-/// The sides of a custom kernel; 0 stands for "follows from the number of weights".
+/// The size of a custom kernel. Errors: settings.
 Result<KernelSize> resolve_size(const ConvolveParams& params) {
   const int count = int(params.weights.size());
   if (count == 0)
@@ -55,9 +56,9 @@ double absolute_sum(const std::vector<double>& weights) {
   return std::accumulate(weights.begin(), weights.end(), 0.0, [](double sum, double w) { return sum + std::abs(w); });
 }
 
-/// Finds column and row with weights = column·rowᵀ. Integer kernels are split into integers (the row is divided by its
-/// greatest common divisor), so that the two passes stay exact. Leaves both empty where the rank is above 1.
-void split(detail::ConvolvePlan& plan, bool integers) {
+/// Finds a column and a row with weights = column·rowᵀ; leaves both empty if the rank is above 1. Integers are split into integers
+/// (the row is divided by its greatest common divisor), so that two passes stay exact.
+void split(convolve::Plan& plan, bool integers) {
   const int width = plan.width, height = plan.height;
   if (width == 1 || height == 1) return;
   const auto pivot =
@@ -137,11 +138,11 @@ KernelSize kernel_size(const ConvolveParams& params) {
   return {preset.width, preset.height};
 }
 
-namespace detail {
+namespace convolve {
 
-Result<ConvolvePlan> resolve(const ConvolveParams& params, const Geometry& geometry) {
+Result<Plan> resolve(const ConvolveParams& params, const Geometry& geometry) {
   if (Status status = validate(params); !status.ok()) return status;
-  ConvolvePlan plan;
+  Plan plan;
   plan.geometry = geometry;
 
   const KernelSize size = kernel_size(params);
@@ -151,7 +152,7 @@ Result<ConvolvePlan> resolve(const ConvolveParams& params, const Geometry& geome
   if (params.preset == Preset::custom) {
     plan.weights = params.weights;
     if (divisor == 0) divisor = std::accumulate(plan.weights.begin(), plan.weights.end(), 0.0);
-    if (std::abs(divisor) <= 1e-12 * absolute_sum(plan.weights)) divisor = 1;  // a sum of 0 but for rounding
+    if (std::abs(divisor) <= 1e-12 * absolute_sum(plan.weights)) divisor = 1;  // the sum is 0, except for rounding
   } else {
     const PresetInfo& preset = presets()[std::size_t(params.preset)];
     plan.weights = preset.weights;
@@ -167,7 +168,7 @@ Result<ConvolvePlan> resolve(const ConvolveParams& params, const Geometry& geome
     plan.anchor_y = plan.height - 1 - plan.anchor_y;
   }
 
-  // Integers are summed as they are and divided last, so that sums stay exact; other weights are divided first.
+  // Integer weights are summed exactly and divided last. Other weights are divided first.
   const bool integers = std::all_of(plan.weights.begin(), plan.weights.end(), is_integer);
   plan.scale = 1 / divisor;
   if (!integers) {
@@ -177,8 +178,8 @@ Result<ConvolvePlan> resolve(const ConvolveParams& params, const Geometry& geome
 
   const FormatInfo& format = info(geometry.format);
   const double largest_sum = absolute_sum(plan.weights) * format.max_value();
-  // float32 holds integers up to 2^24. Sums of real weights may be off by 2^-24 of the largest sum per term: below 2^20 that
-  // stays far under one step.
+  // float32 holds integers up to 2^24. A sum of real weights has an error of up to 2^-24 of the largest sum for each term; for sums
+  // below 2^20 (8 bits) that is far less than one step.
   plan.wide = integers ? largest_sum > 0x1p24 : largest_sum > 0x1p20 * (1 << (format.depth - 8));
   if (plan.gradient())
     plan.scale = std::abs(plan.scale);
@@ -199,15 +200,15 @@ Result<ConvolvePlan> resolve(const ConvolveParams& params, const Geometry& geome
   return plan;
 }
 
-}  // namespace detail
+}  // namespace convolve
 
 Result<std::unique_ptr<Filter>> make_convolve(const ConvolveParams& params, const Geometry& geometry, Backend backend) {
   return guarded([&]() -> Result<std::unique_ptr<Filter>> {
-    auto plan = detail::resolve(params, geometry);
+    auto plan = convolve::resolve(params, geometry);
     if (!plan.ok()) return plan.error();
     return detail::on_backend(
-        backend, [&]() { return detail::make_convolve_cuda(std::move(plan.value())); },
-        [&]() { return detail::make_convolve_cpu(std::move(plan.value())); });
+        backend, [&]() { return convolve::make_cuda(std::move(plan.value())); },
+        [&]() { return convolve::make_cpu(std::move(plan.value())); });
   });
 }
 

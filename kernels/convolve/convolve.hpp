@@ -10,9 +10,9 @@
 namespace cudavision {
 
 inline constexpr int convolve_max_side = 63;
-/// Of a weight or a divisor, in size; a divisor is not below its reciprocal either.
+/// Largest absolute value of a weight and of a divisor. The smallest absolute divisor is its reciprocal.
 inline constexpr double convolve_max_number = 1e30;
-inline constexpr double convolve_max_bias = 1e6;  ///< in size, in sample values
+inline constexpr double convolve_max_bias = 1e6;  ///< absolute, in sample values
 
 // clang-format off
 enum class Preset {
@@ -23,10 +23,10 @@ enum class Preset {
 
 struct PresetInfo {
   Preset preset;
-  const char* nick;  ///< as users write it
+  const char* nick;  ///< the name in settings
   const char* blurb;
   int width, height;
-  double divisor;                ///< what divisor 0 means for this preset
+  double divisor;                ///< used for ConvolveParams::divisor = 0
   std::vector<double> weights;   ///< row-major, width × height
   std::vector<double> vertical;  ///< gradient only: the second kernel
 };
@@ -35,67 +35,35 @@ const std::vector<PresetInfo>& presets();
 
 struct ConvolveParams {
   Preset preset = Preset::custom;
-  std::vector<double> weights;              ///< row-major, for Preset::custom: kernel_width × kernel_height of them
-  int kernel_width = 0, kernel_height = 0;  ///< 1–63, for Preset::custom; 0: the square root of the number of weights, or
-                                            ///< what the other side leaves
-  double divisor = 0;                       ///< 0: the preset's; for custom the sum of the weights, or 1 where that is 0
-  double bias = 0;                          ///< in sample values, added after the division to all but chroma
-  bool absolute = false;                    ///< absolute value before saturating
-  int anchor_x = -1, anchor_y = -1;         ///< the kernel's sample that lies on the output; −1: the middle (size / 2)
-  bool flip = false;                        ///< false: correlation; true: mathematical convolution
+  std::vector<double> weights;              ///< for Preset::custom: row-major, kernel_width × kernel_height values
+  int kernel_width = 0, kernel_height = 0;  ///< for Preset::custom: 1–63. 0: number of weights ÷ the other side; both 0: its
+                                            ///< square root
+  double divisor = 0;     ///< 0: the divisor of the preset; for Preset::custom the sum of the weights, or 1 if the sum is 0
+  double bias = 0;        ///< in sample values, added after the division; not for chroma
+  bool absolute = false;  ///< absolute value before saturating
+  int anchor_x = -1, anchor_y = -1;  ///< the weight that lies on the output pixel; −1: the middle (side / 2)
+  bool flip = false;                 ///< false: correlation; true: mathematical convolution
   Border border = Border::reflect_101;
   BorderValue border_value{};  ///< for Border::constant and Border::fill
-  bool filter_alpha = false;   ///< filter alpha and padding too, instead of copying them
+  bool filter_alpha = false;   ///< whether alpha and padding are filtered; false: copied
 };
 
-/// Says what is wrong with parameters, whatever the format.
+/// Checks the parameters that do not depend on the format. Errors: settings.
 Status validate(const ConvolveParams& params);
 
 struct KernelSize {
   int width, height;
 };
-/// The sides of the kernel that valid parameters describe.
+/// Size of the kernel, for valid parameters.
 KernelSize kernel_size(const ConvolveParams& params);
 
-/// Any K×K kernel on every plane: out = saturate(round(v)), rounded half to even, with v = Σ w·p / divisor + bias; or |v| where
-/// `absolute`; or √(Σx² + Σy²) / |divisor| + bias for Preset::gradient.
-/// Chroma is filtered about its neutral value n: out = n + Σ w·(p − n) / divisor, with no bias and, as it has a sign by nature, no
-/// absolute value; a gradient, which has none, leaves it neutral. Subsampled chroma sees the same kernel on its own samples.
-/// Integer weights are summed exactly. Kernels of rank 1 run as two passes, but where one is measured to be faster (CUDA, 8 bit, to 15×15).
+/// Makes a filter that applies a kernel of up to 63 × 63 weights to every plane: out = saturate(round(v)), rounded half to even,
+/// with v = Σ w·p / divisor + bias, or |v| if `absolute` is set, or √(Σx² + Σy²) / |divisor| + bias for Preset::gradient.
+/// Chroma has a sign, so it is filtered about its neutral value n, without bias and absolute value: out = n + Σ w·(p − n) /
+/// divisor. A gradient has no sign, so its chroma becomes n. Subsampled chroma uses the same kernel on its own samples.
+/// Integer weights are summed exactly. A gradient of 16-bit samples may differ from the rounded root by 1 on CUDA.
+/// Kernels of rank 1 run in two passes, unless one pass is faster (CUDA, 8-bit samples, up to 15 × 15).
 /// Errors: settings (bad parameters, or a backend not built in), resource.
 Result<std::unique_ptr<Filter>> make_convolve(const ConvolveParams& params, const Geometry& geometry, Backend backend);
 
-namespace detail {
-
-/// Parameters resolved for a geometry: what a backend computes. For a sample of role r, with s = Σ weights·p over the window
-/// (correlation; p integer samples):
-///   v = s·scale + before[r], then |v| where `absolute` and r is no chroma;
-///   for a gradient v = √(s² + t²)·scale, t = Σ vertical·p, and 0 for chroma;
-///   out = saturate(rint(v + after[r])).
-struct ConvolvePlan {
-  Geometry geometry;
-  int width = 1, height = 1;        ///< of the kernel
-  int anchor_x = 0, anchor_y = 0;   ///< the window of pixel x is [x − anchor_x, x − anchor_x + width)
-  std::vector<double> weights;      ///< row-major, already flipped
-  std::vector<double> vertical;     ///< gradient: the second kernel, of the same size; else empty
-  std::vector<double> row, column;  ///< rank 1: weights[y][x] = column[y]·row[x]; empty otherwise, and for gradient
-  bool wide = false;                ///< float32 could neither hold the sums exactly (integers) nor to tolerance: sum in float64
-  double scale = 1;                 ///< 1 / divisor
-  std::array<double, role_count> before{};  ///< after scaling, before the absolute value
-  std::array<double, role_count> after{};   ///< last
-  bool absolute = false;
-  Border border = Border::reflect_101;
-  BorderValue border_value{};
-  bool filter_alpha = false;
-
-  bool gradient() const { return !vertical.empty(); }
-  bool separable() const { return !row.empty(); }
-};
-
-Result<ConvolvePlan> resolve(const ConvolveParams& params, const Geometry& geometry);
-
-Result<std::unique_ptr<Filter>> make_convolve_cuda(ConvolvePlan plan);
-Result<std::unique_ptr<Filter>> make_convolve_cpu(ConvolvePlan plan);
-
-}  // namespace detail
 }  // namespace cudavision

@@ -3,24 +3,24 @@
 #include <cmath>
 #include <opencv2/imgproc.hpp>
 
-#include "kernels/convolve/convolve.hpp"
+#include "kernels/convolve/plan.hpp"
 #include "kernels/cpu/filter.hpp"
 
-namespace cudavision::detail {
+namespace cudavision::convolve {
 namespace {
 
-// From here on converting to float first pays: on 1080p gray 15×15 took 13.4 ms in float and 19.1 ms from bytes, 3×3 0.8 ms
-// and 0.6 ms.
+/// Kernels of this many weights or more are faster if samples are converted to float first. GRAY8, 1920 × 1080: 15 × 15 takes 13.4
+/// ms in float and 19.1 ms from bytes; 3 × 3 takes 0.8 ms and 0.6 ms.
 constexpr int many_taps = 50;
 
 class CpuConvolve final : public cpu::CpuFilter {
  public:
-  explicit CpuConvolve(ConvolvePlan plan)
+  explicit CpuConvolve(Plan plan)
       : CpuFilter(plan.geometry, extrapolation(plan.border), plan.border_value, plan.filter_alpha), plan_(std::move(plan)) {
     const FormatInfo& format = info(plan_.geometry.format);
     max_ = format.max_value();
     for (int i = 0; i < format.set_count; ++i) {
-      // All roles of a set have the same offsets: chroma, or anything else.
+      // All roles of a set have the same offsets: either all are chroma or none is.
       const ChannelSet& set = format.sets[i];
       const Role role = *std::find_if(set.roles.begin(), set.roles.end(), [](Role r) { return r != Role::other; });
       before_[i] = plan_.before[std::size_t(role)];
@@ -33,7 +33,8 @@ class CpuConvolve final : public cpu::CpuFilter {
     sum_depth_ = wide ? CV_64F : CV_32F;
     const double scale = direct_ ? plan_.scale : 1;
     if (plan_.separable()) {
-      // 2 and ½: OpenCV rounds ties up, not to even, where both kernels are symmetric, positive and sum to one.
+      // The factors 2 and ½ keep OpenCV from a path that rounds ties up: it takes that path if both kernels are symmetric, positive
+      // and sum to 1.
       row_ = cv::Mat(plan_.row, true).t() * 2;
       column_ = cv::Mat(plan_.column, true) * (scale / 2);
     } else {
@@ -43,11 +44,10 @@ class CpuConvolve final : public cpu::CpuFilter {
   }
 
  private:
-  /// The borders that extrapolate nothing never read beyond the frame.
+  /// Border::fill and Border::copy never read beyond the frame, so any extrapolation does.
   static Border extrapolation(Border border) { return int(border) < extrapolating_borders ? border : Border::replicate; }
-  bool extrapolates() const { return int(plan_.border) < extrapolating_borders; }
 
-  /// Whether float32 holds all intermediate values: to the last bit for integers, with three bits after the point otherwise.
+  /// Whether float32 holds all intermediate values: integers exactly, other values with three bits after the point.
   bool fits_float() const {
     double reach = 0;
     for (const auto* weights : {&plan_.weights, &plan_.vertical})
@@ -69,7 +69,7 @@ class CpuConvolve final : public cpu::CpuFilter {
 
   void filter_strip(int index, const cv::Mat& frame, cv::Mat& out, Rect strip, cpu::Scratch& scratch) {
     const cpu::SetAccess& set = access(index);
-    if (!extrapolates()) {
+    if (plan_.skips_edges()) {
       const cv::Rect at = cpu::cv_rect(strip);
       cv::Mat values = plan_.border == Border::copy ? set.read(frame, strip, scratch) : set.target(out(at), scratch);
       if (plan_.border == Border::fill) values.setTo(set.border_value());
@@ -89,7 +89,8 @@ class CpuConvolve final : public cpu::CpuFilter {
       values.convertTo(floats, sum_depth_);
       values = floats;
     }
-    // A part of a matrix: OpenCV reads what lies around it, so that its own border does not matter, and takes no DFT.
+    // values(inner) is a part of a matrix: OpenCV reads the samples around it, so its own border does not matter, and it uses no
+    // DFT.
     compute(index, values(inner), result, scratch);
     set.write(result, frame(at), out(at));
   }
@@ -118,7 +119,7 @@ class CpuConvolve final : public cpu::CpuFilter {
     if (sum_depth_ == CV_32F) {
       sums.convertTo(result, result.depth(), scale, offset);
     } else {
-      // In steps: scaling to integers would go by way of float32, and what exceeds 32 bits would not saturate.
+      // In two steps: convertTo() to integers would compute in float32, and values above 32 bits would not saturate.
       sums.convertTo(sums, CV_64F, scale, offset);
       cv::min(sums, max_, sums);
       cv::max(sums, 0, sums);
@@ -135,19 +136,19 @@ class CpuConvolve final : public cpu::CpuFilter {
       cv::filter2D(values, result, result.depth(), kernel, anchor, offset, cv::BORDER_REPLICATE);
   }
 
-  ConvolvePlan plan_;
+  Plan plan_;
   double max_ = 255;
   std::array<double, 3> before_{}, after_{};
   std::array<bool, 3> chroma_{};
-  bool direct_ = false;  ///< one call from bytes to bytes
+  bool direct_ = false;  ///< one OpenCV call, from bytes to bytes
   int sum_depth_ = CV_32F;
   cv::Mat kernel_, vertical_, row_, column_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Filter>> make_convolve_cpu(ConvolvePlan plan) {
+Result<std::unique_ptr<Filter>> make_cpu(Plan plan) {
   return std::unique_ptr<Filter>(std::make_unique<CpuConvolve>(std::move(plan)));
 }
 
-}  // namespace cudavision::detail
+}  // namespace cudavision::convolve

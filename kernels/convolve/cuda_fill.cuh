@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// How blocks fetch a channel of a tile.
+// How a block fetches one channel of a tile, for cuda_tile.cu and cuda_matrix_tile.cu. A tile begins at any column of the frame,
+// but memory is read in aligned quads, so a quad of the tile is cut out of two neighbouring quads of the frame:
+//
+//   frame   |a b c d|e f g h|   aligned quads, skew = x & 3 = 2
+//   tile        |c d e f|       one funnel shift of 8-bit samples, two of 16-bit samples
 #pragma once
 
-#include "kernels/convolve/cuda_kernels.cuh"
+#include "kernels/convolve/cuda_params.cuh"
 
-#ifdef __CUDACC__
+namespace cudavision::convolve {
 
-namespace cudavision::cuda::convolve {
-
-/// Calls f with the channels as an integral constant.
+/// Calls f with the number of channels as an integral constant.
 template <typename F>
 __device__ __forceinline__ void with_channels(int channels, F&& f) {
   switch (channels) {
@@ -23,7 +25,8 @@ __device__ __forceinline__ void with_channels(int channels, F&& f) {
   }
 }
 
-/// Four samples of channel c from x on, wherever they lie: as two words of 16 bits each, or one of 8 bits. Not inlined: rare.
+/// Four samples of channel c from column x of a row (−1: the border value) on, inside the frame or not: one word of four bytes, or
+/// two words of two samples each. Not inlined, because it is rare.
 template <typename T>
 __device__ __noinline__ uint2 load_any(const SetView& view, int c, int x, int row) {
   std::uint32_t words[2] = {};
@@ -41,13 +44,13 @@ __device__ __noinline__ uint2 load_any(const SetView& view, int c, int x, int ro
   return make_uint2(words[0], words[1]);
 }
 
-/// Words of channel c of two neighbouring quads as they are stored.
+/// Channel c of two neighbouring quads, from interleaved words as they are stored.
 template <typename T, int C>
 __device__ __forceinline__ void pick_channel(const std::uint32_t (&raw)[2][C * sizeof(T)], int c,
                                              std::uint32_t (&words)[2 * sizeof(T)]) {
 #pragma unroll
   for (int q = 0; q < 2; ++q) {
-    const Quad<T, C> quad = detail::deinterleave<T, C>(raw[q]);
+    const Quad<T, C> quad = cuda::detail::deinterleave<T, C>(raw[q]);
 #pragma unroll
     for (int k = 0; k < C; ++k)
 #pragma unroll
@@ -56,13 +59,15 @@ __device__ __forceinline__ void pick_channel(const std::uint32_t (&raw)[2][C * s
   }
 }
 
-/// Gives sink(row, quad, words) the samples of channel c, planar, of `rows` rows of quads from x of the frame on, x any number.
-/// row_index: where each row lies in the frame, or −1.
+/// The block loads channel c of a tile of `rows` rows and `quads` quads, which begins at column x of the frame (any number), and
+/// calls sink(row, quad, words) with the planar samples of each quad. row_index[i]: the row of the frame for row i of the tile; −1:
+/// the border value.
 template <typename T, int C, typename Sink>
 __device__ __forceinline__ void fill_tile(const SetView& view, int c, int x, const int* row_index, int quads, int rows, Sink sink) {
-  constexpr int n = sizeof(T), batch = C * n == 1 ? 6 : 2;  // loads under way at once
+  constexpr int n = sizeof(T), batch = C * n == 1 ? 6 : 2;  // quads of a thread that load at the same time
   const int skew = x & 3, bits = skew * 8 * n;
-  const std::uint32_t inverse = (1u << 22) / quads + 1;  // exact for all items of the largest tile
+  const std::uint32_t inverse =
+      (1u << 22) / quads + 1;  // item · inverse >> 22 = item / quads, exact for all items of the largest tile
   const auto is_direct = [&](int source, int from) {
     return view.src_aligned && source >= 0 && from >= 0 && from + 8 <= view.width;
   };
@@ -76,8 +81,8 @@ __device__ __forceinline__ void fill_tile(const SetView& view, int c, int x, con
       direct[b] = is_direct(source, from);
       if (direct[b]) {
         const unsigned char* const at = view.src + source * view.src_pitch + std::ptrdiff_t(from) * (C * n);
-        detail::load_words<C * n, quad_alignment(C, n)>(at, raw[b][0]);
-        if (skew) detail::load_words<C * n, quad_alignment(C, n)>(at + 4 * C * n, raw[b][1]);
+        cuda::detail::load_words<C * n, quad_alignment(C, n)>(at, raw[b][0]);
+        if (skew) cuda::detail::load_words<C * n, quad_alignment(C, n)>(at + 4 * C * n, raw[b][1]);
       }
     }
 #pragma unroll
@@ -94,12 +99,12 @@ __device__ __forceinline__ void fill_tile(const SetView& view, int c, int x, con
                             third = far ? both[2 * n - 1] : both[n];
         words[0] = __funnelshift_r(first, second, bits);
         words[n - 1] = __funnelshift_r(second, third, bits);
-        to_samples(words, view.shift, view.max_value);
+        cuda::to_samples(words, view.shift, view.max_value);
       }
       sink(row, item - row * quads, words);
     }
   }
-  // What does not lie in the frame, apart: in the loop above it would take registers from the loads under way.
+  // Quads that are not in the frame have their own loop: in the loop above they would need registers that the loads need.
   if (is_direct(row_index[0], x - skew) && is_direct(row_index[rows - 1], x - skew + 4 * (quads - 1))) return;
   for (int item = threadIdx.x; item < rows * quads; item += blockDim.x) {
     const int row = item * inverse >> 22, quad = item - row * quads, source = row_index[row];
@@ -112,6 +117,4 @@ __device__ __forceinline__ void fill_tile(const SetView& view, int c, int x, con
   }
 }
 
-}  // namespace cudavision::cuda::convolve
-
-#endif  // __CUDACC__
+}  // namespace cudavision::convolve

@@ -1,41 +1,59 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Kernels of 3 × 3, 5 × 5 and 7 × 7 weights on 16-bit samples, unrolled: weights as constant operands, samples turned to float32 by
-// one byte permutation and one addition.
-#include "kernels/convolve/cuda_kernels.cuh"
+// Kernels of 3 × 3, 5 × 5 and 7 × 7 weights on 16-bit samples, unrolled: weights are constant operands, and one byte permutation
+// and one addition turn a sample into float32.
+//
+//   lane 0     lane 1            lane 31      a block: small_warps strips, one above the other
+//   +--------+--------+-- … --+--------+ -    a warp:  128 pixels across, R rows of results
+//   | 4 px   | 4 px   |       | 4 px   | R    a lane:  4 pixels × R rows of results, from R + K − 1 rows of samples in registers,
+//   | R rows | R rows |       | R rows | |             each row with a quad of samples on both sides:  [quad][4 px][quad]
+//   +--------+--------+-- … --+--------+ -
+//
+// The square root. A gradient of 16-bit samples is √s with s = u² + v² and integers |u|, |v| ≤ 4·65535 < 2^18. u and v are exact in
+// float32; s has a relative error below 2^-23 (two roundings), half of which reaches the root; sqrt.approx.f32 adds at most 2^-23
+// (PTX ISA). So the root is off by less than 1.5·2^-23·√s, and before it saturates (√s < 65536) by less than 0.012 steps: the
+// result is the correctly rounded one or its neighbour. It is exactly the rounded one for s < 2^20, where s itself is exact: √s is
+// 1 / (8·√s) or more away from k + ½, because s is an integer and (k + ½)² = k² + k + ¼, and the error 2^-23·√s is less. That holds
+// for all 8-bit and 10-bit results with divisor 1 and an integer bias of 0 or more. The test ConvolveGradient checks both bounds
+// with these errors.
+//
+// Where to change what:
+//   another border         kernels/core/border.hpp (border_index); pixels that are not computed: store_result in cuda_results.cuh
+//   another sample type    sample() and insert() below, to_sample() in cuda_results.cuh, small_kernel() at the end
+//   another block shape    cuda_tuning.hpp (small_…); a new side: tuning.small_reach and choose() below
+#include "kernels/convolve/cuda_results.cuh"
 
-namespace cudavision::cuda::convolve {
+namespace cudavision::convolve {
 namespace {
 
-/// What a thread works on: a quad of neighbouring pixels, and as halo a quad on each side, all as they are stored: interleaved
-/// words.
+/// The words of a thread, as they are stored (interleaved): a quad of pixels, and a quad on each side for the windows.
 template <typename T, int C>
 struct Strip {
-  static constexpr int pixels = small_pixels, quads = 1;
+  static constexpr int pixels = 4, quads = 1;
   static constexpr int quad_words = C * sizeof(T), words = quads * quad_words, row_words = words + 2 * quad_words;
 };
 
-/// Word and place in it of channel c of a pixel, counted from the strip's first.
+/// The word, and the byte in it, of channel c of a pixel of the strip.
 template <typename T, int C>
-struct Place {
+struct SampleAt {
   int word, byte;
-  __device__ constexpr Place(int pixel, int c)
+  __device__ constexpr SampleAt(int pixel, int c)
       : word((pixel * C + c) * int(sizeof(T)) / 4), byte((pixel * C + c) * int(sizeof(T)) % 4) {}
 };
 
-/// The stored sample in float32. Its bytes become the mantissa of 2^23 + sample.
+/// The stored word of a sample in float32: its bytes become the mantissa of 2^23 + word.
 template <typename T, int C, int N>
 __device__ __forceinline__ float sample(const std::uint32_t (&row)[N], int pixel, int c) {
-  const Place<T, C> place(pixel + 4, c);  // past the left halo
+  const SampleAt<T, C> place(pixel + 4, c);  // after the left quad
   const int selector = sizeof(T) == 1 ? 0x7440 | place.byte : 0x7400 | (place.byte + 1) << 4 | place.byte;
   return __uint_as_float(__byte_perm(row[place.word], 0x4b000000, selector)) - 8388608.0f;
 }
 
-/// Puts a sample in its place.
+/// Writes a sample to its place.
 template <typename T, int C, int N>
 __device__ __forceinline__ void insert(std::uint32_t (&words)[N], int pixel, int c, std::uint32_t value) {
-  const Place<T, C> place(pixel, c);
+  const SampleAt<T, C> place(pixel, c);
   if (C == 1 && place.byte == 0)
-    words[place.word] = value;  // the first of a word that is all ours
+    words[place.word] = value;  // the first sample of a word without other sets
   else if (sizeof(T) == 1)
     words[place.word] = __byte_perm(words[place.word], value, 0x3210 + ((4 - place.byte) << 4 * place.byte));
   else
@@ -47,9 +65,9 @@ __device__ __forceinline__ void load_strip(const unsigned char* at, std::uint32_
   using S = Strip<T, C>;
   constexpr int q = S::quad_words, alignment = quad_alignment(C, sizeof(T));
   std::uint32_t left[q], middle[S::words], right[q];
-  detail::load_words<q, alignment>(at - 4 * q, left);
-  detail::load_words<S::words, quad_alignment(C, sizeof(T))>(at, middle);
-  detail::load_words<q, alignment>(at + 4 * S::words, right);
+  cuda::detail::load_words<q, alignment>(at - 4 * q, left);
+  cuda::detail::load_words<S::words, quad_alignment(C, sizeof(T))>(at, middle);
+  cuda::detail::load_words<q, alignment>(at + 4 * S::words, right);
 #pragma unroll
   for (int i = 0; i < q; ++i) row[i] = left[i], row[q + S::words + i] = right[i];
 #pragma unroll
@@ -59,16 +77,16 @@ __device__ __forceinline__ void load_strip(const unsigned char* at, std::uint32_
 template <typename T, int C, int K, Small kind>
 __device__ __forceinline__ void convolve_strip(const SmallParams& p, const SmallJob& job) {
   using S = Strip<T, C>;
-  constexpr int R = small_rows(C, K), radius = K / 2, rows = R + K - 1, quads = S::quads + 2;
+  constexpr int R = small_rows(C, K), warps = tuning.small_warps, radius = K / 2, rows = R + K - 1, quads = S::quads + 2;
   constexpr int centre = S::quad_words;
   const SetView& view = job.view;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const int block = blockIdx.x - job.first_block, tile_y = block / job.tiles_x, tile_x = block - tile_y * job.tiles_x;
-  const int x = (view.x0 & -S::pixels) + (tile_x * 32 + lane) * S::pixels, y = view.y0 + (tile_y * small_warps + warp) * R;
+  const Place tile = tile_place(blockIdx.x - job.first_block, job.tiles_x);
+  const int x = (view.x0 & -S::pixels) + (tile.x * 32 + lane) * S::pixels, y = view.y0 + (tile.y * warps + warp) * R;
   if (y >= view.y1) return;
 
-  __shared__ int row_index[small_warps][rows];
-  __shared__ std::uint32_t edge_words[small_warps][rows * quads * S::quad_words];
+  __shared__ int row_index[warps][rows];
+  __shared__ std::uint32_t edge_words[warps][rows * quads * S::quad_words];
   if (lane < rows) row_index[warp][lane] = border_index(y - radius + lane, view.height, view.border);
   __syncwarp();
 
@@ -87,7 +105,7 @@ __device__ __forceinline__ void convolve_strip(const SmallParams& p, const Small
           for (int w = 0; w < S::row_words; ++w) raw[i][w] = job.border_words[w % S::quad_words];
         }
     }
-    if (sizeof(T) == 2 && view.max_value != 0xffff) {  // samples, but where they are stored
+    if (sizeof(T) == 2 && view.max_value != 0xffff) {  // clear unused bits and clamp to the depth, without shifting
       const std::uint32_t mask = (0xffffu << view.shift & 0xffffu) * 0x10001u,
                           most = (std::uint32_t(view.max_value) << view.shift) * 0x10001u;
 #pragma unroll
@@ -96,12 +114,13 @@ __device__ __forceinline__ void convolve_strip(const SmallParams& p, const Small
         for (int w = 0; w < S::row_words; ++w) raw[i][w] = __vminu2(raw[i][w] & mask, most);
     }
   }
-  // Strips at the frame's sides: the whole warp fetches each of them, for alone a lane would wait long.
+  // Strips at the sides of the frame: the whole warp loads each of them; a single lane would wait long.
   for (unsigned edges = __ballot_sync(~0u, x < view.x1 && !inside); edges; edges &= edges - 1) {
     const int edge = __ffs(int(edges)) - 1, edge_x = __shfl_sync(~0u, x, edge);
     for (int item = lane; item < rows * quads; item += 32) {
       std::uint32_t words[S::quad_words];
-      detail::interleave<T, C>(load_quad<T, C>(view, edge_x + (item % quads - 1) * 4, row_index[warp][item / quads]), words);
+      cuda::detail::interleave<T, C>(cuda::load_quad<T, C>(view, edge_x + (item % quads - 1) * 4, row_index[warp][item / quads]),
+                                     words);
 #pragma unroll
       for (int w = 0; w < S::quad_words; ++w) edge_words[warp][item * S::quad_words + w] = words[w] << view.shift;
     }
@@ -168,7 +187,7 @@ __device__ __forceinline__ void convolve_strip(const SmallParams& p, const Small
       if (kind == Small::gradient) {
 #pragma unroll
         for (int j = 0; j < S::pixels; ++j) {
-          // Its error of 2^-23 never reaches a half between the roots of neighbouring integers that 8-bit samples give.
+          // See "The square root" above.
           asm("sqrt.approx.f32 %0, %1;" : "=f"(sums[r][j]) : "f"(fmaf(sums[r][j], sums[r][j], others[r][j] * others[r][j])));
         }
       }
@@ -190,12 +209,12 @@ __device__ __forceinline__ void convolve_strip(const SmallParams& p, const Small
 #pragma unroll
         for (int w = 0; w < S::words; ++w) out[r][w] <<= view.shift;  // the low sample has `shift` zero bits on top
       }
-      detail::store_words<S::words, quad_alignment(C, sizeof(T))>(at, out[r]);
+      cuda::detail::store_words<S::words, quad_alignment(C, sizeof(T))>(at, out[r]);
       at += view.dst_pitch;
     }
     return;
   }
-  std::uint32_t kept[R][S::words];  // indexed at run time, in local memory: the rare case must not unroll
+  std::uint32_t kept[R][S::words];  // indexed at run time, so in local memory: the rare case must not be unrolled
 #pragma unroll
   for (int r = 0; r < R; ++r)
 #pragma unroll
@@ -205,12 +224,12 @@ __device__ __forceinline__ void convolve_strip(const SmallParams& p, const Small
     std::uint32_t words[S::quad_words];
 #pragma unroll
     for (int w = 0; w < S::quad_words; ++w) words[w] = kept[i / S::quads][i % S::quads * S::quad_words + w];
-    store_result<T, C>(job, x + i % S::quads * 4, y + i / S::quads, detail::deinterleave<T, C>(words));
+    store_result<T, C>(job, x + i % S::quads * 4, y + i / S::quads, cuda::detail::deinterleave<T, C>(words));
   }
 }
 
 template <typename T, int C0, int C1, int K, Small kind>
-__global__ void __launch_bounds__(32 * small_warps) convolve_small(const __grid_constant__ SmallParams p) {
+__global__ void __launch_bounds__(32 * tuning.small_warps) convolve_small(const __grid_constant__ SmallParams p) {
   if (blockIdx.x < p.jobs[1].first_block) {
     convolve_strip<T, C0, K, kind>(p, p.jobs[0]);
   } else {
@@ -222,9 +241,9 @@ __global__ void __launch_bounds__(32 * small_warps) convolve_small(const __grid_
 template <typename T, int C0, int C1>
 const void* choose(int side, Small kind) {
   const auto kernel = [](auto function) { return reinterpret_cast<const void*>(function); };
-  if (kind == Small::gradient && side == 3) return kernel(convolve_small<T, C0, C1, 3, Small::gradient>);
-  if (kind == Small::gradient)
-    return side == 5 ? kernel(convolve_small<T, C0, C1, 5, Small::gradient>) : nullptr;  // anchor in a corner
+  if (kind == Small::gradient)  // 3 × 3; a side of 5 if the anchor is not in the middle
+    return side == 3 ? kernel(convolve_small<T, C0, C1, 3, Small::gradient>)
+                     : kernel(convolve_small<T, C0, C1, 5, Small::gradient>);
   if (side == 3) return kernel(convolve_small<T, C0, C1, 3, Small::direct>);
   if (side == 5 && kind == Small::direct) return kernel(convolve_small<T, C0, C1, 5, Small::direct>);
   if (side == 5) return kernel(convolve_small<T, C0, C1, 5, Small::two_pass>);
@@ -236,11 +255,11 @@ const void* choose(int side, Small kind) {
 
 const void* small_kernel(const FormatInfo& format, int side, Small kind) {
   const void* function = nullptr;
-  with_layout(format, [&](auto sample, auto first, auto rest) {
+  cuda::with_layout(format, [&](auto sample, auto first, auto rest) {
     if constexpr (sizeof(sample) == 2)
       function = choose<decltype(sample), decltype(first)::value, decltype(rest)::value>(side, kind);
   });
   return function;
 }
 
-}  // namespace cudavision::cuda::convolve
+}  // namespace cudavision::convolve

@@ -1,9 +1,26 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Kernels of any size: a channel's tile goes to shared memory as float32; each thread computes 4 × tile_rows results in registers,
-// past which the rows of samples slide.
+// Kernels of any size, of all sample types: a block loads a tile of one channel into shared memory, as float32; each thread
+// computes 4 × R results in registers, while the rows of samples slide past.
+//
+//        |<- 128 results + the window ->|
+//        +------------------------------+ -
+//   warp |  lane i: results 4i … 4i + 3 | R = tile_rows(wide)
+//    0   |          of R rows           | -      direct:   each lane sums the window of its results, 4 columns of weights at a time
+//   warp |                              |        two_pass: all lanes sum the rows of the tile into `across` (shared), then each
+//    …   |  height − 1 more rows        |                  lane sums down
+//        +------------------------------+
+//   shared memory: the tile | two_pass: across, 128 sums a row | source row of each row
+//
+// Channels run one after the other; their results are kept packed until all are stored together.
+//
+// Where to change what:
+//   another border         kernels/core/border.hpp (border_index); pixels that are not computed: store_result in cuda_results.cuh
+//   another sample type    FloatSink below, to_sample() in cuda_results.cuh, cuda_fill.cuh; tile_kernel() at the end
+//   another block shape    cuda_tuning.hpp (tile_…); shared memory: tile_bytes in cuda_schedule.hpp
 #include "kernels/convolve/cuda_fill.cuh"
+#include "kernels/convolve/cuda_results.cuh"
 
-namespace cudavision::cuda::convolve {
+namespace cudavision::convolve {
 namespace {
 
 __device__ __forceinline__ void load_four(const float* from, float (&values)[4]) {
@@ -28,7 +45,7 @@ __device__ __forceinline__ void store_four(double* to, const double (&v)[4]) {
   reinterpret_cast<double2*>(to)[1] = make_double2(v[2], v[3]);
 }
 
-/// A tile in float32.
+/// Writes a tile in float32.
 template <typename T>
 struct FloatSink {
   float* tile;
@@ -41,14 +58,14 @@ struct FloatSink {
     for (int j = 0; j < 4; ++j) {
       constexpr int per_word = 4 / n;
       const int byte = j % per_word * n, selector = n == 1 ? 0x7440 | byte : 0x7400 | (byte + 1) << 4 | byte;
-      values[j] = __uint_as_float(__byte_perm(words[j / per_word], 0x4b000000, selector)) - 8388608.0f;  // see convolve_small.cu
+      values[j] = __uint_as_float(__byte_perm(words[j / per_word], 0x4b000000, selector)) - 8388608.0f;  // as in cuda_small.cu
     }
     store_four(tile + row * pitch + 4 * quad, values);
   }
 };
 
-/// sums[r][j] += Σ weights[k][n] · tile[r + k][j + n] for k < height and n < N: the rows slide past through registers, so that
-/// each is loaded once for all R rows of sums, and each weight for 4·R sums.
+/// sums[r][j] += Σ weights[k][n] · tile[r + k][j + n] for k < height and n < N. The rows slide through registers: each row is
+/// loaded once for R rows of sums, and each weight once for 4·R sums.
 template <int N, int R, typename In, typename Acc>
 __device__ __forceinline__ void slide(Acc (&sums)[R][4], const In* tile, int pitch, const Acc* weights, int stride, int height) {
   constexpr int span = N > 1 ? 8 : 4;
@@ -84,7 +101,7 @@ __device__ __forceinline__ void slide(Acc (&sums)[R][4], const In* tile, int pit
   }
 }
 
-/// All weights, four columns of them at a time.
+/// All weights, four columns at a time.
 template <int R>
 __device__ __forceinline__ void sum_window(float (&sums)[R][4], const float* tile, int pitch, const float* weights, int stride,
                                            int width, int height) {
@@ -100,7 +117,7 @@ __device__ __forceinline__ void sum_window(float (&sums)[R][4], const float* til
       return slide<3>(sums, tile + k, pitch, weights + k, stride, height);
   }
 }
-/// In float64 the window of several columns would not fit the registers; tiles move by whole quads.
+/// In float64 the windows of four columns would not fit into registers. Two quads of each row are held, and replaced quad by quad.
 template <int R>
 __device__ __forceinline__ void sum_window(double (&sums)[R][4], const float* tile, int pitch, const double* weights, int stride,
                                            int width, int height) {
@@ -131,7 +148,7 @@ __device__ __forceinline__ void sum_window(double (&sums)[R][4], const float* ti
   }
 }
 
-/// Four sums of weights along a row of the tile; weights are padded with zeros to whole quads.
+/// Four sums along a row of the tile. The weights are padded with zeros to whole quads.
 template <typename Acc>
 __device__ __forceinline__ void sum_row(Acc (&sums)[4], const float* tile, const Acc* weights, int width) {
   Acc window[8], far[4];
@@ -151,8 +168,8 @@ __device__ __forceinline__ void sum_row(Acc (&sums)[4], const float* tile, const
 }
 
 template <typename T, typename Acc, bool two_pass, typename P>
-__global__ void __launch_bounds__(32 * tile_warps, 16 / tile_warps) convolve_tile(const __grid_constant__ P p) {
-  constexpr int R = tile_rows<Acc>, n = sizeof(T);
+__global__ void __launch_bounds__(32 * tuning.tile_warps, 16 / tuning.tile_warps) convolve_tile(const __grid_constant__ P p) {
+  constexpr int R = tile_rows(sizeof(Acc) == 8), n = sizeof(T);
   extern __shared__ float4 shared_memory[];
   float* const tile = reinterpret_cast<float*>(shared_memory);
 
@@ -160,15 +177,15 @@ __global__ void __launch_bounds__(32 * tile_warps, 16 / tile_warps) convolve_til
   const TileJob<Acc>& job = p.jobs[set];
   const SetView& view = job.view;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-  const int block = blockIdx.x - job.first_block, tile_y = block / job.tiles_x, tile_x = block - tile_y * job.tiles_x;
-  const int x = (view.x0 & -4) + tile_x * tile_width, y = view.y0 + tile_y * warps * R;
+  const Place place = tile_place(blockIdx.x - job.first_block, job.tiles_x);
+  const int x = (view.x0 & -4) + place.x * tile_width, y = view.y0 + place.y * warps * R;
   const int pitch = tile_pitch(p.width), rows = warps * R + p.height - 1;
 
   Acc* const across = reinterpret_cast<Acc*>(tile + rows * pitch);
   int* const row_index = reinterpret_cast<int*>(across + (two_pass ? rows * tile_width : 0));
   for (int i = threadIdx.x; i < rows; i += blockDim.x) row_index[i] = border_index(y - p.anchor_y + i, view.height, view.border);
 
-  std::uint32_t packed[4][R][n] = {};  // indexed by channel at run time: in local memory, read once
+  std::uint32_t packed[4][R][n] = {};  // indexed by channel at run time, so in local memory; read once
 #pragma unroll 1
   for (int c = 0; c < view.channels; ++c) {
     if (!(view.filtered >> c & 1)) continue;
@@ -228,4 +245,4 @@ const void* tile_kernel(const FormatInfo& format, bool two_pass, bool wide) {
   return wide ? choose<std::uint16_t, double>(two_pass) : choose<std::uint16_t, float>(two_pass);
 }
 
-}  // namespace cudavision::cuda::convolve
+}  // namespace cudavision::convolve

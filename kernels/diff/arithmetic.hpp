@@ -1,31 +1,23 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The arithmetic of frame differences, once for both backends.
+// The arithmetic of frame differences, for both backends.
 #pragma once
 
 #include <cstdint>
 #include <type_traits>
 
 #include "kernels/core/border.hpp"
+#include "kernels/diff/diff.hpp"
 
-namespace cudavision {
+namespace cudavision::diff {
 
-/// How the difference is shown.
-enum class DiffMode : std::uint8_t {
-  absolute,
-  signed_,  ///< about mid-gray
-  squared,  ///< d² over the greatest sample, so that the greatest difference stays what it is
-};
-
-namespace detail {
-
-/// Shows differences: see Diff.
-struct DiffShow {
+/// How differences are shown, see class Diff.
+struct Show {
   DiffMode mode = DiffMode::absolute;
-  bool plain = true;  ///< gain 1 and not squared: the difference itself
+  bool plain = true;  ///< gain 1 and not squared: |d| is shown as it is
   int max = 255, middle = 128;
-  std::uint64_t gain = 0;  ///< of |d| in 2^−16, of d² (divided by max) in 2^−32
+  std::uint64_t gain = 0;  ///< of |d| in steps of 2^−16; of d², divided by max, in steps of 2^−32
 
-  /// What stands for sample − reference = d. `about_middle`: mode signed_, or chroma.
+  /// The sample that shows the difference d = sample − reference. `about_middle`: for DiffMode::signed_ and for chroma.
   CUDAVISION_HOST_DEVICE int operator()(int d, bool about_middle) const {
     const std::uint64_t size = std::uint64_t(d < 0 ? -d : d);
     std::uint64_t shown = size;
@@ -39,7 +31,7 @@ struct DiffShow {
 
 inline constexpr int background_rate_bits = 15;
 
-/// Fractional bits of the background of samples of this size: as many as a sample has.
+/// Fractional bits of the background: as many as a stored sample has bits.
 CUDAVISION_HOST_DEVICE constexpr int background_bits(int sample_bytes) { return 8 * sample_bytes; }
 /// The background as a sample, rounded half up.
 template <typename T>
@@ -47,8 +39,8 @@ CUDAVISION_HOST_DEVICE inline int background_sample(std::uint32_t background) {
   constexpr int bits = background_bits(sizeof(T));
   return int((background + (1u << (bits - 1))) >> bits);
 }
-/// The background after a sample v: bg + rate·(v − bg) / 2^15, the step rounded away from zero, so that however slow the rate, the
-/// background arrives; rate 0 leaves it.
+/// The background after a sample v: bg + rate·(v − bg) / 2^15. The step is rounded away from zero, so the background reaches v at
+/// any rate above 0.
 template <typename T>
 CUDAVISION_HOST_DEVICE inline std::uint32_t background_step(std::uint32_t background, int v, int rate) {
   using Wide = typename std::conditional<sizeof(T) == 1, std::int32_t, std::int64_t>::type;
@@ -57,5 +49,4 @@ CUDAVISION_HOST_DEVICE inline std::uint32_t background_step(std::uint32_t backgr
   return std::uint32_t(Wide(background) + ((away * rate + round) >> background_rate_bits));
 }
 
-}  // namespace detail
-}  // namespace cudavision
+}  // namespace cudavision::diff

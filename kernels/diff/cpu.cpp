@@ -5,18 +5,19 @@
 
 #include "kernels/core/luma.hpp"
 #include "kernels/cpu/filter.hpp"
-#include "kernels/diff/diff.hpp"
+#include "kernels/diff/sequence.hpp"
 
-namespace cudavision::detail {
+namespace cudavision::diff {
 namespace {
 
-/// Rows of a strip, which is worked on while it is in the cache: even, for subsampled chroma.
+/// Rows of a strip, few enough for the cache; even, for subsampled chroma.
 constexpr int strip_rows = 32;
 
-/// Whether any pixel of a subsampled sample is set: `mask` begins at a sample. Chroma is never subsampled in height alone.
+/// For each subsampled sample: whether any of its pixels is set. `mask` begins at a sample. Chroma is never subsampled in height
+/// only.
 cv::Mat any_of(const cv::Mat& mask, int shift_x, int shift_y) {
   if (shift_x == 0 && shift_y == 0) return mask;
-  cv::Mat even;  // repeats the last column and row
+  cv::Mat even;  // completes the last samples
   cv::copyMakeBorder(mask, even, 0, shift_y & mask.rows, 0, shift_x & mask.cols, cv::BORDER_REPLICATE);
   cv::Mat any(even.rows >> shift_y, even.cols >> shift_x, CV_8U);
   for (int y = 0; y < any.rows; ++y) {
@@ -46,9 +47,9 @@ cv::Mat luma_mat(const cv::Mat& r, const cv::Mat& g, const cv::Mat& b) {
   return luma;
 }
 
-class CpuDiff final : public Diff {
+class CpuDiff final : public Sequence {
  public:
-  explicit CpuDiff(DiffPlan plan) : Diff(std::move(plan), Backend::cpu) {
+  explicit CpuDiff(Plan plan) : Sequence(std::move(plan), Backend::cpu) {
     const FormatInfo& format = info(geometry().format);
     const DiffParams& params = this->plan().params;
     const bool mog2 = params.reference == DiffReference::mog2;
@@ -99,7 +100,7 @@ class CpuDiff final : public Diff {
     return result;
   }
 
-  /// A strip of rows of the picture on a set's grid.
+  /// The rows begin … end of the picture, on the grid of a set.
   cv::Rect strip_of(int index, int begin, int end) const {
     const ChannelSet& set = info(geometry().format).sets[index];
     const int from = begin >> set.shift_y, to = subsampled(end, set.shift_y);
@@ -120,7 +121,7 @@ class CpuDiff final : public Diff {
     return access_[index].read(frame, {rect.x, rect.y, rect.width, rect.height}, scratch);
   }
 
-  bool swap_reference(Diff& other) override {
+  bool swap_reference(Sequence& other) override {
     auto* const previous = dynamic_cast<CpuDiff*>(&other);
     if (!previous) return false;
     memory_.swap(previous->memory_);
@@ -129,7 +130,7 @@ class CpuDiff final : public Diff {
     return true;
   }
 
-  Status compute(const DiffFrame& frame, Queue) override {
+  Status compute(const Frame& frame, Queue) override {
     const DiffParams& params = plan().params;
     if (params.reference == DiffReference::mog2) update_mixture(frame);
     std::atomic<std::uint64_t> sum{0};
@@ -148,7 +149,7 @@ class CpuDiff final : public Diff {
     return {};
   }
 
-  void update_mixture(const DiffFrame& frame) {
+  void update_mixture(const Frame& frame) {
     mog2::Job job = mixture_job(plan(), frame);
     mog2::set_state(job, mixture_.data());
     const bool bytes = info(geometry().format).sample_bytes() == 1, one = mixture_channels(plan()) == 1;
@@ -161,7 +162,7 @@ class CpuDiff final : public Diff {
     });
   }
 
-  /// Steps the background of a strip; gives what it was.
+  /// Updates the background of a strip; `was` gets the background before the update.
   template <typename T, typename Fixed>
   void step(const cv::Mat& v, cv::Mat state, cv::Mat& was, bool begin) const {
     for (int y = 0; y < v.rows; ++y) {
@@ -178,7 +179,7 @@ class CpuDiff final : public Diff {
 
   template <typename T>
   void show(const cv::Mat& v, const cv::Mat& r, cv::Mat& out, bool about_middle) const {
-    const DiffShow& show = plan().show;
+    const Show& show = plan().show;
     for (int y = 0; y < v.rows; ++y) {
       const T *from = v.ptr<T>(y), *reference = r.ptr<T>(y);
       T* to = out.ptr<T>(y);
@@ -186,8 +187,8 @@ class CpuDiff final : public Diff {
     }
   }
 
-  /// Differences of a strip: fills changed_, shows them if asked, keeps the frame. Returns the sum of the pixels' differences.
-  std::uint64_t compare(const DiffFrame& frame, int begin, int end) {
+  /// Compares a strip: fills changed_, shows the differences if asked, keeps the frame. Returns the sum of the pixels' differences.
+  std::uint64_t compare(const Frame& frame, int begin, int end) {
     const FormatInfo& format = info(geometry().format);
     const DiffParams& params = plan().params;
     const bool bytes = format.sample_bytes() == 1;
@@ -214,7 +215,7 @@ class CpuDiff final : public Diff {
       }
     }
 
-    cv::Mat most;  // the greatest difference among a pixel's channels
+    cv::Mat most;  // the greatest difference of the channels of each pixel
     for (int i = 0; i < format.set_count; ++i) {
       const ChannelSet& set = format.sets[i];
       const cv::Rect rect = strip_of(i, begin, end);
@@ -265,7 +266,7 @@ class CpuDiff final : public Diff {
                                       : luma_mat<std::uint16_t>(rgb[0], rgb[1], rgb[2]);
   }
 
-  /// The greatest of a sample's compared channels.
+  /// The greatest difference of the compared channels of each sample.
   cv::Mat greatest(const ChannelSet& set, const cv::Mat& difference) const {
     if (difference.channels() == 1) return difference;
     cv::Mat most, one;
@@ -277,7 +278,7 @@ class CpuDiff final : public Diff {
     return most;
   }
 
-  /// A set's samples for each of the pixels that they cover.
+  /// The samples of a set, repeated for each pixel that they cover.
   cv::Mat at_pixels(const cv::Mat& samples, const ChannelSet& set, int rows) const {
     if (set.shift_x == 0 && set.shift_y == 0) return samples;
     cv::Mat all;
@@ -305,7 +306,7 @@ class CpuDiff final : public Diff {
     });
   }
 
-  void show_changed(const DiffFrame& frame, int begin, int end) const {
+  void show_changed(const Frame& frame, int begin, int end) const {
     const FormatInfo& format = info(geometry().format);
     for (int i = 0; i < format.set_count; ++i) {
       const ChannelSet& set = format.sets[i];
@@ -343,10 +344,10 @@ class CpuDiff final : public Diff {
     return results_[std::size_t(slot)].sum;
   }
 
-  Status fill(const Image& dst, const std::vector<DiffFill>& fills, Queue) override {
+  Status fill(const Image& dst, const std::vector<Fill>& fills, Queue) override {
     const FormatInfo& format = info(geometry().format);
     const RoleValues colour = box_values(format);
-    for (const DiffFill& one : fills) {
+    for (const Fill& one : fills) {
       const ChannelSet& set = format.sets[one.set];
       const Plane& plane = dst.planes[set.plane];
       const int bytes = format.sample_bytes();
@@ -365,7 +366,7 @@ class CpuDiff final : public Diff {
   std::array<cpu::SetAccess, 3> access_;
   std::array<bool, 3> compared_{};  ///< whether the set is compared
   std::array<cv::Scalar, 3> white_, black_, tint_;
-  std::array<cv::Mat, 3> background_, counted_;     ///< by set; counted_ is empty where all pixels are
+  std::array<cv::Mat, 3> background_, counted_;     ///< by set; counted_ is empty if all pixels are counted
   std::vector<std::vector<unsigned char>> memory_;  ///< of the ring
   std::vector<unsigned char> mixture_;
   cv::Mat changed_, opened_;
@@ -374,8 +375,6 @@ class CpuDiff final : public Diff {
 
 }  // namespace
 
-Result<std::unique_ptr<Diff>> make_diff_cpu(DiffPlan plan) {
-  return std::unique_ptr<Diff>(std::make_unique<CpuDiff>(std::move(plan)));
-}
+Result<std::unique_ptr<Diff>> make_cpu(Plan plan) { return std::unique_ptr<Diff>(std::make_unique<CpuDiff>(std::move(plan))); }
 
-}  // namespace cudavision::detail
+}  // namespace cudavision::diff

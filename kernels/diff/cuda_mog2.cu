@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "kernels/cuda/filter.hpp"
+// Updates the mixtures of Gaussians of a frame (see mog2.hpp) and stores which pixels are foreground.
+//
+//   grid: (width / 128, height); a lane has one pixel; a warp stores the bits of 32 pixels as one word
+//
+// Where to change what:
+//   the model              mog2.hpp, for both backends
+//   another block shape    cuda_tuning.hpp (mixture_threads)
+#include "kernels/cuda/device.hpp"
 #include "kernels/diff/cuda_mog2.hpp"
+#include "kernels/diff/cuda_tuning.hpp"
 
-namespace cudavision::cuda::diff {
+namespace cudavision::diff {
 namespace {
 
-using cudavision::detail::mog2::Job;
-
-constexpr int threads = 128;
-
-/// One pixel a thread; the state is read and written once, along the row.
 template <typename T, int C>
-__global__ void __launch_bounds__(threads) update(const __grid_constant__ Job job, unsigned char* foreground, int pitch) {
+__global__ void __launch_bounds__(tuning.mixture_threads)
+    update(const __grid_constant__ mog2::Job job, unsigned char* foreground, int pitch) {
+  constexpr int threads = tuning.mixture_threads;
   const int x = blockIdx.x * threads + threadIdx.x;
   for (int y = blockIdx.y; y < job.height; y += gridDim.y) {
-    const bool changed = x < job.width && cudavision::detail::mog2::pixel<T, C>(job, x, y);
+    const bool changed = x < job.width && mog2::pixel<T, C>(job, x, y);
     const unsigned bits = __ballot_sync(~0u, changed);
     if (threadIdx.x % 32 == 0) *reinterpret_cast<unsigned*>(foreground + std::ptrdiff_t(y) * pitch + x / 8) = bits;
   }
@@ -31,15 +36,16 @@ const void* kernel(int sample_bytes, int channels) {
 }  // namespace
 
 Status load_mog2(int sample_bytes, int channels) {
-  cudaFuncAttributes attributes;
-  return check(cudaFuncGetAttributes(&attributes, kernel(sample_bytes, channels)), "cannot load the mixture kernel");
+  return cuda::load_kernel(kernel(sample_bytes, channels), "cannot load the mixture kernel");
 }
 
-Status launch_mog2(const Job& job, int sample_bytes, int channels, unsigned char* foreground, int pitch, cudaStream_t stream) {
+Status launch_mog2(const mog2::Job& job, int sample_bytes, int channels, unsigned char* foreground, int pitch,
+                   cudaStream_t stream) {
+  constexpr int threads = tuning.mixture_threads;
   const dim3 grid((job.width + threads - 1) / threads, job.height);
-  void* arguments[] = {const_cast<Job*>(&job), &foreground, &pitch};
-  return check(cudaLaunchKernel(kernel(sample_bytes, channels), grid, dim3(threads), arguments, 0, stream),
-               "cannot launch the mixture");
+  void* arguments[] = {const_cast<mog2::Job*>(&job), &foreground, &pitch};
+  return cuda::check(cudaLaunchKernel(kernel(sample_bytes, channels), grid, dim3(threads), arguments, 0, stream),
+                     "cannot launch the mixture");
 }
 
-}  // namespace cudavision::cuda::diff
+}  // namespace cudavision::diff

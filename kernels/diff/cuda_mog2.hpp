@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The mixture of Gaussians on the device, for the plan in diff.cu.
+// The mixture of Gaussians on the device, for the plan in cuda.cu.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -7,13 +7,12 @@
 #include "kernels/core/status.hpp"
 #include "kernels/diff/mog2.hpp"
 
-namespace cudavision::cuda::diff {
+namespace cudavision::diff {
 
-/// Loads the kernel's code.
+/// Loads the kernel. Errors: resource.
 Status load_mog2(int sample_bytes, int channels);
-/// Updates the mixtures of a frame; bit x of a row of `foreground` (rows `pitch` bytes apart, a multiple of 64 pixels) becomes 1
-/// where the pixel is foreground.
-Status launch_mog2(const cudavision::detail::mog2::Job& job, int sample_bytes, int channels, unsigned char* foreground, int pitch,
-                   cudaStream_t stream);
+/// Updates the mixtures of a frame. Bit x of a row of `foreground` becomes 1 if the pixel is foreground; rows are `pitch` bytes
+/// apart (whole blocks of 512 pixels). Errors: resource.
+Status launch_mog2(const mog2::Job& job, int sample_bytes, int channels, unsigned char* foreground, int pitch, cudaStream_t stream);
 
-}  // namespace cudavision::cuda::diff
+}  // namespace cudavision::diff

@@ -6,8 +6,6 @@
 #include <vector>
 
 #include "kernels/core/filter.hpp"
-#include "kernels/diff/arithmetic.hpp"
-#include "kernels/diff/mog2.hpp"
 #include "kernels/diff/motion.hpp"
 
 namespace cudavision {
@@ -17,191 +15,103 @@ inline constexpr int diff_min_cell = 4, diff_max_cell = 1024;
 inline constexpr double diff_max_gain = 256;
 
 enum class DiffReference : std::uint8_t {
-  previous,    ///< the frame `interval` before
+  previous,    ///< the frame `interval` frames earlier
   first,       ///< the first frame
-  background,  ///< the running average of the frames before
+  background,  ///< the running average of the earlier frames
   mog2,        ///< a mixture of Gaussians for each pixel
 };
+/// How the difference is shown.
+enum class DiffMode : std::uint8_t {
+  absolute,
+  signed_,  ///< about mid-gray
+  squared,  ///< d² over the greatest sample, so that the greatest difference stays what it is
+};
 enum class DiffOutput : std::uint8_t {
-  difference,  ///< how far samples are from the reference
-  mask,        ///< white where a pixel changed, else black
+  difference,  ///< the difference between samples and reference
+  mask,        ///< white for changed pixels, black for others
   overlay,     ///< the picture, with changed pixels tinted
-  none,        ///< nothing: the destination is not looked at
+  none,        ///< nothing; the destination is not used
 };
 
 struct DiffParams {
   DiffReference reference = DiffReference::previous;
-  int interval = 1;             ///< frames back, 1–64, for DiffReference::previous
-  double learning_rate = 0.02;  ///< of the background, 0–1: its share of the new frame, in steps of 2^−15
+  int interval = 1;             ///< for DiffReference::previous: 1–64 frames
+  double learning_rate = 0.02;  ///< of DiffReference::background: share of the new frame, 0–1, in steps of 2^−15
   DiffOutput output = DiffOutput::difference;
   DiffMode mode = DiffMode::absolute;
-  int threshold = 15;  ///< 0–255, in 8-bit steps: a pixel changed where its difference is greater. Not for DiffReference::mog2
-  double gain = 1;     ///< 0–256, on the difference shown, in steps of 2^−16
-  bool luma_only = false;          ///< only luma is compared, and shown: of RGB that of luma_of()
-  int open_radius = 1;             ///< 0–16: the mask is opened with a square of 2·radius + 1 pixels; 0: not
-  int cell_size = 16;              ///< pixels, 4–1024
-  std::vector<Rect> mask_regions;  ///< in pixels, clipped to the frame: what lies in them never changes, and is not counted
-  bool borrow = false;  ///< frames stay where they are, unchanged, for as long as the plan compares with them (previous: until the
-                        ///< frame `interval` later is done; first: until reset()), so that it keeps no copies of its own
-  int in_flight = 1;    ///< results kept, 1–16: that of a frame is lost when so many more were submitted
+  int threshold = 15;      ///< a pixel changed if its difference is greater; 0–255, in 8-bit steps. Not for DiffReference::mog2
+  double gain = 1;         ///< factor of the shown difference, 0–256, in steps of 2^−16
+  bool luma_only = false;  ///< whether only luma is compared and shown; RGB: the luma of luma_of()
+  int open_radius = 1;     ///< 0–16: the mask is opened with a square of 2·radius + 1 pixels; 0: no opening
+  int cell_size = 16;      ///< pixels, 4–1024
+  std::vector<Rect> mask_regions;  ///< in pixels, clipped to the frame: their pixels never change and are not counted
+  bool borrow =
+      false;  ///< whether the caller keeps frames in place and unchanged while the plan compares with them, so that the plan
+              ///< makes no copies. previous: until the frame `interval` later is done; first: until reset()
+  int in_flight = 1;  ///< results that are kept, 1–16; older results are lost
 };
 
-/// What is wrong with parameters, whatever the format.
+/// Checks the parameters that do not depend on the format. Errors: settings.
 Status validate(const DiffParams& params);
 
-/// What was found in a frame.
+/// The result of a frame.
 struct DiffResult {
-  bool compared = false;       ///< false: there was nothing to compare with yet, and nothing changed
+  bool compared = false;       ///< false: there was no reference yet, so nothing changed
   std::uint64_t changed = 0;   ///< pixels, after opening
-  std::uint64_t counted = 0;   ///< pixels outside of the masked regions
+  std::uint64_t counted = 0;   ///< pixels outside the masked regions
   double changed_ratio = 0;    ///< changed ÷ counted
-  double mean_difference = 0;  ///< of the pixels counted, in 8-bit steps; a pixel's difference is the largest of its channels'
+  double mean_difference = 0;  ///< mean of the counted pixels' differences, in 8-bit steps
   CellGrid cells;
 };
 
-namespace detail {
-
-/// Rectangle of one channel set, in its samples.
-struct DiffFill {
-  int set;
-  Rect rect;
-};
-
-/// Parameters resolved for a geometry.
-struct DiffPlan {
-  Geometry geometry;
-  DiffParams params;
-  int threshold = 0;  ///< in sample values
-  DiffShow show;
-  int rate = 0;               ///< of the background, see background_step
-  CellGrid cells;             ///< `counted` is right, nothing changed
-  std::uint64_t counted = 0;  ///< pixels
-  std::vector<Rect> masked;   ///< not empty, inside the frame
-  /// One bit a pixel, the leftmost lowest, 1: counted. Rows of mask_pitch() bytes. Empty where all pixels are.
-  std::vector<std::uint32_t> counted_bits;
-
-  std::size_t mask_pitch() const { return std::size_t(geometry.width + 511) / 512 * 64; }
-  /// Whether samples of this role take part in the comparison.
-  bool compares(Role role) const;
-  bool compares_plane(int plane) const;
-  /// RGB of which only luma is compared.
-  bool luma_of_rgb() const;
-};
-
-/// Samples shown, by role.
-using RoleValues = std::array<std::uint16_t, role_count>;
-RoleValues white_values(const FormatInfo& format);  ///< of the mask
-RoleValues black_values(const FormatInfo& format);
-RoleValues tint_values(const FormatInfo& format);  ///< half of what a changed pixel becomes
-RoleValues box_values(const FormatInfo& format);
-
-/// How a frame is kept in a plan's own memory: rows from a multiple of 256 bytes, with at least 64 bytes behind each.
-struct FrameLayout {
-  std::array<std::size_t, 3> offset{};
-  std::array<std::ptrdiff_t, 3> pitch{};  ///< 0: the plane is not kept
-  std::size_t bytes = 0;
-
-  Image at(const Geometry& geometry, void* memory) const;
-};
-FrameLayout frame_layout(const DiffPlan& plan);
-
-/// One frame's work for a backend.
-struct DiffFrame {
-  Image src, dst;
-  bool compared = false;     ///< false: nothing differs, and a model is begun anew
-  Image reference;           ///< to compare with; its planes are null for DiffReference::background, and where not compared
-  Image keep;                ///< where to copy src to; its planes are null where it need not be kept
-  std::uint64_t number = 0;  ///< since the reference was begun: 0, 1, …
-  int slot = 0;              ///< of the result, below in_flight
-};
-
-}  // namespace detail
-
-/// A plan that compares each frame with a reference, and counts what changed: made once, submitted often, on one stream at a time.
+/// Compares each frame with a reference and counts changed pixels. Made once, submitted often, on one stream at a time.
 ///
-/// A pixel's difference is the largest among its channels of |sample − reference|; a subsampled chroma sample counts for each of
-/// the pixels that it covers; alpha and padding are not compared. The pixel changed where that is greater than the threshold,
-/// scaled to the depth by a shift, and (open_radius > 0) where it outlasts an opening of the mask as cv::morphologyEx does it
-/// (beyond the frame nothing is eroded or dilated). Both backends give the same bits.
+/// The difference of a pixel is the largest |sample − reference| of its channels. A subsampled chroma sample counts for each pixel
+/// that it covers; alpha and padding are not compared. A pixel changed if its difference is greater than the threshold (shifted to
+/// the depth of the format) and, for open_radius > 0, if it remains after the opening of the mask, as cv::morphologyEx computes it
+/// (pixels beyond the frame neither erode nor dilate). Both backends give the same bits.
 ///
-/// Shown is, of the difference d with its gain g and the greatest sample M: g·|d|; about mid-gray 2^(depth−1) + g·d; or g·d²/M;
-/// each rounded half up in magnitude, and saturated. Chroma is shown with its sign about its neutral value, in every mode.
-/// Alpha and padding are copied from the source; what is masked or not compared is shown as equal.
-/// The overlay shows (sample + tint + 1) / 2 where a pixel changed; subsampled chroma where any of its pixels did.
+/// DiffOutput::difference shows the difference d with the gain g and the greatest sample M as g·|d| (absolute), 2^(depth−1) + g·d
+/// (signed_) or g·d²/M (squared); the magnitude is rounded half up, the result saturates. Chroma is shown with its sign about its
+/// neutral value, in every mode. Alpha and padding are copied from the source. Samples that are masked or not compared are shown as
+/// equal. DiffOutput::overlay shows (sample + tint + 1) / 2 for changed pixels; a subsampled chroma sample is tinted if any of its
+/// pixels changed.
 ///
-/// The background is kept in fixed point, 8.8 bits for 8-bit samples and else 16.16: see background_step. DiffReference::mog2 is
-/// the mixture of up to 5 Gaussians of Z. Zivkovic (see mog2.hpp), of luma or of all channels; the difference shown, and
-/// its mean, are then against the mean of each pixel's heaviest Gaussian.
+/// DiffReference::background is kept in fixed point: 8.8 bits for 8-bit samples, 16.16 bits for deeper ones (see background_step in
+/// arithmetic.hpp). DiffReference::mog2 is Z. Zivkovic's mixture of up to 5 Gaussians (see mog2.hpp), of luma or of all channels;
+/// the shown difference and its mean are then against the mean of the heaviest Gaussian of each pixel.
 class Diff {
  public:
+  Diff() = default;
   virtual ~Diff() = default;
   Diff(const Diff&) = delete;
   Diff& operator=(const Diff&) = delete;
 
-  const Geometry& geometry() const { return plan_.geometry; }
+  virtual const Geometry& geometry() const = 0;
 
-  /// Compares `src` and writes every sample of `dst` (packed 4:2:2 of odd width: but the byte that is in no picture), or nothing
-  /// for DiffOutput::none. Both have the plan's geometry, lie in the backend's memory, and do not overlap. Returns without waiting
-  /// on CUDA. Errors: resource, when memory is short or a launch fails.
-  Status submit(const Image& src, const Image& dst, Queue queue);
-  /// The next frame begins the reference anew: it is compared with nothing.
-  void reset() { number_ = 0; }
-  /// Takes over from `previous` what frames are compared with, so that new settings do not begin the reference anew: the next
-  /// frame is compared as `previous` would have done. For a plan that was just made, on the same device; the caller has waited
-  /// for all work of `previous`, which is only fit to be destroyed afterwards. Tickets begin anew. Returns false, and changes
-  /// neither plan, where backend, geometry, reference, its interval, borrow, or the channels that are kept differ.
-  bool continue_from(Diff& previous);
+  /// Compares `src`, and writes every sample of `dst` (packed 4:2:2 of odd width: all except the byte that is in no picture); for
+  /// DiffOutput::none, `dst` is not used. Both have the geometry of the plan, lie in the memory of the backend, and do not overlap.
+  /// Does not wait on CUDA. Errors: resource (memory is short, or a launch fails).
+  virtual Status submit(const Image& src, const Image& dst, Queue queue) = 0;
+  /// Forgets the reference: the next frame is compared with nothing.
+  virtual void reset() = 0;
+  /// Takes over the reference of `previous`, so that new settings do not lose it: the next frame is compared as `previous` would
+  /// have compared it. For a plan that was just made, on the same device. The caller has waited for all work of `previous`, which
+  /// may only be destroyed afterwards. Tickets begin anew. Returns false and changes neither plan if backend, geometry, reference,
+  /// its interval, borrow or the kept channels differ.
+  virtual bool continue_from(Diff& previous) = 0;
 
-  /// Names the frame last submitted; 0: none yet.
-  std::uint64_t ticket() const { return ticket_; }
-  /// What was found in a frame, once the caller has waited until its work is done; `ticket` is one of the in_flight last ones.
-  DiffResult result(std::uint64_t ticket) const;
-  DiffResult result() const { return result(ticket_); }
+  /// Names the last submitted frame; 0: none yet.
+  virtual std::uint64_t ticket() const = 0;
+  /// The result of a frame. The caller has waited for its work; `ticket` is one of the last `in_flight` tickets.
+  virtual DiffResult result(std::uint64_t ticket) const = 0;
+  DiffResult result() const { return result(ticket()); }
 
-  /// Draws a frame around each region into `dst`, a picture of the plan's geometry. Returns without waiting on CUDA. Errors: resource.
-  Status draw_boxes(const Image& dst, const std::vector<MotionRegion>& regions, Queue queue);
-
- protected:
-  Diff(detail::DiffPlan plan, Backend backend)
-      : plan_(std::move(plan)), src_(backend), dst_(backend), reference_(backend), compared_(std::size_t(plan_.params.in_flight)) {}
-  const detail::DiffPlan& plan() const { return plan_; }
-
-  /// Pictures that the backend keeps for references, as many as ring_size(); with `borrow` of no memory.
-  std::vector<Image> ring_;
-
-  virtual Status compute(const detail::DiffFrame& frame, Queue queue) = 0;
-  /// Swaps what is kept for reference, but for ring_, with a plan that keeps the same; returns false where that is of another
-  /// backend.
-  virtual bool swap_reference(Diff& other) = 0;
-  /// Adds the changed pixels of each cell; returns the sum of the pixels' differences, in sample values.
-  virtual std::uint64_t collect(int slot, std::vector<std::uint32_t>& changed) const = 0;
-  /// Fills rectangles with the colour of boxes.
-  virtual Status fill(const Image& dst, const std::vector<detail::DiffFill>& fills, Queue queue) = 0;
-
- private:
-  Status run(const Image& src, const Image& dst, Queue queue);
-  Status fill_boxes(const Image& dst, const std::vector<MotionRegion>& regions, Queue queue);
-
-  const detail::DiffPlan plan_;
-  detail::AlignedPicture src_, dst_, reference_;
-  std::vector<bool> compared_;  ///< by slot
-  std::uint64_t number_ = 0, ticket_ = 0;
+  /// Draws a frame around each region into `dst`, a picture of the geometry of the plan. Does not wait on CUDA. Errors: resource.
+  virtual Status draw_boxes(const Image& dst, const std::vector<MotionRegion>& regions, Queue queue) = 0;
 };
 
 /// Errors: settings (bad parameters, or a backend not built in), resource.
 Result<std::unique_ptr<Diff>> make_diff(const DiffParams& params, const Geometry& geometry, Backend backend);
 
-namespace detail {
-
-Result<DiffPlan> resolve(const DiffParams& params, const Geometry& geometry);
-/// The work of DiffReference::mog2 on a frame of this number, of mixture_channels(): its state is not set.
-mog2::Job mixture_job(const DiffPlan& plan, const DiffFrame& frame);
-int mixture_channels(const DiffPlan& plan);
-/// Frames that a plan keeps for reference.
-int ring_size(const DiffParams& params);
-
-Result<std::unique_ptr<Diff>> make_diff_cuda(DiffPlan plan);
-Result<std::unique_ptr<Diff>> make_diff_cpu(DiffPlan plan);
-
-}  // namespace detail
 }  // namespace cudavision

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The adaptive mixture of Gaussians of Z. Zivkovic ("Improved adaptive Gaussian mixture model for background subtraction", ICPR
 // 2004; "Efficient adaptive density estimation per image pixel for the task of background subtraction", PRL 2006), as OpenCV's
-// BackgroundSubtractorMOG2 has it with its default parameters, without shadows. One arithmetic for both backends: float32, every
-// product and sum rounded, so that their masks are the same bits.
+// BackgroundSubtractorMOG2 has it with its default parameters, without shadows. The arithmetic is the same for both backends:
+// float32 with every product and sum rounded, so that their masks have the same bits.
 #pragma once
 
 #include <cstddef>
@@ -12,35 +12,36 @@
 #include "kernels/core/luma.hpp"
 #include "kernels/core/sample.hpp"
 
-namespace cudavision::detail::mog2 {
+namespace cudavision::diff::mog2 {
 
 inline constexpr int modes = 5, history = 500;
 
-/// Where one channel of a frame lies.
+/// Addresses of one channel of a frame.
 struct Channel {
   const unsigned char* src = nullptr;
-  unsigned char* reference = nullptr;  ///< of a picture of the same layout: gets the heaviest mode's mean
+  unsigned char* reference = nullptr;  ///< in a picture of the same layout: receives the mean of the heaviest mode
   std::ptrdiff_t src_pitch = 0, reference_pitch = 0;
-  int step = 1;                  ///< samples from sample to sample
+  int step = 1;                  ///< from sample to sample, in samples
   int shift_x = 0, shift_y = 0;  ///< log2 of the subsampling
 };
 
-/// One frame's work. Arrays have one float a pixel for each mode, and for each mode and channel.
+/// The work on one frame. The arrays have one float for each mode and pixel (`mean`: for each mode, channel and pixel).
 struct Job {
   Channel channels[3];
   int width = 0, height = 0;
-  bool luma_of_rgb = false;                        ///< the three channels (red, green, blue) are one value, their luma
-  int shift = 0, extra_bits = 0, max_value = 255;  ///< of the format: unused low bits; depth − 8
-  bool begin = false;                              ///< there are no modes yet
+  bool luma_of_rgb = false;                        ///< red, green and blue become one value, their luma
+  int shift = 0, extra_bits = 0, max_value = 255;  ///< of the format; extra_bits: depth − 8
+  bool begin = false;                              ///< no pixel has modes yet
   float rate = 0, keep = 1, prune = 0;             ///< alpha, 1 − alpha, −alpha·0.05
   float *weight = nullptr, *variance = nullptr, *mean = nullptr;
-  std::uint8_t* count = nullptr;  ///< modes of each pixel
+  std::uint8_t* count = nullptr;  ///< of the modes of each pixel
 };
 
-/// Bytes of the state, of 1 or 3 channels; and where its arrays lie in them.
+/// Bytes of the state for 1 or 3 channels.
 inline std::size_t state_bytes(int width, int height, int channels) {
   return std::size_t(width) * height * (std::size_t(modes) * (2 + channels) * sizeof(float) + 1);
 }
+/// Places the arrays in the state.
 inline void set_state(Job& job, void* state) {
   const std::size_t count = std::size_t(job.width) * job.height * modes;
   const int channels = job.luma_of_rgb || !job.channels[1].src ? 1 : 3;
@@ -50,7 +51,7 @@ inline void set_state(Job& job, void* state) {
   job.count = reinterpret_cast<std::uint8_t*>(job.mean + count * std::size_t(channels));
 }
 
-/// alpha, and what follows from it, for the frame of this number: 1 / (2·frames), or 1 / history once that is more.
+/// Sets alpha and the values that follow from it, for the frame of this number: the larger of 1 / (2·frames) and 1 / history.
 inline void set_rate(Job& job, std::uint64_t number) {
   const std::uint64_t frames = 2 * (number + 1);
   const double rate = 1.0 / double(frames < history ? frames : history);
@@ -60,14 +61,14 @@ inline void set_rate(Job& job, std::uint64_t number) {
 }
 
 #ifdef __CUDA_ARCH__
-#define CUDAVISION_UNROLL _Pragma("unroll")  // so that registers hold the modes
+#define CUDAVISION_UNROLL _Pragma("unroll")  // keeps the modes in registers
 __device__ inline float mul(float a, float b) { return __fmul_rn(a, b); }
 __device__ inline float add(float a, float b) { return __fadd_rn(a, b); }
 __device__ inline float sub(float a, float b) { return __fsub_rn(a, b); }
 __device__ inline float over(float a, float b) { return __fdiv_rn(a, b); }
 #else
 #define CUDAVISION_UNROLL
-// The build turns contraction off for the host.
+// The build does not contract products and sums on the host (-ffp-contract=off).
 inline float mul(float a, float b) { return a * b; }
 inline float add(float a, float b) { return a + b; }
 inline float sub(float a, float b) { return a - b; }
@@ -91,7 +92,7 @@ struct Mixture {
     }
   }
 
-  /// Moves mode `from` up past those that are lighter than `heavy`.
+  /// Moves mode `from` up, past the modes that are lighter than `heavy`.
   CUDAVISION_HOST_DEVICE void sort(int from, float heavy) {
     bool rising = true;
     CUDAVISION_UNROLL
@@ -161,7 +162,7 @@ struct Mixture {
   }
 };
 
-/// Works on pixel (x, y): C is 1 or 3. Returns whether it is foreground.
+/// Updates the mixture of pixel (x, y); C: 1 or 3 channels. Returns whether the pixel is foreground.
 template <typename T, int C>
 CUDAVISION_HOST_DEVICE bool pixel(const Job& job, int x, int y) {
   const std::size_t pixels = std::size_t(job.width) * job.height, at = std::size_t(y) * job.width + x;
@@ -186,7 +187,7 @@ CUDAVISION_HOST_DEVICE bool pixel(const Job& job, int x, int y) {
     for (int c = 0; c < C; ++c) mixture.mean[m][c] = job.mean[(m * C + c) * pixels + at];
   }
 
-  // What the frame is shown against: the mixture as it was before.
+  // The frame is shown against the mixture as it was before.
   for (int c = 0; c < C; ++c) {
     const Channel& channel = job.channels[c];
     if ((x & ((1 << channel.shift_x) - 1)) || (y & ((1 << channel.shift_y) - 1))) continue;
@@ -214,4 +215,4 @@ CUDAVISION_HOST_DEVICE bool pixel(const Job& job, int x, int y) {
 
 #undef CUDAVISION_UNROLL
 
-}  // namespace cudavision::detail::mog2
+}  // namespace cudavision::diff::mog2

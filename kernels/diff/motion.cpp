@@ -23,7 +23,7 @@ Rect CellGrid::box(int x, int y) const {
 
 namespace {
 
-/// Regions come in the order of their first cells.
+/// Keeps the largest regions. `regions` are in the order of their first cells.
 MotionRegions largest(const std::vector<MotionRegion>& regions, std::size_t most) {
   std::vector<std::uint32_t> order(regions.size());
   std::iota(order.begin(), order.end(), 0u);
@@ -54,7 +54,7 @@ MotionRegions find_regions(const CellGrid& grid, double cell_threshold, int min_
     waiting[i] = grid.changed[i] > 0 && grid.changed[i] >= cell_threshold * grid.counted[i];
 
   std::vector<MotionRegion> regions;
-  std::vector<std::pair<int, int>> open;  // cells whose neighbours are still to be looked at
+  std::vector<std::pair<int, int>> open;  // cells whose neighbours are not examined yet
   const auto take = [&](int x, int y) {
     if (x < 0 || y < 0 || x >= grid.width || y >= grid.height) return;
     const std::size_t at = std::size_t(y) * grid.width + x;

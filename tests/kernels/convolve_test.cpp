@@ -3,6 +3,7 @@
 #include <limits>
 #include <opencv2/imgproc.hpp>
 
+#include "kernels/convolve/cuda_schedule.hpp"
 #include "tests/kernels/harness.hpp"
 
 namespace cudavision::test {
@@ -292,11 +293,198 @@ TEST(ConvolveErrors, SideFollowsFromTheOther) {
   ConvolveParams params;
   params.weights.assign(12, 1);
   params.kernel_width = 4;
-  const auto plan = detail::resolve(params, {Format::GRAY8, 8, 8});
+  const auto plan = convolve::resolve(params, {Format::GRAY8, 8, 8});
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(plan.value().width, 4);
   EXPECT_EQ(plan.value().height, 3);
   EXPECT_DOUBLE_EQ(plan.value().scale, 1.0 / 12);
+}
+
+// ---- cuda_schedule.cpp: no device is needed
+
+convolve::Plan plan_of(const ConvolveParams& params, Format format) {
+  const auto plan = convolve::resolve(params, {format, 64, 48});
+  EXPECT_TRUE(plan.ok()) << plan.error().message();
+  return plan.value();
+}
+
+convolve::Plan box_plan(Format format, int width, int height, bool rank_1 = true) {
+  ConvolveParams params;
+  params.kernel_width = width;
+  params.kernel_height = height;
+  params.weights.assign(std::size_t(width) * height, 1);
+  if (!rank_1) params.weights.front() = 2;
+  return plan_of(params, format);
+}
+
+constexpr std::size_t large_shared = 227 * 1024;  // H100, H200
+
+/// Schedules of all families, by name.
+std::vector<std::pair<const char*, convolve::Schedule>> all_families(Format format) {
+  const bool bytes = info(format).sample_bytes() == 1;
+  const auto schedule = [&](int side, bool rank_1) {
+    return convolve::make_schedule(box_plan(format, side, side, rank_1), convolve::Matrix::pair, large_shared).value();
+  };
+  if (bytes)
+    return {{"strips 3", schedule(3, false)},
+            {"strips 7", schedule(7, false)},
+            {"matrix tiles", schedule(9, false)},
+            {"two passes", schedule(21, true)}};
+  return {{"small 3", schedule(3, false)},
+          {"small 5", schedule(5, true)},
+          {"direct", schedule(9, false)},
+          {"two passes", schedule(21, true)}};
+}
+
+TEST(ConvolveSchedule, EverySampleIsInOneBlock) {
+  Random random(1);
+  for (Format format :
+       {Format::GRAY8, Format::NV12, Format::RGB, Format::RGBA, Format::UYVY, Format::P010_10LE, Format::RGBA64_LE}) {
+    const FormatInfo& layout = info(format);
+    for (const auto& [name, schedule] : all_families(format)) {
+      for (int round = 0; round < 40; ++round) {
+        const Rect rect{random.below(300), random.below(50), random.between(1, 700), random.between(1, 300)};
+        const int channels = layout.sets[random.below(layout.set_count)].channels;
+        const int strip_rows = random.between(8, 64), width = convolve::block_width(schedule, layout, channels);
+        const convolve::Cut cut = convolve::cut(schedule, layout, channels, rect, strip_rows);
+        std::vector<int> columns(rect.width), rows(rect.height), tiles(cut.blocks());
+        for (int block = 0; block < cut.blocks(); ++block) {
+          const convolve::Place place = convolve::tile_place(block, cut.tiles_x);
+          ASSERT_TRUE(place.x >= 0 && place.x < cut.tiles_x && place.y >= 0 && place.y < cut.tiles_y) << name;
+          ++tiles[place.y * cut.tiles_x + place.x];
+          const int x = (rect.x & -4) + place.x * width;
+          for (int i = x; place.y == 0 && i < x + width; ++i)
+            if (i >= rect.x && i < rect.x + rect.width) ++columns[i - rect.x];
+          const int y = place.y * schedule.warps * cut.rows;
+          for (int i = y; place.x == 0 && i < std::min(rect.height, y + schedule.warps * cut.rows); ++i) ++rows[i];
+        }
+        EXPECT_EQ(std::count(tiles.begin(), tiles.end(), 1), cut.blocks()) << name;
+        EXPECT_EQ(std::count(columns.begin(), columns.end(), 1), rect.width) << name;
+        EXPECT_EQ(std::count(rows.begin(), rows.end(), 1), rect.height) << name;
+      }
+    }
+  }
+}
+
+TEST(ConvolveSchedule, RowsOfStripsFillTheDevice) {
+  const FormatInfo& gray = info(Format::GRAY8);
+  const auto rows = [&](int width, int height, int threads) {
+    return convolve::strip_rows(gray, {Rect{0, 0, width, height}, Rect{}, Rect{}}, threads);
+  };
+  EXPECT_EQ(rows(16, 16, 100000), convolve::tuning.strip_least_rows);
+  EXPECT_EQ(rows(16384, 16384, 1), convolve::tuning.strip_most_rows);
+  const int pixels = convolve::strip_width(1, 1) / 32, waves = convolve::strip_waves(1);
+  EXPECT_EQ(rows(7680, 4320, 7680 / pixels * 4320 / waves / 20), 20);  // as many lanes as strips of 20 rows in that many waves
+  EXPECT_EQ(rows(7680, 4320, 7680 / pixels * 4320 / waves / 20 - 1000), 21);
+}
+
+TEST(ConvolveSchedule, SharedMemoryIsWithinTheLimit) {
+  for (std::size_t limit : {std::size_t(48 * 1024), std::size_t(64 * 1024), std::size_t(99 * 1024), large_shared}) {
+    for (Format format : {Format::GRAY8, Format::GRAY16_LE}) {
+      for (int width = 1; width <= convolve_max_side; width += 2) {
+        for (int height : {1, 2, 8, 31, 63}) {
+          for (bool rank_1 : {false, true}) {
+            for (bool wide : {false, true}) {
+              convolve::Plan plan = box_plan(format, width, height, rank_1);
+              plan.wide = wide;
+              const auto made = convolve::make_schedule(plan, convolve::Matrix::pair, limit);
+              if (limit >= 99 * 1024) {
+                ASSERT_TRUE(made.ok()) << width << "x" << height;
+              }
+              if (!made.ok()) {
+                EXPECT_EQ(made.error().code(), Status::Code::resource);
+                continue;
+              }
+              const convolve::Schedule& schedule = made.value();
+              EXPECT_LE(schedule.shared_bytes, limit);
+              EXPECT_GE(schedule.warps, 1);
+              EXPECT_LE(schedule.warps, 8);
+              EXPECT_EQ(schedule.shared_bytes > 0,
+                        schedule.family != convolve::Family::small && schedule.family != convolve::Family::matrix_strip);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(ConvolveSchedule, FamilyFollowsFromKernelAndFormat) {
+  using convolve::Family;
+  const auto family = [](const convolve::Plan& plan) {
+    return convolve::make_schedule(plan, convolve::Matrix::single, large_shared).value().family;
+  };
+  EXPECT_EQ(family(box_plan(Format::NV12, 7, 7)), Family::matrix_strip);
+  EXPECT_EQ(family(box_plan(Format::NV12, 8, 8)), Family::matrix_tile);  // reaches 4 to one side
+  EXPECT_EQ(family(box_plan(Format::NV12, 15, 15)), Family::matrix_tile);
+  EXPECT_EQ(family(box_plan(Format::NV12, 16, 15)), Family::two_pass);
+  EXPECT_EQ(family(box_plan(Format::NV12, 16, 15, false)), Family::matrix_tile);
+  EXPECT_EQ(family(box_plan(Format::P010_10LE, 7, 7)), Family::small);
+  EXPECT_EQ(family(box_plan(Format::P010_10LE, 9, 9)), Family::two_pass);
+  EXPECT_EQ(family(box_plan(Format::P010_10LE, 9, 9, false)), Family::direct);
+  convolve::Plan wide = box_plan(Format::NV12, 3, 3, false);
+  wide.wide = true;
+  EXPECT_EQ(family(wide), Family::direct);
+}
+
+/// Gradients have kernels of sides 3 and 5 only.
+TEST(ConvolveSchedule, GradientsAreSmall) {
+  for (Format format : all_formats())
+    for (int anchor_x : {-1, 0, 1, 2})
+      for (int anchor_y : {-1, 0, 1, 2}) {
+        ConvolveParams params;
+        params.preset = Preset::gradient;
+        params.anchor_x = anchor_x;
+        params.anchor_y = anchor_y;
+        const convolve::Plan plan = plan_of(params, format);
+        const auto schedule = convolve::make_schedule(plan, convolve::matrix_weights(plan, 0), large_shared).value();
+        EXPECT_LE(schedule.side, 5);
+        if (info(format).sample_bytes() == 1) {
+          EXPECT_EQ(schedule.family, convolve::Family::matrix_strip);
+          EXPECT_EQ(schedule.matrix, convolve::Matrix::gradient);
+        } else {
+          EXPECT_EQ(schedule.family, convolve::Family::small);
+          EXPECT_EQ(schedule.small, convolve::Small::gradient);
+        }
+      }
+}
+
+TEST(ConvolveSchedule, WeightsNeedTwoNumbersAboveTheError) {
+  const convolve::Plan integers = box_plan(Format::GRAY8, 3, 3);
+  EXPECT_EQ(convolve::matrix_weights(integers, 0), convolve::Matrix::single);
+  EXPECT_EQ(convolve::matrix_weights(integers, 1e-6), convolve::Matrix::pair);
+  ConvolveParams params;
+  params.weights.assign(9, 0.3);
+  EXPECT_EQ(convolve::matrix_weights(plan_of(params, Format::GRAY8), 0.12), convolve::Matrix::single);
+  EXPECT_EQ(convolve::matrix_weights(plan_of(params, Format::GRAY8), 0.13), convolve::Matrix::pair);
+}
+
+// The square root in cuda_small.cu and cuda_matrix_strip.cu. sqrt.approx.f32 has a relative error of up to 2^-23.
+
+/// With an exact sum of squares below 2^20 the rounded root is exact: this covers all results of 8 and 10 bits.
+TEST(ConvolveGradient, RootsBelow1024RoundExactly) {
+  for (int s = 0; s < 1 << 20; ++s) {
+    const double root = std::sqrt(double(s)), error = root * 0x1p-23;
+    ASSERT_EQ(std::nearbyint(root - error), std::nearbyint(root + error)) << s;
+  }
+}
+
+/// Other roots may be off by one: those that lie nearest to k + ½, with the largest error of the sum of squares.
+TEST(ConvolveGradient, RootsOf16BitsAreOffByOneAtMost) {
+  for (std::int64_t k = 1; k < 65536; ++k) {
+    for (std::int64_t s : {k * k + k, k * k + k + 1}) {
+      const double root = std::sqrt(double(s)), error = root * 1.5 * 0x1p-23;
+      ASSERT_LT(error, 0.012);
+      ASSERT_LE(std::abs(std::nearbyint(root + error) - std::nearbyint(root)), 1);
+      ASSERT_LE(std::abs(std::nearbyint(root - error) - std::nearbyint(root)), 1);
+    }
+  }
+  Random random(2);
+  for (int i = 0; i < 1000000; ++i) {
+    const int u = random.between(-4 * 65535, 4 * 65535), v = random.between(-4 * 65535, 4 * 65535);
+    const double exact = double(u) * u + double(v) * v;
+    ASSERT_LE(std::abs(double(std::fmaf(float(u), float(u), float(v) * float(v))) - exact), exact * 0x1p-23);
+  }
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #endif
 #include <sstream>
 
+#include "kernels/diff/cuda_schedule.hpp"
 #include "tests/kernels/harness.hpp"
 #include "tests/kernels/reference/diff.hpp"
 
@@ -752,6 +753,129 @@ TEST(DiffErrors, NameThePropertyAndItsRange) {
   expect("open-radius", {-1, 17}, [](DiffParams& p, double v) { p.open_radius = int(v); });
   expect("cell-size", {0, 3, 1025}, [](DiffParams& p, double v) { p.cell_size = int(v); });
   expect("flight", {0, 17}, [](DiffParams& p, double v) { p.in_flight = int(v); });
+}
+
+// ---- cuda_schedule.cpp: no device is needed
+
+diff::Plan resolved(const DiffParams& params, const Geometry& geometry) {
+  const auto plan = diff::resolve(params, geometry);
+  EXPECT_TRUE(plan.ok()) << plan.error().message();
+  return plan.value();
+}
+
+TEST(DiffSchedule, EveryPixelIsInOneTile) {
+  for (Format format : all_formats()) {
+    for (int width : {1, 3, 16, 127, 128, 129, 511, 512, 513, 1920, 7680, 16384}) {
+      for (int height : {1, 2, 15, 16, 17, 1080, 4320, 16384}) {
+        const diff::Schedule s = diff::make_schedule(resolved({}, {format, width, height}));
+        const diff::Layout& l = s.layout;
+        EXPECT_EQ(s.tile_width, 32 * diff::strip_pixels(l.channels0, l.sample_bytes));
+        EXPECT_LE(s.tile_width, diff::widest_tile);
+        EXPECT_EQ(s.threads / 32 * diff::strip_rows(l.shift_y), diff::tuning.tile_rows) << "warps of a tile";
+        EXPECT_GE(s.tiles_x * s.tile_width, width);
+        EXPECT_LT((s.tiles_x - 1) * s.tile_width, width);
+        EXPECT_GE(s.tiles_y * diff::tuning.tile_rows, height);
+        EXPECT_LT((s.tiles_y - 1) * diff::tuning.tile_rows, height);
+        EXPECT_LE(s.threads, 1024);
+      }
+    }
+  }
+}
+
+TEST(DiffSchedule, LayoutIsThatOfTheFormat) {
+  for (Format format : all_formats()) {
+    const FormatInfo& f = info(format);
+    const diff::Layout l = diff::layout_of(f);
+    EXPECT_EQ(l.planes, f.planes) << f.name;
+    EXPECT_EQ(l.channels0, f.sets[0].channels) << f.name;
+    if (f.planes > 1) {
+      EXPECT_EQ(l.channels1, f.sets[1].channels) << f.name;
+      EXPECT_EQ(l.shift_x, f.sets[1].shift_x) << f.name;
+      EXPECT_EQ(l.shift_y, f.sets[1].shift_y) << f.name;
+    }
+  }
+}
+
+TEST(DiffSchedule, TilesHaveSlotsForTheirCells) {
+  for (Format format : {Format::GRAY8, Format::YUY2, Format::RGBA}) {
+    for (int cell = diff_min_cell; cell <= diff_max_cell; ++cell) {
+      DiffParams params;
+      params.cell_size = cell;
+      const int width = 5000, height = 300;
+      const diff::Schedule s = diff::make_schedule(resolved(params, {format, width, height}));
+      ASSERT_LE(s.slots, diff::max_slots);
+      ASSERT_GE(s.record_bytes, 4 + 2 * s.slots);
+      ASSERT_EQ(s.record_bytes % 32, 0);
+      for (int x = 0; x < width; ++x) {
+        const int slot = x / cell - diff::Schedule::first_cell(x / s.tile_width, s.tile_width, cell);
+        ASSERT_TRUE(slot >= 0 && slot < s.slots_x) << "cell size " << cell << ", x " << x;
+      }
+      for (int y = 0; y < height; ++y) {
+        const int rows = diff::tuning.tile_rows, slot = y / cell - diff::Schedule::first_cell(y / rows, rows, cell);
+        ASSERT_TRUE(slot >= 0 && slot < s.slots / s.slots_x) << "cell size " << cell << ", y " << y;
+      }
+    }
+  }
+}
+
+TEST(DiffSchedule, ReciprocalOfTheCellSizeIsExact) {
+  for (std::uint32_t cell = diff_min_cell; cell <= std::uint32_t(diff_max_cell); ++cell) {
+    const std::uint64_t reciprocal = diff::cell_reciprocal(cell);
+    bool exact = true;
+    for (std::uint32_t at = 0; at <= 1 << 14; ++at) exact = exact && std::uint32_t(at * reciprocal >> 32) == at / cell;
+    EXPECT_TRUE(exact) << cell;
+  }
+}
+
+TEST(DiffSchedule, KernelsFollowFromTheOutput) {
+  for (DiffOutput output : {DiffOutput::difference, DiffOutput::mask, DiffOutput::overlay, DiffOutput::none}) {
+    for (int radius : {0, 3}) {
+      DiffParams params;
+      params.output = output;
+      params.open_radius = radius;
+      const diff::Schedule s = diff::make_schedule(resolved(params, {Format::NV12, 64, 48}));
+      const bool changed = output == DiffOutput::mask || output == DiffOutput::overlay;
+      EXPECT_EQ(s.opens, radius > 0);
+      EXPECT_EQ(s.compare == diff::Writes::difference, output == DiffOutput::difference);
+      EXPECT_EQ(s.compare == diff::Writes::changed, changed && radius == 0);
+      EXPECT_EQ(s.open == diff::Writes::changed, changed && radius > 0);
+    }
+  }
+}
+
+TEST(DiffSchedule, MemoryDoesNotOverlap) {
+  Random random(5);
+  for (int round = 0; round < 500; ++round) {
+    const Geometry geometry{random.pick(all_formats()), random.between(1, 700), random.between(1, 90)};
+    DiffParams params = random_params(random, geometry.width, geometry.height);
+    params.reference = DiffReference(random.below(4));
+    const diff::Plan plan = resolved(params, geometry);
+    const diff::Memory memory = diff::memory_of(plan);
+    const std::size_t frame = diff::frame_layout(plan).bytes, bits = plan.mask_pitch() * geometry.height;
+    const bool mog2 = params.reference == DiffReference::mog2, background = params.reference == DiffReference::background;
+    EXPECT_EQ(memory.ring.size(), params.borrow && !mog2 ? 0u : std::size_t(diff::ring_size(params)));
+    EXPECT_EQ(memory.model != diff::Memory::none, mog2 || background);
+    EXPECT_EQ(memory.counted != diff::Memory::none, !plan.counted_bits.empty());
+    EXPECT_EQ(memory.changed != diff::Memory::none, params.open_radius > 0);
+    EXPECT_EQ(memory.foreground != diff::Memory::none, mog2);
+    const std::size_t model_bytes =
+        mog2 ? diff::mog2::state_bytes(geometry.width, geometry.height, diff::mixture_channels(plan)) : 2 * frame;
+    const auto expect_apart = [](const std::vector<std::pair<std::size_t, std::size_t>>& parts, std::size_t end) {
+      std::size_t at = 0;  // parts are in order
+      for (const auto& [offset, bytes] : parts) {
+        if (offset == diff::Memory::none) continue;
+        EXPECT_GE(offset, at);
+        EXPECT_EQ(offset % 256, 0u);
+        at = offset + bytes;
+      }
+      EXPECT_GE(end, at);
+    };
+    std::vector<std::pair<std::size_t, std::size_t>> kept;
+    for (std::size_t offset : memory.ring) kept.emplace_back(offset, frame);
+    kept.emplace_back(memory.model, model_bytes);
+    expect_apart(kept, memory.kept_bytes);
+    expect_apart({{memory.counted, bits}, {memory.changed, bits}, {memory.foreground, bits}}, memory.bits_bytes);
+  }
 }
 
 }  // namespace

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Parameters of the kernels, and which kernel serves a format. Kernels take their parameters by value: streams never share weights.
+// The order of the fields decides the machine code, because kernels read them at fixed offsets.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/convolve/cuda_schedule.hpp"
+#include "kernels/cuda/rows.cuh"
+
+namespace cudavision::convolve {
+
+using cuda::Quad;
+using cuda::quad_alignment;
+using cuda::SetView;
+
+/// One channel set; `first_block` is the first block of the grid that works on it.
+template <typename Acc>
+struct Job {
+  SetView view;
+  int first_block = 0;
+  Rect whole;                         ///< pixels outside become the border value or keep the input (Border::fill, Border::copy)
+  Acc scale = 1;                      ///< of the sums; 0 makes the chroma of a gradient neutral
+  Acc before[4] = {}, after[4] = {};  ///< by channel, see Plan
+  bool absolute = false;
+};
+
+/// For Family::small.
+struct SmallJob : Job<float> {
+  int tiles_x = 1;
+  std::uint32_t border_words[8] = {};  ///< a quad of border values as it is stored
+};
+/// For Family::two_pass and Family::direct.
+template <typename Acc>
+struct TileJob : Job<Acc> {
+  int tiles_x = 1;
+};
+/// For Family::matrix_strip and Family::matrix_tile.
+struct MatrixJob : Job<float> {
+  int tiles_x = 1, tiles_y = 1;
+  int rows = 1;                        ///< of results of a warp
+  bool pair_aligned = false;           ///< whether the destination can be written two pixels at a time
+  std::uint32_t border_words[4] = {};  ///< a quad of border values as it is stored
+};
+
+template <typename AnyJob, typename Acc, int Count>
+struct Params {
+  AnyJob jobs[3];
+  int width = 1, height = 1;  ///< of the kernel
+  int anchor_x = 0, anchor_y = 0;
+  int stride = 0;  ///< direct: weights from row to row
+  using Sum = Acc;
+  alignas(16) Acc weights[Count] = {};  ///< row-major; or the row, then at `column_at` the column; or two kernels (gradient)
+};
+
+inline constexpr int padded_side = (convolve_max_side + 3) / 4 * 4;
+inline constexpr int column_at = padded_side;
+inline constexpr int small_most_side = 2 * tuning.small_reach + 1;
+/// Two kernels of the largest unrolled side.
+using SmallParams = Params<SmallJob, float, 2 * small_most_side * small_most_side>;
+template <typename Acc>
+using TwoPassParams = Params<TileJob<Acc>, Acc, 2 * padded_side>;
+/// Rows of weights are padded to whole quads in float32; padded float64 rows would exceed the limit of kernel parameters.
+template <typename Acc>
+using DirectParams = Params<TileJob<Acc>, Acc, convolve_max_side*(sizeof(Acc) == 4 ? padded_side : convolve_max_side)>;
+
+/// Half-precision weights: the larger parts (or the first kernel), then the smaller parts (or the second kernel).
+struct MatrixParams {
+  MatrixJob jobs[3];
+  int width = 1, height = 1, anchor_x = 0, anchor_y = 0;
+  union {
+    uint2 fragments[2][7][32];                                        ///< matrix_strip: by part, row of weights, lane
+    std::uint16_t weights[2][convolve_max_side * convolve_max_side];  ///< matrix_tile: row-major
+  };
+};
+
+inline constexpr std::size_t most_parameter_bytes = 32764;  ///< CUDA's limit, from compute capability 7.0 on
+static_assert(sizeof(DirectParams<double>) <= most_parameter_bytes && sizeof(DirectParams<float>) <= most_parameter_bytes);
+static_assert(sizeof(MatrixParams) <= most_parameter_bytes);
+
+/// 16-bit formats; takes SmallParams.
+const void* small_kernel(const FormatInfo& format, int side, Small kind);
+/// 8-bit formats; take MatrixParams. Tiles have no gradients.
+const void* matrix_strip_kernel(const FormatInfo& format, int side, Matrix kind);
+const void* matrix_tile_kernel(Matrix kind);
+/// All formats; takes TwoPassParams or DirectParams of float or double.
+const void* tile_kernel(const FormatInfo& format, bool two_pass, bool wide);
+
+}  // namespace cudavision::convolve

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Parameters of the kernels and of their shapes, and which kernel serves a layout.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/diff/cuda_schedule.hpp"
+
+namespace cudavision::diff {
+
+/// What a kernel does with each sample of a word. Masks are all ones or zero for each sample; colours are in sample values.
+struct Rule {
+  std::uint32_t compared = 0, about_middle = 0, copied = 0, white = 0, black = 0, tint = 0;
+};
+
+struct View {
+  unsigned char* data = nullptr;
+  std::ptrdiff_t pitch = 0;
+};
+
+/// One plane of the frames. Pictures of the caller are accessed only up to the end of their rows, memory of the plan in whole
+/// strips.
+struct PlaneJob {
+  View src, reference, keep, dst, background;                                  ///< background: twice the bytes of a sample
+  int row_bytes = 0, reference_bytes = 0;                                      ///< that may be accessed
+  std::uint8_t src_alignment = 1, reference_alignment = 1, dst_alignment = 1;  ///< of every row, up to 16
+  bool any_compared = false, any_about_middle = false, any_copied = false;
+  Rule rules[8];  ///< for the words of a quad; they repeat along the row
+};
+
+/// Parameters of the comparing and the opening kernel. Fields that all threads need come first, in few cache lines. The order of
+/// the fields decides the machine code.
+struct Params {
+  int width = 0, height = 0;
+  std::uint32_t threshold = 0;  ///< in every sample of a word
+  bool count = true;            ///< whether this kernel counts changed pixels
+  bool begin = false;           ///< whether a background begins
+  bool luma_of_rgb = false, reference_is_luma = false;
+  bool show_mask = false;    ///< Writes::changed: a mask; false: an overlay
+  bool luma_second = false;  ///< packed 4:2:2 begins with chroma
+  std::uint8_t shift = 0;    ///< unused low bits of stored words
+  std::uint8_t open_radius = 0;
+  std::uint32_t cell_size = 16, cell_reciprocal = 0;  ///< see cell_of
+  int slots_x = 0, slots = 0;
+  int tiles_x = 1, record_bytes = 0;
+  unsigned char* records = nullptr;           ///< one for each tile, see Schedule::record_bytes; a row of cells has slots_x counts
+  const unsigned char* counted = nullptr;     ///< bits; null: all pixels are counted
+  const unsigned char* foreground = nullptr;  ///< bits: changed pixels, instead of the threshold; null: the threshold decides
+  unsigned char* changed = nullptr;           ///< bits for the opening kernel; null: no opening
+  std::ptrdiff_t bits_pitch = 0;
+  PlaneJob planes[3];
+  int rate = 0;
+  Show show;
+  int rgb[3] = {};  ///< channels of plane 0, or planes, of red, green and blue
+};
+
+/// Both kernels take Params.
+const void* compare_kernel(const Layout& layout, bool background, Writes writes);
+const void* open_kernel(const Layout& layout, Writes writes);
+
+/// Rectangles of one colour.
+struct Box {
+  unsigned char* data;
+  std::ptrdiff_t pitch;
+  int width, rows, channels;
+  std::uint16_t words[4];  ///< as stored
+  std::uint8_t own;        ///< bit c: channel c is written
+};
+struct Boxes {
+  Box boxes[64];  ///< a launch has up to this many
+};
+/// Takes Boxes, one for each block of tuning.box_threads.
+const void* box_kernel(int sample_bytes);
+
+}  // namespace cudavision::diff

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Reading and writing the words of a strip.
+#pragma once
+
+#include "kernels/diff/cuda_shape.cuh"
+
+namespace cudavision::diff {
+
+/// Alignment for the widest access to so many words.
+constexpr int words_alignment(int words) { return words % 4 == 0 ? 16 : words % 2 == 0 ? 8 : 4; }
+
+// Words at the end of a row, or of badly aligned planes. Not inlined and not unrolled, because they are rare.
+__device__ inline __noinline__ void load_some(const unsigned char* from, int bytes, int alignment, std::uint32_t* words) {
+  int i = 0;
+  if (alignment >= 4) {
+#pragma unroll 1
+    for (; i + 4 <= bytes; i += 4) words[i / 4] = *reinterpret_cast<const std::uint32_t*>(from + i);
+  }
+#pragma unroll 1
+  for (; i < bytes; ++i) words[i / 4] |= std::uint32_t(from[i]) << i % 4 * 8;
+}
+__device__ inline __noinline__ void store_some(unsigned char* to, int bytes, int alignment, const std::uint32_t* words) {
+  int i = 0;
+  if (alignment >= 4) {
+#pragma unroll 1
+    for (; i + 4 <= bytes; i += 4) *reinterpret_cast<std::uint32_t*>(to + i) = words[i / 4];
+  }
+#pragma unroll 1
+  for (; i < bytes; ++i) to[i] = (unsigned char)(words[i / 4] >> i % 4 * 8);
+}
+
+/// Loads the words at a byte of a row. Words beyond the row are zero. `constant`: nobody writes there while the kernel runs.
+template <bool constant, int N>
+__device__ __forceinline__ void load_row(const View& view, int row_bytes, int alignment, int byte, int row,
+                                         std::uint32_t (&words)[N]) {
+  const unsigned char* const at = view.data + row * view.pitch + byte;
+  if (byte + 4 * N <= row_bytes && alignment >= words_alignment(N)) {
+    cuda::detail::load_words<N, words_alignment(N), constant>(at, words);
+  } else {
+#pragma unroll
+    for (int i = 0; i < N; ++i) words[i] = 0;
+    if (byte < row_bytes) {
+      std::uint32_t some[N] = {};
+      load_some(at, min(4 * N, row_bytes - byte), alignment, some);
+#pragma unroll
+      for (int i = 0; i < N; ++i) words[i] = some[i];
+    }
+  }
+}
+template <int N>
+__device__ __forceinline__ void store_row(const View& view, int row_bytes, int alignment, int byte, int row,
+                                          const std::uint32_t (&words)[N]) {
+  unsigned char* const at = view.data + row * view.pitch + byte;
+  if (byte + 4 * N <= row_bytes && alignment >= words_alignment(N)) {
+    cuda::detail::store_words<N, words_alignment(N)>(at, words);
+  } else if (byte < row_bytes) {
+    std::uint32_t some[N];
+#pragma unroll
+    for (int i = 0; i < N; ++i) some[i] = words[i];
+    store_some(at, min(4 * N, row_bytes - byte), alignment, some);
+  }
+}
+// The same for memory of the plan, whose rows are aligned and long enough.
+template <int N>
+__device__ __forceinline__ void load_own(const View& view, int byte, int row, std::uint32_t (&words)[N]) {
+  cuda::detail::load_words<N, words_alignment(N), false>(view.data + row * view.pitch + byte, words);
+}
+template <int N>
+__device__ __forceinline__ void store_own(const View& view, int byte, int row, const std::uint32_t (&words)[N]) {
+  cuda::detail::store_words<N, words_alignment(N)>(view.data + row * view.pitch + byte, words);
+}
+
+/// Byte and row of the words of a lane in a plane.
+template <class S, class P>
+__device__ __forceinline__ int byte_of(int x) {
+  return (P::first ? x : x >> S::shift_x) * P::C * int(sizeof(typename S::T));
+}
+template <class S, class P>
+__device__ __forceinline__ int row_of(int row, int y) {
+  return P::first ? y + row : y >> S::shift_y;
+}
+
+/// From stored words to sample values, and back.
+template <class S, int N>
+__device__ __forceinline__ void to_values(const Params& p, std::uint32_t (&words)[N]) {
+  if constexpr (sizeof(typename S::T) == 2) cuda::to_samples(words, p.shift, p.show.max);
+}
+template <class S, int N>
+__device__ __forceinline__ void to_stored(const Params& p, std::uint32_t (&words)[N]) {
+  if constexpr (sizeof(typename S::T) == 2) {
+#pragma unroll
+    for (int i = 0; i < N; ++i) words[i] <<= p.shift;  // the low sample has `shift` zero bits on top
+  }
+}
+
+/// Loads the strip of the source at (x, y), as stored.
+template <class S>
+__device__ __forceinline__ void load_source(const Params& p, int x, int y, Strip<S>& strip) {
+  each_piece<S>([&](auto piece, int plane, int row, auto of) {
+    using P = decltype(piece);
+    const PlaneJob& job = p.planes[plane];
+    auto& words = of(strip);
+    if (job.src.data && y + row < p.height) {
+      load_row<true>(job.src, job.row_bytes, job.src_alignment, byte_of<S, P>(x), row_of<S, P>(row, y), words);
+    } else {
+#pragma unroll
+      for (auto& word : words) word = 0;
+    }
+  });
+}
+
+}  // namespace cudavision::diff

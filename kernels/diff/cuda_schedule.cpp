@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "kernels/diff/cuda_schedule.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace cudavision::diff {
+namespace {
+
+constexpr int divide_up(int a, int b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+Layout layout_of(const FormatInfo& format) {
+  const ChannelSet &first = format.sets[0], &rest = format.sets[1];
+  const int bytes = format.sample_bytes();
+  if (first.channels > 1 || format.set_count == 1) return {bytes, first.channels, 1, 1, 0, 0};
+  return {bytes, 1, rest.channels, format.set_count, rest.shift_x, rest.shift_y};
+}
+
+int slots_along(int pixels, int cell_size) {
+  return pixels % cell_size == 0 ? pixels / cell_size : (pixels + cell_size - 2) / cell_size + 1;
+}
+
+Schedule make_schedule(const Plan& plan) {
+  const DiffParams& params = plan.params;
+  const bool shows_changed = params.output == DiffOutput::mask || params.output == DiffOutput::overlay;
+  Schedule schedule;
+  schedule.layout = layout_of(info(plan.geometry.format));
+  schedule.opens = params.open_radius > 0;
+  if (params.output == DiffOutput::difference) schedule.compare = Writes::difference;
+  if (shows_changed) (schedule.opens ? schedule.open : schedule.compare) = Writes::changed;
+
+  const Layout& layout = schedule.layout;
+  schedule.tile_width = 32 * strip_pixels(layout.channels0, layout.sample_bytes);
+  schedule.threads = 32 * tuning.tile_rows / strip_rows(layout.shift_y);
+  schedule.tiles_x = divide_up(plan.geometry.width, schedule.tile_width);
+  schedule.tiles_y = divide_up(plan.geometry.height, tuning.tile_rows);
+  schedule.slots_x = slots_along(schedule.tile_width, params.cell_size);
+  schedule.slots = schedule.slots_x * slots_along(tuning.tile_rows, params.cell_size);
+  schedule.record_bytes = (4 + 2 * schedule.slots + 31) / 32 * 32;
+  schedule.cell_reciprocal = cell_reciprocal(std::uint32_t(params.cell_size));
+  return schedule;
+}
+
+Memory memory_of(const Plan& plan) {
+  const DiffParams& params = plan.params;
+  const bool mog2 = params.reference == DiffReference::mog2;
+  const std::size_t frame_bytes = frame_layout(plan).bytes, mask_bytes = plan.mask_pitch() * plan.geometry.height;
+  const auto take = [](std::size_t& block, std::size_t bytes) { return std::exchange(block, block + (bytes + 255) / 256 * 256); };
+  Memory memory;
+  const int frames = params.borrow && !mog2 ? 0 : ring_size(params);
+  for (int i = 0; i < frames; ++i) memory.ring.push_back(take(memory.kept_bytes, frame_bytes));
+  if (mog2)
+    memory.model = take(memory.kept_bytes, mog2::state_bytes(plan.geometry.width, plan.geometry.height, mixture_channels(plan)));
+  if (params.reference == DiffReference::background) memory.model = take(memory.kept_bytes, 2 * frame_bytes);
+  if (!plan.counted_bits.empty()) memory.counted = take(memory.bits_bytes, mask_bytes);
+  if (params.open_radius > 0) memory.changed = take(memory.bits_bytes, mask_bytes);
+  if (mog2) memory.foreground = take(memory.bits_bytes, mask_bytes);
+  return memory;
+}
+
+int picture_row_bytes(const Geometry& geometry, int plane) {
+  const FormatInfo& format = info(geometry.format);
+  int bytes = 0;
+  for (int i = 0; i < format.set_count; ++i) {
+    const ChannelSet& set = format.sets[i];
+    if (set.plane != plane) continue;
+    int last = set.channels;
+    while (set.roles[last - 1] == Role::other) --last;
+    bytes = std::max(bytes, ((geometry.grid(set).width - 1) * set.channels + last) * format.sample_bytes());
+  }
+  return bytes;
+}
+
+}  // namespace cudavision::diff

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Which kernels a plan runs, how they cut a frame into tiles, and what memory they need: plain C++, without CUDA.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "kernels/diff/cuda_tuning.hpp"
+#include "kernels/diff/plan.hpp"
+
+namespace cudavision::diff {
+
+/// How the planes of a format lie to each other, which shapes a kernel. Plane 0 has channels0 interleaved channels (2: packed
+/// 4:2:2), each other plane has channels1 and is subsampled by the shifts.
+struct Layout {
+  int sample_bytes, channels0, channels1, planes, shift_x, shift_y;
+};
+Layout layout_of(const FormatInfo& format);
+
+/// Pixels of a row that a lane works on.
+constexpr int strip_pixels(int channels0, int sample_bytes) {
+  return channels0 == 4 ? 4 : channels0 == 2 ? 8 : tuning.strip_bytes / sample_bytes;
+}
+/// Rows of plane 0 that a lane works on: those of one row of the other planes.
+constexpr int strip_rows(int shift_y) { return 1 + shift_y; }
+
+inline constexpr int widest_tile = 32 * tuning.strip_bytes;  ///< pixels
+/// Most cells that a tile touches.
+inline constexpr int max_slots = (widest_tile / diff_min_cell + 2) * (tuning.tile_rows / diff_min_cell + 2);
+static_assert(widest_tile * tuning.tile_rows <= 0xffff, "a count of a tile is a word of 16 bits");
+
+/// What a kernel writes, besides counts.
+enum class Writes { nothing, difference, changed };
+
+/// What a plan runs. A tile is a block.
+struct Schedule {
+  Layout layout{};
+  Writes compare = Writes::nothing;  ///< what the comparing kernel writes
+  bool opens = false;                ///< whether a second kernel opens the mask and counts
+  Writes open = Writes::nothing;     ///< what the second kernel writes
+  int tile_width = 0, threads = 0;   ///< pixels; of a block
+  int tiles_x = 0, tiles_y = 0;
+  int slots_x = 0, slots = 0;  ///< cells that a tile can touch: across, and in all
+  int record_bytes = 0;        ///< of a tile: the sum of differences (4 bytes), then a count of 16 bits for each slot
+  std::uint32_t cell_reciprocal = 0;
+
+  std::size_t frame_record_bytes() const { return std::size_t(tiles_x) * tiles_y * record_bytes; }
+  /// The cell of slot 0 of a tile, along one axis.
+  static int first_cell(int tile, int tile_length, int cell_size) { return tile * tile_length / cell_size; }
+};
+Schedule make_schedule(const Plan& plan);
+
+/// Most cells that `pixels` neighbouring pixels touch, if they begin at a multiple of `pixels`.
+int slots_along(int pixels, int cell_size);
+
+/// Factor for cell_of().
+constexpr std::uint32_t cell_reciprocal(std::uint32_t cell_size) {
+  return std::uint32_t(((1ull << 32) + cell_size - 1) / cell_size);
+}
+
+/// Device memory of a plan, in two blocks. Offsets in bytes, multiples of 256; none: not needed.
+struct Memory {
+  // In the first block, which another plan can take over:
+  std::vector<std::size_t> ring;  ///< kept frames
+  std::size_t model = none;       ///< the background or the mixture
+  std::size_t kept_bytes = 0;
+  // In the second block, bits of rows of Plan::mask_pitch():
+  std::size_t counted = none, changed = none, foreground = none;
+  std::size_t bits_bytes = 0;
+
+  static constexpr std::size_t none = std::size_t(-1);
+};
+Memory memory_of(const Plan& plan);
+
+/// Bytes of a row of a plane that belong to the picture.
+int picture_row_bytes(const Geometry& geometry, int plane);
+
+}  // namespace cudavision::diff

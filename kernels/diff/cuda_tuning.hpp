@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The numbers that decide the speed of the CUDA kernels but not their results.
+#pragma once
+
+namespace cudavision::diff {
+
+struct Tuning {
+  // ---- Comparing and opening (cuda_compare.cu, cuda_open.cu)
+
+  /// Rows of a tile, which is one block, 32 lanes wide. Not measured. At most 16: see the limits in cuda_schedule.hpp.
+  int tile_rows = 16;  // sweep: 8 16
+  /// Bytes of plane 0 in the row of a lane; formats with 2 or more channels have their own, see strip_pixels() in
+  /// cuda_schedule.hpp. H200, GRAY8 with mask: 27.8 µs at 7680 × 4320 and 4.1 µs at 1920 × 1080 with 16 bytes. With four times as
+  /// many, and one kernel for all outputs: 33.4 µs and 7.8 µs, because the 5600 instructions take long to fetch.
+  int strip_bytes = 16;
+
+  // ---- The mixture (cuda_mog2.cu)
+
+  /// Threads of a block, one pixel each. Not measured.
+  int mixture_threads = 128;  // sweep: 64 128 256
+
+  // ---- Boxes (cuda_boxes.cu)
+
+  /// Threads of a block, one rectangle each. Not measured.
+  int box_threads = 256;  // sweep: 128 256 512
+};
+inline constexpr Tuning tuning;
+
+}  // namespace cudavision::diff

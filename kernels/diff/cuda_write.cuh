@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Writing the output: mask, overlay or difference.
+#pragma once
+
+#include "kernels/diff/cuda_masks.cuh"
+#include "kernels/diff/cuda_rows.cuh"
+
+namespace cudavision::diff {
+
+/// Stores a row of words in the destination: keeps copied channels (v: the source), and brings samples to their stored form.
+template <class S, class P, int N>
+__device__ __forceinline__ void write_piece(const Params& p, int plane, int row, int x, int y, const std::uint32_t (&v)[N],
+                                            std::uint32_t (&out)[N]) {
+  const PlaneJob& job = p.planes[plane];
+  if (y + row >= p.height) return;
+  if (job.any_copied) {
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      const std::uint32_t mask = job.rules[i % P::period].copied;
+      out[i] = (out[i] & ~mask) | (v[i] & mask);
+    }
+  }
+  to_stored<S>(p, out);
+  store_row(job.dst, job.row_bytes, job.dst_alignment, byte_of<S, P>(x), row_of<S, P>(row, y), out);
+}
+
+/// Writes the mask or the overlay.
+template <class S>
+__device__ __forceinline__ void write_changed(const Params& p, int x, int y, const Strip<S>& v, const unsigned (&bits)[S::rows]) {
+  using T = typename S::T;
+  each_piece<S>([&](auto piece, int plane, int row, auto of) {
+    using P = decltype(piece);
+    const PlaneJob& job = p.planes[plane];
+    const auto& words = of(v);
+    constexpr int N = sizeof(words) / 4;
+    std::uint32_t mask[N], out[N];
+    expand_piece<S, P>(p, bits, row, mask);
+    if (p.show_mask) {
+#pragma unroll
+      for (int i = 0; i < N; ++i) {
+        const Rule& rule = job.rules[i % P::period];
+        out[i] = rule.black ^ ((rule.black ^ rule.white) & mask[i]);
+      }
+    } else {
+#pragma unroll
+      for (int i = 0; i < N; ++i) {
+        const std::uint32_t tint = job.rules[i % P::period].tint;
+        const std::uint32_t tinted = sizeof(T) == 1 ? __vavgu4(words[i], tint) : __vavgu2(words[i], tint);
+        out[i] = (tinted & mask[i]) | (words[i] & ~mask[i]);
+      }
+    }
+    write_piece<S, P>(p, plane, row, x, y, words, out);
+  });
+}
+
+/// Shows the differences of a word with a gain, or squared. Not inlined, because it is long.
+template <typename T>
+__device__ __noinline__ std::uint32_t show_word(const Params& p, std::uint32_t v, std::uint32_t r, std::uint32_t about_middle) {
+  constexpr int per_word = 4 / int(sizeof(T)), bits = 8 * int(sizeof(T));
+  std::uint32_t out = 0;
+  for (int j = 0; j < per_word; ++j) {
+    const int value = int(T(v >> j * bits)) - int(T(r >> j * bits));
+    out |= std::uint32_t(p.show(value, about_middle >> j * bits & 1)) << j * bits;
+  }
+  return out;
+}
+
+/// Writes the difference of v and r; d = |v − r|.
+template <class S>
+__device__ __forceinline__ void write_difference(const Params& p, int x, int y, const Strip<S>& v, const Strip<S>& r,
+                                                 const Strip<S>& d) {
+  using T = typename S::T;
+  each_piece<S>([&](auto piece, int plane, int row, auto of) {
+    using P = decltype(piece);
+    const PlaneJob& job = p.planes[plane];
+    const auto& words = of(v);
+    const auto &from = of(r), &size = of(d);
+    constexpr int N = sizeof(words) / 4;
+    std::uint32_t out[N];
+    if (!job.any_compared) {
+#pragma unroll
+      for (int i = 0; i < N; ++i) out[i] = job.rules[i % P::period].black;
+    } else if (p.show.plain && !job.any_about_middle) {
+#pragma unroll
+      for (int i = 0; i < N; ++i) out[i] = size[i];
+    } else if (sizeof(T) == 1 && p.show.plain) {
+#pragma unroll
+      for (int i = 0; i < N; ++i) {
+        // With the middle moved to zero, this is the saturating difference of signed bytes.
+        constexpr std::uint32_t middle = 0x80808080u;
+        const std::uint32_t about = __vsubss4(words[i] ^ middle, from[i] ^ middle) ^ middle,
+                            mask = job.rules[i % P::period].about_middle;
+        out[i] = (about & mask) | (size[i] & ~mask);
+      }
+    } else {
+#pragma unroll
+      for (int i = 0; i < N; ++i) out[i] = show_word<T>(p, words[i], from[i], job.rules[i % P::period].about_middle);
+    }
+    write_piece<S, P>(p, plane, row, x, y, words, out);
+  });
+}
+
+}  // namespace cudavision::diff

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Private: what a backend computes, and the two backends.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "kernels/diff/arithmetic.hpp"
+#include "kernels/diff/diff.hpp"
+#include "kernels/diff/mog2.hpp"
+
+namespace cudavision::diff {
+
+bool is_rgb(const FormatInfo& format);
+bool is_gray(const FormatInfo& format);
+
+/// A rectangle of one channel set, in samples of its grid.
+struct Fill {
+  int set;
+  Rect rect;
+};
+
+/// Parameters resolved for a geometry.
+struct Plan {
+  Geometry geometry;
+  DiffParams params;
+  int threshold = 0;  ///< in sample values
+  Show show;
+  int rate = 0;               ///< of the background, see background_step()
+  CellGrid cells;             ///< with `counted`; nothing changed
+  std::uint64_t counted = 0;  ///< pixels
+  std::vector<Rect> masked;   ///< not empty, inside the frame
+  /// One bit for each pixel, the leftmost lowest; 1: counted. Rows of mask_pitch() bytes. Empty if all pixels are counted.
+  std::vector<std::uint32_t> counted_bits;
+
+  std::size_t mask_pitch() const { return std::size_t(geometry.width + 511) / 512 * 64; }
+  /// Whether samples of this role are compared.
+  bool compares(Role role) const;
+  bool compares_plane(int plane) const;
+  /// Whether only the luma of an RGB picture is compared.
+  bool luma_of_rgb() const;
+};
+
+/// Sample values of a colour, by role.
+using RoleValues = std::array<std::uint16_t, role_count>;
+RoleValues white_values(const FormatInfo& format);  ///< of the mask
+RoleValues black_values(const FormatInfo& format);
+RoleValues tint_values(const FormatInfo& format);  ///< changed pixels become half sample, half tint
+RoleValues box_values(const FormatInfo& format);
+
+/// How a frame is kept in the memory of a plan: rows begin at multiples of 256 bytes, at least 64 unused bytes follow each row.
+struct FrameLayout {
+  std::array<std::size_t, 3> offset{};
+  std::array<std::ptrdiff_t, 3> pitch{};  ///< 0: the plane is not kept
+  std::size_t bytes = 0;
+
+  Image at(const Geometry& geometry, void* memory) const;
+};
+FrameLayout frame_layout(const Plan& plan);
+
+/// The work of a backend on a frame.
+struct Frame {
+  Image src, dst;
+  bool compared = false;  ///< false: nothing differs, and a background or mixture begins
+  Image reference;        ///< to compare with; planes are null for DiffReference::background, and for planes that are not compared
+  Image keep;             ///< where to copy src to; planes that are not kept are null
+  std::uint64_t number = 0;  ///< of the frame since the reference began: 0, 1, …
+  int slot = 0;              ///< of the result, less than in_flight
+};
+
+/// Errors: settings.
+Result<Plan> resolve(const DiffParams& params, const Geometry& geometry);
+/// The work of DiffReference::mog2 on a frame; its state is not set.
+mog2::Job mixture_job(const Plan& plan, const Frame& frame);
+/// Channels of the mixture, 1 or 3.
+int mixture_channels(const Plan& plan);
+/// Pictures that serve as references: the last frames, the first frame, or the means of the mixture.
+int ring_size(const DiffParams& params);
+
+/// Errors: resource.
+Result<std::unique_ptr<Diff>> make_cuda(Plan plan);
+Result<std::unique_ptr<Diff>> make_cpu(Plan plan);
+
+}  // namespace cudavision::diff

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "kernels/diff/sequence.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/core/guard.hpp"
+
+namespace cudavision::diff {
+
+Status Sequence::submit(const Image& src, const Image& dst, Queue queue) {
+  return guarded([&] { return run(src, dst, queue); });
+}
+
+Status Sequence::run(const Image& src, const Image& dst, Queue queue) {
+  const DiffParams& params = plan_.params;
+  const bool previous = params.reference == DiffReference::previous, background = params.reference == DiffReference::background;
+  Frame frame;
+  const bool writes = params.output != DiffOutput::none;
+  const auto from = src_.read(src, queue), to = writes ? dst_.write(dst) : Result<Image>(Image{});
+  if (!from.ok()) return from.error();
+  if (!to.ok()) return to.error();
+  frame.src = from.value();
+  frame.dst = to.value();
+  frame.number = number_;
+  frame.compared = number_ >= (previous ? std::uint64_t(params.interval) : 1);
+  frame.slot = int(ticket_ % std::uint64_t(params.in_flight));
+  Image* const place = background ? nullptr : &ring_[previous ? std::size_t(number_ % std::uint64_t(params.interval)) : 0];
+  if (place && (frame.compared || params.reference == DiffReference::mog2)) {
+    const auto reference = reference_.read(*place, queue);  // a borrowed frame may lie at any address
+    if (!reference.ok()) return reference.error();
+    frame.reference = reference.value();
+  }
+  const bool keep = previous || (params.reference == DiffReference::first && number_ == 0);
+  if (keep && !params.borrow) frame.keep = *place;
+
+  if (Status status = compute(frame, queue); !status.ok()) return status;
+  if (writes)
+    if (Status status = dst_.finish(dst, queue); !status.ok()) return status;
+  if (keep && params.borrow) *place = src;
+  compared_[std::size_t(frame.slot)] = frame.compared;
+  ++number_;
+  ++ticket_;
+  return {};
+}
+
+bool Sequence::continue_from(Diff& other) {
+  auto* const before = dynamic_cast<Sequence*>(&other);
+  return before && take_over(*before);
+}
+
+bool Sequence::take_over(Sequence& previous) {
+  const Geometry &here = geometry(), &there = previous.geometry();
+  const DiffParams &ours = plan_.params, &theirs = previous.plan_.params;
+  if (here.format != there.format || here.width != there.width || here.height != there.height ||
+      ours.reference != theirs.reference || ours.borrow != theirs.borrow || ring_size(ours) != ring_size(theirs))
+    return false;
+  if (ours.luma_only != theirs.luma_only) {  // of RGB, all channels are kept, except in mixtures
+    const FormatInfo& format = info(here.format);
+    if (!is_gray(format) && (!is_rgb(format) || ours.reference == DiffReference::mog2)) return false;
+  }
+  if (!swap_reference(previous)) return false;
+  ring_.swap(previous.ring_);
+  number_ = previous.number_;
+  return true;
+}
+
+DiffResult Sequence::result(std::uint64_t ticket) const {
+  DiffResult result;
+  result.cells = plan_.cells;
+  result.counted = plan_.counted;
+  if (ticket == 0) return result;
+  const int slot = int((ticket - 1) % std::uint64_t(plan_.params.in_flight));
+  result.compared = compared_[std::size_t(slot)];
+  if (!result.compared || result.counted == 0) return result;
+  const std::uint64_t sum = collect(slot, result.cells.changed);
+  for (std::uint32_t changed : result.cells.changed) result.changed += changed;
+  result.changed_ratio = double(result.changed) / double(result.counted);
+  result.mean_difference = std::ldexp(double(sum) / double(result.counted), 8 - info(plan_.geometry.format).depth);
+  return result;
+}
+
+Status Sequence::draw_boxes(const Image& dst, const std::vector<MotionRegion>& regions, Queue queue) {
+  return guarded([&] { return fill_boxes(dst, regions, queue); });
+}
+
+Status Sequence::fill_boxes(const Image& dst, const std::vector<MotionRegion>& regions, Queue queue) {
+  const int line = std::max(2, std::min(plan_.geometry.width, plan_.geometry.height) / 360);
+  std::vector<Fill> fills;
+  for (const MotionRegion& region : regions) {
+    const Rect& box = region.box;
+    const int across = std::min(line, box.width), down = std::min(line, box.height);
+    for (const Rect& rect : {Rect{box.x, box.y, box.width, down}, Rect{box.x, box.y + box.height - down, box.width, down},
+                             Rect{box.x, box.y, across, box.height}, Rect{box.x + box.width - across, box.y, across, box.height}}) {
+      const SetRects rects = set_rects(plan_.geometry, rect, Coverage::outer);
+      for (int i = 0; i < info(plan_.geometry.format).set_count; ++i)
+        if (!rects[i].empty()) fills.push_back({i, rects[i]});
+    }
+  }
+  if (fills.empty()) return {};
+  const auto picture = dst_.read(dst, queue);
+  if (!picture.ok()) return picture.error();
+  const Status status = fill(picture.value(), fills, queue);
+  return status.ok() ? dst_.finish(dst, queue) : status;
+}
+
+}  // namespace cudavision::diff

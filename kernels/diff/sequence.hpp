@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What both backends share: which frame is compared with which, results by ticket, boxes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "kernels/core/aligned.hpp"
+#include "kernels/diff/plan.hpp"
+
+namespace cudavision::diff {
+
+class Sequence : public Diff {
+ public:
+  const Geometry& geometry() const override { return plan_.geometry; }
+  Status submit(const Image& src, const Image& dst, Queue queue) override;
+  void reset() override { number_ = 0; }
+  bool continue_from(Diff& previous) override;
+  std::uint64_t ticket() const override { return ticket_; }
+  using Diff::result;
+  DiffResult result(std::uint64_t ticket) const override;
+  Status draw_boxes(const Image& dst, const std::vector<MotionRegion>& regions, Queue queue) override;
+
+ protected:
+  Sequence(Plan plan, Backend backend)
+      : plan_(std::move(plan)), src_(backend), dst_(backend), reference_(backend), compared_(std::size_t(plan_.params.in_flight)) {}
+  const Plan& plan() const { return plan_; }
+
+  /// The references, ring_size() pictures; they have memory unless frames are borrowed. The backend fills this in.
+  std::vector<Image> ring_;
+
+  virtual Status compute(const Frame& frame, Queue queue) = 0;
+  /// Swaps the kept references, except ring_, with a plan that keeps the same. Returns false if `other` is of another backend.
+  virtual bool swap_reference(Sequence& other) = 0;
+  /// Adds the changed pixels of each cell; returns the sum of the pixels' differences, in sample values.
+  virtual std::uint64_t collect(int slot, std::vector<std::uint32_t>& changed) const = 0;
+  /// Fills rectangles with the colour of boxes.
+  virtual Status fill(const Image& dst, const std::vector<Fill>& fills, Queue queue) = 0;
+
+ private:
+  Status run(const Image& src, const Image& dst, Queue queue);
+  bool take_over(Sequence& previous);
+  Status fill_boxes(const Image& dst, const std::vector<MotionRegion>& regions, Queue queue);
+
+  const Plan plan_;
+  detail::AlignedPicture src_, dst_, reference_;
+  std::vector<bool> compared_;  ///< by slot
+  std::uint64_t number_ = 0, ticket_ = 0;
+};
+
+}  // namespace cudavision::diff
