@@ -78,7 +78,7 @@ class Plan final : public Blend {
   /// The aligned copy of one pad's pictures; see AlignedPicture.
   struct Source {
     Geometry geometry;
-    std::unique_ptr<detail::AlignedPicture> picture;
+    std::unique_ptr<AlignedPicture> picture;
   };
 
   Status run(const Image& dst, const BlendBackground& background, const std::vector<BlendPad>& pads, Queue queue) {
@@ -104,7 +104,7 @@ class Plan final : public Blend {
     Source& source = sources_[pad];
     const Geometry &was = source.geometry, &is = src.geometry;
     if (!source.picture || was.format != is.format || was.width != is.width || was.height != is.height)
-      source = {is, std::make_unique<detail::AlignedPicture>(backend_)};
+      source = {is, std::make_unique<AlignedPicture>(backend_)};
     return source.picture->read(src, queue);
   }
 
@@ -114,7 +114,7 @@ class Plan final : public Blend {
   const std::unique_ptr<Composer> composer_;
   Target target_;
   std::vector<Layer> layers_;
-  detail::AlignedPicture dst_;
+  AlignedPicture dst_;
   std::vector<Source> sources_;  ///< by pad
 };
 
@@ -126,7 +126,7 @@ Result<std::unique_ptr<Blend>> make_blend(const Geometry& geometry, const BlendC
   if (std::min(geometry.width, geometry.height) < 1 || std::max(geometry.width, geometry.height) > 16384)
     return Status::settings(side_text("the output", geometry.width, geometry.height, "width and height must be 1 to 16384"));
   return guarded([&]() -> Result<std::unique_ptr<Blend>> {
-    auto composer = detail::on_backend(
+    auto composer = on_backend(
         backend, [&] { return blend::make_blend_cuda(geometry); }, [&] { return blend::make_blend_cpu(geometry); });
     if (!composer.ok()) return composer.error();
     return std::unique_ptr<Blend>(std::make_unique<blend::Plan>(geometry, color, division, backend, std::move(composer.value())));

@@ -206,7 +206,7 @@ Result<std::unique_ptr<Filter>> make_convolve(const ConvolveParams& params, cons
   return guarded([&]() -> Result<std::unique_ptr<Filter>> {
     auto plan = convolve::resolve(params, geometry);
     if (!plan.ok()) return plan.error();
-    return detail::on_backend(
+    return on_backend(
         backend, [&]() { return convolve::make_cuda(std::move(plan.value())); },
         [&]() { return convolve::make_cpu(std::move(plan.value())); });
   });

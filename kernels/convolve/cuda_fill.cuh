@@ -50,7 +50,7 @@ __device__ __forceinline__ void pick_channel(const std::uint32_t (&raw)[2][C * s
                                              std::uint32_t (&words)[2 * sizeof(T)]) {
 #pragma unroll
   for (int q = 0; q < 2; ++q) {
-    const Quad<T, C> quad = cuda::detail::deinterleave<T, C>(raw[q]);
+    const Quad<T, C> quad = cuda::deinterleave<T, C>(raw[q]);
 #pragma unroll
     for (int k = 0; k < C; ++k)
 #pragma unroll
@@ -81,8 +81,8 @@ __device__ __forceinline__ void fill_tile(const SetView& view, int c, int x, con
       direct[b] = is_direct(source, from);
       if (direct[b]) {
         const unsigned char* const at = view.src + source * view.src_pitch + std::ptrdiff_t(from) * (C * n);
-        cuda::detail::load_words<C * n, quad_alignment(C, n)>(at, raw[b][0]);
-        if (skew) cuda::detail::load_words<C * n, quad_alignment(C, n)>(at + 4 * C * n, raw[b][1]);
+        cuda::load_words<C * n, quad_alignment(C, n)>(at, raw[b][0]);
+        if (skew) cuda::load_words<C * n, quad_alignment(C, n)>(at + 4 * C * n, raw[b][1]);
       }
     }
 #pragma unroll

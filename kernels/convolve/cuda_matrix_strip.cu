@@ -70,7 +70,7 @@ __device__ __forceinline__ void run_strip(const MatrixParams& p, const MatrixJob
       if ((way != Way::inner && !inside[h]) || (general && offset < 0)) continue;
       const unsigned char* const at = from + 64 * C * h;
       if (!general || view.src_aligned) {
-        cuda::detail::load_words<C, quad_alignment(C, 1)>(at, raw[h]);
+        cuda::load_words<C, quad_alignment(C, 1)>(at, raw[h]);
       } else {
 #pragma unroll
         for (int w = 0; w < C; ++w) raw[h][w] = at[4 * w] | at[4 * w + 1] << 8 | at[4 * w + 2] << 16 | at[4 * w + 3] << 24;
@@ -122,7 +122,7 @@ __device__ __forceinline__ void run_strip(const MatrixParams& p, const MatrixJob
       std::uint32_t samples[C][M][4];
 #pragma unroll
       for (int h = 0; h < H; ++h) {
-        const Quad<std::uint8_t, C> quad = cuda::detail::deinterleave<std::uint8_t, C>(words[h]);
+        const Quad<std::uint8_t, C> quad = cuda::deinterleave<std::uint8_t, C>(words[h]);
 #pragma unroll
         for (int c = 0; c < C; ++c) {
           samples[c][h / 2][h % 2] = to_halves(quad.word[c][0], 0);
@@ -204,7 +204,7 @@ __device__ __forceinline__ void convolve_strip(const MatrixParams& p, const Matr
       const int e = i / rows, row = i - e * rows, at = e == 0 ? -4 : last + 4 * (e - 1);
       if (at < x - 4 || at > x + width) continue;
       std::uint32_t words[C];
-      cuda::detail::interleave<std::uint8_t, C>(
+      cuda::interleave<std::uint8_t, C>(
           cuda::load_quad<std::uint8_t, C>(view, at, border_index(y - K / 2 + row, view.height, view.border)), words);
 #pragma unroll
       for (int w = 0; w < C; ++w) strip.edges[e][row][w] = words[w];

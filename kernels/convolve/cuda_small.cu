@@ -13,7 +13,7 @@
 // (PTX ISA). So the root is off by less than 1.5·2^-23·√s, and before it saturates (√s < 65536) by less than 0.012 steps: the
 // result is the correctly rounded one or its neighbour. It is exactly the rounded one for s < 2^20, where s itself is exact: √s is
 // 1 / (8·√s) or more away from k + ½, because s is an integer and (k + ½)² = k² + k + ¼, and the error 2^-23·√s is less. That holds
-// for all 8-bit and 10-bit results with divisor 1 and an integer bias of 0 or more. The test ConvolveGradient checks both bounds
+// for all 8-bit and 10-bit results with divisor 1 and bias 0. The test ConvolveGradient checks both bounds
 // with these errors.
 //
 // Where to change what:
@@ -65,9 +65,9 @@ __device__ __forceinline__ void load_strip(const unsigned char* at, std::uint32_
   using S = Strip<T, C>;
   constexpr int q = S::quad_words, alignment = quad_alignment(C, sizeof(T));
   std::uint32_t left[q], middle[S::words], right[q];
-  cuda::detail::load_words<q, alignment>(at - 4 * q, left);
-  cuda::detail::load_words<S::words, quad_alignment(C, sizeof(T))>(at, middle);
-  cuda::detail::load_words<q, alignment>(at + 4 * S::words, right);
+  cuda::load_words<q, alignment>(at - 4 * q, left);
+  cuda::load_words<S::words, quad_alignment(C, sizeof(T))>(at, middle);
+  cuda::load_words<q, alignment>(at + 4 * S::words, right);
 #pragma unroll
   for (int i = 0; i < q; ++i) row[i] = left[i], row[q + S::words + i] = right[i];
 #pragma unroll
@@ -119,8 +119,7 @@ __device__ __forceinline__ void convolve_strip(const SmallParams& p, const Small
     const int edge = __ffs(int(edges)) - 1, edge_x = __shfl_sync(~0u, x, edge);
     for (int item = lane; item < rows * quads; item += 32) {
       std::uint32_t words[S::quad_words];
-      cuda::detail::interleave<T, C>(cuda::load_quad<T, C>(view, edge_x + (item % quads - 1) * 4, row_index[warp][item / quads]),
-                                     words);
+      cuda::interleave<T, C>(cuda::load_quad<T, C>(view, edge_x + (item % quads - 1) * 4, row_index[warp][item / quads]), words);
 #pragma unroll
       for (int w = 0; w < S::quad_words; ++w) edge_words[warp][item * S::quad_words + w] = words[w] << view.shift;
     }
@@ -209,7 +208,7 @@ __device__ __forceinline__ void convolve_strip(const SmallParams& p, const Small
 #pragma unroll
         for (int w = 0; w < S::words; ++w) out[r][w] <<= view.shift;  // the low sample has `shift` zero bits on top
       }
-      cuda::detail::store_words<S::words, quad_alignment(C, sizeof(T))>(at, out[r]);
+      cuda::store_words<S::words, quad_alignment(C, sizeof(T))>(at, out[r]);
       at += view.dst_pitch;
     }
     return;
@@ -224,7 +223,7 @@ __device__ __forceinline__ void convolve_strip(const SmallParams& p, const Small
     std::uint32_t words[S::quad_words];
 #pragma unroll
     for (int w = 0; w < S::quad_words; ++w) words[w] = kept[i / S::quads][i % S::quads * S::quad_words + w];
-    store_result<T, C>(job, x + i % S::quads * 4, y + i / S::quads, cuda::detail::deinterleave<T, C>(words));
+    store_result<T, C>(job, x + i % S::quads * 4, y + i / S::quads, cuda::deinterleave<T, C>(words));
   }
 }
 

@@ -3,7 +3,7 @@
 
 #include "kernels/core/backend.hpp"
 
-namespace cudavision::detail {
+namespace cudavision {
 namespace {
 
 bool at_odd_addresses(const Image& image) {
@@ -60,4 +60,4 @@ Status copy_picture(Backend backend, const Image& from, const Image& to, Queue q
       backend, [&] { return copy_picture_cuda(from, to, queue); }, [&] { return copy_picture_cpu(from, to); });
 }
 
-}  // namespace cudavision::detail
+}  // namespace cudavision

@@ -7,7 +7,7 @@
 #include "kernels/core/queue.hpp"
 #include "kernels/core/status.hpp"
 
-namespace cudavision::detail {
+namespace cudavision {
 
 /// Gives the backends pictures whose samples they can access as words. A picture with 16-bit samples at odd addresses is copied to
 /// memory of the backend, which is kept for the next picture. Any other picture is used in place.
@@ -35,4 +35,4 @@ Status copy_picture_cpu(const Image& from, const Image& to);
 Result<std::shared_ptr<void>> picture_memory_cuda(std::size_t bytes);
 Result<std::shared_ptr<void>> picture_memory_cpu(std::size_t bytes);
 
-}  // namespace cudavision::detail
+}  // namespace cudavision

@@ -16,8 +16,6 @@ namespace cudavision {
 /// Whether this build contains the backend. A device may still be missing.
 constexpr bool built_with(Backend backend) { return backend == Backend::cuda ? CUDAVISION_CUDA : CUDAVISION_CPU; }
 
-namespace detail {
-
 /// Calls the function of the chosen backend, or returns a settings error if the build does not contain it. Backends are chosen only
 /// here.
 template <typename Cuda, typename Cpu>
@@ -31,5 +29,4 @@ std::invoke_result_t<Cuda> on_backend(Backend backend, [[maybe_unused]] Cuda cud
   return Status::settings(backend == Backend::cuda ? "this build has no CUDA backend" : "this build has no CPU backend");
 }
 
-}  // namespace detail
 }  // namespace cudavision

@@ -41,8 +41,8 @@ SetRects whole_frame(const Geometry& geometry) {
 
 Result<std::unique_ptr<Filter>> make_copy(const Geometry& geometry, Backend backend) {
   return guarded([&] {
-    return detail::on_backend(
-        backend, [&] { return detail::make_copy_cuda(geometry); }, [&] { return detail::make_copy_cpu(geometry); });
+    return on_backend(
+        backend, [&] { return make_copy_cuda(geometry); }, [&] { return make_copy_cpu(geometry); });
   });
 }
 

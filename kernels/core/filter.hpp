@@ -44,9 +44,7 @@ class Filter {
   /// Computes the samples in `rects`; may read all of `src`.
   virtual Status filter(const Image& src, const Image& dst, const SetRects& rects, Queue queue) = 0;
   /// Copies the whole frame.
-  Status copy_frame(const Image& src, const Image& dst, Queue queue) const {
-    return detail::copy_picture(backend_, src, dst, queue);
-  }
+  Status copy_frame(const Image& src, const Image& dst, Queue queue) const { return copy_picture(backend_, src, dst, queue); }
   /// Copies the samples in `rects`, except those of Role::other.
   virtual Status copy_rects(const Image& src, const Image& dst, const SetRects& rects, Queue queue) = 0;
 
@@ -55,16 +53,14 @@ class Filter {
 
   Geometry geometry_;
   Backend backend_;
-  detail::AlignedPicture src_, dst_;
+  AlignedPicture src_, dst_;
 };
 
 /// A filter that copies the frame and ignores the region. Errors: settings (a backend that is not built in).
 Result<std::unique_ptr<Filter>> make_copy(const Geometry& geometry, Backend backend);
 
-namespace detail {
 Result<std::unique_ptr<Filter>> make_copy_cuda(const Geometry& geometry);
 Result<std::unique_ptr<Filter>> make_copy_cpu(const Geometry& geometry);
-}  // namespace detail
 
 /// Which samples of a subsampled grid belong to a rectangle of pixels.
 enum class Coverage {

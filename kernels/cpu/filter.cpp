@@ -212,7 +212,7 @@ class CpuCopy final : public CpuFilter {
 }  // namespace
 }  // namespace cudavision::cpu
 
-namespace cudavision::detail {
+namespace cudavision {
 
 Status copy_picture_cpu(const Image& from, const Image& to) {
   for (int plane = 0; plane < info(from.geometry.format).planes; ++plane) {
@@ -234,4 +234,4 @@ Result<std::unique_ptr<Filter>> make_copy_cpu(const Geometry& geometry) {
   return std::unique_ptr<Filter>(std::make_unique<cpu::CpuCopy>(geometry));
 }
 
-}  // namespace cudavision::detail
+}  // namespace cudavision

@@ -80,7 +80,7 @@ class Copy final : public CudaFilter {
 }  // namespace
 }  // namespace cudavision::cuda
 
-namespace cudavision::detail {
+namespace cudavision {
 
 Status copy_picture_cuda(const Image& from, const Image& to, Queue queue) {
   for (int plane = 0; plane < info(from.geometry.format).planes; ++plane) {
@@ -105,4 +105,4 @@ Result<std::unique_ptr<Filter>> make_copy_cuda(const Geometry& geometry) {
   return std::unique_ptr<Filter>(std::make_unique<cuda::Copy>(geometry));
 }
 
-}  // namespace cudavision::detail
+}  // namespace cudavision

@@ -136,8 +136,6 @@ __device__ __forceinline__ void to_samples(std::uint32_t (&words)[N], int shift,
   for (int i = 0; i < N; ++i) words[i] = samples_of(words[i], shift, max_value);
 }
 
-namespace detail {
-
 /// The word made of bytes b0 … b3 of `words`. The indices are compile-time constants after unrolling.
 template <int N>
 __device__ __forceinline__ std::uint32_t gather(const std::uint32_t (&words)[N], int b0, int b1, int b2, int b3) {
@@ -227,8 +225,6 @@ __device__ __forceinline__ void store_words(unsigned char* to, const std::uint32
   }
 }
 
-}  // namespace detail
-
 /// Reads pixels x … x + 3 of row `row` and converts stored words to samples. x: a multiple of 4, may lie outside the grid. row:
 /// already mapped by border_index(), so it lies inside the grid or is −1 for the border value.
 template <typename T, int C>
@@ -236,9 +232,9 @@ __device__ __forceinline__ Quad<T, C> load_quad(const SetView& view, int x, int 
   Quad<T, C> quad;
   if (view.src_aligned && row >= 0 && x >= 0 && x + 4 <= view.width) {
     std::uint32_t raw[C * sizeof(T)];
-    detail::load_words<C * sizeof(T), quad_alignment(C, sizeof(T))>(
-        view.src + row * view.src_pitch + std::ptrdiff_t(x) * (C * sizeof(T)), raw);
-    quad = detail::deinterleave<T, C>(raw);
+    load_words<C * sizeof(T), quad_alignment(C, sizeof(T))>(view.src + row * view.src_pitch + std::ptrdiff_t(x) * (C * sizeof(T)),
+                                                            raw);
+    quad = deinterleave<T, C>(raw);
     if constexpr (sizeof(T) == 2) {
 #pragma unroll
       for (int c = 0; c < C; ++c) to_samples(quad.word[c], view.shift, view.max_value);
@@ -289,8 +285,8 @@ __device__ __forceinline__ void store_quad(const SetView& view, int x, int y, Qu
         for (int w = 0; w < int(sizeof(T)); ++w) quad.word[c][w] <<= view.shift;  // the low sample has `shift` zero bits on top
     }
     std::uint32_t raw[C * sizeof(T)];
-    detail::interleave<T, C>(quad, raw);
-    detail::store_words<C * sizeof(T), quad_alignment(C, sizeof(T))>(row + std::ptrdiff_t(x) * (C * sizeof(T)), raw);
+    interleave<T, C>(quad, raw);
+    store_words<C * sizeof(T), quad_alignment(C, sizeof(T))>(row + std::ptrdiff_t(x) * (C * sizeof(T)), raw);
     return;
   }
 #pragma unroll

@@ -35,7 +35,7 @@ __device__ __forceinline__ void load_row(const View& view, int row_bytes, int al
                                          std::uint32_t (&words)[N]) {
   const unsigned char* const at = view.data + row * view.pitch + byte;
   if (byte + 4 * N <= row_bytes && alignment >= words_alignment(N)) {
-    cuda::detail::load_words<N, words_alignment(N), constant>(at, words);
+    cuda::load_words<N, words_alignment(N), constant>(at, words);
   } else {
 #pragma unroll
     for (int i = 0; i < N; ++i) words[i] = 0;
@@ -52,7 +52,7 @@ __device__ __forceinline__ void store_row(const View& view, int row_bytes, int a
                                           const std::uint32_t (&words)[N]) {
   unsigned char* const at = view.data + row * view.pitch + byte;
   if (byte + 4 * N <= row_bytes && alignment >= words_alignment(N)) {
-    cuda::detail::store_words<N, words_alignment(N)>(at, words);
+    cuda::store_words<N, words_alignment(N)>(at, words);
   } else if (byte < row_bytes) {
     std::uint32_t some[N];
 #pragma unroll
@@ -63,11 +63,11 @@ __device__ __forceinline__ void store_row(const View& view, int row_bytes, int a
 // The same for memory of the plan, whose rows are aligned and long enough.
 template <int N>
 __device__ __forceinline__ void load_own(const View& view, int byte, int row, std::uint32_t (&words)[N]) {
-  cuda::detail::load_words<N, words_alignment(N), false>(view.data + row * view.pitch + byte, words);
+  cuda::load_words<N, words_alignment(N), false>(view.data + row * view.pitch + byte, words);
 }
 template <int N>
 __device__ __forceinline__ void store_own(const View& view, int byte, int row, const std::uint32_t (&words)[N]) {
-  cuda::detail::store_words<N, words_alignment(N)>(view.data + row * view.pitch + byte, words);
+  cuda::store_words<N, words_alignment(N)>(view.data + row * view.pitch + byte, words);
 }
 
 /// Byte and row of the words of a lane in a plane.

@@ -7,9 +7,9 @@
 
 namespace cudavision::diff {
 
+using cuda::deinterleave;
+using cuda::interleave;
 using cuda::Quad;
-using cuda::detail::deinterleave;
-using cuda::detail::interleave;
 
 /// A Layout as a type, with what follows from it.
 template <typename T_, int C0, int C1, int planes_, int SX, int SY>

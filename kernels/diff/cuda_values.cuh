@@ -41,7 +41,7 @@ __device__ __noinline__ void to_luma(const Params& p, bool already, Strip<S>& st
       if constexpr (packed) {
 #pragma unroll
         for (int w = 0; w < C * W; ++w) raw[w] = strip.first[0][q * C * W + w];
-        quad = deinterleave<T, C>(raw);
+        quad = cuda::deinterleave<T, C>(raw);
       } else {
 #pragma unroll
         for (int w = 0; w < W; ++w) {
@@ -63,7 +63,7 @@ __device__ __noinline__ void to_luma(const Params& p, bool already, Strip<S>& st
         for (int w = 0; w < W; ++w) quad.word[c][w] = luma[w];
       if constexpr (packed) {
         std::uint32_t gray[C * W];
-        interleave<T, C>(quad, gray);
+        cuda::interleave<T, C>(quad, gray);
 #pragma unroll
         for (int w = 0; w < C * W; ++w) {
           const std::uint32_t mask = p.planes[0].rules[w].compared;
@@ -104,7 +104,7 @@ __device__ __forceinline__ void greatest(const Params& p, const Strip<S>& d,
         most[r][q] = greatest_of_four(raw);
         continue;
       }
-      const Quad<T, C> quad = deinterleave<T, C>(raw);
+      const Quad<T, C> quad = cuda::deinterleave<T, C>(raw);
 #pragma unroll
       for (int w = 0; w < W; ++w) {
         std::uint32_t value = quad.word[0][w];

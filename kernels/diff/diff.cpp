@@ -190,7 +190,7 @@ Result<std::unique_ptr<Diff>> make_diff(const DiffParams& params, const Geometry
   return guarded([&]() -> Result<std::unique_ptr<Diff>> {
     auto plan = diff::resolve(params, geometry);
     if (!plan.ok()) return plan.error();
-    return detail::on_backend(
+    return on_backend(
         backend, [&]() { return diff::make_cuda(std::move(plan.value())); },
         [&]() { return diff::make_cpu(std::move(plan.value())); });
   });

@@ -45,7 +45,7 @@ class Sequence : public Diff {
   Status fill_boxes(const Image& dst, const std::vector<MotionRegion>& regions, Queue queue);
 
   const Plan plan_;
-  detail::AlignedPicture src_, dst_, reference_;
+  AlignedPicture src_, dst_, reference_;
   std::vector<bool> compared_;  ///< by slot
   std::uint64_t number_ = 0, ticket_ = 0;
 };

@@ -137,7 +137,7 @@ Result<std::unique_ptr<Filter>> make_gaussian(const GaussianParams& params, cons
   return guarded([&]() -> Result<std::unique_ptr<Filter>> {
     auto plan = gaussian::resolve(params, geometry);
     if (!plan.ok()) return plan.error();
-    return detail::on_backend(
+    return on_backend(
         backend, [&]() { return gaussian::make_cuda(std::move(plan.value())); },
         [&]() { return gaussian::make_cpu(std::move(plan.value())); });
   });

@@ -131,7 +131,7 @@ Result<std::unique_ptr<Histogram>> make_histogram(const HistogramParams& params,
   return guarded([&]() -> Result<std::unique_ptr<Histogram>> {
     auto plan = histogram::resolve(params, geometry);
     if (!plan.ok()) return plan.error();
-    return detail::on_backend(
+    return on_backend(
         backend, [&]() { return histogram::make_cuda(std::move(plan.value()), true); },
         [&]() { return histogram::make_cpu(std::move(plan.value())); });
   });
@@ -144,7 +144,7 @@ Result<std::unique_ptr<Filter>> make_equalize(LumaMatrix matrix, const Geometry&
     params.luma = matrix;
     auto plan = histogram::resolve(params, geometry);
     if (!plan.ok()) return plan.error();
-    return detail::on_backend(
+    return on_backend(
         backend, [&]() { return histogram::make_equalize_cuda(std::move(plan.value())); },
         [&]() { return histogram::make_equalize_cpu(std::move(plan.value())); });
   });

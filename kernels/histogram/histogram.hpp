@@ -92,7 +92,7 @@ class Histogram {
   const Backend backend_;
   const int slots_;
   SetPieces frame_, pieces_;
-  detail::AlignedPicture src_;
+  AlignedPicture src_;
   int last_ = 0;
 };
 
@@ -147,7 +147,7 @@ class HistogramOverlay {
   virtual Status draw(const Image& picture, Queue queue) = 0;
 
  private:
-  detail::AlignedPicture picture_;
+  AlignedPicture picture_;
 };
 /// `histogram` must outlive the overlay. Errors: settings if a parameter is out of range; resource.
 Result<std::unique_ptr<HistogramOverlay>> make_histogram_overlay(const HistogramOverlayParams& params, const Histogram& histogram);

@@ -76,7 +76,7 @@ Result<std::unique_ptr<HistogramOverlay>> make_histogram_overlay(const Histogram
   return guarded([&]() -> Result<std::unique_ptr<HistogramOverlay>> {
     auto plan = histogram::resolve(params, histogram.plan());
     if (!plan.ok()) return plan.error();
-    return detail::on_backend(
+    return on_backend(
         histogram.backend(), [&]() { return histogram::make_overlay_cuda(std::move(plan.value()), histogram); },
         [&]() { return histogram::make_overlay_cpu(std::move(plan.value()), histogram); });
   });

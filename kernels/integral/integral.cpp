@@ -85,7 +85,7 @@ std::vector<TableInfo> describe_tables(const IntegralParams& params, const Geome
 Result<std::unique_ptr<Integral>> make_integral(const IntegralParams& params, const Geometry& geometry, Backend backend) {
   return guarded([&] {
     integral::Plan plan = integral::resolve(params, geometry);
-    return detail::on_backend(
+    return on_backend(
         backend, [&]() { return integral::make_cuda(std::move(plan)); }, [&]() { return integral::make_cpu(std::move(plan)); });
   });
 }

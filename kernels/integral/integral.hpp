@@ -72,7 +72,7 @@ class Integral {
  private:
   Geometry geometry_;
   std::vector<TableInfo> tables_;
-  detail::AlignedPicture src_;
+  AlignedPicture src_;
 };
 
 /// The tables of a plan with these parameters.

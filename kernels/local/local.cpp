@@ -71,7 +71,7 @@ Plan resolve(const LocalParams& params, const Geometry& geometry) {
   }
   plan.squares = int(sources.size());
   plan.tables = integral::resolve_tables(geometry, true, sources, most < 0x1p32 ? SumType::u32 : SumType::u64,
-                                       params.operation == LocalOperation::deviation, SumType::u64);
+                                         params.operation == LocalOperation::deviation, SumType::u64);
   return plan;
 }
 
@@ -81,7 +81,7 @@ Result<std::unique_ptr<Filter>> make_local(const LocalParams& params, const Geom
   return guarded([&]() -> Result<std::unique_ptr<Filter>> {
     if (Status status = validate(params); !status.ok()) return status;
     local::Plan plan = local::resolve(params, geometry);
-    return detail::on_backend(
+    return on_backend(
         backend,
         [&]() {
           return plan.operation == LocalOperation::nlm ? local::make_nlm_cuda(std::move(plan))
