@@ -146,7 +146,8 @@ struct Segment {
   bool edge;       ///< whether its strip is an edge strip
   int strip, nth;  ///< its strip; its number in the strip
 
-  /// `block` is one of the set's blocks. place() comes next.
+  /// `block` is one of the set's blocks. place() comes next, and sets x and y.
+  // cppcheck-suppress uninitMemberVar
   CUDAVISION_HOST_DEVICE Segment(const SetSchedule& set, int block, int warp, int warps) {
     block -= set.first_block;
     edge = block < set.edge_blocks;

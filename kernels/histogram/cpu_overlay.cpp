@@ -10,7 +10,7 @@ namespace {
 
 class CpuOverlay final : public HistogramOverlay {
  public:
-  CpuOverlay(OverlayPlan plan, const Histogram& histogram)
+  CpuOverlay(const OverlayPlan& plan, const Histogram& histogram)
       : HistogramOverlay(Backend::cpu),
         plan_(plan),
         histogram_(histogram),

@@ -128,7 +128,11 @@ void run_all(std::vector<Job>& jobs) {
   const auto wait_for_one = [&] {
     int status = 0;
     const pid_t child = wait(&status);
-    running.at(child)->outcome = WIFEXITED(status) ? Outcome(WEXITSTATUS(status)) : WARNED;
+    Job& job = *running.at(child);
+    job.outcome = WIFEXITED(status) ? Outcome(WEXITSTATUS(status)) : WARNED;
+    if (!WIFEXITED(status))
+      std::fprintf(stderr, "  %s beside %s: killed by signal %d\n", job.element.c_str(), job.neighbour->name.c_str(),
+                   WTERMSIG(status));
     running.erase(child);
   };
   for (Job& job : jobs) {
@@ -136,7 +140,7 @@ void run_all(std::vector<Job>& jobs) {
     std::fflush(nullptr);
     const pid_t child = fork();
     if (child == 0) {
-      alarm(30);
+      alarm(60);
       run(job.element, *job.neighbour);
     }
     running[child] = &job;
