@@ -123,7 +123,7 @@ struct Job {
 
 /// Runs 24 jobs at a time, since most of them wait.
 void run_all(std::vector<Job>& jobs) {
-  constexpr std::size_t at_once = 24;
+  constexpr std::size_t at_once = 16;
   std::map<pid_t, Job*> running;
   const auto wait_for_one = [&] {
     int status = 0;
