@@ -17,7 +17,8 @@ inline constexpr int blend_max_pads = 64;           ///< pads of one picture
 inline constexpr int blend_max_side = 32768;        ///< width and height of BlendPad::place, in pixels
 inline constexpr int blend_max_position = 1 << 24;  ///< largest |x| and |y| of BlendPad::place, in pixels
 
-/// How a pad is combined with the picture below it. Blend has the formulas.
+/// How a pad is combined with the picture below it. Blend has the formulas. subtract … max are computed on R'G'B': a new operator of
+/// that kind stands among them.
 enum class BlendOperator : std::uint8_t { source, over, add, subtract, multiply, screen, difference, min, max, average };
 /// How a pad is scaled. Blend has the formulas.
 enum class Interpolation : std::uint8_t { nearest, bilinear, area };

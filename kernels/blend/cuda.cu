@@ -5,9 +5,12 @@
 //                               └─ anything else ──────────────────────► compose()   cuda_compose.cu
 //
 // Where to change what
-//   another operator         BlendOperator in blend.hpp; operate() and operates_on_rgb(), or lay_pixel(), and with_operator() in
-//                            arithmetic.hpp: both backends use them
-//   another sample type      Channels and PackedPixels in cuda_read.cuh read it, store() and write() in cuda_write.cuh store it,
+//   another operator         BlendOperator in blend.hpp (its place decides operates_on_rgb()); operate(), or lay_pixel(), and
+//                            with_operator() in arithmetic.hpp, which both backends use; set_blending() in resolve.cpp, if it can
+//                            hide the pads below; operator_choices in gst/elements/blend.cpp
+//   another format           nothing, if core/format.cpp has it
+//   another sample type      Channels and PackedPixels in cuda_read.cuh read it, find_weights() in cuda_color.cuh compares
+//                            it with the key, store() and write() in cuda_write.cuh store it,
 //                            copy_layer() in cuda_copy.cuh copies it; load() and with_step() in cpu_rows.cpp
 //   another scaling          Sampling in plan.hpp, set_sampling() in resolve.cpp, sampling.hpp, and read() in cuda_read.cuh
 //   another block shape      cuda_tuning.hpp; tile_grid() in cuda_schedule.cpp

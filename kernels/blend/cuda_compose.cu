@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Composes any layers, in one launch. A block composes a tile; pixels stay in registers until all layers are laid over each other.
 //
-//        tile_width = 32 · columns                     a strip: a pair of rows per warp
+//        tile_width = 32 · columns                     a strip: 2 · warps rows; each warp has two of them
 //      ┌───────────────┬───────────────┐               ┌────────────────────────────────────────────┐
 //      │ block (0, 0)  │ block (1, 0)  │ ┐             │ warp 0:  lane 0 … 31      lane 0 … 31      │  row 0
-//      │   strip 0     │               │ │ tile_height │                                            │  row 1
+//      │   strip 0     │               │ │ tile_height │          lane 0 … 31      lane 0 … 31      │  row 1
 //      │   strip 1     │               │ ┘             ├────────────────────────────────────────────┤
 //      ├───────────────┼───────────────┤               │ warp 1                                     │  rows 2, 3
 //      │ block (0, 1)  │               │               ├────────────────────────────────────────────┤

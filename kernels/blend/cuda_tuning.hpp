@@ -17,7 +17,8 @@ struct Tuning {
   int most_strips = 4;  // sweep: 1 2 4 8
   /// A block composes more than one strip only if at least this many blocks remain: small pictures must still fill the device.
   int wanted_blocks = 1024;  // sweep: 256 512 1024 2048
-  /// Blocks that must fit a multiprocessor, without alpha; limits registers. 8K NV12, a wall of 63: 344 µs with 3, 331 µs with 4.
+  /// Blocks that must fit a multiprocessor, without alpha. It limits registers to 65536 / (blocks · 32 · warps) a thread: change it
+  /// when you change warps. 8K NV12, a wall of 63: 344 µs with 3, 331 µs with 4.
   int opaque_blocks = 4;  // sweep: 2 3 4 5
   /// The same for output with alpha. 8K RGBA, a wall of 63: 382 µs with 3, 719 µs with 4.
   int alpha_blocks = 3;  // sweep: 2 3 4

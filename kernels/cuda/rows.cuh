@@ -31,7 +31,7 @@ struct SetView {
   const unsigned char* src = nullptr;
   unsigned char* dst = nullptr;
   std::ptrdiff_t src_pitch = 0, dst_pitch = 0;  ///< bytes
-  int width = 0, height = 0;                    ///< of the whole grid, in samples
+  int width = 0, height = 0;                    ///< of the whole grid, in pixels of the set (`channels` samples each)
   int x0 = 0, y0 = 0, x1 = 0, y1 = 0;           ///< the rectangle to write: [x0, x1) × [y0, y1)
   int max_value = 255;                          ///< results saturate at this value; larger stored values count as it
   int shift = 0;                                ///< unused low bits of stored words
@@ -63,7 +63,7 @@ constexpr int quad_alignment(int channels, int sample_bytes) {
 
 using cudavision::aligned_to;
 
-/// The view of channel set `index` for writing `rect`, in samples of the set's grid.
+/// The view of channel set `index` for writing `rect`, in pixels of the set's grid.
 inline SetView make_view(const Image& src, const Image& dst, int index, const Rect& rect, Border border,
                          const BorderValue& border_value, bool filter_alpha) {
   const FormatInfo& format = info(src.geometry.format);
@@ -123,8 +123,8 @@ auto with_layout(const FormatInfo& format, F&& f) {
 
 #ifdef __CUDACC__
 
-/// Converts two stored 16-bit words, packed in one register, to samples (see sample_of); below, N times two. Formats that use all
-/// 16 bits need no instruction.
+/// Converts the two stored 16-bit words in a register to samples (see sample_of). to_samples() does so for N registers, and does
+/// nothing if the format uses all 16 bits.
 __device__ __forceinline__ std::uint32_t samples_of(std::uint32_t words, int shift, int max_value) {
   const std::uint32_t mask = (0xffffu >> shift) * 0x10001u;
   return __vminu2(words >> shift & mask, std::uint32_t(max_value) * 0x10001u);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Functions that the 32 lanes of a warp compute together. All lanes must call them.
+// Functions that the 32 lanes of a warp compute together: all lanes must call them. Exception: keep().
 #pragma once
 
 #include <cstdint>
 
 namespace cudavision::cuda {
 
-/// Returns the sum of all lanes' values, in every lane.
+/// Returns the sum of all lanes' values, in every lane. Value: an integer.
 template <typename Value>
 __device__ __forceinline__ Value warp_sum(Value value) {
 #if __CUDA_ARCH__ >= 800
@@ -34,14 +34,14 @@ __device__ __forceinline__ void warp_scan(Value (&values)[N], int lane) {
   }
 }
 
-/// Returns a value that is the same in all lanes, in a register. Without this, the compiler reads a kernel parameter from constant
-/// memory at every use.
+/// Returns a value that is the same in all lanes, as the result of a shuffle. So the compiler cannot read it again from the kernel's
+/// parameters at every use, as it otherwise does. Costs one instruction.
 template <typename V>
 __device__ __forceinline__ V kept(V value) {
   return __shfl_sync(~0u, value, 0);
 }
 
-/// Keeps a value in a register for the same reason. Costs no instruction.
+/// Does the same without an instruction for a value that is already in a variable: the compiler forgets where it came from.
 __device__ __forceinline__ void keep(float& value) { asm("" : "+f"(value)); }
 __device__ __forceinline__ void keep(int& value) { asm("" : "+r"(value)); }
 __device__ __forceinline__ void keep(std::uint32_t& value) { asm("" : "+r"(value)); }

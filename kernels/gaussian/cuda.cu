@@ -6,10 +6,15 @@
 //   frame:  SetJob of each channel set → Schedule: strips, segments, blocks (cuda_schedule.cpp) → one launch for all sets
 //
 // Where to change what:
-//   another border            CudaGaussian::row_map below; border_index in kernels/core/border.hpp
-//   another sample type       Arithmetic (cuda_arithmetic.cuh), products() and the shapes (cuda_schedule.hpp), Bands::fill
-//                             (cuda_bands.cuh), sample_rules() below
-//   another block shape       strip_warps, large_warps (cuda_tuning.hpp)
+//   another border            Border and border_index (core/border.hpp), its row in core/border.cpp, before `fill`; row_map() below, or, if
+//                             RowMap cannot find its rows, `folds` = false for it in set_frame(): then border_index finds all rows,
+//                             which is slower. Border values above the frame: `inside` in blur_strip (cuda_strip.cu). validate()
+//                             (gaussian.cpp). CPU: cpu.cpp, which passes the enum's number to OpenCV
+//   another depth or format   nothing, if core/format.cpp has it: sample_rules() reads depth and shift
+//   another sample type       only integers of 1 or 2 bytes, because products are of bytes: `sizeof(T)` and `sample_bytes == 1` decide
+//                             in Arithmetic, products(), strip_loads(), Strip and Bands::fill. float32 needs a kernel of its own
+//   another block shape       strip_warps, large_warps with narrow_blocks, wide_blocks, large_blocks (cuda_tuning.hpp). Rows of a
+//                             segment: max_steps. strip_bytes and step_rows are fixed
 //   another window shape      byte_shapes, word_shapes (cuda_schedule.hpp)
 //   numbers that cost time    cuda_tuning.hpp
 //   how rows are read         cuda_read.cuh
@@ -141,7 +146,9 @@ class CudaGaussian final : public cuda::CudaFilter {
   }
 
   RowMap row_map(const SetView& view) const {
-    RowMap rows{0, 0, 1, view.height - 1, int(view.src_pitch)};  // replicate; constant: the kernels test for it
+    RowMap rows{
+        0, 0, 1, view.height - 1,
+        int(view.src_pitch)};  // replicate. Border::constant gets the same but never uses it: blur_strip reads such rows with load_anywhere
     if (plan_.border == Border::reflect) rows.above = -1, rows.below = 2 * view.height - 1, rows.sign = -1;
     if (plan_.border == Border::reflect_101) rows.below = 2 * view.height - 2, rows.sign = -1;
     if (plan_.border == Border::wrap) rows.above = view.height, rows.below = -view.height;

@@ -3,14 +3,14 @@
 //
 //   8 bit:  a row sum has 16 bits and is split into two bytes; a result takes two products down, one for each byte.
 //   16 bit: samples and weights have two bytes each, so a row sum takes three products across (low · low, low · high + high · low,
-//           high · high); it is rounded to 32 bits and split into four bytes. A result takes eight products down (two bytes of a
+//           high · high); it is exact in 32 bits and is split into four bytes. A result takes eight products down (two bytes of a
 //           weight, four of a row sum), added up by the place of their bytes.
 //
 // Lane 4g + t of a warp holds these elements of a product's result, as (row, column): (g, 2t), (g, 2t + 1), (g + 8, 2t),
 // (g + 8, 2t + 1). Rows of the product across are samples, its columns are rows of the picture; in the product down it is the other
 // way round.
 //
-// Another sample type: a specialization of Arithmetic, its Products in cuda_schedule.hpp, and its weights in Bands::fill.
+// Only bytes and 16-bit words exist. cuda.cu lists what another type would need.
 #pragma once
 
 #include "kernels/gaussian/cuda_job.cuh"
@@ -28,7 +28,8 @@ struct ProductsOf {
 /// For each sample type:
 ///   sums, tiles: how many sums a result takes, and how many tiles of 8 samples share a result word;
 ///   sample(m): the sample of a block that row m of the product across computes;
-///   split(): rounds the row sums of rows 2t, 2t + 1 (`top`), 2t + 8, 2t + 9 (`bottom`) of a group and splits them into byte planes;
+///   split(): adds ½ of the final result to the row sums of rows 2t, 2t + 1 (`top`), 2t + 8, 2t + 9 (`bottom`) of a group, and
+///            splits them into byte planes;
 ///   finish(): the result words of rows g (`upper`) and g + 8 (`lower`).
 template <typename T>
 struct Arithmetic;
@@ -70,7 +71,7 @@ struct Arithmetic<uint16_t> : ProductsOf<uint16_t> {
 
   __device__ static int sample(int m) { return m; }
 
-  /// The rounded row sum of the low · low, mixed and high · high products.
+  /// The row sum, exact, made of the low · low, mixed and high · high products, plus rules.rounding.
   __device__ static uint32_t row_sum(const SampleRules& rules, const int (&sum)[3][4], int i) {
     return (sum[0][i] * rules.scale0 + rules.rounding) + sum[1][i] * rules.scale1 + sum[2][i] * 65536u;
   }

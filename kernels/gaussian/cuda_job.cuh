@@ -21,8 +21,12 @@ struct AxisWeights {
   uint16_t weights[gaussian_max_taps / 2 + 1];
 };
 
-/// Finds a row outside the frame: row i above the frame is row above + sign · i, row i below it is row below + sign · i, clamped to
-/// the frame.
+/// Finds the row that stands for row r: for r < 0 row `above` + sign · r, for r > last row `below` + sign · r, clamped to the frame.
+///   border       above   below   sign
+///   replicate     0       0        1
+///   reflect      −1       2n − 1  −1
+///   reflect_101   0       2n − 2  −1     n: rows of the frame
+///   wrap          n      −n        1
 struct RowMap {
   int above, below, sign;
   int last;   ///< the last row of the frame
@@ -43,8 +47,8 @@ struct SampleRules {
   uint32_t most;            ///< 16 bit: the greatest samples of a source word, as stored; ~0: no stored word exceeds them
   uint32_t pack, out;       ///< 8 bit: __byte_perm selectors for row sums and for results
   uint32_t scale0, scale1;  ///< 16 bit: factors of the partial row sums
-  uint32_t rounding;        ///< 16 bit: added to a row sum, which rounds the result, as weights sum to one. 8 bit: always 128
-  int final_shift;          ///< 16 bit: from the sum to the result
+  uint32_t rounding;  ///< 16 bit: half a unit of the result, added to each row sum (the weights down sum to one). 8 bit: always 128
+  int final_shift;    ///< 16 bit: from the sum to the result
 };
 
 /// One channel set. Horizontal positions are bytes of a row.

@@ -6,7 +6,7 @@
 //   load_row        any window, for the kernel for large windows
 //   edge_word       one word, sample by sample
 //
-// Another border: border_index (kernels/core/border.hpp) and RowMap, which CudaGaussian::row_map (cuda.cu) fills.
+// cuda.cu lists where to change what.
 #pragma once
 
 #include "kernels/gaussian/cuda_job.cuh"
@@ -110,7 +110,7 @@ __device__ __forceinline__ void load_anywhere(const SetJob& job, const int* map,
     }
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      if (row[i] < 0) words[i][j] = edge_word<T>(view, -1, byte);
+      if (row[i] < 0) words[i][j] = edge_word<T>(view, row[i], byte);
   }
 }
 

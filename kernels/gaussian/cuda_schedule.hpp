@@ -18,8 +18,8 @@
 
 namespace cudavision::gaussian {
 
-inline constexpr int strip_bytes = 64;  ///< of a row, computed by one warp
-inline constexpr int step_rows = 16;    ///< computed by a warp at a time
+inline constexpr int strip_bytes = 64;  ///< of a row, computed by one warp. Fixed: four words a lane, see Store
+inline constexpr int step_rows = 16;    ///< computed by a warp at a time. Fixed: the rows of a matrix product
 
 // ---- Windows --------------------------------------------------------------------------------------------------------------------
 
@@ -50,7 +50,14 @@ Window window_of(int radius_x, int radius_y, int stride, int sample_bytes);
 struct KernelShape {
   int gx, gy;
 };
-/// All such kernels, the cheapest first. Here is the place to add a shape.
+/// All such kernels, the cheapest first. Here is the place to add a shape; gx must be even. The most taps across × down:
+///            reach       1 channel    2 channels   3 channels   4 channels
+///   {2, 2}   8 bytes      17 × 17       9 × 17       5 × 17       5 × 17
+///   {4, 2}   24           49 × 17      25 × 17      17 × 17      13 × 17
+///   {4, 3}   24           49 × 33      25 × 33      17 × 33      13 × 33
+///   {6, 2}   40           81 × 17      41 × 17      27 × 17      21 × 17
+///   {10, 3}  72          145 × 33      73 × 33      49 × 33      37 × 33
+///   16 bit: {4, 2}        17 × 17       9 × 17       –            5 × 17;     {6, 3}   33 × 33, 17 × 33, –, 9 × 33
 inline constexpr std::array<KernelShape, 5> byte_shapes = {{{2, 2}, {4, 2}, {4, 3}, {6, 2}, {10, 3}}};
 inline constexpr std::array<KernelShape, 2> word_shapes = {{{4, 2}, {6, 3}}};
 

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The Gaussian for windows that fit into registers: both passes in one kernel, on the integer matrix units.
 //
-//                       64 bytes
-//                    ┌───────────┐   A warp owns a segment of a strip and marches down it in steps of 16 rows:
-//       16 rows read │ window … … … …│  1. across: out[x][row] = Σ A[x][k] · in[k][row], 16 samples × 8 rows a product, from GX groups of
-//                    ├───────────┤      16 bytes; the row sums, split into bytes, go into the ring (registers)
-//   ring of GY groups│ row sums  │   2. down: out[y][x] = Σ B[y][k] · rows[k][x], 16 rows × 8 samples a product, from the GY groups of
-//       of 16 rows   │           │      16 rows in the ring
-//                    ├───────────┤   3. store
-//    16 rows written │ results   │
-//                    └───────────┘   The first GY − 1 steps of a segment only fill the ring.
+// A warp computes a segment: 64 bytes wide, 16 rows a step. Example: 17 taps down (radius 8), so the ring has GY = 2 groups of 16 rows.
+//
+//   step   1. reads rows, across     ring (slot 0, slot 1)    2. down, 3. store: rows written
+//    0     y −  8 … y +  7           group 0   –              none: the first GY − 1 steps only fill the ring
+//    1     y +  8 … y + 23           group 0   group 1        y      … y + 15
+//    2     y + 24 … y + 39           group 2   group 1        y + 16 … y + 31
+//
+//   lane 4g + t      reads                  rows g, g + 8 of the group: bytes 8t … 8t + 7 of each 32 bytes of the window
+//                    holds in the ring      rows 2t, 2t + 1, 2t + 8, 2t + 9: samples `sample(g)` and `sample(g + 8)` of each 16
+//                    has as results         rows g, g + 8: bytes 4t … 4t + 3 of each 16 bytes of the strip (then see cuda_store.cuh)
+//
+//   across: out[x][row] = Σ A[x][k] · in[k][row], 16 samples × 8 rows a product, from GX groups of 16 bytes
+//   down:   out[y][x] = Σ B[y][k] · rows[k][x], 16 rows × 8 samples a product, from the GY groups of 16 rows in the ring
+//
+// cuda.cu lists where to change what.
 //
 // Interleaved channels need no unpacking. A row is a string of samples in which the taps of a channel lie `channels` samples apart, so
 // the number of channels only changes the matrix A.
@@ -75,7 +81,13 @@ struct Strip {
       for (int i = 0; i < 2 * loads; ++i)
         words[i / loads][i % loads] = __vminu2(words[i / loads][i % loads] & numbers.rules.mask, numbers.rules.most);
     }
-    uint32_t shifted[2][loads];  // by half a chunk
+    // An odd block of bytes begins in the middle of a chunk. Nothing moves between lanes: lanes t = 2, 3 keep their words, lanes t = 0, 1
+    // take those of the next chunk. So the bytes of a lane come in another order, and load_matrices() puts the columns of the matrix in
+    // the same order.
+    //   byte of the window   0   8   16  24 | 32  40  48  56        t = lane % 4
+    //   even block, lane t   0   1   2   3  |
+    //   odd block, lane t            2   3  | 0   1
+    uint32_t shifted[2][loads];
 #pragma unroll
     for (int i = 0; i < 2; ++i)
 #pragma unroll

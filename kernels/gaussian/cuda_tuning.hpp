@@ -11,7 +11,8 @@ struct Tuning {
 
   /// Warps of a block. Not measured.
   int strip_warps = 4;  // sweep: 2 4 8
-  /// Blocks for which a multiprocessor has registers, for 8-bit samples and up to 17 taps down. 3, 4 and 5 blocks: 30.2, 29.4 and
+  /// Blocks for which a multiprocessor has registers, for 8-bit samples and up to 17 taps down. It limits registers to
+  /// 65536 / (blocks · 32 · warps) a thread: change it when you change the warps. 3, 4 and 5 blocks: 30.2, 29.4 and
   /// 34.8 µs (registers spill from 4 on); NV12 of 1920 × 1080: 7.6 µs with 3, 8.5 µs with 4.
   int narrow_blocks = 3;  // sweep: 2 3 4
   /// The same for other windows. Not measured.

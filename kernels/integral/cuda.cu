@@ -11,19 +11,27 @@
 //   | tile (0,1) | tile (1,1) | tile (2,1) |             | …                        |
 //   +------------+------------+------------+             +--------------------------+
 //
+// Padded tables have a zero row and a zero column. Rows of tiles are rows of the table: row y holds the samples of row y − 1, and the
+// first row loads zeros. Columns of tiles are samples: the entry of column x is written to x + 1, and the warps of the first tiles
+// write the zero column.
+//
 // A large frame is one launch, in which summing is some tiles ahead of writing (cuda_tables.cu); a small frame is two launches. A
 // single step with decoupled look-back (Merrill and Garland, 2016) was slower: each tile waits for the tile before it.
 //
 // Where to change what
 //   another sample type    SampleQuad (cuda_quads.cuh): arithmetic; load_rows(), pack_quad() (cuda_load.cuh); tables_kernel()
 //                          (cuda_tables.cu): its instance
-//   another output type    SumType (integral.hpp); write_rows() (cuda_write_tile.cuh): conversion; store_row() (cuda_store.cuh)
+//   another output type    SumType and TableInfo::entry_bytes() (integral.hpp); write_tile() (cuda_write_tile.cuh): entry_bytes and
+//                          the branches on job.type; tables_kernel() (cuda_tables.cu) and sum_bytes (cuda_schedule.cpp): whether it
+//                          is summed in 32 or 64 bits; store_row() (cuda_store.cuh), if an entry has neither 4 nor 8 bytes;
+//                          cpu.cpp. Other lists are in the order of SumType: gst/elements/integral*.cpp
 //   another function of    SampleQuad::value(), prefix(), sum() and Columns, which square samples now
 //     the samples
 //   another block shape    Tuning (cuda_tuning.hpp): warps, rows of a warp; max_warp_rows() limits them. The width of 256 is fixed:
 //                          32 lanes of two quads
 //   one or two launches    Tuning: two_launches_below_…, ahead
-//   another format         nothing, if core/format.cpp has it; unpack() (cuda_load.cuh) reads any interleaved samples
+//   another format         nothing, if core/format.cpp has it. Exception: luma of RGB with a depth of 9 to 15 bits. cuda_load.cuh
+//                          computes luma of stored words, so call sample_of() on each of them there first
 #include "kernels/cuda/device.hpp"
 #include "kernels/cuda/memory.hpp"
 #include "kernels/cuda/rows.cuh"

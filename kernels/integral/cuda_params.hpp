@@ -20,6 +20,7 @@ inline constexpr int tile_width = 256;
 inline constexpr int warps = tuning.warps;
 inline constexpr int threads = 32 * warps;
 static_assert(threads >= tile_width, "one thread adds up one column of a tile");
+static_assert(threads % (tile_width / 4) == 0, "whole groups of threads add up the tiles above");
 
 /// Where the rows of a table with four-byte entries (without the zero column) begin, relative to words of 16 bytes.
 enum class RowAlignment : std::uint8_t {
@@ -43,7 +44,7 @@ struct Job {
   unsigned char* unpacked;      ///< the sum pass stores samples here, for the write pass; nullptr: both passes read the frame
   std::ptrdiff_t unpacked_pitch;
   int width, height;  ///< samples
-  int pad;            ///< 1: the table begins with a zero row and a zero column; else 0
+  int pad;            ///< 1: padded. Row y of the tiles holds samples of row y − 1; column x goes to entry x + 1. Else 0
   int tiles_x, tiles_y, first_tile;
   SumType type;
   bool luma;  ///< luma of red, green and blue

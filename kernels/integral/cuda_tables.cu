@@ -18,6 +18,7 @@ namespace {
 /// T: stored samples. Sum: what sums of a frame are computed in. R: rows of a warp.
 template <typename T, bool squared, typename Sum, int R>
 __global__ void __launch_bounds__(threads, min_blocks(sizeof(T), sizeof(Sum), R)) sum_tables(const __grid_constant__ Params p) {
+  static_assert(R % 4 == 0 && 32 % R == 0, "store_words() and sum_left() divide by it");
   using LineSum = typename SampleQuad<T, squared>::LineSum;
   __shared__ Shared<T, LineSum, Sum, R> shared;
   const Turn turn = turn_of(p, p.first_block + int(blockIdx.x));

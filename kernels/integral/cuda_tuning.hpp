@@ -5,8 +5,8 @@
 namespace cudavision::integral {
 
 struct Tuning {
-  /// Warps of a block, one above the other. At least 8: a block has a thread for each of the 256 columns of a tile. With 16 the
-  /// samples of a tile do not fit the 48 KiB of static shared memory.
+  /// Warps of a block, one above the other. Even, and at least 8: a block has a thread for each of the 256 columns of a tile.
+  /// max_warp_rows() holds for 8 warps; with 16 warps, halve its results.
   int warps = 8;
 
   /// Frames are small, medium or large by their number of tiles of 256 × 64 samples (1080p: 136, 4K: 510, 8K: 2040). From this
@@ -33,14 +33,15 @@ struct Tuning {
   /// much longer, so it should get most blocks. 8K RGBA, of 1020 tiles: 105 µs with 600, 102 with 900, 103 with 1020, 140 with 200.
   int ahead_all_but = 8;  // sweep: 2 4 8 16
 
-  /// Resident blocks of a multiprocessor for which the compiler limits registers: bytes summed in 32 bits, fewer than 16 rows.
+  /// Resident blocks of a multiprocessor for which the compiler limits registers to 65536 / (blocks · 32 · warps) a thread: change it
+  /// when you change warps. This one: bytes summed in 32 bits, fewer than 16 rows. Not measured.
   int light_blocks = 4;  // sweep: 3 4 5
   /// The same for all other kernels. 8K padded, 16 rows: 54.8 µs with 3, 56.9 with 4, where registers are spilled.
   int heavy_blocks = 3;  // sweep: 2 3 4
 };
 inline constexpr Tuning tuning;
 
-/// Rows of a warp, by the tiles of 256 × 64 samples in a frame: a power of two.
+/// Rows of a warp, by the tiles of 256 × 64 samples in a frame: 4, 8 or 16.
 constexpr int warp_rows(long tiles) {
   return tiles < tuning.medium_frame ? tuning.small_rows : tiles < tuning.large_frame ? tuning.medium_rows : tuning.large_rows;
 }

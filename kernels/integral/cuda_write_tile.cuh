@@ -70,6 +70,7 @@ __device__ __forceinline__ void write_tile(const Params& p, const Job& job, cons
   using Samples = SampleQuad<T, squared>;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int x = tile.x * tile_width, y = (tile.y * warps + warp) * R;
+  // 1. The samples of the warp. Those of the frame are loaded before waiting; unpacked samples come from the sum pass.
   LaneSamples<T, R> samples;
   if (job.unpacked) wait_for_rows(p, job, tile.y);
   load_rows(job, x, y - job.pad, lane, samples);
@@ -77,6 +78,7 @@ __device__ __forceinline__ void write_tile(const Params& p, const Job& job, cons
   unsigned past_wait = 0;
   if (!p.two_launches && threadIdx.x == 0) past_wait = atomicAdd(p.past_wait, 1);
 
+  // 2. Left, above, corner: the three parts of the drawing in cuda_add_up.cuh.
   const LineSum left = sum_left<R, LineSum>(job, tile, y, lane);
   {  // `above`: each group of threads adds up some of the tiles above. `corners`: each warp, some of the tiles left above.
     constexpr int quads = tile_width / 4;
@@ -95,7 +97,7 @@ __device__ __forceinline__ void write_tile(const Params& p, const Job& job, cons
   share_samples<squared>(samples, warp, lane, shared);
   __syncthreads();
 
-  // The row of the table above this warp's first row: what is above the tile, and the columns of the warps above.
+  // 3. The row of the table above this warp's first row: the sums above the tile, and the columns of the warps above.
   Sum sums[8] = {};
   {
     const auto add = [&](const ColumnSums<LineSum>* columns) {
@@ -113,6 +115,7 @@ __device__ __forceinline__ void write_tile(const Params& p, const Job& job, cons
     Sum edge = 0;  // all samples left of the tile in the rows above this warp's first row
     if (lane < warps) edge = shared.corners[lane] + (lane < warp ? shared.starts[lane] : Sum(0));
     edge = cuda::warp_sum(edge);
+    // The sums of the columns become prefix sums: over each quad (i = 0 and 4 begin one), then over the lanes.
 #pragma unroll
     for (int i = 1; i < 8; ++i)
       if (i != 4) sums[i] += sums[i - 1];
@@ -124,6 +127,7 @@ __device__ __forceinline__ void write_tile(const Params& p, const Job& job, cons
     for (int i = 0; i < 8; ++i) sums[i] += before[i / 4];
   }
 
+  // 4. Go down the rows and store them, by the type and the alignment of the table.
   const int rows = min(R, job.height + job.pad - y), count = job.width - x;
   constexpr bool wide = sizeof(Sum) == 8;
   const int entry_bytes = wide && job.type != SumType::f32 ? 8 : 4;
@@ -157,7 +161,7 @@ __device__ __forceinline__ void write_tile(const Params& p, const Job& job, cons
         if (!inside) return;
         if (job.type == SumType::u64)
           store_row<std::uint64_t>(count, out, lane, sums, buffer);
-        else
+        else  // SumType::f64
           store_row<double>(count, out, lane, sums, buffer);
       });
     }
@@ -170,8 +174,8 @@ __device__ __forceinline__ void write_tile(const Params& p, const Job& job, cons
       if (inside) store_row(count, entries(), lane, sums);
     });
   }
-  if (!p.two_launches && threadIdx.x == 0 &&
-      past_wait == unsigned(p.tiles - 1))  // no tile waits any more: clear for the next frame
+  // 5. The last tile to stop waiting clears the counters for the next frame.
+  if (!p.two_launches && threadIdx.x == 0 && past_wait == unsigned(p.tiles - 1))
     for (int i = 0; i <= p.tile_rows; ++i) p.past_wait[i] = 0;
 }
 
