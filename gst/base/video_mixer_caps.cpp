@@ -130,7 +130,8 @@ void choose_format(GstCaps*& caps, const std::vector<MixerInput>& inputs) {
       if (has_alpha(video) == alpha) names.push_back(gst_video_format_to_string(GST_VIDEO_INFO_FORMAT(&video)));
   };
   add(true);
-  if (!names.empty()) names.insert(names.end(), {"RGBA", "BGRA", "ARGB", "ABGR", "RGBA64_LE", "ARGB64_LE"});
+  if (!names.empty())
+    for (const char* name : {"RGBA", "BGRA", "ARGB", "ABGR", "RGBA64_LE", "ARGB64_LE"}) names.push_back(name);
   add(false);
   if (names.empty()) names.push_back("NV12");  // no pad has caps yet: most elements accept it
   for (const char* name : names)
