@@ -411,7 +411,8 @@ namespace {
 template <typename F>
 void each_own_property(gpointer object, F&& f) {
   each_property(object, [&](GParamSpec* spec) {
-    if (g_str_has_prefix(g_type_name(spec->owner_type), "GstCuda") && (spec->flags & GST_PARAM_MUTABLE_PLAYING)) f(spec);
+    // (The function, as GCC 14 fails at the macro in a template.)
+    if ((g_str_has_prefix)(g_type_name(spec->owner_type), "GstCuda") && (spec->flags & GST_PARAM_MUTABLE_PLAYING)) f(spec);
   });
 }
 
