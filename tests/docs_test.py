@@ -56,9 +56,21 @@ def value_of(spec, text):
         return number(text)
 
 
+def nick_of(spec, number):
+    return Gst.value_serialize(GObject.Value(spec.value_type, number))
+
+
+def choices(spec):
+    """The nicks of an enum. (PyGObject's classes of enums changed with version 3.52.)"""
+    numbers = getattr(spec.enum_class, "__enum_values__", None)
+    if numbers is None:
+        numbers = range(spec.enum_class.minimum, spec.enum_class.maximum + 1)
+    return [nick_of(spec, number) for number in numbers]
+
+
 def default_of(spec):
     if spec.value_type.is_a(GObject.TYPE_ENUM):
-        return spec.default_value.value_nick
+        return nick_of(spec, int(spec.default_value))
     return spec.default_value
 
 
@@ -75,9 +87,9 @@ def check_property(page, spec, type_and_default, meaning):
         differ(page, f"{spec.name} is read-only")
     if spec.value_type.is_a(GObject.TYPE_ENUM):
         names = " ".join([type_and_default, meaning] + [row[0] for _, rows in tables(page) for row in rows])
-        for choice in spec.enum_class.__enum_values__.values():
-            if not re.search(rf"(?<![\w-]){choice.value_nick}(?![\w-])", names):
-                differ(page, f"{spec.name} has the choice {choice.value_nick}, which the page does not name")
+        for nick in choices(spec):
+            if not re.search(rf"(?<![\w-]){nick}(?![\w-])", names):
+                differ(page, f"{spec.name} has the choice {nick}, which the page does not name")
     limits = re.search(r"(?<![\w.])([−-]?[\d.]+(?:e\d+)?) to ([\d.]+(?:e\d+)?)(?![\w.])", meaning)
     if limits and hasattr(spec, "minimum"):
         least, most = map(number, limits.groups())
@@ -151,10 +163,7 @@ def check_messages(page, element):
 
 def check_formats(page):
     template = Gst.ElementFactory.make("cudagaussian").get_static_pad("sink").get_pad_template_caps()
-    known = set()
-    for i in range(template.get_size()):
-        value = template.get_structure(i).get_value("format")
-        known.update([value] if isinstance(value, str) else list(value))
+    known = {name.strip() for names in re.findall(r"format=\(string\)\{([^}]*)\}", template.to_string()) for name in names.split(",")}
     listed = {name.strip() for header, rows in tables(page) if header[0] == "format" for row in rows for name in row[0].split(",")}
     for name in sorted(known ^ listed):
         differ(page, f"{name} is {'missing' if name in known else 'not a format of the plugin'}")
