@@ -424,10 +424,11 @@ TEST(reports_a_segment_without_running_time, Each::run) {
                                     with([](GstSegment& s) { s.start = G_MAXUINT64 - 2; })}) {
     Mixer mixer(run);
     mixer.add(caps_text("RGB", {32, 24}));
+    GstPad* const pad = mixer.without_source(0);
     mixer.play();
     const Caps caps(gst_caps_from_string(caps_text("RGB", {32, 24}).c_str()));
     for (GstEvent* event : {gst_event_new_stream_start("one"), gst_event_new_caps(caps.get()), gst_event_new_segment(&segment)})
-      EXPECT(gst_pad_send_event(mixer.pad(0), event));
+      EXPECT(gst_pad_send_event(pad, event));
     const Message message = mixer.error(patience);
     EXPECT_EQ(message.domain, GST_STREAM_ERROR);
     EXPECT_EQ(message.code, int(GST_STREAM_ERROR_FORMAT));
@@ -466,7 +467,7 @@ TEST(honours_pad_offsets_in_segments, Each::run) {
     at("rate " + std::to_string(rate));
     Mixer mixer(run, "background=black", caps_text("RGB", {32, 24}));
     mixer.add(caps_text("RGB", {32, 24}));
-    GstPad* const pad = mixer.pad(0);
+    GstPad* const pad = mixer.without_source(0);
     mixer.play();
     const Caps caps(gst_caps_from_string(caps_text("RGB", {32, 24}).c_str()));
     for (GstEvent* event : {gst_event_new_stream_start("one"), gst_event_new_caps(caps.get())})

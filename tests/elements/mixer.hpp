@@ -213,12 +213,15 @@ class Mixer {
 
   /// Releases a pad, as an application does while playing.
   void remove(int input) {
-    Input& in = inputs_[std::size_t(input)];
-    for (GstElement* element : {in.source, in.way})
-      gst_element_set_locked_state(element, TRUE);      // the pipeline may be changing to PLAYING
-    gst_element_release_request_pad(element_, in.pad);  // first, since the source may wait for the pad to accept a frame
-    for (GstElement* element : {in.source, in.way}) gst_element_set_state(element, GST_STATE_NULL);
-    gst_bin_remove_many(GST_BIN(pipeline_), in.source, in.way, nullptr);
+    lock(input);
+    gst_element_release_request_pad(element_, pad(input));  // first, since the source may wait for the pad to accept a frame
+    remove_source(input);
+  }
+  /// Removes a pad's source before the pipeline plays. The test then sends the pad's events and frames itself. Returns the pad.
+  GstPad* without_source(int input) {
+    lock(input);
+    remove_source(input);
+    return pad(input);
   }
 
   /// Changes the caps that downstream accepts.
@@ -283,6 +286,17 @@ class Mixer {
     GstVideoInfo video;
     GstClockTime next = 0, frame_time = 0;
   };
+
+  /// The pipeline may be changing to PLAYING. It then leaves the state of the pad's source as it is.
+  void lock(int input) {
+    const Input& in = inputs_[std::size_t(input)];
+    for (GstElement* element : {in.source, in.way}) gst_element_set_locked_state(element, TRUE);
+  }
+  void remove_source(int input) {
+    const Input& in = inputs_[std::size_t(input)];
+    for (GstElement* element : {in.source, in.way}) gst_element_set_state(element, GST_STATE_NULL);
+    gst_bin_remove_many(GST_BIN(pipeline_), in.source, in.way, nullptr);
+  }
 
   GstElement *pipeline_, *element_, *sink_;
   GstBus* bus_;
