@@ -36,14 +36,14 @@ std::int16_t divide_128_by_255() {
 
 }  // namespace
 
-BlendDivision compositor_division() {
-  static const BlendDivision division = divide_128_by_255() == 0 ? BlendDivision::down : BlendDivision::nearest;
+blend::Division compositor_division() {
+  static const blend::Division division = divide_128_by_255() == 0 ? blend::Division::down : blend::Division::nearest;
   return division;
 }
 
 #else
 
-BlendDivision compositor_division() { return BlendDivision::nearest; }
+blend::Division compositor_division() { return blend::Division::nearest; }
 
 #endif
 

@@ -6,6 +6,6 @@
 namespace cudavision {
 
 /// How GStreamer's compositor divides by 255 on this machine: as its ORC library does, or to the nearest without ORC.
-BlendDivision compositor_division();
+blend::Division compositor_division();
 
 }  // namespace cudavision

@@ -85,7 +85,7 @@ Status make_plan(GstCudaVisionMixer* self, const GstVideoInfo& output) {
   state.plan.reset();
   state.output_staging.reset();
   if (cuda && !scope.status().ok()) return scope.status();
-  auto plan = make_blend(geometry_of(output), color_of(output), cuda ? Backend::cuda : Backend::cpu, compositor_division());
+  auto plan = blend::make(geometry_of(output), color_of(output), cuda ? Backend::cuda : Backend::cpu, compositor_division());
   if (!plan.ok()) return plan.error();
   state.plan = std::move(plan.value());
   return {};
@@ -111,9 +111,9 @@ GstPadProbeReturn drop_endless(GstPad* pad, GstPadProbeInfo* info, gpointer) {
 GstPad* request_new_pad(GstElement* element, GstPadTemplate* templ, const gchar* name, const GstCaps* caps) {
   int count = 0;
   for_each_sink_pad(as_mixer(element), [&](GstCudaVisionMixerPad*) { ++count; });
-  if (count >= blend_max_pads) {
+  if (count >= blend::max_pads) {
     GST_ELEMENT_WARNING(element, CORE, PAD,
-                        ("no sink pad is added to the %d there are: at most %d make a picture", count, blend_max_pads), (nullptr));
+                        ("no sink pad is added to the %d there are: at most %d make a picture", count, blend::max_pads), (nullptr));
     return nullptr;
   }
   GstPad* pad = element_class()->request_new_pad(element, templ, name, caps);

@@ -44,8 +44,8 @@ struct PictureSize {
 
 /// How to make an output picture, without the frames.
 struct MixerLayout {
-  BlendBackground background;
-  std::vector<BlendPad> pads;  ///< one for each input; `src` and `color` are ignored
+  blend::Background background;
+  std::vector<blend::Pad> pads;  ///< one for each input; `src` and `color` are ignored
 };
 
 struct GstCudaVisionMixerClass {

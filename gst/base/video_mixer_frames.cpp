@@ -9,7 +9,7 @@
 
 namespace cudavision::video_mixer {
 
-BlendColor color_of(const GstVideoInfo& video) {
+blend::Color color_of(const GstVideoInfo& video) {
   const GstVideoColorMatrix matrix = video.colorimetry.matrix;
   const bool bt709 = matrix == GST_VIDEO_COLOR_MATRIX_BT709 || matrix == GST_VIDEO_COLOR_MATRIX_SMPTE240M;
   return {bt709                                     ? LumaMatrix::bt709
@@ -30,10 +30,10 @@ bool covers(const Rect& above, const Rect& below) {
 }
 
 /// Whether a pad hides the picture below it.
-bool is_opaque(const BlendPad& pad, const GstVideoInfo& video) {
-  if (pad.key.mode != BlendKey::Mode::none || pad.alpha < 1) return false;
-  const bool over = pad.op == BlendOperator::over || pad.op == BlendOperator::add;
-  return pad.op == BlendOperator::source || pad.op == BlendOperator::average || (over && !has_alpha(video));
+bool is_opaque(const blend::Pad& pad, const GstVideoInfo& video) {
+  if (pad.key.mode != blend::Key::Mode::none || pad.alpha < 1) return false;
+  const bool over = pad.op == blend::Operator::over || pad.op == blend::Operator::add;
+  return pad.op == blend::Operator::source || pad.op == blend::Operator::average || (over && !has_alpha(video));
 }
 
 /// One output frame.
@@ -67,7 +67,7 @@ class Composition {
     std::vector<Rect> opaque;                        // places of frames that hide the pads below
     for (std::size_t i = inputs.size(); i-- > 0;) {  // the highest first, so that hidden pads are known
       GstCudaVisionMixerPad* const pad = inputs[i].pad;
-      BlendPad& layer = layout.pads[i];
+      blend::Pad& layer = layout.pads[i];
       pad->state->show(pad, layer.place, layer.crop);
       const Rect visible = intersection(layer.place, {0, 0, GST_VIDEO_INFO_WIDTH(&video_), GST_VIDEO_INFO_HEIGHT(&video_)});
       const bool shows = layer.alpha > 0 && !visible.empty() &&
@@ -117,7 +117,7 @@ class Composition {
   GstVideoInfo video_;  // of the output
   Transfer transfer_;
   std::deque<FrameBuffer> mapped_;  // deque: their addresses stay
-  std::vector<BlendPad> pads_;      // that show
+  std::vector<blend::Pad> pads_;    // that show
 };
 
 }  // namespace

@@ -16,7 +16,7 @@ struct MixerState {
 
   Host host;
   // For the streaming thread only:
-  std::unique_ptr<Blend> plan;  // for the negotiated output
+  std::unique_ptr<blend::Blend> plan;  // for the negotiated output
   Staging output_staging;
 };
 
@@ -94,7 +94,7 @@ gboolean decide_allocation(GstAggregator* agg, GstQuery* query);
 GstFlowReturn create_output_buffer(GstVideoAggregator* vagg, GstBuffer** buffer);
 
 // video_mixer_frames.cpp
-BlendColor color_of(const GstVideoInfo& video);
+blend::Color color_of(const GstVideoInfo& video);
 gboolean prepare_frame(GstVideoAggregatorPad* pad, GstVideoAggregator* vagg, GstBuffer* buffer, GstVideoFrame* frame);
 void clean_frame(GstVideoAggregatorPad* pad, GstVideoAggregator* vagg, GstVideoFrame* frame);
 GstFlowReturn aggregate(GstAggregator* agg, gboolean timeout);

@@ -14,14 +14,14 @@ constexpr Choice background_choices[] = {{"checker", "Gray squares"},
                                          {"black", "Black"},
                                          {"white", "White"},
                                          {"transparent", "Transparent, or black if the output has no alpha"},
-                                         {"color", "The colour of background-color"}};  // rows as BlendBackground::Kind
+                                         {"color", "The colour of background-color"}};  // rows as blend::Background::Kind
 enum Layout { LAYOUT_MANUAL, LAYOUT_GRID };
 constexpr Choice layout_choices[] = {{"manual", "Each pad has a position and a size of its own"},
                                      {"grid", "Pads fill cells of equal size in order, row by row"}};
 constexpr Choice interpolation_choices[] = {
     {"nearest", "The nearest pixel"},
     {"bilinear", "Interpolates between the nearest pixels"},
-    {"area", "The mean of the pixels that an output pixel covers; bilinear when enlarging"}};  // rows as Interpolation
+    {"area", "The mean of the pixels that an output pixel covers; bilinear when enlarging"}};  // rows as blend::Interpolation
 constexpr Choice operator_choices[] = {
     {"source", "The pad replaces colour and alpha of the picture below"},
     {"over", "The pad lies over the picture below"},
@@ -32,14 +32,15 @@ constexpr Choice operator_choices[] = {
     {"difference", "The absolute difference of both"},
     {"min", "The darker of both"},
     {"max", "The lighter of both"},
-    {"average", "The mean of both, weighted with alpha and 1 - alpha"}};  // rows as BlendOperator
-constexpr Choice sizing_choices[] = {{"none", "The picture is stretched to the box"},
-                                     {"keep-aspect-ratio", "The picture is as large as fits into the box, in its middle"},
-                                     {"fill", "The picture fills the box, and is cropped at two sides"}};  // rows as SizingPolicy
+    {"average", "The mean of both, weighted with alpha and 1 - alpha"}};  // rows as blend::Operator
+constexpr Choice sizing_choices[] = {
+    {"none", "The picture is stretched to the box"},
+    {"keep-aspect-ratio", "The picture is as large as fits into the box, in its middle"},
+    {"fill", "The picture fills the box, and is cropped at two sides"}};  // rows as blend::SizingPolicy
 constexpr Choice key_choices[] = {
     {"none", "All pixels of the pad show"},
     {"color", "Pixels like key-color are transparent"},
-    {"first-pixel", "Pixels like the top left pixel of the picture are transparent"}};  // rows as BlendKey::Mode
+    {"first-pixel", "Pixels like the top left pixel of the picture are transparent"}};  // rows as blend::Key::Mode
 
 template <std::size_t N>
 GParamSpec* choice(const char* name, const char* nick, const char* blurb, const char* type, const Choice (&rows)[N], int initial) {
@@ -54,19 +55,19 @@ struct BlendPadProperties {
   struct Settings {
     int xpos = 0, ypos = 0, width = -1, height = -1;
     double alpha = 1;
-    int op = int(BlendOperator::over);
-    int sizing_policy = int(SizingPolicy::none);
-    int key = int(BlendKey::Mode::none);
+    int op = int(blend::Operator::over);
+    int sizing_policy = int(blend::SizingPolicy::none);
+    int key = int(blend::Key::Mode::none);
     guint key_color = 0;
     double key_tolerance = 0, key_softness = 0;
   };
 
   static std::vector<Property<Settings>> properties() {
     const auto position = [](const char* name, const char* nick, const char* blurb) {
-      return g_param_spec_int(name, nick, blurb, -blend_max_position, blend_max_position, 0, playing_property);
+      return g_param_spec_int(name, nick, blurb, -blend::max_position, blend::max_position, 0, playing_property);
     };
     const auto side = [](const char* name, const char* nick, const char* blurb) {
-      return g_param_spec_int(name, nick, blurb, -1, blend_max_side, -1, playing_property);
+      return g_param_spec_int(name, nick, blurb, -1, blend::max_side, -1, playing_property);
     };
     const auto difference = [](const char* name, const char* nick, const char* blurb) {
       return g_param_spec_double(name, nick, blurb, 0, 255, 0, playing_property);
@@ -81,12 +82,13 @@ struct BlendPadProperties {
          &Settings::height},
         {g_param_spec_double("alpha", "Alpha", "Opacity of the picture", 0, 1, 1, playing_property), &Settings::alpha},
         {choice("operator", "Operator", "How the pad is blended with the picture below", "GstCudaBlendOperator", operator_choices,
-                int(BlendOperator::over)),
+                int(blend::Operator::over)),
          &Settings::op},
         {choice("sizing-policy", "Sizing policy", "How the picture is fitted into its box", "GstCudaBlendSizingPolicy",
-                sizing_choices, int(SizingPolicy::none)),
+                sizing_choices, int(blend::SizingPolicy::none)),
          &Settings::sizing_policy},
-        {choice("key", "Key", "Which pixels of the pad are transparent", "GstCudaBlendKey", key_choices, int(BlendKey::Mode::none)),
+        {choice("key", "Key", "Which pixels of the pad are transparent", "GstCudaBlendKey", key_choices,
+                int(blend::Key::Mode::none)),
          &Settings::key},
         {g_param_spec_uint("key-color", "Key colour", "Colour that is transparent, as 0xRRGGBB, if key=color", 0, 0xffffff, 0,
                            playing_property),
@@ -112,11 +114,11 @@ struct BlendElement {
   using Inputs = std::vector<SettledInput<Pad::Settings>>;
 
   struct Settings {
-    int background = int(BlendBackground::Kind::checker);
+    int background = int(blend::Background::Kind::checker);
     guint background_color = 0xff000000;
     int layout = LAYOUT_MANUAL;
     guint columns = 0, rows = 0, gap = 0;
-    int interpolation = int(Interpolation::bilinear);
+    int interpolation = int(blend::Interpolation::bilinear);
     bool zero_size_is_unscaled = true;
     bool ignore_inactive_pads = false;
   };
@@ -127,7 +129,7 @@ struct BlendElement {
     };
     return {
         {choice("background", "Background", "The picture below all pads", "GstCudaBlendBackground", background_choices,
-                int(BlendBackground::Kind::checker)),
+                int(blend::Background::Kind::checker)),
          &Settings::background},
         {g_param_spec_uint("background-color", "Background colour", "Colour of the background, as 0xAARRGGBB, if background=color",
                            0, G_MAXUINT32, 0xff000000, playing_property),
@@ -138,7 +140,7 @@ struct BlendElement {
         {count("rows", "Rows", "Number of rows of the grid; 0 makes the grid nearly square"), &Settings::rows},
         {count("gap", "Gap", "Distance between the cells of the grid, in pixels"), &Settings::gap},
         {choice("interpolation", "Interpolation", "How pictures are scaled", "GstCudaBlendInterpolation", interpolation_choices,
-                int(Interpolation::bilinear)),
+                int(blend::Interpolation::bilinear)),
          &Settings::interpolation},
         {g_param_spec_boolean("zero-size-is-unscaled", "Zero size is unscaled",
                               "Show a pad with width or height 0 at the size of its picture, instead of hiding it", TRUE,
@@ -164,11 +166,11 @@ using PadSettings = BlendElement::Pad::Settings;
 
 // Layout ------------------------------------------------------------------------------------------------------------------------
 
-BlendPad to_blend(const PadSettings& settings) {
-  BlendPad pad;
+blend::Pad to_blend(const PadSettings& settings) {
+  blend::Pad pad;
   pad.alpha = settings.alpha;
-  pad.op = BlendOperator(settings.op);
-  pad.key.mode = BlendKey::Mode(settings.key);
+  pad.op = blend::Operator(settings.op);
+  pad.key.mode = blend::Key::Mode(settings.key);
   for (int c = 0; c < 3; ++c) pad.key.color[std::size_t(c)] = (settings.key_color >> (16 - 8 * c) & 0xff) / 255.0;
   pad.key.tolerance = settings.key_tolerance;
   pad.key.softness = settings.key_softness;
@@ -183,16 +185,16 @@ PictureSize box_size(const Settings& settings, const PadSettings& pad, const Gst
   };
   int width = side(pad.width, GST_VIDEO_INFO_WIDTH(&video)), height = side(pad.height, GST_VIDEO_INFO_HEIGHT(&video));
   if (width == 0 || height == 0) return {0, 0};
-  if (SizingPolicy(pad.sizing_policy) == SizingPolicy::none) {
+  if (blend::SizingPolicy(pad.sizing_policy) == blend::SizingPolicy::none) {
     guint n, d;
     if (!gst_video_calculate_display_ratio(&n, &d, guint(width), guint(height), guint(GST_VIDEO_INFO_PAR_N(&video)),
                                            guint(GST_VIDEO_INFO_PAR_D(&video)), guint(par_n), guint(par_d)))
       return {0, 0};
     // Keep the side for which the other one is a whole number; the height if both or none are.
     if (height % int(n) != 0 && width % int(d) == 0)
-      height = int(std::min<guint64>(gst_util_uint64_scale_int(guint64(width), int(d), int(n)), blend_max_side));
+      height = int(std::min<guint64>(gst_util_uint64_scale_int(guint64(width), int(d), int(n)), blend::max_side));
     else
-      width = int(std::min<guint64>(gst_util_uint64_scale_int(guint64(height), int(n), int(d)), blend_max_side));
+      width = int(std::min<guint64>(gst_util_uint64_scale_int(guint64(height), int(n), int(d)), blend::max_side));
   }
   return {width, height};
 }
@@ -213,7 +215,7 @@ PictureSize BlendElement::natural_size(const Settings& settings, const Inputs& i
   }
   if (grid && size.width > 0) {
     // Cells have the size of the largest picture. They are scaled down if the output would be too large.
-    const GridShape shape = grid_shape(count, int(settings.columns), int(settings.rows));
+    const blend::GridShape shape = blend::grid_shape(count, int(settings.columns), int(settings.rows));
     const auto room = [&](int cells) { return double(max_frame_side - gint64(cells - 1) * settings.gap) / cells; };
     const double scale = std::min({1.0, room(shape.columns) / size.width, room(shape.rows) / size.height});
     const auto side = [&](int cell, int cells) {
@@ -228,17 +230,17 @@ PictureSize BlendElement::natural_size(const Settings& settings, const Inputs& i
 MixerLayout BlendElement::lay_out(const Settings& settings, const Inputs& inputs, const GstVideoInfo& output) {
   const int par_n = GST_VIDEO_INFO_PAR_N(&output), par_d = GST_VIDEO_INFO_PAR_D(&output);
   MixerLayout layout;
-  layout.background = {BlendBackground::Kind(settings.background), settings.background_color};
+  layout.background = {blend::Background::Kind(settings.background), settings.background_color};
   std::vector<Rect> cells;
   std::size_t cell = 0;
   if (settings.layout == LAYOUT_GRID)
-    cells = grid_layout(int(std::count_if(inputs.begin(), inputs.end(), [](const auto& input) { return !input.inactive; })),
-                        int(settings.columns), int(settings.rows), int(settings.gap), GST_VIDEO_INFO_WIDTH(&output),
-                        GST_VIDEO_INFO_HEIGHT(&output));
+    cells = blend::grid_layout(int(std::count_if(inputs.begin(), inputs.end(), [](const auto& input) { return !input.inactive; })),
+                               int(settings.columns), int(settings.rows), int(settings.gap), GST_VIDEO_INFO_WIDTH(&output),
+                               GST_VIDEO_INFO_HEIGHT(&output));
   for (const auto& input : inputs) {
     const PadSettings& wanted = input.settings;
-    BlendPad& pad = layout.pads.emplace_back(to_blend(wanted));
-    pad.interpolation = Interpolation(settings.interpolation);
+    blend::Pad& pad = layout.pads.emplace_back(to_blend(wanted));
+    pad.interpolation = blend::Interpolation(settings.interpolation);
     if (input.inactive) continue;
     Rect box;
     if (!cells.empty())
@@ -250,13 +252,13 @@ MixerLayout BlendElement::lay_out(const Settings& settings, const Inputs& inputs
     if (!input.has_caps) continue;
     const double pixel_aspect =
         double(GST_VIDEO_INFO_PAR_N(&input.video)) * par_d / (double(GST_VIDEO_INFO_PAR_D(&input.video)) * par_n);
-    const BlendFit fitted = fit(box, GST_VIDEO_INFO_WIDTH(&input.video), GST_VIDEO_INFO_HEIGHT(&input.video), pixel_aspect,
-                                SizingPolicy(wanted.sizing_policy));
+    const blend::Fit fitted = fit(box, GST_VIDEO_INFO_WIDTH(&input.video), GST_VIDEO_INFO_HEIGHT(&input.video), pixel_aspect,
+                                  blend::SizingPolicy(wanted.sizing_policy));
     pad.place = fitted.place;
     pad.crop = fitted.crop;
     // In the middle of its box the picture can lie beyond the largest position. It is outside of the output at either place.
-    pad.place.x = std::min(pad.place.x, blend_max_position);
-    pad.place.y = std::min(pad.place.y, blend_max_position);
+    pad.place.x = std::min(pad.place.x, blend::max_position);
+    pad.place.y = std::min(pad.place.y, blend::max_position);
   }
   return layout;
 }

@@ -17,7 +17,7 @@ struct Convolve {
   static constexpr const char* description = "Filters video with any kernel of weights, on the GPU or the processor";
 
   struct Settings : EdgeSettings {
-    int preset = int(Preset::custom);
+    int preset = int(convolve::Preset::custom);
     NumberList weights;
     guint kernel_width = 0, kernel_height = 0;
     double divisor = 0, bias = 0;
@@ -27,34 +27,34 @@ struct Convolve {
 
   static std::vector<Property<Settings>> properties() {
     const auto side = [](const char* name, const char* nick, const std::string& what) {
-      const std::string range = ", 1 to " + std::to_string(convolve_max_side);
-      return uint_property(name, nick, what + range + "; 0 is the square root of the number of weights", 0, convolve_max_side, 0);
+      const std::string range = ", 1 to " + std::to_string(convolve::max_side);
+      return uint_property(name, nick, what + range + "; 0 is the square root of the number of weights", 0, convolve::max_side, 0);
     };
     const auto number = [](const char* name, const char* nick, double most, const char* blurb) {
       return double_property(name, nick, blurb, -most, most, 0);
     };
     const auto anchor = [](const char* name, const char* nick, const char* blurb) {
-      return int_property(name, nick, blurb, -1, convolve_max_side - 1, -1);
+      return int_property(name, nick, blurb, -1, convolve::max_side - 1, -1);
     };
     const auto flag = [](const char* name, const char* nick, const char* blurb) {
       return g_param_spec_boolean(name, nick, blurb, FALSE, playing_property);
     };
     std::vector<Property<Settings>> table{
         {g_param_spec_enum("preset", "Preset", "Name of a kernel; setting weights sets custom",
-                           enum_from_table("GstCudaConvolvePreset", presets(), presets().size()), gint(Preset::custom),
-                           playing_property),
+                           enum_from_table("GstCudaConvolvePreset", convolve::presets(), convolve::presets().size()),
+                           gint(convolve::Preset::custom), playing_property),
          &Settings::preset},
         {gst_param_spec_array(
              "weights", "Weights",
              "Weights of the kernel, row by row: \"<0,-1,0,-1,5,-1,0,-1,0>\"; without weights the kernel is the identity", nullptr,
              uncontrolled_property),
-         &Settings::weights, [](Settings& settings) { settings.preset = int(Preset::custom); }, "preset"},
+         &Settings::weights, [](Settings& settings) { settings.preset = int(convolve::Preset::custom); }, "preset"},
         {side("kernel-width", "Kernel width", "Number of weights in a row"), &Settings::kernel_width},
         {side("kernel-height", "Kernel height", "Number of rows of weights"), &Settings::kernel_height},
-        {number("divisor", "Divisor", convolve_max_number,
+        {number("divisor", "Divisor", convolve::max_number,
                 "Divides the weighted sum; 0 is the divisor of the preset, or else the sum of the weights, or 1 if the sum is 0"),
          &Settings::divisor},
-        {number("bias", "Bias", convolve_max_bias,
+        {number("bias", "Bias", convolve::max_bias,
                 "Value that is added after the division, in sample values; it is not added to chroma"),
          &Settings::bias},
         {flag("absolute", "Absolute", "Take the absolute value before saturation"), &Settings::absolute},
@@ -69,18 +69,18 @@ struct Convolve {
   }
 
   static Status check(const Settings& settings) {
-    if (Preset(settings.preset) == Preset::custom && settings.weights.wrong_item > 0)
+    if (convolve::Preset(settings.preset) == convolve::Preset::custom && settings.weights.wrong_item > 0)
       return Status::settings("weight " + std::to_string(settings.weights.wrong_item) + " of weights is " +
                               settings.weights.wrong_text + ": every weight must be a number");
     return validate(params_of(settings));
   }
 
   static Result<FilterPlan> make_plan(const Settings& settings, const PlanContext& context) {
-    ConvolveParams params = params_of(settings);
+    convolve::Params params = params_of(settings);
     params.border_value = border_samples(settings.border_value, context.video);
-    auto filter = make_convolve(params, geometry_of(context.video), context.backend);
+    auto filter = convolve::make(params, geometry_of(context.video), context.backend);
     if (!filter.ok()) return filter.error();
-    const KernelSize size = kernel_size(params);
+    const convolve::KernelSize size = kernel_size(params);
     std::string advice = without_effect(settings);
     if (advice.empty()) advice = larger_than_frame(size.width, size.height, context.video);
     return FilterPlan{filter_processor(std::move(filter.value())), std::move(advice)};
@@ -89,14 +89,14 @@ struct Convolve {
  private:
   /// Whether preset=custom has no weights. The kernel is then the identity, for which sides and anchor have no effect.
   static bool has_no_weights(const Settings& settings) {
-    return Preset(settings.preset) == Preset::custom && settings.weights.values.empty();
+    return convolve::Preset(settings.preset) == convolve::Preset::custom && settings.weights.values.empty();
   }
 
   /// A sentence about a setting that has no effect on the kernel in use; empty if all have.
   static std::string without_effect(const Settings& settings) {
     const bool none = has_no_weights(settings);
-    if (Preset(settings.preset) == Preset::custom && !none) return {};
-    const PresetInfo& preset = presets()[std::size_t(settings.preset)];
+    if (convolve::Preset(settings.preset) == convolve::Preset::custom && !none) return {};
+    const convolve::PresetInfo& preset = convolve::presets()[std::size_t(settings.preset)];
     const std::string why =
         none ? "without weights the kernel is the identity"
              : "the kernel of preset=" + std::string(preset.nick) + " has " + size_text(preset.width, preset.height) + " weights";
@@ -111,10 +111,10 @@ struct Convolve {
     return {};
   }
 
-  static ConvolveParams params_of(const Settings& settings) {
-    ConvolveParams params;
+  static convolve::Params params_of(const Settings& settings) {
+    convolve::Params params;
     const bool identity = has_no_weights(settings);
-    params.preset = identity ? Preset::identity : Preset(settings.preset);
+    params.preset = identity ? convolve::Preset::identity : convolve::Preset(settings.preset);
     params.weights = settings.weights.values;
     params.kernel_width = int(settings.kernel_width);
     params.kernel_height = int(settings.kernel_height);

@@ -15,14 +15,15 @@ namespace {
 constexpr Choice references[] = {{"previous", "An earlier frame; interval is the distance"},
                                  {"first", "The first frame"},
                                  {"background", "The running average of the earlier frames, see learning-rate"},
-                                 {"mog2", "A mixture of Gaussians for each pixel"}};  // rows as DiffReference
+                                 {"mog2", "A mixture of Gaussians for each pixel"}};  // rows as diff::Reference
 constexpr Choice outputs[] = {{"difference", "The difference from the reference"},
                               {"mask", "Changed pixels are white, others black"},
                               {"overlay", "The input with changed pixels tinted and a box around each moving region"},
-                              {"passthrough", "The unchanged input"}};  // rows as DiffOutput
-constexpr Choice modes[] = {{"absolute", "The absolute difference"},
-                            {"signed", "The signed difference, added to mid-gray"},
-                            {"squared", "The square of the difference, divided by the largest sample value"}};  // rows as DiffMode
+                              {"passthrough", "The unchanged input"}};  // rows as diff::Output
+constexpr Choice modes[] = {
+    {"absolute", "The absolute difference"},
+    {"signed", "The signed difference, added to mid-gray"},
+    {"squared", "The square of the difference, divided by the largest sample value"}};  // rows as diff::Mode
 
 /// Reads "x,y,w,h;x,y,w,h;…". An empty text is a list of no rectangles; no value if the text is something else.
 std::optional<std::vector<Rect>> parse_rects(const std::string& text) {
@@ -58,10 +59,10 @@ struct Finding {
   FrameTimes times;
   bool moves = false;
   double changed_ratio = 0, mean_difference = 0;
-  MotionRegions regions;
+  diff::MotionRegions regions;
 };
 
-void set_regions(GstStructure* message, const MotionRegions& regions) {
+void set_regions(GstStructure* message, const diff::MotionRegions& regions) {
   std::vector<GstStructure*> list;
   for (const auto& [box, area, score] : regions.kept)
     list.push_back(gst_structure_new("region", "x", G_TYPE_INT, box.x, "y", G_TYPE_INT, box.y, "width", G_TYPE_INT, box.width,
@@ -72,7 +73,7 @@ void set_regions(GstStructure* message, const MotionRegions& regions) {
 }
 
 /// Attaches regions of interest, which are in pixels of the uncropped frame.
-void attach_rois(GstBuffer* buffer, const std::vector<MotionRegion>& regions) {
+void attach_rois(GstBuffer* buffer, const std::vector<diff::MotionRegion>& regions) {
   const CropOrigin origin = crop_origin(buffer);
   for (const auto& [box, area, score] : regions) {
     auto* roi = gst_buffer_add_video_region_of_interest_meta(buffer, "motion", guint(origin.x + box.x), guint(origin.y + box.y),
@@ -91,7 +92,7 @@ struct DiffElement {
       "Compares video frames with earlier ones and finds moving regions, on the GPU or the processor";
 
   struct Settings {
-    int reference = int(DiffReference::previous), output = int(DiffOutput::difference), mode = int(DiffMode::absolute);
+    int reference = int(diff::Reference::previous), output = int(diff::Output::difference), mode = int(diff::Mode::absolute);
     guint interval = 1, threshold = 15, open_radius = 1, cell_size = 16, min_area = 1, max_regions = 256, min_motion_frames = 1;
     double learning_rate = 0.02, gain = 1, cell_threshold = 0.2, motion_threshold = 0.002, gap = 5;
     bool luma_only = false, post_messages = true, attach_roi = true;
@@ -117,7 +118,7 @@ struct DiffElement {
                 enum_from_table("GstCudaDiffReference", references), initial.reference),
          &Settings::reference},
         {uint_property("interval", "Interval", "Compare with the frame this many frames earlier, {}, if reference=previous", 1,
-                       diff_max_interval, initial.interval),
+                       diff::max_interval, initial.interval),
          &Settings::interval},
         {double_property("learning-rate", "Learning rate", "Share of the new frame in the background, {}, if reference=background",
                          0, 1, initial.learning_rate),
@@ -130,17 +131,17 @@ struct DiffElement {
                        "A pixel has changed if its difference is greater, {} in 8-bit steps; not used if reference=mog2", 0, 255,
                        initial.threshold),
          &Settings::threshold},
-        {double_property("gain", "Gain", "Factor for the displayed difference, {}", 0, diff_max_gain, initial.gain),
+        {double_property("gain", "Gain", "Factor for the displayed difference, {}", 0, diff::max_gain, initial.gain),
          &Settings::gain},
         {flag("luma-only", "Luma only", "Compare and display luma only; otherwise a pixel has changed if one of its channels has",
               initial.luma_only),
          &Settings::luma_only},
         {uint_property("open-radius", "Open radius",
                        "Remove specks of up to twice this size from the mask by erosion and dilation, in pixels, {}", 0,
-                       diff_max_open_radius, initial.open_radius),
+                       diff::max_open_radius, initial.open_radius),
          &Settings::open_radius},
         {uint_property("cell-size", "Cell size", "Width and height of the cells in which changed pixels are counted, in pixels, {}",
-                       diff_min_cell, diff_max_cell, initial.cell_size),
+                       diff::min_cell, diff::max_cell, initial.cell_size),
          &Settings::cell_size},
         {double_property("cell-threshold", "Cell threshold", "Share of changed pixels from which a cell moves, {}", 0, 1,
                          initial.cell_threshold),
@@ -194,13 +195,13 @@ struct DiffElement {
   static Result<FilterPlan> make_plan(const Settings& settings, const PlanContext& context);
 
  private:
-  static DiffParams params_of(const Settings& settings) {
-    DiffParams params;
-    params.reference = DiffReference(settings.reference);
+  static diff::Params params_of(const Settings& settings) {
+    diff::Params params;
+    params.reference = diff::Reference(settings.reference);
     params.interval = int(settings.interval);
     params.learning_rate = settings.learning_rate;
-    params.output = DiffOutput(settings.output);
-    params.mode = DiffMode(settings.mode);
+    params.output = diff::Output(settings.output);
+    params.mode = diff::Mode(settings.mode);
     params.threshold = int(settings.threshold);
     params.gain = settings.gain;
     params.luma_only = settings.luma_only;
@@ -239,7 +240,7 @@ struct Motion {
 
 class DiffProcessor : public Processor {
  public:
-  DiffProcessor(std::unique_ptr<Diff> diff, const DiffElement::Settings& settings, const GstVideoInfo& video)
+  DiffProcessor(std::unique_ptr<diff::Diff> diff, const DiffElement::Settings& settings, const GstVideoInfo& video)
       : diff_(std::move(diff)), settings_(settings) {
     const int rate_n = GST_VIDEO_INFO_FPS_N(&video), rate_d = GST_VIDEO_INFO_FPS_D(&video);
     frame_duration_ = rate_n > 0 ? gst_util_uint64_scale(GST_SECOND, guint64(rate_d), guint64(rate_n)) : GST_SECOND / 25;
@@ -252,19 +253,19 @@ class DiffProcessor : public Processor {
     found_ = std::move(previous.found_);
   }
 
-  bool passes_through() const override { return output() == DiffOutput::none; }
+  bool passes_through() const override { return output() == diff::Output::none; }
   bool adds_metas() const override { return settings_.attach_roi; }
 
   Status submit(const FrameJob& job) override {
     Status status = diff_->submit(job.src, job.dst ? *job.dst : Image{}, job.queue);
-    if (!status.ok() || output() != DiffOutput::overlay) return status;
+    if (!status.ok() || output() != diff::Output::overlay) return status;
     if (status = job.wait(); !status.ok()) return status;
     measure();
     return diff_->draw_boxes(*job.dst, found_.regions.kept, job.queue);
   }
 
   void finished(const FrameReport& report) override {
-    if (output() != DiffOutput::overlay) measure();
+    if (output() != diff::Output::overlay) measure();
     found_.times = report.times;
     if (settings_.attach_roi) attach_rois(report.buffer, found_.regions.kept);
     const bool was_on = motion_.on;
@@ -283,16 +284,16 @@ class DiffProcessor : public Processor {
   }
 
  private:
-  DiffOutput output() const { return DiffOutput(settings_.output); }
+  diff::Output output() const { return diff::Output(settings_.output); }
 
   /// Reads the result of the frame from the plan.
   void measure() {
-    const DiffResult result = diff_->result();
+    const diff::FrameResult result = diff_->result();
     found_ = {{},
               result.changed > 0 && result.changed_ratio >= settings_.motion_threshold,
               result.changed_ratio,
               result.mean_difference,
-              find_regions(result.cells, settings_.cell_threshold, int(settings_.min_area), settings_.max_regions)};
+              diff::find_regions(result.cells, settings_.cell_threshold, int(settings_.min_area), settings_.max_regions)};
   }
 
   void publish(GstElement* element, bool was_on) const {
@@ -310,7 +311,7 @@ class DiffProcessor : public Processor {
     post_message(element, message);
   }
 
-  const std::unique_ptr<Diff> diff_;
+  const std::unique_ptr<diff::Diff> diff_;
   const DiffElement::Settings settings_;
   GstClockTime frame_duration_;
   Motion motion_;
@@ -321,9 +322,9 @@ Result<FilterPlan> DiffElement::make_plan(const Settings& settings, const PlanCo
   if (context.region != Region::Mode::frame)
     return Status::settings(std::string("region is ") + region_name(context.region) +
                             ": cudadiff looks at the whole frame; use mask-regions to leave parts out");
-  const DiffParams params = params_of(settings);
+  const diff::Params params = params_of(settings);
   const Geometry geometry = geometry_of(context.video);
-  auto diff = make_diff(params, geometry, context.backend);
+  auto diff = diff::make(params, geometry, context.backend);
   if (!diff.ok()) return diff.error();
   auto processor = std::make_unique<DiffProcessor>(std::move(diff.value()), settings, context.video);
   if (context.previous) processor->continue_from(static_cast<DiffProcessor&>(*context.previous));

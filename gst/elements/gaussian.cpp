@@ -23,11 +23,11 @@ struct Gaussian {
 
   static std::vector<Property<Settings>> properties() {
     const auto taps = [](const char* name, const char* nick, guint initial, const char* what, const char* zero) {
-      return uint_property(name, nick, what + (", odd, 1 to " + std::to_string(gaussian_max_taps)) + "; " + zero, 0,
-                           gaussian_max_taps, initial);
+      return uint_property(name, nick, what + (", odd, 1 to " + std::to_string(gaussian::max_taps)) + "; " + zero, 0,
+                           gaussian::max_taps, initial);
     };
     const auto sigma = [](const char* name, const char* nick, const char* blurb) {
-      return double_property(name, nick, blurb, 0, gaussian_max_sigma, 0);
+      return double_property(name, nick, blurb, 0, gaussian::max_sigma, 0);
     };
     std::vector<Property<Settings>> table{
         {taps("kernel-size", "Kernel size", 5, "Number of taps in both directions",
@@ -50,22 +50,22 @@ struct Gaussian {
     for (const auto& [name, taps] : {std::pair{"kernel-size", settings.kernel_size},
                                      {"kernel-width", settings.kernel_width},
                                      {"kernel-height", settings.kernel_height}})
-      if (Status status = check_gaussian_taps(name, taps); !status.ok()) return status;
+      if (Status status = gaussian::check_taps(name, taps); !status.ok()) return status;
     return validate(params_of(settings));
   }
 
   static Result<FilterPlan> make_plan(const Settings& settings, const PlanContext& context) {
-    GaussianParams params = params_of(settings);
+    gaussian::Params params = params_of(settings);
     params.border_value = border_samples(settings.border_value, context.video);
-    auto filter = make_gaussian(params, geometry_of(context.video), context.backend);
+    auto filter = gaussian::make(params, geometry_of(context.video), context.backend);
     if (!filter.ok()) return filter.error();
     return FilterPlan{filter_processor(std::move(filter.value())),
                       larger_than_frame(params.kernel_width, params.kernel_height, context.video)};
   }
 
  private:
-  static GaussianParams params_of(const Settings& settings) {
-    GaussianParams params;
+  static gaussian::Params params_of(const Settings& settings) {
+    gaussian::Params params;
     params.kernel_width = int(settings.kernel_width ? settings.kernel_width : settings.kernel_size);
     params.kernel_height = int(settings.kernel_height ? settings.kernel_height : settings.kernel_size);
     params.sigma_x = settings.sigma_x > 0 ? settings.sigma_x : settings.sigma;

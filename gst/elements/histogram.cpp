@@ -16,7 +16,7 @@ namespace {
 
 constexpr Choice channel_choices[] = {{"luma", "Luma"},
                                       {"components", "R, G and B, or Y, Cb and Cr"},
-                                      {"all", "Luma and each component"}};  // rows as HistogramChannels
+                                      {"all", "Luma and each component"}};  // rows as histogram::Channels
 constexpr Choice luma_choices[] = {{"auto", "The matrix of the colorimetry in the caps"},
                                    {"bt601", "0.299 R + 0.587 G + 0.114 B"},
                                    {"bt709", "0.2126 R + 0.7152 G + 0.0722 B"},
@@ -32,10 +32,10 @@ LumaMatrix matrix_of(const GstVideoColorimetry& colorimetry) {
 }
 
 /// Counts with their statistics. The result points into `counts`.
-std::vector<GstCudaVisionHistogramChannel> describe(const HistogramCounts& counts, int depth) {
+std::vector<GstCudaVisionHistogramChannel> describe(const histogram::Counts& counts, int depth) {
   std::vector<GstCudaVisionHistogramChannel> channels;
-  for (const ChannelCounts& channel : counts) {
-    const HistogramStatistics s = statistics(channel.counts, depth);
+  for (const histogram::ChannelCounts& channel : counts) {
+    const histogram::Statistics s = histogram::statistics(channel.counts, depth);
     channels.push_back({channel.name,
                         channel.counts.data(),
                         s.count,
@@ -59,9 +59,9 @@ struct Sum {
   guint64 frames = 0;
   FrameTimes first;                                                     ///< times of the first frame
   GstClockTime begin = GST_CLOCK_TIME_NONE, end = GST_CLOCK_TIME_NONE;  ///< timestamps of the first begin and the last end
-  HistogramCounts counts;
+  histogram::Counts counts;
 
-  void add(const Histogram& histogram, const FrameTimes& times) {
+  void add(const histogram::Histogram& histogram, const FrameTimes& times) {
     if (frames++ == 0) {
       depth = info(histogram.geometry().format).depth;
       first = times;
@@ -156,19 +156,19 @@ class Intervals {
 
 struct HistogramSettings {
   guint bins = 256;
-  int channels = int(HistogramChannels::luma), luma = 0;
+  int channels = int(histogram::Channels::luma), luma = 0;
   guint64 interval = 0;
   bool post_messages = true, add_meta = false, overlay = false;
   std::string overlay_position = "16,16,256,100";
-  double overlay_opacity = HistogramOverlayParams{}.opacity;
+  double overlay_opacity = histogram::OverlayParams{}.opacity;
   bool overlay_log = false, equalize = false;
 };
 
 class HistogramProcessor final : public Processor {
  public:
   /// Makes a processor that takes over the state of context.previous, as far as the settings allow it. Errors: settings, resource.
-  static Result<std::unique_ptr<Processor>> make(const HistogramSettings& settings, const HistogramParams& params,
-                                                 const HistogramOverlayParams& overlay, const PlanContext& context) {
+  static Result<std::unique_ptr<Processor>> make(const HistogramSettings& settings, const histogram::Params& params,
+                                                 const histogram::OverlayParams& overlay, const PlanContext& context) {
     auto* previous = static_cast<HistogramProcessor*>(context.previous);
     const Geometry geometry = geometry_of(context.video);
     std::unique_ptr<HistogramProcessor> made(new HistogramProcessor(settings, params));
@@ -177,7 +177,7 @@ class HistogramProcessor final : public Processor {
     if (counts_on) {
       made->histogram_ = previous->histogram_;
     } else {
-      auto histogram = make_histogram(params, geometry, context.backend);
+      auto histogram = histogram::make(params, geometry, context.backend);
       if (!histogram.ok()) return histogram.error();
       made->histogram_ = std::move(histogram.value());
     }
@@ -185,13 +185,13 @@ class HistogramProcessor final : public Processor {
     if (filters && same_luma && previous->filter_ && previous->equalizes_ == settings.equalize) {
       made->filter_ = previous->filter_;
     } else if (filters) {
-      auto filter =
-          settings.equalize ? make_equalize(params.luma, geometry, context.backend) : make_copy(geometry, context.backend);
+      auto filter = settings.equalize ? histogram::make_equalize(params.luma, geometry, context.backend)
+                                      : make_copy(geometry, context.backend);
       if (!filter.ok()) return filter.error();
       made->filter_ = std::move(filter.value());
     }
     if (settings.overlay) {
-      auto drawn = make_histogram_overlay(overlay, *made->histogram_);
+      auto drawn = histogram::make_overlay(overlay, *made->histogram_);
       if (!drawn.ok()) return drawn.error();
       made->overlay_ = std::move(drawn.value());
     }
@@ -219,7 +219,7 @@ class HistogramProcessor final : public Processor {
   void finished(const FrameReport& report) override {
     post(ended_, report.element);
     if (adds_meta_) {
-      const HistogramCounts counts = histogram_->result();
+      const histogram::Counts counts = histogram_->result();
       const int depth = info(histogram_->geometry().format).depth;
       const auto channels = describe(counts, depth);
       gst_buffer_add_cuda_vision_histogram_meta(report.buffer, guint(params_.bins), guint(depth), guint(channels.size()),
@@ -242,18 +242,18 @@ class HistogramProcessor final : public Processor {
   }
 
  private:
-  HistogramProcessor(const HistogramSettings& settings, const HistogramParams& params)
+  HistogramProcessor(const HistogramSettings& settings, const histogram::Params& params)
       : params_(params),
         posts_(settings.post_messages),
         adds_meta_(settings.add_meta),
         equalizes_(settings.equalize),
         intervals_(settings.interval) {}
 
-  const HistogramParams params_;
+  const histogram::Params params_;
   const bool posts_, adds_meta_, equalizes_;
-  std::shared_ptr<Histogram> histogram_;
-  std::shared_ptr<Filter> filter_;             // nullptr if frames pass through
-  std::unique_ptr<HistogramOverlay> overlay_;  // draws histogram_
+  std::shared_ptr<histogram::Histogram> histogram_;
+  std::shared_ptr<Filter> filter_;               // nullptr if frames pass through
+  std::unique_ptr<histogram::Overlay> overlay_;  // draws histogram_
   Intervals intervals_;
   Sum sum_;
   Sum ended_;  // the sum that a change of settings ended; posted with the next frame
@@ -279,7 +279,7 @@ struct HistogramElement {
     };
     const Settings initial;
     return {
-        {uint_property("bins", "Bins", "Number of bins of equal width for the range of the format, {}", 2, histogram_max_bins,
+        {uint_property("bins", "Bins", "Number of bins of equal width for the range of the format, {}", 2, histogram::max_bins,
                        initial.bins),
          &Settings::bins},
         {choice("channels", "Channels", enum_from_table("GstCudaHistogramChannels", channel_choices),
@@ -312,9 +312,9 @@ struct HistogramElement {
   }
 
   static Result<FilterPlan> make_plan(const Settings& settings, const PlanContext& context) {
-    HistogramParams params;
+    histogram::Params params;
     params.bins = int(settings.bins);
-    params.channels = HistogramChannels(settings.channels);
+    params.channels = histogram::Channels(settings.channels);
     params.luma = settings.luma ? LumaMatrix(settings.luma - 1) : matrix_of(context.video.colorimetry);
     auto processor = HistogramProcessor::make(settings, params, overlay_of(settings).value(), context);
     if (!processor.ok()) return processor.error();
@@ -322,13 +322,13 @@ struct HistogramElement {
   }
 
  private:
-  static Result<HistogramOverlayParams> overlay_of(const Settings& settings) {
+  static Result<histogram::OverlayParams> overlay_of(const Settings& settings) {
     const char *at = settings.overlay_position.data(), *const end = at + settings.overlay_position.size();
     const std::optional<Rect> position = read_rect(at, end);
     if (!position || at != end)
       return Status::settings("overlay-position is \"" + settings.overlay_position +
                               "\": it must be x,y,width,height, four whole numbers of pixels");
-    return HistogramOverlayParams{*position, settings.overlay_opacity, settings.overlay_log};
+    return histogram::OverlayParams{*position, settings.overlay_opacity, settings.overlay_log};
   }
 };
 

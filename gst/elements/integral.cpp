@@ -16,7 +16,7 @@
 namespace cudavision {
 namespace {
 
-enum Output { OUTPUT_PASSTHROUGH, OUTPUT_LOCAL };  // rows as LocalOperation, from OUTPUT_LOCAL on
+enum Output { OUTPUT_PASSTHROUGH, OUTPUT_LOCAL };  // rows as local::Operation, from OUTPUT_LOCAL on
 constexpr Choice outputs[] = {{"passthrough", "The unchanged frame, with its tables in a GstCudaVisionIntegralMeta"},
                               {"box-mean", "The mean of the window around each pixel"},
                               {"threshold", "Black and white, by Bradley's adaptive threshold"},
@@ -26,9 +26,9 @@ constexpr Choice sum_types[] = {{"auto", "u32 if no sum over the frame can overf
                                 {"u32", "32-bit whole numbers, modulo 2^32"},
                                 {"u64", "64-bit whole numbers"},
                                 {"f32", "32-bit floating point"},
-                                {"f64", "64-bit floating point"}};  // rows as SumType
+                                {"f64", "64-bit floating point"}};  // rows as integral::SumType
 constexpr Choice channels[] = {{"luma", "Luma (from RGB by BT.601)"},
-                               {"all", "Each component, in a table of its own"}};  // rows as TableChannel
+                               {"all", "Each component, in a table of its own"}};  // rows as integral::TableChannel
 
 struct IntegralElement {
   static constexpr const char* type_name = "GstCudaIntegral";
@@ -40,11 +40,11 @@ struct IntegralElement {
       "non-local means; on the GPU or the processor";
 
   struct Settings {
-    int output = OUTPUT_PASSTHROUGH, layout = int(TableLayout::inclusive), sum_type = int(SumType::automatic),
-        channel = int(TableChannel::luma);
+    int output = OUTPUT_PASSTHROUGH, layout = int(integral::TableLayout::inclusive), sum_type = int(integral::SumType::automatic),
+        channel = int(integral::TableChannel::luma);
     bool squared = false;
-    int radius = LocalParams().radius, search_radius = LocalParams().search_radius;
-    double sensitivity = LocalParams().sensitivity, strength = LocalParams().strength;
+    int radius = local::Params().radius, search_radius = local::Params().search_radius;
+    double sensitivity = local::Params().sensitivity, strength = local::Params().strength;
   };
 
   static std::vector<Property<Settings>> properties() {
@@ -66,20 +66,20 @@ struct IntegralElement {
         {int_property(
              "radius", "Radius",
              "Radius of the window, which is 2·radius + 1 wide and high, in pixels, {}; for output=nlm radius of a patch, 0 to " +
-                 std::to_string(nlm_max_radius),
-             0, local_max_radius, initial.radius),
+                 std::to_string(local::nlm_max_radius),
+             0, local::max_radius, initial.radius),
          &Settings::radius},
         {double_property("sensitivity", "Sensitivity",
                          "For output=threshold: a pixel is black if it is darker than the mean of its window by this share, {}", 0,
                          1, initial.sensitivity),
          &Settings::sensitivity},
         {int_property("search-radius", "Search radius",
-                      "For output=nlm: the distance in which similar patches are searched, in pixels, {}", 1, nlm_max_search_radius,
-                      initial.search_radius),
+                      "For output=nlm: the distance in which similar patches are searched, in pixels, {}", 1,
+                      local::nlm_max_search_radius, initial.search_radius),
          &Settings::search_radius},
         {double_property("strength", "Strength",
-                         "For output=nlm: the difference up to which patches are averaged, in 8-bit steps, {}", nlm_min_strength,
-                         nlm_max_strength, initial.strength),
+                         "For output=nlm: the difference up to which patches are averaged, in 8-bit steps, {}",
+                         local::nlm_min_strength, local::nlm_max_strength, initial.strength),
          &Settings::strength},
     };
   }
@@ -89,9 +89,10 @@ struct IntegralElement {
   static GstCaps* transform_data_caps(GstPadDirection direction, GstCaps* caps) { return transform_table_caps(direction, caps); }
 
   static GstCaps* fixate_data_caps(const Settings& settings, const GstVideoInfo& video, GstCaps* choices) {
-    const bool all = TableChannel(settings.channel) == TableChannel::all;
-    return fixate_table_caps(choices, {resolved(SumType(settings.sum_type), video), TableLayout(settings.layout),
-                                       all ? std::max(whole_channels(geometry_of(video).format), 1) : 1});
+    const bool all = integral::TableChannel(settings.channel) == integral::TableChannel::all;
+    return fixate_table_caps(choices,
+                             {resolved(integral::SumType(settings.sum_type), video), integral::TableLayout(settings.layout),
+                              all ? std::max(whole_channels(geometry_of(video).format), 1) : 1});
   }
 
   static Status check(const Settings& settings) { return validate(local_params(settings)); }
@@ -105,9 +106,9 @@ struct IntegralElement {
   }
 
  private:
-  static LocalParams local_params(const Settings& settings) {
-    LocalParams params;
-    if (settings.output >= OUTPUT_LOCAL) params.operation = LocalOperation(settings.output - OUTPUT_LOCAL);
+  static local::Params local_params(const Settings& settings) {
+    local::Params params;
+    if (settings.output >= OUTPUT_LOCAL) params.operation = local::Operation(settings.output - OUTPUT_LOCAL);
     params.radius = settings.radius;
     params.sensitivity = settings.sensitivity;
     params.search_radius = settings.search_radius;
@@ -115,12 +116,13 @@ struct IntegralElement {
     return params;
   }
 
-  static IntegralParams table_params(const Settings& settings) {
-    return {TableLayout(settings.layout), SumType(settings.sum_type), settings.squared, TableChannel(settings.channel)};
+  static integral::Params table_params(const Settings& settings) {
+    return {integral::TableLayout(settings.layout), integral::SumType(settings.sum_type), settings.squared,
+            integral::TableChannel(settings.channel)};
   }
 
   static Result<FilterPlan> make_filter(const Settings& settings, const PlanContext& context) {
-    auto filter = make_local(local_params(settings), geometry_of(context.video), context.backend);
+    auto filter = local::make(local_params(settings), geometry_of(context.video), context.backend);
     if (!filter.ok()) return filter.error();
     return FilterPlan{filter_processor(std::move(filter.value())), window_advice(settings, context.video)};
   }
@@ -130,10 +132,10 @@ struct IntegralElement {
       return Status::settings("region is " + std::string(region_name(context.region)) +
                               ": output=passthrough makes tables of the whole frame; set region=frame, or output=box-mean, "
                               "threshold, deviation or nlm");
-    IntegralParams params = table_params(settings);
+    integral::Params params = table_params(settings);
     if (context.data)
       if (Status status = follow_caps(settings, context, params); !status.ok()) return status;
-    auto integral = make_integral(params, geometry_of(context.video), context.backend);
+    auto integral = integral::make(params, geometry_of(context.video), context.backend);
     if (!integral.ok()) return integral.error();
     const Gpu* gpu = context.backend == Backend::cuda ? &context.gpu : nullptr;
     if (context.data) return FilterPlan{new_table_data(std::move(integral.value()), gpu, is_cuda_caps(context.data)), {}};
@@ -141,29 +143,29 @@ struct IntegralElement {
   }
 
   /// `type`, or the type that automatic means for this video.
-  static SumType resolved(SumType type, const GstVideoInfo& video) {
-    IntegralParams params;
+  static integral::SumType resolved(integral::SumType type, const GstVideoInfo& video) {
+    integral::Params params;
     params.sum_type = type;
-    return describe_tables(params, geometry_of(video))[0].type;
+    return integral::describe_tables(params, geometry_of(video))[0].type;
   }
 
   /// Sets parameters as the caps of video/x-integral ask for. Errors: settings, if they ask for something impossible.
-  static Status follow_caps(const Settings& settings, const PlanContext& context, IntegralParams& params) {
+  static Status follow_caps(const Settings& settings, const PlanContext& context, integral::Params& params) {
     const Format format = geometry_of(context.video).format;
-    if (params.channel == TableChannel::all && whole_channels(format) == 0)
+    if (params.channel == integral::TableChannel::all && whole_channels(format) == 0)
       return Status::settings(
           "channel is all: the components of " + std::string(info(format).name) +
           " differ in size, so that video/x-integral cannot hold them; set channel=luma, or convert to Y444 or RGB");
     const TableCaps caps = read_table_caps(context.data);
     params.sum_type = caps.type;
-    if (params.sum_type == SumType::u32 && SumType(settings.sum_type) != SumType::u32 &&
-        resolved(SumType::automatic, context.video) != SumType::u32)
+    if (params.sum_type == integral::SumType::u32 && integral::SumType(settings.sum_type) != integral::SumType::u32 &&
+        resolved(integral::SumType::automatic, context.video) != integral::SumType::u32)
       return Status::settings("the caps ask for U32LE: sums over " +
                               size_text(GST_VIDEO_INFO_WIDTH(&context.video), GST_VIDEO_INFO_HEIGHT(&context.video)) +
                               " pixels of " + info(format).name +
                               " need U64LE; ask for that, or set sum-type=u32 for sums modulo 2^32");
     params.layout = caps.layout;
-    params.channel = caps.channels > 1 ? TableChannel::all : TableChannel::luma;
+    params.channel = caps.channels > 1 ? integral::TableChannel::all : integral::TableChannel::luma;
     params.squared = false;
     return {};
   }

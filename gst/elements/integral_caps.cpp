@@ -10,10 +10,11 @@ namespace cudavision {
 
 int whole_channels(Format format) {
   const Geometry geometry{format, 2, 2};
-  IntegralParams params;
-  params.channel = TableChannel::all;
-  const std::vector<TableInfo> tables = describe_tables(params, geometry);
-  const bool whole = std::all_of(tables.begin(), tables.end(), [](const TableInfo& t) { return t.width == 2 && t.height == 2; });
+  integral::Params params;
+  params.channel = integral::TableChannel::all;
+  const std::vector<integral::TableInfo> tables = integral::describe_tables(params, geometry);
+  const bool whole =
+      std::all_of(tables.begin(), tables.end(), [](const integral::TableInfo& t) { return t.width == 2 && t.height == 2; });
   return whole ? int(tables.size()) : 0;
 }
 
@@ -23,10 +24,12 @@ constexpr const char* table_media = "video/x-integral";
 
 struct TableFormat {
   const char* name;
-  SumType type;
+  integral::SumType type;
 };
-constexpr TableFormat table_formats[] = {
-    {"U32LE", SumType::u32}, {"U64LE", SumType::u64}, {"F32LE", SumType::f32}, {"F64LE", SumType::f64}};
+constexpr TableFormat table_formats[] = {{"U32LE", integral::SumType::u32},
+                                         {"U64LE", integral::SumType::u64},
+                                         {"F32LE", integral::SumType::f32},
+                                         {"F64LE", integral::SumType::f64}};
 
 GValue as_value(int number) {
   GValue value = G_VALUE_INIT;
@@ -105,7 +108,7 @@ GstStructure* related(const GstStructure* from, const char* media, int more) {
   return to;
 }
 
-GstStructure* tables_of_video(const GstStructure* video, TableLayout layout) {
+GstStructure* tables_of_video(const GstStructure* video, integral::TableLayout layout) {
   GstStructure* tables = related(video, table_media, int(layout));
   set_choices(tables, "format", table_formats, [](const TableFormat& format) { return format.name; });
   gst_structure_set(tables, "layout", G_TYPE_STRING, table_layouts[int(layout)].nick, nullptr);
@@ -115,7 +118,7 @@ GstStructure* tables_of_video(const GstStructure* video, TableLayout layout) {
   return tables;
 }
 
-GstStructure* video_of_tables(const GstStructure* tables, TableLayout layout) {
+GstStructure* video_of_tables(const GstStructure* tables, integral::TableLayout layout) {
   GstStructure* video = related(tables, "video/x-raw", -int(layout));
   std::vector<const char*> names;
   for (const FormatInfo& format : formats()) {
@@ -147,7 +150,7 @@ GstCaps* transform_table_caps(GstPadDirection direction, GstCaps* caps) {
   for (guint i = 0; i < gst_caps_get_size(caps); ++i) {
     const GstStructure* structure = gst_caps_get_structure(caps, i);
     if (bool(gst_structure_has_name(structure, table_media)) == to_tables) continue;
-    for (TableLayout layout : {TableLayout::inclusive, TableLayout::padded})
+    for (integral::TableLayout layout : {integral::TableLayout::inclusive, integral::TableLayout::padded})
       if (to_tables)
         gst_caps_append_structure(result, tables_of_video(structure, layout));
       else if (allows(structure, "layout", table_layouts[int(layout)].nick))
@@ -164,8 +167,9 @@ GstCaps* fixate_table_caps(GstCaps* choices, const TableCaps& wanted) {
   gst_caps_unref(choices);
   GstStructure* structure = gst_caps_get_structure(result, 0);
   // The wanted type, or else the one that can hold most.
-  for (SumType type : {wanted.type, SumType::u64, SumType::f64, SumType::f32, SumType::u32}) {
-    const char* name = table_formats[int(type) - int(SumType::u32)].name;
+  for (integral::SumType type :
+       {wanted.type, integral::SumType::u64, integral::SumType::f64, integral::SumType::f32, integral::SumType::u32}) {
+    const char* name = table_formats[int(type) - int(integral::SumType::u32)].name;
     if (!allows(structure, "format", name)) continue;
     gst_structure_set(structure, "format", G_TYPE_STRING, name, nullptr);
     break;
@@ -176,10 +180,10 @@ GstCaps* fixate_table_caps(GstCaps* choices, const TableCaps& wanted) {
 
 TableCaps read_table_caps(GstCaps* caps) {
   const GstStructure* structure = gst_caps_get_structure(caps, 0);
-  TableCaps read{SumType::u64, TableLayout::inclusive, 1};
+  TableCaps read{integral::SumType::u64, integral::TableLayout::inclusive, 1};
   for (const TableFormat& row : table_formats)
     if (g_strcmp0(gst_structure_get_string(structure, "format"), row.name) == 0) read.type = row.type;
-  for (TableLayout layout : {TableLayout::inclusive, TableLayout::padded})
+  for (integral::TableLayout layout : {integral::TableLayout::inclusive, integral::TableLayout::padded})
     if (g_strcmp0(gst_structure_get_string(structure, "layout"), table_layouts[int(layout)].nick) == 0) read.layout = layout;
   gst_structure_get_int(structure, "channels", &read.channels);
   return read;

@@ -13,12 +13,12 @@ namespace cudavision {
 
 inline constexpr Choice table_layouts[] = {
     {"inclusive", "W×H entries: (x, y) sums columns 0 to x, rows 0 to y"},
-    {"padded", "(W+1)×(H+1) entries, the first row and column zero, as in OpenCV"}};  // rows as TableLayout
+    {"padded", "(W+1)×(H+1) entries, the first row and column zero, as in OpenCV"}};  // rows as integral::TableLayout
 
 /// The tables in one buffer. All are of one type and size, and follow each other.
 struct TableCaps {
-  SumType type;
-  TableLayout layout;
+  integral::SumType type;
+  integral::TableLayout layout;
   int channels;  ///< tables: 1 (luma), or one for each component
 };
 

@@ -12,14 +12,16 @@
 namespace cudavision {
 namespace {
 
-GstCudaVisionEntryType entry_type(SumType type) { return GstCudaVisionEntryType(int(type) - int(SumType::u32)); }
-
-const char* channel_name(Role role, TableChannel channel) {
-  constexpr const char* names[] = {"Y", "Cb", "Cr", "R", "G", "B", "A"};  // as Role
-  return channel == TableChannel::luma ? "luma" : names[int(role)];
+GstCudaVisionEntryType entry_type(integral::SumType type) {
+  return GstCudaVisionEntryType(int(type) - int(integral::SumType::u32));
 }
 
-gsize bytes_of(const TableInfo& table) { return gsize(table.width) * table.height * table.entry_bytes(); }
+const char* channel_name(Role role, integral::TableChannel channel) {
+  constexpr const char* names[] = {"Y", "Cb", "Cr", "R", "G", "B", "A"};  // as Role
+  return channel == integral::TableChannel::luma ? "luma" : names[int(role)];
+}
+
+gsize bytes_of(const integral::TableInfo& table) { return gsize(table.width) * table.height * table.entry_bytes(); }
 
 /// A memory that is mapped for the backend to write.
 class Block {
@@ -67,9 +69,9 @@ Status no_memory(gsize bytes) {
 
 class TableMeta : public Processor {
  public:
-  TableMeta(std::unique_ptr<Integral> integral, const IntegralParams& params, const Gpu* gpu)
+  TableMeta(std::unique_ptr<integral::Integral> integral, const integral::Params& params, const Gpu* gpu)
       : integral_(std::move(integral)), params_(params), gpu_(gpu) {
-    for (const TableInfo& table : integral_->tables())
+    for (const integral::TableInfo& table : integral_->tables())
       recyclers_.emplace_back(
           [bytes = bytes_of(table), gpu] { return gpu ? gpu->new_linear_memory(bytes) : new_system_memory(bytes); });
   }
@@ -81,7 +83,7 @@ class TableMeta : public Processor {
     blocks_.clear();
     std::vector<Plane> planes;
     for (std::size_t i = 0; i < recyclers_.size(); ++i) {
-      const TableInfo& table = integral_->tables()[i];
+      const integral::TableInfo& table = integral_->tables()[i];
       blocks_.emplace_back(recyclers_[i].take(), gpu_);
       planes.push_back({blocks_[i].data(), std::ptrdiff_t(table.width) * table.entry_bytes()});
       if (!planes[i].data) return no_memory(bytes_of(table));
@@ -92,7 +94,7 @@ class TableMeta : public Processor {
   void finished(const FrameReport& report) override {
     std::vector<GstCudaVisionIntegralTable> tables;
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
-      const TableInfo& table = integral_->tables()[i];
+      const integral::TableInfo& table = integral_->tables()[i];
       blocks_[i].unmap();
       tables.push_back({channel_name(table.role, params_.channel),
                         table.squared,
@@ -108,8 +110,8 @@ class TableMeta : public Processor {
   }
 
  private:
-  const std::unique_ptr<Integral> integral_;
-  const IntegralParams params_;
+  const std::unique_ptr<integral::Integral> integral_;
+  const integral::Params params_;
   const Gpu* const gpu_;             // nullptr for the CPU backend
   std::vector<Recycler> recyclers_;  // one for each table
   std::vector<Block> blocks_;        // for the frame that is being processed
@@ -117,7 +119,7 @@ class TableMeta : public Processor {
 
 class TableData : public Processor {
  public:
-  TableData(std::unique_ptr<Integral> integral, const Gpu* gpu, bool on_device)
+  TableData(std::unique_ptr<integral::Integral> integral, const Gpu* gpu, bool on_device)
       : integral_(std::move(integral)),
         gpu_(gpu),
         on_device_(on_device),
@@ -139,10 +141,10 @@ class TableData : public Processor {
     guint8* const begin = downloads ? scratch_->data() : output_->data();
     if (!begin) return no_memory(bytes_);
     std::vector<Plane> planes;
-    const std::vector<TableInfo>& tables = integral_->tables();
-    for (const TableInfo& table : tables) {
+    const std::vector<integral::TableInfo>& tables = integral_->tables();
+    for (const integral::TableInfo& table : tables) {
       const auto before =
-          std::count_if(tables.begin(), tables.end(), [&](const TableInfo& other) { return other.role < table.role; });
+          std::count_if(tables.begin(), tables.end(), [&](const integral::TableInfo& other) { return other.role < table.role; });
       planes.push_back({begin + gsize(before) * bytes_of(table), std::ptrdiff_t(table.width) * table.entry_bytes()});
     }
     const Status status = integral_->submit(job.src, planes, job.queue);
@@ -162,7 +164,7 @@ class TableData : public Processor {
     return [bytes = bytes_, pinned] { return gst_allocator_alloc(pinned.get(), bytes, nullptr); };
   }
 
-  const std::unique_ptr<Integral> integral_;
+  const std::unique_ptr<integral::Integral> integral_;
   const Gpu* const gpu_;
   const bool on_device_;
   const gsize bytes_;  // size of all tables together
@@ -172,11 +174,12 @@ class TableData : public Processor {
 
 }  // namespace
 
-std::unique_ptr<Processor> new_table_meta(std::unique_ptr<Integral> integral, const IntegralParams& params, const Gpu* gpu) {
+std::unique_ptr<Processor> new_table_meta(std::unique_ptr<integral::Integral> integral, const integral::Params& params,
+                                          const Gpu* gpu) {
   return std::make_unique<TableMeta>(std::move(integral), params, gpu);
 }
 
-std::unique_ptr<Processor> new_table_data(std::unique_ptr<Integral> integral, const Gpu* gpu, bool on_device) {
+std::unique_ptr<Processor> new_table_data(std::unique_ptr<integral::Integral> integral, const Gpu* gpu, bool on_device) {
   return std::make_unique<TableData>(std::move(integral), gpu, on_device);
 }
 

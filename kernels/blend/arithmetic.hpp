@@ -77,25 +77,23 @@ CUDAVISION_HOST_DEVICE inline float key_weight(const Layer& layer, const float* 
 // ---- Operators ------------------------------------------------------------------------------------------------------------------
 
 /// Whether an operator computes each of R', G' and B' by operate(); the others blend samples of the output's format.
-CUDAVISION_HOST_DEVICE constexpr bool operates_on_rgb(BlendOperator op) {
-  return op >= BlendOperator::subtract && op <= BlendOperator::max;
-}
+CUDAVISION_HOST_DEVICE constexpr bool operates_on_rgb(Operator op) { return op >= Operator::subtract && op <= Operator::max; }
 
 /// An operator on one of R', G', B' of 0–1. d: below, s: the pad.
-template <BlendOperator Op>
+template <Operator Op>
 CUDAVISION_HOST_DEVICE inline float operate(float d, float s) {
   switch (Op) {
-    case BlendOperator::subtract:
+    case Operator::subtract:
       return greater(d - s, 0);
-    case BlendOperator::multiply:
+    case Operator::multiply:
       return d * s;
-    case BlendOperator::screen:
+    case Operator::screen:
       return d + (s - d * s);
-    case BlendOperator::difference:
+    case Operator::difference:
       return greater(d - s, s - d);
-    case BlendOperator::min:
+    case Operator::min:
       return lesser(d, s);
-    case BlendOperator::max:
+    case Operator::max:
       return greater(d, s);
     default:
       return s;
@@ -104,13 +102,13 @@ CUDAVISION_HOST_DEVICE inline float operate(float d, float s) {
 
 /// Lays pixel s over pixel d. Both hold samples of the output; s[3] is the pad's own alpha in steps of the output's. k: the key's
 /// weight. Channels: what the output has: 1 for gray, 3 for colors, 4 with alpha.
-template <BlendOperator Op, int Channels>
+template <Operator Op, int Channels>
 CUDAVISION_HOST_DEVICE inline void lay_pixel(const Target& target, const Layer& layer, float k, const float (&s)[4],
                                              float (&d)[4]) {
-  constexpr bool average = Op == BlendOperator::average, compositor = Op == BlendOperator::over || Op == BlendOperator::add;
+  constexpr bool average = Op == Operator::average, compositor = Op == Operator::over || Op == Operator::add;
   constexpr bool alpha = Channels == 4;
   constexpr int colors = Channels == 1 ? 1 : 3;
-  if (Op == BlendOperator::source || average) {
+  if (Op == Operator::source || average) {
     const float weight = average ? layer.coverage * k : k;
     for (int c = 0; c < colors; ++c) d[c] += weight * (s[c] - d[c]);
     if (alpha) d[3] += weight * ((average ? s[3] : rounded_alpha(layer, s[3] * layer.coverage)) - d[3]);
@@ -148,33 +146,33 @@ CUDAVISION_HOST_DEVICE inline void lay_pixel(const Target& target, const Layer& 
     const float color = d[c] + (over[c] - d[c]) * (above * per_sum);
     d[c] = !(sum > 0.5f) ? target.max : compositor && above > 0 ? rounded_color(layer, color) : color;
   }
-  d[3] = Op != BlendOperator::add ? sum : lesser(under + above, target.max);
+  d[3] = Op != Operator::add ? sum : lesser(under + above, target.max);
 }
 
 /// Calls f with the operator as an integral constant, so that lay_pixel() is compiled once for each operator.
 template <typename F>
-CUDAVISION_HOST_DEVICE inline void with_operator(BlendOperator op, F&& f) {
+CUDAVISION_HOST_DEVICE inline void with_operator(Operator op, F&& f) {
   switch (op) {
-    case BlendOperator::source:
-      return f(std::integral_constant<BlendOperator, BlendOperator::source>());
-    case BlendOperator::over:
-      return f(std::integral_constant<BlendOperator, BlendOperator::over>());
-    case BlendOperator::add:
-      return f(std::integral_constant<BlendOperator, BlendOperator::add>());
-    case BlendOperator::subtract:
-      return f(std::integral_constant<BlendOperator, BlendOperator::subtract>());
-    case BlendOperator::multiply:
-      return f(std::integral_constant<BlendOperator, BlendOperator::multiply>());
-    case BlendOperator::screen:
-      return f(std::integral_constant<BlendOperator, BlendOperator::screen>());
-    case BlendOperator::difference:
-      return f(std::integral_constant<BlendOperator, BlendOperator::difference>());
-    case BlendOperator::min:
-      return f(std::integral_constant<BlendOperator, BlendOperator::min>());
-    case BlendOperator::max:
-      return f(std::integral_constant<BlendOperator, BlendOperator::max>());
-    case BlendOperator::average:
-      return f(std::integral_constant<BlendOperator, BlendOperator::average>());
+    case Operator::source:
+      return f(std::integral_constant<Operator, Operator::source>());
+    case Operator::over:
+      return f(std::integral_constant<Operator, Operator::over>());
+    case Operator::add:
+      return f(std::integral_constant<Operator, Operator::add>());
+    case Operator::subtract:
+      return f(std::integral_constant<Operator, Operator::subtract>());
+    case Operator::multiply:
+      return f(std::integral_constant<Operator, Operator::multiply>());
+    case Operator::screen:
+      return f(std::integral_constant<Operator, Operator::screen>());
+    case Operator::difference:
+      return f(std::integral_constant<Operator, Operator::difference>());
+    case Operator::min:
+      return f(std::integral_constant<Operator, Operator::min>());
+    case Operator::max:
+      return f(std::integral_constant<Operator, Operator::max>());
+    case Operator::average:
+      return f(std::integral_constant<Operator, Operator::average>());
   }
 }
 

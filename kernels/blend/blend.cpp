@@ -10,7 +10,7 @@
 #include "kernels/core/backend.hpp"
 #include "kernels/core/guard.hpp"
 
-namespace cudavision {
+namespace cudavision::blend {
 namespace {
 
 Status out_of_range(const char* name, double value, const char* allowed) {
@@ -25,7 +25,7 @@ std::string side_text(const char* name, int width, int height, const char* allow
 
 }  // namespace
 
-Status validate(const BlendPad& pad) {
+Status validate(const Pad& pad) {
   const auto unit = [](double v) { return v >= 0 && v <= 1; };  // false for NaN
   const auto byte = [](double v) { return v >= 0 && v <= 255; };
   if (!unit(pad.alpha)) return out_of_range("alpha", pad.alpha, "0 to 1");
@@ -34,10 +34,10 @@ Status validate(const BlendPad& pad) {
   if (!byte(pad.key.tolerance)) return out_of_range("key-tolerance", pad.key.tolerance, "0 to 255");
   if (!byte(pad.key.softness)) return out_of_range("key-softness", pad.key.softness, "0 to 255");
   const Rect &place = pad.place, &crop = pad.crop;
-  if (std::max(place.width, place.height) > blend_max_side)
+  if (std::max(place.width, place.height) > max_side)
     return Status::settings(side_text("the pad", place.width, place.height, "width and height must be at most 32768"));
   for (auto [name, value] : {std::pair("xpos", place.x), {"ypos", place.y}})
-    if (std::abs(long(value)) > blend_max_position) return out_of_range(name, value, "-16777216 to 16777216");
+    if (std::abs(long(value)) > max_position) return out_of_range(name, value, "-16777216 to 16777216");
   const Geometry& geometry = pad.src.geometry;
   if (std::min(geometry.width, geometry.height) < 1 || std::max(geometry.width, geometry.height) > 16384)
     return Status::settings(side_text("the pad's picture", geometry.width, geometry.height, "width and height must be 1 to 16384"));
@@ -48,24 +48,22 @@ Status validate(const BlendPad& pad) {
   return {};
 }
 
-namespace blend {
 namespace {
 
 /// Checks and resolves the pads of each frame, and hands them to the backend.
 class Plan final : public Blend {
  public:
-  Plan(const Geometry& geometry, const BlendColor& color, BlendDivision division, Backend backend,
-       std::unique_ptr<Composer> composer)
+  Plan(const Geometry& geometry, const Color& color, Division division, Backend backend, std::unique_ptr<Composer> composer)
       : out_(geometry.format, color.matrix, color.limited),
         division_(division),
         backend_(backend),
         composer_(std::move(composer)),
         target_(make_target(geometry, out_)),
         dst_(backend) {
-    layers_.reserve(blend_max_pads);
+    layers_.reserve(max_pads);
   }
 
-  Status submit(const Image& dst, const BlendBackground& background, const std::vector<BlendPad>& pads, Queue queue) override {
+  Status submit(const Image& dst, const Background& background, const std::vector<Pad>& pads, Queue queue) override {
     return guarded([&]() -> Status {
       const auto to = dst_.write(dst);
       if (!to.ok()) return to.error();
@@ -81,9 +79,9 @@ class Plan final : public Blend {
     std::unique_ptr<AlignedPicture> picture;
   };
 
-  Status run(const Image& dst, const BlendBackground& background, const std::vector<BlendPad>& pads, Queue queue) {
-    if (pads.size() > blend_max_pads)
-      return Status::settings("there are " + std::to_string(pads.size()) + " pads: at most " + std::to_string(blend_max_pads) +
+  Status run(const Image& dst, const Background& background, const std::vector<Pad>& pads, Queue queue) {
+    if (pads.size() > max_pads)
+      return Status::settings("there are " + std::to_string(pads.size()) + " pads: at most " + std::to_string(max_pads) +
                               " make a picture");
     set_frame(dst, out_, background, target_);
     layers_.clear();
@@ -109,7 +107,7 @@ class Plan final : public Blend {
   }
 
   const ColorCoding out_;
-  const BlendDivision division_;
+  const Division division_;
   const Backend backend_;
   const std::unique_ptr<Composer> composer_;
   Target target_;
@@ -119,18 +117,16 @@ class Plan final : public Blend {
 };
 
 }  // namespace
-}  // namespace blend
 
-Result<std::unique_ptr<Blend>> make_blend(const Geometry& geometry, const BlendColor& color, Backend backend,
-                                          BlendDivision division) {
+Result<std::unique_ptr<Blend>> make(const Geometry& geometry, const Color& color, Backend backend, Division division) {
   if (std::min(geometry.width, geometry.height) < 1 || std::max(geometry.width, geometry.height) > 16384)
     return Status::settings(side_text("the output", geometry.width, geometry.height, "width and height must be 1 to 16384"));
   return guarded([&]() -> Result<std::unique_ptr<Blend>> {
     auto composer = on_backend(
-        backend, [&] { return blend::make_blend_cuda(geometry); }, [&] { return blend::make_blend_cpu(geometry); });
+        backend, [&] { return make_cuda(geometry); }, [&] { return make_cpu(geometry); });
     if (!composer.ok()) return composer.error();
-    return std::unique_ptr<Blend>(std::make_unique<blend::Plan>(geometry, color, division, backend, std::move(composer.value())));
+    return std::unique_ptr<Blend>(std::make_unique<Plan>(geometry, color, division, backend, std::move(composer.value())));
   });
 }
 
-}  // namespace cudavision
+}  // namespace cudavision::blend

@@ -11,34 +11,34 @@
 #include "kernels/core/queue.hpp"
 #include "kernels/core/status.hpp"
 
-namespace cudavision {
+namespace cudavision::blend {
 
-inline constexpr int blend_max_pads = 64;           ///< pads of one picture
-inline constexpr int blend_max_side = 32768;        ///< width and height of BlendPad::place, in pixels
-inline constexpr int blend_max_position = 1 << 24;  ///< largest |x| and |y| of BlendPad::place, in pixels
+inline constexpr int max_pads = 64;           ///< pads of one picture
+inline constexpr int max_side = 32768;        ///< width and height of Pad::place, in pixels
+inline constexpr int max_position = 1 << 24;  ///< largest |x| and |y| of Pad::place, in pixels
 
 /// How a pad is combined with the picture below it. Blend has the formulas. subtract … max are computed on R'G'B': a new operator of
 /// that kind stands among them.
-enum class BlendOperator : std::uint8_t { source, over, add, subtract, multiply, screen, difference, min, max, average };
+enum class Operator : std::uint8_t { source, over, add, subtract, multiply, screen, difference, min, max, average };
 /// How a pad is scaled. Blend has the formulas.
 enum class Interpolation : std::uint8_t { nearest, bilinear, area };
 
 /// How samples stand for R'G'B' of 0–1. Limited range: luma and RGB use 16–235, chroma uses 16–240 around 128, in steps of
 /// 2^(depth − 8). Full range: 0 … 2^depth − 1, chroma around 2^(depth − 1). A change of depth is therefore a shift in limited
 /// range, and a factor of (2^to − 1) / (2^from − 1) in full range. Alpha always uses the full range.
-struct BlendColor {
+struct Color {
   LumaMatrix matrix = LumaMatrix::bt601;  ///< for YUV and gray; not used for RGB
   bool limited = false;
 };
 
 /// How GStreamer's compositor divides by 255 in 8-bit formats with alpha. It depends on the version of the ORC library.
-enum class BlendDivision : std::uint8_t {
+enum class Division : std::uint8_t {
   nearest,  ///< to the nearest integer: ORC before 0.4.39
   down,     ///< rounded down: ORC 0.4.39 and newer
 };
 
 /// Makes pixels of a pad transparent by their color.
-struct BlendKey {
+struct Key {
   enum class Mode : std::uint8_t {
     none,
     color,        ///< pixels that match `color`
@@ -51,19 +51,19 @@ struct BlendKey {
 };
 
 /// One picture and how it is placed and blended.
-struct BlendPad {
+struct Pad {
   Image src;
-  BlendColor color;
+  Color color;
   Rect place;        ///< in output pixels; may lie outside the output; width and height 0–32768. Empty: the pad is not shown
   Rect crop;         ///< the part of `src` to show, in its pixels; must lie inside `src`; empty: all of it
   double alpha = 1;  ///< 0–1; 0: the pad is not shown
-  BlendOperator op = BlendOperator::over;
+  Operator op = Operator::over;
   Interpolation interpolation = Interpolation::bilinear;
-  BlendKey key;
+  Key key;
 };
 
 /// The picture below all pads.
-struct BlendBackground {
+struct Background {
   enum class Kind : std::uint8_t {
     checker,  ///< squares of 8 × 8 pixels in two grays, sample values 80 and 160, shifted to the depth
     black,
@@ -81,12 +81,12 @@ enum class SizingPolicy : std::uint8_t {
   keep_aspect_ratio,  ///< make the picture as large as fits, and center it
   fill,               ///< fill the box, and crop the picture at two sides
 };
-struct BlendFit {
-  Rect place, crop;  ///< for BlendPad
+struct Fit {
+  Rect place, crop;  ///< for Pad
 };
 /// Places a picture of width × height pixels in a box. `pixel_aspect`: width ÷ height of one pixel of the picture, relative to the
 /// pixels of the output.
-BlendFit fit(const Rect& box, int width, int height, double pixel_aspect, SizingPolicy policy);
+Fit fit(const Rect& box, int width, int height, double pixel_aspect, SizingPolicy policy);
 
 struct GridShape {
   int columns, rows;
@@ -98,7 +98,7 @@ GridShape grid_shape(int count, int columns, int rows);
 std::vector<Rect> grid_layout(int count, int columns, int rows, int gap, int width, int height);
 
 /// Checks the parameters of a pad. Errors: settings, with the property's name.
-Status validate(const BlendPad& pad);
+Status validate(const Pad& pad);
 
 /// A plan that composes pictures. It is made once for an output and submitted for each frame, on one stream at a time. The pads may
 /// change from frame to frame: their format, size and number (up to 64).
@@ -110,7 +110,7 @@ Status validate(const BlendPad& pad);
 ///
 /// Rounding as in GStreamer's compositor. With 8-bit output, `over` and `add` round after each pad, so that many pads give the same
 /// result as there: the pad's samples are rounded before blending, and the result after blending. A pad with a soft key is not
-/// rounded. BlendDivision says how alpha is rounded.
+/// rounded. Division says how alpha is rounded.
 ///
 /// Scaling. Output pixel i of a pad shows the source position u = crop.x + (i + ½)·crop.width / place.width; a subsampled plane is
 /// read at u / 2.
@@ -125,8 +125,8 @@ Status validate(const BlendPad& pad);
 ///   average:  d + alpha·k·(s − d), and the same for alpha; here s_a is blended like a color, and alpha is not rounded.
 ///   over:     as compositor does it. Output without alpha: d + a·(s − d), rounded down, with a = k·(s_a / M)·A / (M + 1), or
 ///             a = k·s_a / M if alpha = 1. Output with alpha: a = k·s_a·A / M and b = d_a·(M − a) / M, both rounded by
-///             BlendDivision; the alpha becomes a + b, and the color becomes (s·a + d·b) / (a + b), or M if a + b = 0. Over an
-///             opaque background d_a = M, and the color is rounded by BlendDivision; otherwise it is rounded down.
+///             Division; the alpha becomes a + b, and the color becomes (s·a + d·b) / (a + b), or M if a + b = 0. Over an
+///             opaque background d_a = M, and the color is rounded by Division; otherwise it is rounded down.
 ///   add:      as compositor does it: like `over`, except that the alpha becomes min(d_a + a, M).
 ///   subtract max(d − s, 0), multiply d·s, screen d + s − d·s, difference |d − s|, min, max: computed on R', G' and B' of 0–1 in
 ///             every output format (gray: on luma). Where d is not fully opaque, the result is mixed with s by d_a / M. It is then
@@ -143,14 +143,14 @@ class Blend {
   /// Writes every sample of `dst`, which has the plan's geometry (exception: the byte at the end of packed 4:2:2 rows of odd width,
   /// which belongs to no pixel). `pads`: the lowest first. All pictures lie in the backend's memory; `dst` overlaps no source. Does
   /// not wait for CUDA. Errors: settings (a pad's parameters; more than 64 pads), resource (out of memory, or a launch fails).
-  virtual Status submit(const Image& dst, const BlendBackground& background, const std::vector<BlendPad>& pads, Queue queue) = 0;
+  virtual Status submit(const Image& dst, const Background& background, const std::vector<Pad>& pads, Queue queue) = 0;
 
  protected:
   Blend() = default;
 };
 
 /// `color`: of the output. Errors: settings (the size; a backend that is not built in), resource.
-Result<std::unique_ptr<Blend>> make_blend(const Geometry& geometry, const BlendColor& color, Backend backend,
-                                          BlendDivision division = BlendDivision::nearest);
+Result<std::unique_ptr<Blend>> make(const Geometry& geometry, const Color& color, Backend backend,
+                                    Division division = Division::nearest);
 
-}  // namespace cudavision
+}  // namespace cudavision::blend

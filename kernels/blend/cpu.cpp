@@ -20,7 +20,7 @@ namespace {
 class CpuComposer final : public Composer {
  public:
   explicit CpuComposer(Format format)
-      : format_(info(format)), scratch_(std::size_t(std::max(1, cv::getNumThreads()))), taps_(blend_max_pads) {}
+      : format_(info(format)), scratch_(std::size_t(std::max(1, cv::getNumThreads()))), taps_(max_pads) {}
 
   Status submit(const Target& target, const std::vector<Layer>& layers, Queue) override {
     bool general = packed_422_of_odd(target.width);
@@ -80,12 +80,12 @@ class CpuComposer final : public Composer {
   const FormatInfo& format_;
   std::vector<Scratch> scratch_;  ///< by job
   std::vector<LayerTaps> taps_;   ///< by layer
-  std::array<InPlace, blend_max_pads> in_place_{};
+  std::array<InPlace, max_pads> in_place_{};
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Composer>> make_blend_cpu(const Geometry& geometry) {
+Result<std::unique_ptr<Composer>> make_cpu(const Geometry& geometry) {
   return std::unique_ptr<Composer>(std::make_unique<CpuComposer>(geometry.format));
 }
 

@@ -145,7 +145,7 @@ CUDAVISION_WIDE void over_opaque(const Layer& layer, Patch patch, int bit, unsig
 }
 
 /// Over and add if the picture below has an alpha of its own: pixel by pixel.
-template <BlendOperator Op>
+template <Operator Op>
 void over_pixels(const Target& target, const Layer& layer, const Patch& patch, int bit) {
   const Target to = target;
   Layer from = layer;
@@ -166,8 +166,8 @@ void over_pixels(const Target& target, const Layer& layer, const Patch& patch, i
   });
 }
 CUDAVISION_WIDE void over_pixels(const Target& target, const Layer& layer, const Patch& patch, int bit) {
-  layer.op == BlendOperator::add ? over_pixels<BlendOperator::add>(target, layer, patch, bit)
-                                 : over_pixels<BlendOperator::over>(target, layer, patch, bit);
+  layer.op == Operator::add ? over_pixels<Operator::add>(target, layer, patch, bit)
+                            : over_pixels<Operator::over>(target, layer, patch, bit);
 }
 
 /// A plane whose channels are interleaved, as one row of bytes per row.
@@ -194,8 +194,8 @@ void each_plane(const FormatInfo& format, F&& f) {
 }  // namespace
 
 bool copies_samples(const Target& target, const Layer& layer) {
-  if (layer.op == BlendOperator::source && !target.alpha) return true;
-  const bool whole = !target.alpha || layer.op == BlendOperator::source || layer.op == BlendOperator::average;
+  if (layer.op == Operator::source && !target.alpha) return true;
+  const bool whole = !target.alpha || layer.op == Operator::source || layer.op == Operator::average;
   return whole && layer.coverage == 1;
 }
 
@@ -211,12 +211,12 @@ InPlace find_in_place(const FormatInfo& format, const Target& target, const Laye
       !fits(target.shift_y, v.y, v.height, layer.place.y, layer.crop.y, target.height))
     return InPlace::no;
   switch (layer.op) {
-    case BlendOperator::source:
-    case BlendOperator::over:
-    case BlendOperator::add:
+    case Operator::source:
+    case Operator::over:
+    case Operator::add:
       if (layer.rounding != 0 || copies_samples(target, layer)) return InPlace::yes;
       return target.alpha ? InPlace::no : InPlace::last;
-    case BlendOperator::average:
+    case Operator::average:
       return copies_samples(target, layer) ? InPlace::yes : InPlace::last;
     default:
       return InPlace::no;
@@ -239,13 +239,13 @@ void lay_in_place(const FormatInfo& format, const Target& target, const Layer& l
     const bool can_exceed = layer.sample_bytes == 2 && layer.max < 0xffff;
     if (copies_samples(target, layer))
       can_exceed ? copy_samples(patch, layer.max) : copy(patch);
-    else if (layer.op == BlendOperator::average)
+    else if (layer.op == Operator::average)
       mix_rounded(layer, patch, layer.coverage);
     else if (layer.rounding == 0)
       mix_rounded(layer, patch, layer.opaque * layer.coverage * target.per_max);
     else if (!target.alpha)
       mix(patch, int(layer.coverage * 256));
-    else if (layer.op == BlendOperator::source)
+    else if (layer.op == Operator::source)
       copy_faded(layer, patch, alpha_bit, alpha);
     else if (layer.opaque_below)
       over_opaque(layer, patch, alpha_bit, alpha);

@@ -124,7 +124,7 @@ void convert(const Matrix& matrix, float max, int count, Row (&rows)[4]) {
   }
 }
 
-template <BlendOperator Op, int Channels>
+template <Operator Op, int Channels>
 void lay_row(const Target& target, const Layer& layer, int count, const Row& weight, const Row (&pad)[4], int at, Row (&below)[4]) {
   const float* const s[4] = {pad[0], pad[1], pad[2], pad[3]};
   float* const d[4] = {below[0] + at, below[1] + at, below[2] + at, below[3] + at};
@@ -149,7 +149,7 @@ void lay_row(const Target& target, const Layer& layer, int count, const Row& wei
 /// A layer that hides everything is copied: d + 1 · (s − d) could keep the last bits of d, which may come from an earlier frame.
 void replace(const Layer& layer, int count, const Row (&pad)[4], int at, Row (&below)[4]) {
   for (int c = 0; c < 4; ++c) std::copy_n(pad[c], count, below[c] + at);
-  if (layer.op != BlendOperator::source) return;
+  if (layer.op != Operator::source) return;
   const Layer from = layer;
   for (int i = at; i < at + count; ++i) below[3][i] = rounded_alpha(from, below[3][i] * from.coverage);
 }

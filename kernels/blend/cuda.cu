@@ -5,7 +5,7 @@
 //                               └─ anything else ──────────────────────► compose()   cuda_compose.cu
 //
 // Where to change what
-//   another operator         BlendOperator in blend.hpp (its place decides operates_on_rgb()); operate(), or lay_pixel(), and
+//   another operator         Operator in blend.hpp (its place decides operates_on_rgb()); operate(), or lay_pixel(), and
 //                            with_operator() in arithmetic.hpp, which both backends use; set_blending() in resolve.cpp, if it can
 //                            hide the pads below; operator_choices in gst/elements/blend.cpp
 //   another format           nothing, if core/format.cpp has it
@@ -40,7 +40,7 @@ class CudaComposer final : public Composer {
 
 }  // namespace
 
-Result<std::unique_ptr<Composer>> make_blend_cuda(const Geometry& geometry) {
+Result<std::unique_ptr<Composer>> make_cuda(const Geometry& geometry) {
   return std::unique_ptr<Composer>(std::make_unique<CudaComposer>(geometry));
 }
 

@@ -31,13 +31,13 @@ namespace {
 /// Composes up to N layers. Channels: 1 for gray output, 3 for colors, 4 with alpha.
 template <int N, int Channels>
 __global__ void __launch_bounds__(32 * warps, Channels == 4 ? tuning.alpha_blocks : tuning.opaque_blocks)
-    compose_tiles(const __grid_constant__ Job<N> job) {
-  const Target& target = job.target;
-  const int tile_x = blockIdx.x * tile_width, tile_y = blockIdx.y * job.tile_height;
-  const Rect tile{tile_x, tile_y, min(tile_width, target.width - tile_x), min(job.tile_height, target.height - tile_y)};
-  const Shown shown = find_shown(job, tile);
+    compose_tiles(const __grid_constant__ ComposeParams<N> p) {
+  const Target& target = p.target;
+  const int tile_x = blockIdx.x * tile_width, tile_y = blockIdx.y * p.tile_height;
+  const Rect tile{tile_x, tile_y, min(tile_width, target.width - tile_x), min(p.tile_height, target.height - tile_y)};
+  const Shown shown = find_shown(p, tile);
   if (shown.covered && !(shown.layers & (shown.layers - 1))) {
-    const Layer& layer = job.layers[__ffsll((long long)shown.layers) - 1];
+    const Layer& layer = p.layers[__ffsll((long long)shown.layers) - 1];
     if (layer.copies) return copy_layer(target, layer, tile);
   }
   int x[columns], y[rows];
@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(32 * warps, Channels == 4 ? tuning.alpha_block
     bool replaces = shown.covered;
     for (std::uint64_t rest = shown.layers; rest; rest &= rest - 1) {
       const int l = __ffsll((long long)rest) - 1;
-      if (job.visible[l].y < top + rows && job.visible[l].w > top) lay_over<Channels>(target, job.layers[l], replaces, x, y, d);
+      if (p.visible[l].y < top + rows && p.visible[l].w > top) lay_over<Channels>(target, p.layers[l], replaces, x, y, d);
       replaces = false;
     }
     write<Channels>(target, x, y, d);
@@ -65,21 +65,21 @@ __global__ void __launch_bounds__(32 * warps, Channels == 4 ? tuning.alpha_block
 
 template <int N>
 void launch(const Target& target, const std::vector<Layer>& layers, Queue queue) {
-  Job<N> job;
-  job.target = target;
-  job.count = int(layers.size());
-  job.hiding = 0;
-  for (int i = 0; i < job.count; ++i) {
+  ComposeParams<N> p;
+  p.target = target;
+  p.count = int(layers.size());
+  p.hiding = 0;
+  for (int i = 0; i < p.count; ++i) {
     const Rect& v = layers[i].visible;
-    job.visible[i] = make_int4(v.x, v.y, v.x + v.width, v.y + v.height);
-    job.hiding |= std::uint64_t(layers[i].hides) << i;
-    job.layers[i] = layers[i];
+    p.visible[i] = make_int4(v.x, v.y, v.x + v.width, v.y + v.height);
+    p.hiding |= std::uint64_t(layers[i].hides) << i;
+    p.layers[i] = layers[i];
   }
   const TileGrid grid = tile_grid(target.width, target.height);
-  job.tile_height = grid.tile_height;
+  p.tile_height = grid.tile_height;
   (target.alpha  ? compose_tiles<N, 4>
    : target.gray ? compose_tiles<N, 1>
-                 : compose_tiles<N, 3>)<<<dim3(grid.across, grid.down), 32 * warps, 0, queue.stream>>>(job);
+                 : compose_tiles<N, 3>)<<<dim3(grid.across, grid.down), 32 * warps, 0, queue.stream>>>(p);
 }
 
 }  // namespace
@@ -88,7 +88,7 @@ void compose(const Target& target, const std::vector<Layer>& layers, Queue queue
   if (int(layers.size()) <= tuning.few_layers)
     launch<tuning.few_layers>(target, layers, queue);
   else
-    launch<blend_max_pads>(target, layers, queue);
+    launch<max_pads>(target, layers, queue);
 }
 
 }  // namespace cudavision::blend

@@ -21,14 +21,14 @@ constexpr int warps = tuning.warps;
 
 /// Parameters of compose_tiles for up to N layers, passed by value.
 template <int N>
-struct Job {
+struct ComposeParams {
   Target target;
   int count, tile_height;
   std::uint64_t hiding;  ///< bit l: layer l hides everything below it
   int4 visible[N];       ///< of each layer: left, top, right, bottom
   Layer layers[N];
 };
-static_assert(sizeof(Job<tuning.few_layers>) <= 4096 && sizeof(Job<blend_max_pads>) <= 32764, "kernel arguments");
+static_assert(sizeof(ComposeParams<tuning.few_layers>) <= 4096 && sizeof(ComposeParams<max_pads>) <= 32764, "kernel arguments");
 
 /// A value of each of the thread's pixels.
 template <typename T>
@@ -37,7 +37,7 @@ using Pixels = T[rows][columns];
 using Samples = float[rows][columns][4];
 
 /// The thread's pixels, as coordinates in a pad.
-struct Place {
+struct PadPoints {
   int x[columns], y[rows];
 };
 

@@ -7,7 +7,7 @@
 namespace cudavision::blend {
 namespace {
 
-template <BlendOperator Op, int Channels>
+template <Operator Op, int Channels>
 __device__ __forceinline__ void lay_pixels(const Target& target, const Layer& layer, const Pixels<float>& weights,
                                            const Pixels<bool>& shows, const Samples& s, Samples& d) {
 #pragma unroll
@@ -28,7 +28,7 @@ template <int Channels>
 __device__ __forceinline__ void lay_over(const Target& target, const Layer& layer, bool replaces, const int (&x)[columns],
                                          const int (&y)[rows], Samples& d) {
   const Rect& v = layer.visible;
-  Place at;
+  PadPoints at;
   Pixels<bool> shows;
   const auto inside = [](int i, int begin, int count) { return min(max(i, begin), begin + count - 1); };
 #pragma unroll
@@ -60,7 +60,7 @@ __device__ __forceinline__ void lay_over(const Target& target, const Layer& laye
         for (int c = 0; c < 3; ++c) s[i][j][c] = rounded_sample(s[i][j][c]);
   }
   if (replaces) {
-    const bool source = layer.op == BlendOperator::source;
+    const bool source = layer.op == Operator::source;
 #pragma unroll
     for (int i = 0; i < rows; ++i)
 #pragma unroll

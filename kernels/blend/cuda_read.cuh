@@ -33,7 +33,7 @@ struct Channels {
   }
 
   template <int First, int Count>
-  static __device__ __forceinline__ void read_point(const Layer& layer, const Axis& across, const Axis& down, const Place& at,
+  static __device__ __forceinline__ void read_point(const Layer& layer, const Axis& across, const Axis& down, const PadPoints& at,
                                                     Samples& s) {
     const int step = layer.channels[First].step;
     int x[columns];
@@ -52,7 +52,7 @@ struct Channels {
   }
 
   template <int First, int Count>
-  static __device__ __forceinline__ void read_linear(const Layer& layer, const Axis& across, const Axis& down, const Place& at,
+  static __device__ __forceinline__ void read_linear(const Layer& layer, const Axis& across, const Axis& down, const PadPoints& at,
                                                      Samples& s) {
     const int step = layer.channels[First].step;
     LinearTaps x[columns];
@@ -81,7 +81,7 @@ struct Channels {
   }
 
   template <int First, int Count>
-  static __device__ __forceinline__ void read_area(const Layer& layer, const Axis& across, const Axis& down, const Place& at,
+  static __device__ __forceinline__ void read_area(const Layer& layer, const Axis& across, const Axis& down, const PadPoints& at,
                                                    Samples& s) {
     const int step = layer.channels[First].step;
 #pragma unroll
@@ -105,7 +105,7 @@ struct Channels {
   }
 
   template <Sampling How, int First, int Count>
-  static __device__ __forceinline__ void read(const Layer& layer, const Place& at, Samples& s) {
+  static __device__ __forceinline__ void read(const Layer& layer, const PadPoints& at, Samples& s) {
     constexpr bool chroma = First == 1;
     const Axis &across = layer.across[chroma], &down = layer.down[chroma];
     if constexpr (How == Sampling::point)
@@ -117,7 +117,7 @@ struct Channels {
   }
 
   template <Sampling How>
-  static __device__ __forceinline__ void read(const Layer& layer, const Place& at, Samples& s) {
+  static __device__ __forceinline__ void read(const Layer& layer, const PadPoints& at, Samples& s) {
     read<How, 0, 1>(layer, at, s);
     if (layer.channels[1].data) read<How, 1, 2>(layer, at, s);
     if (layer.channels[3].data) read<How, 3, 1>(layer, at, s);
@@ -171,7 +171,7 @@ struct PackedPixels {
   }
 
   template <Sampling How>
-  static __device__ __forceinline__ void read(const Layer& layer, const Place& at, Samples& s) {
+  static __device__ __forceinline__ void read(const Layer& layer, const PadPoints& at, Samples& s) {
     const Axis &across = layer.across[0], &down = layer.down[0];
 #pragma unroll
     for (int j = 0; j < columns; ++j) {
@@ -193,7 +193,7 @@ struct PackedPixels {
 };
 
 template <Sampling How>
-__device__ __forceinline__ void read(const Layer& layer, const Place& at, Samples& s) {
+__device__ __forceinline__ void read(const Layer& layer, const PadPoints& at, Samples& s) {
   const bool bytes = layer.sample_bytes == 1;
   if (layer.packed.data)
     bytes ? PackedPixels<uint32_t>::read<How>(layer, at, s) : PackedPixels<uint2>::read<How>(layer, at, s);
@@ -202,7 +202,7 @@ __device__ __forceinline__ void read(const Layer& layer, const Place& at, Sample
 }
 
 /// Reads the pad's samples at the thread's pixels; alpha in steps of the output's. Missing components get their neutral values.
-__device__ __forceinline__ void read(const Layer& layer, const Place& at, Samples& s) {
+__device__ __forceinline__ void read(const Layer& layer, const PadPoints& at, Samples& s) {
   switch (layer.sampling) {
     case Sampling::point:
       read<Sampling::point>(layer, at, s);

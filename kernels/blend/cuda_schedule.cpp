@@ -13,7 +13,7 @@ TileGrid tile_grid(int width, int height) {
 
 namespace {
 
-bool is_over(const Layer& layer) { return layer.op == BlendOperator::over || layer.op == BlendOperator::add; }
+bool is_over(const Layer& layer) { return layer.op == Operator::over || layer.op == Operator::add; }
 
 /// Finds the two layers. A picture that hides everything is mixed with itself.
 bool find_pair(const Geometry& geometry, const Target& target, const std::vector<Layer>& layers, const Layer*& above,
@@ -27,9 +27,9 @@ bool find_pair(const Geometry& geometry, const Target& target, const std::vector
   above = &layers.back();
   below = above->hides ? above : &layers[layers.size() - 2];
   if (!below->hides || !fills(*below) || !fills(*above)) return false;
-  if (below != above && target.alpha && below->op == BlendOperator::source && below->coverage != 1) return false;
-  const bool over = above->op == BlendOperator::over || (above->op == BlendOperator::add && !target.alpha);
-  if (!over && above->op != BlendOperator::source && above->op != BlendOperator::average) return false;
+  if (below != above && target.alpha && below->op == Operator::source && below->coverage != 1) return false;
+  const bool over = above->op == Operator::over || (above->op == Operator::add && !target.alpha);
+  if (!over && above->op != Operator::source && above->op != Operator::average) return false;
   // Packed 4:2:2 of odd width has a byte that belongs to no pixel and must not be written.
   return !(format.sets[0].shares_plane() && target.width % 2);
 }
@@ -61,7 +61,7 @@ PixelMix pixel_mix(const Target& target, const Layer& above, bool down) {
   if (!target.alpha) return down ? PixelMix::padded_down : PixelMix::padded;
   if (is_over(above) && above.opaque_below) return down ? PixelMix::on_opaque_down : PixelMix::on_opaque;
   if (is_over(above)) return PixelMix::over;
-  return above.op == BlendOperator::source ? PixelMix::source : PixelMix::all;
+  return above.op == Operator::source ? PixelMix::source : PixelMix::all;
 }
 
 }  // namespace
@@ -78,7 +78,7 @@ std::optional<PairLaunch> schedule_pair(const Geometry& geometry, const Target& 
   PairJob& job = launch.job;
   if (!set_planes(geometry, target, *above, *below, job)) return {};
   job.layer = *above;
-  job.weight = above->op == BlendOperator::source && !target.alpha ? 1 : above->coverage;
+  job.weight = above->op == Operator::source && !target.alpha ? 1 : above->coverage;
   job.swapped = nv && target.channels[2].data < target.channels[1].data;
   launch.keyed = above->keyed;
   launch.down = is_over(*above) && above->color_bias < 0;

@@ -15,7 +15,7 @@ struct Shown {
 
 /// Thread l tests layer l; all threads of the block get the result.
 template <int N>
-__device__ __forceinline__ Shown find_shown(const Job<N>& job, const Rect& tile) {
+__device__ __forceinline__ Shown find_shown(const ComposeParams<N>& job, const Rect& tile) {
   constexpr int words = (N + 31) / 32;
   __shared__ uint32_t touching[words], covering[words];
   if (threadIdx.x < 32 * words) {

@@ -5,9 +5,9 @@
 
 #include "kernels/blend/blend.hpp"
 
-namespace cudavision {
+namespace cudavision::blend {
 
-BlendFit fit(const Rect& box, int width, int height, double pixel_aspect, SizingPolicy policy) {
+Fit fit(const Rect& box, int width, int height, double pixel_aspect, SizingPolicy policy) {
   const Rect all{0, 0, width, height};
   if (policy == SizingPolicy::none || box.empty() || all.empty() || !(pixel_aspect > 0)) return {box, all};
   const double aspect = width * pixel_aspect / height, of_box = double(box.width) / box.height;
@@ -28,7 +28,7 @@ BlendFit fit(const Rect& box, int width, int height, double pixel_aspect, Sizing
     const int less = std::clamp(int(std::lround(length * ratio)), 1, length);
     return std::pair(begin + (length - less) / 2, less);
   };
-  BlendFit fitted{box, all};
+  Fit fitted{box, all};
   Rect& cut = fitted.crop;
   const double ratio = aspect / of_box;
   if (ratio > 1)
@@ -58,4 +58,4 @@ std::vector<Rect> grid_layout(int count, int wanted_columns, int wanted_rows, in
   return cells;
 }
 
-}  // namespace cudavision
+}  // namespace cudavision::blend

@@ -86,7 +86,7 @@ struct Layer {
   Format format;
   std::uint8_t sample_bytes, shift;
   std::uint16_t max;  ///< the largest sample; larger stored values count as this one
-  BlendOperator op;
+  Operator op;
   Sampling sampling;
   bool identity;  ///< to_target changes nothing
   bool keyed, first_pixel;
@@ -117,10 +117,9 @@ Channel whole_plane(const FormatInfo& format, const ChannelSet& set, const Chann
 /// Fills what depends on the output's format and size alone.
 Target make_target(const Geometry& geometry, const ColorCoding& out);
 /// Fills what changes with each frame: addresses and background.
-void set_frame(const Image& dst, const ColorCoding& out, const BlendBackground& background, Target& target);
+void set_frame(const Image& dst, const ColorCoding& out, const Background& background, Target& target);
 /// Resolves a valid pad whose picture lies at `src`. False: the pad is not visible.
-bool resolve(const BlendPad& pad, const Image& src, const ColorCoding& out, const Target& target, BlendDivision division,
-             Layer& layer);
+bool resolve(const Pad& pad, const Image& src, const ColorCoding& out, const Target& target, Division division, Layer& layer);
 
 /// A backend. One Composer serves one stream at a time.
 class Composer {
@@ -132,7 +131,7 @@ class Composer {
 };
 
 /// `geometry`: of the output.
-Result<std::unique_ptr<Composer>> make_blend_cuda(const Geometry& geometry);
-Result<std::unique_ptr<Composer>> make_blend_cpu(const Geometry& geometry);
+Result<std::unique_ptr<Composer>> make_cuda(const Geometry& geometry);
+Result<std::unique_ptr<Composer>> make_cpu(const Geometry& geometry);
 
 }  // namespace cudavision::blend

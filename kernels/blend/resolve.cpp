@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Turns the parameters of a frame into a Target and Layers. To add a parameter of pads: add it to BlendPad, check it in validate(),
+// Turns the parameters of a frame into a Target and Layers. To add a parameter of pads: add it to Pad, check it in validate(),
 // resolve it here into a field of Layer, and use it in arithmetic.hpp.
 #include <algorithm>
 #include <cmath>
@@ -44,8 +44,8 @@ Matrix single_precision(const Affine& affine) {
   return matrix;
 }
 
-void set_background(const ColorCoding& out, const BlendBackground& background, Target& target) {
-  using Kind = BlendBackground::Kind;
+void set_background(const ColorCoding& out, const Background& background, Target& target) {
+  using Kind = Background::Kind;
   const FormatInfo& format = out.format;
   target.background[3] = background.kind == Kind::transparent ? 0.0f : target.max;
   if (background.kind == Kind::checker) {
@@ -103,9 +103,9 @@ void set_sampling(Interpolation interpolation, Layer& layer) {
   }
 }
 
-bool soft(const BlendKey& key) { return key.mode != BlendKey::Mode::none && key.softness > 0; }
+bool soft(const Key& key) { return key.mode != Key::Mode::none && key.softness > 0; }
 
-void set_colors(const BlendKey& key, const ColorCoding& in, const ColorCoding& out, Layer& layer) {
+void set_colors(const Key& key, const ColorCoding& in, const ColorCoding& out, Layer& layer) {
   const Affine to_target = conversion(in, out);
   layer.to_target = single_precision(to_target);
   layer.identity = true;
@@ -113,8 +113,8 @@ void set_colors(const BlendKey& key, const ColorCoding& in, const ColorCoding& o
     for (int c = 0; c < 4; ++c) layer.identity = layer.identity && to_target.m[r][c] == (r == c);
   layer.to_key = single_precision(diagonal(255, 255, 255).after(to_rgb(in)));
   for (int c = 0; c < 3; ++c) layer.key[c] = float(key.color[c] * 255);
-  layer.keyed = key.mode != BlendKey::Mode::none;
-  layer.first_pixel = key.mode == BlendKey::Mode::first_pixel;
+  layer.keyed = key.mode != Key::Mode::none;
+  layer.first_pixel = key.mode == Key::Mode::first_pixel;
   // The weight of a hard key becomes 1 slightly above its tolerance, so that rounding errors do not separate equal samples.
   const double scale = soft(key) ? std::min(1 / key.softness, 1e30) : 1e30;
   layer.key_scale = float(scale);
@@ -122,9 +122,9 @@ void set_colors(const BlendKey& key, const ColorCoding& in, const ColorCoding& o
 }
 
 /// The rest, which depends on operator and alpha. sampling and colors are known.
-void set_blending(const BlendPad& pad, const ColorCoding& out, const Target& target, BlendDivision division, Layer& layer) {
-  const bool average = pad.op == BlendOperator::average, source = pad.op == BlendOperator::source;
-  const bool over = pad.op == BlendOperator::over || pad.op == BlendOperator::add;
+void set_blending(const Pad& pad, const ColorCoding& out, const Target& target, Division division, Layer& layer) {
+  const bool average = pad.op == Operator::average, source = pad.op == Operator::source;
+  const bool over = pad.op == Operator::over || pad.op == Operator::add;
   const bool opaque = target.background[3] == target.max;
   const double steps = std::floor(pad.alpha * target.max);
   layer.op = pad.op;
@@ -133,7 +133,7 @@ void set_blending(const BlendPad& pad, const ColorCoding& out, const Target& tar
   if (out.format.depth == 8 && !soft(pad.key)) {
     // compositor divides colors by 255 only over an opaque background and in formats with alpha; it rounds other colors down.
     layer.rounding = round_bias;
-    layer.alpha_bias = division == BlendDivision::nearest ? 0 : down_bias;
+    layer.alpha_bias = division == Division::nearest ? 0 : down_bias;
     layer.color_bias = target.alpha && opaque ? layer.alpha_bias : down_bias;
     layer.rounds_samples = (over || source) && (!layer.unscaled || !layer.identity);
   }
@@ -170,7 +170,7 @@ Target make_target(const Geometry& geometry, const ColorCoding& out) {
   return target;
 }
 
-void set_frame(const Image& dst, const ColorCoding& out, const BlendBackground& background, Target& target) {
+void set_frame(const Image& dst, const ColorCoding& out, const Background& background, Target& target) {
   find_channels(dst, target.channels, &target.padding);
   target.packed = find_packed(dst);
   target.shift_x = target.channels[1].shift_x;
@@ -178,8 +178,7 @@ void set_frame(const Image& dst, const ColorCoding& out, const BlendBackground& 
   set_background(out, background, target);
 }
 
-bool resolve(const BlendPad& pad, const Image& src, const ColorCoding& out, const Target& target, BlendDivision division,
-             Layer& layer) {
+bool resolve(const Pad& pad, const Image& src, const ColorCoding& out, const Target& target, Division division, Layer& layer) {
   if (pad.alpha == 0 || pad.place.empty()) return false;
   const Geometry& geometry = pad.src.geometry;
   const ColorCoding in(geometry.format, pad.color.matrix, pad.color.limited);

@@ -11,19 +11,19 @@
 #include "kernels/core/backend.hpp"
 #include "kernels/core/guard.hpp"
 
-namespace cudavision {
+namespace cudavision::convolve {
 namespace {
 
 std::string times(int a, int b) { return std::to_string(a) + " × " + std::to_string(b); }
 
 /// The size of a custom kernel. Errors: settings.
-Result<KernelSize> resolve_size(const ConvolveParams& params) {
+Result<KernelSize> resolve_size(const Params& params) {
   const int count = int(params.weights.size());
   if (count == 0)
     return Status::settings("weights is empty: a custom kernel needs kernel-width × kernel-height weights, or choose a preset");
   int width = params.kernel_width, height = params.kernel_height;
   for (const auto& [name, side] : {std::pair{"kernel-width", width}, std::pair{"kernel-height", height}})
-    if (side < 0 || side > convolve_max_side)
+    if (side < 0 || side > max_side)
       return Status::settings(std::string(name) + " is " + std::to_string(side) +
                               ": it must be 1 to 63, or 0 to follow from weights");
   if (width == 0 && height == 0) {
@@ -35,7 +35,7 @@ Result<KernelSize> resolve_size(const ConvolveParams& params) {
     const int known = std::max(width, height);
     (width == 0 ? width : height) = count / known;
   }
-  if (width > convolve_max_side || height > convolve_max_side)
+  if (width > max_side || height > max_side)
     return Status::settings("weights has " + std::to_string(count) + " values, a kernel of " + times(width, height) +
                             ": each side must be 1 to 63");
   if (width * height != count)
@@ -58,7 +58,7 @@ double absolute_sum(const std::vector<double>& weights) {
 
 /// Finds a column and a row with weights = column·rowᵀ; leaves both empty if the rank is above 1. Integers are split into integers
 /// (the row is divided by its greatest common divisor), so that two passes stay exact.
-void split(convolve::Plan& plan, bool integers) {
+void split(Plan& plan, bool integers) {
   const int width = plan.width, height = plan.height;
   if (width == 1 || height == 1) return;
   const auto pivot =
@@ -114,11 +114,11 @@ const std::vector<PresetInfo>& presets() {
   return table;
 }
 
-Status validate(const ConvolveParams& params) {
+Status validate(const Params& params) {
   if (params.preset == Preset::custom) {
     if (auto size = resolve_size(params); !size.ok()) return size.error();
     for (std::size_t i = 0; i < params.weights.size(); ++i)
-      if (!(std::abs(params.weights[i]) <= convolve_max_number))
+      if (!(std::abs(params.weights[i]) <= max_number))
         return Status::settings("weight " + std::to_string(i + 1) + " of weights is " + number_text(params.weights[i]) +
                                 ": every weight must be a finite number, at most 1e30 in size");
   }
@@ -126,21 +126,19 @@ Status validate(const ConvolveParams& params) {
   if (Status status = check_anchor("anchor-x", params.anchor_x, "kernel width", size.width); !status.ok()) return status;
   if (Status status = check_anchor("anchor-y", params.anchor_y, "kernel height", size.height); !status.ok()) return status;
   const double divisor = std::abs(params.divisor);
-  if (!(divisor <= convolve_max_number) || (divisor > 0 && divisor < 1 / convolve_max_number))
+  if (!(divisor <= max_number) || (divisor > 0 && divisor < 1 / max_number))
     return Status::settings("divisor is " + number_text(params.divisor) +
                             ": it must be 1e-30 to 1e30 in size, or 0 for the sum of the weights");
-  return check_range("bias", params.bias, -convolve_max_bias, convolve_max_bias);
+  return check_range("bias", params.bias, -max_bias, max_bias);
 }
 
-KernelSize kernel_size(const ConvolveParams& params) {
+KernelSize kernel_size(const Params& params) {
   if (params.preset == Preset::custom) return resolve_size(params).value();
   const PresetInfo& preset = presets()[std::size_t(params.preset)];
   return {preset.width, preset.height};
 }
 
-namespace convolve {
-
-Result<Plan> resolve(const ConvolveParams& params, const Geometry& geometry) {
+Result<Plan> resolve(const Params& params, const Geometry& geometry) {
   if (Status status = validate(params); !status.ok()) return status;
   Plan plan;
   plan.geometry = geometry;
@@ -200,16 +198,13 @@ Result<Plan> resolve(const ConvolveParams& params, const Geometry& geometry) {
   return plan;
 }
 
-}  // namespace convolve
-
-Result<std::unique_ptr<Filter>> make_convolve(const ConvolveParams& params, const Geometry& geometry, Backend backend) {
+Result<std::unique_ptr<Filter>> make(const Params& params, const Geometry& geometry, Backend backend) {
   return guarded([&]() -> Result<std::unique_ptr<Filter>> {
-    auto plan = convolve::resolve(params, geometry);
+    auto plan = resolve(params, geometry);
     if (!plan.ok()) return plan.error();
     return on_backend(
-        backend, [&]() { return convolve::make_cuda(std::move(plan.value())); },
-        [&]() { return convolve::make_cpu(std::move(plan.value())); });
+        backend, [&]() { return make_cuda(std::move(plan.value())); }, [&]() { return make_cpu(std::move(plan.value())); });
   });
 }
 
-}  // namespace cudavision
+}  // namespace cudavision::convolve

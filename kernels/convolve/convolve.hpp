@@ -7,12 +7,12 @@
 #include "kernels/core/border.hpp"
 #include "kernels/core/filter.hpp"
 
-namespace cudavision {
+namespace cudavision::convolve {
 
-inline constexpr int convolve_max_side = 63;
+inline constexpr int max_side = 63;
 /// Largest absolute value of a weight and of a divisor. The smallest absolute divisor is its reciprocal.
-inline constexpr double convolve_max_number = 1e30;
-inline constexpr double convolve_max_bias = 1e6;  ///< absolute, in sample values
+inline constexpr double max_number = 1e30;
+inline constexpr double max_bias = 1e6;  ///< absolute, in sample values
 
 // clang-format off
 enum class Preset {
@@ -26,14 +26,14 @@ struct PresetInfo {
   const char* nick;  ///< the name in settings
   const char* blurb;
   int width, height;
-  double divisor;                ///< used for ConvolveParams::divisor = 0
+  double divisor;                ///< used for Params::divisor = 0
   std::vector<double> weights;   ///< row-major, width × height
   std::vector<double> vertical;  ///< gradient only: the second kernel
 };
 /// The one table of presets, in the order of the enum; `custom` has no weights.
 const std::vector<PresetInfo>& presets();
 
-struct ConvolveParams {
+struct Params {
   Preset preset = Preset::custom;
   std::vector<double> weights;              ///< for Preset::custom: row-major, kernel_width × kernel_height values
   int kernel_width = 0, kernel_height = 0;  ///< for Preset::custom: 1–63. 0: number of weights ÷ the other side; both 0: its
@@ -49,13 +49,13 @@ struct ConvolveParams {
 };
 
 /// Checks the parameters that do not depend on the format. Errors: settings.
-Status validate(const ConvolveParams& params);
+Status validate(const Params& params);
 
 struct KernelSize {
   int width, height;
 };
 /// Size of the kernel, for valid parameters.
-KernelSize kernel_size(const ConvolveParams& params);
+KernelSize kernel_size(const Params& params);
 
 /// Makes a filter that applies a kernel of up to 63 × 63 weights to every plane: out = saturate(round(v)), rounded half to even,
 /// with v = Σ w·p / divisor + bias, or |v| if `absolute` is set, or √(Σx² + Σy²) / |divisor| + bias for Preset::gradient.
@@ -64,6 +64,6 @@ KernelSize kernel_size(const ConvolveParams& params);
 /// Integer weights are summed exactly. A gradient of 16-bit samples may differ from the rounded root by 1 on CUDA.
 /// Kernels of rank 1 run in two passes, unless one pass is faster (CUDA, 8-bit samples, up to 15 × 15).
 /// Errors: settings (bad parameters, or a backend not built in), resource.
-Result<std::unique_ptr<Filter>> make_convolve(const ConvolveParams& params, const Geometry& geometry, Backend backend);
+Result<std::unique_ptr<Filter>> make(const Params& params, const Geometry& geometry, Backend backend);
 
-}  // namespace cudavision
+}  // namespace cudavision::convolve

@@ -44,7 +44,7 @@ struct MatrixJob : Job<float> {
 };
 
 template <typename AnyJob, typename Acc, int Count>
-struct Params {
+struct KernelParams {
   AnyJob jobs[3];
   int width = 1, height = 1;  ///< of the kernel
   int anchor_x = 0, anchor_y = 0;
@@ -53,24 +53,24 @@ struct Params {
   alignas(16) Acc weights[Count] = {};  ///< row-major; or the row, then at `column_at` the column; or two kernels (gradient)
 };
 
-inline constexpr int padded_side = (convolve_max_side + 3) / 4 * 4;
+inline constexpr int padded_side = (max_side + 3) / 4 * 4;
 inline constexpr int column_at = padded_side;
 inline constexpr int small_most_side = 2 * tuning.small_reach + 1;
 /// Two kernels of the largest unrolled side.
-using SmallParams = Params<SmallJob, float, 2 * small_most_side * small_most_side>;
+using SmallParams = KernelParams<SmallJob, float, 2 * small_most_side * small_most_side>;
 template <typename Acc>
-using TwoPassParams = Params<TileJob<Acc>, Acc, 2 * padded_side>;
+using TwoPassParams = KernelParams<TileJob<Acc>, Acc, 2 * padded_side>;
 /// Rows of weights are padded to whole quads in float32; padded float64 rows would exceed the limit of kernel parameters.
 template <typename Acc>
-using DirectParams = Params<TileJob<Acc>, Acc, convolve_max_side*(sizeof(Acc) == 4 ? padded_side : convolve_max_side)>;
+using DirectParams = KernelParams<TileJob<Acc>, Acc, max_side*(sizeof(Acc) == 4 ? padded_side : max_side)>;
 
 /// Half-precision weights: the larger parts (or the first kernel), then the smaller parts (or the second kernel).
 struct MatrixParams {
   MatrixJob jobs[3];
   int width = 1, height = 1, anchor_x = 0, anchor_y = 0;
   union {
-    uint2 fragments[2][7][32];                                        ///< matrix_strip: by part, row of weights, lane
-    std::uint16_t weights[2][convolve_max_side * convolve_max_side];  ///< matrix_tile: row-major
+    uint2 fragments[2][7][32];                      ///< matrix_strip: by part, row of weights, lane
+    std::uint16_t weights[2][max_side * max_side];  ///< matrix_tile: row-major
   };
 };
 

@@ -38,7 +38,7 @@ struct Plan {
 };
 
 /// Errors: settings.
-Result<Plan> resolve(const ConvolveParams& params, const Geometry& geometry);
+Result<Plan> resolve(const Params& params, const Geometry& geometry);
 
 /// Errors: resource.
 Result<std::unique_ptr<Filter>> make_cuda(Plan plan);

@@ -12,16 +12,16 @@ namespace cudavision::diff {
 
 /// How differences are shown, see class Diff.
 struct Show {
-  DiffMode mode = DiffMode::absolute;
+  Mode mode = Mode::absolute;
   bool plain = true;  ///< gain 1 and not squared: |d| is shown as it is
   int max = 255, middle = 128;
   std::uint64_t gain = 0;  ///< of |d| in steps of 2^−16; of d², divided by max, in steps of 2^−32
 
-  /// The sample that shows the difference d = sample − reference. `about_middle`: for DiffMode::signed_ and for chroma.
+  /// The sample that shows the difference d = sample − reference. `about_middle`: for Mode::signed_ and for chroma.
   CUDAVISION_HOST_DEVICE int operator()(int d, bool about_middle) const {
     const std::uint64_t size = std::uint64_t(d < 0 ? -d : d);
     std::uint64_t shown = size;
-    if (!plain) shown = mode == DiffMode::squared ? (size * size * gain + (1ull << 31)) >> 32 : (size * gain + (1u << 15)) >> 16;
+    if (!plain) shown = mode == Mode::squared ? (size * size * gain + (1ull << 31)) >> 32 : (size * gain + (1u << 15)) >> 16;
     const int most = shown < std::uint64_t(max) ? int(shown) : max;
     if (!about_middle) return most;
     const int value = d < 0 ? middle - most : middle + most;

@@ -51,8 +51,8 @@ class CpuDiff final : public Sequence {
  public:
   explicit CpuDiff(Plan plan) : Sequence(std::move(plan), Backend::cpu) {
     const FormatInfo& format = info(geometry().format);
-    const DiffParams& params = this->plan().params;
-    const bool mog2 = params.reference == DiffReference::mog2;
+    const Params& params = this->plan().params;
+    const bool mog2 = params.reference == Reference::mog2;
     const FrameLayout layout = frame_layout(this->plan());
     ring_.resize(std::size_t(ring_size(params)));
     if (!params.borrow || mog2) {
@@ -70,7 +70,7 @@ class CpuDiff final : public Sequence {
       black_[i] = scalar(set, black_values(format));
       tint_[i] = scalar(set, tint_values(format));
       const Rect grid = geometry().grid(set);
-      if (params.reference == DiffReference::background && compared_[i])
+      if (params.reference == Reference::background && compared_[i])
         background_[i].create(grid.height, grid.width, CV_MAKETYPE(type, access_[i].channels()));
     }
     if (!this->plan().masked.empty()) {
@@ -131,8 +131,8 @@ class CpuDiff final : public Sequence {
   }
 
   Status compute(const Frame& frame, Queue) override {
-    const DiffParams& params = plan().params;
-    if (params.reference == DiffReference::mog2) update_mixture(frame);
+    const Params& params = plan().params;
+    if (params.reference == Reference::mog2) update_mixture(frame);
     std::atomic<std::uint64_t> sum{0};
     for_strips([&](int begin, int end) { sum += compare(frame, begin, end); });
     if (params.open_radius > 0 && frame.compared) {
@@ -144,7 +144,7 @@ class CpuDiff final : public Sequence {
     Found& found = results_[std::size_t(frame.slot)];
     found.sum = sum;
     count(found.cells);
-    if (params.output == DiffOutput::mask || params.output == DiffOutput::overlay)
+    if (params.output == Output::mask || params.output == Output::overlay)
       for_strips([&](int begin, int end) { show_changed(frame, begin, end); });
     return {};
   }
@@ -190,7 +190,7 @@ class CpuDiff final : public Sequence {
   /// Compares a strip: fills changed_, shows the differences if asked, keeps the frame. Returns the sum of the pixels' differences.
   std::uint64_t compare(const Frame& frame, int begin, int end) {
     const FormatInfo& format = info(geometry().format);
-    const DiffParams& params = plan().params;
+    const Params& params = plan().params;
     const bool bytes = format.sample_bytes() == 1;
     cpu::Scratch scratch[3], reference_scratch[3];
     cv::Mat v[3], r[3];
@@ -198,7 +198,7 @@ class CpuDiff final : public Sequence {
       if (!compared_[i]) continue;
       const cv::Rect rect = strip_of(i, begin, end);
       v[i] = r[i] = values(i, frame.src, rect, scratch[i]);
-      if (params.reference == DiffReference::background) {
+      if (params.reference == Reference::background) {
         r[i] = cv::Mat(v[i].size(), v[i].type());
         bytes ? step<std::uint8_t, std::uint16_t>(v[i], background_[i](rect), r[i], !frame.compared)
               : step<std::uint16_t, std::uint32_t>(v[i], background_[i](rect), r[i], !frame.compared);
@@ -207,7 +207,7 @@ class CpuDiff final : public Sequence {
       }
     }
     if (plan().luma_of_rgb()) {
-      const bool already = params.reference == DiffReference::mog2 && frame.compared;
+      const bool already = params.reference == Reference::mog2 && frame.compared;
       const cv::Mat luma = luma_of_sets(v, false), reference = luma_of_sets(r, already);
       for (int i = 0; i < format.set_count; ++i) {
         v[i] = repeated(luma, access_[i].channels());
@@ -227,11 +227,11 @@ class CpuDiff final : public Sequence {
         const cv::Mat of_set = at_pixels(greatest(set, difference), set, end - begin);
         most = most.empty() ? of_set : cv::max(most, of_set);
       }
-      if (params.output == DiffOutput::difference) {
+      if (params.output == Output::difference) {
         const cv::Mat in = cpu::set_mat(frame.src, set)(rect);
         cv::Mat out = cpu::set_mat(frame.dst, set)(rect);
         cv::Mat shown = access_[i].target(out, scratch[i]);
-        const bool about_middle = is_chroma(own_role(set, 0)) || plan().show.mode == DiffMode::signed_;
+        const bool about_middle = is_chroma(own_role(set, 0)) || plan().show.mode == Mode::signed_;
         if (!compared_[i])
           shown.setTo(black_[i]);
         else if (plan().show.plain && !about_middle)
@@ -239,7 +239,7 @@ class CpuDiff final : public Sequence {
         else
           bytes ? show<std::uint8_t>(v[i], r[i], shown, about_middle) : show<std::uint16_t>(v[i], r[i], shown, about_middle);
         if (!excluded.empty())
-          shown.setTo(plan().show.mode == DiffMode::signed_ ? cv::Scalar::all(plan().show.middle) : black_[i], excluded);
+          shown.setTo(plan().show.mode == Mode::signed_ ? cv::Scalar::all(plan().show.middle) : black_[i], excluded);
         access_[i].write(shown, in, out);
       }
       if (frame.keep.planes[set.plane].data)
@@ -247,7 +247,7 @@ class CpuDiff final : public Sequence {
     }
     if (!counted_[0].empty()) most.setTo(0, counted_[0].rowRange(begin, end) == 0);
     cv::Mat changed = changed_.rowRange(begin, end);
-    if (params.reference != DiffReference::mog2 || !frame.compared)
+    if (params.reference != Reference::mog2 || !frame.compared)
       cv::compare(most, plan().threshold, changed, cv::CMP_GT);
     else if (!counted_[0].empty())
       changed.setTo(0, counted_[0].rowRange(begin, end) == 0);
@@ -316,7 +316,7 @@ class CpuDiff final : public Sequence {
       cv::Mat out = cpu::set_mat(frame.dst, set)(rect);
       cpu::Scratch scratch, source_scratch;
       cv::Mat shown = access_[i].target(out, scratch);
-      if (plan().params.output == DiffOutput::mask) {
+      if (plan().params.output == Output::mask) {
         shown.setTo(black_[i]);
         shown.setTo(white_[i], changed);
       } else {

@@ -34,7 +34,7 @@ class CudaDiff final : public Sequence {
   explicit CudaDiff(Plan plan)
       : Sequence(std::move(plan), Backend::cuda),
         schedule_(make_schedule(this->plan())),
-        compare_(compare_kernel(schedule_.layout, this->plan().params.reference == DiffReference::background, schedule_.compare)),
+        compare_(compare_kernel(schedule_.layout, this->plan().params.reference == Reference::background, schedule_.compare)),
         open_(schedule_.opens ? open_kernel(schedule_.layout, schedule_.open) : nullptr),
         box_(box_kernel(schedule_.layout.sample_bytes)) {}
 
@@ -51,7 +51,7 @@ class CudaDiff final : public Sequence {
   }
 
  private:
-  bool has_mixture() const { return plan().params.reference == DiffReference::mog2; }
+  bool has_mixture() const { return plan().params.reference == Reference::mog2; }
 
   Status prepare_memory() {
     const Memory memory = memory_of(plan());
@@ -60,7 +60,7 @@ class CudaDiff final : public Sequence {
     const FrameLayout layout = frame_layout(plan());
     ring_.resize(std::size_t(ring_size(plan().params)));
     for (std::size_t i = 0; i < memory.ring.size(); ++i) ring_[i] = layout.at(geometry(), kept_.data() + memory.ring[i]);
-    if (plan().params.reference == DiffReference::background) {
+    if (plan().params.reference == Reference::background) {
       for (int plane = 0; plane < 3; ++plane) {
         if (layout.pitch[plane] > 0)
           params_.planes[plane].background = {kept_.data() + memory.model + 2 * layout.offset[plane], 2 * layout.pitch[plane]};
@@ -84,15 +84,15 @@ class CudaDiff final : public Sequence {
 
   void set_params() {
     const FormatInfo& format = info(geometry().format);
-    const DiffParams& params = plan().params;
-    Params& p = params_;
+    const Params& params = plan().params;
+    KernelParams& p = params_;
     p.width = geometry().width;
     p.height = geometry().height;
     p.tiles_x = schedule_.tiles_x;
     p.shift = format.shift;
     p.threshold = std::uint32_t(plan().threshold) * (format.sample_bytes() == 1 ? 0x1010101u : 0x10001u);
     p.show = plan().show;
-    p.show_mask = params.output == DiffOutput::mask;
+    p.show_mask = params.output == Output::mask;
     p.rate = plan().rate;
     p.luma_of_rgb = plan().luma_of_rgb();
     p.reference_is_luma = p.luma_of_rgb && has_mixture();
@@ -121,7 +121,7 @@ class CudaDiff final : public Sequence {
       for (int rgb = 0; rgb < 3; ++rgb)
         if (int(role) == int(Role::red) + rgb) params_.rgb[rgb] = format.set_count == 1 ? c : index;
       const bool copied = role == Role::alpha || role == Role::padding, compared = plan().compares(role);
-      const bool about = !copied && (is_chroma(role) || plan().show.mode == DiffMode::signed_);
+      const bool about = !copied && (is_chroma(role) || plan().show.mode == Mode::signed_);
       job.any_copied |= copied;
       job.any_compared |= compared;
       job.any_about_middle |= about;
@@ -151,7 +151,7 @@ class CudaDiff final : public Sequence {
   }
 
   Status compute(const Frame& frame, Queue queue) override {
-    Params p = params_;
+    KernelParams p = params_;
     p.begin = !frame.compared;
     p.records = records_.data() + schedule_.frame_record_bytes() * std::size_t(frame.slot);
     for (int plane = 0; plane < info(geometry().format).planes; ++plane) set_plane(p.planes[plane], frame, plane);
@@ -170,13 +170,13 @@ class CudaDiff final : public Sequence {
 
   /// Addresses of a plane of the frame. Planes that the kernels do not need stay null.
   void set_plane(PlaneJob& job, const Frame& frame, int plane) const {
-    const DiffParams& params = plan().params;
+    const Params& params = plan().params;
     const Plane &src = frame.src.planes[plane], &dst = frame.dst.planes[plane], &reference = frame.reference.planes[plane];
-    if (job.any_compared || job.any_copied || params.output == DiffOutput::overlay) {
+    if (job.any_compared || job.any_copied || params.output == Output::overlay) {
       job.src = view_of(src);
       job.src_alignment = alignment_of(src);
     }
-    if (params.output != DiffOutput::none) {
+    if (params.output != Output::none) {
       job.dst = view_of(dst);
       job.dst_alignment = alignment_of(dst);
     }
@@ -189,7 +189,7 @@ class CudaDiff final : public Sequence {
     job.keep = view_of(frame.keep.planes[plane]);
   }
 
-  Status launch(const void* kernel, Params& p, Queue queue) const {
+  Status launch(const void* kernel, KernelParams& p, Queue queue) const {
     void* arguments[] = {&p};
     const dim3 grid(unsigned(schedule_.tiles_x), unsigned(schedule_.tiles_y));
     return cuda::check(cudaLaunchKernel(kernel, grid, dim3(unsigned(schedule_.threads)), arguments, 0, queue.stream),
@@ -256,7 +256,7 @@ class CudaDiff final : public Sequence {
   const void *const compare_, *const open_, *const box_;  ///< kernels; open_: null if the mask is not opened
   cuda::DeviceMemory kept_, bits_;
   cuda::HostMemory records_;
-  Params params_;
+  KernelParams params_;
   unsigned char *foreground_ = nullptr, *mixture_ = nullptr;
 };
 

@@ -32,7 +32,7 @@ using State = Strip<S, background ? 2 : 1>;
 
 /// Loads the references at (x, y), as stored: r, or the background into `state`.
 template <class S, bool background>
-__device__ __forceinline__ void load_references(const Params& p, bool across, int x, int y, Strip<S>& r,
+__device__ __forceinline__ void load_references(const KernelParams& p, bool across, int x, int y, Strip<S>& r,
                                                 State<S, background>& state) {
   each_piece<S>([&](auto piece, int plane, int row, auto of) {
     using P = decltype(piece);
@@ -49,7 +49,7 @@ __device__ __forceinline__ void load_references(const Params& p, bool across, in
 
 /// Keeps the frame, brings v and r to sample values, and updates the background. Samples that are not compared become equal.
 template <class S, bool background>
-__device__ __forceinline__ void prepare_values(const Params& p, bool across, int x, int y, Strip<S>& v, Strip<S>& r,
+__device__ __forceinline__ void prepare_values(const KernelParams& p, bool across, int x, int y, Strip<S>& v, Strip<S>& r,
                                                State<S, background>& state) {
   using T = typename S::T;
   each_piece<S>([&](auto piece, int plane, int row, auto of) {
@@ -79,8 +79,8 @@ __device__ __forceinline__ void prepare_values(const Params& p, bool across, int
 
 /// Pixels that are not counted become equal.
 template <class S>
-__device__ __forceinline__ void equal_where_not_counted(const Params& p, const unsigned (&counted)[S::rows], const Strip<S>& v,
-                                                        Strip<S>& r, Strip<S>& d) {
+__device__ __forceinline__ void equal_where_not_counted(const KernelParams& p, const unsigned (&counted)[S::rows],
+                                                        const Strip<S>& v, Strip<S>& r, Strip<S>& d) {
   each_piece<S>([&](auto piece, int, int row, auto of) {
     using P = decltype(piece);
     auto& words = of(v);
@@ -98,7 +98,7 @@ __device__ __forceinline__ void equal_where_not_counted(const Params& p, const u
 
 /// Adds the differences of a row of pixels (one value each) to `sum`; returns one bit for each pixel above the threshold.
 template <class S>
-__device__ __forceinline__ unsigned above_threshold(const Params& p, const std::uint32_t (&most)[S::quads * S::words_a_quad],
+__device__ __forceinline__ unsigned above_threshold(const KernelParams& p, const std::uint32_t (&most)[S::quads * S::words_a_quad],
                                                     std::uint32_t& sum) {
   constexpr int W = S::words_a_quad;
   unsigned bits = 0;
@@ -121,7 +121,7 @@ __device__ __forceinline__ unsigned above_threshold(const Params& p, const std::
 }
 
 template <class S, bool background, Writes writes>
-__global__ void __launch_bounds__(S::threads) compare(const __grid_constant__ Params p) {
+__global__ void __launch_bounds__(S::threads) compare(const __grid_constant__ KernelParams p) {
   using T = typename S::T;
   constexpr int W = S::words_a_quad;
   constexpr unsigned all = (1u << S::pixels) - 1;

@@ -27,7 +27,7 @@ __device__ __forceinline__ void store_bits(unsigned char* row, int x, unsigned b
 
 /// Bits for the pixels of a strip row that lie in the frame.
 template <class S>
-__device__ __forceinline__ unsigned bits_in_frame(const Params& p, int x, int y) {
+__device__ __forceinline__ unsigned bits_in_frame(const KernelParams& p, int x, int y) {
   constexpr unsigned all = (1u << S::pixels) - 1;
   const int left = p.width - x;
   if (left <= 0 || y >= p.height) return 0;
@@ -74,7 +74,8 @@ __device__ constexpr unsigned value_selector(int w) {
 /// Masks for the samples of a row of words, from bits for the pixels of the strip. A subsampled sample is set if any of its pixels
 /// is.
 template <class S, class P, int N>
-__device__ __forceinline__ void expand_piece(const Params& p, const unsigned (&rows)[S::rows], int row, std::uint32_t (&mask)[N]) {
+__device__ __forceinline__ void expand_piece(const KernelParams& p, const unsigned (&rows)[S::rows], int row,
+                                             std::uint32_t (&mask)[N]) {
   using T = typename S::T;
   constexpr int W = S::words_a_quad;
   unsigned bits = rows[row];

@@ -23,9 +23,9 @@ namespace cudavision::diff {
 namespace {
 
 template <class S, Writes writes>
-__global__ void __launch_bounds__(S::threads) open_mask(const __grid_constant__ Params p) {
+__global__ void __launch_bounds__(S::threads) open_mask(const __grid_constant__ KernelParams p) {
   constexpr int pitch = S::tile_width / 32 + 2;  // words: one more on each side, because twice the radius is at most 32
-  constexpr int most_rows = S::tile_rows + 4 * diff_max_open_radius, at_once = S::threads / pitch;  // rows
+  constexpr int most_rows = S::tile_rows + 4 * max_open_radius, at_once = S::threads / pitch;  // rows
   __shared__ std::uint32_t a[most_rows * pitch], b[most_rows * pitch];
   __shared__ std::uint32_t slots[max_slots + 2];
   const Tile<S> tile;

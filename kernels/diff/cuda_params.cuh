@@ -30,7 +30,7 @@ struct PlaneJob {
 
 /// Parameters of the comparing and the opening kernel. Fields that all threads need come first, in few cache lines. The order of
 /// the fields decides the machine code.
-struct Params {
+struct KernelParams {
   int width = 0, height = 0;
   std::uint32_t threshold = 0;  ///< in every sample of a word
   bool count = true;            ///< whether this kernel counts changed pixels
@@ -54,7 +54,7 @@ struct Params {
   int rgb[3] = {};  ///< channels of plane 0, or planes, of red, green and blue
 };
 
-/// Both kernels take Params.
+/// Both kernels take KernelParams.
 const void* compare_kernel(const Layout& layout, bool background, Writes writes);
 const void* open_kernel(const Layout& layout, Writes writes);
 

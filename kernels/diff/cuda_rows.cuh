@@ -82,11 +82,11 @@ __device__ __forceinline__ int row_of(int row, int y) {
 
 /// From stored words to sample values, and back.
 template <class S, int N>
-__device__ __forceinline__ void to_values(const Params& p, std::uint32_t (&words)[N]) {
+__device__ __forceinline__ void to_values(const KernelParams& p, std::uint32_t (&words)[N]) {
   if constexpr (sizeof(typename S::T) == 2) cuda::to_samples(words, p.shift, p.show.max);
 }
 template <class S, int N>
-__device__ __forceinline__ void to_stored(const Params& p, std::uint32_t (&words)[N]) {
+__device__ __forceinline__ void to_stored(const KernelParams& p, std::uint32_t (&words)[N]) {
   if constexpr (sizeof(typename S::T) == 2) {
 #pragma unroll
     for (int i = 0; i < N; ++i) words[i] <<= p.shift;  // the low sample has `shift` zero bits on top
@@ -95,7 +95,7 @@ __device__ __forceinline__ void to_stored(const Params& p, std::uint32_t (&words
 
 /// Loads the strip of the source at (x, y), as stored.
 template <class S>
-__device__ __forceinline__ void load_source(const Params& p, int x, int y, Strip<S>& strip) {
+__device__ __forceinline__ void load_source(const KernelParams& p, int x, int y, Strip<S>& strip) {
   each_piece<S>([&](auto piece, int plane, int row, auto of) {
     using P = decltype(piece);
     const PlaneJob& job = p.planes[plane];

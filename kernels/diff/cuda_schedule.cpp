@@ -23,12 +23,12 @@ int slots_along(int pixels, int cell_size) {
 }
 
 Schedule make_schedule(const Plan& plan) {
-  const DiffParams& params = plan.params;
-  const bool shows_changed = params.output == DiffOutput::mask || params.output == DiffOutput::overlay;
+  const Params& params = plan.params;
+  const bool shows_changed = params.output == Output::mask || params.output == Output::overlay;
   Schedule schedule;
   schedule.layout = layout_of(info(plan.geometry.format));
   schedule.opens = params.open_radius > 0;
-  if (params.output == DiffOutput::difference) schedule.compare = Writes::difference;
+  if (params.output == Output::difference) schedule.compare = Writes::difference;
   if (shows_changed) (schedule.opens ? schedule.open : schedule.compare) = Writes::changed;
 
   const Layout& layout = schedule.layout;
@@ -44,8 +44,8 @@ Schedule make_schedule(const Plan& plan) {
 }
 
 Memory memory_of(const Plan& plan) {
-  const DiffParams& params = plan.params;
-  const bool mog2 = params.reference == DiffReference::mog2;
+  const Params& params = plan.params;
+  const bool mog2 = params.reference == Reference::mog2;
   const std::size_t frame_bytes = frame_layout(plan).bytes, mask_bytes = plan.mask_pitch() * plan.geometry.height;
   const auto take = [](std::size_t& block, std::size_t bytes) { return std::exchange(block, block + (bytes + 255) / 256 * 256); };
   Memory memory;
@@ -53,7 +53,7 @@ Memory memory_of(const Plan& plan) {
   for (int i = 0; i < frames; ++i) memory.ring.push_back(take(memory.kept_bytes, frame_bytes));
   if (mog2)
     memory.model = take(memory.kept_bytes, mog2::state_bytes(plan.geometry.width, plan.geometry.height, mixture_channels(plan)));
-  if (params.reference == DiffReference::background) memory.model = take(memory.kept_bytes, 2 * frame_bytes);
+  if (params.reference == Reference::background) memory.model = take(memory.kept_bytes, 2 * frame_bytes);
   if (!plan.counted_bits.empty()) memory.counted = take(memory.bits_bytes, mask_bytes);
   if (params.open_radius > 0) memory.changed = take(memory.bits_bytes, mask_bytes);
   if (mog2) memory.foreground = take(memory.bits_bytes, mask_bytes);

@@ -27,7 +27,7 @@ constexpr int strip_rows(int shift_y) { return 1 + shift_y; }
 
 inline constexpr int widest_tile = 32 * tuning.strip_bytes;  ///< pixels
 /// Most cells that a tile touches.
-inline constexpr int max_slots = (widest_tile / diff_min_cell + 2) * (tuning.tile_rows / diff_min_cell + 2);
+inline constexpr int max_slots = (widest_tile / min_cell + 2) * (tuning.tile_rows / min_cell + 2);
 static_assert(widest_tile * tuning.tile_rows <= 0xffff, "a count of a tile is a word of 16 bits");
 
 /// What a kernel writes, besides counts.

@@ -29,7 +29,7 @@ __device__ __forceinline__ int pick(const Quad<T, C>& quad, int channel, int pix
 
 /// Replaces red, green and blue by their luma. `already`: red holds the luma.
 template <class S>
-__device__ __noinline__ void to_luma(const Params& p, bool already, Strip<S>& strip) {
+__device__ __noinline__ void to_luma(const KernelParams& p, bool already, Strip<S>& strip) {
   using T = typename S::T;
   constexpr bool packed = S::packed_rgb;
   if constexpr (S::maybe_rgb) {
@@ -89,7 +89,7 @@ __device__ __forceinline__ std::uint32_t greatest_of_four(const std::uint32_t (&
 
 /// The greatest difference of the channels of each pixel: one value for each pixel.
 template <class S>
-__device__ __forceinline__ void greatest(const Params& p, const Strip<S>& d,
+__device__ __forceinline__ void greatest(const KernelParams& p, const Strip<S>& d,
                                          std::uint32_t (&most)[S::rows][S::quads * S::words_a_quad]) {
   using T = typename S::T;
   constexpr int W = S::words_a_quad, C = S::channels0;
@@ -135,8 +135,8 @@ __device__ __forceinline__ void greatest(const Params& p, const Strip<S>& d,
 
 /// Updates the background of a row of words; r gets the background before the update, in sample values.
 template <typename T, int N>
-__device__ __forceinline__ void step_background(const Params& p, const std::uint32_t (&v)[N], std::uint32_t (&background)[2 * N],
-                                                std::uint32_t (&r)[N]) {
+__device__ __forceinline__ void step_background(const KernelParams& p, const std::uint32_t (&v)[N],
+                                                std::uint32_t (&background)[2 * N], std::uint32_t (&r)[N]) {
   constexpr int per_word = 4 / int(sizeof(T)), bits = 8 * int(sizeof(T));
 #pragma unroll
   for (int i = 0; i < N; ++i) {

@@ -9,7 +9,7 @@ namespace cudavision::diff {
 
 /// Stores a row of words in the destination: keeps copied channels (v: the source), and brings samples to their stored form.
 template <class S, class P, int N>
-__device__ __forceinline__ void write_piece(const Params& p, int plane, int row, int x, int y, const std::uint32_t (&v)[N],
+__device__ __forceinline__ void write_piece(const KernelParams& p, int plane, int row, int x, int y, const std::uint32_t (&v)[N],
                                             std::uint32_t (&out)[N]) {
   const PlaneJob& job = p.planes[plane];
   if (y + row >= p.height) return;
@@ -26,7 +26,8 @@ __device__ __forceinline__ void write_piece(const Params& p, int plane, int row,
 
 /// Writes the mask or the overlay.
 template <class S>
-__device__ __forceinline__ void write_changed(const Params& p, int x, int y, const Strip<S>& v, const unsigned (&bits)[S::rows]) {
+__device__ __forceinline__ void write_changed(const KernelParams& p, int x, int y, const Strip<S>& v,
+                                              const unsigned (&bits)[S::rows]) {
   using T = typename S::T;
   each_piece<S>([&](auto piece, int plane, int row, auto of) {
     using P = decltype(piece);
@@ -55,7 +56,8 @@ __device__ __forceinline__ void write_changed(const Params& p, int x, int y, con
 
 /// Shows the differences of a word with a gain, or squared. Not inlined, because it is long.
 template <typename T>
-__device__ __noinline__ std::uint32_t show_word(const Params& p, std::uint32_t v, std::uint32_t r, std::uint32_t about_middle) {
+__device__ __noinline__ std::uint32_t show_word(const KernelParams& p, std::uint32_t v, std::uint32_t r,
+                                                std::uint32_t about_middle) {
   constexpr int per_word = 4 / int(sizeof(T)), bits = 8 * int(sizeof(T));
   std::uint32_t out = 0;
   for (int j = 0; j < per_word; ++j) {
@@ -67,7 +69,7 @@ __device__ __noinline__ std::uint32_t show_word(const Params& p, std::uint32_t v
 
 /// Writes the difference of v and r; d = |v − r|.
 template <class S>
-__device__ __forceinline__ void write_difference(const Params& p, int x, int y, const Strip<S>& v, const Strip<S>& r,
+__device__ __forceinline__ void write_difference(const KernelParams& p, int x, int y, const Strip<S>& v, const Strip<S>& r,
                                                  const Strip<S>& d) {
   using T = typename S::T;
   each_piece<S>([&](auto piece, int plane, int row, auto of) {

@@ -8,8 +8,7 @@
 #include "kernels/core/guard.hpp"
 #include "kernels/diff/plan.hpp"
 
-namespace cudavision {
-namespace diff {
+namespace cudavision::diff {
 
 bool is_rgb(const FormatInfo& format) {
   for (const ChannelSet& set : format.sets)
@@ -103,11 +102,11 @@ FrameLayout frame_layout(const Plan& plan) {
   return layout;
 }
 
-int ring_size(const DiffParams& params) {
+int ring_size(const Params& params) {
   switch (params.reference) {
-    case DiffReference::previous:
+    case Reference::previous:
       return params.interval;
-    case DiffReference::background:
+    case Reference::background:
       return 0;
     default:  // first: the first frame; mog2: the means of the mixture
       return 1;
@@ -152,14 +151,14 @@ mog2::Job mixture_job(const Plan& plan, const Frame& frame) {
   return job;
 }
 
-Result<Plan> resolve(const DiffParams& params, const Geometry& geometry) {
+Result<Plan> resolve(const Params& params, const Geometry& geometry) {
   if (Status status = validate(params); !status.ok()) return status;
   const FormatInfo& format = info(geometry.format);
   Plan plan;
   plan.geometry = geometry;
   plan.params = params;
   plan.threshold = params.threshold << (format.depth - 8);
-  const bool squared = params.mode == DiffMode::squared;
+  const bool squared = params.mode == Mode::squared;
   plan.show = {
       params.mode, params.gain == 1 && !squared, format.max_value(), format.neutral_chroma(),
       std::uint64_t(std::llround(squared ? std::ldexp(params.gain / format.max_value(), 32) : std::ldexp(params.gain, 16)))};
@@ -173,27 +172,24 @@ Result<Plan> resolve(const DiffParams& params, const Geometry& geometry) {
   return plan;
 }
 
-}  // namespace diff
-
-Status validate(const DiffParams& params) {
-  Status status = check_range("interval", params.interval, 1, diff_max_interval);
+Status validate(const Params& params) {
+  Status status = check_range("interval", params.interval, 1, max_interval);
   if (status.ok()) status = check_range("learning-rate", params.learning_rate, 0, 1);
   if (status.ok()) status = check_range("threshold", params.threshold, 0, 255);
-  if (status.ok()) status = check_range("gain", params.gain, 0, diff_max_gain);
-  if (status.ok()) status = check_range("open-radius", params.open_radius, 0, diff_max_open_radius);
-  if (status.ok()) status = check_range("cell-size", params.cell_size, diff_min_cell, diff_max_cell);
-  if (status.ok()) status = check_range("frames in flight", params.in_flight, 1, diff_max_in_flight);
+  if (status.ok()) status = check_range("gain", params.gain, 0, max_gain);
+  if (status.ok()) status = check_range("open-radius", params.open_radius, 0, max_open_radius);
+  if (status.ok()) status = check_range("cell-size", params.cell_size, min_cell, max_cell);
+  if (status.ok()) status = check_range("frames in flight", params.in_flight, 1, max_in_flight);
   return status;
 }
 
-Result<std::unique_ptr<Diff>> make_diff(const DiffParams& params, const Geometry& geometry, Backend backend) {
+Result<std::unique_ptr<Diff>> make(const Params& params, const Geometry& geometry, Backend backend) {
   return guarded([&]() -> Result<std::unique_ptr<Diff>> {
-    auto plan = diff::resolve(params, geometry);
+    auto plan = resolve(params, geometry);
     if (!plan.ok()) return plan.error();
     return on_backend(
-        backend, [&]() { return diff::make_cuda(std::move(plan.value())); },
-        [&]() { return diff::make_cpu(std::move(plan.value())); });
+        backend, [&]() { return make_cuda(std::move(plan.value())); }, [&]() { return make_cpu(std::move(plan.value())); });
   });
 }
 
-}  // namespace cudavision
+}  // namespace cudavision::diff

@@ -8,38 +8,38 @@
 #include "kernels/core/filter.hpp"
 #include "kernels/diff/motion.hpp"
 
-namespace cudavision {
+namespace cudavision::diff {
 
-inline constexpr int diff_max_interval = 64, diff_max_open_radius = 16, diff_max_in_flight = 16;
-inline constexpr int diff_min_cell = 4, diff_max_cell = 1024;
-inline constexpr double diff_max_gain = 256;
+inline constexpr int max_interval = 64, max_open_radius = 16, max_in_flight = 16;
+inline constexpr int min_cell = 4, max_cell = 1024;
+inline constexpr double max_gain = 256;
 
-enum class DiffReference : std::uint8_t {
+enum class Reference : std::uint8_t {
   previous,    ///< the frame `interval` frames earlier
   first,       ///< the first frame
   background,  ///< the running average of the earlier frames
   mog2,        ///< a mixture of Gaussians for each pixel
 };
 /// How the difference is shown.
-enum class DiffMode : std::uint8_t {
+enum class Mode : std::uint8_t {
   absolute,
   signed_,  ///< about mid-gray
   squared,  ///< d² over the greatest sample, so that the greatest difference stays what it is
 };
-enum class DiffOutput : std::uint8_t {
+enum class Output : std::uint8_t {
   difference,  ///< the difference between samples and reference
   mask,        ///< white for changed pixels, black for others
   overlay,     ///< the picture, with changed pixels tinted
   none,        ///< nothing; the destination is not used
 };
 
-struct DiffParams {
-  DiffReference reference = DiffReference::previous;
-  int interval = 1;             ///< for DiffReference::previous: 1–64 frames
-  double learning_rate = 0.02;  ///< of DiffReference::background: share of the new frame, 0–1, in steps of 2^−15
-  DiffOutput output = DiffOutput::difference;
-  DiffMode mode = DiffMode::absolute;
-  int threshold = 15;      ///< a pixel changed if its difference is greater; 0–255, in 8-bit steps. Not for DiffReference::mog2
+struct Params {
+  Reference reference = Reference::previous;
+  int interval = 1;             ///< for Reference::previous: 1–64 frames
+  double learning_rate = 0.02;  ///< of Reference::background: share of the new frame, 0–1, in steps of 2^−15
+  Output output = Output::difference;
+  Mode mode = Mode::absolute;
+  int threshold = 15;      ///< a pixel changed if its difference is greater; 0–255, in 8-bit steps. Not for Reference::mog2
   double gain = 1;         ///< factor of the shown difference, 0–256, in steps of 2^−16
   bool luma_only = false;  ///< whether only luma is compared and shown; RGB: the luma of luma_of()
   int open_radius = 1;     ///< 0–16: the mask is opened with a square of 2·radius + 1 pixels; 0: no opening
@@ -52,10 +52,10 @@ struct DiffParams {
 };
 
 /// Checks the parameters that do not depend on the format. Errors: settings.
-Status validate(const DiffParams& params);
+Status validate(const Params& params);
 
 /// The result of a frame.
-struct DiffResult {
+struct FrameResult {
   bool compared = false;       ///< false: there was no reference yet, so nothing changed
   std::uint64_t changed = 0;   ///< pixels, after opening
   std::uint64_t counted = 0;   ///< pixels outside the masked regions
@@ -71,14 +71,14 @@ struct DiffResult {
 /// the depth of the format) and, for open_radius > 0, if it remains after the opening of the mask, as cv::morphologyEx computes it
 /// (pixels beyond the frame neither erode nor dilate). Both backends give the same bits.
 ///
-/// DiffOutput::difference shows the difference d with the gain g and the greatest sample M as g·|d| (absolute), 2^(depth−1) + g·d
+/// Output::difference shows the difference d with the gain g and the greatest sample M as g·|d| (absolute), 2^(depth−1) + g·d
 /// (signed_) or g·d²/M (squared); the magnitude is rounded half up, the result saturates. Chroma is shown with its sign about its
 /// neutral value, in every mode. Alpha and padding are copied from the source. Samples that are masked or not compared are shown as
-/// equal. DiffOutput::overlay shows (sample + tint + 1) / 2 for changed pixels; a subsampled chroma sample is tinted if any of its
+/// equal. Output::overlay shows (sample + tint + 1) / 2 for changed pixels; a subsampled chroma sample is tinted if any of its
 /// pixels changed.
 ///
-/// DiffReference::background is kept in fixed point: 8.8 bits for 8-bit samples, 16.16 bits for deeper ones (see background_step in
-/// arithmetic.hpp). DiffReference::mog2 is Z. Zivkovic's mixture of up to 5 Gaussians (see mog2.hpp), of luma or of all channels;
+/// Reference::background is kept in fixed point: 8.8 bits for 8-bit samples, 16.16 bits for deeper ones (see background_step in
+/// arithmetic.hpp). Reference::mog2 is Z. Zivkovic's mixture of up to 5 Gaussians (see mog2.hpp), of luma or of all channels;
 /// the shown difference and its mean are then against the mean of the heaviest Gaussian of each pixel.
 class Diff {
  public:
@@ -90,7 +90,7 @@ class Diff {
   virtual const Geometry& geometry() const = 0;
 
   /// Compares `src`, and writes every sample of `dst` (packed 4:2:2 of odd width: all except the byte that is in no picture); for
-  /// DiffOutput::none, `dst` is not used. Both have the geometry of the plan, lie in the memory of the backend, and do not overlap.
+  /// Output::none, `dst` is not used. Both have the geometry of the plan, lie in the memory of the backend, and do not overlap.
   /// Does not wait on CUDA. Errors: resource (memory is short, or a launch fails).
   virtual Status submit(const Image& src, const Image& dst, Queue queue) = 0;
   /// Forgets the reference: the next frame is compared with nothing.
@@ -104,14 +104,14 @@ class Diff {
   /// Names the last submitted frame; 0: none yet.
   virtual std::uint64_t ticket() const = 0;
   /// The result of a frame. The caller has waited for its work; `ticket` is one of the last `in_flight` tickets.
-  virtual DiffResult result(std::uint64_t ticket) const = 0;
-  DiffResult result() const { return result(ticket()); }
+  virtual FrameResult result(std::uint64_t ticket) const = 0;
+  FrameResult result() const { return result(ticket()); }
 
   /// Draws a frame around each region into `dst`, a picture of the geometry of the plan. Does not wait on CUDA. Errors: resource.
   virtual Status draw_boxes(const Image& dst, const std::vector<MotionRegion>& regions, Queue queue) = 0;
 };
 
 /// Errors: settings (bad parameters, or a backend not built in), resource.
-Result<std::unique_ptr<Diff>> make_diff(const DiffParams& params, const Geometry& geometry, Backend backend);
+Result<std::unique_ptr<Diff>> make(const Params& params, const Geometry& geometry, Backend backend);
 
-}  // namespace cudavision
+}  // namespace cudavision::diff

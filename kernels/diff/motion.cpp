@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace cudavision {
+namespace cudavision::diff {
 
 CellGrid::CellGrid(int frame_width, int frame_height, int cell_size)
     : frame_width(frame_width), frame_height(frame_height), cell_size(cell_size) {
@@ -90,4 +90,4 @@ MotionRegions find_regions(const CellGrid& grid, double cell_threshold, int min_
   return largest(regions, most);
 }
 
-}  // namespace cudavision
+}  // namespace cudavision::diff

@@ -8,7 +8,7 @@
 
 #include "kernels/core/image.hpp"
 
-namespace cudavision {
+namespace cudavision::diff {
 
 /// Changed pixels of a frame, counted in square cells. Cells at the right and bottom edge end with the frame.
 struct CellGrid {
@@ -45,4 +45,4 @@ struct MotionRegions {
 MotionRegions find_regions(const CellGrid& grid, double cell_threshold, int min_area,
                            std::size_t most = std::numeric_limits<std::size_t>::max());
 
-}  // namespace cudavision
+}  // namespace cudavision::diff

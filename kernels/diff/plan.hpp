@@ -25,7 +25,7 @@ struct Fill {
 /// Parameters resolved for a geometry.
 struct Plan {
   Geometry geometry;
-  DiffParams params;
+  Params params;
   int threshold = 0;  ///< in sample values
   Show show;
   int rate = 0;               ///< of the background, see background_step()
@@ -63,21 +63,21 @@ FrameLayout frame_layout(const Plan& plan);
 /// The work of a backend on a frame.
 struct Frame {
   Image src, dst;
-  bool compared = false;  ///< false: nothing differs, and a background or mixture begins
-  Image reference;        ///< to compare with; planes are null for DiffReference::background, and for planes that are not compared
-  Image keep;             ///< where to copy src to; planes that are not kept are null
+  bool compared = false;     ///< false: nothing differs, and a background or mixture begins
+  Image reference;           ///< to compare with; planes are null for Reference::background, and for planes that are not compared
+  Image keep;                ///< where to copy src to; planes that are not kept are null
   std::uint64_t number = 0;  ///< of the frame since the reference began: 0, 1, …
   int slot = 0;              ///< of the result, less than in_flight
 };
 
 /// Errors: settings.
-Result<Plan> resolve(const DiffParams& params, const Geometry& geometry);
-/// The work of DiffReference::mog2 on a frame; its state is not set.
+Result<Plan> resolve(const Params& params, const Geometry& geometry);
+/// The work of Reference::mog2 on a frame; its state is not set.
 mog2::Job mixture_job(const Plan& plan, const Frame& frame);
 /// Channels of the mixture, 1 or 3.
 int mixture_channels(const Plan& plan);
 /// Pictures that serve as references: the last frames, the first frame, or the means of the mixture.
-int ring_size(const DiffParams& params);
+int ring_size(const Params& params);
 
 /// Errors: resource.
 Result<std::unique_ptr<Diff>> make_cuda(Plan plan);

@@ -13,10 +13,10 @@ Status Sequence::submit(const Image& src, const Image& dst, Queue queue) {
 }
 
 Status Sequence::run(const Image& src, const Image& dst, Queue queue) {
-  const DiffParams& params = plan_.params;
-  const bool previous = params.reference == DiffReference::previous, background = params.reference == DiffReference::background;
+  const Params& params = plan_.params;
+  const bool previous = params.reference == Reference::previous, background = params.reference == Reference::background;
   Frame frame;
-  const bool writes = params.output != DiffOutput::none;
+  const bool writes = params.output != Output::none;
   const auto from = src_.read(src, queue), to = writes ? dst_.write(dst) : Result<Image>(Image{});
   if (!from.ok()) return from.error();
   if (!to.ok()) return to.error();
@@ -26,12 +26,12 @@ Status Sequence::run(const Image& src, const Image& dst, Queue queue) {
   frame.compared = number_ >= (previous ? std::uint64_t(params.interval) : 1);
   frame.slot = int(ticket_ % std::uint64_t(params.in_flight));
   Image* const place = background ? nullptr : &ring_[previous ? std::size_t(number_ % std::uint64_t(params.interval)) : 0];
-  if (place && (frame.compared || params.reference == DiffReference::mog2)) {
+  if (place && (frame.compared || params.reference == Reference::mog2)) {
     const auto reference = reference_.read(*place, queue);  // a borrowed frame may lie at any address
     if (!reference.ok()) return reference.error();
     frame.reference = reference.value();
   }
-  const bool keep = previous || (params.reference == DiffReference::first && number_ == 0);
+  const bool keep = previous || (params.reference == Reference::first && number_ == 0);
   if (keep && !params.borrow) frame.keep = *place;
 
   if (Status status = compute(frame, queue); !status.ok()) return status;
@@ -51,13 +51,13 @@ bool Sequence::continue_from(Diff& other) {
 
 bool Sequence::take_over(Sequence& previous) {
   const Geometry &here = geometry(), &there = previous.geometry();
-  const DiffParams &ours = plan_.params, &theirs = previous.plan_.params;
+  const Params &ours = plan_.params, &theirs = previous.plan_.params;
   if (here.format != there.format || here.width != there.width || here.height != there.height ||
       ours.reference != theirs.reference || ours.borrow != theirs.borrow || ring_size(ours) != ring_size(theirs))
     return false;
   if (ours.luma_only != theirs.luma_only) {  // of RGB, all channels are kept, except in mixtures
     const FormatInfo& format = info(here.format);
-    if (!is_gray(format) && (!is_rgb(format) || ours.reference == DiffReference::mog2)) return false;
+    if (!is_gray(format) && (!is_rgb(format) || ours.reference == Reference::mog2)) return false;
   }
   if (!swap_reference(previous)) return false;
   ring_.swap(previous.ring_);
@@ -65,8 +65,8 @@ bool Sequence::take_over(Sequence& previous) {
   return true;
 }
 
-DiffResult Sequence::result(std::uint64_t ticket) const {
-  DiffResult result;
+FrameResult Sequence::result(std::uint64_t ticket) const {
+  FrameResult result;
   result.cells = plan_.cells;
   result.counted = plan_.counted;
   if (ticket == 0) return result;

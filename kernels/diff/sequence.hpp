@@ -20,7 +20,7 @@ class Sequence : public Diff {
   bool continue_from(Diff& previous) override;
   std::uint64_t ticket() const override { return ticket_; }
   using Diff::result;
-  DiffResult result(std::uint64_t ticket) const override;
+  FrameResult result(std::uint64_t ticket) const override;
   Status draw_boxes(const Image& dst, const std::vector<MotionRegion>& regions, Queue queue) override;
 
  protected:

@@ -60,18 +60,18 @@ class CudaGaussian final : public cuda::CudaFilter {
   Status prepare() {
     const FormatInfo& format = info(geometry().format);
     const int sample_bytes = format.sample_bytes();
-    launch_.sets = format.set_count;
+    params_.sets = format.set_count;
     for (int i = 0; i < format.set_count; ++i) {
-      SetJob& job = launch_.jobs[i];
+      SetJob& job = params_.jobs[i];
       const Axis &x = plan_.sets[i].x, &y = plan_.sets[i].y;
       job.stride = format.sets[i].channels * sample_bytes;
       const Window window = window_of(x.radius(), y.radius(), job.stride, sample_bytes);
       job.reach = window.reach;
-      job.pad = window.pad;
-      launch_.gx = std::max(launch_.gx, window.gx);
-      launch_.gy = std::max(launch_.gy, window.gy);
-      launch_.axes[i][0] = axis_weights(x, 1);
-      launch_.axes[i][1] = axis_weights(y, sample_bytes == 1 ? 1 : 1 << 15);
+      job.lead = window.lead;
+      params_.gx = std::max(params_.gx, window.gx);
+      params_.gy = std::max(params_.gy, window.gy);
+      params_.axes[i][0] = axis_weights(x, 1);
+      params_.axes[i][1] = axis_weights(y, sample_bytes == 1 ? 1 : 1 << 15);
       job.rules = sample_rules(format, x.radius() == 0, y.radius() == 0);
     }
     return choose_kernel(sample_bytes);
@@ -81,7 +81,7 @@ class CudaGaussian final : public cuda::CudaFilter {
   Status choose_kernel(int sample_bytes) {
     auto device = cuda::current_device();
     if (!device.ok()) return device.error();
-    const int gx = launch_.gx, gy = launch_.gy, shared_limit = device.value().shared_limit;
+    const int gx = params_.gx, gy = params_.gy, shared_limit = device.value().shared_limit;
     const int shape = find_shape(sample_bytes, gx, gy);
     if (shape >= 0) {
       kernel_ = strip_kernel(sample_bytes, shape);
@@ -105,20 +105,20 @@ class CudaGaussian final : public cuda::CudaFilter {
   }
 
   Status filter(const Image& src, const Image& dst, const SetRects& rects, Queue queue) override {
-    Launch launch = launch_;
+    KernelParams params = params_;
     std::array<SetWork, 3> work;
-    for (int i = 0; i < launch.sets; ++i) {
-      SetJob& job = launch.jobs[i];
+    for (int i = 0; i < params.sets; ++i) {
+      SetJob& job = params.jobs[i];
       job.view = cuda::make_view(src, dst, i, rects[i], plan_.border, plan_.border_value, plan_.filter_alpha);
-      set_frame(job, launch.axes[i][1].radius);
-      work[i] = {job.row_bytes, job.x0, job.x1, job.view.y0, job.view.y1, job.pad, !job.pairs || !job.folds};
+      set_frame(job, params.axes[i][1].radius);
+      work[i] = {job.row_bytes, job.x0, job.x1, job.view.y0, job.view.y1, job.lead, !job.aligned_8 || !job.one_fold};
       if (rects[i].empty()) work[i].y1 = work[i].y0;
       job.origin = work[i].origin();
     }
-    const Schedule schedule = make_schedule(work, launch.sets, workers_);
+    const Schedule schedule = make_schedule(work, params.sets, workers_);
     if (schedule.blocks == 0) return {};
-    for (int i = 0; i < launch.sets; ++i) launch.jobs[i].schedule = schedule.sets[i];
-    kernel_<<<schedule.blocks, 32 * workers_.warps, shared_bytes_, queue.stream>>>(launch);
+    for (int i = 0; i < params.sets; ++i) params.jobs[i].schedule = schedule.sets[i];
+    kernel_<<<schedule.blocks, 32 * workers_.warps, shared_bytes_, queue.stream>>>(params);
     return cuda::check(cudaGetLastError(), "cannot launch the Gaussian");
   }
 
@@ -130,19 +130,19 @@ class CudaGaussian final : public cuda::CudaFilter {
     job.row_bytes = view.width * job.stride;
     job.x0 = view.x0 * job.stride;
     job.x1 = view.x1 * job.stride;
-    job.keep[0] = job.keep[1] = job.own = 0;
+    job.copied_bits[0] = job.copied_bits[1] = job.owned_bytes = 0;
     for (int byte = 0; byte < 8; ++byte) {
-      job.own |= unsigned(view.own == all || (view.own >> byte % view.channels & 1)) << byte;
+      job.owned_bytes |= unsigned(view.own == all || (view.own >> byte % view.channels & 1)) << byte;
       if (view.filtered != all && !(view.filtered >> (byte / sample_bytes % view.channels) & 1))
-        job.keep[byte / 4] |= 0xffu << byte % 4 * 8;
+        job.copied_bits[byte / 4] |= 0xffu << byte % 4 * 8;
     }
     job.rows = row_map(view);
-    job.words = cuda::aligned_to(view.src, view.src_pitch, 4);
-    job.pairs = cuda::aligned_to(view.src, view.src_pitch, 8);
+    job.aligned_4 = cuda::aligned_to(view.src, view.src_pitch, 4);
+    job.aligned_8 = cuda::aligned_to(view.src, view.src_pitch, 8);
     // RowMap cannot find rows that lie farther outside than the frame is high, and holds pitches of 32 bits.
-    job.folds = radius_y < view.height && job.rows.pitch == view.src_pitch;
-    job.stores = view.own == all && cuda::aligned_to(view.dst, view.dst_pitch, 8) &&
-                 (view.filtered == all || cuda::aligned_to(view.src, view.src_pitch, 8));
+    job.one_fold = radius_y < view.height && job.rows.pitch == view.src_pitch;
+    job.stores_8 = view.own == all && cuda::aligned_to(view.dst, view.dst_pitch, 8) &&
+                   (view.filtered == all || cuda::aligned_to(view.src, view.src_pitch, 8));
   }
 
   RowMap row_map(const SetView& view) const {
@@ -156,7 +156,7 @@ class CudaGaussian final : public cuda::CudaFilter {
   }
 
   Plan plan_;
-  Launch launch_{};  ///< what does not depend on a frame
+  KernelParams params_{};  ///< what does not depend on a frame
   Kernel kernel_ = nullptr;
   int shared_bytes_ = 0;
   Workers workers_;

@@ -32,7 +32,7 @@ struct Bands {
     __syncthreads();
     for (int i = threadIdx.x; i <= 2 * x.radius; i += blockDim.x) {
       const unsigned weight = x.weights[abs(i - x.radius)];
-      const int at = first + job.pad + (i - x.radius) * job.stride;
+      const int at = first + job.lead + (i - x.radius) * job.stride;
       if constexpr (sizeof(T) == 1) {
         across(0)[at] = weight;
       } else {  // low × low; low × high and high × low; high × high

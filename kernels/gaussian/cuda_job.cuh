@@ -18,7 +18,7 @@ using std::uint8_t;
 /// The weights of one axis by their distance from the middle. The identity's weight has too many bits; see SampleRules.
 struct AxisWeights {
   int radius;
-  uint16_t weights[gaussian_max_taps / 2 + 1];
+  uint16_t weights[max_taps / 2 + 1];
 };
 
 /// Finds the row that stands for row r: for r < 0 row `above` + sign · r, for r > last row `below` + sign · r, clamped to the frame.
@@ -55,29 +55,29 @@ struct SampleRules {
 struct SetJob {
   RowMap rows;
   SetView view;
-  int row_bytes;         ///< of the whole plane
-  int x0, x1;            ///< to write: [x0, x1)
-  int origin;            ///< where the first strip begins, a multiple of 32
-  int stride;            ///< from a sample to the next one of its channel
-  int reach;             ///< the radius
-  int pad;               ///< by which a strip's window begins before the strip: a multiple of 8, at least `reach`
-  SetSchedule schedule;  ///< its blocks
-  bool words, pairs;     ///< source rows are aligned to 4 bytes; to 8 bytes
-  bool stores;           ///< destination rows are aligned to 8 bytes, and source rows too where samples are copied from them
-  bool folds;            ///< `rows` finds all rows that a window needs
-  uint32_t keep[2];      ///< bits of 8 bytes that are copied from the source
-  uint32_t own;          ///< 8 bit: bit k: byte k of 8 bytes is written
+  int row_bytes;              ///< of the whole plane
+  int x0, x1;                 ///< to write: [x0, x1)
+  int origin;                 ///< where the first strip begins, a multiple of 32
+  int stride;                 ///< from a sample to the next one of its channel
+  int reach;                  ///< the radius
+  int lead;                   ///< by which a strip's window begins before the strip: a multiple of 8, at least `reach`
+  SetSchedule schedule;       ///< its blocks
+  bool aligned_4, aligned_8;  ///< source rows are aligned to 4 bytes; to 8 bytes
+  bool stores_8;              ///< destination rows are aligned to 8 bytes, and source rows too where samples are copied from them
+  bool one_fold;              ///< `rows` finds all rows that a window needs
+  uint32_t copied_bits[2];    ///< bits of 8 bytes that are copied from the source
+  uint32_t owned_bytes;       ///< 8 bit: bit k: byte k of 8 bytes is written
   SampleRules rules;
 };
 
-struct Launch {
+struct KernelParams {
   SetJob jobs[3];
   AxisWeights axes[3][2];  ///< x, y
   int sets;
   int gx, gy;  ///< groups of a window, for the kernel where they are not fixed at compile time
 };
 
-using Kernel = void (*)(Launch);
+using Kernel = void (*)(KernelParams);
 
 /// The kernel for windows of up to byte_shapes[shape] or word_shapes[shape], which are kept in registers (cuda_strip.cu).
 Kernel strip_kernel(int sample_bytes, int shape);
@@ -85,9 +85,9 @@ Kernel strip_kernel(int sample_bytes, int shape);
 Kernel large_kernel(int sample_bytes);
 
 /// The channel set that the thread's block works on.
-__device__ __forceinline__ int find_set(const Launch& launch) {
+__device__ __forceinline__ int find_set(const KernelParams& params) {
   int set = 0;
-  while (set + 1 < launch.sets && int(blockIdx.x) >= launch.jobs[set + 1].schedule.first_block) ++set;
+  while (set + 1 < params.sets && int(blockIdx.x) >= params.jobs[set + 1].schedule.first_block) ++set;
   return set;
 }
 

@@ -116,26 +116,27 @@ struct Large {
 };
 
 template <typename T>
-__global__ void __launch_bounds__(32 * tuning.large_warps, tuning.large_blocks) blur_large(const __grid_constant__ Launch launch) {
+__global__ void __launch_bounds__(32 * tuning.large_warps, tuning.large_blocks)
+    blur_large(const __grid_constant__ KernelParams params) {
   using L = Large<T>;
   using A = Arithmetic<T>;
   extern __shared__ uint4 shared[];
   unsigned char* const memory = reinterpret_cast<unsigned char*>(shared);
 
-  const int set = find_set(launch), gx = launch.gx, gy = launch.gy;
-  const SetJob& job = launch.jobs[set];
+  const int set = find_set(params), gx = params.gx, gy = params.gy;
+  const SetJob& job = params.jobs[set];
   const Segment segment = find_segment(job);
   const int warps = blockDim.x / 32, warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4;
   const typename L::Layout layout(gx, gy, warps);
   uint32_t* const across = reinterpret_cast<uint32_t*>(memory);
   uint32_t* const down = reinterpret_cast<uint32_t*>(memory + layout.down);
   const Bands<T> bands{memory + layout.ring, gx, gy};
-  bands.fill(job, launch.axes[set][0], launch.axes[set][1]);
+  bands.fill(job, params.axes[set][0], params.axes[set][1]);
   L::fill(bands, layout, across, down);
 
   uint4* const ring = reinterpret_cast<uint4*>(memory + layout.ring + warp * gy * layout.ring_group) + lane;
-  const int x = segment.x - job.pad + lane % 4 * 4;
-  const int radius = launch.axes[set][1].radius;
+  const int x = segment.x - job.lead + lane % 4 * 4;
+  const int radius = params.axes[set][1].radius;
   const bool inside = !segment.edge;
   const int groups = segment.steps > 0 ? segment.steps + gy - 1 : 0;
   Store<T, true> store(job, segment.x, segment.y);

@@ -83,13 +83,13 @@ __device__ __forceinline__ void load_anywhere(const SetJob& job, const int* map,
     for (int i = 0; i < 2; ++i) {
       const int byte = x + word_at(j);
       words[i][j] = 0;
-      if (job.words && row[i] >= 0 && byte >= 0 && byte + 4 <= job.row_bytes) words[i][j] = load_word(at[i] + byte);
+      if (job.aligned_4 && row[i] >= 0 && byte >= 0 && byte + 4 <= job.row_bytes) words[i][j] = load_word(at[i] + byte);
     }
     // Then the others, sample by sample. Words that no tap reaches stay 0.
 #pragma unroll
   for (int j = 0; j < N; ++j) {
     const int byte = x + word_at(j);
-    const bool outside = byte < 0 || byte + 4 > job.row_bytes || !job.words;
+    const bool outside = byte < 0 || byte + 4 > job.row_bytes || !job.aligned_4;
     if (!outside && row[0] >= 0 && row[1] >= 0) continue;
     if (byte <= -job.reach - 4 || byte >= job.row_bytes + job.reach) continue;
     if (outside) {
@@ -124,7 +124,7 @@ __device__ __forceinline__ void load_row(const SetJob& job, bool inside, int y, 
   for (int j = 0; j < N; ++j) {
     const int byte = x + 16 * j;
     words[j] = 0;
-    if (row >= 0 && (inside || (job.words && byte >= 0 && byte + 4 <= job.row_bytes)))
+    if (row >= 0 && (inside || (job.aligned_4 && byte >= 0 && byte + 4 <= job.row_bytes)))
       words[j] = load_word(at + 16 * j);
     else if (byte > -job.reach - 4 && byte < job.row_bytes + job.reach)
       words[j] = edge_word<T>(view, row, byte);

@@ -21,8 +21,8 @@ int find(const Shapes& shapes, int gx, int gy) {
 Window window_of(int radius_x, int radius_y, int stride, int sample_bytes) {
   Window window;
   window.reach = radius_x * stride;
-  window.pad = parts(window.reach, 8) * 8;
-  window.gx = parts(window.pad + 16 * sample_bytes + window.reach, 16);
+  window.lead = parts(window.reach, 8) * 8;
+  window.gx = parts(window.lead + 16 * sample_bytes + window.reach, 16);
   window.gy = parts(2 * radius_y + 16, 16);
   return window;
 }
@@ -61,7 +61,7 @@ Schedule cut(const std::array<SetWork, 3>& work, int sets, const Workers& worker
     set.strips = from.strips();
     if (set.strips == 0) continue;
     // The window of strip n is [begin + 64 n, begin + 64 n + window).
-    const int begin = from.origin() - from.pad;
+    const int begin = from.origin() - from.lead;
     const int end = from.row_bytes - workers.window;                     // the last place in the row where a window can begin
     const int fit = begin <= end ? (end - begin) / strip_bytes + 1 : 0;  // strips whose window does not leave the row to the right
     set.left = std::min(set.strips, begin < 0 ? parts(-begin, strip_bytes) : 0);

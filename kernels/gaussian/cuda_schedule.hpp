@@ -37,7 +37,7 @@ CUDAVISION_HOST_DEVICE constexpr Products products(int sample_bytes) {
 /// The bytes and rows that a block of 16 samples × 16 rows depends on.
 struct Window {
   int reach = 0;  ///< radius in bytes
-  int pad = 0;    ///< bytes by which the window begins before the block: a multiple of 8, at least `reach`
+  int lead = 0;   ///< bytes by which the window begins before the block: a multiple of 8, at least `reach`
   int gx = 0;     ///< groups of 16 bytes across
   int gy = 0;     ///< groups of 16 rows down
 };
@@ -109,7 +109,7 @@ struct SetWork {
   int row_bytes = 0;                       ///< of the whole plane
   int x0 = 0, x1 = 0;                      ///< to write: [x0, x1)
   int y0 = 0, y1 = 0;                      ///< rows to write: [y0, y1)
-  int pad = 0;                             ///< of the window
+  int lead = 0;                            ///< of the window
   bool all_edges = false;                  ///< every strip is read sample by sample (memory that is not aligned, for example)
   int origin() const { return x0 & ~31; }  ///< where the first strip begins
   int strips() const { return y0 < y1 ? (x1 - origin() + strip_bytes - 1) / strip_bytes : 0; }

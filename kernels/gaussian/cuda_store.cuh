@@ -53,9 +53,9 @@ struct Store {
     to = job.view.dst + y * job.view.dst_pitch + x;
     from = job.view.src + y * job.view.src_pitch + x;
     const bool covered = strip_x >= job.x0 && strip_x + strip_bytes <= job.x1;
-    whole = job.stores && covered;
-    keeps = whole && (job.keep[0] | job.keep[1]);
-    shares = job.own != 0xff && covered;
+    whole = job.stores_8 && covered;
+    keeps = whole && (job.copied_bits[0] | job.copied_bits[1]);
+    shares = job.owned_bytes != 0xff && covered;
     end = cuda::kept(job.view.y1);
     to_8 = cuda::kept(8 * (long long)(job.view.dst_pitch));
     from_8 = cuda::kept(8 * (long long)(job.view.src_pitch));
@@ -102,8 +102,8 @@ struct Store {
       if (y + i / 2 * 8 < end) source[i / 2][i % 2] = __ldg(reinterpret_cast<const uint2*>(from + i / 2 * from_8 + i % 2 * 32));
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      pairs[i / 2][i % 2].x = (pairs[i / 2][i % 2].x & ~job.keep[0]) | (source[i / 2][i % 2].x & job.keep[0]);
-      pairs[i / 2][i % 2].y = (pairs[i / 2][i % 2].y & ~job.keep[1]) | (source[i / 2][i % 2].y & job.keep[1]);
+      pairs[i / 2][i % 2].x = (pairs[i / 2][i % 2].x & ~job.copied_bits[0]) | (source[i / 2][i % 2].x & job.copied_bits[0]);
+      pairs[i / 2][i % 2].y = (pairs[i / 2][i % 2].y & ~job.copied_bits[1]) | (source[i / 2][i % 2].y & job.copied_bits[1]);
     }
   }
 
@@ -125,7 +125,8 @@ struct Store {
 #pragma unroll
       for (int k = 0; k < 8; ++k) {
         const uint2 value = pairs[i / 2][i % 2];
-        if (y + i / 2 * 8 < end && job.own >> k & 1) to[i / 2 * to_8 + i % 2 * 32 + k] = (k < 4 ? value.x : value.y) >> k % 4 * 8;
+        if (y + i / 2 * 8 < end && job.owned_bytes >> k & 1)
+          to[i / 2 * to_8 + i % 2 * 32 + k] = (k < 4 ? value.x : value.y) >> k % 4 * 8;
       }
   }
 };

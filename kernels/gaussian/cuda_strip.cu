@@ -176,14 +176,14 @@ struct Reader {
 
   __device__ __forceinline__ Reader(const SetJob& job, const Segment& segment, int radius, const int* window_map) : job(job) {
     const int lane = threadIdx.x % 32;
-    x = segment.x - job.pad + lane % 4 * 8;
+    x = segment.x - job.lead + lane % 4 * 8;
     y = segment.y - radius + lane / 4;
     map = window_map + lane % 4 * 8 / int(sizeof(T));
     rows = {kept(job.rows.above), kept(job.rows.below), kept(job.rows.sign), kept(job.rows.last), kept(job.rows.pitch)};
     at = reinterpret_cast<const unsigned char*>(kept(reinterpret_cast<long long>(job.view.src))) + x;
     const int prefetch_x = segment.x + lane % 2 * 32;
     prefetch_y = segment.y - radius + lane / 2 + step_rows;
-    prefetches = job.folds && prefetch_x < job.row_bytes;
+    prefetches = job.one_fold && prefetch_x < job.row_bytes;
     prefetch_at = at - x + prefetch_x;
   }
 
@@ -217,16 +217,16 @@ __device__ __forceinline__ Numbers kept_numbers(const SetJob& job) {
 }
 
 template <typename T, int GX, int GY>
-__global__ void __launch_bounds__(32 * tuning.strip_warps, resident_blocks(sizeof(T), GY))
-    blur_strip(const __grid_constant__ Launch launch) {
+__global__ void __launch_bounds__(32 * tuning.strip_warps, min_blocks(sizeof(T), GY))
+    blur_strip(const __grid_constant__ KernelParams params) {
   using S = Strip<T, GX, GY>;
   constexpr int prefetched_groups = tuning.prefetched_groups;
   __shared__ uint8_t band_storage[band_bytes(sizeof(T), GX, GY)];
   __shared__ int maps[tuning.strip_warps][S::window / sizeof(T)];
-  const int set = find_set(launch);
-  const SetJob& job = launch.jobs[set];
+  const int set = find_set(params);
+  const SetJob& job = params.jobs[set];
   const Segment segment = find_segment(job);
-  const int lane = threadIdx.x % 32, radius = launch.axes[set][1].radius;
+  const int lane = threadIdx.x % 32, radius = params.axes[set][1].radius;
 
   // The first rows are loaded before anything else, to wait for them as little as possible. A border value lies above and below the
   // frame too, where RowMap cannot give it.
@@ -241,14 +241,14 @@ __global__ void __launch_bounds__(32 * tuning.strip_warps, resident_blocks(sizeo
       reader.inside(words[0]);
       for (int i = 0; i < prefetched_groups; ++i) reader.prefetch();
     } else {
-      map_window<T>(job.view, segment.x - job.pad, S::window, map);
+      map_window<T>(job.view, segment.x - job.lead, S::window, map);
       for (int i = 0; i < prefetched_groups; ++i) reader.prefetch();
       reader.anywhere(words[0]);
     }
   }
 
   const Bands<T> bands{band_storage, GX, GY};
-  bands.fill(job, launch.axes[set][0], launch.axes[set][1]);
+  bands.fill(job, params.axes[set][0], params.axes[set][1]);
   if (segment.steps <= 0) return;
   S strip;
   strip.load_matrices(bands, lane);

@@ -55,7 +55,7 @@ inline constexpr Tuning tuning;
 
 // Which field applies. gx, gy: groups of 16 bytes and of 16 rows in a window, see cuda_schedule.hpp.
 
-constexpr int resident_blocks(int sample_bytes, int gy) {
+constexpr int min_blocks(int sample_bytes, int gy) {
   return sample_bytes == 1 && gy == 2 ? tuning.narrow_blocks : tuning.wide_blocks;
 }
 constexpr int buffers(int sample_bytes, int gx, int gy) {

@@ -8,15 +8,14 @@
 #include "kernels/core/guard.hpp"
 #include "kernels/gaussian/plan.hpp"
 
-namespace cudavision {
-namespace gaussian {
+namespace cudavision::gaussian {
 namespace {
 
 /// The number of taps in the full-size planes. OpenCV's rule reaches 3 sigma for 8-bit samples and 4 sigma for deeper ones.
 Result<int> resolve_taps(const char* sigma_name, int taps, double sigma, bool deep) {
   if (taps > 0) return taps;
   const double wanted = std::nearbyint(sigma * (deep ? 4 : 3) * 2 + 1);
-  if (wanted > gaussian_max_taps)
+  if (wanted > max_taps)
     return Status::settings(std::string(sigma_name) + " is " + number_text(sigma) +
                             ": with the kernel size following it that needs " + number_text(wanted) +
                             " taps of at most 255; set the kernel size, or a smaller sigma");
@@ -81,7 +80,7 @@ Axis make_axis(int taps, double sigma, int fraction_bits) {
   return {taps, sigma, {fixed.begin() + zeros, fixed.end() - zeros}};
 }
 
-Result<Plan> resolve(const GaussianParams& params, const Geometry& geometry) {
+Result<Plan> resolve(const Params& params, const Geometry& geometry) {
   if (Status status = validate(params); !status.ok()) return status;
   const FormatInfo& format = info(geometry.format);
   const bool deep = format.depth > 8;
@@ -104,14 +103,12 @@ Result<Plan> resolve(const GaussianParams& params, const Geometry& geometry) {
   return plan;
 }
 
-}  // namespace gaussian
-
 namespace {
 
 /// Checks one axis: its taps and its sigma.
 Status check_axis(const char* size_name, int taps, const char* sigma_name, double sigma) {
-  Status status = check_gaussian_taps(size_name, taps);
-  if (status.ok()) status = check_range(sigma_name, sigma, 0, gaussian_max_sigma);
+  Status status = check_taps(size_name, taps);
+  if (status.ok()) status = check_range(sigma_name, sigma, 0, max_sigma);
   if (status.ok() && taps == 0 && sigma == 0)
     return Status::settings(std::string(size_name) + " is 0, to follow sigma, but " + sigma_name +
                             " is 0 too: one of them must be set");
@@ -120,12 +117,12 @@ Status check_axis(const char* size_name, int taps, const char* sigma_name, doubl
 
 }  // namespace
 
-Status check_gaussian_taps(const char* name, std::int64_t taps) {
-  if (taps == 0 || (taps >= 1 && taps <= gaussian_max_taps && taps % 2 == 1)) return {};
+Status check_taps(const char* name, std::int64_t taps) {
+  if (taps == 0 || (taps >= 1 && taps <= max_taps && taps % 2 == 1)) return {};
   return Status::settings(std::string(name) + " is " + std::to_string(taps) + ": it must be odd, 1 to 255, or 0");
 }
 
-Status validate(const GaussianParams& params) {
+Status validate(const Params& params) {
   if (Status status = check_axis("kernel-width", params.kernel_width, "sigma-x", params.sigma_x); !status.ok()) return status;
   if (Status status = check_axis("kernel-height", params.kernel_height, "sigma-y", params.sigma_y); !status.ok()) return status;
   if (int(params.border) >= extrapolating_borders)
@@ -133,14 +130,13 @@ Status validate(const GaussianParams& params) {
   return {};
 }
 
-Result<std::unique_ptr<Filter>> make_gaussian(const GaussianParams& params, const Geometry& geometry, Backend backend) {
+Result<std::unique_ptr<Filter>> make(const Params& params, const Geometry& geometry, Backend backend) {
   return guarded([&]() -> Result<std::unique_ptr<Filter>> {
-    auto plan = gaussian::resolve(params, geometry);
+    auto plan = resolve(params, geometry);
     if (!plan.ok()) return plan.error();
     return on_backend(
-        backend, [&]() { return gaussian::make_cuda(std::move(plan.value())); },
-        [&]() { return gaussian::make_cpu(std::move(plan.value())); });
+        backend, [&]() { return make_cuda(std::move(plan.value())); }, [&]() { return make_cpu(std::move(plan.value())); });
   });
 }
 
-}  // namespace cudavision
+}  // namespace cudavision::gaussian

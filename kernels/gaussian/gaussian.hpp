@@ -8,12 +8,12 @@
 #include "kernels/core/border.hpp"
 #include "kernels/core/filter.hpp"
 
-namespace cudavision {
+namespace cudavision::gaussian {
 
-inline constexpr int gaussian_max_taps = 255;
-inline constexpr double gaussian_max_sigma = 1000;  ///< pixels; 255 taps have nearly equal weights long before
+inline constexpr int max_taps = 255;
+inline constexpr double max_sigma = 1000;  ///< pixels; 255 taps have nearly equal weights long before
 
-struct GaussianParams {
+struct Params {
   int kernel_width = 5, kernel_height = 5;  ///< taps in the full-size planes: odd, 1–255; 0: follows sigma by OpenCV's rule
   double sigma_x = 0, sigma_y = 0;          ///< pixels of the full-size planes, 0–1000; 0: follows the taps by OpenCV's rule
   Border border = Border::reflect_101;      ///< constant, replicate, reflect, wrap or reflect_101
@@ -22,9 +22,9 @@ struct GaussianParams {
 };
 
 /// Checks a number of taps. `name` is the name that users know, for the message. Errors: settings.
-Status check_gaussian_taps(const char* name, std::int64_t taps);
+Status check_taps(const char* name, std::int64_t taps);
 /// Checks the parameters that do not depend on the format. Errors: settings.
-Status validate(const GaussianParams& params);
+Status validate(const Params& params);
 
 /// Makes a filter that blurs every plane, in OpenCV's fixed-point arithmetic: weights have 8 fractional bits (8-bit formats) or 16
 /// (deeper formats) and sum to one; the first pass is not rounded; the result is (Σ + ½) >> 16 or 32. Results of 8-bit planes equal
@@ -32,6 +32,6 @@ Status validate(const GaussianParams& params);
 /// 2·ceil(radius / s) + 1 taps along this axis.
 /// Source: OpenCV, modules/imgproc/src/smooth.dispatch.cpp (getGaussianKernelFixedPoint_ED).
 /// Errors: settings (bad parameters, or a backend that is not built in), resource.
-Result<std::unique_ptr<Filter>> make_gaussian(const GaussianParams& params, const Geometry& geometry, Backend backend);
+Result<std::unique_ptr<Filter>> make(const Params& params, const Geometry& geometry, Backend backend);
 
-}  // namespace cudavision
+}  // namespace cudavision::gaussian

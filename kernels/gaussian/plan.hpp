@@ -34,7 +34,7 @@ struct Plan {
 };
 
 /// Errors: settings.
-Result<Plan> resolve(const GaussianParams& params, const Geometry& geometry);
+Result<Plan> resolve(const Params& params, const Geometry& geometry);
 
 /// OpenCV's fixed-point weights (its bit-exact kernel with error diffusion). `taps` is odd.
 Axis make_axis(int taps, double sigma, int fraction_bits);

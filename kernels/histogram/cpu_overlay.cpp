@@ -8,13 +8,10 @@
 namespace cudavision::histogram {
 namespace {
 
-class CpuOverlay final : public HistogramOverlay {
+class CpuOverlay final : public Overlay {
  public:
   CpuOverlay(const OverlayPlan& plan, const Histogram& histogram)
-      : HistogramOverlay(Backend::cpu),
-        plan_(plan),
-        histogram_(histogram),
-        heights_(std::size_t(plan.channels) * plan.position.width) {}
+      : Overlay(Backend::cpu), plan_(plan), histogram_(histogram), heights_(std::size_t(plan.channels) * plan.position.width) {}
 
  private:
   Status draw(const Image& picture, Queue) override {
@@ -69,8 +66,8 @@ class CpuOverlay final : public HistogramOverlay {
 
 }  // namespace
 
-Result<std::unique_ptr<HistogramOverlay>> make_overlay_cpu(OverlayPlan plan, const Histogram& histogram) {
-  return std::unique_ptr<HistogramOverlay>(std::make_unique<CpuOverlay>(plan, histogram));
+Result<std::unique_ptr<Overlay>> make_overlay_cpu(OverlayPlan plan, const Histogram& histogram) {
+  return std::unique_ptr<Overlay>(std::make_unique<CpuOverlay>(plan, histogram));
 }
 
 }  // namespace cudavision::histogram

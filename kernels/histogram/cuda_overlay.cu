@@ -69,11 +69,9 @@ __global__ void __launch_bounds__(tuning.picture_threads) draw_bars(const __grid
     }
 }
 
-class CudaOverlay final : public HistogramOverlay {
+class CudaOverlay final : public Overlay {
  public:
-  CudaOverlay(OverlayPlan plan, const Histogram& histogram) : HistogramOverlay(Backend::cuda), histogram_(histogram) {
-    params_.plan = plan;
-  }
+  CudaOverlay(OverlayPlan plan, const Histogram& histogram) : Overlay(Backend::cuda), histogram_(histogram) { params_.plan = plan; }
 
   /// With the context current.
   Status prepare() {
@@ -125,10 +123,10 @@ class CudaOverlay final : public HistogramOverlay {
 
 }  // namespace
 
-Result<std::unique_ptr<HistogramOverlay>> make_overlay_cuda(OverlayPlan plan, const Histogram& histogram) {
+Result<std::unique_ptr<Overlay>> make_overlay_cuda(OverlayPlan plan, const Histogram& histogram) {
   auto overlay = std::make_unique<CudaOverlay>(plan, histogram);
   if (Status status = overlay->prepare(); !status.ok()) return status;
-  return std::unique_ptr<HistogramOverlay>(std::move(overlay));
+  return std::unique_ptr<Overlay>(std::move(overlay));
 }
 
 }  // namespace cudavision::histogram

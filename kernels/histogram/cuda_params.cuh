@@ -17,7 +17,7 @@ struct Gather {
   int tables, fine, bins, channels, depth;
   bool by_value;  ///< entries are values, which are gathered into bins; else entries are bins
   bool here;      ///< the last block of this launch gathers; else a later launch does
-  std::uint8_t table[histogram_max_channels];
+  std::uint8_t table[max_channels];
 };
 
 /// One plane of bytes.

@@ -7,8 +7,7 @@
 #include "kernels/core/guard.hpp"
 #include "kernels/histogram/plan.hpp"
 
-namespace cudavision {
-namespace histogram {
+namespace cudavision::histogram {
 
 bool Plan::counts(const ChannelSet& set) const {
   for (int c = 0; c < set.channels; ++c)
@@ -16,7 +15,7 @@ bool Plan::counts(const ChannelSet& set) const {
   return rgb_luma && &set == &info(geometry.format).sets[0];
 }
 
-Result<Plan> resolve(const HistogramParams& params, const Geometry& geometry) {
+Result<Plan> resolve(const Params& params, const Geometry& geometry) {
   if (Status status = validate(params); !status.ok()) return status;
   const FormatInfo& format = info(geometry.format);
   Plan plan;
@@ -29,7 +28,7 @@ Result<Plan> resolve(const HistogramParams& params, const Geometry& geometry) {
   plan.weights = luma_weights(params.luma);
   plan.table_of.fill(-1);
 
-  const bool luma = params.channels != HistogramChannels::components, components = params.channels != HistogramChannels::luma;
+  const bool luma = params.channels != Channels::components, components = params.channels != Channels::luma;
   bool rgb = true;
   std::array<bool, role_count> present{};
   for (int i = 0; i < format.set_count; ++i) {
@@ -78,18 +77,13 @@ Result<Plan> resolve(const HistogramParams& params, const Geometry& geometry) {
   return plan;
 }
 
-}  // namespace histogram
-
-Status validate(const HistogramParams& params) {
-  if (Status status = check_range("bins", params.bins, 2, histogram_max_bins); !status.ok()) return status;
-  return check_range("history", params.history, 1, histogram_max_history);
+Status validate(const Params& params) {
+  if (Status status = check_range("bins", params.bins, 2, max_bins); !status.ok()) return status;
+  return check_range("history", params.history, 1, max_history);
 }
 
-Histogram::Histogram(histogram::Plan plan, Backend backend, bool results)
-    : plan_(std::make_unique<const histogram::Plan>(std::move(plan))),
-      backend_(backend),
-      slots_(results ? plan_->history : 0),
-      src_(backend) {
+Histogram::Histogram(Plan plan, Backend backend, bool results)
+    : plan_(std::make_unique<const Plan>(std::move(plan))), backend_(backend), slots_(results ? plan_->history : 0), src_(backend) {
   region_pieces(plan_->geometry, {}, frame_);
 }
 
@@ -112,13 +106,13 @@ Status Histogram::submit(const Image& src, const Region& region, Queue queue) {
   });
 }
 
-HistogramCounts Histogram::result(int age) const {
-  HistogramCounts counts;
+Counts Histogram::result(int age) const {
+  Counts counts;
   add_result(counts, age);
   return counts;
 }
 
-void Histogram::add_result(HistogramCounts& sums, int age) const {
+void Histogram::add_result(Counts& sums, int age) const {
   const std::size_t bins = std::size_t(plan_->bins);
   if (sums.empty())
     for (const char* name : plan_->channels) sums.push_back({name, std::vector<std::uint64_t>(bins)});
@@ -127,27 +121,26 @@ void Histogram::add_result(HistogramCounts& sums, int age) const {
     for (std::uint64_t& sum : channel.counts) sum += *from++;
 }
 
-Result<std::unique_ptr<Histogram>> make_histogram(const HistogramParams& params, const Geometry& geometry, Backend backend) {
+Result<std::unique_ptr<Histogram>> make(const Params& params, const Geometry& geometry, Backend backend) {
   return guarded([&]() -> Result<std::unique_ptr<Histogram>> {
-    auto plan = histogram::resolve(params, geometry);
+    auto plan = resolve(params, geometry);
     if (!plan.ok()) return plan.error();
     return on_backend(
-        backend, [&]() { return histogram::make_cuda(std::move(plan.value()), true); },
-        [&]() { return histogram::make_cpu(std::move(plan.value())); });
+        backend, [&]() { return make_cuda(std::move(plan.value()), true); }, [&]() { return make_cpu(std::move(plan.value())); });
   });
 }
 
 Result<std::unique_ptr<Filter>> make_equalize(LumaMatrix matrix, const Geometry& geometry, Backend backend) {
   return guarded([&]() -> Result<std::unique_ptr<Filter>> {
-    HistogramParams params;
+    Params params;
     params.bins = 1 << info(geometry.format).depth;
     params.luma = matrix;
-    auto plan = histogram::resolve(params, geometry);
+    auto plan = resolve(params, geometry);
     if (!plan.ok()) return plan.error();
     return on_backend(
-        backend, [&]() { return histogram::make_equalize_cuda(std::move(plan.value())); },
-        [&]() { return histogram::make_equalize_cpu(std::move(plan.value())); });
+        backend, [&]() { return make_equalize_cuda(std::move(plan.value())); },
+        [&]() { return make_equalize_cpu(std::move(plan.value())); });
   });
 }
 
-}  // namespace cudavision
+}  // namespace cudavision::histogram

@@ -11,38 +11,36 @@
 #include "kernels/core/luma.hpp"
 #include "kernels/core/region.hpp"
 
-namespace cudavision {
+namespace cudavision::histogram {
 
-inline constexpr int histogram_max_bins = 65536;
-inline constexpr int histogram_max_history = 64;
-inline constexpr int histogram_max_channels = 4;
+inline constexpr int max_bins = 65536;
+inline constexpr int max_history = 64;
+inline constexpr int max_channels = 4;
 
-enum class HistogramChannels {
+enum class Channels {
   luma,        ///< "luma"
   components,  ///< "R", "G", "B"; or "Y", "Cb", "Cr"; or "Y" of gray
   all,         ///< luma, then the components
 };
 
-struct HistogramParams {
+struct Params {
   int bins = 256;  ///< 2–65536; they divide the format's range 0 … 2^depth − 1 evenly: sample v is in bin v·bins >> depth
-  HistogramChannels channels = HistogramChannels::luma;
+  Channels channels = Channels::luma;
   LumaMatrix luma = LumaMatrix::bt601;
   int history = 1;  ///< 1–64: results of so many frames are kept, for a caller with several frames in flight
 };
 
 /// Checks the parameters. Errors: settings.
-Status validate(const HistogramParams& params);
+Status validate(const Params& params);
 
 /// The number of samples of one channel in each bin.
 struct ChannelCounts {
   const char* name;
   std::vector<std::uint64_t> counts;
 };
-using HistogramCounts = std::vector<ChannelCounts>;
+using Counts = std::vector<ChannelCounts>;
 
-namespace histogram {
-struct Plan;
-}
+struct Plan;  // plan.hpp
 
 /// A plan that counts the samples of frames. It is made once for a geometry and parameters, and submitted often, on one stream at a
 /// time. Luma of RGB is floor(wr·R + wg·G + wb·B) in float32, where each product and sum is rounded, from left to right; it is at
@@ -65,18 +63,18 @@ class Histogram {
 
   /// The counts of the frame submitted `age` submits ago (0 … history − 1), in the order of channels(). Wait for the queue of that
   /// submit first. The counts are overwritten `history` submits later.
-  HistogramCounts result(int age = 0) const;
+  Counts result(int age = 0) const;
   /// Adds the same counts to `sums`, which has the counts of other frames or is empty.
-  void add_result(HistogramCounts& sums, int age = 0) const;
+  void add_result(Counts& sums, int age = 0) const;
 
   /// The counts of the last frame, [channel][bin], in the backend's memory (CUDA: device memory), for work on the same queue.
   virtual const std::uint32_t* latest() const = 0;
 
-  const histogram::Plan& plan() const { return *plan_; }
+  const Plan& plan() const { return *plan_; }
 
  protected:
   /// `results`: keep counts for result().
-  Histogram(histogram::Plan plan, Backend backend, bool results);
+  Histogram(Plan plan, Backend backend, bool results);
 
   /// The number of counts of one frame.
   std::size_t words() const;
@@ -88,7 +86,7 @@ class Histogram {
   int slots() const;
 
  private:
-  const std::unique_ptr<const histogram::Plan> plan_;
+  const std::unique_ptr<const Plan> plan_;
   const Backend backend_;
   const int slots_;
   SetPieces frame_, pieces_;
@@ -97,11 +95,11 @@ class Histogram {
 };
 
 /// Errors: settings if a parameter is out of range or the backend is not built in; resource.
-Result<std::unique_ptr<Histogram>> make_histogram(const HistogramParams& params, const Geometry& geometry, Backend backend);
+Result<std::unique_ptr<Histogram>> make(const Params& params, const Geometry& geometry, Backend backend);
 
 /// Statistics of the samples of one channel. Values are in the format's range, 0 … 2^depth − 1. A bin of several values stands for
 /// the middle (first + last) / 2, so statistics are exact if bins ≥ 2^depth. Without samples all fields are 0.
-struct HistogramStatistics {
+struct Statistics {
   std::uint64_t count = 0;              ///< samples
   double min = 0, max = 0;              ///< values of the lowest and the highest bin that is not empty
   double mean = 0, deviation = 0;       ///< deviation: √(Σ(v − mean)² / count)
@@ -109,7 +107,7 @@ struct HistogramStatistics {
   double entropy = 0;                   ///< −Σ p·log2 p over the bins, in bits
   double saturated = 0;                 ///< share of samples in the bins of 0 and of 2^depth − 1, 0–1
 };
-HistogramStatistics statistics(const std::vector<std::uint64_t>& counts, int depth);
+Statistics statistics(const std::vector<std::uint64_t>& counts, int depth);
 
 /// Histogram equalisation of the luma, by the rule of cv::equalizeHist at any depth. Let P(v) be the number of samples in the
 /// region that are at most v, and n₀ the number of samples of the lowest value. Then v becomes
@@ -119,37 +117,37 @@ HistogramStatistics statistics(const std::vector<std::uint64_t>& counts, int dep
 /// padding are not changed. Errors: settings if the backend is not built in; resource.
 Result<std::unique_ptr<Filter>> make_equalize(LumaMatrix matrix, const Geometry& geometry, Backend backend);
 
-struct HistogramOverlayParams {
+struct OverlayParams {
   Rect position{16, 16, 256, 100};  ///< pixels; the part outside of the picture is not drawn
   double opacity = 0.75;            ///< 0–1
   bool log = false;                 ///< bars show the logarithm of the counts
 };
 /// Checks the parameters. Errors: settings.
-Status validate(const HistogramOverlayParams& params);
+Status validate(const OverlayParams& params);
 
 /// Draws a histogram into pictures. The height of a bar is its count relative to the largest count of its channel; a column of
 /// several bins shows the largest of them. First a black panel is blended with half the opacity, then the bars of luma (white),
 /// then the bars of components: Y white, R and Cr red, G green, B and Cb blue. Where bars of several components overlap, their
 /// colours are added. Colours in YUV are those of BT.601, limited range. A sample of subsampled chroma gets the colour at its first
 /// pixel. Alpha is not changed.
-class HistogramOverlay {
+class Overlay {
  public:
-  virtual ~HistogramOverlay() = default;
-  HistogramOverlay(const HistogramOverlay&) = delete;
-  HistogramOverlay& operator=(const HistogramOverlay&) = delete;
+  virtual ~Overlay() = default;
+  Overlay(const Overlay&) = delete;
+  Overlay& operator=(const Overlay&) = delete;
 
   /// Draws the counts of the histogram's last submit, which was made on the same queue, into a picture of the histogram's geometry.
   /// Returns without waiting for CUDA. Errors: resource.
   Status submit(const Image& picture, Queue queue);
 
  protected:
-  explicit HistogramOverlay(Backend backend) : picture_(backend) {}
+  explicit Overlay(Backend backend) : picture_(backend) {}
   virtual Status draw(const Image& picture, Queue queue) = 0;
 
  private:
   AlignedPicture picture_;
 };
 /// `histogram` must outlive the overlay. Errors: settings if a parameter is out of range; resource.
-Result<std::unique_ptr<HistogramOverlay>> make_histogram_overlay(const HistogramOverlayParams& params, const Histogram& histogram);
+Result<std::unique_ptr<Overlay>> make_overlay(const OverlayParams& params, const Histogram& histogram);
 
-}  // namespace cudavision
+}  // namespace cudavision::histogram

@@ -7,10 +7,9 @@
 #include "kernels/core/guard.hpp"
 #include "kernels/histogram/plan.hpp"
 
-namespace cudavision {
-namespace histogram {
+namespace cudavision::histogram {
 
-Result<OverlayPlan> resolve(const HistogramOverlayParams& params, const Plan& histogram) {
+Result<OverlayPlan> resolve(const OverlayParams& params, const Plan& histogram) {
   if (Status status = validate(params); !status.ok()) return status;
   const FormatInfo& format = info(histogram.geometry.format);
   OverlayPlan plan;
@@ -51,9 +50,7 @@ Rect overlay_rect(const OverlayPlan& plan, const ChannelSet& set) {
   return {x, y, std::max(0, x_end - x), std::max(0, y_end - y)};
 }
 
-}  // namespace histogram
-
-Status validate(const HistogramOverlayParams& params) {
+Status validate(const OverlayParams& params) {
   const Rect& rect = params.position;
   Status status = check_range("overlay-opacity", params.opacity, 0, 1);
   if (status.ok()) status = check_range("x of overlay-position", rect.x, -65536, 65536);
@@ -63,7 +60,7 @@ Status validate(const HistogramOverlayParams& params) {
   return status;
 }
 
-Status HistogramOverlay::submit(const Image& picture, Queue queue) {
+Status Overlay::submit(const Image& picture, Queue queue) {
   return guarded([&]() -> Status {
     const auto on = picture_.read(picture, queue);
     if (!on.ok()) return on.error();
@@ -72,14 +69,14 @@ Status HistogramOverlay::submit(const Image& picture, Queue queue) {
   });
 }
 
-Result<std::unique_ptr<HistogramOverlay>> make_histogram_overlay(const HistogramOverlayParams& params, const Histogram& histogram) {
-  return guarded([&]() -> Result<std::unique_ptr<HistogramOverlay>> {
-    auto plan = histogram::resolve(params, histogram.plan());
+Result<std::unique_ptr<Overlay>> make_overlay(const OverlayParams& params, const Histogram& histogram) {
+  return guarded([&]() -> Result<std::unique_ptr<Overlay>> {
+    auto plan = resolve(params, histogram.plan());
     if (!plan.ok()) return plan.error();
     return on_backend(
-        histogram.backend(), [&]() { return histogram::make_overlay_cuda(std::move(plan.value()), histogram); },
-        [&]() { return histogram::make_overlay_cpu(std::move(plan.value()), histogram); });
+        histogram.backend(), [&]() { return make_overlay_cuda(std::move(plan.value()), histogram); },
+        [&]() { return make_overlay_cpu(std::move(plan.value()), histogram); });
   });
 }
 
-}  // namespace cudavision
+}  // namespace cudavision::histogram

@@ -18,9 +18,9 @@ struct Plan {
   LumaWeights weights{};
   std::array<std::int8_t, role_count> table_of{};  ///< by role; −1: not counted
   int tables = 0;
-  std::vector<const char*> channels;                          ///< names
-  std::array<std::uint8_t, histogram_max_channels> table{};   ///< of each channel
-  std::array<std::uint8_t, histogram_max_channels> colour{};  ///< of each channel when drawn: bit 0 red, 1 green, 2 blue
+  std::vector<const char*> channels;                ///< names
+  std::array<std::uint8_t, max_channels> table{};   ///< of each channel
+  std::array<std::uint8_t, max_channels> colour{};  ///< of each channel when drawn: bit 0 red, 1 green, 2 blue
 
   /// Whether the entries of a table are values, which are gathered into bins.
   bool by_value() const { return fine == 1 << info(geometry.format).depth; }
@@ -28,7 +28,7 @@ struct Plan {
   bool counts(const ChannelSet& set) const;
 };
 /// Errors: settings (see validate()).
-Result<Plan> resolve(const HistogramParams& params, const Geometry& geometry);
+Result<Plan> resolve(const Params& params, const Geometry& geometry);
 
 /// The overlay of a histogram. The order of the fields decides the machine code of the CUDA backend, which takes it by value.
 struct OverlayPlan {
@@ -37,12 +37,12 @@ struct OverlayPlan {
   int channels = 1, bins = 256;
   bool log = false;
   int opacity = 256;  ///< 0–256
-  std::array<std::uint8_t, histogram_max_channels> colour{};
+  std::array<std::uint8_t, max_channels> colour{};
   std::uint8_t luma = 0;                     ///< bit c: channel c is luma, which is drawn below the other channels
   std::uint16_t values[8][role_count] = {};  ///< [colour: bit 0 red, 1 green, 2 blue][role]: the sample
 };
 /// Errors: settings (see validate()).
-Result<OverlayPlan> resolve(const HistogramOverlayParams& params, const Plan& plan);
+Result<OverlayPlan> resolve(const OverlayParams& params, const Plan& plan);
 /// The samples of a set whose first pixel is both in the overlay and in the picture.
 Rect overlay_rect(const OverlayPlan& plan, const ChannelSet& set);
 
@@ -52,7 +52,7 @@ Result<std::unique_ptr<Histogram>> make_cuda(Plan plan, bool results);
 Result<std::unique_ptr<Histogram>> make_cpu(Plan plan);
 Result<std::unique_ptr<Filter>> make_equalize_cuda(Plan plan);
 Result<std::unique_ptr<Filter>> make_equalize_cpu(Plan plan);
-Result<std::unique_ptr<HistogramOverlay>> make_overlay_cuda(OverlayPlan plan, const Histogram& histogram);
-Result<std::unique_ptr<HistogramOverlay>> make_overlay_cpu(OverlayPlan plan, const Histogram& histogram);
+Result<std::unique_ptr<Overlay>> make_overlay_cuda(OverlayPlan plan, const Histogram& histogram);
+Result<std::unique_ptr<Overlay>> make_overlay_cpu(OverlayPlan plan, const Histogram& histogram);
 
 }  // namespace cudavision::histogram

@@ -3,14 +3,12 @@
 
 #include "kernels/histogram/arithmetic.hpp"
 
-namespace cudavision {
+namespace cudavision::histogram {
 
-HistogramStatistics statistics(const std::vector<std::uint64_t>& counts, int depth) {
-  HistogramStatistics all;
+Statistics statistics(const std::vector<std::uint64_t>& counts, int depth) {
+  Statistics all;
   const int bins = int(counts.size());
-  const auto value = [&](int bin) {
-    return (histogram::first_value(bin, bins, depth) + histogram::first_value(bin + 1, bins, depth) - 1) / 2.0;
-  };
+  const auto value = [&](int bin) { return (first_value(bin, bins, depth) + first_value(bin + 1, bins, depth) - 1) / 2.0; };
   int lowest = -1, highest = 0;
   double sum = 0;
   for (int bin = 0; bin < bins; ++bin) {
@@ -52,4 +50,4 @@ HistogramStatistics statistics(const std::vector<std::uint64_t>& counts, int dep
   return all;
 }
 
-}  // namespace cudavision
+}  // namespace cudavision::histogram

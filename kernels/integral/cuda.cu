@@ -64,7 +64,7 @@ void set_frame(Job& job, const Image& src, const TableSource& source, const Plan
   job.max_value = format.max_value();
   job.dst = static_cast<unsigned char*>(table.data);
   job.dst_pitch = table.pitch;
-  const auto begin = reinterpret_cast<std::uintptr_t>(job.dst) / 4 + job.pad, step = std::uintptr_t(table.pitch) / 4;
+  const auto begin = reinterpret_cast<std::uintptr_t>(job.dst) / 4 + job.zero_line, step = std::uintptr_t(table.pitch) / 4;
   job.row_alignment = begin % 4 == 0 && step % 4 == 0   ? RowAlignment::aligned
                       : begin % 4 == 1 && step % 4 == 1 ? RowAlignment::stepped
                                                         : RowAlignment::other;
@@ -102,7 +102,7 @@ class TableGroup {
 
   Status submit(const Plan& plan, const Image& src, const std::vector<Plane>& tables, Queue queue) {
     if (schedule_.tables.empty()) return {};
-    Params& params = schedule_.params;
+    KernelParams& params = schedule_.params;
     for (int i = 0; i < params.count; ++i) {
       const int table = schedule_.tables[i];
       set_frame(params.sum_jobs[i], src, plan.sources[table], tables[table]);

@@ -30,7 +30,7 @@ __device__ __forceinline__ Value sum_every(int first, int step, int end, Load lo
 }
 
 /// Waits until the sum pass has summed the rows of tiles 0 … last.
-__device__ __forceinline__ void wait_for_rows(const Params& p, const Job& job, int last) {
+__device__ __forceinline__ void wait_for_rows(const KernelParams& p, const Job& job, int last) {
   if (p.two_launches) {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");

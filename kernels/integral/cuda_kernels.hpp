@@ -6,7 +6,7 @@
 
 namespace cudavision::integral {
 
-/// The kernel for these samples and sums, launched with `threads` threads and Params. `rows`: of a warp, as make_schedule() chose them.
+/// The kernel for these samples and sums, launched with `threads` threads and KernelParams. `rows`: of a warp, as make_schedule() chose them.
 const void* tables_kernel(int sample_bytes, bool squared, SumType type, int rows);
 
 }  // namespace cudavision::integral

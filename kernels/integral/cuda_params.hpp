@@ -44,7 +44,7 @@ struct Job {
   unsigned char* unpacked;      ///< the sum pass stores samples here, for the write pass; nullptr: both passes read the frame
   std::ptrdiff_t unpacked_pitch;
   int width, height;  ///< samples
-  int pad;            ///< 1: padded. Row y of the tiles holds samples of row y − 1; column x goes to entry x + 1. Else 0
+  int zero_line;      ///< 1: padded. Row y of the tiles holds samples of row y − 1; column x goes to entry x + 1. Else 0
   int tiles_x, tiles_y, first_tile;
   SumType type;
   bool luma;  ///< luma of red, green and blue
@@ -55,7 +55,7 @@ struct Job {
   unsigned* summed;       ///< [tiles_y]: summed tiles of each row of tiles
 };
 
-struct Params {
+struct KernelParams {
   Job sum_jobs[max_jobs];    ///< for the sum pass
   Job write_jobs[max_jobs];  ///< the same for the write pass, which reads unpacked samples
   int count;                 ///< jobs
@@ -65,7 +65,7 @@ struct Params {
   bool two_launches;         ///< the first launch sums all tiles, the second writes them
   int tile_rows;             ///< rows of tiles, of all jobs
   unsigned* past_wait;       ///< tiles of the write pass that have ended their waiting; each job's `summed` follows
-  bool interleave;  ///< all jobs have the same tiles; tiles at one position follow each other, as they read the same samples
+  bool jobs_in_turn;  ///< all jobs have the same tiles; tiles at one position follow each other, as they read the same samples
 };
 
 /// A block sums a tile or writes a tile. Blocks in order: `ahead` tiles are summed; then one is summed and one is written in turn;
@@ -74,7 +74,7 @@ struct Turn {
   bool sums;
   int tile;  ///< number of the tile
 };
-CUDAVISION_HOST_DEVICE inline Turn turn_of(const Params& p, int block) {
+CUDAVISION_HOST_DEVICE inline Turn turn_of(const KernelParams& p, int block) {
   const int later = block - p.ahead, alternate = 2 * (p.tiles - p.ahead);
   const bool sums = later < 0 || (later < alternate && later % 2 == 0);
   return {sums, later < 0 ? block : later >= alternate ? block - p.tiles : sums ? p.ahead + later / 2 : later / 2};
@@ -83,9 +83,9 @@ CUDAVISION_HOST_DEVICE inline Turn turn_of(const Params& p, int block) {
 struct Tile {
   int job, x, y;
 };
-CUDAVISION_HOST_DEVICE inline Tile tile_of(const Params& p, int number) {
+CUDAVISION_HOST_DEVICE inline Tile tile_of(const KernelParams& p, int number) {
   Tile tile{0, 0, 0};
-  if (p.interleave) {
+  if (p.jobs_in_turn) {
     tile.job = number % p.count;
     number /= p.count;
   } else {

@@ -21,9 +21,9 @@ Job make_job(const Plan& plan, int index, int tile_height, int first_tile) {
   const TableInfo& table = plan.tables[index];
   const TableSource& source = plan.sources[index];
   Job job{};
-  job.pad = plan.padded;
-  job.width = table.width - job.pad;
-  job.height = table.height - job.pad;
+  job.zero_line = plan.padded;
+  job.width = table.width - job.zero_line;
+  job.height = table.height - job.zero_line;
   job.type = table.type;
   job.tiles_x = divide_up(job.width, tile_width);
   job.tiles_y = divide_up(table.height, tile_height);
@@ -34,10 +34,10 @@ Job make_job(const Plan& plan, int index, int tile_height, int first_tile) {
 }
 
 /// Tiles that are summed before the first is written: at least a row of tiles, for which the first tile written waits.
-int choose_ahead(const Params& params) {
+int choose_ahead(const KernelParams& params) {
   int ahead = params.two_launches ? params.tiles : tiles_ahead(params.tiles, params.sum_jobs[0].unpacked_pitch > 0);
   for (int i = 0; i < params.count; ++i)
-    ahead = std::max(ahead, params.sum_jobs[i].tiles_x * (params.interleave ? params.count : 1));
+    ahead = std::max(ahead, params.sum_jobs[i].tiles_x * (params.jobs_in_turn ? params.count : 1));
   return std::min(ahead, params.tiles);
 }
 
@@ -45,7 +45,7 @@ int choose_ahead(const Params& params) {
 
 Schedule make_schedule(const Plan& plan, bool squared) {
   Schedule schedule;
-  Params& params = schedule.params;
+  KernelParams& params = schedule.params;
   for (std::size_t i = 0; i < plan.tables.size(); ++i)
     if (plan.tables[i].squared == squared) schedule.tables.push_back(int(i));
   params.count = int(schedule.tables.size());
@@ -58,12 +58,13 @@ Schedule make_schedule(const Plan& plan, bool squared) {
   const int sum_bytes = schedule.type == SumType::u32 ? 4 : 8;
   schedule.rows = std::min(warp_rows(frame), max_warp_rows(schedule.sample_bytes, squared, sum_bytes));
   params.two_launches = in_two_launches(frame, sum_bytes);
-  params.interleave = true;
+  params.jobs_in_turn = true;
   for (int i = 0; i < params.count; ++i) {
     Job& job = params.sum_jobs[i] = make_job(plan, schedule.tables[i], warps * schedule.rows, params.tiles);
     params.tiles += job.tiles_x * job.tiles_y;
     params.tile_rows += job.tiles_y;
-    params.interleave = params.interleave && job.tiles_x == params.sum_jobs[0].tiles_x && job.tiles_y == params.sum_jobs[0].tiles_y;
+    params.jobs_in_turn =
+        params.jobs_in_turn && job.tiles_x == params.sum_jobs[0].tiles_x && job.tiles_y == params.sum_jobs[0].tiles_y;
     schedule.counters += scratch_parts(schedule, job).end;
   }
   params.ahead = choose_ahead(params);
@@ -83,7 +84,7 @@ ScratchParts scratch_parts(const Schedule& schedule, const Job& job) {
 }
 
 void set_scratch(Schedule& schedule, unsigned char* scratch) {
-  Params& params = schedule.params;
+  KernelParams& params = schedule.params;
   params.past_wait = reinterpret_cast<unsigned*>(scratch + schedule.counters);
   unsigned* summed = params.past_wait + 1;
   for (int i = 0; i < params.count; ++i) {

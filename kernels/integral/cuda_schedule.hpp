@@ -19,7 +19,7 @@ struct Schedule {
   int rows = 0;                   ///< of a warp
   std::size_t scratch_bytes = 0;  ///< device memory, aligned to 16 bytes
   std::size_t counters = 0;       ///< the scratch memory from this byte on must be zero before the first launch
-  Params params{};                ///< everything that does not depend on the frame
+  KernelParams params{};          ///< everything that does not depend on the frame
 };
 
 /// The parameters lack the addresses in scratch memory: see set_scratch().

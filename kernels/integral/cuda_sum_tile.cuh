@@ -29,13 +29,14 @@ struct Shared {
 };
 
 template <bool squared, typename T, typename LineSum, typename Sum, int R>
-__device__ __forceinline__ void sum_tile(const Params& p, const Job& job, const Tile& tile, Shared<T, LineSum, Sum, R>& shared) {
+__device__ __forceinline__ void sum_tile(const KernelParams& p, const Job& job, const Tile& tile,
+                                         Shared<T, LineSum, Sum, R>& shared) {
   using Samples = SampleQuad<T, squared>;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int y = (tile.y * warps + warp) * R;
   LaneSamples<T, R> samples;
-  load_rows(job, tile.x * tile_width, y - job.pad, lane, samples);
-  if (job.unpacked) store_unpacked(job, tile.x * tile_width + 4 * lane, y - job.pad, samples);
+  load_rows(job, tile.x * tile_width, y - job.zero_line, lane, samples);
+  if (job.unpacked) store_unpacked(job, tile.x * tile_width + 4 * lane, y - job.zero_line, samples);
 
   typename Samples::Columns columns[2];
   LineSum own = 0;  // the sum of row `lane`

@@ -17,7 +17,8 @@ namespace {
 
 /// T: stored samples. Sum: what sums of a frame are computed in. R: rows of a warp.
 template <typename T, bool squared, typename Sum, int R>
-__global__ void __launch_bounds__(threads, min_blocks(sizeof(T), sizeof(Sum), R)) sum_tables(const __grid_constant__ Params p) {
+__global__ void __launch_bounds__(threads, min_blocks(sizeof(T), sizeof(Sum), R))
+    make_tables(const __grid_constant__ KernelParams p) {
   static_assert(R % 4 == 0 && 32 % R == 0, "store_words() and sum_left() divide by it");
   using LineSum = typename SampleQuad<T, squared>::LineSum;
   __shared__ Shared<T, LineSum, Sum, R> shared;
@@ -37,9 +38,9 @@ template <typename T, bool squared, typename Sum>
 const void* kernel_with_rows(int rows) {
   constexpr int most = max_warp_rows(sizeof(T), squared, sizeof(Sum));
   constexpr int small = std::min(tuning.small_rows, most), medium = std::min(tuning.medium_rows, most);
-  if (rows == small) return reinterpret_cast<const void*>(&sum_tables<T, squared, Sum, small>);
-  if (rows == medium) return reinterpret_cast<const void*>(&sum_tables<T, squared, Sum, medium>);
-  return reinterpret_cast<const void*>(&sum_tables<T, squared, Sum, std::min(tuning.large_rows, most)>);
+  if (rows == small) return reinterpret_cast<const void*>(&make_tables<T, squared, Sum, small>);
+  if (rows == medium) return reinterpret_cast<const void*>(&make_tables<T, squared, Sum, medium>);
+  return reinterpret_cast<const void*>(&make_tables<T, squared, Sum, std::min(tuning.large_rows, most)>);
 }
 
 template <typename T>

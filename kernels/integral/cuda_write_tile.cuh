@@ -66,14 +66,15 @@ __device__ __forceinline__ void for_rows(const Job& job, int rows, int warp, int
 
 // One long function: split further, the compiler orders its instructions differently.
 template <bool squared, typename T, typename LineSum, typename Sum, int R>
-__device__ __forceinline__ void write_tile(const Params& p, const Job& job, const Tile& tile, Shared<T, LineSum, Sum, R>& shared) {
+__device__ __forceinline__ void write_tile(const KernelParams& p, const Job& job, const Tile& tile,
+                                           Shared<T, LineSum, Sum, R>& shared) {
   using Samples = SampleQuad<T, squared>;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int x = tile.x * tile_width, y = (tile.y * warps + warp) * R;
   // 1. The samples of the warp. Those of the frame are loaded before waiting; unpacked samples come from the sum pass.
   LaneSamples<T, R> samples;
   if (job.unpacked) wait_for_rows(p, job, tile.y);
-  load_rows(job, x, y - job.pad, lane, samples);
+  load_rows(job, x, y - job.zero_line, lane, samples);
   if (!job.unpacked) wait_for_rows(p, job, tile.y);
   unsigned past_wait = 0;
   if (!p.two_launches && threadIdx.x == 0) past_wait = atomicAdd(p.past_wait, 1);
@@ -128,17 +129,17 @@ __device__ __forceinline__ void write_tile(const Params& p, const Job& job, cons
   }
 
   // 4. Go down the rows and store them, by the type and the alignment of the table.
-  const int rows = min(R, job.height + job.pad - y), count = job.width - x;
+  const int rows = min(R, job.height + job.zero_line - y), count = job.width - x;
   constexpr bool wide = sizeof(Sum) == 8;
   const int entry_bytes = wide && job.type != SumType::f32 ? 8 : 4;
   unsigned char* out = job.dst + y * job.dst_pitch;
-  if (job.pad && x == 0 && lane < rows) {  // the zero column
+  if (job.zero_line && x == 0 && lane < rows) {  // the zero column
     if (entry_bytes == 8)
       *reinterpret_cast<std::uint64_t*>(out + lane * job.dst_pitch) = 0;
     else
       *reinterpret_cast<std::uint32_t*>(out + lane * job.dst_pitch) = 0;
   }
-  out += std::ptrdiff_t(x + job.pad) * entry_bytes;
+  out += std::ptrdiff_t(x + job.zero_line) * entry_bytes;
 
   const auto all_rows = [&](auto number, auto store) {
     for_rows<squared, decltype(number)::value>(job, rows, warp, lane, left, sums, out, shared, store);

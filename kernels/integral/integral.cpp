@@ -8,13 +8,12 @@
 #include "kernels/core/guard.hpp"
 #include "kernels/integral/plan.hpp"
 
-namespace cudavision {
-namespace integral {
+namespace cudavision::integral {
 namespace {
 
 bool has_luma(const FormatInfo& format) { return format.sets[0].roles[0] == Role::luma || format.sets[0].roles[1] == Role::luma; }
 
-Plan resolve(const IntegralParams& params, const Geometry& geometry) {
+Plan resolve(const Params& params, const Geometry& geometry) {
   const FormatInfo& format = info(geometry.format);
   SumType type = params.sum_type;
   if (type == SumType::automatic) {
@@ -67,8 +66,6 @@ Plan resolve_tables(const Geometry& geometry, bool padded, const std::vector<Tab
   return plan;
 }
 
-}  // namespace integral
-
 Status Integral::submit(const Image& src, const std::vector<Plane>& tables, Queue queue) {
   return guarded([&]() -> Status {
     if (tables.size() != tables_.size())
@@ -78,16 +75,14 @@ Status Integral::submit(const Image& src, const std::vector<Plane>& tables, Queu
   });
 }
 
-std::vector<TableInfo> describe_tables(const IntegralParams& params, const Geometry& geometry) {
-  return integral::resolve(params, geometry).tables;
-}
+std::vector<TableInfo> describe_tables(const Params& params, const Geometry& geometry) { return resolve(params, geometry).tables; }
 
-Result<std::unique_ptr<Integral>> make_integral(const IntegralParams& params, const Geometry& geometry, Backend backend) {
+Result<std::unique_ptr<Integral>> make(const Params& params, const Geometry& geometry, Backend backend) {
   return guarded([&] {
-    integral::Plan plan = integral::resolve(params, geometry);
+    Plan plan = resolve(params, geometry);
     return on_backend(
-        backend, [&]() { return integral::make_cuda(std::move(plan)); }, [&]() { return integral::make_cpu(std::move(plan)); });
+        backend, [&]() { return make_cuda(std::move(plan)); }, [&]() { return make_cpu(std::move(plan)); });
   });
 }
 
-}  // namespace cudavision
+}  // namespace cudavision::integral

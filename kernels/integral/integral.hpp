@@ -8,7 +8,7 @@
 
 #include "kernels/core/filter.hpp"
 
-namespace cudavision {
+namespace cudavision::integral {
 
 enum class TableLayout : std::uint8_t {
   inclusive,  ///< W × H entries: entry (x, y) is the sum of columns 0 … x of rows 0 … y
@@ -29,7 +29,7 @@ enum class TableChannel : std::uint8_t {
   all,   ///< each component at its own size, including alpha, without padding
 };
 
-struct IntegralParams {
+struct Params {
   TableLayout layout = TableLayout::inclusive;
   SumType sum_type = SumType::automatic;
   bool squared = false;  ///< add tables of the squared samples: f64 if the sums are f32 or f64, else u64
@@ -76,9 +76,9 @@ class Integral {
 };
 
 /// The tables of a plan with these parameters.
-std::vector<TableInfo> describe_tables(const IntegralParams& params, const Geometry& geometry);
+std::vector<TableInfo> describe_tables(const Params& params, const Geometry& geometry);
 
 /// Errors: settings if the backend is not built in; resource.
-Result<std::unique_ptr<Integral>> make_integral(const IntegralParams& params, const Geometry& geometry, Backend backend);
+Result<std::unique_ptr<Integral>> make(const Params& params, const Geometry& geometry, Backend backend);
 
-}  // namespace cudavision
+}  // namespace cudavision::integral

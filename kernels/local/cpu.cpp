@@ -30,8 +30,8 @@ class CpuLocal : public cpu::CpuFilter {
 /// The filters on summed-area tables.
 class CpuBox final : public CpuLocal {
  public:
-  CpuBox(Plan plan, std::unique_ptr<Integral> integral) : CpuLocal(std::move(plan)), integral_(std::move(integral)) {
-    for (const TableInfo& table : integral_->tables()) {
+  CpuBox(Plan plan, std::unique_ptr<integral::Integral> integral) : CpuLocal(std::move(plan)), integral_(std::move(integral)) {
+    for (const integral::TableInfo& table : integral_->tables()) {
       const std::ptrdiff_t pitch = std::ptrdiff_t(table.width) * table.entry_bytes();
       memory_.emplace_back(std::size_t(pitch) * table.height);
       tables_.push_back({memory_.back().data(), pitch});
@@ -65,7 +65,7 @@ class CpuBox final : public CpuLocal {
     const int table = plan_.table_of[index][channel(index, c)];
     if (table < 0) {
       for (int x = 0; x < strip.width; ++x) out[x * step] = T(info(plan_.geometry.format).neutral_chroma());
-    } else if (plan_.tables.tables[table].type == SumType::u32) {
+    } else if (plan_.tables.tables[table].type == integral::SumType::u32) {
       box_row<T, std::uint32_t>(index, table, strip, strip.y + y, out, step);
     } else {
       box_row<T, std::uint64_t>(index, table, strip, strip.y + y, out, step);
@@ -91,7 +91,7 @@ class CpuBox final : public CpuLocal {
       }
     };
     switch (plan_.operation) {
-      case LocalOperation::threshold: {
+      case Operation::threshold: {
         const Sum *here = table_row<Sum>(table, y), *below = table_row<Sum>(table, y + 1);
         const int max = info(plan_.geometry.format).max_value();
         return each([&](int x, int, int, Sum sum, int count) {
@@ -99,7 +99,7 @@ class CpuBox final : public CpuLocal {
           return double(std::int64_t(own) * count) < double(sum) * plan_.factor ? 0 : max;
         });
       }
-      case LocalOperation::deviation: {
+      case Operation::deviation: {
         const auto *square_top = table_row<std::uint64_t>(table + plan_.squares, y0),
                    *square_bottom = table_row<std::uint64_t>(table + plan_.squares, y1);
         return each([&](int, int x0, int x1, Sum sum, int count) {
@@ -113,7 +113,7 @@ class CpuBox final : public CpuLocal {
     }
   }
 
-  std::unique_ptr<Integral> integral_;
+  std::unique_ptr<integral::Integral> integral_;
   std::vector<std::vector<std::uint8_t>> memory_;
   std::vector<Plane> tables_;
 };
@@ -203,7 +203,7 @@ class CpuNlm final : public CpuLocal {
 }  // namespace
 
 Result<std::unique_ptr<Filter>> make_cpu(Plan plan) {
-  if (plan.operation == LocalOperation::nlm) return std::unique_ptr<Filter>(std::make_unique<CpuNlm>(std::move(plan)));
+  if (plan.operation == Operation::nlm) return std::unique_ptr<Filter>(std::make_unique<CpuNlm>(std::move(plan)));
   auto integral = integral::make_cpu(plan.tables);
   if (!integral.ok()) return integral.error();
   return std::unique_ptr<Filter>(std::make_unique<CpuBox>(std::move(plan), std::move(integral.value())));

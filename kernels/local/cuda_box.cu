@@ -32,7 +32,7 @@ struct BoxJob {
   const unsigned char *sums[4], *squares[4];  ///< by channel; nullptr: chroma that becomes neutral
   std::ptrdiff_t sums_pitch, squares_pitch;
   int radius_x, radius_y, neutral;
-  LocalOperation operation;
+  Operation operation;
   double factor;
 };
 
@@ -72,9 +72,9 @@ __global__ void __launch_bounds__(32 * box_warps) box_filter(const __grid_consta
         const int x0 = max(at - job.radius_x, 0), x1 = min(at + job.radius_x + 1, view.width);
         const int count = (x1 - x0) * (y1 - y0);
         const Sum sum = box_sum<Sum>(job.sums[c], job.sums_pitch, x0, y0, x1, y1);
-        if (job.operation == LocalOperation::box_mean) {
+        if (job.operation == Operation::box_mean) {
           result = rounded_mean(sum, count, 1.0f / float(count));
-        } else if (job.operation == LocalOperation::threshold) {
+        } else if (job.operation == Operation::threshold) {
           const Sum own = box_sum<Sum>(job.sums[c], job.sums_pitch, at, y, at + 1, y + 1);
           result = double(std::int64_t(own) * count) < __dmul_rn(double(sum), job.factor) ? 0 : view.max_value;
         } else {
@@ -107,7 +107,7 @@ class CudaBox final : public cuda::CudaFilter {
     if (!integral.ok()) return integral.error();
     integral_ = std::move(integral.value());
     std::size_t bytes = 0;
-    for (const TableInfo& table : integral_->tables()) {
+    for (const integral::TableInfo& table : integral_->tables()) {
       // Whole cache lines of 128 bytes.
       const std::size_t pitch = (std::size_t(table.width) * table.entry_bytes() + 127) / 128 * 128;
       tables_.push_back({reinterpret_cast<void*>(bytes), std::ptrdiff_t(pitch)});
@@ -130,7 +130,8 @@ class CudaBox final : public cuda::CudaFilter {
  private:
   template <typename T, int C>
   Kernel choose() const {
-    return plan_.tables.tables[0].type == SumType::u32 ? box_filter<T, C, std::uint32_t> : box_filter<T, C, std::uint64_t>;
+    return plan_.tables.tables[0].type == integral::SumType::u32 ? box_filter<T, C, std::uint32_t>
+                                                                 : box_filter<T, C, std::uint64_t>;
   }
 
   Status begin(const Image& src, const Region&, Queue queue) override { return integral_->submit(src, tables_, queue); }
@@ -146,7 +147,7 @@ class CudaBox final : public cuda::CudaFilter {
         if (table < 0) continue;
         job.sums[c] = static_cast<const unsigned char*>(tables_[table].data);
         job.sums_pitch = tables_[table].pitch;
-        if (plan_.operation != LocalOperation::deviation) continue;
+        if (plan_.operation != Operation::deviation) continue;
         job.squares[c] = static_cast<const unsigned char*>(tables_[table + plan_.squares].data);
         job.squares_pitch = tables_[table + plan_.squares].pitch;
       }
@@ -164,7 +165,7 @@ class CudaBox final : public cuda::CudaFilter {
   }
 
   const Plan plan_;
-  std::unique_ptr<Integral> integral_;
+  std::unique_ptr<integral::Integral> integral_;
   cuda::DeviceMemory memory_;  ///< of the tables
   std::vector<Plane> tables_;
   std::array<Kernel, 2> kernels_{};  ///< of the first set, of the others

@@ -9,36 +9,36 @@
 #include "kernels/core/guard.hpp"
 #include "kernels/local/plan.hpp"
 
-namespace cudavision {
+namespace cudavision::local {
 
-Status validate(const LocalParams& params) {
-  if (params.operation == LocalOperation::nlm && params.radius > nlm_max_radius)
+Status validate(const Params& params) {
+  if (params.operation == Operation::nlm && params.radius > nlm_max_radius)
     return Status::settings("radius is " + std::to_string(params.radius) + ": it must be 0 to 16 for nlm");
-  Status status = check_range("radius", params.radius, 0, local_max_radius);
+  Status status = check_range("radius", params.radius, 0, max_radius);
   if (status.ok()) status = check_range("sensitivity", params.sensitivity, 0, 1);
   if (status.ok()) status = check_range("search-radius", params.search_radius, 1, nlm_max_search_radius);
   if (status.ok()) status = check_range("strength", params.strength, nlm_min_strength, nlm_max_strength);
   return status;
 }
 
-namespace local {
 namespace {
 
 using integral::TableSource;
 
 /// The channels that need a table.
-std::vector<TableSource> find_sources(LocalOperation operation, const FormatInfo& format) {
-  const TableChannel channel = operation == LocalOperation::threshold ? TableChannel::luma : TableChannel::all;
+std::vector<TableSource> find_sources(Operation operation, const FormatInfo& format) {
+  const integral::TableChannel channel =
+      operation == Operation::threshold ? integral::TableChannel::luma : integral::TableChannel::all;
   std::vector<TableSource> sources = integral::table_sources(format, channel, false);
   const auto is_from_chroma = [&](const TableSource& source) { return is_chroma(format.sets[source.set].roles[source.channel]); };
-  if (operation == LocalOperation::deviation)
+  if (operation == Operation::deviation)
     sources.erase(std::remove_if(sources.begin(), sources.end(), is_from_chroma), sources.end());
   return sources;
 }
 
 }  // namespace
 
-Plan resolve(const LocalParams& params, const Geometry& geometry) {
+Plan resolve(const Params& params, const Geometry& geometry) {
   const FormatInfo& format = info(geometry.format);
   Plan plan;
   plan.geometry = geometry;
@@ -56,7 +56,7 @@ Plan resolve(const LocalParams& params, const Geometry& geometry) {
     most = std::max(most, double(std::min(2 * plan.radius[i].x + 1, grid.width)) * std::min(2 * plan.radius[i].y + 1, grid.height) *
                               format.max_value());
   }
-  if (params.operation == LocalOperation::nlm) return plan;
+  if (params.operation == Operation::nlm) return plan;
 
   const std::vector<TableSource> sources = find_sources(params.operation, format);
   for (std::size_t t = 0; t < sources.size(); ++t) {
@@ -70,25 +70,20 @@ Plan resolve(const LocalParams& params, const Geometry& geometry) {
     }
   }
   plan.squares = int(sources.size());
-  plan.tables = integral::resolve_tables(geometry, true, sources, most < 0x1p32 ? SumType::u32 : SumType::u64,
-                                         params.operation == LocalOperation::deviation, SumType::u64);
+  plan.tables = integral::resolve_tables(geometry, true, sources, most < 0x1p32 ? integral::SumType::u32 : integral::SumType::u64,
+                                         params.operation == Operation::deviation, integral::SumType::u64);
   return plan;
 }
 
-}  // namespace local
-
-Result<std::unique_ptr<Filter>> make_local(const LocalParams& params, const Geometry& geometry, Backend backend) {
+Result<std::unique_ptr<Filter>> make(const Params& params, const Geometry& geometry, Backend backend) {
   return guarded([&]() -> Result<std::unique_ptr<Filter>> {
     if (Status status = validate(params); !status.ok()) return status;
-    local::Plan plan = local::resolve(params, geometry);
+    Plan plan = resolve(params, geometry);
     return on_backend(
         backend,
-        [&]() {
-          return plan.operation == LocalOperation::nlm ? local::make_nlm_cuda(std::move(plan))
-                                                       : local::make_box_cuda(std::move(plan));
-        },
-        [&]() { return local::make_cpu(std::move(plan)); });
+        [&]() { return plan.operation == Operation::nlm ? make_nlm_cuda(std::move(plan)) : make_box_cuda(std::move(plan)); },
+        [&]() { return make_cpu(std::move(plan)); });
   });
 }
 
-}  // namespace cudavision
+}  // namespace cudavision::local

@@ -7,22 +7,22 @@
 
 #include "kernels/core/filter.hpp"
 
-namespace cudavision {
+namespace cudavision::local {
 
-enum class LocalOperation : std::uint8_t {
+enum class Operation : std::uint8_t {
   box_mean,   ///< the mean of the window
   threshold,  ///< Bradley's adaptive threshold: black or white
   deviation,  ///< the standard deviation of the window
   nlm,        ///< non-local means denoising
 };
 
-inline constexpr int local_max_radius = 16384;
+inline constexpr int max_radius = 16384;
 inline constexpr int nlm_max_radius = 16;
 inline constexpr int nlm_max_search_radius = 32;
 inline constexpr double nlm_min_strength = 0.001, nlm_max_strength = 1000;
 
-struct LocalParams {
-  LocalOperation operation = LocalOperation::box_mean;
+struct Params {
+  Operation operation = Operation::box_mean;
   int radius = 7;  ///< pixels of the full-size planes, 0–16384 (nlm: of a patch, 0–16); a window has 2·radius + 1 per side
   double sensitivity = 0.15;  ///< threshold: fraction below the local mean at which black begins, 0–1
   int search_radius = 10;     ///< nlm: the largest distance of compared patches, pixels of the full-size planes, 1–32
@@ -31,7 +31,7 @@ struct LocalParams {
 
 /// Checks the parameters that do not depend on the format. Messages use the names that users know: radius, sensitivity,
 /// search-radius, strength. Errors: settings.
-Status validate(const LocalParams& params);
+Status validate(const Params& params);
 
 /// Makes a filter of each pixel's neighbourhood. All operations except nlm take constant time for any radius, by summed-area tables.
 /// The window of a sample has (2·rx + 1) × (2·ry + 1) samples; the part inside the frame counts: n samples with the sum S and the sum
@@ -48,6 +48,6 @@ Status validate(const LocalParams& params);
 ///               8-bit samples. Source: Buades, Coll and Morel, 2005; the sums by Darbon et al., "Fast nonlocal filtering applied to
 ///               electron cryomicroscopy", 2008.
 /// Errors: settings (bad parameters, or a backend that is not built in), resource.
-Result<std::unique_ptr<Filter>> make_local(const LocalParams& params, const Geometry& geometry, Backend backend);
+Result<std::unique_ptr<Filter>> make(const Params& params, const Geometry& geometry, Backend backend);
 
-}  // namespace cudavision
+}  // namespace cudavision::local

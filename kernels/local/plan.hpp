@@ -13,7 +13,7 @@ namespace cudavision::local {
 /// Parameters resolved for a geometry.
 struct Plan {
   Geometry geometry;
-  LocalOperation operation = LocalOperation::box_mean;
+  Operation operation = Operation::box_mean;
   struct Radius {
     int x = 0, y = 0;
   };
@@ -26,9 +26,9 @@ struct Plan {
   int squares = 0;  ///< deviation: the table of the squares follows this many tables after that of the sums
 };
 
-Plan resolve(const LocalParams& params, const Geometry& geometry);
+Plan resolve(const Params& params, const Geometry& geometry);
 
-/// For LocalOperation::nlm. Errors: settings (radii that need more shared memory than the device has), resource.
+/// For Operation::nlm. Errors: settings (radii that need more shared memory than the device has), resource.
 Result<std::unique_ptr<Filter>> make_nlm_cuda(Plan plan);
 /// For the other operations. Errors: resource.
 Result<std::unique_ptr<Filter>> make_box_cuda(Plan plan);

@@ -8,9 +8,9 @@
 namespace cudavision::bench {
 namespace {
 
-Row convolve(std::string name, const ConvolveParams& params, int taps, std::vector<double> weights, Format format, double must) {
+Row convolve(std::string name, const convolve::Params& params, int taps, std::vector<double> weights, Format format, double must) {
   Row row{std::move(name), format,
-          filter([=](const Geometry& geometry, Backend backend) { return make_convolve(params, geometry, backend); })};
+          filter([=](const Geometry& geometry, Backend backend) { return convolve::make(params, geometry, backend); })};
   row.must = must;
   row.peer = {"convolve", taps, {weights.begin(), weights.end()}};
   return row;
@@ -19,7 +19,7 @@ Row convolve(std::string name, const ConvolveParams& params, int taps, std::vect
 /// Real weights without structure, of full rank.
 Row convolve_full(int taps, Format format, double must) {
   std::mt19937 random(taps);
-  ConvolveParams params;
+  convolve::Params params;
   params.kernel_width = params.kernel_height = taps;
   for (int i = 0; i < taps * taps; ++i) params.weights.push_back(0.1 + random() / 4294967296.0);
   const std::string side = std::to_string(taps);
@@ -30,7 +30,7 @@ Row convolve_full(int taps, Format format, double must) {
 
 /// Real weights of rank 1.
 Row convolve_separable(int taps, Format format) {
-  ConvolveParams params;
+  convolve::Params params;
   params.kernel_width = params.kernel_height = taps;
   for (int y = 0; y < taps; ++y)
     for (int x = 0; x < taps; ++x) params.weights.push_back(std::sqrt(x + 1.5) * std::log(y + 2.5));
@@ -38,11 +38,11 @@ Row convolve_separable(int taps, Format format) {
   return convolve("separable-" + side + "x" + side, params, taps, params.weights, format, 0);
 }
 
-Row convolve_preset(Preset preset, Border border, Format format) {
-  ConvolveParams params;
+Row convolve_preset(convolve::Preset preset, Border border, Format format) {
+  convolve::Params params;
   params.preset = preset;
   params.border = border;
-  const PresetInfo& found = presets()[int(preset)];
+  const convolve::PresetInfo& found = convolve::presets()[int(preset)];
   const std::string name = found.nick + std::string(border == Border::fill ? "-fill" : "");
   Row row = convolve(name, params, found.width, found.weights, format, 0);
   if (!found.vertical.empty()) row.peer = {};  // no peer computes the magnitude of two kernels in one call
@@ -57,11 +57,11 @@ std::vector<Row> convolve_rows() {
     for (auto [taps, must] : {std::pair(3, 1.4), {5, 2.3}, {7, 4.0}, {15, 1 / 0.7}, {31, 1 / 0.7}})
       list.push_back(convolve_full(taps, format, must));
     list.push_back(convolve_separable(7, format));
-    list.push_back(convolve_preset(Preset::sharpen, Border::reflect_101, format));
-    list.push_back(convolve_preset(Preset::sharpen, Border::fill, format));
-    list.push_back(convolve_preset(Preset::gradient, Border::reflect_101, format));
+    list.push_back(convolve_preset(convolve::Preset::sharpen, Border::reflect_101, format));
+    list.push_back(convolve_preset(convolve::Preset::sharpen, Border::fill, format));
+    list.push_back(convolve_preset(convolve::Preset::gradient, Border::reflect_101, format));
   }
-  list.push_back(convolve_preset(Preset::sharpen, Border::reflect_101, Format::NV12));
+  list.push_back(convolve_preset(convolve::Preset::sharpen, Border::reflect_101, Format::NV12));
   return list;
 }
 

@@ -6,25 +6,19 @@ namespace cudavision::bench {
 namespace {
 
 /// `moved`: bytes read and written for each byte of the picture.
-Row diff(const std::string& name, Format format, double moved, double must, std::function<void(DiffParams&)> set) {
-  DiffParams params;
+Row diff(const std::string& name, Format format, double moved, double must, std::function<void(diff::Params&)> set) {
+  diff::Params params;
   params.interval = diff_interval;
   params.borrow = true;
   params.open_radius = 0;
-  params.output = DiffOutput::mask;
+  params.output = diff::Output::mask;
   set(params);
   Row row{"diff-" + name, format,
-          [=](const Geometry& geometry, Backend backend) -> Result<std::function<Status(const Slot&, Queue)>> {
-            auto plan = make_diff(params, geometry, backend);
-            if (!plan.ok()) return plan.error();
-            return std::function<Status(const Slot&, Queue)>(
-                [plan = std::shared_ptr<Diff>(std::move(plan.value()))](const Slot& slot, Queue queue) {
-                  return plan->submit(slot.src, slot.dst, queue);
-                });
-          }};
+          operation([=](const Geometry& geometry, Backend backend) { return diff::make(params, geometry, backend); },
+                    [](diff::Diff& plan, const Slot& slot, Queue queue) { return plan.submit(slot.src, slot.dst, queue); })};
   row.moved = moved;
   row.must = must;
-  if (params.reference == DiffReference::previous && params.output == DiffOutput::difference) row.peer = {"absdiff"};
+  if (params.reference == diff::Reference::previous && params.output == diff::Output::difference) row.peer = {"absdiff"};
   return row;
 }
 
@@ -33,16 +27,16 @@ Row diff(const std::string& name, Format format, double moved, double must, std:
 std::vector<Row> diff_rows() {
   std::vector<Row> list;
   for (Format format : {Format::GRAY8, Format::NV12, Format::RGBA}) {
-    list.push_back(diff("mask", format, 3, 1.15, [](DiffParams&) {}));
-    list.push_back(diff("absolute", format, 3, 1.15, [](DiffParams& p) { p.output = DiffOutput::difference; }));
-    list.push_back(diff("mask-open", format, 3, 0, [](DiffParams& p) { p.open_radius = 1; }));
-    list.push_back(diff("mask-keep", format, 4, 0, [](DiffParams& p) { p.borrow = false; }));
-    list.push_back(diff("grid-open", format, 2, 0, [](DiffParams& p) { p.output = DiffOutput::none, p.open_radius = 1; }));
-    list.push_back(diff("background", format, 6, 1.2, [](DiffParams& p) { p.reference = DiffReference::background; }));
+    list.push_back(diff("mask", format, 3, 1.15, [](diff::Params&) {}));
+    list.push_back(diff("absolute", format, 3, 1.15, [](diff::Params& p) { p.output = diff::Output::difference; }));
+    list.push_back(diff("mask-open", format, 3, 0, [](diff::Params& p) { p.open_radius = 1; }));
+    list.push_back(diff("mask-keep", format, 4, 0, [](diff::Params& p) { p.borrow = false; }));
+    list.push_back(diff("grid-open", format, 2, 0, [](diff::Params& p) { p.output = diff::Output::none, p.open_radius = 1; }));
+    list.push_back(diff("background", format, 6, 1.2, [](diff::Params& p) { p.reference = diff::Reference::background; }));
   }
-  list.push_back(diff("mask", Format::P010_10LE, 3, 0, [](DiffParams&) {}));
+  list.push_back(diff("mask", Format::P010_10LE, 3, 0, [](diff::Params&) {}));
   // A mode of one channel has 12 bytes, which are read and written. Each pixel uses 2 to 5 modes.
-  list.push_back(diff("mog2", Format::GRAY8, 3, 0, [](DiffParams& p) { p.reference = DiffReference::mog2; }));
+  list.push_back(diff("mog2", Format::GRAY8, 3, 0, [](diff::Params& p) { p.reference = diff::Reference::mog2; }));
   return list;
 }
 

@@ -8,10 +8,10 @@ namespace cudavision::bench {
 namespace {
 
 Row gaussian(int taps, Format format, double must = 0, bool only_8k = false) {
-  GaussianParams params;
+  gaussian::Params params;
   params.kernel_width = params.kernel_height = taps;
   Row row{"gaussian-" + std::to_string(taps), format,
-          filter([=](const Geometry& geometry, Backend backend) { return make_gaussian(params, geometry, backend); })};
+          filter([=](const Geometry& geometry, Backend backend) { return gaussian::make(params, geometry, backend); })};
   row.must = must;
   row.only_8k = only_8k;
   row.peer = {taps <= 31 ? "gaussian" : nullptr, taps, {}};

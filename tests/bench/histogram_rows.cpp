@@ -6,19 +6,14 @@ namespace cudavision::bench {
 namespace {
 
 /// `read`: the share of the picture's bytes that the histogram reads.
-Row histogram(std::string name, HistogramChannels channels, int bins, Format format, double read = 1, double must = 0) {
-  HistogramParams params;
+Row histogram(std::string name, histogram::Channels channels, int bins, Format format, double read = 1, double must = 0) {
+  histogram::Params params;
   params.bins = bins;
   params.channels = channels;
-  Row row{std::move(name), format,
-          [=](const Geometry& geometry, Backend backend) -> Result<std::function<Status(const Slot&, Queue)>> {
-            auto plan = make_histogram(params, geometry, backend);
-            if (!plan.ok()) return plan.error();
-            return std::function<Status(const Slot&, Queue)>(
-                [counter = std::shared_ptr<Histogram>(std::move(plan.value()))](const Slot& slot, Queue queue) {
-                  return counter->submit(slot.src, Region{}, queue);
-                });
-          }};
+  Row row{
+      std::move(name), format,
+      operation([=](const Geometry& geometry, Backend backend) { return histogram::make(params, geometry, backend); },
+                [](histogram::Histogram& plan, const Slot& slot, Queue queue) { return plan.submit(slot.src, Region{}, queue); })};
   row.moved = read;
   row.must = must;
   if (bins == 256 && format == Format::GRAY8) row.peer = {"histogram", 1, {1}, true};
@@ -26,8 +21,9 @@ Row histogram(std::string name, HistogramChannels channels, int bins, Format for
 }
 
 Row equalize(Format format) {
-  Row row{"equalize", format,
-          filter([](const Geometry& geometry, Backend backend) { return make_equalize(LumaMatrix::bt601, geometry, backend); })};
+  Row row{"equalize", format, filter([](const Geometry& geometry, Backend backend) {
+            return histogram::make_equalize(LumaMatrix::bt601, geometry, backend);
+          })};
   row.moved = 3;  // read to count, then read and written
   return row;
 }
@@ -36,13 +32,13 @@ Row equalize(Format format) {
 
 std::vector<Row> histogram_rows() {
   std::vector<Row> list;
-  list.push_back(histogram("histogram", HistogramChannels::luma, 256, Format::GRAY8, 1, 2.0));
-  list.push_back(histogram("histogram", HistogramChannels::luma, 256, Format::NV12, 2 / 3.0));
-  list.push_back(histogram("histogram-components", HistogramChannels::components, 256, Format::NV12));
-  for (Format format : {Format::RGBA, Format::RGB}) list.push_back(histogram("histogram", HistogramChannels::luma, 256, format));
-  list.push_back(histogram("histogram-components", HistogramChannels::components, 256, Format::RGBA));
-  list.push_back(histogram("histogram-1024", HistogramChannels::luma, 1024, Format::P010_10LE, 2 / 3.0));
-  list.push_back(histogram("histogram-65536", HistogramChannels::luma, 65536, Format::GRAY16_LE));
+  list.push_back(histogram("histogram", histogram::Channels::luma, 256, Format::GRAY8, 1, 2.0));
+  list.push_back(histogram("histogram", histogram::Channels::luma, 256, Format::NV12, 2 / 3.0));
+  list.push_back(histogram("histogram-components", histogram::Channels::components, 256, Format::NV12));
+  for (Format format : {Format::RGBA, Format::RGB}) list.push_back(histogram("histogram", histogram::Channels::luma, 256, format));
+  list.push_back(histogram("histogram-components", histogram::Channels::components, 256, Format::RGBA));
+  list.push_back(histogram("histogram-1024", histogram::Channels::luma, 1024, Format::P010_10LE, 2 / 3.0));
+  list.push_back(histogram("histogram-65536", histogram::Channels::luma, 65536, Format::GRAY16_LE));
   for (Format format : {Format::GRAY8, Format::RGBA, Format::NV12}) list.push_back(equalize(format));
   return list;
 }

@@ -42,16 +42,22 @@ struct Row {
 /// slots and the reference must be in the other one.
 constexpr int diff_interval = 3;
 
-/// Makes an Operation that submits a filter for the whole frame.
-inline Operation filter(std::function<Result<std::unique_ptr<Filter>>(const Geometry&, Backend)> make) {
-  return [make](const Geometry& geometry, Backend backend) -> Result<std::function<Status(const Slot&, Queue)>> {
-    auto plan = make(geometry, backend);
-    if (!plan.ok()) return plan.error();
-    return std::function<Status(const Slot&, Queue)>(
-        [filter = std::shared_ptr<Filter>(std::move(plan.value()))](const Slot& slot, Queue queue) {
-          return filter->submit(slot.src, slot.dst, Region{}, queue);
-        });
+/// Makes an Operation. `make(geometry, backend)` returns a plan or an error, `submit(plan, slot, queue)` runs the plan on a slot.
+template <typename Make, typename Submit>
+Operation operation(Make make, Submit submit) {
+  return [=](const Geometry& geometry, Backend backend) -> Result<std::function<Status(const Slot&, Queue)>> {
+    auto made = make(geometry, backend);
+    if (!made.ok()) return made.error();
+    return std::function<Status(const Slot&, Queue)>([submit, plan = std::shared_ptr(std::move(made.value()))](
+                                                         const Slot& slot, Queue queue) { return submit(*plan, slot, queue); });
   };
+}
+
+/// Makes an Operation that submits a filter for the whole frame.
+template <typename Make>
+Operation filter(Make make) {
+  return operation(
+      make, [](Filter& filter, const Slot& slot, Queue queue) { return filter.submit(slot.src, slot.dst, Region{}, queue); });
 }
 
 #define CUDAVISION_DECLARE(name) std::vector<Row> name##_rows();

@@ -14,22 +14,24 @@ namespace cudavision::test {
 namespace {
 
 using reference::Pad;
-using Kind = BlendBackground::Kind;
+using Kind = blend::Background::Kind;
 
-constexpr BlendOperator operators[] = {
-    BlendOperator::source, BlendOperator::over,       BlendOperator::add, BlendOperator::subtract, BlendOperator::multiply,
-    BlendOperator::screen, BlendOperator::difference, BlendOperator::min, BlendOperator::max,      BlendOperator::average};
-constexpr BlendDivision divisions[] = {BlendDivision::nearest, BlendDivision::down};
-constexpr Interpolation interpolations[] = {Interpolation::nearest, Interpolation::bilinear, Interpolation::area};
+constexpr blend::Operator operators[] = {blend::Operator::source,     blend::Operator::over,     blend::Operator::add,
+                                         blend::Operator::subtract,   blend::Operator::multiply, blend::Operator::screen,
+                                         blend::Operator::difference, blend::Operator::min,      blend::Operator::max,
+                                         blend::Operator::average};
+constexpr blend::Division divisions[] = {blend::Division::nearest, blend::Division::down};
+constexpr blend::Interpolation interpolations[] = {blend::Interpolation::nearest, blend::Interpolation::bilinear,
+                                                   blend::Interpolation::area};
 
 /// One frame: output, background and pads.
 struct Scene {
   Geometry geometry;
-  BlendColor color;
-  BlendBackground background;
+  blend::Color color;
+  blend::Background background;
   std::vector<Pad> pads;
   Layout layout = {};
-  BlendDivision division = BlendDivision::nearest;
+  blend::Division division = blend::Division::nearest;
 };
 
 std::string describe(const Scene& scene) {
@@ -42,7 +44,7 @@ std::string describe(const Scene& scene) {
     text << ' ' << name << " (" << r.x << ", " << r.y << ' ' << r.width << 'x' << r.height << ')';
   };
   for (const Pad& pad : scene.pads) {
-    const BlendPad& p = pad.params;
+    const blend::Pad& p = pad.params;
     const Geometry& size = pad.picture.geometry();
     text << "\n  " << info(size.format).name << ' ' << size.width << 'x' << size.height << " matrix " << int(p.color.matrix)
          << " limited " << p.color.limited;
@@ -55,17 +57,17 @@ std::string describe(const Scene& scene) {
   return text.str();
 }
 
-std::unique_ptr<Blend> plan_for(Backend backend, const Geometry& geometry, const BlendColor& color,
-                                BlendDivision division = BlendDivision::nearest) {
-  auto plan = make_blend(geometry, color, backend, division);
+std::unique_ptr<blend::Blend> plan_for(Backend backend, const Geometry& geometry, const blend::Color& color,
+                                       blend::Division division = blend::Division::nearest) {
+  auto plan = blend::make(geometry, color, backend, division);
   EXPECT_TRUE(plan.ok()) << plan.error().message();
   return plan.ok() ? std::move(plan.value()) : nullptr;
 }
 
 /// Composes a scene. Fails the test if a pad's picture is written to.
-Picture compose(Blend& plan, Backend backend, const Scene& scene) {
+Picture compose(blend::Blend& plan, Backend backend, const Scene& scene) {
   std::vector<std::unique_ptr<Bytes>> memory;
-  std::vector<BlendPad> pads;
+  std::vector<blend::Pad> pads;
   for (const Pad& pad : scene.pads) {
     memory.push_back(std::make_unique<Bytes>(backend, pad.picture.bytes()));
     pads.push_back(pad.params);
@@ -93,23 +95,23 @@ void expect_reference(Backend backend, const Scene& scene, int tolerance = 1) {
   EXPECT_EQ(expected.difference(compose(backend, scene), tolerance), "") << describe(scene);
 }
 
-BlendColor random_color(Random& random) {
+blend::Color random_color(Random& random) {
   return {random.pick<LumaMatrix>({LumaMatrix::bt601, LumaMatrix::bt601, LumaMatrix::bt709, LumaMatrix::bt2020}),
           random.below(2) == 0};
 }
 
-BlendBackground random_background(Random& random) {
+blend::Background random_background(Random& random) {
   return {random.pick<Kind>({Kind::checker, Kind::black, Kind::white, Kind::transparent, Kind::transparent, Kind::color}),
           random.pick<std::uint32_t>({0xff112233, 0x80f0c000, 0x00ffffff, 0x01e07f3a})};
 }
 
 /// `color`: of the output; half of the pads have the same.
-Pad random_pad(Random& random, Format format, const Geometry& output, const BlendColor& color) {
+Pad random_pad(Random& random, Format format, const Geometry& output, const blend::Color& color) {
   const Data data =
       random.pick<Data>({Data::random, Data::random, Data::random, Data::faint, Data::flat, Data::checkerboard, Data::max});
   const Geometry geometry{format, random.between(1, 40), random.between(1, 40)};
   Pad pad{make_picture(geometry, unsigned(random.below(1 << 30)), data, random.pick(layouts)), {}};
-  BlendPad& p = pad.params;
+  blend::Pad& p = pad.params;
   p.color = random.below(2) ? color : random_color(random);
   if (random.below(3) == 0) {
     p.crop.x = random.below(geometry.width), p.crop.y = random.below(geometry.height);
@@ -124,7 +126,7 @@ Pad random_pad(Random& random, Format format, const Geometry& output, const Blen
   p.op = operators[random.below(10)];
   p.interpolation = interpolations[random.below(3)];
   if (random.below(3) == 0) {
-    p.key.mode = random.below(2) ? BlendKey::Mode::first_pixel : BlendKey::Mode::color;
+    p.key.mode = random.below(2) ? blend::Key::Mode::first_pixel : blend::Key::Mode::color;
     p.key.color = {random.unit(), random.unit(), random.unit()};
     p.key.tolerance = random.pick<double>({0, 0, 2.5, 30, 100, 255});
     p.key.softness = random.pick<double>({0, 0, 10, 77.7, 255});
@@ -166,14 +168,14 @@ TEST_P(BlendFormats, EveryOperator) {
   SKIP_UNLESS_AVAILABLE(backend);
   Random random(unsigned(format) + 7);
   const Geometry geometry{format, 37, 19};
-  for (BlendOperator op : operators) {
+  for (blend::Operator op : operators) {
     for (double alpha : {0.0, 0.3, 1.0}) {
       Scene scene{geometry, random_color(random), random_background(random), {}, {}};
       for (int i = 0; i < 2; ++i) {
         Pad pad{make_picture(geometry, unsigned(random.below(1000))), {}};
         pad.params.color = scene.color;
         pad.params.place = {3 * i, 2 * i, 37, 19};
-        pad.params.op = i ? op : BlendOperator::average;
+        pad.params.op = i ? op : blend::Operator::average;
         pad.params.alpha = i ? alpha : 0.7;
         scene.pads.push_back(std::move(pad));
       }
@@ -190,26 +192,26 @@ TEST_P(BlendFormats, SameColoursAreExact) {
     const Geometry geometry{format, width, height};
     const Picture src = make_picture(geometry, 5, Data::random, {1, 3, 1});
     Scene scene{geometry, {LumaMatrix::bt709, true}, {}, {}, {3, 13, 4}};
-    for (BlendOperator op : {BlendOperator::source, BlendOperator::average, BlendOperator::over}) {
+    for (blend::Operator op : {blend::Operator::source, blend::Operator::average, blend::Operator::over}) {
       scene.pads = {{src, {}}};
       scene.pads[0].params.place = {0, 0, width, height};
       scene.pads[0].params.color = scene.color;
       scene.pads[0].params.op = op;
-      Picture expected = op == BlendOperator::over ? reference::blend(geometry, scene.color, {}, scene.pads, scene.layout)
-                                                   : Picture(geometry, scene.layout);
-      if (op != BlendOperator::over)
+      Picture expected = op == blend::Operator::over ? reference::blend(geometry, scene.color, {}, scene.pads, scene.layout)
+                                                     : Picture(geometry, scene.layout);
+      if (op != blend::Operator::over)
         for (const reference::Component& c : src.format().components) {
           reference::Grid grid = src.read(c);
           if (c.role == Role::padding) std::fill(grid.values.begin(), grid.values.end(), src.format().max_value());
           expected.write(c, grid);
         }
-      const bool own_alpha = op == BlendOperator::over;  // then the background shows through
+      const bool own_alpha = op == blend::Operator::over;  // then the background shows through
       EXPECT_EQ(expected.difference(compose(backend, scene), own_alpha), "") << describe(scene);
     }
   }
 }
 
-/// With Interpolation::nearest every sample is one of the picture's own.
+/// With blend::Interpolation::nearest every sample is one of the picture's own.
 TEST_P(BlendFormats, NearestIsExact) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
@@ -220,8 +222,8 @@ TEST_P(BlendFormats, NearestIsExact) {
     Scene scene{geometry, {}, {}, {}, {}};
     Pad pad{make_picture({format, random.between(1, 60), random.between(1, 60)}, unsigned(round)), {}};
     pad.params.place = {random.between(-9, 9), random.between(-9, 9), random.between(1, 100), random.between(1, 100)};
-    pad.params.op = BlendOperator::source;
-    pad.params.interpolation = Interpolation::nearest;
+    pad.params.op = blend::Operator::source;
+    pad.params.interpolation = blend::Interpolation::nearest;
     scene.pads.push_back(std::move(pad));
     expect_reference(backend, scene, subsampled ? 1 : 0);  // the mean of chroma samples may be rounded either way
   }
@@ -250,7 +252,7 @@ TEST_P(BlendFormats, StacksAreExact) {
         Pad pad{make_picture(geometry, unsigned(random.below(1 << 30)), random.pick<Data>({Data::random, Data::random, Data::max}),
                              random.pick(layouts)),
                 {}};
-        BlendPad& p = pad.params;
+        blend::Pad& p = pad.params;
         p.color = scene.color;
         p.place = {0, 0, geometry.width, geometry.height};
         if (!covers) {
@@ -261,11 +263,12 @@ TEST_P(BlendFormats, StacksAreExact) {
           p.place = {place(width, p.crop.width), place(height, p.crop.height), p.crop.width, p.crop.height};
         }
         p.alpha = random.pick<double>({1, 1, 0.5, 0.65, 0.999, 0.004, 0.003, random.unit()});
-        p.op = random.pick<BlendOperator>({BlendOperator::over, BlendOperator::over, BlendOperator::add, BlendOperator::source});
-        if (left == 1 && random.below(4) == 0) p.op = BlendOperator::average;
+        p.op = random.pick<blend::Operator>(
+            {blend::Operator::over, blend::Operator::over, blend::Operator::add, blend::Operator::source});
+        if (left == 1 && random.below(4) == 0) p.op = blend::Operator::average;
         scene.pads.push_back(std::move(pad));
       }
-      expect_reference(backend, scene, !exact || divides || scene.pads.back().params.op == BlendOperator::average);
+      expect_reference(backend, scene, !exact || divides || scene.pads.back().params.op == blend::Operator::average);
     }
   }
 }
@@ -331,10 +334,10 @@ TEST_P(BlendPlans, ClassicFusion) {
       }
       Scene scene{geometry, {}, {}, {{wall, {}}, {picture, {}}}, {}};
       for (Pad& pad : scene.pads) pad.params.place = {0, 0, width, height};
-      scene.pads[0].params.op = BlendOperator::source;
-      scene.pads[1].params.op = BlendOperator::average;
+      scene.pads[0].params.op = blend::Operator::source;
+      scene.pads[1].params.op = blend::Operator::average;
       scene.pads[1].params.alpha = 0.65;
-      scene.pads[1].params.key.mode = BlendKey::Mode::first_pixel;
+      scene.pads[1].params.key.mode = blend::Key::Mode::first_pixel;
       EXPECT_EQ(expected.sample_difference(compose(backend, scene), 1), "") << describe(scene);
     }
   }
@@ -356,12 +359,12 @@ TEST_P(BlendPlans, EqualSizes) {
         Pad pad{make_picture(geometry, unsigned(round * 2 + i), random.pick<Data>({Data::random, Data::faint}), layout()), {}};
         pad.params.color = scene.color;
         pad.params.place = {0, 0, width, height};
-        pad.params.op =
-            random.pick<BlendOperator>({BlendOperator::over, BlendOperator::average, BlendOperator::source, BlendOperator::add});
+        pad.params.op = random.pick<blend::Operator>(
+            {blend::Operator::over, blend::Operator::average, blend::Operator::source, blend::Operator::add});
         pad.params.alpha = random.pick<double>({1, 0.65, 0.25});
-        if (i == 0 && random.below(4)) pad.params.op = BlendOperator::source, pad.params.alpha = 1;
+        if (i == 0 && random.below(4)) pad.params.op = blend::Operator::source, pad.params.alpha = 1;
         if (i == 1 && random.below(2)) {
-          pad.params.key.mode = random.below(2) ? BlendKey::Mode::first_pixel : BlendKey::Mode::color;
+          pad.params.key.mode = random.below(2) ? blend::Key::Mode::first_pixel : blend::Key::Mode::color;
           pad.params.key.color = {0.5, 0.49, 0.51};
           pad.params.key.tolerance = random.pick<double>({0, 1.5, 40});
           pad.params.key.softness = random.pick<double>({0, 0, 20});
@@ -378,13 +381,13 @@ TEST_P(BlendPlans, OverIsTheCompositors) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   for (Format format : {Format::RGBA, Format::BGRA, Format::ARGB, Format::RGB, Format::I420, Format::NV12})
-    for (BlendDivision division : divisions)
+    for (blend::Division division : divisions)
       for (Kind background : {Kind::transparent, Kind::black})
         for (double alpha : {1.0, 0.65, 0.1, 0.99, 0.5})
-          for (BlendOperator op : {BlendOperator::over, BlendOperator::add, BlendOperator::source}) {
+          for (blend::Operator op : {blend::Operator::over, blend::Operator::add, blend::Operator::source}) {
             // ORC computes (v · 0x8081) >> 23 since 0.4.39; before, it computed the other expression.
             const auto div255 = [&](int v) {
-              return division == BlendDivision::down ? int(v * 0x8081u >> 23) : (v + 128 + ((v + 128) >> 8)) >> 8;
+              return division == blend::Division::down ? int(v * 0x8081u >> 23) : (v + 128 + ((v + 128) >> 8)) >> 8;
             };
             const Geometry geometry{format, 256, 64};
             const bool has_alpha = format == Format::RGBA || format == Format::BGRA || format == Format::ARGB;
@@ -392,7 +395,7 @@ TEST_P(BlendPlans, OverIsTheCompositors) {
             const Picture below = make_picture(geometry, 11), above = make_picture(geometry, 12);
             Scene scene{geometry, {}, {background}, {{below, {}}, {above, {}}}, {}, division};
             for (Pad& pad : scene.pads) pad.params.place = {0, 0, 256, 64};
-            scene.pads[0].params.op = BlendOperator::source;
+            scene.pads[0].params.op = blend::Operator::source;
             scene.pads[1].params.op = op;
             scene.pads[1].params.alpha = alpha;
             Picture expected(geometry);
@@ -408,18 +411,18 @@ TEST_P(BlendPlans, OverIsTheCompositors) {
               for (std::size_t i = 0; i < grid.values.size(); ++i) {
                 int& result = grid.values[i];
                 if (!has_alpha) {
-                  if (steps < 255 && op != BlendOperator::source)
+                  if (steps < 255 && op != blend::Operator::source)
                     result = (d.values[i] * 256 + (s.values[i] - d.values[i]) * steps) >> 8;
                   continue;
                 }
                 const int a = div255(own.values[i] * steps), b = div255(under.values[i] * (255 - a));
                 const bool of_alpha = c.role == Role::alpha;
-                if (op == BlendOperator::source)
+                if (op == blend::Operator::source)
                   result = of_alpha ? a : s.values[i];
                 else if (opaque)
                   result = of_alpha ? 255 : div255(s.values[i] * a + d.values[i] * (255 - a));
                 else if (of_alpha)
-                  result = op == BlendOperator::add ? std::min(255, under.values[i] + a) : a + b;
+                  result = op == blend::Operator::add ? std::min(255, under.values[i] + a) : a + b;
                 else
                   result = a + b == 0 ? 255 : std::min(255, (s.values[i] * a + d.values[i] * b) / (a + b));
               }
@@ -440,7 +443,7 @@ TEST_P(BlendPlans, SixtyFourPads) {
     const auto plan = plan_for(backend, geometry, {});
     for (int count : {64, 3, 0, 17}) {
       Scene scene{geometry, {}, {}, {}, {1, 3, 4}};
-      const auto cells = grid_layout(count, 0, 0, 3, geometry.width, geometry.height);
+      const auto cells = blend::grid_layout(count, 0, 0, 3, geometry.width, geometry.height);
       for (int i = 0; i < count; ++i) {
         Pad pad{make_picture({Format((i * 7) % format_count), random.between(1, 60), random.between(1, 60)}, unsigned(i)), {}};
         pad.params.place = {cells[i].x - 2, cells[i].y - 1, cells[i].width + 7, cells[i].height + 5};
@@ -458,12 +461,12 @@ TEST_P(BlendPlans, SixtyFourPads) {
 TEST_P(BlendPlans, FarOutsideAndVeryLarge) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
-  for (Interpolation interpolation : interpolations) {
+  for (blend::Interpolation interpolation : interpolations) {
     const Picture wide = make_picture({Format::NV12, 16384, 3}, 3), tiny = make_picture({Format::RGB, 3, 2}, 4);
     Scene scene{{Format::I420, 129, 37}, {}, {}, {{wide, {}}, {tiny, {}}, {tiny, {}}, {wide, {}}, {tiny, {}}}, {}};
     scene.pads[0].params.place = {0, 0, 128, 20};
     scene.pads[1].params.place = {-32700, -32740, 32768, 32768};
-    scene.pads[2].params.place = {blend_max_position, -blend_max_position, 32768, 32768};
+    scene.pads[2].params.place = {blend::max_position, -blend::max_position, 32768, 32768};
     scene.pads[3].params.place = {-20000, 28, 32768, 4};
     scene.pads[3].params.crop = {16000, 1, 384, 2};
     scene.pads[4].params.place = {20, 33, 1, 1};
@@ -480,7 +483,7 @@ TEST_P(BlendPlans, ManyTiles) {
     const Geometry geometry{format, 131, 16379};
     Scene scene{geometry, {}, {}, {{make_picture({format, 131, 9000}, 1), {}}, {make_picture({format, 90, 70}, 2), {}}}, {}};
     scene.pads[0].params.place = {0, 1, 131, 9000};
-    scene.pads[0].params.op = BlendOperator::source;
+    scene.pads[0].params.op = blend::Operator::source;
     scene.pads[1].params.place = {30, 8000, 99, 8370};
     scene.pads[1].params.alpha = 0.6;
     expect_reference(backend, scene);
@@ -523,8 +526,8 @@ TEST_P(BlendPlans, KeyOfNoToleranceIsEquality) {
     for (int x = 16; x < 32; ++x) grid.at(x, 1) = value + step;
     picture.write(c, grid);
     Scene scene{geometry, {}, {}, {{wall, {}}, {picture, {}}}, {}};
-    for (Pad& pad : scene.pads) pad.params.place = {0, 0, 32, 4}, pad.params.op = BlendOperator::source;
-    scene.pads[1].params.key.mode = BlendKey::Mode::first_pixel;
+    for (Pad& pad : scene.pads) pad.params.place = {0, 0, 32, 4}, pad.params.op = blend::Operator::source;
+    scene.pads[1].params.key.mode = blend::Key::Mode::first_pixel;
     const reference::Grid got = compose(backend, scene).read(c), below = wall.read(c);
     for (int y = 0; y < 4; ++y)
       for (int x = 0; x < 32; ++x)
@@ -554,19 +557,19 @@ TEST_P(BlendPlans, WhatIsHiddenLeavesNothing) {
   for (Format format : {Format::GRAY16_LE, Format::Y444_16LE, Format::RGBA64_LE, Format::RGBA, Format::NV12}) {
     const Geometry geometry{format, 1000, 2};
     const auto plan = plan_for(backend, geometry, {});
-    const auto shown = [&](Format of, unsigned seed, BlendOperator op) {
+    const auto shown = [&](Format of, unsigned seed, blend::Operator op) {
       Pad pad{make_picture({of, 437, 3}, seed), {}};
       pad.params.place = {0, 0, geometry.width, geometry.height};
       pad.params.op = op;
       return pad;
     };
-    for (BlendOperator op : {BlendOperator::source, BlendOperator::over, BlendOperator::add, BlendOperator::average}) {
-      const bool opaque = op == BlendOperator::over || op == BlendOperator::add;
+    for (blend::Operator op : {blend::Operator::source, blend::Operator::over, blend::Operator::add, blend::Operator::average}) {
+      const bool opaque = op == blend::Operator::over || op == blend::Operator::add;
       const Format above = opaque && format == Format::RGBA64_LE ? Format::Y444_16LE
                            : opaque && format == Format::RGBA    ? Format::RGB
                                                                  : format;
       const Scene scene{geometry, {}, {Kind::black}, {shown(above, 3, op)}, {}};
-      Scene other{geometry, {}, {Kind::white}, {shown(format, 1, BlendOperator::average), shown(above, 3, op)}, {}};
+      Scene other{geometry, {}, {Kind::white}, {shown(format, 1, blend::Operator::average), shown(above, 3, op)}, {}};
       const Picture first = compose(*plan, backend, scene);
       EXPECT_EQ(first.sample_difference(compose(*plan, backend, other), 0), "") << describe(other);
       other.pads.pop_back();
@@ -583,12 +586,12 @@ TEST_P(BlendPlans, OthersChangeNothingBeside) {
   Random random(21);
   for (Format format : all_formats()) {
     const Geometry geometry{format, 200, 100};
-    for (BlendOperator op : {BlendOperator::average, BlendOperator::over}) {
+    for (blend::Operator op : {blend::Operator::average, blend::Operator::over}) {
       Scene scene{geometry, {}, {}, {{make_picture(geometry, 1), {}}, {make_picture(geometry, 2), {}}}, {}};
       for (Pad& pad : scene.pads) pad.params.place = {0, 0, 200, 100};
       scene.pads[0].params.place.height = 99;  // so that the pair kernels are not used
       scene.pads[0].params.crop = {0, 0, 200, 99};
-      scene.pads[0].params.op = BlendOperator::source;
+      scene.pads[0].params.op = blend::Operator::source;
       scene.pads[1].params.op = op;
       scene.pads[1].params.alpha = random.unit();
       const Picture alone = compose(backend, scene);
@@ -612,34 +615,34 @@ TEST_P(BlendPlans, RefusesBadPads) {
   SKIP_UNLESS_AVAILABLE(backend);
   const auto plan = plan_for(backend, {Format::NV12, 16, 16}, {});
   const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
-  const auto refused = [&](const std::vector<BlendPad>& pads, const char* what) {
+  const auto refused = [&](const std::vector<blend::Pad>& pads, const char* what) {
     const Status status = plan->submit({{Format::NV12, 16, 16}, {}}, {}, pads, {});
     EXPECT_EQ(status.code(), Status::Code::settings) << what;
     EXPECT_NE(status.message().find(what), std::string::npos) << status.message();
   };
-  const auto expect = [&](const char* what, const std::vector<double>& values, void (*spoil)(BlendPad&, double)) {
+  const auto expect = [&](const char* what, const std::vector<double>& values, void (*spoil)(blend::Pad&, double)) {
     for (double value : values) {
-      BlendPad pad;
+      blend::Pad pad;
       pad.src.geometry = {Format::RGB, 8, 8};
       spoil(pad, value);
       refused({pad}, what);
       EXPECT_FALSE(validate(pad).ok());
     }
   };
-  expect("alpha", {-0.1, 1.1, nan, infinity}, [](BlendPad& p, double v) { p.alpha = v; });
-  expect("key-color", {-0.1, 1.1, nan}, [](BlendPad& p, double v) { p.key.color[1] = v; });
-  expect("key-tolerance", {-1, 256, nan}, [](BlendPad& p, double v) { p.key.tolerance = v; });
-  expect("key-softness", {-1, 256, nan}, [](BlendPad& p, double v) { p.key.softness = v; });
-  expect("32768", {32769}, [](BlendPad& p, double v) { p.place = {0, 0, int(v), 4}; });
-  expect("xpos", {-2147483648.0, 2147483647.0}, [](BlendPad& p, double v) { p.place = {int(v), 0, 4, 4}; });
-  expect("ypos", {-16777217.0}, [](BlendPad& p, double v) { p.place = {0, int(v), 4, 4}; });
-  expect("crop", {-1, 1, 2147483647.0}, [](BlendPad& p, double v) { p.crop = {int(v), 0, 8, 8}; });
-  expect("16384", {0, 16385}, [](BlendPad& p, double v) { p.src.geometry.width = int(v); });
-  BlendPad hidden;
+  expect("alpha", {-0.1, 1.1, nan, infinity}, [](blend::Pad& p, double v) { p.alpha = v; });
+  expect("key-color", {-0.1, 1.1, nan}, [](blend::Pad& p, double v) { p.key.color[1] = v; });
+  expect("key-tolerance", {-1, 256, nan}, [](blend::Pad& p, double v) { p.key.tolerance = v; });
+  expect("key-softness", {-1, 256, nan}, [](blend::Pad& p, double v) { p.key.softness = v; });
+  expect("32768", {32769}, [](blend::Pad& p, double v) { p.place = {0, 0, int(v), 4}; });
+  expect("xpos", {-2147483648.0, 2147483647.0}, [](blend::Pad& p, double v) { p.place = {int(v), 0, 4, 4}; });
+  expect("ypos", {-16777217.0}, [](blend::Pad& p, double v) { p.place = {0, int(v), 4, 4}; });
+  expect("crop", {-1, 1, 2147483647.0}, [](blend::Pad& p, double v) { p.crop = {int(v), 0, 8, 8}; });
+  expect("16384", {0, 16385}, [](blend::Pad& p, double v) { p.src.geometry.width = int(v); });
+  blend::Pad hidden;
   hidden.src.geometry = {Format::RGB, 8, 8};
-  refused(std::vector<BlendPad>(65, hidden), "65 pads");
+  refused(std::vector<blend::Pad>(65, hidden), "65 pads");
   for (int side : {0, 16385}) {
-    const auto made = make_blend({Format::RGB, side, 8}, {}, backend);
+    const auto made = blend::make({Format::RGB, side, 8}, {}, backend);
     ASSERT_FALSE(made.ok());
     EXPECT_NE(made.error().message().find("16384"), std::string::npos) << made.error().message();
   }
@@ -655,7 +658,7 @@ void expect_rect(const Rect& got, const Rect& want) {
 TEST(BlendLayout, GridIsAsSquareAsFits) {
   for (int count = 1; count <= 64; ++count) {
     for (const auto& [columns, rows] : {std::pair{0, 0}, {3, 0}, {0, 2}, {8, 8}}) {
-      const auto cells = grid_layout(count, columns, rows, 5, 1920, 1080);
+      const auto cells = blend::grid_layout(count, columns, rows, 5, 1920, 1080);
       ASSERT_EQ(cells.size(), std::size_t(count));
       int across = 1;
       while (across < count && cells[across].y == cells[0].y) ++across;
@@ -670,29 +673,29 @@ TEST(BlendLayout, GridIsAsSquareAsFits) {
       }
     }
   }
-  expect_rect(grid_layout(5, 2, 2, 0, 100, 50)[3], {50, 25, 50, 25});
-  EXPECT_TRUE(grid_layout(5, 2, 2, 0, 100, 50)[4].empty());
-  EXPECT_TRUE(grid_layout(4, 2, 2, 100, 100, 50)[0].empty());  // no room left
-  EXPECT_TRUE(grid_layout(0, 0, 0, 0, 100, 50).empty());
+  expect_rect(blend::grid_layout(5, 2, 2, 0, 100, 50)[3], {50, 25, 50, 25});
+  EXPECT_TRUE(blend::grid_layout(5, 2, 2, 0, 100, 50)[4].empty());
+  EXPECT_TRUE(blend::grid_layout(4, 2, 2, 100, 100, 50)[0].empty());  // no room left
+  EXPECT_TRUE(blend::grid_layout(0, 0, 0, 0, 100, 50).empty());
 }
 
 TEST(BlendLayout, FitKeepsTheAspectRatio) {
   const Rect box{10, 20, 160, 90};
-  const auto place = [&](int w, int h, double aspect, SizingPolicy policy) { return fit(box, w, h, aspect, policy).place; };
-  const auto crop = [&](int w, int h, double aspect, SizingPolicy policy) { return fit(box, w, h, aspect, policy).crop; };
-  expect_rect(place(7, 9, 1, SizingPolicy::none), box);
-  expect_rect(crop(7, 9, 1, SizingPolicy::none), {0, 0, 7, 9});
-  expect_rect(place(1920, 1080, 1, SizingPolicy::keep_aspect_ratio), box);
-  expect_rect(place(100, 100, 1, SizingPolicy::keep_aspect_ratio), {45, 20, 90, 90});
-  expect_rect(place(400, 100, 1, SizingPolicy::keep_aspect_ratio), {10, 45, 160, 40});
-  expect_rect(place(100, 100, 2, SizingPolicy::keep_aspect_ratio), {10, 25, 160, 80});
-  expect_rect(crop(400, 100, 1, SizingPolicy::keep_aspect_ratio), {0, 0, 400, 100});
-  expect_rect(place(400, 100, 1, SizingPolicy::fill), box);
-  expect_rect(crop(400, 100, 1, SizingPolicy::fill), {111, 0, 178, 100});
-  expect_rect(crop(90, 160, 1, SizingPolicy::fill), {0, 54, 90, 51});
-  expect_rect(place(16384, 1, 1, SizingPolicy::keep_aspect_ratio), {10, 64, 160, 1});
-  expect_rect(place(100, 80, 1, SizingPolicy::keep_aspect_ratio), {34, 20, 112, 90});  // rounded down
-  expect_rect(fit({0, 0, 80, 20}, 32, 24, 1, SizingPolicy::keep_aspect_ratio).place, {27, 0, 26, 20});
+  const auto place = [&](int w, int h, double aspect, blend::SizingPolicy policy) { return fit(box, w, h, aspect, policy).place; };
+  const auto crop = [&](int w, int h, double aspect, blend::SizingPolicy policy) { return fit(box, w, h, aspect, policy).crop; };
+  expect_rect(place(7, 9, 1, blend::SizingPolicy::none), box);
+  expect_rect(crop(7, 9, 1, blend::SizingPolicy::none), {0, 0, 7, 9});
+  expect_rect(place(1920, 1080, 1, blend::SizingPolicy::keep_aspect_ratio), box);
+  expect_rect(place(100, 100, 1, blend::SizingPolicy::keep_aspect_ratio), {45, 20, 90, 90});
+  expect_rect(place(400, 100, 1, blend::SizingPolicy::keep_aspect_ratio), {10, 45, 160, 40});
+  expect_rect(place(100, 100, 2, blend::SizingPolicy::keep_aspect_ratio), {10, 25, 160, 80});
+  expect_rect(crop(400, 100, 1, blend::SizingPolicy::keep_aspect_ratio), {0, 0, 400, 100});
+  expect_rect(place(400, 100, 1, blend::SizingPolicy::fill), box);
+  expect_rect(crop(400, 100, 1, blend::SizingPolicy::fill), {111, 0, 178, 100});
+  expect_rect(crop(90, 160, 1, blend::SizingPolicy::fill), {0, 54, 90, 51});
+  expect_rect(place(16384, 1, 1, blend::SizingPolicy::keep_aspect_ratio), {10, 64, 160, 1});
+  expect_rect(place(100, 80, 1, blend::SizingPolicy::keep_aspect_ratio), {34, 20, 112, 90});  // rounded down
+  expect_rect(fit({0, 0, 80, 20}, 32, 24, 1, blend::SizingPolicy::keep_aspect_ratio).place, {27, 0, 26, 20});
 }
 
 /// The tiles cover the output; small pictures get one strip per block, large ones several.
@@ -718,7 +721,7 @@ struct PairScene {
       pads[i].src = image(i + 1);
       pads[i].place = {0, 0, width, height};
     }
-    pads[0].op = BlendOperator::source;
+    pads[0].op = blend::Operator::source;
   }
   Image image(std::size_t index) const {
     Image image{geometry, {}};
@@ -726,7 +729,7 @@ struct PairScene {
       image.planes[p] = {reinterpret_cast<void*>((index << 32) + (p << 28)), (geometry.width * 4 + 15) / 16 * 16};
     return image;
   }
-  std::optional<blend::PairLaunch> schedule(BlendDivision division = BlendDivision::nearest) const {
+  std::optional<blend::PairLaunch> schedule(blend::Division division = blend::Division::nearest) const {
     const ColorCoding out(geometry.format, LumaMatrix::bt601, false);
     blend::Target target = blend::make_target(geometry, out);
     blend::set_frame(image(0), out, {}, target);
@@ -737,7 +740,7 @@ struct PairScene {
   }
 
   Geometry geometry;
-  std::vector<BlendPad> pads;
+  std::vector<blend::Pad> pads;
 };
 
 TEST(BlendSchedule, PairsOfPlanes) {
@@ -755,7 +758,7 @@ TEST(BlendSchedule, PairsOfPlanes) {
   EXPECT_EQ(launch->job.planes[0].above, scene.pads[1].src.planes[0].data);
   EXPECT_EQ(launch->job.planes[0].below, scene.pads[0].src.planes[0].data);
 
-  scene.pads[1].key.mode = BlendKey::Mode::color;
+  scene.pads[1].key.mode = blend::Key::Mode::color;
   launch = scene.schedule();
   ASSERT_TRUE(launch);
   EXPECT_EQ(launch->kernel, Kernel::keyed_420);
@@ -765,7 +768,7 @@ TEST(BlendSchedule, PairsOfPlanes) {
   for (Format format : {Format::I420, Format::YUY2, Format::RGB}) {  // no kernel for a key in these formats
     PairScene keyed(format, 64, 8);
     EXPECT_TRUE(keyed.schedule());
-    keyed.pads[1].key.mode = BlendKey::Mode::color;
+    keyed.pads[1].key.mode = blend::Key::Mode::color;
     EXPECT_FALSE(keyed.schedule());
   }
   EXPECT_TRUE(PairScene(Format::NV21, 64, 8).schedule()->job.swapped);
@@ -773,7 +776,7 @@ TEST(BlendSchedule, PairsOfPlanes) {
 
 TEST(BlendSchedule, PairsOfPixels) {
   using blend::PixelMix;
-  const auto mix = [](Format format, BlendOperator op, BlendDivision division = BlendDivision::nearest) {
+  const auto mix = [](Format format, blend::Operator op, blend::Division division = blend::Division::nearest) {
     PairScene scene(format, 64, 8);
     scene.pads[1].op = op;
     scene.pads[1].alpha = 0.5;
@@ -781,15 +784,15 @@ TEST(BlendSchedule, PairsOfPixels) {
     EXPECT_TRUE(launch && launch->kernel == blend::PairLaunch::Kernel::pixels);
     return launch ? launch->mix : PixelMix::all;
   };
-  EXPECT_EQ(mix(Format::RGBA, BlendOperator::average), PixelMix::all);
-  EXPECT_EQ(mix(Format::RGBA, BlendOperator::source), PixelMix::source);
-  EXPECT_EQ(mix(Format::RGBA, BlendOperator::over), PixelMix::on_opaque);
-  EXPECT_EQ(mix(Format::RGBA, BlendOperator::over, BlendDivision::down), PixelMix::on_opaque_down);
-  EXPECT_EQ(mix(Format::RGBx, BlendOperator::over), PixelMix::padded_down);
-  EXPECT_EQ(mix(Format::RGBx, BlendOperator::average), PixelMix::padded);
+  EXPECT_EQ(mix(Format::RGBA, blend::Operator::average), PixelMix::all);
+  EXPECT_EQ(mix(Format::RGBA, blend::Operator::source), PixelMix::source);
+  EXPECT_EQ(mix(Format::RGBA, blend::Operator::over), PixelMix::on_opaque);
+  EXPECT_EQ(mix(Format::RGBA, blend::Operator::over, blend::Division::down), PixelMix::on_opaque_down);
+  EXPECT_EQ(mix(Format::RGBx, blend::Operator::over), PixelMix::padded_down);
+  EXPECT_EQ(mix(Format::RGBx, blend::Operator::average), PixelMix::padded);
 
   PairScene argb(Format::ARGB, 64, 8);
-  argb.pads[1].key.mode = BlendKey::Mode::color;
+  argb.pads[1].key.mode = blend::Key::Mode::color;
   argb.pads[1].key.color = {1, 0.5, 0};
   const auto launch = argb.schedule();
   ASSERT_TRUE(launch);
@@ -811,9 +814,9 @@ TEST(BlendSchedule, OtherFramesAreNoPairs) {
   EXPECT_FALSE(pair(Format::NV12, [](PairScene& s) { s.pads[1].place.width = 62; }));
   EXPECT_FALSE(pair(Format::NV12, [](PairScene& s) { s.pads[1].color.limited = true; }));
   EXPECT_FALSE(
-      pair(Format::NV12, [](PairScene& s) { s.pads[1].alpha = s.pads[0].alpha = 0.5, s.pads[0].op = BlendOperator::over; }));
-  EXPECT_FALSE(pair(Format::NV12, [](PairScene& s) { s.pads[1].op = BlendOperator::multiply; }));
-  EXPECT_FALSE(pair(Format::RGBA, [](PairScene& s) { s.pads[1].op = BlendOperator::add; }));
+      pair(Format::NV12, [](PairScene& s) { s.pads[1].alpha = s.pads[0].alpha = 0.5, s.pads[0].op = blend::Operator::over; }));
+  EXPECT_FALSE(pair(Format::NV12, [](PairScene& s) { s.pads[1].op = blend::Operator::multiply; }));
+  EXPECT_FALSE(pair(Format::RGBA, [](PairScene& s) { s.pads[1].op = blend::Operator::add; }));
   EXPECT_FALSE(pair(Format::RGBA, [](PairScene& s) { s.pads[0].alpha = 0.5; }));
   EXPECT_FALSE(pair(Format::NV12, [](PairScene& s) { s.pads[1].src.planes[1].pitch += 4; }));
   EXPECT_FALSE(pair(Format::NV12, [](PairScene& s) { s.pads.erase(s.pads.begin()), s.pads[0].alpha = 0.5; }));

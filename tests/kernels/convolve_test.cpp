@@ -58,8 +58,8 @@ std::vector<double> make_weights(Random& random, Weights kind, int width, int he
 }
 
 /// Everything but the kernel and the border.
-void randomise_options(Random& random, ConvolveParams& params, Format format, int width, int height) {
-  const bool gradient = params.preset == Preset::gradient;
+void randomise_options(Random& random, convolve::Params& params, Format format, int width, int height) {
+  const bool gradient = params.preset == convolve::Preset::gradient;
   params.divisor = gradient ? random.pick<double>({0, 2, -4}) : random.pick<double>({0, 1, 1, 1, 2, 16, -3.5});
   params.bias = gradient ? random.pick<double>({0, 5, -20}) : random.pick<double>({0, 0, 10, -20.5, 100});
   params.absolute = random.below(3) == 0;
@@ -70,8 +70,8 @@ void randomise_options(Random& random, ConvolveParams& params, Format format, in
   params.filter_alpha = random.below(2);
 }
 
-ConvolveParams random_kernel(Random& random, Weights kind, std::pair<int, int> size, Format format) {
-  ConvolveParams params;
+convolve::Params random_kernel(Random& random, Weights kind, std::pair<int, int> size, Format format) {
+  convolve::Params params;
   params.weights = make_weights(random, kind, size.first, size.second);
   params.kernel_width = size.first;
   params.kernel_height = size.second;
@@ -87,7 +87,8 @@ TEST_P(ConvolveSweep, SizesEqualReference) {
   const int f = int(format);
   Random random(unsigned(f) + 300);
   for (int i = 0; i < rounds() * int(sizes.size()); ++i) {
-    ConvolveParams params = random_kernel(random, Weights((i + f) % weights_count), small_kernels[(i * 2 + i / 9 + f) % 9], format);
+    convolve::Params params =
+        random_kernel(random, Weights((i + f) % weights_count), small_kernels[(i * 2 + i / 9 + f) % 9], format);
     params.border = Border((i + f) % borders.size());
     Case c = random_case(random, format, sizes[i % sizes.size()]);
     if (random.below(3) == 0) c.data = random.pick<Data>({Data::flat, Data::faint});
@@ -101,7 +102,7 @@ TEST_P(ConvolveSweep, KernelsEqualReference) {
   const int f = int(format);
   Random random(unsigned(f) + 400);
   for (int i = 0; i < rounds() * int(kernels.size()); ++i) {
-    ConvolveParams params =
+    convolve::Params params =
         random_kernel(random, Weights((i * 3 + i / 12 + f) % weights_count), kernels[i % kernels.size()], format);
     params.border = Border((i * 2 + f) % borders.size());
     Case c = random_case(random, format, small_sizes[(i * 2 + i / 9 + f) % 9]);
@@ -114,9 +115,9 @@ TEST_P(ConvolveSweep, PresetsEqualReference) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   Random random(unsigned(format) + 500);
-  for (const PresetInfo& preset : presets()) {
-    if (preset.preset == Preset::custom) continue;
-    ConvolveParams params;
+  for (const convolve::PresetInfo& preset : convolve::presets()) {
+    if (preset.preset == convolve::Preset::custom) continue;
+    convolve::Params params;
     params.preset = preset.preset;
     if (random.below(2)) randomise_options(random, params, format, preset.width, preset.height);
     params.border = Border(random.below(int(borders.size())));
@@ -131,7 +132,7 @@ TEST_P(ConvolveLarge, EqualsReference) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   Random random(9);
-  ConvolveParams params;
+  convolve::Params params;
   for (Weights kind : {Weights::unit_sum, Weights::integer}) {
     params.weights = make_weights(random, kind, 5, 5);
     expect_reference(backend, params, {{format, 1920, 1080}, {0, 0, 256}, {}, {}, Data::random}, 3);
@@ -155,7 +156,7 @@ TEST_P(ConvolveOracle, OpenCVFilter2D) {
     for (const auto& [width, height] : small_kernels) {
       for (const auto& [border, mode] : modes) {
         for (const auto& [columns, rows] : {std::pair{67, 41}, std::pair{9, 10}}) {
-          ConvolveParams params;
+          convolve::Params params;
           params.weights = make_weights(random, Weights::integer, width, height);
           params.kernel_width = width;
           params.kernel_height = height;
@@ -209,8 +210,8 @@ TEST_P(ConvolveOracle, SharpenWithBorder140) {
         }
         expected.write(c, out);
       }
-      ConvolveParams params;
-      params.preset = size == 3 ? Preset::sharpen : Preset::sharpen_5;
+      convolve::Params params;
+      params.preset = size == 3 ? convolve::Preset::sharpen : convolve::Preset::sharpen_5;
       params.border = Border::fill;
       params.border_value.fill(140);
       EXPECT_EQ(GetParam().check(params, src, expected), "") << describe(geometry, {}, {}, {}, Data::random) << describe(params);
@@ -221,76 +222,80 @@ INSTANTIATE_FOR_RUNNERS(ConvolveOracle);
 
 TEST(ConvolvePresets, TableIsAsSpecified) {
   using Values = std::vector<double>;
-  const std::vector<std::tuple<Preset, const char*, double, Values>> specified = {
-      {Preset::identity, "identity", 1, {}},  // any size
-      {Preset::box, "box", 9, {1, 1, 1, 1, 1, 1, 1, 1, 1}},
-      {Preset::sharpen, "sharpen", 1, {-5, 3, -5, 3, 9, 3, -5, 3, -5}},
-      {Preset::sharpen_5, "sharpen-5", 1, {0, -1, 1, -1, 0, -1, 1, -1, 1, -1, 0, -1, 8, -1, 0, -1, 1, -1, 1, -1, 0, -1, 1, -1, 0}},
-      {Preset::laplacian, "laplacian", 1, {0, 1, 0, 1, -4, 1, 0, 1, 0}},
-      {Preset::laplacian_8, "laplacian-8", 1, {1, 1, 1, 1, -8, 1, 1, 1, 1}},
-      {Preset::sobel_x, "sobel-x", 1, {-1, 0, 1, -2, 0, 2, -1, 0, 1}},
-      {Preset::sobel_y, "sobel-y", 1, {-1, -2, -1, 0, 0, 0, 1, 2, 1}},
-      {Preset::scharr_x, "scharr-x", 1, {-3, 0, 3, -10, 0, 10, -3, 0, 3}},
-      {Preset::scharr_y, "scharr-y", 1, {-3, -10, -3, 0, 0, 0, 3, 10, 3}},
-      {Preset::prewitt_x, "prewitt-x", 1, {-1, 0, 1, -1, 0, 1, -1, 0, 1}},
-      {Preset::prewitt_y, "prewitt-y", 1, {-1, -1, -1, 0, 0, 0, 1, 1, 1}},
-      {Preset::gradient, "gradient", 1, {-1, 0, 1, -2, 0, 2, -1, 0, 1}},
+  const std::vector<std::tuple<convolve::Preset, const char*, double, Values>> specified = {
+      {convolve::Preset::identity, "identity", 1, {}},  // any size
+      {convolve::Preset::box, "box", 9, {1, 1, 1, 1, 1, 1, 1, 1, 1}},
+      {convolve::Preset::sharpen, "sharpen", 1, {-5, 3, -5, 3, 9, 3, -5, 3, -5}},
+      {convolve::Preset::sharpen_5, "sharpen-5", 1, {0,  -1, 1,  -1, 0,  -1, 1,  -1, 1,  -1, 0,  -1, 8,
+                                                     -1, 0,  -1, 1,  -1, 1,  -1, 0,  -1, 1,  -1, 0}},
+      {convolve::Preset::laplacian, "laplacian", 1, {0, 1, 0, 1, -4, 1, 0, 1, 0}},
+      {convolve::Preset::laplacian_8, "laplacian-8", 1, {1, 1, 1, 1, -8, 1, 1, 1, 1}},
+      {convolve::Preset::sobel_x, "sobel-x", 1, {-1, 0, 1, -2, 0, 2, -1, 0, 1}},
+      {convolve::Preset::sobel_y, "sobel-y", 1, {-1, -2, -1, 0, 0, 0, 1, 2, 1}},
+      {convolve::Preset::scharr_x, "scharr-x", 1, {-3, 0, 3, -10, 0, 10, -3, 0, 3}},
+      {convolve::Preset::scharr_y, "scharr-y", 1, {-3, -10, -3, 0, 0, 0, 3, 10, 3}},
+      {convolve::Preset::prewitt_x, "prewitt-x", 1, {-1, 0, 1, -1, 0, 1, -1, 0, 1}},
+      {convolve::Preset::prewitt_y, "prewitt-y", 1, {-1, -1, -1, 0, 0, 0, 1, 1, 1}},
+      {convolve::Preset::gradient, "gradient", 1, {-1, 0, 1, -2, 0, 2, -1, 0, 1}},
   };
   for (const auto& [preset, nick, divisor, weights] : specified) {
-    const PresetInfo& row = presets().at(std::size_t(preset));
+    const convolve::PresetInfo& row = convolve::presets().at(std::size_t(preset));
     EXPECT_EQ(row.preset, preset);
     EXPECT_STREQ(row.nick, nick);
     EXPECT_EQ(row.divisor, divisor) << nick;
     EXPECT_TRUE(weights.empty() || row.weights == weights) << nick;
   }
-  EXPECT_EQ(presets().at(std::size_t(Preset::gradient)).vertical, presets().at(std::size_t(Preset::sobel_y)).weights);
-  for (const PresetInfo& row : presets()) {
+  EXPECT_EQ(convolve::presets().at(std::size_t(convolve::Preset::gradient)).vertical,
+            convolve::presets().at(std::size_t(convolve::Preset::sobel_y)).weights);
+  for (const convolve::PresetInfo& row : convolve::presets()) {
     EXPECT_EQ(row.weights.size(), std::size_t(row.width) * row.height) << row.nick;
-    EXPECT_EQ(row.vertical.empty(), row.preset != Preset::gradient) << row.nick;
+    EXPECT_EQ(row.vertical.empty(), row.preset != convolve::Preset::gradient) << row.nick;
   }
-  for (Preset preset : {Preset::identity, Preset::box, Preset::unsharp}) {  // these keep the brightness
+  for (convolve::Preset preset :
+       {convolve::Preset::identity, convolve::Preset::box, convolve::Preset::unsharp}) {  // these keep the brightness
     double sum = 0;
-    for (double weight : presets().at(std::size_t(preset)).weights) sum += weight;
-    EXPECT_NEAR(sum / presets().at(std::size_t(preset)).divisor, 1, 1e-9);
+    for (double weight : convolve::presets().at(std::size_t(preset)).weights) sum += weight;
+    EXPECT_NEAR(sum / convolve::presets().at(std::size_t(preset)).divisor, 1, 1e-9);
   }
 }
 
 TEST(ConvolveErrors, NameThePropertyAndItsRange) {
   const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
   const auto expect = [](const char* property, const std::string& what, const auto& spoil) {
-    ConvolveParams params;
+    convolve::Params params;
     params.weights = {0, -1, 0, -1, 5, -1, 0, -1, 0};
     spoil(params);
     const Status status = validate(params);
     EXPECT_EQ(status.code(), Status::Code::settings) << what;
     EXPECT_NE(status.message().find(property), std::string::npos) << what << ": " << status.message();
     for (Backend backend : {Backend::cpu, Backend::cuda}) {
-      const auto made = make_convolve(params, {Format::NV12, 64, 48}, backend);
+      const auto made = convolve::make(params, {Format::NV12, 64, 48}, backend);
       ASSERT_FALSE(made.ok()) << what;
       EXPECT_EQ(made.error().code(), Status::Code::settings) << what;
     }
   };
   for (std::size_t count : {0, 2, 8, 10, 64 * 64})
-    expect("weights", std::to_string(count) + " weights", [&](ConvolveParams& p) { p.weights.assign(count, 1); });
+    expect("weights", std::to_string(count) + " weights", [&](convolve::Params& p) { p.weights.assign(count, 1); });
   for (double weight : {nan, infinity, -infinity})
-    expect("weights", "weight " + std::to_string(weight), [&](ConvolveParams& p) { p.weights[4] = weight; });
+    expect("weights", "weight " + std::to_string(weight), [&](convolve::Params& p) { p.weights[4] = weight; });
   for (double value : {nan, infinity, -infinity}) {
-    expect("divisor", "divisor " + std::to_string(value), [&](ConvolveParams& p) { p.divisor = value; });
-    expect("bias", "bias " + std::to_string(value), [&](ConvolveParams& p) { p.bias = value; });
+    expect("divisor", "divisor " + std::to_string(value), [&](convolve::Params& p) { p.divisor = value; });
+    expect("bias", "bias " + std::to_string(value), [&](convolve::Params& p) { p.bias = value; });
   }
   for (int anchor : {3, 100, -2}) {
-    expect("anchor-x", "anchor-x " + std::to_string(anchor), [&](ConvolveParams& p) { p.anchor_x = anchor; });
-    expect("anchor-y", "anchor-y " + std::to_string(anchor), [&](ConvolveParams& p) { p.anchor_y = anchor; });
+    expect("anchor-x", "anchor-x " + std::to_string(anchor), [&](convolve::Params& p) { p.anchor_x = anchor; });
+    expect("anchor-y", "anchor-y " + std::to_string(anchor), [&](convolve::Params& p) { p.anchor_y = anchor; });
   }
-  expect("kernel-width", "64 wide", [](ConvolveParams& p) { p.weights.assign(64, 1), p.kernel_width = 64, p.kernel_height = 1; });
-  expect("kernel-height", "64 high", [](ConvolveParams& p) { p.weights.assign(64, 1), p.kernel_width = 1, p.kernel_height = 64; });
-  expect("kernel-width", "width -1", [](ConvolveParams& p) { p.kernel_width = -1; });
-  expect("weights", "9 weights for 3x2", [](ConvolveParams& p) { p.kernel_width = 3, p.kernel_height = 2; });
-  expect("weights", "9 weights 4 wide", [](ConvolveParams& p) { p.kernel_width = 4; });
+  expect("kernel-width", "64 wide", [](convolve::Params& p) { p.weights.assign(64, 1), p.kernel_width = 64, p.kernel_height = 1; });
+  expect("kernel-height", "64 high",
+         [](convolve::Params& p) { p.weights.assign(64, 1), p.kernel_width = 1, p.kernel_height = 64; });
+  expect("kernel-width", "width -1", [](convolve::Params& p) { p.kernel_width = -1; });
+  expect("weights", "9 weights for 3x2", [](convolve::Params& p) { p.kernel_width = 3, p.kernel_height = 2; });
+  expect("weights", "9 weights 4 wide", [](convolve::Params& p) { p.kernel_width = 4; });
 }
 
 TEST(ConvolveErrors, SideFollowsFromTheOther) {
-  ConvolveParams params;
+  convolve::Params params;
   params.weights.assign(12, 1);
   params.kernel_width = 4;
   const auto plan = convolve::resolve(params, {Format::GRAY8, 8, 8});
@@ -302,14 +307,14 @@ TEST(ConvolveErrors, SideFollowsFromTheOther) {
 
 // ---- cuda_schedule.cpp: no device is needed
 
-convolve::Plan plan_of(const ConvolveParams& params, Format format) {
+convolve::Plan plan_of(const convolve::Params& params, Format format) {
   const auto plan = convolve::resolve(params, {format, 64, 48});
   EXPECT_TRUE(plan.ok()) << plan.error().message();
   return plan.value();
 }
 
 convolve::Plan box_plan(Format format, int width, int height, bool rank_1 = true) {
-  ConvolveParams params;
+  convolve::Params params;
   params.kernel_width = width;
   params.kernel_height = height;
   params.weights.assign(std::size_t(width) * height, 1);
@@ -381,7 +386,7 @@ TEST(ConvolveSchedule, RowsOfStripsFillTheDevice) {
 TEST(ConvolveSchedule, SharedMemoryIsWithinTheLimit) {
   for (std::size_t limit : {std::size_t(48 * 1024), std::size_t(64 * 1024), std::size_t(99 * 1024), large_shared}) {
     for (Format format : {Format::GRAY8, Format::GRAY16_LE}) {
-      for (int width = 1; width <= convolve_max_side; width += 2) {
+      for (int width = 1; width <= convolve::max_side; width += 2) {
         for (int height : {1, 2, 8, 31, 63}) {
           for (bool rank_1 : {false, true}) {
             for (bool wide : {false, true}) {
@@ -432,8 +437,8 @@ TEST(ConvolveSchedule, GradientsAreSmall) {
   for (Format format : all_formats())
     for (int anchor_x : {-1, 0, 1, 2})
       for (int anchor_y : {-1, 0, 1, 2}) {
-        ConvolveParams params;
-        params.preset = Preset::gradient;
+        convolve::Params params;
+        params.preset = convolve::Preset::gradient;
         params.anchor_x = anchor_x;
         params.anchor_y = anchor_y;
         const convolve::Plan plan = plan_of(params, format);
@@ -453,7 +458,7 @@ TEST(ConvolveSchedule, WeightsNeedTwoNumbersAboveTheError) {
   const convolve::Plan integers = box_plan(Format::GRAY8, 3, 3);
   EXPECT_EQ(convolve::matrix_weights(integers, 0), convolve::Matrix::single);
   EXPECT_EQ(convolve::matrix_weights(integers, 1e-6), convolve::Matrix::pair);
-  ConvolveParams params;
+  convolve::Params params;
   params.weights.assign(9, 0.3);
   EXPECT_EQ(convolve::matrix_weights(plan_of(params, Format::GRAY8), 0.12), convolve::Matrix::single);
   EXPECT_EQ(convolve::matrix_weights(plan_of(params, Format::GRAY8), 0.13), convolve::Matrix::pair);

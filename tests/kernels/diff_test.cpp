@@ -16,7 +16,7 @@
 namespace cudavision::test {
 namespace {
 
-std::string describe(const DiffParams& p) {
+std::string describe(const diff::Params& p) {
   std::ostringstream text;
   const char* references[] = {"previous", "first", "background", "mog2"};
   const char* outputs[] = {"difference", "mask", "overlay", "none"};
@@ -49,18 +49,18 @@ Picture later(const Picture& before, unsigned seed, Layout layout = {}) {
   return after;
 }
 
-std::unique_ptr<Diff> plan_for(Backend backend, const DiffParams& params, const Geometry& geometry) {
-  auto made = make_diff(params, geometry, backend);
+std::unique_ptr<diff::Diff> plan_for(Backend backend, const diff::Params& params, const Geometry& geometry) {
+  auto made = diff::make(params, geometry, backend);
   EXPECT_TRUE(made.ok()) << made.error().message();
   return made.ok() ? std::move(made.value()) : nullptr;
 }
 
-Work work_of(Diff& plan) {
+Work work_of(diff::Diff& plan) {
   return [&plan](const Image& src, const Image& dst, Queue queue) { return plan.submit(src, dst, queue); };
 }
 
 /// Empty where a result is the reference's.
-std::string wrong_result(const DiffResult& result, const reference::Diff::Step& step, int depth) {
+std::string wrong_result(const diff::FrameResult& result, const reference::Diff::Step& step, int depth) {
   std::ostringstream text;
   std::uint64_t changed = 0, counted = 0;
   for (std::uint32_t n : step.cells_changed) changed += n;
@@ -77,7 +77,7 @@ std::string wrong_result(const DiffResult& result, const reference::Diff::Step& 
 }
 
 /// Runs a sequence of frames, each in other memory, beside the reference.
-void expect_reference(Backend backend, const DiffParams& params, const Geometry& geometry, unsigned seed, int frames,
+void expect_reference(Backend backend, const diff::Params& params, const Geometry& geometry, unsigned seed, int frames,
                       bool random_layouts = true) {
   Random random(seed);
   const auto plan = plan_for(backend, params, geometry);
@@ -97,7 +97,7 @@ void expect_reference(Backend backend, const DiffParams& params, const Geometry&
     const Picture out = jobs.back()->finish();
     const std::string where = reference::definition(geometry.format).name + (" " + std::to_string(geometry.width)) + "x" +
                               std::to_string(geometry.height) + " frame " + std::to_string(i) + "\n" + describe(params);
-    if (params.output == DiffOutput::none)
+    if (params.output == diff::Output::none)
       ASSERT_TRUE(out.bytes() == step.out.inverted().bytes()) << "the destination was written to: " << where;
     else
       ASSERT_EQ(step.out.difference(out, 0), "") << where;
@@ -105,13 +105,13 @@ void expect_reference(Backend backend, const DiffParams& params, const Geometry&
   }
 }
 
-DiffParams random_params(Random& random, int width, int height) {
-  DiffParams params;
-  params.reference = DiffReference(random.below(3));
+diff::Params random_params(Random& random, int width, int height) {
+  diff::Params params;
+  params.reference = diff::Reference(random.below(3));
   params.interval = random.pick<int>({1, 1, 2, 3});
   params.learning_rate = random.pick<double>({0.02, 0.5, 1, 0, 0.0001, 0.25});
-  params.output = DiffOutput(random.below(4));
-  params.mode = DiffMode(random.below(3));
+  params.output = diff::Output(random.below(4));
+  params.mode = diff::Mode(random.below(3));
   params.threshold = random.pick<int>({15, 0, 3, 60, 254, 255});
   params.gain = random.pick<double>({1, 1, 0.5, 2.3, 17, 256, 0});
   params.luma_only = random.below(3) == 0;
@@ -144,10 +144,10 @@ TEST_P(DiffSweep, EqualsReference) {
 TEST_P(DiffSweep, CommonSettings) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
-  for (DiffReference reference : {DiffReference::previous, DiffReference::first, DiffReference::background}) {
-    for (DiffOutput output : {DiffOutput::difference, DiffOutput::mask, DiffOutput::overlay, DiffOutput::none}) {
+  for (diff::Reference reference : {diff::Reference::previous, diff::Reference::first, diff::Reference::background}) {
+    for (diff::Output output : {diff::Output::difference, diff::Output::mask, diff::Output::overlay, diff::Output::none}) {
       for (int radius : {0, 1}) {
-        DiffParams params;
+        diff::Params params;
         params.reference = reference;
         params.output = output;
         params.open_radius = radius;
@@ -163,11 +163,11 @@ class DiffPlans : public testing::TestWithParam<Backend> {};
 
 TEST_P(DiffPlans, LargeFrames) {
   SKIP_UNLESS_AVAILABLE(GetParam());
-  DiffParams params;
-  params.output = DiffOutput::mask;
+  diff::Params params;
+  params.output = diff::Output::mask;
   for (Format format : {Format::NV12, Format::RGBA, Format::GRAY8, Format::P010_10LE})
     expect_reference(GetParam(), params, {format, 1920, 1080}, 4, 2);
-  params.output = DiffOutput::difference;
+  params.output = diff::Output::difference;
   params.open_radius = 0;
   expect_reference(GetParam(), params, {Format::GRAY8, 7680, 4320}, 5, 2);
 }
@@ -178,8 +178,8 @@ TEST_P(DiffPlans, LongestSides) {
   for (Format format : {Format::GRAY8, Format::RGB, Format::NV12, Format::UYVY, Format::RGBA64_LE}) {
     for (const auto& [width, height] : {std::pair{16384, 3}, std::pair{3, 16384}}) {
       for (int radius : {0, 2}) {
-        DiffParams params;
-        params.output = DiffOutput::overlay;
+        diff::Params params;
+        params.output = diff::Output::overlay;
         params.open_radius = radius;
         expect_reference(GetParam(), params, {format, width, height}, 1, 2);
       }
@@ -191,9 +191,9 @@ TEST_P(DiffPlans, RowsMayLieFarApart) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   for (int radius : {0, 1}) {
-    DiffParams params;
+    diff::Params params;
     params.open_radius = radius;
-    params.output = radius ? DiffOutput::overlay : DiffOutput::difference;
+    params.output = radius ? diff::Output::overlay : diff::Output::difference;
     const Geometry geometry{Format::GRAY8, 90, 50};
     const auto plan = plan_for(backend, params, geometry);
     reference::Diff expected(params, geometry);
@@ -208,11 +208,12 @@ TEST_P(DiffPlans, RowsMayLieFarApart) {
 TEST_P(DiffPlans, LongIntervalAndReset) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
-  DiffParams params;
+  diff::Params params;
   params.interval = 64;
   expect_reference(backend, params, {Format::NV12, 50, 22}, 3, 140);
 
-  for (DiffReference reference : {DiffReference::previous, DiffReference::first, DiffReference::background, DiffReference::mog2}) {
+  for (diff::Reference reference :
+       {diff::Reference::previous, diff::Reference::first, diff::Reference::background, diff::Reference::mog2}) {
     params = {};
     params.reference = reference;
     const Geometry geometry{Format::GRAY8, 70, 40};
@@ -224,7 +225,7 @@ TEST_P(DiffPlans, LongIntervalAndReset) {
       Job job(backend, src, src.inverted());
       ASSERT_TRUE(job.submit(work_of(*plan)).ok());
       const Picture out = job.finish();
-      const DiffResult result = plan->result();
+      const diff::FrameResult result = plan->result();
       EXPECT_EQ(result.compared, !begins) << describe(params);
       EXPECT_EQ(result.counted, 70u * 40u);
       if (begins) {
@@ -247,24 +248,24 @@ TEST_P(DiffPlans, ContinuesFromAnother) {
                             {Format::P010_10LE, 70, 33}, {Format::YUY2, 65, 40},  {Format::GBR, 45, 33}};
   for (const Geometry& geometry : sizes) {
     const bool rgb = geometry.format == Format::RGBA || geometry.format == Format::GBR;
-    for (DiffReference reference :
-         {DiffReference::previous, DiffReference::first, DiffReference::background, DiffReference::mog2}) {
+    for (diff::Reference reference :
+         {diff::Reference::previous, diff::Reference::first, diff::Reference::background, diff::Reference::mog2}) {
       for (int frames : {0, 1, 5}) {  // of the plan before: where it has compared none yet, there is the less to take over
-        DiffParams before = random_params(random, geometry.width, geometry.height);
+        diff::Params before = random_params(random, geometry.width, geometry.height);
         before.reference = reference;
-        DiffParams after = random_params(random, geometry.width, geometry.height);
+        diff::Params after = random_params(random, geometry.width, geometry.height);
         after.reference = reference;
         after.interval = before.interval;
         after.learning_rate = before.learning_rate;
         after.borrow = before.borrow;
-        if (geometry.format != Format::GRAY8 && (!rgb || reference == DiffReference::mog2)) after.luma_only = before.luma_only;
+        if (geometry.format != Format::GRAY8 && (!rgb || reference == diff::Reference::mog2)) after.luma_only = before.luma_only;
         after.in_flight = 2;
         SCOPED_TRACE(info(geometry.format).name + (" before: " + describe(before)) + "\nafter: " + describe(after));
 
         const auto whole = plan_for(backend, after, geometry), second = plan_for(backend, after, geometry);
         auto first = plan_for(backend, before, geometry);
         std::vector<std::unique_ptr<Job>> jobs;  // kept: frames may be borrowed
-        const auto submit = [&](Diff& plan, const Picture& src) {
+        const auto submit = [&](diff::Diff& plan, const Picture& src) {
           jobs.push_back(std::make_unique<Job>(backend, src, src.inverted()));
           EXPECT_TRUE(jobs.back()->submit(work_of(plan)).ok());
           return jobs.back()->finish();
@@ -280,7 +281,7 @@ TEST_P(DiffPlans, ContinuesFromAnother) {
           const Picture expected = submit(*whole, src), got = submit(first ? *first : *second, src);
           if (first) continue;
           ASSERT_TRUE(expected.bytes() == got.bytes()) << "frame " << i;
-          const DiffResult x = whole->result(), y = second->result();
+          const diff::FrameResult x = whole->result(), y = second->result();
           ASSERT_EQ(x.compared, y.compared) << "frame " << i;
           ASSERT_EQ(x.cells.changed, y.cells.changed) << "frame " << i;
           ASSERT_EQ(x.cells.counted, y.cells.counted) << "frame " << i;
@@ -295,15 +296,15 @@ TEST_P(DiffPlans, ContinuesFromAnother) {
 TEST_P(DiffPlans, ContinuesAtAnotherRate) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
-  DiffParams params;
-  params.reference = DiffReference::background;
+  diff::Params params;
+  params.reference = diff::Reference::background;
   const Geometry geometry{Format::NV12, 70, 40};
   const auto plan = plan_for(backend, params, geometry);  // begins with the frame that the other has as its background
   params.learning_rate = 1;
   const auto fast = plan_for(backend, params, geometry);
   params.learning_rate = 0.02;
   const auto slow = plan_for(backend, params, geometry);
-  const auto run = [&](Diff& diff, unsigned seed) {
+  const auto run = [&](diff::Diff& diff, unsigned seed) {
     const Picture src = make_picture(geometry, seed);
     Job job(backend, src, src.inverted());
     EXPECT_TRUE(job.submit(work_of(diff)).ok());
@@ -322,31 +323,31 @@ TEST_P(DiffPlans, DoesNotContinueFromAnUnlikePlan) {
   struct Change {
     const char* what;
     Geometry geometry;
-    DiffReference reference;
-    std::function<void(DiffParams&, Geometry&)> make;
+    diff::Reference reference;
+    std::function<void(diff::Params&, Geometry&)> make;
     bool other_backend = false;
   };
   const Geometry nv12{Format::NV12, 70, 40}, rgba{Format::RGBA, 70, 40};
   std::vector<Change> changes{
-      {"reference", nv12, DiffReference::previous, [](DiffParams& p, Geometry&) { p.reference = DiffReference::first; }},
-      {"model", nv12, DiffReference::background, [](DiffParams& p, Geometry&) { p.reference = DiffReference::mog2; }},
-      {"interval", nv12, DiffReference::previous, [](DiffParams& p, Geometry&) { p.interval = 2; }},
-      {"borrow", nv12, DiffReference::first, [](DiffParams& p, Geometry&) { p.borrow = true; }},
-      {"luma of NV12", nv12, DiffReference::background, [](DiffParams& p, Geometry&) { p.luma_only = true; }},
-      {"luma of RGBA's mixture", rgba, DiffReference::mog2, [](DiffParams& p, Geometry&) { p.luma_only = true; }},
-      {"width", nv12, DiffReference::previous, [](DiffParams&, Geometry& g) { g.width = 71; }},
-      {"height", nv12, DiffReference::previous, [](DiffParams&, Geometry& g) { g.height = 41; }},
-      {"format", rgba, DiffReference::previous, [](DiffParams&, Geometry& g) { g.format = Format::BGRA; }},
+      {"reference", nv12, diff::Reference::previous, [](diff::Params& p, Geometry&) { p.reference = diff::Reference::first; }},
+      {"model", nv12, diff::Reference::background, [](diff::Params& p, Geometry&) { p.reference = diff::Reference::mog2; }},
+      {"interval", nv12, diff::Reference::previous, [](diff::Params& p, Geometry&) { p.interval = 2; }},
+      {"borrow", nv12, diff::Reference::first, [](diff::Params& p, Geometry&) { p.borrow = true; }},
+      {"luma of NV12", nv12, diff::Reference::background, [](diff::Params& p, Geometry&) { p.luma_only = true; }},
+      {"luma of RGBA's mixture", rgba, diff::Reference::mog2, [](diff::Params& p, Geometry&) { p.luma_only = true; }},
+      {"width", nv12, diff::Reference::previous, [](diff::Params&, Geometry& g) { g.width = 71; }},
+      {"height", nv12, diff::Reference::previous, [](diff::Params&, Geometry& g) { g.height = 41; }},
+      {"format", rgba, diff::Reference::previous, [](diff::Params&, Geometry& g) { g.format = Format::BGRA; }},
   };
   const Backend other = backend == Backend::cpu ? Backend::cuda : Backend::cpu;
-  if (!unavailable(other)) changes.push_back({"backend", nv12, DiffReference::previous, [](DiffParams&, Geometry&) {}, true});
+  if (!unavailable(other)) changes.push_back({"backend", nv12, diff::Reference::previous, [](diff::Params&, Geometry&) {}, true});
   for (const Change& change : changes) {
-    DiffParams params;
+    diff::Params params;
     params.reference = change.reference;
     Geometry geometry = change.geometry;
     const Backend before = change.other_backend ? other : backend;
     const auto first = plan_for(before, params, geometry);
-    const auto submit = [](Backend at, Diff& plan) {
+    const auto submit = [](Backend at, diff::Diff& plan) {
       const Picture src = make_picture(plan.geometry(), 1);
       Job job(at, src, src.inverted());
       EXPECT_TRUE(job.submit(work_of(plan)).ok());
@@ -366,7 +367,7 @@ TEST_P(DiffPlans, DoesNotContinueFromAnUnlikePlan) {
 TEST_P(DiffPlans, ResultsInFlight) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
-  DiffParams params;
+  diff::Params params;
   params.in_flight = 4;
   params.open_radius = 1;
   const Geometry geometry{Format::I420, 200, 90};
@@ -394,8 +395,8 @@ TEST_P(DiffPlans, UnusedBitsAreNotLookedAt) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   for (bool borrow : {false, true}) {
-    for (DiffOutput output : {DiffOutput::difference, DiffOutput::overlay}) {
-      DiffParams params;
+    for (diff::Output output : {diff::Output::difference, diff::Output::overlay}) {
+      diff::Params params;
       params.output = output;
       params.threshold = 0;
       params.borrow = borrow;
@@ -424,8 +425,8 @@ TEST_P(DiffPlans, EqualsOpenCV) {
   SKIP_UNLESS_AVAILABLE(backend);
   const Geometry geometry{Format::GRAY8, 333, 211};
   for (int radius : {0, 1, 2, 5, 16}) {
-    DiffParams params;
-    params.output = DiffOutput::mask;
+    diff::Params params;
+    params.output = diff::Output::mask;
     params.open_radius = radius;
     const auto plan = plan_for(backend, params, geometry);
     Picture frames[] = {make_picture(geometry, 1, Data::faint), make_picture(geometry, 1, Data::faint)};
@@ -457,11 +458,11 @@ TEST_P(DiffPlans, BoxesAreDrawn) {
   for (Format format : all_formats()) {
     for (const auto& [width, height] : {std::pair{1, 1}, {45, 33}, {1500, 901}}) {
       const Geometry geometry{format, width, height};
-      DiffParams params;
-      params.output = DiffOutput::none;
+      diff::Params params;
+      params.output = diff::Output::none;
       const auto plan = plan_for(backend, params, geometry);
       Random random{unsigned(format)};
-      std::vector<MotionRegion> regions;
+      std::vector<diff::MotionRegion> regions;
       for (int i = 0; i < 23; ++i) {  // more than one launch holds
         Rect box{random.below(width), random.below(height), 1, 1};
         box.width = random.between(1, width - box.x);
@@ -484,8 +485,8 @@ TEST_P(DiffPlans, MovingSquareIsOneRegion) {
   SKIP_UNLESS_AVAILABLE(backend);
   for (Format format : {Format::GRAY8, Format::NV12, Format::RGB}) {
     const Geometry geometry{format, 640, 360};
-    DiffParams params;
-    params.reference = DiffReference::first;
+    diff::Params params;
+    params.reference = diff::Reference::first;
     const auto plan = plan_for(backend, params, geometry);
     const Picture still = make_picture(geometry, 2, Data::zero);
     for (int i = 0; i < 20; ++i) {
@@ -499,8 +500,8 @@ TEST_P(DiffPlans, MovingSquareIsOneRegion) {
       Job job(backend, frame, frame.inverted());
       ASSERT_TRUE(job.submit(work_of(*plan)).ok());
       job.finish();
-      const DiffResult result = plan->result();
-      const auto regions = find_regions(result.cells, 0.2, 1).kept;
+      const diff::FrameResult result = plan->result();
+      const auto regions = diff::find_regions(result.cells, 0.2, 1).kept;
       if (i == 0) {
         EXPECT_TRUE(regions.empty());
         continue;
@@ -519,10 +520,10 @@ TEST_P(DiffPlans, MovingSquareIsOneRegion) {
 TEST_P(DiffPlans, SameInputGivesTheSameBits) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
-  for (DiffReference reference : {DiffReference::background, DiffReference::mog2}) {
-    DiffParams params;
+  for (diff::Reference reference : {diff::Reference::background, diff::Reference::mog2}) {
+    diff::Params params;
     params.reference = reference;
-    params.output = DiffOutput::overlay;
+    params.output = diff::Output::overlay;
     const Geometry geometry{Format::NV12, 641, 361};
     const auto plan = plan_for(backend, params, geometry);
     std::vector<std::vector<std::uint8_t>> first;
@@ -566,9 +567,9 @@ TEST_P(MixtureBackends, CudaEqualsCpu) {
   SKIP_UNLESS_AVAILABLE(Backend::cpu);
   SKIP_UNLESS_AVAILABLE(Backend::cuda);
   for (bool luma_only : {false, true}) {
-    for (DiffOutput output : {DiffOutput::mask, DiffOutput::difference}) {
-      DiffParams params;
-      params.reference = DiffReference::mog2;
+    for (diff::Output output : {diff::Output::mask, diff::Output::difference}) {
+      diff::Params params;
+      params.reference = diff::Reference::mog2;
       params.output = output;
       params.luma_only = luma_only;
       params.open_radius = int(luma_only);
@@ -582,7 +583,7 @@ TEST_P(MixtureBackends, CudaEqualsCpu) {
         ASSERT_TRUE(a.submit(work_of(*cpu)).ok());
         ASSERT_TRUE(b.submit(work_of(*cuda)).ok());
         ASSERT_EQ(a.finish().sample_difference(b.finish(), 0), "") << "frame " << i << " " << describe(params);
-        const DiffResult x = cpu->result(), y = cuda->result();
+        const diff::FrameResult x = cpu->result(), y = cuda->result();
         ASSERT_EQ(x.cells.changed, y.cells.changed);
         ASSERT_EQ(x.mean_difference, y.mean_difference);
         ASSERT_EQ(x.compared, y.compared);
@@ -601,13 +602,13 @@ TEST_P(Mixture, FindsWhatMoves) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   for (Format format : {Format::GRAY8, Format::NV12, Format::RGBA, Format::YUY2, Format::P010_10LE, Format::GBR}) {
-    DiffParams params;
-    params.reference = DiffReference::mog2;
-    params.output = DiffOutput::none;
+    diff::Params params;
+    params.reference = diff::Reference::mog2;
+    params.output = diff::Output::none;
     const Geometry geometry{format, 160, 96};
     const auto plan = plan_for(backend, params, geometry);
     const Picture still = make_picture(geometry, 5, Data::checkerboard);
-    DiffResult result;
+    diff::FrameResult result;
     for (int i = 0; i < 40; ++i) {
       const Picture src = scene(geometry, still, i);
       Job job(backend, src, src.inverted());
@@ -626,9 +627,9 @@ TEST_P(Mixture, EqualsOpenCV) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   for (const auto& [format, type] : {std::pair{Format::GRAY8, CV_8UC1}, std::pair{Format::RGB, CV_8UC3}}) {
-    DiffParams params;
-    params.reference = DiffReference::mog2;
-    params.output = DiffOutput::mask;
+    diff::Params params;
+    params.reference = diff::Reference::mog2;
+    params.output = diff::Output::mask;
     params.open_radius = 0;
     const Geometry geometry{format, 160, 96};
     const auto plan = plan_for(backend, params, geometry);
@@ -664,7 +665,7 @@ TEST(Motion, RegionsAreConnectedCells) {
   Random random(3);
   for (int round = 0; round < 200; ++round) {
     const int cell = random.between(4, 40), width = random.between(1, 500), height = random.between(1, 300);
-    CellGrid grid(width, height, cell);
+    diff::CellGrid grid(width, height, cell);
     ASSERT_EQ(grid.width, (width + cell - 1) / cell);
     ASSERT_EQ(grid.height, (height + cell - 1) / cell);
     const double threshold = random.pick<double>({0, 0.2, 0.5, 1});
@@ -689,7 +690,7 @@ TEST(Motion, RegionsAreConnectedCells) {
               if (mine >= 0 && other >= 0 && other < mine) mine = other, again = true;
             }
     }
-    std::vector<MotionRegion> expected;
+    std::vector<diff::MotionRegion> expected;
     for (int l = 0; l < int(label.size()); ++l) {
       int left = width, top = height, right = 0, bottom = 0, area = 0;
       double changed = 0, counted = 0;
@@ -704,7 +705,7 @@ TEST(Motion, RegionsAreConnectedCells) {
       if (area >= min_area && area > 0) expected.push_back({{left, top, right - left, bottom - top}, area, changed / counted});
     }
     std::stable_sort(expected.begin(), expected.end(), [](const auto& a, const auto& b) { return a.area > b.area; });
-    const auto regions = find_regions(grid, threshold, min_area).kept;
+    const auto regions = diff::find_regions(grid, threshold, min_area).kept;
     ASSERT_EQ(regions.size(), expected.size());
     for (std::size_t i = 0; i < regions.size(); ++i) {
       const Rect &a = regions[i].box, &b = expected[i].box;
@@ -720,7 +721,7 @@ TEST(Motion, RegionsAreConnectedCells) {
       });
       chosen.resize(std::min(most, chosen.size()));
       std::sort(chosen.begin(), chosen.end());
-      const auto largest = find_regions(grid, threshold, min_area, most);
+      const auto largest = diff::find_regions(grid, threshold, min_area, most);
       ASSERT_EQ(largest.kept.size(), chosen.size());
       EXPECT_EQ(largest.left_out, regions.size() - chosen.size());
       for (std::size_t i = 0; i < chosen.size(); ++i) {
@@ -733,31 +734,31 @@ TEST(Motion, RegionsAreConnectedCells) {
 
 TEST(DiffErrors, NameThePropertyAndItsRange) {
   const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
-  const auto expect = [](const char* property, const std::vector<double>& values, void (*spoil)(DiffParams&, double)) {
+  const auto expect = [](const char* property, const std::vector<double>& values, void (*spoil)(diff::Params&, double)) {
     for (double value : values) {
-      DiffParams params;
+      diff::Params params;
       spoil(params, value);
       EXPECT_NE(validate(params).message().find(property), std::string::npos)
           << property << " = " << value << ": " << validate(params).message();
       for (Backend backend : {Backend::cpu, Backend::cuda}) {
-        const auto made = make_diff(params, {Format::NV12, 64, 48}, backend);
+        const auto made = diff::make(params, {Format::NV12, 64, 48}, backend);
         ASSERT_FALSE(made.ok());
         EXPECT_EQ(made.error().code(), Status::Code::settings);
       }
     }
   };
-  expect("interval", {0, -1, 65}, [](DiffParams& p, double v) { p.interval = int(v); });
-  expect("learning-rate", {-0.1, 1.1, nan, infinity}, [](DiffParams& p, double v) { p.learning_rate = v; });
-  expect("threshold", {-1, 256}, [](DiffParams& p, double v) { p.threshold = int(v); });
-  expect("gain", {-1, 257, nan, infinity}, [](DiffParams& p, double v) { p.gain = v; });
-  expect("open-radius", {-1, 17}, [](DiffParams& p, double v) { p.open_radius = int(v); });
-  expect("cell-size", {0, 3, 1025}, [](DiffParams& p, double v) { p.cell_size = int(v); });
-  expect("flight", {0, 17}, [](DiffParams& p, double v) { p.in_flight = int(v); });
+  expect("interval", {0, -1, 65}, [](diff::Params& p, double v) { p.interval = int(v); });
+  expect("learning-rate", {-0.1, 1.1, nan, infinity}, [](diff::Params& p, double v) { p.learning_rate = v; });
+  expect("threshold", {-1, 256}, [](diff::Params& p, double v) { p.threshold = int(v); });
+  expect("gain", {-1, 257, nan, infinity}, [](diff::Params& p, double v) { p.gain = v; });
+  expect("open-radius", {-1, 17}, [](diff::Params& p, double v) { p.open_radius = int(v); });
+  expect("cell-size", {0, 3, 1025}, [](diff::Params& p, double v) { p.cell_size = int(v); });
+  expect("flight", {0, 17}, [](diff::Params& p, double v) { p.in_flight = int(v); });
 }
 
 // ---- cuda_schedule.cpp: no device is needed
 
-diff::Plan resolved(const DiffParams& params, const Geometry& geometry) {
+diff::Plan resolved(const diff::Params& params, const Geometry& geometry) {
   const auto plan = diff::resolve(params, geometry);
   EXPECT_TRUE(plan.ok()) << plan.error().message();
   return plan.value();
@@ -798,8 +799,8 @@ TEST(DiffSchedule, LayoutIsThatOfTheFormat) {
 
 TEST(DiffSchedule, TilesHaveSlotsForTheirCells) {
   for (Format format : {Format::GRAY8, Format::YUY2, Format::RGBA}) {
-    for (int cell = diff_min_cell; cell <= diff_max_cell; ++cell) {
-      DiffParams params;
+    for (int cell = diff::min_cell; cell <= diff::max_cell; ++cell) {
+      diff::Params params;
       params.cell_size = cell;
       const int width = 5000, height = 300;
       const diff::Schedule s = diff::make_schedule(resolved(params, {format, width, height}));
@@ -819,7 +820,7 @@ TEST(DiffSchedule, TilesHaveSlotsForTheirCells) {
 }
 
 TEST(DiffSchedule, ReciprocalOfTheCellSizeIsExact) {
-  for (std::uint32_t cell = diff_min_cell; cell <= std::uint32_t(diff_max_cell); ++cell) {
+  for (std::uint32_t cell = diff::min_cell; cell <= std::uint32_t(diff::max_cell); ++cell) {
     const std::uint64_t reciprocal = diff::cell_reciprocal(cell);
     bool exact = true;
     for (std::uint32_t at = 0; at <= 1 << 14; ++at) exact = exact && std::uint32_t(at * reciprocal >> 32) == at / cell;
@@ -828,15 +829,15 @@ TEST(DiffSchedule, ReciprocalOfTheCellSizeIsExact) {
 }
 
 TEST(DiffSchedule, KernelsFollowFromTheOutput) {
-  for (DiffOutput output : {DiffOutput::difference, DiffOutput::mask, DiffOutput::overlay, DiffOutput::none}) {
+  for (diff::Output output : {diff::Output::difference, diff::Output::mask, diff::Output::overlay, diff::Output::none}) {
     for (int radius : {0, 3}) {
-      DiffParams params;
+      diff::Params params;
       params.output = output;
       params.open_radius = radius;
       const diff::Schedule s = diff::make_schedule(resolved(params, {Format::NV12, 64, 48}));
-      const bool changed = output == DiffOutput::mask || output == DiffOutput::overlay;
+      const bool changed = output == diff::Output::mask || output == diff::Output::overlay;
       EXPECT_EQ(s.opens, radius > 0);
-      EXPECT_EQ(s.compare == diff::Writes::difference, output == DiffOutput::difference);
+      EXPECT_EQ(s.compare == diff::Writes::difference, output == diff::Output::difference);
       EXPECT_EQ(s.compare == diff::Writes::changed, changed && radius == 0);
       EXPECT_EQ(s.open == diff::Writes::changed, changed && radius > 0);
     }
@@ -847,12 +848,12 @@ TEST(DiffSchedule, MemoryDoesNotOverlap) {
   Random random(5);
   for (int round = 0; round < 500; ++round) {
     const Geometry geometry{random.pick(all_formats()), random.between(1, 700), random.between(1, 90)};
-    DiffParams params = random_params(random, geometry.width, geometry.height);
-    params.reference = DiffReference(random.below(4));
+    diff::Params params = random_params(random, geometry.width, geometry.height);
+    params.reference = diff::Reference(random.below(4));
     const diff::Plan plan = resolved(params, geometry);
     const diff::Memory memory = diff::memory_of(plan);
     const std::size_t frame = diff::frame_layout(plan).bytes, bits = plan.mask_pitch() * geometry.height;
-    const bool mog2 = params.reference == DiffReference::mog2, background = params.reference == DiffReference::background;
+    const bool mog2 = params.reference == diff::Reference::mog2, background = params.reference == diff::Reference::background;
     EXPECT_EQ(memory.ring.size(), params.borrow && !mog2 ? 0u : std::size_t(diff::ring_size(params)));
     EXPECT_EQ(memory.model != diff::Memory::none, mog2 || background);
     EXPECT_EQ(memory.counted != diff::Memory::none, !plan.counted_bits.empty());

@@ -92,15 +92,15 @@ TEST(Region, AnyRectanglesIntersect) {
   EXPECT_EQ(subsampled(most - 1, 1), most / 2);
 }
 
-GaussianParams wide_gaussian() {
-  GaussianParams params;
+gaussian::Params wide_gaussian() {
+  gaussian::Params params;
   params.kernel_width = 31;
   params.kernel_height = 9;
   return params;
 }
 
-ConvolveParams some_convolve() {
-  ConvolveParams params;
+convolve::Params some_convolve() {
+  convolve::Params params;
   params.weights.assign(49, 0.02);
   params.weights[3] = -0.4;
   return params;
@@ -135,9 +135,9 @@ TEST_P(Plans, DoNotDisturbEachOther) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   const Geometry geometry{Format::RGBA, 1280, 720};
-  GaussianParams blur = wide_gaussian(), little_blur;
-  ConvolveParams convolve = some_convolve(), sharpen;
-  sharpen.preset = Preset::sharpen;
+  gaussian::Params blur = wide_gaussian(), little_blur;
+  convolve::Params convolve = some_convolve(), sharpen;
+  sharpen.preset = convolve::Preset::sharpen;
   std::vector<std::unique_ptr<Filter>> filters;
   std::vector<Picture> expected;
   const Picture src = make_picture(geometry, 4);
@@ -186,8 +186,8 @@ TEST_P(Plans, RowsMayLieFarApart) {
   SKIP_UNLESS_AVAILABLE(GetParam());
   expect_far_rows_found(GetParam(), wide_gaussian());
   expect_far_rows_found(GetParam(), some_convolve());
-  ConvolveParams sharpen;
-  sharpen.preset = Preset::sharpen_5;
+  convolve::Params sharpen;
+  sharpen.preset = convolve::Preset::sharpen_5;
   sharpen.border = Border::copy;
   expect_far_rows_found(GetParam(), sharpen);
 }
@@ -262,7 +262,7 @@ TEST(Harness, SeesEveryStrayByte) {
 TEST(BackendNotBuiltIn, IsASettingsError) {
   for (Backend backend : {Backend::cpu, Backend::cuda}) {
     if (built_with(backend)) continue;
-    const auto made = make_gaussian({}, {Format::NV12, 64, 48}, backend);
+    const auto made = gaussian::make({}, {Format::NV12, 64, 48}, backend);
     ASSERT_FALSE(made.ok());
     EXPECT_EQ(made.error().code(), Status::Code::settings);
   }

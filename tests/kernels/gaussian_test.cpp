@@ -84,7 +84,7 @@ void expect_complete(const Schedule& schedule, int set, int sets, const SetWork&
     ASSERT_TRUE(strip >= 0 && strip < work.strips()) << strip;
     ASSERT_LE(segment.steps, segment.edge ? schedule.sets[set].edge_steps : schedule.sets[set].steps);
     ASSERT_LE(segment.steps, workers.max_steps);
-    const int begin = segment.x - work.pad;
+    const int begin = segment.x - work.lead;
     const bool leaves = begin < 0 || begin + workers.window > work.row_bytes;
     ASSERT_TRUE(segment.edge || !leaves) << "strip " << strip << " reads outside its row";
     ASSERT_TRUE(!segment.edge || leaves || work.all_edges) << "strip " << strip << " is slower than it must be";
@@ -113,7 +113,7 @@ TEST(GaussianSchedule, CoversEveryRowOfEveryStripOnce) {
       set.x1 = random.below(2) ? random.between(set.x0 + 1, set.row_bytes) : set.row_bytes;
       set.y0 = random.below(2) ? random.below(height) : 0;
       set.y1 = random.below(8) ? random.between(set.y0 + 1, height) : set.y0;  // or nothing to compute
-      set.pad = 8 * random.below(20);
+      set.lead = 8 * random.below(20);
       set.all_edges = random.below(4) == 0;
     }
     Workers workers;
@@ -148,11 +148,11 @@ TEST(GaussianSchedule, SpreadsOverTheDevice) {
 TEST(GaussianSchedule, FindsAKernelForEveryRadius) {
   const auto check = [](int sample_bytes, const auto& shapes) {
     for (int channels = 1; channels <= 4; ++channels)
-      for (int rx = 0; rx <= gaussian_max_taps / 2; ++rx)
-        for (int ry : {0, 1, 8, 9, 16, 17, 100, gaussian_max_taps / 2}) {
+      for (int rx = 0; rx <= gaussian::max_taps / 2; ++rx)
+        for (int ry : {0, 1, 8, 9, 16, 17, 100, gaussian::max_taps / 2}) {
           const gaussian::Window window = gaussian::window_of(rx, ry, channels * sample_bytes, sample_bytes);
-          ASSERT_TRUE(window.pad % 8 == 0 && window.pad >= window.reach && window.reach == rx * channels * sample_bytes);
-          ASSERT_GE(16 * window.gx, window.pad + 16 * sample_bytes + window.reach);
+          ASSERT_TRUE(window.lead % 8 == 0 && window.lead >= window.reach && window.reach == rx * channels * sample_bytes);
+          ASSERT_GE(16 * window.gx, window.lead + 16 * sample_bytes + window.reach);
           ASSERT_GE(16 * window.gy, 2 * ry + 16);
           const int shape = gaussian::find_shape(sample_bytes, window.gx, window.gy);
           for (int i = 0; i < int(shapes.size()); ++i) {
@@ -196,7 +196,7 @@ TEST_P(GaussianOpenCV, IsEqual) {
           const Geometry geometry{format, n % 3 ? 67 : 9, n % 5 ? 41 : 6};
           const Picture src = make_picture(geometry, unsigned(n));
           Picture expected(geometry);
-          GaussianParams params;
+          gaussian::Params params;
           params.kernel_width = n;
           params.kernel_height = random.between(0, 15) * 2 + 1;
           params.sigma_x = sigma;
@@ -227,7 +227,7 @@ TEST_P(GaussianSweep, EqualsReference) {
   const int f = int(format);
   Random random(unsigned(f) + 100);
   for (int i = 0; i < rounds() * int(sizes.size()); ++i) {
-    GaussianParams params;
+    gaussian::Params params;
     params.kernel_width = taps[(i * 5 + i / 12 + f) % taps.size()];
     params.kernel_height = taps[(i * 7 + 3 * f + 1) % taps.size()];
     params.sigma_x = random.pick(sigmas);
@@ -246,7 +246,7 @@ TEST_P(GaussianSweep, TapsFromSigmaAndExtremes) {
   Random random(unsigned(format) + 200);
   for (Data data : {Data::random, Data::max, Data::checkerboard}) {
     for (double sigma : {0.3, 1.0, 2.2, 5.0, 20.0}) {
-      GaussianParams params;
+      gaussian::Params params;
       params.kernel_width = params.kernel_height = 0;
       params.sigma_x = sigma;
       params.sigma_y = random.between(1, 40) * 0.25;
@@ -263,7 +263,7 @@ class GaussianLarge : public testing::TestWithParam<BackendAnd<Format>> {};
 TEST_P(GaussianLarge, EqualsReference) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
-  GaussianParams params;
+  gaussian::Params params;
   params.kernel_width = 15;
   params.kernel_height = 7;
   expect_reference(backend, params, {{format, 1920, 1080}, {}, {0, 0, 256}, {}, Data::random}, 3);
@@ -273,44 +273,44 @@ INSTANTIATE_FOR_FORMATS(GaussianLarge, main_formats);
 
 TEST(GaussianErrors, NameThePropertyAndItsRange) {
   const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
-  const auto expect = [](const char* property, void (*spoil)(GaussianParams&, double), double value) {
-    GaussianParams params;
+  const auto expect = [](const char* property, void (*spoil)(gaussian::Params&, double), double value) {
+    gaussian::Params params;
     spoil(params, value);
     const Status status = validate(params);
     EXPECT_EQ(status.code(), Status::Code::settings) << property << " = " << value;
     EXPECT_NE(status.message().find(property), std::string::npos) << property << " = " << value << ": " << status.message();
     for (Backend backend : {Backend::cpu, Backend::cuda}) {
-      const auto made = make_gaussian(params, {Format::NV12, 64, 48}, backend);
+      const auto made = gaussian::make(params, {Format::NV12, 64, 48}, backend);
       ASSERT_FALSE(made.ok());
       EXPECT_EQ(made.error().code(), Status::Code::settings);
     }
   };
   for (double size : {2, 4, 254, 256, 257, -1, -3}) {
     expect(
-        "kernel-width", [](GaussianParams& p, double v) { p.kernel_width = int(v); }, size);
+        "kernel-width", [](gaussian::Params& p, double v) { p.kernel_width = int(v); }, size);
     expect(
-        "kernel-height", [](GaussianParams& p, double v) { p.kernel_height = int(v); }, size);
+        "kernel-height", [](gaussian::Params& p, double v) { p.kernel_height = int(v); }, size);
   }
   for (double sigma : {-1.0, -1e-9, nan, infinity, -infinity}) {
     expect(
-        "sigma-x", [](GaussianParams& p, double v) { p.sigma_x = v; }, sigma);
+        "sigma-x", [](gaussian::Params& p, double v) { p.sigma_x = v; }, sigma);
     expect(
-        "sigma-y", [](GaussianParams& p, double v) { p.sigma_y = v; }, sigma);
+        "sigma-y", [](gaussian::Params& p, double v) { p.sigma_y = v; }, sigma);
   }
   for (Border border : {Border::fill, Border::copy})
     expect(
-        "border", [](GaussianParams& p, double v) { p.border = Border(int(v)); }, double(border));
+        "border", [](gaussian::Params& p, double v) { p.border = Border(int(v)); }, double(border));
   expect(
-      "sigma", [](GaussianParams& p, double v) { p.kernel_width = p.kernel_height = int(v); }, 0);
+      "sigma", [](gaussian::Params& p, double v) { p.kernel_width = p.kernel_height = int(v); }, 0);
 }
 
 /// The number of taps that follows sigma depends on the format, so validate() cannot check it.
 TEST(GaussianErrors, SigmaThatAsksForTooManyTaps) {
-  GaussianParams params;
+  gaussian::Params params;
   params.kernel_width = params.kernel_height = 0;
-  params.sigma_x = params.sigma_y = gaussian_max_sigma;
+  params.sigma_x = params.sigma_y = gaussian::max_sigma;
   for (Backend backend : {Backend::cpu, Backend::cuda}) {
-    const auto made = make_gaussian(params, {Format::NV12, 64, 48}, backend);
+    const auto made = gaussian::make(params, {Format::NV12, 64, 48}, backend);
     ASSERT_FALSE(made.ok());
     EXPECT_EQ(made.error().code(), Status::Code::settings);
     EXPECT_NE(made.error().message().find("sigma"), std::string::npos) << made.error().message();

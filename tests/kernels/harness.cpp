@@ -292,18 +292,19 @@ std::string describe(Border border, const BorderValue& value) {
 
 }  // namespace
 
-std::string describe(const GaussianParams& p) {
+std::string describe(const gaussian::Params& p) {
   std::ostringstream text;
   text << "gaussian taps " << p.kernel_width << "x" << p.kernel_height << " sigma " << p.sigma_x << ", " << p.sigma_y
        << describe(p.border, p.border_value) << "filter_alpha=" << p.filter_alpha;
   return text.str();
 }
 
-std::string describe(const ConvolveParams& p) {
+std::string describe(const convolve::Params& p) {
   std::ostringstream text;
-  text << "convolve preset=" << presets().at(std::size_t(p.preset)).nick << " kernel " << p.kernel_width << "x" << p.kernel_height
-       << " divisor=" << p.divisor << " bias=" << p.bias << " absolute=" << p.absolute << " anchor=" << p.anchor_x << ","
-       << p.anchor_y << " flip=" << p.flip << describe(p.border, p.border_value) << "filter_alpha=" << p.filter_alpha << " weights";
+  text << "convolve preset=" << convolve::presets().at(std::size_t(p.preset)).nick << " kernel " << p.kernel_width << "x"
+       << p.kernel_height << " divisor=" << p.divisor << " bias=" << p.bias << " absolute=" << p.absolute
+       << " anchor=" << p.anchor_x << "," << p.anchor_y << " flip=" << p.flip << describe(p.border, p.border_value)
+       << "filter_alpha=" << p.filter_alpha << " weights";
   for (std::size_t i = 0; i < p.weights.size() && i < 49; ++i) text << ' ' << p.weights[i];
   if (p.weights.size() > 49) text << " …";
   return text.str();

@@ -76,17 +76,11 @@ inline Picture run_far_apart(Backend backend, Filter& filter, const Picture& src
       backend, [&](const Image& from, const Image& to, Queue queue) { return filter.submit(from, to, {}, queue); }, src);
 }
 
-inline Result<std::unique_ptr<Filter>> make(const GaussianParams& params, const Geometry& geometry, Backend backend) {
-  return make_gaussian(params, geometry, backend);
-}
-inline Result<std::unique_ptr<Filter>> make(const ConvolveParams& params, const Geometry& geometry, Backend backend) {
-  return make_convolve(params, geometry, backend);
-}
-inline int tolerance(const GaussianParams&, Format) { return 0; }
-inline int tolerance(const ConvolveParams& params, Format format) { return reference::tolerance(params, format); }
+inline int tolerance(const gaussian::Params&, Format) { return 0; }
+inline int tolerance(const convolve::Params& params, Format format) { return reference::tolerance(params, format); }
 
-std::string describe(const GaussianParams& params);
-std::string describe(const ConvolveParams& params);
+std::string describe(const gaussian::Params& params);
+std::string describe(const convolve::Params& params);
 std::string describe(const Geometry& geometry, const Layout& src, const Layout& dst, const Region& region, Data data);
 
 /// Runs the filter with a destination in the layout of `expected`. Returns an empty string if the result equals `expected` within the

@@ -17,22 +17,22 @@ namespace {
 
 const std::vector<int> bin_numbers = {2, 3, 7, 16, 100, 255, 256, 257, 300, 1000, 1023, 1024, 4096, 10000, 65535, 65536};
 
-std::string describe(const HistogramParams& params) {
+std::string describe(const histogram::Params& params) {
   std::ostringstream text;
   text << "bins=" << params.bins << " channels=" << int(params.channels) << " luma=" << int(params.luma);
   return text.str();
 }
 
-HistogramParams random_params(Random& random) {
-  HistogramParams params;
+histogram::Params random_params(Random& random) {
+  histogram::Params params;
   params.bins = random.pick(bin_numbers);
-  params.channels = HistogramChannels(random.below(3));
+  params.channels = histogram::Channels(random.below(3));
   params.luma = LumaMatrix(random.below(3));
   return params;
 }
 
 /// Empty if both are equal, else the first difference.
-std::string difference(const HistogramCounts& expected, const HistogramCounts& actual) {
+std::string difference(const histogram::Counts& expected, const histogram::Counts& actual) {
   if (expected.size() != actual.size()) return "other channels";
   for (std::size_t c = 0; c < expected.size(); ++c) {
     if (std::string(expected[c].name) != actual[c].name)
@@ -46,13 +46,13 @@ std::string difference(const HistogramCounts& expected, const HistogramCounts& a
   return {};
 }
 
-std::unique_ptr<Histogram> make(const HistogramParams& params, const Geometry& geometry, Backend backend) {
-  auto made = make_histogram(params, geometry, backend);
+std::unique_ptr<histogram::Histogram> counter(const histogram::Params& params, const Geometry& geometry, Backend backend) {
+  auto made = histogram::make(params, geometry, backend);
   if (!made.ok()) throw std::runtime_error(made.error().message());
   return std::move(made.value());
 }
 
-HistogramCounts run(Histogram& histogram, const Picture& src, const Region& region = {}) {
+histogram::Counts run(histogram::Histogram& histogram, const Picture& src, const Region& region = {}) {
   Job job(histogram.backend(), src, Picture({Format::GRAY8, 1, 1}));
   const Status status =
       job.submit([&](const Image& image, const Image&, Queue queue) { return histogram.submit(image, region, queue); });
@@ -61,9 +61,9 @@ HistogramCounts run(Histogram& histogram, const Picture& src, const Region& regi
   return histogram.result();
 }
 
-void expect_counts(Backend backend, const HistogramParams& params, const Case& c, unsigned seed) {
+void expect_counts(Backend backend, const histogram::Params& params, const Case& c, unsigned seed) {
   const Picture src = make_picture(c.geometry, seed, c.data, c.src);
-  const auto histogram = make(params, c.geometry, backend);
+  const auto histogram = counter(params, c.geometry, backend);
   for (int round = 0; round < 2; ++round)  // the second round finds the memory as the first left it
     EXPECT_EQ(difference(reference::count(params, src, c.region), run(*histogram, src, c.region)), "")
         << describe(c.geometry, c.src, {}, c.region, c.data) << "\n"
@@ -85,8 +85,8 @@ TEST_P(HistogramSweep, EqualsReference) {
 TEST_P(HistogramSweep, BinsAndExtremes) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
-  HistogramParams params;
-  params.channels = HistogramChannels::all;
+  histogram::Params params;
+  params.channels = histogram::Channels::all;
   for (int bins : bin_numbers) {
     params.bins = bins;
     expect_counts(backend, params, {{format, 67, 45}, {}, {}, {}, Data::random}, 3);
@@ -109,8 +109,8 @@ TEST_P(HistogramLarge, EqualsReference) {
   SKIP_UNLESS_AVAILABLE(backend);
   Random random(unsigned(format) + 300);
   const bool rotated = int(format) % 2;
-  HistogramParams params;
-  params.channels = HistogramChannels::all;
+  histogram::Params params;
+  params.channels = histogram::Channels::all;
   params.bins = rotated ? 256 : 100;
   Region parts;
   parts.mode = rotated ? Region::Mode::outside : Region::Mode::inside;
@@ -138,8 +138,8 @@ TEST_P(HistogramPlans, ManyOverlappingRectangles) {
       region.mode = mode;
       for (int i = 0; i < 60; ++i)
         region.rects.push_back({random.between(-20, 620), random.between(-20, 460), random.between(0, 130), random.between(0, 90)});
-      HistogramParams params;
-      params.channels = HistogramChannels::all;
+      histogram::Params params;
+      params.channels = histogram::Channels::all;
       expect_counts(GetParam(), params, {{format, 640, 481}, {0, 0, 16}, {}, region, Data::random}, 1);
     }
   }
@@ -148,8 +148,8 @@ TEST_P(HistogramPlans, ManyOverlappingRectangles) {
   region.mode = Region::Mode::outside;
   for (int i = 0; i < 50; ++i)
     region.rects.push_back({random.between(0, 2400), random.between(0, 2100), random.between(1, 60), random.between(1, 60)});
-  HistogramParams params;
-  params.channels = HistogramChannels::all;
+  histogram::Params params;
+  params.channels = histogram::Channels::all;
   for (Format format : {Format::NV12, Format::Y444})
     expect_counts(GetParam(), params, {{format, 2500, 2200}, {0, 0, 16}, {}, region, Data::random}, 2);
 }
@@ -159,24 +159,24 @@ TEST_P(HistogramPlans, EmptyRegionsCountNothing) {
   Region none;
   none.mode = Region::Mode::inside;
   for (Format format : all_formats()) {
-    HistogramParams params;
-    params.channels = HistogramChannels::all;
+    histogram::Params params;
+    params.channels = histogram::Channels::all;
     const Picture src = make_picture({format, 640, 480}, 1);
-    const auto histogram = make(params, src.geometry(), GetParam());
+    const auto histogram = counter(params, src.geometry(), GetParam());
     run(*histogram, src);
-    for (const ChannelCounts& channel : run(*histogram, src, none))
+    for (const histogram::ChannelCounts& channel : run(*histogram, src, none))
       EXPECT_EQ(std::accumulate(channel.counts.begin(), channel.counts.end(), std::uint64_t(0)), 0u) << info(format).name;
   }
 }
 
 TEST_P(HistogramPlans, CountsAddUpToTheSamples) {
   SKIP_UNLESS_AVAILABLE(GetParam());
-  HistogramParams params;
-  params.channels = HistogramChannels::all;
+  histogram::Params params;
+  params.channels = histogram::Channels::all;
   const Picture src = make_picture({Format::NV12, 1921, 1081}, 1);
-  const HistogramCounts counts = run(*make(params, src.geometry(), GetParam()), src);
+  const histogram::Counts counts = run(*counter(params, src.geometry(), GetParam()), src);
   ASSERT_EQ(counts.size(), 4u);
-  for (const ChannelCounts& channel : counts)
+  for (const histogram::ChannelCounts& channel : counts)
     EXPECT_EQ(std::accumulate(channel.counts.begin(), channel.counts.end(), std::uint64_t(0)),
               channel.name[0] == 'C' ? 961u * 541u : 1921u * 1081u)
         << channel.name;
@@ -187,31 +187,31 @@ TEST_P(HistogramPlans, LongestSides) {
   SKIP_UNLESS_AVAILABLE(GetParam());
   for (Format format : {Format::GRAY8, Format::RGB, Format::NV12, Format::UYVY, Format::RGBA64_LE}) {
     for (const auto& [width, height] : {std::pair{16384, 3}, std::pair{3, 16384}}) {
-      HistogramParams params;
-      params.channels = HistogramChannels::all;
+      histogram::Params params;
+      params.channels = histogram::Channels::all;
       expect_counts(GetParam(), params, {{format, width, height}, {}, {}, {}, Data::random}, 1);
     }
   }
   const Picture src = make_picture({Format::GRAY8, 16384, 16384}, 1, Data::max);
-  EXPECT_EQ(run(*make({}, src.geometry(), GetParam()), src)[0].counts[255], std::uint64_t(1) << 28);
+  EXPECT_EQ(run(*counter({}, src.geometry(), GetParam()), src)[0].counts[255], std::uint64_t(1) << 28);
 }
 
 /// Several frames in flight, each with its own result, and the sum of their results.
 TEST_P(HistogramPlans, KeepResultsOfSeveralFrames) {
   SKIP_UNLESS_AVAILABLE(GetParam());
-  HistogramParams params;
-  params.channels = HistogramChannels::all;
+  histogram::Params params;
+  params.channels = histogram::Channels::all;
   params.history = 3;
   const Geometry geometry{Format::RGB, 333, 222};
-  const auto histogram = make(params, geometry, GetParam());
-  std::vector<HistogramCounts> expected;
+  const auto histogram = counter(params, geometry, GetParam());
+  std::vector<histogram::Counts> expected;
   for (unsigned seed = 0; seed < 5; ++seed) {
     const Picture src = make_picture(geometry, seed);
     expected.push_back(reference::count(params, src));
     run(*histogram, src);
   }
   for (int age = 0; age < 3; ++age) EXPECT_EQ(difference(expected[4 - age], histogram->result(age)), "") << "age " << age;
-  HistogramCounts sums;
+  histogram::Counts sums;
   for (int age = 0; age < 3; ++age) histogram->add_result(sums, age);
   for (std::size_t c = 0; c < sums.size(); ++c)
     for (std::size_t bin = 0; bin < sums[c].counts.size(); ++bin)
@@ -221,13 +221,13 @@ TEST_P(HistogramPlans, KeepResultsOfSeveralFrames) {
 /// P010 with unused low bits that are not zero.
 TEST_P(HistogramPlans, UnusedBitsAreIgnored) {
   SKIP_UNLESS_AVAILABLE(GetParam());
-  HistogramParams params;
+  histogram::Params params;
   params.bins = 1024;
-  params.channels = HistogramChannels::all;
+  params.channels = histogram::Channels::all;
   const Picture clean = make_picture({Format::P010_10LE, 70, 50}, 8);
   Picture dirty = clean;
   for (std::size_t i = 0; i < dirty.bytes().size(); i += 2) dirty.bytes()[i] |= 0x2a;
-  EXPECT_EQ(difference(reference::count(params, clean), run(*make(params, clean.geometry(), GetParam()), dirty)), "");
+  EXPECT_EQ(difference(reference::count(params, clean), run(*counter(params, clean.geometry(), GetParam()), dirty)), "");
 }
 INSTANTIATE_FOR_BACKENDS(HistogramPlans);
 
@@ -235,7 +235,7 @@ class Equalize : public testing::TestWithParam<BackendAnd<Format>> {};
 
 std::string check_equalize(Backend backend, LumaMatrix matrix, const Picture& src, const Picture& expected,
                            const Region& region = {}) {
-  auto filter = make_equalize(matrix, src.geometry(), backend);
+  auto filter = histogram::make_equalize(matrix, src.geometry(), backend);
   if (!filter.ok()) return filter.error().message();
   for (int round = 0; round < 2; ++round) {
     Job job(backend, src, expected.inverted());
@@ -293,15 +293,15 @@ TEST_P(HistogramOverlays, EqualReference) {
   SKIP_UNLESS_AVAILABLE(backend);
   Random random(unsigned(format) + 700);
   for (int i = 0; i < 4 * rounds(); ++i) {
-    HistogramParams params = random_params(random);
+    histogram::Params params = random_params(random);
     const Geometry geometry{format, random.between(1, 200), random.between(1, 150)};
     const Picture src = make_picture(geometry, unsigned(i), i % 3 ? Data::random : Data::faint, random.pick(layouts));
-    HistogramOverlayParams overlay;
+    histogram::OverlayParams overlay;
     overlay.position = {random.between(-30, 60), random.between(-30, 60), random.between(1, 300), random.between(1, 90)};
     overlay.opacity = random.below(3) ? random.unit() : 1;
     overlay.log = random.below(2);
-    const auto histogram = make(params, geometry, backend);
-    auto drawer = make_histogram_overlay(overlay, *histogram);
+    const auto histogram = counter(params, geometry, backend);
+    auto drawer = histogram::make_overlay(overlay, *histogram);
     ASSERT_TRUE(drawer.ok()) << drawer.error().message();
     Job job(backend, src, src);
     const Status status = job.submit([&](const Image& from, const Image& to, Queue queue) {
@@ -337,7 +337,7 @@ class HistogramSchedule : public testing::Test {
       for (int i = 0; i < 60; ++i) {
         const auto [width, height] = random.pick(
             std::vector<std::pair<int, int>>{{1, 1}, {67, 45}, {640, 480}, {1920, 1080}, {2501, 1703}, {7680, 4320}, {16384, 3}});
-        const HistogramParams params = random_params(random);
+        const histogram::Params params = random_params(random);
         auto plan = histogram::resolve(params, {format, width, height});
         ASSERT_TRUE(plan.ok());
         Frame frame{plan.value(), {}, {}, {}, 0};
@@ -450,7 +450,7 @@ TEST_F(HistogramSchedule, PassesCoverTheEntries) {
 
 TEST_F(HistogramSchedule, ByteKernelCountsOnlyLargePlanesOfBytes) {
   const auto counts = [](Format format, int width, int height, int shared) {
-    const histogram::Plan plan = histogram::resolve(HistogramParams(), {format, width, height}).value();
+    const histogram::Plan plan = histogram::resolve(histogram::Params(), {format, width, height}).value();
     SetPieces pieces;
     region_pieces(plan.geometry, {}, pieces);
     return histogram::counts_bytes(plan, 0, pieces[0], histogram::limits_of(info(format), 132, shared));
@@ -513,7 +513,7 @@ TEST(HistogramStatistics, EqualThoseOfTheSamples) {
         std::vector<std::uint64_t> counts(bins);
         for (int i = round == 0 ? 0 : round == 1 ? 1 : 400; i > 0; --i)
           ++counts[std::int64_t(random.below(1 << depth)) * bins >> depth];
-        const HistogramStatistics e = reference::statistics(counts, depth), a = statistics(counts, depth);
+        const histogram::Statistics e = reference::statistics(counts, depth), a = histogram::statistics(counts, depth);
         EXPECT_EQ(e.count, a.count);
         for (const auto& [expected, actual, what] : {std::tuple{e.min, a.min, "min"},
                                                      {e.max, a.max, "max"},
@@ -533,26 +533,26 @@ TEST(HistogramStatistics, EqualThoseOfTheSamples) {
 
 TEST(HistogramErrors, NameThePropertyAndItsRange) {
   for (int bins : {-1, 0, 1, 65537}) {
-    HistogramParams params;
+    histogram::Params params;
     params.bins = bins;
     const Status status = validate(params);
     EXPECT_EQ(status.code(), Status::Code::settings);
     EXPECT_NE(status.message().find("bins"), std::string::npos);
     for (Backend backend : {Backend::cpu, Backend::cuda})
-      EXPECT_FALSE(make_histogram(params, {Format::NV12, 64, 48}, backend).ok());
+      EXPECT_FALSE(histogram::make(params, {Format::NV12, 64, 48}, backend).ok());
   }
-  HistogramParams params;
+  histogram::Params params;
   for (int history : {0, 65}) {
     params.history = history;
     EXPECT_EQ(validate(params).code(), Status::Code::settings);
   }
   for (double opacity : {-0.1, 1.1, std::nan("")}) {
-    HistogramOverlayParams overlay;
+    histogram::OverlayParams overlay;
     overlay.opacity = opacity;
     EXPECT_NE(validate(overlay).message().find("overlay-opacity"), std::string::npos);
   }
   for (const Rect& rect : {Rect{0, 0, 0, 5}, Rect{0, 0, 5, -1}, Rect{0, 0, 20000, 5}, Rect{100000, 0, 5, 5}}) {
-    HistogramOverlayParams overlay;
+    histogram::OverlayParams overlay;
     overlay.position = rect;
     EXPECT_NE(validate(overlay).message().find("overlay-position"), std::string::npos);
   }

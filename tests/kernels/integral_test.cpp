@@ -16,12 +16,14 @@
 namespace cudavision::test {
 namespace {
 
-const std::vector<SumType> types = {SumType::automatic, SumType::u32, SumType::u64, SumType::f32, SumType::f64};
+const std::vector<integral::SumType> types = {integral::SumType::automatic, integral::SumType::u32, integral::SumType::u64,
+                                              integral::SumType::f32, integral::SumType::f64};
 
-std::string describe(const IntegralParams& p) {
+std::string describe(const integral::Params& p) {
   std::ostringstream text;
-  text << "integral layout=" << (p.layout == TableLayout::padded ? "padded" : "inclusive") << " sum_type=" << int(p.sum_type)
-       << " squared=" << p.squared << " channel=" << (p.channel == TableChannel::all ? "all" : "luma");
+  text << "integral layout=" << (p.layout == integral::TableLayout::padded ? "padded" : "inclusive")
+       << " sum_type=" << int(p.sum_type) << " squared=" << p.squared
+       << " channel=" << (p.channel == integral::TableChannel::all ? "all" : "luma");
   return text.str();
 }
 
@@ -29,9 +31,9 @@ std::string describe(const IntegralParams& p) {
 class Tables {
  public:
   /// `offset`: entries before the first of each table. `padding`: entries between rows.
-  Tables(Backend backend, std::vector<TableInfo> tables, int offset, int padding) : infos_(std::move(tables)) {
+  Tables(Backend backend, std::vector<integral::TableInfo> tables, int offset, int padding) : infos_(std::move(tables)) {
     std::size_t end = 64;
-    for (const TableInfo& table : infos_) {
+    for (const integral::TableInfo& table : infos_) {
       const std::size_t entry = std::size_t(table.entry_bytes());
       begins_.push_back((end + 255) / 256 * 256 + offset * entry);
       pitches_.push_back(std::ptrdiff_t((table.width + padding) * entry));
@@ -56,7 +58,7 @@ class Tables {
     const std::vector<std::uint8_t>& bytes = memory_->read();
     std::vector<bool> ours(bytes.size());
     for (std::size_t i = 0; i < infos_.size(); ++i) {
-      const TableInfo& table = infos_[i];
+      const integral::TableInfo& table = infos_[i];
       if (table.width != expected[i].width + padded || table.height != expected[i].height + padded) return "table of a wrong size";
       for (int y = 0; y < table.height; ++y) {
         for (int x = 0; x < table.width; ++x) {
@@ -84,38 +86,38 @@ class Tables {
     std::memcpy(&value, at, sizeof value);
     return value;
   }
-  static std::string wrong(SumType type, const std::uint8_t* at, std::uint64_t want) {
+  static std::string wrong(integral::SumType type, const std::uint8_t* at, std::uint64_t want) {
     switch (type) {
-      case SumType::u32:
+      case integral::SumType::u32:
         return value<std::uint32_t>(at) == std::uint32_t(want) ? "" : std::to_string(value<std::uint32_t>(at));
-      case SumType::u64:
+      case integral::SumType::u64:
         return value<std::uint64_t>(at) == want ? "" : std::to_string(value<std::uint64_t>(at));
-      case SumType::f32:
+      case integral::SumType::f32:
         return std::abs(double(value<float>(at)) - double(want)) <= std::ldexp(double(want), -20)
                    ? ""
                    : std::to_string(value<float>(at));
-      case SumType::f64:
+      case integral::SumType::f64:
         return std::abs(value<double>(at) - double(want)) <= std::ldexp(double(want), -48) ? "" : std::to_string(value<double>(at));
       default:
         return "an automatic type";
     }
   }
 
-  std::vector<TableInfo> infos_;
+  std::vector<integral::TableInfo> infos_;
   std::vector<std::size_t> begins_;
   std::vector<std::ptrdiff_t> pitches_;
   std::unique_ptr<Bytes> memory_;
 };
 
 /// Empty if the plan computes the tables of the reference.
-std::string check(Backend backend, const IntegralParams& params, const Picture& src, int offset = 0, int padding = 0) {
-  auto plan = make_integral(params, src.geometry(), backend);
+std::string check(Backend backend, const integral::Params& params, const Picture& src, int offset = 0, int padding = 0) {
+  auto plan = integral::make(params, src.geometry(), backend);
   if (!plan.ok()) return "no plan: " + plan.error().message();
   Bytes picture(backend, src.bytes());
   Tables tables(backend, plan.value()->tables(), offset, padding);
   const Status status = plan.value()->submit(src.at(picture.data()), tables.planes(), Queue{});
   if (!status.ok()) return "submit failed: " + status.message();
-  std::string wrong = tables.difference(reference::tables(params, src), params.layout == TableLayout::padded);
+  std::string wrong = tables.difference(reference::tables(params, src), params.layout == integral::TableLayout::padded);
   if (picture.read() != src.bytes()) wrong += " the source was written to";
   return wrong;
 }
@@ -130,11 +132,11 @@ TEST_P(IntegralSweep, EqualsReference) {
   std::vector<std::pair<int, int>> all = sizes;
   for (const auto& size : {std::pair{255, 65}, {256, 64}, {257, 129}, {1023, 300}, {700, 641}}) all.push_back(size);
   for (int i = 0; i < rounds() * int(all.size()); ++i) {
-    IntegralParams params;
-    params.layout = random.below(2) ? TableLayout::padded : TableLayout::inclusive;
+    integral::Params params;
+    params.layout = random.below(2) ? integral::TableLayout::padded : integral::TableLayout::inclusive;
     params.sum_type = types[(i + i / int(all.size()) + int(format)) % types.size()];
     params.squared = random.below(2);
-    params.channel = random.below(2) ? TableChannel::all : TableChannel::luma;
+    params.channel = random.below(2) ? integral::TableChannel::all : integral::TableChannel::luma;
     const Case c = random_case(random, format, all[i % all.size()]);
     const int offset = random.below(3) ? 0 : random.below(5), padding = random.below(3) ? 0 : random.below(9);
     const Picture src = make_picture(c.geometry, unsigned(i), c.data, c.src);
@@ -149,11 +151,11 @@ TEST_P(IntegralSweep, White) {
   const auto [backend, format] = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   const Picture src = make_picture({format, 1300, 150}, 0, Data::max);
-  for (SumType type : {SumType::u32, SumType::u64}) {
-    IntegralParams params;
+  for (integral::SumType type : {integral::SumType::u32, integral::SumType::u64}) {
+    integral::Params params;
     params.sum_type = type;
     params.squared = true;
-    params.channel = TableChannel::all;
+    params.channel = integral::TableChannel::all;
     EXPECT_EQ(check(backend, params, src), "") << describe(params);
   }
 }
@@ -166,26 +168,26 @@ TEST_P(IntegralPlans, LargeFramesWrapOnlyIn32Bits) {
   SKIP_UNLESS_AVAILABLE(GetParam());
   const Picture white = make_picture({Format::GRAY8, 4112, 4100}, 0, Data::max);
   ASSERT_GT(4112ll * 4100 * 255, 1ll << 32);
-  for (SumType type : types) {
-    IntegralParams params;
+  for (integral::SumType type : types) {
+    integral::Params params;
     params.sum_type = type;
-    params.layout = type == SumType::u64 ? TableLayout::padded : TableLayout::inclusive;
-    params.squared = type == SumType::f64;
+    params.layout = type == integral::SumType::u64 ? integral::TableLayout::padded : integral::TableLayout::inclusive;
+    params.squared = type == integral::SumType::f64;
     EXPECT_EQ(check(GetParam(), params, white), "") << describe(params);
   }
 }
 
 TEST_P(IntegralPlans, EightK) {
   SKIP_UNLESS_AVAILABLE(GetParam());
-  IntegralParams params;
-  params.sum_type = SumType::u32;
+  integral::Params params;
+  params.sum_type = integral::SumType::u32;
   EXPECT_EQ(check(GetParam(), params, make_picture({Format::GRAY8, 7680, 4320}, 3)), "");
-  params.layout = TableLayout::padded;
+  params.layout = integral::TableLayout::padded;
   EXPECT_EQ(check(GetParam(), params, make_picture({Format::GRAY8, 7680, 4320}, 4)), "");
   EXPECT_EQ(check(GetParam(), params, make_picture({Format::RGBA, 4100, 4320}, 5)), "");
-  params.channel = TableChannel::all;
+  params.channel = integral::TableChannel::all;
   EXPECT_EQ(check(GetParam(), params, make_picture({Format::RGB, 3000, 2500}, 6)), "");
-  params.sum_type = SumType::automatic;
+  params.sum_type = integral::SumType::automatic;
   EXPECT_EQ(check(GetParam(), params, make_picture({Format::P010_10LE, 3841, 2161}, 3)), "");
 }
 
@@ -193,10 +195,10 @@ TEST_P(IntegralPlans, LongestSides) {
   SKIP_UNLESS_AVAILABLE(GetParam());
   for (Format format : {Format::GRAY8, Format::RGB, Format::NV12, Format::UYVY, Format::RGBA64_LE}) {
     for (const auto& [width, height] : {std::pair{16384, 3}, std::pair{3, 16384}}) {
-      IntegralParams params;
-      params.channel = TableChannel::all;
+      integral::Params params;
+      params.channel = integral::TableChannel::all;
       params.squared = true;
-      params.layout = TableLayout::padded;
+      params.layout = integral::TableLayout::padded;
       EXPECT_EQ(check(GetParam(), params, make_picture({format, width, height}, 1, Data::max)), "") << info(format).name;
     }
   }
@@ -210,10 +212,10 @@ TEST_P(IntegralPlans, EqualOpenCV) {
   cv::Mat sums, squares;
   cv::integral(cv::Mat(geometry.height, geometry.width, CV_8U, plane.data, std::size_t(plane.pitch)), sums, squares, CV_32S,
                CV_64F);
-  IntegralParams params;
-  params.layout = TableLayout::padded;
+  integral::Params params;
+  params.layout = integral::TableLayout::padded;
   params.squared = true;
-  auto plan = make_integral(params, geometry, GetParam());
+  auto plan = integral::make(params, geometry, GetParam());
   ASSERT_TRUE(plan.ok());
   Bytes picture(GetParam(), src.bytes()), first(GetParam(), std::vector<std::uint8_t>(sums.total() * 4)),
       second(GetParam(), std::vector<std::uint8_t>(sums.total() * 8));
@@ -230,10 +232,10 @@ TEST_P(IntegralPlans, EqualOpenCV) {
 TEST_P(IntegralPlans, ServeManyFrames) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
-  IntegralParams params;
-  params.sum_type = SumType::u64;
+  integral::Params params;
+  params.sum_type = integral::SumType::u64;
   const Geometry geometry{Format::GRAY8, 1100, 200};
-  auto plan = make_integral(params, geometry, backend);
+  auto plan = integral::make(params, geometry, backend);
   ASSERT_TRUE(plan.ok());
   const Picture one = make_picture(geometry, 1), other = make_picture(geometry, 2, Data::max);
   Bytes first(backend, one.bytes()), second(backend, other.bytes());
@@ -257,8 +259,8 @@ TEST_P(IntegralPlans, DoNotDisturbEachOther) {
       try {
         const Format formats[] = {Format::GRAY8, Format::RGBA, Format::NV12, Format::P010_10LE};
         const Picture src = make_picture({formats[t], 1920 - t, 1080 + t}, unsigned(t));
-        IntegralParams params;
-        params.channel = TableChannel::all;
+        integral::Params params;
+        params.channel = integral::TableChannel::all;
         params.squared = t % 2;
         for (int i = 0; i < 3; ++i) EXPECT_EQ(check(backend, params, src), "") << t;
       } catch (const std::exception& error) {
@@ -271,7 +273,7 @@ TEST_P(IntegralPlans, DoNotDisturbEachOther) {
 
 TEST_P(IntegralPlans, RefuseAWrongNumberOfTables) {
   SKIP_UNLESS_AVAILABLE(GetParam());
-  auto plan = make_integral({}, {Format::NV12, 64, 48}, GetParam());
+  auto plan = integral::make({}, {Format::NV12, 64, 48}, GetParam());
   ASSERT_TRUE(plan.ok());
   const Status status = plan.value()->submit({{Format::NV12, 64, 48}, {}}, {}, {});
   EXPECT_EQ(status.code(), Status::Code::settings) << status.message();
@@ -296,10 +298,11 @@ class IntegralSchedule : public testing::Test {
     for (Format format : all_formats())
       for (const auto& [width, height] : all)
         for (int i = 0; i < 12; ++i) {
-          const SumType type = std::array{SumType::u32, SumType::u64, SumType::f32}[i / 4];
-          const auto sources = integral::table_sources(info(format), i % 2 ? TableChannel::all : TableChannel::luma, true);
+          const integral::SumType type = std::array{integral::SumType::u32, integral::SumType::u64, integral::SumType::f32}[i / 4];
+          const auto sources =
+              integral::table_sources(info(format), i % 2 ? integral::TableChannel::all : integral::TableChannel::luma, true);
           const integral::Plan plan =
-              integral::resolve_tables({format, width, height}, i / 2 % 2, sources, type, true, SumType::u64);
+              integral::resolve_tables({format, width, height}, i / 2 % 2, sources, type, true, integral::SumType::u64);
           for (bool squared : {false, true}) {
             SCOPED_TRACE(testing::Message() << info(format).name << " " << width << "x" << height << " case " << i << squared);
             check(plan, integral::make_schedule(plan, squared));
@@ -312,16 +315,16 @@ class IntegralSchedule : public testing::Test {
 /// The tiles of a job cover its table, and every table has a job.
 TEST_F(IntegralSchedule, TilesCoverTheTables) {
   for_schedules([](const integral::Plan& plan, const integral::Schedule& schedule) {
-    const integral::Params& p = schedule.params;
+    const integral::KernelParams& p = schedule.params;
     ASSERT_EQ(std::size_t(p.count) * 2, plan.tables.size());
     ASSERT_LE(p.count, integral::max_jobs);
     int tiles = 0, tile_rows = 0;
     for (int i = 0; i < p.count; ++i) {
       const integral::Job& job = p.sum_jobs[i];
-      const TableInfo& table = plan.tables[schedule.tables[i]];
+      const integral::TableInfo& table = plan.tables[schedule.tables[i]];
       ASSERT_EQ(table.squared, schedule.squared);
-      ASSERT_EQ(job.width + job.pad, table.width);
-      ASSERT_EQ(job.height + job.pad, table.height);
+      ASSERT_EQ(job.width + job.zero_line, table.width);
+      ASSERT_EQ(job.height + job.zero_line, table.height);
       ASSERT_GE(job.tiles_x * integral::tile_width, job.width);
       ASSERT_LT((job.tiles_x - 1) * integral::tile_width, job.width);
       ASSERT_GE(job.tiles_y * integral::warps * schedule.rows, table.height);
@@ -338,7 +341,7 @@ TEST_F(IntegralSchedule, TilesCoverTheTables) {
 /// Every tile is summed once and written once, and no block waits for a block that starts later.
 TEST_F(IntegralSchedule, BlocksTakeEveryTileOnceAndWaitForEarlierBlocks) {
   for_schedules([](const integral::Plan&, const integral::Schedule& schedule) {
-    const integral::Params& p = schedule.params;
+    const integral::KernelParams& p = schedule.params;
     std::vector<int> summed(p.tiles), written(p.tiles);
     std::vector<int> left;  // tiles that are not summed yet, by job and row of tiles
     std::vector<int> first_row(p.count);
@@ -376,7 +379,7 @@ TEST_F(IntegralSchedule, BlocksTakeEveryTileOnceAndWaitForEarlierBlocks) {
 TEST_F(IntegralSchedule, ScratchMemoryIsLargeEnough) {
   for_schedules([](const integral::Plan& plan, const integral::Schedule& made) {
     integral::Schedule schedule = made;
-    const integral::Params& p = schedule.params;
+    const integral::KernelParams& p = schedule.params;
     auto* const scratch = reinterpret_cast<unsigned char*>(std::uintptr_t(1) << 40);
     integral::set_scratch(schedule, scratch);
     std::vector<std::pair<const unsigned char*, std::size_t>> parts;
@@ -418,7 +421,7 @@ TEST_F(IntegralSchedule, ScratchMemoryIsLargeEnough) {
 /// Kernels exist for powers of two up to a limit, which the samples and sums set.
 TEST_F(IntegralSchedule, RowsOfAWarpRespectTheLimits) {
   for_schedules([](const integral::Plan& plan, const integral::Schedule& schedule) {
-    const int sum_bytes = schedule.type == SumType::u32 ? 4 : 8, sample_bytes = info(plan.geometry.format).sample_bytes();
+    const int sum_bytes = schedule.type == integral::SumType::u32 ? 4 : 8, sample_bytes = info(plan.geometry.format).sample_bytes();
     ASSERT_EQ(schedule.rows & (schedule.rows - 1), 0);
     ASSERT_GE(schedule.rows, 1);
     ASSERT_LE(schedule.rows, integral::max_warp_rows(sample_bytes, schedule.squared, sum_bytes));
@@ -428,31 +431,32 @@ TEST_F(IntegralSchedule, RowsOfAWarpRespectTheLimits) {
 }
 
 TEST_F(IntegralSchedule, LargeFramesTakeOneLaunch) {
-  const auto two_launches = [](int width, int height, SumType type) {
+  const auto two_launches = [](int width, int height, integral::SumType type) {
     const FormatInfo& format = info(Format::GRAY8);
-    const auto sources = integral::table_sources(format, TableChannel::luma, true);
+    const auto sources = integral::table_sources(format, integral::TableChannel::luma, true);
     return integral::make_schedule(integral::resolve_tables({Format::GRAY8, width, height}, false, sources, type, false, type),
                                    false)
         .params.two_launches;
   };
-  EXPECT_TRUE(two_launches(640, 480, SumType::u32));
-  EXPECT_FALSE(two_launches(7680, 4320, SumType::u32));
-  EXPECT_FALSE(two_launches(7680, 4320, SumType::u64));
+  EXPECT_TRUE(two_launches(640, 480, integral::SumType::u32));
+  EXPECT_FALSE(two_launches(7680, 4320, integral::SumType::u32));
+  EXPECT_FALSE(two_launches(7680, 4320, integral::SumType::u64));
 }
 
 TEST_F(IntegralSchedule, PlansWithoutSquaresHaveNoJobsForThem) {
-  const auto sources = integral::table_sources(info(Format::NV12), TableChannel::all, true);
-  const auto plan = integral::resolve_tables({Format::NV12, 64, 48}, false, sources, SumType::u32, false, SumType::u64);
+  const auto sources = integral::table_sources(info(Format::NV12), integral::TableChannel::all, true);
+  const auto plan =
+      integral::resolve_tables({Format::NV12, 64, 48}, false, sources, integral::SumType::u32, false, integral::SumType::u64);
   EXPECT_TRUE(integral::make_schedule(plan, true).tables.empty());
   EXPECT_EQ(integral::make_schedule(plan, false).tables.size(), 3u);
 }
 
 TEST(IntegralTables, AreDescribed) {
-  IntegralParams params;
+  integral::Params params;
   params.squared = true;
-  params.channel = TableChannel::all;
-  params.layout = TableLayout::padded;
-  const auto tables = describe_tables(params, {Format::NV12, 33, 17});
+  params.channel = integral::TableChannel::all;
+  params.layout = integral::TableLayout::padded;
+  const auto tables = integral::describe_tables(params, {Format::NV12, 33, 17});
   ASSERT_EQ(tables.size(), 6u);
   EXPECT_EQ(tables[0].role, Role::luma);
   EXPECT_EQ(tables[0].width, 34);
@@ -460,18 +464,20 @@ TEST(IntegralTables, AreDescribed) {
   EXPECT_EQ(tables[2].width, 18);
   EXPECT_EQ(tables[2].height, 10);
   EXPECT_TRUE(tables[3].squared);
-  EXPECT_EQ(tables[3].type, SumType::u64);
-  EXPECT_EQ(describe_tables(params, {Format::RGBx, 3, 3}).size(), 6u);
-  EXPECT_EQ(describe_tables(params, {Format::RGBA, 3, 3}).size(), 8u);
+  EXPECT_EQ(tables[3].type, integral::SumType::u64);
+  EXPECT_EQ(integral::describe_tables(params, {Format::RGBx, 3, 3}).size(), 6u);
+  EXPECT_EQ(integral::describe_tables(params, {Format::RGBA, 3, 3}).size(), 8u);
 }
 
 TEST(IntegralTables, AutomaticTypeHoldsTheFrame) {
-  const auto type = [](Format format, int width, int height) { return describe_tables({}, {format, width, height})[0].type; };
-  EXPECT_EQ(type(Format::GRAY8, 4105, 4103), SumType::u32);  // 4294854825 of 2^32 − 1
-  EXPECT_EQ(type(Format::GRAY8, 4112, 4100), SumType::u64);
-  EXPECT_EQ(type(Format::GRAY16_LE, 256, 256), SumType::u32);
-  EXPECT_EQ(type(Format::GRAY16_LE, 257, 256), SumType::u64);
-  EXPECT_EQ(type(Format::GRAY8, 16384, 16384), SumType::u64);
+  const auto type = [](Format format, int width, int height) {
+    return integral::describe_tables({}, {format, width, height})[0].type;
+  };
+  EXPECT_EQ(type(Format::GRAY8, 4105, 4103), integral::SumType::u32);  // 4294854825 of 2^32 − 1
+  EXPECT_EQ(type(Format::GRAY8, 4112, 4100), integral::SumType::u64);
+  EXPECT_EQ(type(Format::GRAY16_LE, 256, 256), integral::SumType::u32);
+  EXPECT_EQ(type(Format::GRAY16_LE, 257, 256), integral::SumType::u64);
+  EXPECT_EQ(type(Format::GRAY8, 16384, 16384), integral::SumType::u64);
 }
 
 }  // namespace

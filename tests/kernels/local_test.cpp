@@ -11,11 +11,8 @@
 // The templates of harness.hpp call these.
 namespace cudavision::test {
 
-inline Result<std::unique_ptr<Filter>> make(const LocalParams& params, const Geometry& geometry, Backend backend) {
-  return make_local(params, geometry, backend);
-}
-inline int tolerance(const LocalParams& params, Format) { return reference::tolerance(params); }
-inline std::string describe(const LocalParams& p) {
+inline int tolerance(const local::Params& params, Format) { return reference::tolerance(params); }
+inline std::string describe(const local::Params& p) {
   const char* operations[] = {"box-mean", "threshold", "deviation", "nlm"};
   std::ostringstream text;
   text << operations[int(p.operation)] << " radius " << p.radius << " sensitivity " << p.sensitivity << " search_radius "
@@ -39,8 +36,8 @@ TEST_P(LocalSweep, EqualsReference) {
   Random random(unsigned(format) + 400);
   const std::vector<int> radii = {0, 1, 2, 3, 7, 15, 40, 300, 16384};
   for (int i = 0; i < rounds() * int(sizes.size()); ++i) {
-    for (LocalOperation operation : {LocalOperation::box_mean, LocalOperation::threshold, LocalOperation::deviation}) {
-      LocalParams params;
+    for (local::Operation operation : {local::Operation::box_mean, local::Operation::threshold, local::Operation::deviation}) {
+      local::Params params;
       params.operation = operation;
       params.radius = random.pick(radii);
       params.sensitivity = random.below(4) ? random.unit() * 0.4 : random.below(2);
@@ -54,8 +51,8 @@ TEST_P(LocalSweep, NonLocalMeansEqualReference) {
   SKIP_UNLESS_AVAILABLE(backend);
   Random random(unsigned(format) + 500);
   for (const auto& size : {std::pair{1, 1}, {2, 1}, {1, 3}, {5, 7}, {17, 3}, {31, 33}, {67, 35}, {130, 9}}) {
-    LocalParams params;
-    params.operation = LocalOperation::nlm;
+    local::Params params;
+    params.operation = local::Operation::nlm;
     params.radius = random.below(5);
     params.search_radius = random.between(1, 4);
     params.strength = random.pick<double>({0.5, 4, 10, 60});
@@ -69,10 +66,10 @@ class LocalPlans : public testing::TestWithParam<Backend> {};
 
 TEST_P(LocalPlans, LargestRadiiOfNonLocalMeans) {
   SKIP_UNLESS_AVAILABLE(GetParam());
-  LocalParams params;
-  params.operation = LocalOperation::nlm;
-  params.radius = nlm_max_radius;
-  params.search_radius = nlm_max_search_radius;
+  local::Params params;
+  params.operation = local::Operation::nlm;
+  params.radius = local::nlm_max_radius;
+  params.search_radius = local::nlm_max_search_radius;
   for (Format format : {Format::GRAY8, Format::GRAY16_LE})
     expect_reference(GetParam(), params, {{format, 70, 9}, {}, {}, {}, Data::random}, 2);
 }
@@ -82,9 +79,9 @@ TEST_P(LocalPlans, LargeWindows) {
   SKIP_UNLESS_AVAILABLE(GetParam());
   for (int radius : {120, 200, 800}) {
     for (Data data : {Data::max, Data::random}) {
-      LocalParams params;
+      local::Params params;
       params.radius = radius;
-      for (LocalOperation operation : {LocalOperation::box_mean, LocalOperation::threshold, LocalOperation::deviation}) {
+      for (local::Operation operation : {local::Operation::box_mean, local::Operation::threshold, local::Operation::deviation}) {
         params.operation = operation;
         expect_reference(GetParam(), params, {{Format::GRAY16_LE, 700, 500}, {}, {}, {}, data}, 3);
         expect_reference(GetParam(), params, {{Format::NV12, 1920, 1080}, {}, {}, {}, data}, 3);
@@ -96,7 +93,7 @@ TEST_P(LocalPlans, LargeWindows) {
 /// A white picture of 20 Mpx: its table wraps in 32 bits.
 TEST_P(LocalPlans, TablesThatWrap) {
   SKIP_UNLESS_AVAILABLE(GetParam());
-  LocalParams params;
+  local::Params params;
   const Picture white = make_picture({Format::GRAY8, 5000, 4000}, 0, Data::max);
   EXPECT_EQ(check(GetParam(), params, white, white), "");
 }
@@ -118,7 +115,7 @@ TEST_P(LocalPlans, BoxMeanEqualsOpenCV) {
     cv::boxFilter(cv::Mat::ones(sums.size(), CV_64F), counts, CV_64F, window, {-1, -1}, false, cv::BORDER_CONSTANT);
     cv::divide(sums, counts, mean);
     mean.convertTo(mat(expected), CV_8U);
-    LocalParams params;
+    local::Params params;
     params.radius = radius;
     EXPECT_EQ(check(GetParam(), params, src, expected), "") << radius;
   }
@@ -126,8 +123,8 @@ TEST_P(LocalPlans, BoxMeanEqualsOpenCV) {
 
 TEST_P(LocalPlans, RowsMayLieFarApart) {
   SKIP_UNLESS_AVAILABLE(GetParam());
-  for (LocalOperation operation : {LocalOperation::box_mean, LocalOperation::deviation, LocalOperation::nlm}) {
-    LocalParams params;
+  for (local::Operation operation : {local::Operation::box_mean, local::Operation::deviation, local::Operation::nlm}) {
+    local::Params params;
     params.operation = operation;
     params.radius = params.search_radius = 2;
     const Picture src = make_picture({Format::GRAY8, 90, 50}, 2);
@@ -142,18 +139,18 @@ INSTANTIATE_FOR_BACKENDS(LocalPlans);
 TEST(LocalErrors, NameThePropertyAndItsRange) {
   const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
   const auto expect = [](const char* property, auto spoil) {
-    LocalParams params;
+    local::Params params;
     spoil(params);
-    const auto made = make_local(params, {Format::NV12, 64, 48}, Backend::cpu);
+    const auto made = local::make(params, {Format::NV12, 64, 48}, Backend::cpu);
     ASSERT_FALSE(made.ok()) << property;
     EXPECT_EQ(made.error().code(), Status::Code::settings);
     EXPECT_NE(made.error().message().find(property), std::string::npos) << made.error().message();
   };
-  for (int radius : {-1, 16385}) expect("radius", [&](LocalParams& p) { p.radius = radius; });
-  expect("radius", [](LocalParams& p) { p.operation = LocalOperation::nlm, p.radius = 17; });
-  for (double value : {-0.1, 1.1, nan}) expect("sensitivity", [&](LocalParams& p) { p.sensitivity = value; });
-  for (int value : {0, 33, -5}) expect("search-radius", [&](LocalParams& p) { p.search_radius = value; });
-  for (double value : {0.0, -1.0, nan, infinity}) expect("strength", [&](LocalParams& p) { p.strength = value; });
+  for (int radius : {-1, 16385}) expect("radius", [&](local::Params& p) { p.radius = radius; });
+  expect("radius", [](local::Params& p) { p.operation = local::Operation::nlm, p.radius = 17; });
+  for (double value : {-0.1, 1.1, nan}) expect("sensitivity", [&](local::Params& p) { p.sensitivity = value; });
+  for (int value : {0, 33, -5}) expect("search-radius", [&](local::Params& p) { p.search_radius = value; });
+  for (double value : {0.0, -1.0, nan, infinity}) expect("strength", [&](local::Params& p) { p.strength = value; });
 }
 
 }  // namespace

@@ -98,21 +98,21 @@ Make filter(std::function<Result<std::unique_ptr<Filter>>(const Geometry&, Backe
 }
 
 /// Draws the histogram into a copy of the picture, so that the result depends on its counts.
-Make overlay(HistogramChannels channels, int bins) {
+Make overlay(histogram::Channels channels, int bins) {
   return [=](const Geometry& geometry, Backend backend) -> Result<Work> {
-    HistogramParams params;
+    histogram::Params params;
     params.channels = channels;
     params.bins = bins;
-    HistogramOverlayParams place;
+    histogram::OverlayParams place;
     place.position = {-3, 2, geometry.width, geometry.height};
-    auto histogram = kernel([&] { return make_histogram(params, geometry, backend); });
+    auto histogram = kernel([&] { return histogram::make(params, geometry, backend); });
     if (!histogram.ok()) return histogram.error();
-    auto drawn = kernel([&] { return make_histogram_overlay(place, *histogram.value()); });
+    auto drawn = kernel([&] { return histogram::make_overlay(place, *histogram.value()); });
     if (!drawn.ok()) return drawn.error();
     auto copy = kernel([&] { return make_copy(geometry, backend); });
     if (!copy.ok()) return copy.error();
-    const std::shared_ptr<Histogram> counts = std::move(histogram.value());
-    const std::shared_ptr<HistogramOverlay> drawer = std::move(drawn.value());
+    const std::shared_ptr<histogram::Histogram> counts = std::move(histogram.value());
+    const std::shared_ptr<histogram::Overlay> drawer = std::move(drawn.value());
     const std::shared_ptr<Filter> copier = std::move(copy.value());
     return Work([=](const Image& src, const Image& dst, Queue queue) {
       const Region all;
@@ -126,17 +126,17 @@ Make overlay(HistogramChannels channels, int bins) {
 }
 
 /// Submits the picture twice and draws boxes.
-Make difference(DiffReference reference, DiffOutput output, bool borrow = false) {
+Make difference(diff::Reference reference, diff::Output output, bool borrow = false) {
   return [=](const Geometry& geometry, Backend backend) {
-    DiffParams params;
+    diff::Params params;
     params.reference = reference;
     params.output = output;
     params.borrow = borrow;
     params.threshold = 1;
     params.mask_regions = {{1, 1, 3, 2}};
-    auto made = kernel([&] { return make_diff(params, geometry, backend); });
-    return work_with(std::move(made), [](Diff& plan, const Image& src, const Image& dst, Queue queue) {
-      const std::vector<MotionRegion> boxes{{{2, 2, 5, 4}, 1, 1}};
+    auto made = kernel([&] { return diff::make(params, geometry, backend); });
+    return work_with(std::move(made), [](diff::Diff& plan, const Image& src, const Image& dst, Queue queue) {
+      const std::vector<diff::MotionRegion> boxes{{{2, 2, 5, 4}, 1, 1}};
       return kernel([&] {
         Status status = plan.submit(src, dst, queue);
         if (status.ok()) status = plan.submit(src, dst, queue);
@@ -154,31 +154,31 @@ std::vector<Operation> operations() {
   inside.rects = outside.rects = {{3, 2, 11, 9}, {8, 5, 40, 7}};
   const auto gaussian = [](int taps) {
     return [taps](const Geometry& geometry, Backend backend) {
-      GaussianParams params;
+      gaussian::Params params;
       params.kernel_width = params.kernel_height = taps;
-      return kernel([&] { return make_gaussian(params, geometry, backend); });
+      return kernel([&] { return gaussian::make(params, geometry, backend); });
     };
   };
-  const auto convolve = [](Preset preset, Border border = Border::reflect_101) {
+  const auto convolve = [](convolve::Preset preset, Border border = Border::reflect_101) {
     return [=](const Geometry& geometry, Backend backend) {
-      ConvolveParams params;
+      convolve::Params params;
       params.preset = preset;
       params.weights.assign(81, 0.02);
       params.border = border;
-      return kernel([&] { return make_convolve(params, geometry, backend); });
+      return kernel([&] { return convolve::make(params, geometry, backend); });
     };
   };
-  const auto local = [](LocalOperation operation) {
+  const auto local = [](local::Operation operation) {
     return [=](const Geometry& geometry, Backend backend) {
-      LocalParams params;
+      local::Params params;
       params.operation = operation;
       params.radius = 2;
       params.search_radius = 3;
-      return kernel([&] { return make_local(params, geometry, backend); });
+      return kernel([&] { return local::make(params, geometry, backend); });
     };
   };
   const auto equalize = [](const Geometry& geometry, Backend backend) {
-    return kernel([&] { return make_equalize(LumaMatrix::bt709, geometry, backend); });
+    return kernel([&] { return histogram::make_equalize(LumaMatrix::bt709, geometry, backend); });
   };
   return {
       {"copy of the frame",
@@ -186,26 +186,26 @@ std::vector<Operation> operations() {
       {"gaussian", filter(gaussian(5))},
       {"gaussian inside", filter(gaussian(5), inside)},
       {"gaussian outside", filter(gaussian(31), outside)},
-      {"convolve 3x3", filter(convolve(Preset::sharpen))},
-      {"convolve 5x5 inside", filter(convolve(Preset::unsharp), inside)},
-      {"convolve 9x9 outside", filter(convolve(Preset::custom), outside)},
-      {"convolve gradient", filter(convolve(Preset::gradient))},
-      {"convolve copying borders", filter(convolve(Preset::box, Border::copy))},
-      {"convolve filling borders", filter(convolve(Preset::custom, Border::fill))},
-      {"local box-mean", filter(local(LocalOperation::box_mean))},
-      {"local threshold", filter(local(LocalOperation::threshold), outside)},
-      {"local deviation", filter(local(LocalOperation::deviation))},
-      {"local non-local means", filter(local(LocalOperation::nlm), inside)},
+      {"convolve 3x3", filter(convolve(convolve::Preset::sharpen))},
+      {"convolve 5x5 inside", filter(convolve(convolve::Preset::unsharp), inside)},
+      {"convolve 9x9 outside", filter(convolve(convolve::Preset::custom), outside)},
+      {"convolve gradient", filter(convolve(convolve::Preset::gradient))},
+      {"convolve copying borders", filter(convolve(convolve::Preset::box, Border::copy))},
+      {"convolve filling borders", filter(convolve(convolve::Preset::custom, Border::fill))},
+      {"local box-mean", filter(local(local::Operation::box_mean))},
+      {"local threshold", filter(local(local::Operation::threshold), outside)},
+      {"local deviation", filter(local(local::Operation::deviation))},
+      {"local non-local means", filter(local(local::Operation::nlm), inside)},
       {"histogram equalize", filter(equalize)},
       {"histogram equalize inside", filter(equalize, inside)},
-      {"histogram overlay", overlay(HistogramChannels::all, 256)},
-      {"histogram overlay of many bins", overlay(HistogramChannels::components, 65536)},
-      {"diff difference from previous", difference(DiffReference::previous, DiffOutput::difference)},
-      {"diff mask from borrowed", difference(DiffReference::previous, DiffOutput::mask, true)},
-      {"diff overlay from first", difference(DiffReference::first, DiffOutput::overlay)},
-      {"diff difference from background", difference(DiffReference::background, DiffOutput::difference)},
-      {"diff overlay from mixture", difference(DiffReference::mog2, DiffOutput::overlay)},
-      {"diff difference from mixture", difference(DiffReference::mog2, DiffOutput::difference)},
+      {"histogram overlay", overlay(histogram::Channels::all, 256)},
+      {"histogram overlay of many bins", overlay(histogram::Channels::components, 65536)},
+      {"diff difference from previous", difference(diff::Reference::previous, diff::Output::difference)},
+      {"diff mask from borrowed", difference(diff::Reference::previous, diff::Output::mask, true)},
+      {"diff overlay from first", difference(diff::Reference::first, diff::Output::overlay)},
+      {"diff difference from background", difference(diff::Reference::background, diff::Output::difference)},
+      {"diff overlay from mixture", difference(diff::Reference::mog2, diff::Output::overlay)},
+      {"diff difference from mixture", difference(diff::Reference::mog2, diff::Output::difference)},
   };
 }
 
@@ -351,15 +351,15 @@ TEST_P(CpuMemory, SumsNothingBeyondAPicture) {
   SKIP_UNLESS_AVAILABLE(Backend::cpu);
   const Geometry geometry{GetParam(), 37, 21};
   Picture src = make_picture(geometry, 6);
-  IntegralParams params;
-  params.channel = TableChannel::all;
+  integral::Params params;
+  params.channel = integral::TableChannel::all;
   params.squared = true;
   const auto sums = [&](const Image& image) {
-    auto plan = make_integral(params, geometry, Backend::cpu);
+    auto plan = integral::make(params, geometry, Backend::cpu);
     EXPECT_TRUE(plan.ok());
     std::vector<std::vector<std::uint64_t>> memory;
     std::vector<Plane> tables;
-    for (const TableInfo& table : plan.value()->tables()) {
+    for (const integral::TableInfo& table : plan.value()->tables()) {
       memory.emplace_back(std::size_t(table.width) * table.height);
       tables.push_back({memory.back().data(), std::ptrdiff_t(table.width) * table.entry_bytes()});
     }

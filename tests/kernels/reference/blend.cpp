@@ -16,7 +16,7 @@ enum class Family { gray, yuv, rgb };
 
 /// Converts between samples and R'G'B' or Y'CbCr numbers.
 struct Scale {
-  Scale(const Definition& format, const BlendColor& color)
+  Scale(const Definition& format, const blend::Color& color)
       : limited(color.limited), max(format.max_value()), step(1 << (format.depth - 8)) {
     middle = 128 * step;
     family = Family::gray;
@@ -72,13 +72,13 @@ Triple convert(const Triple& s, const Scale& from, const Scale& to) {
 }
 
 /// The weight of each sample of an axis (in a plane subsampled by 2^shift) for output pixel i.
-std::map<int, double> axis(Interpolation interpolation, int i, int place, int begin, int crop, int shift) {
+std::map<int, double> axis(blend::Interpolation interpolation, int i, int place, int begin, int crop, int shift) {
   const double ratio = double(crop) / place;
   const int low = begin >> shift, high = (begin + crop - 1) >> shift;
   std::map<int, double> weights;
-  if (place == crop || interpolation == Interpolation::nearest) {
+  if (place == crop || interpolation == blend::Interpolation::nearest) {
     weights[int(begin + std::floor((i + 0.5) * crop / place)) >> shift] = 1;
-  } else if (interpolation == Interpolation::area && ratio > 1) {
+  } else if (interpolation == blend::Interpolation::area && ratio > 1) {
     const double from = (begin + i * ratio) / (1 << shift), to = (begin + (i + 1) * ratio) / (1 << shift);
     for (int k = low; k <= high; ++k) {
       const double covered = std::min<double>(to, k + 1) - std::max<double>(from, k);
@@ -117,17 +117,17 @@ double key_distance(const Triple& rgb, const Triple& key) {
   return most;
 }
 
-double operate(BlendOperator op, double d, double s) {
+double operate(blend::Operator op, double d, double s) {
   switch (op) {
-    case BlendOperator::subtract:
+    case blend::Operator::subtract:
       return std::max(d - s, 0.0);
-    case BlendOperator::multiply:
+    case blend::Operator::multiply:
       return d * s;
-    case BlendOperator::screen:
+    case blend::Operator::screen:
       return 1 - (1 - d) * (1 - s);
-    case BlendOperator::difference:
+    case blend::Operator::difference:
       return std::abs(d - s);
-    case BlendOperator::min:
+    case blend::Operator::min:
       return std::min(d, s);
     default:
       return std::max(d, s);
@@ -144,24 +144,26 @@ struct Output {
   Scale scale;
   bool alpha;
   bool opaque;  ///< whether the background is opaque
-  BlendDivision division;
+  blend::Division division;
 };
 
-void lay_over(Pixel& below, Triple s, double own, double k, const BlendPad& pad, const Output& out) {
+void lay_over(Pixel& below, Triple s, double own, double k, const blend::Pad& pad, const Output& out) {
   const double m = out.scale.max;
   const auto mix = [](double d, double s, double weight) { return d + (s - d) * weight; };
-  const bool soft = pad.key.mode != BlendKey::Mode::none && pad.key.softness > 0, whole = m == 255 && !soft;
-  const bool compositors = pad.op == BlendOperator::over || pad.op == BlendOperator::add;
+  const bool soft = pad.key.mode != blend::Key::Mode::none && pad.key.softness > 0, whole = m == 255 && !soft;
+  const bool compositors = pad.op == blend::Operator::over || pad.op == blend::Operator::add;
   const auto nearest = [&](double v) { return whole ? std::nearbyint(v) : v; };
   // Rounding as in compositor.
   const auto down = [](double v) { return std::floor(v + 0x1p-10); };
-  const auto divided = [&](double v) { return !whole ? v : out.division == BlendDivision::nearest ? std::nearbyint(v) : down(v); };
+  const auto divided = [&](double v) {
+    return !whole ? v : out.division == blend::Division::nearest ? std::nearbyint(v) : down(v);
+  };
   const auto color = [&](double v) { return !whole || !compositors ? v : out.alpha && out.opaque ? divided(v) : down(v); };
-  if (compositors || pad.op == BlendOperator::source)
+  if (compositors || pad.op == blend::Operator::source)
     for (double& v : s) v = nearest(v + 0x1p-10);
   const double steps = std::floor(pad.alpha * m);
-  if (pad.op == BlendOperator::source || pad.op == BlendOperator::average) {
-    const bool average = pad.op == BlendOperator::average;
+  if (pad.op == blend::Operator::source || pad.op == blend::Operator::average) {
+    const bool average = pad.op == blend::Operator::average;
     const double weight = average ? k * pad.alpha : k;
     for (int c = 0; c < 3; ++c) below.color[c] = mix(below.color[c], s[c], weight);
     below.alpha = mix(below.alpha, average ? own : divided(own * steps / m), weight);
@@ -186,14 +188,14 @@ void lay_over(Pixel& below, Triple s, double own, double k, const BlendPad& pad,
     const double mixed = mix(below.color[c], above[c], sum > 0.5 ? over / sum : 0);
     below.color[c] = sum <= 0.5 ? m : over > 0 ? color(mixed) : mixed;
   }
-  below.alpha = pad.op == BlendOperator::add ? std::min(m, under + over) : sum;
+  below.alpha = pad.op == blend::Operator::add ? std::min(m, under + over) : sum;
 }
 
 }  // namespace
 
-Picture blend(const Geometry& geometry, const BlendColor& color, const BlendBackground& background, const std::vector<Pad>& pads,
-              Layout layout, BlendDivision division) {
-  using Kind = BlendBackground::Kind;
+Picture blend(const Geometry& geometry, const blend::Color& color, const blend::Background& background,
+              const std::vector<Pad>& pads, Layout layout, blend::Division division) {
+  using Kind = blend::Background::Kind;
   Picture result(geometry, layout);
   const Definition& format = result.format();
   Output out{{format, color},
@@ -231,7 +233,7 @@ Picture blend(const Geometry& geometry, const BlendColor& color, const BlendBack
   }
 
   for (const Pad& pad : pads) {
-    const BlendPad& p = pad.params;
+    const blend::Pad& p = pad.params;
     if (p.alpha == 0 || p.place.empty()) continue;
     const Source source(pad.picture);
     const Scale in(pad.picture.format(), p.color);
@@ -244,7 +246,7 @@ Picture blend(const Geometry& geometry, const BlendColor& color, const BlendBack
       return s;
     };
     const std::array<double, 4> first = read([&](int c) { return double(source.grids[c]->at(0, 0)); });
-    const Triple key = p.key.mode == BlendKey::Mode::first_pixel ? in.to_rgb({first[0], first[1], first[2]}) : p.key.color;
+    const Triple key = p.key.mode == blend::Key::Mode::first_pixel ? in.to_rgb({first[0], first[1], first[2]}) : p.key.color;
     std::map<std::pair<int, int>, std::map<int, double>> columns, rows;  // by coordinate and shift
     for (int y = std::max(0, p.place.y); y < std::min(geometry.height, p.place.y + p.place.height); ++y) {
       for (int x = std::max(0, p.place.x); x < std::min(geometry.width, p.place.x + p.place.width); ++x) {
@@ -261,7 +263,7 @@ Picture blend(const Geometry& geometry, const BlendColor& color, const BlendBack
         });
         const Triple samples{s[0], s[1], s[2]};
         double k = 1;
-        if (p.key.mode != BlendKey::Mode::none) {
+        if (p.key.mode != blend::Key::Mode::none) {
           const double beyond = key_distance(in.to_rgb(samples), key) - p.key.tolerance;
           k = p.key.softness > 0 ? std::clamp(beyond / p.key.softness, 0.0, 1.0) : beyond > 0.001;
         }

@@ -11,11 +11,11 @@ namespace cudavision::reference {
 /// A pad with its picture; params.src is not used.
 struct Pad {
   Picture picture;
-  BlendPad params;
+  blend::Pad params;
 };
 
-/// The result that make_blend()'s plan must give, computed pixel by pixel in double precision.
-Picture blend(const Geometry& geometry, const BlendColor& color, const BlendBackground& background, const std::vector<Pad>& pads,
-              Layout layout = {}, BlendDivision division = BlendDivision::nearest);
+/// The result that blend::make()'s plan must give, computed pixel by pixel in double precision.
+Picture blend(const Geometry& geometry, const blend::Color& color, const blend::Background& background,
+              const std::vector<Pad>& pads, Layout layout = {}, blend::Division division = blend::Division::nearest);
 
 }  // namespace cudavision::reference

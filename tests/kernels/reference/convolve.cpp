@@ -13,9 +13,9 @@ struct Kernel {
   std::vector<double> weights, vertical;
 };
 
-Kernel kernel_of(const ConvolveParams& params) {
-  if (params.preset != Preset::custom) {
-    const PresetInfo& preset = presets().at(std::size_t(params.preset));
+Kernel kernel_of(const convolve::Params& params) {
+  if (params.preset != convolve::Preset::custom) {
+    const convolve::PresetInfo& preset = convolve::presets().at(std::size_t(params.preset));
     return {preset.width, preset.height, params.divisor != 0 ? params.divisor : preset.divisor, preset.weights, preset.vertical};
   }
   const int count = int(params.weights.size());
@@ -57,7 +57,7 @@ class Sum {
 
 }  // namespace
 
-Picture apply(const ConvolveParams& params, const Picture& src, const Region& region, Layout layout) {
+Picture apply(const convolve::Params& params, const Picture& src, const Region& region, Layout layout) {
   const Kernel kernel = kernel_of(params);
   const int ax = params.anchor_x < 0 ? kernel.width / 2 : params.anchor_x;
   const int ay = params.anchor_y < 0 ? kernel.height / 2 : params.anchor_y;
@@ -102,7 +102,7 @@ Picture apply(const ConvolveParams& params, const Picture& src, const Region& re
   });
 }
 
-int tolerance(const ConvolveParams& params, Format format) {
+int tolerance(const convolve::Params& params, Format format) {
   const Kernel kernel = kernel_of(params);
   if (integers(kernel.weights) && kernel.divisor == 1) return 0;
   return std::max(1, 1 << std::max(0, definition(format).depth - 12));

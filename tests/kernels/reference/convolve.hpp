@@ -6,10 +6,10 @@
 
 namespace cudavision::reference {
 
-/// What make_convolve()'s filter must give, within tolerance().
-Picture apply(const ConvolveParams& params, const Picture& src, const Region& region = {}, Layout layout = {});
+/// What convolve::make()'s filter must give, within tolerance().
+Picture apply(const convolve::Params& params, const Picture& src, const Region& region = {}, Layout layout = {});
 
 /// 0 for integer weights and divisor 1, else 1 in 8 bit, and 1 in 2¹² of a deeper range.
-int tolerance(const ConvolveParams& params, Format format);
+int tolerance(const convolve::Params& params, Format format);
 
 }  // namespace cudavision::reference

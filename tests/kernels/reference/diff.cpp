@@ -64,12 +64,12 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
 
   Values before;
   switch (params_.reference) {
-    case DiffReference::previous:
+    case diff::Reference::previous:
       step.compared = int(past_.size()) == params_.interval;
       if (step.compared) before = past_.front(), past_.pop_front();
       past_.push_back(now);
       break;
-    case DiffReference::first:
+    case diff::Reference::first:
       step.compared = !past_.empty();
       if (step.compared)
         before = past_.front();
@@ -141,20 +141,20 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
       for (int x = 0; x < from.width; ++x) {
         const int d = looked_at && any_pixel(counted, c, x, y) ? from.at(x, y) - to.at(x, y) : 0;
         long double size = std::abs(d);
-        if (params_.mode == DiffMode::squared)  // the gain in steps of 2^-32 for its division
+        if (params_.mode == diff::Mode::squared)  // the gain in steps of 2^-32 for its division
           size = std::floor(size * size * std::llround(params_.gain / max * 4294967296.0) / 4294967296.0L + 0.5L);
         else
           size = std::floor(size * std::llround(params_.gain * 65536) / 65536 + 0.5L);
         const int limited = int(std::min<long double>(size, max));
         if (carried(c.role))
           shown.at(x, y) = now.at(c.role).at(x, y);
-        else if (chroma(c.role) || params_.mode == DiffMode::signed_)
+        else if (chroma(c.role) || params_.mode == diff::Mode::signed_)
           shown.at(x, y) = std::clamp(middle + (d < 0 ? -limited : limited), 0, max);
         else
           shown.at(x, y) = limited;
       }
     }
-    if (params_.output == DiffOutput::difference) step.out.write(c, shown);
+    if (params_.output == diff::Output::difference) step.out.write(c, shown);
   }
 
   step.mask.resize(most.size());
@@ -177,14 +177,14 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
     }
   }
 
-  if (params_.output == DiffOutput::mask || params_.output == DiffOutput::overlay) {
+  if (params_.output == diff::Output::mask || params_.output == diff::Output::overlay) {
     for (const Component& c : format.components) {
       Grid shown = now.at(c.role);
       for (int y = 0; y < shown.height; ++y) {
         for (int x = 0; x < shown.width; ++x) {
           if (carried(c.role)) continue;
           const bool changed = any_pixel(step.mask, c, x, y);
-          if (params_.output == DiffOutput::mask)
+          if (params_.output == diff::Output::mask)
             shown.at(x, y) = chroma(c.role) ? middle : changed ? max : 0;
           else if (changed)
             shown.at(x, y) = (shown.at(x, y) + colour(format, c.role, {81, 90, 240}, {255, 0, 0}) + 1) / 2;
@@ -196,12 +196,12 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
   return step;
 }
 
-Picture with_boxes(const Picture& picture, const std::vector<MotionRegion>& regions) {
+Picture with_boxes(const Picture& picture, const std::vector<diff::MotionRegion>& regions) {
   Picture out = picture;
   const Definition& format = picture.format();
   const int width = picture.geometry().width, height = picture.geometry().height, line = std::max(2, std::min(width, height) / 360);
   for (const Component& c : format.components) {
-    for (const MotionRegion& region : regions) {
+    for (const diff::MotionRegion& region : regions) {
       const Rect& box = region.box;
       for (int y = box.y; y < box.y + box.height; ++y) {
         for (int x = box.x; x < box.x + box.width; ++x) {

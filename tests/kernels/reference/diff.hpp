@@ -10,13 +10,13 @@
 
 namespace cudavision::reference {
 
-/// What make_diff()'s plan must give, pixel by pixel; all references but mog2.
+/// What diff::make()'s plan must give, pixel by pixel; all references but mog2.
 class Diff {
  public:
-  Diff(const DiffParams& params, const Geometry& geometry) : params_(params), geometry_(geometry) {}
+  Diff(const diff::Params& params, const Geometry& geometry) : params_(params), geometry_(geometry) {}
 
   struct Step {
-    Picture out;  ///< what dst holds afterwards; meaningless for DiffOutput::none
+    Picture out;  ///< what dst holds afterwards; meaningless for diff::Output::none
     bool compared = false;
     std::vector<std::uint8_t> mask;  ///< one a pixel, 0 or 1
     std::vector<std::uint32_t> cells_changed, cells_counted;
@@ -29,13 +29,13 @@ class Diff {
   using Values = std::map<Role, Grid>;
   Values read(const Picture& picture) const;
 
-  const DiffParams params_;
+  const diff::Params params_;
   const Geometry geometry_;
   std::deque<Values> past_;  ///< the oldest first
   std::map<Role, std::vector<std::int64_t>> background_;
 };
 
 /// The picture with frames drawn around these regions.
-Picture with_boxes(const Picture& picture, const std::vector<MotionRegion>& regions);
+Picture with_boxes(const Picture& picture, const std::vector<diff::MotionRegion>& regions);
 
 }  // namespace cudavision::reference

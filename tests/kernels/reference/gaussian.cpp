@@ -70,7 +70,7 @@ std::vector<std::int64_t> gaussian_weights(int taps, double sigma, int bits) {
   return weights;
 }
 
-Picture apply(const GaussianParams& params, const Picture& src, const Region& region, Layout layout) {
+Picture apply(const gaussian::Params& params, const Picture& src, const Region& region, Layout layout) {
   const int depth = src.format().depth, fraction = depth == 8 ? 16 : 32;
   return filtered(src, region, params.filter_alpha, layout, [&](const Grid& in, const Component& c) {
     const auto weights_x = axis(params.kernel_width, params.sigma_x, c.shift_x, depth);

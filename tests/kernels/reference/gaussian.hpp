@@ -10,7 +10,7 @@ namespace cudavision::reference {
 /// rounding error goes to the next weight, and the middle weight makes the sum exact. Returns all `taps` weights.
 std::vector<std::int64_t> gaussian_weights(int taps, double sigma, int bits);
 
-/// The result that the filter of make_gaussian() must give.
-Picture apply(const GaussianParams& params, const Picture& src, const Region& region = {}, Layout layout = {});
+/// The result that the filter of gaussian::make() must give.
+Picture apply(const gaussian::Params& params, const Picture& src, const Region& region = {}, Layout layout = {});
 
 }  // namespace cudavision::reference

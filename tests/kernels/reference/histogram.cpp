@@ -48,12 +48,12 @@ std::vector<std::uint64_t> count(const Grid& grid, int bins, int depth, const Pi
 
 }  // namespace
 
-HistogramCounts count(const HistogramParams& params, const Picture& src, const Region& region) {
+histogram::Counts count(const histogram::Params& params, const Picture& src, const Region& region) {
   const Definition& format = src.format();
-  HistogramCounts all;
-  if (params.channels != HistogramChannels::components)
+  histogram::Counts all;
+  if (params.channels != histogram::Channels::components)
     all.push_back({"luma", count(luma(params.luma, src), params.bins, format.depth, src, region, full_size)});
-  if (params.channels == HistogramChannels::luma) return all;
+  if (params.channels == histogram::Channels::luma) return all;
   const std::vector<std::pair<Role, const char*>> names = {{Role::luma, "Y"}, {Role::cb, "Cb"},   {Role::cr, "Cr"},
                                                            {Role::red, "R"},  {Role::green, "G"}, {Role::blue, "B"}};
   for (const auto& [role, name] : names)
@@ -98,7 +98,7 @@ Picture equalize(LumaMatrix matrix, const Picture& src, const Region& region, La
   return out;
 }
 
-void draw(const HistogramOverlayParams& params, const HistogramCounts& counts, Picture& picture) {
+void draw(const histogram::OverlayParams& params, const histogram::Counts& counts, Picture& picture) {
   const Definition& format = picture.format();
   const Rect& at = params.position;
   const int bins = int(counts[0].counts.size()), opacity = int(std::lround(params.opacity * 256));
@@ -134,7 +134,7 @@ void draw(const HistogramOverlayParams& params, const HistogramCounts& counts, P
       {"R", {1, 0, 0}}, {"G", {0, 1, 0}}, {"B", {0, 0, 1}}, {"Cb", {0, 0, 1}}, {"Cr", {1, 0, 0}}};
 
   std::vector<std::vector<int>> heights;
-  for (const ChannelCounts& channel : counts) {
+  for (const histogram::ChannelCounts& channel : counts) {
     const std::uint64_t largest = *std::max_element(channel.counts.begin(), channel.counts.end());
     std::vector<int>& of_columns = heights.emplace_back();
     for (int x = 0; x < at.width; ++x) {
@@ -176,10 +176,10 @@ void draw(const HistogramOverlayParams& params, const HistogramCounts& counts, P
   }
 }
 
-HistogramStatistics statistics(const std::vector<std::uint64_t>& counts, int depth) {
+histogram::Statistics statistics(const std::vector<std::uint64_t>& counts, int depth) {
   const int bins = int(counts.size()), values = 1 << depth;
   std::vector<double> samples;
-  HistogramStatistics all;
+  histogram::Statistics all;
   for (int bin = 0; bin < bins; ++bin) {
     int first = -1, last = -1;
     for (int v = 0; v < values; ++v) {

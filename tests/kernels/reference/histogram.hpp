@@ -7,15 +7,15 @@
 namespace cudavision::reference {
 
 /// The counts that a Histogram must give.
-HistogramCounts count(const HistogramParams& params, const Picture& src, const Region& region = {});
+histogram::Counts count(const histogram::Params& params, const Picture& src, const Region& region = {});
 
-/// The picture that the filter of make_equalize() must give.
+/// The picture that the filter of histogram::make_equalize() must give.
 Picture equalize(LumaMatrix matrix, const Picture& src, const Region& region = {}, Layout layout = {});
 
 /// Draws the overlay of these counts into a picture.
-void draw(const HistogramOverlayParams& params, const HistogramCounts& counts, Picture& picture);
+void draw(const histogram::OverlayParams& params, const histogram::Counts& counts, Picture& picture);
 
 /// Statistics computed from the sorted samples themselves.
-HistogramStatistics statistics(const std::vector<std::uint64_t>& counts, int depth);
+histogram::Statistics statistics(const std::vector<std::uint64_t>& counts, int depth);
 
 }  // namespace cudavision::reference

@@ -37,9 +37,9 @@ Sums::Sums(const Grid& grid, bool squared) : width(grid.width), height(grid.heig
   }
 }
 
-std::vector<Sums> tables(const IntegralParams& params, const Picture& src) {
+std::vector<Sums> tables(const integral::Params& params, const Picture& src) {
   std::vector<Grid> channels;
-  if (params.channel == TableChannel::luma) {
+  if (params.channel == integral::TableChannel::luma) {
     channels.push_back(luma(src));
   } else {
     for (const Component& c : src.format().components)

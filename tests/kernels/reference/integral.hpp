@@ -20,7 +20,7 @@ struct Sums {
   std::uint64_t at(int x, int y) const { return values[std::size_t(y) * (width + 1) + x]; }
 };
 
-/// The exact tables of a picture, in the order of Integral::tables().
-std::vector<Sums> tables(const IntegralParams& params, const Picture& src);
+/// The exact tables of a picture, in the order of integral::Integral::tables().
+std::vector<Sums> tables(const integral::Params& params, const Picture& src);
 
 }  // namespace cudavision::reference

@@ -17,7 +17,7 @@ Window window(const Grid& in, int x, int y, int rx, int ry) {
   return {std::max(x - rx, 0), std::max(y - ry, 0), std::min(x + rx + 1, in.width), std::min(y + ry + 1, in.height)};
 }
 
-int nlm(const LocalParams& params, const Grid& in, int depth, const Component& c, int x, int y) {
+int nlm(const local::Params& params, const Grid& in, int depth, const Component& c, int x, int y) {
   const auto scaled = [](int radius, int shift) { return shift ? (radius + 1) / 2 : radius; };
   const int rx = scaled(params.radius, c.shift_x), ry = scaled(params.radius, c.shift_y);
   const int sx = scaled(params.search_radius, c.shift_x), sy = scaled(params.search_radius, c.shift_y);
@@ -46,15 +46,15 @@ int nlm(const LocalParams& params, const Grid& in, int depth, const Component& c
 
 }  // namespace
 
-Picture apply(const LocalParams& params, const Picture& src, const Region& region, Layout layout) {
+Picture apply(const local::Params& params, const Picture& src, const Region& region, Layout layout) {
   const int depth = src.format().depth, max = src.format().max_value();
   Grid light(0, 0);
-  if (params.operation == LocalOperation::threshold) light = luma(src);
+  if (params.operation == local::Operation::threshold) light = luma(src);
   return filtered(src, region, false, layout, [&](const Grid& component, const Component& c) {
     const bool chroma = c.role == Role::cb || c.role == Role::cr;
-    const Grid& in = params.operation == LocalOperation::threshold && !chroma ? light : component;
+    const Grid& in = params.operation == local::Operation::threshold && !chroma ? light : component;
     Grid out(in.width, in.height);
-    if (chroma && (params.operation == LocalOperation::threshold || params.operation == LocalOperation::deviation)) {
+    if (chroma && (params.operation == local::Operation::threshold || params.operation == local::Operation::deviation)) {
       std::fill(out.values.begin(), out.values.end(), 1 << (depth - 1));
       return out;
     }
@@ -66,20 +66,20 @@ Picture apply(const LocalParams& params, const Picture& src, const Region& regio
         const auto over = [&](const Sums& s) { return s.at(w.x1, w.y1) - s.at(w.x0, w.y1) - s.at(w.x1, w.y0) + s.at(w.x0, w.y0); };
         const double n = w.count(), sum = double(over(sums));
         switch (params.operation) {
-          case LocalOperation::box_mean:
+          case local::Operation::box_mean:
             out.at(x, y) = int(std::nearbyint(sum / n));
             break;
-          case LocalOperation::threshold:
+          case local::Operation::threshold:
             out.at(x, y) = in.at(x, y) * n < sum * (1 - params.sensitivity) ? 0 : max;
             break;
-          case LocalOperation::deviation: {
+          case local::Operation::deviation: {
             // Exact: n·Q − S² in 128 bits.
             const auto spread = static_cast<unsigned __int128>(over(squares)) * unsigned(w.count()) -
                                 static_cast<unsigned __int128>(over(sums)) * over(sums);
             out.at(x, y) = int(std::nearbyint(std::sqrt(double(spread)) / n));
             break;
           }
-          case LocalOperation::nlm:
+          case local::Operation::nlm:
             out.at(x, y) = nlm(params, in, depth, c, x, y);
             break;
         }
@@ -89,8 +89,8 @@ Picture apply(const LocalParams& params, const Picture& src, const Region& regio
   });
 }
 
-int tolerance(const LocalParams& params) {
-  return params.operation == LocalOperation::deviation || params.operation == LocalOperation::nlm;
+int tolerance(const local::Params& params) {
+  return params.operation == local::Operation::deviation || params.operation == local::Operation::nlm;
 }
 
 }  // namespace cudavision::reference

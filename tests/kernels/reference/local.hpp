@@ -7,8 +7,8 @@
 namespace cudavision::reference {
 
 /// Computes the filter by its definition, window by window.
-Picture apply(const LocalParams& params, const Picture& src, const Region& region = {}, Layout layout = {});
+Picture apply(const local::Params& params, const Picture& src, const Region& region = {}, Layout layout = {});
 /// The allowed difference: 0, or 1 for deviation and non-local means.
-int tolerance(const LocalParams& params);
+int tolerance(const local::Params& params);
 
 }  // namespace cudavision::reference
