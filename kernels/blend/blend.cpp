@@ -2,7 +2,6 @@
 #include "kernels/blend/blend.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <string>
 
 #include "kernels/blend/plan.hpp"
@@ -13,12 +12,6 @@
 namespace cudavision::blend {
 namespace {
 
-Status out_of_range(const char* name, double value, const char* allowed) {
-  char text[160];
-  std::snprintf(text, sizeof text, "%s is %g: it must be %s", name, value, allowed);
-  return Status::settings(text);
-}
-
 std::string side_text(const char* name, int width, int height, const char* allowed) {
   return std::string(name) + " is " + std::to_string(width) + "x" + std::to_string(height) + ": " + allowed;
 }
@@ -26,18 +19,18 @@ std::string side_text(const char* name, int width, int height, const char* allow
 }  // namespace
 
 Status validate(const Pad& pad) {
-  const auto unit = [](double v) { return v >= 0 && v <= 1; };  // false for NaN
-  const auto byte = [](double v) { return v >= 0 && v <= 255; };
-  if (!unit(pad.alpha)) return out_of_range("alpha", pad.alpha, "0 to 1");
+  Status status = check_range("alpha", pad.alpha, 0, 1);
   for (double value : pad.key.color)
-    if (!unit(value)) return out_of_range("key-color", value, "0 to 1 in each of red, green and blue");
-  if (!byte(pad.key.tolerance)) return out_of_range("key-tolerance", pad.key.tolerance, "0 to 255");
-  if (!byte(pad.key.softness)) return out_of_range("key-softness", pad.key.softness, "0 to 255");
+    if (status.ok() && !(value >= 0 && value <= 1))  // NaN is refused, too
+      status = Status::settings("key-color is " + number_text(value) + ": it must be 0 to 1 in each of red, green and blue");
+  if (status.ok()) status = check_range("key-tolerance", pad.key.tolerance, 0, 255);
+  if (status.ok()) status = check_range("key-softness", pad.key.softness, 0, 255);
+  if (!status.ok()) return status;
   const Rect &place = pad.place, &crop = pad.crop;
   if (std::max(place.width, place.height) > max_side)
     return Status::settings(side_text("the pad", place.width, place.height, "width and height must be at most 32768"));
   for (auto [name, value] : {std::pair("xpos", place.x), {"ypos", place.y}})
-    if (std::abs(long(value)) > max_position) return out_of_range(name, value, "-16777216 to 16777216");
+    if (status = check_range(name, value, -max_position, max_position); !status.ok()) return status;
   const Geometry& geometry = pad.src.geometry;
   if (std::min(geometry.width, geometry.height) < 1 || std::max(geometry.width, geometry.height) > 16384)
     return Status::settings(side_text("the pad's picture", geometry.width, geometry.height, "width and height must be 1 to 16384"));
@@ -119,9 +112,9 @@ class Plan final : public Blend {
 }  // namespace
 
 Result<std::unique_ptr<Blend>> make(const Geometry& geometry, const Color& color, Backend backend, Division division) {
-  if (std::min(geometry.width, geometry.height) < 1 || std::max(geometry.width, geometry.height) > 16384)
-    return Status::settings(side_text("the output", geometry.width, geometry.height, "width and height must be 1 to 16384"));
   return guarded([&]() -> Result<std::unique_ptr<Blend>> {
+    if (std::min(geometry.width, geometry.height) < 1 || std::max(geometry.width, geometry.height) > 16384)
+      return Status::settings(side_text("the output", geometry.width, geometry.height, "width and height must be 1 to 16384"));
     auto composer = on_backend(
         backend, [&] { return make_cuda(geometry); }, [&] { return make_cpu(geometry); });
     if (!composer.ok()) return composer.error();

@@ -635,6 +635,9 @@ TEST_P(BlendPlans, RefusesBadPads) {
   expect("key-softness", {-1, 256, nan}, [](blend::Pad& p, double v) { p.key.softness = v; });
   expect("32768", {32769}, [](blend::Pad& p, double v) { p.place = {0, 0, int(v), 4}; });
   expect("xpos", {-2147483648.0, 2147483647.0}, [](blend::Pad& p, double v) { p.place = {int(v), 0, 4, 4}; });
+  expect("xpos is 16777217: it must be -16777216 to 16777216", {16777217}, [](blend::Pad& p, double v) {
+    p.place = {int(v), 0, 4, 4};
+  });
   expect("ypos", {-16777217.0}, [](blend::Pad& p, double v) { p.place = {0, int(v), 4, 4}; });
   expect("crop", {-1, 1, 2147483647.0}, [](blend::Pad& p, double v) { p.crop = {int(v), 0, 8, 8}; });
   expect("16384", {0, 16385}, [](blend::Pad& p, double v) { p.src.geometry.width = int(v); });
