@@ -44,9 +44,9 @@ Status validate(const Pad& pad) {
 namespace {
 
 /// Checks and resolves the pads of each frame, and hands them to the backend.
-class Plan final : public Blend {
+class LayeredBlend final : public Blend {
  public:
-  Plan(const Geometry& geometry, const Color& color, Division division, Backend backend, std::unique_ptr<Composer> composer)
+  LayeredBlend(const Geometry& geometry, const Color& color, Division division, Backend backend, std::unique_ptr<Composer> composer)
       : out_(geometry.format, color.matrix, color.limited),
         division_(division),
         backend_(backend),
@@ -66,37 +66,22 @@ class Plan final : public Blend {
   }
 
  private:
-  /// The aligned copy of one pad's pictures; see AlignedPicture.
-  struct Source {
-    Geometry geometry;
-    std::unique_ptr<AlignedPicture> picture;
-  };
-
   Status run(const Image& dst, const Background& background, const std::vector<Pad>& pads, Queue queue) {
     if (pads.size() > max_pads)
       return Status::settings("there are " + std::to_string(pads.size()) + " pads: at most " + std::to_string(max_pads) +
                               " make a picture");
     set_frame(dst, out_, background, target_);
     layers_.clear();
+    while (sources_.size() < pads.size()) sources_.push_back(std::make_unique<AlignedPicture>(backend_));
     for (std::size_t i = 0; i < pads.size(); ++i) {
       if (Status status = validate(pads[i]); !status.ok())
         return Status::settings("sink_" + std::to_string(i) + ": " + status.message());
-      const auto src = aligned_source(i, pads[i].src, queue);
+      const auto src = sources_[i]->read(pads[i].src, queue);
       if (!src.ok()) return src.error();
       Layer layer;
       if (resolve(pads[i], src.value(), out_, target_, division_, layer)) layers_.push_back(layer);
     }
     return composer_->submit(target_, layers_, queue);
-  }
-
-  /// A pad's picture at addresses where its samples can be read as words.
-  Result<Image> aligned_source(std::size_t pad, const Image& src, Queue queue) {
-    if (sources_.size() <= pad) sources_.resize(pad + 1);
-    Source& source = sources_[pad];
-    const Geometry &was = source.geometry, &is = src.geometry;
-    if (!source.picture || was.format != is.format || was.width != is.width || was.height != is.height)
-      source = {is, std::make_unique<AlignedPicture>(backend_)};
-    return source.picture->read(src, queue);
   }
 
   const ColorCoding out_;
@@ -106,7 +91,7 @@ class Plan final : public Blend {
   Target target_;
   std::vector<Layer> layers_;
   AlignedPicture dst_;
-  std::vector<Source> sources_;  ///< by pad
+  std::vector<std::unique_ptr<AlignedPicture>> sources_;  ///< by pad
 };
 
 }  // namespace
@@ -118,7 +103,7 @@ Result<std::unique_ptr<Blend>> make(const Geometry& geometry, const Color& color
     auto composer = on_backend(
         backend, [&] { return make_cuda(geometry); }, [&] { return make_cpu(geometry); });
     if (!composer.ok()) return composer.error();
-    return std::unique_ptr<Blend>(std::make_unique<Plan>(geometry, color, division, backend, std::move(composer.value())));
+    return std::unique_ptr<Blend>(std::make_unique<LayeredBlend>(geometry, color, division, backend, std::move(composer.value())));
   });
 }
 

@@ -30,12 +30,12 @@ std::size_t lay_out(Image& image, void* memory) {
 Result<Image> AlignedPicture::write(const Image& image) {
   if (!at_odd_addresses(image)) return image;
   Image copy{image.geometry, {}};
-  if (!memory_) {
-    const std::size_t bytes = lay_out(copy, nullptr);
+  if (const std::size_t bytes = lay_out(copy, nullptr); bytes > bytes_) {
     auto memory = on_backend(
         backend_, [&] { return picture_memory_cuda(bytes); }, [&] { return picture_memory_cpu(bytes); });
     if (!memory.ok()) return memory.error();
     memory_ = std::move(memory.value());
+    bytes_ = bytes;
   }
   lay_out(copy, memory_.get());
   return copy;

@@ -10,7 +10,7 @@
 namespace cudavision {
 
 /// Gives the backends pictures whose samples they can access as words. A picture with 16-bit samples at odd addresses is copied to
-/// memory of the backend, which is kept for the next picture. Any other picture is used in place.
+/// memory of the backend, which is kept for the next picture and grows if that is larger. Any other picture is used in place.
 class AlignedPicture {
  public:
   explicit AlignedPicture(Backend backend) : backend_(backend) {}
@@ -24,6 +24,7 @@ class AlignedPicture {
  private:
   const Backend backend_;
   std::shared_ptr<void> memory_;
+  std::size_t bytes_ = 0;  ///< of memory_
 };
 
 /// Copies all planes, bit for bit. Does not wait for CUDA.
