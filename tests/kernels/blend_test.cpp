@@ -457,6 +457,21 @@ TEST_P(BlendPlans, SixtyFourPads) {
   }
 }
 
+/// One plan, whose pad lies at odd addresses and changes its size and format: its aligned copy has room for each.
+TEST_P(BlendPlans, PadAtOddAddressesGrows) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  const Layout odd{0, 0, 1, 1, 0};
+  const Geometry geometry{Format::RGBA, 301, 203};
+  const auto plan = plan_for(backend, geometry, {});
+  for (const Geometry& size : {Geometry{Format::GRAY16_LE, 5, 3}, {Format::RGBA64_LE, 300, 200}, {Format::P010_10LE, 40, 30}}) {
+    Scene scene{geometry, {}, {}, {{make_picture(size, 6, Data::random, odd), {}}}, {}};
+    scene.pads[0].params.place = {0, 0, size.width, size.height};
+    const Picture expected = reference::blend(scene.geometry, scene.color, scene.background, scene.pads, scene.layout);
+    EXPECT_EQ(expected.difference(compose(*plan, backend, scene), 1), "") << describe(scene);
+  }
+}
+
 /// Sizes and positions at the limits.
 TEST_P(BlendPlans, FarOutsideAndVeryLarge) {
   const Backend backend = GetParam();
