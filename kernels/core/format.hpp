@@ -86,5 +86,7 @@ const FormatInfo* find_format(const char* name);
 constexpr int subsampled(int length, int shift) { return (length >> shift) + ((length & ((1 << shift) - 1)) != 0); }
 
 inline bool is_chroma(Role role) { return role == Role::cb || role == Role::cr; }
+/// Whether the channel is luma, chroma, red, green or blue.
+inline bool is_color(Role role) { return role < Role::alpha; }
 
 }  // namespace cudavision

@@ -66,7 +66,7 @@ SetAccess::SetAccess(const FormatInfo& format, const ChannelSet& set, Border bor
     load_.insert(load_.end(), {c, value});
     store_.insert(store_.end(), {value, c});
     copied_.insert(copied_.end(), {c, c});
-    if (!filter_alpha && (role == Role::alpha || role == Role::padding)) kept_.insert(kept_.end(), {c, c});
+    if (!filter_alpha && !is_color(role)) kept_.insert(kept_.end(), {c, c});
     border_value_[value] = border_value[std::size_t(role)];
     stored[c] = border_value_[value] * (1 << shift_);
   }

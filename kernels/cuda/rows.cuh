@@ -91,7 +91,7 @@ inline SetView make_view(const Image& src, const Image& dst, int index, const Re
     const Role role = set.roles[c];
     if (role == Role::other) continue;
     view.own |= 1 << c;
-    if (filter_alpha || (role != Role::alpha && role != Role::padding)) view.filtered |= 1 << c;
+    if (filter_alpha || is_color(role)) view.filtered |= 1 << c;
     view.border_value[c] = border_value[std::size_t(role)];
   }
   view.src_aligned = aligned_to(from.data, from.pitch, alignment);

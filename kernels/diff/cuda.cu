@@ -120,7 +120,7 @@ class CudaDiff final : public Sequence {
       if (role == Role::other) continue;
       for (int rgb = 0; rgb < 3; ++rgb)
         if (int(role) == int(Role::red) + rgb) params_.rgb[rgb] = format.set_count == 1 ? c : index;
-      const bool copied = role == Role::alpha || role == Role::padding, compared = plan().compares(role);
+      const bool copied = !is_color(role), compared = plan().compares(role);
       const bool about = !copied && (is_chroma(role) || plan().show.mode == Mode::signed_);
       job.any_copied |= copied;
       job.any_compared |= compared;

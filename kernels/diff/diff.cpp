@@ -10,14 +10,6 @@
 
 namespace cudavision::diff {
 
-bool is_rgb(const FormatInfo& format) {
-  for (const ChannelSet& set : format.sets)
-    if (std::find(set.roles.begin(), set.roles.end(), Role::red) != set.roles.end()) return true;
-  return false;
-}
-
-bool is_gray(const FormatInfo& format) { return format.set_count == 1 && format.sets[0].channels == 1; }
-
 namespace {
 
 Rect clipped(const Rect& rect, const Geometry& geometry) {
@@ -63,15 +55,12 @@ RoleValues scaled(const FormatInfo& format, std::array<int, role_count> values) 
 RoleValues white_values(const FormatInfo& format) { return scaled(format, {255, 128, 128, 255, 255, 255, 0, 0}); }
 RoleValues black_values(const FormatInfo& format) { return scaled(format, {0, 128, 128, 0, 0, 0, 0, 0}); }
 // The tint is red, boxes are green (BT.601, limited range). Gray pictures have no colour and become brighter.
-RoleValues tint_values(const FormatInfo& format) { return scaled(format, {is_gray(format) ? 255 : 81, 90, 240, 255, 0, 0, 0, 0}); }
+RoleValues tint_values(const FormatInfo& format) { return scaled(format, {format.is_gray() ? 255 : 81, 90, 240, 255, 0, 0, 0, 0}); }
 RoleValues box_values(const FormatInfo& format) {
-  return scaled(format, {is_gray(format) ? 255 : 145, 54, 34, 0, 255, 0, 255, 255});
+  return scaled(format, {format.is_gray() ? 255 : 145, 54, 34, 0, 255, 0, 255, 255});
 }
 
-bool Plan::compares(Role role) const {
-  if (role == Role::alpha || role == Role::padding || role == Role::other) return false;
-  return !params.luma_only || !is_chroma(role);
-}
+bool Plan::compares(Role role) const { return is_color(role) && !(params.luma_only && is_chroma(role)); }
 
 bool Plan::compares_plane(int plane) const {
   const FormatInfo& format = info(geometry.format);
@@ -81,7 +70,7 @@ bool Plan::compares_plane(int plane) const {
   return false;
 }
 
-bool Plan::luma_of_rgb() const { return params.luma_only && is_rgb(info(geometry.format)); }
+bool Plan::luma_of_rgb() const { return params.luma_only && info(geometry.format).is_rgb(); }
 
 Image FrameLayout::at(const Geometry& geometry, void* memory) const {
   Image image{geometry, {}};
@@ -115,7 +104,7 @@ int ring_size(const Params& params) {
 
 int mixture_channels(const Plan& plan) {
   const FormatInfo& format = info(plan.geometry.format);
-  return plan.params.luma_only || is_gray(format) ? 1 : 3;
+  return plan.params.luma_only || format.is_gray() ? 1 : 3;
 }
 
 mog2::Job mixture_job(const Plan& plan, const Frame& frame) {

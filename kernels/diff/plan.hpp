@@ -13,9 +13,6 @@
 
 namespace cudavision::diff {
 
-bool is_rgb(const FormatInfo& format);
-bool is_gray(const FormatInfo& format);
-
 /// A rectangle of one channel set, in samples of its grid.
 struct Fill {
   int set;

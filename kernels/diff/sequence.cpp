@@ -57,7 +57,7 @@ bool Sequence::take_over(Sequence& previous) {
     return false;
   if (ours.luma_only != theirs.luma_only) {  // of RGB, all channels are kept, except in mixtures
     const FormatInfo& format = info(here.format);
-    if (!is_gray(format) && (!is_rgb(format) || ours.reference == Reference::mog2)) return false;
+    if (!format.is_gray() && (!format.is_rgb() || ours.reference == Reference::mog2)) return false;
   }
   if (!swap_reference(previous)) return false;
   ring_.swap(previous.ring_);

@@ -76,7 +76,7 @@ class CpuEqualize final : public cpu::CpuFilter {
           const int at = x * set.channels + c;
           if (set.roles[c] == Role::luma)
             to[at] = T(table[sample_of(in[at], shift, max_value)] << shift);
-          else if (set.roles[c] <= Role::blue)
+          else if (is_color(set.roles[c]))
             to[at] = T(std::clamp(in[at] + change, 0, max_value));
           else if (set.roles[c] != Role::other)
             to[at] = in[at];

@@ -52,7 +52,7 @@ class CpuOverlay final : public Overlay {
             covering_bars(plan_, heights_.data(), (x << set.shift_x) - plan_.position.x, (y << set.shift_y) - plan_.position.y);
         for (int c = 0; c < set.channels; ++c) {
           T& sample = row[x * set.channels + c];
-          if (set.roles[c] < Role::alpha)
+          if (is_color(set.roles[c]))
             sample = T(overlaid(plan_, sample_of(sample, shift, max_value), int(set.roles[c]), covering) << shift);
         }
       }

@@ -29,21 +29,11 @@ Result<Plan> resolve(const Params& params, const Geometry& geometry) {
   plan.table_of.fill(-1);
 
   const bool luma = params.channels != Channels::components, components = params.channels != Channels::luma;
-  bool rgb = true;
-  std::array<bool, role_count> present{};
-  for (int i = 0; i < format.set_count; ++i) {
-    for (int c = 0; c < format.sets[i].channels; ++c) {
-      const Role role = format.sets[i].roles[c];
-      if (role == Role::other) continue;
-      present[std::size_t(role)] = true;
-      if (role == Role::luma) rgb = false;
-    }
-  }
-  plan.rgb_luma = rgb && luma;
+  plan.rgb_luma = format.is_rgb() && luma;
   plan.three_planes = plan.rgb_luma && format.set_count == 3;
   if (plan.rgb_luma) plan.tables = 1;
   const auto add_table = [&](Role role) {
-    if (role == Role::luma ? luma || components : components && role < Role::alpha)
+    if (role == Role::luma ? luma || components : components && is_color(role))
       plan.table_of[std::size_t(role)] = std::int8_t(plan.tables++);
   };
   if (plan.three_planes) {
@@ -59,7 +49,7 @@ Result<Plan> resolve(const Params& params, const Geometry& geometry) {
     plan.colour[plan.channels.size()] = std::uint8_t(colour);
     plan.channels.push_back(name);
   };
-  if (luma) add_channel("luma", rgb ? 0 : plan.table_of[std::size_t(Role::luma)], 7);
+  if (luma) add_channel("luma", plan.rgb_luma ? 0 : plan.table_of[std::size_t(Role::luma)], 7);
   if (components) {
     struct Component {
       Role role;
@@ -72,7 +62,7 @@ Result<Plan> resolve(const Params& params, const Geometry& geometry) {
                                              {Role::red, "R", 1},
                                              {Role::green, "G", 2},
                                              {Role::blue, "B", 4}})
-      if (present[std::size_t(role)]) add_channel(name, plan.table_of[std::size_t(role)], colour);
+      if (format.has(role)) add_channel(name, plan.table_of[std::size_t(role)], colour);
   }
   return plan;
 }

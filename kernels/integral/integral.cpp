@@ -11,8 +11,6 @@
 namespace cudavision::integral {
 namespace {
 
-bool has_luma(const FormatInfo& format) { return format.sets[0].roles[0] == Role::luma || format.sets[0].roles[1] == Role::luma; }
-
 Plan resolve(const Params& params, const Geometry& geometry) {
   const FormatInfo& format = info(geometry.format);
   SumType type = params.sum_type;
@@ -37,7 +35,7 @@ TableSource find_role(const FormatInfo& format, Role role) {
 
 std::vector<TableSource> table_sources(const FormatInfo& format, TableChannel channel, bool alpha) {
   if (channel == TableChannel::luma) {
-    if (has_luma(format)) return {find_role(format, Role::luma)};
+    if (format.has(Role::luma)) return {find_role(format, Role::luma)};
     return {{true, 0, 0}};
   }
   std::vector<TableSource> sources;

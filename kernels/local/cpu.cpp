@@ -22,7 +22,7 @@ class CpuLocal : public cpu::CpuFilter {
       if (all.roles[c] != Role::other && value-- == 0) return c;
   }
   Role role(int set, int value) const { return info(plan_.geometry.format).sets[set].roles[channel(set, value)]; }
-  bool filtered(int set, int value) const { return role(set, value) != Role::alpha && role(set, value) != Role::padding; }
+  bool filtered(int set, int value) const { return is_color(role(set, value)); }
 
   const Plan plan_;
 };

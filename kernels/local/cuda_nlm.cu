@@ -157,14 +157,13 @@ class CudaNlm final : public cuda::CudaFilter {
       const ChannelSet& set = format.sets[s];
       if (rects[s].empty()) continue;
       for (int c = 0; c < set.channels; ++c)
-        if (set.roles[c] == Role::alpha || set.roles[c] == Role::padding) {
+        if (!is_color(set.roles[c]) && set.roles[c] != Role::other) {
           SetRects kept{};
           kept[s] = rects[s];
           if (Status status = copy_rects(src, dst, kept, queue); !status.ok()) return status;
         }
       for (int c = 0; c < set.channels; ++c) {
-        const Role role = set.roles[c];
-        if (role == Role::other || role == Role::alpha || role == Role::padding) continue;
+        if (!is_color(set.roles[c])) continue;
         if (Status status = launch(src, dst, s, c, rects[s], queue); !status.ok()) return status;
       }
     }
