@@ -21,6 +21,23 @@ std::pair<int, int> cover(int begin, int end, int length, int shift, Coverage co
 
 int clipped_end(int begin, int extent) { return extent > 0 ? int(std::min<long>(long(begin) + extent, 1 << 30)) : begin; }
 
+class Copy final : public Filter {
+ public:
+  using Filter::Filter;
+
+ private:
+  Status begin(const Image&, const Region& region, Queue) override {
+    copied_ = region.mode == Region::Mode::inside;
+    return {};
+  }
+  Status filter(const Image& src, const Image& dst, const SetRects&, Queue queue) override {
+    return copied_ ? Status() : copy_frame(src, dst, queue);
+  }
+  Status copy_rects(const Image&, const Image&, const SetRects&, Queue) override { return {}; }
+
+  bool copied_ = false;  ///< whether Filter copies the frame itself
+};
+
 }  // namespace
 
 SetRects set_rects(const Geometry& geometry, const Rect& pixels, Coverage coverage) {
@@ -40,10 +57,10 @@ SetRects whole_frame(const Geometry& geometry) {
 }
 
 Result<std::unique_ptr<Filter>> make_copy(const Geometry& geometry, Backend backend) {
-  return guarded([&] {
-    return on_backend(
-        backend, [&] { return make_copy_cuda(geometry); }, [&] { return make_copy_cpu(geometry); });
-  });
+  const auto make = [&]() -> Result<std::unique_ptr<Filter>> {
+    return std::unique_ptr<Filter>(std::make_unique<Copy>(geometry, backend));
+  };
+  return guarded([&] { return on_backend(backend, make, make); });
 }
 
 Status Filter::submit(const Image& src, const Image& dst, const Region& region, Queue queue) {

@@ -59,9 +59,6 @@ class Filter {
 /// A filter that copies the frame and ignores the region. Errors: settings (a backend that is not built in).
 Result<std::unique_ptr<Filter>> make_copy(const Geometry& geometry, Backend backend);
 
-Result<std::unique_ptr<Filter>> make_copy_cuda(const Geometry& geometry);
-Result<std::unique_ptr<Filter>> make_copy_cpu(const Geometry& geometry);
-
 /// Which samples of a subsampled grid belong to a rectangle of pixels.
 enum class Coverage {
   inner,  ///< samples whose pixels all lie in the rectangle

@@ -197,19 +197,6 @@ void CpuFilter::for_strips(const Rect& rect, int channels, int overlap, const st
       jobs);
 }
 
-namespace {
-
-class CpuCopy final : public CpuFilter {
- public:
-  explicit CpuCopy(const Geometry& geometry) : CpuFilter(geometry, Border::replicate, {}, true) {}
-
- private:
-  void filter_set(int index, const cv::Mat& frame, cv::Mat& out, const Rect& rect) override {
-    access(index).copy(frame(cv_rect(rect)), out(cv_rect(rect)));
-  }
-};
-
-}  // namespace
 }  // namespace cudavision::cpu
 
 namespace cudavision {
@@ -228,10 +215,6 @@ Status copy_picture_cpu(const Image& from, const Image& to) {
 
 Result<std::shared_ptr<void>> picture_memory_cpu(std::size_t bytes) {
   return std::shared_ptr<void>(new unsigned char[bytes], [](void* data) { delete[] static_cast<unsigned char*>(data); });
-}
-
-Result<std::unique_ptr<Filter>> make_copy_cpu(const Geometry& geometry) {
-  return std::unique_ptr<Filter>(std::make_unique<cpu::CpuCopy>(geometry));
 }
 
 }  // namespace cudavision

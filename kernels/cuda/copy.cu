@@ -67,17 +67,6 @@ Status CudaFilter::copy_rects(const Image& src, const Image& dst, const SetRects
   return check(cudaGetLastError(), "cannot launch the region copy");
 }
 
-namespace {
-
-class Copy final : public CudaFilter {
- public:
-  using CudaFilter::CudaFilter;
-
- private:
-  Status filter(const Image& src, const Image& dst, const SetRects&, Queue queue) override { return copy_frame(src, dst, queue); }
-};
-
-}  // namespace
 }  // namespace cudavision::cuda
 
 namespace cudavision {
@@ -99,10 +88,6 @@ Result<std::shared_ptr<void>> picture_memory_cuda(std::size_t bytes) {
   const auto memory = std::make_shared<cuda::DeviceMemory>();
   if (Status status = memory->allocate(bytes); !status.ok()) return status;
   return std::shared_ptr<void>(memory, memory->data());
-}
-
-Result<std::unique_ptr<Filter>> make_copy_cuda(const Geometry& geometry) {
-  return std::unique_ptr<Filter>(std::make_unique<cuda::Copy>(geometry));
 }
 
 }  // namespace cudavision
