@@ -3,15 +3,12 @@
 
 #include <gst/gst.h>
 
-#include "kernels/core/queue.hpp"
+#include "kernels/core/image.hpp"
 
 namespace cudavision {
 
 /// "memory:CUDAMemory". Also defined in a build without libgstcuda.
 extern const char* const cuda_memory_feature;
-
-/// The largest width and height of a frame, in pixels.
-inline constexpr int max_frame_side = 16384;
 
 /// (transfer full) The caps of a video pad template. In CUDA memory: the formats of the table that the installed libgstcuda can
 /// allocate (none in a build without CUDA). In system memory: all formats of the table. Sizes: 1×1 to max_frame_side².

@@ -12,8 +12,15 @@
 namespace cudavision::blend {
 namespace {
 
-std::string side_text(const char* name, int width, int height, const char* allowed) {
-  return std::string(name) + " is " + std::to_string(width) + "x" + std::to_string(height) + ": " + allowed;
+std::string side_text(const char* name, int width, int height, const char* allowed, int most) {
+  return std::string(name) + " is " + std::to_string(width) + "x" + std::to_string(height) + ": width and height must be " +
+         allowed + std::to_string(most);
+}
+
+Status check_frame(const char* name, const Geometry& geometry) {
+  const int width = geometry.width, height = geometry.height;
+  if (std::min(width, height) >= 1 && std::max(width, height) <= max_frame_side) return {};
+  return Status::settings(side_text(name, width, height, "1 to ", max_frame_side));
 }
 
 }  // namespace
@@ -28,12 +35,11 @@ Status validate(const Pad& pad) {
   if (!status.ok()) return status;
   const Rect &place = pad.place, &crop = pad.crop;
   if (std::max(place.width, place.height) > max_side)
-    return Status::settings(side_text("the pad", place.width, place.height, "width and height must be at most 32768"));
+    return Status::settings(side_text("the pad", place.width, place.height, "at most ", max_side));
   for (auto [name, value] : {std::pair("xpos", place.x), {"ypos", place.y}})
     if (status = check_range(name, value, -max_position, max_position); !status.ok()) return status;
   const Geometry& geometry = pad.src.geometry;
-  if (std::min(geometry.width, geometry.height) < 1 || std::max(geometry.width, geometry.height) > 16384)
-    return Status::settings(side_text("the pad's picture", geometry.width, geometry.height, "width and height must be 1 to 16384"));
+  if (status = check_frame("the pad's picture", geometry); !status.ok()) return status;
   if (!crop.empty() && (crop.x < 0 || crop.y < 0 || crop.x > geometry.width - crop.width || crop.y > geometry.height - crop.height))
     return Status::settings("the crop is " + std::to_string(crop.width) + "x" + std::to_string(crop.height) + " at (" +
                             std::to_string(crop.x) + ", " + std::to_string(crop.y) + "): it must lie inside of the picture of " +
@@ -98,8 +104,7 @@ class LayeredBlend final : public Blend {
 
 Result<std::unique_ptr<Blend>> make(const Geometry& geometry, const Color& color, Backend backend, Division division) {
   return guarded([&]() -> Result<std::unique_ptr<Blend>> {
-    if (std::min(geometry.width, geometry.height) < 1 || std::max(geometry.width, geometry.height) > 16384)
-      return Status::settings(side_text("the output", geometry.width, geometry.height, "width and height must be 1 to 16384"));
+    if (Status status = check_frame("the output", geometry); !status.ok()) return status;
     auto composer = on_backend(
         backend, [&] { return make_cuda(geometry); }, [&] { return make_cpu(geometry); });
     if (!composer.ok()) return composer.error();

@@ -21,7 +21,8 @@ struct Scratch {
   Row below[2][4];  ///< the composed samples of up to two rows, which share chroma; by component
   Row pad[4];       ///< the samples of a layer in one row; by component
   Row weight;       ///< the key's weight of each pixel
-  std::vector<float> columns = std::vector<float>(16384 + 1);  ///< a row of source samples, weighted over the rows it is made of
+  /// A row of source samples, weighted over the rows it is made of.
+  std::vector<float> columns = std::vector<float>(max_frame_side + 1);
 };
 
 /// The taps of a layer's visible columns: [0] for full-size planes, [1] for subsampled planes.

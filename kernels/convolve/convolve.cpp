@@ -24,20 +24,21 @@ Result<KernelSize> resolve_size(const Params& params) {
   int width = params.kernel_width, height = params.kernel_height;
   for (const auto& [name, side] : {std::pair{"kernel-width", width}, std::pair{"kernel-height", height}})
     if (side < 0 || side > max_side)
-      return Status::settings(std::string(name) + " is " + std::to_string(side) +
-                              ": it must be 1 to 63, or 0 to follow from weights");
+      return Status::settings(std::string(name) + " is " + std::to_string(side) + ": it must be 1 to " + std::to_string(max_side) +
+                              ", or 0 to follow from weights");
   if (width == 0 && height == 0) {
     width = height = int(std::lround(std::sqrt(double(count))));
     if (width * height != count)
       return Status::settings("weights has " + std::to_string(count) +
-                              " values: without kernel-width and kernel-height that must be a square number (1, 4, 9, … 3969)");
+                              " values: without kernel-width and kernel-height that must be a square number (1, 4, 9, … " +
+                              std::to_string(max_side * max_side) + ")");
   } else if (width == 0 || height == 0) {
     const int known = std::max(width, height);
     (width == 0 ? width : height) = count / known;
   }
   if (width > max_side || height > max_side)
     return Status::settings("weights has " + std::to_string(count) + " values, a kernel of " + times(width, height) +
-                            ": each side must be 1 to 63");
+                            ": each side must be 1 to " + std::to_string(max_side));
   if (width * height != count)
     return Status::settings("weights has " + std::to_string(count) + " values, but kernel-width × kernel-height is " +
                             times(width, height));

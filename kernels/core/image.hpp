@@ -34,10 +34,12 @@ inline Rect intersection(const Rect& a, const Rect& b) {
   return {x, y, int(std::max<std::int64_t>(right - x, 0)), int(std::max<std::int64_t>(bottom - y, 0))};
 }
 
+inline constexpr int max_frame_side = 16384;  ///< width and height of a frame, in pixels
+
 /// Format and size of a picture.
 struct Geometry {
   Format format = Format::GRAY8;
-  int width = 0, height = 0;  ///< of the picture in pixels, 1–16384
+  int width = 0, height = 0;  ///< of the picture in pixels, 1–max_frame_side
 
   /// The whole grid of a channel set.
   Rect grid(const ChannelSet& set) const { return {0, 0, subsampled(width, set.shift_x), subsampled(height, set.shift_y)}; }

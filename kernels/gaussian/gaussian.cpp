@@ -17,8 +17,8 @@ Result<int> resolve_taps(const char* sigma_name, int taps, double sigma, bool de
   const double wanted = std::nearbyint(sigma * (deep ? 4 : 3) * 2 + 1);
   if (wanted > max_taps)
     return Status::settings(std::string(sigma_name) + " is " + number_text(sigma) +
-                            ": with the kernel size following it that needs " + number_text(wanted) +
-                            " taps of at most 255; set the kernel size, or a smaller sigma");
+                            ": with the kernel size following it that needs " + number_text(wanted) + " taps of at most " +
+                            std::to_string(max_taps) + "; set the kernel size, or a smaller sigma");
   return int(wanted) | 1;
 }
 
@@ -119,7 +119,8 @@ Status check_axis(const char* size_name, int taps, const char* sigma_name, doubl
 
 Status check_taps(const char* name, std::int64_t taps) {
   if (taps == 0 || (taps >= 1 && taps <= max_taps && taps % 2 == 1)) return {};
-  return Status::settings(std::string(name) + " is " + std::to_string(taps) + ": it must be odd, 1 to 255, or 0");
+  return Status::settings(std::string(name) + " is " + std::to_string(taps) + ": it must be odd, 1 to " + std::to_string(max_taps) +
+                          ", or 0");
 }
 
 Status validate(const Params& params) {

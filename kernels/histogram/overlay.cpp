@@ -55,8 +55,8 @@ Status validate(const OverlayParams& params) {
   Status status = check_range("overlay-opacity", params.opacity, 0, 1);
   if (status.ok()) status = check_range("x of overlay-position", rect.x, -65536, 65536);
   if (status.ok()) status = check_range("y of overlay-position", rect.y, -65536, 65536);
-  if (status.ok()) status = check_range("width of overlay-position", rect.width, 1, 16384);
-  if (status.ok()) status = check_range("height of overlay-position", rect.height, 1, 16384);
+  if (status.ok()) status = check_range("width of overlay-position", rect.width, 1, max_frame_side);
+  if (status.ok()) status = check_range("height of overlay-position", rect.height, 1, max_frame_side);
   return status;
 }
 

@@ -13,7 +13,8 @@ namespace cudavision::local {
 
 Status validate(const Params& params) {
   if (params.operation == Operation::nlm && params.radius > nlm_max_radius)
-    return Status::settings("radius is " + std::to_string(params.radius) + ": it must be 0 to 16 for nlm");
+    return Status::settings("radius is " + std::to_string(params.radius) + ": it must be 0 to " + std::to_string(nlm_max_radius) +
+                            " for nlm");
   Status status = check_range("radius", params.radius, 0, max_radius);
   if (status.ok()) status = check_range("sensitivity", params.sensitivity, 0, 1);
   if (status.ok()) status = check_range("search-radius", params.search_radius, 1, nlm_max_search_radius);

@@ -16,7 +16,7 @@ enum class Operation : std::uint8_t {
   nlm,        ///< non-local means denoising
 };
 
-inline constexpr int max_radius = 16384;
+inline constexpr int max_radius = max_frame_side;
 inline constexpr int nlm_max_radius = 16;
 inline constexpr int nlm_max_search_radius = 32;
 inline constexpr double nlm_min_strength = 0.001, nlm_max_strength = 1000;
