@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernels/core/backend.hpp"
+#include "kernels/core/color.hpp"
 #include "kernels/core/guard.hpp"
 #include "kernels/histogram/plan.hpp"
 
@@ -23,22 +24,15 @@ Result<OverlayPlan> resolve(const OverlayParams& params, const Plan& histogram) 
   for (int c = 0; c < plan.channels; ++c)
     if (plan.colour[c] == 7) plan.luma |= std::uint8_t(1 << c);
 
-  const bool gray = format.set_count == 1 && format.sets[0].channels == 1;
-  for (int colour = 0; colour < 8; ++colour) {
-    const double red = colour & 1, green = colour >> 1 & 1, blue = colour >> 2 & 1;
-    const double y = 0.299 * red + 0.587 * green + 0.114 * blue;
-    const auto set = [&](Role role, double of_255) {
-      const double full = of_255 / 255 * format.max_value(), video = of_255 * (1 << (format.depth - 8));
-      const bool rgb = role == Role::red || role == Role::green || role == Role::blue || gray;
-      plan.values[colour][std::size_t(role)] = std::uint16_t(std::lround(rgb ? full : video));
-    };
-    set(Role::red, 255 * red);
-    set(Role::green, 255 * green);
-    set(Role::blue, 255 * blue);
-    set(Role::luma, gray ? 255 * y : 16 + 219 * y);
-    set(Role::cb, 128 + 224 * (blue - y) / 1.772);
-    set(Role::cr, 128 + 224 * (red - y) / 1.402);
-  }
+  const ColorCoding coding(format.format, LumaMatrix::bt601, format.is_yuv());
+  const Affine samples = from_rgb(coding);
+  const Role first = coding.rgb ? Role::red : Role::luma;
+  for (int colour = 0; colour < 8; ++colour)
+    for (int c = 0; c < 3; ++c) {
+      double sample = samples.m[c][3];
+      for (int rgb = 0; rgb < 3; ++rgb) sample += samples.m[c][rgb] * (colour >> rgb & 1);
+      plan.values[colour][int(first) + c] = std::uint16_t(std::lround(sample));
+    }
   return plan;
 }
 
