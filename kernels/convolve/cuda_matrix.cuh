@@ -71,7 +71,7 @@ __device__ __forceinline__ bool lies_in(const Rect& rect, int x, int y) {
   return x >= rect.x && x < rect.x + rect.width && y >= rect.y && y < rect.y + rect.height;
 }
 
-/// Stores a pair in any case: region, border, copied channels. Not inlined, because it is rare or other work is slower.
+/// Stores a pair in any case: region, border, copied channels. Not inlined, because few pairs need it.
 template <int C>
 __device__ __noinline__ void store_any_pair(const Job<float>& job, int x, int y, std::uint32_t low, std::uint32_t high) {
   const SetView& view = job.view;

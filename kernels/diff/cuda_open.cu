@@ -12,10 +12,9 @@
 // Then each lane takes the bits of its strip, as in cuda_compare.cu.
 //
 // Where to change what:
-//   another border         the opening: cuda_open.cu (nothing erodes or dilates from beyond the frame); comparing has no border
-//   another sample type    cuda_schedule.cpp (layout_of), with_shape() in cuda_shape.cuh, words: cuda_values.cuh and cuda_masks.cuh
-//   another block shape    cuda_tuning.hpp (tile_rows, strip_bytes), strip_pixels() and strip_rows() in cuda_schedule.hpp
-//   another output         Writes in cuda_schedule.hpp, cuda_write.cuh; a mode: Show in arithmetic.hpp
+//   the border of the opening    the words loaded and combined in each_row() below (1 beyond the frame for the erosion, 0 for the
+//                                dilation)
+//   everything else              the list in cuda_compare.cu
 #include "kernels/diff/cuda_count.cuh"
 #include "kernels/diff/cuda_write.cuh"
 

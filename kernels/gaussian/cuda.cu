@@ -7,7 +7,7 @@
 //
 // Where to change what:
 //   another border            Border and border_index (core/border.hpp), its row in core/border.cpp, before `fill`; row_map() below, or, if
-//                             RowMap cannot find its rows, `folds` = false for it in set_frame(): then border_index finds all rows,
+//                             RowMap cannot find its rows, `one_fold` = false for it in set_frame(): then border_index finds all rows,
 //                             which is slower. Border values above the frame: `inside` in blur_strip (cuda_strip.cu). validate()
 //                             (gaussian.cpp). CPU: cpu.cpp, which passes the enum's number to OpenCV
 //   another depth or format   nothing, if core/format.cpp has it: sample_rules() reads depth and shift

@@ -47,8 +47,9 @@ struct SampleRules {
   uint32_t most;            ///< 16 bit: the greatest samples of a source word, as stored; ~0: no stored word exceeds them
   uint32_t pack, out;       ///< 8 bit: __byte_perm selectors for row sums and for results
   uint32_t scale0, scale1;  ///< 16 bit: factors of the partial row sums
-  uint32_t rounding;  ///< 16 bit: half a unit of the result, added to each row sum (the weights down sum to one). 8 bit: always 128
-  int final_shift;    ///< 16 bit: from the sum to the result
+  /// 16 bit: half a unit of the result, added to each row sum (the weights down sum to one). 8 bit: not used: split() adds 128.
+  uint32_t rounding;
+  int final_shift;  ///< 16 bit: from the sum to the result
 };
 
 /// One channel set. Horizontal positions are bytes of a row.
