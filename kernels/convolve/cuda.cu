@@ -100,7 +100,7 @@ class Convolve : public cuda::CudaFilter {
   }
   void set_own(MatrixJob& job, const Cut& pieces, const Plane& to) const {
     constexpr int pair_alignments[] = {2, 4, 2, 8};
-    job.pair_aligned = cuda::aligned_to(to.data, to.pitch, pair_alignments[job.view.channels - 1]);
+    job.pair_aligned = aligned_to(to.data, to.pitch, pair_alignments[job.view.channels - 1]);
     job.tiles_x = pieces.tiles_x;
     job.tiles_y = pieces.tiles_y;
     job.rows = pieces.rows;

@@ -48,8 +48,7 @@ struct KernelParams {
   AnyJob jobs[3];
   int width = 1, height = 1;  ///< of the kernel
   int anchor_x = 0, anchor_y = 0;
-  int stride = 0;  ///< direct: weights from row to row
-  using Sum = Acc;
+  int stride = 0;                       ///< direct: weights from row to row
   alignas(16) Acc weights[Count] = {};  ///< row-major; or the row, then at `column_at` the column; or two kernels (gradient)
 };
 

@@ -61,8 +61,6 @@ constexpr int quad_alignment(int channels, int sample_bytes) {
   return lowest < 16 ? lowest : 16;
 }
 
-using cudavision::aligned_to;
-
 /// The view of channel set `index` for writing `rect`, in pixels of the set's grid.
 inline SetView make_view(const Image& src, const Image& dst, int index, const Rect& rect, Border border,
                          const BorderValue& border_value, bool filter_alpha) {

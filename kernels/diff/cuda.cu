@@ -25,7 +25,7 @@ namespace {
 View view_of(const Plane& plane) { return {static_cast<unsigned char*>(plane.data), plane.pitch}; }
 std::uint8_t alignment_of(const Plane& plane) {
   int alignment = 16;
-  while (!cuda::aligned_to(plane.data, plane.pitch, alignment)) alignment /= 2;
+  while (!aligned_to(plane.data, plane.pitch, alignment)) alignment /= 2;
   return std::uint8_t(alignment);
 }
 

@@ -7,8 +7,6 @@
 
 namespace cudavision::diff {
 
-using cuda::deinterleave;
-using cuda::interleave;
 using cuda::Quad;
 
 /// A Layout as a type, with what follows from it.

@@ -137,12 +137,12 @@ class CudaGaussian final : public cuda::CudaFilter {
         job.copied_bits[byte / 4] |= 0xffu << byte % 4 * 8;
     }
     job.rows = row_map(view);
-    job.aligned_4 = cuda::aligned_to(view.src, view.src_pitch, 4);
-    job.aligned_8 = cuda::aligned_to(view.src, view.src_pitch, 8);
+    job.aligned_4 = aligned_to(view.src, view.src_pitch, 4);
+    job.aligned_8 = aligned_to(view.src, view.src_pitch, 8);
     // RowMap cannot find rows that lie farther outside than the frame is high, and holds pitches of 32 bits.
     job.one_fold = radius_y < view.height && job.rows.pitch == view.src_pitch;
-    job.stores_8 = view.own == all && cuda::aligned_to(view.dst, view.dst_pitch, 8) &&
-                   (view.filtered == all || cuda::aligned_to(view.src, view.src_pitch, 8));
+    job.stores_8 = view.own == all && aligned_to(view.dst, view.dst_pitch, 8) &&
+                   (view.filtered == all || aligned_to(view.src, view.src_pitch, 8));
   }
 
   RowMap row_map(const SetView& view) const {

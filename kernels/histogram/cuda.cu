@@ -88,7 +88,7 @@ class CudaHistogram final : public Histogram {
     for (int i = 0; i < format.set_count; ++i) {
       if (!plan().counts(format.sets[i])) continue;
       const Plane& plane = src.planes[format.sets[i].plane];
-      by_bytes[i] = cuda::aligned_to(plane.data, plane.pitch, 16) && counts_bytes(plan(), i, pieces[i], limits_);
+      by_bytes[i] = aligned_to(plane.data, plane.pitch, 16) && counts_bytes(plan(), i, pieces[i], limits_);
       rects = std::max(rects, pieces[i].size());
     }
     const bool apart = gathers_apart(plan());

@@ -80,8 +80,6 @@ Histogram::Histogram(Plan plan, Backend backend, bool results)
 Histogram::~Histogram() = default;
 
 const Geometry& Histogram::geometry() const { return plan_->geometry; }
-int Histogram::bins() const { return plan_->bins; }
-const std::vector<const char*>& Histogram::channels() const { return plan_->channels; }
 int Histogram::slots() const { return slots_; }
 std::size_t Histogram::words() const { return plan_->channels.size() * std::size_t(plan_->bins); }
 

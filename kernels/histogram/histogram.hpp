@@ -53,16 +53,14 @@ class Histogram {
 
   Backend backend() const { return backend_; }
   const Geometry& geometry() const;
-  int bins() const;
-  const std::vector<const char*>& channels() const;
 
   /// Counts one frame of the plan's geometry, in the backend's memory. Every sample in the region is counted once (region.hpp
   /// defines which samples of subsampled chroma are in it). Returns without waiting for CUDA. Errors: resource if memory is short
   /// or a launch fails.
   Status submit(const Image& src, const Region& region, Queue queue);
 
-  /// The counts of the frame submitted `age` submits ago (0 … history − 1), in the order of channels(). Wait for the queue of that
-  /// submit first. The counts are overwritten `history` submits later.
+  /// The counts of the frame submitted `age` submits ago (0 … history − 1). Wait for the queue of that submit first. The counts are
+  /// overwritten `history` submits later.
   Counts result(int age = 0) const;
   /// Adds the same counts to `sums`, which has the counts of other frames or is empty.
   void add_result(Counts& sums, int age = 0) const;

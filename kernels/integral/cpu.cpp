@@ -15,8 +15,7 @@ constexpr int strip_rows = 32;
 
 class CpuIntegral final : public Integral {
  public:
-  explicit CpuIntegral(Plan plan)
-      : Integral(plan.geometry, Backend::cpu, plan.tables), plan_(std::move(plan)), work_(plan_.tables.size()) {
+  explicit CpuIntegral(Plan plan) : Integral(Backend::cpu, plan.tables), plan_(std::move(plan)), work_(plan_.tables.size()) {
     const FormatInfo& format = info(plan_.geometry.format);
     for (int i = 0; i < format.set_count; ++i) access_[i] = cpu::SetAccess(format, format.sets[i], Border::replicate, {}, true);
   }

@@ -54,11 +54,11 @@ void set_frame(Job& job, const Image& src, const TableSource& source, const Plan
     job.src_pitch[c] = plane.pitch;
     job.step = set.channels * format.sample_bytes();
     job.channel[c] = from.channel;
-    job.pixels = set.channels == 4 && !set.shares_plane() && cuda::aligned_to(plane.data, plane.pitch, 16)
+    job.pixels = set.channels == 4 && !set.shares_plane() && aligned_to(plane.data, plane.pitch, 16)
                      ? static_cast<const unsigned char*>(plane.data)
                      : nullptr;
   }
-  job.quads = !job.luma && job.step == format.sample_bytes() && cuda::aligned_to(job.src[0], job.src_pitch[0], 4 * job.step);
+  job.quads = !job.luma && job.step == format.sample_bytes() && aligned_to(job.src[0], job.src_pitch[0], 4 * job.step);
   job.whole_quads = job.width % 4 == 0;
   job.shift = format.shift;
   job.max_value = format.max_value();
@@ -138,7 +138,7 @@ class TableGroup {
 
 class CudaIntegral final : public Integral {
  public:
-  explicit CudaIntegral(Plan plan) : Integral(plan.geometry, Backend::cuda, plan.tables), plan_(std::move(plan)) {}
+  explicit CudaIntegral(Plan plan) : Integral(Backend::cuda, plan.tables), plan_(std::move(plan)) {}
 
   Status prepare() {
     Status status = sums_.prepare(plan_, false);

@@ -53,7 +53,6 @@ class Integral {
   Integral(const Integral&) = delete;
   Integral& operator=(const Integral&) = delete;
 
-  const Geometry& geometry() const { return geometry_; }
   /// The tables in the order of submit(): the sums of each channel in the order of the format, then the sums of squares.
   const std::vector<TableInfo>& tables() const { return tables_; }
 
@@ -65,12 +64,10 @@ class Integral {
   Status submit(const Image& src, const std::vector<Plane>& tables, Queue queue);
 
  protected:
-  Integral(const Geometry& geometry, Backend backend, std::vector<TableInfo> tables)
-      : geometry_(geometry), tables_(std::move(tables)), src_(backend) {}
+  Integral(Backend backend, std::vector<TableInfo> tables) : tables_(std::move(tables)), src_(backend) {}
   virtual Status compute(const Image& src, const std::vector<Plane>& tables, Queue queue) = 0;
 
  private:
-  Geometry geometry_;
   std::vector<TableInfo> tables_;
   AlignedPicture src_;
 };
