@@ -55,10 +55,10 @@ __device__ __forceinline__ void store_chunk(uint8_t* row, int x, int row_bytes, 
 }
 
 // ---- Bytes as numbers -----------------------------------------------------------------------------------------------------------
-// Numbers around 1.5 · 2^23 are 1 apart. A byte put into the lowest bits of this number is therefore the number 1.5 · 2^23 + byte,
-// and a sum with it is rounded half to even, with the result in the lowest bits. Neither direction needs a conversion instruction.
+// Numbers around round_bias, 1.5 · 2^23, are 1 apart. A byte put into the lowest bits of this number is therefore the number
+// 1.5 · 2^23 + byte, and a sum with it is rounded half to even, with the result in the lowest bits. Neither direction needs a
+// conversion instruction.
 
-constexpr float bias = 0x1.8p23f;
 __device__ __forceinline__ float biased(uint32_t word, int byte) {
   return __uint_as_float(__byte_perm(word, 0x4b400000, 0x7650 | byte));
 }
@@ -76,7 +76,7 @@ __device__ __forceinline__ uint32_t mixed_word(uint32_t s, uint32_t d, const flo
   return pack(mixed<Down>(biased(s, 0), biased(d, 0), weights[0]), mixed<Down>(biased(s, 1), biased(d, 1), weights[1]),
               mixed<Down>(biased(s, 2), biased(d, 2), weights[2]), mixed<Down>(biased(s, 3), biased(d, 3), weights[3]));
 }
-__device__ __forceinline__ float number(uint32_t word, int byte) { return biased(word, byte) - bias; }
+__device__ __forceinline__ float number(uint32_t word, int byte) { return biased(word, byte) - round_bias; }
 
 // ---- Kernels --------------------------------------------------------------------------------------------------------------------
 
@@ -134,7 +134,7 @@ __device__ __forceinline__ uint32_t mixed_pixel(const PairJob& job, uint32_t s, 
     float bytes[4];
 #pragma unroll
     for (int b = 0; b < 4; ++b)
-      bytes[b] = b == Fourth ? sum + bias : biased(d, b) + fmaf(share, biased(s, b) - biased(d, b), job.layer.color_bias);
+      bytes[b] = b == Fourth ? sum + round_bias : biased(d, b) + fmaf(share, biased(s, b) - biased(d, b), job.layer.color_bias);
     return sum > 0.5f ? pack(bytes[0], bytes[1], bytes[2], bytes[3]) : ~fourth;
   }
   float weight = k;

@@ -39,10 +39,9 @@ Fit fit(const Rect& box, int width, int height, double pixel_aspect, SizingPolic
 }
 
 GridShape grid_shape(int count, int columns, int rows) {
-  const auto ceil_div = [](int a, int b) { return (a + b - 1) / b; };
-  if (columns <= 0) columns = rows > 0 ? ceil_div(count, rows) : int(std::ceil(std::sqrt(double(std::max(count, 0)))));
+  if (columns <= 0) columns = rows > 0 ? divide_up(count, rows) : int(std::ceil(std::sqrt(double(std::max(count, 0)))));
   columns = std::max(columns, 1);
-  if (rows <= 0) rows = std::max(ceil_div(count, columns), 1);
+  if (rows <= 0) rows = std::max(divide_up(count, columns), 1);
   return {columns, rows};
 }
 

@@ -7,8 +7,6 @@
 namespace cudavision::convolve {
 namespace {
 
-constexpr int divide_up(int a, int b) { return (a + b - 1) / b; }
-
 /// Largest error of a result, in sample values, for which one half-precision number (11 bits) of a real weight is enough. It is
 /// about the error of a kernel whose absolute weights sum to 4. Beyond it, two numbers (22 bits) take twice the time.
 constexpr double matrix_error = 0.125;

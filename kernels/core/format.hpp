@@ -85,6 +85,9 @@ const FormatInfo* find_format(const char* name);
 /// The length of a dimension after subsampling: ceil(length / 2^shift). Does not overflow for any length.
 constexpr int subsampled(int length, int shift) { return (length >> shift) + ((length & ((1 << shift) - 1)) != 0); }
 
+/// value ÷ by, rounded up; value ≥ 0, by ≥ 1.
+constexpr int divide_up(int value, int by) { return (value + by - 1) / by; }
+
 inline bool is_chroma(Role role) { return role == Role::cb || role == Role::cr; }
 /// Whether the channel is luma, chroma, red, green or blue.
 inline bool is_color(Role role) { return role < Role::alpha; }

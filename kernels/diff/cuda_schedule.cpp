@@ -5,11 +5,6 @@
 #include <utility>
 
 namespace cudavision::diff {
-namespace {
-
-constexpr int divide_up(int a, int b) { return (a + b - 1) / b; }
-
-}  // namespace
 
 Layout layout_of(const FormatInfo& format) {
   const ChannelSet &first = format.sets[0], &rest = format.sets[1];

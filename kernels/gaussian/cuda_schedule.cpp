@@ -6,9 +6,6 @@
 namespace cudavision::gaussian {
 namespace {
 
-/// Quotient rounded up.
-int parts(int whole, int part) { return (whole + part - 1) / part; }
-
 template <typename Shapes>
 int find(const Shapes& shapes, int gx, int gy) {
   const auto holds = [&](const KernelShape& shape) { return gx <= shape.gx && gy <= shape.gy; };
@@ -21,9 +18,9 @@ int find(const Shapes& shapes, int gx, int gy) {
 Window window_of(int radius_x, int radius_y, int stride, int sample_bytes) {
   Window window;
   window.reach = radius_x * stride;
-  window.lead = parts(window.reach, 8) * 8;
-  window.gx = parts(window.lead + 16 * sample_bytes + window.reach, 16);
-  window.gy = parts(2 * radius_y + 16, 16);
+  window.lead = divide_up(window.reach, 8) * 8;
+  window.gx = divide_up(window.lead + 16 * sample_bytes + window.reach, 16);
+  window.gy = divide_up(2 * radius_y + 16, 16);
   return window;
 }
 
@@ -64,12 +61,12 @@ Schedule cut(const std::array<SetWork, 3>& work, int sets, const Workers& worker
     const int begin = from.origin() - from.lead;
     const int end = from.row_bytes - workers.window;                     // the last place in the row where a window can begin
     const int fit = begin <= end ? (end - begin) / strip_bytes + 1 : 0;  // strips whose window does not leave the row to the right
-    set.left = std::min(set.strips, begin < 0 ? parts(-begin, strip_bytes) : 0);
+    set.left = std::min(set.strips, begin < 0 ? divide_up(-begin, strip_bytes) : 0);
     if (from.all_edges || fit <= set.left) set.left = set.strips;
     set.edges = set.left + std::max(0, set.strips - std::max(fit, set.left));
-    set.edge_blocks = parts(set.edges * parts(from.steps(), edge_steps), workers.warps);
-    set.blocks_x = parts(set.strips - set.edges, workers.warps);
-    schedule.blocks += set.edge_blocks + set.blocks_x * parts(from.steps(), steps);
+    set.edge_blocks = divide_up(set.edges * divide_up(from.steps(), edge_steps), workers.warps);
+    set.blocks_x = divide_up(set.strips - set.edges, workers.warps);
+    schedule.blocks += set.edge_blocks + set.blocks_x * divide_up(from.steps(), steps);
   }
   return schedule;
 }
@@ -80,7 +77,7 @@ Schedule make_schedule(const std::array<SetWork, 3>& work, int sets, const Worke
   long least = 0;
   for (int steps = 1; steps <= workers.max_steps; ++steps) {
     const Schedule schedule = cut(work, sets, workers, steps);
-    const long cost = long(parts(schedule.blocks, workers.slots)) * (steps + overhead);
+    const long cost = long(divide_up(schedule.blocks, workers.slots)) * (steps + overhead);
     if (steps == 1 || cost < least) least = cost, best = schedule;
     if (schedule.blocks <= workers.slots) break;
   }

@@ -6,8 +6,6 @@
 namespace cudavision::integral {
 namespace {
 
-int divide_up(int value, int by) { return (value + by - 1) / by; }
-
 /// The size of the frame for the choices in cuda_tuning.hpp: tiles of 256 × 64 entries in all its tables.
 long count_tiles(const Plan& plan, const std::vector<int>& tables) {
   long tiles = 0;
