@@ -13,6 +13,10 @@ namespace {
 // Before version 4.6, cv::GaussianBlur clipped 16-bit values (OpenCV issue 20121) or lost the picture (issue 20792).
 constexpr bool exact_16u = CV_VERSION_MAJOR * 100 + CV_VERSION_MINOR >= 406;
 
+static_assert(int(Border::reflect_101) == cv::BORDER_REFLECT_101 && int(Border::reflect) == cv::BORDER_REFLECT &&
+                  int(Border::replicate) == cv::BORDER_REPLICATE && int(Border::constant) == cv::BORDER_CONSTANT,
+              "a Border becomes a cv::BorderTypes of the same number");
+
 /// Calls cv::GaussianBlur where OpenCV has the plan's weights, and cv::sepFilter2D in float64 elsewhere. Both are exact.
 class CpuGaussian final : public cpu::CpuFilter {
  public:
