@@ -151,7 +151,7 @@ class CpuDiff final : public Sequence {
 
   void update_mixture(const Frame& frame) {
     mog2::Job job = mixture_job(plan(), frame);
-    mog2::set_state(job, mixture_.data());
+    mog2::set_state(job, mixture_.data(), mixture_channels(plan()));
     const bool bytes = info(geometry().format).sample_bytes() == 1, one = mixture_channels(plan()) == 1;
     const auto pixel = bytes ? one ? mog2::pixel<std::uint8_t, 1> : mog2::pixel<std::uint8_t, 3>
                        : one ? mog2::pixel<std::uint16_t, 1>

@@ -157,7 +157,7 @@ class CudaDiff final : public Sequence {
     for (int plane = 0; plane < info(geometry().format).planes; ++plane) set_plane(p.planes[plane], frame, plane);
     if (has_mixture()) {
       mog2::Job job = mixture_job(plan(), frame);
-      mog2::set_state(job, mixture_);
+      mog2::set_state(job, mixture_, mixture_channels(plan()));
       const Status status =
           launch_mog2(job, schedule_.layout.sample_bytes, mixture_channels(plan()), foreground_, int(p.bits_pitch), queue.stream);
       if (!status.ok()) return status;

@@ -41,10 +41,9 @@ struct Job {
 inline std::size_t state_bytes(int width, int height, int channels) {
   return std::size_t(width) * height * (std::size_t(modes) * (2 + channels) * sizeof(float) + 1);
 }
-/// Places the arrays in the state.
-inline void set_state(Job& job, void* state) {
+/// Places the arrays in the state, which has 1 or 3 channels.
+inline void set_state(Job& job, void* state, int channels) {
   const std::size_t count = std::size_t(job.width) * job.height * modes;
-  const int channels = job.luma_of_rgb || !job.channels[1].src ? 1 : 3;
   job.weight = static_cast<float*>(state);
   job.variance = job.weight + count;
   job.mean = job.variance + count;
