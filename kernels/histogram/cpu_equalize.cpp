@@ -96,6 +96,7 @@ class CpuEqualize final : public cpu::CpuFilter {
 
 Result<std::unique_ptr<Filter>> make_equalize_cpu(Plan plan) {
   auto histogram = make_cpu(plan);
+  if (!histogram.ok()) return histogram.error();
   return std::unique_ptr<Filter>(std::make_unique<CpuEqualize>(plan, std::move(histogram.value())));
 }
 
