@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What a backend of blending computes. resolve.cpp turns the public parameters of each frame into one Target and a list of Layers;
-// a Composer computes them. Device code reads these structs as kernel parameters.
+// Private: what a backend computes, and the two backends. resolve.cpp turns the public parameters of each frame into one Target and
+// a list of Layers; a Composer computes them. Device code reads these structs as kernel parameters.
 #pragma once
 
 #include <cstddef>

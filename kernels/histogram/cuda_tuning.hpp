@@ -18,7 +18,7 @@ struct Tuning {
   /// Chunks of 16 samples that a lane of the byte kernel loads in advance. 23.5 µs with 1, 19.8 with 2, 20.6 with 4.
   int byte_ahead = 2;  // sweep: 1 2 4
 
-  /// Threads of a block of the pixel kernel; with two blocks they fill a multiprocessor's registers.
+  /// Threads of a block of the pixel kernel; with two blocks they fill a multiprocessor's registers. Not measured.
   int pixel_threads = 512;  // sweep: 256 512 1024
   /// Samples that are worth a block of the pixel kernel. 1920×1080: 7.2 µs with 4096 to 16384, 9.2 with 32768.
   int pixel_samples = 8192;  // sweep: 4096 8192 16384 32768
@@ -28,12 +28,13 @@ struct Tuning {
   /// and 4096 took the same time.
   int pixel_counters = 4096;  // sweep: 1024 4096
 
-  /// Above this number of entries a kernel of its own gathers the sums into bins, instead of the last block.
+  /// Above this number of entries a kernel of its own gathers the sums into bins, instead of the last block. Not
+  /// measured.
   int gather_entries = 4096;  // sweep: 1024 4096 16384
-  /// Threads of a block of that kernel.
+  /// Threads of a block of that kernel. Not measured.
   int gather_threads = 256;  // sweep: 128 256 512
 
-  /// Threads of a block of the kernels that change pictures: 64 pixels or quads wide.
+  /// Threads of a block of the kernels that change pictures: 64 pixels or quads wide. Not measured.
   int picture_threads = 256;  // sweep: 128 256 512
 };
 inline constexpr Tuning tuning;
