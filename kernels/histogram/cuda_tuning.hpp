@@ -28,8 +28,7 @@ struct Tuning {
   /// and 4096 took the same time.
   int pixel_counters = 4096;  // sweep: 1024 4096
 
-  /// Above this number of entries a kernel of its own gathers the sums into bins, instead of the last block. Not
-  /// measured.
+  /// Above this number of entries a kernel of its own gathers the sums into bins, instead of the last block. Not measured.
   int gather_entries = 4096;  // sweep: 1024 4096 16384
   /// Threads of a block of that kernel. Not measured.
   int gather_threads = 256;  // sweep: 128 256 512
