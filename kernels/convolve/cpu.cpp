@@ -105,7 +105,7 @@ class CpuConvolve final : public cpu::CpuFilter {
     cv::Mat sums = cpu::sized(scratch.sums, values.size(), type);
     correlate(values, sums, kernel_, 0);
     if (plan_.gradient()) {
-      cv::Mat down = cpu::sized(scratch.more, values.size(), type);
+      cv::Mat down = cpu::sized(scratch.second_sums, values.size(), type);
       correlate(values, down, vertical_, 0);
       cv::magnitude(sums, down, sums);
     }

@@ -12,7 +12,7 @@ namespace cudavision::cpu {
 
 /// Memory of one thread, kept between frames.
 struct Scratch {
-  cv::Mat raw, values, floats, result, sums, more;
+  cv::Mat raw, values, floats, result, sums, second_sums;
 };
 
 /// A matrix of this size and type in the memory of `store`, which grows if needed. Strips and sets of different sizes do not
