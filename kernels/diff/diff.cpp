@@ -12,16 +12,6 @@ namespace cudavision::diff {
 
 namespace {
 
-Rect clipped(const Rect& rect, const Geometry& geometry) {
-  const auto axis = [](int begin, int extent, int length) {
-    const int from = std::clamp(begin, 0, length);
-    return std::pair(from, int(std::clamp<long>(long(begin) + extent, from, length)) - from);
-  };
-  const auto [x, width] = axis(rect.x, rect.width, geometry.width);
-  const auto [y, height] = axis(rect.y, rect.height, geometry.height);
-  return {x, y, width, height};
-}
-
 /// Counts the pixels outside the masked regions, row by row, because regions may overlap.
 void count_unmasked(Plan& plan) {
   const Geometry& geometry = plan.geometry;
@@ -155,7 +145,7 @@ Result<Plan> resolve(const Params& params, const Geometry& geometry) {
   if (plan.rate == 0 && params.learning_rate > 0) plan.rate = 1;
   plan.cells = CellGrid(geometry.width, geometry.height, params.cell_size);
   for (const Rect& region : params.mask_regions)
-    if (const Rect rect = clipped(region, geometry); !rect.empty()) plan.masked.push_back(rect);
+    if (const Rect rect = intersection(region, {0, 0, geometry.width, geometry.height}); !rect.empty()) plan.masked.push_back(rect);
   if (!plan.masked.empty()) count_unmasked(plan);
   for (std::uint32_t counted : plan.cells.counted) plan.counted += counted;
   return plan;
