@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/core/luma.hpp"
 #include "kernels/core/sample.hpp"
 
 namespace cudavision::cpu {
@@ -23,6 +24,15 @@ void mix(const cv::Mat& from, const cv::Mat& to, const std::vector<int>& pairs) 
     const cv::Mat in = from.rowRange(y, y + rows);
     cv::Mat out = to.rowRange(y, y + rows);
     cv::mixChannels(&in, 1, &out, 1, pairs.data(), pairs.size() / 2);
+  }
+}
+
+template <typename T>
+void fill_luma(const cv::Mat& red, const cv::Mat& green, const cv::Mat& blue, cv::Mat& luma) {
+  for (int y = 0; y < luma.rows; ++y) {
+    const T *r = red.ptr<T>(y), *g = green.ptr<T>(y), *b = blue.ptr<T>(y);
+    T* to = luma.ptr<T>(y);
+    for (int x = 0; x < luma.cols; ++x) to[x] = T(luma_of(r[x], g[x], b[x]));
   }
 }
 
@@ -47,6 +57,11 @@ cv::Mat set_mat(const Image& image, const ChannelSet& set) {
   cv::Mat mat(grid.height, grid.width, CV_MAKETYPE(depth, set.channels), plane.data, pitch < row ? row + 1 : pitch);
   mat.step[0] = pitch;
   return mat;
+}
+
+void make_luma(const cv::Mat& red, const cv::Mat& green, const cv::Mat& blue, cv::Mat& luma) {
+  luma.create(red.size(), red.type());
+  red.depth() == CV_8U ? fill_luma<std::uint8_t>(red, green, blue, luma) : fill_luma<std::uint16_t>(red, green, blue, luma);
 }
 
 SetAccess::SetAccess(const FormatInfo& format, const ChannelSet& set, Border border, const BorderValue& border_value,

@@ -25,6 +25,9 @@ inline cv::Rect cv_rect(const Rect& rect) { return {rect.x, rect.y, rect.width, 
 /// channels of Role::other, which the caller must not write.
 cv::Mat set_mat(const Image& image, const ChannelSet& set);
 
+/// Sets `luma` to the luma of red, green and blue, as luma_of() computes it. The matrices have one channel of 8 or 16 bits.
+void make_luma(const cv::Mat& red, const cv::Mat& green, const cv::Mat& blue, cv::Mat& luma);
+
 /// Converts a channel set's stored words to values and back. Values are samples of 0 … 2^depth − 1 without the channels of
 /// Role::other. If the stored words already are the values, nothing is copied.
 class SetAccess {
@@ -37,6 +40,8 @@ class SetAccess {
   /// Whether all stored words of a part of the frame are values, that is, none is above the depth.
   bool holds_values(const cv::Mat& stored) const;
   int channels() const { return int(load_.size() / 2); }
+  /// The channel of the set that is channel `value` of the values.
+  int stored_channel(int value) const { return load_[2 * std::size_t(value)]; }
   int type() const { return CV_MAKETYPE(depth_, channels()); }
   const cv::Scalar& border_value() const { return border_value_; }
 

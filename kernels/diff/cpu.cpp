@@ -3,7 +3,6 @@
 #include <cstring>
 #include <opencv2/imgproc.hpp>
 
-#include "kernels/core/luma.hpp"
 #include "kernels/cpu/filter.hpp"
 #include "kernels/diff/sequence.hpp"
 
@@ -34,17 +33,6 @@ cv::Mat repeated(const cv::Mat& one, int channels) {
   cv::Mat all;
   cv::merge(std::vector<cv::Mat>(std::size_t(channels), one), all);
   return all;
-}
-
-template <typename T>
-cv::Mat luma_mat(const cv::Mat& r, const cv::Mat& g, const cv::Mat& b) {
-  cv::Mat luma(r.size(), r.type());
-  for (int y = 0; y < r.rows; ++y) {
-    const T *red = r.ptr<T>(y), *green = g.ptr<T>(y), *blue = b.ptr<T>(y);
-    T* to = luma.ptr<T>(y);
-    for (int x = 0; x < r.cols; ++x) to[x] = T(luma_of(red[x], green[x], blue[x]));
-  }
-  return luma;
 }
 
 class CpuDiff final : public Sequence {
@@ -89,10 +77,8 @@ class CpuDiff final : public Sequence {
     std::uint64_t sum = 0;
   };
 
-  static Role own_role(const ChannelSet& set, int index) {
-    for (int c = 0;; ++c)
-      if (set.roles[c] != Role::other && index-- == 0) return set.roles[c];
-  }
+  /// The role of channel `value` of a set's values.
+  Role role(int index, int value) const { return info(geometry().format).sets[index].roles[access_[index].stored_channel(value)]; }
   cv::Scalar scalar(const ChannelSet& set, const RoleValues& values) const {
     cv::Scalar result;
     for (int c = 0, at = 0; c < set.channels; ++c)
@@ -224,14 +210,14 @@ class CpuDiff final : public Sequence {
       if (compared_[i]) {
         cv::absdiff(v[i], r[i], difference);
         if (!excluded.empty()) difference.setTo(0, excluded);
-        const cv::Mat of_set = at_pixels(greatest(set, difference), set, end - begin);
+        const cv::Mat of_set = at_pixels(greatest(i, difference), set, end - begin);
         most = most.empty() ? of_set : cv::max(most, of_set);
       }
       if (params.output == Output::difference) {
         const cv::Mat in = cpu::set_mat(frame.src, set)(rect);
         cv::Mat out = cpu::set_mat(frame.dst, set)(rect);
         cv::Mat shown = access_[i].target(out, scratch[i]);
-        const bool about_middle = is_chroma(own_role(set, 0)) || plan().show.mode == Mode::signed_;
+        const bool about_middle = is_chroma(role(i, 0)) || plan().show.mode == Mode::signed_;
         if (!compared_[i])
           shown.setTo(black_[i]);
         else if (plan().show.plain && !about_middle)
@@ -262,16 +248,17 @@ class CpuDiff final : public Sequence {
         if (const int at = int(format.sets[i].roles[c]) - int(Role::red); at >= 0 && at < 3)
           cv::extractChannel(sets[i], rgb[at], c);
     if (already) return rgb[0];
-    return format.sample_bytes() == 1 ? luma_mat<std::uint8_t>(rgb[0], rgb[1], rgb[2])
-                                      : luma_mat<std::uint16_t>(rgb[0], rgb[1], rgb[2]);
+    cv::Mat luma;
+    cpu::make_luma(rgb[0], rgb[1], rgb[2], luma);
+    return luma;
   }
 
   /// The greatest difference of the compared channels of each sample.
-  cv::Mat greatest(const ChannelSet& set, const cv::Mat& difference) const {
+  cv::Mat greatest(int index, const cv::Mat& difference) const {
     if (difference.channels() == 1) return difference;
     cv::Mat most, one;
     for (int c = 0; c < difference.channels(); ++c) {
-      if (!plan().compares(own_role(set, c))) continue;
+      if (!plan().compares(role(index, c))) continue;
       cv::extractChannel(difference, one, c);
       most = most.empty() ? one.clone() : cv::max(most, one);
     }

@@ -9,7 +9,6 @@
 #include "kernels/diff/plan.hpp"
 
 namespace cudavision::diff {
-
 namespace {
 
 /// Counts the pixels outside the masked regions, row by row, because regions may overlap.

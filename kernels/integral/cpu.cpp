@@ -2,7 +2,6 @@
 #include <cstring>
 #include <opencv2/imgproc.hpp>
 
-#include "kernels/core/luma.hpp"
 #include "kernels/cpu/filter.hpp"
 #include "kernels/integral/plan.hpp"
 
@@ -49,12 +48,6 @@ class CpuIntegral final : public Integral {
     return one;
   }
 
-  template <typename T>
-  static void luma_rows(const cv::Mat& r, const cv::Mat& g, const cv::Mat& b, cv::Mat& out) {
-    for (int y = 0; y < out.rows; ++y)
-      for (int x = 0; x < out.cols; ++x) out.at<T>(y, x) = T(luma_of(r.at<T>(y, x), g.at<T>(y, x), b.at<T>(y, x)));
-  }
-
   /// The samples of a table in `rect`.
   cv::Mat samples(const Image& src, const TableSource& source, const Rect& rect, Work& work) const {
     if (!source.luma) return component(src, source, rect, work.scratch[0], work.samples[0]);
@@ -63,8 +56,7 @@ class CpuIntegral final : public Integral {
     cv::Mat parts[3];
     for (int c = 0; c < 3; ++c) parts[c] = component(src, find_role(format, rgb[c]), rect, work.scratch[c], work.samples[c]);
     cv::Mat luma = cpu::sized(work.luma, parts[0].size(), parts[0].depth());
-    luma.depth() == CV_8U ? luma_rows<std::uint8_t>(parts[0], parts[1], parts[2], luma)
-                          : luma_rows<std::uint16_t>(parts[0], parts[1], parts[2], luma);
+    cpu::make_luma(parts[0], parts[1], parts[2], luma);
     return luma;
   }
 

@@ -9,20 +9,16 @@
 namespace cudavision::local {
 namespace {
 
-/// What both filters share: the channels of a set by their place among the values.
+/// What both filters share.
 class CpuLocal : public cpu::CpuFilter {
  public:
   explicit CpuLocal(Plan plan) : CpuFilter(plan.geometry, Border::replicate, {}, false), plan_(std::move(plan)) {}
 
  protected:
-  /// The channel of the set that is channel `value` of the values of SetAccess, which have no channels of Role::other.
-  int channel(int set, int value) const {
-    const ChannelSet& all = info(plan_.geometry.format).sets[set];
-    for (int c = 0;; ++c)
-      if (all.roles[c] != Role::other && value-- == 0) return c;
+  /// Whether channel `value` of a set's values is filtered.
+  bool filtered(int set, int value) const {
+    return is_color(info(plan_.geometry.format).sets[set].roles[access(set).stored_channel(value)]);
   }
-  Role role(int set, int value) const { return info(plan_.geometry.format).sets[set].roles[channel(set, value)]; }
-  bool filtered(int set, int value) const { return is_color(role(set, value)); }
 
   const Plan plan_;
 };
@@ -62,7 +58,7 @@ class CpuBox final : public CpuLocal {
   void row(int index, int c, const Rect& strip, int y, cv::Mat& result) const {
     T* const out = result.ptr<T>(y) + c;
     const int step = result.channels();
-    const int table = plan_.table_of[index][channel(index, c)];
+    const int table = plan_.table_of[index][access(index).stored_channel(c)];
     if (table < 0) {
       for (int x = 0; x < strip.width; ++x) out[x * step] = T(info(plan_.geometry.format).neutral_chroma());
     } else if (plan_.tables.tables[table].type == integral::SumType::u32) {
