@@ -56,9 +56,8 @@ GAUSSIAN = 'cudagaussian kernel-size=5 backend={b}'
 SHARPEN = 'cudaconvolve preset=sharpen backend={b}'
 MOTION = 'cudadiff output=passthrough backend={b}'
 CASES = [
-    Case('gaussian-5 system', 'RGBA', SYSTEM, [GAUSSIAN + ' async-depth=3']),
-    Case('gaussian-5 system async-depth=0', 'RGBA', SYSTEM, [GAUSSIAN]),
-    Case('sharpen system', 'RGBA', SYSTEM, [SHARPEN + ' async-depth=3']),
+    Case('gaussian-5 system', 'RGBA', SYSTEM, [GAUSSIAN]),
+    Case('sharpen system', 'RGBA', SYSTEM, [SHARPEN]),
     Case('gaussian-5', 'NV12', CUDA, [GAUSSIAN]),
     Case('gaussian-31', 'NV12', CUDA, ['cudagaussian kernel-size=31 backend={b}']),
     Case('sharpen', 'NV12', CUDA, [SHARPEN]),
@@ -88,11 +87,6 @@ CASES = [
 
 class Failed(Exception):
     """An error message of gst-launch-1.0."""
-
-    @property
-    def missing(self):
-        """Whether an element lacks a property, which is no failure."""
-        return 'no property' in str(self)
 
 
 def unlisted():
@@ -208,9 +202,9 @@ def main():
         try:
             row = measure(case, options.backend, frames, options.turns)
         except Failed as failure:
-            failures += not failure.missing
+            failures += 1
             rows.append({'name': case.name, 'backend': options.backend, 'error': str(failure)})
-            print(f"{label} {'unavailable' if failure.missing else 'FAILED'}: {failure}", flush=True)
+            print(f"{label} FAILED: {failure}", flush=True)
             continue
         if case.source:  # the clip's number of frames is unknown, so there is no rate
             line = f"{statistics.median(row['seconds']['with']):8.3f} s for the clip"
