@@ -121,7 +121,7 @@ struct Job {
   Outcome outcome = NOT_LINKED;
 };
 
-/// Runs 24 jobs at a time, since most of them wait.
+/// Runs `at_once` jobs at a time, since most of them wait.
 void run_all(std::vector<Job>& jobs) {
   constexpr std::size_t at_once = 16;
   std::map<pid_t, Job*> running;
