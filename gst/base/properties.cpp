@@ -51,6 +51,12 @@ GParamSpec* double_property(const char* name, const char* nick, const std::strin
   static const GType type = open_spec_type<GParamSpecDouble>(G_TYPE_PARAM_DOUBLE, "GstCudaVisionParamDouble");
   return open_spec<GParamSpecDouble>(type, name, nick, blurb, least, most, initial);
 }
+GParamSpec* enum_property(const char* name, const char* nick, const char* blurb, GType type, int initial) {
+  return g_param_spec_enum(name, nick, blurb, type, initial, playing_property);
+}
+GParamSpec* bool_property(const char* name, const char* nick, const char* blurb, bool initial) {
+  return g_param_spec_boolean(name, nick, blurb, initial, playing_property);
+}
 
 namespace detail {
 
@@ -118,16 +124,17 @@ void to_value(const NumberList& member, GValue* value) {
 }  // namespace detail
 
 std::vector<Property<EdgeSettings>> edge_properties(const char* type_name, std::size_t border_count) {
+  const EdgeSettings initial;
   return {
-      {g_param_spec_enum("border", "Border", "The pixels beyond the edge of the frame",
-                         enum_from_table(type_name, borders, border_count), gint(Border::reflect_101), playing_property),
+      {enum_property("border", "Border", "The pixels beyond the edge of the frame",
+                     enum_from_table(type_name, borders, border_count), initial.border),
        &EdgeSettings::border},
       {g_param_spec_uint("border-value", "Border value",
                          "Colour of the border as 0xAARRGGBB; a value up to 0xFF is a gray level for all channels", 0, G_MAXUINT32,
-                         0, playing_property),
+                         initial.border_value, playing_property),
        &EdgeSettings::border_value},
-      {g_param_spec_boolean("filter-alpha", "Filter alpha", "Filter the alpha or padding channel too, instead of copying it", FALSE,
-                            playing_property),
+      {bool_property("filter-alpha", "Filter alpha", "Filter the alpha or padding channel too, instead of copying it",
+                     initial.filter_alpha),
        &EdgeSettings::filter_alpha},
   };
 }

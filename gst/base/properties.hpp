@@ -31,6 +31,9 @@ GParamSpec* uint_property(const char* name, const char* nick, const std::string&
 GParamSpec* int_property(const char* name, const char* nick, const std::string& blurb, int least, int most, int initial);
 GParamSpec* double_property(const char* name, const char* nick, const std::string& blurb, double least, double most,
                             double initial);
+/// `name`, `nick` and `blurb` are not copied.
+GParamSpec* enum_property(const char* name, const char* nick, const char* blurb, GType type, int initial);
+GParamSpec* bool_property(const char* name, const char* nick, const char* blurb, bool initial);
 
 /// The value of an array property.
 struct NumberList {

@@ -42,11 +42,6 @@ constexpr Choice key_choices[] = {
     {"color", "Pixels like key-color are transparent"},
     {"first-pixel", "Pixels like the top left pixel of the picture are transparent"}};  // rows as blend::Key::Mode
 
-template <std::size_t N>
-GParamSpec* choice(const char* name, const char* nick, const char* blurb, const char* type, const Choice (&rows)[N], int initial) {
-  return g_param_spec_enum(name, nick, blurb, enum_from_table(type, rows), initial, playing_property);
-}
-
 // GObject refuses values outside of the ranges of these properties, and all combinations of values are valid.
 
 struct BlendPadProperties {
@@ -72,6 +67,7 @@ struct BlendPadProperties {
     const auto difference = [](const char* name, const char* nick, const char* blurb) {
       return g_param_spec_double(name, nick, blurb, 0, 255, 0, playing_property);
     };
+    const Settings initial;
     return {
         {position("xpos", "X position", "Position of the left edge in the output, in pixels"), &Settings::xpos},
         {position("ypos", "Y position", "Position of the top edge in the output, in pixels"), &Settings::ypos},
@@ -81,14 +77,14 @@ struct BlendPadProperties {
               "Height in the output, in pixels; -1 is the height of the picture; for 0 see zero-size-is-unscaled"),
          &Settings::height},
         {g_param_spec_double("alpha", "Alpha", "Opacity of the picture", 0, 1, 1, playing_property), &Settings::alpha},
-        {choice("operator", "Operator", "How the pad is blended with the picture below", "GstCudaBlendOperator", operator_choices,
-                int(blend::Operator::over)),
+        {enum_property("operator", "Operator", "How the pad is blended with the picture below",
+                       enum_from_table("GstCudaBlendOperator", operator_choices), initial.op),
          &Settings::op},
-        {choice("sizing-policy", "Sizing policy", "How the picture is fitted into its box", "GstCudaBlendSizingPolicy",
-                sizing_choices, int(blend::SizingPolicy::none)),
+        {enum_property("sizing-policy", "Sizing policy", "How the picture is fitted into its box",
+                       enum_from_table("GstCudaBlendSizingPolicy", sizing_choices), initial.sizing_policy),
          &Settings::sizing_policy},
-        {choice("key", "Key", "Which pixels of the pad are transparent", "GstCudaBlendKey", key_choices,
-                int(blend::Key::Mode::none)),
+        {enum_property("key", "Key", "Which pixels of the pad are transparent", enum_from_table("GstCudaBlendKey", key_choices),
+                       initial.key),
          &Settings::key},
         {g_param_spec_uint("key-color", "Key colour", "Colour that is transparent, as 0xRRGGBB, if key=color", 0, 0xffffff, 0,
                            playing_property),
@@ -127,28 +123,29 @@ struct BlendElement {
     const auto count = [](const char* name, const char* nick, const char* blurb) {
       return g_param_spec_uint(name, nick, blurb, 0, max_frame_side, 0, playing_property);
     };
+    const Settings initial;
     return {
-        {choice("background", "Background", "The picture below all pads", "GstCudaBlendBackground", background_choices,
-                int(blend::Background::Kind::checker)),
+        {enum_property("background", "Background", "The picture below all pads",
+                       enum_from_table("GstCudaBlendBackground", background_choices), initial.background),
          &Settings::background},
         {g_param_spec_uint("background-color", "Background colour", "Colour of the background, as 0xAARRGGBB, if background=color",
                            0, G_MAXUINT32, 0xff000000, playing_property),
          &Settings::background_color},
-        {choice("layout", "Layout", "How pads are placed in the output", "GstCudaBlendLayout", layout_choices, LAYOUT_MANUAL),
+        {enum_property("layout", "Layout", "How pads are placed in the output",
+                       enum_from_table("GstCudaBlendLayout", layout_choices), initial.layout),
          &Settings::layout},
         {count("columns", "Columns", "Number of columns of the grid; 0 makes the grid nearly square"), &Settings::columns},
         {count("rows", "Rows", "Number of rows of the grid; 0 makes the grid nearly square"), &Settings::rows},
         {count("gap", "Gap", "Distance between the cells of the grid, in pixels"), &Settings::gap},
-        {choice("interpolation", "Interpolation", "How pictures are scaled", "GstCudaBlendInterpolation", interpolation_choices,
-                int(blend::Interpolation::bilinear)),
+        {enum_property("interpolation", "Interpolation", "How pictures are scaled",
+                       enum_from_table("GstCudaBlendInterpolation", interpolation_choices), initial.interpolation),
          &Settings::interpolation},
-        {g_param_spec_boolean("zero-size-is-unscaled", "Zero size is unscaled",
-                              "Show a pad with width or height 0 at the size of its picture, instead of hiding it", TRUE,
-                              playing_property),
+        {bool_property("zero-size-is-unscaled", "Zero size is unscaled",
+                       "Show a pad with width or height 0 at the size of its picture, instead of hiding it",
+                       initial.zero_size_is_unscaled),
          &Settings::zero_size_is_unscaled},
-        {g_param_spec_boolean("ignore-inactive-pads", "Ignore inactive pads",
-                              "In live pipelines, do not wait for pads that have not received any data yet", FALSE,
-                              playing_property),
+        {bool_property("ignore-inactive-pads", "Ignore inactive pads",
+                       "In live pipelines, do not wait for pads that have not received any data yet", initial.ignore_inactive_pads),
          &Settings::ignore_inactive_pads},
     };
   }

@@ -36,13 +36,10 @@ struct Convolve {
     const auto anchor = [](const char* name, const char* nick, const char* blurb) {
       return int_property(name, nick, blurb, -1, convolve::max_side - 1, -1);
     };
-    const auto flag = [](const char* name, const char* nick, const char* blurb) {
-      return g_param_spec_boolean(name, nick, blurb, FALSE, playing_property);
-    };
+    const Settings initial;
     std::vector<Property<Settings>> table{
-        {g_param_spec_enum("preset", "Preset", "Name of a kernel; setting weights sets custom",
-                           enum_from_table("GstCudaConvolvePreset", convolve::presets(), convolve::presets().size()),
-                           gint(convolve::Preset::custom), playing_property),
+        {enum_property("preset", "Preset", "Name of a kernel; setting weights sets custom",
+                       enum_from_table("GstCudaConvolvePreset", convolve::presets(), convolve::presets().size()), initial.preset),
          &Settings::preset},
         {gst_param_spec_array(
              "weights", "Weights",
@@ -57,12 +54,13 @@ struct Convolve {
         {number("bias", "Bias", convolve::max_bias,
                 "Value that is added after the division, in sample values; it is not added to chroma"),
          &Settings::bias},
-        {flag("absolute", "Absolute", "Take the absolute value before saturation"), &Settings::absolute},
+        {bool_property("absolute", "Absolute", "Take the absolute value before saturation", initial.absolute), &Settings::absolute},
         {anchor("anchor-x", "Anchor X", "Column of the kernel that lies on the computed pixel; -1 is the middle"),
          &Settings::anchor_x},
         {anchor("anchor-y", "Anchor Y", "Row of the kernel that lies on the computed pixel; -1 is the middle"),
          &Settings::anchor_y},
-        {flag("flip", "Flip", "Turn the kernel by 180°: mathematical convolution instead of correlation"), &Settings::flip},
+        {bool_property("flip", "Flip", "Turn the kernel by 180°: mathematical convolution instead of correlation", initial.flip),
+         &Settings::flip},
     };
     append_properties(table, edge_properties("GstCudaConvolveBorder", borders.size()));
     return table;

@@ -107,15 +107,9 @@ struct DiffElement {
 
   static std::vector<Property<Settings>> properties() {
     const Settings initial;
-    const auto choice = [](const char* name, const char* nick, const char* blurb, GType type, int value) {
-      return g_param_spec_enum(name, nick, blurb, type, value, playing_property);
-    };
-    const auto flag = [](const char* name, const char* nick, const char* blurb, bool value) {
-      return g_param_spec_boolean(name, nick, blurb, value, playing_property);
-    };
     return {
-        {choice("reference", "Reference", "The picture that frames are compared with",
-                enum_from_table("GstCudaDiffReference", references), initial.reference),
+        {enum_property("reference", "Reference", "The picture that frames are compared with",
+                       enum_from_table("GstCudaDiffReference", references), initial.reference),
          &Settings::reference},
         {uint_property("interval", "Interval", "Compare with the frame this many frames earlier, {}, if reference=previous", 1,
                        diff::max_interval, initial.interval),
@@ -123,9 +117,9 @@ struct DiffElement {
         {double_property("learning-rate", "Learning rate", "Share of the new frame in the background, {}, if reference=background",
                          0, 1, initial.learning_rate),
          &Settings::learning_rate},
-        {choice("output", "Output", "The output picture", enum_from_table("GstCudaDiffOutput", outputs), initial.output),
+        {enum_property("output", "Output", "The output picture", enum_from_table("GstCudaDiffOutput", outputs), initial.output),
          &Settings::output},
-        {choice("mode", "Mode", "How the difference is displayed", enum_from_table("GstCudaDiffMode", modes), initial.mode),
+        {enum_property("mode", "Mode", "How the difference is displayed", enum_from_table("GstCudaDiffMode", modes), initial.mode),
          &Settings::mode},
         {uint_property("threshold", "Threshold",
                        "A pixel has changed if its difference is greater, {} in 8-bit steps; not used if reference=mog2", 0, 255,
@@ -133,8 +127,9 @@ struct DiffElement {
          &Settings::threshold},
         {double_property("gain", "Gain", "Factor for the displayed difference, {}", 0, diff::max_gain, initial.gain),
          &Settings::gain},
-        {flag("luma-only", "Luma only", "Compare and display luma only; otherwise a pixel has changed if one of its channels has",
-              initial.luma_only),
+        {bool_property("luma-only", "Luma only",
+                       "Compare and display luma only; otherwise a pixel has changed if one of its channels has",
+                       initial.luma_only),
          &Settings::luma_only},
         {uint_property("open-radius", "Open radius",
                        "Remove specks of up to twice this size from the mask by erosion and dilation, in pixels, {}", 0,
@@ -164,14 +159,14 @@ struct DiffElement {
         {g_param_spec_string("mask-regions", "Masked regions", "Rectangles that are ignored, in pixels: \"x,y,w,h;x,y,w,h\"",
                              nullptr, uncontrolled_property),
          &Settings::mask_regions},
-        {flag("post-messages", "Post messages", "Post element messages on the bus", initial.post_messages),
+        {bool_property("post-messages", "Post messages", "Post element messages on the bus", initial.post_messages),
          &Settings::post_messages},
         {g_param_spec_uint64("message-interval", "Message interval",
                              "Time between messages while motion neither begins nor ends, in ns; 0 posts a message for each frame",
                              0, G_MAXUINT64, initial.message_interval, playing_property),
          &Settings::message_interval},
-        {flag("attach-roi", "Attach ROI", "Attach a GstVideoRegionOfInterestMeta of type motion for each region",
-              initial.attach_roi),
+        {bool_property("attach-roi", "Attach ROI", "Attach a GstVideoRegionOfInterestMeta of type motion for each region",
+                       initial.attach_roi),
          &Settings::attach_roi},
     };
   }

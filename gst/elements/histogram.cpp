@@ -271,37 +271,34 @@ struct HistogramElement {
   using Settings = HistogramSettings;
 
   static std::vector<Property<Settings>> properties() {
-    const auto flag = [](const char* name, const char* nick, bool initial, const char* blurb) {
-      return g_param_spec_boolean(name, nick, blurb, initial, playing_property);
-    };
-    const auto choice = [](const char* name, const char* nick, GType type, const char* blurb) {
-      return g_param_spec_enum(name, nick, blurb, type, 0, playing_property);
-    };
     const Settings initial;
     return {
         {uint_property("bins", "Bins", "Number of bins of equal width for the range of the format, {}", 2, histogram::max_bins,
                        initial.bins),
          &Settings::bins},
-        {choice("channels", "Channels", enum_from_table("GstCudaHistogramChannels", channel_choices),
-                "The channels that are counted"),
+        {enum_property("channels", "Channels", "The channels that are counted",
+                       enum_from_table("GstCudaHistogramChannels", channel_choices), initial.channels),
          &Settings::channels},
-        {choice("luma", "Luma", enum_from_table("GstCudaHistogramLuma", luma_choices), "The matrix that computes luma from RGB"),
+        {enum_property("luma", "Luma", "The matrix that computes luma from RGB",
+                       enum_from_table("GstCudaHistogramLuma", luma_choices), initial.luma),
          &Settings::luma},
         {g_param_spec_uint64("interval", "Interval", "Time that each message covers, in ns; 0 posts a message for each frame", 0,
                              G_MAXUINT64, initial.interval, playing_property),
          &Settings::interval},
-        {flag("post-messages", "Post messages", initial.post_messages, "Post element messages on the bus"),
+        {bool_property("post-messages", "Post messages", "Post element messages on the bus", initial.post_messages),
          &Settings::post_messages},
-        {flag("add-meta", "Add meta", initial.add_meta, "Add a GstCudaVisionHistogramMeta to each frame"), &Settings::add_meta},
-        {flag("overlay", "Overlay", initial.overlay, "Draw the histogram on the picture"), &Settings::overlay},
+        {bool_property("add-meta", "Add meta", "Add a GstCudaVisionHistogramMeta to each frame", initial.add_meta),
+         &Settings::add_meta},
+        {bool_property("overlay", "Overlay", "Draw the histogram on the picture", initial.overlay), &Settings::overlay},
         {g_param_spec_string("overlay-position", "Overlay position", "Where the histogram is drawn: x,y,width,height in pixels",
                              initial.overlay_position.c_str(), uncontrolled_property),
          &Settings::overlay_position},
         {double_property("overlay-opacity", "Overlay opacity", "Opacity of the drawn histogram, {}", 0, 1, initial.overlay_opacity),
          &Settings::overlay_opacity},
-        {flag("overlay-log", "Overlay log", initial.overlay_log, "Draw the logarithm of the counts instead of the counts"),
+        {bool_property("overlay-log", "Overlay log", "Draw the logarithm of the counts instead of the counts", initial.overlay_log),
          &Settings::overlay_log},
-        {flag("equalize", "Equalize", initial.equalize, "Equalise the histogram of luma; counts are those of the incoming frame"),
+        {bool_property("equalize", "Equalize", "Equalise the histogram of luma; counts are those of the incoming frame",
+                       initial.equalize),
          &Settings::equalize},
     };
   }

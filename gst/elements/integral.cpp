@@ -48,21 +48,22 @@ struct IntegralElement {
   };
 
   static std::vector<Property<Settings>> properties() {
-    const auto choice = [](const char* name, const char* nick, const char* blurb, const char* type, const auto& table) {
-      return g_param_spec_enum(name, nick, blurb, enum_from_table(type, table), 0, playing_property);
-    };
     const Settings initial;
     return {
-        {choice("output", "Output", "The output picture", "GstCudaIntegralOutput", outputs), &Settings::output},
-        {choice("layout", "Layout", "The samples that an entry of a table sums", "GstCudaIntegralLayout", table_layouts),
+        {enum_property("output", "Output", "The output picture", enum_from_table("GstCudaIntegralOutput", outputs), initial.output),
+         &Settings::output},
+        {enum_property("layout", "Layout", "The samples that an entry of a table sums",
+                       enum_from_table("GstCudaIntegralLayout", table_layouts), initial.layout),
          &Settings::layout},
-        {choice("sum-type", "Sum type", "The type of the entries of a table", "GstCudaIntegralSumType", sum_types),
+        {enum_property("sum-type", "Sum type", "The type of the entries of a table",
+                       enum_from_table("GstCudaIntegralSumType", sum_types), initial.sum_type),
          &Settings::sum_type},
-        {g_param_spec_boolean("squared", "Squared",
-                              "Also compute tables of the squares, as f64 if sums are f32 or f64, else as u64", FALSE,
-                              playing_property),
+        {bool_property("squared", "Squared", "Also compute tables of the squares, as f64 if sums are f32 or f64, else as u64",
+                       initial.squared),
          &Settings::squared},
-        {choice("channel", "Channel", "The channels that are summed", "GstCudaIntegralChannel", channels), &Settings::channel},
+        {enum_property("channel", "Channel", "The channels that are summed", enum_from_table("GstCudaIntegralChannel", channels),
+                       initial.channel),
+         &Settings::channel},
         {int_property(
              "radius", "Radius",
              "Radius of the window, which is 2·radius + 1 wide and high, in pixels, {}; for output=nlm radius of a patch, 0 to " +
