@@ -391,9 +391,6 @@ TEST(continues_after_a_flush, Each::run) {
   mixer.play();
   mixer.push(0, flat(mixer.video(0), {100}));
   EXPECT_EQ(mixer.next().pts, GstClockTime(0));
-  GstElement* source = GST_ELEMENT(gst_object_get_parent(GST_OBJECT(mixer.pad(0))));  // the element itself
-  EXPECT(source == mixer.element());
-  gst_object_unref(source);
   EXPECT(gst_element_send_event(mixer.pipeline(), gst_event_new_flush_start()));
   EXPECT(gst_element_send_event(mixer.pipeline(), gst_event_new_flush_stop(TRUE)));
   mixer.skip_to(0, 0);
@@ -462,7 +459,6 @@ TEST(accepts_the_ends_of_each_range, Each::run) {
         at(spec->name);
         const auto [least, most] = range_of(spec);
         for (double value : {least, (least + most) / 2, most}) set_number(object, spec, value), show();
-        const std::string initial = value_text(object, spec);
         GstControlSource* source = gst_interpolation_control_source_new();
         gst_timed_value_control_source_set(GST_TIMED_VALUE_CONTROL_SOURCE(source), 0, 0.5);
         GstControlBinding* binding = gst_direct_control_binding_new(GST_OBJECT(object), spec->name, source);
@@ -548,21 +544,12 @@ TEST(accepts_64_pads, Each::run) {
               }));
 }
 
-/// The element refuses the 65th pad with a warning, or posts an error about it.
+/// The element refuses the 65th pad with a warning.
 TEST(reports_that_65_pads_are_too_many, Each::run) {
   Mixer mixer(run, "layout=grid background=black", caps_text("RGB", {64, 64}));
   for (int i = 0; i < max_pads; ++i) mixer.add(caps_text("RGB", {8, 8}));
-  GstPad* pad = gst_element_request_pad_simple(mixer.element(), "sink_%u");
-  if (!pad) {
-    EXPECT_CONTAINS(mixer.warning(patience).text, "64");
-    return;
-  }
-  gst_element_release_request_pad(mixer.element(), pad);
-  gst_object_unref(pad);
-  mixer.add(caps_text("RGB", {8, 8}));
-  mixer.play();
-  for (int i = 0; i <= max_pads; ++i) mixer.push(i, flat(mixer.video(i), {100}));
-  EXPECT_CONTAINS(mixer.error(patience).text, "64");
+  EXPECT(!gst_element_request_pad_simple(mixer.element(), "sink_%u"));
+  EXPECT_CONTAINS(mixer.warning(patience).text, "64");
 }
 
 TEST(accepts_live_and_other_sources, Each::run) {

@@ -475,30 +475,6 @@ TEST(posts_the_regions_in_motion, Each::run) {
     }
 }
 
-TEST(measures_regions_by_its_settings, Each::run) {
-  // Two squares: one of 16×16 that fills a cell, and one of 8×6 that covers 48/256 = 0.1875 of another cell.
-  const auto regions = [&](const std::string& settings) {
-    Player player(run, "reference=first open-radius=0 " + settings);
-    player.play(square(player.video()));
-    Buffer frame = square(player.video(), {16, 16, 16, 16});
-    const Picture small = picture(square(player.video(), {64, 32, 8, 6}).get(), player.video());
-    GstMapInfo map;
-    EXPECT(gst_buffer_map(frame.get(), &map, GST_MAP_READWRITE));
-    for (int y = 32; y < 38; ++y)
-      for (int x = 64; x < 72; ++x) map.data[y * GST_VIDEO_INFO_PLANE_STRIDE(&player.video(), 0) + x] = 200;
-    gst_buffer_unmap(frame.get(), &map);
-    player.play(std::move(frame));
-    return player.last().regions;
-  };
-  const Found one{16, 16, 16, 16, 1, 1.0}, two{64, 32, 16, 16, 1, 48 / 256.0};
-  EXPECT_EQ(regions(""), std::vector<Found>{one});
-  EXPECT_EQ(regions("cell-threshold=0.1875"), (std::vector<Found>{one, two}));
-  EXPECT_EQ(regions("cell-threshold=0"), (std::vector<Found>{one, two}));
-  EXPECT_EQ(regions("cell-threshold=0 min-area=2"), std::vector<Found>{});
-  EXPECT_EQ(regions("cell-size=8 min-area=4"), (std::vector<Found>{{16, 16, 16, 16, 4, 1.0}}));
-  EXPECT_EQ(regions("cell-threshold=0.1 open-radius=3"), std::vector<Found>{one});  // an opening of 7×7 keeps 16×16 and removes 8×6
-}
-
 /// A dark frame with bright rectangles.
 Buffer squares(const GstVideoInfo& video, const std::vector<cv::Rect>& rects) {
   Buffer frame = square(video);
@@ -509,6 +485,23 @@ Buffer squares(const GstVideoInfo& video, const std::vector<cv::Rect>& rects) {
       for (int x = rect.x; x < rect.x + rect.width; ++x) map.data[y * GST_VIDEO_INFO_PLANE_STRIDE(&video, 0) + x] = 200;
   gst_buffer_unmap(frame.get(), &map);
   return frame;
+}
+
+TEST(measures_regions_by_its_settings, Each::run) {
+  // Two squares: one of 16×16 that fills a cell, and one of 8×6 that covers 48/256 = 0.1875 of another cell.
+  const auto regions = [&](const std::string& settings) {
+    Player player(run, "reference=first open-radius=0 " + settings);
+    player.play(square(player.video()));
+    player.play(squares(player.video(), {{16, 16, 16, 16}, {64, 32, 8, 6}}));
+    return player.last().regions;
+  };
+  const Found one{16, 16, 16, 16, 1, 1.0}, two{64, 32, 16, 16, 1, 48 / 256.0};
+  EXPECT_EQ(regions(""), std::vector<Found>{one});
+  EXPECT_EQ(regions("cell-threshold=0.1875"), (std::vector<Found>{one, two}));
+  EXPECT_EQ(regions("cell-threshold=0"), (std::vector<Found>{one, two}));
+  EXPECT_EQ(regions("cell-threshold=0 min-area=2"), std::vector<Found>{});
+  EXPECT_EQ(regions("cell-size=8 min-area=4"), (std::vector<Found>{{16, 16, 16, 16, 4, 1.0}}));
+  EXPECT_EQ(regions("cell-threshold=0.1 open-radius=3"), std::vector<Found>{one});  // an opening of 7×7 keeps 16×16 and removes 8×6
 }
 
 TEST(keeps_the_largest_regions, Each::run) {
