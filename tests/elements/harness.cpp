@@ -34,10 +34,6 @@ std::vector<Run> runs, elements;
 Run current;
 std::string place;
 
-bool has_backends(gpointer element_class) { return g_object_class_find_property(G_OBJECT_CLASS(element_class), "backend"); }
-/// Whether the element makes one output frame for each input frame, on a choice of backends.
-bool is_filter(gpointer element_class) { return has_backends(element_class) && GST_IS_BASE_TRANSFORM_CLASS(element_class); }
-
 /// Whether the backend works. Tries it in a child process, because a CUDA context does not survive fork().
 bool works(const Run& run) {
   std::fflush(nullptr);
@@ -54,15 +50,15 @@ bool works(const Run& run) {
   return child > 0 && waitpid(child, &status, 0) == child && status == 0;
 }
 
-/// Returns the elements whose class `suits`, on a backend, if the backend works. Creates no element in this process: an element may start
-/// threads, for example GLib's thread pool, which forked tests would not have.
-std::vector<Run> find_runs(const std::vector<Run>& elements, const char* backend, bool (*suits)(gpointer)) {
+/// Returns the elements, or only the filters among them, on a backend, if the backend works. Creates no element in this process: an element
+/// may start threads, for example GLib's thread pool, which forked tests would not have.
+std::vector<Run> find_runs(const std::vector<Run>& elements, const char* backend, bool filters_only) {
   std::vector<Run> found;
   for (const Run& element : elements) {
     GstElementFactory* factory = gst_element_factory_find(element.element.c_str());
     GstPluginFeature* loaded = gst_plugin_feature_load(GST_PLUGIN_FEATURE(factory));
     const gpointer element_class = g_type_class_ref(gst_element_factory_get_element_type(GST_ELEMENT_FACTORY(loaded)));
-    if (suits(element_class)) found.push_back({element.element, backend});
+    if (!filters_only || GST_IS_BASE_TRANSFORM_CLASS(element_class)) found.push_back({element.element, backend});
     g_type_class_unref(element_class);
     gst_object_unref(loaded);
     gst_object_unref(factory);
@@ -95,9 +91,7 @@ std::vector<Run> find_elements(const char* only) {
   return found;
 }
 
-std::vector<Run> find_filters(const std::vector<Run>& elements, const char* backend) {
-  return find_runs(elements, backend, is_filter);
-}
+std::vector<Run> find_filters(const std::vector<Run>& elements, const char* backend) { return find_runs(elements, backend, true); }
 
 void at(const std::string& what) { place = what; }
 std::string where() { return current.element + " backend=" + current.backend + (place.empty() ? "" : " " + place); }
@@ -113,9 +107,8 @@ std::ptrdiff_t count_threads() { return std::distance(std::filesystem::directory
 int run_tests(const char* name, const char* element, Needs needs) {
   gst_check_init(nullptr, nullptr);
   elements = find_elements(element);
-  const auto suits = element ? has_backends : is_filter;
-  if (needs == Needs::any_backend) runs = find_runs(elements, "cpu", suits);
-  for (const Run& run : find_runs(elements, "cuda", suits)) runs.push_back(run);
+  if (needs == Needs::any_backend) runs = find_runs(elements, "cpu", !element);
+  for (const Run& run : find_runs(elements, "cuda", !element)) runs.push_back(run);
   Suite* suite = suite_create(name);
   for (const Registered& test : registered()) {
     const int count = int(test.each == Each::run ? runs.size() : elements.size());

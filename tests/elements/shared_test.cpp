@@ -785,7 +785,6 @@ TEST(works_without_a_device, Each::element) {
   g_setenv("CUDA_VISIBLE_DEVICES", "", TRUE);
   GstElement* element = make_element(run);
   gst_object_ref_sink(element);
-  if (!g_object_class_find_property(G_OBJECT_GET_CLASS(element), "active-backend")) return;
   GstBus* bus = gst_bus_new();
   gst_element_set_bus(element, bus);
   EXPECT_EQ(get_enum(element, "active-backend"), "auto");
