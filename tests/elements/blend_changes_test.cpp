@@ -408,8 +408,7 @@ namespace {
 template <typename F>
 void each_own_property(gpointer object, F&& f) {
   each_property(object, [&](GParamSpec* spec) {
-    // (The function, as GCC 14 fails at the macro in a template.)
-    if ((g_str_has_prefix)(g_type_name(spec->owner_type), "GstCuda") && (spec->flags & GST_PARAM_MUTABLE_PLAYING)) f(spec);
+    if (is_own(spec) && (spec->flags & GST_PARAM_MUTABLE_PLAYING)) f(spec);
   });
 }
 

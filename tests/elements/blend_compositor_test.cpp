@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Compares cudablend with GStreamer's compositor on the same frames: properties, pictures, scaling, timing, gaps, interlacing.
-#include <gst/controller/gstdirectcontrolbinding.h>
-#include <gst/controller/gstinterpolationcontrolsource.h>
-
 #include <algorithm>
 #include <thread>
 
@@ -673,19 +670,8 @@ TEST(equals_compositor_with_controlled_properties, Each::run) {
   for (int r = 0; r < 2; ++r) {
     Mixer mixer(runs[r], "background=black");
     for (int i = 0; i < 2; ++i) mixer.add(caps_text("RGB", {32, 24}), i ? "zorder=3" : "zorder=2");
-    const auto control = [&](const char* property, double from, double to) {
-      GstControlSource* source = gst_interpolation_control_source_new();
-      g_object_set(source, "mode", GST_INTERPOLATION_MODE_LINEAR, nullptr);
-      gst_timed_value_control_source_set(GST_TIMED_VALUE_CONTROL_SOURCE(source), 0, from);
-      gst_timed_value_control_source_set(GST_TIMED_VALUE_CONTROL_SOURCE(source), 10 * frame_time, to);
-      GstObject* pad = GST_OBJECT(mixer.pad(1));
-      // A binding that is not absolute maps 0 to 1 to the range of the property.
-      EXPECT(gst_object_add_control_binding(pad, to > 1 ? gst_direct_control_binding_new_absolute(pad, property, source)
-                                                        : gst_direct_control_binding_new(pad, property, source)));
-      gst_object_unref(source);
-    };
-    control("alpha", 0, 1);
-    control("xpos", 0, 20);
+    control(mixer.pad(1), "alpha", 0, 1, 10 * frame_time, false);
+    control(mixer.pad(1), "xpos", 0, 20, 10 * frame_time, true);
     mixer.play();
     for (int i = 0; i < 2; ++i) {
       for (int n = 0; n < 11; ++n) mixer.push(i, flat(mixer.video(i), {200 * i, 100, 255 - 200 * i}));

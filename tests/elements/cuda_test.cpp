@@ -11,7 +11,6 @@ using namespace cudavision::test;
 
 namespace {
 
-constexpr char cuda_memory[] = "memory:CUDAMemory";
 const Size size{85, 66};  // even height: libgstcuda fails for some formats with an odd height
 const Size even{84, 66};  // for packed 4:2:2, where libgstcuda fails with an odd width
 

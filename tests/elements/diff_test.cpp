@@ -365,11 +365,7 @@ TEST(restarts_at_interruptions, Each::run) {
       Size other = size;
       Buffer next = square(player.video(), {0, 0, 50, 50});
       if (why == std::string("flush")) {
-        gst_harness_push_event(player.harness(), gst_event_new_flush_start());
-        gst_harness_push_event(player.harness(), gst_event_new_flush_stop(TRUE));
-        GstSegment segment;
-        gst_segment_init(&segment, GST_FORMAT_TIME);
-        gst_harness_push_event(player.harness(), gst_event_new_segment(&segment));
+        flush(player);
       } else if (why == std::string("discont")) {
         GST_BUFFER_FLAG_SET(next.get(), GST_BUFFER_FLAG_DISCONT);
       } else if (why == std::string("caps")) {

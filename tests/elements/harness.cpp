@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "tests/elements/harness.hpp"
 
+#include <gst/controller/gstdirectcontrolbinding.h>
+#include <gst/controller/gstinterpolationcontrolsource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -388,6 +390,29 @@ std::string get_enum(gpointer object, const char* property) {
   return row->value_nick;
 }
 
+std::string value_text(gpointer object, GParamSpec* spec) {
+  GValue value = G_VALUE_INIT;
+  g_value_init(&value, spec->value_type);
+  g_object_get_property(G_OBJECT(object), spec->name, &value);
+  gchar* text = G_VALUE_HOLDS_ENUM(&value) ? g_strdup(get_enum(object, spec->name).c_str()) : gst_value_serialize(&value);
+  const std::string result = text ? text : "none";
+  g_free(text);
+  g_value_unset(&value);
+  return result;
+}
+
+bool is_own(const GParamSpec* spec) { return g_str_has_prefix(g_type_name(spec->owner_type), "GstCuda"); }
+
+void control(gpointer object, const char* property, double from, double to, GstClockTime end, bool absolute) {
+  GstControlSource* source = gst_interpolation_control_source_new();
+  g_object_set(source, "mode", GST_INTERPOLATION_MODE_LINEAR, nullptr);
+  gst_timed_value_control_source_set(GST_TIMED_VALUE_CONTROL_SOURCE(source), 0, from);
+  gst_timed_value_control_source_set(GST_TIMED_VALUE_CONTROL_SOURCE(source), end, to);
+  const auto bind = absolute ? gst_direct_control_binding_new_absolute : gst_direct_control_binding_new;
+  EXPECT(gst_object_add_control_binding(GST_OBJECT(object), bind(GST_OBJECT(object), property, source)));
+  gst_object_unref(source);
+}
+
 Message pop_message(GstBus* bus, GstMessageType type, GstClockTime wait) {
   Message result;
   if (GstMessage* message = gst_bus_timed_pop_filtered(bus, wait, type)) {
@@ -452,6 +477,14 @@ Buffer Rig::push(Buffer frame) {
 }
 
 Picture Rig::filter(const Buffer& frame) { return picture(push(Buffer(gst_buffer_copy_deep(frame.get()))).get(), video_); }
+
+void flush(const Rig& rig) {
+  EXPECT(gst_harness_push_event(rig.harness(), gst_event_new_flush_start()));
+  EXPECT(gst_harness_push_event(rig.harness(), gst_event_new_flush_stop(TRUE)));
+  GstSegment segment;
+  gst_segment_init(&segment, GST_FORMAT_TIME);
+  EXPECT(gst_harness_push_event(rig.harness(), gst_event_new_segment(&segment)));
+}
 
 Picture filtered(const Run& run, const std::string& settings, const GstVideoInfo& video, const Buffer& frame) {
   Rig rig(run, settings);

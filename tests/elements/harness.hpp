@@ -118,6 +118,8 @@ using Query = std::unique_ptr<GstQuery, Release>;
 
 // Frames ------------------------------------------------------------------------------------------------------------------------
 
+inline constexpr const char* cuda_memory = "memory:CUDAMemory";
+
 struct Size {
   int width, height;
 };
@@ -154,6 +156,20 @@ GstElement* make_element(const Run& run, const std::string& settings = "");
 /// Makes an element use the CUDA context that this process shares. Creating a context takes longer than most tests.
 GstElement* with_shared_context(GstElement* element, const Run& run);
 std::string get_enum(gpointer object, const char* property);
+/// A property's value, as on a command line; "none" for a string that is NULL.
+std::string value_text(gpointer object, GParamSpec* spec);
+template <typename F>
+void each_property(gpointer object, F&& f) {
+  guint count = 0;
+  GParamSpec** specs = g_object_class_list_properties(G_OBJECT_GET_CLASS(object), &count);
+  for (guint i = 0; i < count; ++i) f(specs[i]);
+  g_free(specs);
+}
+/// Whether one of the plugin's classes has the property, and not a class that it inherits from.
+bool is_own(const GParamSpec* spec);
+/// Moves a property from one value to another, from time 0 to `end`. `absolute`: the values are those of the property. Otherwise 0 and 1 are
+/// the ends of its range.
+void control(gpointer object, const char* property, double from, double to, GstClockTime end, bool absolute);
 
 struct Message {
   GQuark domain = 0;
@@ -192,6 +208,9 @@ class Rig {
   GstBus* bus_;
   GstVideoInfo video_;
 };
+
+/// Flushes the element and begins a new segment.
+void flush(const Rig& rig);
 
 /// The output of a new element for a frame.
 Picture filtered(const Run& run, const std::string& settings, const GstVideoInfo& video, const Buffer& frame);

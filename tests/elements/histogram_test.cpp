@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Compares cudahistogram with slow loops over the samples and with cv::equalizeHist.
-#include <gst/controller/gstdirectcontrolbinding.h>
-#include <gst/controller/gstinterpolationcontrolsource.h>
-
 #include <algorithm>
 #include <cmath>
 #include <opencv2/imgproc.hpp>
@@ -245,14 +242,6 @@ std::vector<Picture> push(Rig& rig, const std::vector<int>& seeds) {
     rig.push(std::move(frame));
   }
   return pictures;
-}
-
-void flush(const Rig& rig) {
-  gst_harness_push_event(rig.harness(), gst_event_new_flush_start());
-  gst_harness_push_event(rig.harness(), gst_event_new_flush_stop(TRUE));
-  GstSegment segment;
-  gst_segment_init(&segment, GST_FORMAT_TIME);
-  gst_harness_push_event(rig.harness(), gst_event_new_segment(&segment));
 }
 
 }  // namespace
@@ -869,13 +858,7 @@ TEST(changes_output_while_playing, Each::run) {
 TEST(fades_with_a_control_source, Each::run) {
   Rig rig(run, "equalize=false overlay=true overlay-position=2,3,40,30 interval=10000000000");
   rig.caps(caps_text("GRAY8", size));
-  GstControlSource* source = gst_interpolation_control_source_new();
-  g_object_set(source, "mode", GST_INTERPOLATION_MODE_LINEAR, nullptr);
-  gst_timed_value_control_source_set(GST_TIMED_VALUE_CONTROL_SOURCE(source), 0, 0);
-  gst_timed_value_control_source_set(GST_TIMED_VALUE_CONTROL_SOURCE(source), GST_SECOND, 1);
-  EXPECT(gst_object_add_control_binding(
-      GST_OBJECT(rig.element()), gst_direct_control_binding_new_absolute(GST_OBJECT(rig.element()), "overlay-opacity", source)));
-  gst_object_unref(source);
+  control(rig.element(), "overlay-opacity", 0, 1, GST_SECOND, true);
   const Buffer frame = dim(rig.video());
   const Picture input = picture(frame.get(), rig.video());
   const Channel histogram = expected(frame.get(), rig.video())[0];

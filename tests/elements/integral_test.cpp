@@ -324,8 +324,6 @@ TEST(follows_caps_with_its_tables, Each::run) {
 
 namespace {
 
-constexpr const char* cuda_memory = "memory:CUDAMemory";
-
 std::string table_caps(const std::string& fields = "", const char* feature = nullptr) {
   return "video/x-integral" + (feature ? "(" + std::string(feature) + ")" : "") + (fields.empty() ? "" : "," + fields);
 }
@@ -663,11 +661,7 @@ TEST(switches_between_video_and_tables, Each::run) {
   const cv::Mat samples = picture(other.get(), rig.video())[0];
   GST_BUFFER_FLAG_SET(other.get(), GST_BUFFER_FLAG_DISCONT);
   expect_numbers(rig.push(copied(other)).get(), {samples}, false, GST_CUDA_VISION_ENTRY_TYPE_U32);
-  EXPECT(gst_harness_push_event(rig.harness(), gst_event_new_flush_start()));
-  EXPECT(gst_harness_push_event(rig.harness(), gst_event_new_flush_stop(FALSE)));
-  GstSegment segment;
-  gst_segment_init(&segment, GST_FORMAT_TIME);
-  EXPECT(gst_harness_push_event(rig.harness(), gst_event_new_segment(&segment)));
+  flush(rig);
   expect_numbers(rig.push(copied(other)).get(), {samples}, false, GST_CUDA_VISION_ENTRY_TYPE_U32);
   EXPECT(gst_harness_push_event(rig.harness(), gst_event_new_eos()));
 }

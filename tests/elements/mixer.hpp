@@ -19,7 +19,6 @@ namespace cudavision::test {
 inline constexpr GstClockTime frame_time = GST_SECOND / 25, patience = 10 * GST_SECOND;
 inline constexpr int max_pads = 64;
 inline const Run compositor{"compositor", ""};
-inline constexpr const char* cuda_memory = "memory:CUDAMemory";
 /// A Mixer turns buffers with this flag into gap events.
 inline constexpr GstBufferFlags as_gap_event = GST_BUFFER_FLAG_CORRUPTED;
 inline const std::string as_gap_event_name = "corrupted";
@@ -387,24 +386,6 @@ inline bool have_compositor() {
   const bool found = feature != nullptr;
   if (found) gst_object_unref(feature);
   return found;
-}
-
-template <typename F>
-void each_property(gpointer object, F&& f) {
-  guint count = 0;
-  GParamSpec** specs = g_object_class_list_properties(G_OBJECT_GET_CLASS(object), &count);
-  for (guint i = 0; i < count; ++i) f(specs[i]);
-  g_free(specs);
-}
-inline std::string value_text(gpointer object, GParamSpec* spec) {
-  GValue value = G_VALUE_INIT;
-  g_value_init(&value, spec->value_type);
-  g_object_get_property(G_OBJECT(object), spec->name, &value);
-  gchar* text = G_VALUE_HOLDS_ENUM(&value) ? g_strdup(get_enum(object, spec->name).c_str()) : gst_value_serialize(&value);
-  const std::string result = text ? text : "none";
-  g_free(text);
-  g_value_unset(&value);
-  return result;
 }
 
 }  // namespace cudavision::test

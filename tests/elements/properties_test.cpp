@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Tests the properties of all elements as generic tools use them, from their GParamSpecs alone: an element accepts every value in the
 // range, and names each value that it refuses in one sentence.
-#include <gst/controller/gstdirectcontrolbinding.h>
-#include <gst/controller/gstinterpolationcontrolsource.h>
-
 #include <cstring>
 
 #include "tests/elements/harness.hpp"
@@ -111,14 +108,10 @@ class Line {
 std::vector<GParamSpec*> properties(const Run& run) {
   GstElement* element = gst_element_factory_make(run.element.c_str(), nullptr);
   gst_object_ref_sink(element);
-  guint count = 0;
-  GParamSpec** specs = g_object_class_list_properties(G_OBJECT_GET_CLASS(element), &count);
   std::vector<GParamSpec*> found;
-  for (GParamSpec** spec = specs; spec != specs + count; ++spec)
-    if (std::strncmp(g_type_name((*spec)->owner_type), "GstCuda", 7) == 0 && ((*spec)->flags & G_PARAM_WRITABLE) &&
-        std::strcmp((*spec)->name, "backend") != 0)
-      found.push_back(*spec);
-  g_free(specs);
+  each_property(element, [&](GParamSpec* spec) {
+    if (is_own(spec) && (spec->flags & G_PARAM_WRITABLE) && std::strcmp(spec->name, "backend") != 0) found.push_back(spec);
+  });
   gst_object_unref(element);
   EXPECT(!found.empty());
   return found;
@@ -149,17 +142,6 @@ std::vector<std::string> values(GParamSpec* spec) {
   return texts;
 }
 
-std::string text_of(gpointer object, GParamSpec* spec) {
-  GValue value = G_VALUE_INIT;
-  g_value_init(&value, spec->value_type);
-  g_object_get_property(G_OBJECT(object), spec->name, &value);
-  gchar* serialized = G_IS_PARAM_SPEC_ENUM(spec) ? nullptr : gst_value_serialize(&value);
-  const std::string text = serialized ? serialized : get_enum(object, spec->name);
-  g_free(serialized);
-  g_value_unset(&value);
-  return text;
-}
-
 }  // namespace
 
 TEST(starts_with_every_value_of_every_range, Each::element) {
@@ -170,7 +152,7 @@ TEST(starts_with_every_value_of_every_range, Each::element) {
       Line line(run);
       set(line.element, setting);
       line.plays(spec->name, true);
-      EXPECT_EQ(text_of(line.element, spec), value);
+      EXPECT_EQ(value_text(line.element, spec), value);
     }
 }
 
@@ -183,7 +165,7 @@ TEST(accepts_every_value_of_every_range_while_playing, Each::element) {
       Line line(run);
       line.pause();
       set(line.element, setting);
-      if (!line.plays(spec->name, false)) EXPECT_EQ(text_of(line.element, spec), value);
+      if (!line.plays(spec->name, false)) EXPECT_EQ(value_text(line.element, spec), value);
     }
   }
 }
@@ -194,13 +176,7 @@ TEST(follows_a_control_source_over_every_range, Each::element) {
     if (!(spec->flags & GST_PARAM_CONTROLLABLE)) continue;
     at(spec->name);
     Line line(run);
-    GstControlSource* source = gst_interpolation_control_source_new();
-    g_object_set(source, "mode", GST_INTERPOLATION_MODE_LINEAR, nullptr);
-    gst_timed_value_control_source_set(GST_TIMED_VALUE_CONTROL_SOURCE(source), 0, 0);
-    gst_timed_value_control_source_set(GST_TIMED_VALUE_CONTROL_SOURCE(source), GST_SECOND, 1);
-    EXPECT(gst_object_add_control_binding(GST_OBJECT(line.element),
-                                          gst_direct_control_binding_new(GST_OBJECT(line.element), spec->name, source)));
-    gst_object_unref(source);
+    control(line.element, spec->name, 0, 1, GST_SECOND, false);
     line.plays(spec->name, false);
     ++driven;
   }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The behaviour that all elements of the plugin share, tested for each of them on each backend that works on this machine.
-#include <gst/controller/gstdirectcontrolbinding.h>
-#include <gst/controller/gstinterpolationcontrolsource.h>
 #include <gst/video/gstvideotimecode.h>
 #include <gst/video/video-anc.h>
 
@@ -268,7 +266,7 @@ TEST(reads_rows_that_share_memory_or_run_upwards, Each::run) {
 }
 
 TEST(puts_cuda_memory_first, Each::element) {
-  if (formats(run, "memory:CUDAMemory").empty()) return;
+  if (formats(run, cuda_memory).empty()) return;
   // The query that cudaupload sends, with system memory first. (Elements that forward the query in its own order, such as queue, undo the
   // effect.)
   const Caps asked(gst_caps_from_string(
@@ -282,7 +280,7 @@ TEST(puts_cuda_memory_first, Each::element) {
     const Caps answer(gst_pad_peer_query_caps(src, asked.get()));
     EXPECT_EQ(gst_caps_get_size(answer.get()), 4u);
     for (guint i = 0; i < 4; ++i) {
-      const bool cuda = gst_caps_features_contains(gst_caps_get_features(answer.get(), i), "memory:CUDAMemory");
+      const bool cuda = gst_caps_features_contains(gst_caps_get_features(answer.get(), i), cuda_memory);
       EXPECT_EQ(cuda, i < 2);
       EXPECT_EQ(std::string(gst_structure_get_string(gst_caps_get_structure(answer.get(), i), "format")), i % 2 ? "RGBA" : "NV12");
     }
@@ -297,7 +295,7 @@ TEST(offers_no_cuda_memory_on_the_cpu, Each::run) {
   const auto offers_cuda = [](GstPad* pad) {
     const Caps caps(gst_pad_query_caps(pad, nullptr));
     for (guint i = 0; i < gst_caps_get_size(caps.get()); ++i)
-      if (gst_caps_features_contains(gst_caps_get_features(caps.get(), i), "memory:CUDAMemory")) return true;
+      if (gst_caps_features_contains(gst_caps_get_features(caps.get(), i), cuda_memory)) return true;
     return false;
   };
   GstElement* element = make_element(run);
@@ -414,13 +412,7 @@ TEST(follows_a_control_source, Each::run) {
   const Buffer frame = noise(video);
   Rig rig(run);
   rig.caps(caps_of(video));
-  GstControlSource* source = gst_interpolation_control_source_new();
-  g_object_set(source, "mode", GST_INTERPOLATION_MODE_LINEAR, nullptr);
-  gst_timed_value_control_source_set(GST_TIMED_VALUE_CONTROL_SOURCE(source), 0, p.from);
-  gst_timed_value_control_source_set(GST_TIMED_VALUE_CONTROL_SOURCE(source), GST_SECOND, p.to);
-  EXPECT(gst_object_add_control_binding(
-      GST_OBJECT(rig.element()), gst_direct_control_binding_new_absolute(GST_OBJECT(rig.element()), p.controlled.c_str(), source)));
-  gst_object_unref(source);
+  control(rig.element(), p.controlled.c_str(), p.from, p.to, GST_SECOND, true);
   for (int quarter = 0; quarter <= 4; ++quarter) {
     GST_BUFFER_PTS(frame.get()) = guint64(quarter) * GST_SECOND / 4;
     const std::string setting = p.controlled + "=" + std::to_string(p.from + (p.to - p.from) * quarter / 4);
@@ -813,7 +805,7 @@ TEST(works_without_a_device, Each::element) {
 TEST(reports_that_downstream_needs_cuda_memory, Each::element) {
   if (!own_process()) return;
   g_setenv("CUDA_VISIBLE_DEVICES", "", TRUE);
-  if (formats(run, "memory:CUDAMemory").empty()) return;  // a build without CUDA cannot even be linked
+  if (formats(run, cuda_memory).empty()) return;  // a build without CUDA cannot even be linked
   for (const char* backend : {"auto", "cpu"}) {
     at(backend);
     GstElement* pipeline = gst_parse_launch(
