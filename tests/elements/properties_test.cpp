@@ -144,6 +144,30 @@ std::vector<std::string> values(GParamSpec* spec) {
 
 }  // namespace
 
+TEST(begins_with_the_defaults_of_its_specs, Each::element) {
+  GstElement* element = gst_element_factory_make(run.element.c_str(), nullptr);
+  gst_object_ref_sink(element);
+  GstPad* pad = gst_element_request_pad_simple(element, "sink_%u");  // NULL, except of cudablend
+  EXPECT_EQ(pad != nullptr, run.element == "cudablend");
+  int compared = 0;
+  for (gpointer object : {gpointer(element), gpointer(pad)})
+    if (object)
+      each_property(object, [&](GParamSpec* spec) {
+        if (!is_own(spec) || !(spec->flags & G_PARAM_READABLE)) return;
+        at(spec->name);
+        GValue value = G_VALUE_INIT;
+        g_value_init(&value, spec->value_type);
+        g_object_get_property(G_OBJECT(object), spec->name, &value);
+        EXPECT(g_param_value_defaults(spec, &value));
+        g_value_unset(&value);
+        ++compared;
+      });
+  EXPECT(compared > 0);
+  if (pad) gst_element_release_request_pad(element, pad);
+  gst_clear_object(&pad);
+  gst_object_unref(element);
+}
+
 TEST(starts_with_every_value_of_every_range, Each::element) {
   for (GParamSpec* spec : properties(run))
     for (const std::string& value : values(spec)) {
