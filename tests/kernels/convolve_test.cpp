@@ -4,6 +4,7 @@
 #include <opencv2/imgproc.hpp>
 
 #include "kernels/convolve/cuda_schedule.hpp"
+#include "tests/kernels/filters.hpp"
 #include "tests/kernels/harness.hpp"
 
 namespace cudavision::test {

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "kernels/core/backend.hpp"
+#include "tests/kernels/filters.hpp"
 #include "tests/kernels/harness.hpp"
 
 namespace cudavision::test {

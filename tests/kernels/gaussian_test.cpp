@@ -6,6 +6,7 @@
 
 #include "kernels/gaussian/cuda_schedule.hpp"
 #include "kernels/gaussian/plan.hpp"
+#include "tests/kernels/filters.hpp"
 #include "tests/kernels/harness.hpp"
 
 namespace cudavision::test {

@@ -9,9 +9,9 @@
 #include <random>
 #include <string>
 
+#include "kernels/core/filter.hpp"
 #include "kernels/core/queue.hpp"
-#include "tests/kernels/reference/convolve.hpp"
-#include "tests/kernels/reference/gaussian.hpp"
+#include "tests/kernels/reference/picture.hpp"
 
 namespace cudavision::test {
 
@@ -76,11 +76,6 @@ inline Picture run_far_apart(Backend backend, Filter& filter, const Picture& src
       backend, [&](const Image& from, const Image& to, Queue queue) { return filter.submit(from, to, {}, queue); }, src);
 }
 
-inline int tolerance(const gaussian::Params&, Format) { return 0; }
-inline int tolerance(const convolve::Params& params, Format format) { return reference::tolerance(params, format); }
-
-std::string describe(const gaussian::Params& params);
-std::string describe(const convolve::Params& params);
 std::string describe(const Geometry& geometry, const Layout& src, const Layout& dst, const Region& region, Data data);
 
 /// Runs the filter with a destination in the layout of `expected`. Returns an empty string if the result equals `expected` within the
@@ -132,11 +127,11 @@ struct Case {
 };
 Case random_case(Random& random, Format format, std::pair<int, int> size);
 
-/// Compares a filter with the reference. A failure prints the whole case.
+/// Compares a filter with the reference (reference::apply). A failure prints the whole case.
 template <typename Params>
 void expect_reference(Backend backend, const Params& params, const Case& c, unsigned seed) {
   const Picture src = make_picture(c.geometry, seed, c.data, c.src);
-  const std::string wrong = check(backend, params, src, reference::apply(params, src, c.region, c.dst), c.region);
+  const std::string wrong = check(backend, params, src, apply(params, src, c.region, c.dst), c.region);
   EXPECT_EQ(wrong, "") << describe(c.geometry, c.src, c.dst, c.region, c.data) << "\n" << describe(params);
 }
 
@@ -149,7 +144,7 @@ struct Runner {
 
   template <typename Params>
   std::string check(const Params& params, const Picture& src, const Picture& expected) const {
-    return backend ? test::check(*backend, params, src, expected) : expected.sample_difference(reference::apply(params, src), 0);
+    return backend ? test::check(*backend, params, src, expected) : expected.sample_difference(apply(params, src), 0);
   }
 };
 inline std::string runner_name(const ::testing::TestParamInfo<Runner>& item) { return item.param.name; }

@@ -11,7 +11,9 @@
 #include <opencv2/core.hpp>
 #include <set>
 
+#include "kernels/convolve/convolve.hpp"
 #include "kernels/diff/diff.hpp"
+#include "kernels/gaussian/gaussian.hpp"
 #include "kernels/histogram/histogram.hpp"
 #include "kernels/integral/integral.hpp"
 #include "kernels/local/local.hpp"
