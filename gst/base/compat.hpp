@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Only the differences between versions of GStreamer's CUDA library. In 1.22 the producer of CUDA memory finishes before
-// it pushes a buffer, and memory has no stream. Since 1.24 memory can have a stream on which its producer may still be working.
+// Only the differences between versions of GStreamer's CUDA library: its headers, and its limits. cuda_stream.hpp has the rest.
 #pragma once
 
 #include <gst/gst.h>
@@ -49,80 +48,6 @@ inline bool cuda_fails_size(const FormatInfo& format, int width, int height) {
 
 /// Whether this build works with the installed library. A build without streams would not wait for the work of elements of 1.24.
 inline bool fits_running_library() { return CUDAVISION_CUDA_STREAMS || running_minor() < 24; }
-
-#if CUDAVISION_CUDA_STREAMS
-
-/// The CUDA stream of an element, in the form that this version shares with other elements.
-class Stream {
- public:
-  explicit Stream(GstCudaContext* context) : stream_(gst_cuda_stream_new(context)) {}
-  ~Stream() { gst_clear_cuda_stream(&stream_); }
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-
-  bool ok() const { return stream_ != nullptr; }
-  CUstream handle() const { return gst_cuda_stream_get_handle(stream_); }
-  /// Makes this stream the one on which buffers of a pool are written.
-  void set_on(GstStructure* pool_config) const { gst_buffer_pool_config_set_cuda_stream(pool_config, stream_); }
-  /// Adopts the stream of a pool that a neighbour offers, if it has one: work of both elements is then in order by itself.
-  void follow(GstStructure* pool_config) {
-    if (GstCudaStream* offered = gst_buffer_pool_config_get_cuda_stream(pool_config)) {
-      gst_clear_cuda_stream(&stream_);
-      stream_ = offered;
-    }
-  }
-  /// Waits until the producer has written the memory, if it works on another stream.
-  void wait_for_writer(GstCudaMemory* memory) const {
-    if (gst_cuda_memory_get_stream(memory) != stream_) gst_cuda_memory_sync(memory);
-  }
-  /// Waits until consumers have read memory that comes from a pool. They read it on the memory's stream.
-  void wait_for_readers(GstCudaMemory* memory) const {
-    GstCudaStream* stream = gst_cuda_memory_get_stream(memory);
-    if (stream && stream != stream_) CuStreamSynchronize(gst_cuda_stream_get_handle(stream));
-  }
-
- private:
-  GstCudaStream* stream_;
-};
-
-/// Records that the memory is written completely, so that readers need not wait.
-inline void mark_finished(GstCudaMemory* memory) { GST_MEMORY_FLAG_UNSET(memory, GST_CUDA_MEMORY_TRANSFER_NEED_SYNC); }
-
-#else
-
-class Stream {
- public:
-  explicit Stream(GstCudaContext* context) : context_(GST_CUDA_CONTEXT(gst_object_ref(context))) {
-    if (!gst_cuda_context_push(context_)) return;
-    // A stream that the legacy default stream waits for: libgstcuda 1.22 copies for CPU readers there.
-    if (CuStreamCreate(&stream_, CU_STREAM_DEFAULT) != CUDA_SUCCESS) stream_ = nullptr;
-    gst_cuda_context_pop(nullptr);
-  }
-  ~Stream() {
-    if (stream_ && gst_cuda_context_push(context_)) {
-      CuStreamDestroy(stream_);
-      gst_cuda_context_pop(nullptr);
-    }
-    gst_object_unref(context_);
-  }
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-
-  bool ok() const { return stream_ != nullptr; }
-  CUstream handle() const { return stream_; }
-  void set_on(GstStructure*) const {}
-  void follow(GstStructure*) {}
-  void wait_for_writer(GstCudaMemory*) const {}
-  void wait_for_readers(GstCudaMemory*) const {}
-
- private:
-  GstCudaContext* context_;
-  CUstream stream_ = nullptr;
-};
-
-inline void mark_finished(GstCudaMemory*) {}
-
-#endif
 
 #endif  // CUDAVISION_CUDA
 

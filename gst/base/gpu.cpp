@@ -8,10 +8,14 @@
 #include <thread>
 #include <utility>
 
-#include "gst/base/compat.hpp"
+#include "gst/base/cuda_stream.hpp"
 #include "gst/base/frame.hpp"
+#include "gst/base/in_flight.hpp"
 #include "gst/base/pinned.hpp"
 #include "kernels/cuda/filter.hpp"
+
+#define GST_CAT_DEFAULT cudavision_debug
+GST_DEBUG_CATEGORY_EXTERN(cudavision_debug);
 
 namespace cudavision {
 namespace {
@@ -64,6 +68,15 @@ Status copy_planes(const Image& from, const Image& to, cudaMemcpyKind kind, CUst
   return {};
 }
 
+/// The longest pause of Gpu::delay_for_tests(), in ms; 0: none.
+int longest_pause() {
+  static const int longest = [] {
+    const char* text = g_getenv("CUDAVISION_DELAY_STREAMS");
+    return text ? int(g_ascii_strtoll(text, nullptr, 10)) : 0;
+  }();
+  return longest;
+}
+
 /// Checks that there are a driver and a device. Errors: resource.
 Status probe(int device_id) {
   if (!compat::fits_running_library())
@@ -89,7 +102,11 @@ struct Gpu::State {
   /// While the thread `asking` asks neighbours, bins and the application for a context: where to store what they offer to it.
   GstCudaContext** asked_for = nullptr;
   std::thread::id asking;
-  std::unique_ptr<compat::Stream> stream;
+  // For the streaming thread:
+  std::unique_ptr<Stream> stream;
+  std::unique_ptr<InFlight> in_flight;
+  bool downstream_takes_handover = false;
+  bool unfinished = false;
 
   /// (transfer full) The context, or nullptr.
   GstCudaContext* ref_context() const {
@@ -162,12 +179,17 @@ Status Gpu::open(GstElement* element, int device_id) {
 }
 
 bool Gpu::open_stream() {
-  state_->stream = std::make_unique<compat::Stream>(state_->context);
+  if (!gst_cuda_context_push(state_->context)) return false;
+  state_->stream = std::make_unique<Stream>(state_->context);
   if (!state_->stream->ok()) state_->stream.reset();
+  gst_cuda_context_pop(nullptr);
+  state_->unfinished = false;
+  if (is_open()) state_->in_flight = std::make_unique<InFlight>(state_->context);
   return is_open();
 }
 
 void Gpu::close() {
+  state_->in_flight.reset();
   state_->stream.reset();
   state_->replace_context(nullptr);
 }
@@ -181,9 +203,23 @@ Gpu::Scope::~Scope() {
 
 Queue Gpu::queue() const { return {state_->stream->handle()}; }
 
-Status Gpu::finish() const {
-  return check(cudaStreamSynchronize(state_->stream->handle()), "CUDA failed while a frame was being processed");
+void Gpu::delay_for_tests() {
+  if (longest_pause() < 1) return;
+  const gint ms = g_random_int_range(-longest_pause(), longest_pause() + 1);  // every second frame is not delayed
+  if (ms > 0)
+    (void)cudaLaunchHostFunc(
+        state_->stream->handle(), [](void* pause) { g_usleep(1000 * GPOINTER_TO_UINT(pause)); }, GUINT_TO_POINTER(guint(ms)));
 }
+
+Status Gpu::finish() {
+  GST_LOG("waits for the GPU");
+  const Status status = check(cudaStreamSynchronize(state_->stream->handle()), "CUDA failed while a frame was being processed");
+  state_->in_flight->finished();
+  state_->unfinished = false;
+  return status;
+}
+
+bool Gpu::has_unfinished_work() const { return state_->unfinished; }
 
 Result<std::unique_ptr<DeviceImage>> Gpu::allocate(const Geometry& geometry) const {
   auto image = std::make_unique<PitchedImage>(state_->context, geometry);
@@ -209,23 +245,35 @@ bool Gpu::is_device_buffer(GstBuffer* buffer) {
 
 GstMapFlags Gpu::map_flag() { return GstMapFlags(GST_MAP_CUDA); }
 
-void Gpu::acquire_to_read(GstBuffer* buffer) const { state_->stream->wait_for_writer(cuda_memory(buffer)); }
+void Gpu::acquire_to_read(GstBuffer* buffer) {
+  state_->stream->wait_for_writer(cuda_memory(buffer));
+  if (!state_->stream->precedes_next_writer(cuda_memory(buffer))) state_->in_flight->add(buffer);
+}
 
 void Gpu::acquire_to_write(GstBuffer* buffer) const { state_->stream->wait_for_readers(cuda_memory(buffer)); }
 
-void Gpu::release(GstBuffer* buffer) const { compat::mark_finished(cuda_memory(buffer)); }
+bool Gpu::hand_over(GstBuffer* buffer) const {
+  return state_->stream->hand_over(cuda_memory(buffer), state_->downstream_takes_handover);
+}
 
-void Gpu::release(GstMemory* memory) const { compat::mark_finished(GST_CUDA_MEMORY_CAST(memory)); }
+bool Gpu::keep_inputs() {
+  state_->unfinished = true;
+  return state_->in_flight->submitted(state_->stream->handle());
+}
+
+void Gpu::release(GstBuffer* buffer) const { mark_finished(cuda_memory(buffer)); }
+
+void Gpu::release(GstMemory* memory) const { mark_finished(GST_CUDA_MEMORY_CAST(memory)); }
 
 bool Gpu::is_foreign(GstBuffer* buffer) const { return cuda_memory(buffer)->context != state_->context; }
 
 Status Gpu::adopt(GstBuffer* buffer) {
   GstCudaContext* context = cuda_memory(buffer)->context;
-  auto stream = std::make_unique<compat::Stream>(context);
-  if (!stream->ok()) return Status::resource("a CUDA stream cannot be created in the context of the incoming frames");
-  state_->stream = std::move(stream);
+  state_->in_flight.reset();
+  state_->stream.reset();
   state_->replace_context(GST_CUDA_CONTEXT(gst_object_ref(context)));
-  return {};
+  if (open_stream()) return {};
+  return Status::resource("a CUDA stream cannot be created in the context of the incoming frames");
 }
 
 GstBufferPool* Gpu::new_device_pool(GstCaps* caps, guint min_buffers, guint max_buffers, guint* size) const {
@@ -250,10 +298,17 @@ GstBufferPool* Gpu::new_device_pool(GstCaps* caps, guint min_buffers, guint max_
 bool Gpu::follow_pool(GstBufferPool* pool) {
   if (!is_open() || !GST_IS_CUDA_BUFFER_POOL(pool) || GST_CUDA_BUFFER_POOL(pool)->context != state_->context) return false;
   GstStructure* config = gst_buffer_pool_get_config(pool);
-  state_->stream->follow(config);
+  if (GstCudaStream* stream = state_->stream->other_stream(config)) {
+    const Scope scope(*this);
+    (void)finish();  // a failure appears again in the next frame
+    state_->stream->change_to(stream);
+  }
   gst_structure_free(config);
   return true;
 }
+
+void Gpu::offer_handover(GstQuery* query) { cudavision::offer_handover(query); }
+void Gpu::learn_handover(GstQuery* query) { state_->downstream_takes_handover = takes_handover(query); }
 
 GstMemory* Gpu::new_linear_memory(gsize bytes) const {
   // libgstcuda allocates pictures and may pad their rows. It does not pad rows of this length on any device.

@@ -56,8 +56,13 @@ class Gpu {
   };
 
   Queue queue() const;
+  /// For tests. If the environment variable CUDAVISION_DELAY_STREAMS is set to N, the GPU pauses before some frames for up to N ms, so
+  /// that work which is not in order gives wrong frames. To be called before the work of a frame is submitted.
+  void delay_for_tests();
   /// Waits until all submitted work is done. Errors: resource, with CUDA's text, if any of it failed.
-  Status finish() const;
+  Status finish();
+  /// Whether work was handed over that finish() has not waited for.
+  bool has_unfinished_work() const;
 
   Result<std::unique_ptr<DeviceImage>> allocate(const Geometry& geometry) const;
   /// Copy all planes on the stream. The driver stages pageable host memory. Errors: resource.
@@ -68,10 +73,19 @@ class Gpu {
   static bool is_device_buffer(GstBuffer* buffer);
   /// The flag that maps device memory as a device pointer.
   static GstMapFlags map_flag();
-  /// To be called before a device buffer is read. Waits for its writer if necessary.
-  void acquire_to_read(GstBuffer* buffer) const;
-  /// To be called before a device buffer from a pool is written. Waits for readers of its former content if necessary.
+  // Hand-over of device buffers between elements. The host does not wait:
+  //
+  //   acquire_to_read(in)   later work here follows the writer of `in`, on the device
+  //   acquire_to_write(out) later work here follows those who read the former content of `out`
+  //   …kernels…
+  //   hand_over(out)        readers of `out` follow the work submitted here so far
+  //   keep_inputs()         `in` does not go back to its pool before the work submitted here so far is done
+  void acquire_to_read(GstBuffer* buffer);
   void acquire_to_write(GstBuffer* buffer) const;
+  /// Returns false if readers cannot find out when the work is done. Then finish() and release() are needed.
+  bool hand_over(GstBuffer* buffer) const;
+  /// For the buffers of acquire_to_read() since the last call. Returns false if that is not possible. Then finish() is needed.
+  bool keep_inputs();
   /// Marks a device buffer or memory as completely written. To be called after finish().
   void release(GstBuffer* buffer) const;
   void release(GstMemory* memory) const;
@@ -85,6 +99,10 @@ class Gpu {
   GstBufferPool* new_device_pool(GstCaps* caps, guint min_buffers, guint max_buffers, guint* size) const;
   /// Whether the pool of a neighbour allocates in our context. If so, adopts its stream.
   bool follow_pool(GstBufferPool* pool);
+  /// Adds to the answer to an allocation query that this element takes buffers before their writer has finished.
+  static void offer_handover(GstQuery* query);
+  /// Finds out from an answered allocation query whether downstream does.
+  void learn_handover(GstQuery* query);
   /// (transfer full) Contiguous device memory of `bytes` or up to 64 KiB more. Mapping it without map_flag() downloads it. nullptr
   /// if that fails.
   GstMemory* new_linear_memory(gsize bytes) const;

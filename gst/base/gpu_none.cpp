@@ -17,7 +17,9 @@ bool Gpu::is_open() const { return false; }
 Gpu::Scope::Scope(const Gpu&) : pushed_(false) {}
 Gpu::Scope::~Scope() = default;
 Queue Gpu::queue() const { return {}; }
-Status Gpu::finish() const { return {}; }
+void Gpu::delay_for_tests() {}
+Status Gpu::finish() { return {}; }
+bool Gpu::has_unfinished_work() const { return false; }
 Result<std::unique_ptr<DeviceImage>> Gpu::allocate(const Geometry&) const {
   return Status::resource("this build has no CUDA backend");
 }
@@ -26,14 +28,18 @@ Status Gpu::download(const Image&, const Image&) const { return {}; }
 Status Gpu::download(const void*, void*, gsize) const { return {}; }
 bool Gpu::is_device_buffer(GstBuffer*) { return false; }
 GstMapFlags Gpu::map_flag() { return GstMapFlags(0); }
-void Gpu::acquire_to_read(GstBuffer*) const {}
+void Gpu::acquire_to_read(GstBuffer*) {}
 void Gpu::acquire_to_write(GstBuffer*) const {}
+bool Gpu::hand_over(GstBuffer*) const { return false; }
+bool Gpu::keep_inputs() { return false; }
 void Gpu::release(GstBuffer*) const {}
 void Gpu::release(GstMemory*) const {}
 bool Gpu::is_foreign(GstBuffer*) const { return false; }
 Status Gpu::adopt(GstBuffer*) { return {}; }
 GstBufferPool* Gpu::new_device_pool(GstCaps*, guint, guint, guint*) const { return nullptr; }
 bool Gpu::follow_pool(GstBufferPool*) { return false; }
+void Gpu::offer_handover(GstQuery*) {}
+void Gpu::learn_handover(GstQuery*) {}
 GstMemory* Gpu::new_linear_memory(gsize) const { return nullptr; }
 GstAllocator* Gpu::new_pinned_allocator() const { return nullptr; }
 

@@ -218,6 +218,16 @@ void Host::check_memory_of_peer(GstPad* src) {
                     (nullptr));
 }
 
+Status Host::finish_work() {
+  if (!gpu.is_open() || !gpu.has_unfinished_work()) return {};
+  const Gpu::Scope scope(gpu);
+  return scope.status().ok() ? gpu.finish() : scope.status();
+}
+
+void Host::offer_handover(GstQuery* query) const {
+  if (uses_cuda()) Gpu::offer_handover(query);
+}
+
 // Pools -------------------------------------------------------------------------------------------------------------------------
 
 /// (transfer full) A configured pool of frames of `caps`, and its allocator (transfer full, nullptr: the default one). Returns
@@ -253,6 +263,7 @@ bool Host::propose_pool(GstQuery* query, GstCaps* caps, bool need_pool) const {
 }
 
 bool Host::decide_pool(GstQuery* query, GstCaps* caps) {
+  if (uses_cuda()) gpu.learn_handover(query);
   GstBufferPool* pool = nullptr;
   guint size = 0, min_buffers = 0, max_buffers = 0;
   const bool has_offer = gst_query_get_n_allocation_pools(query) > 0;

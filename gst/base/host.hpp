@@ -63,6 +63,11 @@ class Host {
   /// `src` accepts CUDA memory only, and this element works without CUDA.
   void check_memory_of_peer(GstPad* src);
 
+  /// Waits until the GPU has done the work that the element handed over. Errors: resource, if some of it failed; once for a failure.
+  /// For the streaming thread.
+  Status finish_work();
+  /// Adds to the answer to an allocation query that this element takes buffers before their writer has finished.
+  void offer_handover(GstQuery* query) const;
   /// Adds a pool to an allocation query, with its allocator. System memory is page-locked if CUDA is in use.
   bool propose_pool(GstQuery* query, GstCaps* caps, bool need_pool) const;
   /// Decides on the pool in an answered allocation query: the pool of downstream if it is suitable, else a new one. Posts errors.

@@ -8,6 +8,8 @@ class FilterProcessor : public Processor {
  public:
   explicit FilterProcessor(std::unique_ptr<Filter> filter) : filter_(std::move(filter)) {}
 
+  bool reads_results() const override { return false; }
+
   Status submit(const FrameJob& job) override { return filter_->submit(job.src, *job.dst, job.region, job.queue); }
 
  private:

@@ -50,13 +50,15 @@ class Processor {
   virtual bool passes_through() const { return false; }
   /// Whether finished() adds metas to the buffer.
   virtual bool adds_metas() const { return false; }
+  /// Whether finished() needs what the GPU computed. If not, it is called as soon as the work is submitted.
+  virtual bool reads_results() const { return true; }
 
   /// (transfer full) If data other than video goes out: the buffer for the next frame, which submit() fills. Errors: resource.
   virtual Result<GstBuffer*> new_output() { return nullptr; }
 
   /// Reads job.src and writes every sample of job.dst. On CUDA it may return before the work is done. Errors: resource.
   virtual Status submit(const FrameJob& job) = 0;
-  /// Called after each submit(), when its work is done.
+  /// Called after each submit(), when its work is done (see reads_results()).
   virtual void finished(const FrameReport&) {}
   /// Ends a run of frames: state of earlier frames must not affect later ones. Results so far may be posted.
   virtual void interrupted(Interruption, GstElement*) {}

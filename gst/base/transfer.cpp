@@ -26,8 +26,13 @@ Result<const Image*> Transfer::fetch(const FrameBuffer& from, Staging& staging) 
   if (!uploads(from)) return &from.image();
   auto picture = staging.prepare(*gpu_, from.image().geometry);
   if (!picture.ok()) return picture;
-  if (Status status = gpu_->upload(from.image(), *picture.value()); !status.ok()) return status;
+  if (Status status = upload(from, *picture.value()); !status.ok()) return status;
   return picture;
+}
+
+Status Transfer::upload(const FrameBuffer& from, const Image& to) {
+  uploaded_ = true;
+  return gpu_->upload(from.image(), to);
 }
 
 Result<const Image*> Transfer::target(const FrameBuffer& to, Staging& staging) {
@@ -43,7 +48,7 @@ Result<const Image*> Transfer::carry(const FrameBuffer& from, const FrameBuffer&
   output_ = &to;
   if (!from.on_device_ && to.on_device_) {
     gpu_->acquire_to_write(to.buffer_);
-    if (Status status = gpu_->upload(from.image(), to.image()); !status.ok()) return status;
+    if (Status status = upload(from, to.image()); !status.ok()) return status;
     return &to.image();
   }
   auto picture = fetch(from, staging);
@@ -51,12 +56,17 @@ Result<const Image*> Transfer::carry(const FrameBuffer& from, const FrameBuffer&
   return picture;
 }
 
-Status Transfer::finish(Status submitted) {
+Status Transfer::finish(Return when, Status submitted) {
   if (!gpu_) return submitted;
   if (submitted.ok() && to_download_) submitted = gpu_->download(*to_download_, output_->image());
+  const bool touches_system_memory = uploaded_ || to_download_;
+  if (submitted.ok() && when == Return::when_submitted && !touches_system_memory && hand_over()) return {};
   const Status finished = wait();
   if (output_ && output_->on_device_) gpu_->release(output_->buffer_);
   return submitted.ok() ? finished : submitted;
 }
+
+/// Passes on unfinished work, if the next element can take it.
+bool Transfer::hand_over() { return (!output_ || gpu_->hand_over(output_->buffer_)) && gpu_->keep_inputs(); }
 
 }  // namespace cudavision

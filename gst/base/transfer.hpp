@@ -50,24 +50,31 @@ class FrameBuffer {
 ///   system memory:  buffer ──fetch(): upload──▶ Staging ─▶ kernels ─▶ Staging ──run(): download──▶ buffer
 ///   CUDA memory:    buffer ──fetch()──────────────────────▶ kernels ────────────────────target()─▶ buffer
 ///
-/// All work goes to the queue. run() submits it, and then waits for it: the input goes back to its owner when the element returns,
-/// and downstream gets a finished output. On the CPU backend all pictures are the mapped buffers themselves. For the streaming
-/// thread, with the CUDA context current. Frame buffers must outlive run().
+/// All work goes to the queue, which run() fills. If all frames are in CUDA memory, run() does not wait: it hands the output over
+/// and keeps the inputs until the GPU has read them (see Gpu). Otherwise run() waits until the work is done. On the CPU backend all
+/// pictures are the mapped buffers themselves. For the streaming thread, with the CUDA context current. Frame buffers must outlive
+/// run().
 class Transfer {
  public:
   /// `gpu`: the device, or nullptr for the CPU backend.
-  explicit Transfer(const Gpu* gpu) : gpu_(gpu) {}
+  explicit Transfer(Gpu* gpu) : gpu_(gpu) {}
   Transfer(const Transfer&) = delete;
   Transfer& operator=(const Transfer&) = delete;
 
   /// Whether fetch() copies a frame to Staging.
   bool uploads(const FrameBuffer& frame) const { return gpu_ && !frame.on_device_; }
 
-  /// Calls submit(), which returns a Status and may call the functions below. Then downloads what the kernels wrote to Staging,
-  /// waits until the GPU is done, and hands the output over. Returns the first error; an exception is an error too.
+  /// When run() returns.
+  enum class Return {
+    when_submitted,  ///< as soon as neighbours can take over; see above
+    when_finished,   ///< when all work is done
+  };
+  /// Calls submit(), which returns a Status and may call the functions below. Then downloads what the kernels wrote to Staging, and
+  /// hands the output over. Returns the first error; an exception is an error too.
   template <typename F>
-  Status run(F&& submit) {
-    return finish(guarded(submit));
+  Status run(Return when, F&& submit) {
+    if (gpu_) gpu_->delay_for_tests();
+    return finish(when, guarded(submit));
   }
 
   /// The picture of an incoming frame, in the memory of the backend. Errors: resource.
@@ -80,16 +87,19 @@ class Transfer {
   /// Where to submit kernels.
   Queue queue() const { return gpu_ ? gpu_->queue() : Queue(); }
   /// Waits until all submitted work is done. Errors: resource.
-  Status wait() const { return gpu_ ? gpu_->finish() : Status(); }
+  Status wait() { return gpu_ ? gpu_->finish() : Status(); }
 
  private:
   friend class FrameBuffer;
 
   /// Whether kernels can use the memory of a buffer directly. They cannot if it lies in another CUDA context.
   bool is_on_device(GstBuffer* buffer) const { return gpu_ && Gpu::is_device_buffer(buffer) && !gpu_->is_foreign(buffer); }
-  Status finish(Status submitted);
+  Status upload(const FrameBuffer& from, const Image& to);
+  Status finish(Return when, Status submitted);
+  bool hand_over();
 
-  const Gpu* const gpu_;
+  Gpu* const gpu_;
+  bool uploaded_ = false;  // a frame in system memory is being read
   const FrameBuffer* output_ = nullptr;
   const Image* to_download_ = nullptr;  // the picture to download to `output_`, or nullptr
 };

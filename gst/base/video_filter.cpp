@@ -79,6 +79,7 @@ Status make_plan(GstCudaVisionFilter* self) {
     auto plan = class_of(self)->make_plan(self, {state.video, *state.host.backend(), Region::Mode(settings.region),
                                                  state.processor.get(), state.host.gpu, state.data.get()});
     if (!plan.ok()) return plan.error();
+    if (Status status = state.host.finish_work(); !status.ok()) return status;  // before the former plan ends
     state.processor = std::move(plan.value().processor);
     state.in_use = settings;
     state.has_worked = true;
@@ -111,6 +112,10 @@ Status renew_plan(GstCudaVisionFilter* self) {
   return status;
 }
 
+void finish_work(GstCudaVisionFilter* self) {
+  if (const Status status = self->state->host.finish_work(); !status.ok()) self->state->host.post_error(status);
+}
+
 void interrupt(GstCudaVisionFilter* self, Interruption why) {
   FilterState& state = *self->state;
   if (!state.processor) return;
@@ -140,6 +145,7 @@ gboolean start(GstBaseTransform* trans) {
 gboolean stop(GstBaseTransform* trans) {
   FilterState& state = state_of(trans);
   interrupt(as_filter(trans), Interruption::eos);  // for streams that end without EOS
+  finish_work(as_filter(trans));
   Gpu::Scope scope(state.host.gpu);
   state.processor.reset();
   state.data.reset();

@@ -20,6 +20,7 @@ gboolean propose_allocation(GstBaseTransform* trans, GstQuery* decide_query, Gst
   if (!decide_query) return TRUE;  // downstream has said which metas it takes
   gst_query_add_allocation_meta(query, GST_VIDEO_META_API_TYPE, nullptr);
   gst_query_add_allocation_meta(query, GST_VIDEO_CROP_META_API_TYPE, nullptr);
+  self->state->host.offer_handover(query);
   return TRUE;
 }
 
@@ -46,6 +47,7 @@ Status follow_context(GstCudaVisionFilter* self, GstBuffer* buffer) {
   {
     Gpu::Scope scope(state.host.gpu);
     interrupt(self, Interruption::discont);
+    finish_work(self);
     state.processor.reset();
     state.reset_staging();
   }

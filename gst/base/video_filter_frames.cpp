@@ -71,7 +71,7 @@ Region region_of(GstCudaVisionFilter* self, GstBuffer* buffer) {
 
 /// Runs the processor on a frame. If the frame passes through, `inbuf` and `outbuf` share their memory, or are the same. Errors:
 /// frame, if the incoming frame does not fit its caps; resource.
-Status process(GstCudaVisionFilter* self, const Gpu* gpu, GstBuffer* inbuf, GstBuffer* outbuf) {
+Status process(GstCudaVisionFilter* self, Gpu* gpu, GstBuffer* inbuf, GstBuffer* outbuf) {
   FilterState& state = *self->state;
   Transfer transfer(gpu);
   const FrameBuffer in(transfer, inbuf, state.video, GST_MAP_READ);
@@ -82,7 +82,8 @@ Status process(GstCudaVisionFilter* self, const Gpu* gpu, GstBuffer* inbuf, GstB
     // The next output frame will be no better, so this is no error of the frame alone.
     if (!out->status().ok()) return Status::resource("cannot write to a buffer of the output pool: " + out->status().message());
   }
-  return transfer.run([&]() -> Status {
+  const auto when = state.processor->reads_results() ? Transfer::Return::when_finished : Transfer::Return::when_submitted;
+  return transfer.run(when, [&]() -> Status {
     const bool only_reads = state.data || state.processor->passes_through();
     const auto src = out && only_reads ? transfer.carry(in, *out, state.input_staging) : transfer.fetch(in, state.input_staging);
     if (!src.ok()) return src.error();
@@ -146,7 +147,10 @@ GstFlowReturn transform_ip(GstBaseTransform* trans, GstBuffer* buffer) { return 
 
 gboolean sink_event(GstBaseTransform* trans, GstEvent* event) {
   if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP) interrupt(as_filter(trans), Interruption::flush);
-  if (GST_EVENT_TYPE(event) == GST_EVENT_EOS) interrupt(as_filter(trans), Interruption::eos);
+  if (GST_EVENT_TYPE(event) == GST_EVENT_EOS) {
+    interrupt(as_filter(trans), Interruption::eos);
+    finish_work(as_filter(trans));
+  }
   return base_class()->sink_event(trans, event);
 }
 

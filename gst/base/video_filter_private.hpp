@@ -57,6 +57,8 @@ GstBaseTransformClass* base_class();
 /// Makes a plan from the committed settings. If frames have flowed before, settings that cannot work are reported and replaced by
 /// the last ones that did.
 Status renew_plan(GstCudaVisionFilter* self);
+/// Waits until the GPU has done all work, and posts an error if some of it failed.
+void finish_work(GstCudaVisionFilter* self);
 /// Tells the processor, if there is one, that a run of frames ends.
 void interrupt(GstCudaVisionFilter* self, Interruption why);
 

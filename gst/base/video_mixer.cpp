@@ -69,6 +69,7 @@ gboolean stop(GstAggregator* agg) {
 void drop_device_state(GstCudaVisionMixer* self) {
   MixerState& state = *self->state;
   const Inputs inputs(self);
+  if (const Status status = state.host.finish_work(); !status.ok()) state.host.post_error(status);
   Gpu::Scope scope(state.host.gpu);
   state.plan.reset();
   state.output_staging.reset();
@@ -81,6 +82,7 @@ void drop_device_state(GstCudaVisionMixer* self) {
 Status make_plan(GstCudaVisionMixer* self, const GstVideoInfo& output) {
   MixerState& state = *self->state;
   const bool cuda = state.host.uses_cuda();
+  if (Status status = state.host.finish_work(); !status.ok()) return status;
   Gpu::Scope scope(state.host.gpu);
   state.plan.reset();
   state.output_staging.reset();

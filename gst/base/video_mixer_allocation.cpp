@@ -12,6 +12,7 @@ gboolean propose_allocation(GstAggregator* agg, GstAggregatorPad* pad, GstQuery*
   gst_query_parse_allocation(query, &caps, &need_pool);
   if (!caps || !base_class()->propose_allocation(agg, pad, decide_query, query)) return FALSE;
   gst_query_add_allocation_meta(query, GST_VIDEO_CROP_META_API_TYPE, nullptr);
+  state_of(agg).host.offer_handover(query);
   return state_of(agg).host.propose_pool(query, caps, need_pool);
 }
 

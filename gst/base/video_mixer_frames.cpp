@@ -45,7 +45,7 @@ class Composition {
   }
 
   Status compose(const std::vector<MixerInput>& inputs, GstBuffer* outbuf) {
-    return transfer_.run([&] { return submit(inputs, outbuf); });
+    return transfer_.run(Transfer::Return::when_submitted, [&] { return submit(inputs, outbuf); });
   }
 
  private:
@@ -164,6 +164,11 @@ void flush_pads(GstAggregator* agg) {
 GstFlowReturn aggregate(GstAggregator* agg, gboolean timeout) {
   flush_pads(agg);
   const GstFlowReturn flow = base_class()->aggregate(agg, timeout);
+  if (flow == GST_FLOW_EOS)
+    if (const Status status = state_of(agg).host.finish_work(); !status.ok()) {
+      state_of(agg).host.post_error(status);
+      return GST_FLOW_ERROR;
+    }
   if (flow != GST_FLOW_ERROR) return flow;
   const Inputs inputs(as_mixer(agg));
   for (const MixerInput& input : inputs.list()) {

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Only for files that are built with CUDA.
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <gst/gst.h>
+
+#include <utility>
+
+#include "gst/base/compat.hpp"
+
+namespace cudavision {
+
+/// A CUDA event: a mark in a stream that other streams and the host can wait for. It may be recorded again and again.
+class CudaEvent {
+ public:
+  /// The context must be current.
+  explicit CudaEvent(GstCudaContext* context) : context_(GST_CUDA_CONTEXT(gst_object_ref(context))) {
+    if (cudaEventCreateWithFlags(&event_, cudaEventDisableTiming) != cudaSuccess) event_ = nullptr;
+  }
+  ~CudaEvent() {
+    if (event_ && gst_cuda_context_push(context_)) {
+      cudaEventDestroy(event_);
+      gst_cuda_context_pop(nullptr);
+    }
+    gst_object_unref(context_);
+  }
+  CudaEvent(const CudaEvent&) = delete;
+  CudaEvent& operator=(const CudaEvent&) = delete;
+
+  /// Marks the end of the work that was submitted to `stream` so far. Returns false if that fails.
+  bool record(CUstream stream) const { return event_ && cudaEventRecord(event_, stream) == cudaSuccess; }
+  /// Makes later work of `stream` wait on the device until the mark is reached. Returns false if that fails.
+  bool hold_up(CUstream stream) const { return event_ && cudaStreamWaitEvent(stream, event_, 0) == cudaSuccess; }
+  /// Whether the mark is reached. A failed device counts as finished: nothing works there any more.
+  bool reached() const { return !event_ || cudaEventQuery(event_) != cudaErrorNotReady; }
+  /// Waits on the host until the mark is reached.
+  void wait() const {
+    if (event_) cudaEventSynchronize(event_);
+  }
+
+ private:
+  GstCudaContext* const context_;
+  cudaEvent_t event_ = nullptr;
+};
+
+}  // namespace cudavision

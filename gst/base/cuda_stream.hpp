@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// How elements pass on memory that the GPU still writes. It depends on the version of GStreamer's CUDA library:
+//
+//   since 1.24  Memory has a stream. What is submitted there is in order with the memory's writers and readers, in all elements.
+//   1.22        Memory has no stream, and elements pass on finished memory. Elements of this plugin, which find each other by
+//               handover_api() in allocation queries, pass on unfinished memory together with an event.
+//
+// Only for files that are built with CUDA.
+#pragma once
+
+#include "gst/base/compat.hpp"
+#include "gst/base/cuda_event.hpp"
+
+namespace cudavision {
+
+/// Makes `later` wait on the device for all work that was submitted to `earlier`. `event`: to be used for it.
+inline void put_in_order(CUstream earlier, CUstream later, const CudaEvent& event) {
+  if (earlier == later || (event.record(earlier) && event.hold_up(later))) return;
+  cudaStreamSynchronize(earlier);
+}
+
+#if CUDAVISION_CUDA_STREAMS
+
+/// The CUDA stream of an element, in the form that this version shares with other elements. The context must be current.
+class Stream {
+ public:
+  explicit Stream(GstCudaContext* context) : event_(context), stream_(gst_cuda_stream_new(context)) {}
+  ~Stream() { gst_clear_cuda_stream(&stream_); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  bool ok() const { return stream_ != nullptr; }
+  CUstream handle() const { return gst_cuda_stream_get_handle(stream_); }
+  /// Makes this stream the one on which buffers of a pool are written.
+  void set_on(GstStructure* pool_config) const { gst_buffer_pool_config_set_cuda_stream(pool_config, stream_); }
+  /// (transfer full) The stream of a pool that a neighbour offers; nullptr if it has none, or has this one.
+  GstCudaStream* other_stream(GstStructure* pool_config) const {
+    GstCudaStream* offered = gst_buffer_pool_config_get_cuda_stream(pool_config);
+    if (offered == stream_) gst_clear_cuda_stream(&offered);
+    return offered;
+  }
+  /// Goes over to `stream` (taken). All work must be done.
+  void change_to(GstCudaStream* stream) {
+    gst_clear_cuda_stream(&stream_);
+    stream_ = stream;
+  }
+
+  /// Orders later work of this stream after the writer of the memory.
+  void wait_for_writer(GstCudaMemory* memory) const {
+    // GST_CUDA_MEMORY_TRANSFER_NEED_SYNC does not tell whether that is necessary: another reader clears it before it waits.
+    if (GstCudaStream* stream = gst_cuda_memory_get_stream(memory))
+      put_in_order(gst_cuda_stream_get_handle(stream), handle(), event_);
+  }
+  /// Whether the next writer of the memory comes after the work of this stream by itself.
+  bool precedes_next_writer(GstCudaMemory* memory) const { return gst_cuda_memory_get_stream(memory) == stream_; }
+  /// Orders later work of this stream after the readers of memory that comes from a pool. They read it on the memory's stream.
+  void wait_for_readers(GstCudaMemory* memory) const {
+    if (GstCudaStream* stream = gst_cuda_memory_get_stream(memory))
+      put_in_order(gst_cuda_stream_get_handle(stream), handle(), event_);
+  }
+  /// Lets others find out when the work of this stream on the memory is done. Returns false if that is not possible.
+  bool hand_over(GstCudaMemory* memory, bool) const {
+    GstCudaStream* stream = gst_cuda_memory_get_stream(memory);
+    if (!stream) return false;
+    put_in_order(handle(), gst_cuda_stream_get_handle(stream), event_);
+    GST_MEMORY_FLAG_SET(memory, GST_CUDA_MEMORY_TRANSFER_NEED_SYNC);
+    return true;
+  }
+
+ private:
+  CudaEvent event_;
+  GstCudaStream* stream_;
+};
+
+inline void offer_handover(GstQuery*) {}
+inline bool takes_handover(GstQuery*) { return true; }
+/// Records that the memory is written completely, so that readers need not wait.
+inline void mark_finished(GstCudaMemory* memory) { GST_MEMORY_FLAG_UNSET(memory, GST_CUDA_MEMORY_TRANSFER_NEED_SYNC); }
+
+#else
+
+using GstCudaStream = void;
+
+class Stream {
+ public:
+  explicit Stream(GstCudaContext* context) : context_(GST_CUDA_CONTEXT(gst_object_ref(context))) {
+    if (!gst_cuda_context_push(context_)) return;
+    // A stream that the legacy default stream waits for: libgstcuda 1.22 copies for CPU readers there.
+    if (CuStreamCreate(&stream_, CU_STREAM_DEFAULT) != CUDA_SUCCESS) stream_ = nullptr;
+    gst_cuda_context_pop(nullptr);
+  }
+  ~Stream() {
+    if (stream_ && gst_cuda_context_push(context_)) {
+      CuStreamDestroy(stream_);
+      gst_cuda_context_pop(nullptr);
+    }
+    gst_object_unref(context_);
+  }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  bool ok() const { return stream_ != nullptr; }
+  CUstream handle() const { return stream_; }
+  void set_on(GstStructure*) const {}
+  GstCudaStream* other_stream(GstStructure*) const { return nullptr; }
+  void change_to(GstCudaStream*) {}
+
+  void wait_for_writer(GstCudaMemory* memory) const {
+    const CudaEvent* written = written_event(memory);
+    if (written && !written->hold_up(stream_)) written->wait();
+  }
+  bool precedes_next_writer(GstCudaMemory*) const { return false; }
+  /// Readers keep references until they are done.
+  void wait_for_readers(GstCudaMemory*) const {}
+  /// `taken`: the next element takes unfinished memory.
+  bool hand_over(GstCudaMemory* memory, bool taken) const {
+    if (!taken) return false;
+    CudaEvent* written = written_event(memory);
+    if (!written) {
+      written = new CudaEvent(context_);
+      gst_mini_object_set_qdata(GST_MINI_OBJECT(memory), quark(), written,
+                                [](gpointer event) { delete static_cast<CudaEvent*>(event); });
+    }
+    return written->record(stream_);
+  }
+
+ private:
+  static GQuark quark() {
+    static const GQuark quark = g_quark_from_static_string("cudavision-written");
+    return quark;
+  }
+  /// The event after which the memory is written; nullptr if the memory was always passed on finished. It stays with the memory
+  /// when that goes back to its pool, and is recorded again.
+  static CudaEvent* written_event(GstCudaMemory* memory) {
+    return static_cast<CudaEvent*>(gst_mini_object_get_qdata(GST_MINI_OBJECT(memory), quark()));
+  }
+
+  GstCudaContext* context_;
+  CUstream stream_ = nullptr;
+};
+
+/// Names the hand-over in allocation queries. No such meta exists. Other elements drop the name from their answers, because of its tag.
+inline GType handover_api() {
+  static const GType type = [] {
+    static const gchar* tags[] = {"memory", nullptr};
+    return gst_meta_api_type_register("GstCudaVisionHandoverAPI", tags);
+  }();
+  return type;
+}
+/// Says in the answer to an allocation query that this element takes memory that the GPU still writes.
+inline void offer_handover(GstQuery* query) { gst_query_add_allocation_meta(query, handover_api(), nullptr); }
+/// Whether downstream said so.
+inline bool takes_handover(GstQuery* query) { return gst_query_find_allocation_meta(query, handover_api(), nullptr); }
+inline void mark_finished(GstCudaMemory*) {}
+
+#endif
+
+}  // namespace cudavision
