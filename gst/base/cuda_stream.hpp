@@ -63,7 +63,7 @@ class Stream {
     GstCudaStream* stream = gst_cuda_memory_get_stream(memory);
     if (!stream) return false;
     put_in_order(handle(), gst_cuda_stream_get_handle(stream), event_);
-    GST_MEMORY_FLAG_SET(memory, GST_CUDA_MEMORY_TRANSFER_NEED_SYNC);
+    GST_MINI_OBJECT_FLAG_SET(memory, GST_CUDA_MEMORY_TRANSFER_NEED_SYNC);
     return true;
   }
 
