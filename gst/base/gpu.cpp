@@ -10,12 +10,10 @@
 
 #include "gst/base/cuda_stream.hpp"
 #include "gst/base/frame.hpp"
+#include "gst/base/host.hpp"
 #include "gst/base/in_flight.hpp"
 #include "gst/base/pinned.hpp"
 #include "kernels/cuda/filter.hpp"
-
-#define GST_CAT_DEFAULT cudavision_debug
-GST_DEBUG_CATEGORY_EXTERN(cudavision_debug);
 
 namespace cudavision {
 namespace {
@@ -196,7 +194,8 @@ void Gpu::close() {
 
 bool Gpu::is_open() const { return state_->stream != nullptr; }
 
-Gpu::Scope::Scope(const Gpu& gpu) : pushed_(gpu.is_open() && gst_cuda_context_push(gpu.state_->context)) {}
+Gpu::Scope::Scope(const Gpu& gpu)
+    : pushed_(gpu.is_open() && gst_cuda_context_push(gpu.state_->context)), failed_(gpu.is_open() && !pushed_) {}
 Gpu::Scope::~Scope() {
   if (pushed_) gst_cuda_context_pop(nullptr);
 }

@@ -48,11 +48,11 @@ class Gpu {
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
 
-    /// Errors: resource. Always an error while the Gpu is closed.
-    Status status() const { return pushed_ ? Status() : Status::resource("the CUDA context cannot be made current"); }
+    /// Errors: resource. None while the Gpu is closed: there is no context to make current.
+    Status status() const { return failed_ ? Status::resource("the CUDA context cannot be made current") : Status(); }
 
    private:
-    bool pushed_;
+    bool pushed_, failed_;
   };
 
   Queue queue() const;

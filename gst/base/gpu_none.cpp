@@ -14,7 +14,7 @@ Status Gpu::open(GstElement*, int) { return Status::resource("this build has no 
 void Gpu::close() {}
 bool Gpu::open_stream() { return false; }
 bool Gpu::is_open() const { return false; }
-Gpu::Scope::Scope(const Gpu&) : pushed_(false) {}
+Gpu::Scope::Scope(const Gpu&) : pushed_(false), failed_(false) {}
 Gpu::Scope::~Scope() = default;
 Queue Gpu::queue() const { return {}; }
 void Gpu::delay_for_tests() {}

@@ -12,7 +12,6 @@
 #include "kernels/core/backend.hpp"
 
 GST_DEBUG_CATEGORY(cudavision_debug);
-#define GST_CAT_DEFAULT cudavision_debug
 
 namespace cudavision {
 namespace {
@@ -38,13 +37,18 @@ void offer_allocator(GstQuery* query, GstAllocator* allocator) {
 }
 
 /// Configures the pool of a neighbour for frames of `caps`, with a GstVideoMeta if it supports that: strides may differ from the
-/// default.
-void configure(GstBufferPool* pool, GstCaps* caps, guint size, guint min_buffers, guint max_buffers) {
+/// default. Returns false if the pool cannot do it.
+bool configure(GstBufferPool* pool, GstCaps* caps, guint size, guint min_buffers, guint max_buffers) {
   GstStructure* config = gst_buffer_pool_get_config(pool);
   gst_buffer_pool_config_set_params(config, caps, size, min_buffers, max_buffers);
   if (gst_buffer_pool_has_option(pool, GST_BUFFER_POOL_OPTION_VIDEO_META))
     gst_buffer_pool_config_add_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META);
-  gst_buffer_pool_set_config(pool, config);
+  if (gst_buffer_pool_set_config(pool, config)) return true;
+  config = gst_buffer_pool_get_config(pool);  // what the pool made of it
+  if (gst_buffer_pool_config_validate_params(config, caps, size, min_buffers, max_buffers))
+    return gst_buffer_pool_set_config(pool, config);
+  gst_structure_free(config);
+  return false;
 }
 
 }  // namespace
@@ -219,7 +223,7 @@ void Host::check_memory_of_peer(GstPad* src) {
 }
 
 Status Host::finish_work() {
-  if (!gpu.is_open() || !gpu.has_unfinished_work()) return {};
+  if (!gpu.has_unfinished_work()) return {};
   const Gpu::Scope scope(gpu);
   return scope.status().ok() ? gpu.finish() : scope.status();
 }
@@ -270,9 +274,8 @@ bool Host::decide_pool(GstQuery* query, GstCaps* caps) {
   if (has_offer) gst_query_parse_nth_allocation_pool(query, 0, &pool, &size, &min_buffers, &max_buffers);
   // Frames from downstream's own pool save a copy there. Device frames must be in our context, though.
   if (pool && is_cuda_caps(caps) && !gpu.follow_pool(pool)) gst_clear_object(&pool);
-  if (pool) {
-    configure(pool, caps, size, min_buffers, max_buffers);
-  } else {
+  if (pool && !configure(pool, caps, size, min_buffers, max_buffers)) gst_clear_object(&pool);
+  if (!pool) {
     GstAllocator* allocator = nullptr;
     guint needed = 0;
     pool = new_pool(caps, min_buffers, max_buffers, &needed, &allocator);

@@ -12,6 +12,7 @@
 
 /// The debug category of the plugin, "cudavision". Host::install_properties() initialises it.
 GST_DEBUG_CATEGORY_EXTERN(cudavision_debug);
+#define GST_CAT_DEFAULT cudavision_debug
 
 namespace cudavision {
 

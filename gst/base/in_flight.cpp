@@ -7,8 +7,7 @@
 #include <condition_variable>
 #include <thread>
 
-#define GST_CAT_DEFAULT cudavision_debug
-GST_DEBUG_CATEGORY_EXTERN(cudavision_debug);
+#include "gst/base/host.hpp"
 
 namespace cudavision {
 namespace {

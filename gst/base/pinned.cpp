@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "gst/base/host.hpp"
+
 namespace {
 
 struct PinnedMemory {

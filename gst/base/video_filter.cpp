@@ -74,7 +74,7 @@ Status make_plan(GstCudaVisionFilter* self) {
   std::string advice;
   {
     ObjectLock lock(self);
-    if (state.host.backend() == Backend::cuda && !scope.status().ok()) return scope.status();
+    if (!scope.status().ok()) return scope.status();
     const FilterSettings& settings = state.settings.committed();
     auto plan = class_of(self)->make_plan(self, {state.video, *state.host.backend(), Region::Mode(settings.region),
                                                  state.processor.get(), state.host.gpu, state.data.get()});

@@ -3,8 +3,6 @@
 #include "gst/base/caps.hpp"
 #include "gst/base/video_filter_private.hpp"
 
-#define GST_CAT_DEFAULT cudavision_debug
-
 namespace cudavision::video_filter {
 
 gboolean propose_allocation(GstBaseTransform* trans, GstQuery* decide_query, GstQuery* query) {

@@ -128,8 +128,8 @@ GstFlowReturn transform(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* ou
   Status status = std::exchange(state.renewed, Status());
   if (status.ok()) {
     Gpu::Scope scope(state.host.gpu);
-    const bool cuda = state.host.uses_cuda();
-    status = cuda && !scope.status().ok() ? scope.status() : process(self, cuda ? &state.host.gpu : nullptr, inbuf, outbuf);
+    status = scope.status();
+    if (status.ok()) status = process(self, state.host.uses_cuda() ? &state.host.gpu : nullptr, inbuf, outbuf);
     if (status.ok()) state.processor->finished({GST_ELEMENT(self), outbuf, times_of(trans, inbuf)});
   }
   const bool first_dropped = !std::exchange(state.dropped, status.code() == Status::Code::frame);

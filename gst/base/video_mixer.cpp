@@ -86,7 +86,7 @@ Status make_plan(GstCudaVisionMixer* self, const GstVideoInfo& output) {
   Gpu::Scope scope(state.host.gpu);
   state.plan.reset();
   state.output_staging.reset();
-  if (cuda && !scope.status().ok()) return scope.status();
+  if (!scope.status().ok()) return scope.status();
   auto plan = blend::make(geometry_of(output), color_of(output), cuda ? Backend::cuda : Backend::cpu, compositor_division());
   if (!plan.ok()) return plan.error();
   state.plan = std::move(plan.value());

@@ -2,8 +2,6 @@
 // GstCudaVisionMixer: allocation of frames, and the CUDA context in which they are.
 #include "gst/base/video_mixer_private.hpp"
 
-#define GST_CAT_DEFAULT cudavision_debug
-
 namespace cudavision::video_mixer {
 
 gboolean propose_allocation(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* decide_query, GstQuery* query) {

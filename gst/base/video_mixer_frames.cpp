@@ -134,8 +134,8 @@ GstFlowReturn aggregate_frames(GstVideoAggregator* vagg, GstBuffer* outbuf) {
   {
     const Inputs inputs(self);
     Gpu::Scope scope(state.host.gpu);
-    const bool cuda = state.host.uses_cuda();
-    status = cuda && !scope.status().ok() ? scope.status() : Composition(self, cuda).compose(inputs.list(), outbuf);
+    status = scope.status();
+    if (status.ok()) status = Composition(self, state.host.uses_cuda()).compose(inputs.list(), outbuf);
   }
   if (status.ok()) return GST_FLOW_OK;
   drop_device_state(self);
