@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Runs in the unpacked bundle of tests/gpu-bundle.sh, on a GPU host that has only the driver:
-#   run.sh [tests] [sanitize] [bench] [pipelines] [all]       (no argument: tests)
+#   run.sh [tests] [late] [sanitize] [bench] [pipelines] [all]       (no argument: tests)
 # tests      kernel tests on CUDA, element tests, the fuzzer on CUDA (FUZZ_CASES=3000)
+# late       element tests and the fuzzer again, while the GPU pauses before random frames: frames used too early or too late differ
 # sanitize   some kernel tests with compute-sanitizer's memcheck, racecheck and initcheck (SANITIZE_TESTS=16 for each program)
 # bench      bench_kernels (compared with NPP if the host has nvcc and NPP), bench_pipelines.py
 # pipelines  gst-launch-1.0 pipelines, some of which decode the packed clips
-# all        all four
+# all        all five
 # Logs and JSON files go to $OUT, or to ./logs. The last line is the count. The exit status is 0 only if nothing failed.
 # Tests that need something the host lacks are skipped and give the reason.
 set -uo pipefail
@@ -99,16 +100,24 @@ mode_tests() {
     run "kernels/${program##*/}" 300 "${bundled[@]}" bash -c "$in_parts" "$logs/part" "$parts" "$program" '--gtest_filter=*Cuda*'
   done
   ((found)) || report SKIP kernels 'no kernel tests in the bundle'
-  found=0
+  elements_and_fuzz '' "${FUZZ_CASES:-3000}"
+}
+
+mode_late() { elements_and_fuzz late/ "$((${FUZZ_CASES:-3000} / 10))" env CUDAVISION_DELAY_STREAMS=2; }
+
+# prefix cases [command …]: runs the element tests and the fuzzer, each by the command.
+elements_and_fuzz() {
+  local prefix=$1 cases=$2 program found=0
+  shift 2
   for program in $(programs elements); do
     found=1
-    run "elements/${program##*/}" 300 "${bundled[@]}" "$program"
+    run "${prefix}elements/${program##*/}" 300 "${bundled[@]}" "$@" "$program"
   done
-  ((found)) || report SKIP elements 'no element tests in the bundle'
+  ((found)) || report SKIP "${prefix}elements" 'no element tests in the bundle'
   if [[ -x $here/tests/fuzz/fuzz ]]; then
-    run fuzz 300 "${bundled[@]}" "$here/tests/fuzz/fuzz" --backend cuda --cases "${FUZZ_CASES:-3000}"
+    run "${prefix}fuzz" 300 "${bundled[@]}" "$@" "$here/tests/fuzz/fuzz" --backend cuda --cases "$cases"
   else
-    report SKIP fuzz 'no fuzzer in the bundle'
+    report SKIP "${prefix}fuzz" 'no fuzzer in the bundle'
   fi
 }
 
@@ -287,11 +296,11 @@ mode_pipelines() {
 }
 
 (($#)) || set -- tests
-[[ $* == all ]] && set -- tests sanitize pipelines bench
+[[ $* == all ]] && set -- tests late sanitize pipelines bench
 for mode in "$@"; do
   case $mode in
-    tests | sanitize | bench | pipelines) ;;
-    *) sed -n '4,11p' "$0" >&2; exit 2 ;;
+    tests | late | sanitize | bench | pipelines) ;;
+    *) sed -n '4,12p' "$0" >&2; exit 2 ;;
   esac
 done
 printf '# cudavision %s on %s\n' "$(cat "$here/VERSION")" \
