@@ -10,8 +10,8 @@
 
 #include "gst/base/cuda_stream.hpp"
 #include "gst/base/frame.hpp"
-#include "gst/base/host.hpp"
 #include "gst/base/in_flight.hpp"
+#include "gst/base/log.hpp"
 #include "gst/base/pinned.hpp"
 #include "kernels/cuda/filter.hpp"
 

@@ -8,6 +8,7 @@
 
 #include "gst/base/caps.hpp"
 #include "gst/base/frame.hpp"
+#include "gst/base/log.hpp"
 #include "gst/base/properties.hpp"
 #include "kernels/core/backend.hpp"
 

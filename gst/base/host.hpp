@@ -10,10 +10,6 @@
 #include "kernels/core/queue.hpp"
 #include "kernels/core/status.hpp"
 
-/// The debug category of the plugin, "cudavision". Host::install_properties() initialises it.
-GST_DEBUG_CATEGORY_EXTERN(cudavision_debug);
-#define GST_CAT_DEFAULT cudavision_debug
-
 namespace cudavision {
 
 /// Holds the lock of a GstObject.

@@ -7,7 +7,7 @@
 #include <condition_variable>
 #include <thread>
 
-#include "gst/base/host.hpp"
+#include "gst/base/log.hpp"
 
 namespace cudavision {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "gst/base/host.hpp"
+#include "gst/base/log.hpp"
 
 namespace {
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // GstCudaVisionFilter: allocation of frames, and the CUDA context in which they are.
 #include "gst/base/caps.hpp"
+#include "gst/base/log.hpp"
 #include "gst/base/video_filter_private.hpp"
 
 namespace cudavision::video_filter {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // GstCudaVisionMixer: allocation of frames, and the CUDA context in which they are.
+#include "gst/base/log.hpp"
 #include "gst/base/video_mixer_private.hpp"
 
 namespace cudavision::video_mixer {
