@@ -16,8 +16,8 @@ struct BadSetting {
 struct Profile {
   std::string element;
   std::string needs;            ///< settings that it needs to work; empty: none
-  std::string first, second;    ///< two settings of the same two properties; each combination gives a different picture
-  std::string controlled;       ///< a property to drive with a GstControlSource; empty: none
+  std::string first, second;    ///< two values for each of the same two properties; the four combinations give different pictures
+  std::string controlled;       ///< a property that a GstControlSource drives; it accepts all values between the ends. Empty: none
   double from = 0, to = 0;      ///< the values of `controlled` at the start and the end
   std::vector<BadSetting> bad;  ///< settings that the element must refuse
   std::string passing{};        ///< settings in passthrough mode, where frames stay untouched; empty: there is no such mode

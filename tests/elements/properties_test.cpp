@@ -90,7 +90,8 @@ class Line {
         known |= (!*row.element || run_.element == row.element) && property == row.property &&
                  message.text.find(row.text) != std::string::npos &&
                  message.type == (row.error && starting ? GST_MESSAGE_ERROR : GST_MESSAGE_WARNING);
-      FAIL_UNLESS(known, "%s: %s", where().c_str(), message.text.c_str());
+      FAIL_UNLESS(known, "%s: %s (a value that the range allows; if it needs another setting, add it to `documented`)",
+                  where().c_str(), message.text.c_str());
       excepted = true;
     }
     return excepted;
