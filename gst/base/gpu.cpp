@@ -252,7 +252,7 @@ void Gpu::acquire_to_read(GstBuffer* buffer) {
 void Gpu::acquire_to_write(GstBuffer* buffer) const { state_->stream->wait_for_readers(cuda_memory(buffer)); }
 
 bool Gpu::hand_over(GstBuffer* buffer) const {
-  return state_->stream->hand_over(cuda_memory(buffer), state_->downstream_takes_handover);
+  return hands_over() && state_->stream->hand_over(cuda_memory(buffer), state_->downstream_takes_handover);
 }
 
 bool Gpu::keep_inputs() {

@@ -240,6 +240,7 @@ std::vector<Picture> frames_of(const std::string& text, const GstVideoInfo& vide
 }  // namespace
 
 TEST(does_not_wait_between_elements_in_cuda_memory, Each::run) {
+  g_setenv("CUDAVISION_HANDOVER", "1", TRUE);
   constexpr int count = 20;
   Pair pair(run);
   want_cuda(pair.rig, "NV12");
@@ -260,6 +261,7 @@ TEST(does_not_wait_between_elements_in_cuda_memory, Each::run) {
 
 /// The GPU pauses before random frames. Frames whose memory is used too early or too late would differ.
 TEST(keeps_frames_apart_while_streams_are_late, Each::run) {
+  g_setenv("CUDAVISION_HANDOVER", "1", TRUE);
   g_setenv("CUDAVISION_DELAY_STREAMS", "3", TRUE);
   for (const char* format : {"NV12", "RGBA"}) {
     at(format);

@@ -3,7 +3,8 @@
 # Runs in the unpacked bundle of tests/gpu-bundle.sh, on a GPU host that has only the driver:
 #   run.sh [tests] [late] [sanitize] [bench] [pipelines] [all]       (no argument: tests)
 # tests      kernel tests on CUDA, element tests, the fuzzer on CUDA (FUZZ_CASES=3000)
-# late       element tests and the fuzzer again, while the GPU pauses before random frames: frames used too early or too late differ
+# late       element tests and the fuzzer again, with frames that are handed over before they are finished (CUDAVISION_HANDOVER=1), while
+#            the GPU pauses before random frames: frames used too early or too late differ
 # sanitize   some kernel tests with compute-sanitizer's memcheck, racecheck and initcheck (SANITIZE_TESTS=16 for each program)
 # bench      bench_kernels (compared with NPP if the host has nvcc and NPP), bench_pipelines.py
 # pipelines  gst-launch-1.0 pipelines, some of which decode the packed clips
@@ -103,7 +104,7 @@ mode_tests() {
   elements_and_fuzz '' "${FUZZ_CASES:-3000}"
 }
 
-mode_late() { elements_and_fuzz late/ "$((${FUZZ_CASES:-3000} / 10))" env CUDAVISION_DELAY_STREAMS=2; }
+mode_late() { elements_and_fuzz late/ "$((${FUZZ_CASES:-3000} / 10))" env CUDAVISION_HANDOVER=1 CUDAVISION_DELAY_STREAMS=2; }
 
 # prefix cases [command …]: runs the element tests and the fuzzer, each by the command.
 elements_and_fuzz() {
@@ -300,7 +301,7 @@ mode_pipelines() {
 for mode in "$@"; do
   case $mode in
     tests | late | sanitize | bench | pipelines) ;;
-    *) sed -n '4,12p' "$0" >&2; exit 2 ;;
+    *) sed -n '4,13p' "$0" >&2; exit 2 ;;
   esac
 done
 printf '# cudavision %s on %s\n' "$(cat "$here/VERSION")" \
