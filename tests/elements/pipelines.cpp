@@ -64,6 +64,8 @@ bool come_and_go(const std::string& backend) {
       nullptr);
   GstElement* blend = gst_bin_get_by_name(GST_BIN(pipeline), "b");
   gst_element_set_state(pipeline, GST_STATE_PLAYING);
+  // A GstBin that changes its state while elements come and go may never reach PLAYING.
+  gst_element_get_state(pipeline, nullptr, nullptr, 60 * GST_SECOND);
   for (const char* format : {"NV12", "RGBA", "GRAY8", "I420_10LE", "RGB", "YUY2"}) {
     GstElement* other = gst_parse_bin_from_description(
         ("videotestsrc ! video/x-raw,width=33,height=21,format=" + std::string(format)).c_str(), TRUE, nullptr);
