@@ -5,8 +5,6 @@
 #include <cuda_runtime_api.h>
 #include <gst/gst.h>
 
-#include <utility>
-
 #include "gst/base/compat.hpp"
 
 namespace cudavision {

@@ -28,9 +28,10 @@ inline void put_in_order(CUstream earlier, CUstream later, const CudaEvent& even
 
 #if CUDAVISION_CUDA_STREAMS
 
-/// The CUDA stream of an element, in the form that this version shares with other elements. The context must be current.
+/// The CUDA stream of an element, in the form that this version shares with other elements.
 class Stream {
  public:
+  /// The context must be current.
   explicit Stream(GstCudaContext* context) : event_(context), stream_(gst_cuda_stream_new(context)) {}
   ~Stream() { gst_clear_cuda_stream(&stream_); }
   Stream(const Stream&) = delete;
@@ -94,11 +95,10 @@ using GstCudaStream = void;
 
 class Stream {
  public:
+  /// The context must be current.
   explicit Stream(GstCudaContext* context) : context_(GST_CUDA_CONTEXT(gst_object_ref(context))) {
-    if (!gst_cuda_context_push(context_)) return;
     // A stream that the legacy default stream waits for: libgstcuda 1.22 copies for CPU readers there.
     if (CuStreamCreate(&stream_, CU_STREAM_DEFAULT) != CUDA_SUCCESS) stream_ = nullptr;
-    gst_cuda_context_pop(nullptr);
   }
   ~Stream() {
     if (stream_ && gst_cuda_context_push(context_)) {

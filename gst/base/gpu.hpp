@@ -73,7 +73,7 @@ class Gpu {
   static bool is_device_buffer(GstBuffer* buffer);
   /// The flag that maps device memory as a device pointer.
   static GstMapFlags map_flag();
-  // Hand-over of device buffers between elements. The host does not wait:
+  // Hand-over of device buffers between elements. Under CUDAVISION_HANDOVER=1 (cuda_stream.hpp) the host does not wait:
   //
   //   acquire_to_read(in)   later work here follows the writer of `in`, on the device
   //   acquire_to_write(out) later work here follows those who read the former content of `out`
