@@ -45,6 +45,7 @@ class Line {
     element = gst_bin_get_by_name(GST_BIN(pipeline_), "e");
     gst_object_unref(element);  // the pipeline keeps a reference
     set(element, "backend=" + run.backend);
+    with_shared_context(element, run);
     bus = gst_element_get_bus(pipeline_);
   }
   ~Line() {

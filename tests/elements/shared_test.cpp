@@ -26,6 +26,7 @@ struct Pipeline {
   GstBus* bus;
 
   Pipeline(GstElement* element, int frames, const char* text) : element(element) {
+    with_shared_context(element, {"", get_enum(element, "backend")});
     pipeline = gst_parse_launch(
         ("videotestsrc num-buffers=" + std::to_string(frames) + " name=source ! capsfilter name=caps").c_str(), nullptr);
     GstElement* sink = gst_element_factory_make("fakesink", nullptr);

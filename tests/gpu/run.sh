@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Runs in the unpacked bundle of tests/gpu-bundle.sh, on a GPU host that has only the driver:
-#   run.sh [tests] [late] [sanitize] [bench] [pipelines] [all]       (no argument: tests)
+#   run.sh [tests] [late] [neighbours] [sanitize] [bench] [pipelines] [all]       (no argument: tests)
 # tests      kernel tests on CUDA, element tests, the fuzzer on CUDA (FUZZ_CASES=3000)
-# late       element tests and the fuzzer again, with frames that are handed over before they are finished (CUDAVISION_HANDOVER=1), while
-#            the GPU pauses before random frames: frames used too early or too late differ
+# late       element tests and the fuzzer again, while the GPU pauses before random frames: frames used too early or too late differ
+# neighbours the plugin's elements beside all stock elements of the bundle (minutes: each pipeline is a process, which opens the GPU)
 # sanitize   some kernel tests with compute-sanitizer's memcheck, racecheck and initcheck (SANITIZE_TESTS=16 for each program)
 # bench      bench_kernels (compared with NPP if the host has nvcc and NPP), bench_pipelines.py
 # pipelines  gst-launch-1.0 pipelines, some of which decode the packed clips
-# all        all five
+# all        all six
 # Logs and JSON files go to $OUT, or to ./logs. The last line is the count. The exit status is 0 only if nothing failed.
 # Tests that need something the host lacks are skipped and give the reason.
 set -uo pipefail
@@ -94,25 +94,33 @@ in_parts='
 
 mode_tests() {
   local program found=0 parts
-  parts=$(($(nproc) >= 8 ? 4 : 1))
+  parts=$(($(nproc) * 3 / 4))
+  ((parts)) || parts=1
   for program in $(programs kernels); do
     found=1
     if [[ -z $(some_tests "$program" 1) ]]; then continue; fi  # the program has no CUDA tests
-    run "kernels/${program##*/}" 300 "${bundled[@]}" bash -c "$in_parts" "$logs/part" "$parts" "$program" '--gtest_filter=*Cuda*'
+    run "kernels/${program##*/}" 300 "${bundled[@]}" OPENCV_FOR_THREADS_NUM=1 bash -c "$in_parts" "$logs/part" "$parts" "$program" '--gtest_filter=*Cuda*'
   done
   ((found)) || report SKIP kernels 'no kernel tests in the bundle'
   elements_and_fuzz '' "${FUZZ_CASES:-3000}"
 }
 
-mode_late() { elements_and_fuzz late/ "$((${FUZZ_CASES:-3000} / 10))" env CUDAVISION_HANDOVER=1 CUDAVISION_DELAY_STREAMS=2; }
+mode_late() { elements_and_fuzz late/ "$((${FUZZ_CASES:-3000} / 10))" env CUDAVISION_DELAY_STREAMS=2; }
 
-# prefix cases [command …]: runs the element tests and the fuzzer, each by the command.
+mode_neighbours() {
+  local program=$here/tests/elements/elements_neighbours
+  if [[ -x $program ]]; then run neighbours 550 "${bundled[@]}" "$program"; else report SKIP neighbours 'not in the bundle'; fi
+}
+
+# prefix cases [command …]: runs the element tests and the fuzzer, each by the command. All tests of a program run in one process, since a
+# process takes half a second to open the GPU.
 elements_and_fuzz() {
   local prefix=$1 cases=$2 program found=0
   shift 2
   for program in $(programs elements); do
+    [[ $program == *_neighbours ]] && continue
     found=1
-    run "${prefix}elements/${program##*/}" 300 "${bundled[@]}" "$@" "$program"
+    run "${prefix}elements/${program##*/}" 300 "${bundled[@]}" CK_FORK=no "$@" "$program"
   done
   ((found)) || report SKIP "${prefix}elements" 'no element tests in the bundle'
   if [[ -x $here/tests/fuzz/fuzz ]]; then
@@ -297,10 +305,10 @@ mode_pipelines() {
 }
 
 (($#)) || set -- tests
-[[ $* == all ]] && set -- tests late sanitize pipelines bench
+[[ $* == all ]] && set -- tests late neighbours sanitize pipelines bench
 for mode in "$@"; do
   case $mode in
-    tests | late | sanitize | bench | pipelines) ;;
+    tests | late | neighbours | sanitize | bench | pipelines) ;;
     *) sed -n '4,13p' "$0" >&2; exit 2 ;;
   esac
 done
