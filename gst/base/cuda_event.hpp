@@ -30,12 +30,10 @@ class CudaEvent {
   bool record(CUstream stream) const { return event_ && cudaEventRecord(event_, stream) == cudaSuccess; }
   /// Makes later work of `stream` wait on the device until the mark is reached. Returns false if that fails.
   bool hold_up(CUstream stream) const { return event_ && cudaStreamWaitEvent(stream, event_, 0) == cudaSuccess; }
-  /// Whether the mark is reached. A failed device counts as finished: nothing works there any more.
-  bool reached() const { return !event_ || cudaEventQuery(event_) != cudaErrorNotReady; }
+  /// cudaSuccess: the mark is reached; cudaErrorNotReady: not yet; other values: the device failed.
+  cudaError_t query() const { return event_ ? cudaEventQuery(event_) : cudaErrorInvalidResourceHandle; }
   /// Waits on the host until the mark is reached.
-  void wait() const {
-    if (event_) cudaEventSynchronize(event_);
-  }
+  cudaError_t wait() const { return event_ ? cudaEventSynchronize(event_) : cudaErrorInvalidResourceHandle; }
 
  private:
   GstCudaContext* const context_;

@@ -118,7 +118,7 @@ class Stream {
 
   void wait_for_writer(GstCudaMemory* memory) const {
     const CudaEvent* written = written_event(memory);
-    if (written && !written->hold_up(stream_)) written->wait();
+    if (written && !written->hold_up(stream_)) (void)written->wait();
   }
   bool precedes_next_writer(GstCudaMemory*) const { return false; }
   /// Readers keep references until they are done.

@@ -53,6 +53,8 @@ class PitchedImage : public DeviceImage {
   Image image_;
 };
 
+constexpr const char* failed_text = "CUDA failed while a frame was being processed";
+
 GstCudaMemory* cuda_memory(GstBuffer* buffer) { return GST_CUDA_MEMORY_CAST(gst_buffer_peek_memory(buffer, 0)); }
 
 Status copy_planes(const Image& from, const Image& to, cudaMemcpyKind kind, CUstream stream, const char* what) {
@@ -67,12 +69,9 @@ Status copy_planes(const Image& from, const Image& to, cudaMemcpyKind kind, CUst
 }
 
 /// The longest pause of Gpu::delay_for_tests(), in ms; 0: none.
-int longest_pause() {
-  static const int longest = [] {
-    const char* text = g_getenv("CUDAVISION_DELAY_STREAMS");
-    return text ? int(g_ascii_strtoll(text, nullptr, 10)) : 0;
-  }();
-  return longest;
+int wanted_pause() {
+  const char* text = g_getenv("CUDAVISION_DELAY_STREAMS");
+  return text ? int(CLAMP(g_ascii_strtoll(text, nullptr, 10), 0, 1000)) : 0;
 }
 
 /// Checks that there are a driver and a device. Errors: resource.
@@ -105,6 +104,7 @@ struct Gpu::State {
   std::unique_ptr<InFlight> in_flight;
   bool downstream_takes_handover = false;
   bool unfinished = false;
+  int longest_pause = 0;  // of delay_for_tests()
 
   /// (transfer full) The context, or nullptr.
   GstCudaContext* ref_context() const {
@@ -146,6 +146,7 @@ bool Gpu::answer_context_query(GstElement* element, GstQuery* query) const {
 Status Gpu::open(GstElement* element, int device_id) {
   if (Status status = probe(device_id); !status.ok()) return status;
   gst_cuda_memory_init_once();
+  state_->longest_pause = wanted_pause();
   close();  // the context may be for another device, if cuda-device-id was set since
   // close() drops a context that was set on the element, but the element still has it.
   if (GstContext* set = gst_element_get_context(element, GST_CUDA_CONTEXT_TYPE)) {
@@ -203,8 +204,9 @@ Gpu::Scope::~Scope() {
 Queue Gpu::queue() const { return {state_->stream->handle()}; }
 
 void Gpu::delay_for_tests() {
-  if (longest_pause() < 1) return;
-  const gint ms = g_random_int_range(-longest_pause(), longest_pause() + 1);  // every second frame is not delayed
+  const int longest = state_->longest_pause;
+  if (longest < 1) return;
+  const gint ms = g_random_int_range(-longest, longest + 1);  // every second frame is not delayed
   if (ms > 0)
     (void)cudaLaunchHostFunc(
         state_->stream->handle(), [](void* pause) { g_usleep(1000 * GPOINTER_TO_UINT(pause)); }, GUINT_TO_POINTER(guint(ms)));
@@ -212,7 +214,7 @@ void Gpu::delay_for_tests() {
 
 Status Gpu::finish() {
   GST_LOG("waits for the GPU");
-  const Status status = check(cudaStreamSynchronize(state_->stream->handle()), "CUDA failed while a frame was being processed");
+  const Status status = check(cudaStreamSynchronize(state_->stream->handle()), failed_text);
   state_->in_flight->finished();
   state_->unfinished = false;
   return status;
@@ -251,13 +253,25 @@ void Gpu::acquire_to_read(GstBuffer* buffer) {
 
 void Gpu::acquire_to_write(GstBuffer* buffer) const { state_->stream->wait_for_readers(cuda_memory(buffer)); }
 
+bool Gpu::hands_over() { return cudavision::hands_over(); }
+
 bool Gpu::hand_over(GstBuffer* buffer) const {
-  return hands_over() && state_->stream->hand_over(cuda_memory(buffer), state_->downstream_takes_handover);
+  return state_->stream->hand_over(cuda_memory(buffer), state_->downstream_takes_handover);
 }
 
-bool Gpu::keep_inputs() {
+std::optional<std::uint64_t> Gpu::keep_inputs(bool named) {
   state_->unfinished = true;
-  return state_->in_flight->submitted(state_->stream->handle());
+  return state_->in_flight->submitted(state_->stream->handle(), named);
+}
+
+Gpu::Progress Gpu::progress(std::uint64_t ticket) const {
+  const cudaError_t result = state_->in_flight->query(ticket);
+  return result == cudaSuccess ? Progress::done : result == cudaErrorNotReady ? Progress::running : Progress::failed;
+}
+
+Status Gpu::wait_for(std::uint64_t ticket) const {
+  GST_LOG("waits for the GPU");
+  return check(state_->in_flight->wait(ticket), failed_text);
 }
 
 void Gpu::release(GstBuffer* buffer) const { mark_finished(cuda_memory(buffer)); }

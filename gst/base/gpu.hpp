@@ -4,7 +4,9 @@
 #include <gst/gst.h>
 #include <gst/video/video.h>
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "kernels/core/image.hpp"
 #include "kernels/core/queue.hpp"
@@ -80,12 +82,19 @@ class Gpu {
   //   …kernels…
   //   hand_over(out)        readers of `out` follow the work submitted here so far
   //   keep_inputs()         `in` does not go back to its pool before the work submitted here so far is done
+  //   progress(), wait_for()   whether that work is done
+  static bool hands_over();
   void acquire_to_read(GstBuffer* buffer);
   void acquire_to_write(GstBuffer* buffer) const;
   /// Returns false if readers cannot find out when the work is done. Then finish() and release() are needed.
   bool hand_over(GstBuffer* buffer) const;
-  /// For the buffers of acquire_to_read() since the last call. Returns false if that is not possible. Then finish() is needed.
-  bool keep_inputs();
+  /// For the buffers of acquire_to_read() since the last call. If `named`, returns a ticket for the work. No value: it is not possible,
+  /// and finish() is needed.
+  std::optional<std::uint64_t> keep_inputs(bool named);
+  enum class Progress { running, done, failed };
+  Progress progress(std::uint64_t ticket) const;
+  /// Waits until the work with this ticket is done. Errors: resource, with CUDA's text, if it failed.
+  Status wait_for(std::uint64_t ticket) const;
   /// Marks a device buffer or memory as completely written. To be called after finish().
   void release(GstBuffer* buffer) const;
   void release(GstMemory* memory) const;

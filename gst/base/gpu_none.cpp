@@ -30,8 +30,11 @@ bool Gpu::is_device_buffer(GstBuffer*) { return false; }
 GstMapFlags Gpu::map_flag() { return GstMapFlags(0); }
 void Gpu::acquire_to_read(GstBuffer*) {}
 void Gpu::acquire_to_write(GstBuffer*) const {}
+bool Gpu::hands_over() { return false; }
 bool Gpu::hand_over(GstBuffer*) const { return false; }
-bool Gpu::keep_inputs() { return false; }
+std::optional<std::uint64_t> Gpu::keep_inputs(bool) { return {}; }
+Gpu::Progress Gpu::progress(std::uint64_t) const { return Progress::done; }
+Status Gpu::wait_for(std::uint64_t) const { return {}; }
 void Gpu::release(GstBuffer*) const {}
 void Gpu::release(GstMemory*) const {}
 bool Gpu::is_foreign(GstBuffer*) const { return false; }

@@ -1,74 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "gst/base/in_flight.hpp"
 
-#include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <condition_variable>
-#include <thread>
-
 #include "gst/base/log.hpp"
 
 namespace cudavision {
 namespace {
 
-/// Frames whose references are kept. Many more would only let the host run ahead of a GPU that is busy.
+/// Frames that may be in flight. Many more would only let the host run ahead of a GPU that is busy.
 constexpr std::size_t most_frames = 16;
-
-/// The thread that drops references when no frame follows. It exists while there is an InFlight, and sleeps while all are empty.
-class Dropper {
- public:
-  static Dropper& instance() {
-    static auto* const dropper = new Dropper;  // never deleted, because a process may end with running pipelines
-    return *dropper;
-  }
-
-  void add(InFlight* one) {
-    std::lock_guard changing(changing_);
-    std::lock_guard lock(mutex_);
-    all_.push_back(one);
-    if (all_.size() > 1) return;
-    ended_ = false;
-    thread_ = std::thread([this] { run(); });
-  }
-  void remove(InFlight* one) {
-    std::lock_guard changing(changing_);
-    {
-      std::lock_guard lock(mutex_);
-      all_.erase(std::find(all_.begin(), all_.end(), one));
-      ended_ = all_.empty();
-    }
-    if (!ended_) return;
-    wake_.notify_all();
-    thread_.join();
-  }
-  /// To be called when references are kept.
-  void wake() {
-    if (busy_ || busy_.exchange(true)) return;
-    std::lock_guard lock(mutex_);  // so that the thread is either before its test of busy_ or waiting
-    wake_.notify_all();
-  }
-
- private:
-  void run() {
-    std::unique_lock lock(mutex_);
-    while (!ended_) {
-      wake_.wait(lock, [this] { return ended_ || busy_; });
-      wake_.wait_for(lock, std::chrono::milliseconds(1), [this] { return ended_; });
-      busy_ = false;
-      for (InFlight* one : all_)
-        if (one->drop_reached()) busy_ = true;
-    }
-  }
-
-  std::mutex changing_;  // held while the thread starts or ends
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::vector<InFlight*> all_;
-  std::atomic<bool> busy_{false};  // references may be kept
-  bool ended_ = false;
-  std::thread thread_;
-};
 
 void unref_all(const std::vector<GstBuffer*>& buffers) {
   for (GstBuffer* buffer : buffers) gst_buffer_unref(buffer);
@@ -76,12 +15,14 @@ void unref_all(const std::vector<GstBuffer*>& buffers) {
 
 }  // namespace
 
-InFlight::InFlight(GstCudaContext* context) : context_(GST_CUDA_CONTEXT(gst_object_ref(context))) { Dropper::instance().add(this); }
+InFlight::InFlight(GstCudaContext* context) : context_(GST_CUDA_CONTEXT(gst_object_ref(context))) {
+  polled_.emplace([this] { return drop_reached(); });
+}
 
 InFlight::~InFlight() {
-  Dropper::instance().remove(this);
+  polled_.reset();  // first: from here on no other thread uses this object
   if (gst_cuda_context_push(context_)) {
-    for (const Frame& frame : frames_) frame.read->wait();
+    for (const Frame& frame : frames_) (void)frame.done->wait();
     gst_cuda_context_pop(nullptr);
   }
   finished();
@@ -100,31 +41,42 @@ void InFlight::drop_oldest(std::vector<GstBuffer*>& dropped) {
   Frame& frame = frames_.front();
   dropped.insert(dropped.end(), buffers_.begin(), buffers_.begin() + std::ptrdiff_t(frame.buffers));
   buffers_.erase(buffers_.begin(), buffers_.begin() + std::ptrdiff_t(frame.buffers));
-  spare_.push_back(std::move(frame.read));
+  spare_.push_back(std::move(frame.done));
   frames_.pop_front();
 }
 
-bool InFlight::submitted(CUstream stream) {
-  if (added_.empty()) return true;
+/// Moves the references of all frames that are done to `dropped`. On a device that failed all are done: nothing works there any more.
+void InFlight::drop_reached(std::vector<GstBuffer*>& dropped) {
+  while (!frames_.empty()) {
+    const cudaError_t result = frames_.front().done->query();
+    if (result == cudaErrorNotReady) return;
+    if (result != cudaSuccess) failure_ = result;
+    drop_oldest(dropped);
+  }
+}
+
+std::optional<std::uint64_t> InFlight::submitted(CUstream stream, bool named) {
+  if (added_.empty() && !named) return 0;
   std::vector<GstBuffer*> dropped;
   bool recorded;
   {
     std::lock_guard lock(mutex_);
-    auto event = new_event();
-    recorded = event->record(stream);
-    frames_.push_back({std::move(event), added_.size()});
-    buffers_.insert(buffers_.end(), added_.begin(), added_.end());
-    added_.clear();
-    while (!frames_.empty() && frames_.front().read->reached() && recorded) drop_oldest(dropped);
-    if (frames_.size() > most_frames) {
+    drop_reached(dropped);
+    if (frames_.size() >= most_frames) {
       GST_LOG("waits for the GPU: %u frames are in flight", guint(most_frames));
-      frames_.front().read->wait();
+      (void)frames_.front().done->wait();
       drop_oldest(dropped);
     }
+    auto event = new_event();
+    recorded = event->record(stream);
+    frames_.push_back({++last_ticket_, std::move(event), added_.size()});
+    buffers_.insert(buffers_.end(), added_.begin(), added_.end());
+    added_.clear();
   }
   unref_all(dropped);
-  Dropper::instance().wake();
-  return recorded;
+  polled_->wake();
+  if (!recorded) return {};
+  return last_ticket_;
 }
 
 void InFlight::finished() {
@@ -137,13 +89,33 @@ void InFlight::finished() {
   unref_all(dropped);
 }
 
+/// The frame with a ticket, or nullptr if it is done.
+const InFlight::Frame* InFlight::find(std::uint64_t ticket) const {
+  for (const Frame& frame : frames_)
+    if (frame.ticket == ticket) return &frame;
+  return nullptr;
+}
+
+cudaError_t InFlight::query(std::uint64_t ticket) {
+  std::lock_guard lock(mutex_);
+  const Frame* frame = find(ticket);
+  return frame ? frame->done->query() : failure_;
+}
+
+cudaError_t InFlight::wait(std::uint64_t ticket) {
+  std::lock_guard lock(mutex_);
+  const Frame* frame = find(ticket);
+  return frame ? frame->done->wait() : failure_;
+}
+
+/// For the poller. Returns whether some references are left.
 bool InFlight::drop_reached() {
   std::vector<GstBuffer*> dropped;
   bool left;
   {
     std::lock_guard lock(mutex_);
     if (!frames_.empty() && gst_cuda_context_push(context_)) {
-      while (!frames_.empty() && frames_.front().read->reached()) drop_oldest(dropped);
+      drop_reached(dropped);
       gst_cuda_context_pop(nullptr);
     }
     left = !frames_.empty();

@@ -2,23 +2,26 @@
 // Only for files that are built with CUDA.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "gst/base/cuda_event.hpp"
+#include "gst/base/poller.hpp"
 
 namespace cudavision {
 
-/// The buffers that the GPU may still read, of one element. Each keeps a reference until the work that reads it is done, so that its
-/// pool does not give it to a writer.
+/// The frames of one element on which the GPU still works. Each keeps references to the buffers that the work reads, so that their
+/// pools do not give them to a writer.
 ///
-///   streaming thread:   add(a) add(b) submitted()   add(c) submitted() …       an event after the work of each frame
-///   streaming thread, or a thread of the plugin once in a millisecond:         drops the references whose event was reached
+///   streaming thread:       add(a) add(b) submitted()   add(c) submitted() …      an event after the work of each frame
+///   streaming thread, or the poller:                    drops the references whose event was reached
 ///
-/// The thread is needed if no frame follows: an upstream pool that waits for one of these buffers would wait for ever.
-/// add(), submitted() and finished() are for one thread, with the CUDA context current.
+/// The poller is needed if no frame follows: an upstream pool that waits for one of these buffers would wait for ever.
+/// add(), submitted() and finished() are for one thread; all functions except drop_reached() need the CUDA context current.
 class InFlight {
  public:
   explicit InFlight(GstCudaContext* context);
@@ -28,30 +31,41 @@ class InFlight {
 
   /// Keeps a reference to a buffer for the work that is being submitted.
   void add(GstBuffer* buffer) { added_.push_back(gst_buffer_ref(buffer)); }
-  /// The work that reads the added buffers was submitted to `stream`. Returns false if no event can be recorded: the work must be
-  /// waited for.
-  bool submitted(CUstream stream);
+  /// The work of a frame, which reads the added buffers, was submitted to `stream`. If `named`, returns its ticket for query() and
+  /// wait(), else any number. No value: no event can be recorded, and the work must be waited for.
+  std::optional<std::uint64_t> submitted(CUstream stream, bool named);
   /// All work was waited for. Drops all references.
   void finished();
-  /// Drops the references whose work is done. Returns whether some are left. For any thread.
-  bool drop_reached();
+
+  /// Whether the work with this ticket is done: cudaSuccess, cudaErrorNotReady, or the error of the device.
+  cudaError_t query(std::uint64_t ticket);
+  /// Waits until the work with this ticket is done.
+  cudaError_t wait(std::uint64_t ticket);
 
  private:
   struct Frame {
-    std::unique_ptr<CudaEvent> read;
+    std::uint64_t ticket;
+    std::unique_ptr<CudaEvent> done;
     std::size_t buffers;
   };
 
   std::unique_ptr<CudaEvent> new_event();
+  bool drop_reached();
+  void drop_reached(std::vector<GstBuffer*>& dropped);
   void drop_oldest(std::vector<GstBuffer*>& dropped);
+  const Frame* find(std::uint64_t ticket) const;
 
   GstCudaContext* const context_;
   std::vector<GstBuffer*> added_;
+  std::uint64_t last_ticket_ = 0;
   // Under the mutex:
   std::mutex mutex_;
   std::deque<Frame> frames_;
   std::deque<GstBuffer*> buffers_;                 // of all frames
   std::vector<std::unique_ptr<CudaEvent>> spare_;  // events to use again
+  cudaError_t failure_ = cudaSuccess;              // of the device
+
+  std::optional<Polled> polled_;
 };
 
 }  // namespace cudavision

@@ -3,6 +3,7 @@
 
 #include <gst/gst.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -23,13 +24,15 @@ struct FrameJob {
   const Image* dst;  ///< nullptr if the processor passes frames through or makes other data from them
   const Region& region;
   Queue queue;
+  std::uint64_t number;          ///< of the frame, counted from 1
   std::function<Status()> wait;  ///< waits until all work submitted so far is done
 };
 
-/// A processed frame, just before the element pushes it.
+/// A processed frame.
 struct FrameReport {
-  GstElement* element;  ///< for posting messages
-  GstBuffer* buffer;    ///< the output, read-only; metas may be added if adds_metas()
+  GstElement* element;   ///< for posting messages
+  GstBuffer* buffer;     ///< if adds_metas(): the output, just before the element pushes it, for adding metas; else nullptr
+  std::uint64_t number;  ///< as in its FrameJob
   const FrameTimes& times;
 };
 
@@ -41,7 +44,7 @@ enum class Interruption {
   eos,      ///< there is no next frame
 };
 
-/// Processes the frames of one geometry. For the streaming thread, with the CUDA context current.
+/// Processes the frames of one geometry. Used by one thread at a time, with the CUDA context current.
 class Processor {
  public:
   virtual ~Processor() = default;
@@ -52,13 +55,16 @@ class Processor {
   virtual bool adds_metas() const { return false; }
   /// Whether finished() needs what the GPU computed. If not, it is called as soon as the work is submitted.
   virtual bool reads_results() const { return true; }
+  /// The number of frames whose results are kept. If it is more than 1, frames go on without waiting for their results: finished() is
+  /// called when these are there, after at most as many submit() as results are kept. Must be 1 if finished() adds metas.
+  virtual int results_kept() const { return 1; }
 
   /// (transfer full) If data other than video goes out: the buffer for the next frame, which submit() fills. Errors: resource.
   virtual Result<GstBuffer*> new_output() { return nullptr; }
 
   /// Reads job.src and writes every sample of job.dst. On CUDA it may return before the work is done. Errors: resource.
   virtual Status submit(const FrameJob& job) = 0;
-  /// Called after each submit(), when its work is done (see reads_results()).
+  /// Called once for each submit(), in order, when its work is done (see reads_results() and results_kept()).
   virtual void finished(const FrameReport&) {}
   /// Ends a run of frames: state of earlier frames must not affect later ones. Results so far may be posted.
   virtual void interrupted(Interruption, GstElement*) {}

@@ -60,13 +60,17 @@ Status Transfer::finish(Return when, Status submitted) {
   if (!gpu_) return submitted;
   if (submitted.ok() && to_download_) submitted = gpu_->download(*to_download_, output_->image());
   const bool touches_system_memory = uploaded_ || to_download_;
-  if (submitted.ok() && when == Return::when_submitted && !touches_system_memory && hand_over()) return {};
+  if (submitted.ok() && when != Return::when_finished && !touches_system_memory && hand_over(when == Return::when_named)) return {};
   const Status finished = wait();
   if (output_ && output_->on_device_) gpu_->release(output_->buffer_);
   return submitted.ok() ? finished : submitted;
 }
 
 /// Passes on unfinished work, if the next element can take it.
-bool Transfer::hand_over() { return (!output_ || gpu_->hand_over(output_->buffer_)) && gpu_->keep_inputs(); }
+bool Transfer::hand_over(bool named) {
+  if (!Gpu::hands_over() || (output_ && !gpu_->hand_over(output_->buffer_))) return false;
+  ticket_ = gpu_->keep_inputs(named);
+  return ticket_.has_value();
+}
 
 }  // namespace cudavision

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "gst/base/frame.hpp"
@@ -67,6 +69,7 @@ class Transfer {
   /// When run() returns.
   enum class Return {
     when_submitted,  ///< as soon as neighbours can take over; see above
+    when_named,      ///< likewise, and ticket() names the work
     when_finished,   ///< when all work is done
   };
   /// Calls submit(), which returns a Status and may call the functions below. Then downloads what the kernels wrote to Staging, and
@@ -86,6 +89,8 @@ class Transfer {
 
   /// Where to submit kernels.
   Queue queue() const { return gpu_ ? gpu_->queue() : Queue(); }
+  /// After run(): the ticket of the work, if the GPU may not have done it yet. No value: all work is done.
+  std::optional<std::uint64_t> ticket() const { return ticket_; }
   /// Waits until all submitted work is done. Errors: resource.
   Status wait() { return gpu_ ? gpu_->finish() : Status(); }
 
@@ -96,10 +101,11 @@ class Transfer {
   bool is_on_device(GstBuffer* buffer) const { return gpu_ && Gpu::is_device_buffer(buffer) && !gpu_->is_foreign(buffer); }
   Status upload(const FrameBuffer& from, const Image& to);
   Status finish(Return when, Status submitted);
-  bool hand_over();
+  bool hand_over(bool named);
 
   Gpu* const gpu_;
   bool uploaded_ = false;  // a frame in system memory is being read
+  std::optional<std::uint64_t> ticket_;
   const FrameBuffer* output_ = nullptr;
   const Image* to_download_ = nullptr;  // the picture to download to `output_`, or nullptr
 };

@@ -71,10 +71,11 @@ void update_passthrough(GstCudaVisionFilter* self) {
 Status make_plan(GstCudaVisionFilter* self) {
   FilterState& state = *self->state;
   Gpu::Scope scope(state.host.gpu);
+  if (!scope.status().ok()) return scope.status();
+  if (Status status = report_until(self, 0); !status.ok()) return status;
   std::string advice;
   {
     ObjectLock lock(self);
-    if (!scope.status().ok()) return scope.status();
     const FilterSettings& settings = state.settings.committed();
     auto plan = class_of(self)->make_plan(self, {state.video, *state.host.backend(), Region::Mode(settings.region),
                                                  state.processor.get(), state.host.gpu, state.data.get()});
@@ -113,13 +114,19 @@ Status renew_plan(GstCudaVisionFilter* self) {
 }
 
 void finish_work(GstCudaVisionFilter* self) {
-  if (const Status status = self->state->host.finish_work(); !status.ok()) self->state->host.post_error(status);
+  FilterState& state = *self->state;
+  const std::lock_guard lock(state.processing);
+  const Gpu::Scope scope(state.host.gpu);
+  const Status reported = report_until(self, 0), finished = state.host.finish_work();
+  if (!reported.ok() || !finished.ok()) state.host.post_error(reported.ok() ? finished : reported);
 }
 
 void interrupt(GstCudaVisionFilter* self, Interruption why) {
   FilterState& state = *self->state;
+  const std::lock_guard lock(state.processing);
   if (!state.processor) return;
   Gpu::Scope scope(state.host.gpu);
+  if (const Status status = report_until(self, 0); !status.ok()) state.host.post_error(status);
   state.processor->interrupted(why, GST_ELEMENT(self));
 }
 
@@ -146,6 +153,7 @@ gboolean stop(GstBaseTransform* trans) {
   FilterState& state = state_of(trans);
   interrupt(as_filter(trans), Interruption::eos);  // for streams that end without EOS
   finish_work(as_filter(trans));
+  state.reporter.reset();
   Gpu::Scope scope(state.host.gpu);
   state.processor.reset();
   state.data.reset();

@@ -42,6 +42,7 @@ namespace {
 Status follow_context(GstCudaVisionFilter* self, GstBuffer* buffer) {
   FilterState& state = *self->state;
   if (!state.host.gpu.is_foreign(buffer)) return {};
+  const std::lock_guard lock(state.processing);
   GST_INFO_OBJECT(self, "going over to the CUDA context of the incoming frames");
   {
     Gpu::Scope scope(state.host.gpu);

@@ -51,6 +51,7 @@ GstCaps* fixate_caps(GstBaseTransform* trans, GstPadDirection direction, GstCaps
 gboolean set_caps(GstBaseTransform* trans, GstCaps* incaps, GstCaps* outcaps) {
   GstCudaVisionFilter* self = as_filter(trans);
   FilterState& state = *self->state;
+  const std::lock_guard lock(state.processing);
   GstVideoInfo video;
   if (!video_from_caps(video, incaps)) {
     GST_ELEMENT_ERROR(self, STREAM, FORMAT, ("the incoming caps describe no raw video"), ("%" GST_PTR_FORMAT, incaps));
@@ -61,6 +62,7 @@ gboolean set_caps(GstBaseTransform* trans, GstCaps* incaps, GstCaps* outcaps) {
   const bool to_data = !is_video_caps(outcaps);
   if (state.processor && !gst_video_info_is_equal(&video, &state.video)) {
     interrupt(self, Interruption::caps);
+    finish_work(self);
     Gpu::Scope scope(state.host.gpu);
     state.processor.reset();
   }

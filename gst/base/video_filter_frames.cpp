@@ -69,9 +69,9 @@ Region region_of(GstCudaVisionFilter* self, GstBuffer* buffer) {
   return region;
 }
 
-/// Runs the processor on a frame. If the frame passes through, `inbuf` and `outbuf` share their memory, or are the same. Errors:
-/// frame, if the incoming frame does not fit its caps; resource.
-Status process(GstCudaVisionFilter* self, Gpu* gpu, GstBuffer* inbuf, GstBuffer* outbuf) {
+/// Runs the processor on a frame. If the frame passes through, `inbuf` and `outbuf` share their memory, or are the same. Returns the
+/// ticket of the work if the results are to be reported later. Errors: frame, if the incoming frame does not fit its caps; resource.
+Result<std::optional<std::uint64_t>> process(GstCudaVisionFilter* self, Gpu* gpu, GstBuffer* inbuf, GstBuffer* outbuf) {
   FilterState& state = *self->state;
   Transfer transfer(gpu);
   const FrameBuffer in(transfer, inbuf, state.video, GST_MAP_READ);
@@ -82,8 +82,13 @@ Status process(GstCudaVisionFilter* self, Gpu* gpu, GstBuffer* inbuf, GstBuffer*
     // The next output frame will be no better, so this is no error of the frame alone.
     if (!out->status().ok()) return Status::resource("cannot write to a buffer of the output pool: " + out->status().message());
   }
-  const auto when = state.processor->reads_results() ? Transfer::Return::when_finished : Transfer::Return::when_submitted;
-  return transfer.run(when, [&]() -> Status {
+  const int kept = state.processor->results_kept();
+  if (Status status = report_until(self, std::size_t(kept - 1)); !status.ok()) return status;
+  const std::uint64_t number = state.frames + 1;
+  const auto when = !state.processor->reads_results() ? Transfer::Return::when_submitted
+                    : kept > 1                        ? Transfer::Return::when_named
+                                                      : Transfer::Return::when_finished;
+  const Status status = transfer.run(when, [&]() -> Status {
     const bool only_reads = state.data || state.processor->passes_through();
     const auto src = out && only_reads ? transfer.carry(in, *out, state.input_staging) : transfer.fetch(in, state.input_staging);
     if (!src.ok()) return src.error();
@@ -94,8 +99,11 @@ Status process(GstCudaVisionFilter* self, Gpu* gpu, GstBuffer* inbuf, GstBuffer*
       dst = target.value();
     }
     const Region region = region_of(self, inbuf);
-    return state.processor->submit({*src.value(), dst, region, transfer.queue(), [&transfer] { return transfer.wait(); }});
+    return state.processor->submit({*src.value(), dst, region, transfer.queue(), number, [&transfer] { return transfer.wait(); }});
   });
+  if (!status.ok()) return status;
+  state.frames = number;
+  return when == Transfer::Return::when_named ? transfer.ticket() : std::nullopt;
 }
 
 FrameTimes times_of(GstBaseTransform* trans, GstBuffer* buffer) {
@@ -115,6 +123,7 @@ FrameTimes times_of(GstBaseTransform* trans, GstBuffer* buffer) {
 void before_transform(GstBaseTransform* trans, GstBuffer* buffer) {
   GstCudaVisionFilter* self = as_filter(trans);
   FilterState& state = *self->state;
+  const std::lock_guard lock(state.processing);
   const GstClockTime time = times_of(trans, buffer).stream_time;
   if (GST_CLOCK_TIME_IS_VALID(time)) gst_object_sync_values(GST_OBJECT(trans), time);
   if (!state.processor) return;
@@ -125,12 +134,20 @@ void before_transform(GstBaseTransform* trans, GstBuffer* buffer) {
 GstFlowReturn transform(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* outbuf) {
   GstCudaVisionFilter* self = as_filter(trans);
   FilterState& state = *self->state;
+  const std::lock_guard lock(state.processing);
   Status status = std::exchange(state.renewed, Status());
   if (status.ok()) {
     Gpu::Scope scope(state.host.gpu);
     status = scope.status();
-    if (status.ok()) status = process(self, state.host.uses_cuda() ? &state.host.gpu : nullptr, inbuf, outbuf);
-    if (status.ok()) state.processor->finished({GST_ELEMENT(self), outbuf, times_of(trans, inbuf)});
+    if (status.ok()) {
+      const auto processed = process(self, state.host.uses_cuda() ? &state.host.gpu : nullptr, inbuf, outbuf);
+      if (!processed.ok())
+        status = processed.error();
+      else if (processed.value())
+        report_later(self, {state.frames, *processed.value(), times_of(trans, inbuf)});
+      else
+        report(self, outbuf, state.frames, times_of(trans, inbuf));
+    }
   }
   const bool first_dropped = !std::exchange(state.dropped, status.code() == Status::Code::frame);
   if (state.dropped) {

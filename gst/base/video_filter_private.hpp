@@ -3,10 +3,14 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 
 #include "gst/base/host.hpp"
+#include "gst/base/poller.hpp"
 #include "gst/base/settings.hpp"
 #include "gst/base/transfer.hpp"
 #include "gst/base/video_filter.hpp"
@@ -19,6 +23,12 @@ struct FilterSettings {
   std::string roi_type;
 };
 
+/// A frame that went on before its results were there.
+struct UnreportedFrame {
+  std::uint64_t number, ticket;
+  FrameTimes times;
+};
+
 struct FilterState {
   explicit FilterState(GstElement* element) : host(element) {}
 
@@ -28,7 +38,8 @@ struct FilterState {
   std::atomic<bool> changed{false};     // settings were committed since the last plan was made
   std::atomic<bool> sends_data{false};  // whether `data` is set, for any thread
 
-  // For the streaming thread only:
+  /// Held by the thread that uses the members below: the streaming thread, except while it pushes frames and events, or the poller.
+  std::recursive_mutex processing;
   GstVideoInfo video;
   std::unique_ptr<GstCaps, void (*)(GstCaps*)> data{nullptr, gst_caps_unref};  // caps of the output, if it is not video
   bool same_memory = false;                                                    // both sides use the same kind of memory
@@ -40,6 +51,9 @@ struct FilterState {
   Status renewed;         // the result of making a plan for the frame that is being processed
   bool dropped = false;   // the last frame was dropped, because it did not fit its caps
   Staging input_staging, output_staging;
+  std::uint64_t frames = 0;  // that were submitted
+  std::deque<UnreportedFrame> unreported;
+  std::optional<Polled> reporter;  // reports frames if no frame follows; made when the first frame goes on early
 
   void reset_staging() {
     input_staging.reset();
@@ -61,6 +75,14 @@ Status renew_plan(GstCudaVisionFilter* self);
 void finish_work(GstCudaVisionFilter* self);
 /// Tells the processor, if there is one, that a run of frames ends.
 void interrupt(GstCudaVisionFilter* self, Interruption why);
+
+// video_filter_reports.cpp
+/// Calls the processor's finished() for a frame of which all work is done, and for all frames before it.
+void report(GstCudaVisionFilter* self, GstBuffer* outbuf, std::uint64_t number, const FrameTimes& times);
+/// Does that later, when the work of the frame is done.
+void report_later(GstCudaVisionFilter* self, const UnreportedFrame& frame);
+/// Waits until at most so many frames are unreported. Errors: resource, if the GPU failed; then no frame is left.
+Status report_until(GstCudaVisionFilter* self, std::size_t most_left);
 
 // video_filter_caps.cpp
 gboolean query(GstBaseTransform* trans, GstPadDirection direction, GstQuery* query);

@@ -39,6 +39,7 @@ std::optional<std::vector<Rect>> parse_rects(const std::string& text) {
 }
 
 constexpr guint most_regions = 65536;  // the largest max-regions
+constexpr int results_in_flight = 8;
 
 /// A sentence about the first rectangle that is outside of the frame; empty if there is none.
 std::string outside_frame(const std::vector<Rect>& mask_regions, const Geometry& frame) {
@@ -189,6 +190,11 @@ struct DiffElement {
 
   static Result<FilterPlan> make_plan(const Settings& settings, const PlanContext& context);
 
+  /// Whether frames may go on before their results are there: neither metas nor boxes in the picture need them.
+  static bool keeps_results(const Settings& settings) {
+    return !settings.attach_roi && settings.output != int(diff::Output::overlay);
+  }
+
  private:
   static diff::Params params_of(const Settings& settings) {
     diff::Params params;
@@ -203,6 +209,7 @@ struct DiffElement {
     params.open_radius = int(settings.open_radius);
     params.cell_size = int(settings.cell_size);
     params.mask_regions = parse_rects(settings.mask_regions).value_or(std::vector<Rect>());
+    params.in_flight = keeps_results(settings) ? results_in_flight : 1;
     return params;
   }
 };
@@ -250,17 +257,19 @@ class DiffProcessor : public Processor {
 
   bool passes_through() const override { return output() == diff::Output::none; }
   bool adds_metas() const override { return settings_.attach_roi; }
+  int results_kept() const override { return DiffElement::keeps_results(settings_) ? results_in_flight : 1; }
 
   Status submit(const FrameJob& job) override {
     Status status = diff_->submit(job.src, job.dst ? *job.dst : Image{}, job.queue);
+    tickets_[job.number % results_in_flight] = diff_->ticket();
     if (!status.ok() || output() != diff::Output::overlay) return status;
     if (status = job.wait(); !status.ok()) return status;
-    measure();
+    measure(job.number);
     return diff_->draw_boxes(*job.dst, found_.regions.kept, job.queue);
   }
 
   void finished(const FrameReport& report) override {
-    if (output() != diff::Output::overlay) measure();
+    if (output() != diff::Output::overlay) measure(report.number);
     found_.times = report.times;
     if (settings_.attach_roi) attach_rois(report.buffer, found_.regions.kept);
     const bool was_on = motion_.on;
@@ -281,14 +290,16 @@ class DiffProcessor : public Processor {
  private:
   diff::Output output() const { return diff::Output(settings_.output); }
 
-  /// Reads the result of the frame from the plan.
-  void measure() {
-    const diff::FrameResult result = diff_->result();
+  /// Reads the result of the frame with this number from the plan.
+  void measure(std::uint64_t number) {
+    const diff::FrameResult result = diff_->result(tickets_[number % results_in_flight]);
     found_ = {{},
               result.changed > 0 && result.changed_ratio >= settings_.motion_threshold,
               result.changed_ratio,
               result.mean_difference,
-              diff::find_regions(result.cells, settings_.cell_threshold, int(settings_.min_area), settings_.max_regions)};
+              result.changed > 0
+                  ? diff::find_regions(result.cells, settings_.cell_threshold, int(settings_.min_area), settings_.max_regions)
+                  : diff::MotionRegions()};
   }
 
   void publish(GstElement* element, bool was_on) const {
@@ -310,7 +321,8 @@ class DiffProcessor : public Processor {
   const DiffElement::Settings settings_;
   GstClockTime frame_duration_;
   Motion motion_;
-  Finding found_;  ///< the result for the last frame
+  Finding found_;                                  ///< the result for the last frame that was reported
+  std::uint64_t tickets_[results_in_flight] = {};  ///< of the last frames, by their numbers
 };
 
 Result<FilterPlan> DiffElement::make_plan(const Settings& settings, const PlanContext& context) {

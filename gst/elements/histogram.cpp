@@ -61,12 +61,13 @@ struct Sum {
   GstClockTime begin = GST_CLOCK_TIME_NONE, end = GST_CLOCK_TIME_NONE;  ///< timestamps of the first begin and the last end
   histogram::Counts counts;
 
-  void add(const histogram::Histogram& histogram, const FrameTimes& times) {
+  /// Adds the counts of the frame that was submitted `age` submits ago.
+  void add(const histogram::Histogram& histogram, int age, const FrameTimes& times) {
     if (frames++ == 0) {
       depth = info(histogram.geometry().format).depth;
       first = times;
     }
-    histogram.add_result(counts);
+    histogram.add_result(counts, age);
     if (!GST_CLOCK_TIME_IS_VALID(times.timestamp)) return;
     const GstClockTime last = times.timestamp + (GST_CLOCK_TIME_IS_VALID(times.duration) ? times.duration : 0);
     begin = std::min(begin, times.timestamp);  // GST_CLOCK_TIME_NONE is the largest value
@@ -154,6 +155,8 @@ class Intervals {
   GstClockTime begin_ = GST_CLOCK_TIME_NONE, last_ = GST_CLOCK_TIME_NONE;  // of the interval; of the last frame
 };
 
+constexpr int results_in_flight = 8;  // frames that may go on before their counts are there
+
 struct HistogramSettings {
   guint bins = 256;
   int channels = int(histogram::Channels::luma), luma = 0;
@@ -207,8 +210,11 @@ class HistogramProcessor final : public Processor {
 
   bool passes_through() const override { return !filter_; }
   bool adds_metas() const override { return adds_meta_; }
+  bool reads_results() const override { return posts_ || adds_meta_; }
+  int results_kept() const override { return adds_meta_ ? 1 : params_.history; }
 
   Status submit(const FrameJob& job) override {
+    newest_ = job.number;
     if (posts_ || adds_meta_ || overlay_)
       if (Status status = histogram_->submit(job.src, job.region, job.queue); !status.ok()) return status;
     if (!filter_) return {};
@@ -227,7 +233,7 @@ class HistogramProcessor final : public Processor {
     }
     if (!posts_) return;
     if (intervals_.begins(report.times)) post(sum_, report.element);
-    sum_.add(*histogram_, report.times);
+    sum_.add(*histogram_, int(newest_ - report.number), report.times);
     if (intervals_.ends(report.times)) post(sum_, report.element);
   }
 
@@ -255,6 +261,7 @@ class HistogramProcessor final : public Processor {
   std::shared_ptr<Filter> filter_;               // nullptr if frames pass through
   std::unique_ptr<histogram::Overlay> overlay_;  // draws histogram_
   Intervals intervals_;
+  std::uint64_t newest_ = 0;  // the number of the last submitted frame
   Sum sum_;
   Sum ended_;  // the sum that a change of settings ended; posted with the next frame
 };
@@ -312,6 +319,7 @@ struct HistogramElement {
     histogram::Params params;
     params.bins = int(settings.bins);
     params.channels = histogram::Channels(settings.channels);
+    params.history = results_in_flight;
     params.luma = settings.luma ? LumaMatrix(settings.luma - 1) : matrix_of(context.video.colorimetry);
     auto processor = HistogramProcessor::make(settings, params, overlay_of(settings).value(), context);
     if (!processor.ok()) return processor.error();

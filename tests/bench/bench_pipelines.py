@@ -54,7 +54,7 @@ class Case:
 
 GAUSSIAN = 'cudagaussian kernel-size=5 backend={b}'
 SHARPEN = 'cudaconvolve preset=sharpen backend={b}'
-MOTION = 'cudadiff output=passthrough backend={b}'
+MOTION = 'cudadiff output=passthrough attach-roi=false backend={b}'
 CASES = [
     Case('gaussian-5 system', 'RGBA', SYSTEM, [GAUSSIAN]),
     Case('sharpen system', 'RGBA', SYSTEM, [SHARPEN]),
@@ -63,6 +63,7 @@ CASES = [
     Case('sharpen', 'NV12', CUDA, [SHARPEN]),
     Case('difference', 'NV12', CUDA, ['cudadiff open-radius=0 attach-roi=false backend={b}']),
     Case('motion, frames pass', 'NV12', CUDA, [MOTION]),
+    Case('motion in metas, frames pass', 'NV12', CUDA, ['cudadiff output=passthrough backend={b}']),
     Case('histogram, frames pass', 'NV12', CUDA, ['cudahistogram backend={b}']),
     Case('threshold', 'NV12', CUDA, ['cudaintegral output=threshold backend={b}']),
     Case('chain of 4', 'NV12', CUDA, [GAUSSIAN, SHARPEN, GAUSSIAN, SHARPEN]),
@@ -74,6 +75,8 @@ CASES = [
          'cvsobel x-order=1 y-order=0 aperture-size=3 mask=false'),
     Case('gaussian-5', 'NV12', SYSTEM, [GAUSSIAN], ('cpu',)),
     Case('over, 2 pads', 'NV12', CUDA, ['cudablend sink_1::alpha=0.5 backend={b}'], pads=2),
+    Case('over, 2 pads', 'RGBA', CUDA, ['cudablend sink_1::alpha=0.5 backend={b}'], pads=2),
+    Case('16 pads in one place', 'NV12', CUDA, ['cudablend backend={b} ! width=1920,height=1080'], pads=16),
     Case('wall of 36 in 4K', 'NV12', CUDA, ['cudablend layout=grid backend={b} ! width=3840,height=2160'], pads=36),
     Case('over, 2 pads', 'RGBA', SYSTEM, ['cudablend sink_1::alpha=0.5 backend={b}'], ('cpu',), 'compositor sink_1::alpha=0.5', pads=2),
     Case('over, 3 pads', 'RGBA', SYSTEM, ['cudablend sink_1::alpha=0.5 sink_2::alpha=0.7 backend={b}'], ('cpu',),

@@ -33,7 +33,8 @@ struct Pair {
   GstElement *first, *second;
   Rig rig;
 
-  explicit Pair(const Run& run) : Pair(make_element(run), make_element(run)) {}
+  explicit Pair(const Run& run, const std::string& settings = "")
+      : Pair(with_shared_context(make_element(run, settings), run), make_element(run, settings)) {}
   Pair(GstElement* a, GstElement* b) : first(a), second(b), rig(bin(a, b)) {}
 
   Caps middle_caps() const {
@@ -142,6 +143,7 @@ TEST(negotiates_in_a_pipeline, Each::run) {
       const std::string text = "videotestsrc num-buffers=5 ! video/x-raw,format=NV12 ! " + with(run.element) + " name=a ! " +
                                with(other.element) + " name=b ! " + sink + " sync=false";
       GstElement* pipeline = gst_parse_launch(text.c_str(), nullptr);
+      with_shared_context(pipeline, run);
       gst_element_set_state(pipeline, GST_STATE_PLAYING);
       GstBus* bus = gst_element_get_bus(pipeline);
       GstMessage* last = gst_bus_timed_pop_filtered(bus, 20 * GST_SECOND, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
@@ -208,9 +210,32 @@ class WaitCount {
   gint waits_ = 0;
 };
 
-/// Whether an element passes frames on while the GPU still works on them. The others read results for their messages and metas.
-bool hands_over(const Run& run) {
-  return run.element == "cudagaussian" || run.element == "cudaconvolve" || run.element == "cudablend";
+/// Settings with which an element passes frames on while the GPU still works on them, and settings with which it waits for results, which
+/// go into metas or into the picture.
+struct Modes {
+  std::vector<std::string> early, waiting;
+};
+Modes modes(const Run& run) {
+  if (run.element == "cudadiff")
+    return {{"attach-roi=false", "attach-roi=false output=mask", "attach-roi=false output=passthrough"},
+            {"attach-roi=true", "output=overlay"}};
+  if (run.element == "cudahistogram")
+    return {{"equalize=false", "equalize=true", "equalize=false overlay=true", "equalize=true post-messages=false"},
+            {"add-meta=true"}};
+  if (run.element == "cudaintegral") return {{"output=box-mean", "output=threshold"}, {"output=passthrough"}};
+  return {{""}, {}};
+}
+
+/// The texts of the element messages that are on a bus.
+std::vector<std::string> messages_on(GstBus* bus) {
+  std::vector<std::string> texts;
+  while (GstMessage* message = gst_bus_pop_filtered(bus, GST_MESSAGE_ELEMENT)) {
+    gchar* text = gst_structure_to_string(gst_message_get_structure(message));
+    texts.push_back(text);
+    g_free(text);
+    gst_message_unref(message);
+  }
+  return texts;
 }
 
 /// All frames of a pipeline, which ends with an appsink named `out`.
@@ -240,29 +265,73 @@ std::vector<Picture> frames_of(const std::string& text, const GstVideoInfo& vide
 }  // namespace
 
 TEST(does_not_wait_between_elements_in_cuda_memory, Each::run) {
-  g_setenv("CUDAVISION_HANDOVER", "1", TRUE);
-  constexpr int count = 20;
-  Pair pair(run);
-  want_cuda(pair.rig, "NV12");
-  pair.rig.caps(caps_text("NV12", size, "", cuda_memory));
-  std::vector<Buffer> frames;
-  for (int i = 0; i < count; ++i)
-    frames.push_back(uploaded(context_of(pair.first), pair.rig.video(), noise(pair.rig.video(), unsigned(i))));
-  (void)pair.rig.push(std::move(frames[0]));  // allocates
-  WaitCount waits;
-  std::vector<Buffer> results;
-  for (int i = 1; i < count; ++i) results.push_back(pair.rig.push(std::move(frames[std::size_t(i)])));
-  const int made = waits.take();
-  if (!hands_over(run))
-    EXPECT(made >= count - 1);
-  else  // 1.22 has no way to tell the sink of the test that a frame is unfinished
-    EXPECT_EQ(made, cudavision::compat::running_minor() >= 24 ? 0 : count - 1);
+  constexpr int count = 8;  // frames; an element keeps the results of so many
+  struct Found {
+    int waits;
+    bool passes;  // the frames themselves go out
+  };
+  const auto play = [&](const std::string& settings) {
+    at(settings);
+    Pair pair(run, settings);
+    want_cuda(pair.rig, "NV12");
+    pair.rig.caps(caps_text("NV12", size, "", cuda_memory));
+    std::vector<Buffer> frames, results;
+    for (int i = 0; i < count; ++i)
+      frames.push_back(uploaded(context_of(pair.first), pair.rig.video(), noise(pair.rig.video(), unsigned(i))));
+    const GstBuffer* const first = frames[0].get();
+    results.push_back(pair.rig.push(std::move(frames[0])));  // allocates
+    const bool passes = results[0].get() == first;
+    WaitCount waits;
+    for (int i = 1; i < count; ++i) results.push_back(pair.rig.push(std::move(frames[std::size_t(i)])));
+    return Found{waits.take(), passes};
+  };
+  for (const std::string& settings : modes(run).early) {
+    const Found found = play(settings);
+    // 1.22 has no way to tell the sink of the test that a frame is unfinished.
+    EXPECT_EQ(found.waits, found.passes || cudavision::compat::running_minor() >= 24 ? 0 : count - 1);
+  }
+  for (const std::string& settings : modes(run).waiting) EXPECT(play(settings).waits >= count - 1);
+}
+
+/// Frames may go on before their results are there: the messages follow them in order.
+TEST(posts_the_messages_of_the_cpu, Each::run) {
+  for (const std::string& settings : modes(run).early) {
+    at(settings);
+    std::vector<std::string> texts[2];
+    for (bool on_gpu : {false, true}) {
+      Rig rig(on_gpu ? run : on_cpu(run), settings);
+      GstBus* bus = gst_element_get_bus(rig.element());
+      gst_harness_set_sink_caps_str(rig.harness(), caps_text("NV12", size, "", on_gpu ? cuda_memory : nullptr).c_str());
+      rig.caps_alone(caps_text("NV12", size, "", on_gpu ? cuda_memory : nullptr));
+      for (unsigned i = 0; i < 40; ++i) {
+        const Buffer frame = noise(rig.video(), i / 3);
+        GST_BUFFER_PTS(frame.get()) = i * GST_MSECOND;
+        Buffer sent = on_gpu ? uploaded(context_of(rig.element()), rig.video(), frame) : Buffer(gst_buffer_copy_deep(frame.get()));
+        GST_BUFFER_PTS(sent.get()) = GST_BUFFER_PTS(frame.get());
+        EXPECT_EQ(gst_harness_push(rig.harness(), sent.release()), GST_FLOW_OK);
+      }
+      std::vector<std::string>& heard = texts[on_gpu];
+      if (on_gpu) {  // without a next frame and without the end of the stream
+        for (int tries = 0; tries < 5000 && heard.size() < texts[0].size(); ++tries) {
+          for (std::string& text : messages_on(bus)) heard.push_back(std::move(text));
+          g_usleep(1000);
+        }
+      } else {
+        heard = messages_on(bus);
+      }
+      EXPECT(gst_harness_push_event(rig.harness(), gst_event_new_eos()));
+      for (std::string& text : messages_on(bus)) heard.push_back(std::move(text));
+      gst_object_unref(bus);
+    }
+    EXPECT_EQ(texts[1].size(), texts[0].size());
+    for (std::size_t i = 0; i < texts[0].size(); ++i) EXPECT_EQ(texts[1][i], texts[0][i]);
+  }
 }
 
 /// The GPU pauses before random frames. Frames whose memory is used too early or too late would differ.
 TEST(keeps_frames_apart_while_streams_are_late, Each::run) {
-  g_setenv("CUDAVISION_HANDOVER", "1", TRUE);
-  g_setenv("CUDAVISION_DELAY_STREAMS", "3", TRUE);
+  const bool delayed_already = g_getenv("CUDAVISION_DELAY_STREAMS");
+  if (!delayed_already) g_setenv("CUDAVISION_DELAY_STREAMS", "3", TRUE);
   for (const char* format : {"NV12", "RGBA"}) {
     at(format);
     const GstVideoInfo video = video_info(format, {160, 120});
@@ -280,6 +349,7 @@ TEST(keeps_frames_apart_while_streams_are_late, Each::run) {
       EXPECT_SAME(actual[i], expected[i]);
     }
   }
+  if (!delayed_already) g_unsetenv("CUDAVISION_DELAY_STREAMS");
 }
 
 TEST(uses_the_applications_context, Each::run) {
@@ -297,7 +367,7 @@ TEST(uses_the_applications_context, Each::run) {
 }
 
 TEST(shares_one_context, Each::run) {
-  Pair pair(run);
+  Pair pair(make_element(run), make_element(run));
   want_cuda(pair.rig, "NV12");
   pair.rig.caps(caps_text("NV12", size));
   GstCudaContext* middle = nullptr;
@@ -389,7 +459,7 @@ TEST(passes_frames_in_any_memory, Each::run) {
   if (passing.empty()) return;
   const auto next_message = [](const Rig& rig) {
     GstBus* bus = gst_element_get_bus(rig.element());
-    GstMessage* message = gst_bus_pop_filtered(bus, GST_MESSAGE_ELEMENT);
+    GstMessage* message = gst_bus_timed_pop_filtered(bus, 20 * GST_MSECOND, GST_MESSAGE_ELEMENT);
     gst_object_unref(bus);
     gchar* text = message ? gst_structure_to_string(gst_message_get_structure(message)) : nullptr;
     const std::string result = text ? text : "";
@@ -463,7 +533,10 @@ TEST(refuses_missing_devices, Each::run) {
   gst_object_unref(element);
 }
 
-int main() { return run_tests("cuda", nullptr, Needs::cuda); }
+int main() {
+  g_setenv("CUDAVISION_HANDOVER", "1", TRUE);
+  return run_tests("cuda", nullptr, Needs::cuda);
+}
 #else
 int main() {
   std::printf("skipped: this build has no CUDA backend\n");

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// InFlight and the poller, without a GPU: the functions of CUDA that they call stand here, and events are reached when their time comes.
+#include "gst/base/in_flight.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "gst/base/log.hpp"
+
+GST_DEBUG_CATEGORY(cudavision_debug);
+
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+struct FakeEvent {
+  std::atomic<Clock::time_point> due{Clock::time_point()};
+};
+std::atomic<int> events{0}, buffers{0}, failures{0};
+
+FakeEvent* fake(cudaEvent_t event) { return reinterpret_cast<FakeEvent*>(event); }
+
+void expect(bool holds, const char* what) {
+  if (holds) return;
+  std::printf("FAILED: %s\n", what);
+  ++failures;
+}
+
+/// The time from record() until the next event of this thread is reached.
+thread_local std::chrono::microseconds work{0};
+
+}  // namespace
+
+extern "C" {
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  *event = reinterpret_cast<cudaEvent_t>(new FakeEvent);
+  ++events;
+  return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete fake(event);
+  --events;
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
+  fake(event)->due = Clock::now() + work;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return cudaSuccess; }
+cudaError_t cudaEventQuery(cudaEvent_t event) { return Clock::now() >= fake(event)->due.load() ? cudaSuccess : cudaErrorNotReady; }
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  std::this_thread::sleep_until(fake(event)->due.load());
+  return cudaSuccess;
+}
+gboolean gst_cuda_context_push(GstCudaContext*) { return TRUE; }
+gboolean gst_cuda_context_pop(CUcontext*) { return TRUE; }
+}
+
+namespace {
+
+using cudavision::InFlight;
+const auto stream = reinterpret_cast<CUstream>(1);
+
+void add(InFlight& frames, int count) {
+  for (int i = 0; i < count; ++i) {
+    GstBuffer* buffer = gst_buffer_new();
+    ++buffers;
+    gst_mini_object_weak_ref(
+        GST_MINI_OBJECT(buffer), [](gpointer, GstMiniObject*) { --buffers; }, nullptr);
+    frames.add(buffer);
+    gst_buffer_unref(buffer);
+  }
+}
+
+bool wait_for_buffers(int left) {
+  for (const auto late = Clock::now() + 10s; buffers != left && Clock::now() < late;) std::this_thread::sleep_for(1ms);
+  return buffers == left;
+}
+
+void drops_buffers_when_their_work_is_done(GstCudaContext* context) {
+  InFlight frames(context);
+  work = 200ms;
+  add(frames, 2);
+  const auto first = frames.submitted(stream, true);
+  expect(first && frames.query(*first) == cudaErrorNotReady, "work that has just begun is not done");
+  work = 1h;
+  add(frames, 3);
+  const auto second = frames.submitted(stream, true);
+  expect(buffers == 5, "buffers are kept while the GPU may read them");
+  expect(frames.wait(*first) == cudaSuccess && frames.query(*first) == cudaSuccess, "wait() waits for the work of its ticket");
+  expect(wait_for_buffers(3), "the poller drops buffers if no frame follows");
+  expect(second && frames.query(*second) == cudaErrorNotReady, "later work is not done with it");
+  frames.finished();
+  expect(buffers == 0, "finished() drops all buffers");
+}
+
+void waits_if_many_frames_are_in_flight(GstCudaContext* context) {
+  InFlight frames(context);
+  work = 100ms;
+  for (int i = 0; i < 20; ++i) {
+    add(frames, 1);
+    frames.submitted(stream, false);
+  }
+  expect(buffers <= 16, "at most 16 frames are in flight");
+}
+
+void works_in_many_threads(GstCudaContext* context) {
+  std::vector<std::thread> threads;
+  for (unsigned seed = 0; seed < 6; ++seed)
+    threads.emplace_back([=] {
+      std::mt19937 random(seed);
+      for (int round = 0; round < 60; ++round) {
+        InFlight frames(context);
+        std::optional<std::uint64_t> ticket;
+        for (unsigned n = random() % 40; n > 0; --n) {
+          work = std::chrono::microseconds(random() % 4 ? random() % 300 : random() % 3000);
+          add(frames, int(random() % 3));
+          ticket = frames.submitted(stream, true);
+          if (random() % 8 == 0) expect(frames.wait(*ticket) == cudaSuccess, "wait() succeeds");
+          if (random() % 16 == 0) frames.finished();
+          if (random() % 8 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 4000));
+        }
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+
+int main() {
+  gst_init(nullptr, nullptr);
+  GST_DEBUG_CATEGORY_INIT(cudavision_debug, "cudavision", 0, "");
+  auto* context = static_cast<GstCudaContext*>(static_cast<gpointer>(gst_object_ref_sink(gst_bin_new(nullptr))));
+  for (const auto test : {drops_buffers_when_their_work_is_done, waits_if_many_frames_are_in_flight, works_in_many_threads}) {
+    test(context);
+    expect(buffers == 0 && events == 0, "nothing is left");
+  }
+  gst_object_unref(context);
+  std::printf("%d failures\n", failures.load());
+  return failures > 0;
+}
