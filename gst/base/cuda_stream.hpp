@@ -13,16 +13,9 @@
 
 namespace cudavision {
 
-/// Whether frames are handed over before they are finished: if CUDAVISION_HANDOVER=1 is in the environment. Otherwise the host waits
-/// at the end of each frame. This switch goes when the whole suite has run with it on GPUs (docs/design.md, "Who waits").
-inline bool hands_over() {
-  static const bool wanted = g_strcmp0(g_getenv("CUDAVISION_HANDOVER"), "1") == 0;
-  return wanted;
-}
-
-/// Makes `later` wait for all work that was submitted to `earlier`, on the device if frames are handed over. `event`: to be used for it.
+/// Makes `later` wait on the device for all work that was submitted to `earlier`. `event`: to be used for it.
 inline void put_in_order(CUstream earlier, CUstream later, const CudaEvent& event) {
-  if (earlier == later || (hands_over() && event.record(earlier) && event.hold_up(later))) return;
+  if (earlier == later || (event.record(earlier) && event.hold_up(later))) return;
   cudaStreamSynchronize(earlier);
 }
 
@@ -58,10 +51,7 @@ class Stream {
     GstCudaStream* stream = gst_cuda_memory_get_stream(memory);
     if (!stream || stream == stream_) return;
     // GST_CUDA_MEMORY_TRANSFER_NEED_SYNC does not tell whether that is necessary: another reader clears it before it waits.
-    if (hands_over())
-      put_in_order(gst_cuda_stream_get_handle(stream), handle(), event_);
-    else
-      gst_cuda_memory_sync(memory);
+    put_in_order(gst_cuda_stream_get_handle(stream), handle(), event_);
   }
   /// Whether the next writer of the memory comes after the work of this stream by itself.
   bool precedes_next_writer(GstCudaMemory* memory) const { return gst_cuda_memory_get_stream(memory) == stream_; }

@@ -253,8 +253,6 @@ void Gpu::acquire_to_read(GstBuffer* buffer) {
 
 void Gpu::acquire_to_write(GstBuffer* buffer) const { state_->stream->wait_for_readers(cuda_memory(buffer)); }
 
-bool Gpu::hands_over() { return cudavision::hands_over(); }
-
 bool Gpu::hand_over(GstBuffer* buffer) const {
   return state_->stream->hand_over(cuda_memory(buffer), state_->downstream_takes_handover);
 }

@@ -75,7 +75,7 @@ class Gpu {
   static bool is_device_buffer(GstBuffer* buffer);
   /// The flag that maps device memory as a device pointer.
   static GstMapFlags map_flag();
-  // Hand-over of device buffers between elements. Under CUDAVISION_HANDOVER=1 (cuda_stream.hpp) the host does not wait:
+  // Hand-over of device buffers between elements, for which the host does not wait:
   //
   //   acquire_to_read(in)   later work here follows the writer of `in`, on the device
   //   acquire_to_write(out) later work here follows those who read the former content of `out`
@@ -83,7 +83,6 @@ class Gpu {
   //   hand_over(out)        readers of `out` follow the work submitted here so far
   //   keep_inputs()         `in` does not go back to its pool before the work submitted here so far is done
   //   progress(), wait_for()   whether that work is done
-  static bool hands_over();
   void acquire_to_read(GstBuffer* buffer);
   void acquire_to_write(GstBuffer* buffer) const;
   /// Returns false if readers cannot find out when the work is done. Then finish() and release() are needed.

@@ -30,7 +30,6 @@ bool Gpu::is_device_buffer(GstBuffer*) { return false; }
 GstMapFlags Gpu::map_flag() { return GstMapFlags(0); }
 void Gpu::acquire_to_read(GstBuffer*) {}
 void Gpu::acquire_to_write(GstBuffer*) const {}
-bool Gpu::hands_over() { return false; }
 bool Gpu::hand_over(GstBuffer*) const { return false; }
 std::optional<std::uint64_t> Gpu::keep_inputs(bool) { return {}; }
 Gpu::Progress Gpu::progress(std::uint64_t) const { return Progress::done; }

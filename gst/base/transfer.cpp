@@ -68,7 +68,7 @@ Status Transfer::finish(Return when, Status submitted) {
 
 /// Passes on unfinished work, if the next element can take it.
 bool Transfer::hand_over(bool named) {
-  if (!Gpu::hands_over() || (output_ && !gpu_->hand_over(output_->buffer_))) return false;
+  if (output_ && !gpu_->hand_over(output_->buffer_)) return false;
   ticket_ = gpu_->keep_inputs(named);
   return ticket_.has_value();
 }

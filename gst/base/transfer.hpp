@@ -52,9 +52,9 @@ class FrameBuffer {
 ///   system memory:  buffer ──fetch(): upload──▶ Staging ─▶ kernels ─▶ Staging ──run(): download──▶ buffer
 ///   CUDA memory:    buffer ──fetch()──────────────────────▶ kernels ────────────────────target()─▶ buffer
 ///
-/// All work goes to the queue, which run() fills; then run() waits until the work is done. Under CUDAVISION_HANDOVER=1, and if all
-/// frames are in CUDA memory, run() does not wait: it hands the output over and keeps the inputs until the GPU has read them (see
-/// Gpu). On the CPU backend all pictures are the mapped buffers themselves. For the streaming thread, with the CUDA context current.
+/// All work goes to the queue, which run() fills. If a frame crosses the bus, run() waits until the work is done. If all frames are
+/// in CUDA memory, it does not wait: it hands the output over and keeps the inputs until the GPU has read them (see Gpu). On the
+/// CPU backend all pictures are the mapped buffers themselves. For the streaming thread, with the CUDA context current.
 /// Frame buffers must outlive run().
 class Transfer {
  public:

@@ -533,10 +533,7 @@ TEST(refuses_missing_devices, Each::run) {
   gst_object_unref(element);
 }
 
-int main() {
-  g_setenv("CUDAVISION_HANDOVER", "1", TRUE);
-  return run_tests("cuda", nullptr, Needs::cuda);
-}
+int main() { return run_tests("cuda", nullptr, Needs::cuda); }
 #else
 int main() {
   std::printf("skipped: this build has no CUDA backend\n");
