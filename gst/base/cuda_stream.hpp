@@ -55,6 +55,12 @@ class Stream {
   }
   /// Whether the next writer of the memory comes after the work of this stream by itself.
   bool precedes_next_writer(GstCudaMemory* memory) const { return gst_cuda_memory_get_stream(memory) == stream_; }
+  /// Makes the next writer of the memory follow the work of this stream so far. Returns false if that is not possible.
+  bool hold_up_next_writer(GstCudaMemory* memory) const {
+    GstCudaStream* stream = gst_cuda_memory_get_stream(memory);
+    if (stream) put_in_order(handle(), gst_cuda_stream_get_handle(stream), event_);
+    return stream != nullptr;
+  }
   /// Orders later work of this stream after the readers of memory that comes from a pool. They read it on the memory's stream.
   void wait_for_readers(GstCudaMemory* memory) const {
     if (GstCudaStream* stream = gst_cuda_memory_get_stream(memory))
@@ -111,6 +117,7 @@ class Stream {
     if (written && !written->hold_up(stream_)) (void)written->wait();
   }
   bool precedes_next_writer(GstCudaMemory*) const { return false; }
+  bool hold_up_next_writer(GstCudaMemory*) const { return false; }
   /// Readers keep references until they are done.
   void wait_for_readers(GstCudaMemory*) const {}
   /// `taken`: the next element takes unfinished memory.

@@ -188,6 +188,7 @@ bool Gpu::open_stream() {
 }
 
 void Gpu::close() {
+  state_->downstream_takes_handover = false;
   state_->in_flight.reset();
   state_->stream.reset();
   state_->replace_context(nullptr);
@@ -214,10 +215,10 @@ void Gpu::delay_for_tests() {
 
 Status Gpu::finish() {
   GST_LOG("waits for the GPU");
-  const Status status = check(cudaStreamSynchronize(state_->stream->handle()), failed_text);
-  state_->in_flight->finished();
+  const cudaError_t result = cudaStreamSynchronize(state_->stream->handle());
+  state_->in_flight->finished(result);
   state_->unfinished = false;
-  return status;
+  return check(result, failed_text);
 }
 
 bool Gpu::has_unfinished_work() const { return state_->unfinished; }
@@ -255,6 +256,10 @@ void Gpu::acquire_to_write(GstBuffer* buffer) const { state_->stream->wait_for_r
 
 bool Gpu::hand_over(GstBuffer* buffer) const {
   return state_->stream->hand_over(cuda_memory(buffer), state_->downstream_takes_handover);
+}
+
+void Gpu::hold_up_writers() {
+  state_->in_flight->filter_added([this](GstBuffer* buffer) { return !state_->stream->hold_up_next_writer(cuda_memory(buffer)); });
 }
 
 std::optional<std::uint64_t> Gpu::keep_inputs(bool named) {
@@ -319,7 +324,7 @@ bool Gpu::follow_pool(GstBufferPool* pool) {
 }
 
 void Gpu::offer_handover(GstQuery* query) { cudavision::offer_handover(query); }
-void Gpu::learn_handover(GstQuery* query) { state_->downstream_takes_handover = takes_handover(query); }
+void Gpu::learn_handover(GstQuery* query) { state_->downstream_takes_handover = query && takes_handover(query); }
 
 GstMemory* Gpu::new_linear_memory(gsize bytes) const {
   // libgstcuda allocates pictures and may pad their rows. It does not pad rows of this length on any device.

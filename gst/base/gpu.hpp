@@ -87,6 +87,9 @@ class Gpu {
   void acquire_to_write(GstBuffer* buffer) const;
   /// Returns false if readers cannot find out when the work is done. Then finish() and release() are needed.
   bool hand_over(GstBuffer* buffer) const;
+  /// For inputs that go on themselves, before keep_inputs(): makes their next writers follow the work submitted here, where GStreamer
+  /// can (since 1.24), so that no references make these buffers read-only.
+  void hold_up_writers();
   /// For the buffers of acquire_to_read() since the last call. If `named`, returns a ticket for the work. No value: it is not possible,
   /// and finish() is needed.
   std::optional<std::uint64_t> keep_inputs(bool named);
@@ -109,7 +112,7 @@ class Gpu {
   bool follow_pool(GstBufferPool* pool);
   /// Adds to the answer to an allocation query that this element takes buffers before their writer has finished.
   static void offer_handover(GstQuery* query);
-  /// Finds out from an answered allocation query whether downstream does.
+  /// Finds out from an answered allocation query whether downstream does. nullptr: there is no answer, so it does not.
   void learn_handover(GstQuery* query);
   /// (transfer full) Contiguous device memory of `bytes` or up to 64 KiB more. Mapping it without map_flag() downloads it. nullptr
   /// if that fails.

@@ -31,6 +31,7 @@ GstMapFlags Gpu::map_flag() { return GstMapFlags(0); }
 void Gpu::acquire_to_read(GstBuffer*) {}
 void Gpu::acquire_to_write(GstBuffer*) const {}
 bool Gpu::hand_over(GstBuffer*) const { return false; }
+void Gpu::hold_up_writers() {}
 std::optional<std::uint64_t> Gpu::keep_inputs(bool) { return {}; }
 Gpu::Progress Gpu::progress(std::uint64_t) const { return Progress::done; }
 Status Gpu::wait_for(std::uint64_t) const { return {}; }

@@ -16,7 +16,7 @@ void unref_all(const std::vector<GstBuffer*>& buffers) {
 }  // namespace
 
 InFlight::InFlight(GstCudaContext* context) : context_(GST_CUDA_CONTEXT(gst_object_ref(context))) {
-  polled_.emplace([this] { return drop_reached(); });
+  polled_.emplace(Polled::Purpose::references, [this] { return drop_reached(); });
 }
 
 InFlight::~InFlight() {
@@ -25,7 +25,7 @@ InFlight::~InFlight() {
     for (const Frame& frame : frames_) (void)frame.done->wait();
     gst_cuda_context_pop(nullptr);
   }
-  finished();
+  finished(cudaSuccess);
   gst_object_unref(context_);
 }
 
@@ -36,8 +36,9 @@ std::unique_ptr<CudaEvent> InFlight::new_event() {
   return event;
 }
 
-/// Moves the references of the oldest frame to `dropped`.
-void InFlight::drop_oldest(std::vector<GstBuffer*>& dropped) {
+/// Moves the references of the oldest frame, whose work ended with this result, to `dropped`.
+void InFlight::drop_oldest(cudaError_t result, std::vector<GstBuffer*>& dropped) {
+  if (result != cudaSuccess) failure_ = result;
   Frame& frame = frames_.front();
   dropped.insert(dropped.end(), buffers_.begin(), buffers_.begin() + std::ptrdiff_t(frame.buffers));
   buffers_.erase(buffers_.begin(), buffers_.begin() + std::ptrdiff_t(frame.buffers));
@@ -50,41 +51,40 @@ void InFlight::drop_reached(std::vector<GstBuffer*>& dropped) {
   while (!frames_.empty()) {
     const cudaError_t result = frames_.front().done->query();
     if (result == cudaErrorNotReady) return;
-    if (result != cudaSuccess) failure_ = result;
-    drop_oldest(dropped);
+    drop_oldest(result, dropped);
   }
 }
 
 std::optional<std::uint64_t> InFlight::submitted(CUstream stream, bool named) {
   if (added_.empty() && !named) return 0;
   std::vector<GstBuffer*> dropped;
-  bool recorded;
+  std::optional<std::uint64_t> ticket;
   {
     std::lock_guard lock(mutex_);
     drop_reached(dropped);
     if (frames_.size() >= most_frames) {
       GST_LOG("waits for the GPU: %u frames are in flight", guint(most_frames));
-      (void)frames_.front().done->wait();
-      drop_oldest(dropped);
+      drop_oldest(frames_.front().done->wait(), dropped);
     }
-    auto event = new_event();
-    recorded = event->record(stream);
-    frames_.push_back({++last_ticket_, std::move(event), added_.size()});
-    buffers_.insert(buffers_.end(), added_.begin(), added_.end());
-    added_.clear();
+    if (auto event = new_event(); event->record(stream)) {
+      ticket = ++last_ticket_;
+      frames_.push_back({*ticket, std::move(event), added_.size()});
+      buffers_.insert(buffers_.end(), added_.begin(), added_.end());
+      added_.clear();
+    }
   }
   unref_all(dropped);
   polled_->wake();
-  if (!recorded) return {};
-  return last_ticket_;
+  return ticket;
 }
 
-void InFlight::finished() {
+void InFlight::finished(cudaError_t result) {
   std::vector<GstBuffer*> dropped(std::move(added_));
   added_.clear();
   {
     std::lock_guard lock(mutex_);
-    while (!frames_.empty()) drop_oldest(dropped);
+    if (result != cudaSuccess) failure_ = result;
+    while (!frames_.empty()) drop_oldest(result, dropped);
   }
   unref_all(dropped);
 }
@@ -114,9 +114,13 @@ bool InFlight::drop_reached() {
   bool left;
   {
     std::lock_guard lock(mutex_);
-    if (!frames_.empty() && gst_cuda_context_push(context_)) {
-      drop_reached(dropped);
-      gst_cuda_context_pop(nullptr);
+    if (!frames_.empty()) {
+      if (gst_cuda_context_push(context_)) {
+        drop_reached(dropped);
+        gst_cuda_context_pop(nullptr);
+      } else {  // the device failed
+        while (!frames_.empty()) drop_oldest(cudaErrorDevicesUnavailable, dropped);
+      }
     }
     left = !frames_.empty();
   }

@@ -2,6 +2,7 @@
 // Only for files that are built with CUDA.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -34,8 +35,15 @@ class InFlight {
   /// The work of a frame, which reads the added buffers, was submitted to `stream`. If `named`, returns its ticket for query() and
   /// wait(), else any number. No value: no event can be recorded, and the work must be waited for.
   std::optional<std::uint64_t> submitted(CUstream stream, bool named);
-  /// All work was waited for. Drops all references.
-  void finished();
+  /// Leaves only the added buffers for which keep(buffer) is true.
+  template <typename F>
+  void filter_added(F&& keep) {
+    const auto dropped = std::stable_partition(added_.begin(), added_.end(), keep);
+    std::for_each(dropped, added_.end(), gst_buffer_unref);
+    added_.erase(dropped, added_.end());
+  }
+  /// All work was waited for, with this result. Drops all references.
+  void finished(cudaError_t result);
 
   /// Whether the work with this ticket is done: cudaSuccess, cudaErrorNotReady, or the error of the device.
   cudaError_t query(std::uint64_t ticket);
@@ -52,7 +60,7 @@ class InFlight {
   std::unique_ptr<CudaEvent> new_event();
   bool drop_reached();
   void drop_reached(std::vector<GstBuffer*>& dropped);
-  void drop_oldest(std::vector<GstBuffer*>& dropped);
+  void drop_oldest(cudaError_t result, std::vector<GstBuffer*>& dropped);
   const Frame* find(std::uint64_t ticket) const;
 
   GstCudaContext* const context_;

@@ -30,33 +30,33 @@ namespace {
 
 class Poller {
  public:
-  static Poller& instance() {
-    static auto* const poller = new Poller;  // never deleted, because a process may end with running pipelines
-    return *poller;
+  static Poller& of(Polled::Purpose purpose) {
+    static auto* const pollers = new Poller[2];  // never deleted, because a process may end with running pipelines
+    return pollers[int(purpose)];
   }
 
   void add(std::shared_ptr<Polled::Entry> entry) {
     std::lock_guard changing(changing_);
     std::lock_guard lock(mutex_);
+    if (all_.empty()) {
+      ended_ = false;
+      thread_ = std::thread([this] { run(); });
+    }
     all_.push_back(std::move(entry));
-    if (all_.size() > 1) return;
-    ended_ = false;
-    thread_ = std::thread([this] { run(); });
   }
 
   void remove(const std::shared_ptr<Polled::Entry>& entry) {
+    {
+      std::lock_guard lock(entry->mutex);  // without `changing_`, because poll() may run code that makes or ends other elements
+      entry->poll = nullptr;
+    }
     std::lock_guard changing(changing_);
-    bool ends;
     {
       std::lock_guard lock(mutex_);
       all_.erase(std::find(all_.begin(), all_.end(), entry));
-      ends = ended_ = all_.empty();
+      ended_ = all_.empty();
+      if (!ended_) return;
     }
-    {
-      std::lock_guard lock(entry->mutex);
-      entry->poll = nullptr;
-    }
-    if (!ends) return;
     wake_.notify_all();
     thread_.join();
   }
@@ -93,16 +93,16 @@ class Poller {
 
 }  // namespace
 
-Polled::Polled(std::function<bool()> poll) : entry_(std::make_shared<Entry>()) {
+Polled::Polled(Purpose purpose, std::function<bool()> poll) : purpose_(purpose), entry_(std::make_shared<Entry>()) {
   entry_->poll = std::move(poll);
-  Poller::instance().add(entry_);
+  Poller::of(purpose_).add(entry_);
 }
 
-Polled::~Polled() { Poller::instance().remove(entry_); }
+Polled::~Polled() { Poller::of(purpose_).remove(entry_); }
 
 void Polled::wake() {
   entry_->busy = true;
-  Poller::instance().wake();
+  Poller::of(purpose_).wake();
 }
 
 }  // namespace cudavision

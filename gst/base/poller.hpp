@@ -7,11 +7,15 @@
 namespace cudavision {
 
 /// Something that a thread of the plugin looks at once in a millisecond, for what the GPU does after the streaming thread has gone on.
-/// The thread serves all objects of this class. It exists while there are any, and sleeps while none is busy.
+/// There is one such thread for each purpose. It exists while there are objects for it, and sleeps while none is busy.
 class Polled {
  public:
+  enum class Purpose {
+    references,  ///< runs only code of this plugin, so that references to buffers are dropped in time
+    reports,     ///< may run code of the application, such as handlers of messages
+  };
   /// `poll` is called in that thread while this object is busy, and returns whether it still is. It must not throw.
-  explicit Polled(std::function<bool()> poll);
+  Polled(Purpose purpose, std::function<bool()> poll);
   /// Waits until `poll` has returned.
   ~Polled();
   Polled(const Polled&) = delete;
@@ -23,6 +27,7 @@ class Polled {
   struct Entry;
 
  private:
+  const Purpose purpose_;
   const std::shared_ptr<Entry> entry_;
 };
 

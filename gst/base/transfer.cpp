@@ -69,6 +69,7 @@ Status Transfer::finish(Return when, Status submitted) {
 /// Passes on unfinished work, if the next element can take it.
 bool Transfer::hand_over(bool named) {
   if (output_ && !gpu_->hand_over(output_->buffer_)) return false;
+  if (!output_) gpu_->hold_up_writers();
   ticket_ = gpu_->keep_inputs(named);
   return ticket_.has_value();
 }

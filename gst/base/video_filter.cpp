@@ -63,8 +63,9 @@ void update_passthrough(GstCudaVisionFilter* self) {
   const bool passthrough = self->state->processor->passes_through() && self->state->same_memory;
   if (passthrough == bool(gst_base_transform_is_passthrough(trans))) return;
   gst_base_transform_set_passthrough(trans, passthrough);
-  gst_base_transform_reconfigure_src(trans);   // makes or drops the pool
-  gst_base_transform_reconfigure_sink(trans);  // so that upstream asks again whose pool to use
+  self->state->host.gpu.learn_handover(nullptr);  // until the next allocation query
+  gst_base_transform_reconfigure_src(trans);      // makes or drops the pool
+  gst_base_transform_reconfigure_sink(trans);     // so that upstream asks again whose pool to use
 }
 
 /// Makes a plan from the committed settings for the current caps, and takes it into use.
@@ -126,7 +127,7 @@ void interrupt(GstCudaVisionFilter* self, Interruption why) {
   const std::lock_guard lock(state.processing);
   if (!state.processor) return;
   Gpu::Scope scope(state.host.gpu);
-  if (const Status status = report_until(self, 0); !status.ok()) state.host.post_error(status);
+  (void)report_until(self, 0);  // an error is posted with the next frame, or by finish_work()
   state.processor->interrupted(why, GST_ELEMENT(self));
 }
 
@@ -151,10 +152,15 @@ gboolean start(GstBaseTransform* trans) {
 
 gboolean stop(GstBaseTransform* trans) {
   FilterState& state = state_of(trans);
-  interrupt(as_filter(trans), Interruption::eos);  // for streams that end without EOS
-  finish_work(as_filter(trans));
   state.reporter.reset();
+  const Status status = guarded([&] {
+    interrupt(as_filter(trans), Interruption::eos);  // for streams that end without EOS
+    finish_work(as_filter(trans));
+    return Status();
+  });
+  if (!status.ok()) state.host.post_error(status);
   Gpu::Scope scope(state.host.gpu);
+  state.unreported.clear();
   state.processor.reset();
   state.data.reset();
   state.sends_data = false;

@@ -35,8 +35,8 @@ bool poll(GstCudaVisionFilter* self) {
   const std::unique_lock lock(state.processing, std::try_to_lock);
   if (!lock) return true;
   const Gpu::Scope scope(state.host.gpu);
-  Status status = scope.status();
-  if (status.ok()) status = guarded([&] { return report_done(self), Status(); });
+  if (!scope.status().ok()) state.unreported.clear();  // the GPU failed: see report_done()
+  const Status status = guarded([&] { return report_done(self), Status(); });
   if (!status.ok()) state.host.post_error(status);
   return !state.unreported.empty();
 }
@@ -54,7 +54,7 @@ void report_later(GstCudaVisionFilter* self, const UnreportedFrame& frame) {
   state.unreported.push_back(frame);
   report_done(self);
   if (state.unreported.empty()) return;
-  if (!state.reporter) state.reporter.emplace([self] { return poll(self); });
+  if (!state.reporter) state.reporter.emplace(Polled::Purpose::reports, [self] { return poll(self); });
   state.reporter->wake();
 }
 

@@ -95,8 +95,12 @@ void drops_buffers_when_their_work_is_done(GstCudaContext* context) {
   expect(frames.wait(*first) == cudaSuccess && frames.query(*first) == cudaSuccess, "wait() waits for the work of its ticket");
   expect(wait_for_buffers(3), "the poller drops buffers if no frame follows");
   expect(second && frames.query(*second) == cudaErrorNotReady, "later work is not done with it");
-  frames.finished();
+  frames.finished(cudaSuccess);
   expect(buffers == 0, "finished() drops all buffers");
+  expect(frames.query(*second) == cudaSuccess, "after finished() all work is done");
+  const auto third = frames.submitted(stream, true);
+  frames.finished(cudaErrorLaunchFailure);
+  expect(third && frames.query(*third) == cudaErrorLaunchFailure, "failed work is not done");
 }
 
 void waits_if_many_frames_are_in_flight(GstCudaContext* context) {
@@ -107,6 +111,17 @@ void waits_if_many_frames_are_in_flight(GstCudaContext* context) {
     frames.submitted(stream, false);
   }
   expect(buffers <= 16, "at most 16 frames are in flight");
+}
+
+/// One object after the other, so that the poller ends and begins again.
+void begins_and_ends(GstCudaContext* context) {
+  work = std::chrono::microseconds(100);
+  for (int i = 0; i < 500; ++i) {
+    InFlight frames(context);
+    if (i % 2) continue;
+    add(frames, 1);
+    frames.submitted(stream, false);
+  }
 }
 
 void works_in_many_threads(GstCudaContext* context) {
@@ -122,7 +137,7 @@ void works_in_many_threads(GstCudaContext* context) {
           add(frames, int(random() % 3));
           ticket = frames.submitted(stream, true);
           if (random() % 8 == 0) expect(frames.wait(*ticket) == cudaSuccess, "wait() succeeds");
-          if (random() % 16 == 0) frames.finished();
+          if (random() % 16 == 0) frames.finished(cudaSuccess);
           if (random() % 8 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 4000));
         }
       }
@@ -136,7 +151,8 @@ int main() {
   gst_init(nullptr, nullptr);
   GST_DEBUG_CATEGORY_INIT(cudavision_debug, "cudavision", 0, "");
   auto* context = static_cast<GstCudaContext*>(static_cast<gpointer>(gst_object_ref_sink(gst_bin_new(nullptr))));
-  for (const auto test : {drops_buffers_when_their_work_is_done, waits_if_many_frames_are_in_flight, works_in_many_threads}) {
+  for (const auto test :
+       {drops_buffers_when_their_work_is_done, waits_if_many_frames_are_in_flight, begins_and_ends, works_in_many_threads}) {
     test(context);
     expect(buffers == 0 && events == 0, "nothing is left");
   }
