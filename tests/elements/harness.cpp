@@ -429,9 +429,10 @@ Message pop_message(GstBus* bus, GstMessageType type, GstClockTime wait) {
 GstElement* with_shared_context(GstElement* element, [[maybe_unused]] const Run& run) {
 #if CUDAVISION_CUDA
   static GstCudaContext* context = nullptr;
-  if (run.backend == "cuda") {
-    if (!context) context = new_context();
-    give(element, context);
+  static const bool works = gst_cuda_load_library();
+  if (works && run.backend != "cpu") {  // backend=auto also uses CUDA if there is a device
+    if (!context) context = gst_cuda_context_new(0);
+    if (context) give(element, context);
   }
 #endif
   return element;
