@@ -46,48 +46,96 @@ MotionRegions largest(const std::vector<MotionRegion>& regions, std::size_t most
   return result;
 }
 
+/// Cells in a row that move and follow each other: first … last.
+struct Run {
+  int first, last;
+  std::uint32_t part;
+};
+
+/// The cells of some runs that touch each other. In the tree of parts that touch, the root is the earliest and has the sums of all.
+struct Part {
+  std::uint32_t parent;
+  int left, right, top, bottom;  // in cells
+  int area;
+  std::uint64_t changed, counted;
+};
+
+/// Finds regions row by row: a run joins the parts of the runs above that it touches.
+class Parts {
+ public:
+  std::uint32_t add(const CellGrid& grid, int y, int first, int last) {
+    const auto index = std::uint32_t(parts_.size());
+    Part part{index, first, last, y, y, last - first + 1, 0, 0};
+    for (std::size_t at = std::size_t(y) * grid.width + first, end = at + part.area; at < end; ++at) {
+      part.changed += grid.changed[at];
+      part.counted += grid.counted[at];
+    }
+    parts_.push_back(part);
+    return index;
+  }
+
+  void join(std::uint32_t a, std::uint32_t b) {
+    a = root(a), b = root(b);
+    if (a == b) return;
+    Part &to = parts_[std::min(a, b)], &from = parts_[std::max(a, b)];
+    from.parent = to.parent;
+    to.left = std::min(to.left, from.left);
+    to.right = std::max(to.right, from.right);
+    to.bottom = std::max(to.bottom, from.bottom);
+    to.area += from.area;
+    to.changed += from.changed;
+    to.counted += from.counted;
+  }
+
+  /// The regions of at least `min_area` cells, in the order of their first cells.
+  std::vector<MotionRegion> regions(const CellGrid& grid, int min_area) const {
+    std::vector<MotionRegion> found;
+    for (std::uint32_t i = 0; i < parts_.size(); ++i) {
+      const Part& part = parts_[i];
+      if (part.parent != i || part.area < min_area) continue;
+      const Rect from = grid.box(part.left, part.top), to = grid.box(part.right, part.bottom);
+      found.push_back({{from.x, from.y, to.x + to.width - from.x, to.y + to.height - from.y},
+                       part.area,
+                       double(part.changed) / double(part.counted)});
+    }
+    return found;
+  }
+
+ private:
+  std::uint32_t root(std::uint32_t part) {
+    while (parts_[part].parent != part) part = parts_[part].parent = parts_[parts_[part].parent].parent;
+    return part;
+  }
+
+  std::vector<Part> parts_;
+};
+
 }  // namespace
 
 MotionRegions find_regions(const CellGrid& grid, double cell_threshold, int min_area, std::size_t most) {
-  std::vector<bool> waiting(grid.changed.size());  // cells that move and are in no region yet
-  for (std::size_t i = 0; i < waiting.size(); ++i)
-    waiting[i] = grid.changed[i] > 0 && grid.changed[i] >= cell_threshold * grid.counted[i];
-
-  std::vector<MotionRegion> regions;
-  std::vector<std::pair<int, int>> open;  // cells whose neighbours are not examined yet
-  const auto take = [&](int x, int y) {
-    if (x < 0 || y < 0 || x >= grid.width || y >= grid.height) return;
-    const std::size_t at = std::size_t(y) * grid.width + x;
-    if (!waiting[at]) return;
-    waiting[at] = false;
-    open.emplace_back(x, y);
-  };
-  for (int first_y = 0; first_y < grid.height; ++first_y) {
-    for (int first_x = 0; first_x < grid.width; ++first_x) {
-      take(first_x, first_y);
-      if (open.empty()) continue;
-      int area = 0, left = first_x, right = first_x, bottom = first_y;
-      std::uint64_t changed = 0, counted = 0;
-      while (!open.empty()) {
-        const auto [x, y] = open.back();
-        open.pop_back();
-        const std::size_t at = std::size_t(y) * grid.width + x;
-        ++area;
-        changed += grid.changed[at];
-        counted += grid.counted[at];
-        left = std::min(left, x);
-        right = std::max(right, x);
-        bottom = std::max(bottom, y);
-        for (int dy = -1; dy <= 1; ++dy)
-          for (int dx = -1; dx <= 1; ++dx) take(x + dx, y + dy);
-      }
-      if (area < min_area) continue;
-      const Rect from = grid.box(left, first_y), to = grid.box(right, bottom);
-      regions.push_back(
-          {{from.x, from.y, to.x + to.width - from.x, to.y + to.height - from.y}, area, double(changed) / double(counted)});
+  Parts parts;
+  std::vector<Run> above, here;  // the runs of two rows
+  for (int y = 0; y < grid.height; ++y) {
+    const std::uint32_t* const changed = grid.changed.data() + std::size_t(y) * grid.width;
+    const std::uint32_t* const counted = grid.counted.data() + std::size_t(y) * grid.width;
+    const auto moves = [&](int x) { return changed[x] > 0 && changed[x] >= cell_threshold * counted[x]; };
+    std::size_t next = 0;  // the first run above that may touch
+    for (int x = 0; x < grid.width; ++x) {
+      // Most cells of most frames did not change: eight of them at a time.
+      while (x + 8 <= grid.width && std::all_of(changed + x, changed + x + 8, [](std::uint32_t count) { return count == 0; }))
+        x += 8;
+      if (x == grid.width) break;
+      if (!moves(x)) continue;
+      const int first = x;
+      while (x + 1 < grid.width && moves(x + 1)) ++x;
+      here.push_back({first, x, parts.add(grid, y, first, x)});
+      while (next < above.size() && above[next].last < first - 1) ++next;
+      for (std::size_t i = next; i < above.size() && above[i].first <= x + 1; ++i) parts.join(here.back().part, above[i].part);
     }
+    above.swap(here);
+    here.clear();
   }
-  return largest(regions, most);
+  return largest(parts.regions(grid, min_area), most);
 }
 
 }  // namespace cudavision::diff
