@@ -3,6 +3,7 @@
 #include <mutex>
 #include <opencv2/core.hpp>
 
+#include "kernels/histogram/counting.hpp"
 #include "kernels/histogram/cpu_samples.hpp"
 
 namespace cudavision::histogram {
@@ -12,10 +13,10 @@ namespace {
 constexpr int rows_at_once = 16;
 constexpr int spread = 4;  ///< tables for neighbouring bytes, so that equal bytes do not increment the same counter in turn
 
-class CpuHistogram final : public Histogram {
+class CpuHistogram final : public Counting {
  public:
   explicit CpuHistogram(Plan given)
-      : Histogram(std::move(given), Backend::cpu, true),
+      : Counting(std::move(given), Backend::cpu, true),
         sums_(std::size_t(plan().tables) * plan().fine),
         results_(words() * slots()),
         latest_(results_.data()) {}
@@ -127,8 +128,8 @@ class CpuHistogram final : public Histogram {
 
 }  // namespace
 
-Result<std::unique_ptr<Histogram>> make_cpu(Plan plan) {
-  return std::unique_ptr<Histogram>(std::make_unique<CpuHistogram>(std::move(plan)));
+Result<std::unique_ptr<Counting>> make_cpu(Plan plan) {
+  return std::unique_ptr<Counting>(std::make_unique<CpuHistogram>(std::move(plan)));
 }
 
 }  // namespace cudavision::histogram

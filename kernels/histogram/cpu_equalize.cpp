@@ -4,6 +4,7 @@
 
 #include "kernels/cpu/filter.hpp"
 #include "kernels/histogram/arithmetic.hpp"
+#include "kernels/histogram/counting.hpp"
 #include "kernels/histogram/cpu_samples.hpp"
 
 namespace cudavision::histogram {
@@ -11,7 +12,7 @@ namespace {
 
 class CpuEqualize final : public cpu::CpuFilter {
  public:
-  CpuEqualize(const Plan& plan, std::unique_ptr<Histogram> histogram)
+  CpuEqualize(const Plan& plan, std::unique_ptr<Counting> histogram)
       : CpuFilter(plan.geometry, Border::replicate, {}, true),
         rgb_(plan.rgb_luma),
         weights_(plan.weights),
@@ -87,7 +88,7 @@ class CpuEqualize final : public cpu::CpuFilter {
 
   const bool rgb_;
   const LumaWeights weights_;
-  const std::unique_ptr<Histogram> histogram_;
+  const std::unique_ptr<Counting> histogram_;
   cv::Mat table_;
   Image src_;
 };

@@ -3,15 +3,19 @@
 #include <vector>
 
 #include "kernels/core/sample.hpp"
+#include "kernels/histogram/aligned_overlay.hpp"
 #include "kernels/histogram/arithmetic.hpp"
 
 namespace cudavision::histogram {
 namespace {
 
-class CpuOverlay final : public Overlay {
+class CpuOverlay final : public AlignedOverlay {
  public:
-  CpuOverlay(const OverlayPlan& plan, const Histogram& histogram)
-      : Overlay(Backend::cpu), plan_(plan), histogram_(histogram), heights_(std::size_t(plan.channels) * plan.position.width) {}
+  CpuOverlay(const OverlayPlan& plan, const Counting& histogram)
+      : AlignedOverlay(Backend::cpu),
+        plan_(plan),
+        histogram_(histogram),
+        heights_(std::size_t(plan.channels) * plan.position.width) {}
 
  private:
   Status draw(const Image& picture, Queue) override {
@@ -60,13 +64,13 @@ class CpuOverlay final : public Overlay {
   }
 
   const OverlayPlan plan_;
-  const Histogram& histogram_;
+  const Counting& histogram_;
   std::vector<std::uint16_t> heights_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Overlay>> make_overlay_cpu(OverlayPlan plan, const Histogram& histogram) {
+Result<std::unique_ptr<Overlay>> make_overlay_cpu(OverlayPlan plan, const Counting& histogram) {
   return std::unique_ptr<Overlay>(std::make_unique<CpuOverlay>(plan, histogram));
 }
 

@@ -21,15 +21,16 @@
 
 #include "kernels/cuda/device.hpp"
 #include "kernels/cuda/memory.hpp"
+#include "kernels/histogram/counting.hpp"
 #include "kernels/histogram/cuda_kernels.hpp"
 #include "kernels/histogram/cuda_params.cuh"
 
 namespace cudavision::histogram {
 namespace {
 
-class CudaHistogram final : public Histogram {
+class CudaHistogram final : public Counting {
  public:
-  CudaHistogram(Plan plan, bool results) : Histogram(std::move(plan), Backend::cuda, results) {}
+  CudaHistogram(Plan plan, bool results) : Counting(std::move(plan), Backend::cuda, results) {}
 
   /// With the context current.
   Status prepare() {
@@ -162,10 +163,10 @@ class CudaHistogram final : public Histogram {
 
 }  // namespace
 
-Result<std::unique_ptr<Histogram>> make_cuda(Plan plan, bool results) {
+Result<std::unique_ptr<Counting>> make_cuda(Plan plan, bool results) {
   auto histogram = std::make_unique<CudaHistogram>(std::move(plan), results);
   if (Status status = histogram->prepare(); !status.ok()) return status;
-  return std::unique_ptr<Histogram>(std::move(histogram));
+  return std::unique_ptr<Counting>(std::move(histogram));
 }
 
 }  // namespace cudavision::histogram

@@ -18,6 +18,7 @@
 #include "kernels/cuda/rows.cuh"
 #include "kernels/cuda/warp.cuh"
 #include "kernels/histogram/arithmetic.hpp"
+#include "kernels/histogram/counting.hpp"
 #include "kernels/histogram/cuda_pictures.hpp"
 
 namespace cudavision::histogram {
@@ -152,7 +153,7 @@ __global__ void __launch_bounds__(tuning.picture_threads) equalize_planes(const 
 
 class CudaEqualize final : public cuda::CudaFilter {
  public:
-  CudaEqualize(const Plan& plan, std::unique_ptr<Histogram> histogram)
+  CudaEqualize(const Plan& plan, std::unique_ptr<Counting> histogram)
       : cuda::CudaFilter(plan.geometry), values_(plan.bins), planes_(plan.three_planes), histogram_(std::move(histogram)) {
     params_.rgb = plan.rgb_luma;
     params_.weights = plan.weights;
@@ -208,7 +209,7 @@ class CudaEqualize final : public cuda::CudaFilter {
 
   const int values_;
   const bool planes_;
-  const std::unique_ptr<Histogram> histogram_;
+  const std::unique_ptr<Counting> histogram_;
   cuda::DeviceMemory table_;
   const void* kernel_ = nullptr;
   Equalizing params_{};

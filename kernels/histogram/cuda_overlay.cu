@@ -9,6 +9,7 @@
 
 #include "kernels/core/sample.hpp"
 #include "kernels/cuda/memory.hpp"
+#include "kernels/histogram/aligned_overlay.hpp"
 #include "kernels/histogram/arithmetic.hpp"
 #include "kernels/histogram/cuda_pictures.hpp"
 
@@ -69,9 +70,11 @@ __global__ void __launch_bounds__(tuning.picture_threads) draw_bars(const __grid
     }
 }
 
-class CudaOverlay final : public Overlay {
+class CudaOverlay final : public AlignedOverlay {
  public:
-  CudaOverlay(OverlayPlan plan, const Histogram& histogram) : Overlay(Backend::cuda), histogram_(histogram) { params_.plan = plan; }
+  CudaOverlay(OverlayPlan plan, const Counting& histogram) : AlignedOverlay(Backend::cuda), histogram_(histogram) {
+    params_.plan = plan;
+  }
 
   /// With the context current.
   Status prepare() {
@@ -116,14 +119,14 @@ class CudaOverlay final : public Overlay {
     return cuda::check(cudaGetLastError(), "cannot launch the overlay");
   }
 
-  const Histogram& histogram_;
+  const Counting& histogram_;
   cuda::DeviceMemory heights_;
   Drawings params_{};
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Overlay>> make_overlay_cuda(OverlayPlan plan, const Histogram& histogram) {
+Result<std::unique_ptr<Overlay>> make_overlay_cuda(OverlayPlan plan, const Counting& histogram) {
   auto overlay = std::make_unique<CudaOverlay>(plan, histogram);
   if (Status status = overlay->prepare(); !status.ok()) return status;
   return std::unique_ptr<Overlay>(std::move(overlay));

@@ -5,7 +5,7 @@
 
 #include "kernels/core/backend.hpp"
 #include "kernels/core/guard.hpp"
-#include "kernels/histogram/plan.hpp"
+#include "kernels/histogram/counting.hpp"
 
 namespace cudavision::histogram {
 
@@ -72,49 +72,48 @@ Status validate(const Params& params) {
   return check_range("history", params.history, 1, max_history);
 }
 
-Histogram::Histogram(Plan plan, Backend backend, bool results)
-    : plan_(std::make_unique<const Plan>(std::move(plan))), backend_(backend), slots_(results ? plan_->history : 0), src_(backend) {
-  region_pieces(plan_->geometry, {}, frame_);
+Counting::Counting(Plan plan, Backend backend, bool results)
+    : plan_(std::move(plan)), backend_(backend), slots_(results ? plan_.history : 0), src_(backend) {
+  region_pieces(plan_.geometry, {}, frame_);
 }
 
-Histogram::~Histogram() = default;
-
-const Geometry& Histogram::geometry() const { return plan_->geometry; }
-int Histogram::slots() const { return slots_; }
-std::size_t Histogram::words() const { return plan_->channels.size() * std::size_t(plan_->bins); }
-
-Status Histogram::submit(const Image& src, const Region& region, Queue queue) {
+Status Counting::submit(const Image& src, const Region& region, Queue queue) {
   return guarded([&]() -> Status {
     const auto from = src_.read(src, queue);
     if (!from.ok()) return from.error();
     if (slots_ > 0) last_ = (last_ + 1) % slots_;
     if (region.mode == Region::Mode::frame) return count(from.value(), frame_, last_, queue);
-    region_pieces(plan_->geometry, region, pieces_);
+    region_pieces(plan_.geometry, region, pieces_);
     return count(from.value(), pieces_, last_, queue);
   });
 }
 
-Counts Histogram::result(int age) const {
-  Counts counts;
-  add_result(counts, age);
-  return counts;
-}
-
-void Histogram::add_result(Counts& sums, int age) const {
-  const std::size_t bins = std::size_t(plan_->bins);
+void Counting::add_result(Counts& sums, int age) const {
+  const std::size_t bins = std::size_t(plan_.bins);
   if (sums.empty())
-    for (const char* name : plan_->channels) sums.push_back({name, std::vector<std::uint64_t>(bins)});
+    for (const char* name : plan_.channels) sums.push_back({name, std::vector<std::uint64_t>(bins)});
   const std::uint32_t* from = slot_counts(((last_ - age) % slots_ + slots_) % slots_);
   for (ChannelCounts& channel : sums)
     for (std::uint64_t& sum : channel.counts) sum += *from++;
 }
+
+namespace {
+
+/// The histogram as its users see it.
+Result<std::unique_ptr<Histogram>> as_histogram(Result<std::unique_ptr<Counting>> made) {
+  if (!made.ok()) return made.error();
+  return std::unique_ptr<Histogram>(std::move(made.value()));
+}
+
+}  // namespace
 
 Result<std::unique_ptr<Histogram>> make(const Params& params, const Geometry& geometry, Backend backend) {
   return guarded([&]() -> Result<std::unique_ptr<Histogram>> {
     auto plan = resolve(params, geometry);
     if (!plan.ok()) return plan.error();
     return on_backend(
-        backend, [&]() { return make_cuda(std::move(plan.value()), true); }, [&]() { return make_cpu(std::move(plan.value())); });
+        backend, [&]() { return as_histogram(make_cuda(std::move(plan.value()), true)); },
+        [&]() { return as_histogram(make_cpu(std::move(plan.value()))); });
   });
 }
 

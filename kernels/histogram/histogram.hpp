@@ -40,56 +40,33 @@ struct ChannelCounts {
 };
 using Counts = std::vector<ChannelCounts>;
 
-struct Plan;  // plan.hpp
-
 /// A plan that counts the samples of frames. It is made once for a geometry and parameters, and submitted often, on one stream at a
 /// time. Luma of RGB is floor(wr·R + wg·G + wb·B) in float32, where each product and sum is rounded, from left to right; it is at
 /// most 2^depth − 1. Alpha and padding are not counted.
 class Histogram {
  public:
-  virtual ~Histogram();
+  Histogram() = default;
+  virtual ~Histogram() = default;
   Histogram(const Histogram&) = delete;
   Histogram& operator=(const Histogram&) = delete;
 
-  Backend backend() const { return backend_; }
-  const Geometry& geometry() const;
+  virtual Backend backend() const = 0;
+  virtual const Geometry& geometry() const = 0;
 
   /// Counts one frame of the plan's geometry, in the backend's memory. Every sample in the region is counted once (region.hpp
   /// defines which samples of subsampled chroma are in it). Returns without waiting for CUDA. Errors: resource if memory is short
   /// or a launch fails.
-  Status submit(const Image& src, const Region& region, Queue queue);
+  virtual Status submit(const Image& src, const Region& region, Queue queue) = 0;
 
   /// The counts of the frame submitted `age` submits ago (0 … history − 1). Wait for the queue of that submit first. The counts are
   /// overwritten `history` submits later.
-  Counts result(int age = 0) const;
+  Counts result(int age = 0) const {
+    Counts counts;
+    add_result(counts, age);
+    return counts;
+  }
   /// Adds the same counts to `sums`, which has the counts of other frames or is empty.
-  void add_result(Counts& sums, int age = 0) const;
-
-  /// The counts of the last frame, [channel][bin], in the backend's memory (CUDA: device memory), for work on the same queue.
-  virtual const std::uint32_t* latest() const = 0;
-
-  const Plan& plan() const { return *plan_; }
-
- protected:
-  /// `results`: keep counts for result().
-  Histogram(Plan plan, Backend backend, bool results);
-
-  /// The number of counts of one frame.
-  std::size_t words() const;
-  /// Counts the samples of `pieces`. The counts go to latest(), and to `slot` of the results if slots() is not 0.
-  virtual Status count(const Image& src, const SetPieces& pieces, int slot, Queue queue) = 0;
-  /// The counts of a slot, [channel][bin], in host memory.
-  virtual const std::uint32_t* slot_counts(int slot) const = 0;
-  /// Frames whose results are kept.
-  int slots() const;
-
- private:
-  const std::unique_ptr<const Plan> plan_;
-  const Backend backend_;
-  const int slots_;
-  SetPieces frame_, pieces_;
-  AlignedPicture src_;
-  int last_ = 0;
+  virtual void add_result(Counts& sums, int age = 0) const = 0;
 };
 
 /// Errors: settings if a parameter is out of range or the backend is not built in; resource.
@@ -130,20 +107,14 @@ Status validate(const OverlayParams& params);
 /// pixel. Alpha is not changed.
 class Overlay {
  public:
+  Overlay() = default;
   virtual ~Overlay() = default;
   Overlay(const Overlay&) = delete;
   Overlay& operator=(const Overlay&) = delete;
 
   /// Draws the counts of the histogram's last submit, which was made on the same queue, into a picture of the histogram's geometry.
   /// Returns without waiting for CUDA. Errors: resource.
-  Status submit(const Image& picture, Queue queue);
-
- protected:
-  explicit Overlay(Backend backend) : picture_(backend) {}
-  virtual Status draw(const Image& picture, Queue queue) = 0;
-
- private:
-  AlignedPicture picture_;
+  virtual Status submit(const Image& picture, Queue queue) = 0;
 };
 /// `histogram` must outlive the overlay. Errors: settings if a parameter is out of range; resource.
 Result<std::unique_ptr<Overlay>> make_overlay(const OverlayParams& params, const Histogram& histogram);

@@ -6,7 +6,7 @@
 #include "kernels/core/backend.hpp"
 #include "kernels/core/color.hpp"
 #include "kernels/core/guard.hpp"
-#include "kernels/histogram/plan.hpp"
+#include "kernels/histogram/aligned_overlay.hpp"
 
 namespace cudavision::histogram {
 
@@ -54,7 +54,7 @@ Status validate(const OverlayParams& params) {
   return status;
 }
 
-Status Overlay::submit(const Image& picture, Queue queue) {
+Status AlignedOverlay::submit(const Image& picture, Queue queue) {
   return guarded([&]() -> Status {
     const auto on = picture_.read(picture, queue);
     if (!on.ok()) return on.error();
@@ -65,11 +65,12 @@ Status Overlay::submit(const Image& picture, Queue queue) {
 
 Result<std::unique_ptr<Overlay>> make_overlay(const OverlayParams& params, const Histogram& histogram) {
   return guarded([&]() -> Result<std::unique_ptr<Overlay>> {
-    auto plan = resolve(params, histogram.plan());
+    const auto& counting = static_cast<const Counting&>(histogram);  // as all histograms are
+    auto plan = resolve(params, counting.plan());
     if (!plan.ok()) return plan.error();
     return on_backend(
-        histogram.backend(), [&]() { return make_overlay_cuda(std::move(plan.value()), histogram); },
-        [&]() { return make_overlay_cpu(std::move(plan.value()), histogram); });
+        histogram.backend(), [&]() { return make_overlay_cuda(std::move(plan.value()), counting); },
+        [&]() { return make_overlay_cpu(std::move(plan.value()), counting); });
   });
 }
 

@@ -47,12 +47,7 @@ Result<OverlayPlan> resolve(const OverlayParams& params, const Plan& plan);
 Rect overlay_rect(const OverlayPlan& plan, const ChannelSet& set);
 
 /// Errors: resource. CUDA plans are made and used with their context current.
-/// `results`: keep counts for Histogram::result().
-Result<std::unique_ptr<Histogram>> make_cuda(Plan plan, bool results);
-Result<std::unique_ptr<Histogram>> make_cpu(Plan plan);
 Result<std::unique_ptr<Filter>> make_equalize_cuda(Plan plan);
 Result<std::unique_ptr<Filter>> make_equalize_cpu(Plan plan);
-Result<std::unique_ptr<Overlay>> make_overlay_cuda(OverlayPlan plan, const Histogram& histogram);
-Result<std::unique_ptr<Overlay>> make_overlay_cpu(OverlayPlan plan, const Histogram& histogram);
 
 }  // namespace cudavision::histogram
