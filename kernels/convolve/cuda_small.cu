@@ -25,15 +25,17 @@
 namespace cudavision::convolve {
 namespace {
 
+using T = std::uint16_t;  // of all samples: windows of bytes are convolved elsewhere
+
 /// The words of a thread, as they are stored (interleaved): a quad of pixels, and a quad on each side for the windows.
-template <typename T, int C>
+template <int C>
 struct Strip {
   static constexpr int pixels = 4, quads = 1;
   static constexpr int quad_words = C * sizeof(T), words = quads * quad_words, row_words = words + 2 * quad_words;
 };
 
 /// The word, and the byte in it, of channel c of a pixel of the strip.
-template <typename T, int C>
+template <int C>
 struct SampleAt {
   int word, byte;
   __device__ constexpr SampleAt(int pixel, int c)
@@ -41,28 +43,26 @@ struct SampleAt {
 };
 
 /// The stored word of a sample in float32: its bytes become the mantissa of 2^23 + word.
-template <typename T, int C, int N>
+template <int C, int N>
 __device__ __forceinline__ float sample(const std::uint32_t (&row)[N], int pixel, int c) {
-  const SampleAt<T, C> place(pixel + 4, c);  // after the left quad
-  const int selector = sizeof(T) == 1 ? 0x7440 | place.byte : 0x7400 | (place.byte + 1) << 4 | place.byte;
+  const SampleAt<C> place(pixel + 4, c);  // after the left quad
+  const int selector = 0x7400 | (place.byte + 1) << 4 | place.byte;
   return __uint_as_float(__byte_perm(row[place.word], 0x4b000000, selector)) - 8388608.0f;
 }
 
 /// Writes a sample to its place.
-template <typename T, int C, int N>
+template <int C, int N>
 __device__ __forceinline__ void insert(std::uint32_t (&words)[N], int pixel, int c, std::uint32_t value) {
-  const SampleAt<T, C> place(pixel, c);
+  const SampleAt<C> place(pixel, c);
   if (C == 1 && place.byte == 0)
     words[place.word] = value;  // the first sample of a word without other sets
-  else if (sizeof(T) == 1)
-    words[place.word] = __byte_perm(words[place.word], value, 0x3210 + ((4 - place.byte) << 4 * place.byte));
   else
     words[place.word] = __byte_perm(words[place.word], value, place.byte ? 0x5410 : 0x3254);
 }
 
-template <typename T, int C, int N>
+template <int C, int N>
 __device__ __forceinline__ void load_strip(const unsigned char* at, std::uint32_t (&row)[N]) {
-  using S = Strip<T, C>;
+  using S = Strip<C>;
   constexpr int q = S::quad_words, alignment = quad_alignment(C, sizeof(T));
   std::uint32_t left[q], middle[S::words], right[q];
   cuda::load_words<q, alignment>(at - 4 * q, left);
@@ -74,9 +74,9 @@ __device__ __forceinline__ void load_strip(const unsigned char* at, std::uint32_
   for (int i = 0; i < S::words; ++i) row[q + i] = middle[i];
 }
 
-template <typename T, int C, int K, Small kind>
+template <int C, int K, Small kind>
 __device__ __forceinline__ void convolve_strip(const SmallParams& p, const SmallJob& job) {
-  using S = Strip<T, C>;
+  using S = Strip<C>;
   constexpr int R = small_rows(C, K), warps = tuning.small_warps, radius = K / 2, rows = R + K - 1, quads = S::quads + 2;
   constexpr int centre = S::quad_words;
   const SetView& view = job.view;
@@ -96,7 +96,7 @@ __device__ __forceinline__ void convolve_strip(const SmallParams& p, const Small
     const unsigned char* const column = view.src + std::ptrdiff_t(x) * (C * sizeof(T));
     const int pitch = int(view.src_pitch);
 #pragma unroll
-    for (int i = 0; i < rows; ++i) load_strip<T, C>(column + std::int64_t(max(row_index[warp][i], 0)) * pitch, raw[i]);
+    for (int i = 0; i < rows; ++i) load_strip<C>(column + std::int64_t(max(row_index[warp][i], 0)) * pitch, raw[i]);
     if (view.border == Border::constant) {
 #pragma unroll
       for (int i = 0; i < rows; ++i)
@@ -105,7 +105,7 @@ __device__ __forceinline__ void convolve_strip(const SmallParams& p, const Small
           for (int w = 0; w < S::row_words; ++w) raw[i][w] = job.border_words[w % S::quad_words];
         }
     }
-    if (sizeof(T) == 2 && view.max_value != 0xffff) {  // clear unused bits and clamp to the depth, without shifting
+    if (view.max_value != 0xffff) {  // clear unused bits and clamp to the depth, without shifting
       const std::uint32_t mask = (0xffffu << view.shift & 0xffffu) * 0x10001u,
                           most = (std::uint32_t(view.max_value) << view.shift) * 0x10001u;
 #pragma unroll
@@ -149,7 +149,7 @@ __device__ __forceinline__ void convolve_strip(const SmallParams& p, const Small
     for (int i = 0; i < rows; ++i) {
       float window[S::pixels + K - 1];
 #pragma unroll
-      for (int j = 0; j < S::pixels + K - 1; ++j) window[j] = sample<T, C>(raw[i], j - radius, c);
+      for (int j = 0; j < S::pixels + K - 1; ++j) window[j] = sample<C>(raw[i], j - radius, c);
       if constexpr (kind == Small::two_pass) {
         float across[S::pixels];
 #pragma unroll
@@ -193,7 +193,7 @@ __device__ __forceinline__ void convolve_strip(const SmallParams& p, const Small
       std::uint32_t samples[S::pixels];
       finish<T>(p, job, c, sums[r], samples);
 #pragma unroll
-      for (int j = 0; j < S::pixels; ++j) insert<T, C>(out[r], j, c, samples[j]);
+      for (int j = 0; j < S::pixels; ++j) insert<C>(out[r], j, c, samples[j]);
     }
   }
 
@@ -204,10 +204,8 @@ __device__ __forceinline__ void convolve_strip(const SmallParams& p, const Small
     unsigned char* at = view.dst + y * view.dst_pitch + std::ptrdiff_t(x) * (C * sizeof(T));
 #pragma unroll
     for (int r = 0; r < R; ++r) {
-      if (sizeof(T) == 2) {
 #pragma unroll
-        for (int w = 0; w < S::words; ++w) out[r][w] <<= view.shift;  // the low sample has `shift` zero bits on top
-      }
+      for (int w = 0; w < S::words; ++w) out[r][w] <<= view.shift;  // the low sample has `shift` zero bits on top
       cuda::store_words<S::words, quad_alignment(C, sizeof(T))>(at, out[r]);
       at += view.dst_pitch;
     }
@@ -227,27 +225,26 @@ __device__ __forceinline__ void convolve_strip(const SmallParams& p, const Small
   }
 }
 
-template <typename T, int C0, int C1, int K, Small kind>
+template <int C0, int C1, int K, Small kind>
 __global__ void __launch_bounds__(32 * tuning.small_warps) convolve_small(const __grid_constant__ SmallParams p) {
   if (blockIdx.x < p.jobs[1].first_block) {
-    convolve_strip<T, C0, K, kind>(p, p.jobs[0]);
+    convolve_strip<C0, K, kind>(p, p.jobs[0]);
   } else {
     const SmallJob& job = p.jobs[blockIdx.x >= p.jobs[2].first_block ? 2 : 1];
-    convolve_strip<T, C1, K, kind>(p, job);
+    convolve_strip<C1, K, kind>(p, job);
   }
 }
 
-template <typename T, int C0, int C1>
+template <int C0, int C1>
 const void* choose(int side, Small kind) {
   const auto kernel = [](auto function) { return reinterpret_cast<const void*>(function); };
   if (kind == Small::gradient)  // 3 × 3; a side of 5 if the anchor is not in the middle
-    return side == 3 ? kernel(convolve_small<T, C0, C1, 3, Small::gradient>)
-                     : kernel(convolve_small<T, C0, C1, 5, Small::gradient>);
-  if (side == 3) return kernel(convolve_small<T, C0, C1, 3, Small::direct>);
-  if (side == 5 && kind == Small::direct) return kernel(convolve_small<T, C0, C1, 5, Small::direct>);
-  if (side == 5) return kernel(convolve_small<T, C0, C1, 5, Small::two_pass>);
-  if (kind == Small::direct) return kernel(convolve_small<T, C0, C1, 7, Small::direct>);
-  return kernel(convolve_small<T, C0, C1, 7, Small::two_pass>);
+    return side == 3 ? kernel(convolve_small<C0, C1, 3, Small::gradient>) : kernel(convolve_small<C0, C1, 5, Small::gradient>);
+  if (side == 3) return kernel(convolve_small<C0, C1, 3, Small::direct>);
+  if (side == 5 && kind == Small::direct) return kernel(convolve_small<C0, C1, 5, Small::direct>);
+  if (side == 5) return kernel(convolve_small<C0, C1, 5, Small::two_pass>);
+  if (kind == Small::direct) return kernel(convolve_small<C0, C1, 7, Small::direct>);
+  return kernel(convolve_small<C0, C1, 7, Small::two_pass>);
 }
 
 }  // namespace
@@ -255,8 +252,7 @@ const void* choose(int side, Small kind) {
 const void* small_kernel(const FormatInfo& format, int side, Small kind) {
   const void* function = nullptr;
   cuda::with_layout(format, [&](auto sample, auto first, auto rest) {
-    if constexpr (sizeof(sample) == 2)
-      function = choose<decltype(sample), decltype(first)::value, decltype(rest)::value>(side, kind);
+    if constexpr (sizeof(sample) == sizeof(T)) function = choose<decltype(first)::value, decltype(rest)::value>(side, kind);
   });
   return function;
 }
