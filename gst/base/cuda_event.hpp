@@ -5,7 +5,7 @@
 #include <cuda_runtime_api.h>
 #include <gst/gst.h>
 
-#include "gst/base/compat.hpp"
+#include "gst/base/current_context.hpp"
 
 namespace cudavision {
 
@@ -17,10 +17,7 @@ class CudaEvent {
     if (cudaEventCreateWithFlags(&event_, cudaEventDisableTiming) != cudaSuccess) event_ = nullptr;
   }
   ~CudaEvent() {
-    if (event_ && gst_cuda_context_push(context_)) {
-      cudaEventDestroy(event_);
-      gst_cuda_context_pop(nullptr);
-    }
+    if (const CurrentContext current(context_); current && event_) cudaEventDestroy(event_);
     gst_object_unref(context_);
   }
   CudaEvent(const CudaEvent&) = delete;

@@ -97,10 +97,7 @@ class Stream {
     if (CuStreamCreate(&stream_, CU_STREAM_DEFAULT) != CUDA_SUCCESS) stream_ = nullptr;
   }
   ~Stream() {
-    if (stream_ && gst_cuda_context_push(context_)) {
-      CuStreamDestroy(stream_);
-      gst_cuda_context_pop(nullptr);
-    }
+    if (const CurrentContext current(context_); current && stream_) CuStreamDestroy(stream_);
     gst_object_unref(context_);
   }
   Stream(const Stream&) = delete;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "gst/base/cuda_stream.hpp"
+#include "gst/base/current_context.hpp"
 #include "gst/base/frame.hpp"
 #include "gst/base/in_flight.hpp"
 #include "gst/base/log.hpp"
@@ -26,11 +27,9 @@ class PitchedImage : public DeviceImage {
     image_.geometry = geometry;
   }
   ~PitchedImage() override {
-    if (gst_cuda_context_push(context_)) {
+    if (const CurrentContext current(context_); current)
       for (const Plane& plane : image_.planes)
         (void)check(cudaFree(plane.data), "");  // fails if the context is dead: nothing to report then
-      gst_cuda_context_pop(nullptr);
-    }
     gst_object_unref(context_);
   }
 
@@ -178,10 +177,10 @@ Status Gpu::open(GstElement* element, int device_id) {
 }
 
 bool Gpu::open_stream() {
-  if (!gst_cuda_context_push(state_->context)) return false;
+  const CurrentContext current(state_->context);
+  if (!current) return false;
   state_->stream = std::make_unique<Stream>(state_->context);
   if (!state_->stream->ok()) state_->stream.reset();
-  gst_cuda_context_pop(nullptr);
   state_->unfinished = false;
   if (is_open()) state_->in_flight = std::make_unique<InFlight>(state_->context);
   return is_open();

@@ -21,10 +21,8 @@ InFlight::InFlight(GstCudaContext* context) : context_(GST_CUDA_CONTEXT(gst_obje
 
 InFlight::~InFlight() {
   polled_.reset();  // first: from here on no other thread uses this object
-  if (gst_cuda_context_push(context_)) {
+  if (const CurrentContext current(context_); current)
     for (const Frame& frame : frames_) (void)frame.done->wait();
-    gst_cuda_context_pop(nullptr);
-  }
   finished(cudaSuccess);
   gst_object_unref(context_);
 }
@@ -115,12 +113,10 @@ bool InFlight::drop_reached() {
   {
     std::lock_guard lock(mutex_);
     if (!frames_.empty()) {
-      if (gst_cuda_context_push(context_)) {
+      if (const CurrentContext current(context_); current)
         drop_reached(dropped);
-        gst_cuda_context_pop(nullptr);
-      } else {  // the device failed
+      else  // the device failed
         while (!frames_.empty()) drop_oldest(cudaErrorDevicesUnavailable, dropped);
-      }
     }
     left = !frames_.empty();
   }

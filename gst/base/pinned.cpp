@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "gst/base/current_context.hpp"
 #include "gst/base/log.hpp"
 
 namespace {
@@ -33,10 +34,9 @@ GstMemory* pinned_alloc(GstAllocator* allocator, gsize size, GstAllocationParams
   GstCudaVisionPinnedAllocator* self = PINNED_ALLOCATOR(allocator);
   gpointer data = nullptr;
   cudaError_t error = cudaErrorDeviceUninitialized;
-  if (gst_cuda_context_push(self->context)) {
+  if (const cudavision::CurrentContext current(self->context); current) {
     error = cudaHostAlloc(&data, std::max<gsize>(maxsize, 1), cudaHostAllocPortable);
     cudaGetLastError();  // clears the error, which would appear in the next call
-    gst_cuda_context_pop(nullptr);
   }
   if (error != cudaSuccess) {
     GST_WARNING_OBJECT(allocator, "no page-locked memory (%s): taking %" G_GSIZE_FORMAT " pageable bytes",
@@ -54,10 +54,8 @@ GstMemory* pinned_alloc(GstAllocator* allocator, gsize size, GstAllocationParams
 
 void pinned_free(GstAllocator* allocator, GstMemory* memory) {
   auto* pinned = reinterpret_cast<PinnedMemory*>(memory);
-  if (!memory->parent && gst_cuda_context_push(PINNED_ALLOCATOR(allocator)->context)) {
-    cudaFreeHost(pinned->data);
-    gst_cuda_context_pop(nullptr);
-  }
+  if (!memory->parent)
+    if (const cudavision::CurrentContext current(PINNED_ALLOCATOR(allocator)->context); current) cudaFreeHost(pinned->data);
   g_free(pinned);
 }
 
