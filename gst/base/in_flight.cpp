@@ -16,7 +16,7 @@ void unref_all(const std::vector<GstBuffer*>& buffers) {
 }  // namespace
 
 InFlight::InFlight(GstCudaContext* context) : context_(GST_CUDA_CONTEXT(gst_object_ref(context))) {
-  polled_.emplace(Polled::Purpose::references, [this] { return drop_reached(); });
+  polled_.emplace(Polled::Purpose::references, [this] { return poll(); });
 }
 
 InFlight::~InFlight() {
@@ -107,7 +107,7 @@ cudaError_t InFlight::wait(std::uint64_t ticket) {
 }
 
 /// For the poller. Returns whether some references are left.
-bool InFlight::drop_reached() {
+bool InFlight::poll() {
   std::vector<GstBuffer*> dropped;
   bool left;
   {

@@ -22,7 +22,7 @@ namespace cudavision {
 ///   streaming thread, or the poller:                    drops the references whose event was reached
 ///
 /// The poller is needed if no frame follows: an upstream pool that waits for one of these buffers would wait for ever.
-/// add(), submitted() and finished() are for one thread; all functions except drop_reached() need the CUDA context current.
+/// For one thread, with the CUDA context current.
 class InFlight {
  public:
   explicit InFlight(GstCudaContext* context);
@@ -58,7 +58,7 @@ class InFlight {
   };
 
   std::unique_ptr<CudaEvent> new_event();
-  bool drop_reached();
+  bool poll();
   void drop_reached(std::vector<GstBuffer*>& dropped);
   void drop_oldest(cudaError_t result, std::vector<GstBuffer*>& dropped);
   const Frame* find(std::uint64_t ticket) const;

@@ -36,6 +36,9 @@ struct FrameReport {
   const FrameTimes& times;
 };
 
+/// Frames whose results a processor keeps, if frames may go on before their results are there.
+inline constexpr int results_in_flight = 8;
+
 /// The reason why a run of consecutive frames ends.
 enum class Interruption {
   discont,  ///< the next frame does not follow the last

@@ -39,7 +39,6 @@ std::optional<std::vector<Rect>> parse_rects(const std::string& text) {
 }
 
 constexpr guint most_regions = 65536;  // the largest max-regions
-constexpr int results_in_flight = 8;
 
 /// A sentence about the first rectangle that is outside of the frame; empty if there is none.
 std::string outside_frame(const std::vector<Rect>& mask_regions, const Geometry& frame) {

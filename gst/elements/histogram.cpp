@@ -155,8 +155,6 @@ class Intervals {
   GstClockTime begin_ = GST_CLOCK_TIME_NONE, last_ = GST_CLOCK_TIME_NONE;  // of the interval; of the last frame
 };
 
-constexpr int results_in_flight = 8;  // frames that may go on before their counts are there
-
 struct HistogramSettings {
   guint bins = 256;
   int channels = int(histogram::Channels::luma), luma = 0;

@@ -226,16 +226,16 @@ Modes modes(const Run& run) {
   return {{""}, {}};
 }
 
-/// The texts of the element messages that are on a bus.
-std::vector<std::string> messages_on(GstBus* bus) {
-  std::vector<std::string> texts;
-  while (GstMessage* message = gst_bus_pop_filtered(bus, GST_MESSAGE_ELEMENT)) {
-    gchar* text = gst_structure_to_string(gst_message_get_structure(message));
-    texts.push_back(text);
-    g_free(text);
-    gst_message_unref(message);
-  }
-  return texts;
+/// The text of the next element message on the bus of a rig; empty if none comes within `wait`.
+std::string next_message(const Rig& rig, GstClockTime wait = 0) {
+  GstBus* bus = gst_element_get_bus(rig.element());
+  GstMessage* message = gst_bus_timed_pop_filtered(bus, wait, GST_MESSAGE_ELEMENT);
+  gst_object_unref(bus);
+  gchar* text = message ? gst_structure_to_string(gst_message_get_structure(message)) : nullptr;
+  const std::string result = text ? text : "";
+  g_free(text);
+  if (message) gst_message_unref(message);
+  return result;
 }
 
 /// All frames of a pipeline, which ends with an appsink named `out`.
@@ -298,30 +298,28 @@ TEST(posts_the_messages_of_the_cpu, Each::run) {
   for (const std::string& settings : modes(run).early) {
     at(settings);
     std::vector<std::string> texts[2];
+    std::size_t before_the_end = 0;  // messages
     for (bool on_gpu : {false, true}) {
       Rig rig(on_gpu ? run : on_cpu(run), settings);
-      GstBus* bus = gst_element_get_bus(rig.element());
       gst_harness_set_sink_caps_str(rig.harness(), caps_text("NV12", size, "", on_gpu ? cuda_memory : nullptr).c_str());
       rig.caps_alone(caps_text("NV12", size, "", on_gpu ? cuda_memory : nullptr));
       for (unsigned i = 0; i < 40; ++i) {
         const Buffer frame = noise(rig.video(), i / 3);
-        GST_BUFFER_PTS(frame.get()) = i * GST_MSECOND;
         Buffer sent = on_gpu ? uploaded(context_of(rig.element()), rig.video(), frame) : Buffer(gst_buffer_copy_deep(frame.get()));
-        GST_BUFFER_PTS(sent.get()) = GST_BUFFER_PTS(frame.get());
+        GST_BUFFER_PTS(sent.get()) = i * GST_MSECOND;
         EXPECT_EQ(gst_harness_push(rig.harness(), sent.release()), GST_FLOW_OK);
       }
-      std::vector<std::string>& heard = texts[on_gpu];
-      if (on_gpu) {  // without a next frame and without the end of the stream
-        for (int tries = 0; tries < 5000 && heard.size() < texts[0].size(); ++tries) {
-          for (std::string& text : messages_on(bus)) heard.push_back(std::move(text));
-          g_usleep(1000);
-        }
-      } else {
-        heard = messages_on(bus);
-      }
+      const auto hear = [&](GstClockTime wait) {
+        const std::string text = next_message(rig, wait);
+        if (!text.empty()) texts[on_gpu].push_back(text);
+        return !text.empty();
+      };
+      if (on_gpu)  // without a next frame and without the end of the stream
+        while (texts[1].size() < before_the_end && hear(5 * GST_SECOND)) continue;
+      else
+        while (hear(0)) ++before_the_end;
       EXPECT(gst_harness_push_event(rig.harness(), gst_event_new_eos()));
-      for (std::string& text : messages_on(bus)) heard.push_back(std::move(text));
-      gst_object_unref(bus);
+      while (hear(0)) continue;
     }
     EXPECT_EQ(texts[1].size(), texts[0].size());
     for (std::size_t i = 0; i < texts[0].size(); ++i) EXPECT_EQ(texts[1][i], texts[0][i]);
@@ -457,16 +455,6 @@ TEST(changes_only_the_region_on_the_device, Each::run) {
 TEST(passes_frames_in_any_memory, Each::run) {
   const std::string& passing = profile(run.element).passing;
   if (passing.empty()) return;
-  const auto next_message = [](const Rig& rig) {
-    GstBus* bus = gst_element_get_bus(rig.element());
-    GstMessage* message = gst_bus_timed_pop_filtered(bus, 20 * GST_MSECOND, GST_MESSAGE_ELEMENT);
-    gst_object_unref(bus);
-    gchar* text = message ? gst_structure_to_string(gst_message_get_structure(message)) : nullptr;
-    const std::string result = text ? text : "";
-    g_free(text);
-    if (message) gst_message_unref(message);
-    return result;
-  };
   GstCudaContext* context = new_context();
   for (const std::string& format : formats(run, cuda_memory))
     for (bool device_in : {false, true})
@@ -479,7 +467,7 @@ TEST(passes_frames_in_any_memory, Each::run) {
         // The element restarts after a change of context.
         if (device_in && profile(run.element).remembers) rig.push(uploaded(context, rig.video(), black(rig.video())));
         for (const Rig* each : {&rig, &cpu})
-          while (!next_message(*each).empty()) continue;
+          while (!next_message(*each, 20 * GST_MSECOND).empty()) continue;
         for (unsigned i = 0; i < 3; ++i) {
           const Buffer frame = noise(rig.video(), i);
           Buffer in = device_in ? uploaded(context, rig.video(), frame) : Buffer(gst_buffer_copy_deep(frame.get()));
@@ -490,7 +478,8 @@ TEST(passes_frames_in_any_memory, Each::run) {
           EXPECT_EQ(in_cuda_memory(out.get()), device_out);
           EXPECT_SAME(picture(out.get(), rig.video()), picture(frame.get(), rig.video()));
           cpu.filter(frame);
-          EXPECT_EQ(next_message(rig), next_message(cpu));
+          const std::string expected = next_message(cpu);
+          EXPECT_EQ(next_message(rig, expected.empty() ? 0 : 10 * GST_SECOND), expected);  // it may follow its frame
         }
       }
   gst_object_unref(context);
