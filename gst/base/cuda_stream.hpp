@@ -66,6 +66,7 @@ class Stream {
     if (GstCudaStream* stream = gst_cuda_memory_get_stream(memory))
       put_in_order(gst_cuda_stream_get_handle(stream), handle(), event_);
   }
+  bool can_hand_over(bool) const { return true; }
   /// Lets others find out when the work of this stream on the memory is done. Returns false if that is not possible.
   bool hand_over(GstCudaMemory* memory, bool) const {
     GstCudaStream* stream = gst_cuda_memory_get_stream(memory);
@@ -118,6 +119,7 @@ class Stream {
   /// Readers keep references until they are done.
   void wait_for_readers(GstCudaMemory*) const {}
   /// `taken`: the next element takes unfinished memory.
+  bool can_hand_over(bool taken) const { return taken; }
   bool hand_over(GstCudaMemory* memory, bool taken) const {
     if (!taken) return false;
     CudaEvent* written = written_event(memory);

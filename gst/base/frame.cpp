@@ -82,7 +82,8 @@ MappedFrame::MappedFrame(GstBuffer* buffer, const GstVideoInfo& video, GstMapFla
     status_ = Status::frame("a video frame does not fit its caps: " + wrong);
     return;
   }
-  mapped_ = gst_video_frame_map(&frame_, &video, buffer, flags);
+  // Without a reference, so that metas can be added to the buffer while it is mapped.
+  mapped_ = gst_video_frame_map(&frame_, &video, buffer, GstMapFlags(flags | GST_VIDEO_FRAME_MAP_FLAG_NO_REF));
   if (!mapped_) {
     status_ = Status::frame("a video frame cannot be mapped: the buffer is smaller than its caps say, or its memory failed");
     return;

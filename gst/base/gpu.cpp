@@ -8,11 +8,13 @@
 #include <thread>
 #include <utility>
 
+#include "gst/base/bus_copies.hpp"
 #include "gst/base/cuda_stream.hpp"
 #include "gst/base/current_context.hpp"
 #include "gst/base/frame.hpp"
 #include "gst/base/in_flight.hpp"
 #include "gst/base/log.hpp"
+#include "gst/base/page_locks.hpp"
 #include "gst/base/pinned.hpp"
 #include "kernels/cuda/filter.hpp"
 
@@ -56,18 +58,7 @@ constexpr const char* failed_text = "CUDA failed while a frame was being process
 
 GstCudaMemory* cuda_memory(GstBuffer* buffer) { return GST_CUDA_MEMORY_CAST(gst_buffer_peek_memory(buffer, 0)); }
 
-Status copy_planes(const Image& from, const Image& to, cudaMemcpyKind kind, CUstream stream, const char* what) {
-  for (int i = 0; i < info(from.geometry.format).planes; ++i) {
-    const PlaneExtent bytes = extent(from.geometry, i);
-    const Plane &src = from.planes[i], &dst = to.planes[i];
-    Status status = check(
-        cudaMemcpy2DAsync(dst.data, dst.pitch, src.data, src.pitch, copied_row(bytes, src, dst), bytes.rows, kind, stream), what);
-    if (!status.ok()) return status;
-  }
-  return {};
-}
-
-/// The longest pause of Gpu::delay_for_tests(), in ms; 0: none.
+/// The longest pause of Gpu::begin_frame(), in ms; 0: none.
 int wanted_pause() {
   const char* text = g_getenv("CUDAVISION_DELAY_STREAMS");
   return text ? int(CLAMP(g_ascii_strtoll(text, nullptr, 10), 0, 1000)) : 0;
@@ -101,9 +92,11 @@ struct Gpu::State {
   // For the streaming thread:
   std::unique_ptr<Stream> stream;
   std::unique_ptr<InFlight> in_flight;
+  std::unique_ptr<BusCopies> copies;  // made when the first frame crosses the bus
   bool downstream_takes_handover = false;
   bool unfinished = false;
-  int longest_pause = 0;  // of delay_for_tests()
+  bool downloads = false;  // the current frame is downloaded
+  int longest_pause = 0;   // of begin_frame()
 
   /// (transfer full) The context, or nullptr.
   GstCudaContext* ref_context() const {
@@ -182,6 +175,7 @@ bool Gpu::open_stream() {
   state_->stream = std::make_unique<Stream>(state_->context);
   if (!state_->stream->ok()) state_->stream.reset();
   state_->unfinished = false;
+  state_->copies.reset();
   if (is_open()) state_->in_flight = std::make_unique<InFlight>(state_->context);
   return is_open();
 }
@@ -189,6 +183,7 @@ bool Gpu::open_stream() {
 void Gpu::close() {
   state_->downstream_takes_handover = false;
   state_->in_flight.reset();
+  state_->copies.reset();
   state_->stream.reset();
   state_->replace_context(nullptr);
 }
@@ -203,18 +198,36 @@ Gpu::Scope::~Scope() {
 
 Queue Gpu::queue() const { return {state_->stream->handle()}; }
 
-void Gpu::delay_for_tests() {
-  const int longest = state_->longest_pause;
-  if (longest < 1) return;
+namespace {
+
+/// Lets the GPU pause in a stream for a random time, or not.
+void pause(CUstream stream, int longest) {
   const gint ms = g_random_int_range(-longest, longest + 1);  // every second frame is not delayed
   if (ms > 0)
     (void)cudaLaunchHostFunc(
-        state_->stream->handle(), [](void* pause) { g_usleep(1000 * GPOINTER_TO_UINT(pause)); }, GUINT_TO_POINTER(guint(ms)));
+        stream, [](void* pause) { g_usleep(1000 * GPOINTER_TO_UINT(pause)); }, GUINT_TO_POINTER(guint(ms)));
+}
+
+}  // namespace
+
+void Gpu::begin_frame() {
+  state_->downloads = false;
+  if (const int longest = state_->longest_pause; longest > 0) {
+    pause(state_->stream->handle(), longest);
+    if (state_->copies)
+      for (CUstream stream : {state_->copies->upload_stream(), state_->copies->download_stream()}) pause(stream, longest);
+  }
+}
+
+void Gpu::end_frame() {
+  if (state_->copies) state_->copies->end_frame(state_->stream->handle());
 }
 
 Status Gpu::finish() {
   GST_LOG("waits for the GPU");
-  const cudaError_t result = cudaStreamSynchronize(state_->stream->handle());
+  cudaError_t result = state_->copies ? cudaStreamSynchronize(state_->copies->upload_stream()) : cudaSuccess;
+  if (result == cudaSuccess) result = cudaStreamSynchronize(state_->stream->handle());
+  if (result == cudaSuccess && state_->copies) result = cudaStreamSynchronize(state_->copies->download_stream());
   state_->in_flight->finished(result);
   state_->unfinished = false;
   return check(result, failed_text);
@@ -228,12 +241,49 @@ Result<std::unique_ptr<DeviceImage>> Gpu::allocate(const Geometry& geometry) con
   return std::unique_ptr<DeviceImage>(std::move(image));
 }
 
-Status Gpu::upload(const Image& host, const Image& device) const {
-  return copy_planes(host, device, cudaMemcpyHostToDevice, state_->stream->handle(), "cannot upload a frame");
+void Gpu::page_lock_recurring(GstBuffer* buffer, GstMapFlags access) const {
+  cudavision::page_lock_recurring(buffer, access, state_->context);
 }
 
-Status Gpu::download(const Image& device, const Image& host) const {
-  return copy_planes(device, host, cudaMemcpyDeviceToHost, state_->stream->handle(), "cannot download a frame");
+Status Gpu::open_copies() {
+  if (!state_->copies) state_->copies = std::make_unique<BusCopies>(state_->context);
+  return state_->copies->ok() ? Status() : Status::resource("CUDA streams for copies cannot be created");
+}
+
+Status Gpu::upload(const Image& host, const Image& device) {
+  if (Status status = open_copies(); !status.ok()) return status;
+  return state_->copies->upload(host, device, state_->stream->handle());
+}
+
+bool Gpu::copies_by_itself(const Image& host) {
+  for (int i = 0; i < info(host.geometry.format).planes; ++i)
+    if (!is_page_locked(host.planes[i].data)) return false;
+  return true;
+}
+
+Status Gpu::wait_for_uploads() {
+  GST_LOG("waits for the upload of a frame");
+  return check(cudaStreamSynchronize(state_->copies->upload_stream()), failed_text);
+}
+
+bool Gpu::keep_until_uploaded(GstBuffer* buffer) {
+  state_->unfinished = true;
+  return state_->in_flight->keep(buffer, state_->copies->upload_stream());
+}
+
+Status Gpu::fill(const Image& host, const Image& device) {
+  const Status status = copy_planes(host, device, cudaMemcpyHostToDevice, state_->stream->handle(), "cannot upload a frame");
+  return status.ok() ? check(cudaStreamSynchronize(state_->stream->handle()), failed_text) : status;
+}
+
+void Gpu::acquire_staging() {
+  if (state_->copies) state_->copies->wait_for_download(state_->stream->handle());
+}
+
+Status Gpu::download(const Image& device, const Image& host) {
+  if (Status status = open_copies(); !status.ok()) return status;
+  state_->downloads = true;
+  return state_->copies->download(device, host, state_->stream->handle());
 }
 
 Status Gpu::download(const void* device, void* host, gsize bytes) const {
@@ -257,13 +307,17 @@ bool Gpu::hand_over(GstBuffer* buffer) const {
   return state_->stream->hand_over(cuda_memory(buffer), state_->downstream_takes_handover);
 }
 
+bool Gpu::may_hand_over() const { return state_->stream->can_hand_over(state_->downstream_takes_handover); }
+
+void Gpu::keep_for_download(GstBuffer* buffer) { state_->in_flight->add(buffer); }
+
 void Gpu::hold_up_writers() {
   state_->in_flight->filter_added([this](GstBuffer* buffer) { return !state_->stream->hold_up_next_writer(cuda_memory(buffer)); });
 }
 
 std::optional<std::uint64_t> Gpu::keep_inputs(bool named) {
   state_->unfinished = true;
-  return state_->in_flight->submitted(state_->stream->handle(), named);
+  return state_->in_flight->submitted(state_->downloads ? state_->copies->download_stream() : state_->stream->handle(), named);
 }
 
 Gpu::Progress Gpu::progress(std::uint64_t ticket) const {
@@ -285,6 +339,7 @@ bool Gpu::is_foreign(GstBuffer* buffer) const { return cuda_memory(buffer)->cont
 Status Gpu::adopt(GstBuffer* buffer) {
   GstCudaContext* context = cuda_memory(buffer)->context;
   state_->in_flight.reset();
+  state_->copies.reset();
   state_->stream.reset();
   state_->replace_context(GST_CUDA_CONTEXT(gst_object_ref(context)));
   if (open_stream()) return {};

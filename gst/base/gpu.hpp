@@ -58,18 +58,32 @@ class Gpu {
   };
 
   Queue queue() const;
-  /// For tests. If the environment variable CUDAVISION_DELAY_STREAMS is set to N, the GPU pauses before some frames for up to N ms, so
-  /// that work which is not in order gives wrong frames. To be called before the work of a frame is submitted.
-  void delay_for_tests();
+  /// To be called before and after the work of a frame is submitted. For tests: if the environment variable CUDAVISION_DELAY_STREAMS is
+  /// set to N, the GPU pauses before the work of some frames for up to N ms, so that work which is not in order gives wrong frames.
+  void begin_frame();
+  void end_frame();
   /// Waits until all submitted work is done. Errors: resource, with CUDA's text, if any of it failed.
   Status finish();
   /// Whether work was handed over that finish() has not waited for.
   bool has_unfinished_work() const;
 
   Result<std::unique_ptr<DeviceImage>> allocate(const Geometry& geometry) const;
-  /// Copy all planes on the stream. The driver stages pageable host memory. Errors: resource.
-  Status upload(const Image& host, const Image& device) const;
-  Status download(const Image& device, const Image& host) const;
+  /// Page-locks the memory of a buffer in place if it has come several times. Before the buffer is mapped with `access`.
+  void page_lock_recurring(GstBuffer* buffer, GstMapFlags access) const;
+  /// Copies a frame to a picture of Staging, beside the kernels of the frames before; later work of this frame follows. Until the copy
+  /// is done `host` must stay: wait_for_uploads() or keep_until_uploaded(). Errors: resource.
+  Status upload(const Image& host, const Image& device);
+  /// Whether a copy from or to this picture in system memory goes on while the host does. If not, use wait_for_uploads().
+  static bool copies_by_itself(const Image& host);
+  Status wait_for_uploads();
+  /// Keeps a reference to a buffer until the uploads so far are done. Returns false if that is not possible.
+  bool keep_until_uploaded(GstBuffer* buffer);
+  /// Copies a frame to memory of a device buffer, in the stream of the kernels, and waits. Errors: resource.
+  Status fill(const Image& host, const Image& device);
+  /// Makes later work of this frame follow the download of the picture of Staging that it writes.
+  void acquire_staging();
+  /// Copies a picture to system memory after the work of this frame so far, beside the kernels of the frames after. Errors: resource.
+  Status download(const Image& device, const Image& host);
   Status download(const void* device, void* host, gsize bytes) const;
 
   static bool is_device_buffer(GstBuffer* buffer);
@@ -87,11 +101,15 @@ class Gpu {
   void acquire_to_write(GstBuffer* buffer) const;
   /// Returns false if readers cannot find out when the work is done. Then finish() and release() are needed.
   bool hand_over(GstBuffer* buffer) const;
+  /// Whether downstream takes device buffers before their writer has finished, as far as is known.
+  bool may_hand_over() const;
   /// For inputs that go on themselves, before keep_inputs(): makes their next writers follow the work submitted here, where GStreamer
   /// can (since 1.24), so that no references make these buffers read-only.
   void hold_up_writers();
-  /// For the buffers of acquire_to_read() since the last call. If `named`, returns a ticket for the work. No value: it is not possible,
-  /// and finish() is needed.
+  /// Keeps a device buffer as keep_inputs() does, even if the next writer follows our kernels: a download reads it later than these.
+  void keep_for_download(GstBuffer* buffer);
+  /// For the buffers of acquire_to_read() since the last call. If `named`, returns a ticket for all work so far, downloads included. No
+  /// value: it is not possible, and finish() is needed.
   std::optional<std::uint64_t> keep_inputs(bool named);
   enum class Progress { running, done, failed };
   Progress progress(std::uint64_t ticket) const;
@@ -122,6 +140,7 @@ class Gpu {
 
  private:
   bool open_stream();
+  Status open_copies();
 
   struct State;
   std::unique_ptr<State> state_;

@@ -9,6 +9,7 @@
 #include "gst/base/caps.hpp"
 #include "gst/base/frame.hpp"
 #include "gst/base/log.hpp"
+#include "gst/base/processor.hpp"
 #include "gst/base/properties.hpp"
 #include "kernels/core/backend.hpp"
 
@@ -21,7 +22,7 @@ enum BackendChoice { BACKEND_AUTO, BACKEND_CUDA, BACKEND_CPU };
 constexpr Choice backend_choices[] = {
     {"auto", "CUDA if a device can be opened, else the CPU"}, {"cuda", "CUDA"}, {"cpu", "CPU (OpenCV)"}};
 
-enum { BACKEND, ACTIVE_BACKEND, CUDA_DEVICE_ID };
+enum { BACKEND, ACTIVE_BACKEND, CUDA_DEVICE_ID, ASYNC_DEPTH };
 
 /// Sets the allocator of an allocation query. `allocator` is taken; nullptr: none.
 void offer_allocator(GstQuery* query, GstAllocator* allocator) {
@@ -75,6 +76,13 @@ Host::Host(GstElement* element) : element_(element) {
       +[](GObject*, GParamSpec* changed, gpointer self) { static_cast<const Host*>(self)->warn_of_late_change(changed); };
   for (const char* signal : {"notify::backend", "notify::cuda-device-id"})
     g_signal_connect(element, signal, G_CALLBACK(notified), this);
+  // Frames that wait here are taken from the pool, which is chosen again for another number of them.
+  const auto reallocate = +[](GstElement* changed, GParamSpec*, gpointer) {
+    GstPad* src = gst_element_get_static_pad(changed, "src");
+    gst_pad_mark_reconfigure(src);
+    gst_object_unref(src);
+  };
+  g_signal_connect(element, "notify::async-depth", G_CALLBACK(reallocate), nullptr);
 }
 
 void Host::warn_of_late_change(GParamSpec* changed) const {
@@ -105,11 +113,19 @@ void Host::install_properties(GObjectClass* klass, guint first) {
       g_param_spec_int("cuda-device-id", "CUDA device",
                        "Number of the CUDA device; -1 is any device; takes effect when the element leaves the state NULL", -1,
                        G_MAXINT, -1, null_property));
+  g_object_class_install_property(
+      klass, first + ASYNC_DEPTH,
+      uint_property(
+          "async-depth", "Async depth",
+          "Frames that wait in the element for the GPU, which copies and computes the next ones meanwhile, {}; each adds the "
+          "duration of a frame to the latency. Frames that need not wait go on at once",
+          0, max_async_depth, 0));
 }
 
 void Host::set_property(guint index, const GValue* value) {
   if (index == BACKEND) wanted_.backend = g_value_get_enum(value);
   if (index == CUDA_DEVICE_ID) wanted_.device_id = g_value_get_int(value);
+  if (index == ASYNC_DEPTH) async_depth_ = g_value_get_uint(value);
 }
 
 void Host::get_property(guint index, GValue* value) const {
@@ -117,6 +133,7 @@ void Host::get_property(guint index, GValue* value) const {
   if (index == ACTIVE_BACKEND)
     g_value_set_enum(value, !backend_ ? BACKEND_AUTO : *backend_ == Backend::cuda ? BACKEND_CUDA : BACKEND_CPU);
   if (index == CUDA_DEVICE_ID) g_value_set_int(value, wanted_.device_id);
+  if (index == ASYNC_DEPTH) g_value_set_uint(value, async_depth_);
 }
 
 // Backend -----------------------------------------------------------------------------------------------------------------------
@@ -267,12 +284,17 @@ bool Host::propose_pool(GstQuery* query, GstCaps* caps, bool need_pool) const {
   return true;
 }
 
-bool Host::decide_pool(GstQuery* query, GstCaps* caps) {
+bool Host::decide_pool(GstQuery* query, GstCaps* caps, guint held) {
   if (uses_cuda()) gpu.learn_handover(query);
   GstBufferPool* pool = nullptr;
   guint size = 0, min_buffers = 0, max_buffers = 0;
   const bool has_offer = gst_query_get_n_allocation_pools(query) > 0;
   if (has_offer) gst_query_parse_nth_allocation_pool(query, 0, &pool, &size, &min_buffers, &max_buffers);
+  min_buffers += held;
+  if (max_buffers > 0 && max_buffers < min_buffers) {  // downstream's pool has no more buffers
+    gst_clear_object(&pool);
+    max_buffers = 0;
+  }
   // Frames from downstream's own pool save a copy there. Device frames must be in our context, though.
   if (pool && is_cuda_caps(caps) && !gpu.follow_pool(pool)) gst_clear_object(&pool);
   if (pool && !configure(pool, caps, size, min_buffers, max_buffers)) gst_clear_object(&pool);

@@ -3,6 +3,7 @@
 
 #include <gst/gst.h>
 
+#include <atomic>
 #include <optional>
 #include <string>
 
@@ -37,10 +38,10 @@ class Host {
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
 
-  /// Installs the properties backend, active-backend and cuda-device-id, with ids from `first` on.
+  /// Installs the properties backend, active-backend, cuda-device-id and async-depth, with ids from `first` on.
   static void install_properties(GObjectClass* klass, guint first);
-  static constexpr guint property_count = 3;
-  /// `index`: 0 to 2, in this order. Needs the object lock.
+  static constexpr guint property_count = 4;
+  /// `index`: 0 to 3, in this order. Needs the object lock.
   void set_property(guint index, const GValue* value);
   void get_property(guint index, GValue* value) const;
 
@@ -52,6 +53,8 @@ class Host {
   /// The backend in use; empty in the state NULL. Needs the object lock.
   std::optional<Backend> backend() const { return backend_; }
   bool uses_cuda() const;
+  /// Frames that may wait in the element until the GPU has done their work.
+  guint async_depth() const { return async_depth_; }
   /// Whether CUDA is in use, or may be in use later if the state is NULL.
   bool may_use_cuda() const;
 
@@ -68,7 +71,8 @@ class Host {
   /// Adds a pool to an allocation query, with its allocator. System memory is page-locked if CUDA is in use.
   bool propose_pool(GstQuery* query, GstCaps* caps, bool need_pool) const;
   /// Decides on the pool in an answered allocation query: the pool of downstream if it is suitable, else a new one. Posts errors.
-  bool decide_pool(GstQuery* query, GstCaps* caps);
+  /// `held`: frames of the pool that wait in the element, besides those that downstream holds.
+  bool decide_pool(GstQuery* query, GstCaps* caps, guint held);
 
   Gpu gpu;  ///< for the streaming thread; its context for any thread
 
@@ -85,6 +89,7 @@ class Host {
     int device_id = -1;
   };
   Choices wanted_, opened_;  // the properties now; the properties when backend_ was chosen
+  std::atomic<guint> async_depth_{0};
   std::optional<Backend> backend_;
   std::string no_cuda_;  // the reason why CUDA is not in use; empty if backend=cpu
   bool said_no_cuda_ = false;

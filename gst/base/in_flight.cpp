@@ -55,6 +55,20 @@ void InFlight::drop_reached(std::vector<GstBuffer*>& dropped) {
 
 std::optional<std::uint64_t> InFlight::submitted(CUstream stream, bool named) {
   if (added_.empty() && !named) return 0;
+  const auto ticket = push(added_, stream);
+  if (ticket) added_.clear();
+  return ticket;
+}
+
+bool InFlight::keep(GstBuffer* buffer, CUstream stream) {
+  gst_buffer_ref(buffer);
+  const bool kept = push({buffer}, stream).has_value();
+  if (!kept) gst_buffer_unref(buffer);
+  return kept;
+}
+
+/// Adds a frame that is done when the work submitted to `stream` so far is. Takes the references to its buffers if that is possible.
+std::optional<std::uint64_t> InFlight::push(const std::vector<GstBuffer*>& buffers, CUstream stream) {
   std::vector<GstBuffer*> dropped;
   std::optional<std::uint64_t> ticket;
   {
@@ -66,9 +80,8 @@ std::optional<std::uint64_t> InFlight::submitted(CUstream stream, bool named) {
     }
     if (auto event = new_event(); event->record(stream)) {
       ticket = ++last_ticket_;
-      frames_.push_back({*ticket, std::move(event), added_.size()});
-      buffers_.insert(buffers_.end(), added_.begin(), added_.end());
-      added_.clear();
+      frames_.push_back({*ticket, std::move(event), buffers.size()});
+      buffers_.insert(buffers_.end(), buffers.begin(), buffers.end());
     }
   }
   unref_all(dropped);

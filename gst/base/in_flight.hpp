@@ -35,6 +35,9 @@ class InFlight {
   /// The work of a frame, which reads the added buffers, was submitted to `stream`. If `named`, returns its ticket for query() and
   /// wait(), else any number. No value: no event can be recorded, and the work must be waited for.
   std::optional<std::uint64_t> submitted(CUstream stream, bool named);
+  /// Keeps a reference to a buffer until the work that was submitted to `stream` so far is done. Returns false if no event can be
+  /// recorded.
+  bool keep(GstBuffer* buffer, CUstream stream);
   /// Leaves only the added buffers for which keep(buffer) is true.
   template <typename F>
   void filter_added(F&& keep) {
@@ -58,6 +61,7 @@ class InFlight {
   };
 
   std::unique_ptr<CudaEvent> new_event();
+  std::optional<std::uint64_t> push(const std::vector<GstBuffer*>& buffers, CUstream stream);
   bool poll();
   void drop_reached(std::vector<GstBuffer*>& dropped);
   void drop_oldest(cudaError_t result, std::vector<GstBuffer*>& dropped);

@@ -36,8 +36,10 @@ struct FrameReport {
   const FrameTimes& times;
 };
 
-/// Frames whose results a processor keeps, if frames may go on before their results are there.
-inline constexpr int results_in_flight = 8;
+/// The largest value of the property async-depth.
+inline constexpr guint max_async_depth = 8;
+/// Frames whose results a processor keeps, if later frames may be submitted before it is told that they are finished.
+inline constexpr int results_in_flight = int(max_async_depth) + 1;
 
 /// The reason why a run of consecutive frames ends.
 enum class Interruption {
@@ -58,8 +60,8 @@ class Processor {
   virtual bool adds_metas() const { return false; }
   /// Whether finished() needs what the GPU computed. If not, it is called as soon as the work is submitted.
   virtual bool reads_results() const { return true; }
-  /// The number of frames whose results are kept. If it is more than 1, frames go on without waiting for their results: finished() is
-  /// called when these are there, after at most as many submit() as results are kept. Must be 1 if finished() adds metas.
+  /// The number of frames whose results are kept. If it is more than 1, finished() is called after at most as many submit(), and
+  /// frames to which it adds no metas go on before.
   virtual int results_kept() const { return 1; }
 
   /// (transfer full) If data other than video goes out: the buffer for the next frame, which submit() fills. Errors: resource.

@@ -3,44 +3,54 @@
 
 namespace cudavision {
 
-Result<const Image*> Staging::prepare(const Gpu& gpu, const Geometry& geometry) {
+Result<const Image*> Staging::next(const Gpu& gpu, const Geometry& geometry) {
+  current_ = 1 - current_;
+  std::unique_ptr<DeviceImage>& image = images_[current_];
   const auto fits = [&](const Geometry& g) {
     return g.format == geometry.format && g.width == geometry.width && g.height == geometry.height;
   };
-  if (!image_ || !fits(image().geometry)) {
-    image_.reset();  // first, so that both need not fit into device memory
+  if (!image || !fits(image->image().geometry)) {
+    image.reset();  // first, so that both need not fit into device memory
     auto made = gpu.allocate(geometry);
     if (!made.ok()) return made.error();
-    image_ = std::move(made.value());
+    image = std::move(made.value());
   }
-  return &image();
+  return &image->image();
+}
+
+void Staging::reset() {
+  for (auto& image : images_) image.reset();
 }
 
 FrameBuffer::FrameBuffer(const Transfer& transfer, GstBuffer* buffer, const GstVideoInfo& video, GstMapFlags access)
     : buffer_(buffer),
       on_device_(transfer.is_on_device(buffer)),
-      mapped_(buffer, video, on_device_ ? GstMapFlags(access | Gpu::map_flag()) : access) {}
+      mapped_(transfer.prepared(buffer, on_device_, access), video, on_device_ ? GstMapFlags(access | Gpu::map_flag()) : access) {}
+
+/// Prepares a buffer for being mapped. Returns it.
+GstBuffer* Transfer::prepared(GstBuffer* buffer, bool on_device, GstMapFlags access) const {
+  if (gpu_ && !on_device) gpu_->page_lock_recurring(buffer, access);
+  return buffer;
+}
 
 Result<const Image*> Transfer::fetch(const FrameBuffer& from, Staging& staging) {
   if (from.on_device_) gpu_->acquire_to_read(from.buffer_);
   if (!uploads(from)) return &from.image();
-  auto picture = staging.prepare(*gpu_, from.image().geometry);
+  auto picture = staging.next(*gpu_, from.image().geometry);
   if (!picture.ok()) return picture;
-  if (Status status = upload(from, *picture.value()); !status.ok()) return status;
+  uploaded_.push_back(&from);
+  if (Status status = gpu_->upload(from.image(), *picture.value()); !status.ok()) return status;
   return picture;
-}
-
-Status Transfer::upload(const FrameBuffer& from, const Image& to) {
-  uploaded_ = true;
-  return gpu_->upload(from.image(), to);
 }
 
 Result<const Image*> Transfer::target(const FrameBuffer& to, Staging& staging) {
   output_ = &to;
   if (to.on_device_) gpu_->acquire_to_write(to.buffer_);
   if (!gpu_ || to.on_device_) return &to.image();
-  auto picture = staging.prepare(*gpu_, to.image().geometry);
-  if (picture.ok()) to_download_ = picture.value();
+  auto picture = staging.next(*gpu_, to.image().geometry);
+  if (!picture.ok()) return picture;
+  gpu_->acquire_staging();
+  to_download_ = picture.value();
   return picture;
 }
 
@@ -48,30 +58,58 @@ Result<const Image*> Transfer::carry(const FrameBuffer& from, const FrameBuffer&
   output_ = &to;
   if (!from.on_device_ && to.on_device_) {
     gpu_->acquire_to_write(to.buffer_);
-    if (Status status = upload(from, to.image()); !status.ok()) return status;
+    if (Status status = gpu_->fill(from.image(), to.image()); !status.ok()) return status;
     return &to.image();
   }
   auto picture = fetch(from, staging);
-  if (picture.ok() && !to.on_device_) to_download_ = picture.value();
+  if (!picture.ok() || to.on_device_) return picture;
+  if (from.on_device_) gpu_->keep_for_download(from.buffer_);
+  to_download_ = picture.value();
   return picture;
 }
 
-Status Transfer::finish(Return when, Status submitted) {
-  if (!gpu_) return submitted;
+Result<Transfer::State> Transfer::finish(const Frame& frame, Status submitted) {
+  if (!gpu_) {
+    if (!submitted.ok()) return submitted;
+    return State::finished;
+  }
   if (submitted.ok() && to_download_) submitted = gpu_->download(*to_download_, output_->image());
-  const bool touches_system_memory = uploaded_ || to_download_;
-  if (submitted.ok() && when != Return::when_finished && !touches_system_memory && hand_over(when == Return::when_named)) return {};
+  gpu_->end_frame();
+  if (submitted.ok()) submitted = release_uploads(frame);
+  if (submitted.ok()) {
+    const bool goes_on = !frame.complete && !to_download_ && hand_over();
+    if (goes_on || frame.may_wait)
+      if (const auto ticket = gpu_->keep_inputs(frame.named || !goes_on)) {
+        ticket_ = *ticket;
+        return goes_on ? State::handed_over : State::unfinished;
+      }
+  }
   const Status finished = wait();
   if (output_ && output_->on_device_) gpu_->release(output_->buffer_);
-  return submitted.ok() ? finished : submitted;
+  if (!submitted.ok()) return submitted;
+  if (!finished.ok()) return finished;
+  return State::finished;
+}
+
+/// Makes sure that uploaded frames stay until their copies are done.
+Status Transfer::release_uploads(const Frame& frame) {
+  bool wait = false;
+  for (const FrameBuffer* uploaded : uploaded_) {
+    if (!Gpu::copies_by_itself(uploaded->image()))
+      wait = true;
+    else if (!frame.passes)
+      wait |= !gpu_->keep_until_uploaded(uploaded->buffer_);
+    else  // The caller holds the frame, or it goes on: then another reference would make it read-only.
+      wait |= !(frame.complete && frame.may_wait);
+  }
+  return wait ? gpu_->wait_for_uploads() : Status();
 }
 
 /// Passes on unfinished work, if the next element can take it.
-bool Transfer::hand_over(bool named) {
-  if (output_ && !gpu_->hand_over(output_->buffer_)) return false;
-  if (!output_) gpu_->hold_up_writers();
-  ticket_ = gpu_->keep_inputs(named);
-  return ticket_.has_value();
+bool Transfer::hand_over() {
+  if (output_) return gpu_->hand_over(output_->buffer_);
+  gpu_->hold_up_writers();
+  return true;
 }
 
 }  // namespace cudavision

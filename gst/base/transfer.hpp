@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "gst/base/frame.hpp"
@@ -12,17 +11,19 @@
 
 namespace cudavision {
 
-/// A picture in device memory for the frames of one pad that are in system memory. The first such frame allocates it.
+/// Pictures in device memory for the frames of one pad that are in system memory: two, which are used in turn, so that one is copied
+/// while kernels use the other.
 class Staging {
  public:
-  /// The picture, which is allocated if there is none of this geometry. Errors: resource.
-  Result<const Image*> prepare(const Gpu& gpu, const Geometry& geometry);
-  /// The picture. prepare() must have succeeded.
-  const Image& image() const { return image_->image(); }
-  void reset() { image_.reset(); }
+  /// The picture for the next frame, which is allocated if there is none of this geometry. Errors: resource.
+  Result<const Image*> next(const Gpu& gpu, const Geometry& geometry);
+  /// The picture of the last next(), which must have succeeded.
+  const Image& image() const { return images_[current_]->image(); }
+  void reset();
 
  private:
-  std::unique_ptr<DeviceImage> image_;
+  std::unique_ptr<DeviceImage> images_[2];
+  int current_ = 0;
 };
 
 class Transfer;
@@ -52,10 +53,10 @@ class FrameBuffer {
 ///   system memory:  buffer ──fetch(): upload──▶ Staging ─▶ kernels ─▶ Staging ──run(): download──▶ buffer
 ///   CUDA memory:    buffer ──fetch()──────────────────────▶ kernels ────────────────────target()─▶ buffer
 ///
-/// All work goes to the queue, which run() fills. If a frame crosses the bus, run() waits until the work is done. If all frames are
-/// in CUDA memory, it does not wait: it hands the output over and keeps the inputs until the GPU has read them (see Gpu). On the
+/// All work goes to the queue and to the copies beside it, which run() fills. run() does not wait where the frame can go on before
+/// the work is done, or where the caller holds the frame meanwhile; it keeps the inputs until the GPU has read them (see Gpu). On the
 /// CPU backend all pictures are the mapped buffers themselves. For the streaming thread, with the CUDA context current.
-/// Frame buffers must outlive run().
+/// Frame buffers must outlive run(), and the output of an unfinished frame its work.
 class Transfer {
  public:
   /// `gpu`: the device, or nullptr for the CPU backend.
@@ -66,31 +67,37 @@ class Transfer {
   /// Whether fetch() copies a frame to Staging.
   bool uploads(const FrameBuffer& frame) const { return gpu_ && !frame.on_device_; }
 
-  /// When run() returns.
-  enum class Return {
-    when_submitted,  ///< as soon as neighbours can take over; see above
-    when_named,      ///< likewise, and ticket() names the work
-    when_finished,   ///< when all work is done
+  /// What a frame needs.
+  struct Frame {
+    bool passes = false;    ///< the incoming buffer itself goes on
+    bool complete = false;  ///< it cannot go on before its results are there
+    bool named = false;     ///< ticket() is to name its work
+    bool may_wait = false;  ///< the caller can hold it until its work is done
+  };
+  enum class State {
+    finished,     ///< all work is done
+    handed_over,  ///< the frame can go on; the GPU may not have done the work
+    unfinished,   ///< the frame cannot go on before the work that ticket() names is done; only if it may wait
   };
   /// Calls submit(), which returns a Status and may call the functions below. Then downloads what the kernels wrote to Staging, and
   /// hands the output over. Returns the first error; an exception is an error too.
   template <typename F>
-  Status run(Return when, F&& submit) {
-    if (gpu_) gpu_->delay_for_tests();
-    return finish(when, guarded(submit));
+  Result<State> run(const Frame& frame, F&& submit) {
+    if (gpu_) gpu_->begin_frame();
+    return finish(frame, guarded(submit));
   }
 
   /// The picture of an incoming frame, in the memory of the backend. Errors: resource.
   Result<const Image*> fetch(const FrameBuffer& from, Staging& staging);
-  /// The picture for kernels to write; `to` holds it after run(). At most one for each frame. Errors: resource.
+  /// The picture for kernels to write; `to` holds it when the work is done. At most one for each frame. Errors: resource.
   Result<const Image*> target(const FrameBuffer& to, Staging& staging);
-  /// The picture of an incoming frame, which `to`, in the other kind of memory, holds unchanged after run(). Errors: resource.
+  /// The picture of an incoming frame, which `to`, in the other kind of memory, holds unchanged when the work is done. Errors: resource.
   Result<const Image*> carry(const FrameBuffer& from, const FrameBuffer& to, Staging& staging);
 
   /// Where to submit kernels.
   Queue queue() const { return gpu_ ? gpu_->queue() : Queue(); }
-  /// After run(): the ticket of the work, if the GPU may not have done it yet. No value: all work is done.
-  std::optional<std::uint64_t> ticket() const { return ticket_; }
+  /// After run(), if the frame is named or unfinished: the ticket of its work.
+  std::uint64_t ticket() const { return ticket_; }
   /// Waits until all submitted work is done. Errors: resource.
   Status wait() { return gpu_ ? gpu_->finish() : Status(); }
 
@@ -99,13 +106,14 @@ class Transfer {
 
   /// Whether kernels can use the memory of a buffer directly. They cannot if it lies in another CUDA context.
   bool is_on_device(GstBuffer* buffer) const { return gpu_ && Gpu::is_device_buffer(buffer) && !gpu_->is_foreign(buffer); }
-  Status upload(const FrameBuffer& from, const Image& to);
-  Status finish(Return when, Status submitted);
-  bool hand_over(bool named);
+  GstBuffer* prepared(GstBuffer* buffer, bool on_device, GstMapFlags access) const;
+  Result<State> finish(const Frame& frame, Status submitted);
+  Status release_uploads(const Frame& frame);
+  bool hand_over();
 
   Gpu* const gpu_;
-  bool uploaded_ = false;  // a frame in system memory is being read
-  std::optional<std::uint64_t> ticket_;
+  std::vector<const FrameBuffer*> uploaded_;  // frames in system memory that copies read
+  std::uint64_t ticket_ = 0;
   const FrameBuffer* output_ = nullptr;
   const Image* to_download_ = nullptr;  // the picture to download to `output_`, or nullptr
 };

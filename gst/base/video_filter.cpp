@@ -73,7 +73,7 @@ Status make_plan(GstCudaVisionFilter* self) {
   FilterState& state = *self->state;
   Gpu::Scope scope(state.host.gpu);
   if (!scope.status().ok()) return scope.status();
-  if (Status status = report_until(self, 0); !status.ok()) return status;
+  if (Status status = complete_until(self, 0); !status.ok()) return status;
   std::string advice;
   {
     ObjectLock lock(self);
@@ -118,7 +118,7 @@ void finish_work(GstCudaVisionFilter* self) {
   FilterState& state = *self->state;
   const std::lock_guard lock(state.processing);
   const Gpu::Scope scope(state.host.gpu);
-  const Status reported = report_until(self, 0), finished = state.host.finish_work();
+  const Status reported = complete_until(self, 0), finished = state.host.finish_work();
   if (!reported.ok() || !finished.ok()) state.host.post_error(reported.ok() ? finished : reported);
 }
 
@@ -127,7 +127,7 @@ void interrupt(GstCudaVisionFilter* self, Interruption why) {
   const std::lock_guard lock(state.processing);
   if (!state.processor) return;
   Gpu::Scope scope(state.host.gpu);
-  (void)report_until(self, 0);  // an error is posted with the next frame, or by finish_work()
+  (void)complete_until(self, 0);  // an error is posted with the next frame, or by finish_work()
   state.processor->interrupted(why, GST_ELEMENT(self));
 }
 
@@ -160,7 +160,10 @@ gboolean stop(GstBaseTransform* trans) {
   });
   if (!status.ok()) state.host.post_error(status);
   Gpu::Scope scope(state.host.gpu);
-  state.unreported.clear();
+  state.pending.clear();
+  drop_held(state);
+  state.holds_last = state.skipped = false;
+  state.latency = 0;
   state.processor.reset();
   state.data.reset();
   state.sends_data = false;
@@ -240,6 +243,7 @@ void class_init(GstCudaVisionFilterClass* klass) {
   trans->transform_meta = vfunc<transform_meta, FALSE>;
   trans->copy_metadata = vfunc<copy_metadata, FALSE>;
   trans->sink_event = vfunc<sink_event, FALSE>;
+  trans->generate_output = vfunc<generate_output, GST_FLOW_ERROR>;
   trans->before_transform = vfunc<before_transform>;
   trans->transform = vfunc<transform, GST_FLOW_ERROR>;
   trans->transform_ip = vfunc<transform_ip, GST_FLOW_ERROR>;

@@ -32,7 +32,7 @@ gboolean decide_allocation(GstBaseTransform* trans, GstQuery* query) {
     while (gst_query_get_n_allocation_pools(query) > 0) gst_query_remove_nth_allocation_pool(query, 0);
     return base_class()->decide_allocation(trans, query);
   }
-  if (!self->state->host.decide_pool(query, caps)) return FALSE;
+  if (!self->state->host.decide_pool(query, caps, depth_of(self))) return FALSE;
   return base_class()->decide_allocation(trans, query);
 }
 
@@ -42,6 +42,7 @@ namespace {
 Status follow_context(GstCudaVisionFilter* self, GstBuffer* buffer) {
   FilterState& state = *self->state;
   if (!state.host.gpu.is_foreign(buffer)) return {};
+  push_held(self);
   const std::lock_guard lock(state.processing);
   GST_INFO_OBJECT(self, "going over to the CUDA context of the incoming frames");
   {

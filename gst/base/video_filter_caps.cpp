@@ -9,7 +9,9 @@ namespace cudavision::video_filter {
 gboolean query(GstBaseTransform* trans, GstPadDirection direction, GstQuery* query) {
   if (GST_QUERY_TYPE(query) == GST_QUERY_CONTEXT && state_of(trans).host.gpu.answer_context_query(GST_ELEMENT(trans), query))
     return TRUE;
+  if (GST_QUERY_TYPE(query) == GST_QUERY_DRAIN && direction == GST_PAD_SINK) push_held(as_filter(trans));
   if (!base_class()->query(trans, direction, query)) return FALSE;
+  if (GST_QUERY_TYPE(query) == GST_QUERY_LATENCY && direction == GST_PAD_SRC) add_latency(state_of(trans), query);
   if (GST_QUERY_TYPE(query) == GST_QUERY_CAPS) {
     // The base class answers in the order of the other side, which may put system memory first.
     GstCaps* caps;
@@ -51,6 +53,7 @@ GstCaps* fixate_caps(GstBaseTransform* trans, GstPadDirection direction, GstCaps
 gboolean set_caps(GstBaseTransform* trans, GstCaps* incaps, GstCaps* outcaps) {
   GstCudaVisionFilter* self = as_filter(trans);
   FilterState& state = *self->state;
+  push_held(self);  // before the new caps are sent
   const std::lock_guard lock(state.processing);
   GstVideoInfo video;
   if (!video_from_caps(video, incaps)) {
@@ -70,7 +73,9 @@ gboolean set_caps(GstBaseTransform* trans, GstCaps* incaps, GstCaps* outcaps) {
   state.data.reset(to_data ? gst_caps_ref(outcaps) : nullptr);
   state.sends_data = to_data;
   state.reset_staging();
+  check_times(self);
   const Status status = renew_plan(self);
+  update_latency(self);
   if (status.ok()) return TRUE;
   self->state->host.post_error(status);
   return FALSE;

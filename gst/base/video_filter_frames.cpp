@@ -69,27 +69,37 @@ Region region_of(GstCudaVisionFilter* self, GstBuffer* buffer) {
   return region;
 }
 
-/// Runs the processor on a frame. If the frame passes through, `inbuf` and `outbuf` share their memory, or are the same. Returns the
-/// ticket of the work if the results are to be reported later. Errors: frame, if the incoming frame does not fit its caps; resource.
-Result<std::optional<std::uint64_t>> process(GstCudaVisionFilter* self, Gpu* gpu, GstBuffer* inbuf, GstBuffer* outbuf) {
+struct Processed {
+  Transfer::State state;
+  std::uint64_t ticket;
+  std::unique_ptr<FrameBuffer> output;  // nullptr if the frame passes through, or data goes out
+};
+
+/// Runs the processor on a frame. If the frame passes through, `inbuf` and `outbuf` share their memory, or are the same.
+/// Errors: frame, if the incoming frame does not fit its caps; resource.
+Result<Processed> process(GstCudaVisionFilter* self, Gpu* gpu, GstBuffer* inbuf, GstBuffer* outbuf) {
   FilterState& state = *self->state;
+  const Processor& processor = *state.processor;
   Transfer transfer(gpu);
   const FrameBuffer in(transfer, inbuf, state.video, GST_MAP_READ);
   if (!in.status().ok()) return in.status();
-  std::optional<FrameBuffer> out;
+  std::unique_ptr<FrameBuffer> out;
   if (!gst_base_transform_is_passthrough(GST_BASE_TRANSFORM(self)) && !state.data) {
-    out.emplace(transfer, outbuf, state.video, GST_MAP_WRITE);
+    out = std::make_unique<FrameBuffer>(transfer, outbuf, state.video, GST_MAP_WRITE);
     // The next output frame will be no better, so this is no error of the frame alone.
     if (!out->status().ok()) return Status::resource("cannot write to a buffer of the output pool: " + out->status().message());
   }
-  const int kept = state.processor->results_kept();
-  if (Status status = report_until(self, std::size_t(kept - 1)); !status.ok()) return status;
-  const std::uint64_t number = state.frames + 1;
-  const auto when = !state.processor->reads_results() ? Transfer::Return::when_submitted
-                    : kept > 1                        ? Transfer::Return::when_named
-                                                      : Transfer::Return::when_finished;
-  const Status status = transfer.run(when, [&]() -> Status {
-    const bool only_reads = state.data || state.processor->passes_through();
+  const bool reads_results = processor.reads_results(), keeps_results = processor.results_kept() > 1;
+  if (keeps_results)
+    if (Status status = complete_until(self, std::size_t(processor.results_kept() - 1)); !status.ok()) return status;
+  Transfer::Frame frame;
+  frame.passes = !out && !state.data;
+  frame.complete = reads_results && (state.data || processor.adds_metas() || !keeps_results);
+  frame.named = reads_results;
+  frame.may_wait = depth_of(self) > 0 && (!reads_results || keeps_results);
+  const std::uint64_t number = ++state.frames;
+  const auto submitted = transfer.run(frame, [&]() -> Status {
+    const bool only_reads = state.data || processor.passes_through();
     const auto src = out && only_reads ? transfer.carry(in, *out, state.input_staging) : transfer.fetch(in, state.input_staging);
     if (!src.ok()) return src.error();
     const Image* dst = nullptr;
@@ -101,9 +111,8 @@ Result<std::optional<std::uint64_t>> process(GstCudaVisionFilter* self, Gpu* gpu
     const Region region = region_of(self, inbuf);
     return state.processor->submit({*src.value(), dst, region, transfer.queue(), number, [&transfer] { return transfer.wait(); }});
   });
-  if (!status.ok()) return status;
-  state.frames = number;
-  return when == Transfer::Return::when_named ? transfer.ticket() : std::nullopt;
+  if (!submitted.ok()) return submitted.error();
+  return Processed{submitted.value(), transfer.ticket(), std::move(out)};
 }
 
 FrameTimes times_of(GstBaseTransform* trans, GstBuffer* buffer) {
@@ -117,12 +126,31 @@ FrameTimes times_of(GstBaseTransform* trans, GstBuffer* buffer) {
   return times;
 }
 
+/// Reports a frame that was processed, or sees to it that it is reported later; decides whether it waits in this element.
+/// Errors: resource.
+Status settle(GstCudaVisionFilter* self, Processed processed, GstBuffer* outbuf, const FrameTimes& times) {
+  FilterState& state = *self->state;
+  const bool finished = processed.state == Transfer::State::finished;
+  if (finished && state.host.uses_cuda())  // then all frames before it are finished, too
+    if (Status status = complete_until(self, 0); !status.ok()) return status;
+  const bool report_now = finished || !state.processor->reads_results();
+  if (report_now) report(self, outbuf, state.frames, times);
+  state.holds_last = processed.state == Transfer::State::unfinished;
+  if (state.holds_last || !report_now)
+    add_pending(self, {state.frames, processed.ticket, times, report_now, state.holds_last ? outbuf : nullptr,
+                       state.holds_last ? std::move(processed.output) : nullptr});
+  update_latency(self);
+  return {};
+}
+
 }  // namespace
 
 /// The base class calls this first for each frame, before it asks for passthrough mode and for an output buffer.
 void before_transform(GstBaseTransform* trans, GstBuffer* buffer) {
   GstCudaVisionFilter* self = as_filter(trans);
   FilterState& state = *self->state;
+  // The base class will mark the next frame that it pushes as a discontinuity; the frames that wait come before it.
+  if (std::exchange(state.skipped, true) || GST_BUFFER_IS_DISCONT(buffer)) push_held(self);
   const std::lock_guard lock(state.processing);
   const GstClockTime time = times_of(trans, buffer).stream_time;
   if (GST_CLOCK_TIME_IS_VALID(time)) gst_object_sync_values(GST_OBJECT(trans), time);
@@ -140,13 +168,8 @@ GstFlowReturn transform(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* ou
     Gpu::Scope scope(state.host.gpu);
     status = scope.status();
     if (status.ok()) {
-      const auto processed = process(self, state.host.uses_cuda() ? &state.host.gpu : nullptr, inbuf, outbuf);
-      if (!processed.ok())
-        status = processed.error();
-      else if (processed.value())
-        report_later(self, {state.frames, *processed.value(), times_of(trans, inbuf)});
-      else
-        report(self, outbuf, state.frames, times_of(trans, inbuf));
+      auto processed = process(self, state.host.uses_cuda() ? &state.host.gpu : nullptr, inbuf, outbuf);
+      status = processed.ok() ? settle(self, std::move(processed.value()), outbuf, times_of(trans, inbuf)) : processed.error();
     }
   }
   const bool first_dropped = !std::exchange(state.dropped, status.code() == Status::Code::frame);
@@ -163,7 +186,13 @@ GstFlowReturn transform(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* ou
 GstFlowReturn transform_ip(GstBaseTransform* trans, GstBuffer* buffer) { return transform(trans, buffer, buffer); }
 
 gboolean sink_event(GstBaseTransform* trans, GstEvent* event) {
-  if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP) interrupt(as_filter(trans), Interruption::flush);
+  if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP) {
+    interrupt(as_filter(trans), Interruption::flush);
+    const std::lock_guard lock(state_of(trans).processing);
+    drop_held(state_of(trans));
+  } else if (GST_EVENT_IS_SERIALIZED(event)) {
+    push_held(as_filter(trans));
+  }
   if (GST_EVENT_TYPE(event) == GST_EVENT_EOS) {
     interrupt(as_filter(trans), Interruption::eos);
     finish_work(as_filter(trans));

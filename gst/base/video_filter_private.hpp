@@ -23,10 +23,13 @@ struct FilterSettings {
   std::string roi_type;
 };
 
-/// A frame that went on before its results were there.
-struct UnreportedFrame {
+/// A frame of which the GPU may not have done the work.
+struct PendingFrame {
   std::uint64_t number, ticket;
   FrameTimes times;
+  bool reported;                        // the processor needs not be told when the work is done
+  GstBuffer* held = nullptr;            // the outgoing buffer, if it waits in this element; it is in FilterState::held
+  std::unique_ptr<FrameBuffer> mapped;  // the mapping of that buffer, while a copy writes it
 };
 
 struct FilterState {
@@ -52,8 +55,15 @@ struct FilterState {
   bool dropped = false;   // the last frame was dropped, because it did not fit its caps
   Staging input_staging, output_staging;
   std::uint64_t frames = 0;  // that were submitted
-  std::deque<UnreportedFrame> unreported;
+  std::deque<PendingFrame> pending;
   std::optional<Polled> reporter;  // reports frames if no frame follows; made when the first frame goes on early
+
+  // Frames that wait in this element (async-depth):
+  std::deque<GstBuffer*> held;           // the oldest first
+  bool holds_last = false;               // the frame that was just processed is to wait
+  bool skipped = false;                  // the last frame was not processed
+  bool in_time = false;                  // frames may wait: they arrive at a known rate, or nobody plays them live
+  std::atomic<GstClockTime> latency{0};  // of the waiting; for any thread
 
   void reset_staging() {
     input_staging.reset();
@@ -77,12 +87,27 @@ void finish_work(GstCudaVisionFilter* self);
 void interrupt(GstCudaVisionFilter* self, Interruption why);
 
 // video_filter_reports.cpp
-/// Calls the processor's finished() for a frame of which all work is done, and for all frames before it.
+/// Calls the processor's finished() for a frame.
 void report(GstCudaVisionFilter* self, GstBuffer* outbuf, std::uint64_t number, const FrameTimes& times);
-/// Does that later, when the work of the frame is done.
-void report_later(GstCudaVisionFilter* self, const UnreportedFrame& frame);
-/// Waits until at most so many frames are unreported. Errors: resource, if the GPU failed; then no frame is left.
-Status report_until(GstCudaVisionFilter* self, std::size_t most_left);
+/// Adds a frame to the pending ones. It is reported when its work is done.
+void add_pending(GstCudaVisionFilter* self, PendingFrame frame);
+/// Waits until at most so many frames are pending, and reports those that were not. Errors: resource, if the GPU failed; then no frame
+/// is left, neither pending nor held.
+Status complete_until(GstCudaVisionFilter* self, std::size_t most_left);
+
+// video_filter_held.cpp
+/// Frames of the current plan that wait in this element; 0: frames go on as soon as they can.
+guint depth_of(GstCudaVisionFilter* self);
+/// Pushes all frames that wait in this element. For the streaming thread, not to be called while `processing` is held.
+GstFlowReturn push_held(GstCudaVisionFilter* self);
+void drop_held(FilterState& state);
+/// Finds out whether frames can wait in this element, from the caps in use.
+void check_times(GstCudaVisionFilter* self);
+/// Posts a message if the latency of this element has changed.
+void update_latency(GstCudaVisionFilter* self);
+/// Adds the latency of this element to an answered query.
+void add_latency(const FilterState& state, GstQuery* query);
+GstFlowReturn generate_output(GstBaseTransform* trans, GstBuffer** outbuf);
 
 // video_filter_caps.cpp
 gboolean query(GstBaseTransform* trans, GstPadDirection direction, GstQuery* query);

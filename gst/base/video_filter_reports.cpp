@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// GstCudaVisionFilter: the results of frames, which may arrive when the frames have gone on.
+// GstCudaVisionFilter: frames of which the GPU may not have done the work, and their results, which arrive later.
 //
 //   streaming thread   submit 1, push 1   submit 2, push 2   submit 3, push 3 …
 //   GPU                      1 ............... 2 ............... 3
@@ -10,22 +10,24 @@
 namespace cudavision::video_filter {
 namespace {
 
-/// Reports the oldest frame, of which the work is done.
-void report_oldest(GstCudaVisionFilter* self) {
+/// Ends the oldest pending frame, of which the work is done.
+void complete_oldest(GstCudaVisionFilter* self) {
   FilterState& state = *self->state;
-  const UnreportedFrame frame = state.unreported.front();
-  state.unreported.pop_front();
-  state.processor->finished({GST_ELEMENT(self), nullptr, frame.number, frame.times});
+  PendingFrame frame = std::move(state.pending.front());
+  state.pending.pop_front();
+  frame.mapped.reset();
+  if (!frame.reported) report(self, frame.held, frame.number, frame.times);
 }
 
-/// Reports all frames of which the work is done. If the GPU failed, no report follows: an error does, with the next frame or at the end.
+/// Reports all frames of which the work is done, except those that wait in this element. If the GPU failed, no report follows: an error
+/// does, with the next frame or at the end.
 void report_done(GstCudaVisionFilter* self) {
   FilterState& state = *self->state;
-  while (!state.unreported.empty()) {
-    const Gpu::Progress progress = state.host.gpu.progress(state.unreported.front().ticket);
+  while (!state.pending.empty() && !state.pending.front().held) {
+    const Gpu::Progress progress = state.host.gpu.progress(state.pending.front().ticket);
     if (progress == Gpu::Progress::running) return;
-    if (progress == Gpu::Progress::failed) return state.unreported.clear();
-    report_oldest(self);
+    if (progress == Gpu::Progress::failed) return state.pending.clear();
+    complete_oldest(self);
   }
 }
 
@@ -34,38 +36,39 @@ bool poll(GstCudaVisionFilter* self) {
   FilterState& state = *self->state;
   const std::unique_lock lock(state.processing, std::try_to_lock);
   if (!lock) return true;
+  if (state.pending.empty() || state.pending.front().held) return false;
   const Gpu::Scope scope(state.host.gpu);
-  if (!scope.status().ok()) state.unreported.clear();  // the GPU failed: see report_done()
+  if (!scope.status().ok()) state.pending.clear();  // the GPU failed: see report_done()
   const Status status = guarded([&] { return report_done(self), Status(); });
   if (!status.ok()) state.host.post_error(status);
-  return !state.unreported.empty();
+  return !state.pending.empty() && !state.pending.front().held;
 }
 
 }  // namespace
 
 void report(GstCudaVisionFilter* self, GstBuffer* outbuf, std::uint64_t number, const FrameTimes& times) {
-  FilterState& state = *self->state;
-  while (!state.unreported.empty()) report_oldest(self);
-  state.processor->finished({GST_ELEMENT(self), state.processor->adds_metas() ? outbuf : nullptr, number, times});
+  Processor& processor = *self->state->processor;
+  processor.finished({GST_ELEMENT(self), processor.adds_metas() ? outbuf : nullptr, number, times});
 }
 
-void report_later(GstCudaVisionFilter* self, const UnreportedFrame& frame) {
+void add_pending(GstCudaVisionFilter* self, PendingFrame frame) {
   FilterState& state = *self->state;
-  state.unreported.push_back(frame);
+  state.pending.push_back(std::move(frame));
   report_done(self);
-  if (state.unreported.empty()) return;
+  if (state.pending.empty() || state.pending.front().held) return;
   if (!state.reporter) state.reporter.emplace(Polled::Purpose::reports, [self] { return poll(self); });
   state.reporter->wake();
 }
 
-Status report_until(GstCudaVisionFilter* self, std::size_t most_left) {
+Status complete_until(GstCudaVisionFilter* self, std::size_t most_left) {
   FilterState& state = *self->state;
-  while (state.unreported.size() > most_left) {
-    if (Status status = state.host.gpu.wait_for(state.unreported.front().ticket); !status.ok()) {
-      state.unreported.clear();
+  while (state.pending.size() > most_left) {
+    if (Status status = state.host.gpu.wait_for(state.pending.front().ticket); !status.ok()) {
+      state.pending.clear();
+      drop_held(state);
       return status;
     }
-    report_oldest(self);
+    complete_oldest(self);
   }
   return {};
 }

@@ -59,7 +59,10 @@ void set_context(GstElement* element, GstContext* context) {
 }
 
 gboolean stop(GstAggregator* agg) {
-  const Status status = guarded([&] { drop_device_state(as_mixer(agg)); });
+  const Status status = guarded([&] {
+    drop_device_state(as_mixer(agg));
+    drop_held(state_of(agg));
+  });
   if (!status.ok()) state_of(agg).host.post_error(status);
   return base_class()->stop(agg);
 }
@@ -204,6 +207,8 @@ void class_init(GstCudaVisionMixerClass* klass) {
   aggregator->src_event = vfunc<src_event, FALSE>;
   aggregator->fixate_src_caps = fixate_src_caps;
   aggregator->negotiated_src_caps = vfunc<negotiated_src_caps, FALSE>;
+  aggregator->finish_buffer = vfunc<finish_buffer, GST_FLOW_ERROR>;
+  aggregator->flush = vfunc<flush, GST_FLOW_ERROR>;
   aggregator->propose_allocation = vfunc<propose_allocation, FALSE>;
   aggregator->decide_allocation = vfunc<decide_allocation, FALSE>;
 

@@ -19,7 +19,7 @@ gboolean decide_allocation(GstAggregator* agg, GstQuery* query) {
   GstCaps* caps;
   gst_query_parse_allocation(query, &caps, nullptr);
   // The base class is not called: it leaks a reference to our allocator.
-  return caps && state_of(agg).host.decide_pool(query, caps);
+  return caps && state_of(agg).host.decide_pool(query, caps, depth_of(as_mixer(agg)));
 }
 
 namespace {

@@ -227,8 +227,16 @@ GstCaps* fixate_src_caps(GstAggregator* agg, GstCaps* caps) {
 gboolean negotiated_src_caps(GstAggregator* agg, GstCaps* caps) {
   GstVideoInfo video;
   if (!video_from_caps(video, caps)) return FALSE;
+  if (push_held(agg) == GST_FLOW_ERROR) return FALSE;  // before the new caps are sent
   const Status status = make_plan(as_mixer(agg), video);
-  if (status.ok()) return base_class()->negotiated_src_caps(agg, caps);
+  if (status.ok()) {
+    MixerState& state = state_of(agg);
+    state.to_device = is_cuda_caps(caps);
+    if (!base_class()->negotiated_src_caps(agg, caps)) return FALSE;
+    state.depth = 0;  // the base class has set the latency of its own
+    update_latency(as_mixer(agg));
+    return TRUE;
+  }
   state_of(agg).host.post_error(status);
   return FALSE;
 }

@@ -44,8 +44,14 @@ class Composition {
     replace_meaningless_numbers(video_);
   }
 
+  /// Composes the frame. If it is not finished then, it is to wait in this element.
   Status compose(const std::vector<MixerInput>& inputs, GstBuffer* outbuf) {
-    return transfer_.run(Transfer::Return::when_submitted, [&] { return submit(inputs, outbuf); });
+    Transfer::Frame frame;
+    frame.may_wait = depth_of(self_) > 0;
+    const auto submitted = transfer_.run(frame, [&] { return submit(inputs, outbuf); });
+    if (!submitted.ok()) return submitted.error();
+    if (submitted.value() == Transfer::State::unfinished) state_.last = {outbuf, transfer_.ticket(), std::move(output_)};
+    return {};
   }
 
  private:
@@ -54,9 +60,9 @@ class Composition {
       if (Status status = make_plan(self_, video_); !status.ok()) return status;
     MixerLayout layout = class_of(self_)->lay_out(self_, inputs, video_);
     if (Status status = collect_pads(inputs, layout, outbuf); !status.ok()) return status;
-    const FrameBuffer& out = mapped_.emplace_back(transfer_, outbuf, video_, GST_MAP_WRITE);
-    if (!out.status().ok()) return out.status();
-    const auto dst = transfer_.target(out, state_.output_staging);
+    output_ = std::make_unique<FrameBuffer>(transfer_, outbuf, video_, GST_MAP_WRITE);
+    if (!output_->status().ok()) return output_->status();
+    const auto dst = transfer_.target(*output_, state_.output_staging);
     if (!dst.ok()) return dst.error();
     return state_.plan->submit(*dst.value(), layout.background, pads_, transfer_.queue());
   }
@@ -116,8 +122,9 @@ class Composition {
   MixerState& state_;
   GstVideoInfo video_;  // of the output
   Transfer transfer_;
-  std::deque<FrameBuffer> mapped_;  // deque: their addresses stay
-  std::vector<blend::Pad> pads_;    // that show
+  std::deque<FrameBuffer> mapped_;  // the frames of the pads; deque: their addresses stay
+  std::unique_ptr<FrameBuffer> output_;
+  std::vector<blend::Pad> pads_;  // that show
 };
 
 }  // namespace
@@ -135,6 +142,7 @@ GstFlowReturn aggregate_frames(GstVideoAggregator* vagg, GstBuffer* outbuf) {
     const Inputs inputs(self);
     Gpu::Scope scope(state.host.gpu);
     status = scope.status();
+    state.last = {};
     if (status.ok()) status = Composition(self, state.host.uses_cuda()).compose(inputs.list(), outbuf);
   }
   if (status.ok()) return GST_FLOW_OK;
@@ -163,7 +171,9 @@ void flush_pads(GstAggregator* agg) {
 /// The base class fails at a frame without a timestamp and posts no message, so this posts one.
 GstFlowReturn aggregate(GstAggregator* agg, gboolean timeout) {
   flush_pads(agg);
+  update_latency(as_mixer(agg));
   const GstFlowReturn flow = base_class()->aggregate(agg, timeout);
+  if (timeout || flow == GST_FLOW_EOS) push_held(agg);  // at a timeout frames are late already
   if (flow == GST_FLOW_EOS)
     if (const Status status = state_of(agg).host.finish_work(); !status.ok()) {
       state_of(agg).host.post_error(status);

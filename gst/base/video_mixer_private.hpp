@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -11,6 +12,13 @@
 
 namespace cudavision {
 
+/// An output frame that waits in the element until the GPU has done its work (async-depth).
+struct HeldPicture {
+  GstBuffer* buffer;
+  std::uint64_t ticket;
+  std::unique_ptr<FrameBuffer> mapped;  // while a copy writes the buffer
+};
+
 struct MixerState {
   explicit MixerState(GstElement* element) : host(element) {}
 
@@ -18,6 +26,10 @@ struct MixerState {
   // For the streaming thread only:
   std::unique_ptr<blend::Blend> plan;  // for the negotiated output
   Staging output_staging;
+  bool to_device = false;        // output frames are in CUDA memory
+  std::deque<HeldPicture> held;  // the oldest first
+  HeldPicture last{};            // the frame that was just composed, if it is to wait; else without a buffer
+  guint depth = 0;               // frames that wait, as the latency says
 };
 
 struct MixerPadState {
@@ -100,6 +112,17 @@ void clean_frame(GstVideoAggregatorPad* pad, GstVideoAggregator* vagg, GstVideoF
 GstFlowReturn aggregate(GstAggregator* agg, gboolean timeout);
 GstFlowReturn aggregate_frames(GstVideoAggregator* vagg, GstBuffer* outbuf);
 GstFlowReturn flush_pad(GstAggregatorPad* pad, GstAggregator* agg);
+
+// video_mixer_held.cpp
+GstFlowReturn finish_buffer(GstAggregator* agg, GstBuffer* buffer);
+/// Pushes all frames that wait in the element.
+GstFlowReturn push_held(GstAggregator* agg);
+void drop_held(MixerState& state);
+GstFlowReturn flush(GstAggregator* agg);
+/// Frames of the negotiated output that may wait in the element.
+guint depth_of(GstCudaVisionMixer* self);
+/// Tells the base class how long frames stay in this element.
+void update_latency(GstCudaVisionMixer* self);
 
 }  // namespace video_mixer
 }  // namespace cudavision

@@ -189,11 +189,6 @@ struct DiffElement {
 
   static Result<FilterPlan> make_plan(const Settings& settings, const PlanContext& context);
 
-  /// Whether frames may go on before their results are there: neither metas nor boxes in the picture need them.
-  static bool keeps_results(const Settings& settings) {
-    return !settings.attach_roi && settings.output != int(diff::Output::overlay);
-  }
-
  private:
   static diff::Params params_of(const Settings& settings) {
     diff::Params params;
@@ -208,7 +203,7 @@ struct DiffElement {
     params.open_radius = int(settings.open_radius);
     params.cell_size = int(settings.cell_size);
     params.mask_regions = parse_rects(settings.mask_regions).value_or(std::vector<Rect>());
-    params.in_flight = keeps_results(settings) ? results_in_flight : 1;
+    params.in_flight = results_in_flight;
     return params;
   }
 };
@@ -256,7 +251,8 @@ class DiffProcessor : public Processor {
 
   bool passes_through() const override { return output() == diff::Output::none; }
   bool adds_metas() const override { return settings_.attach_roi; }
-  int results_kept() const override { return DiffElement::keeps_results(settings_) ? results_in_flight : 1; }
+  bool reads_results() const override { return output() != diff::Output::overlay; }  // then submit() has read them
+  int results_kept() const override { return results_in_flight; }
 
   Status submit(const FrameJob& job) override {
     Status status = diff_->submit(job.src, job.dst ? *job.dst : Image{}, job.queue);

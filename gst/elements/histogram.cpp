@@ -209,7 +209,7 @@ class HistogramProcessor final : public Processor {
   bool passes_through() const override { return !filter_; }
   bool adds_metas() const override { return adds_meta_; }
   bool reads_results() const override { return posts_ || adds_meta_; }
-  int results_kept() const override { return adds_meta_ ? 1 : params_.history; }
+  int results_kept() const override { return params_.history; }
 
   Status submit(const FrameJob& job) override {
     newest_ = job.number;
@@ -222,8 +222,9 @@ class HistogramProcessor final : public Processor {
 
   void finished(const FrameReport& report) override {
     post(ended_, report.element);
+    const int age = int(newest_ - report.number);
     if (adds_meta_) {
-      const histogram::Counts counts = histogram_->result();
+      const histogram::Counts counts = histogram_->result(age);
       const int depth = info(histogram_->geometry().format).depth;
       const auto channels = describe(counts, depth);
       gst_buffer_add_cuda_vision_histogram_meta(report.buffer, guint(params_.bins), guint(depth), guint(channels.size()),
@@ -231,7 +232,7 @@ class HistogramProcessor final : public Processor {
     }
     if (!posts_) return;
     if (intervals_.begins(report.times)) post(sum_, report.element);
-    sum_.add(*histogram_, int(newest_ - report.number), report.times);
+    sum_.add(*histogram_, age, report.times);
     if (intervals_.ends(report.times)) post(sum_, report.element);
   }
 

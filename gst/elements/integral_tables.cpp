@@ -2,6 +2,7 @@
 #include "gst/elements/integral_tables.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <optional>
 #include <utility>
 
@@ -67,6 +68,23 @@ Status no_memory(gsize bytes) {
   return Status::resource("no memory can be had for a summed-area table of " + std::to_string(bytes) + " bytes");
 }
 
+/// What belongs to frames that were submitted and not reported yet.
+template <typename T>
+class ByFrame {
+ public:
+  void add(std::uint64_t number, T value) { frames_.emplace_back(number, std::move(value)); }
+  /// Takes what belongs to a frame, and drops what belongs to frames before it, which failed.
+  T take(std::uint64_t number) {
+    while (frames_.front().first < number) frames_.pop_front();
+    T value = std::move(frames_.front().second);
+    frames_.pop_front();
+    return value;
+  }
+
+ private:
+  std::deque<std::pair<std::uint64_t, T>> frames_;
+};
+
 class TableMeta : public Processor {
  public:
   TableMeta(std::unique_ptr<integral::Integral> integral, const integral::Params& params, const Gpu* gpu)
@@ -78,43 +96,46 @@ class TableMeta : public Processor {
 
   bool passes_through() const override { return true; }
   bool adds_metas() const override { return true; }
+  int results_kept() const override { return results_in_flight; }
 
   Status submit(const FrameJob& job) override {
-    blocks_.clear();
+    std::vector<Block> blocks;
     std::vector<Plane> planes;
     for (std::size_t i = 0; i < recyclers_.size(); ++i) {
       const integral::TableInfo& table = integral_->tables()[i];
-      blocks_.emplace_back(recyclers_[i].take(), gpu_);
-      planes.push_back({blocks_[i].data(), std::ptrdiff_t(table.width) * table.entry_bytes()});
+      blocks.emplace_back(recyclers_[i].take(), gpu_);
+      planes.push_back({blocks[i].data(), std::ptrdiff_t(table.width) * table.entry_bytes()});
       if (!planes[i].data) return no_memory(bytes_of(table));
     }
-    return integral_->submit(job.src, planes, job.queue);
+    const Status status = integral_->submit(job.src, planes, job.queue);
+    blocks_.add(job.number, std::move(blocks));
+    return status;
   }
 
   void finished(const FrameReport& report) override {
+    std::vector<Block> blocks = blocks_.take(report.number);
     std::vector<GstCudaVisionIntegralTable> tables;
-    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
       const integral::TableInfo& table = integral_->tables()[i];
-      blocks_[i].unmap();
+      blocks[i].unmap();
       tables.push_back({channel_name(table.role, params_.channel),
                         table.squared,
                         entry_type(table.type),
                         guint(table.width),
                         guint(table.height),
-                        blocks_[i].memory(),
+                        blocks[i].memory(),
                         {}});
     }
     gst_buffer_add_cuda_vision_integral_meta(report.buffer, GstCudaVisionTableLayout(params_.layout), guint(tables.size()),
                                              tables.data());
-    blocks_.clear();
   }
 
  private:
   const std::unique_ptr<integral::Integral> integral_;
   const integral::Params params_;
-  const Gpu* const gpu_;             // nullptr for the CPU backend
-  std::vector<Recycler> recyclers_;  // one for each table
-  std::vector<Block> blocks_;        // for the frame that is being processed
+  const Gpu* const gpu_;                // nullptr for the CPU backend
+  std::vector<Recycler> recyclers_;     // one for each table
+  ByFrame<std::vector<Block>> blocks_;  // the tables
 };
 
 class TableData : public Processor {
@@ -127,18 +148,21 @@ class TableData : public Processor {
         outputs_(allocation(on_device)),
         scratches_(allocation(true)) {}
 
+  int results_kept() const override { return results_in_flight; }
+
   Result<GstBuffer*> new_output() override {
-    output_.emplace(outputs_.take(), on_device_ ? gpu_ : nullptr);
-    if (!output_->data()) return no_memory(bytes_);
+    next_.emplace(outputs_.take(), on_device_ ? gpu_ : nullptr);
+    if (!next_->data()) return no_memory(bytes_);
     GstBuffer* buffer = gst_buffer_new();
-    gst_buffer_append_memory(buffer, gst_memory_ref(output_->memory()));
+    gst_buffer_append_memory(buffer, gst_memory_ref(next_->memory()));
     return buffer;
   }
 
   Status submit(const FrameJob& job) override {
     const bool downloads = gpu_ && !on_device_;
-    scratch_.emplace(downloads ? scratches_.take() : nullptr, gpu_);
-    guint8* const begin = downloads ? scratch_->data() : output_->data();
+    Blocks blocks{std::move(*next_), Block(downloads ? scratches_.take() : nullptr, gpu_)};
+    next_.reset();
+    guint8 *const output = blocks.output.data(), *const begin = downloads ? blocks.scratch.data() : output;
     if (!begin) return no_memory(bytes_);
     std::vector<Plane> planes;
     const std::vector<integral::TableInfo>& tables = integral_->tables();
@@ -148,13 +172,11 @@ class TableData : public Processor {
       planes.push_back({begin + gsize(before) * bytes_of(table), std::ptrdiff_t(table.width) * table.entry_bytes()});
     }
     const Status status = integral_->submit(job.src, planes, job.queue);
-    return status.ok() && downloads ? gpu_->download(begin, output_->data(), bytes_) : status;
+    blocks_.add(job.number, std::move(blocks));
+    return status.ok() && downloads ? gpu_->download(begin, output, bytes_) : status;
   }
 
-  void finished(const FrameReport&) override {
-    output_.reset();
-    scratch_.reset();
-  }
+  void finished(const FrameReport& report) override { (void)blocks_.take(report.number); }
 
  private:
   std::function<GstMemory*()> allocation(bool on_device) const {
@@ -169,7 +191,11 @@ class TableData : public Processor {
   const bool on_device_;
   const gsize bytes_;  // size of all tables together
   Recycler outputs_, scratches_;
-  std::optional<Block> output_, scratch_;  // for the frame that is being processed
+  struct Blocks {
+    Block output, scratch;  // the kernels write the scratch, if the output is in system memory
+  };
+  std::optional<Block> next_;  // the output of the next frame
+  ByFrame<Blocks> blocks_;
 };
 
 }  // namespace

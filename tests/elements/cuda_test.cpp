@@ -238,30 +238,6 @@ std::string next_message(const Rig& rig, GstClockTime wait = 0) {
   return result;
 }
 
-/// All frames of a pipeline, which ends with an appsink named `out`.
-std::vector<Picture> frames_of(const std::string& text, const GstVideoInfo& video) {
-  GError* error = nullptr;
-  GstElement* pipeline = gst_parse_launch(text.c_str(), &error);
-  FAIL_UNLESS(!error, "%s: %s", text.c_str(), error ? error->message : "");
-  GstElement* sink = gst_bin_get_by_name(GST_BIN(pipeline), "out");
-  gst_element_set_state(pipeline, GST_STATE_PLAYING);
-  std::vector<GstSample*> samples;  // first all, so that many frames are in flight
-  GstSample* sample = nullptr;
-  while (g_signal_emit_by_name(sink, "try-pull-sample", 20 * GST_SECOND, &sample), sample) samples.push_back(sample);
-  gboolean ended = FALSE;
-  g_object_get(sink, "eos", &ended, nullptr);
-  EXPECT(ended);
-  std::vector<Picture> pictures;
-  for (GstSample* one : samples) {
-    pictures.push_back(picture(gst_sample_get_buffer(one), video));
-    gst_sample_unref(one);
-  }
-  gst_element_set_state(pipeline, GST_STATE_NULL);
-  gst_object_unref(sink);
-  gst_object_unref(pipeline);
-  return pictures;
-}
-
 }  // namespace
 
 TEST(does_not_wait_between_elements_in_cuda_memory, Each::run) {

@@ -212,6 +212,9 @@ class Rig {
 /// Flushes the element and begins a new segment.
 void flush(const Rig& rig);
 
+/// All frames of a pipeline, which ends with an appsink named `out`.
+std::vector<Picture> frames_of(const std::string& pipeline, const GstVideoInfo& video);
+
 /// The output of a new element for a frame.
 Picture filtered(const Run& run, const std::string& settings, const GstVideoInfo& video, const Buffer& frame);
 

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// GstCudaVisionFilter: frames that wait in the element until the GPU has done their work, while it works on the next frames
+// (async-depth).
+//
+//   async-depth=2      in 1   in 2   in 3, out 1   in 4, out 2 …      at EOS and before other events: out 3, out 4
+#include <algorithm>
+
+#include "gst/base/video_filter_private.hpp"
+
+namespace cudavision::video_filter {
+namespace {
+
+/// Whether frames cannot go on before their work is done.
+bool frames_need_completion(GstCudaVisionFilter* self) {
+  const FilterState& state = *self->state;
+  const Processor& processor = *state.processor;
+  if (state.data || (processor.reads_results() && processor.adds_metas())) return true;
+  if (gst_base_transform_is_passthrough(GST_BASE_TRANSFORM(self))) return false;
+  return !state.to_device || !state.host.gpu.may_hand_over();
+}
+
+/// (transfer full) The oldest frame that waits, of which the work is done then. Errors: resource.
+Result<GstBuffer*> take_oldest(GstCudaVisionFilter* self) {
+  FilterState& state = *self->state;
+  GstBuffer* buffer = state.held.front();
+  const auto frame = std::find_if(state.pending.begin(), state.pending.end(),
+                                  [buffer](const PendingFrame& pending) { return pending.held == buffer; });
+  if (frame != state.pending.end()) {
+    const Gpu::Scope scope(state.host.gpu);
+    if (Status status = complete_until(self, std::size_t(state.pending.end() - frame) - 1); !status.ok()) return status;
+  }
+  state.held.pop_front();
+  return buffer;
+}
+
+GstFlowReturn failed(const FilterState& state, const Status& status) {
+  state.host.post_error(status);
+  return GST_FLOW_ERROR;
+}
+
+}  // namespace
+
+guint depth_of(GstCudaVisionFilter* self) {
+  const FilterState& state = *self->state;
+  const guint depth = state.host.async_depth();
+  const bool can_wait =
+      depth > 0 && state.in_time && state.host.uses_cuda() && GST_PAD_MODE(GST_BASE_TRANSFORM_SRC_PAD(self)) == GST_PAD_MODE_PUSH;
+  return can_wait ? depth : 0;
+}
+
+GstFlowReturn push_held(GstCudaVisionFilter* self) {
+  FilterState& state = *self->state;
+  GstFlowReturn flow = GST_FLOW_OK;
+  for (;;) {
+    GstBuffer* buffer;
+    {
+      const std::lock_guard lock(state.processing);
+      if (state.held.empty()) return flow;
+      const auto taken = take_oldest(self);
+      if (!taken.ok()) return failed(state, taken.error());
+      buffer = taken.value();
+    }
+    if (flow == GST_FLOW_OK)
+      flow = gst_pad_push(GST_BASE_TRANSFORM_SRC_PAD(self), buffer);
+    else
+      gst_buffer_unref(buffer);
+  }
+}
+
+void drop_held(FilterState& state) {
+  for (GstBuffer* buffer : state.held) gst_buffer_unref(buffer);
+  state.held.clear();
+}
+
+GstFlowReturn generate_output(GstBaseTransform* trans, GstBuffer** outbuf) {
+  GstCudaVisionFilter* self = as_filter(trans);
+  FilterState& state = *self->state;
+  state.skipped = false;
+  const GstFlowReturn flow = base_class()->generate_output(trans, outbuf);
+  // The base class marks the next frame that it pushes as a discontinuity; the frames that wait come before it.
+  if (flow == GST_BASE_TRANSFORM_FLOW_DROPPED) push_held(self);
+  if (flow != GST_FLOW_OK) return flow;
+  if (std::exchange(state.holds_last, false)) state.held.push_back(std::exchange(*outbuf, nullptr));
+  if (*outbuf) return push_held(self);
+  const std::lock_guard lock(state.processing);
+  if (state.held.size() <= depth_of(self)) return GST_FLOW_OK;
+  const auto taken = take_oldest(self);
+  if (!taken.ok()) return failed(state, taken.error());
+  *outbuf = taken.value();
+  return GST_FLOW_OK;
+}
+
+// Latency -----------------------------------------------------------------------------------------------------------------------
+
+void check_times(GstCudaVisionFilter* self) {
+  FilterState& state = *self->state;
+  state.in_time = true;
+  if (GST_VIDEO_INFO_FPS_N(&state.video) > 0) return;
+  // Nobody knows when the next frame arrives, so that a frame which waits for it may be too late.
+  GstQuery* query = gst_query_new_latency();
+  gboolean live = FALSE;
+  if (gst_pad_peer_query(GST_BASE_TRANSFORM_SINK_PAD(self), query)) gst_query_parse_latency(query, &live, nullptr, nullptr);
+  gst_query_unref(query);
+  state.in_time = !live;
+}
+
+void update_latency(GstCudaVisionFilter* self) {
+  FilterState& state = *self->state;
+  const int rate_n = GST_VIDEO_INFO_FPS_N(&state.video), rate_d = GST_VIDEO_INFO_FPS_D(&state.video);
+  const guint frames = state.processor && frames_need_completion(self) ? depth_of(self) : 0;
+  const GstClockTime latency = rate_n > 0 ? gst_util_uint64_scale(frames * GST_SECOND, guint64(rate_d), guint64(rate_n)) : 0;
+  if (state.latency.exchange(latency) != latency)
+    gst_element_post_message(GST_ELEMENT(self), gst_message_new_latency(GST_OBJECT(self)));
+}
+
+void add_latency(const FilterState& state, GstQuery* query) {
+  const GstClockTime latency = state.latency;
+  gboolean live;
+  GstClockTime min, max;
+  gst_query_parse_latency(query, &live, &min, &max);
+  gst_query_set_latency(query, live, min + latency, GST_CLOCK_TIME_IS_VALID(max) ? max + latency : max);
+}
+
+}  // namespace cudavision::video_filter

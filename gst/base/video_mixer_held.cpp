@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// GstCudaVisionMixer: frames that wait in the element until the GPU has done their work, while it works on the next ones (async-depth).
+#include <utility>
+
+#include "gst/base/video_mixer_private.hpp"
+
+namespace cudavision::video_mixer {
+namespace {
+
+/// Pushes the oldest frame that waits, when its work is done.
+GstFlowReturn push_oldest(GstAggregator* agg) {
+  MixerState& state = state_of(agg);
+  HeldPicture picture = std::move(state.held.front());
+  state.held.pop_front();
+  Status status;
+  {
+    const Gpu::Scope scope(state.host.gpu);
+    status = scope.status().ok() ? state.host.gpu.wait_for(picture.ticket) : scope.status();
+  }
+  picture.mapped.reset();
+  if (status.ok()) return base_class()->finish_buffer(agg, picture.buffer);
+  gst_buffer_unref(picture.buffer);
+  drop_held(state);
+  state.host.post_error(status);
+  return GST_FLOW_ERROR;
+}
+
+}  // namespace
+
+GstFlowReturn finish_buffer(GstAggregator* agg, GstBuffer* buffer) {
+  MixerState& state = state_of(agg);
+  const bool waits = state.last.buffer == buffer;
+  if (waits) state.held.push_back(std::move(state.last));
+  state.last = {};
+  const std::size_t most = waits ? depth_of(as_mixer(agg)) : 0;
+  GstFlowReturn flow = GST_FLOW_OK;
+  while (flow == GST_FLOW_OK && state.held.size() > most) flow = push_oldest(agg);
+  if (waits) return flow;
+  if (flow == GST_FLOW_OK) return base_class()->finish_buffer(agg, buffer);
+  gst_buffer_unref(buffer);
+  return flow;
+}
+
+GstFlowReturn push_held(GstAggregator* agg) {
+  MixerState& state = state_of(agg);
+  GstFlowReturn flow = GST_FLOW_OK;
+  while (flow == GST_FLOW_OK && !state.held.empty()) flow = push_oldest(agg);
+  drop_held(state);
+  return flow;
+}
+
+void drop_held(MixerState& state) {
+  for (HeldPicture& picture : state.held) {
+    picture.mapped.reset();
+    gst_buffer_unref(picture.buffer);
+  }
+  state.held.clear();
+}
+
+/// Called when the streaming thread stands still.
+GstFlowReturn flush(GstAggregator* agg) {
+  if (const Status status = state_of(agg).host.finish_work(); !status.ok()) state_of(agg).host.post_error(status);
+  drop_held(state_of(agg));
+  return base_class()->flush(agg);
+}
+
+guint depth_of(GstCudaVisionMixer* self) {
+  // Without a framerate nobody knows when the next frame comes, so that one which waits for it may be too late.
+  const Host& host = self->state->host;
+  const guint depth = host.async_depth();
+  return depth > 0 && GST_VIDEO_INFO_FPS_N(&GST_VIDEO_AGGREGATOR(self)->info) > 0 && host.uses_cuda() ? depth : 0;
+}
+
+void update_latency(GstCudaVisionMixer* self) {
+  MixerState& state = *self->state;
+  const GstVideoInfo& video = GST_VIDEO_AGGREGATOR(self)->info;
+  const bool goes_on = state.to_device && state.host.gpu.may_hand_over();
+  const guint depth = goes_on ? 0 : depth_of(self);
+  if (std::exchange(state.depth, depth) == depth || GST_VIDEO_INFO_FPS_N(&video) <= 0) return;
+  // The base class itself holds a frame for one duration.
+  const GstClockTime latency =
+      gst_util_uint64_scale((1 + depth) * GST_SECOND, guint64(GST_VIDEO_INFO_FPS_D(&video)), guint64(GST_VIDEO_INFO_FPS_N(&video)));
+  gst_aggregator_set_latency(GST_AGGREGATOR(self), latency, latency);
+}
+
+}  // namespace cudavision::video_mixer

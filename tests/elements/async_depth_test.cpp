@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The property async-depth: frames wait in the element while the GPU works on the next ones. On the CPU backend no frame waits.
+#include <algorithm>
+#include <functional>
+
+#include "tests/elements/harness.hpp"
+
+using namespace cudavision::test;
+
+namespace {
+
+const Size size{85, 66};
+constexpr GstClockTime duration = GST_SECOND / 25;
+
+std::string caps_of(const std::string& format, const std::string& rate = "25/1") {
+  return caps_text(format, size, ",framerate=" + rate);
+}
+
+gsize bytes_of(const char* format) {
+  const GstVideoInfo video = video_info(format, size);
+  return GST_VIDEO_INFO_SIZE(&video);
+}
+
+/// What came out of an element for one frame.
+struct Out {
+  GstClockTime pts;
+  bool discont;
+  guint metas;
+  Picture picture;
+};
+
+guint count_metas(GstBuffer* buffer) {
+  guint count = 0;
+  gpointer cursor = nullptr;
+  while (GstMeta* meta = gst_buffer_iterate_meta(buffer, &cursor)) count += meta->info->api != GST_VIDEO_META_API_TYPE;
+  return count;
+}
+
+/// An element whose frames are counted.
+struct Stream {
+  Rig rig;
+  unsigned sent = 0;
+  std::vector<Out> out;
+
+  Stream(const Run& run, const std::string& settings, guint depth)
+      : rig(with_shared_context(make_element(run, settings + " async-depth=" + std::to_string(depth)), run)) {}
+
+  GstFlowReturn send(bool discont = false, Buffer frame = nullptr) {
+    if (!frame) frame = noise(rig.video(), sent / 2);
+    GST_BUFFER_PTS(frame.get()) = sent * duration;
+    GST_BUFFER_DURATION(frame.get()) = duration;
+    if (discont) GST_BUFFER_FLAG_SET(frame.get(), GST_BUFFER_FLAG_DISCONT);
+    ++sent;
+    return gst_harness_push(rig.harness(), frame.release());
+  }
+  void event(GstEvent* event) { EXPECT(gst_harness_push_event(rig.harness(), event)); }
+  /// Takes the frames that have come out. Returns how many have in all.
+  std::size_t take() {
+    while (GstBuffer* buffer = gst_harness_try_pull(rig.harness())) {
+      const Buffer held(buffer);
+      out.push_back(
+          {GST_BUFFER_PTS(buffer), bool(GST_BUFFER_IS_DISCONT(buffer)), count_metas(buffer), picture(buffer, rig.video())});
+    }
+    return out.size();
+  }
+};
+
+void expect_same(const std::vector<Out>& actual, const std::vector<Out>& expected) {
+  EXPECT_EQ(actual.size(), expected.size());
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    EXPECT_EQ(actual[i].pts, expected[i].pts);
+    EXPECT_EQ(actual[i].discont, expected[i].discont);
+    EXPECT_EQ(actual[i].metas, expected[i].metas);
+    EXPECT_SAME(actual[i].picture, expected[i].picture);
+  }
+}
+
+/// Settings with which frames take different ways through the element.
+std::vector<std::string> ways(const Run& run) {
+  std::vector<std::string> all{""};
+  if (const std::string& passing = profile(run.element).passing; !passing.empty()) all.push_back(passing);
+  if (run.element == "cudadiff") all.push_back("output=overlay attach-roi=true");
+  if (run.element == "cudahistogram") all.push_back("overlay=true add-meta=true");
+  return all;
+}
+
+bool waits(const Run& run) { return run.backend == "cuda"; }
+
+}  // namespace
+
+TEST(gives_the_same_frames, Each::run) {
+  for (const std::string& settings : ways(run))
+    for (const char* format : {"NV12", "RGBA"}) {
+      const auto play = [&](guint depth) {
+        at(settings + " " + format + " async-depth=" + std::to_string(depth));
+        Stream stream(run, settings, depth);
+        stream.rig.caps_alone(caps_of(format));
+        for (int i = 0; i < 24; ++i) {
+          if (i == 13) {  // does not fit its caps
+            stream.send(false, Buffer(gst_buffer_new_and_alloc(10)));
+            continue;
+          }
+          EXPECT_EQ(stream.send(i == 7), GST_FLOW_OK);
+          if (i % 5 == 0) stream.take();
+        }
+        stream.event(gst_event_new_eos());
+        stream.take();
+        EXPECT_EQ(stream.out.size(), std::size_t(23));
+        return stream.out;
+      };
+      const std::vector<Out> expected = play(0);
+      for (guint depth : {1u, 3u, 8u}) expect_same(play(depth), expected);
+    }
+}
+
+TEST(holds_as_many_frames, Each::run) {
+  for (const std::string& settings : ways(run)) {
+    at(settings);
+    Stream stream(run, settings, 2);
+    stream.rig.caps_alone(caps_of("NV12"));
+    const std::size_t depth = waits(run) ? 2 : 0;
+    for (std::size_t i = 1; i <= 6; ++i) {
+      EXPECT_EQ(stream.send(), GST_FLOW_OK);
+      EXPECT_EQ(stream.take(), i - std::min(i, depth));
+    }
+    set(stream.rig.element(), "async-depth=0");
+    EXPECT_EQ(stream.send(), GST_FLOW_OK);
+    EXPECT_EQ(stream.take(), 7);
+  }
+}
+
+TEST(lets_all_frames_out_before_events, Each::run) {
+  const auto segment = [] {
+    GstSegment segment;
+    gst_segment_init(&segment, GST_FORMAT_TIME);
+    segment.base = GST_SECOND;
+    return gst_event_new_segment(&segment);
+  };
+  const std::pair<const char*, std::function<GstEvent*()>> events[] = {
+      {"segment", segment},
+      {"gap", [] { return gst_event_new_gap(GST_SECOND, GST_SECOND); }},
+      {"tag", [] { return gst_event_new_tag(gst_tag_list_new(GST_TAG_TITLE, "a", nullptr)); }},
+      {"custom", [] { return gst_event_new_custom(GST_EVENT_CUSTOM_DOWNSTREAM, gst_structure_new_empty("a")); }},
+      {"eos", [] { return gst_event_new_eos(); }}};
+  for (const auto& [name, make] : events) {
+    at(name);
+    Stream stream(run, "", 4);
+    stream.rig.caps_alone(caps_of("NV12"));
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(stream.send(), GST_FLOW_OK);
+    stream.event(make());
+    EXPECT_EQ(stream.take(), 3);
+  }
+}
+
+TEST(lets_all_frames_out_before_new_caps, Each::run) {
+  Stream stream(run, "", 4);
+  stream.rig.caps_alone(caps_of("NV12"));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(stream.send(), GST_FLOW_OK);
+  EXPECT_EQ(gst_harness_buffers_in_queue(stream.rig.harness()), waits(run) ? 0 : 3);
+  stream.rig.caps_alone(caps_text("RGBA", {40, 30}, ",framerate=25/1"));
+  EXPECT_EQ(gst_harness_buffers_in_queue(stream.rig.harness()), 3);
+  for (int i = 0; i < 3; ++i) {
+    const Buffer frame(gst_harness_try_pull(stream.rig.harness()));
+    EXPECT_EQ(gst_buffer_get_size(frame.get()), bytes_of("NV12"));
+  }
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(stream.send(), GST_FLOW_OK);
+  stream.event(gst_event_new_eos());
+  EXPECT_EQ(stream.take(), 3);
+}
+
+TEST(drops_frames_at_a_flush, Each::run) {
+  Stream stream(run, "", 4);
+  stream.rig.caps_alone(caps_of("NV12"));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(stream.send(), GST_FLOW_OK);
+  const std::size_t before = stream.take();
+  EXPECT_EQ(before, waits(run) ? 0 : 3);
+  flush(stream.rig);
+  EXPECT_EQ(stream.take(), before);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(stream.send(), GST_FLOW_OK);
+  stream.event(gst_event_new_eos());
+  EXPECT_EQ(stream.take(), before + 3);
+  EXPECT_EQ(stream.out[before].pts, 3 * duration);
+}
+
+TEST(reports_its_latency, Each::run) {
+  Stream stream(run, "", 3);
+  GstHarness* harness = stream.rig.harness();
+  gst_harness_set_upstream_latency(harness, 10 * GST_MSECOND);
+  stream.rig.caps_alone(caps_of("NV12"));
+  EXPECT_EQ(stream.send(), GST_FLOW_OK);
+  EXPECT_EQ(gst_harness_query_latency(harness), 10 * GST_MSECOND + (waits(run) ? 3 * duration : 0));
+  GstBus* bus = gst_element_get_bus(stream.rig.element());
+  while (GstMessage* message = gst_bus_pop_filtered(bus, GST_MESSAGE_LATENCY)) gst_message_unref(message);
+  set(stream.rig.element(), "async-depth=0");
+  EXPECT_EQ(stream.send(), GST_FLOW_OK);
+  EXPECT_EQ(gst_harness_query_latency(harness), 10 * GST_MSECOND);
+  GstMessage* message = gst_bus_pop_filtered(bus, GST_MESSAGE_LATENCY);
+  EXPECT_EQ(bool(message), waits(run));
+  if (message) gst_message_unref(message);
+  gst_object_unref(bus);
+}
+
+/// Nobody knows when the next frame of a live stream without a framerate arrives.
+TEST(does_not_hold_live_frames_without_a_framerate, Each::run) {
+  for (bool live : {true, false}) {
+    at(live ? "live" : "not live");
+    Stream stream(run, "", 2);
+    gst_harness_set_live(stream.rig.harness(), live);
+    stream.rig.caps_alone(caps_of("NV12", "0/1"));
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(stream.send(), GST_FLOW_OK);
+    EXPECT_EQ(stream.take(), live || !waits(run) ? 5 : 3);
+  }
+}
+
+/// Frames that wait are frames of downstream's pool.
+TEST(needs_no_more_frames_than_the_pool_downstream_has, Each::run) {
+  for (guint most : {2u, 20u}) {
+    at(std::to_string(most) + " frames");
+    Stream stream(run, "", 4);
+    const guint bytes = guint(bytes_of("NV12"));
+    struct Offer {
+      GstBufferPool* pool;
+      guint bytes, most;
+    } offer{gst_video_buffer_pool_new(), bytes, most};
+    gst_pad_add_probe(
+        stream.rig.harness()->sinkpad, GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM,
+        [](GstPad*, GstPadProbeInfo* info, gpointer data) {
+          GstQuery* query = GST_PAD_PROBE_INFO_QUERY(info);
+          if (GST_QUERY_TYPE(query) != GST_QUERY_ALLOCATION) return GST_PAD_PROBE_OK;
+          const auto* offer = static_cast<Offer*>(data);
+          gst_query_add_allocation_pool(query, offer->pool, offer->bytes, 1, offer->most);
+          return GST_PAD_PROBE_HANDLED;
+        },
+        &offer, nullptr);
+    stream.rig.caps_alone(caps_of("NV12"));
+    for (int i = 0; i < 12; ++i) {
+      EXPECT_EQ(stream.send(), GST_FLOW_OK);
+      stream.take();
+    }
+    stream.event(gst_event_new_eos());
+    EXPECT_EQ(stream.take(), 12);
+    gst_object_unref(offer.pool);
+  }
+}
+
+/// Memory that comes again and again is page-locked in place, and must be free of that when its pool ends.
+TEST(takes_frames_of_pageable_pools, Each::run) {
+  for (guint depth : {0u, 2u}) {
+    at("async-depth=" + std::to_string(depth));
+    Stream stream(run, "", depth), plain(run, "", 0);
+    for (Stream* one : {&stream, &plain}) one->rig.caps_alone(caps_of("RGBA"));
+    for (int pools = 0; pools < 3; ++pools) {
+      GstBufferPool* pool = gst_video_buffer_pool_new();
+      GstStructure* config = gst_buffer_pool_get_config(pool);
+      const Caps caps(gst_caps_from_string(caps_of("RGBA").c_str()));
+      gst_buffer_pool_config_set_params(config, caps.get(), guint(GST_VIDEO_INFO_SIZE(&stream.rig.video())), 0, 3);
+      EXPECT(gst_buffer_pool_set_config(pool, config) && gst_buffer_pool_set_active(pool, TRUE));
+      for (unsigned i = 0; i < 15; ++i) {
+        GstBuffer* buffer = nullptr;
+        EXPECT_EQ(gst_buffer_pool_acquire_buffer(pool, &buffer, nullptr), GST_FLOW_OK);
+        const Buffer content = noise(stream.rig.video(), i);
+        GstMapInfo map;
+        EXPECT(gst_buffer_map(content.get(), &map, GST_MAP_READ));
+        gst_buffer_fill(buffer, 0, map.data, map.size);
+        gst_buffer_unmap(content.get(), &map);
+        EXPECT_EQ(plain.send(false, Buffer(gst_buffer_copy_deep(buffer))), GST_FLOW_OK);
+        EXPECT_EQ(stream.send(false, Buffer(buffer)), GST_FLOW_OK);
+        stream.take();
+        plain.take();
+      }
+      gst_buffer_pool_set_active(pool, FALSE);
+      gst_object_unref(pool);
+    }
+    for (Stream* one : {&stream, &plain}) one->event(gst_event_new_eos());
+    stream.take();
+    plain.take();
+    expect_same(stream.out, plain.out);
+  }
+}
+
+TEST(blends_the_same_frames, Each::element) {
+  if (run.element != "cudablend") return;
+  for (bool filtered : {false, true}) {
+    const auto text = [&](const std::string& depth) {
+      return "cudablend name=b sink_1::alpha=0.5 sink_1::xpos=20 " + depth + " ! video/x-raw,format=RGBA" +
+             (filtered ? " ! cudagaussian kernel-size=3 " + depth : std::string()) +
+             " ! appsink name=out sync=false videotestsrc num-buffers=30 pattern=ball ! " + caps_text("RGBA", {160, 120}) +
+             " ! b. videotestsrc num-buffers=30 pattern=snow ! " + caps_text("NV12", {80, 60}) + " ! b.";
+    };
+    const GstVideoInfo video = video_info("RGBA", {160, 120});
+    const std::vector<Picture> expected = frames_of(text("async-depth=0"), video);
+    EXPECT_EQ(expected.size(), std::size_t(30));
+    for (const char* depth : {"async-depth=1", "async-depth=5"}) {
+      at(depth);
+      const std::vector<Picture> actual = frames_of(text(depth), video);
+      EXPECT_EQ(actual.size(), expected.size());
+      for (std::size_t i = 0; i < actual.size(); ++i) EXPECT_SAME(actual[i], expected[i]);
+    }
+  }
+}
+
+int main() { return run_tests("async_depth"); }
