@@ -8,6 +8,9 @@
 // Only for files that are built with CUDA.
 #pragma once
 
+#include <map>
+#include <memory>
+
 #include "gst/base/compat.hpp"
 #include "gst/base/cuda_event.hpp"
 
@@ -25,7 +28,7 @@ inline void put_in_order(CUstream earlier, CUstream later, const CudaEvent& even
 class Stream {
  public:
   /// The context must be current.
-  explicit Stream(GstCudaContext* context) : event_(context), stream_(gst_cuda_stream_new(context)) {}
+  explicit Stream(GstCudaContext* context) : context_(context), event_(context), stream_(gst_cuda_stream_new(context)) {}
   ~Stream() { gst_clear_cuda_stream(&stream_); }
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
@@ -51,7 +54,10 @@ class Stream {
     GstCudaStream* stream = gst_cuda_memory_get_stream(memory);
     if (!stream || stream == stream_) return;
     // GST_CUDA_MEMORY_TRANSFER_NEED_SYNC does not tell whether that is necessary: another reader clears it before it waits.
-    put_in_order(gst_cuda_stream_get_handle(stream), handle(), event_);
+    if (memory->context == context_)
+      put_in_order(gst_cuda_stream_get_handle(stream), handle(), event_);
+    else
+      wait_for_peer(memory->context, gst_cuda_stream_get_handle(stream));
   }
   /// Whether the next writer of the memory comes after the work of this stream by itself.
   bool precedes_next_writer(GstCudaMemory* memory) const { return gst_cuda_memory_get_stream(memory) == stream_; }
@@ -77,8 +83,18 @@ class Stream {
   }
 
  private:
+  /// Orders later work of this stream after a stream of another context, in which the event must be.
+  void wait_for_peer(GstCudaContext* peer, CUstream stream) const {
+    const CurrentContext current(peer);
+    std::unique_ptr<CudaEvent>& event = peer_events_[peer];
+    if (!event) event = std::make_unique<CudaEvent>(peer);
+    put_in_order(stream, handle(), *event);
+  }
+
+  GstCudaContext* const context_;  // that of stream_, which holds a reference
   CudaEvent event_;
   GstCudaStream* stream_;
+  mutable std::map<GstCudaContext*, std::unique_ptr<CudaEvent>> peer_events_;  // each holds a reference to its context
 };
 
 inline void offer_handover(GstQuery*) {}

@@ -15,6 +15,7 @@
 #include "gst/base/in_flight.hpp"
 #include "gst/base/log.hpp"
 #include "gst/base/page_locks.hpp"
+#include "gst/base/peer_copy.hpp"
 #include "gst/base/pinned.hpp"
 #include "kernels/cuda/filter.hpp"
 
@@ -246,7 +247,11 @@ void Gpu::page_lock_recurring(GstBuffer* buffer, GstMapFlags access) const {
 }
 
 Status Gpu::open_copies() {
-  if (!state_->copies) state_->copies = std::make_unique<BusCopies>(state_->context);
+  if (!state_->copies) {
+    state_->copies = std::make_unique<BusCopies>(state_->context);
+    // Kernels of earlier frames may use pictures of Staging, to which frames of other contexts were copied.
+    put_in_order(state_->stream->handle(), state_->copies->upload_stream(), CudaEvent(state_->context));
+  }
   return state_->copies->ok() ? Status() : Status::resource("CUDA streams for copies cannot be created");
 }
 
@@ -335,6 +340,17 @@ void Gpu::release(GstBuffer* buffer) const { mark_finished(cuda_memory(buffer));
 void Gpu::release(GstMemory* memory) const { mark_finished(GST_CUDA_MEMORY_CAST(memory)); }
 
 bool Gpu::is_foreign(GstBuffer* buffer) const { return cuda_memory(buffer)->context != state_->context; }
+
+bool Gpu::is_on_other_device(GstBuffer* buffer) const {
+  return is_foreign(buffer) && device_of(cuda_memory(buffer)->context) != device_of(state_->context);
+}
+
+Status Gpu::copy_from_peer(GstBuffer* buffer, const Image& from, const Image& to) {
+  GstCudaMemory* memory = cuda_memory(buffer);
+  state_->stream->wait_for_writer(memory);
+  state_->in_flight->add(buffer);
+  return cudavision::copy_from_peer(memory->context, from, state_->context, to, state_->stream->handle());
+}
 
 Status Gpu::adopt(GstBuffer* buffer) {
   GstCudaContext* context = cuda_memory(buffer)->context;

@@ -120,6 +120,11 @@ class Gpu {
   void release(GstMemory* memory) const;
   /// Whether a device buffer is in another CUDA context.
   bool is_foreign(GstBuffer* buffer) const;
+  /// Whether a device buffer is in memory of another device.
+  bool is_on_other_device(GstBuffer* buffer) const;
+  /// Copies a device buffer of another CUDA context, mapped as `from`, to a picture of Staging; later work of this frame follows.
+  /// As acquire_to_read(), it keeps the buffer until keep_inputs(). Errors: resource.
+  Status copy_from_peer(GstBuffer* buffer, const Image& from, const Image& to);
   /// Goes over to the CUDA context of a device buffer, with a new stream. Errors: resource.
   Status adopt(GstBuffer* buffer);
 

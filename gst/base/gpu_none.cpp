@@ -47,6 +47,8 @@ Status Gpu::wait_for(std::uint64_t) const { return {}; }
 void Gpu::release(GstBuffer*) const {}
 void Gpu::release(GstMemory*) const {}
 bool Gpu::is_foreign(GstBuffer*) const { return false; }
+bool Gpu::is_on_other_device(GstBuffer*) const { return false; }
+Status Gpu::copy_from_peer(GstBuffer*, const Image&, const Image&) { return {}; }
 Status Gpu::adopt(GstBuffer*) { return {}; }
 GstBufferPool* Gpu::new_device_pool(GstCaps*, guint, guint, guint*) const { return nullptr; }
 bool Gpu::follow_pool(GstBufferPool*) { return false; }

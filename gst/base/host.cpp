@@ -217,6 +217,12 @@ bool Host::uses_cuda() const {
   return backend_ == Backend::cuda;
 }
 
+bool Host::follows(GstBuffer* buffer) const {
+  if (!gpu.is_foreign(buffer)) return false;
+  ObjectLock lock(element_);
+  return opened_.device_id < 0 || !gpu.is_on_other_device(buffer);
+}
+
 bool Host::may_use_cuda() const {
   ObjectLock lock(element_);
   return backend_ ? backend_ == Backend::cuda : wanted_.backend != BACKEND_CPU;

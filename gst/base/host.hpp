@@ -53,6 +53,9 @@ class Host {
   /// The backend in use; empty in the state NULL. Needs the object lock.
   std::optional<Backend> backend() const { return backend_; }
   bool uses_cuda() const;
+  /// Whether this element is to go over to the CUDA context of a device buffer of another context. Not if it was told to use another
+  /// device: then it copies the frame.
+  bool follows(GstBuffer* buffer) const;
   /// Frames that may wait in the element until the GPU has done their work.
   guint async_depth() const { return async_depth_; }
   /// Whether CUDA is in use, or may be in use later if the state is NULL.

@@ -25,21 +25,24 @@ void Staging::reset() {
 FrameBuffer::FrameBuffer(const Transfer& transfer, GstBuffer* buffer, const GstVideoInfo& video, GstMapFlags access)
     : buffer_(buffer),
       on_device_(transfer.is_on_device(buffer)),
-      mapped_(transfer.prepared(buffer, on_device_, access), video, on_device_ ? GstMapFlags(access | Gpu::map_flag()) : access) {}
+      on_peer_(access == GST_MAP_READ && transfer.is_on_peer(buffer)),
+      mapped_(transfer.prepared(buffer, access), video, on_device_ || on_peer_ ? GstMapFlags(access | Gpu::map_flag()) : access) {}
 
 /// Prepares a buffer for being mapped. Returns it.
-GstBuffer* Transfer::prepared(GstBuffer* buffer, bool on_device, GstMapFlags access) const {
-  if (gpu_ && !on_device) gpu_->page_lock_recurring(buffer, access);
+GstBuffer* Transfer::prepared(GstBuffer* buffer, GstMapFlags access) const {
+  if (gpu_ && !Gpu::is_device_buffer(buffer)) gpu_->page_lock_recurring(buffer, access);
   return buffer;
 }
 
 Result<const Image*> Transfer::fetch(const FrameBuffer& from, Staging& staging) {
   if (from.on_device_) gpu_->acquire_to_read(from.buffer_);
-  if (!uploads(from)) return &from.image();
+  if (!copies(from)) return &from.image();
   auto picture = staging.next(*gpu_, from.image().geometry);
   if (!picture.ok()) return picture;
-  uploaded_.push_back(&from);
-  if (Status status = gpu_->upload(from.image(), *picture.value()); !status.ok()) return status;
+  if (!from.on_peer_) uploaded_.push_back(&from);
+  const Status copied = from.on_peer_ ? gpu_->copy_from_peer(from.buffer_, from.image(), *picture.value())
+                                      : gpu_->upload(from.image(), *picture.value());
+  if (!copied.ok()) return copied;
   return picture;
 }
 
@@ -58,7 +61,9 @@ Result<const Image*> Transfer::carry(const FrameBuffer& from, const FrameBuffer&
   output_ = &to;
   if (!from.on_device_ && to.on_device_) {
     gpu_->acquire_to_write(to.buffer_);
-    if (Status status = gpu_->fill(from.image(), to.image()); !status.ok()) return status;
+    const Status copied =
+        from.on_peer_ ? gpu_->copy_from_peer(from.buffer_, from.image(), to.image()) : gpu_->fill(from.image(), to.image());
+    if (!copied.ok()) return copied;
     return &to.image();
   }
   auto picture = fetch(from, staging);

@@ -28,8 +28,8 @@ class Staging {
 
 class Transfer;
 
-/// A buffer that is mapped while one frame is processed: on the device if the backend can use the buffer's memory there, else in
-/// system memory.
+/// A buffer that is mapped while one frame is processed: on the device if it is in CUDA memory and the backend uses CUDA, else in system
+/// memory.
 class FrameBuffer {
  public:
   /// `access`: GST_MAP_READ or GST_MAP_WRITE. Check status() before use.
@@ -44,7 +44,8 @@ class FrameBuffer {
   const Image& image() const { return mapped_.image(); }
 
   GstBuffer* const buffer_;
-  const bool on_device_;
+  const bool on_device_;  // kernels can use it directly
+  const bool on_peer_;    // it is in another CUDA context, and copied from there
   const MappedFrame mapped_;
 };
 
@@ -52,6 +53,7 @@ class FrameBuffer {
 ///
 ///   system memory:  buffer ──fetch(): upload──▶ Staging ─▶ kernels ─▶ Staging ──run(): download──▶ buffer
 ///   CUDA memory:    buffer ──fetch()──────────────────────▶ kernels ────────────────────target()─▶ buffer
+///   that of a peer: buffer ──fetch(): copy────▶ Staging ─▶ kernels       (another CUDA context, often of another device)
 ///
 /// All work goes to the queue and to the copies beside it, which run() fills. run() does not wait where the frame can go on before
 /// the work is done, or where the caller holds the frame meanwhile; it keeps the inputs until the GPU has read them (see Gpu). On the
@@ -65,7 +67,7 @@ class Transfer {
   Transfer& operator=(const Transfer&) = delete;
 
   /// Whether fetch() copies a frame to Staging.
-  bool uploads(const FrameBuffer& frame) const { return gpu_ && !frame.on_device_; }
+  bool copies(const FrameBuffer& frame) const { return gpu_ && !frame.on_device_; }
 
   /// What a frame needs.
   struct Frame {
@@ -106,7 +108,8 @@ class Transfer {
 
   /// Whether kernels can use the memory of a buffer directly. They cannot if it lies in another CUDA context.
   bool is_on_device(GstBuffer* buffer) const { return gpu_ && Gpu::is_device_buffer(buffer) && !gpu_->is_foreign(buffer); }
-  GstBuffer* prepared(GstBuffer* buffer, bool on_device, GstMapFlags access) const;
+  bool is_on_peer(GstBuffer* buffer) const { return gpu_ && Gpu::is_device_buffer(buffer) && gpu_->is_foreign(buffer); }
+  GstBuffer* prepared(GstBuffer* buffer, GstMapFlags access) const;
   Result<State> finish(const Frame& frame, Status submitted);
   Status release_uploads(const Frame& frame);
   bool hand_over();

@@ -41,7 +41,7 @@ namespace {
 /// Goes over to the CUDA context of an incoming frame, if that is another one than ours.
 Status follow_context(GstCudaVisionFilter* self, GstBuffer* buffer) {
   FilterState& state = *self->state;
-  if (!state.host.gpu.is_foreign(buffer)) return {};
+  if (!state.host.follows(buffer)) return {};
   push_held(self);
   const std::lock_guard lock(state.processing);
   GST_INFO_OBJECT(self, "going over to the CUDA context of the incoming frames");

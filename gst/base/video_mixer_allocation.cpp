@@ -25,22 +25,21 @@ gboolean decide_allocation(GstAggregator* agg, GstQuery* query) {
 namespace {
 
 /// Goes over to the CUDA context of the incoming frames, if some are in CUDA memory and none of them is in our context. (If frames
-/// are in several contexts, those in other contexts are read through system memory.) Returns whether it did; the output must then
-/// be negotiated again.
+/// are in several contexts, those in other contexts are copied.) Returns whether it did; the output must then be negotiated again.
 Result<bool> follow_context(GstCudaVisionMixer* self) {
-  Gpu& gpu = self->state->host.gpu;
+  Host& host = self->state->host;
   GstBuffer* foreign = nullptr;
   const Inputs inputs(self);
   for (const MixerInput& input : inputs.list()) {
     GstBuffer* buffer = frame_of(input);
     if (!buffer || !Gpu::is_device_buffer(buffer)) continue;
-    if (!gpu.is_foreign(buffer)) return false;
-    if (!foreign) foreign = buffer;
+    if (!host.gpu.is_foreign(buffer)) return false;
+    if (!foreign && host.follows(buffer)) foreign = buffer;
   }
   if (!foreign) return false;
   GST_INFO_OBJECT(self, "going over to the CUDA context of the incoming frames");
   drop_device_state(self);
-  if (Status status = gpu.adopt(foreign); !status.ok()) return status;
+  if (Status status = host.gpu.adopt(foreign); !status.ok()) return status;
   gst_pad_mark_reconfigure(GST_AGGREGATOR(self)->srcpad);
   return true;
 }

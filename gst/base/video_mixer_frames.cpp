@@ -114,7 +114,7 @@ class Composition {
       return nullptr;
     }
     auto fetched = transfer_.fetch(frame, pad.staging);
-    if (fetched.ok() && transfer_.uploads(frame)) pad.uploaded = gst_buffer_ref(buffer);
+    if (fetched.ok() && transfer_.copies(frame)) pad.uploaded = gst_buffer_ref(buffer);
     return fetched;
   }
 

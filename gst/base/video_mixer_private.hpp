@@ -35,7 +35,7 @@ struct MixerState {
 struct MixerPadState {
   // For the streaming thread only:
   Staging staging;
-  GstBuffer* uploaded = nullptr;  // the frame in system memory that `staging` holds; not uploaded again while it is shown
+  GstBuffer* uploaded = nullptr;  // the frame that `staging` holds a copy of; not copied again while it is shown
   bool misfits = false;           // the last frame did not fit its caps
   // Set by the upstream thread: the streaming thread has to drop the frame that is shown.
   std::atomic<bool> flushed{false};

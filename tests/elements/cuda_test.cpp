@@ -483,6 +483,83 @@ TEST(drops_device_frames_with_a_wrong_meta, Each::run) {
   gst_object_unref(context);
 }
 
+namespace {
+
+/// The frames of cudablend for two pads that get frames of noise. With CUDA, the frames of each pad are in a context of its own.
+std::vector<Picture> blended(const char* backend, GstCudaContext* const* contexts) {
+  constexpr int count = 12;
+  GstElement* pipeline = gst_parse_launch((std::string("cudablend name=b sink_1::alpha=0.5 backend=") + backend +
+                                           " ! video/x-raw,format=RGBA,framerate=25/1 ! appsink name=out sync=false "
+                                           "appsrc name=a0 format=time ! b.sink_0 appsrc name=a1 format=time ! b.sink_1")
+                                              .c_str(),
+                                          nullptr);
+  gst_element_set_state(pipeline, GST_STATE_PLAYING);
+  for (int pad = 0; pad < 2; ++pad) {
+    const std::string format = pad == 0 ? "NV12" : "RGBA";
+    const GstVideoInfo video = video_info(format, size);
+    GstElement* source = gst_bin_get_by_name(GST_BIN(pipeline), pad == 0 ? "a0" : "a1");
+    const Caps caps(gst_caps_from_string(caps_text(format, size, ",framerate=25/1", contexts ? cuda_memory : nullptr).c_str()));
+    g_object_set(source, "caps", caps.get(), nullptr);
+    for (unsigned i = 0; i < count; ++i) {
+      Buffer frame = noise(video, 2 * i + unsigned(pad));
+      if (contexts) frame = uploaded(contexts[pad], video, frame);
+      GST_BUFFER_PTS(frame.get()) = i * GST_SECOND / 25;
+      GST_BUFFER_DURATION(frame.get()) = GST_SECOND / 25;
+      GstFlowReturn flow;
+      GstBuffer* pushed = frame.get();
+      g_signal_emit_by_name(source, "push-buffer", pushed, &flow);
+      EXPECT_EQ(flow, GST_FLOW_OK);
+    }
+    GstFlowReturn flow;
+    g_signal_emit_by_name(source, "end-of-stream", &flow);
+    gst_object_unref(source);
+  }
+  return frames_of(pipeline, video_info("RGBA", size));
+}
+
+int device_count() {
+  int count = 0;
+  return gst_cuda_load_library() && CuDeviceGetCount(&count) == CUDA_SUCCESS ? count : 0;
+}
+
+guint device_of(GstBuffer* buffer) {
+  guint device = 99;
+  g_object_get(context_of(buffer), "cuda-device-id", &device, nullptr);
+  return device;
+}
+
+}  // namespace
+
+TEST(blends_frames_of_several_contexts, Each::element) {
+  if (run.element != "cudablend") return;
+  GstCudaContext* contexts[] = {new_context(), new_context()};
+  const std::vector<Picture> expected = blended("cpu", nullptr), actual = blended("cuda", contexts);
+  EXPECT_EQ(expected.size(), std::size_t(12));
+  EXPECT_EQ(actual.size(), expected.size());
+  for (std::size_t i = 0; i < actual.size(); ++i) EXPECT_SAME(actual[i], expected[i]);
+  for (GstCudaContext* context : contexts) gst_object_unref(context);
+}
+
+TEST(exchanges_frames_between_devices, Each::run) {
+  if (device_count() < 2) {
+    std::printf("skipped: %s between devices: there is only one\n", run.element.c_str());
+    return;
+  }
+  for (const char* format : {"NV12", "RGBA", "I420_10LE"}) {
+    at(format);
+    Pair pair(make_element(run, "cuda-device-id=0"), make_element(run, "cuda-device-id=1"));
+    want_cuda(pair.rig, format);
+    pair.rig.caps(caps_text(format, size));
+    for (unsigned i = 0; i < 20; ++i) {
+      const Buffer frame = noise(pair.rig.video(), i);
+      const Buffer result = pair.rig.push(Buffer(gst_buffer_copy_deep(frame.get())));
+      EXPECT(in_cuda_memory(pair.middle_caps()));
+      EXPECT_EQ(device_of(result.get()), 1);
+      EXPECT_SAME(picture(result.get(), pair.rig.video()), expected_of(run, pair.rig.video(), frame, 2));
+    }
+  }
+}
+
 TEST(refuses_missing_devices, Each::run) {
   GstElement* element = make_element(run, "cuda-device-id=99");
   gst_object_ref_sink(element);

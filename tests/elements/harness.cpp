@@ -491,6 +491,10 @@ std::vector<Picture> frames_of(const std::string& text, const GstVideoInfo& vide
   GError* error = nullptr;
   GstElement* pipeline = gst_parse_launch(text.c_str(), &error);
   FAIL_UNLESS(!error, "%s: %s", text.c_str(), error ? error->message : "");
+  return frames_of(pipeline, video);
+}
+
+std::vector<Picture> frames_of(GstElement* pipeline, const GstVideoInfo& video) {
   GstElement* sink = gst_bin_get_by_name(GST_BIN(pipeline), "out");
   gst_element_set_state(pipeline, GST_STATE_PLAYING);
   std::vector<GstSample*> samples;  // first all, so that many frames are in flight

@@ -212,7 +212,8 @@ class Rig {
 /// Flushes the element and begins a new segment.
 void flush(const Rig& rig);
 
-/// All frames of a pipeline, which ends with an appsink named `out`.
+/// All frames of a pipeline, which ends with an appsink named `out`. A GstElement is taken.
+std::vector<Picture> frames_of(GstElement* pipeline, const GstVideoInfo& video);
 std::vector<Picture> frames_of(const std::string& pipeline, const GstVideoInfo& video);
 
 /// The output of a new element for a frame.

@@ -39,10 +39,10 @@ struct Posted {
   Channels channels;
 };
 
-/// Pops the element's next message, if there is one.
-std::optional<Posted> next(const Rig& rig) {
+/// Pops the element's next message, if one comes within `wait`.
+std::optional<Posted> next(const Rig& rig, GstClockTime wait = 0) {
   GstBus* bus = gst_element_get_bus(rig.element());
-  GstMessage* message = gst_bus_pop_filtered(bus, GST_MESSAGE_ELEMENT);
+  GstMessage* message = gst_bus_timed_pop_filtered(bus, wait, GST_MESSAGE_ELEMENT);
   gst_object_unref(bus);
   if (!message) return {};
   EXPECT(GST_MESSAGE_SRC(message) == GST_OBJECT(rig.element()));
@@ -72,9 +72,9 @@ std::optional<Posted> next(const Rig& rig) {
   return posted;
 }
 
-/// Pops the element's next message. Fails the test if there is none.
+/// Pops the element's next message, which may follow its frame. Fails the test if there is none.
 Posted told(const Rig& rig) {
-  const std::optional<Posted> posted = next(rig);
+  const std::optional<Posted> posted = next(rig, 5 * GST_SECOND);
   EXPECT(posted);
   return *posted;
 }
