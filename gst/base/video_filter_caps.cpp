@@ -12,9 +12,11 @@ gboolean query(GstBaseTransform* trans, GstPadDirection direction, GstQuery* que
   if (!base_class()->query(trans, direction, query)) return FALSE;
   if (GST_QUERY_TYPE(query) == GST_QUERY_CAPS) {
     // The base class answers in the order of the other side, which may put system memory first.
-    GstCaps* caps;
+    GstCaps *caps, *filter;
     gst_query_parse_caps_result(query, &caps);
+    gst_query_parse_caps(query, &filter);
     caps = cuda_memory_first(gst_caps_ref(caps));
+    if (direction == GST_PAD_SINK && filter && state_of(trans).host.uses_cuda()) caps = insist_on_cuda(caps, trans->sinkpad);
     if (direction == GST_PAD_SINK && gst_caps_is_empty(caps)) state_of(trans).host.check_memory_of_peer(trans->srcpad);
     gst_query_set_caps_result(query, caps);
     gst_caps_unref(caps);

@@ -29,6 +29,7 @@ gboolean sink_query(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* query) 
       GstCaps *filter, *caps = sink_caps(as_mixer(agg), GST_PAD(pad));
       gst_query_parse_caps(query, &filter);
       caps = filter_caps(caps, filter);
+      if (filter && state_of(agg).host.uses_cuda()) caps = insist_on_cuda(caps, GST_PAD(pad));
       gst_query_set_caps_result(query, caps);
       gst_caps_unref(caps);
       return TRUE;
