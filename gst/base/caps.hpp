@@ -42,5 +42,7 @@ GstCaps* choose_memory(GstCaps* choices, GstCaps* input, GstPad* peer);
 /// upstream can also make in CUDA memory, if everything that upstream feeds takes CUDA memory. So even an asker whose answers pass through
 /// elements that sort them anew (queue, tee, videorate) settles on CUDA memory. For an element that uses CUDA.
 GstCaps* insist_on_cuda(GstCaps* caps, GstPad* sink);
+/// Whether frames of these fixed caps are in system memory at `pad`, although the peer names CUDA memory for them.
+bool could_be_in_cuda(GstPad* pad, GstCaps* frames);
 
 }  // namespace cudavision

@@ -53,6 +53,8 @@ GstCaps* fixate_caps(GstBaseTransform* trans, GstPadDirection direction, GstCaps
 gboolean set_caps(GstBaseTransform* trans, GstCaps* incaps, GstCaps* outcaps) {
   GstCudaVisionFilter* self = as_filter(trans);
   FilterState& state = *self->state;
+  state.host.note_copies(trans->sinkpad, incaps);
+  state.host.note_copies(trans->srcpad, outcaps);
   const std::lock_guard lock(state.processing);
   GstVideoInfo video;
   if (!video_from_caps(video, incaps)) {

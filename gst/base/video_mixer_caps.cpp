@@ -228,6 +228,7 @@ GstCaps* fixate_src_caps(GstAggregator* agg, GstCaps* caps) {
 gboolean negotiated_src_caps(GstAggregator* agg, GstCaps* caps) {
   GstVideoInfo video;
   if (!video_from_caps(video, caps)) return FALSE;
+  state_of(agg).host.note_copies(agg->srcpad, caps);
   const Status status = make_plan(as_mixer(agg), video);
   if (status.ok()) return base_class()->negotiated_src_caps(agg, caps);
   state_of(agg).host.post_error(status);

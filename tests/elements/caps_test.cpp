@@ -239,6 +239,52 @@ void agrees_with_other_branches() {
   expect_memories("testupload ! bin.( tee name=t ! queue ! testtaker name=a  t. ! queue ! video/x-raw ! fakesink name=b )", "SS");
 }
 
+/// Whether a pad of a pipeline in state NULL could be in CUDA memory for these frames.
+bool could_be(const std::string& text, const char* element, const char* name, const char* frames) {
+  GError* error = nullptr;
+  GstElement* pipeline = gst_parse_launch(text.c_str(), &error);
+  if (error) {
+    expect(false, text + ": " + error->message);
+    return false;
+  }
+  GstPad* pad = pad_of(pipeline, element, name);
+  GstCaps* caps = gst_caps_from_string(frames);
+  const bool could = could_be_in_cuda(pad, caps);
+  gst_caps_unref(caps);
+  gst_object_unref(pad);
+  gst_object_unref(pipeline);
+  return could;
+}
+
+void finds_needless_copies() {
+  const char* const frames = "video/x-raw,format=NV12,width=64,height=48,framerate=30/1";
+  const auto after = [&](const std::string& text, bool could, const char* caps = nullptr) {
+    expect(could_be("testupload name=u ! " + text, "u", "src", caps ? caps : frames) == could, "after the pad: " + text);
+  };
+  for (const char* text : {"testtaker", "queue ! testtaker", "tee ! queue ! testtaker", "videorate ! testtaker",
+                           "tee name=t ! queue ! testtaker  t. ! queue ! fakesink"})
+    after(text, true);
+  for (const char* text :
+       {"fakesink", "queue ! fakesink", "tee ! queue ! fakesink", "tee", "identity ! fakesink", "videoconvert ! fakesink",
+        "video/x-raw(ANY) ! fakesink", "video/x-raw ! testtaker", "queue ! video/x-raw ! fakesink", "videoflip ! testtaker",
+        "video/x-raw(memory:CUDAMemory),format=RGBA ! fakesink", "appsink",
+        "tee name=t ! queue ! testtaker  t. ! queue ! video/x-raw ! fakesink"})
+    after(text, false);
+  after("testtaker", false, "video/x-raw(memory:CUDAMemory),format=NV12,width=64,height=48,framerate=30/1");
+  after("testtaker", false, "video/x-raw,format=YUY2,width=63,height=48,framerate=30/1");  // libgstcuda fails at this size
+  after("testtaker", false, "video/x-other");
+
+  const auto before = [&](const std::string& text, bool could) {
+    expect(could_be(text + " ! testtaker name=t", "t", "sink", frames) == could, "before the pad: " + text);
+  };
+  for (const char* text : {"testupload", "videotestsrc ! testupload ! queue", "testupload ! videorate", "testupload ! tee ! queue"})
+    before(text, true);
+  for (const char* text :
+       {"videotestsrc", "videotestsrc ! queue", "appsrc", "appsrc ! queue", "fakesrc ! tee ! queue", "testupload ! video/x-raw",
+        "testupload ! videoflip", "queue", "testupload ! tee name=x ! video/x-raw ! fakesink  x. ! queue"})
+    before(text, false);
+}
+
 }  // namespace
 
 int main() {
@@ -246,8 +292,8 @@ int main() {
   gst_element_register(nullptr, "testupload", GST_RANK_NONE, test_upload_get_type());
   gst_element_register(nullptr, "testfilter", GST_RANK_NONE, test_filter_get_type());
   gst_element_register(nullptr, "testtaker", GST_RANK_NONE, test_taker_get_type());
-  for (const auto test :
-       {prefers_cuda_memory, prefers_cuda_memory_in_chains, knows_where_cuda_memory_begins, agrees_with_other_branches})
+  for (const auto test : {prefers_cuda_memory, prefers_cuda_memory_in_chains, knows_where_cuda_memory_begins,
+                          agrees_with_other_branches, finds_needless_copies})
     test();
   std::printf("%d failures\n", failures);
   return failures > 0;
