@@ -22,8 +22,8 @@
 namespace cudavision {
 namespace {
 
-/// Bytes that are kept for each context: two pools of eight frames of 1080p RGBA and some more, or seven frames of 4K RGBA. No other
-/// program can use them, not even by swapping. Not measured.
+/// Bytes that are kept for each context: 32 frames of 1080p RGBA, or 8 frames of 4K RGBA, which is what the pools of a few elements hold.
+/// No other program can use them, not even by swapping. Not measured.
 constexpr gsize most_kept = gsize(256) << 20;
 /// Sizes are rounded up to this, so that small frames of different sizes can share blocks, and lists of blocks stay short.
 constexpr gsize granularity = gsize(64) << 10;
