@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "gst/base/caps.hpp"
 
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "gst/base/compat.hpp"
 
@@ -157,6 +160,121 @@ GstCaps* choose_memory(GstCaps* choices, GstCaps* input, GstPad* peer) {
   if (fails_in_cuda(gst_caps_get_structure(choices, 0))) wants_cuda = false;
   thin_out(choices, [&](guint i) { return in_cuda(choices, i) != wants_cuda; });
   return choices;
+}
+
+// The way from upstream ---------------------------------------------------------------------------------------------------------
+
+namespace {
+
+struct Unref {
+  void operator()(gpointer object) const { gst_object_unref(object); }
+  void operator()(GstCaps* caps) const { gst_caps_unref(caps); }
+};
+using HeldPad = std::unique_ptr<GstPad, Unref>;
+using HeldCaps = std::unique_ptr<GstCaps, Unref>;
+
+/// The structures that name CUDA memory.
+HeldCaps cuda_part(GstCaps* caps) {
+  GstCaps* part = gst_caps_new_empty();
+  for (guint i = 0; i < gst_caps_get_size(caps); ++i)
+    if (in_cuda(caps, i))
+      gst_caps_append_structure_full(part, gst_structure_copy(gst_caps_get_structure(caps, i)),
+                                     gst_caps_features_copy(gst_caps_get_features(caps, i)));
+  return HeldCaps(part);
+}
+
+/// The pads that a pad is linked with inside of its element.
+std::vector<HeldPad> linked_inside(GstPad* pad) {
+  std::vector<HeldPad> pads;
+  GstIterator* iterator = gst_pad_iterate_internal_links(pad);
+  GValue item = G_VALUE_INIT;
+  for (bool more = iterator; more;) {
+    switch (gst_iterator_next(iterator, &item)) {
+      case GST_ITERATOR_OK:
+        pads.emplace_back(GST_PAD(g_value_dup_object(&item)));
+        g_value_unset(&item);
+        break;
+      case GST_ITERATOR_RESYNC:
+        gst_iterator_resync(iterator);
+        pads.clear();
+        break;
+      default:
+        more = false;
+    }
+  }
+  if (iterator) gst_iterator_free(iterator);
+  return pads;
+}
+
+/// Whether the pad belongs to an element of this plugin. These convert between memories.
+bool is_ours(GstPad* pad) {
+  GstElement* element = gst_pad_get_parent_element(pad);
+  if (!element) return false;
+  GstElementFactory* factory = gst_element_get_factory(element);
+  const bool ours = factory && g_strcmp0(gst_plugin_feature_get_plugin_name(GST_PLUGIN_FEATURE(factory)), "cudavision") == 0;
+  gst_object_unref(element);
+  return ours;
+}
+
+/// Set while this thread asks for the memory that other branches take. Elements of this plugin in those would ask the same again.
+thread_local bool asks_branches = false;
+
+/// Whether all branches of an element take some of these caps.
+bool branches_take(GstPad* sink, const HeldCaps& caps) {
+  asks_branches = true;
+  const HeldCaps taken(gst_pad_query_caps(sink, caps.get()));
+  asks_branches = false;
+  return !gst_caps_is_empty(taken.get());
+}
+
+/// Whether frames of `cuda` (taken), in CUDA memory, can come to a sink pad without a conflict between branches: goes upstream, and at each
+/// element with several branches asks whether all of them take such frames. If in doubt, false: elements with several inputs may mix
+/// memories, and branches above an element that makes CUDA memory are asked, too. (A query does not tell where CUDA memory begins,
+/// because it ends at pads with fixed caps.)
+bool way_takes_cuda(GstPad* sink, HeldCaps cuda) {
+  for (guint i = 0; i < gst_caps_get_size(cuda.get()); ++i)
+    gst_structure_remove_field(gst_caps_get_structure(cuda.get(), i), "framerate");  // which elements on the way may change
+  for (HeldPad pad(GST_PAD(gst_object_ref(sink)));;) {
+    const HeldPad before(gst_pad_get_peer(pad.get()));
+    if (!before || is_ours(before.get())) return true;
+    std::vector<HeldPad> inputs = linked_inside(before.get());
+    if (inputs.empty()) return true;
+    if (inputs.size() > 1) return false;
+    pad = std::move(inputs[0]);
+    if (!gst_caps_can_intersect(cuda.get(), HeldCaps(gst_pad_get_pad_template_caps(pad.get())).get())) return true;  // a decoder
+    if (linked_inside(pad.get()).size() > 1 && !branches_take(pad.get(), cuda)) return false;
+  }
+}
+
+}  // namespace
+
+GstCaps* insist_on_cuda(GstCaps* caps, GstPad* sink) {
+  if (asks_branches) return caps;
+  const auto has_twin = [caps](guint i) {
+    const GstStructure* structure = gst_caps_get_structure(caps, i);
+    if (!gst_caps_features_is_equal(gst_caps_get_features(caps, i), GST_CAPS_FEATURES_MEMORY_SYSTEM_MEMORY) ||
+        fails_in_cuda(structure))
+      return false;
+    for (guint j = 0; j < gst_caps_get_size(caps); ++j)
+      if (in_cuda(caps, j) && gst_structure_is_subset(structure, gst_caps_get_structure(caps, j))) return true;
+    return false;
+  };
+  std::vector<guint> twins;
+  for (guint i = 0; i < gst_caps_get_size(caps); ++i)
+    if (has_twin(i)) twins.push_back(i);
+  if (twins.empty() || !way_takes_cuda(sink, cuda_part(caps))) return caps;
+  caps = gst_caps_make_writable(caps);
+  for (auto twin = twins.rbegin(); twin != twins.rend(); ++twin) gst_caps_remove_structure(caps, *twin);
+  return caps;
+}
+
+bool could_be_in_cuda(GstPad* pad, GstCaps* frames) {
+  if (in_cuda(frames, 0) || fails_in_cuda(gst_caps_get_structure(frames, 0))) return false;
+  HeldCaps wanted(gst_caps_copy(frames));
+  gst_caps_set_features_simple(wanted.get(), gst_caps_features_new(cuda_memory_feature, nullptr));
+  const HeldCaps own(gst_pad_get_pad_template_caps(pad)), of_peer(gst_pad_peer_query_caps(pad, nullptr));
+  return gst_caps_can_intersect(wanted.get(), own.get()) && gst_caps_can_intersect(wanted.get(), cuda_part(of_peer.get()).get()) &&
+         (GST_PAD_IS_SRC(pad) || way_takes_cuda(pad, std::move(wanted)));
 }
 
 }  // namespace cudavision

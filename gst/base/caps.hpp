@@ -38,4 +38,11 @@ bool is_video_caps(GstCaps* caps);
 /// system memory if the peer names only that, and the memory of `input` if the peer accepts anything.
 GstCaps* choose_memory(GstCaps* choices, GstCaps* input, GstPad* peer);
 
+/// (transfer full) The answer `caps` (taken) of a sink pad to a caps query that had a filter, without the structures in system memory that
+/// upstream can also make in CUDA memory, if everything that upstream feeds takes CUDA memory. So even an asker whose answers pass through
+/// elements that sort them anew (queue, tee, videorate) settles on CUDA memory. For an element that uses CUDA.
+GstCaps* insist_on_cuda(GstCaps* caps, GstPad* sink);
+/// Whether frames of these fixed caps are in system memory at `pad`, although the peer names CUDA memory for them.
+bool could_be_in_cuda(GstPad* pad, GstCaps* frames);
+
 }  // namespace cudavision

@@ -190,6 +190,7 @@ bool Host::open() {
     opened_ = choices;
     no_cuda_ = reason;
     said_no_cuda_ = false;
+    noted_copies_.clear();
   }
   g_object_notify(G_OBJECT(element_), "active-backend");
   return true;
@@ -244,6 +245,25 @@ void Host::check_memory_of_peer(GstPad* src) {
   GST_ELEMENT_ERROR(element_, STREAM, FORMAT,
                     ("downstream takes %s only, but this element works in system memory: %s", cuda_memory_feature, reason.c_str()),
                     (nullptr));
+}
+
+void Host::note_copies(GstPad* pad, GstCaps* caps) {
+  if (gst_debug_category_get_threshold(cudavision_debug) < GST_LEVEL_INFO) return;  // nobody would read it, and queries cost time
+  if (!uses_cuda() || !could_be_in_cuda(pad, caps)) return;
+  GstPad* peer = gst_pad_get_peer(pad);
+  if (!peer) return;
+  bool is_first;
+  {
+    ObjectLock lock(element_);
+    is_first = noted_copies_.insert(GST_PAD_NAME(pad)).second;
+  }
+  if (is_first)
+    GST_INFO_OBJECT(
+        element_,
+        "%s: frames are copied across the bus, although %s:%s can use %s for them, too: put a capsfilter %s(%s) between them",
+        GST_PAD_NAME(pad), GST_DEBUG_PAD_NAME(peer), cuda_memory_feature, gst_structure_get_name(gst_caps_get_structure(caps, 0)),
+        cuda_memory_feature);
+  gst_object_unref(peer);
 }
 
 Status Host::finish_work() {

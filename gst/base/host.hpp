@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "gst/base/gpu.hpp"
@@ -65,6 +66,9 @@ class Host {
   /// To be called if no caps can be negotiated. Posts an error, once between READY and NULL, if the reason is that the peer of
   /// `src` accepts CUDA memory only, and this element works without CUDA.
   void check_memory_of_peer(GstPad* src);
+  /// To be called with the caps that are negotiated at a pad. Logs at level INFO, once for each pad between READY and NULL, if frames are
+  /// copied across the bus there although both sides could use CUDA memory.
+  void note_copies(GstPad* pad, GstCaps* caps);
 
   /// Waits until the GPU has done the work that the element handed over. Errors: resource, if some of it failed; once for a failure.
   /// For the streaming thread.
@@ -96,6 +100,7 @@ class Host {
   std::optional<Backend> backend_;
   std::string no_cuda_;  // the reason why CUDA is not in use; empty if backend=cpu
   bool said_no_cuda_ = false;
+  std::set<std::string> noted_copies_;  // names of pads
 };
 
 }  // namespace cudavision

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "gst/base/pinned.hpp"
 
-#include <cuda_runtime_api.h>
-
-#include <algorithm>
-
-#include "gst/base/current_context.hpp"
 #include "gst/base/log.hpp"
+#include "gst/base/pinned_blocks.hpp"
 
 namespace {
 
 struct PinnedMemory {
   GstMemory memory;
-  gpointer data;
+  cudavision::PinnedBlock block;
 };
 
 struct GstCudaVisionPinnedAllocator {
@@ -31,42 +27,36 @@ constexpr char memory_type[] = "GstCudaVisionPinnedMemory";
 GstMemory* pinned_alloc(GstAllocator* allocator, gsize size, GstAllocationParams* params) {
   // Allocations begin at a page, which satisfies usual alignments. For larger ones the start is moved.
   const gsize maxsize = size + params->prefix + params->padding + params->align;
-  GstCudaVisionPinnedAllocator* self = PINNED_ALLOCATOR(allocator);
-  gpointer data = nullptr;
-  cudaError_t error = cudaErrorDeviceUninitialized;
-  if (const cudavision::CurrentContext current(self->context); current) {
-    error = cudaHostAlloc(&data, std::max<gsize>(maxsize, 1), cudaHostAllocPortable);
-    cudaGetLastError();  // clears the error, which would appear in the next call
-  }
+  cudavision::PinnedBlock block;
+  const cudaError_t error = cudavision::take_pinned_block(PINNED_ALLOCATOR(allocator)->context, maxsize, &block);
   if (error != cudaSuccess) {
     GST_WARNING_OBJECT(allocator, "no page-locked memory (%s): taking %" G_GSIZE_FORMAT " pageable bytes",
                        cudaGetErrorString(error), size);
     return gst_allocator_alloc(nullptr, size, params);
   }
-  const gsize misaligned = (GPOINTER_TO_SIZE(data) + params->prefix) & params->align;
+  const gsize misaligned = (GPOINTER_TO_SIZE(block.data) + params->prefix) & params->align;
   const gsize offset = params->prefix + (misaligned ? params->align + 1 - misaligned : 0);
 
   auto* pinned = g_new0(PinnedMemory, 1);
-  pinned->data = data;
+  pinned->block = block;
   gst_memory_init(&pinned->memory, params->flags, allocator, nullptr, maxsize, params->align, offset, size);
   return &pinned->memory;
 }
 
 void pinned_free(GstAllocator* allocator, GstMemory* memory) {
   auto* pinned = reinterpret_cast<PinnedMemory*>(memory);
-  if (!memory->parent)
-    if (const cudavision::CurrentContext current(PINNED_ALLOCATOR(allocator)->context); current) cudaFreeHost(pinned->data);
+  if (!memory->parent) cudavision::give_back_pinned_block(PINNED_ALLOCATOR(allocator)->context, pinned->block);
   g_free(pinned);
 }
 
-gpointer pinned_map(GstMemory* memory, gsize, GstMapFlags) { return reinterpret_cast<PinnedMemory*>(memory)->data; }
+gpointer pinned_map(GstMemory* memory, gsize, GstMapFlags) { return reinterpret_cast<PinnedMemory*>(memory)->block.data; }
 
 void pinned_unmap(GstMemory*) {}
 
 GstMemory* pinned_share(GstMemory* memory, gssize offset, gssize size) {
   GstMemory* parent = memory->parent ? memory->parent : memory;
   auto* shared = g_new0(PinnedMemory, 1);
-  shared->data = reinterpret_cast<PinnedMemory*>(memory)->data;
+  shared->block = reinterpret_cast<PinnedMemory*>(memory)->block;
   if (size == -1) size = gssize(memory->size) - offset;
   gst_memory_init(&shared->memory, GstMemoryFlags(GST_MINI_OBJECT_FLAGS(parent) | GST_MINI_OBJECT_FLAG_LOCK_READONLY),
                   memory->allocator, parent, memory->maxsize, memory->align, memory->offset + offset, gsize(size));

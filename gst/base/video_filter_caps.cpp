@@ -14,9 +14,11 @@ gboolean query(GstBaseTransform* trans, GstPadDirection direction, GstQuery* que
   if (GST_QUERY_TYPE(query) == GST_QUERY_LATENCY && direction == GST_PAD_SRC) add_latency(state_of(trans), query);
   if (GST_QUERY_TYPE(query) == GST_QUERY_CAPS) {
     // The base class answers in the order of the other side, which may put system memory first.
-    GstCaps* caps;
+    GstCaps *caps, *filter;
     gst_query_parse_caps_result(query, &caps);
+    gst_query_parse_caps(query, &filter);
     caps = cuda_memory_first(gst_caps_ref(caps));
+    if (direction == GST_PAD_SINK && filter && state_of(trans).host.uses_cuda()) caps = insist_on_cuda(caps, trans->sinkpad);
     if (direction == GST_PAD_SINK && gst_caps_is_empty(caps)) state_of(trans).host.check_memory_of_peer(trans->srcpad);
     gst_query_set_caps_result(query, caps);
     gst_caps_unref(caps);
@@ -54,6 +56,8 @@ gboolean set_caps(GstBaseTransform* trans, GstCaps* incaps, GstCaps* outcaps) {
   GstCudaVisionFilter* self = as_filter(trans);
   FilterState& state = *self->state;
   push_held(self);  // before the new caps are sent
+  state.host.note_copies(trans->sinkpad, incaps);
+  state.host.note_copies(trans->srcpad, outcaps);
   const std::lock_guard lock(state.processing);
   GstVideoInfo video;
   if (!video_from_caps(video, incaps)) {

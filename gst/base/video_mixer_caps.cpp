@@ -29,6 +29,7 @@ gboolean sink_query(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* query) 
       GstCaps *filter, *caps = sink_caps(as_mixer(agg), GST_PAD(pad));
       gst_query_parse_caps(query, &filter);
       caps = filter_caps(caps, filter);
+      if (filter && state_of(agg).host.uses_cuda()) caps = insist_on_cuda(caps, GST_PAD(pad));
       gst_query_set_caps_result(query, caps);
       gst_caps_unref(caps);
       return TRUE;
@@ -228,6 +229,7 @@ gboolean negotiated_src_caps(GstAggregator* agg, GstCaps* caps) {
   GstVideoInfo video;
   if (!video_from_caps(video, caps)) return FALSE;
   if (push_held(agg) == GST_FLOW_ERROR) return FALSE;  // before the new caps are sent
+  state_of(agg).host.note_copies(agg->srcpad, caps);
   const Status status = make_plan(as_mixer(agg), video);
   if (status.ok()) {
     MixerState& state = state_of(agg);

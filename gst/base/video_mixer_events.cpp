@@ -29,6 +29,7 @@ bool is_taken(GstCudaVisionMixer* self, GstVideoInterlaceMode mode) {
 gboolean take_caps(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) {
   GstCaps* caps;
   gst_event_parse_caps(event, &caps);
+  state_of(agg).host.note_copies(GST_PAD(pad), caps);
   GstVideoInfo video;
   if (!video_from_caps(video, caps) || is_taken(as_mixer(agg), GST_VIDEO_INFO_INTERLACE_MODE(&video)))
     return base_class()->sink_event(agg, pad, event);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Tests that need a CUDA device: frames in device memory, CUDA contexts, and the CUDA backend compared with the CPU backend.
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
+#include <cstring>
 
 #include "tests/elements/harness.hpp"
 
@@ -180,34 +182,36 @@ TEST(gives_finished_frames_to_other_plugins, Each::run) {
 
 namespace {
 
-/// Counts how often elements wait for the GPU on the host, as they log it.
-class WaitCount {
+/// Counts the lines with a text that elements log.
+class LineCount {
  public:
-  WaitCount() {
+  explicit LineCount(const char* text) : text_(text) {
     gst_debug_set_active(TRUE);
     gst_debug_set_threshold_for_name("cudavision", GST_LEVEL_LOG);
-    gst_debug_add_log_function(count, &waits_, nullptr);
+    gst_debug_add_log_function(count, this, nullptr);
   }
-  ~WaitCount() {
-    gst_debug_remove_log_function_by_data(&waits_);
+  ~LineCount() {
+    gst_debug_remove_log_function_by_data(this);
     gst_debug_set_threshold_for_name("cudavision", GST_LEVEL_NONE);
     gst_debug_set_active(FALSE);
   }
-  WaitCount(const WaitCount&) = delete;
-  WaitCount& operator=(const WaitCount&) = delete;
+  LineCount(const LineCount&) = delete;
+  LineCount& operator=(const LineCount&) = delete;
 
-  /// The number of waits since the last call.
-  int take() { return g_atomic_int_and(reinterpret_cast<guint*>(&waits_), 0); }
+  /// The number of lines since the last call.
+  int take() { return lines_.exchange(0); }
 
  private:
   static void count(GstDebugCategory* category, GstDebugLevel, const gchar*, const gchar*, gint, GObject*, GstDebugMessage* message,
-                    gpointer waits) {
+                    gpointer self) {
+    auto* lines = static_cast<LineCount*>(self);
     if (g_strcmp0(gst_debug_category_get_name(category), "cudavision") == 0 &&
-        g_str_has_prefix(gst_debug_message_get(message), "waits for the GPU"))
-      g_atomic_int_inc(static_cast<gint*>(waits));
+        std::strstr(gst_debug_message_get(message), lines->text_))
+      ++lines->lines_;
   }
 
-  gint waits_ = 0;
+  const char* const text_;
+  std::atomic<int> lines_{0};
 };
 
 /// Settings with which an element passes frames on while the GPU still works on them, and settings with which it waits for results, which
@@ -257,7 +261,7 @@ TEST(does_not_wait_between_elements_in_cuda_memory, Each::run) {
     const GstBuffer* const first = frames[0].get();
     results.push_back(pair.rig.push(std::move(frames[0])));  // allocates
     const bool passes = results[0].get() == first;
-    WaitCount waits;
+    LineCount waits("waits for the GPU");  // on the host
     for (int i = 1; i < count; ++i) results.push_back(pair.rig.push(std::move(frames[std::size_t(i)])));
     return Found{waits.take(), passes};
   };
@@ -302,6 +306,48 @@ TEST(posts_the_messages_of_the_cpu, Each::run) {
   }
 }
 
+/// The pad before the element claims that it could make CUDA memory, and never does.
+TEST(says_once_that_frames_are_copied, Each::run) {
+  const auto claim = +[](GstPad* pad, GstObject* parent, GstQuery* query) -> gboolean {
+    if (GST_QUERY_TYPE(query) != GST_QUERY_CAPS) return gst_pad_query_default(pad, parent, query);
+    const Caps both(gst_caps_from_string((caps_text("NV12", even) + ";" + caps_text("NV12", even, "", cuda_memory)).c_str()));
+    gst_query_set_caps_result(query, both.get());
+    return TRUE;
+  };
+  for (const std::string& element : {run.element, std::string("cudablend")})
+    for (bool claims : {true, false}) {
+      at(element + (claims ? "" : " without a reason"));
+      const std::string text = "videotestsrc num-buffers=3 ! capsfilter name=claims caps=\"" + caps_text("NV12", even) +
+                               "\" ! queue ! " + element + " backend=cuda " + profile(element).needs + " ! queue ! fakesink";
+      GstElement* pipeline = gst_parse_launch(text.c_str(), nullptr);
+      with_shared_context(pipeline, run);
+      if (claims) {
+        GstElement* filter = gst_bin_get_by_name(GST_BIN(pipeline), "claims");
+        GstPad* pad = gst_element_get_static_pad(filter, "src");
+        gst_pad_set_query_function(pad, claim);
+        gst_object_unref(pad);
+        gst_object_unref(filter);
+      }
+      GstBus* bus = gst_element_get_bus(pipeline);
+      LineCount lines("copied across the bus");
+      const auto play = [&] {
+        gst_element_set_state(pipeline, GST_STATE_PLAYING);
+        GstMessage* last = gst_bus_timed_pop_filtered(bus, 20 * GST_SECOND, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
+        EXPECT(last && GST_MESSAGE_TYPE(last) == GST_MESSAGE_EOS);
+        gst_message_unref(last);
+        return lines.take();
+      };
+      EXPECT_EQ(play(), int(claims));
+      gst_element_set_state(pipeline, GST_STATE_READY);
+      EXPECT_EQ(play(), 0);
+      gst_element_set_state(pipeline, GST_STATE_NULL);
+      EXPECT_EQ(play(), int(claims));
+      gst_element_set_state(pipeline, GST_STATE_NULL);
+      gst_object_unref(bus);
+      gst_object_unref(pipeline);
+    }
+}
+
 /// The GPU pauses before random frames. Frames whose memory is used too early or too late would differ.
 TEST(keeps_frames_apart_while_streams_are_late, Each::run) {
   const bool delayed_already = g_getenv("CUDAVISION_DELAY_STREAMS");
@@ -324,6 +370,32 @@ TEST(keeps_frames_apart_while_streams_are_late, Each::run) {
     }
   }
   if (!delayed_already) g_unsetenv("CUDAVISION_DELAY_STREAMS");
+}
+
+TEST(uses_page_locked_memory_again, Each::run) {
+  Rig rig(run);
+  gst_harness_set_sink_caps_str(rig.harness(), caps_text("NV12", size).c_str());
+  rig.caps(caps_text("NV12", size));
+  const auto address = [&] {
+    const Query query(gst_query_new_allocation(Caps(gst_caps_from_string(caps_text("NV12", size).c_str())).get(), TRUE));
+    EXPECT(gst_pad_peer_query(rig.harness()->srcpad, query.get()));
+    GstBufferPool* pool = nullptr;
+    gst_query_parse_nth_allocation_pool(query.get(), 0, &pool, nullptr, nullptr, nullptr);
+    EXPECT(pool && gst_buffer_pool_set_active(pool, TRUE));
+    GstBuffer* frame = nullptr;
+    EXPECT_EQ(gst_buffer_pool_acquire_buffer(pool, &frame, nullptr), GST_FLOW_OK);
+    EXPECT(gst_memory_is_type(gst_buffer_peek_memory(frame, 0), "GstCudaVisionPinnedMemory"));
+    GstMapInfo map;
+    EXPECT(gst_buffer_map(frame, &map, GST_MAP_WRITE));
+    const auto* data = map.data;
+    gst_buffer_unmap(frame, &map);
+    gst_buffer_unref(frame);
+    gst_buffer_pool_set_active(pool, FALSE);
+    gst_object_unref(pool);
+    return data;
+  };
+  const auto* first = address();
+  EXPECT(address() == first);
 }
 
 TEST(uses_the_applications_context, Each::run) {

@@ -268,8 +268,7 @@ TEST(reads_rows_that_share_memory_or_run_upwards, Each::run) {
 
 TEST(puts_cuda_memory_first, Each::element) {
   if (formats(run, cuda_memory).empty()) return;
-  // The query that cudaupload sends, with system memory first. (Elements that forward the query in its own order, such as queue, undo the
-  // effect.)
+  // The query that cudaupload sends, with system memory first. (caps_test.cpp has other elements between.)
   const Caps asked(gst_caps_from_string(
       "video/x-raw,format=NV12,width=64,height=48;video/x-raw(memory:CUDAMemory),format=NV12,width=64,height=48;"
       "video/x-raw,format=RGBA,width=64,height=48;video/x-raw(memory:CUDAMemory),format=RGBA,width=64,height=48"));

@@ -233,16 +233,19 @@ launch() {
   run "$name" 60 "${bundled[@]}" gst-launch-1.0 $3
 }
 
-# name element source: between cudaupload, which names system memory first, and a sink that accepts anything, all caps must have CUDA memory.
+# name element source [between]: between cudaupload, which names system memory first, and a sink that accepts anything, all caps of the
+# element must have CUDA memory, also if other elements are between cudaupload and the element.
 stays_on_the_gpu() {
-  if ! gpu || ! has cudaupload; then
-    report SKIP "$1" 'no GPU or cudaupload'
+  local between=${4:-}
+  if ! gpu || ! has cudaupload || { [[ $between ]] && ! has "${between%% *}"; }; then
+    report SKIP "$1" "no GPU, cudaupload or ${between%% *}"
     return
   fi
   # shellcheck disable=SC2016,SC2086
   run "$1" 60 "${bundled[@]}" bash -c '
-    gst-launch-1.0 -v $2 ! cudaupload ! $1 name=element ! fakesink | tee /dev/stderr |
-      awk "/element\\.|:element:/ && /: caps = / { all++; cuda += /memory:CUDAMemory/ } END { exit !(all >= 2 && cuda == all) }"' sh "$2" "$3"
+    gst-launch-1.0 -v $2 ! cudaupload ${3:+! $3} ! $1 name=element ! fakesink | tee /dev/stderr |
+      awk "/element\\.|:element:/ && /: caps = / { all++; cuda += /memory:CUDAMemory/ } END { exit !(all >= 2 && cuda == all) }"' \
+    sh "$2" "$3" "$between"
 }
 
 mode_pipelines() {
@@ -261,6 +264,9 @@ mode_pipelines() {
   launch pipelines/cpu "$ours" "videotestsrc num-buffers=20 ! cudagaussian backend=cpu ! cudaconvolve preset=sharpen backend=cpu ! fakesink"
   launch pipelines/upload "$ours cudaupload cudadownload" "$source,format=NV12 ! cudaupload ! $filters ! cudadownload ! fakesink"
   for name in cudaconvolve cudablend; do stays_on_the_gpu "pipelines/$name stays on the GPU" "$name" "$source,format=NV12"; done
+  stays_on_the_gpu 'pipelines/queue, tee stay on the GPU' cudablend "$source,format=NV12" 'queue ! tee name=t ! queue'
+  stays_on_the_gpu 'pipelines/imagefreeze stays on the GPU' cudaconvolve "$source,format=NV12" 'imagefreeze num-buffers=20'
+  stays_on_the_gpu 'pipelines/videorate stays on the GPU' cudagaussian "$source,format=NV12" 'videorate ! video/x-raw(ANY),framerate=60/1'
   launch pipelines/diff "$ours cudadiff" "$source,format=NV12 ! cudagaussian backend=cuda ! cudaconvolve preset=sharpen ! cudadiff output=overlay ! $raw ! fakesink"
   launch pipelines/motion cudadiff "$source,format=NV12 ! cudadiff backend=cuda output=passthrough ! fakesink"
   launch pipelines/histogram cudahistogram "$source,format=NV12 ! cudahistogram channels=all add-meta=true backend=cuda ! $raw ! fakesink"
