@@ -8,6 +8,8 @@ namespace {
 
 /// Frames that may be in flight. Many more would only let the host run ahead of a GPU that is busy.
 constexpr std::size_t most_frames = 16;
+/// Frames that may be in flight before the streaming thread looks which are done. Each look costs a microsecond of its time.
+constexpr std::size_t usual_frames = 2;
 
 void unref_all(const std::vector<GstBuffer*>& buffers) {
   for (GstBuffer* buffer : buffers) gst_buffer_unref(buffer);
@@ -44,9 +46,10 @@ void InFlight::drop_oldest(cudaError_t result, std::vector<GstBuffer*>& dropped)
   frames_.pop_front();
 }
 
-/// Moves the references of all frames that are done to `dropped`. On a device that failed all are done: nothing works there any more.
-void InFlight::drop_reached(std::vector<GstBuffer*>& dropped) {
-  while (!frames_.empty()) {
+/// Moves the references of frames that are done to `dropped`, until at most so many frames are left, or one is not done. On a device that
+/// failed all are done: nothing works there any more.
+void InFlight::drop_reached(std::size_t most_left, std::vector<GstBuffer*>& dropped) {
+  while (frames_.size() > most_left) {
     const cudaError_t result = frames_.front().done->query();
     if (result == cudaErrorNotReady) return;
     drop_oldest(result, dropped);
@@ -73,7 +76,7 @@ std::optional<std::uint64_t> InFlight::push(const std::vector<GstBuffer*>& buffe
   std::optional<std::uint64_t> ticket;
   {
     std::lock_guard lock(mutex_);
-    drop_reached(dropped);
+    drop_reached(usual_frames, dropped);
     if (frames_.size() >= most_frames) {
       GST_LOG("waits for the GPU: %u frames are in flight", guint(most_frames));
       drop_oldest(frames_.front().done->wait(), dropped);
@@ -110,13 +113,20 @@ const InFlight::Frame* InFlight::find(std::uint64_t ticket) const {
 cudaError_t InFlight::query(std::uint64_t ticket) {
   std::lock_guard lock(mutex_);
   const Frame* frame = find(ticket);
-  return frame ? frame->done->query() : failure_;
+  return frame ? cudaErrorNotReady : failure_;
 }
 
 cudaError_t InFlight::wait(std::uint64_t ticket) {
-  std::lock_guard lock(mutex_);
-  const Frame* frame = find(ticket);
-  return frame ? frame->done->wait() : failure_;
+  std::vector<GstBuffer*> dropped;
+  cudaError_t result;
+  {
+    std::lock_guard lock(mutex_);
+    const Frame* frame = find(ticket);
+    result = frame ? frame->done->wait() : failure_;
+    while (!frames_.empty() && frames_.front().ticket <= ticket) drop_oldest(result, dropped);
+  }
+  unref_all(dropped);
+  return result;
 }
 
 /// For the poller. Returns whether some references are left.
@@ -127,7 +137,7 @@ bool InFlight::poll() {
     std::lock_guard lock(mutex_);
     if (!frames_.empty()) {
       if (const CurrentContext current(context_); current)
-        drop_reached(dropped);
+        drop_reached(0, dropped);
       else  // the device failed
         while (!frames_.empty()) drop_oldest(cudaErrorDevicesUnavailable, dropped);
     }

@@ -48,7 +48,8 @@ class InFlight {
   /// All work was waited for, with this result. Drops all references.
   void finished(cudaError_t result);
 
-  /// Whether the work with this ticket is done: cudaSuccess, cudaErrorNotReady, or the error of the device.
+  /// Whether the work with this ticket was done when submitted() or the poller looked last: cudaSuccess, cudaErrorNotReady, or the error
+  /// of the device. Costs no call of the driver.
   cudaError_t query(std::uint64_t ticket);
   /// Waits until the work with this ticket is done.
   cudaError_t wait(std::uint64_t ticket);
@@ -63,7 +64,7 @@ class InFlight {
   std::unique_ptr<CudaEvent> new_event();
   std::optional<std::uint64_t> push(const std::vector<GstBuffer*>& buffers, CUstream stream);
   bool poll();
-  void drop_reached(std::vector<GstBuffer*>& dropped);
+  void drop_reached(std::size_t most_left, std::vector<GstBuffer*>& dropped);
   void drop_oldest(cudaError_t result, std::vector<GstBuffer*>& dropped);
   const Frame* find(std::uint64_t ticket) const;
 

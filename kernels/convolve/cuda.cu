@@ -165,8 +165,8 @@ Halves halves_of(const Plan& plan) {
 }
 
 /// Each lane of a warp reads the weights that its samples have in the matrix of each row.
-MatrixParams strip_params(const Plan& plan, const Halves& halves, int side) {
-  MatrixParams params;
+MatrixStripParams strip_params(const Plan& plan, const Halves& halves, int side) {
+  MatrixStripParams params;
   const int left = 4 - plan.anchor_x, top = side / 2 - plan.anchor_y;  // windows begin 4 samples before the first result
   for (int part = 0; part < 2; ++part)
     for (int k = 0; k < side; ++k)
@@ -184,8 +184,8 @@ MatrixParams strip_params(const Plan& plan, const Halves& halves, int side) {
   return params;
 }
 
-MatrixParams matrix_tile_params(const Halves& halves) {
-  MatrixParams params;
+MatrixTileParams matrix_tile_params(const Halves& halves) {
+  MatrixTileParams params;
   for (int part = 0; part < 2; ++part) std::copy(halves.parts[part].begin(), halves.parts[part].end(), params.weights[part]);
   return params;
 }

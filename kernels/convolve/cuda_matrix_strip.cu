@@ -16,7 +16,7 @@
 //   another border         kernels/core/border.hpp (border_index); pixels that are not computed: Output in cuda_matrix.cuh
 //   another sample type    cuda_matrix.cuh (to_halves, Scaling::apply, Pair); 16-bit samples run in cuda_small.cu and cuda_tile.cu
 //   another block shape    cuda_tuning.hpp (strip_…); the place of a block: convolve_strip() below
-//   which kernels run here cuda_schedule.cpp (make_schedule); another side: tuning.small_reach, choose() below, MatrixParams
+//   which kernels run here cuda_schedule.cpp (make_schedule); another side: tuning.small_reach, choose() below, MatrixStripParams
 #include "kernels/convolve/cuda_matrix.cuh"
 
 namespace cudavision::convolve {
@@ -40,7 +40,7 @@ struct StripRows {
 
 /// The loop over the rows of a strip. Every row of samples adds to K rows of sums, then the oldest row of sums is complete.
 template <typename Shape, Matrix kind, Way way>
-__device__ __forceinline__ void run_strip(const MatrixParams& p, const MatrixJob& job, const StripRows<Shape>& strip, int x,
+__device__ __forceinline__ void run_strip(const MatrixStripParams& p, const MatrixJob& job, const StripRows<Shape>& strip, int x,
                                           int rows, Output<Shape::C, Shape::H>& output) {
   constexpr int C = Shape::C, K = Shape::K, H = Shape::H, M = H / 2;
   constexpr int sets = kind == Matrix::gradient ? 2 : 1, parts = kind == Matrix::single ? 1 : 2;
@@ -171,7 +171,7 @@ __device__ __forceinline__ void run_strip(const MatrixParams& p, const MatrixJob
 
 /// The strip of one warp: finds its place, prepares the shared memory, and chooses the code.
 template <typename Shape, Matrix kind>
-__device__ __forceinline__ void convolve_strip(const MatrixParams& p, const MatrixJob& job) {
+__device__ __forceinline__ void convolve_strip(const MatrixStripParams& p, const MatrixJob& job) {
   constexpr int C = Shape::C, K = Shape::K, width = Shape::width, warps = tuning.strip_warps;
   const SetView& view = job.view;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -224,7 +224,7 @@ __device__ __forceinline__ void convolve_strip(const MatrixParams& p, const Matr
 
 template <int C0, int C1, int K, Matrix kind>
 __global__ void __launch_bounds__(32 * tuning.strip_warps, strip_blocks(C1, K))
-    convolve_strips(const __grid_constant__ MatrixParams p) {
+    convolve_strips(const __grid_constant__ MatrixStripParams p) {
   constexpr int ahead = strip_rows_ahead(C1);
   const int set = (blockIdx.x >= p.jobs[1].first_block) + (blockIdx.x >= p.jobs[2].first_block);
   if (C0 != C1 && set == 0)

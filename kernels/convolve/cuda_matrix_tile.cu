@@ -39,7 +39,8 @@ struct HalfSink {
 };
 
 template <int parts>
-__global__ void __launch_bounds__(32 * tuning.matrix_tile_warps, 2) convolve_matrix_tile(const __grid_constant__ MatrixParams p) {
+__global__ void __launch_bounds__(32 * tuning.matrix_tile_warps, 2)
+    convolve_matrix_tile(const __grid_constant__ MatrixTileParams p) {
   constexpr int R = tuning.matrix_tile_rows;
   extern __shared__ uint4 shared_memory[];
   const int set = (blockIdx.x >= p.jobs[1].first_block) + (blockIdx.x >= p.jobs[2].first_block);

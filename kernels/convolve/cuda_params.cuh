@@ -55,7 +55,7 @@ struct KernelParams {
 inline constexpr int padded_side = (max_side + 3) / 4 * 4;
 inline constexpr int column_at = padded_side;
 inline constexpr int small_most_side = 2 * tuning.small_reach + 1;
-static_assert(small_most_side == 7, "choose() and MatrixParams have the sides 3, 5 and 7");
+static_assert(small_most_side == 7, "choose() and MatrixStripParams have the sides 3, 5 and 7");
 /// Two kernels of the largest unrolled side.
 using SmallParams = KernelParams<SmallJob, float, 2 * small_most_side * small_most_side>;
 template <typename Acc>
@@ -64,23 +64,26 @@ using TwoPassParams = KernelParams<TileJob<Acc>, Acc, 2 * padded_side>;
 template <typename Acc>
 using DirectParams = KernelParams<TileJob<Acc>, Acc, max_side*(sizeof(Acc) == 4 ? padded_side : max_side)>;
 
-/// Half-precision weights: the larger parts (or the first kernel), then the smaller parts (or the second kernel).
 struct MatrixParams {
   MatrixJob jobs[3];
   int width = 1, height = 1, anchor_x = 0, anchor_y = 0;
-  union {
-    uint2 fragments[2][7][32];                      ///< matrix_strip: by part, row of weights, lane
-    std::uint16_t weights[2][max_side * max_side];  ///< matrix_tile: row-major
-  };
+};
+// Half-precision weights: the larger parts (or the first kernel), then the smaller parts (or the second kernel). The driver copies the
+// parameters at each launch, so those of the strips, which small kernels use, are a quarter as large.
+struct MatrixStripParams : MatrixParams {
+  uint2 fragments[2][7][32];  ///< by part, row of weights, lane
+};
+struct MatrixTileParams : MatrixParams {
+  std::uint16_t weights[2][max_side * max_side];  ///< row-major
 };
 
 inline constexpr std::size_t most_parameter_bytes = 32764;  ///< CUDA's limit, from compute capability 7.0 on
 static_assert(sizeof(DirectParams<double>) <= most_parameter_bytes && sizeof(DirectParams<float>) <= most_parameter_bytes);
-static_assert(sizeof(MatrixParams) <= most_parameter_bytes);
+static_assert(sizeof(MatrixTileParams) <= most_parameter_bytes);
 
 /// 16-bit formats; takes SmallParams.
 const void* small_kernel(const FormatInfo& format, int side, Small kind);
-/// 8-bit formats; take MatrixParams. Tiles have no gradients.
+/// 8-bit formats; take MatrixStripParams and MatrixTileParams. Tiles have no gradients.
 const void* matrix_strip_kernel(const FormatInfo& format, int side, Matrix kind);
 const void* matrix_tile_kernel(Matrix kind);
 /// All formats; takes TwoPassParams or DirectParams of float or double.

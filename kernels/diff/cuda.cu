@@ -43,6 +43,8 @@ class CudaDiff final : public Sequence {
     set_params();
     if (Status status = prepare_memory(); !status.ok()) return status;
     if (Status status = records_.allocate(schedule_.frame_record_bytes() * plan().params.in_flight); !status.ok()) return status;
+    for (int tile = 0; tile < schedule_.tiles_x; ++tile)
+      first_x_.push_back(Schedule::first_cell(tile, schedule_.tile_width, plan().params.cell_size));
     for (const void* kernel : {compare_, open_, box_}) {
       if (!kernel) continue;
       if (Status status = cuda::load_kernel(kernel, "cannot load the difference kernel"); !status.ok()) return status;
@@ -201,18 +203,20 @@ class CudaDiff final : public Sequence {
     const CellGrid& cells = plan().cells;
     const int cell = plan().params.cell_size;
     const unsigned char* record = records_.data() + s.frame_record_bytes() * std::size_t(slot);
+    const int slots_y = s.slots / s.slots_x;
     std::uint64_t sum = 0;
-    for (int tile = 0; tile < s.tiles_x * s.tiles_y; ++tile, record += s.record_bytes) {
-      std::uint32_t of_tile;
-      std::memcpy(&of_tile, record, sizeof of_tile);
-      sum += of_tile;
-      const auto* counts = reinterpret_cast<const std::uint16_t*>(record + 4);
-      const int first_x = Schedule::first_cell(tile % s.tiles_x, s.tile_width, cell),
-                first_y = Schedule::first_cell(tile / s.tiles_x, tuning.tile_rows, cell);
-      const int across = std::min(s.slots_x, cells.width - first_x), down = std::min(s.slots / s.slots_x, cells.height - first_y);
-      for (int y = 0; y < down; ++y) {
-        std::uint32_t* const row = &changed[std::size_t(first_y + y) * cells.width + first_x];
-        for (int x = 0; x < across; ++x) row[x] += counts[y * s.slots_x + x];
+    for (int tile_y = 0; tile_y < s.tiles_y; ++tile_y) {
+      const int first_y = Schedule::first_cell(tile_y, tuning.tile_rows, cell), down = std::min(slots_y, cells.height - first_y);
+      for (int tile_x = 0; tile_x < s.tiles_x; ++tile_x, record += s.record_bytes) {
+        std::uint32_t of_tile;
+        std::memcpy(&of_tile, record, sizeof of_tile);
+        sum += of_tile;
+        const auto* counts = reinterpret_cast<const std::uint16_t*>(record + 4);
+        const int first_x = first_x_[std::size_t(tile_x)], across = std::min(s.slots_x, cells.width - first_x);
+        for (int y = 0; y < down; ++y) {
+          std::uint32_t* const row = &changed[std::size_t(first_y + y) * cells.width + first_x];
+          for (int x = 0; x < across; ++x) row[x] += counts[y * s.slots_x + x];
+        }
       }
     }
     return sum;
@@ -256,6 +260,7 @@ class CudaDiff final : public Sequence {
   const void *const compare_, *const open_, *const box_;  ///< kernels; open_: null if the mask is not opened
   cuda::DeviceMemory kept_, bits_;
   cuda::HostMemory records_;
+  std::vector<int> first_x_;  ///< the cell of slot 0 of the tiles of a row
   KernelParams params_;
   unsigned char *foreground_ = nullptr, *mixture_ = nullptr;
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "kernels/core/guard.hpp"
 
@@ -74,7 +75,10 @@ FrameResult Sequence::result(std::uint64_t ticket) const {
   result.compared = compared_[std::size_t(slot)];
   if (!result.compared || result.counted == 0) return result;
   const std::uint64_t sum = collect(slot, result.cells.changed);
-  for (std::uint32_t changed : result.cells.changed) result.changed += changed;
+  for (int y = 0; y < result.cells.height; ++y) {
+    const std::uint32_t* const row = &result.cells.changed[std::size_t(y) * result.cells.width];
+    result.changed += std::accumulate(row, row + result.cells.width, std::uint32_t(0));  // at most 2^28 pixels
+  }
   result.changed_ratio = double(result.changed) / double(result.counted);
   result.mean_difference = std::ldexp(double(sum) / double(result.counted), 8 - info(plan_.geometry.format).depth);
   return result;
