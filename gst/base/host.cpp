@@ -187,6 +187,7 @@ bool Host::open() {
   {
     ObjectLock lock(element_);
     backend_ = backend;
+    uses_cuda_ = backend == Backend::cuda;
     opened_ = choices;
     no_cuda_ = reason;
     said_no_cuda_ = false;
@@ -200,6 +201,7 @@ void Host::close() {
   {
     ObjectLock lock(element_);
     backend_.reset();
+    uses_cuda_ = false;
   }
   gpu.close();
 }
@@ -211,11 +213,6 @@ void Host::set_context(GstContext* context) {
     device_id = wanted_.device_id;
   }
   gpu.offer_context(element_, context, device_id);
-}
-
-bool Host::uses_cuda() const {
-  ObjectLock lock(element_);
-  return backend_ == Backend::cuda;
 }
 
 bool Host::follows(GstBuffer* buffer) const {

@@ -53,7 +53,7 @@ class Host {
 
   /// The backend in use; empty in the state NULL. Needs the object lock.
   std::optional<Backend> backend() const { return backend_; }
-  bool uses_cuda() const;
+  bool uses_cuda() const { return uses_cuda_; }
   /// Whether this element is to go over to the CUDA context of a device buffer of another context. Not if it was told to use another
   /// device: then it copies the frame.
   bool follows(GstBuffer* buffer) const;
@@ -98,6 +98,7 @@ class Host {
   Choices wanted_, opened_;  // the properties now; the properties when backend_ was chosen
   std::atomic<guint> async_depth_{0};
   std::optional<Backend> backend_;
+  std::atomic<bool> uses_cuda_{false};  // whether backend_ is CUDA; for each frame, without the lock
   std::string no_cuda_;  // the reason why CUDA is not in use; empty if backend=cpu
   bool said_no_cuda_ = false;
   std::set<std::string> noted_copies_;  // names of pads

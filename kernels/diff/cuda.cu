@@ -29,6 +29,17 @@ std::uint8_t alignment_of(const Plane& plane) {
   return std::uint8_t(alignment);
 }
 
+/// Whether all counts of a record are 0.
+bool counts_nothing(const unsigned char* counts, int slots) {
+  std::uint32_t any = 0;
+  for (int i = 0; 2 * i < slots; ++i) {  // the kernels write pairs
+    std::uint32_t pair;
+    std::memcpy(&pair, counts + 4 * i, sizeof pair);
+    any |= pair;
+  }
+  return any == 0;
+}
+
 class CudaDiff final : public Sequence {
  public:
   explicit CudaDiff(Plan plan)
@@ -212,6 +223,7 @@ class CudaDiff final : public Sequence {
         std::memcpy(&of_tile, record, sizeof of_tile);
         sum += of_tile;
         const auto* counts = reinterpret_cast<const std::uint16_t*>(record + 4);
+        if (counts_nothing(record + 4, s.slots)) continue;  // most tiles of most videos
         const int first_x = first_x_[std::size_t(tile_x)], across = std::min(s.slots_x, cells.width - first_x);
         for (int y = 0; y < down; ++y) {
           std::uint32_t* const row = &changed[std::size_t(first_y + y) * cells.width + first_x];
