@@ -99,7 +99,7 @@ class Host {
   std::atomic<guint> async_depth_{0};
   std::optional<Backend> backend_;
   std::atomic<bool> uses_cuda_{false};  // whether backend_ is CUDA; for each frame, without the lock
-  std::string no_cuda_;  // the reason why CUDA is not in use; empty if backend=cpu
+  std::string no_cuda_;                 // the reason why CUDA is not in use; empty if backend=cpu
   bool said_no_cuda_ = false;
   std::set<std::string> noted_copies_;  // names of pads
 };

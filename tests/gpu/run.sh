@@ -5,7 +5,8 @@
 # tests      kernel tests on CUDA, element tests, the fuzzer on CUDA (FUZZ_CASES=3000)
 # late       element tests and the fuzzer again, while the GPU pauses before random frames: frames used too early or too late differ
 # neighbours the plugin's elements beside all stock elements of the bundle (minutes: each pipeline is a process, which opens the GPU)
-# sanitize   some kernel tests with compute-sanitizer's memcheck, racecheck and initcheck (SANITIZE_TESTS=16 for each program)
+# sanitize   some kernel tests with compute-sanitizer's memcheck, racecheck and initcheck (SANITIZE_TESTS=16 for each program); element
+#            tests with memcheck
 # bench      bench_kernels (compared with NPP if the host has nvcc and NPP), bench_pipelines.py
 # pipelines  gst-launch-1.0 pipelines, some of which decode the packed clips
 # all        all six
@@ -142,6 +143,11 @@ mode_sanitize() {
     for tool in memcheck racecheck initcheck; do
       run "$tool/${program##*/}" 90 "${bundled[@]}" compute-sanitizer --tool "$tool" --error-exitcode 9 "$program" "--gtest_filter=$filter"
     done
+  done
+  # Frames in flight: their copies and kernels overlap.
+  for program in "$here/tests/elements/elements_async_depth" "$here/tests/elements/elements_gaussian"; do
+    [[ -x $program ]] || continue
+    run "memcheck/${program##*/}" 300 "${bundled[@]}" CK_FORK=no compute-sanitizer --tool memcheck --error-exitcode 9 "$program"
   done
 }
 
@@ -315,7 +321,7 @@ mode_pipelines() {
 for mode in "$@"; do
   case $mode in
     tests | late | neighbours | sanitize | bench | pipelines) ;;
-    *) sed -n '4,13p' "$0" >&2; exit 2 ;;
+    *) sed -n '4,14p' "$0" >&2; exit 2 ;;
   esac
 done
 printf '# cudavision %s on %s\n' "$(cat "$here/VERSION")" \
