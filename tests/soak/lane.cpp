@@ -68,9 +68,14 @@ void Lane::reach(GstState state) {
   const char* name = gst_element_state_get_name(state);
   if (gst_element_set_state(pipeline(), state) == GST_STATE_CHANGE_FAILURE)
     return report_.fail(std::string("no change to ") + name);
+  settle();
+}
+
+void Lane::settle() {
   const GstClockTime limit = GstClockTime(options_.patience * GST_SECOND);
-  if (gst_element_get_state(pipeline(), nullptr, nullptr, limit) == GST_STATE_CHANGE_ASYNC)
-    report_.fail(std::string("the state does not become ") + name);
+  GstState pending = GST_STATE_VOID_PENDING;
+  if (gst_element_get_state(pipeline(), nullptr, &pending, limit) == GST_STATE_CHANGE_ASYNC)
+    report_.fail(std::string("the state does not become ") + gst_element_state_get_name(pending));
 }
 
 void Lane::add_memory_filter(GstElement* filter) { memory_filters_.push_back(filter); }
@@ -102,7 +107,9 @@ void Lane::pause_and_play() {
 void Lane::stop_and_play() {
   const GstState state = random_.one_in(4) ? GST_STATE_NULL : GST_STATE_READY;
   report_.act(gst_element_state_get_name(state));
+  stopping_ = true;
   reach(state);
+  stopping_ = false;
   forget();
   ended_ = false;
   report_.act("PLAYING again");
@@ -127,8 +134,10 @@ void Lane::run(const std::atomic<bool>& stop) {
     } else {
       disturb();
     }
+    settle();
   }
   report_.act("end");
+  stopping_ = true;
   gst_element_set_state(pipeline(), GST_STATE_NULL);
   report_.end();
 }

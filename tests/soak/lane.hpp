@@ -62,6 +62,9 @@ class Lane {
  private:
   static GstBusSyncReply message(GstBus*, GstMessage*, gpointer);
   void reach(GstState state);
+  /// Waits for the end of a change of state. A flush begins one, which ends in a thread of the pipeline; another flush during this time can
+  /// leave the pipeline in PAUSED (seen with GStreamer 1.22).
+  void settle();
 
   struct Stop {
     void operator()(GstElement* pipeline) const {
@@ -71,7 +74,7 @@ class Lane {
   };
   std::unique_ptr<GstElement, Stop> pipeline_;
   std::vector<GstElement*> memory_filters_;
-  std::atomic<bool> ended_{false};
+  std::atomic<bool> ended_{false}, stopping_{false};
   std::atomic<GstElement*> dismissed_{nullptr};
 };
 
