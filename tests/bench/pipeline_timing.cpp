@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Times one pipeline, and prints a line of JSON:
 //   pipeline_timing [--runs N] [--rendered N] PIPELINE …
-// first_ms: for each run, the milliseconds from the state NULL to the first frame at the element named `last`, a sink. The first run includes all
-//           that a process does once (CUDA's own start, loading kernels); the others show what is kept.
-// latency_us: the microseconds from a frame's entry into the element named `timed`, if there is one, to its exit: median and 99th percentile
-//           of the last run.
-// rendered, dropped: the frames that the sink counted in the last run. With --rendered, the exit status is 1 if fewer than N were
-//           rendered or any was dropped (a live mixer may make one more than its sources).
+// first_ms    for each run, the milliseconds from the state NULL to the first frame at the element named `last`, a sink. The first run
+//             includes all that a process does once (CUDA's own start, loading kernels); the others show what is kept.
+// latency_us  the microseconds from a frame's entry into the element named `timed`, if there is one, to its exit: median and 99th
+//             percentile of the last run.
+// rendered, dropped  the frames that the sink counted in the last run. With --rendered, the exit status is 1 if fewer than N were
+//             rendered or any was dropped (a live mixer may make one more than its sources).
 #include <gst/gst.h>
 
 #include <algorithm>

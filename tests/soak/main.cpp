@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Pipelines run side by side in one process while each is disturbed at random, and every frame is compared with what it should be:
 //   soak [--backend cuda|cpu] [--pipelines N] [--seconds S] [--seed N] [--only N] [--patience S]
-// Pipeline i depends on the seed plus i (and on the timing of threads, as any real pipeline does); --only runs that one alone. Ends at once if a
-// pipeline delivers no frame for `patience` seconds. From a fifth of the time on, the memory of the process and of the GPU must stay flat.
+// Pipeline i depends on the seed plus i (and on the timing of threads, as any real pipeline does); --only runs that one alone. Ends at
+// once if a pipeline delivers no frame for `patience` seconds. From a fifth of the time on, the memory of the process and of the GPU must
+// stay flat.
 // Exit status: 0; 1 if something failed; 77 if the backend does not work here.
 #include <gst/gst.h>
 #include <unistd.h>
