@@ -29,7 +29,7 @@ class Cache {
   }
 
  private:
-  static constexpr std::size_t most_bytes = 12 << 20;
+  static constexpr std::size_t most_bytes = 4 << 20;
   std::map<std::string, T> values_;
   std::deque<std::pair<std::string, std::size_t>> order_;
   std::size_t bytes_ = 0;

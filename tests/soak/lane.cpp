@@ -50,7 +50,8 @@ GstBusSyncReply Lane::message(GstBus*, GstMessage* message, gpointer data) {
   Lane& self = *static_cast<Lane*>(data);
   const GstMessageType type = GST_MESSAGE_TYPE(message);
   if (type == GST_MESSAGE_NEED_CONTEXT || type == GST_MESSAGE_HAVE_CONTEXT) share_context(message);
-  if ((type == GST_MESSAGE_ERROR || type == GST_MESSAGE_WARNING) &&
+  // While a pipeline stops, new caps meet pads that flush already: basetransform and basesrc call that "not negotiated".
+  if ((type == GST_MESSAGE_ERROR || type == GST_MESSAGE_WARNING) && !self.stopping_ &&
       GST_MESSAGE_SRC(message) != GST_OBJECT(self.dismissed_.load())) {
     GError* error = nullptr;
     gchar* details = nullptr;
