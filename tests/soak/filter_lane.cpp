@@ -135,6 +135,7 @@ class FilterLane : public Lane {
   void seek(guint64 n) override {
     report_.act("flushing seek to frame " + std::to_string(n));
     ends_ = 0;
+    const Interruption interruption(*this);
     send_seek(n, GST_SEEK_FLAG_FLUSH);
   }
   void send_seek(guint64 n, GstSeekFlags flags) {
@@ -168,8 +169,11 @@ class FilterLane : public Lane {
         break;
       case 1:
         report_.act("two flushes");
-        gst_element_send_event(source_, gst_event_new_flush_start());
-        gst_element_send_event(source_, gst_event_new_flush_stop(TRUE));
+        {
+          const Interruption interruption(*this);
+          gst_element_send_event(source_, gst_event_new_flush_start());
+          gst_element_send_event(source_, gst_event_new_flush_stop(TRUE));
+        }
         // Without a seek after it, basesrc sometimes does not start again (seen with GStreamer 1.22).
         seek(guint64(random_.below(int(stream_.length()))));
         break;

@@ -50,8 +50,7 @@ GstBusSyncReply Lane::message(GstBus*, GstMessage* message, gpointer data) {
   Lane& self = *static_cast<Lane*>(data);
   const GstMessageType type = GST_MESSAGE_TYPE(message);
   if (type == GST_MESSAGE_NEED_CONTEXT || type == GST_MESSAGE_HAVE_CONTEXT) share_context(message);
-  // While a pipeline stops, new caps meet pads that flush already: basetransform and basesrc call that "not negotiated".
-  if ((type == GST_MESSAGE_ERROR || type == GST_MESSAGE_WARNING) && !self.stopping_ &&
+  if ((type == GST_MESSAGE_ERROR || type == GST_MESSAGE_WARNING) && !self.interrupted_ &&
       GST_MESSAGE_SRC(message) != GST_OBJECT(self.dismissed_.load())) {
     GError* error = nullptr;
     gchar* details = nullptr;
@@ -108,9 +107,10 @@ void Lane::pause_and_play() {
 void Lane::stop_and_play() {
   const GstState state = random_.one_in(4) ? GST_STATE_NULL : GST_STATE_READY;
   report_.act(gst_element_state_get_name(state));
-  stopping_ = true;
-  reach(state);
-  stopping_ = false;
+  {
+    const Interruption interruption(*this);
+    reach(state);
+  }
   forget();
   ended_ = false;
   report_.act("PLAYING again");
@@ -138,7 +138,7 @@ void Lane::run(const std::atomic<bool>& stop) {
     settle();
   }
   report_.act("end");
-  stopping_ = true;
+  const Interruption interruption(*this);
   gst_element_set_state(pipeline(), GST_STATE_NULL);
   report_.end();
 }

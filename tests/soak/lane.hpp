@@ -52,6 +52,18 @@ class Lane {
   void pause_and_play();
   void stop_and_play();
   void ended() { ended_ = true; }
+  /// For a flush, or while the pipeline stops: new caps may meet pads that flush already, and basetransform and basesrc post that as "not
+  /// negotiated". Messages in this time are no failures.
+  class Interruption {
+   public:
+    explicit Interruption(Lane& lane) : lane_(lane) { lane_.interrupted_ = true; }
+    ~Interruption() { lane_.interrupted_ = false; }
+    Interruption(const Interruption&) = delete;
+    Interruption& operator=(const Interruption&) = delete;
+
+   private:
+    Lane& lane_;
+  };
   /// Errors of this element are no failures from now on.
   void dismiss(GstElement* element) { dismissed_ = element; }
 
@@ -74,7 +86,7 @@ class Lane {
   };
   std::unique_ptr<GstElement, Stop> pipeline_;
   std::vector<GstElement*> memory_filters_;
-  std::atomic<bool> ended_{false}, stopping_{false};
+  std::atomic<bool> ended_{false}, interrupted_{false};
   std::atomic<GstElement*> dismissed_{nullptr};
 };
 

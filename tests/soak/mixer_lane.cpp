@@ -175,6 +175,7 @@ class MixerLane : public Lane {
       const std::lock_guard<std::mutex> lock(mutex_);
       segment_ = n;
     }
+    const Interruption interruption(*this);
     if (!gst_element_seek(pipeline(), 1, GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH, GST_SEEK_TYPE_SET, gint64(n * frame_time),
                           GST_SEEK_TYPE_NONE, -1))
       report_.fail("a seek failed");
