@@ -64,9 +64,10 @@ gboolean do_seek(GstBaseSrc* base, GstSegment* segment) {
 
 gboolean negotiate(GstBaseSrc* base) {
   Source* self = self_of(base);
-  self->caps = self->stream->caps_at(std::min(self->next.load(), self->stream->length() - 1));
-  GstCaps* caps = gst_video_info_to_caps(&self->stream->video(self->caps));
+  const int number = self->stream->caps_at(std::min(self->next.load(), self->stream->length() - 1));
+  GstCaps* caps = gst_video_info_to_caps(&self->stream->video(number));
   const gboolean accepted = gst_base_src_set_caps(base, caps);
+  self->caps = accepted ? number : -1;  // a pad that flushes does not keep them
   gst_caps_unref(caps);
   return accepted;
 }
