@@ -31,7 +31,7 @@ gst_plugins=(coreelements coretracers app videotestsrc videoconvertscale videora
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
 bundle=$stage/cudavision-gpu
-mkdir -p "$bundle"/{bin,lib,gst,plugin,media,tests/{kernels,elements,fuzz,bench}} "$(dirname "$tarball")"
+mkdir -p "$bundle"/{bin,lib,gst,plugin,media,tests/{kernels,elements,fuzz,soak,bench}} "$(dirname "$tarball")"
 missing=()
 
 is_program() { [[ -f $1 && -x $1 && $(head -c 4 "$1") == $'\x7fELF' ]]; }
@@ -44,7 +44,7 @@ take() {  # file folder: copies without debug information, which is most of a te
 
 # The plugin and the test programs of the build.
 if [[ -f $build/gst/libgstcudavision.so ]]; then take "$build/gst/libgstcudavision.so" "$bundle/plugin"; else missing+=(libgstcudavision.so); fi
-for folder in kernels elements fuzz bench; do
+for folder in kernels elements fuzz soak bench; do
   found=0
   for file in "$build/tests/$folder"/*; do
     is_program "$file" || continue
@@ -55,7 +55,7 @@ for folder in kernels elements fuzz bench; do
 done
 
 # The host compiles the peers, if it has their toolkit.
-cp "$here"/bench/{peers.cu,peer.h,bench_pipelines.py} "$bundle/tests/bench/"
+cp "$here"/bench/{peers.cu,peer.h,bench_pipelines.py,plot.py} "$bundle/tests/bench/"
 install -m 755 "$here/gpu/run.sh" "$bundle/run.sh"
 for file in "$@"; do cp "$file" "$bundle/media/"; done
 echo "${VERSION:-$(git -C "$root" describe --always --dirty 2>/dev/null || echo unknown)}" >"$bundle/VERSION"

@@ -3,16 +3,27 @@
 """Measures the frames per second of whole pipelines, and the cost of the elements in them.
 
 The cost is the time of a pipeline minus the time of the same pipeline without the element. Both run in turns A B A B, and medians
-count. Needs only gst-launch-1.0 and gst-inspect-1.0.
+count. Needs gst-launch-1.0 and gst-inspect-1.0; the rows of start and latency also need the program pipeline_timing.
 
   bench_pipelines.py [--backend=cuda|cpu] [--plugin=DIR] [--frames=N] [--turns=N] [--json=FILE] [--clip=FILE.mp4] [--only=REGEX]
+                     [--timing=PROGRAM]
 
 The source is one picture that imagefreeze repeats, so that the pipelines measure the elements and not videotestsrc. On CUDA an element
-of the plugin first puts that picture into the memory that a neighbour would use: pinned system memory or CUDA memory.
+of the plugin first puts that picture into the memory that a neighbour would use: pinned system memory or CUDA memory. In rows named
+"pageable" it does not: the frames are in ordinary memory, always the same, as a pool that goes round.
+
+A row with a limit shows the measured value, `must` and `aim`, and whether they are reached.
+
+The peers are GStreamer's own elements, measured in the same turns where they exist. cudaconvertscale makes NV12 of 1904×1072 from NV12 of
+1920×1080, so that it is not in passthrough mode and computes about as many samples as it reads. nvcodec compiles the kernels of
+cudaconvertscale and cudacompositor when it starts, and registers them only with an NVRTC of CUDA 12 (not 13). Where the host has none, PyPI's
+wheel nvidia-cuda-nvrtc-cu12 contains one (unzip it): add its folder nvidia/cuda_nvrtc/lib to LD_LIBRARY_PATH and set
+GST_CUDA_NVRTC_LIBNAME=libnvrtc.so.12.
 Exit status: 0; 1 if a pipeline failed or an element has no case; 77 if elements are missing.
 """
 import argparse
 import dataclasses
+import functools
 import json
 import os
 import re
@@ -26,6 +37,23 @@ SYSTEM = 'video/x-raw'
 
 
 @dataclasses.dataclass
+class Mark:
+    """A limit on the GPU for one number of a row."""
+    number: str              # a key of the row
+    must: float
+    aim: float = None        # None: until the GPU is full
+    more: bool = True        # whether more is better
+
+    def ratio(self, value):
+        """1: exactly what it must be; more is better."""
+        return value / self.must if self.more else self.must / value if value > 0 else float('inf')
+
+    def verdict(self, value):
+        aim_reached = self.aim is not None and (value >= self.aim if self.more else value <= self.aim)
+        return 'aim reached' if aim_reached else 'must reached' if self.ratio(value) >= 1 else 'missed'
+
+
+@dataclasses.dataclass
 class Case:
     """Elements in one kind of memory, at 1080p. `{b}` stands for the backend."""
     name: str
@@ -33,15 +61,18 @@ class Case:
     memory: str
     elements: list
     backends: tuple = ('cuda',)
-    peer: str = ''           # one element that does the same work; it is measured in the same turns
+    peer: str = ''           # elements that do the same work; they are measured in the same turns
     side_by_side: int = 1    # pipelines in one process
     source: str = ''         # replaces the still picture; then nothing is subtracted
     pads: int = 0            # number of still pictures that go into one mixer, the only element; nothing is subtracted
     width: int = 1920
     height: int = 1080
+    mark: Mark = None
+    loader: str = 'cudagaussian kernel-size=3 backend=cuda ! {memory}'  # puts the still picture into the memory on CUDA; empty: nothing does
+    like: str = ''           # the name of a row (of the same format) whose rate this one must reach
 
     def pipeline(self, backend, frames, elements):
-        loader = f'! cudagaussian kernel-size=3 backend=cuda ! {self.memory} ' if backend == 'cuda' else ''
+        loader = f'! {self.loader} '.format(memory=self.memory) if backend == 'cuda' and self.loader else ''
         source = self.source or (f'videotestsrc num-buffers=1 pattern=snow ! {SYSTEM},format={self.format},width={self.width},'
                                  f'height={self.height},framerate=60/1 {loader}! imagefreeze num-buffers={frames}')
         if self.pads:
@@ -55,18 +86,31 @@ class Case:
 GAUSSIAN = 'cudagaussian kernel-size=5 backend={b}'
 SHARPEN = 'cudaconvolve preset=sharpen backend={b}'
 MOTION = 'cudadiff output=passthrough attach-roi=false backend={b}'
+OVER = 'cudablend sink_1::alpha=0.5 backend={b}'
+CONVERT = f'cudaconvertscale add-borders=false ! {CUDA},width=1904,height=1072'
+ROUND_TRIP = f'cudaupload ! {CUDA} ! cudadownload'  # without the caps, frames would stay in system memory
+RATE = 'rate_of_element'     # frames a second that the element alone would make
+RESULTS = Mark('us_per_frame', 15, 8, more=False)
+CHAIN = Mark('us_per_element', 8, 5, more=False)
+PCIE = Mark('pcie_share', 0.8, 0.9)
+PAGEABLE = Mark('peer_over_ours', 1.5, 2.5)
 CASES = [
-    Case('gaussian-5 system', 'RGBA', SYSTEM, [GAUSSIAN]),
+    Case('gaussian-5 system', 'RGBA', SYSTEM, [GAUSSIAN], mark=PCIE),
+    Case('gaussian-5 system, async-depth=2', 'RGBA', SYSTEM, [GAUSSIAN + ' async-depth=2'], mark=PCIE),
+    Case('gaussian-5 pageable', 'RGBA', SYSTEM, [GAUSSIAN], peer=ROUND_TRIP, loader='', mark=PAGEABLE),
+    Case('gaussian-5 pageable, async-depth=2', 'RGBA', SYSTEM, [GAUSSIAN + ' async-depth=2'], peer=ROUND_TRIP, loader='',
+         mark=PAGEABLE),
     Case('sharpen system', 'RGBA', SYSTEM, [SHARPEN]),
-    Case('gaussian-5', 'NV12', CUDA, [GAUSSIAN]),
+    Case('gaussian-5', 'NV12', CUDA, [GAUSSIAN], peer=CONVERT, mark=Mark(RATE, 120e3, 200e3)),
     Case('gaussian-31', 'NV12', CUDA, ['cudagaussian kernel-size=31 backend={b}']),
-    Case('sharpen', 'NV12', CUDA, [SHARPEN]),
-    Case('difference', 'NV12', CUDA, ['cudadiff open-radius=0 attach-roi=false backend={b}']),
-    Case('motion, frames pass', 'NV12', CUDA, [MOTION]),
-    Case('motion in metas, frames pass', 'NV12', CUDA, ['cudadiff output=passthrough backend={b}']),
-    Case('histogram, frames pass', 'NV12', CUDA, ['cudahistogram backend={b}']),
+    Case('sharpen', 'NV12', CUDA, [SHARPEN], peer=CONVERT),
+    Case('difference', 'NV12', CUDA, ['cudadiff open-radius=0 attach-roi=false backend={b}'], mark=RESULTS),
+    Case('motion, frames pass', 'NV12', CUDA, [MOTION], mark=RESULTS),
+    Case('motion in metas, frames pass', 'NV12', CUDA, ['cudadiff output=passthrough backend={b}'], mark=RESULTS),
+    Case('histogram, frames pass', 'NV12', CUDA, ['cudahistogram backend={b}'], mark=RESULTS),
+    Case('histogram in metas', 'NV12', CUDA, ['cudahistogram add-meta=true backend={b}'], mark=RESULTS),
     Case('threshold', 'NV12', CUDA, ['cudaintegral output=threshold backend={b}']),
-    Case('chain of 4', 'NV12', CUDA, [GAUSSIAN, SHARPEN, GAUSSIAN, SHARPEN]),
+    Case('chain of 4', 'NV12', CUDA, [GAUSSIAN, SHARPEN, GAUSSIAN, SHARPEN], mark=CHAIN),
     Case('chain of 4, 16 side by side', 'NV12', CUDA, [GAUSSIAN, SHARPEN, GAUSSIAN, SHARPEN], side_by_side=16),
     Case('gaussian-5', 'RGB', SYSTEM, [GAUSSIAN], ('cpu',), 'cvsmooth type=gaussian kernel-width=5 kernel-height=5'),
     Case('gaussian-15', 'RGB', SYSTEM, ['cudagaussian kernel-size=15 backend={b}'], ('cpu',),
@@ -74,9 +118,14 @@ CASES = [
     Case('sobel-x', 'RGB', SYSTEM, ['cudaconvolve preset=sobel-x absolute=true backend={b}'], ('cpu',),
          'cvsobel x-order=1 y-order=0 aperture-size=3 mask=false'),
     Case('gaussian-5', 'NV12', SYSTEM, [GAUSSIAN], ('cpu',)),
-    Case('over, 2 pads', 'NV12', CUDA, ['cudablend sink_1::alpha=0.5 backend={b}'], pads=2),
-    Case('over, 2 pads', 'RGBA', CUDA, ['cudablend sink_1::alpha=0.5 backend={b}'], pads=2),
-    Case('16 pads in one place', 'NV12', CUDA, ['cudablend backend={b} ! width=1920,height=1080'], pads=16),
+    Case('over, 2 pads', 'NV12', CUDA, [OVER], peer='cudacompositor sink_1::alpha=0.5', pads=2, mark=Mark('fps', 80e3)),
+    Case('over, 2 pads', 'RGBA', CUDA, [OVER], peer='cudacompositor sink_1::alpha=0.5', pads=2, mark=Mark('fps', 40e3)),
+    Case('over, 2 pads, caps left open', 'NV12', CUDA, [OVER], pads=2, loader='cudaupload', like='over, 2 pads'),
+    Case('over, 2 pads, caps left open', 'RGBA', CUDA, [OVER], pads=2, loader='cudaupload', like='over, 2 pads'),
+    Case('16 pads in one place', 'NV12', CUDA, ['cudablend backend={b} ! width=1920,height=1080'], pads=16,
+         peer='cudacompositor ! width=1920,height=1080', mark=Mark('fps', 15e3)),
+    Case('16 pads in one place', 'RGBA', CUDA, ['cudablend backend={b} ! width=1920,height=1080'], pads=16,
+         peer='cudacompositor ! width=1920,height=1080', mark=Mark('fps', 15e3)),
     Case('wall of 36 in 4K', 'NV12', CUDA, ['cudablend layout=grid backend={b} ! width=3840,height=2160'], pads=36),
     Case('over, 2 pads', 'RGBA', SYSTEM, ['cudablend sink_1::alpha=0.5 backend={b}'], ('cpu',), 'compositor sink_1::alpha=0.5', pads=2),
     Case('over, 3 pads', 'RGBA', SYSTEM, ['cudablend sink_1::alpha=0.5 sink_2::alpha=0.7 backend={b}'], ('cpu',),
@@ -99,8 +148,28 @@ def unlisted():
     return [name for name in re.findall(r'^  (cuda\w+):', inspected.stdout, re.MULTILINE) if name not in used]
 
 
+@functools.lru_cache(maxsize=None)
 def has(element):
-    return subprocess.run(['gst-inspect-1.0', '--exists', '--atleast-version=0.0', element.split()[0]], stdout=subprocess.DEVNULL).returncode == 0
+    return subprocess.run(['gst-inspect-1.0', '--exists', '--atleast-version=0.0', element], stdout=subprocess.DEVNULL).returncode == 0
+
+
+@functools.lru_cache(maxsize=None)
+def has_property(element, name):
+    inspected = subprocess.run(['gst-inspect-1.0', element], capture_output=True, text=True, env={**os.environ, 'LC_ALL': 'C'})
+    return re.search(rf'^  {name} ', inspected.stdout, re.MULTILINE) is not None
+
+
+def lacking(chain):
+    """The first element, or property async-depth, of a chain that does not exist here; None if all do."""
+    for part in chain.split(' ! '):
+        element = part.split()[0]
+        if '=' in element or '/' in element:
+            continue  # caps
+        if not has(element):
+            return element
+        if 'async-depth=' in part and not has_property(element, 'async-depth'):
+            return 'async-depth'
+    return None
 
 
 def seconds(pipeline):
@@ -123,7 +192,7 @@ def measure(case, backend, frames, turns):
     variants = {'with': case.elements}
     if not case.source and not case.pads:
         variants['without'] = []
-    if case.peer and has(case.peer):
+    if case.peer and not lacking(case.peer):
         variants['peer'] = [case.peer]
     times = {variant: [] for variant in variants}
     for _ in range(turns):
@@ -139,14 +208,28 @@ def measure(case, backend, frames, turns):
         row['fps_without'] = total / medians['without']
         row['us_per_frame'] = cost['with']
         row['us_per_element'] = cost['with'] / len(case.elements)
+        if cost['with'] > 0:
+            row[RATE] = 1e6 / cost['with']
         if 'peer' in cost:
             row['peer_us_per_frame'] = cost['peer']
             row['peer_over_ours'] = cost['peer'] / cost['with'] if cost['with'] > 0 else None
     elif 'peer' in medians:
+        row['peer_fps'] = total / medians['peer']
         row['peer_over_ours'] = medians['peer'] / medians['with']
-    if backend == 'cuda' and case.memory == SYSTEM and case.format == 'RGBA':
+    if backend == 'cuda' and case.memory == SYSTEM and case.format == 'RGBA' and case.loader:
         row['pcie_share'] = row['fps'] * case.width * case.height * 4 / PCIE_BYTES_PER_SECOND
     return row
+
+
+def judge(row, mark):
+    """Adds the limit and how near it is to the row, and returns a remark."""
+    value = row.get(mark.number)
+    if value is None:
+        return None
+    row['mark'] = {'number': mark.number, 'value': value, 'must': mark.must, 'aim': mark.aim, 'ratio': mark.ratio(value),
+                   'verdict': mark.verdict(value)}
+    aim = '' if mark.aim is None else f', aim {mark.aim:g}'
+    return f'{mark.number} {value:.4g} (must {mark.must:g}{aim}): {mark.verdict(value)}'
 
 
 def remarks(row, case, done):
@@ -156,12 +239,101 @@ def remarks(row, case, done):
     if row.get('peer_over_ours'):
         yield f"{case.peer.split()[0]} ÷ ours {row['peer_over_ours']:.2f}"
     elif case.peer:
-        yield f'no {case.peer.split()[0]} here'
+        yield f'no {lacking(case.peer) or case.peer} here'
     if case.side_by_side > 1:
         alone = next((other for other in done if case.name.startswith(other['name'] + ',')), None)
         if alone:
             row['over_alone'] = row['fps'] / alone['fps']
             yield f"{row['over_alone']:.2f} of one pipeline's rate"
+    mark = case.mark
+    if case.like:
+        other = next((other for other in done if (other['name'], other['format']) == (case.like, case.format)), None)
+        mark = other and Mark('fps', 0.95 * other['fps'])  # runs differ by a few percent
+    if mark and row['backend'] == 'cuda':
+        yield judge(row, mark)
+
+
+# Start and latency ----------------------------------------------------------------------------------------------------------------
+
+START = Mark('ms', 50, 20, more=False)
+STARTING = ['cudablend', 'cudaconvolve preset=sharpen', 'cudadiff', 'cudagaussian', 'cudahistogram', 'cudaintegral output=threshold']
+
+
+def timing(program, runs, pipeline):
+    """What pipeline_timing prints."""
+    try:
+        done = subprocess.run([program, '--runs', str(runs), *pipeline.split()], capture_output=True, text=True, timeout=180,
+                              env={**os.environ, 'LC_ALL': 'C'})
+    except subprocess.TimeoutExpired:
+        raise Failed('no end of stream in 180 s') from None
+    if done.returncode != 0:
+        raise Failed((done.stderr.splitlines() or ['no output'])[0])
+    return json.loads(done.stdout)
+
+
+def measure_start(program, backend, turns, element):
+    """Milliseconds from NULL to the first frame that an element adds: the first of its kind in a process, each further one, and when the
+    same pipeline starts again in the process. The first pipeline without the element contains CUDA's own start, if cudaupload exists."""
+    memory = CUDA if backend == 'cuda' else SYSTEM
+    upload = f'! cudaupload ! {CUDA} ' if backend == 'cuda' and has('cudaupload') else ''
+
+    def pipeline(count):
+        chain = f'! {element} backend={backend} ! {memory} ' * count
+        return f'videotestsrc num-buffers=1 ! {SYSTEM},format=NV12,width=1920,height=1080 {upload}{chain}! fakesink name=last'
+    times = {count: [timing(program, 2, pipeline(count))['first_ms'] for _ in range(turns)] for count in (0, 1, 5)}
+    first, again = ({count: statistics.median(turn[run] for turn in times[count]) for count in times} for run in (0, 1))
+    row = {'name': f'start of {element.split()[0]}', 'format': 'NV12', 'memory': memory, 'backend': backend, 'first_ms': times,
+           'ms_further': (first[5] - first[1]) / 4, 'ms_again': again[1] - again[0], 'ms_without': first[0]}
+    if upload or backend == 'cpu':
+        row['ms'] = first[1] - first[0]
+    return row
+
+
+def print_start(row):
+    alone = f"{row['ms']:6.1f} ms" if 'ms' in row else '   (no cudaupload)'
+    judged = judge(row, START) if row['backend'] == 'cuda' else None
+    print(f"{row['name']:34} first {alone}, each further one {row['ms_further']:6.1f} ms, again in the process {row['ms_again']:6.1f} ms; "
+          f"without it {row['ms_without']:.0f} ms" + (f', {judged}' if judged else ''), flush=True)
+
+
+LATENCY = [('gaussian-5 system', 'RGBA', SYSTEM, GAUSSIAN), ('gaussian-5 system, async-depth=2', 'RGBA', SYSTEM, GAUSSIAN + ' async-depth=2'),
+           ('gaussian-5', 'NV12', CUDA, GAUSSIAN), ('motion in metas', 'NV12', CUDA, 'cudadiff output=passthrough backend={b}'),
+           ('motion in metas, async-depth=2', 'NV12', CUDA, 'cudadiff output=passthrough async-depth=2 backend={b}')]
+
+
+def measure_latency(program, backend, turns, name, pixels, memory, element):
+    """Microseconds from a frame's entry into the element to its exit, in a live pipeline of 60 frames a second."""
+    loader = f'! cudagaussian kernel-size=3 backend=cuda ! {memory} ' if backend == 'cuda' else ''
+    pipeline = (f'videotestsrc is-live=true num-buffers=90 ! {SYSTEM},format={pixels},width=1920,height=1080,framerate=60/1 {loader}'
+                f'! {element} name=timed ! {memory} ! fakesink name=last sync=true').format(b=backend)
+    found = [timing(program, 1, pipeline)['latency_us'] for _ in range(turns)]
+    return {'name': f'latency of {name}', 'format': pixels, 'memory': memory, 'backend': backend,
+            **{f'latency_us_{key}': statistics.median(turn[key] for turn in found) for key in ('median', 'p99')}}
+
+
+def print_latency(row):
+    print(f"{row['name']:46} {row['format']:4} median {row['latency_us_median']:7.0f} µs, 99 % within {row['latency_us_p99']:7.0f} µs", flush=True)
+
+
+def starts_and_latencies(program, backend, turns, only):
+    """Measures and prints these rows; returns them and the number of failures."""
+    jobs = [(f'start of {element.split()[0]}', element, measure_start, print_start, (element,)) for element in STARTING]
+    jobs += [(f'latency of {case[0]}', case[3], measure_latency, print_latency, case) for case in LATENCY if backend == 'cuda' or case[2] == SYSTEM]
+    rows, failures = [], 0
+    for name, chain, measured, printed, arguments in jobs:
+        if not re.search(only, name):
+            continue
+        if lacking(chain):
+            print(f'skipped: {name}: no {lacking(chain)} here')
+            continue
+        try:
+            rows.append(measured(program, backend, turns, *arguments))
+            printed(rows[-1])
+        except Failed as failure:
+            failures += 1
+            rows.append({'name': name, 'backend': backend, 'error': str(failure)})
+            print(f'{name} FAILED: {failure}', flush=True)
+    return rows, failures
 
 
 def main():
@@ -172,6 +344,8 @@ def main():
     parser.add_argument('--turns', type=int, default=3)
     parser.add_argument('--json', help='file to write')
     parser.add_argument('--clip', action='append', default=[], help='an MP4 file with H.264, which is decoded on the GPU')
+    parser.add_argument('--timing', default=os.path.join(os.path.dirname(os.path.abspath(__file__)), 'pipeline_timing'),
+                        help='the program pipeline_timing, for the rows of start and latency (beside this script)')
     parser.add_argument('--only', default='', help='a regular expression for the names of the cases to run')
     options = parser.parse_args()
     if options.plugin:
@@ -197,11 +371,16 @@ def main():
                       for suffix, elements in (('', []), (', blur, sharpen', [GAUSSIAN, SHARPEN]), (', motion', [MOTION]))]
     failures, rows = 0, []
     print(f"# {options.backend}, 1080p, {frames} frames a pipeline, medians of {options.turns} turns\n"
-          f"{'':34} {'memory':6} {'fps':>8} {'without':>9} {'µs/frame':>9} {'µs/element':>10}")
+          f"{'':39} {'memory':6} {'fps':>8} {'without':>9} {'µs/frame':>9} {'µs/element':>10}")
     for case in cases:
         if not re.search(options.only, case.name):
             continue
-        label = f"{case.name:29} {case.format:4} {'cuda' if case.memory == CUDA else 'system':6}"
+        missing = lacking(' ! '.join(element.format(b=options.backend) for element in case.elements)) or \
+            (lacking(case.loader.format(memory=case.memory)) if case.loader and options.backend == 'cuda' else None)
+        if missing:
+            print(f'skipped: {case.name}: no {missing} here')
+            continue
+        label = f"{case.name:34} {case.format:4} {'cuda' if case.memory == CUDA else 'system':6}"
         try:
             row = measure(case, options.backend, frames, options.turns)
         except Failed as failure:
@@ -216,8 +395,17 @@ def main():
             line = f"{row['fps']:8.0f} {'':9} {1e6 / row['fps']:9.1f} {'':10}"
         else:
             line = f"{row['fps']:8.0f} {row['fps_without']:9.0f} {row['us_per_frame']:9.1f} {row['us_per_element']:10.1f}"
-        print(' '.join([label, line, ', '.join(remarks(row, case, [r for r in rows if 'fps' in r]))]).rstrip(), flush=True)
+        print(' '.join([label, line, ', '.join(filter(None, remarks(row, case, [r for r in rows if 'fps' in r])))]).rstrip(), flush=True)
         rows.append(row)
+    if os.access(options.timing, os.X_OK):
+        more, failed = starts_and_latencies(options.timing, options.backend, options.turns, options.only)
+        rows += more
+        failures += failed
+    else:
+        print('skipped: start and latency: no program', options.timing)
+    marks = [row['mark']['verdict'] for row in rows if 'mark' in row]
+    if marks:
+        print(f"limits: {marks.count('aim reached')} with the aim reached, {marks.count('must reached')} reached, {marks.count('missed')} missed")
     if options.json:
         with open(options.json, 'w', encoding='utf-8') as file:
             json.dump({'backend': options.backend, 'turns': options.turns, 'pipelines': rows}, file, indent=1)

@@ -1,15 +1,19 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Runs in the unpacked bundle of tests/gpu-bundle.sh, on a GPU host that has only the driver:
-#   run.sh [tests] [late] [neighbours] [sanitize] [bench] [pipelines] [all]       (no argument: tests)
+#   run.sh [tests] [late] [neighbours] [sanitize] [bench] [pipelines] [soak] [all]       (no argument: tests)
 # tests      kernel tests on CUDA, element tests, the fuzzer on CUDA (FUZZ_CASES=3000)
 # late       element tests and the fuzzer again, while the GPU pauses before random frames: frames used too early or too late differ
 # neighbours the plugin's elements beside all stock elements of the bundle (minutes: each pipeline is a process, which opens the GPU)
 # sanitize   some kernel tests with compute-sanitizer's memcheck, racecheck and initcheck (SANITIZE_TESTS=16 for each program); element
 #            tests with memcheck
-# bench      bench_kernels (compared with NPP if the host has nvcc and NPP), bench_pipelines.py
-# pipelines  gst-launch-1.0 pipelines, some of which decode the packed clips
-# all        all six
+# bench      bench_kernels (compared with NPP if the host has nvcc and NPP), bench_pipelines.py (beside GStreamer's own elements: those of
+#            nvcodec that compile kernels need an NVRTC of CUDA 12; unzip PyPI's wheel nvidia-cuda-nvrtc-cu12, add its folder
+#            nvidia/cuda_nvrtc/lib to LD_LIBRARY_PATH and set GST_CUDA_NVRTC_LIBNAME=libnvrtc.so.12). FRAMES=, TURNS= and ONLY= (a
+#            regular expression) for the pipelines
+# pipelines  gst-launch-1.0 pipelines, some of which decode the packed clips; a live one that must not drop a frame
+# soak       16 pipelines side by side, disturbed at random, for SOAK_SECONDS=600 (SOAK_SEED=1); every frame is compared, memory stays flat
+# all        all but the soak
 # Logs and JSON files go to $OUT, or to ./logs. The last line is the count. The exit status is 0 only if nothing failed.
 # Tests that need something the host lacks are skipped and give the reason.
 set -uo pipefail
@@ -131,6 +135,16 @@ elements_and_fuzz() {
   fi
 }
 
+mode_soak() {
+  local seconds=${SOAK_SECONDS:-600} log=$logs/soak.log
+  if [[ ! -x $here/tests/soak/soak ]]; then
+    report SKIP soak 'not in the bundle'
+    return
+  fi
+  run soak $((seconds + 120)) "${bundled[@]}" "$here/tests/soak/soak" --backend cuda --seconds "$seconds" --seed "${SOAK_SEED:-1}"
+  grep -aE '^(FAILED: )?(process|device):|frames compared' "$log" | sed 's/^/      | /'
+}
+
 mode_sanitize() {
   local program tool filter
   if ! command -v compute-sanitizer >/dev/null; then
@@ -198,8 +212,8 @@ mode_bench() {
   elif command -v python3 >/dev/null; then
     local clips=() clip
     for clip in "$here"/media/*.mp4; do [[ -f $clip ]] && clips+=("--clip=$clip"); done
-    run bench/pipelines 400 "${bundled[@]}" python3 "$here/tests/bench/bench_pipelines.py" --plugin="$here/plugin" \
-      --json="$logs/pipelines.json" --turns="${TURNS:-3}" "${clips[@]}" || [[ $? == 1 ]] && cut -c1-150 "$logs/bench_pipelines.log"
+    run bench/pipelines 900 "${bundled[@]}" python3 "$here/tests/bench/bench_pipelines.py" --plugin="$here/plugin" \
+      --json="$logs/pipelines.json" --turns="${TURNS:-3}" --only="${ONLY:-}" ${FRAMES:+"--frames=$FRAMES"} "${clips[@]}" || [[ $? == 1 ]] && cut -c1-220 "$logs/bench_pipelines.log"
   else
     report SKIP bench/pipelines 'no python3'
   fi
@@ -239,6 +253,18 @@ launch() {
   run "$name" 60 "${bundled[@]}" gst-launch-1.0 $3
 }
 
+# name elements-needed frames pipeline: a live pipeline, whose sink (named last) must render this many frames in time.
+drops_none() {
+  local element program=$here/tests/bench/pipeline_timing
+  for element in $2; do
+    if ! gpu || ! has "$element" || [[ ! -x $program ]]; then
+      report SKIP "$1" "no GPU, $element or pipeline_timing"
+      return
+    fi
+  done
+  run "$1" 60 "${bundled[@]}" "$program" --rendered "$3" "$4"
+}
+
 # name element source [between]: between cudaupload, which names system memory first, and a sink that accepts anything, all caps of the
 # element must have CUDA memory, also if other elements are between cudaupload and the element.
 stays_on_the_gpu() {
@@ -264,6 +290,12 @@ mode_pipelines() {
   launch pipelines/from-cuda "$ours" "$source,format=NV12 ! cudagaussian backend=cuda ! $cuda ! cudaconvolve preset=gradient ! $raw ! fakesink"
   launch pipelines/queue "$ours" "$source,format=NV12 ! cudagaussian backend=cuda ! queue ! cudaconvolve preset=sharpen ! queue ! $raw ! fakesink"
   launch pipelines/tee "$ours" "$source,format=NV12 ! cudagaussian backend=cuda ! tee name=t ! queue ! cudaconvolve preset=emboss ! $raw ! fakesink t. ! queue ! cudaconvolve preset=box ! $raw ! fakesink"
+  local live='videotestsrc is-live=true num-buffers=300 pattern=blue' last='fakesink name=last sync=true qos=true max-lateness=20000000'
+  drops_none 'pipelines/live, 60 a second, system' "$ours" 300 "$live ! $raw,format=RGBA,width=1920,height=1080,framerate=60/1 ! $filters ! $raw ! $last"
+  drops_none 'pipelines/live, 60 a second, CUDA' "$ours cudadiff" 300 \
+    "$live ! $raw,format=NV12,width=1920,height=1080,framerate=60/1 ! $filters ! cudadiff output=overlay backend=cuda ! $cuda ! $last"
+  drops_none 'pipelines/live, 60 a second, blend' "cudablend cudagaussian" 300 \
+    "cudablend name=b backend=cuda sink_1::alpha=0.5 ! $raw,format=NV12,width=1920,height=1080,framerate=60/1 ! $last $live ! $raw,format=NV12,width=1920,height=1080,framerate=60/1 ! b. $live ! $raw,format=RGBA,width=640,height=360,framerate=60/1 ! cudagaussian ! b."
   launch pipelines/gray "$ours" "$source,format=GRAY8 ! $filters ! $raw ! fakesink"
   launch pipelines/10-bit "$ours" "$source,format=P010_10LE ! $filters ! $raw ! fakesink"
   launch pipelines/odd-size "$ours" "videotestsrc num-buffers=20 ! $raw,width=333,height=77,format=I420 ! $filters ! $raw ! fakesink"
@@ -320,8 +352,8 @@ mode_pipelines() {
 [[ $* == all ]] && set -- tests late neighbours sanitize pipelines bench
 for mode in "$@"; do
   case $mode in
-    tests | late | neighbours | sanitize | bench | pipelines) ;;
-    *) sed -n '4,14p' "$0" >&2; exit 2 ;;
+    tests | late | neighbours | sanitize | bench | pipelines | soak) ;;
+    *) sed -n '4,18p' "$0" >&2; exit 2 ;;
   esac
 done
 printf '# cudavision %s on %s\n' "$(cat "$here/VERSION")" \

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Pipelines of filters: the source is followed frame by frame to each sink.
+#include "tests/soak/filter_check.hpp"
+#include "tests/soak/lane.hpp"
+
+namespace cudavision::soak {
+namespace {
+
+using fuzz::Random;
+
+Stream new_stream(Random random, bool gray) {
+  std::vector<std::string> formats{"NV12", "RGBA", "I420", "P010_10LE", "BGRx", "Y444"};
+  if (gray) formats.insert(formats.end(), {"GRAY8", "RGB", "YUY2"});
+  std::vector<std::string> chosen{random.pick(formats)};
+  if (const std::string second = random.pick(formats); second != chosen[0]) chosen.push_back(second);
+  std::vector<Stream::Size> sizes{{random.between(24, 320), random.between(24, 180)}, {320, 180}};
+  if (random.one_in(2)) sizes.push_back({random.between(24, 48), random.between(24, 48)});
+  return Stream(random.bits(), chosen, sizes, guint64(random.between(400, 1500)));
+}
+
+class FilterLane : public Lane {
+ public:
+  FilterLane(const Shape& shape, std::uint64_t seed, const Options& options)
+      : Lane(shape.name, seed, options), stream_(new_stream(random_.fork(), shape.gray)) {
+    for (const std::string& stage : shape.stages) histories_.emplace_back(kind(stage));
+    build(shape);
+  }
+  ~FilterLane() override { disown(); }
+
+ private:
+  void build(const Shape& shape) {
+    std::string launch = shape.launch;
+    const auto replace = [&](const std::string& what, const std::string& with) {
+      const std::size_t at = launch.find(what);
+      if (at != std::string::npos) launch.replace(at, what.size(), with);
+      return at != std::string::npos;
+    };
+    for (std::size_t i = 0; i < shape.stages.size(); ++i) {
+      const Kind& stage = histories_[i].kind();
+      replace("{" + std::to_string(i) + "}",
+              stage.factory + " name=e" + std::to_string(i) + " backend=" + options_.backend + " " + stage.settings[0]);
+    }
+    int memories = 0, sinks = 0;
+    while (replace("{m}", "capsfilter name=m" + std::to_string(memories))) ++memories;
+    while (replace("{o}", "fakesink sync=false name=o" + std::to_string(sinks))) ++sinks;
+    GError* error = nullptr;
+    GstElement* pipeline = gst_parse_launch(launch.c_str(), &error);
+    if (error) g_error("%s: %s", launch.c_str(), error->message);
+    own(pipeline);
+    const auto find = [&](char kind, int number) {
+      GstElement* element = gst_bin_get_by_name(GST_BIN(pipeline), (kind + std::to_string(number)).c_str());
+      gst_object_unref(element);  // the pipeline keeps it
+      return element;
+    };
+    for (int i = 0; i < memories; ++i) add_memory_filter(find('m', i));
+    for (int i = 0; i < int(shape.stages.size()); ++i) elements_.push_back(find('e', i));
+    source_ = new_source(stream_, random_.bits());
+    gst_bin_add(GST_BIN(pipeline), source_);
+    gst_element_link(source_, elements_[0]);
+    add_probe(source_, "src", sent, this);
+    for (int i = 0; i < sinks; ++i) {
+      std::vector<History*> stages;
+      for (const int stage : shape.outlets[std::size_t(i)]) stages.push_back(&histories_[std::size_t(stage)]);
+      outlets_.push_back(std::make_unique<Exit>(*this, stages));
+      add_probe(find('o', i), "sink", came, outlets_.back().get());
+    }
+  }
+
+  struct Exit {
+    Exit(FilterLane& of, const std::vector<History*>& stages) : lane(of), outlet(of.report_, of.stream_, of.mutex_, stages) {}
+    FilterLane& lane;
+    Outlet outlet;
+    GstSegment segment{};
+  };
+
+  static void add_probe(GstElement* element, const char* name, GstPadProbeCallback probe, gpointer data) {
+    GstPad* pad = gst_element_get_static_pad(element, name);
+    gst_pad_add_probe(
+        pad, GstPadProbeType(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM | GST_PAD_PROBE_TYPE_EVENT_FLUSH),
+        probe, data, nullptr);
+    gst_object_unref(pad);
+  }
+
+  void enter(const Entry& entry) {
+    for (auto& exit : outlets_) exit->outlet.enter(entry);
+  }
+
+  static GstPadProbeReturn sent(GstPad*, GstPadProbeInfo* info, gpointer data) {
+    FilterLane& self = *static_cast<FilterLane*>(data);
+    const std::lock_guard<std::mutex> lock(self.mutex_);
+    if (info->type & GST_PAD_PROBE_TYPE_BUFFER) {
+      GstBuffer* buffer = GST_PAD_PROBE_INFO_BUFFER(info);
+      Entry entry{Entry::Type::frame, self.serial_++, number_of(GST_BUFFER_PTS(buffer)), -1, 0};
+      const bool follows = self.previous_ >= 0 && !GST_BUFFER_IS_DISCONT(buffer) &&
+                           self.stream_.caps_at(entry.n) == self.stream_.caps_at(guint64(self.previous_));
+      if (follows) entry.previous = self.previous_;
+      entry.time = gst_segment_to_running_time(&self.segment_, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer));
+      self.previous_ = gint64(entry.n);
+      self.enter(entry);
+    } else {
+      GstEvent* event = GST_PAD_PROBE_INFO_EVENT(info);
+      if (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT) gst_event_copy_segment(event, &self.segment_);
+      if (GST_EVENT_TYPE(event) == GST_EVENT_EOS) self.enter({Entry::Type::eos});
+      if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP) {
+        self.previous_ = -1;
+        self.enter({Entry::Type::flush});
+      }
+    }
+    return GST_PAD_PROBE_OK;
+  }
+
+  static GstPadProbeReturn came(GstPad* pad, GstPadProbeInfo* info, gpointer data) {
+    Exit& exit = *static_cast<Exit*>(data);
+    if (info->type & GST_PAD_PROBE_TYPE_BUFFER) {
+      GstBuffer* buffer = GST_PAD_PROBE_INFO_BUFFER(info);
+      const Caps caps(gst_pad_get_current_caps(pad));
+      GstVideoInfo video;
+      if (!caps || !gst_video_info_from_caps(&video, caps.get())) {
+        exit.lane.report_.fail("a frame came out without caps");
+        return GST_PAD_PROBE_OK;
+      }
+      exit.outlet.take(buffer, video, gst_segment_to_running_time(&exit.segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer)));
+    } else {
+      GstEvent* event = GST_PAD_PROBE_INFO_EVENT(info);
+      if (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT) gst_event_copy_segment(event, &exit.segment);
+      if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP) exit.outlet.flushed();
+      if (GST_EVENT_TYPE(event) == GST_EVENT_EOS) {
+        exit.outlet.eos();
+        if (++exit.lane.ends_ % int(exit.lane.outlets_.size()) == 0) exit.lane.ended();
+      }
+    }
+    return GST_PAD_PROBE_OK;
+  }
+
+  void seek(guint64 n) override {
+    report_.act("flushing seek to frame " + std::to_string(n));
+    ends_ = 0;
+    const Interruption interruption(*this);
+    send_seek(n, GST_SEEK_FLAG_FLUSH);
+  }
+  void send_seek(guint64 n, GstSeekFlags flags) {
+    // A bin would send it once for each sink.
+    if (!gst_element_send_event(source_, gst_event_new_seek(1, GST_FORMAT_TIME, flags, GST_SEEK_TYPE_SET, gint64(n * frame_time),
+                                                            GST_SEEK_TYPE_NONE, -1)))
+      report_.fail("a seek failed");
+  }
+
+  void change_setting() {
+    const std::size_t i = std::size_t(random_.below(int(elements_.size())));
+    const std::vector<std::string>& settings = histories_[i].kind().settings;
+    const int setting = random_.below(int(settings.size()));
+    report_.act("e" + std::to_string(i) + ": " + settings[std::size_t(setting)]);
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      histories_[i].begin(setting);
+    }
+    set(elements_[i], settings[std::size_t(setting)]);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    histories_[i].finish(serial_);
+  }
+
+  void disturb() override {
+    switch (random_.below(10)) {
+      case 0:
+        if (const guint64 n = guint64(random_.below(int(stream_.length()))); ends_ == 0) {
+          report_.act("seek without flush to frame " + std::to_string(n));
+          send_seek(n, GST_SEEK_FLAG_NONE);
+        }
+        break;
+      case 1:
+        report_.act("two flushes");
+        {
+          const Interruption interruption(*this);
+          gst_element_send_event(source_, gst_event_new_flush_start());
+          gst_element_send_event(source_, gst_event_new_flush_stop(TRUE));
+        }
+        // Without a seek after it, basesrc sometimes does not start again (seen with GStreamer 1.22).
+        seek(guint64(random_.below(int(stream_.length()))));
+        break;
+      case 2:
+        turn(random_.pick(elements_));
+        break;
+      default:
+        change_setting();
+    }
+  }
+
+  void forget() override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (auto& exit : outlets_) exit->outlet.forget();
+    previous_ = -1;
+    ends_ = 0;
+  }
+  guint64 length() const override { return stream_.length(); }
+
+  const Stream stream_;
+  std::vector<GstElement*> elements_;
+  GstElement* source_ = nullptr;
+  std::deque<History> histories_;
+  std::vector<std::unique_ptr<Exit>> outlets_;
+  std::atomic<int> ends_{0};
+  std::mutex mutex_;  // guards what follows, and the histories
+  guint64 serial_ = 0;
+  gint64 previous_ = -1;
+  GstSegment segment_{};
+};
+
+}  // namespace
+
+std::unique_ptr<Lane> new_filter_lane(int index, std::uint64_t seed, const Options& options) {
+  return std::make_unique<FilterLane>(shapes()[std::size_t(index) % shapes().size()], seed, options);
+}
+
+}  // namespace cudavision::soak

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// One pipeline, and the thread that disturbs it.
+#pragma once
+
+#include <gst/gst.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "tests/fuzz/random.hpp"
+#include "tests/soak/report.hpp"
+
+namespace cudavision::soak {
+
+struct Options {
+  std::string backend = "cuda";
+  double patience = 10;  ///< seconds without a frame after which a pipeline hangs
+};
+
+class Lane {
+ public:
+  Lane(const std::string& name, std::uint64_t seed, const Options& options);
+  virtual ~Lane();
+  Lane(const Lane&) = delete;
+  Lane& operator=(const Lane&) = delete;
+
+  Report& report() { return report_; }
+  /// Plays and disturbs the pipeline until `stop` becomes true, and stops it.
+  void run(const std::atomic<bool>& stop);
+
+ protected:
+  /// Does one random thing to the playing pipeline.
+  virtual void disturb() = 0;
+  /// Drops what is known of the frames under way. No thread streams at this time.
+  virtual void forget() = 0;
+  /// Sends a flushing seek to this frame.
+  virtual void seek(guint64 n) = 0;
+  virtual guint64 length() const = 0;
+
+  GstElement* pipeline() const { return pipeline_.get(); }
+  void own(GstElement* pipeline);
+  /// Stops and frees the pipeline. Destructors call it, because the pipeline uses the members of derived classes.
+  void disown() { pipeline_.reset(); }
+  bool on_cuda() const { return options_.backend == "cuda"; }
+  /// Sets a property from text, if the object has it.
+  void turn(GstElement* element);
+  void change_memory();
+  void add_memory_filter(GstElement* filter);
+  void pause_and_play();
+  void stop_and_play();
+  void ended() { ended_ = true; }
+  /// For a flush, or while the pipeline stops: new caps may meet pads that flush already, and basetransform and basesrc post that as "not
+  /// negotiated". Messages in this time are no failures.
+  class Interruption {
+   public:
+    explicit Interruption(Lane& lane) : lane_(lane) { lane_.interrupted_ = true; }
+    ~Interruption() { lane_.interrupted_ = false; }
+    Interruption(const Interruption&) = delete;
+    Interruption& operator=(const Interruption&) = delete;
+
+   private:
+    Lane& lane_;
+  };
+  /// Errors of this element are no failures from now on.
+  void dismiss(GstElement* element) { dismissed_ = element; }
+
+  const Options options_;
+  fuzz::Random random_;
+  Report report_;
+
+ private:
+  static GstBusSyncReply message(GstBus*, GstMessage*, gpointer);
+  void reach(GstState state);
+  /// Waits for the end of a change of state. A flush begins one, which ends in a thread of the pipeline; another flush during this time can
+  /// leave the pipeline in PAUSED (seen with GStreamer 1.22).
+  void settle();
+
+  struct Stop {
+    void operator()(GstElement* pipeline) const {
+      gst_element_set_state(pipeline, GST_STATE_NULL);
+      gst_object_unref(pipeline);
+    }
+  };
+  std::unique_ptr<GstElement, Stop> pipeline_;
+  std::vector<GstElement*> memory_filters_;
+  std::atomic<bool> ended_{false}, interrupted_{false};
+  std::atomic<GstElement*> dismissed_{nullptr};
+};
+
+/// Shape number `index` of the pipelines of filters.
+std::unique_ptr<Lane> new_filter_lane(int index, std::uint64_t seed, const Options& options);
+std::unique_ptr<Lane> new_mixer_lane(std::uint64_t seed, const Options& options);
+
+}  // namespace cudavision::soak

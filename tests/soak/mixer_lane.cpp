@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// A pipeline with cudablend, whose pads come and go. All sources have the same timestamps, so output n shows frame n of each pad.
+#include <algorithm>
+
+#include "tests/soak/cache.hpp"
+#include "tests/soak/lane.hpp"
+#include "tests/soak/reference.hpp"
+#include "tests/soak/stream.hpp"
+
+namespace cudavision::soak {
+namespace {
+
+using fuzz::Random;
+
+constexpr int tolerance = 1;  ///< between the backends
+
+const std::vector<std::string> mixer_settings{"background=black layout=manual interpolation=bilinear",
+                                              "background=checker layout=grid interpolation=nearest",
+                                              "background=white layout=manual interpolation=nearest"};
+const std::vector<std::string> pad_settings{
+    "xpos=0 ypos=0 width=-1 height=-1 alpha=1 operator=over", "xpos=40 ypos=-8 width=100 height=60 alpha=0.5 operator=over",
+    "xpos=31 ypos=17 width=-1 height=-1 alpha=0.65 operator=average", "xpos=-20 ypos=30 width=80 height=-1 alpha=1 operator=add"};
+
+/// What the mixer is told to show: its settings, and those of each pad by the number of its stream.
+struct Scene {
+  std::string settings;
+  std::map<int, std::string> pads;
+  guint64 forced_from = 0;  ///< frames from here on must not show an older scene
+};
+
+class MixerLane : public Lane {
+ public:
+  MixerLane(std::uint64_t seed, const Options& options) : Lane("blend", seed, options) {
+    const guint64 length = guint64(random_.between(300, 1000));
+    for (int i = random_.between(2, 4); i > 0; --i) {
+      const std::vector<std::string> formats{random_.pick<std::string>({"NV12", "RGBA"}),
+                                             random_.pick<std::string>({"I420", "BGRx", "P010_10LE"})};
+      streams_.emplace_back(random_.bits(), formats,
+                            std::vector<Stream::Size>{{random_.between(16, 240), random_.between(16, 160)}}, length);
+    }
+    scenes_.push_back({mixer_settings[0], {}, 0});
+    const std::string format = random_.pick<std::string>({"NV12", "RGBA", "I420"});
+    const std::string launch = "cudablend name=mixer backend=" + options.backend + " " + mixer_settings[0] +
+                               " ! capsfilter caps=video/x-raw(ANY),format=" + format +
+                               ",width=240,height=161,framerate=" + std::to_string(frames_per_second) +
+                               "/1 ! capsfilter name=m0 ! fakesink name=o0 sync=false";
+    GError* error = nullptr;
+    own(gst_parse_launch(launch.c_str(), &error));
+    if (error) g_error("%s: %s", launch.c_str(), error->message);
+    mixer_ = find("mixer");
+    add_memory_filter(find("m0"));
+    GstPad* sink = gst_element_get_static_pad(find("o0"), "sink");
+    gst_pad_add_probe(
+        sink, GstPadProbeType(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM | GST_PAD_PROBE_TYPE_EVENT_FLUSH),
+        came, this, nullptr);
+    gst_object_unref(sink);
+    for (int i = 0; i < int(streams_.size()); ++i) add_pad(i);
+    low_ = int(scenes_.size()) - 1;
+  }
+  ~MixerLane() override {
+    for (Input& input : inputs_) gst_object_unref(input.pad);
+    disown();
+  }
+
+ private:
+  struct Input {
+    int stream;
+    GstPad* pad;
+    GstElement* source;
+  };
+
+  GstElement* find(const char* name) {
+    GstElement* element = gst_bin_get_by_name(GST_BIN(pipeline()), name);
+    gst_object_unref(element);  // the pipeline keeps it
+    return element;
+  }
+
+  /// Changes the scene, and does `apply` to make it so.
+  template <typename F>
+  void change(Scene scene, F&& apply) {
+    scene.forced_from = G_MAXUINT64;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      scenes_.push_back(std::move(scene));
+    }
+    guint64 sent = 0;
+    apply(sent);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    scenes_.back().forced_from = sent;
+  }
+  guint64 sent() const {
+    guint64 most = 0;
+    for (const Input& input : inputs_) most = std::max(most, position_of(input.source));
+    return most;
+  }
+
+  void add_pad(int stream) {
+    Scene scene = scenes_.back();
+    const std::string& settings = scene.pads[stream] = random_.pick(pad_settings) + " zorder=" + std::to_string(stream);
+    report_.act("a pad for stream " + std::to_string(stream) + ": " + settings);
+    change(scene, [&](guint64& shown) {
+      GstPad* pad = gst_element_request_pad_simple(mixer_, "sink_%u");
+      set(pad, settings);
+      GstElement* source = new_source(streams_[std::size_t(stream)], random_.bits());
+      gst_bin_add(GST_BIN(pipeline()), source);
+      gst_element_link_pads(source, "src", mixer_, GST_PAD_NAME(pad));
+      shown = sent();
+      gst_element_set_state(source, GST_STATE_READY);
+      // The segment begins where those of the other sources do, so that equal timestamps are equal running times.
+      gst_element_send_event(source, gst_event_new_seek(1, GST_FORMAT_TIME, GST_SEEK_FLAG_NONE, GST_SEEK_TYPE_SET,
+                                                        gint64(segment_ * frame_time), GST_SEEK_TYPE_NONE, -1));
+      gst_element_sync_state_with_parent(source);
+      inputs_.push_back({stream, pad, source});
+    });
+  }
+
+  void remove_pad(std::size_t index) {
+    const Input input = inputs_[index];
+    report_.act("the pad of stream " + std::to_string(input.stream) + " goes");
+    Scene scene = scenes_.back();
+    scene.pads.erase(input.stream);
+    change(scene, [&](guint64& shown) {
+      dismiss(input.source);  // it may push into the pad that goes
+      gst_element_release_request_pad(mixer_, input.pad);
+      shown = sent();
+      inputs_.erase(inputs_.begin() + std::ptrdiff_t(index));
+      gst_element_set_locked_state(input.source,
+                                   TRUE);  // the pipeline may be on its way to PLAYING after a flush, in a thread of its own
+      gst_element_set_state(input.source, GST_STATE_NULL);
+      gst_bin_remove(GST_BIN(pipeline()), input.source);
+      gst_object_unref(input.pad);
+      dismiss(nullptr);
+    });
+  }
+
+  void disturb() override {
+    Scene scene = scenes_.back();
+    switch (random_.below(6)) {
+      case 0:
+        if (inputs_.size() > 1) remove_pad(std::size_t(random_.below(int(inputs_.size()))));
+        break;
+      case 1:
+        // A pad without a picture yet takes a cell of a grid for a frame or two; elsewhere it does not show.
+        if (scene.settings.find("layout=grid") != std::string::npos) break;
+        for (int i = 0; i < int(streams_.size()); ++i)
+          if (!scene.pads.count(i)) return add_pad(i);
+        break;
+      case 2:
+        scene.settings = random_.pick(mixer_settings);
+        report_.act(scene.settings);
+        change(scene, [&](guint64& shown) {
+          set(mixer_, scene.settings);
+          shown = sent();
+        });
+        break;
+      case 3:
+        turn(mixer_);
+        break;
+      default: {
+        const Input& input = random_.pick(inputs_);
+        const std::string settings = random_.pick(pad_settings) + " zorder=" + std::to_string(input.stream);
+        scene.pads[input.stream] = settings;
+        report_.act("stream " + std::to_string(input.stream) + ": " + settings);
+        change(scene, [&](guint64& shown) {
+          set(input.pad, settings);
+          shown = sent();
+        });
+      }
+    }
+  }
+
+  void seek(guint64 n) override {
+    report_.act("flushing seek to frame " + std::to_string(n));
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      segment_ = n;
+    }
+    const Interruption interruption(*this);
+    if (!gst_element_seek(pipeline(), 1, GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH, GST_SEEK_TYPE_SET, gint64(n * frame_time),
+                          GST_SEEK_TYPE_NONE, -1))
+      report_.fail("a seek failed");
+  }
+
+  void forget() override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    segment_ = next_ = 0;
+    low_ = int(scenes_.size()) - 1;
+  }
+  guint64 length() const override { return streams_[0].length(); }
+
+  static GstPadProbeReturn came(GstPad* pad, GstPadProbeInfo* info, gpointer data) {
+    MixerLane& self = *static_cast<MixerLane*>(data);
+    if (info->type & GST_PAD_PROBE_TYPE_BUFFER) {
+      const Caps caps(gst_pad_get_current_caps(pad));
+      GstVideoInfo video;
+      if (caps && gst_video_info_from_caps(&video, caps.get()))
+        self.take(GST_PAD_PROBE_INFO_BUFFER(info), video);
+      else
+        self.report_.fail("a frame came out without caps");
+      return GST_PAD_PROBE_OK;
+    }
+    const GstEventType type = GST_EVENT_TYPE(GST_PAD_PROBE_INFO_EVENT(info));
+    const std::lock_guard<std::mutex> lock(self.mutex_);
+    if (type == GST_EVENT_FLUSH_STOP) {
+      self.next_ = self.segment_;
+      self.low_ = int(self.scenes_.size()) - 1;
+    } else if (type == GST_EVENT_EOS) {
+      if (self.next_ != self.length()) self.report_.fail("EOS came before frame " + std::to_string(self.next_));
+      self.ended();
+    }
+    return GST_PAD_PROBE_OK;
+  }
+
+  void take(GstBuffer* buffer, const GstVideoInfo& video) {
+    report_.deliver();
+    const guint64 n = number_of(GST_BUFFER_PTS(buffer));
+    int low;
+    std::vector<Scene> scenes;  // those that this frame may show, the newest first
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (GST_BUFFER_PTS(buffer) != next_ * frame_time || n >= length()) {
+        report_.fail("frame " + std::to_string(n) + " came out instead of " + std::to_string(next_));
+        next_ = n + 1;
+        return;
+      }
+      ++next_;
+      while (low_ + 1 < int(scenes_.size()) && scenes_[std::size_t(low_) + 1].forced_from <= n) ++low_;
+      low = low_;
+      scenes.assign(scenes_.begin() + low, scenes_.end());
+    }
+    bool mapped = false;
+    const std::string samples = fuzz::samples_of(buffer, video, mapped);
+    if (!mapped) return report_.fail("frame " + std::to_string(n) + " does not hold the picture of its caps");
+    std::string wrong;
+    for (std::size_t i = 0; i < scenes.size(); ++i) {
+      const std::string difference = differs(samples, expected(scenes[i], n, video));
+      if (difference.empty()) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        low_ = std::max(low_, low + int(i));
+        return;
+      }
+      wrong = difference;
+    }
+    report_.fail("frame " + std::to_string(n) + " is wrong, from the newest scene " + wrong + describe(scenes.back()));
+  }
+
+  static std::string differs(const std::string& samples, const std::string& expected) {
+    if (samples == expected) return {};
+    if (samples.size() != expected.size()) return "in its size";
+    std::size_t differing = 0, where = 0;
+    for (std::size_t i = 0; i < samples.size(); ++i)
+      if (std::abs(int(guint8(samples[i])) - int(guint8(expected[i]))) > tolerance && !differing++) where = i;
+    if (!differing) return {};
+    return std::to_string(differing) + " of " + std::to_string(samples.size()) + " bytes differ, the first one at " +
+           std::to_string(where) + " (" + std::to_string(guint8(samples[where])) + " instead of " +
+           std::to_string(guint8(expected[where])) + ")";
+  }
+  static std::string describe(const Scene& scene) {
+    std::string text = "; " + scene.settings;
+    for (const auto& [stream, settings] : scene.pads) text += "; stream " + std::to_string(stream) + ": " + settings;
+    return text;
+  }
+
+  const std::string& expected(const Scene& scene, guint64 n, const GstVideoInfo& video) {
+    std::string key = describe(scene);
+    for (const auto& [number, settings] : scene.pads) {
+      const Stream& stream = streams_[std::size_t(number)];
+      key += ";" + std::to_string(stream.caps_at(n)) + "/" + std::to_string(stream.picture_at(n));
+    }
+    if (const std::string* known = known_.find(key)) return *known;
+    std::vector<Buffer> frames;
+    std::vector<MixerInput> inputs;
+    for (const auto& [number, settings] : scene.pads) {
+      const fuzz::Picture& picture = streams_[std::size_t(number)].at(n);
+      frames.emplace_back(wrap(picture));
+      inputs.push_back({settings, picture.video, frames.back().get()});
+    }
+    const Caps output(gst_video_info_to_caps(&video));
+    const Buffer blended = blend(scene.settings, inputs, output.get());
+    bool mapped = false;
+    std::string samples;
+    if (blended) samples = fuzz::samples_of(blended.get(), video, mapped);
+    return *known_.add(key, std::move(samples), GST_VIDEO_INFO_SIZE(&video));
+  }
+
+  std::deque<Stream> streams_;
+  GstElement* mixer_ = nullptr;
+  std::vector<Input> inputs_;
+  Cache<std::string> known_;
+  std::mutex mutex_;  // guards what follows
+  std::vector<Scene> scenes_;
+  int low_ = 0;                     // the oldest scene that the next frame may show
+  guint64 segment_ = 0, next_ = 0;  // the first frame of the segment, and the next one that should come
+};
+
+}  // namespace
+
+std::unique_ptr<Lane> new_mixer_lane(std::uint64_t seed, const Options& options) {
+  return std::make_unique<MixerLane>(seed, options);
+}
+
+}  // namespace cudavision::soak

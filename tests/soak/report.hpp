@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What is known of one pipeline: what was done to it last, whether frames come, what went wrong.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <string>
+
+namespace cudavision::soak {
+
+class Report {
+ public:
+  Report(std::string name, std::uint64_t seed) : name_(std::move(name)), seed_(seed) {}
+
+  /// The controller of the pipeline begins an action.
+  void act(const std::string& action);
+  /// The pipeline has stopped.
+  void end() { ended_ = true; }
+  bool ended() const { return ended_; }
+  /// A frame reached a sink.
+  void deliver();
+  /// Counts a failure, and prints the first ones at once. Any thread may call it.
+  void fail(const std::string& what);
+
+  int failures() const { return failures_; }
+  long frames() const { return frames_; }
+  long actions() const { return actions_; }
+  /// Seconds since the last frame, and since the last action began.
+  double silence() const { return since(last_frame_); }
+  double standstill() const { return since(last_action_); }
+  /// Name, seed and last actions, for a message.
+  std::string describe() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static Clock::rep now() { return Clock::now().time_since_epoch().count(); }
+  static double since(Clock::rep then) { return std::chrono::duration<double>(Clock::duration(now() - then)).count(); }
+
+  const std::string name_;
+  const std::uint64_t seed_;
+  std::atomic<long> frames_{0}, actions_{0};
+  std::atomic<int> failures_{0};
+  std::atomic<bool> ended_{false};
+  std::atomic<Clock::rep> last_frame_{now()}, last_action_{now()};
+  mutable std::mutex mutex_;
+  std::string action_ = "start", before_;
+};
+
+}  // namespace cudavision::soak

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "tests/soak/stream.hpp"
+
+#include <gst/base/gstpushsrc.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+namespace cudavision::soak {
+
+using fuzz::Picture;
+using fuzz::Random;
+
+Stream::Stream(std::uint64_t seed, const std::vector<std::string>& formats, const std::vector<Size>& sizes, guint64 length)
+    : seed_(seed), length_(length), run_(guint64(Random(seed).between(20, 80))) {
+  Random random(seed);
+  for (const std::string& format : formats)
+    for (const Size& size : sizes) {
+      GstVideoInfo video;
+      gst_video_info_init(&video);
+      gst_video_info_set_format(&video, gst_video_format_from_string(format.c_str()), guint(size.width), guint(size.height));
+      video.fps_n = frames_per_second, video.fps_d = 1;
+      for (int i = 0; i < pictures_per_caps; ++i) pictures_.push_back(fuzz::draw_picture(random, video));
+    }
+}
+
+int Stream::caps_at(guint64 n) const { return Random(seed_, n / run_).below(int(pictures_.size()) / pictures_per_caps); }
+int Stream::picture_at(guint64 n) const { return Random(~seed_, n).below(pictures_per_caps); }
+
+GstBuffer* wrap(const Picture& picture) {
+  auto* bytes = const_cast<char*>(picture.bytes.data());  // GStreamer does not write to read-only memory
+  const gsize size = picture.bytes.size();
+  return gst_buffer_new_wrapped_full(GST_MEMORY_FLAG_READONLY, bytes, size, 0, size, nullptr, nullptr);
+}
+
+namespace {
+
+struct Source {
+  GstPushSrc parent;
+  const Stream* stream;
+  std::atomic<guint64> next;
+  int caps;  ///< of the last frame; −1: none
+  std::uint64_t seed;
+};
+struct SourceClass {
+  GstPushSrcClass parent;
+};
+GstPushSrcClass* parent_class;
+Source* self_of(gpointer object) { return static_cast<Source*>(object); }
+
+gboolean start(GstBaseSrc* base) {
+  self_of(base)->caps = -1;
+  self_of(base)->next = 0;
+  return TRUE;
+}
+
+gboolean is_seekable(GstBaseSrc*) { return TRUE; }
+
+gboolean do_seek(GstBaseSrc* base, GstSegment* segment) {
+  self_of(base)->next = number_of(segment->position);
+  return TRUE;
+}
+
+gboolean negotiate(GstBaseSrc* base) {
+  Source* self = self_of(base);
+  const int number = self->stream->caps_at(std::min(self->next.load(), self->stream->length() - 1));
+  GstCaps* caps = gst_video_info_to_caps(&self->stream->video(number));
+  const gboolean accepted = gst_base_src_set_caps(base, caps);
+  self->caps = accepted ? number : -1;  // a pad that flushes does not keep them
+  gst_caps_unref(caps);
+  return accepted;
+}
+
+GstFlowReturn from_pool(GstBaseSrc* base, const Picture& picture, GstBuffer** buffer) {
+  const GstFlowReturn flow = GST_BASE_SRC_CLASS(parent_class)->alloc(base, 0, guint(GST_VIDEO_INFO_SIZE(&picture.video)), buffer);
+  if (flow != GST_FLOW_OK) return flow;
+  GstVideoFrame frame;
+  if (!gst_video_frame_map(&frame, &picture.video, *buffer, GST_MAP_WRITE)) return GST_FLOW_ERROR;
+  // gst_video_frame_copy() omits the last chroma sample of packed 4:2:2 if the width is odd.
+  for (int p = 0; p < int(GST_VIDEO_INFO_N_PLANES(&picture.video)); ++p) {
+    const fuzz::PlaneSize size = fuzz::plane_size(picture.video, p);
+    const char* from = &picture.bytes[GST_VIDEO_INFO_PLANE_OFFSET(&picture.video, p)];
+    auto* to = static_cast<char*>(GST_VIDEO_FRAME_PLANE_DATA(&frame, p));
+    for (int y = 0; y < size.rows; ++y)
+      std::memcpy(to + std::ptrdiff_t(y) * GST_VIDEO_FRAME_PLANE_STRIDE(&frame, p),
+                  from + std::ptrdiff_t(y) * GST_VIDEO_INFO_PLANE_STRIDE(&picture.video, p), size.row_bytes);
+  }
+  gst_video_frame_unmap(&frame);
+  return GST_FLOW_OK;
+}
+
+GstFlowReturn create(GstPushSrc* push, GstBuffer** buffer) {
+  Source* self = self_of(push);
+  GstBaseSrc* base = GST_BASE_SRC(push);
+  const guint64 n = self->next;
+  if (n >= self->stream->length()) return GST_FLOW_EOS;
+  if (self->stream->caps_at(n) != self->caps && !gst_base_src_negotiate(base))
+    return GST_PAD_IS_FLUSHING(GST_BASE_SRC_PAD(base)) ? GST_FLOW_FLUSHING : GST_FLOW_NOT_NEGOTIATED;
+  const Picture& picture = self->stream->at(n);
+  Random random(self->seed, n / 32);  // runs of frames from one kind of memory
+  switch (random.below(4)) {
+    case 0:
+      *buffer = gst_buffer_new_memdup(picture.bytes.data(), picture.bytes.size());
+      break;
+    case 1:
+      *buffer = wrap(picture);
+      break;
+    case 2:
+      *buffer = fuzz::lay_out(random, picture, random.pick({fuzz::Layout::padded, fuzz::Layout::apart, fuzz::Layout::bottom_up}));
+      break;
+    default:
+      if (const GstFlowReturn flow = from_pool(base, picture, buffer); flow != GST_FLOW_OK) return flow;
+  }
+  GST_BUFFER_PTS(*buffer) = n * frame_time;
+  GST_BUFFER_DURATION(*buffer) = frame_time;
+  self->next = n + 1;
+  return GST_FLOW_OK;
+}
+
+void class_init(gpointer klass, gpointer) {
+  parent_class = static_cast<GstPushSrcClass*>(g_type_class_peek_parent(klass));
+  auto* element = GST_ELEMENT_CLASS(klass);
+  gst_element_class_set_static_metadata(element, "Source of the soak", "Source/Video", "Sends known pictures", "cudavision");
+  GstCaps* any = gst_caps_new_empty_simple("video/x-raw");
+  gst_element_class_add_pad_template(element, gst_pad_template_new("src", GST_PAD_SRC, GST_PAD_ALWAYS, any));
+  gst_caps_unref(any);
+  auto* base = GST_BASE_SRC_CLASS(klass);
+  base->start = start;
+  base->is_seekable = is_seekable;
+  base->do_seek = do_seek;
+  base->negotiate = negotiate;
+  GST_PUSH_SRC_CLASS(klass)->create = create;
+}
+
+void instance_init(GTypeInstance* instance, gpointer) { gst_base_src_set_format(GST_BASE_SRC(instance), GST_FORMAT_TIME); }
+
+GType source_type() {
+  static const GType type = g_type_register_static_simple(GST_TYPE_PUSH_SRC, "SoakSource", sizeof(SourceClass), class_init,
+                                                          sizeof(Source), instance_init, GTypeFlags(0));
+  return type;
+}
+
+}  // namespace
+
+GstElement* new_source(const Stream& stream, std::uint64_t seed) {
+  auto* source = GST_ELEMENT(g_object_new(source_type(), nullptr));
+  self_of(source)->stream = &stream;
+  self_of(source)->seed = seed;
+  return source;
+}
+
+guint64 position_of(GstElement* source) { return self_of(source)->next; }
+
+}  // namespace cudavision::soak
