@@ -28,6 +28,13 @@ void replace_meaningless_numbers(GstVideoInfo& video) {
   drop(video.colorimetry.primaries, GST_VIDEO_COLOR_PRIMARIES_EBU3213);
 }
 
+GstClockTime time_between_frames(const GstVideoInfo& video) {
+  const int rate_n = GST_VIDEO_INFO_FPS_N(&video), rate_d = GST_VIDEO_INFO_FPS_D(&video);
+  if (rate_n <= 0 || rate_d <= 0) return GST_CLOCK_TIME_NONE;
+  const GstClockTime time = gst_util_uint64_scale(GST_SECOND, guint64(rate_d), guint64(rate_n));
+  return time <= 60 * GST_SECOND ? time : GST_CLOCK_TIME_NONE;
+}
+
 std::string size_text(gint64 width, gint64 height) { return std::to_string(width) + "×" + std::to_string(height); }
 
 Geometry geometry_of(const GstVideoInfo& video) {

@@ -17,6 +17,9 @@ bool video_from_caps(GstVideoInfo& video, const GstCaps* caps);
 /// "unknown", and a pixel aspect ratio of 0 becomes 1/1.
 void replace_meaningless_numbers(GstVideoInfo& video);
 
+/// The time from a frame to the next; GST_CLOCK_TIME_NONE if it is not known, or longer than a minute.
+GstClockTime time_between_frames(const GstVideoInfo& video);
+
 /// A size in messages: "320×240".
 std::string size_text(gint64 width, gint64 height);
 

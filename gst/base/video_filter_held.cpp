@@ -95,7 +95,7 @@ GstFlowReturn generate_output(GstBaseTransform* trans, GstBuffer** outbuf) {
 void check_times(GstCudaVisionFilter* self) {
   FilterState& state = *self->state;
   state.in_time = true;
-  if (GST_VIDEO_INFO_FPS_N(&state.video) > 0) return;
+  if (GST_CLOCK_TIME_IS_VALID(time_between_frames(state.video))) return;
   // Nobody knows when the next frame arrives, so that a frame which waits for it may be too late.
   GstQuery* query = gst_query_new_latency();
   gboolean live = FALSE;
@@ -106,9 +106,8 @@ void check_times(GstCudaVisionFilter* self) {
 
 void update_latency(GstCudaVisionFilter* self) {
   FilterState& state = *self->state;
-  const int rate_n = GST_VIDEO_INFO_FPS_N(&state.video), rate_d = GST_VIDEO_INFO_FPS_D(&state.video);
   const guint frames = state.processor && frames_need_completion(self) ? depth_of(self) : 0;
-  const GstClockTime latency = rate_n > 0 ? gst_util_uint64_scale(frames * GST_SECOND, guint64(rate_d), guint64(rate_n)) : 0;
+  const GstClockTime time = time_between_frames(state.video), latency = GST_CLOCK_TIME_IS_VALID(time) ? frames * time : 0;
   if (state.latency.exchange(latency) != latency)
     gst_element_post_message(GST_ELEMENT(self), gst_message_new_latency(GST_OBJECT(self)));
 }

@@ -68,18 +68,17 @@ guint depth_of(GstCudaVisionMixer* self) {
   // Without a framerate nobody knows when the next frame comes, so that one which waits for it may be too late.
   const Host& host = self->state->host;
   const guint depth = host.async_depth();
-  return depth > 0 && GST_VIDEO_INFO_FPS_N(&GST_VIDEO_AGGREGATOR(self)->info) > 0 && host.uses_cuda() ? depth : 0;
+  const bool has_rate = GST_CLOCK_TIME_IS_VALID(time_between_frames(GST_VIDEO_AGGREGATOR(self)->info));
+  return depth > 0 && has_rate && host.uses_cuda() ? depth : 0;
 }
 
 void update_latency(GstCudaVisionMixer* self) {
   MixerState& state = *self->state;
-  const GstVideoInfo& video = GST_VIDEO_AGGREGATOR(self)->info;
+  const GstClockTime time = time_between_frames(GST_VIDEO_AGGREGATOR(self)->info);
   const bool goes_on = state.to_device && state.host.gpu.may_hand_over();
   const guint depth = goes_on ? 0 : depth_of(self);
-  if (std::exchange(state.depth, depth) == depth || GST_VIDEO_INFO_FPS_N(&video) <= 0) return;
-  // The base class itself holds a frame for one duration.
-  const GstClockTime latency =
-      gst_util_uint64_scale((1 + depth) * GST_SECOND, guint64(GST_VIDEO_INFO_FPS_D(&video)), guint64(GST_VIDEO_INFO_FPS_N(&video)));
+  if (std::exchange(state.depth, depth) == depth || !GST_CLOCK_TIME_IS_VALID(time)) return;
+  const GstClockTime latency = (1 + depth) * time;  // the base class itself waits for one frame
   gst_aggregator_set_latency(GST_AGGREGATOR(self), latency, latency);
 }
 

@@ -439,6 +439,9 @@ void set_number(gpointer object, GParamSpec* spec, double number) {
   g_value_unset(&value), g_value_unset(&now);
 }
 
+/// Then no frame comes out for each that goes in. Has tests of its own.
+bool holds_frames(const GParamSpec* spec) { return spec->name == std::string("async-depth"); }
+
 }  // namespace
 
 /// Tools set values up to the ends of a property's range, or map 0 to 1 to the range.
@@ -458,6 +461,7 @@ TEST(accepts_the_ends_of_each_range, Each::run) {
     for (gpointer object : {gpointer(mixer.element()), gpointer(mixer.pad(1))})
       each_own_property(object, [&](GParamSpec* spec) {
         at(spec->name);
+        if (holds_frames(spec)) return;
         const auto [least, most] = range_of(spec);
         for (double value : {least, (least + most) / 2, most}) set_number(object, spec, value), show();
         GstControlSource* source = gst_interpolation_control_source_new();
@@ -474,7 +478,7 @@ TEST(accepts_the_ends_of_each_range, Each::run) {
       at(greatest ? "the greatest of all" : "the least of all");
       for (gpointer object : {gpointer(mixer.pad(1)), gpointer(mixer.element())})
         each_own_property(object, [&](GParamSpec* spec) {
-          if (spec->name != std::string("sizing-policy") && spec->name != std::string("layout"))
+          if (spec->name != std::string("sizing-policy") && spec->name != std::string("layout") && !holds_frames(spec))
             set_number(object, spec, greatest ? range_of(spec).second : range_of(spec).first);
         });
       show();
