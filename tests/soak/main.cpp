@@ -73,7 +73,9 @@ int main(int argc, char** argv) {
       return 1;
     }
   }
-  mallopt(M_ARENA_MAX, 4);  // otherwise the heaps of ever new threads hide whether memory stays flat
+  // Otherwise the heaps of ever new threads, and the holes that frames leave in them, hide whether memory stays flat.
+  mallopt(M_ARENA_MAX, 4);
+  mallopt(M_MMAP_THRESHOLD, 16 << 10);
   gst_init(nullptr, nullptr);
   if (!works(options.backend)) {
     std::printf("skipped: backend=%s does not work here\n", options.backend.c_str());

@@ -133,15 +133,17 @@ class MixerLane : public Lane {
     });
   }
 
+  /// Pads come and go only outside of grids: GstAggregator lists a pad for a moment without a picture, and then its cell of the grid is empty.
+  static bool in_grid(const Scene& scene) { return scene.settings.find("layout=grid") != std::string::npos; }
+
   void disturb() override {
     Scene scene = scenes_.back();
     switch (random_.below(6)) {
       case 0:
-        if (inputs_.size() > 1) remove_pad(std::size_t(random_.below(int(inputs_.size()))));
+        if (inputs_.size() > 1 && !in_grid(scene)) remove_pad(std::size_t(random_.below(int(inputs_.size()))));
         break;
       case 1:
-        // A pad without a picture yet takes a cell of a grid for a frame or two; elsewhere it does not show.
-        if (scene.settings.find("layout=grid") != std::string::npos) break;
+        if (in_grid(scene)) break;
         for (int i = 0; i < int(streams_.size()); ++i)
           if (!scene.pads.count(i)) return add_pad(i);
         break;
