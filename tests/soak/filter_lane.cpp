@@ -41,7 +41,7 @@ class FilterLane : public Lane {
               stage.factory + " name=e" + std::to_string(i) + " backend=" + options_.backend + " " + stage.settings[0]);
     }
     int memories = 0, sinks = 0;
-    while (replace("{m}", "capsfilter name=m" + std::to_string(memories))) ++memories;
+    while (replace("{m}", "capsfilter caps-change-mode=delayed name=m" + std::to_string(memories))) ++memories;
     while (replace("{o}", "fakesink sync=false name=o" + std::to_string(sinks))) ++sinks;
     GError* error = nullptr;
     GstElement* pipeline = gst_parse_launch(launch.c_str(), &error);

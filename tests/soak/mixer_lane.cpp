@@ -43,7 +43,7 @@ class MixerLane : public Lane {
     const std::string launch = "cudablend name=mixer backend=" + options.backend + " " + mixer_settings[0] +
                                " ! capsfilter caps=video/x-raw(ANY),format=" + format +
                                ",width=240,height=161,framerate=" + std::to_string(frames_per_second) +
-                               "/1 ! capsfilter name=m0 ! fakesink name=o0 sync=false";
+                               "/1 ! capsfilter caps-change-mode=delayed name=m0 ! fakesink name=o0 sync=false";
     GError* error = nullptr;
     own(gst_parse_launch(launch.c_str(), &error));
     if (error) g_error("%s: %s", launch.c_str(), error->message);
