@@ -13,8 +13,8 @@ Stream new_stream(Random random, bool gray) {
   if (gray) formats.insert(formats.end(), {"GRAY8", "RGB", "YUY2"});
   std::vector<std::string> chosen{random.pick(formats)};
   if (const std::string second = random.pick(formats); second != chosen[0]) chosen.push_back(second);
-  std::vector<Stream::Size> sizes{{random.between(24, 320), random.between(24, 180)}, {320, 180}};
-  if (random.one_in(2)) sizes.push_back({random.between(24, 48), random.between(24, 48)});
+  std::vector<Stream::Size> sizes{{random.between(24, 320), usable_height(random.between(24, 180))}, {320, 180}};
+  if (random.one_in(2)) sizes.push_back({random.between(24, 48), usable_height(random.between(24, 48))});
   return Stream(random.bits(), chosen, sizes, guint64(random.between(400, 1500)));
 }
 

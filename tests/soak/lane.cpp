@@ -78,14 +78,14 @@ void Lane::settle() {
     report_.fail(std::string("the state does not become ") + gst_element_state_get_name(pending));
 }
 
-void Lane::add_memory_filter(GstElement* filter) { memory_filters_.push_back(filter); }
+void Lane::add_memory_filter(GstElement* filter, const std::string& fields) { memory_filters_.emplace_back(filter, fields); }
 
 void Lane::change_memory() {
   if (memory_filters_.empty() || !on_cuda()) return;
-  const char* caps = random_.pick({"video/x-raw", "video/x-raw(memory:CUDAMemory)"});
-  GstElement* filter = random_.pick(memory_filters_);
-  report_.act(std::string(GST_OBJECT_NAME(filter)) + ": " + caps);
-  gst_util_set_object_arg(G_OBJECT(filter), "caps", caps);
+  const std::string memory = random_.pick({"video/x-raw", "video/x-raw(memory:CUDAMemory)"});
+  const auto& [filter, fields] = random_.pick(memory_filters_);
+  report_.act(std::string(GST_OBJECT_NAME(filter)) + ": " + memory);
+  gst_util_set_object_arg(G_OBJECT(filter), "caps", (memory + fields).c_str());
 }
 
 void Lane::turn(GstElement* element) {

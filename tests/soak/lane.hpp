@@ -48,7 +48,8 @@ class Lane {
   /// Sets a property from text, if the object has it.
   void turn(GstElement* element);
   void change_memory();
-  void add_memory_filter(GstElement* filter);
+  /// Adds a capsfilter for change_memory(). `fields`: what its caps say besides the memory; begins with a comma.
+  void add_memory_filter(GstElement* filter, const std::string& fields = "");
   void pause_and_play();
   void stop_and_play();
   void ended() { ended_ = true; }
@@ -85,7 +86,7 @@ class Lane {
     }
   };
   std::unique_ptr<GstElement, Stop> pipeline_;
-  std::vector<GstElement*> memory_filters_;
+  std::vector<std::pair<GstElement*, std::string>> memory_filters_;  // and the fields of their caps
   std::atomic<bool> ended_{false}, interrupted_{false};
   std::atomic<GstElement*> dismissed_{nullptr};
 };

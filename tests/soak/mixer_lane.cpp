@@ -36,19 +36,20 @@ class MixerLane : public Lane {
       const std::vector<std::string> formats{random_.pick<std::string>({"NV12", "RGBA"}),
                                              random_.pick<std::string>({"I420", "BGRx", "P010_10LE"})};
       streams_.emplace_back(random_.bits(), formats,
-                            std::vector<Stream::Size>{{random_.between(16, 240), random_.between(16, 160)}}, length);
+                            std::vector<Stream::Size>{{random_.between(16, 240), usable_height(random_.between(16, 160))}}, length);
     }
     scenes_.push_back({mixer_settings[0], {}, 0});
     const std::string format = random_.pick<std::string>({"NV12", "RGBA", "I420"});
+    const std::string fields = ",format=" + format + ",width=240,height=" + std::to_string(usable_height(161)) +
+                               ",framerate=" + std::to_string(frames_per_second) + "/1";
     const std::string launch = "cudablend name=mixer backend=" + options.backend + " " + mixer_settings[0] +
-                               " ! capsfilter caps=video/x-raw(ANY),format=" + format +
-                               ",width=240,height=161,framerate=" + std::to_string(frames_per_second) +
-                               "/1 ! capsfilter caps-change-mode=delayed name=m0 ! fakesink name=o0 sync=false";
+                               " ! capsfilter caps-change-mode=delayed name=m0 caps=video/x-raw(ANY)" + fields +
+                               " ! fakesink name=o0 sync=false";
     GError* error = nullptr;
     own(gst_parse_launch(launch.c_str(), &error));
     if (error) g_error("%s: %s", launch.c_str(), error->message);
     mixer_ = find("mixer");
-    add_memory_filter(find("m0"));
+    add_memory_filter(find("m0"), fields);
     GstPad* sink = gst_element_get_static_pad(find("o0"), "sink");
     gst_pad_add_probe(
         sink, GstPadProbeType(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM | GST_PAD_PROBE_TYPE_EVENT_FLUSH),

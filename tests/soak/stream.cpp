@@ -12,6 +12,12 @@ namespace cudavision::soak {
 using fuzz::Picture;
 using fuzz::Random;
 
+int usable_height(int height) {
+  guint major, minor, micro, nano;
+  gst_version(&major, &minor, &micro, &nano);
+  return minor < 24 ? height & ~1 : height;
+}
+
 Stream::Stream(std::uint64_t seed, const std::vector<std::string>& formats, const std::vector<Size>& sizes, guint64 length)
     : seed_(seed), length_(length), run_(guint64(Random(seed).between(20, 80))) {
   Random random(seed);

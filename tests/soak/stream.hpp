@@ -17,6 +17,9 @@ inline constexpr GstClockTime frame_time = GST_SECOND / frames_per_second;
 /// The number of the frame that has this timestamp.
 inline guint64 number_of(GstClockTime pts) { return pts / frame_time; }
 
+/// The height itself, or the even one below it: libgstcuda 1.22 loses the last plane of planar 4:2:0 of odd height when the CPU reads it.
+int usable_height(int height);
+
 class Stream {
  public:
   struct Size {
