@@ -243,7 +243,7 @@ Result<std::unique_ptr<DeviceImage>> Gpu::allocate(const Geometry& geometry) con
 }
 
 void Gpu::page_lock_recurring(GstBuffer* buffer, GstMapFlags access) const {
-  cudavision::page_lock_recurring(buffer, access, state_->context);
+  cudavision::page_lock_recurring(buffer, access, state_->context, this);
 }
 
 Status Gpu::open_copies() {
@@ -261,8 +261,12 @@ Status Gpu::upload(const Image& host, const Image& device) {
 }
 
 bool Gpu::copies_by_itself(const Image& host) {
-  for (int i = 0; i < info(host.geometry.format).planes; ++i)
-    if (!is_page_locked(host.planes[i].data)) return false;
+  for (int i = 0; i < info(host.geometry.format).planes; ++i) {
+    const PlaneExtent bytes = extent(host.geometry, i);
+    const auto* first = static_cast<const unsigned char*>(host.planes[i].data);
+    const auto* last = first + host.planes[i].pitch * std::ptrdiff_t(bytes.rows - 1) + std::ptrdiff_t(bytes.row_bytes) - 1;
+    if (!is_page_locked(first) || !is_page_locked(last)) return false;
+  }
   return true;
 }
 

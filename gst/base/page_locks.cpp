@@ -21,6 +21,7 @@ std::atomic<gsize> locked_bytes{0};
 
 /// What is known of a memory; goes with it.
 struct Visits {
+  const void* visitor;
   int count = 0;
   void* locked = nullptr;  // the address, if it is locked
   gsize bytes = 0;
@@ -39,11 +40,11 @@ void forget(gpointer data) {
   delete visits;
 }
 
-Visits& visits_of(GstMemory* memory) {
+Visits& visits_of(GstMemory* memory, const void* visitor) {
   static const GQuark quark = g_quark_from_static_string("cudavision-visits");
   auto* visits = static_cast<Visits*>(gst_mini_object_get_qdata(GST_MINI_OBJECT(memory), quark));
   if (!visits) {
-    visits = new Visits;
+    visits = new Visits{visitor};
     gst_mini_object_set_qdata(GST_MINI_OBJECT(memory), quark, visits, forget);
   }
   return *visits;
@@ -52,16 +53,18 @@ Visits& visits_of(GstMemory* memory) {
 void lock(GstMemory* memory, GstMapFlags access, Visits& visits, GstCudaContext* context) {
   GstMapInfo map;
   if (!gst_memory_map(memory, &map, access)) return;
-  if (locked_bytes.fetch_add(map.size) + map.size > most_bytes) {
-    locked_bytes -= map.size;
-    GST_DEBUG("a memory of %" G_GSIZE_FORMAT " bytes stays pageable: enough are page-locked", map.size);
-  } else if (const cudaError_t error = cudaHostRegister(map.data, map.size, cudaHostRegisterPortable); error != cudaSuccess) {
+  void* const begin = map.data - memory->offset;  // the whole memory: its part in use may be another one later
+  const gsize bytes = memory->maxsize;
+  if (locked_bytes.fetch_add(bytes) + bytes > most_bytes) {
+    locked_bytes -= bytes;
+    GST_DEBUG("a memory of %" G_GSIZE_FORMAT " bytes stays pageable: enough are page-locked", bytes);
+  } else if (const cudaError_t error = cudaHostRegister(begin, bytes, cudaHostRegisterPortable); error != cudaSuccess) {
     cudaGetLastError();  // clears the error, which would appear in the next call
-    locked_bytes -= map.size;
-    GST_DEBUG("a memory of %" G_GSIZE_FORMAT " bytes stays pageable: %s", map.size, cudaGetErrorString(error));
+    locked_bytes -= bytes;
+    GST_DEBUG("a memory of %" G_GSIZE_FORMAT " bytes stays pageable: %s", bytes, cudaGetErrorString(error));
   } else {
-    visits.locked = map.data;
-    visits.bytes = map.size;
+    visits.locked = begin;
+    visits.bytes = bytes;
     visits.context = GST_CUDA_CONTEXT(gst_object_ref(context));
   }
   gst_memory_unmap(memory, &map);
@@ -69,15 +72,16 @@ void lock(GstMemory* memory, GstMapFlags access, Visits& visits, GstCudaContext*
 
 }  // namespace
 
-void page_lock_recurring(GstBuffer* buffer, GstMapFlags access, GstCudaContext* context) {
+void page_lock_recurring(GstBuffer* buffer, GstMapFlags access, GstCudaContext* context, const void* visitor) {
   static std::mutex mutex;  // several elements may look at a memory at the same time
   std::lock_guard guard(mutex);
   for (guint i = 0; i < gst_buffer_n_memory(buffer); ++i) {
     GstMemory* memory = gst_buffer_peek_memory(buffer, i);
     // A part of another memory may outlive the lock, and the data of other kinds of memory may move.
     if (memory->parent || !gst_memory_is_type(memory, GST_ALLOCATOR_SYSMEM)) continue;
-    Visits& visits = visits_of(memory);
-    if (visits.count < visits_before_lock && ++visits.count == visits_before_lock) lock(memory, access, visits, context);
+    Visits& visits = visits_of(memory, visitor);
+    if (visits.visitor == visitor && visits.count < visits_before_lock && ++visits.count == visits_before_lock)
+      lock(memory, access, visits, context);
   }
 }
 

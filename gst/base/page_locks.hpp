@@ -9,7 +9,8 @@ namespace cudavision {
 /// Page-locks the memories of a buffer in place, if they have come several times: they belong to a pool of pageable memory, such as
 /// those of videotestsrc and of software decoders. Copies of page-locked memory are several times as fast, and run beside kernels.
 /// Locks end when the memory is freed. All locks of the process together have a bound, beyond which memory stays pageable.
-/// The context must be current. `access`: how the caller maps the buffer afterwards. The buffer must not be mapped yet.
-void page_lock_recurring(GstBuffer* buffer, GstMapFlags access, GstCudaContext* context);
+/// The context must be current. `visitor`: the caller; visits of the first one count, as a memory may pass several elements in one life.
+/// `access`: how the caller maps the buffer afterwards. The buffer must not be mapped yet.
+void page_lock_recurring(GstBuffer* buffer, GstMapFlags access, GstCudaContext* context, const void* visitor);
 
 }  // namespace cudavision

@@ -39,7 +39,10 @@ Result<const Image*> Transfer::fetch(const FrameBuffer& from, Staging& staging) 
   if (!copies(from)) return &from.image();
   auto picture = staging.next(*gpu_, from.image().geometry);
   if (!picture.ok()) return picture;
-  if (!from.on_peer_) uploaded_.push_back(&from);
+  if (from.on_peer_)
+    gpu_->acquire_staging();  // a frame that is carried over is downloaded from there
+  else
+    uploaded_.push_back(&from);
   const Status copied = from.on_peer_ ? gpu_->copy_from_peer(from.buffer_, from.image(), *picture.value())
                                       : gpu_->upload(from.image(), *picture.value());
   if (!copied.ok()) return copied;

@@ -6,7 +6,23 @@
 
 namespace cudavision::video_filter {
 
-gboolean propose_allocation(GstBaseTransform* trans, GstQuery* decide_query, GstQuery* query) {
+namespace {
+
+/// Asks upstream for more buffers than the pool in the query has, for those that wait in this element.
+void ask_for_more_buffers(GstQuery* query, guint held) {
+  if (held == 0 || gst_query_get_n_allocation_pools(query) == 0) return;
+  GstBufferPool* pool;
+  guint size, least, most;
+  gst_query_parse_nth_allocation_pool(query, 0, &pool, &size, &least, &most);
+  if (most > 0 && most < least + held) {  // downstream's pool has no more
+    gst_clear_object(&pool);
+    most = 0;
+  }
+  gst_query_set_nth_allocation_pool(query, 0, pool, size, least + held, most);
+  gst_clear_object(&pool);
+}
+
+gboolean answer_allocation(GstBaseTransform* trans, GstQuery* decide_query, GstQuery* query) {
   GstCudaVisionFilter* self = as_filter(trans);
   // Without a decide_query frames pass through, and the base class has asked downstream.
   const bool asked = base_class()->propose_allocation(trans, decide_query, query);
@@ -20,6 +36,14 @@ gboolean propose_allocation(GstBaseTransform* trans, GstQuery* decide_query, Gst
   gst_query_add_allocation_meta(query, GST_VIDEO_META_API_TYPE, nullptr);
   gst_query_add_allocation_meta(query, GST_VIDEO_CROP_META_API_TYPE, nullptr);
   self->state->host.offer_handover(query);
+  return TRUE;
+}
+
+}  // namespace
+
+gboolean propose_allocation(GstBaseTransform* trans, GstQuery* decide_query, GstQuery* query) {
+  if (!answer_allocation(trans, decide_query, query)) return FALSE;
+  if (!decide_query) ask_for_more_buffers(query, depth_of(as_filter(trans)));  // frames pass, and may wait here
   return TRUE;
 }
 

@@ -96,7 +96,8 @@ Result<Processed> process(GstCudaVisionFilter* self, Gpu* gpu, GstBuffer* inbuf,
   frame.passes = !out && !state.data;
   frame.complete = reads_results && (state.data || processor.adds_metas() || !keeps_results);
   frame.named = reads_results;
-  frame.may_wait = depth_of(self) > 0 && (!reads_results || keeps_results);
+  // The base class itself must push a frame that it marks as a discontinuity.
+  frame.may_wait = depth_of(self) > 0 && !state.at_discont && (!reads_results || keeps_results);
   const std::uint64_t number = ++state.frames;
   const auto submitted = transfer.run(frame, [&]() -> Status {
     const bool only_reads = state.data || processor.passes_through();
@@ -149,8 +150,9 @@ Status settle(GstCudaVisionFilter* self, Processed processed, GstBuffer* outbuf,
 void before_transform(GstBaseTransform* trans, GstBuffer* buffer) {
   GstCudaVisionFilter* self = as_filter(trans);
   FilterState& state = *self->state;
-  // The base class will mark the next frame that it pushes as a discontinuity; the frames that wait come before it.
-  if (std::exchange(state.skipped, true) || GST_BUFFER_IS_DISCONT(buffer)) push_held(self);
+  // The frames that wait come before one that is marked as a discontinuity.
+  state.at_discont = std::exchange(state.skipped, true) || state.dropped || GST_BUFFER_IS_DISCONT(buffer);
+  if (state.at_discont) push_held(self);
   const std::lock_guard lock(state.processing);
   const GstClockTime time = times_of(trans, buffer).stream_time;
   if (GST_CLOCK_TIME_IS_VALID(time)) gst_object_sync_values(GST_OBJECT(trans), time);

@@ -22,6 +22,10 @@ bool frames_need_completion(GstCudaVisionFilter* self) {
 /// (transfer full) The oldest frame that waits, of which the work is done then. Errors: resource.
 Result<GstBuffer*> take_oldest(GstCudaVisionFilter* self) {
   FilterState& state = *self->state;
+  if (std::exchange(state.failed, false)) {
+    drop_held(state);
+    return Status::resource("CUDA failed while a frame was being processed");
+  }
   GstBuffer* buffer = state.held.front();
   const auto frame = std::find_if(state.pending.begin(), state.pending.end(),
                                   [buffer](const PendingFrame& pending) { return pending.held == buffer; });

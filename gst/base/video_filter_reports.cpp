@@ -19,6 +19,12 @@ void complete_oldest(GstCudaVisionFilter* self) {
   if (!frame.reported) report(self, frame.held, frame.number, frame.times);
 }
 
+/// The GPU failed: no report follows, and no frame that waits goes on.
+void fail_pending(FilterState& state) {
+  state.pending.clear();
+  state.failed = !state.held.empty();
+}
+
 /// Reports all frames of which the work is done, except those that wait in this element. If the GPU failed, no report follows: an error
 /// does, with the next frame or at the end.
 void report_done(GstCudaVisionFilter* self) {
@@ -26,7 +32,7 @@ void report_done(GstCudaVisionFilter* self) {
   while (!state.pending.empty() && !state.pending.front().held) {
     const Gpu::Progress progress = state.host.gpu.progress(state.pending.front().ticket);
     if (progress == Gpu::Progress::running) return;
-    if (progress == Gpu::Progress::failed) return state.pending.clear();
+    if (progress == Gpu::Progress::failed) return fail_pending(state);
     complete_oldest(self);
   }
 }
@@ -38,7 +44,7 @@ bool poll(GstCudaVisionFilter* self) {
   if (!lock) return true;
   if (state.pending.empty() || state.pending.front().held) return false;
   const Gpu::Scope scope(state.host.gpu);
-  if (!scope.status().ok()) state.pending.clear();  // the GPU failed: see report_done()
+  if (!scope.status().ok()) fail_pending(state);
   const Status status = guarded([&] { return report_done(self), Status(); });
   if (!status.ok()) state.host.post_error(status);
   return !state.pending.empty() && !state.pending.front().held;

@@ -209,6 +209,7 @@ void class_init(GstCudaVisionMixerClass* klass) {
   aggregator->negotiated_src_caps = vfunc<negotiated_src_caps, FALSE>;
   aggregator->finish_buffer = vfunc<finish_buffer, GST_FLOW_ERROR>;
   aggregator->flush = vfunc<flush, GST_FLOW_ERROR>;
+  aggregator->get_next_time = get_next_time;
   aggregator->propose_allocation = vfunc<propose_allocation, FALSE>;
   aggregator->decide_allocation = vfunc<decide_allocation, FALSE>;
 

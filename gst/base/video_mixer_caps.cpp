@@ -235,7 +235,7 @@ gboolean negotiated_src_caps(GstAggregator* agg, GstCaps* caps) {
     MixerState& state = state_of(agg);
     state.to_device = is_cuda_caps(caps);
     if (!base_class()->negotiated_src_caps(agg, caps)) return FALSE;
-    state.depth = 0;  // the base class has set the latency of its own
+    state.depth = G_MAXUINT;  // the base class may have set the latency of its own
     update_latency(as_mixer(agg));
     return TRUE;
   }

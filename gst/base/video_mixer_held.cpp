@@ -64,6 +64,13 @@ GstFlowReturn flush(GstAggregator* agg) {
   return base_class()->flush(agg);
 }
 
+/// The time of the next frame, from which on the base class waits for late pads as long as the latency allows. It comes earlier by the
+/// time that frames wait here, which the latency contains too.
+GstClockTime get_next_time(GstAggregator* agg) {
+  const GstClockTime next = base_class()->get_next_time(agg), held = state_of(agg).held_time;
+  return GST_CLOCK_TIME_IS_VALID(next) ? next - MIN(next, held) : next;
+}
+
 guint depth_of(GstCudaVisionMixer* self) {
   // Without a framerate nobody knows when the next frame comes, so that one which waits for it may be too late.
   const Host& host = self->state->host;
@@ -78,6 +85,7 @@ void update_latency(GstCudaVisionMixer* self) {
   const bool goes_on = state.to_device && state.host.gpu.may_hand_over();
   const guint depth = goes_on ? 0 : depth_of(self);
   if (std::exchange(state.depth, depth) == depth || !GST_CLOCK_TIME_IS_VALID(time)) return;
+  state.held_time = depth * time;
   const GstClockTime latency = (1 + depth) * time;  // the base class itself waits for one frame
   gst_aggregator_set_latency(GST_AGGREGATOR(self), latency, latency);
 }

@@ -26,10 +26,11 @@ struct MixerState {
   // For the streaming thread only:
   std::unique_ptr<blend::Blend> plan;  // for the negotiated output
   Staging output_staging;
-  bool to_device = false;        // output frames are in CUDA memory
-  std::deque<HeldPicture> held;  // the oldest first
-  HeldPicture last{};            // the frame that was just composed, if it is to wait; else without a buffer
-  guint depth = 0;               // frames that wait, as the latency says
+  bool to_device = false;                  // output frames are in CUDA memory
+  std::deque<HeldPicture> held;            // the oldest first
+  HeldPicture last{};                      // the frame that was just composed, if it is to wait; else without a buffer
+  guint depth = 0;                         // frames that wait, as the latency says
+  std::atomic<GstClockTime> held_time{0};  // what that adds to the latency
 };
 
 struct MixerPadState {
@@ -119,6 +120,7 @@ GstFlowReturn finish_buffer(GstAggregator* agg, GstBuffer* buffer);
 GstFlowReturn push_held(GstAggregator* agg);
 void drop_held(MixerState& state);
 GstFlowReturn flush(GstAggregator* agg);
+GstClockTime get_next_time(GstAggregator* agg);
 /// Frames of the negotiated output that may wait in the element.
 guint depth_of(GstCudaVisionMixer* self);
 /// Tells the base class how long frames stay in this element.

@@ -187,6 +187,7 @@ class MixerLane : public Lane {
   void forget() override {
     const std::lock_guard<std::mutex> lock(mutex_);
     segment_ = next_ = 0;
+    over_ = false;
     low_ = int(scenes_.size()) - 1;
   }
   guint64 length() const override { return streams_[0].length(); }
@@ -206,8 +207,10 @@ class MixerLane : public Lane {
     const std::lock_guard<std::mutex> lock(self.mutex_);
     if (type == GST_EVENT_FLUSH_STOP) {
       self.next_ = self.segment_;
+      self.over_ = false;
       self.low_ = int(self.scenes_.size()) - 1;
     } else if (type == GST_EVENT_EOS) {
+      if (std::exchange(self.over_, true)) return GST_PAD_PROBE_OK;
       if (self.next_ != self.length()) self.report_.fail("EOS came before frame " + std::to_string(self.next_));
       self.ended();
     }
@@ -221,6 +224,7 @@ class MixerLane : public Lane {
     std::vector<Scene> scenes;  // those that this frame may show, the newest first
     {
       const std::lock_guard<std::mutex> lock(mutex_);
+      if (over_) return;
       if (GST_BUFFER_PTS(buffer) != next_ * frame_time || n >= length()) {
         report_.fail("frame " + std::to_string(n) + " came out instead of " + std::to_string(next_));
         next_ = n + 1;
@@ -294,6 +298,7 @@ class MixerLane : public Lane {
   std::vector<Scene> scenes_;
   int low_ = 0;                     // the oldest scene that the next frame may show
   guint64 segment_ = 0, next_ = 0;  // the first frame of the segment, and the next one that should come
+  bool over_ = false;               // EOS came, and no flush since. A new pad may start GStreamer's aggregator anew
 };
 
 }  // namespace
