@@ -162,7 +162,7 @@ gboolean stop(GstBaseTransform* trans) {
   Gpu::Scope scope(state.host.gpu);
   state.pending.clear();
   drop_held(state);
-  state.holds_last = state.skipped = state.failed = false;
+  state.holds_last = state.skipped = false;
   state.latency = 0;
   state.processor.reset();
   state.data.reset();

@@ -132,7 +132,7 @@ FrameTimes times_of(GstBaseTransform* trans, GstBuffer* buffer) {
 Status settle(GstCudaVisionFilter* self, Processed processed, GstBuffer* outbuf, const FrameTimes& times) {
   FilterState& state = *self->state;
   const bool finished = processed.state == Transfer::State::finished;
-  if (finished && state.host.uses_cuda())  // then all frames before it are finished, too
+  if (finished)  // then all frames before it are finished, too
     if (Status status = complete_until(self, 0); !status.ok()) return status;
   const bool report_now = finished || !state.processor->reads_results();
   if (report_now) report(self, outbuf, state.frames, times);

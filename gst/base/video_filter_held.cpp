@@ -22,10 +22,6 @@ bool frames_need_completion(GstCudaVisionFilter* self) {
 /// (transfer full) The oldest frame that waits, of which the work is done then. Errors: resource.
 Result<GstBuffer*> take_oldest(GstCudaVisionFilter* self) {
   FilterState& state = *self->state;
-  if (std::exchange(state.failed, false)) {
-    drop_held(state);
-    return Status::resource("CUDA failed while a frame was being processed");
-  }
   GstBuffer* buffer = state.held.front();
   const auto frame = std::find_if(state.pending.begin(), state.pending.end(),
                                   [buffer](const PendingFrame& pending) { return pending.held == buffer; });
@@ -81,8 +77,6 @@ GstFlowReturn generate_output(GstBaseTransform* trans, GstBuffer** outbuf) {
   FilterState& state = *self->state;
   state.skipped = false;
   const GstFlowReturn flow = base_class()->generate_output(trans, outbuf);
-  // The base class marks the next frame that it pushes as a discontinuity; the frames that wait come before it.
-  if (flow == GST_BASE_TRANSFORM_FLOW_DROPPED) push_held(self);
   if (flow != GST_FLOW_OK) return flow;
   if (std::exchange(state.holds_last, false)) state.held.push_back(std::exchange(*outbuf, nullptr));
   if (*outbuf) return push_held(self);
@@ -111,7 +105,8 @@ void check_times(GstCudaVisionFilter* self) {
 void update_latency(GstCudaVisionFilter* self) {
   FilterState& state = *self->state;
   const guint frames = state.processor && frames_need_completion(self) ? depth_of(self) : 0;
-  const GstClockTime time = time_between_frames(state.video), latency = GST_CLOCK_TIME_IS_VALID(time) ? frames * time : 0;
+  const GstClockTime time = frames > 0 ? time_between_frames(state.video) : 0,
+                     latency = GST_CLOCK_TIME_IS_VALID(time) ? frames * time : 0;
   if (state.latency.exchange(latency) != latency)
     gst_element_post_message(GST_ELEMENT(self), gst_message_new_latency(GST_OBJECT(self)));
 }

@@ -63,7 +63,6 @@ struct FilterState {
   bool holds_last = false;               // the frame that was just processed is to wait
   bool skipped = false;                  // the last frame was not processed
   bool at_discont = false;               // the base class marks the next frame that it pushes as a discontinuity
-  bool failed = false;                   // the GPU failed while it worked on frames that wait
   bool in_time = false;                  // frames may wait: they arrive at a known rate, or nobody plays them live
   std::atomic<GstClockTime> latency{0};  // of the waiting; for any thread
 

@@ -19,10 +19,9 @@ void complete_oldest(GstCudaVisionFilter* self) {
   if (!frame.reported) report(self, frame.held, frame.number, frame.times);
 }
 
-/// The GPU failed: no report follows, and no frame that waits goes on.
+/// The GPU failed: no report follows. Frames that wait stay pending, and fail when they are to go on.
 void fail_pending(FilterState& state) {
-  state.pending.clear();
-  state.failed = !state.held.empty();
+  while (!state.pending.empty() && !state.pending.front().held) state.pending.pop_front();
 }
 
 /// Reports all frames of which the work is done, except those that wait in this element. If the GPU failed, no report follows: an error

@@ -84,8 +84,9 @@ void update_latency(GstCudaVisionMixer* self) {
   const GstClockTime time = time_between_frames(GST_VIDEO_AGGREGATOR(self)->info);
   const bool goes_on = state.to_device && state.host.gpu.may_hand_over();
   const guint depth = goes_on ? 0 : depth_of(self);
-  if (std::exchange(state.depth, depth) == depth || !GST_CLOCK_TIME_IS_VALID(time)) return;
-  state.held_time = depth * time;
+  if (std::exchange(state.depth, depth) == depth) return;
+  state.held_time = depth > 0 ? depth * time : 0;
+  if (!GST_CLOCK_TIME_IS_VALID(time)) return;
   const GstClockTime latency = (1 + depth) * time;  // the base class itself waits for one frame
   gst_aggregator_set_latency(GST_AGGREGATOR(self), latency, latency);
 }

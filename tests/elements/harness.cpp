@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <random>
 
+#include "tests/property_text.hpp"
 #include "tests/sanitizers/thread.hpp"
 #if CUDAVISION_CUDA
 #include "tests/elements/cuda_context.hpp"
@@ -351,24 +352,8 @@ cv::Rect scaled(const GstVideoInfo& video, int component, const cv::Rect& pixels
 // Elements ----------------------------------------------------------------------------------------------------------------------
 
 void set(gpointer object, const std::string& settings) {
-  std::vector<std::string> names;
-  std::vector<GValue> values;
-  std::istringstream words(settings);
-  for (std::string word; words >> word;) {
-    const std::size_t equals = word.find('=');
-    names.push_back(word.substr(0, equals));
-    GParamSpec* spec = g_object_class_find_property(G_OBJECT_GET_CLASS(object), names.back().c_str());
-    FAIL_UNLESS(spec != nullptr, "%s has no property %s", G_OBJECT_TYPE_NAME(object), names.back().c_str());
-    values.push_back(G_VALUE_INIT);
-    g_value_init(&values.back(), spec->value_type);
-    const std::string text = word.substr(equals + 1);
-    FAIL_UNLESS(gst_value_deserialize_with_pspec(&values.back(), text.c_str(), spec), "%s is no value of %s", text.c_str(),
-                spec->name);
-  }
-  std::vector<const char*> pointers;
-  for (const std::string& name : names) pointers.push_back(name.c_str());
-  g_object_setv(G_OBJECT(object), guint(names.size()), pointers.data(), values.data());
-  for (GValue& value : values) g_value_unset(&value);
+  const std::string wrong = set_from_text(object, settings);
+  FAIL_UNLESS(wrong.empty(), "%s", wrong.c_str());
 }
 
 GstElement* make_element(const Run& run, const std::string& settings) {

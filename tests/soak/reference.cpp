@@ -3,8 +3,8 @@
 
 #include <condition_variable>
 #include <mutex>
-#include <sstream>
 
+#include "tests/property_text.hpp"
 #include "tests/soak/stream.hpp"
 
 namespace cudavision::soak {
@@ -52,22 +52,7 @@ GstBuffer* at_time(GstBuffer* frame, GstClockTime pts) {
 }  // namespace
 
 void set(gpointer object, const std::string& settings) {
-  std::vector<std::string> names;
-  std::vector<GValue> values;
-  std::istringstream words(settings);
-  for (std::string word; words >> word;) {
-    const std::size_t equals = word.find('=');
-    GParamSpec* spec = g_object_class_find_property(G_OBJECT_GET_CLASS(object), word.substr(0, equals).c_str());
-    GValue value = G_VALUE_INIT;
-    g_value_init(&value, spec->value_type);
-    if (!gst_value_deserialize_with_pspec(&value, word.substr(equals + 1).c_str(), spec)) g_error("bad setting %s", word.c_str());
-    names.push_back(spec->name);
-    values.push_back(value);
-  }
-  std::vector<const char*> pointers;
-  for (const std::string& name : names) pointers.push_back(name.c_str());
-  g_object_setv(G_OBJECT(object), guint(names.size()), pointers.data(), values.data());
-  for (GValue& value : values) g_value_unset(&value);
+  if (const std::string wrong = test::set_from_text(object, settings); !wrong.empty()) g_error("%s", wrong.c_str());
 }
 
 // Filters -----------------------------------------------------------------------------------------------------------------------
