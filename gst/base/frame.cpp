@@ -58,7 +58,6 @@ namespace {
 /// The error in a buffer's own description of its layout, which gst_video_frame_map() trusts; empty if there is none.
 std::string wrong_layout(GstBuffer* buffer, const GstVideoInfo& video, CropOrigin origin) {
   guint64 width = guint64(GST_VIDEO_INFO_WIDTH(&video)), height = guint64(GST_VIDEO_INFO_HEIGHT(&video));
-  const std::string picture = size_text(gint64(width), gint64(height));
   const auto right = gint64(origin.x) + gint64(width), bottom = gint64(origin.y) + gint64(height);
   if (const GstVideoMeta* meta = gst_buffer_get_video_meta(buffer)) {
     if (meta->format != GST_VIDEO_INFO_FORMAT(&video))
@@ -70,8 +69,9 @@ std::string wrong_layout(GstBuffer* buffer, const GstVideoInfo& video, CropOrigi
     height = meta->height;
   }
   if (origin.x < 0 || origin.y < 0 || right > gint64(width) || bottom > gint64(height))
-    return "the picture of " + picture + " pixels at " + std::to_string(origin.x) + "," + std::to_string(origin.y) +
-           " reaches beyond its frame of " + size_text(gint64(width), gint64(height)) + " pixels";
+    return "the picture of " + size_text(GST_VIDEO_INFO_WIDTH(&video), GST_VIDEO_INFO_HEIGHT(&video)) + " pixels at " +
+           std::to_string(origin.x) + "," + std::to_string(origin.y) + " reaches beyond its frame of " +
+           size_text(gint64(width), gint64(height)) + " pixels";
   return {};
 }
 

@@ -83,15 +83,15 @@ Status probe(int device_id) {
 }  // namespace
 
 struct Gpu::State {
-  /// Guards `context` and the two members after it: neighbours and the application ask for the context, and offer theirs, in their
-  /// own threads.
+  /// Guards `context` and the three members after it: neighbours and the application ask for the context, and offer theirs, in their
+  /// own threads; so do neighbours that ask for a pool. The streaming thread, which alone changes `stream`, reads it without the lock.
   mutable std::mutex mutex;
   GstCudaContext* context = nullptr;
   /// While the thread `asking` asks neighbours, bins and the application for a context: where to store what they offer to it.
   GstCudaContext** asked_for = nullptr;
   std::thread::id asking;
-  // For the streaming thread:
   std::unique_ptr<Stream> stream;
+  // For the streaming thread:
   std::unique_ptr<InFlight> in_flight;
   std::unique_ptr<BusCopies> copies;  // made when the first frame crosses the bus
   bool downstream_takes_handover = false;
@@ -117,6 +117,10 @@ struct Gpu::State {
       old = std::exchange(context, fresh);
     }
     if (old) gst_object_unref(old);
+  }
+  void replace_stream(std::unique_ptr<Stream> fresh) {
+    std::lock_guard lock(mutex);
+    stream.swap(fresh);
   }
 };
 
@@ -173,8 +177,8 @@ Status Gpu::open(GstElement* element, int device_id) {
 bool Gpu::open_stream() {
   const CurrentContext current(state_->context);
   if (!current) return false;
-  state_->stream = std::make_unique<Stream>(state_->context);
-  if (!state_->stream->ok()) state_->stream.reset();
+  auto stream = std::make_unique<Stream>(state_->context);
+  state_->replace_stream(stream->ok() ? std::move(stream) : nullptr);
   state_->unfinished = false;
   state_->copies.reset();
   if (is_open()) state_->in_flight = std::make_unique<InFlight>(state_->context);
@@ -185,7 +189,7 @@ void Gpu::close() {
   state_->downstream_takes_handover = false;
   state_->in_flight.reset();
   state_->copies.reset();
-  state_->stream.reset();
+  state_->replace_stream(nullptr);
   state_->replace_context(nullptr);
 }
 
@@ -360,7 +364,7 @@ Status Gpu::adopt(GstBuffer* buffer) {
   GstCudaContext* context = cuda_memory(buffer)->context;
   state_->in_flight.reset();
   state_->copies.reset();
-  state_->stream.reset();
+  state_->replace_stream(nullptr);
   state_->replace_context(GST_CUDA_CONTEXT(gst_object_ref(context)));
   if (open_stream()) return {};
   return Status::resource("a CUDA stream cannot be created in the context of the incoming frames");
@@ -368,12 +372,18 @@ Status Gpu::adopt(GstBuffer* buffer) {
 
 GstBufferPool* Gpu::new_device_pool(GstCaps* caps, guint min_buffers, guint max_buffers, guint* size) const {
   GstVideoInfo video;
-  if (!is_open() || !video_from_caps(video, caps)) return nullptr;
-  GstBufferPool* pool = gst_cuda_buffer_pool_new(state_->context);
-  GstStructure* config = gst_buffer_pool_get_config(pool);
+  if (!video_from_caps(video, caps)) return nullptr;
+  GstBufferPool* pool;
+  GstStructure* config;
+  {
+    std::lock_guard lock(state_->mutex);
+    if (!state_->stream) return nullptr;
+    pool = gst_cuda_buffer_pool_new(state_->context);
+    config = gst_buffer_pool_get_config(pool);
+    state_->stream->set_on(config);
+  }
   gst_buffer_pool_config_set_params(config, caps, guint(GST_VIDEO_INFO_SIZE(&video)), min_buffers, max_buffers);
   gst_buffer_pool_config_add_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META);
-  state_->stream->set_on(config);
   if (!gst_buffer_pool_set_config(pool, config)) {
     gst_object_unref(pool);
     return nullptr;
@@ -391,6 +401,7 @@ bool Gpu::follow_pool(GstBufferPool* pool) {
   if (GstCudaStream* stream = state_->stream->other_stream(config)) {
     const Scope scope(*this);
     (void)finish();  // a failure appears again in the next frame
+    std::lock_guard lock(state_->mutex);
     state_->stream->change_to(stream);
   }
   gst_structure_free(config);
@@ -427,6 +438,12 @@ GstMemory* Gpu::new_linear_memory(gsize bytes) const {
   return memory;
 }
 
-GstAllocator* Gpu::new_pinned_allocator() const { return pinned_allocator_new(state_->context); }
+GstAllocator* Gpu::new_pinned_allocator() const {
+  GstCudaContext* context = state_->ref_context();
+  if (!context) return nullptr;
+  GstAllocator* allocator = pinned_allocator_new(context);
+  gst_object_unref(context);
+  return allocator;
+}
 
 }  // namespace cudavision

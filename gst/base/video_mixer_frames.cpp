@@ -152,8 +152,9 @@ GstFlowReturn aggregate_frames(GstVideoAggregator* vagg, GstBuffer* outbuf) {
 }
 
 /// Called in the upstream thread, while the streaming thread may use the frame of the pad. So the streaming thread drops the frame.
-GstFlowReturn flush_pad(GstAggregatorPad* pad, GstAggregator*) {
+GstFlowReturn flush_pad(GstAggregatorPad* pad, GstAggregator* agg) {
   as_mixer_pad(pad)->state->flushed = true;
+  state_of(agg).some_flushed = true;  // after the pad's, so that the streaming thread finds the pad
   return GST_FLOW_OK;
 }
 
@@ -161,6 +162,7 @@ namespace {
 
 /// Drops the frames of pads that were flushed.
 void flush_pads(GstAggregator* agg) {
+  if (!state_of(agg).some_flushed.exchange(false)) return;
   const Inputs inputs(as_mixer(agg));
   for (const MixerInput& input : inputs.list())
     if (input.pad->state->flushed.exchange(false)) base_pad_class()->flush(GST_AGGREGATOR_PAD(input.pad), agg);

@@ -23,6 +23,7 @@ struct MixerState {
   explicit MixerState(GstElement* element) : host(element) {}
 
   Host host;
+  std::atomic<bool> some_flushed{false};  // `flushed` of a pad may be set
   // For the streaming thread only:
   std::unique_ptr<blend::Blend> plan;  // for the negotiated output
   Staging output_staging;

@@ -287,7 +287,7 @@ class DiffProcessor : public Processor {
 
   /// Reads the result of the frame with this number from the plan.
   void measure(std::uint64_t number) {
-    const diff::FrameResult result = diff_->result(tickets_[number % results_in_flight]);
+    const diff::FrameResult& result = diff_->result(tickets_[number % results_in_flight]);
     found_ = {{},
               result.changed > 0 && result.changed_ratio >= settings_.motion_threshold,
               result.changed_ratio,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <atomic>
 #include <cstring>
+#include <numeric>
 #include <opencv2/imgproc.hpp>
 
 #include "kernels/cpu/filter.hpp"
@@ -326,9 +327,10 @@ class CpuDiff final : public Sequence {
     }
   }
 
-  std::uint64_t collect(int slot, std::vector<std::uint32_t>& changed) const override {
-    changed = results_[std::size_t(slot)].cells;
-    return results_[std::size_t(slot)].sum;
+  Sums collect(int slot, std::vector<std::uint32_t>& changed) const override {
+    const auto& result = results_[std::size_t(slot)];
+    changed = result.cells;
+    return {result.sum, std::accumulate(changed.begin(), changed.end(), std::uint64_t(0))};
   }
 
   Status fill(const Image& dst, const std::vector<Fill>& fills, Queue) override {

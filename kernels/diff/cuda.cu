@@ -209,29 +209,32 @@ class CudaDiff final : public Sequence {
                        "cannot launch the difference");
   }
 
-  std::uint64_t collect(int slot, std::vector<std::uint32_t>& changed) const override {
+  Sums collect(int slot, std::vector<std::uint32_t>& changed) const override {
     const Schedule& s = schedule_;
     const CellGrid& cells = plan().cells;
     const int cell = plan().params.cell_size;
     const unsigned char* record = records_.data() + s.frame_record_bytes() * std::size_t(slot);
     const int slots_y = s.slots / s.slots_x;
-    std::uint64_t sum = 0;
+    Sums sums;
     for (int tile_y = 0; tile_y < s.tiles_y; ++tile_y) {
       const int first_y = Schedule::first_cell(tile_y, tuning.tile_rows, cell), down = std::min(slots_y, cells.height - first_y);
       for (int tile_x = 0; tile_x < s.tiles_x; ++tile_x, record += s.record_bytes) {
         std::uint32_t of_tile;
         std::memcpy(&of_tile, record, sizeof of_tile);
-        sum += of_tile;
+        sums.difference += of_tile;
         const auto* counts = reinterpret_cast<const std::uint16_t*>(record + 4);
         if (counts_nothing(record + 4, s.slots)) continue;  // most tiles of most videos
         const int first_x = first_x_[std::size_t(tile_x)], across = std::min(s.slots_x, cells.width - first_x);
         for (int y = 0; y < down; ++y) {
           std::uint32_t* const row = &changed[std::size_t(first_y + y) * cells.width + first_x];
-          for (int x = 0; x < across; ++x) row[x] += counts[y * s.slots_x + x];
+          for (int x = 0; x < across; ++x) {
+            row[x] += counts[y * s.slots_x + x];
+            sums.changed += counts[y * s.slots_x + x];
+          }
         }
       }
     }
-    return sum;
+    return sums;
   }
 
   Status fill(const Image& dst, const std::vector<Fill>& fills, Queue queue) override {

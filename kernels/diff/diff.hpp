@@ -103,9 +103,10 @@ class Diff {
 
   /// Names the last submitted frame; 0: none yet.
   virtual std::uint64_t ticket() const = 0;
-  /// The result of a frame. The caller has waited for its work; `ticket` is one of the last `in_flight` tickets.
-  virtual FrameResult result(std::uint64_t ticket) const = 0;
-  FrameResult result() const { return result(ticket()); }
+  /// The result of a frame. The caller has waited for its work; `ticket` is one of the last `in_flight` tickets. The reference is
+  /// valid until the next call.
+  virtual const FrameResult& result(std::uint64_t ticket) = 0;
+  const FrameResult& result() { return result(ticket()); }
 
   /// Draws a frame around each region into `dst`, a picture of the geometry of the plan. Does not wait on CUDA. Errors: resource.
   virtual Status draw_boxes(const Image& dst, const std::vector<MotionRegion>& regions, Queue queue) = 0;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "kernels/core/guard.hpp"
 
@@ -66,22 +65,19 @@ bool Sequence::take_over(Sequence& previous) {
   return true;
 }
 
-FrameResult Sequence::result(std::uint64_t ticket) const {
-  FrameResult result;
-  result.cells = plan_.cells;
-  result.counted = plan_.counted;
-  if (ticket == 0) return result;
-  const int slot = int((ticket - 1) % std::uint64_t(plan_.params.in_flight));
-  result.compared = compared_[std::size_t(slot)];
-  if (!result.compared || result.counted == 0) return result;
-  const std::uint64_t sum = collect(slot, result.cells.changed);
-  for (int y = 0; y < result.cells.height; ++y) {
-    const std::uint32_t* const row = &result.cells.changed[std::size_t(y) * result.cells.width];
-    result.changed += std::accumulate(row, row + result.cells.width, std::uint32_t(0));  // at most 2^28 pixels
-  }
-  result.changed_ratio = double(result.changed) / double(result.counted);
-  result.mean_difference = std::ldexp(double(sum) / double(result.counted), 8 - info(plan_.geometry.format).depth);
-  return result;
+const FrameResult& Sequence::result(std::uint64_t ticket) {
+  if (result_.changed > 0) std::fill(result_.cells.changed.begin(), result_.cells.changed.end(), 0u);
+  result_.counted = plan_.counted;
+  result_.changed = 0;
+  result_.changed_ratio = result_.mean_difference = 0;
+  const int slot = ticket == 0 ? 0 : int((ticket - 1) % std::uint64_t(plan_.params.in_flight));
+  result_.compared = ticket > 0 && compared_[std::size_t(slot)];
+  if (!result_.compared || result_.counted == 0) return result_;
+  const Sums sums = collect(slot, result_.cells.changed);
+  result_.changed = sums.changed;
+  result_.changed_ratio = double(sums.changed) / double(result_.counted);
+  result_.mean_difference = std::ldexp(double(sums.difference) / double(result_.counted), 8 - info(plan_.geometry.format).depth);
+  return result_;
 }
 
 Status Sequence::draw_boxes(const Image& dst, const std::vector<MotionRegion>& regions, Queue queue) {

@@ -20,12 +20,14 @@ class Sequence : public Diff {
   bool continue_from(Diff& previous) override;
   std::uint64_t ticket() const override { return ticket_; }
   using Diff::result;
-  FrameResult result(std::uint64_t ticket) const override;
+  const FrameResult& result(std::uint64_t ticket) override;
   Status draw_boxes(const Image& dst, const std::vector<MotionRegion>& regions, Queue queue) override;
 
  protected:
   Sequence(Plan plan, Backend backend)
-      : plan_(std::move(plan)), src_(backend), dst_(backend), reference_(backend), compared_(std::size_t(plan_.params.in_flight)) {}
+      : plan_(std::move(plan)), src_(backend), dst_(backend), reference_(backend), compared_(std::size_t(plan_.params.in_flight)) {
+    result_.cells = plan_.cells;
+  }
   const Plan& plan() const { return plan_; }
 
   /// The references, ring_size() pictures; they have memory unless frames are borrowed. The backend fills this in.
@@ -34,8 +36,13 @@ class Sequence : public Diff {
   virtual Status compute(const Frame& frame, Queue queue) = 0;
   /// Swaps the kept references, except ring_, with a plan that keeps the same. Returns false if `other` is of another backend.
   virtual bool swap_reference(Sequence& other) = 0;
-  /// Adds the changed pixels of each cell; returns the sum of the pixels' differences, in sample values.
-  virtual std::uint64_t collect(int slot, std::vector<std::uint32_t>& changed) const = 0;
+  /// What a backend counted in a frame.
+  struct Sums {
+    std::uint64_t difference = 0;  ///< of all pixels, in sample values
+    std::uint64_t changed = 0;     ///< pixels
+  };
+  /// Adds the changed pixels of each cell to `changed`; returns the sums.
+  virtual Sums collect(int slot, std::vector<std::uint32_t>& changed) const = 0;
   /// Fills rectangles with the colour of boxes.
   virtual Status fill(const Image& dst, const std::vector<Fill>& fills, Queue queue) = 0;
 
@@ -48,6 +55,7 @@ class Sequence : public Diff {
   AlignedPicture src_, dst_, reference_;
   std::vector<bool> compared_;  ///< by slot
   std::uint64_t number_ = 0, ticket_ = 0;
+  FrameResult result_;  ///< of the last call; its vectors are used again, because most frames change few cells
 };
 
 }  // namespace cudavision::diff
