@@ -129,6 +129,18 @@ class Composition {
 
 }  // namespace
 
+namespace {
+
+/// Whether a pad has no frame yet, though one will come. The base class waits until all pads have frames, and then does not notice that a
+/// pad was added, or was flushed, in the meantime.
+bool lacks_frame(const MixerInput& input) {
+  GstAggregatorPad* pad = GST_AGGREGATOR_PAD(input.pad);
+  return !input.inactive && !gst_video_aggregator_pad_get_current_buffer(GST_VIDEO_AGGREGATOR_PAD(pad)) &&
+         !gst_aggregator_pad_has_buffer(pad) && !gst_aggregator_pad_is_eos(pad);
+}
+
+}  // namespace
+
 GstFlowReturn aggregate_frames(GstVideoAggregator* vagg, GstBuffer* outbuf) {
   GstCudaVisionMixer* self = as_mixer(vagg);
   MixerState& state = *self->state;
@@ -140,6 +152,8 @@ GstFlowReturn aggregate_frames(GstVideoAggregator* vagg, GstBuffer* outbuf) {
   Status status;
   {
     const Inputs inputs(self);
+    if (!state.timeout && std::any_of(inputs.list().begin(), inputs.list().end(), lacks_frame))
+      return GST_AGGREGATOR_FLOW_NEED_DATA;
     Gpu::Scope scope(state.host.gpu);
     status = scope.status();
     state.last = {};
@@ -173,6 +187,7 @@ void flush_pads(GstAggregator* agg) {
 /// The base class fails at a frame without a timestamp and posts no message, so this posts one.
 GstFlowReturn aggregate(GstAggregator* agg, gboolean timeout) {
   flush_pads(agg);
+  state_of(agg).timeout = timeout;
   update_latency(as_mixer(agg));
   const GstFlowReturn flow = base_class()->aggregate(agg, timeout);
   if (timeout || flow == GST_FLOW_EOS) push_held(agg);  // at a timeout frames are late already

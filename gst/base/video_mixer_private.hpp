@@ -28,6 +28,7 @@ struct MixerState {
   std::unique_ptr<blend::Blend> plan;  // for the negotiated output
   Staging output_staging;
   bool to_device = false;                  // output frames are in CUDA memory
+  bool timeout = false;                    // the next frame is composed without the pads that are late
   std::deque<HeldPicture> held;            // the oldest first
   HeldPicture last{};                      // the frame that was just composed, if it is to wait; else without a buffer
   guint depth = 0;                         // frames that wait, as the latency says

@@ -62,6 +62,35 @@ TEST(survives_adding_and_removing_pads, Each::run) {
   EXPECT(!mixer.pull());
 }
 
+TEST(waits_for_a_pad_that_comes_while_a_frame_is_composed, Each::run) {
+  struct Case {
+    Mixer mixer;
+    std::atomic<bool> added{false};
+  } test{Mixer(run, "layout=grid columns=2 background=black emit-signals=true", caps_text("RGB", {40, 20}))};
+  Mixer& mixer = test.mixer;
+  mixer.add(caps_text("RGB", {20, 20}));
+  // The base class has taken the frames of all pads that it knows.
+  const auto selected = [](GstAggregator*, GstSegment*, guint64, guint64, guint64, GstStructure*, gpointer data) {
+    Case& test = *static_cast<Case*>(data);
+    if (test.added) return;
+    test.mixer.add(caps_text("RGB", {20, 20}));
+    test.added = true;
+  };
+  g_signal_connect(
+      mixer.element(), "samples-selected",
+      GCallback(static_cast<void (*)(GstAggregator*, GstSegment*, guint64, guint64, guint64, GstStructure*, gpointer)>(selected)),
+      &test);
+  mixer.play();
+  mixer.push(0, flat(mixer.video(0), {10, 20, 30}));
+  for (GstClockTime waited = 0; !test.added && waited < patience; waited += GST_MSECOND) g_usleep(1000);
+  EXPECT(test.added);
+  mixer.push(1, flat(mixer.video(1), {200, 210, 220}));
+  mixer.push(0, flat(mixer.video(0), {10, 20, 30}));
+  const Picture shown = mixer.next().shown();
+  EXPECT_EQ(sample(shown, 0, 10, 10), 10);
+  EXPECT_EQ(sample(shown, 0, 30, 10), 200);
+}
+
 /// Some threads request and release pads while another thread negotiates and composes.
 TEST(survives_pads_released_by_other_threads, Each::run) {
   for (bool ignore : {false, true}) {

@@ -74,6 +74,8 @@ bool come_and_go(const std::string& backend) {
     GstPad *sink = gst_element_request_pad_simple(blend, "sink_%u"), *src = gst_element_get_static_pad(other, "src");
     gst_pad_link(src, sink);
     gst_element_set_state(other, GST_STATE_PLAYING);
+    // GStreamer 1.26 may leak the caps of a source whose pad goes while it negotiates.
+    for (int waited = 0; waited < 5000 && !gst_pad_has_current_caps(sink); ++waited) g_usleep(1000);
     g_usleep(5000);
     gst_element_release_request_pad(blend, sink);  // its source then posts the error not-linked
     gst_element_set_state(other, GST_STATE_NULL);

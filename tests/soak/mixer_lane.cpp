@@ -134,17 +134,13 @@ class MixerLane : public Lane {
     });
   }
 
-  /// Pads come and go only outside of grids: GstAggregator lists a pad for a moment without a picture, and then its cell of the grid is empty.
-  static bool in_grid(const Scene& scene) { return scene.settings.find("layout=grid") != std::string::npos; }
-
   void disturb() override {
     Scene scene = scenes_.back();
     switch (random_.below(6)) {
       case 0:
-        if (inputs_.size() > 1 && !in_grid(scene)) remove_pad(std::size_t(random_.below(int(inputs_.size()))));
+        if (inputs_.size() > 1) remove_pad(std::size_t(random_.below(int(inputs_.size()))));
         break;
       case 1:
-        if (in_grid(scene)) break;
         for (int i = 0; i < int(streams_.size()); ++i)
           if (!scene.pads.count(i)) return add_pad(i);
         break;
@@ -248,7 +244,24 @@ class MixerLane : public Lane {
       }
       wrong = difference;
     }
-    report_.fail("frame " + std::to_string(n) + " is wrong, from the newest scene " + wrong + describe(scenes.back()));
+    report_.fail("frame " + std::to_string(n) + " is wrong, from the newest scene " + wrong + describe(scenes.back()) +
+                 looks_like(samples, scenes, n, video));
+  }
+
+  /// Whether a wrong frame shows a scene without one of its pads, or without all.
+  std::string looks_like(const std::string& samples, const std::vector<Scene>& scenes, guint64 n, const GstVideoInfo& video) {
+    for (std::size_t i = 0; i < scenes.size(); ++i) {
+      std::vector<Scene> lacking{{scenes[i].settings, {}, 0}};
+      for (const auto& pad : scenes[i].pads) {
+        lacking.push_back(scenes[i]);
+        lacking.back().pads.erase(pad.first);
+      }
+      for (const Scene& scene : lacking)
+        if (!scene.pads.empty() && differs(samples, expected(scene, n, video)).empty())
+          return "; it shows scene " + std::to_string(i + 1) + " of " + std::to_string(scenes.size()) + " as if its pads were" +
+                 describe(scene);
+    }
+    return "; it shows no part of " + std::to_string(scenes.size()) + " scenes";
   }
 
   static std::string differs(const std::string& samples, const std::string& expected) {
