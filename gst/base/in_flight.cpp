@@ -101,6 +101,7 @@ void InFlight::finished(cudaError_t result) {
     while (!frames_.empty()) drop_oldest(result, dropped);
   }
   unref_all(dropped);
+  await_poller();
 }
 
 /// The frame with a ticket, or nullptr if it is done.
@@ -126,11 +127,13 @@ cudaError_t InFlight::wait(std::uint64_t ticket) {
     while (!frames_.empty() && frames_.front().ticket <= ticket) drop_oldest(result, dropped);
   }
   unref_all(dropped);
+  await_poller();
   return result;
 }
 
 /// For the poller. Returns whether some references are left.
 bool InFlight::poll() {
+  const std::lock_guard polling(polling_);
   std::vector<GstBuffer*> dropped;
   bool left;
   {

@@ -45,13 +45,14 @@ class InFlight {
     std::for_each(dropped, added_.end(), gst_buffer_unref);
     added_.erase(dropped, added_.end());
   }
-  /// All work was waited for, with this result. Drops all references.
+  /// All work was waited for, with this result. Drops all references; when it returns, the poller holds none either.
   void finished(cudaError_t result);
 
   /// Whether the work with this ticket was done when submitted() or the poller looked last: cudaSuccess, cudaErrorNotReady, or the error
   /// of the device. Costs no call of the driver.
   cudaError_t query(std::uint64_t ticket);
-  /// Waits until the work with this ticket is done.
+  /// Waits until the work with this ticket is done. When it returns, the references kept for it are dropped, so that metas can be added to
+  /// its frame.
   cudaError_t wait(std::uint64_t ticket);
 
  private:
@@ -64,6 +65,8 @@ class InFlight {
   std::unique_ptr<CudaEvent> new_event();
   std::optional<std::uint64_t> push(const std::vector<GstBuffer*>& buffers, CUstream stream);
   bool poll();
+  /// Waits until the poller has dropped the references that it took out.
+  void await_poller() { const std::lock_guard lock(polling_); }
   void drop_reached(std::size_t most_left, std::vector<GstBuffer*>& dropped);
   void drop_oldest(cudaError_t result, std::vector<GstBuffer*>& dropped);
   const Frame* find(std::uint64_t ticket) const;
@@ -71,6 +74,7 @@ class InFlight {
   GstCudaContext* const context_;
   std::vector<GstBuffer*> added_;
   std::uint64_t last_ticket_ = 0;
+  std::mutex polling_;  // held by the poller from before it takes references out until it has dropped them; locked before mutex_
   // Under the mutex:
   std::mutex mutex_;
   std::deque<Frame> frames_;

@@ -24,6 +24,21 @@ bool is_taken(GstCudaVisionMixer* self, GstVideoInterlaceMode mode) {
   return taken;
 }
 
+/// Hands a caps event to the base class. It applies the first caps of a pad at once, and later ones with the next frame. If the element
+/// stops before that frame, it applies them to the first frame of the next run instead, unless other later caps come.
+gboolean apply_caps(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) {
+  bool& new_caps = as_mixer_pad(pad)->state->new_caps;
+  const bool first = !is_set(GST_VIDEO_AGGREGATOR_PAD(pad)->info);
+  if (first && new_caps) {
+    if (!base_class()->sink_event(agg, pad, gst_event_ref(event))) {
+      gst_event_unref(event);
+      return FALSE;
+    }
+  }
+  new_caps |= !first;
+  return base_class()->sink_event(agg, pad, event);
+}
+
 /// Lets the base class accept caps of any interlace mode. It refuses other modes than that of the output or of the other pads, so
 /// the output has the mode of the caps while the base class handles the event. Frames are blended without regard to fields.
 gboolean take_caps(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) {
@@ -32,7 +47,7 @@ gboolean take_caps(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) {
   state_of(agg).host.note_copies(GST_PAD(pad), caps);
   GstVideoInfo video;
   if (!video_from_caps(video, caps) || is_taken(as_mixer(agg), GST_VIDEO_INFO_INTERLACE_MODE(&video)))
-    return base_class()->sink_event(agg, pad, event);
+    return apply_caps(agg, pad, event);
   GstVideoInfo& output = GST_VIDEO_AGGREGATOR(agg)->info;
   const auto show = [&](const GstVideoFormatInfo* format, GstVideoInterlaceMode mode) {
     ObjectLock lock(agg);
@@ -41,7 +56,7 @@ gboolean take_caps(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) {
   };
   const GstVideoInfo kept = output;
   show(is_set(output) ? output.finfo : video.finfo, video.interlace_mode);
-  const gboolean taken = base_class()->sink_event(agg, pad, event);
+  const gboolean taken = apply_caps(agg, pad, event);
   show(kept.finfo, kept.interlace_mode);
   return taken;
 }

@@ -40,6 +40,7 @@ struct MixerPadState {
   Staging staging;
   GstBuffer* uploaded = nullptr;  // the frame that `staging` holds a copy of; not copied again while it is shown
   bool misfits = false;           // the last frame did not fit its caps
+  bool new_caps = false;          // caps came after the first ones, so that the base class may still have them to apply
   // Set by the upstream thread: the streaming thread has to drop the frame that is shown.
   std::atomic<bool> flushed{false};
   // For the upstream thread only:

@@ -62,6 +62,29 @@ TEST(survives_adding_and_removing_pads, Each::run) {
   EXPECT(!mixer.pull());
 }
 
+TEST(forgets_caps_without_a_frame_when_it_stops, Each::run) {
+  Mixer mixer(run, "background=black", caps_text("RGB", {20, 20}));
+  mixer.add(caps_text("RGB", {20, 20}));
+  mixer.add(caps_text("RGB", {20, 20}), "alpha=0");
+  // The base class negotiates anew at the first frame, and then waits for the second.
+  const auto play_two_frames = [&] {
+    mixer.play();
+    for (int i = 0; i < 4; ++i) mixer.push(i % 2, flat(mixer.video(i % 2), {10, 20, 30}));
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(sample(mixer.next().shown(), 0, 5, 5), 10);
+  };
+  for (GstState state : {GST_STATE_READY, GST_STATE_NULL}) {
+    play_two_frames();
+    // The element handles the caps in its own thread; no frame with them follows.
+    const Caps other(gst_caps_from_string(caps_text("NV12", {20, 20}).c_str()));
+    EXPECT(gst_pad_send_event(mixer.pad(0), gst_event_new_caps(other.get())));
+    g_usleep(50000);
+    mixer.state(state);
+    mixer.rewind();
+  }
+  play_two_frames();
+  EXPECT(mixer.warning(0).text.empty());
+}
+
 TEST(waits_for_a_pad_that_comes_while_a_frame_is_composed, Each::run) {
   struct Case {
     Mixer mixer;

@@ -113,6 +113,28 @@ void waits_if_many_frames_are_in_flight(GstCudaContext* context) {
   expect(buffers <= 16, "at most 16 frames are in flight");
 }
 
+/// The buffer of a frame can be changed after wait() and after finished(), also if the poller drops the references just then.
+void leaves_buffers_writable(GstCudaContext* context) {
+  InFlight frames(context);
+  work = 500us;
+  for (int round = 0; round < 40; ++round) {
+    GstBuffer *slow = gst_buffer_new(), *mine = gst_buffer_new();
+    gst_mini_object_weak_ref(
+        GST_MINI_OBJECT(slow), [](gpointer, GstMiniObject*) { std::this_thread::sleep_for(2ms); }, nullptr);
+    frames.add(slow);
+    frames.add(mine);
+    gst_buffer_unref(slow);
+    const auto ticket = frames.submitted(stream, true);
+    std::this_thread::sleep_for(1ms + round * 50us);
+    if (round % 2)
+      frames.finished(cudaSuccess);
+    else
+      expect(frames.wait(*ticket) == cudaSuccess, "wait() succeeds");
+    expect(gst_buffer_is_writable(mine), "no reference is left");
+    gst_buffer_unref(mine);
+  }
+}
+
 /// One object after the other, so that the poller ends and begins again.
 void begins_and_ends(GstCudaContext* context) {
   work = std::chrono::microseconds(100);
@@ -151,8 +173,8 @@ int main() {
   gst_init(nullptr, nullptr);
   GST_DEBUG_CATEGORY_INIT(cudavision_debug, "cudavision", 0, "");
   auto* context = static_cast<GstCudaContext*>(static_cast<gpointer>(gst_object_ref_sink(gst_bin_new(nullptr))));
-  for (const auto test :
-       {drops_buffers_when_their_work_is_done, waits_if_many_frames_are_in_flight, begins_and_ends, works_in_many_threads}) {
+  for (const auto test : {drops_buffers_when_their_work_is_done, waits_if_many_frames_are_in_flight, leaves_buffers_writable,
+                          begins_and_ends, works_in_many_threads}) {
     test(context);
     expect(buffers == 0 && events == 0, "nothing is left");
   }

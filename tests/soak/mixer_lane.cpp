@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // A pipeline with cudablend, whose pads come and go. All sources have the same timestamps, so output n shows frame n of each pad.
+#include <gst/video/gstvideoaggregator.h>
+
 #include <algorithm>
 
 #include "tests/soak/cache.hpp"
@@ -169,6 +171,10 @@ class MixerLane : public Lane {
   }
 
   void seek(guint64 n) override {
+    // GStreamer's aggregator flushes pad by pad, while its thread goes on. If that thread is handling the EOS of a pad, the pad is at EOS
+    // after the flush, too.
+    constexpr guint64 near_the_end = 64;
+    if (sent() + near_the_end >= length() && !at_eos()) return;
     report_.act("flushing seek to frame " + std::to_string(n));
     {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -178,6 +184,11 @@ class MixerLane : public Lane {
     if (!gst_element_seek(pipeline(), 1, GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH, GST_SEEK_TYPE_SET, gint64(n * frame_time),
                           GST_SEEK_TYPE_NONE, -1))
       report_.fail("a seek failed");
+  }
+
+  bool at_eos() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return over_;
   }
 
   void forget() override {
@@ -245,7 +256,31 @@ class MixerLane : public Lane {
       wrong = difference;
     }
     report_.fail("frame " + std::to_string(n) + " is wrong, from the newest scene " + wrong + describe(scenes.back()) +
-                 looks_like(samples, scenes, n, video));
+                 looks_like(samples, scenes, n, video) + pads_now());
+  }
+
+  /// What GStreamer knows of each pad now.
+  std::string pads_now() const {
+    std::string text;
+    gst_element_foreach_sink_pad(
+        mixer_,
+        [](GstElement*, GstPad* pad, gpointer to) -> gboolean {
+          const GstVideoAggregatorPad* video_pad = GST_VIDEO_AGGREGATOR_PAD(pad);
+          const Caps caps(gst_pad_get_current_caps(pad));
+          GstVideoInfo queued;
+          const bool known = caps && gst_video_info_from_caps(&queued, caps.get());
+          GstBuffer* shown = gst_video_aggregator_pad_get_current_buffer(GST_VIDEO_AGGREGATOR_PAD(pad));
+          GstAggregatorPad* base = GST_AGGREGATOR_PAD(pad);
+          *static_cast<std::string*>(to) +=
+              std::string("; ") + GST_PAD_NAME(pad) + " shows " + (shown ? "a frame" : "no frame") + " of " +
+              (video_pad->info.finfo ? video_pad->info.finfo->name : "no format") + ", was sent " +
+              (known ? queued.finfo->name : "no caps") + (gst_aggregator_pad_has_buffer(base) ? ", has a frame" : "") +
+              (gst_aggregator_pad_is_eos(base) ? ", is at EOS" : "") + ", its segment starts at frame " +
+              std::to_string(base->segment.start / frame_time) + ", base " + std::to_string(base->segment.base / frame_time);
+          return TRUE;
+        },
+        &text);
+    return text;
   }
 
   /// Whether a wrong frame shows a scene without one of its pads, or without all.
