@@ -28,7 +28,7 @@ struct Rule {
 ///     when the light is switched off, the second does not; both fall when the lens is out of focus.
 ///   frozen: difference. A frame of the same picture, encoded again, may differ for a moment (a key frame).
 inline constexpr Rule rules[condition_count] = {
-    {0.06, 0.09, false, 0}, {0.9, 0.85, true, 0}, {2.5, 3.5, false, 0}, {0.5, 0.7, false, 0}, {0.01, 0.05, false, 0.5}};
+    {0.06, 0.09, false, 0}, {0.9, 0.85, true, 0}, {2.5, 3.5, false, 0}, {0.5, 0.7, false, 0}, {0.0002, 0.01, false, 0.5}};
 
 /// Seconds for which a value must be beyond its limit before a condition begins or ends; before it begins to be frozen: WatchParams.
 inline constexpr double hold_time = 1;

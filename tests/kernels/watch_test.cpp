@@ -184,7 +184,7 @@ TEST(Watch, GetsUsedToASofterPicture) {
 }
 
 TEST(Watch, TakesNoiseForLive) {
-  for (double noise : {0.02, 0.1, 0.6}) {
+  for (double noise : {0.0005, 0.02, 0.6}) {
     Feed feed;
     EXPECT_EQ(feed.frames(with(ordinary, 0.5, 45, 5, noise), 20000), "") << noise;
   }
