@@ -35,8 +35,7 @@ class CpuSharpness final : public MeasuringPlan {
     sums.fill(0);
     for (const Rect& piece : work.pieces) for_strips(piece, [&](const Rect& strip) { sum_strip(work, strip, sums); });
     // Where the pieces are the whole frame, each strip keeps its own luma.
-    if (work.keep && !work.whole)
-      for_strips(frame()[0], [&](const Rect& strip) { keep(luma(work.src, strip), strip); });
+    if (work.keep && !work.whole) for_strips(frame()[0], [&](const Rect& strip) { keep(luma(work.src, strip), strip); });
     return {};
   }
 
