@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Sums of luma with OpenCV's norms: a strip of rows at a time, on OpenCV's threads. All sums are whole numbers below 2^53, so that the
-// doubles in which OpenCV returns them are exact.
+// Sums of luma: a strip of rows at a time, on OpenCV's threads. A sum is the dot product with ones, which in OpenCV is several times as
+// fast as sum() and norm(). All sums of a strip are whole numbers below 2^53, so that the doubles in which OpenCV returns them are exact.
 #include <algorithm>
 #include <array>
 #include <mutex>
@@ -21,7 +21,8 @@ class CpuSharpness final : public MeasuringPlan {
       : MeasuringPlan(params, geometry, Backend::cpu),
         weights_(luma_weights(params.luma)),
         results_(std::size_t(params.history)),
-        type_(info(geometry.format).sample_bytes() == 1 ? CV_8U : CV_16U) {
+        type_(info(geometry.format).sample_bytes() == 1 ? CV_8U : CV_16U),
+        ones_(strip_rows, geometry.width, type_, cv::Scalar(1)) {
     if (params.compare) kept_.create(geometry.height, geometry.width, type_);
   }
 
@@ -56,21 +57,26 @@ class CpuSharpness final : public MeasuringPlan {
               height = std::min(strip.height + 1, geometry().height - strip.y);
     const cv::Mat all = luma(work.src, {strip.x, strip.y, width, height}), here = all(cv::Rect(0, 0, strip.width, strip.height));
     Sums added{};
+    cv::Mat scratch;
     const auto add = [&](LumaSum which, double sum) { added[which] += std::uint64_t(sum); };
-    add(sum_luma, cv::norm(here, cv::NORM_L1));
+    const auto add_differences = [&](LumaSum which, const cv::Mat& one, const cv::Mat& other) {
+      cv::absdiff(one, other, scratch);
+      add(which, scratch.dot(ones(scratch)));
+    };
+    add(sum_luma, here.dot(ones(here)));
     add(sum_squares, here.dot(here));
     if (width > 1)
-      add(sum_gradients,
-          cv::norm(all(cv::Rect(1, 0, width - 1, strip.height)), all(cv::Rect(0, 0, width - 1, strip.height)), cv::NORM_L1));
+      add_differences(sum_gradients, all(cv::Rect(1, 0, width - 1, strip.height)), all(cv::Rect(0, 0, width - 1, strip.height)));
     if (height > 1)
-      add(sum_gradients,
-          cv::norm(all(cv::Rect(0, 1, strip.width, height - 1)), all(cv::Rect(0, 0, strip.width, height - 1)), cv::NORM_L1));
-    if (work.compare) add(sum_differences, cv::norm(here, kept(strip), cv::NORM_L1));
+      add_differences(sum_gradients, all(cv::Rect(0, 1, strip.width, height - 1)), all(cv::Rect(0, 0, strip.width, height - 1)));
+    if (work.compare) add_differences(sum_differences, here, kept(strip));
     if (work.keep && work.whole) keep(here, strip);
     const std::lock_guard<std::mutex> lock(mutex_);
     for (std::size_t i = 0; i < added.size(); ++i) sums[i] += added[i];
   }
 
+  /// As many ones as a matrix has samples.
+  cv::Mat ones(const cv::Mat& like) const { return ones_(cv::Rect(0, 0, like.cols, like.rows)); }
   cv::Mat kept(const Rect& rect) const { return kept_(cv::Rect(rect.x, rect.y, rect.width, rect.height)); }
   void keep(const cv::Mat& luma, const Rect& rect) const { luma.copyTo(kept(rect)); }
 
@@ -108,6 +114,7 @@ class CpuSharpness final : public MeasuringPlan {
   const LumaWeights weights_;
   std::vector<Sums> results_;
   const int type_;
+  const cv::Mat ones_;
   cv::Mat kept_;  ///< the luma of the frame before
   std::mutex mutex_;
 };
