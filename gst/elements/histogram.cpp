@@ -40,7 +40,7 @@ struct HistogramSettings {
   bool sharpness = false, watch = false;
   double watch_time = histogram::WatchParams{}.frozen_time;
 
-  bool measures() const { return sharpness || watch; }
+  bool measures() const { return watch || (sharpness && (post_messages || add_meta)); }
 };
 
 class HistogramProcessor final : public Processor {
