@@ -2,14 +2,12 @@
 // cudahistogram: statistics of every frame (docs/elements/cudahistogram.md).
 #include "kernels/histogram/histogram.hpp"
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "gst/base/filter_element.hpp"
-#include "gst/base/frame.hpp"
 #include "gst/elements/elements.hpp"
-#include "gst/meta/histogram_meta.h"
+#include "gst/elements/histogram_messages.hpp"
 
 namespace cudavision {
 namespace {
@@ -31,130 +29,6 @@ LumaMatrix matrix_of(const GstVideoColorimetry& colorimetry) {
   return LumaMatrix::bt601;
 }
 
-/// Counts with their statistics. The result points into `counts`.
-std::vector<GstCudaVisionHistogramChannel> describe(const histogram::Counts& counts, int depth) {
-  std::vector<GstCudaVisionHistogramChannel> channels;
-  for (const histogram::ChannelCounts& channel : counts) {
-    const histogram::Statistics s = histogram::statistics(channel.counts, depth);
-    channels.push_back({channel.name,
-                        channel.counts.data(),
-                        s.count,
-                        s.min,
-                        s.max,
-                        s.mean,
-                        s.deviation,
-                        s.median,
-                        s.p01,
-                        s.p99,
-                        s.entropy,
-                        s.saturated,
-                        {}});
-  }
-  return channels;
-}
-
-/// The sum of the counts of the frames for one message.
-struct Sum {
-  int depth = 8;
-  guint64 frames = 0;
-  FrameTimes first;                                                     ///< times of the first frame
-  GstClockTime begin = GST_CLOCK_TIME_NONE, end = GST_CLOCK_TIME_NONE;  ///< timestamps of the first begin and the last end
-  histogram::Counts counts;
-
-  /// Adds the counts of the frame that was submitted `age` submits ago.
-  void add(const histogram::Histogram& histogram, int age, const FrameTimes& times) {
-    if (frames++ == 0) {
-      depth = info(histogram.geometry().format).depth;
-      first = times;
-    }
-    histogram.add_result(counts, age);
-    if (!GST_CLOCK_TIME_IS_VALID(times.timestamp)) return;
-    const GstClockTime last = times.timestamp + (GST_CLOCK_TIME_IS_VALID(times.duration) ? times.duration : 0);
-    begin = std::min(begin, times.timestamp);  // GST_CLOCK_TIME_NONE is the largest value
-    end = GST_CLOCK_TIME_IS_VALID(end) ? std::max(end, last) : last;
-  }
-
-  /// (transfer full) The structure of the message.
-  GstStructure* message() const {
-    FrameTimes times = first;
-    if (frames > 1) times.duration = GST_CLOCK_TIME_IS_VALID(end) ? end - begin : GST_CLOCK_TIME_NONE;
-    GstStructure* structure = new_message("cudahistogram", times);
-    gst_structure_set(structure, "frames", G_TYPE_UINT64, frames, "bins", G_TYPE_UINT, guint(counts[0].counts.size()), "depth",
-                      G_TYPE_UINT, guint(depth), nullptr);
-    std::vector<GstStructure*> channels;
-    for (const GstCudaVisionHistogramChannel& channel : describe(counts, depth)) {
-      GstStructure* fields = gst_structure_new(
-          "channel", "name", G_TYPE_STRING, channel.name, "count", G_TYPE_UINT64, channel.count, "min", G_TYPE_DOUBLE, channel.min,
-          "max", G_TYPE_DOUBLE, channel.max, "mean", G_TYPE_DOUBLE, channel.mean, "deviation", G_TYPE_DOUBLE, channel.deviation,
-          "median", G_TYPE_DOUBLE, channel.median, "p01", G_TYPE_DOUBLE, channel.p01, "p99", G_TYPE_DOUBLE, channel.p99, "entropy",
-          G_TYPE_DOUBLE, channel.entropy, "saturated", G_TYPE_DOUBLE, channel.saturated, nullptr);
-      GValue array = G_VALUE_INIT;
-      gst_value_array_init(&array, guint(counts[0].counts.size()));
-      for (std::size_t bin = 0; bin < counts[0].counts.size(); ++bin) {
-        GValue count = G_VALUE_INIT;
-        g_value_init(&count, G_TYPE_UINT64);
-        g_value_set_uint64(&count, channel.counts[bin]);
-        gst_value_array_append_and_take_value(&array, &count);
-      }
-      gst_structure_take_value(fields, "counts", &array);
-      channels.push_back(fields);
-    }
-    take_structures(structure, "channels", channels);
-    return structure;
-  }
-};
-
-/// Posts a message if frames were added, and starts a new sum.
-void post(Sum& sum, GstElement* element) {
-  if (sum.frames) post_message(element, sum.message());
-  sum = {};
-}
-
-/// Divides time into intervals that follow each other from the first frame on. The frames of an interval are added up.
-class Intervals {
- public:
-  explicit Intervals(GstClockTime length) : length_(length) {}
-
-  /// Whether a frame is the first one of an interval, except for the first interval.
-  bool begins(const FrameTimes& frame) {
-    const GstClockTime now = time(frame);
-    if (!GST_CLOCK_TIME_IS_VALID(now)) return false;
-    if (!GST_CLOCK_TIME_IS_VALID(begin_) || now < begin_) {
-      const bool back = GST_CLOCK_TIME_IS_VALID(begin_);
-      begin_ = now;
-      return back;
-    }
-    if (length_ == 0 || now - begin_ < length_) return false;
-    begin_ += (now - begin_) / length_ * length_;
-    return true;
-  }
-
-  /// Whether this frame, the newest, is probably the last one of its interval.
-  bool ends(const FrameTimes& frame) {
-    if (length_ == 0) return true;
-    const GstClockTime now = time(frame), before = std::exchange(last_, now);
-    if (!GST_CLOCK_TIME_IS_VALID(now) || !GST_CLOCK_TIME_IS_VALID(frame.duration)) return false;
-    // In fast playback frames follow each other sooner than their durations tell.
-    const GstClockTime step = before < now ? std::min(now - before, frame.duration) : frame.duration;
-    return now + step - begin_ >= length_;
-  }
-
-  Intervals with_length(GstClockTime length) const {
-    Intervals other = *this;
-    other.length_ = length;
-    return other;
-  }
-  void restart() { begin_ = last_ = GST_CLOCK_TIME_NONE; }
-
- private:
-  static GstClockTime time(const FrameTimes& frame) {
-    return GST_CLOCK_TIME_IS_VALID(frame.running_time) ? frame.running_time : frame.timestamp;
-  }
-
-  GstClockTime length_;
-  GstClockTime begin_ = GST_CLOCK_TIME_NONE, last_ = GST_CLOCK_TIME_NONE;  // of the interval; of the last frame
-};
-
 struct HistogramSettings {
   guint bins = 256;
   int channels = int(histogram::Channels::luma), luma = 0;
@@ -163,6 +37,10 @@ struct HistogramSettings {
   std::string overlay_position = "16,16,256,100";
   double overlay_opacity = histogram::OverlayParams{}.opacity;
   bool overlay_log = false, equalize = false;
+  bool sharpness = false, watch = false;
+  double watch_time = histogram::WatchParams{}.frozen_time;
+
+  bool measures() const { return watch || (sharpness && (post_messages || add_meta)); }
 };
 
 class HistogramProcessor final : public Processor {
@@ -172,7 +50,7 @@ class HistogramProcessor final : public Processor {
                                                  const histogram::OverlayParams& overlay, const PlanContext& context) {
     auto* previous = static_cast<HistogramProcessor*>(context.previous);
     const Geometry geometry = geometry_of(context.video);
-    std::unique_ptr<HistogramProcessor> made(new HistogramProcessor(settings, params));
+    std::unique_ptr<HistogramProcessor> made(new HistogramProcessor(settings, params, context.video));
     const bool same_luma = previous && previous->params_.luma == params.luma;
     const bool counts_on = same_luma && previous->params_.bins == params.bins && previous->params_.channels == params.channels;
     if (counts_on) {
@@ -182,8 +60,9 @@ class HistogramProcessor final : public Processor {
       if (!histogram.ok()) return histogram.error();
       made->histogram_ = std::move(histogram.value());
     }
+    if (Status status = made->measure(same_luma ? previous : nullptr, context.backend); !status.ok()) return status;
     const bool filters = settings.equalize || settings.overlay;
-    if (filters && same_luma && previous->filter_ && previous->equalizes_ == settings.equalize) {
+    if (filters && same_luma && previous->filter_ && previous->settings_.equalize == settings.equalize) {
       made->filter_ = previous->filter_;
     } else if (filters) {
       auto filter = settings.equalize ? histogram::make_equalize(params.luma, geometry, context.backend)
@@ -197,8 +76,9 @@ class HistogramProcessor final : public Processor {
       made->overlay_ = std::move(drawn.value());
     }
     // Nothing can fail from here on, so the state of the previous processor can be moved.
+    if (previous) made->watch_ = std::move(previous->watch_);
     if (previous && settings.post_messages) {
-      Sum& sum = counts_on || previous->sum_.frames == 0 ? made->sum_ : made->ended_;
+      HistogramSum& sum = counts_on || previous->sum_.empty() ? made->sum_ : made->ended_;
       made->intervals_ = previous->intervals_.with_length(settings.interval);
       made->ended_ = std::move(previous->ended_);
       sum = std::move(previous->sum_);
@@ -207,33 +87,36 @@ class HistogramProcessor final : public Processor {
   }
 
   bool passes_through() const override { return !filter_; }
-  bool adds_metas() const override { return adds_meta_; }
-  bool reads_results() const override { return posts_ || adds_meta_; }
+  bool adds_metas() const override { return settings_.add_meta; }
+  bool reads_results() const override { return settings_.post_messages || settings_.add_meta || settings_.watch; }
   int results_kept() const override { return params_.history; }
 
   Status submit(const FrameJob& job) override {
     newest_ = job.number;
-    if (posts_ || adds_meta_ || overlay_)
+    if (settings_.post_messages || settings_.add_meta || overlay_)
       if (Status status = histogram_->submit(job.src, job.region, job.queue); !status.ok()) return status;
+    if (sharpness_)
+      if (Status status = sharpness_->submit(job.src, job.region, job.queue); !status.ok()) return status;
     if (!filter_) return {};
-    Status status = filter_->submit(job.src, *job.dst, equalizes_ ? job.region : Region(), job.queue);
+    Status status = filter_->submit(job.src, *job.dst, settings_.equalize ? job.region : Region(), job.queue);
     return status.ok() && overlay_ ? overlay_->submit(*job.dst, job.queue) : status;
   }
 
   void finished(const FrameReport& report) override {
-    post(ended_, report.element);
+    ended_.post(report.element);
     const int age = int(newest_ - report.number);
-    if (adds_meta_) {
-      const histogram::Counts counts = histogram_->result(age);
-      const int depth = info(histogram_->geometry().format).depth;
-      const auto channels = describe(counts, depth);
-      gst_buffer_add_cuda_vision_histogram_meta(report.buffer, guint(params_.bins), guint(depth), guint(channels.size()),
-                                                channels.data());
+    std::optional<histogram::LumaSums> luma;
+    if (sharpness_) luma = sharpness_->result(age);
+    if (settings_.add_meta) add_meta(report.buffer, age, luma);
+    if (settings_.post_messages) {
+      if (intervals_.begins(report.times)) sum_.post(report.element);
+      sum_.add(*histogram_, age, luma ? &*luma : nullptr, report.times);
+      if (intervals_.ends(report.times)) sum_.post(report.element);
     }
-    if (!posts_) return;
-    if (intervals_.begins(report.times)) post(sum_, report.element);
-    sum_.add(*histogram_, age, report.times);
-    if (intervals_.ends(report.times)) post(sum_, report.element);
+    if (settings_.watch)
+      watch_.look(*luma, video_, settings_.watch_time, report.times, report.element);
+    else
+      watch_.end(report.element);  // if it was on with earlier settings
   }
 
   void interrupted(Interruption why, GstElement* element) override {
@@ -241,28 +124,52 @@ class HistogramProcessor final : public Processor {
       ended_ = {};
       sum_ = {};
     }
-    post(ended_, element);
-    post(sum_, element);
+    ended_.post(element);
+    sum_.post(element);
     intervals_.restart();
+    if (sharpness_) sharpness_->reset();
+    // Lost frames change nothing about the camera: conditions go on, and what is usual is still known.
+    if (why != Interruption::discont) watch_.end(element);
   }
 
  private:
-  HistogramProcessor(const HistogramSettings& settings, const histogram::Params& params)
-      : params_(params),
-        posts_(settings.post_messages),
-        adds_meta_(settings.add_meta),
-        equalizes_(settings.equalize),
-        intervals_(settings.interval) {}
+  HistogramProcessor(const HistogramSettings& settings, const histogram::Params& params, const GstVideoInfo& video)
+      : params_(params), settings_(settings), video_(video), intervals_(settings.interval) {}
+
+  /// Makes the plan that measures sharpness if the settings ask for it, or takes over that of a processor with the same luma.
+  Status measure(const HistogramProcessor* previous, Backend backend) {
+    if (!settings_.measures()) return {};
+    if (previous && previous->sharpness_ && previous->settings_.watch == settings_.watch) {
+      sharpness_ = previous->sharpness_;
+      return {};
+    }
+    auto made = histogram::make_sharpness({params_.luma, settings_.watch, params_.history}, geometry_of(video_), backend);
+    if (!made.ok()) return made.error();
+    sharpness_ = std::move(made.value());
+    return {};
+  }
+
+  void add_meta(GstBuffer* buffer, int age, const std::optional<histogram::LumaSums>& luma) const {
+    const histogram::Counts counts = histogram_->result(age);
+    const int depth = info(histogram_->geometry().format).depth;
+    const auto channels = describe(counts, depth);
+    auto* meta = gst_buffer_add_cuda_vision_histogram_meta(buffer, guint(params_.bins), guint(depth), guint(channels.size()),
+                                                           channels.data());
+    if (meta && luma) meta->sharpness = histogram::sharpness_of(*luma, depth);
+  }
 
   const histogram::Params params_;
-  const bool posts_, adds_meta_, equalizes_;
+  const HistogramSettings settings_;
+  const GstVideoInfo video_;
   std::shared_ptr<histogram::Histogram> histogram_;
-  std::shared_ptr<Filter> filter_;               // nullptr if frames pass through
-  std::unique_ptr<histogram::Overlay> overlay_;  // draws histogram_
+  std::shared_ptr<histogram::Sharpness> sharpness_;  // nullptr if the settings do not ask for it
+  std::shared_ptr<Filter> filter_;                   // nullptr if frames pass through
+  std::unique_ptr<histogram::Overlay> overlay_;      // draws histogram_
   Intervals intervals_;
   std::uint64_t newest_ = 0;  // the number of the last submitted frame
-  Sum sum_;
-  Sum ended_;  // the sum that a change of settings ended; posted with the next frame
+  HistogramSum sum_;
+  HistogramSum ended_;  // the sum that a change of settings ended; posted with the next frame
+  CameraWatch watch_;
 };
 
 struct HistogramElement {
@@ -306,6 +213,14 @@ struct HistogramElement {
         {bool_property("equalize", "Equalize", "Equalise the histogram of luma; counts are those of the incoming frame",
                        initial.equalize),
          &Settings::equalize},
+        {bool_property("sharpness", "Sharpness", "Measure the sharpness of the luma, for messages and metas", initial.sharpness),
+         &Settings::sharpness},
+        {bool_property("watch", "Watch",
+                       "Post when the picture becomes dark, bright, covered, defocused or frozen, and when it ends", initial.watch),
+         &Settings::watch},
+        {double_property("watch-time", "Watch time", "Time without a change before the picture is frozen, in seconds", 0, 1e6,
+                         initial.watch_time),
+         &Settings::watch_time},
     };
   }
 

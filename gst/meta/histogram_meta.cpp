@@ -47,6 +47,7 @@ Meta* gst_buffer_add_cuda_vision_histogram_meta(GstBuffer* buffer, guint bins, g
   model.depth = depth;
   model.n_channels = n_channels;
   model.channels = block;
+  model.sharpness = -1;
   return Histogram::add(buffer, GST_CUDA_VISION_HISTOGRAM_META_INFO, &model);
 }
 

@@ -68,6 +68,7 @@ struct _GstCudaVisionHistogramChannel {
  * @depth: bits of a sample, 1 to 16
  * @n_channels: number of channels, 1 to %GST_CUDA_VISION_HISTOGRAM_MAX_CHANNELS
  * @channels: (array length=n_channels): the channels
+ * @sharpness: the mean difference between neighbouring pixels of the luma, in 8-bit steps; negative if it was not measured
  *
  * How often each value occurs in a frame. The data that the meta points to live as long as the meta. They must not be changed,
  * because the metas of copies of the buffer share them. A copy of the whole buffer has the meta too; a copy of a region, and the
@@ -80,9 +81,10 @@ struct _GstCudaVisionHistogramMeta {
   guint depth;
   guint n_channels;
   const GstCudaVisionHistogramChannel* channels;
+  gdouble sharpness;
 
   /*< private >*/
-  gpointer _gst_reserved[GST_PADDING];
+  gpointer _gst_reserved[GST_PADDING - sizeof(gdouble) / sizeof(gpointer)];
 };
 
 GST_CUDAVISION_API
@@ -99,7 +101,8 @@ const GstMetaInfo* gst_cuda_vision_histogram_meta_get_info(void);
  * @n_channels: number of channels, 1 to %GST_CUDA_VISION_HISTOGRAM_MAX_CHANNELS
  * @channels: (array length=n_channels): the channels; their names, @bins counts each, and figures are copied
  *
- * Adds a histogram to a buffer. The caller computes the figures; this function does not.
+ * Adds a histogram to a buffer. The caller computes the figures; this function does not. The sharpness is negative at first; the
+ * caller may set it in the meta.
  *
  * Returns: (transfer none): the meta
  */

@@ -33,21 +33,24 @@ __device__ inline void gather_entries_of(const Gather& g, int thread, int thread
   }
 }
 
-/// Ends a block that has added to the sums: the last block to end gathers them.
-__device__ __forceinline__ void block_done(const Gather& gather) {
-  if (!gather.here) return;
+/// Called by all threads of a block that has added to sums of the device. Returns whether it is the last block of the launch to do so;
+/// then it sees the sums of all blocks. `ticket`: zero between launches.
+__device__ __forceinline__ bool is_last_block(unsigned* ticket) {
   __shared__ bool last;
   __syncthreads();
   if (threadIdx.x == 0) {
     unsigned before;  // the counter wraps to zero; acquire and release make the sums of all blocks visible to the last block
-    asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;"
-                 : "=r"(before)
-                 : "l"(gather.ticket), "r"(gridDim.x - 1)
-                 : "memory");
+    asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;" : "=r"(before) : "l"(ticket), "r"(gridDim.x - 1) : "memory");
     last = before == gridDim.x - 1;
   }
   __syncthreads();
-  if (last) gather_entries_of(gather, threadIdx.x, blockDim.x);
+  return last;
+}
+
+/// Ends a block that has added to the sums: the last block to end gathers them.
+__device__ __forceinline__ void block_done(const Gather& gather) {
+  if (!gather.here) return;
+  if (is_last_block(gather.ticket)) gather_entries_of(gather, threadIdx.x, blockDim.x);
 }
 
 }  // namespace cudavision::histogram

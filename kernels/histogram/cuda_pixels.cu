@@ -8,9 +8,9 @@
 //   | warp 3 | …                                                     +-------------+-------------+     w % copies
 //
 //   unit: 1, 2 or 4 × 128 pixels. Lane l loads the quad of pixels 4l … 4l + 3 of each 128.
-#include "kernels/core/luma.hpp"
 #include "kernels/histogram/cuda_gather.cuh"
 #include "kernels/histogram/cuda_kernels.hpp"
+#include "kernels/histogram/cuda_luma.cuh"
 #include "kernels/histogram/cuda_walk.hpp"
 
 namespace cudavision::histogram {
@@ -18,32 +18,6 @@ namespace {
 
 /// A counter in shared memory, by its 32-bit address: through a pointer this takes two more instructions.
 __device__ __forceinline__ void increment_shared(unsigned address) { asm volatile("red.shared.add.u32 [%0], 1;" ::"r"(address)); }
-
-/// Word k of the channel `position`, which is not a compile-time constant.
-template <typename T, int C>
-__device__ __forceinline__ std::uint32_t word_at(const cuda::Quad<T, C>& quad, int position, int k) {
-  std::uint32_t word = quad.word[0][k];
-#pragma unroll
-  for (int c = 1; c < C; ++c) word = position == c ? quad.word[c][k] : word;
-  return word;
-}
-
-/// Four pixels of a set, or of three planes.
-template <typename T, int C, bool ThreePlanes>
-__device__ __forceinline__ cuda::Quad<T, C> load_pixels(const PixelJob& job, int x, int y) {
-  if constexpr (!ThreePlanes) {
-    return cuda::load_quad<T, C>(job.views[0], x, y);
-  } else {
-    cuda::Quad<T, C> quad;
-#pragma unroll
-    for (int c = 0; c < C; ++c) {
-      const cuda::Quad<T, 1> plane = cuda::load_quad<T, 1>(job.views[c], x, y);
-#pragma unroll
-      for (int k = 0; k < int(sizeof(T)); ++k) quad.word[c][k] = plane.word[0][k];
-    }
-    return quad;
-  }
-}
 
 /// The part of a job that one block counts. C: channels of the set.
 template <typename T, int C, bool ThreePlanes>
@@ -100,14 +74,8 @@ __device__ __forceinline__ void count_job(const PixelParams& params, const Pixel
         add(base[c], samples, mask);
       }
       if (C >= 3 && luma_base >= 0) {
-        cuda::Quad<T, 3> rgb;
-#pragma unroll
-        for (int c = 0; c < 3; ++c)
-#pragma unroll
-          for (int k = 0; k < int(sizeof(T)); ++k) rgb.word[c][k] = ThreePlanes ? quad.word[c][k] : word_at(quad, position[c], k);
         std::uint32_t samples[4];
-#pragma unroll
-        for (int j = 0; j < 4; ++j) samples[j] = luma_of(rgb.sample(0, j), rgb.sample(1, j), rgb.sample(2, j), weights, max_value);
+        luma_of_pixels<T, C, ThreePlanes>(quad, position, weights, max_value, samples);
         add(luma_base, samples, mask);
       }
     };
@@ -123,7 +91,7 @@ __device__ __forceinline__ void count_job(const PixelParams& params, const Pixel
       if (any) {
 #pragma unroll
         for (int q = 0; q < quads; ++q)
-          if (left + q * 128 < end) fresh[q] = load_pixels<T, C, ThreePlanes>(job, left + q * 128, rect.y + walk.y);
+          if (left + q * 128 < end) fresh[q] = load_pixels<T, C, ThreePlanes>(job.views, left + q * 128, rect.y + walk.y);
 #pragma unroll
         for (int q = 0; q < quads; ++q)
 #pragma unroll

@@ -136,6 +136,27 @@ PixelLaunch schedule_pixels(const Plan& plan, const Limits& limits, const SetPie
   return launch;
 }
 
+SharpnessLaunch schedule_sharpness(Format format, int multiprocessors, const std::vector<Rect>& pieces, std::size_t from) {
+  const FormatInfo& row = info(format);
+  // Three planes of R, G and B are read together.
+  const int channels = row.is_rgb() && row.set_count == 3 ? 3 : row.sets[0].channels;
+  const int unit = sharpness_unit(channels, row.sample_bytes()), warps = tuning.sharpness_threads / 32;
+  const int room = multiprocessors * tuning.sharpness_blocks * warps;  // warps that the device holds
+  SharpnessLaunch launch;
+  set_rects_of(launch.share, pieces, from);
+  const auto units = [&](const Rect& rect) { return (rect.x % 4 + rect.width + unit - 1) / unit; };
+  std::int64_t rows = 0;  // of units, in all rectangles
+  for (int i = 0; i < launch.share.rect_count; ++i)
+    rows += std::int64_t(units(launch.share.rects[i])) * launch.share.rects[i].height;
+  launch.rows = int(std::clamp<std::int64_t>(rows / room, tuning.sharpness_min_rows, tuning.sharpness_max_rows));
+  std::int64_t tiles = 0;  // of the rectangle with the most, because a warp takes tiles of one after the other
+  for (int i = 0; i < launch.share.rect_count; ++i)
+    tiles = std::max(tiles, std::int64_t(units(launch.share.rects[i])) * divide_up(launch.share.rects[i].height, launch.rows));
+  launch.share.first_block = 0;
+  launch.share.blocks = int(std::clamp<std::int64_t>((tiles + warps - 1) / warps, 1, multiprocessors * tuning.sharpness_blocks));
+  return launch;
+}
+
 bool gathers_apart(const Plan& plan) { return plan.tables * std::max(plan.bins, plan.fine) > tuning.gather_entries; }
 
 }  // namespace cudavision::histogram

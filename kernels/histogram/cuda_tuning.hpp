@@ -33,6 +33,13 @@ struct Tuning {
   /// Threads of a block of that kernel. Not measured.
   int gather_threads = 256;  // sweep: 128 256 512
 
+  /// Threads of a block of the sharpness kernel, and its blocks on a multiprocessor. Not measured.
+  int sharpness_threads = 256;  // sweep: 128 256 512
+  int sharpness_blocks = 4;     // sweep: 2 4 8
+  /// Rows of its tiles: fewer keep all warps busy with small frames; more read fewer rows twice. Not measured.
+  int sharpness_min_rows = 4;   // sweep: 2 4 8
+  int sharpness_max_rows = 16;  // sweep: 8 16 32
+
   /// Threads of a block of the kernels that change pictures: 64 pixels or quads wide. Not measured.
   int picture_threads = 256;  // sweep: 128 256 512
 };

@@ -108,6 +108,7 @@ CASES = [
     Case('motion, frames pass', 'NV12', CUDA, [MOTION], mark=RESULTS),
     Case('motion in metas, frames pass', 'NV12', CUDA, ['cudadiff output=passthrough backend={b}'], mark=RESULTS),
     Case('histogram, frames pass', 'NV12', CUDA, ['cudahistogram backend={b}'], mark=RESULTS),
+    Case('camera watch, frames pass', 'NV12', CUDA, ['cudahistogram watch=true post-messages=false backend={b}'], mark=RESULTS),
     Case('histogram in metas', 'NV12', CUDA, ['cudahistogram add-meta=true backend={b}'], mark=RESULTS),
     Case('threshold', 'NV12', CUDA, ['cudaintegral output=threshold backend={b}']),
     Case('chain of 4', 'NV12', CUDA, [GAUSSIAN, SHARPEN, GAUSSIAN, SHARPEN], mark=CHAIN),

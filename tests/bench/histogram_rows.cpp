@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "kernels/histogram/histogram.hpp"
+#include "kernels/histogram/sharpness.hpp"
 #include "tests/bench/rows.hpp"
 
 namespace cudavision::bench {
@@ -17,6 +18,18 @@ Row histogram(std::string name, histogram::Channels channels, int bins, Format f
   row.moved = read;
   row.must = must;
   if (bins == 256 && format == Format::GRAY8) row.peer = {"histogram", 1, {1}, true};
+  return row;
+}
+
+/// `luma`: the share of the picture's bytes that is luma. With `compare` a copy of the luma is read and written, too.
+Row sharpness(Format format, double luma, bool compare) {
+  histogram::SharpnessParams params;
+  params.compare = compare;
+  Row row{
+      compare ? "sharpness-compare" : "sharpness", format,
+      operation([=](const Geometry& geometry, Backend backend) { return histogram::make_sharpness(params, geometry, backend); },
+                [](histogram::Sharpness& plan, const Slot& slot, Queue queue) { return plan.submit(slot.src, Region{}, queue); })};
+  row.moved = luma * (compare ? 3 : 1);
   return row;
 }
 
@@ -40,6 +53,12 @@ std::vector<Row> histogram_rows() {
   list.push_back(histogram("histogram-1024", histogram::Channels::luma, 1024, Format::P010_10LE, 2 / 3.0));
   list.push_back(histogram("histogram-65536", histogram::Channels::luma, 65536, Format::GRAY16_LE));
   for (Format format : {Format::GRAY8, Format::RGBA, Format::NV12}) list.push_back(equalize(format));
+  for (bool compare : {false, true}) {
+    list.push_back(sharpness(Format::GRAY8, 1, compare));
+    list.push_back(sharpness(Format::NV12, 2 / 3.0, compare));
+  }
+  list.push_back(sharpness(Format::RGBA, 1, false));
+  list.push_back(sharpness(Format::P010_10LE, 2 / 3.0, false));
   return list;
 }
 

@@ -224,7 +224,8 @@ Modes modes(const Run& run) {
     return {{"attach-roi=false", "attach-roi=false output=mask", "attach-roi=false output=passthrough"},
             {"attach-roi=true", "output=overlay"}};
   if (run.element == "cudahistogram")
-    return {{"equalize=false", "equalize=true", "equalize=false overlay=true", "equalize=true post-messages=false"},
+    return {{"equalize=false", "equalize=true", "equalize=false overlay=true", "equalize=true post-messages=false",
+             "equalize=false watch=true"},
             {"add-meta=true"}};
   if (run.element == "cudaintegral") return {{"output=box-mean", "output=threshold"}, {"output=passthrough"}};
   return {{""}, {}};

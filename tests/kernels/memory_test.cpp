@@ -15,6 +15,7 @@
 #include "kernels/diff/diff.hpp"
 #include "kernels/gaussian/gaussian.hpp"
 #include "kernels/histogram/histogram.hpp"
+#include "kernels/histogram/sharpness.hpp"
 #include "kernels/integral/integral.hpp"
 #include "kernels/local/local.hpp"
 #include "operations.h"
@@ -127,6 +128,27 @@ Make overlay(histogram::Channels channels, int bins) {
   };
 }
 
+/// Sums up the luma of the picture twice, compares, and copies the picture. (sharpness_test.cpp compares the sums.)
+Make sharpness(const Region& region) {
+  return [=](const Geometry& geometry, Backend backend) -> Result<Work> {
+    histogram::SharpnessParams params;
+    params.compare = true;
+    auto made = kernel([&] { return histogram::make_sharpness(params, geometry, backend); });
+    if (!made.ok()) return made.error();
+    auto copy = kernel([&] { return make_copy(geometry, backend); });
+    if (!copy.ok()) return copy.error();
+    const std::shared_ptr<histogram::Sharpness> plan = std::move(made.value());
+    const std::shared_ptr<Filter> copier = std::move(copy.value());
+    return Work([=](const Image& src, const Image& dst, Queue queue) {
+      return kernel([&] {
+        Status status = plan->submit(src, region, queue);
+        if (status.ok()) status = plan->submit(src, region, queue);
+        return status.ok() ? copier->submit(src, dst, {}, queue) : status;
+      });
+    });
+  };
+}
+
 /// Submits the picture twice and draws boxes.
 Make difference(diff::Reference reference, diff::Output output, bool borrow = false) {
   return [=](const Geometry& geometry, Backend backend) {
@@ -202,6 +224,8 @@ std::vector<Operation> operations() {
       {"histogram equalize inside", filter(equalize, inside)},
       {"histogram overlay", overlay(histogram::Channels::all, 256)},
       {"histogram overlay of many bins", overlay(histogram::Channels::components, 65536)},
+      {"histogram sharpness", sharpness({})},
+      {"histogram sharpness outside", sharpness(outside)},
       {"diff difference from previous", difference(diff::Reference::previous, diff::Output::difference)},
       {"diff mask from borrowed", difference(diff::Reference::previous, diff::Output::mask, true)},
       {"diff overlay from first", difference(diff::Reference::first, diff::Output::overlay)},

@@ -62,6 +62,31 @@ histogram::Counts count(const histogram::Params& params, const Picture& src, con
   return all;
 }
 
+histogram::LumaSums luma_sums(LumaMatrix matrix, const Picture& src, const Region& region, const Picture* before) {
+  const Grid y = luma(matrix, src);
+  std::optional<Grid> old;
+  if (before) old = luma(matrix, *before);
+  histogram::LumaSums sums;
+  sums.compared = before != nullptr;
+  for (int row = 0; row < y.height; ++row)
+    for (int column = 0; column < y.width; ++column) {
+      if (!in_region(region, src.geometry(), full_size, column, row)) continue;
+      const int value = y.at(column, row);
+      const auto neighbour = [&](int x, int y_of) {
+        if (x >= y.width || y_of >= y.height) return;
+        ++sums.neighbours;
+        sums.gradients += std::uint64_t(std::abs(y.at(x, y_of) - value));
+      };
+      neighbour(column + 1, row);
+      neighbour(column, row + 1);
+      ++sums.pixels;
+      sums.luma += std::uint64_t(value);
+      sums.squares += std::uint64_t(value) * std::uint64_t(value);
+      if (old) sums.differences += std::uint64_t(std::abs(old->at(column, row) - value));
+    }
+  return sums;
+}
+
 Picture equalize(LumaMatrix matrix, const Picture& src, const Region& region, Layout layout) {
   const Definition& format = src.format();
   const Grid y = luma(matrix, src);

@@ -2,12 +2,16 @@
 #pragma once
 
 #include "kernels/histogram/histogram.hpp"
+#include "kernels/histogram/sharpness.hpp"
 #include "tests/kernels/reference/picture.hpp"
 
 namespace cudavision::reference {
 
 /// The counts that a Histogram must give.
 histogram::Counts count(const histogram::Params& params, const Picture& src, const Region& region = {});
+
+/// The sums that Sharpness must give. `before`: the picture to compare with; nullptr: none.
+histogram::LumaSums luma_sums(LumaMatrix matrix, const Picture& src, const Region& region = {}, const Picture* before = nullptr);
 
 /// The picture that the filter of histogram::make_equalize() must give.
 Picture equalize(LumaMatrix matrix, const Picture& src, const Region& region = {}, Layout layout = {});

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Sums of luma: a strip of rows at a time, on OpenCV's threads. A sum is the dot product with ones, which in OpenCV is several times as
+// fast as sum() and norm(). All sums of a strip are whole numbers below 2^53, so that the doubles in which OpenCV returns them are exact.
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <opencv2/core.hpp>
+
+#include "kernels/histogram/cpu_samples.hpp"
+#include "kernels/histogram/measuring.hpp"
+
+namespace cudavision::histogram {
+namespace {
+
+/// Rows of a strip: its luma fits the cache.
+constexpr int strip_rows = 16;
+
+class CpuSharpness final : public MeasuringPlan {
+ public:
+  CpuSharpness(const SharpnessParams& params, const Geometry& geometry)
+      : MeasuringPlan(params, geometry, Backend::cpu),
+        weights_(luma_weights(params.luma)),
+        results_(std::size_t(params.history)),
+        type_(info(geometry.format).sample_bytes() == 1 ? CV_8U : CV_16U),
+        ones_(strip_rows, geometry.width, type_, cv::Scalar(1)) {
+    if (params.compare) kept_.create(geometry.height, geometry.width, type_);
+  }
+
+ private:
+  using Sums = std::array<std::uint64_t, sum_count>;
+
+  const std::uint64_t* sums_of(int slot) const override { return results_[std::size_t(slot)].data(); }
+
+  Status measure(const Measuring& work, Queue) override {
+    Sums& sums = results_[std::size_t(work.slot)];
+    sums.fill(0);
+    for (const Rect& piece : work.pieces) for_strips(piece, [&](const Rect& strip) { sum_strip(work, strip, sums); });
+    // Where the pieces are the whole frame, each strip keeps its own luma.
+    if (work.keep && !work.whole) for_strips(frame()[0], [&](const Rect& strip) { keep(luma(work.src, strip), strip); });
+    return {};
+  }
+
+  template <typename Work>
+  static void for_strips(const Rect& rect, Work work) {
+    const int strips = (rect.height + strip_rows - 1) / strip_rows;
+    cv::parallel_for_({0, strips}, [&](const cv::Range& range) {
+      for (int strip = range.start; strip < range.end; ++strip) {
+        const int y = strip * strip_rows;
+        work(Rect{rect.x, rect.y + y, rect.width, std::min(strip_rows, rect.height - y)});
+      }
+    });
+  }
+
+  void sum_strip(const Measuring& work, const Rect& strip, Sums& sums) {
+    // The neighbours on the right and below, as far as the picture has them.
+    const int width = std::min(strip.width + 1, geometry().width - strip.x),
+              height = std::min(strip.height + 1, geometry().height - strip.y);
+    const cv::Mat all = luma(work.src, {strip.x, strip.y, width, height}), here = all(cv::Rect(0, 0, strip.width, strip.height));
+    Sums added{};
+    cv::Mat scratch;
+    const auto add = [&](LumaSum which, double sum) { added[which] += std::uint64_t(sum); };
+    const auto add_differences = [&](LumaSum which, const cv::Mat& one, const cv::Mat& other) {
+      cv::absdiff(one, other, scratch);
+      add(which, scratch.dot(ones(scratch)));
+    };
+    add(sum_luma, here.dot(ones(here)));
+    add(sum_squares, here.dot(here));
+    if (width > 1)
+      add_differences(sum_gradients, all(cv::Rect(1, 0, width - 1, strip.height)), all(cv::Rect(0, 0, width - 1, strip.height)));
+    if (height > 1)
+      add_differences(sum_gradients, all(cv::Rect(0, 1, strip.width, height - 1)), all(cv::Rect(0, 0, strip.width, height - 1)));
+    if (work.compare) add_differences(sum_differences, here, kept(strip));
+    if (work.keep && work.whole) keep(here, strip);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (std::size_t i = 0; i < added.size(); ++i) sums[i] += added[i];
+  }
+
+  /// As many ones as a matrix has samples.
+  cv::Mat ones(const cv::Mat& like) const { return ones_(cv::Rect(0, 0, like.cols, like.rows)); }
+  cv::Mat kept(const Rect& rect) const { return kept_(cv::Rect(rect.x, rect.y, rect.width, rect.height)); }
+  void keep(const cv::Mat& luma, const Rect& rect) const { luma.copyTo(kept(rect)); }
+
+  /// The luma of a rectangle: a view of the picture if that has bytes of luma side by side, or a copy.
+  cv::Mat luma(const Image& src, const Rect& rect) const {
+    if (type_ == CV_16U) return made<std::uint16_t>(src, rect);
+    if (!source().rgb) {
+      const Samples samples = samples_of(src, Role::luma);
+      if (samples.step == 1)
+        return cv::Mat(rect.height, rect.width, CV_8U, const_cast<unsigned char*>(samples.data) + rect.y * samples.pitch + rect.x,
+                       std::size_t(samples.pitch));
+    }
+    return made<std::uint8_t>(src, rect);
+  }
+
+  template <typename T>
+  cv::Mat made(const Image& src, const Rect& rect) const {
+    cv::Mat out(rect.height, rect.width, type_);
+    const int max_value = info(geometry().format).max_value();
+    for (int y = 0; y < rect.height; ++y) {
+      T* const to = out.ptr<T>(y);
+      if (source().rgb) {
+        const auto red = samples_of(src, Role::red).row<T>(rect.y + y), green = samples_of(src, Role::green).row<T>(rect.y + y),
+                   blue = samples_of(src, Role::blue).row<T>(rect.y + y);
+        for (int x = 0; x < rect.width; ++x)
+          to[x] = T(luma_of(red[rect.x + x], green[rect.x + x], blue[rect.x + x], weights_, max_value));
+      } else {
+        const auto row = samples_of(src, Role::luma).row<T>(rect.y + y);
+        for (int x = 0; x < rect.width; ++x) to[x] = T(row[rect.x + x]);
+      }
+    }
+    return out;
+  }
+
+  const LumaWeights weights_;
+  std::vector<Sums> results_;
+  const int type_;
+  const cv::Mat ones_;
+  cv::Mat kept_;  ///< the luma of the frame before
+  std::mutex mutex_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Sharpness>> make_sharpness_cpu(const SharpnessParams& params, const Geometry& geometry) {
+  return std::unique_ptr<Sharpness>(std::make_unique<CpuSharpness>(params, geometry));
+}
+
+}  // namespace cudavision::histogram

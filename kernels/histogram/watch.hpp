@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Tells from the luma of frames whether a camera shows what it should: plain arithmetic on figures that both backends give alike.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace cudavision::histogram {
+
+enum class Condition { dark, bright, covered, defocused, frozen };
+inline constexpr int condition_count = 5;
+/// The name of a condition, as its enumerator.
+const char* name_of(Condition condition);
+
+/// When a condition begins and ends. The two limits differ, so that noise of the value does not make it begin and end all the time.
+struct Rule {
+  double begin,
+      end;     ///< limits of the value; it is on one side of `begin` when the condition begins, and on the other of `end` after it
+  bool above;  ///< whether the condition is on above its limits; otherwise below
+  double lapse;  ///< seconds for which the value may return while the condition is about to end
+};
+/// The value of each condition, and its limits.
+///   dark, bright: brightness.
+///   covered: detail, √(sharpness · deviation). Both are small without detail; noise alone makes both small, too.
+///   defocused: focus, the greater of sharpness and sharpness ÷ deviation, each relative to its own running mean. The first falls
+///     when the light is switched off, the second does not; both fall when the lens is out of focus.
+///   frozen: difference. A frame of the same picture, encoded again, may differ for a moment (a key frame).
+inline constexpr Rule rules[condition_count] = {
+    {0.06, 0.09, false, 0}, {0.9, 0.85, true, 0}, {2.5, 3.5, false, 0}, {0.5, 0.7, false, 0}, {0.0002, 0.01, false, 0.5}};
+
+/// Seconds for which a value must be beyond its limit before a condition begins or ends; before it begins to be frozen: WatchParams.
+inline constexpr double hold_time = 1;
+/// Seconds of frames that the focus is relative to, and from which it is known at all.
+inline constexpr double focus_memory = 60, focus_begin = 5;
+/// The same while the picture is less sharp than before: after about ten minutes this is how the picture is.
+inline constexpr double focus_adaptation = 600;
+
+struct WatchParams {
+  double frozen_time = 2;  ///< seconds, 0 or more
+};
+
+/// What a watch sees of a frame. Figures are in 8-bit steps, except brightness.
+struct Look {
+  std::uint64_t step = 0;  ///< ns since the frame before
+  std::uint64_t time = 0;  ///< any label of the frame; returned in Change::since
+  double brightness = 0;   ///< the mean luma, from black (0) to white (1) of the format's range
+  double deviation = 0, sharpness = 0;
+  std::optional<double> difference;  ///< from the frame before; no value if there was none
+};
+
+/// The begin or the end of a condition.
+struct Change {
+  Condition condition;
+  bool begins;
+  std::uint64_t since;  ///< label of the first frame of the condition; of frozen: of the frame that repeats
+  double value, limit;  ///< see rules; of the frame in which it changes
+};
+
+/// Follows one camera.
+class Watch {
+ public:
+  /// Looks at the next frame; returns what begins and ends.
+  std::vector<Change> look(const Look& look, const WatchParams& params);
+  /// Ends what is on, and forgets all frames.
+  std::vector<Change> end();
+
+ private:
+  using Time = std::int64_t;  ///< ns since the first frame
+
+  struct State {
+    bool on = false;
+    double value = 0;
+    std::uint64_t since = 0;
+    std::optional<Time> changing;  ///< since when the value speaks for a change
+    std::uint64_t changing_since = 0;
+    Time spoke = 0;  ///< when it last did
+  };
+  /// The running mean that the focus is relative to.
+  struct Usual {
+    double sharpness = 0, relative = 0;  ///< relative: sharpness ÷ deviation
+    double seconds = 0;                  ///< of frames in the mean
+  };
+
+  void judge(Condition condition, std::optional<double> value, double begin_time, std::vector<Change>& changes);
+  std::optional<double> focus(const Look& look, bool judged);
+  bool is_on(Condition condition) const { return states_[std::size_t(condition)].on; }
+
+  std::array<State, condition_count> states_;
+  Usual usual_;
+  bool any_ = false;  ///< whether there was a frame
+  Time now_ = 0, before_ = 0;
+  std::uint64_t label_ = 0, label_before_ = 0;
+};
+
+}  // namespace cudavision::histogram

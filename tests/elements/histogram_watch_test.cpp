@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// cudahistogram watch=true: what begins and ends before a camera that is covered, blinded, out of focus, frozen; and the sharpness.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <opencv2/imgproc.hpp>
+
+#include "gst/meta/histogram_meta.h"
+#include "tests/elements/harness.hpp"
+
+using namespace cudavision::test;
+
+namespace {
+
+const Size size{160, 121};
+constexpr GstClockTime step = 200 * GST_MSECOND;
+
+// Scenes: the luma as a CV_32F picture of 8-bit steps -----------------------------------------------------------------------------
+
+/// A textured picture, as of an ordinary room.
+cv::Mat room() {
+  cv::Mat texture(size.height, size.width, CV_32F), wide;
+  cv::RNG random(7);
+  random.fill(texture, cv::RNG::NORMAL, 0, 1);
+  cv::GaussianBlur(texture, wide, {}, 8);
+  cv::GaussianBlur(texture, texture, {}, 1);
+  return 110 + 90 * texture + 700 * wide;
+}
+/// The picture with the noise of a sensor.
+cv::Mat noisy(const cv::Mat& scene, unsigned seed, double sigma = 1.5) {
+  cv::Mat noise(scene.size(), CV_32F);
+  cv::RNG(seed + 100).fill(noise, cv::RNG::NORMAL, 0, sigma);
+  return scene + noise;
+}
+cv::Mat blurred(const cv::Mat& scene) {
+  cv::Mat soft;
+  cv::GaussianBlur(scene, soft, {}, 4);
+  return soft;
+}
+cv::Mat plain(double value) { return cv::Mat(size.height, size.width, CV_32F, cv::Scalar(value)); }
+
+/// A frame with this luma and without colour, in any format.
+Buffer frame_of(const GstVideoInfo& video, const cv::Mat& luma) {
+  Buffer buffer = black(video);
+  GstVideoFrame frame;
+  EXPECT(gst_video_frame_map(&frame, &video, buffer.get(), GST_MAP_READWRITE));
+  const int depth = GST_VIDEO_INFO_COMP_DEPTH(&video, 0), shift = GST_VIDEO_FORMAT_INFO_SHIFT(video.finfo, 0);
+  const guint components = GST_VIDEO_INFO_N_COMPONENTS(&video);
+  for (guint c = 0; c < components; ++c)
+    for (int y = 0; y < GST_VIDEO_FRAME_COMP_HEIGHT(&frame, c); ++y)
+      for (int x = 0; x < GST_VIDEO_FRAME_COMP_WIDTH(&frame, c); ++x) {
+        const bool chroma = GST_VIDEO_INFO_IS_YUV(&video) && c > 0;
+        const int value = chroma || c == 3 ? 128 : cv::saturate_cast<guint8>(luma.at<float>(y, x));
+        guint8* const at = static_cast<guint8*>(GST_VIDEO_FRAME_COMP_DATA(&frame, c)) + y * GST_VIDEO_FRAME_COMP_STRIDE(&frame, c) +
+                           x * GST_VIDEO_FRAME_COMP_PSTRIDE(&frame, c);
+        if (depth == 8)
+          *at = guint8(value);
+        else
+          GST_WRITE_UINT16_LE(at, value << (depth - 8) << shift);
+      }
+  gst_video_frame_unmap(&frame);
+  return buffer;
+}
+
+// Playing -------------------------------------------------------------------------------------------------------------------------
+
+/// An element before which scenes play, five frames a second.
+class Camera {
+ public:
+  explicit Camera(const Run& run, const std::string& settings = "", const std::string& format = "NV12")
+      : rig(with_shared_context(make_element(run, "equalize=false post-messages=false watch=true " + settings), run)) {
+    rig.caps(caps_text(format, size, ",framerate=5/1"));
+  }
+
+  using Scene = std::function<cv::Mat(unsigned)>;
+
+  /// Plays a scene for so many seconds. `change`: changes each frame.
+  void play(const Scene& scene, double seconds, const std::function<void(GstBuffer*)>& change = {}) {
+    for (int i = 0; i < int(std::lround(seconds * 5)); ++i) {
+      Buffer frame = frame_of(rig.video(), scene(number_++));
+      GST_BUFFER_PTS(frame.get()) = time_;
+      GST_BUFFER_DURATION(frame.get()) = step;
+      time_ += step;
+      if (change) change(frame.get());
+      rig.push(std::move(frame));
+    }
+  }
+  void event(GstEvent* event) { EXPECT(gst_harness_push_event(rig.harness(), event)); }
+  void end() { event(gst_event_new_eos()); }
+
+  /// What was posted since the last call: "12.0: dark begin since 11.0". Times are running times in seconds. Ask after an event, before
+  /// which the element reports all frames.
+  std::string told() {
+    std::string all;
+    GstBus* bus = gst_element_get_bus(rig.element());
+    while (GstMessage* message = gst_bus_pop_filtered(bus, GST_MESSAGE_ELEMENT)) {
+      const GstStructure* s = gst_message_get_structure(message);
+      EXPECT_EQ(std::string(gst_structure_get_name(s)), "cudahistogram-watch");
+      guint64 now = 0, since = 0;
+      EXPECT(gst_structure_get(s, "running-time", G_TYPE_UINT64, &now, "since", G_TYPE_UINT64, &since, "value", G_TYPE_DOUBLE,
+                               &value, "limit", G_TYPE_DOUBLE, &limit, nullptr));
+      EXPECT_EQ(gst_structure_n_fields(s), 9);
+      gchar* text = g_strdup_printf("%s%.1f: %s %s since %.1f", all.empty() ? "" : "; ", double(now) / GST_SECOND,
+                                    gst_structure_get_string(s, "condition"), gst_structure_get_string(s, "event"),
+                                    double(since) / GST_SECOND);
+      all += text;
+      g_free(text);
+      gst_message_unref(message);
+    }
+    gst_object_unref(bus);
+    return all;
+  }
+
+  Rig rig;
+  double value = 0, limit = 0;  ///< of the last message
+
+ private:
+  unsigned number_ = 0;
+  GstClockTime time_ = 0;
+};
+
+const cv::Mat scene = room();
+cv::Mat live(unsigned i) { return noisy(scene, i); }
+cv::Mat dark(unsigned i) { return noisy(plain(14), i); }
+cv::Mat bright(unsigned i) { return noisy(plain(244), i); }
+cv::Mat covered(unsigned i) { return noisy(plain(70), i); }
+cv::Mat defocused(unsigned i) { return noisy(blurred(scene), i, 0.5); }
+cv::Mat frozen(unsigned) { return noisy(scene, 1); }
+
+/// The mean difference of neighbours, by a slow loop.
+double sharpness_of(const cv::Mat& luma, int depth) {
+  double sum = 0, count = 0;
+  for (int y = 0; y < luma.rows; ++y)
+    for (int x = 0; x < luma.cols; ++x)
+      for (const auto& [u, v] : {std::pair{x + 1, y}, {x, y + 1}}) {
+        if (u >= luma.cols || v >= luma.rows) continue;
+        sum += std::abs(luma.at<guint16>(v, u) - luma.at<guint16>(y, x));
+        ++count;
+      }
+  return count > 0 ? sum / count / (1 << (depth - 8)) : 0;
+}
+
+/// The sharpness in the next message cudahistogram; −1 if it has none.
+double told_sharpness(const Rig& rig) {
+  GstBus* bus = gst_element_get_bus(rig.element());
+  GstMessage* message = gst_bus_timed_pop_filtered(bus, 5 * GST_SECOND, GST_MESSAGE_ELEMENT);
+  gst_object_unref(bus);
+  EXPECT(message);
+  const GstStructure* s = gst_message_get_structure(message);
+  EXPECT_EQ(std::string(gst_structure_get_name(s)), "cudahistogram");
+  double sharpness = -1;
+  gst_structure_get_double(s, "sharpness", &sharpness);
+  gst_message_unref(message);
+  return sharpness;
+}
+
+void expect_near(double actual, double expected) {
+  FAIL_UNLESS(std::abs(actual - expected) <= 1e-9 * std::max(1.0, std::abs(expected)), "%s: %.17g is not %.17g", where().c_str(),
+              actual, expected);
+}
+
+}  // namespace
+
+// Sharpness ---------------------------------------------------------------------------------------------------------------------
+
+TEST(measures_sharpness, Each::run) {
+  for (const char* format : {"GRAY8", "GRAY16_LE", "NV12", "P010_10LE", "I420", "YUY2", "UYVY", "Y444"})
+    for (const Size& size : {Size{61, 43}, {1, 1}, {1, 7}, {640, 3}})
+      for (const char* settings : {"sharpness=true", "watch=true", "sharpness=true watch=true overlay=true add-meta=true"}) {
+        at(format + std::string(" ") + settings + " width " + show(size.width));
+        Rig rig(run, "equalize=false " + std::string(settings));
+        rig.caps(caps_text(format, size));
+        for (unsigned seed : {1u, 2u}) {
+          Buffer frame = noise(rig.video(), seed);
+          const double expected = sharpness_of(picture(frame.get(), rig.video())[0], GST_VIDEO_INFO_COMP_DEPTH(&rig.video(), 0));
+          const Buffer out = rig.push(std::move(frame));
+          expect_near(told_sharpness(rig), expected);
+          if (const auto* meta = gst_buffer_get_cuda_vision_histogram_meta(out.get())) expect_near(meta->sharpness, expected);
+        }
+      }
+}
+
+TEST(measures_sharpness_only_if_asked, Each::run) {
+  Rig rig(run, "equalize=false add-meta=true");
+  rig.caps(caps_text("NV12", size));
+  const auto sharpness = [&] {
+    const Buffer out = rig.push(noise(rig.video()));
+    const double told = told_sharpness(rig), in_meta = gst_buffer_get_cuda_vision_histogram_meta(out.get())->sharpness;
+    expect_near(told, in_meta);
+    return told;
+  };
+  EXPECT_EQ(sharpness(), -1.0);
+  set(rig.element(), "sharpness=true");
+  EXPECT(sharpness() > 50);
+  set(rig.element(), "sharpness=false");
+  EXPECT_EQ(sharpness(), -1.0);
+  set(rig.element(), "watch=true");
+  EXPECT(sharpness() > 50);
+}
+
+TEST(measures_sharpness_of_regions_and_intervals, Each::run) {
+  Rig rig(run, "equalize=false sharpness=true region=roi interval=10000000000");
+  rig.caps(caps_text("GRAY8", {40, 30}));
+  // Stripes of 10 steps on the left and 30 on the right; the region covers the left, then the right, then nothing.
+  cv::Mat luma(30, 40, CV_32F);
+  for (int y = 0; y < 30; ++y)
+    for (int x = 0; x < 40; ++x) luma.at<float>(y, x) = x % 2 ? 100 + (x < 20 ? 10 : 30) : 100;
+  for (int x : {0, 20, 50}) {
+    Buffer frame = frame_of(rig.video(), luma);
+    gst_buffer_add_video_region_of_interest_meta(frame.get(), "part", guint(x), 0, 20, 30);
+    rig.push(std::move(frame));
+  }
+  gst_harness_push_event(rig.harness(), gst_event_new_eos());
+  // 20·30 differences of 10 (the last of them of 10 to the neighbour at x = 20), then 19·30 of 30; and 20·29 of 0 each below.
+  expect_near(told_sharpness(rig), (20 * 30 * 10.0 + 19 * 30 * 30) / (20 * 30 + 19 * 30 + 2 * 20 * 29));
+}
+
+// Conditions ---------------------------------------------------------------------------------------------------------------------
+
+TEST(reports_each_condition, Each::run) {
+  const std::pair<const char*, Camera::Scene> conditions[] = {
+      {"dark", dark}, {"bright", bright}, {"covered", covered}, {"defocused", defocused}};
+  for (const char* format : {"NV12", "GRAY8", "RGB", "BGRA", "P010_10LE", "YUY2", "GBR"})
+    for (const auto& [name, scene] : conditions) {
+      at(name + std::string(" ") + format);
+      Camera camera(run, "", format);
+      camera.play(live, 10);
+      camera.play(scene, 4);
+      camera.play(live, 4);
+      camera.end();
+      EXPECT_EQ(camera.told(), std::string("11.0: ") + name + " begin since 10.0; 15.0: " + name + " end since 10.0");
+    }
+  Camera camera(run);
+  camera.play(live, 10);
+  camera.play(frozen, 4);
+  camera.play(live, 4);
+  camera.end();
+  EXPECT_EQ(camera.told(), "12.0: frozen begin since 10.0; 15.0: frozen end since 10.0");
+}
+
+TEST(tells_value_and_limit, Each::run) {
+  Camera camera(run, "", "GRAY8");
+  camera.play([](unsigned) { return plain(5); }, 2);
+  camera.end();
+  EXPECT_EQ(camera.told(), "1.0: dark begin since 0.0; 1.8: dark end since 0.0");
+  expect_near(camera.value, 5 / 255.0);
+  expect_near(camera.limit, 0.09);
+}
+
+TEST(follows_watch_time, Each::run) {
+  for (const auto& [setting, begin] : {std::pair{"watch-time=0", "1.0"}, {"watch-time=0.5", "1.4"}, {"watch-time=3", "3.8"}}) {
+    at(setting);
+    Camera camera(run, setting);
+    camera.play(live, 1);
+    camera.play([](unsigned) { return live(4); }, 4);  // the last of the frames before
+    camera.end();
+    EXPECT_EQ(camera.told(), std::string(begin) + ": frozen begin since 0.8; 4.8: frozen end since 0.8");
+  }
+}
+
+/// No condition for ordinary video: motion, noise, changing light.
+TEST(keeps_quiet_about_live_scenes, Each::run) {
+  const cv::Mat wide = room();
+  for (const char* format : {"NV12", "RGB"}) {
+    const std::pair<const char*, Camera::Scene> scenes[] = {
+        {"pan",
+         [&](unsigned i) {
+           cv::Mat moved;
+           cv::hconcat(wide.colRange(int(i * 7 % 150) + 1, wide.cols), wide.colRange(0, int(i * 7 % 150) + 1), moved);
+           return noisy(moved, i);
+         }},
+        {"noise", [](unsigned i) { return noisy(scene, i, 8); }},
+        {"faint noise", [](unsigned i) { return noisy(scene, i, 0.4); }},
+        {"dusk and noise", [](unsigned i) { return noisy(scene * (0.5 + 0.3 * std::sin(i * 0.02)), i, 4); }},
+        {"a lamp is switched", [](unsigned i) { return noisy(i / 60 % 2 ? scene : cv::Mat(scene * 0.4), i, 0.6); }},
+        {"each frame twice", [](unsigned i) { return noisy(scene, i / 2); }}};
+    for (const auto& [name, scene] : scenes) {
+      at(name);
+      Camera camera(run, "", format);
+      camera.play(scene, 40);
+      camera.end();
+      EXPECT_EQ(camera.told(), "");
+    }
+  }
+}
+
+/// A clock in the picture goes on while the rest is frozen: the region leaves it out.
+TEST(watches_a_region, Each::run) {
+  const auto clock = [](unsigned i) {
+    cv::Mat frame = frozen(0);
+    frame(cv::Rect(100, 4, 40, 12)).setTo(i % 2 ? 30 : 200);
+    return frame;
+  };
+  const auto mark = [](GstBuffer* frame) { gst_buffer_add_video_region_of_interest_meta(frame, "clock", 96, 0, 50, 20); };
+  for (bool left_out : {false, true}) {
+    Camera camera(run, left_out ? "region=outside-roi" : "");
+    camera.play(clock, 4, mark);
+    camera.end();
+    EXPECT_EQ(camera.told(), left_out ? "2.0: frozen begin since 0.0; 3.8: frozen end since 0.0" : "");
+  }
+  Camera camera(run, "region=roi roi-type=face");  // no pixels: nothing is known
+  camera.play(dark, 4, mark);
+  camera.end();
+  EXPECT_EQ(camera.told(), "");
+}
+
+TEST(counts_time_without_timestamps, Each::run) {
+  Camera camera(run);
+  camera.play(dark, 2, [](GstBuffer* frame) { GST_BUFFER_PTS(frame) = GST_BUFFER_DURATION(frame) = GST_CLOCK_TIME_NONE; });
+  camera.end();
+  const std::string told = camera.told();
+  EXPECT_CONTAINS(told, "dark begin");
+  EXPECT_CONTAINS(told, "dark end");
+}
+
+// Ends ----------------------------------------------------------------------------------------------------------------------------
+
+TEST(ends_what_began, Each::run) {
+  const std::pair<const char*, std::function<void(Camera&)>> ends[] = {
+      {"eos", [](Camera& camera) { camera.end(); }},
+      {"flush", [](Camera& camera) { flush(camera.rig); }},
+      {"caps",
+       [](Camera& camera) {
+         camera.rig.caps_alone(caps_text("NV12", {64, 48}));
+       }},
+      {"stop", [](Camera& camera) { gst_element_set_state(camera.rig.element(), GST_STATE_READY); }}};
+  for (const auto& [name, end] : ends) {
+    at(name);
+    Camera camera(run);
+    camera.play(frozen, 3);
+    camera.play(dark, 2);
+    end(camera);
+    EXPECT_EQ(camera.told(),
+              "2.0: frozen begin since 0.0; 4.0: dark begin since 3.0; 4.8: dark end since 3.0; 4.8: frozen end since 0.0");
+    if (std::string(name) == "flush") {
+      camera.play(dark, 2);
+      camera.end();
+      EXPECT_EQ(camera.told(), "6.0: dark begin since 5.0; 6.8: dark end since 5.0");
+    }
+    gst_element_set_state(camera.rig.element(), GST_STATE_NULL);
+    EXPECT_EQ(camera.told(), "");
+  }
+}
+
+TEST(ends_what_began_when_the_watch_ends, Each::run) {
+  for (const char* more : {"sharpness=false", "sharpness=true add-meta=true"}) {
+    at(more);
+    Camera camera(run, more);
+    camera.play(dark, 2);
+    set(camera.rig.element(), "watch=false");
+    camera.play(dark, 1);
+    EXPECT_EQ(camera.told(), "1.0: dark begin since 0.0; 1.8: dark end since 0.0");
+    set(camera.rig.element(), "watch=true");
+    camera.play(dark, 2);
+    camera.end();
+    EXPECT_EQ(camera.told(), "4.0: dark begin since 3.0; 4.8: dark end since 3.0");
+  }
+}
+
+/// Lost frames end nothing, but the frame after them is compared with none.
+TEST(goes_on_after_lost_frames, Each::run) {
+  Camera camera(run, "watch-time=1");
+  const auto lost = [](GstBuffer* frame) { GST_BUFFER_FLAG_SET(frame, GST_BUFFER_FLAG_DISCONT); };
+  camera.play(dark, 2);
+  camera.play(dark, 0.2, lost);
+  camera.play(dark, 1);
+  camera.play(frozen, 2);
+  camera.play(frozen, 0.2, lost);
+  camera.play(frozen, 1);
+  camera.end();
+  EXPECT_EQ(camera.told(),
+            "1.0: dark begin since 0.0; 4.2: dark end since 0.0; 5.0: frozen begin since 4.0; 6.2: frozen end since 4.0");
+}
+
+/// Changes of other properties do not disturb the watch.
+TEST(keeps_watching_when_properties_change, Each::run) {
+  Camera camera(run);
+  const char* const changes[] = {"sharpness=true", "bins=64",       "overlay=true",    "equalize=true",
+                                 "overlay=false",  "add-meta=true", "equalize=false",  "interval=1000000000",
+                                 "add-meta=false", "bins=256",      "sharpness=false", "channels=all"};
+  for (const char* change : changes) {
+    set(camera.rig.element(), change);
+    camera.play(frozen, 0.2);
+  }
+  camera.play(frozen, 0.4);
+  camera.end();
+  EXPECT_EQ(camera.told(), "2.0: frozen begin since 0.0; 2.6: frozen end since 0.0");
+}
+
+TEST(watches_with_frames_that_wait, Each::run) {
+  for (const char* settings : {"async-depth=3", "async-depth=3 equalize=true", "async-depth=2 add-meta=true"}) {
+    at(settings);
+    Camera camera(run, "");
+    GstHarness* harness = camera.rig.harness();
+    set(camera.rig.element(), settings);
+    for (int i = 0; i < 30; ++i) {
+      Buffer frame = frame_of(camera.rig.video(), i < 10 ? dark(unsigned(i)) : frozen(0));
+      GST_BUFFER_PTS(frame.get()) = guint64(i) * step;
+      GST_BUFFER_DURATION(frame.get()) = step;
+      EXPECT_EQ(gst_harness_push(harness, frame.release()), GST_FLOW_OK);
+    }
+    camera.end();
+    EXPECT_EQ(gst_harness_buffers_in_queue(harness), 30);
+    EXPECT_EQ(camera.told(),
+              "1.0: dark begin since 0.0; 3.0: dark end since 0.0; 4.8: frozen begin since 2.8; 5.8: frozen end since 2.8");
+  }
+}
+
+int main() { return run_tests("histogram_watch", "cudahistogram"); }
