@@ -7,6 +7,7 @@
 
 #include "gst/base/filter_element.hpp"
 #include "gst/base/frame.hpp"
+#include "gst/elements/diff_processor.hpp"
 #include "gst/elements/elements.hpp"
 
 namespace cudavision {
@@ -54,35 +55,6 @@ std::string outside_frame(const std::vector<Rect>& mask_regions, const Geometry&
   return {};
 }
 
-/// The result for one frame.
-struct Finding {
-  FrameTimes times;
-  bool moves = false;
-  double changed_ratio = 0, mean_difference = 0;
-  diff::MotionRegions regions;
-};
-
-void set_regions(GstStructure* message, const diff::MotionRegions& regions) {
-  std::vector<GstStructure*> list;
-  for (const auto& [box, area, score] : regions.kept)
-    list.push_back(gst_structure_new("region", "x", G_TYPE_INT, box.x, "y", G_TYPE_INT, box.y, "width", G_TYPE_INT, box.width,
-                                     "height", G_TYPE_INT, box.height, "area", G_TYPE_UINT, guint(area), "score", G_TYPE_DOUBLE,
-                                     score, nullptr));
-  take_structures(message, "regions", list);
-  gst_structure_set(message, "regions-left-out", G_TYPE_UINT, guint(regions.left_out), nullptr);
-}
-
-/// Attaches regions of interest, which are in pixels of the uncropped frame.
-void attach_rois(GstBuffer* buffer, const std::vector<diff::MotionRegion>& regions) {
-  const CropOrigin origin = crop_origin(buffer);
-  for (const auto& [box, area, score] : regions) {
-    auto* roi = gst_buffer_add_video_region_of_interest_meta(buffer, "motion", guint(origin.x + box.x), guint(origin.y + box.y),
-                                                             guint(box.width), guint(box.height));
-    gst_video_region_of_interest_meta_add_param(
-        roi, gst_structure_new("motion", "score", G_TYPE_DOUBLE, score, "area", G_TYPE_UINT, guint(area), nullptr));
-  }
-}
-
 struct DiffElement {
   static constexpr const char* type_name = "GstCudaDiff";
   static constexpr const char* element_name = "cudadiff";
@@ -91,19 +63,14 @@ struct DiffElement {
   static constexpr const char* description =
       "Compares video frames with earlier ones and finds moving regions, on the GPU or the processor";
 
-  struct Settings {
-    int reference = int(diff::Reference::previous), output = int(diff::Output::difference), mode = int(diff::Mode::absolute);
-    guint interval = 1, threshold = 15, open_radius = 1, cell_size = 16, min_area = 1, max_regions = 256, min_motion_frames = 1;
-    double learning_rate = 0.02, gain = 1, cell_threshold = 0.2, motion_threshold = 0.002, gap = 5;
-    bool luma_only = false, post_messages = true, attach_roi = true;
-    guint64 message_interval = 0;
+  struct Settings : MotionSettings {
+    int reference = int(diff::Reference::previous), mode = int(diff::Mode::absolute);
+    guint interval = 1, threshold = 15, open_radius = 1, cell_size = 16;
+    double learning_rate = 0.02, gain = 1;
+    bool luma_only = false;
     std::string mask_regions;
   };
-
-  struct Readings {
-    double changed_ratio = 0;
-    bool motion = false;
-  };
+  using Readings = MotionReadings;
 
   static std::vector<Property<Settings>> properties() {
     const Settings initial;
@@ -208,118 +175,6 @@ struct DiffElement {
   }
 };
 
-/// Finds when motion begins and ends. Times are running times in ns.
-struct Motion {
-  bool on = false;
-  guint frames = 0;                           ///< consecutive frames with motion
-  GstClockTime still = 0;                     ///< time since the last frame with motion
-  GstClockTime last = GST_CLOCK_TIME_NONE;    ///< running time of the last frame
-  GstClockTime unsaid = GST_CLOCK_TIME_NONE;  ///< time since the last message; NONE: no message yet
-
-  /// Goes on to the next frame. `step` is the duration of frames without times. Returns the event of the message.
-  const char* advance(bool moves, const FrameTimes& times, GstClockTime step, const DiffElement::Settings& settings) {
-    const GstClockTime now = times.running_time;
-    if (GST_CLOCK_TIME_IS_VALID(now) && GST_CLOCK_TIME_IS_VALID(last) && now >= last) step = now - last;
-    last = now;
-    if (GST_CLOCK_TIME_IS_VALID(unsaid)) unsaid += step;
-    still = moves ? 0 : still + step;
-    frames = moves ? frames + (frames < settings.min_motion_frames) : 0;
-    if (on) {
-      if (moves || still < settings.gap * GST_SECOND) return "motion";
-      on = false;
-      return "end";
-    }
-    on = frames >= settings.min_motion_frames;
-    return on ? "begin" : "none";
-  }
-};
-
-class DiffProcessor : public Processor {
- public:
-  DiffProcessor(std::unique_ptr<diff::Diff> diff, const DiffElement::Settings& settings, const GstVideoInfo& video)
-      : diff_(std::move(diff)), settings_(settings) {
-    const int rate_n = GST_VIDEO_INFO_FPS_N(&video), rate_d = GST_VIDEO_INFO_FPS_D(&video);
-    frame_duration_ = rate_n > 0 ? gst_util_uint64_scale(GST_SECOND, guint64(rate_d), guint64(rate_n)) : GST_SECOND / 25;
-  }
-
-  /// Takes over the reference, if possible, and the state of motion.
-  void continue_from(DiffProcessor& previous) {
-    diff_->continue_from(*previous.diff_);
-    motion_ = previous.motion_;
-    found_ = std::move(previous.found_);
-  }
-
-  bool passes_through() const override { return output() == diff::Output::none; }
-  bool adds_metas() const override { return settings_.attach_roi; }
-  bool reads_results() const override { return output() != diff::Output::overlay; }  // then submit() has read them
-  int results_kept() const override { return results_in_flight; }
-
-  Status submit(const FrameJob& job) override {
-    Status status = diff_->submit(job.src, job.dst ? *job.dst : Image{}, job.queue);
-    tickets_[job.number % results_in_flight] = diff_->ticket();
-    if (!status.ok() || output() != diff::Output::overlay) return status;
-    if (status = job.wait(); !status.ok()) return status;
-    measure(job.number);
-    return diff_->draw_boxes(*job.dst, found_.regions.kept, job.queue);
-  }
-
-  void finished(const FrameReport& report) override {
-    if (output() != diff::Output::overlay) measure(report.number);
-    found_.times = report.times;
-    if (settings_.attach_roi) attach_rois(report.buffer, found_.regions.kept);
-    const bool was_on = motion_.on;
-    const char* event = motion_.advance(found_.moves, report.times, frame_duration_, settings_);
-    publish(report.element, was_on);
-    if (motion_.on != was_on || !(motion_.unsaid < settings_.message_interval)) post(report.element, event);
-  }
-
-  void interrupted(Interruption, GstElement* element) override {
-    diff_->reset();
-    const bool was_on = std::exchange(motion_, {}).on;
-    if (!was_on) return;
-    publish(element, was_on);
-    post(element, "end");
-    motion_ = {};
-  }
-
- private:
-  diff::Output output() const { return diff::Output(settings_.output); }
-
-  /// Reads the result of the frame with this number from the plan.
-  void measure(std::uint64_t number) {
-    const diff::FrameResult result = diff_->result(tickets_[number % results_in_flight]);
-    found_ = {{},
-              result.changed > 0 && result.changed_ratio >= settings_.motion_threshold,
-              result.changed_ratio,
-              result.mean_difference,
-              result.changed > 0
-                  ? diff::find_regions(result.cells, settings_.cell_threshold, int(settings_.min_area), settings_.max_regions)
-                  : diff::MotionRegions()};
-  }
-
-  void publish(GstElement* element, bool was_on) const {
-    FilterElement<DiffElement>::publish(element, {found_.changed_ratio, motion_.on});
-    if (motion_.on != was_on) g_object_notify(G_OBJECT(element), "motion");
-  }
-
-  void post(GstElement* element, const char* event) {
-    motion_.unsaid = 0;
-    if (!settings_.post_messages) return;
-    GstStructure* message = new_message(DiffElement::element_name, found_.times);
-    gst_structure_set(message, "event", G_TYPE_STRING, event, "changed-ratio", G_TYPE_DOUBLE, found_.changed_ratio,
-                      "mean-difference", G_TYPE_DOUBLE, found_.mean_difference, nullptr);
-    set_regions(message, found_.regions);
-    post_message(element, message);
-  }
-
-  const std::unique_ptr<diff::Diff> diff_;
-  const DiffElement::Settings settings_;
-  GstClockTime frame_duration_;
-  Motion motion_;
-  Finding found_;                                  ///< the result for the last frame that was reported
-  std::uint64_t tickets_[results_in_flight] = {};  ///< of the last frames, by their numbers
-};
-
 Result<FilterPlan> DiffElement::make_plan(const Settings& settings, const PlanContext& context) {
   if (context.region != Region::Mode::frame)
     return Status::settings(std::string("region is ") + region_name(context.region) +
@@ -328,12 +183,15 @@ Result<FilterPlan> DiffElement::make_plan(const Settings& settings, const PlanCo
   const Geometry geometry = geometry_of(context.video);
   auto diff = diff::make(params, geometry, context.backend);
   if (!diff.ok()) return diff.error();
-  auto processor = std::make_unique<DiffProcessor>(std::move(diff.value()), settings, context.video);
-  if (context.previous) processor->continue_from(static_cast<DiffProcessor&>(*context.previous));
-  return FilterPlan{std::move(processor), outside_frame(params.mask_regions, geometry)};
+  return FilterPlan{diff_processor(std::move(diff.value()), settings, context.video, context.previous),
+                    outside_frame(params.mask_regions, geometry)};
 }
 
 }  // namespace
+
+void publish_readings(GstElement* element, const MotionReadings& readings) {
+  FilterElement<DiffElement>::publish(element, readings);
+}
 
 bool register_diff(GstPlugin* plugin) { return FilterElement<DiffElement>::register_in(plugin); }
 
