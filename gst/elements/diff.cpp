@@ -2,11 +2,11 @@
 // cudadiff: frame differencing and motion (docs/elements/cudadiff.md).
 #include "kernels/diff/diff.hpp"
 
-#include <optional>
 #include <utility>
 
 #include "gst/base/filter_element.hpp"
 #include "gst/base/frame.hpp"
+#include "gst/base/shapes.hpp"
 #include "gst/elements/diff_processor.hpp"
 #include "gst/elements/elements.hpp"
 
@@ -26,31 +26,13 @@ constexpr Choice modes[] = {
     {"signed", "The signed difference, added to mid-gray"},
     {"squared", "The square of the difference, divided by the largest sample value"}};  // rows as diff::Mode
 
-/// Reads "x,y,w,h;x,y,w,h;…". An empty text is a list of no rectangles; no value if the text is something else.
-std::optional<std::vector<Rect>> parse_rects(const std::string& text) {
-  std::vector<Rect> rects;
-  const char *at = text.data(), *const end = at + text.size();
-  while (at != end) {
-    const auto rect = read_rect(at, end);
-    if (!rect || rect->empty()) return {};
-    rects.push_back(*rect);
-    if (at != end && (*at++ != ';' || at == end)) return {};
-  }
-  return rects;
-}
-
 constexpr guint most_regions = 65536;  // the largest max-regions
 
 /// A sentence about the first rectangle that is outside of the frame; empty if there is none.
-std::string outside_frame(const std::vector<Rect>& mask_regions, const Geometry& frame) {
-  const auto text = [](std::initializer_list<int> numbers) {
-    std::string text;
-    for (int number : numbers) text += (text.empty() ? "" : ",") + std::to_string(number);
-    return text;
-  };
-  for (const auto& [x, y, width, height] : mask_regions)
-    if (x >= frame.width || y >= frame.height || gint64(x) + width <= 0 || gint64(y) + height <= 0)
-      return "mask-regions has " + text({x, y, width, height}) + ", which masks nothing: it lies outside of the frame of " +
+std::string outside_frame(const std::vector<Shape>& mask_regions, const Geometry& frame) {
+  for (const Shape& shape : mask_regions)
+    if (shape.rectangle && intersection(rect_in(shape, frame.width, frame.height), {0, 0, frame.width, frame.height}).empty())
+      return "mask-regions has " + shape.text + ", which masks nothing: it lies outside of the frame of " +
              size_text(frame.width, frame.height);
   return {};
 }
@@ -108,8 +90,16 @@ struct DiffElement {
         {double_property("cell-threshold", "Cell threshold", "Share of changed pixels from which a cell moves, {}", 0, 1,
                          initial.cell_threshold),
          &Settings::cell_threshold},
-        {uint_property("min-area", "Least area", "Size of the smallest region, in cells", 1, G_MAXINT, initial.min_area),
+        {uint_property("min-area", "Least area", "Size of the smallest region that counts, in cells", 1, G_MAXINT,
+                       initial.min_area),
          &Settings::min_area},
+        {uint_property("max-area", "Largest area", "Size of the largest region that counts, in cells", 1, G_MAXINT,
+                       initial.max_area),
+         &Settings::max_area},
+        {uint_property("region-distance", "Region distance",
+                       "Moving cells are one region if fewer cells than this lie between them, {}; 1 links cells that touch", 1,
+                       diff::max_region_distance, initial.region_distance),
+         &Settings::region_distance},
         {uint_property(
              "max-regions", "Most regions",
              "Number of regions of a frame that are reported, attached and drawn; larger regions come first, then those of higher "
@@ -117,14 +107,16 @@ struct DiffElement {
              1, most_regions, initial.max_regions),
          &Settings::max_regions},
         {double_property("motion-threshold", "Motion threshold",
-                         "Share of changed pixels of the frame from which there is motion, {}", 0, 1, initial.motion_threshold),
+                         "There is motion if a region is found and at least this share of the pixels changed, {}", 0, 1,
+                         initial.motion_threshold),
          &Settings::motion_threshold},
         {uint_property("min-motion-frames", "Least motion frames", "Number of consecutive frames with motion before motion begins",
                        1, G_MAXINT, initial.min_motion_frames),
          &Settings::min_motion_frames},
         {double_property("gap", "Gap", "Time without motion before motion ends, in seconds", 0, 1e6, initial.gap), &Settings::gap},
-        {g_param_spec_string("mask-regions", "Masked regions", "Rectangles that are ignored, in pixels: \"x,y,w,h;x,y,w,h\"",
-                             nullptr, uncontrolled_property),
+        {g_param_spec_string("mask-regions", "Masked regions",
+                             "Parts that are ignored: rectangles and polygons, \"x,y,w,h;x,y x,y x,y\"", nullptr,
+                             uncontrolled_property),
          &Settings::mask_regions},
         {bool_property("post-messages", "Post messages", "Post element messages on the bus", initial.post_messages),
          &Settings::post_messages},
@@ -146,12 +138,12 @@ struct DiffElement {
   }
 
   static Status check(const Settings& settings) {
-    Status status = validate(params_of(settings));
-    if (status.ok() && !parse_rects(settings.mask_regions))
-      status =
-          Status::settings("mask-regions is \"" + settings.mask_regions +
-                           "\": it must be rectangles x,y,w,h in whole pixels, of 1 pixel or more a side, with ; between them");
-    return status;
+    if (Status status = validate(params_of(settings)); !status.ok()) return status;
+    if (settings.max_area < settings.min_area)
+      return Status::settings("max-area is " + std::to_string(settings.max_area) + ": it must be at least min-area, which is " +
+                              std::to_string(settings.min_area));
+    const auto masked = parse_shapes("mask-regions", ShapeKind::areas, settings.mask_regions);
+    return masked.ok() ? Status() : masked.error();
   }
 
   static Result<FilterPlan> make_plan(const Settings& settings, const PlanContext& context);
@@ -169,7 +161,6 @@ struct DiffElement {
     params.luma_only = settings.luma_only;
     params.open_radius = int(settings.open_radius);
     params.cell_size = int(settings.cell_size);
-    params.mask_regions = parse_rects(settings.mask_regions).value_or(std::vector<Rect>());
     params.in_flight = results_in_flight;
     return params;
   }
@@ -179,12 +170,17 @@ Result<FilterPlan> DiffElement::make_plan(const Settings& settings, const PlanCo
   if (context.region != Region::Mode::frame)
     return Status::settings(std::string("region is ") + region_name(context.region) +
                             ": cudadiff looks at the whole frame; use mask-regions to leave parts out");
-  const diff::Params params = params_of(settings);
+  diff::Params params = params_of(settings);
   const Geometry geometry = geometry_of(context.video);
+  const auto masked = parse_shapes("mask-regions", ShapeKind::areas, settings.mask_regions);
+  if (!masked.ok()) return masked.error();
+  auto pixels = pixels_in("mask-regions", masked.value(), geometry.width, geometry.height);
+  if (!pixels.ok()) return pixels.error();
+  params.mask_regions = std::move(pixels.value());
   auto diff = diff::make(params, geometry, context.backend);
   if (!diff.ok()) return diff.error();
   return FilterPlan{diff_processor(std::move(diff.value()), settings, context.video, context.previous),
-                    outside_frame(params.mask_regions, geometry)};
+                    outside_frame(masked.value(), geometry)};
 }
 
 }  // namespace

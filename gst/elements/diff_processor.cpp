@@ -89,13 +89,9 @@ class DiffProcessor : public Processor {
   /// Reads the result of the frame with this number from the plan.
   void measure(std::uint64_t number) {
     const diff::FrameResult result = diff_->result(tickets_[number % results_in_flight]);
-    found_ = {{},
-              result.changed > 0 && result.changed_ratio >= settings_.motion_threshold,
-              result.changed_ratio,
-              result.mean_difference,
-              result.changed > 0
-                  ? diff::find_regions(result.cells, settings_.cell_threshold, int(settings_.min_area), settings_.max_regions)
-                  : diff::MotionRegions()};
+    found_ = {{}, false, result.changed_ratio, result.mean_difference, {}};
+    if (result.changed > 0) found_.regions = diff::find_regions(result.cells, settings_.regions());
+    found_.moves = !found_.regions.kept.empty() && result.changed_ratio >= settings_.motion_threshold;
   }
 
   void publish(GstElement* element, bool was_on) const {

@@ -14,10 +14,12 @@ namespace cudavision {
 /// What the processor reads of the settings of cudadiff.
 struct MotionSettings {
   int output = int(diff::Output::difference);  ///< a diff::Output
-  guint min_area = 1, max_regions = 256, min_motion_frames = 1;
-  double cell_threshold = 0.2, motion_threshold = 0.002, gap = 5;
+  guint min_area = 1, max_area = G_MAXINT, region_distance = 1, max_regions = 256, min_motion_frames = 1;
+  double cell_threshold = 0.2, motion_threshold = 0, gap = 5;
   bool post_messages = true, attach_roi = true;
   guint64 message_interval = 0;
+
+  diff::RegionRules regions() const { return {cell_threshold, int(region_distance), int(min_area), int(max_area), max_regions}; }
 };
 
 /// The read-only properties of cudadiff.

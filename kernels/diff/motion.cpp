@@ -52,7 +52,7 @@ struct Run {
   std::uint32_t part;
 };
 
-/// The cells of some runs that touch each other. In the tree of parts that touch, the root is the earliest and has the sums of all.
+/// The cells of some runs that are linked. In the tree of parts that are linked, the root is the earliest and has the sums of all.
 struct Part {
   std::uint32_t parent;
   int left, right, top, bottom;  // in cells
@@ -60,7 +60,7 @@ struct Part {
   std::uint64_t changed, counted;
 };
 
-/// Finds regions row by row: a run joins the parts of the runs above that it touches.
+/// Finds regions row by row: a run joins the parts of the runs before it that are near enough.
 class Parts {
  public:
   std::uint32_t add(const CellGrid& grid, int y, int first, int last) {
@@ -87,12 +87,12 @@ class Parts {
     to.counted += from.counted;
   }
 
-  /// The regions of at least `min_area` cells, in the order of their first cells.
-  std::vector<MotionRegion> regions(const CellGrid& grid, int min_area) const {
+  /// The regions of a size that counts, in the order of their first cells.
+  std::vector<MotionRegion> regions(const CellGrid& grid, const RegionRules& rules) const {
     std::vector<MotionRegion> found;
     for (std::uint32_t i = 0; i < parts_.size(); ++i) {
       const Part& part = parts_[i];
-      if (part.parent != i || part.area < min_area) continue;
+      if (part.parent != i || part.area < rules.min_area || part.area > rules.max_area) continue;
       const Rect from = grid.box(part.left, part.top), to = grid.box(part.right, part.bottom);
       found.push_back({{from.x, from.y, to.x + to.width - from.x, to.y + to.height - from.y},
                        part.area,
@@ -112,14 +112,18 @@ class Parts {
 
 }  // namespace
 
-MotionRegions find_regions(const CellGrid& grid, double cell_threshold, int min_area, std::size_t most) {
+MotionRegions find_regions(const CellGrid& grid, const RegionRules& rules) {
   Parts parts;
-  std::vector<Run> above, here;  // the runs of two rows
+  const int distance = rules.distance;
+  std::vector<std::vector<Run>> rows(std::size_t(distance) + 1);  // the runs of the last rows; row y is at y mod their number
+  std::vector<std::size_t> next(rows.size());                     // of each row, the first run that may be near enough
   for (int y = 0; y < grid.height; ++y) {
     const std::uint32_t* const changed = grid.changed.data() + std::size_t(y) * grid.width;
     const std::uint32_t* const counted = grid.counted.data() + std::size_t(y) * grid.width;
-    const auto moves = [&](int x) { return changed[x] > 0 && changed[x] >= cell_threshold * counted[x]; };
-    std::size_t next = 0;  // the first run above that may touch
+    const auto moves = [&](int x) { return changed[x] > 0 && changed[x] >= rules.cell_threshold * counted[x]; };
+    std::vector<Run>& here = rows[std::size_t(y) % rows.size()];
+    here.clear();
+    std::fill(next.begin(), next.end(), 0);
     for (int x = 0; x < grid.width; ++x) {
       // Most cells of most frames did not change: eight of them at a time.
       while (x + 8 <= grid.width && std::all_of(changed + x, changed + x + 8, [](std::uint32_t count) { return count == 0; }))
@@ -129,13 +133,15 @@ MotionRegions find_regions(const CellGrid& grid, double cell_threshold, int min_
       const int first = x;
       while (x + 1 < grid.width && moves(x + 1)) ++x;
       here.push_back({first, x, parts.add(grid, y, first, x)});
-      while (next < above.size() && above[next].last < first - 1) ++next;
-      for (std::size_t i = next; i < above.size() && above[i].first <= x + 1; ++i) parts.join(here.back().part, above[i].part);
+      for (std::size_t row = 0; row < rows.size(); ++row) {  // also the runs on the left in this row
+        const std::vector<Run>& runs = rows[row];
+        while (next[row] < runs.size() && runs[next[row]].last < first - distance) ++next[row];
+        for (std::size_t i = next[row]; i < runs.size() && runs[i].first <= x + distance; ++i)
+          parts.join(here.back().part, runs[i].part);
+      }
     }
-    above.swap(here);
-    here.clear();
   }
-  return largest(parts.regions(grid, min_area), most);
+  return largest(parts.regions(grid, rules), rules.most);
 }
 
 }  // namespace cudavision::diff

@@ -26,7 +26,7 @@ struct CellGrid {
   Rect box(int x, int y) const;
 };
 
-/// A group of neighbouring moving cells.
+/// A group of moving cells near each other.
 struct MotionRegion {
   Rect box;          ///< around its cells, in pixels, clipped to the frame
   int area = 0;      ///< cells
@@ -38,11 +38,20 @@ struct MotionRegions {
   std::size_t left_out = 0;        ///< number of regions that are not in `kept`
 };
 
-/// The 8-connected regions of moving cells.
-/// A cell moves if any of its pixels changed, and if these are at least `cell_threshold` (0–1) of its counted pixels. Regions of
-/// fewer than `min_area` cells are ignored. At most `most` regions are kept: the largest; if areas are equal, those of the highest
-/// score; if scores are equal, the first.
-MotionRegions find_regions(const CellGrid& grid, double cell_threshold, int min_area,
-                           std::size_t most = std::numeric_limits<std::size_t>::max());
+/// Which cells move, which of them are one region, and which regions count.
+struct RegionRules {
+  double cell_threshold = 0.2;  ///< a cell moves if any of its pixels changed, and at least this share of its counted pixels, 0–1
+  int distance = 1;             ///< 1–max_region_distance cells; see find_regions()
+  int min_area = 1;             ///< regions of fewer cells are ignored
+  int max_area = std::numeric_limits<int>::max();              ///< regions of more cells are ignored
+  std::size_t most = std::numeric_limits<std::size_t>::max();  ///< regions that are kept, see find_regions()
+};
+inline constexpr int max_region_distance = 64;
+
+/// The regions of moving cells. Two moving cells belong to the same region if fewer than `distance` cells lie between them across
+/// and down, or if other moving cells link them in this way. So with a distance of 1 those cells are linked that touch each other
+/// at a side or a corner. At most `most` regions are kept: the largest; if areas are equal, those of the highest score; if scores
+/// are equal, the first.
+MotionRegions find_regions(const CellGrid& grid, const RegionRules& rules);
 
 }  // namespace cudavision::diff
