@@ -33,8 +33,15 @@ struct MotionRegion {
   double score = 0;  ///< changed ÷ counted pixels of its cells, 0–1
 };
 
+/// Cells of a row that belong to a region and follow each other: `first` to `last`.
+struct CellRun {
+  int y, first, last;
+  std::uint32_t region;  ///< its place in MotionRegions::kept
+};
+
 struct MotionRegions {
   std::vector<MotionRegion> kept;  ///< the largest first; regions of equal area in the order of their first cells (row by row)
+  std::vector<CellRun> runs;       ///< their cells, row by row
   std::size_t left_out = 0;        ///< number of regions that are not in `kept`
 };
 

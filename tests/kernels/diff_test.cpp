@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <opencv2/imgproc.hpp>
 #if CUDAVISION_TEST_MOG2
@@ -695,7 +696,10 @@ TEST(Motion, RegionsAreCellsNearEachOther) {
               if (mine >= 0 && other >= 0 && other < mine) mine = other, again = true;
             }
     }
-    std::vector<diff::MotionRegion> expected;
+    struct Expected : diff::MotionRegion {
+      int label;
+    };
+    std::vector<Expected> expected;
     for (int l = 0; l < int(label.size()); ++l) {
       int left = width, top = height, right = 0, bottom = 0, area = 0;
       double changed = 0, counted = 0;
@@ -708,7 +712,7 @@ TEST(Motion, RegionsAreCellsNearEachOther) {
           ++area, changed += grid.changed[at], counted += grid.counted[at];
         }
       if (area >= rules.min_area && area <= rules.max_area)
-        expected.push_back({{left, top, right - left, bottom - top}, area, changed / counted});
+        expected.push_back({{{left, top, right - left, bottom - top}, area, changed / counted}, l});
     }
     std::stable_sort(expected.begin(), expected.end(), [](const auto& a, const auto& b) { return a.area > b.area; });
     const auto regions = diff::find_regions(grid, rules).kept;
@@ -719,6 +723,21 @@ TEST(Motion, RegionsAreCellsNearEachOther) {
       EXPECT_EQ(regions[i].area, expected[i].area);
       EXPECT_DOUBLE_EQ(regions[i].score, expected[i].score);
     }
+    // The runs are the cells of the regions, each once, row by row.
+    std::map<int, std::uint32_t> regions_of_labels;
+    for (std::uint32_t i = 0; i < expected.size(); ++i) regions_of_labels[expected[i].label] = i;
+    std::vector<int> cells(regions.size());
+    std::pair<int, int> end{-1, -1};
+    for (const diff::CellRun& run : diff::find_regions(grid, rules).runs) {
+      ASSERT_TRUE(std::pair(run.y, run.first) > end && run.first <= run.last && run.region < regions.size());
+      end = {run.y, run.last};
+      for (int x = run.first; x <= run.last; ++x, ++cells[run.region]) {
+        const int mine = label[std::size_t(run.y) * grid.width + x];
+        ASSERT_GE(mine, 0);
+        ASSERT_EQ(regions_of_labels.at(mine), run.region);
+      }
+    }
+    for (std::size_t i = 0; i < regions.size(); ++i) EXPECT_EQ(cells[i], regions[i].area);
     for (std::size_t most : {std::size_t(0), std::size_t(1), regions.size() / 2, regions.size()}) {
       std::vector<std::size_t> chosen(regions.size());
       std::iota(chosen.begin(), chosen.end(), std::size_t(0));
