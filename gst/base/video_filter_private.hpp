@@ -49,6 +49,7 @@ struct FilterState {
   bool to_device = false;                                                      // output frames are in CUDA memory
   bool has_worked = false;                                                     // a plan was made since start
   std::unique_ptr<Processor> processor;
+  std::shared_ptr<void> kept;  // what processors share until the element stops
   FilterSettings in_use;  // the settings of the base class when `processor` was made
   std::string advice;     // the advice of the plan in use
   Status renewed;         // the result of making a plan for the frame that is being processed

@@ -2,6 +2,7 @@
 // cudadiff: frame differencing and motion (docs/elements/cudadiff.md).
 #include "kernels/diff/diff.hpp"
 
+#include <tuple>
 #include <utility>
 
 #include "gst/base/filter_element.hpp"
@@ -37,6 +38,27 @@ std::string outside_frame(const std::vector<Shape>& mask_regions, const Geometry
   return {};
 }
 
+/// Zones and lines in a frame. Errors: settings.
+Result<NamedPlaces> places_in(const std::string& zones, const std::string& lines, const Geometry& frame) {
+  NamedPlaces result;
+  for (const auto& [property, kind, text] : {std::tuple("zones", ShapeKind::zones, &zones), {"lines", ShapeKind::lines, &lines}}) {
+    const auto shapes = parse_shapes(property, kind, *text);
+    if (!shapes.ok()) return shapes.error();
+    for (const Shape& shape : shapes.value()) {
+      auto points = points_in(property, shape, frame.width, frame.height);
+      if (!points.ok()) return points.error();
+      if (kind == ShapeKind::zones) {
+        result.zones.push_back(shape.name);
+        result.places.zones.push_back(std::move(points.value()));
+      } else {
+        result.lines.push_back(shape.name);
+        result.places.lines.push_back({points.value()[0], points.value()[1]});
+      }
+    }
+  }
+  return result;
+}
+
 struct DiffElement {
   static constexpr const char* type_name = "GstCudaDiff";
   static constexpr const char* element_name = "cudadiff";
@@ -50,7 +72,7 @@ struct DiffElement {
     guint interval = 1, threshold = 15, open_radius = 1, cell_size = 16;
     double learning_rate = 0.02, gain = 1;
     bool luma_only = false;
-    std::string mask_regions;
+    std::string mask_regions, zones, lines;
   };
   using Readings = MotionReadings;
 
@@ -118,6 +140,22 @@ struct DiffElement {
                              "Parts that are ignored: rectangles and polygons, \"x,y,w,h;x,y x,y x,y\"", nullptr,
                              uncontrolled_property),
          &Settings::mask_regions},
+        {bool_property("track", "Track", "Follow objects from frame to frame: regions of interest and messages have their ids",
+                       initial.track),
+         &Settings::track},
+        {uint_property("track-min-frames", "Least frames of an object",
+                       "Number of consecutive frames in which an object is seen before it is confirmed", 1, G_MAXINT,
+                       initial.track_min_frames),
+         &Settings::track_min_frames},
+        {double_property("track-hold", "Hold of an object", "Time for which an object stays that is not seen, in seconds", 0, 1e6,
+                         initial.track_hold),
+         &Settings::track_hold},
+        {g_param_spec_string("zones", "Zones", "Polygons that objects enter and leave: \"NAME: x,y x,y x,y; NAME: …\"", nullptr,
+                             uncontrolled_property),
+         &Settings::zones},
+        {g_param_spec_string("lines", "Lines", "Directed lines that objects cross: \"NAME: x,y x,y; NAME: …\"", nullptr,
+                             uncontrolled_property),
+         &Settings::lines},
         {bool_property("post-messages", "Post messages", "Post element messages on the bus", initial.post_messages),
          &Settings::post_messages},
         {g_param_spec_uint64("message-interval", "Message interval",
@@ -142,8 +180,11 @@ struct DiffElement {
     if (settings.max_area < settings.min_area)
       return Status::settings("max-area is " + std::to_string(settings.max_area) + ": it must be at least min-area, which is " +
                               std::to_string(settings.min_area));
-    const auto masked = parse_shapes("mask-regions", ShapeKind::areas, settings.mask_regions);
-    return masked.ok() ? Status() : masked.error();
+    for (const auto& [property, kind, text] : {std::tuple("mask-regions", ShapeKind::areas, &settings.mask_regions),
+                                               {"zones", ShapeKind::zones, &settings.zones},
+                                               {"lines", ShapeKind::lines, &settings.lines}})
+      if (const auto shapes = parse_shapes(property, kind, *text); !shapes.ok()) return shapes.error();
+    return {};
   }
 
   static Result<FilterPlan> make_plan(const Settings& settings, const PlanContext& context);
@@ -177,10 +218,14 @@ Result<FilterPlan> DiffElement::make_plan(const Settings& settings, const PlanCo
   auto pixels = pixels_in("mask-regions", masked.value(), geometry.width, geometry.height);
   if (!pixels.ok()) return pixels.error();
   params.mask_regions = std::move(pixels.value());
+  auto places = places_in(settings.zones, settings.lines, geometry);
+  if (!places.ok()) return places.error();
   auto diff = diff::make(params, geometry, context.backend);
   if (!diff.ok()) return diff.error();
-  return FilterPlan{diff_processor(std::move(diff.value()), settings, context.video, context.previous),
-                    outside_frame(masked.value(), geometry)};
+  if (!context.kept) context.kept = std::make_shared<RunCounts>();
+  DiffContext rest{settings, std::move(places.value()), context.video, std::static_pointer_cast<RunCounts>(context.kept),
+                   context.previous};
+  return FilterPlan{diff_processor(std::move(diff.value()), std::move(rest)), outside_frame(masked.value(), geometry)};
 }
 
 }  // namespace

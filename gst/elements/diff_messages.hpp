@@ -13,6 +13,7 @@ struct Finding {
   bool moves = false;
   double changed_ratio = 0, mean_difference = 0;
   diff::MotionRegions regions;
+  diff::Cells cells;
 };
 
 /// (transfer full) The message about a frame.

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The metas that cudadiff attaches.
+// The metas that cudadiff attaches: regions of interest, in pixels of the uncropped frame.
 #pragma once
 
 #include <gst/gst.h>
 
+#include <string>
 #include <vector>
 
-#include "kernels/diff/motion.hpp"
+#include "kernels/diff/tracker.hpp"
 
 namespace cudavision {
 
-/// Attaches regions of interest, which are in pixels of the uncropped frame.
-void attach_rois(GstBuffer* buffer, const std::vector<diff::MotionRegion>& regions);
+/// Attaches a region of interest for each region.
+void attach_regions(GstBuffer* buffer, const std::vector<diff::MotionRegion>& regions);
+/// Attaches a region of interest for each object. `zones` are the names of zones.
+void attach_objects(GstBuffer* buffer, const std::vector<diff::TrackedObject>& objects, const std::vector<std::string>& zones);
 
 }  // namespace cudavision

@@ -23,8 +23,8 @@ double area_of(const Expected& object) { return width_of(object) * height_of(obj
 
 class Matching {
  public:
-  Matching(const std::vector<Expected>& objects, const MotionRegions& found, const CellGrid& grid, std::size_t most)
-      : objects_(objects), found_(found), grid_(grid), cell_(grid.cell_size), count_(std::min(found.kept.size(), most)) {
+  Matching(const std::vector<Expected>& objects, const MotionRegions& found, const Cells& cells, std::size_t most)
+      : objects_(objects), found_(found), cells_(cells), cell_(cells.cell_size), count_(std::min(found.kept.size(), most)) {
     sort_runs();
     result_.objects.resize(objects.size());
     bounds_.resize(objects.size());
@@ -184,7 +184,7 @@ class Matching {
     const Bounds& bounds = bounds_[i];
     if (bounds.area == 0) return;
     Match& object = result_.objects[i];
-    const Rect from = grid_.box(bounds.left, bounds.top), to = grid_.box(bounds.right, bounds.bottom);
+    const Rect from = cells_.box(bounds.left, bounds.top), to = cells_.box(bounds.right, bounds.bottom);
     object.found = true;
     object.box = {from.x, from.y, to.x + to.width - from.x, to.y + to.height - from.y};
     object.area = bounds.area;
@@ -224,7 +224,7 @@ class Matching {
 
   const std::vector<Expected>& objects_;
   const MotionRegions& found_;
-  const CellGrid& grid_;
+  const Cells& cells_;
   const int cell_;
   const std::size_t count_;  ///< regions that are not ignored
 
@@ -239,8 +239,8 @@ class Matching {
 
 }  // namespace
 
-Matches match(const std::vector<Expected>& objects, const MotionRegions& found, const CellGrid& grid, std::size_t most) {
-  return Matching(objects, found, grid, most).run();
+Matches match(const std::vector<Expected>& objects, const MotionRegions& found, const Cells& cells, std::size_t most) {
+  return Matching(objects, found, cells, most).run();
 }
 
 }  // namespace cudavision::diff

@@ -41,6 +41,6 @@ struct Matches {
 ///      units of its sides. An object that would get next to nothing is hidden by the others.
 ///   4. Objects and regions that are left are paired by the distance of their centres, the nearest first, if it is at most one and
 ///      a half sides and a cell (a side more for an object without a speed yet), and if the areas are within a factor of five.
-Matches match(const std::vector<Expected>& objects, const MotionRegions& found, const CellGrid& grid, std::size_t most);
+Matches match(const std::vector<Expected>& objects, const MotionRegions& found, const Cells& cells, std::size_t most);
 
 }  // namespace cudavision::diff

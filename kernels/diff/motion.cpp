@@ -5,8 +5,7 @@
 
 namespace cudavision::diff {
 
-CellGrid::CellGrid(int frame_width, int frame_height, int cell_size)
-    : frame_width(frame_width), frame_height(frame_height), cell_size(cell_size) {
+CellGrid::CellGrid(int frame_width, int frame_height, int cell_size) : Cells{frame_width, frame_height, cell_size} {
   width = (frame_width + cell_size - 1) / cell_size;
   height = (frame_height + cell_size - 1) / cell_size;
   changed.resize(std::size_t(width) * height);
@@ -15,7 +14,7 @@ CellGrid::CellGrid(int frame_width, int frame_height, int cell_size)
     for (int x = 0; x < width; ++x) counted.push_back(std::uint32_t(box(x, y).width) * box(x, y).height);
 }
 
-Rect CellGrid::box(int x, int y) const {
+Rect Cells::box(int x, int y) const {
   const int left = x * cell_size, top = y * cell_size;
   return {left, top, std::min(cell_size, frame_width - left), std::min(cell_size, frame_height - top)};
 }

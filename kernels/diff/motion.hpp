@@ -10,20 +10,24 @@
 
 namespace cudavision::diff {
 
-/// Changed pixels of a frame, counted in square cells. Cells at the right and bottom edge end with the frame.
-struct CellGrid {
+/// A frame cut into square cells. Cells at the right and bottom edge end with the frame.
+struct Cells {
   int frame_width = 0, frame_height = 0;  ///< pixels
   int cell_size = 1;                      ///< pixels a side
-  int width = 0, height = 0;              ///< cells
-  std::vector<std::uint32_t> changed;     ///< row-major, for each cell: pixels that changed
-  std::vector<std::uint32_t> counted;     ///< for each cell: pixels outside the masked regions
+
+  /// Pixels of cell (x, y), clipped to the frame.
+  Rect box(int x, int y) const;
+};
+
+/// Changed pixels of a frame, counted in its cells.
+struct CellGrid : Cells {
+  int width = 0, height = 0;           ///< cells
+  std::vector<std::uint32_t> changed;  ///< row-major, for each cell: pixels that changed
+  std::vector<std::uint32_t> counted;  ///< for each cell: pixels outside the masked regions
 
   CellGrid() = default;
   /// A grid in which no pixel changed and all pixels are counted.
   CellGrid(int frame_width, int frame_height, int cell_size);
-
-  /// Pixels of cell (x, y), clipped to the frame.
-  Rect box(int x, int y) const;
 };
 
 /// A group of moving cells near each other.

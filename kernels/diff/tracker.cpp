@@ -38,7 +38,7 @@ void Tracker::see(Track& track, const Match& match, std::int64_t now) {
   track.seen = true;
 }
 
-void Tracker::advance(const MotionRegions& found, const CellGrid& grid, const Moment& moment) {
+void Tracker::advance(const MotionRegions& found, const Cells& cells, const Moment& moment) {
   const double seconds = double(moment.now - now_) / 1e9;
   now_ = moment.now;
   std::vector<Expected> expected;
@@ -47,7 +47,7 @@ void Tracker::advance(const MotionRegions& found, const CellGrid& grid, const Mo
     expected.push_back({track.x - track.width / 2, track.y - track.height / 2, track.x + track.width / 2,
                         track.y + track.height / 2, track.frames, track.id > 0, track.seen});
   }
-  const Matches matches = match(expected, found, grid, max_objects);
+  const Matches matches = match(expected, found, cells, max_objects);
   for (std::size_t i = 0; i < tracks_.size(); ++i) {
     Track& track = tracks_[i];
     const Match& matched = matches.objects[i];
@@ -67,21 +67,21 @@ void Tracker::advance(const MotionRegions& found, const CellGrid& grid, const Mo
     tracks_.push_back(std::move(track));
   }
   objects_.clear();
-  const VisitRules rules{rules_.places, rules_.hold, grid.cell_size / 2.0};
-  for (Track& track : tracks_) look(track, grid, rules, moment);
+  const VisitRules rules{rules_.places, rules_.hold, cells.cell_size / 2.0};
+  for (Track& track : tracks_) look(track, cells, rules, moment);
   tracks_.erase(std::remove_if(tracks_.begin(), tracks_.end(), [](const Track& track) { return track.gone; }), tracks_.end());
 }
 
 /// Finds out whether an object is still there, what it visits, and what is known of it in this frame.
-void Tracker::look(Track& track, const CellGrid& grid, const VisitRules& rules, const Moment& moment) {
+void Tracker::look(Track& track, const Cells& cells, const VisitRules& rules, const Moment& moment) {
   if (track.seen && track.id == 0 && track.frames >= rules_.min_frames) track.id = ++last_id_;
   if (!track.seen && !track.gone) {
     const auto rounded = [](double value) { return int(std::lround(std::clamp(value, -1e6, 1e6))); };
     const int left = rounded(track.x - track.width / 2), top = rounded(track.y - track.height / 2);
     const Rect box = intersection({left, top, rounded(track.x + track.width / 2) - left, rounded(track.y + track.height / 2) - top},
-                                  {0, 0, grid.frame_width, grid.frame_height});
+                                  {0, 0, cells.frame_width, cells.frame_height});
     if (!box.empty()) track.box = box;
-    const bool inside = track.x >= 0 && track.y >= 0 && track.x < grid.frame_width && track.y < grid.frame_height;
+    const bool inside = track.x >= 0 && track.y >= 0 && track.x < cells.frame_width && track.y < cells.frame_height;
     track.gone = track.id == 0 || !inside || box.empty() || moment.now - track.last >= rules_.hold;
   }
   const Visitor visitor{track.id, track.box, track.path};

@@ -44,8 +44,8 @@ class Tracker {
   /// `last_id`: ids go on after this one.
   explicit Tracker(const TrackRules& rules, std::uint64_t last_id = 0);
 
-  /// Goes on to the next frame, which has these regions of this grid. `moment.now` is not before the last frame's.
-  void advance(const MotionRegions& found, const CellGrid& grid, const Moment& moment);
+  /// Goes on to the next frame, which has these regions of these cells. `moment.now` is not before the last frame's.
+  void advance(const MotionRegions& found, const Cells& cells, const Moment& moment);
   /// Ends a run of frames: all objects are gone.
   void finish();
   /// Takes over the objects of a tracker of frames of the same size. If the places differ, all visits end there and begin here anew.
@@ -74,7 +74,7 @@ class Tracker {
   };
 
   static void see(Track& track, const Match& match, std::int64_t now);
-  void look(Track& track, const CellGrid& grid, const VisitRules& rules, const Moment& moment);
+  void look(Track& track, const Cells& cells, const VisitRules& rules, const Moment& moment);
 
   const TrackRules rules_;
   std::uint64_t last_id_;
