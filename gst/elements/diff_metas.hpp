@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The metas that cudadiff attaches: regions of interest, in pixels of the uncropped frame.
+// The metas that cudadiff attaches, in pixels of the uncropped frame: regions of interest and, from GStreamer 1.24 on, the same as
+// GstAnalyticsRelationMeta.
 #pragma once
 
 #include <gst/gst.h>
@@ -11,9 +12,9 @@
 
 namespace cudavision {
 
-/// Attaches a region of interest for each region.
+/// Attaches each region.
 void attach_regions(GstBuffer* buffer, const std::vector<diff::MotionRegion>& regions);
-/// Attaches a region of interest for each object. `zones` are the names of zones.
+/// Attaches each object. `zones` are the names of zones.
 void attach_objects(GstBuffer* buffer, const std::vector<diff::TrackedObject>& objects, const std::vector<std::string>& zones);
 
 }  // namespace cudavision

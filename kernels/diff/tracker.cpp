@@ -90,8 +90,9 @@ void Tracker::look(Track& track, const Cells& cells, const VisitRules& rules, co
   else
     track.visits.unseen(visitor, rules, moment, events_);
   if (track.gone) return track.visits.end(visitor, events_);
+  const auto since = [&](std::int64_t time) { return double(moment.now - time) / 1e9; };
   objects_.push_back(
-      {track.id, track.box, track.area, track.score, double(moment.now - track.first) / 1e9, !track.seen, track.visits.zones()});
+      {track.id, track.box, track.area, track.score, since(track.first), since(track.last), !track.seen, track.visits.zones()});
 }
 
 void Tracker::finish() {

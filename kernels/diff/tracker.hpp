@@ -32,6 +32,7 @@ struct TrackedObject {
   int area = 0;            ///< cells, when it was last seen
   double score = 0;        ///< changed ÷ counted pixels of its region, when it was last seen
   double age = 0;          ///< seconds since it was first seen
+  double unseen = 0;       ///< seconds since it was last seen
   bool held = false;       ///< whether it is not seen in this frame
   std::vector<int> zones;  ///< the zones in which it is, or was when it was last seen
 };
