@@ -133,6 +133,8 @@ Result<std::vector<Shape>> parse_shapes(const char* property, ShapeKind kind, co
       if (item.find(':') == item.npos) return wrong_syntax(property, kind, text);
       shape.name = trimmed(cut(item, ':'));
       if (shape.name.empty()) return wrong_syntax(property, kind, text);
+      if (!g_utf8_validate(shape.name.data(), gssize(shape.name.size()), nullptr))
+        return Status::settings(std::string(property) + " has a name that is not UTF-8");
     }
     shape.text = trimmed(item);
     if (!read_numbers(shape.text, shape)) return wrong_syntax(property, kind, text);

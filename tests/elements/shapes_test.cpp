@@ -118,6 +118,8 @@ void reads_names() {
   for (const char* text : {"100,80 300,80 300,400", ": 100,80 300,80 300,400", "door: 1,1 2,2 3,1; 4,4 5,5 6,4",
                            "door:", "door: 1,2,3,4", "a: b: 1,1 2,2 3,1", "door: 1,1 2,2 3,1;"})
     expect_error(zones, text, std::string("zones is \"") + text + "\": it must be polygons with names, NAME: x,y x,y x,y,");
+  expect_error(zones, "\xff: 1,1 2,2 3,1", "zones has a name that is not UTF-8");
+  expect_read(zones, "\xc3\xa9: 1,1 2,2 3,1", "\xc3\xa9: 1,1 2,2 3,1");
   expect_error(zones, "door: 1,1 3,3", "zones has door (1,1 3,3), which is no polygon");
   expect_error(zones, "door: 1,1 3,3 3,1 1,3", "zones has door (1,1 3,3 3,1 1,3), which crosses or touches itself");
   expect_error(zones, "door: 1,1 700,3 3,9", "zones has door (1,1 700,3 3,9), which leaves the frame of 640×480 at 700,3");
