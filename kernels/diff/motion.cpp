@@ -32,7 +32,7 @@ struct Part {
 /// The runs of moving cells, row by row, and what is linked.
 class Parts {
  public:
-  explicit Parts(const CellGrid& grid) : grid_(grid) {}
+  explicit Parts(const CellGrid& grid) : grid_(grid), begins_(std::size_t(grid.height)), nexts_(begins_.size()) {}
 
   /// Adds a run, and links it with the runs before it that are near enough: at most `distance` rows up, or on the left.
   void add(int y, int first, int last, int distance) {
@@ -52,11 +52,10 @@ class Parts {
     runs_.push_back({y, first, last, 0});
   }
 
-  void begin_row(int distance) {
-    begins_.push_back(std::uint32_t(runs_.size()));
-    nexts_.push_back(0);
-    const std::size_t y = begins_.size() - 1, top = y - std::min(y, std::size_t(distance));
-    std::copy(begins_.begin() + std::ptrdiff_t(top), begins_.end(), nexts_.begin() + std::ptrdiff_t(top));
+  void begin_row(int y, int distance) {
+    begins_[std::size_t(y)] = std::uint32_t(runs_.size());
+    const auto top = std::max(0, y - distance);
+    std::copy(begins_.begin() + top, begins_.begin() + y + 1, nexts_.begin() + top);
   }
 
   /// The regions that count. Adds no more parts afterwards.
@@ -135,7 +134,7 @@ MotionRegions find_regions(const CellGrid& grid, const RegionRules& rules) {
     const std::uint32_t* const changed = grid.changed.data() + std::size_t(y) * grid.width;
     const std::uint32_t* const counted = grid.counted.data() + std::size_t(y) * grid.width;
     const auto moves = [&](int x) { return changed[x] > 0 && changed[x] >= rules.cell_threshold * counted[x]; };
-    parts.begin_row(rules.distance);
+    parts.begin_row(y, rules.distance);
     for (int x = 0; x < grid.width; ++x) {
       // Most cells of most frames did not change: eight of them at a time.
       while (x + 8 <= grid.width && std::all_of(changed + x, changed + x + 8, [](std::uint32_t count) { return count == 0; }))

@@ -108,7 +108,8 @@ struct Player : Rig {
 
   void resize(Size frame) { caps_alone(caps_text("GRAY8", frame)); }
 
-  Buffer play(const std::vector<Box>& squares, bool discont = false) {
+  Buffer play(const std::vector<Box>& squares, bool discont = false) { return push(scene(squares, discont)); }
+  Buffer scene(const std::vector<Box>& squares, bool discont = false) {
     Buffer frame = flat(video(), {60});
     GstVideoFrame map;
     EXPECT(gst_video_frame_map(&map, &video(), frame.get(), GST_MAP_WRITE));
@@ -121,7 +122,7 @@ struct Player : Rig {
     GST_BUFFER_DURATION(frame.get()) = frame_time;
     now += frame_time;
     if (discont) GST_BUFFER_FLAG_SET(frame.get(), GST_BUFFER_FLAG_DISCONT);
-    return push(std::move(frame));
+    return frame;
   }
   std::vector<Roi> look(const std::vector<Box>& squares) { return rois(play(squares).get()); }
 
@@ -198,6 +199,29 @@ TEST(posts_events_of_objects_at_once, Each::run) {
   std::string all;
   player.events(&all);
   EXPECT_EQ(all, "none begin enter leave end");
+}
+
+TEST(says_the_same_when_results_arrive_later, Each::run) {
+  std::vector<std::string> stories;
+  for (const char* settings :
+       {"attach-roi=true", "attach-roi=true async-depth=3", "attach-roi=false", "attach-roi=false async-depth=8",
+        "attach-roi=true output=overlay", "attach-roi=false output=mask async-depth=2"}) {
+    at(settings);
+    Player player(run, std::string("track-hold=0.2 ") + settings);
+    std::string all;
+    for (int i = 0; i < 40; ++i) {
+      const bool here = i % 20 > 2 && i % 20 < 12;
+      EXPECT_EQ(gst_harness_push(player.harness(),
+                                 player.scene(here ? std::vector<Box>{{8 * i % 160, 64, 48, 48}} : std::vector<Box>{}).release()),
+                GST_FLOW_OK);
+    }
+    gst_harness_push_event(player.harness(), gst_event_new_eos());
+    for (const Said& e : player.events(&all))
+      all += " " + e.text() + " " + show(e.box) + " " + std::to_string(e.stream_time) + " " + std::to_string(e.left);
+    stories.push_back(all);
+    EXPECT_CONTAINS(all, "enter 2");
+    EXPECT(stories.back() == stories.front());
+  }
 }
 
 TEST(says_nothing_of_objects_if_asked, Each::run) {
