@@ -171,6 +171,25 @@ TEST(says_the_same_of_a_ball_at_every_size, Each::run) {
   }
 }
 
+TEST(says_the_same_of_a_ball_with_every_reference_at_every_size, Each::run) {
+  for (const char* reference : {"previous", "background", "first"}) {
+    std::vector<std::string> stories;
+    for (const Size frame : {Size{320, 240}, Size{1920, 1080}, Size{3840, 2160}}) {
+      at(reference + std::string(" ") + std::to_string(frame.width));
+      Player player(run, std::string("track-hold=0.2 region-distance=2 reference=") + reference, frame);
+      player.play({});
+      for (int i = 0; i < 10; ++i) player.play({{20 + 12 * i, 60 + 3 * i, 40, 40}});
+      for (int i = 0; i < 8; ++i) player.play({});
+      std::string all;
+      for (const Said& e : player.events(&all)) all += " " + e.text() + " " + show(e.box);
+      stories.push_back(all);
+      EXPECT_CONTAINS(all, "begin");
+      EXPECT_CONTAINS(all, "enter 1");
+      EXPECT(stories.back() == stories.front());
+    }
+  }
+}
+
 TEST(tells_who_enters_and_leaves, Each::run) {
   Player player(run, "track-hold=0.2");
   player.play({});
