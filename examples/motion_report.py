@@ -63,7 +63,7 @@ def analyse(args, video, events):
             percent = 100 / (2 ** structure["depth"] - 1)
             frames.append({"brightness": luma["mean"] * percent, "dark": luma["p01"] * percent, "bright": luma["p99"] * percent,
                            "changed": 0.0, "moving": False, "time": structure["stream-time"] / Gst.SECOND})
-        elif structure.get_name() == "cudadiff":
+        elif structure.get_name() == "cudadiff" and structure["event"] in ("begin", "motion", "end", "none"):  # others are about objects
             backend = backend or motion.get_property("active-backend").value_nick
             event = {
                 "event": structure["event"],

@@ -10,7 +10,11 @@ packages_cuda=(libgstreamer-plugins-bad1.0-dev)  # GStreamer's CUDA library; on 
 packages_run=(gstreamer1.0-tools gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-plugins-bad gstreamer1.0-libav)
 packages_report=(python3-gi python3-gst-1.0 gir1.2-gst-plugins-base-1.0 python3-matplotlib)  # the examples in Python
 packages_test=(libgtest-dev libbenchmark-dev valgrind python3 cppcheck shellcheck)
-if grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release; then packages_test+=(clang-format); fi  # version 14: see tests/lint.sh
+if grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release; then
+  packages_test+=(clang-format)  # version 14: see tests/lint.sh
+else
+  packages_test+=(libgstreamer-plugins-bad1.0-dev)  # GStreamer's analytics metas, from 1.24 on
+fi
 
 # Prints the path of nvcc, found like in meson.build. Status 1 if there is none.
 find_nvcc() { command -v nvcc || command -v "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc"; }

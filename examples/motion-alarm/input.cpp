@@ -215,7 +215,10 @@ void Input::start() {
   GstElement* convert = add("videoconvert");  // passes frames through if cudadiff supports their format
   diff_ = add("cudadiff");
   GstElement* sink = add("appsink");
-  for (const auto& [name, value] : settings_.properties) set_property(diff_, name, value);
+  for (const auto& [name, value] : settings_.properties) {
+    set_property(diff_, name, value);
+    has_places_ |= name == "zones" || name == "lines";
+  }
   g_object_set(sink, "sync", settings_.realtime, "max-buffers", 1, nullptr);
   gst_element_link_many(queue_, convert, diff_, sink, nullptr);
 
@@ -288,7 +291,8 @@ void Input::on_no_more_pads() {
 
 void Input::on_event(const GstStructure* event) {
   const std::string kind = gst_structure_get_string(event, "event");
-  if (kind != "begin" && kind != "end" && !settings_.progress) return;
+  const bool of_object = gst_structure_has_field(event, "id");  // enter, leave and cross
+  if (of_object ? !has_places_ : kind != "begin" && kind != "end" && !settings_.progress) return;
   std::unique_ptr<GstStructure, Free> line(gst_structure_copy(event));
   if (live_) gst_structure_set(line.get(), "at", G_TYPE_STRING, time_now(nullptr).c_str(), nullptr);
   if (kind == "begin" && !settings_.snapshots.empty()) {

@@ -40,6 +40,17 @@ std::string json_regions(const GValue* regions) {
   return '[' + text + ']';
 }
 
+/// Adds what a message says of an object.
+void add_object(Object& line, const GstStructure* message) {
+  for (const char* name : {"id", "x", "y", "width", "height"}) line.add_number(name, message, name);
+  for (const char* name : {"zone", "line", "direction"})
+    if (const gchar* text = gst_structure_get_string(message, name)) line.add_string(name, text);
+  line.add_number("seconds", message, "seconds");
+  line.add_number("path_length", message, "path-length");
+  line.add_number("crossed_left", message, "crossed-left");
+  line.add_number("crossed_right", message, "crossed-right");
+}
+
 }  // namespace
 
 std::string json_string(const std::string& text) {
@@ -82,7 +93,10 @@ std::string json_line(const std::string& input, const GstStructure* message) {
   object.add("time", json_number(GST_CLOCK_TIME_IS_VALID(time) ? double(time) / GST_SECOND : NAN));
   object.add_number("changed_ratio", message, "changed-ratio");
   object.add_number("mean_difference", message, "mean-difference");
-  object.add("regions", json_regions(gst_structure_get_value(message, "regions")));
+  if (gst_structure_has_field(message, "id"))
+    add_object(object, message);
+  else
+    object.add("regions", json_regions(gst_structure_get_value(message, "regions")));
   for (const char* field : {"at", "snapshot"})
     if (const gchar* text = gst_structure_get_string(message, field)) object.add_string(field, text);
   return object.text() + '\n';

@@ -14,6 +14,9 @@ std::string json_number(double value);
 /// Converts a message of cudadiff to one line of JSON, newline included:
 ///   {"input": …, "event": …, "time": seconds or null, "changed_ratio": …, "mean_difference": …,
 ///    "regions": [{"x": …, "y": …, "width": …, "height": …, "area": cells, "score": …}, …]}
+/// or, if it is about an object,
+///   {"input": …, "event": …, "time": …, "id": …, "x": …, "y": …, "width": …, "height": …}
+/// with "zone", "line", "direction", "seconds", "path_length", "crossed_left", "crossed_right" as far as the message has them.
 /// Also "at" (the time of the event) and "snapshot" (a file), if the message has these fields as strings.
 std::string json_line(const std::string& input, const GstStructure* message);
 

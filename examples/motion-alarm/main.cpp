@@ -42,7 +42,7 @@ bool parse(Arguments& to, int argc, char** argv) {
        "previous|first|background|mog2"},
       {"threshold", 't', 0, G_OPTION_ARG_STRING, &to.threshold, "Pixels that differ by more have changed, 0 to 255 (15)", "STEPS"},
       {"motion-threshold", 'm', 0, G_OPTION_ARG_STRING, &to.motion_threshold,
-       "Share of changed pixels that counts as motion, 0 to 1 (0.002)", "SHARE"},
+       "Least share of changed pixels that counts as motion, 0 to 1 (0)", "SHARE"},
       {"gap", 'g', 0, G_OPTION_ARG_STRING, &to.gap, "Motion ends after this time without any (5)", "SECONDS"},
       {"set", 0, 0, G_OPTION_ARG_STRING_ARRAY, &to.set, "Set any other property of cudadiff; may be repeated", "NAME=VALUE"},
       {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &to.inputs, nullptr, "INPUT…"},

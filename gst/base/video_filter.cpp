@@ -79,7 +79,7 @@ Status make_plan(GstCudaVisionFilter* self) {
     ObjectLock lock(self);
     const FilterSettings& settings = state.settings.committed();
     auto plan = class_of(self)->make_plan(self, {state.video, *state.host.backend(), Region::Mode(settings.region),
-                                                 state.processor.get(), state.host.gpu, state.data.get()});
+                                                 state.processor.get(), state.host.gpu, state.data.get(), state.kept});
     if (!plan.ok()) return plan.error();
     if (Status status = state.host.finish_work(); !status.ok()) return status;  // before the former plan ends
     state.processor = std::move(plan.value().processor);
@@ -165,6 +165,7 @@ gboolean stop(GstBaseTransform* trans) {
   state.holds_last = state.skipped = false;
   state.latency = 0;
   state.processor.reset();
+  state.kept.reset();
   state.data.reset();
   state.sends_data = false;
   state.reset_staging();

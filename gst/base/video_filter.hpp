@@ -26,6 +26,7 @@ struct PlanContext {
   Processor* previous;  ///< the processor in use until now, if video and backend are the same, to take its state over; or nullptr
   const Gpu& gpu;       ///< for Backend::cuda; outlives the processor
   GstCaps* data;        ///< fixed caps of the data that go out instead of video; or nullptr
+  std::shared_ptr<void>& kept;  ///< what the processors of an element share until it stops; empty at its start
 };
 
 /// How an element processes frames of one geometry.

@@ -49,10 +49,11 @@ struct FilterState {
   bool to_device = false;                                                      // output frames are in CUDA memory
   bool has_worked = false;                                                     // a plan was made since start
   std::unique_ptr<Processor> processor;
-  FilterSettings in_use;  // the settings of the base class when `processor` was made
-  std::string advice;     // the advice of the plan in use
-  Status renewed;         // the result of making a plan for the frame that is being processed
-  bool dropped = false;   // the last frame was dropped, because it did not fit its caps
+  std::shared_ptr<void> kept;  // what processors share until the element stops
+  FilterSettings in_use;       // the settings of the base class when `processor` was made
+  std::string advice;          // the advice of the plan in use
+  Status renewed;              // the result of making a plan for the frame that is being processed
+  bool dropped = false;        // the last frame was dropped, because it did not fit its caps
   Staging input_staging, output_staging;
   std::uint64_t frames = 0;  // that were submitted
   std::deque<PendingFrame> pending;

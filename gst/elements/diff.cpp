@@ -2,11 +2,13 @@
 // cudadiff: frame differencing and motion (docs/elements/cudadiff.md).
 #include "kernels/diff/diff.hpp"
 
-#include <optional>
+#include <tuple>
 #include <utility>
 
 #include "gst/base/filter_element.hpp"
 #include "gst/base/frame.hpp"
+#include "gst/base/shapes.hpp"
+#include "gst/elements/diff_processor.hpp"
 #include "gst/elements/elements.hpp"
 
 namespace cudavision {
@@ -25,62 +27,36 @@ constexpr Choice modes[] = {
     {"signed", "The signed difference, added to mid-gray"},
     {"squared", "The square of the difference, divided by the largest sample value"}};  // rows as diff::Mode
 
-/// Reads "x,y,w,h;x,y,w,h;…". An empty text is a list of no rectangles; no value if the text is something else.
-std::optional<std::vector<Rect>> parse_rects(const std::string& text) {
-  std::vector<Rect> rects;
-  const char *at = text.data(), *const end = at + text.size();
-  while (at != end) {
-    const auto rect = read_rect(at, end);
-    if (!rect || rect->empty()) return {};
-    rects.push_back(*rect);
-    if (at != end && (*at++ != ';' || at == end)) return {};
-  }
-  return rects;
-}
-
 constexpr guint most_regions = 65536;  // the largest max-regions
 
 /// A sentence about the first rectangle that is outside of the frame; empty if there is none.
-std::string outside_frame(const std::vector<Rect>& mask_regions, const Geometry& frame) {
-  const auto text = [](std::initializer_list<int> numbers) {
-    std::string text;
-    for (int number : numbers) text += (text.empty() ? "" : ",") + std::to_string(number);
-    return text;
-  };
-  for (const auto& [x, y, width, height] : mask_regions)
-    if (x >= frame.width || y >= frame.height || gint64(x) + width <= 0 || gint64(y) + height <= 0)
-      return "mask-regions has " + text({x, y, width, height}) + ", which masks nothing: it lies outside of the frame of " +
+std::string outside_frame(const std::vector<Shape>& mask_regions, const Geometry& frame) {
+  for (const Shape& shape : mask_regions)
+    if (shape.rectangle && intersection(rect_in(shape, frame.width, frame.height), {0, 0, frame.width, frame.height}).empty())
+      return "mask-regions has " + shape.text + ", which masks nothing: it lies outside of the frame of " +
              size_text(frame.width, frame.height);
   return {};
 }
 
-/// The result for one frame.
-struct Finding {
-  FrameTimes times;
-  bool moves = false;
-  double changed_ratio = 0, mean_difference = 0;
-  diff::MotionRegions regions;
-};
-
-void set_regions(GstStructure* message, const diff::MotionRegions& regions) {
-  std::vector<GstStructure*> list;
-  for (const auto& [box, area, score] : regions.kept)
-    list.push_back(gst_structure_new("region", "x", G_TYPE_INT, box.x, "y", G_TYPE_INT, box.y, "width", G_TYPE_INT, box.width,
-                                     "height", G_TYPE_INT, box.height, "area", G_TYPE_UINT, guint(area), "score", G_TYPE_DOUBLE,
-                                     score, nullptr));
-  take_structures(message, "regions", list);
-  gst_structure_set(message, "regions-left-out", G_TYPE_UINT, guint(regions.left_out), nullptr);
-}
-
-/// Attaches regions of interest, which are in pixels of the uncropped frame.
-void attach_rois(GstBuffer* buffer, const std::vector<diff::MotionRegion>& regions) {
-  const CropOrigin origin = crop_origin(buffer);
-  for (const auto& [box, area, score] : regions) {
-    auto* roi = gst_buffer_add_video_region_of_interest_meta(buffer, "motion", guint(origin.x + box.x), guint(origin.y + box.y),
-                                                             guint(box.width), guint(box.height));
-    gst_video_region_of_interest_meta_add_param(
-        roi, gst_structure_new("motion", "score", G_TYPE_DOUBLE, score, "area", G_TYPE_UINT, guint(area), nullptr));
+/// Zones and lines in a frame. Errors: settings.
+Result<NamedPlaces> places_in(const std::string& zones, const std::string& lines, const Geometry& frame) {
+  NamedPlaces result;
+  for (const auto& [property, kind, text] : {std::tuple("zones", ShapeKind::zones, &zones), {"lines", ShapeKind::lines, &lines}}) {
+    const auto shapes = parse_shapes(property, kind, *text);
+    if (!shapes.ok()) return shapes.error();
+    for (const Shape& shape : shapes.value()) {
+      auto points = points_in(property, shape, frame.width, frame.height);
+      if (!points.ok()) return points.error();
+      if (kind == ShapeKind::zones) {
+        result.zones.push_back(shape.name);
+        result.places.zones.push_back(std::move(points.value()));
+      } else {
+        result.lines.push_back(shape.name);
+        result.places.lines.push_back({points.value()[0], points.value()[1]});
+      }
+    }
   }
+  return result;
 }
 
 struct DiffElement {
@@ -91,19 +67,14 @@ struct DiffElement {
   static constexpr const char* description =
       "Compares video frames with earlier ones and finds moving regions, on the GPU or the processor";
 
-  struct Settings {
-    int reference = int(diff::Reference::previous), output = int(diff::Output::difference), mode = int(diff::Mode::absolute);
-    guint interval = 1, threshold = 15, open_radius = 1, cell_size = 16, min_area = 1, max_regions = 256, min_motion_frames = 1;
-    double learning_rate = 0.02, gain = 1, cell_threshold = 0.2, motion_threshold = 0.002, gap = 5;
-    bool luma_only = false, post_messages = true, attach_roi = true;
-    guint64 message_interval = 0;
-    std::string mask_regions;
+  struct Settings : MotionSettings {
+    int reference = int(diff::Reference::previous), mode = int(diff::Mode::absolute);
+    guint interval = 1, threshold = 15, open_radius = 1, cell_size = 16;
+    double learning_rate = 0.02, gain = 1;
+    bool luma_only = false;
+    std::string mask_regions, zones, lines;
   };
-
-  struct Readings {
-    double changed_ratio = 0;
-    bool motion = false;
-  };
+  using Readings = MotionReadings;
 
   static std::vector<Property<Settings>> properties() {
     const Settings initial;
@@ -141,8 +112,16 @@ struct DiffElement {
         {double_property("cell-threshold", "Cell threshold", "Share of changed pixels from which a cell moves, {}", 0, 1,
                          initial.cell_threshold),
          &Settings::cell_threshold},
-        {uint_property("min-area", "Least area", "Size of the smallest region, in cells", 1, G_MAXINT, initial.min_area),
+        {uint_property("min-area", "Least area", "Size of the smallest region that counts, in cells", 1, G_MAXINT,
+                       initial.min_area),
          &Settings::min_area},
+        {uint_property("max-area", "Largest area", "Size of the largest region that counts, in cells", 1, G_MAXINT,
+                       initial.max_area),
+         &Settings::max_area},
+        {uint_property("region-distance", "Region distance",
+                       "Moving cells are one region if fewer cells than this lie between them, {}; 1 links cells that touch", 1,
+                       diff::max_region_distance, initial.region_distance),
+         &Settings::region_distance},
         {uint_property(
              "max-regions", "Most regions",
              "Number of regions of a frame that are reported, attached and drawn; larger regions come first, then those of higher "
@@ -150,15 +129,33 @@ struct DiffElement {
              1, most_regions, initial.max_regions),
          &Settings::max_regions},
         {double_property("motion-threshold", "Motion threshold",
-                         "Share of changed pixels of the frame from which there is motion, {}", 0, 1, initial.motion_threshold),
+                         "There is motion if a region is found and at least this share of the pixels changed, {}", 0, 1,
+                         initial.motion_threshold),
          &Settings::motion_threshold},
         {uint_property("min-motion-frames", "Least motion frames", "Number of consecutive frames with motion before motion begins",
                        1, G_MAXINT, initial.min_motion_frames),
          &Settings::min_motion_frames},
         {double_property("gap", "Gap", "Time without motion before motion ends, in seconds", 0, 1e6, initial.gap), &Settings::gap},
-        {g_param_spec_string("mask-regions", "Masked regions", "Rectangles that are ignored, in pixels: \"x,y,w,h;x,y,w,h\"",
-                             nullptr, uncontrolled_property),
+        {g_param_spec_string("mask-regions", "Masked regions",
+                             "Parts that are ignored: rectangles and polygons, \"x,y,w,h;x,y x,y x,y\"", nullptr,
+                             uncontrolled_property),
          &Settings::mask_regions},
+        {bool_property("track", "Track", "Follow objects from frame to frame: regions of interest and messages have their ids",
+                       initial.track),
+         &Settings::track},
+        {uint_property("track-min-frames", "Least frames of an object",
+                       "Number of consecutive frames in which an object is seen before it is confirmed", 1, G_MAXINT,
+                       initial.track_min_frames),
+         &Settings::track_min_frames},
+        {double_property("track-hold", "Hold of an object", "Time for which an object stays that is not seen, in seconds", 0, 1e6,
+                         initial.track_hold),
+         &Settings::track_hold},
+        {g_param_spec_string("zones", "Zones", "Polygons that objects enter and leave: \"NAME: x,y x,y x,y; NAME: …\"", nullptr,
+                             uncontrolled_property),
+         &Settings::zones},
+        {g_param_spec_string("lines", "Lines", "Directed lines that objects cross: \"NAME: x,y x,y; NAME: …\"", nullptr,
+                             uncontrolled_property),
+         &Settings::lines},
         {bool_property("post-messages", "Post messages", "Post element messages on the bus", initial.post_messages),
          &Settings::post_messages},
         {g_param_spec_uint64("message-interval", "Message interval",
@@ -179,12 +176,15 @@ struct DiffElement {
   }
 
   static Status check(const Settings& settings) {
-    Status status = validate(params_of(settings));
-    if (status.ok() && !parse_rects(settings.mask_regions))
-      status =
-          Status::settings("mask-regions is \"" + settings.mask_regions +
-                           "\": it must be rectangles x,y,w,h in whole pixels, of 1 pixel or more a side, with ; between them");
-    return status;
+    if (Status status = validate(params_of(settings)); !status.ok()) return status;
+    if (settings.max_area < settings.min_area)
+      return Status::settings("max-area is " + std::to_string(settings.max_area) + ": it must be at least min-area, which is " +
+                              std::to_string(settings.min_area));
+    for (const auto& [property, kind, text] : {std::tuple("mask-regions", ShapeKind::areas, &settings.mask_regions),
+                                               {"zones", ShapeKind::zones, &settings.zones},
+                                               {"lines", ShapeKind::lines, &settings.lines}})
+      if (const auto shapes = parse_shapes(property, kind, *text); !shapes.ok()) return shapes.error();
+    return {};
   }
 
   static Result<FilterPlan> make_plan(const Settings& settings, const PlanContext& context);
@@ -202,138 +202,37 @@ struct DiffElement {
     params.luma_only = settings.luma_only;
     params.open_radius = int(settings.open_radius);
     params.cell_size = int(settings.cell_size);
-    params.mask_regions = parse_rects(settings.mask_regions).value_or(std::vector<Rect>());
     params.in_flight = results_in_flight;
     return params;
   }
-};
-
-/// Finds when motion begins and ends. Times are running times in ns.
-struct Motion {
-  bool on = false;
-  guint frames = 0;                           ///< consecutive frames with motion
-  GstClockTime still = 0;                     ///< time since the last frame with motion
-  GstClockTime last = GST_CLOCK_TIME_NONE;    ///< running time of the last frame
-  GstClockTime unsaid = GST_CLOCK_TIME_NONE;  ///< time since the last message; NONE: no message yet
-
-  /// Goes on to the next frame. `step` is the duration of frames without times. Returns the event of the message.
-  const char* advance(bool moves, const FrameTimes& times, GstClockTime step, const DiffElement::Settings& settings) {
-    const GstClockTime now = times.running_time;
-    if (GST_CLOCK_TIME_IS_VALID(now) && GST_CLOCK_TIME_IS_VALID(last) && now >= last) step = now - last;
-    last = now;
-    if (GST_CLOCK_TIME_IS_VALID(unsaid)) unsaid += step;
-    still = moves ? 0 : still + step;
-    frames = moves ? frames + (frames < settings.min_motion_frames) : 0;
-    if (on) {
-      if (moves || still < settings.gap * GST_SECOND) return "motion";
-      on = false;
-      return "end";
-    }
-    on = frames >= settings.min_motion_frames;
-    return on ? "begin" : "none";
-  }
-};
-
-class DiffProcessor : public Processor {
- public:
-  DiffProcessor(std::unique_ptr<diff::Diff> diff, const DiffElement::Settings& settings, const GstVideoInfo& video)
-      : diff_(std::move(diff)), settings_(settings) {
-    const int rate_n = GST_VIDEO_INFO_FPS_N(&video), rate_d = GST_VIDEO_INFO_FPS_D(&video);
-    frame_duration_ = rate_n > 0 ? gst_util_uint64_scale(GST_SECOND, guint64(rate_d), guint64(rate_n)) : GST_SECOND / 25;
-  }
-
-  /// Takes over the reference, if possible, and the state of motion.
-  void continue_from(DiffProcessor& previous) {
-    diff_->continue_from(*previous.diff_);
-    motion_ = previous.motion_;
-    found_ = std::move(previous.found_);
-  }
-
-  bool passes_through() const override { return output() == diff::Output::none; }
-  bool adds_metas() const override { return settings_.attach_roi; }
-  bool reads_results() const override { return output() != diff::Output::overlay; }  // then submit() has read them
-  int results_kept() const override { return results_in_flight; }
-
-  Status submit(const FrameJob& job) override {
-    Status status = diff_->submit(job.src, job.dst ? *job.dst : Image{}, job.queue);
-    tickets_[job.number % results_in_flight] = diff_->ticket();
-    if (!status.ok() || output() != diff::Output::overlay) return status;
-    if (status = job.wait(); !status.ok()) return status;
-    measure(job.number);
-    return diff_->draw_boxes(*job.dst, found_.regions.kept, job.queue);
-  }
-
-  void finished(const FrameReport& report) override {
-    if (output() != diff::Output::overlay) measure(report.number);
-    found_.times = report.times;
-    if (settings_.attach_roi) attach_rois(report.buffer, found_.regions.kept);
-    const bool was_on = motion_.on;
-    const char* event = motion_.advance(found_.moves, report.times, frame_duration_, settings_);
-    publish(report.element, was_on);
-    if (motion_.on != was_on || !(motion_.unsaid < settings_.message_interval)) post(report.element, event);
-  }
-
-  void interrupted(Interruption, GstElement* element) override {
-    diff_->reset();
-    const bool was_on = std::exchange(motion_, {}).on;
-    if (!was_on) return;
-    publish(element, was_on);
-    post(element, "end");
-    motion_ = {};
-  }
-
- private:
-  diff::Output output() const { return diff::Output(settings_.output); }
-
-  /// Reads the result of the frame with this number from the plan.
-  void measure(std::uint64_t number) {
-    const diff::FrameResult& result = diff_->result(tickets_[number % results_in_flight]);
-    found_ = {{},
-              result.changed > 0 && result.changed_ratio >= settings_.motion_threshold,
-              result.changed_ratio,
-              result.mean_difference,
-              result.changed > 0
-                  ? diff::find_regions(result.cells, settings_.cell_threshold, int(settings_.min_area), settings_.max_regions)
-                  : diff::MotionRegions()};
-  }
-
-  void publish(GstElement* element, bool was_on) const {
-    FilterElement<DiffElement>::publish(element, {found_.changed_ratio, motion_.on});
-    if (motion_.on != was_on) g_object_notify(G_OBJECT(element), "motion");
-  }
-
-  void post(GstElement* element, const char* event) {
-    motion_.unsaid = 0;
-    if (!settings_.post_messages) return;
-    GstStructure* message = new_message(DiffElement::element_name, found_.times);
-    gst_structure_set(message, "event", G_TYPE_STRING, event, "changed-ratio", G_TYPE_DOUBLE, found_.changed_ratio,
-                      "mean-difference", G_TYPE_DOUBLE, found_.mean_difference, nullptr);
-    set_regions(message, found_.regions);
-    post_message(element, message);
-  }
-
-  const std::unique_ptr<diff::Diff> diff_;
-  const DiffElement::Settings settings_;
-  GstClockTime frame_duration_;
-  Motion motion_;
-  Finding found_;                                  ///< the result for the last frame that was reported
-  std::uint64_t tickets_[results_in_flight] = {};  ///< of the last frames, by their numbers
 };
 
 Result<FilterPlan> DiffElement::make_plan(const Settings& settings, const PlanContext& context) {
   if (context.region != Region::Mode::frame)
     return Status::settings(std::string("region is ") + region_name(context.region) +
                             ": cudadiff looks at the whole frame; use mask-regions to leave parts out");
-  const diff::Params params = params_of(settings);
+  diff::Params params = params_of(settings);
   const Geometry geometry = geometry_of(context.video);
+  const auto masked = parse_shapes("mask-regions", ShapeKind::areas, settings.mask_regions);
+  if (!masked.ok()) return masked.error();
+  auto pixels = pixels_in("mask-regions", masked.value(), geometry.width, geometry.height);
+  if (!pixels.ok()) return pixels.error();
+  params.mask_regions = std::move(pixels.value());
+  auto places = places_in(settings.zones, settings.lines, geometry);
+  if (!places.ok()) return places.error();
   auto diff = diff::make(params, geometry, context.backend);
   if (!diff.ok()) return diff.error();
-  auto processor = std::make_unique<DiffProcessor>(std::move(diff.value()), settings, context.video);
-  if (context.previous) processor->continue_from(static_cast<DiffProcessor&>(*context.previous));
-  return FilterPlan{std::move(processor), outside_frame(params.mask_regions, geometry)};
+  if (!context.kept) context.kept = std::make_shared<RunCounts>();
+  DiffContext rest{settings, std::move(places.value()), context.video, std::static_pointer_cast<RunCounts>(context.kept),
+                   context.previous};
+  return FilterPlan{diff_processor(std::move(diff.value()), std::move(rest)), outside_frame(masked.value(), geometry)};
 }
 
 }  // namespace
+
+void publish_readings(GstElement* element, const MotionReadings& readings) {
+  FilterElement<DiffElement>::publish(element, readings);
+}
 
 bool register_diff(GstPlugin* plugin) { return FilterElement<DiffElement>::register_in(plugin); }
 

@@ -2,12 +2,10 @@
 #include "kernels/diff/motion.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 namespace cudavision::diff {
 
-CellGrid::CellGrid(int frame_width, int frame_height, int cell_size)
-    : frame_width(frame_width), frame_height(frame_height), cell_size(cell_size) {
+CellGrid::CellGrid(int frame_width, int frame_height, int cell_size) : Cells{frame_width, frame_height, cell_size} {
   width = (frame_width + cell_size - 1) / cell_size;
   height = (frame_height + cell_size - 1) / cell_size;
   changed.resize(std::size_t(width) * height);
@@ -16,43 +14,14 @@ CellGrid::CellGrid(int frame_width, int frame_height, int cell_size)
     for (int x = 0; x < width; ++x) counted.push_back(std::uint32_t(box(x, y).width) * box(x, y).height);
 }
 
-Rect CellGrid::box(int x, int y) const {
+Rect Cells::box(int x, int y) const {
   const int left = x * cell_size, top = y * cell_size;
   return {left, top, std::min(cell_size, frame_width - left), std::min(cell_size, frame_height - top)};
 }
 
 namespace {
 
-/// Keeps the largest regions. `regions` are in the order of their first cells.
-MotionRegions largest(const std::vector<MotionRegion>& regions, std::size_t most) {
-  std::vector<std::uint32_t> order(regions.size());
-  std::iota(order.begin(), order.end(), 0u);
-  if (order.size() > most) {
-    std::nth_element(order.begin(), order.begin() + std::ptrdiff_t(most), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-      const MotionRegion &one = regions[a], &other = regions[b];
-      if (one.area != other.area) return one.area > other.area;
-      if (one.score != other.score) return one.score > other.score;
-      return a < b;
-    });
-    order.resize(most);
-  }
-  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return regions[a].area != regions[b].area ? regions[a].area > regions[b].area : a < b;
-  });
-  MotionRegions result;
-  result.left_out = regions.size() - order.size();
-  result.kept.reserve(order.size());
-  for (std::uint32_t index : order) result.kept.push_back(regions[index]);
-  return result;
-}
-
-/// Cells in a row that move and follow each other: first … last.
-struct Run {
-  int first, last;
-  std::uint32_t part;
-};
-
-/// The cells of some runs that touch each other. In the tree of parts that touch, the root is the earliest and has the sums of all.
+/// The cells of some runs that are linked. In the tree of parts that are linked, the root is the earliest and has the sums of all.
 struct Part {
   std::uint32_t parent;
   int left, right, top, bottom;  // in cells
@@ -60,18 +29,57 @@ struct Part {
   std::uint64_t changed, counted;
 };
 
-/// Finds regions row by row: a run joins the parts of the runs above that it touches.
+/// The runs of moving cells, row by row, and what is linked.
 class Parts {
  public:
-  std::uint32_t add(const CellGrid& grid, int y, int first, int last) {
-    const auto index = std::uint32_t(parts_.size());
+  explicit Parts(const CellGrid& grid) : grid_(grid), begins_(std::size_t(grid.height)), nexts_(begins_.size()) {}
+
+  /// Adds a run, and links it with the runs before it that are near enough: at most `distance` rows up, or on the left.
+  void add(int y, int first, int last, int distance) {
+    const auto index = std::uint32_t(runs_.size());
     Part part{index, first, last, y, y, last - first + 1, 0, 0};
-    for (std::size_t at = std::size_t(y) * grid.width + first, end = at + part.area; at < end; ++at) {
-      part.changed += grid.changed[at];
-      part.counted += grid.counted[at];
+    for (std::size_t at = std::size_t(y) * grid_.width + first, end = at + part.area; at < end; ++at) {
+      part.changed += grid_.changed[at];
+      part.counted += grid_.counted[at];
     }
     parts_.push_back(part);
-    return index;
+    for (std::size_t row = std::size_t(std::max(0, y - distance)); row <= std::size_t(y); ++row) {
+      const std::uint32_t end = row < std::size_t(y) ? begins_[row + 1] : index;
+      std::uint32_t& next = nexts_[row];
+      while (next < end && runs_[next].last < first - distance) ++next;
+      for (std::uint32_t other = next; other < end && runs_[other].first <= last + distance; ++other) join(index, other);
+    }
+    runs_.push_back({y, first, last, 0});
+  }
+
+  void begin_row(int y, int distance) {
+    begins_[std::size_t(y)] = std::uint32_t(runs_.size());
+    const auto top = std::max(0, y - distance);
+    std::copy(begins_.begin() + top, begins_.begin() + y + 1, nexts_.begin() + top);
+  }
+
+  /// The regions that count. Adds no more parts afterwards.
+  MotionRegions regions(const RegionRules& rules) {
+    std::vector<std::uint32_t> roots;  // in the order of their first cells
+    for (std::uint32_t i = 0; i < parts_.size(); ++i)
+      if (parts_[i].parent == i && parts_[i].area >= rules.min_area && parts_[i].area <= rules.max_area) roots.push_back(i);
+    MotionRegions result;
+    result.left_out = roots.size() - std::min(roots.size(), rules.most);
+    keep_largest(roots, rules.most);
+    for (std::uint32_t root : roots) result.kept.push_back(region(parts_[root]));
+
+    constexpr std::uint32_t none = ~0u;
+    std::vector<std::uint32_t> places(parts_.size(), none);
+    for (std::uint32_t place = 0; place < roots.size(); ++place) places[roots[place]] = place;
+    for (std::uint32_t i = 0; i < runs_.size(); ++i)
+      if (runs_[i].region = places[root(i)]; runs_[i].region != none) result.runs.push_back(runs_[i]);
+    return result;
+  }
+
+ private:
+  std::uint32_t root(std::uint32_t part) {
+    while (parts_[part].parent != part) part = parts_[part].parent = parts_[parts_[part].parent].parent;
+    return part;
   }
 
   void join(std::uint32_t a, std::uint32_t b) {
@@ -87,39 +95,46 @@ class Parts {
     to.counted += from.counted;
   }
 
-  /// The regions of at least `min_area` cells, in the order of their first cells.
-  std::vector<MotionRegion> regions(const CellGrid& grid, int min_area) const {
-    std::vector<MotionRegion> found;
-    for (std::uint32_t i = 0; i < parts_.size(); ++i) {
-      const Part& part = parts_[i];
-      if (part.parent != i || part.area < min_area) continue;
-      const Rect from = grid.box(part.left, part.top), to = grid.box(part.right, part.bottom);
-      found.push_back({{from.x, from.y, to.x + to.width - from.x, to.y + to.height - from.y},
-                       part.area,
-                       double(part.changed) / double(part.counted)});
+  /// Keeps the largest regions. `roots` are in the order of their first cells.
+  void keep_largest(std::vector<std::uint32_t>& roots, std::size_t most) const {
+    const auto score = [](const Part& part) { return double(part.changed) / double(part.counted); };
+    if (roots.size() > most) {
+      std::nth_element(roots.begin(), roots.begin() + std::ptrdiff_t(most), roots.end(), [&](std::uint32_t a, std::uint32_t b) {
+        const Part &one = parts_[a], &other = parts_[b];
+        if (one.area != other.area) return one.area > other.area;
+        if (score(one) != score(other)) return score(one) > score(other);
+        return a < b;
+      });
+      roots.resize(most);
     }
-    return found;
+    std::sort(roots.begin(), roots.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return parts_[a].area != parts_[b].area ? parts_[a].area > parts_[b].area : a < b;
+    });
   }
 
- private:
-  std::uint32_t root(std::uint32_t part) {
-    while (parts_[part].parent != part) part = parts_[part].parent = parts_[parts_[part].parent].parent;
-    return part;
+  MotionRegion region(const Part& part) const {
+    const Rect from = grid_.box(part.left, part.top), to = grid_.box(part.right, part.bottom);
+    return {{from.x, from.y, to.x + to.width - from.x, to.y + to.height - from.y},
+            part.area,
+            double(part.changed) / double(part.counted)};
   }
 
-  std::vector<Part> parts_;
+  const CellGrid& grid_;
+  std::vector<CellRun> runs_;
+  std::vector<Part> parts_;            ///< of each run
+  std::vector<std::uint32_t> begins_;  ///< of each row, the first run
+  std::vector<std::uint32_t> nexts_;   ///< of each row, the first run that may be near the next run
 };
 
 }  // namespace
 
-MotionRegions find_regions(const CellGrid& grid, double cell_threshold, int min_area, std::size_t most) {
-  Parts parts;
-  std::vector<Run> above, here;  // the runs of two rows
+MotionRegions find_regions(const CellGrid& grid, const RegionRules& rules) {
+  Parts parts(grid);
   for (int y = 0; y < grid.height; ++y) {
     const std::uint32_t* const changed = grid.changed.data() + std::size_t(y) * grid.width;
     const std::uint32_t* const counted = grid.counted.data() + std::size_t(y) * grid.width;
-    const auto moves = [&](int x) { return changed[x] > 0 && changed[x] >= cell_threshold * counted[x]; };
-    std::size_t next = 0;  // the first run above that may touch
+    const auto moves = [&](int x) { return changed[x] > 0 && changed[x] >= rules.cell_threshold * counted[x]; };
+    parts.begin_row(y, rules.distance);
     for (int x = 0; x < grid.width; ++x) {
       // Most cells of most frames did not change: eight of them at a time.
       while (x + 8 <= grid.width && std::all_of(changed + x, changed + x + 8, [](std::uint32_t count) { return count == 0; }))
@@ -128,14 +143,10 @@ MotionRegions find_regions(const CellGrid& grid, double cell_threshold, int min_
       if (!moves(x)) continue;
       const int first = x;
       while (x + 1 < grid.width && moves(x + 1)) ++x;
-      here.push_back({first, x, parts.add(grid, y, first, x)});
-      while (next < above.size() && above[next].last < first - 1) ++next;
-      for (std::size_t i = next; i < above.size() && above[i].first <= x + 1; ++i) parts.join(here.back().part, above[i].part);
+      parts.add(y, first, x, rules.distance);
     }
-    above.swap(here);
-    here.clear();
   }
-  return largest(parts.regions(grid, min_area), most);
+  return parts.regions(rules);
 }
 
 }  // namespace cudavision::diff

@@ -98,11 +98,12 @@ struct Player : Rig {
   Buffer play(Buffer frame) { return play(std::move(frame), now); }
   Picture show(Buffer frame) { return picture(play(std::move(frame)).get(), video()); }
 
-  /// The messages since the last call.
+  /// The messages about frames since the last call. (Those about objects have tests of their own: diff_objects_test.cpp.)
   std::vector<Said> said() {
     std::vector<Said> all;
     while (GstMessage* message = gst_bus_pop_filtered(GST_ELEMENT_BUS(element()), GST_MESSAGE_ELEMENT)) {
-      all.push_back(read(gst_message_get_structure(message)));
+      const GstStructure* structure = gst_message_get_structure(message);
+      if (!gst_structure_has_field(structure, "id")) all.push_back(read(structure));
       gst_message_unref(message);
     }
     return all;

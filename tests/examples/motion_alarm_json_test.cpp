@@ -73,6 +73,21 @@ int main(int argc, char** argv) {
          R"({"input": "x", "event": "none", "time": null, "regions": []})"
          "\n");
 
+  // Objects.
+  expect(
+      line_of("x",
+              "cudadiff, stream-time=(guint64)2500000000, event=(string)leave, id=(uint)7, x=(int)1, y=(int)2, width=(int)3, "
+              "height=(int)4, zone=(string)door, entered=(guint64)500000000, left=(guint64)1500000000, seconds=(double)1, "
+              "path-length=(double)12.5"),
+      R"({"input": "x", "event": "leave", "time": 2.5, "id": 7, "x": 1, "y": 2, "width": 3, "height": 4, "zone": "door", "seconds": 1, "path_length": 12.5})"
+      "\n");
+  expect(
+      line_of("x",
+              "cudadiff, stream-time=(guint64)2500000000, event=(string)cross, id=(uint)7, x=(int)1, y=(int)2, width=(int)3, "
+              "height=(int)4, line=(string)gate, direction=(string)left, crossed-left=(uint)2, crossed-right=(uint)0"),
+      R"({"input": "x", "event": "cross", "time": 2.5, "id": 7, "x": 1, "y": 2, "width": 3, "height": 4, "line": "gate", "direction": "left", "crossed_left": 2, "crossed_right": 0})"
+      "\n");
+
   gst_deinit();
   return failures > 0;
 }

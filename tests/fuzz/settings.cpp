@@ -52,7 +52,34 @@ double real_number(Random& random, Mood mood, double low, double high, double in
   return std::clamp(value, low, high);
 }
 
-std::string text(Random& random, Mood mood) {
+/// Points in pixels or in shares of the frame. Some polygons cross themselves, and some points are outside of small frames.
+std::string points(Random& random, int count) {
+  const bool shares = random.below(3) > 0;
+  std::string written;
+  for (int i = 0; i < 2 * count; ++i)
+    written += (i == 0  ? ""
+                : i % 2 ? ","
+                        : " ") +
+               (shares ? "0." + std::to_string(random.below(10)) : std::to_string(random.below(40)));
+  return written;
+}
+
+/// A text for a property of shapes; empty for other properties.
+std::string shapes(Random& random, const char* property) {
+  if (std::strcmp(property, "zones") == 0)
+    return random.pick<std::string>({"a: 0.0,0.0 1.0,0.0 0.5,1.0; b: 0.,0. 1.,1. 0.,1.", "a: " + points(random, 3),
+                                     "a:" + points(random, 4) + ";b :" + points(random, 3), "a: 1,1 2,2",
+                                     "a: " + points(random, 60)});
+  if (std::strcmp(property, "lines") == 0)
+    return random.pick<std::string>(
+        {"a: 0.0,0.5 1.0,0.5", "a: " + points(random, 2) + "; b: " + points(random, 2), "a: 3,3 3,3", points(random, 2)});
+  if (std::strcmp(property, "mask-regions") == 0 && random.one_in(2)) return points(random, 3) + ";0,0,4,4";
+  return {};
+}
+
+std::string text(Random& random, Mood mood, const char* property) {
+  if (mood == Mood::calm || random.one_in(3))
+    if (const std::string written = shapes(random, property); !written.empty()) return written;
   const auto rectangle = [&] {
     std::string written;
     for (int i = 0; i < 4; ++i) written += (i ? "," : "") + std::to_string(random.below(40));
@@ -134,7 +161,7 @@ bool fill(GValue* value, GParamSpec* spec, Random& random, Mood mood) {
     if (random.one_in(8))
       g_value_set_string(value, nullptr);
     else
-      g_value_set_string(value, text(random, mood).c_str());
+      g_value_set_string(value, text(random, mood, spec->name).c_str());
   } else if (G_VALUE_HOLDS(value, GST_TYPE_ARRAY)) {
     fill_array(value, random, mood);
   } else {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <opencv2/imgproc.hpp>
 #if CUDAVISION_TEST_MOG2
@@ -501,7 +502,7 @@ TEST_P(DiffPlans, MovingSquareIsOneRegion) {
       ASSERT_TRUE(job.submit(work_of(*plan)).ok());
       job.finish();
       const diff::FrameResult result = plan->result();
-      const auto regions = diff::find_regions(result.cells, 0.2, 1).kept;
+      const auto regions = diff::find_regions(result.cells, {}).kept;
       if (i == 0) {
         EXPECT_TRUE(regions.empty());
         continue;
@@ -661,7 +662,7 @@ TEST_P(Mixture, EqualsOpenCV) {
 INSTANTIATE_FOR_BACKENDS(Mixture);
 
 /// Regions by a slow method: labels of neighbours are levelled until nothing changes.
-TEST(Motion, RegionsAreConnectedCells) {
+TEST(Motion, RegionsAreCellsNearEachOther) {
   Random random(3);
   for (int round = 0; round < 200; ++round) {
     const int cell = random.between(4, 40), width = random.between(1, 500), height = random.between(1, 300);
@@ -669,7 +670,12 @@ TEST(Motion, RegionsAreConnectedCells) {
     ASSERT_EQ(grid.width, (width + cell - 1) / cell);
     ASSERT_EQ(grid.height, (height + cell - 1) / cell);
     const double threshold = random.pick<double>({0, 0.2, 0.5, 1});
-    const int sparse = random.between(1, 4), min_area = random.pick<int>({1, 1, 2, 5});
+    const int sparse = random.pick<int>({1, 2, 3, 4, 30});
+    diff::RegionRules rules;
+    rules.cell_threshold = threshold;
+    rules.min_area = random.pick<int>({1, 1, 2, 5});
+    rules.max_area = random.pick<int>({rules.max_area, rules.max_area, 5, 20});
+    const int distance = rules.distance = random.pick<int>({1, 1, 2, 3, 7, diff::max_region_distance});
     std::uint64_t pixels = 0;
     for (std::size_t i = 0; i < grid.changed.size(); ++i) {
       pixels += grid.counted[i];
@@ -684,13 +690,16 @@ TEST(Motion, RegionsAreConnectedCells) {
       again = false;
       for (int y = 0; y < grid.height; ++y)
         for (int x = 0; x < grid.width; ++x)
-          for (int ny = std::max(0, y - 1); ny <= std::min(grid.height - 1, y + 1); ++ny)
-            for (int nx = std::max(0, x - 1); nx <= std::min(grid.width - 1, x + 1); ++nx) {
+          for (int ny = std::max(0, y - distance); ny <= std::min(grid.height - 1, y + distance); ++ny)
+            for (int nx = std::max(0, x - distance); nx <= std::min(grid.width - 1, x + distance); ++nx) {
               int &mine = label[std::size_t(y) * grid.width + x], other = label[std::size_t(ny) * grid.width + nx];
               if (mine >= 0 && other >= 0 && other < mine) mine = other, again = true;
             }
     }
-    std::vector<diff::MotionRegion> expected;
+    struct Expected : diff::MotionRegion {
+      int label;
+    };
+    std::vector<Expected> expected;
     for (int l = 0; l < int(label.size()); ++l) {
       int left = width, top = height, right = 0, bottom = 0, area = 0;
       double changed = 0, counted = 0;
@@ -702,10 +711,11 @@ TEST(Motion, RegionsAreConnectedCells) {
           right = std::max(right, std::min(width, (x + 1) * cell)), bottom = std::max(bottom, std::min(height, (y + 1) * cell));
           ++area, changed += grid.changed[at], counted += grid.counted[at];
         }
-      if (area >= min_area && area > 0) expected.push_back({{left, top, right - left, bottom - top}, area, changed / counted});
+      if (area >= rules.min_area && area <= rules.max_area)
+        expected.push_back({{{left, top, right - left, bottom - top}, area, changed / counted}, l});
     }
     std::stable_sort(expected.begin(), expected.end(), [](const auto& a, const auto& b) { return a.area > b.area; });
-    const auto regions = diff::find_regions(grid, threshold, min_area).kept;
+    const auto regions = diff::find_regions(grid, rules).kept;
     ASSERT_EQ(regions.size(), expected.size());
     for (std::size_t i = 0; i < regions.size(); ++i) {
       const Rect &a = regions[i].box, &b = expected[i].box;
@@ -713,6 +723,21 @@ TEST(Motion, RegionsAreConnectedCells) {
       EXPECT_EQ(regions[i].area, expected[i].area);
       EXPECT_DOUBLE_EQ(regions[i].score, expected[i].score);
     }
+    // The runs are the cells of the regions, each once, row by row.
+    std::map<int, std::uint32_t> regions_of_labels;
+    for (std::uint32_t i = 0; i < expected.size(); ++i) regions_of_labels[expected[i].label] = i;
+    std::vector<int> cells(regions.size());
+    std::pair<int, int> end{-1, -1};
+    for (const diff::CellRun& run : diff::find_regions(grid, rules).runs) {
+      ASSERT_TRUE(std::pair(run.y, run.first) > end && run.first <= run.last && run.region < regions.size());
+      end = {run.y, run.last};
+      for (int x = run.first; x <= run.last; ++x, ++cells[run.region]) {
+        const int mine = label[std::size_t(run.y) * grid.width + x];
+        ASSERT_GE(mine, 0);
+        ASSERT_EQ(regions_of_labels.at(mine), run.region);
+      }
+    }
+    for (std::size_t i = 0; i < regions.size(); ++i) EXPECT_EQ(cells[i], regions[i].area);
     for (std::size_t most : {std::size_t(0), std::size_t(1), regions.size() / 2, regions.size()}) {
       std::vector<std::size_t> chosen(regions.size());
       std::iota(chosen.begin(), chosen.end(), std::size_t(0));
@@ -721,7 +746,8 @@ TEST(Motion, RegionsAreConnectedCells) {
       });
       chosen.resize(std::min(most, chosen.size()));
       std::sort(chosen.begin(), chosen.end());
-      const auto largest = diff::find_regions(grid, threshold, min_area, most);
+      rules.most = most;
+      const auto largest = diff::find_regions(grid, rules);
       ASSERT_EQ(largest.kept.size(), chosen.size());
       EXPECT_EQ(largest.left_out, regions.size() - chosen.size());
       for (std::size_t i = 0; i < chosen.size(); ++i) {

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "gst/elements/diff_metas.hpp"
+
+#if CUDAVISION_HAVE_ANALYTICS
+#include <gst/analytics/analytics.h>
+#endif
+
+#include "gst/base/frame.hpp"
+
+namespace cudavision {
+namespace {
+
+/// Attaches a region of interest, from a box in pixels of the picture. Returns the structure that describes it, which the meta owns.
+GstStructure* attach_roi(GstBuffer* buffer, CropOrigin origin, const Rect& box, int id, double score, int area) {
+  auto* roi = gst_buffer_add_video_region_of_interest_meta(buffer, "motion", guint(origin.x + box.x), guint(origin.y + box.y),
+                                                           guint(box.width), guint(box.height));
+  roi->id = id;
+  GstStructure* motion = gst_structure_new("motion", "score", G_TYPE_DOUBLE, score, "area", G_TYPE_UINT, guint(area), nullptr);
+  gst_video_region_of_interest_meta_add_param(roi, motion);
+  return motion;
+}
+
+#if CUDAVISION_HAVE_ANALYTICS
+/// Attaches detections of the type motion, and for each confirmed object its track, which is related to the detection.
+class Analytics {
+ public:
+  Analytics(GstBuffer* buffer, CropOrigin origin, std::size_t count) : buffer_(buffer), origin_(origin) {
+    if (count == 0) return;
+    meta_ = gst_buffer_get_analytics_relation_meta(buffer);
+    if (!meta_) meta_ = gst_buffer_add_analytics_relation_meta(buffer);
+  }
+
+  void add(const Rect& box, double score) { add_detection(box, score); }
+  void add(const diff::TrackedObject& object) {
+    const GstAnalyticsODMtd detection = add_detection(object.box, object.score);
+    if (object.id == 0) return;
+    const GstClockTime now = GST_BUFFER_PTS(buffer_);
+    const auto before = [now](double seconds) {
+      const auto past = GstClockTime(seconds * GST_SECOND + 0.5);
+      return GST_CLOCK_TIME_IS_VALID(now) && past <= now ? now - past : GST_CLOCK_TIME_NONE;
+    };
+    GstAnalyticsTrackingMtd track;
+    gst_analytics_relation_meta_add_tracking_mtd(meta_, object.id, before(object.age), &track);
+    gst_analytics_tracking_mtd_update_last_seen(&track, before(object.unseen));
+    if (object.held) gst_analytics_tracking_mtd_set_lost(&track);
+    gst_analytics_relation_meta_set_relation(meta_, GST_ANALYTICS_REL_TYPE_RELATE_TO, detection.id, track.id);
+  }
+
+ private:
+  GstAnalyticsODMtd add_detection(const Rect& box, double score) {
+    GstAnalyticsODMtd detection;
+    gst_analytics_relation_meta_add_od_mtd(meta_, g_quark_from_static_string("motion"), origin_.x + box.x, origin_.y + box.y,
+                                           box.width, box.height, gfloat(score), &detection);
+    return detection;
+  }
+
+  GstBuffer* const buffer_;
+  const CropOrigin origin_;
+  GstAnalyticsRelationMeta* meta_ = nullptr;
+};
+#else
+/// GStreamer before 1.24 has no such metas.
+struct Analytics {
+  Analytics(GstBuffer*, CropOrigin, std::size_t) {}
+  void add(const Rect&, double) {}
+  void add(const diff::TrackedObject&) {}
+};
+#endif
+
+/// Sets a field to a GstValueArray of strings.
+void set_names(GstStructure* structure, const char* field, const std::vector<int>& places, const std::vector<std::string>& names) {
+  GValue list = G_VALUE_INIT;
+  gst_value_array_init(&list, guint(places.size()));
+  for (int place : places) {
+    GValue name = G_VALUE_INIT;
+    g_value_init(&name, G_TYPE_STRING);
+    g_value_set_string(&name, names[std::size_t(place)].c_str());
+    gst_value_array_append_and_take_value(&list, &name);
+  }
+  gst_structure_take_value(structure, field, &list);
+}
+
+}  // namespace
+
+void attach_regions(GstBuffer* buffer, const std::vector<diff::MotionRegion>& regions) {
+  const CropOrigin origin = crop_origin(buffer);
+  Analytics analytics(buffer, origin, regions.size());
+  for (const auto& [box, area, score] : regions) {
+    attach_roi(buffer, origin, box, 0, score, area);
+    analytics.add(box, score);
+  }
+}
+
+void attach_objects(GstBuffer* buffer, const std::vector<diff::TrackedObject>& objects, const std::vector<std::string>& zones) {
+  const CropOrigin origin = crop_origin(buffer);
+  Analytics analytics(buffer, origin, objects.size());
+  for (const diff::TrackedObject& object : objects) {
+    GstStructure* motion = attach_roi(buffer, origin, object.box, int(object.id), object.score, object.area);
+    gst_structure_set(motion, "id", G_TYPE_UINT, guint(object.id), "age", G_TYPE_DOUBLE, object.age, "confirmed", G_TYPE_BOOLEAN,
+                      object.id > 0, "held", G_TYPE_BOOLEAN, object.held, nullptr);
+    set_names(motion, "zones", object.zones, zones);
+    analytics.add(object);
+  }
+}
+
+}  // namespace cudavision

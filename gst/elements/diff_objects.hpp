@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The objects of cudadiff: a tracker with the names of its places, and the messages about what objects do.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "gst/base/processor.hpp"
+#include "gst/elements/diff_settings.hpp"
+#include "kernels/diff/tracker.hpp"
+
+namespace cudavision {
+
+class Objects {
+ public:
+  /// `counts` goes on from run of frames to run of frames.
+  Objects(const MotionSettings& settings, NamedPlaces places, std::shared_ptr<RunCounts> counts);
+  /// Takes over the objects of the same video, which other settings follow, and the messages that were not taken.
+  void continue_from(Objects& previous);
+
+  /// Whether objects are followed. If not, there are none, and no messages.
+  bool on() const { return tracker_.has_value(); }
+  /// Goes on to the next frame. `now` is its time in ns on a clock that does not run backwards.
+  void advance(const diff::MotionRegions& regions, const diff::Cells& cells, GstClockTime now, const FrameTimes& times);
+  /// Ends a run of frames: all objects leave.
+  void finish();
+
+  const std::vector<diff::TrackedObject>& objects() const { return tracker_->objects(); }
+  const std::vector<std::string>& zones() const { return places_.zones; }
+  /// (transfer full) The messages since the last call; `times` are those of the frame that they belong to.
+  std::vector<GstStructure*> take_messages(const FrameTimes& times);
+
+ private:
+  struct Said {
+    diff::ObjectEvent event;
+    std::string place;            ///< the name of the zone or the line; empty: the frame
+    RunCounts::Crossings counts;  ///< of the line
+  };
+
+  void collect();
+
+  NamedPlaces places_;
+  std::shared_ptr<RunCounts> counts_;
+  std::optional<diff::Tracker> tracker_;
+  std::vector<Said> said_;
+};
+
+}  // namespace cudavision

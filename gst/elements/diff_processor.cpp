@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "gst/elements/diff_processor.hpp"
+
+#include <utility>
+
+#include "gst/elements/diff_messages.hpp"
+#include "gst/elements/diff_metas.hpp"
+#include "gst/elements/diff_objects.hpp"
+
+namespace cudavision {
+namespace {
+
+/// Running time that goes on where frames have no times, and does not run backwards.
+struct Clock {
+  GstClockTime now = 0;
+  GstClockTime last = GST_CLOCK_TIME_NONE;  ///< running time of the last frame
+
+  /// Goes on to the next frame. Returns the time since the last one: `step` where it is not known.
+  GstClockTime advance(const FrameTimes& times, GstClockTime step) {
+    const GstClockTime time = times.running_time;
+    if (GST_CLOCK_TIME_IS_VALID(time) && GST_CLOCK_TIME_IS_VALID(last) && time >= last) step = time - last;
+    last = time;
+    now += step;
+    return step;
+  }
+};
+
+/// Finds when motion begins and ends. Times are running times in ns.
+struct Motion {
+  bool on = false;
+  guint frames = 0;                           ///< consecutive frames with motion
+  GstClockTime still = 0;                     ///< time since the last frame with motion
+  GstClockTime unsaid = GST_CLOCK_TIME_NONE;  ///< time since the last message; NONE: no message yet
+
+  /// Goes on to the next frame, `step` after the last one. Returns the event of the message.
+  const char* advance(bool moves, GstClockTime step, const MotionSettings& settings) {
+    if (GST_CLOCK_TIME_IS_VALID(unsaid)) unsaid += step;
+    still = moves ? 0 : still + step;
+    frames = moves ? frames + (frames < settings.min_motion_frames) : 0;
+    if (on) {
+      if (moves || still < settings.gap * GST_SECOND) return "motion";
+      on = false;
+      return "end";
+    }
+    on = frames >= settings.min_motion_frames;
+    return on ? "begin" : "none";
+  }
+};
+
+class DiffProcessor : public Processor {
+ public:
+  DiffProcessor(std::unique_ptr<diff::Diff> diff, DiffContext context)
+      : diff_(std::move(diff)),
+        settings_(context.settings),
+        objects_(settings_, std::move(context.places), std::move(context.counts)) {
+    const int rate_n = GST_VIDEO_INFO_FPS_N(&context.video), rate_d = GST_VIDEO_INFO_FPS_D(&context.video);
+    frame_duration_ = rate_n > 0 ? gst_util_uint64_scale(GST_SECOND, guint64(rate_d), guint64(rate_n)) : GST_SECOND / 25;
+  }
+
+  /// Takes over the reference, if possible, the state of motion and the objects.
+  void continue_from(DiffProcessor& previous) {
+    diff_->continue_from(*previous.diff_);
+    clock_ = previous.clock_;
+    objects_.continue_from(previous.objects_);
+    motion_ = previous.motion_;
+    found_ = std::move(previous.found_);
+  }
+
+  bool passes_through() const override { return output() == diff::Output::none; }
+  bool adds_metas() const override { return settings_.attach_roi; }
+  bool reads_results() const override { return output() != diff::Output::overlay; }  // then submit() has read them
+  int results_kept() const override { return results_in_flight; }
+
+  Status submit(const FrameJob& job) override {
+    Status status = diff_->submit(job.src, job.dst ? *job.dst : Image{}, job.queue);
+    tickets_[job.number % results_in_flight] = diff_->ticket();
+    if (!status.ok() || output() != diff::Output::overlay) return status;
+    if (status = job.wait(); !status.ok()) return status;
+    measure(job.number);
+    return diff_->draw_boxes(*job.dst, found_.regions.kept, job.queue);
+  }
+
+  void finished(const FrameReport& report) override {
+    if (output() != diff::Output::overlay) measure(report.number);
+    found_.times = report.times;
+    const GstClockTime step = clock_.advance(report.times, frame_duration_);
+    objects_.advance(found_.regions, found_.cells, clock_.now, report.times);
+    if (settings_.attach_roi) attach_metas(report.buffer);
+    const bool was_on = motion_.on;
+    const char* event = motion_.advance(found_.moves, step, settings_);
+    publish(report.element, was_on);
+    if (motion_.on != was_on || !(motion_.unsaid < settings_.message_interval)) post(report.element, event);
+    post_objects(report.element);
+  }
+
+  void interrupted(Interruption, GstElement* element) override {
+    diff_->reset();
+    clock_.last = GST_CLOCK_TIME_NONE;
+    objects_.finish();
+    post_objects(element);
+    const bool was_on = std::exchange(motion_, {}).on;
+    if (!was_on) return;
+    publish(element, was_on);
+    post(element, "end");
+    motion_ = {};
+  }
+
+ private:
+  diff::Output output() const { return diff::Output(settings_.output); }
+
+  /// Reads the result of the frame with this number from the plan.
+  void measure(std::uint64_t number) {
+    const diff::FrameResult& result = diff_->result(tickets_[number % results_in_flight]);
+    found_ = {{}, false, result.changed_ratio, result.mean_difference, {}, result.cells};
+    if (result.changed > 0) found_.regions = diff::find_regions(result.cells, settings_.regions());
+    found_.moves = !found_.regions.kept.empty() && result.changed_ratio >= settings_.motion_threshold;
+  }
+
+  void attach_metas(GstBuffer* buffer) const {
+    if (objects_.on())
+      attach_objects(buffer, objects_.objects(), objects_.zones());
+    else
+      attach_regions(buffer, found_.regions.kept);
+  }
+
+  void publish(GstElement* element, bool was_on) const {
+    publish_readings(element, {found_.changed_ratio, motion_.on});
+    if (motion_.on != was_on) g_object_notify(G_OBJECT(element), "motion");
+  }
+
+  void post(GstElement* element, const char* event) {
+    motion_.unsaid = 0;
+    if (!settings_.post_messages) return;
+    post_message(element, motion_message(found_, event));
+  }
+
+  void post_objects(GstElement* element) {
+    for (GstStructure* message : objects_.take_messages(found_.times))
+      settings_.post_messages ? post_message(element, message) : gst_structure_free(message);
+  }
+
+  const std::unique_ptr<diff::Diff> diff_;
+  const MotionSettings settings_;
+  GstClockTime frame_duration_;
+  Clock clock_;
+  Motion motion_;
+  Objects objects_;
+  Finding found_;                                  ///< the result for the last frame that was reported
+  std::uint64_t tickets_[results_in_flight] = {};  ///< of the last frames, by their numbers
+};
+
+}  // namespace
+
+std::unique_ptr<Processor> diff_processor(std::unique_ptr<diff::Diff> diff, DiffContext context) {
+  Processor* const previous = context.previous;
+  auto processor = std::make_unique<DiffProcessor>(std::move(diff), std::move(context));
+  if (previous) processor->continue_from(static_cast<DiffProcessor&>(*previous));
+  return processor;
+}
+
+}  // namespace cudavision

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What cudadiff does with each frame.
+#pragma once
+
+#include <gst/video/video.h>
+
+#include <memory>
+
+#include "gst/base/processor.hpp"
+#include "gst/elements/diff_settings.hpp"
+
+namespace cudavision {
+
+/// The read-only properties of cudadiff.
+struct MotionReadings {
+  double changed_ratio = 0;
+  bool motion = false;
+};
+/// Sets them. Defined with the properties, in diff.cpp.
+void publish_readings(GstElement* element, const MotionReadings& readings);
+
+/// What a processor needs besides the plan of its kernels.
+struct DiffContext {
+  MotionSettings settings;
+  NamedPlaces places;
+  const GstVideoInfo& video;
+  std::shared_ptr<RunCounts> counts;
+  Processor* previous;  ///< to go on from: a processor that diff_processor() made for the same video; or nullptr
+};
+
+/// Compares frames with `diff`, and reports what moves.
+std::unique_ptr<Processor> diff_processor(std::unique_ptr<diff::Diff> diff, DiffContext context);
+
+}  // namespace cudavision

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What the parts of cudadiff share.
+#pragma once
+
+#include <gst/gst.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "kernels/diff/diff.hpp"
+#include "kernels/diff/visits.hpp"
+
+namespace cudavision {
+
+/// What the processor reads of the settings of cudadiff.
+struct MotionSettings {
+  int output = int(diff::Output::difference);  ///< a diff::Output
+  guint min_area = 1, max_area = G_MAXINT, region_distance = 1, max_regions = 256, min_motion_frames = 1, track_min_frames = 3;
+  double cell_threshold = 0.2, motion_threshold = 0, gap = 5, track_hold = 1;
+  bool post_messages = true, attach_roi = true, track = true;
+  guint64 message_interval = 0;
+
+  diff::RegionRules regions() const { return {cell_threshold, int(region_distance), int(min_area), int(max_area), max_regions}; }
+};
+
+/// Zones and lines in pixels of the frame, with their names.
+struct NamedPlaces {
+  diff::Places places;
+  std::vector<std::string> zones, lines;
+};
+
+/// What is counted from the start of the element to its stop, through changes of caps.
+struct RunCounts {
+  struct Crossings {
+    guint left = 0, right = 0;
+  };
+
+  std::uint64_t last_id = 0;               ///< of an object
+  std::map<std::string, Crossings> lines;  ///< by their names
+};
+
+}  // namespace cudavision

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Follows objects from frame to frame by the regions that move. Plain arithmetic on the host: the same regions at the same times
+// give the same objects on every backend.
+//
+//   regions ──▶ match() ──▶ filter of place and speed ──▶ objects (regions of interest)
+//                 ▲                    │           └────▶ visits ──▶ events: enter, leave, cross
+//                 └── predicted boxes ◀┘
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/diff/matching.hpp"
+#include "kernels/diff/motion.hpp"
+#include "kernels/diff/visits.hpp"
+
+namespace cudavision::diff {
+
+struct TrackRules {
+  int min_frames = 3;                 ///< an object is confirmed when it was seen in this many frames in a row, 1 or more
+  std::int64_t hold = 1'000'000'000;  ///< ns for which a confirmed object stays that is not seen
+  Places places;                      ///< that objects visit
+};
+
+/// Objects that are followed at the same time. Of more regions, only the largest become objects.
+inline constexpr std::size_t max_objects = 1024;
+
+/// An object in a frame.
+struct TrackedObject {
+  std::uint64_t id = 0;    ///< counted from 1; 0 until the object is confirmed
+  Rect box;                ///< around its cells, or the predicted box if it is not seen; in pixels, inside the frame, not empty
+  int area = 0;            ///< cells, when it was last seen
+  double score = 0;        ///< changed ÷ counted pixels of its region, when it was last seen
+  double age = 0;          ///< seconds since it was first seen
+  double unseen = 0;       ///< seconds since it was last seen
+  bool held = false;       ///< whether it is not seen in this frame
+  std::vector<int> zones;  ///< the zones in which it is, or was when it was last seen
+};
+
+/// The place of an object is predicted with constant velocity. A filter of growing memory, and then of constant gains (an α-β
+/// filter: Bar-Shalom, Li and Kirubarajan, Estimation with Applications to Tracking and Navigation, 2001, section 6.5), follows the
+/// centre of its box.
+class Tracker {
+ public:
+  /// `last_id`: ids go on after this one.
+  explicit Tracker(const TrackRules& rules, std::uint64_t last_id = 0);
+
+  /// Goes on to the next frame, which has these regions of these cells. `moment.now` is not before the last frame's.
+  void advance(const MotionRegions& found, const Cells& cells, const Moment& moment);
+  /// Ends a run of frames: all objects are gone.
+  void finish();
+  /// Takes over the objects of a tracker of frames of the same size. If the places differ, all visits end there and begin here anew.
+  void continue_from(Tracker& previous);
+
+  /// The objects in the last frame, in the order in which they came: those that are seen, and confirmed ones that are held.
+  const std::vector<TrackedObject>& objects() const { return objects_; }
+  /// What happened since the last call.
+  std::vector<ObjectEvent> take_events();
+  /// The id that was given last.
+  std::uint64_t last_id() const { return last_id_; }
+
+ private:
+  struct Track {
+    std::uint64_t id = 0;
+    double x = 0, y = 0, width = 0, height = 0;  // the predicted box by its centre, in pixels
+    double speed_x = 0, speed_y = 0;             // pixels a second
+    double seen_x = 0, seen_y = 0, path = 0;     // its centre when it was last seen, and the length of its way until then
+    Rect box;
+    int area = 0;
+    double score = 0;
+    std::int64_t first = 0, last = 0;  // times at which it was seen
+    int frames = 0;                    // in which it was seen
+    bool seen = true, gone = false;
+    Visits visits;
+  };
+
+  static void see(Track& track, const Match& match, std::int64_t now);
+  void look(Track& track, const Cells& cells, const VisitRules& rules, const Moment& moment);
+
+  const TrackRules rules_;
+  std::uint64_t last_id_;
+  std::int64_t now_ = 0;
+  std::vector<Track> tracks_;
+  std::vector<TrackedObject> objects_;
+  std::vector<ObjectEvent> events_;
+};
+
+}  // namespace cudavision::diff

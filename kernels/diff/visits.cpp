@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "kernels/diff/visits.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace cudavision::diff {
+namespace {
+
+struct Foot {
+  int x, y;
+};
+Foot foot_of(const Rect& box) { return {box.x + box.width / 2, box.y + box.height - 1}; }
+
+/// The distance of the centre of a pixel from the line through two points, in pixels.
+double distance(const Line& line, const Foot& foot) {
+  const double along_x = line.to.x - line.from.x, along_y = line.to.y - line.from.y;
+  const double x = foot.x + 0.5 - line.from.x, y = foot.y + 0.5 - line.from.y;
+  return std::abs(along_x * y - along_y * x) / std::sqrt(along_x * along_x + along_y * along_y);
+}
+
+}  // namespace
+
+void Visits::visit(int zone, const Visitor& visitor, const Moment& moment) {
+  const auto same = [zone](const Visit& visit) { return visit.zone == zone; };
+  auto found = std::find_if(visits_.begin(), visits_.end(), same);
+  if (found == visits_.end()) found = visits_.insert(found, {zone, false, moment, moment, visitor.path, visitor.path});
+  found->last = moment;
+  found->path_last = visitor.path;
+}
+
+void Visits::seen(const Visitor& visitor, const VisitRules& rules, const Moment& moment, std::vector<ObjectEvent>& events) {
+  const auto& zones = rules.places.zones;
+  const Foot foot = foot_of(visitor.box);
+  zones_.clear();
+  for (std::size_t i = 0; i < zones.size(); ++i)
+    if (contains(zones[i], foot.x, foot.y)) zones_.push_back(int(i));
+  for (int zone : zones_) visit(zone, visitor, moment);
+  if (zones.empty()) visit(-1, visitor, moment);
+  unseen(visitor, rules, moment, events);
+  if (visitor.id > 0)
+    for (Visit& visit : visits_)
+      if (!std::exchange(visit.told, true))
+        events.push_back({ObjectEvent::Kind::enter, visitor.id, visit.zone, visitor.box, visit.entered, {}, 0, false});
+  look_at_lines(visitor, rules, events);
+}
+
+void Visits::unseen(const Visitor& visitor, const VisitRules& rules, const Moment& moment, std::vector<ObjectEvent>& events) {
+  const auto over = [&](const Visit& visit) { return visit.last.now < moment.now && moment.now - visit.last.now >= rules.hold; };
+  for (const Visit& visit : visits_)
+    if (over(visit)) leave(visit, visitor, events);
+  visits_.erase(std::remove_if(visits_.begin(), visits_.end(), over), visits_.end());
+}
+
+void Visits::look_at_lines(const Visitor& visitor, const VisitRules& rules, std::vector<ObjectEvent>& events) {
+  const auto& lines = rules.places.lines;
+  sides_.resize(lines.size());
+  const Foot foot = foot_of(visitor.box);
+  for (std::size_t i = 0; i < sides_.size(); ++i) {
+    const Line& line = lines[i];
+    Side& last = sides_[i];
+    const int side = side_of(line.from, line.to, foot.x, foot.y);
+    if (side == 0 || distance(line, foot) <= rules.slack) continue;
+    if (visitor.id == 0 && last.side != 0) continue;  // its way from the first place on counts when it is confirmed
+    if (last.side == -side && meets(line.from, line.to, last.x, last.y, foot.x, foot.y))
+      events.push_back({ObjectEvent::Kind::cross, visitor.id, int(i), visitor.box, {}, {}, 0, side > 0});
+    last = {side, foot.x, foot.y};
+  }
+}
+
+void Visits::leave(const Visit& visit, const Visitor& visitor, std::vector<ObjectEvent>& events) const {
+  if (!visit.told) return;
+  events.push_back({ObjectEvent::Kind::leave, visitor.id, visit.zone, visitor.box, visit.entered, visit.last,
+                    visit.path_last - visit.path_entered, false});
+}
+
+void Visits::end(const Visitor& visitor, std::vector<ObjectEvent>& events) {
+  for (const Visit& visit : visits_) leave(visit, visitor, events);
+  visits_.clear();
+  zones_.clear();
+}
+
+}  // namespace cudavision::diff

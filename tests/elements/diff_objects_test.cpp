@@ -1,0 +1,566 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The objects of cudadiff: ids, zones and lines, and the messages of what objects do. Scenes are bright squares on a dark background.
+#include <malloc.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "tests/elements/harness.hpp"
+
+#if CUDAVISION_HAVE_ANALYTICS
+#include <gst/analytics/analytics.h>
+#endif
+
+using namespace cudavision::test;
+
+namespace {
+
+constexpr GstClockTime frame_time = 40 * GST_MSECOND;
+
+struct Box {
+  int x = 0, y = 0, width = 0, height = 0;
+
+  bool operator==(const Box& o) const { return x == o.x && y == o.y && width == o.width && height == o.height; }
+};
+std::ostream& operator<<(std::ostream& out, const Box& b) {
+  return out << b.width << "×" << b.height << " at " << b.x << "," << b.y;
+}
+
+/// A region of interest.
+struct Roi {
+  Box box;
+  int meta_id = 0;
+  guint id = 0;
+  double age = -1;
+  gboolean confirmed = FALSE, held = FALSE;
+  std::string zones;  ///< "a,b"
+  bool tracked = false;
+};
+
+std::vector<Roi> rois(GstBuffer* buffer) {
+  std::vector<Roi> all;
+  gpointer cursor = nullptr;
+  while (GstMeta* meta = gst_buffer_iterate_meta_filtered(buffer, &cursor, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE)) {
+    auto* roi = reinterpret_cast<GstVideoRegionOfInterestMeta*>(meta);
+    Roi r;
+    r.box = {int(roi->x), int(roi->y), int(roi->w), int(roi->h)};
+    r.meta_id = roi->id;
+    const GstStructure* motion = gst_video_region_of_interest_meta_get_param(roi, "motion");
+    EXPECT(motion && gst_structure_has_field(motion, "score") && gst_structure_has_field(motion, "area"));
+    r.tracked = gst_structure_get(motion, "id", G_TYPE_UINT, &r.id, "age", G_TYPE_DOUBLE, &r.age, "confirmed", G_TYPE_BOOLEAN,
+                                  &r.confirmed, "held", G_TYPE_BOOLEAN, &r.held, nullptr);
+    if (r.tracked) {
+      const GValue* zones = gst_structure_get_value(motion, "zones");
+      EXPECT(zones && GST_VALUE_HOLDS_ARRAY(zones));
+      for (guint i = 0; i < gst_value_array_get_size(zones); ++i)
+        r.zones += (i ? "," : "") + std::string(g_value_get_string(gst_value_array_get_value(zones, i)));
+    }
+    all.push_back(r);
+  }
+  return all;
+}
+
+/// A message about an object.
+struct Said {
+  std::string kind, place, direction;
+  guint id = 0, crossed_left = 0, crossed_right = 0;
+  Box box;
+  guint64 stream_time = 0, entered = 0, left = 0;
+  double seconds = -1, path = -1;
+
+  std::string text() const {
+    return kind + " " + std::to_string(id) + (place.empty() ? "" : " " + place) + (direction.empty() ? "" : " " + direction);
+  }
+};
+
+Said read(const GstStructure* s) {
+  Said e;
+  EXPECT_EQ(std::string(gst_structure_get_name(s)), "cudadiff");
+  for (const char* field : {"timestamp", "stream-time", "running-time", "duration"})
+    EXPECT(gst_structure_has_field_typed(s, field, G_TYPE_UINT64));
+  e.kind = gst_structure_get_string(s, "event");
+  EXPECT(gst_structure_get(s, "id", G_TYPE_UINT, &e.id, "x", G_TYPE_INT, &e.box.x, "y", G_TYPE_INT, &e.box.y, "width", G_TYPE_INT,
+                           &e.box.width, "height", G_TYPE_INT, &e.box.height, "stream-time", G_TYPE_UINT64, &e.stream_time,
+                           nullptr));
+  const gchar* name = gst_structure_get_string(s, e.kind == "cross" ? "line" : "zone");
+  e.place = name ? name : "";
+  if (e.kind == "cross") {
+    EXPECT(gst_structure_get(s, "crossed-left", G_TYPE_UINT, &e.crossed_left, "crossed-right", G_TYPE_UINT, &e.crossed_right,
+                             nullptr));
+    e.direction = gst_structure_get_string(s, "direction");
+  } else {
+    EXPECT(gst_structure_get_uint64(s, "entered", &e.entered));
+  }
+  if (e.kind == "leave")
+    EXPECT(gst_structure_get(s, "left", G_TYPE_UINT64, &e.left, "seconds", G_TYPE_DOUBLE, &e.seconds, "path-length", G_TYPE_DOUBLE,
+                             &e.path, nullptr));
+  return e;
+}
+
+/// The element between two pads, with 25 frames a second. Frames are compared with the first one.
+struct Player : Rig {
+  explicit Player(const Run& run, const std::string& settings = "", Size frame = {320, 240})
+      : Rig(run, "reference=first attach-roi=true output=passthrough gap=0.2 " + settings) {
+    resize(frame);
+  }
+
+  void resize(Size frame) { caps_alone(caps_text("GRAY8", frame)); }
+
+  Buffer play(const std::vector<Box>& squares, bool discont = false) { return push(scene(squares, discont)); }
+  Buffer scene(const std::vector<Box>& squares, bool discont = false) {
+    Buffer frame = flat(video(), {60});
+    GstVideoFrame map;
+    EXPECT(gst_video_frame_map(&map, &video(), frame.get(), GST_MAP_WRITE));
+    for (const Box& box : squares)
+      for (int y = std::max(0, box.y); y < std::min(box.y + box.height, GST_VIDEO_INFO_HEIGHT(&video())); ++y)
+        for (int x = std::max(0, box.x); x < std::min(box.x + box.width, GST_VIDEO_INFO_WIDTH(&video())); ++x)
+          static_cast<guint8*>(GST_VIDEO_FRAME_PLANE_DATA(&map, 0))[y * GST_VIDEO_FRAME_PLANE_STRIDE(&map, 0) + x] = 200;
+    gst_video_frame_unmap(&map);
+    GST_BUFFER_PTS(frame.get()) = now;
+    GST_BUFFER_DURATION(frame.get()) = frame_time;
+    now += frame_time;
+    if (discont) GST_BUFFER_FLAG_SET(frame.get(), GST_BUFFER_FLAG_DISCONT);
+    return frame;
+  }
+  std::vector<Roi> look(const std::vector<Box>& squares) { return rois(play(squares).get()); }
+
+  /// Takes the messages since the last call: those about objects, and the events of all, with spaces between them.
+  std::vector<Said> events(std::string* all = nullptr) {
+    std::vector<Said> result;
+    while (GstMessage* message = gst_bus_pop_filtered(GST_ELEMENT_BUS(element()), GST_MESSAGE_ELEMENT)) {
+      const GstStructure* s = gst_message_get_structure(message);
+      const bool object = gst_structure_has_field(s, "id");
+      if (object) result.push_back(read(s));
+      if (all) *all += (all->empty() ? "" : " ") + std::string(gst_structure_get_string(s, "event"));
+      gst_message_unref(message);
+    }
+    return result;
+  }
+  /// The same as text: "enter 1 door; leave 1 door".
+  std::string texts() {
+    std::string text;
+    for (const Said& e : events()) text += (text.empty() ? "" : "; ") + e.text();
+    return text;
+  }
+
+  GstClockTime now = 0;
+};
+
+}  // namespace
+
+// Events -----------------------------------------------------------------------------------------------------------------------
+
+TEST(says_the_same_of_a_ball_at_every_size, Each::run) {
+  std::string expected;
+  for (const Size frame : {Size{320, 240}, Size{1920, 1080}, Size{3840, 2160}}) {
+    at(std::to_string(frame.width));
+    Player player(run, "track-hold=0.2", frame);
+    player.play({});
+    for (int i = 0; i < 10; ++i) player.play({{20 + 8 * i, 60, 40, 40}});
+    for (int i = 0; i < 8; ++i) player.play({});
+    std::string all;
+    const std::vector<Said> events = player.events(&all);
+    EXPECT_EQ(all,
+              "none begin motion motion enter motion motion motion motion motion motion motion motion motion motion motion end "
+              "leave none none none");
+    EXPECT_EQ(events.size(), 2u);
+    EXPECT_EQ(events[1].entered, frame_time);
+    EXPECT_EQ(events[1].left, 10 * frame_time);
+  }
+}
+
+TEST(says_the_same_of_a_ball_with_every_reference_at_every_size, Each::run) {
+  for (const char* reference : {"previous", "background", "first"}) {
+    std::vector<std::string> stories;
+    for (const Size frame : {Size{320, 240}, Size{1920, 1080}, Size{3840, 2160}}) {
+      at(reference + std::string(" ") + std::to_string(frame.width));
+      Player player(run, std::string("track-hold=0.2 region-distance=2 reference=") + reference, frame);
+      player.play({});
+      for (int i = 0; i < 10; ++i) player.play({{20 + 12 * i, 60 + 3 * i, 40, 40}});
+      for (int i = 0; i < 8; ++i) player.play({});
+      std::string all;
+      for (const Said& e : player.events(&all)) all += " " + e.text() + " " + show(e.box);
+      stories.push_back(all);
+      EXPECT_CONTAINS(all, "begin");
+      EXPECT_CONTAINS(all, "enter 1");
+      EXPECT(stories.back() == stories.front());
+    }
+  }
+}
+
+TEST(tells_who_enters_and_leaves, Each::run) {
+  Player player(run, "track-hold=0.2");
+  player.play({});
+  for (int i = 0; i < 10; ++i) player.play({{32 + 8 * i, 64, 48, 48}});
+  for (int i = 0; i < 5; ++i) player.play({});
+  const std::vector<Said> events = player.events();
+  EXPECT_EQ(events.size(), 2u);
+  const Said &enter = events[0], &leave = events[1];
+  EXPECT_EQ(enter.text(), "enter 1");
+  EXPECT_EQ(enter.stream_time, 3 * frame_time);  // confirmed with the third frame
+  EXPECT_EQ(enter.entered, frame_time);
+  EXPECT_EQ(enter.box, (Box{48, 64, 48, 48}));
+  EXPECT_EQ(leave.text(), "leave 1");
+  EXPECT_EQ(leave.stream_time, 15 * frame_time);
+  EXPECT_EQ(leave.entered, frame_time);
+  EXPECT_EQ(leave.left, 10 * frame_time);
+  EXPECT(std::abs(leave.seconds - 0.36) < 1e-9);
+  EXPECT(std::abs(leave.path - 72) < 16);
+}
+
+TEST(posts_events_of_objects_at_once, Each::run) {
+  Player player(run, "track-hold=0.1 message-interval=1000000000000");
+  player.play({});
+  for (int i = 0; i < 10; ++i) player.play({{32 + 8 * i, 64, 48, 48}});
+  for (int i = 0; i < 10; ++i) player.play({});
+  std::string all;
+  player.events(&all);
+  EXPECT_EQ(all, "none begin enter leave end");
+}
+
+TEST(says_the_same_when_results_arrive_later, Each::run) {
+  std::vector<std::string> stories;
+  for (const char* settings :
+       {"attach-roi=true", "attach-roi=true async-depth=3", "attach-roi=false", "attach-roi=false async-depth=8",
+        "attach-roi=true output=overlay", "attach-roi=false output=mask async-depth=2"}) {
+    at(settings);
+    Player player(run, std::string("track-hold=0.2 ") + settings);
+    std::string all;
+    for (int i = 0; i < 40; ++i) {
+      const bool here = i % 20 > 2 && i % 20 < 12;
+      EXPECT_EQ(gst_harness_push(player.harness(),
+                                 player.scene(here ? std::vector<Box>{{8 * i % 160, 64, 48, 48}} : std::vector<Box>{}).release()),
+                GST_FLOW_OK);
+    }
+    gst_harness_push_event(player.harness(), gst_event_new_eos());
+    for (const Said& e : player.events(&all))
+      all += " " + e.text() + " " + show(e.box) + " " + std::to_string(e.stream_time) + " " + std::to_string(e.left);
+    stories.push_back(all);
+    EXPECT_CONTAINS(all, "enter 2");
+    EXPECT(stories.back() == stories.front());
+  }
+}
+
+TEST(says_nothing_of_objects_if_asked, Each::run) {
+  for (const char* settings : {"track=false", "post-messages=false"}) {
+    at(settings);
+    Player player(run, settings);
+    player.play({});
+    for (int i = 0; i < 10; ++i) {
+      const std::vector<Roi> all = player.look({{32 + 8 * i, 64, 48, 48}});
+      EXPECT_EQ(all.size(), 1u);
+      EXPECT_EQ(all[0].tracked, settings == std::string("post-messages=false"));
+      if (!all[0].tracked) EXPECT_EQ(all[0].meta_id, 0);
+    }
+    gst_harness_push_event(player.harness(), gst_event_new_eos());
+    EXPECT_EQ(player.texts(), "");
+  }
+}
+
+// Regions of interest ----------------------------------------------------------------------------------------------------------
+
+TEST(attaches_objects, Each::run) {
+  Player player(run, "track-hold=0.2 zones=\"low: 0,120 320,120 320,240 0,240; right: 0.5,0.0 1.0,0.0 1.0,1.0 0.5,1.0\"");
+  player.play({});
+  for (int i = 0; i < 8; ++i) {
+    const std::vector<Roi> all = player.look({{16, 16, 32, 32}, {208, 176 - 16 * i, 32, 32}});
+    EXPECT_EQ(all.size(), 2u);
+    for (const Roi& roi : all) {
+      EXPECT(roi.tracked);
+      EXPECT_EQ(bool(roi.confirmed), i >= 2);
+      EXPECT(!roi.held);
+      EXPECT_EQ(int(roi.id), roi.meta_id);
+      EXPECT(std::abs(roi.age - 0.04 * i) < 1e-9);
+    }
+    EXPECT_EQ(all[0].box, (Box{16, 16, 32, 32}));
+    EXPECT_EQ(all[0].id, i < 2 ? 0 : 1);
+    EXPECT_EQ(all[0].zones, "");
+    EXPECT_EQ(all[1].id, i < 2 ? 0 : 2);
+    EXPECT_EQ(all[1].zones, 176 - 16 * i + 31 >= 120 ? "low,right" : "right");
+  }
+  // The object that is not seen moves on.
+  int y = 64;
+  for (int i = 0; i < 6; ++i) {
+    const std::vector<Roi> all = player.look({{16, 16, 32, 32}});
+    EXPECT_EQ(all.size(), i < 4 ? 2 : 1);
+    EXPECT(!all[0].held);
+    if (i >= 4) continue;
+    EXPECT(all[1].held && all[1].confirmed);
+    EXPECT_EQ(all[1].meta_id, 2);
+    EXPECT_EQ(all[1].box.width, 32);
+    EXPECT(all[1].box.y < y && std::abs(all[1].box.y - (48 - 16 * i)) < 8);
+    EXPECT_EQ(all[1].zones, "right");
+    y = all[1].box.y;
+  }
+}
+
+#if CUDAVISION_HAVE_ANALYTICS
+TEST(attaches_the_same_as_analytics, Each::run) {
+  struct Found {
+    Box box;
+    bool tracked = false, lost = false;
+    guint64 id = 0;
+    GstClockTime first = 0, last = 0;
+  };
+  const auto found_in = [](GstBuffer* buffer) {
+    std::vector<Found> all;
+    GstAnalyticsRelationMeta* meta = gst_buffer_get_analytics_relation_meta(buffer);
+    gpointer cursor = nullptr;
+    GstAnalyticsMtd mtd;
+    while (meta && gst_analytics_relation_meta_iterate(meta, &cursor, gst_analytics_od_mtd_get_mtd_type(), &mtd)) {
+      auto* detection = reinterpret_cast<GstAnalyticsODMtd*>(&mtd);
+      EXPECT(gst_analytics_od_mtd_get_obj_type(detection) == g_quark_from_string("motion"));
+      Found found;
+      gfloat score;
+      EXPECT(gst_analytics_od_mtd_get_location(detection, &found.box.x, &found.box.y, &found.box.width, &found.box.height, &score));
+      EXPECT(score > 0 && score <= 1);
+      GstAnalyticsTrackingMtd track;
+      gpointer of_relations = nullptr;
+      found.tracked = gst_analytics_relation_meta_get_direct_related(
+          meta, mtd.id, GST_ANALYTICS_REL_TYPE_RELATE_TO, gst_analytics_tracking_mtd_get_mtd_type(), &of_relations, &track);
+      gboolean lost = FALSE;
+      if (found.tracked) EXPECT(gst_analytics_tracking_mtd_get_info(&track, &found.id, &found.first, &found.last, &lost));
+      found.lost = lost;
+      all.push_back(found);
+    }
+    return all;
+  };
+  for (bool track : {true, false}) {
+    Player player(run, track ? "" : "track=false");
+    EXPECT(!gst_buffer_get_analytics_relation_meta(player.play({}).get()));
+    for (int i = 0; i < 12; ++i) {
+      std::vector<Box> squares{{32 + 8 * i, 64, 48, 48}, {208, 176, 32, 32}};
+      if (i >= 8) squares.pop_back();
+      const GstClockTime time = player.now;
+      const Buffer frame = player.play(squares);
+      const std::vector<Found> found = found_in(frame.get());
+      const std::vector<Roi> same = rois(frame.get());
+      EXPECT_EQ(found.size(), track ? 2 : squares.size());
+      EXPECT_EQ(found.size(), same.size());
+      for (std::size_t k = 0; k < found.size(); ++k) {
+        EXPECT_EQ(found[k].box, same[k].box);
+        EXPECT_EQ(found[k].tracked, track && i >= 2);
+        if (!found[k].tracked) continue;
+        EXPECT_EQ(found[k].id, guint64(same[k].meta_id));
+        EXPECT_EQ(found[k].first, frame_time);
+        EXPECT_EQ(found[k].last, same[k].held ? 8 * frame_time : time);
+        EXPECT_EQ(found[k].lost, bool(same[k].held));
+      }
+    }
+  }
+}
+#endif
+
+// Zones and lines --------------------------------------------------------------------------------------------------------------
+
+TEST(tells_zones, Each::run) {
+  // From the left to the right, below the middle: through the door, and then the hall, which share an edge.
+  Player player(run, "track-hold=0.1 zones=\"door: 64,100 160,100 160,240 64,240; hall: 0.5,0.0 1.0,0.0 1.0,1.0 0.5,1.0\"");
+  player.play({});
+  for (int i = 0; i < 30; ++i) player.play({{8 * i, 112, 32, 32}});
+  for (int i = 0; i < 10; ++i) player.play({});
+  const std::vector<Said> events = player.events();
+  std::vector<std::string> texts;
+  for (const Said& e : events) texts.push_back(e.text());
+  EXPECT(texts == (std::vector<std::string>{"enter 1 door", "enter 1 hall", "leave 1 door", "leave 1 hall"}));
+  // The middle of its lower edge is at 16 + 8 i, or up to half a cell beside.
+  const auto frame_of = [](guint64 time) { return int(time / frame_time) - 1; };
+  EXPECT(std::abs(16 + 8 * frame_of(events[0].entered) - 64) <= 16);
+  EXPECT(std::abs(16 + 8 * frame_of(events[1].entered) - 160) <= 16);
+  EXPECT_EQ(frame_of(events[2].left), frame_of(events[1].entered) - 1);
+  EXPECT_EQ(events[2].entered, events[0].entered);
+  EXPECT_EQ(events[3].left, 30 * frame_time);
+  EXPECT_EQ(events[0].stream_time, events[0].entered);  // posted with its frame: the object was confirmed before
+}
+
+TEST(counts_who_crosses_a_line, Each::run) {
+  Player player(run, "track-hold=0.1 lines=\"gate: 160,0 160,240; roof: 0.0,0.1 1.0,0.1\"");
+  player.play({});
+  const auto walk = [&](int from, int to) {
+    for (int i = 0; i <= 20; ++i) player.play({{from + (to - from) * i / 20, 112, 32, 32}});
+    for (int i = 0; i < 5; ++i) player.play({});
+  };
+  // Seen from above to below, the right of the gate is the left of the picture.
+  walk(16, 256);
+  walk(256, 16);
+  walk(16, 256);
+  std::vector<Said> crossings;
+  for (const Said& e : player.events())
+    if (e.kind == "cross") crossings.push_back(e);
+  EXPECT_EQ(crossings.size(), 3u);
+  EXPECT_EQ(crossings[0].text(), "cross 1 gate left");
+  EXPECT_EQ(crossings[1].text(), "cross 2 gate right");
+  EXPECT_EQ(crossings[2].text(), "cross 3 gate left");
+  EXPECT(crossings[0].crossed_left == 1 && crossings[0].crossed_right == 0);
+  EXPECT(crossings[2].crossed_left == 2 && crossings[2].crossed_right == 1);
+}
+
+TEST(names_each_bad_zone_and_line, Each::run) {
+  struct Case {
+    const char *settings, *text;
+    bool needs_frame;
+  };
+  for (const Case& c :
+       {Case{"zones=\"100,80 300,80 300,200\"", "zones is \"100,80 300,80 300,200\": it must be polygons with names", false},
+        Case{"zones=\"door: 100,80 300,80\"", "zones has door (100,80 300,80), which is no polygon: a polygon has three", false},
+        Case{"zones=\"door: 0,0 90,90 90,0 0,90\"", "which crosses or touches itself", false},
+        Case{"zones=\"a: 0,0 90,90 90,0; a: 0,0 90,90 90,0\"", "zones has the name a twice", false},
+        Case{"zones=\"door: 0,0 330,90 90,90\"", "zones has door (0,0 330,90 90,90), which leaves the frame of 320×240 at 330,90",
+             true},
+        Case{"zones=\"door: 0.0,0.0 1.5,0.5 0.5,1.0\"", "shares of the frame from 0.0 to 1.0", false},
+        Case{"lines=\"gate: 10,20\"", "lines has gate (10,20), which is no line", false},
+        Case{"lines=\"gate: 10,20 30,241\"", "which leaves the frame of 320×240 at 30,241", true},
+        Case{"lines=\"10,20 30,40\"", "lines is \"10,20 30,40\": it must be lines with names", false},
+        Case{"mask-regions=\"0,0 90,90 90,0 0,90\"", "mask-regions has 0,0 90,90 90,0 0,90, which crosses", false},
+        Case{"mask-regions=\"0,0 400,0 9,9\"", "which leaves the frame of 320×240 at 400,0", true},
+        Case{"min-area=5 max-area=4", "max-area is 4: it must be at least min-area, which is 5", false}}) {
+    at(c.settings);
+    {  // while playing: a warning, and the last good settings stay
+      Player player(run, "track-hold=0.1");
+      player.play({});
+      set(player.element(), c.settings);
+      for (int i = 0; i < 4; ++i) player.play({{32 + 8 * i, 64, 48, 48}});
+      const Message warning = player.warning();
+      EXPECT_EQ(warning.domain, GST_LIBRARY_ERROR);
+      EXPECT_CONTAINS(warning.text, c.text);
+      EXPECT_EQ(player.texts(), "enter 1");
+    }
+    // at start: an error
+    GstElement* pipeline = gst_parse_launch(
+        ("videotestsrc num-buffers=2 ! video/x-raw,format=GRAY8,width=320,height=240 ! cudadiff backend=" + run.backend + " " +
+         c.settings + " ! fakesink")
+            .c_str(),
+        nullptr);
+    GstBus* bus = gst_element_get_bus(pipeline);
+    gst_element_set_state(pipeline, GST_STATE_PLAYING);
+    const Message error = pop_message(bus, GST_MESSAGE_ERROR, 5 * GST_SECOND);
+    EXPECT_EQ(error.domain, GST_LIBRARY_ERROR);
+    EXPECT_CONTAINS(error.text, c.text);
+    gst_element_set_state(pipeline, GST_STATE_NULL);
+    gst_object_unref(bus);
+    gst_object_unref(pipeline);
+  }
+}
+
+TEST(masks_polygons, Each::run) {
+  Player player(run, "open-radius=0 cell-size=4 cell-threshold=0.9 mask-regions=\"0,0 160,0 0,160; 300,0,20,240\"");
+  player.play({});
+  const std::vector<Roi> all = player.look({{0, 0, 40, 40}, {304, 100, 16, 16}, {200, 100, 40, 40}, {60, 60, 32, 32}});
+  EXPECT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].box, (Box{200, 100, 40, 40}));
+  EXPECT_EQ(all[1].box, (Box{68, 68, 24, 24}));  // cells below the diagonal
+}
+
+// Runs -------------------------------------------------------------------------------------------------------------------------
+
+TEST(gives_each_enter_its_leave, Each::run) {
+  for (const char* why : {"eos", "flush", "discont", "caps", "stop", "track", "zones", "lines"})
+    for (const bool zoned : {false, true}) {
+      at(why + std::string(zoned ? " with zones" : ""));
+      Player player(run, zoned ? "zones=\"all: 0,0 320,0 320,240 0,240; left: 0,0 160,0 160,240 0,240\"" : "");
+      const std::string is = why;
+      player.play({});
+      for (int i = 0; i < 5; ++i) player.play({{32 + 8 * i, 64, 48, 48}, {220, 120, 48, 48}});
+      EXPECT_EQ(player.texts(), zoned ? "enter 1 all; enter 2 all; enter 2 left" : "enter 1; enter 2");
+      const std::string left = zoned ? "leave 1 all; leave 2 all; leave 2 left" : "leave 1; leave 2";
+      if (is == "eos") {
+        gst_harness_push_event(player.harness(), gst_event_new_eos());
+        EXPECT_EQ(player.texts(), left);
+        continue;
+      }
+      if (is == "stop") {
+        gst_element_set_state(player.element(), GST_STATE_READY);
+        EXPECT_EQ(player.texts(), left);
+        continue;
+      }
+      if (is == "flush") flush(player);
+      if (is == "caps") player.resize({400, 300});
+      if (is == "discont") player.play({}, true);
+      if (is == "track") set(player.element(), "track=false");
+      if (is == "zones") set(player.element(), zoned ? "zones=" : "zones=\"new: 0,0 320,0 320,240 0,240\"");
+      if (is == "lines") set(player.element(), "lines=\"gate: 0,0 9,9\"");
+      const bool goes_on = is == "zones" || is == "lines";  // the objects stay, the visits begin anew
+      for (int i = 0; i < 4; ++i)
+        player.play(i || goes_on || is == "track" ? std::vector<Box>{{80, 64, 48, 48}} : std::vector<Box>{});
+      const std::string entered = is == "track"            ? ""
+                                  : is == "zones"          ? (zoned ? "; enter 2" : "; enter 2 new")
+                                  : is == "lines" && zoned ? "; enter 2 all; enter 2 left"
+                                  : is == "lines"          ? "; enter 2"
+                                  : zoned                  ? "; enter 3 all; enter 3 left"
+                                                           : "; enter 3";
+      EXPECT_EQ(player.texts(), left + entered);
+    }
+}
+
+TEST(starts_ids_anew_when_it_starts, Each::run) {
+  Player player(run);
+  for (int round = 0; round < 2; ++round) {
+    player.play({});
+    for (int i = 0; i < 5; ++i) player.play({{32 + 8 * i, 64, 48, 48}});
+    EXPECT_EQ(player.texts(), "enter 1");
+    gst_element_set_state(player.element(), GST_STATE_READY);
+    EXPECT_EQ(player.texts(), "leave 1");
+    gst_element_set_state(player.element(), GST_STATE_PLAYING);
+    player.resize({320, 240});
+  }
+}
+
+TEST(forgets_ten_thousand_objects, Each::run) {
+  Player player(run, "cell-size=4 open-radius=0 track-min-frames=1 track-hold=0 message-interval=1000000000000");
+  std::vector<Box> squares;
+  for (int y = 0; y < 240; y += 24)
+    for (int x = 0; x < 320; x += 32) squares.push_back({x, y, 8, 8});
+  std::set<guint> ids;
+  std::map<guint, int> open;
+  std::size_t used = 0;
+  player.play({});
+  for (int round = 0; ids.size() < 10000; ++round) {
+    player.play(squares);
+    player.play({});
+    for (const Said& e : player.events()) {
+      if (e.kind == "enter") EXPECT(ids.insert(e.id).second);
+      open[e.id] += e.kind == "enter" ? 1 : -1;
+      if (open[e.id] == 0) open.erase(e.id);
+    }
+    EXPECT(open.empty());
+    EXPECT_EQ(ids.size(), (round + 1) * squares.size());
+    if (round == 20) used = mallinfo2().uordblks;
+  }
+  EXPECT_EQ(*ids.rbegin(), ids.size());
+  const std::size_t of_ids = 200 * ids.size();  // what this test itself keeps
+  EXPECT(mallinfo2().uordblks < used + of_ids + 200000);
+}
+
+// Backends ---------------------------------------------------------------------------------------------------------------------
+
+TEST(says_the_same_of_objects_on_every_backend, Each::run) {
+  const auto story = [&](const char* backend, const std::string& settings) {
+    Player player({run.element, backend}, settings);
+    std::string text;
+    for (int i = 0; i < 40; ++i) {
+      std::vector<Box> squares{{7 * i, 100, 40, 52}, {280 - 6 * i, 110, 30, 60}};
+      if (i % 7 > 4) squares.pop_back();
+      for (const Roi& roi : player.look(squares))
+        text += show(roi.box) + " " + std::to_string(roi.id) + " " + roi.zones + (roi.held ? " held\n" : "\n");
+      while (GstMessage* message = gst_bus_pop_filtered(GST_ELEMENT_BUS(player.element()), GST_MESSAGE_ELEMENT)) {
+        gchar* s = gst_structure_to_string(gst_message_get_structure(message));
+        text += std::string(s) + "\n";
+        g_free(s);
+        gst_message_unref(message);
+      }
+    }
+    return text;
+  };
+  for (const char* reference : {"first", "previous", "background", "mog2"}) {
+    const std::string settings =
+        std::string("reference=") + reference + " zones=\"door: 0,0 160,0 160,240 0,240\" lines=\"gate: 150,0 170,240\"";
+    at(settings);
+    const std::string here = story(run.backend.c_str(), settings);
+    EXPECT(here == story("cpu", settings));
+    EXPECT_CONTAINS(here, "enter");
+  }
+}
+
+int main() { return run_tests("diff_objects", "cudadiff"); }
