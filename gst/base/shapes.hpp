@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Rectangles, polygons and lines as users write them in properties:
+//
+//   areas   0,0,64,48; 100,80 300,80 300,400             rectangles x,y,width,height and polygons x,y x,y x,y
+//   zones   door: 100,80 300,80 300,400; yard: …         polygons with names
+//   lines   gate: 10,200 630,220; …                      directed lines with names
+//
+// Coordinates are whole numbers in pixels. If all numbers of a shape are written with a decimal point, they are shares of the width
+// and the height of the frame. Polygons and lines lie in the frame: 0 to its width and its height.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kernels/core/polygon.hpp"
+#include "kernels/core/status.hpp"
+
+namespace cudavision {
+
+/// The corners that a polygon may have.
+inline constexpr int max_corners = 1000;
+
+enum class ShapeKind { areas, zones, lines };
+
+/// A shape as it was written.
+struct Shape {
+  std::string name;             ///< empty for areas
+  std::string text;             ///< the numbers
+  bool rectangle = false;       ///< whether it is x,y,width,height; otherwise it is a list of points
+  bool shares = false;          ///< whether the numbers are shares of the frame; otherwise they are pixels
+  std::vector<double> numbers;  ///< x, y, x, y …
+};
+
+/// Reads the shapes in the text of a property; an empty text has none. Errors: settings, one sentence about what does not depend on
+/// the frame: the syntax, names, too few corners, polygons that cross themselves.
+Result<std::vector<Shape>> parse_shapes(const char* property, ShapeKind kind, const std::string& text);
+
+/// The points of a polygon or a line in a frame; shares are rounded to whole pixels. Errors: settings, if a point is not in the
+/// frame.
+Result<Polygon> points_in(const char* property, const Shape& shape, int frame_width, int frame_height);
+
+/// A rectangle in a frame; it may reach beyond the frame.
+Rect rect_in(const Shape& shape, int frame_width, int frame_height);
+
+/// The pixels of the frame that areas cover, as rectangles, which may overlap; rectangles are clipped to the frame. Errors: as
+/// points_in().
+Result<std::vector<Rect>> pixels_in(const char* property, const std::vector<Shape>& areas, int frame_width, int frame_height);
+
+}  // namespace cudavision
