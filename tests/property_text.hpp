@@ -9,7 +9,7 @@
 
 namespace cudavision::test {
 
-/// Sets properties from command-line text ("sigma=2 kernel-size=9"), all in one g_object_set. Returns what is wrong with the text, and then
+/// Sets properties from command-line text ("sigma=2 regions=\"0,0 9,0 9,9\""), all in one g_object_set. Returns what is wrong with the text, and then
 /// sets none; empty: nothing.
 inline std::string set_from_text(gpointer object, const std::string& settings) {
   std::vector<std::string> names;
@@ -19,7 +19,15 @@ inline std::string set_from_text(gpointer object, const std::string& settings) {
   for (std::string word; wrong.empty() && words >> word;) {
     const std::size_t equals = word.find('=');
     names.push_back(word.substr(0, equals));
-    const std::string text = word.substr(equals + 1);
+    std::string text = word.substr(equals + 1);
+    if (text.size() > 1 && text[0] == '"') {  // up to the next quote
+      std::string rest;
+      if (text.back() == '"')
+        text.pop_back();
+      else
+        std::getline(words, rest, '"');
+      text = text.substr(1) + rest;
+    }
     GParamSpec* spec = g_object_class_find_property(G_OBJECT_GET_CLASS(object), names.back().c_str());
     if (!spec) {
       wrong = std::string(G_OBJECT_TYPE_NAME(object)) + " has no property " + names.back();

@@ -19,9 +19,11 @@ namespace cudavision {
 
 /// The settings of the base class, besides those of Host.
 struct FilterSettings {
-  int region = int(Region::Mode::frame);
-  std::string roi_type;
+  int region = int(Region::Mode::frame), region_shape = 0;  // as Region::Mode, RegionShape
+  double region_margin = 0;                                 // share of a box
+  std::string roi_type, regions;
 };
+enum class RegionShape { rectangle, ellipse };
 
 /// A frame of which the GPU may not have done the work.
 struct PendingFrame {
@@ -50,7 +52,9 @@ struct FilterState {
   bool has_worked = false;                                                     // a plan was made since start
   std::unique_ptr<Processor> processor;
   FilterSettings in_use;  // the settings of the base class when `processor` was made
+  Region own_shapes;      // of the property regions; without a mode
   std::string advice;     // the advice of the plan in use
+  std::string unused;     // a warning about settings of the base class that have no effect
   Status renewed;         // the result of making a plan for the frame that is being processed
   bool dropped = false;   // the last frame was dropped, because it did not fit its caps
   Staging input_staging, output_staging;
@@ -124,11 +128,21 @@ GstFlowReturn prepare_output_buffer(GstBaseTransform* trans, GstBuffer* inbuf, G
 
 // video_filter_frames.cpp
 gboolean sink_event(GstBaseTransform* trans, GstEvent* event);
-gboolean transform_meta(GstBaseTransform* trans, GstBuffer* outbuf, GstMeta* meta, GstBuffer* inbuf);
-gboolean copy_metadata(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* outbuf);
 void before_transform(GstBaseTransform* trans, GstBuffer* buffer);
 GstFlowReturn transform(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* outbuf);
 GstFlowReturn transform_ip(GstBaseTransform* trans, GstBuffer* buffer);
+
+// video_filter_regions.cpp
+gboolean transform_meta(GstBaseTransform* trans, GstBuffer* outbuf, GstMeta* meta, GstBuffer* inbuf);
+gboolean copy_metadata(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* outbuf);
+/// The part of a frame to process, by the settings in use.
+Region region_of(const FilterState& state, GstBuffer* buffer);
+/// The shapes of the property regions in a frame; none with region=frame. Errors: settings, if a polygon leaves the frame.
+Result<Region> own_shapes(const FilterSettings& settings, const GstVideoInfo& video);
+/// Checks the property regions as far as the frame does not matter. Errors: settings.
+Status check_shapes(const FilterSettings& settings);
+/// A sentence about settings of the region that have no effect; else empty.
+std::string unused_shapes(const FilterSettings& settings);
 
 }  // namespace video_filter
 }  // namespace cudavision

@@ -91,13 +91,13 @@ Status Filter::run(const Image& src, const Image& dst, const Region& region, Que
 Status Filter::find_shapes(const Region& region) {
   parts_.clear();
   if (region.mode == Region::Mode::frame) return {};
-  for (const Rect& rect : region.rects) parts_.push_back({near_frame(rect, geometry_)});
-  for (const Rect& box : region.ellipses) parts_.push_back({near_frame(box, geometry_), nullptr, true});
+  for (const Rect& rect : region.rects) parts_.push_back({near_frame(rect)});
+  for (const Rect& box : region.ellipses) parts_.push_back({near_frame(box), nullptr, true});
   for (const Polygon& polygon : region.polygons) {
     if (polygon.size() > max_outline_corners)
       return Status::settings("a polygon has " + std::to_string(polygon.size()) + " corners: at most " +
                               std::to_string(max_outline_corners) + " are allowed");
-    parts_.push_back({near_frame(box_around(polygon), geometry_), &polygon, true});
+    parts_.push_back({near_frame(box_around(polygon)), &polygon, true});
   }
   const auto side = [](const Part& part) { return std::min(part.box.width, part.box.height); };
   std::stable_sort(parts_.begin(), parts_.end(), [&](const Part& a, const Part& b) { return side(a) < side(b); });

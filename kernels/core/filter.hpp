@@ -68,7 +68,7 @@ class Filter {
   virtual Status copy_outline(const Image& src, const Image& dst, const SetRects& rects, const Outline& outline, Coverage coverage,
                               Queue queue) = 0;
   /// For filter(): the box of the shape that is computed, in pixels of the picture, or the whole picture. It may reach beyond the
-  /// picture by the size of the picture.
+  /// picture, by max_frame_side or less.
   const Rect& box() const { return box_; }
 
  private:

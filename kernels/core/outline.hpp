@@ -20,11 +20,10 @@ struct Outline {
   const Polygon* polygon = nullptr;  ///< nullptr: the ellipse
 };
 
-/// Sides of boxes that are cut by near_frame().
-inline constexpr int max_box_side = 3 * max_frame_side;
-/// Cuts a box of any position and size at the distance of one frame from the frame. The numbers then are small enough for exact
-/// arithmetic, and a box that is only partly in the frame keeps its size.
-Rect near_frame(const Rect& box, const Geometry& geometry);
+/// Cuts a box of any position and size at a distance of max_frame_side from the pixel (0, 0) and from the largest frame. The numbers
+/// then are small enough for exact arithmetic, and a box that is only partly in the frame keeps its size.
+Rect near_frame(const Rect& box);
+inline constexpr int max_box_side = 3 * max_frame_side;  ///< of what it returns
 /// The smallest rectangle around a polygon. Empty for a polygon without corners.
 Rect box_around(const Polygon& polygon);
 

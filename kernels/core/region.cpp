@@ -26,7 +26,7 @@ struct Cover {
         coverage(region.mode == Region::Mode::outside ? Coverage::outer : Coverage::inner) {
     const auto in_samples = [&](const Rect& box) { return set_rects(geometry, box, coverage)[index]; };
     const auto add_cut = [&](const Rect& whole, const Polygon* polygon) {
-      const Rect box = near_frame(whole, geometry), rows = in_samples(box);
+      const Rect box = near_frame(whole), rows = in_samples(box);
       if (!rows.empty()) cuts.push_back({{box, polygon}, rows.y, rows.y + rows.height});
     };
     for (const Rect& rect : region.rects)

@@ -61,12 +61,12 @@ TEST(Outlines, HoldTheSamplesOfTheirPixels) {
       const Geometry geometry{format, random.between(1, 24), random.between(1, 24)};
       Region ellipse, polygon;
       const Rect box{random.between(-12, 24), random.between(-12, 24), random.between(0, 40), random.between(0, 40)};
-      ellipse.ellipses = {near_frame(box, geometry)};
+      ellipse.ellipses = {near_frame(box)};
       expect_samples(geometry, {ellipse.ellipses[0], nullptr}, ellipse);
       Polygon corners;
       for (int i = random.between(0, 8); i > 0; --i) corners.push_back({random.between(-8, 30), random.between(-8, 30)});
       polygon.polygons = {corners};
-      expect_samples(geometry, {near_frame(box_around(corners), geometry), &polygon.polygons[0]}, polygon);
+      expect_samples(geometry, {near_frame(box_around(corners)), &polygon.polygons[0]}, polygon);
       if (HasFatalFailure()) return;
     }
   }
@@ -80,12 +80,12 @@ TEST(Outlines, AreExactAtTheLargestSides) {
     for (const Rect& whole : {Rect{-1000000, -1000000, 2000003, 2000002}, Rect{-w / 2, -h / 2, w + 1, h},
                               Rect{-w, -h, 3 * w, 3 * h}, Rect{-16384, -16384, 49152, 49151}, Rect{1, 1, 2147483647, 2147483647}}) {
       Region region;
-      region.ellipses = {near_frame(whole, geometry)};
+      region.ellipses = {near_frame(whole)};
       expect_samples(geometry, {region.ellipses[0], nullptr}, region);
     }
     Region region;
     region.polygons = {{{-20000, 1}, {max_frame_side, -7}, {max_frame_side - 1, max_frame_side}, {3, 20000}}};
-    expect_samples(geometry, {near_frame(box_around(region.polygons[0]), geometry), &region.polygons[0]}, region);
+    expect_samples(geometry, {near_frame(box_around(region.polygons[0])), &region.polygons[0]}, region);
     if (HasFatalFailure()) return;
   }
 }
