@@ -226,7 +226,8 @@ Modes modes(const Run& run) {
   if (run.element == "cudahistogram")
     return {{"equalize=false", "equalize=true", "equalize=false overlay=true", "equalize=true post-messages=false"},
             {"add-meta=true"}};
-  if (run.element == "cudaintegral") return {{"output=box-mean", "output=threshold"}, {"output=passthrough"}};
+  if (run.element == "cudaintegral")
+    return {{"output=box-mean", "output=threshold", "output=pixelate radius=0"}, {"output=passthrough"}};
   return {{""}, {}};
 }
 
