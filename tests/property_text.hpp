@@ -3,31 +3,37 @@
 
 #include <gst/gst.h>
 
-#include <sstream>
 #include <string>
 #include <vector>
 
 namespace cudavision::test {
 
-/// Sets properties from command-line text ("sigma=2 regions=\"0,0 9,0 9,9\""), all in one g_object_set. Returns what is wrong with the text, and then
-/// sets none; empty: nothing.
+/// Cuts the first word off. Spaces between double quotes belong to it, and the quotes do not. Empty if there is none.
+inline std::string next_word(std::string& text) {
+  std::string word;
+  bool quoted = false;
+  std::size_t at = text.find_first_not_of(' ');
+  for (; at < text.size() && (quoted || text[at] != ' '); ++at) {
+    if (text[at] == '"')
+      quoted = !quoted;
+    else
+      word += text[at];
+  }
+  text.erase(0, at);
+  return word;
+}
+
+/// Sets properties from command-line text (sigma=2 zones="a: 1,2 3,4 5,2"), all in one g_object_set. Returns what is wrong with the text,
+/// and then sets none; empty: nothing.
 inline std::string set_from_text(gpointer object, const std::string& settings) {
   std::vector<std::string> names;
   std::vector<GValue> values;
   std::string wrong;
-  std::istringstream words(settings);
-  for (std::string word; wrong.empty() && words >> word;) {
+  std::string rest = settings;
+  for (std::string word = next_word(rest); wrong.empty() && !word.empty(); word = next_word(rest)) {
     const std::size_t equals = word.find('=');
     names.push_back(word.substr(0, equals));
-    std::string text = word.substr(equals + 1);
-    if (text.size() > 1 && text[0] == '"') {  // up to the next quote
-      std::string rest;
-      if (text.back() == '"')
-        text.pop_back();
-      else
-        std::getline(words, rest, '"');
-      text = text.substr(1) + rest;
-    }
+    const std::string text = word.substr(equals + 1);
     GParamSpec* spec = g_object_class_find_property(G_OBJECT_GET_CLASS(object), names.back().c_str());
     if (!spec) {
       wrong = std::string(G_OBJECT_TYPE_NAME(object)) + " has no property " + names.back();
