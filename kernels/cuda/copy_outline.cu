@@ -50,7 +50,17 @@ __global__ void __launch_bounds__(128) copy_held(const __grid_constant__ Outline
   }
 }
 
+using Kernel = void (*)(OutlineJobs);
+Kernel kernel_of(const FormatInfo& format) {
+  return format.sample_bytes() == 1 ? copy_held<std::uint8_t> : copy_held<std::uint16_t>;
+}
+
 }  // namespace
+
+/// Loads the kernel, so that the first region with a shape does not wait. If that fails, the launch fails and says why.
+CudaFilter::CudaFilter(const Geometry& geometry) : Filter(geometry, Backend::cuda) {
+  (void)load_kernel(kernel_of(info(geometry.format)), "cannot load the copy of a shape");
+}
 
 Status CudaFilter::copy_outline(const Image& src, const Image& dst, const SetRects& rects, const Outline& outline,
                                 Coverage coverage, Queue queue) {
@@ -81,10 +91,7 @@ Status CudaFilter::copy_outline(const Image& src, const Image& dst, const SetRec
   }
   if (count == 0) return {};
   const dim3 block(32, 4), grid((width + 31) / 32, min((height + 3) / 4, 65535), count);
-  if (format.sample_bytes() == 1)
-    copy_held<std::uint8_t><<<grid, block, 0, queue.stream>>>(jobs);
-  else
-    copy_held<std::uint16_t><<<grid, block, 0, queue.stream>>>(jobs);
+  kernel_of(format)<<<grid, block, 0, queue.stream>>>(jobs);
   return check(cudaGetLastError(), "cannot launch the copy of a shape");
 }
 
