@@ -7,9 +7,6 @@
 packages_build=(g++ meson ninja-build pkg-config libgstreamer1.0-dev libgstreamer-plugins-base1.0-dev
   libopencv-core-dev libopencv-imgproc-dev)
 packages_cuda=(libgstreamer-plugins-bad1.0-dev)  # GStreamer's CUDA library; on Debian 12 it depends on all of OpenCV
-if ! grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release; then
-  packages_build+=(libgstreamer-plugins-bad1.0-dev)  # the metas of detectors, from GStreamer 1.24 on
-fi
 packages_run=(gstreamer1.0-tools gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-plugins-bad gstreamer1.0-libav)
 packages_report=(python3-gi python3-gst-1.0 gir1.2-gst-plugins-base-1.0 python3-matplotlib)  # the examples in Python
 packages_test=(libgtest-dev libbenchmark-dev valgrind python3 cppcheck shellcheck)

@@ -52,15 +52,17 @@ struct FilterState {
   bool has_worked = false;                                                     // a plan was made since start
   std::unique_ptr<Processor> processor;
   FilterSettings in_use;  // the settings of the base class when `processor` was made
-  Region own_shapes;      // of the property regions; without a mode
   std::string advice;     // the advice of the plan in use
-  std::string unused;     // a warning about settings of the base class that have no effect
   Status renewed;         // the result of making a plan for the frame that is being processed
   bool dropped = false;   // the last frame was dropped, because it did not fit its caps
   Staging input_staging, output_staging;
   std::uint64_t frames = 0;  // that were submitted
   std::deque<PendingFrame> pending;
   std::optional<Polled> reporter;  // reports frames if no frame follows; made when the first frame goes on early
+
+  // The region (video_filter_regions.cpp):
+  Region own_shapes;   // of the property regions; without a mode
+  std::string unused;  // the warning about settings of the region that have no effect
 
   // Frames that wait in this element (async-depth):
   std::deque<GstBuffer*> held;           // the oldest first
