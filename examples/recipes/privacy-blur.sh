@@ -1,13 +1,25 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Blurs only what moves: cudadiff attaches a region of interest for each region in motion, and cudagaussian blurs these regions. Regions
-# from a detector work the same way: set roi-type to their type (face).
-#   GST_PLUGIN_PATH=build/gst examples/recipes/privacy-blur.sh CLIP OUT.mkv
+# Hides what moves in a clip: cudadiff attaches a region of interest to each moving object, and holds it for a while where the object
+# cannot be seen; cudaintegral makes a mosaic (pixelate) or a blur of each region with a margin, near and far equally coarse.
+#   GST_PLUGIN_PATH=build/gst examples/recipes/privacy-blur.sh CLIP OUT.mkv [pixelate|blur]
+# Made for a fixed camera. It cannot promise that nobody is recognised: it knows motion, not people.
+# - Who stands still for long becomes background and is shown again; so is who stands in the first frames, until they move.
+# - Who enters is hidden from the frame on in which enough of them has changed, which may be a few frames late.
+# - Small, faint or badly lit people may change too little. A moving camera changes everything.
+# - Clothes, gait and place remain, and a mosaic of many frames tells more than that of one. Sound is not in OUT.mkv.
+# Look at the whole result before you publish it. A detector of faces or people works in the place of cudadiff: set roi-type to its type.
 set -euo pipefail
 # shellcheck source=examples/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
-arguments 2 2 "$@"
+arguments 2 3 "$@"
+case ${3:-pixelate} in
+  pixelate) hide=pixelate ;;
+  blur) hide=box-mean ;;
+  *) misuse "$3 is neither pixelate nor blur" ;;
+esac
 clip=$(uri "$1")
 save "$2" launch -q uridecodebin uri="$clip" "${video[@]}" ! videoconvert ! queue ! \
-  cudadiff reference=mog2 output=passthrough cell-threshold=0.1 ! cudagaussian region=roi roi-type=motion kernel-size=41 ! \
+  cudadiff reference=mog2 output=passthrough cell-size=8 cell-threshold=0.1 ! \
+  cudaintegral output="$hide" radius=0 region=roi roi-type=motion region-margin=0.25 ! \
   videoconvert ! queue ! jpegenc quality=90 ! matroskamux ! filesink location="$out"

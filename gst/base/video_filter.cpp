@@ -20,8 +20,10 @@ GstElementClass* element_class() { return GST_ELEMENT_CLASS(cudavision_filter_pa
 
 constexpr Choice region_choices[] = {
     {"frame", "The whole frame"},
-    {"roi", "Only inside the regions of interest that come with the buffer"},
-    {"outside-roi", "Only outside the regions of interest that come with the buffer"}};  // rows as Region::Mode
+    {"roi", "Only inside the regions of interest that come with the buffer, and the shapes in regions"},
+    {"outside-roi", "Only outside all of these"}};  // rows as Region::Mode
+constexpr Choice shape_choices[] = {{"rectangle", "The box itself"},
+                                    {"ellipse", "The ellipse that fills the box"}};  // rows as RegionShape
 
 enum { PROP_HOST = 1, PROP_OWN = PROP_HOST + Host::property_count };
 
@@ -33,6 +35,19 @@ const std::vector<Property<FilterSettings>>& properties() {
       {g_param_spec_string("roi-type", "Region type", "Only regions of interest of this type count; without a type, all count",
                            nullptr, uncontrolled_property),
        &FilterSettings::roi_type},
+      {double_property("region-margin", "Region margin",
+                       "Share of the box of a region of interest that is added on each of its four sides, {}", 0, 10,
+                       FilterSettings().region_margin),
+       &FilterSettings::region_margin},
+      {enum_property("region-shape", "Region shape", "The part of the box of a region of interest, with its margin, that counts",
+                     enum_from_table("GstCudaVisionRegionShape", shape_choices), int(RegionShape::rectangle)),
+       &FilterSettings::region_shape},
+      {g_param_spec_string(
+           "regions", "Regions",
+           "Shapes that count beside the regions of interest: rectangles x,y,width,height and polygons x,y x,y x,y, with "
+           "; between them, in pixels of the frame or in shares of it (0.5)",
+           nullptr, uncontrolled_property),
+       &FilterSettings::regions},
   };
   return table;
 }
@@ -68,6 +83,20 @@ void update_passthrough(GstCudaVisionFilter* self) {
   gst_base_transform_reconfigure_sink(trans);     // so that upstream asks again whose pool to use
 }
 
+/// Checks the committed settings as far as they do not depend on the caps. Needs the object lock.
+Status check(GstCudaVisionFilter* self) {
+  const FilterSettings& settings = self->state->settings.committed();
+  Status status = check_ranges(settings, properties());
+  if (status.ok()) status = check_shapes(settings);
+  return status.ok() ? class_of(self)->check(self) : status;
+}
+
+/// Posts a warning about settings, unless it is `posted`, the one before.
+void advise(GstCudaVisionFilter* self, std::string advice, std::string& posted) {
+  if (advice != posted && !advice.empty()) GST_ELEMENT_WARNING(self, STREAM, FORMAT, ("%s", advice.c_str()), (nullptr));
+  posted = std::move(advice);
+}
+
 /// Makes a plan from the committed settings for the current caps, and takes it into use.
 Status make_plan(GstCudaVisionFilter* self) {
   FilterState& state = *self->state;
@@ -77,19 +106,23 @@ Status make_plan(GstCudaVisionFilter* self) {
   std::string advice;
   {
     ObjectLock lock(self);
+    if (Status status = check(self); !status.ok()) return status;
     const FilterSettings& settings = state.settings.committed();
+    auto shapes = own_shapes(settings, state.video);
+    if (!shapes.ok()) return shapes.error();
     auto plan = class_of(self)->make_plan(self, {state.video, *state.host.backend(), Region::Mode(settings.region),
                                                  state.processor.get(), state.host.gpu, state.data.get(), state.kept});
     if (!plan.ok()) return plan.error();
     if (Status status = state.host.finish_work(); !status.ok()) return status;  // before the former plan ends
     state.processor = std::move(plan.value().processor);
     state.in_use = settings;
+    state.own_shapes = std::move(shapes.value());
     state.has_worked = true;
     advice = std::move(plan.value().advice);
     for_each_settings(self, [](SettingsMachine& machine) { machine.accept(); });
   }
-  if (advice != state.advice && !advice.empty()) GST_ELEMENT_WARNING(self, STREAM, FORMAT, ("%s", advice.c_str()), (nullptr));
-  state.advice = std::move(advice);
+  advise(self, std::move(advice), state.advice);
+  advise(self, unused_shapes(state.in_use), state.unused);
   update_passthrough(self);
   return {};
 }
@@ -141,9 +174,10 @@ gboolean start(GstBaseTransform* trans) {
     ObjectLock lock(self);
     state.has_worked = false;
     state.advice.clear();
+    state.unused.clear();
     state.renewed = Status();
     state.dropped = false;
-    status = class_of(self)->check(self);
+    status = check(self);
   }
   if (status.ok()) return TRUE;
   state.host.post_error(status);

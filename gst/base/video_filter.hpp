@@ -39,7 +39,7 @@ struct FilterState;
 
 /// The base class of elements that turn a video frame into one of the same format and size, or read a frame and pass it on. It
 /// deals with backends, memories, caps, allocation, metas, regions, interruptions and errors. Its properties are backend,
-/// active-backend, cuda-device-id, region and roi-type.
+/// active-backend, cuda-device-id, region, region-margin, region-shape, regions and roi-type.
 ///
 /// A subclass keeps the settings of its own properties, and makes plans from them. Settings are committed together when
 /// g_object_set() has set all its properties, so a frame never sees half of a change.

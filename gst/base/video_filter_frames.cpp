@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// GstCudaVisionFilter: frames, their metas and events.
+// GstCudaVisionFilter: frames and events.
 #include <optional>
 #include <utility>
 
@@ -7,67 +7,7 @@
 
 namespace cudavision::video_filter {
 
-// Metas -------------------------------------------------------------------------------------------------------------------------
-
-gboolean transform_meta(GstBaseTransform* trans, GstBuffer* outbuf, GstMeta* meta, GstBuffer* inbuf) {
-  // Video metas do not apply to tables.
-  if (state_of(trans).data) return base_class()->transform_meta(trans, outbuf, meta, inbuf);
-  // Format and size stay the same, so all metas stay valid. The crop is the exception: it is applied. (The base class drops metas
-  // that describe memory.)
-  return meta->info->api != GST_VIDEO_CROP_META_API_TYPE;
-}
-
 namespace {
-
-/// Calls f(meta) with each GstVideoRegionOfInterestMeta of a buffer.
-template <typename F>
-void for_each_roi(GstBuffer* buffer, F&& f) {
-  gpointer cursor = nullptr;
-  while (GstMeta* meta = gst_buffer_iterate_meta_filtered(buffer, &cursor, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE))
-    f(reinterpret_cast<GstVideoRegionOfInterestMeta*>(meta));
-}
-
-/// A rectangle of an uncropped frame, in pixels of the picture that is cropped at `origin`. The parts left of the picture and above
-/// it are cut off.
-Rect in_picture(const GstVideoRegionOfInterestMeta* roi, CropOrigin origin) {
-  const gint64 x0 = gint64(roi->x) - origin.x, y0 = gint64(roi->y) - origin.y;
-  const gint64 x1 = x0 + roi->w, y1 = y0 + roi->h;
-  const auto clip = [](gint64 value) { return int(CLAMP(value, 0, 1 << 20)); };
-  return {clip(x0), clip(y0), clip(x1) - clip(x0), clip(y1) - clip(y0)};
-}
-
-}  // namespace
-
-gboolean copy_metadata(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* outbuf) {
-  if (!base_class()->copy_metadata(trans, inbuf, outbuf)) return FALSE;
-  if (gst_buffer_get_video_crop_meta(inbuf)) {
-    const CropOrigin origin = crop_origin(inbuf);
-    for_each_roi(outbuf, [&](GstVideoRegionOfInterestMeta* roi) {
-      const Rect rect = in_picture(roi, origin);
-      roi->x = rect.x, roi->y = rect.y, roi->w = rect.width, roi->h = rect.height;
-    });
-  }
-  return TRUE;
-}
-
-// Frames ------------------------------------------------------------------------------------------------------------------------
-
-namespace {
-
-/// The part of the frame to process.
-Region region_of(GstCudaVisionFilter* self, GstBuffer* buffer) {
-  const FilterSettings& settings = self->state->in_use;
-  Region region;
-  region.mode = Region::Mode(settings.region);
-  if (region.mode == Region::Mode::frame) return region;
-  const std::string& type = settings.roi_type;
-  const CropOrigin origin = crop_origin(buffer);
-  for_each_roi(buffer, [&](const GstVideoRegionOfInterestMeta* roi) {
-    const char* name = g_quark_to_string(roi->roi_type);
-    if (type.empty() || (name && type == name)) region.rects.push_back(in_picture(roi, origin));
-  });
-  return region;
-}
 
 struct Processed {
   Transfer::State state;
@@ -109,7 +49,7 @@ Result<Processed> process(GstCudaVisionFilter* self, Gpu* gpu, GstBuffer* inbuf,
       if (!target.ok()) return target.error();
       dst = target.value();
     }
-    const Region region = region_of(self, inbuf);
+    const Region region = region_of(state, inbuf);
     return state.processor->submit({*src.value(), dst, region, transfer.queue(), number, [&transfer] { return transfer.wait(); }});
   });
   if (!submitted.ok()) return submitted.error();

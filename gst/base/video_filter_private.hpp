@@ -19,9 +19,11 @@ namespace cudavision {
 
 /// The settings of the base class, besides those of Host.
 struct FilterSettings {
-  int region = int(Region::Mode::frame);
-  std::string roi_type;
+  int region = int(Region::Mode::frame), region_shape = 0;  // as Region::Mode, RegionShape
+  double region_margin = 0;                                 // share of a box
+  std::string roi_type, regions;
 };
+enum class RegionShape { rectangle, ellipse };
 
 /// A frame of which the GPU may not have done the work.
 struct PendingFrame {
@@ -58,6 +60,10 @@ struct FilterState {
   std::uint64_t frames = 0;  // that were submitted
   std::deque<PendingFrame> pending;
   std::optional<Polled> reporter;  // reports frames if no frame follows; made when the first frame goes on early
+
+  // The region (video_filter_regions.cpp):
+  Region own_shapes;   // of the property regions; without a mode
+  std::string unused;  // the warning about settings of the region that have no effect
 
   // Frames that wait in this element (async-depth):
   std::deque<GstBuffer*> held;           // the oldest first
@@ -125,11 +131,21 @@ GstFlowReturn prepare_output_buffer(GstBaseTransform* trans, GstBuffer* inbuf, G
 
 // video_filter_frames.cpp
 gboolean sink_event(GstBaseTransform* trans, GstEvent* event);
-gboolean transform_meta(GstBaseTransform* trans, GstBuffer* outbuf, GstMeta* meta, GstBuffer* inbuf);
-gboolean copy_metadata(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* outbuf);
 void before_transform(GstBaseTransform* trans, GstBuffer* buffer);
 GstFlowReturn transform(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* outbuf);
 GstFlowReturn transform_ip(GstBaseTransform* trans, GstBuffer* buffer);
+
+// video_filter_regions.cpp
+gboolean transform_meta(GstBaseTransform* trans, GstBuffer* outbuf, GstMeta* meta, GstBuffer* inbuf);
+gboolean copy_metadata(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* outbuf);
+/// The part of a frame to process, by the settings in use.
+Region region_of(const FilterState& state, GstBuffer* buffer);
+/// The shapes of the property regions in a frame; none with region=frame. Errors: settings, if a polygon leaves the frame.
+Result<Region> own_shapes(const FilterSettings& settings, const GstVideoInfo& video);
+/// Checks the property regions as far as the frame does not matter. Errors: settings.
+Status check_shapes(const FilterSettings& settings);
+/// A sentence about settings of the region that have no effect; else empty.
+std::string unused_shapes(const FilterSettings& settings);
 
 }  // namespace video_filter
 }  // namespace cudavision

@@ -21,7 +21,8 @@ constexpr Choice outputs[] = {{"passthrough", "The unchanged frame, with its tab
                               {"box-mean", "The mean of the window around each pixel"},
                               {"threshold", "Black and white, by Bradley's adaptive threshold"},
                               {"deviation", "The standard deviation in the window around each pixel"},
-                              {"nlm", "The frame denoised by non-local means"}};
+                              {"nlm", "The frame denoised by non-local means"},
+                              {"pixelate", "A mosaic: each block gets its mean"}};
 constexpr Choice sum_types[] = {{"auto", "u32 if no sum over the frame can overflow, else u64"},
                                 {"u32", "32-bit whole numbers, modulo 2^32"},
                                 {"u64", "64-bit whole numbers"},
@@ -36,8 +37,8 @@ struct IntegralElement {
   static constexpr const char* long_name = "Summed-area tables";
   static constexpr const char* klass = "Filter/Analyzer/Video";
   static constexpr const char* description =
-      "Computes summed-area tables (integral images) of video, and filters that use them: box mean, adaptive threshold, deviation, "
-      "non-local means; on the GPU or the processor";
+      "Computes summed-area tables (integral images) of video, and filters that use them: box mean, mosaic, adaptive threshold, "
+      "deviation, non-local means; on the GPU or the processor";
 
   struct Settings {
     int output = OUTPUT_PASSTHROUGH, layout = int(integral::TableLayout::inclusive), sum_type = int(integral::SumType::automatic),
@@ -64,11 +65,12 @@ struct IntegralElement {
         {enum_property("channel", "Channel", "The channels that are summed", enum_from_table("GstCudaIntegralChannel", channels),
                        initial.channel),
          &Settings::channel},
-        {int_property(
-             "radius", "Radius",
-             "Radius of the window, which is 2·radius + 1 wide and high, in pixels, {}; for output=nlm radius of a patch, 0 to " +
-                 std::to_string(local::nlm_max_radius),
-             0, local::max_radius, initial.radius),
+        {int_property("radius", "Radius",
+                      "Radius of the window or block, which is 2·radius + 1 wide and high, in pixels, {}; for output=box-mean and "
+                      "pixelate, 0 "
+                      "means an eighth of the shorter side of each region; for output=nlm radius of a patch, 0 to " +
+                          std::to_string(local::nlm_max_radius),
+                      0, local::max_radius, initial.radius),
          &Settings::radius},
         {double_property("sensitivity", "Sensitivity",
                          "For output=threshold: a pixel is black if it is darker than the mean of its window by this share, {}", 0,
@@ -132,7 +134,7 @@ struct IntegralElement {
     if (context.region != Region::Mode::frame)
       return Status::settings("region is " + std::string(region_name(context.region)) +
                               ": output=passthrough makes tables of the whole frame; set region=frame, or output=box-mean, "
-                              "threshold, deviation or nlm");
+                              "threshold, deviation, nlm or pixelate");
     integral::Params params = table_params(settings);
     if (context.data)
       if (Status status = follow_caps(settings, context, params); !status.ok()) return status;
@@ -174,8 +176,10 @@ struct IntegralElement {
   static std::string window_advice(const Settings& settings, const GstVideoInfo& video) {
     const int width = GST_VIDEO_INFO_WIDTH(&video), height = GST_VIDEO_INFO_HEIGHT(&video), window = 2 * settings.radius + 1;
     if (window <= width && window <= height) return {};
-    return "radius is " + std::to_string(settings.radius) + ": the window of " + size_text(window, window) +
-           " is larger than the frame of " + size_text(width, height) + "; of it counts what lies inside the frame";
+    const bool blocks = local_params(settings).operation == local::Operation::pixelate;
+    return "radius is " + std::to_string(settings.radius) + ": the " + (blocks ? "block of " : "window of ") +
+           size_text(window, window) + " is larger than the frame of " + size_text(width, height) +
+           "; of it counts what lies inside the frame";
   }
 };
 

@@ -29,7 +29,11 @@ std::size_t lay_out(Image& image, void* memory) {
 
 Result<Image> AlignedPicture::write(const Image& image) {
   if (!at_odd_addresses(image)) return image;
-  Image copy{image.geometry, {}};
+  return own(image.geometry);
+}
+
+Result<Image> AlignedPicture::own(const Geometry& geometry) {
+  Image copy{geometry, {}};
   if (const std::size_t bytes = lay_out(copy, nullptr); bytes > bytes_) {
     auto memory = on_backend(
         backend_, [&] { return picture_memory_cuda(bytes); }, [&] { return picture_memory_cpu(bytes); });

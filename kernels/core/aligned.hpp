@@ -20,6 +20,8 @@ class AlignedPicture {
   /// The picture to write all samples to; finish() then copies them to `image`. Errors: resource.
   Result<Image> write(const Image& image);
   Status finish(const Image& image, Queue queue);
+  /// A picture in this memory, for whoever needs one beside the frames. Errors: resource.
+  Result<Image> own(const Geometry& geometry);
 
  private:
   const Backend backend_;

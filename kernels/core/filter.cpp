@@ -2,22 +2,14 @@
 #include "kernels/core/filter.hpp"
 
 #include <algorithm>
+#include <string>
 
 #include "kernels/core/backend.hpp"
 #include "kernels/core/guard.hpp"
+#include "kernels/core/outline.hpp"
 
 namespace cudavision {
 namespace {
-
-/// The range [begin, end) of samples on one axis of a subsampled grid. A sample at the edge of the frame may cover fewer pixels.
-std::pair<int, int> cover(int begin, int end, int length, int shift, Coverage coverage) {
-  begin = std::clamp(begin, 0, length);
-  end = std::clamp(end, 0, length);
-  if (begin >= end) return {0, 0};
-  const int last = subsampled(length, shift);
-  if (coverage == Coverage::outer) return {begin >> shift, subsampled(end, shift)};
-  return {subsampled(begin, shift), end == length ? last : end >> shift};
-}
 
 int clipped_end(int begin, int extent) { return extent > 0 ? int(std::min<long>(long(begin) + extent, 1 << 30)) : begin; }
 
@@ -34,19 +26,29 @@ class Copy final : public Filter {
     return copied_ ? Status() : copy_frame(src, dst, queue);
   }
   Status copy_rects(const Image&, const Image&, const SetRects&, Queue) override { return {}; }
+  Status copy_outline(const Image&, const Image&, const SetRects&, const Outline&, Coverage, Queue) override { return {}; }
 
   bool copied_ = false;  ///< whether Filter copies the frame itself
 };
 
 }  // namespace
 
+std::pair<int, int> samples_of(int begin, int end, int length, int shift, Coverage coverage) {
+  begin = std::clamp(begin, 0, length);
+  end = std::clamp(end, 0, length);
+  if (begin >= end) return {0, 0};
+  const int last = subsampled(length, shift);
+  if (coverage == Coverage::outer) return {begin >> shift, subsampled(end, shift)};
+  return {subsampled(begin, shift), end == length ? last : end >> shift};
+}
+
 SetRects set_rects(const Geometry& geometry, const Rect& pixels, Coverage coverage) {
   SetRects rects;
   const FormatInfo& format = info(geometry.format);
   for (int i = 0; i < format.set_count; ++i) {
     const ChannelSet& set = format.sets[i];
-    const auto [x0, x1] = cover(pixels.x, clipped_end(pixels.x, pixels.width), geometry.width, set.shift_x, coverage);
-    const auto [y0, y1] = cover(pixels.y, clipped_end(pixels.y, pixels.height), geometry.height, set.shift_y, coverage);
+    const auto [x0, x1] = samples_of(pixels.x, clipped_end(pixels.x, pixels.width), geometry.width, set.shift_x, coverage);
+    const auto [y0, y1] = samples_of(pixels.y, clipped_end(pixels.y, pixels.height), geometry.height, set.shift_y, coverage);
     rects[i] = {x0, y0, std::max(0, x1 - x0), std::max(0, y1 - y0)};
   }
   return rects;
@@ -74,27 +76,58 @@ Status Filter::submit(const Image& src, const Image& dst, const Region& region, 
 }
 
 Status Filter::run(const Image& src, const Image& dst, const Region& region, Queue queue) {
-  if (region.mode == Region::Mode::inside && region.rects.empty()) return copy_frame(src, dst, queue);
+  if (region.mode == Region::Mode::inside && region.empty()) return copy_frame(src, dst, queue);
+  if (Status status = find_shapes(region); !status.ok()) return status;
   if (Status status = begin(src, region, queue); !status.ok()) return status;
-  switch (region.mode) {
-    case Region::Mode::frame:
-      return filter(src, dst, whole_frame(geometry_), queue);
-    case Region::Mode::inside: {
-      Status status = copy_frame(src, dst, queue);
-      for (const Rect& rect : region.rects) {
-        if (!status.ok()) break;
-        status = filter(src, dst, set_rects(geometry_, rect, Coverage::inner), queue);
-      }
-      return status;
+  if (region.mode == Region::Mode::inside) {
+    const Status status = copy_frame(src, dst, queue);
+    return status.ok() ? filter_inside(src, dst, queue) : status;
+  }
+  box_ = {0, 0, geometry_.width, geometry_.height};
+  const Status status = filter(src, dst, whole_frame(geometry_), queue);
+  return status.ok() && region.mode == Region::Mode::outside ? restore_inside(src, dst, queue) : status;
+}
+
+Status Filter::find_shapes(const Region& region) {
+  parts_.clear();
+  if (region.mode == Region::Mode::frame) return {};
+  for (const Rect& rect : region.rects) parts_.push_back({near_frame(rect)});
+  for (const Rect& box : region.ellipses) parts_.push_back({near_frame(box), nullptr, true});
+  for (const Polygon& polygon : region.polygons) {
+    if (polygon.size() > max_outline_corners)
+      return Status::settings("a polygon has " + std::to_string(polygon.size()) + " corners: at most " +
+                              std::to_string(max_outline_corners) + " are allowed");
+    parts_.push_back({near_frame(box_around(polygon)), &polygon, true});
+  }
+  const auto side = [](const Part& part) { return std::min(part.box.width, part.box.height); };
+  std::stable_sort(parts_.begin(), parts_.end(), [&](const Part& a, const Part& b) { return side(a) < side(b); });
+  return {};
+}
+
+Status Filter::filter_inside(const Image& src, const Image& dst, Queue queue) {
+  for (const Part& part : parts_) {
+    const SetRects rects = set_rects(geometry_, part.box, Coverage::inner);
+    box_ = part.box;
+    Status status;
+    if (!part.cut) {
+      status = filter(src, dst, rects, queue);
+    } else {
+      const auto picture = part_.own(geometry_);
+      if (!picture.ok()) return picture.error();
+      status = filter(src, picture.value(), rects, queue);
+      if (status.ok()) status = copy_outline(picture.value(), dst, rects, {part.box, part.polygon}, Coverage::inner, queue);
     }
-    case Region::Mode::outside: {
-      Status status = filter(src, dst, whole_frame(geometry_), queue);
-      for (const Rect& rect : region.rects) {
-        if (!status.ok()) break;
-        status = copy_rects(src, dst, set_rects(geometry_, rect, Coverage::outer), queue);
-      }
-      return status;
-    }
+    if (!status.ok()) return status;
+  }
+  return {};
+}
+
+Status Filter::restore_inside(const Image& src, const Image& dst, Queue queue) {
+  for (const Part& part : parts_) {
+    const SetRects rects = set_rects(geometry_, part.box, Coverage::outer);
+    const Status status = part.cut ? copy_outline(src, dst, rects, {part.box, part.polygon}, Coverage::outer, queue)
+                                   : copy_rects(src, dst, rects, queue);
+    if (!status.ok()) return status;
   }
   return {};
 }

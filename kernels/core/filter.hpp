@@ -7,6 +7,7 @@
 
 #include "kernels/core/aligned.hpp"
 #include "kernels/core/image.hpp"
+#include "kernels/core/polygon.hpp"
 #include "kernels/core/queue.hpp"
 #include "kernels/core/status.hpp"
 
@@ -16,17 +17,32 @@ namespace cudavision {
 struct Region {
   enum class Mode { frame, inside, outside };
   Mode mode = Mode::frame;
-  std::vector<Rect> rects;  ///< in pixels of the picture; clipped to it; may overlap
+  std::vector<Rect> rects = {};        ///< in pixels of the picture; may overlap each other and reach beyond the picture
+  std::vector<Rect> ellipses = {};     ///< the boxes that the ellipses fill, as `rects`
+  std::vector<Polygon> polygons = {};  ///< with at most max_outline_corners corners each
+
+  /// Whether there are no shapes.
+  bool empty() const { return rects.empty() && ellipses.empty() && polygons.empty(); }
 };
+/// The most corners of a polygon: its corners travel with a launch.
+inline constexpr int max_outline_corners = 256;
 
 /// A rectangle for each channel set of a format, in samples of that set's grid.
 using SetRects = std::array<Rect, 3>;
+
+/// Which samples of a subsampled grid belong to a shape in pixels.
+enum class Coverage {
+  inner,  ///< samples whose pixels all lie in the shape
+  outer,  ///< samples with at least one pixel in it
+};
+struct Outline;  // kernels/core/outline.hpp
 
 /// A plan: made once for a geometry and parameters, submitted for each frame. It holds what can be computed beforehand. One plan
 /// serves one stream at a time.
 class Filter {
  public:
-  Filter(const Geometry& geometry, Backend backend) : geometry_(geometry), backend_(backend), src_(backend), dst_(backend) {}
+  Filter(const Geometry& geometry, Backend backend)
+      : geometry_(geometry), backend_(backend), src_(backend), dst_(backend), part_(backend) {}
   virtual ~Filter() = default;
   Filter(const Filter&) = delete;
   Filter& operator=(const Filter&) = delete;
@@ -34,8 +50,9 @@ class Filter {
   const Geometry& geometry() const { return geometry_; }
 
   /// Reads `src` and writes every sample of `dst` (exception: the byte at the end of packed 4:2:2 rows of odd width, which belongs
-  /// to no pixel). Both have the plan's geometry, lie in the backend's memory, and do not overlap. Does not wait for CUDA.
-  /// Errors: resource (out of memory, or a launch fails).
+  /// to no pixel). Both have the plan's geometry, lie in the backend's memory, and do not overlap. Does not wait for CUDA. Where
+  /// shapes of a region overlap and a filter depends on their boxes (see box()), the box with the longest shorter side wins.
+  /// Errors: resource (out of memory, or a launch fails), settings (a polygon with too many corners).
   Status submit(const Image& src, const Image& dst, const Region& region, Queue queue);
 
  protected:
@@ -47,23 +64,40 @@ class Filter {
   Status copy_frame(const Image& src, const Image& dst, Queue queue) const { return copy_picture(backend_, src, dst, queue); }
   /// Copies the samples in `rects`, except those of Role::other.
   virtual Status copy_rects(const Image& src, const Image& dst, const SetRects& rects, Queue queue) = 0;
+  /// Copies the samples in `rects` that belong to the shape, except those of Role::other.
+  virtual Status copy_outline(const Image& src, const Image& dst, const SetRects& rects, const Outline& outline, Coverage coverage,
+                              Queue queue) = 0;
+  /// For filter(): the box of the shape that is computed, in pixels of the picture, or the whole picture. It may reach beyond the
+  /// picture, by max_frame_side or less.
+  const Rect& box() const { return box_; }
 
  private:
   Status run(const Image& src, const Image& dst, const Region& region, Queue queue);
+  Status find_shapes(const Region& region);
+  Status filter_inside(const Image& src, const Image& dst, Queue queue);
+  Status restore_inside(const Image& src, const Image& dst, Queue queue);
+
+  /// A shape of a region. `cut`: it is an ellipse or a polygon in its box.
+  struct Part {
+    Rect box;
+    const Polygon* polygon = nullptr;
+    bool cut = false;
+  };
 
   Geometry geometry_;
   Backend backend_;
-  AlignedPicture src_, dst_;
+  AlignedPicture src_, dst_, part_;  ///< part_: the box of an ellipse or a polygon, before the shape is cut out of it
+  Rect box_;
+  std::vector<Part> parts_;  ///< of the region, kept for its memory
 };
 
 /// A filter that copies the frame and ignores the region. Errors: settings (a backend that is not built in).
 Result<std::unique_ptr<Filter>> make_copy(const Geometry& geometry, Backend backend);
 
-/// Which samples of a subsampled grid belong to a rectangle of pixels.
-enum class Coverage {
-  inner,  ///< samples whose pixels all lie in the rectangle
-  outer,  ///< samples with at least one pixel in it
-};
+/// The range [begin, end) of samples that belongs to the pixels [begin, end) on one axis of a grid of `length` pixels. A sample at
+/// the edge of the frame may have fewer pixels.
+std::pair<int, int> samples_of(int begin, int end, int length, int shift, Coverage coverage);
+/// The samples that belong to a rectangle of pixels.
 SetRects set_rects(const Geometry& geometry, const Rect& pixels, Coverage coverage);
 /// All samples of all sets.
 SetRects whole_frame(const Geometry& geometry);

@@ -3,51 +3,89 @@
 
 #include <algorithm>
 
+#include "kernels/core/outline.hpp"
+
 namespace cudavision {
 namespace {
 
-using Spans = std::vector<std::pair<int, int>>;  ///< ranges [begin, end) of a row, sorted, with gaps between them
+/// What the shapes of a region cover of a channel set, in samples.
+struct Cover {
+  const Geometry& geometry;
+  const ChannelSet& set;
+  const Coverage coverage;
+  std::vector<Rect> rects;
+  struct Cut {
+    Outline outline;
+    int begin, end;  ///< rows
+  };
+  std::vector<Cut> cuts;
 
-/// The spans of row y that the rectangles cover; `outside`: the spans of a row of `width` that they do not cover. All rows up to
-/// the next edge of a rectangle are alike.
-Spans spans_at(const std::vector<Rect>& rects, int y, int width, bool outside) {
-  Spans covered;
-  for (const Rect& rect : rects)
-    if (y >= rect.y && y < rect.y + rect.height) covered.push_back({rect.x, rect.x + rect.width});
-  std::sort(covered.begin(), covered.end());
-  Spans merged;
-  for (const auto& span : covered) {
-    if (!merged.empty() && span.first <= merged.back().second)
-      merged.back().second = std::max(merged.back().second, span.second);
-    else
-      merged.push_back(span);
+  Cover(const Geometry& of, const Region& region, int index)
+      : geometry(of),
+        set(info(of.format).sets[index]),
+        coverage(region.mode == Region::Mode::outside ? Coverage::outer : Coverage::inner) {
+    const auto in_samples = [&](const Rect& box) { return set_rects(geometry, box, coverage)[index]; };
+    const auto add_cut = [&](const Rect& whole, const Polygon* polygon) {
+      const Rect box = near_frame(whole), rows = in_samples(box);
+      if (!rows.empty()) cuts.push_back({{box, polygon}, rows.y, rows.y + rows.height});
+    };
+    for (const Rect& rect : region.rects)
+      if (const Rect samples = in_samples(rect); !samples.empty()) rects.push_back(samples);
+    for (const Rect& box : region.ellipses) add_cut(box, nullptr);
+    for (const Polygon& polygon : region.polygons) add_cut(box_around(polygon), &polygon);
   }
-  if (!outside) return merged;
-  Spans left;
+
+  /// Where bands of equal rows begin. Each row of an ellipse or a polygon is a band.
+  std::vector<int> edges() const {
+    std::vector<int> edges{0, geometry.grid(set).height};
+    for (const Rect& rect : rects) edges.insert(edges.end(), {rect.y, rect.y + rect.height});
+    for (const Cut& cut : cuts)
+      for (int y = cut.begin; y <= cut.end; ++y) edges.push_back(y);
+    std::sort(edges.begin(), edges.end());
+    edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+    return edges;
+  }
+
+  /// The spans of row y that are covered.
+  std::vector<Span> at(int y) const {
+    std::vector<Span> covered, row;
+    for (const Rect& rect : rects)
+      if (y >= rect.y && y < rect.y + rect.height) covered.push_back({rect.x, rect.x + rect.width});
+    for (const Cut& cut : cuts) {
+      if (y < cut.begin || y >= cut.end) continue;
+      row_spans(geometry, set, cut.outline, coverage, y, row);
+      covered.insert(covered.end(), row.begin(), row.end());
+    }
+    merge(covered);
+    return covered;
+  }
+};
+
+/// The spans of a row of `width` samples that `covered` leaves.
+std::vector<Span> others(const std::vector<Span>& covered, int width) {
+  std::vector<Span> left;
   int begin = 0;
-  for (const auto& span : merged) {
-    if (begin < span.first) left.push_back({begin, span.first});
-    begin = span.second;
+  for (const Span& span : covered) {
+    if (begin < span.begin) left.push_back({begin, span.begin});
+    begin = span.end;
   }
   if (begin < width) left.push_back({begin, width});
   return left;
 }
 
-/// Cuts the grid into bands of rows at the edges of the rectangles, and each band into spans. Equal neighboring bands are merged.
-void cut(const std::vector<Rect>& rects, const Rect& grid, bool outside, std::vector<Rect>& pieces) {
-  std::vector<int> edges{0, grid.height};
-  for (const Rect& rect : rects) edges.insert(edges.end(), {rect.y, rect.y + rect.height});
-  std::sort(edges.begin(), edges.end());
-  edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
-  Spans above;
+/// Cuts the grid into bands of rows, and each band into spans. Equal neighboring bands are merged.
+void cut(const Cover& cover, std::vector<Rect>& pieces) {
+  const std::vector<int> edges = cover.edges();
+  std::vector<Span> above;
   for (std::size_t i = 0; i + 1 < edges.size(); ++i) {
     const int y = edges[i], height = edges[i + 1] - y;
-    Spans spans = spans_at(rects, y, grid.width, outside);
+    std::vector<Span> spans = cover.at(y);
+    if (cover.coverage == Coverage::outer) spans = others(spans, cover.geometry.grid(cover.set).width);
     if (spans == above) {
       for (std::size_t k = pieces.size() - spans.size(); k < pieces.size(); ++k) pieces[k].height += height;
       continue;
     }
-    for (const auto& [begin, end] : spans) pieces.push_back({begin, y, end - begin, height});
+    for (const Span& span : spans) pieces.push_back({span.begin, y, span.end - span.begin, height});
     above = std::move(spans);
   }
 }
@@ -56,22 +94,12 @@ void cut(const std::vector<Rect>& rects, const Rect& grid, bool outside, std::ve
 
 void region_pieces(const Geometry& geometry, const Region& region, SetPieces& pieces) {
   const FormatInfo& format = info(geometry.format);
-  const bool outside = region.mode == Region::Mode::outside;
   for (auto& list : pieces) list.clear();
-  std::array<std::vector<Rect>, 3> covered;
-  if (region.mode != Region::Mode::frame) {
-    for (const Rect& rect : region.rects) {
-      const SetRects rects = set_rects(geometry, rect, outside ? Coverage::outer : Coverage::inner);
-      for (int i = 0; i < format.set_count; ++i)
-        if (!rects[i].empty()) covered[i].push_back(rects[i]);
-    }
-  }
   for (int i = 0; i < format.set_count; ++i) {
-    const Rect grid = geometry.grid(format.sets[i]);
     if (region.mode == Region::Mode::frame)
-      pieces[i].push_back(grid);
+      pieces[i].push_back(geometry.grid(format.sets[i]));
     else
-      cut(covered[i], grid, outside, pieces[i]);
+      cut(Cover(geometry, region, i), pieces[i]);
   }
 }
 

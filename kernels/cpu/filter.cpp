@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "kernels/core/luma.hpp"
+#include "kernels/core/outline.hpp"
 #include "kernels/core/sample.hpp"
 
 namespace cudavision::cpu {
@@ -191,6 +192,23 @@ Status CpuFilter::copy_rects(const Image& src, const Image& dst, const SetRects&
     if (rects[i].empty()) continue;
     const cv::Rect rect = cv_rect(rects[i]);
     access_[i].copy(set_mat(src, format.sets[i])(rect), set_mat(dst, format.sets[i])(rect));
+  }
+  return {};
+}
+
+Status CpuFilter::copy_outline(const Image& src, const Image& dst, const SetRects& rects, const Outline& outline, Coverage coverage,
+                               Queue) {
+  const FormatInfo& format = info(geometry().format);
+  std::vector<Span> spans;
+  for (int i = 0; i < format.set_count; ++i) {
+    const cv::Mat from = set_mat(src, format.sets[i]), to = set_mat(dst, format.sets[i]);
+    for (int y = rects[i].y; y < rects[i].y + rects[i].height; ++y) {
+      row_spans(geometry(), format.sets[i], outline, coverage, y, spans);
+      for (const Span& span : spans) {
+        const cv::Rect row(span.begin, y, span.end - span.begin, 1);
+        access_[i].copy(from(row), to(row));
+      }
+    }
   }
   return {};
 }

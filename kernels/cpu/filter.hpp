@@ -77,6 +77,8 @@ class CpuFilter : public Filter {
  protected:
   Status filter(const Image& src, const Image& dst, const SetRects& rects, Queue queue) final;
   Status copy_rects(const Image& src, const Image& dst, const SetRects& rects, Queue queue) override;
+  Status copy_outline(const Image& src, const Image& dst, const SetRects& rects, const Outline& outline, Coverage coverage,
+                      Queue queue) override;
 
   /// Computes `rect` of channel set `index`. `frame` and `out` are the whole grids; `rect` is not empty.
   virtual void filter_set(int index, const cv::Mat& frame, cv::Mat& out, const Rect& rect) = 0;

@@ -6,13 +6,15 @@
 
 namespace cudavision::cuda {
 
-/// The base of CUDA filters: copies rectangles. Plans are made and used while their CUDA context is current.
+/// The base of CUDA filters: copies rectangles and shapes. Plans are made and used while their CUDA context is current.
 class CudaFilter : public Filter {
  public:
-  explicit CudaFilter(const Geometry& geometry) : Filter(geometry, Backend::cuda) {}
+  explicit CudaFilter(const Geometry& geometry);
 
  protected:
   Status copy_rects(const Image& src, const Image& dst, const SetRects& rects, Queue queue) override;
+  Status copy_outline(const Image& src, const Image& dst, const SetRects& rects, const Outline& outline, Coverage coverage,
+                      Queue queue) override;
 };
 
 }  // namespace cudavision::cuda

@@ -39,6 +39,7 @@ class CpuBox final : public CpuLocal {
 
   void filter_set(int index, const cv::Mat& frame, cv::Mat& out, const Rect& rect) override {
     const cpu::SetAccess& set = access(index);
+    const Window window = window_of(plan_, index, box());
     for_strips(rect, set.channels(), 0, [&](const Rect& strip, cpu::Scratch& scratch) {
       const cv::Rect at = cpu::cv_rect(strip);
       cv::Mat result = set.target(out(at), scratch);
@@ -46,25 +47,25 @@ class CpuBox final : public CpuLocal {
         for (int c = 0; c < set.channels(); ++c) {
           if (!filtered(index, c)) continue;
           if (result.depth() == CV_8U)
-            row<std::uint8_t>(index, c, strip, y, result);
+            row<std::uint8_t>(index, c, window, strip, y, result);
           else
-            row<std::uint16_t>(index, c, strip, y, result);
+            row<std::uint16_t>(index, c, window, strip, y, result);
         }
       set.write(result, frame(at), out(at));
     });
   }
 
   template <typename T>
-  void row(int index, int c, const Rect& strip, int y, cv::Mat& result) const {
+  void row(int index, int c, const Window& window, const Rect& strip, int y, cv::Mat& result) const {
     T* const out = result.ptr<T>(y) + c;
     const int step = result.channels();
     const int table = plan_.table_of[index][access(index).stored_channel(c)];
     if (table < 0) {
       for (int x = 0; x < strip.width; ++x) out[x * step] = T(info(plan_.geometry.format).neutral_chroma());
     } else if (plan_.tables.tables[table].type == integral::SumType::u32) {
-      box_row<T, std::uint32_t>(index, table, strip, strip.y + y, out, step);
+      box_row<T, std::uint32_t>(window, table, strip, strip.y + y, out, step);
     } else {
-      box_row<T, std::uint64_t>(index, table, strip, strip.y + y, out, step);
+      box_row<T, std::uint64_t>(window, table, strip, strip.y + y, out, step);
     }
   }
 
@@ -74,14 +75,15 @@ class CpuBox final : public CpuLocal {
   }
 
   template <typename T, typename Sum>
-  void box_row(int index, int table, const Rect& strip, int y, T* out, int step) const {
+  void box_row(const Window& window, int table, const Rect& strip, int y, T* out, int step) const {
     const int width = plan_.tables.tables[table].width - 1, height = plan_.tables.tables[table].height - 1;
-    const Plan::Radius radius = plan_.radius[index];
-    const int y0 = std::max(y - radius.y, 0), y1 = std::min(y + radius.y + 1, height);
+    int y0, y1;
+    window.y.window(y, height, y0, y1);
     const Sum *top = table_row<Sum>(table, y0), *bottom = table_row<Sum>(table, y1);
-    const auto each = [&](auto value) {
-      for (int i = 0; i < strip.width; ++i) {
-        const int x = strip.x + i, x0 = std::max(x - radius.x, 0), x1 = std::min(x + radius.x + 1, width);
+    const auto each = [&, axis = window.x](auto value) {
+      for (int i = 0, x0 = 0, x1 = 0; i < strip.width; ++i) {
+        const int x = strip.x + i;
+        if (axis.side == 0 || i == 0 || x >= x1) axis.window(x, width, x0, x1);
         const Sum sum = (bottom[x1] - bottom[x0]) - (top[x1] - top[x0]);  // Sum may wrap: the difference is right
         out[i * step] = T(value(x, x0, x1, sum, (x1 - x0) * (y1 - y0)));
       }

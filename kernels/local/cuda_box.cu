@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Box mean, threshold and deviation on CUDA, from padded summed-area tables, which the plan has made first (kernels/integral).
+// Box mean, mosaic, threshold and deviation on CUDA, from padded summed-area tables, which the plan has made first (kernels/integral).
 //
 //   a table, of the sums left of x and above y:     the sum of a window = D − C − B + A
 //        x0        x1
@@ -9,7 +9,7 @@
 //
 //   a block: box_warps rows × 128 pixels; the grid: the rectangle of one channel set; a launch for each set
 //
-// Where to change what: another operation: `result` in box_filter; another border: x0, x1, y0, y1 there; another sample type: the quads
+// Where to change what: another operation: `result` in box_filter; another border: Axis of window.hpp; another sample type: the quads
 // of kernels/cuda/rows.cuh; another block shape: cuda_tuning.hpp.
 #include <algorithm>
 #include <vector>
@@ -31,7 +31,8 @@ struct BoxJob {
   cuda::SetView view;
   const unsigned char *sums[4], *squares[4];  ///< by channel; nullptr: chroma that becomes neutral
   std::ptrdiff_t sums_pitch, squares_pitch;
-  int radius_x, radius_y, neutral;
+  Window window;
+  int neutral;
   Operation operation;
   double factor;
 };
@@ -60,7 +61,11 @@ __global__ void __launch_bounds__(32 * box_warps) box_filter(const __grid_consta
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int x = (view.x0 & -4) + blockIdx.x * box_width, y = view.y0 + blockIdx.y * box_warps + warp;
   if (y >= view.y1) return;
-  const int y0 = max(y - job.radius_y, 0), y1 = min(y + job.radius_y + 1, view.height);
+  int y0, y1;
+  job.window.y.window(y, view.height, y0, y1);
+  int x0[box_width / 32], x1[box_width / 32];
+#pragma unroll
+  for (int j = 0; j < box_width / 32; ++j) job.window.x.window(min(x + lane + 32 * j, view.width - 1), view.width, x0[j], x1[j]);
 #pragma unroll
   for (int c = 0; c < C; ++c) {
     if (!(view.filtered >> c & 1)) continue;
@@ -68,17 +73,16 @@ __global__ void __launch_bounds__(32 * box_warps) box_filter(const __grid_consta
     for (int j = 0; j < box_width / 32; ++j) {
       int result = job.neutral;
       if (job.sums[c]) {
-        const int at = min(x + lane + 32 * j, view.width - 1);
-        const int x0 = max(at - job.radius_x, 0), x1 = min(at + job.radius_x + 1, view.width);
-        const int count = (x1 - x0) * (y1 - y0);
-        const Sum sum = box_sum<Sum>(job.sums[c], job.sums_pitch, x0, y0, x1, y1);
-        if (job.operation == Operation::box_mean) {
+        const int count = (x1[j] - x0[j]) * (y1 - y0);
+        const Sum sum = box_sum<Sum>(job.sums[c], job.sums_pitch, x0[j], y0, x1[j], y1);
+        if (job.operation == Operation::box_mean || job.operation == Operation::pixelate) {
           result = rounded_mean(sum, count, 1.0f / float(count));
         } else if (job.operation == Operation::threshold) {
+          const int at = min(x + lane + 32 * j, view.width - 1);
           const Sum own = box_sum<Sum>(job.sums[c], job.sums_pitch, at, y, at + 1, y + 1);
           result = double(std::int64_t(own) * count) < __dmul_rn(double(sum), job.factor) ? 0 : view.max_value;
         } else {
-          const std::uint64_t squares = box_sum<std::uint64_t>(job.squares[c], job.squares_pitch, x0, y0, x1, y1);
+          const std::uint64_t squares = box_sum<std::uint64_t>(job.squares[c], job.squares_pitch, x0[j], y0, x1[j], y1);
           const double mean = double(sum) / count;
           result = __double2int_rn(sqrt(fmax(__dsub_rn(double(squares) / count, __dmul_rn(mean, mean)), 0.0)));
         }
@@ -151,8 +155,7 @@ class CudaBox final : public cuda::CudaFilter {
         job.squares[c] = static_cast<const unsigned char*>(tables_[table + plan_.squares].data);
         job.squares_pitch = tables_[table + plan_.squares].pitch;
       }
-      job.radius_x = plan_.radius[s].x;
-      job.radius_y = plan_.radius[s].y;
+      job.window = window_of(plan_, s, box());
       job.neutral = format.neutral_chroma();
       job.operation = plan_.operation;
       job.factor = plan_.factor;

@@ -37,7 +37,25 @@ std::vector<TableSource> find_sources(Operation operation, const FormatInfo& for
   return sources;
 }
 
+/// The radius that follows a box.
+int following_radius(const Geometry& geometry, const Rect& box) {
+  const int side = std::min({box.width, box.height, geometry.width, geometry.height});
+  return std::max(divide_up(side, 8), min_following_radius);
+}
+
+bool follows(Operation operation, int radius) {
+  return radius == 0 && (operation == Operation::box_mean || operation == Operation::pixelate);
+}
+
 }  // namespace
+
+Window window_of(const Plan& plan, int set, const Rect& box) {
+  const ChannelSet& channels = info(plan.geometry.format).sets[set];
+  const int pixels = follows(plan.operation, plan.pixels) ? following_radius(plan.geometry, box) : plan.pixels;
+  const int side = plan.operation == Operation::pixelate ? 2 * pixels + 1 : 0;
+  const auto axis = [&](int origin, int shift) { return Axis{subsampled(pixels, shift), side, origin, shift}; };
+  return {axis(box.x, channels.shift_x), axis(box.y, channels.shift_y)};
+}
 
 Plan resolve(const Params& params, const Geometry& geometry) {
   const FormatInfo& format = info(geometry.format);
@@ -47,12 +65,15 @@ Plan resolve(const Params& params, const Geometry& geometry) {
   plan.factor = 1 - params.sensitivity;
   const double step = std::ldexp(params.strength, format.depth - 8);
   plan.scale = -1 / (step * step);
+  plan.pixels = params.radius;
+  const int radius = follows(params.operation, params.radius) ? following_radius(geometry, {0, 0, geometry.width, geometry.height})
+                                                              : params.radius;
   for (auto& channels : plan.table_of) channels.fill(-1);
   double most = 0;  // the largest sum of a window
   for (int i = 0; i < format.set_count; ++i) {
     const ChannelSet& set = format.sets[i];
     const Rect grid = geometry.grid(set);
-    plan.radius[i] = {subsampled(params.radius, set.shift_x), subsampled(params.radius, set.shift_y)};
+    plan.radius[i] = {subsampled(radius, set.shift_x), subsampled(radius, set.shift_y)};
     plan.search[i] = {subsampled(params.search_radius, set.shift_x), subsampled(params.search_radius, set.shift_y)};
     most = std::max(most, double(std::min(2 * plan.radius[i].x + 1, grid.width)) * std::min(2 * plan.radius[i].y + 1, grid.height) *
                               format.max_value());

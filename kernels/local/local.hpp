@@ -14,16 +14,20 @@ enum class Operation : std::uint8_t {
   threshold,  ///< Bradley's adaptive threshold: black or white
   deviation,  ///< the standard deviation of the window
   nlm,        ///< non-local means denoising
+  pixelate,   ///< a mosaic: the mean of a block
 };
 
 inline constexpr int max_radius = max_frame_side;
+inline constexpr int min_following_radius = 2;  ///< of the radii that follow a region
 inline constexpr int nlm_max_radius = 16;
 inline constexpr int nlm_max_search_radius = 32;
 inline constexpr double nlm_min_strength = 0.001, nlm_max_strength = 1000;
 
 struct Params {
   Operation operation = Operation::box_mean;
-  int radius = 7;  ///< pixels of the full-size planes, 0–16384 (nlm: of a patch, 0–16); a window has 2·radius + 1 per side
+  /// Pixels of the full-size planes, 0–16384 (nlm: of a patch, 0–16); a window or a block has 2·radius + 1 per side. 0 for box_mean and
+  /// pixelate: the radius follows the region (see make()).
+  int radius = 7;
   double sensitivity = 0.15;  ///< threshold: fraction below the local mean at which black begins, 0–1
   int search_radius = 10;     ///< nlm: the largest distance of compared patches, pixels of the full-size planes, 1–32
   double strength = 10;       ///< nlm: h, in steps of 8-bit samples, 0.001–1000
@@ -38,6 +42,11 @@ Status validate(const Params& params);
 /// of squares Q. rx and ry are radius, or ceil(radius / 2) along an axis on which the plane is subsampled. Alpha and padding are
 /// copied.
 ///   box-mean:   S / n of every component, rounded half to even.
+///   pixelate:   the same for blocks instead of windows: squares of 2·radius + 1 pixels, which lie side by side from the upper left corner
+///               of the region's box on (of the frame, where the whole frame is filtered), and of which the part inside the frame counts.
+///               The block of a subsampled sample is that of its first pixel.
+///               With radius 0, box-mean and pixelate take an eighth of the shorter side of the region's box, rounded up, but at least
+///               min_following_radius, and no side longer than the frame's. So a region looks the same at any distance.
 ///   threshold:  0 where p·n < S·(1 − sensitivity), in float64, else the largest value; p is the luma (of RGB
 ///               floor(0.299f·R + 0.587f·G + 0.114f·B)). Y, or each of R, G and B, gets the result; chroma becomes neutral.
 ///               Source: Bradley and Roth, "Adaptive Thresholding Using the Integral Image", 2007.

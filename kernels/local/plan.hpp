@@ -7,6 +7,7 @@
 
 #include "kernels/integral/plan.hpp"
 #include "kernels/local/local.hpp"
+#include "kernels/local/window.hpp"
 
 namespace cudavision::local {
 
@@ -17,7 +18,8 @@ struct Plan {
   struct Radius {
     int x = 0, y = 0;
   };
-  std::array<Radius, 3> radius, search;  ///< of each channel set
+  int pixels = 0;                        ///< the radius in pixels; 0 for box_mean and pixelate: it follows the region
+  std::array<Radius, 3> radius, search;  ///< of each channel set; of a radius that follows the region, the largest
   double factor = 1;                     ///< 1 − sensitivity
   double scale = 0;                      ///< −1 / h² for differences of samples
   integral::Plan tables;                 ///< padded; empty for nlm
@@ -25,6 +27,9 @@ struct Plan {
   std::array<std::array<int, 4>, 3> table_of;
   int squares = 0;  ///< deviation: the table of the squares follows this many tables after that of the sums
 };
+
+/// The windows of a channel set for a region's box (Filter::box()). Not for nlm.
+Window window_of(const Plan& plan, int set, const Rect& box);
 
 Plan resolve(const Params& params, const Geometry& geometry);
 

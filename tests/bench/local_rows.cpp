@@ -5,14 +5,22 @@
 namespace cudavision::bench {
 namespace {
 
-Row local(std::string name, local::Operation operation, int radius, Format format) {
+Row local(std::string name, local::Operation operation, int radius, Format format, const Region& region = {}) {
   local::Params params;
   params.operation = operation;
   params.radius = radius;
   params.search_radius = 5;
-  Row row{std::move(name), format,
-          filter([=](const Geometry& geometry, Backend backend) { return local::make(params, geometry, backend); })};
-  return row;
+  const auto make = [=](const Geometry& geometry, Backend backend) { return local::make(params, geometry, backend); };
+  return {std::move(name), format, filter(make, region)};
+}
+
+/// Twenty regions of 40×50 to 97×107 pixels, in a frame of 1280×720 or larger.
+Region faces(bool ellipses) {
+  Region region;
+  region.mode = Region::Mode::inside;
+  for (int i = 0; i < 20; ++i)
+    (ellipses ? region.ellipses : region.rects).push_back({20 + i % 5 * 240, 15 + i / 5 * 170, 40 + 3 * i, 50 + 3 * i});
+  return region;
 }
 
 }  // namespace
@@ -22,6 +30,9 @@ std::vector<Row> local_rows() {
   for (Format format : {Format::GRAY8, Format::NV12})
     for (int radius : {3, 63})
       list.push_back(local("box-mean-r" + std::to_string(radius), local::Operation::box_mean, radius, format));
+  list.push_back(local("pixelate-r7", local::Operation::pixelate, 7, Format::NV12));
+  list.push_back(local("pixelate-20-rects", local::Operation::pixelate, 0, Format::NV12, faces(false)));
+  list.push_back(local("pixelate-20-ellipses", local::Operation::pixelate, 0, Format::NV12, faces(true)));
   list.push_back(local("threshold-r15", local::Operation::threshold, 15, Format::NV12));
   list.push_back(local("deviation-r15", local::Operation::deviation, 15, Format::GRAY8));
   for (int radius : {1, 7})

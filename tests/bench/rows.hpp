@@ -53,11 +53,11 @@ Operation operation(Make make, Submit submit) {
   };
 }
 
-/// Makes an Operation that submits a filter for the whole frame.
+/// Makes an Operation that submits a filter, for the whole frame or a region.
 template <typename Make>
-Operation filter(Make make) {
+Operation filter(Make make, const Region& region = {}) {
   return operation(
-      make, [](Filter& filter, const Slot& slot, Queue queue) { return filter.submit(slot.src, slot.dst, Region{}, queue); });
+      make, [region](Filter& filter, const Slot& slot, Queue queue) { return filter.submit(slot.src, slot.dst, region, queue); });
 }
 
 #define CUDAVISION_DECLARE(name) std::vector<Row> name##_rows();

@@ -227,7 +227,8 @@ Modes modes(const Run& run) {
     return {{"equalize=false", "equalize=true", "equalize=false overlay=true", "equalize=true post-messages=false",
              "equalize=false watch=true"},
             {"add-meta=true"}};
-  if (run.element == "cudaintegral") return {{"output=box-mean", "output=threshold"}, {"output=passthrough"}};
+  if (run.element == "cudaintegral")
+    return {{"output=box-mean", "output=threshold", "output=pixelate radius=0"}, {"output=passthrough"}};
   return {{""}, {}};
 }
 

@@ -594,8 +594,8 @@ TEST(keeps_referenced_buffers, Each::run) {
 TEST(accepts_frames_from_a_neighbour, Each::run) {
   // With CUDA, the frames between the two elements stay on the device.
   const bool cuda = run.backend == "cuda";
-  const std::string neighbour = "cudaintegral output=box-mean radius=0 backend=" + run.backend + " ! video/x-raw" +
-                                (cuda ? "(memory:CUDAMemory)" : "") + " ! cudaintegral backend=" + run.backend;
+  const std::string neighbour = "cudaconvolve backend=" + run.backend + " ! video/x-raw" + (cuda ? "(memory:CUDAMemory)" : "") +
+                                " ! cudaintegral backend=" + run.backend;
   for (const char* format : {"NV12", "RGBA"})
     for (const char* wanted : {"video/x-raw", "video/x-integral"}) {
       at(format + std::string(" to ") + wanted);
@@ -622,8 +622,7 @@ TEST(keeps_its_memory_when_it_leaves_passthrough, Each::run) {
   const bool cuda = run.backend == "cuda";
   const std::string raw = cuda ? "video/x-raw(memory:CUDAMemory)" : "video/x-raw", backend = " backend=" + run.backend;
   GstElement* bin = gst_parse_bin_from_description(
-      ("cudaintegral output=box-mean radius=0" + backend + " ! " + raw + " ! cudaintegral name=second" + backend).c_str(), TRUE,
-      nullptr);
+      ("cudaconvolve" + backend + " ! " + raw + " ! cudaintegral name=second" + backend).c_str(), TRUE, nullptr);
   GstElement* second = gst_bin_get_by_name(GST_BIN(bin), "second");
   Rig rig(bin);
   gst_harness_set_sink_caps_str(rig.harness(), raw.c_str());
@@ -669,7 +668,7 @@ TEST(switches_between_video_and_tables, Each::run) {
 // Filters -----------------------------------------------------------------------------------------------------------------------
 
 TEST(computes_the_mean_of_windows, Each::run) {
-  for (int radius : {0, 1, 7, 30, 16384})
+  for (int radius : {1, 7, 30, 16384})
     for (const char* format : {"GRAY8", "RGB", "NV12", "Y42B", "GRAY16_LE"}) {
       at(format + std::string(" radius ") + show(radius));
       const GstVideoInfo video = video_info(format, size);
@@ -681,6 +680,78 @@ TEST(computes_the_mean_of_windows, Each::run) {
         expected.push_back(windows(input[c], (radius + sx) >> sx, (radius + sy) >> sy, mean));
       }
       EXPECT_WITHIN(filtered(run, "output=box-mean radius=" + show(radius), video, frame), expected, 0);
+    }
+}
+
+namespace {
+
+/// The mosaic of a component in a box: blocks of `side` pixels from the corner of the box on; samples outside of it stay.
+cv::Mat mosaic(const GstVideoInfo& video, std::size_t c, const cv::Mat& samples, const cv::Rect& box, int side) {
+  const int sx = GST_VIDEO_FORMAT_INFO_W_SUB(video.finfo, c), sy = GST_VIDEO_FORMAT_INFO_H_SUB(video.finfo, c);
+  const auto block = [&](int x, int y) {
+    return cv::Point(int(std::floor(double((x << sx) - box.x) / side)), int(std::floor(double((y << sy) - box.y) / side)));
+  };
+  cv::Mat result = samples.clone();
+  const cv::Rect frame(0, 0, GST_VIDEO_INFO_WIDTH(&video), GST_VIDEO_INFO_HEIGHT(&video));
+  for (int y = 0; y < samples.rows; ++y)
+    for (int x = 0; x < samples.cols; ++x) {
+      const cv::Rect pixels = cv::Rect(x << sx, y << sy, 1 << sx, 1 << sy) & frame;
+      if ((pixels & box) != pixels) continue;
+      double sum = 0, count = 0;
+      for (int j = 0; j < samples.rows; ++j)
+        for (int i = 0; i < samples.cols; ++i)
+          if (block(i, j) == block(x, y)) sum += samples.at<guint16>(j, i), count += 1;
+      result.at<guint16>(y, x) = guint16(std::nearbyint(sum / count));
+    }
+  return result;
+}
+
+}  // namespace
+
+TEST(pixelates_frames_and_regions, Each::run) {
+  struct Case {
+    const char* settings;
+    cv::Rect box;
+    int side;
+  };
+  const cv::Rect whole(0, 0, size.width, size.height);
+  for (const Case& c : {Case{"radius=1", whole, 3},
+                        {"radius=3", whole, 7},
+                        {"radius=0", whole, 2 * 6 + 1},  // an eighth of 43, rounded up
+                        {"radius=300", whole, 601},
+                        {"radius=3 region=roi", {5, 7, 30, 25}, 7},
+                        {"radius=0 region=roi", {5, 7, 30, 25}, 2 * 4 + 1},
+                        {"radius=0 region=roi region-margin=0.2", {-1, 2, 42, 35}, 2 * 5 + 1},
+                        {"radius=0 region=roi roi-type=none regions=11,9,20,12", {11, 9, 20, 12}, 2 * 2 + 1}})
+    for (const char* format : {"GRAY8", "NV12", "YUY2", "BGRA", "GRAY16_LE"}) {
+      at(std::string(format) + " " + c.settings);
+      const GstVideoInfo video = video_info(format, size);
+      const Buffer frame = noise(video);
+      gst_buffer_add_video_region_of_interest_meta(frame.get(), "face", 5, 7, 30, 25);
+      const Picture input = picture(frame.get(), video);
+      Picture expected;
+      for (std::size_t i = 0; i < input.size(); ++i)
+        expected.push_back(i == 3 ? input[3] : mosaic(video, i, input[i], c.box, c.side));
+      EXPECT_SAME(filtered(run, "output=pixelate " + std::string(c.settings), video, frame), expected);
+    }
+}
+
+TEST(follows_the_size_of_regions_with_its_radius, Each::run) {
+  for (const char* output : {"output=box-mean ", "output=pixelate "})
+    for (const auto& [box, radius] :
+         {std::pair{cv::Rect(3, 4, 40, 33), 5}, {cv::Rect(3, 4, 17, 40), 3}, {cv::Rect(20, 20, 6, 5), 2}}) {
+      at(output + show(radius));
+      const GstVideoInfo video = video_info("I420", size);
+      const Buffer frame = noise(video);
+      gst_buffer_add_video_region_of_interest_meta(frame.get(), "face", guint(box.x), guint(box.y), guint(box.width),
+                                                   guint(box.height));
+      Rig rig(run, output + std::string("region=roi radius=0"));
+      rig.caps(caps_text("I420", size));
+      const Picture following = rig.filter(frame);
+      set(rig.element(), "radius=" + show(radius));
+      EXPECT_SAME(rig.filter(frame), following);
+      set(rig.element(), "radius=" + show(radius + 1));
+      EXPECT(!difference(rig.filter(frame), following, 0).empty());
     }
 }
 

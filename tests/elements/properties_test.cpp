@@ -25,6 +25,8 @@ constexpr Documented documented[] = {
     {"cudagaussian", "kernel-width", "it must be odd", true},
     {"cudagaussian", "kernel-height", "it must be odd", true},
     {"cudaintegral", "region", "set region=frame", true},
+    {"", "region-margin", "has no effect with region=frame", false},
+    {"", "region-shape", "has no effect with region=frame", false},
     {"", "cuda-device-id", "runs on the processor", false},
 };
 

@@ -85,8 +85,15 @@ std::string text(Random& random, Mood mood, const char* property) {
     for (int i = 0; i < 4; ++i) written += (i ? "," : "") + std::to_string(random.below(40));
     return written;
   };
+  const auto polygon = [&] {
+    std::string written;
+    for (int i = random.between(3, 6); i > 0; --i)
+      written += (written.empty() ? "" : " ") + std::to_string(random.below(40)) + "," + std::to_string(random.below(40));
+    return written;
+  };
   if (mood == Mood::calm || random.one_in(3))
-    return random.pick<std::string>({"", "face", rectangle(), rectangle() + ";" + rectangle()});
+    return random.pick<std::string>({"", "face", rectangle(), rectangle() + ";" + rectangle(), polygon(),
+                                     rectangle() + ";" + polygon(), "0.1,0.1 0.9,0.2 0.5,0.9", "0.25,0.25,0.5,0.5"});
   if (random.one_in(20)) return std::string(20000, random.pick<char>({'1', ',', ';', 'x'}));
   return random.pick<std::string>({";",
                                    ",",
@@ -103,6 +110,11 @@ std::string text(Random& random, Mood mood, const char* property) {
                                    "0x10,0,4,4",
                                    "nan,inf,1,1",
                                    "1,1,1,1;",
+                                   "0,0 9,9 9,0 0,9",
+                                   "1,1 2,2",
+                                   "0,0 16384,0 16384,16384 0,16384",
+                                   "0,0 -1,5 5,5",
+                                   "0.0,0.0 1.0,0.0 1.5,1.0",
                                    ";1,1,1,1",
                                    "%s%n%d",
                                    "a very long name of a type of region",

@@ -313,6 +313,8 @@ mode_pipelines() {
   launch pipelines/integral "cudaintegral $ours" "$source,format=NV12 ! cudagaussian backend=cuda ! cudaintegral squared=true backend=cuda ! $raw ! fakesink"
   launch pipelines/x-integral cudaintegral "$source,format=RGBA ! cudaintegral channel=all backend=cuda ! video/x-integral,format=F32LE ! fakesink"
   launch pipelines/threshold cudaintegral "$source,format=NV12 ! cudaintegral output=threshold radius=20 backend=cuda ! $raw ! fakesink"
+  launch pipelines/mosaic cudaintegral \
+    "$source,format=NV12 ! cudaintegral output=pixelate radius=0 region=roi regions=0.1,0.1,0.3,0.4 backend=cuda ! $raw ! fakesink"
   launch pipelines/blend "cudablend cudagaussian" \
     "cudablend name=b backend=cuda sink_1::alpha=0.5 sink_1::xpos=200 sink_1::width=400 ! $raw ! fakesink $source,format=NV12 ! cudagaussian backend=cuda ! b. $source,format=RGBA ! b."
   launch pipelines/blend-wall cudablend \

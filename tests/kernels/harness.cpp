@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -251,17 +252,25 @@ Region random_region(Random& random, int width, int height) {
   Region region;
   region.mode = random.pick<Region::Mode>({Region::Mode::frame, Region::Mode::frame, Region::Mode::inside, Region::Mode::outside});
   if (region.mode == Region::Mode::frame) return region;
-  for (int i = random.below(4); i > 0; --i) {
+  const auto box = [&] {
     Rect rect;
     rect.x = random.between(-width / 4, width - 1);
     rect.y = random.between(-height / 4, height - 1);
     rect.width = random.between(1, width + 1);
     rect.height = random.between(1, height + 1);
-    region.rects.push_back(rect);
-  }
+    return rect;
+  };
+  for (int i = random.below(4); i > 0; --i) region.rects.push_back(box());
   if (random.below(4) == 0) region.rects.push_back({width, 0, 8, 8});  // beyond the frame
   if (random.below(4) == 0) region.rects.push_back({0, 0, -3, 5});     // of no size
   if (random.below(8) == 0) region.rects.push_back({1, 1, 2147483647, 2147483647});
+  for (int i = std::max(0, random.below(5) - 2); i > 0; --i) region.ellipses.push_back(box());
+  for (int i = std::max(0, random.below(5) - 2); i > 0; --i) {
+    Polygon polygon;
+    for (int corners = random.between(3, 7); corners > 0; --corners)
+      polygon.push_back({random.between(-width / 4, width + width / 4), random.between(-height / 4, height + height / 4)});
+    region.polygons.push_back(polygon);
+  }
   return region;
 }
 
@@ -294,6 +303,12 @@ std::string describe(const Geometry& geometry, const Layout& src, const Layout& 
   const char* contents[] = {"random", "zero", "max", "checkerboard", "flat", "faint", "ones", "words"};
   text << " region=" << modes[int(region.mode)];
   for (const Rect& r : region.rects) text << " (" << r.x << ',' << r.y << ' ' << r.width << 'x' << r.height << ')';
+  for (const Rect& r : region.ellipses) text << " ellipse(" << r.x << ',' << r.y << ' ' << r.width << 'x' << r.height << ')';
+  for (const Polygon& polygon : region.polygons) {
+    text << " polygon(";
+    for (const Point& corner : polygon) text << ' ' << corner.x << ',' << corner.y;
+    text << " )";
+  }
   text << " data=" << contents[int(data)];
   return text.str();
 }

@@ -114,8 +114,8 @@ extern const std::vector<std::pair<int, int>> sizes;
 /// Memory layouts, from tight and aligned to badly aligned.
 extern const std::vector<Layout> layouts;
 BorderValue random_border_value(Random& random, Format format);
-/// Draws a region: mostly the whole frame, otherwise the inside or outside of rectangles. They may be odd, overlap, or extend beyond the
-/// frame.
+/// Draws a region: mostly the whole frame, otherwise the inside or outside of rectangles, ellipses and polygons. They may be odd, overlap,
+/// or extend beyond the frame; polygons may cross themselves.
 Region random_region(Random& random, int width, int height);
 
 /// One case of a sweep: everything except the parameters of the operation.

@@ -13,7 +13,7 @@ namespace cudavision::test {
 
 inline int tolerance(const local::Params& params, Format) { return reference::tolerance(params); }
 inline std::string describe(const local::Params& p) {
-  const char* operations[] = {"box-mean", "threshold", "deviation", "nlm"};
+  const char* operations[] = {"box-mean", "threshold", "deviation", "nlm", "pixelate"};
   std::ostringstream text;
   text << operations[int(p.operation)] << " radius " << p.radius << " sensitivity " << p.sensitivity << " search_radius "
        << p.search_radius << " strength " << p.strength;
@@ -36,7 +36,8 @@ TEST_P(LocalSweep, EqualsReference) {
   Random random(unsigned(format) + 400);
   const std::vector<int> radii = {0, 1, 2, 3, 7, 15, 40, 300, 16384};
   for (int i = 0; i < rounds() * int(sizes.size()); ++i) {
-    for (local::Operation operation : {local::Operation::box_mean, local::Operation::threshold, local::Operation::deviation}) {
+    for (local::Operation operation :
+         {local::Operation::box_mean, local::Operation::threshold, local::Operation::deviation, local::Operation::pixelate}) {
       local::Params params;
       params.operation = operation;
       params.radius = random.pick(radii);
@@ -81,7 +82,8 @@ TEST_P(LocalPlans, LargeWindows) {
     for (Data data : {Data::max, Data::random}) {
       local::Params params;
       params.radius = radius;
-      for (local::Operation operation : {local::Operation::box_mean, local::Operation::threshold, local::Operation::deviation}) {
+      for (local::Operation operation :
+           {local::Operation::box_mean, local::Operation::threshold, local::Operation::deviation, local::Operation::pixelate}) {
         params.operation = operation;
         expect_reference(GetParam(), params, {{Format::GRAY16_LE, 700, 500}, {}, {}, {}, data}, 3);
         expect_reference(GetParam(), params, {{Format::NV12, 1920, 1080}, {}, {}, {}, data}, 3);
@@ -119,6 +121,95 @@ TEST_P(LocalPlans, BoxMeanEqualsOpenCV) {
     params.radius = radius;
     EXPECT_EQ(check(GetParam(), params, src, expected), "") << radius;
   }
+}
+
+/// Of a picture whose sides are multiples of the block, cv::resize makes the means of the blocks, and then the mosaic.
+TEST_P(LocalPlans, PixelateEqualsOpenCV) {
+  SKIP_UNLESS_AVAILABLE(GetParam());
+  for (int side : {3, 15}) {
+    const Geometry geometry{Format::GRAY8, 15 * 21, 15 * 13};
+    const Picture src = make_picture(geometry, 7);
+    Picture expected(geometry);
+    const auto mat = [&](const Picture& picture) {
+      const Plane plane = picture.at(const_cast<std::uint8_t*>(picture.bytes().data())).planes[0];
+      return cv::Mat(geometry.height, geometry.width, CV_8U, plane.data, std::size_t(plane.pitch));
+    };
+    cv::Mat exact, means;
+    mat(src).convertTo(exact, CV_64F);
+    cv::resize(exact, means, {geometry.width / side, geometry.height / side}, 0, 0, cv::INTER_AREA);
+    means.convertTo(means, CV_8U);
+    cv::Mat blocks = mat(expected);
+    cv::resize(means, blocks, blocks.size(), 0, 0, cv::INTER_NEAREST);
+    local::Params params;
+    params.operation = local::Operation::pixelate;
+    params.radius = side / 2;
+    EXPECT_EQ(check(GetParam(), params, src, expected), "") << side;
+  }
+}
+
+/// A mosaic moves with its region: the same picture elsewhere, with the same box there, gives the same blocks.
+TEST_P(LocalPlans, PixelateMovesWithTheRegion) {
+  SKIP_UNLESS_AVAILABLE(GetParam());
+  const Geometry geometry{Format::RGB, 120, 90};
+  const Picture src = make_picture(geometry, 8);
+  for (int radius : {0, 3}) {
+    local::Params params;
+    params.operation = local::Operation::pixelate;
+    params.radius = radius;
+    auto filter = make(params, geometry, GetParam());
+    ASSERT_TRUE(filter.ok()) << filter.error().message();
+    const auto at = [&](const reference::Component& c, int dx, int dy) {
+      Picture moved(geometry);
+      for (const reference::Component& each : src.format().components) {
+        const reference::Grid from = src.read(each);
+        reference::Grid to(from.width, from.height);
+        for (int y = 0; y < to.height; ++y)
+          for (int x = 0; x < to.width; ++x)
+            to.at(x, y) = from.at((x - dx + from.width) % from.width, (y - dy + from.height) % from.height);
+        moved.write(each, to);
+      }
+      Job job(GetParam(), moved, moved.inverted());
+      EXPECT_TRUE(job.submit(*filter.value(), {Region::Mode::inside, {{20 + dx, 10 + dy, 41, 33}}}).ok());
+      const reference::Grid whole = job.finish().read(c);
+      reference::Grid box(41, 33);
+      for (int y = 0; y < box.height; ++y)
+        for (int x = 0; x < box.width; ++x) box.at(x, y) = whole.at(20 + dx + x, 10 + dy + y);
+      return box.values;
+    };
+    for (const reference::Component& c : src.format().components)
+      for (const auto& [dx, dy] : {std::pair{1, 0}, {7, 3}, {-11, 20}}) EXPECT_EQ(at(c, 0, 0), at(c, dx, dy)) << dx << ", " << dy;
+  }
+}
+
+/// Near and far regions have as many blocks: eight times the radius is the shorter side. The strength of overlapping regions is that of
+/// the larger one, whatever their order.
+TEST_P(LocalPlans, StrengthFollowsTheRegion) {
+  SKIP_UNLESS_AVAILABLE(GetParam());
+  const Geometry geometry{Format::GRAY8, 400, 300};
+  const Picture src = make_picture(geometry, 9);
+  const auto run = [&](const local::Params& params, const std::vector<Rect>& rects) {
+    auto filter = make(params, geometry, GetParam());
+    EXPECT_TRUE(filter.ok());
+    Job job(GetParam(), src, src.inverted());
+    EXPECT_TRUE(job.submit(*filter.value(), {Region::Mode::inside, rects}).ok());
+    return job.finish();
+  };
+  for (local::Operation operation : {local::Operation::box_mean, local::Operation::pixelate})
+    for (const auto& [box, radius] : {std::pair{Rect{10, 20, 80, 200}, 10},
+                                      {Rect{10, 20, 81, 200}, 11},
+                                      {Rect{3, 3, 5, 4}, 2},
+                                      {Rect{-50, -60, 5000, 5000}, 38},
+                                      {Rect{100, 100, 16, 16}, 2},
+                                      {Rect{100, 100, 24, 17}, 3}}) {
+      local::Params following, fixed;
+      following.operation = fixed.operation = operation;
+      following.radius = 0;
+      fixed.radius = radius;
+      EXPECT_EQ(run(fixed, {box}).sample_difference(run(following, {box}), 0), "") << describe(fixed);
+      const Rect small{30, 40, 20, 20}, large{25, 35, 160, 120};
+      EXPECT_TRUE(run(following, {small, large}).bytes() == run(following, {large, small}).bytes());
+      EXPECT_TRUE(run(following, {small, large}).bytes() == run(following, {large}).bytes());
+    }
 }
 
 TEST_P(LocalPlans, RowsMayLieFarApart) {

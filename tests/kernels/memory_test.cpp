@@ -176,6 +176,9 @@ std::vector<Operation> operations() {
   inside.mode = Region::Mode::inside;
   outside.mode = Region::Mode::outside;
   inside.rects = outside.rects = {{3, 2, 11, 9}, {8, 5, 40, 7}};
+  Region shapes = inside, no_shapes = outside;
+  shapes.ellipses = no_shapes.ellipses = {{-4, 1, 21, 12}, {9, 9, 30, 20}};
+  shapes.polygons = no_shapes.polygons = {{{0, 0}, {30, 3}, {12, 25}}};
   const auto gaussian = [](int taps) {
     return [taps](const Geometry& geometry, Backend backend) {
       gaussian::Params params;
@@ -210,6 +213,8 @@ std::vector<Operation> operations() {
       {"gaussian", filter(gaussian(5))},
       {"gaussian inside", filter(gaussian(5), inside)},
       {"gaussian outside", filter(gaussian(31), outside)},
+      {"gaussian in shapes", filter(gaussian(5), shapes)},
+      {"gaussian around shapes", filter(gaussian(31), no_shapes)},
       {"convolve 3x3", filter(convolve(convolve::Preset::sharpen))},
       {"convolve 5x5 inside", filter(convolve(convolve::Preset::unsharp), inside)},
       {"convolve 9x9 outside", filter(convolve(convolve::Preset::custom), outside)},
@@ -217,6 +222,7 @@ std::vector<Operation> operations() {
       {"convolve copying borders", filter(convolve(convolve::Preset::box, Border::copy))},
       {"convolve filling borders", filter(convolve(convolve::Preset::custom, Border::fill))},
       {"local box-mean", filter(local(local::Operation::box_mean))},
+      {"local pixelate in shapes", filter(local(local::Operation::pixelate), shapes)},
       {"local threshold", filter(local(local::Operation::threshold), outside)},
       {"local deviation", filter(local(local::Operation::deviation))},
       {"local non-local means", filter(local(local::Operation::nlm), inside)},

@@ -19,6 +19,10 @@ const Kind& kind(const std::string& name) {
        "cudaintegral",
        {"output=box-mean radius=3 squared=false", "output=threshold radius=9 squared=false",
         "output=passthrough radius=3 squared=true"}},
+      {"mosaic",
+       "cudaintegral",
+       {"output=pixelate radius=0 region=roi regions=\"0.1,0.1 0.9,0.2 0.5,0.9;0.5,0.5,0.4,0.5\"",
+        "output=box-mean radius=0 region=outside-roi regions=0.25,0.25,0.5,0.5", "output=pixelate radius=6 region=frame regions="}},
       {"equalize", "cudahistogram", {"equalize=true bins=256", "equalize=false bins=256", "equalize=true bins=64"}},
       {"histogram",
        "cudahistogram",
@@ -52,6 +56,7 @@ const std::vector<Shape>& shapes() {
        {{0, 1}, {0, 2}}},
       {"memories", {"gaussian", "integral", "convolve"}, "{0} ! {m} ! {1} ! {m} ! {2} ! {m} ! {o}", {{0, 1, 2}}, false},
       {"equalize", {"equalize", "gaussian"}, "{0} ! {m} ! {1} ! queue ! {o}", {{0, 1}}, false},
+      {"mosaic", {"mosaic", "gaussian"}, "{0} ! {m} ! {1} ! {o}", {{0, 1}}, false},
       {"look", {"histogram", "motion"}, "{0} ! {m} ! {1} ! {m} ! {o}", {{0, 1}}, false},
   };
   return table;

@@ -44,10 +44,79 @@ int nlm(const local::Params& params, const Grid& in, int depth, const Component&
   return int(std::nearbyint(sum / weights));
 }
 
+/// Whether the result depends on the box of a region.
+bool follows_boxes(const local::Params& params) {
+  return params.operation == local::Operation::pixelate || (params.operation == local::Operation::box_mean && params.radius == 0);
+}
+
+/// An eighth of the shorter side of a box, rounded up, at least 2; sides count up to those of the frame.
+int radius_for(const Geometry& geometry, const Rect& box) {
+  const int shorter = std::min({box.width, box.height, geometry.width, geometry.height});
+  return std::max(2, int(std::ceil(shorter / 8.0)));
+}
+
+/// A mosaic: the samples whose first pixels lie in one square get their mean.
+Grid mosaic(const Grid& in, const Component& c, const Rect& box, int side) {
+  const auto square = [side](int sample, int shift, int origin) {
+    return int(std::floor(double((sample << shift) - origin) / side));
+  };
+  const int first_x = square(0, c.shift_x, box.x), first_y = square(0, c.shift_y, box.y);
+  const int across = square(in.width - 1, c.shift_x, box.x) - first_x + 1;
+  const int down = square(in.height - 1, c.shift_y, box.y) - first_y + 1;
+  const auto at = [&](int x, int y) {
+    return std::size_t(square(y, c.shift_y, box.y) - first_y) * across + std::size_t(square(x, c.shift_x, box.x) - first_x);
+  };
+  std::vector<double> sums(std::size_t(across) * down), counts(sums.size());
+  for (int y = 0; y < in.height; ++y)
+    for (int x = 0; x < in.width; ++x) sums[at(x, y)] += in.at(x, y), ++counts[at(x, y)];
+  Grid out(in.width, in.height);
+  for (int y = 0; y < in.height; ++y)
+    for (int x = 0; x < in.width; ++x) out.at(x, y) = int(std::nearbyint(sums[at(x, y)] / counts[at(x, y)]));
+  return out;
+}
+
+/// Filters shape after shape, each by its box; those with longer shorter sides come later, and win.
+Picture apply_by_shape(const local::Params& params, const Picture& src, const Region& region, Layout layout) {
+  struct One {
+    Region region;
+    Rect box;
+  };
+  std::vector<One> shapes;
+  const auto inside = Region::Mode::inside;
+  for (const Rect& rect : region.rects) shapes.push_back({{inside, {rect}}, rect});
+  for (const Rect& box : region.ellipses) shapes.push_back({{inside, {}, {box}}, box});
+  for (const Polygon& polygon : region.polygons) {
+    int x0 = polygon[0].x, y0 = polygon[0].y, x1 = x0, y1 = y0;
+    for (const Point& p : polygon) x0 = std::min(x0, p.x), y0 = std::min(y0, p.y), x1 = std::max(x1, p.x), y1 = std::max(y1, p.y);
+    shapes.push_back({{inside, {}, {}, {polygon}}, {x0, y0, x1 - x0, y1 - y0}});
+  }
+  std::stable_sort(shapes.begin(), shapes.end(), [](const One& a, const One& b) {
+    return std::min(a.box.width, a.box.height) < std::min(b.box.width, b.box.height);
+  });
+  Picture dst = filtered(src, {inside}, false, layout, [](const Grid& in, const Component&) { return in; });
+  for (const One& one : shapes) {
+    const Picture filtered = apply(params, src, one.region, {}, one.box);
+    for (const Component& c : src.format().components) {
+      if (c.role == Role::alpha || c.role == Role::padding) continue;
+      const Grid grid = filtered.read(c);
+      for (int y = 0; y < grid.height; ++y)
+        for (int x = 0; x < grid.width; ++x)
+          if (in_region(one.region, src.geometry(), c, x, y)) dst.copy(c, x, y, filtered);
+    }
+  }
+  return dst;
+}
+
 }  // namespace
 
 Picture apply(const local::Params& params, const Picture& src, const Region& region, Layout layout) {
+  if (follows_boxes(params) && region.mode == Region::Mode::inside) return apply_by_shape(params, src, region, layout);
+  return apply(params, src, region, layout, {0, 0, src.geometry().width, src.geometry().height});
+}
+
+Picture apply(local::Params params, const Picture& src, const Region& region, Layout layout, const Rect& box) {
   const int depth = src.format().depth, max = src.format().max_value();
+  if (params.radius == 0 && follows_boxes(params)) params.radius = radius_for(src.geometry(), box);
   Grid light(0, 0);
   if (params.operation == local::Operation::threshold) light = luma(src);
   return filtered(src, region, false, layout, [&](const Grid& component, const Component& c) {
@@ -58,6 +127,7 @@ Picture apply(const local::Params& params, const Picture& src, const Region& reg
       std::fill(out.values.begin(), out.values.end(), 1 << (depth - 1));
       return out;
     }
+    if (params.operation == local::Operation::pixelate) return mosaic(in, c, box, 2 * params.radius + 1);
     const int rx = c.shift_x ? (params.radius + 1) / 2 : params.radius, ry = c.shift_y ? (params.radius + 1) / 2 : params.radius;
     const Sums sums(in, false), squares(in, true);
     for (int y = 0; y < in.height; ++y) {
@@ -79,6 +149,8 @@ Picture apply(const local::Params& params, const Picture& src, const Region& reg
             out.at(x, y) = int(std::nearbyint(std::sqrt(double(spread)) / n));
             break;
           }
+          case local::Operation::pixelate:  // done above
+            break;
           case local::Operation::nlm:
             out.at(x, y) = nlm(params, in, depth, c, x, y);
             break;

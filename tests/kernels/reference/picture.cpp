@@ -38,6 +38,29 @@ bool contains(const Rect& r, int x, int y) {
   return r.width > 0 && r.height > 0 && x >= r.x && long(x) < long(r.x) + r.width && y >= r.y && long(y) < long(r.y) + r.height;
 }
 
+/// The ellipse that fills a box: (dx / width)² + (dy / height)² ≤ 1 for the distances of the pixel's centre from that of the box, times 2.
+bool in_ellipse(const Rect& box, int x, int y) {
+  if (!contains(box, x, y)) return false;
+  const __int128 w = box.width, h = box.height, dx = 2 * (long(x) - box.x) + 1 - box.width,
+                 dy = 2 * (long(y) - box.y) + 1 - box.height;
+  return dx * dx * h * h + dy * dy * w * w <= w * w * h * h;
+}
+
+/// Whether a ray from the pixel's centre to the left meets the edges an odd number of times. An edge through the centre is met.
+bool in_polygon(const Polygon& polygon, int x, int y) {
+  const __int128 cx = 2 * long(x) + 1, cy = 2 * long(y) + 1;  // in half pixels
+  int met = 0;
+  for (std::size_t i = 0; i < polygon.size(); ++i) {
+    const Point &a = polygon[i], &b = polygon[(i + 1) % polygon.size()];
+    const __int128 ax = 2 * long(a.x), ay = 2 * long(a.y), bx = 2 * long(b.x), by = 2 * long(b.y);
+    if ((ay < cy) == (by < cy)) continue;
+    // The edge is at ax + (bx − ax) · (cy − ay) / (by − ay).
+    const __int128 distance = (cx - ax) * (by - ay) - (bx - ax) * (cy - ay);
+    met += by > ay ? distance >= 0 : distance <= 0;
+  }
+  return met % 2 == 1;
+}
+
 }  // namespace
 
 const Definition& definition(Format format) {
@@ -191,18 +214,21 @@ Picture filtered(const Picture& src, const Region& region, bool filter_alpha, La
 
 bool in_region(const Region& region, const Geometry& geometry, const Component& c, int x, int y) {
   if (region.mode == Region::Mode::frame) return true;
-  bool all = false, any = false;  // all, any of the sample's pixels lie in one rectangle
-  for (const Rect& rect : region.rects) {
+  bool all = false, any = false;  // all, any of the sample's pixels lie in one shape
+  const auto look = [&](const auto& holds) {
     int pixels = 0, inside = 0;
     for (int py = y << c.shift_y; py < std::min((y + 1) << c.shift_y, geometry.height); ++py) {
       for (int px = x << c.shift_x; px < std::min((x + 1) << c.shift_x, geometry.width); ++px) {
         ++pixels;
-        inside += contains(rect, px, py);
+        inside += holds(px, py);
       }
     }
     any = any || inside > 0;
     all = all || inside == pixels;
-  }
+  };
+  for (const Rect& rect : region.rects) look([&](int px, int py) { return contains(rect, px, py); });
+  for (const Rect& box : region.ellipses) look([&](int px, int py) { return in_ellipse(box, px, py); });
+  for (const Polygon& polygon : region.polygons) look([&](int px, int py) { return in_polygon(polygon, px, py); });
   return region.mode == Region::Mode::inside ? all : !any;
 }
 

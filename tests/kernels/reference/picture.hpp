@@ -96,8 +96,8 @@ class Picture {
   std::vector<std::uint8_t> bytes_;
 };
 
-/// Whether a component's sample is in the region. A chroma sample is inside if all of its pixels lie in one rectangle, and outside if none
-/// of them lies in a rectangle.
+/// Whether a component's sample is in the region. A chroma sample is inside if all of its pixels lie in one shape, and outside if none
+/// of them lies in a shape.
 bool in_region(const Region& region, const Geometry& geometry, const Component& c, int x, int y);
 
 /// Applies `operation` to the filtered components inside the region. Copies the rest bit for bit.

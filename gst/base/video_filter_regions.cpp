@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// GstCudaVisionFilter: metas, and the shapes that make the region of a frame.
+//
+//   GstVideoRegionOfInterestMeta ─┐  boxes of the uncropped       region-margin    region-shape
+//   GstAnalyticsODMtd ────────────┴─ frame, of type roi-type ──▶ grown boxes ──▶ rectangles, ellipses ─┐
+//   regions (the property) ────────── shapes in the picture, used as they are written ─────────────────┴─▶ Region: all of them
+#include <algorithm>
+#include <cmath>
+
+#include "gst/base/shapes.hpp"
+#include "gst/base/video_filter_private.hpp"
+#if CUDAVISION_HAVE_ANALYTICS
+#include <gst/analytics/analytics.h>
+#endif
+
+namespace cudavision::video_filter {
+
+gboolean transform_meta(GstBaseTransform* trans, GstBuffer* outbuf, GstMeta* meta, GstBuffer* inbuf) {
+  // Video metas do not apply to tables.
+  if (state_of(trans).data) return base_class()->transform_meta(trans, outbuf, meta, inbuf);
+  // Format and size stay the same, so all metas stay valid. The crop is the exception: it is applied. (The base class drops metas
+  // that describe memory.)
+  return meta->info->api != GST_VIDEO_CROP_META_API_TYPE;
+}
+
+namespace {
+
+/// Calls f(meta) with each GstVideoRegionOfInterestMeta of a buffer.
+template <typename F>
+void for_each_roi(GstBuffer* buffer, F&& f) {
+  gpointer cursor = nullptr;
+  while (GstMeta* meta = gst_buffer_iterate_meta_filtered(buffer, &cursor, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE))
+    f(reinterpret_cast<GstVideoRegionOfInterestMeta*>(meta));
+}
+
+/// A box of an uncropped frame, in pixels of the picture that is cropped at `origin`. It may reach beyond the picture, which is
+/// never larger than the limits.
+Rect in_picture(gint64 x, gint64 y, gint64 width, gint64 height, CropOrigin origin) {
+  const auto limited = [](gint64 value) { return int(CLAMP(value, -(1 << 20), 1 << 20)); };
+  const int left = limited(x - origin.x), top = limited(y - origin.y);
+  return {left, top, limited(x - origin.x + width) - left, limited(y - origin.y + height) - top};
+}
+Rect in_picture(const GstVideoRegionOfInterestMeta* roi, CropOrigin origin) {
+  return in_picture(roi->x, roi->y, roi->w, roi->h, origin);
+}
+
+/// Calls f(type, box) with the boxes that the metas of a buffer hold, in pixels of its picture. A detector that adds both kinds of metas
+/// gives each box twice, which makes no difference to the region.
+template <typename F>
+void for_each_box(GstBuffer* buffer, F&& f) {
+  const CropOrigin origin = crop_origin(buffer);
+  for_each_roi(buffer, [&](const GstVideoRegionOfInterestMeta* roi) { f(roi->roi_type, in_picture(roi, origin)); });
+#if CUDAVISION_HAVE_ANALYTICS
+  GstAnalyticsRelationMeta* relations = gst_buffer_get_analytics_relation_meta(buffer);
+  gpointer cursor = nullptr;
+  GstAnalyticsMtd found;
+  while (relations && gst_analytics_relation_meta_iterate(relations, &cursor, gst_analytics_od_mtd_get_mtd_type(), &found)) {
+    const auto* object = reinterpret_cast<const GstAnalyticsODMtd*>(&found);
+    gint x, y, width, height;
+    if (gst_analytics_od_mtd_get_location(object, &x, &y, &width, &height, nullptr))
+      f(gst_analytics_od_mtd_get_obj_type(object), in_picture(x, y, width, height, origin));
+  }
+#endif
+}
+
+/// Adds a share of a box on every side.
+Rect grown(const Rect& box, double margin) {
+  const int across = int(std::lround(box.width * margin)), down = int(std::lround(box.height * margin));
+  return {box.x - across, box.y - down, box.width + 2 * across, box.height + 2 * down};
+}
+
+}  // namespace
+
+gboolean copy_metadata(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* outbuf) {
+  if (!base_class()->copy_metadata(trans, inbuf, outbuf)) return FALSE;
+  if (gst_buffer_get_video_crop_meta(inbuf)) {
+    const CropOrigin origin = crop_origin(inbuf);
+    for_each_roi(outbuf, [&](GstVideoRegionOfInterestMeta* roi) {
+      const Rect rect = intersection(in_picture(roi, origin), {0, 0, 1 << 20, 1 << 20});
+      roi->x = rect.x, roi->y = rect.y, roi->w = rect.width, roi->h = rect.height;
+    });
+  }
+  return TRUE;
+}
+
+Region region_of(const FilterState& state, GstBuffer* buffer) {
+  const FilterSettings& settings = state.in_use;
+  Region region;
+  region.mode = Region::Mode(settings.region);
+  if (region.mode == Region::Mode::frame) return region;
+  region.rects = state.own_shapes.rects;
+  region.polygons = state.own_shapes.polygons;
+  std::vector<Rect>& boxes = settings.region_shape == int(RegionShape::ellipse) ? region.ellipses : region.rects;
+  for_each_box(buffer, [&](GQuark type, const Rect& box) {
+    const char* name = g_quark_to_string(type);
+    if (settings.roi_type.empty() || (name && settings.roi_type == name)) boxes.push_back(grown(box, settings.region_margin));
+  });
+  return region;
+}
+
+Result<Region> own_shapes(const FilterSettings& settings, const GstVideoInfo& video) {
+  Region own;
+  if (settings.region == int(Region::Mode::frame)) return own;
+  const auto shapes = parse_shapes("regions", ShapeKind::areas, settings.regions);
+  if (!shapes.ok()) return shapes.error();
+  const int width = GST_VIDEO_INFO_WIDTH(&video), height = GST_VIDEO_INFO_HEIGHT(&video);
+  for (const Shape& shape : shapes.value()) {
+    if (shape.rectangle) {
+      own.rects.push_back(rect_in(shape, width, height));
+      continue;
+    }
+    auto polygon = points_in("regions", shape, width, height);
+    if (!polygon.ok()) return polygon.error();
+    own.polygons.push_back(std::move(polygon.value()));
+  }
+  return own;
+}
+
+Status check_shapes(const FilterSettings& settings) {
+  const auto shapes = parse_shapes("regions", ShapeKind::areas, settings.regions);
+  if (!shapes.ok()) return shapes.error();
+  for (const Shape& shape : shapes.value())
+    if (!shape.rectangle && shape.numbers.size() / 2 > max_outline_corners)
+      return Status::settings("regions has a polygon of " + std::to_string(shape.numbers.size() / 2) + " corners: at most " +
+                              std::to_string(max_outline_corners) + " are allowed");
+  return {};
+}
+
+std::string unused_shapes(const FilterSettings& settings) {
+  if (settings.region != int(Region::Mode::frame)) return {};
+  const FilterSettings initial;
+  for (const auto& [name, set] : {std::pair{"regions", !settings.regions.empty()},
+                                  {"region-margin", settings.region_margin != initial.region_margin},
+                                  {"region-shape", settings.region_shape != initial.region_shape}})
+    if (set) return std::string(name) + " has no effect with region=frame, where the whole frame is processed";
+  return {};
+}
+
+}  // namespace cudavision::video_filter

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Ellipses and polygons in a frame: which pixels and samples they hold. All arithmetic is exact, so that both backends agree.
+//
+//   a shape and its box    row by row, for the CPU and for counting    point by point, for CUDA
+//      ┌──▄▄▄▄──┐             row_spans(): spans of samples               PackedOutline::holds_sample()
+//      │▄██████▄│             of each row of a channel set                of the samples in the box
+//      │▀██████▀│
+//      └──▀▀▀▀──┘
+#pragma once
+
+#include "kernels/core/border.hpp"
+#include "kernels/core/filter.hpp"
+#include "kernels/core/polygon.hpp"
+
+namespace cudavision {
+
+/// An ellipse or a polygon in pixels of the picture. Does not own the polygon.
+struct Outline {
+  Rect box;                          ///< that the ellipse fills, or that is around the polygon; sides of at most max_box_side
+  const Polygon* polygon = nullptr;  ///< nullptr: the ellipse
+};
+
+/// Cuts a box of any position and size at a distance of max_frame_side from the pixel (0, 0) and from the largest frame. The numbers
+/// then are small enough for exact arithmetic, and a box that is only partly in the frame keeps its size.
+Rect near_frame(const Rect& box);
+inline constexpr int max_box_side = 3 * max_frame_side;  ///< of what it returns
+/// The smallest rectangle around a polygon. Empty for a polygon without corners.
+Rect box_around(const Polygon& polygon);
+
+/// Whether the centre of pixel (x, y), which lies in the box, is in the ellipse that fills the box or on its edge. With the distances
+/// dx, dy from the centre of the box in half pixels: (dx / width)² + (dy / height)² ≤ 1. The sum is below 2^64.
+CUDAVISION_HOST_DEVICE constexpr bool ellipse_contains(const Rect& box, int x, int y) {
+  const std::int64_t dx = 2 * (x - box.x) + 1 - box.width, dy = 2 * (y - box.y) + 1 - box.height;
+  const std::uint64_t width = std::uint64_t(box.width) * box.width, height = std::uint64_t(box.height) * box.height;
+  return std::uint64_t(dx * dx) * height + std::uint64_t(dy * dy) * width <= width * height;
+}
+
+/// Sorts spans and joins those that touch or overlap.
+void merge(std::vector<Span>& spans);
+
+/// Finds the samples of row `row` of a channel set that a shape holds, as spans in order that neither touch nor overlap. inner: all
+/// pixels of the sample are in the shape; outer: at least one of them is.
+void row_spans(const Geometry& geometry, const ChannelSet& set, const Outline& outline, Coverage coverage, int row,
+               std::vector<Span>& spans);
+
+/// A shape as an argument of a kernel.
+struct PackedOutline {
+  Rect box;
+  int count = 0;  ///< of corners; 0: the ellipse
+  Point corners[max_outline_corners];
+
+  /// Whether the centre of pixel (x, y), which lies in the box, is in the shape. The same as contains() for polygons.
+  CUDAVISION_HOST_DEVICE constexpr bool contains(int x, int y) const {
+    if (count == 0) return ellipse_contains(box, x, y);
+    bool inside = false;
+    for (int i = 0; i < count; ++i) {
+      const Point &a = corners[i], &b = corners[i + 1 < count ? i + 1 : 0];
+      const Point &top = a.y < b.y ? a : b, &bottom = a.y < b.y ? b : a;
+      if (y < top.y || y >= bottom.y) continue;
+      const std::int64_t dx = std::int64_t(bottom.x) - top.x, dy = std::int64_t(bottom.y) - top.y;
+      inside ^= dx * (2 * (std::int64_t(y) - top.y) + 1) <= dy * (2 * (std::int64_t(x) - top.x) + 1);
+    }
+    return inside;
+  }
+
+  /// Whether the shape holds a sample of a set that is subsampled by these shifts, in a picture of width × height pixels. Pixels
+  /// outside of the box are not in the shape.
+  CUDAVISION_HOST_DEVICE constexpr bool holds_sample(int x, int y, int shift_x, int shift_y, int width, int height,
+                                                     Coverage coverage) const {
+    for (int py = y << shift_y; py < (y + 1) << shift_y && py < height; ++py)
+      for (int px = x << shift_x; px < (x + 1) << shift_x && px < width; ++px) {
+        const bool in_box = px >= box.x && px < box.x + box.width && py >= box.y && py < box.y + box.height;
+        const bool inside = in_box && contains(px, py);
+        if (inside != (coverage == Coverage::inner)) return inside;
+      }
+    return coverage == Coverage::inner;
+  }
+};
+/// `outline` has at most max_outline_corners corners.
+PackedOutline pack(const Outline& outline);
+
+}  // namespace cudavision

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Which part of a frame each filter changes: boxes of metas with region-margin and region-shape, and the shapes of the property regions.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "tests/elements/harness.hpp"
+#if CUDAVISION_HAVE_ANALYTICS
+#include <gst/analytics/analytics.h>
+#endif
+
+using namespace cudavision::test;
+
+namespace {
+
+const Size size{45, 37};
+using Shape = std::function<bool(int x, int y)>;  ///< whether a pixel belongs to the shape
+
+Shape box(int x, int y, int width, int height) {
+  return [=](int px, int py) { return px >= x && px < x + width && py >= y && py < y + height; };
+}
+Shape ellipse(int x, int y, int width, int height) {
+  return [=](int px, int py) {
+    const double dx = (px + 0.5 - x - width / 2.0) / (width / 2.0), dy = (py + 0.5 - y - height / 2.0) / (height / 2.0);
+    return dx * dx + dy * dy <= 1 + 1e-12;
+  };
+}
+Shape polygon(std::vector<std::pair<double, double>> corners) {
+  return [=](int px, int py) {
+    bool inside = false;
+    for (std::size_t i = 0; i < corners.size(); ++i) {
+      const auto &a = corners[i], &b = corners[(i + 1) % corners.size()];
+      if ((a.second > py + 0.5) == (b.second > py + 0.5)) continue;
+      inside ^= a.first + (b.first - a.first) * (py + 0.5 - a.second) / (b.second - a.second) <= px + 0.5;
+    }
+    return inside;
+  };
+}
+
+/// The samples of a component whose pixels all lie in one of the shapes, or of which no pixel lies in any.
+cv::Mat chosen(const GstVideoInfo& video, int component, const std::vector<Shape>& shapes, bool inside) {
+  const int sx = GST_VIDEO_FORMAT_INFO_W_SUB(video.finfo, component), sy = GST_VIDEO_FORMAT_INFO_H_SUB(video.finfo, component);
+  const int width = GST_VIDEO_INFO_WIDTH(&video), height = GST_VIDEO_INFO_HEIGHT(&video);
+  cv::Mat mask(GST_VIDEO_INFO_COMP_HEIGHT(&video, component), GST_VIDEO_INFO_COMP_WIDTH(&video, component), CV_8U, cv::Scalar(0));
+  for (int y = 0; y < mask.rows; ++y)
+    for (int x = 0; x < mask.cols; ++x) {
+      bool all = false, any = false;
+      for (const Shape& shape : shapes) {
+        int pixels = 0, held = 0;
+        for (int py = y << sy; py < std::min((y + 1) << sy, height); ++py)
+          for (int px = x << sx; px < std::min((x + 1) << sx, width); ++px) ++pixels, held += shape(px, py);
+        all |= held == pixels;
+        any |= held > 0;
+      }
+      mask.at<uchar>(y, x) = inside ? all : !any;
+    }
+  return mask;
+}
+
+/// A frame of noise with two regions of interest; the second extends beyond the frame.
+Buffer frame_with_regions(const GstVideoInfo& video) {
+  Buffer frame = noise(video);
+  gst_buffer_add_video_region_of_interest_meta(frame.get(), "face", 4, 6, 12, 8);
+  gst_buffer_add_video_region_of_interest_meta(frame.get(), "car", 30, 15, 40, 100);
+  return frame;
+}
+
+/// Checks that `actual` is what the element makes of the whole frame in the shapes, and the input elsewhere.
+void expect_region(const Run& run, const GstVideoInfo& video, const Buffer& frame, const Picture& actual,
+                   const std::vector<Shape>& shapes, bool inside) {
+  const Picture input = picture(frame.get(), video);
+  const Picture whole = profile(run.element).region_counts ? actual : filtered(run, "", video, frame);
+  Picture expected;
+  for (std::size_t c = 0; c < input.size(); ++c) {
+    cv::Mat result = input[c].clone();
+    whole[c].copyTo(result, chosen(video, int(c), shapes, inside));
+    expected.push_back(result);
+  }
+  EXPECT_SAME(actual, expected);
+}
+
+std::string caps_of(const GstVideoInfo& video) {
+  return caps_text(GST_VIDEO_INFO_NAME(&video), {GST_VIDEO_INFO_WIDTH(&video), GST_VIDEO_INFO_HEIGHT(&video)});
+}
+
+Picture with(const Run& run, const std::string& settings, const GstVideoInfo& video, const Buffer& frame) {
+  Rig rig(run, settings);
+  rig.caps(caps_of(video));
+  return rig.filter(frame);
+}
+
+struct Mode {
+  const char* settings;
+  std::vector<Shape> shapes;
+};
+
+}  // namespace
+
+TEST(changes_the_shapes_alone, Each::run) {
+  if (profile(run.element).whole_frame) return;
+  const Shape own = box(2, 3, 9, 7), corner = polygon({{20, 5}, {40, 9}, {24, 30}});
+  const std::vector<Mode> modes = {
+      {"region-margin=0.25", {box(1, 4, 18, 12), box(20, -10, 60, 150)}},
+      {"region-margin=0.25 roi-type=face", {box(1, 4, 18, 12)}},
+      {"region-margin=10 roi-type=face", {box(-116, -74, 252, 168)}},
+      {"region-shape=ellipse", {ellipse(4, 6, 12, 8), ellipse(30, 15, 40, 100)}},
+      {"region-shape=ellipse region-margin=0.5 roi-type=face", {ellipse(-2, 2, 24, 16)}},
+      {"roi-type=none regions=2,3,9,7", {own}},
+      {"roi-type=none regions=\"20,5 40,9 24,30\"", {corner}},
+      {"roi-type=none region-shape=ellipse region-margin=1 regions=\"2,3,9,7; 20,5 40,9 24,30\"", {own, corner}},
+      {"regions=\"2,3,9,7;20,5 40,9 24,30\"", {own, corner, box(4, 6, 12, 8), box(30, 15, 40, 100)}},
+      {"roi-type=face region-shape=ellipse regions=\"20,5 40,9 24,30\"", {corner, ellipse(4, 6, 12, 8)}},
+      {"roi-type=none regions=0.2,0.25,0.4,0.5", {box(9, 9, 18, 19)}},
+      {"roi-type=none regions=\"0.0,0.0 1.0,0.0 1.0,1.0\"", {polygon({{0, 0}, {45, 0}, {45, 37}})}},
+      {"roi-type=none regions=-5,-5,20,20;40,30,100,100", {box(-5, -5, 20, 20), box(40, 30, 100, 100)}},
+  };
+  for (const char* format : {"GRAY8", "I420", "NV12", "YUY2", "Y42B", "RGB", "ARGB", "P010_10LE"})
+    for (const Mode& mode : modes)
+      for (bool inside : {true, false}) {
+        const std::string settings = std::string(inside ? "region=roi " : "region=outside-roi ") + mode.settings;
+        at(std::string(format) + " " + settings);
+        const GstVideoInfo video = video_info(format, size);
+        const Buffer frame = frame_with_regions(video);
+        expect_region(run, video, frame, with(run, settings, video, frame), mode.shapes, inside);
+      }
+}
+
+/// Regions move with every frame, and the properties change while frames flow.
+TEST(follows_boxes_and_properties_while_playing, Each::run) {
+  if (profile(run.element).whole_frame) return;
+  const GstVideoInfo video = video_info("I420", size);
+  Rig rig(run, "region=roi");
+  rig.caps(caps_of(video));
+  const auto expect = [&](const char* settings, int x, const std::vector<Shape>& shapes) {
+    at(std::string(settings) + " " + show(x));
+    if (*settings) set(rig.element(), settings);
+    Buffer frame = noise(video, unsigned(x));
+    gst_buffer_add_video_region_of_interest_meta(frame.get(), "face", guint(x), 8, 12, 8);
+    const Picture actual = rig.filter(frame);
+    expect_region(run, video, frame, actual, shapes, true);
+  };
+  expect("", 4, {box(4, 8, 12, 8)});
+  expect("region-margin=0.5", 6, {box(0, 4, 24, 16)});
+  expect("", 9, {box(3, 4, 24, 16)});
+  expect("region-shape=ellipse", 11, {ellipse(5, 4, 24, 16)});
+  expect("regions=\"1,1 40,3 20,30\"", 13, {ellipse(7, 4, 24, 16), polygon({{1, 1}, {40, 3}, {20, 30}})});
+  expect("regions=0,0,5,5 region-shape=rectangle region-margin=0", 15, {box(15, 8, 12, 8), box(0, 0, 5, 5)});
+  expect("regions=", 17, {box(17, 8, 12, 8)});
+}
+
+/// Boxes of metas are places in the uncropped frame; the shapes of `regions` are places in the picture.
+TEST(takes_the_crop_into_account, Each::run) {
+  if (profile(run.element).whole_frame) return;
+  for (const char* shape : {"rectangle", "ellipse"}) {
+    at(shape);
+    const GstVideoInfo whole = video_info("I420", {64, 48}), video = video_info("I420", size);
+    Buffer frame = noise(whole);
+    const Buffer cropped = cut(whole, frame.get(), {6, 4, size.width, size.height});
+    gst_buffer_add_video_meta(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&whole), 64, 48);
+    GstVideoCropMeta* crop = gst_buffer_add_video_crop_meta(frame.get());
+    crop->x = 6, crop->y = 4, crop->width = guint(size.width), crop->height = guint(size.height);
+    gst_buffer_add_video_region_of_interest_meta(frame.get(), "across", 2, 0, 12, 10);
+    const std::string settings = std::string("region=roi region-margin=0.25 regions=30,20,9,9 region-shape=") + shape;
+    Rig rig(run, settings);
+    rig.caps(caps_of(video));
+    const Buffer result = rig.push(std::move(frame));
+    const bool round = std::string(shape) == "ellipse";
+    // 12×10 at (2, 0) grows by 3 and by round(2.5) = 3 on each side.
+    expect_region(run, video, cropped, picture(result.get(), video),
+                  {round ? ellipse(-7, -7, 18, 16) : box(-7, -7, 18, 16), box(30, 20, 9, 9)}, true);
+  }
+}
+
+TEST(refuses_bad_regions_with_one_sentence, Each::run) {
+  if (profile(run.element).whole_frame) return;
+  std::string saw;  // 300 corners that do not cross
+  for (int i = 0; i < 299; ++i) saw += show(i) + "," + show(i % 2) + " ";
+  saw += "150,400";
+  struct Row {
+    std::string regions, text;
+  };
+  const std::vector<Row> rows = {
+      {"1,2,3", "regions is \"1,2,3\": it must be rectangles x,y,w,h"},
+      {"1,2 3,4", "regions has 1,2 3,4, which is no polygon: a polygon has three different corners or more"},
+      {"0,0 10,10 10,0 0,10", "which crosses or touches itself"},
+      {"0,0 50,10 10,20", "which leaves the frame of 45×37 at 50,10"},
+      {"0,0,0,4", "regions is \"0,0,0,4\""},
+      {saw, "regions has a polygon of 300 corners: at most 256 are allowed"},
+  };
+  const GstVideoInfo video = video_info("I420", size);
+  const Buffer frame = noise(video);
+  for (const Row& row : rows) {
+    at(row.regions.substr(0, 40));
+    Rig rig(run, "region=roi regions=1,1,9,9");
+    rig.caps(caps_of(video));
+    const Picture before = rig.filter(frame);
+    set(rig.element(), "regions=\"" + row.regions + "\"");
+    EXPECT_SAME(rig.filter(frame), before);
+    const Message warning = rig.warning();
+    EXPECT_EQ(warning.domain, GST_LIBRARY_ERROR);
+    EXPECT_CONTAINS(warning.text, row.text);
+    EXPECT_EQ(std::count(warning.text.begin(), warning.text.end(), '\n'), 0);
+    gchar* regions;
+    g_object_get(rig.element(), "regions", &regions, nullptr);
+    EXPECT_EQ(std::string(regions), "1,1,9,9");
+    g_free(regions);
+  }
+}
+
+/// A polygon that leaves the frame of new caps stops the stream with one error, but not with region=frame.
+TEST(checks_regions_against_the_caps, Each::run) {
+  if (profile(run.element).whole_frame) return;
+  const GstVideoInfo video = video_info("I420", size);
+  for (const char* region : {"frame", "roi"}) {
+    at(region);
+    Rig rig(run, std::string("regions=\"0,0 60,10 10,20\" region=") + region);
+    const bool refused = std::string(region) == "roi";
+    gst_harness_set_src_caps_str(rig.harness(), caps_of(video).c_str());
+    EXPECT_EQ(gst_harness_push(rig.harness(), noise(video).release()) == GST_FLOW_OK, !refused);
+    const Message error = rig.error();
+    if (refused)
+      EXPECT_CONTAINS(error.text, "leaves the frame of 45×37 at 60,10");
+    else
+      EXPECT_EQ(error.text, "");
+  }
+}
+
+TEST(says_once_what_has_no_effect, Each::run) {
+  const GstVideoInfo video = video_info("I420", size);
+  const Buffer frame = noise(video);
+  for (const char* setting : {"regions=1,1,5,5", "region-margin=0.5", "region-shape=ellipse"}) {
+    at(setting);
+    Rig rig(run, setting);
+    rig.caps(caps_of(video));
+    rig.filter(frame);
+    const std::string name = std::string(setting).substr(0, std::string(setting).find('='));
+    EXPECT_EQ(rig.warning().text, name + " has no effect with region=frame, where the whole frame is processed");
+    set(rig.element(), "async-depth=0");
+    rig.filter(frame);
+    EXPECT_EQ(rig.warning().text, "");
+    if (profile(run.element).whole_frame) continue;
+    set(rig.element(), "region=roi");
+    rig.filter(frame);
+    EXPECT_EQ(rig.warning().text, "");
+  }
+}
+
+#if CUDAVISION_HAVE_ANALYTICS
+/// Objects that a detector found drive the region: alone, of one type, and beside regions of interest at the same place.
+TEST(follows_detected_objects, Each::run) {
+  if (profile(run.element).whole_frame) return;
+  const GstVideoInfo video = video_info("I420", size);
+  const std::vector<Mode> modes = {
+      {"region=roi", {box(4, 6, 12, 8), box(30, 15, 40, 100), box(-6, 20, 16, 9)}},
+      {"region=roi roi-type=face", {box(4, 6, 12, 8)}},
+      {"region=roi roi-type=dog region-shape=ellipse region-margin=0.25", {ellipse(-10, 18, 24, 13)}},
+      {"region=roi roi-type=tree", {}},
+  };
+  for (const Mode& mode : modes) {
+    at(mode.settings);
+    Buffer frame = frame_with_regions(video);
+    GstAnalyticsRelationMeta* meta = gst_buffer_add_analytics_relation_meta(frame.get());
+    GstAnalyticsODMtd object;
+    EXPECT(gst_analytics_relation_meta_add_od_mtd(meta, g_quark_from_string("face"), 4, 6, 12, 8, 0.9f, &object));
+    EXPECT(gst_analytics_relation_meta_add_od_mtd(meta, g_quark_from_string("dog"), -6, 20, 16, 9, 0.5f, &object));
+    GstAnalyticsTrackingMtd tracking;  // metadata of another type
+    EXPECT(gst_analytics_relation_meta_add_tracking_mtd(meta, 7, GST_SECOND, &tracking));
+    Rig rig(run, mode.settings);
+    rig.caps(caps_of(video));
+    const Buffer result = rig.push(Buffer(gst_buffer_copy(frame.get())));
+    expect_region(run, video, frame, picture(result.get(), video), mode.shapes, true);
+    EXPECT(gst_buffer_get_analytics_relation_meta(result.get()));
+  }
+}
+#endif
+
+int main() { return run_tests("regions"); }
