@@ -154,9 +154,10 @@ def make_thing(rng, pictures, number, side, act, width, height):
 def make_things(rng, pictures, width, height, frames):
     things = []
     for first, last in ACTS:
-        sides = [rng.uniform(50, min(100, height * 0.4)), rng.uniform(24, 50), rng.uniform(14, 24), rng.uniform(8, 14)]
+        greatest = min(100, height * 0.4)
+        sides = [greatest * rng.uniform(low, high) for low, high in ((0.5, 1), (0.24, 0.5), (0.14, 0.24), (0.08, 0.14))]
         for side in sides[:int(rng.integers(3, 5))]:
-            things.append(make_thing(rng, pictures, len(things) + 1, side, (first * frames, last * frames), width, height))
+            things.append(make_thing(rng, pictures, len(things) + 1, max(8, side), (first * frames, last * frames), width, height))
     return things
 
 
