@@ -3,6 +3,7 @@
 #include "kernels/diff/diff.hpp"
 
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "gst/base/filter_element.hpp"
@@ -93,8 +94,9 @@ struct DiffElement {
 
   struct Settings {
     int reference = int(diff::Reference::previous), output = int(diff::Output::difference), mode = int(diff::Mode::absolute);
-    guint interval = 1, threshold = 15, open_radius = 1, cell_size = 16, min_area = 1, max_regions = 256, min_motion_frames = 1;
-    double learning_rate = 0.02, gain = 1, cell_threshold = 0.2, motion_threshold = 0.002, gap = 5;
+    guint interval = 1, history = 500, threshold = 15, open_radius = 1, cell_size = 16, min_area = 1, max_regions = 256,
+          min_motion_frames = 1;
+    double learning_rate = -1, variance_threshold = 16, gain = 1, cell_threshold = 0.2, motion_threshold = 0.002, gap = 5;
     bool luma_only = false, post_messages = true, attach_roi = true;
     guint64 message_interval = 0;
     std::string mask_regions;
@@ -114,9 +116,18 @@ struct DiffElement {
         {uint_property("interval", "Interval", "Compare with the frame this many frames earlier, {}, if reference=previous", 1,
                        diff::max_interval, initial.interval),
          &Settings::interval},
-        {double_property("learning-rate", "Learning rate", "Share of the new frame in the background, {}, if reference=background",
-                         0, 1, initial.learning_rate),
+        {double_property(
+             "learning-rate", "Learning rate",
+             "Share of the new frame in the background, if reference is background or mog2; a negative value is automatic, {}", -1,
+             1, initial.learning_rate),
          &Settings::learning_rate},
+        {uint_property("history", "History", "Number of frames that decide an automatic learning rate, {}, if reference=mog2", 1,
+                       diff::max_history, initial.history),
+         &Settings::history},
+        {double_property("variance-threshold", "Variance threshold",
+                         "Squared distance from the background from which a pixel has changed, in variances, {}, if reference=mog2",
+                         0, diff::max_variance_threshold, initial.variance_threshold),
+         &Settings::variance_threshold},
         {enum_property("output", "Output", "The output picture", enum_from_table("GstCudaDiffOutput", outputs), initial.output),
          &Settings::output},
         {enum_property("mode", "Mode", "How the difference is displayed", enum_from_table("GstCudaDiffMode", modes), initial.mode),
@@ -189,12 +200,38 @@ struct DiffElement {
 
   static Result<FilterPlan> make_plan(const Settings& settings, const PlanContext& context);
 
+  /// A sentence about the properties that have no effect with the chosen reference; empty if there are none.
+  static std::string without_effect(const Settings& settings) {
+    using diff::Reference;
+    const auto reference = Reference(settings.reference);
+    const bool mog2 = reference == Reference::mog2, adapts = mog2 || reference == Reference::background;
+    const Settings initial;
+    const std::tuple<const char*, bool, bool> rows[] = {
+        // name, is set, has an effect
+        {"interval", settings.interval != initial.interval, reference == Reference::previous},
+        {"learning-rate", settings.learning_rate >= 0, adapts},
+        {"history", settings.history != initial.history, mog2},
+        {"variance-threshold", settings.variance_threshold != initial.variance_threshold, mog2},
+        {"threshold", settings.threshold != initial.threshold, !mog2}};
+    std::string names;
+    bool several = false;
+    for (const auto& [name, is_set, has_effect] : rows) {
+      if (!is_set || has_effect) continue;
+      several = !names.empty();
+      names += (several ? ", " : "") + std::string(name);
+    }
+    if (names.empty()) return {};
+    return names + (several ? " have" : " has") + " no effect with reference=" + references[settings.reference].nick;
+  }
+
  private:
   static diff::Params params_of(const Settings& settings) {
     diff::Params params;
     params.reference = diff::Reference(settings.reference);
     params.interval = int(settings.interval);
     params.learning_rate = settings.learning_rate;
+    params.history = int(settings.history);
+    params.variance_threshold = settings.variance_threshold;
     params.output = diff::Output(settings.output);
     params.mode = diff::Mode(settings.mode);
     params.threshold = int(settings.threshold);
@@ -330,7 +367,9 @@ Result<FilterPlan> DiffElement::make_plan(const Settings& settings, const PlanCo
   if (!diff.ok()) return diff.error();
   auto processor = std::make_unique<DiffProcessor>(std::move(diff.value()), settings, context.video);
   if (context.previous) processor->continue_from(static_cast<DiffProcessor&>(*context.previous));
-  return FilterPlan{std::move(processor), outside_frame(params.mask_regions, geometry)};
+  std::string advice = outside_frame(params.mask_regions, geometry);
+  if (const std::string text = without_effect(settings); !text.empty()) advice += (advice.empty() ? "" : "; ") + text;
+  return FilterPlan{std::move(processor), std::move(advice)};
 }
 
 }  // namespace

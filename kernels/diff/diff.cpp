@@ -125,7 +125,8 @@ mog2::Job mixture_job(const Plan& plan, const Frame& frame) {
   job.extra_bits = format.depth - 8;
   job.max_value = format.max_value();
   job.begin = !frame.compared;
-  mog2::set_rate(job, frame.number);
+  mog2::set_rate(job, frame.number, std::uint64_t(plan.params.history), plan.params.learning_rate);
+  job.match = float(plan.params.variance_threshold);
   return job;
 }
 
@@ -140,8 +141,9 @@ Result<Plan> resolve(const Params& params, const Geometry& geometry) {
   plan.show = {
       params.mode, params.gain == 1 && !squared, format.max_value(), format.neutral_chroma(),
       std::uint64_t(std::llround(squared ? std::ldexp(params.gain / format.max_value(), 32) : std::ldexp(params.gain, 16)))};
-  plan.rate = int(std::lround(std::ldexp(params.learning_rate, background_rate_bits)));
-  if (plan.rate == 0 && params.learning_rate > 0) plan.rate = 1;
+  const double rate = params.learning_rate < 0 ? background_rate : params.learning_rate;
+  plan.rate = int(std::lround(std::ldexp(rate, background_rate_bits)));
+  if (plan.rate == 0 && rate > 0) plan.rate = 1;
   plan.cells = CellGrid(geometry.width, geometry.height, params.cell_size);
   for (const Rect& region : params.mask_regions)
     if (const Rect rect = intersection(region, {0, 0, geometry.width, geometry.height}); !rect.empty()) plan.masked.push_back(rect);
@@ -152,7 +154,9 @@ Result<Plan> resolve(const Params& params, const Geometry& geometry) {
 
 Status validate(const Params& params) {
   Status status = check_range("interval", params.interval, 1, max_interval);
-  if (status.ok()) status = check_range("learning-rate", params.learning_rate, 0, 1);
+  if (status.ok()) status = check_range("learning-rate", params.learning_rate, -1, 1);
+  if (status.ok()) status = check_range("history", params.history, 1, max_history);
+  if (status.ok()) status = check_range("variance-threshold", params.variance_threshold, 0, max_variance_threshold);
   if (status.ok()) status = check_range("threshold", params.threshold, 0, 255);
   if (status.ok()) status = check_range("gain", params.gain, 0, max_gain);
   if (status.ok()) status = check_range("open-radius", params.open_radius, 0, max_open_radius);

@@ -12,7 +12,8 @@ namespace cudavision::diff {
 
 inline constexpr int max_interval = 64, max_open_radius = 16, max_in_flight = 16;
 inline constexpr int min_cell = 4, max_cell = 1024;
-inline constexpr double max_gain = 256;
+inline constexpr int max_history = 1000000;
+inline constexpr double max_gain = 256, max_variance_threshold = 100000, background_rate = 0.02;
 
 enum class Reference : std::uint8_t {
   previous,    ///< the frame `interval` frames earlier
@@ -35,8 +36,13 @@ enum class Output : std::uint8_t {
 
 struct Params {
   Reference reference = Reference::previous;
-  int interval = 1;             ///< for Reference::previous: 1–64 frames
-  double learning_rate = 0.02;  ///< of Reference::background: share of the new frame, 0–1, in steps of 2^−15
+  int interval = 1;  ///< for Reference::previous: 1–64 frames
+  /// Of Reference::background and mog2: share of the new frame, 0–1, for a background in steps of 2^−15. −1 to below 0: automatic,
+  /// that is background_rate for a background, and the larger of 1 / (2·frames) and 1 / history for a mixture.
+  double learning_rate = -1;
+  int history = 500;  ///< of Reference::mog2: frames, 1–1000000
+  double variance_threshold =
+      16;  ///< of Reference::mog2: squared distance from which a pixel is foreground, in variances; 0–100000
   Output output = Output::difference;
   Mode mode = Mode::absolute;
   int threshold = 15;      ///< a pixel changed if its difference is greater; 0–255, in 8-bit steps. Not for Reference::mog2

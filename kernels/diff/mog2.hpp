@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The adaptive mixture of Gaussians of Z. Zivkovic ("Improved adaptive Gaussian mixture model for background subtraction", ICPR
 // 2004; "Efficient adaptive density estimation per image pixel for the task of background subtraction", PRL 2006), as OpenCV's
-// BackgroundSubtractorMOG2 has it with its default parameters, without shadows. The arithmetic is the same for both backends:
+// BackgroundSubtractorMOG2 has it, without shadows; parameters that a plan does not set have OpenCV's defaults. The arithmetic is the same for both backends:
 // float32 with every product and sum rounded, so that their masks have the same bits.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace cudavision::diff::mog2 {
 
-inline constexpr int modes = 5, history = 500;
+inline constexpr int modes = 5;
 
 /// Addresses of one channel of a frame.
 struct Channel {
@@ -33,6 +33,7 @@ struct Job {
   int shift = 0, extra_bits = 0, max_value = 255;  ///< of the format; extra_bits: depth − 8
   bool begin = false;                              ///< no pixel has modes yet
   float rate = 0, keep = 1, prune = 0;             ///< alpha, 1 − alpha, −alpha·0.05
+  float match = 16;  ///< a value is background if its squared distance is below this multiple of a mode's variance
   float *weight = nullptr, *variance = nullptr, *mean = nullptr;
   std::uint8_t* count = nullptr;  ///< of the modes of each pixel
 };
@@ -50,10 +51,11 @@ inline void set_state(Job& job, void* state, int channels) {
   job.count = reinterpret_cast<std::uint8_t*>(job.mean + count * std::size_t(channels));
 }
 
-/// Sets alpha and the values that follow from it, for the frame of this number: the larger of 1 / (2·frames) and 1 / history.
-inline void set_rate(Job& job, std::uint64_t number) {
+/// Sets alpha and the values that follow from it, for the frame of this number: `learning_rate` if it is not negative and the
+/// mixture does not begin, else the larger of 1 / (2·frames) and 1 / history.
+inline void set_rate(Job& job, std::uint64_t number, std::uint64_t history, double learning_rate) {
   const std::uint64_t frames = 2 * (number + 1);
-  const double rate = 1.0 / double(frames < history ? frames : history);
+  const double rate = learning_rate >= 0 && number > 0 ? learning_rate : 1.0 / double(frames < history ? frames : history);
   job.rate = float(rate);
   job.keep = 1 - job.rate;
   job.prune = float(-rate * 0.05f);
@@ -103,8 +105,8 @@ struct Mixture {
   }
 
   /// Updates the mixture with a value; returns whether it is foreground.
-  CUDAVISION_HOST_DEVICE bool update(const float (&value)[C], float rate, float keep, float prune) {
-    constexpr float background_ratio = 0.9f, match_background = 16, match_mode = 9;
+  CUDAVISION_HOST_DEVICE bool update(const float (&value)[C], float rate, float keep, float prune, float match_background) {
+    constexpr float background_ratio = 0.9f, match_mode = 9;
     constexpr float first_variance = 15, least_variance = 4, most_variance = 75;
     bool background = false, fits = false;
     float total = 0;
@@ -145,7 +147,7 @@ struct Mixture {
     for (int m = 0; m < modes; ++m)
       if (m < count) weight[m] = mul(weight[m], scale);
 
-    if (!fits) {
+    if (!fits && rate > 0) {
       const int fresh = count == modes ? modes - 1 : count++;
       CUDAVISION_UNROLL
       for (int m = 0; m < modes; ++m) {
@@ -200,7 +202,7 @@ CUDAVISION_HOST_DEVICE bool pixel(const Job& job, int x, int y) {
     row[std::ptrdiff_t(x >> channel.shift_x) * channel.step] = T(shown << job.shift);
   }
 
-  const bool foreground = mixture.update(value, job.rate, job.keep, job.prune);
+  const bool foreground = mixture.update(value, job.rate, job.keep, job.prune, job.match);
   job.count[at] = std::uint8_t(mixture.count);
   CUDAVISION_UNROLL
   for (int m = 0; m < modes; ++m) {

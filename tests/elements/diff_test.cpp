@@ -567,6 +567,44 @@ TEST(warns_of_masked_regions_outside_the_frame, Each::run) {
   }
 }
 
+TEST(warns_of_properties_without_effect, Each::run) {
+  for (const auto& [settings, text] : {std::pair{"interval=2", ""},
+                                       {"reference=background learning-rate=0.5 threshold=3", ""},
+                                       {"reference=mog2 learning-rate=0.5 history=50 variance-threshold=25", ""},
+                                       {"learning-rate=-0.5", ""},
+                                       {"learning-rate=0.5", "learning-rate has no effect with reference=previous"},
+                                       {"reference=first interval=2", "interval has no effect with reference=first"},
+                                       {"reference=mog2 threshold=3", "threshold has no effect with reference=mog2"},
+                                       {"reference=background history=50 variance-threshold=25",
+                                        "history, variance-threshold have no effect with reference=background"}}) {
+    at(settings);
+    Player player(run, settings);
+    for (bool first : {true, false}) {
+      player.play(square(player.video()));
+      EXPECT_EQ(player.warning().text, first ? text : "");  // posted only once
+    }
+  }
+}
+
+TEST(adapts_the_mixture_by_its_settings, Each::run) {
+  // A square appears and stays. The number of frames until it is background, at most 60.
+  const auto frames = [&](const std::string& settings) {
+    Player player(run, "reference=mog2 open-radius=0 output=passthrough " + settings);
+    for (int i = 0; i < 30; ++i) player.play(square(player.video()));
+    int frames = 0;
+    do player.play(square(player.video(), {32, 16, 32, 32}, 100));
+    while (player.changed_ratio() > 0 && ++frames < 60);
+    return frames;
+  };
+  const int usual = frames("");
+  EXPECT_EQ(frames("learning-rate=-0.3"), usual);
+  EXPECT(usual > 3 && usual < 60);
+  EXPECT(frames("history=10") < usual);
+  EXPECT(frames("learning-rate=0.5") < usual);
+  EXPECT_EQ(frames("learning-rate=0"), 60);
+  EXPECT_EQ(frames("variance-threshold=1000"), 0);  // 40² is less than 1000 variances of 4
+}
+
 TEST(ignores_masked_regions, Each::run) {
   Player player(run, "output=mask open-radius=0 mask-regions=0,0,48,64;90,60,1000,1000");
   player.play(square(player.video()));

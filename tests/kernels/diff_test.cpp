@@ -22,9 +22,9 @@ std::string describe(const diff::Params& p) {
   const char* outputs[] = {"difference", "mask", "overlay", "none"};
   const char* modes[] = {"absolute", "signed", "squared"};
   text << "diff reference=" << references[int(p.reference)] << " interval=" << p.interval << " rate=" << p.learning_rate
-       << " output=" << outputs[int(p.output)] << " mode=" << modes[int(p.mode)] << " threshold=" << p.threshold
-       << " gain=" << p.gain << " luma_only=" << p.luma_only << " open=" << p.open_radius << " cell=" << p.cell_size
-       << " borrow=" << p.borrow << " masked";
+       << " history=" << p.history << " variance=" << p.variance_threshold << " output=" << outputs[int(p.output)]
+       << " mode=" << modes[int(p.mode)] << " threshold=" << p.threshold << " gain=" << p.gain << " luma_only=" << p.luma_only
+       << " open=" << p.open_radius << " cell=" << p.cell_size << " borrow=" << p.borrow << " masked";
   for (const Rect& r : p.mask_regions) text << " (" << r.x << ',' << r.y << ' ' << r.width << 'x' << r.height << ')';
   return text.str();
 }
@@ -109,7 +109,7 @@ diff::Params random_params(Random& random, int width, int height) {
   diff::Params params;
   params.reference = diff::Reference(random.below(3));
   params.interval = random.pick<int>({1, 1, 2, 3});
-  params.learning_rate = random.pick<double>({0.02, 0.5, 1, 0, 0.0001, 0.25});
+  params.learning_rate = random.pick<double>({-1, 0.5, 1, 0, 0.0001, 0.25});
   params.output = diff::Output(random.below(4));
   params.mode = diff::Mode(random.below(3));
   params.threshold = random.pick<int>({15, 0, 3, 60, 254, 255});
@@ -626,14 +626,27 @@ TEST_P(Mixture, FindsWhatMoves) {
 TEST_P(Mixture, EqualsOpenCV) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
-  for (const auto& [format, type] : {std::pair{Format::GRAY8, CV_8UC1}, std::pair{Format::RGB, CV_8UC3}}) {
+  struct Case {
+    Format format;
+    int type, history;
+    double variance_threshold, learning_rate;
+  };
+  for (const auto& [format, type, history, variance_threshold, learning_rate] :
+       {Case{Format::GRAY8, CV_8UC1, 500, 16, -1}, Case{Format::RGB, CV_8UC3, 500, 16, -1},
+        Case{Format::GRAY8, CV_8UC1, 20, 16, -1}, Case{Format::RGB, CV_8UC3, 500, 4, -1},
+        Case{Format::GRAY8, CV_8UC1, 500, 40, 0.05}, Case{Format::GRAY8, CV_8UC1, 1, 9, -1}, Case{Format::RGB, CV_8UC3, 500, 16, 0},
+        Case{Format::GRAY8, CV_8UC1, 500, 16, 1}}) {
     diff::Params params;
     params.reference = diff::Reference::mog2;
     params.output = diff::Output::mask;
     params.open_radius = 0;
+    params.history = history;
+    params.variance_threshold = variance_threshold;
+    params.learning_rate = learning_rate;
+    SCOPED_TRACE(describe(params));
     const Geometry geometry{format, 160, 96};
     const auto plan = plan_for(backend, params, geometry);
-    const auto mixture = cv::createBackgroundSubtractorMOG2(500, 16, false);
+    const auto mixture = cv::createBackgroundSubtractorMOG2(history, variance_threshold, false);
     const Picture still = make_picture(geometry, 5);
     std::int64_t foreground = 0, unlike = 0;
     for (int i = 0; i < 120; ++i) {
@@ -646,7 +659,7 @@ TEST_P(Mixture, EqualsOpenCV) {
         return cv::Mat(geometry.height, geometry.width, type, plane.data, std::size_t(plane.pitch));
       };
       cv::Mat mask, got;
-      mixture->apply(mat(src), mask);
+      mixture->apply(mat(src), mask, learning_rate);
       if (i == 0) continue;  // theirs is all foreground, ours compares with nothing yet
       cv::extractChannel(mat(out), got, 0);
       foreground += cv::countNonZero(mask);
@@ -748,7 +761,9 @@ TEST(DiffErrors, NameThePropertyAndItsRange) {
     }
   };
   expect("interval", {0, -1, 65}, [](diff::Params& p, double v) { p.interval = int(v); });
-  expect("learning-rate", {-0.1, 1.1, nan, infinity}, [](diff::Params& p, double v) { p.learning_rate = v; });
+  expect("history", {0, -1, 1000001}, [](diff::Params& p, double v) { p.history = int(v); });
+  expect("variance-threshold", {-0.1, 100001, nan, infinity}, [](diff::Params& p, double v) { p.variance_threshold = v; });
+  expect("learning-rate", {-1.1, 1.1, nan, infinity}, [](diff::Params& p, double v) { p.learning_rate = v; });
   expect("threshold", {-1, 256}, [](diff::Params& p, double v) { p.threshold = int(v); });
   expect("gain", {-1, 257, nan, infinity}, [](diff::Params& p, double v) { p.gain = v; });
   expect("open-radius", {-1, 17}, [](diff::Params& p, double v) { p.open_radius = int(v); });

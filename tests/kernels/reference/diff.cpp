@@ -79,7 +79,8 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
     default: {
       step.compared = !background_.empty();
       before = now;
-      const std::int64_t rate = std::max<std::int64_t>(std::llround(params_.learning_rate * 32768), params_.learning_rate > 0);
+      const double learning_rate = params_.learning_rate < 0 ? 0.02 : params_.learning_rate;
+      const std::int64_t rate = std::max<std::int64_t>(std::llround(learning_rate * 32768), learning_rate > 0);
       for (auto& [role, grid] : before) {
         std::vector<std::int64_t>& state = background_[role];
         if (!step.compared)
