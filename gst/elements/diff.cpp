@@ -58,7 +58,7 @@ std::string outside_frame(const std::vector<Rect>& mask_regions, const Geometry&
 /// The result for one frame.
 struct Finding {
   FrameTimes times;
-  bool moves = false;
+  bool moves = false, light = false;
   double changed_ratio = 0, mean_difference = 0;
   diff::MotionRegions regions;
 };
@@ -96,7 +96,8 @@ struct DiffElement {
     int reference = int(diff::Reference::previous), output = int(diff::Output::difference), mode = int(diff::Mode::absolute);
     guint interval = 1, history = 500, threshold = 15, open_radius = 1, cell_size = 16, min_area = 1, max_regions = 256,
           min_motion_frames = 1;
-    double learning_rate = -1, variance_threshold = 16, gain = 1, cell_threshold = 0.2, motion_threshold = 0.002, gap = 5;
+    double learning_rate = -1, variance_threshold = 16, gain = 1, light_change_ratio = 0.6, cell_threshold = 0.2,
+           motion_threshold = 0.002, gap = 5;
     bool luma_only = false, post_messages = true, attach_roi = true;
     guint64 message_interval = 0;
     std::string mask_regions;
@@ -136,6 +137,11 @@ struct DiffElement {
                        "A pixel has changed if its difference is greater, {} in 8-bit steps; not used if reference=mog2", 0, 255,
                        initial.threshold),
          &Settings::threshold},
+        {double_property("light-change-ratio", "Light change ratio",
+                         "Share of pixels that change at once if light is switched or the scene cuts: no motion, and the reference "
+                         "begins anew; 0 is off, {}",
+                         0, 1, initial.light_change_ratio),
+         &Settings::light_change_ratio},
         {double_property("gain", "Gain", "Factor for the displayed difference, {}", 0, diff::max_gain, initial.gain),
          &Settings::gain},
         {bool_property("luma-only", "Luma only",
@@ -235,6 +241,7 @@ struct DiffElement {
     params.output = diff::Output(settings.output);
     params.mode = diff::Mode(settings.mode);
     params.threshold = int(settings.threshold);
+    params.light_change_ratio = settings.light_change_ratio;
     params.gain = settings.gain;
     params.luma_only = settings.luma_only;
     params.open_radius = int(settings.open_radius);
@@ -307,7 +314,11 @@ class DiffProcessor : public Processor {
     const bool was_on = motion_.on;
     const char* event = motion_.advance(found_.moves, report.times, frame_duration_, settings_);
     publish(report.element, was_on);
-    if (motion_.on != was_on || !(motion_.unsaid < settings_.message_interval)) post(report.element, event);
+    if (found_.light) post(report.element, "light");
+    if (motion_.on != was_on || !(motion_.unsaid < settings_.message_interval)) {
+      motion_.unsaid = 0;
+      post(report.element, event);
+    }
   }
 
   void interrupted(Interruption, GstElement* element) override {
@@ -327,6 +338,7 @@ class DiffProcessor : public Processor {
     const diff::FrameResult result = diff_->result(tickets_[number % results_in_flight]);
     found_ = {{},
               result.changed > 0 && result.changed_ratio >= settings_.motion_threshold,
+              result.light,
               result.changed_ratio,
               result.mean_difference,
               result.changed > 0
@@ -340,7 +352,6 @@ class DiffProcessor : public Processor {
   }
 
   void post(GstElement* element, const char* event) {
-    motion_.unsaid = 0;
     if (!settings_.post_messages) return;
     GstStructure* message = new_message(DiffElement::element_name, found_.times);
     gst_structure_set(message, "event", G_TYPE_STRING, event, "changed-ratio", G_TYPE_DOUBLE, found_.changed_ratio,

@@ -40,10 +40,9 @@ class CpuDiff final : public Sequence {
   explicit CpuDiff(Plan plan) : Sequence(std::move(plan), Backend::cpu) {
     const FormatInfo& format = info(geometry().format);
     const Params& params = this->plan().params;
-    const bool mog2 = params.reference == Reference::mog2;
     const FrameLayout layout = frame_layout(this->plan());
     ring_.resize(std::size_t(ring_size(params)));
-    if (!params.borrow || mog2) {
+    if (!this->plan().borrows()) {
       for (Image& image : ring_) {
         memory_.emplace_back(layout.bytes);
         image = layout.at(geometry(), memory_.back().data());
@@ -66,15 +65,16 @@ class CpuDiff final : public Sequence {
       for (const Rect& rect : this->plan().masked) counted(cpu::cv_rect(rect)).setTo(0);
       for (int i = 0; i < format.set_count; ++i) counted_[i] = any_of(counted, format.sets[i].shift_x, format.sets[i].shift_y);
     }
-    if (mog2) mixture_.resize(mog2::state_bytes(geometry().width, geometry().height, mixture_channels(this->plan())));
+    if (params.reference == Reference::mog2)
+      mixture_.resize(mog2::state_bytes(geometry().width, geometry().height, mixture_channels(this->plan())));
     changed_.create(geometry().height, geometry().width, CV_8U);
     results_.resize(std::size_t(params.in_flight));
   }
 
  private:
-  struct Found {
+  struct Slot {
+    Found found;
     std::vector<std::uint32_t> cells;
-    std::uint64_t sum = 0;
   };
 
   /// The role of channel `value` of a set's values.
@@ -113,30 +113,55 @@ class CpuDiff final : public Sequence {
     memory_.swap(previous->memory_);
     background_.swap(previous->background_);
     mixture_.swap(previous->mixture_);
+    std::swap(began_, previous->began_);
     return true;
   }
 
-  Status compute(const Frame& frame, Queue) override {
+  Status compute(const Frame& given, Queue) override {
     const Params& params = plan().params;
-    if (params.reference == Reference::mog2) update_mixture(frame);
+    Frame frame = given;
+    if (frame.number == 0) began_ = 0;
+    if (params.reference == Reference::previous && frame.number < began_ + std::uint64_t(params.interval)) frame.compared = false;
+    if (params.reference == Reference::mog2) update_mixture(frame, !frame.compared);
     std::atomic<std::uint64_t> sum{0};
     for_strips([&](int begin, int end) { sum += compare(frame, begin, end); });
+    Slot& slot = results_[std::size_t(frame.slot)];
+    slot.found = {frame.compared, plan().detects_light() && std::uint32_t(cv::countNonZero(changed_)) > plan().light_limit, sum};
+    if (slot.found.light) begin_anew(frame);
     if (params.open_radius > 0 && frame.compared) {
       const int side = 2 * params.open_radius + 1;
       cv::morphologyEx(changed_, opened_, cv::MORPH_OPEN, cv::getStructuringElement(cv::MORPH_RECT, {side, side}));
     } else {
       opened_ = changed_;
     }
-    Found& found = results_[std::size_t(frame.slot)];
-    found.sum = sum;
-    count(found.cells);
+    count(slot.cells);
     if (params.output == Output::mask || params.output == Output::overlay)
       for_strips([&](int begin, int end) { show_changed(frame, begin, end); });
     return {};
   }
 
-  void update_mixture(const Frame& frame) {
+  /// Light was switched: nothing changed, and the reference begins with this frame.
+  void begin_anew(const Frame& frame) {
+    began_ = frame.number;
+    if (plan().params.reference == Reference::mog2) update_mixture(frame, true);
+    changed_.setTo(0);
+    for (int i = 0; i < info(geometry().format).set_count; ++i) {
+      const ChannelSet& set = info(geometry().format).sets[i];
+      const cv::Mat src = cpu::set_mat(frame.src, set);
+      if (plan().params.reference == Reference::first && ring_[0].planes[set.plane].data)
+        access_[i].copy(src, cpu::set_mat(ring_[0], set));
+      if (background_[i].empty()) continue;
+      cpu::Scratch scratch;
+      const cv::Mat v = values(i, frame.src, {0, 0, src.cols, src.rows}, scratch);
+      cv::Mat was(v.size(), v.type());
+      step(v, background_[i], was, true);
+    }
+  }
+
+  void update_mixture(const Frame& frame, bool begin) {
     mog2::Job job = mixture_job(plan(), frame);
+    job.begin = begin;
+    const mog2::Rates rates = mog2::rates_of(job, began_);
     mog2::set_state(job, mixture_.data(), mixture_channels(plan()));
     const bool bytes = info(geometry().format).sample_bytes() == 1, one = mixture_channels(plan()) == 1;
     const auto pixel = bytes ? one ? mog2::pixel<std::uint8_t, 1> : mog2::pixel<std::uint8_t, 3>
@@ -144,7 +169,7 @@ class CpuDiff final : public Sequence {
                              : mog2::pixel<std::uint16_t, 3>;
     for_strips([&](int begin, int end) {
       for (int y = begin; y < end; ++y)
-        for (int x = 0; x < job.width; ++x) changed_.at<uchar>(y, x) = pixel(job, x, y) ? 255 : 0;
+        for (int x = 0; x < job.width; ++x) changed_.at<uchar>(y, x) = pixel(job, rates, x, y) ? 255 : 0;
     });
   }
 
@@ -161,6 +186,11 @@ class CpuDiff final : public Sequence {
         fixed[i] = Fixed(background_step<T>(before, from[i], plan().rate));
       }
     }
+  }
+
+  void step(const cv::Mat& v, const cv::Mat& state, cv::Mat& was, bool begin) const {
+    v.depth() == CV_8U ? step<std::uint8_t, std::uint16_t>(v, state, was, begin)
+                       : step<std::uint16_t, std::uint32_t>(v, state, was, begin);
   }
 
   template <typename T>
@@ -186,8 +216,7 @@ class CpuDiff final : public Sequence {
       v[i] = r[i] = values(i, frame.src, rect, scratch[i]);
       if (params.reference == Reference::background) {
         r[i] = cv::Mat(v[i].size(), v[i].type());
-        bytes ? step<std::uint8_t, std::uint16_t>(v[i], background_[i](rect), r[i], !frame.compared)
-              : step<std::uint16_t, std::uint32_t>(v[i], background_[i](rect), r[i], !frame.compared);
+        step(v[i], background_[i](rect), r[i], !frame.compared);
       } else if (frame.compared) {
         r[i] = values(i, frame.reference, rect, reference_scratch[i]);
       }
@@ -326,9 +355,9 @@ class CpuDiff final : public Sequence {
     }
   }
 
-  std::uint64_t collect(int slot, std::vector<std::uint32_t>& changed) const override {
+  Found collect(int slot, std::vector<std::uint32_t>& changed) const override {
     changed = results_[std::size_t(slot)].cells;
-    return results_[std::size_t(slot)].sum;
+    return results_[std::size_t(slot)].found;
   }
 
   Status fill(const Image& dst, const std::vector<Fill>& fills, Queue) override {
@@ -357,7 +386,8 @@ class CpuDiff final : public Sequence {
   std::vector<std::vector<unsigned char>> memory_;  ///< of the ring
   std::vector<unsigned char> mixture_;
   cv::Mat changed_, opened_;
-  std::vector<Found> results_;
+  std::vector<Slot> results_;
+  std::uint64_t began_ = 0;  ///< the number of the frame with which the reference began
 };
 
 }  // namespace

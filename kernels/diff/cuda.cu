@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The plan on CUDA: owns the memory, prepares the parameters, and launches the kernels of a frame. No device code here.
 //
-//   each frame:  [mog2: cuda_mog2.cu]  ->  cuda_compare.cu  ->  [open_radius > 0: cuda_open.cu]
+//   each frame:  [mog2: cuda_mog2.cu]  ->  cuda_compare.cu  ->  [light_change_ratio > 0: cuda_light.cu or cuda_mog2.cu]
+//                ->  [open_radius or light_change_ratio > 0: cuda_open.cu]
 //   results:     each tile stores a record in page-locked host memory; collect() adds them
 //   boxes:       cuda_boxes.cu
 //
@@ -47,6 +48,7 @@ class CudaDiff final : public Sequence {
         schedule_(make_schedule(this->plan())),
         compare_(compare_kernel(schedule_.layout, this->plan().params.reference == Reference::background, schedule_.compare)),
         open_(schedule_.opens ? open_kernel(schedule_.layout, schedule_.open) : nullptr),
+        restart_(schedule_.restarts ? restart_kernel(schedule_.layout.sample_bytes) : nullptr),
         box_(box_kernel(schedule_.layout.sample_bytes)) {}
 
   /// Allocates the memory and loads the kernels. With the context current.
@@ -56,7 +58,7 @@ class CudaDiff final : public Sequence {
     if (Status status = records_.allocate(schedule_.frame_record_bytes() * plan().params.in_flight); !status.ok()) return status;
     for (int tile = 0; tile < schedule_.tiles_x; ++tile)
       first_x_.push_back(Schedule::first_cell(tile, schedule_.tile_width, plan().params.cell_size));
-    for (const void* kernel : {compare_, open_, box_}) {
+    for (const void* kernel : {compare_, open_, restart_, box_}) {
       if (!kernel) continue;
       if (Status status = cuda::load_kernel(kernel, "cannot load the difference kernel"); !status.ok()) return status;
     }
@@ -83,10 +85,10 @@ class CudaDiff final : public Sequence {
     if (memory.counted != Memory::none) params_.counted = bits_.data() + memory.counted;
     if (memory.changed != Memory::none) params_.changed = bits_.data() + memory.changed;
     if (memory.foreground != Memory::none) foreground_ = bits_.data() + memory.foreground;
-    if (memory.kept_bytes + memory.bits_bytes == 0) return {};
+    params_.state = reinterpret_cast<State*>(kept_.data() + memory.state);
 
     cuda::FillStream stream;  // kernels also read the unused bytes after rows, though these do not count
-    if (memory.kept_bytes > 0) stream.clear(kept_.data(), memory.kept_bytes);
+    stream.clear(kept_.data(), memory.kept_bytes);
     if (memory.bits_bytes > 0) stream.clear(bits_.data(), memory.bits_bytes);
     if (params_.counted) {
       const auto& bits = plan().counted_bits;
@@ -106,6 +108,9 @@ class CudaDiff final : public Sequence {
     p.threshold = std::uint32_t(plan().threshold) * (format.sample_bytes() == 1 ? 0x1010101u : 0x10001u);
     p.show = plan().show;
     p.show_mask = params.output == Output::mask;
+    p.detects_light = plan().detects_light();
+    p.light_limit = plan().light_limit;
+    p.interval = params.reference == Reference::previous ? unsigned(params.interval) : 1;
     p.rate = plan().rate;
     p.luma_of_rgb = plan().luma_of_rgb();
     p.reference_is_luma = p.luma_of_rgb && has_mixture();
@@ -158,27 +163,61 @@ class CudaDiff final : public Sequence {
     if (!previous) return false;
     kept_.swap(previous->kept_);
     std::swap(mixture_, previous->mixture_);
+    std::swap(params_.state, previous->params_.state);
     for (std::size_t plane = 0; plane < std::size(params_.planes); ++plane)
       std::swap(params_.planes[plane].background, previous->params_.planes[plane].background);
     return true;
   }
 
   Status compute(const Frame& frame, Queue queue) override {
+    if (frame.number == 0) {
+      const cudaError_t error = cudaMemsetAsync(params_.state, 0, sizeof(State), queue.stream);
+      if (Status status = cuda::check(error, "cannot clear the state"); !status.ok()) return status;
+    }
     KernelParams p = params_;
     p.begin = !frame.compared;
+    p.number = frame.number;
     p.records = records_.data() + schedule_.frame_record_bytes() * std::size_t(frame.slot);
+    p.verdict = reinterpret_cast<Verdict*>(p.records + schedule_.verdict_offset());
     for (int plane = 0; plane < info(geometry().format).planes; ++plane) set_plane(p.planes[plane], frame, plane);
     if (has_mixture()) {
       mog2::Job job = mixture_job(plan(), frame);
-      mog2::set_state(job, mixture_, mixture_channels(plan()));
-      const Status status =
-          launch_mog2(job, schedule_.layout.sample_bytes, mixture_channels(plan()), foreground_, int(p.bits_pitch), queue.stream);
-      if (!status.ok()) return status;
+      if (Status status = update_mixture(job, false, queue); !status.ok()) return status;
       if (frame.compared) p.foreground = foreground_;
     }
     p.count = !open_;
-    const Status status = launch(compare_, p, queue);
+    Status status = launch(compare_, p, queue);
+    if (status.ok() && plan().detects_light() && frame.compared) status = begin_anew(frame, queue);
     return open_ && status.ok() ? launch(open_, p, queue) : status;
+  }
+
+  Status update_mixture(mog2::Job& job, bool anew, Queue queue) const {
+    mog2::set_state(job, mixture_, mixture_channels(plan()));
+    return launch_mog2(job, schedule_.layout.sample_bytes, mixture_channels(plan()), foreground_, int(params_.bits_pitch),
+                       params_.state, anew, queue.stream);
+  }
+
+  /// The reference begins with this frame, if light was switched.
+  Status begin_anew(const Frame& frame, Queue queue) const {
+    if (has_mixture()) {
+      mog2::Job job = mixture_job(plan(), frame);
+      job.begin = true;
+      return update_mixture(job, true, queue);
+    }
+    if (!restart_) return {};
+    const FormatInfo& format = info(geometry().format);
+    Restart restart{params_.state, {}, format.shift, format.max_value()};
+    for (int plane = 0; plane < format.planes; ++plane) {
+      const PlaneJob& job = params_.planes[plane];
+      if (!job.any_compared) continue;
+      const View first = plan().params.reference == Reference::first ? view_of(ring_[0].planes[plane]) : View{};
+      restart.planes[plane] = {view_of(frame.src.planes[plane]), first, job.background, job.row_bytes / format.sample_bytes(),
+                               extent(geometry(), plane).rows};
+    }
+    void* arguments[] = {&restart};
+    return cuda::check(cudaLaunchKernel(restart_, dim3(unsigned(tuning.restart_blocks)), dim3(unsigned(tuning.restart_threads)),
+                                        arguments, 0, queue.stream),
+                       "cannot launch the restart of the reference");
   }
 
   /// Addresses of a plane of the frame. Planes that the kernels do not need stay null.
@@ -194,7 +233,7 @@ class CudaDiff final : public Sequence {
       job.dst_alignment = alignment_of(dst);
     }
     if (frame.compared && job.any_compared && reference.data) {
-      const bool own = !params.borrow || has_mixture();
+      const bool own = !plan().borrows();
       job.reference = view_of(reference);
       job.reference_alignment = alignment_of(reference);
       job.reference_bytes = own ? int(reference.pitch) : job.row_bytes;
@@ -209,13 +248,20 @@ class CudaDiff final : public Sequence {
                        "cannot launch the difference");
   }
 
-  std::uint64_t collect(int slot, std::vector<std::uint32_t>& changed) const override {
+  Found collect(int slot, std::vector<std::uint32_t>& changed) const override {
     const Schedule& s = schedule_;
     const CellGrid& cells = plan().cells;
     const int cell = plan().params.cell_size;
     const unsigned char* record = records_.data() + s.frame_record_bytes() * std::size_t(slot);
     const int slots_y = s.slots / s.slots_x;
-    std::uint64_t sum = 0;
+    Found found;
+    std::uint64_t& sum = found.sum;
+    if (params_.detects_light || params_.interval > 1) {
+      Verdict verdict;
+      std::memcpy(&verdict, record + s.verdict_offset(), sizeof verdict);
+      found.compared = verdict.compared != 0;
+      found.light = verdict.light != 0;
+    }
     for (int tile_y = 0; tile_y < s.tiles_y; ++tile_y) {
       const int first_y = Schedule::first_cell(tile_y, tuning.tile_rows, cell), down = std::min(slots_y, cells.height - first_y);
       for (int tile_x = 0; tile_x < s.tiles_x; ++tile_x, record += s.record_bytes) {
@@ -231,7 +277,7 @@ class CudaDiff final : public Sequence {
         }
       }
     }
-    return sum;
+    return found;
   }
 
   Status fill(const Image& dst, const std::vector<Fill>& fills, Queue queue) override {
@@ -269,7 +315,7 @@ class CudaDiff final : public Sequence {
   }
 
   const Schedule schedule_;
-  const void *const compare_, *const open_, *const box_;  ///< kernels; open_: null if the mask is not opened
+  const void *const compare_, *const open_, *const restart_, *const box_;  ///< kernels; open_, restart_: null if they do not run
   cuda::DeviceMemory kept_, bits_;
   cuda::HostMemory records_;
   std::vector<int> first_x_;  ///< the cell of slot 0 of the tiles of a row

@@ -22,7 +22,8 @@ Schedule make_schedule(const Plan& plan) {
   const bool shows_changed = params.output == Output::mask || params.output == Output::overlay;
   Schedule schedule;
   schedule.layout = layout_of(info(plan.geometry.format));
-  schedule.opens = params.open_radius > 0;
+  schedule.opens = params.open_radius > 0 || plan.detects_light();
+  schedule.restarts = plan.detects_light() && (params.reference == Reference::first || params.reference == Reference::background);
   if (params.output == Output::difference) schedule.compare = Writes::difference;
   if (shows_changed) (schedule.opens ? schedule.open : schedule.compare) = Writes::changed;
 
@@ -44,13 +45,14 @@ Memory memory_of(const Plan& plan) {
   const std::size_t frame_bytes = frame_layout(plan).bytes, mask_bytes = plan.mask_pitch() * plan.geometry.height;
   const auto take = [](std::size_t& block, std::size_t bytes) { return std::exchange(block, block + (bytes + 255) / 256 * 256); };
   Memory memory;
-  const int frames = params.borrow && !mog2 ? 0 : ring_size(params);
+  const int frames = plan.borrows() ? 0 : ring_size(params);
   for (int i = 0; i < frames; ++i) memory.ring.push_back(take(memory.kept_bytes, frame_bytes));
   if (mog2)
     memory.model = take(memory.kept_bytes, mog2::state_bytes(plan.geometry.width, plan.geometry.height, mixture_channels(plan)));
   if (params.reference == Reference::background) memory.model = take(memory.kept_bytes, 2 * frame_bytes);
+  memory.state = take(memory.kept_bytes, 256);
   if (!plan.counted_bits.empty()) memory.counted = take(memory.bits_bytes, mask_bytes);
-  if (params.open_radius > 0) memory.changed = take(memory.bits_bytes, mask_bytes);
+  if (params.open_radius > 0 || plan.detects_light()) memory.changed = take(memory.bits_bytes, mask_bytes);
   if (mog2) memory.foreground = take(memory.bits_bytes, mask_bytes);
   return memory;
 }

@@ -37,7 +37,8 @@ enum class Writes { nothing, difference, changed };
 struct Schedule {
   Layout layout{};
   Writes compare = Writes::nothing;  ///< what the comparing kernel writes
-  bool opens = false;                ///< whether a second kernel opens the mask and counts
+  bool opens = false;                ///< whether a second kernel opens the mask and counts, if light was not switched
+  bool restarts = false;             ///< whether a kernel makes the frame the reference if light was switched; not of a mixture
   Writes open = Writes::nothing;     ///< what the second kernel writes
   int tile_width = 0, threads = 0;   ///< pixels; of a block
   int tiles_x = 0, tiles_y = 0;
@@ -45,7 +46,9 @@ struct Schedule {
   int record_bytes = 0;        ///< of a tile: the sum of differences (4 bytes), then a count of 16 bits for each slot
   std::uint32_t cell_reciprocal = 0;
 
-  std::size_t frame_record_bytes() const { return std::size_t(tiles_x) * tiles_y * record_bytes; }
+  /// The records of a frame: of the tiles, row by row, then a Verdict.
+  std::size_t verdict_offset() const { return std::size_t(tiles_x) * tiles_y * record_bytes; }
+  std::size_t frame_record_bytes() const { return verdict_offset() + 32; }
   /// The cell of slot 0 of a tile, along one axis.
   static int first_cell(int tile, int tile_length, int cell_size) { return tile * tile_length / cell_size; }
 };
@@ -64,6 +67,7 @@ struct Memory {
   // In the first block, which another plan can take over:
   std::vector<std::size_t> ring;  ///< kept frames
   std::size_t model = none;       ///< the background or the mixture
+  std::size_t state = none;       ///< State in cuda_params.cuh, 256 bytes
   std::size_t kept_bytes = 0;
   // In the second block, bits of rows of Plan::mask_pitch():
   std::size_t counted = none, changed = none, foreground = none;

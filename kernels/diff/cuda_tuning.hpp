@@ -19,6 +19,11 @@ struct Tuning {
   /// Threads of a block, one pixel each. Not measured.
   int mixture_threads = 128;  // sweep: 64 128 256
 
+  // ---- The reference that begins anew (cuda_light.cu)
+
+  /// Blocks, and threads of a block. Not measured: nearly all launches end at once.
+  int restart_blocks = 128, restart_threads = 256;
+
   // ---- Boxes (cuda_boxes.cu)
 
   /// Threads of a block, one rectangle each. Not measured.

@@ -125,7 +125,9 @@ mog2::Job mixture_job(const Plan& plan, const Frame& frame) {
   job.extra_bits = format.depth - 8;
   job.max_value = format.max_value();
   job.begin = !frame.compared;
-  mog2::set_rate(job, frame.number, std::uint64_t(plan.params.history), plan.params.learning_rate);
+  job.number = frame.number;
+  job.history = std::uint64_t(plan.params.history);
+  job.learning_rate = plan.params.learning_rate;
   job.match = float(plan.params.variance_threshold);
   return job;
 }
@@ -149,6 +151,7 @@ Result<Plan> resolve(const Params& params, const Geometry& geometry) {
     if (const Rect rect = intersection(region, {0, 0, geometry.width, geometry.height}); !rect.empty()) plan.masked.push_back(rect);
   if (!plan.masked.empty()) count_unmasked(plan);
   for (std::uint32_t counted : plan.cells.counted) plan.counted += counted;
+  plan.light_limit = std::uint32_t(params.light_change_ratio * double(plan.counted));
   return plan;
 }
 
@@ -158,6 +161,7 @@ Status validate(const Params& params) {
   if (status.ok()) status = check_range("history", params.history, 1, max_history);
   if (status.ok()) status = check_range("variance-threshold", params.variance_threshold, 0, max_variance_threshold);
   if (status.ok()) status = check_range("threshold", params.threshold, 0, 255);
+  if (status.ok()) status = check_range("light-change-ratio", params.light_change_ratio, 0, 1);
   if (status.ok()) status = check_range("gain", params.gain, 0, max_gain);
   if (status.ok()) status = check_range("open-radius", params.open_radius, 0, max_open_radius);
   if (status.ok()) status = check_range("cell-size", params.cell_size, min_cell, max_cell);

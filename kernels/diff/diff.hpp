@@ -45,11 +45,13 @@ struct Params {
       16;  ///< of Reference::mog2: squared distance from which a pixel is foreground, in variances; 0–100000
   Output output = Output::difference;
   Mode mode = Mode::absolute;
-  int threshold = 15;      ///< a pixel changed if its difference is greater; 0–255, in 8-bit steps. Not for Reference::mog2
-  double gain = 1;         ///< factor of the shown difference, 0–256, in steps of 2^−16
-  bool luma_only = false;  ///< whether only luma is compared and shown; RGB: the luma of luma_of()
-  int open_radius = 1;     ///< 0–16: the mask is opened with a square of 2·radius + 1 pixels; 0: no opening
-  int cell_size = 16;      ///< pixels, 4–1024
+  int threshold = 15;  ///< a pixel changed if its difference is greater; 0–255, in 8-bit steps. Not for Reference::mog2
+  /// Light was switched, or the scene cut, if more than this share of the counted pixels changed at once, before opening; 0–1, 0: off.
+  double light_change_ratio = 0;
+  double gain = 1;                 ///< factor of the shown difference, 0–256, in steps of 2^−16
+  bool luma_only = false;          ///< whether only luma is compared and shown; RGB: the luma of luma_of()
+  int open_radius = 1;             ///< 0–16: the mask is opened with a square of 2·radius + 1 pixels; 0: no opening
+  int cell_size = 16;              ///< pixels, 4–1024
   std::vector<Rect> mask_regions;  ///< in pixels, clipped to the frame: their pixels never change and are not counted
   bool borrow =
       false;  ///< whether the caller keeps frames in place and unchanged while the plan compares with them, so that the plan
@@ -63,6 +65,7 @@ Status validate(const Params& params);
 /// The result of a frame.
 struct FrameResult {
   bool compared = false;       ///< false: there was no reference yet, so nothing changed
+  bool light = false;          ///< light was switched: nothing changed, and the reference begins anew with this frame
   std::uint64_t changed = 0;   ///< pixels, after opening
   std::uint64_t counted = 0;   ///< pixels outside the masked regions
   double changed_ratio = 0;    ///< changed ÷ counted
@@ -82,6 +85,10 @@ struct FrameResult {
 /// neutral value, in every mode. Alpha and padding are copied from the source. Samples that are masked or not compared are shown as
 /// equal. Output::overlay shows (sample + tint + 1) / 2 for changed pixels; a subsampled chroma sample is tinted if any of its
 /// pixels changed.
+///
+/// With light_change_ratio, the difference of a frame of which more pixels changed is shown, but none of its pixels counts as
+/// changed, and the reference begins anew with it: it is the first frame, a background and a mixture begin with it, and a previous
+/// frame is compared with again `interval` frames later.
 ///
 /// Reference::background is kept in fixed point: 8.8 bits for 8-bit samples, 16.16 bits for deeper ones (see background_step in
 /// arithmetic.hpp). Reference::mog2 is Z. Zivkovic's mixture of up to 5 Gaussians (see mog2.hpp), of luma or of all channels;
@@ -104,7 +111,7 @@ class Diff {
   /// Takes over the reference of `previous`, so that new settings do not lose it: the next frame is compared as `previous` would
   /// have compared it. For a plan that was just made, on the same device. The caller has waited for all work of `previous`, which
   /// may only be destroyed afterwards. Tickets begin anew. Returns false and changes neither plan if backend, geometry, reference,
-  /// its interval, borrow or the kept channels differ.
+  /// its interval, borrow (see Plan::borrows) or the kept channels differ.
   virtual bool continue_from(Diff& previous) = 0;
 
   /// Names the last submitted frame; 0: none yet.

@@ -32,7 +32,9 @@ struct Job {
   bool luma_of_rgb = false;                        ///< red, green and blue become one value, their luma
   int shift = 0, extra_bits = 0, max_value = 255;  ///< of the format; extra_bits: depth − 8
   bool begin = false;                              ///< no pixel has modes yet
-  float rate = 0, keep = 1, prune = 0;             ///< alpha, 1 − alpha, −alpha·0.05
+  std::uint64_t number = 0;                        ///< of the frame
+  std::uint64_t history = 500;                     ///< of an automatic learning rate, in frames
+  double learning_rate = -1;                       ///< negative: automatic
   float match = 16;  ///< a value is background if its squared distance is below this multiple of a mode's variance
   float *weight = nullptr, *variance = nullptr, *mean = nullptr;
   std::uint8_t* count = nullptr;  ///< of the modes of each pixel
@@ -51,16 +53,6 @@ inline void set_state(Job& job, void* state, int channels) {
   job.count = reinterpret_cast<std::uint8_t*>(job.mean + count * std::size_t(channels));
 }
 
-/// Sets alpha and the values that follow from it, for the frame of this number: `learning_rate` if it is not negative and the
-/// mixture does not begin, else the larger of 1 / (2·frames) and 1 / history.
-inline void set_rate(Job& job, std::uint64_t number, std::uint64_t history, double learning_rate) {
-  const std::uint64_t frames = 2 * (number + 1);
-  const double rate = learning_rate >= 0 && number > 0 ? learning_rate : 1.0 / double(frames < history ? frames : history);
-  job.rate = float(rate);
-  job.keep = 1 - job.rate;
-  job.prune = float(-rate * 0.05f);
-}
-
 #ifdef __CUDA_ARCH__
 #define CUDAVISION_UNROLL _Pragma("unroll")  // keeps the modes in registers
 __device__ inline float mul(float a, float b) { return __fmul_rn(a, b); }
@@ -75,6 +67,19 @@ inline float add(float a, float b) { return a + b; }
 inline float sub(float a, float b) { return a - b; }
 inline float over(float a, float b) { return a / b; }
 #endif
+
+/// Alpha, 1 − alpha, −alpha·0.05.
+struct Rates {
+  float rate, keep, prune;
+};
+/// The rates of a frame if the mixtures began with frame `began`: the learning rate if it is not negative and the mixtures do not
+/// begin, else the larger of 1 / (2·frames) and 1 / history.
+CUDAVISION_HOST_DEVICE inline Rates rates_of(const Job& job, std::uint64_t began) {
+  const std::uint64_t number = job.number - began, frames = 2 * (number + 1);
+  double rate = job.learning_rate;
+  if (rate < 0 || number == 0) rate = 1.0 / double(frames < job.history ? frames : job.history);
+  return {float(rate), sub(1, float(rate)), float(-rate * 0.05f)};
+}
 
 /// The mixture of one pixel, the heaviest mode first.
 template <int C>
@@ -105,7 +110,8 @@ struct Mixture {
   }
 
   /// Updates the mixture with a value; returns whether it is foreground.
-  CUDAVISION_HOST_DEVICE bool update(const float (&value)[C], float rate, float keep, float prune, float match_background) {
+  CUDAVISION_HOST_DEVICE bool update(const float (&value)[C], const Rates& rates, float match_background) {
+    const float rate = rates.rate, keep = rates.keep, prune = rates.prune;
     constexpr float background_ratio = 0.9f, match_mode = 9;
     constexpr float first_variance = 15, least_variance = 4, most_variance = 75;
     bool background = false, fits = false;
@@ -165,7 +171,7 @@ struct Mixture {
 
 /// Updates the mixture of pixel (x, y); C: 1 or 3 channels. Returns whether the pixel is foreground.
 template <typename T, int C>
-CUDAVISION_HOST_DEVICE bool pixel(const Job& job, int x, int y) {
+CUDAVISION_HOST_DEVICE bool pixel(const Job& job, const Rates& rates, int x, int y) {
   const std::size_t pixels = std::size_t(job.width) * job.height, at = std::size_t(y) * job.width + x;
   const float step = 1.0f / float(1 << job.extra_bits);
   int sample[3];
@@ -202,7 +208,7 @@ CUDAVISION_HOST_DEVICE bool pixel(const Job& job, int x, int y) {
     row[std::ptrdiff_t(x >> channel.shift_x) * channel.step] = T(shown << job.shift);
   }
 
-  const bool foreground = mixture.update(value, job.rate, job.keep, job.prune, job.match);
+  const bool foreground = mixture.update(value, rates, job.match);
   job.count[at] = std::uint8_t(mixture.count);
   CUDAVISION_UNROLL
   for (int m = 0; m < modes; ++m) {

@@ -25,10 +25,11 @@ struct Plan {
   Params params;
   int threshold = 0;  ///< in sample values
   Show show;
-  int rate = 0;               ///< of the background, see background_step()
-  CellGrid cells;             ///< with `counted`; nothing changed
-  std::uint64_t counted = 0;  ///< pixels
-  std::vector<Rect> masked;   ///< not empty, inside the frame
+  int rate = 0;                   ///< of the background, see background_step()
+  CellGrid cells;                 ///< with `counted`; nothing changed
+  std::uint64_t counted = 0;      ///< pixels
+  std::uint32_t light_limit = 0;  ///< pixels; light was switched if more changed
+  std::vector<Rect> masked;       ///< not empty, inside the frame
   /// One bit for each pixel, the leftmost lowest; 1: counted. Rows of mask_pitch() bytes. Empty if all pixels are counted.
   std::vector<std::uint32_t> counted_bits;
 
@@ -38,6 +39,11 @@ struct Plan {
   bool compares_plane(int plane) const;
   /// Whether only the luma of an RGB picture is compared.
   bool luma_of_rgb() const;
+  bool detects_light() const { return params.light_change_ratio > 0; }
+  /// Whether references are frames of the caller. The first frame is kept if it can begin anew, which the host does not know.
+  bool borrows() const {
+    return params.borrow && params.reference != Reference::mog2 && !(params.reference == Reference::first && detects_light());
+  }
 };
 
 /// Sample values of a colour, by role.
@@ -60,10 +66,12 @@ FrameLayout frame_layout(const Plan& plan);
 /// The work of a backend on a frame.
 struct Frame {
   Image src, dst;
-  bool compared = false;     ///< false: nothing differs, and a background or mixture begins
+  /// False: nothing differs, and a background or mixture begins. If light was switched in the last frames, only the backend knows
+  /// whether a frame is compared.
+  bool compared = false;
   Image reference;           ///< to compare with; planes are null for Reference::background, and for planes that are not compared
   Image keep;                ///< where to copy src to; planes that are not kept are null
-  std::uint64_t number = 0;  ///< of the frame since the reference began: 0, 1, …
+  std::uint64_t number = 0;  ///< of the frame since the last reset: 0, 1, …
   int slot = 0;              ///< of the result, less than in_flight
 };
 

@@ -33,12 +33,12 @@ Status Sequence::run(const Image& src, const Image& dst, Queue queue) {
     frame.reference = reference.value();
   }
   const bool keep = previous || (params.reference == Reference::first && number_ == 0);
-  if (keep && !params.borrow) frame.keep = *place;
+  if (keep && !plan_.borrows()) frame.keep = *place;
 
   if (Status status = compute(frame, queue); !status.ok()) return status;
   if (writes)
     if (Status status = dst_.finish(dst, queue); !status.ok()) return status;
-  if (keep && params.borrow) *place = src;
+  if (keep && plan_.borrows()) *place = src;
   compared_[std::size_t(frame.slot)] = frame.compared;
   ++number_;
   ++ticket_;
@@ -54,7 +54,7 @@ bool Sequence::take_over(Sequence& previous) {
   const Geometry &here = geometry(), &there = previous.geometry();
   const Params &ours = plan_.params, &theirs = previous.plan_.params;
   if (here.format != there.format || here.width != there.width || here.height != there.height ||
-      ours.reference != theirs.reference || ours.borrow != theirs.borrow || ring_size(ours) != ring_size(theirs))
+      ours.reference != theirs.reference || plan_.borrows() != previous.plan_.borrows() || ring_size(ours) != ring_size(theirs))
     return false;
   if (ours.luma_only != theirs.luma_only) {  // of RGB, all channels are kept, except in mixtures
     const FormatInfo& format = info(here.format);
@@ -74,13 +74,15 @@ FrameResult Sequence::result(std::uint64_t ticket) const {
   const int slot = int((ticket - 1) % std::uint64_t(plan_.params.in_flight));
   result.compared = compared_[std::size_t(slot)];
   if (!result.compared || result.counted == 0) return result;
-  const std::uint64_t sum = collect(slot, result.cells.changed);
+  const Found found = collect(slot, result.cells.changed);
+  result.compared = found.compared;
+  result.light = found.light;
   for (int y = 0; y < result.cells.height; ++y) {
     const std::uint32_t* const row = &result.cells.changed[std::size_t(y) * result.cells.width];
     result.changed += std::accumulate(row, row + result.cells.width, std::uint32_t(0));  // at most 2^28 pixels
   }
   result.changed_ratio = double(result.changed) / double(result.counted);
-  result.mean_difference = std::ldexp(double(sum) / double(result.counted), 8 - info(plan_.geometry.format).depth);
+  result.mean_difference = std::ldexp(double(found.sum) / double(result.counted), 8 - info(plan_.geometry.format).depth);
   return result;
 }
 

@@ -34,8 +34,13 @@ class Sequence : public Diff {
   virtual Status compute(const Frame& frame, Queue queue) = 0;
   /// Swaps the kept references, except ring_, with a plan that keeps the same. Returns false if `other` is of another backend.
   virtual bool swap_reference(Sequence& other) = 0;
-  /// Adds the changed pixels of each cell; returns the sum of the pixels' differences, in sample values.
-  virtual std::uint64_t collect(int slot, std::vector<std::uint32_t>& changed) const = 0;
+  /// What a backend found in a frame.
+  struct Found {
+    bool compared = true, light = false;
+    std::uint64_t sum = 0;  ///< of the pixels' differences, in sample values
+  };
+  /// Adds the changed pixels of each cell. For a frame with Frame::compared.
+  virtual Found collect(int slot, std::vector<std::uint32_t>& changed) const = 0;
   /// Fills rectangles with the colour of boxes.
   virtual Status fill(const Image& dst, const std::vector<Fill>& fills, Queue queue) = 0;
 

@@ -11,8 +11,8 @@ namespace {
 
 const Size size{96, 64};
 constexpr GstClockTime frame_time = 40 * GST_MSECOND;
-/// Resets the settings that the profile needs for the shared tests.
-const std::string defaults = "reference=previous attach-roi=true ";
+/// Resets the settings that the profile needs for the shared tests, and switches off what tests of whole frames would meet.
+const std::string defaults = "reference=previous attach-roi=true light-change-ratio=0 ";
 
 struct Found {
   int x = 0, y = 0, width = 0, height = 0;
@@ -640,6 +640,62 @@ TEST(posts_the_begin_and_end_of_motion, Each::run) {
       }
       EXPECT_EQ(player.events(), c.events);
     }
+}
+
+TEST(reports_a_switch_of_the_light, Each::run) {
+  for (const char* reference : {"previous", "first", "background", "mog2"})
+    for (const char* output : {"mask", "overlay", "passthrough"}) {
+      at(reference + std::string(" output=") + output);
+      Player player(run, "gap=0.1 light-change-ratio=0.6 message-interval=1000000000000 output=" + std::string(output) +
+                             " reference=" + reference);
+      const auto bright = [&](const cv::Rect& rect) {
+        Buffer frame = square(player.video(), {0, 0, size.width, size.height}, 150);
+        if (rect.empty()) return frame;
+        GstVideoFrame map;
+        EXPECT(gst_video_frame_map(&map, &player.video(), frame.get(), GST_MAP_WRITE));
+        cv::Mat(size.height, size.width, CV_8U, GST_VIDEO_FRAME_PLANE_DATA(&map, 0),
+                std::size_t(GST_VIDEO_FRAME_PLANE_STRIDE(&map, 0)))(rect)
+            .setTo(20);
+        gst_video_frame_unmap(&map);
+        return frame;
+      };
+      const bool mask = output == std::string("mask");
+      for (int i = 0; i < 3; ++i) player.play(square(player.video()));
+      player.play(square(player.video(), {0, 0, 24, 24}));
+      EXPECT_EQ(player.events(), "none begin");
+      const Buffer out = player.play(bright({}));
+      const std::vector<Said> said = player.said();
+      EXPECT_EQ(said.size(), 1u);
+      EXPECT_EQ(said[0].event, "light");
+      EXPECT_EQ(said[0].timestamp, 4 * frame_time);
+      EXPECT_EQ(said[0].changed_ratio, 0.0);
+      EXPECT(said[0].mean_difference > 50);
+      EXPECT_EQ(said[0].regions.size(), 0u);
+      EXPECT(rois(out.get()).empty());
+      EXPECT(player.motion());  // of the frames before
+      EXPECT_EQ(player.changed_ratio(), 0.0);
+      EXPECT_SAME(picture(out.get(), player.video()), all_of(player.video(), {mask ? 0 : 150}));
+      for (int i = 0; i < 3; ++i) player.play(bright({}));
+      EXPECT_EQ(player.events(), "end");
+      const Buffer moved = player.play(bright({32, 16, 32, 32}));
+      EXPECT_EQ(player.events(), "begin");
+      EXPECT_EQ(rois(moved.get()), (std::vector<Found>{{32, 16, 32, 32, 4, 1.0}}));
+    }
+}
+
+TEST(light_may_change_many_pixels_if_allowed, Each::run) {
+  // 3840 of 6144 pixels change: 62.5 %.
+  for (const auto& [settings, light] : {std::pair{"light-change-ratio=0.6", true},
+                                        {"light-change-ratio=0.63", false},
+                                        {"light-change-ratio=0", false},
+                                        {"light-change-ratio=1", false}}) {
+    at(settings);
+    Player player(run, settings);
+    player.play(square(player.video()));
+    player.play(square(player.video(), {0, 0, 60, 64}));
+    EXPECT_EQ(player.events(), light ? "none light none" : "none begin");
+    EXPECT_EQ(player.changed_ratio(), light ? 0.0 : 0.625);
+  }
 }
 
 TEST(counts_frames_without_times_by_the_framerate, Each::run) {

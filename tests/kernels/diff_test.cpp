@@ -23,8 +23,9 @@ std::string describe(const diff::Params& p) {
   const char* modes[] = {"absolute", "signed", "squared"};
   text << "diff reference=" << references[int(p.reference)] << " interval=" << p.interval << " rate=" << p.learning_rate
        << " history=" << p.history << " variance=" << p.variance_threshold << " output=" << outputs[int(p.output)]
-       << " mode=" << modes[int(p.mode)] << " threshold=" << p.threshold << " gain=" << p.gain << " luma_only=" << p.luma_only
-       << " open=" << p.open_radius << " cell=" << p.cell_size << " borrow=" << p.borrow << " masked";
+       << " mode=" << modes[int(p.mode)] << " threshold=" << p.threshold << " light=" << p.light_change_ratio << " gain=" << p.gain
+       << " luma_only=" << p.luma_only << " open=" << p.open_radius << " cell=" << p.cell_size << " borrow=" << p.borrow
+       << " masked";
   for (const Rect& r : p.mask_regions) text << " (" << r.x << ',' << r.y << ' ' << r.width << 'x' << r.height << ')';
   return text.str();
 }
@@ -67,6 +68,7 @@ std::string wrong_result(const diff::FrameResult& result, const reference::Diff:
   for (std::uint32_t n : step.cells_counted) counted += n;
   const double mean = counted ? double(step.sum) / double(counted) / (1 << (depth - 8)) : 0;
   if (result.compared != step.compared) text << "compared " << result.compared;
+  if (result.light != step.light) text << " light " << result.light;
   if (result.changed != changed) text << " changed " << result.changed << ", expected " << changed;
   if (result.counted != counted) text << " counted " << result.counted << ", expected " << counted;
   if (result.mean_difference != mean) text << " mean " << result.mean_difference << ", expected " << mean;
@@ -118,6 +120,7 @@ diff::Params random_params(Random& random, int width, int height) {
   params.open_radius = random.pick<int>({0, 0, 1, 1, 2, 3, 7, 16});
   params.cell_size = random.pick<int>({16, 16, 4, 5, 8, 17, 32, 100, 1024});
   params.borrow = random.below(4) == 0;
+  params.light_change_ratio = random.pick<double>({0, 0, 0.6, 0.1, 0.0001, 1});
   for (int i = random.below(3) ? 0 : random.between(1, 3); i > 0; --i)
     params.mask_regions.push_back(
         {random.between(-3, width), random.between(-3, height), random.between(1, width), random.between(1, height)});
@@ -258,6 +261,7 @@ TEST_P(DiffPlans, ContinuesFromAnother) {
         after.interval = before.interval;
         after.learning_rate = before.learning_rate;
         after.borrow = before.borrow;
+        after.light_change_ratio = before.light_change_ratio = 0;  // would begin anew at different frames
         if (geometry.format != Format::GRAY8 && (!rgb || reference == diff::Reference::mog2)) after.luma_only = before.luma_only;
         after.in_flight = 2;
         SCOPED_TRACE(info(geometry.format).name + (" before: " + describe(before)) + "\nafter: " + describe(after));
@@ -314,6 +318,108 @@ TEST_P(DiffPlans, ContinuesAtAnotherRate) {
   run(*plan, 3);
   ASSERT_TRUE(slow->continue_from(*fast));
   for (unsigned seed : {4, 5, 6}) EXPECT_TRUE(run(*plan, seed).bytes() == run(*slow, seed).bytes()) << seed;
+}
+
+/// The noise of a still picture, which becomes another picture with frame `cut`.
+Picture before_and_after(const Geometry& geometry, int frame, int cut) {
+  const Picture still = make_picture(geometry, frame < cut ? 5 : 6, Data::checkerboard);
+  Random random(unsigned(frame) + 1);
+  Picture out(geometry);
+  for (const reference::Component& c : still.format().components) {
+    reference::Grid grid = still.read(c);
+    const int max = still.format().max_value(), step = std::max(1, max / 128);
+    for (int& value : grid.values) value = std::clamp((frame < cut ? value : max - value) + random.between(-1, 1) * step, 0, max);
+    out.write(c, grid);
+  }
+  return out;
+}
+
+/// After a switch of the light, a plan is as one that begins with that frame.
+TEST_P(DiffPlans, BeginsAnewWhenLightIsSwitched) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  constexpr int cut = 5;
+  for (Format format :
+       {Format::GRAY8, Format::NV12, Format::RGBA, Format::P010_10LE, Format::YUY2, Format::GBR, Format::RGBA64_LE}) {
+    for (diff::Reference reference :
+         {diff::Reference::previous, diff::Reference::first, diff::Reference::background, diff::Reference::mog2}) {
+      for (diff::Output output : {diff::Output::mask, diff::Output::overlay, diff::Output::difference, diff::Output::none}) {
+        for (int interval : {1, 3}) {
+          if (interval > 1 && reference != diff::Reference::previous) continue;
+          diff::Params params;
+          params.reference = reference;
+          params.output = output;
+          params.interval = interval;
+          params.threshold = 4;
+          params.open_radius = int(output) % 2;
+          params.light_change_ratio = 0.6;
+          SCOPED_TRACE(info(format).name + (" " + describe(params)));
+          const Geometry geometry{format, 131, 75};
+          const auto whole = plan_for(backend, params, geometry), anew = plan_for(backend, params, geometry);
+          const Picture black = make_picture(geometry, 0, Data::zero);
+          const auto submit = [&](diff::Diff& plan, int frame) {
+            const Picture src = before_and_after(geometry, frame, cut);
+            Job job(backend, src, src.inverted());
+            EXPECT_TRUE(job.submit(work_of(plan)).ok());
+            return job.finish();
+          };
+          for (int frame = 0; frame < cut + 6; ++frame) {
+            const Picture out = submit(*whole, frame);
+            const diff::FrameResult result = whole->result();
+            EXPECT_EQ(result.light, frame == cut) << frame;
+            if (frame < cut) continue;
+            const Picture expected = submit(*anew, frame);
+            const diff::FrameResult other = anew->result();
+            EXPECT_EQ(result.changed, other.changed) << frame;
+            EXPECT_EQ(result.cells.changed, other.cells.changed) << frame;
+            if (frame > cut) {
+              EXPECT_EQ(result.compared, other.compared) << frame;
+              EXPECT_EQ(result.mean_difference, other.mean_difference) << frame;
+            } else {
+              EXPECT_TRUE(result.compared);
+              EXPECT_EQ(result.changed, 0u);
+              EXPECT_GT(result.mean_difference, 20);
+            }
+            EXPECT_TRUE((frame == cut && output == diff::Output::difference) || out.bytes() == expected.bytes()) << frame;
+          }
+        }
+      }
+    }
+  }
+}
+
+/// The plan that takes over knows when the reference began, though it does not look for light itself.
+TEST_P(DiffPlans, ContinuesAfterASwitchOfTheLight) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  constexpr int cut = 4;
+  for (diff::Reference reference : {diff::Reference::previous, diff::Reference::mog2}) {
+    diff::Params params;
+    params.reference = reference;
+    params.interval = 4;
+    params.light_change_ratio = 0.6;
+    const Geometry geometry{Format::GRAY8, 70, 40};
+    const auto first = plan_for(backend, params, geometry);
+    params.light_change_ratio = 0;
+    const auto second = plan_for(backend, params, geometry), anew = plan_for(backend, params, geometry);
+    const auto submit = [&](diff::Diff& plan, int frame) {
+      const Picture src = before_and_after(geometry, frame, cut);
+      Job job(backend, src, src.inverted());
+      EXPECT_TRUE(job.submit(work_of(plan)).ok());
+      return job.finish();
+    };
+    for (int frame = 0; frame < cut + 2; ++frame) submit(*first, frame);
+    ASSERT_TRUE(second->continue_from(*first));
+    for (int frame = cut; frame < cut + 2; ++frame) submit(*anew, frame);
+    for (int frame = cut + 2; frame < cut + 8; ++frame) {
+      EXPECT_TRUE(submit(*second, frame).bytes() == submit(*anew, frame).bytes()) << frame;
+      EXPECT_EQ(second->result().compared, anew->result().compared) << frame;
+      EXPECT_EQ(second->result().compared, reference == diff::Reference::mog2 || frame >= cut + 4) << frame;
+    }
+    second->reset();
+    submit(*second, 0);
+    EXPECT_FALSE(second->result().compared);
+  }
 }
 
 /// Where something else is kept, the plan begins anew.
@@ -635,7 +741,7 @@ TEST_P(Mixture, EqualsOpenCV) {
        {Case{Format::GRAY8, CV_8UC1, 500, 16, -1}, Case{Format::RGB, CV_8UC3, 500, 16, -1},
         Case{Format::GRAY8, CV_8UC1, 20, 16, -1}, Case{Format::RGB, CV_8UC3, 500, 4, -1},
         Case{Format::GRAY8, CV_8UC1, 500, 40, 0.05}, Case{Format::GRAY8, CV_8UC1, 1, 9, -1}, Case{Format::RGB, CV_8UC3, 500, 16, 0},
-        Case{Format::GRAY8, CV_8UC1, 500, 16, 1}}) {
+        Case{Format::GRAY8, CV_8UC1, 500, 16, 0.9}}) {  // at 1 theirs forgets everything before each frame
     diff::Params params;
     params.reference = diff::Reference::mog2;
     params.output = diff::Output::mask;
@@ -765,6 +871,7 @@ TEST(DiffErrors, NameThePropertyAndItsRange) {
   expect("variance-threshold", {-0.1, 100001, nan, infinity}, [](diff::Params& p, double v) { p.variance_threshold = v; });
   expect("learning-rate", {-1.1, 1.1, nan, infinity}, [](diff::Params& p, double v) { p.learning_rate = v; });
   expect("threshold", {-1, 256}, [](diff::Params& p, double v) { p.threshold = int(v); });
+  expect("light-change-ratio", {-0.1, 1.1, nan}, [](diff::Params& p, double v) { p.light_change_ratio = v; });
   expect("gain", {-1, 257, nan, infinity}, [](diff::Params& p, double v) { p.gain = v; });
   expect("open-radius", {-1, 17}, [](diff::Params& p, double v) { p.open_radius = int(v); });
   expect("cell-size", {0, 3, 1025}, [](diff::Params& p, double v) { p.cell_size = int(v); });
@@ -845,16 +952,20 @@ TEST(DiffSchedule, ReciprocalOfTheCellSizeIsExact) {
 
 TEST(DiffSchedule, KernelsFollowFromTheOutput) {
   for (diff::Output output : {diff::Output::difference, diff::Output::mask, diff::Output::overlay, diff::Output::none}) {
-    for (int radius : {0, 3}) {
+    for (const auto& [radius, light] : {std::pair{0, 0.0}, {3, 0.0}, {0, 0.6}, {3, 0.6}}) {
       diff::Params params;
       params.output = output;
       params.open_radius = radius;
+      params.light_change_ratio = light;
+      params.reference = diff::Reference::background;
       const diff::Schedule s = diff::make_schedule(resolved(params, {Format::NV12, 64, 48}));
       const bool changed = output == diff::Output::mask || output == diff::Output::overlay;
-      EXPECT_EQ(s.opens, radius > 0);
+      const bool opens = radius > 0 || light > 0;
+      EXPECT_EQ(s.opens, opens);
+      EXPECT_EQ(s.restarts, light > 0);
       EXPECT_EQ(s.compare == diff::Writes::difference, output == diff::Output::difference);
-      EXPECT_EQ(s.compare == diff::Writes::changed, changed && radius == 0);
-      EXPECT_EQ(s.open == diff::Writes::changed, changed && radius > 0);
+      EXPECT_EQ(s.compare == diff::Writes::changed, changed && !opens);
+      EXPECT_EQ(s.open == diff::Writes::changed, changed && opens);
     }
   }
 }
@@ -869,10 +980,10 @@ TEST(DiffSchedule, MemoryDoesNotOverlap) {
     const diff::Memory memory = diff::memory_of(plan);
     const std::size_t frame = diff::frame_layout(plan).bytes, bits = plan.mask_pitch() * geometry.height;
     const bool mog2 = params.reference == diff::Reference::mog2, background = params.reference == diff::Reference::background;
-    EXPECT_EQ(memory.ring.size(), params.borrow && !mog2 ? 0u : std::size_t(diff::ring_size(params)));
+    EXPECT_EQ(memory.ring.size(), plan.borrows() ? 0u : std::size_t(diff::ring_size(params)));
     EXPECT_EQ(memory.model != diff::Memory::none, mog2 || background);
     EXPECT_EQ(memory.counted != diff::Memory::none, !plan.counted_bits.empty());
-    EXPECT_EQ(memory.changed != diff::Memory::none, params.open_radius > 0);
+    EXPECT_EQ(memory.changed != diff::Memory::none, params.open_radius > 0 || params.light_change_ratio > 0);
     EXPECT_EQ(memory.foreground != diff::Memory::none, mog2);
     const std::size_t model_bytes =
         mog2 ? diff::mog2::state_bytes(geometry.width, geometry.height, diff::mixture_channels(plan)) : 2 * frame;
@@ -889,6 +1000,7 @@ TEST(DiffSchedule, MemoryDoesNotOverlap) {
     std::vector<std::pair<std::size_t, std::size_t>> kept;
     for (std::size_t offset : memory.ring) kept.emplace_back(offset, frame);
     kept.emplace_back(memory.model, model_bytes);
+    kept.emplace_back(memory.state, 256);
     expect_apart(kept, memory.kept_bytes);
     expect_apart({{memory.counted, bits}, {memory.changed, bits}, {memory.foreground, bits}}, memory.bits_bytes);
   }

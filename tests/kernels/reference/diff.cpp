@@ -58,9 +58,9 @@ Diff::Values Diff::read(const Picture& picture) const {
 Diff::Step Diff::submit(const Picture& src, Layout layout) {
   const Definition& format = src.format();
   const int width = geometry_.width, height = geometry_.height, max = format.max_value();
-  Step step{Picture(geometry_, layout), {}, {}, {}, {}, 0};
+  Step step{Picture(geometry_, layout), {}, {}, {}, {}, {}, 0};
   const Values now = read(src);
-  const std::int64_t one = format.depth == 8 ? 256 : 65536;  // of the background
+  const std::int64_t one = Diff::one(format);
 
   Values before;
   switch (params_.reference) {
@@ -162,6 +162,16 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
   for (std::size_t i = 0; i < most.size(); ++i) {
     step.mask[i] = counted[i] && most[i] > params_.threshold << (format.depth - 8);
     step.sum += std::uint64_t(most[i]);
+  }
+  if (params_.light_change_ratio > 0) {
+    const auto total = [](const std::vector<std::uint8_t>& mask) { return double(std::count(mask.begin(), mask.end(), 1)); };
+    step.light = total(step.mask) > std::floor(params_.light_change_ratio * total(counted));
+  }
+  if (step.light) {
+    std::fill(step.mask.begin(), step.mask.end(), std::uint8_t(0));
+    if (params_.reference != diff::Reference::background) past_ = {now};
+    for (auto& [role, state] : background_)
+      for (std::size_t i = 0; i < state.size(); ++i) state[i] = now.at(role).values[i] * one;
   }
   for (bool dilate : {false, true})
     for (bool across : {true, false}) step.mask = extreme(step.mask, width, height, params_.open_radius, across, dilate);

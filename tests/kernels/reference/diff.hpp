@@ -17,7 +17,7 @@ class Diff {
 
   struct Step {
     Picture out;  ///< what dst holds afterwards; meaningless for diff::Output::none
-    bool compared = false;
+    bool compared = false, light = false;
     std::vector<std::uint8_t> mask;  ///< one a pixel, 0 or 1
     std::vector<std::uint32_t> cells_changed, cells_counted;
     std::uint64_t sum = 0;  ///< of the pixels' differences, in sample values
@@ -27,6 +27,7 @@ class Diff {
 
  private:
   using Values = std::map<Role, Grid>;
+  static std::int64_t one(const Definition& format) { return format.depth == 8 ? 256 : 65536; }  ///< of the background
   Values read(const Picture& picture) const;
 
   const diff::Params params_;
