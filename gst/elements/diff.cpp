@@ -94,8 +94,8 @@ struct DiffElement {
 
   struct Settings {
     int reference = int(diff::Reference::previous), output = int(diff::Output::difference), mode = int(diff::Mode::absolute);
-    guint interval = 1, history = 500, threshold = 15, open_radius = 1, cell_size = 16, min_area = 1, max_regions = 256,
-          min_motion_frames = 1;
+    guint interval = 1, history = 500, analysis_scale = 1, threshold = 15, open_radius = 1, cell_size = 16, min_area = 1,
+          max_regions = 256, min_motion_frames = 1;
     double learning_rate = -1, variance_threshold = 16, gain = 1, light_change_ratio = 0.6, cell_threshold = 0.2,
            motion_threshold = 0.002, gap = 5;
     bool luma_only = false, post_messages = true, attach_roi = true;
@@ -133,6 +133,11 @@ struct DiffElement {
          &Settings::output},
         {enum_property("mode", "Mode", "How the difference is displayed", enum_from_table("GstCudaDiffMode", modes), initial.mode),
          &Settings::mode},
+        {uint_property(
+             "analysis-scale", "Analysis scale",
+             "Compare frames at 1/2, 1/4 or 1/8 of their size: 1, 2, 4 or 8. Outputs and boxes stay in pixels of the frame", 1, 8,
+             initial.analysis_scale),
+         &Settings::analysis_scale},
         {uint_property("threshold", "Threshold",
                        "A pixel has changed if its difference is greater, {} in 8-bit steps; not used if reference=mog2", 0, 255,
                        initial.threshold),
@@ -240,6 +245,7 @@ struct DiffElement {
     params.variance_threshold = settings.variance_threshold;
     params.output = diff::Output(settings.output);
     params.mode = diff::Mode(settings.mode);
+    params.analysis_scale = int(settings.analysis_scale);
     params.threshold = int(settings.threshold);
     params.light_change_ratio = settings.light_change_ratio;
     params.gain = settings.gain;

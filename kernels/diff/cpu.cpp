@@ -4,6 +4,7 @@
 #include <opencv2/imgproc.hpp>
 
 #include "kernels/cpu/filter.hpp"
+#include "kernels/diff/cpu_scale.hpp"
 #include "kernels/diff/sequence.hpp"
 
 namespace cudavision::diff {
@@ -45,8 +46,13 @@ class CpuDiff final : public Sequence {
     if (!this->plan().borrows()) {
       for (Image& image : ring_) {
         memory_.emplace_back(layout.bytes);
-        image = layout.at(geometry(), memory_.back().data());
+        image = layout.at(analysis(), memory_.back().data());
       }
+    }
+    if (this->plan().scales()) {
+      small_memory_.resize(2 * layout.bytes);
+      small_ = layout.at(analysis(), small_memory_.data());
+      small_difference_ = layout.at(analysis(), small_memory_.data() + layout.bytes);
     }
     const int type = format.sample_bytes() == 1 ? CV_16U : CV_32S;
     for (int i = 0; i < format.set_count; ++i) {
@@ -56,18 +62,18 @@ class CpuDiff final : public Sequence {
       white_[i] = scalar(set, white_values(format));
       black_[i] = scalar(set, black_values(format));
       tint_[i] = scalar(set, tint_values(format));
-      const Rect grid = geometry().grid(set);
+      const Rect grid = analysis().grid(set);
       if (params.reference == Reference::background && compared_[i])
         background_[i].create(grid.height, grid.width, CV_MAKETYPE(type, access_[i].channels()));
     }
     if (!this->plan().masked.empty()) {
-      cv::Mat counted(geometry().height, geometry().width, CV_8U, cv::Scalar(255));
+      cv::Mat counted(analysis().height, analysis().width, CV_8U, cv::Scalar(255));
       for (const Rect& rect : this->plan().masked) counted(cpu::cv_rect(rect)).setTo(0);
       for (int i = 0; i < format.set_count; ++i) counted_[i] = any_of(counted, format.sets[i].shift_x, format.sets[i].shift_y);
     }
     if (params.reference == Reference::mog2)
-      mixture_.resize(mog2::state_bytes(geometry().width, geometry().height, mixture_channels(this->plan())));
-    changed_.create(geometry().height, geometry().width, CV_8U);
+      mixture_.resize(mog2::state_bytes(analysis().width, analysis().height, mixture_channels(this->plan())));
+    changed_.create(analysis().height, analysis().width, CV_8U);
     results_.resize(std::size_t(params.in_flight));
   }
 
@@ -76,6 +82,8 @@ class CpuDiff final : public Sequence {
     Found found;
     std::vector<std::uint32_t> cells;
   };
+
+  const Geometry& analysis() const { return plan().analysis; }
 
   /// The role of channel `value` of a set's values.
   Role role(int index, int value) const { return info(geometry().format).sets[index].roles[access_[index].stored_channel(value)]; }
@@ -86,19 +94,19 @@ class CpuDiff final : public Sequence {
     return result;
   }
 
-  /// The rows begin … end of the picture, on the grid of a set.
-  cv::Rect strip_of(int index, int begin, int end) const {
-    const ChannelSet& set = info(geometry().format).sets[index];
+  /// The rows begin … end of a picture, on the grid of a set.
+  static cv::Rect strip_of(const Geometry& picture, int index, int begin, int end) {
+    const ChannelSet& set = info(picture.format).sets[index];
     const int from = begin >> set.shift_y, to = subsampled(end, set.shift_y);
-    return {0, from, geometry().grid(set).width, to - from};
+    return {0, from, picture.grid(set).width, to - from};
   }
 
   template <typename Work>
-  void for_strips(Work work) const {
-    const int strips = (geometry().height + strip_rows - 1) / strip_rows;
+  static void for_strips(const Geometry& picture, Work work) {
+    const int strips = (picture.height + strip_rows - 1) / strip_rows;
     cv::parallel_for_({0, strips}, [&](const cv::Range& range) {
       for (int strip = range.start; strip < range.end; ++strip)
-        work(strip * strip_rows, std::min((strip + 1) * strip_rows, geometry().height));
+        work(strip * strip_rows, std::min((strip + 1) * strip_rows, picture.height));
     });
   }
 
@@ -119,12 +127,18 @@ class CpuDiff final : public Sequence {
 
   Status compute(const Frame& given, Queue) override {
     const Params& params = plan().params;
+    const bool writes_difference = params.output == Output::difference;
     Frame frame = given;
+    if (plan().scales()) {
+      shrink_frame(given);
+      frame.src = small_;
+      frame.dst = small_difference_;
+    }
     if (frame.number == 0) began_ = 0;
     if (params.reference == Reference::previous && frame.number < began_ + std::uint64_t(params.interval)) frame.compared = false;
     if (params.reference == Reference::mog2) update_mixture(frame, !frame.compared);
     std::atomic<std::uint64_t> sum{0};
-    for_strips([&](int begin, int end) { sum += compare(frame, begin, end); });
+    for_strips(analysis(), [&](int begin, int end) { sum += compare(frame, begin, end); });
     Slot& slot = results_[std::size_t(frame.slot)];
     slot.found = {frame.compared, plan().detects_light() && std::uint32_t(cv::countNonZero(changed_)) > plan().light_limit, sum};
     if (slot.found.light) begin_anew(frame);
@@ -134,10 +148,44 @@ class CpuDiff final : public Sequence {
     } else {
       opened_ = changed_;
     }
+    if (plan().scales()) opened_ = enlarged(opened_, params.analysis_scale, {geometry().width, geometry().height});
     count(slot.cells);
     if (params.output == Output::mask || params.output == Output::overlay)
-      for_strips([&](int begin, int end) { show_changed(frame, begin, end); });
+      for_strips(geometry(), [&](int begin, int end) { show_changed(given, begin, end); });
+    if (plan().scales() && writes_difference) enlarge_difference(given);
     return {};
+  }
+
+  /// Sets small_ to the frame at the size of the analysis. Only compared sets are needed.
+  void shrink_frame(const Frame& frame) {
+    for (int i = 0; i < info(geometry().format).set_count; ++i) {
+      if (!compared_[i]) continue;
+      const ChannelSet& set = info(geometry().format).sets[i];
+      const Rect grid = geometry().grid(set);
+      cpu::Scratch scratch, small_scratch;
+      cv::Mat out = cpu::set_mat(small_, set), small = access_[i].target(out, small_scratch);
+      shrink(values(i, frame.src, {0, 0, grid.width, grid.height}, scratch), plan().params.analysis_scale, small);
+      access_[i].write(small, out, out);
+    }
+  }
+
+  /// Shows small_difference_ in the frame.
+  void enlarge_difference(const Frame& frame) {
+    for (int i = 0; i < info(geometry().format).set_count; ++i) {
+      const ChannelSet& set = info(geometry().format).sets[i];
+      const Rect grid = geometry().grid(set), small = analysis().grid(set);
+      const cv::Mat in = cpu::set_mat(frame.src, set);
+      cv::Mat out = cpu::set_mat(frame.dst, set);
+      cpu::Scratch scratch, small_scratch;
+      cv::Mat shown = access_[i].target(out, scratch);
+      if (compared_[i])
+        enlarged(values(i, small_difference_, {0, 0, small.width, small.height}, small_scratch), plan().params.analysis_scale,
+                 {grid.width, grid.height})
+            .copyTo(shown);
+      else
+        shown.setTo(black_[i]);
+      access_[i].write(shown, in, out);
+    }
   }
 
   /// Light was switched: nothing changed, and the reference begins with this frame.
@@ -146,6 +194,7 @@ class CpuDiff final : public Sequence {
     if (plan().params.reference == Reference::mog2) update_mixture(frame, true);
     changed_.setTo(0);
     for (int i = 0; i < info(geometry().format).set_count; ++i) {
+      if (!compared_[i]) continue;
       const ChannelSet& set = info(geometry().format).sets[i];
       const cv::Mat src = cpu::set_mat(frame.src, set);
       if (plan().params.reference == Reference::first && ring_[0].planes[set.plane].data)
@@ -167,7 +216,7 @@ class CpuDiff final : public Sequence {
     const auto pixel = bytes ? one ? mog2::pixel<std::uint8_t, 1> : mog2::pixel<std::uint8_t, 3>
                        : one ? mog2::pixel<std::uint16_t, 1>
                              : mog2::pixel<std::uint16_t, 3>;
-    for_strips([&](int begin, int end) {
+    for_strips(analysis(), [&](int begin, int end) {
       for (int y = begin; y < end; ++y)
         for (int x = 0; x < job.width; ++x) changed_.at<uchar>(y, x) = pixel(job, rates, x, y) ? 255 : 0;
     });
@@ -212,7 +261,7 @@ class CpuDiff final : public Sequence {
     cv::Mat v[3], r[3];
     for (int i = 0; i < format.set_count; ++i) {
       if (!compared_[i]) continue;
-      const cv::Rect rect = strip_of(i, begin, end);
+      const cv::Rect rect = strip_of(analysis(), i, begin, end);
       v[i] = r[i] = values(i, frame.src, rect, scratch[i]);
       if (params.reference == Reference::background) {
         r[i] = cv::Mat(v[i].size(), v[i].type());
@@ -233,7 +282,7 @@ class CpuDiff final : public Sequence {
     cv::Mat most;  // the greatest difference of the channels of each pixel
     for (int i = 0; i < format.set_count; ++i) {
       const ChannelSet& set = format.sets[i];
-      const cv::Rect rect = strip_of(i, begin, end);
+      const cv::Rect rect = strip_of(analysis(), i, begin, end);
       cv::Mat difference, excluded;
       if (!counted_[i].empty()) excluded = counted_[i](rect) == 0;
       if (compared_[i]) {
@@ -242,7 +291,7 @@ class CpuDiff final : public Sequence {
         const cv::Mat of_set = at_pixels(greatest(i, difference), set, end - begin);
         most = most.empty() ? of_set : cv::max(most, of_set);
       }
-      if (params.output == Output::difference) {
+      if (params.output == Output::difference && (compared_[i] || !plan().scales())) {
         const cv::Mat in = cpu::set_mat(frame.src, set)(rect);
         cv::Mat out = cpu::set_mat(frame.dst, set)(rect);
         cv::Mat shown = access_[i].target(out, scratch[i]);
@@ -299,7 +348,7 @@ class CpuDiff final : public Sequence {
     if (set.shift_x == 0 && set.shift_y == 0) return samples;
     cv::Mat all;
     cv::resize(samples, all, {samples.cols << set.shift_x, samples.rows << set.shift_y}, 0, 0, cv::INTER_NEAREST);
-    return all(cv::Rect(0, 0, geometry().width, rows));
+    return all(cv::Rect(0, 0, analysis().width, rows));
   }
 
   void count(std::vector<std::uint32_t>& cells) const {
@@ -326,7 +375,7 @@ class CpuDiff final : public Sequence {
     const FormatInfo& format = info(geometry().format);
     for (int i = 0; i < format.set_count; ++i) {
       const ChannelSet& set = format.sets[i];
-      const cv::Rect rect = strip_of(i, begin, end);
+      const cv::Rect rect = strip_of(geometry(), i, begin, end);
       const cv::Mat changed = any_of(opened_.rowRange(begin, end), set.shift_x, set.shift_y);
       const cv::Mat in = cpu::set_mat(frame.src, set)(rect);
       cv::Mat out = cpu::set_mat(frame.dst, set)(rect);
@@ -384,6 +433,8 @@ class CpuDiff final : public Sequence {
   std::array<cv::Scalar, 3> white_, black_, tint_;
   std::array<cv::Mat, 3> background_, counted_;     ///< by set; counted_ is empty if all pixels are counted
   std::vector<std::vector<unsigned char>> memory_;  ///< of the ring
+  std::vector<unsigned char> small_memory_;
+  Image small_, small_difference_;  ///< at the size of the analysis, in small_memory_
   std::vector<unsigned char> mixture_;
   cv::Mat changed_, opened_;
   std::vector<Slot> results_;

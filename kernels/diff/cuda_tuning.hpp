@@ -24,6 +24,11 @@ struct Tuning {
   /// Blocks, and threads of a block. Not measured: nearly all launches end at once.
   int restart_blocks = 128, restart_threads = 256;
 
+  // ---- Shrinking and enlarging (cuda_scale.cu)
+
+  /// Threads of a block, one sample each. Not measured.
+  int scale_threads = 128;  // sweep: 64 128 256
+
   // ---- Boxes (cuda_boxes.cu)
 
   /// Threads of a block, one rectangle each. Not measured.

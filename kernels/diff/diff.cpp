@@ -13,22 +13,31 @@ namespace {
 
 /// Counts the pixels outside the masked regions, row by row, because regions may overlap.
 void count_unmasked(Plan& plan) {
-  const Geometry& geometry = plan.geometry;
+  const int scale = plan.params.analysis_scale;
   const std::size_t words = plan.mask_pitch() / 4;
-  plan.counted_bits.assign(words * geometry.height, 0);
+  plan.counted_bits.assign(words * plan.analysis.height, 0);
+  plan.analysed = 0;
   std::fill(plan.cells.counted.begin(), plan.cells.counted.end(), 0);
-  std::vector<bool> row(geometry.width);
-  for (int y = 0; y < geometry.height; ++y) {
-    std::fill(row.begin(), row.end(), true);
-    for (const Rect& rect : plan.masked)
-      if (y >= rect.y && y < rect.y + rect.height) std::fill_n(row.begin() + rect.x, rect.width, false);
-    const std::size_t cell_row = std::size_t(y / plan.cells.cell_size) * plan.cells.width;
-    for (int x = 0; x < geometry.width; ++x) {
-      if (!row[x]) continue;
-      plan.counted_bits[y * words + x / 32] |= 1u << x % 32;
-      ++plan.cells.counted[cell_row + x / plan.cells.cell_size];
+  std::vector<bool> row(plan.analysis.width);
+  for (int y = 0; y < plan.geometry.height; ++y) {
+    if (y % scale == 0) {
+      const int at = y / scale;
+      std::fill(row.begin(), row.end(), true);
+      for (const Rect& rect : plan.masked)
+        if (at >= rect.y && at < rect.y + rect.height) std::fill_n(row.begin() + rect.x, rect.width, false);
+      for (int x = 0; x < plan.analysis.width; ++x)
+        if (row[x]) plan.counted_bits[at * words + x / 32] |= 1u << x % 32, ++plan.analysed;
     }
+    const std::size_t cell_row = std::size_t(y / plan.cells.cell_size) * plan.cells.width;
+    for (int x = 0; x < plan.geometry.width; ++x)
+      if (row[x / scale]) ++plan.cells.counted[cell_row + x / plan.cells.cell_size];
   }
+}
+
+/// The pixels of the analysis that have pixels of `rect`, which lies in the frame.
+Rect analysed(const Rect& rect, int scale) {
+  const int x = rect.x / scale, y = rect.y / scale;
+  return {x, y, (rect.x + rect.width + scale - 1) / scale - x, (rect.y + rect.height + scale - 1) / scale - y};
 }
 
 RoleValues scaled(const FormatInfo& format, std::array<int, role_count> values) {
@@ -72,7 +81,7 @@ FrameLayout frame_layout(const Plan& plan) {
   FrameLayout layout;
   for (int plane = 0; plane < info(plan.geometry.format).planes; ++plane) {
     if (!plan.compares_plane(plane)) continue;
-    const PlaneExtent size = extent(plan.geometry, plane);
+    const PlaneExtent size = extent(plan.analysis, plane);
     layout.offset[plane] = layout.bytes;
     layout.pitch[plane] = std::ptrdiff_t((size.row_bytes + 64 + 255) / 256 * 256);
     layout.bytes += std::size_t(layout.pitch[plane]) * size.rows;
@@ -118,8 +127,8 @@ mog2::Job mixture_job(const Plan& plan, const Frame& frame) {
                           set.shift_y};
     }
   }
-  job.width = plan.geometry.width;
-  job.height = plan.geometry.height;
+  job.width = plan.analysis.width;
+  job.height = plan.analysis.height;
   job.luma_of_rgb = plan.luma_of_rgb();
   job.shift = format.shift;
   job.extra_bits = format.depth - 8;
@@ -136,7 +145,11 @@ Result<Plan> resolve(const Params& params, const Geometry& geometry) {
   if (Status status = validate(params); !status.ok()) return status;
   const FormatInfo& format = info(geometry.format);
   Plan plan;
-  plan.geometry = geometry;
+  const int scale = params.analysis_scale;
+  plan.geometry = plan.analysis = geometry;
+  plan.analysis.width = (geometry.width + scale - 1) / scale;
+  plan.analysis.height = (geometry.height + scale - 1) / scale;
+  plan.analysed = std::uint64_t(plan.analysis.width) * plan.analysis.height;
   plan.params = params;
   plan.threshold = params.threshold << (format.depth - 8);
   const bool squared = params.mode == Mode::squared;
@@ -148,10 +161,11 @@ Result<Plan> resolve(const Params& params, const Geometry& geometry) {
   if (plan.rate == 0 && rate > 0) plan.rate = 1;
   plan.cells = CellGrid(geometry.width, geometry.height, params.cell_size);
   for (const Rect& region : params.mask_regions)
-    if (const Rect rect = intersection(region, {0, 0, geometry.width, geometry.height}); !rect.empty()) plan.masked.push_back(rect);
+    if (const Rect rect = intersection(region, {0, 0, geometry.width, geometry.height}); !rect.empty())
+      plan.masked.push_back(analysed(rect, scale));
   if (!plan.masked.empty()) count_unmasked(plan);
   for (std::uint32_t counted : plan.cells.counted) plan.counted += counted;
-  plan.light_limit = std::uint32_t(params.light_change_ratio * double(plan.counted));
+  plan.light_limit = std::uint32_t(params.light_change_ratio * double(plan.analysed));
   return plan;
 }
 
@@ -160,6 +174,8 @@ Status validate(const Params& params) {
   if (status.ok()) status = check_range("learning-rate", params.learning_rate, -1, 1);
   if (status.ok()) status = check_range("history", params.history, 1, max_history);
   if (status.ok()) status = check_range("variance-threshold", params.variance_threshold, 0, max_variance_threshold);
+  if (const int scale = params.analysis_scale; status.ok() && scale != 1 && scale != 2 && scale != 4 && scale != 8)
+    status = Status::settings("analysis-scale is " + std::to_string(scale) + ": it must be 1, 2, 4 or 8");
   if (status.ok()) status = check_range("threshold", params.threshold, 0, 255);
   if (status.ok()) status = check_range("light-change-ratio", params.light_change_ratio, 0, 1);
   if (status.ok()) status = check_range("gain", params.gain, 0, max_gain);

@@ -45,12 +45,13 @@ struct Params {
       16;  ///< of Reference::mog2: squared distance from which a pixel is foreground, in variances; 0–100000
   Output output = Output::difference;
   Mode mode = Mode::absolute;
-  int threshold = 15;  ///< a pixel changed if its difference is greater; 0–255, in 8-bit steps. Not for Reference::mog2
+  int analysis_scale = 1;  ///< 1, 2, 4 or 8: frames are compared at this part of their size
+  int threshold = 15;      ///< a pixel changed if its difference is greater; 0–255, in 8-bit steps. Not for Reference::mog2
   /// Light was switched, or the scene cut, if more than this share of the counted pixels changed at once, before opening; 0–1, 0: off.
   double light_change_ratio = 0;
   double gain = 1;                 ///< factor of the shown difference, 0–256, in steps of 2^−16
   bool luma_only = false;          ///< whether only luma is compared and shown; RGB: the luma of luma_of()
-  int open_radius = 1;             ///< 0–16: the mask is opened with a square of 2·radius + 1 pixels; 0: no opening
+  int open_radius = 1;             ///< 0–16: the mask is opened with a square of 2·radius + 1 compared pixels; 0: no opening
   int cell_size = 16;              ///< pixels, 4–1024
   std::vector<Rect> mask_regions;  ///< in pixels, clipped to the frame: their pixels never change and are not counted
   bool borrow =
@@ -85,6 +86,10 @@ struct FrameResult {
 /// neutral value, in every mode. Alpha and padding are copied from the source. Samples that are masked or not compared are shown as
 /// equal. Output::overlay shows (sample + tint + 1) / 2 for changed pixels; a subsampled chroma sample is tinted if any of its
 /// pixels changed.
+///
+/// With an analysis_scale s above 1, frames of ceil(size / s) pixels are compared; their samples are the means of s × s samples of
+/// each plane, rounded half up, where blocks at the right and bottom edge end with the frame. In the results and the output each
+/// compared pixel stands for its s × s pixels. Masked regions grow to whole compared pixels.
 ///
 /// With light_change_ratio, the difference of a frame of which more pixels changed is shown, but none of its pixels counts as
 /// changed, and the reference begins anew with it: it is the first frame, a background and a mixture begin with it, and a previous

@@ -21,28 +21,31 @@ struct Fill {
 
 /// Parameters resolved for a geometry.
 struct Plan {
-  Geometry geometry;
+  Geometry geometry, analysis;  ///< of the frames, and of the pictures that are compared: see Params::analysis_scale
   Params params;
   int threshold = 0;  ///< in sample values
   Show show;
   int rate = 0;                   ///< of the background, see background_step()
   CellGrid cells;                 ///< with `counted`; nothing changed
-  std::uint64_t counted = 0;      ///< pixels
+  std::uint64_t counted = 0;      ///< pixels of the frame
+  std::uint64_t analysed = 0;     ///< pixels of the analysis that are counted
   std::uint32_t light_limit = 0;  ///< pixels; light was switched if more changed
-  std::vector<Rect> masked;       ///< not empty, inside the frame
-  /// One bit for each pixel, the leftmost lowest; 1: counted. Rows of mask_pitch() bytes. Empty if all pixels are counted.
+  std::vector<Rect> masked;       ///< in pixels of the analysis, not empty, inside it
+  /// One bit for each pixel of the analysis, the leftmost lowest; 1: counted. Rows of mask_pitch() bytes. Empty if all pixels are counted.
   std::vector<std::uint32_t> counted_bits;
 
-  std::size_t mask_pitch() const { return std::size_t(geometry.width + 511) / 512 * 64; }
+  std::size_t mask_pitch() const { return std::size_t(analysis.width + 511) / 512 * 64; }
   /// Whether samples of this role are compared.
   bool compares(Role role) const;
   bool compares_plane(int plane) const;
   /// Whether only the luma of an RGB picture is compared.
   bool luma_of_rgb() const;
+  bool scales() const { return params.analysis_scale > 1; }
   bool detects_light() const { return params.light_change_ratio > 0; }
   /// Whether references are frames of the caller. The first frame is kept if it can begin anew, which the host does not know.
   bool borrows() const {
-    return params.borrow && params.reference != Reference::mog2 && !(params.reference == Reference::first && detects_light());
+    return params.borrow && !scales() && params.reference != Reference::mog2 &&
+           !(params.reference == Reference::first && detects_light());
   }
 };
 
@@ -53,7 +56,7 @@ RoleValues black_values(const FormatInfo& format);
 RoleValues tint_values(const FormatInfo& format);  ///< changed pixels become half sample, half tint
 RoleValues box_values(const FormatInfo& format);
 
-/// How a frame is kept in the memory of a plan: rows begin at multiples of 256 bytes, at least 64 unused bytes follow each row.
+/// How a picture of the analysis is kept in the memory of a plan: rows begin at multiples of 256 bytes, at least 64 unused bytes follow each row.
 struct FrameLayout {
   std::array<std::size_t, 3> offset{};
   std::array<std::ptrdiff_t, 3> pitch{};  ///< 0: the plane is not kept

@@ -54,7 +54,8 @@ bool Sequence::take_over(Sequence& previous) {
   const Geometry &here = geometry(), &there = previous.geometry();
   const Params &ours = plan_.params, &theirs = previous.plan_.params;
   if (here.format != there.format || here.width != there.width || here.height != there.height ||
-      ours.reference != theirs.reference || plan_.borrows() != previous.plan_.borrows() || ring_size(ours) != ring_size(theirs))
+      ours.reference != theirs.reference || plan_.borrows() != previous.plan_.borrows() || ring_size(ours) != ring_size(theirs) ||
+      ours.analysis_scale != theirs.analysis_scale)
     return false;
   if (ours.luma_only != theirs.luma_only) {  // of RGB, all channels are kept, except in mixtures
     const FormatInfo& format = info(here.format);
@@ -82,7 +83,7 @@ FrameResult Sequence::result(std::uint64_t ticket) const {
     result.changed += std::accumulate(row, row + result.cells.width, std::uint32_t(0));  // at most 2^28 pixels
   }
   result.changed_ratio = double(result.changed) / double(result.counted);
-  result.mean_difference = std::ldexp(double(found.sum) / double(result.counted), 8 - info(plan_.geometry.format).depth);
+  result.mean_difference = std::ldexp(double(found.sum) / double(plan_.analysed), 8 - info(plan_.geometry.format).depth);
   return result;
 }
 

@@ -242,6 +242,35 @@ TEST(shows_the_mask, Each::run) {
     }
 }
 
+TEST(compares_at_a_part_of_the_size, Each::run) {
+  for (const char* format : {"GRAY8", "NV12", "RGB"})
+    for (int scale : {1, 2, 4, 8}) {
+      at(format + std::string(" analysis-scale=") + std::to_string(scale));
+      Player player(run, "open-radius=0 cell-size=20 output=mask analysis-scale=" + std::to_string(scale), format);
+      const GstVideoInfo& video = player.video();
+      player.show(square(video));
+      // A block that begins within a compared pixel. Its mean exceeds the threshold from a share of 15 / 140.
+      const cv::Rect block(33, 17, 30, 21);
+      Picture expected = all_of(video, GST_VIDEO_INFO_IS_YUV(&video) ? std::vector<int>{0, 128, 128} : std::vector<int>{0});
+      std::size_t changed = 0;
+      for (int y = 0; y < size.height; y += scale)
+        for (int x = 0; x < size.width; x += scale) {
+          const int covered = (cv::Rect(x, y, scale, scale) & block).area(),
+                    mean = (140 * covered + scale * scale / 2) / (scale * scale);
+          if (mean <= 15) continue;
+          changed += std::size_t(scale * scale);
+          for (std::size_t c = 0; c < (GST_VIDEO_INFO_IS_RGB(&video) ? 3u : 1u); ++c)
+            expected[c](cv::Rect(x, y, scale, scale)).setTo(255);
+        }
+      const Buffer out = player.play(square(video, block));
+      EXPECT_SAME(picture(out.get(), video), expected);
+      EXPECT_EQ(player.changed_ratio(), double(changed) / (size.width * size.height));
+      EXPECT_EQ(rois(out.get()).size(), 1u);
+      const Found box = rois(out.get())[0];
+      EXPECT(box.x == 20 && box.width >= 40 && box.y + box.height == 40);
+    }
+}
+
 TEST(counts_pixels_above_the_threshold, Each::run) {
   for (const auto& [value, threshold, changed] :
        {std::tuple{75, 15, false}, {76, 15, true}, {60, 0, false}, {61, 0, true}, {255, 255, false}}) {

@@ -59,6 +59,8 @@ inline const std::vector<Profile>& profiles() {
         {"learning-rate=-1.5", "learning-rate", "-1.5"},
         {"history=0", "history", "0"},
         {"variance-threshold=-1", "variance-threshold", "-1"},
+        {"analysis-scale=0", "analysis-scale", "0"},
+        {"analysis-scale=3", "analysis-scale", "3"},
         {"threshold=256", "threshold", "256"},
         {"gain=257", "gain", "257"},
         {"light-change-ratio=1.5", "light-change-ratio", "1.5"},

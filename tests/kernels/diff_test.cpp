@@ -23,9 +23,9 @@ std::string describe(const diff::Params& p) {
   const char* modes[] = {"absolute", "signed", "squared"};
   text << "diff reference=" << references[int(p.reference)] << " interval=" << p.interval << " rate=" << p.learning_rate
        << " history=" << p.history << " variance=" << p.variance_threshold << " output=" << outputs[int(p.output)]
-       << " mode=" << modes[int(p.mode)] << " threshold=" << p.threshold << " light=" << p.light_change_ratio << " gain=" << p.gain
-       << " luma_only=" << p.luma_only << " open=" << p.open_radius << " cell=" << p.cell_size << " borrow=" << p.borrow
-       << " masked";
+       << " mode=" << modes[int(p.mode)] << " threshold=" << p.threshold << " scale=" << p.analysis_scale
+       << " light=" << p.light_change_ratio << " gain=" << p.gain << " luma_only=" << p.luma_only << " open=" << p.open_radius
+       << " cell=" << p.cell_size << " borrow=" << p.borrow << " masked";
   for (const Rect& r : p.mask_regions) text << " (" << r.x << ',' << r.y << ' ' << r.width << 'x' << r.height << ')';
   return text.str();
 }
@@ -66,7 +66,7 @@ std::string wrong_result(const diff::FrameResult& result, const reference::Diff:
   std::uint64_t changed = 0, counted = 0;
   for (std::uint32_t n : step.cells_changed) changed += n;
   for (std::uint32_t n : step.cells_counted) counted += n;
-  const double mean = counted ? double(step.sum) / double(counted) / (1 << (depth - 8)) : 0;
+  const double mean = counted ? double(step.sum) / double(step.analysed) / (1 << (depth - 8)) : 0;
   if (result.compared != step.compared) text << "compared " << result.compared;
   if (result.light != step.light) text << " light " << result.light;
   if (result.changed != changed) text << " changed " << result.changed << ", expected " << changed;
@@ -114,6 +114,7 @@ diff::Params random_params(Random& random, int width, int height) {
   params.learning_rate = random.pick<double>({-1, 0.5, 1, 0, 0.0001, 0.25});
   params.output = diff::Output(random.below(4));
   params.mode = diff::Mode(random.below(3));
+  params.analysis_scale = random.pick<int>({1, 1, 1, 2, 4, 8});
   params.threshold = random.pick<int>({15, 0, 3, 60, 254, 255});
   params.gain = random.pick<double>({1, 1, 0.5, 2.3, 17, 256, 0});
   params.luma_only = random.below(3) == 0;
@@ -149,11 +150,12 @@ TEST_P(DiffSweep, CommonSettings) {
   SKIP_UNLESS_AVAILABLE(backend);
   for (diff::Reference reference : {diff::Reference::previous, diff::Reference::first, diff::Reference::background}) {
     for (diff::Output output : {diff::Output::difference, diff::Output::mask, diff::Output::overlay, diff::Output::none}) {
-      for (int radius : {0, 1}) {
+      for (const auto& [radius, scale] : {std::pair{0, 1}, {1, 1}, {1, 2}, {0, 4}}) {
         diff::Params params;
         params.reference = reference;
         params.output = output;
         params.open_radius = radius;
+        params.analysis_scale = scale;
         expect_reference(backend, params, {format, 641, 117}, unsigned(format) + 9, 3, false);
         if (HasFatalFailure()) return;
       }
@@ -169,7 +171,11 @@ TEST_P(DiffPlans, LargeFrames) {
   diff::Params params;
   params.output = diff::Output::mask;
   for (Format format : {Format::NV12, Format::RGBA, Format::GRAY8, Format::P010_10LE})
-    expect_reference(GetParam(), params, {format, 1920, 1080}, 4, 2);
+    for (int scale : {1, 2, 8}) {
+      params.analysis_scale = scale;
+      expect_reference(GetParam(), params, {format, 1920, 1080}, 4, 2);
+    }
+  params.analysis_scale = 1;
   params.output = diff::Output::difference;
   params.open_radius = 0;
   expect_reference(GetParam(), params, {Format::GRAY8, 7680, 4320}, 5, 2);
@@ -261,6 +267,7 @@ TEST_P(DiffPlans, ContinuesFromAnother) {
         after.interval = before.interval;
         after.learning_rate = before.learning_rate;
         after.borrow = before.borrow;
+        after.analysis_scale = before.analysis_scale;
         after.light_change_ratio = before.light_change_ratio = 0;  // would begin anew at different frames
         if (geometry.format != Format::GRAY8 && (!rgb || reference == diff::Reference::mog2)) after.luma_only = before.luma_only;
         after.in_flight = 2;
@@ -320,15 +327,16 @@ TEST_P(DiffPlans, ContinuesAtAnotherRate) {
   for (unsigned seed : {4, 5, 6}) EXPECT_TRUE(run(*plan, seed).bytes() == run(*slow, seed).bytes()) << seed;
 }
 
-/// The noise of a still picture, which becomes another picture with frame `cut`.
+/// A still picture with noise, which becomes brighter with frame `cut`.
 Picture before_and_after(const Geometry& geometry, int frame, int cut) {
-  const Picture still = make_picture(geometry, frame < cut ? 5 : 6, Data::checkerboard);
+  const Picture still = make_picture(geometry, 5, Data::checkerboard);
   Random random(unsigned(frame) + 1);
   Picture out(geometry);
   for (const reference::Component& c : still.format().components) {
     reference::Grid grid = still.read(c);
     const int max = still.format().max_value(), step = std::max(1, max / 128);
-    for (int& value : grid.values) value = std::clamp((frame < cut ? value : max - value) + random.between(-1, 1) * step, 0, max);
+    for (int& value : grid.values)
+      value = std::clamp(value / 2 + (frame < cut ? 0 : max / 2) + random.between(-1, 1) * step, 0, max);
     out.write(c, grid);
   }
   return out;
@@ -353,6 +361,7 @@ TEST_P(DiffPlans, BeginsAnewWhenLightIsSwitched) {
           params.threshold = 4;
           params.open_radius = int(output) % 2;
           params.light_change_ratio = 0.6;
+          params.analysis_scale = int(reference) % 2 + 1;
           SCOPED_TRACE(info(format).name + (" " + describe(params)));
           const Geometry geometry{format, 131, 75};
           const auto whole = plan_for(backend, params, geometry), anew = plan_for(backend, params, geometry);
@@ -438,6 +447,7 @@ TEST_P(DiffPlans, DoesNotContinueFromAnUnlikePlan) {
       {"reference", nv12, diff::Reference::previous, [](diff::Params& p, Geometry&) { p.reference = diff::Reference::first; }},
       {"model", nv12, diff::Reference::background, [](diff::Params& p, Geometry&) { p.reference = diff::Reference::mog2; }},
       {"interval", nv12, diff::Reference::previous, [](diff::Params& p, Geometry&) { p.interval = 2; }},
+      {"scale", nv12, diff::Reference::background, [](diff::Params& p, Geometry&) { p.analysis_scale = 2; }},
       {"borrow", nv12, diff::Reference::first, [](diff::Params& p, Geometry&) { p.borrow = true; }},
       {"luma of NV12", nv12, diff::Reference::background, [](diff::Params& p, Geometry&) { p.luma_only = true; }},
       {"luma of RGBA's mixture", rgba, diff::Reference::mog2, [](diff::Params& p, Geometry&) { p.luma_only = true; }},
@@ -679,6 +689,7 @@ TEST_P(MixtureBackends, CudaEqualsCpu) {
       params.output = output;
       params.luma_only = luma_only;
       params.open_radius = int(luma_only);
+      params.analysis_scale = output == diff::Output::mask ? 1 : 4;
       params.mask_regions = {{4, 5, 20, 30}};
       const Geometry geometry{GetParam(), 131, 75};
       const auto cpu = plan_for(Backend::cpu, params, geometry), cuda = plan_for(Backend::cuda, params, geometry);
@@ -870,6 +881,7 @@ TEST(DiffErrors, NameThePropertyAndItsRange) {
   expect("history", {0, -1, 1000001}, [](diff::Params& p, double v) { p.history = int(v); });
   expect("variance-threshold", {-0.1, 100001, nan, infinity}, [](diff::Params& p, double v) { p.variance_threshold = v; });
   expect("learning-rate", {-1.1, 1.1, nan, infinity}, [](diff::Params& p, double v) { p.learning_rate = v; });
+  expect("analysis-scale", {0, -1, 3, 5, 16}, [](diff::Params& p, double v) { p.analysis_scale = int(v); });
   expect("threshold", {-1, 256}, [](diff::Params& p, double v) { p.threshold = int(v); });
   expect("light-change-ratio", {-0.1, 1.1, nan}, [](diff::Params& p, double v) { p.light_change_ratio = v; });
   expect("gain", {-1, 257, nan, infinity}, [](diff::Params& p, double v) { p.gain = v; });
@@ -895,10 +907,10 @@ TEST(DiffSchedule, EveryPixelIsInOneTile) {
         EXPECT_EQ(s.tile_width, 32 * diff::strip_pixels(l.channels0, l.sample_bytes));
         EXPECT_LE(s.tile_width, diff::widest_tile);
         EXPECT_EQ(s.threads / 32 * diff::strip_rows(l.shift_y), diff::tuning.tile_rows) << "warps of a tile";
-        EXPECT_GE(s.tiles_x * s.tile_width, width);
-        EXPECT_LT((s.tiles_x - 1) * s.tile_width, width);
-        EXPECT_GE(s.tiles_y * diff::tuning.tile_rows, height);
-        EXPECT_LT((s.tiles_y - 1) * diff::tuning.tile_rows, height);
+        EXPECT_GE(s.frame.x * s.tile_width, width);
+        EXPECT_LT((s.frame.x - 1) * s.tile_width, width);
+        EXPECT_GE(s.frame.y * diff::tuning.tile_rows, height);
+        EXPECT_LT((s.frame.y - 1) * diff::tuning.tile_rows, height);
         EXPECT_LE(s.threads, 1024);
       }
     }
@@ -926,16 +938,16 @@ TEST(DiffSchedule, TilesHaveSlotsForTheirCells) {
       params.cell_size = cell;
       const int width = 5000, height = 300;
       const diff::Schedule s = diff::make_schedule(resolved(params, {format, width, height}));
-      ASSERT_LE(s.slots, diff::max_slots);
-      ASSERT_GE(s.record_bytes, 4 + 2 * s.slots);
-      ASSERT_EQ(s.record_bytes % 32, 0);
+      ASSERT_LE(s.frame.slots, diff::max_slots);
+      ASSERT_GE(s.frame.record_bytes, 4 + 2 * s.frame.slots);
+      ASSERT_EQ(s.frame.record_bytes % 32, 0);
       for (int x = 0; x < width; ++x) {
         const int slot = x / cell - diff::Schedule::first_cell(x / s.tile_width, s.tile_width, cell);
-        ASSERT_TRUE(slot >= 0 && slot < s.slots_x) << "cell size " << cell << ", x " << x;
+        ASSERT_TRUE(slot >= 0 && slot < s.frame.slots_x) << "cell size " << cell << ", x " << x;
       }
       for (int y = 0; y < height; ++y) {
         const int rows = diff::tuning.tile_rows, slot = y / cell - diff::Schedule::first_cell(y / rows, rows, cell);
-        ASSERT_TRUE(slot >= 0 && slot < s.slots / s.slots_x) << "cell size " << cell << ", y " << y;
+        ASSERT_TRUE(slot >= 0 && slot < s.frame.slots / s.frame.slots_x) << "cell size " << cell << ", y " << y;
       }
     }
   }
@@ -978,15 +990,19 @@ TEST(DiffSchedule, MemoryDoesNotOverlap) {
     params.reference = diff::Reference(random.below(4));
     const diff::Plan plan = resolved(params, geometry);
     const diff::Memory memory = diff::memory_of(plan);
-    const std::size_t frame = diff::frame_layout(plan).bytes, bits = plan.mask_pitch() * geometry.height;
+    const std::size_t frame = diff::frame_layout(plan).bytes, bits = plan.mask_pitch() * plan.analysis.height;
+    const bool opens = params.open_radius > 0 || params.light_change_ratio > 0, scales = params.analysis_scale > 1;
     const bool mog2 = params.reference == diff::Reference::mog2, background = params.reference == diff::Reference::background;
     EXPECT_EQ(memory.ring.size(), plan.borrows() ? 0u : std::size_t(diff::ring_size(params)));
     EXPECT_EQ(memory.model != diff::Memory::none, mog2 || background);
     EXPECT_EQ(memory.counted != diff::Memory::none, !plan.counted_bits.empty());
-    EXPECT_EQ(memory.changed != diff::Memory::none, params.open_radius > 0 || params.light_change_ratio > 0);
+    EXPECT_EQ(memory.changed != diff::Memory::none, opens || scales);
+    EXPECT_EQ(memory.opened != diff::Memory::none, opens && scales);
+    EXPECT_EQ(memory.small != diff::Memory::none, scales);
+    EXPECT_EQ(memory.small_difference != diff::Memory::none, scales && params.output == diff::Output::difference);
     EXPECT_EQ(memory.foreground != diff::Memory::none, mog2);
     const std::size_t model_bytes =
-        mog2 ? diff::mog2::state_bytes(geometry.width, geometry.height, diff::mixture_channels(plan)) : 2 * frame;
+        mog2 ? diff::mog2::state_bytes(plan.analysis.width, plan.analysis.height, diff::mixture_channels(plan)) : 2 * frame;
     const auto expect_apart = [](const std::vector<std::pair<std::size_t, std::size_t>>& parts, std::size_t end) {
       std::size_t at = 0;  // parts are in order
       for (const auto& [offset, bytes] : parts) {
@@ -1002,7 +1018,13 @@ TEST(DiffSchedule, MemoryDoesNotOverlap) {
     kept.emplace_back(memory.model, model_bytes);
     kept.emplace_back(memory.state, 256);
     expect_apart(kept, memory.kept_bytes);
-    expect_apart({{memory.counted, bits}, {memory.changed, bits}, {memory.foreground, bits}}, memory.bits_bytes);
+    expect_apart({{memory.counted, bits},
+                  {memory.changed, bits},
+                  {memory.foreground, bits},
+                  {memory.opened, bits},
+                  {memory.small, frame},
+                  {memory.small_difference, frame}},
+                 memory.bits_bytes);
   }
 }
 

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Frames at a part of their size (Params::analysis_scale): shrinks a frame before it is compared, and enlarges the difference that
+// is shown.
+//
+//   grid: (width / 256, height, channels) of the picture that is written; a thread has one sample
+//
+//   shrink    |s s s s|s s s s|…        enlarge   |a|b|…  ->  |a a a a|b b b b|…     here with scale = 4
+//             |s s s s|s s s s|…   ->  |a|b|…                 |a a a a|b b b b|…
+//             |s s s s|s s s s|…                                     …
+//             |s s s s|s s s s|…
+//
+// Where to change what:
+//   which pictures          cuda.cu
+//   another block shape     cuda_tuning.hpp (scale_threads)
+#include "kernels/core/sample.hpp"
+#include "kernels/cuda/device.hpp"
+#include "kernels/diff/cuda_scale.hpp"
+#include "kernels/diff/cuda_tuning.hpp"
+
+namespace cudavision::diff {
+namespace {
+
+template <typename T>
+__global__ void __launch_bounds__(tuning.scale_threads) shrink(const __grid_constant__ Scaling job) {
+  const Scaling::Channel& channel = job.channels[blockIdx.z];
+  const int x = blockIdx.x * tuning.scale_threads + threadIdx.x;
+  if (x >= channel.width) return;
+  const int left = x << job.log2_scale, right = min((x + 1) << job.log2_scale, channel.from_width);
+  for (int y = blockIdx.y; y < channel.height; y += gridDim.y) {
+    const int top = y << job.log2_scale, bottom = min((y + 1) << job.log2_scale, channel.from_height);
+    unsigned sum = 0;
+    for (int row = top; row < bottom; ++row) {
+      const T* const from = reinterpret_cast<const T*>(channel.from + row * channel.from_pitch);
+      for (int at = left; at < right; ++at) sum += sample_of(from[std::ptrdiff_t(at) * channel.step], job.shift, job.max);
+    }
+    const unsigned count = unsigned(right - left) * unsigned(bottom - top);
+    reinterpret_cast<T*>(channel.to + y * channel.to_pitch)[std::ptrdiff_t(x) * channel.step] =
+        T((sum + count / 2) / count << job.shift);
+  }
+}
+
+template <typename T>
+__global__ void __launch_bounds__(tuning.scale_threads) enlarge(const __grid_constant__ Scaling job) {
+  const Scaling::Channel& channel = job.channels[blockIdx.z];
+  const int x = blockIdx.x * tuning.scale_threads + threadIdx.x;
+  if (x >= channel.width) return;
+  for (int y = blockIdx.y; y < channel.height; y += gridDim.y) {
+    const int log2_scale = channel.copied ? 0 : job.log2_scale;
+    T* const to = reinterpret_cast<T*>(channel.to + y * channel.to_pitch) + std::ptrdiff_t(x) * channel.step;
+    if (!channel.from) {
+      *to = T(channel.value);
+    } else {
+      const T* const from = reinterpret_cast<const T*>(channel.from + (y >> log2_scale) * channel.from_pitch);
+      *to = from[std::ptrdiff_t(x >> log2_scale) * channel.step];
+    }
+  }
+}
+
+const void* kernel(int sample_bytes, bool shrinks) {
+  if (shrinks)
+    return sample_bytes == 1 ? reinterpret_cast<const void*>(shrink<std::uint8_t>)
+                             : reinterpret_cast<const void*>(shrink<std::uint16_t>);
+  return sample_bytes == 1 ? reinterpret_cast<const void*>(enlarge<std::uint8_t>)
+                           : reinterpret_cast<const void*>(enlarge<std::uint16_t>);
+}
+
+}  // namespace
+
+Status load_scaling(int sample_bytes) {
+  Status status = cuda::load_kernel(kernel(sample_bytes, true), "cannot load the scaling kernel");
+  return status.ok() ? cuda::load_kernel(kernel(sample_bytes, false), "cannot load the scaling kernel") : status;
+}
+
+Status launch_scaling(const Scaling& job, int sample_bytes, bool shrinks, cudaStream_t stream) {
+  if (job.count == 0) return {};
+  int width = 0, height = 0;
+  for (int i = 0; i < job.count; ++i) {
+    width = std::max(width, job.channels[i].width);
+    height = std::max(height, job.channels[i].height);
+  }
+  const dim3 grid(unsigned((width + tuning.scale_threads - 1) / tuning.scale_threads), unsigned(height), unsigned(job.count));
+  void* arguments[] = {const_cast<Scaling*>(&job)};
+  return cuda::check(
+      cudaLaunchKernel(kernel(sample_bytes, shrinks), grid, dim3(unsigned(tuning.scale_threads)), arguments, 0, stream),
+      "cannot launch the scaling");
+}
+
+}  // namespace cudavision::diff
