@@ -25,6 +25,7 @@ constexpr Choice modes[] = {
     {"absolute", "The absolute difference"},
     {"signed", "The signed difference, added to mid-gray"},
     {"squared", "The square of the difference, divided by the largest sample value"}};  // rows as diff::Mode
+constexpr Choice shadow_choices[] = {{"keep", "A pixel in shadow has changed"}, {"drop", "A pixel in shadow has not changed"}};
 
 /// Reads "x,y,w,h;x,y,w,h;…". An empty text is a list of no rectangles; no value if the text is something else.
 std::optional<std::vector<Rect>> parse_rects(const std::string& text) {
@@ -93,11 +94,12 @@ struct DiffElement {
       "Compares video frames with earlier ones and finds moving regions, on the GPU or the processor";
 
   struct Settings {
-    int reference = int(diff::Reference::previous), output = int(diff::Output::difference), mode = int(diff::Mode::absolute);
+    int reference = int(diff::Reference::previous), output = int(diff::Output::difference), mode = int(diff::Mode::absolute),
+        shadows = 0;
     guint interval = 1, history = 500, analysis_scale = 1, threshold = 15, open_radius = 1, cell_size = 16, min_area = 1,
           max_regions = 256, min_motion_frames = 1;
-    double learning_rate = -1, variance_threshold = 16, gain = 1, light_change_ratio = 0.6, cell_threshold = 0.2,
-           motion_threshold = 0.002, gap = 5;
+    double learning_rate = -1, variance_threshold = 16, gain = 1, shadow_threshold = 0.5, light_change_ratio = 0.6,
+           cell_threshold = 0.2, motion_threshold = 0.002, gap = 5;
     bool luma_only = false, post_messages = true, attach_roi = true;
     guint64 message_interval = 0;
     std::string mask_regions;
@@ -142,6 +144,13 @@ struct DiffElement {
                        "A pixel has changed if its difference is greater, {} in 8-bit steps; not used if reference=mog2", 0, 255,
                        initial.threshold),
          &Settings::threshold},
+        {enum_property("shadows", "Shadows", "Whether pixels in shadow have changed, if reference is background or mog2",
+                       enum_from_table("GstCudaDiffShadows", shadow_choices), initial.shadows),
+         &Settings::shadows},
+        {double_property("shadow-threshold", "Shadow threshold",
+                         "Least brightness of a shadow, as share of the brightness of the background, {}, if shadows=drop", 0, 1,
+                         initial.shadow_threshold),
+         &Settings::shadow_threshold},
         {double_property("light-change-ratio", "Light change ratio",
                          "Share of pixels that change at once if light is switched or the scene cuts: no motion, and the reference "
                          "begins anew; 0 is off, {}",
@@ -223,6 +232,8 @@ struct DiffElement {
         {"learning-rate", settings.learning_rate >= 0, adapts},
         {"history", settings.history != initial.history, mog2},
         {"variance-threshold", settings.variance_threshold != initial.variance_threshold, mog2},
+        {"shadows", settings.shadows != initial.shadows, adapts},
+        {"shadow-threshold", settings.shadow_threshold != initial.shadow_threshold, adapts},
         {"threshold", settings.threshold != initial.threshold, !mog2}};
     std::string names;
     bool several = false;
@@ -247,6 +258,8 @@ struct DiffElement {
     params.mode = diff::Mode(settings.mode);
     params.analysis_scale = int(settings.analysis_scale);
     params.threshold = int(settings.threshold);
+    params.drop_shadows = settings.shadows == 1;
+    params.shadow_threshold = settings.shadow_threshold;
     params.light_change_ratio = settings.light_change_ratio;
     params.gain = settings.gain;
     params.luma_only = settings.luma_only;

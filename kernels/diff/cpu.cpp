@@ -72,7 +72,7 @@ class CpuDiff final : public Sequence {
       for (int i = 0; i < format.set_count; ++i) counted_[i] = any_of(counted, format.sets[i].shift_x, format.sets[i].shift_y);
     }
     if (params.reference == Reference::mog2)
-      mixture_.resize(mog2::state_bytes(analysis().width, analysis().height, mixture_channels(this->plan())));
+      mixture_.resize(mog2::state_bytes(analysis().width, analysis().height, compared_channels(this->plan())));
     changed_.create(analysis().height, analysis().width, CV_8U);
     results_.resize(std::size_t(params.in_flight));
   }
@@ -148,7 +148,7 @@ class CpuDiff final : public Sequence {
     } else {
       opened_ = changed_;
     }
-    if (plan().scales()) opened_ = enlarged(opened_, params.analysis_scale, {geometry().width, geometry().height});
+    mask_ = plan().scales() ? enlarged(opened_, params.analysis_scale, {geometry().width, geometry().height}) : opened_;
     count(slot.cells);
     if (params.output == Output::mask || params.output == Output::overlay)
       for_strips(geometry(), [&](int begin, int end) { show_changed(given, begin, end); });
@@ -211,8 +211,8 @@ class CpuDiff final : public Sequence {
     mog2::Job job = mixture_job(plan(), frame);
     job.begin = begin;
     const mog2::Rates rates = mog2::rates_of(job, began_);
-    mog2::set_state(job, mixture_.data(), mixture_channels(plan()));
-    const bool bytes = info(geometry().format).sample_bytes() == 1, one = mixture_channels(plan()) == 1;
+    mog2::set_state(job, mixture_.data(), compared_channels(plan()));
+    const bool bytes = info(geometry().format).sample_bytes() == 1, one = compared_channels(plan()) == 1;
     const auto pixel = bytes ? one ? mog2::pixel<std::uint8_t, 1> : mog2::pixel<std::uint8_t, 3>
                        : one ? mog2::pixel<std::uint16_t, 1>
                              : mog2::pixel<std::uint16_t, 3>;
@@ -315,7 +315,32 @@ class CpuDiff final : public Sequence {
       cv::compare(most, plan().threshold, changed, cv::CMP_GT);
     else if (!counted_[0].empty())
       changed.setTo(0, counted_[0].rowRange(begin, end) == 0);
+    if (plan().drops_shadows() && frame.compared) clear_shadows(v, r, changed);
     return std::uint64_t(cv::sum(most)[0]);
+  }
+
+  /// Clears the changed pixels of a strip that are in the shadow of the background.
+  void clear_shadows(const cv::Mat (&v)[3], const cv::Mat (&background)[3], cv::Mat& changed) const {
+    const FormatInfo& format = info(geometry().format);
+    const Shadow& shadow = plan().shadow;
+    const auto at = [&](const cv::Mat& m, int y, int x, int c) {
+      return m.depth() == CV_8U ? int(m.ptr<uchar>(y)[x * m.channels() + c]) : int(m.ptr<std::uint16_t>(y)[x * m.channels() + c]);
+    };
+    for (int y = 0; y < changed.rows; ++y) {
+      for (int x = 0; x < changed.cols; ++x) {
+        if (!changed.at<uchar>(y, x)) continue;
+        int sample[3], lit[3], count = 0;
+        for (int i = 0; i < format.set_count; ++i) {
+          for (int c = 0; c < access_[i].channels() && count < shadow.channels; ++c) {
+            if (!plan().compares(role(i, c))) continue;
+            const int sy = y >> format.sets[i].shift_y, sx = x >> format.sets[i].shift_x;
+            sample[count] = at(v[i], sy, sx, c);
+            lit[count++] = at(background[i], sy, sx, c);
+          }
+        }
+        if (shadow(sample, lit)) changed.at<uchar>(y, x) = 0;
+      }
+    }
   }
 
   cv::Mat luma_of_sets(const cv::Mat* sets, bool already) const {
@@ -359,7 +384,7 @@ class CpuDiff final : public Sequence {
         std::uint32_t* const row = &cells[std::size_t(cell_y) * grid.width];
         const int end = std::min((cell_y + 1) * grid.cell_size, grid.frame_height);
         for (int y = cell_y * grid.cell_size; y < end; ++y) {
-          const uchar* pixels = opened_.ptr(y);
+          const uchar* pixels = mask_.ptr(y);
           for (int cell_x = 0, x = 0; cell_x < grid.width; ++cell_x) {
             const int cell_end = std::min((cell_x + 1) * grid.cell_size, grid.frame_width);
             std::uint32_t changed = 0;
@@ -376,7 +401,7 @@ class CpuDiff final : public Sequence {
     for (int i = 0; i < format.set_count; ++i) {
       const ChannelSet& set = format.sets[i];
       const cv::Rect rect = strip_of(geometry(), i, begin, end);
-      const cv::Mat changed = any_of(opened_.rowRange(begin, end), set.shift_x, set.shift_y);
+      const cv::Mat changed = any_of(mask_.rowRange(begin, end), set.shift_x, set.shift_y);
       const cv::Mat in = cpu::set_mat(frame.src, set)(rect);
       cv::Mat out = cpu::set_mat(frame.dst, set)(rect);
       cpu::Scratch scratch, source_scratch;
@@ -436,7 +461,8 @@ class CpuDiff final : public Sequence {
   std::vector<unsigned char> small_memory_;
   Image small_, small_difference_;  ///< at the size of the analysis, in small_memory_
   std::vector<unsigned char> mixture_;
-  cv::Mat changed_, opened_;
+  cv::Mat changed_, opened_;  ///< of the analysis
+  cv::Mat mask_;              ///< the opened mask, in pixels of the frame
   std::vector<Slot> results_;
   std::uint64_t began_ = 0;  ///< the number of the frame with which the reference began
 };

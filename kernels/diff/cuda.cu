@@ -67,7 +67,7 @@ class CudaDiff final : public Sequence {
     }
     if (spread_)
       if (Status status = load_scaling(schedule_.layout.sample_bytes); !status.ok()) return status;
-    return has_mixture() ? load_mog2(schedule_.layout.sample_bytes, mixture_channels(plan())) : Status();
+    return has_mixture() ? load_mog2(schedule_.layout.sample_bytes, compared_channels(plan())) : Status();
   }
 
  private:
@@ -120,6 +120,8 @@ class CudaDiff final : public Sequence {
     p.detects_light = plan().detects_light();
     p.light_limit = plan().light_limit;
     p.interval = params.reference == Reference::previous ? unsigned(params.interval) : 1;
+    p.drops_shadows = plan().drops_shadows();
+    p.shadow = plan().shadow;
     p.rate = plan().rate;
     p.luma_of_rgb = plan().luma_of_rgb();
     p.reference_is_luma = p.luma_of_rgb && has_mixture();
@@ -275,8 +277,8 @@ class CudaDiff final : public Sequence {
   }
 
   Status update_mixture(mog2::Job& job, bool anew, Queue queue) const {
-    mog2::set_state(job, mixture_, mixture_channels(plan()));
-    return launch_mog2(job, schedule_.layout.sample_bytes, mixture_channels(plan()), foreground_, int(params_.bits_pitch),
+    mog2::set_state(job, mixture_, compared_channels(plan()));
+    return launch_mog2(job, schedule_.layout.sample_bytes, compared_channels(plan()), foreground_, int(params_.bits_pitch),
                        params_.state, anew, queue.stream);
   }
 

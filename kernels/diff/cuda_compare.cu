@@ -21,6 +21,7 @@
 #include "kernels/cuda/warp.cuh"
 #include "kernels/diff/cuda_count.cuh"
 #include "kernels/diff/cuda_light.cuh"
+#include "kernels/diff/cuda_shadow.cuh"
 #include "kernels/diff/cuda_values.cuh"
 #include "kernels/diff/cuda_write.cuh"
 
@@ -187,6 +188,13 @@ __global__ void __launch_bounds__(S::threads) compare(const __grid_constant__ Ke
     }
     unsigned bits = above_threshold<S>(p, most[row], sum);
     if (p.foreground && counted[row]) bits = load_bits<S>(p.foreground + (y + row) * p.bits_pitch, x) & counted[row];
+    if constexpr (background) {
+      if (p.drops_shadows && bits) {
+        Strip<S> compared = v, lit = r;  // copies, so that v and r stay in registers
+        if (S::maybe_rgb && p.luma_of_rgb && writes != Writes::difference) to_luma<S>(p, false, compared);
+        bits = clear_shadows<S>(p, compared, lit, row, bits);
+      }
+    }
     changed[row] = bits;
     bits_set += __popc(bits);
     if (p.changed && y + row < p.height) store_bits<S>(p.changed + (y + row) * p.bits_pitch, x, bits);

@@ -70,6 +70,8 @@ struct KernelParams {
   PlaneJob planes[3];
   int rate = 0;
   Show show;
+  bool drops_shadows = false;
+  Shadow shadow;
   int rgb[3] = {};  ///< channels of plane 0, or planes, of red, green and blue
 };
 

@@ -62,7 +62,7 @@ Memory memory_of(const Plan& plan) {
   const int frames = plan.borrows() ? 0 : ring_size(params);
   for (int i = 0; i < frames; ++i) memory.ring.push_back(take(memory.kept_bytes, frame_bytes));
   if (mog2)
-    memory.model = take(memory.kept_bytes, mog2::state_bytes(plan.analysis.width, plan.analysis.height, mixture_channels(plan)));
+    memory.model = take(memory.kept_bytes, mog2::state_bytes(plan.analysis.width, plan.analysis.height, compared_channels(plan)));
   if (params.reference == Reference::background) memory.model = take(memory.kept_bytes, 2 * frame_bytes);
   memory.state = take(memory.kept_bytes, 256);
   if (!plan.counted_bits.empty()) memory.counted = take(memory.bits_bytes, mask_bytes);

@@ -100,7 +100,7 @@ int ring_size(const Params& params) {
   }
 }
 
-int mixture_channels(const Plan& plan) {
+int compared_channels(const Plan& plan) {
   const FormatInfo& format = info(plan.geometry.format);
   return plan.params.luma_only || format.is_gray() ? 1 : 3;
 }
@@ -138,6 +138,9 @@ mog2::Job mixture_job(const Plan& plan, const Frame& frame) {
   job.history = std::uint64_t(plan.params.history);
   job.learning_rate = plan.params.learning_rate;
   job.match = float(plan.params.variance_threshold);
+  job.drop_shadows = plan.params.drop_shadows;
+  job.shadow_threshold = float(plan.params.shadow_threshold);
+  for (int c = 0; c < 3; ++c) job.black[c] = float(plan.shadow.black[c] >> job.extra_bits);
   return job;
 }
 
@@ -156,6 +159,11 @@ Result<Plan> resolve(const Params& params, const Geometry& geometry) {
   plan.show = {
       params.mode, params.gain == 1 && !squared, format.max_value(), format.neutral_chroma(),
       std::uint64_t(std::llround(squared ? std::ldexp(params.gain / format.max_value(), 32) : std::ldexp(params.gain, 16)))};
+  plan.shadow.channels = compared_channels(plan);
+  if (!format.is_gray() && !format.is_rgb())
+    for (int c = 0; c < 3; ++c) plan.shadow.black[c] = c == 0 ? 16 << (format.depth - 8) : format.neutral_chroma();
+  plan.shadow.threshold = plan.threshold;
+  plan.shadow.least = int(std::lround(std::ldexp(params.shadow_threshold, shadow_bits)));
   const double rate = params.learning_rate < 0 ? background_rate : params.learning_rate;
   plan.rate = int(std::lround(std::ldexp(rate, background_rate_bits)));
   if (plan.rate == 0 && rate > 0) plan.rate = 1;
@@ -177,6 +185,7 @@ Status validate(const Params& params) {
   if (const int scale = params.analysis_scale; status.ok() && scale != 1 && scale != 2 && scale != 4 && scale != 8)
     status = Status::settings("analysis-scale is " + std::to_string(scale) + ": it must be 1, 2, 4 or 8");
   if (status.ok()) status = check_range("threshold", params.threshold, 0, 255);
+  if (status.ok()) status = check_range("shadow-threshold", params.shadow_threshold, 0, 1);
   if (status.ok()) status = check_range("light-change-ratio", params.light_change_ratio, 0, 1);
   if (status.ok()) status = check_range("gain", params.gain, 0, max_gain);
   if (status.ok()) status = check_range("open-radius", params.open_radius, 0, max_open_radius);

@@ -45,8 +45,10 @@ struct Params {
       16;  ///< of Reference::mog2: squared distance from which a pixel is foreground, in variances; 0–100000
   Output output = Output::difference;
   Mode mode = Mode::absolute;
-  int analysis_scale = 1;  ///< 1, 2, 4 or 8: frames are compared at this part of their size
-  int threshold = 15;      ///< a pixel changed if its difference is greater; 0–255, in 8-bit steps. Not for Reference::mog2
+  int analysis_scale = 1;     ///< 1, 2, 4 or 8: frames are compared at this part of their size
+  int threshold = 15;         ///< a pixel changed if its difference is greater; 0–255, in 8-bit steps. Not for Reference::mog2
+  bool drop_shadows = false;  ///< whether pixels in shadow have not changed; Reference::background and mog2
+  double shadow_threshold = 0.5;  ///< least brightness of a shadow, as share of the background, 0–1
   /// Light was switched, or the scene cut, if more than this share of the counted pixels changed at once, before opening; 0–1, 0: off.
   double light_change_ratio = 0;
   double gain = 1;                 ///< factor of the shown difference, 0–256, in steps of 2^−16
@@ -86,6 +88,9 @@ struct FrameResult {
 /// neutral value, in every mode. Alpha and padding are copied from the source. Samples that are masked or not compared are shown as
 /// equal. Output::overlay shows (sample + tint + 1) / 2 for changed pixels; a subsampled chroma sample is tinted if any of its
 /// pixels changed.
+///
+/// With drop_shadows, a pixel has not changed if it is the background in shadow, as OpenCV decides it: see Shadow in arithmetic.hpp,
+/// and mog2.hpp. The shown difference and its mean still have it.
 ///
 /// With an analysis_scale s above 1, frames of ceil(size / s) pixels are compared; their samples are the means of s × s samples of
 /// each plane, rounded half up, where blocks at the right and bottom edge end with the frame. In the results and the output each

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The adaptive mixture of Gaussians of Z. Zivkovic ("Improved adaptive Gaussian mixture model for background subtraction", ICPR
 // 2004; "Efficient adaptive density estimation per image pixel for the task of background subtraction", PRL 2006), as OpenCV's
-// BackgroundSubtractorMOG2 has it, without shadows; parameters that a plan does not set have OpenCV's defaults. The arithmetic is the same for both backends:
+// BackgroundSubtractorMOG2 has it; parameters that a plan does not set have OpenCV's defaults. The arithmetic is the same for both backends:
 // float32 with every product and sum rounded, so that their masks have the same bits.
 #pragma once
 
@@ -35,6 +35,9 @@ struct Job {
   std::uint64_t number = 0;                        ///< of the frame
   std::uint64_t history = 500;                     ///< of an automatic learning rate, in frames
   double learning_rate = -1;                       ///< negative: automatic
+  bool drop_shadows = false;                       ///< whether pixels in shadow are background
+  float shadow_threshold = 0.5f;                   ///< least brightness of a shadow, as share of the background
+  float black[3] = {};                             ///< values of a channel that has no light, in 8-bit steps
   float match = 16;  ///< a value is background if its squared distance is below this multiple of a mode's variance
   float *weight = nullptr, *variance = nullptr, *mean = nullptr;
   std::uint8_t* count = nullptr;  ///< of the modes of each pixel
@@ -81,6 +84,8 @@ CUDAVISION_HOST_DEVICE inline Rates rates_of(const Job& job, std::uint64_t began
   return {float(rate), sub(1, float(rate)), float(-rate * 0.05f)};
 }
 
+inline constexpr float background_ratio = 0.9f;  ///< weight of the modes that are background
+
 /// The mixture of one pixel, the heaviest mode first.
 template <int C>
 struct Mixture {
@@ -112,7 +117,7 @@ struct Mixture {
   /// Updates the mixture with a value; returns whether it is foreground.
   CUDAVISION_HOST_DEVICE bool update(const float (&value)[C], const Rates& rates, float match_background) {
     const float rate = rates.rate, keep = rates.keep, prune = rates.prune;
-    constexpr float background_ratio = 0.9f, match_mode = 9;
+    constexpr float match_mode = 9;
     constexpr float first_variance = 15, least_variance = 4, most_variance = 75;
     bool background = false, fits = false;
     float total = 0;
@@ -167,6 +172,36 @@ struct Mixture {
     }
     return !background;
   }
+
+  /// Whether a value is a background mode in shadow: darker, and of the same colour (A. Prati, I. Mikić, M. M. Trivedi and R.
+  /// Cucchiara, "Detecting moving shadows: algorithms and evaluation", PAMI 2003).
+  CUDAVISION_HOST_DEVICE bool in_shadow(const float (&value)[C], const Job& job) const {
+    float total = 0;
+    CUDAVISION_UNROLL
+    for (int m = 0; m < modes; ++m) {
+      if (m >= count) break;
+      float along = 0, size = 0, light[C], lit[C];  // of the value and of the mode
+      for (int c = 0; c < C; ++c) {
+        light[c] = sub(value[c], job.black[c]);
+        lit[c] = sub(mean[m][c], job.black[c]);
+        along = add(along, mul(light[c], lit[c]));
+        size = add(size, mul(lit[c], lit[c]));
+      }
+      if (size == 0) return false;
+      if (along <= size && along >= mul(job.shadow_threshold, size)) {
+        const float factor = over(along, size);
+        float distance = 0;
+        for (int c = 0; c < C; ++c) {
+          const float away = sub(mul(factor, lit[c]), light[c]);
+          distance = add(distance, mul(away, away));
+        }
+        if (distance < mul(mul(mul(job.match, variance[m]), factor), factor)) return true;
+      }
+      total = add(total, weight[m]);
+      if (total > background_ratio) return false;
+    }
+    return false;
+  }
 };
 
 /// Updates the mixture of pixel (x, y); C: 1 or 3 channels. Returns whether the pixel is foreground.
@@ -217,7 +252,7 @@ CUDAVISION_HOST_DEVICE bool pixel(const Job& job, const Rates& rates, int x, int
     job.variance[m * pixels + at] = mixture.variance[m];
     for (int c = 0; c < C; ++c) job.mean[(m * C + c) * pixels + at] = mixture.mean[m][c];
   }
-  return foreground;
+  return foreground && !(job.drop_shadows && mixture.in_shadow(value, job));
 }
 
 #undef CUDAVISION_UNROLL

@@ -25,6 +25,7 @@ struct Plan {
   Params params;
   int threshold = 0;  ///< in sample values
   Show show;
+  Shadow shadow;                  ///< of a background
   int rate = 0;                   ///< of the background, see background_step()
   CellGrid cells;                 ///< with `counted`; nothing changed
   std::uint64_t counted = 0;      ///< pixels of the frame
@@ -41,6 +42,8 @@ struct Plan {
   /// Whether only the luma of an RGB picture is compared.
   bool luma_of_rgb() const;
   bool scales() const { return params.analysis_scale > 1; }
+  /// Whether pixels in the shadow of a background have not changed.
+  bool drops_shadows() const { return params.drop_shadows && params.reference == Reference::background; }
   bool detects_light() const { return params.light_change_ratio > 0; }
   /// Whether references are frames of the caller. The first frame is kept if it can begin anew, which the host does not know.
   bool borrows() const {
@@ -82,8 +85,8 @@ struct Frame {
 Result<Plan> resolve(const Params& params, const Geometry& geometry);
 /// The work of Reference::mog2 on a frame; its state is not set.
 mog2::Job mixture_job(const Plan& plan, const Frame& frame);
-/// Channels of the mixture, 1 or 3.
-int mixture_channels(const Plan& plan);
+/// Channels that are compared, 1 or 3. Luma of RGB is one.
+int compared_channels(const Plan& plan);
 /// Pictures that serve as references: the last frames, the first frame, or the means of the mixture.
 int ring_size(const Params& params);
 

@@ -603,6 +603,8 @@ TEST(warns_of_properties_without_effect, Each::run) {
                                        {"learning-rate=-0.5", ""},
                                        {"learning-rate=0.5", "learning-rate has no effect with reference=previous"},
                                        {"reference=first interval=2", "interval has no effect with reference=first"},
+                                       {"reference=background shadows=drop shadow-threshold=0.3", ""},
+                                       {"shadows=drop", "shadows has no effect with reference=previous"},
                                        {"reference=mog2 threshold=3", "threshold has no effect with reference=mog2"},
                                        {"reference=background history=50 variance-threshold=25",
                                         "history, variance-threshold have no effect with reference=background"}}) {
@@ -613,6 +615,23 @@ TEST(warns_of_properties_without_effect, Each::run) {
       EXPECT_EQ(player.warning().text, first ? text : "");  // posted only once
     }
   }
+}
+
+TEST(drops_shadows, Each::run) {
+  // The background is 60, 100, 140; part of it becomes darker, and keeps its hue or not.
+  for (const char* reference : {"background", "mog2"})
+    for (const auto& [settings, colour, changed] : {std::tuple{"", std::vector<int>{36, 60, 84}, true},
+                                                    {"shadows=drop", {36, 60, 84}, false},
+                                                    {"shadows=drop", {24, 40, 56}, true},
+                                                    {"shadows=drop shadow-threshold=0.3", {24, 40, 56}, false},
+                                                    {"shadows=drop", {72, 120, 168}, true},
+                                                    {"shadows=drop", {60, 60, 60}, true}}) {
+      at(reference + std::string(" ") + settings + " " + std::to_string(colour[0]));
+      Player player(run, "output=mask reference=" + std::string(reference) + " " + settings, "RGB");
+      for (int i = 0; i < 5; ++i) player.play(flat(player.video(), {60, 100, 140}));
+      player.play(flat(player.video(), colour));
+      EXPECT_EQ(player.changed_ratio(), changed ? 1.0 : 0.0);
+    }
 }
 
 TEST(adapts_the_mixture_by_its_settings, Each::run) {

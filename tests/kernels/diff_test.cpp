@@ -24,13 +24,31 @@ std::string describe(const diff::Params& p) {
   text << "diff reference=" << references[int(p.reference)] << " interval=" << p.interval << " rate=" << p.learning_rate
        << " history=" << p.history << " variance=" << p.variance_threshold << " output=" << outputs[int(p.output)]
        << " mode=" << modes[int(p.mode)] << " threshold=" << p.threshold << " scale=" << p.analysis_scale
-       << " light=" << p.light_change_ratio << " gain=" << p.gain << " luma_only=" << p.luma_only << " open=" << p.open_radius
-       << " cell=" << p.cell_size << " borrow=" << p.borrow << " masked";
+       << " shadows=" << !p.drop_shadows << "/" << p.shadow_threshold << " light=" << p.light_change_ratio << " gain=" << p.gain
+       << " luma_only=" << p.luma_only << " open=" << p.open_radius << " cell=" << p.cell_size << " borrow=" << p.borrow
+       << " masked";
   for (const Rect& r : p.mask_regions) text << " (" << r.x << ',' << r.y << ' ' << r.width << 'x' << r.height << ')';
   return text.str();
 }
 
-/// The picture some time later: blocks that changed, by much or by little, and specks.
+/// Casts a shadow on a part of a picture: `factor` of the light remains.
+void shade(Picture& picture, const Rect& part, double factor) {
+  const auto& components = picture.format().components;
+  const bool rgb = std::any_of(components.begin(), components.end(), [](const auto& c) { return c.role == Role::red; });
+  const int max = picture.format().max_value();
+  for (const reference::Component& c : components) {
+    if (c.role == Role::alpha || c.role == Role::padding) continue;
+    const bool yuv = !rgb && components.size() > 1;
+    const int black = !yuv ? 0 : c.role == Role::luma ? (max + 1) / 16 : (max + 1) / 2;
+    reference::Grid grid = picture.read(c);
+    for (int y = part.y >> c.shift_y; y < std::min(grid.height, (part.y + part.height) >> c.shift_y); ++y)
+      for (int x = part.x >> c.shift_x; x < std::min(grid.width, (part.x + part.width) >> c.shift_x); ++x)
+        grid.at(x, y) = std::clamp(black + int(std::lround((grid.at(x, y) - black) * factor)), 0, max);
+    picture.write(c, grid);
+  }
+}
+
+/// The picture some time later: blocks that changed, by much or by little, a shadow, and specks.
 Picture later(const Picture& before, unsigned seed, Layout layout = {}) {
   Random random(seed);
   Picture after(before.geometry(), layout);
@@ -47,6 +65,10 @@ Picture later(const Picture& before, unsigned seed, Layout layout = {}) {
     for (int i = random.below(40); i > 0; --i) change(random.between(1, 4), random.between(1, 3), max);
     after.write(c, grid);
   }
+  const int width = before.geometry().width, height = before.geometry().height;
+  if (random.below(3) == 0)
+    shade(after, {random.below(width), random.below(height), width / 3 + 1, height / 3 + 1},
+          random.pick<double>({0.45, 0.6, 0.8, 0.95}));
   return after;
 }
 
@@ -121,6 +143,8 @@ diff::Params random_params(Random& random, int width, int height) {
   params.open_radius = random.pick<int>({0, 0, 1, 1, 2, 3, 7, 16});
   params.cell_size = random.pick<int>({16, 16, 4, 5, 8, 17, 32, 100, 1024});
   params.borrow = random.below(4) == 0;
+  params.drop_shadows = random.below(2) == 0;
+  params.shadow_threshold = random.pick<double>({0.5, 0.5, 0, 0.7, 1});
   params.light_change_ratio = random.pick<double>({0, 0, 0.6, 0.1, 0.0001, 1});
   for (int i = random.below(3) ? 0 : random.between(1, 3); i > 0; --i)
     params.mask_regions.push_back(
@@ -658,6 +682,68 @@ TEST_P(DiffPlans, SameInputGivesTheSameBits) {
     }
   }
 }
+/// Shadows of a wall in any colour, on both models, and a dark object of another colour.
+TEST_P(DiffPlans, DropsShadows) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  for (Format format : {Format::NV12, Format::RGBA, Format::Y444, Format::YUY2, Format::P010_10LE, Format::GBR, Format::UYVY}) {
+    for (diff::Reference reference : {diff::Reference::background, diff::Reference::mog2}) {
+      for (int scale : {1, 2}) {
+        diff::Params params;
+        params.reference = reference;
+        params.output = diff::Output::none;
+        params.analysis_scale = scale;
+        params.shadow_threshold = 0.5;
+        SCOPED_TRACE(info(format).name + (" " + describe(params)));
+        const Geometry geometry{format, 160, 96};
+        const auto kept = plan_for(backend, params, geometry);
+        params.drop_shadows = true;
+        const auto dropped = plan_for(backend, params, geometry);
+        Picture wall(geometry), object(geometry);
+        for (const reference::Component& c : wall.format().components) {
+          const int max = wall.format().max_value(), part = (max + 1) / 32;
+          const bool first = &c == &wall.format().components[0];
+          reference::Grid grid = wall.read(c);
+          for (int y = 0; y < grid.height; ++y)
+            for (int x = 0; x < grid.width; ++x) grid.at(x, y) = (first ? 24 + (x / 8 + y / 8) % 2 * 4 : 20) * part;
+          wall.write(c, grid);
+          const bool last = &c == &wall.format().components[2];
+          for (int& value : grid.values) value = (first ? 16 : last ? 24 : 12) * part;  // less light, and another colour
+          object.write(c, grid);
+        }
+        const auto changed = [&](diff::Diff& plan, const Picture& src) {
+          Job job(backend, src, src.inverted());
+          EXPECT_TRUE(job.submit(work_of(plan)).ok());
+          job.finish();
+          return plan.result().changed;
+        };
+        const auto with = [&](double factor, bool is_object) {
+          Picture frame = wall;
+          if (!is_object) {
+            shade(frame, {32, 16, 64, 48}, factor);
+            return frame;
+          }
+          for (const reference::Component& c : wall.format().components) {
+            reference::Grid grid = wall.read(c), from = object.read(c);
+            for (int y = 16 >> c.shift_y; y < 64 >> c.shift_y; ++y)
+              for (int x = 32 >> c.shift_x; x < 96 >> c.shift_x; ++x) grid.at(x, y) = from.at(x, y);
+            frame.write(c, grid);
+          }
+          return frame;
+        };
+        constexpr std::uint64_t area = 64 * 48;
+        for (diff::Diff* plan : {kept.get(), dropped.get()}) {
+          const bool drops = plan == dropped.get();
+          for (int i = 0; i < 20; ++i) changed(*plan, wall);
+          EXPECT_EQ(changed(*plan, with(0.6, false)), drops ? 0 : area);
+          EXPECT_EQ(changed(*plan, with(0.4, false)), area) << "too dark";
+          EXPECT_EQ(changed(*plan, with(1.3, false)), area) << "bright";
+          EXPECT_EQ(changed(*plan, with(0, true)), area) << "an object";
+        }
+      }
+    }
+  }
+}
 INSTANTIATE_FOR_BACKENDS(DiffPlans);
 
 /// A scene for the mixture: noise about a picture, and a block that walks through it.
@@ -691,11 +777,13 @@ TEST_P(MixtureBackends, CudaEqualsCpu) {
       params.open_radius = int(luma_only);
       params.analysis_scale = output == diff::Output::mask ? 1 : 4;
       params.mask_regions = {{4, 5, 20, 30}};
+      params.drop_shadows = luma_only == (output == diff::Output::mask);
       const Geometry geometry{GetParam(), 131, 75};
       const auto cpu = plan_for(Backend::cpu, params, geometry), cuda = plan_for(Backend::cuda, params, geometry);
       const Picture still = make_picture(geometry, 5);
       for (int i = 0; i < 25; ++i) {
-        const Picture src = scene(geometry, still, i);
+        Picture src = scene(geometry, still, i);
+        if (i >= 15) shade(src, {30, 20, 60, 40}, 0.6);
         Job a(Backend::cpu, src, src.inverted()), b(Backend::cuda, src, src.inverted());
         ASSERT_TRUE(a.submit(work_of(*cpu)).ok());
         ASSERT_TRUE(b.submit(work_of(*cuda)).ok());
@@ -747,11 +835,14 @@ TEST_P(Mixture, EqualsOpenCV) {
     Format format;
     int type, history;
     double variance_threshold, learning_rate;
+    double shadow_threshold = 0;  ///< 0: shadows are kept
   };
-  for (const auto& [format, type, history, variance_threshold, learning_rate] :
+  for (const auto& [format, type, history, variance_threshold, learning_rate, shadow_threshold] :
        {Case{Format::GRAY8, CV_8UC1, 500, 16, -1}, Case{Format::RGB, CV_8UC3, 500, 16, -1},
         Case{Format::GRAY8, CV_8UC1, 20, 16, -1}, Case{Format::RGB, CV_8UC3, 500, 4, -1},
         Case{Format::GRAY8, CV_8UC1, 500, 40, 0.05}, Case{Format::GRAY8, CV_8UC1, 1, 9, -1}, Case{Format::RGB, CV_8UC3, 500, 16, 0},
+        Case{Format::RGB, CV_8UC3, 500, 16, -1, 0.5}, Case{Format::RGB, CV_8UC3, 500, 30, -1, 0.8},
+        Case{Format::GRAY8, CV_8UC1, 500, 16, -1, 0.5},
         Case{Format::GRAY8, CV_8UC1, 500, 16, 0.9}}) {  // at 1 theirs forgets everything before each frame
     diff::Params params;
     params.reference = diff::Reference::mog2;
@@ -760,14 +851,20 @@ TEST_P(Mixture, EqualsOpenCV) {
     params.history = history;
     params.variance_threshold = variance_threshold;
     params.learning_rate = learning_rate;
+    params.drop_shadows = shadow_threshold > 0;
+    params.shadow_threshold = shadow_threshold;
     SCOPED_TRACE(describe(params));
     const Geometry geometry{format, 160, 96};
     const auto plan = plan_for(backend, params, geometry);
-    const auto mixture = cv::createBackgroundSubtractorMOG2(history, variance_threshold, false);
+    const auto mixture = cv::createBackgroundSubtractorMOG2(history, variance_threshold, params.drop_shadows);
+    mixture->setShadowThreshold(shadow_threshold);
+    mixture->setShadowValue(127);
+    std::int64_t shadows = 0;
     const Picture still = make_picture(geometry, 5);
     std::int64_t foreground = 0, unlike = 0;
     for (int i = 0; i < 120; ++i) {
       Picture src = scene(geometry, still, i);
+      if (i >= 60) shade(src, {i, 66, 40, 30}, 0.6), shade(src, {i + 50, 66, 30, 30}, 0.9);
       Job job(backend, src, src.inverted());
       ASSERT_TRUE(job.submit(work_of(*plan)).ok());
       Picture out = job.finish();
@@ -777,6 +874,8 @@ TEST_P(Mixture, EqualsOpenCV) {
       };
       cv::Mat mask, got;
       mixture->apply(mat(src), mask, learning_rate);
+      shadows += cv::countNonZero(mask == 127);
+      mask.setTo(0, mask == 127);
       if (i == 0) continue;  // theirs is all foreground, ours compares with nothing yet
       cv::extractChannel(mat(out), got, 0);
       foreground += cv::countNonZero(mask);
@@ -785,6 +884,7 @@ TEST_P(Mixture, EqualsOpenCV) {
     std::printf("%s: %ld of %ld foreground pixels unlike OpenCV's\n", info(format).name, long(unlike), long(foreground));
     EXPECT_GT(foreground, 10000);
     EXPECT_LE(unlike, foreground / 10000);
+    EXPECT_EQ(shadows > 10000, params.drop_shadows) << shadows;
   }
 }
 #endif
@@ -883,6 +983,7 @@ TEST(DiffErrors, NameThePropertyAndItsRange) {
   expect("learning-rate", {-1.1, 1.1, nan, infinity}, [](diff::Params& p, double v) { p.learning_rate = v; });
   expect("analysis-scale", {0, -1, 3, 5, 16}, [](diff::Params& p, double v) { p.analysis_scale = int(v); });
   expect("threshold", {-1, 256}, [](diff::Params& p, double v) { p.threshold = int(v); });
+  expect("shadow-threshold", {-0.1, 1.1, nan}, [](diff::Params& p, double v) { p.shadow_threshold = v; });
   expect("light-change-ratio", {-0.1, 1.1, nan}, [](diff::Params& p, double v) { p.light_change_ratio = v; });
   expect("gain", {-1, 257, nan, infinity}, [](diff::Params& p, double v) { p.gain = v; });
   expect("open-radius", {-1, 17}, [](diff::Params& p, double v) { p.open_radius = int(v); });
@@ -1002,7 +1103,7 @@ TEST(DiffSchedule, MemoryDoesNotOverlap) {
     EXPECT_EQ(memory.small_difference != diff::Memory::none, scales && params.output == diff::Output::difference);
     EXPECT_EQ(memory.foreground != diff::Memory::none, mog2);
     const std::size_t model_bytes =
-        mog2 ? diff::mog2::state_bytes(plan.analysis.width, plan.analysis.height, diff::mixture_channels(plan)) : 2 * frame;
+        mog2 ? diff::mog2::state_bytes(plan.analysis.width, plan.analysis.height, diff::compared_channels(plan)) : 2 * frame;
     const auto expect_apart = [](const std::vector<std::pair<std::size_t, std::size_t>>& parts, std::size_t end) {
       std::size_t at = 0;  // parts are in order
       for (const auto& [offset, bytes] : parts) {

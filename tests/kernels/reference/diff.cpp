@@ -222,6 +222,25 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
     step.sum += std::uint64_t(most[i]);
     step.analysed += counted[i];
   }
+  if (params_.drop_shadows && params_.reference == diff::Reference::background && step.compared) {
+    const bool yuv = !rgb(format) && format.components.size() > 1;
+    for (std::size_t i = 0; i < step.mask.size(); ++i) {
+      const int x = int(i) % width, y = int(i) / width;
+      std::vector<std::pair<long double, long double>> pairs;  // of the frame and of the background
+      for (const Component& c : format.components) {
+        if (carried(c.role) || (params_.luma_only && (chroma(c.role) || c.role == Role::green || c.role == Role::blue))) continue;
+        const int black = !yuv ? 0 : chroma(c.role) ? (max + 1) / 2 : 16 << (format.depth - 8);
+        pairs.emplace_back(a.at(c.role).at(x >> c.shift_x, y >> c.shift_y) - black,
+                           b.at(c.role).at(x >> c.shift_x, y >> c.shift_y) - black);
+      }
+      long double along = 0, size = 0;
+      for (const auto& [sample, lit] : pairs) along += sample * lit, size += lit * lit;
+      bool shadow = size > 0 && along <= size && along * 32768 >= std::llround(params_.shadow_threshold * 32768) * size;
+      for (const auto& [sample, lit] : pairs)  // |a · lit − sample| ≤ threshold · a, times size
+        shadow = shadow && std::abs(along * lit - sample * size) <= (params_.threshold << (format.depth - 8)) * along;
+      if (shadow) step.mask[i] = 0;
+    }
+  }
   if (params_.light_change_ratio > 0) {
     const auto total = [](const std::vector<std::uint8_t>& mask) { return double(std::count(mask.begin(), mask.end(), 1)); };
     step.light = total(step.mask) > std::floor(params_.light_change_ratio * total(counted));
