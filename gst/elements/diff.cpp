@@ -100,7 +100,7 @@ struct DiffElement {
           max_regions = 256, min_motion_frames = 1;
     double learning_rate = -1, variance_threshold = 16, gain = 1, shadow_threshold = 0.5, light_change_ratio = 0.6,
            cell_threshold = 0.2, motion_threshold = 0.002, gap = 5;
-    bool luma_only = false, post_messages = true, attach_roi = true;
+    bool light_compensation = true, luma_only = false, post_messages = true, attach_roi = true;
     guint64 message_interval = 0;
     std::string mask_regions;
   };
@@ -141,9 +141,16 @@ struct DiffElement {
              initial.analysis_scale),
          &Settings::analysis_scale},
         {uint_property("threshold", "Threshold",
-                       "A pixel has changed if its difference is greater, {} in 8-bit steps; not used if reference=mog2", 0, 255,
-                       initial.threshold),
+                       "A pixel has changed if its difference is greater, {} in 8-bit steps; 0 with reference=background is "
+                       "automatic, from the "
+                       "noise of each pixel; not used if reference=mog2",
+                       0, 255, initial.threshold),
          &Settings::threshold},
+        {bool_property("light-compensation", "Light compensation",
+                       "Take changes of the light, such as clouds and flicker, out of the difference, if reference=background and "
+                       "threshold=0",
+                       initial.light_compensation),
+         &Settings::light_compensation},
         {enum_property("shadows", "Shadows", "Whether pixels in shadow have changed, if reference is background or mog2",
                        enum_from_table("GstCudaDiffShadows", shadow_choices), initial.shadows),
          &Settings::shadows},
@@ -232,6 +239,7 @@ struct DiffElement {
         {"learning-rate", settings.learning_rate >= 0, adapts},
         {"history", settings.history != initial.history, mog2},
         {"variance-threshold", settings.variance_threshold != initial.variance_threshold, mog2},
+        {"light-compensation", !settings.light_compensation, reference == Reference::background && settings.threshold == 0},
         {"shadows", settings.shadows != initial.shadows, adapts},
         {"shadow-threshold", settings.shadow_threshold != initial.shadow_threshold, adapts},
         {"threshold", settings.threshold != initial.threshold, !mog2}};
@@ -258,6 +266,7 @@ struct DiffElement {
     params.mode = diff::Mode(settings.mode);
     params.analysis_scale = int(settings.analysis_scale);
     params.threshold = int(settings.threshold);
+    params.light_compensation = settings.light_compensation;
     params.drop_shadows = settings.shadows == 1;
     params.shadow_threshold = settings.shadow_threshold;
     params.light_change_ratio = settings.light_change_ratio;

@@ -4,6 +4,7 @@
 #include <opencv2/imgproc.hpp>
 
 #include "kernels/cpu/filter.hpp"
+#include "kernels/diff/cpu_pooled.hpp"
 #include "kernels/diff/cpu_scale.hpp"
 #include "kernels/diff/sequence.hpp"
 
@@ -71,8 +72,7 @@ class CpuDiff final : public Sequence {
       for (const Rect& rect : this->plan().masked) counted(cpu::cv_rect(rect)).setTo(0);
       for (int i = 0; i < format.set_count; ++i) counted_[i] = any_of(counted, format.sets[i].shift_x, format.sets[i].shift_y);
     }
-    if (params.reference == Reference::mog2)
-      mixture_.resize(mog2::state_bytes(analysis().width, analysis().height, compared_channels(this->plan())));
+    if (this->plan().has_model()) model_.resize(this->plan().model_bytes());
     changed_.create(analysis().height, analysis().width, CV_8U);
     results_.resize(std::size_t(params.in_flight));
   }
@@ -120,7 +120,7 @@ class CpuDiff final : public Sequence {
     if (!previous) return false;
     memory_.swap(previous->memory_);
     background_.swap(previous->background_);
-    mixture_.swap(previous->mixture_);
+    model_.swap(previous->model_);
     std::swap(began_, previous->began_);
     return true;
   }
@@ -137,6 +137,7 @@ class CpuDiff final : public Sequence {
     if (frame.number == 0) began_ = 0;
     if (params.reference == Reference::previous && frame.number < began_ + std::uint64_t(params.interval)) frame.compared = false;
     if (params.reference == Reference::mog2) update_mixture(frame, !frame.compared);
+    if (params.reference == Reference::pooled) pooled::update(pooled_work(frame), bytes(), began_, changed_);
     std::atomic<std::uint64_t> sum{0};
     for_strips(analysis(), [&](int begin, int end) { sum += compare(frame, begin, end); });
     Slot& slot = results_[std::size_t(frame.slot)];
@@ -192,6 +193,7 @@ class CpuDiff final : public Sequence {
   void begin_anew(const Frame& frame) {
     began_ = frame.number;
     if (plan().params.reference == Reference::mog2) update_mixture(frame, true);
+    if (plan().params.reference == Reference::pooled) pooled::begin_anew(pooled_work(frame), bytes());
     changed_.setTo(0);
     for (int i = 0; i < info(geometry().format).set_count; ++i) {
       if (!compared_[i]) continue;
@@ -207,12 +209,20 @@ class CpuDiff final : public Sequence {
     }
   }
 
+  bool bytes() const { return info(geometry().format).sample_bytes() == 1; }
+
+  pooled::Job pooled_work(const Frame& frame) {
+    pooled::Job job = pooled_job(plan(), frame);
+    pooled::set_state(job, model_.data());
+    return job;
+  }
+
   void update_mixture(const Frame& frame, bool begin) {
     mog2::Job job = mixture_job(plan(), frame);
     job.begin = begin;
     const mog2::Rates rates = mog2::rates_of(job, began_);
-    mog2::set_state(job, mixture_.data(), compared_channels(plan()));
-    const bool bytes = info(geometry().format).sample_bytes() == 1, one = compared_channels(plan()) == 1;
+    mog2::set_state(job, model_.data(), compared_channels(plan()));
+    const bool bytes = this->bytes(), one = compared_channels(plan()) == 1;
     const auto pixel = bytes ? one ? mog2::pixel<std::uint8_t, 1> : mog2::pixel<std::uint8_t, 3>
                        : one ? mog2::pixel<std::uint16_t, 1>
                              : mog2::pixel<std::uint16_t, 3>;
@@ -311,7 +321,7 @@ class CpuDiff final : public Sequence {
     }
     if (!counted_[0].empty()) most.setTo(0, counted_[0].rowRange(begin, end) == 0);
     cv::Mat changed = changed_.rowRange(begin, end);
-    if (params.reference != Reference::mog2 || !frame.compared)
+    if (!plan().has_model() || !frame.compared)
       cv::compare(most, plan().threshold, changed, cv::CMP_GT);
     else if (!counted_[0].empty())
       changed.setTo(0, counted_[0].rowRange(begin, end) == 0);
@@ -460,7 +470,7 @@ class CpuDiff final : public Sequence {
   std::vector<std::vector<unsigned char>> memory_;  ///< of the ring
   std::vector<unsigned char> small_memory_;
   Image small_, small_difference_;  ///< at the size of the analysis, in small_memory_
-  std::vector<unsigned char> mixture_;
+  std::vector<unsigned char> model_;
   cv::Mat changed_, opened_;  ///< of the analysis
   cv::Mat mask_;              ///< the opened mask, in pixels of the frame
   std::vector<Slot> results_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The plan on CUDA: owns the memory, prepares the parameters, and launches the kernels of a frame. No device code here.
 //
-//   each frame:  [analysis_scale > 1: cuda_scale.cu]  ->  [mog2: cuda_mog2.cu]  ->  cuda_compare.cu  ->  [light_change_ratio > 0: cuda_light.cu or cuda_mog2.cu]
+//   each frame:  [analysis_scale > 1: cuda_scale.cu]  ->  [mog2: cuda_mog2.cu; pooled: cuda_pooled.cu]  ->  cuda_compare.cu  ->  [light_change_ratio > 0: cuda_light.cu or a model]
 //                ->  [open_radius or light_change_ratio > 0: cuda_open.cu]  ->  [analysis_scale > 1: cuda_spread.cu, cuda_scale.cu]
 //   results:     each tile stores a record in page-locked host memory; collect() adds them
 //   boxes:       cuda_boxes.cu
@@ -18,6 +18,7 @@
 #include "kernels/cuda/rows.cuh"
 #include "kernels/diff/cuda_mog2.hpp"
 #include "kernels/diff/cuda_params.cuh"
+#include "kernels/diff/cuda_pooled.hpp"
 #include "kernels/diff/cuda_scale.hpp"
 #include "kernels/diff/sequence.hpp"
 
@@ -67,7 +68,8 @@ class CudaDiff final : public Sequence {
     }
     if (spread_)
       if (Status status = load_scaling(schedule_.layout.sample_bytes); !status.ok()) return status;
-    return has_mixture() ? load_mog2(schedule_.layout.sample_bytes, compared_channels(plan())) : Status();
+    if (has_mixture()) return load_mog2(schedule_.layout.sample_bytes, compared_channels(plan()));
+    return plan().has_model() ? load_pooled(schedule_.layout.sample_bytes) : Status();
   }
 
  private:
@@ -86,7 +88,7 @@ class CudaDiff final : public Sequence {
           params_.planes[plane].background = {kept_.data() + memory.model + 2 * layout.offset[plane], 2 * layout.pitch[plane]};
       }
     }
-    if (has_mixture()) mixture_ = kept_.data() + memory.model;
+    if (plan().has_model()) model_ = kept_.data() + memory.model;
     if (memory.counted != Memory::none) params_.counted = bits_.data() + memory.counted;
     if (memory.changed != Memory::none) params_.changed = bits_.data() + memory.changed;
     if (memory.foreground != Memory::none) foreground_ = bits_.data() + memory.foreground;
@@ -191,7 +193,7 @@ class CudaDiff final : public Sequence {
     auto* const previous = dynamic_cast<CudaDiff*>(&other);
     if (!previous) return false;
     kept_.swap(previous->kept_);
-    std::swap(mixture_, previous->mixture_);
+    std::swap(model_, previous->model_);
     std::swap(params_.state, previous->params_.state);
     for (std::size_t plane = 0; plane < std::size(params_.planes); ++plane)
       std::swap(params_.planes[plane].background, previous->params_.planes[plane].background);
@@ -240,11 +242,13 @@ class CudaDiff final : public Sequence {
     small.src = small_;
     small.dst = small_difference_;
     const int bytes = schedule_.layout.sample_bytes;
-    Status status = launch_scaling(scaling(small_, frame.src, true, frame.src), bytes, true, queue.stream);
-    if (status.ok()) status = analyse(small, queue);
-    if (status.ok() && plan().params.output == Output::difference)
-      status = launch_scaling(scaling(small_difference_, frame.dst, false, frame.src), bytes, false, queue.stream);
-    if (!status.ok()) return status;
+    const Scaling shrunk = scaling(small_, frame.src, true, frame.src);
+    if (Status status = launch_scaling(shrunk, bytes, true, queue.stream); !status.ok()) return status;
+    if (Status status = analyse(small, queue); !status.ok()) return status;
+    if (plan().params.output == Output::difference) {
+      const Scaling shown = scaling(small_difference_, frame.dst, false, frame.src);
+      if (Status status = launch_scaling(shown, bytes, false, queue.stream); !status.ok()) return status;
+    }
     KernelParams p = spread_params_;
     p.records = record(frame.slot);
     for (int plane = 0; plane < info(geometry().format).planes; ++plane) set_plane(p.planes[plane], frame, plane);
@@ -265,19 +269,34 @@ class CudaDiff final : public Sequence {
     p.records = record(frame.slot) + schedule_.analysis_offset();
     p.verdict = reinterpret_cast<Verdict*>(record(frame.slot) + schedule_.verdict_offset());
     for (int plane = 0; plane < info(geometry().format).planes; ++plane) set_plane(p.planes[plane], frame, plane);
-    if (has_mixture()) {
-      mog2::Job job = mixture_job(plan(), frame);
-      if (Status status = update_mixture(job, false, queue); !status.ok()) return status;
+    if (plan().has_model()) {
+      if (Status status = update_model(frame, queue); !status.ok()) return status;
       if (frame.compared) p.foreground = foreground_;
     }
     p.count = !open_ && !spread_;
-    Status status = launch(compare_, p, schedule_.analysis, queue);
-    if (status.ok() && plan().detects_light() && frame.compared) status = begin_anew(frame, queue);
-    return open_ && status.ok() ? launch(open_, p, schedule_.analysis, queue) : status;
+    if (Status status = launch(compare_, p, schedule_.analysis, queue); !status.ok()) return status;
+    if (plan().detects_light() && frame.compared)
+      if (Status status = begin_anew(frame, queue); !status.ok()) return status;
+    return open_ ? launch(open_, p, schedule_.analysis, queue) : Status();
+  }
+
+  Status update_model(const Frame& frame, Queue queue) const {
+    if (has_mixture()) {
+      mog2::Job job = mixture_job(plan(), frame);
+      return update_mixture(job, false, queue);
+    }
+    return launch_pooled(pooled_work(frame), schedule_.layout.sample_bytes, foreground_, int(params_.bits_pitch), params_.state,
+                         queue.stream);
+  }
+
+  pooled::Job pooled_work(const Frame& frame) const {
+    pooled::Job job = pooled_job(plan(), frame);
+    pooled::set_state(job, model_);
+    return job;
   }
 
   Status update_mixture(mog2::Job& job, bool anew, Queue queue) const {
-    mog2::set_state(job, mixture_, compared_channels(plan()));
+    mog2::set_state(job, model_, compared_channels(plan()));
     return launch_mog2(job, schedule_.layout.sample_bytes, compared_channels(plan()), foreground_, int(params_.bits_pitch),
                        params_.state, anew, queue.stream);
   }
@@ -289,6 +308,8 @@ class CudaDiff final : public Sequence {
       job.begin = true;
       return update_mixture(job, true, queue);
     }
+    if (plan().has_model())
+      return launch_pooled_anew(pooled_work(frame), schedule_.layout.sample_bytes, params_.state, queue.stream);
     if (!restart_) return {};
     const FormatInfo& format = info(geometry().format);
     Restart restart{params_.state, {}, format.shift, format.max_value()};
@@ -407,7 +428,7 @@ class CudaDiff final : public Sequence {
   std::vector<int> first_x_;             ///< the cell of slot 0 of the tiles of a row
   KernelParams params_, spread_params_;  ///< of the analysis, and of spread_
   Image small_, small_difference_;       ///< at the size of the analysis
-  unsigned char *foreground_ = nullptr, *mixture_ = nullptr;
+  unsigned char *foreground_ = nullptr, *model_ = nullptr;
 };
 
 }  // namespace

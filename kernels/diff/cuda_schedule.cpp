@@ -55,20 +55,18 @@ Schedule make_schedule(const Plan& plan) {
 
 Memory memory_of(const Plan& plan) {
   const Params& params = plan.params;
-  const bool mog2 = params.reference == Reference::mog2;
   const std::size_t frame_bytes = frame_layout(plan).bytes, mask_bytes = plan.mask_pitch() * plan.analysis.height;
   const auto take = [](std::size_t& block, std::size_t bytes) { return std::exchange(block, block + (bytes + 255) / 256 * 256); };
   Memory memory;
   const int frames = plan.borrows() ? 0 : ring_size(params);
   for (int i = 0; i < frames; ++i) memory.ring.push_back(take(memory.kept_bytes, frame_bytes));
-  if (mog2)
-    memory.model = take(memory.kept_bytes, mog2::state_bytes(plan.analysis.width, plan.analysis.height, compared_channels(plan)));
+  if (plan.has_model()) memory.model = take(memory.kept_bytes, plan.model_bytes());
   if (params.reference == Reference::background) memory.model = take(memory.kept_bytes, 2 * frame_bytes);
   memory.state = take(memory.kept_bytes, 256);
   if (!plan.counted_bits.empty()) memory.counted = take(memory.bits_bytes, mask_bytes);
   const bool opens = params.open_radius > 0 || plan.detects_light();
   if (opens || plan.scales()) memory.changed = take(memory.bits_bytes, mask_bytes);
-  if (mog2) memory.foreground = take(memory.bits_bytes, mask_bytes);
+  if (plan.has_model()) memory.foreground = take(memory.bits_bytes, mask_bytes);
   if (opens && plan.scales()) memory.opened = take(memory.bits_bytes, mask_bytes);
   if (plan.scales()) memory.small = take(memory.bits_bytes, frame_bytes);
   if (plan.scales() && params.output == Output::difference) memory.small_difference = take(memory.bits_bytes, frame_bytes);

@@ -76,7 +76,7 @@ constexpr std::uint32_t cell_reciprocal(std::uint32_t cell_size) {
 struct Memory {
   // In the first block, which another plan can take over:
   std::vector<std::size_t> ring;  ///< kept frames
-  std::size_t model = none;       ///< the background or the mixture
+  std::size_t model = none;       ///< the background, the mixture or the pooled background
   std::size_t state = none;       ///< State in cuda_params.cuh, 256 bytes
   std::size_t kept_bytes = 0;
   // In the second block, bits of rows of Plan::mask_pitch():

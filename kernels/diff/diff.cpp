@@ -95,7 +95,7 @@ int ring_size(const Params& params) {
       return params.interval;
     case Reference::background:
       return 0;
-    default:  // first: the first frame; mog2: the means of the mixture
+    default:  // first: the first frame; mog2, pooled: the means of the model
       return 1;
   }
 }
@@ -144,6 +144,50 @@ mog2::Job mixture_job(const Plan& plan, const Frame& frame) {
   return job;
 }
 
+pooled::Job pooled_job(const Plan& plan, const Frame& frame) {
+  const FormatInfo& format = info(plan.geometry.format);
+  pooled::Job job;
+  job.rgb = format.is_rgb();
+  job.channels = compared_channels(plan);
+  int count = 0;
+  for (int i = 0; i < format.set_count; ++i) {
+    const ChannelSet& set = format.sets[i];
+    for (int c = 0; c < set.channels; ++c) {
+      if (!plan.compares(set.roles[c])) continue;
+      const int at = job.rgb ? int(set.roles[c]) - int(Role::red) : count++;
+      const std::ptrdiff_t offset = std::ptrdiff_t(c) * format.sample_bytes();
+      const Plane &src = frame.src.planes[set.plane], &reference = frame.reference.planes[set.plane];
+      job.inputs[at] = {static_cast<const unsigned char*>(src.data) + offset,
+                        static_cast<unsigned char*>(reference.data) + offset,
+                        src.pitch,
+                        reference.pitch,
+                        set.channels,
+                        set.shift_x,
+                        set.shift_y};
+    }
+  }
+  job.width = plan.analysis.width;
+  job.height = plan.analysis.height;
+  job.cells_x = pooled::cells_along(job.width);
+  job.cells_y = pooled::cells_along(job.height);
+  job.black = format.is_yuv() ? 16 : 0;
+  job.shift = format.shift;
+  job.extra_bits = format.depth - 8;
+  job.max_value = format.max_value();
+  job.begin = !frame.compared;
+  job.compensates = plan.params.light_compensation;
+  job.drops_shadows = plan.params.drop_shadows;
+  job.shadow_threshold = float(plan.params.shadow_threshold);
+  if (plan.params.learning_rate >= 0) job.rate = float(plan.params.learning_rate);
+  job.number = frame.number;
+  return job;
+}
+
+std::size_t Plan::model_bytes() const {
+  if (params.reference == Reference::pooled) return pooled::state_bytes(analysis.width, analysis.height);
+  return mog2::state_bytes(analysis.width, analysis.height, compared_channels(*this));
+}
+
 Result<Plan> resolve(const Params& params, const Geometry& geometry) {
   if (Status status = validate(params); !status.ok()) return status;
   const FormatInfo& format = info(geometry.format);
@@ -154,6 +198,7 @@ Result<Plan> resolve(const Params& params, const Geometry& geometry) {
   plan.analysis.height = (geometry.height + scale - 1) / scale;
   plan.analysed = std::uint64_t(plan.analysis.width) * plan.analysis.height;
   plan.params = params;
+  if (params.reference == Reference::background && params.threshold == 0) plan.params.reference = Reference::pooled;
   plan.threshold = params.threshold << (format.depth - 8);
   const bool squared = params.mode == Mode::squared;
   plan.show = {

@@ -20,6 +20,7 @@ enum class Reference : std::uint8_t {
   first,       ///< the first frame
   background,  ///< the running average of the earlier frames
   mog2,        ///< a mixture of Gaussians for each pixel
+  pooled,      ///< what `background` with threshold 0 becomes: a running mean and variance, and light (see pooled.hpp)
 };
 /// How the difference is shown.
 enum class Mode : std::uint8_t {
@@ -38,17 +39,19 @@ struct Params {
   Reference reference = Reference::previous;
   int interval = 1;  ///< for Reference::previous: 1–64 frames
   /// Of Reference::background and mog2: share of the new frame, 0–1, for a background in steps of 2^−15. −1 to below 0: automatic,
-  /// that is background_rate for a background, and the larger of 1 / (2·frames) and 1 / history for a mixture.
+  /// that is background_rate for a background, 0.01 for a pooled one, and the larger of 1 / (2·frames) and 1 / history for a mixture.
   double learning_rate = -1;
   int history = 500;  ///< of Reference::mog2: frames, 1–1000000
   double variance_threshold =
       16;  ///< of Reference::mog2: squared distance from which a pixel is foreground, in variances; 0–100000
   Output output = Output::difference;
   Mode mode = Mode::absolute;
-  int analysis_scale = 1;     ///< 1, 2, 4 or 8: frames are compared at this part of their size
-  int threshold = 15;         ///< a pixel changed if its difference is greater; 0–255, in 8-bit steps. Not for Reference::mog2
-  bool drop_shadows = false;  ///< whether pixels in shadow have not changed; Reference::background and mog2
-  double shadow_threshold = 0.5;  ///< least brightness of a shadow, as share of the background, 0–1
+  int analysis_scale = 1;  ///< 1, 2, 4 or 8: frames are compared at this part of their size
+  int threshold = 15;      ///< a pixel changed if its difference is greater; 0–255, in 8-bit steps. Not for Reference::mog2.
+                           ///< 0 with Reference::background: automatic, from the noise of each pixel
+  bool light_compensation = true;  ///< of Reference::pooled: whether changes of the light are no changes of pixels
+  bool drop_shadows = false;       ///< whether pixels in shadow have not changed; Reference::background and mog2
+  double shadow_threshold = 0.5;   ///< least brightness of a shadow, as share of the background, 0–1
   /// Light was switched, or the scene cut, if more than this share of the counted pixels changed at once, before opening; 0–1, 0: off.
   double light_change_ratio = 0;
   double gain = 1;                 ///< factor of the shown difference, 0–256, in steps of 2^−16

@@ -11,6 +11,7 @@
 #include "kernels/core/border.hpp"
 #include "kernels/core/luma.hpp"
 #include "kernels/core/sample.hpp"
+#include "kernels/diff/rounded.hpp"
 
 namespace cudavision::diff::mog2 {
 
@@ -58,17 +59,8 @@ inline void set_state(Job& job, void* state, int channels) {
 
 #ifdef __CUDA_ARCH__
 #define CUDAVISION_UNROLL _Pragma("unroll")  // keeps the modes in registers
-__device__ inline float mul(float a, float b) { return __fmul_rn(a, b); }
-__device__ inline float add(float a, float b) { return __fadd_rn(a, b); }
-__device__ inline float sub(float a, float b) { return __fsub_rn(a, b); }
-__device__ inline float over(float a, float b) { return __fdiv_rn(a, b); }
 #else
 #define CUDAVISION_UNROLL
-// The build does not contract products and sums on the host (-ffp-contract=off).
-inline float mul(float a, float b) { return a * b; }
-inline float add(float a, float b) { return a + b; }
-inline float sub(float a, float b) { return a - b; }
-inline float over(float a, float b) { return a / b; }
 #endif
 
 /// Alpha, 1 − alpha, −alpha·0.05.

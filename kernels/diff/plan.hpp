@@ -10,6 +10,7 @@
 #include "kernels/diff/arithmetic.hpp"
 #include "kernels/diff/diff.hpp"
 #include "kernels/diff/mog2.hpp"
+#include "kernels/diff/pooled.hpp"
 
 namespace cudavision::diff {
 
@@ -41,14 +42,16 @@ struct Plan {
   bool compares_plane(int plane) const;
   /// Whether only the luma of an RGB picture is compared.
   bool luma_of_rgb() const;
+  /// Whether a model finds the changed pixels, instead of a threshold, and makes the picture that is the reference.
+  bool has_model() const { return params.reference == Reference::mog2 || params.reference == Reference::pooled; }
+  std::size_t model_bytes() const;
   bool scales() const { return params.analysis_scale > 1; }
   /// Whether pixels in the shadow of a background have not changed.
   bool drops_shadows() const { return params.drop_shadows && params.reference == Reference::background; }
   bool detects_light() const { return params.light_change_ratio > 0; }
   /// Whether references are frames of the caller. The first frame is kept if it can begin anew, which the host does not know.
   bool borrows() const {
-    return params.borrow && !scales() && params.reference != Reference::mog2 &&
-           !(params.reference == Reference::first && detects_light());
+    return params.borrow && !scales() && !has_model() && !(params.reference == Reference::first && detects_light());
   }
 };
 
@@ -85,9 +88,11 @@ struct Frame {
 Result<Plan> resolve(const Params& params, const Geometry& geometry);
 /// The work of Reference::mog2 on a frame; its state is not set.
 mog2::Job mixture_job(const Plan& plan, const Frame& frame);
+/// The same of Reference::pooled.
+pooled::Job pooled_job(const Plan& plan, const Frame& frame);
 /// Channels that are compared, 1 or 3. Luma of RGB is one.
 int compared_channels(const Plan& plan);
-/// Pictures that serve as references: the last frames, the first frame, or the means of the mixture.
+/// Pictures that serve as references: the last frames, the first frame, or the means of a model.
 int ring_size(const Params& params);
 
 /// Errors: resource.

@@ -27,7 +27,7 @@ Status Sequence::run(const Image& src, const Image& dst, Queue queue) {
   frame.compared = number_ >= (previous ? std::uint64_t(params.interval) : 1);
   frame.slot = int(ticket_ % std::uint64_t(params.in_flight));
   Image* const place = background ? nullptr : &ring_[previous ? std::size_t(number_ % std::uint64_t(params.interval)) : 0];
-  if (place && (frame.compared || params.reference == Reference::mog2)) {
+  if (place && (frame.compared || plan_.has_model())) {
     const auto reference = reference_.read(*place, queue);  // a borrowed frame may lie at any address
     if (!reference.ok()) return reference.error();
     frame.reference = reference.value();
@@ -57,9 +57,9 @@ bool Sequence::take_over(Sequence& previous) {
       ours.reference != theirs.reference || plan_.borrows() != previous.plan_.borrows() || ring_size(ours) != ring_size(theirs) ||
       ours.analysis_scale != theirs.analysis_scale)
     return false;
-  if (ours.luma_only != theirs.luma_only) {  // of RGB, all channels are kept, except in mixtures
+  if (ours.luma_only != theirs.luma_only) {  // of RGB, all channels are kept, except in models
     const FormatInfo& format = info(here.format);
-    if (!format.is_gray() && (!format.is_rgb() || ours.reference == Reference::mog2)) return false;
+    if (!format.is_gray() && (!format.is_rgb() || plan_.has_model())) return false;
   }
   if (!swap_reference(previous)) return false;
   ring_.swap(previous.ring_);

@@ -597,17 +597,20 @@ TEST(warns_of_masked_regions_outside_the_frame, Each::run) {
 }
 
 TEST(warns_of_properties_without_effect, Each::run) {
-  for (const auto& [settings, text] : {std::pair{"interval=2", ""},
-                                       {"reference=background learning-rate=0.5 threshold=3", ""},
-                                       {"reference=mog2 learning-rate=0.5 history=50 variance-threshold=25", ""},
-                                       {"learning-rate=-0.5", ""},
-                                       {"learning-rate=0.5", "learning-rate has no effect with reference=previous"},
-                                       {"reference=first interval=2", "interval has no effect with reference=first"},
-                                       {"reference=background shadows=drop shadow-threshold=0.3", ""},
-                                       {"shadows=drop", "shadows has no effect with reference=previous"},
-                                       {"reference=mog2 threshold=3", "threshold has no effect with reference=mog2"},
-                                       {"reference=background history=50 variance-threshold=25",
-                                        "history, variance-threshold have no effect with reference=background"}}) {
+  for (const auto& [settings, text] :
+       {std::pair{"interval=2", ""},
+        {"reference=background learning-rate=0.5 threshold=3", ""},
+        {"reference=mog2 learning-rate=0.5 history=50 variance-threshold=25", ""},
+        {"learning-rate=-0.5", ""},
+        {"learning-rate=0.5", "learning-rate has no effect with reference=previous"},
+        {"reference=first interval=2", "interval has no effect with reference=first"},
+        {"reference=background shadows=drop shadow-threshold=0.3", ""},
+        {"reference=background threshold=0 light-compensation=false", ""},
+        {"reference=background light-compensation=false", "light-compensation has no effect with reference=background"},
+        {"shadows=drop", "shadows has no effect with reference=previous"},
+        {"reference=mog2 threshold=3", "threshold has no effect with reference=mog2"},
+        {"reference=background history=50 variance-threshold=25",
+         "history, variance-threshold have no effect with reference=background"}}) {
     at(settings);
     Player player(run, settings);
     for (bool first : {true, false}) {
@@ -631,6 +634,39 @@ TEST(drops_shadows, Each::run) {
       for (int i = 0; i < 5; ++i) player.play(flat(player.video(), {60, 100, 140}));
       player.play(flat(player.video(), colour));
       EXPECT_EQ(player.changed_ratio(), changed ? 1.0 : 0.0);
+    }
+}
+
+TEST(finds_changes_by_the_noise_and_under_other_light, Each::run) {
+  // A picture with brighter and darker halves; its light changes by 10 % with each frame, then a square appears.
+  for (const char* format : {"GRAY8", "NV12"})
+    for (bool compensates : {true, false}) {
+      at(format + std::string(compensates ? "" : " light-compensation=false"));
+      Player player(run,
+                    "reference=background threshold=0 open-radius=0 output=passthrough light-compensation=" +
+                        std::string(compensates ? "true" : "false"),
+                    format);
+      const auto frame = [&](int number, const cv::Rect& rect) {
+        const double light = number % 2 ? 1.1 : 1;
+        const int black = format == std::string("NV12") ? 16 : 0;
+        Buffer buffer = square(player.video(), {}, 0);
+        GstVideoFrame map;
+        EXPECT(gst_video_frame_map(&map, &player.video(), buffer.get(), GST_MAP_WRITE));
+        cv::Mat luma(size.height, size.width, CV_8U, GST_VIDEO_FRAME_PLANE_DATA(&map, 0),
+                     std::size_t(GST_VIDEO_FRAME_PLANE_STRIDE(&map, 0)));
+        for (int y = 0; y < size.height; ++y)
+          for (int x = 0; x < size.width; ++x) luma.at<guint8>(y, x) = guint8(black + std::lround(light * (y < 30 ? 60 : 120)));
+        if (!rect.empty()) luma(rect).setTo(20);
+        gst_video_frame_unmap(&map);
+        return buffer;
+      };
+      for (int i = 0; i < 12; ++i) player.play(frame(i % 3 == 2, {}));
+      EXPECT_EQ(player.motion(), !compensates);
+      if (!compensates) continue;
+      const Buffer out = player.play(frame(1, {16, 16, 32, 32}));
+      EXPECT_EQ(rois(out.get()).size(), 1u);
+      const Found box = rois(out.get())[0];
+      EXPECT(box.x == 16 && box.y == 16 && box.width == 32 && box.height == 32);
     }
 }
 

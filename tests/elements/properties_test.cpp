@@ -23,6 +23,7 @@ constexpr Documented documented[] = {
     {"cudadiff", "learning-rate", "has no effect with reference=previous", false},
     {"cudadiff", "history", "has no effect with reference=previous", false},
     {"cudadiff", "variance-threshold", "has no effect with reference=previous", false},
+    {"cudadiff", "light-compensation", "has no effect with reference=previous", false},
     {"cudadiff", "shadows", "has no effect with reference=previous", false},
     {"cudadiff", "shadow-threshold", "has no effect with reference=previous", false},
     {"cudadiff", "analysis-scale", "it must be 1, 2, 4 or 8", true},

@@ -18,15 +18,15 @@ namespace {
 
 std::string describe(const diff::Params& p) {
   std::ostringstream text;
-  const char* references[] = {"previous", "first", "background", "mog2"};
+  const char* references[] = {"previous", "first", "background", "mog2", "pooled"};
   const char* outputs[] = {"difference", "mask", "overlay", "none"};
   const char* modes[] = {"absolute", "signed", "squared"};
   text << "diff reference=" << references[int(p.reference)] << " interval=" << p.interval << " rate=" << p.learning_rate
        << " history=" << p.history << " variance=" << p.variance_threshold << " output=" << outputs[int(p.output)]
        << " mode=" << modes[int(p.mode)] << " threshold=" << p.threshold << " scale=" << p.analysis_scale
-       << " shadows=" << !p.drop_shadows << "/" << p.shadow_threshold << " light=" << p.light_change_ratio << " gain=" << p.gain
-       << " luma_only=" << p.luma_only << " open=" << p.open_radius << " cell=" << p.cell_size << " borrow=" << p.borrow
-       << " masked";
+       << " compensate=" << p.light_compensation << " shadows=" << !p.drop_shadows << "/" << p.shadow_threshold
+       << " light=" << p.light_change_ratio << " gain=" << p.gain << " luma_only=" << p.luma_only << " open=" << p.open_radius
+       << " cell=" << p.cell_size << " borrow=" << p.borrow << " masked";
   for (const Rect& r : p.mask_regions) text << " (" << r.x << ',' << r.y << ' ' << r.width << 'x' << r.height << ')';
   return text.str();
 }
@@ -138,6 +138,7 @@ diff::Params random_params(Random& random, int width, int height) {
   params.mode = diff::Mode(random.below(3));
   params.analysis_scale = random.pick<int>({1, 1, 1, 2, 4, 8});
   params.threshold = random.pick<int>({15, 0, 3, 60, 254, 255});
+  if (params.reference == diff::Reference::background && params.threshold == 0) params.threshold = 1;  // 0 is another model
   params.gain = random.pick<double>({1, 1, 0.5, 2.3, 17, 256, 0});
   params.luma_only = random.below(3) == 0;
   params.open_radius = random.pick<int>({0, 0, 1, 1, 2, 3, 7, 16});
@@ -294,6 +295,8 @@ TEST_P(DiffPlans, ContinuesFromAnother) {
         after.analysis_scale = before.analysis_scale;
         after.light_change_ratio = before.light_change_ratio = 0;  // would begin anew at different frames
         if (geometry.format != Format::GRAY8 && (!rgb || reference == diff::Reference::mog2)) after.luma_only = before.luma_only;
+        if (reference == diff::Reference::background)  // threshold 0 is another model
+          before.threshold = std::max(before.threshold, 1), after.threshold = std::max(after.threshold, 1);
         after.in_flight = 2;
         SCOPED_TRACE(info(geometry.format).name + (" before: " + describe(before)) + "\nafter: " + describe(after));
 
@@ -1089,21 +1092,21 @@ TEST(DiffSchedule, MemoryDoesNotOverlap) {
     const Geometry geometry{random.pick(all_formats()), random.between(1, 700), random.between(1, 90)};
     diff::Params params = random_params(random, geometry.width, geometry.height);
     params.reference = diff::Reference(random.below(4));
+    if (random.below(8) == 0) params.reference = diff::Reference::background, params.threshold = 0;
     const diff::Plan plan = resolved(params, geometry);
     const diff::Memory memory = diff::memory_of(plan);
     const std::size_t frame = diff::frame_layout(plan).bytes, bits = plan.mask_pitch() * plan.analysis.height;
     const bool opens = params.open_radius > 0 || params.light_change_ratio > 0, scales = params.analysis_scale > 1;
-    const bool mog2 = params.reference == diff::Reference::mog2, background = params.reference == diff::Reference::background;
-    EXPECT_EQ(memory.ring.size(), plan.borrows() ? 0u : std::size_t(diff::ring_size(params)));
-    EXPECT_EQ(memory.model != diff::Memory::none, mog2 || background);
+    const bool model = plan.has_model(), background = plan.params.reference == diff::Reference::background;
+    EXPECT_EQ(memory.ring.size(), plan.borrows() ? 0u : std::size_t(diff::ring_size(plan.params)));
+    EXPECT_EQ(memory.model != diff::Memory::none, model || background);
     EXPECT_EQ(memory.counted != diff::Memory::none, !plan.counted_bits.empty());
     EXPECT_EQ(memory.changed != diff::Memory::none, opens || scales);
     EXPECT_EQ(memory.opened != diff::Memory::none, opens && scales);
     EXPECT_EQ(memory.small != diff::Memory::none, scales);
     EXPECT_EQ(memory.small_difference != diff::Memory::none, scales && params.output == diff::Output::difference);
-    EXPECT_EQ(memory.foreground != diff::Memory::none, mog2);
-    const std::size_t model_bytes =
-        mog2 ? diff::mog2::state_bytes(plan.analysis.width, plan.analysis.height, diff::compared_channels(plan)) : 2 * frame;
+    EXPECT_EQ(memory.foreground != diff::Memory::none, model);
+    const std::size_t model_bytes = model ? plan.model_bytes() : 2 * frame;
     const auto expect_apart = [](const std::vector<std::pair<std::size_t, std::size_t>>& parts, std::size_t end) {
       std::size_t at = 0;  // parts are in order
       for (const auto& [offset, bytes] : parts) {
