@@ -4,6 +4,7 @@
 #include <opencv2/imgproc.hpp>
 
 #include "kernels/cpu/filter.hpp"
+#include "kernels/diff/cpu_masks.hpp"
 #include "kernels/diff/cpu_pooled.hpp"
 #include "kernels/diff/cpu_scale.hpp"
 #include "kernels/diff/sequence.hpp"
@@ -13,29 +14,6 @@ namespace {
 
 /// Rows of a strip, few enough for the cache; even, for subsampled chroma.
 constexpr int strip_rows = 32;
-
-/// For each subsampled sample: whether any of its pixels is set. `mask` begins at a sample. Chroma is never subsampled in height
-/// only.
-cv::Mat any_of(const cv::Mat& mask, int shift_x, int shift_y) {
-  if (shift_x == 0 && shift_y == 0) return mask;
-  cv::Mat even;  // completes the last samples
-  cv::copyMakeBorder(mask, even, 0, shift_y & mask.rows, 0, shift_x & mask.cols, cv::BORDER_REPLICATE);
-  cv::Mat any(even.rows >> shift_y, even.cols >> shift_x, CV_8U);
-  for (int y = 0; y < any.rows; ++y) {
-    const uchar *top = even.ptr(y << shift_y), *bottom = even.ptr((y << shift_y) + shift_y);
-    uchar* to = any.ptr(y);
-    for (int x = 0; x < any.cols; ++x) to[x] = top[2 * x] | top[2 * x + 1] | bottom[2 * x] | bottom[2 * x + 1];
-  }
-  return any;
-}
-
-/// The same values for each of `channels` channels.
-cv::Mat repeated(const cv::Mat& one, int channels) {
-  if (channels == 1) return one;
-  cv::Mat all;
-  cv::merge(std::vector<cv::Mat>(std::size_t(channels), one), all);
-  return all;
-}
 
 class CpuDiff final : public Sequence {
  public:
@@ -150,7 +128,7 @@ class CpuDiff final : public Sequence {
       opened_ = changed_;
     }
     mask_ = plan().scales() ? enlarged(opened_, params.analysis_scale, {geometry().width, geometry().height}) : opened_;
-    count(slot.cells);
+    count(mask_, plan().cells, slot.cells);
     if (params.output == Output::mask || params.output == Output::overlay)
       for_strips(geometry(), [&](int begin, int end) { show_changed(given, begin, end); });
     if (plan().scales() && writes_difference) enlarge_difference(given);
@@ -386,26 +364,6 @@ class CpuDiff final : public Sequence {
     return all(cv::Rect(0, 0, analysis().width, rows));
   }
 
-  void count(std::vector<std::uint32_t>& cells) const {
-    const CellGrid& grid = plan().cells;
-    cells.assign(grid.changed.size(), 0);
-    cv::parallel_for_({0, grid.height}, [&](const cv::Range& range) {
-      for (int cell_y = range.start; cell_y < range.end; ++cell_y) {
-        std::uint32_t* const row = &cells[std::size_t(cell_y) * grid.width];
-        const int end = std::min((cell_y + 1) * grid.cell_size, grid.frame_height);
-        for (int y = cell_y * grid.cell_size; y < end; ++y) {
-          const uchar* pixels = mask_.ptr(y);
-          for (int cell_x = 0, x = 0; cell_x < grid.width; ++cell_x) {
-            const int cell_end = std::min((cell_x + 1) * grid.cell_size, grid.frame_width);
-            std::uint32_t changed = 0;
-            for (; x < cell_end; ++x) changed += pixels[x] & 1;
-            row[cell_x] += changed;
-          }
-        }
-      }
-    });
-  }
-
   void show_changed(const Frame& frame, int begin, int end) const {
     const FormatInfo& format = info(geometry().format);
     for (int i = 0; i < format.set_count; ++i) {
@@ -422,20 +380,9 @@ class CpuDiff final : public Sequence {
       } else {
         const cv::Mat v = access_[i].read(cpu::set_mat(frame.src, set), {rect.x, rect.y, rect.width, rect.height}, source_scratch);
         v.copyTo(shown);
-        shown.depth() == CV_8U ? tint<std::uint8_t>(changed, tint_[i], shown) : tint<std::uint16_t>(changed, tint_[i], shown);
+        tint(changed, tint_[i], shown);
       }
       access_[i].write(shown, in, out);
-    }
-  }
-
-  template <typename T>
-  static void tint(const cv::Mat& changed, const cv::Scalar& tint, cv::Mat& shown) {
-    const int channels = shown.channels();
-    for (int y = 0; y < shown.rows; ++y) {
-      const uchar* mask = changed.ptr(y);
-      T* pixel = shown.ptr<T>(y);
-      for (int x = 0; x < shown.cols; ++x, pixel += channels)
-        for (int c = 0; mask[x] && c < channels; ++c) pixel[c] = T((int(pixel[c]) + int(tint[c]) + 1) / 2);
     }
   }
 

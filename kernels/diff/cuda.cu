@@ -200,53 +200,17 @@ class CudaDiff final : public Sequence {
     return true;
   }
 
-  /// The channels of `whole`, a picture of the size of the frame, and of `small`, which has the size of the analysis.
-  Scaling scaling(const Image& small, const Image& whole, bool shrinks, const Image& src) const {
-    const FormatInfo& format = info(geometry().format);
-    const RoleValues black = black_values(format);
-    Scaling job;
-    job.log2_scale = spread_params_.log2_scale;
-    job.shift = format.shift;
-    job.max = format.max_value();
-    for (int i = 0; i < format.set_count; ++i) {
-      const ChannelSet& set = format.sets[i];
-      const Rect of_whole = geometry().grid(set), of_small = plan().analysis.grid(set);
-      for (int c = 0; c < set.channels; ++c) {
-        const Role role = set.roles[c];
-        const bool copied = !is_color(role);
-        const Plane& inner = small.planes[set.plane];
-        if (role == Role::other || (shrinks && (copied || !inner.data))) continue;
-        const Plane& from = shrinks ? whole.planes[set.plane] : copied ? src.planes[set.plane] : inner;
-        const Plane& to = shrinks ? inner : whole.planes[set.plane];
-        const Rect &size = shrinks ? of_small : of_whole, &from_size = shrinks ? of_whole : of_small;
-        const std::ptrdiff_t offset = std::ptrdiff_t(c) * format.sample_bytes();
-        job.channels[job.count++] = {from.data ? static_cast<const unsigned char*>(from.data) + offset : nullptr,
-                                     static_cast<unsigned char*>(to.data) + offset,
-                                     from.pitch,
-                                     to.pitch,
-                                     set.channels,
-                                     size.width,
-                                     size.height,
-                                     from_size.width,
-                                     from_size.height,
-                                     copied,
-                                     unsigned(black[std::size_t(role)]) << format.shift};
-      }
-    }
-    return job;
-  }
-
   Status compute(const Frame& frame, Queue queue) override {
     if (!spread_) return analyse(frame, queue);
     Frame small = frame;
     small.src = small_;
     small.dst = small_difference_;
     const int bytes = schedule_.layout.sample_bytes;
-    const Scaling shrunk = scaling(small_, frame.src, true, frame.src);
+    const Scaling shrunk = scaling_of(plan(), small_, frame.src, true, frame.src);
     if (Status status = launch_scaling(shrunk, bytes, true, queue.stream); !status.ok()) return status;
     if (Status status = analyse(small, queue); !status.ok()) return status;
     if (plan().params.output == Output::difference) {
-      const Scaling shown = scaling(small_difference_, frame.dst, false, frame.src);
+      const Scaling shown = scaling_of(plan(), small_difference_, frame.dst, false, frame.src);
       if (Status status = launch_scaling(shown, bytes, false, queue.stream); !status.ok()) return status;
     }
     KernelParams p = spread_params_;

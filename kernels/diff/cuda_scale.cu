@@ -66,6 +66,41 @@ const void* kernel(int sample_bytes, bool shrinks) {
 
 }  // namespace
 
+Scaling scaling_of(const Plan& plan, const Image& small, const Image& whole, bool shrinks, const Image& src) {
+  const FormatInfo& format = info(plan.geometry.format);
+  const RoleValues black = black_values(format);
+  Scaling job;
+  while (1 << job.log2_scale < plan.params.analysis_scale) ++job.log2_scale;
+  job.shift = format.shift;
+  job.max = format.max_value();
+  for (int i = 0; i < format.set_count; ++i) {
+    const ChannelSet& set = format.sets[i];
+    const Rect of_whole = plan.geometry.grid(set), of_small = plan.analysis.grid(set);
+    for (int c = 0; c < set.channels; ++c) {
+      const Role role = set.roles[c];
+      const bool copied = !is_color(role);
+      const Plane& inner = small.planes[set.plane];
+      if (role == Role::other || (shrinks && (copied || !inner.data))) continue;
+      const Plane& from = shrinks ? whole.planes[set.plane] : copied ? src.planes[set.plane] : inner;
+      const Plane& to = shrinks ? inner : whole.planes[set.plane];
+      const Rect &size = shrinks ? of_small : of_whole, &from_size = shrinks ? of_whole : of_small;
+      const std::ptrdiff_t offset = std::ptrdiff_t(c) * format.sample_bytes();
+      job.channels[job.count++] = {from.data ? static_cast<const unsigned char*>(from.data) + offset : nullptr,
+                                   static_cast<unsigned char*>(to.data) + offset,
+                                   from.pitch,
+                                   to.pitch,
+                                   set.channels,
+                                   size.width,
+                                   size.height,
+                                   from_size.width,
+                                   from_size.height,
+                                   copied,
+                                   unsigned(black[std::size_t(role)]) << format.shift};
+    }
+  }
+  return job;
+}
+
 Status load_scaling(int sample_bytes) {
   Status status = cuda::load_kernel(kernel(sample_bytes, true), "cannot load the scaling kernel");
   return status.ok() ? cuda::load_kernel(kernel(sample_bytes, false), "cannot load the scaling kernel") : status;

@@ -167,7 +167,7 @@ CUDAVISION_HOST_DEVICE inline float filled(const Job& job, const float* from, in
 }
 /// The median of 3 × 3 cells; the border is repeated.
 CUDAVISION_HOST_DEVICE inline float smooth(const Job& job, const float* from, int x, int y) {
-  float sorted[9];
+  float sorted[9] = {};
   int count = 0;
   for (int dy = -1; dy <= 1; ++dy) {
     for (int dx = -1; dx <= 1; ++dx) {
