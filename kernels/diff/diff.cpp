@@ -156,7 +156,7 @@ pooled::Job pooled_job(const Plan& plan, const Frame& frame) {
       if (!plan.compares(set.roles[c])) continue;
       const int at = job.rgb ? int(set.roles[c]) - int(Role::red) : count++;
       const std::ptrdiff_t offset = std::ptrdiff_t(c) * format.sample_bytes();
-      const Plane &src = frame.src.planes[set.plane], &reference = frame.reference.planes[set.plane];
+      const Plane &src = frame.whole.planes[set.plane], &reference = frame.reference.planes[set.plane];
       job.inputs[at] = {static_cast<const unsigned char*>(src.data) + offset,
                         static_cast<unsigned char*>(reference.data) + offset,
                         src.pitch,
@@ -168,6 +168,9 @@ pooled::Job pooled_job(const Plan& plan, const Frame& frame) {
   }
   job.width = plan.analysis.width;
   job.height = plan.analysis.height;
+  job.whole_width = plan.geometry.width;
+  job.whole_height = plan.geometry.height;
+  while (1 << job.log2_scale < plan.params.analysis_scale) ++job.log2_scale;
   job.cells_x = pooled::cells_along(job.width);
   job.cells_y = pooled::cells_along(job.height);
   job.black = format.is_yuv() ? 16 : 0;

@@ -75,6 +75,7 @@ FrameLayout frame_layout(const Plan& plan);
 /// The work of a backend on a frame.
 struct Frame {
   Image src, dst;
+  Image whole;  ///< src at the size of the frame, if src has the size of the analysis
   /// False: nothing differs, and a background or mixture begins. If light was switched in the last frames, only the backend knows
   /// whether a frame is compared.
   bool compared = false;

@@ -33,14 +33,15 @@ inline constexpr float empty = -1000;  ///< of a cell without enough pixels
 
 /// The work on one frame. Arrays of pixels are row-major, one for each channel where there are three.
 struct Job {
-  mog2::Channel inputs[3];  ///< luma, Cb, Cr; red, green, blue; or luma
-  int width = 0, height = 0, cells_x = 0, cells_y = 0;
-  int channels = 3;                                ///< of the background: 1 (luma) or 3 (luma, Cb, Cr)
-  bool rgb = false;                                ///< whether inputs are red, green and blue
-  float black = 0;                                 ///< of luma, in 8-bit steps
-  int shift = 0, extra_bits = 0, max_value = 255;  ///< of the format; extra_bits: depth − 8
-  bool begin = false;                              ///< there are no means yet
-  bool compensates = true;                         ///< whether light is compensated
+  mog2::Channel inputs[3];  ///< luma, Cb, Cr; red, green, blue; or luma. src: of the frame, reference: of the analysis
+  int whole_width = 0, whole_height = 0, log2_scale = 0;  ///< of the frame, and how much larger it is than the analysis
+  int width = 0, height = 0, cells_x = 0, cells_y = 0;    ///< of the analysis
+  int channels = 3;                                       ///< of the background: 1 (luma) or 3 (luma, Cb, Cr)
+  bool rgb = false;                                       ///< whether inputs are red, green and blue
+  float black = 0;                                        ///< of luma, in 8-bit steps
+  int shift = 0, extra_bits = 0, max_value = 255;         ///< of the format; extra_bits: depth − 8
+  bool begin = false;                                     ///< there are no means yet
+  bool compensates = true;                                ///< whether light is compensated
   bool drops_shadows = false;
   float shadow_threshold = 0.5f, rate = 0.01f;
   std::uint64_t number = 0;                                                           ///< of the frame
@@ -98,6 +99,25 @@ CUDAVISION_HOST_DEVICE void show_mean(const Job& job, int x, int y) {
   }
 }
 
+/// The mean of the samples of a channel that lie in a pixel of the analysis, or the sample that covers it.
+template <typename T>
+CUDAVISION_HOST_DEVICE float mean_of_samples(const Job& job, const mog2::Channel& channel, int x, int y) {
+  const auto range = [&](int at, int shift, int size, int& begin, int& end) {
+    const int last = (size - 1) >> shift;
+    begin = at << job.log2_scale >> shift;
+    end = ((at + 1) << job.log2_scale >> shift) - 1;
+    end = end < begin ? begin : end > last ? last : end;
+  };
+  int left, right, top, bottom, sum = 0;
+  range(x, channel.shift_x, job.whole_width, left, right);
+  range(y, channel.shift_y, job.whole_height, top, bottom);
+  for (int row = top; row <= bottom; ++row) {
+    const T* from = reinterpret_cast<const T*>(channel.src + row * channel.src_pitch);
+    for (int at = left; at <= right; ++at) sum += sample_of(from[std::ptrdiff_t(at) * channel.step], job.shift, job.max_value);
+  }
+  return over(float(sum), float((right - left + 1) * (bottom - top + 1)));
+}
+
 /// Sets the samples of the frame, in 8-bit steps about black and neutral. `begin`: also the means; `fresh`: also the variances.
 template <typename T>
 CUDAVISION_HOST_DEVICE void prepare(const Job& job, int x, int y, bool begin, bool fresh) {
@@ -105,9 +125,7 @@ CUDAVISION_HOST_DEVICE void prepare(const Job& job, int x, int y, bool begin, bo
   const float step = 1.0f / float(1 << job.extra_bits);
   float value[3] = {};
   for (int c = 0; c < (job.rgb ? 3 : job.channels); ++c) {
-    const mog2::Channel& channel = job.inputs[c];
-    const T* row = reinterpret_cast<const T*>(channel.src + (y >> channel.shift_y) * channel.src_pitch);
-    value[c] = mul(float(sample_of(row[std::ptrdiff_t(x >> channel.shift_x) * channel.step], job.shift, job.max_value)), step);
+    value[c] = mul(mean_of_samples<T>(job, job.inputs[c], x, y), step);
   }
   if (job.rgb) {
     const float luma = add(add(mul(0.299f, value[0]), mul(0.587f, value[1])), mul(0.114f, value[2]));

@@ -21,7 +21,7 @@ Status Sequence::run(const Image& src, const Image& dst, Queue queue) {
   const auto from = src_.read(src, queue), to = writes ? dst_.write(dst) : Result<Image>(Image{});
   if (!from.ok()) return from.error();
   if (!to.ok()) return to.error();
-  frame.src = from.value();
+  frame.src = frame.whole = from.value();
   frame.dst = to.value();
   frame.number = number_;
   frame.compared = number_ >= (previous ? std::uint64_t(params.interval) : 1);

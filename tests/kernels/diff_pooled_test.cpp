@@ -209,6 +209,40 @@ TEST_P(DiffPooled, FindsWhatMoves) {
   }
 }
 
+/// NV12 of twice the size at half of its size is Y444: luma is the mean of four samples, chroma is taken as it is.
+TEST_P(DiffPooled, ComparesMeansAtAPartOfTheSize) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  diff::Params params = automatic();
+  params.drop_shadows = true;
+  const Geometry small{Format::Y444, 131, 75}, large{Format::NV12, 262, 150};
+  const auto whole = plan_for(backend, params, small);
+  params.analysis_scale = 2;
+  const auto scaled = plan_for(backend, params, large);
+  std::size_t changed = 0;
+  for (int frame = 45; frame < 70; ++frame) {
+    const Picture src = picture_of(everything, small, frame);
+    Picture twice(large);
+    for (const reference::Component& c : twice.format().components) {
+      for (const reference::Component& from : src.format().components) {
+        if (from.role != c.role) continue;
+        const reference::Grid values = src.read(from);
+        reference::Grid grid = twice.read(c);
+        for (int y = 0; y < grid.height; ++y)
+          for (int x = 0; x < grid.width; ++x) grid.at(x, y) = values.at(x >> (1 - c.shift_x), y >> (1 - c.shift_y));
+        twice.write(c, grid);
+      }
+    }
+    const auto mask = mask_in(run(backend, *whole, src)), got = mask_in(run(backend, *scaled, twice));
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      const int x = int(i) % large.width / 2, y = int(i) / large.width / 2;
+      ASSERT_EQ(got[i], mask[std::size_t(y) * small.width + x]) << frame << ": " << x << ", " << y;
+      changed += got[i];
+    }
+  }
+  EXPECT_GT(changed, 10000u);
+}
+
 /// After a switch of the light, the means begin with the frame.
 TEST_P(DiffPooled, BeginsAnewWhenLightIsSwitched) {
   const Backend backend = GetParam();
