@@ -26,6 +26,7 @@ constexpr Choice modes[] = {
     {"absolute", "The absolute difference"},
     {"signed", "The signed difference, added to mid-gray"},
     {"squared", "The square of the difference, divided by the largest sample value"}};  // rows as diff::Mode
+constexpr Choice shadow_choices[] = {{"keep", "A pixel in shadow has changed"}, {"drop", "A pixel in shadow has not changed"}};
 
 constexpr guint most_regions = 65536;  // the largest max-regions
 
@@ -68,10 +69,10 @@ struct DiffElement {
       "Compares video frames with earlier ones and finds moving regions, on the GPU or the processor";
 
   struct Settings : MotionSettings {
-    int reference = int(diff::Reference::previous), mode = int(diff::Mode::absolute);
-    guint interval = 1, threshold = 15, open_radius = 1, cell_size = 16;
-    double learning_rate = 0.02, gain = 1;
-    bool luma_only = false;
+    int reference = int(diff::Reference::previous), mode = int(diff::Mode::absolute), shadows = 0;
+    guint interval = 1, history = 500, analysis_scale = 1, threshold = 15, open_radius = 1, cell_size = 16;
+    double learning_rate = -1, variance_threshold = 16, gain = 1, shadow_threshold = 0.5, light_change_ratio = 0.6;
+    bool light_compensation = true, luma_only = false;
     std::string mask_regions, zones, lines;
   };
   using Readings = MotionReadings;
@@ -85,17 +86,50 @@ struct DiffElement {
         {uint_property("interval", "Interval", "Compare with the frame this many frames earlier, {}, if reference=previous", 1,
                        diff::max_interval, initial.interval),
          &Settings::interval},
-        {double_property("learning-rate", "Learning rate", "Share of the new frame in the background, {}, if reference=background",
-                         0, 1, initial.learning_rate),
+        {double_property(
+             "learning-rate", "Learning rate",
+             "Share of the new frame in the background, if reference is background or mog2; a negative value is automatic, {}", -1,
+             1, initial.learning_rate),
          &Settings::learning_rate},
+        {uint_property("history", "History", "Number of frames that decide an automatic learning rate, {}, if reference=mog2", 1,
+                       diff::max_history, initial.history),
+         &Settings::history},
+        {double_property("variance-threshold", "Variance threshold",
+                         "Squared distance from the background from which a pixel has changed, in variances, {}, if reference=mog2",
+                         0, diff::max_variance_threshold, initial.variance_threshold),
+         &Settings::variance_threshold},
         {enum_property("output", "Output", "The output picture", enum_from_table("GstCudaDiffOutput", outputs), initial.output),
          &Settings::output},
         {enum_property("mode", "Mode", "How the difference is displayed", enum_from_table("GstCudaDiffMode", modes), initial.mode),
          &Settings::mode},
+        {uint_property(
+             "analysis-scale", "Analysis scale",
+             "Compare frames at 1/2, 1/4 or 1/8 of their size: 1, 2, 4 or 8. Outputs and boxes stay in pixels of the frame", 1, 8,
+             initial.analysis_scale),
+         &Settings::analysis_scale},
         {uint_property("threshold", "Threshold",
-                       "A pixel has changed if its difference is greater, {} in 8-bit steps; not used if reference=mog2", 0, 255,
-                       initial.threshold),
+                       "A pixel has changed if its difference is greater, {} in 8-bit steps; 0 with reference=background is "
+                       "automatic, from the "
+                       "noise of each pixel; not used if reference=mog2",
+                       0, 255, initial.threshold),
          &Settings::threshold},
+        {bool_property("light-compensation", "Light compensation",
+                       "Take changes of the light, such as clouds and flicker, out of the difference, if reference=background and "
+                       "threshold=0",
+                       initial.light_compensation),
+         &Settings::light_compensation},
+        {enum_property("shadows", "Shadows", "Whether pixels in shadow have changed, if reference is background or mog2",
+                       enum_from_table("GstCudaDiffShadows", shadow_choices), initial.shadows),
+         &Settings::shadows},
+        {double_property("shadow-threshold", "Shadow threshold",
+                         "Least brightness of a shadow, as share of the brightness of the background, {}, if shadows=drop", 0, 1,
+                         initial.shadow_threshold),
+         &Settings::shadow_threshold},
+        {double_property("light-change-ratio", "Light change ratio",
+                         "Share of pixels that change at once if light is switched or the scene cuts: no motion, and the reference "
+                         "begins anew; 0 is off, {}",
+                         0, 1, initial.light_change_ratio),
+         &Settings::light_change_ratio},
         {double_property("gain", "Gain", "Factor for the displayed difference, {}", 0, diff::max_gain, initial.gain),
          &Settings::gain},
         {bool_property("luma-only", "Luma only",
@@ -189,15 +223,49 @@ struct DiffElement {
 
   static Result<FilterPlan> make_plan(const Settings& settings, const PlanContext& context);
 
+  /// A sentence about the properties that have no effect with the chosen reference; empty if there are none.
+  static std::string without_effect(const Settings& settings) {
+    using diff::Reference;
+    const auto reference = Reference(settings.reference);
+    const bool mog2 = reference == Reference::mog2, adapts = mog2 || reference == Reference::background;
+    const Settings initial;
+    const std::tuple<const char*, bool, bool> rows[] = {
+        // name, is set, has an effect
+        {"interval", settings.interval != initial.interval, reference == Reference::previous},
+        {"learning-rate", settings.learning_rate >= 0, adapts},
+        {"history", settings.history != initial.history, mog2},
+        {"variance-threshold", settings.variance_threshold != initial.variance_threshold, mog2},
+        {"light-compensation", !settings.light_compensation, reference == Reference::background && settings.threshold == 0},
+        {"shadows", settings.shadows != initial.shadows, adapts},
+        {"shadow-threshold", settings.shadow_threshold != initial.shadow_threshold, adapts},
+        {"threshold", settings.threshold != initial.threshold, !mog2}};
+    std::string names;
+    bool several = false;
+    for (const auto& [name, is_set, has_effect] : rows) {
+      if (!is_set || has_effect) continue;
+      several = !names.empty();
+      names += (several ? ", " : "") + std::string(name);
+    }
+    if (names.empty()) return {};
+    return names + (several ? " have" : " has") + " no effect with reference=" + references[settings.reference].nick;
+  }
+
  private:
   static diff::Params params_of(const Settings& settings) {
     diff::Params params;
     params.reference = diff::Reference(settings.reference);
     params.interval = int(settings.interval);
     params.learning_rate = settings.learning_rate;
+    params.history = int(settings.history);
+    params.variance_threshold = settings.variance_threshold;
     params.output = diff::Output(settings.output);
     params.mode = diff::Mode(settings.mode);
+    params.analysis_scale = int(settings.analysis_scale);
     params.threshold = int(settings.threshold);
+    params.light_compensation = settings.light_compensation;
+    params.drop_shadows = settings.shadows == 1;
+    params.shadow_threshold = settings.shadow_threshold;
+    params.light_change_ratio = settings.light_change_ratio;
     params.gain = settings.gain;
     params.luma_only = settings.luma_only;
     params.open_radius = int(settings.open_radius);
@@ -225,7 +293,9 @@ Result<FilterPlan> DiffElement::make_plan(const Settings& settings, const PlanCo
   if (!context.kept) context.kept = std::make_shared<RunCounts>();
   DiffContext rest{settings, std::move(places.value()), context.video, std::static_pointer_cast<RunCounts>(context.kept),
                    context.previous};
-  return FilterPlan{diff_processor(std::move(diff.value()), std::move(rest)), outside_frame(masked.value(), geometry)};
+  std::string advice = outside_frame(masked.value(), geometry);
+  if (const std::string text = without_effect(settings); !text.empty()) advice += (advice.empty() ? "" : "; ") + text;
+  return FilterPlan{diff_processor(std::move(diff.value()), std::move(rest)), std::move(advice)};
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace cudavision {
 /// The result for one frame.
 struct Finding {
   FrameTimes times;
-  bool moves = false;
+  bool moves = false, light = false;
   double changed_ratio = 0, mean_difference = 0;
   diff::MotionRegions regions;
   diff::Cells cells;

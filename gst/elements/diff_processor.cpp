@@ -89,7 +89,11 @@ class DiffProcessor : public Processor {
     const bool was_on = motion_.on;
     const char* event = motion_.advance(found_.moves, step, settings_);
     publish(report.element, was_on);
-    if (motion_.on != was_on || !(motion_.unsaid < settings_.message_interval)) post(report.element, event);
+    if (found_.light) post(report.element, "light");
+    if (motion_.on != was_on || !(motion_.unsaid < settings_.message_interval)) {
+      motion_.unsaid = 0;
+      post(report.element, event);
+    }
     post_objects(report.element);
   }
 
@@ -111,7 +115,7 @@ class DiffProcessor : public Processor {
   /// Reads the result of the frame with this number from the plan.
   void measure(std::uint64_t number) {
     const diff::FrameResult& result = diff_->result(tickets_[number % results_in_flight]);
-    found_ = {{}, false, result.changed_ratio, result.mean_difference, {}, result.cells};
+    found_ = {{}, false, result.light, result.changed_ratio, result.mean_difference, {}, result.cells};
     if (result.changed > 0) found_.regions = diff::find_regions(result.cells, settings_.regions());
     found_.moves = !found_.regions.kept.empty() && result.changed_ratio >= settings_.motion_threshold;
   }
@@ -129,7 +133,6 @@ class DiffProcessor : public Processor {
   }
 
   void post(GstElement* element, const char* event) {
-    motion_.unsaid = 0;
     if (!settings_.post_messages) return;
     post_message(element, motion_message(found_, event));
   }

@@ -29,6 +29,32 @@ struct Show {
   }
 };
 
+inline constexpr int shadow_bits = 15;
+
+/// Whether a pixel is the background in shadow, as OpenCV's BackgroundSubtractorMOG2 decides for a mode: its samples are about
+/// `a` times those of the background, where a is `least` to 1. Without colour, that is any pixel that is so dark.
+struct Shadow {
+  int channels = 1;     ///< that are compared
+  int black[3] = {};    ///< samples without light
+  int threshold = 0;    ///< allowed difference from `a` times the background, in samples, times a
+  int least = 1 << 14;  ///< in steps of 2^−15
+
+  CUDAVISION_HOST_DEVICE bool operator()(const int (&sample)[3], const int (&background)[3]) const {
+    std::int64_t along = 0, size = 0;  // a = along / size
+    for (int c = 0; c < channels; ++c) {
+      const std::int64_t lit = background[c] - black[c];
+      along += (sample[c] - black[c]) * lit;
+      size += lit * lit;
+    }
+    if (size == 0 || along > size || along * (1 << shadow_bits) < least * size) return false;
+    for (int c = 0; c < channels; ++c) {
+      const std::int64_t away = along * (background[c] - black[c]) - (sample[c] - black[c]) * size;
+      if ((away < 0 ? -away : away) > threshold * along) return false;
+    }
+    return true;
+  }
+};
+
 inline constexpr int background_rate_bits = 15;
 
 /// Fractional bits of the background: as many as a stored sample has bits.

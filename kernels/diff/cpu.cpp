@@ -5,6 +5,9 @@
 #include <opencv2/imgproc.hpp>
 
 #include "kernels/cpu/filter.hpp"
+#include "kernels/diff/cpu_masks.hpp"
+#include "kernels/diff/cpu_pooled.hpp"
+#include "kernels/diff/cpu_scale.hpp"
 #include "kernels/diff/sequence.hpp"
 
 namespace cudavision::diff {
@@ -13,42 +16,23 @@ namespace {
 /// Rows of a strip, few enough for the cache; even, for subsampled chroma.
 constexpr int strip_rows = 32;
 
-/// For each subsampled sample: whether any of its pixels is set. `mask` begins at a sample. Chroma is never subsampled in height
-/// only.
-cv::Mat any_of(const cv::Mat& mask, int shift_x, int shift_y) {
-  if (shift_x == 0 && shift_y == 0) return mask;
-  cv::Mat even;  // completes the last samples
-  cv::copyMakeBorder(mask, even, 0, shift_y & mask.rows, 0, shift_x & mask.cols, cv::BORDER_REPLICATE);
-  cv::Mat any(even.rows >> shift_y, even.cols >> shift_x, CV_8U);
-  for (int y = 0; y < any.rows; ++y) {
-    const uchar *top = even.ptr(y << shift_y), *bottom = even.ptr((y << shift_y) + shift_y);
-    uchar* to = any.ptr(y);
-    for (int x = 0; x < any.cols; ++x) to[x] = top[2 * x] | top[2 * x + 1] | bottom[2 * x] | bottom[2 * x + 1];
-  }
-  return any;
-}
-
-/// The same values for each of `channels` channels.
-cv::Mat repeated(const cv::Mat& one, int channels) {
-  if (channels == 1) return one;
-  cv::Mat all;
-  cv::merge(std::vector<cv::Mat>(std::size_t(channels), one), all);
-  return all;
-}
-
 class CpuDiff final : public Sequence {
  public:
   explicit CpuDiff(Plan plan) : Sequence(std::move(plan), Backend::cpu) {
     const FormatInfo& format = info(geometry().format);
     const Params& params = this->plan().params;
-    const bool mog2 = params.reference == Reference::mog2;
     const FrameLayout layout = frame_layout(this->plan());
     ring_.resize(std::size_t(ring_size(params)));
-    if (!params.borrow || mog2) {
+    if (!this->plan().borrows()) {
       for (Image& image : ring_) {
         memory_.emplace_back(layout.bytes);
-        image = layout.at(geometry(), memory_.back().data());
+        image = layout.at(analysis(), memory_.back().data());
       }
+    }
+    if (this->plan().scales()) {
+      small_memory_.resize(2 * layout.bytes);
+      small_ = layout.at(analysis(), small_memory_.data());
+      small_difference_ = layout.at(analysis(), small_memory_.data() + layout.bytes);
     }
     const int type = format.sample_bytes() == 1 ? CV_16U : CV_32S;
     for (int i = 0; i < format.set_count; ++i) {
@@ -58,25 +42,27 @@ class CpuDiff final : public Sequence {
       white_[i] = scalar(set, white_values(format));
       black_[i] = scalar(set, black_values(format));
       tint_[i] = scalar(set, tint_values(format));
-      const Rect grid = geometry().grid(set);
+      const Rect grid = analysis().grid(set);
       if (params.reference == Reference::background && compared_[i])
         background_[i].create(grid.height, grid.width, CV_MAKETYPE(type, access_[i].channels()));
     }
     if (!this->plan().masked.empty()) {
-      cv::Mat counted(geometry().height, geometry().width, CV_8U, cv::Scalar(255));
+      cv::Mat counted(analysis().height, analysis().width, CV_8U, cv::Scalar(255));
       for (const Rect& rect : this->plan().masked) counted(cpu::cv_rect(rect)).setTo(0);
       for (int i = 0; i < format.set_count; ++i) counted_[i] = any_of(counted, format.sets[i].shift_x, format.sets[i].shift_y);
     }
-    if (mog2) mixture_.resize(mog2::state_bytes(geometry().width, geometry().height, mixture_channels(this->plan())));
-    changed_.create(geometry().height, geometry().width, CV_8U);
+    if (this->plan().has_model()) model_.resize(this->plan().model_bytes());
+    changed_.create(analysis().height, analysis().width, CV_8U);
     results_.resize(std::size_t(params.in_flight));
   }
 
  private:
-  struct Found {
+  struct Slot {
+    Found found;
     std::vector<std::uint32_t> cells;
-    std::uint64_t sum = 0;
   };
+
+  const Geometry& analysis() const { return plan().analysis; }
 
   /// The role of channel `value` of a set's values.
   Role role(int index, int value) const { return info(geometry().format).sets[index].roles[access_[index].stored_channel(value)]; }
@@ -87,19 +73,19 @@ class CpuDiff final : public Sequence {
     return result;
   }
 
-  /// The rows begin … end of the picture, on the grid of a set.
-  cv::Rect strip_of(int index, int begin, int end) const {
-    const ChannelSet& set = info(geometry().format).sets[index];
+  /// The rows begin … end of a picture, on the grid of a set.
+  static cv::Rect strip_of(const Geometry& picture, int index, int begin, int end) {
+    const ChannelSet& set = info(picture.format).sets[index];
     const int from = begin >> set.shift_y, to = subsampled(end, set.shift_y);
-    return {0, from, geometry().grid(set).width, to - from};
+    return {0, from, picture.grid(set).width, to - from};
   }
 
   template <typename Work>
-  void for_strips(Work work) const {
-    const int strips = (geometry().height + strip_rows - 1) / strip_rows;
+  static void for_strips(const Geometry& picture, Work work) {
+    const int strips = (picture.height + strip_rows - 1) / strip_rows;
     cv::parallel_for_({0, strips}, [&](const cv::Range& range) {
       for (int strip = range.start; strip < range.end; ++strip)
-        work(strip * strip_rows, std::min((strip + 1) * strip_rows, geometry().height));
+        work(strip * strip_rows, std::min((strip + 1) * strip_rows, picture.height));
     });
   }
 
@@ -113,39 +99,115 @@ class CpuDiff final : public Sequence {
     if (!previous) return false;
     memory_.swap(previous->memory_);
     background_.swap(previous->background_);
-    mixture_.swap(previous->mixture_);
+    model_.swap(previous->model_);
+    std::swap(began_, previous->began_);
     return true;
   }
 
-  Status compute(const Frame& frame, Queue) override {
+  Status compute(const Frame& given, Queue) override {
     const Params& params = plan().params;
-    if (params.reference == Reference::mog2) update_mixture(frame);
+    const bool writes_difference = params.output == Output::difference;
+    Frame frame = given;
+    if (plan().scales()) {
+      shrink_frame(given);
+      frame.src = small_;
+      frame.dst = small_difference_;
+    }
+    if (frame.number == 0) began_ = 0;
+    if (params.reference == Reference::previous && frame.number < began_ + std::uint64_t(params.interval)) frame.compared = false;
+    if (params.reference == Reference::mog2) update_mixture(frame, !frame.compared);
+    if (params.reference == Reference::pooled) pooled::update(pooled_work(frame), bytes(), began_, changed_);
     std::atomic<std::uint64_t> sum{0};
-    for_strips([&](int begin, int end) { sum += compare(frame, begin, end); });
+    for_strips(analysis(), [&](int begin, int end) { sum += compare(frame, begin, end); });
+    Slot& slot = results_[std::size_t(frame.slot)];
+    slot.found = {frame.compared, plan().detects_light() && std::uint32_t(cv::countNonZero(changed_)) > plan().light_limit, sum};
+    if (slot.found.light) begin_anew(frame);
     if (params.open_radius > 0 && frame.compared) {
       const int side = 2 * params.open_radius + 1;
       cv::morphologyEx(changed_, opened_, cv::MORPH_OPEN, cv::getStructuringElement(cv::MORPH_RECT, {side, side}));
     } else {
       opened_ = changed_;
     }
-    Found& found = results_[std::size_t(frame.slot)];
-    found.sum = sum;
-    count(found.cells);
+    mask_ = plan().scales() ? enlarged(opened_, params.analysis_scale, {geometry().width, geometry().height}) : opened_;
+    count(mask_, plan().cells, slot.cells);
     if (params.output == Output::mask || params.output == Output::overlay)
-      for_strips([&](int begin, int end) { show_changed(frame, begin, end); });
+      for_strips(geometry(), [&](int begin, int end) { show_changed(given, begin, end); });
+    if (plan().scales() && writes_difference) enlarge_difference(given);
     return {};
   }
 
-  void update_mixture(const Frame& frame) {
+  /// Sets small_ to the frame at the size of the analysis. Only compared sets are needed.
+  void shrink_frame(const Frame& frame) {
+    for (int i = 0; i < info(geometry().format).set_count; ++i) {
+      if (!compared_[i]) continue;
+      const ChannelSet& set = info(geometry().format).sets[i];
+      const Rect grid = geometry().grid(set);
+      cpu::Scratch scratch, small_scratch;
+      cv::Mat out = cpu::set_mat(small_, set), small = access_[i].target(out, small_scratch);
+      shrink(values(i, frame.src, {0, 0, grid.width, grid.height}, scratch), plan().params.analysis_scale, small);
+      access_[i].write(small, out, out);
+    }
+  }
+
+  /// Shows small_difference_ in the frame.
+  void enlarge_difference(const Frame& frame) {
+    for (int i = 0; i < info(geometry().format).set_count; ++i) {
+      const ChannelSet& set = info(geometry().format).sets[i];
+      const Rect grid = geometry().grid(set), small = analysis().grid(set);
+      const cv::Mat in = cpu::set_mat(frame.src, set);
+      cv::Mat out = cpu::set_mat(frame.dst, set);
+      cpu::Scratch scratch, small_scratch;
+      cv::Mat shown = access_[i].target(out, scratch);
+      if (compared_[i])
+        enlarged(values(i, small_difference_, {0, 0, small.width, small.height}, small_scratch), plan().params.analysis_scale,
+                 {grid.width, grid.height})
+            .copyTo(shown);
+      else
+        shown.setTo(black_[i]);
+      access_[i].write(shown, in, out);
+    }
+  }
+
+  /// Light was switched: nothing changed, and the reference begins with this frame.
+  void begin_anew(const Frame& frame) {
+    began_ = frame.number;
+    if (plan().params.reference == Reference::mog2) update_mixture(frame, true);
+    if (plan().params.reference == Reference::pooled) pooled::begin_anew(pooled_work(frame), bytes());
+    changed_.setTo(0);
+    for (int i = 0; i < info(geometry().format).set_count; ++i) {
+      if (!compared_[i]) continue;
+      const ChannelSet& set = info(geometry().format).sets[i];
+      const cv::Mat src = cpu::set_mat(frame.src, set);
+      if (plan().params.reference == Reference::first && ring_[0].planes[set.plane].data)
+        access_[i].copy(src, cpu::set_mat(ring_[0], set));
+      if (background_[i].empty()) continue;
+      cpu::Scratch scratch;
+      const cv::Mat v = values(i, frame.src, {0, 0, src.cols, src.rows}, scratch);
+      cv::Mat was(v.size(), v.type());
+      step(v, background_[i], was, true);
+    }
+  }
+
+  bool bytes() const { return info(geometry().format).sample_bytes() == 1; }
+
+  pooled::Job pooled_work(const Frame& frame) {
+    pooled::Job job = pooled_job(plan(), frame);
+    pooled::set_state(job, model_.data());
+    return job;
+  }
+
+  void update_mixture(const Frame& frame, bool begin) {
     mog2::Job job = mixture_job(plan(), frame);
-    mog2::set_state(job, mixture_.data(), mixture_channels(plan()));
-    const bool bytes = info(geometry().format).sample_bytes() == 1, one = mixture_channels(plan()) == 1;
+    job.begin = begin;
+    const mog2::Rates rates = mog2::rates_of(job, began_);
+    mog2::set_state(job, model_.data(), compared_channels(plan()));
+    const bool bytes = this->bytes(), one = compared_channels(plan()) == 1;
     const auto pixel = bytes ? one ? mog2::pixel<std::uint8_t, 1> : mog2::pixel<std::uint8_t, 3>
                        : one ? mog2::pixel<std::uint16_t, 1>
                              : mog2::pixel<std::uint16_t, 3>;
-    for_strips([&](int begin, int end) {
+    for_strips(analysis(), [&](int begin, int end) {
       for (int y = begin; y < end; ++y)
-        for (int x = 0; x < job.width; ++x) changed_.at<uchar>(y, x) = pixel(job, x, y) ? 255 : 0;
+        for (int x = 0; x < job.width; ++x) changed_.at<uchar>(y, x) = pixel(job, rates, x, y) ? 255 : 0;
     });
   }
 
@@ -162,6 +224,11 @@ class CpuDiff final : public Sequence {
         fixed[i] = Fixed(background_step<T>(before, from[i], plan().rate));
       }
     }
+  }
+
+  void step(const cv::Mat& v, const cv::Mat& state, cv::Mat& was, bool begin) const {
+    v.depth() == CV_8U ? step<std::uint8_t, std::uint16_t>(v, state, was, begin)
+                       : step<std::uint16_t, std::uint32_t>(v, state, was, begin);
   }
 
   template <typename T>
@@ -183,12 +250,11 @@ class CpuDiff final : public Sequence {
     cv::Mat v[3], r[3];
     for (int i = 0; i < format.set_count; ++i) {
       if (!compared_[i]) continue;
-      const cv::Rect rect = strip_of(i, begin, end);
+      const cv::Rect rect = strip_of(analysis(), i, begin, end);
       v[i] = r[i] = values(i, frame.src, rect, scratch[i]);
       if (params.reference == Reference::background) {
         r[i] = cv::Mat(v[i].size(), v[i].type());
-        bytes ? step<std::uint8_t, std::uint16_t>(v[i], background_[i](rect), r[i], !frame.compared)
-              : step<std::uint16_t, std::uint32_t>(v[i], background_[i](rect), r[i], !frame.compared);
+        step(v[i], background_[i](rect), r[i], !frame.compared);
       } else if (frame.compared) {
         r[i] = values(i, frame.reference, rect, reference_scratch[i]);
       }
@@ -205,7 +271,7 @@ class CpuDiff final : public Sequence {
     cv::Mat most;  // the greatest difference of the channels of each pixel
     for (int i = 0; i < format.set_count; ++i) {
       const ChannelSet& set = format.sets[i];
-      const cv::Rect rect = strip_of(i, begin, end);
+      const cv::Rect rect = strip_of(analysis(), i, begin, end);
       cv::Mat difference, excluded;
       if (!counted_[i].empty()) excluded = counted_[i](rect) == 0;
       if (compared_[i]) {
@@ -214,7 +280,7 @@ class CpuDiff final : public Sequence {
         const cv::Mat of_set = at_pixels(greatest(i, difference), set, end - begin);
         most = most.empty() ? of_set : cv::max(most, of_set);
       }
-      if (params.output == Output::difference) {
+      if (params.output == Output::difference && (compared_[i] || !plan().scales())) {
         const cv::Mat in = cpu::set_mat(frame.src, set)(rect);
         cv::Mat out = cpu::set_mat(frame.dst, set)(rect);
         cv::Mat shown = access_[i].target(out, scratch[i]);
@@ -234,11 +300,36 @@ class CpuDiff final : public Sequence {
     }
     if (!counted_[0].empty()) most.setTo(0, counted_[0].rowRange(begin, end) == 0);
     cv::Mat changed = changed_.rowRange(begin, end);
-    if (params.reference != Reference::mog2 || !frame.compared)
+    if (!plan().has_model() || !frame.compared)
       cv::compare(most, plan().threshold, changed, cv::CMP_GT);
     else if (!counted_[0].empty())
       changed.setTo(0, counted_[0].rowRange(begin, end) == 0);
+    if (plan().drops_shadows() && frame.compared) clear_shadows(v, r, changed);
     return std::uint64_t(cv::sum(most)[0]);
+  }
+
+  /// Clears the changed pixels of a strip that are in the shadow of the background.
+  void clear_shadows(const cv::Mat (&v)[3], const cv::Mat (&background)[3], cv::Mat& changed) const {
+    const FormatInfo& format = info(geometry().format);
+    const Shadow& shadow = plan().shadow;
+    const auto at = [&](const cv::Mat& m, int y, int x, int c) {
+      return m.depth() == CV_8U ? int(m.ptr<uchar>(y)[x * m.channels() + c]) : int(m.ptr<std::uint16_t>(y)[x * m.channels() + c]);
+    };
+    for (int y = 0; y < changed.rows; ++y) {
+      for (int x = 0; x < changed.cols; ++x) {
+        if (!changed.at<uchar>(y, x)) continue;
+        int sample[3], lit[3], count = 0;
+        for (int i = 0; i < format.set_count; ++i) {
+          for (int c = 0; c < access_[i].channels() && count < shadow.channels; ++c) {
+            if (!plan().compares(role(i, c))) continue;
+            const int sy = y >> format.sets[i].shift_y, sx = x >> format.sets[i].shift_x;
+            sample[count] = at(v[i], sy, sx, c);
+            lit[count++] = at(background[i], sy, sx, c);
+          }
+        }
+        if (shadow(sample, lit)) changed.at<uchar>(y, x) = 0;
+      }
+    }
   }
 
   cv::Mat luma_of_sets(const cv::Mat* sets, bool already) const {
@@ -271,35 +362,15 @@ class CpuDiff final : public Sequence {
     if (set.shift_x == 0 && set.shift_y == 0) return samples;
     cv::Mat all;
     cv::resize(samples, all, {samples.cols << set.shift_x, samples.rows << set.shift_y}, 0, 0, cv::INTER_NEAREST);
-    return all(cv::Rect(0, 0, geometry().width, rows));
-  }
-
-  void count(std::vector<std::uint32_t>& cells) const {
-    const CellGrid& grid = plan().cells;
-    cells.assign(grid.changed.size(), 0);
-    cv::parallel_for_({0, grid.height}, [&](const cv::Range& range) {
-      for (int cell_y = range.start; cell_y < range.end; ++cell_y) {
-        std::uint32_t* const row = &cells[std::size_t(cell_y) * grid.width];
-        const int end = std::min((cell_y + 1) * grid.cell_size, grid.frame_height);
-        for (int y = cell_y * grid.cell_size; y < end; ++y) {
-          const uchar* pixels = opened_.ptr(y);
-          for (int cell_x = 0, x = 0; cell_x < grid.width; ++cell_x) {
-            const int cell_end = std::min((cell_x + 1) * grid.cell_size, grid.frame_width);
-            std::uint32_t changed = 0;
-            for (; x < cell_end; ++x) changed += pixels[x] & 1;
-            row[cell_x] += changed;
-          }
-        }
-      }
-    });
+    return all(cv::Rect(0, 0, analysis().width, rows));
   }
 
   void show_changed(const Frame& frame, int begin, int end) const {
     const FormatInfo& format = info(geometry().format);
     for (int i = 0; i < format.set_count; ++i) {
       const ChannelSet& set = format.sets[i];
-      const cv::Rect rect = strip_of(i, begin, end);
-      const cv::Mat changed = any_of(opened_.rowRange(begin, end), set.shift_x, set.shift_y);
+      const cv::Rect rect = strip_of(geometry(), i, begin, end);
+      const cv::Mat changed = any_of(mask_.rowRange(begin, end), set.shift_x, set.shift_y);
       const cv::Mat in = cpu::set_mat(frame.src, set)(rect);
       cv::Mat out = cpu::set_mat(frame.dst, set)(rect);
       cpu::Scratch scratch, source_scratch;
@@ -310,27 +381,17 @@ class CpuDiff final : public Sequence {
       } else {
         const cv::Mat v = access_[i].read(cpu::set_mat(frame.src, set), {rect.x, rect.y, rect.width, rect.height}, source_scratch);
         v.copyTo(shown);
-        shown.depth() == CV_8U ? tint<std::uint8_t>(changed, tint_[i], shown) : tint<std::uint16_t>(changed, tint_[i], shown);
+        tint(changed, tint_[i], shown);
       }
       access_[i].write(shown, in, out);
     }
   }
 
-  template <typename T>
-  static void tint(const cv::Mat& changed, const cv::Scalar& tint, cv::Mat& shown) {
-    const int channels = shown.channels();
-    for (int y = 0; y < shown.rows; ++y) {
-      const uchar* mask = changed.ptr(y);
-      T* pixel = shown.ptr<T>(y);
-      for (int x = 0; x < shown.cols; ++x, pixel += channels)
-        for (int c = 0; mask[x] && c < channels; ++c) pixel[c] = T((int(pixel[c]) + int(tint[c]) + 1) / 2);
-    }
-  }
-
-  Sums collect(int slot, std::vector<std::uint32_t>& changed) const override {
-    const auto& result = results_[std::size_t(slot)];
-    changed = result.cells;
-    return {result.sum, std::accumulate(changed.begin(), changed.end(), std::uint64_t(0))};
+  Found collect(int slot, std::vector<std::uint32_t>& changed) const override {
+    changed = results_[std::size_t(slot)].cells;
+    Found found = results_[std::size_t(slot)].found;
+    found.changed = std::accumulate(changed.begin(), changed.end(), std::uint64_t(0));
+    return found;
   }
 
   Status fill(const Image& dst, const std::vector<Fill>& fills, Queue) override {
@@ -357,9 +418,13 @@ class CpuDiff final : public Sequence {
   std::array<cv::Scalar, 3> white_, black_, tint_;
   std::array<cv::Mat, 3> background_, counted_;     ///< by set; counted_ is empty if all pixels are counted
   std::vector<std::vector<unsigned char>> memory_;  ///< of the ring
-  std::vector<unsigned char> mixture_;
-  cv::Mat changed_, opened_;
-  std::vector<Found> results_;
+  std::vector<unsigned char> small_memory_;
+  Image small_, small_difference_;  ///< at the size of the analysis, in small_memory_
+  std::vector<unsigned char> model_;
+  cv::Mat changed_, opened_;  ///< of the analysis
+  cv::Mat mask_;              ///< the opened mask, in pixels of the frame
+  std::vector<Slot> results_;
+  std::uint64_t began_ = 0;  ///< the number of the frame with which the reference began
 };
 
 }  // namespace

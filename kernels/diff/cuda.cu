@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The plan on CUDA: owns the memory, prepares the parameters, and launches the kernels of a frame. No device code here.
 //
-//   each frame:  [mog2: cuda_mog2.cu]  ->  cuda_compare.cu  ->  [open_radius > 0: cuda_open.cu]
+//   each frame:  [analysis_scale > 1: cuda_scale.cu]  ->  [mog2: cuda_mog2.cu; pooled: cuda_pooled.cu]  ->  cuda_compare.cu  ->  [light_change_ratio > 0: cuda_light.cu or a model]
+//                ->  [open_radius or light_change_ratio > 0: cuda_open.cu]  ->  [analysis_scale > 1: cuda_spread.cu, cuda_scale.cu]
 //   results:     each tile stores a record in page-locked host memory; collect() adds them
 //   boxes:       cuda_boxes.cu
 //
@@ -17,6 +18,8 @@
 #include "kernels/cuda/rows.cuh"
 #include "kernels/diff/cuda_mog2.hpp"
 #include "kernels/diff/cuda_params.cuh"
+#include "kernels/diff/cuda_pooled.hpp"
+#include "kernels/diff/cuda_scale.hpp"
 #include "kernels/diff/sequence.hpp"
 
 namespace cudavision::diff {
@@ -47,20 +50,26 @@ class CudaDiff final : public Sequence {
         schedule_(make_schedule(this->plan())),
         compare_(compare_kernel(schedule_.layout, this->plan().params.reference == Reference::background, schedule_.compare)),
         open_(schedule_.opens ? open_kernel(schedule_.layout, schedule_.open) : nullptr),
+        restart_(schedule_.restarts ? restart_kernel(schedule_.layout.sample_bytes) : nullptr),
+        spread_(schedule_.spreads ? spread_kernel(schedule_.layout, schedule_.spread) : nullptr),
         box_(box_kernel(schedule_.layout.sample_bytes)) {}
 
   /// Allocates the memory and loads the kernels. With the context current.
   Status prepare() {
     set_params();
     if (Status status = prepare_memory(); !status.ok()) return status;
+    if (spread_) set_spread_params();
     if (Status status = records_.allocate(schedule_.frame_record_bytes() * plan().params.in_flight); !status.ok()) return status;
-    for (int tile = 0; tile < schedule_.tiles_x; ++tile)
+    for (int tile = 0; tile < schedule_.frame.x; ++tile)
       first_x_.push_back(Schedule::first_cell(tile, schedule_.tile_width, plan().params.cell_size));
-    for (const void* kernel : {compare_, open_, box_}) {
+    for (const void* kernel : {compare_, open_, restart_, spread_, box_}) {
       if (!kernel) continue;
       if (Status status = cuda::load_kernel(kernel, "cannot load the difference kernel"); !status.ok()) return status;
     }
-    return has_mixture() ? load_mog2(schedule_.layout.sample_bytes, mixture_channels(plan())) : Status();
+    if (spread_)
+      if (Status status = load_scaling(schedule_.layout.sample_bytes); !status.ok()) return status;
+    if (has_mixture()) return load_mog2(schedule_.layout.sample_bytes, compared_channels(plan()));
+    return plan().has_model() ? load_pooled(schedule_.layout.sample_bytes) : Status();
   }
 
  private:
@@ -72,25 +81,29 @@ class CudaDiff final : public Sequence {
     if (Status status = bits_.allocate(memory.bits_bytes); !status.ok()) return status;
     const FrameLayout layout = frame_layout(plan());
     ring_.resize(std::size_t(ring_size(plan().params)));
-    for (std::size_t i = 0; i < memory.ring.size(); ++i) ring_[i] = layout.at(geometry(), kept_.data() + memory.ring[i]);
+    for (std::size_t i = 0; i < memory.ring.size(); ++i) ring_[i] = layout.at(plan().analysis, kept_.data() + memory.ring[i]);
     if (plan().params.reference == Reference::background) {
       for (int plane = 0; plane < 3; ++plane) {
         if (layout.pitch[plane] > 0)
           params_.planes[plane].background = {kept_.data() + memory.model + 2 * layout.offset[plane], 2 * layout.pitch[plane]};
       }
     }
-    if (has_mixture()) mixture_ = kept_.data() + memory.model;
+    if (plan().has_model()) model_ = kept_.data() + memory.model;
     if (memory.counted != Memory::none) params_.counted = bits_.data() + memory.counted;
     if (memory.changed != Memory::none) params_.changed = bits_.data() + memory.changed;
     if (memory.foreground != Memory::none) foreground_ = bits_.data() + memory.foreground;
-    if (memory.kept_bytes + memory.bits_bytes == 0) return {};
+    if (memory.opened != Memory::none) params_.opened = bits_.data() + memory.opened;
+    if (memory.small != Memory::none) small_ = layout.at(plan().analysis, bits_.data() + memory.small);
+    if (memory.small_difference != Memory::none)
+      small_difference_ = layout.at(plan().analysis, bits_.data() + memory.small_difference);
+    params_.state = reinterpret_cast<State*>(kept_.data() + memory.state);
 
     cuda::FillStream stream;  // kernels also read the unused bytes after rows, though these do not count
-    if (memory.kept_bytes > 0) stream.clear(kept_.data(), memory.kept_bytes);
+    stream.clear(kept_.data(), memory.kept_bytes);
     if (memory.bits_bytes > 0) stream.clear(bits_.data(), memory.bits_bytes);
     if (params_.counted) {
       const auto& bits = plan().counted_bits;
-      stream.upload(bits_.data() + memory.counted, bits.data(), plan().mask_pitch() * geometry().height);
+      stream.upload(bits_.data() + memory.counted, bits.data(), plan().mask_pitch() * plan().analysis.height);
     }
     return stream.finish();
   }
@@ -99,13 +112,18 @@ class CudaDiff final : public Sequence {
     const FormatInfo& format = info(geometry().format);
     const Params& params = plan().params;
     KernelParams& p = params_;
-    p.width = geometry().width;
-    p.height = geometry().height;
-    p.tiles_x = schedule_.tiles_x;
+    p.width = plan().analysis.width;
+    p.height = plan().analysis.height;
+    set_tiles(p, schedule_.analysis);
     p.shift = format.shift;
     p.threshold = std::uint32_t(plan().threshold) * (format.sample_bytes() == 1 ? 0x1010101u : 0x10001u);
     p.show = plan().show;
     p.show_mask = params.output == Output::mask;
+    p.detects_light = plan().detects_light();
+    p.light_limit = plan().light_limit;
+    p.interval = params.reference == Reference::previous ? unsigned(params.interval) : 1;
+    p.drops_shadows = plan().drops_shadows();
+    p.shadow = plan().shadow;
     p.rate = plan().rate;
     p.luma_of_rgb = plan().luma_of_rgb();
     p.reference_is_luma = p.luma_of_rgb && has_mixture();
@@ -114,10 +132,28 @@ class CudaDiff final : public Sequence {
     p.open_radius = std::uint8_t(params.open_radius);
     p.cell_size = std::uint32_t(params.cell_size);
     p.cell_reciprocal = schedule_.cell_reciprocal;
-    p.slots_x = schedule_.slots_x;
-    p.slots = schedule_.slots;
-    p.record_bytes = schedule_.record_bytes;
     for (int i = 0; i < format.set_count; ++i) set_rules(format, i);
+  }
+
+  static void set_tiles(KernelParams& p, const Tiles& tiles) {
+    p.tiles_x = tiles.x;
+    p.slots_x = tiles.slots_x;
+    p.slots = tiles.slots;
+    p.record_bytes = tiles.record_bytes;
+  }
+
+  /// The parameters of the kernel that goes back to the size of the frame, from those of the analysis.
+  void set_spread_params() {
+    KernelParams& p = spread_params_ = params_;
+    p.width = geometry().width;
+    p.height = geometry().height;
+    set_tiles(p, schedule_.frame);
+    while (1 << p.log2_scale < plan().params.analysis_scale) ++p.log2_scale;
+    if (p.opened) p.changed = p.opened;
+    for (int plane = 0; plane < info(geometry().format).planes; ++plane) {
+      p.planes[plane].row_bytes = picture_row_bytes(geometry(), plane);
+      params_.planes[plane].row_bytes = int(small_.planes[plane].pitch);  // own memory
+    }
   }
 
   /// The rules for the samples of a set, in the words of its plane.
@@ -157,28 +193,101 @@ class CudaDiff final : public Sequence {
     auto* const previous = dynamic_cast<CudaDiff*>(&other);
     if (!previous) return false;
     kept_.swap(previous->kept_);
-    std::swap(mixture_, previous->mixture_);
+    std::swap(model_, previous->model_);
+    std::swap(params_.state, previous->params_.state);
     for (std::size_t plane = 0; plane < std::size(params_.planes); ++plane)
       std::swap(params_.planes[plane].background, previous->params_.planes[plane].background);
     return true;
   }
 
   Status compute(const Frame& frame, Queue queue) override {
+    if (!spread_) return analyse(frame, queue);
+    Frame small = frame;
+    small.src = small_;
+    small.dst = small_difference_;
+    const int bytes = schedule_.layout.sample_bytes;
+    const Scaling shrunk = scaling_of(plan(), small_, frame.src, true, frame.src);
+    if (Status status = launch_scaling(shrunk, bytes, true, queue.stream); !status.ok()) return status;
+    if (Status status = analyse(small, queue); !status.ok()) return status;
+    if (plan().params.output == Output::difference) {
+      const Scaling shown = scaling_of(plan(), small_difference_, frame.dst, false, frame.src);
+      if (Status status = launch_scaling(shown, bytes, false, queue.stream); !status.ok()) return status;
+    }
+    KernelParams p = spread_params_;
+    p.records = record(frame.slot);
+    for (int plane = 0; plane < info(geometry().format).planes; ++plane) set_plane(p.planes[plane], frame, plane);
+    return launch(spread_, p, schedule_.frame, queue);
+  }
+
+  unsigned char* record(int slot) const { return records_.data() + schedule_.frame_record_bytes() * std::size_t(slot); }
+
+  /// Compares a picture of the size of the analysis.
+  Status analyse(const Frame& frame, Queue queue) {
+    if (frame.number == 0) {
+      const cudaError_t error = cudaMemsetAsync(params_.state, 0, sizeof(State), queue.stream);
+      if (Status status = cuda::check(error, "cannot clear the state"); !status.ok()) return status;
+    }
     KernelParams p = params_;
     p.begin = !frame.compared;
-    p.records = records_.data() + schedule_.frame_record_bytes() * std::size_t(frame.slot);
+    p.number = frame.number;
+    p.records = record(frame.slot) + schedule_.analysis_offset();
+    p.verdict = reinterpret_cast<Verdict*>(record(frame.slot) + schedule_.verdict_offset());
     for (int plane = 0; plane < info(geometry().format).planes; ++plane) set_plane(p.planes[plane], frame, plane);
-    if (has_mixture()) {
-      mog2::Job job = mixture_job(plan(), frame);
-      mog2::set_state(job, mixture_, mixture_channels(plan()));
-      const Status status =
-          launch_mog2(job, schedule_.layout.sample_bytes, mixture_channels(plan()), foreground_, int(p.bits_pitch), queue.stream);
-      if (!status.ok()) return status;
+    if (plan().has_model()) {
+      if (Status status = update_model(frame, queue); !status.ok()) return status;
       if (frame.compared) p.foreground = foreground_;
     }
-    p.count = !open_;
-    const Status status = launch(compare_, p, queue);
-    return open_ && status.ok() ? launch(open_, p, queue) : status;
+    p.count = !open_ && !spread_;
+    if (Status status = launch(compare_, p, schedule_.analysis, queue); !status.ok()) return status;
+    if (plan().detects_light() && frame.compared)
+      if (Status status = begin_anew(frame, queue); !status.ok()) return status;
+    return open_ ? launch(open_, p, schedule_.analysis, queue) : Status();
+  }
+
+  Status update_model(const Frame& frame, Queue queue) const {
+    if (has_mixture()) {
+      mog2::Job job = mixture_job(plan(), frame);
+      return update_mixture(job, false, queue);
+    }
+    return launch_pooled(pooled_work(frame), schedule_.layout.sample_bytes, foreground_, int(params_.bits_pitch), params_.state,
+                         queue.stream);
+  }
+
+  pooled::Job pooled_work(const Frame& frame) const {
+    pooled::Job job = pooled_job(plan(), frame);
+    pooled::set_state(job, model_);
+    return job;
+  }
+
+  Status update_mixture(mog2::Job& job, bool anew, Queue queue) const {
+    mog2::set_state(job, model_, compared_channels(plan()));
+    return launch_mog2(job, schedule_.layout.sample_bytes, compared_channels(plan()), foreground_, int(params_.bits_pitch),
+                       params_.state, anew, queue.stream);
+  }
+
+  /// The reference begins with this frame, if light was switched.
+  Status begin_anew(const Frame& frame, Queue queue) const {
+    if (has_mixture()) {
+      mog2::Job job = mixture_job(plan(), frame);
+      job.begin = true;
+      return update_mixture(job, true, queue);
+    }
+    if (plan().has_model())
+      return launch_pooled_anew(pooled_work(frame), schedule_.layout.sample_bytes, params_.state, queue.stream);
+    if (!restart_) return {};
+    const FormatInfo& format = info(geometry().format);
+    Restart restart{params_.state, {}, format.shift, format.max_value()};
+    for (int plane = 0; plane < format.planes; ++plane) {
+      const PlaneJob& job = params_.planes[plane];
+      if (!job.any_compared) continue;
+      const View first = plan().params.reference == Reference::first ? view_of(ring_[0].planes[plane]) : View{};
+      restart.planes[plane] = {view_of(frame.src.planes[plane]), first, job.background, job.row_bytes / format.sample_bytes(),
+                               extent(plan().analysis, plane).rows};
+    }
+    void* arguments[] = {&restart};
+    return cuda::check(cudaLaunchKernel(restart_, dim3(unsigned(tuning.restart_blocks)), dim3(unsigned(tuning.restart_threads)),
+                                        arguments, 0, queue.stream),
+                       "cannot launch the restart of the reference");
   }
 
   /// Addresses of a plane of the frame. Planes that the kernels do not need stay null.
@@ -194,7 +303,7 @@ class CudaDiff final : public Sequence {
       job.dst_alignment = alignment_of(dst);
     }
     if (frame.compared && job.any_compared && reference.data) {
-      const bool own = !params.borrow || has_mixture();
+      const bool own = !plan().borrows();
       job.reference = view_of(reference);
       job.reference_alignment = alignment_of(reference);
       job.reference_bytes = own ? int(reference.pitch) : job.row_bytes;
@@ -202,39 +311,47 @@ class CudaDiff final : public Sequence {
     job.keep = view_of(frame.keep.planes[plane]);
   }
 
-  Status launch(const void* kernel, KernelParams& p, Queue queue) const {
+  Status launch(const void* kernel, KernelParams& p, const Tiles& tiles, Queue queue) const {
     void* arguments[] = {&p};
-    const dim3 grid(unsigned(schedule_.tiles_x), unsigned(schedule_.tiles_y));
+    const dim3 grid(unsigned(tiles.x), unsigned(tiles.y));
     return cuda::check(cudaLaunchKernel(kernel, grid, dim3(unsigned(schedule_.threads)), arguments, 0, queue.stream),
                        "cannot launch the difference");
   }
 
-  Sums collect(int slot, std::vector<std::uint32_t>& changed) const override {
+  Found collect(int slot, std::vector<std::uint32_t>& changed) const override {
     const Schedule& s = schedule_;
     const CellGrid& cells = plan().cells;
     const int cell = plan().params.cell_size;
-    const unsigned char* record = records_.data() + s.frame_record_bytes() * std::size_t(slot);
-    const int slots_y = s.slots / s.slots_x;
-    Sums sums;
-    for (int tile_y = 0; tile_y < s.tiles_y; ++tile_y) {
+    const unsigned char* tile = record(slot);
+    const int slots_x = s.frame.slots_x, slots_y = s.frame.slots / slots_x;
+    Found found;
+    if (params_.detects_light || params_.interval > 1) {
+      Verdict verdict;
+      std::memcpy(&verdict, tile + s.verdict_offset(), sizeof verdict);
+      found.compared = verdict.compared != 0;
+      found.light = verdict.light != 0;
+    }
+    for (std::size_t at = 0; at < s.analysis.bytes(); at += std::size_t(s.analysis.record_bytes)) {
+      std::uint32_t of_tile;
+      std::memcpy(&of_tile, tile + s.analysis_offset() + at, sizeof of_tile);
+      found.sum += of_tile;
+    }
+    for (int tile_y = 0; tile_y < s.frame.y; ++tile_y) {
       const int first_y = Schedule::first_cell(tile_y, tuning.tile_rows, cell), down = std::min(slots_y, cells.height - first_y);
-      for (int tile_x = 0; tile_x < s.tiles_x; ++tile_x, record += s.record_bytes) {
-        std::uint32_t of_tile;
-        std::memcpy(&of_tile, record, sizeof of_tile);
-        sums.difference += of_tile;
-        const auto* counts = reinterpret_cast<const std::uint16_t*>(record + 4);
-        if (counts_nothing(record + 4, s.slots)) continue;  // most tiles of most videos
-        const int first_x = first_x_[std::size_t(tile_x)], across = std::min(s.slots_x, cells.width - first_x);
+      for (int tile_x = 0; tile_x < s.frame.x; ++tile_x, tile += s.frame.record_bytes) {
+        const auto* counts = reinterpret_cast<const std::uint16_t*>(tile + 4);
+        if (counts_nothing(tile + 4, s.frame.slots)) continue;  // most tiles of most videos
+        const int first_x = first_x_[std::size_t(tile_x)], across = std::min(slots_x, cells.width - first_x);
         for (int y = 0; y < down; ++y) {
           std::uint32_t* const row = &changed[std::size_t(first_y + y) * cells.width + first_x];
           for (int x = 0; x < across; ++x) {
-            row[x] += counts[y * s.slots_x + x];
-            sums.changed += counts[y * s.slots_x + x];
+            row[x] += counts[y * slots_x + x];
+            found.changed += counts[y * slots_x + x];
           }
         }
       }
     }
-    return sums;
+    return found;
   }
 
   Status fill(const Image& dst, const std::vector<Fill>& fills, Queue queue) override {
@@ -272,12 +389,13 @@ class CudaDiff final : public Sequence {
   }
 
   const Schedule schedule_;
-  const void *const compare_, *const open_, *const box_;  ///< kernels; open_: null if the mask is not opened
+  const void *const compare_, *const open_, *const restart_, *const spread_, *const box_;  ///< kernels; null if they do not run
   cuda::DeviceMemory kept_, bits_;
   cuda::HostMemory records_;
-  std::vector<int> first_x_;  ///< the cell of slot 0 of the tiles of a row
-  KernelParams params_;
-  unsigned char *foreground_ = nullptr, *mixture_ = nullptr;
+  std::vector<int> first_x_;             ///< the cell of slot 0 of the tiles of a row
+  KernelParams params_, spread_params_;  ///< of the analysis, and of spread_
+  Image small_, small_difference_;       ///< at the size of the analysis
+  unsigned char *foreground_ = nullptr, *model_ = nullptr;
 };
 
 }  // namespace

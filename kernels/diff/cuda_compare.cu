@@ -20,6 +20,8 @@
 //   another output         Writes in cuda_schedule.hpp, cuda_write.cuh; a mode: Show in arithmetic.hpp
 #include "kernels/cuda/warp.cuh"
 #include "kernels/diff/cuda_count.cuh"
+#include "kernels/diff/cuda_light.cuh"
+#include "kernels/diff/cuda_shadow.cuh"
 #include "kernels/diff/cuda_values.cuh"
 #include "kernels/diff/cuda_write.cuh"
 
@@ -47,10 +49,11 @@ __device__ __forceinline__ void load_references(const KernelParams& p, bool acro
   });
 }
 
-/// Keeps the frame, brings v and r to sample values, and updates the background. Samples that are not compared become equal.
+/// Keeps the frame, brings v and r to sample values, and updates the background. Samples that are not compared become equal; all if
+/// the frame has no reference yet.
 template <class S, bool background>
-__device__ __forceinline__ void prepare_values(const KernelParams& p, bool across, int x, int y, Strip<S>& v, Strip<S>& r,
-                                               State<S, background>& state) {
+__device__ __forceinline__ void prepare_values(const KernelParams& p, bool has_reference, bool across, int x, int y, Strip<S>& v,
+                                               Strip<S>& r, State<S, background>& state) {
   using T = typename S::T;
   each_piece<S>([&](auto piece, int plane, int row, auto of) {
     using P = decltype(piece);
@@ -68,7 +71,7 @@ __device__ __forceinline__ void prepare_values(const KernelParams& p, bool acros
     } else {
       to_values<S>(p, from);
     }
-    const bool compared = job.any_compared && (background || job.reference.data);
+    const bool compared = job.any_compared && (background || (job.reference.data && has_reference));
 #pragma unroll
     for (int i = 0; i < N; ++i) {
       const std::uint32_t mask = compared ? job.rules[i % P::period].compared : 0;
@@ -125,9 +128,11 @@ __global__ void __launch_bounds__(S::threads) compare(const __grid_constant__ Ke
   using T = typename S::T;
   constexpr int W = S::words_a_quad;
   constexpr unsigned all = (1u << S::pixels) - 1;
-  __shared__ std::uint32_t slots[max_slots + 2];
+  __shared__ std::uint32_t slots[max_slots + 2], above;
   const Tile<S> tile;
   const int x = tile.x, y = tile.y;
+  const bool has_reference = !waits_for_reference(p);
+  if (threadIdx.x == 0) above = 0;
   const bool across = x < p.width;
 
   Strip<S> v, r;  // the frame and the reference
@@ -145,7 +150,7 @@ __global__ void __launch_bounds__(S::threads) compare(const __grid_constant__ Ke
   }
   __syncthreads();
 
-  prepare_values<S, background>(p, across, x, y, v, r, state);
+  prepare_values<S, background>(p, has_reference, across, x, y, v, r, state);
   Strip<S> d;  // |v − r|, of luma if only the luma of RGB is compared
   const auto set_difference = [&](const Strip<S>& frame) {
     each_piece<S>([&](auto, int, int, auto of) {
@@ -169,7 +174,7 @@ __global__ void __launch_bounds__(S::threads) compare(const __grid_constant__ Ke
 
   std::uint32_t most[S::rows][S::quads * W], sum = 0;
   greatest<S>(p, d, most);
-  unsigned changed[S::rows];
+  unsigned changed[S::rows], bits_set = 0;
 #pragma unroll
   for (int row = 0; row < S::rows; ++row) {
     if (partly) {
@@ -183,7 +188,15 @@ __global__ void __launch_bounds__(S::threads) compare(const __grid_constant__ Ke
     }
     unsigned bits = above_threshold<S>(p, most[row], sum);
     if (p.foreground && counted[row]) bits = load_bits<S>(p.foreground + (y + row) * p.bits_pitch, x) & counted[row];
+    if constexpr (background) {
+      if (p.drops_shadows && bits) {
+        Strip<S> compared = v, lit = r;  // copies, so that v and r stay in registers
+        if (S::maybe_rgb && p.luma_of_rgb && writes != Writes::difference) to_luma<S>(p, false, compared);
+        bits = clear_shadows<S>(p, compared, lit, row, bits);
+      }
+    }
     changed[row] = bits;
+    bits_set += __popc(bits);
     if (p.changed && y + row < p.height) store_bits<S>(p.changed + (y + row) * p.bits_pitch, x, bits);
     if (p.count) count_bits<S>(p, tile, y + row, bits, slots);
   }
@@ -194,9 +207,19 @@ __global__ void __launch_bounds__(S::threads) compare(const __grid_constant__ Ke
 
   sum = cuda::warp_sum(sum);
   if (threadIdx.x % 32 == 0 && sum) atomicAdd(&slots[0], sum);
+  if (p.detects_light) {
+    bits_set = cuda::warp_sum(bits_set);
+    if (threadIdx.x % 32 == 0 && bits_set) atomicAdd(&above, bits_set);
+  }
   __syncthreads();
   if (p.count) store_counts<S>(p, slots);
-  if (threadIdx.x == 0) *record_of(p) = slots[0];
+  if (threadIdx.x == 0) {
+    *record_of(p) = slots[0];
+    if (p.detects_light)
+      decide_light(p, has_reference, above);
+    else if (p.interval > 1 && blockIdx.x == 0 && blockIdx.y == 0)
+      *p.verdict = {has_reference, 0};
+  }
 }
 
 template <class S, bool background>

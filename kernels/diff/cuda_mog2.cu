@@ -3,9 +3,13 @@
 //
 //   grid: (width / 128, height); a lane has one pixel; a warp stores the bits of 32 pixels as one word
 //
+// If light was switched (cuda_light.cuh), the kernel runs a second time for the frame, and the mixtures begin with it.
+//
 // Where to change what:
 //   the model              mog2.hpp, for both backends
 //   another block shape    cuda_tuning.hpp (mixture_threads)
+#include <algorithm>
+
 #include "kernels/cuda/device.hpp"
 #include "kernels/diff/cuda_mog2.hpp"
 #include "kernels/diff/cuda_tuning.hpp"
@@ -15,11 +19,16 @@ namespace {
 
 template <typename T, int C>
 __global__ void __launch_bounds__(tuning.mixture_threads)
-    update(const __grid_constant__ mog2::Job job, unsigned char* foreground, int pitch) {
+    update(const __grid_constant__ mog2::Job job, unsigned char* foreground, int pitch, const State* state, bool anew) {
   constexpr int threads = tuning.mixture_threads;
+  __shared__ mog2::Rates shared_rates;
+  if (anew && !state->light) return;
+  if (threadIdx.x == 0) shared_rates = mog2::rates_of(job, state->began);  // a division of doubles, which is slow
+  __syncthreads();
+  const mog2::Rates rates = shared_rates;
   const int x = blockIdx.x * threads + threadIdx.x;
   for (int y = blockIdx.y; y < job.height; y += gridDim.y) {
-    const bool changed = x < job.width && mog2::pixel<T, C>(job, x, y);
+    const bool changed = x < job.width && mog2::pixel<T, C>(job, rates, x, y);
     const unsigned bits = __ballot_sync(~0u, changed);
     if (threadIdx.x % 32 == 0) *reinterpret_cast<unsigned*>(foreground + std::ptrdiff_t(y) * pitch + x / 8) = bits;
   }
@@ -39,11 +48,11 @@ Status load_mog2(int sample_bytes, int channels) {
   return cuda::load_kernel(kernel(sample_bytes, channels), "cannot load the mixture kernel");
 }
 
-Status launch_mog2(const mog2::Job& job, int sample_bytes, int channels, unsigned char* foreground, int pitch,
-                   cudaStream_t stream) {
+Status launch_mog2(const mog2::Job& job, int sample_bytes, int channels, unsigned char* foreground, int pitch, const State* state,
+                   bool anew, cudaStream_t stream) {
   constexpr int threads = tuning.mixture_threads;
-  const dim3 grid((job.width + threads - 1) / threads, job.height);
-  void* arguments[] = {const_cast<mog2::Job*>(&job), &foreground, &pitch};
+  const dim3 grid((job.width + threads - 1) / threads, anew ? std::min(job.height, tuning.restart_blocks) : job.height);
+  void* arguments[] = {const_cast<mog2::Job*>(&job), &foreground, &pitch, &state, &anew};
   return cuda::check(cudaLaunchKernel(kernel(sample_bytes, channels), grid, dim3(threads), arguments, 0, stream),
                      "cannot launch the mixture");
 }

@@ -5,6 +5,7 @@
 #include <cuda_runtime_api.h>
 
 #include "kernels/core/status.hpp"
+#include "kernels/diff/cuda_params.cuh"
 #include "kernels/diff/mog2.hpp"
 
 namespace cudavision::diff {
@@ -13,6 +14,8 @@ namespace cudavision::diff {
 Status load_mog2(int sample_bytes, int channels);
 /// Updates the mixtures of a frame. Bit x of a row of `foreground` becomes 1 if the pixel is foreground; rows are `pitch` bytes
 /// apart (whole blocks of 512 pixels). Errors: resource.
-Status launch_mog2(const mog2::Job& job, int sample_bytes, int channels, unsigned char* foreground, int pitch, cudaStream_t stream);
+/// `anew`: lets the mixtures begin with the frame, if light was switched.
+Status launch_mog2(const mog2::Job& job, int sample_bytes, int channels, unsigned char* foreground, int pitch, const State* state,
+                   bool anew, cudaStream_t stream);
 
 }  // namespace cudavision::diff

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Opens the mask that the comparing kernel stored as bits (erosion, then dilation, with a square of 2·radius + 1 pixels), counts
-// the changed pixels in cells, and shows them.
+// the changed pixels in cells, and shows them. Also runs without opening (radius 0) where it must wait for the decision whether light
+// was switched (cuda_light.cuh); if it was, nothing changed. At a part of the size, it stores bits for cuda_spread.cu instead.
 //
 //   grid: the tiles of cuda_compare.cu. Shared memory: its bits (32 pixels a word) with margins of 2·radius rows and 1 word:
 //
@@ -29,6 +30,7 @@ __global__ void __launch_bounds__(S::threads) open_mask(const __grid_constant__ 
   __shared__ std::uint32_t slots[max_slots + 2];
   const Tile<S> tile;
   const int radius = p.open_radius, rows = S::tile_rows + 4 * radius, top = tile.y0 - 2 * radius;
+  const bool light = p.detects_light && p.state->light;
   clear_slots<S>(p, slots);
 
   // A thread stays in one column of words.
@@ -75,19 +77,16 @@ __global__ void __launch_bounds__(S::threads) open_mask(const __grid_constant__ 
 #pragma unroll
   for (int row = 0; row < S::rows; ++row) {
     const int y = tile.y + row;
-    changed[row] = a[(y - top) * pitch + 1 + bit / 32] >> bit % 32 & bits_in_frame<S>(p, tile.x, y);
-    count_bits<S>(p, tile, y, changed[row], slots);
+    changed[row] = light ? 0 : a[(y - top) * pitch + 1 + bit / 32] >> bit % 32 & bits_in_frame<S>(p, tile.x, y);
+    if (writes != Writes::bits)
+      count_bits<S>(p, tile, y, changed[row], slots);
+    else if (y < p.height)
+      store_bits<S>(p.opened + y * p.bits_pitch, tile.x, changed[row]);
   }
   if constexpr (writes == Writes::changed) {
-    if (tile.x < p.width) {
-      Strip<S> v{};
-      if (!p.show_mask || p.planes[0].any_copied) {
-        load_source<S>(p, tile.x, tile.y, v);
-        each_piece<S>([&](auto, int, int, auto of) { to_values<S>(p, of(v)); });
-      }
-      write_changed<S>(p, tile.x, tile.y, v, changed);
-    }
+    if (tile.x < p.width) show_changed<S>(p, tile.x, tile.y, changed);
   }
+  if (writes == Writes::bits) return;
   __syncthreads();
   store_counts<S>(p, slots);
 }
@@ -97,6 +96,7 @@ __global__ void __launch_bounds__(S::threads) open_mask(const __grid_constant__ 
 const void* open_kernel(const Layout& layout, Writes writes) {
   return with_shape(layout, [&](auto shape) {
     using S = decltype(shape);
+    if (writes == Writes::bits) return reinterpret_cast<const void*>(open_mask<S, Writes::bits>);
     return writes == Writes::changed ? reinterpret_cast<const void*>(open_mask<S, Writes::changed>)
                                      : reinterpret_cast<const void*>(open_mask<S, Writes::nothing>);
   });

@@ -18,6 +18,17 @@ struct View {
   std::ptrdiff_t pitch = 0;
 };
 
+/// What the kernels know of their reference, in device memory. The host clears it with each reset, and never reads it.
+struct State {
+  unsigned long long began;  ///< number of the frame with which the reference began
+  unsigned light;            ///< whether light was switched in the last frame
+  unsigned above, blocks;    ///< pixels that changed in this frame, and blocks that have added theirs; 0 between frames
+};
+/// What a frame gives besides counts, in page-locked host memory; see Sequence::Found.
+struct Verdict {
+  std::uint32_t compared, light;
+};
+
 /// One plane of the frames. Pictures of the caller are accessed only up to the end of their rows, memory of the plan in whole
 /// strips.
 struct PlaneJob {
@@ -34,29 +45,53 @@ struct KernelParams {
   int width = 0, height = 0;
   std::uint32_t threshold = 0;  ///< in every sample of a word
   bool count = true;            ///< whether this kernel counts changed pixels
-  bool begin = false;           ///< whether a background begins
+  bool detects_light = false;
+  bool begin = false;  ///< whether a background begins
   bool luma_of_rgb = false, reference_is_luma = false;
   bool show_mask = false;    ///< Writes::changed: a mask; false: an overlay
   bool luma_second = false;  ///< packed 4:2:2 begins with chroma
   std::uint8_t shift = 0;    ///< unused low bits of stored words
   std::uint8_t open_radius = 0;
+  std::uint8_t log2_scale = 0;                        ///< of the spreading kernel
   std::uint32_t cell_size = 16, cell_reciprocal = 0;  ///< see cell_of
   int slots_x = 0, slots = 0;
   int tiles_x = 1, record_bytes = 0;
   unsigned char* records = nullptr;           ///< one for each tile, see Schedule::record_bytes; a row of cells has slots_x counts
   const unsigned char* counted = nullptr;     ///< bits; null: all pixels are counted
   const unsigned char* foreground = nullptr;  ///< bits: changed pixels, instead of the threshold; null: the threshold decides
-  unsigned char* changed = nullptr;           ///< bits for the opening kernel; null: no opening
+  unsigned char* changed = nullptr;           ///< bits for the next kernel; null: there is none
+  unsigned char* opened = nullptr;            ///< Writes::bits: bits for the next kernel
+  State* state = nullptr;
+  Verdict* verdict = nullptr;
+  unsigned long long number = 0;  ///< of the frame
+  unsigned interval = 1;          ///< frames after which a reference that began anew serves
+  std::uint32_t light_limit = 0;  ///< light was switched if more pixels changed
   std::ptrdiff_t bits_pitch = 0;
   PlaneJob planes[3];
   int rate = 0;
   Show show;
+  bool drops_shadows = false;
+  Shadow shadow;
   int rgb[3] = {};  ///< channels of plane 0, or planes, of red, green and blue
 };
 
-/// Both kernels take KernelParams.
+/// These kernels take KernelParams.
 const void* compare_kernel(const Layout& layout, bool background, Writes writes);
 const void* open_kernel(const Layout& layout, Writes writes);
+const void* spread_kernel(const Layout& layout, Writes writes);
+
+/// A frame whose samples become the reference if light was switched.
+struct Restart {
+  struct Plane {
+    View src, first, background;  ///< background: twice the bytes of a sample; null: not kept
+    int samples, rows;
+  };
+  const State* state;
+  Plane planes[3];
+  int shift, max;  ///< of the format, see sample_of()
+};
+/// Takes Restart, with any number of blocks of tuning.restart_threads.
+const void* restart_kernel(int sample_bytes);
 
 /// Rectangles of one colour.
 struct Box {

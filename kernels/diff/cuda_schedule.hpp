@@ -30,22 +30,35 @@ inline constexpr int widest_tile = 32 * tuning.strip_bytes;  ///< pixels
 inline constexpr int max_slots = (widest_tile / min_cell + 2) * (tuning.tile_rows / min_cell + 2);
 static_assert(widest_tile * tuning.tile_rows <= 0xffff, "a count of a tile is a word of 16 bits");
 
-/// What a kernel writes, besides counts.
-enum class Writes { nothing, difference, changed };
+/// What a kernel writes, besides counts. bits: the changed pixels for another kernel, and no counts.
+enum class Writes { nothing, difference, changed, bits };
 
-/// What a plan runs. A tile is a block.
+/// The tiles of a picture, and the records that they store. A tile is a block.
+struct Tiles {
+  int x = 0, y = 0;
+  int slots_x = 0, slots = 0;  ///< cells that a tile can touch: across, and in all
+  int record_bytes = 0;        ///< of a tile: the sum of differences (4 bytes), then a count of 16 bits for each slot
+  std::size_t bytes() const { return std::size_t(x) * y * record_bytes; }
+};
+
+/// What a plan runs.
 struct Schedule {
   Layout layout{};
   Writes compare = Writes::nothing;  ///< what the comparing kernel writes
-  bool opens = false;                ///< whether a second kernel opens the mask and counts
+  bool opens = false;                ///< whether a second kernel opens the mask and counts, if light was not switched
+  bool restarts = false;             ///< whether a kernel makes the frame the reference if light was switched; not of a mixture
   Writes open = Writes::nothing;     ///< what the second kernel writes
+  bool spreads = false;              ///< whether a last kernel spreads the mask of the analysis over the frame, and counts
+  Writes spread = Writes::nothing;   ///< what the last kernel writes
   int tile_width = 0, threads = 0;   ///< pixels; of a block
-  int tiles_x = 0, tiles_y = 0;
-  int slots_x = 0, slots = 0;  ///< cells that a tile can touch: across, and in all
-  int record_bytes = 0;        ///< of a tile: the sum of differences (4 bytes), then a count of 16 bits for each slot
+  Tiles frame;                       ///< of the kernel that counts cells
+  Tiles analysis;                    ///< of the comparing kernel; equal to `frame` if nothing spreads, else without slots
   std::uint32_t cell_reciprocal = 0;
 
-  std::size_t frame_record_bytes() const { return std::size_t(tiles_x) * tiles_y * record_bytes; }
+  /// The records of a frame: of the tiles of the frame, row by row, then of those of the analysis if they differ, then a Verdict.
+  std::size_t analysis_offset() const { return spreads ? frame.bytes() : 0; }
+  std::size_t verdict_offset() const { return analysis_offset() + analysis.bytes(); }
+  std::size_t frame_record_bytes() const { return verdict_offset() + 32; }
   /// The cell of slot 0 of a tile, along one axis.
   static int first_cell(int tile, int tile_length, int cell_size) { return tile * tile_length / cell_size; }
 };
@@ -63,17 +76,19 @@ constexpr std::uint32_t cell_reciprocal(std::uint32_t cell_size) {
 struct Memory {
   // In the first block, which another plan can take over:
   std::vector<std::size_t> ring;  ///< kept frames
-  std::size_t model = none;       ///< the background or the mixture
+  std::size_t model = none;       ///< the background, the mixture or the pooled background
+  std::size_t state = none;       ///< State in cuda_params.cuh, 256 bytes
   std::size_t kept_bytes = 0;
   // In the second block, bits of rows of Plan::mask_pitch():
-  std::size_t counted = none, changed = none, foreground = none;
+  std::size_t counted = none, changed = none, foreground = none, opened = none;
+  std::size_t small = none, small_difference = none;  ///< pictures of the analysis, see frame_layout()
   std::size_t bits_bytes = 0;
 
   static constexpr std::size_t none = std::size_t(-1);
 };
 Memory memory_of(const Plan& plan);
 
-/// Bytes of a row of a plane that belong to the picture.
+/// Bytes of a row of a plane of `geometry` that belong to the picture.
 int picture_row_bytes(const Geometry& geometry, int plane);
 
 }  // namespace cudavision::diff

@@ -19,6 +19,21 @@ struct Tuning {
   /// Threads of a block, one pixel each. Not measured.
   int mixture_threads = 128;  // sweep: 64 128 256
 
+  // ---- The pooled background (cuda_pooled.cu)
+
+  /// Threads of a block, one pixel each; and of the few blocks that go over all cells, or each 13th pixel. Not measured.
+  int pooled_threads = 128, fill_threads = 512;
+
+  // ---- The reference that begins anew (cuda_light.cu)
+
+  /// Blocks, and threads of a block. Not measured: nearly all launches end at once.
+  int restart_blocks = 128, restart_threads = 256;
+
+  // ---- Shrinking and enlarging (cuda_scale.cu)
+
+  /// Threads of a block, one sample each. Not measured.
+  int scale_threads = 128;  // sweep: 64 128 256
+
   // ---- Boxes (cuda_boxes.cu)
 
   /// Threads of a block, one rectangle each. Not measured.

@@ -12,7 +12,7 @@ template <class S, class P, int N>
 __device__ __forceinline__ void write_piece(const KernelParams& p, int plane, int row, int x, int y, const std::uint32_t (&v)[N],
                                             std::uint32_t (&out)[N]) {
   const PlaneJob& job = p.planes[plane];
-  if (y + row >= p.height) return;
+  if (y + row >= p.height || !job.dst.data) return;
   if (job.any_copied) {
 #pragma unroll
     for (int i = 0; i < N; ++i) {
@@ -52,6 +52,17 @@ __device__ __forceinline__ void write_changed(const KernelParams& p, int x, int 
     }
     write_piece<S, P>(p, plane, row, x, y, words, out);
   });
+}
+
+/// Loads the frame, if it is needed, and writes the mask or the overlay.
+template <class S>
+__device__ __forceinline__ void show_changed(const KernelParams& p, int x, int y, const unsigned (&bits)[S::rows]) {
+  Strip<S> v{};
+  if (!p.show_mask || p.planes[0].any_copied) {
+    load_source<S>(p, x, y, v);
+    each_piece<S>([&](auto, int, int, auto of) { to_values<S>(p, of(v)); });
+  }
+  write_changed<S>(p, x, y, v, bits);
 }
 
 /// Shows the differences of a word with a gain, or squared. Not inlined, because it is long.

@@ -13,22 +13,31 @@ namespace {
 
 /// Counts the pixels outside the masked regions, row by row, because regions may overlap.
 void count_unmasked(Plan& plan) {
-  const Geometry& geometry = plan.geometry;
+  const int scale = plan.params.analysis_scale;
   const std::size_t words = plan.mask_pitch() / 4;
-  plan.counted_bits.assign(words * geometry.height, 0);
+  plan.counted_bits.assign(words * plan.analysis.height, 0);
+  plan.analysed = 0;
   std::fill(plan.cells.counted.begin(), plan.cells.counted.end(), 0);
-  std::vector<bool> row(geometry.width);
-  for (int y = 0; y < geometry.height; ++y) {
-    std::fill(row.begin(), row.end(), true);
-    for (const Rect& rect : plan.masked)
-      if (y >= rect.y && y < rect.y + rect.height) std::fill_n(row.begin() + rect.x, rect.width, false);
-    const std::size_t cell_row = std::size_t(y / plan.cells.cell_size) * plan.cells.width;
-    for (int x = 0; x < geometry.width; ++x) {
-      if (!row[x]) continue;
-      plan.counted_bits[y * words + x / 32] |= 1u << x % 32;
-      ++plan.cells.counted[cell_row + x / plan.cells.cell_size];
+  std::vector<bool> row(plan.analysis.width);
+  for (int y = 0; y < plan.geometry.height; ++y) {
+    if (y % scale == 0) {
+      const int at = y / scale;
+      std::fill(row.begin(), row.end(), true);
+      for (const Rect& rect : plan.masked)
+        if (at >= rect.y && at < rect.y + rect.height) std::fill_n(row.begin() + rect.x, rect.width, false);
+      for (int x = 0; x < plan.analysis.width; ++x)
+        if (row[x]) plan.counted_bits[at * words + x / 32] |= 1u << x % 32, ++plan.analysed;
     }
+    const std::size_t cell_row = std::size_t(y / plan.cells.cell_size) * plan.cells.width;
+    for (int x = 0; x < plan.geometry.width; ++x)
+      if (row[x / scale]) ++plan.cells.counted[cell_row + x / plan.cells.cell_size];
   }
+}
+
+/// The pixels of the analysis that have pixels of `rect`, which lies in the frame.
+Rect analysed(const Rect& rect, int scale) {
+  const int x = rect.x / scale, y = rect.y / scale;
+  return {x, y, (rect.x + rect.width + scale - 1) / scale - x, (rect.y + rect.height + scale - 1) / scale - y};
 }
 
 RoleValues scaled(const FormatInfo& format, std::array<int, role_count> values) {
@@ -72,7 +81,7 @@ FrameLayout frame_layout(const Plan& plan) {
   FrameLayout layout;
   for (int plane = 0; plane < info(plan.geometry.format).planes; ++plane) {
     if (!plan.compares_plane(plane)) continue;
-    const PlaneExtent size = extent(plan.geometry, plane);
+    const PlaneExtent size = extent(plan.analysis, plane);
     layout.offset[plane] = layout.bytes;
     layout.pitch[plane] = std::ptrdiff_t((size.row_bytes + 64 + 255) / 256 * 256);
     layout.bytes += std::size_t(layout.pitch[plane]) * size.rows;
@@ -86,12 +95,12 @@ int ring_size(const Params& params) {
       return params.interval;
     case Reference::background:
       return 0;
-    default:  // first: the first frame; mog2: the means of the mixture
+    default:  // first: the first frame; mog2, pooled: the means of the model
       return 1;
   }
 }
 
-int mixture_channels(const Plan& plan) {
+int compared_channels(const Plan& plan) {
   const FormatInfo& format = info(plan.geometry.format);
   return plan.params.luma_only || format.is_gray() ? 1 : 3;
 }
@@ -118,42 +127,114 @@ mog2::Job mixture_job(const Plan& plan, const Frame& frame) {
                           set.shift_y};
     }
   }
-  job.width = plan.geometry.width;
-  job.height = plan.geometry.height;
+  job.width = plan.analysis.width;
+  job.height = plan.analysis.height;
   job.luma_of_rgb = plan.luma_of_rgb();
   job.shift = format.shift;
   job.extra_bits = format.depth - 8;
   job.max_value = format.max_value();
   job.begin = !frame.compared;
-  mog2::set_rate(job, frame.number);
+  job.number = frame.number;
+  job.history = std::uint64_t(plan.params.history);
+  job.learning_rate = plan.params.learning_rate;
+  job.match = float(plan.params.variance_threshold);
+  job.drop_shadows = plan.params.drop_shadows;
+  job.shadow_threshold = float(plan.params.shadow_threshold);
+  for (int c = 0; c < 3; ++c) job.black[c] = float(plan.shadow.black[c] >> job.extra_bits);
   return job;
+}
+
+pooled::Job pooled_job(const Plan& plan, const Frame& frame) {
+  const FormatInfo& format = info(plan.geometry.format);
+  pooled::Job job;
+  job.rgb = format.is_rgb();
+  job.channels = compared_channels(plan);
+  int count = 0;
+  for (int i = 0; i < format.set_count; ++i) {
+    const ChannelSet& set = format.sets[i];
+    for (int c = 0; c < set.channels; ++c) {
+      if (!plan.compares(set.roles[c])) continue;
+      const int at = job.rgb ? int(set.roles[c]) - int(Role::red) : count++;
+      const std::ptrdiff_t offset = std::ptrdiff_t(c) * format.sample_bytes();
+      const Plane &src = frame.whole.planes[set.plane], &reference = frame.reference.planes[set.plane];
+      job.inputs[at] = {static_cast<const unsigned char*>(src.data) + offset,
+                        static_cast<unsigned char*>(reference.data) + offset,
+                        src.pitch,
+                        reference.pitch,
+                        set.channels,
+                        set.shift_x,
+                        set.shift_y};
+    }
+  }
+  job.width = plan.analysis.width;
+  job.height = plan.analysis.height;
+  job.whole_width = plan.geometry.width;
+  job.whole_height = plan.geometry.height;
+  while (1 << job.log2_scale < plan.params.analysis_scale) ++job.log2_scale;
+  job.cells_x = pooled::cells_along(job.width);
+  job.cells_y = pooled::cells_along(job.height);
+  job.black = format.is_yuv() ? 16 : 0;
+  job.shift = format.shift;
+  job.extra_bits = format.depth - 8;
+  job.max_value = format.max_value();
+  job.begin = !frame.compared;
+  job.compensates = plan.params.light_compensation;
+  job.drops_shadows = plan.params.drop_shadows;
+  job.shadow_threshold = float(plan.params.shadow_threshold);
+  if (plan.params.learning_rate >= 0) job.rate = float(plan.params.learning_rate);
+  job.number = frame.number;
+  return job;
+}
+
+std::size_t Plan::model_bytes() const {
+  if (params.reference == Reference::pooled) return pooled::state_bytes(analysis.width, analysis.height);
+  return mog2::state_bytes(analysis.width, analysis.height, compared_channels(*this));
 }
 
 Result<Plan> resolve(const Params& params, const Geometry& geometry) {
   if (Status status = validate(params); !status.ok()) return status;
   const FormatInfo& format = info(geometry.format);
   Plan plan;
-  plan.geometry = geometry;
+  const int scale = params.analysis_scale;
+  plan.geometry = plan.analysis = geometry;
+  plan.analysis.width = (geometry.width + scale - 1) / scale;
+  plan.analysis.height = (geometry.height + scale - 1) / scale;
+  plan.analysed = std::uint64_t(plan.analysis.width) * plan.analysis.height;
   plan.params = params;
+  if (params.reference == Reference::background && params.threshold == 0) plan.params.reference = Reference::pooled;
   plan.threshold = params.threshold << (format.depth - 8);
   const bool squared = params.mode == Mode::squared;
   plan.show = {
       params.mode, params.gain == 1 && !squared, format.max_value(), format.neutral_chroma(),
       std::uint64_t(std::llround(squared ? std::ldexp(params.gain / format.max_value(), 32) : std::ldexp(params.gain, 16)))};
-  plan.rate = int(std::lround(std::ldexp(params.learning_rate, background_rate_bits)));
-  if (plan.rate == 0 && params.learning_rate > 0) plan.rate = 1;
+  plan.shadow.channels = compared_channels(plan);
+  if (!format.is_gray() && !format.is_rgb())
+    for (int c = 0; c < 3; ++c) plan.shadow.black[c] = c == 0 ? 16 << (format.depth - 8) : format.neutral_chroma();
+  plan.shadow.threshold = plan.threshold;
+  plan.shadow.least = int(std::lround(std::ldexp(params.shadow_threshold, shadow_bits)));
+  const double rate = params.learning_rate < 0 ? background_rate : params.learning_rate;
+  plan.rate = int(std::lround(std::ldexp(rate, background_rate_bits)));
+  if (plan.rate == 0 && rate > 0) plan.rate = 1;
   plan.cells = CellGrid(geometry.width, geometry.height, params.cell_size);
   for (const Rect& region : params.mask_regions)
-    if (const Rect rect = intersection(region, {0, 0, geometry.width, geometry.height}); !rect.empty()) plan.masked.push_back(rect);
+    if (const Rect rect = intersection(region, {0, 0, geometry.width, geometry.height}); !rect.empty())
+      plan.masked.push_back(analysed(rect, scale));
   if (!plan.masked.empty()) count_unmasked(plan);
   for (std::uint32_t counted : plan.cells.counted) plan.counted += counted;
+  plan.light_limit = std::uint32_t(params.light_change_ratio * double(plan.analysed));
   return plan;
 }
 
 Status validate(const Params& params) {
   Status status = check_range("interval", params.interval, 1, max_interval);
-  if (status.ok()) status = check_range("learning-rate", params.learning_rate, 0, 1);
+  if (status.ok()) status = check_range("learning-rate", params.learning_rate, -1, 1);
+  if (status.ok()) status = check_range("history", params.history, 1, max_history);
+  if (status.ok()) status = check_range("variance-threshold", params.variance_threshold, 0, max_variance_threshold);
+  if (const int scale = params.analysis_scale; status.ok() && scale != 1 && scale != 2 && scale != 4 && scale != 8)
+    status = Status::settings("analysis-scale is " + std::to_string(scale) + ": it must be 1, 2, 4 or 8");
   if (status.ok()) status = check_range("threshold", params.threshold, 0, 255);
+  if (status.ok()) status = check_range("shadow-threshold", params.shadow_threshold, 0, 1);
+  if (status.ok()) status = check_range("light-change-ratio", params.light_change_ratio, 0, 1);
   if (status.ok()) status = check_range("gain", params.gain, 0, max_gain);
   if (status.ok()) status = check_range("open-radius", params.open_radius, 0, max_open_radius);
   if (status.ok()) status = check_range("cell-size", params.cell_size, min_cell, max_cell);

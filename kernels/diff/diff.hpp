@@ -12,13 +12,15 @@ namespace cudavision::diff {
 
 inline constexpr int max_interval = 64, max_open_radius = 16, max_in_flight = 16;
 inline constexpr int min_cell = 4, max_cell = 1024;
-inline constexpr double max_gain = 256;
+inline constexpr int max_history = 1000000;
+inline constexpr double max_gain = 256, max_variance_threshold = 100000, background_rate = 0.02;
 
 enum class Reference : std::uint8_t {
   previous,    ///< the frame `interval` frames earlier
   first,       ///< the first frame
   background,  ///< the running average of the earlier frames
   mog2,        ///< a mixture of Gaussians for each pixel
+  pooled,      ///< what `background` with threshold 0 becomes: a running mean and variance, and light (see pooled.hpp)
 };
 /// How the difference is shown.
 enum class Mode : std::uint8_t {
@@ -35,15 +37,27 @@ enum class Output : std::uint8_t {
 
 struct Params {
   Reference reference = Reference::previous;
-  int interval = 1;             ///< for Reference::previous: 1–64 frames
-  double learning_rate = 0.02;  ///< of Reference::background: share of the new frame, 0–1, in steps of 2^−15
+  int interval = 1;  ///< for Reference::previous: 1–64 frames
+  /// Of Reference::background and mog2: share of the new frame, 0–1, for a background in steps of 2^−15. −1 to below 0: automatic,
+  /// that is background_rate for a background, 0.01 for a pooled one, and the larger of 1 / (2·frames) and 1 / history for a mixture.
+  double learning_rate = -1;
+  int history = 500;  ///< of Reference::mog2: frames, 1–1000000
+  double variance_threshold =
+      16;  ///< of Reference::mog2: squared distance from which a pixel is foreground, in variances; 0–100000
   Output output = Output::difference;
   Mode mode = Mode::absolute;
-  int threshold = 15;      ///< a pixel changed if its difference is greater; 0–255, in 8-bit steps. Not for Reference::mog2
-  double gain = 1;         ///< factor of the shown difference, 0–256, in steps of 2^−16
-  bool luma_only = false;  ///< whether only luma is compared and shown; RGB: the luma of luma_of()
-  int open_radius = 1;     ///< 0–16: the mask is opened with a square of 2·radius + 1 pixels; 0: no opening
-  int cell_size = 16;      ///< pixels, 4–1024
+  int analysis_scale = 1;  ///< 1, 2, 4 or 8: frames are compared at this part of their size
+  int threshold = 15;      ///< a pixel changed if its difference is greater; 0–255, in 8-bit steps. Not for Reference::mog2.
+                           ///< 0 with Reference::background: automatic, from the noise of each pixel
+  bool light_compensation = true;  ///< of Reference::pooled: whether changes of the light are no changes of pixels
+  bool drop_shadows = false;       ///< whether pixels in shadow have not changed; Reference::background and mog2
+  double shadow_threshold = 0.5;   ///< least brightness of a shadow, as share of the background, 0–1
+  /// Light was switched, or the scene cut, if more than this share of the counted pixels changed at once, before opening; 0–1, 0: off.
+  double light_change_ratio = 0;
+  double gain = 1;                 ///< factor of the shown difference, 0–256, in steps of 2^−16
+  bool luma_only = false;          ///< whether only luma is compared and shown; RGB: the luma of luma_of()
+  int open_radius = 1;             ///< 0–16: the mask is opened with a square of 2·radius + 1 compared pixels; 0: no opening
+  int cell_size = 16;              ///< pixels, 4–1024
   std::vector<Rect> mask_regions;  ///< in pixels, clipped to the frame: their pixels never change and are not counted
   bool borrow =
       false;  ///< whether the caller keeps frames in place and unchanged while the plan compares with them, so that the plan
@@ -57,6 +71,7 @@ Status validate(const Params& params);
 /// The result of a frame.
 struct FrameResult {
   bool compared = false;       ///< false: there was no reference yet, so nothing changed
+  bool light = false;          ///< light was switched: nothing changed, and the reference begins anew with this frame
   std::uint64_t changed = 0;   ///< pixels, after opening
   std::uint64_t counted = 0;   ///< pixels outside the masked regions
   double changed_ratio = 0;    ///< changed ÷ counted
@@ -76,6 +91,17 @@ struct FrameResult {
 /// neutral value, in every mode. Alpha and padding are copied from the source. Samples that are masked or not compared are shown as
 /// equal. Output::overlay shows (sample + tint + 1) / 2 for changed pixels; a subsampled chroma sample is tinted if any of its
 /// pixels changed.
+///
+/// With drop_shadows, a pixel has not changed if it is the background in shadow, as OpenCV decides it: see Shadow in arithmetic.hpp,
+/// and mog2.hpp. The shown difference and its mean still have it.
+///
+/// With an analysis_scale s above 1, frames of ceil(size / s) pixels are compared; their samples are the means of s × s samples of
+/// each plane, rounded half up, where blocks at the right and bottom edge end with the frame. In the results and the output each
+/// compared pixel stands for its s × s pixels. Masked regions grow to whole compared pixels.
+///
+/// With light_change_ratio, the difference of a frame of which more pixels changed is shown, but none of its pixels counts as
+/// changed, and the reference begins anew with it: it is the first frame, a background and a mixture begin with it, and a previous
+/// frame is compared with again `interval` frames later.
 ///
 /// Reference::background is kept in fixed point: 8.8 bits for 8-bit samples, 16.16 bits for deeper ones (see background_step in
 /// arithmetic.hpp). Reference::mog2 is Z. Zivkovic's mixture of up to 5 Gaussians (see mog2.hpp), of luma or of all channels;
@@ -98,7 +124,7 @@ class Diff {
   /// Takes over the reference of `previous`, so that new settings do not lose it: the next frame is compared as `previous` would
   /// have compared it. For a plan that was just made, on the same device. The caller has waited for all work of `previous`, which
   /// may only be destroyed afterwards. Tickets begin anew. Returns false and changes neither plan if backend, geometry, reference,
-  /// its interval, borrow or the kept channels differ.
+  /// its interval, borrow (see Plan::borrows) or the kept channels differ.
   virtual bool continue_from(Diff& previous) = 0;
 
   /// Names the last submitted frame; 0: none yet.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The adaptive mixture of Gaussians of Z. Zivkovic ("Improved adaptive Gaussian mixture model for background subtraction", ICPR
 // 2004; "Efficient adaptive density estimation per image pixel for the task of background subtraction", PRL 2006), as OpenCV's
-// BackgroundSubtractorMOG2 has it with its default parameters, without shadows. The arithmetic is the same for both backends:
+// BackgroundSubtractorMOG2 has it; parameters that a plan does not set have OpenCV's defaults. The arithmetic is the same for both backends:
 // float32 with every product and sum rounded, so that their masks have the same bits.
 #pragma once
 
@@ -11,10 +11,11 @@
 #include "kernels/core/border.hpp"
 #include "kernels/core/luma.hpp"
 #include "kernels/core/sample.hpp"
+#include "kernels/diff/rounded.hpp"
 
 namespace cudavision::diff::mog2 {
 
-inline constexpr int modes = 5, history = 500;
+inline constexpr int modes = 5;
 
 /// Addresses of one channel of a frame.
 struct Channel {
@@ -32,7 +33,13 @@ struct Job {
   bool luma_of_rgb = false;                        ///< red, green and blue become one value, their luma
   int shift = 0, extra_bits = 0, max_value = 255;  ///< of the format; extra_bits: depth − 8
   bool begin = false;                              ///< no pixel has modes yet
-  float rate = 0, keep = 1, prune = 0;             ///< alpha, 1 − alpha, −alpha·0.05
+  std::uint64_t number = 0;                        ///< of the frame
+  std::uint64_t history = 500;                     ///< of an automatic learning rate, in frames
+  double learning_rate = -1;                       ///< negative: automatic
+  bool drop_shadows = false;                       ///< whether pixels in shadow are background
+  float shadow_threshold = 0.5f;                   ///< least brightness of a shadow, as share of the background
+  float black[3] = {};                             ///< values of a channel that has no light, in 8-bit steps
+  float match = 16;  ///< a value is background if its squared distance is below this multiple of a mode's variance
   float *weight = nullptr, *variance = nullptr, *mean = nullptr;
   std::uint8_t* count = nullptr;  ///< of the modes of each pixel
 };
@@ -50,29 +57,26 @@ inline void set_state(Job& job, void* state, int channels) {
   job.count = reinterpret_cast<std::uint8_t*>(job.mean + count * std::size_t(channels));
 }
 
-/// Sets alpha and the values that follow from it, for the frame of this number: the larger of 1 / (2·frames) and 1 / history.
-inline void set_rate(Job& job, std::uint64_t number) {
-  const std::uint64_t frames = 2 * (number + 1);
-  const double rate = 1.0 / double(frames < history ? frames : history);
-  job.rate = float(rate);
-  job.keep = 1 - job.rate;
-  job.prune = float(-rate * 0.05f);
-}
-
 #ifdef __CUDA_ARCH__
 #define CUDAVISION_UNROLL _Pragma("unroll")  // keeps the modes in registers
-__device__ inline float mul(float a, float b) { return __fmul_rn(a, b); }
-__device__ inline float add(float a, float b) { return __fadd_rn(a, b); }
-__device__ inline float sub(float a, float b) { return __fsub_rn(a, b); }
-__device__ inline float over(float a, float b) { return __fdiv_rn(a, b); }
 #else
 #define CUDAVISION_UNROLL
-// The build does not contract products and sums on the host (-ffp-contract=off).
-inline float mul(float a, float b) { return a * b; }
-inline float add(float a, float b) { return a + b; }
-inline float sub(float a, float b) { return a - b; }
-inline float over(float a, float b) { return a / b; }
 #endif
+
+/// Alpha, 1 − alpha, −alpha·0.05.
+struct Rates {
+  float rate, keep, prune;
+};
+/// The rates of a frame if the mixtures began with frame `began`: the learning rate if it is not negative and the mixtures do not
+/// begin, else the larger of 1 / (2·frames) and 1 / history.
+CUDAVISION_HOST_DEVICE inline Rates rates_of(const Job& job, std::uint64_t began) {
+  const std::uint64_t number = job.number - began, frames = 2 * (number + 1);
+  double rate = job.learning_rate;
+  if (rate < 0 || number == 0) rate = 1.0 / double(frames < job.history ? frames : job.history);
+  return {float(rate), sub(1, float(rate)), float(-rate * 0.05f)};
+}
+
+inline constexpr float background_ratio = 0.9f;  ///< weight of the modes that are background
 
 /// The mixture of one pixel, the heaviest mode first.
 template <int C>
@@ -103,8 +107,9 @@ struct Mixture {
   }
 
   /// Updates the mixture with a value; returns whether it is foreground.
-  CUDAVISION_HOST_DEVICE bool update(const float (&value)[C], float rate, float keep, float prune) {
-    constexpr float background_ratio = 0.9f, match_background = 16, match_mode = 9;
+  CUDAVISION_HOST_DEVICE bool update(const float (&value)[C], const Rates& rates, float match_background) {
+    const float rate = rates.rate, keep = rates.keep, prune = rates.prune;
+    constexpr float match_mode = 9;
     constexpr float first_variance = 15, least_variance = 4, most_variance = 75;
     bool background = false, fits = false;
     float total = 0;
@@ -145,7 +150,7 @@ struct Mixture {
     for (int m = 0; m < modes; ++m)
       if (m < count) weight[m] = mul(weight[m], scale);
 
-    if (!fits) {
+    if (!fits && rate > 0) {
       const int fresh = count == modes ? modes - 1 : count++;
       CUDAVISION_UNROLL
       for (int m = 0; m < modes; ++m) {
@@ -159,11 +164,41 @@ struct Mixture {
     }
     return !background;
   }
+
+  /// Whether a value is a background mode in shadow: darker, and of the same colour (A. Prati, I. Mikić, M. M. Trivedi and R.
+  /// Cucchiara, "Detecting moving shadows: algorithms and evaluation", PAMI 2003).
+  CUDAVISION_HOST_DEVICE bool in_shadow(const float (&value)[C], const Job& job) const {
+    float total = 0;
+    CUDAVISION_UNROLL
+    for (int m = 0; m < modes; ++m) {
+      if (m >= count) break;
+      float along = 0, size = 0, light[C], lit[C];  // of the value and of the mode
+      for (int c = 0; c < C; ++c) {
+        light[c] = sub(value[c], job.black[c]);
+        lit[c] = sub(mean[m][c], job.black[c]);
+        along = add(along, mul(light[c], lit[c]));
+        size = add(size, mul(lit[c], lit[c]));
+      }
+      if (size == 0) return false;
+      if (along <= size && along >= mul(job.shadow_threshold, size)) {
+        const float factor = over(along, size);
+        float distance = 0;
+        for (int c = 0; c < C; ++c) {
+          const float away = sub(mul(factor, lit[c]), light[c]);
+          distance = add(distance, mul(away, away));
+        }
+        if (distance < mul(mul(mul(job.match, variance[m]), factor), factor)) return true;
+      }
+      total = add(total, weight[m]);
+      if (total > background_ratio) return false;
+    }
+    return false;
+  }
 };
 
 /// Updates the mixture of pixel (x, y); C: 1 or 3 channels. Returns whether the pixel is foreground.
 template <typename T, int C>
-CUDAVISION_HOST_DEVICE bool pixel(const Job& job, int x, int y) {
+CUDAVISION_HOST_DEVICE bool pixel(const Job& job, const Rates& rates, int x, int y) {
   const std::size_t pixels = std::size_t(job.width) * job.height, at = std::size_t(y) * job.width + x;
   const float step = 1.0f / float(1 << job.extra_bits);
   int sample[3];
@@ -200,7 +235,7 @@ CUDAVISION_HOST_DEVICE bool pixel(const Job& job, int x, int y) {
     row[std::ptrdiff_t(x >> channel.shift_x) * channel.step] = T(shown << job.shift);
   }
 
-  const bool foreground = mixture.update(value, job.rate, job.keep, job.prune);
+  const bool foreground = mixture.update(value, rates, job.match);
   job.count[at] = std::uint8_t(mixture.count);
   CUDAVISION_UNROLL
   for (int m = 0; m < modes; ++m) {
@@ -209,7 +244,7 @@ CUDAVISION_HOST_DEVICE bool pixel(const Job& job, int x, int y) {
     job.variance[m * pixels + at] = mixture.variance[m];
     for (int c = 0; c < C; ++c) job.mean[(m * C + c) * pixels + at] = mixture.mean[m][c];
   }
-  return foreground;
+  return foreground && !(job.drop_shadows && mixture.in_shadow(value, job));
 }
 
 #undef CUDAVISION_UNROLL

@@ -10,6 +10,7 @@
 #include "kernels/diff/arithmetic.hpp"
 #include "kernels/diff/diff.hpp"
 #include "kernels/diff/mog2.hpp"
+#include "kernels/diff/pooled.hpp"
 
 namespace cudavision::diff {
 
@@ -21,23 +22,37 @@ struct Fill {
 
 /// Parameters resolved for a geometry.
 struct Plan {
-  Geometry geometry;
+  Geometry geometry, analysis;  ///< of the frames, and of the pictures that are compared: see Params::analysis_scale
   Params params;
   int threshold = 0;  ///< in sample values
   Show show;
-  int rate = 0;               ///< of the background, see background_step()
-  CellGrid cells;             ///< with `counted`; nothing changed
-  std::uint64_t counted = 0;  ///< pixels
-  std::vector<Rect> masked;   ///< not empty, inside the frame
-  /// One bit for each pixel, the leftmost lowest; 1: counted. Rows of mask_pitch() bytes. Empty if all pixels are counted.
+  Shadow shadow;                  ///< of a background
+  int rate = 0;                   ///< of the background, see background_step()
+  CellGrid cells;                 ///< with `counted`; nothing changed
+  std::uint64_t counted = 0;      ///< pixels of the frame
+  std::uint64_t analysed = 0;     ///< pixels of the analysis that are counted
+  std::uint32_t light_limit = 0;  ///< pixels; light was switched if more changed
+  std::vector<Rect> masked;       ///< in pixels of the analysis, not empty, inside it
+  /// One bit for each pixel of the analysis, the leftmost lowest; 1: counted. Rows of mask_pitch() bytes. Empty if all pixels are counted.
   std::vector<std::uint32_t> counted_bits;
 
-  std::size_t mask_pitch() const { return std::size_t(geometry.width + 511) / 512 * 64; }
+  std::size_t mask_pitch() const { return std::size_t(analysis.width + 511) / 512 * 64; }
   /// Whether samples of this role are compared.
   bool compares(Role role) const;
   bool compares_plane(int plane) const;
   /// Whether only the luma of an RGB picture is compared.
   bool luma_of_rgb() const;
+  /// Whether a model finds the changed pixels, instead of a threshold, and makes the picture that is the reference.
+  bool has_model() const { return params.reference == Reference::mog2 || params.reference == Reference::pooled; }
+  std::size_t model_bytes() const;
+  bool scales() const { return params.analysis_scale > 1; }
+  /// Whether pixels in the shadow of a background have not changed.
+  bool drops_shadows() const { return params.drop_shadows && params.reference == Reference::background; }
+  bool detects_light() const { return params.light_change_ratio > 0; }
+  /// Whether references are frames of the caller. The first frame is kept if it can begin anew, which the host does not know.
+  bool borrows() const {
+    return params.borrow && !scales() && !has_model() && !(params.reference == Reference::first && detects_light());
+  }
 };
 
 /// Sample values of a colour, by role.
@@ -47,7 +62,7 @@ RoleValues black_values(const FormatInfo& format);
 RoleValues tint_values(const FormatInfo& format);  ///< changed pixels become half sample, half tint
 RoleValues box_values(const FormatInfo& format);
 
-/// How a frame is kept in the memory of a plan: rows begin at multiples of 256 bytes, at least 64 unused bytes follow each row.
+/// How a picture of the analysis is kept in the memory of a plan: rows begin at multiples of 256 bytes, at least 64 unused bytes follow each row.
 struct FrameLayout {
   std::array<std::size_t, 3> offset{};
   std::array<std::ptrdiff_t, 3> pitch{};  ///< 0: the plane is not kept
@@ -60,10 +75,13 @@ FrameLayout frame_layout(const Plan& plan);
 /// The work of a backend on a frame.
 struct Frame {
   Image src, dst;
-  bool compared = false;     ///< false: nothing differs, and a background or mixture begins
+  Image whole;  ///< src at the size of the frame, if src has the size of the analysis
+  /// False: nothing differs, and a background or mixture begins. If light was switched in the last frames, only the backend knows
+  /// whether a frame is compared.
+  bool compared = false;
   Image reference;           ///< to compare with; planes are null for Reference::background, and for planes that are not compared
   Image keep;                ///< where to copy src to; planes that are not kept are null
-  std::uint64_t number = 0;  ///< of the frame since the reference began: 0, 1, …
+  std::uint64_t number = 0;  ///< of the frame since the last reset: 0, 1, …
   int slot = 0;              ///< of the result, less than in_flight
 };
 
@@ -71,9 +89,11 @@ struct Frame {
 Result<Plan> resolve(const Params& params, const Geometry& geometry);
 /// The work of Reference::mog2 on a frame; its state is not set.
 mog2::Job mixture_job(const Plan& plan, const Frame& frame);
-/// Channels of the mixture, 1 or 3.
-int mixture_channels(const Plan& plan);
-/// Pictures that serve as references: the last frames, the first frame, or the means of the mixture.
+/// The same of Reference::pooled.
+pooled::Job pooled_job(const Plan& plan, const Frame& frame);
+/// Channels that are compared, 1 or 3. Luma of RGB is one.
+int compared_channels(const Plan& plan);
+/// Pictures that serve as references: the last frames, the first frame, or the means of a model.
 int ring_size(const Params& params);
 
 /// Errors: resource.

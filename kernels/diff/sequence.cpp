@@ -20,24 +20,24 @@ Status Sequence::run(const Image& src, const Image& dst, Queue queue) {
   const auto from = src_.read(src, queue), to = writes ? dst_.write(dst) : Result<Image>(Image{});
   if (!from.ok()) return from.error();
   if (!to.ok()) return to.error();
-  frame.src = from.value();
+  frame.src = frame.whole = from.value();
   frame.dst = to.value();
   frame.number = number_;
   frame.compared = number_ >= (previous ? std::uint64_t(params.interval) : 1);
   frame.slot = int(ticket_ % std::uint64_t(params.in_flight));
   Image* const place = background ? nullptr : &ring_[previous ? std::size_t(number_ % std::uint64_t(params.interval)) : 0];
-  if (place && (frame.compared || params.reference == Reference::mog2)) {
+  if (place && (frame.compared || plan_.has_model())) {
     const auto reference = reference_.read(*place, queue);  // a borrowed frame may lie at any address
     if (!reference.ok()) return reference.error();
     frame.reference = reference.value();
   }
   const bool keep = previous || (params.reference == Reference::first && number_ == 0);
-  if (keep && !params.borrow) frame.keep = *place;
+  if (keep && !plan_.borrows()) frame.keep = *place;
 
   if (Status status = compute(frame, queue); !status.ok()) return status;
   if (writes)
     if (Status status = dst_.finish(dst, queue); !status.ok()) return status;
-  if (keep && params.borrow) *place = src;
+  if (keep && plan_.borrows()) *place = src;
   compared_[std::size_t(frame.slot)] = frame.compared;
   ++number_;
   ++ticket_;
@@ -53,11 +53,12 @@ bool Sequence::take_over(Sequence& previous) {
   const Geometry &here = geometry(), &there = previous.geometry();
   const Params &ours = plan_.params, &theirs = previous.plan_.params;
   if (here.format != there.format || here.width != there.width || here.height != there.height ||
-      ours.reference != theirs.reference || ours.borrow != theirs.borrow || ring_size(ours) != ring_size(theirs))
+      ours.reference != theirs.reference || plan_.borrows() != previous.plan_.borrows() || ring_size(ours) != ring_size(theirs) ||
+      ours.analysis_scale != theirs.analysis_scale)
     return false;
-  if (ours.luma_only != theirs.luma_only) {  // of RGB, all channels are kept, except in mixtures
+  if (ours.luma_only != theirs.luma_only) {  // of RGB, all channels are kept, except in models
     const FormatInfo& format = info(here.format);
-    if (!format.is_gray() && (!format.is_rgb() || ours.reference == Reference::mog2)) return false;
+    if (!format.is_gray() && (!format.is_rgb() || plan_.has_model())) return false;
   }
   if (!swap_reference(previous)) return false;
   ring_.swap(previous.ring_);
@@ -70,13 +71,16 @@ const FrameResult& Sequence::result(std::uint64_t ticket) {
   result_.counted = plan_.counted;
   result_.changed = 0;
   result_.changed_ratio = result_.mean_difference = 0;
+  result_.light = false;
   const int slot = ticket == 0 ? 0 : int((ticket - 1) % std::uint64_t(plan_.params.in_flight));
   result_.compared = ticket > 0 && compared_[std::size_t(slot)];
   if (!result_.compared || result_.counted == 0) return result_;
-  const Sums sums = collect(slot, result_.cells.changed);
-  result_.changed = sums.changed;
-  result_.changed_ratio = double(sums.changed) / double(result_.counted);
-  result_.mean_difference = std::ldexp(double(sums.difference) / double(result_.counted), 8 - info(plan_.geometry.format).depth);
+  const Found found = collect(slot, result_.cells.changed);
+  result_.compared = found.compared;
+  result_.light = found.light;
+  result_.changed = found.changed;
+  result_.changed_ratio = double(found.changed) / double(result_.counted);
+  result_.mean_difference = std::ldexp(double(found.sum) / double(plan_.analysed), 8 - info(plan_.geometry.format).depth);
   return result_;
 }
 

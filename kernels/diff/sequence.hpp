@@ -36,13 +36,14 @@ class Sequence : public Diff {
   virtual Status compute(const Frame& frame, Queue queue) = 0;
   /// Swaps the kept references, except ring_, with a plan that keeps the same. Returns false if `other` is of another backend.
   virtual bool swap_reference(Sequence& other) = 0;
-  /// What a backend counted in a frame.
-  struct Sums {
-    std::uint64_t difference = 0;  ///< of all pixels, in sample values
-    std::uint64_t changed = 0;     ///< pixels
+  /// What a backend found in a frame.
+  struct Found {
+    bool compared = true, light = false;
+    std::uint64_t sum = 0;      ///< of the pixels' differences, in sample values
+    std::uint64_t changed = 0;  ///< pixels
   };
-  /// Adds the changed pixels of each cell to `changed`; returns the sums.
-  virtual Sums collect(int slot, std::vector<std::uint32_t>& changed) const = 0;
+  /// Adds the changed pixels of each cell to `changed`. For a frame with Frame::compared.
+  virtual Found collect(int slot, std::vector<std::uint32_t>& changed) const = 0;
   /// Fills rectangles with the colour of boxes.
   virtual Status fill(const Image& dst, const std::vector<Fill>& fills, Queue queue) = 0;
 

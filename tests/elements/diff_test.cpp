@@ -11,8 +11,8 @@ namespace {
 
 const Size size{96, 64};
 constexpr GstClockTime frame_time = 40 * GST_MSECOND;
-/// Resets the settings that the profile needs for the shared tests.
-const std::string defaults = "reference=previous attach-roi=true ";
+/// Resets the settings that the profile needs for the shared tests, and switches off what tests of whole frames would meet.
+const std::string defaults = "reference=previous attach-roi=true light-change-ratio=0 ";
 
 struct Found {
   int x = 0, y = 0, width = 0, height = 0;
@@ -240,6 +240,35 @@ TEST(shows_the_mask, Each::run) {
       for (std::size_t c = 0; c < (GST_VIDEO_INFO_IS_RGB(&video) ? 3u : 1u); ++c)
         if (radius < 4) expected[c](block).setTo(255);  // an opening of 9×9 removes 7×9
       EXPECT_SAME(player.show(std::move(frame)), expected);
+    }
+}
+
+TEST(compares_at_a_part_of_the_size, Each::run) {
+  for (const char* format : {"GRAY8", "NV12", "RGB"})
+    for (int scale : {1, 2, 4, 8}) {
+      at(format + std::string(" analysis-scale=") + std::to_string(scale));
+      Player player(run, "open-radius=0 cell-size=20 output=mask analysis-scale=" + std::to_string(scale), format);
+      const GstVideoInfo& video = player.video();
+      player.show(square(video));
+      // A block that begins within a compared pixel. Its mean exceeds the threshold from a share of 15 / 140.
+      const cv::Rect block(33, 17, 30, 21);
+      Picture expected = all_of(video, GST_VIDEO_INFO_IS_YUV(&video) ? std::vector<int>{0, 128, 128} : std::vector<int>{0});
+      std::size_t changed = 0;
+      for (int y = 0; y < size.height; y += scale)
+        for (int x = 0; x < size.width; x += scale) {
+          const int covered = (cv::Rect(x, y, scale, scale) & block).area(),
+                    mean = (140 * covered + scale * scale / 2) / (scale * scale);
+          if (mean <= 15) continue;
+          changed += std::size_t(scale * scale);
+          for (std::size_t c = 0; c < (GST_VIDEO_INFO_IS_RGB(&video) ? 3u : 1u); ++c)
+            expected[c](cv::Rect(x, y, scale, scale)).setTo(255);
+        }
+      const Buffer out = player.play(square(video, block));
+      EXPECT_SAME(picture(out.get(), video), expected);
+      EXPECT_EQ(player.changed_ratio(), double(changed) / (size.width * size.height));
+      EXPECT_EQ(rois(out.get()).size(), 1u);
+      const Found box = rois(out.get())[0];
+      EXPECT(box.x == 20 && box.width >= 40 && box.y + box.height == 40);
     }
 }
 
@@ -568,6 +597,99 @@ TEST(warns_of_masked_regions_outside_the_frame, Each::run) {
   }
 }
 
+TEST(warns_of_properties_without_effect, Each::run) {
+  for (const auto& [settings, text] :
+       {std::pair{"interval=2", ""},
+        {"reference=background learning-rate=0.5 threshold=3", ""},
+        {"reference=mog2 learning-rate=0.5 history=50 variance-threshold=25", ""},
+        {"learning-rate=-0.5", ""},
+        {"learning-rate=0.5", "learning-rate has no effect with reference=previous"},
+        {"reference=first interval=2", "interval has no effect with reference=first"},
+        {"reference=background shadows=drop shadow-threshold=0.3", ""},
+        {"reference=background threshold=0 light-compensation=false", ""},
+        {"reference=background light-compensation=false", "light-compensation has no effect with reference=background"},
+        {"shadows=drop", "shadows has no effect with reference=previous"},
+        {"reference=mog2 threshold=3", "threshold has no effect with reference=mog2"},
+        {"reference=background history=50 variance-threshold=25",
+         "history, variance-threshold have no effect with reference=background"}}) {
+    at(settings);
+    Player player(run, settings);
+    for (bool first : {true, false}) {
+      player.play(square(player.video()));
+      EXPECT_EQ(player.warning().text, first ? text : "");  // posted only once
+    }
+  }
+}
+
+TEST(drops_shadows, Each::run) {
+  // The background is 60, 100, 140; part of it becomes darker, and keeps its hue or not.
+  for (const char* reference : {"background", "mog2"})
+    for (const auto& [settings, colour, changed] : {std::tuple{"", std::vector<int>{36, 60, 84}, true},
+                                                    {"shadows=drop", {36, 60, 84}, false},
+                                                    {"shadows=drop", {24, 40, 56}, true},
+                                                    {"shadows=drop shadow-threshold=0.3", {24, 40, 56}, false},
+                                                    {"shadows=drop", {72, 120, 168}, true},
+                                                    {"shadows=drop", {60, 60, 60}, true}}) {
+      at(reference + std::string(" ") + settings + " " + std::to_string(colour[0]));
+      Player player(run, "output=mask reference=" + std::string(reference) + " " + settings, "RGB");
+      for (int i = 0; i < 5; ++i) player.play(flat(player.video(), {60, 100, 140}));
+      player.play(flat(player.video(), colour));
+      EXPECT_EQ(player.changed_ratio(), changed ? 1.0 : 0.0);
+    }
+}
+
+TEST(finds_changes_by_the_noise_and_under_other_light, Each::run) {
+  // A picture with brighter and darker halves; its light changes by 10 % with each frame, then a square appears.
+  for (const char* format : {"GRAY8", "NV12"})
+    for (bool compensates : {true, false}) {
+      at(format + std::string(compensates ? "" : " light-compensation=false"));
+      Player player(run,
+                    "reference=background threshold=0 open-radius=0 output=passthrough light-compensation=" +
+                        std::string(compensates ? "true" : "false"),
+                    format);
+      const auto frame = [&](int number, const cv::Rect& rect) {
+        const double light = number % 2 ? 1.1 : 1;
+        const int black = format == std::string("NV12") ? 16 : 0;
+        Buffer buffer = square(player.video(), {}, 0);
+        GstVideoFrame map;
+        EXPECT(gst_video_frame_map(&map, &player.video(), buffer.get(), GST_MAP_WRITE));
+        cv::Mat luma(size.height, size.width, CV_8U, GST_VIDEO_FRAME_PLANE_DATA(&map, 0),
+                     std::size_t(GST_VIDEO_FRAME_PLANE_STRIDE(&map, 0)));
+        for (int y = 0; y < size.height; ++y)
+          for (int x = 0; x < size.width; ++x) luma.at<guint8>(y, x) = guint8(black + std::lround(light * (y < 30 ? 60 : 120)));
+        if (!rect.empty()) luma(rect).setTo(20);
+        gst_video_frame_unmap(&map);
+        return buffer;
+      };
+      for (int i = 0; i < 12; ++i) player.play(frame(i % 3 == 2, {}));
+      EXPECT_EQ(player.motion(), !compensates);
+      if (!compensates) continue;
+      const Buffer out = player.play(frame(1, {16, 16, 32, 32}));
+      EXPECT_EQ(rois(out.get()).size(), 1u);
+      const Found box = rois(out.get())[0];
+      EXPECT(box.x == 16 && box.y == 16 && box.width == 32 && box.height == 32);
+    }
+}
+
+TEST(adapts_the_mixture_by_its_settings, Each::run) {
+  // A square appears and stays. The number of frames until it is background, at most 60.
+  const auto frames = [&](const std::string& settings) {
+    Player player(run, "reference=mog2 open-radius=0 output=passthrough " + settings);
+    for (int i = 0; i < 30; ++i) player.play(square(player.video()));
+    int frames = 0;
+    do player.play(square(player.video(), {32, 16, 32, 32}, 100));
+    while (player.changed_ratio() > 0 && ++frames < 60);
+    return frames;
+  };
+  const int usual = frames("");
+  EXPECT_EQ(frames("learning-rate=-0.3"), usual);
+  EXPECT(usual > 3 && usual < 60);
+  EXPECT(frames("history=10") < usual);
+  EXPECT(frames("learning-rate=0.5") < usual);
+  EXPECT_EQ(frames("learning-rate=0"), 60);
+  EXPECT_EQ(frames("variance-threshold=1000"), 0);  // 40² is less than 1000 variances of 4
+}
+
 TEST(ignores_masked_regions, Each::run) {
   Player player(run, "output=mask open-radius=0 mask-regions=0,0,48,64;90,60,1000,1000");
   player.play(square(player.video()));
@@ -603,6 +725,62 @@ TEST(posts_the_begin_and_end_of_motion, Each::run) {
       }
       EXPECT_EQ(player.events(), c.events);
     }
+}
+
+TEST(reports_a_switch_of_the_light, Each::run) {
+  for (const char* reference : {"previous", "first", "background", "mog2"})
+    for (const char* output : {"mask", "overlay", "passthrough"}) {
+      at(reference + std::string(" output=") + output);
+      Player player(run, "gap=0.1 light-change-ratio=0.6 message-interval=1000000000000 output=" + std::string(output) +
+                             " reference=" + reference);
+      const auto bright = [&](const cv::Rect& rect) {
+        Buffer frame = square(player.video(), {0, 0, size.width, size.height}, 150);
+        if (rect.empty()) return frame;
+        GstVideoFrame map;
+        EXPECT(gst_video_frame_map(&map, &player.video(), frame.get(), GST_MAP_WRITE));
+        cv::Mat(size.height, size.width, CV_8U, GST_VIDEO_FRAME_PLANE_DATA(&map, 0),
+                std::size_t(GST_VIDEO_FRAME_PLANE_STRIDE(&map, 0)))(rect)
+            .setTo(20);
+        gst_video_frame_unmap(&map);
+        return frame;
+      };
+      const bool mask = output == std::string("mask");
+      for (int i = 0; i < 3; ++i) player.play(square(player.video()));
+      player.play(square(player.video(), {0, 0, 24, 24}));
+      EXPECT_EQ(player.events(), "none begin");
+      const Buffer out = player.play(bright({}));
+      const std::vector<Said> said = player.said();
+      EXPECT_EQ(said.size(), 1u);
+      EXPECT_EQ(said[0].event, "light");
+      EXPECT_EQ(said[0].timestamp, 4 * frame_time);
+      EXPECT_EQ(said[0].changed_ratio, 0.0);
+      EXPECT(said[0].mean_difference > 50);
+      EXPECT_EQ(said[0].regions.size(), 0u);
+      EXPECT(rois(out.get()).empty());
+      EXPECT(player.motion());  // of the frames before
+      EXPECT_EQ(player.changed_ratio(), 0.0);
+      EXPECT_SAME(picture(out.get(), player.video()), all_of(player.video(), {mask ? 0 : 150}));
+      for (int i = 0; i < 3; ++i) player.play(bright({}));
+      EXPECT_EQ(player.events(), "end");
+      const Buffer moved = player.play(bright({32, 16, 32, 32}));
+      EXPECT_EQ(player.events(), "begin");
+      EXPECT_EQ(rois(moved.get()), (std::vector<Found>{{32, 16, 32, 32, 4, 1.0}}));
+    }
+}
+
+TEST(light_may_change_many_pixels_if_allowed, Each::run) {
+  // 3840 of 6144 pixels change: 62.5 %.
+  for (const auto& [settings, light] : {std::pair{"light-change-ratio=0.6", true},
+                                        {"light-change-ratio=0.63", false},
+                                        {"light-change-ratio=0", false},
+                                        {"light-change-ratio=1", false}}) {
+    at(settings);
+    Player player(run, settings);
+    player.play(square(player.video()));
+    player.play(square(player.video(), {0, 0, 60, 64}));
+    EXPECT_EQ(player.events(), light ? "none light none" : "none begin");
+    EXPECT_EQ(player.changed_ratio(), light ? 0.0 : 0.625);
+  }
 }
 
 TEST(counts_frames_without_times_by_the_framerate, Each::run) {

@@ -19,18 +19,37 @@ namespace {
 
 std::string describe(const diff::Params& p) {
   std::ostringstream text;
-  const char* references[] = {"previous", "first", "background", "mog2"};
+  const char* references[] = {"previous", "first", "background", "mog2", "pooled"};
   const char* outputs[] = {"difference", "mask", "overlay", "none"};
   const char* modes[] = {"absolute", "signed", "squared"};
   text << "diff reference=" << references[int(p.reference)] << " interval=" << p.interval << " rate=" << p.learning_rate
-       << " output=" << outputs[int(p.output)] << " mode=" << modes[int(p.mode)] << " threshold=" << p.threshold
-       << " gain=" << p.gain << " luma_only=" << p.luma_only << " open=" << p.open_radius << " cell=" << p.cell_size
-       << " borrow=" << p.borrow << " masked";
+       << " history=" << p.history << " variance=" << p.variance_threshold << " output=" << outputs[int(p.output)]
+       << " mode=" << modes[int(p.mode)] << " threshold=" << p.threshold << " scale=" << p.analysis_scale
+       << " compensate=" << p.light_compensation << " shadows=" << !p.drop_shadows << "/" << p.shadow_threshold
+       << " light=" << p.light_change_ratio << " gain=" << p.gain << " luma_only=" << p.luma_only << " open=" << p.open_radius
+       << " cell=" << p.cell_size << " borrow=" << p.borrow << " masked";
   for (const Rect& r : p.mask_regions) text << " (" << r.x << ',' << r.y << ' ' << r.width << 'x' << r.height << ')';
   return text.str();
 }
 
-/// The picture some time later: blocks that changed, by much or by little, and specks.
+/// Casts a shadow on a part of a picture: `factor` of the light remains.
+void shade(Picture& picture, const Rect& part, double factor) {
+  const auto& components = picture.format().components;
+  const bool rgb = std::any_of(components.begin(), components.end(), [](const auto& c) { return c.role == Role::red; });
+  const int max = picture.format().max_value();
+  for (const reference::Component& c : components) {
+    if (c.role == Role::alpha || c.role == Role::padding) continue;
+    const bool yuv = !rgb && components.size() > 1;
+    const int black = !yuv ? 0 : c.role == Role::luma ? (max + 1) / 16 : (max + 1) / 2;
+    reference::Grid grid = picture.read(c);
+    for (int y = part.y >> c.shift_y; y < std::min(grid.height, (part.y + part.height) >> c.shift_y); ++y)
+      for (int x = part.x >> c.shift_x; x < std::min(grid.width, (part.x + part.width) >> c.shift_x); ++x)
+        grid.at(x, y) = std::clamp(black + int(std::lround((grid.at(x, y) - black) * factor)), 0, max);
+    picture.write(c, grid);
+  }
+}
+
+/// The picture some time later: blocks that changed, by much or by little, a shadow, and specks.
 Picture later(const Picture& before, unsigned seed, Layout layout = {}) {
   Random random(seed);
   Picture after(before.geometry(), layout);
@@ -47,6 +66,10 @@ Picture later(const Picture& before, unsigned seed, Layout layout = {}) {
     for (int i = random.below(40); i > 0; --i) change(random.between(1, 4), random.between(1, 3), max);
     after.write(c, grid);
   }
+  const int width = before.geometry().width, height = before.geometry().height;
+  if (random.below(3) == 0)
+    shade(after, {random.below(width), random.below(height), width / 3 + 1, height / 3 + 1},
+          random.pick<double>({0.45, 0.6, 0.8, 0.95}));
   return after;
 }
 
@@ -66,8 +89,9 @@ std::string wrong_result(const diff::FrameResult& result, const reference::Diff:
   std::uint64_t changed = 0, counted = 0;
   for (std::uint32_t n : step.cells_changed) changed += n;
   for (std::uint32_t n : step.cells_counted) counted += n;
-  const double mean = counted ? double(step.sum) / double(counted) / (1 << (depth - 8)) : 0;
+  const double mean = counted ? double(step.sum) / double(step.analysed) / (1 << (depth - 8)) : 0;
   if (result.compared != step.compared) text << "compared " << result.compared;
+  if (result.light != step.light) text << " light " << result.light;
   if (result.changed != changed) text << " changed " << result.changed << ", expected " << changed;
   if (result.counted != counted) text << " counted " << result.counted << ", expected " << counted;
   if (result.mean_difference != mean) text << " mean " << result.mean_difference << ", expected " << mean;
@@ -110,15 +134,20 @@ diff::Params random_params(Random& random, int width, int height) {
   diff::Params params;
   params.reference = diff::Reference(random.below(3));
   params.interval = random.pick<int>({1, 1, 2, 3});
-  params.learning_rate = random.pick<double>({0.02, 0.5, 1, 0, 0.0001, 0.25});
+  params.learning_rate = random.pick<double>({-1, 0.5, 1, 0, 0.0001, 0.25});
   params.output = diff::Output(random.below(4));
   params.mode = diff::Mode(random.below(3));
+  params.analysis_scale = random.pick<int>({1, 1, 1, 2, 4, 8});
   params.threshold = random.pick<int>({15, 0, 3, 60, 254, 255});
+  if (params.reference == diff::Reference::background && params.threshold == 0) params.threshold = 1;  // 0 is another model
   params.gain = random.pick<double>({1, 1, 0.5, 2.3, 17, 256, 0});
   params.luma_only = random.below(3) == 0;
   params.open_radius = random.pick<int>({0, 0, 1, 1, 2, 3, 7, 16});
   params.cell_size = random.pick<int>({16, 16, 4, 5, 8, 17, 32, 100, 1024});
   params.borrow = random.below(4) == 0;
+  params.drop_shadows = random.below(2) == 0;
+  params.shadow_threshold = random.pick<double>({0.5, 0.5, 0, 0.7, 1});
+  params.light_change_ratio = random.pick<double>({0, 0, 0.6, 0.1, 0.0001, 1});
   for (int i = random.below(3) ? 0 : random.between(1, 3); i > 0; --i)
     params.mask_regions.push_back(
         {random.between(-3, width), random.between(-3, height), random.between(1, width), random.between(1, height)});
@@ -147,11 +176,12 @@ TEST_P(DiffSweep, CommonSettings) {
   SKIP_UNLESS_AVAILABLE(backend);
   for (diff::Reference reference : {diff::Reference::previous, diff::Reference::first, diff::Reference::background}) {
     for (diff::Output output : {diff::Output::difference, diff::Output::mask, diff::Output::overlay, diff::Output::none}) {
-      for (int radius : {0, 1}) {
+      for (const auto& [radius, scale] : {std::pair{0, 1}, {1, 1}, {1, 2}, {0, 4}}) {
         diff::Params params;
         params.reference = reference;
         params.output = output;
         params.open_radius = radius;
+        params.analysis_scale = scale;
         expect_reference(backend, params, {format, 641, 117}, unsigned(format) + 9, 3, false);
         if (HasFatalFailure()) return;
       }
@@ -167,7 +197,11 @@ TEST_P(DiffPlans, LargeFrames) {
   diff::Params params;
   params.output = diff::Output::mask;
   for (Format format : {Format::NV12, Format::RGBA, Format::GRAY8, Format::P010_10LE})
-    expect_reference(GetParam(), params, {format, 1920, 1080}, 4, 2);
+    for (int scale : {1, 2, 8}) {
+      params.analysis_scale = scale;
+      expect_reference(GetParam(), params, {format, 1920, 1080}, 4, 2);
+    }
+  params.analysis_scale = 1;
   params.output = diff::Output::difference;
   params.open_radius = 0;
   expect_reference(GetParam(), params, {Format::GRAY8, 7680, 4320}, 5, 2);
@@ -259,7 +293,11 @@ TEST_P(DiffPlans, ContinuesFromAnother) {
         after.interval = before.interval;
         after.learning_rate = before.learning_rate;
         after.borrow = before.borrow;
+        after.analysis_scale = before.analysis_scale;
+        after.light_change_ratio = before.light_change_ratio = 0;  // would begin anew at different frames
         if (geometry.format != Format::GRAY8 && (!rgb || reference == diff::Reference::mog2)) after.luma_only = before.luma_only;
+        if (reference == diff::Reference::background)  // threshold 0 is another model
+          before.threshold = std::max(before.threshold, 1), after.threshold = std::max(after.threshold, 1);
         after.in_flight = 2;
         SCOPED_TRACE(info(geometry.format).name + (" before: " + describe(before)) + "\nafter: " + describe(after));
 
@@ -317,6 +355,110 @@ TEST_P(DiffPlans, ContinuesAtAnotherRate) {
   for (unsigned seed : {4, 5, 6}) EXPECT_TRUE(run(*plan, seed).bytes() == run(*slow, seed).bytes()) << seed;
 }
 
+/// A still picture with noise, which becomes brighter with frame `cut`.
+Picture before_and_after(const Geometry& geometry, int frame, int cut) {
+  const Picture still = make_picture(geometry, 5, Data::checkerboard);
+  Random random(unsigned(frame) + 1);
+  Picture out(geometry);
+  for (const reference::Component& c : still.format().components) {
+    reference::Grid grid = still.read(c);
+    const int max = still.format().max_value(), step = std::max(1, max / 128);
+    for (int& value : grid.values)
+      value = std::clamp(value / 2 + (frame < cut ? 0 : max / 2) + random.between(-1, 1) * step, 0, max);
+    out.write(c, grid);
+  }
+  return out;
+}
+
+/// After a switch of the light, a plan is as one that begins with that frame.
+TEST_P(DiffPlans, BeginsAnewWhenLightIsSwitched) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  constexpr int cut = 5;
+  for (Format format :
+       {Format::GRAY8, Format::NV12, Format::RGBA, Format::P010_10LE, Format::YUY2, Format::GBR, Format::RGBA64_LE}) {
+    for (diff::Reference reference :
+         {diff::Reference::previous, diff::Reference::first, diff::Reference::background, diff::Reference::mog2}) {
+      for (diff::Output output : {diff::Output::mask, diff::Output::overlay, diff::Output::difference, diff::Output::none}) {
+        for (int interval : {1, 3}) {
+          if (interval > 1 && reference != diff::Reference::previous) continue;
+          diff::Params params;
+          params.reference = reference;
+          params.output = output;
+          params.interval = interval;
+          params.threshold = 4;
+          params.open_radius = int(output) % 2;
+          params.light_change_ratio = 0.6;
+          params.analysis_scale = int(reference) % 2 + 1;
+          SCOPED_TRACE(info(format).name + (" " + describe(params)));
+          const Geometry geometry{format, 131, 75};
+          const auto whole = plan_for(backend, params, geometry), anew = plan_for(backend, params, geometry);
+          const Picture black = make_picture(geometry, 0, Data::zero);
+          const auto submit = [&](diff::Diff& plan, int frame) {
+            const Picture src = before_and_after(geometry, frame, cut);
+            Job job(backend, src, src.inverted());
+            EXPECT_TRUE(job.submit(work_of(plan)).ok());
+            return job.finish();
+          };
+          for (int frame = 0; frame < cut + 6; ++frame) {
+            const Picture out = submit(*whole, frame);
+            const diff::FrameResult result = whole->result();
+            EXPECT_EQ(result.light, frame == cut) << frame;
+            if (frame < cut) continue;
+            const Picture expected = submit(*anew, frame);
+            const diff::FrameResult other = anew->result();
+            EXPECT_EQ(result.changed, other.changed) << frame;
+            EXPECT_EQ(result.cells.changed, other.cells.changed) << frame;
+            if (frame > cut) {
+              EXPECT_EQ(result.compared, other.compared) << frame;
+              EXPECT_EQ(result.mean_difference, other.mean_difference) << frame;
+            } else {
+              EXPECT_TRUE(result.compared);
+              EXPECT_EQ(result.changed, 0u);
+              EXPECT_GT(result.mean_difference, 20);
+            }
+            EXPECT_TRUE((frame == cut && output == diff::Output::difference) || out.bytes() == expected.bytes()) << frame;
+          }
+        }
+      }
+    }
+  }
+}
+
+/// The plan that takes over knows when the reference began, though it does not look for light itself.
+TEST_P(DiffPlans, ContinuesAfterASwitchOfTheLight) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  constexpr int cut = 4;
+  for (diff::Reference reference : {diff::Reference::previous, diff::Reference::mog2}) {
+    diff::Params params;
+    params.reference = reference;
+    params.interval = 4;
+    params.light_change_ratio = 0.6;
+    const Geometry geometry{Format::GRAY8, 70, 40};
+    const auto first = plan_for(backend, params, geometry);
+    params.light_change_ratio = 0;
+    const auto second = plan_for(backend, params, geometry), anew = plan_for(backend, params, geometry);
+    const auto submit = [&](diff::Diff& plan, int frame) {
+      const Picture src = before_and_after(geometry, frame, cut);
+      Job job(backend, src, src.inverted());
+      EXPECT_TRUE(job.submit(work_of(plan)).ok());
+      return job.finish();
+    };
+    for (int frame = 0; frame < cut + 2; ++frame) submit(*first, frame);
+    ASSERT_TRUE(second->continue_from(*first));
+    for (int frame = cut; frame < cut + 2; ++frame) submit(*anew, frame);
+    for (int frame = cut + 2; frame < cut + 8; ++frame) {
+      EXPECT_TRUE(submit(*second, frame).bytes() == submit(*anew, frame).bytes()) << frame;
+      EXPECT_EQ(second->result().compared, anew->result().compared) << frame;
+      EXPECT_EQ(second->result().compared, reference == diff::Reference::mog2 || frame >= cut + 4) << frame;
+    }
+    second->reset();
+    submit(*second, 0);
+    EXPECT_FALSE(second->result().compared);
+  }
+}
+
 /// Where something else is kept, the plan begins anew.
 TEST_P(DiffPlans, DoesNotContinueFromAnUnlikePlan) {
   const Backend backend = GetParam();
@@ -333,6 +475,7 @@ TEST_P(DiffPlans, DoesNotContinueFromAnUnlikePlan) {
       {"reference", nv12, diff::Reference::previous, [](diff::Params& p, Geometry&) { p.reference = diff::Reference::first; }},
       {"model", nv12, diff::Reference::background, [](diff::Params& p, Geometry&) { p.reference = diff::Reference::mog2; }},
       {"interval", nv12, diff::Reference::previous, [](diff::Params& p, Geometry&) { p.interval = 2; }},
+      {"scale", nv12, diff::Reference::background, [](diff::Params& p, Geometry&) { p.analysis_scale = 2; }},
       {"borrow", nv12, diff::Reference::first, [](diff::Params& p, Geometry&) { p.borrow = true; }},
       {"luma of NV12", nv12, diff::Reference::background, [](diff::Params& p, Geometry&) { p.luma_only = true; }},
       {"luma of RGBA's mixture", rgba, diff::Reference::mog2, [](diff::Params& p, Geometry&) { p.luma_only = true; }},
@@ -543,6 +686,68 @@ TEST_P(DiffPlans, SameInputGivesTheSameBits) {
     }
   }
 }
+/// Shadows of a wall in any colour, on both models, and a dark object of another colour.
+TEST_P(DiffPlans, DropsShadows) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  for (Format format : {Format::NV12, Format::RGBA, Format::Y444, Format::YUY2, Format::P010_10LE, Format::GBR, Format::UYVY}) {
+    for (diff::Reference reference : {diff::Reference::background, diff::Reference::mog2}) {
+      for (int scale : {1, 2}) {
+        diff::Params params;
+        params.reference = reference;
+        params.output = diff::Output::none;
+        params.analysis_scale = scale;
+        params.shadow_threshold = 0.5;
+        SCOPED_TRACE(info(format).name + (" " + describe(params)));
+        const Geometry geometry{format, 160, 96};
+        const auto kept = plan_for(backend, params, geometry);
+        params.drop_shadows = true;
+        const auto dropped = plan_for(backend, params, geometry);
+        Picture wall(geometry), object(geometry);
+        for (const reference::Component& c : wall.format().components) {
+          const int max = wall.format().max_value(), part = (max + 1) / 32;
+          const bool first = &c == &wall.format().components[0];
+          reference::Grid grid = wall.read(c);
+          for (int y = 0; y < grid.height; ++y)
+            for (int x = 0; x < grid.width; ++x) grid.at(x, y) = (first ? 24 + (x / 8 + y / 8) % 2 * 4 : 20) * part;
+          wall.write(c, grid);
+          const bool last = &c == &wall.format().components[2];
+          for (int& value : grid.values) value = (first ? 16 : last ? 24 : 12) * part;  // less light, and another colour
+          object.write(c, grid);
+        }
+        const auto changed = [&](diff::Diff& plan, const Picture& src) {
+          Job job(backend, src, src.inverted());
+          EXPECT_TRUE(job.submit(work_of(plan)).ok());
+          job.finish();
+          return plan.result().changed;
+        };
+        const auto with = [&](double factor, bool is_object) {
+          Picture frame = wall;
+          if (!is_object) {
+            shade(frame, {32, 16, 64, 48}, factor);
+            return frame;
+          }
+          for (const reference::Component& c : wall.format().components) {
+            reference::Grid grid = wall.read(c), from = object.read(c);
+            for (int y = 16 >> c.shift_y; y < 64 >> c.shift_y; ++y)
+              for (int x = 32 >> c.shift_x; x < 96 >> c.shift_x; ++x) grid.at(x, y) = from.at(x, y);
+            frame.write(c, grid);
+          }
+          return frame;
+        };
+        constexpr std::uint64_t area = 64 * 48;
+        for (diff::Diff* plan : {kept.get(), dropped.get()}) {
+          const bool drops = plan == dropped.get();
+          for (int i = 0; i < 20; ++i) changed(*plan, wall);
+          EXPECT_EQ(changed(*plan, with(0.6, false)), drops ? 0 : area);
+          EXPECT_EQ(changed(*plan, with(0.4, false)), area) << "too dark";
+          EXPECT_EQ(changed(*plan, with(1.3, false)), area) << "bright";
+          EXPECT_EQ(changed(*plan, with(0, true)), area) << "an object";
+        }
+      }
+    }
+  }
+}
 INSTANTIATE_FOR_BACKENDS(DiffPlans);
 
 /// A scene for the mixture: noise about a picture, and a block that walks through it.
@@ -574,12 +779,15 @@ TEST_P(MixtureBackends, CudaEqualsCpu) {
       params.output = output;
       params.luma_only = luma_only;
       params.open_radius = int(luma_only);
+      params.analysis_scale = output == diff::Output::mask ? 1 : 4;
       params.mask_regions = {{4, 5, 20, 30}};
+      params.drop_shadows = luma_only == (output == diff::Output::mask);
       const Geometry geometry{GetParam(), 131, 75};
       const auto cpu = plan_for(Backend::cpu, params, geometry), cuda = plan_for(Backend::cuda, params, geometry);
       const Picture still = make_picture(geometry, 5);
       for (int i = 0; i < 25; ++i) {
-        const Picture src = scene(geometry, still, i);
+        Picture src = scene(geometry, still, i);
+        if (i >= 15) shade(src, {30, 20, 60, 40}, 0.6);
         Job a(Backend::cpu, src, src.inverted()), b(Backend::cuda, src, src.inverted());
         ASSERT_TRUE(a.submit(work_of(*cpu)).ok());
         ASSERT_TRUE(b.submit(work_of(*cuda)).ok());
@@ -627,18 +835,40 @@ TEST_P(Mixture, FindsWhatMoves) {
 TEST_P(Mixture, EqualsOpenCV) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
-  for (const auto& [format, type] : {std::pair{Format::GRAY8, CV_8UC1}, std::pair{Format::RGB, CV_8UC3}}) {
+  struct Case {
+    Format format;
+    int type, history;
+    double variance_threshold, learning_rate;
+    double shadow_threshold = 0;  ///< 0: shadows are kept
+  };
+  for (const auto& [format, type, history, variance_threshold, learning_rate, shadow_threshold] :
+       {Case{Format::GRAY8, CV_8UC1, 500, 16, -1}, Case{Format::RGB, CV_8UC3, 500, 16, -1},
+        Case{Format::GRAY8, CV_8UC1, 20, 16, -1}, Case{Format::RGB, CV_8UC3, 500, 4, -1},
+        Case{Format::GRAY8, CV_8UC1, 500, 40, 0.05}, Case{Format::GRAY8, CV_8UC1, 1, 9, -1}, Case{Format::RGB, CV_8UC3, 500, 16, 0},
+        Case{Format::RGB, CV_8UC3, 500, 16, -1, 0.5}, Case{Format::RGB, CV_8UC3, 500, 30, -1, 0.8},
+        Case{Format::GRAY8, CV_8UC1, 500, 16, -1, 0.5},
+        Case{Format::GRAY8, CV_8UC1, 500, 16, 0.9}}) {  // at 1 theirs forgets everything before each frame
     diff::Params params;
     params.reference = diff::Reference::mog2;
     params.output = diff::Output::mask;
     params.open_radius = 0;
+    params.history = history;
+    params.variance_threshold = variance_threshold;
+    params.learning_rate = learning_rate;
+    params.drop_shadows = shadow_threshold > 0;
+    params.shadow_threshold = shadow_threshold;
+    SCOPED_TRACE(describe(params));
     const Geometry geometry{format, 160, 96};
     const auto plan = plan_for(backend, params, geometry);
-    const auto mixture = cv::createBackgroundSubtractorMOG2(500, 16, false);
+    const auto mixture = cv::createBackgroundSubtractorMOG2(history, variance_threshold, params.drop_shadows);
+    mixture->setShadowThreshold(shadow_threshold);
+    mixture->setShadowValue(127);
+    std::int64_t shadows = 0;
     const Picture still = make_picture(geometry, 5);
     std::int64_t foreground = 0, unlike = 0;
     for (int i = 0; i < 120; ++i) {
       Picture src = scene(geometry, still, i);
+      if (i >= 60) shade(src, {i, 66, 40, 30}, 0.6), shade(src, {i + 50, 66, 30, 30}, 0.9);
       Job job(backend, src, src.inverted());
       ASSERT_TRUE(job.submit(work_of(*plan)).ok());
       Picture out = job.finish();
@@ -647,7 +877,9 @@ TEST_P(Mixture, EqualsOpenCV) {
         return cv::Mat(geometry.height, geometry.width, type, plane.data, std::size_t(plane.pitch));
       };
       cv::Mat mask, got;
-      mixture->apply(mat(src), mask);
+      mixture->apply(mat(src), mask, learning_rate);
+      shadows += cv::countNonZero(mask == 127);
+      mask.setTo(0, mask == 127);
       if (i == 0) continue;  // theirs is all foreground, ours compares with nothing yet
       cv::extractChannel(mat(out), got, 0);
       foreground += cv::countNonZero(mask);
@@ -656,6 +888,7 @@ TEST_P(Mixture, EqualsOpenCV) {
     std::printf("%s: %ld of %ld foreground pixels unlike OpenCV's\n", info(format).name, long(unlike), long(foreground));
     EXPECT_GT(foreground, 10000);
     EXPECT_LE(unlike, foreground / 10000);
+    EXPECT_EQ(shadows > 10000, params.drop_shadows) << shadows;
   }
 }
 #endif
@@ -774,8 +1007,13 @@ TEST(DiffErrors, NameThePropertyAndItsRange) {
     }
   };
   expect("interval", {0, -1, 65}, [](diff::Params& p, double v) { p.interval = int(v); });
-  expect("learning-rate", {-0.1, 1.1, nan, infinity}, [](diff::Params& p, double v) { p.learning_rate = v; });
+  expect("history", {0, -1, 1000001}, [](diff::Params& p, double v) { p.history = int(v); });
+  expect("variance-threshold", {-0.1, 100001, nan, infinity}, [](diff::Params& p, double v) { p.variance_threshold = v; });
+  expect("learning-rate", {-1.1, 1.1, nan, infinity}, [](diff::Params& p, double v) { p.learning_rate = v; });
+  expect("analysis-scale", {0, -1, 3, 5, 16}, [](diff::Params& p, double v) { p.analysis_scale = int(v); });
   expect("threshold", {-1, 256}, [](diff::Params& p, double v) { p.threshold = int(v); });
+  expect("shadow-threshold", {-0.1, 1.1, nan}, [](diff::Params& p, double v) { p.shadow_threshold = v; });
+  expect("light-change-ratio", {-0.1, 1.1, nan}, [](diff::Params& p, double v) { p.light_change_ratio = v; });
   expect("gain", {-1, 257, nan, infinity}, [](diff::Params& p, double v) { p.gain = v; });
   expect("open-radius", {-1, 17}, [](diff::Params& p, double v) { p.open_radius = int(v); });
   expect("cell-size", {0, 3, 1025}, [](diff::Params& p, double v) { p.cell_size = int(v); });
@@ -799,10 +1037,10 @@ TEST(DiffSchedule, EveryPixelIsInOneTile) {
         EXPECT_EQ(s.tile_width, 32 * diff::strip_pixels(l.channels0, l.sample_bytes));
         EXPECT_LE(s.tile_width, diff::widest_tile);
         EXPECT_EQ(s.threads / 32 * diff::strip_rows(l.shift_y), diff::tuning.tile_rows) << "warps of a tile";
-        EXPECT_GE(s.tiles_x * s.tile_width, width);
-        EXPECT_LT((s.tiles_x - 1) * s.tile_width, width);
-        EXPECT_GE(s.tiles_y * diff::tuning.tile_rows, height);
-        EXPECT_LT((s.tiles_y - 1) * diff::tuning.tile_rows, height);
+        EXPECT_GE(s.frame.x * s.tile_width, width);
+        EXPECT_LT((s.frame.x - 1) * s.tile_width, width);
+        EXPECT_GE(s.frame.y * diff::tuning.tile_rows, height);
+        EXPECT_LT((s.frame.y - 1) * diff::tuning.tile_rows, height);
         EXPECT_LE(s.threads, 1024);
       }
     }
@@ -830,16 +1068,16 @@ TEST(DiffSchedule, TilesHaveSlotsForTheirCells) {
       params.cell_size = cell;
       const int width = 5000, height = 300;
       const diff::Schedule s = diff::make_schedule(resolved(params, {format, width, height}));
-      ASSERT_LE(s.slots, diff::max_slots);
-      ASSERT_GE(s.record_bytes, 4 + 2 * s.slots);
-      ASSERT_EQ(s.record_bytes % 32, 0);
+      ASSERT_LE(s.frame.slots, diff::max_slots);
+      ASSERT_GE(s.frame.record_bytes, 4 + 2 * s.frame.slots);
+      ASSERT_EQ(s.frame.record_bytes % 32, 0);
       for (int x = 0; x < width; ++x) {
         const int slot = x / cell - diff::Schedule::first_cell(x / s.tile_width, s.tile_width, cell);
-        ASSERT_TRUE(slot >= 0 && slot < s.slots_x) << "cell size " << cell << ", x " << x;
+        ASSERT_TRUE(slot >= 0 && slot < s.frame.slots_x) << "cell size " << cell << ", x " << x;
       }
       for (int y = 0; y < height; ++y) {
         const int rows = diff::tuning.tile_rows, slot = y / cell - diff::Schedule::first_cell(y / rows, rows, cell);
-        ASSERT_TRUE(slot >= 0 && slot < s.slots / s.slots_x) << "cell size " << cell << ", y " << y;
+        ASSERT_TRUE(slot >= 0 && slot < s.frame.slots / s.frame.slots_x) << "cell size " << cell << ", y " << y;
       }
     }
   }
@@ -856,16 +1094,20 @@ TEST(DiffSchedule, ReciprocalOfTheCellSizeIsExact) {
 
 TEST(DiffSchedule, KernelsFollowFromTheOutput) {
   for (diff::Output output : {diff::Output::difference, diff::Output::mask, diff::Output::overlay, diff::Output::none}) {
-    for (int radius : {0, 3}) {
+    for (const auto& [radius, light] : {std::pair{0, 0.0}, {3, 0.0}, {0, 0.6}, {3, 0.6}}) {
       diff::Params params;
       params.output = output;
       params.open_radius = radius;
+      params.light_change_ratio = light;
+      params.reference = diff::Reference::background;
       const diff::Schedule s = diff::make_schedule(resolved(params, {Format::NV12, 64, 48}));
       const bool changed = output == diff::Output::mask || output == diff::Output::overlay;
-      EXPECT_EQ(s.opens, radius > 0);
+      const bool opens = radius > 0 || light > 0;
+      EXPECT_EQ(s.opens, opens);
+      EXPECT_EQ(s.restarts, light > 0);
       EXPECT_EQ(s.compare == diff::Writes::difference, output == diff::Output::difference);
-      EXPECT_EQ(s.compare == diff::Writes::changed, changed && radius == 0);
-      EXPECT_EQ(s.open == diff::Writes::changed, changed && radius > 0);
+      EXPECT_EQ(s.compare == diff::Writes::changed, changed && !opens);
+      EXPECT_EQ(s.open == diff::Writes::changed, changed && opens);
     }
   }
 }
@@ -876,17 +1118,21 @@ TEST(DiffSchedule, MemoryDoesNotOverlap) {
     const Geometry geometry{random.pick(all_formats()), random.between(1, 700), random.between(1, 90)};
     diff::Params params = random_params(random, geometry.width, geometry.height);
     params.reference = diff::Reference(random.below(4));
+    if (random.below(8) == 0) params.reference = diff::Reference::background, params.threshold = 0;
     const diff::Plan plan = resolved(params, geometry);
     const diff::Memory memory = diff::memory_of(plan);
-    const std::size_t frame = diff::frame_layout(plan).bytes, bits = plan.mask_pitch() * geometry.height;
-    const bool mog2 = params.reference == diff::Reference::mog2, background = params.reference == diff::Reference::background;
-    EXPECT_EQ(memory.ring.size(), params.borrow && !mog2 ? 0u : std::size_t(diff::ring_size(params)));
-    EXPECT_EQ(memory.model != diff::Memory::none, mog2 || background);
+    const std::size_t frame = diff::frame_layout(plan).bytes, bits = plan.mask_pitch() * plan.analysis.height;
+    const bool opens = params.open_radius > 0 || params.light_change_ratio > 0, scales = params.analysis_scale > 1;
+    const bool model = plan.has_model(), background = plan.params.reference == diff::Reference::background;
+    EXPECT_EQ(memory.ring.size(), plan.borrows() ? 0u : std::size_t(diff::ring_size(plan.params)));
+    EXPECT_EQ(memory.model != diff::Memory::none, model || background);
     EXPECT_EQ(memory.counted != diff::Memory::none, !plan.counted_bits.empty());
-    EXPECT_EQ(memory.changed != diff::Memory::none, params.open_radius > 0);
-    EXPECT_EQ(memory.foreground != diff::Memory::none, mog2);
-    const std::size_t model_bytes =
-        mog2 ? diff::mog2::state_bytes(geometry.width, geometry.height, diff::mixture_channels(plan)) : 2 * frame;
+    EXPECT_EQ(memory.changed != diff::Memory::none, opens || scales);
+    EXPECT_EQ(memory.opened != diff::Memory::none, opens && scales);
+    EXPECT_EQ(memory.small != diff::Memory::none, scales);
+    EXPECT_EQ(memory.small_difference != diff::Memory::none, scales && params.output == diff::Output::difference);
+    EXPECT_EQ(memory.foreground != diff::Memory::none, model);
+    const std::size_t model_bytes = model ? plan.model_bytes() : 2 * frame;
     const auto expect_apart = [](const std::vector<std::pair<std::size_t, std::size_t>>& parts, std::size_t end) {
       std::size_t at = 0;  // parts are in order
       for (const auto& [offset, bytes] : parts) {
@@ -900,8 +1146,15 @@ TEST(DiffSchedule, MemoryDoesNotOverlap) {
     std::vector<std::pair<std::size_t, std::size_t>> kept;
     for (std::size_t offset : memory.ring) kept.emplace_back(offset, frame);
     kept.emplace_back(memory.model, model_bytes);
+    kept.emplace_back(memory.state, 256);
     expect_apart(kept, memory.kept_bytes);
-    expect_apart({{memory.counted, bits}, {memory.changed, bits}, {memory.foreground, bits}}, memory.bits_bytes);
+    expect_apart({{memory.counted, bits},
+                  {memory.changed, bits},
+                  {memory.foreground, bits},
+                  {memory.opened, bits},
+                  {memory.small, frame},
+                  {memory.small_difference, frame}},
+                 memory.bits_bytes);
   }
 }
 

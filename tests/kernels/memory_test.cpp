@@ -150,13 +150,13 @@ Make sharpness(const Region& region) {
 }
 
 /// Submits the picture twice and draws boxes.
-Make difference(diff::Reference reference, diff::Output output, bool borrow = false) {
+Make difference(diff::Reference reference, diff::Output output, bool borrow = false, int threshold = 1) {
   return [=](const Geometry& geometry, Backend backend) {
     diff::Params params;
     params.reference = reference;
     params.output = output;
     params.borrow = borrow;
-    params.threshold = 1;
+    params.threshold = threshold;
     params.mask_regions = {{1, 1, 3, 2}};
     auto made = kernel([&] { return diff::make(params, geometry, backend); });
     return work_with(std::move(made), [](diff::Diff& plan, const Image& src, const Image& dst, Queue queue) {
@@ -236,6 +236,7 @@ std::vector<Operation> operations() {
       {"diff mask from borrowed", difference(diff::Reference::previous, diff::Output::mask, true)},
       {"diff overlay from first", difference(diff::Reference::first, diff::Output::overlay)},
       {"diff difference from background", difference(diff::Reference::background, diff::Output::difference)},
+      {"diff overlay from automatic background", difference(diff::Reference::background, diff::Output::overlay, false, 0)},
       {"diff overlay from mixture", difference(diff::Reference::mog2, diff::Output::overlay)},
       {"diff difference from mixture", difference(diff::Reference::mog2, diff::Output::difference)},
   };

@@ -47,6 +47,15 @@ std::vector<std::uint8_t> extreme(const std::vector<std::uint8_t>& mask, int wid
   return out;
 }
 
+/// Whether any pixel of a sample is set; rows have `width` pixels.
+bool any_pixel(const std::vector<std::uint8_t>& mask, int width, const Component& c, int x, int y) {
+  const int height = int(mask.size()) / width;
+  bool any = false;
+  for (int py = y << c.shift_y; py < std::min((y + 1) << c.shift_y, height); ++py)
+    for (int px = x << c.shift_x; px < std::min((x + 1) << c.shift_x, width); ++px) any = any || mask[std::size_t(py) * width + px];
+  return any;
+}
+
 }  // namespace
 
 Diff::Values Diff::read(const Picture& picture) const {
@@ -55,12 +64,69 @@ Diff::Values Diff::read(const Picture& picture) const {
   return values;
 }
 
+/// Compares the means of blocks, and repeats what comes out.
+Diff::Step Diff::submit_shrunk(const Picture& src, Layout layout) {
+  const int s = params_.analysis_scale, width = geometry_.width, height = geometry_.height;
+  const Geometry small{geometry_.format, (width + s - 1) / s, (height + s - 1) / s};
+  if (!shrunk_) {
+    diff::Params params = params_;
+    params.analysis_scale = 1;
+    params.mask_regions.clear();
+    for (const Rect& r : params_.mask_regions) {
+      const long left = std::max(r.x, 0), top = std::max(r.y, 0), right = std::min(long(r.x) + r.width, long(width)),
+                 bottom = std::min(long(r.y) + r.height, long(height));
+      if (left < right && top < bottom)
+        params.mask_regions.push_back(
+            {int(left / s), int(top / s), int((right - 1) / s - left / s + 1), int((bottom - 1) / s - top / s + 1)});
+    }
+    shrunk_ = std::make_shared<Diff>(params, small);
+  }
+  const Values now = read(src);
+  Picture means(small);
+  for (const Component& c : src.format().components) {
+    const Grid& from = now.at(c.role);
+    Grid to = means.read(c);
+    for (int y = 0; y < to.height; ++y) {
+      for (int x = 0; x < to.width; ++x) {
+        double sum = 0, count = 0;
+        for (int py = y * s; py < std::min((y + 1) * s, from.height); ++py)
+          for (int px = x * s; px < std::min((x + 1) * s, from.width); ++px) sum += from.at(px, py), ++count;
+        to.at(x, y) = int(std::floor(sum / count + 0.5));
+      }
+    }
+    means.write(c, to);
+  }
+  const Step inner = shrunk_->submit(means);
+  Step step{Picture(geometry_, layout), inner.compared, inner.light, {}, {}, {}, inner.sum, inner.analysed};
+  std::vector<std::uint8_t> counted;
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x < width; ++x) {
+      const std::size_t at = std::size_t(y / s) * small.width + x / s;
+      step.mask.push_back(inner.mask[at]);
+      counted.push_back(std::none_of(
+          shrunk_->params_.mask_regions.begin(), shrunk_->params_.mask_regions.end(),
+          [&](const Rect& r) { return x / s >= r.x && x / s < r.x + r.width && y / s >= r.y && y / s < r.y + r.height; }));
+    }
+  }
+  for (const Component& c : src.format().components) {
+    if (params_.output != diff::Output::difference) break;
+    Grid shown = now.at(c.role);
+    const Grid from = inner.out.read(c);
+    for (int y = 0; y < shown.height && !carried(c.role); ++y)
+      for (int x = 0; x < shown.width; ++x) shown.at(x, y) = from.at(x / s, y / s);
+    step.out.write(c, shown);
+  }
+  count_and_show(step, now, counted);
+  return step;
+}
+
 Diff::Step Diff::submit(const Picture& src, Layout layout) {
+  if (params_.analysis_scale > 1) return submit_shrunk(src, layout);
   const Definition& format = src.format();
   const int width = geometry_.width, height = geometry_.height, max = format.max_value();
-  Step step{Picture(geometry_, layout), {}, {}, {}, {}, 0};
+  Step step{Picture(geometry_, layout), {}, {}, {}, {}, {}, 0, 0};
   const Values now = read(src);
-  const std::int64_t one = format.depth == 8 ? 256 : 65536;  // of the background
+  const std::int64_t one = Diff::one(format);
 
   Values before;
   switch (params_.reference) {
@@ -79,7 +145,8 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
     default: {
       step.compared = !background_.empty();
       before = now;
-      const std::int64_t rate = std::max<std::int64_t>(std::llround(params_.learning_rate * 32768), params_.learning_rate > 0);
+      const double learning_rate = params_.learning_rate < 0 ? 0.02 : params_.learning_rate;
+      const std::int64_t rate = std::max<std::int64_t>(std::llround(learning_rate * 32768), learning_rate > 0);
       for (auto& [role, grid] : before) {
         std::vector<std::int64_t>& state = background_[role];
         if (!step.compared)
@@ -101,14 +168,6 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
     for (int y = 0; y < height; ++y)
       for (int x = 0; x < width; ++x)
         if (x >= r.x && y >= r.y && x < long(r.x) + r.width && y < long(r.y) + r.height) counted[std::size_t(y) * width + x] = 0;
-  const auto any_pixel = [&](const std::vector<std::uint8_t>& mask, const Component& c, int x, int y) {
-    bool any = false;
-    for (int py = y << c.shift_y; py < std::min((y + 1) << c.shift_y, height); ++py)
-      for (int px = x << c.shift_x; px < std::min((x + 1) << c.shift_x, width); ++px)
-        any = any || mask[std::size_t(py) * width + px];
-    return any;
-  };
-
   Values a = now, b = before;
   if (params_.luma_only && rgb(format)) {
     const auto luma = [](Values& v) {
@@ -139,7 +198,7 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
     }
     for (int y = 0; y < from.height; ++y) {
       for (int x = 0; x < from.width; ++x) {
-        const int d = looked_at && any_pixel(counted, c, x, y) ? from.at(x, y) - to.at(x, y) : 0;
+        const int d = looked_at && any_pixel(counted, width, c, x, y) ? from.at(x, y) - to.at(x, y) : 0;
         long double size = std::abs(d);
         if (params_.mode == diff::Mode::squared)  // the gain in steps of 2^-32 for its division
           size = std::floor(size * size * std::llround(params_.gain / max * 4294967296.0) / 4294967296.0L + 0.5L);
@@ -161,10 +220,47 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
   for (std::size_t i = 0; i < most.size(); ++i) {
     step.mask[i] = counted[i] && most[i] > params_.threshold << (format.depth - 8);
     step.sum += std::uint64_t(most[i]);
+    step.analysed += counted[i];
+  }
+  if (params_.drop_shadows && params_.reference == diff::Reference::background && step.compared) {
+    const bool yuv = !rgb(format) && format.components.size() > 1;
+    for (std::size_t i = 0; i < step.mask.size(); ++i) {
+      const int x = int(i) % width, y = int(i) / width;
+      std::vector<std::pair<long double, long double>> pairs;  // of the frame and of the background
+      for (const Component& c : format.components) {
+        if (carried(c.role) || (params_.luma_only && (chroma(c.role) || c.role == Role::green || c.role == Role::blue))) continue;
+        const int black = !yuv ? 0 : chroma(c.role) ? (max + 1) / 2 : 16 << (format.depth - 8);
+        pairs.emplace_back(a.at(c.role).at(x >> c.shift_x, y >> c.shift_y) - black,
+                           b.at(c.role).at(x >> c.shift_x, y >> c.shift_y) - black);
+      }
+      long double along = 0, size = 0;
+      for (const auto& [sample, lit] : pairs) along += sample * lit, size += lit * lit;
+      bool shadow = size > 0 && along <= size && along * 32768 >= std::llround(params_.shadow_threshold * 32768) * size;
+      for (const auto& [sample, lit] : pairs)  // |a · lit − sample| ≤ threshold · a, times size
+        shadow = shadow && std::abs(along * lit - sample * size) <= (params_.threshold << (format.depth - 8)) * along;
+      if (shadow) step.mask[i] = 0;
+    }
+  }
+  if (params_.light_change_ratio > 0) {
+    const auto total = [](const std::vector<std::uint8_t>& mask) { return double(std::count(mask.begin(), mask.end(), 1)); };
+    step.light = total(step.mask) > std::floor(params_.light_change_ratio * total(counted));
+  }
+  if (step.light) {
+    std::fill(step.mask.begin(), step.mask.end(), std::uint8_t(0));
+    if (params_.reference != diff::Reference::background) past_ = {now};
+    for (auto& [role, state] : background_)
+      for (std::size_t i = 0; i < state.size(); ++i) state[i] = now.at(role).values[i] * one;
   }
   for (bool dilate : {false, true})
     for (bool across : {true, false}) step.mask = extreme(step.mask, width, height, params_.open_radius, across, dilate);
 
+  count_and_show(step, now, counted);
+  return step;
+}
+
+void Diff::count_and_show(Step& step, const Values& now, const std::vector<std::uint8_t>& counted) const {
+  const Definition& format = step.out.format();
+  const int width = geometry_.width, height = geometry_.height, max = format.max_value(), middle = (max + 1) / 2;
   const int cells_x = (width - 1) / params_.cell_size + 1, cells_y = (height - 1) / params_.cell_size + 1;
   step.cells_changed.resize(std::size_t(cells_x) * cells_y);
   step.cells_counted.resize(step.cells_changed.size());
@@ -183,7 +279,7 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
       for (int y = 0; y < shown.height; ++y) {
         for (int x = 0; x < shown.width; ++x) {
           if (carried(c.role)) continue;
-          const bool changed = any_pixel(step.mask, c, x, y);
+          const bool changed = any_pixel(step.mask, width, c, x, y);
           if (params_.output == diff::Output::mask)
             shown.at(x, y) = chroma(c.role) ? middle : changed ? max : 0;
           else if (changed)
@@ -193,7 +289,6 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
       step.out.write(c, shown);
     }
   }
-  return step;
 }
 
 Picture with_boxes(const Picture& picture, const std::vector<diff::MotionRegion>& regions) {

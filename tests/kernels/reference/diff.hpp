@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "kernels/diff/diff.hpp"
@@ -17,22 +18,27 @@ class Diff {
 
   struct Step {
     Picture out;  ///< what dst holds afterwards; meaningless for diff::Output::none
-    bool compared = false;
+    bool compared = false, light = false;
     std::vector<std::uint8_t> mask;  ///< one a pixel, 0 or 1
     std::vector<std::uint32_t> cells_changed, cells_counted;
-    std::uint64_t sum = 0;  ///< of the pixels' differences, in sample values
+    std::uint64_t sum = 0;       ///< of the pixels' differences, in sample values
+    std::uint64_t analysed = 0;  ///< pixels that are counted, at the size of the analysis
   };
   Step submit(const Picture& src, Layout layout = {});
-  void reset() { past_.clear(), background_.clear(); }
+  void reset() { past_.clear(), background_.clear(), shrunk_.reset(); }
 
  private:
   using Values = std::map<Role, Grid>;
+  Step submit_shrunk(const Picture& src, Layout layout);
+  void count_and_show(Step& step, const Values& now, const std::vector<std::uint8_t>& counted) const;
+  static std::int64_t one(const Definition& format) { return format.depth == 8 ? 256 : 65536; }  ///< of the background
   Values read(const Picture& picture) const;
 
   const diff::Params params_;
   const Geometry geometry_;
   std::deque<Values> past_;  ///< the oldest first
   std::map<Role, std::vector<std::int64_t>> background_;
+  std::shared_ptr<Diff> shrunk_;  ///< for analysis_scale > 1
 };
 
 /// The picture with frames drawn around these regions.

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Masks of changed pixels on the CPU backend: one byte for each pixel, 0 or 255.
+#pragma once
+
+#include <cstdint>
+#include <opencv2/core.hpp>
+#include <vector>
+
+#include "kernels/diff/motion.hpp"
+
+namespace cudavision::diff {
+
+/// For each subsampled sample: whether any of its pixels is set. `mask` begins at a sample. Chroma is never subsampled in height
+/// only.
+cv::Mat any_of(const cv::Mat& mask, int shift_x, int shift_y);
+/// The same values for each of `channels` channels.
+cv::Mat repeated(const cv::Mat& one, int channels);
+/// Mixes the samples of changed pixels with as much of a colour, rounded half up.
+void tint(const cv::Mat& changed, const cv::Scalar& colour, cv::Mat& shown);
+/// Counts the pixels of a mask in the cells of a grid.
+void count(const cv::Mat& mask, const CellGrid& grid, std::vector<std::uint32_t>& cells);
+
+}  // namespace cudavision::diff

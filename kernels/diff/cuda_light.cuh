@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Whether light was switched, or the scene cut: decided on the device, in the middle of a frame, without the host.
+//
+//   compare   every block: adds its changed pixels to State::above
+//             the last block: above > light_limit?  ->  State::light, State::began, Verdict (for the host); clears the sums
+//   restart   if light: the frame becomes the reference (cuda_light.cu; of a mixture: cuda_mog2.cu runs again)
+//   open      if light: nothing changed
+//
+// The kernels follow each other on one stream, so each sees the decision; any number of frames may be in flight.
+#pragma once
+
+#include "kernels/diff/cuda_params.cuh"
+
+namespace cudavision::diff {
+
+/// Whether the reference began so late that the frame is not compared yet.
+__device__ __forceinline__ bool waits_for_reference(const KernelParams& p) {
+  return p.interval > 1 && p.number < p.state->began + p.interval;
+}
+
+/// Adds the changed pixels of a block; the last block of the grid decides. Called by one thread of each block.
+__device__ __forceinline__ void decide_light(const KernelParams& p, bool compared, unsigned above) {
+  State& state = *p.state;
+  if (above) atomicAdd(&state.above, above);
+  __threadfence();
+  const unsigned last = gridDim.x * gridDim.y - 1;
+  if (atomicInc(&state.blocks, last) != last) return;  // the last one sets it to 0 again
+  __threadfence();
+  const bool light = atomicExch(&state.above, 0) > p.light_limit;
+  state.light = light;
+  if (light) state.began = p.number;
+  *p.verdict = {compared, light};
+}
+
+}  // namespace cudavision::diff

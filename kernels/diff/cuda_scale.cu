@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Frames at a part of their size (Params::analysis_scale): shrinks a frame before it is compared, and enlarges the difference that
+// is shown.
+//
+//   grid: (width / 256, height, channels) of the picture that is written; a thread has one sample
+//
+//   shrink    |s s s s|s s s s|…        enlarge   |a|b|…  ->  |a a a a|b b b b|…     here with scale = 4
+//             |s s s s|s s s s|…   ->  |a|b|…                 |a a a a|b b b b|…
+//             |s s s s|s s s s|…                                     …
+//             |s s s s|s s s s|…
+//
+// Where to change what:
+//   which pictures          cuda.cu
+//   another block shape     cuda_tuning.hpp (scale_threads)
+#include "kernels/core/sample.hpp"
+#include "kernels/cuda/device.hpp"
+#include "kernels/diff/cuda_scale.hpp"
+#include "kernels/diff/cuda_tuning.hpp"
+
+namespace cudavision::diff {
+namespace {
+
+template <typename T>
+__global__ void __launch_bounds__(tuning.scale_threads) shrink(const __grid_constant__ Scaling job) {
+  const Scaling::Channel& channel = job.channels[blockIdx.z];
+  const int x = blockIdx.x * tuning.scale_threads + threadIdx.x;
+  if (x >= channel.width) return;
+  const int left = x << job.log2_scale, right = min((x + 1) << job.log2_scale, channel.from_width);
+  for (int y = blockIdx.y; y < channel.height; y += gridDim.y) {
+    const int top = y << job.log2_scale, bottom = min((y + 1) << job.log2_scale, channel.from_height);
+    unsigned sum = 0;
+    for (int row = top; row < bottom; ++row) {
+      const T* const from = reinterpret_cast<const T*>(channel.from + row * channel.from_pitch);
+      for (int at = left; at < right; ++at) sum += sample_of(from[std::ptrdiff_t(at) * channel.step], job.shift, job.max);
+    }
+    const unsigned count = unsigned(right - left) * unsigned(bottom - top);
+    reinterpret_cast<T*>(channel.to + y * channel.to_pitch)[std::ptrdiff_t(x) * channel.step] =
+        T((sum + count / 2) / count << job.shift);
+  }
+}
+
+template <typename T>
+__global__ void __launch_bounds__(tuning.scale_threads) enlarge(const __grid_constant__ Scaling job) {
+  const Scaling::Channel& channel = job.channels[blockIdx.z];
+  const int x = blockIdx.x * tuning.scale_threads + threadIdx.x;
+  if (x >= channel.width) return;
+  for (int y = blockIdx.y; y < channel.height; y += gridDim.y) {
+    const int log2_scale = channel.copied ? 0 : job.log2_scale;
+    T* const to = reinterpret_cast<T*>(channel.to + y * channel.to_pitch) + std::ptrdiff_t(x) * channel.step;
+    if (!channel.from) {
+      *to = T(channel.value);
+    } else {
+      const T* const from = reinterpret_cast<const T*>(channel.from + (y >> log2_scale) * channel.from_pitch);
+      *to = from[std::ptrdiff_t(x >> log2_scale) * channel.step];
+    }
+  }
+}
+
+const void* kernel(int sample_bytes, bool shrinks) {
+  if (shrinks)
+    return sample_bytes == 1 ? reinterpret_cast<const void*>(shrink<std::uint8_t>)
+                             : reinterpret_cast<const void*>(shrink<std::uint16_t>);
+  return sample_bytes == 1 ? reinterpret_cast<const void*>(enlarge<std::uint8_t>)
+                           : reinterpret_cast<const void*>(enlarge<std::uint16_t>);
+}
+
+}  // namespace
+
+Scaling scaling_of(const Plan& plan, const Image& small, const Image& whole, bool shrinks, const Image& src) {
+  const FormatInfo& format = info(plan.geometry.format);
+  const RoleValues black = black_values(format);
+  Scaling job;
+  while (1 << job.log2_scale < plan.params.analysis_scale) ++job.log2_scale;
+  job.shift = format.shift;
+  job.max = format.max_value();
+  for (int i = 0; i < format.set_count; ++i) {
+    const ChannelSet& set = format.sets[i];
+    const Rect of_whole = plan.geometry.grid(set), of_small = plan.analysis.grid(set);
+    for (int c = 0; c < set.channels; ++c) {
+      const Role role = set.roles[c];
+      const bool copied = !is_color(role);
+      const Plane& inner = small.planes[set.plane];
+      if (role == Role::other || (shrinks && (copied || !inner.data))) continue;
+      const Plane& from = shrinks ? whole.planes[set.plane] : copied ? src.planes[set.plane] : inner;
+      const Plane& to = shrinks ? inner : whole.planes[set.plane];
+      const Rect &size = shrinks ? of_small : of_whole, &from_size = shrinks ? of_whole : of_small;
+      const std::ptrdiff_t offset = std::ptrdiff_t(c) * format.sample_bytes();
+      job.channels[job.count++] = {from.data ? static_cast<const unsigned char*>(from.data) + offset : nullptr,
+                                   static_cast<unsigned char*>(to.data) + offset,
+                                   from.pitch,
+                                   to.pitch,
+                                   set.channels,
+                                   size.width,
+                                   size.height,
+                                   from_size.width,
+                                   from_size.height,
+                                   copied,
+                                   unsigned(black[std::size_t(role)]) << format.shift};
+    }
+  }
+  return job;
+}
+
+Status load_scaling(int sample_bytes) {
+  Status status = cuda::load_kernel(kernel(sample_bytes, true), "cannot load the scaling kernel");
+  return status.ok() ? cuda::load_kernel(kernel(sample_bytes, false), "cannot load the scaling kernel") : status;
+}
+
+Status launch_scaling(const Scaling& job, int sample_bytes, bool shrinks, cudaStream_t stream) {
+  if (job.count == 0) return {};
+  int width = 0, height = 0;
+  for (int i = 0; i < job.count; ++i) {
+    width = std::max(width, job.channels[i].width);
+    height = std::max(height, job.channels[i].height);
+  }
+  const dim3 grid(unsigned((width + tuning.scale_threads - 1) / tuning.scale_threads), unsigned(height), unsigned(job.count));
+  void* arguments[] = {const_cast<Scaling*>(&job)};
+  return cuda::check(
+      cudaLaunchKernel(kernel(sample_bytes, shrinks), grid, dim3(unsigned(tuning.scale_threads)), arguments, 0, stream),
+      "cannot launch the scaling");
+}
+
+}  // namespace cudavision::diff

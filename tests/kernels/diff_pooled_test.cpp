@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The background with threshold 0 (kernels/diff/pooled.hpp), against tests/kernels/reference/pooled.cpp.
+#include <algorithm>
+#include <cmath>
+
+#include "tests/kernels/harness.hpp"
+#include "tests/kernels/reference/pooled.hpp"
+
+namespace cudavision::test {
+namespace {
+
+diff::Params automatic() {
+  diff::Params params;
+  params.reference = diff::Reference::background;
+  params.threshold = 0;
+  params.output = diff::Output::mask;
+  params.open_radius = 0;
+  return params;
+}
+
+std::unique_ptr<diff::Diff> plan_for(Backend backend, const diff::Params& params, const Geometry& geometry) {
+  auto made = diff::make(params, geometry, backend);
+  EXPECT_TRUE(made.ok()) << made.error().message();
+  return made.ok() ? std::move(made.value()) : nullptr;
+}
+
+/// How a scene is lit: the factor of the light at a place.
+using Light = double (*)(int frame, int x, int width);
+double steady(int, int, int) { return 1; }
+double flickering(int frame, int, int) { return 1 + 0.08 * std::sin(2.1 * frame); }
+double clouded(int frame, int x, int width) { return 1 - 0.25 / (1 + std::exp(0.2 * (x - width * (frame - 60) / 30.0))); }
+
+struct Scene {
+  Light light = steady;
+  double noise = 2;     ///< standard deviation in 8-bit steps, about
+  Rect object, shadow;  ///< of each frame from 60 on; they move by 1 pixel a frame
+};
+
+/// A wall of coloured bricks, with noise.
+Picture picture_of(const Scene& scene, const Geometry& geometry, int frame) {
+  Random random(unsigned(frame) + 1);
+  Picture out(geometry);
+  const auto& components = out.format().components;
+  const bool rgb = std::any_of(components.begin(), components.end(), [](const auto& c) { return c.role == Role::red; });
+  const int max = out.format().max_value(), shift = out.format().depth - 8;
+  const auto inside = [&](Rect rect, int x, int y) {
+    rect.x += frame - 60;
+    return frame >= 60 && x >= rect.x && y >= rect.y && x < rect.x + rect.width && y < rect.y + rect.height;
+  };
+  for (const reference::Component& c : components) {
+    const bool luma = c.role == Role::luma, chroma = c.role == Role::cb || c.role == Role::cr;
+    const double zero = chroma ? 128 : luma && components.size() > 1 ? 16 : 0;
+    reference::Grid grid = out.read(c);
+    for (int y = 0; y < grid.height; ++y) {
+      for (int x = 0; x < grid.width; ++x) {
+        const int px = x << c.shift_x, py = y << c.shift_y, brick = (px / 12 * 7 + py / 8 * 3) % 5;
+        double value = chroma ? (c.role == Role::cb ? 20 : -25) + 2 * brick
+                       : rgb  ? 70 + 12 * brick + 30 * int(c.role == Role::red)
+                              : 80 + 15 * brick;
+        if (inside(scene.object, px, py))
+          value = chroma ? -value : (px + py) % 6 * 8 + (c.role == Role::blue ? 170 : 20);
+        else if (inside(scene.shadow, px, py))
+          value *= 0.65;
+        value *= scene.light(frame, px, geometry.width);
+        const double grain =
+            scene.noise * (random.between(-100, 100) + random.between(-100, 100) + random.between(-100, 100)) / 100.0;
+        grid.at(x, y) = std::clamp(int(std::lround((zero + value + grain) * (1 << shift))), 0, max);
+      }
+    }
+    out.write(c, grid);
+  }
+  return out;
+}
+
+Picture run(Backend backend, diff::Diff& plan, const Picture& src) {
+  Job job(backend, src, src.inverted());
+  const Status status =
+      job.submit([&plan](const Image& from, const Image& to, Queue queue) { return plan.submit(from, to, queue); });
+  EXPECT_TRUE(status.ok()) << status.message();
+  return job.finish();
+}
+
+/// The mask in the first colour component of a picture.
+std::vector<std::uint8_t> mask_in(const Picture& picture) {
+  for (const reference::Component& c : picture.format().components) {
+    if (c.role == Role::alpha || c.role == Role::padding) continue;
+    std::vector<std::uint8_t> mask;
+    for (int value : picture.read(c).values) mask.push_back(value > picture.format().max_value() / 2);
+    return mask;
+  }
+  return {};
+}
+
+const Scene still{}, everything{flickering, 2, {30, 20, 24, 30}, {80, 30, 30, 24}}, dark{steady, 7, {30, 20, 24, 30}, {}},
+    cloud{clouded, 2, {30, 50, 24, 24}, {}};
+
+class DiffPooled : public testing::TestWithParam<Backend> {};
+
+TEST_P(DiffPooled, EqualsReference) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  int number = 0;
+  for (Format format : {Format::GRAY8, Format::NV12, Format::RGBA, Format::P010_10LE, Format::YUY2, Format::GBR}) {
+    for (const Scene* scene : {&everything, &dark, &cloud}) {
+      diff::Params params = automatic();
+      params.drop_shadows = ++number % 2;
+      params.light_compensation = number % 5 != 0;
+      params.luma_only = number % 4 == 0;
+      params.learning_rate = number % 3 ? -1 : 0.03;
+      const Geometry geometry{format, 149, 85};
+      const auto plan = plan_for(backend, params, geometry);
+      reference::Pooled expected(params, geometry);
+      std::size_t changed = 0, unlike = 0;
+      for (int frame = 0; frame < 90; ++frame) {
+        const Picture src = picture_of(*scene, geometry, frame);
+        const std::vector<std::uint8_t> mask = expected.submit(src), got = mask_in(run(backend, *plan, src));
+        for (std::size_t i = 0; i < mask.size(); ++i) changed += mask[i], unlike += mask[i] != got[i];
+      }
+      EXPECT_GT(changed, 10000u) << info(format).name << " " << number;
+      EXPECT_LE(unlike, changed / 500) << info(format).name << " " << number << ", of " << changed;
+    }
+  }
+}
+
+/// Sizes of one pixel, one row, less and more than a cell, and strides.
+TEST_P(DiffPooled, OddSizes) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  for (const auto& [width, height] : {std::pair{1, 1}, {1, 40}, {70, 1}, {17, 16}, {33, 65}, {600, 20}}) {
+    for (int scale : {1, 2, 8}) {
+      diff::Params params = automatic();
+      params.drop_shadows = true;
+      params.analysis_scale = scale;
+      params.mask_regions = {{0, 0, width / 3, height / 2}};
+      const Geometry geometry{Format::NV12, width, height};
+      const auto plan = plan_for(backend, params, geometry);
+      for (int frame = 58; frame < 66; ++frame) {
+        const Picture out = run(backend, *plan, picture_of({flickering, 2, {0, 0, 5, 5}, {}}, geometry, frame));
+        EXPECT_EQ(plan->result().compared, frame > 58);
+        const auto mask = mask_in(out);
+        EXPECT_EQ(plan->result().changed, std::uint64_t(std::count(mask.begin(), mask.end(), 1)));
+      }
+    }
+  }
+}
+
+/// The same masks and counts on both backends.
+TEST(DiffPooledBackends, CudaEqualsCpu) {
+  SKIP_UNLESS_AVAILABLE(Backend::cpu);
+  SKIP_UNLESS_AVAILABLE(Backend::cuda);
+  for (Format format : all_formats()) {
+    for (int scale : {1, 4}) {
+      for (diff::Output output : {diff::Output::mask, diff::Output::difference}) {
+        diff::Params params = automatic();
+        params.output = output;
+        params.analysis_scale = scale;
+        params.drop_shadows = scale == 1;
+        params.light_change_ratio = 0.6;
+        params.mask_regions = {{4, 5, 20, 30}};
+        const Geometry geometry{format, 203, 117};
+        const auto cpu = plan_for(Backend::cpu, params, geometry), cuda = plan_for(Backend::cuda, params, geometry);
+        for (int frame = 45; frame < 70; ++frame) {
+          const Picture src = frame == 67 ? make_picture(geometry, 3) : picture_of(everything, geometry, frame);
+          ASSERT_EQ(run(Backend::cpu, *cpu, src).sample_difference(run(Backend::cuda, *cuda, src), 0), "")
+              << info(format).name << " frame " << frame;
+          const diff::FrameResult x = cpu->result(), y = cuda->result();
+          ASSERT_EQ(x.cells.changed, y.cells.changed);
+          ASSERT_EQ(x.mean_difference, y.mean_difference);
+          ASSERT_EQ(x.light, y.light);
+        }
+      }
+    }
+  }
+}
+
+/// Light and noise are no change; what moves is, and a shadow if shadows are kept.
+TEST_P(DiffPooled, FindsWhatMoves) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  struct Case {
+    Scene scene;
+    bool drop_shadows, compensates;
+    double least, most;  ///< changed pixels, in pixels of the object
+  };
+  const Scene object{steady, 2, {30, 20, 24, 30}, {}}, shadow{steady, 2, {}, {30, 20, 24, 30}}, flicker{flickering, 2, {}, {}},
+      overcast{clouded, 2, {}, {}}, grain{steady, 7, {}, {}};
+  for (Format format : {Format::NV12, Format::RGB, Format::P010_10LE}) {
+    int number = 0;
+    for (const Case& c : {Case{still, false, true, 0, 0}, Case{grain, false, true, 0, 0.01}, Case{object, true, true, 0.8, 1.2},
+                          Case{dark, true, true, 0.5, 1.3}, Case{shadow, false, true, 0.8, 1.2}, Case{shadow, true, true, 0, 0.5},
+                          Case{flicker, false, true, 0, 0.01}, Case{overcast, false, true, 0, 0.1},
+                          Case{overcast, false, false, 0.1, 100}, Case{everything, true, true, 0.8, 1.6}}) {
+      diff::Params params = automatic();
+      params.output = diff::Output::none;
+      params.drop_shadows = c.drop_shadows;
+      params.light_compensation = c.compensates;
+      const Geometry geometry{format, 160, 96};
+      const auto plan = plan_for(backend, params, geometry);
+      std::uint64_t changed = 0;
+      for (int frame = 0; frame < 80; ++frame) {
+        run(backend, *plan, picture_of(c.scene, geometry, frame));
+        if (frame >= 60) changed += plan->result().changed;
+      }
+      const double objects = double(changed) / (20 * 24 * 30);
+      EXPECT_GE(objects, c.least) << info(format).name << " case " << number;
+      EXPECT_LE(objects, c.most) << info(format).name << " case " << number;
+      ++number;
+    }
+  }
+}
+
+/// NV12 of twice the size at half of its size is Y444: luma is the mean of four samples, chroma is taken as it is.
+TEST_P(DiffPooled, ComparesMeansAtAPartOfTheSize) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  diff::Params params = automatic();
+  params.drop_shadows = true;
+  const Geometry small{Format::Y444, 131, 75}, large{Format::NV12, 262, 150};
+  const auto whole = plan_for(backend, params, small);
+  params.analysis_scale = 2;
+  const auto scaled = plan_for(backend, params, large);
+  std::size_t changed = 0;
+  for (int frame = 45; frame < 70; ++frame) {
+    const Picture src = picture_of(everything, small, frame);
+    Picture twice(large);
+    for (const reference::Component& c : twice.format().components) {
+      for (const reference::Component& from : src.format().components) {
+        if (from.role != c.role) continue;
+        const reference::Grid values = src.read(from);
+        reference::Grid grid = twice.read(c);
+        for (int y = 0; y < grid.height; ++y)
+          for (int x = 0; x < grid.width; ++x) grid.at(x, y) = values.at(x >> (1 - c.shift_x), y >> (1 - c.shift_y));
+        twice.write(c, grid);
+      }
+    }
+    const auto mask = mask_in(run(backend, *whole, src)), got = mask_in(run(backend, *scaled, twice));
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      const int x = int(i) % large.width / 2, y = int(i) / large.width / 2;
+      ASSERT_EQ(got[i], mask[std::size_t(y) * small.width + x]) << frame << ": " << x << ", " << y;
+      changed += got[i];
+    }
+  }
+  EXPECT_GT(changed, 10000u);
+}
+
+/// After a switch of the light, the means begin with the frame.
+TEST_P(DiffPooled, BeginsAnewWhenLightIsSwitched) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  diff::Params params = automatic();
+  params.light_change_ratio = 0.6;
+  params.light_compensation = false;
+  const Geometry geometry{Format::NV12, 160, 96};
+  const auto plan = plan_for(backend, params, geometry);
+  const Scene switched{[](int frame, int, int) { return frame < 60 ? 0.6 : 1.0; }, 2, {}, {}};
+  for (int frame = 40; frame < 70; ++frame) {
+    run(backend, *plan, picture_of(switched, geometry, frame));
+    EXPECT_EQ(plan->result().light, frame == 60) << frame;
+    EXPECT_EQ(plan->result().changed, 0u) << frame;
+  }
+}
+
+/// A plan that takes over finds what the plan before would have found.
+TEST_P(DiffPooled, ContinuesFromAnother) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  diff::Params params = automatic();
+  const Geometry geometry{Format::I420, 131, 75};
+  const auto whole = plan_for(backend, params, geometry);
+  auto first = plan_for(backend, params, geometry), second = plan_for(backend, params, geometry);
+  params.threshold = 1;
+  EXPECT_FALSE(plan_for(backend, params, geometry)->continue_from(*first)) << "another model";
+  for (int frame = 50; frame < 70; ++frame) {
+    if (frame == 62) {
+      ASSERT_TRUE(second->continue_from(*first));
+      first.reset();
+    }
+    const Picture src = picture_of(everything, geometry, frame);
+    EXPECT_TRUE(run(backend, *whole, src).bytes() == run(backend, first ? *first : *second, src).bytes()) << frame;
+  }
+}
+INSTANTIATE_FOR_BACKENDS(DiffPooled);
+
+}  // namespace
+}  // namespace cudavision::test

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "tests/kernels/reference/pooled.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace cudavision::reference {
+namespace {
+
+constexpr double none = -1e9;
+
+/// The median of values that are counted in 512 bins of `step` from `least`, interpolated in its bin.
+double binned_median(const std::vector<double>& values, double least, double step) {
+  std::vector<int> bins(512);
+  for (double value : values) ++bins[std::size_t(std::clamp(int(std::floor((value - least) / step)), 0, 511))];
+  double below = 0;
+  for (std::size_t i = 0; i < bins.size(); ++i) {
+    if (bins[i] > 0 && below + bins[i] >= double(values.size()) / 2)
+      return least + step * (double(i) + (double(values.size()) / 2 - below) / bins[i]);
+    below += bins[i];
+  }
+  return 0;
+}
+
+}  // namespace
+
+Pooled::Pooled(const diff::Params& params, const Geometry& geometry)
+    : params_(params),
+      width_(geometry.width),
+      height_(geometry.height),
+      across_((geometry.width + 15) / 16),
+      down_((geometry.height + 15) / 16) {}
+
+/// Luma above black, and chroma about neutral, for each pixel; in 8-bit steps.
+std::vector<Pooled::Values> Pooled::read(const Picture& src) const {
+  const Definition& format = src.format();
+  std::vector<Values> planes;
+  for (const Component& c : format.components) {
+    if (c.role == Role::alpha || c.role == Role::padding) continue;
+    const Grid grid = src.read(c);
+    Values plane;
+    for (int y = 0; y < height_; ++y)
+      for (int x = 0; x < width_; ++x) plane.push_back(grid.at(x >> c.shift_x, y >> c.shift_y) / double(1 << (format.depth - 8)));
+    const bool chroma = c.role == Role::cb || c.role == Role::cr;
+    for (double& value : plane)
+      if (chroma)
+        value -= 128;
+      else if (c.role == Role::luma && format.components.size() > 1)
+        value = std::max(0.0, value - 16);
+    // red, green, blue and luma, Cb, Cr in this order
+    const std::size_t at = c.role == Role::green || c.role == Role::cb ? 1 : c.role == Role::blue || c.role == Role::cr ? 2 : 0;
+    planes.resize(std::max(planes.size(), at + 1));
+    planes[at] = plane;
+  }
+  if (std::any_of(format.components.begin(), format.components.end(), [](const Component& c) { return c.role == Role::red; })) {
+    for (std::size_t i = 0; i < planes[0].size(); ++i) {
+      const double red = planes[0][i], green = planes[1][i], blue = planes[2][i], luma = 0.299 * red + 0.587 * green + 0.114 * blue;
+      planes[0][i] = luma, planes[1][i] = 0.564 * (blue - luma), planes[2][i] = 0.713 * (red - luma);
+    }
+  }
+  if (params_.luma_only) planes.resize(1);
+  return planes;
+}
+
+/// The gain of each cell (channel 0), or the offset of chroma.
+Pooled::Values Pooled::light(const std::vector<Values>& frame, int channel, const Values& gains) const {
+  const auto value = [&](std::size_t i, int cell) {
+    const double now = frame[std::size_t(channel)][i], mean = mean_[std::size_t(channel)][i];
+    return channel == 0 ? (now + 4) / (mean + 4) : now - gains[std::size_t(cell)] * mean;
+  };
+  const double least = channel == 0 ? 0 : -64, step = channel == 0 ? 1.0 / 128 : 0.25;
+  Values cells;
+  bool any = false, left = false;
+  for (int cell = 0; cell < across_ * down_; ++cell) {
+    Values values;
+    int area = 0;
+    for (int y = cell / across_ * 16; y < std::min(height_, cell / across_ * 16 + 16); ++y) {
+      for (int x = cell % across_ * 16; x < std::min(width_, cell % across_ * 16 + 16); ++x, ++area) {
+        const std::size_t i = std::size_t(y) * width_ + x;
+        if (!ignored_[i]) values.push_back(value(i, cell));
+      }
+    }
+    const bool enough = !values.empty() && double(values.size()) >= area / 2.0;
+    cells.push_back(enough ? binned_median(values, least, step) : none);
+    (enough ? any : left) = true;
+  }
+  if (!any) {
+    Values values;
+    for (std::size_t i = 0; i < ignored_.size() && channel == 0; ++i)
+      if (!ignored_[i]) values.push_back(value(i, 0));
+    const bool enough = double(values.size()) > double(ignored_.size()) / 8;
+    std::fill(cells.begin(), cells.end(), channel > 0 ? 0 : enough ? binned_median(values, least, step) : 1);
+    left = false;
+  }
+  while (left) {
+    left = false;
+    const Values before = cells;
+    for (int cell = 0; cell < across_ * down_; ++cell) {
+      if (before[std::size_t(cell)] != none) continue;
+      Values near;
+      for (int other = 0; other < across_ * down_; ++other)
+        if (std::abs(other % across_ - cell % across_) <= 1 && std::abs(other / across_ - cell / across_) <= 1 &&
+            before[std::size_t(other)] != none)
+          near.push_back(before[std::size_t(other)]);
+      double sum = 0;
+      for (double one : near) sum += one;
+      if (near.empty())
+        left = true;
+      else
+        cells[std::size_t(cell)] = sum / double(near.size());
+    }
+  }
+  if (channel > 0) return cells;
+  const Values before = cells;
+  for (int cell = 0; cell < across_ * down_; ++cell) {
+    Values near;
+    for (int dy : {-1, 0, 1})
+      for (int dx : {-1, 0, 1})
+        near.push_back(before[std::size_t(std::clamp(cell / across_ + dy, 0, down_ - 1) * across_ +
+                                          std::clamp(cell % across_ + dx, 0, across_ - 1))]);
+    std::sort(near.begin(), near.end());
+    cells[std::size_t(cell)] = near[4];
+  }
+  return cells;
+}
+
+double Pooled::field(const Values& cells, int x, int y) const {
+  const double fx = std::max(0.0, (x + 0.5) / 16 - 0.5), fy = std::max(0.0, (y + 0.5) / 16 - 0.5);
+  double sum = 0;
+  for (int dy : {0, 1})
+    for (int dx : {0, 1}) {
+      const double wx = dx ? fx - std::floor(fx) : 1 - fx + std::floor(fx), wy = dy ? fy - std::floor(fy) : 1 - fy + std::floor(fy);
+      sum += wx * wy * cells[std::size_t(std::min(int(fy) + dy, down_ - 1) * across_ + std::min(int(fx) + dx, across_ - 1))];
+    }
+  return sum;
+}
+
+template <typename Of>
+double Pooled::around(int radius, int x, int y, Of of) const {
+  double sum = 0;
+  int count = 0;
+  for (int ny = std::max(0, y - radius); ny <= std::min(height_ - 1, y + radius); ++ny)
+    for (int nx = std::max(0, x - radius); nx <= std::min(width_ - 1, x + radius); ++nx)
+      sum += of(std::size_t(ny) * width_ + nx), ++count;
+  return sum / count;
+}
+
+double Pooled::spread(int channel, std::size_t i) const {
+  return std::max(variance_[std::size_t(channel)][i], 0.7 * noise_[std::size_t(channel)]);
+}
+
+std::vector<std::uint8_t> Pooled::submit(const Picture& src) {
+  const std::vector<Values> frame = read(src);
+  const int channels = int(frame.size());
+  const std::size_t pixels = std::size_t(width_) * height_;
+  std::vector<std::uint8_t> voted(pixels, 0);
+  if (frame_ == 0) {
+    mean_ = frame;
+    for (int k = 0; k < channels; ++k) variance_.emplace_back(pixels, k ? 4 : 9);
+    ignored_.assign(pixels, 0);
+  } else {
+    std::vector<Values> cells{Values(std::size_t(across_) * down_, 1)}, expected = frame;
+    if (params_.light_compensation) cells[0] = light(frame, 0, {});
+    for (int k = 1; k < channels; ++k)
+      cells.push_back(params_.light_compensation ? light(frame, k, cells[0]) : Values(cells[0].size(), 0));
+    Values evidence(pixels), unlike(pixels, 10), gain(pixels);
+    for (std::size_t i = 0; i < pixels; ++i) {
+      const int x = int(i) % width_, y = int(i) / width_;
+      gain[i] = field(cells[0], x, y);
+      const double luma = gain[i] * (mean_[0][i] + 4) - 4;
+      double sum = 0;
+      for (int k = 0; k < channels; ++k) {
+        if (luma > 203 && frame[0][i] > 203) continue;
+        expected[std::size_t(k)][i] = k == 0 ? luma : gain[i] * mean_[std::size_t(k)][i] + field(cells[std::size_t(k)], x, y);
+        const double away = frame[std::size_t(k)][i] - expected[std::size_t(k)][i];
+        sum += away * away / std::max(6.0, spread(k, i));
+      }
+      evidence[i] = std::min(sum, 17.0);
+    }
+    std::vector<std::uint8_t> above(pixels), changed(pixels);
+    const auto of = [](const Values& values) { return [&values](std::size_t i) { return values[i]; }; };
+    for (std::size_t i = 0; i < pixels; ++i) {
+      const int x = int(i) % width_, y = int(i) / width_;
+      above[i] = around(2, x, y, of(evidence)) > 10;
+      const double dark = (around(2, x, y, of(frame[0])) + 1) / (around(2, x, y, of(expected[0])) + 1);
+      if (dark < params_.shadow_threshold || dark >= 0.97 || expected[0][i] <= 30) continue;
+      double sum = 0;
+      for (int k = 0; k < channels; ++k) {
+        const double away = frame[std::size_t(k)][i] - dark * expected[std::size_t(k)][i];
+        sum += away * away / std::max(6.0, dark * dark * std::max(6.0, spread(k, i)));
+      }
+      unlike[i] = std::min(sum, 10.0);
+    }
+    for (std::size_t i = 0; i < pixels; ++i)
+      changed[i] = above[i] && !(params_.drop_shadows && around(1, int(i) % width_, int(i) / width_, of(unlike)) <= 4);
+    for (std::size_t i = 0; i < pixels; ++i)
+      voted[i] = around(1, int(i) % width_, int(i) / width_, [&](std::size_t j) { return changed[j]; }) > 0.5;
+    for (std::size_t i = 0; i < pixels; ++i) {
+      const bool near = around(1, int(i) % width_, int(i) / width_, [&](std::size_t j) { return voted[j]; }) > 0;
+      ignored_[i] = near || around(1, int(i) % width_, int(i) / width_, [&](std::size_t j) { return above[j]; }) > 0;
+      const double usual = std::max(1.0 / (frame_ + 1), params_.learning_rate < 0 ? 0.01 : params_.learning_rate);
+      const double rate = near && frame_ >= 50 ? 0.001 : usual, of_variance = frame_ >= 50 ? rate : std::max(usual, 0.05);
+      for (std::size_t k = 0; k < std::size_t(channels); ++k) {
+        const double away = frame[k][i] - expected[k][i];
+        const double square = frame_ >= 50 ? std::min(away * away, 16 * spread(int(k), i)) : away * away;
+        mean_[k][i] += rate * away / std::max(gain[i], 0.25);
+        variance_[k][i] += of_variance * (square - variance_[k][i]);
+      }
+      mean_[0][i] = std::max(mean_[0][i], -3.0);
+    }
+  }
+  noise_.clear();
+  for (const Values& variance : variance_) {
+    Values some;
+    for (std::size_t i = 0; i < pixels; i += 13) some.push_back(variance[i]);
+    noise_.push_back(binned_median(some, 0, 0.25));
+  }
+  ++frame_;
+  return voted;
+}
+
+}  // namespace cudavision::reference

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/diff/diff.hpp"
+#include "tests/kernels/reference/picture.hpp"
+
+namespace cudavision::reference {
+
+/// What a diff plan for the background with threshold 0 must find, in double precision; without opening and scale.
+class Pooled {
+ public:
+  Pooled(const diff::Params& params, const Geometry& geometry);
+
+  /// The changed pixels, 0 or 1 for each.
+  std::vector<std::uint8_t> submit(const Picture& src);
+
+ private:
+  using Values = std::vector<double>;
+  std::vector<Values> read(const Picture& src) const;
+  Values light(const std::vector<Values>& frame, int channel, const Values& gains) const;
+  double field(const Values& cells, int x, int y) const;
+  template <typename Of>
+  double around(int radius, int x, int y, Of of) const;
+  double spread(int channel, std::size_t i) const;
+
+  const diff::Params params_;
+  const int width_, height_, across_, down_;
+  int frame_ = 0;
+  std::vector<Values> mean_, variance_;
+  std::vector<double> noise_;
+  std::vector<std::uint8_t> ignored_;
+};
+
+}  // namespace cudavision::reference
