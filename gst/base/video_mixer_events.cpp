@@ -116,13 +116,38 @@ GstEvent* take_segment(GstCudaVisionMixer* self, GstCudaVisionMixerPad* pad, Gst
 }  // namespace
 
 /// Called for every event when it arrives, in the upstream thread.
+///
+/// When the streaming thread ends, as at EOS, GStreamer's aggregator drops all that its pads have queued, caps too. A flush starts it
+/// again, but upstream does not send the caps again. So caps that were not handled are queued once more before the segment after a flush.
 GstFlowReturn sink_event_pre_queue(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) {
-  if (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT) event = take_segment(as_mixer(agg), as_mixer_pad(pad), event);
+  GstCaps*& queued = as_mixer_pad(pad)->state->queued_caps;
+  if (GST_EVENT_TYPE(event) == GST_EVENT_CAPS) {
+    GstCaps* caps;
+    gst_event_parse_caps(event, &caps);
+    const ObjectLock lock(pad);
+    gst_caps_replace(&queued, caps);
+  } else if (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT) {
+    event = take_segment(as_mixer(agg), as_mixer_pad(pad), event);
+    GstEvent* again = nullptr;
+    if (std::exchange(as_mixer_pad(pad)->state->after_flush, false)) {
+      const ObjectLock lock(pad);
+      if (queued) again = gst_event_new_caps(queued);
+    }
+    if (again) base_class()->sink_event_pre_queue(agg, pad, again);
+  }
   return base_class()->sink_event_pre_queue(agg, pad, event);
 }
 
 gboolean sink_event(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) {
-  return GST_EVENT_TYPE(event) == GST_EVENT_CAPS ? take_caps(agg, pad, event) : base_class()->sink_event(agg, pad, event);
+  if (GST_EVENT_TYPE(event) != GST_EVENT_CAPS) return base_class()->sink_event(agg, pad, event);
+  GstCaps*& queued = as_mixer_pad(pad)->state->queued_caps;
+  GstCaps* caps;
+  gst_event_parse_caps(event, &caps);
+  {
+    const ObjectLock lock(pad);
+    if (queued == caps) gst_clear_caps(&queued);
+  }
+  return take_caps(agg, pad, event);
 }
 
 // Upstream events ---------------------------------------------------------------------------------------------------------------

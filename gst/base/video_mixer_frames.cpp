@@ -167,7 +167,7 @@ GstFlowReturn aggregate_frames(GstVideoAggregator* vagg, GstBuffer* outbuf) {
 
 /// Called in the upstream thread, while the streaming thread may use the frame of the pad. So the streaming thread drops the frame.
 GstFlowReturn flush_pad(GstAggregatorPad* pad, GstAggregator* agg) {
-  as_mixer_pad(pad)->state->flushed = true;
+  as_mixer_pad(pad)->state->flushed = as_mixer_pad(pad)->state->after_flush = true;
   state_of(agg).some_flushed = true;  // after the pad's, so that the streaming thread finds the pad
   return GST_FLOW_OK;
 }

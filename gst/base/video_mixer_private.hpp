@@ -44,9 +44,16 @@ struct MixerPadState {
   // Set by the upstream thread: the streaming thread has to drop the frame that is shown.
   std::atomic<bool> flushed{false};
   // For the upstream thread only:
-  bool endless = false;  // the last frame ended beyond the largest time
+  bool endless = false;      // the last frame ended beyond the largest time
+  bool after_flush = false;  // no segment came since the last flush
   // Under the pad's object lock:
-  Rect place, crop;  // where the last frame was shown, and which part of it
+  Rect place, crop;                // where the last frame was shown, and which part of it
+  GstCaps* queued_caps = nullptr;  // the newest caps, if the streaming thread has not handled them
+
+  MixerPadState() = default;
+  ~MixerPadState() { gst_clear_caps(&queued_caps); }
+  MixerPadState(const MixerPadState&) = delete;
+  MixerPadState& operator=(const MixerPadState&) = delete;
 
   void show(GstCudaVisionMixerPad* pad, const Rect& where, const Rect& what) {
     ObjectLock lock(pad);

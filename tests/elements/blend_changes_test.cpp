@@ -85,6 +85,56 @@ TEST(forgets_caps_without_a_frame_when_it_stops, Each::run) {
   EXPECT(mixer.warning(0).text.empty());
 }
 
+/// The stream ends downstream while the caps of a pad are queued, and goes on after a flush.
+TEST(keeps_caps_that_are_queued_at_the_end, Each::run) {
+  Mixer mixer(run, "background=black", caps_text("RGB", {20, 20}));
+  mixer.add(caps_text("RGB", {20, 20}));
+  GstPad* pad = mixer.without_source(0);
+  static std::atomic<bool> pushes, ends;
+  pushes = ends = false;
+  GstPad* src = gst_element_get_static_pad(mixer.element(), "src");
+  const auto block = [](GstPad*, GstPadProbeInfo* info, gpointer) {
+    if (pushes.exchange(true)) return GST_PAD_PROBE_OK;
+    while (!ends) g_usleep(1000);
+    gst_clear_buffer(reinterpret_cast<GstBuffer**>(&info->data));
+    GST_PAD_PROBE_INFO_FLOW_RETURN(info) = GST_FLOW_EOS;
+    return GST_PAD_PROBE_HANDLED;
+  };
+  gst_pad_add_probe(src, GST_PAD_PROBE_TYPE_BUFFER, block, nullptr, nullptr);
+  mixer.play();
+  const Caps rgb(gst_caps_from_string(caps_text("RGB", {20, 20}).c_str())),
+      nv12(gst_caps_from_string(caps_text("NV12", {20, 20}).c_str()));
+  GstVideoInfo first, second;
+  EXPECT(gst_video_info_from_caps(&first, rgb.get()) && gst_video_info_from_caps(&second, nv12.get()));
+  const auto send = [&](GstEvent* event) { gst_pad_send_event(pad, event); };
+  const auto send_segment = [&] {
+    GstSegment segment;
+    gst_segment_init(&segment, GST_FORMAT_TIME);
+    send(gst_event_new_segment(&segment));
+  };
+  const auto push = [&](const GstVideoInfo& video, const std::vector<int>& values, int number) {
+    Buffer frame = flat(video, values);
+    GST_BUFFER_PTS(frame.get()) = guint64(number) * frame_time;
+    GST_BUFFER_DURATION(frame.get()) = frame_time;
+    return gst_pad_chain(pad, gst_buffer_ref(frame.get()));
+  };
+  send(gst_event_new_stream_start("stream"));
+  send(gst_event_new_caps(rgb.get()));
+  send_segment();
+  EXPECT_EQ(push(first, {10, 20, 30}, 0), GST_FLOW_OK);
+  for (GstClockTime waited = 0; !pushes && waited < patience; waited += GST_MSECOND) g_usleep(1000);
+  EXPECT(pushes);
+  send(gst_event_new_caps(nv12.get()));
+  ends = true;
+  EXPECT(!mixer.pull());
+  send(gst_event_new_flush_start());
+  send(gst_event_new_flush_stop(TRUE));
+  send_segment();
+  for (int n = 0; n < 3; ++n) EXPECT_EQ(push(second, {235, 128, 128}, n), GST_FLOW_OK);
+  EXPECT_EQ(sample(mixer.next().shown(), 0, 5, 5), 255);
+  gst_object_unref(src);
+}
+
 TEST(waits_for_a_pad_that_comes_while_a_frame_is_composed, Each::run) {
   struct Case {
     Mixer mixer;
