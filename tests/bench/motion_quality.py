@@ -277,7 +277,7 @@ def judge_clip(args):
         if heard['event'] == 'enter':
             entered.add(heard['id'])
         elif heard['event'] == 'leave':
-            lives.append(heard['duration'] / Gst.SECOND)
+            lives.append(heard['seconds'])
     return {'ids_per_person': len(entered) / PEOPLE, 'median_life': statistics.median(lives)} if entered and lives else {}
 
 
