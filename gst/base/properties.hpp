@@ -40,6 +40,8 @@ struct NumberList {
   std::vector<double> values;  ///< NaN for an item that is not a number
   std::size_t wrong_item = 0;  ///< the first item that is not a number, counted from 1; 0: all are numbers
   std::string wrong_text;      ///< the text of this item
+
+  bool operator==(const NumberList& other) const { return values == other.values && wrong_text == other.wrong_text; }
 };
 
 /// A property whose value is a member of S. Enums are held as int.
@@ -49,6 +51,8 @@ struct Property {
   std::variant<guint S::*, guint64 S::*, int S::*, double S::*, bool S::*, std::string S::*, NumberList S::*> member;
   void (*implies)(S&) = nullptr;           ///< the change that setting this property makes to others
   const char* implied_property = nullptr;  ///< the property that `implies` changes
+  /// Of a property that chooses the values of others: all settings for the value that it has in S. Those that were set by hand stay.
+  S (*preset)(const S&) = nullptr;
 };
 
 namespace detail {
@@ -89,6 +93,18 @@ void set_property(S& settings, const Property<S>& property, const GValue* value)
 template <typename S>
 void get_property(const S& settings, const Property<S>& property, GValue* value) {
   std::visit([&](auto member) { detail::to_value(settings.*member, value); }, property.member);
+}
+
+/// Copies the value of one property. Returns whether it was another one.
+template <typename S>
+bool copy_property(const Property<S>& property, const S& from, S& to) {
+  return std::visit(
+      [&](auto member) {
+        const bool changes = !(to.*member == from.*member);
+        if (changes) to.*member = from.*member;
+        return changes;
+      },
+      property.member);
 }
 
 /// Checks that all settings are in the ranges of their properties. Errors: settings, for the first one that is not.

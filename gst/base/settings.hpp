@@ -6,9 +6,14 @@
 //                                ▲        at the end of  ▲      when a plan     │
 //                                │        g_object_set() │      was made        │
 //                                └──────── revert(), if no plan can be made ────┘
+//
+// A state also holds which properties g_object_set() has set: a preset leaves their values as they are, whichever is set first.
 #pragma once
 
 #include <gst/gst.h>
+
+#include <set>
+#include <vector>
 
 #include "gst/base/host.hpp"
 #include "gst/base/properties.hpp"
@@ -32,23 +37,33 @@ class SettingsMachine {
 template <typename S>
 class SettingsOf final : public SettingsMachine {
  public:
-  /// Sets one property of `object`, which owns these settings, and notifies the property that it implies. Takes the object lock.
-  void set(GObject* object, const Property<S>& property, const GValue* value) {
+  /// Sets one property of `object`, which owns these settings and has the properties `table`, and notifies the others that it
+  /// changes. Takes the object lock.
+  void set(GObject* object, const std::vector<Property<S>>& table, const Property<S>& property, const GValue* value) {
+    std::vector<GParamSpec*> changed;
     {
       ObjectLock lock(object);
       uncommitted_ = true;
-      set_property(pending_, property, value);
+      set_property(pending_.values, property, value);
+      pending_.by_hand.insert(property.spec);
+      if (property.preset) {
+        const S preset = property.preset(pending_.values);
+        for (const Property<S>& other : table)
+          if (pending_.by_hand.count(other.spec) == 0 && copy_property(other, preset, pending_.values))
+            changed.push_back(other.spec);
+      }
     }
     if (property.implied_property) g_object_notify(object, property.implied_property);
+    for (GParamSpec* spec : changed) g_object_notify_by_pspec(object, spec);
   }
   /// Gets the pending value of one property. Takes the object lock.
   void get(GObject* object, const Property<S>& property, GValue* value) const {
     ObjectLock lock(object);
-    get_property(pending_, property, value);
+    get_property(pending_.values, property, value);
   }
 
   /// Needs the object lock.
-  const S& committed() const { return committed_; }
+  const S& committed() const { return committed_.values; }
 
   void commit() override {
     committed_ = pending_;
@@ -61,7 +76,12 @@ class SettingsOf final : public SettingsMachine {
   }
 
  private:
-  S pending_, committed_, working_;
+  struct State {
+    S values;
+    std::set<const GParamSpec*> by_hand;
+  };
+
+  State pending_, committed_, working_;
   bool uncommitted_ = false;  // whether set() was called since the last commit()
 };
 

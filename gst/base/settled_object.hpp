@@ -101,7 +101,7 @@ class SettledObject {
   }
 
   static void set(GObject* object, guint id, const GValue* value, GParamSpec*) {
-    settings(object).set(object, properties()[id - 1], value);
+    settings(object).set(object, properties(), properties()[id - 1], value);
   }
   static void get(GObject* object, guint id, GValue* value, GParamSpec*) {
     const std::size_t settable = properties().size();

@@ -225,7 +225,7 @@ void dispatch_properties_changed(GObject* object, guint count, GParamSpec** chan
 
 void set_property(GObject* object, guint id, const GValue* value, GParamSpec*) {
   FilterState& state = state_of(object);
-  if (id >= PROP_OWN) return state.settings.set(object, properties()[id - PROP_OWN], value);
+  if (id >= PROP_OWN) return state.settings.set(object, properties(), properties()[id - PROP_OWN], value);
   ObjectLock lock(object);
   state.host.set_property(id - PROP_HOST, value);
 }

@@ -2,6 +2,7 @@
 // cudadiff: frame differencing and motion (docs/elements/cudadiff.md).
 #include "kernels/diff/diff.hpp"
 
+#include <algorithm>
 #include <tuple>
 #include <utility>
 
@@ -27,6 +28,11 @@ constexpr Choice modes[] = {
     {"signed", "The signed difference, added to mid-gray"},
     {"squared", "The square of the difference, divided by the largest sample value"}};  // rows as diff::Mode
 constexpr Choice shadow_choices[] = {{"keep", "A pixel in shadow has changed"}, {"drop", "A pixel in shadow has not changed"}};
+
+constexpr Choice presets[] = {{"custom", "The defaults of all properties"},
+                              {"indoor", "Rooms: lamps that are switched and flicker, shadows, people near the camera"},
+                              {"outdoor", "Yards and streets: clouds, swaying trees, rain, shaking masts"},
+                              {"low-light", "Dark scenes with faint objects and noise of the sensor"}};
 
 constexpr guint most_regions = 65536;  // the largest max-regions
 
@@ -69,7 +75,7 @@ struct DiffElement {
       "Compares video frames with earlier ones and finds moving regions, on the GPU or the processor";
 
   struct Settings : MotionSettings {
-    int reference = int(diff::Reference::previous), mode = int(diff::Mode::absolute), shadows = 0;
+    int preset = 0, reference = int(diff::Reference::previous), mode = int(diff::Mode::absolute), shadows = 0;
     guint interval = 1, history = 500, analysis_scale = 1, threshold = 15, open_radius = 1, cell_size = 16;
     double learning_rate = -1, variance_threshold = 16, gain = 1, shadow_threshold = 0.5, light_change_ratio = 0.6;
     bool light_compensation = true, luma_only = false;
@@ -80,6 +86,10 @@ struct DiffElement {
   static std::vector<Property<Settings>> properties() {
     const Settings initial;
     return {
+        {enum_property("preset", "Preset",
+                       "Values for the properties of motion detection with a fixed camera; those that are set by hand stay",
+                       enum_from_table("GstCudaDiffPreset", presets), initial.preset),
+         &Settings::preset, nullptr, nullptr, preset_values},
         {enum_property("reference", "Reference", "The picture that frames are compared with",
                        enum_from_table("GstCudaDiffReference", references), initial.reference),
          &Settings::reference},
@@ -102,10 +112,10 @@ struct DiffElement {
          &Settings::output},
         {enum_property("mode", "Mode", "How the difference is displayed", enum_from_table("GstCudaDiffMode", modes), initial.mode),
          &Settings::mode},
-        {uint_property(
-             "analysis-scale", "Analysis scale",
-             "Compare frames at 1/2, 1/4 or 1/8 of their size: 1, 2, 4 or 8. Outputs and boxes stay in pixels of the frame", 1, 8,
-             initial.analysis_scale),
+        {uint_property("analysis-scale", "Analysis scale",
+                       "Compare frames at 1/2, 1/4 or 1/8 of their size: 1, 2, 4 or 8; 0 follows the size. Outputs and boxes stay "
+                       "in pixels of the frame",
+                       0, 8, initial.analysis_scale),
          &Settings::analysis_scale},
         {uint_property("threshold", "Threshold",
                        "A pixel has changed if its difference is greater, {} in 8-bit steps; 0 with reference=background is "
@@ -140,8 +150,10 @@ struct DiffElement {
                        "Remove specks of up to twice this size from the mask by erosion and dilation, in pixels, {}", 0,
                        diff::max_open_radius, initial.open_radius),
          &Settings::open_radius},
-        {uint_property("cell-size", "Cell size", "Width and height of the cells in which changed pixels are counted, in pixels, {}",
-                       diff::min_cell, diff::max_cell, initial.cell_size),
+        {uint_property("cell-size", "Cell size",
+                       "Width and height of the cells in which changed pixels are counted, in pixels: 4 to 1024, or 0, which "
+                       "follows the size of the frame",
+                       0, diff::max_cell, initial.cell_size),
          &Settings::cell_size},
         {double_property("cell-threshold", "Cell threshold", "Share of changed pixels from which a cell moves, {}", 0, 1,
                          initial.cell_threshold),
@@ -210,7 +222,13 @@ struct DiffElement {
   }
 
   static Status check(const Settings& settings) {
-    if (Status status = validate(params_of(settings)); !status.ok()) return status;
+    const guint scale = settings.analysis_scale, cell = settings.cell_size;
+    if (scale > 2 && scale != 4 && scale != 8)
+      return Status::settings("analysis-scale is " + std::to_string(scale) + ": it must be 0, 1, 2, 4 or 8");
+    if (cell > 0 && cell < guint(diff::min_cell))
+      return Status::settings("cell-size is " + std::to_string(cell) + ": it must be 0, or " + std::to_string(diff::min_cell) +
+                              " to " + std::to_string(diff::max_cell));
+    if (Status status = validate(params_of(settings, 0)); !status.ok()) return status;
     if (settings.max_area < settings.min_area)
       return Status::settings("max-area is " + std::to_string(settings.max_area) + ": it must be at least min-area, which is " +
                               std::to_string(settings.min_area));
@@ -228,14 +246,15 @@ struct DiffElement {
     using diff::Reference;
     const auto reference = Reference(settings.reference);
     const bool mog2 = reference == Reference::mog2, adapts = mog2 || reference == Reference::background;
-    const Settings initial;
+    const Settings initial = preset_values(settings);
     const std::tuple<const char*, bool, bool> rows[] = {
         // name, is set, has an effect
         {"interval", settings.interval != initial.interval, reference == Reference::previous},
         {"learning-rate", settings.learning_rate >= 0, adapts},
         {"history", settings.history != initial.history, mog2},
         {"variance-threshold", settings.variance_threshold != initial.variance_threshold, mog2},
-        {"light-compensation", !settings.light_compensation, reference == Reference::background && settings.threshold == 0},
+        {"light-compensation", settings.light_compensation != initial.light_compensation,
+         reference == Reference::background && settings.threshold == 0},
         {"shadows", settings.shadows != initial.shadows, adapts},
         {"shadow-threshold", settings.shadow_threshold != initial.shadow_threshold, adapts},
         {"threshold", settings.threshold != initial.threshold, !mog2}};
@@ -251,7 +270,30 @@ struct DiffElement {
   }
 
  private:
-  static diff::Params params_of(const Settings& settings) {
+  /// The settings of a preset, for a fixed camera.
+  static Settings preset_values(const Settings& settings) {
+    Settings values;
+    values.preset = settings.preset;
+    if (settings.preset == 0) return values;
+    const bool outdoor = settings.preset == 2, dark = settings.preset == 3;
+    values.reference = int(diff::Reference::background);
+    values.threshold = values.analysis_scale = values.cell_size = 0;
+    values.shadows = 1;
+    values.cell_threshold = dark ? 0.35 : 0.5;
+    values.min_area = 3;
+    values.min_motion_frames = outdoor ? 2 : 1;
+    return values;
+  }
+
+  /// analysis-scale=0: frames of 320 pixels and more are compared at about 320 pixels of width.
+  static int scale_for(int width) { return width < 320 ? 1 : width < 960 ? 2 : width < 2560 ? 4 : 8; }
+  /// cell-size=0: a 48th of the width, in whole compared pixels.
+  static int cell_for(int width, int scale) {
+    return std::clamp((width + 24 * scale) / (48 * scale) * scale, diff::min_cell, diff::max_cell);
+  }
+
+  /// `width`: of the frame, for values that follow it.
+  static diff::Params params_of(const Settings& settings, int width) {
     diff::Params params;
     params.reference = diff::Reference(settings.reference);
     params.interval = int(settings.interval);
@@ -260,7 +302,7 @@ struct DiffElement {
     params.variance_threshold = settings.variance_threshold;
     params.output = diff::Output(settings.output);
     params.mode = diff::Mode(settings.mode);
-    params.analysis_scale = int(settings.analysis_scale);
+    params.analysis_scale = settings.analysis_scale == 0 ? scale_for(width) : int(settings.analysis_scale);
     params.threshold = int(settings.threshold);
     params.light_compensation = settings.light_compensation;
     params.drop_shadows = settings.shadows == 1;
@@ -269,7 +311,7 @@ struct DiffElement {
     params.gain = settings.gain;
     params.luma_only = settings.luma_only;
     params.open_radius = int(settings.open_radius);
-    params.cell_size = int(settings.cell_size);
+    params.cell_size = settings.cell_size == 0 ? cell_for(width, params.analysis_scale) : int(settings.cell_size);
     params.in_flight = results_in_flight;
     return params;
   }
@@ -279,8 +321,8 @@ Result<FilterPlan> DiffElement::make_plan(const Settings& settings, const PlanCo
   if (context.region != Region::Mode::frame)
     return Status::settings(std::string("region is ") + region_name(context.region) +
                             ": cudadiff looks at the whole frame; use mask-regions to leave parts out");
-  diff::Params params = params_of(settings);
   const Geometry geometry = geometry_of(context.video);
+  diff::Params params = params_of(settings, geometry.width);
   const auto masked = parse_shapes("mask-regions", ShapeKind::areas, settings.mask_regions);
   if (!masked.ok()) return masked.error();
   auto pixels = pixels_in("mask-regions", masked.value(), geometry.width, geometry.height);

@@ -120,7 +120,8 @@ class CpuDiff final : public Sequence {
     std::atomic<std::uint64_t> sum{0};
     for_strips(analysis(), [&](int begin, int end) { sum += compare(frame, begin, end); });
     Slot& slot = results_[std::size_t(frame.slot)];
-    slot.found = {frame.compared, plan().detects_light() && std::uint32_t(cv::countNonZero(changed_)) > plan().light_limit, sum};
+    const bool may_switch = plan().detects_light() && frame.number >= began_ + plan().light_age();
+    slot.found = {frame.compared, may_switch && std::uint32_t(cv::countNonZero(changed_)) > plan().light_limit, sum};
     if (slot.found.light) begin_anew(frame);
     if (params.open_radius > 0 && frame.compared) {
       const int side = 2 * params.open_radius + 1;

@@ -73,14 +73,6 @@ void estimate_light(const Job& job) {
   }
 }
 
-void measure_noise(const Job& job) {
-  for (int c = 0; c < job.channels; ++c) {
-    unsigned histogram[bins] = {}, total = 0;
-    for (std::size_t at = 0; at < job.pixels(); at += noise_step) ++histogram[noise_bin(job, c, at)], ++total;
-    job.noise[c] = noise_of(median_from(histogram, total, 0, 0));
-  }
-}
-
 template <typename T>
 void prepare_all(const Job& job, bool begin, bool fresh) {
   for_pixels(job, [&](int x, int y) {
@@ -99,11 +91,9 @@ void update(const Job& job, bool bytes, std::uint64_t began, cv::Mat& changed) {
     if (job.compensates) estimate_light(job);
     for_pixels(job, [&](int x, int y) { expect(job, x, y); });
     for_pixels(job, [&](int x, int y) { pool(job, x, y); });
-    for_pixels(job, [&](int x, int y) { change(job, x, y); });
-    for_pixels(job, [&](int x, int y) { changed.at<uchar>(y, x) = vote(job, x, y) ? 255 : 0; });
+    for_pixels(job, [&](int x, int y) { changed.at<uchar>(y, x) = change(job, x, y) ? 255 : 0; });
     for_pixels(job, [&](int x, int y) { learn(job, x, y, job.number - began); });
   }
-  measure_noise(job);
 }
 
 void begin_anew(const Job& job, bool bytes) {

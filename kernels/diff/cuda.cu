@@ -121,6 +121,7 @@ class CudaDiff final : public Sequence {
     p.show_mask = params.output == Output::mask;
     p.detects_light = plan().detects_light();
     p.light_limit = plan().light_limit;
+    p.light_age = unsigned(plan().light_age());
     p.interval = params.reference == Reference::previous ? unsigned(params.interval) : 1;
     p.drops_shadows = plan().drops_shadows();
     p.shadow = plan().shadow;

@@ -2,7 +2,7 @@
 // Whether light was switched, or the scene cut: decided on the device, in the middle of a frame, without the host.
 //
 //   compare   every block: adds its changed pixels to State::above
-//             the last block: above > light_limit?  ->  State::light, State::began, Verdict (for the host); clears the sums
+//             the last block: above > light_limit, and the reference not too young?  ->  State::light, State::began, Verdict (for the host); clears the sums
 //   restart   if light: the frame becomes the reference (cuda_light.cu; of a mixture: cuda_mog2.cu runs again)
 //   open      if light: nothing changed
 //
@@ -26,7 +26,7 @@ __device__ __forceinline__ void decide_light(const KernelParams& p, bool compare
   const unsigned last = gridDim.x * gridDim.y - 1;
   if (atomicInc(&state.blocks, last) != last) return;  // the last one sets it to 0 again
   __threadfence();
-  const bool light = atomicExch(&state.above, 0) > p.light_limit;
+  const bool light = atomicExch(&state.above, 0) > p.light_limit && p.number >= state.began + p.light_age;
   state.light = light;
   if (light) state.began = p.number;
   *p.verdict = {compared, light};

@@ -66,6 +66,7 @@ struct KernelParams {
   unsigned long long number = 0;  ///< of the frame
   unsigned interval = 1;          ///< frames after which a reference that began anew serves
   std::uint32_t light_limit = 0;  ///< light was switched if more pixels changed
+  unsigned light_age = 0;         ///< frames that the reference must have before
   std::ptrdiff_t bits_pitch = 0;
   PlaneJob planes[3];
   int rate = 0;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The background of Reference::pooled: the steps of pooled.hpp, each a kernel, one after the other.
 //
-//   pixels    (width / 128, height) blocks; a lane has one pixel. For vote, a warp stores the bits of 32 pixels as one word
+//   pixels    (width / 128, height) blocks; a lane has one pixel. For change, a warp stores the bits of 32 pixels as one word
 //   cells     a block for each cell of 16 × 16 pixels (and channel); a lane has one pixel:
 //
 //               pixels of the cell -> histogram in shared memory -> warp 0 finds the median: each lane adds 16 bins, the lane in which
 //                                                                   the sum passes the half looks into its own
 //   fill      one block (for each channel); its lanes go over the cells, round by round, until no cell is empty
-//   noise     one block for each channel; its lanes go over each 13th pixel
 //
 // Where to change what:
 //   the arithmetic         pooled.hpp, for both backends
@@ -146,15 +145,10 @@ __global__ void __launch_bounds__(tuning.pooled_threads) pool(const __grid_const
     if (x < job.width) pooled::pool(job, x, y);
   });
 }
-__global__ void __launch_bounds__(tuning.pooled_threads) change(const __grid_constant__ Job job) {
-  each_pixel(job, [&](int x, int y) {
-    if (x < job.width) pooled::change(job, x, y);
-  });
-}
 __global__ void __launch_bounds__(tuning.pooled_threads)
-    vote(const __grid_constant__ Job job, unsigned char* foreground, int pitch) {
+    change(const __grid_constant__ Job job, unsigned char* foreground, int pitch) {
   each_pixel(job, [&](int x, int y) {
-    const bool changed = x < job.width && !job.begin && pooled::vote(job, x, y);
+    const bool changed = x < job.width && pooled::change(job, x, y);
     const unsigned bits = __ballot_sync(~0u, changed);
     if (threadIdx.x % 32 == 0) *reinterpret_cast<unsigned*>(foreground + std::ptrdiff_t(y) * pitch + x / 8) = bits;
   });
@@ -164,19 +158,6 @@ __global__ void __launch_bounds__(tuning.pooled_threads) learn(const __grid_cons
   each_pixel(job, [&](int x, int y) {
     if (x < job.width) pooled::learn(job, x, y, age);
   });
-}
-
-__global__ void __launch_bounds__(tuning.fill_threads) measure_noise(const __grid_constant__ Job job) {
-  __shared__ unsigned histogram[bins];
-  const int c = blockIdx.x;
-  clear(histogram);
-  constexpr std::size_t step = pooled::noise_step;
-  for (std::size_t at = threadIdx.x * step; at < job.pixels(); at += blockDim.x * step)
-    atomicAdd(&histogram[pooled::noise_bin(job, c, at)], 1u);
-  __syncthreads();
-  if (threadIdx.x >= 32) return;
-  const float value = pooled::noise_of(median(histogram, unsigned((job.pixels() + step - 1) / step)));
-  if (threadIdx.x == 0) job.noise[c] = value;
 }
 
 const void* prepare_kernel(int sample_bytes) {
@@ -214,7 +195,7 @@ const void* address(void (*kernel)(Arguments...)) {
 
 Status load_pooled(int sample_bytes) {
   for (const void* kernel : {prepare_kernel(sample_bytes), address(measure_cells), address(fill_cells), address(expect),
-                             address(pool), address(change), address(vote), address(learn), address(measure_noise)})
+                             address(pool), address(change), address(learn)})
     if (Status status = cuda::load_kernel(kernel, "cannot load the kernels of the background"); !status.ok()) return status;
   return {};
 }
@@ -235,11 +216,10 @@ Status launch_pooled(const Job& job, int sample_bytes, unsigned char* foreground
       launches.run(address(measure_cells), dim3(across, down, chroma), cell_threads, job, 1);
       launches.run(address(fill_cells), dim3(chroma), tuning.fill_threads, job, 1);
     }
-    for (const void* kernel : {address(expect), address(pool), address(change)}) launches.run(kernel, pixels, threads, job);
+    for (const void* kernel : {address(expect), address(pool)}) launches.run(kernel, pixels, threads, job);
+    launches.run(address(change), pixels, threads, job, foreground, pitch);
+    launches.run(address(learn), pixels, threads, job, state);
   }
-  launches.run(address(vote), pixels, threads, job, foreground, pitch);
-  if (!job.begin) launches.run(address(learn), pixels, threads, job, state);
-  launches.run(address(measure_noise), dim3(unsigned(job.channels)), tuning.fill_threads, job);
   return launches.status();
 }
 

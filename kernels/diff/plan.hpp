@@ -49,6 +49,8 @@ struct Plan {
   /// Whether pixels in the shadow of a background have not changed.
   bool drops_shadows() const { return params.drop_shadows && params.reference == Reference::background; }
   bool detects_light() const { return params.light_change_ratio > 0; }
+  /// Frames that must follow the beginning of the reference before light is switched again.
+  std::uint64_t light_age() const { return params.reference == Reference::pooled ? pooled::least_age : 0; }
   /// Whether references are frames of the caller. The first frame is kept if it can begin anew, which the host does not know.
   bool borrows() const {
     return params.borrow && !scales() && !has_model() && !(params.reference == Reference::first && detects_light());

@@ -10,9 +10,7 @@
 //   expect        mean under the light (bilinear between cells); evidence = distance² ÷ variance, limited
 //   pool          mean evidence of 5 × 5 pixels; how well a local shadow explains the pixel
 //   change        above the threshold, and no shadow
-//   vote          changed if most of 3 × 3 pixels are
 //   learn         means and variances approach the frame, slowly where it changed
-//   noise_bin     the median variance of a channel, for the next frame
 //
 // The arithmetic is the same for both backends: float32 with every result rounded, sums in a fixed order, and medians of integer
 // histograms.
@@ -28,7 +26,7 @@
 
 namespace cudavision::diff::pooled {
 
-inline constexpr int cell = 16, bins = 512, noise_step = 13;
+inline constexpr int cell = 16, bins = 512;
 inline constexpr float empty = -1000;  ///< of a cell without enough pixels
 
 /// The work on one frame. Arrays of pixels are row-major, one for each channel where there are three.
@@ -49,8 +47,7 @@ struct Job {
   float *evidence = nullptr, *unlike_shadow = nullptr;
   float* light[3] = {};    ///< of the cells: gain, and offset of Cb and Cr
   float* spare = nullptr;  ///< of the cells, twice
-  float* noise = nullptr;  ///< median variance of each channel
-  std::uint8_t *above = nullptr, *changed = nullptr, *voted = nullptr, *left_out = nullptr;
+  std::uint8_t *above = nullptr, *changed = nullptr, *left_out = nullptr;
 
   CUDAVISION_HOST_DEVICE std::size_t pixels() const { return std::size_t(width) * height; }
   CUDAVISION_HOST_DEVICE std::size_t at(int x, int y) const { return std::size_t(y) * width + x; }
@@ -60,7 +57,7 @@ constexpr int cells_along(int pixels) { return (pixels + cell - 1) / cell; }
 /// Bytes of the arrays.
 inline std::size_t state_bytes(int width, int height) {
   const std::size_t pixels = std::size_t(width) * height, cells = std::size_t(cells_along(width)) * cells_along(height);
-  return sizeof(float) * (14 * pixels + 5 * cells + 4) + 4 * pixels;
+  return sizeof(float) * (14 * pixels + 5 * cells) + 3 * pixels;
 }
 /// Places the arrays in the state.
 inline void set_state(Job& job, void* state) {
@@ -70,9 +67,9 @@ inline void set_state(Job& job, void* state) {
   job.frame = take(3 * n), job.mean = take(3 * n), job.variance = take(3 * n), job.expected = take(3 * n);
   job.evidence = take(n), job.unlike_shadow = take(n);
   for (float*& light : job.light) light = take(cells);
-  job.spare = take(2 * cells), job.noise = take(4);
+  job.spare = take(2 * cells);
   job.above = reinterpret_cast<std::uint8_t*>(next);
-  job.changed = job.above + n, job.voted = job.changed + n, job.left_out = job.voted + n;
+  job.changed = job.above + n, job.left_out = job.changed + n;
 }
 
 /// The frame in which the pixel is shown: the mean as samples.
@@ -140,7 +137,7 @@ CUDAVISION_HOST_DEVICE void prepare(const Job& job, int x, int y, bool begin, bo
     if (begin) job.mean[c * n + at] = value[c];
     if (fresh) job.variance[c * n + at] = c == 0 ? 9 : 4;
   }
-  if (begin) job.left_out[at] = job.voted[at] = 0;
+  if (begin) job.left_out[at] = 0;
 }
 
 /// The median of a histogram of `total` values, interpolated in its bin, in bins. `before`: values below bin `first`.
@@ -218,11 +215,14 @@ CUDAVISION_HOST_DEVICE inline float gain_at(const Job& job, int x, int y) {
   return job.compensates ? light_at(job, job.light[0], x, y) : 1;
 }
 
-/// The variance of a pixel, at least that of much of the frame.
-CUDAVISION_HOST_DEVICE inline float variance_of(const Job& job, int c, std::size_t at) {
-  return most(job.variance[c * job.pixels() + at], mul(0.7f, job.noise[c]));
-}
 inline constexpr float least_variance = 6, most_evidence = 17, threshold = 10, bright = 203;
+/// The variance of a pixel, in which differences are measured.
+CUDAVISION_HOST_DEVICE inline float variance_of(const Job& job, int c, std::size_t at) {
+  return most(least_variance, job.variance[c * job.pixels() + at]);
+}
+
+/// Light is not switched again so few frames after the means began.
+inline constexpr std::uint64_t least_age = 3;
 
 /// Sets what the pixel is expected to be, and its evidence of change.
 CUDAVISION_HOST_DEVICE inline void expect(const Job& job, int x, int y) {
@@ -240,7 +240,7 @@ CUDAVISION_HOST_DEVICE inline void expect(const Job& job, int x, int y) {
     const float value = job.frame[c * n + at];
     if (saturated) expected[c] = value;
     const float away = sub(value, expected[c]);
-    sum = add(sum, over(mul(away, away), most(least_variance, variance_of(job, c, at))));
+    sum = add(sum, over(mul(away, away), variance_of(job, c, at)));
     job.expected[c * n + at] = expected[c];
   }
   job.evidence[at] = least(sum, most_evidence);
@@ -261,18 +261,12 @@ CUDAVISION_HOST_DEVICE float mean_around(const Job& job, const float* values, in
   }
   return over(sum, float(count));
 }
-/// Pixels of 3 × 3 that are set; `count`: those inside of the frame.
-CUDAVISION_HOST_DEVICE inline int set_around(const Job& job, const std::uint8_t* bytes, int x, int y, int& count) {
-  int sum = 0;
-  count = 0;
-  for (int ny = y - 1; ny <= y + 1; ++ny) {
-    for (int nx = x - 1; nx <= x + 1; ++nx) {
-      if (nx < 0 || ny < 0 || nx >= job.width || ny >= job.height) continue;
-      sum += bytes[job.at(nx, ny)];
-      ++count;
-    }
-  }
-  return sum;
+/// Whether one of 3 × 3 pixels is set.
+CUDAVISION_HOST_DEVICE inline bool set_around(const Job& job, const std::uint8_t* bytes, int x, int y) {
+  for (int ny = y - 1; ny <= y + 1; ++ny)
+    for (int nx = x - 1; nx <= x + 1; ++nx)
+      if (nx >= 0 && ny >= 0 && nx < job.width && ny < job.height && bytes[job.at(nx, ny)]) return true;
+  return false;
 }
 
 /// Decides whether the evidence is enough, and sets how unlike a shadow the pixel is.
@@ -287,34 +281,28 @@ CUDAVISION_HOST_DEVICE inline void pool(const Job& job, int x, int y) {
     float sum = 0;
     for (int c = 0; c < job.channels; ++c) {
       const float away = sub(job.frame[c * n + at], mul(dark, job.expected[c * n + at]));
-      const float variance = most(least_variance, variance_of(job, c, at));
-      sum = add(sum, over(mul(away, away), most(least_variance, mul(mul(dark, dark), variance))));
+      sum = add(sum, over(mul(away, away), most(least_variance, mul(mul(dark, dark), variance_of(job, c, at)))));
     }
     unlike = least(sum, most_unlike);
   }
   job.unlike_shadow[at] = unlike;
 }
-CUDAVISION_HOST_DEVICE inline void change(const Job& job, int x, int y) {
-  const std::size_t at = job.at(x, y);
-  job.changed[at] = job.above[at] && !(job.drops_shadows && mean_around<1>(job, job.unlike_shadow, x, y) <= 4);
-}
 /// Returns whether the pixel changed.
-CUDAVISION_HOST_DEVICE inline bool vote(const Job& job, int x, int y) {
-  int count;
-  const bool changed = 2 * set_around(job, job.changed, x, y, count) > count;
-  job.voted[job.at(x, y)] = changed;
+CUDAVISION_HOST_DEVICE inline bool change(const Job& job, int x, int y) {
+  const std::size_t at = job.at(x, y);
+  const bool changed = job.above[at] && !(job.drops_shadows && mean_around<1>(job, job.unlike_shadow, x, y) <= 4);
+  job.changed[at] = changed;
   return changed;
 }
 
 /// `age`: frames since the means began.
 CUDAVISION_HOST_DEVICE inline void learn(const Job& job, int x, int y, std::uint64_t age) {
   constexpr std::uint64_t learning = 50;  // frames
-  constexpr float slow = 0.001f;          // where the frame changed
+  constexpr float slow = 0.002f;          // where the frame changed: what stays becomes background in about 1000 frames
   const std::size_t n = job.pixels(), at = job.at(x, y);
   const bool learnt = job.number >= learning;
-  int count;
-  const bool changed = set_around(job, job.voted, x, y, count) > 0;
-  job.left_out[at] = changed || set_around(job, job.above, x, y, count) > 0;
+  const bool changed = set_around(job, job.changed, x, y);
+  job.left_out[at] = set_around(job, job.above, x, y);  // shadows too
   const float usual = most(over(1, float(age + 1)), job.rate);
   const float rate = changed && learnt ? slow : usual, of_variance = learnt ? rate : most(usual, 0.05f);
   const float gain = most(gain_at(job, x, y), 0.25f);
@@ -322,17 +310,11 @@ CUDAVISION_HOST_DEVICE inline void learn(const Job& job, int x, int y, std::uint
     const std::size_t i = c * n + at;
     const float away = sub(job.frame[i], job.expected[i]);
     float square = mul(away, away);
-    if (learnt) square = least(square, mul(16, variance_of(job, c, at)));
+    if (learnt) square = least(square, mul(16, most(1, job.variance[i])));
     const float mean = add(job.mean[i], over(mul(rate, away), gain));
     job.mean[i] = c == 0 ? most(mean, -3) : mean;
     job.variance[i] = add(job.variance[i], mul(of_variance, sub(square, job.variance[i])));
   }
 }
-
-/// The bin of a variance, in steps of 1/4.
-CUDAVISION_HOST_DEVICE inline int noise_bin(const Job& job, int c, std::size_t at) {
-  return clamped_bin(mul(4, job.variance[c * job.pixels() + at]));
-}
-CUDAVISION_HOST_DEVICE inline float noise_of(float median) { return mul(median, 0.25f); }
 
 }  // namespace cudavision::diff::pooled

@@ -621,6 +621,108 @@ TEST(warns_of_properties_without_effect, Each::run) {
   }
 }
 
+guint number(gpointer object, const char* property) {
+  guint value;
+  g_object_get(object, property, &value, nullptr);
+  return value;
+}
+
+TEST(presets_leave_what_is_set_by_hand, Each::run) {
+  for (const char* settings :
+       {"threshold=20 preset=outdoor", "preset=outdoor threshold=20", "preset=low-light threshold=20 preset=outdoor"}) {
+    at(settings);
+    Rig rig(run, settings);  // the profile sets reference=first by hand
+    gpointer element = rig.element();
+    EXPECT_EQ(get_enum(element, "preset"), "outdoor");
+    EXPECT_EQ(get_enum(element, "reference"), "first");
+    EXPECT_EQ(number(element, "threshold"), 20u);
+    EXPECT_EQ(get_enum(element, "shadows"), "drop");
+    EXPECT_EQ(number(element, "min-area"), 3u);
+    EXPECT_EQ(number(element, "min-motion-frames"), 2u);
+    EXPECT_EQ(number(element, "cell-size"), 0u);
+    set(element, "preset=low-light");
+    EXPECT_EQ(number(element, "threshold"), 20u);
+    EXPECT_EQ(number(element, "min-motion-frames"), 1u);
+    set(element, "preset=custom");
+    EXPECT_EQ(get_enum(element, "shadows"), "keep");
+    EXPECT_EQ(number(element, "threshold"), 20u);
+    EXPECT_EQ(number(element, "min-area"), 1u);
+    EXPECT_EQ(number(element, "cell-size"), 16u);
+  }
+  Rig rig(run, "min-area=1 preset=indoor");  // the default, but set by hand
+  EXPECT_EQ(number(rig.element(), "min-area"), 1u);
+}
+
+TEST(presets_notify_what_they_change, Each::run) {
+  Rig rig(run, "threshold=20");
+  static std::vector<std::string> notified;
+  notified.clear();
+  g_signal_connect(rig.element(), "notify",
+                   G_CALLBACK(+[](GObject*, GParamSpec* spec, gpointer) { notified.push_back(spec->name); }), nullptr);
+  set(rig.element(), "preset=indoor");
+  const auto count = [](const char* name) { return std::count(notified.begin(), notified.end(), name); };
+  EXPECT_EQ(count("preset"), 1);
+  EXPECT_EQ(count("min-area"), 1);
+  EXPECT_EQ(count("threshold"), 0);  // set by hand
+  EXPECT_EQ(count("gain"), 0);       // as before
+}
+
+TEST(a_refused_setting_is_not_set_by_hand, Each::run) {
+  Player player(run);
+  player.play(square(player.video()));
+  set(player.element(), "cell-threshold=0.9 analysis-scale=3");
+  player.play(square(player.video()));
+  EXPECT_CONTAINS(player.warning().text, "analysis-scale is 3: it must be 0, 1, 2, 4 or 8");
+  set(player.element(), "preset=outdoor");
+  player.play(square(player.video()));
+  EXPECT_EQ(number(player.element(), "analysis-scale"), 0u);
+  double cell_threshold;
+  g_object_get(player.element(), "cell-threshold", &cell_threshold, nullptr);
+  EXPECT_EQ(cell_threshold, 0.5);
+}
+
+TEST(follows_the_size_of_the_frame, Each::run) {
+  struct Case {
+    Size size;
+    const char* scale;
+    const char* cell;
+  };
+  for (const Case& c : {Case{{96, 64}, "1", "4"}, Case{{384, 96}, "2", "8"}, Case{{640, 96}, "2", "14"},
+                        Case{{1280, 96}, "4", "28"}, Case{{1920, 96}, "4", "40"}, Case{{3840, 64}, "8", "80"}}) {
+    at(std::to_string(c.size.width));
+    std::vector<Found> regions[2];
+    for (bool automatic : {false, true}) {
+      const std::string scale = automatic ? "0" : c.scale, cell = automatic ? "0" : c.cell;
+      Rig rig(run,
+              defaults + "output=mask open-radius=0 threshold=0 cell-threshold=0 analysis-scale=" + scale + " cell-size=" + cell);
+      rig.caps_alone(caps_text("GRAY8", c.size));
+      rig.push(square(rig.video()));
+      rig.push(square(rig.video(), {37, 21, 13, 9}));
+      while (GstMessage* message = gst_bus_pop_filtered(GST_ELEMENT_BUS(rig.element()), GST_MESSAGE_ELEMENT)) {
+        const GstStructure* structure = gst_message_get_structure(message);
+        if (!gst_structure_has_field(structure, "id")) regions[automatic] = read(structure).regions;
+        gst_message_unref(message);
+      }
+    }
+    EXPECT(!regions[0].empty());
+    EXPECT_EQ(regions[1], regions[0]);
+  }
+}
+
+TEST(presets_find_motion_of_any_size, Each::run) {
+  for (const char* preset : {"indoor", "outdoor", "low-light"})
+    for (int width : {96, 640}) {
+      at(preset + std::string(" ") + std::to_string(width));
+      Rig rig(run, defaults + "reference=background gap=0 preset=" + preset);
+      rig.caps_alone(caps_text("GRAY8", {width, width * 2 / 3}));
+      for (int i = 0; i < 64; ++i)  // the model learns for 50 frames
+        rig.push(square(rig.video(), i < 60 ? cv::Rect{} : cv::Rect(width / 4, width / 4, width / 6, width / 6)));
+      gboolean motion;
+      g_object_get(rig.element(), "motion", &motion, nullptr);
+      EXPECT(motion);
+    }
+}
+
 TEST(drops_shadows, Each::run) {
   // The background is 60, 100, 140; part of it becomes darker, and keeps its hue or not.
   for (const char* reference : {"background", "mog2"})

@@ -260,6 +260,23 @@ TEST_P(DiffPooled, BeginsAnewWhenLightIsSwitched) {
   }
 }
 
+/// Means that began less than 3 frames ago do not begin anew: what differs changed, and the light is found switched afterwards.
+TEST_P(DiffPooled, DoesNotBeginAnewTooSoon) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  diff::Params params = automatic();
+  params.light_change_ratio = 0.6;
+  params.light_compensation = false;
+  const Geometry geometry{Format::NV12, 160, 96};
+  const auto plan = plan_for(backend, params, geometry);
+  const Scene switched{[](int frame, int, int) { return frame < 60 ? 0.6 : frame < 62 ? 1.0 : 0.7; }, 2, {}, {}};
+  for (int frame = 0; frame < 70; ++frame) {
+    run(backend, *plan, picture_of(switched, geometry, frame));
+    EXPECT_EQ(plan->result().light, frame == 60 || frame == 63) << frame;
+    EXPECT_EQ(plan->result().changed > 0, frame == 62) << frame;
+  }
+}
+
 /// A plan that takes over finds what the plan before would have found.
 TEST_P(DiffPooled, ContinuesFromAnother) {
   const Backend backend = GetParam();

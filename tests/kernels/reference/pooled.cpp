@@ -145,15 +145,13 @@ double Pooled::around(int radius, int x, int y, Of of) const {
   return sum / count;
 }
 
-double Pooled::spread(int channel, std::size_t i) const {
-  return std::max(variance_[std::size_t(channel)][i], 0.7 * noise_[std::size_t(channel)]);
-}
+double Pooled::spread(int channel, std::size_t i) const { return std::max(6.0, variance_[std::size_t(channel)][i]); }
 
 std::vector<std::uint8_t> Pooled::submit(const Picture& src) {
   const std::vector<Values> frame = read(src);
   const int channels = int(frame.size());
   const std::size_t pixels = std::size_t(width_) * height_;
-  std::vector<std::uint8_t> voted(pixels, 0);
+  std::vector<std::uint8_t> changed(pixels, 0);
   if (frame_ == 0) {
     mean_ = frame;
     for (int k = 0; k < channels; ++k) variance_.emplace_back(pixels, k ? 4 : 9);
@@ -173,11 +171,11 @@ std::vector<std::uint8_t> Pooled::submit(const Picture& src) {
         if (luma > 203 && frame[0][i] > 203) continue;
         expected[std::size_t(k)][i] = k == 0 ? luma : gain[i] * mean_[std::size_t(k)][i] + field(cells[std::size_t(k)], x, y);
         const double away = frame[std::size_t(k)][i] - expected[std::size_t(k)][i];
-        sum += away * away / std::max(6.0, spread(k, i));
+        sum += away * away / spread(k, i);
       }
       evidence[i] = std::min(sum, 17.0);
     }
-    std::vector<std::uint8_t> above(pixels), changed(pixels);
+    std::vector<std::uint8_t> above(pixels);
     const auto of = [](const Values& values) { return [&values](std::size_t i) { return values[i]; }; };
     for (std::size_t i = 0; i < pixels; ++i) {
       const int x = int(i) % width_, y = int(i) / width_;
@@ -187,36 +185,28 @@ std::vector<std::uint8_t> Pooled::submit(const Picture& src) {
       double sum = 0;
       for (int k = 0; k < channels; ++k) {
         const double away = frame[std::size_t(k)][i] - dark * expected[std::size_t(k)][i];
-        sum += away * away / std::max(6.0, dark * dark * std::max(6.0, spread(k, i)));
+        sum += away * away / std::max(6.0, dark * dark * spread(k, i));
       }
       unlike[i] = std::min(sum, 10.0);
     }
     for (std::size_t i = 0; i < pixels; ++i)
       changed[i] = above[i] && !(params_.drop_shadows && around(1, int(i) % width_, int(i) / width_, of(unlike)) <= 4);
-    for (std::size_t i = 0; i < pixels; ++i)
-      voted[i] = around(1, int(i) % width_, int(i) / width_, [&](std::size_t j) { return changed[j]; }) > 0.5;
     for (std::size_t i = 0; i < pixels; ++i) {
-      const bool near = around(1, int(i) % width_, int(i) / width_, [&](std::size_t j) { return voted[j]; }) > 0;
-      ignored_[i] = near || around(1, int(i) % width_, int(i) / width_, [&](std::size_t j) { return above[j]; }) > 0;
+      const bool near = around(1, int(i) % width_, int(i) / width_, [&](std::size_t j) { return changed[j]; }) > 0;
+      ignored_[i] = around(1, int(i) % width_, int(i) / width_, [&](std::size_t j) { return above[j]; }) > 0;
       const double usual = std::max(1.0 / (frame_ + 1), params_.learning_rate < 0 ? 0.01 : params_.learning_rate);
-      const double rate = near && frame_ >= 50 ? 0.001 : usual, of_variance = frame_ >= 50 ? rate : std::max(usual, 0.05);
+      const double rate = near && frame_ >= 50 ? 0.002 : usual, of_variance = frame_ >= 50 ? rate : std::max(usual, 0.05);
       for (std::size_t k = 0; k < std::size_t(channels); ++k) {
         const double away = frame[k][i] - expected[k][i];
-        const double square = frame_ >= 50 ? std::min(away * away, 16 * spread(int(k), i)) : away * away;
+        const double square = frame_ >= 50 ? std::min(away * away, 16 * std::max(1.0, variance_[k][i])) : away * away;
         mean_[k][i] += rate * away / std::max(gain[i], 0.25);
         variance_[k][i] += of_variance * (square - variance_[k][i]);
       }
       mean_[0][i] = std::max(mean_[0][i], -3.0);
     }
   }
-  noise_.clear();
-  for (const Values& variance : variance_) {
-    Values some;
-    for (std::size_t i = 0; i < pixels; i += 13) some.push_back(variance[i]);
-    noise_.push_back(binned_median(some, 0, 0.25));
-  }
   ++frame_;
-  return voted;
+  return changed;
 }
 
 }  // namespace cudavision::reference

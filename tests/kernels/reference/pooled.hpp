@@ -30,7 +30,6 @@ class Pooled {
   const int width_, height_, across_, down_;
   int frame_ = 0;
   std::vector<Values> mean_, variance_;
-  std::vector<double> noise_;
   std::vector<std::uint8_t> ignored_;
 };
 
