@@ -18,7 +18,7 @@
 namespace cudavision {
 
 /// The corners that a polygon may have.
-inline constexpr int max_corners = 1000;
+inline constexpr int max_corners = 256;
 
 enum class ShapeKind { areas, zones, lines };
 
