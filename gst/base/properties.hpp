@@ -95,9 +95,9 @@ void get_property(const S& settings, const Property<S>& property, GValue* value)
   std::visit([&](auto member) { detail::to_value(settings.*member, value); }, property.member);
 }
 
-/// Copies the value of one property. Returns whether it was another one.
+/// Copies the value of one property. Returns whether it was another one. (Not inlined: GCC 14 would warn of members that S does not have.)
 template <typename S>
-bool copy_property(const Property<S>& property, const S& from, S& to) {
+[[gnu::noinline]] bool copy_property(const Property<S>& property, const S& from, S& to) {
   return std::visit(
       [&](auto member) {
         const bool changes = !(to.*member == from.*member);
