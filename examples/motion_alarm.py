@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Prints a line of JSON for each event of cudadiff, and saves a picture of each begin in this folder.
+"""Prints a line of JSON for each event of cudadiff, and saves a picture of each begin in this folder. With preset=…, zones=… or
+lines=… events of objects (enter, leave, cross) are printed too.
 Needs python3-gi and gir1.2-gst-plugins-base-1.0."""
 import datetime, json, os, re, signal, stat, sys, urllib.parse, warnings
 import common
@@ -62,6 +63,8 @@ class Input:
             self.begin = event.copy()
         elif event.get_name() == "cudadiff" and event.get_value("event") == "end":
             self.say(event)
+        elif event.get_name() == "cudadiff" and event.has_field("id") and any(re.match("(preset|zones|lines)=", text) for text in properties):
+            self.say(event)  # an object enters, leaves or crosses a line
 
     def on_frame(self, sink):
         sample, event, self.begin, self.flowing = sink.emit("pull-sample"), self.begin, None, True
@@ -85,12 +88,15 @@ class Input:
         return file + ".jpg"
 
     def say(self, event, **more):
-        array = event.get_array("regions")[1]
-        regions = [{key: region.get_value(key) for key in ("x", "y", "width", "height", "area", "score")}
-                   for region in map(array.get_nth, range(array.n_values))]
-        numbers = {key.replace("-", "_"): event.get_value(key) for key in ("changed-ratio", "mean-difference")}
+        keys = ("changed-ratio", "mean-difference", "id", "x", "y", "width", "height", "zone", "line", "direction", "seconds", "path-length",
+                "crossed-left", "crossed-right")
         line = {"input": self.name, "event": event.get_value("event"), "time": event.get_value("stream-time") / Gst.SECOND,
-                **numbers, "regions": regions, **more}
+                **{key.replace("-", "_"): event.get_value(key) for key in keys if event.has_field(key)}}
+        if event.has_field("regions"):
+            array = event.get_array("regions")[1]
+            line["regions"] = [{key: region.get_value(key) for key in ("x", "y", "width", "height", "area", "score")}
+                               for region in map(array.get_nth, range(array.n_values))]
+        line.update(more)
         try:
             os.write(sys.stdout.fileno(), json.dumps(line).encode() + b"\n")  # in one write, since other inputs write in their own threads
         except OSError as error:

@@ -6,9 +6,9 @@
 
 Without a clip it analyses N frames of a synthetic scene. Writes to FOLDER
   motion.mkv    the clip (motion JPEG) with a tint and boxes where something moves, and its histogram
-  motion.jsonl  one event for each line: begin, motion or end, where and how much
+  motion.jsonl  one event for each line: begin, motion or end, where and how much; enter or leave of an object, and light
   summary.png   the frames with the most motion; motion and brightness over time
-and prints a table. Exit status: 0; 1 after a failure, with one sentence on stderr; 2 for wrong usage.
+and prints a table, and when each object entered and left. Exit status: 0; 1 after a failure, with one sentence on stderr; 2 for wrong usage.
 """
 import json
 import pathlib
@@ -27,6 +27,7 @@ import matplotlib.pyplot as plt  # noqa: E402
 import numpy as np  # noqa: E402
 
 MOMENTS = 6  # pictures on the contact sheet
+LISTED = 30  # objects that are printed; motion.jsonl has all
 
 # Two balls over colour bars. One of them moves back and forth.
 SYNTHETIC = """
@@ -37,16 +38,16 @@ SYNTHETIC = """
 
 
 def analyse(args, video, events):
-    """First pass: writes the video and the events. Returns the measurements of each frame and the active backend."""
+    """First pass: writes the video and the events. Returns the measurements of each frame, the visits of objects and the active backend."""
     source = f"{common.DECODER} name=clip ! videoconvert" if args.clip else SYNTHETIC.format(n=args.frames)
     pipeline = common.parse(
         f"""matroskamux name=file ! filesink name=out
         {source} ! queue ! cudahistogram name=brightness backend={args.backend} !
-        cudadiff name=motion output=overlay min-area=2 min-motion-frames=2 gap=1 backend={args.backend} !
+        cudadiff name=motion preset=outdoor output=overlay gap=1 backend={args.backend} !
         cudahistogram overlay=true post-messages=false backend={args.backend} !
         videoconvert ! queue ! jpegenc ! file.""",
         out={"location": common.location_of(video)}, **{"clip": {"uri": common.uri_of(args.clip)}} if args.clip else {})
-    frames = []
+    frames, visits = [], []
     motion, backend = pipeline.get_by_name("motion"), ""
 
     def progress(_):
@@ -63,25 +64,32 @@ def analyse(args, video, events):
             percent = 100 / (2 ** structure["depth"] - 1)
             frames.append({"brightness": luma["mean"] * percent, "dark": luma["p01"] * percent, "bright": luma["p99"] * percent,
                            "changed": 0.0, "moving": False, "time": structure["stream-time"] / Gst.SECOND})
-        elif structure.get_name() == "cudadiff" and structure["event"] in ("begin", "motion", "end", "none"):  # others are about objects
+        elif structure.get_name() == "cudadiff":
             backend = backend or motion.get_property("active-backend").value_nick
-            event = {
-                "event": structure["event"],
-                "time": structure["stream-time"] / Gst.SECOND,
+            event = {"event": structure["event"], "time": structure["stream-time"] / Gst.SECOND}
+            if structure.has_field("id"):  # an object enters or leaves
+                event.update({key: structure[key] for key in ("id", "x", "y", "width", "height")}, entered=structure["entered"] / Gst.SECOND)
+                if event["event"] == "leave":
+                    event.update(left=structure["left"] / Gst.SECOND, path_length=round(structure["path-length"], 1))
+                    visits.append(event)
+                events.write((json.dumps(event) + "\n").encode())
+                return
+            event.update({
                 "changed_ratio": round(structure["changed-ratio"], 6),
                 "mean_difference": round(structure["mean-difference"], 4),
                 "regions": [{key: r[key] for key in ("x", "y", "width", "height", "area", "score")}
                             for r in structure["regions"]],
-            }
-            frames[-1]["changed"] = event["changed_ratio"]
-            frames[-1]["moving"] = event["event"] in ("begin", "motion")
+            })
+            if event["event"] != "light":  # which comes beside the message of its frame
+                frames[-1]["changed"] = event["changed_ratio"]
+                frames[-1]["moving"] = event["event"] in ("begin", "motion")
             if event["event"] != "none":
                 events.write((json.dumps(event) + "\n").encode())
 
     common.play(pipeline, on_message, progress)
     if not frames:
         raise common.Failure("there is no frame in the clip")
-    return frames, backend
+    return frames, sorted(visits, key=lambda visit: (visit["entered"], visit["id"])), backend
 
 
 def moments(frames):
@@ -161,7 +169,7 @@ def run():
 
     began = time.monotonic()
     with common.whole(out / "motion.mkv") as video, common.whole(out / "motion.jsonl") as events:
-        frames, backend = analyse(args, video, events)
+        frames, visits, backend = analyse(args, video, events)
     seconds = time.monotonic() - began
     draw_summary(frames, out / "motion.mkv", out / "summary.png")
 
@@ -174,10 +182,15 @@ def run():
         ("seconds", f"{seconds:.1f} ({len(frames) / seconds:.0f} frames a second)"),
         ("backend", backend),
         ("frames with motion", f"{len(moving)} ({100 * len(moving) / len(frames):.0f} %), in {runs} run{'s' if runs != 1 else ''}"),
+        ("objects", f"{len(visits)}"),
         ("most motion", f"{100 * most['changed']:.1f} % of the picture, at {most['time']:.1f} s"),
         ("brightness", f"{sum(f['brightness'] for f in frames) / len(frames):.0f} % on average"),
     ):
         print(f"{name:<40}{value}")
+    for visit in visits[:LISTED]:
+        print(f"object {visit['id']} entered at {visit['entered']:.1f} s, left at {visit['left']:.1f} s")
+    if len(visits) > LISTED:
+        print(f"and {len(visits) - LISTED} more: see motion.jsonl")
 
 
 if __name__ == "__main__":

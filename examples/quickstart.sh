@@ -4,7 +4,8 @@
 #   examples/quickstart.sh [CLIP] [OUT_FOLDER]      (no clip, or '': a synthetic moving scene; OUT_FOLDER: out)
 # Installs missing packages and builds the plugin. Then examples/motion_report.py finds motion (cudadiff) and brightness (cudahistogram) in
 # the clip. It writes OUT_FOLDER/motion.mkv (with boxes and a histogram), OUT_FOLDER/motion.jsonl (one event for each line) and
-# OUT_FOLDER/summary.png (the frames with the most motion; motion and brightness over time), and prints a table.
+# OUT_FOLDER/summary.png (the frames with the most motion; motion and brightness over time), and prints a table and when each object
+# entered and left. docs/motion.md says how to improve the result for a camera.
 # BACKEND=cuda or cpu selects the backend, FRAMES the length of the synthetic scene (300), BUILD_DIR the build folder (build).
 # INSTALL=0 installs nothing.
 set -euo pipefail

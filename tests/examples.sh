@@ -166,7 +166,10 @@ case $1 in
     grep -qE '^backend +(cpu|cuda)$' "$work/said"
     expect 'frames of motion.mkv' "$FRAMES" "$(frames_of "$work/an out/motion.mkv")"
     expect 'frames of summary.png' 1 "$(frames_of "$work/an out/summary.png")"
-    python3 -c 'import json, sys; print(*(json.loads(line)["event"] for line in sys.stdin))' <"$work/an out/motion.jsonl" | grep -q '^begin motion .*motion'
+    python3 -c 'import json, sys; print(*(json.loads(line)["event"] for line in sys.stdin))' <"$work/an out/motion.jsonl" >"$work/events"
+    grep -q '^begin .*motion .*motion' "$work/events"
+    expect 'objects that left' "$(grep -o enter "$work/events" | wc -l)" "$(grep -c '^object [0-9]* entered at .* s, left at ' "$work/said")"
+    grep -q 'enter.*leave' "$work/events"
     cd "$work"
     echo precious >victim
     gst-launch-1.0 -q "${source[@]}" ! jpegenc ! avimux ! filesink location=clip.avi
@@ -200,6 +203,9 @@ case $1 in
     status_of 2 "$program" --every=-1 test:3
     status_of 1 "$program" --threshold=300 test:3
     status_of 1 "$program" test:x
+    status_of 0 "$program" --set preset=outdoor --set 'zones=all: 0.0,0.0 1.0,0.0 1.0,1.0 0.0,1.0' test:60
+    expect 'visits of the zone' "$(grep -c '"enter".*"zone": "all"' "$work/out")" "$(grep -c '"leave".*"zone": "all", "seconds": ' "$work/out")"
+    grep -q '"enter"' "$work/out"
     echo precious >file
     fails 1 "$program" --snapshots=file/pictures test:3
     status_of 0 "$program" --every=0 --gap=1 --set interval=2 test:30
@@ -224,6 +230,9 @@ case $1 in
     needs_python
     cd "$work"
     check_alarm "$root/examples/motion_alarm.py"
+    status_of 0 "$root/examples/motion_alarm.py" preset=outdoor 'zones=all: 0.0,0.0 1.0,0.0 1.0,1.0 0.0,1.0' test:60
+    expect 'visits of the zone' "$(grep -c '"enter".*"zone": "all"' "$work/out")" "$(grep -c '"leave".*"zone": "all", "seconds": ' "$work/out")"
+    grep -q '"enter"' "$work/out"
     fails 2 "$root/examples/motion_alarm.py" no-such=1 test:3
     fails 2 "$root/examples/motion_alarm.py" threshold=x test:3
     ;;

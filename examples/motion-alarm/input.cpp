@@ -217,7 +217,7 @@ void Input::start() {
   GstElement* sink = add("appsink");
   for (const auto& [name, value] : settings_.properties) {
     set_property(diff_, name, value);
-    has_places_ |= name == "zones" || name == "lines";
+    with_objects_ |= name == "preset" || name == "zones" || name == "lines";
   }
   g_object_set(sink, "sync", settings_.realtime, "max-buffers", 1, nullptr);
   gst_element_link_many(queue_, convert, diff_, sink, nullptr);
@@ -292,7 +292,7 @@ void Input::on_no_more_pads() {
 void Input::on_event(const GstStructure* event) {
   const std::string kind = gst_structure_get_string(event, "event");
   const bool of_object = gst_structure_has_field(event, "id");  // enter, leave and cross
-  if (of_object ? !has_places_ : kind != "begin" && kind != "end" && !settings_.progress) return;
+  if (of_object ? !with_objects_ : kind != "begin" && kind != "end" && !settings_.progress) return;
   std::unique_ptr<GstStructure, Free> line(gst_structure_copy(event));
   if (live_) gst_structure_set(line.get(), "at", G_TYPE_STRING, time_now(nullptr).c_str(), nullptr);
   if (kind == "begin" && !settings_.snapshots.empty()) {

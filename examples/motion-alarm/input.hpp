@@ -72,7 +72,7 @@ class Input {
   std::unique_ptr<GstElement, Free> pipeline_;
   GstElement *queue_ = nullptr, *diff_ = nullptr;
   bool live_ = false, done_ = false;
-  bool has_places_ = false;  ///< whether there are zones or lines, so that events of objects are printed
+  bool with_objects_ = false;  ///< also print events of objects: a preset, zones or lines are set
   std::atomic<bool> flowing_ = false, failed_ = false;
   std::set<std::string> names_;  ///< names of the snapshots so far
   int repeated_ = 1;

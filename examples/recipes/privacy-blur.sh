@@ -4,9 +4,10 @@
 # cannot be seen; cudaintegral makes a mosaic (pixelate) or a blur of each region with a margin, near and far equally coarse.
 #   GST_PLUGIN_PATH=build/gst examples/recipes/privacy-blur.sh CLIP OUT.mkv [pixelate|blur]
 # Made for a fixed camera. It cannot promise that nobody is recognised: it knows motion, not people.
-# - Who stands still for long becomes background and is shown again; so is who stands in the first frames, until they move.
+# - Who stands still becomes background after about 500 frames (20 s at 25 frames a second), and is shown again; learning-rate sets this.
+# - Who is there in the first frame is shown until they move. Where they stood, the ground is hidden for about as long. Cut the start off.
 # - Who enters is hidden from the frame on in which enough of them has changed, which may be a few frames late.
-# - Small, faint or badly lit people may change too little. A moving camera changes everything.
+# - Small, faint or badly lit people may change too little. A moving camera changes everything. Slow changes of the light hide more than people.
 # - Clothes, gait and place remain, and a mosaic of many frames tells more than that of one. Sound is not in OUT.mkv.
 # Look at the whole result before you publish it. A detector of faces or people works in the place of cudadiff: set roi-type to its type.
 set -euo pipefail
@@ -20,6 +21,6 @@ case ${3:-pixelate} in
 esac
 clip=$(uri "$1")
 save "$2" launch -q uridecodebin uri="$clip" "${video[@]}" ! videoconvert ! queue ! \
-  cudadiff reference=mog2 output=passthrough cell-size=8 cell-threshold=0.1 ! \
+  cudadiff reference=mog2 learning-rate=0.0002 output=passthrough cell-size=8 cell-threshold=0.1 region-distance=2 track-hold=2 ! \
   cudaintegral output="$hide" radius=0 region=roi roi-type=motion region-margin=0.25 ! \
   videoconvert ! queue ! jpegenc quality=90 ! matroskamux ! filesink location="$out"
