@@ -12,13 +12,14 @@
 #include <string>
 #include <vector>
 
+#include "kernels/core/filter.hpp"
 #include "kernels/core/polygon.hpp"
 #include "kernels/core/status.hpp"
 
 namespace cudavision {
 
 /// The corners that a polygon may have.
-inline constexpr int max_corners = 256;
+inline constexpr int max_corners = max_outline_corners;
 
 enum class ShapeKind { areas, zones, lines };
 

@@ -118,12 +118,7 @@ Result<Region> own_shapes(const FilterSettings& settings, const GstVideoInfo& vi
 
 Status check_shapes(const FilterSettings& settings) {
   const auto shapes = parse_shapes("regions", ShapeKind::areas, settings.regions);
-  if (!shapes.ok()) return shapes.error();
-  for (const Shape& shape : shapes.value())
-    if (!shape.rectangle && shape.numbers.size() / 2 > max_outline_corners)
-      return Status::settings("regions has a polygon of " + std::to_string(shape.numbers.size() / 2) + " corners: at most " +
-                              std::to_string(max_outline_corners) + " are allowed");
-  return {};
+  return shapes.ok() ? Status() : shapes.error();
 }
 
 std::string unused_shapes(const FilterSettings& settings) {

@@ -185,7 +185,7 @@ TEST(refuses_bad_regions_with_one_sentence, Each::run) {
       {"0,0 10,10 10,0 0,10", "which crosses or touches itself"},
       {"0,0 50,10 10,20", "which leaves the frame of 45×37 at 50,10"},
       {"0,0,0,4", "regions is \"0,0,0,4\""},
-      {saw, "regions has a polygon of 300 corners: at most 256 are allowed"},
+      {saw, "a polygon has three different corners or more, and at most 256"},
   };
   const GstVideoInfo video = video_info("I420", size);
   const Buffer frame = noise(video);

@@ -70,8 +70,9 @@ Inputs make_inputs(Rig& rig, Random& random, const Case& c, Mood mood, bool is_l
 void set_properties(GstElement* element, Random& random, Mood mood) {
   GObject* object = G_OBJECT(element);
   // Without a preset or weights cudaconvolve is the identity, which tests little.
-  if (g_object_class_find_property(G_OBJECT_GET_CLASS(object), "preset") && !random.one_in(4)) {
-    const int preset = random.between(1, 15);
+  GParamSpec* spec = g_object_class_find_property(G_OBJECT_GET_CLASS(object), "preset");
+  if (spec && !random.one_in(4)) {
+    const int preset = random.between(1, int(G_PARAM_SPEC_ENUM(spec)->enum_class->n_values) - 1);
     std::fprintf(stderr, "  preset %d\n", preset);
     g_object_set(object, "preset", preset, nullptr);
   }
