@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Makes the pictures of the documentation with the elements themselves: docs/pictures.sh [build folder]
+# Makes the pictures of the documentation with the elements themselves: docs/pictures.sh [build folder] [MEDIA]
+# MEDIA, a folder with photos/ and vtest.avi (the examples/data of Debian's opencv-doc), is for the pictures of motion.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:-build}
@@ -64,3 +65,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 examples/motion_report.py --out="$work" >/dev/null
 cp "$work/summary.png" docs/quickstart.png
+
+if [[ ${2:-} ]]; then
+  examples/recipes/privacy-blur.sh "$2/vtest.avi" "$work/hidden.mkv"
+  docs/motion_pictures.py "$2" "$work/hidden.mkv"
+fi

@@ -29,6 +29,9 @@ import numpy as np  # noqa: E402
 MOMENTS = 6  # pictures on the contact sheet
 LISTED = 30  # objects that are printed; motion.jsonl has all
 
+# Of cudadiff, for the synthetic scene and for a clip. The preset is for a camera whose picture is empty for a while at first.
+SETTINGS = "min-area=2 min-motion-frames=2 region-distance=2", "preset=outdoor"
+
 # Two balls over colour bars. One of them moves back and forth.
 SYNTHETIC = """
   videotestsrc pattern=smpte75 num-buffers={n} ! video/x-raw,width=640,height=480,framerate=30/1 ! scene.sink_0
@@ -43,7 +46,7 @@ def analyse(args, video, events):
     pipeline = common.parse(
         f"""matroskamux name=file ! filesink name=out
         {source} ! queue ! cudahistogram name=brightness backend={args.backend} !
-        cudadiff name=motion preset=outdoor output=overlay gap=1 backend={args.backend} !
+        cudadiff name=motion {SETTINGS[bool(args.clip)]} output=overlay gap=1 backend={args.backend} !
         cudahistogram overlay=true post-messages=false backend={args.backend} !
         videoconvert ! queue ! jpegenc ! file.""",
         out={"location": common.location_of(video)}, **{"clip": {"uri": common.uri_of(args.clip)}} if args.clip else {})
