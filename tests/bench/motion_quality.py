@@ -33,7 +33,7 @@ except (ImportError, ValueError) as error:
 import motion_scenes
 
 FLAGGED = 0.002         # share of the frame
-PEOPLE = 25             # who come into vtest.avi, estimated by eye from stills every 3.3 s; good to about ±4
+PEOPLE = 20             # visits of people in vtest.avi, counted by eye in stills of every second: docs/motion.md lists them
 PROPERTIES = 'preset=outdoor'
 FIGURES = (             # key, title, must, aim, whether more is better, whether it is a share
     ('f1', 'F1 of the mask, mean over the scenes', 0.86, 0.92, True, False),
