@@ -29,11 +29,9 @@ bool is_taken(GstCudaVisionMixer* self, GstVideoInterlaceMode mode) {
 gboolean apply_caps(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) {
   bool& new_caps = as_mixer_pad(pad)->state->new_caps;
   const bool first = !is_set(GST_VIDEO_AGGREGATOR_PAD(pad)->info);
-  if (first && new_caps) {
-    if (!base_class()->sink_event(agg, pad, gst_event_ref(event))) {
-      gst_event_unref(event);
-      return FALSE;
-    }
+  if (first && new_caps && !base_class()->sink_event(agg, pad, gst_event_ref(event))) {
+    gst_event_unref(event);
+    return FALSE;
   }
   new_caps |= !first;
   return base_class()->sink_event(agg, pad, event);

@@ -105,28 +105,36 @@ int compared_channels(const Plan& plan) {
   return plan.params.luma_only || format.is_gray() ? 1 : 3;
 }
 
-mog2::Job mixture_job(const Plan& plan, const Frame& frame) {
+namespace {
+
+/// Sets the addresses of the compared channels in the order of the format or, if `in_rgb_order`, of red, green and blue.
+void set_channels(const Plan& plan, const Image& src, const Image& reference, bool in_rgb_order, mog2::Channel (&channels)[3]) {
   const FormatInfo& format = info(plan.geometry.format);
-  mog2::Job job;
   int count = 0;
   for (int i = 0; i < format.set_count; ++i) {
     const ChannelSet& set = format.sets[i];
+    const Plane &from = src.planes[set.plane], &to = reference.planes[set.plane];
     for (int c = 0; c < set.channels; ++c) {
-      const Role role = set.roles[c];
-      if (!plan.compares(role)) continue;
-      // Luma of RGB needs the order red, green, blue. Else the order is that of the format.
-      const int at = plan.luma_of_rgb() ? int(role) - int(Role::red) : count++;
+      if (!plan.compares(set.roles[c])) continue;
+      const int at = in_rgb_order ? int(set.roles[c]) - int(Role::red) : count++;
       const std::ptrdiff_t offset = std::ptrdiff_t(c) * format.sample_bytes();
-      const Plane &src = frame.src.planes[set.plane], &reference = frame.reference.planes[set.plane];
-      job.channels[at] = {static_cast<const unsigned char*>(src.data) + offset,
-                          static_cast<unsigned char*>(reference.data) + offset,
-                          src.pitch,
-                          reference.pitch,
-                          set.channels,
-                          set.shift_x,
-                          set.shift_y};
+      channels[at] = {static_cast<const unsigned char*>(from.data) + offset,
+                      static_cast<unsigned char*>(to.data) + offset,
+                      from.pitch,
+                      to.pitch,
+                      set.channels,
+                      set.shift_x,
+                      set.shift_y};
     }
   }
+}
+
+}  // namespace
+
+mog2::Job mixture_job(const Plan& plan, const Frame& frame) {
+  const FormatInfo& format = info(plan.geometry.format);
+  mog2::Job job;
+  set_channels(plan, frame.src, frame.reference, plan.luma_of_rgb(), job.channels);
   job.width = plan.analysis.width;
   job.height = plan.analysis.height;
   job.luma_of_rgb = plan.luma_of_rgb();
@@ -149,23 +157,7 @@ pooled::Job pooled_job(const Plan& plan, const Frame& frame) {
   pooled::Job job;
   job.rgb = format.is_rgb();
   job.channels = compared_channels(plan);
-  int count = 0;
-  for (int i = 0; i < format.set_count; ++i) {
-    const ChannelSet& set = format.sets[i];
-    for (int c = 0; c < set.channels; ++c) {
-      if (!plan.compares(set.roles[c])) continue;
-      const int at = job.rgb ? int(set.roles[c]) - int(Role::red) : count++;
-      const std::ptrdiff_t offset = std::ptrdiff_t(c) * format.sample_bytes();
-      const Plane &src = frame.whole.planes[set.plane], &reference = frame.reference.planes[set.plane];
-      job.inputs[at] = {static_cast<const unsigned char*>(src.data) + offset,
-                        static_cast<unsigned char*>(reference.data) + offset,
-                        src.pitch,
-                        reference.pitch,
-                        set.channels,
-                        set.shift_x,
-                        set.shift_y};
-    }
-  }
+  set_channels(plan, frame.whole, frame.reference, job.rgb, job.inputs);
   job.width = plan.analysis.width;
   job.height = plan.analysis.height;
   job.whole_width = plan.geometry.width;

@@ -10,20 +10,15 @@
 #include <gst/base/gstbasetransform.h>
 #include <gst/gst.h>
 
-#include <cstdio>
 #include <string>
+
+#include "tests/elements/expect.hpp"
 
 namespace {
 
 using namespace cudavision;
 
-int failures = 0;
-
-void expect(bool holds, const std::string& what) {
-  if (holds) return;
-  std::printf("FAILED: %s\n", what.c_str());
-  ++failures;
-}
+using test::expect;
 
 // testupload ----------------------------------------------------------------------------------------------------------------------
 
@@ -295,6 +290,5 @@ int main() {
   for (const auto test : {prefers_cuda_memory, prefers_cuda_memory_in_chains, knows_where_cuda_memory_begins,
                           agrees_with_other_branches, finds_needless_copies})
     test();
-  std::printf("%d failures\n", failures);
-  return failures > 0;
+  return cudavision::test::exit_status();
 }

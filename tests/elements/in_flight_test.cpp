@@ -4,12 +4,12 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstdio>
 #include <random>
 #include <thread>
 #include <vector>
 
 #include "gst/base/log.hpp"
+#include "tests/elements/expect.hpp"
 
 GST_DEBUG_CATEGORY(cudavision_debug);
 
@@ -21,15 +21,11 @@ using Clock = std::chrono::steady_clock;
 struct FakeEvent {
   std::atomic<Clock::time_point> due{Clock::time_point()};
 };
-std::atomic<int> events{0}, buffers{0}, failures{0};
+std::atomic<int> events{0}, buffers{0};
 
 FakeEvent* fake(cudaEvent_t event) { return reinterpret_cast<FakeEvent*>(event); }
 
-void expect(bool holds, const char* what) {
-  if (holds) return;
-  std::printf("FAILED: %s\n", what);
-  ++failures;
-}
+using cudavision::test::expect;
 
 /// The time from record() until the next event of this thread is reached.
 thread_local std::chrono::microseconds work{0};
@@ -179,6 +175,5 @@ int main() {
     expect(buffers == 0 && events == 0, "nothing is left");
   }
   gst_object_unref(context);
-  std::printf("%d failures\n", failures.load());
-  return failures > 0;
+  return cudavision::test::exit_status();
 }

@@ -3,7 +3,6 @@
 #include "gst/base/pinned_blocks.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -14,6 +13,7 @@
 
 #include "gst/base/log.hpp"
 #include "gst/base/pinned.hpp"
+#include "tests/elements/expect.hpp"
 
 GST_DEBUG_CATEGORY(cudavision_debug);
 
@@ -21,15 +21,8 @@ namespace {
 
 constexpr gsize mib = gsize(1) << 20;
 
-int failures = 0;
+using cudavision::test::expect;
 std::mutex mutex;
-
-void expect(bool holds, const char* what) {
-  if (holds) return;
-  const std::lock_guard lock(mutex);
-  std::printf("FAILED: %s\n", what);
-  ++failures;
-}
 
 struct Locked {
   GstCudaContext* context;
@@ -66,8 +59,7 @@ cudaError_t cudaFreeHost(void* data) {
   const std::lock_guard lock(mutex);
   const auto found = locked.find(data);
   if (found == locked.end() || current.empty() || found->second.context != current.back()) {
-    std::printf("FAILED: memory is freed once, in its context\n");
-    ++failures;
+    expect(false, "memory is freed once, in its context");
     return cudaErrorInvalidValue;
   }
   locked.erase(found);
@@ -260,6 +252,5 @@ int main() {
     test();
     expect(locked.empty(), "nothing is left");
   }
-  std::printf("%d failures\n", failures);
-  return failures > 0;
+  return cudavision::test::exit_status();
 }

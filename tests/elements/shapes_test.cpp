@@ -2,20 +2,15 @@
 // Tests how the text of properties becomes rectangles, polygons and lines (gst/base/shapes.hpp), and each error.
 #include "gst/base/shapes.hpp"
 
-#include <cstdio>
 #include <string>
+
+#include "tests/elements/expect.hpp"
 
 namespace {
 
 using namespace cudavision;
 
-int failures = 0;
-
-void expect(bool holds, const std::string& what) {
-  if (holds) return;
-  std::printf("FAILED: %s\n", what.c_str());
-  ++failures;
-}
+using test::expect;
 
 std::string show(const Polygon& points) {
   std::string text;
@@ -150,6 +145,5 @@ void gives_pixels() {
 
 int main() {
   for (const auto test : {reads_areas, reads_names, gives_pixels}) test();
-  std::printf("%d failures\n", failures);
-  return failures > 0;
+  return cudavision::test::exit_status();
 }

@@ -243,15 +243,20 @@ TEST_P(DiffPooled, ComparesMeansAtAPartOfTheSize) {
   EXPECT_GT(changed, 10000u);
 }
 
+/// Changes of the light are not compensated, but noticed.
+diff::Params noticing_light() {
+  diff::Params params = automatic();
+  params.light_change_ratio = 0.6;
+  params.light_compensation = false;
+  return params;
+}
+
 /// After a switch of the light, the means begin with the frame.
 TEST_P(DiffPooled, BeginsAnewWhenLightIsSwitched) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
-  diff::Params params = automatic();
-  params.light_change_ratio = 0.6;
-  params.light_compensation = false;
   const Geometry geometry{Format::NV12, 160, 96};
-  const auto plan = plan_for(backend, params, geometry);
+  const auto plan = plan_for(backend, noticing_light(), geometry);
   const Scene switched{[](int frame, int, int) { return frame < 60 ? 0.6 : 1.0; }, 2, {}, {}};
   for (int frame = 40; frame < 70; ++frame) {
     run(backend, *plan, picture_of(switched, geometry, frame));
@@ -264,11 +269,8 @@ TEST_P(DiffPooled, BeginsAnewWhenLightIsSwitched) {
 TEST_P(DiffPooled, DoesNotBeginAnewTooSoon) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
-  diff::Params params = automatic();
-  params.light_change_ratio = 0.6;
-  params.light_compensation = false;
   const Geometry geometry{Format::NV12, 160, 96};
-  const auto plan = plan_for(backend, params, geometry);
+  const auto plan = plan_for(backend, noticing_light(), geometry);
   const Scene switched{[](int frame, int, int) { return frame < 60 ? 0.6 : frame < 62 ? 1.0 : 0.7; }, 2, {}, {}};
   for (int frame = 0; frame < 70; ++frame) {
     run(backend, *plan, picture_of(switched, geometry, frame));
