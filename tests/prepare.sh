@@ -10,6 +10,8 @@ packages_cuda=(libgstreamer-plugins-bad1.0-dev)  # GStreamer's CUDA library; on 
 packages_run=(gstreamer1.0-tools gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-plugins-bad gstreamer1.0-libav)
 packages_report=(python3-gi python3-gst-1.0 gir1.2-gst-plugins-base-1.0 python3-matplotlib)  # the examples in Python
 packages_test=(libgtest-dev libbenchmark-dev valgrind python3 cppcheck shellcheck)
+# Large programs that single tests use, by the word that asks for them (WITH='mqtt browser' tests/run.sh). Tests skip without them.
+declare -A packages_with=()
 if grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release; then
   packages_test+=(clang-format)  # version 14: see tests/lint.sh
 else
@@ -44,6 +46,21 @@ install_packages() {
     printf '%s\ncould not install %s\n' "$log" "${missing[*]}" >&2
     return 1
   fi
+}
+
+# install_asked_for WORDS: installs the packages of these words, which are separated by spaces. Status 1 if there is no such word.
+install_asked_for() {
+  local words word more packages=()
+  read -ra words <<<"$1"
+  for word in "${words[@]}"; do
+    if [[ ! -v packages_with[$word] ]]; then
+      echo "WITH=$word is not known; known are: ${!packages_with[*]}" >&2
+      return 1
+    fi
+    read -ra more <<<"${packages_with[$word]}"
+    packages+=("${more[@]}")
+  done
+  install_packages "${packages[@]}"
 }
 
 # install_for_build PACKAGE…: installs the packages of any build, those for CUDA if there is nvcc, and the named ones.

@@ -5,6 +5,7 @@
 # N passed, N failed, N skipped. Exit status 0 only if none failed. With arguments the examples are not run.
 # SANITIZE=address,undefined or SANITIZE=thread builds the CPU backend with these sanitizers in a folder of its own (build-address,
 # build-thread), and runs the tests of the kernels and the elements there.
+# WITH='WORD…' also installs the large programs that single tests need (see packages_with in tests/prepare.sh); without them these skip.
 # BUILD_DIR is the build folder (build); INSTALL=0 installs nothing; COMPAT='trixie sid' also runs tests/compat.sh with these suites.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -57,6 +58,7 @@ prepare_sanitizers() {
 # shellcheck source=tests/prepare.sh
 . "$root/tests/prepare.sh"
 if ! { install_for_build "${packages_run[@]}" "${packages_report[@]}" "${packages_test[@]}" &&
+  install_asked_for "${WITH:-}" &&
   build_project "$root" "$BUILD_DIR" "${options[@]}" && { [[ ! $sanitizers ]] || prepare_sanitizers; }; }; then
   row FAIL build 0 0 1 0 'nothing was tested'
 else

@@ -29,10 +29,12 @@ struct Out {
   Picture picture;
 };
 
+/// Metas that stay with a buffer when it goes back to its pool do not count: GstVideoMeta, and from 1.24 on a GstAnalyticsRelationMeta,
+/// which is then empty.
 guint count_metas(GstBuffer* buffer) {
   guint count = 0;
   gpointer cursor = nullptr;
-  while (GstMeta* meta = gst_buffer_iterate_meta(buffer, &cursor)) count += meta->info->api != GST_VIDEO_META_API_TYPE;
+  while (GstMeta* meta = gst_buffer_iterate_meta(buffer, &cursor)) count += !GST_META_FLAG_IS_SET(meta, GST_META_FLAG_POOLED);
   return count;
 }
 
