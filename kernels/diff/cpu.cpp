@@ -116,7 +116,7 @@ class CpuDiff final : public Sequence {
     if (frame.number == 0) began_ = 0;
     if (params.reference == Reference::previous && frame.number < began_ + std::uint64_t(params.interval)) frame.compared = false;
     if (params.reference == Reference::mog2) update_mixture(frame, !frame.compared);
-    if (params.reference == Reference::pooled) pooled::update(pooled_work(frame), bytes(), began_, changed_);
+    if (params.reference == Reference::pooled) steps_.update(pooled_work(frame), bytes(), began_, changed_);
     std::atomic<std::uint64_t> sum{0};
     for_strips(analysis(), [&](int begin, int end) { sum += compare(frame, begin, end); });
     Slot& slot = results_[std::size_t(frame.slot)];
@@ -173,7 +173,7 @@ class CpuDiff final : public Sequence {
   void begin_anew(const Frame& frame) {
     began_ = frame.number;
     if (plan().params.reference == Reference::mog2) update_mixture(frame, true);
-    if (plan().params.reference == Reference::pooled) pooled::begin_anew(pooled_work(frame), bytes());
+    if (plan().params.reference == Reference::pooled) pooled::begin_anew(pooled_work(frame));
     changed_.setTo(0);
     for (int i = 0; i < info(geometry().format).set_count; ++i) {
       if (!compared_[i]) continue;
@@ -422,6 +422,7 @@ class CpuDiff final : public Sequence {
   std::vector<unsigned char> small_memory_;
   Image small_, small_difference_;  ///< at the size of the analysis, in small_memory_
   std::vector<unsigned char> model_;
+  pooled::CpuSteps steps_;
   cv::Mat changed_, opened_;  ///< of the analysis
   cv::Mat mask_;              ///< the opened mask, in pixels of the frame
   std::vector<Slot> results_;

@@ -2,102 +2,186 @@
 #include "kernels/diff/cpu_pooled.hpp"
 
 #include <algorithm>
-#include <utility>
+#include <opencv2/imgproc.hpp>
 
 namespace cudavision::diff::pooled {
 namespace {
 
 template <typename Work>
-void for_pixels(const Job& job, Work work) {
+void for_rows(const Job& job, Work work) {
   cv::parallel_for_({0, job.height}, [&](const cv::Range& range) {
-    for (int y = range.start; y < range.end; ++y)
-      for (int x = 0; x < job.width; ++x) work(x, y);
+    for (int y = range.start; y < range.end; ++y) work(y);
   });
-}
-
-/// The median of the bins of the pixels of a cell that are not left out, by value(median); empty if these are too few.
-template <typename Bin, typename Value>
-float of_cell(const Job& job, int cell_x, int cell_y, Bin bin, Value value) {
-  unsigned histogram[bins] = {}, total = 0;
-  const int right = std::min((cell_x + 1) * cell, job.width), bottom = std::min((cell_y + 1) * cell, job.height);
-  for (int y = cell_y * cell; y < bottom; ++y)
-    for (int x = cell_x * cell; x < right; ++x)
-      if (const std::size_t at = job.at(x, y); !job.left_out[at]) ++histogram[bin(at)], ++total;
-  const unsigned area = unsigned(right - cell_x * cell) * unsigned(bottom - cell_y * cell);
-  return total > 0 && 2 * total >= area ? value(median_from(histogram, total, 0, 0)) : empty;
-}
-
-/// The gain of the frame, if no cell has one.
-float of_frame(const Job& job) {
-  unsigned histogram[bins] = {}, total = 0;
-  for (std::size_t at = 0; at < job.pixels(); ++at)
-    if (!job.left_out[at]) ++histogram[gain_bin(job, at)], ++total;
-  return 8 * std::size_t(total) > job.pixels() ? gain_of(median_from(histogram, total, 0, 0)) : 1;
-}
-
-/// Fills the cells that are empty, round by round. `none()`: the value if all are empty.
-template <typename None>
-void fill(const Job& job, float* light, None none) {
-  const int cells = job.cells_x * job.cells_y;
-  if (std::all_of(light, light + cells, [](float value) { return value == empty; })) {
-    std::fill_n(light, cells, none());
-    return;
-  }
-  while (std::count(light, light + cells, empty) > 0) {
-    for (int i = 0; i < cells; ++i) job.spare[i] = filled(job, light, i % job.cells_x, i / job.cells_x);
-    std::copy_n(job.spare, cells, light);
-  }
-}
-
-void estimate_light(const Job& job) {
-  const int cells = job.cells_x * job.cells_y;
-  const auto for_cells = [&](auto work) {
-    cv::parallel_for_({0, cells}, [&](const cv::Range& range) {
-      for (int i = range.start; i < range.end; ++i) work(i, i % job.cells_x, i / job.cells_x);
-    });
-  };
-  float* const gain = job.light[0];
-  for_cells([&](int i, int x, int y) {
-    gain[i] = of_cell(
-        job, x, y, [&](std::size_t at) { return gain_bin(job, at); }, gain_of);
-  });
-  fill(job, gain, [&] { return of_frame(job); });
-  for (int i = 0; i < cells; ++i) job.spare[i] = smooth(job, gain, i % job.cells_x, i / job.cells_x);
-  std::copy_n(job.spare, cells, gain);
-  for (int c = 1; c < job.channels; ++c) {
-    for_cells([&](int i, int x, int y) {
-      job.light[c][i] = of_cell(
-          job, x, y, [&](std::size_t at) { return offset_bin(job, c, at, gain[i]); }, offset_of);
-    });
-    fill(job, job.light[c], [] { return 0.0f; });
-  }
 }
 
 template <typename T>
-void prepare_all(const Job& job, bool begin, bool fresh) {
-  for_pixels(job, [&](int x, int y) {
-    prepare<T>(job, x, y, begin, fresh);
-    show_mean<T>(job, x, y);
+void prepare_all(const Job& job) {
+  for_rows(job, [&](int y) {
+    for (int x = 0; x < job.width; ++x) prepare<T>(job, x, y, false);
   });
+}
+
+/// Medians over the pixels of a cell that are not left out.
+class CellLight {
+ public:
+  CellLight(const Job& job, int x, int y)
+      : job_(job),
+        left_(x * cell),
+        top_(y * cell),
+        right_(std::min(left_ + cell, job.width)),
+        bottom_(std::min(top_ + cell, job.height)) {}
+
+  /// By value(median) of bin(pixel); empty if there are too few pixels.
+  template <typename Bin, typename Value>
+  float median(Bin bin, Value value) const {
+    unsigned histogram[bins] = {}, total = 0;
+    for (int y = top_; y < bottom_; ++y)
+      for (int x = left_; x < right_; ++x)
+        if (const std::size_t at = job_.at(x, y); !job_.left_out[at]) ++histogram[bin(at)], ++total;
+    const unsigned pixels = unsigned(right_ - left_) * unsigned(bottom_ - top_);
+    return enough_in_cell(total, pixels) ? value(median_from(histogram, total, 0, 0)) : empty;
+  }
+
+ private:
+  const Job& job_;
+  const int left_, top_, right_, bottom_;
+};
+
+/// The gain of the frame, if no cell has one.
+float gain_of_frame(const Job& job) {
+  unsigned histogram[bins] = {}, total = 0, pixels = 0;
+  for (int y = 0; y < job.height; y += sparse)
+    for (int x = 0; x < job.width; x += sparse, ++pixels)
+      if (const std::size_t at = job.at(x, y); !job.left_out[at]) ++histogram[gain_bin(job, at)], ++total;
+  return enough_in_frame(total, pixels) ? gain_of(median_from(histogram, total, 0, 0)) : 1;
+}
+
+/// Fills the cells that are empty, round by round. `none`: the value if all are empty.
+void fill(const Job& job, int c, float none) {
+  float* const light = job.light[c];
+  const int cells = job.cells_x * job.cells_y;
+  if (std::all_of(light, light + cells, [](float value) { return value == empty; })) {
+    std::fill_n(light, cells, none);
+    return;
+  }
+  while (std::count(light, light + cells, empty) > 0) {
+    for (int i = 0; i < cells; ++i)
+      job.spare[c][i] = filled(job, i % job.cells_x, i / job.cells_x, [&](int x, int y) { return light[y * job.cells_x + x]; });
+    std::copy_n(job.spare[c], cells, light);
+  }
+}
+
+/// Sums of the square of 2·radius + 1 pixels, inside of the frame.
+cv::Mat sums_around(const cv::Mat& values, int radius) {
+  cv::Mat sums;
+  const int side = 2 * radius + 1;
+  cv::boxFilter(values, sums, CV_32S, {side, side}, {-1, -1}, false, cv::BORDER_CONSTANT);
+  return sums;
 }
 
 }  // namespace
 
-void update(const Job& job, bool bytes, std::uint64_t began, cv::Mat& changed) {
-  bytes ? prepare_all<std::uint8_t>(job, job.begin, job.begin) : prepare_all<std::uint16_t>(job, job.begin, job.begin);
-  if (job.begin) {
-    changed.setTo(0);
-  } else {
-    if (job.compensates) estimate_light(job);
-    for_pixels(job, [&](int x, int y) { expect(job, x, y); });
-    for_pixels(job, [&](int x, int y) { pool(job, x, y); });
-    for_pixels(job, [&](int x, int y) { changed.at<uchar>(y, x) = change(job, x, y) ? 255 : 0; });
-    for_pixels(job, [&](int x, int y) { learn(job, x, y, job.number - began); });
-  }
+void CpuSteps::estimate_light(const Job& job) {
+  const int cells = job.cells_x * job.cells_y;
+  cv::parallel_for_({0, cells}, [&](const cv::Range& range) {
+    for (int i = range.start; i < range.end; ++i) {
+      const CellLight here(job, i % job.cells_x, i / job.cells_x);
+      const float gain = job.light[0][i] = here.median([&](std::size_t at) { return gain_bin(job, at); }, gain_of);
+      for (int c = 1; c < job.channels; ++c)
+        job.light[c][i] = here.median([&](std::size_t at) { return offset_bin(job, c, at, gain); }, offset_of);
+    }
+  });
+  const bool none = std::count(job.light[0], job.light[0] + cells, empty) == cells;
+  for (int c = 0; c < job.channels; ++c) fill(job, c, c == 0 && none ? gain_of_frame(job) : 0);
+  smooth_.resize(std::size_t(cells));
+  for (int i = 0; i < cells; ++i) smooth_[std::size_t(i)] = smooth(job, i % job.cells_x, i / job.cells_x);
 }
 
-void begin_anew(const Job& job, bool bytes) {
-  bytes ? prepare_all<std::uint8_t>(job, true, false) : prepare_all<std::uint16_t>(job, true, false);
+void CpuSteps::expect_all(const Job& job) {
+  for (cv::Mat* picture : {&evidence_, &luma_, &expected_luma_}) picture->create(job.height, job.width, CV_32S);
+  for (cv::Mat* picture : {&gain_, &expected_[0], &expected_[1], &expected_[2]}) picture->create(job.height, job.width, CV_32F);
+  for_rows(job, [&](int y) {
+    const Between down = between(y, job.cells_y);
+    const auto cell_light = [&](int c, int x) {
+      const float* const light = c == 0 ? smooth_.data() : job.light[c];
+      return mixed(light[down.first * job.cells_x + x], light[down.second * job.cells_x + x], down.weight);
+    };
+    for (int x = 0; x < job.width; ++x) {
+      Light light;
+      if (job.compensates) {
+        const Between across = between(x, job.cells_x);
+        const auto light_of = [&](int c) {
+          return mixed(cell_light(c, across.first), cell_light(c, across.second), across.weight);
+        };
+        light.gain = light_of(0);
+        for (int c = 1; c < job.channels; ++c) light.offset[c] = light_of(c);
+      }
+      const std::size_t at = job.at(x, y);
+      const Expected expected = expect(job, at, light);
+      for (int c = 0; c < job.channels; ++c) expected_[c].at<float>(y, x) = expected.values[c];
+      gain_.at<float>(y, x) = light.gain;
+      evidence_.at<int>(y, x) = expected.evidence;
+      luma_.at<int>(y, x) = job.frame[at];
+      expected_luma_.at<int>(y, x) = to_fixed(expected.values[0]);
+    }
+  });
+}
+
+void CpuSteps::find_changes(const Job& job, cv::Mat& changed) {
+  above_.create(job.height, job.width, CV_8U);
+  unlike_.create(job.height, job.width, CV_32S);
+  const cv::Mat evidence = sums_around(evidence_, 2);
+  cv::Mat frame, luma, unlike_sums;
+  if (job.drops_shadows) frame = sums_around(luma_, 2), luma = sums_around(expected_luma_, 2);
+  for_rows(job, [&](int y) {
+    for (int x = 0; x < job.width; ++x) {
+      const int count = count_around(job, 2, x, y);
+      above_.at<uchar>(y, x) = evidence.at<int>(y, x) > threshold * count;
+      if (!job.drops_shadows) continue;
+      unlike_.at<int>(y, x) =
+          unlike_shadow(job, job.at(x, y), expected_at(job, x, y), frame.at<int>(y, x), luma.at<int>(y, x), count);
+    }
+  });
+  if (job.drops_shadows) unlike_sums = sums_around(unlike_, 1);
+  for_rows(job, [&](int y) {
+    for (int x = 0; x < job.width; ++x) {
+      const bool shadow = job.drops_shadows && unlike_sums.at<int>(y, x) <= unlike * count_around(job, 1, x, y);
+      changed.at<uchar>(y, x) = above_.at<uchar>(y, x) && !shadow ? 255 : 0;
+    }
+  });
+}
+
+Expected CpuSteps::expected_at(const Job& job, int x, int y) const {
+  Expected expected{};
+  for (int c = 0; c < job.channels; ++c) expected.values[c] = expected_[c].at<float>(y, x);
+  return expected;
+}
+
+void CpuSteps::learn_all(const Job& job, std::uint64_t age) const {
+  for_rows(job, [&](int y) {
+    for (int x = 0; x < job.width; ++x)
+      learn(job, job.at(x, y), expected_at(job, x, y), gain_.at<float>(y, x), near_.at<uchar>(y, x) != 0, age);
+  });
+}
+
+void CpuSteps::update(const Job& job, bool bytes, std::uint64_t began, cv::Mat& changed) {
+  bytes ? prepare_all<std::uint8_t>(job) : prepare_all<std::uint16_t>(job);
+  if (job.begin) {
+    changed.setTo(0);
+    return;
+  }
+  if (job.compensates) estimate_light(job);
+  expect_all(job);
+  find_changes(job, changed);
+  cv::dilate(changed, near_, cv::Mat());  // 3 × 3
+  cv::Mat left_out(job.height, job.width, CV_8U, job.left_out);
+  cv::dilate(above_, left_out, cv::Mat());  // shadows too
+  learn_all(job, job.number - began);
+}
+
+void begin_anew(const Job& job) {
+  for (std::size_t i = 0; i < job.channels * job.pixels(); ++i) job.next_mean[i] = from_fixed(job.frame[i]);
+  std::fill_n(job.left_out, job.pixels(), std::uint8_t(0));
 }
 
 }  // namespace cudavision::diff::pooled

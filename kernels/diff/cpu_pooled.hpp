@@ -3,15 +3,33 @@
 #pragma once
 
 #include <opencv2/core.hpp>
+#include <vector>
 
 #include "kernels/diff/pooled.hpp"
 
 namespace cudavision::diff::pooled {
 
-/// Updates the background of a frame with 8-bit samples or, if not `bytes`, 16-bit ones. `began`: the number of the frame with which
-/// it began. Sets the changed pixels to 255.
-void update(const Job& job, bool bytes, std::uint64_t began, cv::Mat& changed);
+/// The steps of pooled.hpp, and the pictures between them.
+class CpuSteps {
+ public:
+  /// Updates the background of a frame with 8-bit samples or, if not `bytes`, 16-bit ones. `began`: the number of the frame with which
+  /// it began. Sets the changed pixels to 255.
+  void update(const Job& job, bool bytes, std::uint64_t began, cv::Mat& changed);
+
+ private:
+  void estimate_light(const Job& job);
+  void expect_all(const Job& job);
+  void find_changes(const Job& job, cv::Mat& changed);
+  void learn_all(const Job& job, std::uint64_t age) const;
+  Expected expected_at(const Job& job, int x, int y) const;
+
+  std::vector<float> smooth_;                         // gain of the cells
+  cv::Mat gain_, expected_[3];                        // float
+  cv::Mat evidence_, luma_, expected_luma_, unlike_;  // int
+  cv::Mat above_, near_;                              // bytes
+};
+
 /// Lets the means begin with the frame of the last update.
-void begin_anew(const Job& job, bool bytes);
+void begin_anew(const Job& job);
 
 }  // namespace cudavision::diff::pooled

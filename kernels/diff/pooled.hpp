@@ -4,16 +4,17 @@
 // its neighbours. Steps of a frame, each for all pixels before the next:
 //
 //   prepare       samples of the frame, in 8-bit steps                       [begin: they become the means]
-//   cell_gain     the light: median of frame ÷ mean in cells of 16 × 16 pixels, over pixels that did not change in the last frame
-//   fill, smooth  cells of too few such pixels get the mean of their neighbours; median of 3 × 3 cells
-//   cell_offset   the same for chroma, as a median difference; then fill
+//   light         median of frame ÷ mean in cells of 16 × 16 pixels, over pixels that did not change in the last frame: the gain;
+//                 then the median difference of chroma under this gain: the offsets
+//   filled        cells of too few such pixels get the mean of their neighbours, round by round
+//   smooth        the gain of a cell becomes the median of 3 × 3 cells
 //   expect        mean under the light (bilinear between cells); evidence = distance² ÷ variance, limited
-//   pool          mean evidence of 5 × 5 pixels; how well a local shadow explains the pixel
-//   change        above the threshold, and no shadow
+//   above         mean evidence of 5 × 5 pixels above the threshold
+//   unlike_shadow how badly a local shadow (5 × 5 pixels) explains the pixel
+//   change        above, and no shadow
 //   learn         means and variances approach the frame, slowly where it changed
 //
-// The arithmetic is the same for both backends: float32 with every result rounded, sums in a fixed order, and medians of integer
-// histograms.
+// The arithmetic is the same for both backends: float32 with every result rounded; sums of pixels are sums of integers, in any order.
 #pragma once
 
 #include <cstddef>
@@ -42,44 +43,53 @@ struct Job {
   bool compensates = true;                                ///< whether light is compensated
   bool drops_shadows = false;
   float shadow_threshold = 0.5f, rate = 0.01f;
-  std::uint64_t number = 0;                                                           ///< of the frame
-  float *frame = nullptr, *mean = nullptr, *variance = nullptr, *expected = nullptr;  ///< of each channel
-  float *evidence = nullptr, *unlike_shadow = nullptr;
-  float* light[3] = {};    ///< of the cells: gain, and offset of Cb and Cr
-  float* spare = nullptr;  ///< of the cells, twice
-  std::uint8_t *above = nullptr, *changed = nullptr, *left_out = nullptr;
+  std::uint64_t number = 0;                              ///< of the frame
+  std::int16_t* frame = nullptr;                         ///< of each channel, see Fixed
+  float *mean = nullptr, *variance = nullptr;            ///< of each channel, before the frame
+  float *next_mean = nullptr, *next_variance = nullptr;  ///< after it
+  float *light[3] = {}, *spare[3] = {};                  ///< of the cells: gain, and offset of Cb and Cr
+  std::uint8_t* left_out = nullptr;                      ///< whether the light is not measured at the pixel
 
   CUDAVISION_HOST_DEVICE std::size_t pixels() const { return std::size_t(width) * height; }
   CUDAVISION_HOST_DEVICE std::size_t at(int x, int y) const { return std::size_t(y) * width + x; }
+  CUDAVISION_HOST_DEVICE bool contains(int x, int y) const { return x >= 0 && y >= 0 && x < width && y < height; }
 };
 
 constexpr int cells_along(int pixels) { return (pixels + cell - 1) / cell; }
 /// Bytes of the arrays.
 inline std::size_t state_bytes(int width, int height) {
   const std::size_t pixels = std::size_t(width) * height, cells = std::size_t(cells_along(width)) * cells_along(height);
-  return sizeof(float) * (14 * pixels + 5 * cells) + 3 * pixels;
+  return sizeof(float) * (12 * pixels + 6 * cells) + (3 * sizeof(std::int16_t) + 1) * pixels;
 }
-/// Places the arrays in the state.
+/// Places the arrays in the state. Means and variances have two places, which frames use in turn.
 inline void set_state(Job& job, void* state) {
   float* next = static_cast<float*>(state);
   const auto take = [&](std::size_t count) { return next += count, next - count; };
   const std::size_t n = job.pixels(), cells = std::size_t(job.cells_x) * job.cells_y;
-  job.frame = take(3 * n), job.mean = take(3 * n), job.variance = take(3 * n), job.expected = take(3 * n);
-  job.evidence = take(n), job.unlike_shadow = take(n);
+  float* const models[2] = {take(6 * n), take(6 * n)};
+  job.mean = models[job.number % 2], job.variance = job.mean + 3 * n;
+  job.next_mean = models[1 - job.number % 2], job.next_variance = job.next_mean + 3 * n;
   for (float*& light : job.light) light = take(cells);
-  job.spare = take(2 * cells);
-  job.above = reinterpret_cast<std::uint8_t*>(next);
-  job.changed = job.above + n, job.left_out = job.changed + n;
+  for (float*& spare : job.spare) spare = take(cells);
+  job.frame = reinterpret_cast<std::int16_t*>(next);
+  job.left_out = reinterpret_cast<std::uint8_t*>(job.frame + 3 * n);
 }
 
-/// The frame in which the pixel is shown: the mean as samples.
+/// Fixed point with 7 fractional bits, −128 to 512: exact sums.
+CUDAVISION_HOST_DEVICE inline int to_fixed(float value) {
+  return int(add(mul(most(-128, least(value, 511)), 128), 16384.5f)) - 16384;
+}
+CUDAVISION_HOST_DEVICE inline float from_fixed(int value) { return mul(float(value), 1.0f / 128); }
+/// The sample of a channel of the frame, in 8-bit steps about black or neutral.
+CUDAVISION_HOST_DEVICE inline float value_of(const Job& job, int c, std::size_t at) {
+  return from_fixed(job.frame[c * job.pixels() + at]);
+}
+
+/// Shows a mean as samples of the reference.
 template <typename T>
-CUDAVISION_HOST_DEVICE void show_mean(const Job& job, int x, int y) {
-  const std::size_t n = job.pixels(), at = job.at(x, y);
-  float value[3] = {job.mean[at], 0, 0};
+CUDAVISION_HOST_DEVICE void show_mean(const Job& job, int x, int y, const float (&mean)[3]) {
+  float value[3] = {mean[0], mean[1], mean[2]};
   const int inputs = job.rgb ? 3 : job.channels;
-  if (job.channels == 3)
-    for (int c = 1; c < 3; ++c) value[c] = job.mean[c * n + at];
   if (job.rgb) {
     const float luma = value[0], red = add(luma, over(value[2], 0.713f)), blue = add(luma, over(value[1], 0.564f));
     value[1] = over(sub(sub(luma, mul(0.299f, red)), mul(0.114f, blue)), 0.587f);
@@ -115,15 +125,13 @@ CUDAVISION_HOST_DEVICE float mean_of_samples(const Job& job, const mog2::Channel
   return over(float(sum), float((right - left + 1) * (bottom - top + 1)));
 }
 
-/// Sets the samples of the frame, in 8-bit steps about black and neutral. `begin`: also the means; `fresh`: also the variances.
+/// Sets the samples of the frame, and shows the mean. If `anew`, the means begin with the frame before: light was switched in it.
 template <typename T>
-CUDAVISION_HOST_DEVICE void prepare(const Job& job, int x, int y, bool begin, bool fresh) {
+CUDAVISION_HOST_DEVICE void prepare(const Job& job, int x, int y, bool anew) {
   const std::size_t n = job.pixels(), at = job.at(x, y);
   const float step = 1.0f / float(1 << job.extra_bits);
-  float value[3] = {};
-  for (int c = 0; c < (job.rgb ? 3 : job.channels); ++c) {
-    value[c] = mul(mean_of_samples<T>(job, job.inputs[c], x, y), step);
-  }
+  float value[3] = {}, mean[3] = {};
+  for (int c = 0; c < (job.rgb ? 3 : job.channels); ++c) value[c] = mul(mean_of_samples<T>(job, job.inputs[c], x, y), step);
   if (job.rgb) {
     const float luma = add(add(mul(0.299f, value[0]), mul(0.587f, value[1])), mul(0.114f, value[2]));
     const float red = value[0], blue = value[2];
@@ -133,11 +141,15 @@ CUDAVISION_HOST_DEVICE void prepare(const Job& job, int x, int y, bool begin, bo
     for (int c = 1; c < 3; ++c) value[c] = sub(value[c], 128);
   }
   for (int c = 0; c < job.channels; ++c) {
-    job.frame[c * n + at] = value[c];
-    if (begin) job.mean[c * n + at] = value[c];
-    if (fresh) job.variance[c * n + at] = c == 0 ? 9 : 4;
+    const std::size_t i = c * n + at;
+    const int fixed = to_fixed(value[c]);
+    if (anew) job.mean[i] = from_fixed(job.frame[i]);
+    if (job.begin) job.next_mean[i] = from_fixed(fixed), job.next_variance[i] = c == 0 ? 9 : 4;
+    mean[c] = job.begin ? from_fixed(fixed) : job.mean[i];
+    job.frame[i] = std::int16_t(fixed);
   }
-  if (begin) job.left_out[at] = 0;
+  if (job.begin || anew) job.left_out[at] = 0;
+  show_mean<T>(job, x, y, mean);
 }
 
 /// The median of a histogram of `total` values, interpolated in its bin, in bins. `before`: values below bin `first`.
@@ -155,40 +167,45 @@ CUDAVISION_HOST_DEVICE inline int clamped_bin(float value) {
 
 /// The bin of frame ÷ mean, in steps of 1/128.
 CUDAVISION_HOST_DEVICE inline int gain_bin(const Job& job, std::size_t at) {
-  return clamped_bin(over(mul(128, add(job.frame[at], 4)), add(job.mean[at], 4)));
+  return clamped_bin(over(mul(128, add(value_of(job, 0, at), 4)), add(job.mean[at], 4)));
 }
 CUDAVISION_HOST_DEVICE inline float gain_of(float median) { return over(median, 128); }
 /// The bin of the offset of chroma under the gain, in steps of 1/4 from −64.
 CUDAVISION_HOST_DEVICE inline int offset_bin(const Job& job, int c, std::size_t at, float gain) {
-  const std::size_t i = c * job.pixels() + at;
-  return clamped_bin(add(mul(4, sub(job.frame[i], mul(gain, job.mean[i]))), 256));
+  return clamped_bin(add(mul(4, sub(value_of(job, c, at), mul(gain, job.mean[c * job.pixels() + at]))), 256));
 }
 CUDAVISION_HOST_DEVICE inline float offset_of(float median) { return sub(mul(median, 0.25f), 64); }
+/// If no cell has a gain, that of the frame is measured at each fourth pixel of each fourth row.
+inline constexpr int sparse = 4;
+/// Whether `total` of `pixels` pixels are enough for a median.
+CUDAVISION_HOST_DEVICE inline bool enough_in_cell(unsigned total, unsigned pixels) { return total > 0 && 2 * total >= pixels; }
+CUDAVISION_HOST_DEVICE inline bool enough_in_frame(unsigned total, unsigned pixels) { return 8 * total > pixels; }
 
-/// Cell (x, y) of `from`, or if it is empty the mean of its neighbours that are not.
-CUDAVISION_HOST_DEVICE inline float filled(const Job& job, const float* from, int x, int y) {
-  const float here = from[y * job.cells_x + x];
+/// The light of cell (x, y), of which `of(x, y)` gives what was measured; if it is empty, the mean of its neighbours that are not.
+template <typename Of>
+CUDAVISION_HOST_DEVICE float filled(const Job& job, int x, int y, Of of) {
+  const float here = of(x, y);
   if (here != empty) return here;
   float sum = 0;
   int count = 0;
   for (int ny = y - 1; ny <= y + 1; ++ny) {
     for (int nx = x - 1; nx <= x + 1; ++nx) {
       if (nx < 0 || ny < 0 || nx >= job.cells_x || ny >= job.cells_y) continue;
-      const float other = from[ny * job.cells_x + nx];
+      const float other = of(nx, ny);
       if (other != empty) sum = add(sum, other), ++count;
     }
   }
   return count ? over(sum, float(count)) : empty;
 }
-/// The median of 3 × 3 cells; the border is repeated.
-CUDAVISION_HOST_DEVICE inline float smooth(const Job& job, const float* from, int x, int y) {
+/// The median gain of 3 × 3 cells; the border is repeated.
+CUDAVISION_HOST_DEVICE inline float smooth(const Job& job, int x, int y) {
   float sorted[9] = {};
   int count = 0;
   for (int dy = -1; dy <= 1; ++dy) {
     for (int dx = -1; dx <= 1; ++dx) {
       const int nx = x + dx < 0 ? 0 : x + dx >= job.cells_x ? job.cells_x - 1 : x + dx;
       const int ny = y + dy < 0 ? 0 : y + dy >= job.cells_y ? job.cells_y - 1 : y + dy;
-      const float value = from[ny * job.cells_x + nx];
+      const float value = job.light[0][ny * job.cells_x + nx];
       int i = count++;
       for (; i > 0 && value < sorted[i - 1]; --i) sorted[i] = sorted[i - 1];
       sorted[i] = value;
@@ -197,25 +214,30 @@ CUDAVISION_HOST_DEVICE inline float smooth(const Job& job, const float* from, in
   return sorted[4];
 }
 
-/// The light at a pixel: bilinear between the middles of cells.
-CUDAVISION_HOST_DEVICE inline float light_at(const Job& job, const float* light, int x, int y) {
-  constexpr float per_cell = 1.0f / cell;
-  const float fx = most(0, sub(mul(add(float(x), 0.5f), per_cell), 0.5f)),
-              fy = most(0, sub(mul(add(float(y), 0.5f), per_cell), 0.5f));
-  const int x0 = int(fx), y0 = int(fy), x1 = x0 + 1 < job.cells_x ? x0 + 1 : x0, y1 = y0 + 1 < job.cells_y ? y0 + 1 : y0;
-  const float right = sub(fx, float(x0)), down = sub(fy, float(y0));
-  const auto across = [&](int row) {
-    const float a = light[row * job.cells_x + x0], b = light[row * job.cells_x + x1];
-    return add(a, mul(right, sub(b, a)));
-  };
-  const float top = across(y0), bottom = across(y1);
-  return add(top, mul(down, sub(bottom, top)));
+/// The place of a coordinate between the middles of two cells.
+struct Between {
+  int first, second;
+  float weight;  ///< of the second
+};
+CUDAVISION_HOST_DEVICE inline Between between(int at, int cells) {
+  const float place = most(0, sub(mul(add(float(at), 0.5f), 1.0f / cell), 0.5f));
+  const int first = int(place);
+  return {first, first + 1 < cells ? first + 1 : first, sub(place, float(first))};
 }
-CUDAVISION_HOST_DEVICE inline float gain_at(const Job& job, int x, int y) {
-  return job.compensates ? light_at(job, job.light[0], x, y) : 1;
-}
+CUDAVISION_HOST_DEVICE inline float mixed(float a, float b, float weight) { return add(a, mul(weight, sub(b, a))); }
 
-inline constexpr float least_variance = 6, most_evidence = 17, threshold = 10, bright = 203;
+/// The light at a pixel.
+struct Light {
+  float gain = 1, offset[3] = {};  ///< offsets of channels 1 and 2
+};
+
+inline constexpr float least_variance = 6, bright = 203;
+/// Weights in 1/1024: the largest evidence of a pixel, the mean evidence of change, the largest unlikeness, and its mean in no shadow.
+inline constexpr int weight_one = 1024, most_evidence = 17 * weight_one, threshold = 10 * weight_one, most_unlike = 10 * weight_one,
+                     unlike = 4 * weight_one;
+CUDAVISION_HOST_DEVICE inline int weight(float value, int most_weight) {
+  return int(least(mul(value, weight_one), float(most_weight)));
+}
 /// The variance of a pixel, in which differences are measured.
 CUDAVISION_HOST_DEVICE inline float variance_of(const Job& job, int c, std::size_t at) {
   return most(least_variance, job.variance[c * job.pixels() + at]);
@@ -224,96 +246,67 @@ CUDAVISION_HOST_DEVICE inline float variance_of(const Job& job, int c, std::size
 /// Light is not switched again so few frames after the means began.
 inline constexpr std::uint64_t least_age = 3;
 
-/// Sets what the pixel is expected to be, and its evidence of change.
-CUDAVISION_HOST_DEVICE inline void expect(const Job& job, int x, int y) {
-  const std::size_t n = job.pixels(), at = job.at(x, y);
-  const float gain = gain_at(job, x, y);
-  float expected[3];
-  expected[0] = sub(mul(gain, add(job.mean[at], 4)), 4);
-  for (int c = 1; c < job.channels; ++c) {
-    expected[c] = mul(gain, job.mean[c * n + at]);
-    if (job.compensates) expected[c] = add(expected[c], light_at(job, job.light[c], x, y));
-  }
-  const bool saturated = expected[0] > bright && job.frame[at] > bright;  // clipped samples say nothing
+/// What a pixel is expected to be.
+struct Expected {
+  float values[3];
+  int evidence;  ///< of change
+};
+CUDAVISION_HOST_DEVICE inline Expected expect(const Job& job, std::size_t at, const Light& light) {
+  Expected expected{};
+  expected.values[0] = sub(mul(light.gain, add(job.mean[at], 4)), 4);
+  for (int c = 1; c < job.channels; ++c)
+    expected.values[c] = add(mul(light.gain, job.mean[c * job.pixels() + at]), light.offset[c]);
+  const bool saturated = expected.values[0] > bright && value_of(job, 0, at) > bright;  // clipped samples say nothing
   float sum = 0;
   for (int c = 0; c < job.channels; ++c) {
-    const float value = job.frame[c * n + at];
-    if (saturated) expected[c] = value;
-    const float away = sub(value, expected[c]);
+    const float value = value_of(job, c, at);
+    if (saturated) expected.values[c] = value;
+    const float away = sub(value, expected.values[c]);
     sum = add(sum, over(mul(away, away), variance_of(job, c, at)));
-    job.expected[c * n + at] = expected[c];
   }
-  job.evidence[at] = least(sum, most_evidence);
+  expected.evidence = weight(sum, most_evidence);
+  return expected;
 }
 
-/// The mean of the square of 2·radius + 1 pixels, inside of the frame.
-template <int radius>
-CUDAVISION_HOST_DEVICE float mean_around(const Job& job, const float* values, int x, int y) {
+/// Pixels of the frame in the square of 2·radius + 1 pixels around (x, y).
+CUDAVISION_HOST_DEVICE inline int count_around(const Job& job, int radius, int x, int y) {
+  const auto along = [radius](int at, int size) {
+    return (at + radius < size ? at + radius : size - 1) - (at < radius ? 0 : at - radius) + 1;
+  };
+  return along(x, job.width) * along(y, job.height);
+}
+/// How unlike a shadow a pixel is. `frame`, `luma`: sums of the luma of the frame and of what is expected, of `count` pixels, in fixed
+/// point.
+CUDAVISION_HOST_DEVICE inline int unlike_shadow(const Job& job, std::size_t at, const Expected& expected, int frame, int luma,
+                                                int count) {
+  const float dark = over(float(frame + 128 * count), float(luma + 128 * count));
+  if (dark < job.shadow_threshold || dark >= 0.97f || expected.values[0] <= 30) return most_unlike;
   float sum = 0;
-  int count = 0;
-  for (int ny = y - radius; ny <= y + radius; ++ny) {
-    if (ny < 0 || ny >= job.height) continue;
-    for (int nx = x - radius; nx <= x + radius; ++nx) {
-      if (nx < 0 || nx >= job.width) continue;
-      sum = add(sum, values[job.at(nx, ny)]);
-      ++count;
-    }
+  for (int c = 0; c < job.channels; ++c) {
+    const float away = sub(value_of(job, c, at), mul(dark, expected.values[c]));
+    sum = add(sum, over(mul(away, away), most(least_variance, mul(mul(dark, dark), variance_of(job, c, at)))));
   }
-  return over(sum, float(count));
-}
-/// Whether one of 3 × 3 pixels is set.
-CUDAVISION_HOST_DEVICE inline bool set_around(const Job& job, const std::uint8_t* bytes, int x, int y) {
-  for (int ny = y - 1; ny <= y + 1; ++ny)
-    for (int nx = x - 1; nx <= x + 1; ++nx)
-      if (nx >= 0 && ny >= 0 && nx < job.width && ny < job.height && bytes[job.at(nx, ny)]) return true;
-  return false;
+  return weight(sum, most_unlike);
 }
 
-/// Decides whether the evidence is enough, and sets how unlike a shadow the pixel is.
-CUDAVISION_HOST_DEVICE inline void pool(const Job& job, int x, int y) {
-  constexpr float most_unlike = 10;
-  const std::size_t n = job.pixels(), at = job.at(x, y);
-  job.above[at] = mean_around<2>(job, job.evidence, x, y) > threshold;
-  if (!job.drops_shadows) return;
-  const float dark = over(add(mean_around<2>(job, job.frame, x, y), 1), add(mean_around<2>(job, job.expected, x, y), 1));
-  float unlike = most_unlike;
-  if (dark >= job.shadow_threshold && dark < 0.97f && job.expected[at] > 30) {
-    float sum = 0;
-    for (int c = 0; c < job.channels; ++c) {
-      const float away = sub(job.frame[c * n + at], mul(dark, job.expected[c * n + at]));
-      sum = add(sum, over(mul(away, away), most(least_variance, mul(mul(dark, dark), variance_of(job, c, at)))));
-    }
-    unlike = least(sum, most_unlike);
-  }
-  job.unlike_shadow[at] = unlike;
-}
-/// Returns whether the pixel changed.
-CUDAVISION_HOST_DEVICE inline bool change(const Job& job, int x, int y) {
-  const std::size_t at = job.at(x, y);
-  const bool changed = job.above[at] && !(job.drops_shadows && mean_around<1>(job, job.unlike_shadow, x, y) <= 4);
-  job.changed[at] = changed;
-  return changed;
-}
-
-/// `age`: frames since the means began.
-CUDAVISION_HOST_DEVICE inline void learn(const Job& job, int x, int y, std::uint64_t age) {
+/// `changed`: whether the pixel or one beside it changed; `age`: frames since the means began.
+CUDAVISION_HOST_DEVICE inline void learn(const Job& job, std::size_t at, const Expected& expected, float gain, bool changed,
+                                         std::uint64_t age) {
   constexpr std::uint64_t learning = 50;  // frames
-  constexpr float slow = 0.002f;          // where the frame changed: what stays becomes background in about 1000 frames
-  const std::size_t n = job.pixels(), at = job.at(x, y);
-  const bool learnt = job.number >= learning;
-  const bool changed = set_around(job, job.changed, x, y);
-  job.left_out[at] = set_around(job, job.above, x, y);  // shadows too
+  // Where the frame changed: what stays becomes background in about 1000 frames.
+  constexpr float slow = 0.001f, slow_variance = 0.0001f;
+  const std::size_t n = job.pixels();
+  const bool learnt = job.number >= learning, slowly = changed && learnt;
   const float usual = most(over(1, float(age + 1)), job.rate);
-  const float rate = changed && learnt ? slow : usual, of_variance = learnt ? rate : most(usual, 0.05f);
-  const float gain = most(gain_at(job, x, y), 0.25f);
+  const float rate = slowly ? slow : usual, of_variance = slowly ? slow_variance : learnt ? usual : most(usual, 0.05f);
   for (int c = 0; c < job.channels; ++c) {
     const std::size_t i = c * n + at;
-    const float away = sub(job.frame[i], job.expected[i]);
+    const float away = sub(value_of(job, c, at), expected.values[c]), variance = job.variance[i];
     float square = mul(away, away);
-    if (learnt) square = least(square, mul(16, most(1, job.variance[i])));
-    const float mean = add(job.mean[i], over(mul(rate, away), gain));
-    job.mean[i] = c == 0 ? most(mean, -3) : mean;
-    job.variance[i] = add(job.variance[i], mul(of_variance, sub(square, job.variance[i])));
+    if (learnt) square = least(square, mul(16, most(1, variance)));
+    const float mean = add(job.mean[i], over(mul(rate, away), most(gain, 0.25f)));
+    job.next_mean[i] = c == 0 ? most(mean, -3) : mean;
+    job.next_variance[i] = add(variance, mul(of_variance, sub(square, variance)));
   }
 }
 

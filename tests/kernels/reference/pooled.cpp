@@ -62,15 +62,14 @@ std::vector<Pooled::Values> Pooled::read(const Picture& src) const {
   return planes;
 }
 
-/// The gain of each cell (channel 0), or the offset of chroma.
-Pooled::Values Pooled::light(const std::vector<Values>& frame, int channel, const Values& gains) const {
+/// What is measured of the light in each cell: the gain (channel 0), or the offset of chroma under this gain.
+Pooled::Values Pooled::measured(const std::vector<Values>& frame, int channel, const Values& gains) const {
   const auto value = [&](std::size_t i, int cell) {
     const double now = frame[std::size_t(channel)][i], mean = mean_[std::size_t(channel)][i];
     return channel == 0 ? (now + 4) / (mean + 4) : now - gains[std::size_t(cell)] * mean;
   };
   const double least = channel == 0 ? 0 : -64, step = channel == 0 ? 1.0 / 128 : 0.25;
   Values cells;
-  bool any = false, left = false;
   for (int cell = 0; cell < across_ * down_; ++cell) {
     Values values;
     int area = 0;
@@ -82,17 +81,24 @@ Pooled::Values Pooled::light(const std::vector<Values>& frame, int channel, cons
     }
     const bool enough = !values.empty() && double(values.size()) >= area / 2.0;
     cells.push_back(enough ? binned_median(values, least, step) : none);
-    (enough ? any : left) = true;
   }
-  if (!any) {
-    Values values;
-    for (std::size_t i = 0; i < ignored_.size() && channel == 0; ++i)
-      if (!ignored_[i]) values.push_back(value(i, 0));
-    const bool enough = double(values.size()) > double(ignored_.size()) / 8;
-    std::fill(cells.begin(), cells.end(), channel > 0 ? 0 : enough ? binned_median(values, least, step) : 1);
-    left = false;
-  }
-  while (left) {
+  return cells;
+}
+
+/// The gain of the whole frame.
+double Pooled::gain_of(const Values& luma) const {
+  Values values;
+  int looked_at = 0;
+  for (int y = 0; y < height_; y += 4)
+    for (int x = 0; x < width_; x += 4, ++looked_at)
+      if (const std::size_t i = std::size_t(y) * width_ + x; !ignored_[i]) values.push_back((luma[i] + 4) / (mean_[0][i] + 4));
+  return double(values.size()) > looked_at / 8.0 ? binned_median(values, 0, 1.0 / 128) : 1;
+}
+
+/// Fills cells of which nothing was measured from their neighbours. `all`: the value if nothing was measured in any cell.
+Pooled::Values Pooled::filled(Values cells, double all) const {
+  if (std::all_of(cells.begin(), cells.end(), [](double cell) { return cell == none; })) return Values(cells.size(), all);
+  for (bool left = true; left;) {
     left = false;
     const Values before = cells;
     for (int cell = 0; cell < across_ * down_; ++cell) {
@@ -110,8 +116,12 @@ Pooled::Values Pooled::light(const std::vector<Values>& frame, int channel, cons
         cells[std::size_t(cell)] = sum / double(near.size());
     }
   }
-  if (channel > 0) return cells;
-  const Values before = cells;
+  return cells;
+}
+
+/// The median of 3 × 3 cells.
+Pooled::Values Pooled::smooth(const Values& before) const {
+  Values cells = before;
   for (int cell = 0; cell < across_ * down_; ++cell) {
     Values near;
     for (int dy : {-1, 0, 1})
@@ -158,9 +168,12 @@ std::vector<std::uint8_t> Pooled::submit(const Picture& src) {
     ignored_.assign(pixels, 0);
   } else {
     std::vector<Values> cells{Values(std::size_t(across_) * down_, 1)}, expected = frame;
-    if (params_.light_compensation) cells[0] = light(frame, 0, {});
-    for (int k = 1; k < channels; ++k)
-      cells.push_back(params_.light_compensation ? light(frame, k, cells[0]) : Values(cells[0].size(), 0));
+    for (int k = 1; k < channels; ++k) cells.emplace_back(cells[0].size(), 0);
+    if (params_.light_compensation) {
+      const Values gains = measured(frame, 0, {});
+      cells[0] = smooth(filled(gains, gain_of(frame[0])));
+      for (int k = 1; k < channels; ++k) cells[std::size_t(k)] = filled(measured(frame, k, gains), 0);
+    }
     Values evidence(pixels), unlike(pixels, 10), gain(pixels);
     for (std::size_t i = 0; i < pixels; ++i) {
       const int x = int(i) % width_, y = int(i) / width_;
@@ -195,7 +208,8 @@ std::vector<std::uint8_t> Pooled::submit(const Picture& src) {
       const bool near = around(1, int(i) % width_, int(i) / width_, [&](std::size_t j) { return changed[j]; }) > 0;
       ignored_[i] = around(1, int(i) % width_, int(i) / width_, [&](std::size_t j) { return above[j]; }) > 0;
       const double usual = std::max(1.0 / (frame_ + 1), params_.learning_rate < 0 ? 0.01 : params_.learning_rate);
-      const double rate = near && frame_ >= 50 ? 0.002 : usual, of_variance = frame_ >= 50 ? rate : std::max(usual, 0.05);
+      const bool slow = near && frame_ >= 50;
+      const double rate = slow ? 0.001 : usual, of_variance = slow ? 0.0001 : frame_ >= 50 ? usual : std::max(usual, 0.05);
       for (std::size_t k = 0; k < std::size_t(channels); ++k) {
         const double away = frame[k][i] - expected[k][i];
         const double square = frame_ >= 50 ? std::min(away * away, 16 * std::max(1.0, variance_[k][i])) : away * away;

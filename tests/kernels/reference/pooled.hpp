@@ -20,7 +20,10 @@ class Pooled {
  private:
   using Values = std::vector<double>;
   std::vector<Values> read(const Picture& src) const;
-  Values light(const std::vector<Values>& frame, int channel, const Values& gains) const;
+  Values measured(const std::vector<Values>& frame, int channel, const Values& gains) const;
+  double gain_of(const Values& luma) const;
+  Values filled(Values cells, double all) const;
+  Values smooth(const Values& before) const;
   double field(const Values& cells, int x, int y) const;
   template <typename Of>
   double around(int radius, int x, int y, Of of) const;
