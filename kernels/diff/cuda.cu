@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The plan on CUDA: owns the memory, prepares the parameters, and launches the kernels of a frame. No device code here.
 //
-//   each frame:  [analysis_scale > 1: cuda_scale.cu]  ->  [mog2: cuda_mog2.cu; pooled: cuda_pooled.cu]  ->  cuda_compare.cu  ->  [light_change_ratio > 0: cuda_light.cu or a model]
+//   each frame:  [analysis_scale > 1: cuda_scale.cu]  ->  [mog2: cuda_mog2.cu; pooled: cuda_pooled_light.cu, cuda_pooled_change.cu]  ->  cuda_compare.cu  ->  [light_change_ratio > 0: cuda_light.cu or cuda_mog2.cu]
 //                ->  [open_radius or light_change_ratio > 0: cuda_open.cu]  ->  [analysis_scale > 1: cuda_spread.cu, cuda_scale.cu]
 //   results:     each tile stores a record in page-locked host memory; collect() adds them
 //   boxes:       cuda_boxes.cu
@@ -51,6 +51,8 @@ class CudaDiff final : public Sequence {
         compare_(compare_kernel(schedule_.layout, this->plan().params.reference == Reference::background, schedule_.compare)),
         open_(schedule_.opens ? open_kernel(schedule_.layout, schedule_.open) : nullptr),
         restart_(schedule_.restarts ? restart_kernel(schedule_.layout.sample_bytes) : nullptr),
+        light_(has_pooled() ? pooled_light_kernel(schedule_.layout.sample_bytes) : nullptr),
+        change_(has_pooled() ? pooled_change_kernel() : nullptr),
         spread_(schedule_.spreads ? spread_kernel(schedule_.layout, schedule_.spread) : nullptr),
         box_(box_kernel(schedule_.layout.sample_bytes)) {}
 
@@ -62,18 +64,19 @@ class CudaDiff final : public Sequence {
     if (Status status = records_.allocate(schedule_.frame_record_bytes() * plan().params.in_flight); !status.ok()) return status;
     for (int tile = 0; tile < schedule_.frame.x; ++tile)
       first_x_.push_back(Schedule::first_cell(tile, schedule_.tile_width, plan().params.cell_size));
-    for (const void* kernel : {compare_, open_, restart_, spread_, box_}) {
+    for (const void* kernel : {light_, change_, compare_, open_, restart_, spread_, box_}) {
       if (!kernel) continue;
       if (Status status = cuda::load_kernel(kernel, "cannot load the difference kernel"); !status.ok()) return status;
     }
     if (spread_)
       if (Status status = load_scaling(schedule_.layout.sample_bytes); !status.ok()) return status;
     if (has_mixture()) return load_mog2(schedule_.layout.sample_bytes, compared_channels(plan()));
-    return plan().has_model() ? load_pooled(schedule_.layout.sample_bytes) : Status();
+    return {};
   }
 
  private:
   bool has_mixture() const { return plan().params.reference == Reference::mog2; }
+  bool has_pooled() const { return plan().params.reference == Reference::pooled; }
 
   Status prepare_memory() {
     const Memory memory = memory_of(plan());
@@ -250,14 +253,22 @@ class CudaDiff final : public Sequence {
       mog2::Job job = mixture_job(plan(), frame);
       return update_mixture(job, false, queue);
     }
-    return launch_pooled(pooled_work(frame), schedule_.layout.sample_bytes, foreground_, int(params_.bits_pitch), params_.state,
-                         queue.stream);
+    return update_pooled(frame, queue);
   }
 
-  pooled::Job pooled_work(const Frame& frame) const {
+  /// Updates the background. If light was switched in the last frame, the first kernel lets the means begin with that frame.
+  Status update_pooled(const Frame& frame, Queue queue) const {
     pooled::Job job = pooled_job(plan(), frame);
     pooled::set_state(job, model_);
-    return job;
+    State* state = params_.state;
+    unsigned char* foreground = foreground_;
+    int pitch = int(params_.bits_pitch);
+    void *light_arguments[] = {&job, &state}, *change_arguments[] = {&job, &state, &foreground, &pitch};
+    cudaError_t error = cudaLaunchKernel(light_, dim3(unsigned(job.cells_x), unsigned(job.cells_y)), dim3(unsigned(pooled_threads)),
+                                         light_arguments, 0, queue.stream);
+    if (error == cudaSuccess && !job.begin)
+      error = cudaLaunchKernel(change_, pooled_tiles(job), dim3(unsigned(pooled_threads)), change_arguments, 0, queue.stream);
+    return cuda::check(error, "cannot launch the background");
   }
 
   Status update_mixture(mog2::Job& job, bool anew, Queue queue) const {
@@ -273,8 +284,6 @@ class CudaDiff final : public Sequence {
       job.begin = true;
       return update_mixture(job, true, queue);
     }
-    if (plan().has_model())
-      return launch_pooled_anew(pooled_work(frame), schedule_.layout.sample_bytes, params_.state, queue.stream);
     if (!restart_) return {};
     const FormatInfo& format = info(geometry().format);
     Restart restart{params_.state, {}, format.shift, format.max_value()};
@@ -390,7 +399,9 @@ class CudaDiff final : public Sequence {
   }
 
   const Schedule schedule_;
-  const void *const compare_, *const open_, *const restart_, *const spread_, *const box_;  ///< kernels; null if they do not run
+  const void *const compare_,
+      *const open_, *const restart_, *const light_, *const change_, *const spread_,
+                                                                        *const box_;  ///< kernels; null if they do not run
   cuda::DeviceMemory kept_, bits_;
   cuda::HostMemory records_;
   std::vector<int> first_x_;             ///< the cell of slot 0 of the tiles of a row

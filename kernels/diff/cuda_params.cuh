@@ -20,9 +20,10 @@ struct View {
 
 /// What the kernels know of their reference, in device memory. The host clears it with each reset, and never reads it.
 struct State {
-  unsigned long long began;  ///< number of the frame with which the reference began
-  unsigned light;            ///< whether light was switched in the last frame
-  unsigned above, blocks;    ///< pixels that changed in this frame, and blocks that have added theirs; 0 between frames
+  unsigned long long began;     ///< number of the frame with which the reference began
+  unsigned light;               ///< whether light was switched in the last frame
+  unsigned above, blocks;       ///< pixels that changed in this frame, and blocks that have added theirs; 0 between frames
+  unsigned empty_cells, cells;  ///< of a pooled background: cells without light, and cells that are measured; 0 between frames
 };
 /// What a frame gives besides counts, in page-locked host memory; see Sequence::Found.
 struct Verdict {

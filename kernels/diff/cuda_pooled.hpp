@@ -10,13 +10,12 @@
 
 namespace cudavision::diff {
 
-/// Loads the kernels. Errors: resource.
-Status load_pooled(int sample_bytes);
-/// Updates the background of a frame. Bit x of a row of `foreground` becomes 1 if the pixel changed; rows are `pitch` bytes apart
-/// (whole blocks of 512 pixels). Errors: resource.
-Status launch_pooled(const pooled::Job& job, int sample_bytes, unsigned char* foreground, int pitch, const State* state,
-                     cudaStream_t stream);
-/// Lets the means begin with the frame of the last update, if light was switched. Errors: resource.
-Status launch_pooled_anew(const pooled::Job& job, int sample_bytes, const State* state, cudaStream_t stream);
+/// Takes pooled::Job and State*: prepares the frame, measures the light. Grid: the cells; a lane for each pixel of a cell.
+const void* pooled_light_kernel(int sample_bytes);
+/// Takes pooled::Job, const State*, the foreground and its pitch: finds the changes, and learns. Grid: pooled_tiles().
+const void* pooled_change_kernel();
+dim3 pooled_tiles(const pooled::Job& job);
+
+inline constexpr int pooled_threads = pooled::cell * pooled::cell;  ///< of a block of both
 
 }  // namespace cudavision::diff

@@ -19,11 +19,6 @@ struct Tuning {
   /// Threads of a block, one pixel each. Not measured.
   int mixture_threads = 128;  // sweep: 64 128 256
 
-  // ---- The pooled background (cuda_pooled.cu)
-
-  /// Threads of a block, one pixel each; and of the few blocks that go over all cells, or each 13th pixel. Not measured.
-  int pooled_threads = 128, fill_threads = 512;
-
   // ---- The reference that begins anew (cuda_light.cu)
 
   /// Blocks, and threads of a block. Not measured: nearly all launches end at once.

@@ -38,7 +38,12 @@ std::vector<Row> diff_rows() {
   // A mode of one channel has 12 bytes, which are read and written. Each pixel uses 2 to 5 modes.
   list.push_back(diff("mog2", Format::GRAY8, 3, 0, [](diff::Params& p) { p.reference = diff::Reference::mog2; }));
   list.push_back(diff("automatic", Format::NV12, 2, 0, [](diff::Params& p) {
+    p.reference = diff::Reference::background, p.threshold = 0, p.drop_shadows = true;
+  }));
+  // As preset=outdoor at 1080p, but for the size of cells.
+  list.push_back(diff("outdoor", Format::NV12, 1, 0, [](diff::Params& p) {
     p.reference = diff::Reference::background, p.threshold = 0, p.analysis_scale = 4, p.drop_shadows = true;
+    p.light_change_ratio = 0.6, p.open_radius = 1, p.output = diff::Output::none;
   }));
   list.push_back(diff("mask-scale-4", Format::NV12, 2, 0, [](diff::Params& p) { p.analysis_scale = 4; }));
   return list;
