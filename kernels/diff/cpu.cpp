@@ -109,16 +109,18 @@ class CpuDiff final : public Sequence {
     const bool writes_difference = params.output == Output::difference;
     Frame frame = given;
     if (plan().scales()) {
-      shrink_frame(given);
+      if (plan().compares_samples()) shrink_frame(given);
       frame.src = small_;
       frame.dst = small_difference_;
     }
     if (frame.number == 0) began_ = 0;
     if (params.reference == Reference::previous && frame.number < began_ + std::uint64_t(params.interval)) frame.compared = false;
     if (params.reference == Reference::mog2) update_mixture(frame, !frame.compared);
-    if (params.reference == Reference::pooled) steps_.update(pooled_work(frame), bytes(), began_, changed_);
+    const bool is_pooled = params.reference == Reference::pooled;
+    const std::uint64_t of_pooled = is_pooled ? update_pooled(frame) : 0;
     std::atomic<std::uint64_t> sum{0};
-    for_strips(analysis(), [&](int begin, int end) { sum += compare(frame, begin, end); });
+    if (plan().compares_samples()) for_strips(analysis(), [&](int begin, int end) { sum += compare(frame, begin, end); });
+    if (is_pooled) sum = of_pooled;
     Slot& slot = results_[std::size_t(frame.slot)];
     const bool may_switch = plan().detects_light() && frame.number >= began_ + plan().light_age();
     slot.found = {frame.compared, may_switch && std::uint32_t(cv::countNonZero(changed_)) > plan().light_limit, sum};
@@ -190,6 +192,15 @@ class CpuDiff final : public Sequence {
   }
 
   bool bytes() const { return info(geometry().format).sample_bytes() == 1; }
+
+  /// Sets changed_. Returns the sum of the pixels' differences, see Plan::difference_unit.
+  std::uint64_t update_pooled(const Frame& frame) {
+    const pooled::Job job = pooled_work(frame);
+    steps_.update(job, bytes(), began_, changed_);
+    if (job.begin) return 0;
+    if (!counted_[0].empty()) changed_.setTo(0, counted_[0] == 0);
+    return pooled::sum_of_differences(job, counted_[0]);
+  }
 
   pooled::Job pooled_work(const Frame& frame) {
     pooled::Job job = pooled_job(plan(), frame);

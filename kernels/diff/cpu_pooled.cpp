@@ -2,6 +2,7 @@
 #include "kernels/diff/cpu_pooled.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <opencv2/imgproc.hpp>
 
 namespace cudavision::diff::pooled {
@@ -16,8 +17,12 @@ void for_rows(const Job& job, Work work) {
 
 template <typename T>
 void prepare_all(const Job& job) {
-  for_rows(job, [&](int y) {
-    for (int x = 0; x < job.width; ++x) prepare<T>(job, x, y, false);
+  with_channels(job.channels, [&](auto channels) {
+    with_scale(job.log2_scale, [&](auto scale) {
+      for_rows(job, [&](int y) {
+        for (int x = 0; x < job.width; ++x) prepare<T, channels, scale>(job, x, y, false);
+      });
+    });
   });
 }
 
@@ -39,7 +44,7 @@ class CellLight {
       for (int x = left_; x < right_; ++x)
         if (const std::size_t at = job_.at(x, y); !job_.left_out[at]) ++histogram[bin(at)], ++total;
     const unsigned pixels = unsigned(right_ - left_) * unsigned(bottom_ - top_);
-    return enough_in_cell(total, pixels) ? value(median_from(histogram, total, 0, 0)) : empty;
+    return enough_in_cell(total, pixels) ? value(median_of(histogram, total)) : empty;
   }
 
  private:
@@ -53,7 +58,7 @@ float gain_of_frame(const Job& job) {
   for (int y = 0; y < job.height; y += sparse)
     for (int x = 0; x < job.width; x += sparse, ++pixels)
       if (const std::size_t at = job.at(x, y); !job.left_out[at]) ++histogram[gain_bin(job, at)], ++total;
-  return enough_in_frame(total, pixels) ? gain_of(median_from(histogram, total, 0, 0)) : 1;
+  return enough_in_frame(total, pixels) ? gain_of(median_of(histogram, total)) : 1;
 }
 
 /// Fills the cells that are empty, round by round. `none`: the value if all are empty.
@@ -97,6 +102,7 @@ void CpuSteps::estimate_light(const Job& job) {
   for (int i = 0; i < cells; ++i) smooth_[std::size_t(i)] = smooth(job, i % job.cells_x, i / job.cells_x);
 }
 
+template <int channels>
 void CpuSteps::expect_all(const Job& job) {
   for (cv::Mat* picture : {&evidence_, &luma_, &expected_luma_}) picture->create(job.height, job.width, CV_32S);
   for (cv::Mat* picture : {&gain_, &expected_[0], &expected_[1], &expected_[2]}) picture->create(job.height, job.width, CV_32F);
@@ -114,19 +120,27 @@ void CpuSteps::expect_all(const Job& job) {
           return mixed(cell_light(c, across.first), cell_light(c, across.second), across.weight);
         };
         light.gain = light_of(0);
-        for (int c = 1; c < job.channels; ++c) light.offset[c] = light_of(c);
+        for (int c = 1; c < channels; ++c) light.offset[c] = light_of(c);
       }
       const std::size_t at = job.at(x, y);
-      const Expected expected = expect(job, at, light);
-      for (int c = 0; c < job.channels; ++c) expected_[c].at<float>(y, x) = expected.values[c];
+      const Expected expected = expect<channels>(job, at, light);
+      for (int c = 0; c < channels; ++c) expected_[c].at<float>(y, x) = expected.values[c];
       gain_.at<float>(y, x) = light.gain;
       evidence_.at<int>(y, x) = expected.evidence;
-      luma_.at<int>(y, x) = job.frame[at];
-      expected_luma_.at<int>(y, x) = to_fixed(expected.values[0]);
+      luma_.at<int>(y, x) = coarse_luma(job.frame[at]);
+      expected_luma_.at<int>(y, x) = coarse_luma(to_fixed(expected.values[0]));
     }
   });
 }
 
+template <int channels>
+Expected CpuSteps::expected_at(int x, int y) const {
+  Expected expected{};
+  for (int c = 0; c < channels; ++c) expected.values[c] = expected_[c].at<float>(y, x);
+  return expected;
+}
+
+template <int channels>
 void CpuSteps::find_changes(const Job& job, cv::Mat& changed) {
   above_.create(job.height, job.width, CV_8U);
   unlike_.create(job.height, job.width, CV_32S);
@@ -139,7 +153,7 @@ void CpuSteps::find_changes(const Job& job, cv::Mat& changed) {
       above_.at<uchar>(y, x) = evidence.at<int>(y, x) > threshold * count;
       if (!job.drops_shadows) continue;
       unlike_.at<int>(y, x) =
-          unlike_shadow(job, job.at(x, y), expected_at(job, x, y), frame.at<int>(y, x), luma.at<int>(y, x), count);
+          unlike_shadow<channels>(job, job.at(x, y), expected_at<channels>(x, y), frame.at<int>(y, x), luma.at<int>(y, x), count);
     }
   });
   if (job.drops_shadows) unlike_sums = sums_around(unlike_, 1);
@@ -151,16 +165,12 @@ void CpuSteps::find_changes(const Job& job, cv::Mat& changed) {
   });
 }
 
-Expected CpuSteps::expected_at(const Job& job, int x, int y) const {
-  Expected expected{};
-  for (int c = 0; c < job.channels; ++c) expected.values[c] = expected_[c].at<float>(y, x);
-  return expected;
-}
-
+template <int channels>
 void CpuSteps::learn_all(const Job& job, std::uint64_t age) const {
+  const Rates rates = rates_of(job, age);
   for_rows(job, [&](int y) {
     for (int x = 0; x < job.width; ++x)
-      learn(job, job.at(x, y), expected_at(job, x, y), gain_.at<float>(y, x), near_.at<uchar>(y, x) != 0, age);
+      learn<channels>(job, job.at(x, y), expected_at<channels>(x, y), gain_.at<float>(y, x), near_.at<uchar>(y, x) != 0, rates);
   });
 }
 
@@ -171,12 +181,26 @@ void CpuSteps::update(const Job& job, bool bytes, std::uint64_t began, cv::Mat& 
     return;
   }
   if (job.compensates) estimate_light(job);
-  expect_all(job);
-  find_changes(job, changed);
-  cv::dilate(changed, near_, cv::Mat());  // 3 × 3
-  cv::Mat left_out(job.height, job.width, CV_8U, job.left_out);
-  cv::dilate(above_, left_out, cv::Mat());  // shadows too
-  learn_all(job, job.number - began);
+  with_channels(job.channels, [&](auto channels) {
+    expect_all<channels>(job);
+    find_changes<channels>(job, changed);
+    cv::dilate(changed, near_, cv::Mat());  // 3 × 3
+    cv::Mat left_out(job.height, job.width, CV_8U, job.left_out);
+    cv::dilate(above_, left_out, cv::Mat());  // shadows too
+    learn_all<channels>(job, job.number - began);
+  });
+}
+
+std::uint64_t sum_of_differences(const Job& job, const cv::Mat& counted) {
+  std::atomic<std::uint64_t> sum{0};
+  for_rows(job, [&](int y) {
+    std::uint64_t of_row = 0;
+    for (int x = 0; x < job.width; ++x)
+      if (counted.empty() || counted.at<uchar>(y, x))
+        of_row += std::uint64_t(job.channels == 1 ? difference<1>(job, job.at(x, y)) : difference<3>(job, job.at(x, y)));
+    sum += of_row;
+  });
+  return sum;
 }
 
 void begin_anew(const Job& job) {

@@ -18,10 +18,14 @@ class CpuSteps {
 
  private:
   void estimate_light(const Job& job);
+  template <int channels>
   void expect_all(const Job& job);
+  template <int channels>
+  Expected expected_at(int x, int y) const;
+  template <int channels>
   void find_changes(const Job& job, cv::Mat& changed);
+  template <int channels>
   void learn_all(const Job& job, std::uint64_t age) const;
-  Expected expected_at(const Job& job, int x, int y) const;
 
   std::vector<float> smooth_;                         // gain of the cells
   cv::Mat gain_, expected_[3];                        // float
@@ -29,6 +33,8 @@ class CpuSteps {
   cv::Mat above_, near_;                              // bytes
 };
 
+/// The sum of difference() of the pixels that are counted: all, or those where `counted` is not 0.
+std::uint64_t sum_of_differences(const Job& job, const cv::Mat& counted);
 /// Lets the means begin with the frame of the last update.
 void begin_anew(const Job& job);
 

@@ -48,11 +48,15 @@ class CudaDiff final : public Sequence {
   explicit CudaDiff(Plan plan)
       : Sequence(std::move(plan), Backend::cuda),
         schedule_(make_schedule(this->plan())),
-        compare_(compare_kernel(schedule_.layout, this->plan().params.reference == Reference::background, schedule_.compare)),
+        compare_(schedule_.compares
+                     ? compare_kernel(schedule_.layout, this->plan().params.reference == Reference::background, schedule_.compare)
+                     : nullptr),
         open_(schedule_.opens ? open_kernel(schedule_.layout, schedule_.open) : nullptr),
         restart_(schedule_.restarts ? restart_kernel(schedule_.layout.sample_bytes) : nullptr),
-        light_(has_pooled() ? pooled_light_kernel(schedule_.layout.sample_bytes) : nullptr),
-        change_(has_pooled() ? pooled_change_kernel() : nullptr),
+        light_(has_pooled()
+                   ? pooled_light_kernel(schedule_.layout.sample_bytes, compared_channels(this->plan()), this->plan().log2_scale())
+                   : nullptr),
+        change_(has_pooled() ? pooled_change_kernel(compared_channels(this->plan())) : nullptr),
         spread_(schedule_.spreads ? spread_kernel(schedule_.layout, schedule_.spread) : nullptr),
         box_(box_kernel(schedule_.layout.sample_bytes)) {}
 
@@ -152,7 +156,7 @@ class CudaDiff final : public Sequence {
     p.width = geometry().width;
     p.height = geometry().height;
     set_tiles(p, schedule_.frame);
-    while (1 << p.log2_scale < plan().params.analysis_scale) ++p.log2_scale;
+    p.log2_scale = std::uint8_t(plan().log2_scale());
     if (p.opened) p.changed = p.opened;
     for (int plane = 0; plane < info(geometry().format).planes; ++plane) {
       p.planes[plane].row_bytes = picture_row_bytes(geometry(), plane);
@@ -210,8 +214,10 @@ class CudaDiff final : public Sequence {
     small.src = small_;
     small.dst = small_difference_;
     const int bytes = schedule_.layout.sample_bytes;
-    const Scaling shrunk = scaling_of(plan(), small_, frame.src, true, frame.src);
-    if (Status status = launch_scaling(shrunk, bytes, true, queue.stream); !status.ok()) return status;
+    if (schedule_.compares) {
+      const Scaling shrunk = scaling_of(plan(), small_, frame.src, true, frame.src);
+      if (Status status = launch_scaling(shrunk, bytes, true, queue.stream); !status.ok()) return status;
+    }
     if (Status status = analyse(small, queue); !status.ok()) return status;
     if (plan().params.output == Output::difference) {
       const Scaling shown = scaling_of(plan(), small_difference_, frame.dst, false, frame.src);
@@ -237,38 +243,40 @@ class CudaDiff final : public Sequence {
     p.records = record(frame.slot) + schedule_.analysis_offset();
     p.verdict = reinterpret_cast<Verdict*>(record(frame.slot) + schedule_.verdict_offset());
     for (int plane = 0; plane < info(geometry().format).planes; ++plane) set_plane(p.planes[plane], frame, plane);
-    if (plan().has_model()) {
-      if (Status status = update_model(frame, queue); !status.ok()) return status;
+    if (Status status = has_pooled() ? update_pooled(frame, p, queue) : compare(frame, p, queue); !status.ok()) return status;
+    return open_ ? launch(open_, p, schedule_.analysis, queue) : Status();
+  }
+
+  /// Finds the changed pixels by comparison with the reference or a mixture.
+  Status compare(const Frame& frame, KernelParams& p, Queue queue) const {
+    if (has_mixture()) {
+      mog2::Job job = mixture_job(plan(), frame);
+      if (Status status = update_mixture(job, false, queue); !status.ok()) return status;
       if (frame.compared) p.foreground = foreground_;
     }
     p.count = !open_ && !spread_;
     if (Status status = launch(compare_, p, schedule_.analysis, queue); !status.ok()) return status;
-    if (plan().detects_light() && frame.compared)
-      if (Status status = begin_anew(frame, queue); !status.ok()) return status;
-    return open_ ? launch(open_, p, schedule_.analysis, queue) : Status();
+    return plan().detects_light() && frame.compared ? begin_anew(frame, queue) : Status();
   }
 
-  Status update_model(const Frame& frame, Queue queue) const {
-    if (has_mixture()) {
-      mog2::Job job = mixture_job(plan(), frame);
-      return update_mixture(job, false, queue);
-    }
-    return update_pooled(frame, queue);
-  }
-
-  /// Updates the background. If light was switched in the last frame, the first kernel lets the means begin with that frame.
-  Status update_pooled(const Frame& frame, Queue queue) const {
-    pooled::Job job = pooled_job(plan(), frame);
+  /// Finds the changed pixels by a pooled background, and shows the difference if asked. If light was switched in the last frame, the
+  /// first kernel lets the means begin with that frame.
+  Status update_pooled(const Frame& frame, const KernelParams& p, Queue queue) const {
+    PooledChange change{pooled_job(plan(), frame), p.state, p.verdict, p.counted, p.changed, p.bits_pitch, ~0u, p.light_age};
+    if (p.detects_light) change.light_limit = p.light_limit;
+    pooled::Job& job = change.job;
     pooled::set_state(job, model_);
-    State* state = params_.state;
-    unsigned char* foreground = foreground_;
-    int pitch = int(params_.bits_pitch);
-    void *light_arguments[] = {&job, &state}, *change_arguments[] = {&job, &state, &foreground, &pitch};
-    cudaError_t error = cudaLaunchKernel(light_, dim3(unsigned(job.cells_x), unsigned(job.cells_y)), dim3(unsigned(pooled_threads)),
-                                         light_arguments, 0, queue.stream);
-    if (error == cudaSuccess && !job.begin)
-      error = cudaLaunchKernel(change_, pooled_tiles(job), dim3(unsigned(pooled_threads)), change_arguments, 0, queue.stream);
-    return cuda::check(error, "cannot launch the background");
+    void *light_arguments[] = {&job, &change.state}, *change_arguments[] = {&change};
+    cudaError_t error = cudaLaunchKernel(light_, dim3(unsigned(job.cells_x), unsigned(job.cells_y)),
+                                         dim3(unsigned(pooled_light_threads)), light_arguments, 0, queue.stream);
+    if (error == cudaSuccess)
+      error =
+          cudaLaunchKernel(change_, pooled_tiles(job), dim3(unsigned(tuning.pooled_threads)), change_arguments, 0, queue.stream);
+    if (Status status = cuda::check(error, "cannot launch the background"); !status.ok() || !compare_) return status;
+    KernelParams shown = p;
+    shown.changed = nullptr;
+    shown.count = shown.detects_light = false;
+    return launch(compare_, shown, schedule_.analysis, queue);
   }
 
   Status update_mixture(mog2::Job& job, bool anew, Queue queue) const {
@@ -335,13 +343,14 @@ class CudaDiff final : public Sequence {
     const unsigned char* tile = record(slot);
     const int slots_x = s.frame.slots_x, slots_y = s.frame.slots / slots_x;
     Found found;
-    if (params_.detects_light || params_.interval > 1) {
+    if (params_.detects_light || params_.interval > 1 || has_pooled()) {
       Verdict verdict;
       std::memcpy(&verdict, tile + s.verdict_offset(), sizeof verdict);
       found.compared = verdict.compared != 0;
       found.light = verdict.light != 0;
+      found.sum = verdict.difference;
     }
-    for (std::size_t at = 0; at < s.analysis.bytes(); at += std::size_t(s.analysis.record_bytes)) {
+    for (std::size_t at = 0; at < s.analysis.bytes() && !has_pooled(); at += std::size_t(s.analysis.record_bytes)) {
       std::uint32_t of_tile;
       std::memcpy(&of_tile, tile + s.analysis_offset() + at, sizeof of_tile);
       found.sum += of_tile;

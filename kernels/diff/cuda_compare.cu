@@ -216,9 +216,9 @@ __global__ void __launch_bounds__(S::threads) compare(const __grid_constant__ Ke
   if (threadIdx.x == 0) {
     *record_of(p) = slots[0];
     if (p.detects_light)
-      decide_light(p, has_reference, above);
+      decide_light(*p.state, p.verdict, {p.number, p.light_limit, p.light_age}, has_reference, above);
     else if (p.interval > 1 && blockIdx.x == 0 && blockIdx.y == 0)
-      *p.verdict = {has_reference, 0};
+      *p.verdict = {has_reference, 0, 0};
   }
 }
 

@@ -18,18 +18,27 @@ __device__ __forceinline__ bool waits_for_reference(const KernelParams& p) {
   return p.interval > 1 && p.number < p.state->began + p.interval;
 }
 
-/// Adds the changed pixels of a block; the last block of the grid decides. Called by one thread of each block.
-__device__ __forceinline__ void decide_light(const KernelParams& p, bool compared, unsigned above) {
-  State& state = *p.state;
+/// What decides that light was switched.
+struct LightRule {
+  unsigned long long number;  ///< of the frame
+  std::uint32_t limit;        ///< pixels; light was switched if more changed
+  unsigned age;               ///< frames that the reference must have before
+};
+
+/// Adds the changed pixels of a block and its sum of differences, which may be 0; the last block of the grid decides, and tells the host.
+/// Called by one thread of each block.
+__device__ __forceinline__ void decide_light(State& state, Verdict* verdict, const LightRule& rule, bool compared, unsigned above,
+                                             unsigned difference = 0) {
   if (above) atomicAdd(&state.above, above);
+  if (difference) atomicAdd(&state.difference, (unsigned long long)(difference));
   __threadfence();
   const unsigned last = gridDim.x * gridDim.y - 1;
   if (atomicInc(&state.blocks, last) != last) return;  // the last one sets it to 0 again
   __threadfence();
-  const bool light = atomicExch(&state.above, 0) > p.light_limit && p.number >= state.began + p.light_age;
+  const bool light = atomicExch(&state.above, 0) > rule.limit && rule.number >= state.began + rule.age;
   state.light = light;
-  if (light) state.began = p.number;
-  *p.verdict = {compared, light};
+  if (light) state.began = rule.number;
+  *verdict = {compared, light, atomicExch(&state.difference, 0)};
 }
 
 }  // namespace cudavision::diff

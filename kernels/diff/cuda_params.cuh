@@ -20,14 +20,17 @@ struct View {
 
 /// What the kernels know of their reference, in device memory. The host clears it with each reset, and never reads it.
 struct State {
-  unsigned long long began;     ///< number of the frame with which the reference began
-  unsigned light;               ///< whether light was switched in the last frame
-  unsigned above, blocks;       ///< pixels that changed in this frame, and blocks that have added theirs; 0 between frames
-  unsigned empty_cells, cells;  ///< of a pooled background: cells without light, and cells that are measured; 0 between frames
+  unsigned long long began;  ///< number of the frame with which the reference began
+  unsigned light;            ///< whether light was switched in the last frame
+  // Of this frame; 0 between frames:
+  unsigned above, blocks;         ///< pixels that changed, and blocks that have added theirs
+  unsigned empty_cells, cells;    ///< of a pooled background: cells without light, and cells that are measured
+  unsigned long long difference;  ///< of a pooled background: the sum of the pixels' differences
 };
 /// What a frame gives besides counts, in page-locked host memory; see Sequence::Found.
 struct Verdict {
   std::uint32_t compared, light;
+  std::uint64_t difference;  ///< of a pooled background: the sum of the pixels' differences
 };
 
 /// One plane of the frames. Pictures of the caller are accessed only up to the end of their rows, memory of the plan in whole

@@ -11,11 +11,22 @@
 namespace cudavision::diff {
 
 /// Takes pooled::Job and State*: prepares the frame, measures the light. Grid: the cells; a lane for each pixel of a cell.
-const void* pooled_light_kernel(int sample_bytes);
-/// Takes pooled::Job, const State*, the foreground and its pitch: finds the changes, and learns. Grid: pooled_tiles().
-const void* pooled_change_kernel();
-dim3 pooled_tiles(const pooled::Job& job);
+const void* pooled_light_kernel(int sample_bytes, int channels, int log2_scale);
+inline constexpr int pooled_light_threads = pooled::cell * pooled::cell;
 
-inline constexpr int pooled_threads = pooled::cell * pooled::cell;  ///< of a block of both
+/// What the second kernel takes.
+struct PooledChange {
+  pooled::Job job;
+  State* state;
+  Verdict* verdict;
+  const unsigned char* counted;  ///< bits; null: all pixels are counted
+  unsigned char* changed;        ///< bits
+  std::ptrdiff_t bits_pitch;
+  std::uint32_t light_limit;  ///< pixels; light was switched if more changed
+  unsigned light_age;         ///< frames that the reference must have before
+};
+/// Takes PooledChange: finds the changed pixels, decides whether light was switched, learns. Grid: pooled_tiles().
+const void* pooled_change_kernel(int channels);
+dim3 pooled_tiles(const pooled::Job& job);
 
 }  // namespace cudavision::diff

@@ -1,26 +1,33 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The background of Reference::pooled, second kernel: finds the changed pixels under the measured light, and learns (see pooled.hpp).
+// The background of Reference::pooled, second kernel: finds the changed pixels under the measured light, decides whether light was
+// switched, and learns (see pooled.hpp).
 //
-//   grid: tiles of 32 × 16 pixels; a warp has 2 rows of the tile. Each step goes over the tile and a margin, in shared memory:
+//   grid: tiles of 32 × 16 pixels; a warp has one row of the tile. Each step goes over the tile and a margin, in shared memory:
 //
-//     | 4 |<- 32 ->| 4 |   margin 4: expected values, evidence        lanes go over all pixels, row by row
-//     |   |  tile  |   |   then      sums across 5 pixels of each row
-//     |   |        |   |   margin 2: unlike a shadow                  (sums down 5 rows)
-//     |   |        |   |   margin 1: above, changed                   (sums down 5 rows; 3 × 3 pixels)
-//     |   |        |   |   the tile: near a change -> learn; a warp stores the bits of 32 pixels as one word
+//     | 4 |<- 32 ->| 4 |   the light of each row in the columns of cells
+//     |   |  tile  |   |   margin 4: expected values, evidence               lanes go over all pixels, row by row
+//     |   |        |   |   then      sums of the evidence of 5 pixels across
+//     |   |        |   |   margin 1: above                                   (sums down 5 rows)
+//     |   |        |   |   margin 2: unlike a shadow                         only beside pixels above
+//     |   |        |   |   margin 1: changed
+//     |   |        |   |   the tile: a warp stores the bits of 32 pixels as one word, and learns
 //
 //   Neighbours read the means of the same pixels, so what is learned goes to another place (Job::next_mean).
 //
 // Where to change what:
-//   the arithmetic         pooled.hpp, for both backends
+//   the arithmetic            pooled.hpp, for both backends
+//   another number of threads cuda_tuning.hpp (pooled_threads)
+#include "kernels/cuda/warp.cuh"
+#include "kernels/diff/cuda_light.cuh"
 #include "kernels/diff/cuda_pooled.hpp"
+#include "kernels/diff/cuda_tuning.hpp"
 
 namespace cudavision::diff {
 namespace {
 
-using pooled::Expected, pooled::Job, pooled::Light;
+using pooled::Between, pooled::Expected, pooled::Job, pooled::Light;
 
-constexpr int tile_width = 32, tile_rows = 16, margin = 4;
+constexpr int threads = tuning.pooled_threads, tile_width = 32, tile_rows = 16, margin = 4;
 /// The tile and a margin of `m` pixels.
 template <int m>
 struct Area {
@@ -28,193 +35,222 @@ struct Area {
 };
 using Whole = Area<margin>;
 /// Cells beside which pixels of the tile and its margin lie.
-constexpr int cells_across = (tile_width + 2 * margin - 1) / pooled::cell + 2,
-              cells_down = (tile_rows + 2 * margin - 1) / pooled::cell + 2;
-
-/// Sums of 5 pixels of a row; for the pixels of the tile and margins of 2 across, 4 down.
-struct RowSums {
-  int values[Whole::rows][Area<2>::width];
-
-  /// The sum of 5 × 5 pixels about pixel (x, y) of Area<m>.
-  template <int m>
-  __device__ __forceinline__ int around(int x, int y) const {
-    int sum = 0;
-#pragma unroll
-    for (int dy = -2; dy <= 2; ++dy) sum += values[y + margin - m + dy][x + 2 - m];
-    return sum;
-  }
-};
+constexpr int cells_across = (Whole::width - 1) / pooled::cell + 2;
 
 struct Shared {
-  float light[3][cells_down][cells_across];
+  float light[3][Whole::rows][cells_across];  // between two rows of cells
   float expected[3][Whole::size];
-  int evidence[Whole::size];
-  std::int16_t luma[Whole::size];
-  RowSums evidence_sums, luma_sums, expected_sums;
-  int unlike[Area<2>::size];
+  std::uint32_t luma[Whole::size];  // coarse: of the frame, and from bit 16 on what is expected
+  std::uint16_t evidence[Whole::size];
+  std::uint32_t evidence_sums[Whole::rows][tile_width + 2];  // of 5 pixels across; margin 1
+  std::uint16_t unlike[Area<2>::size];
   bool above[Area<1>::size], changed[Area<1>::size];
+  unsigned changed_pixels, difference;  // of the tile
 };
 
 struct Tile {
-  int x0, y0, cell_x, cell_y;  ///< its first pixel, and the first cell that is used
+  int x0, y0, cell_x;  // the first pixel, and the first column of cells that is used
 
   __device__ Tile()
-      : x0(blockIdx.x * tile_width),
-        y0(blockIdx.y * tile_rows),
-        cell_x(max(0, (x0 - margin - pooled::cell / 2) / pooled::cell)),
-        cell_y(max(0, (y0 - margin - pooled::cell / 2) / pooled::cell)) {}
+      : x0(blockIdx.x * tile_width), y0(blockIdx.y * tile_rows), cell_x(max(0, (x0 - margin - pooled::cell / 2) / pooled::cell)) {}
 };
 
 /// Calls work(i, at_x, at_y, x, y) for the pixels of Area<m>, with their place in the area and in the frame.
 template <int m, typename Work>
 __device__ __forceinline__ void each_pixel(const Tile& tile, Work work) {
-  for (int i = threadIdx.x; i < Area<m>::size; i += pooled_threads) {
+  for (int i = threadIdx.x; i < Area<m>::size; i += threads) {
     const int y = i / Area<m>::width, x = i - y * Area<m>::width;
     work(i, x, y, tile.x0 - m + x, tile.y0 - m + y);
   }
 }
+/// The place in Area<to> of pixel (x, y) of Area<from>.
+template <int from, int to>
+__device__ __forceinline__ int place(int x, int y) {
+  return (y + to - from) * Area<to>::width + x + to - from;
+}
 
-__device__ __forceinline__ void load_light(const Job& job, const Tile& tile, Shared& shared) {
-  for (int i = threadIdx.x; i < 3 * cells_down * cells_across; i += pooled_threads) {
-    const int c = i / (cells_down * cells_across), y = i / cells_across % cells_down, x = i % cells_across;
-    const int cell_x = min(tile.cell_x + x, job.cells_x - 1), cell_y = min(tile.cell_y + y, job.cells_y - 1);
-    if (c < job.channels)
-      shared.light[c][y][x] = c == 0 ? pooled::smooth(job, cell_x, cell_y) : job.light[c][cell_y * job.cells_x + cell_x];
+__device__ __forceinline__ void mix_light_of_rows(const Job& job, const Tile& tile, Shared& shared) {
+  for (int i = threadIdx.x; i < 3 * Whole::rows * cells_across; i += threads) {
+    const int c = i / (Whole::rows * cells_across), row = i / cells_across % Whole::rows, column = i % cells_across;
+    if (c >= job.channels) continue;
+    const int x = min(tile.cell_x + column, job.cells_x - 1), y = max(0, min(tile.y0 - margin + row, job.height - 1));
+    const Between down = pooled::between(y, job.cells_y);
+    const auto of = [&](int cell_y) { return c == 0 ? pooled::smooth(job, x, cell_y) : job.light[c][cell_y * job.cells_x + x]; };
+    shared.light[c][row][column] = pooled::mixed(of(down.first), of(down.second), down.weight);
   }
 }
 
-__device__ __forceinline__ float gain_or_offset(const Tile& tile, const Shared& shared, int c, const pooled::Between& across,
-                                                const pooled::Between& down) {
-  const auto of_column = [&](int x) {
-    const auto& cells = shared.light[c];
-    return pooled::mixed(cells[down.first - tile.cell_y][x - tile.cell_x], cells[down.second - tile.cell_y][x - tile.cell_x],
-                         down.weight);
-  };
-  return pooled::mixed(of_column(across.first), of_column(across.second), across.weight);
-}
-
-__device__ __forceinline__ Light light_at(const Job& job, const Tile& tile, const Shared& shared, int x, int y, bool offsets) {
+/// The light at a pixel of a row of Area<margin>.
+template <int channels>
+__device__ __forceinline__ Light light_at(const Job& job, const Tile& tile, const Shared& shared, int x, int row) {
   Light light;
   if (!job.compensates) return light;
-  const pooled::Between across = pooled::between(x, job.cells_x), down = pooled::between(y, job.cells_y);
-  light.gain = gain_or_offset(tile, shared, 0, across, down);
-  for (int c = 1; c < job.channels && offsets; ++c) light.offset[c] = gain_or_offset(tile, shared, c, across, down);
+  const Between across = pooled::between(x, job.cells_x);
+  const auto of = [&](int c) {
+    const auto& cells = shared.light[c][row];
+    return pooled::mixed(cells[across.first - tile.cell_x], cells[across.second - tile.cell_x], across.weight);
+  };
+  light.gain = of(0);
+  for (int c = 1; c < channels; ++c) light.offset[c] = of(c);
   return light;
 }
 
-__device__ __forceinline__ Expected expected_at(const Job& job, const Shared& shared, int i) {
-  Expected expected{};
-  for (int c = 0; c < job.channels; ++c) expected.values[c] = shared.expected[c][i];
-  return expected;
-}
-/// The place in Area<margin> of pixel (x, y) of Area<m>.
-template <int m>
-__device__ __forceinline__ int in_whole(int x, int y) {
-  return (y + margin - m) * Whole::width + x + margin - m;
-}
-
+template <int channels>
 __device__ __forceinline__ void expect_all(const Job& job, const Tile& tile, Shared& shared) {
-  each_pixel<margin>(tile, [&](int i, int, int, int x, int y) {
+  each_pixel<margin>(tile, [&](int i, int, int row, int x, int y) {
     Expected expected{};
-    int luma = 0;
+    unsigned luma = 0;
     if (job.contains(x, y)) {
       const std::size_t at = job.at(x, y);
-      expected = pooled::expect(job, at, light_at(job, tile, shared, x, y, true));
-      luma = job.frame[at];
+      expected = pooled::expect<channels>(job, at, light_at<channels>(job, tile, shared, x, row));
+      luma = unsigned(pooled::coarse_luma(job.frame[at])) | unsigned(pooled::coarse_luma(pooled::to_fixed(expected.values[0])))
+                                                                << 16;
     }
-    for (int c = 0; c < job.channels; ++c) shared.expected[c][i] = expected.values[c];
-    shared.evidence[i] = expected.evidence;
-    shared.luma[i] = std::int16_t(luma);
+    for (int c = 0; c < channels; ++c) shared.expected[c][i] = expected.values[c];
+    shared.evidence[i] = std::uint16_t(expected.evidence);
+    shared.luma[i] = luma;
   });
 }
+template <int channels>
+__device__ __forceinline__ Expected expected_at(const Shared& shared, int i) {
+  Expected expected{};
+  for (int c = 0; c < channels; ++c) expected.values[c] = shared.expected[c][i];
+  return expected;
+}
 
-__device__ __forceinline__ void add_across(const Job& job, Shared& shared) {
-  constexpr int width = Area<2>::width;
-  for (int i = threadIdx.x; i < Whole::rows * width; i += pooled_threads) {
-    const int y = i / width, x = i - y * width, first = y * Whole::width + x;
-    int evidence = 0, luma = 0, expected = 0;
+__device__ __forceinline__ void add_evidence_across(Shared& shared) {
+  constexpr int width = tile_width + 2;
+  for (int i = threadIdx.x; i < Whole::rows * width; i += threads) {
+    const int y = i / width, x = i - y * width;
+    unsigned sum = 0;
 #pragma unroll
-    for (int at = first; at < first + 5; ++at) {
-      evidence += shared.evidence[at];
-      if (!job.drops_shadows) continue;
-      luma += shared.luma[at];
-      expected += pooled::to_fixed(shared.expected[0][at]);
-    }
-    shared.evidence_sums.values[y][x] = evidence;
-    shared.luma_sums.values[y][x] = luma;
-    shared.expected_sums.values[y][x] = expected;
+    for (int dx = 0; dx < 5; ++dx) sum += shared.evidence[y * Whole::width + x + 1 + dx];
+    shared.evidence_sums[y][x] = sum;
   }
 }
 
-__device__ __forceinline__ void compare_with_shadow(const Job& job, const Tile& tile, Shared& shared) {
-  each_pixel<2>(tile, [&](int i, int at_x, int at_y, int x, int y) {
-    shared.unlike[i] = 0;
-    if (!job.contains(x, y)) return;
-    shared.unlike[i] = pooled::unlike_shadow(job, job.at(x, y), expected_at(job, shared, in_whole<2>(at_x, at_y)),
-                                             shared.luma_sums.around<2>(at_x, at_y), shared.expected_sums.around<2>(at_x, at_y),
-                                             pooled::count_around(job, 2, x, y));
-  });
-}
-
-__device__ __forceinline__ void find_changes(const Job& job, const Tile& tile, Shared& shared) {
-  each_pixel<1>(tile, [&](int i, int at_x, int at_y, int x, int y) {
-    const bool inside = job.contains(x, y);
-    const bool above =
-        inside && shared.evidence_sums.around<1>(at_x, at_y) > pooled::threshold * pooled::count_around(job, 2, x, y);
-    bool changed = above;
-    if (above && job.drops_shadows) {
-      int unlike = 0;
-#pragma unroll
-      for (int dy = 0; dy < 3; ++dy)
-#pragma unroll
-        for (int dx = 0; dx < 3; ++dx) unlike += shared.unlike[(at_y + dy) * Area<2>::width + at_x + dx];
-      changed = unlike > pooled::unlike * pooled::count_around(job, 1, x, y);
-    }
-    shared.above[i] = above;
-    shared.changed[i] = changed;
-  });
-}
-
-/// Whether a pixel of the tile or one beside it is set.
-__device__ __forceinline__ bool any_around(const bool (&set)[Area<1>::size], int at_x, int at_y) {
+/// Sets above; returns whether any pixel of this lane is.
+__device__ __forceinline__ bool find_above(const Job& job, const Tile& tile, Shared& shared) {
   bool any = false;
+  each_pixel<1>(tile, [&](int i, int at_x, int at_y, int x, int y) {
+    int sum = 0;
 #pragma unroll
-  for (int dy = 0; dy < 3; ++dy)
-#pragma unroll
-    for (int dx = 0; dx < 3; ++dx) any |= set[(at_y + dy) * Area<1>::width + at_x + dx];
+    for (int dy = 0; dy < 5; ++dy) sum += int(shared.evidence_sums[at_y + 1 + dy][at_x]);
+    const bool above = job.contains(x, y) && sum > pooled::threshold * pooled::count_around(job, 2, x, y);
+    shared.above[i] = shared.changed[i] = above;
+    any |= above;
+  });
   return any;
 }
 
-__global__ void __launch_bounds__(pooled_threads)
-    change(const __grid_constant__ Job job, const State* state, unsigned char* foreground, int pitch) {
-  __shared__ Shared shared;
-  const Tile tile;
-  const std::uint64_t age = job.number - state->began;
-  if (job.compensates) load_light(job, tile, shared);
-  __syncthreads();
-  expect_all(job, tile, shared);
-  __syncthreads();
-  add_across(job, shared);
-  __syncthreads();
-  if (job.drops_shadows) compare_with_shadow(job, tile, shared);
-  __syncthreads();
-  find_changes(job, tile, shared);
-  __syncthreads();
-  each_pixel<0>(tile, [&](int, int at_x, int at_y, int x, int y) {
-    const unsigned bits = __ballot_sync(~0u, shared.changed[(at_y + 1) * Area<1>::width + at_x + 1]);
-    if (threadIdx.x % 32 == 0 && y < job.height)
-      *reinterpret_cast<unsigned*>(foreground + std::ptrdiff_t(y) * pitch + tile.x0 / 8) = bits;
-    if (!job.contains(x, y)) return;
-    const std::size_t at = job.at(x, y);
-    job.left_out[at] = any_around(shared.above, at_x, at_y);  // shadows too
-    pooled::learn(job, at, expected_at(job, shared, in_whole<0>(at_x, at_y)), light_at(job, tile, shared, x, y, false).gain,
-                  any_around(shared.changed, at_x, at_y), age);
+/// Whether a pixel of Area<m> with the place (x, y), or one beside it, is set. Those beyond Area<1> are not.
+template <int m>
+__device__ __forceinline__ bool any_around(const bool (&set)[Area<1>::size], int x, int y) {
+  bool any = false;
+#pragma unroll
+  for (int ny = y - m; ny <= y - m + 2; ++ny)
+#pragma unroll
+    for (int nx = x - m; nx <= x - m + 2; ++nx)
+      if (m == 0 || (nx >= 0 && ny >= 0 && nx < Area<1>::width && ny < Area<1>::rows)) any |= set[ny * Area<1>::width + nx];
+  return any;
+}
+
+template <int channels>
+__device__ __forceinline__ void compare_with_shadow(const Job& job, const Tile& tile, Shared& shared) {
+  each_pixel<2>(tile, [&](int i, int at_x, int at_y, int x, int y) {
+    shared.unlike[i] = 0;
+    if (!job.contains(x, y) || !any_around<2>(shared.above, at_x, at_y)) return;
+    int frame = 0, luma = 0;
+    const std::uint32_t* const first = &shared.luma[at_y * Whole::width + at_x];
+#pragma unroll
+    for (int dy = 0; dy < 5; ++dy) {
+      unsigned sums = 0;
+#pragma unroll
+      for (int dx = 0; dx < 5; ++dx) sums += first[dy * Whole::width + dx];
+      frame += int(sums & 0xffff), luma += int(sums >> 16);
+    }
+    shared.unlike[i] = std::uint16_t(pooled::unlike_shadow<channels>(job, job.at(x, y),
+                                                                     expected_at<channels>(shared, place<2, margin>(at_x, at_y)),
+                                                                     frame, luma, pooled::count_around(job, 2, x, y)));
   });
+}
+
+__device__ __forceinline__ void clear_shadows(const Job& job, const Tile& tile, Shared& shared) {
+  each_pixel<1>(tile, [&](int i, int at_x, int at_y, int x, int y) {
+    if (!shared.above[i]) return;
+    int unlike = 0;
+#pragma unroll
+    for (int dy = 0; dy < 3; ++dy)
+#pragma unroll
+      for (int dx = 0; dx < 3; ++dx) unlike += shared.unlike[(at_y + dy) * Area<2>::width + at_x + dx];
+    shared.changed[i] = unlike > pooled::unlike * pooled::count_around(job, 1, x, y);
+  });
+}
+
+/// Stores the changed pixels, and learns. Adds to the counts of the tile.
+template <int channels>
+__device__ __forceinline__ void finish(const PooledChange& p, const Tile& tile, Shared& shared, const pooled::Rates& rates) {
+  const Job& job = p.job;
+  unsigned changed_pixels = 0, difference = 0;
+  each_pixel<0>(tile, [&](int, int at_x, int at_y, int x, int y) {  // a warp is in one row
+    if (y >= job.height) return;
+    const int word = tile.x0 / 32;
+    const unsigned counted = p.counted ? reinterpret_cast<const std::uint32_t*>(p.counted + y * p.bits_pitch)[word] : ~0u;
+    const unsigned bits = __ballot_sync(~0u, shared.changed[place<0, 1>(at_x, at_y)]) & counted;
+    if (at_x == 0) {
+      reinterpret_cast<std::uint32_t*>(p.changed + y * p.bits_pitch)[word] = bits;
+      changed_pixels += __popc(bits);
+    }
+    if (x >= job.width || job.begin) return;
+    const std::size_t at = job.at(x, y);
+    if (counted >> at_x & 1) difference += unsigned(pooled::difference<channels>(job, at));
+    job.left_out[at] = any_around<0>(shared.above, at_x, at_y);  // shadows too
+    const float gain = light_at<1>(job, tile, shared, x, at_y + margin).gain;
+    pooled::learn<channels>(job, at, expected_at<channels>(shared, place<0, margin>(at_x, at_y)), gain,
+                            any_around<0>(shared.changed, at_x, at_y), rates);
+  });
+  difference = cuda::warp_sum(difference);
+  if (threadIdx.x % 32 == 0) {
+    if (changed_pixels) atomicAdd(&shared.changed_pixels, changed_pixels);
+    if (difference) atomicAdd(&shared.difference, difference);
+  }
+}
+
+template <int channels>
+__global__ void __launch_bounds__(threads) change(const __grid_constant__ PooledChange p) {
+  __shared__ Shared shared;
+  const Job& job = p.job;
+  const Tile tile;
+  const pooled::Rates rates = pooled::rates_of(job, job.number - p.state->began);
+  if (threadIdx.x == 0) shared.changed_pixels = shared.difference = 0;
+  if (job.begin) {
+    for (int i = threadIdx.x; i < Area<1>::size; i += threads) shared.changed[i] = false;
+  } else {
+    if (job.compensates) mix_light_of_rows(job, tile, shared);
+    __syncthreads();
+    expect_all<channels>(job, tile, shared);
+    __syncthreads();
+    add_evidence_across(shared);
+    __syncthreads();
+    if (__syncthreads_or(find_above(job, tile, shared)) && job.drops_shadows) {
+      compare_with_shadow<channels>(job, tile, shared);
+      __syncthreads();
+      clear_shadows(job, tile, shared);
+    }
+  }
+  __syncthreads();
+  finish<channels>(p, tile, shared, rates);
+  __syncthreads();
+  if (threadIdx.x == 0)
+    decide_light(*p.state, p.verdict, {job.number, p.light_limit, p.light_age}, !job.begin, shared.changed_pixels,
+                 shared.difference);
 }
 
 }  // namespace
 
-const void* pooled_change_kernel() { return reinterpret_cast<const void*>(change); }
+const void* pooled_change_kernel(int channels) {
+  return channels == 1 ? reinterpret_cast<const void*>(change<1>) : reinterpret_cast<const void*>(change<3>);
+}
 
 dim3 pooled_tiles(const Job& job) {
   return dim3(unsigned((job.width + tile_width - 1) / tile_width), unsigned((job.height + tile_rows - 1) / tile_rows));

@@ -3,15 +3,16 @@
 //
 //   grid: the cells of 16 × 16 pixels; a lane has one pixel
 //
-//     samples of the frame, mean as samples of the reference
-//     pixels of the cell -> histogram of the gain in shared memory -> warp 0: median
-//                        -> histograms of the offsets              -> warps 1, 2: medians
-//                           each lane of a warp adds 16 bins; the lane in which the sum passes the half looks into its own
+//     samples of the frame; the mean as samples of the reference
+//     bins of the gain of 256 pixels in shared memory     -> warp 0: median
+//     bins of the offsets                                 -> warps 1, 2: medians
+//         a lane has 8 bins; the warp halves the range of the median in 9 steps, in which it counts the bins below the middle
 //
 //   The block that ends last fills empty cells, round by round; its lanes go over all cells. In most frames there is none.
 //
 // Where to change what:
 //   the arithmetic         pooled.hpp, for both backends
+#include "kernels/cuda/warp.cuh"
 #include "kernels/diff/cuda_pooled.hpp"
 
 namespace cudavision::diff {
@@ -19,55 +20,61 @@ namespace {
 
 using pooled::bins, pooled::empty, pooled::Job;
 
-/// The median of a histogram in shared memory, which is complete; of the lanes of a warp.
-__device__ __forceinline__ float median(const unsigned* histogram, unsigned total) {
-  constexpr int own = bins / 32;
-  const int lane = threadIdx.x % 32;
-  unsigned sum = 0;
-  for (int i = 0; i < own; ++i) sum += histogram[lane * own + i];
-  unsigned up_to = sum;
-  for (int s = 1; s < 32; s *= 2) {
-    const unsigned other = __shfl_up_sync(~0u, up_to, s);
-    if (lane >= s) up_to += other;
-  }
-  const int found = __ffs(int(__ballot_sync(~0u, 2 * up_to >= total))) - 1;
-  const float here = lane == found ? pooled::median_from(histogram, total, lane * own, up_to - sum) : 0;
-  return __shfl_sync(~0u, here, found);
-}
+constexpr int threads = pooled_light_threads;
+constexpr std::uint16_t no_bin = 0xffff;  // of a pixel that does not count
 
 struct Shared {
-  unsigned histograms[3][bins];
+  std::uint16_t bins[3][threads];
   float light[3];
   bool last;
 };
 
-__device__ __forceinline__ void clear(unsigned* histogram, int count) {
-  for (int i = threadIdx.x; i < count; i += pooled_threads) histogram[i] = 0;
+/// The median of `total` bins of the pixels of a cell; of the lanes of a warp.
+__device__ __forceinline__ float median(const std::uint16_t (&all)[threads], unsigned total) {
+  constexpr int own = threads / 32;
+  int mine[own];
+#pragma unroll
+  for (int i = 0; i < own; ++i) mine[i] = all[threadIdx.x % 32 + 32 * i];
+  const auto count_below = [&](int bin) {
+    unsigned count = 0;
+#pragma unroll
+    for (int i = 0; i < own; ++i) count += mine[i] < bin;
+    return cuda::warp_sum(count);
+  };
+  int low = 0;  // fewer than half of the values are below it
+  unsigned below = 0;
+#pragma unroll
+  for (int step = bins / 2; step > 0; step /= 2) {
+    const unsigned count = count_below(low + step);
+    if (2 * count < total) low += step, below = count;
+  }
+  return pooled::median_in(low, below, count_below(low + 1) - below, total);
 }
 
 /// Measures the light of the cell of the block.
+template <int channels>
 __device__ __forceinline__ void measure(const Job& job, Shared& shared, bool inside, std::size_t at) {
   const int warp = threadIdx.x / 32;
-  clear(shared.histograms[0], 3 * bins);
   const bool counts = inside && !job.left_out[at];
-  const unsigned area = unsigned(__syncthreads_count(inside)), total = unsigned(__syncthreads_count(counts));
+  shared.bins[0][threadIdx.x] = counts ? std::uint16_t(pooled::gain_bin(job, at)) : no_bin;
   if (threadIdx.x < 3) shared.light[threadIdx.x] = empty;
-  if (!pooled::enough_in_cell(total, area)) return __syncthreads();
-  if (counts) atomicAdd(&shared.histograms[0][pooled::gain_bin(job, at)], 1u);
-  __syncthreads();
+  const unsigned area = unsigned(__syncthreads_count(inside)), total = unsigned(__syncthreads_count(counts));
+  if (!pooled::enough_in_cell(total, area)) return;
   if (warp == 0) {
-    const float gain = pooled::gain_of(median(shared.histograms[0], total));
+    const float gain = pooled::gain_of(median(shared.bins[0], total));
     if (threadIdx.x == 0) shared.light[0] = gain;
   }
   __syncthreads();
-  if (job.channels == 1) return;
-  for (int c = 1; c < 3 && counts; ++c) atomicAdd(&shared.histograms[c][pooled::offset_bin(job, c, at, shared.light[0])], 1u);
-  __syncthreads();
-  if (warp == 1 || warp == 2) {
-    const float offset = pooled::offset_of(median(shared.histograms[warp], total));
-    if (threadIdx.x % 32 == 0) shared.light[warp] = offset;
+  if constexpr (channels > 1) {
+    for (int c = 1; c < channels; ++c)
+      shared.bins[c][threadIdx.x] = counts ? std::uint16_t(pooled::offset_bin(job, c, at, shared.light[0])) : no_bin;
+    __syncthreads();
+    if (warp == 1 || warp == 2) {
+      const float offset = pooled::offset_of(median(shared.bins[warp], total));
+      if (threadIdx.x % 32 == 0) shared.light[warp] = offset;
+    }
+    __syncthreads();
   }
-  __syncthreads();
 }
 
 /// Stores the light of the cell. Returns whether all other blocks have stored theirs; all lanes get the same.
@@ -87,37 +94,36 @@ __device__ __forceinline__ bool store(const Job& job, Shared& shared, State& sta
 }
 
 /// The gain of the frame, if no cell has one. All lanes get it.
-__device__ float gain_of_frame(const Job& job, Shared& shared) {
-  __shared__ unsigned total;
-  if (threadIdx.x == 0) total = 0, shared.light[0] = 1;
-  clear(shared.histograms[0], bins);
+__device__ float gain_of_frame(const Job& job) {
+  __shared__ unsigned histogram[bins], total;
+  __shared__ float gain;
+  for (int i = threadIdx.x; i < bins; i += threads) histogram[i] = 0;
+  if (threadIdx.x == 0) total = 0;
   __syncthreads();
   const unsigned across = (job.width + pooled::sparse - 1) / pooled::sparse,
                  down = (job.height + pooled::sparse - 1) / pooled::sparse;
-  for (unsigned i = threadIdx.x; i < across * down; i += pooled_threads) {
+  for (unsigned i = threadIdx.x; i < across * down; i += threads) {
     const std::size_t at = job.at(int(i % across) * pooled::sparse, int(i / across) * pooled::sparse);
     if (job.left_out[at]) continue;
-    atomicAdd(&shared.histograms[0][pooled::gain_bin(job, at)], 1u);
+    atomicAdd(&histogram[pooled::gain_bin(job, at)], 1u);
     atomicAdd(&total, 1u);
   }
   __syncthreads();
-  if (threadIdx.x < 32 && pooled::enough_in_frame(total, across * down)) {
-    const float gain = pooled::gain_of(median(shared.histograms[0], total));
-    if (threadIdx.x == 0) shared.light[0] = gain;
-  }
+  if (threadIdx.x == 0)
+    gain = pooled::enough_in_frame(total, across * down) ? pooled::gain_of(pooled::median_of(histogram, total)) : 1;
   __syncthreads();
-  return shared.light[0];
+  return gain;
 }
 
 /// Fills empty cells. `all`: whether all are empty.
-__device__ void fill(const Job& job, Shared& shared, bool all) {
+__device__ void fill(const Job& job, bool all) {
   const auto each_cell = [&](auto work) {
     for (int c = 0; c < job.channels; ++c)
-      for (int i = threadIdx.x; i < job.cells_x * job.cells_y; i += pooled_threads) work(c, i);
+      for (int i = threadIdx.x; i < job.cells_x * job.cells_y; i += threads) work(c, i);
     __syncthreads();
   };
   if (all) {
-    const float gain = gain_of_frame(job, shared);
+    const float gain = gain_of_frame(job);
     return each_cell([&](int c, int i) { job.light[c][i] = c == 0 ? gain : 0; });
   }
   bool left = true;
@@ -132,25 +138,29 @@ __device__ void fill(const Job& job, Shared& shared, bool all) {
   }
 }
 
-template <typename T>
-__global__ void __launch_bounds__(pooled_threads) measure_light(const __grid_constant__ Job job, State* state) {
+template <typename T, int channels, int scale>
+__global__ void __launch_bounds__(threads) measure_light(const __grid_constant__ Job job, State* state) {
   __shared__ Shared shared;
   const int x = blockIdx.x * pooled::cell + threadIdx.x % pooled::cell, y = blockIdx.y * pooled::cell + threadIdx.x / pooled::cell;
   const bool inside = job.contains(x, y);
-  if (inside) pooled::prepare<T>(job, x, y, state->light);
-  if (job.compensates && !job.begin) measure(job, shared, inside, job.at(x, y));
+  if (inside) pooled::prepare<T, channels, scale>(job, x, y, state->light);
+  if (job.compensates && !job.begin) measure<channels>(job, shared, inside, job.at(x, y));
   if (!store(job, shared, *state)) return;
   const unsigned empty_cells = state->empty_cells;
-  if (empty_cells) fill(job, shared, empty_cells == unsigned(job.cells_x * job.cells_y));
+  if (empty_cells) fill(job, empty_cells == unsigned(job.cells_x * job.cells_y));
   __syncthreads();
   if (threadIdx.x == 0) state->empty_cells = state->light = 0;
 }
 
 }  // namespace
 
-const void* pooled_light_kernel(int sample_bytes) {
-  return sample_bytes == 1 ? reinterpret_cast<const void*>(measure_light<std::uint8_t>)
-                           : reinterpret_cast<const void*>(measure_light<std::uint16_t>);
+const void* pooled_light_kernel(int sample_bytes, int channels, int log2_scale) {
+  return pooled::with_channels(channels, [=](auto c) {
+    return pooled::with_scale(log2_scale, [=](auto scale) {
+      return sample_bytes == 1 ? reinterpret_cast<const void*>(measure_light<std::uint8_t, c, scale>)
+                               : reinterpret_cast<const void*>(measure_light<std::uint16_t, c, scale>);
+    });
+  });
 }
 
 }  // namespace cudavision::diff

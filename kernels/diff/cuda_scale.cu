@@ -70,7 +70,7 @@ Scaling scaling_of(const Plan& plan, const Image& small, const Image& whole, boo
   const FormatInfo& format = info(plan.geometry.format);
   const RoleValues black = black_values(format);
   Scaling job;
-  while (1 << job.log2_scale < plan.params.analysis_scale) ++job.log2_scale;
+  job.log2_scale = plan.log2_scale();
   job.shift = format.shift;
   job.max = format.max_value();
   for (int i = 0; i < format.set_count; ++i) {

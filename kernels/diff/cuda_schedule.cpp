@@ -35,7 +35,8 @@ Schedule make_schedule(const Plan& plan) {
   const bool shows_changed = params.output == Output::mask || params.output == Output::overlay;
   Schedule schedule;
   schedule.layout = layout_of(info(plan.geometry.format));
-  schedule.opens = params.open_radius > 0 || plan.detects_light();
+  schedule.compares = plan.compares_samples();
+  schedule.opens = plan.opens();
   schedule.restarts = plan.detects_light() && (params.reference == Reference::first || params.reference == Reference::background);
   if (params.output == Output::difference) schedule.compare = Writes::difference;
   schedule.spreads = plan.scales();
@@ -64,11 +65,11 @@ Memory memory_of(const Plan& plan) {
   if (params.reference == Reference::background) memory.model = take(memory.kept_bytes, 2 * frame_bytes);
   memory.state = take(memory.kept_bytes, 256);
   if (!plan.counted_bits.empty()) memory.counted = take(memory.bits_bytes, mask_bytes);
-  const bool opens = params.open_radius > 0 || plan.detects_light();
+  const bool opens = plan.opens();
   if (opens || plan.scales()) memory.changed = take(memory.bits_bytes, mask_bytes);
-  if (plan.has_model()) memory.foreground = take(memory.bits_bytes, mask_bytes);
+  if (params.reference == Reference::mog2) memory.foreground = take(memory.bits_bytes, mask_bytes);
   if (opens && plan.scales()) memory.opened = take(memory.bits_bytes, mask_bytes);
-  if (plan.scales()) memory.small = take(memory.bits_bytes, frame_bytes);
+  if (plan.scales() && plan.compares_samples()) memory.small = take(memory.bits_bytes, frame_bytes);
   if (plan.scales() && params.output == Output::difference) memory.small_difference = take(memory.bits_bytes, frame_bytes);
   return memory;
 }

@@ -44,7 +44,8 @@ struct Tiles {
 /// What a plan runs.
 struct Schedule {
   Layout layout{};
-  Writes compare = Writes::nothing;  ///< what the comparing kernel writes
+  bool compares = true;              ///< whether the comparing kernel runs
+  Writes compare = Writes::nothing;  ///< what it writes
   bool opens = false;                ///< whether a second kernel opens the mask and counts, if light was not switched
   bool restarts = false;             ///< whether a kernel makes the frame the reference if light was switched; not of a mixture
   Writes open = Writes::nothing;     ///< what the second kernel writes

@@ -19,6 +19,11 @@ struct Tuning {
   /// Threads of a block, one pixel each. Not measured.
   int mixture_threads = 128;  // sweep: 64 128 256
 
+  // ---- The pooled background (cuda_pooled_change.cu)
+
+  /// Threads of a block, which has 32 × 16 pixels and a margin of 4.
+  int pooled_threads = 512;  // sweep: 256 512
+
   // ---- The reference that begins anew (cuda_light.cu)
 
   /// Blocks, and threads of a block. Not measured: nearly all launches end at once.

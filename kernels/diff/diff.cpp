@@ -162,7 +162,7 @@ pooled::Job pooled_job(const Plan& plan, const Frame& frame) {
   job.height = plan.analysis.height;
   job.whole_width = plan.geometry.width;
   job.whole_height = plan.geometry.height;
-  while (1 << job.log2_scale < plan.params.analysis_scale) ++job.log2_scale;
+  job.log2_scale = plan.log2_scale();
   job.cells_x = pooled::cells_along(job.width);
   job.cells_y = pooled::cells_along(job.height);
   job.black = format.is_yuv() ? 16 : 0;
@@ -172,6 +172,7 @@ pooled::Job pooled_job(const Plan& plan, const Frame& frame) {
   job.begin = !frame.compared;
   job.compensates = plan.params.light_compensation;
   job.drops_shadows = plan.params.drop_shadows;
+  job.shows_mean = plan.compares_samples();
   job.shadow_threshold = float(plan.params.shadow_threshold);
   if (plan.params.learning_rate >= 0) job.rate = float(plan.params.learning_rate);
   job.number = frame.number;
@@ -195,6 +196,7 @@ Result<Plan> resolve(const Params& params, const Geometry& geometry) {
   plan.params = params;
   if (params.reference == Reference::background && params.threshold == 0) plan.params.reference = Reference::pooled;
   plan.threshold = params.threshold << (format.depth - 8);
+  plan.difference_unit = plan.params.reference == Reference::pooled ? pooled::fixed_step : std::ldexp(1, 8 - format.depth);
   const bool squared = params.mode == Mode::squared;
   plan.show = {
       params.mode, params.gain == 1 && !squared, format.max_value(), format.neutral_chroma(),

@@ -31,6 +31,7 @@ struct Plan {
   CellGrid cells;                 ///< with `counted`; nothing changed
   std::uint64_t counted = 0;      ///< pixels of the frame
   std::uint64_t analysed = 0;     ///< pixels of the analysis that are counted
+  double difference_unit = 1;     ///< of the sums of differences, in 8-bit steps
   std::uint32_t light_limit = 0;  ///< pixels; light was switched if more changed
   std::vector<Rect> masked;       ///< in pixels of the analysis, not empty, inside it
   /// One bit for each pixel of the analysis, the leftmost lowest; 1: counted. Rows of mask_pitch() bytes. Empty if all pixels are counted.
@@ -46,9 +47,14 @@ struct Plan {
   bool has_model() const { return params.reference == Reference::mog2 || params.reference == Reference::pooled; }
   std::size_t model_bytes() const;
   bool scales() const { return params.analysis_scale > 1; }
+  int log2_scale() const { return params.analysis_scale == 8 ? 3 : params.analysis_scale / 2; }
+  /// Whether samples are compared with those of the reference. A pooled background does this only to show the difference.
+  bool compares_samples() const { return params.reference != Reference::pooled || params.output == Output::difference; }
   /// Whether pixels in the shadow of a background have not changed.
   bool drops_shadows() const { return params.drop_shadows && params.reference == Reference::background; }
   bool detects_light() const { return params.light_change_ratio > 0; }
+  /// Whether the mask is opened, or waits for the decision about light; a pooled background always goes this way.
+  bool opens() const { return params.open_radius > 0 || detects_light() || params.reference == Reference::pooled; }
   /// Frames that must follow the beginning of the reference before light is switched again.
   std::uint64_t light_age() const { return params.reference == Reference::pooled ? pooled::least_age : 0; }
   /// Whether references are frames of the caller. The first frame is kept if it can begin anew, which the host does not know.

@@ -19,6 +19,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/core/luma.hpp"
 #include "kernels/core/sample.hpp"
@@ -42,6 +43,7 @@ struct Job {
   bool begin = false;                                     ///< there are no means yet
   bool compensates = true;                                ///< whether light is compensated
   bool drops_shadows = false;
+  bool shows_mean = false;  ///< whether the mean is shown as samples of the reference
   float shadow_threshold = 0.5f, rate = 0.01f;
   std::uint64_t number = 0;                              ///< of the frame
   std::int16_t* frame = nullptr;                         ///< of each channel, see Fixed
@@ -75,11 +77,12 @@ inline void set_state(Job& job, void* state) {
   job.left_out = reinterpret_cast<std::uint8_t*>(job.frame + 3 * n);
 }
 
-/// Fixed point with 7 fractional bits, −128 to 512: exact sums.
+/// Fixed point with 7 fractional bits and 16 in all: exact sums.
+inline constexpr float fixed_step = 1.0f / 128;
 CUDAVISION_HOST_DEVICE inline int to_fixed(float value) {
-  return int(add(mul(most(-128, least(value, 511)), 128), 16384.5f)) - 16384;
+  return int(add(mul(most(-128, least(value, 255.99f)), 128), 16384.5f)) - 16384;
 }
-CUDAVISION_HOST_DEVICE inline float from_fixed(int value) { return mul(float(value), 1.0f / 128); }
+CUDAVISION_HOST_DEVICE inline float from_fixed(int value) { return mul(float(value), fixed_step); }
 /// The sample of a channel of the frame, in 8-bit steps about black or neutral.
 CUDAVISION_HOST_DEVICE inline float value_of(const Job& job, int c, std::size_t at) {
   return from_fixed(job.frame[c * job.pixels() + at]);
@@ -106,18 +109,32 @@ CUDAVISION_HOST_DEVICE void show_mean(const Job& job, int x, int y, const float 
   }
 }
 
-/// The mean of the samples of a channel that lie in a pixel of the analysis, or the sample that covers it.
-template <typename T>
+/// The mean of `across` × `down` samples from (x, y) of a channel on.
+template <typename T, int across, int down>
+CUDAVISION_HOST_DEVICE float mean_of_block(const Job& job, const mog2::Channel& channel, int x, int y) {
+  int sum = 0;
+  const unsigned char* row = channel.src + y * channel.src_pitch + std::ptrdiff_t(x) * channel.step * std::ptrdiff_t(sizeof(T));
+  for (int dy = 0; dy < down; ++dy, row += channel.src_pitch)
+    for (int dx = 0; dx < across; ++dx)
+      sum += sample_of(reinterpret_cast<const T*>(row)[dx * channel.step], job.shift, job.max_value);
+  return mul(float(sum), 1.0f / float(across * down));  // a power of two: as a division
+}
+
+/// The mean of the samples of a channel that lie in a pixel of the analysis, or the sample that covers it. `scale`: of the analysis.
+template <typename T, int scale>
 CUDAVISION_HOST_DEVICE float mean_of_samples(const Job& job, const mog2::Channel& channel, int x, int y) {
-  const auto range = [&](int at, int shift, int size, int& begin, int& end) {
-    const int last = (size - 1) >> shift;
-    begin = at << job.log2_scale >> shift;
-    end = ((at + 1) << job.log2_scale >> shift) - 1;
-    end = end < begin ? begin : end > last ? last : end;
+  constexpr int half = scale > 1 ? scale / 2 : 1;
+  const int shift_x = channel.shift_x, shift_y = channel.shift_y, left = x * scale >> shift_x, top = y * scale >> shift_y;
+  const bool whole = (x + 1) * scale <= job.whole_width && (y + 1) * scale <= job.whole_height;
+  if (whole && shift_x == 0 && shift_y == 0) return mean_of_block<T, scale, scale>(job, channel, left, top);
+  if (whole && shift_x == 1 && shift_y == 1) return mean_of_block<T, half, half>(job, channel, left, top);
+  if (whole && shift_x == 1 && shift_y == 0) return mean_of_block<T, half, scale>(job, channel, left, top);
+  const auto end = [](int at, int begin, int shift, int size) {
+    const int last = (size - 1) >> shift, wanted = (((at + 1) * scale) >> shift) - 1;
+    return wanted < begin ? begin : wanted > last ? last : wanted;
   };
-  int left, right, top, bottom, sum = 0;
-  range(x, channel.shift_x, job.whole_width, left, right);
-  range(y, channel.shift_y, job.whole_height, top, bottom);
+  const int right = end(x, left, shift_x, job.whole_width), bottom = end(y, top, shift_y, job.whole_height);
+  int sum = 0;
   for (int row = top; row <= bottom; ++row) {
     const T* from = reinterpret_cast<const T*>(channel.src + row * channel.src_pitch);
     for (int at = left; at <= right; ++at) sum += sample_of(from[std::ptrdiff_t(at) * channel.step], job.shift, job.max_value);
@@ -125,13 +142,14 @@ CUDAVISION_HOST_DEVICE float mean_of_samples(const Job& job, const mog2::Channel
   return over(float(sum), float((right - left + 1) * (bottom - top + 1)));
 }
 
-/// Sets the samples of the frame, and shows the mean. If `anew`, the means begin with the frame before: light was switched in it.
-template <typename T>
+/// Sets the samples of the frame, and shows the mean if asked. If `anew`, the means begin with the frame before: light was switched in it.
+template <typename T, int channels, int scale>
 CUDAVISION_HOST_DEVICE void prepare(const Job& job, int x, int y, bool anew) {
   const std::size_t n = job.pixels(), at = job.at(x, y);
   const float step = 1.0f / float(1 << job.extra_bits);
   float value[3] = {}, mean[3] = {};
-  for (int c = 0; c < (job.rgb ? 3 : job.channels); ++c) value[c] = mul(mean_of_samples<T>(job, job.inputs[c], x, y), step);
+  for (int c = 0; c < 3; ++c)
+    if (c < channels || job.rgb) value[c] = mul(mean_of_samples<T, scale>(job, job.inputs[c], x, y), step);
   if (job.rgb) {
     const float luma = add(add(mul(0.299f, value[0]), mul(0.587f, value[1])), mul(0.114f, value[2]));
     const float red = value[0], blue = value[2];
@@ -140,7 +158,7 @@ CUDAVISION_HOST_DEVICE void prepare(const Job& job, int x, int y, bool anew) {
     value[0] = most(0, sub(value[0], job.black));
     for (int c = 1; c < 3; ++c) value[c] = sub(value[c], 128);
   }
-  for (int c = 0; c < job.channels; ++c) {
+  for (int c = 0; c < channels; ++c) {
     const std::size_t i = c * n + at;
     const int fixed = to_fixed(value[c]);
     if (anew) job.mean[i] = from_fixed(job.frame[i]);
@@ -149,16 +167,18 @@ CUDAVISION_HOST_DEVICE void prepare(const Job& job, int x, int y, bool anew) {
     job.frame[i] = std::int16_t(fixed);
   }
   if (job.begin || anew) job.left_out[at] = 0;
-  show_mean<T>(job, x, y, mean);
+  if (job.shows_mean) show_mean<T>(job, x, y, mean);
 }
 
-/// The median of a histogram of `total` values, interpolated in its bin, in bins. `before`: values below bin `first`.
-CUDAVISION_HOST_DEVICE inline float median_from(const unsigned* histogram, unsigned total, int first, unsigned before) {
-  for (int i = first; i < bins; ++i) {
-    const unsigned here = histogram[i];
-    if (2 * (before + here) >= total) return add(float(i), over(sub(mul(0.5f, float(total)), float(before)), float(here)));
-    before += here;
-  }
+/// The median of `total` values in bins, of which `before` are in lower bins and `here` in this one; interpolated in the bin.
+CUDAVISION_HOST_DEVICE inline float median_in(int bin, unsigned before, unsigned here, unsigned total) {
+  return add(float(bin), over(sub(mul(0.5f, float(total)), float(before)), float(here)));
+}
+/// The median of a histogram of `total` values.
+CUDAVISION_HOST_DEVICE inline float median_of(const unsigned* histogram, unsigned total) {
+  unsigned before = 0;
+  for (int i = 0; i < bins; before += histogram[i++])
+    if (2 * (before + histogram[i]) >= total) return median_in(i, before, histogram[i], total);
   return 0;
 }
 CUDAVISION_HOST_DEVICE inline int clamped_bin(float value) {
@@ -199,19 +219,22 @@ CUDAVISION_HOST_DEVICE float filled(const Job& job, int x, int y, Of of) {
 }
 /// The median gain of 3 × 3 cells; the border is repeated.
 CUDAVISION_HOST_DEVICE inline float smooth(const Job& job, int x, int y) {
-  float sorted[9] = {};
-  int count = 0;
-  for (int dy = -1; dy <= 1; ++dy) {
-    for (int dx = -1; dx <= 1; ++dx) {
-      const int nx = x + dx < 0 ? 0 : x + dx >= job.cells_x ? job.cells_x - 1 : x + dx;
-      const int ny = y + dy < 0 ? 0 : y + dy >= job.cells_y ? job.cells_y - 1 : y + dy;
-      const float value = job.light[0][ny * job.cells_x + nx];
-      int i = count++;
-      for (; i > 0 && value < sorted[i - 1]; --i) sorted[i] = sorted[i - 1];
-      sorted[i] = value;
-    }
+  const auto gain = [&](int nx, int ny) {
+    nx = nx < 0 ? 0 : nx >= job.cells_x ? job.cells_x - 1 : nx;
+    ny = ny < 0 ? 0 : ny >= job.cells_y ? job.cells_y - 1 : ny;
+    return job.light[0][ny * job.cells_x + nx];
+  };
+  // The largest of the least, the median of the middle, and the least of the largest of three rows; of these the median.
+  float low = 0, middle[3] = {}, high = 0;
+  for (int row = 0; row < 3; ++row) {
+    const float a = gain(x - 1, y - 1 + row), b = gain(x, y - 1 + row), c = gain(x + 1, y - 1 + row);
+    const float first = least(least(a, b), c), last = most(most(a, b), c);
+    middle[row] = most(least(a, b), least(most(a, b), c));
+    low = row == 0 ? first : most(low, first);
+    high = row == 0 ? last : least(high, last);
   }
-  return sorted[4];
+  const auto median = [](float a, float b, float c) { return most(least(a, b), least(most(a, b), c)); };
+  return median(low, median(middle[0], middle[1], middle[2]), high);
 }
 
 /// The place of a coordinate between the middles of two cells.
@@ -232,8 +255,8 @@ struct Light {
 };
 
 inline constexpr float least_variance = 6, bright = 203;
-/// Weights in 1/1024: the largest evidence of a pixel, the mean evidence of change, the largest unlikeness, and its mean in no shadow.
-inline constexpr int weight_one = 1024, most_evidence = 17 * weight_one, threshold = 10 * weight_one, most_unlike = 10 * weight_one,
+/// Weights in 1/512: the largest evidence of a pixel, the mean evidence of change, the largest unlikeness, and its mean in no shadow.
+inline constexpr int weight_one = 512, most_evidence = 17 * weight_one, threshold = 10 * weight_one, most_unlike = 10 * weight_one,
                      unlike = 4 * weight_one;
 CUDAVISION_HOST_DEVICE inline int weight(float value, int most_weight) {
   return int(least(mul(value, weight_one), float(most_weight)));
@@ -241,6 +264,13 @@ CUDAVISION_HOST_DEVICE inline int weight(float value, int most_weight) {
 /// The variance of a pixel, in which differences are measured.
 CUDAVISION_HOST_DEVICE inline float variance_of(const Job& job, int c, std::size_t at) {
   return most(least_variance, job.variance[c * job.pixels() + at]);
+}
+
+/// Σ a ÷ b, with one division.
+CUDAVISION_HOST_DEVICE inline float sum_of_ratios(const float (&a)[3], const float (&b)[3]) {
+  const float pair = mul(b[1], b[2]);
+  const float sum = add(add(mul(a[0], pair), mul(mul(a[1], b[0]), b[2])), mul(mul(a[2], b[0]), b[1]));
+  return over(sum, mul(b[0], pair));
 }
 
 /// Light is not switched again so few frames after the means began.
@@ -251,23 +281,37 @@ struct Expected {
   float values[3];
   int evidence;  ///< of change
 };
-CUDAVISION_HOST_DEVICE inline Expected expect(const Job& job, std::size_t at, const Light& light) {
+template <int channels>
+CUDAVISION_HOST_DEVICE Expected expect(const Job& job, std::size_t at, const Light& light) {
   Expected expected{};
   expected.values[0] = sub(mul(light.gain, add(job.mean[at], 4)), 4);
-  for (int c = 1; c < job.channels; ++c)
-    expected.values[c] = add(mul(light.gain, job.mean[c * job.pixels() + at]), light.offset[c]);
+  for (int c = 1; c < channels; ++c) expected.values[c] = add(mul(light.gain, job.mean[c * job.pixels() + at]), light.offset[c]);
   const bool saturated = expected.values[0] > bright && value_of(job, 0, at) > bright;  // clipped samples say nothing
-  float sum = 0;
-  for (int c = 0; c < job.channels; ++c) {
+  float square[3] = {}, variance[3] = {1, 1, 1};
+  for (int c = 0; c < channels; ++c) {
     const float value = value_of(job, c, at);
     if (saturated) expected.values[c] = value;
     const float away = sub(value, expected.values[c]);
-    sum = add(sum, over(mul(away, away), variance_of(job, c, at)));
+    square[c] = mul(away, away), variance[c] = variance_of(job, c, at);
   }
-  expected.evidence = weight(sum, most_evidence);
+  expected.evidence = weight(sum_of_ratios(square, variance), most_evidence);
   return expected;
 }
 
+/// The difference between frame and mean: the largest of the channels, in fixed point.
+template <int channels>
+CUDAVISION_HOST_DEVICE int difference(const Job& job, std::size_t at) {
+  int largest = 0;
+  for (int c = 0; c < channels; ++c) {
+    const std::size_t i = c * job.pixels() + at;
+    const int away = job.frame[i] - to_fixed(job.mean[i]), size = away < 0 ? -away : away;
+    largest = size > largest ? size : largest;
+  }
+  return largest;
+}
+
+/// Luma in steps of 1/32, of which 5 fit 16 bits.
+CUDAVISION_HOST_DEVICE inline int coarse_luma(int fixed) { return fixed < 0 ? 0 : fixed >> 2; }
 /// Pixels of the frame in the square of 2·radius + 1 pixels around (x, y).
 CUDAVISION_HOST_DEVICE inline int count_around(const Job& job, int radius, int x, int y) {
   const auto along = [radius](int at, int size) {
@@ -275,39 +319,62 @@ CUDAVISION_HOST_DEVICE inline int count_around(const Job& job, int radius, int x
   };
   return along(x, job.width) * along(y, job.height);
 }
-/// How unlike a shadow a pixel is. `frame`, `luma`: sums of the luma of the frame and of what is expected, of `count` pixels, in fixed
-/// point.
-CUDAVISION_HOST_DEVICE inline int unlike_shadow(const Job& job, std::size_t at, const Expected& expected, int frame, int luma,
-                                                int count) {
-  const float dark = over(float(frame + 128 * count), float(luma + 128 * count));
+/// How unlike a shadow a pixel is. `frame`, `luma`: sums of coarse_luma() of the frame and of what is expected, of `count` pixels.
+template <int channels>
+CUDAVISION_HOST_DEVICE int unlike_shadow(const Job& job, std::size_t at, const Expected& expected, int frame, int luma, int count) {
+  const float dark = over(float(frame + 32 * count), float(luma + 32 * count));
   if (dark < job.shadow_threshold || dark >= 0.97f || expected.values[0] <= 30) return most_unlike;
-  float sum = 0;
-  for (int c = 0; c < job.channels; ++c) {
+  float square[3] = {}, variance[3] = {1, 1, 1};
+  for (int c = 0; c < channels; ++c) {
     const float away = sub(value_of(job, c, at), mul(dark, expected.values[c]));
-    sum = add(sum, over(mul(away, away), most(least_variance, mul(mul(dark, dark), variance_of(job, c, at)))));
+    square[c] = mul(away, away), variance[c] = most(least_variance, mul(mul(dark, dark), variance_of(job, c, at)));
   }
-  return weight(sum, most_unlike);
+  return weight(sum_of_ratios(square, variance), most_unlike);
 }
 
-/// `changed`: whether the pixel or one beside it changed; `age`: frames since the means began.
-CUDAVISION_HOST_DEVICE inline void learn(const Job& job, std::size_t at, const Expected& expected, float gain, bool changed,
-                                         std::uint64_t age) {
+/// The shares with which means and variances approach a frame.
+struct Rates {
+  bool learnt;  ///< whether frames enough have been seen
+  float mean, variance;
+};
+/// `age`: frames since the means began.
+CUDAVISION_HOST_DEVICE inline Rates rates_of(const Job& job, std::uint64_t age) {
   constexpr std::uint64_t learning = 50;  // frames
+  const bool learnt = job.number >= learning;
+  const float usual = most(over(1, float(age + 1)), job.rate);
+  return {learnt, usual, learnt ? usual : most(usual, 0.05f)};
+}
+
+/// `changed`: whether the pixel or one beside it changed.
+template <int channels>
+CUDAVISION_HOST_DEVICE void learn(const Job& job, std::size_t at, const Expected& expected, float gain, bool changed,
+                                  const Rates& rates) {
   // Where the frame changed: what stays becomes background in about 1000 frames.
   constexpr float slow = 0.001f, slow_variance = 0.0001f;
-  const std::size_t n = job.pixels();
-  const bool learnt = job.number >= learning, slowly = changed && learnt;
-  const float usual = most(over(1, float(age + 1)), job.rate);
-  const float rate = slowly ? slow : usual, of_variance = slowly ? slow_variance : learnt ? usual : most(usual, 0.05f);
-  for (int c = 0; c < job.channels; ++c) {
-    const std::size_t i = c * n + at;
+  const bool slowly = changed && rates.learnt;
+  const float step = over(slowly ? slow : rates.mean, most(gain, 0.25f)), of_variance = slowly ? slow_variance : rates.variance;
+  for (int c = 0; c < channels; ++c) {
+    const std::size_t i = c * job.pixels() + at;
     const float away = sub(value_of(job, c, at), expected.values[c]), variance = job.variance[i];
     float square = mul(away, away);
-    if (learnt) square = least(square, mul(16, most(1, variance)));
-    const float mean = add(job.mean[i], over(mul(rate, away), most(gain, 0.25f)));
+    if (rates.learnt) square = least(square, mul(16, most(1, variance)));
+    const float mean = add(job.mean[i], mul(step, away));
     job.next_mean[i] = c == 0 ? most(mean, -3) : mean;
     job.next_variance[i] = add(variance, mul(of_variance, sub(square, variance)));
   }
+}
+
+/// Calls work(channels) with the number of channels as a compile-time constant.
+template <typename Work>
+auto with_channels(int channels, Work work) {
+  return channels == 1 ? work(std::integral_constant<int, 1>()) : work(std::integral_constant<int, 3>());
+}
+/// Calls work(scale) with the scale of the analysis.
+template <typename Work>
+auto with_scale(int log2_scale, Work work) {
+  if (log2_scale == 0) return work(std::integral_constant<int, 1>());
+  if (log2_scale == 1) return work(std::integral_constant<int, 2>());
+  return log2_scale == 2 ? work(std::integral_constant<int, 4>()) : work(std::integral_constant<int, 8>());
 }
 
 }  // namespace cudavision::diff::pooled

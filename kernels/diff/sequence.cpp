@@ -80,7 +80,7 @@ const FrameResult& Sequence::result(std::uint64_t ticket) {
   result_.light = found.light;
   result_.changed = found.changed;
   result_.changed_ratio = double(found.changed) / double(result_.counted);
-  result_.mean_difference = std::ldexp(double(found.sum) / double(plan_.analysed), 8 - info(plan_.geometry.format).depth);
+  result_.mean_difference = double(found.sum) / double(plan_.analysed) * plan_.difference_unit;
   return result_;
 }
 

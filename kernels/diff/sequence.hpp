@@ -39,7 +39,7 @@ class Sequence : public Diff {
   /// What a backend found in a frame.
   struct Found {
     bool compared = true, light = false;
-    std::uint64_t sum = 0;      ///< of the pixels' differences, in sample values
+    std::uint64_t sum = 0;      ///< of the pixels' differences, in Plan::difference_unit
     std::uint64_t changed = 0;  ///< pixels
   };
   /// Adds the changed pixels of each cell to `changed`. For a frame with Frame::compared.

@@ -243,6 +243,31 @@ TEST_P(DiffPooled, ComparesMeansAtAPartOfTheSize) {
   EXPECT_GT(changed, 10000u);
 }
 
+/// The difference that is shown, and its mean, are from the mean of each pixel.
+TEST_P(DiffPooled, ShowsTheDifferenceFromTheMean) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  for (int scale : {1, 2}) {
+    diff::Params params = automatic();
+    params.output = diff::Output::difference;
+    params.light_compensation = false;
+    params.analysis_scale = scale;
+    const Geometry geometry{Format::GRAY8, 90, 50};
+    const auto plan = plan_for(backend, params, geometry);
+    for (int frame = 0; frame < 4; ++frame) {
+      Picture src(geometry);
+      const reference::Component& gray = src.format().components[0];
+      reference::Grid grid = src.read(gray);
+      std::fill(grid.values.begin(), grid.values.end(), frame < 3 ? 100 : 140);
+      src.write(gray, grid);
+      const std::vector<int> shown = run(backend, *plan, src).read(gray).values;
+      EXPECT_EQ(std::count(shown.begin(), shown.end(), frame < 3 ? 0 : 40), 90 * 50) << scale << ", frame " << frame;
+      EXPECT_EQ(plan->result().mean_difference, frame < 3 ? 0 : 40);
+      EXPECT_EQ(plan->result().changed, frame < 3 ? 0u : 90 * 50u);
+    }
+  }
+}
+
 /// Changes of the light are not compensated, but noticed.
 diff::Params noticing_light() {
   diff::Params params = automatic();

@@ -1122,16 +1122,17 @@ TEST(DiffSchedule, MemoryDoesNotOverlap) {
     const diff::Plan plan = resolved(params, geometry);
     const diff::Memory memory = diff::memory_of(plan);
     const std::size_t frame = diff::frame_layout(plan).bytes, bits = plan.mask_pitch() * plan.analysis.height;
-    const bool opens = params.open_radius > 0 || params.light_change_ratio > 0, scales = params.analysis_scale > 1;
+    const bool pooled = plan.params.reference == diff::Reference::pooled, shows = params.output == diff::Output::difference;
+    const bool opens = pooled || params.open_radius > 0 || params.light_change_ratio > 0, scales = params.analysis_scale > 1;
     const bool model = plan.has_model(), background = plan.params.reference == diff::Reference::background;
     EXPECT_EQ(memory.ring.size(), plan.borrows() ? 0u : std::size_t(diff::ring_size(plan.params)));
     EXPECT_EQ(memory.model != diff::Memory::none, model || background);
     EXPECT_EQ(memory.counted != diff::Memory::none, !plan.counted_bits.empty());
     EXPECT_EQ(memory.changed != diff::Memory::none, opens || scales);
     EXPECT_EQ(memory.opened != diff::Memory::none, opens && scales);
-    EXPECT_EQ(memory.small != diff::Memory::none, scales);
-    EXPECT_EQ(memory.small_difference != diff::Memory::none, scales && params.output == diff::Output::difference);
-    EXPECT_EQ(memory.foreground != diff::Memory::none, model);
+    EXPECT_EQ(memory.small != diff::Memory::none, scales && (!pooled || shows));
+    EXPECT_EQ(memory.small_difference != diff::Memory::none, scales && shows);
+    EXPECT_EQ(memory.foreground != diff::Memory::none, model && !pooled);
     const std::size_t model_bytes = model ? plan.model_bytes() : 2 * frame;
     const auto expect_apart = [](const std::vector<std::pair<std::size_t, std::size_t>>& parts, std::size_t end) {
       std::size_t at = 0;  // parts are in order
