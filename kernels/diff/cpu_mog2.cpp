@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Mixture::update() of mog2.hpp for groups of 8 pixels at once: each operation of a pixel happens in its lane, in the same order and
+// with the same rounding, so the bits are the same. Lanes that an `if` of mog2.hpp excludes keep their values.
+//
+//   state of a row      counts   8 bytes for each group
+//                       weights  of mode 0, then of mode 1, …: 8 floats for each group
+//                       shapes   of mode 0, then of mode 1, …: for each group 8 variances, then 8 means of each channel
+//
+// Most pixels fit their heaviest mode. Then a group reads and writes its shape of that mode and the weights of the modes that it has,
+// and nothing else; the time is mostly that of memory.
+#include "kernels/diff/cpu_mog2.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include "kernels/cpu/wide.hpp"
+
+namespace cudavision::diff::mog2 {
+namespace {
+
+constexpr int lanes = 8;
+constexpr int chunk = 512;  ///< pixels whose samples are collected at once
+
+using Floats = float __attribute__((vector_size(4 * lanes)));
+using Ints = std::int32_t __attribute__((vector_size(4 * lanes)));  ///< as a mask: 0 or −1
+using Counts = std::uint8_t __attribute__((vector_size(lanes)));
+using Shorts = std::uint16_t __attribute__((vector_size(2 * lanes)));
+template <typename T>
+using Words = std::conditional_t<sizeof(T) == 1, Counts, Shorts>;
+
+constexpr std::size_t padded(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+struct RowLayout {
+  RowLayout(int width, int channels)
+      : groups(std::size_t(width + lanes - 1) / lanes),
+        shape(std::size_t(1 + channels)),
+        weights(padded(groups * lanes)),
+        shapes(weights + groups * modes * sizeof(Floats)),
+        bytes(padded(shapes + groups * modes * shape * sizeof(Floats))) {}
+  std::size_t groups, shape;           ///< of a row; vectors of a mode
+  std::size_t weights, shapes, bytes;  ///< where they begin, and of a row
+};
+
+/// The mixtures of a row.
+struct Row {
+  Row(const RowLayout& layout, unsigned char* data)
+      : count(data),
+        weight(reinterpret_cast<Floats*>(data + layout.weights)),
+        shape(reinterpret_cast<Floats*>(data + layout.shapes)),
+        groups(layout.groups),
+        shape_vectors(layout.shape) {}
+  Floats& weight_of(int mode, std::size_t group) const { return weight[std::size_t(mode) * groups + group]; }
+  Floats* shape_of(int mode, std::size_t group) const { return shape + (std::size_t(mode) * groups + group) * shape_vectors; }
+
+  unsigned char* count;
+  Floats *weight, *shape;
+  std::size_t groups, shape_vectors;
+};
+
+inline bool any(const Ints& mask) {
+  std::uint64_t words[4];
+  std::memcpy(words, &mask, sizeof words);
+  return (words[0] | words[1] | words[2] | words[3]) != 0;
+}
+
+inline void swap(const Ints& where, Floats& a, Floats& b) {
+  const Floats was = a;
+  a = where ? b : a;
+  b = where ? was : b;
+}
+
+/// Whether a byte of `counts` is greater than m, which is less than 128.
+inline bool any_above(std::uint64_t counts, int m) {
+  constexpr std::uint64_t each = 0x0101010101010101;
+  return ((counts + each * std::uint64_t(127 - m)) & each * 128) != 0;
+}
+
+/// Moves the modes `from` up, in the lanes that are `rising`, past the modes that are lighter than `heavy`; see Mixture::sort().
+/// `from`: the same for all lanes, or the greatest.
+template <int C>
+inline void sort(const Row& row, std::size_t group, Floats (&weight)[modes], int from, const Ints& froms, Ints rising,
+                 const Floats& heavy) {
+  for (int i = from; i > 0; --i) {
+    const Ints here = i <= froms;
+    rising &= ~here | ~(heavy < weight[i - 1]);
+    const Ints up = rising & here;
+    if (!any(up)) continue;
+    swap(up, weight[i], weight[i - 1]);
+    Floats *const a = row.shape_of(i, group), *const b = row.shape_of(i - 1, group);
+    for (int s = 0; s < 1 + C; ++s) swap(up, a[s], b[s]);
+  }
+}
+
+/// Updates the mixtures of a group; sets which lanes are background.
+template <int C>
+inline void update(const Row& row, std::size_t group, const Floats (&value)[C], const Rates& rates, float match_background,
+                   Ints& background) {
+  const float rate = rates.rate, keep = rates.keep, prune = rates.prune;
+  std::uint64_t packed;
+  std::memcpy(&packed, row.count + group * lanes, lanes);
+  Counts counts;
+  std::memcpy(&counts, &packed, lanes);
+  Ints count = __builtin_convertvector(counts, Ints), fits = {};
+  background = Ints{};
+  Floats total = {}, weight[modes];
+  int used = 0;  // modes of the pixel that has most
+  for (; used < modes && any_above(packed, used); ++used) {
+    const int m = used;
+    const Ints active = m < count;
+    const Floats before = row.weight_of(m, group);
+    Floats heavy = keep * before + prune;
+    const Ints open = active & ~fits;
+    Ints matched = {};
+    if (m == 0 || any(open)) {
+      Floats* const shape = row.shape_of(m, group);
+      const Floats variance = shape[0];
+      Floats away[C], distance = {};
+      for (int c = 0; c < C; ++c) {
+        away[c] = shape[1 + c] - value[c];
+        distance = distance + away[c] * away[c];
+      }
+      background |= open & (total < background_ratio) & (distance < match_background * variance);
+      matched = open & (distance < match_mode * variance);
+      fits |= matched;
+      heavy = matched ? heavy + rate : heavy;
+      const Floats k = rate / heavy;
+      for (int c = 0; c < C; ++c) shape[1 + c] = matched ? shape[1 + c] - k * away[c] : shape[1 + c];
+      Floats updated = variance + k * (distance - variance);
+      updated = updated < least_variance ? Floats{} + least_variance : updated;
+      updated = updated > most_variance ? Floats{} + most_variance : updated;
+      shape[0] = matched ? updated : variance;
+    }
+    const Ints gone = active & (heavy < -prune);
+    heavy = gone ? Floats{} : heavy;
+    count += gone;
+    weight[m] = active ? heavy : before;
+    total = active ? total + heavy : total;
+    if (m > 0) sort<C>(row, group, weight, m, Ints{} + m, matched, heavy);
+  }
+
+  const Floats scale = (total > 1.1920929e-7f) | (total < -1.1920929e-7f) ? 1 / total : Floats{};
+  for (int m = 0; m < used; ++m) weight[m] = m < count ? weight[m] * scale : weight[m];
+
+  if (const Ints alone = ~fits; rate > 0 && any(alone)) {
+    const Ints fresh = count == modes ? Ints{} + (modes - 1) : count;
+    count = alone & (count < modes) ? count + 1 : count;
+    if (used < modes) weight[used++] = Floats{};
+    for (int m = 0; m < used; ++m) {
+      weight[m] = alone & (m < fresh) ? weight[m] * keep : weight[m];
+      const Ints here = alone & (fresh == m);
+      if (!any(here)) continue;
+      weight[m] = here ? Floats{} + (m == 0 ? 1 : rate) : weight[m];
+      Floats* const shape = row.shape_of(m, group);
+      shape[0] = here ? Floats{} + first_variance : shape[0];
+      for (int c = 0; c < C; ++c) shape[1 + c] = here ? value[c] : shape[1 + c];
+    }
+    sort<C>(row, group, weight, used - 1, fresh, alone, Floats{} + rate);
+  }
+  for (int m = 0; m < used; ++m) row.weight_of(m, group) = weight[m];
+  counts = __builtin_convertvector(count, Counts);
+  std::memcpy(row.count + group * lanes, &counts, lanes);
+}
+
+/// The mixture of one pixel.
+template <int C>
+Mixture<C> mixture_of(const Row& row, std::size_t group, int lane) {
+  Mixture<C> mixture;
+  mixture.count = row.count[group * lanes + std::size_t(lane)];
+  for (int m = 0; m < mixture.count; ++m) {
+    const Floats* const shape = row.shape_of(m, group);
+    mixture.weight[m] = row.weight_of(m, group)[lane];
+    mixture.variance[m] = shape[0][lane];
+    for (int c = 0; c < C; ++c) mixture.mean[m][c] = shape[1 + c][lane];
+  }
+  return mixture;
+}
+
+/// See sample_of().
+template <typename T>
+inline void load_samples(const T* words, const Job& job, Ints& sample) {
+  Words<T> packed;
+  std::memcpy(&packed, words, sizeof packed);
+  sample = __builtin_convertvector(packed, Ints);
+  if (sizeof(T) == 1) return;
+  sample >>= job.shift;
+  sample = sample < job.max_value ? sample : Ints{} + job.max_value;
+}
+
+/// Copies `count` stored words of a channel from pixel x of row y on.
+template <typename T>
+inline void collect(const Channel& channel, int x, int y, int count, T* words) {
+  const T* row = reinterpret_cast<const T*>(channel.src + (y >> channel.shift_y) * channel.src_pitch);
+  row += std::ptrdiff_t(x >> channel.shift_x) * channel.step;
+  if (channel.step == 1 && channel.shift_x == 0)
+    std::memcpy(words, row, std::size_t(count) * sizeof(T));
+  else
+    for (int i = 0; i < count; ++i) words[i] = row[std::ptrdiff_t(i >> channel.shift_x) * channel.step];
+}
+
+/// Stores what a channel of the reference shows, from pixel x of row y on.
+template <typename T>
+inline void show(const Channel& channel, int x, int y, int count, const T* words) {
+  if (y & ((1 << channel.shift_y) - 1)) return;
+  T* row = reinterpret_cast<T*>(channel.reference + (y >> channel.shift_y) * channel.reference_pitch);
+  row += std::ptrdiff_t(x >> channel.shift_x) * channel.step;
+  if (channel.step == 1 && channel.shift_x == 0)
+    std::memcpy(row, words, std::size_t(count) * sizeof(T));
+  else
+    for (int i = 0; i < count; i += 1 << channel.shift_x) row[std::ptrdiff_t(i >> channel.shift_x) * channel.step] = words[i];
+}
+
+/// Rows begin … end.
+template <typename T, int C>
+CUDAVISION_WIDE void update_rows(const Job& job, const Rates& rates, unsigned char* state, int begin, int end, cv::Mat& changed) {
+  const RowLayout layout(job.width, C);
+  const float step = 1.0f / float(1 << job.extra_bits), steps = float(1 << job.extra_bits);
+  const int inputs = job.luma_of_rgb ? 3 : C;
+  T words[3][chunk] = {}, shown[C][chunk];
+  unsigned char foreground[chunk];
+  for (int y = begin; y < end; ++y) {
+    const Row row(layout, state + std::size_t(y) * layout.bytes);
+    if (job.begin) std::memset(row.count, 0, layout.groups * lanes);
+    for (int x = 0; x < job.width; x += chunk) {
+      const int count = std::min(chunk, job.width - x);
+      for (int c = 0; c < inputs; ++c) collect(job.channels[c], x, y, count, words[c]);
+      for (int i = 0; i < count; i += lanes) {
+        const std::size_t group = std::size_t(x + i) / lanes;
+        Ints sample[3];
+        for (int c = 0; c < inputs; ++c) load_samples(words[c] + i, job, sample[c]);
+        if (job.luma_of_rgb) {
+          constexpr LumaWeights w = luma_weights(LumaMatrix::bt601);
+          sample[0] = __builtin_convertvector(w.red * __builtin_convertvector(sample[0], Floats) +
+                                                  w.green * __builtin_convertvector(sample[1], Floats) +
+                                                  w.blue * __builtin_convertvector(sample[2], Floats),
+                                              Ints);
+        }
+        Floats value[C];
+        for (int c = 0; c < C; ++c) value[c] = __builtin_convertvector(sample[c], Floats) * step;
+
+        // The frame is shown against the mixture as it was before.
+        Counts counts;
+        std::memcpy(&counts, row.count + group * lanes, lanes);
+        const Ints known = __builtin_convertvector(counts, Ints) > 0;
+        for (int c = 0; c < C; ++c) {
+          Ints mean = __builtin_convertvector(row.shape_of(0, group)[1 + c] * steps + 0.5f, Ints);
+          mean = mean > job.max_value ? Ints{} + job.max_value : mean;
+          const Words<T> packed = __builtin_convertvector((known ? mean : sample[c]) << job.shift, Words<T>);
+          std::memcpy(shown[c] + i, &packed, sizeof packed);
+        }
+        Ints background;
+        update<C>(row, group, value, rates, job.match, background);
+        const Ints unlike = ~background;
+        const Counts mask = __builtin_convertvector(unlike, Counts);
+        std::memcpy(foreground + i, &mask, lanes);
+        if (job.drop_shadows && any(unlike))
+          for (int lane = 0; lane < lanes; ++lane) {
+            if (!foreground[i + lane]) continue;
+            float one[C];
+            for (int c = 0; c < C; ++c) one[c] = value[c][lane];
+            if (mixture_of<C>(row, group, lane).in_shadow(one, job)) foreground[i + lane] = 0;
+          }
+      }
+      for (int c = 0; c < C; ++c) show(job.channels[c], x, y, count, shown[c]);
+      std::memcpy(changed.ptr(y) + x, foreground, std::size_t(count));
+    }
+  }
+}
+
+}  // namespace
+
+std::size_t row_state_bytes(int width, int height, int channels) {
+  return RowLayout(width, channels).bytes * std::size_t(height) + 64;
+}
+
+void update_rows(const Job& job, const Rates& rates, bool bytes, int channels, void* state, int begin, int end, cv::Mat& changed) {
+  const auto rows = bytes ? channels == 1 ? update_rows<std::uint8_t, 1> : update_rows<std::uint8_t, 3>
+                    : channels == 1 ? update_rows<std::uint16_t, 1>
+                                    : update_rows<std::uint16_t, 3>;
+  const auto aligned = (reinterpret_cast<std::uintptr_t>(state) + 63) / 64 * 64;
+  rows(job, rates, reinterpret_cast<unsigned char*>(aligned), begin, end, changed);
+}
+
+}  // namespace cudavision::diff::mog2
