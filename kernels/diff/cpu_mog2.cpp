@@ -20,14 +20,10 @@ namespace cudavision::diff::mog2 {
 namespace {
 
 constexpr int lanes = 8;
-constexpr int chunk = 512;  ///< pixels whose samples are collected at once
+constexpr int chunk = 256;  ///< pixels whose samples are collected at once
 
 using Floats = float __attribute__((vector_size(4 * lanes)));
 using Ints = std::int32_t __attribute__((vector_size(4 * lanes)));  ///< as a mask: 0 or −1
-using Counts = std::uint8_t __attribute__((vector_size(lanes)));
-using Shorts = std::uint16_t __attribute__((vector_size(2 * lanes)));
-template <typename T>
-using Words = std::conditional_t<sizeof(T) == 1, Counts, Shorts>;
 
 constexpr std::size_t padded(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -92,16 +88,14 @@ inline void sort(const Row& row, std::size_t group, Floats (&weight)[modes], int
   }
 }
 
-/// Updates the mixtures of a group; sets which lanes are background.
+/// Updates the mixtures of a group, which have `count` modes; sets which lanes are background.
 template <int C>
 inline void update(const Row& row, std::size_t group, const Floats (&value)[C], const Rates& rates, float match_background,
-                   Ints& background) {
+                   Ints& count, Ints& background) {
   const float rate = rates.rate, keep = rates.keep, prune = rates.prune;
   std::uint64_t packed;
   std::memcpy(&packed, row.count + group * lanes, lanes);
-  Counts counts;
-  std::memcpy(&counts, &packed, lanes);
-  Ints count = __builtin_convertvector(counts, Ints), fits = {};
+  Ints fits = {};
   background = Ints{};
   Floats total = {}, weight[modes];
   int used = 0;  // modes of the pixel that has most
@@ -158,15 +152,13 @@ inline void update(const Row& row, std::size_t group, const Floats (&value)[C], 
     sort<C>(row, group, weight, used - 1, fresh, alone, Floats{} + rate);
   }
   for (int m = 0; m < used; ++m) row.weight_of(m, group) = weight[m];
-  counts = __builtin_convertvector(count, Counts);
-  std::memcpy(row.count + group * lanes, &counts, lanes);
 }
 
 /// The mixture of one pixel.
 template <int C>
-Mixture<C> mixture_of(const Row& row, std::size_t group, int lane) {
+Mixture<C> mixture_of(const Row& row, std::size_t group, int lane, int count) {
   Mixture<C> mixture;
-  mixture.count = row.count[group * lanes + std::size_t(lane)];
+  mixture.count = count;
   for (int m = 0; m < mixture.count; ++m) {
     const Floats* const shape = row.shape_of(m, group);
     mixture.weight[m] = row.weight_of(m, group)[lane];
@@ -176,93 +168,147 @@ Mixture<C> mixture_of(const Row& row, std::size_t group, int lane) {
   return mixture;
 }
 
-/// See sample_of().
+/// Rows of values of a chunk. Loops over whole chunks have a constant length, so that the compiler vectorizes them.
 template <typename T>
-inline void load_samples(const T* words, const Job& job, Ints& sample) {
-  Words<T> packed;
-  std::memcpy(&packed, words, sizeof packed);
-  sample = __builtin_convertvector(packed, Ints);
-  if (sizeof(T) == 1) return;
-  sample >>= job.shift;
-  sample = sample < job.max_value ? sample : Ints{} + job.max_value;
-}
+struct alignas(64) Values {
+  T at[chunk];
 
-/// Copies `count` stored words of a channel from pixel x of row y on.
+  T& operator[](int i) { return at[i]; }
+  const T& operator[](int i) const { return at[i]; }
+};
+using Numbers = Values<std::int32_t>;
+
+inline Ints& group_of(Numbers& numbers, int i) { return *reinterpret_cast<Ints*>(numbers.at + i); }
+
+/// Copies `count` samples of a channel from pixel x of row y on.
 template <typename T>
-inline void collect(const Channel& channel, int x, int y, int count, T* words) {
+inline void collect(const Job& job, const Channel& channel, int x, int y, int count, Numbers& samples) {
   const T* row = reinterpret_cast<const T*>(channel.src + (y >> channel.shift_y) * channel.src_pitch);
-  row += std::ptrdiff_t(x >> channel.shift_x) * channel.step;
-  if (channel.step == 1 && channel.shift_x == 0)
-    std::memcpy(words, row, std::size_t(count) * sizeof(T));
-  else
-    for (int i = 0; i < count; ++i) words[i] = row[std::ptrdiff_t(i >> channel.shift_x) * channel.step];
+  const std::ptrdiff_t step = channel.step;
+  const int shift_x = channel.shift_x, shift = job.shift, max = job.max_value;
+  row += (x >> shift_x) * step;
+  Values<T> words;
+  if (step == 1 && shift_x == 0) {
+    std::memcpy(words.at, row, std::size_t(count) * sizeof(T));
+  } else {
+    for (int i = 0, at = 0; at < count; ++i, at += 1 << shift_x) words[at] = words[at + shift_x] = row[i * step];
+  }
+  std::memset(words.at + count, 0, std::size_t(chunk - count) * sizeof(T));
+  for (int i = 0; i < chunk; ++i) samples[i] = sample_of(words[i], shift, max);
 }
 
 /// Stores what a channel of the reference shows, from pixel x of row y on.
 template <typename T>
-inline void show(const Channel& channel, int x, int y, int count, const T* words) {
+inline void show(const Job& job, const Channel& channel, int x, int y, int count, const Numbers& shown) {
+  const int shift_x = channel.shift_x, shift = job.shift;
   if (y & ((1 << channel.shift_y) - 1)) return;
   T* row = reinterpret_cast<T*>(channel.reference + (y >> channel.shift_y) * channel.reference_pitch);
-  row += std::ptrdiff_t(x >> channel.shift_x) * channel.step;
-  if (channel.step == 1 && channel.shift_x == 0)
-    std::memcpy(row, words, std::size_t(count) * sizeof(T));
+  const std::ptrdiff_t step = channel.step;
+  row += (x >> shift_x) * step;
+  Values<T> words;
+  for (int i = 0; i < chunk; ++i) words[i] = T(shown[i] << shift);
+  if (step == 1 && shift_x == 0)
+    std::memcpy(row, words.at, std::size_t(count) * sizeof(T));
   else
-    for (int i = 0; i < count; i += 1 << channel.shift_x) row[std::ptrdiff_t(i >> channel.shift_x) * channel.step] = words[i];
+    for (int i = 0, at = 0; at < count; ++i, at += 1 << shift_x) row[i * step] = words[at];
 }
+
+/// The three bytes of red, green and blue of a packed pixel as one word. The lowest byte is that of the channel with the lowest address.
+struct Packed {
+  Packed(const Job& job, int channels, int sample_bytes) {
+    const unsigned char *first = job.channels[0].src, *last = first;
+    for (const Channel& channel : job.channels) first = std::min(first, channel.src), last = std::max(last, channel.src);
+    for (int c = 0; c < 3; ++c) bits[c] = 8 * int(job.channels[c].src - first);
+    of = job.channels[0];
+    of.src = first;
+    of.reference -= bits[0] / 8;
+    possible = sample_bytes == 1 && channels == 3 && of.step >= 3 && last - first == 2;
+  }
+  /// Copies `count` pixels from pixel x of row y on.
+  void collect(int x, int y, int count, Numbers (&samples)[3]) const {
+    const std::ptrdiff_t step = of.step;
+    const unsigned char* const row = of.src + y * of.src_pitch + x * step;
+    Values<std::uint32_t> words = {};
+    for (int i = 0; i < count - 1; ++i) std::memcpy(&words[i], row + i * step, 4);
+    std::memcpy(&words[count - 1], row + (count - 1) * step, 3);
+    for (int c = 0; c < 3; ++c)
+      for (int i = 0, bit = bits[c]; i < chunk; ++i) samples[c][i] = std::int32_t(words[i] >> bit & 255);
+  }
+  /// Stores what the reference shows.
+  void show(int x, int y, int count, const Numbers (&shown)[3]) const {
+    const std::ptrdiff_t step = of.step;
+    unsigned char* const row = of.reference + y * of.reference_pitch + x * step;
+    Values<std::uint32_t> words;
+    const int red = bits[0], green = bits[1], blue = bits[2];
+    for (int i = 0; i < chunk; ++i) words[i] = std::uint32_t(shown[0][i] << red | shown[1][i] << green | shown[2][i] << blue);
+    for (int i = 0; i < count; ++i) {
+      std::memcpy(row + i * step, &words[i], 2);
+      row[i * step + 2] = std::uint8_t(words[i] >> 16);
+    }
+  }
+
+  Channel of;  ///< addresses of the lowest bytes
+  int bits[3] = {};
+  bool possible = false;
+};
 
 /// Rows begin … end.
 template <typename T, int C>
 CUDAVISION_WIDE void update_rows(const Job& job, const Rates& rates, unsigned char* state, int begin, int end, cv::Mat& changed) {
   const RowLayout layout(job.width, C);
-  const float step = 1.0f / float(1 << job.extra_bits), steps = float(1 << job.extra_bits);
+  const float step = 1.0f / float(1 << job.extra_bits), steps = float(1 << job.extra_bits), match = job.match;
+  const int max_value = job.max_value;
+  const bool drop_shadows = job.drop_shadows;
   const int inputs = job.luma_of_rgb ? 3 : C;
-  T words[3][chunk] = {}, shown[C][chunk];
-  unsigned char foreground[chunk];
+  const Packed packed(job, inputs, sizeof(T));
+  Numbers samples[3], shown[3], counts, foreground;
+  Values<std::uint8_t> bytes;
   for (int y = begin; y < end; ++y) {
     const Row row(layout, state + std::size_t(y) * layout.bytes);
     if (job.begin) std::memset(row.count, 0, layout.groups * lanes);
     for (int x = 0; x < job.width; x += chunk) {
-      const int count = std::min(chunk, job.width - x);
-      for (int c = 0; c < inputs; ++c) collect(job.channels[c], x, y, count, words[c]);
+      const int count = std::min(chunk, job.width - x), padded_count = (count + lanes - 1) / lanes * lanes;
+      if (packed.possible)
+        packed.collect(x, y, count, samples);
+      else
+        for (int c = 0; c < inputs; ++c) collect<T>(job, job.channels[c], x, y, count, samples[c]);
+      if (job.luma_of_rgb)
+        for (int i = 0; i < chunk; ++i) samples[0][i] = luma_of(samples[0][i], samples[1][i], samples[2][i]);
+      std::memset(bytes.at, 0, sizeof bytes);
+      std::memcpy(bytes.at, row.count + x, std::size_t(padded_count));
+      for (int i = 0; i < chunk; ++i) counts[i] = bytes[i];
+
       for (int i = 0; i < count; i += lanes) {
         const std::size_t group = std::size_t(x + i) / lanes;
-        Ints sample[3];
-        for (int c = 0; c < inputs; ++c) load_samples(words[c] + i, job, sample[c]);
-        if (job.luma_of_rgb) {
-          constexpr LumaWeights w = luma_weights(LumaMatrix::bt601);
-          sample[0] = __builtin_convertvector(w.red * __builtin_convertvector(sample[0], Floats) +
-                                                  w.green * __builtin_convertvector(sample[1], Floats) +
-                                                  w.blue * __builtin_convertvector(sample[2], Floats),
-                                              Ints);
-        }
-        Floats value[C];
-        for (int c = 0; c < C; ++c) value[c] = __builtin_convertvector(sample[c], Floats) * step;
-
         // The frame is shown against the mixture as it was before.
-        Counts counts;
-        std::memcpy(&counts, row.count + group * lanes, lanes);
-        const Ints known = __builtin_convertvector(counts, Ints) > 0;
+        Ints& modes_used = group_of(counts, i);
+        Floats value[C];
         for (int c = 0; c < C; ++c) {
+          const Ints sample = group_of(samples[c], i);
+          value[c] = __builtin_convertvector(sample, Floats) * step;
           Ints mean = __builtin_convertvector(row.shape_of(0, group)[1 + c] * steps + 0.5f, Ints);
-          mean = mean > job.max_value ? Ints{} + job.max_value : mean;
-          const Words<T> packed = __builtin_convertvector((known ? mean : sample[c]) << job.shift, Words<T>);
-          std::memcpy(shown[c] + i, &packed, sizeof packed);
+          mean = mean > max_value ? Ints{} + max_value : mean;
+          group_of(shown[c], i) = modes_used > 0 ? mean : sample;
         }
         Ints background;
-        update<C>(row, group, value, rates, job.match, background);
-        const Ints unlike = ~background;
-        const Counts mask = __builtin_convertvector(unlike, Counts);
-        std::memcpy(foreground + i, &mask, lanes);
-        if (job.drop_shadows && any(unlike))
+        update<C>(row, group, value, rates, match, modes_used, background);
+        Ints& unlike = group_of(foreground, i) = ~background;
+        if (drop_shadows && any(unlike))
           for (int lane = 0; lane < lanes; ++lane) {
-            if (!foreground[i + lane]) continue;
+            if (!unlike[lane]) continue;
             float one[C];
             for (int c = 0; c < C; ++c) one[c] = value[c][lane];
-            if (mixture_of<C>(row, group, lane).in_shadow(one, job)) foreground[i + lane] = 0;
+            if (mixture_of<C>(row, group, lane, modes_used[lane]).in_shadow(one, job)) unlike[lane] = 0;
           }
       }
-      for (int c = 0; c < C; ++c) show(job.channels[c], x, y, count, shown[c]);
-      std::memcpy(changed.ptr(y) + x, foreground, std::size_t(count));
+      for (int i = 0; i < chunk; ++i) bytes[i] = std::uint8_t(counts[i]);
+      std::memcpy(row.count + x, bytes.at, std::size_t(padded_count));
+      for (int i = 0; i < chunk; ++i) bytes[i] = std::uint8_t(foreground[i]);
+      std::memcpy(changed.ptr(y) + x, bytes.at, std::size_t(count));
+      if (C == 3 && packed.possible)
+        packed.show(x, y, count, shown);
+      else
+        for (int c = 0; c < C; ++c) show<T>(job, job.channels[c], x, y, count, shown[c]);
     }
   }
 }

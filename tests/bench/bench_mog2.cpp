@@ -90,7 +90,7 @@ bool measure(const std::vector<cv::Mat>& frames, bool one_channel, bool shadows,
     for (const bool ours : {i % 2 == 0, i % 2 != 0}) {
       const auto start = std::chrono::steady_clock::now();
       if (ours) {
-        Image image;
+        Image image{{one_channel ? Format::GRAY8 : Format::BGR, size.width, size.height}, {}};
         image.planes[0] = {frame.data, std::ptrdiff_t(frame.step)};
         if (const Status status = made.value()->submit(image, {}, {}); !status.ok())
           return std::fprintf(stderr, "%s\n", status.message().c_str()), false;
