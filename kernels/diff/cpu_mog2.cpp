@@ -16,6 +16,10 @@
 
 #include "kernels/cpu/wide.hpp"
 
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wpsabi"  // vectors are passed only to functions of this file
+#endif
+
 namespace cudavision::diff::mog2 {
 namespace {
 
@@ -72,11 +76,12 @@ inline bool any_above(std::uint64_t counts, int m) {
   return ((counts + each * std::uint64_t(127 - m)) & each * 128) != 0;
 }
 
-/// Moves the modes `from` up, in the lanes that are `rising`, past the modes that are lighter than `heavy`; see Mixture::sort().
-/// `from`: the same for all lanes, or the greatest.
+/// Moves mode `froms` up in the lanes that have `moved`, past the modes that are lighter than `heavy`; see Mixture::sort(). `from`: the
+/// greatest of `froms`.
 template <int C>
-inline void sort(const Row& row, std::size_t group, Floats (&weight)[modes], int from, const Ints& froms, Ints rising,
+inline void sort(const Row& row, std::size_t group, Floats (&weight)[modes], int from, const Ints& froms, const Ints& moved,
                  const Floats& heavy) {
+  Ints rising = moved;
   for (int i = from; i > 0; --i) {
     const Ints here = i <= froms;
     rising &= ~here | ~(heavy < weight[i - 1]);
@@ -133,15 +138,15 @@ inline void update(const Row& row, std::size_t group, const Floats (&value)[C], 
     if (m > 0) sort<C>(row, group, weight, m, Ints{} + m, matched, heavy);
   }
 
-  const Floats scale = (total > 1.1920929e-7f) | (total < -1.1920929e-7f) ? 1 / total : Floats{};
+  const Floats scale = ((total > 1.1920929e-7f) | (total < -1.1920929e-7f)) ? 1 / total : Floats{};
   for (int m = 0; m < used; ++m) weight[m] = m < count ? weight[m] * scale : weight[m];
 
   if (const Ints alone = ~fits; rate > 0 && any(alone)) {
     const Ints fresh = count == modes ? Ints{} + (modes - 1) : count;
-    count = alone & (count < modes) ? count + 1 : count;
+    count -= alone & (count < modes);
     if (used < modes) weight[used++] = Floats{};
     for (int m = 0; m < used; ++m) {
-      weight[m] = alone & (m < fresh) ? weight[m] * keep : weight[m];
+      weight[m] = (alone & (m < fresh)) ? weight[m] * keep : weight[m];
       const Ints here = alone & (fresh == m);
       if (!any(here)) continue;
       weight[m] = here ? Floats{} + (m == 0 ? 1 : rate) : weight[m];
@@ -320,8 +325,8 @@ std::size_t row_state_bytes(int width, int height, int channels) {
 }
 
 void update_rows(const Job& job, const Rates& rates, bool bytes, int channels, void* state, int begin, int end, cv::Mat& changed) {
-  const auto rows = bytes ? channels == 1 ? update_rows<std::uint8_t, 1> : update_rows<std::uint8_t, 3>
-                    : channels == 1 ? update_rows<std::uint16_t, 1>
+  const auto rows = bytes           ? channels == 1 ? update_rows<std::uint8_t, 1> : update_rows<std::uint8_t, 3>
+                              : channels == 1 ? update_rows<std::uint16_t, 1>
                                     : update_rows<std::uint16_t, 3>;
   const auto aligned = (reinterpret_cast<std::uintptr_t>(state) + 63) / 64 * 64;
   rows(job, rates, reinterpret_cast<unsigned char*>(aligned), begin, end, changed);

@@ -104,11 +104,12 @@ bool measure(const std::vector<cv::Mat>& frames, bool one_channel, bool shadows,
     }
   }
   const Times we = times(spent[true]), they = times(spent[false]);
-  std::printf("%4dx%-4d %d channel%s shadows %-4s %d thread%s  ours %6.2f (least %6.2f)  theirs %6.2f (least %6.2f)  theirs ÷ ours "
-              "%5.2f (least %5.2f)  foreground %.3f %% and %.3f %%\n",
-              size.width, size.height, one_channel ? 1 : 3, one_channel ? " " : "s", shadows ? "drop" : "keep", threads,
-              threads == 1 ? " " : "s", we.median, we.least, they.median, they.least, they.median / we.median, they.least / we.least,
-              100 * foreground[true] / double(size.area()) / turns, 100 * foreground[false] / double(size.area()) / turns);
+  std::printf(
+      "%4dx%-4d %d channel%s shadows %-4s %d thread%s  ours %6.2f (least %6.2f)  theirs %6.2f (least %6.2f)  theirs ÷ ours "
+      "%5.2f (least %5.2f)  foreground %.3f %% and %.3f %%\n",
+      size.width, size.height, one_channel ? 1 : 3, one_channel ? " " : "s", shadows ? "drop" : "keep", threads,
+      threads == 1 ? " " : "s", we.median, we.least, they.median, they.least, they.median / we.median, they.least / we.least,
+      100 * foreground[true] / double(size.area()) / turns, 100 * foreground[false] / double(size.area()) / turns);
   std::fflush(stdout);
   return true;
 }
