@@ -132,6 +132,12 @@ CASES = [
     Case('over, 3 pads', 'RGBA', SYSTEM, ['cudablend sink_1::alpha=0.5 sink_2::alpha=0.7 backend={b}'], ('cpu',),
          'compositor sink_1::alpha=0.5 sink_2::alpha=0.7', pads=3),
     Case('over, 2 pads', 'NV12', SYSTEM, ['cudablend sink_1::alpha=0.5 backend={b}'], ('cpu',), 'compositor sink_1::alpha=0.5', pads=2),
+    Case('over, pad at an odd place', 'NV12', SYSTEM, ['cudablend sink_1::xpos=101 sink_1::ypos=51 sink_1::alpha=0.5 backend={b} ! width=1920,height=1080'],
+         ('cpu',), 'compositor sink_1::xpos=101 sink_1::ypos=51 sink_1::alpha=0.5 ! width=1920,height=1080', pads=2),
+    Case('over, pad at an odd place', 'I420', SYSTEM, ['cudablend sink_1::xpos=101 sink_1::ypos=51 sink_1::alpha=0.5 backend={b} ! width=1920,height=1080'],
+         ('cpu',), 'compositor sink_1::xpos=101 sink_1::ypos=51 sink_1::alpha=0.5 ! width=1920,height=1080', pads=2),
+    Case('over, pad at an odd place', 'RGBA', SYSTEM, ['cudablend sink_1::xpos=101 sink_1::ypos=51 sink_1::alpha=0.5 backend={b} ! width=1920,height=1080'],
+         ('cpu',), 'compositor sink_1::xpos=101 sink_1::ypos=51 sink_1::alpha=0.5 ! width=1920,height=1080', pads=2),
     # videodiff outputs luma where anything changed. It neither counts pixels nor applies a threshold.
     Case('difference', 'I420', SYSTEM, ['cudadiff luma-only=true open-radius=0 attach-roi=false post-messages=false backend={b}'], ('cpu',), 'videodiff'),
     Case('equalize', 'GRAY8', SYSTEM, ['cudahistogram equalize=true post-messages=false backend={b}'], ('cpu',), 'cvequalizehist'),
