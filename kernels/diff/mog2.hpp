@@ -77,7 +77,7 @@ CUDAVISION_HOST_DEVICE inline Rates rates_of(const Job& job, std::uint64_t began
 }
 
 inline constexpr float background_ratio = 0.9f;  ///< weight of the modes that are background
-inline constexpr float match_mode = 9;           ///< a value fits a mode if its squared distance is below this multiple of the variance
+inline constexpr float match_mode = 9;  ///< a value fits a mode if its squared distance is below this multiple of the variance
 inline constexpr float first_variance = 15, least_variance = 4, most_variance = 75;
 
 /// The mixture of one pixel, the heaviest mode first.
