@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/filter.hpp"
 #include "kernels/diff/cpu_masks.hpp"
+#include "kernels/diff/cpu_mog2.hpp"
 #include "kernels/diff/cpu_pooled.hpp"
 #include "kernels/diff/cpu_scale.hpp"
 #include "kernels/diff/sequence.hpp"
@@ -51,7 +52,10 @@ class CpuDiff final : public Sequence {
       for (const Rect& rect : this->plan().masked) counted(cpu::cv_rect(rect)).setTo(0);
       for (int i = 0; i < format.set_count; ++i) counted_[i] = any_of(counted, format.sets[i].shift_x, format.sets[i].shift_y);
     }
-    if (this->plan().has_model()) model_.resize(this->plan().model_bytes());
+    if (params.reference == Reference::mog2)
+      model_.resize(mog2::row_state_bytes(analysis().width, analysis().height, compared_channels(this->plan())));
+    else if (this->plan().has_model())
+      model_.resize(this->plan().model_bytes());
     changed_.create(analysis().height, analysis().width, CV_8U);
     results_.resize(std::size_t(params.in_flight));
   }
@@ -212,14 +216,8 @@ class CpuDiff final : public Sequence {
     mog2::Job job = mixture_job(plan(), frame);
     job.begin = begin;
     const mog2::Rates rates = mog2::rates_of(job, began_);
-    mog2::set_state(job, model_.data(), compared_channels(plan()));
-    const bool bytes = this->bytes(), one = compared_channels(plan()) == 1;
-    const auto pixel = bytes ? one ? mog2::pixel<std::uint8_t, 1> : mog2::pixel<std::uint8_t, 3>
-                       : one ? mog2::pixel<std::uint16_t, 1>
-                             : mog2::pixel<std::uint16_t, 3>;
-    for_strips(analysis(), [&](int begin, int end) {
-      for (int y = begin; y < end; ++y)
-        for (int x = 0; x < job.width; ++x) changed_.at<uchar>(y, x) = pixel(job, rates, x, y) ? 255 : 0;
+    for_strips(analysis(), [&](int from, int to) {
+      mog2::update_rows(job, rates, bytes(), compared_channels(plan()), model_.data(), from, to, changed_);
     });
   }
 

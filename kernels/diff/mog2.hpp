@@ -77,6 +77,8 @@ CUDAVISION_HOST_DEVICE inline Rates rates_of(const Job& job, std::uint64_t began
 }
 
 inline constexpr float background_ratio = 0.9f;  ///< weight of the modes that are background
+inline constexpr float match_mode = 9;  ///< a value fits a mode if its squared distance is below this multiple of the variance
+inline constexpr float first_variance = 15, least_variance = 4, most_variance = 75;
 
 /// The mixture of one pixel, the heaviest mode first.
 template <int C>
@@ -109,8 +111,6 @@ struct Mixture {
   /// Updates the mixture with a value; returns whether it is foreground.
   CUDAVISION_HOST_DEVICE bool update(const float (&value)[C], const Rates& rates, float match_background) {
     const float rate = rates.rate, keep = rates.keep, prune = rates.prune;
-    constexpr float match_mode = 9;
-    constexpr float first_variance = 15, least_variance = 4, most_variance = 75;
     bool background = false, fits = false;
     float total = 0;
     CUDAVISION_UNROLL

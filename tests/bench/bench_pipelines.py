@@ -87,6 +87,7 @@ GAUSSIAN = 'cudagaussian kernel-size=5 backend={b}'
 SHARPEN = 'cudaconvolve preset=sharpen backend={b}'
 MOTION = 'cudadiff output=passthrough attach-roi=false backend={b}'
 OVER = 'cudablend sink_1::alpha=0.5 backend={b}'
+ODD, SIZE = 'sink_1::xpos=101 sink_1::ypos=51 sink_1::alpha=0.5', 'width=1920,height=1080'
 CONVERT = f'cudaconvertscale add-borders=false ! {CUDA},width=1904,height=1072'
 ROUND_TRIP = f'cudaupload ! {CUDA} ! cudadownload'  # without the caps, frames would stay in system memory
 RATE = 'rate_of_element'     # frames a second that the element alone would make
@@ -132,6 +133,8 @@ CASES = [
     Case('over, 3 pads', 'RGBA', SYSTEM, ['cudablend sink_1::alpha=0.5 sink_2::alpha=0.7 backend={b}'], ('cpu',),
          'compositor sink_1::alpha=0.5 sink_2::alpha=0.7', pads=3),
     Case('over, 2 pads', 'NV12', SYSTEM, ['cudablend sink_1::alpha=0.5 backend={b}'], ('cpu',), 'compositor sink_1::alpha=0.5', pads=2),
+    *(Case('over, pad at an odd place', format, SYSTEM, [f'cudablend {ODD} backend={{b}} ! {SIZE}'], ('cpu',), f'compositor {ODD} ! {SIZE}', pads=2)
+      for format in ('NV12', 'I420', 'RGBA')),
     # videodiff outputs luma where anything changed. It neither counts pixels nor applies a threshold.
     Case('difference', 'I420', SYSTEM, ['cudadiff luma-only=true open-radius=0 attach-roi=false post-messages=false backend={b}'], ('cpu',), 'videodiff'),
     Case('equalize', 'GRAY8', SYSTEM, ['cudahistogram equalize=true post-messages=false backend={b}'], ('cpu',), 'cvequalizehist'),

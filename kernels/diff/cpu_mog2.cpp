@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Mixture::update() of mog2.hpp for groups of 8 pixels at once: each operation of a pixel happens in its lane, in the same order and
+// with the same rounding, so the bits are the same. Lanes that an `if` of mog2.hpp excludes keep their values.
+//
+//   state of a row      counts   8 bytes for each group
+//                       weights  of mode 0, then of mode 1, …: 8 floats for each group
+//                       shapes   of mode 0, then of mode 1, …: for each group 8 variances, then 8 means of each channel
+//
+// Most pixels fit their heaviest mode. Then a group reads and writes its shape of that mode and the weights of the modes that it has,
+// and nothing else; the time is mostly that of memory.
+#include "kernels/diff/cpu_mog2.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include "kernels/cpu/wide.hpp"
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wpsabi"  // vectors are passed only to functions of this file
+#endif
+
+namespace cudavision::diff::mog2 {
+namespace {
+
+constexpr int lanes = 8;
+constexpr int chunk = 256;  ///< pixels whose samples are collected at once
+
+using Floats = float __attribute__((vector_size(4 * lanes)));
+using Ints = std::int32_t __attribute__((vector_size(4 * lanes)));  ///< as a mask: 0 or −1
+
+constexpr std::size_t padded(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+struct RowLayout {
+  RowLayout(int width, int channels)
+      : groups(std::size_t(width + lanes - 1) / lanes),
+        shape(std::size_t(1 + channels)),
+        weights(padded(groups * lanes)),
+        shapes(weights + groups * modes * sizeof(Floats)),
+        bytes(padded(shapes + groups * modes * shape * sizeof(Floats))) {}
+  std::size_t groups, shape;           ///< of a row; vectors of a mode
+  std::size_t weights, shapes, bytes;  ///< where they begin, and of a row
+};
+
+/// The mixtures of a row.
+struct Row {
+  Row(const RowLayout& layout, unsigned char* data)
+      : count(data),
+        weight(reinterpret_cast<Floats*>(data + layout.weights)),
+        shape(reinterpret_cast<Floats*>(data + layout.shapes)),
+        groups(layout.groups),
+        shape_vectors(layout.shape) {}
+  Floats& weight_of(int mode, std::size_t group) const { return weight[std::size_t(mode) * groups + group]; }
+  Floats* shape_of(int mode, std::size_t group) const { return shape + (std::size_t(mode) * groups + group) * shape_vectors; }
+
+  unsigned char* count;
+  Floats *weight, *shape;
+  std::size_t groups, shape_vectors;
+};
+
+inline bool any(const Ints& mask) {
+  std::uint64_t words[4];
+  std::memcpy(words, &mask, sizeof words);
+  return (words[0] | words[1] | words[2] | words[3]) != 0;
+}
+
+inline void swap(const Ints& where, Floats& a, Floats& b) {
+  const Floats was = a;
+  a = where ? b : a;
+  b = where ? was : b;
+}
+
+/// Whether a byte of `counts` is greater than m, which is less than 128.
+inline bool any_above(std::uint64_t counts, int m) {
+  constexpr std::uint64_t each = 0x0101010101010101;
+  return ((counts + each * std::uint64_t(127 - m)) & each * 128) != 0;
+}
+
+/// Moves mode `froms` up in the lanes that have `moved`, past the modes that are lighter than `heavy`; see Mixture::sort(). `from`: the
+/// greatest of `froms`.
+template <int C>
+inline void sort(const Row& row, std::size_t group, Floats (&weight)[modes], int from, const Ints& froms, const Ints& moved,
+                 const Floats& heavy) {
+  Ints rising = moved;
+  for (int i = from; i > 0; --i) {
+    const Ints here = i <= froms;
+    rising &= ~here | ~(heavy < weight[i - 1]);
+    const Ints up = rising & here;
+    if (!any(up)) continue;
+    swap(up, weight[i], weight[i - 1]);
+    Floats *const a = row.shape_of(i, group), *const b = row.shape_of(i - 1, group);
+    for (int s = 0; s < 1 + C; ++s) swap(up, a[s], b[s]);
+  }
+}
+
+/// Updates the mixtures of a group, which have `count` modes; sets which lanes are background.
+template <int C>
+inline void update(const Row& row, std::size_t group, const Floats (&value)[C], const Rates& rates, float match_background,
+                   Ints& count, Ints& background) {
+  const float rate = rates.rate, keep = rates.keep, prune = rates.prune;
+  std::uint64_t packed;
+  std::memcpy(&packed, row.count + group * lanes, lanes);
+  Ints fits = {};
+  background = Ints{};
+  Floats total = {}, weight[modes];
+  int used = 0;  // modes of the pixel that has most
+  for (; used < modes && any_above(packed, used); ++used) {
+    const int m = used;
+    const Ints active = m < count;
+    const Floats before = row.weight_of(m, group);
+    Floats heavy = keep * before + prune;
+    const Ints open = active & ~fits;
+    Ints matched = {};
+    if (m == 0 || any(open)) {
+      Floats* const shape = row.shape_of(m, group);
+      const Floats variance = shape[0];
+      Floats away[C], distance = {};
+      for (int c = 0; c < C; ++c) {
+        away[c] = shape[1 + c] - value[c];
+        distance = distance + away[c] * away[c];
+      }
+      background |= open & (total < background_ratio) & (distance < match_background * variance);
+      matched = open & (distance < match_mode * variance);
+      fits |= matched;
+      heavy = matched ? heavy + rate : heavy;
+      const Floats k = rate / heavy;
+      for (int c = 0; c < C; ++c) shape[1 + c] = matched ? shape[1 + c] - k * away[c] : shape[1 + c];
+      Floats updated = variance + k * (distance - variance);
+      updated = updated < least_variance ? Floats{} + least_variance : updated;
+      updated = updated > most_variance ? Floats{} + most_variance : updated;
+      shape[0] = matched ? updated : variance;
+    }
+    const Ints gone = active & (heavy < -prune);
+    heavy = gone ? Floats{} : heavy;
+    count += gone;
+    weight[m] = active ? heavy : before;
+    total = active ? total + heavy : total;
+    if (m > 0) sort<C>(row, group, weight, m, Ints{} + m, matched, heavy);
+  }
+
+  const Floats scale = ((total > 1.1920929e-7f) | (total < -1.1920929e-7f)) ? 1 / total : Floats{};
+  for (int m = 0; m < used; ++m) weight[m] = m < count ? weight[m] * scale : weight[m];
+
+  if (const Ints alone = ~fits; rate > 0 && any(alone)) {
+    const Ints fresh = count == modes ? Ints{} + (modes - 1) : count;
+    count -= alone & (count < modes);
+    if (used < modes) weight[used++] = Floats{};
+    for (int m = 0; m < used; ++m) {
+      weight[m] = (alone & (m < fresh)) ? weight[m] * keep : weight[m];
+      const Ints here = alone & (fresh == m);
+      if (!any(here)) continue;
+      weight[m] = here ? Floats{} + (m == 0 ? 1 : rate) : weight[m];
+      Floats* const shape = row.shape_of(m, group);
+      shape[0] = here ? Floats{} + first_variance : shape[0];
+      for (int c = 0; c < C; ++c) shape[1 + c] = here ? value[c] : shape[1 + c];
+    }
+    sort<C>(row, group, weight, used - 1, fresh, alone, Floats{} + rate);
+  }
+  for (int m = 0; m < used; ++m) row.weight_of(m, group) = weight[m];
+}
+
+/// The mixture of one pixel.
+template <int C>
+Mixture<C> mixture_of(const Row& row, std::size_t group, int lane, int count) {
+  Mixture<C> mixture;
+  mixture.count = count;
+  for (int m = 0; m < mixture.count; ++m) {
+    const Floats* const shape = row.shape_of(m, group);
+    mixture.weight[m] = row.weight_of(m, group)[lane];
+    mixture.variance[m] = shape[0][lane];
+    for (int c = 0; c < C; ++c) mixture.mean[m][c] = shape[1 + c][lane];
+  }
+  return mixture;
+}
+
+/// Rows of values of a chunk. Loops over whole chunks have a constant length, so that the compiler vectorizes them.
+template <typename T>
+struct alignas(64) Values {
+  T at[chunk];
+
+  T& operator[](int i) { return at[i]; }
+  const T& operator[](int i) const { return at[i]; }
+};
+using Numbers = Values<std::int32_t>;
+
+inline Ints& group_of(Numbers& numbers, int i) { return *reinterpret_cast<Ints*>(numbers.at + i); }
+
+/// Copies `count` samples of a channel from pixel x of row y on.
+template <typename T>
+inline void collect(const Job& job, const Channel& channel, int x, int y, int count, Numbers& samples) {
+  const T* row = reinterpret_cast<const T*>(channel.src + (y >> channel.shift_y) * channel.src_pitch);
+  const std::ptrdiff_t step = channel.step;
+  const int shift_x = channel.shift_x, shift = job.shift, max = job.max_value;
+  row += (x >> shift_x) * step;
+  Values<T> words;
+  if (step == 1 && shift_x == 0) {
+    std::memcpy(words.at, row, std::size_t(count) * sizeof(T));
+  } else {
+    for (int i = 0, at = 0; at < count; ++i, at += 1 << shift_x) words[at] = words[at + shift_x] = row[i * step];
+  }
+  std::memset(words.at + count, 0, std::size_t(chunk - count) * sizeof(T));
+  for (int i = 0; i < chunk; ++i) samples[i] = sample_of(words[i], shift, max);
+}
+
+/// Stores what a channel of the reference shows, from pixel x of row y on.
+template <typename T>
+inline void show(const Job& job, const Channel& channel, int x, int y, int count, const Numbers& shown) {
+  const int shift_x = channel.shift_x, shift = job.shift;
+  if (y & ((1 << channel.shift_y) - 1)) return;
+  T* row = reinterpret_cast<T*>(channel.reference + (y >> channel.shift_y) * channel.reference_pitch);
+  const std::ptrdiff_t step = channel.step;
+  row += (x >> shift_x) * step;
+  Values<T> words;
+  for (int i = 0; i < chunk; ++i) words[i] = T(shown[i] << shift);
+  if (step == 1 && shift_x == 0)
+    std::memcpy(row, words.at, std::size_t(count) * sizeof(T));
+  else
+    for (int i = 0, at = 0; at < count; ++i, at += 1 << shift_x) row[i * step] = words[at];
+}
+
+/// The three bytes of red, green and blue of a packed pixel as one word. The lowest byte is that of the channel with the lowest address.
+struct Packed {
+  Packed(const Job& job, int channels, int sample_bytes) {
+    const unsigned char *first = job.channels[0].src, *last = first;
+    for (const Channel& channel : job.channels) first = std::min(first, channel.src), last = std::max(last, channel.src);
+    for (int c = 0; c < 3; ++c) bits[c] = 8 * int(job.channels[c].src - first);
+    of = job.channels[0];
+    of.src = first;
+    of.reference -= bits[0] / 8;
+    possible = sample_bytes == 1 && channels == 3 && of.step >= 3 && last - first == 2;
+  }
+  /// Copies `count` pixels from pixel x of row y on.
+  void collect(int x, int y, int count, Numbers (&samples)[3]) const {
+    const std::ptrdiff_t step = of.step;
+    const unsigned char* const row = of.src + y * of.src_pitch + x * step;
+    Values<std::uint32_t> words = {};
+    for (int i = 0; i < count - 1; ++i) std::memcpy(&words[i], row + i * step, 4);
+    std::memcpy(&words[count - 1], row + (count - 1) * step, 3);
+    for (int c = 0; c < 3; ++c)
+      for (int i = 0, bit = bits[c]; i < chunk; ++i) samples[c][i] = std::int32_t(words[i] >> bit & 255);
+  }
+  /// Stores what the reference shows.
+  void show(int x, int y, int count, const Numbers (&shown)[3]) const {
+    const std::ptrdiff_t step = of.step;
+    unsigned char* const row = of.reference + y * of.reference_pitch + x * step;
+    Values<std::uint32_t> words;
+    const int red = bits[0], green = bits[1], blue = bits[2];
+    for (int i = 0; i < chunk; ++i) words[i] = std::uint32_t(shown[0][i] << red | shown[1][i] << green | shown[2][i] << blue);
+    for (int i = 0; i < count; ++i) {
+      std::memcpy(row + i * step, &words[i], 2);
+      row[i * step + 2] = std::uint8_t(words[i] >> 16);
+    }
+  }
+
+  Channel of;  ///< addresses of the lowest bytes
+  int bits[3] = {};
+  bool possible = false;
+};
+
+/// Rows begin … end.
+template <typename T, int C>
+CUDAVISION_WIDE void update_rows(const Job& job, const Rates& rates, unsigned char* state, int begin, int end, cv::Mat& changed) {
+  const RowLayout layout(job.width, C);
+  const float step = 1.0f / float(1 << job.extra_bits), steps = float(1 << job.extra_bits), match = job.match;
+  const int max_value = job.max_value;
+  const bool drop_shadows = job.drop_shadows;
+  const int inputs = job.luma_of_rgb ? 3 : C;
+  const Packed packed(job, inputs, sizeof(T));
+  Numbers samples[3], shown[3], counts, foreground;
+  Values<std::uint8_t> bytes;
+  for (int y = begin; y < end; ++y) {
+    const Row row(layout, state + std::size_t(y) * layout.bytes);
+    if (job.begin) std::memset(row.count, 0, layout.groups * lanes);
+    for (int x = 0; x < job.width; x += chunk) {
+      const int count = std::min(chunk, job.width - x), padded_count = (count + lanes - 1) / lanes * lanes;
+      if (packed.possible)
+        packed.collect(x, y, count, samples);
+      else
+        for (int c = 0; c < inputs; ++c) collect<T>(job, job.channels[c], x, y, count, samples[c]);
+      if (job.luma_of_rgb)
+        for (int i = 0; i < chunk; ++i) samples[0][i] = luma_of(samples[0][i], samples[1][i], samples[2][i]);
+      std::memset(bytes.at, 0, sizeof bytes);
+      std::memcpy(bytes.at, row.count + x, std::size_t(padded_count));
+      for (int i = 0; i < chunk; ++i) counts[i] = bytes[i];
+
+      for (int i = 0; i < count; i += lanes) {
+        const std::size_t group = std::size_t(x + i) / lanes;
+        // The frame is shown against the mixture as it was before.
+        Ints& modes_used = group_of(counts, i);
+        Floats value[C];
+        for (int c = 0; c < C; ++c) {
+          const Ints sample = group_of(samples[c], i);
+          value[c] = __builtin_convertvector(sample, Floats) * step;
+          Ints mean = __builtin_convertvector(row.shape_of(0, group)[1 + c] * steps + 0.5f, Ints);
+          mean = mean > max_value ? Ints{} + max_value : mean;
+          group_of(shown[c], i) = modes_used > 0 ? mean : sample;
+        }
+        Ints background;
+        update<C>(row, group, value, rates, match, modes_used, background);
+        Ints& unlike = group_of(foreground, i) = ~background;
+        if (drop_shadows && any(unlike))
+          for (int lane = 0; lane < lanes; ++lane) {
+            if (!unlike[lane]) continue;
+            float one[C];
+            for (int c = 0; c < C; ++c) one[c] = value[c][lane];
+            if (mixture_of<C>(row, group, lane, modes_used[lane]).in_shadow(one, job)) unlike[lane] = 0;
+          }
+      }
+      for (int i = 0; i < chunk; ++i) bytes[i] = std::uint8_t(counts[i]);
+      std::memcpy(row.count + x, bytes.at, std::size_t(padded_count));
+      for (int i = 0; i < chunk; ++i) bytes[i] = std::uint8_t(foreground[i]);
+      std::memcpy(changed.ptr(y) + x, bytes.at, std::size_t(count));
+      if (C == 3 && packed.possible)
+        packed.show(x, y, count, shown);
+      else
+        for (int c = 0; c < C; ++c) show<T>(job, job.channels[c], x, y, count, shown[c]);
+    }
+  }
+}
+
+}  // namespace
+
+std::size_t row_state_bytes(int width, int height, int channels) {
+  return RowLayout(width, channels).bytes * std::size_t(height) + 64;
+}
+
+void update_rows(const Job& job, const Rates& rates, bool bytes, int channels, void* state, int begin, int end, cv::Mat& changed) {
+  const auto rows = bytes           ? channels == 1 ? update_rows<std::uint8_t, 1> : update_rows<std::uint8_t, 3>
+                              : channels == 1 ? update_rows<std::uint16_t, 1>
+                                    : update_rows<std::uint16_t, 3>;
+  const auto aligned = (reinterpret_cast<std::uintptr_t>(state) + 63) / 64 * 64;
+  rows(job, rates, reinterpret_cast<unsigned char*>(aligned), begin, end, changed);
+}
+
+}  // namespace cudavision::diff::mog2

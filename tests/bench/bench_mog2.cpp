@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The CPU backend's mixtures of Gaussians beside OpenCV's cv::BackgroundSubtractorMOG2, on the same frames in one process and on the
+// same number of threads.
+//
+//   bench_mog2 [--turns=N] [--size=WIDTHxHEIGHT --clip=FILE]
+//
+// The frames are a scene of this program: a textured picture with sensor noise, a part that sways, and blocks that walk. FILE has raw
+// frames (8-bit BGR, at least 2) of the given size instead, which are taken there and back. Both models see each frame once, ours and
+// theirs first in turns; the first frames, in which the models begin, are not counted.
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <opencv2/imgproc.hpp>
+#include <opencv2/video/background_segm.hpp>
+#include <string>
+#include <vector>
+
+#include "kernels/diff/diff.hpp"
+
+namespace {
+
+using namespace cudavision;
+
+constexpr int warm_up = 40;  ///< frames that are not counted
+
+/// A repeatable scene of 24 frames of 8-bit BGR.
+std::vector<cv::Mat> scene(const cv::Size& size) {
+  cv::RNG random(7);
+  cv::Mat still(size, CV_8UC3), coarse(size.height / 16 + 2, size.width / 16 + 2, CV_8UC3);
+  random.fill(coarse, cv::RNG::UNIFORM, 20, 230);
+  cv::resize(coarse, still, size, 0, 0, cv::INTER_CUBIC);
+  std::vector<cv::Mat> frames;
+  for (int i = 0; i < 24; ++i) {
+    cv::Mat frame = still.clone(), noise(size, CV_16SC3);
+    const cv::Rect trees(size.width / 8, size.height / 8, size.width / 4, size.height / 4);
+    const int sway = int(std::lround(6 * std::sin(i * 2 * CV_PI / 24)));
+    still(trees + cv::Point(sway, 0)).copyTo(frame(trees));
+    for (int block = 0; block < 6; ++block) {
+      const int side = size.height / 10, x = (block * 97 + i * size.width / 24) % (size.width - side);
+      frame(cv::Rect(x, size.height * (block + 2) / 9, side, side)).setTo(cv::Scalar(40 * block, 255 - 40 * block, 30));
+    }
+    random.fill(noise, cv::RNG::NORMAL, 0, 2.5);
+    cv::add(frame, noise, frame, cv::noArray(), CV_8U);
+    frames.push_back(frame);
+  }
+  return frames;
+}
+
+std::vector<cv::Mat> read_clip(const std::string& path, const cv::Size& size) {
+  std::vector<cv::Mat> frames;
+  std::ifstream file(path, std::ios::binary);
+  for (cv::Mat frame(size, CV_8UC3); file.read(frame.ptr<char>(), std::streamsize(frame.total() * 3)) && frames.size() < 200;)
+    frames.push_back(frame.clone());
+  return frames;
+}
+
+struct Times {
+  double least, median;  ///< ms of a frame
+};
+Times times(std::vector<double> all) {
+  std::sort(all.begin(), all.end());
+  return {all.front(), all[all.size() / 2]};
+}
+
+/// Measures `turns` frames and prints a line. Returns false if a plan fails.
+bool measure(const std::vector<cv::Mat>& frames, bool one_channel, bool shadows, int threads, int turns) {
+  cv::setNumThreads(threads);
+  const cv::Size size = frames[0].size();
+  diff::Params params;
+  params.reference = diff::Reference::mog2;
+  params.output = diff::Output::none;
+  params.open_radius = 0;
+  params.drop_shadows = shadows;
+  const auto made = diff::make(params, {one_channel ? Format::GRAY8 : Format::BGR, size.width, size.height}, Backend::cpu);
+  if (!made.ok()) return std::fprintf(stderr, "%s\n", made.error().message().c_str()), false;
+  const auto theirs = cv::createBackgroundSubtractorMOG2(params.history, params.variance_threshold, shadows);
+
+  std::vector<cv::Mat> inputs = frames;
+  if (one_channel)
+    for (cv::Mat& frame : inputs) cv::cvtColor(frames[std::size_t(&frame - inputs.data())], frame, cv::COLOR_BGR2GRAY);
+  const int last = int(inputs.size()) - 1;
+  std::vector<double> spent[2];
+  cv::Mat mask;
+  double foreground[2] = {};
+  for (int i = 0; i < warm_up + turns; ++i) {
+    cv::Mat& frame = inputs[std::size_t(std::abs(i % (2 * last) - last))];
+    for (const bool ours : {i % 2 == 0, i % 2 != 0}) {
+      const auto start = std::chrono::steady_clock::now();
+      if (ours) {
+        Image image{{one_channel ? Format::GRAY8 : Format::BGR, size.width, size.height}, {}};
+        image.planes[0] = {frame.data, std::ptrdiff_t(frame.step)};
+        if (const Status status = made.value()->submit(image, {}, {}); !status.ok())
+          return std::fprintf(stderr, "%s\n", status.message().c_str()), false;
+      } else {
+        theirs->apply(frame, mask);
+      }
+      const double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+      if (i < warm_up) continue;
+      spent[ours].push_back(ms);
+      foreground[ours] += ours ? double(made.value()->result().changed) : cv::countNonZero(mask == 255);
+    }
+  }
+  const Times we = times(spent[true]), they = times(spent[false]);
+  std::printf(
+      "%4dx%-4d %d channel%s shadows %-4s %d thread%s  ours %6.2f (least %6.2f)  theirs %6.2f (least %6.2f)  theirs ÷ ours "
+      "%5.2f (least %5.2f)  foreground %.3f %% and %.3f %%\n",
+      size.width, size.height, one_channel ? 1 : 3, one_channel ? " " : "s", shadows ? "drop" : "keep", threads,
+      threads == 1 ? " " : "s", we.median, we.least, they.median, they.least, they.median / we.median, they.least / we.least,
+      100 * foreground[true] / double(size.area()) / turns, 100 * foreground[false] / double(size.area()) / turns);
+  std::fflush(stdout);
+  return true;
+}
+
+const char* option(const char* argument, const char* name) {
+  const std::size_t length = std::strlen(name);
+  return std::strncmp(argument, name, length) == 0 ? argument + length : nullptr;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int turns = 60;
+  cv::Size size;
+  std::string clip;
+  for (int i = 1; i < argc; ++i) {
+    if (const char* value = option(argv[i], "--turns="); value && std::atoi(value) > 0) {
+      turns = std::atoi(value);
+    } else if (const char* value = option(argv[i], "--clip=")) {
+      clip = value;
+    } else if (const char* value = option(argv[i], "--size=");
+               value && std::sscanf(value, "%dx%d", &size.width, &size.height) == 2 && size.width > 0 && size.height > 0) {
+    } else {
+      std::fprintf(stderr, "%s: %s: allowed are --turns=N, and --size=WIDTHxHEIGHT with --clip=FILE\n", argv[0], argv[i]);
+      return 1;
+    }
+  }
+  std::printf("# ms of a frame, median (least) of %d frames\n", turns);
+  const bool own_scene = clip.empty();
+  for (const cv::Size& picture : own_scene ? std::vector<cv::Size>{{1280, 720}, {1920, 1080}} : std::vector<cv::Size>{size}) {
+    const std::vector<cv::Mat> frames = own_scene ? scene(picture) : read_clip(clip, picture);
+    if (frames.size() < 2) {
+      std::fprintf(stderr, "%s: fewer than two frames of %dx%d\n", clip.c_str(), picture.width, picture.height);
+      return 1;
+    }
+    for (const int threads : {1, 2})
+      for (const bool one_channel : {true, false})
+        for (const bool shadows : {false, true})
+          if (!measure(frames, one_channel, shadows, threads, turns)) return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The CPU backend's update of many mixtures at once (kernels/diff/cpu_mog2.hpp) against that of one pixel, which CUDA uses
+// (kernels/diff/mog2.hpp): every mask and every mean must have the same bits.
+#include "kernels/core/backend.hpp"
+#include "tests/kernels/harness.hpp"
+#if CUDAVISION_CPU
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("fp-contract=off")  // as the kernels are built
+#endif
+#include "kernels/diff/cpu_mog2.hpp"
+#include "kernels/diff/plan.hpp"
+
+namespace cudavision::test {
+namespace {
+
+struct Settings {
+  double learning_rate = -1;
+  int history = 500;
+  double variance_threshold = 16;
+  bool luma_only = false;
+  double shadow_threshold = 0;  ///< 0: shadows are kept
+};
+
+/// Samples near one of three values of their place, or anywhere; some frames are dark.
+Picture frame_of(const Geometry& geometry, int number) {
+  Random random(unsigned(number) + 1);
+  Picture out = make_picture(geometry, unsigned(number));  // fills the bytes between samples
+  const int max = out.format().max_value(), step = std::max(1, max / 255);
+  for (const reference::Component& c : out.format().components) {
+    reference::Grid grid = out.read(c);
+    for (int i = 0; i < int(grid.values.size()); ++i) {
+      const int kind = random.below(16), place = (i * 37 + 50) % 140;
+      int value = kind == 0 ? random.below(256) : place + (kind < 3 ? 40 : kind < 5 ? 90 : 0) + random.between(-4, 4);
+      if (number % 7 == 5) value = value * 7 / 10;
+      grid.values[std::size_t(i)] = std::clamp(value * step + random.below(step), 0, max);
+    }
+    out.write(c, grid);
+  }
+  return out;
+}
+
+template <typename T, int C>
+std::vector<bool> each_pixel(const diff::mog2::Job& job, const diff::mog2::Rates& rates) {
+  std::vector<bool> foreground;
+  for (int y = 0; y < job.height; ++y)
+    for (int x = 0; x < job.width; ++x) foreground.push_back(diff::mog2::pixel<T, C>(job, rates, x, y));
+  return foreground;
+}
+
+/// The share of foreground in all frames.
+double compare(const Geometry& geometry, const Settings& settings, int frames) {
+  diff::Params params;
+  params.reference = diff::Reference::mog2;
+  params.learning_rate = settings.learning_rate;
+  params.history = settings.history;
+  params.variance_threshold = settings.variance_threshold;
+  params.luma_only = settings.luma_only;
+  params.drop_shadows = settings.shadow_threshold > 0;
+  params.shadow_threshold = settings.shadow_threshold;
+  const auto plan = diff::resolve(params, geometry);
+  EXPECT_TRUE(plan.ok());
+  const int channels = diff::compared_channels(plan.value());
+  const bool bytes = info(geometry.format).sample_bytes() == 1;
+  std::vector<unsigned char> state(diff::mog2::state_bytes(geometry.width, geometry.height, channels));
+  std::vector<unsigned char> row_state(diff::mog2::row_state_bytes(geometry.width, geometry.height, channels));
+  Picture shown = make_picture(geometry, 3), rows_shown = shown;
+  std::uint64_t began = 0, found = 0;
+  for (int i = 0; i < frames; ++i) {
+    Picture src = frame_of(geometry, i);
+    const bool begin = i == 0 || i == frames / 2;
+    if (begin) began = std::uint64_t(i);
+    const auto job_on = [&](Picture& reference) {
+      diff::Frame frame;
+      frame.src = src.at(src.bytes().data());
+      frame.reference = reference.at(reference.bytes().data());
+      frame.compared = !begin;
+      frame.number = std::uint64_t(i);
+      return diff::mixture_job(plan.value(), frame);
+    };
+    diff::mog2::Job job = job_on(shown);
+    const diff::mog2::Rates rates = diff::mog2::rates_of(job, began);
+    diff::mog2::set_state(job, state.data(), channels);
+    const auto foreground = bytes
+                                ? channels == 1 ? each_pixel<std::uint8_t, 1>(job, rates) : each_pixel<std::uint8_t, 3>(job, rates)
+                            : channels == 1 ? each_pixel<std::uint16_t, 1>(job, rates)
+                                            : each_pixel<std::uint16_t, 3>(job, rates);
+    cv::Mat changed(geometry.height, geometry.width, CV_8U, cv::Scalar(7));
+    const diff::mog2::Job rows_job = job_on(rows_shown);
+    for (int y = 0; y < geometry.height; y += 5)
+      diff::mog2::update_rows(rows_job, rates, bytes, channels, row_state.data(), y, std::min(y + 5, geometry.height), changed);
+    for (std::size_t at = 0; at < foreground.size(); ++at) {
+      const int x = int(at) % geometry.width, y = int(at) / geometry.width;
+      found += foreground[at];
+      if (changed.at<uchar>(y, x) == (foreground[at] ? 255 : 0)) continue;
+      ADD_FAILURE() << "frame " << i << ", pixel " << x << ", " << y << ": " << int(changed.at<uchar>(y, x));
+      return 0;
+    }
+    if (shown.bytes() != rows_shown.bytes()) {
+      ADD_FAILURE() << "frame " << i << ": " << shown.sample_difference(rows_shown, 0);
+      return 0;
+    }
+  }
+  return double(found) / frames / geometry.width / geometry.height;
+}
+
+class MixtureRows : public testing::TestWithParam<Format> {};
+
+TEST_P(MixtureRows, EqualPixels) {
+  for (const auto& [width, height] : {std::pair{1, 1}, {7, 3}, {8, 2}, {257, 9}, {531, 6}})
+    for (bool luma_only : {false, true}) {
+      const Geometry geometry{GetParam(), width, height};
+      const double share = compare(geometry, {-1, 500, 16, luma_only, width == 257 ? 0.5 : 0}, 40);
+      SCOPED_TRACE(std::to_string(width) + "x" + std::to_string(height));
+      EXPECT_TRUE(share > 0.01 || width <= 8) << share;
+      EXPECT_LT(share, 0.9);
+    }
+}
+INSTANTIATE_TEST_SUITE_P(All, MixtureRows, testing::ValuesIn(all_formats()), [](const testing::TestParamInfo<Format>& item) {
+  return std::string(reference::definition(item.param).name);
+});
+
+TEST(MixtureRowsSettings, EqualPixels) {
+  for (Format format : {Format::GRAY8, Format::RGB, Format::NV12, Format::P010_10LE})
+    for (const Settings& settings : {Settings{0}, Settings{0.001}, Settings{0.05}, Settings{0.3}, Settings{0.9}, Settings{1},
+                                     Settings{-1, 1}, Settings{-1, 5}, Settings{-1, 100, 4, false, 0.3}, Settings{0.02, 500, 0},
+                                     Settings{0.1, 500, 100000, false, 0.8}, Settings{0.6, 500, 9}}) {
+      SCOPED_TRACE(std::to_string(settings.learning_rate) + " " + std::to_string(settings.history));
+      compare({format, 67, 11}, settings, 150);
+    }
+}
+
+}  // namespace
+}  // namespace cudavision::test
+#endif
