@@ -95,9 +95,14 @@ Status check_alone(GstBuffer* buffer, int most_refs) {
         "the frame cannot be written, because others use its buffer too (it has " + std::to_string(references()) +
         " references): set enable-last-sample=false at the appsink, drop other frames and variables of this buffer, and put "
         "no tee before it; or write to a copy");
-  for (guint i = 0; i < gst_buffer_n_memory(buffer); ++i)
-    if (!gst_memory_is_writable(gst_buffer_peek_memory(buffer, i)))
+  for (guint i = 0; i < gst_buffer_n_memory(buffer); ++i) {
+    // Not gst_memory_is_writable(), which asks whether the buffer has only one reference.
+    GstMemory* memory = gst_buffer_peek_memory(buffer, i);
+    if (GST_MINI_OBJECT_REFCOUNT_VALUE(memory) > 1)
       return Status::frame("the frame cannot be written, because another buffer has the same memory: write to a copy");
+    if (GST_MEMORY_IS_READONLY(memory))
+      return Status::frame("the frame cannot be written, because its memory is read-only: write to a copy");
+  }
   return {};
 }
 
