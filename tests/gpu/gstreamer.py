@@ -98,12 +98,13 @@ class GStreamer:
         """(transfer full) A buffer in system memory whose bytes all have one value."""
         buffer = self.core.gst_buffer_new_allocate(None, size, None)
         self.core.gst_buffer_memset(buffer, 0, value, size)
-        c_uint64.from_address(buffer + 72).value = pts
+        for offset, time in ((72, pts), (88, 10 ** 9 // 30)):  # pts and duration
+            c_uint64.from_address(buffer + offset).value = time
         return buffer
 
     def bytes_of(self, buffer):
         """A copy of a buffer's bytes in system memory. Downloads CUDA memory."""
-        data = ctypes.create_string_buffer(1 << 26)
+        data = ctypes.create_string_buffer(1 << 22)
         size = self.core.gst_buffer_extract(buffer, 0, data, len(data))
         return data.raw[:size]
 
