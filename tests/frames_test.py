@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Tests cudavision.frames with frames in system memory, which need no GPU:  frames_test.py [TEST …]
 
-The layouts of all formats against GstVideoInfo, lifetimes, DLPack both ways, results of cudahistogram and cudaintegral, errors, and the same in
-a process without PyGObject. GStreamer must find the plugin (GST_PLUGIN_PATH_1_0). Exit status: 0; 1 after a failure; 77 without PyGObject or
-NumPy. tests/gpu/frames_test.py tests frames in CUDA memory.
+The layouts of all formats against GstVideoInfo, lifetimes, DLPack both ways, results of cudahistogram and cudaintegral, errors, and
+the same in a process without PyGObject. GStreamer must find the plugin (GST_PLUGIN_PATH_1_0). Exit status: 0; 1 after a failure; 77
+without PyGObject or NumPy. It is one long file, because it is one list of
+promises to Python programs. tests/gpu/frames_test.py tests frames in CUDA memory.
 """
+
 import ctypes
 import gc
+import math
 import os
 import pathlib
 import re
@@ -35,8 +38,10 @@ except (ImportError, ValueError) as error:
 from cudavision import frames  # noqa: E402
 
 Gst.init(None)
-FORMATS = ("GRAY8 RGB BGR RGBA BGRA ARGB ABGR RGBx BGRx xRGB xBGR NV12 NV21 I420 YV12 Y42B Y444 YUY2 UYVY RGBP BGRP GBR GRAY16_LE P010_10LE "
-           "P016_LE I420_10LE I422_10LE Y444_10LE Y444_16LE RGBA64_LE ARGB64_LE").split()
+FORMATS = (
+    "GRAY8 RGB BGR RGBA BGRA ARGB ABGR RGBx BGRx xRGB xBGR NV12 NV21 I420 YV12 Y42B Y444 YUY2 UYVY RGBP BGRP GBR "
+    "GRAY16_LE P010_10LE P016_LE I420_10LE I422_10LE Y444_10LE Y444_16LE RGBA64_LE ARGB64_LE"
+).split()
 SIZES = ((1, 1), (2, 2), (33, 21), (34, 22), (64, 1), (1, 64), (321, 7))
 
 
@@ -101,12 +106,28 @@ class Layouts(unittest.TestCase):
                         self.assertLess(array.shape[1] * array.strides[1] - end, 2 * array.strides[1])
                     frame.release()
 
-    def test_shapes(self):
-        """The shapes that docs/python.md promises."""
-        for format, shapes in {"GRAY8": [(21, 33)], "RGB": [(21, 33, 3)], "BGRA": [(21, 33, 4)], "NV12": [(21, 33), (11, 17, 2)],
-                               "I420": [(21, 33), (11, 17), (11, 17)], "Y42B": [(21, 33), (21, 17), (21, 17)], "YUY2": [(21, 34, 2)],
-                               "GBR": [(21, 33)] * 3, "P010_10LE": [(21, 33), (11, 17, 2)], "RGBA64_LE": [(21, 33, 4)]}.items():
-            self.assertEqual([plane.shape for plane in new_frame(format, 33, 21)[2].planes], shapes, format)
+    def test_documented_shapes(self):
+        """The table of shapes in docs/python.md has all formats, and is right."""
+        documented = {}
+        for line in (root / "docs" / "python.md").read_text(encoding="utf-8").splitlines():
+            cells = [cell.strip() for cell in line.strip("|").split("|")]
+            if len(cells) == 3 and cells[2] in ("uint8", "uint16"):
+                shapes = re.findall(r"\((?:H|h), [^()]*\)", cells[1]) * (3 if cells[1].startswith("three of") else 1)
+                documented.update({format: (shapes, cells[2]) for format in cells[0].split(", ")})
+        self.assertEqual(set(documented), set(FORMATS))
+        for width, height in ((33, 21), (34, 22), (1, 1)):
+            names = {"H": height, "W": width, "h": -(-height // 2), "w": -(-width // 2)}
+            for format, (shapes, dtype) in documented.items():
+                planes = new_frame(format, width, height)[2].planes
+                numbers = [
+                    tuple(
+                        math.prod(int(names.get(factor, factor)) for factor in size.strip().split("·"))
+                        for size in shape[1:-1].split(",")
+                    )
+                    for shape in shapes
+                ]
+                self.assertEqual([plane.shape for plane in planes], numbers, format)
+                self.assertEqual({plane.dtype for plane in planes}, {dtype}, format)
 
     def test_values(self):
         """NumPy sees the bytes of the buffer, by both protocols, at the same address."""
@@ -121,7 +142,7 @@ class Layouts(unittest.TestCase):
                 row_bytes = plane.shape[1] * plane.strides[1]
                 for row in range(plane.shape[0]):
                     at = info.offset[index] + row * info.stride[index]
-                    expected = data[at:at + row_bytes].view(plane.dtype).reshape(plane.shape[1:])
+                    expected = data[at : at + row_bytes].view(plane.dtype).reshape(plane.shape[1:])
                     numpy.testing.assert_array_equal(by_dlpack[row], expected)
                     numpy.testing.assert_array_equal(by_interface[row], expected)
 
@@ -162,8 +183,13 @@ class Lifetimes(unittest.TestCase):
 
     def test_sample_may_go_first(self):
         """An array outlives its sample and its pipeline, and keeps its picture."""
-        arrays = [numpy.from_dlpack(frames.Frame(sample)) for sample in run_pipeline(
-            "videotestsrc pattern=ball num-buffers=4 ! video/x-raw,format=GRAY8,width=64,height=48 ! appsink name=sink sync=false")]
+        arrays = [
+            numpy.from_dlpack(frames.Frame(sample))
+            for sample in run_pipeline(
+                "videotestsrc pattern=ball num-buffers=4 ! video/x-raw,format=GRAY8,width=64,height=48 ! "
+                "appsink name=sink sync=false"
+            )
+        ]
         sums = [array.astype(int).sum() for array in arrays]
         gc.collect()
         self.assertEqual(len(arrays), 4)
@@ -225,8 +251,12 @@ class Lifetimes(unittest.TestCase):
     def test_ten_thousand_frames(self):
         """Buffers go back to their pool, and memory does not grow."""
         addresses, at = set(), 0
-        for count, sample in enumerate(run_pipeline("videotestsrc pattern=ball num-buffers=10000 ! video/x-raw,format=NV12,width=64,height=64 ! "
-                                                    "appsink name=sink sync=false max-buffers=4")):
+        for count, sample in enumerate(
+            run_pipeline(
+                "videotestsrc pattern=ball num-buffers=10000 ! video/x-raw,format=NV12,width=64,height=64 ! "
+                "appsink name=sink sync=false max-buffers=4"
+            )
+        ):
             with frames.Frame(sample) as frame:
                 arrays = [numpy.from_dlpack(plane) for plane in frame.planes] + [numpy.asarray(plane) for plane in frame.planes]
                 addresses.add(frame.planes[0].address)
@@ -239,7 +269,10 @@ class Lifetimes(unittest.TestCase):
 
 
 class Writing(unittest.TestCase):
-    description = "videotestsrc pattern=ball num-buffers=1 ! video/x-raw,format=GRAY8,width=8,height=8 ! appsink name=sink sync=false enable-last-sample="
+    description = (
+        "videotestsrc pattern=ball num-buffers=1 ! video/x-raw,format=GRAY8,width=8,height=8 ! "
+        "appsink name=sink sync=false enable-last-sample="
+    )
 
     def test_in_place(self):
         for sample in run_pipeline(self.description + "false"):
@@ -308,6 +341,7 @@ class Errors(unittest.TestCase):
 
     def test_streams(self):
         from cudavision._arrays import stream_number
+
         self.assertEqual([stream_number(stream) for stream in (-1, 1, 2, 1 << 40)], [-1, 1, 2, 1 << 40])
         self.refused(ValueError, "stream 0 is ambiguous", stream_number, 0)
         for stream in (3, 4095, -2):
@@ -326,7 +360,9 @@ class Errors(unittest.TestCase):
     def test_odd_rows(self):
         """16-bit samples at odd addresses are no array."""
         buffer = Gst.Buffer.new_wrapped(bytes(160))
-        GstVideo.buffer_add_video_meta_full(buffer, GstVideo.VideoFrameFlags.NONE, GstVideo.VideoFormat.GRAY16_LE, 8, 4, 1, [1, 0, 0, 0], [18, 0, 0, 0])
+        GstVideo.buffer_add_video_meta_full(
+            buffer, GstVideo.VideoFrameFlags.NONE, GstVideo.VideoFormat.GRAY16_LE, 8, 4, 1, [1, 0, 0, 0], [18, 0, 0, 0]
+        )
         self.refused(BufferError, "begin at odd addresses", frames.Frame, buffer)
 
     def test_no_gpu(self):
@@ -359,7 +395,10 @@ class Makers(unittest.TestCase):
         random = numpy.random.default_rng(1)
         for format in FORMATS:
             maker = frames.BufferMaker(format, 33, 21, device="cpu")
-            arrays = [random.integers(0, 256, (shape[0], 2 + shape[1], *shape[2:]), numpy.uint8).astype(maker.dtype)[:, :shape[1]] for shape in maker.shapes]
+            arrays = [
+                random.integers(0, 256, (shape[0], 2 + shape[1], *shape[2:]), numpy.uint8).astype(maker.dtype)[:, : shape[1]]
+                for shape in maker.shapes
+            ]
             buffer = maker(*arrays, pts=40, duration=10)
             self.assertEqual((buffer.pts, buffer.duration), (40, 10))
             frame = frames.Frame(buffer)
@@ -387,7 +426,9 @@ class Makers(unittest.TestCase):
 
     def test_appsrc(self):
         """Arrays end on a streaming thread; ten thousand of them leak nothing."""
-        pipeline = Gst.parse_launch("appsrc name=source format=time block=true max-bytes=65536 ! cudagaussian backend=cpu ! fakesink name=sink sync=false")
+        pipeline = Gst.parse_launch(
+            "appsrc name=source format=time block=true max-bytes=65536 ! cudagaussian backend=cpu ! fakesink name=sink sync=false"
+        )
         source, maker = pipeline.get_by_name("source"), frames.BufferMaker("GRAY8", 32, 32, device="cpu")
         source.set_property("caps", Gst.Caps.from_string(maker.caps))
         pipeline.set_state(Gst.State.PLAYING)
@@ -418,8 +459,10 @@ class Makers(unittest.TestCase):
 
 class Results(unittest.TestCase):
     def test_histograms(self):
-        for sample in run_pipeline("videotestsrc pattern=ball num-buffers=3 ! video/x-raw,format=NV12,width=64,height=48 ! "
-                                   "cudahistogram channels=all add-meta=true ! appsink name=sink sync=false"):
+        for sample in run_pipeline(
+            "videotestsrc pattern=ball num-buffers=3 ! video/x-raw,format=NV12,width=64,height=48 ! "
+            "cudahistogram channels=all add-meta=true ! appsink name=sink sync=false"
+        ):
             (histogram,) = frames.histograms(sample)
             self.assertEqual((histogram.bins, histogram.depth, set(histogram.channels)), (256, 8, {"luma", "Y", "Cb", "Cr"}))
             luma = numpy.asarray(frames.Frame(sample).planes[0])
@@ -431,20 +474,24 @@ class Results(unittest.TestCase):
     def test_integrals(self):
         for layout, first in (("inclusive", 0), ("padded", 1)):
             for kind in ("u32", "u64", "f32", "f64"):
-                for sample in run_pipeline("videotestsrc pattern=ball num-buffers=1 ! video/x-raw,format=NV12,width=64,height=48 ! "
-                                           f"cudaintegral backend=cpu layout={layout} sum-type={kind} squared=true ! appsink name=sink sync=false"):
+                for sample in run_pipeline(
+                    "videotestsrc pattern=ball num-buffers=1 ! video/x-raw,format=NV12,width=64,height=48 ! "
+                    f"cudaintegral backend=cpu layout={layout} sum-type={kind} squared=true ! appsink name=sink sync=false"
+                ):
                     (integral,) = frames.integrals(sample)
                     self.assertEqual(integral.layout, layout)
                     luma = numpy.asarray(frames.Frame(sample).planes[0]).astype(numpy.int64)
                     for table in integral.tables:
-                        expected = (luma ** 2 if table.squared else luma).cumsum(0).cumsum(1)
+                        expected = (luma**2 if table.squared else luma).cumsum(0).cumsum(1)
                         numpy.testing.assert_array_equal(numpy.asarray(table.entries)[first:, first:], expected)
                     self.assertEqual([table.squared for table in integral.tables], [False, True])
 
     def test_tables_alone(self):
-        for sample in run_pipeline("videotestsrc pattern=ball num-buffers=1 ! video/x-raw,format=RGB,width=64,height=48 ! tee name=t ! queue ! "
-                                   "cudaintegral backend=cpu ! video/x-integral,format=U32LE,channels=3,layout=padded ! appsink name=sink sync=false "
-                                   "t. ! queue ! fakesink"):
+        for sample in run_pipeline(
+            "videotestsrc pattern=ball num-buffers=1 ! video/x-raw,format=RGB,width=64,height=48 ! tee name=t ! queue ! "
+            "cudaintegral backend=cpu ! video/x-integral,format=U32LE,channels=3,layout=padded ! appsink name=sink sync=false "
+            "t. ! queue ! fakesink"
+        ):
             (integral,) = frames.integrals(sample)
             self.assertEqual((integral.layout, len(integral.tables)), ("padded", 3))
             for table in integral.tables:
@@ -463,7 +510,8 @@ sys.modules["gi"] = None  # importing it fails
 import gstreamer, numpy
 gst = gstreamer.GStreamer()
 from cudavision import frames
-with gst.pipeline("videotestsrc pattern=ball num-buffers=5 ! video/x-raw,format=GRAY8,width=16,height=8 ! cudagaussian backend=cpu ! "
+with gst.pipeline("videotestsrc pattern=ball num-buffers=5 ! video/x-raw,format=GRAY8,width=16,height=8 ! cudagaussian backend=cpu !
+"
                   "appsink name=sink sync=false enable-last-sample=false") as pipeline:
     maker, made = frames.BufferMaker("GRAY8", 16, 8, device="cpu"), []
     for sample in pipeline.samples():
@@ -497,13 +545,28 @@ class WithoutBindings(unittest.TestCase):
     def test_errors(self):
         """Nothing is loaded before it is needed; each reason has its sentence."""
         for variables, code, expected in (
-                ({}, "frames.context(0)", "GStreamer is not initialised"),
-                ({"CUDAVISION_LIBRARY": "/nonexistent.so"}, "frames.context(0)", "/nonexistent.so is not the plugin"),
-                ({"CUDAVISION_LIBRARY": "libm.so.6"}, "frames.context(0)", "libm.so.6 is not the plugin that this module needs"),
-                ({"GST_PLUGIN_PATH_1_0": "/nonexistent", "GST_PLUGIN_PATH": "", "GST_REGISTRY": "/nonexistent/r", "GST_PLUGIN_SYSTEM_PATH_1_0": "/nonexistent"},
-                 "import gstreamer; gstreamer.GStreamer(); frames.context(0)", "does not find the plugin cudavision: set GST_PLUGIN_PATH")):
+            ({}, "frames.context(0)", "GStreamer is not initialised"),
+            ({"CUDAVISION_LIBRARY": "/nonexistent.so"}, "frames.context(0)", "/nonexistent.so is not the plugin"),
+            ({"CUDAVISION_LIBRARY": "libm.so.6"}, "frames.context(0)", "libm.so.6 is not the plugin that this module needs"),
+            (
+                {
+                    "GST_PLUGIN_PATH_1_0": "/nonexistent",
+                    "GST_PLUGIN_PATH": "",
+                    "GST_REGISTRY": "/nonexistent/r",
+                    "GST_PLUGIN_SYSTEM_PATH_1_0": "/nonexistent",
+                },
+                "import gstreamer; gstreamer.GStreamer(); frames.context(0)",
+                "does not find the plugin cudavision: set GST_PLUGIN_PATH",
+            ),
+        ):
             environment = dict(os.environ, PYTHONPATH=f"{root / 'gst' / 'python'}:{root / 'tests' / 'gpu'}", **variables)
-            done = subprocess.run([sys.executable, "-c", f"from cudavision import frames; {code}"], env=environment, capture_output=True, text=True, timeout=60)
+            done = subprocess.run(
+                [sys.executable, "-c", f"from cudavision import frames; {code}"],
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=60,
+            )
             self.assertRegex(done.stderr.splitlines()[-1], f"^RuntimeError: .*{re.escape(expected)}")
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Puts a kernel of CuPy between two elements: it solarizes the luma of each frame in place, on the GPU, and the frame goes on without a copy.
-With --device cpu NumPy does the same to frames in system memory."""
+"""Puts a kernel of CuPy between two elements: it solarizes the luma of each frame in place, on the GPU, and the frame goes on
+without a copy. With --device cpu NumPy does the same to frames in system memory."""
+
 import pathlib
 import sys
 
@@ -25,8 +26,10 @@ def solarizer(device, threshold):
 
         return solarize
     import cupy
-    kernel = cupy.ElementwiseKernel("uint8 sample, uint8 threshold", "uint8 result",
-                                    "result = sample > threshold ? 255 - sample : sample", "solarize")
+
+    kernel = cupy.ElementwiseKernel(
+        "uint8 sample, uint8 threshold", "uint8 result", "result = sample > threshold ? 255 - sample : sample", "solarize"
+    )
 
     def solarize(frame):
         luma = cupy.from_dlpack(frame.planes[0])
@@ -48,17 +51,25 @@ def run():
         solarize = solarizer(args.device, args.threshold)
     except ImportError as error:
         name = "NumPy" if args.device == "cpu" else "CuPy"
-        raise common.Failure(f"{name} is missing: install it for this Python, for example with pip install "
-                             f"{'numpy' if args.device == 'cpu' else 'cupy-cuda13x, or use --device cpu'}") from error
+        raise common.Failure(
+            f"{name} is missing: install it for this Python, for example with pip install "
+            f"{'numpy' if args.device == 'cpu' else 'cupy-cuda13x, or use --device cpu'}"
+        ) from error
     from cudavision import frames
 
     memory = "(memory:CUDAMemory)" if args.device == "cuda" else ""
     # The sink keeps no frame: a frame can be changed in place if nobody else has it.
-    decoder = common.parse(f"{common.DECODER} name=file ! cudagaussian sigma=0.8 ! video/x-raw{memory} ! "
-                           "appsink name=sink sync=false max-buffers=4 enable-last-sample=false", file={"uri": common.uri_of(args.video)})
+    decoder = common.parse(
+        f"{common.DECODER} name=file ! cudagaussian sigma=0.8 ! video/x-raw{memory} ! "
+        "appsink name=sink sync=false max-buffers=4 enable-last-sample=false",
+        file={"uri": common.uri_of(args.video)},
+    )
     with common.whole(args.output) as stream:
-        encoder = common.parse("appsrc name=source format=time block=true max-bytes=100000000 ! cudaconvolve preset=sharpen ! video/x-raw ! "
-                               "videoconvert ! jpegenc ! avimux ! filesink name=out", out={"location": common.location_of(stream)})
+        encoder = common.parse(
+            "appsrc name=source format=time block=true max-bytes=100000000 ! cudaconvolve preset=sharpen ! video/x-raw ! "
+            "videoconvert ! jpegenc ! avimux ! filesink name=out",
+            out={"location": common.location_of(stream)},
+        )
         if args.device == "cuda":
             for pipeline in (decoder, encoder):
                 pipeline.set_context(frames.context())  # all work in CuPy's CUDA context
@@ -70,7 +81,9 @@ def run():
                     encoder.set_state(Gst.State.PLAYING)
                 with frames.Frame(sample, writable=True) as frame:
                     if frame.format not in WITH_LUMA:
-                        raise common.Failure(f"frames of {frame.format} have no plane of luma with 8 bits, which this example changes")
+                        raise common.Failure(
+                            f"frames of {frame.format} have no plane of luma with 8 bits, which this example changes"
+                        )
                     solarize(frame)
                 if source.emit("push-buffer", sample.get_buffer()) != Gst.FlowReturn.OK:
                     break  # the bus says why

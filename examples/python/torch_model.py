@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Runs a PyTorch model on each frame of a video, and prints what it says. With a GPU a frame never leaves it: the decoder writes it, cudagaussian
-denoises it, and PyTorch reads it where it is. Without --model a small network of Sobel filters finds where the picture has most edges."""
+"""Runs a PyTorch model on each frame of a video, and prints what it says. With a GPU a frame never leaves it: the decoder writes
+it, cudagaussian denoises it, and PyTorch reads it where it is. Without --model a small network of Sobel filters finds where the
+picture has most edges."""
+
 import pathlib
 import sys
 
@@ -64,8 +66,10 @@ def describe(output, has_model):
 
 
 def run():
-    parser = common.Parser(description=__doc__,
-                           usage="%(prog)s [--model FILE.pt] [--device cuda|cpu] [--frames N] [VIDEO]     without a VIDEO: a test picture")
+    parser = common.Parser(
+        description=__doc__,
+        usage="%(prog)s [--model FILE.pt] [--device cuda|cpu] [--frames N] [VIDEO]     without a VIDEO: a test picture",
+    )
     parser.add_argument("video", nargs="?")
     parser.add_argument("--model", metavar="FILE.pt", help="a TorchScript model that takes 1×3×H×W, from 0 to 1")
     parser.add_argument("--device", choices=("cuda", "cpu"), help="where to work; without it, the GPU if PyTorch finds one")
@@ -85,8 +89,9 @@ def run():
         source, settings = f"{common.DECODER} name=file", {"file": {"uri": common.uri_of(args.video)}}
     model = load(torch, args.model, device)
     memory = "(memory:CUDAMemory)" if device == "cuda" else ""
-    pipeline = common.parse(f"{source} ! cudagaussian sigma=0.8 ! video/x-raw{memory} ! appsink name=sink sync=false max-buffers=4",
-                            **settings)
+    pipeline = common.parse(
+        f"{source} ! cudagaussian sigma=0.8 ! video/x-raw{memory} ! appsink name=sink sync=false max-buffers=4", **settings
+    )
     if device == "cuda":
         pipeline.set_context(frames.context())  # the pipeline works in PyTorch's CUDA context
     with torch.inference_mode():

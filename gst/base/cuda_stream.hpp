@@ -81,8 +81,8 @@ class Stream {
     GST_MINI_OBJECT_FLAG_SET(memory, GST_CUDA_MEMORY_TRANSFER_NEED_SYNC);
     return true;
   }
-  /// (transfer full) Memory around the picture of somebody else; `video` describes it, and free(data) is called when it is freed. nullptr
-  /// if that is not possible.
+  /// (transfer full) Memory around the picture of somebody else; `video` describes it, and free(data) is called when it is freed.
+  /// nullptr if that is not possible.
   GstMemory* wrap(GstCudaContext* context, const GstVideoInfo& video, void* picture, gpointer data, GDestroyNotify free) const {
     return gst_cuda_allocator_alloc_wrapped(nullptr, context, stream_, &video, CUdeviceptr(picture), data, free);
   }
@@ -198,7 +198,8 @@ class Stream {
   CUstream stream_ = nullptr;
 };
 
-/// Names the hand-over in allocation queries. No such meta exists. Other elements drop the name from their answers, because of its tag.
+/// Names the hand-over in allocation queries. No such meta exists. Other elements drop the name from their answers, because of its
+/// tag.
 inline GType handover_api() {
   static const GType type = [] {
     static const gchar* tags[] = {"memory", nullptr};

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // All that the arrays need of CUDA. A build without CUDA has cuda_use_none.cpp.
 //
-// Consumers (PyTorch, CuPy, JAX, Numba) work in the primary context of a device, on streams that only they know. Frames are in the context
-// of the pipeline, which is the same one if the application shares it (cudavision_frames_context()). Nobody waits on the host:
+// Consumers (PyTorch, CuPy, JAX, Numba) work in the primary context of a device, on streams that only they know. Frames are in the
+// context of the pipeline, which is the same one if the application shares it (cudavision_frames_context()). Nobody waits on the
+// host:
 //
 //   wait_for_writer()   writer's stream ──event──▶ consumer's stream
-//   hand_back()         consumer's stream(s) ──event──▶ stream of the memory             (1.22: memory has no stream, so the host waits)
-//   end()               event of all work in the primary context ──▶ a thread, which gives the buffer back when the event is reached
+//   hand_back()         consumer's stream(s) ──event──▶ stream of the memory      (1.22: it has none, so the host waits)
+//   end()               event of all work in the primary context ──▶ a thread, which then gives the buffer back
 //
 // end() does not ask for the consumer's stream: it may not exist any more, and the array may have been used on others too.
 #pragma once

@@ -50,7 +50,8 @@ int report(const Result<Outcome>& outcome, const char* what, char* error, std::s
 
 namespace {
 
-/// How long a frame that is to be written may have other users. Elements of this plugin that looked at it drop it within milliseconds.
+/// How long a frame that is to be written may have other users. Elements of this plugin that looked at it drop it within
+/// milliseconds.
 constexpr int writable_wait_ms = 100;
 
 struct FrameMapping : Owner::Mapping {

@@ -12,8 +12,8 @@
 
 namespace cudavision::frames {
 
-/// Keeps a buffer, and its memory mapped. References are counted, because arrays of several libraries hold them, and drop them on any
-/// thread. The last one ends the owner; in CUDA memory when the GPU no longer uses it.
+/// Keeps a buffer, and its memory mapped. References are counted, because arrays of several libraries hold them, and drop them on
+/// any thread. The last one ends the owner; in CUDA memory when the GPU no longer uses it.
 class Owner {
  public:
   /// What ends together with the owner.

@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Tests cudavision.frames with frames in CUDA memory:  frames_test.py [-k PATTERN]
 
-For a GPU host, where `run.sh frames` of the bundle runs it: with PyTorch and CuPy, and with Numba and JAX if they are there. It calls GStreamer by
-ctypes (gstreamer.py), because such hosts have no PyGObject. tests/frames_test.py tests what needs no GPU.
-The last line is the count. Exit status: 0; 1 after a failure; 77 without a GPU, PyTorch or CuPy.
+For a GPU host, where `run.sh frames` of the bundle runs it: with PyTorch and CuPy, and with Numba and JAX if they are there. It
+calls GStreamer by ctypes (gstreamer.py), because such hosts have no PyGObject. tests/frames_test.py tests what needs no GPU.
+It is one long file, so that a host needs one command. The last line is the count. Exit status: 0; 1 after a failure; 77 without a
+GPU, PyTorch or CuPy.
 
-Frames are pictures of one value, which differs from frame to frame, so a frame that is read too early or too late, or written by others meanwhile,
-has a wrong value. Kernels of about 20 ms before the use of an array make the consumer late.
+Frames are pictures of one value, which differs from frame to frame, so a frame that is read too early or too late, or written by
+others meanwhile, has a wrong value. Kernels of about 20 ms before the use of an array make the consumer late.
 """
+
 import ctypes
 import gc
 import os
@@ -42,7 +44,9 @@ CONTEXT = frames.context()
 SHARES_STREAMS = gst.version >= (1, 24)
 SINK = "appsink name=sink sync=false enable-last-sample=false max-buffers=2"
 CUDA = "video/x-raw(memory:CUDAMemory)"
-LATE = int(torch.cuda.get_device_properties(0).clock_rate * 20 if hasattr(torch.cuda.get_device_properties(0), "clock_rate") else 36e6)
+LATE = int(
+    torch.cuda.get_device_properties(0).clock_rate * 20 if hasattr(torch.cuda.get_device_properties(0), "clock_rate") else 36e6
+)
 
 
 def value_of(index):
@@ -50,7 +54,7 @@ def value_of(index):
 
 
 def time_of(index):
-    return index * 10 ** 9 // 30
+    return index * 10**9 // 30
 
 
 def size_of(format):
@@ -94,12 +98,15 @@ def sleep():
 
 def output_of(buffers, format, elements="cudagaussian backend=cuda"):
     """Pushes CUDA buffers (transfer full) through elements, and returns the bytes of the pictures in system memory."""
-    with gst.pipeline(f'appsrc name=source format=time caps="{caps_of(format, "(memory:CUDAMemory)")}" ! {elements} ! '
-                      f'video/x-raw,format={format} ! appsink name=sink sync=false', CONTEXT) as pipeline:
+    with gst.pipeline(
+        f'appsrc name=source format=time caps="{caps_of(format, "(memory:CUDAMemory)")}" ! {elements} ! '
+        f"video/x-raw,format={format} ! appsink name=sink sync=false",
+        CONTEXT,
+    ) as pipeline:
         for buffer in buffers:
             pipeline.push(buffer)
         pipeline.end()
-        return [gst.bytes_of(sample.buffer)[:size_of(format)] for sample in pipeline.samples()]
+        return [gst.bytes_of(sample.buffer)[: size_of(format)] for sample in pipeline.samples()]
 
 
 class Case(unittest.TestCase):
@@ -135,8 +142,9 @@ class Addresses(Case):
             self.skipTest("no clip, or no nvh264dec")
         count = 0
         chain = f'filesrc location="{clips[0]}" ! qtdemux ! h264parse ! nvh264dec ! cudagaussian backend=cuda'
-        with gst.pipeline(f"{chain} ! {CUDA},format=NV12 ! {SINK}", CONTEXT) as device, \
-                gst.pipeline(f"{chain} ! video/x-raw,format=NV12 ! {SINK}", CONTEXT) as host:
+        with gst.pipeline(f"{chain} ! {CUDA},format=NV12 ! {SINK}", CONTEXT) as device, gst.pipeline(
+            f"{chain} ! video/x-raw,format=NV12 ! {SINK}", CONTEXT
+        ) as host:
             for sample, expected in zip(device.samples(), host.samples()):
                 frame = frames.Frame(sample.buffer, sample.caps)
                 system = frames.Frame(expected.buffer, expected.caps)
@@ -156,6 +164,7 @@ class Addresses(Case):
                 tried = []
                 try:
                     from numba import cuda
+
                     array = cuda.as_cuda_array(plane)
                     self.assertEqual(array.device_ctypes_pointer.value, plane.address)
                     self.whole(array.copy_to_host(), value_of(index))
@@ -164,6 +173,7 @@ class Addresses(Case):
                     pass
                 try:
                     import jax
+
                     array = jax.dlpack.from_dlpack(cupy.ascontiguousarray(cupy.from_dlpack(plane)))
                     self.whole(array, value_of(index))
                     tried.append("JAX")
@@ -289,7 +299,7 @@ class Writing(Case):
     def check(self, outputs, count=20):
         self.assertEqual(len(outputs), count)
         for index, data in enumerate(outputs):
-            luma, chroma = data[:WIDTH * HEIGHT], data[WIDTH * HEIGHT:]
+            luma, chroma = data[: WIDTH * HEIGHT], data[WIDTH * HEIGHT :]
             self.assertEqual(set(luma), {251 - value_of(index)}, index)
             self.assertEqual(set(chroma), {128})
 
@@ -335,7 +345,7 @@ class Writing(Case):
         outputs = output_of(buffers, "NV12", "nvh264enc ! h264parse ! nvh264dec ! cudablend backend=cuda")
         self.assertEqual(len(outputs), 20)
         for data in outputs:
-            luma = data[:WIDTH * HEIGHT]
+            luma = data[: WIDTH * HEIGHT]
             self.assertLess(abs(sum(luma) / len(luma) - 100), 3)
 
     def test_time_limit(self):
@@ -354,8 +364,11 @@ class Writing(Case):
                     frame.release(timeout=60)
 
     def test_shared(self):
-        with Pictures(1, elements="cudagaussian backend=cuda ! tee name=t ! queue",
-                      sink=f"{CUDA} ! {SINK} t. ! queue ! appsink name=other sync=false enable-last-sample=false") as pictures:
+        with Pictures(
+            1,
+            elements="cudagaussian backend=cuda ! tee name=t ! queue",
+            sink=f"{CUDA} ! {SINK} t. ! queue ! appsink name=other sync=false enable-last-sample=false",
+        ) as pictures:
             for _, sample in pictures:
                 other = pictures.pipeline.sample("other")
                 with self.assertRaisesRegex(BufferError, "others use its buffer"):
@@ -368,8 +381,11 @@ class Making(Case):
         """Arrays whose kernels are late become buffers; their memory is not written again before it was read."""
         for library in ("torch", "cupy"):
             maker, stream, buffers = frames.BufferMaker("RGBA", WIDTH, HEIGHT), new_stream(), []
-            with gst.pipeline(f'appsrc name=source format=time caps="{maker.caps}" ! cudagaussian backend=cuda ! video/x-raw,format=RGBA ! '
-                              'appsink name=sink sync=false', CONTEXT) as pipeline:
+            with gst.pipeline(
+                f'appsrc name=source format=time caps="{maker.caps}" ! cudagaussian backend=cuda ! video/x-raw,format=RGBA ! '
+                "appsink name=sink sync=false",
+                CONTEXT,
+            ) as pipeline:
                 for index in range(60):
                     with torch.cuda.stream(stream), cupy.cuda.ExternalStream(stream.cuda_stream):
                         if index % 10 == 0:
@@ -381,7 +397,7 @@ class Making(Case):
                         pipeline.push(maker(array, pts=time_of(index), duration=time_of(1)))
                         del array  # the library may use its memory for the next picture
                 pipeline.end()
-                values = [set(gst.bytes_of(sample.buffer)[:size_of("RGBA")]) for sample in pipeline.samples()]
+                values = [set(gst.bytes_of(sample.buffer)[: size_of("RGBA")]) for sample in pipeline.samples()]
             self.assertEqual(values, [{value_of(index)} for index in range(60)])
             self.assertEqual(maker.copied, 0 if SHARES_STREAMS else 60)
 
@@ -393,7 +409,12 @@ class Making(Case):
         gaps = torch.full((HEIGHT, WIDTH + 40), 33, dtype=torch.uint8, device="cuda")[:, :WIDTH]
         luma = whole[:HEIGHT].clone()
         chroma = whole[HEIGHT:].clone().view(HEIGHT // 2, WIDTH // 2, 2)
-        cases = [(whole[:HEIGHT], whole[HEIGHT:].view(HEIGHT // 2, WIDTH // 2, 2)), (luma, chroma), (gaps, chroma), (cupy.asarray(luma), chroma)]
+        cases = [
+            (whole[:HEIGHT], whole[HEIGHT:].view(HEIGHT // 2, WIDTH // 2, 2)),
+            (luma, chroma),
+            (gaps, chroma),
+            (cupy.asarray(luma), chroma),
+        ]
         buffers = [maker(*case, pts=time_of(index), duration=time_of(1)) for index, case in enumerate(cases)]
         if SHARES_STREAMS:
             self.assertLess(maker.copied, 4)
@@ -405,10 +426,11 @@ class Making(Case):
             maker(gaps, chroma, copy=False)
         buffers.append(maker(*cases[0], copy=True))
         for data in output_of(buffers, "NV12"):
-            self.assertEqual((set(data[:WIDTH * HEIGHT]), set(data[WIDTH * HEIGHT:])), ({33}, {44}))
+            self.assertEqual((set(data[: WIDTH * HEIGHT]), set(data[WIDTH * HEIGHT :])), ({33}, {44}))
 
     def test_interface(self):
         """Objects that have only the CUDA array interface are ordered by its stream, and kept."""
+
         class Foreign:
             def __init__(self, array, stream):
                 self.array, self.__cuda_array_interface__ = array, dict(array.__cuda_array_interface__, stream=stream)
@@ -424,11 +446,20 @@ class Making(Case):
 
     def test_refused(self):
         for function, kind, pattern in (
-                (lambda: frames.BufferMaker("GRAY8", 8, 8), ValueError, "no frames of the format GRAY8"),
-                (lambda: frames.BufferMaker("RGBA", 8, 8, device="cuda:99"), ValueError, "no CUDA device 99: this machine has"),
-                (lambda: frames.context(99), ValueError, "no CUDA device 99"),
-                (lambda: frames.BufferMaker("RGBA", 8, 8)(torch.zeros((8, 8, 4), dtype=torch.uint8)), BufferError, "is on cpu, and the buffer on cuda:0"),
-                (lambda: frames.BufferMaker("RGBA", 8, 8)(torch.zeros((8, 8, 3), dtype=torch.uint8, device="cuda")), ValueError, "plane 0 must be uint8")):
+            (lambda: frames.BufferMaker("GRAY8", 8, 8), ValueError, "no frames of the format GRAY8"),
+            (lambda: frames.BufferMaker("RGBA", 8, 8, device="cuda:99"), ValueError, "no CUDA device 99: this machine has"),
+            (lambda: frames.context(99), ValueError, "no CUDA device 99"),
+            (
+                lambda: frames.BufferMaker("RGBA", 8, 8)(torch.zeros((8, 8, 4), dtype=torch.uint8)),
+                BufferError,
+                "is on cpu, and the buffer on cuda:0",
+            ),
+            (
+                lambda: frames.BufferMaker("RGBA", 8, 8)(torch.zeros((8, 8, 3), dtype=torch.uint8, device="cuda")),
+                ValueError,
+                "plane 0 must be uint8",
+            ),
+        ):
             with self.assertRaisesRegex(kind, pattern):
                 function()
 
@@ -445,10 +476,16 @@ class Lifetimes(Case):
         """The pool stays small, and so does the memory of the device; both directions."""
         addresses, free = set(), 0
         maker = frames.BufferMaker("RGBA", WIDTH, HEIGHT)
-        with gst.pipeline("videotestsrc pattern=black num-buffers=10000 ! video/x-raw,format=NV12,width=64,height=64 ! cudagaussian backend=cuda ! "
-                          f"{CUDA} ! {SINK}", CONTEXT) as source, \
-                gst.pipeline(f'appsrc name=source format=time block=true max-bytes=1048576 caps="{maker.caps}" ! cudagaussian backend=cuda ! {CUDA} ! '
-                             'fakesink sync=false', CONTEXT) as sink:
+        with gst.pipeline(
+            "videotestsrc pattern=black num-buffers=10000 ! video/x-raw,format=NV12,width=64,height=64 ! "
+            f"cudagaussian backend=cuda ! {CUDA} ! {SINK}",
+            CONTEXT,
+        ) as source, gst.pipeline(
+            f'appsrc name=source format=time block=true max-bytes=1048576 caps="{maker.caps}" ! '
+            f"cudagaussian backend=cuda ! {CUDA} ! "
+            "fakesink sync=false",
+            CONTEXT,
+        ) as sink:
             for count, sample in enumerate(source.samples()):
                 with frames.Frame(sample.buffer, sample.caps) as frame:
                     tensor, array = torch.from_dlpack(frame.planes[0]), cupy.asarray(frame.planes[1])
@@ -481,9 +518,12 @@ class Lifetimes(Case):
 class Results(Case):
     def test_tables(self):
         """Tables in CUDA memory, and counts."""
-        with gst.pipeline("videotestsrc pattern=ball num-buffers=5 ! video/x-raw,format=NV12,width=320,height=240 ! cudagaussian backend=cuda ! "
-                          "cudaintegral backend=cuda layout=padded squared=true ! cudahistogram backend=cuda add-meta=true ! "
-                          f"{CUDA} ! {SINK}", CONTEXT) as pipeline:
+        with gst.pipeline(
+            "videotestsrc pattern=ball num-buffers=5 ! video/x-raw,format=NV12,width=320,height=240 ! cudagaussian backend=cuda ! "
+            "cudaintegral backend=cuda layout=padded squared=true ! cudahistogram backend=cuda add-meta=true ! "
+            f"{CUDA} ! {SINK}",
+            CONTEXT,
+        ) as pipeline:
             count = 0
             for sample in pipeline.samples():
                 luma = cupy.from_dlpack(frames.Frame(sample.buffer, sample.caps).planes[0])
@@ -494,6 +534,7 @@ class Results(Case):
                     entries = cupy.from_dlpack(table.entries)
                     self.assertTrue(bool((entries[1:, 1:] == samples.cumsum(0).cumsum(1)).all()))
                 import numpy
+
                 counts = numpy.asarray(histogram.channels["luma"].counts)
                 numpy.testing.assert_array_equal(counts, cupy.bincount(luma.ravel(), minlength=256).get())
                 count += 1
@@ -513,7 +554,15 @@ class Protocol(Case):
                 with self.assertRaisesRegex(BufferError, "on cuda:0, not on cpu"):
                     plane.__dlpack__(dl_device=(1, 0))
                 self.assertFalse(hasattr(plane, "__array_interface__"))
-                for stream in (None, -1, 1, 2, torch.cuda.current_stream(), cupy.cuda.Stream(non_blocking=True), new_stream().cuda_stream):
+                for stream in (
+                    None,
+                    -1,
+                    1,
+                    2,
+                    torch.cuda.current_stream(),
+                    cupy.cuda.Stream(non_blocking=True),
+                    new_stream().cuda_stream,
+                ):
                     plane.__dlpack__(stream=stream)
 
     def test_system_memory(self):
@@ -524,7 +573,10 @@ class Protocol(Case):
 
 
 if __name__ == "__main__":
-    print(f"# GStreamer {'.'.join(map(str, gst.version))}, PyTorch {torch.__version__}, CuPy {cupy.__version__}, {torch.cuda.get_device_name()}")
+    print(
+        f"# GStreamer {'.'.join(map(str, gst.version))}, PyTorch {torch.__version__}, CuPy {cupy.__version__}, "
+        f"{torch.cuda.get_device_name()}"
+    )
     result = unittest.main(verbosity=2, exit=False).result
     failed = len(result.failures) + len(result.errors)
     print(f"{result.testsRun - failed - len(result.skipped)} passed, {failed} failed, {len(result.skipped)} skipped", flush=True)

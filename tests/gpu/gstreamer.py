@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The few functions of GStreamer that the tests of frames need, called by ctypes: GPU hosts have no PyGObject. Objects are addresses.
+"""The few functions of GStreamer that the tests of frames need, called by ctypes: GPU hosts have no PyGObject. Objects are
+addresses.
 
-A process reads LD_LIBRARY_PATH only when it starts, and the libraries of the bundle must not replace those of the host's Python: so load()
-takes a library from the bundle only where the host has none."""
+A process reads LD_LIBRARY_PATH only when it starts, and the libraries of the bundle must not replace those of the host's Python: so
+load() takes a library from the bundle only where the host has none."""
+
 import ctypes
 import os
 import pathlib
 import re
 from ctypes import POINTER, byref, c_char_p, c_int, c_uint, c_uint64, c_void_p
 
-NONE = 2 ** 64 - 1
+NONE = 2**64 - 1
 PAUSED, PLAYING, NULL = 3, 4, 1
 EOS, ERROR = 1, 2
 FLOW_OK = 0
@@ -51,10 +53,24 @@ class GStreamer:
         self.core.gst_init(None, None)
 
     def _declare(self):
-        pointer = {self.core: ["gst_parse_launch", "gst_bin_get_by_name", "gst_element_get_bus", "gst_bus_timed_pop_filtered", "gst_caps_from_string",
-                               "gst_element_factory_find", "gst_sample_get_buffer", "gst_sample_get_caps", "gst_buffer_new_allocate",
-                               "gst_element_get_static_pad", "gst_mini_object_ref", "gst_object_ref", "gst_caps_to_string"],
-                   self.app: ["gst_app_sink_try_pull_sample"]}
+        pointer = {
+            self.core: [
+                "gst_parse_launch",
+                "gst_bin_get_by_name",
+                "gst_element_get_bus",
+                "gst_bus_timed_pop_filtered",
+                "gst_caps_from_string",
+                "gst_element_factory_find",
+                "gst_sample_get_buffer",
+                "gst_sample_get_caps",
+                "gst_buffer_new_allocate",
+                "gst_element_get_static_pad",
+                "gst_mini_object_ref",
+                "gst_object_ref",
+                "gst_caps_to_string",
+            ],
+            self.app: ["gst_app_sink_try_pull_sample"],
+        }
         for library, names in pointer.items():
             for name in names:
                 getattr(library, name).restype = c_void_p
@@ -73,8 +89,15 @@ class GStreamer:
         self.core.gst_buffer_extract.restype = ctypes.c_size_t
         self.core.gst_buffer_extract.argtypes = [c_void_p, ctypes.c_size_t, c_void_p, ctypes.c_size_t]
         self.core.gst_mini_object_get_qdata.argtypes = [c_void_p, c_uint]
-        for name in ("gst_sample_get_buffer", "gst_sample_get_caps", "gst_object_unref", "gst_mini_object_unref", "gst_mini_object_ref",
-                     "gst_object_ref", "gst_caps_to_string"):
+        for name in (
+            "gst_sample_get_buffer",
+            "gst_sample_get_caps",
+            "gst_object_unref",
+            "gst_mini_object_unref",
+            "gst_mini_object_ref",
+            "gst_object_ref",
+            "gst_caps_to_string",
+        ):
             getattr(self.core, name).argtypes = [c_void_p]
         self.app.gst_app_sink_try_pull_sample.argtypes = [c_void_p, c_uint64]
         self.app.gst_app_src_push_buffer.argtypes = [c_void_p, c_void_p]
@@ -98,7 +121,7 @@ class GStreamer:
         """(transfer full) A buffer in system memory whose bytes all have one value."""
         buffer = self.core.gst_buffer_new_allocate(None, size, None)
         self.core.gst_buffer_memset(buffer, 0, value, size)
-        for offset, time in ((72, pts), (88, 10 ** 9 // 30)):  # pts and duration
+        for offset, time in ((72, pts), (88, 10**9 // 30)):  # pts and duration
             c_uint64.from_address(buffer + offset).value = time
         return buffer
 
@@ -152,7 +175,7 @@ class Pipeline:
 
     def __exit__(self, *_):
         self._core.gst_element_set_state(self._address, NULL)
-        self._core.gst_element_get_state(self._address, None, None, 10 * 10 ** 9)
+        self._core.gst_element_get_state(self._address, None, None, 10 * 10**9)
         for element in (self._bus, self._address):
             self._core.gst_object_unref(element)
 
@@ -172,7 +195,7 @@ class Pipeline:
 
     def sample(self, name="sink", seconds=30):
         """The next sample of an appsink; None at EOS."""
-        address = self._gst.app.gst_app_sink_try_pull_sample(self.element(name), seconds * 10 ** 9)
+        address = self._gst.app.gst_app_sink_try_pull_sample(self.element(name), seconds * 10**9)
         self.check()
         return Sample(self._gst, address) if address else None
 
@@ -193,7 +216,7 @@ class Pipeline:
 
     def wait(self, seconds=60):
         """Waits for EOS."""
-        message = self._core.gst_bus_timed_pop_filtered(self._bus, seconds * 10 ** 9, EOS | ERROR)
+        message = self._core.gst_bus_timed_pop_filtered(self._bus, seconds * 10**9, EOS | ERROR)
         if not message:
             raise RuntimeError(f"no EOS after {seconds} s")
         kind = c_int.from_address(message + 64).value  # GstMessage::type

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Arrays that other libraries read without a copy: DLPack (https://dmlc.github.io/dlpack/latest/python_spec.html) and the CUDA array
-interface, version 3 (https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html)."""
+"""Arrays that other libraries read without a copy: DLPack (https://dmlc.github.io/dlpack/latest/python_spec.html) and the CUDA
+array interface, version 3 (https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html)."""
+
 import ctypes
 from ctypes import byref, c_char_p, c_void_p, py_object
 
@@ -28,7 +29,7 @@ class Owner:
 
 
 def device_name(kind, number):
-    """"cpu", or "cuda:0"."""
+    """The name of a device: "cpu", or "cuda:0"."""
     return f"cuda:{number}" if kind == CUDA else "cpu"
 
 
@@ -60,9 +61,9 @@ def stream_number(stream):
 
 
 class Array:
-    """An array in memory that belongs to a buffer. Libraries take it as it is: `torch.from_dlpack(array)`, `cupy.from_dlpack(array)`,
-    `numpy.asarray(array)`, `numba.cuda.as_cuda_array(array)`. The buffer stays out of its pool until all of these arrays are dropped, and
-    the GPU has done the work that was submitted until then.
+    """An array in memory that belongs to a buffer. Libraries take it as it is: `torch.from_dlpack(array)`,
+    `cupy.from_dlpack(array)`, `numpy.asarray(array)`, `numba.cuda.as_cuda_array(array)`. The buffer stays out of its pool until all
+    of these arrays are dropped, and the GPU has done the work that was submitted until then.
 
     shape, strides: of the array; strides in bytes
     dtype: "uint8", "uint16", "uint32", "uint64", "float32" or "float64"
@@ -73,8 +74,8 @@ class Array:
     def __init__(self, owner: Owner, data: ArrayData):
         self._owner = owner
         self._data = data
-        self.shape = tuple(data.shape[:data.dimensions])
-        self.strides = tuple(data.strides[:data.dimensions])
+        self.shape = tuple(data.shape[: data.dimensions])
+        self.strides = tuple(data.strides[: data.dimensions])
         self.dtype = f"{'float' if data.code == 2 else 'uint'}{data.bits}"
         self.device = device_name(data.device_type, data.device_id)
         self.writable = bool(data.writable)
@@ -118,8 +119,13 @@ class Array:
             stride *= size
         kind = "f" if self._data.code == 2 else "u"
         size = self._data.bits // 8
-        return {"shape": self.shape, "typestr": f"{'|' if size == 1 else '<'}{kind}{size}", "version": 3,
-                "data": (self._data.data, not self.writable), "strides": None if contiguous else self.strides}
+        return {
+            "shape": self.shape,
+            "typestr": f"{'|' if size == 1 else '<'}{kind}{size}",
+            "version": 3,
+            "data": (self._data.data, not self.writable),
+            "strides": None if contiguous else self.strides,
+        }
 
     @property
     def __cuda_array_interface__(self):

@@ -1,35 +1,69 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The functions of the plugin that gst/frames/frames.h declares, called by ctypes, and the GStreamer functions that are needed beside
-them. It works with PyGObject and without: objects of GStreamer are addresses here."""
+"""The functions of the plugin that gst/frames/frames.h declares, called by ctypes, and the GStreamer functions that are needed
+beside them. It works with PyGObject and without: objects of GStreamer are addresses here."""
+
 import atexit
 import ctypes
 import functools
 import os
 import sys
-from ctypes import POINTER, Structure, byref, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_ssize_t, c_uint64, c_void_p
+from ctypes import (
+    POINTER,
+    Structure,
+    byref,
+    c_char,
+    c_char_p,
+    c_double,
+    c_int,
+    c_int32,
+    c_int64,
+    c_size_t,
+    c_ssize_t,
+    c_uint64,
+    c_void_p,
+)
 
 ABI = 1  # CUDAVISION_FRAMES_ABI
 
 
 class ArrayData(Structure):
     """CudavisionArray"""
-    _fields_ = [("data", c_void_p), ("device_type", c_int32), ("device_id", c_int32), ("code", c_int32), ("bits", c_int32),
-                ("dimensions", c_int32), ("writable", c_int32), ("shape", c_int64 * 3), ("strides", c_int64 * 3)]
+
+    _fields_ = [
+        ("data", c_void_p),
+        ("device_type", c_int32),
+        ("device_id", c_int32),
+        ("code", c_int32),
+        ("bits", c_int32),
+        ("dimensions", c_int32),
+        ("writable", c_int32),
+        ("shape", c_int64 * 3),
+        ("strides", c_int64 * 3),
+    ]
 
 
 class FrameData(Structure):
     """CudavisionFrame"""
-    _fields_ = [("format", c_char * 16), ("width", c_int32), ("height", c_int32), ("n_planes", c_int32), ("handed_over", c_int32),
-                ("planes", ArrayData * 3)]
+
+    _fields_ = [
+        ("format", c_char * 16),
+        ("width", c_int32),
+        ("height", c_int32),
+        ("n_planes", c_int32),
+        ("handed_over", c_int32),
+        ("planes", ArrayData * 3),
+    ]
 
 
 class Source(Structure):
     """CudavisionSource"""
+
     _fields_ = [("managed", c_void_p), ("versioned", c_int32), ("object", c_void_p)]
 
 
 class Interpreter(Structure):
     """CudavisionPython"""
+
     _fields_ = [(name, c_void_p) for name in ("capsule_is_valid", "capsule_pointer", "ensure_gil", "release_gil", "decrement")]
 
 
@@ -43,7 +77,16 @@ FALLIBLE = {
     "cudavision_frame_layout": [c_char_p, c_int, c_int, POINTER(FrameData)],
     "cudavision_maker_new": [c_char_p, c_int, c_int, c_int, POINTER(c_void_p), POINTER(c_ssize_t)],
     "cudavision_maker_wait": [c_void_p, c_ssize_t],
-    "cudavision_maker_make": [c_void_p, POINTER(FrameData), POINTER(Source), c_int, c_int, c_int, POINTER(c_void_p), POINTER(c_int)],
+    "cudavision_maker_make": [
+        c_void_p,
+        POINTER(FrameData),
+        POINTER(Source),
+        c_int,
+        c_int,
+        c_int,
+        POINTER(c_void_p),
+        POINTER(c_int),
+    ],
 }
 OTHERS = {
     "cudavision_frames_cuda": (c_int, []),
@@ -86,7 +129,9 @@ def _path():
     gst.gst_object_unref.argtypes = [c_void_p]
     plugin = gst.gst_registry_find_plugin(gst.gst_registry_get(), b"cudavision")
     if not plugin:
-        raise RuntimeError("GStreamer does not find the plugin cudavision: set GST_PLUGIN_PATH to the folder of libgstcudavision.so")
+        raise RuntimeError(
+            "GStreamer does not find the plugin cudavision: set GST_PLUGIN_PATH to the folder of libgstcudavision.so"
+        )
     path = os.fsdecode(gst.gst_plugin_get_filename(plugin))
     gst.gst_object_unref(plugin)
     return path
@@ -102,7 +147,9 @@ def library():
     except (OSError, AttributeError) as error:
         raise RuntimeError(f"{path} is not the plugin that this module needs: {error}") from error
     if abi != ABI:
-        raise RuntimeError(f"{path} and this module are of different versions ({abi} and {ABI}): install both from the same package")
+        raise RuntimeError(
+            f"{path} and this module are of different versions ({abi} and {ABI}): install both from the same package"
+        )
     for name, arguments in FALLIBLE.items():
         function = getattr(plugin, name)
         function.restype, function.argtypes = c_int, arguments + [c_char_p, c_size_t]
@@ -110,15 +157,26 @@ def library():
         function = getattr(plugin, name)
         function.restype, function.argtypes = result, arguments
     api = ctypes.pythonapi
-    interpreter = Interpreter(*(ctypes.cast(function, c_void_p).value for function in (
-        api.PyCapsule_IsValid, api.PyCapsule_GetPointer, api.PyGILState_Ensure, api.PyGILState_Release, api.Py_DecRef)))
+    interpreter = Interpreter(
+        *(
+            ctypes.cast(function, c_void_p).value
+            for function in (
+                api.PyCapsule_IsValid,
+                api.PyCapsule_GetPointer,
+                api.PyGILState_Ensure,
+                api.PyGILState_Release,
+                api.Py_DecRef,
+            )
+        )
+    )
     plugin.cudavision_frames_python(byref(interpreter))
     atexit.register(plugin.cudavision_frames_python, None)
     return plugin
 
 
 def call(name, *arguments):
-    """Calls a function that can fail. Raises ValueError, RuntimeError (CUDA or memory), BufferError (not such a frame) or TimeoutError."""
+    """Calls a function that can fail. Raises ValueError, RuntimeError (CUDA or memory), BufferError (not such a frame) or
+    TimeoutError."""
     error = ctypes.create_string_buffer(512)
     result = getattr(library(), name)(*arguments, error, len(error))
     if result:
@@ -143,10 +201,12 @@ def is_object(value):
 
 
 def to_object(address, kind):
-    """(transfer full) The object of PyGObject for a boxed value, such as "Buffer"; the address itself in a program without PyGObject."""
+    """(transfer full) The object of PyGObject for a boxed value, such as "Buffer"; the address itself in a program without
+    PyGObject."""
     if "gi.repository.Gst" not in sys.modules:
         return address
     from gi.repository import GObject, Gst
+
     value = GObject.Value()
     value.init(getattr(Gst, kind))
     library().g_value_take_boxed(hash(value), address)

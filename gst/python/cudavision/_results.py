@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What cudahistogram and cudaintegral leave on buffers, as arrays. The headers in gst/meta define the structures and each number."""
+"""What cudahistogram and cudaintegral leave on buffers, as arrays. The headers in gst/meta define the structures and each
+number."""
+
 import ctypes
 import dataclasses
 from ctypes import POINTER, Structure, byref, c_char_p, c_double, c_int, c_uint, c_uint64, c_void_p
@@ -18,18 +20,34 @@ class _Meta(Structure):
 
 
 class _Channel(Structure):
-    _fields_ = ([("name", c_char_p), ("counts", c_void_p), ("count", c_uint64)] + [(name, c_double) for name in FIGURES[1:]]
-                + [("reserved", c_void_p * 4)])
+    _fields_ = (
+        [("name", c_char_p), ("counts", c_void_p), ("count", c_uint64)]
+        + [(name, c_double) for name in FIGURES[1:]]
+        + [("reserved", c_void_p * 4)]
+    )
 
 
 class _HistogramMeta(Structure):
-    _fields_ = [("meta", _Meta), ("bins", c_uint), ("depth", c_uint), ("n_channels", c_uint), ("channels", POINTER(_Channel)),
-                ("sharpness", c_double)]
+    _fields_ = [
+        ("meta", _Meta),
+        ("bins", c_uint),
+        ("depth", c_uint),
+        ("n_channels", c_uint),
+        ("channels", POINTER(_Channel)),
+        ("sharpness", c_double),
+    ]
 
 
 class _Table(Structure):
-    _fields_ = [("channel", c_char_p), ("squared", c_int), ("type", c_int), ("width", c_uint), ("height", c_uint), ("memory", c_void_p),
-                ("reserved", c_void_p * 4)]
+    _fields_ = [
+        ("channel", c_char_p),
+        ("squared", c_int),
+        ("type", c_int),
+        ("width", c_uint),
+        ("height", c_uint),
+        ("memory", c_void_p),
+        ("reserved", c_void_p * 4),
+    ]
 
 
 class _IntegralMeta(Structure):
@@ -39,6 +57,7 @@ class _IntegralMeta(Structure):
 @dataclasses.dataclass
 class Channel:
     """One channel of a histogram. `counts`: an Array of uint64, one entry for each bin; the figures are those of the meta."""
+
     counts: Array
     count: int
     min: float
@@ -54,7 +73,9 @@ class Channel:
 
 @dataclasses.dataclass
 class Histogram:
-    """The histogram of a frame. `depth`: bits of a sample; `sharpness`: None if it was not measured; `channels`: by their names ("luma")."""
+    """The histogram of a frame. `depth`: bits of a sample; `sharpness`: None if it was not measured; `channels`: by their names
+    ("luma")."""
+
     bins: int
     depth: int
     sharpness: Optional[float]
@@ -64,6 +85,7 @@ class Histogram:
 @dataclasses.dataclass
 class Table:
     """A summed-area table of a channel, or of its squares. `entries`: an Array of shape (height, width)."""
+
     channel: str
     squared: bool
     entries: Array
@@ -72,6 +94,7 @@ class Table:
 @dataclasses.dataclass
 class Integral:
     """The summed-area tables of a frame. `layout`: "inclusive" or "padded"."""
+
     layout: str
     tables: List[Table]
 
@@ -111,29 +134,32 @@ def _entries(rows, columns, code, bits):
 
 
 def histograms(source) -> List[Histogram]:
-    """The histograms that cudahistogram (add-meta=true) left on a buffer or on the buffer of a sample. Counts are in system memory."""
+    """The histograms that cudahistogram (add-meta=true) left on a buffer or on the buffer of a sample. Counts are in system
+    memory."""
     buffer, _ = buffer_and_caps(source)
     found = []
     for meta in _metas(buffer, "gst_cuda_vision_histogram_meta_api_get_type", _HistogramMeta):
         owner = Owner(library().cudavision_buffer_keep(buffer))
         channels = {}
-        for channel in meta.channels[:meta.n_channels]:
-            counts = ArrayData(data=channel.counts, device_type=CPU, code=1, bits=64, dimensions=1, shape=(meta.bins, 0, 0), strides=(8, 0, 0))
+        for channel in meta.channels[: meta.n_channels]:
+            counts = ArrayData(
+                data=channel.counts, device_type=CPU, code=1, bits=64, dimensions=1, shape=(meta.bins, 0, 0), strides=(8, 0, 0)
+            )
             channels[channel.name.decode()] = Channel(Array(owner, counts), **{name: getattr(channel, name) for name in FIGURES})
         found.append(Histogram(meta.bins, meta.depth, meta.sharpness if meta.sharpness >= 0 else None, channels))
     return found
 
 
 def integrals(source) -> List[Integral]:
-    """The summed-area tables that cudaintegral left on a buffer, or on the buffer of a sample; also those of a sample of video/x-integral.
-    They are in the memory where they were computed."""
+    """The summed-area tables that cudaintegral left on a buffer, or on the buffer of a sample; also those of a sample of
+    video/x-integral. They are in the memory where they were computed."""
     buffer, caps = buffer_and_caps(source)
     if caps and (alone := _tables_alone(buffer, library().gst_caps_get_structure(caps, 0))):
         return [alone]
     found = []
     for meta in _metas(buffer, "gst_cuda_vision_integral_meta_api_get_type", _IntegralMeta):
         tables = []
-        for table in meta.tables[:meta.n_tables]:
+        for table in meta.tables[: meta.n_tables]:
             data, address = _entries(table.height, table.width, *ENTRY_TYPES[table.type]), c_void_p()
             call("cudavision_memory_open", buffer, table.memory, table.height * data.strides[0], byref(data), byref(address))
             tables.append(Table(table.channel.decode(), bool(table.squared), Array(Owner(address.value), data)))
@@ -154,7 +180,14 @@ def _tables_alone(buffer, structure):
     kind = ("U32LE", "U64LE", "F32LE", "F64LE").index(plugin.gst_structure_get_string(structure, b"format").decode())
     data, address = _entries(numbers["height"], numbers["width"], *ENTRY_TYPES[kind]), c_void_p()
     size = numbers["height"] * data.strides[0]
-    call("cudavision_memory_open", buffer, plugin.gst_buffer_peek_memory(buffer, 0), numbers["channels"] * size, byref(data), byref(address))
+    call(
+        "cudavision_memory_open",
+        buffer,
+        plugin.gst_buffer_peek_memory(buffer, 0),
+        numbers["channels"] * size,
+        byref(data),
+        byref(address),
+    )
     owner, tables = Owner(address.value), []
     for index in range(numbers["channels"]):
         table = ArrayData.from_buffer_copy(data)

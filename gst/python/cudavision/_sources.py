@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Arrays of other libraries, read by DLPack or by the CUDA array interface."""
+
 import ctypes
 from ctypes import POINTER, Structure, c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p, py_object
 
@@ -8,13 +9,29 @@ from ._library import Source, call
 
 
 class _Tensor(Structure):
-    _fields_ = [("data", c_void_p), ("device_type", c_int32), ("device_id", c_int32), ("ndim", c_int32), ("code", c_uint8), ("bits", c_uint8),
-                ("lanes", c_uint16), ("shape", POINTER(c_int64)), ("strides", POINTER(c_int64)), ("byte_offset", c_uint64)]
+    _fields_ = [
+        ("data", c_void_p),
+        ("device_type", c_int32),
+        ("device_id", c_int32),
+        ("ndim", c_int32),
+        ("code", c_uint8),
+        ("bits", c_uint8),
+        ("lanes", c_uint16),
+        ("shape", POINTER(c_int64)),
+        ("strides", POINTER(c_int64)),
+        ("byte_offset", c_uint64),
+    ]
 
 
 class _Versioned(Structure):
-    _fields_ = [("major", c_uint32), ("minor", c_uint32), ("context", c_void_p), ("deleter", c_void_p), ("flags", c_uint64),
-                ("tensor", _Tensor)]
+    _fields_ = [
+        ("major", c_uint32),
+        ("minor", c_uint32),
+        ("context", c_void_p),
+        ("deleter", c_void_p),
+        ("flags", c_uint64),
+        ("tensor", _Tensor),
+    ]
 
 
 _api = ctypes.pythonapi
@@ -40,8 +57,10 @@ class Imported:
         elif device_of(device)[0] == CUDA and hasattr(array, "__cuda_array_interface__"):
             self._from_interface(array, maker)
         else:
-            raise TypeError(f"{type(array).__name__} is no array that can be used on {device}: it has no __dlpack__"
-                            + (" and no __cuda_array_interface__" if device != "cpu" else ""))
+            raise TypeError(
+                f"{type(array).__name__} is no array that can be used on {device}: it has no __dlpack__"
+                + (" and no __cuda_array_interface__" if device != "cpu" else "")
+            )
 
     def _from_dlpack(self, array, stream):
         try:
@@ -59,8 +78,10 @@ class Imported:
             tensor = _Tensor.from_address(self._managed)
         size = tensor.bits // 8
         self.address = (tensor.data or 0) + tensor.byte_offset
-        self.shape = tuple(tensor.shape[:tensor.ndim])
-        self.strides = tuple(stride * size for stride in tensor.strides[:tensor.ndim]) if tensor.strides else _packed(self.shape, size)
+        self.shape = tuple(tensor.shape[: tensor.ndim])
+        self.strides = (
+            tuple(stride * size for stride in tensor.strides[: tensor.ndim]) if tensor.strides else _packed(self.shape, size)
+        )
         kinds = {0: "int", 1: "uint", 2: "float"}
         self.dtype = f"{kinds.get(tensor.code, 'unknown')}{tensor.bits}" + (f"x{tensor.lanes}" if tensor.lanes != 1 else "")
 
