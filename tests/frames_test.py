@@ -510,9 +510,8 @@ sys.modules["gi"] = None  # importing it fails
 import gstreamer, numpy
 gst = gstreamer.GStreamer()
 from cudavision import frames
-with gst.pipeline("videotestsrc pattern=ball num-buffers=5 ! video/x-raw,format=GRAY8,width=16,height=8 ! cudagaussian backend=cpu !
-"
-                  "appsink name=sink sync=false enable-last-sample=false") as pipeline:
+with gst.pipeline("videotestsrc pattern=ball num-buffers=5 ! video/x-raw,format=GRAY8,width=16,height=8 ! "
+                  "cudagaussian backend=cpu ! appsink name=sink sync=false enable-last-sample=false") as pipeline:
     maker, made = frames.BufferMaker("GRAY8", 16, 8, device="cpu"), []
     for sample in pipeline.samples():
         with frames.Frame(sample.buffer, sample.caps, writable=True) as frame:
