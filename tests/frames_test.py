@@ -248,6 +248,30 @@ class Lifetimes(unittest.TestCase):
         gc.collect()
         self.assertEqual(references(buffer), 1)
 
+    def test_release_beside_other_threads(self):
+        """A frame may be released while other threads take its arrays."""
+        failures, stop = [], threading.Event()
+        current = [new_frame("GRAY8", 8, 4)[2]]
+
+        def work():
+            while not stop.is_set():
+                try:
+                    numpy.from_dlpack(current[0].planes[0]).sum()
+                except ValueError as error:
+                    if "was released" not in str(error):
+                        failures.append(error)
+
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for _ in range(2000):
+            old, current[0] = current[0], new_frame("GRAY8", 8, 4)[2]
+            old.release()
+        stop.set()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+
     def test_ten_thousand_frames(self):
         """Buffers go back to their pool, and memory does not grow."""
         addresses, at = set(), 0

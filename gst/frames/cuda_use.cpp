@@ -79,7 +79,7 @@ Result<Outcome> MemoryUse::hand_back(std::intptr_t stream, int milliseconds) {
   Result<Outcome> outcome = Outcome::done;
   const bool recorded = stream == -1 ? primary_.record_all_work(event) : cudaEventRecord(event, stream_of(stream)) == cudaSuccess;
   if (!recorded && stream == -1) {  // a driver before CUDA 12.5
-    if (cudaDeviceSynchronize() != cudaSuccess) outcome = error_of("the work on the frame failed");
+    outcome = primary_.wait_for_all_work(milliseconds);
   } else if (!recorded) {
     outcome = error_of("the consumer's stream cannot be waited for");
   } else if (!hold_up_users(memory_, event)) {

@@ -5,8 +5,10 @@
 
 #include <atomic>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <type_traits>
 
 #include "gst/base/current_context.hpp"
 #include "kernels/cuda/device.hpp"
@@ -106,6 +108,20 @@ void Primary::after_work_of(CUstream stream, void (*action)(void*), void* data) 
     }
   }
   push(pending);
+}
+
+Outcome Primary::wait_for_all_work(int milliseconds) {
+  const auto done = std::make_shared<std::atomic<bool>>(false);
+  using Shared = std::remove_const_t<decltype(done)>;
+  after_all_work(
+      [](void* shared) {
+        **static_cast<Shared*>(shared) = true;
+        delete static_cast<Shared*>(shared);
+      },
+      new Shared(done));
+  const gint64 end = g_get_monotonic_time() + gint64(milliseconds) * 1000;
+  while (!*done && g_get_monotonic_time() < end) g_usleep(100);
+  return *done ? Outcome::done : Outcome::late;
 }
 
 void Primary::push(Pending* pending) {

@@ -28,6 +28,8 @@ class Primary {
   void after_all_work(void (*action)(void*), void* data);
   /// Calls action(data) on the thread when the work of a stream of this context so far is done, and all that was asked for before.
   void after_work_of(CUstream stream, void (*action)(void*), void* data);
+  /// Waits on the host for all work that was submitted to this context so far, but not longer.
+  Outcome wait_for_all_work(int milliseconds);
   /// Records an event of this context after all its work so far. Returns false if the driver cannot (before CUDA 12.5).
   bool record_all_work(cudaEvent_t event) const;
 
