@@ -79,6 +79,8 @@ def run():
                 if count == 0:
                     source.set_property("caps", sample.get_caps())
                     encoder.set_state(Gst.State.PLAYING)
+                # As frames.pull() does: otherwise the sink keeps the first frame, which cannot be changed then.
+                decoder.get_by_name("sink").emit("try-pull-preroll", 0)
                 with frames.Frame(sample, writable=True) as frame:
                     if frame.format not in WITH_LUMA:
                         raise common.Failure(

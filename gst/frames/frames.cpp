@@ -50,9 +50,8 @@ int report(const Result<Outcome>& outcome, const char* what, char* error, std::s
 
 namespace {
 
-/// How long a frame that is to be written may have other users. Elements of this plugin that looked at it drop it within
-/// milliseconds.
-constexpr int writable_wait_ms = 100;
+/// How long a frame that is to be written may have other users: elements that passed it on, or looked at it, may still drop theirs.
+constexpr int writable_wait_ms = 1000;
 
 struct FrameMapping : Owner::Mapping {
   FrameMapping(GstBuffer* buffer, const GstVideoInfo& video, GstMapFlags flags) : mapped(buffer, video, flags) {}
@@ -94,8 +93,8 @@ Status check_alone(GstBuffer* buffer, int most_refs) {
   if (references() > most_refs)
     return Status::frame(
         "the frame cannot be written, because others use its buffer too (it has " + std::to_string(references()) +
-        " references): set enable-last-sample=false at the appsink, drop other frames and variables of this buffer, and put "
-        "no tee before it; or write to a copy");
+        " references): take samples with frames.pull(appsink), set enable-last-sample=false there, drop other frames and "
+        "variables of this buffer, and put no tee before it; or write to a copy");
   for (guint i = 0; i < gst_buffer_n_memory(buffer); ++i) {
     // Not gst_memory_is_writable(), which asks whether the buffer has only one reference.
     GstMemory* memory = gst_buffer_peek_memory(buffer, i);

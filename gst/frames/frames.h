@@ -73,7 +73,7 @@ CUDAVISION_FRAMES_API int cudavision_frames_cuda();
 CUDAVISION_FRAMES_API void cudavision_frames_python(const CudavisionPython* functions);
 
 /// Opens a video frame. `caps`: those of the frame, or nullptr if the buffer has a GstVideoMeta. `most_refs`: 0 for arrays to read;
-/// otherwise arrays may be written if the buffer has at most so many references, which is awaited for 0.1 s.
+/// otherwise arrays may be written if the buffer has at most so many references, which is awaited for 1 s.
 CUDAVISION_FRAMES_API int cudavision_frame_open(GstBuffer* buffer, const GstCaps* caps, int most_refs, CudavisionFrame* frame,
                                                 CudavisionOwner** owner, char* error, std::size_t room);
 /// Opens the first `bytes` bytes of a memory that belongs to the buffer or one of its metas. Sets data, device and `writable` of

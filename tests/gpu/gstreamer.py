@@ -69,7 +69,7 @@ class GStreamer:
                 "gst_object_ref",
                 "gst_caps_to_string",
             ],
-            self.app: ["gst_app_sink_try_pull_sample"],
+            self.app: ["gst_app_sink_try_pull_sample", "gst_app_sink_try_pull_preroll"],
         }
         for library, names in pointer.items():
             for name in names:
@@ -100,6 +100,7 @@ class GStreamer:
         ):
             getattr(self.core, name).argtypes = [c_void_p]
         self.app.gst_app_sink_try_pull_sample.argtypes = [c_void_p, c_uint64]
+        self.app.gst_app_sink_try_pull_preroll.argtypes = [c_void_p, c_uint64]
         self.app.gst_app_src_push_buffer.argtypes = [c_void_p, c_void_p]
         self.app.gst_app_src_end_of_stream.argtypes = [c_void_p]
         self.objects.g_object_set_property.argtypes = [c_void_p, c_char_p, c_void_p]
@@ -197,6 +198,8 @@ class Pipeline:
         """The next sample of an appsink; None at EOS."""
         address = self._gst.app.gst_app_sink_try_pull_sample(self.element(name), seconds * 10**9)
         self.check()
+        if address and (preroll := self._gst.app.gst_app_sink_try_pull_preroll(self.element(name), 0)):
+            self._core.gst_mini_object_unref(preroll)  # the sink keeps the first frame otherwise
         return Sample(self._gst, address) if address else None
 
     def samples(self, name="sink"):

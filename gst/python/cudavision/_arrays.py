@@ -49,8 +49,8 @@ def stream_number(stream):
         if isinstance(number := getattr(stream, attribute, None), int):
             return number or LEGACY
     handle = getattr(stream, "handle", None)  # Numba
-    if isinstance(number := getattr(handle, "value", handle), int):
-        return number or LEGACY
+    if handle is not None and isinstance(number := getattr(handle, "value", handle) or LEGACY, int):
+        return number
     if isinstance(stream, bool) or not isinstance(stream, int):
         raise TypeError(f"a stream is an int, or a stream of PyTorch, CuPy or Numba, not {stream!r:.80}")
     if stream == 0:

@@ -33,6 +33,7 @@ __all__ = [
     "drain",
     "histograms",
     "integrals",
+    "pull",
 ]
 
 NONE = 2**64 - 1  # GST_CLOCK_TIME_NONE
@@ -58,6 +59,15 @@ def context(device: int = 0):
     address = c_void_p()
     call("cudavision_frames_context", device, byref(address))
     return to_object(address.value, "Context")
+
+
+def pull(sink, timeout: float = 10.0):
+    """Pulls the next Gst.Sample from an appsink of PyGObject; None at EOS, or if there is none within `timeout` seconds. An
+    appsink also keeps the first frame as its preroll; this drops it, so that the frame can be written."""
+    sample = sink.emit("try-pull-sample", 1000000 * _milliseconds(timeout))
+    if sample:
+        sink.emit("try-pull-preroll", 0)
+    return sample
 
 
 def drain(timeout: float = 10.0) -> int:
