@@ -181,6 +181,19 @@ class Lifetimes(unittest.TestCase):
         gc.collect()
         self.assertEqual(references(buffer), 1)
 
+    def test_released_frame(self):
+        """Arrays of the frame itself keep the buffer beyond release()."""
+        for take in (numpy.asarray, numpy.from_dlpack):
+            buffer, caps, _ = new_frame("GRAY8", 8, 4)
+            with frames.Frame(buffer, caps) as frame:
+                array = take(frame)
+            del frame, _
+            gc.collect()
+            self.assertEqual(references(buffer), 2)
+            del array
+            gc.collect()
+            self.assertEqual(references(buffer), 1)
+
     def test_sample_may_go_first(self):
         """An array outlives its sample and its pipeline, and keeps its picture."""
         arrays = [

@@ -156,14 +156,18 @@ class Frame:
     @property
     def __cuda_array_interface__(self):
         try:
-            return self._plane().__cuda_array_interface__
+            interface = self._plane().__cuda_array_interface__
+            self._kept = self._owner  # the consumer keeps this object, also beyond release()
+            return interface
         except (BufferError, ValueError) as error:
             raise AttributeError(str(error)) from error
 
     @property
     def __array_interface__(self):
         try:
-            return self._plane().__array_interface__
+            interface = self._plane().__array_interface__
+            self._kept = self._owner
+            return interface
         except (BufferError, ValueError) as error:
             raise AttributeError(str(error)) from error
 
