@@ -30,20 +30,34 @@ class Silence:
     state = snapshot = event
 
 
-def start(settings):
-    """Starts all parts. Returns the cameras, the wall or None, and the publisher or None."""
+def make(settings):
+    """Makes the cameras, the wall or None, and the publisher or None. Raises a Failure if one of them cannot be made."""
+    for each in settings.cameras:
+        camera.check(each)
     publisher = mqtt.Publisher(settings.mqtt, snapshot.jpeg_of) if settings.mqtt else None
-    shown = [each for each in settings.cameras if each.wall]
-    screen = wall.Wall(settings.wall, shown, settings.reconnect) if settings.wall else None
+    screen = wall.Wall(settings.wall, [each for each in settings.cameras if each.wall], settings.reconnect) if settings.wall else None
+    if screen:
+        screen.build()
     cameras = [camera.Camera(each, settings.reconnect, publisher or Silence(), screen.show if screen and each.wall else None)
                for each in settings.cameras]
-    if settings.metrics:
-        metrics.serve(settings.metrics, cameras, screen, publisher)
+    return cameras, screen, publisher
+
+
+def watch(cameras, screen, publisher, stop):
+    """Runs until the event `stop`, and ends everything within about ten seconds."""
+    threads = [screen] * bool(screen) + cameras
     if publisher:
         publisher.start(cameras)
-    for each in [screen] * bool(screen) + cameras:
+    for each in threads:
         each.start()
-    return cameras, screen, publisher
+    stop.wait()
+    for each in threads:
+        each.stop()
+    end = time.monotonic() + 5
+    for each in threads:
+        each.join(max(0, end - time.monotonic()))
+    if publisher:
+        publisher.stop()
 
 
 def run():
@@ -52,33 +66,23 @@ def run():
     parser.add_argument("--check", action="store_true", help="only check the configuration")
     parser.add_argument("--verbose", action="store_true", help="also log each event")
     arguments = parser.parse_args()
+    common.parse("cudadiff ! fakesink")  # fails if the plugin is not found
     try:
         settings = config.load(arguments.configuration)
-        for each in settings.cameras:
-            camera.check(each)
-        if settings.wall:
-            wall.Wall(settings.wall, [each for each in settings.cameras if each.wall], settings.reconnect).build()
+        cameras, screen, publisher = make(settings)
     except common.Failure as error:
-        parser.error(str(error)) if common.Gst.ElementFactory.find("cudadiff") else sys.exit(f"{parser.prog}: {error}")
+        parser.error(str(error))
     if arguments.check:
-        print(f"{len(settings.cameras)} cameras: {', '.join(each.key for each in settings.cameras)}")
+        print(f"{len(cameras)} cameras: {', '.join(each.name for each in cameras)}")
         return
     logging.basicConfig(format="%(message)s", level=logging.INFO if arguments.verbose else logging.WARNING, stream=sys.stderr)
     logging.raiseExceptions = False  # a log that cannot be written is no reason to stop
     stop = threading.Event()
-
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    cameras, screen, publisher = start(settings)
-    stop.wait()
-    threads = cameras + [screen] * bool(screen)
-    for each in threads:
-        each.stop()
-    end = time.monotonic() + 5
-    for each in threads:
-        each.join(max(0, end - time.monotonic()))
-    if publisher:
-        publisher.stop()
+    if settings.metrics:
+        metrics.serve(settings.metrics, cameras, screen, publisher)
+    watch(cameras, screen, publisher, stop)
 
 
 if __name__ == "__main__":

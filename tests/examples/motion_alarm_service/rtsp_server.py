@@ -6,6 +6,7 @@ import sys
 import gi
 
 try:
+    gi.require_version("Gst", "1.0")
     gi.require_version("GstRtspServer", "1.0")
     from gi.repository import GLib, Gst, GstRtspServer
 except (ImportError, ValueError):
