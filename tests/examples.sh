@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Runs one of the examples on a short synthetic input and decodes its output:
-#   tests/examples.sh quickstart | motion-alarm | motion_alarm.py | integral_numbers.py | cross-fade.py | RECIPE
+#   tests/examples.sh quickstart | motion-alarm | motion_alarm.py | motion-alarm-service | integral_numbers.py | cross-fade.py | RECIPE
 # Needs a finished build in BUILD_DIR (build). Exit status 77 (skipped) if the example needs something that is not installed.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -235,6 +235,15 @@ case $1 in
     grep -q '"enter"' "$work/out"
     fails 2 "$root/examples/motion_alarm.py" no-such=1 test:3
     fails 2 "$root/examples/motion_alarm.py" threshold=x test:3
+    ;;
+  motion-alarm-service)
+    needs_python
+    for module in paho.mqtt.client prometheus_client; do
+      /usr/bin/python3 -c "import $module" 2>/dev/null || { echo "skipped: no Python module $module (WITH=mqtt tests/run.sh installs it)"; exit 77; }
+    done
+    PATH=$PATH:/usr/sbin command -v mosquitto >/dev/null || { echo 'skipped: no mosquitto (WITH=mqtt tests/run.sh installs it)'; exit 77; }
+    # It needs a broker and cameras, so its tests are in Python: tests/examples/motion_alarm_service.
+    TMPDIR=$work /usr/bin/python3 -m unittest discover --buffer --verbose --start-directory "$root/tests/examples/motion_alarm_service" --pattern '*_test.py'
     ;;
   integral_numbers.py)
     needs_python

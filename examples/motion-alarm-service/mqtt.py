@@ -27,7 +27,7 @@ class Publisher:
         """`encode` makes a JPEG file of a sample."""
         if paho is None:
             raise Failure("[mqtt] needs python3-paho-mqtt, which is not installed")
-        self.settings, self.encode, self.cameras = settings, encode, []
+        self.settings, self.encode = settings, encode
         self.retained = {}  # topic → payload: the states, the snapshots and the discovery
         self.lock = threading.RLock()  # of the order in which states are published
         self.connected = self.stopping = False
@@ -53,7 +53,6 @@ class Publisher:
         return "/".join([self.settings.topic, *names])
 
     def start(self, cameras):
-        self.cameras = cameras
         self.put(self.topic("status"), "online")
         if self.settings.discovery:
             for topic, payload in discovery.discovery(self.settings.discovery, self.settings.topic, cameras).items():
