@@ -11,6 +11,15 @@ from common import Gst
 log = logging.getLogger("motion-alarm")
 
 
+def gpu_contexts() -> list:
+    """The context in which cudadiff uses the GPU; none on the CPU. All pipelines get it, because each CUDA context takes hundreds of megabytes."""
+    pipeline = common.parse("cudadiff name=diff ! fakesink")
+    pipeline.set_state(Gst.State.READY)
+    found = pipeline.get_by_name("diff").get_contexts()
+    pipeline.set_state(Gst.State.NULL)
+    return found
+
+
 class Backoff:
     """The times to wait between tries: they double from `first` to `most` seconds. Each one is shortened by a random part of up to a half, so that
     cameras that are lost together (a switch was restarted) do not come back in the same moment."""
@@ -33,6 +42,8 @@ class Backoff:
 
 class Kept(threading.Thread):
     """Derive from it: `build` returns a pipeline, `seen` must be called for each of its frames."""
+
+    contexts = []  # GstContexts that all pipelines share
 
     def __init__(self, name: str, reconnect):
         super().__init__(name=name, daemon=True)
@@ -94,6 +105,8 @@ class Kept(threading.Thread):
     def play(self) -> str:
         """Runs the pipeline to its end, and returns why it ended."""
         pipeline = self.build()
+        for context in self.contexts:
+            pipeline.set_context(context)
         bus, ends = pipeline.get_bus(), Gst.MessageType.ERROR | Gst.MessageType.EOS
         measured = self.last_frame = time.monotonic()
         counted = self.frames

@@ -15,6 +15,7 @@ sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent))  # the c
 import camera  # noqa: E402
 import common  # noqa: E402
 import config  # noqa: E402
+import kept  # noqa: E402
 import metrics  # noqa: E402
 import mqtt  # noqa: E402
 import snapshot  # noqa: E402
@@ -45,6 +46,7 @@ def make(settings):
 
 def watch(cameras, screen, publisher, stop):
     """Runs until the event `stop`, and ends everything within about ten seconds."""
+    kept.Kept.contexts = kept.gpu_contexts()
     threads = [screen] * bool(screen) + cameras
     if publisher:
         publisher.start(cameras)

@@ -3,7 +3,7 @@
 
 What is a state (retained) and what is an event (not retained) is sent differently:
 - States have QoS 0, and all of them are published again after each connection. With QoS 1 paho would send what was under way when the
-  connection broke after that, so an old state could be the last one.
+  connection broke again, and only after that: old states would follow the present ones.
 - Events have QoS 1 and wait while there is no connection, up to 1000 of them; then new ones are left out."""
 import concurrent.futures
 import json
@@ -30,7 +30,7 @@ class Publisher:
         self.settings, self.encode = settings, encode
         self.retained = {}  # topic → payload: the states, the snapshots and the discovery
         self.lock = threading.RLock()  # of the order in which states are published
-        self.connected = self.stopping = False
+        self.connected = self.stopping = self.full = False
         self.worker = concurrent.futures.ThreadPoolExecutor(1, "snapshots")
         version = (paho.CallbackAPIVersion.VERSION2,) if hasattr(paho, "CallbackAPIVersion") else ()
         # The id is always the same: a broker that has not noticed yet that the old connection is broken then sends its last will before it accepts
@@ -90,8 +90,10 @@ class Publisher:
                 self.put(topic, payload)
 
     def event(self, camera, line):
-        if self.client.publish(self.topic(camera.name, "event"), json.dumps(line), qos=1).rc == paho.MQTT_ERR_QUEUE_SIZE:
-            log.warning("mqtt: an event of %s is left out, because 1000 of them wait for the broker", camera.name)
+        full = self.client.publish(self.topic(camera.name, "event"), json.dumps(line), qos=1).rc == paho.MQTT_ERR_QUEUE_SIZE
+        if full and not self.full:
+            log.warning("mqtt: events are left out, because 1000 of them wait for the broker")
+        self.full = full
 
     def snapshot(self, camera, sample):
         def work():

@@ -17,6 +17,7 @@ import common  # noqa: E402
 import config  # noqa: E402
 import discovery  # noqa: E402
 import kept  # noqa: E402
+import mqtt  # noqa: E402
 import wall  # noqa: E402
 
 
@@ -31,6 +32,52 @@ class Units(unittest.TestCase):
         many = kept.Backoff(1, 60)
         self.assertTrue(all(30 <= many.after(0) <= 60 for _ in range(2000) if many.tries > 10))
         self.assertGreater(len({many.after(0) for _ in range(10)}), 5)
+
+    def test_events_are_left_out_when_too_many_wait(self):
+        publisher = mqtt.Publisher(config.Mqtt(port=free_port()), None)
+        self.addCleanup(publisher.worker.shutdown)
+        door = collections.namedtuple("Door", "name")("door")
+        with self.assertNoLogs("motion-alarm"):
+            for _ in range(1000):
+                publisher.event(door, {"event": "begin"})
+        with self.assertLogs("motion-alarm") as logged:
+            for _ in range(10):
+                publisher.event(door, {"event": "begin"})
+        self.assertEqual(1, len(logged.output))
+
+    def test_pipelines_are_kept_running(self):
+        """A pipeline that ends, fails or hangs starts again, with the contexts that all share."""
+        descriptions = ["videotestsrc num-buffers=3 ! fakesink name=sink signal-handoffs=true",  # ends
+                        "videotestsrc ! identity error-after=4 ! fakesink name=sink signal-handoffs=true",  # fails
+                        "no-such-element",
+                        "appsrc ! fakesink name=sink signal-handoffs=true",  # hangs
+                        "videotestsrc is-live=true ! fakesink name=sink signal-handoffs=true"]
+        found = []
+
+        class Few(kept.Kept):
+            def build(self):
+                pipeline = common.parse(descriptions[min(self.reconnects, len(descriptions) - 1)])
+                pipeline.get_by_name("sink").connect("handoff", lambda *_: self.seen())
+                found.append(pipeline)
+                return pipeline
+
+            def drain(self, pipeline):
+                pipeline.send_event(common.Gst.Event.new_eos())
+
+        common.parse("fakesrc ! fakesink")
+        few = Few("few", config.Reconnect(first=0.01, most=0.02, timeout=0.3))
+        few.contexts = [common.Gst.Context.new("test.context", True)]
+        with self.assertLogs("motion-alarm", "WARNING") as logged:
+            few.start()
+            self.addCleanup(few.stop)
+            wait_for("the last pipeline", lambda: few.reconnects == 4 and few.up and few.fps > 10)
+        reasons = [line.partition("lost: ")[2].partition(";")[0] for line in logged.output]
+        self.assertEqual(["the stream ended", "no frame came for 0.3 s"], [reasons[0], reasons[3]])
+        self.assertIn("no-such-element", reasons[2])
+        self.assertTrue(all(pipeline.get_context("test.context") for pipeline in found))
+        few.stop()
+        few.join(5)
+        self.assertFalse(few.is_alive() or few.up)
 
     def test_places_on_the_wall(self):
         def places(count, **more):
