@@ -3,7 +3,9 @@
 
     source ! queue ! videoconvert ! cudadiff ! appsink          frames stay in the memory in which the decoder makes them
 
-Messages of cudadiff are handled in the thread that posts them, before their frame comes to the appsink, so the frame after `begin` is its snapshot."""
+Messages of cudadiff are handled in the thread that posts them, before their frame comes to the appsink, so the frame after `begin`
+is its snapshot."""
+
 import collections
 import datetime
 import logging
@@ -27,17 +29,23 @@ def check(settings):
     diff = common.parse("cudadiff name=diff ! fakesink").get_by_name("diff")
     for name, value in settings.cudadiff.items():
         if not inputs.set_property(diff, text_of(name, value)):
-            raise common.Failure(f"[camera.{settings.key}.cudadiff]: cudadiff has no such property or value: {text_of(name, value)}")
+            raise common.Failure(
+                f"[camera.{settings.key}.cudadiff]: cudadiff has no such property or value: {text_of(name, value)}"
+            )
     inputs.source_of(settings.uri)
 
 
 class Camera(Kept):
-    """`listener` has the methods event(camera, line), state(camera) and snapshot(camera, sample); `show` takes the name and the sample of each frame."""
+    """`listener` has the methods event(camera, line), state(camera) and snapshot(camera, sample); `show` takes the name and the
+    sample of each frame."""
 
     def __init__(self, settings, reconnect, listener, show=None):
         super().__init__(settings.key, reconnect)
         self.settings, self.listener, self.show = settings, listener, show
-        self.motion, self.visits = False, set()  # visits: (id, zone) of the objects that are in view; the zone is None without zones
+        self.motion, self.visits = (
+            False,
+            set(),
+        )  # visits: (id, zone) of the objects that are in view; the zone is None without zones
         self.events = collections.Counter()  # by name, since the start of the service
         self.begins = False  # whether motion begins in the next frame
         self.diff = None
@@ -61,8 +69,12 @@ class Camera(Kept):
 
     def build(self):
         description, values = inputs.source_of(self.settings.uri)
-        pipeline = common.parse(f"{description} ! queue name=queue ! videoconvert ! cudadiff name=diff ! appsink name=sink max-buffers=1 emit-signals=true",
-                                source=values, diff={"message-interval": 2**63, "output": "passthrough"})
+        pipeline = common.parse(
+            f"{description} ! queue name=queue ! videoconvert ! cudadiff name=diff "
+            "! appsink name=sink max-buffers=1 emit-signals=true",
+            source=values,
+            diff={"message-interval": 2**63, "output": "passthrough"},
+        )
         self.diff, source = pipeline.get_by_name("diff"), pipeline.get_by_name("source")
         for name, value in self.settings.cudadiff.items():
             inputs.set_property(self.diff, text_of(name, value))
@@ -107,7 +119,11 @@ class Camera(Kept):
         self.events[name] += 1
         line = inputs.line_of(event)
         line = {"camera": self.name, **line, "at": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")}
-        log.info("%s: %s", self.name, " ".join([name, *(f"{key} {line[key]}" for key in ("id", "zone", "line", "direction") if key in line)]))
+        log.info(
+            "%s: %s",
+            self.name,
+            " ".join([name, *(f"{key} {line[key]}" for key in ("id", "zone", "line", "direction") if key in line)]),
+        )
         self.listener.event(self, line)
         self.listener.state(self)
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The configuration: a TOML file becomes a `Config`. Each class below is a table of the file, each field a key with its default."""
+
 import dataclasses
 import os
 import re
@@ -41,14 +42,18 @@ class Wall:
     height: int = dataclasses.field(default=720, metadata=between(16, 16384))
     fps: int = dataclasses.field(default=10, metadata=between(1, 240))
     columns: int = dataclasses.field(default=0, metadata=between(0, 63))  # 0: as square as possible
-    hold: float = dataclasses.field(default=5, metadata=between(0, 1e6))  # seconds for which the last picture of a lost camera stays
+    hold: float = dataclasses.field(
+        default=5, metadata=between(0, 1e6)
+    )  # seconds for which the last picture of a lost camera stays
 
 
 @dataclasses.dataclass
 class Reconnect:
     first: float = dataclasses.field(default=1, metadata=between(0.01, 3600))  # seconds before the first new try
     most: float = dataclasses.field(default=60, metadata=between(0.01, 86400))  # seconds between tries at most
-    timeout: float = dataclasses.field(default=10, metadata=between(0.1, 3600))  # a camera without a frame for so many seconds is lost
+    timeout: float = dataclasses.field(
+        default=10, metadata=between(0.1, 3600)
+    )  # a camera without a frame for so many seconds is lost
 
 
 @dataclasses.dataclass
@@ -91,8 +96,8 @@ def expand(text: str, where: str) -> str:
 
 
 def fill(kind, table, where: str, **more):
-    """Makes a dataclass from a table of the file. Raises a Failure that names a wrong key or value, never the value itself, which may be
-    a password."""
+    """Makes a dataclass from a table of the file. Raises a Failure that names a wrong key or value, never the value itself, which
+    may be a password."""
     if not isinstance(table, dict):
         raise Failure(f"[{where}] must be a table")
     fields = {field.name: field for field in dataclasses.fields(kind) if field.name not in more}
@@ -142,14 +147,19 @@ def load(file: str) -> Config:
     cameras = []
     for key, table in tables.items():
         if slug(key) != key:
-            raise Failure(f"[camera.{key}]: a name of a camera consists of the letters a to z and A to Z, digits, _ and -; others may stand in its title")
+            raise Failure(
+                f"[camera.{key}]: a name of a camera consists of the letters a to z and A to Z, digits, _ and -; "
+                "others may stand in its title"
+            )
         camera = fill(Camera, table, f"camera.{key}", key=key)
         camera.title = camera.title or key
         if len({slug(zone) for zone in camera.zones}) < len(camera.zones):
             raise Failure(f"[camera.{key}] has two zones whose names differ only in characters that topics cannot have")
         cameras.append(camera)
-    parts = {name: fill(kind, document[name], name) if name in document else None
-             for name, kind in {"mqtt": Mqtt, "metrics": Metrics, "wall": Wall}.items()}
+    parts = {
+        name: fill(kind, document[name], name) if name in document else None
+        for name, kind in {"mqtt": Mqtt, "metrics": Metrics, "wall": Wall}.items()
+    }
     if parts["mqtt"]:
         check_topic(parts["mqtt"].topic, "topic in [mqtt]")
         if parts["mqtt"].discovery:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Pipelines that are kept running: each one has a thread, which builds it again after it failed, ended or gave no frame for a while."""
+"""Pipelines that are kept running: each one has a thread, which builds it again after it failed, ended or gave no frame for a
+while."""
+
 import logging
 import random
 import threading
@@ -12,7 +14,8 @@ log = logging.getLogger("motion-alarm")
 
 
 def gpu_contexts() -> list:
-    """The context in which cudadiff uses the GPU; none on the CPU. All pipelines get it, because each CUDA context takes hundreds of megabytes."""
+    """The context in which cudadiff uses the GPU; none on the CPU. All pipelines get it, because each CUDA context takes hundreds
+    of megabytes."""
     pipeline = common.parse("cudadiff name=diff ! fakesink")
     pipeline.set_state(Gst.State.READY)
     found = pipeline.get_by_name("diff").get_contexts()
@@ -21,15 +24,15 @@ def gpu_contexts() -> list:
 
 
 class Backoff:
-    """The times to wait between tries: they double from `first` to `most` seconds. Each one is shortened by a random part of up to a half, so that
-    cameras that are lost together (a switch was restarted) do not come back in the same moment."""
+    """The times to wait between tries: they double from `first` to `most` seconds. Each one is shortened by a random part of up to
+    a half, so that cameras that are lost together (a switch was restarted) do not come back in the same moment."""
 
     def __init__(self, first: float, most: float, uniform=random.uniform):
         self.first, self.most, self.uniform, self.tries = first, most, uniform, 0
 
     def after(self, ran: float) -> float:
-        """Returns the seconds to wait after a try that gave frames for `ran` seconds. A try that ran for longer than the longest wait before it counts
-        as a success: the times begin anew."""
+        """Returns the seconds to wait after a try that gave frames for `ran` seconds. A try that ran for longer than the longest
+        wait before it counts as a success: the times begin anew."""
         if ran > self.limit(self.tries):
             self.tries = 0
         delay = self.limit(self.tries) * self.uniform(0.5, 1)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Prometheus metrics over HTTP, with prometheus_client. They are read from the cameras when somebody asks for them."""
+
 from common import Failure
 
 try:
@@ -17,12 +18,13 @@ class Collector:
 
     def collect(self):
         for kind, name, text, value in (
-                (CounterMetricFamily, "frames", "Frames that cudadiff has seen.", lambda camera: camera.frames),
-                (GaugeMetricFamily, "fps", "Frames per second in the last second.", lambda camera: camera.fps),
-                (GaugeMetricFamily, "up", "Whether frames come.", lambda camera: camera.up),
-                (GaugeMetricFamily, "motion", "Whether there is motion.", lambda camera: camera.motion),
-                (GaugeMetricFamily, "objects", "Objects in view, or in zones if there are zones.", lambda camera: camera.objects),
-                (CounterMetricFamily, "reconnects", "New tries after the camera was lost.", lambda camera: camera.reconnects)):
+            (CounterMetricFamily, "frames", "Frames that cudadiff has seen.", lambda camera: camera.frames),
+            (GaugeMetricFamily, "fps", "Frames per second in the last second.", lambda camera: camera.fps),
+            (GaugeMetricFamily, "up", "Whether frames come.", lambda camera: camera.up),
+            (GaugeMetricFamily, "motion", "Whether there is motion.", lambda camera: camera.motion),
+            (GaugeMetricFamily, "objects", "Objects in view, or in zones if there are zones.", lambda camera: camera.objects),
+            (CounterMetricFamily, "reconnects", "New tries after the camera was lost.", lambda camera: camera.reconnects),
+        ):
             family = kind(f"cudavision_camera_{name}", text, labels=["camera"])
             for camera in self.cameras:
                 family.add_metric([camera.name], float(value(camera)))
@@ -36,7 +38,9 @@ class Collector:
             yield CounterMetricFamily("cudavision_wall_frames", "Frames of the wall.", value=self.wall.frames)
             yield GaugeMetricFamily("cudavision_wall_up", "Whether the wall gives frames.", value=float(self.wall.up))
         if self.publisher:
-            yield GaugeMetricFamily("cudavision_mqtt_connected", "Whether there is a connection to the broker.", value=float(self.publisher.connected))
+            yield GaugeMetricFamily(
+                "cudavision_mqtt_connected", "Whether there is a connection to the broker.", value=float(self.publisher.connected)
+            )
 
 
 def serve(settings, cameras, wall, publisher):

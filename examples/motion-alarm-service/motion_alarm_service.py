@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Watches cameras for motion and objects with cudadiff. Publishes to MQTT (with Home Assistant's discovery) and Prometheus, shows a wall of all
-cameras, and connects again to those that are lost. It runs until Ctrl-C or SIGTERM. README.md describes the configuration."""
+"""Watches cameras for motion and objects with cudadiff. Publishes to MQTT (with Home Assistant's discovery) and Prometheus, shows a
+wall of all cameras, and connects again to those that are lost. It runs until Ctrl-C or SIGTERM. README.md describes the
+configuration."""
+
 import logging
 import pathlib
 import signal
@@ -36,11 +38,15 @@ def make(settings):
     for each in settings.cameras:
         camera.check(each)
     publisher = mqtt.Publisher(settings.mqtt, snapshot.jpeg_of) if settings.mqtt else None
-    screen = wall.Wall(settings.wall, [each for each in settings.cameras if each.wall], settings.reconnect) if settings.wall else None
+    screen = (
+        wall.Wall(settings.wall, [each for each in settings.cameras if each.wall], settings.reconnect) if settings.wall else None
+    )
     if screen:
         screen.build()
-    cameras = [camera.Camera(each, settings.reconnect, publisher or Silence(), screen.show if screen and each.wall else None)
-               for each in settings.cameras]
+    cameras = [
+        camera.Camera(each, settings.reconnect, publisher or Silence(), screen.show if screen and each.wall else None)
+        for each in settings.cameras
+    ]
     return cameras, screen, publisher
 
 

@@ -2,9 +2,10 @@
 """Publishes to an MQTT broker with paho-mqtt, 1.6 or 2.
 
 What is a state (retained) and what is an event (not retained) is sent differently:
-- States have QoS 0, and all of them are published again after each connection. With QoS 1 paho would send what was under way when the
-  connection broke again, and only after that: old states would follow the present ones.
+- States have QoS 0, and all of them are published again after each connection. With QoS 1 paho would send what was under way when
+  the connection broke again, and only after that: old states would follow the present ones.
 - Events have QoS 1 and wait while there is no connection, up to 1000 of them; then new ones are left out."""
+
 import concurrent.futures
 import json
 import logging
@@ -33,10 +34,14 @@ class Publisher:
         self.connected = self.stopping = self.full = False
         self.worker = concurrent.futures.ThreadPoolExecutor(1, "snapshots")
         version = (paho.CallbackAPIVersion.VERSION2,) if hasattr(paho, "CallbackAPIVersion") else ()
-        # The id is always the same: a broker that has not noticed yet that the old connection is broken then sends its last will before it accepts
-        # the new one, and not minutes later.
+        # The id is always the same: a broker that has not noticed yet that the old connection is broken then sends its last will
+        # before it accepts the new one, and not minutes later.
         self.client = paho.Client(*version, client_id=f"{slug(settings.topic)}-motion-alarm")
-        self.client.on_connect, self.client.on_disconnect, self.client.on_message = self.on_connect, self.on_disconnect, self.on_message
+        self.client.on_connect, self.client.on_disconnect, self.client.on_message = (
+            self.on_connect,
+            self.on_disconnect,
+            self.on_message,
+        )
         self.client.on_connect_fail = lambda *_: log.warning("mqtt: there is no broker at %s:%d", settings.host, settings.port)
         self.client.will_set(self.topic("status"), "offline", qos=1, retain=True)
         self.client.reconnect_delay_set(1, 30)
@@ -106,7 +111,10 @@ class Publisher:
 
     def on_connect(self, client, _, flags, reason, *__):
         if reason != 0:  # a number, or in paho 2 an object that compares with one
-            log.error("mqtt: the broker refused the connection: %s", reason if hasattr(reason, "is_failure") else paho.connack_string(reason))
+            log.error(
+                "mqtt: the broker refused the connection: %s",
+                reason if hasattr(reason, "is_failure") else paho.connack_string(reason),
+            )
             return
         log.info("mqtt: connected to %s:%d", self.settings.host, self.settings.port)
         self.connected = True

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Makes JPEG pictures of frames."""
+
 import common
 from common import Gst
 
 
 def jpeg_of(sample, quality: int = 85) -> bytes:
-    """The JPEG file of a frame in system or CUDA memory. (cudaconvolve without weights changes nothing; it brings the frame to system memory.) Raises
-    a Failure if it cannot be made within ten seconds."""
-    pipeline = common.parse("appsrc name=in format=time ! cudaconvolve ! video/x-raw ! videoconvert ! jpegenc name=encoder ! appsink name=out sync=false",
-                            encoder={"quality": quality})
+    """The JPEG file of a frame in system or CUDA memory. (cudaconvolve without weights changes nothing; it brings the frame to
+    system memory.) Raises a Failure if it cannot be made within ten seconds."""
+    pipeline = common.parse(
+        "appsrc name=in format=time ! cudaconvolve ! video/x-raw ! videoconvert ! jpegenc name=encoder "
+        "! appsink name=out sync=false",
+        encoder={"quality": quality},
+    )
     bus = pipeline.get_bus()
     pipeline.set_state(Gst.State.PLAYING)
     try:

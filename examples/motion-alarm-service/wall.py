@@ -2,17 +2,19 @@
 """The wall: a picture of all cameras, by cudablend.
 
     videotestsrc (one black frame) ! textoverlay … ! imagefreeze ! mix.sink_0     "no signal" in every place, below the cameras
-    appsrc (a camera) ! mix.sink_1 … mix.sink_N          ! cudablend name=mix ! video/x-raw,framerate=… ! the sink of the configuration
+    appsrc (a camera) ! mix.sink_1 … mix.sink_N      ! cudablend name=mix ! video/x-raw,framerate=… ! the sink of the configuration
 
 How it goes on when a camera is lost:
 - The wall is a pipeline of its own. A camera whose pipeline failed just gives it no frames; an appsrc never sends EOS.
-- `force-live` makes cudablend a live element whatever its inputs are: it composes a picture at each tick of its clock, after waiting for `latency` (a
-  frame's duration), and does not wait for pads. `ignore-inactive-pads` is for cameras that have not given any frame yet.
-- A pad without a new frame repeats its last one for `max-last-buffer-repeat` (`hold` in the configuration). Then cudablend leaves the pad out, and
-  "no signal" below it shows. A still picture on a wall must not look like a live one for longer.
+- `force-live` makes cudablend a live element whatever its inputs are: it composes a picture at each tick of its clock, after
+  waiting for `latency` (a frame's duration), and does not wait for pads. `ignore-inactive-pads` is for cameras that have not given
+  any frame yet.
+- A pad without a new frame repeats its last one for `max-last-buffer-repeat` (`hold` in the configuration). Then cudablend leaves
+  the pad out, and "no signal" below it shows. A still picture on a wall must not look like a live one for longer.
 
-Frames get the time at which they come here: cameras have clocks of their own. An appsrc keeps two frames and drops older ones, so cameras never wait
-for the wall."""
+Frames get the time at which they come here: cameras have clocks of their own. An appsrc keeps two frames and drops older ones, so
+cameras never wait for the wall."""
+
 import math
 import time
 
@@ -42,26 +44,40 @@ class Wall(Kept):
         if not Gst.ElementFactory.find("textoverlay"):
             raise common.Failure("[wall] needs the element textoverlay: install gstreamer1.0-x")
         settings, values = self.settings, {}
+        caps = f"video/x-raw,width={settings.width},height={settings.height},framerate={settings.fps}/1"
         texts = []
         for index, camera in enumerate(self.shown):
             left, top, width, height = self.place(index)
-            values[f"text{index}"] = {"text": f"{GLib.markup_escape_text(camera.title)}\nno signal", "xpos": (left + width / 2) / settings.width,
-                                      "ypos": (top + height / 2) / settings.height, "font-desc": f"Sans {28 / self.columns:.1f}"}
+            values[f"text{index}"] = {
+                "text": f"{GLib.markup_escape_text(camera.title)}\nno signal",
+                "xpos": (left + width / 2) / settings.width,
+                "ypos": (top + height / 2) / settings.height,
+                "font-desc": f"Sans {28 / self.columns:.1f}",
+            }
             texts.append(f"textoverlay name=text{index} halignment=position valignment=position line-alignment=center")
-        pads = " ".join(f"appsrc name=camera{index} is-live=true format=time max-buffers=2 leaky-type=downstream ! mix.sink_{index + 1}"
-                        for index in range(len(self.shown)))
+        pads = " ".join(
+            f"appsrc name=camera{index} is-live=true format=time max-buffers=2 leaky-type=downstream ! mix.sink_{index + 1}"
+            for index in range(len(self.shown))
+        )
         pipeline = common.parse(
             "cudablend name=mix background=black force-live=true ignore-inactive-pads=true "
-            f"! video/x-raw,format=I420,width={settings.width},height={settings.height},framerate={settings.fps}/1,pixel-aspect-ratio=1/1 ! {settings.sink} "
-            f"videotestsrc num-buffers=1 pattern=black ! video/x-raw,width={settings.width},height={settings.height},framerate={settings.fps}/1 "
-            f"! {' ! '.join(texts)} ! imagefreeze ! mix.sink_0 {pads}",
-            mix={"latency": Gst.SECOND // settings.fps}, **values)
+            f"! {caps},format=I420,pixel-aspect-ratio=1/1 ! {settings.sink} "
+            f"videotestsrc num-buffers=1 pattern=black ! {caps} ! {' ! '.join(texts)} ! imagefreeze ! mix.sink_0 {pads}",
+            mix={"latency": Gst.SECOND // settings.fps},
+            **values,
+        )
         self.mix = pipeline.get_by_name("mix")
         for index in range(len(self.shown)):
             left, top, width, height = self.place(index)
             pad = self.mix.get_static_pad(f"sink_{index + 1}")
-            for name, value in {"xpos": left, "ypos": top, "width": width, "height": height, "sizing-policy": "keep-aspect-ratio",
-                                "max-last-buffer-repeat": int(settings.hold * Gst.SECOND)}.items():
+            for name, value in {
+                "xpos": left,
+                "ypos": top,
+                "width": width,
+                "height": height,
+                "sizing-policy": "keep-aspect-ratio",
+                "max-last-buffer-repeat": int(settings.hold * Gst.SECOND),
+            }.items():
                 Gst.util_set_object_arg(pad, name, str(value))
         self.mix.get_static_pad("src").add_probe(Gst.PadProbeType.BUFFER, self.on_frame)
         self.sources = {camera.key: pipeline.get_by_name(f"camera{index}") for index, camera in enumerate(self.shown)}
@@ -86,7 +102,9 @@ class Wall(Kept):
         source.emit("push-sample", Gst.Sample.new(buffer, sample.get_caps(), None, None))
 
     def drain(self, pipeline):
-        self.mix.get_static_pad("src").get_peer().send_event(Gst.Event.new_eos())  # not to the sources: the still picture does not end
+        self.mix.get_static_pad("src").get_peer().send_event(
+            Gst.Event.new_eos()
+        )  # not to the sources: the still picture does not end
 
     def lost(self):
         self.sources = {}

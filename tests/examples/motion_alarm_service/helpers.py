@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What the tests of motion-alarm-service share: a broker, a subscriber, cameras and the service, each on free ports of 127.0.0.1. Every wait has an end."""
+"""What the tests of motion-alarm-service share: a broker, a subscriber, cameras and the service, each on free ports of 127.0.0.1.
+Every wait has an end."""
+
 import collections
 import http.server
 import json
@@ -47,9 +49,15 @@ def launch(*arguments):
 
 
 def make_clip(file):
-    """A second of black, three seconds of a ball on black, two of black, half a second of white: motion, objects and a light. 15 frames per second."""
+    """A second of black, three seconds of a ball on black, two of black, half a second of white: motion, objects and a light. 15
+    frames per second."""
     caps = ["video/x-raw,format=I420,width=320,height=240,framerate=15/1"]
-    parts = [["pattern=black", "num-buffers=15"], ["pattern=ball", "num-buffers=45"], ["pattern=black", "num-buffers=30"], ["pattern=white", "num-buffers=8"]]
+    parts = [
+        ["pattern=black", "num-buffers=15"],
+        ["pattern=ball", "num-buffers=45"],
+        ["pattern=black", "num-buffers=30"],
+        ["pattern=white", "num-buffers=8"],
+    ]
     sources = [word for part in parts for word in ["videotestsrc", *part, "!", *caps, "!", "mix."]]
     launch("concat", "name=mix", "!", "jpegenc", "!", "avimux", "!", "filesink", f"location={file}", *sources)
 
@@ -113,7 +121,9 @@ class RtspCamera:
         self.uri = f"rtsp://me:{SECRET}@127.0.0.1:{self.port}/camera"
 
     def start(self):
-        self.process = subprocess.Popen([sys.executable, HERE / "rtsp_server.py", str(self.port), self.color, "110"], stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            [sys.executable, HERE / "rtsp_server.py", str(self.port), self.color, "110"], stdout=subprocess.PIPE, text=True
+        )
         if self.process.stdout.readline() != "ready\n":
             raise unittest.SkipTest("no gir1.2-gst-rtsp-server-1.0")
 
@@ -139,7 +149,9 @@ class HttpCamera:
                 handler.send_header("Content-Type", "multipart/x-mixed-replace;boundary=picture")
                 handler.end_headers()
                 for _ in range(20):
-                    handler.wfile.write(b"--picture\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%b\r\n" % (len(jpeg), jpeg))
+                    handler.wfile.write(
+                        b"--picture\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%b\r\n" % (len(jpeg), jpeg)
+                    )
                     time.sleep(0.05)
 
             def log_message(self, *_):
@@ -161,9 +173,13 @@ class Service:
     def __init__(self, folder, tables, environment=None):
         self.port, self.log_file = free_port(), folder / "log"
         file = folder / "cameras.toml"
-        file.write_text(f"[metrics]\nport = {self.port}\n[reconnect]\nfirst = 0.2\nmost = 1\ntimeout = 2\n{tables}", encoding="utf-8")
+        file.write_text(
+            f"[metrics]\nport = {self.port}\n[reconnect]\nfirst = 0.2\nmost = 1\ntimeout = 2\n{tables}", encoding="utf-8"
+        )
         with open(self.log_file, "ab") as log:
-            self.process = subprocess.Popen([PROGRAM, "--verbose", file], stderr=log, stdout=log, env={**os.environ, **(environment or {})})
+            self.process = subprocess.Popen(
+                [PROGRAM, "--verbose", file], stderr=log, stdout=log, env={**os.environ, **(environment or {})}
+            )
 
     @property
     def log(self):
@@ -179,9 +195,15 @@ class Service:
             text = self.text_of_metrics()
         except OSError:
             return collections.defaultdict(float)
-        return collections.defaultdict(float, {(sample.name.removeprefix("cudavision_"), *sample.labels.values()): sample.value
-                                               for family in text_string_to_metric_families(text) for sample in family.samples
-                                               if sample.name.startswith("cudavision_")})
+        return collections.defaultdict(
+            float,
+            {
+                (sample.name.removeprefix("cudavision_"), *sample.labels.values()): sample.value
+                for family in text_string_to_metric_families(text)
+                for sample in family.samples
+                if sample.name.startswith("cudavision_")
+            },
+        )
 
     def wait_metric(self, *key, least=1, seconds=15):
         wait_for(f"{key} is {least} or more", lambda: self.metrics()[key] >= least, seconds)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """MQTT against a real mosquitto."""
+
 import json
 import os
 import pathlib
@@ -44,9 +45,20 @@ class Mqtt(Case):
     def check_discovery(self, found):
         """The keys that Home Assistant requires, and that entities refer to topics that exist."""
         entities = {topic: json.loads(payload) for topic, payload in found.last.items() if topic.startswith("homeassistant/")}
-        self.assertEqual({f"homeassistant/{name}/config" for name in (
-            "binary_sensor/cudavision/door_motion", "binary_sensor/cudavision/door_zone_left_side", "binary_sensor/cudavision/door_zone_right",
-            "binary_sensor/cudavision/door_connection", "sensor/cudavision/door_objects", "image/cudavision/door_snapshot")}, set(entities))
+        self.assertEqual(
+            {
+                f"homeassistant/{name}/config"
+                for name in (
+                    "binary_sensor/cudavision/door_motion",
+                    "binary_sensor/cudavision/door_zone_left_side",
+                    "binary_sensor/cudavision/door_zone_right",
+                    "binary_sensor/cudavision/door_connection",
+                    "sensor/cudavision/door_objects",
+                    "image/cudavision/door_snapshot",
+                )
+            },
+            set(entities),
+        )
         self.assertEqual(len(entities), len({entity["unique_id"] for entity in entities.values()}))
         for topic, entity in entities.items():
             component = topic.split("/")[1]
@@ -83,7 +95,9 @@ class Mqtt(Case):
         self.assertEqual("gate", cross["line"])
         self.assertIn(cross["direction"], ("left", "right"))
         # The states followed, in this order.
-        payloads = lambda topic: [payload for name, payload, _ in found.messages if name == f"cudavision/door/{topic}"]  # noqa: E731
+        payloads = lambda topic: [
+            payload for name, payload, _ in found.messages if name == f"cudavision/door/{topic}"
+        ]  # noqa: E731
         self.assertEqual([b"OFF", b"ON", b"OFF"], payloads("motion")[:3])
         for zone in ("left_side", "right"):
             self.assertEqual([b"OFF", b"ON", b"OFF"], payloads(f"zone/{zone}")[:3])
@@ -95,7 +109,12 @@ class Mqtt(Case):
         # A stop ends motion and visits, and is no failure.
         wait_for("motion", lambda: found.last["cudavision/door/motion"] == b"ON")
         self.assertEqual(0, service.stop(signal.SIGINT))
-        for topic, payload in {"status": b"offline", "door/status": b"offline", "door/motion": b"OFF", "door/objects": b"0"}.items():
+        for topic, payload in {
+            "status": b"offline",
+            "door/status": b"offline",
+            "door/motion": b"OFF",
+            "door/objects": b"0",
+        }.items():
             found.expect(f"cudavision/{topic}", payload)
         for name, other in (("begin", "end"), ("enter", "leave")):
             counts = [sum(event["event"] == each for event in found.events("door")) for each in (name, other)]
@@ -103,7 +122,10 @@ class Mqtt(Case):
         # Who comes later finds the states.
         late = self.subscriber(broker)
         late.expect("cudavision/status", b"offline")
-        wait_for("the retained states", lambda: late.last == {topic: payload for topic, payload in found.last.items() if not topic.endswith("/event")})
+        wait_for(
+            "the retained states",
+            lambda: late.last == {topic: payload for topic, payload in found.last.items() if not topic.endswith("/event")},
+        )
         self.assertTrue(all(retained for _, _, retained in late.messages))
 
     def test_last_will(self):
@@ -125,7 +147,15 @@ class Mqtt(Case):
         began = service.metrics()["camera_events_total", "door", "begin"]
         broker.start()
         found = self.subscriber(broker)
-        for topic in ("status", "door/status", "door/motion", "door/objects", "door/zone/left_side", "door/zone/right", "door/snapshot"):
+        for topic in (
+            "status",
+            "door/status",
+            "door/motion",
+            "door/objects",
+            "door/zone/left_side",
+            "door/zone/right",
+            "door/snapshot",
+        ):
             wait_for(f"{topic} again", lambda: f"cudavision/{topic}" in found.last, 20)
         self.check_discovery(found)
         self.assertEqual(b"online", found.last["cudavision/status"])
@@ -160,8 +190,28 @@ class Mqtt(Case):
         subprocess.run([shutil.which("mosquitto_passwd"), "-b", "-c", passwords, "me", SECRET], check=True, capture_output=True)
         if not shutil.which("openssl"):
             self.skipTest("no openssl")
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=127.0.0.1", "-addext",
-                        "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate], check=True, capture_output=True)
+        subprocess.run(
+            [
+                "openssl",
+                "req",
+                "-x509",
+                "-newkey",
+                "rsa:2048",
+                "-nodes",
+                "-days",
+                "1",
+                "-subj",
+                "/CN=127.0.0.1",
+                "-addext",
+                "subjectAltName=IP:127.0.0.1",
+                "-keyout",
+                key,
+                "-out",
+                certificate,
+            ],
+            check=True,
+            capture_output=True,
+        )
         for file in (passwords, key, certificate):
             os.chmod(file, 0o644)
         broker = self.broker(f"password_file {passwords}", f"keyfile {key}", f"certfile {certificate}")

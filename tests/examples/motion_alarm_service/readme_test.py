@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """README.md: its commands run, its tables name what there is, and its configurations are right."""
+
 import configparser
 import dataclasses
 import os
@@ -18,8 +19,12 @@ import metrics  # noqa: E402
 ROOT = EXAMPLE.parents[1]
 README = (EXAMPLE / "README.md").read_text(encoding="utf-8")
 COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", README, re.S) for line in block.splitlines()]
-TABLES = {rows.split("\n")[0].split("|")[1].strip(): [[cell.strip() for cell in row.split("|")[1:-1]] for row in rows.strip().split("\n")[2:]]
-          for rows in re.findall(r"(?:^\|.*\n)+", README, re.M)}
+TABLES = {
+    rows.split("\n")[0]
+    .split("|")[1]
+    .strip(): [[cell.strip() for cell in row.split("|")[1:-1]] for row in rows.strip().split("\n")[2:]]
+    for rows in re.findall(r"(?:^\|.*\n)+", README, re.M)
+}
 
 
 def command(word):
@@ -32,10 +37,18 @@ def command(word):
 
 class Readme(Case):
     def run_command(self, line, **environment):
-        return subprocess.run(["bash", "-euo", "pipefail", "-c", line], cwd=ROOT, capture_output=True, text=True, timeout=60, env={**os.environ, **environment})
+        return subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", line],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env={**os.environ, **environment},
+        )
 
     def test_commands(self):
-        """Each command runs as it stands, but with other ports, with a sink that needs no screen, and with another folder for /etc."""
+        """Each command runs as it stands, but with other ports, with a sink that needs no screen, and with another folder for
+        /etc."""
         self.check_packages(command("apt-get install"))
         self.assertEqual("export GST_PLUGIN_PATH=$PWD/build/gst", command("export"))  # the test has one
         checked = self.run_command(command("--check"))
@@ -53,26 +66,42 @@ class Readme(Case):
         broker, subscribe, ask, look = self.broker(), command("mosquitto_sub"), command("curl"), command("tcpclientsrc")
         ports = {port: str(free_port()) for port in ("9750", "9751")}
         demo = (EXAMPLE / "demo.toml").read_text(encoding="utf-8")
-        demo = demo.replace("[mqtt]", f"[mqtt]\nport = {broker.port}").replace("[metrics]", f"[metrics]\nport = {ports['9750']}").replace("9751", ports["9751"])
+        demo = (
+            demo.replace("[mqtt]", f"[mqtt]\nport = {broker.port}")
+            .replace("[metrics]", f"[metrics]\nport = {ports['9750']}")
+            .replace("9751", ports["9751"])
+        )
         file = self.folder / "demo.toml"
         file.write_text(demo, encoding="utf-8")
         self.assertIn(" examples/motion-alarm-service/demo.toml", line)
-        service = subprocess.Popen([word.replace("examples/motion-alarm-service/demo.toml", str(file)) for word in line.split()], cwd=ROOT, stderr=subprocess.DEVNULL)
+        service = subprocess.Popen(
+            [word.replace("examples/motion-alarm-service/demo.toml", str(file)) for word in line.split()],
+            cwd=ROOT,
+            stderr=subprocess.DEVNULL,
+        )
         self.addCleanup(service.wait)
         self.addCleanup(service.terminate)
         ask = ask.replace("9750", ports["9750"])
         wait_for("curl", lambda: 'cudavision_camera_up{camera="ball"} 1.0' in self.run_command(ask).stdout)
         if shutil.which("mosquitto_sub"):
             events = self.run_command(f"{subscribe} -p {broker.port} -C 3 -W 30").stdout
-            self.assertTrue(all(line.startswith(("cudavision/ball/event {", "cudavision/moments/event {")) for line in events.splitlines()), events)
+            self.assertTrue(
+                all(line.startswith(("cudavision/ball/event {", "cudavision/moments/event {")) for line in events.splitlines()),
+                events,
+            )
             self.assertEqual(3, events.count("\n"))
-        shown = self.run_command(look.replace("9751", ports["9751"]).replace("videoconvert ! autovideosink", "identity eos-after=5 ! fakesink"))
+        shown = self.run_command(
+            look.replace("9751", ports["9751"]).replace("videoconvert ! autovideosink", "identity eos-after=5 ! fakesink")
+        )
         self.assertEqual(0, shown.returncode, shown.stderr)
 
     def check_unit(self, lines):
         stubs = self.folder / "bin"
         stubs.mkdir()
-        for name, text in {"sudo": 'exec "$@"', "systemctl": f'[[ $* == "enable --now motion-alarm" && -e {self.folder}/etc/systemd/system/motion-alarm.service ]]'}.items():
+        for name, text in {
+            "sudo": 'exec "$@"',
+            "systemctl": f'[[ $* == "enable --now motion-alarm" && -e {self.folder}/etc/systemd/system/motion-alarm.service ]]',
+        }.items():
             (stubs / name).write_text(f"#!/bin/bash\n{text}\n")
             (stubs / name).chmod(0o755)
         for line in lines:
@@ -86,7 +115,9 @@ class Readme(Case):
         program, configuration = parser["Service"]["ExecStart"].split()
         self.assertEqual("/etc/motion-alarm/cameras.toml", configuration)
         passwords = {name: "x" for name in ("MQTT_PASSWORD", "DOOR_PASSWORD", "HALL_PASSWORD", "YARD_PASSWORD")}
-        done = self.run_command(f"{program.replace('/opt/cudavision', str(ROOT))} --check {self.folder}{configuration}", **passwords)
+        done = self.run_command(
+            f"{program.replace('/opt/cudavision', str(ROOT))} --check {self.folder}{configuration}", **passwords
+        )
         self.assertEqual((0, "3 cameras: door, hall, yard\n"), (done.returncode, done.stdout), done.stderr)
         if shutil.which("systemd-analyze"):
             file.write_text(text.replace("/opt/cudavision", str(ROOT)), encoding="utf-8")
@@ -94,7 +125,13 @@ class Readme(Case):
             self.assertNotIn("motion-alarm.service", done.stderr)
 
     def test_tables_of_the_configuration(self):
-        for name, kind in {"camera.NAME": config.Camera, "reconnect": config.Reconnect, "mqtt": config.Mqtt, "metrics": config.Metrics, "wall": config.Wall}.items():
+        for name, kind in {
+            "camera.NAME": config.Camera,
+            "reconnect": config.Reconnect,
+            "mqtt": config.Mqtt,
+            "metrics": config.Metrics,
+            "wall": config.Wall,
+        }.items():
             defaults = {}
             for names, values, _ in TABLES[name]:
                 names, values = names.split(", "), values.split(", ")
@@ -103,7 +140,9 @@ class Readme(Case):
             self.assertEqual(set(fields), set(defaults), name)
             for field, default in defaults.items():
                 if default and default != "NAME":
-                    self.assertEqual(str(fields[field]).lower() if isinstance(fields[field], bool) else str(fields[field]), default, field)
+                    self.assertEqual(
+                        str(fields[field]).lower() if isinstance(fields[field], bool) else str(fields[field]), default, field
+                    )
 
     def test_sinks_of_the_wall(self):
         sinks = re.findall(r"`([^`]+ ! (?:tcpserversink|filesink) [^`]+)`", README)

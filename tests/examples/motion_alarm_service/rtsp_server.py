@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""An RTSP camera:  rtsp_server.py PORT COLOR SECONDS. It serves rtsp://me:secret@127.0.0.1:PORT/camera, a ball on a background of 0xAARRGGBB, 10 frames per
-second of 320x240, prints a line when it listens, and ends after SECONDS. Status 77 without GStreamer's RTSP server."""
+"""An RTSP camera:  rtsp_server.py PORT COLOR SECONDS. It serves rtsp://me:secret@127.0.0.1:PORT/camera, a ball on a background of
+0xAARRGGBB, 10 frames per second of 320x240, prints a line when it listens, and ends after SECONDS. Status 77 without GStreamer's
+RTSP server."""
+
 import sys
 
 import gi
@@ -16,8 +18,11 @@ port, color, seconds = sys.argv[1], int(sys.argv[2], 0), int(sys.argv[3])
 Gst.init(None)
 server = GstRtspServer.RTSPServer(address="127.0.0.1", service=port)
 factory = GstRtspServer.RTSPMediaFactory(shared=True)
-factory.set_launch(f"( videotestsrc is-live=true pattern=ball background-color={color} ! video/x-raw,format=I420,width=320,height=240,framerate=10/1 "
-                   "! jpegenc ! rtpjpegpay name=pay0 )")
+factory.set_launch(
+    f"( videotestsrc is-live=true pattern=ball background-color={color} "
+    "! video/x-raw,format=I420,width=320,height=240,framerate=10/1 "
+    "! jpegenc ! rtpjpegpay name=pay0 )"
+)
 permissions = GstRtspServer.RTSPPermissions()
 for name in ("access", "construct"):
     permissions.add_permission_for_role("user", f"media.factory.{name}", True)

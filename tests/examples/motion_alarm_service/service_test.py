@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The parts that need no broker: waiting times, the configuration, places on the wall, the command line."""
+
 import collections
 import os
 import signal
@@ -17,8 +18,11 @@ import common  # noqa: E402
 import config  # noqa: E402
 import discovery  # noqa: E402
 import kept  # noqa: E402
+import motion_alarm_service  # noqa: E402
 import mqtt  # noqa: E402
 import wall  # noqa: E402
+
+common.parse("cudadiff ! fakesink")
 
 
 class Units(unittest.TestCase):
@@ -47,11 +51,13 @@ class Units(unittest.TestCase):
 
     def test_pipelines_are_kept_running(self):
         """A pipeline that ends, fails or hangs starts again, with the contexts that all share."""
-        descriptions = ["videotestsrc num-buffers=3 ! fakesink name=sink signal-handoffs=true",  # ends
-                        "videotestsrc ! identity error-after=4 ! fakesink name=sink signal-handoffs=true",  # fails
-                        "no-such-element",
-                        "appsrc ! fakesink name=sink signal-handoffs=true",  # hangs
-                        "videotestsrc is-live=true ! fakesink name=sink signal-handoffs=true"]
+        descriptions = [
+            "videotestsrc num-buffers=3 ! fakesink name=sink signal-handoffs=true",  # ends
+            "videotestsrc ! identity error-after=4 ! fakesink name=sink signal-handoffs=true",  # fails
+            "no-such-element",
+            "appsrc ! fakesink name=sink signal-handoffs=true",  # hangs
+            "videotestsrc is-live=true ! fakesink name=sink signal-handoffs=true",
+        ]
         found = []
 
         class Few(kept.Kept):
@@ -64,7 +70,6 @@ class Units(unittest.TestCase):
             def drain(self, pipeline):
                 pipeline.send_event(common.Gst.Event.new_eos())
 
-        common.parse("fakesrc ! fakesink")
         few = Few("few", config.Reconnect(first=0.01, most=0.02, timeout=0.3))
         few.contexts = [common.Gst.Context.new("test.context", True)]
         with self.assertLogs("motion-alarm", "WARNING") as logged:
@@ -90,19 +95,42 @@ class Units(unittest.TestCase):
         self.assertEqual([(0, 0, 426, 720), (426, 0, 427, 720), (853, 0, 427, 720)], places(3, columns=3))
 
     def test_secrets_are_hidden(self):
-        for uri in ("rtsp://me:secret@host/x", "http://me:a/secret#@host/x?y=1", "http://host/x?user=me&pwd=secret", "rtsp://me:a secret@host/x"):
+        for uri in (
+            "rtsp://me:secret@host/x",
+            "http://me:a/secret#@host/x?y=1",
+            "http://host/x?user=me&pwd=secret",
+            "rtsp://me:a secret@host/x",
+        ):
             each = camera.Camera(config.Camera(uri=uri, key="door"), config.Reconnect(), None)
-            for text in (uri, f"cannot open {uri} now", uri.replace(" ", "%20"), uri.partition("://")[2], f"cannot open {uri.replace('/x', '/y')}"):
+            for text in (
+                uri,
+                f"cannot open {uri} now",
+                uri.replace(" ", "%20"),
+                uri.partition("://")[2],
+                f"cannot open {uri.replace('/x', '/y')}",
+            ):
                 self.assertNotIn("secret", each.hide(text), text)
             self.assertEqual("no frame came for 10 s", each.hide("no frame came for 10 s"))
 
     def test_names_of_topics(self):
         door = config.Camera(uri="test", key="door", cudadiff={"zones": "way in: 0,0 1,1 2,0; a/b: 0,0 1,1 2,0"})
         self.assertEqual(["way in", "a/b"], door.zones)
-        state = collections.namedtuple("State", "name up motion objects settings occupied")("door", True, False, 2, door, lambda zone: zone == "a/b")
-        self.assertEqual({"home/x/door/status": "online", "home/x/door/motion": "OFF", "home/x/door/objects": "2", "home/x/door/zone/way_in": "OFF",
-                          "home/x/door/zone/a_b": "ON"}, discovery.states("home/x", state))
-        self.assertIn("homeassistant/binary_sensor/home_x/door_zone_a_b/config", discovery.discovery("homeassistant", "home/x", [state]))
+        state = collections.namedtuple("State", "name up motion objects settings occupied")(
+            "door", True, False, 2, door, lambda zone: zone == "a/b"
+        )
+        self.assertEqual(
+            {
+                "home/x/door/status": "online",
+                "home/x/door/motion": "OFF",
+                "home/x/door/objects": "2",
+                "home/x/door/zone/way_in": "OFF",
+                "home/x/door/zone/a_b": "ON",
+            },
+            discovery.states("home/x", state),
+        )
+        self.assertIn(
+            "homeassistant/binary_sensor/home_x/door_zone_a_b/config", discovery.discovery("homeassistant", "home/x", [state])
+        )
 
 
 class CommandLine(Case):
@@ -124,34 +152,41 @@ class CommandLine(Case):
     def test_wrong_configurations(self):
         door = '[camera.door]\nuri = "test"\n'
         for text, expected in {
-                "": "names no camera",
-                "[camera": "is no TOML",
-                f"{door}[mqqt]": "there is no table [mqqt]",
-                f"{door}name = 1": "[camera.door] has no key name; it may have uri, title, wall, source, cudadiff",
-                "[camera.door]": "[camera.door] needs the key uri",
-                "[camera.door]\nuri = 1": "uri in [camera.door] must be a string",
-                '["camera"."the door"]\nuri = "test"': "[camera.the door]: a name of a camera consists of",
-                f'{door}wall = "yes"': "wall in [camera.door] must be true or false",
-                f"{door}[mqtt]\nport = 70000": "port in [mqtt] must be 1 to 65535",
-                f'{door}[mqtt]\ntopic = "a/#"': "topic in [mqtt] must be a topic without + and #",
-                f'{door}[mqtt]\ntls = true\nca_file = "/nonexistent"': "cannot read /nonexistent: No such file or directory",
-                f"{door}[reconnect]\nfirst = true": "first in [reconnect] must be a number",
-                f"{door}[wall]\nsink = 'no-such-element'": 'no element "no-such-element"',
-                f"{door}wall = false\n[wall]": "[wall] shows 1 to 63 cameras",
-                f'[camera.door]\nuri = "rtsp://me:${{NO_SUCH_VARIABLE}}@{SECRET}"': "uri in [camera.door] needs the environment variable NO_SUCH_VARIABLE",
-                f'[camera.door]\nuri = "rtsp://me:{SECRET}$@x"': "uri in [camera.door] has a $ that begins no ${NAME}",
-                f"{door}[camera.door.cudadiff]\ngap = 'x'": "cudadiff has no such property or value: gap=x",
-                f"{door}[camera.door.cudadiff]\nno-such = true": "cudadiff has no such property or value: no-such=true",
-                f"{door}[camera.door.cudadiff]\nzones = 'a b: 0,0 1,1 2,0; a_b: 0,0 1,1 2,0'": "two zones whose names differ only in",
-                '[camera.door]\nuri = "/nonexistent.mp4"': "cannot read /nonexistent.mp4: there is no such file",
-                f'[camera.door]\nuri = "{self.folder}"': "it is a folder"}.items():
-            with self.subTest(text):
-                self.assertIn(expected, self.fails(2, self.configuration(text)))
+            "": "names no camera",
+            "[camera": "is no TOML",
+            f"{door}[mqqt]": "there is no table [mqqt]",
+            f"{door}name = 1": "[camera.door] has no key name; it may have uri, title, wall, source, cudadiff",
+            "[camera.door]": "[camera.door] needs the key uri",
+            "[camera.door]\nuri = 1": "uri in [camera.door] must be a string",
+            '["camera"."the door"]\nuri = "test"': "[camera.the door]: a name of a camera consists of",
+            f'{door}wall = "yes"': "wall in [camera.door] must be true or false",
+            f"{door}[mqtt]\nport = 70000": "port in [mqtt] must be 1 to 65535",
+            f'{door}[mqtt]\ntopic = "a/#"': "topic in [mqtt] must be a topic without + and #",
+            f'{door}[mqtt]\ntls = true\nca_file = "/nonexistent"': "cannot read /nonexistent: No such file or directory",
+            f"{door}[reconnect]\nfirst = true": "first in [reconnect] must be a number",
+            f"{door}[wall]\nsink = 'no-such-element'": 'no element "no-such-element"',
+            f"{door}wall = false\n[wall]": "[wall] shows 1 to 63 cameras",
+            f'[camera.door]\nuri = "rtsp://me:${{NO_SUCH}}@{SECRET}"': "uri in [camera.door] needs the environment variable NO_SUCH,",
+            f'[camera.door]\nuri = "rtsp://me:{SECRET}$@x"': "uri in [camera.door] has a $ that begins no ${NAME}",
+            f"{door}[camera.door.cudadiff]\ngap = 'x'": "cudadiff has no such property or value: gap=x",
+            f"{door}[camera.door.cudadiff]\nno-such = true": "cudadiff has no such property or value: no-such=true",
+            f"{door}[camera.door.cudadiff]\nzones = 'a b: 0,0 1,1 2,0; a_b: 0,0 1,1 2,0'": "two zones whose names differ only in",
+            '[camera.door]\nuri = "/nonexistent.mp4"': "cannot read /nonexistent.mp4: there is no such file",
+            f'[camera.door]\nuri = "{self.folder}"': "it is a folder",
+        }.items():
+            with self.subTest(text), self.assertRaises(common.Failure) as raised:
+                motion_alarm_service.make(config.load(self.configuration(text)))
+            self.assertIn(expected, str(raised.exception))
+            self.assertNotIn("\n", str(raised.exception))
+            self.assertNotIn(SECRET, str(raised.exception))
 
     def test_usage(self):
         file = self.configuration('[camera.door]\nuri = "test"\n')
         self.fails(2)
         self.fails(2, "--no-such", file)
+        wrong = self.folder / "wrong.toml"
+        wrong.write_text(f'[camera.door]\nuri = "rtsp://me:{SECRET}$@x"')
+        self.assertIn("uri in [camera.door] has a $", self.fails(2, wrong))
         self.assertIn("No such file", self.fails(2, self.folder / "missing"))
         self.assertIn("Is a directory", self.fails(2, self.folder))
         self.assertEqual("1 cameras: door\n", self.program("--check", file).stdout)
@@ -168,8 +203,10 @@ class CommandLine(Case):
         silent = socket.create_server(("127.0.0.1", 0))  # accepts, and never answers
         self.addCleanup(silent.close)
         for number, delay in ((signal.SIGTERM, 0.1), (signal.SIGINT, 1)):
-            service = self.service(f"[mqtt]\nport = {free_port()}\n[camera.door]\nuri = 'rtsp://me:{SECRET}@127.0.0.1:{silent.getsockname()[1]}/x'\n"
-                                   "[camera.yard]\nuri = 'test'\n[wall]\nsink = 'fakesink sync=true'\n")
+            service = self.service(
+                f"[mqtt]\nport = {free_port()}\n[camera.door]\nuri = 'rtsp://me:{SECRET}@127.0.0.1:{silent.getsockname()[1]}/x'\n"
+                "[camera.yard]\nuri = 'test'\n[wall]\nsink = 'fakesink sync=true'\n"
+            )
             wait_for("it listens", service.metrics)
             time.sleep(delay)
             self.assertEqual(0, service.stop(number))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Cameras that are lost and come back, the wall meanwhile, and the metrics of both."""
+
 import signal
 import time
 import unittest
@@ -30,12 +31,23 @@ sink = "jpegenc ! multifilesink location={folder}/wall-%06d.jpg max-files=50"
     def last(self):
         """The pixels of the last complete picture, for each camera a list of (R, G, B)."""
         file, raw = self.folder / f"wall-{wait_for('two pictures', self.count) - 1:06d}.jpg", self.folder / "raw"
-        launch("filesrc", f"location={file}", "!", "jpegdec", "!", "videoconvert", "!", "video/x-raw,format=RGB,width=640,height=240", "!",
-               "filesink", f"location={raw}")
+        launch(
+            "filesrc",
+            f"location={file}",
+            "!",
+            "jpegdec",
+            "!",
+            "videoconvert",
+            "!",
+            "video/x-raw,format=RGB,width=640,height=240",
+            "!",
+            "filesink",
+            f"location={raw}",
+        )
         data = raw.read_bytes()
-        rows = [data[start:start + 640 * 3] for start in range(0, len(data), 640 * 3)]
-        pixels = [[row[x:x + 3] for x in range(0, 640 * 3, 3)] for row in rows]
-        return [[pixel for row in pixels for pixel in row[x:x + 320]] for x in (0, 320)]
+        rows = [data[start : start + 640 * 3] for start in range(0, len(data), 640 * 3)]
+        pixels = [[row[x : x + 3] for x in range(0, 640 * 3, 3)] for row in rows]
+        return [[pixel for row in pixels for pixel in row[x : x + 320]] for x in (0, 320)]
 
     def kind(self):
         """What the first place shows: `camera`, `no signal` or something else."""
@@ -104,11 +116,22 @@ uri = "test"
 
     def test_http_ends_and_a_wrong_password(self):
         picture, door = self.folder / "picture.jpg", self.rtsp()
-        launch("videotestsrc", "num-buffers=1", "!", "video/x-raw,format=I420,width=320,height=240", "!", "jpegenc", "!", "filesink", f"location={picture}")
+        launch(
+            "videotestsrc",
+            "num-buffers=1",
+            "!",
+            "video/x-raw,format=I420,width=320,height=240",
+            "!",
+            "jpegenc",
+            "!",
+            "filesink",
+            f"location={picture}",
+        )
         launch("audiotestsrc", "num-buffers=20", "!", "wavenc", "!", "filesink", f"location={self.folder}/sound.wav")
         camera = HttpCamera(picture.read_bytes())
         self.addCleanup(camera.close)
-        service = self.service(f"""
+        service = self.service(
+            f"""
 [camera.yard]
 uri = "{camera.uri}"
 source = {{ is-live = true, do-timestamp = true }}
@@ -118,7 +141,9 @@ uri = "{door.uri.replace('me:', 'you:')}"
 uri = "rtsp://me:${{DOOR_PASSWORD}}@127.0.0.1:9/x?password={SECRET}"
 [camera.sound]
 uri = "{self.folder}/sound.wav"
-""", {"DOOR_PASSWORD": SECRET})
+""",
+            {"DOOR_PASSWORD": SECRET},
+        )
         wait_for("three connections", lambda: len(camera.paths) >= 3)
         self.assertIn(SECRET, camera.paths[0])  # the camera gets it
         service.wait_metric("camera_frames_total", "yard", least=25)
@@ -130,8 +155,13 @@ uri = "{self.folder}/sound.wav"
         text = service.text_of_metrics()
         self.assertNotIn(SECRET, text)
         self.assertEqual({"yard", "door", "nowhere", "sound"}, {key[1] for key in service.metrics() if key[0] == "camera_up"})
-        self.assertTrue({f"cudavision_camera_{name}" for name in ("frames_total", "fps", "up", "motion", "objects", "reconnects_total", "events_total")} <=
-                        {line.split("{")[0] for line in text.splitlines()})
+        self.assertTrue(
+            {
+                f"cudavision_camera_{name}"
+                for name in ("frames_total", "fps", "up", "motion", "objects", "reconnects_total", "events_total")
+            }
+            <= {line.split("{")[0] for line in text.splitlines()}
+        )
         self.assertEqual(0, service.stop())
 
 
