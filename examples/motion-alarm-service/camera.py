@@ -99,8 +99,7 @@ class Camera(Kept):
                 log.warning("%s: %s has no property %s, or not this value", self.name, source.get_factory().get_name(), name)
 
     def drain(self, pipeline):
-        if self.up:  # otherwise there is nothing to come
-            self.diff.get_static_pad("sink").send_event(Gst.Event.new_eos())
+        self.diff.get_static_pad("sink").send_event(Gst.Event.new_eos())
 
     def on_message(self, _, message):
         event = message.get_structure()

@@ -127,8 +127,9 @@ class Kept(threading.Thread):
                 if now - measured >= 1:
                     self.fps = (self.frames - counted) / (now - measured)
                     measured, counted = now, self.frames
-            self.drain(pipeline)
-            bus.timed_pop_filtered(2 * Gst.SECOND, ends)
+            if self.up:  # otherwise there is nothing to come
+                self.drain(pipeline)
+                bus.timed_pop_filtered(2 * Gst.SECOND, ends)
             return "stopped"
         finally:
             pipeline.set_state(Gst.State.NULL)

@@ -6,9 +6,8 @@
 
 How it goes on when a camera is lost:
 - The wall is a pipeline of its own. A camera whose pipeline failed just gives it no frames; an appsrc never sends EOS.
-- `force-live` makes cudablend a live element whatever its inputs are: it composes a picture at each tick of its clock, after
-  waiting for `latency` (a frame's duration), and does not wait for pads. `ignore-inactive-pads` is for cameras that have not given
-  any frame yet.
+- An appsrc is a live source, so cudablend is live, too: it composes a picture at each tick of its clock, and waits for pads until `latency`
+  (a frame's duration) has passed. `force-live` and `ignore-inactive-pads` would change nothing.
 - A pad without a new frame repeats its last one for `max-last-buffer-repeat` (`hold` in the configuration). Then cudablend leaves
   the pad out, and "no signal" below it shows. A still picture on a wall must not look like a live one for longer.
 
@@ -60,7 +59,7 @@ class Wall(Kept):
             for index in range(len(self.shown))
         )
         pipeline = common.parse(
-            "cudablend name=mix background=black force-live=true ignore-inactive-pads=true "
+            "cudablend name=mix background=black "
             f"! {caps},format=I420,pixel-aspect-ratio=1/1 ! {settings.sink} "
             f"videotestsrc num-buffers=1 pattern=black ! {caps} ! {' ! '.join(texts)} ! imagefreeze ! mix.sink_0 {pads}",
             mix={"latency": Gst.SECOND // settings.fps},
