@@ -140,7 +140,5 @@ class Camera(Kept):
         self.listener.state(self)
 
     def lost(self):
-        # cudadiff ended motion and visits when it stopped; this is for a pipeline that could not be built
-        self.motion = self.begins = False
-        self.visits.clear()
+        self.begins = False  # cudadiff ended motion and visits when it stopped
         self.listener.state(self)
