@@ -3,52 +3,26 @@
 """Prints a line of JSON for each event of cudadiff, and saves a picture of each begin in this folder. With preset=…, zones=… or
 lines=… events of objects (enter, leave, cross) are printed too.
 Needs python3-gi and gir1.2-gst-plugins-base-1.0."""
-import datetime, json, os, re, signal, stat, sys, urllib.parse, warnings
-import common
+import datetime, json, os, re, signal, sys, warnings
+import common, inputs
 from common import GLib, Gst
 import gi
 gi.require_version("GstVideo", "1.0")
 from gi.repository import GstVideo
 
-def user_of(location):
-    """The `user:password` of a URI. A password may contain any character, so it ends at the last @, unless a port comes before."""
-    match = re.fullmatch(r"[a-z][-+.a-z0-9]*://(?!\[)(?=[^/?#]*[:@])(.*)@[^@]*", location, re.I | re.S)
-    return match[1] if match else ""
-
-def source_of(name):
-    """Returns an element for a pipeline's description, and its properties."""
-    if re.fullmatch(r"test(:\d{1,9})?", name):
-        return "videotestsrc name=source pattern=ball", {"num-buffers": int(name[5:])} if name[4:] else {"is-live": True}
-    if name.startswith("/dev/") and os.path.exists(name) and stat.S_ISCHR(os.stat(name).st_mode):
-        return "v4l2src name=source ! decodebin", {"device": name}
-    if not re.match("[a-z][-+.a-z0-9]*://", name, re.I):
-        return f"{common.DECODER} name=source", {"uri": common.uri_of(name)}
-    user = user_of(name)
-    if user and not re.match(r"[^/?#@]*:\d+[/?#]", user):  # otherwise it is a host with a port and a path with an @
-        name = name.replace(user, urllib.parse.quote(user, safe="%:!$&'()*+,;="), 1)
-    return f"{common.DECODER} name=source", {"uri": name}
-
-def set_property(element, text):
-    """Sets a property from NAME=VALUE. Returns False if the element has no such property or value."""
-    name, _, value = text.partition("=")
-    notified = []
-    element.connect(f"notify::{name}", lambda *_: notified.append(True))
-    Gst.util_set_object_arg(element, name, value)
-    return bool(notified)
-
 class Input:
     def __init__(self, number, location):
-        self.number, self.location, self.users = number, location, [user_of(location)]
+        self.number, self.location, self.users = number, location, [inputs.user_of(location)]
         self.name = location.replace(self.users[0] + "@", "", 1) if self.users[0] else location  # without the password
         self.begin, self.pipeline, self.live, self.flowing, self.files = None, None, False, False, set()
 
     def start(self):
-        source, values = source_of(self.location)
-        self.users.append(user_of(values.get("uri", "")))  # as elements print it
+        source, values = inputs.source_of(self.location)
+        self.users.append(inputs.user_of(values.get("uri", "")))  # as elements print it
         self.pipeline = common.parse(f"{source} ! queue ! videoconvert ! cudadiff name=diff output=passthrough ! video/x-raw "
                                      "! appsink name=sink sync=false max-buffers=1 emit-signals=true", source=values)
         for text in properties:
-            set_property(self.pipeline.get_by_name("diff"), text)
+            inputs.set_property(self.pipeline.get_by_name("diff"), text)
         self.pipeline.get_by_name("sink").connect("new-sample", self.on_frame)
         bus = self.pipeline.get_bus()
         bus.enable_sync_message_emission()
@@ -88,15 +62,7 @@ class Input:
         return file + ".jpg"
 
     def say(self, event, **more):
-        keys = ("changed-ratio", "mean-difference", "id", "x", "y", "width", "height", "zone", "line", "direction", "seconds", "path-length",
-                "crossed-left", "crossed-right")
-        line = {"input": self.name, "event": event.get_value("event"), "time": event.get_value("stream-time") / Gst.SECOND,
-                **{key.replace("-", "_"): event.get_value(key) for key in keys if event.has_field(key)}}
-        if event.has_field("regions"):
-            array = event.get_array("regions")[1]
-            line["regions"] = [{key: region.get_value(key) for key in ("x", "y", "width", "height", "area", "score")}
-                               for region in map(array.get_nth, range(array.n_values))]
-        line.update(more)
+        line = {"input": self.name, **inputs.line_of(event), **more}
         try:
             os.write(sys.stdout.fileno(), json.dumps(line).encode() + b"\n")  # in one write, since other inputs write in their own threads
         except OSError as error:
@@ -105,16 +71,14 @@ class Input:
 
     def complain(self, text):
         failed.append(self)
-        for user in filter(None, self.users):
-            text = text.replace(user + "@", "").replace(user, "")
-        print(f"{self.name}: {re.sub('://[^ ]*@', '://', text)}", file=sys.stderr)
+        print(f"{self.name}: {inputs.without_users(text, self.users)}", file=sys.stderr)
 
     def on_message(self, _, message):
         if message.type == Gst.MessageType.ERROR:
             self.complain(common.text_of(message))
         if message.type in (Gst.MessageType.ERROR, Gst.MessageType.EOS):
             self.stop()
-        return self in inputs
+        return self in running
 
     def drain(self):
         if self.flowing:
@@ -125,11 +89,11 @@ class Input:
     def stop(self):
         if self.pipeline:
             self.pipeline.set_state(Gst.State.NULL)
-        inputs.remove(self)
-        inputs or loop.quit()
+        running.remove(self)
+        running or loop.quit()
 
 def on_signal():  # called once: a second Ctrl-C stops the process at once
-    for each in list(inputs):
+    for each in list(running):
         each.drain()
 
 def run():
@@ -142,13 +106,13 @@ def run():
     diff = common.parse("cudadiff name=diff ! fakesink").get_by_name("diff")
     properties.extend(filter(re.compile("[-a-z]+=").match, arguments))
     for text in properties:
-        if not set_property(diff, text):
+        if not inputs.set_property(diff, text):
             parser.error(f"cudadiff has no such property or value: {text}")
     names = [text for text in arguments if text not in properties]
     if not names:
         parser.error("no input was named")
-    inputs.extend(Input(*numbered) for numbered in enumerate(names, 1))
-    for each in list(inputs):
+    running.extend(Input(*numbered) for numbered in enumerate(names, 1))
+    for each in list(running):
         try:
             each.start()
         except common.Failure as error:
@@ -156,11 +120,11 @@ def run():
             each.stop()
     for number in (signal.SIGINT, signal.SIGTERM):
         GLib.unix_signal_add(GLib.PRIORITY_DEFAULT, number, on_signal)
-    if inputs:
+    if running:
         loop.run()
     sys.exit(bool(failed))
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore", DeprecationWarning)  # for the array of regions; python3-gst-1.0 would avoid it
-    loop, inputs, failed, properties = GLib.MainLoop(), [], [], []
+    loop, running, failed, properties = GLib.MainLoop(), [], [], []
     common.main(run)

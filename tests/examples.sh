@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Runs one of the examples on a short synthetic input and decodes its output:
-#   tests/examples.sh quickstart | motion-alarm | motion_alarm.py | integral_numbers.py | cross-fade.py |
+#   tests/examples.sh quickstart | motion-alarm | motion_alarm.py | motion-alarm-service | integral_numbers.py | cross-fade.py |
 #     torch_model.py | cupy_kernel.py | RECIPE
 # Needs a finished build in BUILD_DIR (build). Exit status 77 (skipped) if the example needs something that is not installed.
 set -euo pipefail
@@ -236,6 +236,26 @@ case $1 in
     grep -q '"enter"' "$work/out"
     fails 2 "$root/examples/motion_alarm.py" no-such=1 test:3
     fails 2 "$root/examples/motion_alarm.py" threshold=x test:3
+    ;;
+  motion-alarm-service)
+    needs_python
+    for module in paho.mqtt.client prometheus_client; do
+      /usr/bin/python3 -c "import $module" 2>/dev/null || { echo "skipped: no Python module $module (WITH=mqtt tests/run.sh installs it)"; exit 77; }
+    done
+    PATH=$PATH:/usr/sbin command -v mosquitto >/dev/null || { echo 'skipped: no mosquitto (WITH=mqtt tests/run.sh installs it)'; exit 77; }
+    # Its tests are in Python, because they need a broker and cameras. They mostly wait, so the files run side by side.
+    cd "$root/tests/examples/motion_alarm_service"
+    tests=()
+    for test in *_test.py; do
+      TMPDIR=$work /usr/bin/python3 -m unittest --buffer --verbose "${test%.py}" >"$work/$test" 2>&1 &
+      tests+=("$test $!")
+    done
+    status=0
+    for test in "${tests[@]}"; do
+      wait "${test#* }" || status=1
+      cat "$work/${test% *}"
+    done
+    expect 'exit status of the tests' 0 "$status"
     ;;
   integral_numbers.py)
     needs_python

@@ -12,6 +12,7 @@ packages_report=(python3-gi python3-gst-1.0 gir1.2-gst-plugins-base-1.0 python3-
 packages_test=(libgtest-dev libbenchmark-dev valgrind python3 cppcheck shellcheck)
 # Large programs that single tests use, by the word that asks for them (WITH='mqtt browser' tests/run.sh). Tests skip without them.
 declare -A packages_with=()
+packages_with[mqtt]='mosquitto mosquitto-clients python3-paho-mqtt python3-prometheus-client gir1.2-gst-rtsp-server-1.0 gstreamer1.0-x curl openssl'
 if grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release; then
   packages_test+=(clang-format)  # version 14: see tests/lint.sh
 else

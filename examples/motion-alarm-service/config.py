@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The configuration: a TOML file becomes a `Config`. Each class below is a table of the file, each field a key with its default."""
+
+import dataclasses
+import os
+import re
+import string
+import tomllib
+import typing
+
+from common import Failure
+
+ENVIRONMENT = {"environment": True}  # ${NAME} in the value is replaced from the environment, so that the file needs no passwords
+
+
+def between(least, most):
+    return {"least": least, "most": most}
+
+
+@dataclasses.dataclass
+class Mqtt:
+    host: str = "127.0.0.1"
+    port: int = dataclasses.field(default=1883, metadata=between(1, 65535))
+    topic: str = "cudavision"  # all topics begin with it; each service needs its own
+    username: str = dataclasses.field(default="", metadata=ENVIRONMENT)
+    password: str = dataclasses.field(default="", metadata=ENVIRONMENT)
+    tls: bool = False
+    ca_file: str = ""  # PEM; without it the system's authorities
+    discovery: str = "homeassistant"  # Home Assistant's discovery prefix; "" publishes no discovery
+
+
+@dataclasses.dataclass
+class Metrics:
+    host: str = "127.0.0.1"
+    port: int = dataclasses.field(default=9750, metadata=between(1, 65535))
+
+
+@dataclasses.dataclass
+class Wall:
+    sink: str = "videoconvert ! autovideosink"  # a pipeline's description, which gets video/x-raw, format=I420
+    width: int = dataclasses.field(default=1280, metadata=between(16, 16384))
+    height: int = dataclasses.field(default=720, metadata=between(16, 16384))
+    fps: int = dataclasses.field(default=10, metadata=between(1, 240))
+    columns: int = dataclasses.field(default=0, metadata=between(0, 63))  # 0: as square as possible
+    hold: float = dataclasses.field(
+        default=5, metadata=between(0, 1e6)
+    )  # seconds for which the last picture of a lost camera stays
+
+
+@dataclasses.dataclass
+class Reconnect:
+    first: float = dataclasses.field(default=1, metadata=between(0.01, 3600))  # seconds before the first new try
+    most: float = dataclasses.field(default=60, metadata=between(0.01, 86400))  # seconds between tries at most
+    timeout: float = dataclasses.field(
+        default=10, metadata=between(0.1, 3600)
+    )  # a camera without a frame for so many seconds is lost
+
+
+@dataclasses.dataclass
+class Camera:
+    uri: str = dataclasses.field(metadata=ENVIRONMENT)  # as for motion_alarm.py: a URI, /dev/video0, a file, `test`
+    title: str = ""  # for people; the key of the table is for topics and labels
+    wall: bool = True  # whether it has a place on the wall
+    source: dict = dataclasses.field(default_factory=dict)  # properties of the source element, such as rtspsrc
+    cudadiff: dict = dataclasses.field(default_factory=dict)  # properties of cudadiff
+    key: str = ""
+
+    @property
+    def zones(self) -> list[str]:
+        """The names of the zones, in their order."""
+        shapes = str(self.cudadiff.get("zones", "")).split(";")
+        return list(dict.fromkeys(shape.rpartition(":")[0].strip() for shape in shapes if shape.strip()))
+
+
+@dataclasses.dataclass
+class Config:
+    cameras: list[Camera]
+    reconnect: Reconnect
+    mqtt: Mqtt | None
+    metrics: Metrics | None
+    wall: Wall | None
+
+
+def slug(text: str) -> str:
+    """The text in the characters that MQTT topics and Home Assistant's ids may have."""
+    return re.sub("[^A-Za-z0-9_-]", "_", text)
+
+
+def expand(text: str, where: str) -> str:
+    try:
+        return string.Template(text).substitute(os.environ)
+    except KeyError as error:
+        raise Failure(f"{where} needs the environment variable {error.args[0]}, which is not set") from error
+    except ValueError as error:
+        raise Failure(f"{where} has a $ that begins no ${{NAME}}; write $$ for the character itself") from error
+
+
+def fill(kind, table, where: str, **more):
+    """Makes a dataclass from a table of the file. Raises a Failure that names a wrong key or value, never the value itself, which
+    may be a password."""
+    if not isinstance(table, dict):
+        raise Failure(f"[{where}] must be a table")
+    fields = {field.name: field for field in dataclasses.fields(kind) if field.name not in more}
+    types = typing.get_type_hints(kind)
+    for name in table:
+        if name not in fields:
+            raise Failure(f"[{where}] has no key {name}; it may have {', '.join(fields)}")
+    values = {}
+    for name, field in fields.items():
+        place, wanted = f"{name} in [{where}]", types[name]
+        if name not in table:
+            if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+                raise Failure(f"[{where}] needs the key {name}")
+            continue
+        value = table[name]
+        if wanted is float and type(value) is int:
+            value = float(value)
+        if type(value) is not wanted:
+            words = {str: "a string", int: "a whole number", float: "a number", bool: "true or false", dict: "a table"}
+            raise Failure(f"{place} must be {words[wanted]}")
+        if "least" in field.metadata and not field.metadata["least"] <= value <= field.metadata["most"]:
+            raise Failure(f"{place} must be {field.metadata['least']} to {field.metadata['most']}")
+        values[name] = expand(value, place) if "environment" in field.metadata else value
+    return kind(**values, **more)
+
+
+def check_topic(topic: str, place: str):
+    if not re.fullmatch(r"[^/+#\0]+(/[^/+#\0]+)*", topic):
+        raise Failure(f"{place} must be a topic without + and #, and must not begin or end with /")
+
+
+def load(file: str) -> Config:
+    """Reads the file. Raises a Failure with one sentence if something in it is wrong."""
+    try:
+        with open(file, "rb") as stream:
+            document = tomllib.load(stream)
+    except OSError as error:
+        raise Failure(f"cannot read {file}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise Failure(f"{file} is no TOML: {error}") from error
+    for name in document:
+        if name not in ("camera", "reconnect", "mqtt", "metrics", "wall"):
+            raise Failure(f"there is no table [{name}]; there are camera.NAME, reconnect, mqtt, metrics and wall")
+    tables = document.get("camera")
+    if not isinstance(tables, dict) or not tables:
+        raise Failure(f"{file} names no camera: write a table [camera.NAME] for each one")
+    cameras = []
+    for key, table in tables.items():
+        if slug(key) != key:
+            raise Failure(
+                f"[camera.{key}]: a name of a camera consists of the letters a to z and A to Z, digits, _ and -; "
+                "others may stand in its title"
+            )
+        camera = fill(Camera, table, f"camera.{key}", key=key)
+        camera.title = camera.title or key
+        if len({slug(zone) for zone in camera.zones}) < len(camera.zones):
+            raise Failure(f"[camera.{key}] has two zones whose names differ only in characters that topics cannot have")
+        cameras.append(camera)
+    parts = {
+        name: fill(kind, document[name], name) if name in document else None
+        for name, kind in {"mqtt": Mqtt, "metrics": Metrics, "wall": Wall}.items()
+    }
+    if parts["mqtt"]:
+        check_topic(parts["mqtt"].topic, "topic in [mqtt]")
+        if parts["mqtt"].discovery:
+            check_topic(parts["mqtt"].discovery, "discovery in [mqtt]")
+    if parts["wall"] and not 1 <= sum(camera.wall for camera in cameras) <= 63:
+        raise Failure("[wall] shows 1 to 63 cameras; wall = false in the table of a camera leaves it out")
+    return Config(cameras, fill(Reconnect, document.get("reconnect", {}), "reconnect"), **parts)

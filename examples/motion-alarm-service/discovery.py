@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Topics and their payloads: pure functions of the state of a camera. The keys of Home Assistant's discovery are those of
+https://www.home-assistant.io/integrations/mqtt/#mqtt-discovery (one message for each entity, which every version since 2023.7
+reads)."""
+
+import json
+
+from config import slug
+
+
+def states(topic: str, camera) -> dict[str, str]:
+    """The retained topics of a camera with their present payloads, but the snapshot."""
+    base = f"{topic}/{camera.name}"
+    found = {
+        f"{base}/status": "online" if camera.up else "offline",
+        f"{base}/motion": "ON" if camera.motion else "OFF",
+        f"{base}/objects": str(camera.objects),
+    }
+    for zone in camera.settings.zones:
+        found[f"{base}/zone/{slug(zone)}"] = "ON" if camera.occupied(zone) else "OFF"
+    return found
+
+
+def entities(topic: str, camera):
+    """Yields the entities of a camera: component, id within the camera, and the keys that differ."""
+    base = f"{topic}/{camera.name}"
+    yield "binary_sensor", "motion", {"name": "Motion", "device_class": "motion", "state_topic": f"{base}/motion"}
+    for zone in camera.settings.zones:
+        yield "binary_sensor", f"zone_{slug(zone)}", {
+            "name": f"Zone {zone}",
+            "device_class": "occupancy",
+            "state_topic": f"{base}/zone/{slug(zone)}",
+        }
+    yield "sensor", "objects", {
+        "name": "Objects",
+        "state_class": "measurement",
+        "unit_of_measurement": "objects",
+        "icon": "mdi:walk",
+        "state_topic": f"{base}/objects",
+    }
+    yield "image", "snapshot", {"name": "Snapshot", "content_type": "image/jpeg", "image_topic": f"{base}/snapshot"}
+    yield "binary_sensor", "connection", {
+        "name": "Connection",
+        "device_class": "connectivity",
+        "entity_category": "diagnostic",
+        "state_topic": f"{base}/status",
+        "payload_on": "online",
+        "payload_off": "offline",
+    }
+
+
+def discovery(prefix: str, topic: str, cameras) -> dict[str, str]:
+    """Home Assistant's discovery: topic → JSON. An entity is available while the service runs, and, except for the connection and
+    the last snapshot, while frames come from the camera."""
+    node, messages = slug(topic), {}
+    for camera in cameras:
+        device = {
+            "identifiers": [f"{node}_{camera.name}"],
+            "name": camera.settings.title,
+            "manufacturer": "cudavision",
+            "model": "motion-alarm-service",
+        }
+        for component, entity, keys in entities(topic, camera):
+            available = [f"{topic}/status"] + (
+                [f"{topic}/{camera.name}/status"] if entity not in ("connection", "snapshot") else []
+            )
+            payload = {
+                "unique_id": f"{node}_{camera.name}_{entity}",
+                **keys,
+                "device": device,
+                "origin": {"name": "cudavision motion-alarm-service"},
+                "availability": [
+                    {"topic": each, "payload_available": "online", "payload_not_available": "offline"} for each in available
+                ],
+                "availability_mode": "all",
+            }
+            messages[f"{prefix}/{component}/{node}/{camera.name}_{entity}/config"] = json.dumps(payload)
+    return messages

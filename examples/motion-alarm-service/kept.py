@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Pipelines that are kept running: each one has a thread, which builds it again after it failed, ended or gave no frame for a
+while."""
+
+import logging
+import random
+import threading
+import time
+
+import common
+from common import Gst
+
+log = logging.getLogger("motion-alarm")
+
+
+def gpu_contexts() -> list:
+    """The context in which cudadiff uses the GPU; none on the CPU. All pipelines get it, because each CUDA context takes hundreds
+    of megabytes."""
+    pipeline = common.parse("cudadiff name=diff ! fakesink")
+    pipeline.set_state(Gst.State.READY)
+    found = pipeline.get_by_name("diff").get_contexts()
+    pipeline.set_state(Gst.State.NULL)
+    return found
+
+
+class Backoff:
+    """The times to wait between tries: they double from `first` to `most` seconds. Each one is shortened by a random part of up to
+    a half, so that cameras that are lost together (a switch was restarted) do not come back in the same moment."""
+
+    def __init__(self, first: float, most: float, uniform=random.uniform):
+        self.first, self.most, self.uniform, self.tries = first, most, uniform, 0
+
+    def after(self, ran: float) -> float:
+        """Returns the seconds to wait after a try that gave frames for `ran` seconds. A try that ran for longer than the longest
+        wait before it counts as a success: the times begin anew."""
+        if ran > self.limit(self.tries):
+            self.tries = 0
+        delay = self.limit(self.tries) * self.uniform(0.5, 1)
+        self.tries += 1
+        return delay
+
+    def limit(self, tries: int) -> float:
+        return min(self.most, self.first * 2 ** min(tries, 64))
+
+
+class Kept(threading.Thread):
+    """Derive from it: `build` returns a pipeline, `seen` must be called for each of its frames."""
+
+    contexts = []  # GstContexts that all pipelines share
+
+    def __init__(self, name: str, reconnect):
+        super().__init__(name=name, daemon=True)
+        self.reconnect, self.backoff = reconnect, Backoff(reconnect.first, reconnect.most)
+        self.stopping = threading.Event()
+        self.frames = self.reconnects = 0  # since the start of the service
+        self.fps, self.up = 0.0, False  # up: frames come
+        self.first_frame = self.last_frame = 0.0  # of this try, in seconds on the monotonic clock
+
+    def build(self) -> Gst.Pipeline:
+        raise NotImplementedError
+
+    def is_live(self, pipeline):
+        """Called before a pipeline with a live source plays."""
+
+    def drain(self, pipeline):
+        """Ends the stream, so that what is under way comes out."""
+        raise NotImplementedError
+
+    def came(self):
+        """Called with the first frame of each try."""
+
+    def lost(self):
+        """Called when the pipeline is gone, after `came` or without it."""
+
+    def hide(self, text: str) -> str:
+        """Removes what must not appear in the log."""
+        return text
+
+    def seen(self):
+        self.frames += 1
+        self.last_frame = time.monotonic()
+        if not self.up and not self.stopping.is_set():
+            self.up = True
+            self.first_frame = self.last_frame
+            log.info("%s: the first frame came", self.name)
+            self.came()
+
+    def stop(self):
+        self.stopping.set()
+
+    def run(self):
+        while not self.stopping.is_set():
+            try:
+                reason = self.play()
+            except common.Failure as error:
+                reason = str(error)
+            except Exception as error:  # an error in this program must not end the watch over a camera
+                reason = f"{type(error).__name__}: {error}"
+            ran, self.up, self.fps = self.last_frame - self.first_frame if self.up else 0, False, 0.0
+            self.lost()
+            if self.stopping.is_set():
+                break
+            delay = self.backoff.after(ran)
+            log.warning("%s: lost: %s; the next try is in %.1f s", self.name, self.hide(reason), delay)
+            self.stopping.wait(delay)
+            self.reconnects += not self.stopping.is_set()
+
+    def play(self) -> str:
+        """Runs the pipeline to its end, and returns why it ended."""
+        pipeline = self.build()
+        for context in self.contexts:
+            pipeline.set_context(context)
+        bus, ends = pipeline.get_bus(), Gst.MessageType.ERROR | Gst.MessageType.EOS
+        measured = self.last_frame = time.monotonic()
+        counted = self.frames
+        try:
+            if pipeline.set_state(Gst.State.PAUSED) == Gst.StateChangeReturn.NO_PREROLL:
+                self.is_live(pipeline)
+            pipeline.set_state(Gst.State.PLAYING)
+            while not self.stopping.is_set():
+                message = bus.timed_pop_filtered(Gst.SECOND // 10, ends)
+                if message:
+                    return common.text_of(message) if message.type == Gst.MessageType.ERROR else "the stream ended"
+                now = time.monotonic()
+                if now - self.last_frame > self.reconnect.timeout:
+                    return f"no frame came for {self.reconnect.timeout:g} s"
+                if now - measured >= 1:
+                    self.fps = (self.frames - counted) / (now - measured)
+                    measured, counted = now, self.frames
+            if self.up:  # otherwise there is nothing to come
+                self.drain(pipeline)
+                bus.timed_pop_filtered(2 * Gst.SECOND, ends)
+            return "stopped"
+        finally:
+            pipeline.set_state(Gst.State.NULL)

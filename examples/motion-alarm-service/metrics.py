@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Prometheus metrics over HTTP, with prometheus_client. They are read from the cameras when somebody asks for them."""
+
+from common import Failure
+
+try:
+    import prometheus_client
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+except ImportError:
+    prometheus_client = None
+
+
+class Collector:
+    """Gives the metrics of the cameras, the wall and the connection to the broker. The only label is the key of a camera."""
+
+    def __init__(self, cameras, wall, publisher):
+        self.cameras, self.wall, self.publisher = cameras, wall, publisher
+
+    def collect(self):
+        for kind, name, text, value in (
+            (CounterMetricFamily, "frames", "Frames that cudadiff has seen.", lambda camera: camera.frames),
+            (GaugeMetricFamily, "fps", "Frames per second in the last second.", lambda camera: camera.fps),
+            (GaugeMetricFamily, "up", "Whether frames come.", lambda camera: camera.up),
+            (GaugeMetricFamily, "motion", "Whether there is motion.", lambda camera: camera.motion),
+            (GaugeMetricFamily, "objects", "Objects in view, or in zones if there are zones.", lambda camera: camera.objects),
+            (CounterMetricFamily, "reconnects", "New tries after the camera was lost.", lambda camera: camera.reconnects),
+        ):
+            family = kind(f"cudavision_camera_{name}", text, labels=["camera"])
+            for camera in self.cameras:
+                family.add_metric([camera.name], float(value(camera)))
+            yield family
+        events = CounterMetricFamily("cudavision_camera_events", "Events by name.", labels=["camera", "event"])
+        for camera in self.cameras:
+            for name in ("begin", "end", "enter", "leave", "cross", "light"):
+                events.add_metric([camera.name, name], camera.events[name])
+        yield events
+        if self.wall:
+            yield CounterMetricFamily("cudavision_wall_frames", "Frames of the wall.", value=self.wall.frames)
+            yield GaugeMetricFamily("cudavision_wall_up", "Whether the wall gives frames.", value=float(self.wall.up))
+        if self.publisher:
+            yield GaugeMetricFamily(
+                "cudavision_mqtt_connected", "Whether there is a connection to the broker.", value=float(self.publisher.connected)
+            )
+
+
+def serve(settings, cameras, wall, publisher):
+    """Answers GET /metrics in a thread."""
+    if prometheus_client is None:
+        raise Failure("[metrics] needs python3-prometheus-client, which is not installed")
+    prometheus_client.REGISTRY.register(Collector(cameras, wall, publisher))
+    try:
+        prometheus_client.start_http_server(settings.port, settings.host)
+    except OSError as error:
+        raise Failure(f"cannot listen on {settings.host}:{settings.port}: {error.strerror}") from error

@@ -1,0 +1,98 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Watches cameras for motion and objects with cudadiff. Publishes to MQTT (with Home Assistant's discovery) and Prometheus, shows a
+wall of all cameras, and connects again to those that are lost. It runs until Ctrl-C or SIGTERM. README.md describes the
+configuration."""
+
+import logging
+import pathlib
+import signal
+import sys
+import threading
+import time
+import warnings
+
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent))  # the code that the examples share
+
+import camera  # noqa: E402
+import common  # noqa: E402
+import config  # noqa: E402
+import kept  # noqa: E402
+import metrics  # noqa: E402
+import mqtt  # noqa: E402
+import snapshot  # noqa: E402
+import wall  # noqa: E402
+
+
+class Silence:
+    """Takes the place of the publisher if there is no [mqtt]."""
+
+    def event(self, *_):
+        pass
+
+    state = snapshot = event
+
+
+def make(settings):
+    """Makes the cameras, the wall or None, and the publisher or None. Raises a Failure if one of them cannot be made."""
+    for each in settings.cameras:
+        camera.check(each)
+    publisher = mqtt.Publisher(settings.mqtt, snapshot.jpeg_of) if settings.mqtt else None
+    screen = (
+        wall.Wall(settings.wall, [each for each in settings.cameras if each.wall], settings.reconnect) if settings.wall else None
+    )
+    if screen:
+        screen.build()
+    cameras = [
+        camera.Camera(each, settings.reconnect, publisher or Silence(), screen.show if screen and each.wall else None)
+        for each in settings.cameras
+    ]
+    return cameras, screen, publisher
+
+
+def watch(cameras, screen, publisher, stop):
+    """Runs until the event `stop`, and ends everything within about ten seconds."""
+    kept.Kept.contexts = kept.gpu_contexts()
+    threads = [screen] * bool(screen) + cameras
+    if publisher:
+        publisher.start(cameras)
+    for each in threads:
+        each.start()
+    stop.wait()
+    for each in threads:
+        each.stop()
+    end = time.monotonic() + 5
+    for each in threads:
+        each.join(max(0, end - time.monotonic()))
+    if publisher:
+        publisher.stop()
+
+
+def run():
+    parser = common.Parser(description=__doc__)
+    parser.add_argument("configuration", help="a TOML file, such as cameras.toml beside this program")
+    parser.add_argument("--check", action="store_true", help="only check the configuration")
+    parser.add_argument("--verbose", action="store_true", help="also log each event")
+    arguments = parser.parse_args()
+    common.parse("cudadiff ! fakesink")  # fails if the plugin is not found
+    try:
+        settings = config.load(arguments.configuration)
+        cameras, screen, publisher = make(settings)
+    except common.Failure as error:
+        parser.error(str(error))
+    if arguments.check:
+        print(f"{len(cameras)} cameras: {', '.join(each.name for each in cameras)}")
+        return
+    logging.basicConfig(format="%(message)s", level=logging.INFO if arguments.verbose else logging.WARNING, stream=sys.stderr)
+    logging.raiseExceptions = False  # a log that cannot be written is no reason to stop
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    if settings.metrics:
+        metrics.serve(settings.metrics, cameras, screen, publisher)
+    watch(cameras, screen, publisher, stop)
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore", DeprecationWarning)  # for the array of regions; python3-gst-1.0 would avoid it
+    common.main(run)

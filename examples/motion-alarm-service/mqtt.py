@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Publishes to an MQTT broker with paho-mqtt, 1.6 or 2.
+
+What is a state (retained) and what is an event (not retained) is sent differently:
+- States have QoS 0, and all of them are published again after each connection. With QoS 1 paho would send what was under way when
+  the connection broke again, and only after that: old states would follow the present ones.
+- Events have QoS 1 and wait while there is no connection, up to 1000 of them; then new ones are left out."""
+
+import concurrent.futures
+import json
+import logging
+import threading
+
+import discovery
+from common import Failure
+from config import slug
+
+try:
+    import paho.mqtt.client as paho
+except ImportError:
+    paho = None
+
+log = logging.getLogger("motion-alarm")
+
+
+class Publisher:
+    def __init__(self, settings, encode):
+        """`encode` makes a JPEG file of a sample."""
+        if paho is None:
+            raise Failure("[mqtt] needs python3-paho-mqtt, which is not installed")
+        self.settings, self.encode = settings, encode
+        self.retained = {}  # topic → payload: the states, the snapshots and the discovery
+        self.lock = threading.RLock()  # of the order in which states are published
+        self.connected = self.stopping = self.full = False
+        self.worker = concurrent.futures.ThreadPoolExecutor(1, "snapshots")
+        version = (paho.CallbackAPIVersion.VERSION2,) if hasattr(paho, "CallbackAPIVersion") else ()
+        # The id is always the same: a broker that has not noticed yet that the old connection is broken then sends its last will
+        # before it accepts the new one, and not minutes later.
+        self.client = paho.Client(*version, client_id=f"{slug(settings.topic)}-motion-alarm")
+        self.client.on_connect, self.client.on_disconnect, self.client.on_message = (
+            self.on_connect,
+            self.on_disconnect,
+            self.on_message,
+        )
+        self.client.on_connect_fail = lambda *_: log.warning("mqtt: there is no broker at %s:%d", settings.host, settings.port)
+        self.client.will_set(self.topic("status"), "offline", qos=1, retain=True)
+        self.client.reconnect_delay_set(1, 30)
+        self.client.max_queued_messages_set(1000)
+        if settings.username:
+            self.client.username_pw_set(settings.username, settings.password)
+        if settings.tls:
+            try:
+                self.client.tls_set(settings.ca_file or None)
+            except OSError as error:
+                raise Failure(f"cannot read {settings.ca_file}: {error.strerror or 'it is no certificate'}") from error
+
+    def topic(self, *names) -> str:
+        return "/".join([self.settings.topic, *names])
+
+    def start(self, cameras):
+        self.put(self.topic("status"), "online")
+        if self.settings.discovery:
+            for topic, payload in discovery.discovery(self.settings.discovery, self.settings.topic, cameras).items():
+                self.put(topic, payload)
+        for camera in cameras:
+            self.state(camera)
+        self.client.connect_async(self.settings.host, self.settings.port, keepalive=30)
+        self.client.loop_start()
+
+    def stop(self):
+        """Sends what is under way, for two seconds at most, and then the last message: offline."""
+        self.worker.shutdown()
+        self.stopping = True
+        with self.lock:
+            self.retained[self.topic("status")] = "offline"
+            last = self.client.publish(self.topic("status"), "offline", qos=1, retain=True)
+        if self.connected:
+            try:
+                last.wait_for_publish(2)
+            except (RuntimeError, ValueError):  # the connection broke just now
+                pass
+        self.client.disconnect()
+        self.client.loop_stop()
+
+    def put(self, topic, payload):
+        """Publishes a state if it is new."""
+        with self.lock:
+            if self.retained.get(topic) != payload:
+                self.retained[topic] = payload
+                self.client.publish(topic, payload, qos=0, retain=True)
+
+    def state(self, camera):
+        with self.lock:
+            for topic, payload in discovery.states(self.settings.topic, camera).items():
+                self.put(topic, payload)
+
+    def event(self, camera, line):
+        full = self.client.publish(self.topic(camera.name, "event"), json.dumps(line), qos=1).rc == paho.MQTT_ERR_QUEUE_SIZE
+        if full and not self.full:
+            log.warning("mqtt: events are left out, because 1000 of them wait for the broker")
+        self.full = full
+
+    def snapshot(self, camera, sample):
+        def work():
+            try:
+                self.put(self.topic(camera.name, "snapshot"), self.encode(sample))
+            except Failure as error:
+                log.warning("%s: no snapshot: %s", camera.name, error)
+
+        self.worker.submit(work)
+
+    def on_connect(self, client, _, flags, reason, *__):
+        if reason != 0:  # a number, or in paho 2 an object that compares with one
+            log.error(
+                "mqtt: the broker refused the connection: %s",
+                reason if hasattr(reason, "is_failure") else paho.connack_string(reason),
+            )
+            return
+        log.info("mqtt: connected to %s:%d", self.settings.host, self.settings.port)
+        self.connected = True
+        if self.settings.discovery:
+            client.subscribe(f"{self.settings.discovery}/+/{slug(self.settings.topic)}/+/config")
+        with self.lock:
+            for topic, payload in self.retained.items():
+                client.publish(topic, payload, qos=0, retain=True)
+
+    def on_disconnect(self, *_):
+        if self.connected and not self.stopping:
+            log.warning("mqtt: disconnected")
+        self.connected = False
+
+    def on_message(self, client, _, message):
+        """Removes the discovery of cameras and zones that are no longer in the configuration."""
+        if message.retain and message.payload and message.topic not in self.retained:
+            client.publish(message.topic, b"", qos=0, retain=True)

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The wall: a picture of all cameras, by cudablend.
+
+    videotestsrc (one black frame) ! textoverlay … ! imagefreeze ! mix.sink_0     "no signal" in every place, below the cameras
+    appsrc (a camera) ! mix.sink_1 … mix.sink_N      ! cudablend name=mix ! video/x-raw,framerate=… ! the sink of the configuration
+
+How it goes on when a camera is lost:
+- The wall is a pipeline of its own. A camera whose pipeline failed just gives it no frames; an appsrc never sends EOS.
+- An appsrc is a live source, so cudablend is live, too: it composes a picture at each tick of its clock, and waits for pads until `latency`
+  (a frame's duration) has passed. `force-live` and `ignore-inactive-pads` would change nothing.
+- A pad without a new frame repeats its last one for `max-last-buffer-repeat` (`hold` in the configuration). Then cudablend leaves
+  the pad out, and "no signal" below it shows. A still picture on a wall must not look like a live one for longer.
+
+Frames get the time at which they come here: cameras have clocks of their own. An appsrc keeps two frames and drops older ones, so
+cameras never wait for the wall."""
+
+import math
+import time
+
+import common
+from common import GLib, Gst
+from kept import Kept
+
+
+class Wall(Kept):
+    def __init__(self, settings, cameras, reconnect):
+        """`cameras` is the list of the settings of those cameras that it shows."""
+        super().__init__("wall", reconnect)
+        self.settings, self.shown = settings, cameras
+        self.columns = settings.columns or math.ceil(math.sqrt(len(cameras)))
+        self.rows = math.ceil(len(cameras) / self.columns)
+        self.mix, self.sources = None, {}
+        self.times = {}  # when the last frame of each camera was shown
+
+    def place(self, index: int):
+        """x, y, width and height of a camera's place."""
+        column, row = index % self.columns, index // self.columns
+        left, right = (each * self.settings.width // self.columns for each in (column, column + 1))
+        top, bottom = (each * self.settings.height // self.rows for each in (row, row + 1))
+        return left, top, right - left, bottom - top
+
+    def build(self):
+        if not Gst.ElementFactory.find("textoverlay"):
+            raise common.Failure("[wall] needs the element textoverlay: install gstreamer1.0-x")
+        settings, values = self.settings, {}
+        caps = f"video/x-raw,width={settings.width},height={settings.height},framerate={settings.fps}/1"
+        texts = []
+        for index, camera in enumerate(self.shown):
+            left, top, width, height = self.place(index)
+            values[f"text{index}"] = {
+                "text": f"{GLib.markup_escape_text(camera.title)}\nno signal",
+                "xpos": (left + width / 2) / settings.width,
+                "ypos": (top + height / 2) / settings.height,
+                "font-desc": f"Sans {28 / self.columns:.1f}",
+            }
+            texts.append(f"textoverlay name=text{index} halignment=position valignment=position line-alignment=center")
+        pads = " ".join(
+            f"appsrc name=camera{index} is-live=true format=time max-buffers=2 leaky-type=downstream ! mix.sink_{index + 1}"
+            for index in range(len(self.shown))
+        )
+        pipeline = common.parse(
+            "cudablend name=mix background=black "
+            f"! {caps},format=I420,pixel-aspect-ratio=1/1 ! {settings.sink} "
+            f"videotestsrc num-buffers=1 pattern=black ! {caps} ! {' ! '.join(texts)} ! imagefreeze ! mix.sink_0 {pads}",
+            mix={"latency": Gst.SECOND // settings.fps},
+            **values,
+        )
+        self.mix = pipeline.get_by_name("mix")
+        for index in range(len(self.shown)):
+            left, top, width, height = self.place(index)
+            pad = self.mix.get_static_pad(f"sink_{index + 1}")
+            for name, value in {
+                "xpos": left,
+                "ypos": top,
+                "width": width,
+                "height": height,
+                "sizing-policy": "keep-aspect-ratio",
+                "max-last-buffer-repeat": int(settings.hold * Gst.SECOND),
+            }.items():
+                Gst.util_set_object_arg(pad, name, str(value))
+        self.mix.get_static_pad("src").add_probe(Gst.PadProbeType.BUFFER, self.on_frame)
+        self.sources = {camera.key: pipeline.get_by_name(f"camera{index}") for index, camera in enumerate(self.shown)}
+        return pipeline
+
+    def on_frame(self, *_):
+        self.seen()
+        return Gst.PadProbeReturn.OK
+
+    def show(self, key: str, sample):
+        """Takes a frame of a camera, in the thread of the camera."""
+        source, mix, now = self.sources.get(key), self.mix, time.monotonic()
+        if not source or now - self.times.get(key, 0) < 0.9 / self.settings.fps:  # more frames than the wall shows
+            return
+        running = mix.get_current_running_time()
+        if running == Gst.CLOCK_TIME_NONE:  # the wall does not play yet
+            return
+        self.times[key] = now
+        flags = Gst.BufferCopyFlags.FLAGS | Gst.BufferCopyFlags.META | Gst.BufferCopyFlags.MEMORY
+        buffer = sample.get_buffer().copy_region(flags, 0, sample.get_buffer().get_size())  # shares the memory
+        buffer.pts = running
+        source.emit("push-sample", Gst.Sample.new(buffer, sample.get_caps(), None, None))
+
+    def drain(self, pipeline):
+        self.mix.get_static_pad("src").get_peer().send_event(
+            Gst.Event.new_eos()
+        )  # not to the sources: the still picture does not end
+
+    def lost(self):
+        self.sources = {}

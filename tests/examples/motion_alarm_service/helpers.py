@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What the tests of motion-alarm-service share: a broker, a subscriber, cameras and the service, each on free ports of 127.0.0.1.
+Every wait has an end."""
+
+import collections
+import http.server
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import urllib.request
+
+import paho.mqtt.client as paho
+from prometheus_client.parser import text_string_to_metric_families
+
+HERE = pathlib.Path(__file__).resolve().parent
+EXAMPLE = HERE.parents[2] / "examples" / "motion-alarm-service"
+PROGRAM = EXAMPLE / "motion_alarm_service.py"
+MOSQUITTO = shutil.which("mosquitto", path=os.environ["PATH"] + ":/usr/sbin")
+SECRET = "secret"  # in every password: must not appear in what the service writes
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def wait_for(what, condition, seconds=15):
+    """Waits until `condition` gives something true, and returns that."""
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {seconds} s: {what}")
+        time.sleep(0.05)
+    return found
+
+
+def launch(*arguments):
+    subprocess.run(["gst-launch-1.0", "-q", *arguments], check=True, timeout=60)
+
+
+def make_clip(file):
+    """A second of black, three seconds of a ball on black, two of black, half a second of white: motion, objects and a light. 15
+    frames per second."""
+    caps = ["video/x-raw,format=I420,width=320,height=240,framerate=15/1"]
+    parts = [
+        ["pattern=black", "num-buffers=15"],
+        ["pattern=ball", "num-buffers=45"],
+        ["pattern=black", "num-buffers=30"],
+        ["pattern=white", "num-buffers=8"],
+    ]
+    sources = [word for part in parts for word in ["videotestsrc", *part, "!", *caps, "!", "mix."]]
+    launch("concat", "name=mix", "!", "jpegenc", "!", "avimux", "!", "filesink", f"location={file}", *sources)
+
+
+class Broker:
+    """A mosquitto without persistence: what is retained is lost when it ends."""
+
+    def __init__(self, folder, *lines):
+        self.port, self.file = free_port(), folder / "mosquitto.conf"
+        self.file.write_text("\n".join([f"listener {self.port} 127.0.0.1", *(lines or ["allow_anonymous true"]), "user root", ""]))
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen([MOSQUITTO, "-c", self.file], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+        def listens():
+            with socket.socket() as client:
+                return client.connect_ex(("127.0.0.1", self.port)) == 0
+
+        wait_for("mosquitto listens", listens)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+class Subscriber:
+    """Keeps everything that comes: `messages` in their order, `last` by topic."""
+
+    def __init__(self, port):
+        self.messages, self.last = [], {}
+        version = (paho.CallbackAPIVersion.VERSION2,) if hasattr(paho, "CallbackAPIVersion") else ()
+        self.client = paho.Client(*version)
+        self.client.on_message = self.on_message
+        self.client.on_connect = lambda client, *_: client.subscribe("#", qos=1)
+        self.client.reconnect_delay_set(1, 1)
+        self.client.connect("127.0.0.1", port)
+        self.client.loop_start()
+
+    def on_message(self, _, __, message):
+        self.messages.append((message.topic, bytes(message.payload), message.retain))
+        self.last[message.topic] = bytes(message.payload)
+
+    def events(self, camera):
+        return [json.loads(payload) for topic, payload, _ in list(self.messages) if topic == f"cudavision/{camera}/event"]
+
+    def expect(self, topic, payload, seconds=15):
+        wait_for(f"{topic} is {payload!r}, not {self.last.get(topic)!r}", lambda: self.last.get(topic) == payload, seconds)
+
+    def close(self):
+        self.client.disconnect()
+        self.client.loop_stop()
+
+
+class RtspCamera:
+    """The server in a process of its own, so that it can be killed and stopped."""
+
+    def __init__(self, color):
+        self.port, self.color = free_port(), color
+        self.start()
+        self.uri = f"rtsp://me:{SECRET}@127.0.0.1:{self.port}/camera"
+
+    def start(self):
+        self.process = subprocess.Popen(
+            [sys.executable, HERE / "rtsp_server.py", str(self.port), self.color, "110"], stdout=subprocess.PIPE, text=True
+        )
+        if self.process.stdout.readline() != "ready\n":
+            raise unittest.SkipTest("no gir1.2-gst-rtsp-server-1.0")
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+class HttpCamera:
+    """A camera with Motion JPEG. Each connection gives 20 pictures, then the server closes it."""
+
+    def __init__(self, jpeg: bytes):
+        self.paths = []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(handler):
+                self.paths.append(handler.path)
+                handler.send_response(200)
+                handler.send_header("Content-Type", "multipart/x-mixed-replace;boundary=picture")
+                handler.end_headers()
+                for _ in range(20):
+                    handler.wfile.write(
+                        b"--picture\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%b\r\n" % (len(jpeg), jpeg)
+                    )
+                    time.sleep(0.05)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.uri = f"http://me:{SECRET}@127.0.0.1:{self.server.server_port}/stream?user=me&pwd={SECRET}"
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class Service:
+    """The program with a configuration: `tables` are lines of TOML. It is killed at the end of the test if it still runs."""
+
+    def __init__(self, folder, tables, environment=None):
+        self.port, self.log_file = free_port(), folder / "log"
+        file = folder / "cameras.toml"
+        file.write_text(
+            f"[metrics]\nport = {self.port}\n[reconnect]\nfirst = 0.2\nmost = 1\ntimeout = 2\n{tables}", encoding="utf-8"
+        )
+        with open(self.log_file, "ab") as log:
+            self.process = subprocess.Popen(
+                [PROGRAM, "--verbose", file], stderr=log, stdout=log, env={**os.environ, **(environment or {})}
+            )
+
+    @property
+    def log(self):
+        return self.log_file.read_text(encoding="utf-8")
+
+    def text_of_metrics(self):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=5) as answer:
+            return answer.read().decode()
+
+    def metrics(self):
+        """(name, labels…) → value, of the metrics of the service; empty before it listens."""
+        try:
+            text = self.text_of_metrics()
+        except OSError:
+            return collections.defaultdict(float)
+        return collections.defaultdict(
+            float,
+            {
+                (sample.name.removeprefix("cudavision_"), *sample.labels.values()): sample.value
+                for family in text_string_to_metric_families(text)
+                for sample in family.samples
+                if sample.name.startswith("cudavision_")
+            },
+        )
+
+    def wait_metric(self, *key, least=1, seconds=15):
+        wait_for(f"{key} is {least} or more", lambda: self.metrics()[key] >= least, seconds)
+
+    def stop(self, number=signal.SIGTERM) -> int:
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        try:
+            return self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError("the service did not end within 10 s") from None
+
+
+class Case(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def broker(self, *lines):
+        broker = Broker(self.folder, *lines)
+        self.addCleanup(broker.kill)
+        return broker
+
+    def subscriber(self, broker):
+        subscriber = Subscriber(broker.port)
+        self.addCleanup(subscriber.close)
+        return subscriber
+
+    def service(self, tables, environment=None):
+        service = Service(self.folder, tables, environment)
+        self.addCleanup(self.no_passwords, service)
+        self.addCleanup(service.stop, signal.SIGKILL)
+        return service
+
+    def no_passwords(self, service):
+        print(service.log)  # unittest --buffer shows it if the test fails
+        self.assertNotIn(SECRET, service.log)
+        self.assertNotIn("Traceback", service.log)
+        self.assertNotIn("CRITICAL", service.log)

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""README.md: its commands run, its tables name what there is, and its configurations are right."""
+
+import configparser
+import dataclasses
+import os
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+from helpers import EXAMPLE, Case, free_port, wait_for
+
+sys.path[:0] = [str(EXAMPLE), str(EXAMPLE.parent)]
+import config  # noqa: E402
+import metrics  # noqa: E402
+
+ROOT = EXAMPLE.parents[1]
+README = (EXAMPLE / "README.md").read_text(encoding="utf-8")
+COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", README, re.S) for line in block.splitlines()]
+TABLES = {
+    rows.split("\n")[0]
+    .split("|")[1]
+    .strip(): [[cell.strip() for cell in row.split("|")[1:-1]] for row in rows.strip().split("\n")[2:]]
+    for rows in re.findall(r"(?:^\|.*\n)+", README, re.M)
+}
+
+
+def command(word):
+    """The only command of README.md with this word."""
+    found = [line for line in COMMANDS if word in line]
+    assert len(found) == 1, found
+    COMMANDS.remove(found[0])
+    return found[0]
+
+
+class Readme(Case):
+    def run_command(self, line, **environment):
+        return subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", line],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env={**os.environ, **environment},
+        )
+
+    def test_commands(self):
+        """Each command runs as it stands, but with other ports, with a sink that needs no screen, and with another folder for
+        /etc."""
+        self.check_packages(command("apt-get install"))
+        self.assertEqual("export GST_PLUGIN_PATH=$PWD/build/gst", command("export"))  # the test has one
+        checked = self.run_command(command("--check"))
+        self.assertEqual((0, "2 cameras: ball, moments\n"), (checked.returncode, checked.stdout), checked.stderr)
+        self.check_demo(command("--verbose"))
+        self.check_unit([command(word) for word in ("cameras.toml /etc", "/passwords", "motion-alarm.service /etc", "systemctl")])
+        self.assertEqual([], COMMANDS)
+
+    def check_packages(self, line):
+        """The packages are among those of the word mqtt in tests/prepare.sh."""
+        known = re.search(r"packages_with\[mqtt\]='([^']*)'", (ROOT / "tests/prepare.sh").read_text(encoding="utf-8"))
+        self.assertLessEqual(set(line.split()[3:]), set(known[1].split()))
+
+    def check_demo(self, line):
+        broker, subscribe, ask, look = self.broker(), command("mosquitto_sub"), command("curl"), command("tcpclientsrc")
+        ports = {port: str(free_port()) for port in ("9750", "9751")}
+        demo = (EXAMPLE / "demo.toml").read_text(encoding="utf-8")
+        demo = (
+            demo.replace("[mqtt]", f"[mqtt]\nport = {broker.port}")
+            .replace("[metrics]", f"[metrics]\nport = {ports['9750']}")
+            .replace("9751", ports["9751"])
+        )
+        file = self.folder / "demo.toml"
+        file.write_text(demo, encoding="utf-8")
+        self.assertIn(" examples/motion-alarm-service/demo.toml", line)
+        service = subprocess.Popen(
+            [word.replace("examples/motion-alarm-service/demo.toml", str(file)) for word in line.split()],
+            cwd=ROOT,
+            stderr=subprocess.DEVNULL,
+        )
+        self.addCleanup(service.wait)
+        self.addCleanup(service.terminate)
+        ask = ask.replace("9750", ports["9750"])
+        wait_for("curl", lambda: 'cudavision_camera_up{camera="ball"} 1.0' in self.run_command(ask).stdout)
+        if shutil.which("mosquitto_sub"):
+            events = self.run_command(f"{subscribe} -p {broker.port} -C 3 -W 30").stdout
+            self.assertTrue(
+                all(line.startswith(("cudavision/ball/event {", "cudavision/moments/event {")) for line in events.splitlines()),
+                events,
+            )
+            self.assertEqual(3, events.count("\n"))
+        shown = self.run_command(
+            look.replace("9751", ports["9751"]).replace("videoconvert ! autovideosink", "identity eos-after=5 ! fakesink")
+        )
+        self.assertEqual(0, shown.returncode, shown.stderr)
+
+    def check_unit(self, lines):
+        stubs = self.folder / "bin"
+        stubs.mkdir()
+        for name, text in {
+            "sudo": 'exec "$@"',
+            "systemctl": f'[[ $* == "enable --now motion-alarm" && -e {self.folder}/etc/systemd/system/motion-alarm.service ]]',
+        }.items():
+            (stubs / name).write_text(f"#!/bin/bash\n{text}\n")
+            (stubs / name).chmod(0o755)
+        for line in lines:
+            done = self.run_command(line.replace("/etc/", f"{self.folder}/etc/"), PATH=f"{stubs}:{os.environ['PATH']}")
+            self.assertEqual(0, done.returncode, (line, done.stderr))
+        self.assertEqual(0o600, (self.folder / "etc/motion-alarm/passwords").stat().st_mode & 0o777)
+        file = self.folder / "etc/systemd/system/motion-alarm.service"
+        text = file.read_text(encoding="utf-8")
+        parser = configparser.ConfigParser(strict=False, interpolation=None)
+        parser.read_string(text)
+        program, configuration = parser["Service"]["ExecStart"].split()
+        self.assertEqual("/etc/motion-alarm/cameras.toml", configuration)
+        passwords = {name: "x" for name in ("MQTT_PASSWORD", "DOOR_PASSWORD", "HALL_PASSWORD", "YARD_PASSWORD")}
+        done = self.run_command(
+            f"{program.replace('/opt/cudavision', str(ROOT))} --check {self.folder}{configuration}", **passwords
+        )
+        self.assertEqual((0, "3 cameras: door, hall, yard\n"), (done.returncode, done.stdout), done.stderr)
+        if shutil.which("systemd-analyze"):
+            file.write_text(text.replace("/opt/cudavision", str(ROOT)), encoding="utf-8")
+            done = subprocess.run(["systemd-analyze", "verify", file], capture_output=True, text=True, timeout=60)
+            self.assertNotIn("motion-alarm.service", done.stderr)
+
+    def test_tables_of_the_configuration(self):
+        for name, kind in {
+            "camera.NAME": config.Camera,
+            "reconnect": config.Reconnect,
+            "mqtt": config.Mqtt,
+            "metrics": config.Metrics,
+            "wall": config.Wall,
+        }.items():
+            defaults = {}
+            for names, values, _ in TABLES[name]:
+                names, values = names.split(", "), values.split(", ")
+                defaults.update(zip(names, values + [""] * (len(names) - len(values))))
+            fields = {field.name: field.default for field in dataclasses.fields(kind) if field.name != "key"}
+            self.assertEqual(set(fields), set(defaults), name)
+            for field, default in defaults.items():
+                if default and default != "NAME":
+                    self.assertEqual(
+                        str(fields[field]).lower() if isinstance(fields[field], bool) else str(fields[field]), default, field
+                    )
+
+    def test_sinks_of_the_wall(self):
+        sinks = re.findall(r"`([^`]+ ! (?:tcpserversink|filesink) [^`]+)`", README)
+        self.assertEqual(2, len(sinks))
+        for sink in sinks:
+            file = self.folder / "cameras.toml"
+            file.write_text(f'[camera.door]\nuri = "test"\n[wall]\nsink = "{sink}"\n')
+            done = self.run_command(f"{EXAMPLE}/motion_alarm_service.py --check {file}")
+            self.assertEqual((0, "1 cameras: door\n"), (done.returncode, done.stdout), done.stderr)
+
+    def test_table_of_the_metrics(self):
+        class Parts:
+            frames = fps = up = motion = objects = reconnects = connected = 0
+            name, events = "door", dict.fromkeys(("begin", "end", "enter", "leave", "cross", "light"), 0)
+
+        found = {sample.name for family in metrics.Collector([Parts], Parts, Parts).collect() for sample in family.samples}
+        self.assertEqual(found, {name for names, _ in TABLES["metric"] for name in names.split(", ")})
+        self.assertIn(f"127.0.0.1:{config.Metrics().port}", README)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The parts that need no broker: waiting times, the configuration, places on the wall, the command line."""
+
+import collections
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import unittest
+
+from helpers import EXAMPLE, PROGRAM, SECRET, Case, free_port, wait_for
+
+sys.path[:0] = [str(EXAMPLE), str(EXAMPLE.parent)]
+import camera  # noqa: E402
+import common  # noqa: E402
+import config  # noqa: E402
+import discovery  # noqa: E402
+import kept  # noqa: E402
+import motion_alarm_service  # noqa: E402
+import mqtt  # noqa: E402
+import wall  # noqa: E402
+
+common.parse("cudadiff ! fakesink")
+
+
+class Units(unittest.TestCase):
+    def test_waiting_times(self):
+        longest = kept.Backoff(1, 10, lambda least, most: most)
+        self.assertEqual([1, 2, 4, 8, 10, 10], [longest.after(0) for _ in range(6)])
+        self.assertEqual(10, longest.after(9))  # it ran, but not for as long as the wait before
+        self.assertEqual([1, 2], [longest.after(11), longest.after(0.5)])
+        shortest = kept.Backoff(1, 10, lambda least, most: least)
+        self.assertEqual([0.5, 1, 2, 4, 5], [shortest.after(0) for _ in range(5)])
+        many = kept.Backoff(1, 60)
+        self.assertTrue(all(30 <= many.after(0) <= 60 for _ in range(2000) if many.tries > 10))
+        self.assertGreater(len({many.after(0) for _ in range(10)}), 5)
+
+    def test_events_are_left_out_when_too_many_wait(self):
+        publisher = mqtt.Publisher(config.Mqtt(port=free_port()), None)
+        self.addCleanup(publisher.worker.shutdown)
+        door = collections.namedtuple("Door", "name")("door")
+        with self.assertNoLogs("motion-alarm"):
+            for _ in range(1000):
+                publisher.event(door, {"event": "begin"})
+        with self.assertLogs("motion-alarm") as logged:
+            for _ in range(10):
+                publisher.event(door, {"event": "begin"})
+        self.assertEqual(1, len(logged.output))
+
+    def test_pipelines_are_kept_running(self):
+        """A pipeline that ends, fails or hangs starts again, with the contexts that all share."""
+        descriptions = [
+            "videotestsrc num-buffers=3 ! fakesink name=sink signal-handoffs=true",  # ends
+            "videotestsrc ! identity error-after=4 ! fakesink name=sink signal-handoffs=true",  # fails
+            "no-such-element",
+            "appsrc ! fakesink name=sink signal-handoffs=true",  # hangs
+            "videotestsrc is-live=true ! fakesink name=sink signal-handoffs=true",
+        ]
+        found = []
+
+        class Few(kept.Kept):
+            def build(self):
+                pipeline = common.parse(descriptions[min(self.reconnects, len(descriptions) - 1)])
+                pipeline.get_by_name("sink").connect("handoff", lambda *_: self.seen())
+                found.append(pipeline)
+                return pipeline
+
+            def drain(self, pipeline):
+                pipeline.send_event(common.Gst.Event.new_eos())
+
+        few = Few("few", config.Reconnect(first=0.01, most=0.02, timeout=0.3))
+        few.contexts = [common.Gst.Context.new("test.context", True)]
+        with self.assertLogs("motion-alarm", "WARNING") as logged:
+            few.start()
+            self.addCleanup(few.stop)
+            wait_for("the last pipeline", lambda: few.reconnects == 4 and few.up and few.fps > 10)
+        reasons = [line.partition("lost: ")[2].partition(";")[0] for line in logged.output]
+        self.assertEqual(["the stream ended", "no frame came for 0.3 s"], [reasons[0], reasons[3]])
+        self.assertIn("no-such-element", reasons[2])
+        self.assertTrue(all(pipeline.get_context("test.context") for pipeline in found))
+        few.stop()
+        few.join(5)
+        self.assertFalse(few.is_alive() or few.up)
+
+    def test_places_on_the_wall(self):
+        def places(count, **more):
+            each = wall.Wall(config.Wall(width=1280, height=720, **more), list(range(count)), config.Reconnect())
+            return [each.place(index) for index in range(count)]
+
+        self.assertEqual([(0, 0, 1280, 720)], places(1))
+        self.assertEqual([(0, 0, 640, 720), (640, 0, 640, 720)], places(2))
+        self.assertEqual([(0, 0, 640, 360), (640, 0, 640, 360), (0, 360, 640, 360)], places(3))
+        self.assertEqual([(0, 0, 426, 720), (426, 0, 427, 720), (853, 0, 427, 720)], places(3, columns=3))
+
+    def test_secrets_are_hidden(self):
+        for uri in (
+            "rtsp://me:secret@host/x",
+            "http://me:a/secret#@host/x?y=1",
+            "http://host/x?user=me&pwd=secret",
+            "rtsp://me:a secret@host/x",
+        ):
+            each = camera.Camera(config.Camera(uri=uri, key="door"), config.Reconnect(), None)
+            for text in (
+                uri,
+                f"cannot open {uri} now",
+                uri.replace(" ", "%20"),
+                uri.partition("://")[2],
+                f"cannot open {uri.replace('/x', '/y')}",
+            ):
+                self.assertNotIn("secret", each.hide(text), text)
+            self.assertEqual("no frame came for 10 s", each.hide("no frame came for 10 s"))
+
+    def test_names_of_topics(self):
+        door = config.Camera(uri="test", key="door", cudadiff={"zones": "way in: 0,0 1,1 2,0; a/b: 0,0 1,1 2,0"})
+        self.assertEqual(["way in", "a/b"], door.zones)
+        state = collections.namedtuple("State", "name up motion objects settings occupied")(
+            "door", True, False, 2, door, lambda zone: zone == "a/b"
+        )
+        self.assertEqual(
+            {
+                "home/x/door/status": "online",
+                "home/x/door/motion": "OFF",
+                "home/x/door/objects": "2",
+                "home/x/door/zone/way_in": "OFF",
+                "home/x/door/zone/a_b": "ON",
+            },
+            discovery.states("home/x", state),
+        )
+        self.assertIn(
+            "homeassistant/binary_sensor/home_x/door_zone_a_b/config", discovery.discovery("homeassistant", "home/x", [state])
+        )
+
+
+class CommandLine(Case):
+    def program(self, *arguments, **environment):
+        return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=60, env={**os.environ, **environment})
+
+    def fails(self, status, *arguments, **environment):
+        """Returns the one line that it prints."""
+        done = self.program(*arguments, **environment)
+        self.assertEqual((status, "", 1), (done.returncode, done.stdout, done.stderr.count("\n")), done.stderr)
+        self.assertNotIn(SECRET, done.stderr)
+        return done.stderr
+
+    def configuration(self, text):
+        file = self.folder / "cameras.toml"
+        file.write_text(text, encoding="utf-8")
+        return file
+
+    def test_wrong_configurations(self):
+        door = '[camera.door]\nuri = "test"\n'
+        for text, expected in {
+            "": "names no camera",
+            "[camera": "is no TOML",
+            f"{door}[mqqt]": "there is no table [mqqt]",
+            f"{door}name = 1": "[camera.door] has no key name; it may have uri, title, wall, source, cudadiff",
+            "[camera.door]": "[camera.door] needs the key uri",
+            "[camera.door]\nuri = 1": "uri in [camera.door] must be a string",
+            '["camera"."the door"]\nuri = "test"': "[camera.the door]: a name of a camera consists of",
+            f'{door}wall = "yes"': "wall in [camera.door] must be true or false",
+            f"{door}[mqtt]\nport = 70000": "port in [mqtt] must be 1 to 65535",
+            f'{door}[mqtt]\ntopic = "a/#"': "topic in [mqtt] must be a topic without + and #",
+            f'{door}[mqtt]\ntls = true\nca_file = "/nonexistent"': "cannot read /nonexistent: No such file or directory",
+            f"{door}[reconnect]\nfirst = true": "first in [reconnect] must be a number",
+            f"{door}[wall]\nsink = 'no-such-element'": 'no element "no-such-element"',
+            f"{door}wall = false\n[wall]": "[wall] shows 1 to 63 cameras",
+            f'[camera.door]\nuri = "rtsp://me:${{NO_SUCH}}@{SECRET}"': "uri in [camera.door] needs the environment variable NO_SUCH,",
+            f'[camera.door]\nuri = "rtsp://me:{SECRET}$@x"': "uri in [camera.door] has a $ that begins no ${NAME}",
+            f"{door}[camera.door.cudadiff]\ngap = 'x'": "cudadiff has no such property or value: gap=x",
+            f"{door}[camera.door.cudadiff]\nno-such = true": "cudadiff has no such property or value: no-such=true",
+            f"{door}[camera.door.cudadiff]\nzones = 'a b: 0,0 1,1 2,0; a_b: 0,0 1,1 2,0'": "two zones whose names differ only in",
+            '[camera.door]\nuri = "/nonexistent.mp4"': "cannot read /nonexistent.mp4: there is no such file",
+            f'[camera.door]\nuri = "{self.folder}"': "it is a folder",
+        }.items():
+            with self.subTest(text), self.assertRaises(common.Failure) as raised:
+                motion_alarm_service.make(config.load(self.configuration(text)))
+            self.assertIn(expected, str(raised.exception))
+            self.assertNotIn("\n", str(raised.exception))
+            self.assertNotIn(SECRET, str(raised.exception))
+
+    def test_usage(self):
+        file = self.configuration('[camera.door]\nuri = "test"\n')
+        self.fails(2)
+        self.fails(2, "--no-such", file)
+        wrong = self.folder / "wrong.toml"
+        wrong.write_text(f'[camera.door]\nuri = "rtsp://me:{SECRET}$@x"')
+        self.assertIn("uri in [camera.door] has a $", self.fails(2, wrong))
+        self.assertIn("No such file", self.fails(2, self.folder / "missing"))
+        self.assertIn("Is a directory", self.fails(2, self.folder))
+        self.assertEqual("1 cameras: door\n", self.program("--check", file).stdout)
+        self.assertIn("--check", self.program("--help").stdout)
+        self.assertIn("GST_PLUGIN_PATH", self.fails(1, file, GST_PLUGIN_PATH="", GST_REGISTRY=str(self.folder / "registry.bin")))
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            port = taken.getsockname()[1]
+            text = self.fails(1, self.configuration(f'[camera.door]\nuri = "test"\n[metrics]\nport = {port}\n'))
+            self.assertIn(f"cannot listen on 127.0.0.1:{port}", text)
+
+    def test_stop_at_any_time(self):
+        silent = socket.create_server(("127.0.0.1", 0))  # accepts, and never answers
+        self.addCleanup(silent.close)
+        for number, delay in ((signal.SIGTERM, 0.1), (signal.SIGINT, 1)):
+            service = self.service(
+                f"[mqtt]\nport = {free_port()}\n[camera.door]\nuri = 'rtsp://me:{SECRET}@127.0.0.1:{silent.getsockname()[1]}/x'\n"
+                "[camera.yard]\nuri = 'test'\n[wall]\nsink = 'fakesink sync=true'\n"
+            )
+            wait_for("it listens", service.metrics)
+            time.sleep(delay)
+            self.assertEqual(0, service.stop(number))
+
+
+if __name__ == "__main__":
+    unittest.main()

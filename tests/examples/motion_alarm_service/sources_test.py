@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Cameras that are lost and come back, the wall meanwhile, and the metrics of both."""
+
+import signal
+import time
+import unittest
+
+from helpers import SECRET, Case, HttpCamera, RtspCamera, launch, wait_for
+
+BLUE = "0xff0000ff"
+
+
+class Wall:
+    """The pictures of a wall of two cameras, 640x240, side by side, which the service saves in a folder."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.table = f"""
+[wall]
+width = 640
+height = 240
+columns = 2
+hold = 2.5
+sink = "jpegenc ! multifilesink location={folder}/wall-%06d.jpg max-files=50"
+"""
+
+    def count(self):
+        """The number of pictures so far."""
+        return max((int(file.stem.split("-")[1]) for file in self.folder.glob("wall-*.jpg")), default=0)
+
+    def last(self):
+        """The pixels of the last complete picture, for each camera a list of (R, G, B)."""
+        file, raw = self.folder / f"wall-{wait_for('two pictures', self.count) - 1:06d}.jpg", self.folder / "raw"
+        launch(
+            "filesrc",
+            f"location={file}",
+            "!",
+            "jpegdec",
+            "!",
+            "videoconvert",
+            "!",
+            "video/x-raw,format=RGB,width=640,height=240",
+            "!",
+            "filesink",
+            f"location={raw}",
+        )
+        data = raw.read_bytes()
+        rows = [data[start : start + 640 * 3] for start in range(0, len(data), 640 * 3)]
+        pixels = [[row[x : x + 3] for x in range(0, 640 * 3, 3)] for row in rows]
+        return [[pixel for row in pixels for pixel in row[x : x + 320]] for x in (0, 320)]
+
+    def kind(self):
+        """What the first place shows: `camera`, `no signal` or something else."""
+        pixels = self.last()[0]
+        blue = sum(pixel[2] > 150 and pixel[0] < 100 for pixel in pixels) / len(pixels)
+        white = sum(min(pixel) > 150 for pixel in pixels)
+        return "camera" if blue > 0.8 else "no signal" if blue == 0 and 50 < white < 5000 else f"blue {blue}, white {white}"
+
+
+class Sources(Case):
+    def rtsp(self, color=BLUE):
+        camera = RtspCamera(color)
+        self.addCleanup(camera.kill)
+        return camera
+
+    def test_rtsp_killed_and_back_beside_the_wall(self):
+        door, broker, wall = self.rtsp(), self.broker(), Wall(self.folder)
+        found = self.subscriber(broker)
+        service = self.service(wall.table + f"""
+[mqtt]
+port = {broker.port}
+[camera.door]
+uri = "{door.uri}"
+source = {{ protocols = "tcp", latency = 100 }}
+[camera.yard]
+uri = "test"
+""")
+        found.expect("cudavision/door/motion", b"ON")
+        self.assertEqual(b"online", found.last["cudavision/door/status"])
+        wait_for("the camera on the wall", lambda: wall.kind() == "camera")
+        door.kill()
+        killed, count = time.monotonic(), wall.count()
+        self.assertEqual("camera", wall.kind())  # its last picture
+        found.expect("cudavision/door/status", b"offline", 5)
+        found.expect("cudavision/door/motion", b"OFF")
+        found.expect("cudavision/door/objects", b"0")
+        names = [event["event"] for event in found.events("door")]
+        self.assertEqual((names.count("begin"), names.count("enter")), (names.count("end"), names.count("leave")))
+        wait_for("no signal on the wall", lambda: wall.kind() == "no signal", 10)
+        self.assertGreater(time.monotonic() - killed, 2)
+        yard = wall.last()[1]
+        wait_for("the other camera moves on the wall", lambda: wall.last()[1] != yard)
+        # The wall kept its rate, 10 frames per second; a busy machine may lose some.
+        self.assertGreater(wall.count() - count, 6 * (time.monotonic() - killed))
+        self.assertEqual((1, 0), tuple(service.metrics()["camera_up", name] for name in ("yard", "door")))
+        wait_for("tries", lambda: service.metrics()["camera_reconnects_total", "door"] >= 2)
+        door.start()
+        found.expect("cudavision/door/status", b"online", 20)
+        wait_for("the camera on the wall again", lambda: wall.kind() == "camera")
+        self.assertEqual(0, service.metrics()["camera_reconnects_total", "yard"])
+        service.wait_metric("camera_fps", "door", least=5)
+        self.assertEqual(0, service.stop())
+        self.assertEqual([], [topic for topic, payload, _ in found.messages if SECRET in topic or SECRET.encode() in payload])
+
+    def test_rtsp_hangs(self):
+        door = self.rtsp()
+        service = self.service(f'[camera.door]\nuri = "{door.uri}"\n')
+        service.wait_metric("camera_up", "door")
+        door.signal(signal.SIGSTOP)
+        wait_for("the loss", lambda: service.metrics()["camera_up", "door"] == 0, 10)
+        self.assertIn("door: lost: no frame came for 2 s", service.log)
+        service.wait_metric("camera_reconnects_total", "door")
+        door.signal(signal.SIGCONT)
+        service.wait_metric("camera_up", "door", seconds=20)
+        self.assertEqual(0, service.stop())
+
+    def test_http_ends_and_a_wrong_password(self):
+        picture, door = self.folder / "picture.jpg", self.rtsp()
+        launch(
+            "videotestsrc",
+            "num-buffers=1",
+            "!",
+            "video/x-raw,format=I420,width=320,height=240",
+            "!",
+            "jpegenc",
+            "!",
+            "filesink",
+            f"location={picture}",
+        )
+        launch("audiotestsrc", "num-buffers=20", "!", "wavenc", "!", "filesink", f"location={self.folder}/sound.wav")
+        camera = HttpCamera(picture.read_bytes())
+        self.addCleanup(camera.close)
+        service = self.service(
+            f"""
+[camera.yard]
+uri = "{camera.uri}"
+source = {{ is-live = true, do-timestamp = true }}
+[camera.door]
+uri = "{door.uri.replace('me:', 'you:')}"
+[camera.nowhere]
+uri = "rtsp://me:${{DOOR_PASSWORD}}@127.0.0.1:9/x?password={SECRET}"
+[camera.sound]
+uri = "{self.folder}/sound.wav"
+""",
+            {"DOOR_PASSWORD": SECRET},
+        )
+        wait_for("three connections", lambda: len(camera.paths) >= 3)
+        self.assertIn(SECRET, camera.paths[0])  # the camera gets it
+        service.wait_metric("camera_frames_total", "yard", least=25)
+        service.wait_metric("camera_reconnects_total", "yard", least=2)
+        for name in ("door", "nowhere", "sound"):
+            service.wait_metric("camera_reconnects_total", name)
+            self.assertEqual(0, service.metrics()["camera_frames_total", name])
+        self.assertIn("sound: lost: there is no video in it", service.log)
+        text = service.text_of_metrics()
+        self.assertNotIn(SECRET, text)
+        self.assertEqual({"yard", "door", "nowhere", "sound"}, {key[1] for key in service.metrics() if key[0] == "camera_up"})
+        self.assertTrue(
+            {
+                f"cudavision_camera_{name}"
+                for name in ("frames_total", "fps", "up", "motion", "objects", "reconnects_total", "events_total")
+            }
+            <= {line.split("{")[0] for line in text.splitlines()}
+        )
+        self.assertEqual(0, service.stop())
+
+
+if __name__ == "__main__":
+    unittest.main()
