@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What the Python programs for cameras share: names of inputs, properties that users type, and the events of cudadiff."""
+import os
+import re
+import stat
+import urllib.parse
+
+import common
+from common import Gst
+
+
+def user_of(location):
+    """The `user:password` of a URI. A password may contain any character, so it ends at the last @, unless a port comes before."""
+    match = re.fullmatch(r"[a-z][-+.a-z0-9]*://(?!\[)(?=[^/?#]*[:@])(.*)@[^@]*", location, re.I | re.S)
+    return match[1] if match else ""
+
+
+def without_users(text, users):
+    """Removes these `user:password` from a text, and whatever stands between :// and @."""
+    for user in filter(None, users):
+        text = text.replace(user + "@", "").replace(user, "")
+    return re.sub("://[^ ]*@", "://", text)
+
+
+def source_of(name):
+    """Returns an element for a pipeline's description, and its properties. `name` is a file, a URI, a camera (/dev/video0), `test` (a live
+    picture) or `test:FRAMES`. Raises a Failure if it is a file that cannot be read."""
+    if re.fullmatch(r"test(:\d{1,9})?", name):
+        return "videotestsrc name=source pattern=ball", {"num-buffers": int(name[5:])} if name[4:] else {"is-live": True}
+    if name.startswith("/dev/") and os.path.exists(name) and stat.S_ISCHR(os.stat(name).st_mode):
+        return "v4l2src name=source ! decodebin", {"device": name}
+    if not re.match("[a-z][-+.a-z0-9]*://", name, re.I):
+        return f"{common.DECODER} name=source", {"uri": common.uri_of(name)}
+    user = user_of(name)
+    if user and not re.match(r"[^/?#@]*:\d+[/?#]", user):  # otherwise it is a host with a port and a path with an @
+        name = name.replace(user, urllib.parse.quote(user, safe="%:!$&'()*+,;="), 1)
+    return f"{common.DECODER} name=source", {"uri": name}
+
+
+def set_property(element, text):
+    """Sets a property from NAME=VALUE. Returns False if the element has no such property or value."""
+    name, _, value = text.partition("=")
+    notified = []
+    handler = element.connect(f"notify::{name}", lambda *_: notified.append(True))
+    Gst.util_set_object_arg(element, name, value)
+    element.disconnect(handler)
+    return bool(notified)
+
+
+def line_of(event):
+    """The members that a message of cudadiff about motion or an object has in JSON. `time` is the stream time in seconds, or None."""
+    keys = ("changed-ratio", "mean-difference", "id", "x", "y", "width", "height", "zone", "line", "direction", "seconds", "path-length",
+            "crossed-left", "crossed-right")
+    time = event.get_value("stream-time")
+    line = {"event": event.get_value("event"), "time": None if time == Gst.CLOCK_TIME_NONE else time / Gst.SECOND,
+            **{key.replace("-", "_"): event.get_value(key) for key in keys if event.has_field(key)}}
+    if event.has_field("regions"):
+        array = event.get_array("regions")[1]
+        line["regions"] = [{key: region.get_value(key) for key in ("x", "y", "width", "height", "area", "score")}
+                           for region in map(array.get_nth, range(array.n_values))]
+    return line
