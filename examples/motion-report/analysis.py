@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Runs a clip once through cudahistogram and cudadiff, and collects what the report shows:
 
-    source → cudahistogram → cudadiff output=overlay → cudahistogram overlay=true → VP9 in WebM
-                 │               │ metas of objects → tracks.py: their ways and snapshots
-                 └── messages ───┴→ Findings
+    source → upright → cudahistogram → cudadiff output=overlay → cudahistogram overlay=true → VP9 in WebM
+                           │               │ metas of objects → tracks.py: their ways and snapshots
+                           └── messages ───┴→ Findings
 
 All times are stream times in seconds, all boxes x, y, width, height in pixels of the clip's picture.
 """
@@ -26,16 +26,22 @@ SETTINGS = "min-area=2 min-motion-frames=2 region-distance=2", "preset=outdoor"
 # Two balls over colour bars. One of them moves back and forth.
 SYNTHETIC = """
   videotestsrc pattern=smpte75 num-buffers={n} ! video/x-raw,width=640,height=480,framerate=30/1 ! scene.sink_0
-  videotestsrc pattern=ball background-color=0 num-buffers={n} ! video/x-raw,format=AYUV,width=640,height=480,framerate=30/1 ! scene.sink_1
-  videotestsrc pattern=ball motion=sweep background-color=0 num-buffers={n} ! video/x-raw,format=AYUV,width=240,height=240,framerate=30/1 ! scene.sink_2
+  videotestsrc pattern=ball background-color=0 num-buffers={n} !
+  video/x-raw,format=AYUV,width=640,height=480,framerate=30/1 ! scene.sink_1
+  videotestsrc pattern=ball motion=sweep background-color=0 num-buffers={n} !
+  video/x-raw,format=AYUV,width=240,height=240,framerate=30/1 ! scene.sink_2
   compositor name=scene sink_2::xpos=360 sink_2::ypos=60 ! videoconvert ! video/x-raw,format=I420"""
+
+OBJECT_FIELDS = "id", "x", "y", "width", "height", "zone", "line", "direction", "crossed-left", "crossed-right"
+REGION_FIELDS = "x", "y", "width", "height", "area", "score"
 
 FULL = "motion-report-full"  # the message that ends the analysis after --seconds
 
 
 @dataclass
 class Frame:
-    """Brightness is the mean of the luma; dark and bright are its 1st and 99th percentiles; all in percent of the range, as is changed."""
+    """Brightness is the mean of the luma, dark and bright are its 1st and 99th percentiles, in percent of the range. `changed` is
+    in percent of the picture."""
     time: float
     brightness: float = 0
     dark: float = 0
@@ -47,8 +53,8 @@ class Frame:
 
 @dataclass
 class Findings:
-    """`visits` are the events `leave` and `crossings` the events `cross` as in motion.jsonl, `lights` times. `tracks` has for each object a
-    list of (time, x, y, width, height), `snapshots` its JPEG. `poster` is a JPEG of the frame in which most moves."""
+    """`visits` are the events `leave` and `crossings` the events `cross` as in motion.jsonl, `lights` times. `tracks` has for each
+    object a list of (time, x, y, width, height), `snapshots` its JPEG. `poster` is a JPEG of the frame in which most moves."""
     frames: list = field(default_factory=list)
     visits: list = field(default_factory=list)
     crossings: list = field(default_factory=list)
@@ -101,8 +107,7 @@ class Collector:
 
     def on_object(self, structure):
         event = {"event": structure["event"], "time": seconds_of(structure, "stream-time")}
-        event.update({key.replace("-", "_"): structure[key] for key in
-                      ("id", "x", "y", "width", "height", "zone", "line", "direction", "crossed-left", "crossed-right") if structure.has_field(key)})
+        event.update({key.replace("-", "_"): structure[key] for key in OBJECT_FIELDS if structure.has_field(key)})
         event.update({key: seconds_of(structure, key) for key in ("entered", "left") if structure.has_field(key)})
         if event["event"] == "leave":
             event.update(seconds=round(structure["seconds"], 3), path_length=round(structure["path-length"], 1))
@@ -121,7 +126,7 @@ class Collector:
         if event != "none":
             self.write({"event": event, "time": frame.time, "changed_ratio": round(structure["changed-ratio"], 6),
                         "mean_difference": round(structure["mean-difference"], 4),
-                        "regions": [{key: r[key] for key in ("x", "y", "width", "height", "area", "score")} for r in structure["regions"]]})
+                        "regions": [{key: region[key] for key in REGION_FIELDS} for region in structure["regions"]]})
 
     def on_message(self, structure):
         if structure.get_name() == "cudahistogram":
@@ -133,11 +138,11 @@ class Collector:
 
 
 def build(args, video):
-    """Makes the pipeline for a clip, or for the synthetic scene if there is no clip. `video` is an open file, which becomes the WebM file."""
+    """Makes the pipeline for a clip, or for the synthetic scene if there is no clip. `video` is an open file for WebM."""
     source, values = inputs.source_of(args.clip) if args.clip else (SYNTHETIC.format(n=args.frames), {})
     pipeline = common.parse(
         f"""webmmux name=file offset-to-zero=true ! filesink name=out
-        {source} ! queue ! videoconvert ! cudahistogram name=brightness backend={args.backend} !
+        {source} ! queue ! videoconvert ! videoflip video-direction=auto ! cudahistogram name=brightness backend={args.backend} !
         cudadiff name=motion {SETTINGS[bool(args.clip)]} output=overlay gap={GAP} backend={args.backend} !
         cudahistogram name=histogram overlay=true post-messages=false backend={args.backend} ! {media.ENCODER} ! file.""",
         out={"location": common.location_of(video)}, **{"source": values} if values else {})
@@ -180,7 +185,8 @@ def analyse(args, video, events):
         position = pipeline.query_position(Gst.Format.TIME)[1] / Gst.SECOND
         length = pipeline.query_duration(Gst.Format.TIME)[1] / Gst.SECOND
         share = f" of {min(length, args.seconds or length):.1f}" if length > 0 else ""
-        print(f"  {position:.1f}{share} s, {len(collector.frames)} frames, motion in {sum(f.moving for f in collector.frames.values())}")
+        moving = sum(frame.moving for frame in collector.frames.values())
+        print(f"  {position:.1f}{share} s, {len(collector.frames)} frames, motion in {moving}")
 
     def on_message(message):
         structure = message.get_structure()

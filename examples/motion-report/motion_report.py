@@ -10,8 +10,8 @@ CLIP is a file, a URI, a camera (/dev/video0), or a folder. Without one, a synth
   motion.jsonl  one event for each line: begin, motion or end, where and how much; light; enter, leave or cross of an object
   objects.csv   one visit of an object for each line
   frames.csv    motion and brightness, one frame for each line
-and prints a table, and when each object entered and left. For a folder, each clip in it gets a folder with these files in FOLDER, beside
-index.html. Exit status: 0; 1 after a failure, with one sentence on stderr for each clip that failed; 2 for wrong usage.
+and prints a table, and when each object entered and left. For a folder, each clip in it gets a folder with these files in FOLDER,
+beside index.html. Exit status: 0; 1 after a failure, with one sentence on stderr for each clip that failed; 2 for wrong usage.
 """
 import contextlib
 import math
@@ -30,8 +30,8 @@ import page  # noqa: E402
 import tables  # noqa: E402
 
 LISTED = 30  # objects that are printed; objects.csv has all
-CLIPS = (".3gp .asf .avi .divx .dv .flv .h264 .m2ts .m4v .mjpeg .mjpg .mkv .mov .mp4 .mpeg .mpg .mts .mxf .ogg .ogv .ts .vob .webm "
-         ".wmv").split()  # the files of a folder that are clips
+CLIPS = tuple(".3gp .asf .avi .divx .dv .flv .h264 .m2ts .m4v .mjpeg .mjpg .mkv .mov .mp4 .mpeg .mpg .mts .mxf .ogg .ogv .ts .vob "
+              ".webm .wmv".split())  # the files of a folder that are clips
 
 
 def is_uri(clip):
@@ -111,7 +111,7 @@ def report_folder(args, out):
     """Reports each clip of the folder args.clip, and writes index.html. Returns whether all clips could be read."""
     source = args.clip
     try:
-        names = sorted(name for name in os.listdir(source) if pathlib.Path(name).suffix.lower() in CLIPS and not name.startswith("."))
+        names = sorted(name for name in os.listdir(source) if name.lower().endswith(CLIPS) and not name.startswith("."))
     except OSError as error:
         raise common.Failure(f"cannot read {source}: {error.strerror}") from error
     if not names:
@@ -151,7 +151,7 @@ def parse_arguments():
     parser.add_argument("--backend", default="auto", choices=("auto", "cuda", "cpu"))
     parser.add_argument("--frames", type=positive(int), default=300, help="length of the synthetic scene (300)")
     parser.add_argument("--seconds", type=positive(float), help="analyse only the beginning of each clip")
-    parser.add_argument("--zones", help='polygons that objects enter and leave: "NAME: x,y x,y x,y; NAME: …", in pixels or in shares (0.5)')
+    parser.add_argument("--zones", help='polygons that objects enter: "NAME: x,y x,y x,y; NAME: …", in pixels or in shares (0.5)')
     parser.add_argument("--lines", help='lines that objects cross: "NAME: x,y x,y; NAME: …"')
     parser.add_argument("--set", dest="settings", action="append", default=[], metavar="PROPERTY=VALUE",
                         help="sets another property of cudadiff, such as preset=indoor; can be repeated")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Makes report.html and index.html from the templates in this folder. A page needs nothing else: style, script, pictures and data are
-parts of it. Texts such as file names are escaped, and the page's Content-Security-Policy allows only the template's own script and style."""
+"""Makes report.html and index.html from the templates in this folder. A page needs nothing else: style, script, pictures and data
+are parts of it. Texts such as file names are escaped, and the Content-Security-Policy allows only our script and style."""
 import base64
 import hashlib
 import html
@@ -138,17 +138,19 @@ def places(item):
     names = [f'<li><button class="link" data-seek="{v["entered"]:.3f}">{escape(v["zone"])}</button> '
              f'<span class="when">{clock(v["entered"])} – {clock(v["left"])}</span></li>' for v in item["visits"] if "zone" in v]
     names += [f'<li><button class="link" data-seek="{one["time"]:.3f}">{escape(one["line"])}</button> '
-              f'<span class="when">crossed to the {escape(one["direction"])} at {clock(one["time"])}</span></li>' for one in item["crossings"]]
+              f'<span class="when">crossed to the {escape(one["direction"])} at {clock(one["time"])}</span></li>'
+              for one in item["crossings"]]
     return f'<ul class="places">{"".join(names)}</ul>' if names else ""
 
 
 def row(item, snapshot, with_places):
     number = item["id"]
     picture = f'<img src="{data_uri("image/jpeg", snapshot)}" alt="object {number}">' if snapshot else ""
-    cells = (f'<td class="shot">{picture}</td>'
-             f'<th scope="row"><button class="link" data-seek="{item["entered"]:.3f}" aria-label="Object {number}: go to {clock(item["entered"])}">'
+    entered = clock(item["entered"])
+    cells = (f'<td class="shot">{picture}</td><th scope="row">'
+             f'<button class="link" data-seek="{item["entered"]:.3f}" aria-label="Object {number}: go to {entered}">'
              f'<span class="swatch" data-object="{number}"></span>{number}</button></th>'
-             f'<td data-label="entered">{clock(item["entered"])}</td><td data-label="left">{clock(item["left"])}</td>'
+             f'<td data-label="entered">{entered}</td><td data-label="left">{clock(item["left"])}</td>'
              f'<td data-label="seen for">{duration(item["seconds"])}</td><td data-label="path">{item["path"]:.0f} px</td>')
     if with_places:
         cells += f'<td class="wide" data-label="zones and lines">{places(item)}</td>'
@@ -199,8 +201,9 @@ def card(entry):
     frames = entry.findings.frames
     link = escape(urllib.parse.quote(os.fsencode(entry.name)) + "/report.html")
     moving = 100 * sum(f.moving for f in frames) / len(frames)
-    return (f'<li class="card"><a href="{link}"><img src="{data_uri("image/jpeg", entry.findings.poster)}" alt=""><h2>{name}</h2></a>'
-            f'<p>{duration(frames[-1].time - frames[0].time)} · objects: {len(objects_of(entry.findings))} · motion: {moving:.0f} %</p></li>')
+    facts = f"{duration(frames[-1].time - frames[0].time)} · objects: {len(objects_of(entry.findings))} · motion: {moving:.0f} %"
+    poster = data_uri("image/jpeg", entry.findings.poster)
+    return f'<li class="card"><a href="{link}"><img src="{poster}" alt=""><h2>{name}</h2></a><p>{facts}</p></li>'
 
 
 def write_index(entries, title, folder):

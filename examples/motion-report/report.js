@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The player, the layer of shapes over the picture, the time line and the table. Times are stream times of the clip in seconds; the video
-// begins at data.start. Texts reach the page as text nodes only.
+// The player, the layer of shapes over the picture, the time line and the table. Times are stream times of the clip in seconds; the
+// video begins at data.start. Texts reach the page as text nodes only.
 "use strict";
 (() => {
   const element = (id) => document.getElementById(id);
   const data = JSON.parse(element("data").textContent);
   const video = element("video"), stage = element("stage"), overlay = element("overlay"), timeline = element("timeline");
   const [width, height] = data.size;
+  stage.style.setProperty("--ratio", width / height);
   const length = Math.max(data.end - data.start, 1e-3);
   let chosen = null;  // the object whose way is drawn
 
@@ -51,22 +52,26 @@
   const shapes = draw(overlay, "g", {}), moving = draw(overlay, "g", {class: "moving"});
   const text_size = () => 15 * width / (stage.clientWidth || width);
 
+  const label_at = (parent, x, y, size, text) =>
+    draw(parent, "text", {x, y, "font-size": size, "stroke-width": size / 5, "text-anchor": "middle"}, text);
+
   const draw_shapes = () => {
     shapes.replaceChildren();
     const size = text_size();
     for (const zone of data.zones) {
       draw(shapes, "polygon", {points: zone.points.join(" ")});
       const [x, y] = [0, 1].map((i) => zone.points.reduce((sum, point) => sum + point[i], 0) / zone.points.length);
-      draw(shapes, "text", {x, y, "font-size": size, "stroke-width": size / 5, "text-anchor": "middle"}, zone.name);
+      label_at(shapes, x, y, size, zone.name);
     }
     for (const line of data.lines) {
       const [[x1, y1], [x2, y2]] = line.points;
       draw(shapes, "line", {x1, y1, x2, y2});
       // An arrow to the right of somebody who looks from the first point to the second.
-      const long = Math.hypot(x2 - x1, y2 - y1) || 1, [dx, dy] = [(x2 - x1) / long, (y2 - y1) / long], [x, y] = [(x1 + x2) / 2, (y1 + y2) / 2];
+      const long = Math.hypot(x2 - x1, y2 - y1) || 1, [dx, dy] = [(x2 - x1) / long, (y2 - y1) / long];
+      const [x, y] = [(x1 + x2) / 2, (y1 + y2) / 2];
       const point = (along, aside) => `${x + along * dx * size - aside * dy * size} ${y + along * dy * size + aside * dx * size}`;
       draw(shapes, "path", {d: `M${point(-.5, 0)} L${point(.5, 0)} L${point(0, .9)} Z`});
-      draw(shapes, "text", {x, y: y - size * .6, "font-size": size, "stroke-width": size / 5, "text-anchor": "middle"}, line.name);
+      label_at(shapes, x, y - size * .6, size, line.name);
     }
   };
 
@@ -86,7 +91,8 @@
 
   /** The way of the feet of an object. Boxes move by whole cells, so the way is averaged over nine places. */
   const way_of = (track) => track.map((_, i) => {
-    const near = track.slice(Math.max(0, i - 4), i + 5), mean = (value) => near.reduce((sum, place) => sum + value(place), 0) / near.length;
+    const near = track.slice(Math.max(0, i - 4), i + 5);
+    const mean = (value) => near.reduce((sum, place) => sum + value(place), 0) / near.length;
     return `${mean(([, x, , w]) => x + w / 2).toFixed(1)},${mean(([, , y, , h]) => y + h).toFixed(1)}`;
   }).join(" ");
 
@@ -107,7 +113,7 @@
       const label = String(object.id), wide = size * (.62 * label.length + .5), high = size * 1.25;
       const left = clamp(x, 0, width - wide), top = clamp(y - high, 0, height - high);
       draw(moving, "rect", {x: left, y: top, width: wide, height: high, rx: size / 5, fill: colour(object.id)});
-      draw(moving, "text", {x: left + wide / 2, y: top + high * .76, "font-size": size, "stroke-width": size / 6, "text-anchor": "middle"}, label);
+      label_at(moving, left + wide / 2, top + high * .76, size, label);
     }
   };
 
@@ -129,7 +135,7 @@
     });
   };
 
-  const area = (tops, bottoms) => "M" + tops.concat(bottoms.reverse()).map(([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`).join("L") + "Z";
+  const points_of = (places) => places.map(([x, y]) => `${x.toFixed(1)},${y.toFixed(1)}`).join(" ");
 
   const draw_axis = (top, bottom) => {
     const steps = [.1, .2, .5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400];
@@ -160,18 +166,25 @@
       return [[x_of(frames.time[i]), y], [x_of(end_of(i)), y]];
     });
     name(`motion: up to ${most.toFixed(1)} % of the picture`, rows.motion);
-    draw(chart, "path", {class: "changed", d: area(steps(frames.changed, rows.motion, most), [[plot_width, rows.motion[1]], [0, rows.motion[1]]].reverse())});
+    const ground = rows.motion[1], motion = steps(frames.changed, rows.motion, most);
+    draw(chart, "polygon", {class: "changed", points: points_of([[0, ground], ...motion, [plot_width, ground]])});
     name("brightness: mean, and darkest to brightest 1 %", rows.light);
-    draw(chart, "path", {class: "band", d: area(steps(frames.bright, rows.light, 100), steps(frames.dark, rows.light, 100))});
-    draw(chart, "polyline", {class: "mean", points: steps(frames.mean, rows.light, 100).map(([x, y]) => `${x.toFixed(1)},${y.toFixed(1)}`).join(" ")});
+    const bright = steps(frames.bright, rows.light, 100), dark = steps(frames.dark, rows.light, 100);
+    draw(chart, "polygon", {class: "band", points: points_of(bright.concat(dark.reverse()))});
+    draw(chart, "polyline", {class: "mean", points: points_of(steps(frames.mean, rows.light, 100))});
 
     const [top, low] = rows.events;
-    name(["events: motion", data.lights.length && "▲ light or scene changes", data.crossings.length && "◆ a line is crossed"].filter(Boolean).join(", "), rows.events);
+    const signs = [data.lights.length && "▲ light or scene changes", data.crossings.length && "◆ a line is crossed"];
+    name(["events: motion", ...signs.filter(Boolean)].join(", "), rows.events);
     for (const [from, to] of data.runs) {
-      draw(chart, "rect", {class: "run", x: x_of(from), y: top, width: Math.max(2, x_of(to) - x_of(from)), height: low - top, rx: 2}, undefined,
+      const x = x_of(from), wide = Math.max(2, x_of(to) - x);
+      draw(chart, "rect", {class: "run", x, y: top, width: wide, height: low - top, rx: 2}, undefined,
         `motion ${clock(from)} – ${clock(to)}`);
     }
-    for (const time of data.lights) draw(chart, "path", {class: "lights", d: `M${x_of(time) - 6} ${low}h12l-6 -13z`}, undefined, `light or scene changes at ${clock(time)}`);
+    for (const time of data.lights) {
+      const tooltip = `light or scene changes at ${clock(time)}`;
+      draw(chart, "path", {class: "lights", d: `M${x_of(time) - 6} ${low}h12l-6 -13z`}, undefined, tooltip);
+    }
     for (const one of data.crossings) {
       draw(chart, "path", {class: "crossing", d: `M${x_of(one.time)} ${top}l5 7l-5 7l-5 -7z`}, undefined,
         `object ${one.id} crosses ${one.line} to the ${one.direction} at ${clock(one.time)}`);
@@ -212,7 +225,8 @@
     hover.setAttribute("visibility", "hidden");
   });
   timeline.addEventListener("keydown", (event) => {
-    const moves = {ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -length / 10, PageUp: length / 10, Home: -Infinity, End: Infinity};
+    const moves = {ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -length / 10, PageUp: length / 10,
+      Home: -Infinity, End: Infinity};
     if (event.key in moves) seek(clamp(now() + moves[event.key], data.start, data.end));
     else if (event.key === " ") video.paused ? video.play() : video.pause();
     else return;
@@ -222,7 +236,8 @@
   // ---- the table and the buttons ----
   const choose = (id) => {
     chosen = id;
-    for (const row of document.querySelectorAll("tr[data-object]")) row.classList.toggle("chosen", Number(row.dataset.object) === id);
+    const rows = document.querySelectorAll("tr[data-object]");
+    for (const row of rows) row.classList.toggle("chosen", Number(row.dataset.object) === id);
   };
   document.addEventListener("click", (event) => {
     const target = event.target.closest("[data-seek]"), row = event.target.closest("tr[data-object]");
@@ -239,7 +254,9 @@
   element("before").addEventListener("click", () => go(data.objects.findLast((object) => object.entered < now() - .25)));
   element("after").addEventListener("click", () => go(data.objects.find((object) => object.entered > now() + .05)));
   element("speed").addEventListener("change", (event) => { video.playbackRate = Number(event.target.value); });
-  element("shapes").addEventListener("change", (event) => { shapes.setAttribute("visibility", event.target.checked ? "visible" : "hidden"); });
+  element("shapes").addEventListener("change", (event) => {
+    shapes.setAttribute("visibility", event.target.checked ? "visible" : "hidden");
+  });
   element("shapes-label").hidden = !data.zones.length && !data.lines.length;
   for (const swatch of document.querySelectorAll(".swatch")) swatch.style.background = colour(Number(swatch.dataset.object));
 

@@ -18,8 +18,8 @@ def text_of(names, rows):
 
 
 def objects_csv(findings):
-    """One line for each visit: of the frame, or of a zone if there are zones. Lines that the object crossed during the visit are listed
-    as NAME:DIRECTION, with spaces between them."""
+    """One line for each visit: of the frame, or of a zone if there are zones. `lines_crossed` are the lines that the object crossed
+    during the visit, as NAME:DIRECTION with spaces between them."""
     rows = []
     for visit in findings.visits:
         crossed = " ".join(f"{one['line']}:{one['direction']}" for one in findings.crossings

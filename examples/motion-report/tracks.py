@@ -19,8 +19,8 @@ ID_GAP = 8  # ids that are looked for beyond the greatest one; several objects c
 
 
 class Tracker:
-    """Watches the pads of a cudadiff. `tracks` has for each object a list of (timestamp in ns, box), `snapshots` its JPEG without tint;
-    `poster` is a JPEG of the frame, with tint, in which most of the picture is objects, `size` the width and height of frames."""
+    """Watches the pads of a cudadiff. `tracks` has for each object a list of (timestamp in ns, box), `snapshots` its JPEG without
+    tint. `poster` is a JPEG, with tint, of the frame in which objects fill most; `size` is the width and height of frames."""
 
     def __init__(self, motion):
         self.tracks, self.snapshots, self.poster, self.size = {}, {}, b"", (0, 0)
@@ -85,4 +85,5 @@ class Tracker:
         left, top = max(0, x - across), max(0, y - down)
         right, bottom = min(width, x + w + across), min(height, y + h + down)
         self.scores[number] = score
-        self.snapshots[number] = self.close.shoot(*frame, (left, top, right - left, bottom - top)) or self.snapshots.get(number, b"")
+        picture = self.close.shoot(*frame, (left, top, right - left, bottom - top))
+        self.snapshots[number] = picture or self.snapshots.get(number, b"")
