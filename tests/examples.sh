@@ -191,6 +191,16 @@ case $1 in
     expect 'video in a page with report.webm' '' "$(cat none)"
     status_of 0 "$report" --clip=clip.avi --out=part
     expect 'report.webm of the run before' no "$([[ -e part/report.webm ]] && echo yes || echo no)"
+    # A phone that was held upright: the clip says that its frames are to be turned.
+    gst-launch-1.0 -q "${source[@]}" ! jpegenc ! qtmux ! filesink location=phone.mov
+    python3 -c '
+import struct
+data = bytearray(open("phone.mov", "rb").read())
+matrix = data.index(b"tkhd") + 44
+data[matrix:matrix + 36] = struct.pack(">9i", 0, 0x10000, 0, -0x10000, 0, 0, 121 << 16, 0, 0x40000000)
+open("phone.mov", "wb").write(data)'
+    status_of 0 "$report" --clip=phone.mov --out=upright
+    grep -q ' 121×161 ' upright/report.html
     # A folder, with names that are HTML, and with a clip that is none. Other files are no clips.
     mkdir clips
     script='<script>alert(1)<!-- "><img src=x onerror=alert(2)> {{video}} &amp;.avi'

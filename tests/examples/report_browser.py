@@ -58,7 +58,7 @@ def start(folder):
     """A Chromium without a window, in a profile of its own."""
     options = Options()
     options.binary_location = shutil.which("chromium")
-    for argument in ("--headless=new", "--disable-dev-shm-usage", "--hide-scrollbars", "--window-size=1400,1150",
+    for argument in ("--headless=new", "--disable-dev-shm-usage", "--hide-scrollbars", "--window-size=1400,1330",
                      f"--user-data-dir={folder / 'profile'}"):
         options.add_argument(argument)
     if os.geteuid() == 0:
