@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Makes docs/report.png, a picture of the report of vtest.avi in a browser:  report_picture.py MEDIA
 
-MEDIA is a folder with vtest.avi (the examples/data of Debian's opencv-doc). Needs chromium, chromium-driver, python3-selenium, python3-pil.
+MEDIA is a folder with vtest.avi (the examples/data of Debian's opencv-doc). Needs chromium, chromium-driver, python3-selenium and
+python3-pil.
 """
 import io
 import pathlib
