@@ -161,6 +161,8 @@ source=(videotestsrc num-buffers="$FRAMES" ! 'video/x-raw,format=I420,width=161,
 
 case $1 in
   quickstart)
+    needs_python
+    /usr/bin/python3 "$root/tests/examples/report_page_test.py"
     "$root/examples/quickstart.sh" '' "$work/an out" | tee "$work/said"
     grep -qE "^frames +$FRAMES$" "$work/said"
     grep -qE '^backend +(cpu|cuda)$' "$work/said"
@@ -230,6 +232,7 @@ open("phone.mov", "wb").write(data)'
     fails 2 "$report" --frames=0
     fails 2 "$report" --seconds=nan
     fails 2 "$report" --set no-such=1
+    fails 2 "$report" --zones=$'\xff: 0,0 1,0 1,1'
     check_usage "$report"
     check_usage "$root/examples/quickstart.sh"
     fails 1 "$root/examples/quickstart.sh" missing

@@ -142,7 +142,8 @@ def build(args, video):
     source, values = inputs.source_of(args.clip) if args.clip else (SYNTHETIC.format(n=args.frames), {})
     pipeline = common.parse(
         f"""webmmux name=file offset-to-zero=true ! filesink name=out
-        {source} ! queue ! videoconvert ! videoflip video-direction=auto ! cudahistogram name=brightness backend={args.backend} !
+        {source} ! queue ! videoconvert ! videoflip video-direction=auto ! video/x-raw !
+        cudahistogram name=brightness backend={args.backend} !
         cudadiff name=motion {SETTINGS[bool(args.clip)]} output=overlay gap={GAP} backend={args.backend} !
         cudahistogram name=histogram overlay=true post-messages=false backend={args.backend} ! {media.ENCODER} ! file.""",
         out={"location": common.location_of(video)}, **{"source": values} if values else {})
@@ -197,7 +198,8 @@ def analyse(args, video, events):
             collector.on_message(structure)
 
     began = time.monotonic()
-    with tracks.Tracker(motion) as tracker:
+    pads = pipeline.get_by_name("brightness").get_static_pad("sink"), pipeline.get_by_name("histogram").get_static_pad("src")
+    with tracks.Tracker(pads[0], motion, pads[1]) as tracker:
         common.play(pipeline, on_message, progress)
     if not collector.frames:
         raise common.Failure("there is no frame in the clip")

@@ -34,6 +34,7 @@ class Camera:
             f"""appsrc name=frames format=time ! videoconvert ! video/x-raw,format=I420 ! videocrop name=crop ! videoscale !
             video/x-raw,width=[1,{largest}],height=[1,{largest}],pixel-aspect-ratio=1/1 ! jpegenc quality=80 !
             appsink name=sink sync=false""")
+        self.broken = False
         self.frames, self.crop, self.sink = (self.pipeline.get_by_name(name) for name in ("frames", "crop", "sink"))
 
     def __enter__(self):
@@ -44,11 +45,14 @@ class Camera:
         self.pipeline.set_state(Gst.State.NULL)
 
     def shoot(self, buffer, caps, box=None):
-        """Returns a JPEG of a frame, or of a box in it. Returns b"" if it cannot be made."""
+        """Returns a JPEG of a frame in system memory, or of a box in it. Returns b"" if it cannot be made, and from then on."""
+        if self.broken:
+            return b""
         width, height = common.size_of_caps(caps)
         x, y, w, h = box or (0, 0, width, height)
         for name, value in (("left", x), ("top", y), ("right", width - x - w), ("bottom", height - y - h)):
             self.crop.set_property(name, value)
         self.frames.emit("push-sample", Gst.Sample.new(buffer, caps, None, None))
         sample = self.sink.emit("try-pull-sample", 10 * Gst.SECOND)
+        self.broken = not sample
         return sample.get_buffer().extract_dup(0, sample.get_buffer().get_size()) if sample else b""

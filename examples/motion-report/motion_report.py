@@ -144,6 +144,12 @@ def positive(kind):
     return convert
 
 
+def utf8(argument):
+    """An argument that is given to an element. Raises a ValueError if it is no UTF-8."""
+    argument.encode()
+    return argument
+
+
 def parse_arguments():
     parser = common.Parser(description=__doc__.splitlines()[0])
     parser.add_argument("--clip", help="a file, a URI, a camera, or a folder of clips (none: a synthetic scene)")
@@ -151,9 +157,10 @@ def parse_arguments():
     parser.add_argument("--backend", default="auto", choices=("auto", "cuda", "cpu"))
     parser.add_argument("--frames", type=positive(int), default=300, help="length of the synthetic scene (300)")
     parser.add_argument("--seconds", type=positive(float), help="analyse only the beginning of each clip")
-    parser.add_argument("--zones", help='polygons that objects enter: "NAME: x,y x,y x,y; NAME: …", in pixels or in shares (0.5)')
-    parser.add_argument("--lines", help='lines that objects cross: "NAME: x,y x,y; NAME: …"')
-    parser.add_argument("--set", dest="settings", action="append", default=[], metavar="PROPERTY=VALUE",
+    parser.add_argument("--zones", type=utf8,
+                        help='polygons that objects enter: "NAME: x,y x,y x,y; NAME: …", in pixels or in shares (0.5)')
+    parser.add_argument("--lines", type=utf8, help='lines that objects cross: "NAME: x,y x,y; NAME: …"')
+    parser.add_argument("--set", type=utf8, dest="settings", action="append", default=[], metavar="PROPERTY=VALUE",
                         help="sets another property of cudadiff, such as preset=indoor; can be repeated")
     parser.add_argument("--embed", type=float, default=24, metavar="MIB",
                         help="a video up to this size is a part of report.html; a larger one is report.webm beside it (24)")

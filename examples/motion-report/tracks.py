@@ -19,16 +19,20 @@ ID_GAP = 8  # ids that are looked for beyond the greatest one; several objects c
 
 
 class Tracker:
-    """Watches the pads of a cudadiff. `tracks` has for each object a list of (timestamp in ns, box), `snapshots` its JPEG without
-    tint. `poster` is a JPEG, with tint, of the frame in which objects fill most; `size` is the width and height of frames."""
+    """Watches a cudadiff. `tracks` has for each object a list of (timestamp in ns, box), `snapshots` its JPEG without tint.
+    `poster` is a JPEG, with tint, of the frame in which objects fill most; `size` is the width and height of frames.
 
-    def __init__(self, motion):
+    On a GPU, frames are in its memory before and after the cudadiff. So `before` and `after` are pads further away, where frames
+    are in system memory; timestamps tell which frame is which."""
+
+    def __init__(self, before, motion, after):
         self.tracks, self.snapshots, self.poster, self.size = {}, {}, b"", (0, 0)
-        self.scores, self.poster_score, self.live, self.greatest = {}, -1, set(), 0
-        self.inputs = collections.deque(maxlen=10)  # frames as they came in; more than the element can hold
+        self.scores, self.poster_score, self.poster_time, self.live, self.greatest = {}, -1, None, set(), 0
+        self.inputs = collections.deque(maxlen=10)  # frames as they came in; more than the elements between can hold
         self.close, self.wide = media.Camera(224), media.Camera(960)
-        motion.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, self.on_input)
-        motion.get_static_pad("src").add_probe(Gst.PadProbeType.BUFFER, self.on_output)
+        before.add_probe(Gst.PadProbeType.BUFFER, self.on_input)
+        motion.get_static_pad("src").add_probe(Gst.PadProbeType.BUFFER, self.on_objects)
+        after.add_probe(Gst.PadProbeType.BUFFER, self.on_picture)
 
     def __enter__(self):
         self.close.__enter__()
@@ -59,9 +63,8 @@ class Tracker:
         self.greatest = max(self.live | {self.greatest})
         return found
 
-    def on_output(self, pad, info):
-        buffer, caps = info.get_buffer(), pad.get_current_caps()
-        self.size = common.size_of_caps(caps)
+    def on_objects(self, pad, info):
+        buffer, self.size = info.get_buffer(), common.size_of_caps(pad.get_current_caps())
         seen = self.objects(buffer)
         for number, box in seen.items():
             track = self.tracks.setdefault(number, [])
@@ -70,8 +73,12 @@ class Tracker:
             self.take_snapshot(number, box, buffer.pts)
         score = sum(w * h for _, _, w, h in seen.values())
         if score > self.poster_score * BETTER:
-            self.poster_score = score
-            self.poster = self.wide.shoot(buffer, caps) or self.poster
+            self.poster_score, self.poster_time = score, buffer.pts
+        return Gst.PadProbeReturn.OK
+
+    def on_picture(self, pad, info):
+        if info.get_buffer().pts == self.poster_time:
+            self.poster_time, self.poster = None, self.wide.shoot(info.get_buffer(), pad.get_current_caps()) or self.poster
         return Gst.PadProbeReturn.OK
 
     def take_snapshot(self, number, box, pts):
