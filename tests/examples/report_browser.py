@@ -146,6 +146,9 @@ class Report:
             return [...document.querySelectorAll("button, select, input, video, [role]")].filter((e) => e.checkVisibility() &&
               !(e.ariaLabel || e.textContent.trim() || e.labels?.[0]?.textContent.trim())).map((e) => e.outerHTML);""")
         assert not nameless, nameless
+        assert self.find("#shapes-label").is_displayed()
+        self.browser.execute_script("document.getElementById('shapes-label').hidden = true")  # as without zones and lines
+        assert not self.find("#shapes-label").is_displayed()
 
     def check_looks(self):
         """Fits a phone, is dark if that is asked for, and prints."""
