@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What the Python programs for cameras share: names of inputs, properties that users type, and the events of cudadiff."""
+
 import os
 import re
 import stat
@@ -23,8 +24,8 @@ def without_users(text, users):
 
 
 def source_of(name):
-    """Returns an element for a pipeline's description, and its properties. `name` is a file, a URI, a camera (/dev/video0), `test` (a live
-    picture) or `test:FRAMES`. Raises a Failure if it is a file that cannot be read."""
+    """Returns an element for a pipeline's description, and its properties. `name` is a file, a URI, a camera (/dev/video0), `test`
+    (a live picture) or `test:FRAMES`. Raises a Failure if it is a file that cannot be read."""
     if re.fullmatch(r"test(:\d{1,9})?", name):
         return "videotestsrc name=source pattern=ball", {"num-buffers": int(name[5:])} if name[4:] else {"is-live": True}
     if name.startswith("/dev/") and os.path.exists(name) and stat.S_ISCHR(os.stat(name).st_mode):
@@ -48,14 +49,34 @@ def set_property(element, text):
 
 
 def line_of(event):
-    """The members that a message of cudadiff about motion or an object has in JSON. `time` is the stream time in seconds, or None."""
-    keys = ("changed-ratio", "mean-difference", "id", "x", "y", "width", "height", "zone", "line", "direction", "seconds", "path-length",
-            "crossed-left", "crossed-right")
+    """The members that a message of cudadiff about motion or an object has in JSON. `time` is the stream time in seconds, or
+    None."""
+    keys = (
+        "changed-ratio",
+        "mean-difference",
+        "id",
+        "x",
+        "y",
+        "width",
+        "height",
+        "zone",
+        "line",
+        "direction",
+        "seconds",
+        "path-length",
+        "crossed-left",
+        "crossed-right",
+    )
     time = event.get_value("stream-time")
-    line = {"event": event.get_value("event"), "time": None if time == Gst.CLOCK_TIME_NONE else time / Gst.SECOND,
-            **{key.replace("-", "_"): event.get_value(key) for key in keys if event.has_field(key)}}
+    line = {
+        "event": event.get_value("event"),
+        "time": None if time == Gst.CLOCK_TIME_NONE else time / Gst.SECOND,
+        **{key.replace("-", "_"): event.get_value(key) for key in keys if event.has_field(key)},
+    }
     if event.has_field("regions"):
         array = event.get_array("regions")[1]
-        line["regions"] = [{key: region.get_value(key) for key in ("x", "y", "width", "height", "area", "score")}
-                           for region in map(array.get_nth, range(array.n_values))]
+        line["regions"] = [
+            {key: region.get_value(key) for key in ("x", "y", "width", "height", "area", "score")}
+            for region in map(array.get_nth, range(array.n_values))
+        ]
     return line
