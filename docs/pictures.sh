@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Makes the pictures of the documentation with the elements themselves: docs/pictures.sh [build folder] [MEDIA]
-# MEDIA, a folder with photos/ and vtest.avi (the examples/data of Debian's opencv-doc), is for the pictures of motion.md.
+# MEDIA, a folder with photos/ and vtest.avi (the examples/data of Debian's opencv-doc), is for the pictures of motion.md and for report.png.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:-build}
@@ -60,13 +60,10 @@ gst-launch-1.0 -q cudablend name=all background=white sink_1::xpos=490 ! video/x
   cudablend name=operators layout=grid columns=4 gap=3 background=white ! video/x-raw,format=RGB,width=490,height=320 ! all.sink_1 $operators
 echo docs/elements/cudablend.png
 
-# The summary that examples/quickstart.sh makes for its synthetic scene.
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-examples/motion_report.py --out="$work" >/dev/null
-cp "$work/summary.png" docs/quickstart.png
-
 if [[ ${2:-} ]]; then
+  work=$(mktemp -d)
+  trap 'rm -rf "$work"' EXIT
   examples/recipes/privacy-blur.sh "$2/vtest.avi" "$work/hidden.mkv"
   docs/motion_pictures.py "$2" "$work/hidden.mkv"
+  docs/report_picture.py "$2"
 fi

@@ -156,8 +156,13 @@ def play(pipeline, on_message=None, progress=None):
 
 
 def size_of(sample):
-    """Width and height in the caps of a sample. (From 1.26 on, GStreamer's bindings wrap the structure of caps.)"""
-    structure = sample.get_caps().get_structure(0)
+    """Width and height in the caps of a sample."""
+    return size_of_caps(sample.get_caps())
+
+
+def size_of_caps(caps):
+    """Width and height in fixed caps. (From 1.26 on, GStreamer's bindings wrap the structure of caps.)"""
+    structure = caps.get_structure(0)
     with structure if hasattr(structure, "__enter__") else contextlib.nullcontext(structure) as fields:
         return fields.get_value("width"), fields.get_value("height")
 

@@ -162,35 +162,81 @@ source=(videotestsrc num-buffers="$FRAMES" ! 'video/x-raw,format=I420,width=161,
 
 case $1 in
   quickstart)
+    needs_python
+    /usr/bin/python3 "$root/tests/examples/report_page_test.py"
     "$root/examples/quickstart.sh" '' "$work/an out" | tee "$work/said"
     grep -qE "^frames +$FRAMES$" "$work/said"
     grep -qE '^backend +(cpu|cuda)$' "$work/said"
-    expect 'frames of motion.mkv' "$FRAMES" "$(frames_of "$work/an out/motion.mkv")"
-    expect 'frames of summary.png' 1 "$(frames_of "$work/an out/summary.png")"
+    expect 'files of a report' $'frames.csv\nmotion.jsonl\nobjects.csv\nreport.html' "$(ls -A "$work/an out")"
+    parts=$root/tests/examples/report_parts.py
+    "$parts" "$work/an out/report.html" "$work/video" "$work/poster"
+    expect 'frames of the video' "$FRAMES" "$(frames_of "$work/video")"
+    expect 'frames of the poster' 1 "$(frames_of "$work/poster")"
+    expect 'lines of frames.csv' $((FRAMES + 1)) "$(wc -l <"$work/an out/frames.csv")"
     python3 -c 'import json, sys; print(*(json.loads(line)["event"] for line in sys.stdin))' <"$work/an out/motion.jsonl" >"$work/events"
     grep -q '^begin .*motion .*motion' "$work/events"
     expect 'objects that left' "$(grep -o enter "$work/events" | wc -l)" "$(grep -c '^object [0-9]* entered at .* s, left at ' "$work/said")"
+    expect 'lines of objects.csv' $(($(grep -o leave "$work/events" | wc -l) + 1)) "$(wc -l <"$work/an out/objects.csv")"
     grep -q 'enter.*leave' "$work/events"
     cd "$work"
     echo precious >victim
     gst-launch-1.0 -q "${source[@]}" ! jpegenc ! avimux ! filesink location=clip.avi
-    mv clip.avi 'x" ! filesink location="victim'
-    report=$root/examples/motion_report.py
-    status_of 0 "$report" --clip='x" ! filesink location="victim' --out='o" ! filesink location="victim'
-    expect 'files of motion_report.py' $'motion.jsonl\nmotion.mkv\nsummary.png' "$(ls -A 'o" ! filesink location="victim')"
+    name='x" ! filesink location="victim'
+    cp clip.avi "$name"
+    report=$root/examples/motion-report/motion_report.py
+    status_of 0 "$report" --clip="$name" --out='o" ! filesink location="victim'
+    expect 'files of motion_report.py' $'frames.csv\nmotion.jsonl\nobjects.csv\nreport.html' "$(ls -A 'o" ! filesink location="victim')"
+    # A URI, and only a part of the clip. A video that is too large lies beside the page, until the next run.
+    status_of 0 "$report" --clip="file://$work/clip.avi" --out=part --seconds=0.25 --embed=0
+    expect 'frames of a quarter of a second' 8 "$(grep -oP '^frames +\K[0-9]+$' "$work/out")"
+    expect 'frames of report.webm' 8 "$(frames_of part/report.webm)"
+    "$parts" part/report.html none "$work/poster"
+    expect 'video in a page with report.webm' '' "$(cat none)"
+    status_of 0 "$report" --clip=clip.avi --out=part
+    expect 'report.webm of the run before' no "$([[ -e part/report.webm ]] && echo yes || echo no)"
+    # A phone that was held upright: the clip says that its frames are to be turned.
+    gst-launch-1.0 -q "${source[@]}" ! jpegenc ! qtmux ! filesink location=phone.mov
+    python3 -c '
+import struct
+data = bytearray(open("phone.mov", "rb").read())
+matrix = data.index(b"tkhd") + 44
+data[matrix:matrix + 36] = struct.pack(">9i", 0, 0x10000, 0, -0x10000, 0, 0, 121 << 16, 0, 0x40000000)
+open("phone.mov", "wb").write(data)'
+    status_of 0 "$report" --clip=phone.mov --out=upright
+    grep -q ' 121×161 ' upright/report.html
+    # A folder, with names that are HTML, and with a clip that is none. Other files are no clips.
+    mkdir clips
+    script='<script>alert(1)<!-- "><img src=x onerror=alert(2)> {{video}} &amp;.avi'
+    cp clip.avi "clips/$script"
+    cp clip.avi $'clips/%41 \xff #?.AVI'
+    echo no clip >clips/broken.mp4
+    echo no clip >clips/readme.txt
+    fails 1 "$report" --clip=clips --out=reports --zones='<b>all</b>: 0.0,0.0 1.0,0.0 1.0,1.0 0.0,1.0' --set min-area=1
+    grep -q 'broken.mp4: ' "$work/err"
+    for page in reports/index.html reports/*/report.html; do "$parts" "$page"; done
+    expect 'reports of a folder' 2 "$(find reports -name report.html | wc -l)"
+    expect 'cards of index.html' 3 "$(grep -o '<li class="card' reports/index.html | wc -l)"
     gst-launch-1.0 -q audiotestsrc num-buffers=20 ! wavenc ! filesink location=audio
     mkdir empty
-    for name in victim audio . missing; do fails 1 "$report" --clip="$name" --out=empty; done
+    for name in victim audio missing empty http://me:secret@127.0.0.1:9/x; do
+      fails 1 "$report" --clip="$name" --out=empty
+      if grep -q secret "$work/out" "$work/err"; then expect 'password on stderr' none some; fi
+    done
+    fails 1 "$report" --zones='door: 1,1' --out=empty
     expect 'files after failures' '' "$(ls -A empty)"
     expect 'a file that was not named' precious "$(cat victim)"
     fails 1 "$report" --out=victim/out
-    mkdir -p folder/motion.mkv
-    fails 1 "$report" --out=folder --frames=2
+    for name in report.html motion.jsonl report.webm; do
+      mkdir -p "folder-$name/$name"
+      fails 1 "$report" --out="folder-$name" --frames=2 --embed=0
+    done
     fails 2 "$report" --frames=0
+    fails 2 "$report" --seconds=nan
+    fails 2 "$report" --set no-such=1
+    fails 2 "$report" --zones=$'\xff: 0,0 1,0 1,1'
     check_usage "$report"
     check_usage "$root/examples/quickstart.sh"
     fails 1 "$root/examples/quickstart.sh" missing
-    fails 1 "$root/examples/quickstart.sh" .
     fails 1 "$root/examples/quickstart.sh" '' victim/out
     fails 2 "$root/examples/quickstart.sh" a b c
     ;;

@@ -8,11 +8,13 @@ packages_build=(g++ meson ninja-build pkg-config libgstreamer1.0-dev libgstreame
   libopencv-core-dev libopencv-imgproc-dev)
 packages_cuda=(libgstreamer-plugins-bad1.0-dev)  # GStreamer's CUDA library; on Debian 12 it depends on all of OpenCV
 packages_run=(gstreamer1.0-tools gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-plugins-bad gstreamer1.0-libav)
-packages_report=(python3-gi python3-gst-1.0 gir1.2-gst-plugins-base-1.0 python3-matplotlib)  # the examples in Python
+packages_report=(python3-gi python3-gst-1.0 gir1.2-gst-plugins-base-1.0)  # the examples in Python
 packages_test=(libgtest-dev libbenchmark-dev valgrind python3 cppcheck shellcheck)
 # Large programs that single tests use, by the word that asks for them (WITH='mqtt browser' tests/run.sh). Tests skip without them.
-declare -A packages_with=()
-packages_with[mqtt]='mosquitto mosquitto-clients python3-paho-mqtt python3-prometheus-client gir1.2-gst-rtsp-server-1.0 gstreamer1.0-x curl openssl'
+declare -A packages_with=(
+  [browser]='chromium chromium-driver python3-selenium fonts-dejavu-core'
+  [mqtt]='mosquitto mosquitto-clients python3-paho-mqtt python3-prometheus-client gir1.2-gst-rtsp-server-1.0 gstreamer1.0-x curl openssl'
+)
 if grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release; then
   packages_test+=(clang-format)  # version 14: see tests/lint.sh
 else

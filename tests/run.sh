@@ -68,6 +68,7 @@ else
   if ((status)) && ! grep -q ^FAIL "$results"; then row FAIL 'meson test' 0 0 1 0 "exit status $status"; fi
   if (($# == 0)) && [[ ! $sanitizers ]]; then
     check quickstart "$root/tests/examples.sh" quickstart
+    check 'report in a browser' "$root/tests/examples/report_browser.py"
     for recipe in "$root"/examples/recipes/*.sh; do
       name=$(basename "$recipe" .sh)
       check "$name" "$root/tests/examples.sh" "$name"
