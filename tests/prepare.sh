@@ -11,7 +11,7 @@ packages_run=(gstreamer1.0-tools gstreamer1.0-plugins-base gstreamer1.0-plugins-
 packages_report=(python3-gi python3-gst-1.0 gir1.2-gst-plugins-base-1.0 python3-matplotlib)  # the examples in Python
 packages_test=(libgtest-dev libbenchmark-dev valgrind python3 cppcheck shellcheck)
 # Large programs that single tests use, by the word that asks for them (WITH='mqtt browser' tests/run.sh). Tests skip without them.
-declare -A packages_with=()
+declare -A packages_with=([ray]=python3-venv)
 if grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release; then
   packages_test+=(clang-format)  # version 14: see tests/lint.sh
 else
@@ -61,6 +61,18 @@ install_asked_for() {
     packages+=("${more[@]}")
   done
   install_packages "${packages[@]}"
+}
+
+# make_ray_environment BUILD_FOLDER: makes BUILD_FOLDER/ray, a virtual environment for examples/motion-scan, if WITH asks for Ray.
+make_ray_environment() {
+  local list=examples/motion-scan/requirements.txt environment=$1/ray
+  if [[ " ${WITH:-} " != *' ray '* || ${INSTALL:-1} == 0 ]]; then return; fi
+  list=$(dirname "${BASH_SOURCE[0]}")/../$list
+  if cmp -s "$list" "$environment/requirements.txt"; then return; fi
+  echo "installing $(grep -v '^#' "$list" | tr '\n' ' ')into $environment"
+  /usr/bin/python3 -m venv --system-site-packages "$environment" &&
+    "$environment/bin/pip" install --quiet --disable-pip-version-check --requirement "$list" &&
+    cp "$list" "$environment/requirements.txt"
 }
 
 # install_for_build PACKAGE…: installs the packages of any build, those for CUDA if there is nvcc, and the named ones.

@@ -10,7 +10,7 @@ class Progress:
     """Counts finished clips, for a `with` block. `total` are those of this run."""
 
     def __init__(self, total):
-        self.total, self.done, self.failed = total, 0, 0
+        self.total, self.done, self.failed, self.told = total, 0, 0, 0
         self.began = self.said = time.monotonic()
         self.bar = None
         if sys.stderr.isatty():
@@ -26,7 +26,7 @@ class Progress:
     def __exit__(self, *_):
         if self.bar is not None:
             self.bar.close()
-        elif self.done:
+        elif self.done > self.told:
             self.line()
 
     def say(self, text):
@@ -41,7 +41,7 @@ class Progress:
         left = (self.total - self.done) * seconds / self.done
         about = f", about {left:.0f} s left" if left else ""
         self.say(f"  {self.done} of {self.total} clips{failed}, {self.done / seconds:.2f} clips/s{about}")
-        self.said = time.monotonic()
+        self.said, self.told = time.monotonic(), self.done
 
     def add(self, clip, result):
         self.done += 1
