@@ -3,12 +3,12 @@
 """Analyses one clip in a process of its own: cudahistogram and cudadiff, messages only; frames stay where the decoder leaves them.
 
 Reads a request from stdin and writes a result to stdout, both JSON.
-  request   uri (null: two synthetic frames, which try the settings), settings {property of cudadiff: value}, backend, timeout (seconds),
-            parent (the process that started this one)
+  request   uri (null: two synthetic frames, which try the settings), settings {property of cudadiff: value}, backend,
+            timeout (seconds), parent (the process that started this one)
   result    status: ok; failed (the clip is at fault: error says why); timeout; setup (this machine or a setting is at fault).
             After failed and timeout, the other fields say what was found until then:
             frames, motion_frames, width, height (pixels), duration (seconds of video), backend, cpu_seconds, memory_mib,
-            profile  a row for each second of video: second, frames, motion_frames, changed_mean, changed_max (shares of the pixels, 0 to 1),
+            profile  a row for each second of video: second, frames, motion_frames, changed_mean, changed_max (shares of pixels),
                      brightness, dark, bright (mean, 1st and 99th percentile of luma, in percent; null without a measurement)
             events   begin, end, light and cross: event, time (seconds), changed_ratio, line, direction, id
             objects  visits: id, zone, entered, left, seconds, path_length (pixels), and the last box: x, y, width, height
@@ -91,7 +91,8 @@ class Recorder:
     def on_object(self, structure):
         event = structure["event"]
         if event == "cross":
-            self.events.append({"event": event, "time": self.time_of(structure), **{key: structure[key] for key in ("id", "line", "direction")}})
+            self.events.append({"event": event, "time": self.time_of(structure),
+                                **{key: structure[key] for key in ("id", "line", "direction")}})
         elif event == "leave":
             self.objects.append({"zone": structure["zone"] if structure.has_field("zone") else None,
                                  **{key: structure[key] / Gst.SECOND for key in ("entered", "left")},
@@ -127,8 +128,9 @@ def make(request):
     """The pipeline of a request. Raises a Failure that does not depend on the clip."""
     source = f"{common.DECODER} name=clip" if request["uri"] else TRIAL
     # No queue: a clip takes about one core, and the next core takes the next clip.
-    pipeline = common.parse(f"""{source} ! videoconvert ! cudahistogram name=brightness interval={Gst.SECOND} backend={request["backend"]} !
-                            cudadiff name=motion output=passthrough attach-roi=false gap=1 backend={request["backend"]} !
+    backend = request["backend"]
+    pipeline = common.parse(f"""{source} ! videoconvert ! cudahistogram name=brightness interval={Gst.SECOND} backend={backend} !
+                            cudadiff name=motion output=passthrough attach-roi=false gap=1 backend={backend} !
                             fakesink sync=false""")
     pipeline.set_property("auto-flush-bus", False)  # the last messages come when the pipeline stops
     for name, value in request["settings"].items():

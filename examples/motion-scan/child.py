@@ -31,8 +31,8 @@ def ended_by(status):
 
 
 def analyse(request):
-    """Analyses a clip in a process of its own. Returns the result of analyse.py (see there), or the status `crashed` with an error, or
-    `timeout` if the process had to be killed. Adds `seconds`, the time that it took."""
+    """Analyses a clip in a process of its own. Returns the result of analyse.py (see there), or the status `crashed` with an
+    error, or `timeout` if the process had to be killed. Adds `seconds`, the time that it took."""
     began = time.monotonic()
     with tempfile.TemporaryFile() as said:
         program = pathlib.Path(__file__).resolve().with_name("analyse.py")
@@ -46,7 +46,8 @@ def analyse(request):
                 if process.poll() is None:
                     process.kill()
         if output is None:
-            result = {"status": "timeout", "error": f"the clip did not end within {request['timeout']:g} seconds, and had to be killed"}
+            result = {"status": "timeout",
+                      "error": f"the clip did not end within {request['timeout']:g} seconds, and had to be killed"}
         elif process.returncode:
             words = [ended_by(process.returncode), last_line(said)]
             result = {"status": "crashed", "error": ": ".join(filter(None, words))}

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Which clips there are, which of them this process has to analyse, and where their results are kept. Nothing here needs Ray or GStreamer's
-plugins.
+"""Which clips there are, which of them this process has to analyse, and where their results are kept. Nothing here needs Ray or
+GStreamer's plugins.
 
-A result is a file FOLDER/results/KEY.json. It appears whole, as soon as its clip is finished, so a stop at any moment loses only the clips
-in progress. The key is made from the clip's path, size and time of modification and from the settings: a clip that changed, or other
-settings, give another key."""
+A result is a file FOLDER/results/KEY.json. It appears whole, as soon as its clip is finished, so a stop at any moment loses only
+the clips in progress. The key is made from the clip's path, size and time of modification and from the settings: a clip that changed,
+or other settings, give another key."""
 import dataclasses
 import hashlib
 import json
@@ -17,8 +17,8 @@ import urllib.parse
 import common
 
 VERSION = 1  # of the results; another one repeats all clips
-SUFFIXES = set(".3gp .asf .avi .dv .flv .h264 .h265 .hevc .m2ts .m2v .m4v .mkv .mov .mp4 .mpeg .mpg .mts .mxf .ogg .ogv .ts .vob .webm .wmv "
-               ".y4m".split())
+SUFFIXES = set(".3gp .asf .avi .dv .flv .h264 .h265 .hevc .m2ts .m2v .m4v .mkv .mov .mp4 .mpeg .mpg .mts .mxf .ogg .ogv .ts "
+               ".vob .webm .wmv .y4m".split())
 URI = re.compile(r"[a-z][-+.a-z0-9]+://", re.I)
 FINISHED = ("ok", "failed", "timeout", "crashed")  # the status of a result
 
@@ -73,8 +73,8 @@ def without_password(uri):
 
 
 def discover(arguments, lists=()):
-    """The locations that arguments and lists name: each path and URI once, folders searched. A missing argument is a Failure; a missing
-    path in a list is a clip that fails, since the others are still worth the work."""
+    """The locations that arguments and lists name: each path and URI once, folders searched. A missing argument is a Failure; a
+    missing path in a list is a clip that fails, since the others are still worth the work."""
     found = {}
     named = [(line, True) for file in lists for line in lines_of(file)]
     for argument in arguments:
@@ -123,8 +123,8 @@ def clip_of(location, settings):
 
 
 def in_shard(location, shard):
-    """Whether a location belongs to shard (i, n), 0 ≤ i < n. This depends on the path alone, so that shards that start at different times
-    agree even if files come and go."""
+    """Whether a location belongs to shard (i, n), 0 ≤ i < n. This depends on the path alone, so that shards that start at different
+    times agree even if files come and go."""
     index, count = shard
     path = path_of(location)
     digest = hashlib.sha256(of_text(os.path.abspath(path) if path is not None else location)).digest()

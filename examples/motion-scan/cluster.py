@@ -97,12 +97,13 @@ class Cluster:
         try:
             return self.ray.get(reference)
         except self.ray.exceptions.RayError as error:
-            text = "the worker was killed" if isinstance(error, self.ray.exceptions.WorkerCrashedError) else str(error).strip().splitlines()[-1]
-            return {"status": "crashed", "error": text}
+            killed = isinstance(error, self.ray.exceptions.WorkerCrashedError)
+            return {"status": "crashed", "error": "the worker was killed" if killed else str(error).strip().splitlines()[-1]}
 
     def results(self, jobs, retries, stopped):
-        """Analyses clips. Takes pairs of a clip and its request (see analyse.py), and yields (clip, result) as they finish. A crash is
-        repeated up to `retries` times, after the clips that wait; the result then says `attempts`. Ends early when stopped() is true."""
+        """Analyses clips. Takes pairs of a clip and its request (see analyse.py), and yields (clip, result) as they finish. A crash
+        is repeated up to `retries` times, after the clips that wait; the result says `attempts`. Ends early once stopped() is true.
+        """
         waiting, running = collections.deque((clip, request, 1) for clip, request in jobs), {}
         window = self.workers if self.address and self.workers else PENDING
         try:

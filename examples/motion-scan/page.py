@@ -63,7 +63,8 @@ def row(clip):
         f'<td class="share" style="--share: {100 * share:.0f}%" data-value="{share:.6g}">{100 * share:.0f} %</td>'
     return (f'<tr><td>{html.escape(clip["clip"])}</td><td class="{clip["status"]}">{clip["status"]}</td>'
             f'{number(clip["duration"], 1)}{number(clip["frames"], 0)}{motion}{number(clip["objects"] if frames else None, 0)}'
-            f'{number(clip["first_motion"], 1)}{number(clip["brightness"], 0)}{number(clip["rate"], 0)}<td>{html.escape(clip["error"] or "")}</td></tr>')
+            f'{number(clip["first_motion"], 1)}{number(clip["brightness"], 0)}{number(clip["rate"], 0)}'
+            f'<td>{html.escape(clip["error"] or "")}</td></tr>')
 
 
 def write(path, rows, facts):
@@ -71,5 +72,6 @@ def write(path, rows, facts):
     title = f"{len(rows)} clip{'s' if len(rows) != 1 else ''}"
     with common.whole(path) as stream:
         stream.write(PAGE.substitute(
-            title=title, facts="<br>".join(map(html.escape, facts)), heads="".join(f"<th><button>{head}</button></th>" for head in HEADS),
+            title=title, facts="<br>".join(map(html.escape, facts)),
+            heads="".join(f"<th><button>{head}</button></th>" for head in HEADS),
             rows="\n".join(map(row, rows))).encode("utf-8", "backslashreplace"))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Writes the results of all clips as Parquet: clips, seconds, events and objects. Clips are read one after the other, and rows are written
-in groups, so that memory does not grow with the number of clips."""
+"""Writes the results of all clips as Parquet: clips, seconds, events and objects. Clips are read one after the other, and rows are
+written in groups, so that memory does not grow with the number of clips."""
 import contextlib
 import pathlib
 
@@ -10,11 +10,12 @@ GROUP = 50000  # rows of a table that wait in memory
 
 # Columns and types. Times are in seconds of the clip, shares are 0 to 1, boxes and lengths in pixels, luma in percent.
 COLUMNS = {
-    "clips": {"clip": "string", "key": "string", "status": "string", "error": "string", "attempts": "int32", "width": "int32", "height": "int32",
-              "frames": "int64", "motion_frames": "int64", "duration": "float64", "objects": "int64", "first_motion": "float64", "brightness": "float64",
+    "clips": {"clip": "string", "key": "string", "status": "string", "error": "string", "attempts": "int32", "width": "int32",
+              "height": "int32", "frames": "int64", "motion_frames": "int64", "duration": "float64", "objects": "int64",
+              "first_motion": "float64", "brightness": "float64",
               "backend": "string", "seconds": "float64", "rate": "float64", "cpu_seconds": "float64", "memory_mib": "float64"},
-    "seconds": {"clip": "string", "second": "int64", "frames": "int32", "motion_frames": "int32", "changed_mean": "float64", "changed_max": "float64",
-                "brightness": "float64", "dark": "float64", "bright": "float64"},
+    "seconds": {"clip": "string", "second": "int64", "frames": "int32", "motion_frames": "int32", "changed_mean": "float64",
+                "changed_max": "float64", "brightness": "float64", "dark": "float64", "bright": "float64"},
     "events": {"clip": "string", "event": "string", "time": "float64", "changed_ratio": "float64", "id": "int64", "line": "string",
                "direction": "string"},
     "objects": {"clip": "string", "id": "int64", "zone": "string", "entered": "float64", "left": "float64", "seconds": "float64",
@@ -55,7 +56,8 @@ class Table:
     def __init__(self, arrow, stack, path, columns):
         self.arrow, self.rows = arrow, []
         self.schema = arrow.schema([(name, getattr(arrow, kind)()) for name, kind in columns.items()])
-        self.writer = stack.enter_context(arrow.parquet.ParquetWriter(stack.enter_context(common.whole(path)), self.schema, compression="zstd"))
+        stream = stack.enter_context(common.whole(path))
+        self.writer = stack.enter_context(arrow.parquet.ParquetWriter(stream, self.schema, compression="zstd"))
 
     def add(self, rows):
         self.rows += rows

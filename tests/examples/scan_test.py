@@ -2,30 +2,24 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Tests examples/motion-scan:  scan_test.py [--unit]
 
---unit leaves out the tests that run Ray. GStreamer must find the plugin (GST_PLUGIN_PATH). Exit status: 0; 1 after a failure; 77 without
-Ray or the Python bindings of GStreamer.
+--unit leaves out the tests that run Ray. GStreamer must find the plugin (GST_PLUGIN_PATH). Exit status: 0; 1 after a failure; 77
+without Ray or the Python bindings of GStreamer.
 """
-import contextlib
+import importlib
+import importlib.machinery
 import importlib.util
-import json
 import os
 import pathlib
 import re
-import shutil
-import signal
 import subprocess
 import sys
-import tempfile
-import threading
-import time
 import unittest
 from unittest import mock
 
-EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
-FOLDER = EXAMPLES / "motion-scan"
-PROGRAM = FOLDER / "motion-scan"
-sys.path[:0] = [str(FOLDER), str(EXAMPLES)]
 sys.dont_write_bytecode = True
+from scan_fixture import EXAMPLES, FOLDER, FRAMES, LIMIT, PROGRAM, Folder, make_clip, make_sound  # noqa: E402
+
+sys.path[:0] = [str(FOLDER), str(EXAMPLES)]
 try:
     import child
     import clips
@@ -34,9 +28,6 @@ except (ImportError, ValueError) as error:
     print(f"skipped: no Python bindings of GStreamer ({error})")
     sys.exit(77)
 
-LIMIT = 60  # seconds for a run of the program
-FRAMES = 40
-
 
 def load(name, path):
     """A module from a file whose name has no `.py`."""
@@ -44,37 +35,6 @@ def load(name, path):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-def make_clip(path, frames=FRAMES, size=160):
-    """Writes a clip of a ball that moves."""
-    with open(path, "wb") as stream:
-        subprocess.run(["gst-launch-1.0", "-q", "videotestsrc", "pattern=ball", f"num-buffers={frames}", "!",
-                        f"video/x-raw,width={size},height=120,framerate=20/1", "!", "jpegenc", "!", "avimux", "!", "fdsink", "fd=1"],
-                       stdout=stream, check=True, timeout=LIMIT)
-
-
-def make_sound(path):
-    subprocess.run(["gst-launch-1.0", "-q", "audiotestsrc", "num-buffers=20", "!", "wavenc", "!", "filesink", f"location={path}"],
-                   check=True, timeout=LIMIT)
-
-
-class Folder(unittest.TestCase):
-    """A test in a folder of its own, which is the current one."""
-
-    def setUp(self):
-        self.before, self.folder = os.getcwd(), pathlib.Path(tempfile.mkdtemp())
-        os.chdir(self.folder)
-
-    def tearDown(self):
-        os.chdir(self.before)
-        shutil.rmtree(self.folder)
-
-    def touch(self, *names):
-        for name in names:
-            path = pathlib.Path(os.fsdecode(name))
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text("x")
 
 
 class Discovery(Folder):
@@ -96,7 +56,8 @@ class Discovery(Folder):
     def test_wrong_paths_are_one_sentence(self):
         self.touch("empty/notes.txt", "nothing")
         pathlib.Path("nothing").write_text("\n")
-        for arguments, text in ((["gone.avi"], "cannot read gone.avi: there is no such file"), (["empty"], "there is no video file in empty"),
+        for arguments, text in ((["gone.avi"], "cannot read gone.avi: there is no such file"),
+                                (["empty"], "there is no video file in empty"),
                                 (["@gone"], "cannot read gone: No such file"), (["@nothing"], "the list names no clip")):
             with self.assertRaisesRegex(common.Failure, text):
                 clips.discover(arguments)
@@ -172,18 +133,20 @@ class Child(Folder):
     plugin = os.environ.get("GST_PLUGIN_PATH") or os.environ.get("GST_PLUGIN_PATH_1_0")
 
     def analyse(self, name, timeout=30, **settings):
-        return child.analyse({"uri": name and clips.clip_of(name, {}).uri, "settings": {"preset": "outdoor", **settings}, "backend": "auto",
-                              "timeout": timeout})
+        return child.analyse({"uri": name and clips.clip_of(name, {}).uri, "settings": {"preset": "outdoor", **settings},
+                              "backend": "auto", "timeout": timeout})
 
     def test_a_clip(self):
         make_clip("1.avi")
         result = self.analyse("1.avi", zones="all: 0.0,0.0 1.0,0.0 1.0,1.0 0.0,1.0")
-        self.assertEqual((result["status"], result["error"], result["frames"], result["width"], result["height"]), ("ok", None, FRAMES, 160, 120))
+        expected = {"status": "ok", "error": None, "frames": FRAMES, "width": 160, "height": 120}
+        self.assertEqual({key: result[key] for key in expected}, expected)
         self.assertAlmostEqual(result["duration"], FRAMES / 20, 3)
         self.assertEqual([row["second"] for row in result["profile"]], [0, 1])
         self.assertEqual([row["frames"] for row in result["profile"]], [20, 20])
         self.assertEqual(sum(row["motion_frames"] for row in result["profile"]), result["motion_frames"])
-        self.assertTrue(all(0 < row["brightness"] < 50 and row["dark"] <= row["brightness"] <= row["bright"] for row in result["profile"]))
+        for row in result["profile"]:
+            self.assertTrue(0 < row["brightness"] < 50 and row["dark"] <= row["brightness"] <= row["bright"], row)
         self.assertEqual([event["event"] for event in result["events"]], ["begin", "end"])
         self.assertGreaterEqual(len(result["objects"]), 1)
         for visit in result["objects"]:
@@ -210,8 +173,9 @@ class Child(Folder):
     def test_endless_clips_end_and_keep_what_was_found(self):
         os.mkfifo("endless.mkv")
         writer = subprocess.Popen(["gst-launch-1.0", "-q", "videotestsrc", "pattern=ball", "num-buffers=100000", "!",
-                                   "video/x-raw,width=160,height=120,framerate=20/1", "!", "jpegenc", "!", "matroskamux", "streamable=true", "!",
-                                   "filesink", "location=endless.mkv"], stderr=subprocess.DEVNULL)
+                                   "video/x-raw,width=160,height=120,framerate=20/1", "!", "jpegenc", "!",
+                                   "matroskamux", "streamable=true", "!", "filesink", "location=endless.mkv"],
+                                  stderr=subprocess.DEVNULL)
         try:
             result = self.analyse("endless.mkv", timeout=5)
         finally:
@@ -241,8 +205,8 @@ class CommandLine(Folder):
 
     def test_wrong_usage(self):
         self.touch("1.avi", "file")
-        for arguments in ((), ("1.avi",), ("--out=out",), ("1.avi", "--out=out", "--shard=2/2"), ("1.avi", "--out=out", "--set=preset"),
-                          ("1.avi", "--out=out", "--workers=0"), ("1.avi", "--out=out", "--timeout=0"), ("1.avi", "--out=out", "--no-such")):
+        for arguments in ((), ("1.avi",), ("--out=out",), *(("1.avi", "--out=out", option) for option in (
+                "--shard=2/2", "--set=preset", "--workers=0", "--timeout=0", "--no-such"))):
             self.assertEqual(len(self.run_program(*arguments, status=2).stderr.splitlines()), 1)
         for arguments in (("gone.avi", "--out=out"), (".git", "--out=out"), ("1.avi", "--out=file"), ("1.avi", "--out=file/x")):
             self.assertEqual(len(self.run_program(*arguments, status=1).stderr.splitlines()), 1)
@@ -253,14 +217,16 @@ class CommandLine(Folder):
         bin = self.folder / "python"
         bin.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
         bin.chmod(0o755)
-        environment = {**os.environ, "PYTHON": str(bin), "SLURM_ARRAY_TASK_ID": "2", "SLURM_ARRAY_TASK_COUNT": "8", "SLURM_CPUS_PER_TASK": "4",
-                       "SLURM_SUBMIT_DIR": str(EXAMPLES.parent)}
+        environment = {**os.environ, "PYTHON": str(bin), "SLURM_ARRAY_TASK_ID": "2", "SLURM_ARRAY_TASK_COUNT": "8",
+                       "SLURM_CPUS_PER_TASK": "4", "SLURM_SUBMIT_DIR": str(EXAMPLES.parent)}
         script = FOLDER / "slurm.sh"
         command = re.search(r"^#   sbatch --array=0-7 \S*/slurm\.sh (.*)$", script.read_text(), re.M)[1].split()
-        said = subprocess.run(["bash", str(script), *command], env=environment, capture_output=True, text=True, check=True, timeout=10).stdout.splitlines()
+        said = subprocess.run(["bash", str(script), *command], env=environment, stdout=subprocess.PIPE, text=True, check=True,
+                              timeout=10).stdout.splitlines()
         self.assertEqual(said[0], str(PROGRAM))
         args = parse(said[1:])
-        self.assertEqual((args.clips, args.out, args.shard, args.workers, args.settings), (["@list.txt"], "FOLDER", (2, 8), 4, {"preset": "outdoor"}))
+        self.assertEqual((args.clips, args.out, args.shard, args.workers), (["@list.txt"], "FOLDER", (2, 8), 4))
+        self.assertEqual(args.settings, {"preset": "outdoor"})
         del environment["SLURM_ARRAY_TASK_ID"]
         self.assertEqual(subprocess.run(["bash", str(script)], env=environment, capture_output=True, timeout=10).returncode, 2)
         try:
@@ -280,154 +246,11 @@ class CommandLine(Folder):
         self.assertIn(args.out, mounted)
 
 
-def table(name):
-    import pyarrow.parquet
-    return pyarrow.parquet.read_table(name).to_pylist()
-
-
-def processes():
-    """The living processes: number → (parent, state, command line)."""
-    found = {}
-    for path in pathlib.Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            state, parent = (path / "stat").read_text().rpartition(")")[2].split()[:2]
-            found[int(path.name)] = int(parent), state, (path / "cmdline").read_bytes()
-    return found
-
-
-def clip_processes(ancestor):
-    """The processes below one that analyse a clip: their numbers, with their workers."""
-    known = processes()
-
-    def below(process):
-        while process in known and process != ancestor:
-            process = known[process][0]
-        return process == ancestor
-    return [(process, parent) for process, (parent, state, line) in known.items() if b"analyse.py" in line and state not in "ZX" and below(process)]
-
-
-class Scan(Folder):
-    """The program on Ray."""
-
-    def start(self, *arguments):
-        # A session of its own, as a terminal gives one: Ctrl-C goes to all of its processes.
-        process = subprocess.Popen([sys.executable, str(PROGRAM), *arguments, "--workers=2"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   text=True, start_new_session=True)
-        self.addCleanup(self.end, process)
-        return process
-
-    def end(self, process):
-        with process:
-            if process.poll() is None:
-                process.send_signal(signal.SIGTERM)
-                print(*process.communicate(timeout=LIMIT), file=sys.stderr)
-
-    def finish(self, process, status):
-        try:
-            out, err = process.communicate(timeout=LIMIT)
-        except subprocess.TimeoutExpired:
-            self.fail("the scan hangs")
-        self.assertEqual(process.returncode, status, out + err)
-        return out, err
-
-    def wait_for(self, scan, condition, text):
-        ends = time.monotonic() + LIMIT
-        while not (found := condition()):
-            if scan.poll() is not None:
-                self.fail(f"the scan ended before there was {text}: {scan.communicate()}")
-            self.assertLess(time.monotonic(), ends, text)
-            time.sleep(0.02)
-        return found
-
-    def assert_gone(self, numbers):
-        """Asserts that processes have ended. They may wait for a parent that asks how."""
-        known = processes()
-        self.assertEqual([number for number in numbers if known.get(number, (0, "Z"))[1] not in "ZX"], [])
-
-    def finished(self):
-        return len(list(self.folder.glob("out/results/*.json")))
-
-    def test_bad_clips_and_a_killed_worker_lose_nothing_else(self):
-        os.mkdir("clips")
-        make_clip("clips/a.avi")
-        good = ["a.avi", 'b "c" ! filesink location=victim.avi', "d\udcff <i>ü.avi", *(f"{number}.avi" for number in range(5))]
-        for name in good[1:]:
-            shutil.copy("clips/a.avi", os.path.join("clips", name))
-        self.touch("clips/broken.avi", "victim")
-        make_sound("clips/sound.mkv")
-        os.mkfifo("clips/endless.mkv")
-        scan = self.start("clips", "--out=out", "--timeout=2", "--retries=1")
-
-        def kill_one():
-            """Kills a worker while it waits for a clip, which therefore must be stopped first."""
-            self.wait_for(scan, lambda: self.finished() >= 1, "a first result")
-            while True:
-                process, worker = self.wait_for(scan, lambda: clip_processes(scan.pid), "a clip")[0]
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(process, signal.SIGSTOP)
-                    if processes().get(process, (0, ""))[1] == "T" and "endless" not in os.readlink(f"/proc/{process}/fd/0"):
-                        os.kill(worker, signal.SIGKILL)
-                        return process
-        killed = kill_one()
-        out, err = self.finish(scan, 0)
-        self.assert_gone([killed])
-        self.assertRegex(out, r"clips +11: 8 ok, 2 failed, 1 timeout")
-        self.assertEqual(len([line for line in err.splitlines() if line.startswith("clips/")]), 3, err)
-        rows = {row["clip"]: row for row in table("out/clips.parquet")}
-        expected = dict.fromkeys((os.fsencode(f"clips/{name}").decode("utf-8", "backslashreplace") for name in good), "ok")
-        self.assertEqual({name: row["status"] for name, row in rows.items()},
-                         {**expected, "clips/broken.avi": "failed", "clips/sound.mkv": "failed", "clips/endless.mkv": "timeout"})
-        self.assertEqual(sorted(row["attempts"] for row in rows.values()), [1] * 10 + [2])
-        self.assertEqual({row["frames"] for row in rows.values() if row["status"] == "ok"}, {FRAMES})
-        self.assertIn("no video", rows["clips/sound.mkv"]["error"])
-        for name in ("seconds", "events", "objects"):
-            found = table(f"out/{name}.parquet")
-            self.assertEqual({row["clip"] for row in found}, set(expected))
-            self.assertEqual({sum(row["clip"] == clip for row in found) for clip in expected}, {len(found) // len(expected)})
-        page = pathlib.Path("out/summary.html").read_text()
-        self.assertEqual(page.count("<tr>"), 12)
-        self.assertIn("&lt;i&gt;ü.avi", page)
-        self.assertNotIn("<i>", page)
-        self.assertNotRegex(page, "(src|href)=|@import")
-        self.assertEqual(pathlib.Path("victim").read_text(), "x")
-
-    def test_a_stopped_scan_goes_on_without_repeating_work(self):
-        os.mkdir("clips")
-        for number in range(8):
-            make_clip(f"clips/{number}.avi", frames=20 + number)
-        scan = self.start("clips", "--out=out")
-        self.wait_for(scan, lambda: self.finished() >= 2, "two results")
-        running = [process for process, _ in clip_processes(scan.pid)]
-        os.killpg(scan.pid, signal.SIGINT)
-        _, err = self.finish(scan, 128 + signal.SIGINT)
-        self.assertIn("the same command goes on", err)
-        self.assert_gone(running)
-        rows = {row["clip"]: row["status"] for row in table("out/clips.parquet")}
-        first = {path.name: path.stat().st_mtime_ns for path in self.folder.glob("out/results/*.json")}
-        self.assertEqual(list(rows.values()).count("ok"), len(first))
-        self.assertTrue(2 <= len(first) < 8, first)
-        # The rest as two shards; the tables come with the last one.
-        outs, done = [], len(first)
-        for index in range(2):
-            out, _ = self.finish(self.start("clips", "--out=out", f"--shard={index}/2"), 0)
-            outs.append(out)
-            done += int(re.search(r"analysed now +(\d+)", out)[1]) if "analysed now" in out else self.finished() - done
-        self.assertEqual(done, 8)
-        self.assertRegex(outs[1], r"clips +8: 8 ok")
-        now = {path.name: path.stat().st_mtime_ns for path in self.folder.glob("out/results/*.json")}
-        self.assertEqual(len(now), 8)
-        self.assertEqual({name: now[name] for name in first}, first)
-        self.assertEqual([row["frames"] for row in table("out/clips.parquet")], [20 + number for number in range(8)])
-        # Nothing is left: not even Ray is started.
-        out, err = self.finish(self.start("clips", "--out=out"), 0)
-        self.assertIn("8 of 8 clips have a result already", err)
-        self.assertRegex(out, "analysed now +none")
-
-
 def main():
     unit = "--unit" in sys.argv
     ray = importlib.util.find_spec("ray") is not None
-    names = [Discovery, Keys, Child, CommandLine] + ([Scan] if ray and not unit else [])
+    scan_ray = importlib.import_module("scan_ray") if ray and not unit else None
+    names = [Discovery, Keys, Child, CommandLine] + ([scan_ray.Scan] if scan_ray else [])
     suite = unittest.TestSuite(unittest.defaultTestLoader.loadTestsFromTestCase(name) for name in names)
     good = unittest.TextTestRunner(verbosity=2).run(suite).wasSuccessful()
     if good and not unit and not ray:
