@@ -3,8 +3,8 @@
 GStreamer's plugins.
 
 A result is a file FOLDER/results/KEY.json. It appears whole, as soon as its clip is finished, so a stop at any moment loses only
-the clips in progress. The key is made from the clip's path, size and time of modification and from the settings: a clip that changed,
-or other settings, give another key."""
+the clips in progress. The key is made from the clip's path, size and time of modification and from the settings: a clip that
+changed, or other settings, give another key."""
 import dataclasses
 import hashlib
 import json

@@ -101,7 +101,7 @@ class Scan(Folder):
                     os.kill(process, signal.SIGSTOP)
                     if processes().get(process, (0, ""))[1] == "T":
                         os.kill(worker, signal.SIGKILL)
-                        with contextlib.suppress(ProcessLookupError):  # at its very beginning, it has to run to see that it is alone
+                        with contextlib.suppress(ProcessLookupError):  # if it has just begun, it must run to see this
                             os.kill(process, signal.SIGCONT)
                         return process
         killed = kill_one()
