@@ -14,6 +14,7 @@ packages_test=(libgtest-dev libbenchmark-dev valgrind python3 cppcheck shellchec
 declare -A packages_with=(
   [browser]='chromium chromium-driver python3-selenium fonts-dejavu-core'
   [mqtt]='mosquitto mosquitto-clients python3-paho-mqtt python3-prometheus-client gir1.2-gst-rtsp-server-1.0 gstreamer1.0-x curl openssl'
+  [ray]=python3-venv  # and a virtual environment: see make_ray_environment
 )
 if grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release; then
   packages_test+=(clang-format)  # version 14: see tests/lint.sh
@@ -64,6 +65,18 @@ install_asked_for() {
     packages+=("${more[@]}")
   done
   install_packages "${packages[@]}"
+}
+
+# make_ray_environment BUILD_FOLDER: makes BUILD_FOLDER/ray, a virtual environment for examples/motion-scan, if WITH asks for Ray.
+make_ray_environment() {
+  local list=examples/motion-scan/requirements.txt environment=$1/ray
+  if [[ " ${WITH:-} " != *' ray '* || ${INSTALL:-1} == 0 ]]; then return; fi
+  list=$(dirname "${BASH_SOURCE[0]}")/../$list
+  if cmp -s "$list" "$environment/requirements.txt"; then return; fi
+  echo "installing $(grep -v '^#' "$list" | tr '\n' ' ')into $environment"
+  /usr/bin/python3 -m venv --system-site-packages "$environment" &&
+    "$environment/bin/pip" install --quiet --disable-pip-version-check --requirement "$list" &&
+    cp "$list" "$environment/requirements.txt"
 }
 
 # install_for_build PACKAGE…: installs the packages of any build, those for CUDA if there is nvcc, and the named ones.

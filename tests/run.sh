@@ -59,7 +59,7 @@ prepare_sanitizers() {
 . "$root/tests/prepare.sh"
 if ! { install_for_build "${packages_run[@]}" "${packages_report[@]}" "${packages_test[@]}" &&
   install_asked_for "${WITH:-}" &&
-  build_project "$root" "$BUILD_DIR" "${options[@]}" && { [[ ! $sanitizers ]] || prepare_sanitizers; }; }; then
+  build_project "$root" "$BUILD_DIR" "${options[@]}" && make_ray_environment "$BUILD_DIR" && { [[ ! $sanitizers ]] || prepare_sanitizers; }; }; then
   row FAIL build 0 0 1 0 'nothing was tested'
 else
   status=0
@@ -76,6 +76,9 @@ else
     for example in motion-alarm motion_alarm.py motion-alarm-service integral_numbers.py cross-fade.py torch_model.py cupy_kernel.py; do
       check "$example" "$root/tests/examples.sh" "$example"
     done
+    python=/usr/bin/python3
+    if [[ -x $BUILD_DIR/ray/bin/python ]]; then python=$BUILD_DIR/ray/bin/python; fi
+    GST_PLUGIN_PATH=$BUILD_DIR/gst check motion-scan "$python" "$root/tests/examples/scan_test.py"
     for suite in ${COMPAT:-}; do LIMIT=5000 check "compat $suite" "$root/tests/compat.sh" "$suite"; done
   fi
 fi

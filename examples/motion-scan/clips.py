@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Which clips there are, which of them this process has to analyse, and where their results are kept. Nothing here needs Ray or
+GStreamer's plugins.
+
+A result is a file FOLDER/results/KEY.json. It appears whole, as soon as its clip is finished, so a stop at any moment loses only
+the clips in progress. The key is made from the clip's path, size and time of modification and from the settings: a clip that
+changed, or other settings, give another key."""
+import dataclasses
+import hashlib
+import json
+import os
+import pathlib
+import re
+import sys
+import urllib.parse
+
+import common
+
+VERSION = 1  # of the results; another one repeats all clips
+SUFFIXES = set(".3gp .asf .avi .dv .flv .h264 .h265 .hevc .m2ts .m2v .m4v .mkv .mov .mp4 .mpeg .mpg .mts .mxf .ogg .ogv .ts "
+               ".vob .webm .wmv .y4m".split())
+URI = re.compile(r"[a-z][-+.a-z0-9]+://", re.I)
+FINISHED = ("ok", "failed", "timeout", "crashed")  # the status of a result
+
+
+@dataclasses.dataclass(frozen=True)
+class Clip:
+    name: str  # a path as it was given, or a URI without a password
+    uri: str
+    key: str
+
+
+def of_text(text):
+    """The bytes of a path or URI; a path may be invalid text."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def lines_of(file):
+    """The paths and URIs in a list, one in a line; `-` is stdin."""
+    try:
+        stream = sys.stdin.buffer if file == "-" else open(file, "rb")
+        with stream:
+            return [os.fsdecode(line) for line in stream.read().replace(b"\r\n", b"\n").split(b"\n") if line.strip()]
+    except OSError as error:
+        raise common.Failure(f"cannot read {file}: {error.strerror}") from error
+
+
+def videos_in(folder):
+    """The video files in a folder and its subfolders, in order. Hidden ones are left out."""
+    def fail(error):
+        raise common.Failure(f"cannot read {error.filename}: {error.strerror}")
+
+    found = []
+    for path, folders, files in os.walk(folder, onerror=fail):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        found += [os.path.join(path, name) for name in files
+                  if not name.startswith(".") and os.path.splitext(name)[1].lower() in SUFFIXES]
+    if not found:
+        raise common.Failure(f"there is no video file in {folder}")
+    return sorted(found, key=os.fsencode)
+
+
+def path_of(location):
+    """The path of a location that is a path or a file URI; otherwise None."""
+    if location.lower().startswith("file://"):
+        return urllib.parse.unquote(location[7:], errors="surrogateescape")
+    return None if URI.match(location) else location
+
+
+def without_password(uri):
+    """A URI for people. A password may contain any character, so it ends at the last @."""
+    return re.sub(r"^([a-z][-+.a-z0-9]+://)[^/]*:.*@", r"\1", uri, flags=re.I | re.S)
+
+
+def discover(arguments, lists=()):
+    """The locations that arguments and lists name: each path and URI once, folders searched. A missing argument is a Failure; a
+    missing path in a list is a clip that fails, since the others are still worth the work."""
+    found = {}
+    named = [(line, True) for file in lists for line in lines_of(file)]
+    for argument in arguments:
+        named += [(line, True) for line in lines_of(argument[1:])] if argument.startswith("@") else [(argument, False)]
+    for location, listed in named:
+        path = path_of(location)
+        if path is not None and os.path.isdir(path):
+            found.update((os.path.abspath(video), video) for video in videos_in(path))
+        else:
+            if path is not None and not listed and not os.path.lexists(path):
+                raise common.Failure(f"cannot read {path}: there is no such file")
+            found.setdefault(os.path.abspath(path) if path is not None else location, path if path is not None else location)
+    if not found:
+        raise common.Failure("the list names no clip")
+    return list(found.values())
+
+
+def settings_of(texts):
+    """Properties of cudadiff from texts NAME=VALUE; the last one of a name counts. Raises a ValueError with a sentence."""
+    settings = {"preset": "outdoor"}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        name = name.strip().replace("_", "-")
+        if not equals or not re.fullmatch("[a-z][-a-z0-9]*", name):
+            raise ValueError(f"{text} is not a setting such as preset=indoor")
+        if name in ("name", "parent", "output", "backend", "post-messages", "message-interval"):
+            raise ValueError(f"{name} cannot be set, because motion-scan sets it itself")
+        settings[name] = value
+    return settings
+
+
+def clip_of(location, settings):
+    path = path_of(location)
+    if path is None:
+        name, uri, version = without_password(location), location, None
+    else:
+        path = os.path.abspath(path)
+        name, uri = location, pathlib.Path(path).as_uri()
+        try:
+            status = os.stat(path)
+            version = [status.st_size, status.st_mtime_ns]
+        except OSError:
+            version = None
+    facts = json.dumps([VERSION, path or location, version, sorted(settings.items())])
+    return Clip(name, uri, hashlib.sha256(facts.encode()).hexdigest()[:32])
+
+
+def in_shard(location, shard):
+    """Whether a location belongs to shard (i, n), 0 ≤ i < n. This depends on the path alone, so that shards that start at different
+    times agree even if files come and go."""
+    index, count = shard
+    path = path_of(location)
+    digest = hashlib.sha256(of_text(os.path.abspath(path) if path is not None else location)).digest()
+    return int.from_bytes(digest[:8], "big") % count == index
+
+
+def shard_of(text):
+    """The shard (i, n) from `I/N`."""
+    match = re.fullmatch(r"(\d{1,9})/(\d{1,9})", text)
+    if not match or int(match[1]) >= int(match[2]):
+        raise ValueError(f"{text} is not a shard such as 0/8: I/N with I from 0 to N - 1")
+    return int(match[1]), int(match[2])
+
+
+class Results:
+    """The results in a folder."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder) / "results"
+
+    def prepare(self):
+        """Makes the folder. Raises a Failure if it cannot be written."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise common.Failure(f"cannot make the folder {self.folder}: {error.strerror}") from error
+        if not os.access(self.folder, os.W_OK | os.X_OK):
+            raise common.Failure(f"cannot write into the folder {self.folder}: permission denied")
+
+    def file(self, clip):
+        return self.folder / f"{clip.key}.json"
+
+    def read(self, clip):
+        """The result of a clip, or None if there is none, or no whole one."""
+        try:
+            result = json.loads(self.file(clip).read_bytes())
+        except (OSError, ValueError):
+            return None
+        return result if isinstance(result, dict) and result.get("status") in FINISHED else None
+
+    def write(self, clip, result):
+        with common.whole(self.file(clip)) as stream:
+            stream.write(json.dumps({"clip": clip.name, "key": clip.key, **result}).encode())
+
+    def missing(self, clips, repeat_failed=False):
+        """The clips that have no result yet. With repeat_failed, those that failed, crashed or timed out count as having none."""
+        return [clip for clip in clips
+                if not (result := self.read(clip)) or (repeat_failed and result["status"] != "ok")]

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# An array of Slurm jobs, each of which analyses one part of the clips. The arguments are those of motion-scan:
+#   sbatch --array=0-7 examples/motion-scan/slurm.sh @list.txt --out=FOLDER --set preset=outdoor
+# FOLDER must be on a file system that all nodes share. With GPUs: sbatch --gres=gpu:1 …, and --gpus-per-clip=0.25 at the end. Run the same
+# command again after a failure: finished clips are not repeated. MOTION_SCAN is the program (examples/motion-scan/motion-scan in the
+# folder of sbatch), PYTHON the interpreter that has Ray (python3).
+#SBATCH --job-name=motion-scan
+#SBATCH --cpus-per-task=8
+#SBATCH --mem-per-cpu=2G
+#SBATCH --time=08:00:00
+#SBATCH --requeue
+#SBATCH --signal=B:TERM@60
+set -euo pipefail
+if [[ ! ${SLURM_ARRAY_TASK_ID:-} ]]; then
+  echo 'slurm.sh: run it with sbatch --array=0-7' >&2
+  exit 2
+fi
+# exec: Slurm's signals reach the program, which then stops in order.
+exec "${PYTHON:-python3}" "${MOTION_SCAN:-${SLURM_SUBMIT_DIR:-.}/examples/motion-scan/motion-scan}" "$@" \
+  --workers="${SLURM_CPUS_PER_TASK:-1}" --shard="$SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT"

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Runs examples/motion-scan on Ray: bad clips, killed workers, and stops. Needs Ray and Arrow; see scan_test.py."""
+import contextlib
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from scan_fixture import FRAMES, LIMIT, PROGRAM, Folder, make_clip, make_sound
+
+
+def table(name):
+    import pyarrow.parquet
+    return pyarrow.parquet.read_table(name).to_pylist()
+
+
+def processes():
+    """The living processes: number → (parent, state, command line)."""
+    found = {}
+    for path in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            state, parent = (path / "stat").read_text().rpartition(")")[2].split()[:2]
+            found[int(path.name)] = int(parent), state, (path / "cmdline").read_bytes()
+    return found
+
+
+def clip_processes(ancestor):
+    """The processes below one that analyse a clip: their numbers, with their workers."""
+    known = processes()
+
+    def below(process):
+        while process in known and process != ancestor:
+            process = known[process][0]
+        return process == ancestor
+    return [(process, parent) for process, (parent, state, line) in known.items()
+            if b"analyse.py" in line and state not in "ZX" and below(process)]
+
+
+class Scan(Folder):
+    """The program on Ray."""
+
+    def start(self, *arguments):
+        # A session of its own, as a terminal gives one: Ctrl-C goes to all of its processes.
+        command = [sys.executable, str(PROGRAM), *arguments, "--workers=2"]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        self.addCleanup(self.end, process)
+        return process
+
+    def end(self, process):
+        with process:
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+                print(*process.communicate(timeout=LIMIT), file=sys.stderr)
+
+    def finish(self, process, status):
+        try:
+            out, err = process.communicate(timeout=LIMIT)
+        except subprocess.TimeoutExpired:
+            self.fail("the scan hangs")
+        self.assertEqual(process.returncode, status, out + err)
+        return out, err
+
+    def wait_for(self, scan, condition, text):
+        ends = time.monotonic() + LIMIT
+        while not (found := condition()):
+            if scan.poll() is not None:
+                self.fail(f"the scan ended before there was {text}: {scan.communicate()}")
+            self.assertLess(time.monotonic(), ends, text)
+            time.sleep(0.02)
+        return found
+
+    def assert_gone(self, numbers):
+        """Asserts that processes have ended. They may wait for a parent that asks how."""
+        known = processes()
+        self.assertEqual([number for number in numbers if known.get(number, (0, "Z"))[1] not in "ZX"], [])
+
+    def finished(self):
+        return len(list(self.folder.glob("out/results/*.json")))
+
+    def test_bad_clips_and_a_killed_worker_lose_nothing_else(self):
+        os.mkdir("clips")
+        make_clip("clips/a.avi")
+        good = ["a.avi", 'b "c" ! filesink location=victim.avi', "d\udcff <i>ü.avi", *(f"{number}.avi" for number in range(5))]
+        for name in good[1:]:
+            shutil.copy("clips/a.avi", os.path.join("clips", name))
+        self.touch("clips/broken.avi", "victim")
+        make_sound("clips/sound.mkv")
+        os.mkfifo("clips/endless.mkv")
+        scan = self.start("clips", "--out=out", "--timeout=2", "--retries=1")
+
+        def kill_one():
+            """Kills a worker while it waits for a clip, which therefore must be stopped first."""
+            self.wait_for(scan, lambda: self.finished() >= 1, "a first result")
+            while True:
+                process, worker = self.wait_for(scan, lambda: clip_processes(scan.pid), "a clip")[0]
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGSTOP)
+                    if processes().get(process, (0, ""))[1] == "T":
+                        os.kill(worker, signal.SIGKILL)
+                        with contextlib.suppress(ProcessLookupError):  # if it has just begun, it must run to see this
+                            os.kill(process, signal.SIGCONT)
+                        return process
+        killed = kill_one()
+        out, err = self.finish(scan, 0)
+        self.assert_gone([killed])
+        self.assertRegex(out, r"clips +11: 8 ok, 2 failed, 1 timeout")
+        self.assertEqual(len([line for line in err.splitlines() if line.startswith("clips/")]), 3, err)
+        rows = {row["clip"]: row for row in table("out/clips.parquet")}
+        expected = dict.fromkeys((os.fsencode(f"clips/{name}").decode("utf-8", "backslashreplace") for name in good), "ok")
+        self.assertEqual({name: row["status"] for name, row in rows.items()},
+                         {**expected, "clips/broken.avi": "failed", "clips/sound.mkv": "failed", "clips/endless.mkv": "timeout"})
+        self.assertEqual(sorted(row["attempts"] for row in rows.values()), [1] * 10 + [2])
+        self.assertEqual({row["frames"] for row in rows.values() if row["status"] == "ok"}, {FRAMES})
+        self.assertIn("no video", rows["clips/sound.mkv"]["error"])
+        for name in ("seconds", "events", "objects"):
+            found = table(f"out/{name}.parquet")
+            self.assertEqual({row["clip"] for row in found}, set(expected))
+            self.assertEqual({sum(row["clip"] == clip for row in found) for clip in expected}, {len(found) // len(expected)})
+        page = pathlib.Path("out/summary.html").read_text()
+        self.assertEqual(page.count("<tr>"), 12)
+        self.assertIn("&lt;i&gt;ü.avi", page)
+        self.assertNotIn("<i>", page)
+        self.assertNotRegex(page, "(src|href)=|@import")
+        self.assertEqual(pathlib.Path("victim").read_text(), "x")
+
+    def test_a_stopped_scan_goes_on_without_repeating_work(self):
+        os.mkdir("clips")
+        for number in range(8):
+            make_clip(f"clips/{number}.avi", frames=20 + number)
+        scan = self.start("clips", "--out=out")
+        self.wait_for(scan, lambda: self.finished() >= 2, "two results")
+        running = [process for process, _ in clip_processes(scan.pid)]
+        os.killpg(scan.pid, signal.SIGINT)
+        _, err = self.finish(scan, 128 + signal.SIGINT)
+        self.assertIn("the same command goes on", err)
+        self.assert_gone(running)
+        rows = {row["clip"]: row["status"] for row in table("out/clips.parquet")}
+        first = {path.name: path.stat().st_mtime_ns for path in self.folder.glob("out/results/*.json")}
+        self.assertEqual(list(rows.values()).count("ok"), len(first))
+        self.assertTrue(2 <= len(first) < 8, first)
+        # The rest as two shards; the tables come with the last one.
+        outs, done = [], len(first)
+        for index in range(2):
+            out, _ = self.finish(self.start("clips", "--out=out", f"--shard={index}/2"), 0)
+            outs.append(out)
+            done += int(re.search(r"analysed now +(\d+)", out)[1]) if "analysed now" in out else self.finished() - done
+        self.assertEqual(done, 8)
+        self.assertRegex(outs[1], r"clips +8: 8 ok")
+        now = {path.name: path.stat().st_mtime_ns for path in self.folder.glob("out/results/*.json")}
+        self.assertEqual(len(now), 8)
+        self.assertEqual({name: now[name] for name in first}, first)
+        self.assertEqual([row["frames"] for row in table("out/clips.parquet")], [20 + number for number in range(8)])
+        # Nothing is left: not even Ray is started.
+        out, err = self.finish(self.start("clips", "--out=out"), 0)
+        self.assertIn("8 of 8 clips have a result already", err)
+        self.assertRegex(out, "analysed now +none")
