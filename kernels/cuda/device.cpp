@@ -33,20 +33,6 @@ Status load_kernel(const void* kernel, const char* what, int shared_bytes) {
   return check(error, what);
 }
 
-cudaError_t launch_following(const void* kernel, dim3 grid, dim3 block, void** arguments, cudaStream_t stream, bool can_follow) {
-  if (!can_follow) return cudaLaunchKernel(kernel, grid, block, arguments, 0, stream);
-  cudaLaunchAttribute early{};
-  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  early.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim = grid;
-  config.blockDim = block;
-  config.stream = stream;
-  config.attrs = &early;
-  config.numAttrs = 1;
-  return cudaLaunchKernelExC(&config, kernel, arguments);
-}
-
 Result<int> resident_blocks(const void* kernel, int threads, int shared_bytes) {
   int blocks = 0;
   const cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, std::size_t(shared_bytes));

@@ -16,8 +16,6 @@ struct Device {
   int multiprocessors = 1;
   int shared_limit = 0;  ///< largest shared memory of a block, in bytes
   int major = 0;         ///< of the compute capability
-
-  bool can_follow() const { return major >= 9; }
 };
 Result<Device> current_device();
 
@@ -29,10 +27,6 @@ template <typename... Arguments>
 Status load_kernel(void (*kernel)(Arguments...), const char* what, int shared_bytes = 0) {
   return load_kernel(reinterpret_cast<const void*>(kernel), what, shared_bytes);
 }
-
-/// Launches a kernel that calls follow_previous() (follow.cuh) after another one in the same stream, with nothing between them.
-/// `can_follow`: whether the device can do this, Device::can_follow(); false: as cudaLaunchKernel().
-cudaError_t launch_following(const void* kernel, dim3 grid, dim3 block, void** arguments, cudaStream_t stream, bool can_follow);
 
 /// The number of blocks of a kernel that fit a multiprocessor; 0: not even one. Errors: resource.
 Result<int> resident_blocks(const void* kernel, int threads, int shared_bytes);

@@ -62,9 +62,6 @@ class CudaDiff final : public Sequence {
 
   /// Allocates the memory and loads the kernels. With the context current.
   Status prepare() {
-    const auto device = cuda::current_device();
-    if (!device.ok()) return device.error();
-    can_follow_ = device.value().can_follow();
     set_params();
     if (Status status = prepare_memory(); !status.ok()) return status;
     if (spread_) set_spread_params();
@@ -229,7 +226,7 @@ class CudaDiff final : public Sequence {
     KernelParams p = spread_params_;
     p.records = record(frame.slot);
     for (int plane = 0; plane < info(geometry().format).planes; ++plane) set_plane(p.planes[plane], frame, plane);
-    return launch_following(spread_, p, schedule_.frame, queue);
+    return launch(spread_, p, schedule_.frame, queue);
   }
 
   unsigned char* record(int slot) const { return records_.data() + schedule_.frame_record_bytes() * std::size_t(slot); }
@@ -247,7 +244,7 @@ class CudaDiff final : public Sequence {
     p.verdict = reinterpret_cast<Verdict*>(record(frame.slot) + schedule_.verdict_offset());
     for (int plane = 0; plane < info(geometry().format).planes; ++plane) set_plane(p.planes[plane], frame, plane);
     if (Status status = has_pooled() ? update_pooled(frame, p, queue) : compare(frame, p, queue); !status.ok()) return status;
-    return open_ ? launch_following(open_, p, schedule_.analysis, queue) : Status();
+    return open_ ? launch(open_, p, schedule_.analysis, queue) : Status();
   }
 
   /// Finds the changed pixels by comparison with the reference or a mixture.
@@ -273,13 +270,13 @@ class CudaDiff final : public Sequence {
     cudaError_t error = cudaLaunchKernel(light_, dim3(unsigned(job.cells_x), unsigned(job.cells_y)),
                                          dim3(unsigned(pooled_light_threads)), light_arguments, 0, queue.stream);
     if (error == cudaSuccess)
-      error = cuda::launch_following(change_, pooled_tiles(job), dim3(unsigned(tuning.pooled_threads)), change_arguments,
-                                     queue.stream, can_follow_);
+      error =
+          cudaLaunchKernel(change_, pooled_tiles(job), dim3(unsigned(tuning.pooled_threads)), change_arguments, 0, queue.stream);
     if (Status status = cuda::check(error, "cannot launch the background"); !status.ok() || !compare_) return status;
     KernelParams shown = p;
     shown.changed = nullptr;
     shown.count = shown.detects_light = false;
-    return launch_following(compare_, shown, schedule_.analysis, queue);
+    return launch(compare_, shown, schedule_.analysis, queue);
   }
 
   Status update_mixture(mog2::Job& job, bool anew, Queue queue) const {
@@ -306,8 +303,8 @@ class CudaDiff final : public Sequence {
                                extent(plan().analysis, plane).rows};
     }
     void* arguments[] = {&restart};
-    return cuda::check(cuda::launch_following(restart_, dim3(unsigned(tuning.restart_blocks)),
-                                              dim3(unsigned(tuning.restart_threads)), arguments, queue.stream, can_follow_),
+    return cuda::check(cudaLaunchKernel(restart_, dim3(unsigned(tuning.restart_blocks)), dim3(unsigned(tuning.restart_threads)),
+                                        arguments, 0, queue.stream),
                        "cannot launch the restart of the reference");
   }
 
@@ -332,18 +329,10 @@ class CudaDiff final : public Sequence {
     job.keep = view_of(frame.keep.planes[plane]);
   }
 
-  /// Launches the first kernel of a frame, or one after copies.
   Status launch(const void* kernel, KernelParams& p, const Tiles& tiles, Queue queue) const {
-    return launch(kernel, p, tiles, queue, false);
-  }
-  /// Launches a kernel directly after another one.
-  Status launch_following(const void* kernel, KernelParams& p, const Tiles& tiles, Queue queue) const {
-    return launch(kernel, p, tiles, queue, can_follow_);
-  }
-  Status launch(const void* kernel, KernelParams& p, const Tiles& tiles, Queue queue, bool can_follow) const {
     void* arguments[] = {&p};
-    const dim3 grid(unsigned(tiles.x), unsigned(tiles.y)), block{unsigned(schedule_.threads)};
-    return cuda::check(cuda::launch_following(kernel, grid, block, arguments, queue.stream, can_follow),
+    const dim3 grid(unsigned(tiles.x), unsigned(tiles.y));
+    return cuda::check(cudaLaunchKernel(kernel, grid, dim3(unsigned(schedule_.threads)), arguments, 0, queue.stream),
                        "cannot launch the difference");
   }
 
@@ -422,7 +411,6 @@ class CudaDiff final : public Sequence {
   const void *const compare_,
       *const open_, *const restart_, *const light_, *const change_, *const spread_,
                                                                         *const box_;  ///< kernels; null if they do not run
-  bool can_follow_ = false;                                                           ///< see cuda::launch_following()
   cuda::DeviceMemory kept_, bits_;
   cuda::HostMemory records_;
   std::vector<int> first_x_;             ///< the cell of slot 0 of the tiles of a row

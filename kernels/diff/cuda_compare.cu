@@ -18,7 +18,6 @@
 //   another sample type    cuda_schedule.cpp (layout_of), with_shape() in cuda_shape.cuh, words: cuda_values.cuh and cuda_masks.cuh
 //   another block shape    cuda_tuning.hpp (tile_rows, strip_bytes), strip_pixels() and strip_rows() in cuda_schedule.hpp
 //   another output         Writes in cuda_schedule.hpp, cuda_write.cuh; a mode: Show in arithmetic.hpp
-#include "kernels/cuda/follow.cuh"
 #include "kernels/cuda/warp.cuh"
 #include "kernels/diff/cuda_count.cuh"
 #include "kernels/diff/cuda_light.cuh"
@@ -126,7 +125,6 @@ __device__ __forceinline__ unsigned above_threshold(const KernelParams& p, const
 
 template <class S, bool background, Writes writes>
 __global__ void __launch_bounds__(S::threads) compare(const __grid_constant__ KernelParams p) {
-  cuda::follow_previous();
   using T = typename S::T;
   constexpr int W = S::words_a_quad;
   constexpr unsigned all = (1u << S::pixels) - 1;

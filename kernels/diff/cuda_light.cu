@@ -6,7 +6,6 @@
 //     src |s s s s …|  ->  first      |s s s s …|        as stored
 //                      ->  background |S · S · …|        sample values with 8 or 16 fractional bits
 #include "kernels/core/sample.hpp"
-#include "kernels/cuda/follow.cuh"
 #include "kernels/diff/arithmetic.hpp"
 #include "kernels/diff/cuda_params.cuh"
 
@@ -20,7 +19,6 @@ __device__ T* row_of(const View& view, int row) {
 
 template <typename T>
 __global__ void __launch_bounds__(tuning.restart_threads) restart(const __grid_constant__ Restart r) {
-  cuda::follow_previous();
   using Fixed = typename std::conditional<sizeof(T) == 1, std::uint16_t, std::uint32_t>::type;
   if (!r.state->light) return;
   for (const Restart::Plane& plane : r.planes) {

@@ -16,7 +16,6 @@
 //   the border of the opening    the words loaded and combined in each_row() below (1 beyond the frame for the erosion, 0 for the
 //                                dilation)
 //   everything else              the list in cuda_compare.cu
-#include "kernels/cuda/follow.cuh"
 #include "kernels/diff/cuda_count.cuh"
 #include "kernels/diff/cuda_write.cuh"
 
@@ -25,7 +24,6 @@ namespace {
 
 template <class S, Writes writes>
 __global__ void __launch_bounds__(S::threads) open_mask(const __grid_constant__ KernelParams p) {
-  cuda::follow_previous();
   constexpr int pitch = S::tile_width / 32 + 2;  // words: one more on each side, because twice the radius is at most 32
   constexpr int most_rows = S::tile_rows + 4 * max_open_radius, at_once = S::threads / pitch;  // rows
   __shared__ std::uint32_t a[most_rows * pitch], b[most_rows * pitch];

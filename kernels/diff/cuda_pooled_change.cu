@@ -17,7 +17,6 @@
 // Where to change what:
 //   the arithmetic            pooled.hpp, for both backends
 //   another number of threads cuda_tuning.hpp (pooled_threads)
-#include "kernels/cuda/follow.cuh"
 #include "kernels/cuda/warp.cuh"
 #include "kernels/diff/cuda_light.cuh"
 #include "kernels/diff/cuda_pooled.hpp"
@@ -219,7 +218,6 @@ __device__ __forceinline__ void finish(const PooledChange& p, const Tile& tile, 
 
 template <int channels>
 __global__ void __launch_bounds__(threads) change(const __grid_constant__ PooledChange p) {
-  cuda::follow_previous();
   __shared__ Shared shared;
   const Job& job = p.job;
   const Tile tile;

@@ -12,7 +12,6 @@
 //
 // Where to change what:
 //   the arithmetic         pooled.hpp, for both backends
-#include "kernels/cuda/follow.cuh"
 #include "kernels/cuda/warp.cuh"
 #include "kernels/diff/cuda_pooled.hpp"
 
@@ -141,7 +140,6 @@ __device__ void fill(const Job& job, bool all) {
 
 template <typename T, int channels, int scale>
 __global__ void __launch_bounds__(threads) measure_light(const __grid_constant__ Job job, State* state) {
-  cuda::follow_previous();
   __shared__ Shared shared;
   const int x = blockIdx.x * pooled::cell + threadIdx.x % pooled::cell, y = blockIdx.y * pooled::cell + threadIdx.x / pooled::cell;
   const bool inside = job.contains(x, y);

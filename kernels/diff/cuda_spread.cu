@@ -6,7 +6,6 @@
 //
 //     changed of the analysis   |0 1 1 0 …|      scale = 2
 //     pixels of the strip       |0 0 1 1 1 1 0 0 …|  in each of 2 rows
-#include "kernels/cuda/follow.cuh"
 #include "kernels/diff/cuda_count.cuh"
 #include "kernels/diff/cuda_write.cuh"
 
@@ -29,7 +28,6 @@ __device__ __forceinline__ unsigned spread_bits(const KernelParams& p, int x, in
 
 template <class S, Writes writes>
 __global__ void __launch_bounds__(S::threads) spread(const __grid_constant__ KernelParams p) {
-  cuda::follow_previous();
   __shared__ std::uint32_t slots[max_slots + 2];
   const Tile<S> tile;
   clear_slots<S>(p, slots);
