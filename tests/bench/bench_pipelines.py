@@ -80,7 +80,8 @@ class Case:
             output = ''.join(f'! {self.memory},{caps} ' for caps in output)
             return f'{head} name=mixer {output}! fakesink sync=false ' + f'{source} ! mixer. ' * self.pads
         chain = ''.join(f'! {element} ' for element in elements).format(b=backend)
-        return f'{source} {chain}! {self.memory} ! fakesink sync=false ' * self.side_by_side
+        memory = '' if elements and '/' in elements[-1].split(' ! ')[-1] else f'! {self.memory} '  # one caps filter after another is an error
+        return f'{source} {chain}{memory}! fakesink sync=false ' * self.side_by_side
 
 
 GAUSSIAN = 'cudagaussian kernel-size=5 backend={b}'
@@ -108,6 +109,9 @@ CASES = [
     Case('difference', 'NV12', CUDA, ['cudadiff open-radius=0 attach-roi=false backend={b}'], mark=RESULTS),
     Case('motion, frames pass', 'NV12', CUDA, [MOTION], mark=RESULTS),
     Case('motion in metas, frames pass', 'NV12', CUDA, ['cudadiff output=passthrough backend={b}'], mark=RESULTS),
+    # "Everything on" costs at most twice as much as the difference.
+    Case('preset=outdoor, frames pass', 'NV12', CUDA, ['cudadiff preset=outdoor output=passthrough backend={b}'],
+         mark=Mark('us_per_frame', 30, 15, more=False)),
     Case('histogram, frames pass', 'NV12', CUDA, ['cudahistogram backend={b}'], mark=RESULTS),
     Case('camera watch, frames pass', 'NV12', CUDA, ['cudahistogram watch=true post-messages=false backend={b}'], mark=RESULTS),
     Case('histogram in metas', 'NV12', CUDA, ['cudahistogram add-meta=true backend={b}'], mark=RESULTS),
@@ -191,8 +195,17 @@ def seconds(pipeline):
     return int(hours) * 3600 + int(minutes) * 60 + float(rest)
 
 
+def frames_enough(case, backend, least):
+    """So many frames that the pipeline takes more than half a second: `least` or more."""
+    if case.source:
+        return least  # the clip decides
+    taken = seconds(case.pipeline(backend, least, case.elements))
+    return least * max(1, min(100, round(0.7 / max(taken, 0.001))))
+
+
 def measure(case, backend, frames, turns):
-    """The medians of all turns, as a dictionary for the JSON file."""
+    """The medians of all turns, as a dictionary for the JSON file. `frames`: in each pipeline; None: enough."""
+    frames = frames or frames_enough(case, backend, 2000 if backend == 'cuda' else 100)
     variants = {'with': case.elements}
     if not case.source and not case.pads:
         variants['without'] = []
@@ -344,7 +357,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--backend', choices=['cuda', 'cpu'], default='cuda')
     parser.add_argument('--plugin', help='folder of libgstcudavision.so')
-    parser.add_argument('--frames', type=int, help='frames in each pipeline (cuda: 2000, cpu: 100)')
+    parser.add_argument('--frames', type=int, help='frames in each pipeline (as many as take half a second, at least 2000 on CUDA and 100 on the CPU)')
     parser.add_argument('--turns', type=int, default=3)
     parser.add_argument('--json', help='file to write')
     parser.add_argument('--clip', action='append', default=[], help='an MP4 file with H.264, which is decoded on the GPU')
@@ -354,7 +367,6 @@ def main():
     options = parser.parse_args()
     if options.plugin:
         os.environ['GST_PLUGIN_PATH_1_0'] = os.path.abspath(options.plugin)
-    frames = options.frames or (2000 if options.backend == 'cuda' else 100)
     missing = [element for element in ('cudagaussian', 'cudaconvolve', 'imagefreeze', 'videotestsrc') if not has(element)]
     if missing:
         print('skipped: no element', ', '.join(missing))
@@ -374,7 +386,7 @@ def main():
             cases += [Case(name + suffix, 'NV12', CUDA, elements, source=source)
                       for suffix, elements in (('', []), (', blur, sharpen', [GAUSSIAN, SHARPEN]), (', motion', [MOTION]))]
     failures, rows = 0, []
-    print(f"# {options.backend}, 1080p, {frames} frames a pipeline, medians of {options.turns} turns\n"
+    print(f"# {options.backend}, 1080p, medians of {options.turns} turns\n"
           f"{'':39} {'memory':6} {'fps':>8} {'without':>9} {'µs/frame':>9} {'µs/element':>10}")
     for case in cases:
         if not re.search(options.only, case.name):
@@ -386,7 +398,7 @@ def main():
             continue
         label = f"{case.name:34} {case.format:4} {'cuda' if case.memory == CUDA else 'system':6}"
         try:
-            row = measure(case, options.backend, frames, options.turns)
+            row = measure(case, options.backend, options.frames, options.turns)
         except Failed as failure:
             failures += 1
             rows.append({'name': case.name, 'backend': options.backend, 'error': str(failure)})

@@ -37,9 +37,8 @@ std::vector<Row> diff_rows() {
   list.push_back(diff("mask", Format::P010_10LE, 3, 0, [](diff::Params&) {}));
   // A mode of one channel has 12 bytes, which are read and written. Each pixel uses 2 to 5 modes.
   list.push_back(diff("mog2", Format::GRAY8, 3, 0, [](diff::Params& p) { p.reference = diff::Reference::mog2; }));
-  list.push_back(diff("automatic", Format::NV12, 2, 0, [](diff::Params& p) {
-    p.reference = diff::Reference::background, p.threshold = 0, p.drop_shadows = true;
-  }));
+  list.push_back(diff("automatic", Format::NV12, 2, 0,
+                      [](diff::Params& p) { p.reference = diff::Reference::background, p.threshold = 0, p.drop_shadows = true; }));
   // As preset=outdoor at 1080p, but for the size of cells.
   list.push_back(diff("outdoor", Format::NV12, 1, 0, [](diff::Params& p) {
     p.reference = diff::Reference::background, p.threshold = 0, p.analysis_scale = 4, p.drop_shadows = true;

@@ -20,12 +20,12 @@ _loaded = {}
 
 
 def load(name, folder):
-    """Loads a library by its path or name. What it needs and the host lacks is loaded from `folder` first."""
+    """Loads a library by its path or name. What it needs and the host lacks, or has too old, is loaded from `folder` first."""
     for _ in range(200):
         try:
             return _loaded.setdefault(name, ctypes.CDLL(name))
         except OSError as error:
-            missing = re.match(r"(\S+): cannot open shared object file", str(error))
+            missing = re.match(r"(\S+): (cannot open shared object file|version `\S+' not found)", str(error))
             found = pathlib.Path(folder or "/nonexistent", pathlib.Path(missing[1]).name) if missing else None
             if not found or not found.exists() or str(found) == str(name):
                 raise
