@@ -98,8 +98,10 @@ void CpuSteps::estimate_light(const Job& job) {
   });
   const bool none = std::count(job.light[0], job.light[0] + cells, empty) == cells;
   for (int c = 0; c < job.channels; ++c) fill(job, c, c == 0 && none ? gain_of_frame(job) : 0);
-  smooth_.resize(std::size_t(cells));
-  for (int i = 0; i < cells; ++i) smooth_[std::size_t(i)] = smooth(job, i % job.cells_x, i / job.cells_x);
+  for (int c = 0; c < job.channels; ++c) {
+    smooth_[c].resize(std::size_t(cells));
+    for (int i = 0; i < cells; ++i) smooth_[c][std::size_t(i)] = smooth(job, c, i % job.cells_x, i / job.cells_x);
+  }
 }
 
 template <int channels>
@@ -109,7 +111,7 @@ void CpuSteps::expect_all(const Job& job) {
   for_rows(job, [&](int y) {
     const Between down = between(y, job.cells_y);
     const auto cell_light = [&](int c, int x) {
-      const float* const light = c == 0 ? smooth_.data() : job.light[c];
+      const float* const light = smooth_[c].data();
       return mixed(light[down.first * job.cells_x + x], light[down.second * job.cells_x + x], down.weight);
     };
     for (int x = 0; x < job.width; ++x) {

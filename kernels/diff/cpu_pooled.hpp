@@ -27,7 +27,7 @@ class CpuSteps {
   template <int channels>
   void learn_all(const Job& job, std::uint64_t age) const;
 
-  std::vector<float> smooth_;                         // gain of the cells
+  std::vector<float> smooth_[3];                      // light of the cells
   cv::Mat gain_, expected_[3];                        // float
   cv::Mat evidence_, luma_, expected_luma_, unlike_;  // int
   cv::Mat above_, near_;                              // bytes

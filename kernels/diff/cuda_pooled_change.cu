@@ -75,8 +75,8 @@ __device__ __forceinline__ void mix_light_of_rows(const Job& job, const Tile& ti
     if (c >= job.channels) continue;
     const int x = min(tile.cell_x + column, job.cells_x - 1), y = max(0, min(tile.y0 - margin + row, job.height - 1));
     const Between down = pooled::between(y, job.cells_y);
-    const auto of = [&](int cell_y) { return c == 0 ? pooled::smooth(job, x, cell_y) : job.light[c][cell_y * job.cells_x + x]; };
-    shared.light[c][row][column] = pooled::mixed(of(down.first), of(down.second), down.weight);
+    shared.light[c][row][column] =
+        pooled::mixed(pooled::smooth(job, c, x, down.first), pooled::smooth(job, c, x, down.second), down.weight);
   }
 }
 

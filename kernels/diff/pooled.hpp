@@ -7,7 +7,7 @@
 //   light         median of frame ÷ mean in cells of 16 × 16 pixels, over pixels that did not change in the last frame: the gain;
 //                 then the median difference of chroma under this gain: the offsets
 //   filled        cells of too few such pixels get the mean of their neighbours, round by round
-//   smooth        the gain of a cell becomes the median of 3 × 3 cells
+//   smooth        the light of a cell becomes the median of 3 × 3 cells
 //   expect        mean under the light (bilinear between cells); evidence = distance² ÷ variance, limited
 //   above         mean evidence of 5 × 5 pixels above the threshold
 //   unlike_shadow how badly a local shadow (5 × 5 pixels) explains the pixel
@@ -217,17 +217,18 @@ CUDAVISION_HOST_DEVICE float filled(const Job& job, int x, int y, Of of) {
   }
   return count ? over(sum, float(count)) : empty;
 }
-/// The median gain of 3 × 3 cells; the border is repeated.
-CUDAVISION_HOST_DEVICE inline float smooth(const Job& job, int x, int y) {
-  const auto gain = [&](int nx, int ny) {
+/// The median light of 3 × 3 cells; the border is repeated. So the offsets of a small object do not count, which were measured under its
+/// gain.
+CUDAVISION_HOST_DEVICE inline float smooth(const Job& job, int channel, int x, int y) {
+  const auto light = [&](int nx, int ny) {
     nx = nx < 0 ? 0 : nx >= job.cells_x ? job.cells_x - 1 : nx;
     ny = ny < 0 ? 0 : ny >= job.cells_y ? job.cells_y - 1 : ny;
-    return job.light[0][ny * job.cells_x + nx];
+    return job.light[channel][ny * job.cells_x + nx];
   };
   // The largest of the least, the median of the middle, and the least of the largest of three rows; of these the median.
   float low = 0, middle[3] = {}, high = 0;
   for (int row = 0; row < 3; ++row) {
-    const float a = gain(x - 1, y - 1 + row), b = gain(x, y - 1 + row), c = gain(x + 1, y - 1 + row);
+    const float a = light(x - 1, y - 1 + row), b = light(x, y - 1 + row), c = light(x + 1, y - 1 + row);
     const float first = least(least(a, b), c), last = most(most(a, b), c);
     middle[row] = most(least(a, b), least(most(a, b), c));
     low = row == 0 ? first : most(low, first);

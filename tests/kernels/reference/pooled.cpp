@@ -172,7 +172,7 @@ std::vector<std::uint8_t> Pooled::submit(const Picture& src) {
     if (params_.light_compensation) {
       const Values gains = measured(frame, 0, {});
       cells[0] = smooth(filled(gains, gain_of(frame[0])));
-      for (int k = 1; k < channels; ++k) cells[std::size_t(k)] = filled(measured(frame, k, gains), 0);
+      for (int k = 1; k < channels; ++k) cells[std::size_t(k)] = smooth(filled(measured(frame, k, gains), 0));
     }
     Values evidence(pixels), unlike(pixels, 10), gain(pixels);
     for (std::size_t i = 0; i < pixels; ++i) {
