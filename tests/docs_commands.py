@@ -13,8 +13,8 @@ command passes if it exits with 0 and no element posts a warning. A comment in f
   <!-- fails: TEXT -->       its last command fails, with TEXT in its output
   <!-- file: NAME -->        the block is a file, which the commands of the page use
 
-Programs in Python are compiled; links between pages, with their anchors, are checked. Exit status: 0; 1 with the failures; 77 without
-Python's bindings of GStreamer or without its encoders.
+Programs in Python are compiled; links between pages, with their anchors, are checked. Exit status: 0; 1 with the failures; 77
+without Python's bindings of GStreamer or without its encoders.
 """
 import argparse
 import concurrent.futures
