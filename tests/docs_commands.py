@@ -39,7 +39,6 @@ except (ImportError, ValueError) as error:
     print(f"skipped: no Python bindings of GStreamer ({error})")
     sys.exit(77)
 
-Gst.init(None)
 LIMIT = 40           # seconds for a command
 LIMIT_OF_ALL = 110   # seconds for all of them
 LANGUAGES = {"", "c", "json", "python", "sh", "yaml"}  # a block of another one could be a command that nobody runs
@@ -55,8 +54,8 @@ SUBSTITUTES = [
     (r"(?<![\w-])videotestsrc(?![^!]*num-buffers)", "videotestsrc num-buffers=10"),    # without an end
     (r"(motion-alarm .*)\btest$", r"\1test:30"),
     (r"(?:gl|x|auto)\w*videosink|autovideosink", "fakesink"),                        # a screen
-    (r"nvh264dec", "nvh264dec" if Gst.ElementFactory.find("nvh264dec") else "avdec_h264"),
 ]
+NEEDS_GPU = {"nvh264dec": "avdec_h264"}  # replaced where GStreamer has no such element
 
 
 @dataclasses.dataclass
@@ -92,6 +91,19 @@ def blocks_of(page, text):
     if text.count("```") != 2 * len(found):
         raise ValueError(f"{page}: a block was not found")
     return found
+
+
+def start_gstreamer(build, work):
+    """Only this build of the plugin, and a registry of its own, here and in all commands."""
+    os.environ.update(GST_PLUGIN_PATH=str(build / "gst"), GST_REGISTRY=str(work / "registry.bin"))
+    os.environ.pop("GST_PLUGIN_PATH_1_0", None)  # it would win over what a page exports
+    Gst.init(None)
+    for element in ("openh264enc", "mp4mux", "jpegenc", "avdec_h264"):
+        if not Gst.ElementFactory.find(element):
+            print(f"skipped: GStreamer has no {element}")
+            sys.exit(77)
+    if not Gst.ElementFactory.find("cudablend"):
+        sys.exit(f"there is no plugin in {build}/gst")
 
 
 def make_inputs(folder, project, build):
@@ -135,6 +147,9 @@ def run(command, folder, environment, limit=LIMIT):
 def substitute(command):
     for pattern, replacement in SUBSTITUTES:
         command = re.sub(pattern, replacement, command)
+    for element, replacement in NEEDS_GPU.items():
+        if not Gst.ElementFactory.find(element):
+            command = command.replace(element, replacement)
     return command
 
 
@@ -153,12 +168,10 @@ def wrong_pad_property(command):
 
 
 class Tester:
-    def __init__(self, project, build, work):
-        self.project, self.build, self.work = project, build, work
+    def __init__(self, project, work):
+        self.project, self.work = project, work
         self.deadline = time.monotonic() + LIMIT_OF_ALL
-        self.environment = {**os.environ, "GST_PLUGIN_PATH": str(build / "gst"), "GST_REGISTRY": str(work / "registry.bin"),
-                            "INSTALL": "0", "TMPDIR": str(work), "LANGUAGE": "en", "GST_DEBUG_NO_COLOR": "1"}
-        self.environment.pop("GST_PLUGIN_PATH_1_0", None)  # it would win over what a page exports
+        self.environment = {**os.environ, "INSTALL": "0", "TMPDIR": str(work), "LANGUAGE": "en", "GST_DEBUG_NO_COLOR": "1"}
 
     def test_page(self, page, blocks):
         """Runs the blocks of a page. Returns the numbers of commands that ran and of programs, the skips, and the failures."""
@@ -255,10 +268,6 @@ def main():
     parser.add_argument("page", nargs="*", help="only these, such as docs/start.md")
     arguments = parser.parse_args()
     project, build = arguments.project.resolve(), arguments.build.resolve()
-    for encoder in ("openh264enc", "mp4mux", "jpegenc", "avdec_h264"):
-        if not Gst.ElementFactory.find(encoder):
-            print(f"skipped: GStreamer has no {encoder}")
-            sys.exit(77)
     files = [project / "README.md", *sorted((project / "docs").rglob("*.md")),
              *sorted((project / "examples").glob("*/README.md"))]
     texts = {file.relative_to(project): file.read_text(encoding="utf-8") for file in files}
@@ -268,12 +277,10 @@ def main():
         failures += wrong_links(project, page, text)
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as work, concurrent.futures.ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-        tester = Tester(project, build, Path(work))
+        start_gstreamer(build, Path(work))
+        tester = Tester(project, Path(work))
         (tester.work / "inputs").mkdir()
         make_inputs(tester.work / "inputs", project, build)
-        Gst.Registry.get().scan_path(str(build / "gst"))
-        if not Gst.ElementFactory.find("cudablend"):
-            sys.exit(f"there is no plugin in {build}/gst")
         check_itself(tester)
         for counts, skipped, failed in pool.map(lambda item: tester.test_page(item[0], blocks_of(*item)), texts.items()):
             total = {name: total[name] + counts[name] for name in total}
