@@ -41,7 +41,8 @@ except (ImportError, ValueError) as error:
 
 LIMIT = 40           # seconds for a command
 LIMIT_OF_ALL = 110   # seconds for all of them
-LANGUAGES = {"", "c", "json", "python", "sh", "yaml"}  # a block of another one could be a command that nobody runs
+# A block of another language could be a command that nobody runs.
+LANGUAGES = {"", "c", "dockerfile", "ini", "json", "python", "sh", "text", "toml", "yaml"}
 # What is replaced in a command, in this order.
 SUBSTITUTES = [
     (r"^… !", "gst-launch-1.0 … !"),                                                # a pipeline without its beginning
