@@ -37,6 +37,13 @@ int first_sample(int pixel, int phase, int shift) { return (pixel - phase + shif
 /// How many samples the layer's chroma is shifted against this phase.
 int offset(int phase, int place, int crop, int shift) { return (phase + crop - place) >> shift; }
 
+/// The samples below the first layer at `part`: those of the output, or of `base`.
+Bytes bytes_below(const ChannelSet& set, const FormatInfo& format, const Interleaved& dst, const Layer* base, const Rect& part) {
+  if (!base) return {dst.at(part.x, part.y), dst.all.pitch};
+  const Interleaved plane(format, set, base->channels);
+  return {plane.at(part.x - base->place.x + base->crop.x, part.y - base->place.y + base->crop.y), plane.all.pitch};
+}
+
 /// Lays the layers over one phase of a part of the output's plane. `below`: the samples below layers[first].
 void lay_phase(const ChannelSet& set, const FormatInfo& format, const Target& target, const std::vector<Layer>& layers,
                std::size_t first, Bytes below, const Rect& part, int px, int py, std::uint8_t* phase) {
@@ -73,53 +80,97 @@ void lay_phase(const ChannelSet& set, const FormatInfo& format, const Target& ta
   }
 }
 
-/// The means of four samples, rounded half to even.
+/// The mean of four samples, rounded half to even.
+std::uint8_t mean(std::uint16_t a, std::uint16_t b, std::uint16_t c, std::uint16_t d) {
+  const std::uint16_t sum = std::uint16_t(std::uint16_t(a + b) + std::uint16_t(c + d));
+  return std::uint8_t(std::uint16_t(sum + 1 + (sum >> 2 & 1)) >> 2);
+}
 CUDAVISION_WIDE void means(const std::uint8_t* a, const std::uint8_t* b, const std::uint8_t* c, const std::uint8_t* d, int count,
                            std::uint8_t* to) {
 #pragma GCC ivdep
-  for (int i = 0; i < count; ++i) {
-    const std::uint16_t sum = std::uint16_t(std::uint16_t(a[i] + b[i]) + std::uint16_t(c[i] + d[i]));
-    to[i] = std::uint8_t(std::uint16_t(sum + 1 + (sum >> 2 & 1)) >> 2);
-  }
+  for (int i = 0; i < count; ++i) to[i] = mean(a[i], b[i], c[i], d[i]);
 }
 
 /// Lays the layers over a part of a plane of at most phase_rows rows.
-void lay_plane(const ChannelSet& set, const FormatInfo& format, const Target& target, const std::vector<Layer>& layers,
-               std::size_t first, const Layer* base, const Rect& part, Phases& phases) {
+void lay_rows(const ChannelSet& set, const FormatInfo& format, const Target& target, const std::vector<Layer>& layers,
+              std::size_t first, const Layer* base, const Rect& part, Phases& phases) {
   const Interleaved dst(format, set, target.channels);
   std::uint8_t* const to = dst.at(part.x, part.y);
-  Bytes below{to, dst.all.pitch};
-  if (base) {
-    const Interleaved plane(format, set, base->channels);
-    below = {plane.at(part.x - base->place.x + base->crop.x, part.y - base->place.y + base->crop.y), plane.all.pitch};
-  }
+  const Bytes below = bytes_below(set, format, dst, base, part);
   for (int py = 0; py < 1 << set.shift_y; ++py)
     for (int px = 0; px < 1 << set.shift_x; ++px)
       lay_phase(set, format, target, layers, first, below, part, px, py, phases[py][px][0]);
-  const int bytes = dst.bytes(part.width);
+  const int bytes = dst.bytes(part.width), step = dst.all.step;
   for (int row = 0; row < dst.rows(part.height); ++row) {
-    const bool two_rows = set.shift_y > 0 && 2 * row + 1 < part.height;
-    std::uint8_t(*const upper)[phase_rows][tile_columns] = phases[0], (*const lower)[phase_rows][tile_columns] = phases[two_rows];
-    if (part.width % 2)  // the last samples have one column of pixels
-      for (auto* const of : {upper, lower})
-        std::copy_n(of[0][row] + bytes - dst.all.step, dst.all.step, of[1][row] + bytes - dst.all.step);
+    auto& upper = phases[0];
+    auto& lower = phases[set.shift_y > 0 && 2 * row + 1 < part.height];  // the last sample may have one row of pixels
+    if (part.width % 2)                                                  // and one column
+      for (auto* of : {&upper, &lower}) std::copy_n((*of)[0][row] + bytes - step, step, (*of)[1][row] + bytes - step);
     means(upper[0][row], upper[1][row], lower[0][row], lower[1][row], bytes, to + row * dst.all.pitch);
   }
+}
+void lay_plane(const ChannelSet& set, const FormatInfo& format, const Target& target, const std::vector<Layer>& layers,
+               std::size_t first, const Layer* base, const Rect& part, Phases& phases) {
+  const int end = part.y + part.height, rows = phase_rows << set.shift_y;
+  if (part.width <= 0) return;
+  for (int y = part.y; y < end; y += rows)
+    lay_rows(set, format, target, layers, first, base, {part.x, y, part.width, std::min(rows, end - y)}, phases);
+}
+
+/// Lays one layer over a part of a plane in which it covers all pixels of each chroma sample: the four phases in registers.
+CUDAVISION_WIDE void mix_means(const Bytes (&above)[4], Bytes below, int alpha, int bytes, int rows, std::uint8_t* to,
+                               std::ptrdiff_t pitch) {
+  const std::uint16_t of_above = std::uint16_t(alpha), of_below = std::uint16_t(256 - alpha);
+  for (int row = 0; row < rows; ++row) {
+    const auto at = [&](const Bytes& of) { return of.data + row * of.pitch; };
+    const std::uint8_t *const a = at(above[0]), *const b = at(above[1]), *const c = at(above[2]), *const d = at(above[3]);
+    const std::uint8_t* const under = at(below);
+    std::uint8_t* const out = to + row * pitch;
+#pragma GCC ivdep
+    for (int i = 0; i < bytes; ++i) {
+      const std::uint16_t rest = std::uint16_t(under[i] * of_below);
+      const auto mixed = [&](std::uint8_t s) { return std::uint16_t(std::uint16_t(s * of_above + rest) >> 8); };
+      out[i] = mean(mixed(a[i]), mixed(b[i]), mixed(c[i]), mixed(d[i]));
+    }
+  }
+}
+void lay_inside(const ChannelSet& set, const FormatInfo& format, const Target& target, const Layer& layer, const Layer* base,
+                const Rect& part) {
+  const Interleaved dst(format, set, target.channels), plane(format, set, layer.channels);
+  Bytes above[4];
+  for (int i = 0; i < 4; ++i) {
+    const std::ptrdiff_t x = (part.x >> set.shift_x) + offset(i % 2, layer.place.x, layer.crop.x, set.shift_x);
+    const std::ptrdiff_t y = (part.y >> set.shift_y) + offset(i / 2 & set.shift_y, layer.place.y, layer.crop.y, set.shift_y);
+    above[i] = {plane.all.data + y * plane.all.pitch + x * plane.all.step, plane.all.pitch};
+  }
+  mix_means(above, bytes_below(set, format, dst, base, part), copies_samples(target, layer) ? 256 : int(layer.coverage * 256),
+            dst.bytes(part.width), dst.rows(part.height), dst.at(part.x, part.y), dst.all.pitch);
+}
+
+/// Lays one layer over a plane of a tile.
+void lay_one(const ChannelSet& set, const FormatInfo& format, const Target& target, const std::vector<Layer>& layers, std::size_t l,
+             const Layer* base, const Rect& tile, Phases& phases) {
+  const Rect shown = intersection(layers[l].visible, tile);
+  const int odd_x = set.shift_x, odd_y = set.shift_y;  // masks of pixels that lie inside a chroma sample
+  // Columns and rows of pixels: the outer ones touch the layer, the inner ones have chroma samples that it covers.
+  const int x0 = shown.x & ~odd_x, x1 = (shown.x + odd_x) & ~odd_x, x2 = std::max(x1, (shown.x + shown.width) & ~odd_x);
+  const int y0 = shown.y & ~odd_y, y1 = (shown.y + odd_y) & ~odd_y, y2 = std::max(y1, (shown.y + shown.height) & ~odd_y);
+  const int x3 = std::min(tile.x + tile.width, (shown.x + shown.width + odd_x) & ~odd_x);
+  const int y3 = std::min(tile.y + tile.height, (shown.y + shown.height + odd_y) & ~odd_y);
+  if (x1 < x2 && y1 < y2) lay_inside(set, format, target, layers[l], base, {x1, y1, x2 - x1, y2 - y1});
+  for (const Rect& border : {Rect{x0, y0, x3 - x0, y1 - y0}, Rect{x0, y2, x3 - x0, y3 - y2}, Rect{x0, y1, x1 - x0, y2 - y1},
+                             Rect{x2, y1, x3 - x2, y2 - y1}})
+    lay_plane(set, format, target, layers, l, base, border, phases);
 }
 
 }  // namespace
 
 void lay_phases(const FormatInfo& format, const Target& target, const std::vector<Layer>& layers, std::size_t first,
                 const Layer* base, const Rect& tile, Phases& phases) {
+  const auto shows = [&](const Layer& layer) { return !intersection(layer.visible, tile).empty(); };
+  const bool one = std::none_of(layers.begin() + std::ptrdiff_t(first) + 1, layers.end(), shows);
   each_plane(format, [&](const ChannelSet& set) {
-    if (set.shift_x == 0) return;
-    const int end = tile.y + tile.height, rows = phase_rows << set.shift_y;
-    for (int y = tile.y; y < end; y += rows) {
-      const Rect part{tile.x, y, tile.width, std::min(rows, end - y)};
-      const auto shows = [&](const Layer& layer) { return !intersection(layer.visible, part).empty(); };
-      if (std::any_of(layers.begin() + std::ptrdiff_t(first), layers.end(), shows))
-        lay_plane(set, format, target, layers, first, base, part, phases);
-    }
+    if (set.shift_x > 0) (one ? lay_one : lay_plane)(set, format, target, layers, first, base, tile, phases);
   });
 }
 

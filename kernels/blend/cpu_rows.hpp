@@ -16,7 +16,7 @@ inline constexpr int tile_columns = 1024, tile_rows = 16;
 
 using Row = float[tile_columns];
 /// [y][x][row][byte]: the phases of subsampled chroma (cpu_phases.hpp). A row of a tile has at most one byte for each column.
-inline constexpr int phase_rows = 4;
+inline constexpr int phase_rows = 8;
 using Phases = std::uint8_t[2][2][phase_rows][tile_columns];
 
 /// Memory of one thread, kept between frames.
