@@ -18,6 +18,7 @@
 #include "kernels/blend/cpu_phases.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "kernels/blend/cpu_in_place.hpp"
 #include "kernels/blend/cpu_patch.hpp"
@@ -25,6 +26,14 @@
 
 namespace cudavision::blend {
 namespace {
+
+template <typename T>
+T load(const std::uint8_t* at) {
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+void store(std::uint8_t* at, std::uint16_t value) { std::memcpy(at, &value, sizeof value); }
 
 /// Bytes of the output or of a layer.
 struct Bytes {
@@ -81,14 +90,14 @@ void lay_phase(const ChannelSet& set, const FormatInfo& format, const Target& ta
 }
 
 /// The mean of four samples, rounded half to even.
-std::uint8_t mean(std::uint16_t a, std::uint16_t b, std::uint16_t c, std::uint16_t d) {
+std::uint16_t mean(std::uint16_t a, std::uint16_t b, std::uint16_t c, std::uint16_t d) {
   const std::uint16_t sum = std::uint16_t(std::uint16_t(a + b) + std::uint16_t(c + d));
-  return std::uint8_t(std::uint16_t(sum + 1 + (sum >> 2 & 1)) >> 2);
+  return std::uint16_t(std::uint16_t(sum + 1 + (sum >> 2 & 1)) >> 2);
 }
 CUDAVISION_WIDE void means(const std::uint8_t* a, const std::uint8_t* b, const std::uint8_t* c, const std::uint8_t* d, int count,
                            std::uint8_t* to) {
 #pragma GCC ivdep
-  for (int i = 0; i < count; ++i) to[i] = mean(a[i], b[i], c[i], d[i]);
+  for (int i = 0; i < count; ++i) to[i] = std::uint8_t(mean(a[i], b[i], c[i], d[i]));
 }
 
 /// Lays the layers over a part of a plane of at most phase_rows rows.
@@ -117,7 +126,7 @@ void lay_plane(const ChannelSet& set, const FormatInfo& format, const Target& ta
     lay_rows(set, format, target, layers, first, base, {part.x, y, part.width, std::min(rows, end - y)}, phases);
 }
 
-/// Lays one layer over a part of a plane in which it covers all pixels of each chroma sample: the four phases in registers.
+/// Lays one layer over a part of a plane, with the four phases in registers. `above`: its samples in each phase.
 CUDAVISION_WIDE void mix_means(const Bytes (&above)[4], Bytes below, int alpha, int bytes, int rows, std::uint8_t* to,
                                std::ptrdiff_t pitch) {
   const std::uint16_t of_above = std::uint16_t(alpha), of_below = std::uint16_t(256 - alpha);
@@ -126,41 +135,64 @@ CUDAVISION_WIDE void mix_means(const Bytes (&above)[4], Bytes below, int alpha, 
     const std::uint8_t *const a = at(above[0]), *const b = at(above[1]), *const c = at(above[2]), *const d = at(above[3]);
     const std::uint8_t* const under = at(below);
     std::uint8_t* const out = to + row * pitch;
+    const auto words = [&](int i, auto&& part) {  // lanes of 16 bits, without a change of order: half of each word at a time
+      const std::uint16_t rest = std::uint16_t(part(load<std::uint16_t>(under + i)) * of_below);
+      const auto mixed = [&](const std::uint8_t* s) {
+        return std::uint16_t(std::uint16_t(part(load<std::uint16_t>(s + i)) * of_above + rest) >> 8);
+      };
+      return mean(mixed(a), mixed(b), mixed(c), mixed(d));
+    };
+    const int whole = bytes & ~1;
 #pragma GCC ivdep
-    for (int i = 0; i < bytes; ++i) {
-      const std::uint16_t rest = std::uint16_t(under[i] * of_below);
-      const auto mixed = [&](std::uint8_t s) { return std::uint16_t(std::uint16_t(s * of_above + rest) >> 8); };
-      out[i] = mean(mixed(a[i]), mixed(b[i]), mixed(c[i]), mixed(d[i]));
+    for (int i = 0; i < whole; i += 2) {
+      const std::uint16_t low = words(i, [](std::uint16_t word) { return std::uint16_t(word & 255); });
+      const std::uint16_t high = words(i, [](std::uint16_t word) { return std::uint16_t(word >> 8); });
+      store(out + i, std::uint16_t(low | std::uint16_t(high << 8)));
+    }
+    if (bytes > whole) {
+      const auto mixed = [&](const std::uint8_t* s) { return std::uint16_t((s[whole] * of_above + under[whole] * of_below) >> 8); };
+      out[whole] = std::uint8_t(mean(mixed(a), mixed(b), mixed(c), mixed(d)));
     }
   }
 }
-void lay_inside(const ChannelSet& set, const FormatInfo& format, const Target& target, const Layer& layer, const Layer* base,
-                const Rect& part) {
+/// Lays one layer over a part of a plane in which all samples have the same phases inside the layer. Outside of it the samples below
+/// are mixed with themselves, which does not change them.
+void lay_part(const ChannelSet& set, const FormatInfo& format, const Target& target, const Layer& layer, const Layer* base,
+              const Rect& tile, const Rect& part) {
   const Interleaved dst(format, set, target.channels), plane(format, set, layer.channels);
+  const Bytes below = bytes_below(set, format, dst, base, part);
   Bytes above[4];
   for (int i = 0; i < 4; ++i) {
-    const std::ptrdiff_t x = (part.x >> set.shift_x) + offset(i % 2, layer.place.x, layer.crop.x, set.shift_x);
-    const std::ptrdiff_t y = (part.y >> set.shift_y) + offset(i / 2 & set.shift_y, layer.place.y, layer.crop.y, set.shift_y);
-    above[i] = {plane.all.data + y * plane.all.pitch + x * plane.all.step, plane.all.pitch};
+    int px = i % 2, py = i / 2 & set.shift_y;
+    if (part.x + px >= tile.x + tile.width) px = 0;  // the last sample may have one column of pixels
+    if (part.y + py >= tile.y + tile.height) py = 0;
+    const std::ptrdiff_t x = (part.x >> set.shift_x) + offset(px, layer.place.x, layer.crop.x, set.shift_x);
+    const std::ptrdiff_t y = (part.y >> set.shift_y) + offset(py, layer.place.y, layer.crop.y, set.shift_y);
+    const bool inside = !intersection(layer.visible, {part.x + px, part.y + py, 1, 1}).empty();
+    above[i] = inside ? Bytes{plane.all.data + y * plane.all.pitch + x * plane.all.step, plane.all.pitch} : below;
   }
-  mix_means(above, bytes_below(set, format, dst, base, part), copies_samples(target, layer) ? 256 : int(layer.coverage * 256),
-            dst.bytes(part.width), dst.rows(part.height), dst.at(part.x, part.y), dst.all.pitch);
+  mix_means(above, below, copies_samples(target, layer) ? 256 : int(layer.coverage * 256), dst.bytes(part.width),
+            dst.rows(part.height), dst.at(part.x, part.y), dst.all.pitch);
+}
+
+/// Cuts a range of pixels where samples begin that lie wholly inside, and where these end: four ends of three parts.
+std::array<int, 4> cut(int begin, int end, int shift, int most) {
+  const auto down = [&](int pixel) { return pixel >> shift << shift; };
+  const auto up = [&](int pixel) { return down(pixel + shift); };
+  return {down(begin), up(begin), std::max(up(begin), down(end)), std::min(up(end), most)};
 }
 
 /// Lays one layer over a plane of a tile.
 void lay_one(const ChannelSet& set, const FormatInfo& format, const Target& target, const std::vector<Layer>& layers, std::size_t l,
-             const Layer* base, const Rect& tile, Phases& phases) {
+             const Layer* base, const Rect& tile, Phases&) {
   const Rect shown = intersection(layers[l].visible, tile);
-  const int odd_x = set.shift_x, odd_y = set.shift_y;  // masks of pixels that lie inside a chroma sample
-  // Columns and rows of pixels: the outer ones touch the layer, the inner ones have chroma samples that it covers.
-  const int x0 = shown.x & ~odd_x, x1 = (shown.x + odd_x) & ~odd_x, x2 = std::max(x1, (shown.x + shown.width) & ~odd_x);
-  const int y0 = shown.y & ~odd_y, y1 = (shown.y + odd_y) & ~odd_y, y2 = std::max(y1, (shown.y + shown.height) & ~odd_y);
-  const int x3 = std::min(tile.x + tile.width, (shown.x + shown.width + odd_x) & ~odd_x);
-  const int y3 = std::min(tile.y + tile.height, (shown.y + shown.height + odd_y) & ~odd_y);
-  if (x1 < x2 && y1 < y2) lay_inside(set, format, target, layers[l], base, {x1, y1, x2 - x1, y2 - y1});
-  for (const Rect& border : {Rect{x0, y0, x3 - x0, y1 - y0}, Rect{x0, y2, x3 - x0, y3 - y2}, Rect{x0, y1, x1 - x0, y2 - y1},
-                             Rect{x2, y1, x3 - x2, y2 - y1}})
-    lay_plane(set, format, target, layers, l, base, border, phases);
+  const auto xs = cut(shown.x, shown.x + shown.width, set.shift_x, tile.x + tile.width);
+  const auto ys = cut(shown.y, shown.y + shown.height, set.shift_y, tile.y + tile.height);
+  for (int row = 0; row < 3; ++row)
+    for (int column = 0; column < 3; ++column) {
+      const Rect part{xs[column], ys[row], xs[column + 1] - xs[column], ys[row + 1] - ys[row]};
+      if (!part.empty()) lay_part(set, format, target, layers[l], base, tile, part);
+    }
 }
 
 }  // namespace

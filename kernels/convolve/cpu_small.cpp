@@ -22,6 +22,11 @@ struct Weights {
   std::int16_t column[3], row[3], before, after;
 };
 
+/// The sum of three products. Each step is cut to 16 bits, which the compiler then computes in lanes of 16 bits.
+std::int16_t sum_of(const std::int16_t (&w)[3], std::int16_t a, std::int16_t b, std::int16_t c) {
+  return std::int16_t(std::int16_t(std::int16_t(w[0] * a) + std::int16_t(w[1] * b)) + std::int16_t(w[2] * c));
+}
+
 /// `step`: samples from one pixel to the next, at most 4.
 template <bool Absolute>
 void filter_row(const Weights& weights, const std::uint8_t* top, const std::uint8_t* middle, const std::uint8_t* bottom, int count,
@@ -30,23 +35,28 @@ void filter_row(const Weights& weights, const std::uint8_t* top, const std::uint
   std::int16_t down[piece + 8];
   const int more = count + 2 * step;
 #pragma GCC ivdep
-  for (int i = 0; i < more; ++i) down[i] = std::int16_t(w.column[0] * top[i] + w.column[1] * middle[i] + w.column[2] * bottom[i]);
+  for (int i = 0; i < more; ++i) down[i] = sum_of(w.column, top[i], middle[i], bottom[i]);
   const std::int16_t *const left = down, *const center = down + step, *const right = down + 2 * step;
 #pragma GCC ivdep
   for (int i = 0; i < count; ++i) {
-    std::int16_t value = std::int16_t(w.row[0] * left[i] + w.row[1] * center[i] + w.row[2] * right[i] + w.before);
-    if (Absolute) value = value < 0 ? std::int16_t(-value) : value;
+    std::int16_t value = std::int16_t(sum_of(w.row, left[i], center[i], right[i]) + w.before);
+    if (Absolute) value = std::max(value, std::int16_t(-value));
     value = std::int16_t(value + w.after);
-    to[i] = std::uint8_t(value < 0 ? 0 : value > 255 ? 255 : value);
+    value = std::min(std::max(value, std::int16_t(0)), std::int16_t(255));
+    to[i] = std::uint8_t(value);
   }
 }
 
-CUDAVISION_WIDE void filter(const Weights& weights, bool absolute, const cv::Mat& window, cv::Mat& result) {
+template <bool Absolute>
+void filter_rows(const Weights& weights, const cv::Mat& window, cv::Mat& result) {
   const int step = result.channels(), count = result.cols * step;
   for (int y = 0; y < result.rows; ++y)
     for (int i = 0; i < count; i += piece)
-      (absolute ? filter_row<true> : filter_row<false>)(weights, window.ptr(y) + i, window.ptr(y + 1) + i, window.ptr(y + 2) + i,
-                                                        std::min(piece, count - i), step, result.ptr(y) + i);
+      filter_row<Absolute>(weights, window.ptr(y) + i, window.ptr(y + 1) + i, window.ptr(y + 2) + i, std::min(piece, count - i),
+                           step, result.ptr(y) + i);
+}
+CUDAVISION_WIDE void filter(const Weights& weights, bool absolute, const cv::Mat& window, cv::Mat& result) {
+  absolute ? filter_rows<true>(weights, window, result) : filter_rows<false>(weights, window, result);
 }
 
 }  // namespace
