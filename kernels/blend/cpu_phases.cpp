@@ -9,9 +9,13 @@
 //     └───┴───┘       │ c ╎ d │                    result: the mean, rounded half to even
 //
 // Phase [y][x] holds one of the pixels of each chroma sample: it is a plane with the size of the chroma plane, and the chroma of any
-// layer is a plane that is shifted against it by whole samples. So each layer is laid over four planes of bytes with the loops of
-// cpu_in_place.cpp. Each result is the integer that lay_pixel() computes for that pixel, and the mean of integers is exact in
-// float32, so the result has the bits of the general path (cpu_rows.cpp).
+// layer is a plane that is shifted against it by whole samples.
+//
+//   lay_one     one layer: the four phases stay in registers, and a phase outside of the layer shows the samples below
+//   lay_plane   several layers: each is laid over four planes of bytes with the loops of cpu_in_place.cpp; then the means
+//
+// Each phase is the integer that lay_pixel() computes for that pixel, and the mean of four integers is exact in float32, so the
+// result has the bits of the general path (cpu_rows.cpp).
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3")  // vectorized
 #endif
