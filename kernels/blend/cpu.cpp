@@ -7,11 +7,12 @@
 //      ├───────────────────────┼───────────────────────┤  ┘
 //
 // A tile whose layers all have the output's samples and leave integers is composed in place, in the output itself
-// (cpu_in_place.hpp). Any other tile is composed in rows of float32 and written once (cpu_rows.hpp). Both give the same result.
+// (cpu_in_place.hpp; subsampled chroma at odd places: cpu_phases.hpp). Any other tile is composed in rows of float32 and written once (cpu_rows.hpp). Both give the same result.
 #include <algorithm>
 #include <opencv2/core.hpp>
 
 #include "kernels/blend/cpu_in_place.hpp"
+#include "kernels/blend/cpu_phases.hpp"
 #include "kernels/blend/cpu_rows.hpp"
 
 namespace cudavision::blend {
@@ -23,10 +24,11 @@ class CpuComposer final : public Composer {
       : format_(info(format)), scratch_(std::size_t(std::max(1, cv::getNumThreads()))), taps_(max_pads) {}
 
   Status submit(const Target& target, const std::vector<Layer>& layers, Queue) override {
-    bool general = packed_422_of_odd(target.width);
+    bool general = packed_422_of_odd(target.width), phases = false;
     for (std::size_t l = 0; l < layers.size(); ++l) {
       in_place_[l] = find_in_place(format_, target, layers[l]);
-      general = general || in_place_[l] == InPlace::no || (in_place_[l] == InPlace::last && l + 1 < layers.size());
+      phases = phases || in_place_[l] == InPlace::phases;
+      general = general || in_place_[l] == InPlace::no || (in_place_[l] == InPlace::last && (phases || l + 1 < layers.size()));
     }
     if (general)
       for (std::size_t l = 0; l < layers.size(); ++l) find_column_taps(layers[l], taps_[l]);
@@ -62,18 +64,23 @@ class CpuComposer final : public Composer {
     if (packed_422_of_odd(tile.width)) return false;
     const auto [lowest, hidden] = find_lowest(layers, tile);
     bool more = true;
+    std::size_t phases = layers.size();  // from this layer on, chroma is composed by phases
     for (std::size_t l = lowest; l < layers.size(); ++l) {
       if (intersection(layers[l].visible, tile).empty()) continue;
-      if (!more || in_place_[l] == InPlace::no) return false;
-      more = in_place_[l] == InPlace::yes;
+      if (in_place_[l] == InPlace::phases) phases = std::min(phases, l);
+      const bool last = in_place_[l] == InPlace::last;
+      if (!more || in_place_[l] == InPlace::no || (last && phases < l)) return false;
+      more = !last;
     }
     if (!hidden) paint_background(format_, target, tile, scratch);
     // If the lowest picture would only be copied and the next one covers the tile, read the lowest one where it lies.
-    const bool skip =
-        hidden && lowest + 1 < layers.size() && copies_samples(target, layers[lowest]) && covers(layers[lowest + 1], tile);
+    const bool skip = hidden && lowest + 1 < layers.size() && in_place_[lowest] == InPlace::yes &&
+                      copies_samples(target, layers[lowest]) && covers(layers[lowest + 1], tile);
+    const auto base = [&](std::size_t l) { return skip && l == lowest + 1 ? &layers[lowest] : nullptr; };
     for (std::size_t l = lowest + skip; l < layers.size(); ++l)
       if (const Rect part = intersection(layers[l].visible, tile); !part.empty())
-        lay_in_place(format_, target, layers[l], skip && l == lowest + 1 ? &layers[lowest] : nullptr, part);
+        lay_in_place(format_, target, layers[l], base(l), part, l < phases);
+    if (phases < layers.size()) lay_phases(format_, target, layers, phases, base(phases), tile, scratch.phases);
     return true;
   }
 

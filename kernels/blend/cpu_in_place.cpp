@@ -14,44 +14,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <utility>
 
 #include "kernels/blend/arithmetic.hpp"
+#include "kernels/blend/cpu_patch.hpp"
 #include "kernels/cpu/wide.hpp"
 
 namespace cudavision::blend {
 namespace {
-
-using Word = std::uint32_t;  ///< a pixel of four bytes; it may lie at any address
-Word load_word(const std::uint8_t* at) {
-  Word word;
-  std::memcpy(&word, at, sizeof word);
-  return word;
-}
-void store_word(std::uint8_t* at, Word word) { std::memcpy(at, &word, sizeof word); }
-
-/// A rectangle of a plane: the layer's samples, the samples below, and the result. The result may be at the same place as the
-/// samples below.
-struct Patch {
-  const std::uint8_t *above, *below;
-  std::uint8_t* dst;
-  std::ptrdiff_t above_pitch, below_pitch, dst_pitch;
-  int bytes, rows;
-  Word set;  ///< bits that are set in each pixel of the result: padding, or an opaque alpha
-
-  template <typename F>
-  void each_row(F&& f) const {
-    const int count = bytes;  // local copies: no store can change them
-    const Word bits = set;
-    for (int row = 0; row < rows; ++row) {
-      std::uint8_t* const to = dst + row * dst_pitch;
-      f(above + row * above_pitch, below + row * below_pitch, to, count);
-      if (bits == 0) continue;
-      for (int i = 0; i < count; i += 4) store_word(to + i, load_word(to + i) | bits);
-    }
-  }
-};
 
 /// v / 255 for v up to 255². Bias 128 rounds to nearest, bias 1 rounds down.
 template <typename T>
@@ -64,9 +34,6 @@ T bias_255(const Layer& layer) {
   return layer.alpha_bias < 0 ? 1 : 128;
 }
 
-CUDAVISION_WIDE void copy(const Patch& patch) {
-  patch.each_row([](auto* s, auto*, auto* d, int bytes) { std::memcpy(d, s, std::size_t(bytes)); });
-}
 /// Copies 16-bit samples and limits them to the layer's largest sample.
 CUDAVISION_WIDE void copy_samples(const Patch& patch, std::uint16_t max) {
   patch.each_row([&](auto* above, auto*, auto* to, int bytes) {
@@ -76,15 +43,6 @@ CUDAVISION_WIDE void copy_samples(const Patch& patch, std::uint16_t max) {
     const int count = bytes / 2;
 #pragma GCC ivdep
     for (int i = 0; i < count; ++i) d[i] = s[i] < most ? s[i] : most;
-  });
-}
-
-/// Over and add with the weight alpha / 256, rounded down.
-CUDAVISION_WIDE void mix(const Patch& patch, int alpha) {
-  const std::uint16_t of_above = std::uint16_t(alpha), of_below = std::uint16_t(256 - alpha);
-  patch.each_row([&](auto* s, auto* b, auto* d, int bytes) {
-#pragma GCC ivdep
-    for (int i = 0; i < bytes; ++i) d[i] = std::uint8_t(std::uint16_t(s[i] * of_above + b[i] * of_below) >> 8);
   });
 }
 
@@ -170,28 +128,18 @@ CUDAVISION_WIDE void over_pixels(const Target& target, const Layer& layer, const
                             : over_pixels<Operator::over>(target, layer, patch, bit);
 }
 
-/// A plane whose channels are interleaved, as one row of bytes per row.
-struct Interleaved {
-  Interleaved(const FormatInfo& format, const ChannelSet& set, const Channel (&channels)[4])
-      : all(whole_plane(format, set, channels)) {}
-  std::uint8_t* at(int x, int y) const {
-    return all.data + (y >> all.shift_y) * all.pitch + std::ptrdiff_t(x >> all.shift_x) * all.step;
-  }
-  int bytes(int width) const { return subsampled(width, all.shift_x) * all.step; }
-  int rows(int height) const { return subsampled(height, all.shift_y); }
-  int bit(const Channel& channel) const { return int(channel.data - all.data) * 8; }  ///< in a pixel's word
-
-  Channel all;
-};
-
-template <typename F>
-void each_plane(const FormatInfo& format, F&& f) {
-  for (int i = 0; i < format.set_count; ++i)
-    if (!format.sets[i].shares_plane() || format.sets[i].shift_x > 0)
-      f(format.sets[i]);  // packed 4:2:2: only the set of whole words
-}
-
 }  // namespace
+
+CUDAVISION_WIDE void copy(const Patch& patch) {
+  patch.each_row([](auto* s, auto*, auto* d, int bytes) { std::memcpy(d, s, std::size_t(bytes)); });
+}
+CUDAVISION_WIDE void mix(const Patch& patch, int alpha) {
+  const std::uint16_t of_above = std::uint16_t(alpha), of_below = std::uint16_t(256 - alpha);
+  patch.each_row([&](auto* s, auto* b, auto* d, int bytes) {
+#pragma GCC ivdep
+    for (int i = 0; i < bytes; ++i) d[i] = std::uint8_t(std::uint16_t(s[i] * of_above + b[i] * of_below) >> 8);
+  });
+}
 
 bool copies_samples(const Target& target, const Layer& layer) {
   if (layer.op == Operator::source && !target.alpha) return true;
@@ -201,15 +149,17 @@ bool copies_samples(const Target& target, const Layer& layer) {
 
 InPlace find_in_place(const FormatInfo& format, const Target& target, const Layer& layer) {
   if (layer.format != format.format || format.shift > 0 || !layer.identity || !layer.unscaled || layer.keyed) return InPlace::no;
-  // Chroma samples of the layer must lie exactly on chroma samples of the output.
+  // Whether chroma samples of the layer lie exactly on chroma samples of the output.
   const auto fits = [](int shift, int visible, int length, int place, int crop, int size) {
     const int odd = (1 << shift) - 1, end = visible + length;
     return ((visible | (crop - place)) & odd) == 0 && ((end & odd) == 0 || end == size);
   };
   const Rect& v = layer.visible;
   if (!fits(target.shift_x, v.x, v.width, layer.place.x, layer.crop.x, target.width) ||
-      !fits(target.shift_y, v.y, v.height, layer.place.y, layer.crop.y, target.height))
-    return InPlace::no;
+      !fits(target.shift_y, v.y, v.height, layer.place.y, layer.crop.y, target.height)) {
+    const bool integers = layer.op == Operator::average ? layer.coverage == 1 : layer.rounding != 0 && layer.op <= Operator::add;
+    return integers && format.depth == 8 && !format.sets[0].shares_plane() ? InPlace::phases : InPlace::no;
+  }
   switch (layer.op) {
     case Operator::source:
     case Operator::over:
@@ -223,8 +173,10 @@ InPlace find_in_place(const FormatInfo& format, const Target& target, const Laye
   }
 }
 
-void lay_in_place(const FormatInfo& format, const Target& target, const Layer& layer, const Layer* base, const Rect& part) {
+void lay_in_place(const FormatInfo& format, const Target& target, const Layer& layer, const Layer* base, const Rect& part,
+                  bool chroma) {
   each_plane(format, [&](const ChannelSet& set) {
+    if (!chroma && set.shift_x > 0) return;
     const auto shown = [&](const Layer& of) {
       const Interleaved plane(format, set, of.channels);
       return std::pair(plane.at(part.x - of.place.x + of.crop.x, part.y - of.place.y + of.crop.y), plane.all.pitch);

@@ -7,15 +7,18 @@
 
 namespace cudavision::blend {
 
-/// Whether a layer can be laid in place. last: its results are fractions, so it must be the last layer of the tile.
-enum class InPlace : std::uint8_t { no, last, yes };
+/// Whether a layer can be laid in place. last: its results are fractions, so it must be the last layer of the tile. phases: its
+/// chroma samples do not lie on those of the output (cpu_phases.hpp).
+enum class InPlace : std::uint8_t { no, last, phases, yes };
 InPlace find_in_place(const FormatInfo& format, const Target& target, const Layer& layer);
 
 /// Whether the layer's samples replace those below exactly.
 bool copies_samples(const Target& target, const Layer& layer);
 
-/// Lays `part`, a visible part of a layer, over the output, or over the samples of `base` if it is not nullptr.
-void lay_in_place(const FormatInfo& format, const Target& target, const Layer& layer, const Layer* base, const Rect& part);
+/// Lays `part`, a visible part of a layer, over the output, or over the samples of `base` if it is not nullptr. `chroma`: also the
+/// subsampled planes.
+void lay_in_place(const FormatInfo& format, const Target& target, const Layer& layer, const Layer* base, const Rect& part,
+                  bool chroma);
 
 /// Copies the rows directly above `rows` to `rows`, all in the output.
 void repeat_rows(const FormatInfo& format, const Target& target, const Rect& rows);

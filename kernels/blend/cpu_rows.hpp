@@ -15,6 +15,9 @@ namespace cudavision::blend {
 inline constexpr int tile_columns = 1024, tile_rows = 16;
 
 using Row = float[tile_columns];
+/// [y][x][row][byte]: the phases of subsampled chroma (cpu_phases.hpp). A row of a tile has at most one byte for each column.
+inline constexpr int phase_rows = 8;
+using Phases = std::uint8_t[2][2][phase_rows][tile_columns];
 
 /// Memory of one thread, kept between frames.
 struct Scratch {
@@ -23,6 +26,7 @@ struct Scratch {
   Row weight;       ///< the key's weight of each pixel
   /// A row of source samples, weighted over the rows it is made of.
   std::vector<float> columns = std::vector<float>(max_frame_side + 1);
+  Phases phases;  ///< of subsampled chroma
 };
 
 /// The taps of a layer's visible columns: [0] for full-size planes, [1] for subsampled planes.

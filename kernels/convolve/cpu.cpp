@@ -3,6 +3,7 @@
 #include <cmath>
 #include <opencv2/imgproc.hpp>
 
+#include "kernels/convolve/cpu_small.hpp"
 #include "kernels/convolve/plan.hpp"
 #include "kernels/cpu/filter.hpp"
 
@@ -27,6 +28,7 @@ class CpuConvolve final : public cpu::CpuFilter {
       after_[i] = plan_.after[std::size_t(role)];
       chroma_[i] = is_chroma(role);
     }
+    small_ = is_small(plan_);
     const bool wide = plan_.wide || (plan_.gradient() && format.depth > 8) || !fits_float();
     direct_ = format.depth == 8 && !wide && !plan_.gradient() && !plan_.absolute &&
               (plan_.separable() || plan_.width * plan_.height < many_taps);
@@ -84,6 +86,10 @@ class CpuConvolve final : public cpu::CpuFilter {
     const Rect window{strip.x - inner.x, strip.y - inner.y, strip.width + plan_.width - 1, strip.height + plan_.height - 1};
     cv::Mat result = set.target(out(at), scratch);
     cv::Mat values = set.read(frame, window, scratch);
+    if (small_) {
+      small_kernel(plan_, values, before_[index], after_[index], plan_.absolute && !chroma_[index], result);
+      return set.write(result, frame(at), out(at));
+    }
     if (!direct_ && !plan_.separable()) {
       cv::Mat floats = cpu::sized(scratch.floats, values.size(), CV_MAKETYPE(sum_depth_, values.channels()));
       values.convertTo(floats, sum_depth_);
@@ -140,6 +146,7 @@ class CpuConvolve final : public cpu::CpuFilter {
   double max_ = 255;
   std::array<double, 3> before_{}, after_{};
   std::array<bool, 3> chroma_{};
+  bool small_ = false;   ///< small_kernel() computes it
   bool direct_ = false;  ///< one OpenCV call, from bytes to bytes
   int sum_depth_ = CV_32F;
   cv::Mat kernel_, vertical_, row_, column_;

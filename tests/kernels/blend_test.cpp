@@ -6,6 +6,7 @@
 #include <limits>
 #include <sstream>
 
+#include "kernels/blend/arithmetic.hpp"
 #include "kernels/blend/cuda_schedule.hpp"
 #include "tests/kernels/harness.hpp"
 #include "tests/kernels/reference/blend.hpp"
@@ -272,6 +273,46 @@ TEST_P(BlendFormats, StacksAreExact) {
     }
   }
 }
+
+/// One unscaled pad at each odd and even place over another picture, with each odd and even crop, size and end: chroma samples of the
+/// pad lie between those of the output, and some belong to the pad in part.
+TEST_P(BlendFormats, OddPlacesAreExact) {
+  const auto [backend, format] = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  Random random(unsigned(format) + 177);
+  const auto& components = reference::definition(format).components;
+  const bool divides = std::any_of(components.begin(), components.end(), [](auto& c) { return c.role == Role::alpha; });
+  const int tolerance = info(format).depth > 8 || (divides && backend == Backend::cuda);
+  int index = 0;
+  for (const auto& [width, height] : {std::pair{1, 1}, {2, 3}, {5, 4}, {40, 37}, {1031, 21}})
+    for (int odd = 0; odd < 64; ++odd, ++index) {
+      if (width > 1000 && odd % 8 != index / 64) continue;
+      const Geometry geometry{format, width, height};
+      Scene scene{geometry, random_color(random), random_background(random), {}, random.pick(layouts), divisions[odd % 2]};
+      const auto add = [&](const Geometry& size) -> blend::Pad& {
+        scene.pads.push_back({make_picture(size, unsigned(random.below(1 << 30)), Data::random, random.pick(layouts)), {}});
+        scene.pads.back().params.color = scene.color;
+        scene.pads.back().params.op = blend::Operator::over;
+        return scene.pads.back().params;
+      };
+      if (random.below(4)) add(geometry).place = {0, 0, width, height};
+      blend::Pad& pad = add({format, width + 4, height + 4});
+      const int length_x = std::max(1, width / 2 * 2 - (odd & 1)), length_y = std::max(1, height / 2 * 2 - (odd >> 1 & 1));
+      pad.crop = {odd >> 2 & 1, odd >> 3 & 1, length_x, length_y};
+      pad.place = {(odd >> 4 & 1) + 2 * random.between(-1, 1), (odd >> 5 & 1) + 2 * random.between(-1, 1), length_x, length_y};
+      pad.alpha = random.pick<double>({0.5, 0.5, 1, 0.003, random.unit()});
+      pad.op = random.pick<blend::Operator>(
+          {blend::Operator::over, blend::Operator::over, blend::Operator::add, blend::Operator::source});
+      if (random.below(4) == 0) {
+        blend::Pad& second = add({format, 7, 5});
+        second.place = {random.between(-3, width), random.between(-3, height), 7, 5};
+        second.alpha = 0.7;
+        if (random.below(3) == 0) second.op = blend::Operator::multiply;
+      }
+      expect_reference(backend, scene, scene.pads.back().params.op == blend::Operator::multiply ? 1 : tolerance);
+    }
+}
+
 /// Pictures whose bytes are all ones or random: also in the bits above the depth, in padding and alpha, and between rows.
 TEST_P(BlendFormats, TakesAnyBits) {
   const auto [backend, format] = GetParam();
@@ -340,6 +381,39 @@ TEST_P(BlendPlans, ClassicFusion) {
       scene.pads[1].params.key.mode = blend::Key::Mode::first_pixel;
       EXPECT_EQ(expected.sample_difference(compose(backend, scene), 1), "") << describe(scene);
     }
+  }
+}
+
+/// For every weight and every two samples the integers of pictures composed in place equal the float32 of lay_pixel().
+TEST_P(BlendPlans, EveryMixIsThatOfPixels) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  const Geometry geometry{Format::GRAY8, 256, 256};
+  Picture below(geometry), above(geometry), expected(geometry);
+  const reference::Component& luma = below.format().components[0];
+  reference::Grid s = above.read(luma), d = below.read(luma), mixed = d;
+  for (int y = 0; y < 256; ++y)
+    for (int x = 0; x < 256; ++x) d.at(x, y) = y, s.at(x, y) = x;
+  below.write(luma, d), above.write(luma, s);
+  Scene scene{geometry, {}, {}, {{below, {}}, {above, {}}}, {}};
+  for (Pad& pad : scene.pads) pad.params.place = {0, 0, 256, 256};
+  scene.pads[0].params.op = blend::Operator::source;
+  scene.pads[1].params.op = blend::Operator::over;
+  blend::Target target{};
+  target.max = 255, target.per_max = 1 / target.max;
+  blend::Layer layer{};
+  layer.rounding = blend::round_bias, layer.color_bias = blend::down_bias;
+  for (int steps = 0; steps < 255; ++steps) {
+    scene.pads[1].params.alpha = (steps + 0.5) / 255;
+    layer.coverage = float(steps) / 256;
+    for (int y = 0; y < 256; ++y)
+      for (int x = 0; x < 256; ++x) {
+        float pixel[4] = {float(y), 0, 0, 255};
+        blend::lay_pixel<blend::Operator::over, 1>(target, layer, 1, {float(x), 0, 0, 255}, pixel);
+        mixed.at(x, y) = int(pixel[0]);
+      }
+    expected.write(luma, mixed);
+    ASSERT_EQ(expected.difference(compose(backend, scene), 0), "") << describe(scene);
   }
 }
 

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Loops over the bytes of planes, for layers that have the output's samples.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/blend/plan.hpp"
+
+namespace cudavision::blend {
+
+using Word = std::uint32_t;  ///< a pixel of four bytes; it may lie at any address
+inline Word load_word(const std::uint8_t* at) {
+  Word word;
+  std::memcpy(&word, at, sizeof word);
+  return word;
+}
+inline void store_word(std::uint8_t* at, Word word) { std::memcpy(at, &word, sizeof word); }
+
+/// A rectangle of a plane: the layer's samples, the samples below, and the result. The result may be at the same place as the
+/// samples below.
+struct Patch {
+  const std::uint8_t *above, *below;
+  std::uint8_t* dst;
+  std::ptrdiff_t above_pitch, below_pitch, dst_pitch;
+  int bytes, rows;
+  Word set;  ///< bits that are set in each pixel of the result: padding, or an opaque alpha
+
+  template <typename F>
+  void each_row(F&& f) const {
+    const int count = bytes;  // local copies: no store can change them
+    const Word bits = set;
+    for (int row = 0; row < rows; ++row) {
+      std::uint8_t* const to = dst + row * dst_pitch;
+      f(above + row * above_pitch, below + row * below_pitch, to, count);
+      if (bits == 0) continue;
+      for (int i = 0; i < count; i += 4) store_word(to + i, load_word(to + i) | bits);
+    }
+  }
+};
+
+/// Copies the layer.
+void copy(const Patch& patch);
+/// Over and add with the weight alpha / 256, rounded down.
+void mix(const Patch& patch, int alpha);
+
+/// A plane whose channels are interleaved, as one row of bytes per row.
+struct Interleaved {
+  Interleaved(const FormatInfo& format, const ChannelSet& set, const Channel (&channels)[4])
+      : all(whole_plane(format, set, channels)) {}
+  std::uint8_t* at(int x, int y) const {
+    return all.data + (y >> all.shift_y) * all.pitch + std::ptrdiff_t(x >> all.shift_x) * all.step;
+  }
+  int bytes(int width) const { return subsampled(width, all.shift_x) * all.step; }
+  int rows(int height) const { return subsampled(height, all.shift_y); }
+  int bit(const Channel& channel) const { return int(channel.data - all.data) * 8; }  ///< in a pixel's word
+
+  Channel all;
+};
+
+template <typename F>
+void each_plane(const FormatInfo& format, F&& f) {
+  for (int i = 0; i < format.set_count; ++i)
+    if (!format.sets[i].shares_plane() || format.sets[i].shift_x > 0)
+      f(format.sets[i]);  // packed 4:2:2: only the set of whole words
+}
+
+}  // namespace cudavision::blend

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Separable 3×3 kernels of integers whose sums fit 16 bits (Sobel, Scharr, Prewitt), on bytes: twice the samples per instruction of
+// OpenCV's sums, and no pass over the sums afterwards.
+#pragma once
+
+#include <cstdint>
+#include <opencv2/core.hpp>
+
+#include "kernels/convolve/plan.hpp"
+
+namespace cudavision::convolve {
+
+/// Whether small_kernel() computes this plan: all numbers that it handles are integers below 2^15 in size.
+bool is_small(const Plan& plan);
+
+/// Fills `result` (8 bits) from `window`, which holds two more rows and columns. The arithmetic is that of Plan.
+void small_kernel(const Plan& plan, const cv::Mat& window, double before, double after, bool absolute, cv::Mat& result);
+
+}  // namespace cudavision::convolve
