@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Runs one of the examples on a short synthetic input and decodes its output:
-#   tests/examples.sh quickstart | motion-alarm | motion_alarm.py | integral_numbers.py | cross-fade.py | RECIPE
+#   tests/examples.sh quickstart | motion-alarm | motion_alarm.py | integral_numbers.py | cross-fade.py |
+#     torch_model.py | cupy_kernel.py | RECIPE
 # Needs a finished build in BUILD_DIR (build). Exit status 77 (skipped) if the example needs something that is not installed.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -260,6 +261,43 @@ case $1 in
     "$numbers" 2>err >/dev/full || status=$?
     expect 'exit status on a full disk' 1 "$status"
     expect 'lines on stderr on a full disk' 1 "$(wc -l <err)"
+    ;;
+  torch_model.py)
+    needs_python
+    cd "$work"
+    model=$root/examples/python/torch_model.py
+    check_usage "$model"
+    fails 2 "$model" --device=tpu
+    if ! /usr/bin/python3 -c 'import torch' 2>/dev/null; then
+      fails 1 "$model" --device=cpu
+      expect 'the reason' 1 "$(grep -c 'PyTorch is missing: install it' err)"
+      exit 0
+    fi
+    status_of 0 "$model" --device=cpu --frames=5
+    expect 'frames' 5 "$(grep -c 'most edges in row' out)"
+    echo precious >victim
+    for name in victim . missing; do fails 1 "$model" --device=cpu "$name"; done
+    for name in victim . missing; do fails 1 "$model" --device=cpu --model="$name"; done
+    ;;
+  cupy_kernel.py)
+    needs_python
+    /usr/bin/python3 -c 'import numpy' 2>/dev/null || { echo 'skipped: no python3-numpy'; exit 77; }
+    # White becomes dark: its luma is 235, and 20 afterwards.
+    gst-launch-1.0 -q videotestsrc pattern=white num-buffers="$FRAMES" ! video/x-raw,format=I420,width=160,height=120 ! jpegenc ! avimux ! \
+      filesink location="$work/white.avi"
+    printf '#!/bin/sh\nexec "%s" --device=cpu "$@"\n' "$root/examples/python/cupy_kernel.py" >"$work/kernel"
+    chmod +x "$work/kernel"
+    "$work/kernel" "$work/white.avi" "$work/out.avi"
+    expect 'frames' "$FRAMES" "$(frames_of "$work/out.avi")"
+    gst-launch-1.0 -q filesrc location="$work/out.avi" ! decodebin ! videoconvert ! videoscale ! video/x-raw,format=GRAY8,width=4,height=4 ! \
+      filesink location="$work/raw"
+    expect 'dark pixels' $((16 * FRAMES)) "$(od -An -v -tu1 -w1 "$work/raw" | awk '$1 < 40' | wc -l)"
+    fails 2 "$work/kernel" "$work/white.avi" out --threshold=256
+    if ! /usr/bin/python3 -c 'import cupy' 2>/dev/null; then
+      fails 1 "$root/examples/python/cupy_kernel.py" "$work/white.avi" "$work/no.avi"
+      expect 'the reason' 1 "$(grep -c 'CuPy is missing: install it' "$work/err")"
+    fi
+    check_names "$work/kernel" "$work/white.avi"
     ;;
   cross-fade.py)
     needs_python

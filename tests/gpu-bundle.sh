@@ -31,7 +31,7 @@ gst_plugins=(coreelements coretracers app videotestsrc videoconvertscale videora
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
 bundle=$stage/cudavision-gpu
-mkdir -p "$bundle"/{bin,lib,gst,plugin,media,tests/{kernels,elements,fuzz,soak,bench}} "$(dirname "$tarball")"
+mkdir -p "$bundle"/{bin,lib,gst,plugin,media,python,tests/{kernels,elements,fuzz,soak,bench,gpu}} "$(dirname "$tarball")"
 missing=()
 
 is_program() { [[ -f $1 && -x $1 && $(head -c 4 "$1") == $'\x7fELF' ]]; }
@@ -56,6 +56,8 @@ done
 
 # The host compiles the peers, if it has their toolkit.
 cp "$here"/bench/{peers.cu,peer.h,bench_pipelines.py,plot.py} "$bundle/tests/bench/"
+cp "$here"/gpu/*.py "$bundle/tests/gpu/"
+cp -r "$root/gst/python/cudavision" "$bundle/python/"
 install -m 755 "$here/gpu/run.sh" "$bundle/run.sh"
 for file in "$@"; do cp "$file" "$bundle/media/"; done
 echo "${VERSION:-$(git -C "$root" describe --always --dirty 2>/dev/null || echo unknown)}" >"$bundle/VERSION"

@@ -72,7 +72,7 @@ else
       name=$(basename "$recipe" .sh)
       check "$name" "$root/tests/examples.sh" "$name"
     done
-    for example in motion-alarm motion_alarm.py integral_numbers.py cross-fade.py; do
+    for example in motion-alarm motion_alarm.py integral_numbers.py cross-fade.py torch_model.py cupy_kernel.py; do
       check "$example" "$root/tests/examples.sh" "$example"
     done
     for suite in ${COMPAT:-}; do LIMIT=5000 check "compat $suite" "$root/tests/compat.sh" "$suite"; done

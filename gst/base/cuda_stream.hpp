@@ -81,6 +81,11 @@ class Stream {
     GST_MINI_OBJECT_FLAG_SET(memory, GST_CUDA_MEMORY_TRANSFER_NEED_SYNC);
     return true;
   }
+  /// (transfer full) Memory around the picture of somebody else; `video` describes it, and free(data) is called when it is freed.
+  /// nullptr if that is not possible.
+  GstMemory* wrap(GstCudaContext* context, const GstVideoInfo& video, void* picture, gpointer data, GDestroyNotify free) const {
+    return gst_cuda_allocator_alloc_wrapped(nullptr, context, stream_, &video, CUdeviceptr(picture), data, free);
+  }
 
  private:
   /// Orders later work of this stream after a stream of another context, in which the event must be.
@@ -101,10 +106,49 @@ inline void offer_handover(GstQuery*) {}
 inline bool takes_handover(GstQuery*) { return true; }
 /// Records that the memory is written completely, so that readers need not wait.
 inline void mark_finished(GstCudaMemory* memory) { GST_MEMORY_FLAG_UNSET(memory, GST_CUDA_MEMORY_TRANSFER_NEED_SYNC); }
+/// Records that others write the memory on the device.
+inline void mark_unfinished(GstCudaMemory* memory) {
+  GST_MINI_OBJECT_FLAG_SET(memory, GST_CUDA_MEMORY_TRANSFER_NEED_DOWNLOAD);
+  if (gst_cuda_memory_get_stream(memory)) GST_MINI_OBJECT_FLAG_SET(memory, GST_CUDA_MEMORY_TRANSFER_NEED_SYNC);
+}
+
+// For streams of others, which may be in another context of the device.
+
+/// Makes later work of `stream`, in `context`, wait on the device for the writer of the memory. Returns false if that fails.
+inline bool follow_writer(GstCudaMemory* memory, GstCudaContext* context, CUstream stream) {
+  const CurrentContext writing(memory->context);
+  if (!writing) return false;
+  const CudaEvent written(memory->context);
+  GstCudaStream* writer = gst_cuda_memory_get_stream(memory);  // nullptr: the default stream of its context
+  if (!written.record(writer ? gst_cuda_stream_get_handle(writer) : nullptr)) return false;
+  const CurrentContext reading(context);
+  return reading && written.hold_up(stream);
+}
+/// Whether users of the memory follow its stream. Otherwise it must be finished when they get it.
+inline bool users_follow_stream(GstCudaMemory* memory) { return gst_cuda_memory_get_stream(memory) != nullptr; }
+/// Makes later users of the memory wait on the device for an event. Returns false if that is not possible.
+inline bool hold_up_users(GstCudaMemory* memory, cudaEvent_t event) {
+  GstCudaStream* stream = gst_cuda_memory_get_stream(memory);
+  const CurrentContext using_it(memory->context);
+  if (!stream || !using_it || cudaStreamWaitEvent(gst_cuda_stream_get_handle(stream), event, 0) != cudaSuccess) return false;
+  GST_MINI_OBJECT_FLAG_SET(memory, GST_CUDA_MEMORY_TRANSFER_NEED_SYNC);
+  return true;
+}
+inline bool can_wrap() { return true; }
 
 #else
 
 using GstCudaStream = void;
+
+inline GQuark written_quark() {
+  static const GQuark quark = g_quark_from_static_string("cudavision-written");
+  return quark;
+}
+/// The event after which the memory is written; nullptr if the memory was always passed on finished. It stays with the memory
+/// when that goes back to its pool, and is recorded again.
+inline CudaEvent* written_event(GstCudaMemory* memory) {
+  return static_cast<CudaEvent*>(gst_mini_object_get_qdata(GST_MINI_OBJECT(memory), written_quark()));
+}
 
 class Stream {
  public:
@@ -141,28 +185,21 @@ class Stream {
     CudaEvent* written = written_event(memory);
     if (!written) {
       written = new CudaEvent(context_);
-      gst_mini_object_set_qdata(GST_MINI_OBJECT(memory), quark(), written,
+      gst_mini_object_set_qdata(GST_MINI_OBJECT(memory), written_quark(), written,
                                 [](gpointer event) { delete static_cast<CudaEvent*>(event); });
     }
     return written->record(stream_);
   }
 
- private:
-  static GQuark quark() {
-    static const GQuark quark = g_quark_from_static_string("cudavision-written");
-    return quark;
-  }
-  /// The event after which the memory is written; nullptr if the memory was always passed on finished. It stays with the memory
-  /// when that goes back to its pool, and is recorded again.
-  static CudaEvent* written_event(GstCudaMemory* memory) {
-    return static_cast<CudaEvent*>(gst_mini_object_get_qdata(GST_MINI_OBJECT(memory), quark()));
-  }
+  GstMemory* wrap(GstCudaContext*, const GstVideoInfo&, void*, gpointer, GDestroyNotify) const { return nullptr; }
 
+ private:
   GstCudaContext* context_;
   CUstream stream_ = nullptr;
 };
 
-/// Names the hand-over in allocation queries. No such meta exists. Other elements drop the name from their answers, because of its tag.
+/// Names the hand-over in allocation queries. No such meta exists. Other elements drop the name from their answers, because of its
+/// tag.
 inline GType handover_api() {
   static const GType type = [] {
     static const gchar* tags[] = {"memory", nullptr};
@@ -175,6 +212,16 @@ inline void offer_handover(GstQuery* query) { gst_query_add_allocation_meta(quer
 /// Whether downstream said so.
 inline bool takes_handover(GstQuery* query) { return gst_query_find_allocation_meta(query, handover_api(), nullptr); }
 inline void mark_finished(GstCudaMemory*) {}
+inline void mark_unfinished(GstCudaMemory* memory) { GST_MINI_OBJECT_FLAG_SET(memory, GST_CUDA_MEMORY_TRANSFER_NEED_DOWNLOAD); }
+
+inline bool follow_writer(GstCudaMemory* memory, GstCudaContext* context, CUstream stream) {
+  const CudaEvent* written = written_event(memory);
+  const CurrentContext reading(context);
+  return !written || (reading && written->hold_up(stream));
+}
+inline bool users_follow_stream(GstCudaMemory*) { return false; }
+inline bool hold_up_users(GstCudaMemory*, cudaEvent_t) { return false; }
+inline bool can_wrap() { return false; }
 
 #endif
 

@@ -53,6 +53,8 @@ class MappedFrame {
 
   const Status& status() const { return status_; }
   const Image& image() const { return image_; }
+  /// Whether planes of image() are copies.
+  bool has_copies() const { return !copies_.empty(); }
 
  private:
   /// A copy that stands for a plane of another layout.

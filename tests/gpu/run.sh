@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Runs in the unpacked bundle of tests/gpu-bundle.sh, on a GPU host that has only the driver:
-#   run.sh [tests] [late] [neighbours] [sanitize] [bench] [pipelines] [soak] [all]       (no argument: tests)
+#   run.sh [tests] [late] [neighbours] [sanitize] [bench] [pipelines] [frames] [soak] [all]       (no argument: tests)
 # tests      kernel tests on CUDA, element tests, the fuzzer on CUDA (FUZZ_CASES=3000)
 # late       element tests and the fuzzer again, while the GPU pauses before random frames: frames used too early or too late differ
 # neighbours the plugin's elements beside all stock elements of the bundle (minutes: each pipeline is a process, which opens the GPU)
@@ -12,6 +12,8 @@
 #            nvidia/cuda_nvrtc/lib to LD_LIBRARY_PATH and set GST_CUDA_NVRTC_LIBNAME=libnvrtc.so.12). FRAMES=, TURNS= and ONLY= (a
 #            regular expression) for the pipelines
 # pipelines  gst-launch-1.0 pipelines, some of which decode the packed clips; a live one that must not drop a frame
+# frames     frames in CUDA memory as arrays of PyTorch, CuPy, Numba and JAX, and arrays as frames: needs a python3 with PyTorch and CuPy.
+#            FRAMES_TESTS='-k late' selects tests
 # soak       16 pipelines side by side, disturbed at random, for SOAK_SECONDS=600 (SOAK_SEED=1); every frame is compared, memory stays flat
 # all        all but the soak
 # Logs and JSON files go to $OUT, or to ./logs. The last line is the count. The exit status is 0 only if nothing failed.
@@ -163,6 +165,17 @@ mode_sanitize() {
     [[ -x $program ]] || continue
     run "memcheck/${program##*/}" 300 "${bundled[@]}" CK_FORK=no compute-sanitizer --tool memcheck --error-exitcode 9 "$program"
   done
+}
+
+# Python and its libraries are the host's, so LD_LIBRARY_PATH has no folder of the bundle: tests/gpu/gstreamer.py takes from there what the
+# host lacks.
+mode_frames() {
+  local log=$logs/frames.log
+  # shellcheck disable=SC2086
+  run frames 550 env -u GST_PLUGIN_PATH -u GST_PLUGIN_SYSTEM_PATH GST_PLUGIN_SYSTEM_PATH_1_0="$here/gst" GST_PLUGIN_PATH_1_0="$here/plugin" \
+    GST_PLUGIN_SCANNER="$here/bin/gst-plugin-scanner" GST_REGISTRY="$state/registry-frames.bin" PYTHONUNBUFFERED=1 \
+    python3 "$here/tests/gpu/frames_test.py" ${FRAMES_TESTS:-}
+  grep -aE '^(#|refused:|kernels of)|\.\.\. (FAIL|ERROR|skipped)|^(FAIL|ERROR|[A-Za-z]*Error|AssertionError):' "$log" | cut -c1-160 | sed 's/^/      | /'
 }
 
 # Builds the peers if the host has NPP (CUB comes with nvcc). Reports a result in either case.
@@ -351,11 +364,11 @@ mode_pipelines() {
 }
 
 (($#)) || set -- tests
-[[ $* == all ]] && set -- tests late neighbours sanitize pipelines bench
+[[ $* == all ]] && set -- tests late neighbours sanitize pipelines frames bench
 for mode in "$@"; do
   case $mode in
-    tests | late | neighbours | sanitize | bench | pipelines | soak) ;;
-    *) sed -n '4,18p' "$0" >&2; exit 2 ;;
+    tests | late | neighbours | sanitize | bench | pipelines | frames | soak) ;;
+    *) sed -n '4,20p' "$0" >&2; exit 2 ;;
   esac
 done
 printf '# cudavision %s on %s\n' "$(cat "$here/VERSION")" \

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "gst/frames/cuda_use.hpp"
+
+#include <atomic>
+#include <string>
+
+#include "gst/base/cuda_stream.hpp"
+#include "gst/base/peer_copy.hpp"
+#include "gst/frames/primary.hpp"
+#include "kernels/cuda/device.hpp"
+
+namespace cudavision::frames {
+namespace {
+
+class MemoryUse : public CudaUse {
+ public:
+  MemoryUse(GstCudaMemory* memory, Primary* primary) : memory_(memory), primary_(*primary) {}
+
+  int device_id() const override { return device_of(memory_->context); }
+  bool has_stream() const override { return users_follow_stream(memory_); }
+  Result<void*> address(void* mapped) const override;
+  void mark_written() override { mark_unfinished(memory_); }
+  Status wait_for_writer(std::intptr_t stream) override;
+  Result<Outcome> hand_back(std::intptr_t stream, int milliseconds) override;
+  void end(void (*end)(void*), void* data) override {
+    if (used_)
+      primary_.after_all_work(end, data);
+    else
+      end(data);
+  }
+
+ private:
+  GstCudaMemory* const memory_;
+  Primary& primary_;
+  std::atomic<bool> used_{false};
+};
+
+Status failed(const char* what) { return cuda::check(cudaGetLastError(), what); }
+
+/// An error in any case: CUDA's text if it has one.
+Status error_of(const char* what) {
+  const Status status = failed(what);
+  return status.ok() ? Status::resource(what) : status;
+}
+
+}  // namespace
+
+bool is_cuda_memory(GstMemory* memory) { return gst_is_cuda_memory(memory); }
+GstMapFlags cuda_map_flag() { return GstMapFlags(GST_MAP_CUDA); }
+
+Result<std::unique_ptr<CudaUse>> CudaUse::make(GstMemory* memory) {
+  GstCudaMemory* cuda_memory = GST_CUDA_MEMORY_CAST(memory);
+  auto primary = Primary::of(device_of(cuda_memory->context));
+  if (!primary.ok()) return primary.error();
+  return std::unique_ptr<CudaUse>(std::make_unique<MemoryUse>(cuda_memory, primary.value()));
+}
+
+Result<void*> MemoryUse::address(void* mapped) const {
+  if (gst_cuda_context_get_handle(memory_->context) == gst_cuda_context_get_handle(primary_.context())) return mapped;
+  if (void* reached = primary_.reach(mapped)) return reached;
+  return Status::resource(
+      "the frame is in a CUDA context of its own, which PyTorch, CuPy, JAX and Numba cannot reach: call "
+      "pipeline.set_context(cudavision.frames.context(" +
+      std::to_string(device_id()) + ")) before the pipeline starts");
+}
+
+Status MemoryUse::wait_for_writer(std::intptr_t stream) {
+  used_ = true;
+  if (stream == -1) return {};
+  if (follow_writer(memory_, primary_.context(), stream_of(stream))) return {};
+  return error_of("the consumer's stream cannot be made to wait for the frame");
+}
+
+Result<Outcome> MemoryUse::hand_back(std::intptr_t stream, int milliseconds) {
+  const CurrentContext current(primary_.context());
+  if (!current) return error_of("the primary CUDA context cannot be made current");
+  cudaEvent_t event = nullptr;
+  if (cudaEventCreateWithFlags(&event, cudaEventDisableTiming) != cudaSuccess) return error_of("cannot create an event");
+  Result<Outcome> outcome = Outcome::done;
+  const bool recorded = stream == -1 ? primary_.record_all_work(event) : cudaEventRecord(event, stream_of(stream)) == cudaSuccess;
+  if (!recorded && stream == -1) {  // a driver before CUDA 12.5
+    outcome = primary_.wait_for_all_work(milliseconds);
+  } else if (!recorded) {
+    outcome = error_of("the consumer's stream cannot be waited for");
+  } else if (!hold_up_users(memory_, event)) {
+    outcome = wait_for_event(event, milliseconds);
+  }
+  cudaEventDestroy(event);
+  return outcome;
+}
+
+}  // namespace cudavision::frames

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The functions of frames.h: checks, errors, and frames that become arrays.
+#include "gst/frames/frames.h"
+
+#include <gst/video/video.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "gst/base/frame.hpp"
+#include "gst/frames/maker.hpp"
+#include "gst/frames/owner.hpp"
+#include "kernels/core/backend.hpp"
+#include "kernels/core/guard.hpp"
+
+namespace cudavision::frames {
+
+CudavisionArray plane_array(const Geometry& geometry, int plane, std::ptrdiff_t pitch) {
+  const FormatInfo& format = info(geometry.format);
+  const PlaneExtent bytes = extent(geometry, plane);
+  int channels = 1;
+  for (int i = format.set_count - 1; i >= 0; --i)  // the first set of the plane counts: in packed 4:2:2 that of luma
+    if (format.sets[i].plane == plane) channels = format.sets[i].channels;
+  CudavisionArray array{};
+  array.code = 1;
+  array.bits = 8 * format.sample_bytes();
+  array.dimensions = channels == 1 ? 2 : 3;
+  array.shape[0] = bytes.rows;
+  array.shape[1] = std::int64_t(bytes.row_bytes) / (channels * format.sample_bytes());
+  array.shape[2] = channels;
+  array.strides[0] = pitch;
+  array.strides[1] = std::int64_t(channels) * format.sample_bytes();
+  array.strides[2] = format.sample_bytes();
+  return array;
+}
+
+int report(const Status& status, char* error, std::size_t room) {
+  if (status.ok()) return 0;
+  g_strlcpy(error, status.message().c_str(), room);
+  return status.code() == Status::Code::settings ? 1 : status.code() == Status::Code::resource ? 2 : 3;
+}
+
+int report(const Result<Outcome>& outcome, const char* what, char* error, std::size_t room) {
+  if (!outcome.ok()) return report(outcome.error(), error, room);
+  if (outcome.value() == Outcome::done) return 0;
+  g_strlcpy(error, what, room);
+  return 4;
+}
+
+namespace {
+
+/// How long a frame that is to be written may have other users: elements that passed it on, or looked at it, may still drop theirs.
+constexpr int writable_wait_ms = 1000;
+
+struct FrameMapping : Owner::Mapping {
+  FrameMapping(GstBuffer* buffer, const GstVideoInfo& video, GstMapFlags flags) : mapped(buffer, video, flags) {}
+  MappedFrame mapped;
+};
+
+struct MemoryMapping : Owner::Mapping {
+  MemoryMapping(GstMemory* memory, GstMapFlags flags) : memory_(gst_memory_ref(memory)) {
+    ok = gst_memory_map(memory, &map, flags);
+  }
+  ~MemoryMapping() override {
+    if (ok) gst_memory_unmap(memory_, &map);
+    gst_memory_unref(memory_);
+  }
+  GstMemory* const memory_;
+  GstMapInfo map;
+  bool ok;
+};
+
+/// Reads what a frame is from its caps or from its GstVideoMeta. Errors: frame.
+Status describe(GstBuffer* buffer, const GstCaps* caps, GstVideoInfo& video) {
+  if (caps) {
+    if (!gst_caps_is_fixed(caps) || !video_from_caps(video, caps)) return Status::frame("the caps are not those of raw video");
+  } else {
+    const GstVideoMeta* meta = gst_buffer_get_video_meta(buffer);
+    if (!meta) return Status::frame("the buffer does not say what it holds: give the caps too, or the sample of the appsink");
+    if (!gst_video_info_set_format(&video, meta->format, meta->width, meta->height))
+      return Status::frame("the buffer's GstVideoMeta is not of raw video");
+  }
+  const char* name = gst_video_format_to_string(GST_VIDEO_INFO_FORMAT(&video));
+  if (!find_format(name)) return Status::frame(std::string("frames of the format ") + name + " are not supported");
+  return {};
+}
+
+/// Checks that nobody else uses a buffer. Errors: frame.
+Status check_alone(GstBuffer* buffer, int most_refs) {
+  const auto references = [&] { return GST_MINI_OBJECT_REFCOUNT_VALUE(buffer); };
+  for (int waited = 0; references() > most_refs && waited < writable_wait_ms; ++waited) g_usleep(1000);
+  if (references() > most_refs)
+    return Status::frame(
+        "the frame cannot be written, because others use its buffer too (it has " + std::to_string(references()) +
+        " references): take samples with frames.pull(appsink), set enable-last-sample=false there, drop other frames and "
+        "variables of this buffer, and put no tee before it; or write to a copy");
+  for (guint i = 0; i < gst_buffer_n_memory(buffer); ++i) {
+    // Not gst_memory_is_writable(), which asks whether the buffer has only one reference.
+    GstMemory* memory = gst_buffer_peek_memory(buffer, i);
+    if (GST_MINI_OBJECT_REFCOUNT_VALUE(memory) > 1)
+      return Status::frame("the frame cannot be written, because another buffer has the same memory: write to a copy");
+    if (GST_MEMORY_IS_READONLY(memory))
+      return Status::frame("the frame cannot be written, because its memory is read-only: write to a copy");
+  }
+  return {};
+}
+
+Status check_alignment(const CudavisionArray& array, int plane) {
+  if (aligned_to(array.data, array.strides[0], array.bits / 8)) return {};
+  return Status::frame("rows of plane " + std::to_string(plane) +
+                       " begin at odd addresses, where no array of 16-bit samples can be: convert the frame first");
+}
+
+/// The use of the memory by CUDA consumers, or nothing for system memory. Sets where the arrays are. Errors: resource.
+Result<std::unique_ptr<CudaUse>> place(GstMemory* memory, CudavisionArray* arrays, int count) {
+  const bool cuda = is_cuda_memory(memory);
+  std::unique_ptr<CudaUse> use;
+  if (cuda) {
+    auto made = CudaUse::make(memory);
+    if (!made.ok()) return made.error();
+    use = std::move(made.value());
+  }
+  for (int i = 0; i < count; ++i) {
+    arrays[i].device_type = cuda ? 2 : 1;
+    if (!cuda) continue;
+    arrays[i].device_id = use->device_id();
+    const auto address = use->address(arrays[i].data);
+    if (!address.ok()) return address.error();
+    arrays[i].data = address.value();
+  }
+  return use;
+}
+
+Result<Owner*> open_frame(GstBuffer* buffer, const GstCaps* caps, int most_refs, CudavisionFrame& frame) {
+  GstVideoInfo video;
+  if (Status status = describe(buffer, caps, video); !status.ok()) return status;
+  if (gst_buffer_n_memory(buffer) == 0) return Status::frame("the buffer is empty");
+  if (most_refs)
+    if (Status status = check_alone(buffer, most_refs); !status.ok()) return status;
+  GstMemory* memory = gst_buffer_peek_memory(buffer, 0);
+  // Mapped for reading in any case: bindings hold references, with which no buffer can be mapped for writing.
+  auto mapping = std::make_unique<FrameMapping>(
+      buffer, video, GstMapFlags(GST_MAP_READ | (is_cuda_memory(memory) ? cuda_map_flag() : GstMapFlags(0))));
+  if (!mapping->mapped.status().ok()) return mapping->mapped.status();
+  if (most_refs && mapping->mapped.has_copies())
+    return Status::frame("the frame cannot be written, because its rows overlap or run backwards: write to a copy");
+
+  const Image& image = mapping->mapped.image();
+  const FormatInfo& format = info(image.geometry.format);
+  frame = {};
+  g_strlcpy(frame.format, format.name, sizeof frame.format);
+  frame.width = image.geometry.width;
+  frame.height = image.geometry.height;
+  frame.n_planes = format.planes;
+  for (int i = 0; i < format.planes; ++i) {
+    frame.planes[i] = plane_array(image.geometry, i, image.planes[i].pitch);
+    frame.planes[i].data = image.planes[i].data;
+    frame.planes[i].writable = most_refs > 0;
+    if (Status status = check_alignment(frame.planes[i], i); !status.ok()) return status;
+  }
+  auto use = place(memory, frame.planes, frame.n_planes);
+  if (!use.ok()) return use.error();
+  if (use.value()) {
+    frame.handed_over = use.value()->has_stream();
+    if (most_refs) use.value()->mark_written();
+  }
+  return new Owner(buffer, std::move(mapping), std::move(use.value()));
+}
+
+Result<Owner*> open_memory(GstBuffer* buffer, GstMemory* memory, std::size_t bytes, CudavisionArray& array) {
+  auto mapping = std::make_unique<MemoryMapping>(
+      memory, GstMapFlags(GST_MAP_READ | (is_cuda_memory(memory) ? cuda_map_flag() : GstMapFlags(0))));
+  if (!mapping->ok) return Status::frame("the memory cannot be mapped");
+  if (mapping->map.size < bytes) return Status::frame("the memory is smaller than its data");
+  array.data = mapping->map.data;
+  array.writable = 0;
+  auto use = place(memory, &array, 1);
+  if (!use.ok()) return use.error();
+  return new Owner(buffer, std::move(mapping), std::move(use.value()));
+}
+
+/// Stores an owner, or reports the error.
+int give(Result<Owner*>&& opened, Owner** owner, char* error, std::size_t room) {
+  if (!opened.ok()) return report(opened.error(), error, room);
+  *owner = opened.value();
+  return 0;
+}
+
+}  // namespace
+}  // namespace cudavision::frames
+
+using namespace cudavision;
+using namespace cudavision::frames;
+
+int cudavision_frames_abi() { return CUDAVISION_FRAMES_ABI; }
+int cudavision_frames_cuda() { return CUDAVISION_CUDA; }
+
+int cudavision_frame_open(GstBuffer* buffer, const GstCaps* caps, int most_refs, CudavisionFrame* frame, CudavisionOwner** owner,
+                          char* error, std::size_t room) {
+  return give(guarded([&] { return open_frame(buffer, caps, most_refs, *frame); }), owner, error, room);
+}
+
+int cudavision_memory_open(GstBuffer* buffer, GstMemory* memory, std::size_t bytes, CudavisionArray* array, CudavisionOwner** owner,
+                           char* error, std::size_t room) {
+  return give(guarded([&] { return open_memory(buffer, memory, bytes, *array); }), owner, error, room);
+}
+
+CudavisionOwner* cudavision_buffer_keep(GstBuffer* buffer) { return new Owner(buffer, nullptr, nullptr); }
+
+void cudavision_owner_unref(CudavisionOwner* owner) { owner->unref(); }
+
+int cudavision_owner_wait(CudavisionOwner* owner, std::intptr_t stream, char* error, std::size_t room) {
+  if (!owner->cuda()) return 0;
+  return report(guarded([&] { return owner->cuda()->wait_for_writer(stream); }), error, room);
+}
+
+int cudavision_owner_hand_back(CudavisionOwner* owner, std::intptr_t stream, int milliseconds, char* error, std::size_t room) {
+  if (!owner->cuda()) return 0;
+  const auto outcome = guarded([&] { return owner->cuda()->hand_back(stream, milliseconds); });
+  return report(outcome, "the GPU has not finished the work on the frame in the given time", error, room);
+}
+
+int cudavision_frames_drain(int milliseconds) { return drain(milliseconds); }
+
+int cudavision_frames_context(int device_id, GstContext** context, char* error, std::size_t room) {
+  auto made = guarded([&] { return primary_context(device_id); });
+  if (!made.ok()) return report(made.error(), error, room);
+  *context = made.value();
+  return 0;
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <gst/video/video.h>
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "gst/frames/cuda_use.hpp"
+#include "kernels/core/image.hpp"
+
+namespace cudavision::frames {
+
+/// What keeps imported arrays, until the last reference to this is dropped, on any thread.
+class Sources {
+ public:
+  Sources(const CudavisionSource* sources, int count) : sources_(sources, sources + count) {}
+  Sources(const Sources&) = delete;
+  Sources& operator=(const Sources&) = delete;
+
+  Sources* ref() {
+    references_.fetch_add(1, std::memory_order_relaxed);
+    return this;
+  }
+  void unref() {
+    if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+
+ private:
+  ~Sources();
+
+  std::atomic<int> references_{1};
+  const std::vector<CudavisionSource> sources_;
+};
+
+enum class Copy { if_necessary, always, never };
+
+/// Makes buffers in CUDA memory of arrays.
+class Maker {
+ public:
+  virtual ~Maker() = default;
+
+  /// Errors: settings, resource.
+  static Result<std::unique_ptr<Maker>> make(const Geometry& geometry, int device_id);
+
+  /// The stream on which the arrays must be ready.
+  virtual std::intptr_t stream() const = 0;
+  /// Makes stream() follow the work of another one so far. Errors: resource.
+  virtual Status wait_for(std::intptr_t stream) = 0;
+
+  struct Made {
+    GstBuffer* buffer;  ///< transfer full
+    bool copied;
+    Outcome outcome;
+  };
+  /// Makes a buffer of arrays of the device, and keeps references to the sources as long as they are needed. Errors: frame, if
+  /// arrays would have to be copied and must not; resource.
+  virtual Result<Made> buffer_of(const Image& arrays, Sources* sources, Copy copy, int milliseconds) = 0;
+};
+
+/// (transfer full) A buffer in system memory that consists of the arrays.
+GstBuffer* system_buffer_of(const Image& arrays, Sources* sources);
+
+/// Adds the meta that says where the planes are: at `offsets` bytes from the beginning of the buffer.
+void describe_layout(GstBuffer* buffer, const Image& picture, const gsize* offsets);
+
+}  // namespace cudavision::frames

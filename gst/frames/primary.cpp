@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "gst/frames/primary.hpp"
+
+#include <dlfcn.h>
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <type_traits>
+
+#include "gst/base/current_context.hpp"
+#include "kernels/cuda/device.hpp"
+
+namespace cudavision::frames {
+namespace {
+
+/// A function of the driver that libgstcuda does not offer; nullptr if the driver is too old for it.
+template <typename F>
+F driver_function(const char* name) {
+  static void* const driver = dlopen("libcuda.so.1", RTLD_NOW);  // stays loaded, as libgstcuda's reference does
+  return driver ? reinterpret_cast<F>(dlsym(driver, name)) : nullptr;
+}
+
+/// How many actions wait.
+std::atomic<int> waiting{0};
+
+Status no_device(int device_id, int count) {
+  return Status::settings("there is no CUDA device " + std::to_string(device_id) + ": this machine has " + std::to_string(count) +
+                          ", counted from 0");
+}
+
+}  // namespace
+
+struct Primary::Pending {
+  cudaEvent_t event;  // nullptr: all work of the context
+  void (*action)(void*);
+  void* data;
+};
+
+Primary::Primary(GstCudaContext* context, CUcontext handle) : context_(context), handle_(handle), queue_(g_async_queue_new()) {
+  g_thread_unref(g_thread_new("cudavision-frames", run, this));
+}
+
+Result<Primary*> Primary::of(int device_id) {
+  static std::mutex mutex;
+  static std::map<int, Primary*> primaries;
+  std::lock_guard lock(mutex);
+  if (const auto found = primaries.find(device_id); found != primaries.end()) return found->second;
+
+  if (!compat::fits_running_library())
+    return Status::resource(
+        "this plugin was built for the CUDA library of GStreamer 1.22, and must be built anew for the one installed");
+  if (!gst_cuda_load_library() || CuInit(0) != CUDA_SUCCESS)
+    return Status::resource("the CUDA driver (libcuda.so.1) cannot be loaded, or finds no device");
+  int count = 0;
+  CUdevice device = 0;
+  if (CuDeviceGetCount(&count) != CUDA_SUCCESS || device_id < 0 || device_id >= count) return no_device(device_id, count);
+  if (CuDeviceGet(&device, device_id) != CUDA_SUCCESS) return no_device(device_id, count);
+  const auto retain = driver_function<CUresult (*)(CUcontext*, CUdevice)>("cuDevicePrimaryCtxRetain");
+  CUcontext handle = nullptr;
+  if (!retain || retain(&handle, device) != CUDA_SUCCESS)
+    return Status::resource("the primary CUDA context of device " + std::to_string(device_id) + " cannot be made");
+  GstCudaContext* context = gst_cuda_context_new_wrapped(handle, device);
+  if (!context) return Status::resource("GStreamer cannot use the primary CUDA context of device " + std::to_string(device_id));
+  GST_OBJECT_FLAG_SET(context, GST_OBJECT_FLAG_MAY_BE_LEAKED);
+  return primaries[device_id] = new Primary(context, handle);
+}
+
+void* Primary::reach(void* pointer) const {
+  static const auto attribute = driver_function<CUresult (*)(void*, CUpointer_attribute, CUdeviceptr)>("cuPointerGetAttribute");
+  const CurrentContext current(context_);
+  CUdeviceptr reached = 0;
+  if (!current || !attribute) return nullptr;
+  if (attribute(&reached, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, CUdeviceptr(pointer)) != CUDA_SUCCESS) return nullptr;
+  return reinterpret_cast<void*>(reached);
+}
+
+bool Primary::record_all_work(cudaEvent_t event) const {
+  static const auto record = driver_function<CUresult (*)(CUcontext, CUevent)>("cuCtxRecordEvent");
+  return record && record(handle_, event) == CUDA_SUCCESS;
+}
+
+void Primary::after_all_work(void (*action)(void*), void* data) {
+  auto* pending = g_new(Pending, 1);
+  *pending = {nullptr, action, data};
+  if (const CurrentContext current(context_); current) {
+    if (cudaEventCreateWithFlags(&pending->event, cudaEventDisableTiming | cudaEventBlockingSync) != cudaSuccess)
+      pending->event = nullptr;
+    else if (!record_all_work(pending->event)) {
+      cudaEventDestroy(pending->event);
+      pending->event = nullptr;
+    }
+  }
+  push(pending);
+}
+
+void Primary::after_work_of(CUstream stream, void (*action)(void*), void* data) {
+  auto* pending = g_new(Pending, 1);
+  *pending = {nullptr, action, data};
+  if (const CurrentContext current(context_); current) {
+    if (cudaEventCreateWithFlags(&pending->event, cudaEventDisableTiming | cudaEventBlockingSync) != cudaSuccess)
+      pending->event = nullptr;
+    else if (cudaEventRecord(pending->event, stream) != cudaSuccess) {
+      cudaEventDestroy(pending->event);
+      pending->event = nullptr;
+    }
+  }
+  push(pending);
+}
+
+Outcome Primary::wait_for_all_work(int milliseconds) {
+  const auto done = std::make_shared<std::atomic<bool>>(false);
+  using Shared = std::remove_const_t<decltype(done)>;
+  after_all_work(
+      [](void* shared) {
+        **static_cast<Shared*>(shared) = true;
+        delete static_cast<Shared*>(shared);
+      },
+      new Shared(done));
+  const gint64 end = g_get_monotonic_time() + gint64(milliseconds) * 1000;
+  while (!*done && g_get_monotonic_time() < end) g_usleep(100);
+  return *done ? Outcome::done : Outcome::late;
+}
+
+void Primary::push(Pending* pending) {
+  ++waiting;
+  g_async_queue_push(queue_, pending);
+}
+
+/// The thread: waits for each event in turn, and acts. On a device that failed it does not wait: nothing works there any more.
+void* Primary::run(void* self) {
+  auto* primary = static_cast<Primary*>(self);
+  for (;;) {
+    auto* pending = static_cast<Pending*>(g_async_queue_pop(primary->queue_));
+    if (const CurrentContext current(primary->context_); current) {
+      if (pending->event) {
+        cudaEventSynchronize(pending->event);
+        cudaEventDestroy(pending->event);
+      } else {
+        cudaDeviceSynchronize();  // of the current context
+      }
+    }
+    pending->action(pending->data);
+    g_free(pending);
+    --waiting;
+  }
+  return nullptr;
+}
+
+int drain(int milliseconds) {
+  const gint64 end = g_get_monotonic_time() + gint64(milliseconds) * 1000;
+  while (waiting > 0 && g_get_monotonic_time() < end) g_usleep(200);
+  return waiting;
+}
+
+Result<Outcome> wait_for_event(cudaEvent_t event, int milliseconds) {
+  const gint64 end = g_get_monotonic_time() + gint64(milliseconds) * 1000;
+  for (;;) {
+    const cudaError_t result = cudaEventQuery(event);
+    if (result == cudaSuccess) return Outcome::done;
+    if (result != cudaErrorNotReady) return cuda::check(result, "CUDA failed while it worked on a frame");
+    if (g_get_monotonic_time() >= end) return Outcome::late;
+    g_usleep(100);
+  }
+}
+
+Result<GstContext*> primary_context(int device_id) {
+  auto primary = Primary::of(device_id);
+  if (!primary.ok()) return primary.error();
+  return gst_context_new_cuda_context(primary.value()->context());
+}
+
+}  // namespace cudavision::frames

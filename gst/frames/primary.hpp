@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Only for files that are built with CUDA.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "gst/base/compat.hpp"
+#include "gst/frames/cuda_use.hpp"
+
+namespace cudavision::frames {
+
+/// The primary context of a device, which libraries for Python use, and a thread that waits for work there. Made once for each
+/// device, and kept until the process ends.
+class Primary {
+ public:
+  /// Errors: settings, if there is no such device; resource.
+  static Result<Primary*> of(int device_id);
+
+  GstCudaContext* context() const { return context_; }
+  /// The address at which kernels of this context reach an address of another context of the device, by the driver's word. nullptr:
+  /// none.
+  void* reach(void* pointer) const;
+
+  /// Calls action(data) on the thread when all work that was submitted to this context so far is done, on whatever stream. In
+  /// order.
+  void after_all_work(void (*action)(void*), void* data);
+  /// Calls action(data) on the thread when the work of a stream of this context so far is done, and all that was asked for before.
+  void after_work_of(CUstream stream, void (*action)(void*), void* data);
+  /// Waits on the host for all work that was submitted to this context so far, but not longer.
+  Outcome wait_for_all_work(int milliseconds);
+  /// Records an event of this context after all its work so far. Returns false if the driver cannot (before CUDA 12.5).
+  bool record_all_work(cudaEvent_t event) const;
+
+ private:
+  struct Pending;
+
+  Primary(GstCudaContext* context, CUcontext handle);
+  void push(Pending* pending);
+  static void* run(void* self);
+
+  GstCudaContext* const context_;
+  const CUcontext handle_;
+  GAsyncQueue* const queue_;
+};
+
+/// A stream as Python names it: 1 and 2 are the default streams of the current context, other numbers are handles.
+inline CUstream stream_of(std::intptr_t number) { return reinterpret_cast<CUstream>(number); }
+
+/// Waits on the host for an event, but not longer. Its context must be current.
+Result<Outcome> wait_for_event(cudaEvent_t event, int milliseconds);
+
+}  // namespace cudavision::frames

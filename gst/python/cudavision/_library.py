@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The functions of the plugin that gst/frames/frames.h declares, called by ctypes, and the GStreamer functions that are needed
+beside them. It works with PyGObject and without: objects of GStreamer are addresses here."""
+
+import atexit
+import ctypes
+import functools
+import os
+import sys
+from ctypes import (
+    POINTER,
+    Structure,
+    byref,
+    c_char,
+    c_char_p,
+    c_double,
+    c_int,
+    c_int32,
+    c_int64,
+    c_size_t,
+    c_ssize_t,
+    c_uint64,
+    c_void_p,
+)
+
+ABI = 1  # CUDAVISION_FRAMES_ABI
+
+
+class ArrayData(Structure):
+    """CudavisionArray"""
+
+    _fields_ = [
+        ("data", c_void_p),
+        ("device_type", c_int32),
+        ("device_id", c_int32),
+        ("code", c_int32),
+        ("bits", c_int32),
+        ("dimensions", c_int32),
+        ("writable", c_int32),
+        ("shape", c_int64 * 3),
+        ("strides", c_int64 * 3),
+    ]
+
+
+class FrameData(Structure):
+    """CudavisionFrame"""
+
+    _fields_ = [
+        ("format", c_char * 16),
+        ("width", c_int32),
+        ("height", c_int32),
+        ("n_planes", c_int32),
+        ("handed_over", c_int32),
+        ("planes", ArrayData * 3),
+    ]
+
+
+class Source(Structure):
+    """CudavisionSource"""
+
+    _fields_ = [("managed", c_void_p), ("versioned", c_int32), ("object", c_void_p)]
+
+
+class Interpreter(Structure):
+    """CudavisionPython"""
+
+    _fields_ = [(name, c_void_p) for name in ("capsule_is_valid", "capsule_pointer", "ensure_gil", "release_gil", "decrement")]
+
+
+# name: result, arguments. The functions that can fail end with a buffer for the error and its size: call() adds both.
+FALLIBLE = {
+    "cudavision_frame_open": [c_void_p, c_void_p, c_int, POINTER(FrameData), POINTER(c_void_p)],
+    "cudavision_memory_open": [c_void_p, c_void_p, c_size_t, POINTER(ArrayData), POINTER(c_void_p)],
+    "cudavision_owner_wait": [c_void_p, c_ssize_t],
+    "cudavision_owner_hand_back": [c_void_p, c_ssize_t, c_int],
+    "cudavision_frames_context": [c_int, POINTER(c_void_p)],
+    "cudavision_frame_layout": [c_char_p, c_int, c_int, POINTER(FrameData)],
+    "cudavision_maker_new": [c_char_p, c_int, c_int, c_int, POINTER(c_void_p), POINTER(c_ssize_t)],
+    "cudavision_maker_wait": [c_void_p, c_ssize_t],
+    "cudavision_maker_make": [
+        c_void_p,
+        POINTER(FrameData),
+        POINTER(Source),
+        c_int,
+        c_int,
+        c_int,
+        POINTER(c_void_p),
+        POINTER(c_int),
+    ],
+}
+OTHERS = {
+    "cudavision_frames_cuda": (c_int, []),
+    "cudavision_frames_python": (None, [c_void_p]),
+    "cudavision_buffer_keep": (c_void_p, [c_void_p]),
+    "cudavision_owner_unref": (None, [c_void_p]),
+    "cudavision_dlpack_new": (c_void_p, [c_void_p, POINTER(ArrayData), c_int]),
+    "cudavision_frames_drain": (c_int, [c_int]),
+    "cudavision_maker_free": (None, [c_void_p]),
+    "gst_cuda_vision_histogram_meta_api_get_type": (c_size_t, []),
+    "gst_cuda_vision_integral_meta_api_get_type": (c_size_t, []),
+    "gst_cuda_vision_entry_type_get_size": (c_size_t, [c_int]),
+    "gst_buffer_iterate_meta_filtered": (c_void_p, [c_void_p, POINTER(c_void_p), c_size_t]),
+    "gst_buffer_peek_memory": (c_void_p, [c_void_p, ctypes.c_uint]),
+    "gst_buffer_n_memory": (ctypes.c_uint, [c_void_p]),
+    "gst_sample_get_buffer": (c_void_p, [c_void_p]),
+    "gst_sample_get_caps": (c_void_p, [c_void_p]),
+    "gst_caps_from_string": (c_void_p, [c_char_p]),
+    "gst_caps_get_structure": (c_void_p, [c_void_p, ctypes.c_uint]),
+    "gst_structure_get_name": (c_char_p, [c_void_p]),
+    "gst_structure_get_string": (c_char_p, [c_void_p, c_char_p]),
+    "gst_structure_get_int": (c_int, [c_void_p, c_char_p, POINTER(c_int)]),
+    "gst_mini_object_unref": (None, [c_void_p]),
+    "g_value_take_boxed": (None, [c_void_p, c_void_p]),
+}
+ERRORS = {1: ValueError, 2: RuntimeError, 3: BufferError, 4: TimeoutError}
+
+
+def _path():
+    """The file of the plugin: CUDAVISION_LIBRARY, or the one that GStreamer uses."""
+    if path := os.environ.get("CUDAVISION_LIBRARY"):
+        return path
+    gst = ctypes.CDLL("libgstreamer-1.0.so.0")
+    if not gst.gst_is_initialized():
+        raise RuntimeError("GStreamer is not initialised: call Gst.init(None) first")
+    for function in (gst.gst_registry_get, gst.gst_registry_find_plugin):
+        function.restype = c_void_p
+    gst.gst_registry_find_plugin.argtypes = [c_void_p, c_char_p]
+    gst.gst_plugin_get_filename.restype, gst.gst_plugin_get_filename.argtypes = c_char_p, [c_void_p]
+    gst.gst_object_unref.argtypes = [c_void_p]
+    plugin = gst.gst_registry_find_plugin(gst.gst_registry_get(), b"cudavision")
+    if not plugin:
+        raise RuntimeError(
+            "GStreamer does not find the plugin cudavision: set GST_PLUGIN_PATH to the folder of libgstcudavision.so"
+        )
+    path = os.fsdecode(gst.gst_plugin_get_filename(plugin))
+    gst.gst_object_unref(plugin)
+    return path
+
+
+@functools.lru_cache(maxsize=None)
+def library():
+    """The plugin, loaded at the first call. Raises RuntimeError if it is missing or of another version than this module."""
+    path = _path()
+    try:
+        plugin = ctypes.CDLL(path)
+        abi = plugin.cudavision_frames_abi()
+    except (OSError, AttributeError) as error:
+        raise RuntimeError(f"{path} is not the plugin that this module needs: {error}") from error
+    if abi != ABI:
+        raise RuntimeError(
+            f"{path} and this module are of different versions ({abi} and {ABI}): install both from the same package"
+        )
+    for name, arguments in FALLIBLE.items():
+        function = getattr(plugin, name)
+        function.restype, function.argtypes = c_int, arguments + [c_char_p, c_size_t]
+    for name, (result, arguments) in OTHERS.items():
+        function = getattr(plugin, name)
+        function.restype, function.argtypes = result, arguments
+    api = ctypes.pythonapi
+    interpreter = Interpreter(
+        *(
+            ctypes.cast(function, c_void_p).value
+            for function in (
+                api.PyCapsule_IsValid,
+                api.PyCapsule_GetPointer,
+                api.PyGILState_Ensure,
+                api.PyGILState_Release,
+                api.Py_DecRef,
+            )
+        )
+    )
+    plugin.cudavision_frames_python(byref(interpreter))
+    atexit.register(plugin.cudavision_frames_python, None)
+    return plugin
+
+
+def call(name, *arguments):
+    """Calls a function that can fail. Raises ValueError, RuntimeError (CUDA or memory), BufferError (not such a frame) or
+    TimeoutError."""
+    error = ctypes.create_string_buffer(512)
+    result = getattr(library(), name)(*arguments, error, len(error))
+    if result:
+        raise ERRORS[result](error.value.decode(errors="replace"))
+
+
+def address_of(value, kind):
+    """The address of a GStreamer object of the type `kind` ("GstBuffer"), which PyGObject gives as its hash. Addresses pass."""
+    if isinstance(value, c_void_p):
+        value = value.value
+    if isinstance(value, int) and not isinstance(value, bool) and value > 4096:
+        return value
+    gtype = getattr(type(value), "__gtype__", None)
+    if gtype is None or gtype.name != kind:
+        raise TypeError(f"this must be a {kind.replace('Gst', 'Gst.', 1)}, not {value!r:.80}")
+    return hash(value)
+
+
+def is_object(value):
+    """Whether the value is an object of PyGObject, and not an address."""
+    return hasattr(type(value), "__gtype__")
+
+
+def to_object(address, kind):
+    """(transfer full) The object of PyGObject for a boxed value, such as "Buffer"; the address itself in a program without
+    PyGObject."""
+    if "gi.repository.Gst" not in sys.modules:
+        return address
+    from gi.repository import GObject, Gst
+
+    value = GObject.Value()
+    value.init(getattr(Gst, kind))
+    library().g_value_take_boxed(hash(value), address)
+    return value.get_boxed()
+
+
+assert ctypes.sizeof(c_void_p) == 8 and ctypes.sizeof(c_double) == ctypes.sizeof(c_uint64) == 8

@@ -1,0 +1,613 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Tests cudavision.frames with frames in system memory, which need no GPU:  frames_test.py [TEST …]
+
+The layouts of all formats against GstVideoInfo, lifetimes, DLPack both ways, results of cudahistogram and cudaintegral, errors, and
+the same in a process without PyGObject. GStreamer must find the plugin (GST_PLUGIN_PATH_1_0). Exit status: 0; 1 after a failure; 77
+without PyGObject or NumPy. It is one long file, because it is one list of
+promises to Python programs. tests/gpu/frames_test.py tests frames in CUDA memory.
+"""
+
+import ctypes
+import gc
+import math
+import os
+import pathlib
+import re
+import resource
+import subprocess
+import sys
+import threading
+import time
+import unittest
+import weakref
+
+root = pathlib.Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(root / "gst" / "python"), str(root / "tests" / "gpu")]
+try:
+    import gi
+
+    gi.require_version("Gst", "1.0")
+    gi.require_version("GstVideo", "1.0")
+    import numpy
+    from gi.repository import Gst, GstVideo
+except (ImportError, ValueError) as error:
+    print(f"skipped: {error}")
+    sys.exit(77)
+
+from cudavision import frames  # noqa: E402
+
+Gst.init(None)
+FORMATS = (
+    "GRAY8 RGB BGR RGBA BGRA ARGB ABGR RGBx BGRx xRGB xBGR NV12 NV21 I420 YV12 Y42B Y444 YUY2 UYVY RGBP BGRP GBR "
+    "GRAY16_LE P010_10LE P016_LE I420_10LE I422_10LE Y444_10LE Y444_16LE RGBA64_LE ARGB64_LE"
+).split()
+SIZES = ((1, 1), (2, 2), (33, 21), (34, 22), (64, 1), (1, 64), (321, 7))
+
+
+def caps_of(format, width, height):
+    return Gst.Caps.from_string(f"video/x-raw,format={format},width={width},height={height},framerate=30/1")
+
+
+def new_frame(format, width, height, **options):
+    """A buffer of known bytes, its caps, and the frame."""
+    caps = caps_of(format, width, height)
+    size = GstVideo.VideoInfo.new_from_caps(caps).size
+    buffer = Gst.Buffer.new_wrapped((numpy.arange(size, dtype=numpy.uint32) * 7 % 251).astype(numpy.uint8).tobytes())
+    return buffer, caps, frames.Frame(buffer, caps, **options)
+
+
+def references(buffer):
+    return ctypes.c_int.from_address(hash(buffer) + 8).value
+
+
+def run_pipeline(description):
+    pipeline = Gst.parse_launch(description)
+    pipeline.set_state(Gst.State.PLAYING)
+    sink = pipeline.get_by_name("sink")
+    try:
+        while sample := frames.pull(sink):
+            yield sample
+            del sample
+    finally:
+        pipeline.set_state(Gst.State.NULL)
+
+
+def resident():
+    return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+class Layouts(unittest.TestCase):
+    def test_formats(self):
+        """Each sample of each component is where GstVideoInfo says, and inside of the array of its plane."""
+        for format in FORMATS:
+            for width, height in SIZES:
+                with self.subTest(format=format, width=width, height=height):
+                    buffer, caps, frame = new_frame(format, width, height)
+                    info = GstVideo.VideoInfo.new_from_caps(caps)
+                    description = info.finfo
+                    self.assertEqual((frame.format, frame.width, frame.height), (format, width, height))
+                    self.assertEqual(len(frame.planes), description.n_planes)
+                    first = frame.planes[0].address
+                    bits = 16 if description.bits > 8 or "16" in format else 8
+                    for component in range(description.n_components):
+                        plane = description.plane[component]
+                        array = frame.planes[plane]
+                        columns, rows = (-(-size >> sub) for size, sub in ((-width, 0), (-height, 0)))
+                        columns = -((-width) >> description.w_sub[component])
+                        rows = -((-height) >> description.h_sub[component])
+                        self.assertEqual(array.dtype, f"uint{bits}")
+                        self.assertEqual(array.shape[0], rows)
+                        self.assertEqual(array.strides[0], info.stride[plane])
+                        self.assertEqual(array.address - first, info.offset[plane] - info.offset[0])
+                        # The last sample of the component is in the last row, and no further than its end.
+                        end = (columns - 1) * description.pixel_stride[component] + description.poffset[component] + bits // 8
+                        self.assertLessEqual(end, array.shape[1] * array.strides[1])
+                        self.assertLess(array.shape[1] * array.strides[1] - end, 2 * array.strides[1])
+                    frame.release()
+
+    def test_documented_shapes(self):
+        """The table of shapes in docs/python.md has all formats, and is right."""
+        documented = {}
+        for line in (root / "docs" / "python.md").read_text(encoding="utf-8").splitlines():
+            cells = [cell.strip() for cell in line.strip("|").split("|")]
+            if len(cells) == 3 and cells[2] in ("uint8", "uint16"):
+                shapes = re.findall(r"\((?:H|h), [^()]*\)", cells[1]) * (3 if cells[1].startswith("three of") else 1)
+                documented.update({format: (shapes, cells[2]) for format in cells[0].split(", ")})
+        self.assertEqual(set(documented), set(FORMATS))
+        for width, height in ((33, 21), (34, 22), (1, 1)):
+            names = {"H": height, "W": width, "h": -(-height // 2), "w": -(-width // 2)}
+            for format, (shapes, dtype) in documented.items():
+                planes = new_frame(format, width, height)[2].planes
+                numbers = [
+                    tuple(
+                        math.prod(int(names.get(factor, factor)) for factor in size.strip().split("·"))
+                        for size in shape[1:-1].split(",")
+                    )
+                    for shape in shapes
+                ]
+                self.assertEqual([plane.shape for plane in planes], numbers, format)
+                self.assertEqual({plane.dtype for plane in planes}, {dtype}, format)
+
+    def test_values(self):
+        """NumPy sees the bytes of the buffer, by both protocols, at the same address."""
+        for format in FORMATS:
+            buffer, caps, frame = new_frame(format, 33, 21)
+            info = GstVideo.VideoInfo.new_from_caps(caps)
+            data = numpy.frombuffer(buffer.extract_dup(0, buffer.get_size()), numpy.uint8)
+            for index, plane in enumerate(frame.planes):
+                by_dlpack, by_interface = numpy.from_dlpack(plane), numpy.asarray(plane)
+                self.assertEqual(by_dlpack.__array_interface__["data"][0], plane.address)
+                self.assertEqual(by_interface.__array_interface__["data"][0], plane.address)
+                row_bytes = plane.shape[1] * plane.strides[1]
+                for row in range(plane.shape[0]):
+                    at = info.offset[index] + row * info.stride[index]
+                    expected = data[at : at + row_bytes].view(plane.dtype).reshape(plane.shape[1:])
+                    numpy.testing.assert_array_equal(by_dlpack[row], expected)
+                    numpy.testing.assert_array_equal(by_interface[row], expected)
+
+    def test_crop(self):
+        """A GstVideoCropMeta is applied."""
+        data = numpy.arange(32 * 16, dtype=numpy.uint8)
+        buffer = Gst.Buffer.new_wrapped(data.tobytes())
+        GstVideo.buffer_add_video_meta(buffer, GstVideo.VideoFrameFlags.NONE, GstVideo.VideoFormat.GRAY8, 32, 16)
+        # The bindings cannot add a GstVideoCropMeta: a GstMeta, then x, y, width, height.
+        gst, video = ctypes.CDLL("libgstreamer-1.0.so.0"), ctypes.CDLL("libgstvideo-1.0.so.0")
+        gst.gst_buffer_add_meta.restype = video.gst_video_crop_meta_get_info.restype = ctypes.c_void_p
+        gst.gst_buffer_add_meta.argtypes = [ctypes.c_void_p] * 3
+        meta = gst.gst_buffer_add_meta(hash(buffer), video.gst_video_crop_meta_get_info(), None)
+        (ctypes.c_uint * 4).from_address(meta + 16)[:] = (5, 3, 8, 4)
+        part = frames.Frame(buffer, caps_of("GRAY8", 8, 4))
+        numpy.testing.assert_array_equal(numpy.asarray(part), data.reshape(16, 32)[3:7, 5:13])
+
+
+class Lifetimes(unittest.TestCase):
+    def test_references(self):
+        """Each kind of array keeps the buffer, and drops it."""
+        buffer, caps, frame = new_frame("RGB", 8, 4)
+        self.assertEqual(references(buffer), 2)
+        tensor = numpy.from_dlpack(frame)
+        view = numpy.asarray(frame.planes[0])
+        frame.release()
+        del frame
+        gc.collect()
+        self.assertEqual(references(buffer), 2)
+        total = int(tensor.sum())
+        del tensor
+        gc.collect()
+        self.assertEqual(references(buffer), 2)
+        self.assertEqual(int(view.sum()), total)
+        del view
+        gc.collect()
+        self.assertEqual(references(buffer), 1)
+
+    def test_released_frame(self):
+        """Arrays of the frame itself keep the buffer beyond release()."""
+        for take in (numpy.asarray, numpy.from_dlpack):
+            buffer, caps, _ = new_frame("GRAY8", 8, 4)
+            with frames.Frame(buffer, caps) as frame:
+                array = take(frame)
+            del frame, _
+            gc.collect()
+            self.assertEqual(references(buffer), 2)
+            del array
+            gc.collect()
+            self.assertEqual(references(buffer), 1)
+
+    def test_sample_may_go_first(self):
+        """An array outlives its sample and its pipeline, and keeps its picture."""
+        arrays = [
+            numpy.from_dlpack(frames.Frame(sample))
+            for sample in run_pipeline(
+                "videotestsrc pattern=ball num-buffers=4 ! video/x-raw,format=GRAY8,width=64,height=48 ! "
+                "appsink name=sink sync=false"
+            )
+        ]
+        sums = [array.astype(int).sum() for array in arrays]
+        gc.collect()
+        self.assertEqual(len(arrays), 4)
+        self.assertEqual([array.astype(int).sum() for array in arrays], sums)
+
+    def test_capsule_without_consumer(self):
+        buffer, _, frame = new_frame("GRAY8", 8, 4)
+        for options in ({}, {"max_version": (1, 0)}, {"max_version": (0, 8)}):
+            capsule = frame.__dlpack__(**options)
+            self.assertEqual(references(buffer), 2)  # the owner has one reference to the buffer
+            self.assertIn("dltensor_versioned" if options.get("max_version") == (1, 0) else '"dltensor"', repr(capsule))
+            del frame
+            gc.collect()
+            self.assertEqual(references(buffer), 2)
+            del capsule
+            gc.collect()
+            self.assertEqual(references(buffer), 1)
+            frame = frames.Frame(buffer, caps_of("GRAY8", 8, 4))
+
+    def test_capsule_is_consumed_once(self):
+        class Once:
+            def __init__(self, array):
+                self.array, self.capsule = array, array.__dlpack__()
+
+            def __dlpack__(self, **_):
+                return self.capsule
+
+            def __dlpack_device__(self):
+                return self.array.__dlpack_device__()
+
+        buffer, _, frame = new_frame("GRAY8", 8, 4)
+        once = Once(frame.planes[0])
+        first = numpy.from_dlpack(once)
+        with self.assertRaises((ValueError, RuntimeError, BufferError)):
+            numpy.from_dlpack(once)
+        del first, once, frame
+        gc.collect()
+        self.assertEqual(references(buffer), 1)
+
+    def test_other_threads(self):
+        """Arrays may be made and dropped on other threads."""
+        buffer, _, frame = new_frame("GRAY8", 64, 48)
+        sums, expected = [], int(numpy.asarray(frame).sum())
+
+        def work():
+            for _ in range(200):
+                sums.append(int(numpy.from_dlpack(frame).sum()))
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(sums, [expected] * 800)
+        del frame
+        gc.collect()
+        self.assertEqual(references(buffer), 1)
+
+    def test_release_beside_other_threads(self):
+        """A frame may be released while other threads take its arrays."""
+        failures, stop = [], threading.Event()
+        current = [new_frame("GRAY8", 8, 4)[2]]
+
+        def work():
+            while not stop.is_set():
+                try:
+                    numpy.from_dlpack(current[0].planes[0]).sum()
+                except ValueError as error:
+                    if "was released" not in str(error):
+                        failures.append(error)
+
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for _ in range(2000):
+            old, current[0] = current[0], new_frame("GRAY8", 8, 4)[2]
+            old.release()
+        stop.set()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+
+    def test_ten_thousand_frames(self):
+        """Buffers go back to their pool, and memory does not grow."""
+        addresses, at = set(), 0
+        for count, sample in enumerate(
+            run_pipeline(
+                "videotestsrc pattern=ball num-buffers=10000 ! video/x-raw,format=NV12,width=64,height=64 ! "
+                "appsink name=sink sync=false max-buffers=4"
+            )
+        ):
+            with frames.Frame(sample) as frame:
+                arrays = [numpy.from_dlpack(plane) for plane in frame.planes] + [numpy.asarray(plane) for plane in frame.planes]
+                addresses.add(frame.planes[0].address)
+            del arrays, frame, sample
+            if count == 1000:
+                at = resident()
+        self.assertEqual(count, 9999)
+        self.assertLess(len(addresses), 32)
+        self.assertLess(resident() - at, 8 << 20)
+
+
+class Writing(unittest.TestCase):
+    description = (
+        "videotestsrc pattern=ball num-buffers=1 ! video/x-raw,format=GRAY8,width=8,height=8 ! "
+        "appsink name=sink sync=false enable-last-sample="
+    )
+
+    def test_in_place(self):
+        for sample in run_pipeline(self.description + "false"):
+            with frames.Frame(sample, writable=True) as frame:
+                numpy.asarray(frame)[:] = 77
+            self.assertEqual(sample.get_buffer().extract_dup(0, 64), bytes([77] * 64))
+
+    def test_others_use_the_buffer(self):
+        for sample in run_pipeline(self.description + "true"):
+            with self.assertRaisesRegex(BufferError, "others use its buffer too .* enable-last-sample=false"):
+                frames.Frame(sample, writable=True)
+        for sample in run_pipeline(self.description + "false"):
+            other = frames.Frame(sample)
+            with self.assertRaisesRegex(BufferError, "others use its buffer"):
+                frames.Frame(sample, writable=True)
+            other.release()
+            frames.Frame(sample, writable=True).release()
+
+    def test_read_only(self):
+        """Arrays are marked as read-only, and in DLPack 1.0 too."""
+        buffer, _, frame = new_frame("GRAY8", 8, 4)
+        self.assertFalse(numpy.asarray(frame).flags.writeable)
+        capsule = frame.__dlpack__(max_version=(1, 0))
+        pointer = ctypes.pythonapi.PyCapsule_GetPointer
+        pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+        managed = pointer(capsule, b"dltensor_versioned")
+        self.assertEqual(ctypes.c_uint32.from_address(managed).value, 1)  # the major version
+        self.assertEqual(ctypes.c_uint64.from_address(managed + 24).value, 1)  # the flags
+        # The address of a plane is in the data pointer, because some consumers ignore byte_offset.
+        self.assertEqual(ctypes.c_void_p.from_address(managed + 32).value, frame.planes[0].address)
+        self.assertEqual(ctypes.c_uint64.from_address(managed + 72).value, 0)
+
+
+class Errors(unittest.TestCase):
+    def refused(self, kind, pattern, function, *arguments, **options):
+        with self.assertRaisesRegex(kind, pattern):
+            function(*arguments, **options)
+
+    def test_sources(self):
+        buffer, caps, frame = new_frame("RGB", 8, 4)
+        self.refused(BufferError, "give the caps too", frames.Frame, buffer)
+        self.refused(BufferError, "not those of raw video", frames.Frame, buffer, "audio/x-raw,format=S16LE,rate=8000,channels=1")
+        self.refused(BufferError, "not those of raw video", frames.Frame, buffer, "video/x-raw")
+        self.refused(BufferError, "format v210 are not supported", frames.Frame, buffer, caps_of("v210", 8, 4))
+        self.refused(BufferError, "smaller than its caps say", frames.Frame, buffer, caps_of("RGB", 80, 40))
+        self.refused(ValueError, "these are no caps", frames.Frame, buffer, "video/x-raw,=")
+        self.refused(TypeError, "must be a Gst.Buffer, not 'text'", frames.Frame, "text", caps)
+        self.refused(TypeError, "must be a Gst.Buffer", frames.Frame, 1, caps)
+        self.refused(TypeError, "must be a Gst.Caps", frames.Frame, buffer, buffer)
+        self.refused(BufferError, "the buffer is empty", frames.Frame, Gst.Buffer.new(), caps)
+        self.refused(BufferError, "not on cuda, it is in system memory: put cudaupload", frames.Frame, buffer, caps, device="cuda")
+        self.refused(ValueError, 'a device is "cpu"', frames.Frame, buffer, caps, device="gpu")
+        frame.release()
+        frame.release()  # does nothing
+        self.refused(ValueError, "was released", lambda: frame.planes)
+
+    def test_protocol(self):
+        _, _, frame = new_frame("NV12", 8, 4)
+        plane = frame.planes[0]
+        self.refused(BufferError, "has 2 planes", frame.__dlpack__)
+        self.refused(ValueError, "has no stream: stream must be None", plane.__dlpack__, stream=1)
+        self.refused(BufferError, "is not copied", plane.__dlpack__, copy=True)
+        self.refused(BufferError, "on cpu, not on cuda:0", plane.__dlpack__, dl_device=(2, 0))
+        self.assertFalse(hasattr(plane, "__cuda_array_interface__"))
+        self.assertFalse(hasattr(frame, "__array_interface__"))
+
+    def test_streams(self):
+        from cudavision._arrays import stream_number
+
+        self.assertEqual([stream_number(stream) for stream in (-1, 1, 2, 1 << 40)], [-1, 1, 2, 1 << 40])
+        self.refused(ValueError, "stream 0 is ambiguous", stream_number, 0)
+        for stream in (3, 4095, -2):
+            self.refused(ValueError, "is not a CUDA stream", stream_number, stream)
+        for stream in ("1", 1.0, True, None, object()):
+            self.refused(TypeError, "a stream is an int", stream_number, stream)
+
+        class Torch:
+            cuda_stream = 0
+
+        class CuPy:
+            ptr = 1 << 40
+
+        class Numba:
+            handle = ctypes.c_void_p(None)  # the default stream
+
+        self.assertEqual([stream_number(kind()) for kind in (Torch, CuPy, Numba)], [1, 1 << 40, 1])
+
+    def test_odd_rows(self):
+        """16-bit samples at odd addresses are no array."""
+        buffer = Gst.Buffer.new_wrapped(bytes(160))
+        GstVideo.buffer_add_video_meta_full(
+            buffer, GstVideo.VideoFrameFlags.NONE, GstVideo.VideoFormat.GRAY16_LE, 8, 4, 1, [1, 0, 0, 0], [18, 0, 0, 0]
+        )
+        self.refused(BufferError, "begin at odd addresses", frames.Frame, buffer)
+
+    def test_no_gpu(self):
+        """Without a GPU there is one clear sentence."""
+        if pathlib.Path("/dev/nvidiactl").exists():
+            self.skipTest("there is a GPU")
+        for function in (lambda: frames.context(0), lambda: frames.BufferMaker("RGBA", 8, 4)):
+            self.refused(RuntimeError, "has no CUDA|CUDA driver", function)
+
+    def test_makers(self):
+        self.refused(ValueError, "format XYZ is not supported", frames.BufferMaker, "XYZ", 8, 4, device="cpu")
+        self.refused(ValueError, "a frame is 1×1 to 16384×16384 pixels, not 0×4", frames.BufferMaker, "RGB", 0, 4, device="cpu")
+        maker = frames.BufferMaker("NV12", 8, 4, device="cpu")
+        luma, chroma = numpy.zeros((4, 8), numpy.uint8), numpy.zeros((2, 4, 2), numpy.uint8)
+        self.refused(ValueError, r"NV12 has 2 plane\(s\)", maker, luma)
+        self.refused(ValueError, r"plane 1 must be uint8 of the shape \(2, 4, 2\), not uint8 of \(4, 8\)", maker, luma, luma)
+        self.refused(ValueError, "plane 0 must be uint8 .* not uint16", maker, luma.astype(numpy.uint16), chroma)
+        self.refused(TypeError, "list is no array", maker, [1], chroma)
+        self.refused(ValueError, "gaps between their samples", maker, numpy.zeros((4, 16), numpy.uint8)[:, ::2], chroma)
+        self.refused(ValueError, "a time is nanoseconds", maker, luma, chroma, pts=-1)
+        overlapping = numpy.lib.stride_tricks.as_strided(numpy.zeros(64, numpy.uint8), (4, 8), (1, 1))
+        self.refused((ValueError, BufferError), "rows must not overlap|readonly", maker, overlapping, chroma)
+        self.assertEqual(maker.made, 0)
+        self.assertEqual(maker(luma, chroma).get_size(), 48)
+
+
+class Makers(unittest.TestCase):
+    def test_round_trip(self):
+        """The buffer has the array's memory, with gaps between rows; its bytes arrive."""
+        random = numpy.random.default_rng(1)
+        for format in FORMATS:
+            maker = frames.BufferMaker(format, 33, 21, device="cpu")
+            arrays = [
+                random.integers(0, 256, (shape[0], 2 + shape[1], *shape[2:]), numpy.uint8).astype(maker.dtype)[:, : shape[1]]
+                for shape in maker.shapes
+            ]
+            buffer = maker(*arrays, pts=40, duration=10)
+            self.assertEqual((buffer.pts, buffer.duration), (40, 10))
+            frame = frames.Frame(buffer)
+            self.assertEqual(frame.format, format)
+            for plane, array in zip(frame.planes, arrays):
+                self.assertEqual(plane.address, array.__array_interface__["data"][0])
+                numpy.testing.assert_array_equal(numpy.asarray(plane), array)
+            self.assertEqual((maker.made, maker.copied), (1, 0))
+
+    def test_kept_until_the_buffer_ends(self):
+        class Watched(numpy.ndarray):
+            pass
+
+        maker = frames.BufferMaker("GRAY8", 8, 4, device="cpu")
+        array = numpy.full((4, 8), 5, numpy.uint8).view(Watched)
+        watch = weakref.ref(array)
+        buffer = maker(array)
+        del array
+        gc.collect()
+        self.assertIsNotNone(watch())
+        self.assertEqual(buffer.extract_dup(0, 32), bytes([5] * 32))
+        del buffer
+        gc.collect()
+        self.assertIsNone(watch())
+
+    def test_appsrc(self):
+        """Arrays end on a streaming thread; ten thousand of them leak nothing."""
+        pipeline = Gst.parse_launch(
+            "appsrc name=source format=time block=true max-bytes=65536 ! cudagaussian backend=cpu ! fakesink name=sink sync=false"
+        )
+        source, maker = pipeline.get_by_name("source"), frames.BufferMaker("GRAY8", 32, 32, device="cpu")
+        source.set_property("caps", Gst.Caps.from_string(maker.caps))
+        pipeline.set_state(Gst.State.PLAYING)
+        at, ended = 0, []
+
+        class Watched(numpy.ndarray):
+            pass
+
+        for index in range(10000):
+            array = numpy.full((32, 32), index % 256, numpy.uint8).view(Watched)
+            weakref.finalize(array, ended.append, None)
+            self.assertEqual(source.emit("push-buffer", maker(array, pts=index * 1000000)), Gst.FlowReturn.OK)
+            del array
+            if index == 1000:
+                at = resident()
+        source.emit("end-of-stream")
+        message = pipeline.get_bus().timed_pop_filtered(60 * Gst.SECOND, Gst.MessageType.EOS | Gst.MessageType.ERROR)
+        self.assertEqual(message.type, Gst.MessageType.EOS)
+        pipeline.set_state(Gst.State.NULL)
+        for _ in range(100):
+            gc.collect()
+            if len(ended) == 10000:
+                break
+            time.sleep(0.05)
+        self.assertEqual(len(ended), 10000)
+        self.assertLess(resident() - at, 8 << 20)
+
+
+class Results(unittest.TestCase):
+    def test_histograms(self):
+        for sample in run_pipeline(
+            "videotestsrc pattern=ball num-buffers=3 ! video/x-raw,format=NV12,width=64,height=48 ! "
+            "cudahistogram channels=all add-meta=true ! appsink name=sink sync=false"
+        ):
+            (histogram,) = frames.histograms(sample)
+            self.assertEqual((histogram.bins, histogram.depth, set(histogram.channels)), (256, 8, {"luma", "Y", "Cb", "Cr"}))
+            luma = numpy.asarray(frames.Frame(sample).planes[0])
+            counts = numpy.asarray(histogram.channels["Y"].counts)
+            numpy.testing.assert_array_equal(counts, numpy.bincount(luma.ravel(), minlength=256))
+            self.assertAlmostEqual(histogram.channels["Y"].mean, float(luma.mean()))
+            self.assertEqual(histogram.channels["Y"].count, luma.size)
+
+    def test_integrals(self):
+        for layout, first in (("inclusive", 0), ("padded", 1)):
+            for kind in ("u32", "u64", "f32", "f64"):
+                for sample in run_pipeline(
+                    "videotestsrc pattern=ball num-buffers=1 ! video/x-raw,format=NV12,width=64,height=48 ! "
+                    f"cudaintegral backend=cpu layout={layout} sum-type={kind} squared=true ! appsink name=sink sync=false"
+                ):
+                    (integral,) = frames.integrals(sample)
+                    self.assertEqual(integral.layout, layout)
+                    luma = numpy.asarray(frames.Frame(sample).planes[0]).astype(numpy.int64)
+                    for table in integral.tables:
+                        expected = (luma**2 if table.squared else luma).cumsum(0).cumsum(1)
+                        numpy.testing.assert_array_equal(numpy.asarray(table.entries)[first:, first:], expected)
+                    self.assertEqual([table.squared for table in integral.tables], [False, True])
+
+    def test_tables_alone(self):
+        for sample in run_pipeline(
+            "videotestsrc pattern=ball num-buffers=1 ! video/x-raw,format=RGB,width=64,height=48 ! tee name=t ! queue ! "
+            "cudaintegral backend=cpu ! video/x-integral,format=U32LE,channels=3,layout=padded ! appsink name=sink sync=false "
+            "t. ! queue ! fakesink"
+        ):
+            (integral,) = frames.integrals(sample)
+            self.assertEqual((integral.layout, len(integral.tables)), ("padded", 3))
+            for table in integral.tables:
+                self.assertEqual(table.entries.shape, (49, 65))
+                entries = numpy.asarray(table.entries).astype(int)
+                self.assertTrue((entries[0] == 0).all() and (numpy.diff(entries, axis=0) >= 0).all() and entries[-1, -1] > 0)
+
+    def test_none(self):
+        buffer, _, _ = new_frame("GRAY8", 8, 4)
+        self.assertEqual((frames.histograms(buffer), frames.integrals(buffer)), ([], []))
+
+
+WITHOUT_BINDINGS = """
+import sys
+sys.modules["gi"] = None  # importing it fails
+import gstreamer, numpy
+gst = gstreamer.GStreamer()
+from cudavision import frames
+with gst.pipeline("videotestsrc pattern=ball num-buffers=5 ! video/x-raw,format=GRAY8,width=16,height=8 ! "
+                  "cudagaussian backend=cpu ! appsink name=sink sync=false enable-last-sample=false") as pipeline:
+    maker, made = frames.BufferMaker("GRAY8", 16, 8, device="cpu"), []
+    for sample in pipeline.samples():
+        with frames.Frame(sample.buffer, sample.caps, writable=True) as frame:
+            array = numpy.asarray(frame)
+            array[:] = 9
+        assert gst.bytes_of(sample.buffer) == bytes([9] * 128)
+        made.append(maker(array, pts=len(made)))
+        assert gst.bytes_of(made[-1]) == bytes([9] * 128) and isinstance(made[-1], int)
+    del array, sample, frame
+    assert len(made) == 5
+with gst.pipeline(f"appsrc name=source caps=\\"{maker.caps}\\" format=time ! appsink name=sink sync=false") as pipeline:
+    for buffer in made:
+        pipeline.push(buffer)
+    pipeline.end()
+    assert sum(gst.bytes_of(sample.buffer) == bytes([9] * 128) for sample in pipeline.samples()) == 5
+try:
+    frames.Frame("buffer")
+except TypeError as error:
+    assert "Gst.Buffer" in str(error)
+print("done")
+"""
+
+
+class WithoutBindings(unittest.TestCase):
+    def test_by_ctypes(self):
+        environment = dict(os.environ, PYTHONPATH=f"{root / 'gst' / 'python'}:{root / 'tests' / 'gpu'}")
+        done = subprocess.run([sys.executable, "-c", WITHOUT_BINDINGS], env=environment, capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.stdout, done.returncode), ("done\n", 0), done.stderr)
+
+    def test_errors(self):
+        """Nothing is loaded before it is needed; each reason has its sentence."""
+        for variables, code, expected in (
+            ({}, "frames.context(0)", "GStreamer is not initialised"),
+            ({"CUDAVISION_LIBRARY": "/nonexistent.so"}, "frames.context(0)", "/nonexistent.so is not the plugin"),
+            ({"CUDAVISION_LIBRARY": "libm.so.6"}, "frames.context(0)", "libm.so.6 is not the plugin that this module needs"),
+            (
+                {
+                    "GST_PLUGIN_PATH_1_0": "/nonexistent",
+                    "GST_PLUGIN_PATH": "",
+                    "GST_REGISTRY": "/nonexistent/r",
+                    "GST_PLUGIN_SYSTEM_PATH_1_0": "/nonexistent",
+                },
+                "import gstreamer; gstreamer.GStreamer(); frames.context(0)",
+                "does not find the plugin cudavision: set GST_PLUGIN_PATH",
+            ),
+        ):
+            environment = dict(os.environ, PYTHONPATH=f"{root / 'gst' / 'python'}:{root / 'tests' / 'gpu'}", **variables)
+            done = subprocess.run(
+                [sys.executable, "-c", f"from cudavision import frames; {code}"],
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=60,
+            )
+            self.assertRegex(done.stderr.splitlines()[-1], f"^RuntimeError: .*{re.escape(expected)}")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
