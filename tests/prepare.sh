@@ -11,7 +11,9 @@ packages_run=(gstreamer1.0-tools gstreamer1.0-plugins-base gstreamer1.0-plugins-
 packages_report=(python3-gi python3-gst-1.0 gir1.2-gst-plugins-base-1.0 python3-matplotlib)  # the examples in Python
 packages_test=(libgtest-dev libbenchmark-dev valgrind python3 cppcheck shellcheck)
 # Large programs that single tests use, by the word that asks for them (WITH='mqtt browser' tests/run.sh). Tests skip without them.
-declare -A packages_with=()
+declare -A packages_with=(
+  [packages]='debootstrap dpkg-dev python3-venv'  # also runs tests/packages.sh
+)
 if grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release; then
   packages_test+=(clang-format)  # version 14: see tests/lint.sh
 else

@@ -75,6 +75,9 @@ else
     for example in motion-alarm motion_alarm.py integral_numbers.py cross-fade.py torch_model.py cupy_kernel.py; do
       check "$example" "$root/tests/examples.sh" "$example"
     done
+    if [[ " ${WITH:-} " == *' packages '* ]]; then
+      for kind in wheel deb container; do LIMIT=3000 check "package $kind" "$root/tests/packages.sh" "$kind"; done
+    fi
     for suite in ${COMPAT:-}; do LIMIT=5000 check "compat $suite" "$root/tests/compat.sh" "$suite"; done
   fi
 fi

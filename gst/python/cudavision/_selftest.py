@@ -54,6 +54,7 @@ FUNCTIONS = {
     "gst_init": (None, [c_void_p, c_void_p]),
     "gst_version": (None, [POINTER(c_uint)] * 4),
     "gst_registry_get": (c_void_p, []),
+    "gst_plugin_load_file": (c_void_p, [c_char_p, c_void_p]),
     "gst_registry_find_plugin": (c_void_p, [c_void_p, c_char_p]),
     "gst_plugin_get_filename": (c_char_p, [c_void_p]),
     "gst_plugin_get_version": (c_char_p, [c_void_p]),
@@ -120,7 +121,7 @@ def why_not_loaded(file):
     except OSError as error:
         reason = str(error)
     else:
-        return [f"{file} can be loaded, but GStreamer has it in no registry: remove its registry (~/.cache/gstreamer-1.0)"]
+        return [f"{file} can be loaded, but GStreamer remembers that it failed: touch that file"]
     missing = []
     # The names of the libraries stand in the file's table of strings.
     for name in sorted(set(re.findall(rb"lib[\w.+-]+\.so\.[\d.]+", file.read_bytes()))):
@@ -133,6 +134,18 @@ def why_not_loaded(file):
     if "undefined symbol" in reason or any("libopencv" in text for text in missing):
         missing.append("if Debian has no such package: this build is for another Debian release, take the one for this release")
     return missing or [reason]
+
+
+def revive(gst, file):
+    """Lets GStreamer try a plugin file again. It remembers one that failed until the file changes, although the libraries that were
+    missing may have been installed since."""
+    try:
+        ctypes.CDLL(str(file))
+        os.utime(file)
+    except OSError:
+        return
+    if plugin := gst.gst_plugin_load_file(os.fsencode(file), None):
+        gst.gst_object_unref(plugin)
 
 
 def candidates():
@@ -277,13 +290,16 @@ class Report:
 
     def plugin(self, gst):
         """Whether GStreamer has the plugin."""
-        found = find_plugin(gst)
+        found, files = find_plugin(gst), candidates()
+        for file in files:
+            if not found:
+                revive(gst, file)
+                found = find_plugin(gst)
         if found:
             file, version = found
             say("plugin", f"{version.rpartition('-')[2]}, {file}")
             return True
         say("plugin", "not found")
-        files = candidates()
         for file in files:
             for text in why_not_loaded(file):
                 self.problem(text)
