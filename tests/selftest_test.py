@@ -80,7 +80,8 @@ class SelfTest(unittest.TestCase):
         version = re.search(rb"\0libopencv_core\.so\.(\d+)", plugin.read_bytes())
         if version:
             number = version[1]
-            folder.joinpath(plugin.name).write_bytes(plugin.read_bytes().replace(version[0], b"\0libopencv_core.so." + b"9" * len(number)))
+            data = plugin.read_bytes().replace(version[0], b"\0libopencv_core.so." + b"9" * len(number))
+            folder.joinpath(plugin.name).write_bytes(data)
             result = self.python("-m", "cudavision", "selftest", GST_PLUGIN_PATH=str(folder), GST_PLUGIN_SYSTEM_PATH="")
             self.assertIn(f"apt install libopencv-core{'9' * len(number)}", result.stdout)
 

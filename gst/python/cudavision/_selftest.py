@@ -176,7 +176,8 @@ def find_gpus():
         cuda = ctypes.CDLL("libcuda.so.1")
     except OSError:
         if nvidia_hardware():
-            return ["an NVIDIA GPU"], None, "libcuda.so.1, the driver's library, is not installed: apt install libcuda1 nvidia-driver"
+            problem = "libcuda.so.1, the driver's library, is not installed: apt install libcuda1 nvidia-driver"
+            return ["an NVIDIA GPU"], None, problem
         return [], None, None
     number = c_int()
     if error := cuda.cuInit(0):
@@ -286,7 +287,7 @@ class Report:
             gi.require_version("Gst", "1.0")
             say("PyGObject", gi.__version__)
         except (ImportError, ValueError):
-            say("PyGObject", "not found; programs in Python need it: apt install python3-gi python3-gst-1.0 gir1.2-gst-plugins-base-1.0")
+            say("PyGObject", "not found; programs in Python need it: apt install python3-gst-1.0 gir1.2-gst-plugins-base-1.0")
 
     def plugin(self, gst):
         """Whether GStreamer has the plugin."""
@@ -304,7 +305,7 @@ class Report:
             for text in why_not_loaded(file):
                 self.problem(text)
         if not files:
-            self.problem("there is no libgstcudavision.so: install the wheel or the Debian package, or set GST_PLUGIN_PATH to its folder")
+            self.problem("there is no libgstcudavision.so: install the wheel or the Debian package, or set GST_PLUGIN_PATH")
         return False
 
     def gpu(self):
