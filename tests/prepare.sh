@@ -14,6 +14,7 @@ packages_test=(libgtest-dev libbenchmark-dev valgrind python3 cppcheck shellchec
 declare -A packages_with=(
   [browser]='chromium chromium-driver python3-selenium fonts-dejavu-core'
   [mqtt]='mosquitto mosquitto-clients python3-paho-mqtt python3-prometheus-client gir1.2-gst-rtsp-server-1.0 gstreamer1.0-x curl openssl'
+  [packages]='debootstrap dpkg-dev python3-venv'  # also runs tests/packages.sh
   [ray]=python3-venv  # and a virtual environment: see make_ray_environment
 )
 if grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release; then

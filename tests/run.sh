@@ -79,6 +79,9 @@ else
     python=/usr/bin/python3
     if [[ -x $BUILD_DIR/ray/bin/python ]]; then python=$BUILD_DIR/ray/bin/python; fi
     GST_PLUGIN_PATH=$BUILD_DIR/gst check motion-scan "$python" "$root/tests/examples/scan_test.py"
+    if [[ " ${WITH:-} " == *' packages '* ]]; then
+      for kind in wheel deb container; do LIMIT=3000 check "package $kind" "$root/tests/packages.sh" "$kind"; done
+    fi
     for suite in ${COMPAT:-}; do LIMIT=5000 check "compat $suite" "$root/tests/compat.sh" "$suite"; done
   fi
 fi

@@ -15,12 +15,18 @@ folder=${folder:-$(option libdir)/gstreamer-1.0}
 if [[ $folder != /* ]]; then folder=$(option prefix)/$folder; fi
 folder=$target$folder
 [[ -f $folder/libgstcudavision.so ]] || { echo "not in $folder:"; find "$target" -type f; exit 1; }
+# All files are below the prefix, except those of an option with an absolute path.
+outside=$(find "$target" -type f -not -path "$target$(option prefix)/*" -not -path "$folder/*")
+[[ -z $outside ]] || { echo "not below the prefix: $outside"; exit 1; }
 export GST_PLUGIN_PATH='' GST_PLUGIN_PATH_1_0=$folder GST_REGISTRY=$target/registry.bin
 gst-inspect-1.0 cudavision | tee "$target/inspect"
 for operation in $(sed -n "s/^operations = \[\(.*\)\]$/\1/p" "$source/meson.build" | tr -d "',"); do
   grep -q "cuda$operation:" "$target/inspect" || { echo "the installed plugin has no element cuda$operation"; exit 1; }
 done
 grep -q "$folder/libgstcudavision.so" "$target/inspect"
+module=$(find "$target" -path '*/cudavision/__init__.py')
+expected=$(PYTHONPATH=${module%/cudavision/__init__.py} PYTHONDONTWRITEBYTECODE=1 python3 -m cudavision path)
+[[ $expected == "$folder" ]] || { echo "the Python module finds the plugin in $expected"; exit 1; }
 gst-inspect-1.0 --exists cudablend || { echo "gst-inspect-1.0 --exists says no: the plugin's version"; exit 1; }
 grep -q " Version .*-cudavision-$("$meson" introspect "$build" --projectinfo | python3 -c 'import json, sys; print(json.load(sys.stdin)["version"])')$" "$target/inspect"
 

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Builds the wheel for this machine's Debian release, in one command:   gst/packaging/wheel.sh [OUT_FOLDER]      (dist)
+# Installs missing Debian packages. With a CUDA toolkit (nvcc) the wheel has code for all GPUs from Turing on; CUDA_ARCH=90 or so is quicker
+# (the meson option cuda-arch), and CUDA=disabled builds the CPU backend alone. INSTALL=0 installs nothing.
+# The build folder is BUILD_DIR (build-wheel), and stays for the next time.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+out=$(realpath -m "${1:-$root/dist}")
+build=$(realpath -m "${BUILD_DIR:-$root/build-wheel}")
+# shellcheck source=tests/prepare.sh
+. "$root/tests/prepare.sh"
+install_for_build python3-venv
+
+# Debian's own Python: the wheel is for it. The builder comes from PyPI into an environment of its own.
+if [[ ! -x $build-venv/bin/pyproject-build ]]; then
+  /usr/bin/python3 -m venv "$build-venv"
+  "$build-venv/bin/pip" install --quiet build
+fi
+mkdir -p "$out"
+"$build-venv/bin/pyproject-build" --wheel --outdir "$out" -Cbuild-dir="$build" -Csetup-args=-Dcuda="${CUDA:-auto}" \
+  -Csetup-args=-Dcuda-arch="${CUDA_ARCH-all}" -Ccompile-args="-j${JOBS:-$(nproc)}" "$root"

@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Tests `python3 -m cudavision` and what the import of the package does:  selftest_test.py PLUGIN_FILE
+
+Exit status: 0; 1 after a failure; 77 where no element runs without a GPU (a build without the CPU backend).
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+root = pathlib.Path(__file__).resolve().parent.parent
+plugin = pathlib.Path(sys.argv.pop(1)).resolve()
+ELEMENTS = ["cudagaussian", "cudaconvolve", "cudadiff", "cudahistogram", "cudaintegral", "cudablend"]
+AFTER_INIT = """
+import ctypes
+gst = ctypes.CDLL("libgstreamer-1.0.so.0")
+gst.gst_init(None, None)
+assert not gst.gst_element_factory_find(b"cudablend")
+import cudavision
+assert gst.gst_element_factory_find(b"cudablend")
+"""
+
+
+class SelfTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.registry = os.path.join(self.folder.name, "registry.bin")
+
+    def python(self, *arguments, package=root / "gst/python", **variables):
+        """Runs Python with the package, and with no GStreamer variable but the given ones."""
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(("GST_", "CUDAVISION_"))}
+        environment.update(PYTHONPATH=str(package), GST_REGISTRY=self.registry, PYTHONDONTWRITEBYTECODE="1")
+        # A copy of the plugin does not find the library of metas beside it, nor the one that a test puts into its folder.
+        environment.update(LD_LIBRARY_PATH=f"{self.folder.name}:{plugin.parent.parent}", **variables)
+        return subprocess.run([sys.executable, *arguments], env=environment, capture_output=True, text=True, timeout=120)
+
+    def wheel(self):
+        """A folder with the package as a wheel installs it."""
+        package = pathlib.Path(self.folder.name, "site", "cudavision")
+        shutil.copytree(root / "gst/python/cudavision", package, ignore=shutil.ignore_patterns("__pycache__"))
+        (package / "gstreamer-1.0").mkdir()
+        (package / "gstreamer-1.0" / plugin.name).symlink_to(plugin)
+        return package
+
+    def test_all_elements_run(self):
+        result = self.python("-m", "cudavision", "selftest", GST_PLUGIN_PATH=str(plugin.parent))
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        for element in ELEMENTS:
+            self.assertRegex(result.stdout, rf"(?m)^{element} +(cpu|cuda): ok, 10 frames")
+        for name in ("system", "Python", "GStreamer", "PyGObject", "plugin", "GPU", "driver", "backend"):
+            self.assertRegex(result.stdout, rf"(?m)^{name} +\S")
+        self.assertTrue(result.stdout.endswith("all is well\n"))
+
+    def test_says_that_there_is_no_plugin(self):
+        result = self.python("-m", "cudavision", "selftest", GST_PLUGIN_SYSTEM_PATH="")
+        self.assertEqual(result.returncode, 1, result.stdout)
+        self.assertIn("there is no libgstcudavision.so", result.stdout)
+
+    def broken(self, old, new):
+        """A folder with the plugin after a change of the name of a library that it needs, of the same length."""
+        folder = pathlib.Path(self.folder.name, "broken")
+        folder.mkdir()
+        data = plugin.read_bytes()
+        self.assertIn(old, data)
+        (folder / plugin.name).write_bytes(data.replace(old, new))
+        return folder
+
+    def test_names_the_package_of_a_missing_library(self):
+        folder = self.broken(b"\0libgstvideo-1.0.so.0", b"\0libgstvideo-1.0.so.7")
+        result = self.python("-m", "cudavision", "selftest", GST_PLUGIN_PATH=str(folder), GST_PLUGIN_SYSTEM_PATH="")
+        self.assertEqual(result.returncode, 1, result.stdout)
+        self.assertIn("libgstvideo-1.0.so.7", result.stdout)
+        version = re.search(rb"\0libopencv_core\.so\.(\d+)", plugin.read_bytes())
+        if version:
+            number = version[1]
+            data = plugin.read_bytes().replace(version[0], b"\0libopencv_core.so." + b"9" * len(number))
+            folder.joinpath(plugin.name).write_bytes(data)
+            result = self.python("-m", "cudavision", "selftest", GST_PLUGIN_PATH=str(folder), GST_PLUGIN_SYSTEM_PATH="")
+            self.assertIn(f"apt install libopencv-core{'9' * len(number)}", result.stdout)
+
+    def test_forgets_a_failure_that_is_over(self):
+        folder = self.broken(b"\0libgstvideo-1.0.so.0", b"\0libgstvideo-1.0.so.7")
+        file, data = folder / plugin.name, plugin.read_bytes()
+        variables = {"GST_PLUGIN_PATH": str(folder), "GST_PLUGIN_SYSTEM_PATH": ""}
+        self.assertEqual(self.python("-m", "cudavision", "selftest", **variables).returncode, 1)
+        library = next(path for path in pathlib.Path("/usr/lib").rglob("libgstvideo-1.0.so.0"))
+        os.symlink(library, os.path.join(self.folder.name, "libgstvideo-1.0.so.7"))
+        self.assertNotEqual(file.read_bytes(), data)
+        variables["GST_PLUGIN_SYSTEM_PATH"] = str(library.parent / "gstreamer-1.0")
+        result = self.python("-m", "cudavision", "selftest", **variables)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
+    def test_import_finds_the_plugin_of_a_wheel(self):
+        folder = str(self.wheel() / "gstreamer-1.0")
+        site = pathlib.Path(self.folder.name, "site")
+        show = "import os, cudavision; print(os.environ.get('GST_PLUGIN_PATH'), os.environ.get('GST_PLUGIN_PATH_1_0'))"
+        self.assertEqual(self.python("-c", show, package=site).stdout, f"{folder} None\n")
+        self.assertEqual(self.python("-c", show, package=site, GST_PLUGIN_PATH="/a:/b").stdout, f"{folder}:/a:/b None\n")
+        self.assertEqual(self.python("-c", show, package=site, GST_PLUGIN_PATH_1_0="/a").stdout, f"None {folder}:/a\n")
+        self.assertEqual(self.python("-m", "cudavision", "path", package=site).stdout, folder + "\n")
+        result = self.python("-m", "cudavision", "selftest", package=site)
+        self.assertEqual(result.returncode, 0, result.stdout)
+
+    def test_import_finds_the_plugin_after_init(self):
+        self.wheel()
+        result = self.python("-c", AFTER_INIT, package=pathlib.Path(self.folder.name, "site"))
+        self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_import_changes_nothing_without_a_wheel(self):
+        show = "import os, cudavision; print(os.environ.get('GST_PLUGIN_PATH'))"
+        self.assertEqual(self.python("-c", show, GST_PLUGIN_PATH="/a").stdout, "/a\n")
+        result = self.python("-m", "cudavision", "path", GST_PLUGIN_PATH=str(plugin.parent))
+        self.assertEqual(result.stdout, f"{plugin.parent}\n")
+
+    def test_wrong_command(self):
+        self.assertEqual(self.python("-m", "cudavision", "dance").returncode, 2)
+        self.assertEqual(self.python("-m", "cudavision").returncode, 2)
+
+
+if __name__ == "__main__":
+    if os.environ.get("SANITIZE"):
+        print("skipped: Python does not load a plugin that is built with sanitizers")
+        sys.exit(77)
+    unittest.main()
