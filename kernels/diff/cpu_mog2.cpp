@@ -151,6 +151,7 @@ inline void update(const Row& row, std::size_t group, const Floats (&value)[C], 
       if (!any(here)) continue;
       weight[m] = here ? Floats{} + (m == 0 ? 1 : rate) : weight[m];
       Floats* const shape = row.shape_of(m, group);
+      // cppcheck-suppress constStatement ; it does not know vectors
       shape[0] = here ? Floats{} + first_variance : shape[0];
       for (int c = 0; c < C; ++c) shape[1 + c] = here ? value[c] : shape[1 + c];
     }
@@ -243,7 +244,7 @@ struct Packed {
   void show(int x, int y, int count, const Numbers (&shown)[3]) const {
     const std::ptrdiff_t step = of.step;
     unsigned char* const row = of.reference + y * of.reference_pitch + x * step;
-    Values<std::uint32_t> words;
+    Values<std::uint32_t> words = {};
     const int red = bits[0], green = bits[1], blue = bits[2];
     for (int i = 0; i < chunk; ++i) words[i] = std::uint32_t(shown[0][i] << red | shown[1][i] << green | shown[2][i] << blue);
     for (int i = 0; i < count; ++i) {

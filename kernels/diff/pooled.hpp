@@ -73,7 +73,7 @@ inline void set_state(Job& job, void* state) {
   job.next_mean = models[1 - job.number % 2], job.next_variance = job.next_mean + 3 * n;
   for (float*& light : job.light) light = take(cells);
   for (float*& spare : job.spare) spare = take(cells);
-  job.frame = reinterpret_cast<std::int16_t*>(next);
+  job.frame = static_cast<std::int16_t*>(static_cast<void*>(next));
   job.left_out = reinterpret_cast<std::uint8_t*>(job.frame + 3 * n);
 }
 
