@@ -25,6 +25,9 @@ struct Neighbour {
 
 /// Whether a test may use the element. It may not if the element needs hardware, a display, a sound device or a network.
 bool is_reachable(GstElementFactory* factory) {
+  // These read beyond the frame and crash at times, whatever is beside them (GStreamer 1.22: in cv::dilate of libgstopencv).
+  for (const char* broken : {"cvdilate", "cverode"})
+    if (g_str_equal(GST_OBJECT_NAME(factory), broken)) return false;
   const std::string name = GST_OBJECT_NAME(factory), klass = gst_element_factory_get_metadata(factory, GST_ELEMENT_METADATA_KLASS);
   if (klass.find("Network") != std::string::npos || klass.find("Hardware") != std::string::npos) return false;
   const bool sink = klass.find("Sink") != std::string::npos, source = klass.find("Source") != std::string::npos;

@@ -59,7 +59,7 @@ class Readme(Case):
 
     def check_packages(self, line):
         """The packages are among those of the word mqtt in tests/prepare.sh."""
-        known = re.search(r"packages_with\[mqtt\]='([^']*)'", (ROOT / "tests/prepare.sh").read_text(encoding="utf-8"))
+        known = re.search(r"\[mqtt\]='([^']*)'", (ROOT / "tests/prepare.sh").read_text(encoding="utf-8"))
         self.assertLessEqual(set(line.split()[3:]), set(known[1].split()))
 
     def check_demo(self, line):
