@@ -25,6 +25,7 @@ import urllib.parse
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import common  # noqa: E402
+import inputs  # noqa: E402
 from common import Gst  # noqa: E402
 
 PR_SET_PDEATHSIG = 1
@@ -109,15 +110,6 @@ class Recorder:
         return rows
 
 
-def set_property(element, name, value):
-    """Sets a property from text. Raises a Failure if the element has no such property or value."""
-    notified = []
-    element.connect(f"notify::{name}", lambda *_: notified.append(True))
-    Gst.util_set_object_arg(element, name, value)
-    if not notified:
-        raise common.Failure(f"cudadiff has no such property or value: {name}={value}")
-
-
 def use_one_thread(_, __, element):
     """One thread for each decoder, because many clips are decoded at a time."""
     if element.get_name().startswith("avdec_") and element.find_property("max-threads"):
@@ -134,7 +126,8 @@ def make(request):
                             fakesink sync=false""")
     pipeline.set_property("auto-flush-bus", False)  # the last messages come when the pipeline stops
     for name, value in request["settings"].items():
-        set_property(pipeline.get_by_name("motion"), name, value)
+        if not inputs.set_property(pipeline.get_by_name("motion"), f"{name}={value}"):
+            raise common.Failure(f"cudadiff has no such property or value: {name}={value}")
     if request["uri"]:
         clip = pipeline.get_by_name("clip")
         clip.set_property("uri", request["uri"])

@@ -195,12 +195,13 @@ void CpuSteps::update(const Job& job, bool bytes, std::uint64_t began, cv::Mat& 
 
 std::uint64_t sum_of_differences(const Job& job, const cv::Mat& counted) {
   std::atomic<std::uint64_t> sum{0};
-  for_rows(job, [&](int y) {
-    std::uint64_t of_row = 0;
-    for (int x = 0; x < job.width; ++x)
-      if (counted.empty() || counted.at<uchar>(y, x))
-        of_row += std::uint64_t(job.channels == 1 ? difference<1>(job, job.at(x, y)) : difference<3>(job, job.at(x, y)));
-    sum += of_row;
+  with_channels(job.channels, [&](auto channels) {
+    for_rows(job, [&](int y) {
+      std::uint64_t of_row = 0;
+      for (int x = 0; x < job.width; ++x)
+        if (counted.empty() || counted.at<uchar>(y, x)) of_row += std::uint64_t(difference<channels>(job, job.at(x, y)));
+      sum += of_row;
+    });
   });
   return sum;
 }
