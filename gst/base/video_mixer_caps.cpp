@@ -12,8 +12,8 @@ namespace cudavision::video_mixer {
 
 namespace {
 
-/// (transfer full) The caps that a sink pad accepts: all formats in all memories that the element may use.
-GstCaps* sink_caps(GstCudaVisionMixer* self, GstPad* pad) {
+/// (transfer full) The caps of the template of a pad, in all memories that the element may use.
+GstCaps* possible_caps(GstCudaVisionMixer* self, GstPad* pad) {
   GstCaps* all = gst_pad_get_pad_template_caps(pad);
   GstCaps* caps = any_memory_caps(all, self->state->host.may_use_cuda());
   gst_caps_unref(all);
@@ -26,7 +26,7 @@ gboolean sink_query(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* query) 
   // The base class would accept only what downstream accepts, but this element converts formats itself.
   switch (GST_QUERY_TYPE(query)) {
     case GST_QUERY_CAPS: {
-      GstCaps *filter, *caps = sink_caps(as_mixer(agg), GST_PAD(pad));
+      GstCaps *filter, *caps = possible_caps(as_mixer(agg), GST_PAD(pad));
       gst_query_parse_caps(query, &filter);
       caps = filter_caps(caps, filter);
       if (filter && state_of(agg).host.uses_cuda()) caps = insist_on_cuda(caps, GST_PAD(pad));
@@ -35,7 +35,7 @@ gboolean sink_query(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* query) 
       return TRUE;
     }
     case GST_QUERY_ACCEPT_CAPS: {
-      GstCaps *asked, *caps = sink_caps(as_mixer(agg), GST_PAD(pad));
+      GstCaps *asked, *caps = possible_caps(as_mixer(agg), GST_PAD(pad));
       gst_query_parse_accept_caps(query, &asked);
       gst_query_set_accept_caps_result(query, gst_caps_can_intersect(asked, caps));
       gst_caps_unref(caps);
@@ -64,20 +64,14 @@ gboolean src_query(GstAggregator* agg, GstQuery* query) {
 
 // Output caps -------------------------------------------------------------------------------------------------------------------
 
-/// The part of `caps` (those that downstream accepts) that this element can produce, in the order of downstream.
-GstCaps* update_caps(GstVideoAggregator* vagg, GstCaps* caps) {
+/// The caps that downstream accepts and this element can produce, in the order of downstream. They come from a query of their own: the
+/// answer that the base class has is in the order of the template, and downstream may have changed its mind since.
+GstCaps* update_caps(GstVideoAggregator* vagg, GstCaps*) {
   GstPad* src = GST_AGGREGATOR(vagg)->srcpad;
-  // The base class wants a subset of the template, but downstream may leave fields out (the element interlace leaves the framerate
-  // out), so intersect with the template.
-  GstCaps* all = gst_pad_get_pad_template_caps(src);
-  GstCaps* possible = gst_caps_intersect_full(caps, all, GST_CAPS_INTERSECT_FIRST);
-  gst_caps_unref(all);
-  if (!state_of(vagg).host.uses_cuda()) {
-    GstCaps* in_system_memory = any_memory_caps(possible, false);
-    gst_caps_unref(std::exchange(possible, in_system_memory));
-  }
+  // Downstream may leave fields out (the element interlace leaves the framerate out), and the base class wants a subset of the template,
+  // so intersect with the template.
   GstCaps* wanted = gst_pad_peer_query_caps(src, nullptr);
-  GstCaps* both = filter_caps(possible, wanted);
+  GstCaps* both = filter_caps(possible_caps(as_mixer(vagg), src), wanted);
   gst_caps_unref(wanted);
   if (gst_caps_is_empty(both)) state_of(vagg).host.check_memory_of_peer(src);
   return both;

@@ -316,6 +316,29 @@ TEST(offers_all_formats_on_its_pads, Each::run) {
   }
 }
 
+/// Downstream wants another format from the second caps query of a negotiation on, as a capsfilter does that is changed meanwhile.
+TEST(negotiates_while_downstream_changes, Each::run) {
+  Mixer mixer(run, "", caps_text("NV12", {40, 30}));
+  mixer.add(caps_text("RGB", {20, 14}));
+  std::pair<Mixer*, bool> change{&mixer, false};
+  GstPad* src = gst_element_get_static_pad(mixer.element(), "src");
+  gst_pad_add_probe(
+      src, GstPadProbeType(GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM | GST_PAD_PROBE_TYPE_PULL),
+      [](GstPad*, GstPadProbeInfo* info, gpointer data) {
+        auto& [of, changed] = *static_cast<std::pair<Mixer*, bool>*>(data);
+        if (GST_QUERY_TYPE(GST_PAD_PROBE_INFO_QUERY(info)) == GST_QUERY_CAPS && !std::exchange(changed, true))
+          of->want(caps_text("I420", {40, 30}));
+        return GST_PAD_PROBE_OK;
+      },
+      &change, nullptr);
+  gst_object_unref(src);
+  mixer.play();
+  for (int n = 0; n < 2; ++n) mixer.push(0, noise(mixer.video(0)));
+  const Output output = mixer.next();
+  EXPECT_EQ(GST_VIDEO_INFO_FORMAT(&output.video), GST_VIDEO_FORMAT_I420);
+  EXPECT(change.second);
+}
+
 /// The output format if downstream leaves a choice.
 TEST(chooses_its_output_format, Each::run) {
   struct Case {
