@@ -78,6 +78,26 @@ void Lane::settle() {
     report_.fail(std::string("the state does not become ") + gst_element_state_get_name(pending));
 }
 
+std::string Lane::states() const {
+  std::string text;
+  const auto add = [&](GstElement* element) {
+    // Without the lock of the state, which a change of state that hangs would hold.
+    text += std::string("  ") + GST_OBJECT_NAME(element) + ": " + gst_element_state_get_name(GST_STATE(element)) +
+            ", on its way to " + gst_element_state_get_name(GST_STATE_PENDING(element)) + ", last " +
+            gst_element_state_change_return_get_name(GST_STATE_RETURN(element)) + "\n";
+  };
+  add(pipeline());
+  GstIterator* elements = gst_bin_iterate_elements(GST_BIN(pipeline()));
+  GValue item = G_VALUE_INIT;
+  while (gst_iterator_next(elements, &item) == GST_ITERATOR_OK) {
+    add(GST_ELEMENT(g_value_get_object(&item)));
+    g_value_reset(&item);
+  }
+  g_value_unset(&item);
+  gst_iterator_free(elements);
+  return text;
+}
+
 void Lane::add_memory_filter(GstElement* filter, const std::string& fields) { memory_filters_.emplace_back(filter, fields); }
 
 void Lane::change_memory() {

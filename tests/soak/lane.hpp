@@ -28,6 +28,8 @@ class Lane {
   Lane& operator=(const Lane&) = delete;
 
   Report& report() { return report_; }
+  /// The state of each element, one a line, for a message. Any thread may call it.
+  std::string states() const;
   /// Plays and disturbs the pipeline until `stop` becomes true, and stops it.
   void run(const std::atomic<bool>& stop);
 

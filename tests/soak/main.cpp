@@ -39,8 +39,9 @@ bool works(const std::string& backend) {
 }
 
 /// Ends the process: the threads of a pipeline that hangs do not end.
-[[noreturn]] void end_hanging(soak::Report& report, const char* what) {
-  report.fail(what);
+[[noreturn]] void end_hanging(soak::Lane& lane, const char* what) {
+  lane.report().fail(what);
+  std::printf("%s%s", lane.report().history().c_str(), lane.states().c_str());
   std::printf("0 passed, 1 failed, 0 skipped\n");
   std::fflush(stdout);
   _exit(1);
@@ -100,8 +101,8 @@ int main(int argc, char** argv) {
   for (double next_sample = seconds / 5; elapsed() < seconds;) {
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
     for (auto& lane : lanes) {
-      if (lane->report().silence() > options.patience) end_hanging(lane->report(), "no frame comes any more");
-      if (lane->report().standstill() > 3 * options.patience) end_hanging(lane->report(), "an action does not end");
+      if (lane->report().silence() > options.patience) end_hanging(*lane, "no frame comes any more");
+      if (lane->report().standstill() > 3 * options.patience) end_hanging(*lane, "an action does not end");
     }
     if (elapsed() < next_sample) continue;
     next_sample = elapsed() + std::max(1.0, seconds / 200);
@@ -116,7 +117,7 @@ int main(int argc, char** argv) {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     if (joined) return;
     for (auto& lane : lanes)
-      if (!lane->report().ended()) end_hanging(lane->report(), "the pipeline does not stop");
+      if (!lane->report().ended()) end_hanging(*lane, "the pipeline does not stop");
     std::printf("FAILED: the pipelines do not stop\n");
     _exit(1);
   });

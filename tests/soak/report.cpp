@@ -6,10 +6,11 @@
 namespace cudavision::soak {
 
 void Report::act(const std::string& action) {
+  constexpr std::size_t most_kept = 40;
   const std::lock_guard<std::mutex> lock(mutex_);
-  before_ = std::move(action_);
-  action_ = action;
+  if (last_actions_.size() == most_kept) last_actions_.pop_front();
   last_action_ = now();
+  last_actions_.push_back({action, frames_, last_action_});
   ++actions_;
 }
 
@@ -27,8 +28,23 @@ void Report::fail(const std::string& what) {
 
 std::string Report::describe() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return name_ + ", seed " + std::to_string(seed_) + ", frame " + std::to_string(frames_) + ", action " + std::to_string(actions_) +
-         " \"" + action_ + "\" after \"" + before_ + "\"";
+  std::string text =
+      name_ + ", seed " + std::to_string(seed_) + ", frame " + std::to_string(frames_) + ", action " + std::to_string(actions_);
+  const std::size_t count = last_actions_.size();
+  if (count > 0) text += " \"" + last_actions_[count - 1].text + "\"";
+  if (count > 1) text += " after \"" + last_actions_[count - 2].text + "\"";
+  return text;
+}
+
+std::string Report::history() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::string text;
+  for (const Action& action : last_actions_) {
+    char line[64];
+    std::snprintf(line, sizeof line, "  %6.2f s ago, frame %ld: ", since(action.begin), action.frames);
+    text += line + action.text + "\n";
+  }
+  return text;
 }
 
 }  // namespace cudavision::soak

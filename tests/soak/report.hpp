@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <mutex>
 #include <string>
 
@@ -29,8 +30,10 @@ class Report {
   /// Seconds since the last frame, and since the last action began.
   double silence() const { return since(last_frame_); }
   double standstill() const { return since(last_action_); }
-  /// Name, seed and last actions, for a message.
+  /// Name, seed and the last two actions, for a message.
   std::string describe() const;
+  /// The last actions, one a line, with the seconds since each began and the frames that had come by then.
+  std::string history() const;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -43,8 +46,13 @@ class Report {
   std::atomic<int> failures_{0};
   std::atomic<bool> ended_{false};
   std::atomic<Clock::rep> last_frame_{now()}, last_action_{now()};
+  struct Action {
+    std::string text;
+    long frames;
+    Clock::rep begin;
+  };
   mutable std::mutex mutex_;
-  std::string action_ = "start", before_;
+  std::deque<Action> last_actions_;  // the newest last
 };
 
 }  // namespace cudavision::soak
