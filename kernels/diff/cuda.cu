@@ -2,7 +2,7 @@
 // The plan on CUDA: owns the memory, prepares the parameters, and launches the kernels of a frame. No device code here.
 //
 //   each frame:  [analysis_scale > 1: cuda_scale.cu]  ->  [mog2: cuda_mog2.cu; pooled: cuda_pooled_light.cu, cuda_pooled_change.cu]  ->  cuda_compare.cu  ->  [light_change_ratio > 0: cuda_light.cu or cuda_mog2.cu]
-//                ->  [open_radius or light_change_ratio > 0: cuda_open.cu]  ->  [analysis_scale > 1: cuda_spread.cu, cuda_scale.cu]
+//                ->  [analysis_scale > 1, output = difference: cuda_scale.cu]  ->  [open_radius or light_change_ratio > 0, or analysis_scale > 1: cuda_open.cu]
 //   results:     each tile stores a record in page-locked host memory; collect() adds them
 //   boxes:       cuda_boxes.cu
 //
@@ -57,22 +57,21 @@ class CudaDiff final : public Sequence {
                    ? pooled_light_kernel(schedule_.layout.sample_bytes, compared_channels(this->plan()), this->plan().log2_scale())
                    : nullptr),
         change_(has_pooled() ? pooled_change_kernel(compared_channels(this->plan())) : nullptr),
-        spread_(schedule_.spreads ? spread_kernel(schedule_.layout, schedule_.spread) : nullptr),
         box_(box_kernel(schedule_.layout.sample_bytes)) {}
 
   /// Allocates the memory and loads the kernels. With the context current.
   Status prepare() {
     set_params();
     if (Status status = prepare_memory(); !status.ok()) return status;
-    if (spread_) set_spread_params();
+    set_open_params();
     if (Status status = records_.allocate(schedule_.frame_record_bytes() * plan().params.in_flight); !status.ok()) return status;
     for (int tile = 0; tile < schedule_.frame.x; ++tile)
       first_x_.push_back(Schedule::first_cell(tile, schedule_.tile_width, plan().params.cell_size));
-    for (const void* kernel : {light_, change_, compare_, open_, restart_, spread_, box_}) {
+    for (const void* kernel : {light_, change_, compare_, open_, restart_, box_}) {
       if (!kernel) continue;
       if (Status status = cuda::load_kernel(kernel, "cannot load the difference kernel"); !status.ok()) return status;
     }
-    if (spread_)
+    if (schedule_.scales)
       if (Status status = load_scaling(schedule_.layout.sample_bytes); !status.ok()) return status;
     if (has_mixture()) return load_mog2(schedule_.layout.sample_bytes, compared_channels(plan()));
     return {};
@@ -99,7 +98,6 @@ class CudaDiff final : public Sequence {
     if (memory.counted != Memory::none) params_.counted = bits_.data() + memory.counted;
     if (memory.changed != Memory::none) params_.changed = bits_.data() + memory.changed;
     if (memory.foreground != Memory::none) foreground_ = bits_.data() + memory.foreground;
-    if (memory.opened != Memory::none) params_.opened = bits_.data() + memory.opened;
     if (memory.small != Memory::none) small_ = layout.at(plan().analysis, bits_.data() + memory.small);
     if (memory.small_difference != Memory::none)
       small_difference_ = layout.at(plan().analysis, bits_.data() + memory.small_difference);
@@ -150,14 +148,14 @@ class CudaDiff final : public Sequence {
     p.record_bytes = tiles.record_bytes;
   }
 
-  /// The parameters of the kernel that goes back to the size of the frame, from those of the analysis.
-  void set_spread_params() {
-    KernelParams& p = spread_params_ = params_;
+  /// The parameters of the kernel that opens, which goes back to the size of the frame, from those of the analysis.
+  void set_open_params() {
+    KernelParams& p = open_params_ = params_;
+    if (!schedule_.scales) return;
     p.width = geometry().width;
     p.height = geometry().height;
     set_tiles(p, schedule_.frame);
     p.log2_scale = std::uint8_t(plan().log2_scale());
-    if (p.opened) p.changed = p.opened;
     for (int plane = 0; plane < info(geometry().format).planes; ++plane) {
       p.planes[plane].row_bytes = picture_row_bytes(geometry(), plane);
       params_.planes[plane].row_bytes = int(small_.planes[plane].pitch);  // own memory
@@ -209,7 +207,17 @@ class CudaDiff final : public Sequence {
   }
 
   Status compute(const Frame& frame, Queue queue) override {
-    if (!spread_) return analyse(frame, queue);
+    Status status = schedule_.scales ? analyse_small(frame, queue) : analyse(frame, queue);
+    if (!status.ok() || !open_) return status;
+    KernelParams p = open_params_;
+    p.state = params_.state;  // another plan may have handed it over
+    p.records = record(frame.slot);
+    for (int plane = 0; plane < info(geometry().format).planes; ++plane) set_plane(p.planes[plane], frame, plane);
+    return launch(open_, p, schedule_.frame, queue);
+  }
+
+  /// Compares at a part of the size, and shows the difference if asked.
+  Status analyse_small(const Frame& frame, Queue queue) {
     Frame small = frame;
     small.src = small_;
     small.dst = small_difference_;
@@ -218,15 +226,10 @@ class CudaDiff final : public Sequence {
       const Scaling shrunk = scaling_of(plan(), small_, frame.src, true, frame.src);
       if (Status status = launch_scaling(shrunk, bytes, true, queue.stream); !status.ok()) return status;
     }
-    if (Status status = analyse(small, queue); !status.ok()) return status;
-    if (plan().params.output == Output::difference) {
-      const Scaling shown = scaling_of(plan(), small_difference_, frame.dst, false, frame.src);
-      if (Status status = launch_scaling(shown, bytes, false, queue.stream); !status.ok()) return status;
-    }
-    KernelParams p = spread_params_;
-    p.records = record(frame.slot);
-    for (int plane = 0; plane < info(geometry().format).planes; ++plane) set_plane(p.planes[plane], frame, plane);
-    return launch(spread_, p, schedule_.frame, queue);
+    Status status = analyse(small, queue);
+    if (!status.ok() || plan().params.output != Output::difference) return status;
+    const Scaling shown = scaling_of(plan(), small_difference_, frame.dst, false, frame.src);
+    return launch_scaling(shown, bytes, false, queue.stream);
   }
 
   unsigned char* record(int slot) const { return records_.data() + schedule_.frame_record_bytes() * std::size_t(slot); }
@@ -243,8 +246,7 @@ class CudaDiff final : public Sequence {
     p.records = record(frame.slot) + schedule_.analysis_offset();
     p.verdict = reinterpret_cast<Verdict*>(record(frame.slot) + schedule_.verdict_offset());
     for (int plane = 0; plane < info(geometry().format).planes; ++plane) set_plane(p.planes[plane], frame, plane);
-    if (Status status = has_pooled() ? update_pooled(frame, p, queue) : compare(frame, p, queue); !status.ok()) return status;
-    return open_ ? launch(open_, p, schedule_.analysis, queue) : Status();
+    return has_pooled() ? update_pooled(frame, p, queue) : compare(frame, p, queue);
   }
 
   /// Finds the changed pixels by comparison with the reference or a mixture.
@@ -254,7 +256,7 @@ class CudaDiff final : public Sequence {
       if (Status status = update_mixture(job, false, queue); !status.ok()) return status;
       if (frame.compared) p.foreground = foreground_;
     }
-    p.count = !open_ && !spread_;
+    p.count = !open_;
     if (Status status = launch(compare_, p, schedule_.analysis, queue); !status.ok()) return status;
     return plan().detects_light() && frame.compared ? begin_anew(frame, queue) : Status();
   }
@@ -350,11 +352,12 @@ class CudaDiff final : public Sequence {
       found.light = verdict.light != 0;
       found.sum = verdict.difference;
     }
-    for (std::size_t at = 0; at < s.analysis.bytes() && !has_pooled(); at += std::size_t(s.analysis.record_bytes)) {
-      std::uint32_t of_tile;
-      std::memcpy(&of_tile, tile + s.analysis_offset() + at, sizeof of_tile);
-      found.sum += of_tile;
-    }
+    if (!has_pooled())
+      for (std::size_t at = 0; at < s.analysis.bytes(); at += std::size_t(s.analysis.record_bytes)) {
+        std::uint32_t of_tile;
+        std::memcpy(&of_tile, tile + s.analysis_offset() + at, sizeof of_tile);
+        found.sum += of_tile;
+      }
     for (int tile_y = 0; tile_y < s.frame.y; ++tile_y) {
       const int first_y = Schedule::first_cell(tile_y, tuning.tile_rows, cell), down = std::min(slots_y, cells.height - first_y);
       for (int tile_x = 0; tile_x < s.frame.x; ++tile_x, tile += s.frame.record_bytes) {
@@ -408,14 +411,18 @@ class CudaDiff final : public Sequence {
   }
 
   const Schedule schedule_;
-  const void *const compare_,
-      *const open_, *const restart_, *const light_, *const change_, *const spread_,
-                                                                        *const box_;  ///< kernels; null if they do not run
+  // Kernels; null if they do not run:
+  const void* const compare_;
+  const void* const open_;
+  const void* const restart_;
+  const void* const light_;
+  const void* const change_;
+  const void* const box_;
   cuda::DeviceMemory kept_, bits_;
   cuda::HostMemory records_;
-  std::vector<int> first_x_;             ///< the cell of slot 0 of the tiles of a row
-  KernelParams params_, spread_params_;  ///< of the analysis, and of spread_
-  Image small_, small_difference_;       ///< at the size of the analysis
+  std::vector<int> first_x_;           ///< the cell of slot 0 of the tiles of a row
+  KernelParams params_, open_params_;  ///< of the analysis, and of open_
+  Image small_, small_difference_;     ///< at the size of the analysis
   unsigned char *foreground_ = nullptr, *model_ = nullptr;
 };
 

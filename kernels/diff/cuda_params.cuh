@@ -56,7 +56,7 @@ struct KernelParams {
   bool luma_second = false;  ///< packed 4:2:2 begins with chroma
   std::uint8_t shift = 0;    ///< unused low bits of stored words
   std::uint8_t open_radius = 0;
-  std::uint8_t log2_scale = 0;                        ///< of the spreading kernel
+  std::uint8_t log2_scale = 0;                        ///< of the opening kernel: how much larger the frame is than the analysis
   std::uint32_t cell_size = 16, cell_reciprocal = 0;  ///< see cell_of
   int slots_x = 0, slots = 0;
   int tiles_x = 1, record_bytes = 0;
@@ -64,7 +64,6 @@ struct KernelParams {
   const unsigned char* counted = nullptr;     ///< bits; null: all pixels are counted
   const unsigned char* foreground = nullptr;  ///< bits: changed pixels, instead of the threshold; null: the threshold decides
   unsigned char* changed = nullptr;           ///< bits for the next kernel; null: there is none
-  unsigned char* opened = nullptr;            ///< Writes::bits: bits for the next kernel
   State* state = nullptr;
   Verdict* verdict = nullptr;
   unsigned long long number = 0;  ///< of the frame
@@ -83,7 +82,6 @@ struct KernelParams {
 /// These kernels take KernelParams.
 const void* compare_kernel(const Layout& layout, bool background, Writes writes);
 const void* open_kernel(const Layout& layout, Writes writes);
-const void* spread_kernel(const Layout& layout, Writes writes);
 
 /// A frame whose samples become the reference if light was switched.
 struct Restart {

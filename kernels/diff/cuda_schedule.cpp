@@ -36,19 +36,18 @@ Schedule make_schedule(const Plan& plan) {
   Schedule schedule;
   schedule.layout = layout_of(info(plan.geometry.format));
   schedule.compares = plan.compares_samples();
-  schedule.opens = plan.opens();
+  schedule.scales = plan.scales();
+  schedule.opens = plan.opens() || plan.scales();
   schedule.restarts = plan.detects_light() && (params.reference == Reference::first || params.reference == Reference::background);
   if (params.output == Output::difference) schedule.compare = Writes::difference;
-  schedule.spreads = plan.scales();
-  if (schedule.spreads && schedule.opens) schedule.open = Writes::bits;
-  if (shows_changed) (schedule.spreads ? schedule.spread : schedule.opens ? schedule.open : schedule.compare) = Writes::changed;
+  if (shows_changed) (schedule.opens ? schedule.open : schedule.compare) = Writes::changed;
 
   const Layout& layout = schedule.layout;
   schedule.tile_width = 32 * strip_pixels(layout.channels0, layout.sample_bytes);
   schedule.threads = 32 * tuning.tile_rows / strip_rows(layout.shift_y);
   schedule.frame = tiles_of(plan.geometry, schedule.tile_width, params.cell_size);
   schedule.analysis = tiles_of(plan.analysis, schedule.tile_width, params.cell_size);
-  if (schedule.spreads) schedule.analysis.slots_x = schedule.analysis.slots = 0;
+  if (schedule.scales) schedule.analysis.slots_x = schedule.analysis.slots = 0;
   for (Tiles* tiles : {&schedule.frame, &schedule.analysis}) tiles->record_bytes = (4 + 2 * tiles->slots + 31) / 32 * 32;
   schedule.cell_reciprocal = cell_reciprocal(std::uint32_t(params.cell_size));
   return schedule;
@@ -65,10 +64,8 @@ Memory memory_of(const Plan& plan) {
   if (params.reference == Reference::background) memory.model = take(memory.kept_bytes, 2 * frame_bytes);
   memory.state = take(memory.kept_bytes, 256);
   if (!plan.counted_bits.empty()) memory.counted = take(memory.bits_bytes, mask_bytes);
-  const bool opens = plan.opens();
-  if (opens || plan.scales()) memory.changed = take(memory.bits_bytes, mask_bytes);
+  if (plan.opens() || plan.scales()) memory.changed = take(memory.bits_bytes, mask_bytes);
   if (params.reference == Reference::mog2) memory.foreground = take(memory.bits_bytes, mask_bytes);
-  if (opens && plan.scales()) memory.opened = take(memory.bits_bytes, mask_bytes);
   if (plan.scales() && plan.compares_samples()) memory.small = take(memory.bits_bytes, frame_bytes);
   if (plan.scales() && params.output == Output::difference) memory.small_difference = take(memory.bits_bytes, frame_bytes);
   return memory;

@@ -30,8 +30,8 @@ inline constexpr int widest_tile = 32 * tuning.strip_bytes;  ///< pixels
 inline constexpr int max_slots = (widest_tile / min_cell + 2) * (tuning.tile_rows / min_cell + 2);
 static_assert(widest_tile * tuning.tile_rows <= 0xffff, "a count of a tile is a word of 16 bits");
 
-/// What a kernel writes, besides counts. bits: the changed pixels for another kernel, and no counts.
-enum class Writes { nothing, difference, changed, bits };
+/// What a kernel writes, besides counts.
+enum class Writes { nothing, difference, changed };
 
 /// The tiles of a picture, and the records that they store. A tile is a block.
 struct Tiles {
@@ -46,18 +46,17 @@ struct Schedule {
   Layout layout{};
   bool compares = true;              ///< whether the comparing kernel runs
   Writes compare = Writes::nothing;  ///< what it writes
-  bool opens = false;                ///< whether a second kernel opens the mask and counts, if light was not switched
+  bool scales = false;               ///< whether the analysis has a part of the size of the frame
   bool restarts = false;             ///< whether a kernel makes the frame the reference if light was switched; not of a mixture
-  Writes open = Writes::nothing;     ///< what the second kernel writes
-  bool spreads = false;              ///< whether a last kernel spreads the mask of the analysis over the frame, and counts
-  Writes spread = Writes::nothing;   ///< what the last kernel writes
+  bool opens = false;                ///< whether a last kernel opens the mask, spreads it over the frame and counts
+  Writes open = Writes::nothing;     ///< what the last kernel writes
   int tile_width = 0, threads = 0;   ///< pixels; of a block
   Tiles frame;                       ///< of the kernel that counts cells
-  Tiles analysis;                    ///< of the comparing kernel; equal to `frame` if nothing spreads, else without slots
+  Tiles analysis;                    ///< of the comparing kernel; equal to `frame` if nothing scales, else without slots
   std::uint32_t cell_reciprocal = 0;
 
   /// The records of a frame: of the tiles of the frame, row by row, then of those of the analysis if they differ, then a Verdict.
-  std::size_t analysis_offset() const { return spreads ? frame.bytes() : 0; }
+  std::size_t analysis_offset() const { return scales ? frame.bytes() : 0; }
   std::size_t verdict_offset() const { return analysis_offset() + analysis.bytes(); }
   std::size_t frame_record_bytes() const { return verdict_offset() + 32; }
   /// The cell of slot 0 of a tile, along one axis.
@@ -81,7 +80,7 @@ struct Memory {
   std::size_t state = none;       ///< State in cuda_params.cuh, 256 bytes
   std::size_t kept_bytes = 0;
   // In the second block, bits of rows of Plan::mask_pitch():
-  std::size_t counted = none, changed = none, foreground = none, opened = none;
+  std::size_t counted = none, changed = none, foreground = none;
   std::size_t small = none, small_difference = none;  ///< pictures of the analysis, see frame_layout()
   std::size_t bits_bytes = 0;
 

@@ -7,7 +7,7 @@
 //   light         median of frame ÷ mean in cells of 16 × 16 pixels, over pixels that did not change in the last frame: the gain;
 //                 then the median difference of chroma under this gain: the offsets
 //   filled        cells of too few such pixels get the mean of their neighbours, round by round
-//   smooth        the light of a cell becomes the median of 3 × 3 cells
+//   smooth        the gain of a cell becomes the median of 3 × 3 cells, and so do its offsets where the gain changes much
 //   expect        mean under the light (bilinear between cells); evidence = distance² ÷ variance, limited
 //   above         mean evidence of 5 × 5 pixels above the threshold
 //   unlike_shadow how badly a local shadow (5 × 5 pixels) explains the pixel
@@ -217,9 +217,8 @@ CUDAVISION_HOST_DEVICE float filled(const Job& job, int x, int y, Of of) {
   }
   return count ? over(sum, float(count)) : empty;
 }
-/// The median light of 3 × 3 cells; the border is repeated. So the offsets of a small object do not count, which were measured under its
-/// gain.
-CUDAVISION_HOST_DEVICE inline float smooth(const Job& job, int channel, int x, int y) {
+/// The median light of 3 × 3 cells; the border is repeated.
+CUDAVISION_HOST_DEVICE inline float median_around(const Job& job, int channel, int x, int y) {
   const auto light = [&](int nx, int ny) {
     nx = nx < 0 ? 0 : nx >= job.cells_x ? job.cells_x - 1 : nx;
     ny = ny < 0 ? 0 : ny >= job.cells_y ? job.cells_y - 1 : ny;
@@ -236,6 +235,17 @@ CUDAVISION_HOST_DEVICE inline float smooth(const Job& job, int channel, int x, i
   }
   const auto median = [](float a, float b, float c) { return most(least(a, b), least(most(a, b), c)); };
   return median(low, median(middle[0], middle[1], middle[2]), high);
+}
+
+/// The light of a cell without that of small objects: the gain is the median of 3 × 3 cells. Where the gain of the cell itself is far from
+/// that, the offsets of chroma were measured under the gain of an object, and are medians, too.
+CUDAVISION_HOST_DEVICE inline float smooth(const Job& job, int channel, int x, int y) {
+  constexpr float far = 0.1f;
+  const float gain = median_around(job, 0, x, y);
+  if (channel == 0) return gain;
+  const int at = y * job.cells_x + x;
+  const float away = sub(job.light[0][at], gain), limit = mul(far, gain);
+  return away > limit || away < -limit ? median_around(job, channel, x, y) : job.light[channel][at];
 }
 
 /// The place of a coordinate between the middles of two cells.

@@ -1129,7 +1129,6 @@ TEST(DiffSchedule, MemoryDoesNotOverlap) {
     EXPECT_EQ(memory.model != diff::Memory::none, model || background);
     EXPECT_EQ(memory.counted != diff::Memory::none, !plan.counted_bits.empty());
     EXPECT_EQ(memory.changed != diff::Memory::none, opens || scales);
-    EXPECT_EQ(memory.opened != diff::Memory::none, opens && scales);
     EXPECT_EQ(memory.small != diff::Memory::none, scales && (!pooled || shows));
     EXPECT_EQ(memory.small_difference != diff::Memory::none, scales && shows);
     EXPECT_EQ(memory.foreground != diff::Memory::none, model && !pooled);
@@ -1152,7 +1151,6 @@ TEST(DiffSchedule, MemoryDoesNotOverlap) {
     expect_apart({{memory.counted, bits},
                   {memory.changed, bits},
                   {memory.foreground, bits},
-                  {memory.opened, bits},
                   {memory.small, frame},
                   {memory.small_difference, frame}},
                  memory.bits_bytes);

@@ -41,7 +41,7 @@ bool works(const std::string& backend) {
 /// Ends the process: the threads of a pipeline that hangs do not end.
 [[noreturn]] void end_hanging(soak::Lane& lane, const char* what) {
   lane.report().fail(what);
-  std::printf("%s%s", lane.report().history().c_str(), lane.states().c_str());
+  std::printf("%s", lane.states().c_str());
   std::printf("0 passed, 1 failed, 0 skipped\n");
   std::fflush(stdout);
   _exit(1);

@@ -172,8 +172,8 @@ class MixerLane : public Lane {
 
   void seek(guint64 n) override {
     // GStreamer's aggregator flushes pad by pad, while its thread goes on. If that thread is handling the EOS of a pad, the pad is at EOS
-    // after the flush, too.
-    constexpr guint64 near_the_end = 64;
+    // after the flush, too. Until the flush reaches the pads, a busy machine composes this many frames at most.
+    constexpr guint64 near_the_end = 200;
     if (sent() + near_the_end >= length() && !at_eos()) return;
     report_.act("flushing seek to frame " + std::to_string(n));
     {
@@ -218,7 +218,8 @@ class MixerLane : public Lane {
       self.low_ = int(self.scenes_.size()) - 1;
     } else if (type == GST_EVENT_EOS) {
       if (std::exchange(self.over_, true)) return GST_PAD_PROBE_OK;
-      if (self.next_ != self.length()) self.report_.fail("EOS came before frame " + std::to_string(self.next_));
+      if (self.next_ != self.length())
+        self.report_.fail("EOS came before frame " + std::to_string(self.next_) + " of " + std::to_string(self.length()));
       self.ended();
     }
     return GST_PAD_PROBE_OK;
@@ -255,8 +256,10 @@ class MixerLane : public Lane {
       }
       wrong = difference;
     }
-    report_.fail("frame " + std::to_string(n) + " is wrong, from the newest scene " + wrong + describe(scenes.back()) +
-                 looks_like(samples, scenes, n, video) + pads_now());
+    std::string tried;
+    for (const Scene& scene : scenes) tried += "\n  scene from frame " + std::to_string(scene.forced_from) + describe(scene);
+    report_.fail("frame " + std::to_string(n) + " is wrong, from the newest scene " + wrong +
+                 looks_like(samples, scenes, n, video) + pads_now() + tried);
   }
 
   /// What GStreamer knows of each pad now.

@@ -6,7 +6,7 @@
 namespace cudavision::soak {
 
 void Report::act(const std::string& action) {
-  constexpr std::size_t most_kept = 40;
+  constexpr std::size_t most_kept = 20;
   const std::lock_guard<std::mutex> lock(mutex_);
   if (last_actions_.size() == most_kept) last_actions_.pop_front();
   last_action_ = now();
@@ -22,7 +22,7 @@ void Report::deliver() {
 void Report::fail(const std::string& what) {
   constexpr int most_printed = 5;
   if (++failures_ > most_printed) return;
-  std::printf("FAILED: %s: %s\n", describe().c_str(), what.c_str());
+  std::printf("FAILED: %s: %s\n%s", describe().c_str(), what.c_str(), history().c_str());
   std::fflush(stdout);
 }
 

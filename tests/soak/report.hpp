@@ -21,7 +21,7 @@ class Report {
   bool ended() const { return ended_; }
   /// A frame reached a sink.
   void deliver();
-  /// Counts a failure, and prints the first ones at once. Any thread may call it.
+  /// Counts a failure, and prints the first ones at once, with the last actions. Any thread may call it.
   void fail(const std::string& what);
 
   int failures() const { return failures_; }

@@ -120,7 +120,7 @@ Pooled::Values Pooled::filled(Values cells, double all) const {
 }
 
 /// The median of 3 × 3 cells.
-Pooled::Values Pooled::smooth(const Values& before) const {
+Pooled::Values Pooled::medians(const Values& before) const {
   Values cells = before;
   for (int cell = 0; cell < across_ * down_; ++cell) {
     Values near;
@@ -131,6 +131,15 @@ Pooled::Values Pooled::smooth(const Values& before) const {
     std::sort(near.begin(), near.end());
     cells[std::size_t(cell)] = near[4];
   }
+  return cells;
+}
+
+/// Offsets of chroma: the median of 3 × 3 cells where the gain of the cell differs from its median by more than a tenth.
+Pooled::Values Pooled::smooth_offsets(const Values& offsets, const Values& gains, const Values& smooth_gains) const {
+  const Values smooth = medians(offsets);
+  Values cells = offsets;
+  for (std::size_t i = 0; i < cells.size(); ++i)
+    if (std::abs(gains[i] - smooth_gains[i]) > 0.1 * smooth_gains[i]) cells[i] = smooth[i];
   return cells;
 }
 
@@ -171,8 +180,10 @@ std::vector<std::uint8_t> Pooled::submit(const Picture& src) {
     for (int k = 1; k < channels; ++k) cells.emplace_back(cells[0].size(), 0);
     if (params_.light_compensation) {
       const Values gains = measured(frame, 0, {});
-      cells[0] = smooth(filled(gains, gain_of(frame[0])));
-      for (int k = 1; k < channels; ++k) cells[std::size_t(k)] = smooth(filled(measured(frame, k, gains), 0));
+      const Values all_gains = filled(gains, gain_of(frame[0]));
+      cells[0] = medians(all_gains);
+      for (int k = 1; k < channels; ++k)
+        cells[std::size_t(k)] = smooth_offsets(filled(measured(frame, k, gains), 0), all_gains, cells[0]);
     }
     Values evidence(pixels), unlike(pixels, 10), gain(pixels);
     for (std::size_t i = 0; i < pixels; ++i) {

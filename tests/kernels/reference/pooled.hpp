@@ -23,7 +23,8 @@ class Pooled {
   Values measured(const std::vector<Values>& frame, int channel, const Values& gains) const;
   double gain_of(const Values& luma) const;
   Values filled(Values cells, double all) const;
-  Values smooth(const Values& before) const;
+  Values medians(const Values& before) const;
+  Values smooth_offsets(const Values& offsets, const Values& gains, const Values& smooth_gains) const;
   double field(const Values& cells, int x, int y) const;
   template <typename Of>
   double around(int radius, int x, int y, Of of) const;
