@@ -101,8 +101,9 @@ CUDAVISION_HOST_DEVICE inline float operate(float d, float s) {
 }
 
 /// Lays pixel s over pixel d. Both hold samples of the output; s[3] is the pad's own alpha in steps of the output's. k: the key's
-/// weight. Channels: what the output has: 1 for gray, 3 for colors, 4 with alpha.
-template <Operator Op, int Channels>
+/// weight. Channels: what the output has: 1 for gray, 3 for colors, 4 with alpha. Diagonal: samples are R', G' and B', so that matrices
+/// only scale and shift each of them, with the same bits.
+template <Operator Op, int Channels, bool Diagonal = false>
 CUDAVISION_HOST_DEVICE inline void lay_pixel(const Target& target, const Layer& layer, float k, const float (&s)[4],
                                              float (&d)[4]) {
   constexpr bool average = Op == Operator::average, compositor = Op == Operator::over || Op == Operator::add;
@@ -117,7 +118,12 @@ CUDAVISION_HOST_DEVICE inline void lay_pixel(const Target& target, const Layer& 
   float over[3] = {s[0], s[1], s[2]};
   if (operates_on_rgb(Op)) {
     const auto row = [&](int c, const float(&v)[4]) {
-      return colors == 1 ? target.to_rgb.m[c][0] * v[0] + target.to_rgb.m[c][3] : target.to_rgb.row(c, v[0], v[1], v[2]);
+      if (colors == 1 || Diagonal) return target.to_rgb.m[c][c] * v[c] + target.to_rgb.m[c][3];
+      return target.to_rgb.row(c, v[0], v[1], v[2]);
+    };
+    const auto back = [&](int c, const float(&v)[3]) {
+      if (Diagonal) return target.from_rgb.m[c][c] * v[c] + target.from_rgb.m[c][3];
+      return target.from_rgb.row(c, v[0], v[1], v[2]);
     };
     float rgb[3];
     for (int c = 0; c < colors; ++c) {
@@ -125,7 +131,7 @@ CUDAVISION_HOST_DEVICE inline void lay_pixel(const Target& target, const Layer& 
       rgb[c] = operate<Op>(below, above);
     }
     if (colors == 1) rgb[1] = rgb[2] = rgb[0];
-    for (int c = 0; c < colors; ++c) over[c] = clamped(target.from_rgb.row(c, rgb[0], rgb[1], rgb[2]), target.max);
+    for (int c = 0; c < colors; ++c) over[c] = clamped(back(c, rgb), target.max);
     if (alpha)
       for (int c = 0; c < 3; ++c) over[c] = s[c] + (over[c] - s[c]) * (d[3] * target.per_max);
   }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The CUDA backend: one launch per frame.
 //
-//   frame ──► schedule_pair() ──┬─ two pictures of one 8-bit format ──► mix_pair()   cuda_pair.cu
-//                               └─ anything else ──────────────────────► compose()   cuda_compose.cu
+//   frame ──► schedule_pair() ──┬─ two pictures of one 8-bit format ──► mix_pair()       cuda_pair.cu
+//                               ├─ … with an operator on R', G', B' ──► operate_pair()   cuda_operate.cu
+//                               └─ anything else ─────────────────────► compose()        cuda_compose.cu
 //
 // Where to change what
 //   another operator         Operator in blend.hpp (its place decides operates_on_rgb()); operate(), or lay_pixel(), and
@@ -16,6 +17,7 @@
 //   another block shape      cuda_tuning.hpp; tile_grid() in cuda_schedule.cpp
 //   which kernel runs        schedule_pair() in cuda_schedule.cpp
 //   colors and ranges        kernels/core/color.cpp
+#include "kernels/blend/arithmetic.hpp"
 #include "kernels/blend/cuda_launch.hpp"
 #include "kernels/cuda/device.hpp"
 
@@ -28,7 +30,7 @@ class CudaComposer final : public Composer {
 
   Status submit(const Target& target, const std::vector<Layer>& layers, Queue queue) override {
     if (const auto pair = schedule_pair(geometry_, target, layers))
-      mix_pair(*pair, queue);
+      operates_on_rgb(pair->job.layer.op) ? operate_pair(*pair, target, queue) : mix_pair(*pair, queue);
     else
       compose(target, layers, queue);
     return cuda::check(cudaGetLastError(), "cannot launch the blending");

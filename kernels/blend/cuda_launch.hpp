@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The two families of CUDA kernels. Each function launches one kernel and does not wait; the caller checks cudaGetLastError().
+// The families of CUDA kernels. Each function launches one kernel and does not wait; the caller checks cudaGetLastError().
 #pragma once
 
 #include "kernels/blend/cuda_schedule.hpp"
@@ -8,6 +8,9 @@ namespace cudavision::blend {
 
 /// Mixes two pictures of the output's 8-bit format.
 void mix_pair(const PairLaunch& launch, Queue queue);
+
+/// The same with an operator on R', G' and B'.
+void operate_pair(const PairLaunch& launch, const Target& target, Queue queue);
 
 /// Composes any layers.
 void compose(const Target& target, const std::vector<Layer>& layers, Queue queue);

@@ -19,64 +19,24 @@
 //   threads of a block                                   cuda_tuning.hpp
 //   how pixels of four bytes are mixed                   PixelMix and pixel_mix() in cuda_schedule.cpp; mixed_pixel() here
 //   how samples are rounded                              mixed() here
-#include "kernels/blend/arithmetic.hpp"
+#include "kernels/blend/cuda_chunk.cuh"
 #include "kernels/blend/cuda_launch.hpp"
 
 namespace cudavision::blend {
 namespace {
 
-using std::uint32_t;
-using std::uint8_t;
+// ---- Mixing --------------------------------------------------------------------------------------------------------------------
 
-// ---- 16 bytes -------------------------------------------------------------------------------------------------------------------
-
-struct Chunk {
-  uint32_t word[4];
-};
-__device__ __forceinline__ Chunk load_chunk(const uint8_t* row, int x, int row_bytes) {
-  if (x + 16 <= row_bytes) {
-    const uint4 v = __ldg(reinterpret_cast<const uint4*>(row + x));
-    return {{v.x, v.y, v.z, v.w}};
-  }
-  Chunk chunk{};
-#pragma unroll
-  for (int i = 0; i < 16; ++i)
-    if (x + i < row_bytes) chunk.word[i / 4] |= uint32_t(row[x + i]) << i % 4 * 8;
-  return chunk;
-}
-__device__ __forceinline__ void store_chunk(uint8_t* row, int x, int row_bytes, const Chunk& chunk) {
-  if (x + 16 <= row_bytes) {
-    *reinterpret_cast<uint4*>(row + x) = make_uint4(chunk.word[0], chunk.word[1], chunk.word[2], chunk.word[3]);
-    return;
-  }
-#pragma unroll
-  for (int i = 0; i < 16; ++i)
-    if (x + i < row_bytes) row[x + i] = uint8_t(chunk.word[i / 4] >> i % 4 * 8);
-}
-
-// ---- Bytes as numbers -----------------------------------------------------------------------------------------------------------
-// Numbers around round_bias, 1.5 · 2^23, are 1 apart. A byte put into the lowest bits of this number is therefore the number
-// 1.5 · 2^23 + byte, and a sum with it is rounded half to even, with the result in the lowest bits. Neither direction needs a
-// conversion instruction.
-
-__device__ __forceinline__ float biased(uint32_t word, int byte) {
-  return __uint_as_float(__byte_perm(word, 0x4b400000, 0x7650 | byte));
-}
 /// d + weight · (s − d) of biased numbers, rounded to nearest or down. The lowest byte of the result is the sample.
 template <bool Down>
 __device__ __forceinline__ float mixed(float s, float d, float weight) {
   return Down ? __fmaf_rd(weight, s - d, d) : fmaf(weight, s - d, d);
-}
-__device__ __forceinline__ uint32_t pack(float a, float b, float c, float d) {
-  const uint32_t ab = __byte_perm(__float_as_uint(a), __float_as_uint(b), 0x0040);
-  return __byte_perm(ab, __byte_perm(__float_as_uint(c), __float_as_uint(d), 0x0040), 0x5410);
 }
 template <bool Down>
 __device__ __forceinline__ uint32_t mixed_word(uint32_t s, uint32_t d, const float (&weights)[4]) {
   return pack(mixed<Down>(biased(s, 0), biased(d, 0), weights[0]), mixed<Down>(biased(s, 1), biased(d, 1), weights[1]),
               mixed<Down>(biased(s, 2), biased(d, 2), weights[2]), mixed<Down>(biased(s, 3), biased(d, 3), weights[3]));
 }
-__device__ __forceinline__ float number(uint32_t word, int byte) { return biased(word, byte) - round_bias; }
 
 // ---- Kernels --------------------------------------------------------------------------------------------------------------------
 

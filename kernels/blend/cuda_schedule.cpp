@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "kernels/blend/arithmetic.hpp"
+
 namespace cudavision::blend {
 
 TileGrid tile_grid(int width, int height) {
@@ -29,7 +31,7 @@ bool find_pair(const Geometry& geometry, const Target& target, const std::vector
   if (!below->hides || !fills(*below) || !fills(*above)) return false;
   if (below != above && target.alpha && below->op == Operator::source && below->coverage != 1) return false;
   const bool over = above->op == Operator::over || (above->op == Operator::add && !target.alpha);
-  if (!over && above->op != Operator::source && above->op != Operator::average) return false;
+  if (!over && above->op != Operator::source && above->op != Operator::average && !operates_on_rgb(above->op)) return false;
   // Packed 4:2:2 of odd width has a byte that belongs to no pixel and must not be written.
   return !(format.sets[0].shares_plane() && target.width % 2);
 }
@@ -64,6 +66,23 @@ PixelMix pixel_mix(const Target& target, const Layer& above, bool down) {
   return above.op == Operator::source ? PixelMix::source : PixelMix::all;
 }
 
+bool is_diagonal(const Matrix& matrix) {
+  for (int row = 0; row < 3; ++row)
+    for (int column = 0; column < 3; ++column)
+      if (row != column && matrix.m[row][column] != 0) return false;
+  return true;
+}
+
+/// The kernel for an operator on R', G' and B'; nothing if there is none for these pictures.
+std::optional<PairLaunch::Kernel> operating_kernel(const Target& target, const Layer& above, bool pixels, bool even_nv) {
+  using Kernel = PairLaunch::Kernel;
+  if (above.keyed) return {};
+  if (target.gray) return Kernel::operate_gray;
+  if (pixels && is_diagonal(target.to_rgb)) return Kernel::operate_pixels;
+  if (even_nv) return Kernel::operate_420;
+  return {};
+}
+
 }  // namespace
 
 std::optional<PairLaunch> schedule_pair(const Geometry& geometry, const Target& target, const std::vector<Layer>& layers) {
@@ -72,8 +91,9 @@ std::optional<PairLaunch> schedule_pair(const Geometry& geometry, const Target& 
   const Layer *above = nullptr, *below = nullptr;
   if (format.depth > 8 || !find_pair(geometry, target, layers, above, below)) return {};
   const bool pixels = target.alpha || target.padding.data, nv = format.planes == 2;
-  const bool even = target.width % 2 == 0 && target.height % 2 == 0;
-  if (above->keyed && !pixels && !(nv && even) && !target.gray) return {};
+  const bool even_nv = nv && target.width % 2 == 0 && target.height % 2 == 0, operates = operates_on_rgb(above->op);
+  const auto operating = operates ? operating_kernel(target, *above, pixels, even_nv) : std::nullopt;
+  if (operates ? !operating : above->keyed && !pixels && !even_nv && !target.gray) return {};
   PairLaunch launch{};
   PairJob& job = launch.job;
   if (!set_planes(geometry, target, *above, *below, job)) return {};
@@ -82,7 +102,10 @@ std::optional<PairLaunch> schedule_pair(const Geometry& geometry, const Target& 
   job.swapped = nv && target.channels[2].data < target.channels[1].data;
   launch.keyed = above->keyed;
   launch.down = is_over(*above) && above->color_bias < 0;
-  if (pixels) {
+  if (operating) {
+    launch.kernel = *operating;
+    if (launch.kernel == Kernel::operate_420) job.total -= job.planes[1].begin;  // one thread for each chunk of chroma
+  } else if (pixels) {
     launch.kernel = Kernel::pixels;
     launch.fourth = target.packed.order[3];
     launch.mix = pixel_mix(target, *above, launch.down);

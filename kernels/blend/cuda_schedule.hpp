@@ -21,7 +21,7 @@ struct TileGrid {
 };
 TileGrid tile_grid(int width, int height);
 
-// ---- Two pictures of one 8-bit format: mix_planes, mix_pixels, mix_keyed_420 ----------------------------------------------------
+// ---- Two pictures of one 8-bit format: mix_…, operate_… -------------------------------------------------------------------------
 
 /// A plane of both pictures and of the output. Its rows are aligned to 16 bytes.
 struct PairPlane {
@@ -59,6 +59,9 @@ struct PairLaunch {
     planes,     ///< mix_planes: one weight for all samples; or gray with a key
     pixels,     ///< mix_pixels: pixels of four bytes
     keyed_420,  ///< mix_keyed_420: NV12 and NV21 with a key, even size
+    operate_gray,
+    operate_pixels,
+    operate_420,  ///< with an operator on R', G' and B', without a key
   };
   Kernel kernel;
   bool keyed, down;  ///< down: results are rounded down

@@ -698,6 +698,34 @@ TEST_P(BlendPlans, OthersChangeNothingBeside) {
   }
 }
 
+/// The kernel for two pictures with an operator on R', G' and B' gives the bits of the kernel for any layers: a small third pad changes no
+/// row that it does not touch.
+TEST_P(BlendPlans, OperatorsOnTwoPicturesGiveTheSameBits) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  for (Format format : all_formats())
+    for (int op = int(blend::Operator::subtract); op <= int(blend::Operator::max); ++op)
+      for (const double alpha : {1.0, 0.6}) {
+        const Geometry geometry{format, op % 2 ? 218 : 64, 100};
+        Scene scene{geometry, {}, {}, {{make_picture(geometry, 1), {}}, {make_picture(geometry, 2), {}}}, {}};
+        for (Pad& pad : scene.pads) pad.params.place = {0, 0, geometry.width, geometry.height};
+        scene.pads[0].params.op = blend::Operator::source;
+        scene.pads[1].params.op = blend::Operator(op);
+        scene.pads[1].params.alpha = alpha;
+        const Picture two = compose(backend, scene);
+        Pad small{make_picture({format, 3, 5}, 3), {}};
+        small.params.place = {20, 96, 8, 2};
+        scene.pads.push_back(small);
+        const Picture three = compose(backend, scene);
+        for (const reference::Component& c : two.format().components) {
+          reference::Grid of_two = two.read(c), of_three = three.read(c);
+          const std::size_t values = of_two.values.size() * 9 / 10;
+          of_two.values.resize(values), of_three.values.resize(values);
+          EXPECT_TRUE(of_two.values == of_three.values) << describe(scene);
+        }
+      }
+}
+
 /// Each error is one sentence that names the wrong parameter, and nothing is written.
 TEST_P(BlendPlans, RefusesBadPads) {
   const Backend backend = GetParam();
@@ -894,6 +922,25 @@ TEST(BlendSchedule, PairsOfPixels) {
   EXPECT_FLOAT_EQ(launch->job.layer.key[1], 127.5f);
 }
 
+TEST(BlendSchedule, PairsWithOperators) {
+  using Kernel = blend::PairLaunch::Kernel;
+  const auto kernel = [](Format format, blend::Operator op, bool keyed = false) {
+    PairScene scene(format, 64, 8);
+    scene.pads[1].op = op;
+    if (keyed) scene.pads[1].key.mode = blend::Key::Mode::color;
+    const auto launch = scene.schedule();
+    return launch ? std::optional(launch->kernel) : std::nullopt;
+  };
+  for (blend::Operator op : {blend::Operator::subtract, blend::Operator::max}) {
+    EXPECT_EQ(kernel(Format::GRAY8, op), Kernel::operate_gray);
+    EXPECT_EQ(kernel(Format::ARGB, op), Kernel::operate_pixels);
+    EXPECT_EQ(kernel(Format::BGRx, op), Kernel::operate_pixels);
+    EXPECT_EQ(kernel(Format::NV21, op), Kernel::operate_420);
+    for (Format format : {Format::I420, Format::RGB, Format::P010_10LE}) EXPECT_FALSE(kernel(format, op));
+    EXPECT_FALSE(kernel(Format::GRAY8, op, true));
+  }
+}
+
 /// Frames that are no pair go to the kernel for any layers.
 TEST(BlendSchedule, OtherFramesAreNoPairs) {
   const auto pair = [](Format format, void (*spoil)(PairScene&)) {
@@ -907,7 +954,7 @@ TEST(BlendSchedule, OtherFramesAreNoPairs) {
   EXPECT_FALSE(pair(Format::NV12, [](PairScene& s) { s.pads[1].color.limited = true; }));
   EXPECT_FALSE(
       pair(Format::NV12, [](PairScene& s) { s.pads[1].alpha = s.pads[0].alpha = 0.5, s.pads[0].op = blend::Operator::over; }));
-  EXPECT_FALSE(pair(Format::NV12, [](PairScene& s) { s.pads[1].op = blend::Operator::multiply; }));
+  EXPECT_FALSE(pair(Format::NV12, [](PairScene& s) { s.pads[1].op = blend::Operator::multiply; }));  // of odd width
   EXPECT_FALSE(pair(Format::RGBA, [](PairScene& s) { s.pads[1].op = blend::Operator::add; }));
   EXPECT_FALSE(pair(Format::RGBA, [](PairScene& s) { s.pads[0].alpha = 0.5; }));
   EXPECT_FALSE(pair(Format::NV12, [](PairScene& s) { s.pads[1].src.planes[1].pitch += 4; }));
