@@ -114,7 +114,11 @@ check_alarm() {
     kill -"$signal" "$pid"
     wait "$pid" || status=$?
     expect "exit status of $1 after SIG$signal" 0 "$status"
-    expect "events of $1 after SIG$signal" 'test 2 2 2' "$(events_of "$work/out")"
+    # On a busy machine frames may be missing, so that motion ends and begins again.
+    local name begins ends pictures
+    read -r name begins ends pictures <<<"$(events_of "$work/out")"
+    expect "events of $1 after SIG$signal" "test $begins $begins" "$name $ends $pictures"
+    ((begins >= 2)) || expect "begins of $1 after SIG$signal" 2 "$begins"
   done
   GST_PLUGIN_PATH='' GST_REGISTRY="$work/registry.bin" status_of 1 "${alarm[@]}" test:30
   grep -q GST_PLUGIN_PATH "$work/err"
