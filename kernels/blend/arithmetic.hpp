@@ -54,6 +54,14 @@ CUDAVISION_HOST_DEVICE inline float greater(float a, float b) {
 #endif
 }
 CUDAVISION_HOST_DEVICE inline float clamped(float x, float most) { return lesser(greater(x, 0), most); }
+/// Clamps to 0–1.
+CUDAVISION_HOST_DEVICE inline float saturated(float x) {
+#ifdef __CUDA_ARCH__
+  return __saturatef(x);  // a part of the instruction that computes x
+#else
+  return clamped(x, 1);
+#endif
+}
 
 /// The value of a stored sample. 10-bit formats may arrive with garbage in the 6 bits above the sample.
 template <typename T>
@@ -67,7 +75,7 @@ CUDAVISION_HOST_DEVICE inline std::uint32_t sample_value(const Layer& layer, T s
 
 /// The key's weight of a pixel at this distance from the key, in steps of 1/255: 0 if the pixel matches, up to 1.
 CUDAVISION_HOST_DEVICE inline float key_weight(const Layer& layer, float distance) {
-  return clamped(distance * layer.key_scale - layer.key_offset, 1);
+  return saturated(distance * layer.key_scale - layer.key_offset);
 }
 CUDAVISION_HOST_DEVICE inline float key_weight(const Layer& layer, const float* key, float r, float g, float b) {
   const auto size = [](float x) { return x < 0.0f ? -x : x; };
@@ -127,7 +135,7 @@ CUDAVISION_HOST_DEVICE inline void lay_pixel(const Target& target, const Layer& 
     };
     float rgb[3];
     for (int c = 0; c < colors; ++c) {
-      const float below = clamped(row(c, d), 1), above = clamped(row(c, s), 1);
+      const float below = saturated(row(c, d)), above = saturated(row(c, s));
       rgb[c] = operate<Op>(below, above);
     }
     if (colors == 1) rgb[1] = rgb[2] = rgb[0];

@@ -68,6 +68,7 @@ __global__ void __launch_bounds__(tuning.pair_threads) operate_pixels(const __gr
   const Chunk above = load_chunk(plane.above + y * plane.above_pitch, x, plane.row_bytes);
   const Chunk below = load_chunk(plane.below + y * plane.below_pitch, x, plane.row_bytes);
   const auto& order = job.target.packed.order;
+  const uint32_t places = 0u << 4 * order[0] | 1u << 4 * order[1] | 2u << 4 * order[2] | 3u << 4 * order[3];
   Chunk out;
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
@@ -80,10 +81,8 @@ __global__ void __launch_bounds__(tuning.pair_threads) operate_pixels(const __gr
     if (Channels == 4) s[3] *= job.pair.layer.alpha_scale;
     lay_pixel<Op, Channels, true>(job.target, job.pair.layer, 1, s, d);
     if (Channels < 4) d[3] = job.target.max;
-    uint32_t word = 0;
-#pragma unroll
-    for (int c = 0; c < 4; ++c) word |= (__float_as_uint(biased_sample(d[c])) & 255) << 8 * order[c];
-    out.word[i] = word;
+    const uint32_t components = pack(biased_sample(d[0]), biased_sample(d[1]), biased_sample(d[2]), biased_sample(d[3]));
+    out.word[i] = __byte_perm(components, 0, places);
   }
   store_chunk(plane.dst + y * plane.dst_pitch, x, plane.row_bytes, out);
 }
