@@ -39,7 +39,7 @@ __device__ __forceinline__ std::uint32_t to_halves(std::uint32_t samples, int pa
 /// What the code of a warp must handle.
 enum class Way {
   inner,   ///< nothing: all samples lie in the frame, and all results in the region
-  side,    ///< samples left or right of the frame, results outside the region, pixels that take the border value
+  side,    ///< samples left or right of the frame, results outside the region
   general  ///< also rare cases: unaligned planes, rows of the border value, pixels that keep their input
 };
 
@@ -134,7 +134,7 @@ class Output {
     }
   }
   __device__ __forceinline__ Way way() const {
-    bool all = !fills_, none_else = true;
+    bool all = !fills_, none_else = !fills_;
 #pragma unroll
     for (int h = 0; h < H; ++h) all = all && plain_[h], none_else = none_else && (plain_[h] || !wanted_[h]);
     return __all_sync(~0u, all) ? Way::inner : __all_sync(~0u, none_else) ? Way::side : Way::general;
@@ -142,7 +142,7 @@ class Output {
   template <Way way>
   __device__ __forceinline__ void store(Pair<C> (&pairs)[H]) {
     const bool now = unsigned(row_) < unsigned(count_);
-    if (way != Way::inner && fills_ && now) fill(pairs);
+    if (way == Way::general && fills_ && now) fill(pairs);
     if (C == 4 && copies_ && now) {
 #pragma unroll
       for (int h = 0; h < H; ++h) {
@@ -166,7 +166,7 @@ class Output {
     }
     to_ += dst_pitch_;
     ++row_;
-    if (way != Way::inner) ++y_;
+    if (way == Way::general) ++y_;
   }
 
  private:

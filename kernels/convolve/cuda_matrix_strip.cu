@@ -192,10 +192,8 @@ __device__ __forceinline__ void convolve_strip(const MatrixStripParams& p, const
   __shared__ StripRows<Shape> strips[warps];
   StripRows<Shape>& strip = strips[warp];
   bool border_row = false;
-  // Results that need rows beyond the frame are replaced where pixels are filled or copied, so any rows will do.
-  const Border border = int(view.border) >= extrapolating_borders ? Border::replicate : view.border;
   for (int i = lane; i < rows + 2 * Shape::ahead; i += 32) {
-    const int row = border_index(y - K / 2 + i, view.height, border);
+    const int row = border_index(y - K / 2 + i, view.height, view.border);
     strip.offset[i] = row < 0 ? -1 : row * view.src_pitch;
     border_row = border_row || row < 0;
   }
@@ -207,7 +205,7 @@ __device__ __forceinline__ void convolve_strip(const MatrixStripParams& p, const
       if (at < x - 4 || at > x + width) continue;
       std::uint32_t words[C];
       cuda::interleave<std::uint8_t, C>(
-          cuda::load_quad<std::uint8_t, C>(view, at, border_index(y - K / 2 + row, view.height, border)), words);
+          cuda::load_quad<std::uint8_t, C>(view, at, border_index(y - K / 2 + row, view.height, view.border)), words);
 #pragma unroll
       for (int w = 0; w < C; ++w) strip.edges[e][row][w] = words[w];
     }
