@@ -16,6 +16,12 @@ def user_of(location):
     return match[1] if match else ""
 
 
+def without_user(uri):
+    """A URI without its `user:password`, for people."""
+    user = user_of(uri)
+    return uri.replace(user + "@", "", 1) if user else uri
+
+
 def without_users(text, users):
     """Removes these `user:password` from a text, and whatever stands between :// and @."""
     for user in filter(None, users):

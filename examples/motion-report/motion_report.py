@@ -43,7 +43,7 @@ def title_of(clip):
     if not clip:
         return "a synthetic scene"
     if is_uri(clip):
-        return inputs.without_users(clip, [inputs.user_of(clip)])
+        return inputs.without_user(clip)
     return os.fsencode(pathlib.Path(clip).name).decode(errors="replace")
 
 

@@ -15,6 +15,7 @@ import sys
 import urllib.parse
 
 import common
+import inputs
 
 VERSION = 1  # of the results; another one repeats all clips
 SUFFIXES = set(".3gp .asf .avi .dv .flv .h264 .h265 .hevc .m2ts .m2v .m4v .mkv .mov .mp4 .mpeg .mpg .mts .mxf .ogg .ogv .ts "
@@ -67,11 +68,6 @@ def path_of(location):
     return None if URI.match(location) else location
 
 
-def without_password(uri):
-    """A URI for people. A password may contain any character, so it ends at the last @."""
-    return re.sub(r"^([a-z][-+.a-z0-9]+://)[^/]*:.*@", r"\1", uri, flags=re.I | re.S)
-
-
 def discover(arguments, lists=()):
     """The locations that arguments and lists name: each path and URI once, folders searched. A missing argument is a Failure; a
     missing path in a list is a clip that fails, since the others are still worth the work."""
@@ -109,7 +105,7 @@ def settings_of(texts):
 def clip_of(location, settings):
     path = path_of(location)
     if path is None:
-        name, uri, version = without_password(location), location, None
+        name, uri, version = inputs.without_user(location), location, None
     else:
         path = os.path.abspath(path)
         name, uri = location, pathlib.Path(path).as_uri()

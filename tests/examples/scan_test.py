@@ -73,6 +73,7 @@ class Discovery(Folder):
         for uri in ("rtsp://me:secret@host/x", "rtsp://me:se@cret@host/x", "http://host/x", "http://host/a@b"):
             self.assertNotIn("cret", clips.clip_of(uri, {}).name)
         self.assertEqual(clips.clip_of("http://host/a@b", {}).name, "http://host/a@b")
+        self.assertEqual(clips.clip_of("rtsp://me:se@cret@host:554/x", {}).name, "rtsp://host:554/x")
 
 
 class Keys(Folder):
