@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/blend/arithmetic.hpp"
+#include "kernels/blend/cuda_schedule.hpp"
 
 namespace cudavision::blend {
 namespace {
@@ -25,6 +26,11 @@ __device__ __forceinline__ Chunk load_chunk(const uint8_t* row, int x, int row_b
   for (int i = 0; i < 16; ++i)
     if (x + i < row_bytes) chunk.word[i / 4] |= uint32_t(row[x + i]) << i % 4 * 8;
   return chunk;
+}
+/// The chunks at byte x of row y of the upper and of the lower picture.
+__device__ __forceinline__ void load_chunks(const PairPlane& plane, int x, int y, Chunk& above, Chunk& below) {
+  above = load_chunk(plane.above + y * plane.above_pitch, x, plane.row_bytes);
+  below = load_chunk(plane.below + y * plane.below_pitch, x, plane.row_bytes);
 }
 __device__ __forceinline__ void store_chunk(uint8_t* row, int x, int row_bytes, const Chunk& chunk) {
   if (x + 16 <= row_bytes) {

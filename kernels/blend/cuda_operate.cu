@@ -40,8 +40,8 @@ __global__ void __launch_bounds__(tuning.pair_threads) operate_gray(const __grid
   if (index >= job.pair.total) return;
   const PairPlane& plane = job.pair.planes[0];
   const int y = index / plane.chunks, x = (index - y * plane.chunks) * 16;
-  const Chunk above = load_chunk(plane.above + y * plane.above_pitch, x, plane.row_bytes);
-  const Chunk below = load_chunk(plane.below + y * plane.below_pitch, x, plane.row_bytes);
+  Chunk above, below;
+  load_chunks(plane, x, y, above, below);
   Chunk out;
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
@@ -65,8 +65,8 @@ __global__ void __launch_bounds__(tuning.pair_threads) operate_pixels(const __gr
   if (index >= job.pair.total) return;
   const PairPlane& plane = job.pair.planes[0];
   const int y = index / plane.chunks, x = (index - y * plane.chunks) * 16;
-  const Chunk above = load_chunk(plane.above + y * plane.above_pitch, x, plane.row_bytes);
-  const Chunk below = load_chunk(plane.below + y * plane.below_pitch, x, plane.row_bytes);
+  Chunk above, below;
+  load_chunks(plane, x, y, above, below);
   const auto& order = job.target.packed.order;
   const uint32_t places = 0u << 4 * order[0] | 1u << 4 * order[1] | 2u << 4 * order[2] | 3u << 4 * order[3];
   Chunk out;
@@ -94,14 +94,10 @@ __global__ void __launch_bounds__(tuning.pair_threads) operate_420(const __grid_
   if (index >= job.pair.total) return;
   const PairPlane &luma = job.pair.planes[0], &chroma = job.pair.planes[1];
   const int y = index / chroma.chunks, x = (index - y * chroma.chunks) * 16;
-  const Chunk above_chroma = load_chunk(chroma.above + y * chroma.above_pitch, x, chroma.row_bytes);
-  const Chunk below_chroma = load_chunk(chroma.below + y * chroma.below_pitch, x, chroma.row_bytes);
-  Chunk above[2], below[2], out[2], out_chroma;
+  Chunk above_chroma, below_chroma, above[2], below[2], out[2], out_chroma;
+  load_chunks(chroma, x, y, above_chroma, below_chroma);
 #pragma unroll
-  for (int r = 0; r < 2; ++r) {
-    above[r] = load_chunk(luma.above + (2 * y + r) * luma.above_pitch, x, luma.row_bytes);
-    below[r] = load_chunk(luma.below + (2 * y + r) * luma.below_pitch, x, luma.row_bytes);
-  }
+  for (int r = 0; r < 2; ++r) load_chunks(luma, x, 2 * y + r, above[r], below[r]);
   const bool swapped = job.pair.swapped;
 #pragma unroll
   for (int i = 0; i < 4; ++i) {

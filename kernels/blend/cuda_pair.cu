@@ -126,8 +126,8 @@ __global__ void __launch_bounds__(tuning.pair_threads) mix_pixels(const __grid_c
   if (index >= job.total) return;
   const PairPlane& plane = job.planes[0];
   const int y = index / plane.chunks, x = (index - y * plane.chunks) * 16;
-  const Chunk above = load_chunk(plane.above + y * plane.above_pitch, x, plane.row_bytes);
-  const Chunk below = load_chunk(plane.below + y * plane.below_pitch, x, plane.row_bytes);
+  Chunk above, below;
+  load_chunks(plane, x, y, above, below);
   constexpr int first = Fourth == 0 ? 1 : 0;  // the first color byte
   float key[3] = {};
   if constexpr (Keyed) {
@@ -165,10 +165,7 @@ __global__ void __launch_bounds__(tuning.pair_threads) mix_keyed_420(const __gri
   const Chunk s = load_chunk(chroma.above + y * chroma.above_pitch, x, chroma.row_bytes);
   Chunk above[2], below[2];
 #pragma unroll
-  for (int r = 0; r < 2; ++r) {
-    above[r] = load_chunk(luma.above + (2 * y + r) * luma.above_pitch, x, luma.row_bytes);
-    below[r] = load_chunk(luma.below + (2 * y + r) * luma.below_pitch, x, luma.row_bytes);
-  }
+  for (int r = 0; r < 2; ++r) load_chunks(luma, x, 2 * y + r, above[r], below[r]);
   const Chunk d = load_chunk(chroma.below + y * chroma.below_pitch, x, chroma.row_bytes);
   const Layer& layer = job.layer;
   const Matrix& m = layer.to_key;
