@@ -1,110 +1,99 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Box mean, mosaic, threshold and deviation on CUDA, from padded summed-area tables, which the plan has made first (kernels/integral).
-//
-//   a table, of the sums left of x and above y:     the sum of a window = D − C − B + A
-//        x0        x1
-//     y0 A ─────── B            A warp computes 128 pixels of a row: lane l computes pixels l, l + 32, l + 64, l + 96, so that
-//        │ window  │            neighbouring lanes read neighbouring entries. The results go through shared memory, from which each
-//     y1 C ─────── D            lane takes four neighbouring pixels to store.
-//
-//   a block: box_warps rows × 128 pixels; the grid: the rectangle of one channel set; a launch for each set
-//
-// Where to change what: another operation: `result` in box_filter; another border: Axis of window.hpp; another sample type: the quads
-// of kernels/cuda/rows.cuh; another block shape: cuda_tuning.hpp.
-#include <algorithm>
+// Box mean, mosaic, threshold and deviation on CUDA: chooses between windows that slide over the picture (cuda_windows.cu) and tables of it
+// (cuda_tables.cu), and owns their memory. All channel sets of a plan go one way.
 #include <vector>
 
 #include "kernels/cuda/filter.hpp"
 #include "kernels/cuda/memory.hpp"
-#include "kernels/cuda/rows.cuh"
-#include "kernels/local/cuda_tuning.hpp"
-#include "kernels/local/plan.hpp"
+#include "kernels/local/cuda_tables.cuh"
+#include "kernels/local/cuda_windows.cuh"
 
 namespace cudavision::local {
 namespace {
 
-constexpr int box_width = 128;  ///< pixels of a row that a warp computes: four for each lane
-constexpr int box_warps = tuning.box_warps;
+/// Whether the channels of a set become neutral chroma.
+bool is_neutral(const Plan& plan, int set) {
+  const ChannelSet& channels = info(plan.geometry.format).sets[set];
+  return is_chroma(channels.roles[0]) && plan.table_of[set][0] < 0;
+}
 
-/// One channel set, its padded tables and the window.
-struct BoxJob {
-  cuda::SetView view;
-  const unsigned char *sums[4], *squares[4];  ///< by channel; nullptr: chroma that becomes neutral
-  std::ptrdiff_t sums_pitch, squares_pitch;
-  Window window;
-  int neutral;
-  Operation operation;
-  double factor;
+bool slides(const Plan& plan) {
+  const FormatInfo& format = info(plan.geometry.format);
+  for (int set = 0; set < format.set_count; ++set) {
+    const bool filled = is_neutral(plan, set) && format.sample_bytes() == 1 && !format.sets[set].shares_plane();
+    if (!filled && !can_slide(plan, set)) return false;
+  }
+  return true;
+}
+
+/// Without tables of the picture: needs little memory.
+class CudaWindows final : public cuda::CudaFilter {
+ public:
+  explicit CudaWindows(Plan plan) : CudaFilter(plan.geometry), plan_(std::move(plan)) {}
+
+  Status load() {
+    const auto device = cuda::current_device();
+    if (!device.ok()) return device.error();
+    multiprocessors_ = device.value().multiprocessors;
+    std::size_t sums = 0, squares = 0;
+    for (int set = 0; set < format_.set_count; ++set) {
+      if (is_neutral(plan_, set)) continue;
+      const int channels = format_.sets[set].channels;
+      if (Status status = load_windows(plan_.operation, channels, device.value().shared_limit); !status.ok()) return status;
+      const StoredBytes bytes =
+          stored_bytes(plan_.operation, plan_.geometry.grid(format_.sets[set]), channels, plan_.radius[set].y);
+      sums = std::max(sums, bytes.sums);
+      squares = std::max(squares, bytes.squares);
+    }
+    const Status status = sums_.allocate(sums);
+    return status.ok() ? squares_.allocate(squares) : status;
+  }
+
+ private:
+  Status filter(const Image& src, const Image& dst, const SetRects& rects, Queue queue) override {
+    for (int set = 0; set < format_.set_count; ++set) {
+      if (rects[set].empty()) continue;
+      const Status status = is_neutral(plan_, set) ? fill(dst, set, rects[set], queue) : slide(src, dst, set, rects[set], queue);
+      if (!status.ok()) return status;
+    }
+    return {};
+  }
+
+  Status fill(const Image& dst, int set, const Rect& rect, Queue queue) const {
+    const ChannelSet& channels = format_.sets[set];
+    const Plane& plane = dst.planes[channels.plane];
+    unsigned char* const to =
+        static_cast<unsigned char*>(plane.data) + rect.y * plane.pitch + std::ptrdiff_t(rect.x) * channels.channels;
+    return cuda::check(cudaMemset2DAsync(to, plane.pitch, format_.neutral_chroma(), std::size_t(rect.width) * channels.channels,
+                                         rect.height, queue.stream),
+                       "cannot fill the chroma");
+  }
+
+  Status slide(const Image& src, const Image& dst, int set, const Rect& rect, Queue queue) const {
+    WindowJob job;
+    job.view = cuda::make_view(src, dst, set, rect, Border::replicate, {}, false);
+    const Window window = window_of(plan_, set, box());
+    job.radius_x = window.x.radius;
+    job.radius_y = window.y.radius;
+    job.schedule = schedule_windows(plan_.operation, plan_.geometry.grid(format_.sets[set]), job.view.channels, rect, job.radius_x,
+                                    job.radius_y, multiprocessors_);
+    job.factor = plan_.factor;
+    job.sums = sums_.data<std::uint16_t>();
+    job.squares = squares_.data<std::uint32_t>();
+    job.words = aligned_to(job.view.src, job.view.src_pitch, 16) && aligned_to(job.view.dst, job.view.dst_pitch, 16);
+    return launch_windows(plan_.operation, job, queue);
+  }
+
+  const Plan plan_;
+  const FormatInfo& format_ = info(plan_.geometry.format);
+  int multiprocessors_ = 1;
+  cuda::DeviceMemory sums_, squares_;  ///< stored sums of rows
 };
 
-/// The sum over [x0, x1) × [y0, y1). Sum may wrap: the sum of a window fits into it.
-template <typename Sum>
-__device__ __forceinline__ Sum box_sum(const unsigned char* table, std::ptrdiff_t pitch, int x0, int y0, int x1, int y1) {
-  const auto *top = reinterpret_cast<const Sum*>(table + y0 * pitch), *bottom = reinterpret_cast<const Sum*>(table + y1 * pitch);
-  return (__ldg(bottom + x1) - __ldg(bottom + x0)) - (__ldg(top + x1) - __ldg(top + x0));
-}
-
-/// sum / count rounded half to even, for quotients below 2^16. The estimate in float32 is wrong by at most one.
-template <typename Sum>
-__device__ __forceinline__ int rounded_mean(Sum sum, int count, float per_count) {
-  int quotient = int(float(sum) * per_count);
-  std::int64_t rest = std::int64_t(sum) - std::int64_t(quotient) * count;
-  if (rest < 0) --quotient, rest += count;
-  if (rest >= count) ++quotient, rest -= count;
-  return quotient + (2 * rest + (quotient & 1) > count);
-}
-
-template <typename T, int C, typename Sum>
-__global__ void __launch_bounds__(32 * box_warps) box_filter(const __grid_constant__ BoxJob job) {
-  __shared__ __align__(16) T results[box_warps][C][box_width];
-  const cuda::SetView& view = job.view;
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const int x = (view.x0 & -4) + blockIdx.x * box_width, y = view.y0 + blockIdx.y * box_warps + warp;
-  if (y >= view.y1) return;
-  int y0, y1;
-  job.window.y.window(y, view.height, y0, y1);
-  int x0[box_width / 32], x1[box_width / 32];
-#pragma unroll
-  for (int j = 0; j < box_width / 32; ++j) job.window.x.window(min(x + lane + 32 * j, view.width - 1), view.width, x0[j], x1[j]);
-#pragma unroll
-  for (int c = 0; c < C; ++c) {
-    if (!(view.filtered >> c & 1)) continue;
-#pragma unroll
-    for (int j = 0; j < box_width / 32; ++j) {
-      int result = job.neutral;
-      if (job.sums[c]) {
-        const int count = (x1[j] - x0[j]) * (y1 - y0);
-        const Sum sum = box_sum<Sum>(job.sums[c], job.sums_pitch, x0[j], y0, x1[j], y1);
-        if (job.operation == Operation::box_mean || job.operation == Operation::pixelate) {
-          result = rounded_mean(sum, count, 1.0f / float(count));
-        } else if (job.operation == Operation::threshold) {
-          const int at = min(x + lane + 32 * j, view.width - 1);
-          const Sum own = box_sum<Sum>(job.sums[c], job.sums_pitch, at, y, at + 1, y + 1);
-          result = double(std::int64_t(own) * count) < __dmul_rn(double(sum), job.factor) ? 0 : view.max_value;
-        } else {
-          const std::uint64_t squares = box_sum<std::uint64_t>(job.squares[c], job.squares_pitch, x0[j], y0, x1[j], y1);
-          const double mean = double(sum) / count;
-          result = __double2int_rn(sqrt(fmax(__dsub_rn(double(squares) / count, __dmul_rn(mean, mean)), 0.0)));
-        }
-      }
-      results[warp][c][lane + 32 * j] = T(result);
-    }
-  }
-  __syncwarp();
-  cuda::Quad<T, C> quad;
-#pragma unroll
-  for (int c = 0; c < C; ++c)
-#pragma unroll
-    for (int w = 0; w < int(sizeof(T)); ++w)
-      quad.word[c][w] = reinterpret_cast<const std::uint32_t*>(results[warp][c])[lane * int(sizeof(T)) + w];
-  cuda::store_quad<T, C>(view, x + 4 * lane, y, quad);
-}
-
-using Kernel = void (*)(BoxJob);
-
-class CudaBox final : public cuda::CudaFilter {
+/// With summed-area tables.
+class CudaTables final : public cuda::CudaFilter {
  public:
-  explicit CudaBox(Plan plan) : CudaFilter(plan.geometry), plan_(std::move(plan)) {}
+  explicit CudaTables(Plan plan) : CudaFilter(plan.geometry), plan_(std::move(plan)) {}
 
   Status load() {
     auto integral = integral::make_cuda(plan_.tables);
@@ -120,33 +109,20 @@ class CudaBox final : public cuda::CudaFilter {
     if (Status status = memory_.allocate(bytes); !status.ok()) return status;
     for (Plane& table : tables_)
       table.data = static_cast<unsigned char*>(memory_.data()) + reinterpret_cast<std::uintptr_t>(table.data);
-    const FormatInfo& format = info(plan_.geometry.format);
-    cuda::with_layout(format, [&](auto sample, auto first, auto rest) {
-      using T = decltype(sample);
-      kernels_[0] = choose<T, decltype(first)::value>();
-      kernels_[1] = choose<T, decltype(rest)::value>();
-    });
-    for (Kernel kernel : kernels_)
-      if (Status status = cuda::load_kernel(kernel, "cannot load the kernel for local filters"); !status.ok()) return status;
-    return {};
+    return load_tables(format_, type());
   }
 
  private:
-  template <typename T, int C>
-  Kernel choose() const {
-    return plan_.tables.tables[0].type == integral::SumType::u32 ? box_filter<T, C, std::uint32_t>
-                                                                 : box_filter<T, C, std::uint64_t>;
-  }
+  integral::SumType type() const { return plan_.tables.tables[0].type; }
 
   Status begin(const Image& src, const Region&, Queue queue) override { return integral_->submit(src, tables_, queue); }
 
   Status filter(const Image& src, const Image& dst, const SetRects& rects, Queue queue) override {
-    const FormatInfo& format = info(plan_.geometry.format);
-    for (int s = 0; s < format.set_count; ++s) {
+    for (int s = 0; s < format_.set_count; ++s) {
       if (rects[s].empty()) continue;
-      BoxJob job{};
+      TableJob job{};
       job.view = cuda::make_view(src, dst, s, rects[s], Border::replicate, {}, false);
-      for (int c = 0; c < format.sets[s].channels; ++c) {
+      for (int c = 0; c < format_.sets[s].channels; ++c) {
         const int table = plan_.table_of[s][c];
         if (table < 0) continue;
         job.sums[c] = static_cast<const unsigned char*>(tables_[table].data);
@@ -156,30 +132,32 @@ class CudaBox final : public cuda::CudaFilter {
         job.squares_pitch = tables_[table + plan_.squares].pitch;
       }
       job.window = window_of(plan_, s, box());
-      job.neutral = format.neutral_chroma();
+      job.neutral = format_.neutral_chroma();
       job.operation = plan_.operation;
       job.factor = plan_.factor;
-      const int width = job.view.x1 - (job.view.x0 & -4), height = job.view.y1 - job.view.y0;
-      const dim3 blocks((width + box_width - 1) / box_width, (height + box_warps - 1) / box_warps);
-      kernels_[s > 0]<<<blocks, 32 * box_warps, 0, queue.stream>>>(job);
-      if (Status status = cuda::check(cudaGetLastError(), "cannot launch the local filter"); !status.ok()) return status;
+      if (Status status = launch_tables(format_, type(), s, job, queue); !status.ok()) return status;
     }
     return {};
   }
 
   const Plan plan_;
+  const FormatInfo& format_ = info(plan_.geometry.format);
   std::unique_ptr<integral::Integral> integral_;
   cuda::DeviceMemory memory_;  ///< of the tables
   std::vector<Plane> tables_;
-  std::array<Kernel, 2> kernels_{};  ///< of the first set, of the others
 };
+
+template <typename Way>
+Result<std::unique_ptr<Filter>> loaded(Plan plan) {
+  auto filter = std::make_unique<Way>(std::move(plan));
+  if (Status status = filter->load(); !status.ok()) return status;
+  return std::unique_ptr<Filter>(std::move(filter));
+}
 
 }  // namespace
 
 Result<std::unique_ptr<Filter>> make_box_cuda(Plan plan) {
-  auto filter = std::make_unique<CudaBox>(std::move(plan));
-  if (Status status = filter->load(); !status.ok()) return status;
-  return std::unique_ptr<Filter>(std::move(filter));
+  return slides(plan) ? loaded<CudaWindows>(std::move(plan)) : loaded<CudaTables>(std::move(plan));
 }
 
 }  // namespace cudavision::local

@@ -28,13 +28,15 @@ Region faces(bool ellipses) {
 std::vector<Row> local_rows() {
   std::vector<Row> list;
   for (Format format : {Format::GRAY8, Format::NV12})
-    for (int radius : {3, 63})
+    for (int radius : {3, 63, 500})
       list.push_back(local("box-mean-r" + std::to_string(radius), local::Operation::box_mean, radius, format));
   list.push_back(local("pixelate-r7", local::Operation::pixelate, 7, Format::NV12));
   list.push_back(local("pixelate-20-rects", local::Operation::pixelate, 0, Format::NV12, faces(false)));
   list.push_back(local("pixelate-20-ellipses", local::Operation::pixelate, 0, Format::NV12, faces(true)));
-  list.push_back(local("threshold-r15", local::Operation::threshold, 15, Format::NV12));
-  list.push_back(local("deviation-r15", local::Operation::deviation, 15, Format::GRAY8));
+  for (int radius : {15, 63}) {
+    list.push_back(local("threshold-r" + std::to_string(radius), local::Operation::threshold, radius, Format::NV12));
+    list.push_back(local("deviation-r" + std::to_string(radius), local::Operation::deviation, radius, Format::GRAY8));
+  }
   for (int radius : {1, 7})
     list.push_back(local("nlm-r" + std::to_string(radius) + "-s5", local::Operation::nlm, radius, Format::GRAY8));
   return list;

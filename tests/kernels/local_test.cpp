@@ -6,6 +6,7 @@
 #include <opencv2/imgproc.hpp>
 #include <sstream>
 
+#include "kernels/local/cuda_schedule.hpp"
 #include "tests/kernels/reference/local.hpp"
 
 // The templates of harness.hpp call these.
@@ -98,6 +99,63 @@ TEST_P(LocalPlans, TablesThatWrap) {
   local::Params params;
   const Picture white = make_picture({Format::GRAY8, 5000, 4000}, 0, Data::max);
   EXPECT_EQ(check(GetParam(), params, white, white), "");
+}
+
+local::Plan plan_of(local::Operation operation, int radius, const Geometry& geometry) {
+  local::Params params;
+  params.operation = operation;
+  params.radius = radius;
+  return local::resolve(params, geometry);
+}
+
+/// Windows slide where the sums of columns fit 16 bits, those of squares 32 bits, and a row fits the threads of a block.
+TEST(LocalSchedule, WindowsSlideWhereTheirSumsFit) {
+  const auto slides = [](local::Operation operation, int radius, const Geometry& geometry, int set = 0) {
+    return local::can_slide(plan_of(operation, radius, geometry), set);
+  };
+  using local::Operation;
+  EXPECT_TRUE(slides(Operation::box_mean, 128, {Format::GRAY8, 7680, 4320}));
+  EXPECT_FALSE(slides(Operation::box_mean, 129, {Format::GRAY8, 7680, 4320}));
+  EXPECT_TRUE(slides(Operation::box_mean, 300, {Format::GRAY8, 7680, 257}));  // no column is higher
+  EXPECT_TRUE(slides(Operation::box_mean, 256, {Format::NV12, 7680, 4320}, 1));
+  EXPECT_TRUE(slides(Operation::deviation, 128, {Format::GRAY8, 7680, 4320}));
+  EXPECT_FALSE(slides(Operation::deviation, 7, {Format::GRAY8, 8193, 4320}));
+  EXPECT_TRUE(slides(Operation::box_mean, 7, {Format::GRAY8, 16384, 16384}));
+  for (Format format : {Format::RGB, Format::RGBA, Format::YUY2, Format::GRAY16_LE})
+    EXPECT_FALSE(slides(Operation::box_mean, 7, {format, 640, 480})) << info(format).name;
+  EXPECT_FALSE(slides(Operation::threshold, 7, {Format::GBR, 640, 480}));  // luma of three planes
+  EXPECT_TRUE(slides(Operation::deviation, 7, {Format::GBR, 640, 480}));
+  EXPECT_FALSE(slides(Operation::pixelate, 7, {Format::GRAY8, 640, 480}));
+}
+
+/// The blocks have all rows, the strip has all windows, and shared memory suffices, for small and large rectangles.
+TEST(LocalSchedule, CoversTheRectangle) {
+  const int limit = 227 * 1024;
+  for (const Rect& grid : {Rect{0, 0, 1, 1}, Rect{0, 0, 333, 77}, Rect{0, 0, 1920, 1080}, Rect{0, 0, 8192, 4320}})
+    for (int radius : {0, 3, 24, 128})
+      for (local::Operation operation : {local::Operation::box_mean, local::Operation::deviation})
+        for (const Rect& rect : {grid, Rect{grid.width / 3, grid.height / 4, 1, 1},
+                                 Rect{grid.width / 2, 0, grid.width - grid.width / 2, grid.height}}) {
+          const local::WindowSchedule s = local::schedule_windows(operation, grid, 1, rect, radius, radius, 132);
+          const int samples = local::chunk_samples(operation);
+          EXPECT_GE(s.blocks * s.rows, rect.height);
+          EXPECT_LT((s.blocks - 1) * s.rows, rect.height);
+          EXPECT_EQ(s.first % 16, 0);
+          EXPECT_LE(s.first, std::max(rect.x - radius, 0));
+          EXPECT_GE(s.first + s.chunks * samples, std::min(rect.x + rect.width + radius, grid.width));
+          EXPECT_LT(s.first + (s.chunks - 1) * samples, std::min(rect.x + rect.width + radius, grid.width));
+          EXPECT_LE(s.threads, 1024);
+          EXPECT_LE(s.shared_bytes, limit);
+          EXPECT_GE(s.segment, 1);
+          if (s.interval > 0) {
+            EXPECT_LE(s.interval, 257);
+            EXPECT_GE(s.table_y + s.intervals * s.interval, std::min(rect.y + rect.height + radius, grid.height));
+            const local::StoredBytes bytes = local::stored_bytes(operation, grid, 1, radius);
+            EXPECT_LE(std::size_t(divide_up(s.chunks * samples, 16)) * 16 * s.intervals * 2, bytes.sums);
+          } else {
+            EXPECT_LE(2 * radius + 1, local::tuning.most_added_rows);
+          }
+        }
 }
 
 TEST_P(LocalPlans, BoxMeanEqualsOpenCV) {

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// From the sum of a window to a sample: the same results as in floating point of 64 bits, almost without it.
+#pragma once
+
+#include <cstdint>
+
+namespace cudavision::local {
+
+/// Divides a sum by a count that is the same for many sums. The quotient, at most 255, is a byte of the high word of
+/// (sum + count / 2) · factor, where factor = 2^(32 + 8·byte) / count, rounded up: exact for sums below 256 · count and counts below 2^24.
+struct Divider {
+  int count = 0;
+  std::uint32_t factor = 0, half = 0;
+  int select = 0;  ///< the byte: a selector of __byte_perm for two words
+
+  __device__ __forceinline__ void set(int n) {
+    if (n == count) return;
+    count = n;
+    const int byte = n < 1 << 12 ? 0 : n < 1 << 16 ? 1 : n < 1 << 20 ? 2 : 3;
+    const std::uint64_t power = std::uint64_t(1) << (32 + 8 * byte);
+    factor = n == 1 ? 0xffffffffu : std::uint32_t((power + n - 1) / n);
+    half = n == 1 ? 1 : n / 2;  // 1: (sum + 1) · 0xffffffff has the high word `sum`
+    select = 0x40 + byte * 0x11;
+  }
+};
+
+/// The approximate reciprocal, within 1 ulp.
+__device__ __forceinline__ float reciprocal(int n) {
+  float result;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(float(n)));
+  return result;
+}
+
+/// sum / count, at most 255, rounded half to even. The estimate is wrong by at most one.
+__device__ __forceinline__ int mean(std::uint32_t sum, int count) {
+  const int quotient = __float2int_rn(float(sum) * reciprocal(count)), rest = 2 * int(sum - std::uint32_t(quotient * count));
+  const int odd = quotient & 1;
+  return quotient + (rest + odd > count) - (odd - rest > count);
+}
+
+/// Four means. `sums` contain divider.half.
+__device__ __forceinline__ std::uint32_t four_means(const std::uint32_t* sums, const Divider& divider) {
+  std::uint32_t high[4];
+#pragma unroll
+  for (int k = 0; k < 4; ++k) high[k] = __umulhi(sums[k], divider.factor);
+  if (divider.count % 2 == 0) {  // a half is rounded up so far; an odd result becomes even
+    const int byte = (divider.select & 0xf) * 8;
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      const std::uint32_t quotient = high[k] >> byte & 0xff;
+      if (sums[k] == quotient * divider.count && quotient % 2) high[k] -= 1u << byte;
+    }
+  }
+  return __byte_perm(__byte_perm(high[0], high[1], divider.select), __byte_perm(high[2], high[3], divider.select), 0x5410);
+}
+
+/// Bradley's threshold: 0 where own · count < sum · factor, in float64.
+__device__ __forceinline__ bool is_below(std::uint32_t own, int count, std::uint32_t sum, double factor) {
+  return double(std::int64_t(own) * count) < __dmul_rn(double(sum), factor);
+}
+
+/// (count · standard deviation)², exactly.
+__device__ __forceinline__ std::uint64_t spread(std::uint32_t sum, std::uint32_t squares, int count) {
+  return std::uint64_t(squares) * std::uint32_t(count) - std::uint64_t(sum) * sum;
+}
+
+/// The standard deviation, not rounded: within 1e-4. `per_count`: 1 / count.
+__device__ __forceinline__ float approximate_deviation(std::uint64_t spread, float per_count) {
+  float root;
+  asm("sqrt.approx.ftz.f32 %0, %1;"
+      : "=f"(root)
+      : "f"(fmaf(float(std::uint32_t(spread >> 32)), 0x1p32f, float(std::uint32_t(spread)))));
+  return root * per_count;
+}
+
+/// The standard deviation, rounded half to even. `approximate`: near a half. Exact: compares squares.
+__device__ __forceinline__ int rounded_deviation(std::uint64_t spread, int count, float approximate) {
+  const int below = __float2int_rd(approximate);
+  const std::uint32_t half = std::uint32_t(2 * below + 1) * std::uint32_t(count);  // 2 · count · (below + 1/2)
+  return below + (4 * spread + (below & 1) > std::uint64_t(half) * half);
+}
+
+/// Four bytes: 0xff where the number is not negative, else 0.
+__device__ __forceinline__ std::uint32_t not_negative(int a, int b, int c, int d) {
+  std::uint32_t low, high;  // bytes that repeat the sign bit of byte 3
+  asm("prmt.b32 %0, %1, %2, 0xfb;" : "=r"(low) : "r"(a), "r"(b));
+  asm("prmt.b32 %0, %1, %2, 0xfb;" : "=r"(high) : "r"(c), "r"(d));
+  return ~__byte_perm(low, high, 0x5410);
+}
+
+}  // namespace cudavision::local

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Box mean, mosaic, threshold and deviation on CUDA, from padded summed-area tables, which the plan has made first (kernels/integral): for
+// all formats and windows that cuda_windows.cu does not take.
+//
+//   a table, of the sums left of x and above y:     the sum of a window = D − C − B + A
+//        x0        x1
+//     y0 A ─────── B            A warp computes 128 pixels of a row: lane l computes pixels l, l + 32, l + 64, l + 96, so that
+//        │ window  │            neighbouring lanes read neighbouring entries. The results go through shared memory, from which each
+//     y1 C ─────── D            lane takes four neighbouring pixels to store.
+//
+//   a block: box_warps rows × 128 pixels; the grid: the rectangle of one channel set; a launch for each set
+//
+// Where to change what: another operation: `result` in box_filter; another border: Axis of window.hpp; another sample type: the quads
+// of kernels/cuda/rows.cuh; another block shape: cuda_tuning.hpp.
+#include "kernels/cuda/device.hpp"
+#include "kernels/local/cuda_tables.cuh"
+#include "kernels/local/cuda_tuning.hpp"
+
+namespace cudavision::local {
+namespace {
+
+constexpr int box_width = 128;  ///< pixels of a row that a warp computes: four for each lane
+constexpr int box_warps = tuning.box_warps;
+
+/// The sum over [x0, x1) × [y0, y1). Sum may wrap: the sum of a window fits into it.
+template <typename Sum>
+__device__ __forceinline__ Sum box_sum(const unsigned char* table, std::ptrdiff_t pitch, int x0, int y0, int x1, int y1) {
+  const auto *top = reinterpret_cast<const Sum*>(table + y0 * pitch), *bottom = reinterpret_cast<const Sum*>(table + y1 * pitch);
+  return (__ldg(bottom + x1) - __ldg(bottom + x0)) - (__ldg(top + x1) - __ldg(top + x0));
+}
+
+/// sum / count rounded half to even, for quotients below 2^16. The estimate in float32 is wrong by at most one.
+template <typename Sum>
+__device__ __forceinline__ int rounded_mean(Sum sum, int count, float per_count) {
+  int quotient = int(float(sum) * per_count);
+  std::int64_t rest = std::int64_t(sum) - std::int64_t(quotient) * count;
+  if (rest < 0) --quotient, rest += count;
+  if (rest >= count) ++quotient, rest -= count;
+  return quotient + (2 * rest + (quotient & 1) > count);
+}
+
+template <typename T, int C, typename Sum>
+__global__ void __launch_bounds__(32 * box_warps) box_filter(const __grid_constant__ TableJob job) {
+  __shared__ __align__(16) T results[box_warps][C][box_width];
+  const cuda::SetView& view = job.view;
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const int x = (view.x0 & -4) + blockIdx.x * box_width, y = view.y0 + blockIdx.y * box_warps + warp;
+  if (y >= view.y1) return;
+  int y0, y1;
+  job.window.y.window(y, view.height, y0, y1);
+  int x0[box_width / 32], x1[box_width / 32];
+#pragma unroll
+  for (int j = 0; j < box_width / 32; ++j) job.window.x.window(min(x + lane + 32 * j, view.width - 1), view.width, x0[j], x1[j]);
+#pragma unroll
+  for (int c = 0; c < C; ++c) {
+    if (!(view.filtered >> c & 1)) continue;
+#pragma unroll
+    for (int j = 0; j < box_width / 32; ++j) {
+      int result = job.neutral;
+      if (job.sums[c]) {
+        const int count = (x1[j] - x0[j]) * (y1 - y0);
+        const Sum sum = box_sum<Sum>(job.sums[c], job.sums_pitch, x0[j], y0, x1[j], y1);
+        if (job.operation == Operation::box_mean || job.operation == Operation::pixelate) {
+          result = rounded_mean(sum, count, 1.0f / float(count));
+        } else if (job.operation == Operation::threshold) {
+          const int at = min(x + lane + 32 * j, view.width - 1);
+          const Sum own = box_sum<Sum>(job.sums[c], job.sums_pitch, at, y, at + 1, y + 1);
+          result = double(std::int64_t(own) * count) < __dmul_rn(double(sum), job.factor) ? 0 : view.max_value;
+        } else {
+          const std::uint64_t squares = box_sum<std::uint64_t>(job.squares[c], job.squares_pitch, x0[j], y0, x1[j], y1);
+          const double mean = double(sum) / count;
+          result = __double2int_rn(sqrt(fmax(__dsub_rn(double(squares) / count, __dmul_rn(mean, mean)), 0.0)));
+        }
+      }
+      results[warp][c][lane + 32 * j] = T(result);
+    }
+  }
+  __syncwarp();
+  cuda::Quad<T, C> quad;
+#pragma unroll
+  for (int c = 0; c < C; ++c)
+#pragma unroll
+    for (int w = 0; w < int(sizeof(T)); ++w)
+      quad.word[c][w] = reinterpret_cast<const std::uint32_t*>(results[warp][c])[lane * int(sizeof(T)) + w];
+  cuda::store_quad<T, C>(view, x + 4 * lane, y, quad);
+}
+
+/// Calls f with the kernel for a channel set.
+template <typename F>
+Status with_kernel(const FormatInfo& format, integral::SumType type, int set, F f) {
+  return cuda::with_layout(format, [&](auto sample, auto first, auto rest) -> Status {
+    using T = decltype(sample);
+    const auto choose = [&](auto channels) {
+      constexpr int C = decltype(channels)::value;
+      return f(type == integral::SumType::u32 ? box_filter<T, C, std::uint32_t> : box_filter<T, C, std::uint64_t>);
+    };
+    return set == 0 ? choose(first) : choose(rest);
+  });
+}
+
+}  // namespace
+
+Status load_tables(const FormatInfo& format, integral::SumType type) {
+  const auto load = [](auto kernel) { return cuda::load_kernel(kernel, "cannot load the kernel for local filters"); };
+  for (int set = 0; set < format.set_count; ++set)
+    if (Status status = with_kernel(format, type, set, load); !status.ok()) return status;
+  return {};
+}
+
+Status launch_tables(const FormatInfo& format, integral::SumType type, int set, const TableJob& job, Queue queue) {
+  return with_kernel(format, type, set, [&](auto kernel) {
+    const int width = job.view.x1 - (job.view.x0 & -4), height = job.view.y1 - job.view.y0;
+    kernel<<<dim3(divide_up(width, box_width), divide_up(height, box_warps)), 32 * box_warps, 0, queue.stream>>>(job);
+    return cuda::check(cudaGetLastError(), "cannot launch the local filter");
+  });
+}
+
+}  // namespace cudavision::local
