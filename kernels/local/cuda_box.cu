@@ -35,28 +35,49 @@ class CudaWindows final : public cuda::CudaFilter {
     const auto device = cuda::current_device();
     if (!device.ok()) return device.error();
     multiprocessors_ = device.value().multiprocessors;
-    std::size_t sums = 0, squares = 0;
+    if (Status status = load_windows(plan_.operation, device.value().shared_limit); !status.ok()) return status;
+    StoredBytes total;
     for (int set = 0; set < format_.set_count; ++set) {
       if (is_neutral(plan_, set)) continue;
-      const int channels = format_.sets[set].channels;
-      if (Status status = load_windows(plan_.operation, channels, device.value().shared_limit); !status.ok()) return status;
+      const ChannelSet& channels = format_.sets[set];
       const StoredBytes bytes =
-          stored_bytes(plan_.operation, plan_.geometry.grid(format_.sets[set]), channels, plan_.radius[set].y);
-      sums = std::max(sums, bytes.sums);
-      squares = std::max(squares, bytes.squares);
+          stored_bytes(plan_.operation, plan_.geometry.grid(channels), channels.channels, plan_.radius[set].y);
+      sums_at_[set] = total.sums;
+      squares_at_[set] = total.squares;
+      total.sums += bytes.sums;
+      total.squares += bytes.squares;
     }
-    const Status status = sums_.allocate(sums);
-    return status.ok() ? squares_.allocate(squares) : status;
+    const Status status = sums_.allocate(total.sums);
+    return status.ok() ? squares_.allocate(total.squares) : status;
   }
 
  private:
   Status filter(const Image& src, const Image& dst, const SetRects& rects, Queue queue) override {
+    WindowJobs jobs;
+    sets_.clear();
     for (int set = 0; set < format_.set_count; ++set) {
       if (rects[set].empty()) continue;
-      const Status status = is_neutral(plan_, set) ? fill(dst, set, rects[set], queue) : slide(src, dst, set, rects[set], queue);
-      if (!status.ok()) return status;
+      if (is_neutral(plan_, set)) {
+        if (Status status = fill(dst, set, rects[set], queue); !status.ok()) return status;
+        continue;
+      }
+      const Window window = window_of(plan_, set, box());
+      WindowJob& job = jobs.sets[jobs.count++];
+      job.view = cuda::make_view(src, dst, set, rects[set], Border::replicate, {}, false);
+      job.radius_x = window.x.radius;
+      job.radius_y = window.y.radius;
+      job.sums = sums_.data<std::uint16_t>() + sums_at_[set] / sizeof(std::uint16_t);
+      job.squares = squares_.data<std::uint32_t>() + squares_at_[set] / sizeof(std::uint32_t);
+      job.words = aligned_to(job.view.src, job.view.src_pitch, 16) && aligned_to(job.view.dst, job.view.dst_pitch, 16);
+      sets_.push_back({plan_.geometry.grid(format_.sets[set]), job.view.channels, rects[set], job.radius_x, job.radius_y});
     }
-    return {};
+    if (sets_.empty()) return {};
+    const WindowLaunch launch = schedule_windows(plan_.operation, sets_, multiprocessors_);
+    for (int i = 0; i < jobs.count; ++i) jobs.sets[i].schedule = launch.sets[i];
+    jobs.rows = launch.rows;
+    jobs.batch = launch.batch;
+    jobs.factor = plan_.factor;
+    return launch_windows(plan_.operation, jobs, launch, queue);
   }
 
   Status fill(const Image& dst, int set, const Rect& rect, Queue queue) const {
@@ -69,25 +90,12 @@ class CudaWindows final : public cuda::CudaFilter {
                        "cannot fill the chroma");
   }
 
-  Status slide(const Image& src, const Image& dst, int set, const Rect& rect, Queue queue) const {
-    WindowJob job;
-    job.view = cuda::make_view(src, dst, set, rect, Border::replicate, {}, false);
-    const Window window = window_of(plan_, set, box());
-    job.radius_x = window.x.radius;
-    job.radius_y = window.y.radius;
-    job.schedule = schedule_windows(plan_.operation, plan_.geometry.grid(format_.sets[set]), job.view.channels, rect, job.radius_x,
-                                    job.radius_y, multiprocessors_);
-    job.factor = plan_.factor;
-    job.sums = sums_.data<std::uint16_t>();
-    job.squares = squares_.data<std::uint32_t>();
-    job.words = aligned_to(job.view.src, job.view.src_pitch, 16) && aligned_to(job.view.dst, job.view.dst_pitch, 16);
-    return launch_windows(plan_.operation, job, queue);
-  }
-
   const Plan plan_;
   const FormatInfo& format_ = info(plan_.geometry.format);
   int multiprocessors_ = 1;
-  cuda::DeviceMemory sums_, squares_;  ///< stored sums of rows
+  cuda::DeviceMemory sums_, squares_;  ///< stored sums of rows, for each set from these bytes on:
+  std::array<std::size_t, 3> sums_at_{}, squares_at_{};
+  std::vector<WindowSet> sets_;  ///< of the launch, kept for its memory
 };
 
 /// With summed-area tables.

@@ -43,25 +43,42 @@ bool can_slide(const Plan& plan, int set) {
   return divide_up(grid.width * channels.channels, chunk_samples(plan.operation)) <= most_chunks;
 }
 
-WindowSchedule schedule_windows(Operation operation, const Rect& grid, int channels, const Rect& rect, int radius_x, int radius_y,
-                                int multiprocessors) {
-  WindowSchedule s;
-  const int pixels = chunk_samples(operation) / channels;
-  s.first = std::max(rect.x - radius_x, 0) / (stored_alignment / channels) * (stored_alignment / channels);
-  s.chunks = divide_up(std::min(rect.x + rect.width + radius_x, grid.width) - s.first, pixels);
-  s.threads = divide_up(s.chunks, 32) * 32;
-  const int resident = std::min(std::max(resident_threads / s.threads, 1), tuning.most_resident_blocks);
-  s.rows = std::max(divide_up(rect.height, multiprocessors * resident), std::min(tuning.least_rows, rect.height));
-  s.blocks = divide_up(rect.height, s.rows);
-  s.batch = std::min(s.rows, operation == Operation::deviation ? tuning.deviation_batch : tuning.mean_batch);
-  s.segment = best_segment(divide_up(s.chunks, 32), s.batch, s.threads / 32);
-  s.shared_bytes = s.batch * (column_row_bytes(operation, s.chunks) + square_row_bytes(operation, s.chunks));
-  s.interval = interval_rows(radius_y);
-  if (s.interval > 0) {
-    s.table_y = std::max(rect.y - radius_y, 0);
-    s.intervals = divide_up(std::min(rect.y + rect.height + radius_y, grid.height) - s.table_y, s.interval);
+WindowLaunch schedule_windows(Operation operation, const std::vector<WindowSet>& sets, int multiprocessors) {
+  WindowLaunch launch;
+  int most_chunks_of_row = 0, most_height = 0;
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    const WindowSet& set = sets[i];
+    const int aligned = stored_alignment / set.channels, pixels = chunk_samples(operation) / set.channels;
+    WindowSchedule& s = launch.sets[i];
+    s.first = std::max(set.rect.x - set.radius_x, 0) / aligned * aligned;
+    s.chunks = divide_up(std::min(set.rect.x + set.rect.width + set.radius_x, set.grid.width) - s.first, pixels);
+    s.interval = interval_rows(set.radius_y);
+    if (s.interval > 0) {
+      s.table_y = std::max(set.rect.y - set.radius_y, 0);
+      s.intervals = divide_up(std::min(set.rect.y + set.rect.height + set.radius_y, set.grid.height) - s.table_y, s.interval);
+    }
+    most_chunks_of_row = std::max(most_chunks_of_row, s.chunks);
+    most_height = std::max(most_height, set.rect.height);
   }
-  return s;
+  launch.threads = divide_up(most_chunks_of_row, 32) * 32;
+  const int resident = std::min(std::max(resident_threads / launch.threads, 1), tuning.most_resident_blocks);
+  const auto blocks = [&](int rows) {
+    int count = 0;
+    for (const WindowSet& set : sets) count += divide_up(set.rect.height, rows);
+    return count;
+  };
+  launch.rows = std::min(tuning.least_rows, most_height);
+  while (launch.rows < most_height && blocks(launch.rows) > multiprocessors * resident) ++launch.rows;
+  launch.batch = std::min(launch.rows, operation == Operation::deviation ? tuning.deviation_batch : tuning.mean_batch);
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    WindowSchedule& s = launch.sets[i];
+    s.blocks = divide_up(sets[i].rect.height, launch.rows);
+    s.segment = best_segment(divide_up(s.chunks, 32), launch.batch, launch.threads / 32);
+    launch.blocks += s.blocks;
+  }
+  launch.shared_bytes =
+      launch.batch * (column_row_bytes(operation, most_chunks_of_row) + square_row_bytes(operation, most_chunks_of_row));
+  return launch;
 }
 
 StoredBytes stored_bytes(Operation operation, const Rect& grid, int channels, int radius_y) {

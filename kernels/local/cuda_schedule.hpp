@@ -4,12 +4,14 @@
 //   the strip       the columns that the windows of the rectangle need, from a multiple of 16 samples on
 //   a chunk         `samples` neighbouring samples of a row; a thread sums up the columns of one chunk
 //   a block         `rows` rows of the rectangle, `batch` of them at a time, over the whole strip
+//   the grid        the blocks of all channel sets, one after another, in one launch
 //   a segment       `segment` steps of 32 chunks, which a warp computes one after another
 //   an interval     `interval` rows, whose sums a kernel has stored before, where a window is so high that this saves time
 #pragma once
 
+#include <array>
 #include <cstddef>
-#include <cstdint>
+#include <vector>
 
 #include "kernels/core/image.hpp"
 #include "kernels/local/cuda_tuning.hpp"
@@ -22,18 +24,32 @@ constexpr int chunk_samples(Operation operation) {
   return operation == Operation::deviation ? tuning.deviation_chunk : tuning.mean_chunk;
 }
 
-/// The geometry of a launch for one channel set.
+/// What one channel set needs in a launch.
+struct WindowSet {
+  Rect grid;                       ///< of the set
+  int channels = 1;                ///< samples a pixel
+  Rect rect;                       ///< to compute, not empty
+  int radius_x = 0, radius_y = 0;  ///< in samples of the grid
+};
+
+/// The work of one channel set.
 struct WindowSchedule {
-  int first = 0;    ///< first pixel of the strip
-  int chunks = 0;   ///< of the strip, 1–1024
-  int threads = 0;  ///< of a block: `chunks` in whole warps
-  int rows = 0;     ///< of the rectangle, for a block
+  int first = 0;   ///< first pixel of the strip
+  int chunks = 0;  ///< of the strip, 1–1024
   int blocks = 0;
-  int batch = 0;      ///< rows whose column sums are in shared memory at once
   int segment = 0;    ///< steps of a segment
   int interval = 0;   ///< 0: no stored sums
   int intervals = 0;  ///< number of them
   int table_y = 0;    ///< the first row of the first interval
+};
+
+/// The geometry of a launch.
+struct WindowLaunch {
+  std::array<WindowSchedule, 3> sets;
+  int threads = 0;  ///< of a block: the chunks of the widest strip in whole warps
+  int rows = 0;     ///< of the rectangle, for a block
+  int batch = 0;    ///< rows whose column sums are in shared memory at once
+  int blocks = 0;   ///< of all sets
   int shared_bytes = 0;
 };
 
@@ -47,9 +63,8 @@ constexpr int square_row_bytes(Operation operation, int chunks) {
   return operation == Operation::deviation ? (chunks * chunk_samples(operation) / 4 + 1) * 16 : 0;
 }
 
-/// `grid`: of the channel set with `channels` samples a pixel. `rect`: to compute, not empty. Radii in samples of the grid.
-WindowSchedule schedule_windows(Operation operation, const Rect& grid, int channels, const Rect& rect, int radius_x, int radius_y,
-                                int multiprocessors);
+/// `sets`: one to three.
+WindowLaunch schedule_windows(Operation operation, const std::vector<WindowSet>& sets, int multiprocessors);
 
 /// Bytes for the stored sums of any rectangle of the grid: of the samples, of their squares.
 struct StoredBytes {

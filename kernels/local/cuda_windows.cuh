@@ -8,21 +8,28 @@
 
 namespace cudavision::local {
 
-/// One launch: of a channel set that can_slide().
+/// A channel set that can_slide().
 struct WindowJob {
   cuda::SetView view;
   WindowSchedule schedule;
   int radius_x = 0, radius_y = 0;  ///< in samples of the grid
-  double factor = 1;               ///< threshold
-  /// Memory for the stored sums (see stored_bytes); nullptr if the schedule has no intervals.
+  /// Memory for the stored sums (see stored_bytes); not used without intervals.
   std::uint16_t* sums = nullptr;
   std::uint32_t* squares = nullptr;
   bool words = false;  ///< chunks of source and destination begin at multiples of their size
 };
 
+/// One launch.
+struct WindowJobs {
+  std::array<WindowJob, 3> sets;
+  int count = 0;  ///< of sets
+  int rows = 0, batch = 0;
+  double factor = 1;  ///< threshold
+};
+
 /// Loads the kernels. Errors: resource.
-Status load_windows(Operation operation, int channels, int shared_limit);
+Status load_windows(Operation operation, int shared_limit);
 /// Errors: resource.
-Status launch_windows(Operation operation, const WindowJob& job, Queue queue);
+Status launch_windows(Operation operation, const WindowJobs& jobs, const WindowLaunch& launch, Queue queue);
 
 }  // namespace cudavision::local

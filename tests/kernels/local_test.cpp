@@ -128,33 +128,50 @@ TEST(LocalSchedule, WindowsSlideWhereTheirSumsFit) {
   EXPECT_FALSE(slides(Operation::pixelate, 7, {Format::GRAY8, 640, 480}));
 }
 
-/// The blocks have all rows, the strip has all windows, and shared memory suffices, for small and large rectangles.
-TEST(LocalSchedule, CoversTheRectangle) {
-  const int limit = 227 * 1024;
+/// The blocks have all rows, the strips have all windows, and shared memory suffices, for small and large rectangles.
+TEST(LocalSchedule, CoversTheRectangles) {
   for (const Rect& grid : {Rect{0, 0, 1, 1}, Rect{0, 0, 333, 77}, Rect{0, 0, 1920, 1080}, Rect{0, 0, 8192, 4320}})
     for (int radius : {0, 3, 24, 128})
       for (local::Operation operation : {local::Operation::box_mean, local::Operation::deviation})
         for (const Rect& rect : {grid, Rect{grid.width / 3, grid.height / 4, 1, 1},
                                  Rect{grid.width / 2, 0, grid.width - grid.width / 2, grid.height}}) {
-          const local::WindowSchedule s = local::schedule_windows(operation, grid, 1, rect, radius, radius, 132);
           const int samples = local::chunk_samples(operation);
-          EXPECT_GE(s.blocks * s.rows, rect.height);
-          EXPECT_LT((s.blocks - 1) * s.rows, rect.height);
-          EXPECT_EQ(s.first % 16, 0);
-          EXPECT_LE(s.first, std::max(rect.x - radius, 0));
-          EXPECT_GE(s.first + s.chunks * samples, std::min(rect.x + rect.width + radius, grid.width));
-          EXPECT_LT(s.first + (s.chunks - 1) * samples, std::min(rect.x + rect.width + radius, grid.width));
-          EXPECT_LE(s.threads, 1024);
-          EXPECT_LE(s.shared_bytes, limit);
-          EXPECT_GE(s.segment, 1);
-          if (s.interval > 0) {
+          std::vector<local::WindowSet> sets = {{grid, 1, rect, radius, radius}};
+          if (operation == local::Operation::box_mean)  // chroma of NV12
+            sets.push_back({{0, 0, divide_up(grid.width, 2), divide_up(grid.height, 2)},
+                            2,
+                            {rect.x / 2, rect.y / 2, divide_up(rect.width, 2), divide_up(rect.height, 2)},
+                            divide_up(radius, 2),
+                            divide_up(radius, 2)});
+          const local::WindowLaunch launch = local::schedule_windows(operation, sets, 132);
+          EXPECT_LE(launch.threads, 1024);
+          EXPECT_LE(launch.shared_bytes, 227 * 1024);
+          EXPECT_LE(launch.batch, launch.rows);
+          int blocks = 0;
+          for (std::size_t i = 0; i < sets.size(); ++i) {
+            const local::WindowSet& set = sets[i];
+            const local::WindowSchedule& s = launch.sets[i];
+            const int end = std::min(set.rect.x + set.rect.width + set.radius_x, set.grid.width) * set.channels;
+            const int first = s.first * set.channels;
+            blocks += s.blocks;
+            EXPECT_GE(s.blocks * launch.rows, set.rect.height);
+            EXPECT_LT((s.blocks - 1) * launch.rows, set.rect.height);
+            EXPECT_EQ(first % 16, 0);
+            EXPECT_LE(s.first, std::max(set.rect.x - set.radius_x, 0));
+            EXPECT_GE(first + s.chunks * samples, end);
+            EXPECT_LT(first + (s.chunks - 1) * samples, end);
+            EXPECT_LE(s.chunks, launch.threads);
+            EXPECT_GE(s.segment, 1);
+            if (s.interval == 0) {
+              EXPECT_LE(2 * set.radius_y + 1, local::tuning.most_added_rows);
+              continue;
+            }
             EXPECT_LE(s.interval, 257);
-            EXPECT_GE(s.table_y + s.intervals * s.interval, std::min(rect.y + rect.height + radius, grid.height));
-            const local::StoredBytes bytes = local::stored_bytes(operation, grid, 1, radius);
+            EXPECT_GE(s.table_y + s.intervals * s.interval, std::min(set.rect.y + set.rect.height + set.radius_y, set.grid.height));
+            const local::StoredBytes bytes = local::stored_bytes(operation, set.grid, set.channels, set.radius_y);
             EXPECT_LE(std::size_t(divide_up(s.chunks * samples, 16)) * 16 * s.intervals * 2, bytes.sums);
-          } else {
-            EXPECT_LE(2 * radius + 1, local::tuning.most_added_rows);
           }
+          EXPECT_EQ(blocks, launch.blocks);
         }
 }
 
