@@ -2,7 +2,7 @@
 // Measures the time of Filter::submit alone, and compares it with a copy of the same bytes and with peer libraries. Each row is one Google
 // Benchmark, with the median that a Runner measured as its time. `--benchmark_out=FILE` writes all rows as JSON;
 // `--benchmark_filter=REGEX` selects rows.
-//   bench_kernels [--backend=cuda|cpu] [--sizes=8K,4K,1080p] [--peers=LIBRARY.so] [--benchmark_…]
+//   bench_kernels [--backend=cuda|cpu] [--sizes=8K,4K,1440p,1080p,720p,360p] [--peers=LIBRARY.so] [--benchmark_…]
 // Exit status: 0; 77 if the backend has no device; 1 for a wrong option or if a submit failed.
 #include <benchmark/benchmark.h>
 #include <dlfcn.h>
@@ -27,8 +27,10 @@ namespace {
 struct Size {
   const char* name;
   int width, height;
+  bool of_curves = false;  ///< only for rows that show how the time depends on the size
 };
-constexpr Size sizes[] = {{"8K", 7680, 4320}, {"4K", 3840, 2160}, {"1080p", 1920, 1080}};
+constexpr Size sizes[] = {{"8K", 7680, 4320},    {"4K", 3840, 2160},        {"1440p", 2560, 1440, true},
+                          {"1080p", 1920, 1080}, {"720p", 1280, 720, true}, {"360p", 640, 360, true}};
 
 constexpr double fma_rate = 33.5e12;  ///< multiply-adds per second of an H200: half of its 67 TFLOP/s in float32
 
@@ -132,6 +134,7 @@ struct Bench {
     const auto [equal_name, equal_peer] = peers_of[int(Data::equal)];
     const double floor_us = row.multiplies * filtered_samples(geometry) / fma_rate * 1e6;
 
+    state.counters["pixels"] = double(size.width) * size.height;
     state.counters["samples"] = random.samples;
     state.counters["graph"] = random.graph;
     state.counters["equal_us"] = equal_us;
@@ -238,7 +241,7 @@ int run_all(int argc, char** argv) {
     }
   }
   const bool cuda = bench.backend == Backend::cuda;
-  if (wanted.empty()) wanted = cuda ? "8K,4K,1080p" : "1080p";
+  if (wanted.empty() && !cuda) wanted = "1080p";
   auto runner = cuda ? make_cuda_runner() : make_cpu_runner();
   if (!runner.ok()) {
     std::printf("skipped: %s\n", runner.error().message().c_str());
@@ -251,7 +254,8 @@ int run_all(int argc, char** argv) {
 
   for (const Row& row : rows())
     for (const Size& size : sizes) {
-      if (("," + wanted + ",").find("," + std::string(size.name) + ",") == std::string::npos) continue;
+      const bool by_default = wanted.empty() && (row.all_sizes || !size.of_curves);
+      if (!by_default && ("," + wanted + ",").find("," + std::string(size.name) + ",") == std::string::npos) continue;
       if (row.only_8k && &size != &sizes[0]) continue;
       const std::string name = row.name + "/" + info(row.format).name + "/" + size.name;
       benchmark::RegisterBenchmark(name.c_str(),

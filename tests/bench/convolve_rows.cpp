@@ -58,9 +58,11 @@ std::vector<Row> convolve_rows() {
       list.push_back(convolve_full(taps, format, must));
     list.push_back(convolve_separable(7, format));
     list.push_back(convolve_preset(convolve::Preset::sharpen, Border::reflect_101, format));
+    list.push_back(convolve_preset(convolve::Preset::laplacian, Border::reflect_101, format));
     list.push_back(convolve_preset(convolve::Preset::sharpen, Border::fill, format));
     list.push_back(convolve_preset(convolve::Preset::gradient, Border::reflect_101, format));
   }
+  list[0].all_sizes = true;  // 3×3, GRAY8
   list.push_back(convolve_preset(convolve::Preset::sharpen, Border::reflect_101, Format::NV12));
   return list;
 }

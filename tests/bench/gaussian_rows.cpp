@@ -29,6 +29,7 @@ std::vector<Row> gaussian_rows() {
   for (Format format : {Format::GRAY8, Format::RGBA, Format::NV12})
     for (auto [taps, must] : {std::pair(3, 1.5), {5, 1.5}, {7, 1.5}, {15, 2.2}, {31, 4.0}})
       list.push_back(gaussian(taps, format, must));
+  list[1].all_sizes = true;  // 5 taps, GRAY8
   for (int taps : {63, 255}) list.push_back(gaussian(taps, Format::GRAY8, 0, true));
   for (int taps : {5, 15}) list.push_back(gaussian(taps, Format::P010_10LE, 0, true));
   return list;

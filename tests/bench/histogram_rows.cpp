@@ -17,7 +17,7 @@ Row histogram(std::string name, histogram::Channels channels, int bins, Format f
                 [](histogram::Histogram& plan, const Slot& slot, Queue queue) { return plan.submit(slot.src, Region{}, queue); })};
   row.moved = read;
   row.must = must;
-  if (bins == 256 && format == Format::GRAY8) row.peer = {"histogram", 1, {1}, true};
+  if (bins == 256 && format == Format::GRAY8) row.peer = {"histogram", 1, {1}, true}, row.all_sizes = true;
   return row;
 }
 

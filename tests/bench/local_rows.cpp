@@ -11,7 +11,9 @@ Row local(std::string name, local::Operation operation, int radius, Format forma
   params.radius = radius;
   params.search_radius = 5;
   const auto make = [=](const Geometry& geometry, Backend backend) { return local::make(params, geometry, backend); };
-  return {std::move(name), format, filter(make, region)};
+  Row row{std::move(name), format, filter(make, region)};
+  if (operation == local::Operation::box_mean && radius <= 15) row.peer = {"box", 2 * radius + 1};
+  return row;
 }
 
 /// Twenty regions of 40×50 to 97×107 pixels, in a frame of 1280×720 or larger.
@@ -30,6 +32,10 @@ std::vector<Row> local_rows() {
   for (Format format : {Format::GRAY8, Format::NV12})
     for (int radius : {3, 63, 500})
       list.push_back(local("box-mean-r" + std::to_string(radius), local::Operation::box_mean, radius, format));
+  // For the plot of time against radius, and for peers.
+  for (int radius : {7, 15})
+    list.push_back(local("box-mean-r" + std::to_string(radius), local::Operation::box_mean, radius, Format::GRAY8));
+  list.push_back(local("threshold-r15", local::Operation::threshold, 15, Format::GRAY8));
   list.push_back(local("pixelate-r7", local::Operation::pixelate, 7, Format::NV12));
   list.push_back(local("pixelate-20-rects", local::Operation::pixelate, 0, Format::NV12, faces(false)));
   list.push_back(local("pixelate-20-ellipses", local::Operation::pixelate, 0, Format::NV12, faces(true)));
@@ -37,7 +43,7 @@ std::vector<Row> local_rows() {
     list.push_back(local("threshold-r" + std::to_string(radius), local::Operation::threshold, radius, Format::NV12));
     list.push_back(local("deviation-r" + std::to_string(radius), local::Operation::deviation, radius, Format::GRAY8));
   }
-  for (int radius : {1, 7})
+  for (int radius : {1, 3, 7})
     list.push_back(local("nlm-r" + std::to_string(radius) + "-s5", local::Operation::nlm, radius, Format::GRAY8));
   return list;
 }

@@ -8,7 +8,7 @@
 struct CUstream_st;
 
 struct PeerWork {
-  const char* operation;        // "gaussian", "convolve", "integral", "histogram", "absdiff", "alphacomp"
+  const char* operation;        // "gaussian", "box", "convolve", "integral", "histogram", "absdiff", "alphacomp"
   int width, height, channels;  // an interleaved 8-bit picture
   int taps;                     // width and height of the kernel
   const float* weights;         // in device memory; gaussian: taps of one axis, sum 1; convolve: taps × taps

@@ -97,6 +97,13 @@ int gauss_advanced(const PeerWork* w, const PeerPictures* p, CUstream_st* stream
       [&] { return call(nppiFilterGaussAdvancedBorder_8u_C4R_Ctx); });
 }
 
+int box(const PeerWork* w, const PeerPictures* p, CUstream_st* stream) {
+  if (w->channels != 1) return peer_not_offered;
+  const Call c(*w, *p, stream);
+  return nppiFilterBoxBorder_8u_C1R_Ctx(c.src, c.src_pitch, c.size, c.origin, c.dst, c.dst_pitch, c.size, c.kernel, c.anchor,
+                                        NPP_BORDER_REPLICATE, c.ctx);
+}
+
 int filter32f_border(const PeerWork* w, const PeerPictures* p, CUstream_st* stream) {
   const Call c(*w, *p, stream);
   const auto call = [&](auto function) {
@@ -209,6 +216,7 @@ int cub_histogram(const PeerWork* w, const PeerPictures* p, CUstream_st* stream)
 const PeerEntry entries[] = {
     {"gaussian", "gauss", gauss_fixed},
     {"gaussian", "gaussAdv", gauss_advanced},
+    {"box", "box", box},
     {"convolve", "32fBorder", filter32f_border},
     {"convolve", "32f", filter32f},
     {"integral", "integral", integral},

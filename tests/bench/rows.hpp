@@ -35,7 +35,8 @@ struct Row {
   double multiplies = 0;  ///< multiply-adds for each filtered sample, if arithmetic is the floor; otherwise 0
   PeerShape peer = {};
   bool only_8k = false;
-  int table_bytes = 0;  ///< bytes of an entry, if the result is a table instead of a picture
+  bool all_sizes = false;  ///< measured at all sizes, for a plot of time against size
+  int table_bytes = 0;     ///< bytes of an entry, if the result is a table instead of a picture
 };
 
 /// Frames to the reference. With this distance the L2 cache no longer holds the reference at 8K. Odd, because for RGBA the ring has two
