@@ -1,26 +1,33 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Turns bench_kernels' JSON into the tables of docs/performance.md: report.py kernels.json
+"""Turns the JSON of bench_kernels and cvcuda_peers.py into the table of docs/performance.md: report.py kernels.json [cvcuda.json]
 
 One row for each operation and format: at each size the time and its ratio to a copy of the same bytes, and at 8K the ratio of the peer's
-time to ours."""
+time to ours. CV-CUDA has a column of its own. `report.py --check` makes a table of made-up numbers and checks its lines.
+"""
 import json
 import sys
 
+SIZES = ('8K', '4K', '1080p')
 
-def main(path):
-    with open(path, encoding='utf-8') as file:
-        data = json.load(file)
-    rows = {}
-    sizes = []
-    for run in data['benchmarks']:
+
+def table(ours, cvcuda=()):
+    """The lines of the table. `ours`, `cvcuda`: the benchmarks of the two files."""
+    rows, theirs = {}, {}
+    for run in ours:
         operation, pixels, size = run['name'].split('/')[:3]
-        if size not in sizes:
-            sizes.append(size)
         rows.setdefault((operation, pixels), {})[size] = run
-    print('| operation | format |', ' | '.join(f'{size}, µs (÷ copy)' for size in sizes), '| must | peer ÷ ours, 8K |')
-    print('| --- ' * (len(sizes) + 4) + '|')
-    for (operation, pixels), runs in rows.items():
+    for run in cvcuda:
+        operation, pixels, size = run['name'].split('/')
+        if size == '8K':
+            theirs[operation, pixels] = run
+    sizes = [size for size in SIZES if any(size in runs for runs in rows.values())]
+    head = ['operation', 'format', *(f'{size}, µs (÷ copy)' for size in sizes), 'must', 'peer ÷ ours, 8K']
+    if cvcuda:
+        head.append('CV-CUDA ÷ ours, 8K (÷ copy)')
+    lines = [f"| {' | '.join(head)} |", '| --- ' * len(head) + '|']
+    for row in [*rows, *(row for row in theirs if row not in rows)]:  # the last ones have no counterpart of ours
+        runs = rows.get(row, {})
         cells = []
         for size in sizes:
             run = runs.get(size)
@@ -34,8 +41,36 @@ def main(path):
         peer = f"{first['peer_over_ours']:.1f}" if 'peer_over_ours' in first else ''
         if 'peer_over_ours_equal' in first:
             peer += f" (equal samples: {first['peer_over_ours_equal']:.1f})"
-        print(f'| {operation} | {pixels} |', ' | '.join(cells), f'| {must} | {peer} |')
+        cells += [must, peer]
+        if row in theirs:
+            ratio = f"{theirs[row]['cvcuda_us'] / first['real_time']:.1f}" if 'over_copy' in first else '–'
+            cells.append(f"{ratio} ({theirs[row]['over_copy']:.1f})")
+        elif cvcuda:
+            cells.append('')
+        lines.append(f"| {' | '.join([*row, *cells])} |")
+    return lines
+
+
+def check():
+    ours = [{'name': 'gaussian-5/GRAY8/8K/iterations:1', 'real_time': 20.0, 'over_copy': 1.25, 'must': 1.5, 'peer_over_ours': 3.0},
+            {'name': 'gaussian-5/GRAY8/360p/iterations:1', 'real_time': 3.0, 'over_copy': 1.5},
+            {'name': 'refused/NV12/8K/iterations:1', 'error_occurred': True}]
+    cvcuda = [{'name': 'gaussian-5/GRAY8/8K', 'cvcuda_us': 320.0, 'over_copy': 19.5}, {'name': 'median-3/GRAY8/8K', 'cvcuda_us': 160.0, 'over_copy': 9.8}]
+    good = table(ours, cvcuda)[2:] == ['| gaussian-5 | GRAY8 | 20.0 (1.25) | 1.50 | 3.0 | 16.0 (19.5) |', '| refused | NV12 | – |  |  |  |',
+                                       '| median-3 | GRAY8 | – |  |  | – (9.8) |']
+    good = good and table(ours)[2] == '| gaussian-5 | GRAY8 | 20.0 (1.25) | 1.50 | 3.0 |'
+    print('1 passed, 0 failed, 0 skipped' if good else '\n'.join([*table(ours, cvcuda), 'FAILED: a cell differs', '0 passed, 1 failed, 0 skipped']))
+    return 0 if good else 1
+
+
+def main(*paths):
+    files = []
+    for path in paths:
+        with open(path, encoding='utf-8') as file:
+            files.append(json.load(file)['benchmarks'])
+    print('\n'.join(table(*files)))
+    return 0
 
 
 if __name__ == '__main__':
-    main(*sys.argv[1:])
+    sys.exit(check() if sys.argv[1:] == ['--check'] else main(*sys.argv[1:]))

@@ -10,7 +10,8 @@
 # bench      bench_kernels (compared with NPP if the host has nvcc and NPP), bench_pipelines.py (beside GStreamer's own elements: those of
 #            nvcodec that compile kernels need an NVRTC of CUDA 12; unzip PyPI's wheel nvidia-cuda-nvrtc-cu12, add its folder
 #            nvidia/cuda_nvrtc/lib to LD_LIBRARY_PATH and set GST_CUDA_NVRTC_LIBNAME=libnvrtc.so.12). FRAMES=, TURNS= and ONLY= (a
-#            regular expression) for the pipelines
+#            regular expression) for the pipelines. cvcuda_peers.py needs a python3 with PyTorch and CV-CUDA: unzip PyPI's wheel
+#            cvcuda-cu13 and add its folder to PYTHONPATH
 # pipelines  gst-launch-1.0 pipelines, some of which decode the packed clips; a live one that must not drop a frame
 # frames     frames in CUDA memory as arrays of PyTorch, CuPy, Numba and JAX, and arrays as frames: needs a python3 with PyTorch and CuPy.
 #            FRAMES_TESTS='-k late' selects tests
@@ -219,6 +220,12 @@ mode_bench() {
       log=$logs/bench_kernels.log
     fi
     grep -aE '^#|/' "$log" | cut -c1-120
+  fi
+  if command -v python3 >/dev/null; then  # with the host's libraries, as in mode_frames
+    run bench/cvcuda 200 python3 "$here/tests/bench/cvcuda_peers.py" --json="$logs/cvcuda.json"
+    grep -aE '^#|/' "$logs/bench_cvcuda.log" | cut -c1-120
+  else
+    report SKIP bench/cvcuda 'no python3'
   fi
   if ! gpu; then
     report SKIP bench/pipelines 'no GPU'
