@@ -1,20 +1,41 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Draws the plots of docs/performance.md from bench_pipelines' JSON: plot.py pipelines.json FOLDER
+"""Draws the plots of docs/performance.md: plot.py FILE.json … FOLDER
 
+From bench_pipelines' JSON:
 limits.svg  for each row with a limit: the measured value divided by what it must be (more is better; right of the line: reached)
 peers.svg   for each row with a peer: frames a second of the peer and of ours
+From bench_kernels' JSON, with cvcuda_peers.py's if it is given, time ÷ copy of the same bytes, of ours and the peers:
+sizes.svg   against the size of the picture; radius.svg  against the radius; kernel.svg  against the size of the kernel
 `plot.py --check` draws made-up numbers in memory and checks that the result is XML. Needs only Python.
 """
 import json
 import math
 import os
+import re
 import sys
 import xml.etree.ElementTree
 from xml.sax.saxutils import escape
 
 LABELS, BARS, LINE = 330, 420, 22  # widths of the label column and of the bars, height of a line, in pixels
 COLOURS = {'ours': '#4477aa', 'peer': '#bbbbbb', 'reached': '#228833', 'missed': '#cc6677'}
+HUES = ('#4477aa', '#cc6677', '#228833')  # one for each operation in a plot
+WIDTH, HEIGHT, LEGEND = 470, 330, 250  # of curves' axes and of their legend
+# For each plot: title, the copy that times are divided by, and the operations: label, rows whose group is on the x axis, and x of that group.
+# Copies of small pictures by the system are mostly start-up, so sizes are compared with a plain copy kernel.
+PLOTS = {
+    'sizes.svg': ('Time ÷ copy against the size of the picture (GRAY8)', 'copy_kernel_us', [
+        ('Gaussian, 5 taps', r'gaussian-5/GRAY8/(\w+)', None),
+        ('convolve 3×3', r'convolve-3x3/GRAY8/(\w+)', None),
+        ('histogram', r'histogram/GRAY8/(\w+)', None)]),
+    'radius.svg': ('Time ÷ copy against the radius in samples (GRAY8, 8K)', 'copy_us', [
+        ('Gaussian', r'gaussian-(\d+)/GRAY8/8K', lambda taps: taps // 2),
+        ('box mean', r'box-mean-r(\d+)/GRAY8/8K', lambda radius: radius),
+        ('non-local means', r'nlm-r(\d+)-s5/GRAY8/8K', lambda radius: radius)]),
+    'kernel.svg': ('Time ÷ copy against the width of the kernel (convolve, 8K)', 'copy_us', [
+        ('GRAY8', r'convolve-(\d+)x\d+/GRAY8/8K', lambda width: width),
+        ('RGBA', r'convolve-(\d+)x\d+/RGBA/8K', lambda width: width)]),
+}
 
 
 def chart(title, bars, line_at=None):
@@ -61,9 +82,70 @@ def peers(rows):
     return bars and chart("Frames a second, beside GStreamer's own element", bars)
 
 
-def draw(rows):
-    """The files' names and contents."""
+def curves(title, ticks, lines):
+    """An SVG of curves on logarithmic axes. ticks: x and its label; lines: (label, colour, dashes, points)."""
+    values = [y for *_, points in lines for _, y in points]
+    left, top = 50, 30
+    low, high = math.log10(min(*values, 1)), math.log10(max(*values, 10))
+    first, last = math.log10(min(ticks)), math.log10(max(ticks))
+
+    def place(x, y):
+        return f'{left + 10 + (WIDTH - 20) * (math.log10(x) - first) / (last - first or 1):.1f}', f'{top + HEIGHT * (high - math.log10(y)) / (high - low):.1f}'
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + WIDTH + LEGEND}" height="{top + HEIGHT + 30}" font-family="sans-serif" font-size="12">',
+           f'<rect width="100%" height="100%" fill="white"/><text x="10" y="18" font-weight="bold">{escape(title)}</text>']
+    for power in range(math.floor(low), math.floor(high) + 1):
+        for value in (10 ** power * step for step in ((1, 2, 5) if high - low < 2 else (1,))):
+            if low <= math.log10(value) <= high:
+                y = place(min(ticks), value)[1]
+                out.append(f'<path d="M{left} {y} h{WIDTH}" stroke="{"#888888" if value == 1 else "#dddddd"}"/>'
+                           f'<text x="{left - 6}" y="{y}" dy="4" text-anchor="end" fill="#666666">{value:g}</text>')
+    for x, label in ticks.items():
+        at = place(x, 1)[0]
+        out.append(f'<path d="M{at} {top} v{HEIGHT}" stroke="#eeeeee"/>'
+                   f'<text x="{at}" y="{top + HEIGHT + 18}" text-anchor="middle" fill="#666666">{escape(str(label))}</text>')
+    # The legend has the order of the curves' greatest values.
+    for i, (label, colour, dashes, points) in enumerate(sorted(lines, key=lambda line: -max(y for _, y in line[3]))):
+        style = f'stroke="{colour}" stroke-width="2" stroke-dasharray="{dashes}" fill="none"'
+        places = [place(*point) for point in sorted(points)]
+        at = top + LINE * (i + 0.5)
+        out.append(f'<path d="M{" L".join(" ".join(point) for point in places)}" {style}/>'
+                   + ''.join(f'<circle cx="{x}" cy="{y}" r="3" fill="{colour}"/>' for x, y in places)
+                   + f'<path d="M{left + WIDTH + 10} {at} h34" {style}/><text x="{left + WIDTH + 52}" y="{at + 4}">{escape(label)}</text>')
+    return '\n'.join(out + ['</svg>', ''])
+
+
+def kernels(title, copy, operations, runs):
+    """runs: a row's name without its options → the counters of bench_kernels and of cvcuda_peers.py"""
+    ticks, lines = {}, []
+    for (operation, pattern, x_of), hue in zip(operations, HUES):
+        points = {'real_time': [], 'peer_us': [], 'cvcuda_us': []}
+        for name, run in runs.items():
+            found = re.fullmatch(pattern, name)
+            if not found or copy not in run:
+                continue
+            x = x_of(int(found[1])) if x_of else run['pixels']
+            ticks[x] = x if x_of else found[1]
+            for time, of_time in points.items():
+                if time in run:
+                    of_time.append((x, run[time] / run[copy]))
+        peer = 'NPP or CUB' if operation == 'histogram' else 'NPP'
+        for of_time, whose, dashes in zip(points.values(), ('ours', peer, 'CV-CUDA'), ('none', '7 4', '2 3')):
+            if of_time:
+                lines.append((f'{operation}: {whose}', hue, dashes, of_time))
+    return lines and curves(title, ticks, lines)
+
+
+def draw(*files):
+    """The files' names and contents, from the contents of JSON files."""
+    rows, runs = [], {}
+    for file in files:
+        rows += file.get('pipelines', [])
+        for run in file.get('benchmarks', []):
+            times = {key: value for key, value in run.items() if 'cvcuda_us' not in run or key == 'cvcuda_us'}  # divided by the same copy as ours
+            runs.setdefault('/'.join(run['name'].split('/')[:3]), {}).update(times)
     drawn = {'limits.svg': limits(rows), 'peers.svg': peers(rows)}
+    for name, (title, copy, operations) in PLOTS.items():
+        drawn[name] = kernels(title, copy, operations, runs)
     return {name: svg for name, svg in drawn.items() if svg}
 
 
@@ -72,17 +154,28 @@ def check():
              'mark': {'ratio': 0.9, 'verdict': 'missed'}},
             {'name': 'pads', 'format': 'RGBA', 'fps': 20000.0, 'peer_over_ours': 3.1, 'mark': {'ratio': 12.5, 'verdict': 'aim reached'}},
             {'name': 'without limit', 'format': 'RGBA', 'fps': 20.0}, {'name': 'failed', 'error': 'an error'}]
-    drawn = draw(rows)
+    def run(name, us, **more):
+        return {'name': name + '/iterations:1', 'real_time': us, 'copy_us': 10.0, 'copy_kernel_us': 8.0, **more}
+    ours = [run('gaussian-5/GRAY8/8K', 12.0, pixels=33177600, peer_us=50.0), run('gaussian-5/GRAY8/360p', 2.0, pixels=230400),
+            run('gaussian-31/GRAY8/8K', 15.0, pixels=33177600), run('convolve-3x3/RGBA/8K', 30.0, pixels=33177600),
+            {'name': 'box-mean-r7/GRAY8/8K', 'error_occurred': True}]
+    cvcuda = [{'name': 'gaussian-5/GRAY8/8K', 'cvcuda_us': 160.0, 'copy_us': 9.0}, {'name': 'composite/RGB/8K', 'cvcuda_us': 200.0}]
+    drawn = draw({'pipelines': rows}, {'benchmarks': ours}, {'benchmarks': cvcuda})
     for svg in drawn.values():
         xml.etree.ElementTree.fromstring(svg)
-    good = set(drawn) == {'limits.svg', 'peers.svg'} and drawn['peers.svg'].count('>peer<') == 2 and 'without limit' not in drawn['limits.svg']
+    radius = drawn['radius.svg']
+    good = set(drawn) == {'limits.svg', 'peers.svg', *PLOTS} and all(f'Gaussian: {whose}' in radius for whose in ('ours', 'NPP', 'CV-CUDA'))
+    good = good and 'box mean' not in radius and '>360p<' in drawn['sizes.svg'] and drawn['peers.svg'].count('>peer<') == 2 and 'without limit' not in drawn['limits.svg']
     print('1 passed, 0 failed, 0 skipped' if good else 'FAILED: a row is missing\n0 passed, 1 failed, 0 skipped')
-    return 0 if good and draw([]) == {} else 1
+    return 0 if good and draw({}) == {} else 1
 
 
-def main(path, folder):
-    with open(path, encoding='utf-8') as file:
-        drawn = draw(json.load(file)['pipelines'])
+def main(*paths, folder):
+    files = []
+    for path in paths:
+        with open(path, encoding='utf-8') as file:
+            files.append(json.load(file))
+    drawn = draw(*files)
     for name, svg in drawn.items():
         with open(os.path.join(folder, name), 'w', encoding='utf-8') as file:
             file.write(svg)
@@ -93,6 +186,6 @@ def main(path, folder):
 if __name__ == '__main__':
     if sys.argv[1:] == ['--check']:
         sys.exit(check())
-    if len(sys.argv) != 3:
+    if len(sys.argv) < 3:
         sys.exit(__doc__.strip())
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main(*sys.argv[1:-1], folder=sys.argv[-1]))
