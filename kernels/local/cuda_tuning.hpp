@@ -15,9 +15,10 @@ struct Tuning {
   int nlm_warps_y = 4;  // sweep: 2 4 8
   /// Blocks for which a multiprocessor has registers: for 8, 10 and 16 bits, for reach 1, 4, 8 and 16. 8 bits, reach 8: 2.65 with 3, 2.81
   /// with 4 (registers spill). 10 bits, reach 4: 4.38 with 3, 4.83 with 2. 16 bits, reach 8: 8.06 with 3 (registers spill), 7.36 with 2.
-  int nlm_min_blocks[3][4] = {{4, 4, 3, 4}, {3, 3, 3, 2}, {3, 2, 2, 2}};
-  /// The most weights of 8-bit samples that are summed in half precision before they are added to float32 totals. Radius 1: 2.60 with 1,
-  /// 2.21 with 6, 2.17 with 12. Greatest error of a result, in steps of the sample, with pictures made for it: 0.10 with 1, 0.36 with 12.
+  int nlm_min_blocks[3][4] = {{4, 4, 3, 4}, {3, 3, 2, 2}, {3, 2, 2, 2}};
+  /// The most weights of 8-bit samples that are summed in half precision before they are added to float32 totals. Radius 1: 1.99 with 6,
+  /// 1.94 with 12; with larger blocks 2.60 with 1, 2.21 with 6. Greatest error of a result, in steps of the sample, in pictures made for it:
+  /// 0.10 with 1, 0.19 with 6, 0.36 with 12; in random pictures 0.10 with 6.
   int nlm_half_span = 6;  // sweep: 1 6 12
   /// The most weights of other samples that are summed before they are added to the totals, both in float32. Greatest error of a result
   /// in steps of a 16-bit sample, with search-radius 32: 1.4 with 1, 0.13 with 12.
