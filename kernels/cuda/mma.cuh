@@ -7,7 +7,9 @@
 //   bytes, a of 16 × 16:    a[0] = row g, columns 4t … 4t + 3; a[1] = row g + 8, the same columns;
 //   bytes, b of 16 × 8:     b = rows 4t … 4t + 3 of column g;
 //   halves, a of 16 × 16:   a[0] = row g, columns 2t, 2t + 1; a[1] = row g + 8; a[2], a[3] = the same rows, 8 columns to the right;
-//   halves, b of 16 × 8:    b[0] = rows 2t, 2t + 1 of column g; b[1] = 8 rows further down.
+//   halves, b of 16 × 8:    b[0] = rows 2t, 2t + 1 of column g; b[1] = 8 rows further down;
+//   halves, a result of 16 × 8:   c[0] = row g, columns 2t, 2t + 1; c[1] = row g + 8.
+// A product with a of 16 × 8 takes a[0] and a[1], and b of 8 × 8 is b[0].
 #pragma once
 
 #include <cstdint>
@@ -52,6 +54,34 @@ __device__ __forceinline__ void mma(float (&d)[4], const std::uint32_t (&a)[4], 
   asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%11,%12,%13};"
       : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
+#endif
+}
+
+/// d = a · b + c for half-precision factors, summed in float32: 16 × 8 from 16 × 8 and 8 × 8.
+__device__ __forceinline__ void mma(float (&d)[4], std::uint32_t a0, std::uint32_t a1, std::uint32_t b, const float (&c)[4]) {
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%7,%8,%9,%10};"
+      : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+      : "r"(a0), "r"(a1), "r"(b), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
+}
+
+/// The same in half precision, results too.
+__device__ __forceinline__ void mma(std::uint32_t (&d)[2], std::uint32_t a0, std::uint32_t a1, std::uint32_t b,
+                                    const std::uint32_t (&c)[2]) {
+  asm("mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 {%0,%1}, {%2,%3}, {%4}, {%5,%6};"
+      : "=r"(d[0]), "=r"(d[1])
+      : "r"(a0), "r"(a1), "r"(b), "r"(c[0]), "r"(c[1]));
+}
+
+/// The same: 16 × 8 from 16 × 16 and 16 × 8.
+__device__ __forceinline__ void mma(std::uint32_t (&d)[2], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
+                                    const std::uint32_t (&c)[2]) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+  mma(d, a[0], a[1], b[0], c);
+  mma(d, a[2], a[3], b[1], d);
+#else
+  asm("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0,%1}, {%2,%3,%4,%5}, {%6,%7}, {%8,%9};"
+      : "=r"(d[0]), "=r"(d[1])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(c[0]), "r"(c[1]));
 #endif
 }
 

@@ -1,130 +1,107 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Non-local means on CUDA.
 //
-//   a block: a tile of nlm_width × nlm_height results. It loads the tile's samples with a frame of radius + search-radius around it
-//   into shared memory. Then, for each offset (dx, dy):
+//   a block: some warps, one above the other. The block loads the samples of its results, with a margin of reach + search-radius around
+//   them, into shared memory: in each word a sample and the one below it. From then on each warp works alone.
 //
-//     1. down the columns: a thread owns nlm_run rows of a column and sums the squared differences over the height of a patch. From one
-//        row to the next it adds the row that enters the patch and subtracts the row that leaves it.
-//           column sums → shared memory
-//     2. along the rows: a thread owns nlm_run neighbouring results and sums the column sums over the width of a patch in the same way:
-//        the distance, the weight, and then the weighted sample are added up in registers.
+//   a warp: two groups of 16 × 16 results and a halo around them:
 //
-//   So a result takes constant time for each offset, whatever the radius, except for the start of each run.
-//   The grid: the rectangle of one component; a launch for each component.
+//         halo   group 0   group 1   halo
+//       ┌ ─ ─ ┬─────────┬─────────┬ ─ ─ ┐
+//             │         │         │         halo: 4, 8 or 16 rows and columns, the smallest that hold the radius.
+//       ├ ─ ─ ┼─────────┼─────────┼ ─ ─ ┤
+//             │ 16 × 16 │ 16 × 16 │         For radius 0 and 1 there is none, and the results of a group
+//       ├ ─ ─ ┼─────────┼─────────┼ ─ ─ ┤   are the inner 14 × 14 of its 16 × 16 samples.
+//             │         │         │
+//       └ ─ ─ ┴─────────┴─────────┴ ─ ─ ┘
 //
-// Where to change what: the weight: `weight` in non_local_means; another border: low_x, high_x, low_y, high_y there; another sample
-// type: Sum and Mean; another block shape: cuda_tuning.hpp.
-#include <type_traits>
+//   For each offset the lanes compute the squared differences of all samples. The matrix units sum them over the patches:
+//
+//     column sums, 16 rows × 8 columns  =  1 where the patch of a row has the other row  ×  squares, (16 + halo) rows × 8 columns
+//     distances, 16 columns × 8 rows    =  1 where the patch of a column has the other column
+//                                             ×  column sums, transposed, (16 + halo) columns × 8 rows
+//
+//   The first product leaves its results in the lanes in which the second needs them, and the second in the lanes that have the
+//   differences of the same samples. So lanes exchange nothing. Each lane has the weights w of 16 results, and sums w and w · difference.
+//   A result is sample + Σ w · difference / Σ w.
+//
+//   The grid: blocks that hold the rectangle, for each component of a channel set.
+//
+// Where to change what: the arithmetic of a warp: cuda_nlm.cuh; blocks: cuda_nlm_schedule.cpp; their sizes: cuda_tuning.hpp.
+#include <algorithm>
+#include <array>
 
 #include "kernels/core/sample.hpp"
 #include "kernels/cuda/filter.hpp"
-#include "kernels/local/cuda_tuning.hpp"
+#include "kernels/local/cuda_nlm.cuh"
 #include "kernels/local/plan.hpp"
 
 namespace cudavision::local {
 namespace {
 
-constexpr int nlm_width = tuning.nlm_width, nlm_height = tuning.nlm_height, nlm_run = tuning.nlm_run;
-constexpr int nlm_threads = nlm_width / nlm_run * nlm_height;
+constexpr int warp = 32;
+constexpr int max_threads = warp * tuning.nlm_warps_x * tuning.nlm_warps_y;
 
-/// One component.
-struct NlmJob {
-  const unsigned char* src;  ///< the first sample of the component
-  unsigned char* dst;
-  std::ptrdiff_t src_pitch, dst_pitch;
-  int step;           ///< bytes from sample to sample
-  int width, height;  ///< of the grid
-  Rect rect;
-  int radius_x, radius_y, search_x, search_y;
-  int shift, max_value;
-  float scale;  ///< log2(e) · (−1 / h²)
-};
+template <Samples samples, int reach>
+__global__ void __launch_bounds__(max_threads, nlm_min_blocks(samples, reach)) non_local_means(const __grid_constant__ NlmJob job) {
+  using Tile = NlmTile<reach>;
+  extern __shared__ __align__(16) unsigned char picture[];
+  const int warps = blockDim.x / warp, warp_x = threadIdx.x / warp % job.warps_x, warp_y = threadIdx.x / warp / job.warps_x;
+  const int block_width = job.warps_x * Tile::width, block_height = warps / job.warps_x * Tile::height;
+  // Tiles at the edge of the frame take longer, so the last row begins first.
+  const int row_of_blocks = blockIdx.y == 0 ? gridDim.y - 1 : blockIdx.y - 1;
+  const int left = (job.grid.first_x + blockIdx.x) * block_width, top = (job.grid.first_y + row_of_blocks) * block_height;
+  const int reach_x = reach + job.search_x, reach_y = reach + job.search_y;
 
-/// Entries of a row of column sums. Not a multiple of the number of banks.
-inline int nlm_sum_pitch(int radius) { return nlm_width + 2 * radius + 2; }
-inline std::size_t nlm_shared_bytes(int radius_x, int radius_y, int search_x, int search_y, int sample_bytes) {
-  const std::size_t samples =
-      std::size_t(nlm_width + 2 * (radius_x + search_x)) * (nlm_height + 2 * (radius_y + search_y)) * sample_bytes;
-  return (samples + 7) / 8 * 8 + std::size_t(nlm_sum_pitch(radius_x)) * nlm_height * (sample_bytes == 1 ? 4 : 8);
-}
-
-template <typename T>
-__global__ void __launch_bounds__(nlm_threads) non_local_means(const __grid_constant__ NlmJob job, int sum_pitch) {
-  using Sum = std::conditional_t<sizeof(T) == 1, std::uint32_t, std::uint64_t>;  // of squared differences over a patch
-  using Mean = std::conditional_t<sizeof(T) == 1, float, double>;                // of weights and weighted samples
-  extern __shared__ __align__(8) unsigned char shared[];
-  const int reach_x = job.radius_x + job.search_x, reach_y = job.radius_y + job.search_y;
-  const int pitch = nlm_width + 2 * reach_x, rows = nlm_height + 2 * reach_y;
-  T* const samples = reinterpret_cast<T*>(shared);
-  Sum* const sums = reinterpret_cast<Sum*>(shared + (std::size_t(pitch) * rows * sizeof(T) + 7) / 8 * 8);
-  const int tile_x = job.rect.x + blockIdx.x * nlm_width, tile_y = job.rect.y + blockIdx.y * nlm_height;
-
-  for (int i = threadIdx.x; i < pitch * rows; i += nlm_threads) {
-    const int x = tile_x - reach_x + i % pitch, y = tile_y - reach_y + i / pitch;
-    T value = 0;  // outside the frame: never counted
-    if (x >= 0 && x < job.width && y >= 0 && y < job.height)
-      value = T(sample_of(*reinterpret_cast<const T*>(job.src + y * job.src_pitch + std::ptrdiff_t(x) * job.step), job.shift,
-                          job.max_value));
-    samples[i] = value;
+  // A thread loads a part of a column.
+  const int picture_width = block_width + 2 * reach_x, picture_height = block_height + 2 * reach_y;
+  const int parts = max(1, int(blockDim.x) / picture_width), share = (picture_height + parts - 1) / parts;
+  for (int i = threadIdx.x; i < picture_width * parts; i += blockDim.x) {
+    const int column = i % picture_width, begin = i / picture_width * share, end = min(begin + share, picture_height);
+    const int x = left - reach_x + column, y = top - reach_y;
+    const unsigned char* src = job.src + job.channels[blockIdx.z] + std::ptrdiff_t(x) * job.step + (y + begin) * job.src_pitch;
+    const unsigned height = x >= 0 && x < job.width ? job.height : 0;  // samples outside the frame are never counted
+    const auto next = [&](int row) -> uint32_t {
+      const uint32_t sample =
+          unsigned(y + row) < height ? sample_of(*reinterpret_cast<const Stored<samples>*>(src), job.shift, job.max_value) : 0;
+      src += job.src_pitch;
+      return sample;
+    };
+    uint32_t* word = reinterpret_cast<uint32_t*>(picture) + begin * job.pitch + column;
+    uint32_t upper = next(begin);
+    for (int row = begin; row < end; ++row, word += job.pitch) {
+      const uint32_t lower = next(row + 1);
+      *word = word_of<samples>(upper, lower);
+      upper = lower;
+    }
   }
   __syncthreads();
 
-  const int row = threadIdx.x / (nlm_width / nlm_run),
-            run = threadIdx.x % (nlm_width / nlm_run) * nlm_run;  // the first of the thread's results
-  const int y = tile_y + row, x = tile_x + run;
-  Mean means[nlm_run] = {}, weights[nlm_run] = {};
-  const int columns = nlm_width + 2 * job.radius_x;
-  for (int dy = -job.search_y; dy <= job.search_y; ++dy) {
-    const int low_y = max(0, -dy),
-              high_y = min(job.height, job.height - dy);  // where a sample and the one at the offset are inside
-    for (int dx = -job.search_x; dx <= job.search_x; ++dx) {
-      const int low_x = max(0, -dx), high_x = min(job.width, job.width - dx);
-      for (int item = threadIdx.x; item < columns * (nlm_height / nlm_run); item += nlm_threads) {
-        const int column = item % columns, first = item / columns * nlm_run, at_x = tile_x - job.radius_x + column;
-        const bool valid = at_x >= low_x && at_x < high_x;
-        const T* const base = samples + reach_y * pitch + job.search_x + column;
-        const auto square = [&](int r) -> Sum {
-          if (!valid || tile_y + r < low_y || tile_y + r >= high_y) return 0;
-          const int difference = int(base[r * pitch]) - int(base[(r + dy) * pitch + dx]);
-          return Sum(std::int64_t(difference) * difference);
-        };
-        Sum sum = 0;
-        for (int r = first - job.radius_y; r < first + job.radius_y; ++r) sum += square(r);
-        for (int r = first; r < first + nlm_run; ++r) {
-          sum += square(r + job.radius_y);
-          sums[r * sum_pitch + column] = sum;
-          sum -= square(r - job.radius_y);
-        }
-      }
-      __syncthreads();
-      if (y >= low_y && y < high_y) {
-        const int count_y = min(y + job.radius_y + 1, high_y) - max(y - job.radius_y, low_y);
-        const Sum* const line = sums + row * sum_pitch + run;
-        const T* const others = samples + (row + reach_y + dy) * pitch + reach_x + run + dx;
-        Sum sum = 0;
-        for (int i = 0; i < 2 * job.radius_x; ++i) sum += line[i];
-#pragma unroll
-        for (int i = 0; i < nlm_run; ++i) {
-          sum += line[i + 2 * job.radius_x];
-          if (x + i >= low_x && x + i < high_x) {
-            const int count = count_y * (min(x + i + job.radius_x + 1, high_x) - max(x + i - job.radius_x, low_x));
-            const Mean weight = exp2f(job.scale * (float(sum) / float(count)));
-            weights[i] += weight;
-            means[i] += weight * Mean(others[i]);
-          }
-          sum -= line[i];
-        }
-      }
-      __syncthreads();
-    }
-  }
-  if (y >= job.rect.y + job.rect.height) return;
-#pragma unroll
-  for (int i = 0; i < nlm_run; ++i) {
-    if (x + i >= job.rect.x + job.rect.width) break;
-    const int value = min(__double2int_rn(double(means[i]) / double(weights[i])), job.max_value);
-    *reinterpret_cast<T*>(job.dst + y * job.dst_pitch + std::ptrdiff_t(x + i) * job.step) = T(value << job.shift);
+  const int x = left + warp_x * Tile::width, y = top + warp_y * Tile::height;
+  const int at_x = reach_x + warp_x * Tile::width, at_y = reach_y + warp_y * Tile::height;
+  if (x >= job.rect.x + job.rect.width || y >= job.rect.y + job.rect.height || x + Tile::width <= job.rect.x ||
+      y + Tile::height <= job.rect.y)
+    return;
+  const int far_x = job.radius_x + job.search_x, far_y = job.radius_y + job.search_y;
+  if (x < far_x || y < far_y || x + Tile::width + far_x > job.width || y + Tile::height + far_y > job.height)
+    denoise<samples, reach, true>(job, picture, x, y, at_x, at_y);
+  else
+    denoise<samples, reach, false>(job, picture, x, y, at_x, at_y);
+}
+
+using Kernel = void (*)(NlmJob);
+
+template <Samples samples>
+Kernel kernel_for(int reach) {
+  switch (reach) {
+    case 1:
+      return non_local_means<samples, 1>;
+    case 4:
+      return non_local_means<samples, 4>;
+    case 8:
+      return non_local_means<samples, 8>;
+    default:
+      return non_local_means<samples, 16>;
   }
 }
 
@@ -133,22 +110,28 @@ class CudaNlm final : public cuda::CudaFilter {
   explicit CudaNlm(Plan plan) : CudaFilter(plan.geometry), plan_(std::move(plan)) {}
 
   Status load() {
-    const FormatInfo& format = info(plan_.geometry.format);
-    kernel_ = format.sample_bytes() == 1 ? non_local_means<std::uint8_t> : non_local_means<std::uint16_t>;
     const auto device = cuda::current_device();
     if (!device.ok()) return device.error();
     const int limit = device.value().shared_limit;
-    if (Status status = cuda::load_kernel(kernel_, "cannot load the kernel for non-local means", limit); !status.ok())
-      return status;
-    if (shared_bytes(0) > std::size_t(limit))
-      return Status::settings("radius and search-radius are more than the device's shared memory holds");
+    const FormatInfo& format = info(plan_.geometry.format);
+    samples_ = format.depth == 8 ? Samples::bits8 : format.depth <= 10 ? Samples::bits10 : Samples::bits16;
+    for (int s = 0; s < format.set_count; ++s) {
+      const Plan::Radius &radius = plan_.radius[s], &search = plan_.search[s];
+      blocks_[s] = make_nlm_block(radius.x, radius.y, search.x, search.y, std::size_t(limit));
+      if (blocks_[s].warps_x == 0)
+        return Status::settings("radius and search-radius are more than the device's shared memory holds");
+      if (Status status = cuda::load_kernel(kernel(s), "cannot load the kernel for non-local means", limit); !status.ok())
+        return status;
+    }
     return {};
   }
 
  private:
-  std::size_t shared_bytes(int set) const {
-    const Plan::Radius &r = plan_.radius[set], &s = plan_.search[set];
-    return nlm_shared_bytes(r.x, r.y, s.x, s.y, info(plan_.geometry.format).sample_bytes());
+  Kernel kernel(int set) const {
+    const int reach = blocks_[set].reach;
+    return samples_ == Samples::bits8    ? kernel_for<Samples::bits8>(reach)
+           : samples_ == Samples::bits10 ? kernel_for<Samples::bits10>(reach)
+                                         : kernel_for<Samples::bits16>(reach);
   }
 
   Status filter(const Image& src, const Image& dst, const SetRects& rects, Queue queue) override {
@@ -156,48 +139,53 @@ class CudaNlm final : public cuda::CudaFilter {
     for (int s = 0; s < format.set_count; ++s) {
       const ChannelSet& set = format.sets[s];
       if (rects[s].empty()) continue;
-      for (int c = 0; c < set.channels; ++c)
-        if (!is_color(set.roles[c]) && set.roles[c] != Role::other) {
-          SetRects kept{};
-          kept[s] = rects[s];
-          if (Status status = copy_rects(src, dst, kept, queue); !status.ok()) return status;
-        }
-      for (int c = 0; c < set.channels; ++c) {
-        if (!is_color(set.roles[c])) continue;
-        if (Status status = launch(src, dst, s, c, rects[s], queue); !status.ok()) return status;
+      bool copies = false;
+      for (int c = 0; c < set.channels; ++c) copies |= !is_color(set.roles[c]) && set.roles[c] != Role::other;
+      if (copies) {
+        SetRects copied{};
+        copied[s] = rects[s];
+        if (Status status = copy_rects(src, dst, copied, queue); !status.ok()) return status;
       }
+      if (Status status = launch(src, dst, s, rects[s], queue); !status.ok()) return status;
     }
     return {};
   }
 
-  Status launch(const Image& src, const Image& dst, int s, int channel, const Rect& rect, Queue queue) const {
+  Status launch(const Image& src, const Image& dst, int s, const Rect& rect, Queue queue) const {
     const FormatInfo& format = info(plan_.geometry.format);
     const ChannelSet& set = format.sets[s];
     const Plane &from = src.planes[set.plane], &to = dst.planes[set.plane];
     const Rect grid = plan_.geometry.grid(set);
-    const int offset = channel * format.sample_bytes();
-    const NlmJob job{static_cast<const unsigned char*>(from.data) + offset,
-                     static_cast<unsigned char*>(to.data) + offset,
-                     from.pitch,
-                     to.pitch,
-                     set.channels * format.sample_bytes(),
-                     grid.width,
-                     grid.height,
-                     rect,
-                     plan_.radius[s].x,
-                     plan_.radius[s].y,
-                     plan_.search[s].x,
-                     plan_.search[s].y,
-                     format.shift,
-                     format.max_value(),
-                     float(plan_.scale * 1.4426950408889634)};
-    const dim3 blocks((rect.width + nlm_width - 1) / nlm_width, (rect.height + nlm_height - 1) / nlm_height);
-    kernel_<<<blocks, nlm_threads, shared_bytes(s), queue.stream>>>(job, nlm_sum_pitch(job.radius_x));
+    const NlmBlock& block = blocks_[s];
+    NlmJob job{};
+    job.src = static_cast<const unsigned char*>(from.data);
+    job.dst = static_cast<unsigned char*>(to.data);
+    job.src_pitch = from.pitch, job.dst_pitch = to.pitch;
+    job.step = set.channels * format.sample_bytes();
+    unsigned channels = 0;
+    for (int c = 0; c < set.channels; ++c)
+      if (is_color(set.roles[c])) job.channels[channels++] = c * format.sample_bytes();
+    job.width = grid.width, job.height = grid.height;
+    job.rect = rect;
+    job.grid = nlm_grid(block, rect);
+    job.radius_x = plan_.radius[s].x, job.radius_y = plan_.radius[s].y;
+    job.search_x = plan_.search[s].x, job.search_y = plan_.search[s].y;
+    job.shift = format.shift, job.max_value = format.max_value();
+    job.warps_x = block.warps_x, job.pitch = block.pitch;
+    job.span = nlm_span(samples_, job.search_x);
+    const double unit = unit_of(samples_), log2_e = 1.4426950408889634;
+    const double scale = plan_.scale * log2_e * unit * unit / ((2 * job.radius_x + 1) * (2 * job.radius_y + 1));
+    // Half precision ends at 65504. Where this limits the exponent of a weight, the weight is less than 2^-50.
+    job.band = samples_ == Samples::bits8 ? float(std::max(scale, -60000.0)) : 1;
+    job.scale = float(scale);
+    const dim3 blocks(job.grid.blocks_x, job.grid.blocks_y, channels);
+    kernel(s)<<<blocks, warp * block.warps_x * block.warps_y, block.shared_bytes, queue.stream>>>(job);
     return cuda::check(cudaGetLastError(), "cannot launch the non-local means");
   }
 
   const Plan plan_;
-  void (*kernel_)(NlmJob, int) = nullptr;
+  Samples samples_ = Samples::bits8;
+  std::array<NlmBlock, 3> blocks_;
 };
 
 }  // namespace

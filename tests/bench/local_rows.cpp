@@ -45,6 +45,8 @@ std::vector<Row> local_rows() {
   }
   for (int radius : {1, 3, 7})
     list.push_back(local("nlm-r" + std::to_string(radius) + "-s5", local::Operation::nlm, radius, Format::GRAY8));
+  for (Format format : {Format::NV12, Format::RGB, Format::P010_10LE, Format::GRAY16_LE})
+    list.push_back(local("nlm-r7-s5", local::Operation::nlm, 7, format));
   return list;
 }
 

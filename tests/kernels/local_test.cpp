@@ -6,6 +6,7 @@
 #include <opencv2/imgproc.hpp>
 #include <sstream>
 
+#include "kernels/local/cuda_nlm_schedule.hpp"
 #include "kernels/local/cuda_schedule.hpp"
 #include "tests/kernels/reference/local.hpp"
 
@@ -74,6 +75,51 @@ TEST_P(LocalPlans, LargestRadiiOfNonLocalMeans) {
   params.search_radius = local::nlm_max_search_radius;
   for (Format format : {Format::GRAY8, Format::GRAY16_LE})
     expect_reference(GetParam(), params, {{format, 70, 9}, {}, {}, {}, Data::random}, 2);
+}
+
+/// Each reach of the CUDA kernels, in frames that are large enough for tiles whose patches all lie inside.
+TEST_P(LocalPlans, NonLocalMeansInsideTheFrame) {
+  SKIP_UNLESS_AVAILABLE(GetParam());
+  for (Format format : {Format::NV12, Format::P010_10LE, Format::GRAY16_LE}) {
+    for (int radius : {0, 1, 4, 8, 9}) {
+      local::Params params;
+      params.operation = local::Operation::nlm;
+      params.radius = radius;
+      params.search_radius = radius > 8 ? 1 : 2;
+      params.strength = radius % 2 ? 10 : 80;
+      expect_reference(GetParam(), params, {{format, 90, 70}, {}, {}, {}, Data::random}, unsigned(radius));
+    }
+  }
+}
+
+/// A region gets the same bits as the whole frame does, wherever it lies.
+TEST_P(LocalPlans, NonLocalMeansOfARegionEqualThoseOfTheFrame) {
+  SKIP_UNLESS_AVAILABLE(GetParam());
+  local::Params params;
+  params.operation = local::Operation::nlm;
+  params.search_radius = 2;
+  params.strength = 60;
+  for (int radius : {1, 3}) {
+    params.radius = radius;
+    const Geometry geometry{Format::RGB, 150, 90};
+    const Picture src = make_picture(geometry, 6);
+    auto filter = make(params, geometry, GetParam());
+    ASSERT_TRUE(filter.ok()) << filter.error().message();
+    const auto run = [&](const Region& region) {
+      Job job(GetParam(), src, src.inverted());
+      EXPECT_TRUE(job.submit(*filter.value(), region).ok());
+      return job.finish();
+    };
+    const Picture whole = run({});
+    for (const Rect& rect : {Rect{0, 0, 40, 30}, {37, 21, 59, 43}, {141, 3, 9, 87}}) {
+      const Picture part = run({Region::Mode::inside, {rect}});
+      for (const reference::Component& c : src.format().components) {
+        const reference::Grid expected = whole.read(c), actual = part.read(c);
+        for (int y = rect.y; y < rect.y + rect.height; ++y)
+          for (int x = rect.x; x < rect.x + rect.width; ++x) ASSERT_EQ(actual.at(x, y), expected.at(x, y)) << x << ", " << y;
+      }
+    }
+  }
 }
 
 /// Windows of 16-bit samples whose sums exceed 2^32, at the edges of the frame and inside it.
@@ -301,6 +347,47 @@ TEST_P(LocalPlans, RowsMayLieFarApart) {
   }
 }
 INSTANTIATE_FOR_BACKENDS(LocalPlans);
+
+TEST(LocalSchedule, BlocksFitIntoSharedMemory) {
+  const int turing = 64 << 10, hopper = 227 << 10;
+  for (int limit : {turing, hopper})
+    for (int radius = 0; radius <= local::nlm_max_radius; ++radius)
+      for (int search = 1; search <= local::nlm_max_search_radius; ++search) {
+        const local::NlmBlock block = local::make_nlm_block(radius, radius, search, search, std::size_t(limit));
+        ASSERT_GE(block.warps_x * block.warps_y, 1) << radius << ", " << search;
+        EXPECT_LE(block.shared_bytes, std::size_t(limit));
+        EXPECT_GE(block.reach, radius);
+        EXPECT_GE(block.pitch, block.width + 2 * (block.reach + search));
+        EXPECT_EQ(block.pitch % 8, 4);
+      }
+  EXPECT_EQ(local::make_nlm_block(16, 16, 32, 32, 1000).warps_x, 0);
+  EXPECT_EQ(local::make_nlm_block(4, 8, 1, 1, hopper).reach, 8);  // the larger radius counts
+}
+
+TEST(LocalSchedule, BlocksLieOnAGridOfTheFrame) {
+  const local::NlmBlock block = local::make_nlm_block(7, 7, 5, 5, 227 << 10);
+  const int w = block.width, h = block.height;
+  for (const Rect& rect : {Rect{0, 0, 1, 1}, {w - 1, h, 2, h}, {3 * w, 2 * h + 5, w, 4 * h}}) {
+    const local::NlmGrid grid = local::nlm_grid(block, rect);
+    EXPECT_LE(grid.first_x * w, rect.x);
+    EXPECT_GT((grid.first_x + 1) * w, rect.x);
+    EXPECT_GE((grid.first_x + grid.blocks_x) * w, rect.x + rect.width);
+    EXPECT_LT((grid.first_x + grid.blocks_x - 1) * w, rect.x + rect.width);
+    EXPECT_LE(grid.first_y * h, rect.y);
+    EXPECT_GT((grid.first_y + 1) * h, rect.y);
+    EXPECT_GE((grid.first_y + grid.blocks_y) * h, rect.y + rect.height);
+    EXPECT_LT((grid.first_y + grid.blocks_y - 1) * h, rect.y + rect.height);
+  }
+}
+
+TEST(LocalSchedule, SpansAreAboutEqual) {
+  for (local::Samples samples : {local::Samples::bits8, local::Samples::bits10, local::Samples::bits16})
+    for (int search = 1; search <= local::nlm_max_search_radius; ++search) {
+      const int offsets = 2 * search + 1, span = local::nlm_span(samples, search), spans = (offsets + span - 1) / span;
+      EXPECT_LE(span, std::max(local::tuning.nlm_half_span, local::tuning.nlm_float_span));
+      EXPECT_LT(spans * span - offsets, spans);
+    }
+}
 
 TEST(LocalErrors, NameThePropertyAndItsRange) {
   const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
