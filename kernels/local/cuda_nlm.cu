@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Non-local means on CUDA.
 //
-//   a block: some warps, one above the other. The block loads the samples of its results, with a margin of reach + search-radius around
-//   them, into shared memory: in each word a sample and the one below it. From then on each warp works alone.
+//   a block: some warps, one above the other. The block loads the samples of its results, with a margin of reach + search-radius
+//   around them, into shared memory: in each word a sample and the one below it. From then on each warp works alone.
 //
 //   a warp: two groups of 16 × 16 results and a halo around them:
 //
@@ -22,8 +22,8 @@
 //                                             ×  column sums, transposed, (16 + halo) columns × 8 rows
 //
 //   The first product leaves its results in the lanes in which the second needs them, and the second in the lanes that have the
-//   differences of the same samples. So lanes exchange nothing. Each lane has the weights w of 16 results, and sums w and w · difference.
-//   A result is sample + Σ w · difference / Σ w.
+//   differences of the same samples. So lanes exchange nothing. Each lane has the weights w of 16 results, and sums w and w ·
+//   difference. A result is sample + Σ w · difference / Σ w.
 //
 //   The grid: blocks that hold the rectangle, for each component of a channel set.
 //

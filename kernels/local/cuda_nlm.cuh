@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Non-local means of a warp's tile, on the matrix units. cuda_nlm.cu draws what happens.
 //
-// Where to change what: how samples of a depth are held, and how precise their squares are: cuda_nlm_samples.cuh; which samples a lane
-// holds: NlmTile; the edge of the frame: Edge; the weight: denoise().
+// Where to change what: how samples of a depth are held, and how precise their squares are: cuda_nlm_samples.cuh; which samples a
+// lane holds: NlmTile; the edge of the frame: Edge; the weight: exp2_of and its callers.
 #pragma once
 
 #include <cstddef>

@@ -24,19 +24,20 @@ struct Tuning {
   int interval_rows = 16;  // sweep: 8 16 32
 
   // Non-local means with search-radius 5, in ms on an H200 for GRAY8 and 7680 × 4320.
-  /// Most warps of a block, side by side and one above the other. Fewer where the picture does not fit into shared memory. Radius 1:
-  /// 2.17 with 2 × 4 warps, 2.05 with 1 × 4, 2.08 with 1 × 2, 2.17 with 1 × 8.
+  /// Most warps of a block, side by side and one above the other. Fewer where the picture does not fit into shared memory.
+  /// Radius 1: 2.17 with 2 × 4 warps, 2.05 with 1 × 4, 2.08 with 1 × 2, 2.17 with 1 × 8.
   int nlm_warps_x = 1;  // sweep: 1 2
   int nlm_warps_y = 4;  // sweep: 2 4 8
-  /// Blocks for which a multiprocessor has registers: for 8, 10 and 16 bits, for reach 1, 4, 8 and 16. 8 bits, reach 8: 2.65 with 3, 2.81
-  /// with 4 (registers spill). 10 bits, reach 4: 4.38 with 3, 4.83 with 2. 16 bits, reach 8: 8.06 with 3 (registers spill), 7.36 with 2.
+  /// Blocks for which a multiprocessor has registers: for 8, 10 and 16 bits, for reach 1, 4, 8 and 16. 8 bits, reach 8: 2.65 with
+  /// 3, 2.81 with 4 (registers spill). 10 bits, reach 4: 4.38 with 3, 4.83 with 2. P010, radius 7: 6.35 with 2 for all, 6.27 with 3
+  /// for reach 4 and 8, but 0.465 and 0.494 at 1920 × 1080. 16 bits, reach 8: 8.06 with 3 (registers spill), 7.36 with 2.
   int nlm_min_blocks[3][4] = {{4, 4, 3, 4}, {3, 3, 2, 2}, {3, 2, 2, 2}};
-  /// The most weights of 8-bit samples that are summed in half precision before they are added to float32 totals. Radius 1: 1.99 with 6,
-  /// 1.94 with 12; with larger blocks 2.60 with 1, 2.21 with 6. Greatest error of a result, in steps of the sample, in pictures made for it:
-  /// 0.10 with 1, 0.19 with 6, 0.36 with 12; in random pictures 0.10 with 6.
+  /// The most weights of 8-bit samples that are summed in half precision before they are added to float32 totals. Radius 1: 1.99
+  /// with 6, 1.94 with 12; with larger blocks 2.60 with 1, 2.21 with 6. Greatest error of a result, in steps of the sample, in
+  /// pictures made for it: 0.10 with 1, 0.19 with 6, 0.36 with 12; in random pictures 0.10 with 6.
   int nlm_half_span = 6;  // sweep: 1 6 12
-  /// The most weights of other samples that are summed before they are added to the totals, both in float32. Greatest error of a result
-  /// in steps of a 16-bit sample, with search-radius 32: 1.4 with 1, 0.13 with 12.
+  /// The most weights of other samples that are summed before they are added to the totals, both in float32. Greatest error of a
+  /// result in steps of a 16-bit sample, with search-radius 32: 1.4 with 1, 0.13 with 12.
   int nlm_float_span = 12;  // sweep: 6 12 24
 };
 inline constexpr Tuning tuning;
