@@ -26,17 +26,25 @@ CUDAVISION_HOST_DEVICE constexpr LumaWeights luma_weights(LumaMatrix matrix) {
   }
 }
 
+#ifdef __CUDACC__
+/// luma_of() on the device. The samples are passed as the floats 2^23 + sample, whose bits are 0x4b000000 | sample: this avoids slow
+/// conversions. The sum of a product is exact before it is rounded, so fma(w, 2^23 + s, −w · 2^23) is the rounded product w · s.
+__device__ __forceinline__ int luma_of_biased(float r, float g, float b, const LumaWeights& w) {
+  constexpr float bias = 0x1p23f;  // numbers from here to 2^24 are 1 apart
+  const float red = __fmaf_rn(w.red, r, -w.red * bias), green = __fmaf_rn(w.green, g, -w.green * bias),
+              blue = __fmaf_rn(w.blue, b, -w.blue * bias);
+  return __float_as_int(__fadd_rd(__fadd_rn(__fadd_rn(red, green), blue), bias)) & 0x7fffff;
+}
+#endif
+
 /// The luma of an RGB pixel: floor(wr·R + wg·G + wb·B), at most max_value. Computed in float32 from left to right, with every
 /// product and sum rounded, so that the host and the device give the same bits. (The host build disables contraction to
 /// multiply-adds.)
 CUDAVISION_HOST_DEVICE inline int luma_of(int r, int g, int b, const LumaWeights& w = luma_weights(LumaMatrix::bt601),
                                           int max_value = INT_MAX) {
 #ifdef __CUDA_ARCH__
-  // This avoids slow conversions: samples and their luma have fewer bits than the mantissa.
-  constexpr float bias = 0x1p23f;  // numbers from here to 2^24 are 1 apart
-  const auto exact = [](int sample) { return __fadd_rn(__int_as_float(0x4b000000 | sample), -bias); };
-  const float sum = __fadd_rn(__fadd_rn(__fmul_rn(w.red, exact(r)), __fmul_rn(w.green, exact(g))), __fmul_rn(w.blue, exact(b)));
-  return min(__float_as_int(__fadd_rd(sum, bias)) & 0x7fffff, max_value);
+  const auto biased = [](int sample) { return __int_as_float(0x4b000000 | sample); };
+  return min(luma_of_biased(biased(r), biased(g), biased(b), w), max_value);
 #else
   const float red = w.red * float(r), green = w.green * float(g), blue = w.blue * float(b);
   return std::min(int(red + green + blue), max_value);

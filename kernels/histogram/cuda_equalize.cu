@@ -1,44 +1,37 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Histogram equalisation. After the counting one block makes the table, then a grid of threads maps the picture.
+// Histogram equalisation. After the counting a grid of threads maps the picture: one channel set after the other, chunk by chunk
+// (cuda_chunks.cuh). How the table is made, and where to change its rule: cuda_equalize_table.cuh.
 //
-//   equalizing_table: warp w takes the values                 equalize: a thread takes quads (4 pixels)
-//   +--------+--------+---+---------+                         block: 64 × 4 threads, 256 × 4 pixels; z: channel set
-//   | warp 0 | warp 1 | … | warp 31 |  counts of values       +--------+--------+
-//   +--------+--------+---+---------+                         | (0, 0) | (1, 0) |
-//   1. each warp: the sum of its values                       +--------+--------+
-//   2. warp 0: scan over the 32 sums
-//   3. each warp: scan over its values, 32 at a time, and the table
+//   count (cuda.cu)  ->  counts of values  -+-> 8 bits: each block makes the table  -+-> equalize: loads its first chunks before the
+//                                           +-> deeper: equalizing_table            -+   counting ends, makes or reads the table, maps
 //
-// To change the rule, see equalized() in arithmetic.hpp.
+//   gray, Y                   Y = table[Y]
+//   R, G, B                   change = table[luma] - luma; R, G, B + change, saturated
+//   chroma, alpha, padding    copied
 #include <algorithm>
 
-#include "kernels/core/luma.hpp"
 #include "kernels/cuda/filter.hpp"
 #include "kernels/cuda/memory.hpp"
-#include "kernels/cuda/rows.cuh"
-#include "kernels/cuda/warp.cuh"
-#include "kernels/histogram/arithmetic.hpp"
 #include "kernels/histogram/counting.hpp"
-#include "kernels/histogram/cuda_pictures.hpp"
+#include "kernels/histogram/cuda_chunks.cuh"
+#include "kernels/histogram/cuda_equalize_table.cuh"
+#include "kernels/histogram/cuda_launches.hpp"
+#include "kernels/histogram/cuda_luma.cuh"
 
 namespace cudavision::histogram {
 namespace {
 
 struct Equalizing {
   cuda::SetView views[3];
+  int access[3];  ///< by view: how many bytes are read and written at once: 16, 4, or 1 for parts of words
+  int sets;
   int position[3];         ///< of R, G, B among the channels of the first set
   std::uint8_t mapped[3];  ///< by set: bit c where channel c is equalised
   bool rgb;
   LumaWeights weights;
-  const std::uint16_t* table;
+  const std::uint32_t* counts;  ///< of values
+  const std::uint16_t* table;   ///< of deep samples
 };
-
-/// The sum of the values of lanes 0 … lane.
-__device__ __forceinline__ std::uint32_t scan(std::uint32_t value) {
-  std::uint32_t values[1] = {value};
-  cuda::warp_scan(values, int(threadIdx.x) % 32);
-  return values[0];
-}
 
 /// The table of cv::equalizeHist from the counts of 2^depth values, by one block. Each warp takes a range of values, 32 at a time.
 __global__ void __launch_bounds__(table_threads) equalizing_table(const std::uint32_t* counts, std::uint16_t* table, int values) {
@@ -71,84 +64,139 @@ __global__ void __launch_bounds__(table_threads) equalizing_table(const std::uin
   }
 }
 
-template <typename T, int C>
-__device__ __forceinline__ void set_sample(cuda::Quad<T, C>& quad, int c, int j, std::uint32_t sample) {
-  constexpr int per_word = 4 / sizeof(T), bits = 8 * sizeof(T);
-  const int at = j % per_word * bits;
-  quad.word[c][j / per_word] = (quad.word[c][j / per_word] & ~(((1u << bits) - 1) << at)) | sample << at;
+template <typename T>
+__device__ __forceinline__ void set_samples(std::uint32_t (&words)[sizeof(T)], const std::uint32_t (&samples)[4]) {
+  if constexpr (sizeof(T) == 1) {
+    words[0] = __byte_perm(__byte_perm(samples[0], samples[1], 0x0040), __byte_perm(samples[2], samples[3], 0x0040), 0x5410);
+  } else {
+    words[0] = __byte_perm(samples[0], samples[1], 0x5410);
+    words[1] = __byte_perm(samples[2], samples[3], 0x5410);
+  }
 }
 
-/// Calls work(x, y) for the quads of a set, one to a thread.
-template <typename F>
-__device__ __forceinline__ void for_quads(const cuda::SetView& view, F work) {
-  const int begin = view.x0 & ~3;
-  for (int y = view.y0 + int(blockIdx.y * blockDim.y + threadIdx.y); y < view.y1; y += gridDim.y * blockDim.y)
-    for (int x = begin + int(blockIdx.x * blockDim.x + threadIdx.x) * 4; x < view.x1; x += gridDim.x * blockDim.x * 4) work(x, y);
-}
-
-template <typename T, int C>
-__device__ __forceinline__ void equalize_set(const Equalizing& params, int index) {
-  const cuda::SetView& view = params.views[index];
-  for_quads(view, [&](int x, int y) {
-    cuda::Quad<T, C> quad = cuda::load_quad<T, C>(view, x, y);
-    if (params.rgb) {
-      if constexpr (C >= 3) {
+/// Equalises the channels of a quad that `mapped` selects. R, G and B: all of them change as their luma does.
+template <typename T, int C, bool ThreePlanes>
+__device__ __forceinline__ void equalize_quad(const Equalizing& params, const Table<T>& table, unsigned mapped,
+                                              cuda::Quad<T, C>& quad) {
+  std::uint32_t luma[4];
+  if (C >= 3 && params.rgb) {
+    const int max_value = params.views[0].max_value;
+    if constexpr (C >= 3) luma_of_pixels<T, C, ThreePlanes>(quad, params.position, params.weights, std::uint32_t(max_value), luma);
+    int change[4];
 #pragma unroll
-        for (int j = 0; j < 4; ++j) {
-          std::uint32_t rgb[3];
+    for (int j = 0; j < 4; ++j) change[j] = int(table[luma[j]]) - int(luma[j]);
 #pragma unroll
-          for (int i = 0; i < 3; ++i) {
-            rgb[i] = quad.sample(0, j);
+    for (int c = 0; c < C; ++c) {
+      if (!(mapped >> c & 1)) continue;
+      if constexpr (sizeof(T) == 1) {  // two samples at once
+        const std::uint32_t word = quad.word[c][0], most = 0x00ff00ff;
+        const std::uint32_t low =
+            __viaddmin_s16x2_relu(__byte_perm(word, 0, 0x4140), __byte_perm(change[0], change[1], 0x5410), most);
+        const std::uint32_t high =
+            __viaddmin_s16x2_relu(__byte_perm(word, 0, 0x4342), __byte_perm(change[2], change[3], 0x5410), most);
+        quad.word[c][0] = __byte_perm(low, high, 0x6420);
+      } else {
+        std::uint32_t samples[4];
 #pragma unroll
-            for (int c = 1; c < C; ++c) rgb[i] = params.position[i] == c ? quad.sample(c, j) : rgb[i];
-          }
-          const int luma = luma_of(rgb[0], rgb[1], rgb[2], params.weights, view.max_value);
-          const int change = int(__ldg(params.table + luma)) - luma;
-#pragma unroll
-          for (int c = 0; c < C; ++c)
-            if (params.mapped[index] >> c & 1)
-              set_sample(quad, c, j, std::uint32_t(min(max(int(quad.sample(c, j)) + change, 0), view.max_value)));
-        }
-      }
-    } else {
-#pragma unroll
-      for (int c = 0; c < C; ++c) {
-        if (!(params.mapped[index] >> c & 1)) continue;
-#pragma unroll
-        for (int j = 0; j < 4; ++j) set_sample(quad, c, j, __ldg(params.table + quad.sample(c, j)));
+        for (int j = 0; j < 4; ++j) samples[j] = std::uint32_t(__viaddmin_s32_relu(quad.sample(c, j), change[j], max_value));
+        set_samples<T>(quad.word[c], samples);
       }
     }
+  } else {
+#pragma unroll
+    for (int c = 0; c < C; ++c) {
+      if (!(mapped >> c & 1)) continue;
+      std::uint32_t samples[4];
+#pragma unroll
+      for (int j = 0; j < 4; ++j) samples[j] = table[quad.sample(c, j)];
+      set_samples<T>(quad.word[c], samples);
+    }
+  }
+}
+
+/// The rectangle that a view writes.
+__device__ __forceinline__ Rect rect_of(const cuda::SetView& view) {
+  return {view.x0, view.y0, view.x1 - view.x0, view.y1 - view.y0};
+}
+
+/// ready(): see for_chunks().
+template <typename T, int C, typename Ready>
+__device__ __forceinline__ void equalize_set(const Equalizing& params, const Table<T>& table, int index, Ready ready) {
+  using Held = Chunk<T, C>;
+  const cuda::SetView& view = params.views[index];
+  const unsigned mapped = params.mapped[index];
+  const int access = params.access[index];
+  Rows rows(view, access);
+  rows.keep();
+  const auto load = [&](int x, int y, Held& held) { load_chunk(rows, x, y, held); };
+  const auto work = [&](Held& held, int x, int y) {
+    if (mapped) {
+      held.to_samples(view);
+#pragma unroll
+      for (int q = 0; q < Held::quads; ++q) {
+        cuda::Quad<T, C> quad = held.quad(q);
+        equalize_quad<T, C, false>(params, table, mapped, quad);
+        held.set_quad(q, quad);
+      }
+      held.to_stored(view);
+    }
+    store_chunk(view, access, x, y, held);
+  };
+  const auto side = [&](int x, int y) {
+    cuda::Quad<T, C> quad = cuda::load_quad<T, C>(view, x, y);
+    equalize_quad<T, C, false>(params, table, mapped, quad);
     cuda::store_quad<T, C>(view, x, y, quad);
-  });
+  };
+  for_chunks<Held>(rect_of(view), blockIdx.x * blockDim.x + threadIdx.x, gridDim.x * blockDim.x, access >= 4, load, ready, work,
+                   side);
 }
 
 template <typename T, int First, int Rest>
-__global__ void __launch_bounds__(tuning.picture_threads) equalize(const __grid_constant__ Equalizing params) {
-  if (First == Rest || blockIdx.z == 0)
-    equalize_set<T, First>(params, blockIdx.z);
-  else
-    equalize_set<T, Rest>(params, blockIdx.z);
+__global__ void __launch_bounds__(tuning.equalize_threads, 1) equalize(const __grid_constant__ Equalizing params) {
+  __shared__ std::uint32_t of_lanes[sizeof(T) == 1 ? byte_table_words : 1];
+  Table<T> table(params.table, of_lanes);
+  const auto make = [&] {
+    wait_for_last_launch();
+    table.make(params.counts);
+  };
+  equalize_set<T, First>(params, table, 0, make);
+  for (int set = 1; set < params.sets; ++set) equalize_set<T, Rest>(params, table, set, [] {});
 }
 
 /// R, G and B in three planes, which are views 0, 1 and 2.
-__global__ void __launch_bounds__(tuning.picture_threads) equalize_planes(const __grid_constant__ Equalizing params) {
+__global__ void __launch_bounds__(tuning.equalize_threads, 1) equalize_planes(const __grid_constant__ Equalizing params) {
   using T = std::uint8_t;
-  for_quads(params.views[0], [&](int x, int y) {
-    cuda::Quad<T, 1> quads[3];
+  using Held = PlaneChunks<>;
+  __shared__ std::uint32_t of_lanes[byte_table_words];
+  Table<T> table(params.table, of_lanes);
+  const int access = min(min(params.access[0], params.access[1]), params.access[2]);
+  const auto load = [&](int x, int y, Held& held) {
 #pragma unroll
-    for (int c = 0; c < 3; ++c) quads[c] = cuda::load_quad<T, 1>(params.views[c], x, y);
-    const int max_value = params.views[0].max_value;
+    for (int c = 0; c < 3; ++c) load_chunk(Rows(params.views[c], access), x, y, held.plane[c]);
+  };
+  const auto make = [&] {
+    wait_for_last_launch();
+    table.make(params.counts);
+  };
+  const auto work = [&](Held& held, int x, int y) {
 #pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      const int luma = luma_of(quads[0].sample(0, j), quads[1].sample(0, j), quads[2].sample(0, j), params.weights, max_value);
-      const int change = int(__ldg(params.table + luma)) - luma;
+    for (int q = 0; q < Held::quads; ++q) {
+      cuda::Quad<T, 3> quad = {{{held.plane[0].word[q]}, {held.plane[1].word[q]}, {held.plane[2].word[q]}}};
+      equalize_quad<T, 3, true>(params, table, 7, quad);
 #pragma unroll
-      for (int c = 0; c < 3; ++c)
-        set_sample(quads[c], 0, j, std::uint32_t(min(max(int(quads[c].sample(0, j)) + change, 0), max_value)));
+      for (int c = 0; c < 3; ++c) held.plane[c].word[q] = quad.word[c][0];
     }
 #pragma unroll
-    for (int c = 0; c < 3; ++c) cuda::store_quad<T, 1>(params.views[c], x, y, quads[c]);
-  });
+    for (int c = 0; c < 3; ++c) store_chunk(params.views[c], access, x, y, held.plane[c]);
+  };
+  const auto side = [&](int x, int y) {
+    cuda::Quad<T, 3> quad = load_pixels<T, 3, true>(params.views, x, y);
+    equalize_quad<T, 3, true>(params, table, 7, quad);
+#pragma unroll
+    for (int c = 0; c < 3; ++c) cuda::store_quad<T, 1>(params.views[c], x, y, {{{quad.word[c][0]}}});
+  };
+  for_chunks<Held>(rect_of(params.views[0]), blockIdx.x * blockDim.x + threadIdx.x, gridDim.x * blockDim.x, access >= 4, load, make,
+                   work, side);
 }
 
 class CudaEqualize final : public cuda::CudaFilter {
@@ -167,6 +215,11 @@ class CudaEqualize final : public cuda::CudaFilter {
 
   /// With the context current.
   Status prepare() {
+    const auto device = cuda::current_device();
+    if (!device.ok()) return device.error();
+    multiprocessors_ = device.value().multiprocessors;
+    overlap_ = device.value().major >= 9;
+    params_.counts = histogram_->latest();
     if (Status status = table_.allocate(std::size_t(values_) * sizeof(std::uint16_t)); !status.ok()) return status;
     params_.table = table_.data<std::uint16_t>();
     const Status status = cuda::load_kernel(kernel_, "cannot load the equalisation");
@@ -175,14 +228,16 @@ class CudaEqualize final : public cuda::CudaFilter {
 
  private:
   Status begin(const Image& src, const Region& region, Queue queue) override {
-    if (Status status = histogram_->submit(src, region, queue); !status.ok()) return status;
+    early_ = overlap_ && region.mode == Region::Mode::frame;  // otherwise copies may follow the counting
+    if (Status status = histogram_->submit(src, region, queue); !status.ok() || info(geometry().format).depth == 8) return status;
     equalizing_table<<<1, table_threads, 0, queue.stream>>>(histogram_->latest(), table_.data<std::uint16_t>(), values_);
     return cuda::check(cudaGetLastError(), "cannot launch the equalisation");
   }
 
   Status filter(const Image& src, const Image& dst, const SetRects& rects, Queue queue) override {
     const FormatInfo& format = info(geometry().format);
-    int width = 0, height = 0;
+    std::int64_t pixels = 0;  // of the largest set
+    params_.sets = format.set_count;
     for (int i = 0; i < format.set_count; ++i) {
       const ChannelSet& set = format.sets[i];
       const Role first = set.roles[0];
@@ -197,13 +252,14 @@ class CudaEqualize final : public cuda::CudaFilter {
       }
       if (params_.mapped[at] == 0) view.shift = 0, view.max_value = 0xffff;  // copied bit for bit
       if (rects[i].empty()) view.y1 = view.y0;
-      width = std::max(width, (rects[i].width + 6) / 4);
-      height = std::max(height, rects[i].height);
+      pixels = std::max(pixels, rects[i].empty() ? 0 : std::int64_t(rects[i].width) * rects[i].height);
+      params_.access[at] =
+          set.shares_plane() ? 1 : std::min(access_bytes(view.src, view.src_pitch), access_bytes(view.dst, view.dst_pitch));
     }
-    if (width == 0 || height == 0) return {};
-    void* arguments[] = {&params_};
-    return cuda::check(cudaLaunchKernel(kernel_, picture_grid(width, height, planes_ ? 1 : format.set_count), picture_block(),
-                                        arguments, 0, queue.stream),
+    if (pixels == 0) return {};
+    constexpr int in_block = tuning.equalize_threads * 4;
+    const int blocks = int(std::min<std::int64_t>(multiprocessors_, (pixels + in_block - 1) / in_block));
+    return cuda::check(launch_after(kernel_, blocks, tuning.equalize_threads, early_, &params_, queue.stream),
                        "cannot launch the equalisation");
   }
 
@@ -212,6 +268,9 @@ class CudaEqualize final : public cuda::CudaFilter {
   const std::unique_ptr<Counting> histogram_;
   cuda::DeviceMemory table_;
   const void* kernel_ = nullptr;
+  int multiprocessors_ = 1;
+  bool overlap_ = false;  ///< the device can start a launch early
+  bool early_ = false;    ///< see launch_after()
   Equalizing params_{};
 };
 

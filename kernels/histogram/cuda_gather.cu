@@ -3,11 +3,13 @@
 // block of the launch that counts.
 #include "kernels/histogram/cuda_gather.cuh"
 #include "kernels/histogram/cuda_kernels.hpp"
+#include "kernels/histogram/cuda_launches.hpp"
 
 namespace cudavision::histogram {
 namespace {
 
 __global__ void __launch_bounds__(tuning.gather_threads) gather_all(const __grid_constant__ Gather gather) {
+  wait_for_last_launch();
   gather_entries_of(gather, blockIdx.x * blockDim.x + threadIdx.x, gridDim.x * blockDim.x);
 }
 

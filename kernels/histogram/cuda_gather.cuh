@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Gathering: the sums of entries become counts of bins.
 //
-//   sums [table][entry]   of all blocks, added up by atomics
+//   sums [copy][table][entry]   of all blocks, added up by atomics; several copies, as atomics of many blocks at one address wait
+//      |                        for each other
 //      |  each thread: one bin of one table = the sum of its entries; the entries become zero for the next frame
 //      v
 //   counts [channel][bin] in device memory, and in the host memory of the results
@@ -12,6 +13,11 @@
 
 namespace cudavision::histogram {
 
+/// The sums to which a block adds its own.
+__device__ __forceinline__ std::uint32_t* sums_of_block(const Gather& g) {
+  return g.sums + blockIdx.x % unsigned(g.copies) * g.copy_entries;
+}
+
 /// Gathers the bins thread, thread + threads, …
 __device__ inline void gather_entries_of(const Gather& g, int thread, int threads) {
   for (int i = thread; i < g.tables * g.bins; i += threads) {
@@ -21,8 +27,13 @@ __device__ inline void gather_entries_of(const Gather& g, int thread, int thread
     std::uint32_t* const sums = g.sums + std::size_t(table) * g.fine;
     std::uint32_t sum = 0;
     for (int entry = begin; entry < end; ++entry) {
-      sum += __ldcg(sums + entry);
-      sums[entry] = 0;
+      std::uint32_t copies[tuning.sum_copies];
+#pragma unroll
+      for (int copy = 0; copy < tuning.sum_copies; ++copy)
+        if (copy < g.copies) copies[copy] = __ldcg(sums + copy * g.copy_entries + entry);
+#pragma unroll
+      for (int copy = 0; copy < tuning.sum_copies; ++copy)
+        if (copy < g.copies) sum += copies[copy], sums[copy * g.copy_entries + entry] = 0;
     }
     for (int c = 0; c < g.channels; ++c) {
       if (g.table[c] != table) continue;

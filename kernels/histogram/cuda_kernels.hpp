@@ -6,10 +6,10 @@
 
 namespace cudavision::histogram {
 
-/// Takes ByteParams; blocks of 32 × Limits::byte_warps threads, with byte_warp_bytes of dynamic shared memory for each warp.
-const void* byte_kernel();
 /// Takes PixelParams; blocks of tuning.pixel_threads.
 const void* pixel_kernel(const FormatInfo& format, bool three_planes);
+/// Takes WordParams; blocks of tuning.pixel_threads, with word_counter_bytes of dynamic shared memory.
+const void* word_kernel();
 /// Takes Gather; blocks of tuning.gather_threads.
 const void* gather_kernel();
 

@@ -4,6 +4,7 @@
 
 #include "kernels/core/luma.hpp"
 #include "kernels/cuda/rows.cuh"
+#include "kernels/histogram/cuda_chunks.cuh"
 
 namespace cudavision::histogram {
 
@@ -43,7 +44,43 @@ __device__ __forceinline__ void luma_of_pixels(const cuda::Quad<T, C>& quad, con
 #pragma unroll
     for (int k = 0; k < int(sizeof(T)); ++k) rgb.word[c][k] = ThreePlanes ? quad.word[c][k] : word_at(quad, position[c], k);
 #pragma unroll
-  for (int j = 0; j < 4; ++j) luma[j] = luma_of(rgb.sample(0, j), rgb.sample(1, j), rgb.sample(2, j), weights, max_value);
+  for (int j = 0; j < 4; ++j) {
+    // The float 2^23 + sample, by one permutation.
+    const auto biased = [&](int c) {
+      return __uint_as_float(sizeof(T) == 1
+                                 ? __byte_perm(rgb.word[c][0], 0x4b000000, 0x7650 | j)
+                                 : __byte_perm(rgb.word[c][sizeof(T) / 2 * (j / 2)], 0x4b000000, j % 2 ? 0x7632 : 0x7610));
+    };
+    luma[j] = min(std::uint32_t(luma_of_biased(biased(0), biased(1), biased(2), weights)), max_value);
+  }
+}
+
+/// The luma of a pixel of a chunk, from its words.
+template <typename T, int C, int Quads>
+__device__ __forceinline__ std::uint32_t luma_of_pixel(const Chunk<T, C, Quads>& chunk, int pixel, const int (&position)[3],
+                                                       const LumaWeights& weights) {
+  const auto biased = [&](int c) {
+    std::uint32_t word;
+    if constexpr (sizeof(T) == 2) {
+      word = position[c] < 2 ? chunk.word[pixel * 2] : chunk.word[pixel * 2 + 1];
+      return __uint_as_float(__byte_perm(word, 0x4b000000, position[c] % 2 ? 0x7632 : 0x7610));
+    } else {
+      const int at = pixel * C / 4, first = pixel * C % 4;  // the pixel's bytes in one word
+      word = first == 0
+                 ? chunk.word[at]
+                 : __byte_perm(chunk.word[at], chunk.word[at + (first > 4 - C)], first | (first + 1) << 4 | (first + 2) << 8);
+      return __uint_as_float(__byte_perm(word, 0x4b000000, 0x7650 | position[c]));
+    }
+  };
+  return std::uint32_t(luma_of_biased(biased(0), biased(1), biased(2), weights));
+}
+template <int Quads>
+__device__ __forceinline__ std::uint32_t luma_of_pixel(const PlaneChunks<Quads>& chunk, int pixel, const int (&)[3],
+                                                       const LumaWeights& weights) {
+  const auto biased = [&](int c) {
+    return __uint_as_float(__byte_perm(chunk.plane[c].word[pixel / 4], 0x4b000000, 0x7650 | pixel % 4));
+  };
+  return std::uint32_t(luma_of_biased(biased(0), biased(1), biased(2), weights));
 }
 
 }  // namespace cudavision::histogram

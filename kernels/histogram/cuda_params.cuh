@@ -10,25 +10,26 @@ namespace cudavision::histogram {
 
 /// How the sums of a frame become results.
 struct Gather {
-  std::uint32_t* sums;    ///< [table][fine]; zero between frames
-  std::uint32_t* counts;  ///< [channel][bin], on the device
-  std::uint32_t* host;    ///< the same in page-locked memory, or null
-  unsigned* ticket;       ///< number of blocks that have ended; zero between launches
+  std::uint32_t* sums;       ///< [copy][table][fine]; zero between frames
+  std::uint32_t* counts;     ///< [channel][bin], on the device
+  std::uint32_t* host;       ///< the same in page-locked memory, or null
+  unsigned* ticket;          ///< number of blocks that have ended; zero between launches
+  int copies, copy_entries;  ///< of the sums: block b adds to copy b % copies
   int tables, fine, bins, channels, depth;
   bool by_value;  ///< entries are values, which are gathered into bins; else entries are bins
   bool here;      ///< the last block of this launch gathers; else a later launch does
   std::uint8_t table[max_channels];
 };
 
-/// One plane of bytes.
-struct ByteJob {
-  const unsigned char* data;
-  std::ptrdiff_t pitch;
+/// One plane of 16-bit samples that are counted by value.
+struct WordJob {
+  cuda::SetView view;
+  int access;  ///< see access_bytes()
   int table;
   Share share;
 };
-struct ByteParams {
-  ByteJob jobs[3];
+struct WordParams {
+  WordJob jobs[3];
   Gather gather;
 };
 
@@ -36,12 +37,12 @@ struct ByteParams {
 struct PixelJob {
   cuda::SetView views[3];  ///< of the set, or of the three planes
   PixelTables tables;
+  int access;  ///< of all views: see access_bytes()
   Share share;
 };
 struct PixelParams {
   PixelJob jobs[3];
   int bins, bin_shift;  ///< entry = sample · bins >> bin_shift
-  int copies;           ///< of the counters of a block
   LumaWeights weights;
   Gather gather;
 };

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Counting any samples, by atomics in shared memory.
+// Counting samples by atomics in shared memory, one block a multiprocessor.
 //
-//   rectangle: rows of units; a warp counts a unit at a time         block: `copies` of the counters of all tables of the set,
-//   +--------+--------+--------+                                     or of some entries if it counts in several passes
-//   | warp 0 | warp 1 | warp 2 |                                     +-------------+-------------+
-//   +--------+--------+--------+                                     | copy 0      | copy 1      | …   warp w counts in copy
-//   | warp 3 | …                                                     +-------------+-------------+     w % copies
+//   rectangle: chunks, one to a thread at a time (cuda_chunks.cuh)
 //
-//   unit: 1, 2 or 4 × 128 pixels. Lane l loads the quad of pixels 4l … 4l + 3 of each 128.
+//   counters by lane, if they fit: neither equal samples nor             one counter an entry, for all lanes; if these do not fit,
+//   bank conflicts slow the block down                                   each block counts some of the entries
+//   entry 0   | lane 0 | lane 1 | … | lane 31 |  128 bytes,              | entry 0 | entry 1 | …
+//   entry 1   | lane 0 | …                       a bank a lane
+//
+// The counters of a block hold all tables of a channel set. In both cases a sample's counter is at entry · entry_bytes + own.
+#include "kernels/histogram/cuda_chunks.cuh"
 #include "kernels/histogram/cuda_gather.cuh"
 #include "kernels/histogram/cuda_kernels.hpp"
+#include "kernels/histogram/cuda_launches.hpp"
 #include "kernels/histogram/cuda_luma.cuh"
-#include "kernels/histogram/cuda_walk.hpp"
 
 namespace cudavision::histogram {
 namespace {
@@ -19,119 +21,135 @@ namespace {
 /// A counter in shared memory, by its 32-bit address: through a pointer this takes two more instructions.
 __device__ __forceinline__ void increment_shared(unsigned address) { asm volatile("red.shared.add.u32 [%0], 1;" ::"r"(address)); }
 
+/// The sum of the counters of all lanes. Lanes of a warp begin at different words, so that they read different banks.
+__device__ __forceinline__ std::uint32_t sum_of_lanes(const uint4* row) {
+  std::uint32_t sum = 0;
+#pragma unroll
+  for (int k = 0; k < 8; ++k) {
+    const uint4 words = row[(k + threadIdx.x) % 8];
+    sum += words.x + words.y + words.z + words.w;
+  }
+  return sum;
+}
+
+/// The quad at pixel x of row y, of a set or of three planes.
+template <typename T, int C>
+__device__ __forceinline__ void load_side(const cuda::SetView* views, int x, int y, Chunk<T, C, 1>& quad) {
+  quad.set_quad(0, cuda::load_quad<T, C>(views[0], x, y));
+}
+__device__ __forceinline__ void load_side(const cuda::SetView* views, int x, int y, PlaneChunks<1>& quad) {
+#pragma unroll
+  for (int c = 0; c < 3; ++c) quad.plane[c].word[0] = cuda::load_quad<std::uint8_t, 1>(views[c], x, y).word[0][0];
+}
+
 /// The part of a job that one block counts. C: channels of the set.
 template <typename T, int C, bool ThreePlanes>
-__device__ __forceinline__ void count_job(const PixelParams& params, const PixelJob& job, std::uint32_t* shared) {
-  // Quads that a thread loads at once: about 16 bytes.
-  constexpr int quads = C * sizeof(T) >= 4 ? 1 : 4 / (C * int(sizeof(T)));
-  const int threads = blockDim.x, thread = threadIdx.x, warp = thread / 32, lane = thread % 32, warps = threads / 32;
-  const int worker = (int(blockIdx.x) - job.share.first_block) / job.tables.passes;
-  const int pass = (int(blockIdx.x) - job.share.first_block) - worker * job.tables.passes;
-  const unsigned first_entry = unsigned(pass) * unsigned(job.tables.pass_entries);
-  const unsigned entries = min(unsigned(job.tables.pass_entries), unsigned(job.tables.entries) - first_entry);
-  const int copies = params.copies;
-  for (unsigned i = thread; i < entries * copies; i += threads) shared[i] = 0;
-  __syncthreads();
+__device__ __forceinline__ void count_job(const PixelParams& params, const PixelJob& job, uint4* shared) {
+  using Held = std::conditional_t<ThreePlanes, PlaneChunks<>, Chunk<T, C>>;
+  using Side = std::conditional_t<ThreePlanes, PlaneChunks<1>, Chunk<T, C, 1>>;
+  const int threads = blockDim.x, thread = threadIdx.x;
+  const PixelTables& tables = job.tables;
+  const bool all_entries = cuda::kept(tables.passes) == 1;
+  const int of_job = int(blockIdx.x) - job.share.first_block, worker = all_entries ? of_job : of_job / tables.passes;
+  const int pass = of_job - worker * tables.passes;
+  const unsigned first_entry = unsigned(pass) * unsigned(tables.pass_entries);
+  const unsigned entries = min(unsigned(tables.pass_entries), unsigned(tables.entries) - first_entry);
+  const unsigned entry_bytes = tables.by_lane ? lane_entry_bytes : 4;
+  bool cleared = false;
+  const auto clear = [&] {
+    if (cleared) return;
+    for (unsigned i = thread; i < (entries * entry_bytes + 15) / 16; i += threads) shared[i] = make_uint4(0, 0, 0, 0);
+    __syncthreads();
+    cleared = true;
+  };
 
-  // The inner loop would read these from constant memory at every use.
-  const unsigned counters = unsigned(__cvta_generic_to_shared(shared + warp % copies * entries));
-  const bool all_entries = job.tables.passes == 1;
-  int base[C];
+  // The inner loop would read these from constant memory at every use. own[C]: of luma made of RGB.
+  const unsigned counters = unsigned(__cvta_generic_to_shared(shared)) + (tables.by_lane ? thread % 32 * 4 : 0);
+  unsigned base[C + 1], own[C + 1];  // relative to the first entry that the block counts
+  unsigned counted = 0;              // bit c: channel c; bit C: luma made of RGB
 #pragma unroll
-  for (int c = 0; c < C; ++c) base[c] = job.tables.base[c];
-  const int luma_base = C >= 3 ? job.tables.luma_base : -1;
-  const int position[3] = {job.tables.position[0], job.tables.position[1], job.tables.position[2]};
+  for (int c = 0; c <= C; ++c) {
+    const int of_table = c < C ? tables.base[c] : tables.luma_base;
+    counted |= unsigned(of_table >= 0) << c;
+    base[c] = unsigned(of_table) - first_entry;
+    own[c] = counters + base[c] * entry_bytes;
+  }
+  counted = cuda::kept(counted);
+  const int position[3] = {cuda::kept(tables.position[0]), cuda::kept(tables.position[1]), cuda::kept(tables.position[2])};
   const LumaWeights weights = params.weights;
-  const std::uint32_t bins = params.bins, max_value = job.views[0].max_value;
+  const std::uint32_t bins = params.bins;
   const int shift = params.bin_shift;
-  // The entry of a sample; bytes are always counted by value.
-  const auto entry_of = [&](std::uint32_t sample) { return sizeof(T) == 1 ? sample : sample * bins >> shift; };
-  // Counts those of four samples that the mask selects.
-  const auto add = [&](int table, const std::uint32_t(&samples)[4], unsigned mask) {
-    if (all_entries && mask == 15) {
-      const unsigned at = counters + table * 4;
+  const cuda::SetView& view = job.views[0];
+  Rows rows(view, job.access);
+  rows.keep();
+
+  // Counts the pixels of a chunk that `mask` selects. `all`: the block counts all entries.
+  const auto count = [&](const auto& chunk, unsigned mask, auto all) {
+    const auto add = [&](int c, std::uint32_t sample, int pixel) {
+      const std::uint32_t entry = sizeof(T) == 1 ? sample : sample * bins >> shift;  // bytes are always counted by value
+      if ((mask >> pixel & 1) && (all || base[c] + entry < entries)) increment_shared(entry * entry_bytes + own[c]);
+    };
+    constexpr unsigned channels = (1u << C) - 1;
 #pragma unroll
-      for (int j = 0; j < 4; ++j) increment_shared(at + entry_of(samples[j]) * 4);
-      return;
+    for (int c = 0; c < C && (C < 3 || counted & channels); ++c) {
+      if (!(counted >> c & 1)) continue;
+#pragma unroll
+      for (int pixel = 0; pixel < chunk.pixels; ++pixel) add(c, chunk.sample(pixel, c), pixel);
     }
+    if constexpr (C >= 3) {
+      if (!(counted >> C & 1)) return;
 #pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      const unsigned entry = unsigned(table) + entry_of(samples[j]) - first_entry;
-      if (entry < entries && (mask >> j & 1)) increment_shared(counters + entry * 4);
+      for (int pixel = 0; pixel < chunk.pixels; ++pixel) add(C, luma_of_pixel(chunk, pixel, position, weights), pixel);
     }
   };
   for (int r = 0; r < job.share.rect_count; ++r) {
     const Rect rect = job.share.rects[r];
-    const int begin = rect.x & ~3, end = rect.x + rect.width;
-    const auto count_quad = [&](const cuda::Quad<T, C>& quad, int x) {
-      unsigned mask = 15;
-      if (x < rect.x) mask &= 15u << (rect.x - x);
-      if (x + 4 > end) mask &= 15u >> (x + 4 - end);
+    const auto load = [&](int x, int y, Held& held) {
+      if constexpr (ThreePlanes) {
 #pragma unroll
-      for (int c = 0; c < C; ++c) {
-        if (base[c] < 0) continue;
-        const std::uint32_t samples[4] = {quad.sample(c, 0), quad.sample(c, 1), quad.sample(c, 2), quad.sample(c, 3)};
-        add(base[c], samples, mask);
-      }
-      if (C >= 3 && luma_base >= 0) {
-        std::uint32_t samples[4];
-        luma_of_pixels<T, C, ThreePlanes>(quad, position, weights, max_value, samples);
-        add(luma_base, samples, mask);
+        for (int c = 0; c < 3; ++c) load_chunk(Rows(job.views[c], job.access), x, y, held.plane[c]);
+      } else {
+        load_chunk(rows, x, y, held);
       }
     };
-    constexpr int unit = 32 * 4 * quads;
-    Walk walk(unsigned(worker * warps + warp), unsigned(job.share.blocks * warps), unsigned(end - begin + unit - 1) / unit);
-    // Samples are counted while the next ones are loaded.
-    cuda::Quad<T, C> held[quads];
-    int held_left = end;
-    for (bool any = true; any;) {
-      cuda::Quad<T, C> fresh[quads];
-      const int left = begin + walk.x * unit + lane * 4;
-      any = walk.y < rect.height;
-      if (any) {
-#pragma unroll
-        for (int q = 0; q < quads; ++q)
-          if (left + q * 128 < end) fresh[q] = load_pixels<T, C, ThreePlanes>(job.views, left + q * 128, rect.y + walk.y);
-#pragma unroll
-        for (int q = 0; q < quads; ++q)
-#pragma unroll
-          for (int c = 0; c < C; ++c)
-#pragma unroll
-            for (int k = 0; k < int(sizeof(T)); ++k)
-              asm volatile("" : "+r"(fresh[q].word[c][k]));  // keeps the loads before the counting
-        walk.next();
-      }
-#pragma unroll
-      for (int q = 0; q < quads; ++q)
-        if (held_left + q * 128 < end) count_quad(held[q], held_left + q * 128);
-#pragma unroll
-      for (int q = 0; q < quads; ++q) held[q] = fresh[q];
-      held_left = left;
-    }
+    const auto work = [&](Held& held, int, int) {
+      held.to_samples(view);
+      if (all_entries)
+        count(held, ~0u, std::true_type());
+      else
+        count(held, ~0u, std::false_type());
+    };
+    const auto side = [&](int x, int y) {
+      Side quad;
+      load_side(job.views, x, y, quad);
+      count(quad, side_mask(rect, x), std::false_type());
+    };
+    for_chunks<Held>(rect, unsigned(worker * threads + thread), unsigned(job.share.blocks * threads), job.access >= 4, load, clear,
+                     work, side);
   }
+  clear();  // if there are no rectangles
   __syncthreads();
-  std::uint32_t* const sums = params.gather.sums + job.tables.first_entry + first_entry;
+  std::uint32_t* const sums = sums_of_block(params.gather) + tables.first_entry + first_entry;
   for (unsigned i = thread; i < entries; i += threads) {
-    std::uint32_t sum = 0;
-    for (int copy = 0; copy < copies; ++copy) sum += shared[copy * entries + i];
+    const std::uint32_t sum =
+        tables.by_lane ? sum_of_lanes(shared + i * (lane_entry_bytes / 16)) : reinterpret_cast<const std::uint32_t*>(shared)[i];
     if (sum > 0) atomicAdd(sums + i, sum);
   }
 }
 
 /// First, Rest: channels of the first set and of the other sets.
 template <typename T, int First, int Rest, bool ThreePlanes>
-__global__ void __launch_bounds__(tuning.pixel_threads, tuning.pixel_blocks)
-    count_pixels(const __grid_constant__ PixelParams params) {
+__global__ void __launch_bounds__(tuning.pixel_threads, 1) count_pixels(const __grid_constant__ PixelParams params) {
   extern __shared__ uint4 shared[];
-  std::uint32_t* const counters = reinterpret_cast<std::uint32_t*>(shared);
+  allow_next_launch();
   const int block = int(blockIdx.x);
   if (First == Rest || block < params.jobs[1].share.first_block)
     count_job<T, First, ThreePlanes>(
         params,
         params.jobs[First == Rest ? (block >= params.jobs[1].share.first_block) + (block >= params.jobs[2].share.first_block) : 0],
-        counters);
+        shared);
   else
-    count_job<T, Rest, ThreePlanes>(params, params.jobs[1], counters);
+    count_job<T, Rest, ThreePlanes>(params, params.jobs[1], shared);
   block_done(params.gather);
 }
 

@@ -7,9 +7,10 @@ namespace cudavision::histogram {
 namespace {
 
 /// Samples in the pieces of one launch.
-std::int64_t samples_in(const std::vector<Rect>& pieces, std::size_t from, std::size_t count = max_rects) {
+std::int64_t samples_in(const std::vector<Rect>& pieces, std::size_t from) {
   std::int64_t all = 0;
-  for (std::size_t i = from; i < pieces.size() && i - from < count; ++i) all += std::int64_t(pieces[i].width) * pieces[i].height;
+  for (std::size_t i = from; i < pieces.size() && i - from < max_rects; ++i)
+    all += std::int64_t(pieces[i].width) * pieces[i].height;
   return all;
 }
 
@@ -21,12 +22,10 @@ void set_rects_of(Share& share, const std::vector<Rect>& pieces, std::size_t fro
 
 }  // namespace
 
-Limits limits_of(const FormatInfo& format, int multiprocessors, int shared_limit) {
+Limits limits_of(int multiprocessors, int shared_limit) {
   Limits limits;
   limits.multiprocessors = multiprocessors;
   limits.shared_bytes = shared_limit - 2048;  // for the static shared memory of the kernels
-  limits.byte_warps = std::min(tuning.byte_warps, limits.shared_bytes / byte_warp_bytes / 4 * 4);
-  if (format.depth > 8 || limits.byte_warps < tuning.byte_min_warps) limits.byte_warps = 0;
   limits.pixel_entries = limits.shared_bytes / 4;
   return limits;
 }
@@ -66,43 +65,42 @@ PixelTables pixel_tables(const Plan& plan, int index, const Limits& limits) {
   tables.entries = (last - first + 1) * plan.fine;
   tables.passes = (tables.entries + limits.pixel_entries - 1) / limits.pixel_entries;
   tables.pass_entries = (tables.entries + tables.passes - 1) / tables.passes;
+  tables.by_lane = tables.entries <= limits.shared_bytes / lane_entry_bytes;
   return tables;
 }
 
-bool counts_bytes(const Plan& plan, int set, const std::vector<Rect>& pieces, const Limits& limits) {
-  if (limits.byte_warps == 0 || info(plan.geometry.format).sets[set].channels > 1 || plan.three_planes) return false;
-  return samples_in(pieces, 0, pieces.size()) >= tuning.byte_samples;
+bool counts_words(const Plan& plan, int set, const Limits& limits) {
+  const ChannelSet& channels = info(plan.geometry.format).sets[set];
+  return plan.fine == word_values && channels.channels == 1 && plan.counts(channels) && word_counter_bytes <= limits.shared_bytes;
 }
 
-ByteLaunch schedule_bytes(const Plan& plan, const Limits& limits, const SetPieces& pieces, std::size_t from,
-                          const bool (&by_bytes)[3]) {
+WordLaunch schedule_words(const Plan& plan, const Limits& limits, const SetPieces& pieces, std::size_t from) {
   const FormatInfo& format = info(plan.geometry.format);
-  std::int64_t all = 0;
+  std::int64_t parts[3] = {}, all = 0;
   for (int i = 0; i < format.set_count; ++i)
-    if (by_bytes[i]) all += samples_in(pieces[i], from);
-  ByteLaunch launch;
+    if (counts_words(plan, i, limits)) all += parts[i] = samples_in(pieces[i], from);
+  WordLaunch launch;
   for (int i = 0; i < format.set_count; ++i) {
-    const std::int64_t part = by_bytes[i] ? samples_in(pieces[i], from) : 0;
-    if (part == 0) continue;
+    if (parts[i] == 0) continue;
     Share& share = launch.shares[launch.jobs];
     launch.sets[launch.jobs++] = i;
     set_rects_of(share, pieces[i], from);
+    const std::int64_t fair = limits.multiprocessors * parts[i] / all;
+    const std::int64_t worth = (parts[i] + tuning.word_samples - 1) / tuning.word_samples;
     share.first_block = launch.blocks;
-    share.blocks = int(std::max<std::int64_t>(1, limits.multiprocessors * part / all));
+    share.blocks = int(std::max<std::int64_t>(1, std::min(fair, worth)));
     launch.blocks += share.blocks;
   }
   return launch;
 }
 
-PixelLaunch schedule_pixels(const Plan& plan, const Limits& limits, const SetPieces& pieces, std::size_t from,
-                            const bool (&by_bytes)[3]) {
+PixelLaunch schedule_pixels(const Plan& plan, const Limits& limits, const SetPieces& pieces, std::size_t from) {
   const FormatInfo& format = info(plan.geometry.format);
   const int sets = plan.three_planes ? 1 : format.set_count;
   PixelLaunch launch;
   std::int64_t work[3] = {}, all = 0;  // samples of all channels
-  int entries = 1;
   for (int i = 0; i < sets; ++i) {
-    if (!plan.counts(format.sets[i]) || by_bytes[i]) {
+    if (!plan.counts(format.sets[i]) || counts_words(plan, i, limits)) {
       launch.tables[i].passes = 1;
       continue;
     }
@@ -110,22 +108,18 @@ PixelLaunch schedule_pixels(const Plan& plan, const Limits& limits, const SetPie
     set_rects_of(launch.shares[i], pieces[i], from);
     work[i] = launch.tables[i].entries / plan.fine * samples_in(pieces[i], from);
     all += work[i];
-    entries = std::max(entries, launch.tables[i].pass_entries);
+    const std::size_t counters =
+        std::size_t(launch.tables[i].pass_entries) * (launch.tables[i].by_lane ? lane_entry_bytes : sizeof(std::uint32_t));
+    launch.shared_bytes = std::max(launch.shared_bytes, (counters + 15) / 16 * 16);
   }
   launch.any = all > 0;
-  launch.copies = std::clamp(tuning.pixel_counters / entries, 1, 8);
-  launch.shared_bytes = std::size_t(entries) * launch.copies * sizeof(std::uint32_t);
-  // Blocks that fit the device at once (each also takes 1 KiB of shared memory for the system) are divided by work.
-  const int resident =
-      std::clamp(int(std::size_t(limits.pixel_entries) * 4 / (launch.shared_bytes + 1024)), 1, tuning.pixel_blocks);
-  const int room = resident * limits.multiprocessors;
   for (int i = 0; i < sets; ++i) {
     Share& share = launch.shares[i];
     if (work[i] == 0) {
       if (i == 0) share.first_block = 0, launch.blocks = 1;
       continue;
     }
-    const std::int64_t fair = room * work[i] / all / launch.tables[i].passes;
+    const std::int64_t fair = limits.multiprocessors * work[i] / all / launch.tables[i].passes;
     const std::int64_t worth = (work[i] + tuning.pixel_samples - 1) / tuning.pixel_samples;
     share.first_block = launch.blocks;
     share.blocks = int(std::max<std::int64_t>(1, std::min(fair, worth)));

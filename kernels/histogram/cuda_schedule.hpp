@@ -11,18 +11,19 @@ namespace cudavision::histogram {
 
 /// Rectangles of a set in one launch; a frame with more takes several launches.
 inline constexpr int max_rects = 32;
-/// Counters of a warp of the byte kernel: a byte for each lane and value.
-inline constexpr int byte_warp_bytes = 32 * 256;
+/// Counters of an entry if each lane has its own.
+inline constexpr int lane_entry_bytes = 32 * 4;
+/// Values of the word kernel, and bytes of their counters.
+inline constexpr int word_values = 65536, word_counter_bytes = 2 * word_values;
 
-/// What the device and the format allow.
+/// What the device allows.
 struct Limits {
   int multiprocessors = 1;
   int shared_bytes = 0;   ///< of dynamic shared memory of a block
-  int byte_warps = 0;     ///< warps of a block of the byte kernel; 0: it cannot be used
-  int pixel_entries = 0;  ///< counters of a block of the pixel kernel
+  int pixel_entries = 0;  ///< counters of 32 bits that a block can have
 };
 /// `shared_limit`: bytes of shared memory that a block may have.
-Limits limits_of(const FormatInfo& format, int multiprocessors, int shared_limit);
+Limits limits_of(int multiprocessors, int shared_limit);
 
 /// The blocks of one job, and the rectangles that they count.
 struct Share {
@@ -41,36 +42,35 @@ struct PixelTables {
   int entries;       ///< of all tables of the job
   int pass_entries;  ///< that a block counts
   int passes;
+  bool by_lane;  ///< each lane has its own counters
 };
 /// `set`: of the format; 0 if three planes are read together.
 PixelTables pixel_tables(const Plan& plan, int set, const Limits& limits);
 
-/// Whether the byte kernel may count a set with these pieces. The plane must be aligned to 16 bytes, too.
-bool counts_bytes(const Plan& plan, int set, const std::vector<Rect>& pieces, const Limits& limits);
+/// Whether the word kernel counts a set: one channel, which is counted by value in 65536 entries.
+bool counts_words(const Plan& plan, int set, const Limits& limits);
 
-/// One launch of the byte kernel. Jobs follow each other: job i + 1 begins at the block after the last of job i.
-struct ByteLaunch {
+/// One launch of the word kernel. Jobs follow each other: job i + 1 begins at the block after the last of job i.
+struct WordLaunch {
   int blocks = 0;  ///< 0: nothing to count
   int jobs = 0;
   int sets[3] = {};  ///< of each job
   Share shares[3];
 };
-/// `from`: the first piece of each set in this launch. `by_bytes`: the sets that the byte kernel counts.
-ByteLaunch schedule_bytes(const Plan& plan, const Limits& limits, const SetPieces& pieces, std::size_t from,
-                          const bool (&by_bytes)[3]);
+/// `from`: the first piece of each set in this launch.
+WordLaunch schedule_words(const Plan& plan, const Limits& limits, const SetPieces& pieces, std::size_t from);
 
 /// One launch of the pixel kernel. Job i is set i, or the three planes of a frame. A set without samples has no blocks; job 0
 /// always has a block, which ends the launch.
 struct PixelLaunch {
   bool any = false;  ///< there are samples to count
   int blocks = 0;
-  int copies = 1;                ///< of the counters of a block
   std::size_t shared_bytes = 0;  ///< dynamic shared memory of a block
   PixelTables tables[3] = {};
   Share shares[3];
 };
-PixelLaunch schedule_pixels(const Plan& plan, const Limits& limits, const SetPieces& pieces, std::size_t from,
-                            const bool (&by_bytes)[3]);
+/// Counts what the word kernel does not.
+PixelLaunch schedule_pixels(const Plan& plan, const Limits& limits, const SetPieces& pieces, std::size_t from);
 
 /// Quads of a row that a lane of the sharpness kernel takes at once: about 16 bytes.
 constexpr int sharpness_quads(int channels, int sample_bytes) {

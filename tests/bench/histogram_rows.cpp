@@ -38,6 +38,7 @@ Row equalize(Format format) {
             return histogram::make_equalize(LumaMatrix::bt601, geometry, backend);
           })};
   row.moved = 3;  // read to count, then read and written
+  row.must = 2.0;
   return row;
 }
 
@@ -45,13 +46,14 @@ Row equalize(Format format) {
 
 std::vector<Row> histogram_rows() {
   std::vector<Row> list;
-  list.push_back(histogram("histogram", histogram::Channels::luma, 256, Format::GRAY8, 1, 2.0));
+  list.push_back(histogram("histogram", histogram::Channels::luma, 256, Format::GRAY8, 1, 1.5));
   list.push_back(histogram("histogram", histogram::Channels::luma, 256, Format::NV12, 2 / 3.0));
   list.push_back(histogram("histogram-components", histogram::Channels::components, 256, Format::NV12));
-  for (Format format : {Format::RGBA, Format::RGB}) list.push_back(histogram("histogram", histogram::Channels::luma, 256, format));
+  for (Format format : {Format::RGBA, Format::RGB})
+    list.push_back(histogram("histogram", histogram::Channels::luma, 256, format, 1, 1.6));
   list.push_back(histogram("histogram-components", histogram::Channels::components, 256, Format::RGBA));
   list.push_back(histogram("histogram-1024", histogram::Channels::luma, 1024, Format::P010_10LE, 2 / 3.0));
-  list.push_back(histogram("histogram-65536", histogram::Channels::luma, 65536, Format::GRAY16_LE));
+  list.push_back(histogram("histogram-65536", histogram::Channels::luma, 65536, Format::GRAY16_LE, 1, 3.0));
   for (Format format : {Format::GRAY8, Format::RGBA, Format::NV12}) list.push_back(equalize(format));
   for (bool compare : {false, true}) {
     list.push_back(sharpness(Format::GRAY8, 1, compare));

@@ -121,10 +121,14 @@ TEST_P(HistogramLarge, EqualsReference) {
   expect_counts(backend, params, {{format, 1920, 1080}, {1, 3, 1}, {}, parts, Data::faint}, 4);
   params.bins = 65536;
   expect_counts(backend, params, {{format, 1920, 1080}, {}, {}, {}, Data::random}, 5);
+  expect_counts(backend, params, {{format, 2501, 1703}, {}, {}, {}, Data::flat}, 6);
+  expect_counts(backend, params, {{format, 2501, 1703}, {0, 0, 16}, {}, parts, Data::faint}, 7);
+  params.bins = 65535;
+  expect_counts(backend, params, {{format, 1920, 1080}, {0, 0, 16}, {}, parts, Data::checkerboard}, 8);
 }
-const std::vector<Format> large_formats = {Format::GRAY8, Format::RGB,       Format::RGBA,      Format::NV12,
-                                           Format::I420,  Format::Y444,      Format::YUY2,      Format::GBR,
-                                           Format::BGRP,  Format::GRAY16_LE, Format::P010_10LE, Format::RGBA64_LE};
+const std::vector<Format> large_formats = {
+    Format::GRAY8, Format::RGB,  Format::RGBA,      Format::NV12,      Format::I420,    Format::Y444,      Format::YUY2,
+    Format::GBR,   Format::BGRP, Format::GRAY16_LE, Format::P010_10LE, Format::P016_LE, Format::Y444_16LE, Format::RGBA64_LE};
 INSTANTIATE_FOR_FORMATS(HistogramLarge, large_formats);
 
 class HistogramPlans : public testing::TestWithParam<Backend> {};
@@ -261,6 +265,25 @@ TEST_P(Equalize, EqualsReference) {
 }
 INSTANTIATE_FOR_FORMATS(Equalize, all_formats());
 
+class EqualizeLarge : public testing::TestWithParam<BackendAnd<Format>> {};
+
+/// Frames so large that each thread takes several chunks.
+TEST_P(EqualizeLarge, EqualsReference) {
+  const auto [backend, format] = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  Region parts;
+  parts.mode = Region::Mode::inside;
+  parts.rects = {{3, 5, 2490, 1600}};
+  for (const Region& region : {Region(), parts}) {
+    const Layout layout{0, 0, 16};
+    const Picture src = make_picture({format, 2501, 1703}, 1, Data::faint, layout);
+    EXPECT_EQ(check_equalize(backend, LumaMatrix::bt709, src, reference::equalize(LumaMatrix::bt709, src, region, layout), region),
+              "")
+        << describe(src.geometry(), layout, layout, region, Data::faint);
+  }
+}
+INSTANTIATE_FOR_FORMATS(EqualizeLarge, large_formats);
+
 class EqualizeOpenCV : public testing::TestWithParam<Runner> {};
 
 TEST_P(EqualizeOpenCV, IsEqual) {
@@ -325,7 +348,6 @@ class HistogramSchedule : public testing::Test {
     histogram::Plan plan;
     histogram::Limits limits;
     SetPieces pieces;
-    bool by_bytes[3] = {};
     std::size_t rects = 0;  ///< of the set with the most pieces
   };
 
@@ -340,21 +362,18 @@ class HistogramSchedule : public testing::Test {
         const histogram::Params params = random_params(random);
         auto plan = histogram::resolve(params, {format, width, height});
         ASSERT_TRUE(plan.ok());
-        Frame frame{plan.value(), {}, {}, {}, 0};
+        Frame frame{plan.value(), {}, {}, 0};
         const auto [multiprocessors, shared] =
             random.pick(std::vector<std::pair<int, int>>{{132, 232448}, {48, 101376}, {1, 49152}});
-        frame.limits = histogram::limits_of(info(format), multiprocessors, shared);
+        frame.limits = histogram::limits_of(multiprocessors, shared);
         Region region;
         region.mode = i % 3 == 0 ? Region::Mode::frame : i % 3 == 1 ? Region::Mode::inside : Region::Mode::outside;
         for (int r = random.below(80); r > 0; --r)
           region.rects.push_back(
               {random.between(-20, width), random.between(-20, height), random.between(0, width), random.between(0, 90)});
         region_pieces(frame.plan.geometry, region, frame.pieces);
-        for (int s = 0; s < info(format).set_count; ++s) {
-          if (!frame.plan.counts(info(format).sets[s])) continue;
-          frame.by_bytes[s] = random.below(4) && histogram::counts_bytes(frame.plan, s, frame.pieces[s], frame.limits);
-          frame.rects = std::max(frame.rects, frame.pieces[s].size());
-        }
+        for (int s = 0; s < info(format).set_count; ++s)
+          if (frame.plan.counts(info(format).sets[s])) frame.rects = std::max(frame.rects, frame.pieces[s].size());
         SCOPED_TRACE(describe(frame.plan.geometry, {}, {}, region, Data::random) + " " + describe(params));
         check(frame);
         if (testing::Test::HasFatalFailure()) return;
@@ -380,9 +399,9 @@ TEST_F(HistogramSchedule, LaunchesCountEveryPieceOnce) {
     const FormatInfo& format = info(frame.plan.geometry.format);
     std::vector<Rect> counted[3];
     for (std::size_t from = 0; from < frame.rects; from += histogram::max_rects) {
-      const auto bytes = histogram::schedule_bytes(frame.plan, frame.limits, frame.pieces, from, frame.by_bytes);
-      for (int j = 0; j < bytes.jobs; ++j) add(bytes.shares[j], counted[bytes.sets[j]]);
-      const auto pixels = histogram::schedule_pixels(frame.plan, frame.limits, frame.pieces, from, frame.by_bytes);
+      const auto words = histogram::schedule_words(frame.plan, frame.limits, frame.pieces, from);
+      for (int j = 0; j < words.jobs; ++j) add(words.shares[j], counted[words.sets[j]]);
+      const auto pixels = histogram::schedule_pixels(frame.plan, frame.limits, frame.pieces, from);
       for (int s = 0; s < format.set_count; ++s) add(pixels.shares[s], counted[s]);
     }
     for (int s = 0; s < (frame.plan.three_planes ? 1 : format.set_count); ++s)
@@ -390,31 +409,33 @@ TEST_F(HistogramSchedule, LaunchesCountEveryPieceOnce) {
   });
 }
 
-/// Each job of the byte kernel has a range of blocks; the ranges follow each other and are about a block a multiprocessor.
-TEST_F(HistogramSchedule, ByteBlocksBelongToOneJob) {
+/// Each job of the word kernel has a range of blocks; the ranges follow each other and are at most about a block a multiprocessor.
+TEST_F(HistogramSchedule, WordBlocksBelongToOneJob) {
   for_frames([](const Frame& frame) {
-    const auto launch = histogram::schedule_bytes(frame.plan, frame.limits, frame.pieces, 0, frame.by_bytes);
+    const auto launch = histogram::schedule_words(frame.plan, frame.limits, frame.pieces, 0);
     int blocks = 0;
     for (int j = 0; j < 3; ++j) {
       if (j >= launch.jobs) {
         ASSERT_EQ(launch.shares[j].first_block, INT_MAX);
         continue;
       }
-      ASSERT_TRUE(frame.by_bytes[launch.sets[j]]);
+      ASSERT_TRUE(histogram::counts_words(frame.plan, launch.sets[j], frame.limits));
       ASSERT_EQ(launch.shares[j].first_block, blocks);
       ASSERT_GE(launch.shares[j].blocks, 1);
       blocks += launch.shares[j].blocks;
     }
     ASSERT_EQ(launch.blocks, blocks);
     ASSERT_LE(blocks, frame.limits.multiprocessors + 2);
-    ASSERT_LE(frame.limits.byte_warps * histogram::byte_warp_bytes, frame.limits.shared_bytes);
+    if (launch.jobs > 0) {
+      ASSERT_LE(histogram::word_counter_bytes, frame.limits.shared_bytes);
+    }
   });
 }
 
 /// Each block of the pixel kernel finds its job as the kernel does, and every job has its blocks in every pass.
 TEST_F(HistogramSchedule, PixelBlocksBelongToOneJob) {
   for_frames([](const Frame& frame) {
-    const auto launch = histogram::schedule_pixels(frame.plan, frame.limits, frame.pieces, 0, frame.by_bytes);
+    const auto launch = histogram::schedule_pixels(frame.plan, frame.limits, frame.pieces, 0);
     const histogram::Share* shares = launch.shares;
     int blocks[3] = {};
     ASSERT_GE(launch.blocks, 1);
@@ -426,14 +447,15 @@ TEST_F(HistogramSchedule, PixelBlocksBelongToOneJob) {
       ASSERT_EQ(blocks[i], shares[i].rect_count > 0 ? shares[i].blocks * launch.tables[i].passes : i == 0);
     }
     ASSERT_LE(launch.shared_bytes, std::size_t(frame.limits.shared_bytes));
-    ASSERT_GE(launch.copies, 1);
+    ASSERT_LE(launch.blocks,
+              frame.limits.multiprocessors + launch.tables[0].passes + launch.tables[1].passes + launch.tables[2].passes);
   });
 }
 
 /// The passes of a job cover its entries, and each pass fits shared memory.
 TEST_F(HistogramSchedule, PassesCoverTheEntries) {
   for_frames([](const Frame& frame) {
-    const auto launch = histogram::schedule_pixels(frame.plan, frame.limits, frame.pieces, 0, frame.by_bytes);
+    const auto launch = histogram::schedule_pixels(frame.plan, frame.limits, frame.pieces, 0);
     for (int i = 0; i < 3; ++i) {
       const histogram::PixelTables& tables = launch.tables[i];
       if (launch.shares[i].rect_count == 0) continue;
@@ -448,20 +470,39 @@ TEST_F(HistogramSchedule, PassesCoverTheEntries) {
   });
 }
 
-TEST_F(HistogramSchedule, ByteKernelCountsOnlyLargePlanesOfBytes) {
-  const auto counts = [](Format format, int width, int height, int shared) {
-    const histogram::Plan plan = histogram::resolve(histogram::Params(), {format, width, height}).value();
-    SetPieces pieces;
-    region_pieces(plan.geometry, {}, pieces);
-    return histogram::counts_bytes(plan, 0, pieces[0], histogram::limits_of(info(format), 132, shared));
+TEST_F(HistogramSchedule, LanesHaveCountersIfTheseFit) {
+  const auto by_lane = [](Format format, int set, histogram::Channels channels, int bins, int shared) {
+    histogram::Params params;
+    params.channels = channels;
+    params.bins = bins;
+    const histogram::Plan plan = histogram::resolve(params, {format, 1920, 1080}).value();
+    return histogram::pixel_tables(plan, set, histogram::limits_of(132, shared)).by_lane;
   };
-  EXPECT_TRUE(counts(Format::GRAY8, 7680, 4320, 232448));
-  EXPECT_TRUE(counts(Format::NV12, 7680, 4320, 232448));
-  EXPECT_FALSE(counts(Format::GRAY8, 640, 480, 232448));
-  EXPECT_FALSE(counts(Format::GRAY8, 7680, 4320, 49152));
-  EXPECT_FALSE(counts(Format::GRAY16_LE, 7680, 4320, 232448));
-  EXPECT_FALSE(counts(Format::RGBA, 7680, 4320, 232448));
-  EXPECT_FALSE(counts(Format::GBR, 7680, 4320, 232448));
+  using histogram::Channels;
+  EXPECT_TRUE(by_lane(Format::GRAY8, 0, Channels::luma, 256, 232448));
+  EXPECT_TRUE(by_lane(Format::GRAY8, 0, Channels::luma, 256, 49152));
+  EXPECT_TRUE(by_lane(Format::RGBA, 0, Channels::all, 256, 232448));
+  EXPECT_FALSE(by_lane(Format::RGBA, 0, Channels::all, 256, 49152));
+  EXPECT_TRUE(by_lane(Format::P010_10LE, 0, Channels::components, 1024, 232448));
+  EXPECT_FALSE(by_lane(Format::P010_10LE, 1, Channels::components, 1024, 232448));
+  EXPECT_FALSE(by_lane(Format::GRAY16_LE, 0, Channels::luma, 4096, 232448));
+}
+
+TEST_F(HistogramSchedule, WordKernelCountsOneChannelInManyEntries) {
+  const auto counts = [](Format format, int set, int bins, int shared) {
+    histogram::Params params;
+    params.channels = histogram::Channels::components;
+    params.bins = bins;
+    return histogram::counts_words(histogram::resolve(params, {format, 640, 480}).value(), set, histogram::limits_of(132, shared));
+  };
+  EXPECT_TRUE(counts(Format::GRAY16_LE, 0, 65536, 232448));
+  EXPECT_TRUE(counts(Format::P016_LE, 0, 65536, 232448));
+  EXPECT_TRUE(counts(Format::Y444_16LE, 2, 65536, 232448));
+  EXPECT_FALSE(counts(Format::P016_LE, 1, 65536, 232448));
+  EXPECT_FALSE(counts(Format::RGBA64_LE, 0, 65536, 232448));
+  EXPECT_FALSE(counts(Format::GRAY16_LE, 0, 65535, 232448));
+  EXPECT_FALSE(counts(Format::GRAY16_LE, 0, 65536, 101376));
+  EXPECT_FALSE(counts(Format::GRAY8, 0, 65536, 232448));
 }
 
 /// The walks of all workers visit every unit of a rectangle once.

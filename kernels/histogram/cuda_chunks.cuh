@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// How threads take the pixels of a rectangle: in chunks, which they load in advance, and quads at the sides.
+//
+//   row          | quads | chunk | chunk | … | chunk | quads |     chunk: 16 bytes; or a quad (4 pixels), if that is more or has
+//                         thread0 thread1                          three channels; or 16 bytes of each of three planes
+//   next row     | quads | chunk | …
+//
+// Chunks are numbered row by row; thread i of n takes the chunks i, i + n, i + 2n … Then it takes quads in the same way: those that
+// reach beyond the rectangle or belong to no whole chunk, or all if the rows cannot be accessed in words.
+#pragma once
+
+#include "kernels/cuda/rows.cuh"
+#include "kernels/cuda/warp.cuh"
+#include "kernels/histogram/cuda_tuning.hpp"
+#include "kernels/histogram/cuda_walk.hpp"
+
+namespace cudavision::histogram {
+
+template <typename T, int C>
+constexpr int chunk_quads = C* int(sizeof(T)) >= 4 ? 1 : 4 / (C * int(sizeof(T)));
+
+/// A chunk of a channel set, as its words lie in memory. Quads: 1 at the sides.
+template <typename T, int C, int Quads = chunk_quads<T, C>>
+struct Chunk {
+  static constexpr int quads = Quads, pixels = 4 * Quads, quad_words = C * int(sizeof(T)), words = Quads * quad_words;
+  std::uint32_t word[words];
+
+  /// Converts stored words to samples.
+  __device__ __forceinline__ void to_samples(const cuda::SetView& view) {
+    if constexpr (sizeof(T) == 2) cuda::to_samples(word, view.shift, view.max_value);
+  }
+  /// Converts them back.
+  __device__ __forceinline__ void to_stored(const cuda::SetView& view) {
+    if constexpr (sizeof(T) == 2) {
+#pragma unroll
+      for (int i = 0; i < words; ++i) word[i] <<= view.shift;  // the low sample has `shift` zero bits on top
+    }
+  }
+  __device__ __forceinline__ std::uint32_t sample(int pixel, int c) const {
+    constexpr int per_word = 4 / int(sizeof(T));
+    const int i = pixel * C + c;
+    if constexpr (sizeof(T) == 1) return __byte_perm(word[i / per_word], 0, 0x4440 | i % per_word);
+    return i % per_word ? word[i / per_word] >> 16 : word[i / per_word] & 0xffff;
+  }
+  __device__ __forceinline__ cuda::Quad<T, C> quad(int q) const {
+    std::uint32_t raw[quad_words];
+#pragma unroll
+    for (int i = 0; i < quad_words; ++i) raw[i] = word[q * quad_words + i];
+    return cuda::deinterleave<T, C>(raw);
+  }
+  __device__ __forceinline__ void set_quad(int q, const cuda::Quad<T, C>& quad) {
+    std::uint32_t raw[quad_words];
+    cuda::interleave<T, C>(quad, raw);
+#pragma unroll
+    for (int i = 0; i < quad_words; ++i) word[q * quad_words + i] = raw[i];
+  }
+};
+/// The same pixels of three planes of bytes.
+template <int Quads = chunk_quads<std::uint8_t, 1>>
+struct PlaneChunks {
+  static constexpr int quads = Quads, pixels = 4 * Quads, words = 3 * Quads;
+  Chunk<std::uint8_t, 1, Quads> plane[3];
+
+  __device__ __forceinline__ void to_samples(const cuda::SetView&) {}
+  __device__ __forceinline__ std::uint32_t sample(int pixel, int c) const { return plane[c].sample(pixel, 0); }
+};
+
+/// How many bytes of a plane can be accessed at once: 16, 4 or 1.
+inline int access_bytes(const void* data, std::ptrdiff_t pitch) {
+  return aligned_to(data, pitch, 16) ? 16 : aligned_to(data, pitch, 4) ? 4 : 1;
+}
+
+#ifdef __CUDACC__
+
+/// Volatile: the compiler would move a load in advance behind the work that does not need it.
+__device__ __forceinline__ void load_in_order(const unsigned char* from, std::uint32_t* words) {
+  asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+               : "l"(from));
+}
+__device__ __forceinline__ void load_in_order(const unsigned char* from, std::uint32_t& word) {
+  asm volatile("ld.global.nc.u32 %0, [%1];" : "=r"(word) : "l"(from));
+}
+
+/// The address of byte x of row y. By one multiply-add; without asm the compiler takes four instructions.
+template <typename Byte>
+__device__ __forceinline__ Byte* byte_at(Byte* data, int pitch, int x, int y) {
+  Byte* at;
+  asm("mad.wide.s32 %0, %1, %2, %3;" : "=l"(at) : "r"(y), "r"(pitch), "l"(data + x));
+  return at;
+}
+
+/// The rows of a plane. `access`: how many bytes are read or written at once, 16 or 4.
+struct Rows {
+  const unsigned char* data;
+  int pitch, access;
+
+  __device__ __forceinline__ Rows(const cuda::SetView& view, int access)
+      : data(view.src), pitch(int(view.src_pitch)), access(access) {}
+  /// Keeps these in registers: the compiler would read them from constant memory at every use.
+  __device__ __forceinline__ void keep() {
+    data = reinterpret_cast<const unsigned char*>(cuda::kept(reinterpret_cast<unsigned long long>(data)));
+    pitch = cuda::kept(pitch);
+    access = cuda::kept(access);
+  }
+};
+
+/// Loads a chunk whose first pixel is x, and which ends in the row.
+template <typename T, int C>
+__device__ __forceinline__ void load_chunk(const Rows& rows, int x, int y, Chunk<T, C>& chunk) {
+  constexpr int words = Chunk<T, C>::words;
+  const unsigned char* const from = byte_at(rows.data, rows.pitch, x * (C * int(sizeof(T))), y);
+  if constexpr (words % 4 == 0) {
+    if (rows.access == 16) {
+#pragma unroll
+      for (int i = 0; i < words; i += 4) load_in_order(from + i * 4, chunk.word + i);
+      return;
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < words; ++i) load_in_order(from + i * 4, chunk.word[i]);
+}
+template <typename T, int C>
+__device__ __forceinline__ void store_chunk(const cuda::SetView& view, int access, int x, int y, const Chunk<T, C>& chunk) {
+  constexpr int words = Chunk<T, C>::words;
+  unsigned char* const to = byte_at(view.dst, int(view.dst_pitch), x * (C * int(sizeof(T))), y);
+  if (words % 4 == 0 && access == 16)
+    cuda::store_words<words, words % 4 == 0 ? 16 : 4>(to, chunk.word);
+  else
+    cuda::store_words<words, 4>(to, chunk.word);
+}
+
+/// The pixels of a quad at x that are in a rectangle: bit i is pixel i.
+__device__ __forceinline__ unsigned side_mask(const Rect& rect, int x) {
+  const int end = rect.x + rect.width;
+  return (x < rect.x ? 15u << (rect.x - x) : 15u) & (x + 4 > end ? 15u >> (x + 4 - end) : 15u);
+}
+
+/// The chunks that a thread loads in advance.
+template <typename Held>
+constexpr int chunks_ahead = Held::words > 4 ? 1 : tuning.chunks_ahead;
+
+/// Calls work(chunk, x, y) and then side(x, y) for the chunks and the quads that thread `worker` of `workers` takes of a rectangle.
+/// load(x, y, chunk) loads a chunk. Without `chunks` all are quads. All threads of the block call this, and then ready(), while the
+/// first loads are in flight. `InStep`: they wait for each other after each round of chunks_ahead chunks or of a quad.
+template <typename Held, bool InStep = false, typename Load, typename Ready, typename Work, typename Side>
+__device__ __forceinline__ void for_chunks(const Rect& rect, unsigned worker, unsigned workers, bool chunks, Load load, Ready ready,
+                                           Work work, Side side) {
+  constexpr int ahead = chunks_ahead<Held>;
+  const unsigned height = unsigned(rect.height);
+  const int quads_begin = rect.x & ~3, quads_end = (rect.x + rect.width + 3) & ~3;
+  int begin = (rect.x + Held::pixels - 1) & ~(Held::pixels - 1), end = (rect.x + rect.width) & ~(Held::pixels - 1);
+  if (!chunks || begin >= end) begin = end = quads_end;
+
+  const unsigned in_row = unsigned(end - begin) / Held::pixels, all = in_row * height;
+  Walk next(worker, workers, max(in_row, 1u));
+  cuda::keep(next.width);
+  Walk now = next;
+  unsigned to_load = worker, to_take = worker;
+  Held loaded[ahead];
+  const auto fetch = [&](Held& chunk) {
+    if (to_load < all) load(begin + next.x * Held::pixels, rect.y + next.y, chunk);
+    to_load += workers;
+    next.next();
+  };
+#pragma unroll
+  for (int i = 0; i < ahead; ++i) fetch(loaded[i]);
+  ready();
+  for (unsigned round = 0; round < all; round += workers * ahead) {
+    Held held[ahead];
+#pragma unroll
+    for (int i = 0; i < ahead; ++i) held[i] = loaded[i];
+#pragma unroll
+    for (int i = 0; i < ahead; ++i) fetch(loaded[i]);
+#pragma unroll
+    for (int i = 0; i < ahead; ++i) {
+      if (to_take < all) work(held[i], begin + now.x * Held::pixels, rect.y + now.y);
+      to_take += workers;
+      now.next();
+    }
+    if (InStep) __syncthreads();
+  }
+
+  const unsigned before = unsigned(begin - quads_begin) / 4, sides = before + unsigned(quads_end - end) / 4;
+  if (sides == 0) return;
+  Walk walk(worker, workers, sides);
+  for (unsigned round = 0; round < sides * height; round += workers, walk.next()) {
+    if (walk.y < rect.height) side((walk.x < int(before) ? quads_begin : end - int(before) * 4) + walk.x * 4, rect.y + walk.y);
+    if (InStep) __syncthreads();
+  }
+}
+
+#endif  // __CUDACC__
+
+}  // namespace cudavision::histogram

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Counting planes of 16-bit samples by value: 65536 counters of 32 bits do not fit shared memory. One block a multiprocessor; its
+// counters have 16 bits:
+//
+//   word (32 bits)   | value 0 | value 1 |     at word i ^ (i / 32 % 32): samples whose low bits are equal, as those of 10 bits in
+//                    | value 2 | value 3 |     16, would all lie in one bank
+//                    | …
+//
+// A thread adds a sample by an atomic that returns the old word. The one whose addition makes a counter 2^15 moves these to the sums
+// of the device before the round ends; in a round the block adds at most 2^15. At the end each word is added to the sums of two values
+// by one atomic of 64 bits.
+#include "kernels/histogram/cuda_chunks.cuh"
+#include "kernels/histogram/cuda_gather.cuh"
+#include "kernels/histogram/cuda_kernels.hpp"
+#include "kernels/histogram/cuda_launches.hpp"
+
+namespace cudavision::histogram {
+namespace {
+
+using Held = Chunk<std::uint16_t, 1>;
+static_assert(tuning.pixel_threads * chunks_ahead<Held> * Held::pixels <= 1 << 15, "a counter would overflow");
+
+constexpr std::uint32_t top_bits = 0x80008000u;
+
+/// Where word i of the counters lies.
+__device__ __forceinline__ std::uint32_t place_of(std::uint32_t i) { return i ^ (i >> 5 & 31); }
+/// What is added to a word to count a value.
+__device__ __forceinline__ std::uint32_t one_of(std::uint32_t value) { return (value & 1) * 0xffffu + 1; }
+
+__global__ void __launch_bounds__(tuning.pixel_threads, 1) count_words(const __grid_constant__ WordParams params) {
+  extern __shared__ uint4 shared[];
+  std::uint32_t* const counters = reinterpret_cast<std::uint32_t*>(shared);
+  allow_next_launch();
+  const int threads = blockDim.x, thread = threadIdx.x, block = int(blockIdx.x);
+  const WordJob& job = params.jobs[(block >= params.jobs[1].share.first_block) + (block >= params.jobs[2].share.first_block)];
+  std::uint32_t* const sums = params.gather.sums + job.table * word_values;
+  bool cleared = false;
+  const auto clear = [&] {
+    if (cleared) return;
+    for (int i = thread; i < word_counter_bytes / 16; i += threads) shared[i] = make_uint4(0, 0, 0, 0);
+    __syncthreads();
+    cleared = true;
+  };
+
+  // Adds a value `count` times. Returns the bits of the word that have changed.
+  const auto add = [&](std::uint32_t value, std::uint32_t count) {
+    const std::uint32_t more = one_of(value) * count, old = atomicAdd(counters + place_of(value / 2), more);
+    return (old + more) ^ old;
+  };
+  // To be called if a top bit has changed.
+  const auto move = [&](std::uint32_t value) {
+    atomicSub(counters + place_of(value / 2), one_of(value) << 15);
+    atomicAdd(sums + value, 1u << 15);
+  };
+  // Adds the samples of a chunk that `mask` selects.
+  const auto count = [&](const auto& chunk, unsigned mask) {
+    constexpr int samples = std::remove_reference_t<decltype(chunk)>::pixels;
+    std::uint32_t changed[samples], any = 0;
+#pragma unroll
+    for (int i = 0; i < samples; ++i) {
+      changed[i] = mask >> i & 1 ? add(chunk.sample(i, 0), 1) : 0;
+      any |= changed[i];
+    }
+    if (any & top_bits) {
+#pragma unroll
+      for (int i = 0; i < samples; ++i)
+        if (changed[i] & top_bits) move(chunk.sample(i, 0));
+    }
+  };
+  Rows rows(job.view, job.access);
+  rows.keep();
+  for (int r = 0; r < job.share.rect_count; ++r) {
+    const Rect rect = job.share.rects[r];
+    const auto load = [&](int x, int y, Held& held) { load_chunk(rows, x, y, held); };
+    const auto work = [&](const Held& held, int, int) {
+      // Atomics of a warp at one address would follow each other. If all samples of a warp are equal, one lane adds them.
+      bool equal = held.word[0] == __byte_perm(held.word[0], 0, 0x1032);
+#pragma unroll
+      for (int i = 1; i < Held::words; ++i) equal = equal && held.word[i] == held.word[0];
+      if (!equal) return count(held, ~0u);
+      const unsigned lanes = __activemask();
+      const int first = __ffs(lanes) - 1;
+      const bool all = __all_sync(lanes, __shfl_sync(lanes, held.word[0], first) == held.word[0]);
+      if (all && int(threadIdx.x % 32) != first) return;
+      const std::uint32_t value = held.sample(0, 0);
+      if (add(value, Held::pixels * (all ? __popc(lanes) : 1)) & top_bits) move(value);
+    };
+    const auto side = [&](int x, int y) {
+      Chunk<std::uint16_t, 1, 1> quad;
+      quad.set_quad(0, cuda::load_quad<std::uint16_t, 1>(job.view, x, y));
+      count(quad, side_mask(rect, x));
+    };
+    for_chunks<Held, true>(rect, unsigned(block - job.share.first_block) * threads + thread, unsigned(job.share.blocks * threads),
+                           job.access >= 4, load, clear, work, side);
+  }
+  __syncthreads();
+
+  // Blocks begin at different words, so that they add to different sums at a time.
+  for (int k = thread; k < word_values / 2; k += threads) {
+    const int i = (k + block * threads) % (word_values / 2);
+    const std::uint32_t both = counters[i];
+    if (both > 0)
+      atomicAdd(reinterpret_cast<unsigned long long*>(sums) + place_of(i),
+                (unsigned long long)(both >> 16) << 32 | (both & 0xffff));
+  }
+  block_done(params.gather);
+}
+
+}  // namespace
+
+const void* word_kernel() { return reinterpret_cast<const void*>(&count_words); }
+
+}  // namespace cudavision::histogram
