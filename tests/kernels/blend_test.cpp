@@ -902,7 +902,7 @@ struct PairScene {
   auto resolved(blend::Division division, F&& f) const {
     const ColorCoding out(geometry.format, LumaMatrix::bt601, false);
     blend::Target target = blend::make_target(geometry, out);
-    blend::set_frame(image(0), out, {}, target);
+    blend::set_frame(image(3), out, {}, target);
     std::vector<blend::Layer> layers(pads.size());
     for (std::size_t i = 0; i < pads.size(); ++i)
       EXPECT_TRUE(blend::resolve(pads[i], pads[i].src, out, target, division, layers[i]));
@@ -940,7 +940,7 @@ TEST(BlendSchedule, TilesOfDirectLayers) {
     EXPECT_EQ(launch.direct.across, 0);
     EXPECT_GT(launch.pixels.across, 0);
   }
-  PairScene deep(Format::P010_10LE, 1920, 1080);  // the upper pad is scaled: not for 16 bits
+  PairScene deep(Format::GRAY16_LE, 1920, 1080);  // the upper pad is scaled: not for 16 bits
   deep.pads[1].place = {100, 100, 640, 360};
   EXPECT_GT(deep.schedule_tiles().direct.across, 0);
   EXPECT_GT(deep.schedule_tiles().pixels.across, 0);
