@@ -102,6 +102,8 @@ struct Pixel {
   }
 };
 
+static_assert(tuning.direct_strips * tuning.rows <= 16, "the lanes of a warp hold the positions of its rows");
+
 /// Scales a plane of a layer. A thread has N columns, 32 apart, and R rows at once: rows of its own, or those that share chroma.
 template <typename Sampler, int Unit, Use How>
 __device__ __forceinline__ void scale_plane(const Target& target, const Layer& layer, const Source& from, const Below& below,
