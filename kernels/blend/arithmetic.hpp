@@ -34,7 +34,9 @@ CUDAVISION_HOST_DEVICE inline float rounded_alpha(const Layer& layer, float x) {
 
 CUDAVISION_HOST_DEVICE inline float reciprocal(float x) {
 #ifdef __CUDA_ARCH__
-  return __fdividef(1, x);  // accurate to two units in the last place
+  float y;  // accurate to two units in the last place; as __fdividef(1, x), without its care for numbers below 2^-126
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
 #else
   return 1 / x;
 #endif

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The CUDA backend: one launch per frame.
+// The CUDA backend: one launch per frame, or two if lay_tiles composes some tiles and compose_tiles the others.
 //
-//   frame ──► schedule_pair() ──┬─ two pictures of one 8-bit format ──► mix_pair()       cuda_pair.cu
-//                               ├─ … with an operator on R', G', B' ──► operate_pair()   cuda_operate.cu
-//                               └─ anything else ─────────────────────► compose()        cuda_compose.cu
+//   frame ──► schedule_pair() ─────┬─ two pictures of one 8-bit format ────────────► mix_pair()         cuda_pair.cu
+//              │                   └─ … with an operator on R', G', B' ────────────► operate_pair()     cuda_operate.cu
+//              ▼ anything else
+//             schedule_compose() ──┬─ tiles of pictures of the output's format ────► lay_direct()       cuda_direct.cu
+//                                  └─ other tiles ─────────────────────────────────► compose_pixels()   cuda_compose.cu
 //
 // Where to change what
 //   another operator         Operator in blend.hpp (its place decides operates_on_rgb()); operate(), or lay_pixel(), and
@@ -13,9 +15,11 @@
 //   another sample type      Channels and PackedPixels in cuda_read.cuh read it, find_weights() in cuda_color.cuh compares
 //                            it with the key, store() and write() in cuda_write.cuh store it,
 //                            copy_layer() in cuda_copy.cuh copies it; load() and with_step() in cpu_rows.cpp
-//   another scaling          Sampling in plan.hpp, set_sampling() in resolve.cpp, sampling.hpp, and read() in cuda_read.cuh
-//   another block shape      cuda_tuning.hpp; tile_grid() in cuda_schedule.cpp
-//   which kernel runs        schedule_pair() in cuda_schedule.cpp
+//   another scaling          Sampling in plan.hpp, set_sampling() in resolve.cpp, sampling.hpp, read() in cuda_read.cuh, and a struct
+//                            in cuda_sampler.cuh
+//   another block shape      cuda_tuning.hpp; make_grid() in cuda_schedule.cpp
+//   which kernel runs        schedule_pair() and schedule_compose() in cuda_schedule.cpp, is_direct() in resolve.cpp and
+//                            cuda_visible.cuh
 //   colors and ranges        kernels/core/color.cpp
 #include "kernels/blend/arithmetic.hpp"
 #include "kernels/blend/cuda_launch.hpp"
@@ -29,10 +33,13 @@ class CudaComposer final : public Composer {
   explicit CudaComposer(const Geometry& geometry) : geometry_(geometry) {}
 
   Status submit(const Target& target, const std::vector<Layer>& layers, Queue queue) override {
-    if (const auto pair = schedule_pair(geometry_, target, layers))
+    if (const auto pair = schedule_pair(geometry_, target, layers)) {
       operates_on_rgb(pair->job.layer.op) ? operate_pair(*pair, target, queue) : mix_pair(*pair, queue);
-    else
-      compose(target, layers, queue);
+    } else {
+      const ComposeLaunch launch = schedule_compose(target, layers);
+      if (launch.direct.across) lay_direct(target, layers, launch, queue);
+      if (launch.pixels.across) compose_pixels(target, layers, launch, queue);
+    }
     return cuda::check(cudaGetLastError(), "cannot launch the blending");
   }
 

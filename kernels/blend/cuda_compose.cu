@@ -11,7 +11,7 @@
 //      └───────────────┴───────────────┘               │ …                                          │
 //                                                      └────────────────────────────────────────────┘
 //   1. find_shown()   thread l tests whether layer l touches or hides the tile; the block gets one list   cuda_visible.cuh
-//   2. copy_layer()   if one layer is all there is and its samples are the output's                       cuda_copy.cuh
+//   2. is_direct()    whether lay_tiles composes the tile (cuda_direct.cu)
 //   3. lay_over()     otherwise, for each strip and each layer of the list:                               cuda_lay.cuh
 //        read()           samples of the layer at the thread's pixels                                     cuda_read.cuh
 //        find_weights()   the key's weight, convert() to samples of the output                            cuda_color.cuh
@@ -19,7 +19,6 @@
 //   4. write()        rounds and stores the strip                                                         cuda_write.cuh
 //
 // cuda.cu lists where to change what.
-#include "kernels/blend/cuda_copy.cuh"
 #include "kernels/blend/cuda_launch.hpp"
 #include "kernels/blend/cuda_lay.cuh"
 #include "kernels/blend/cuda_visible.cuh"
@@ -33,26 +32,20 @@ template <int N, int Channels>
 __global__ void __launch_bounds__(32 * warps, Channels == 4 ? tuning.alpha_blocks : tuning.opaque_blocks)
     compose_tiles(const __grid_constant__ ComposeParams<N> p) {
   const Target& target = p.target;
-  const int tile_x = blockIdx.x * tile_width, tile_y = blockIdx.y * p.tile_height;
-  const Rect tile{tile_x, tile_y, min(tile_width, target.width - tile_x), min(p.tile_height, target.height - tile_y)};
+  const int height = p.launch.pixels.tile_height, tile_x = blockIdx.x * tile_width, tile_y = blockIdx.y * height;
+  const Rect tile = tile_at(target, tile_x, tile_y, tile_width, height);
   const Shown shown = find_shown(p, tile);
-  if (shown.covered && !(shown.layers & (shown.layers - 1))) {
-    const Layer& layer = p.layers[__ffsll((long long)shown.layers) - 1];
-    if (layer.copies) return copy_layer(target, layer, tile);
+  if (p.launch.direct.across && is_direct(p, shown)) {  // perhaps the whole tile of lay_tiles is
+    const int around = p.launch.direct.tile_height;
+    __syncthreads();
+    if (is_direct(p, find_shown(p, tile_at(target, tile_x - tile_x % tuning.direct_width, tile_y - tile_y % around,
+                                           tuning.direct_width, around))))
+      return;
   }
-  int x[columns], y[rows];
-#pragma unroll
-  for (int j = 0; j < columns; ++j) x[j] = tile_x + 32 * j + threadIdx.x % 32;
   for (int top = tile_y + threadIdx.x / 32 * rows; top < tile_y + tile.height; top += strip_height) {
+    int x[columns], y[rows];
     Samples d;
-#pragma unroll
-    for (int i = 0; i < rows; ++i) {
-      y[i] = top + i;
-#pragma unroll
-      for (int j = 0; j < columns; ++j)
-#pragma unroll
-        for (int c = 0; c < 4; ++c) d[i][j][c] = (x[j] ^ y[i]) & 8 ? target.checker[c] : target.background[c];
-    }
+    set_pixels(target, tile_x, top, x, y, d);
     bool replaces = shown.covered;
     for (std::uint64_t rest = shown.layers; rest; rest &= rest - 1) {
       const int l = __ffsll((long long)rest) - 1;
@@ -64,31 +57,17 @@ __global__ void __launch_bounds__(32 * warps, Channels == 4 ? tuning.alpha_block
 }
 
 template <int N>
-void launch(const Target& target, const std::vector<Layer>& layers, Queue queue) {
-  ComposeParams<N> p;
-  p.target = target;
-  p.count = int(layers.size());
-  p.hiding = 0;
-  for (int i = 0; i < p.count; ++i) {
-    const Rect& v = layers[i].visible;
-    p.visible[i] = make_int4(v.x, v.y, v.x + v.width, v.y + v.height);
-    p.hiding |= std::uint64_t(layers[i].hides) << i;
-    p.layers[i] = layers[i];
-  }
-  const TileGrid grid = tile_grid(target.width, target.height);
-  p.tile_height = grid.tile_height;
+void launch(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& launch, Queue queue) {
   (target.alpha  ? compose_tiles<N, 4>
    : target.gray ? compose_tiles<N, 1>
-                 : compose_tiles<N, 3>)<<<dim3(grid.across, grid.down), 32 * warps, 0, queue.stream>>>(p);
+                 : compose_tiles<N, 3>)<<<dim3(launch.pixels.across, launch.pixels.down), 32 * warps, 0, queue.stream>>>(
+      make_params<N>(target, layers, launch));
 }
 
 }  // namespace
 
-void compose(const Target& target, const std::vector<Layer>& layers, Queue queue) {
-  if (int(layers.size()) <= tuning.few_layers)
-    launch<tuning.few_layers>(target, layers, queue);
-  else
-    launch<max_pads>(target, layers, queue);
+void compose_pixels(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& how, Queue queue) {
+  (int(layers.size()) <= tuning.few_layers ? launch<tuning.few_layers> : launch<max_pads>)(target, layers, how, queue);
 }
 
 }  // namespace cudavision::blend

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What the parts of compose_tiles share: its parameters, and the pixels of a thread.
+// What compose_tiles and lay_tiles share: its parameters, and the pixels of a thread.
 //
 //          columns 0 … 31        columns 32 … 63
 //   row 0  lane 0, 1 … 31        lane 0, 1 … 31       A thread has `columns` × `rows` pixels. Its columns are 32 apart, so that
@@ -19,22 +19,58 @@ using std::uint8_t;
 constexpr int columns = tuning.columns, rows = tuning.rows;
 constexpr int warps = tuning.warps;
 
-/// Parameters of compose_tiles for up to N layers, passed by value.
+/// Parameters for up to N layers, passed by value.
 template <int N>
 struct ComposeParams {
   Target target;
-  int count, tile_height;
+  ComposeLaunch launch;
+  int count;
   std::uint64_t hiding;  ///< bit l: layer l hides everything below it
+  std::uint64_t direct;  ///< bit l: Layer::direct
+  std::uint64_t copied;  ///< bit l: Layer::copies
+  std::uint64_t even;    ///< bit l: Layer::even_edges
   int4 visible[N];       ///< of each layer: left, top, right, bottom
   Layer layers[N];
 };
 static_assert(sizeof(ComposeParams<tuning.few_layers>) <= 4096 && sizeof(ComposeParams<max_pads>) <= 32764, "kernel arguments");
+
+template <int N>
+ComposeParams<N> make_params(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& launch) {
+  ComposeParams<N> p;
+  p.target = target;
+  p.count = int(layers.size());
+  p.launch = launch;
+  p.hiding = p.direct = p.copied = p.even = 0;
+  for (int i = 0; i < p.count; ++i) {
+    const Layer& layer = layers[i];
+    const Rect& v = layer.visible;
+    const auto bit = [i](bool set) { return std::uint64_t(set) << i; };
+    p.visible[i] = make_int4(v.x, v.y, v.x + v.width, v.y + v.height);
+    p.hiding |= bit(layer.hides), p.direct |= bit(layer.direct), p.copied |= bit(layer.copies), p.even |= bit(layer.even_edges);
+    p.layers[i] = layer;
+  }
+  return p;
+}
 
 /// A value of each of the thread's pixels.
 template <typename T>
 using Pixels = T[rows][columns];
 /// The components of each of the thread's pixels.
 using Samples = float[rows][columns][4];
+
+/// The thread's pixels of a warp whose first one is (left, top), with the background.
+__device__ __forceinline__ void set_pixels(const Target& target, int left, int top, int (&x)[columns], int (&y)[rows], Samples& d) {
+#pragma unroll
+  for (int i = 0; i < rows; ++i) {
+    y[i] = top + i;
+#pragma unroll
+    for (int j = 0; j < columns; ++j) {
+      x[j] = left + 32 * j + threadIdx.x % 32;
+#pragma unroll
+      for (int c = 0; c < 4; ++c) d[i][j][c] = (x[j] ^ y[i]) & 8 ? target.checker[c] : target.background[c];
+    }
+  }
+}
 
 /// The thread's pixels, as coordinates in a pad.
 struct PadPoints {

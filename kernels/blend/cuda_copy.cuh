@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Copying a tile from a layer whose stored samples are the output's.
+// Copying a part of a tile from a layer whose stored samples are the output's.
 #pragma once
 
 #include "kernels/blend/cuda_compose.cuh"
@@ -11,31 +11,27 @@ namespace {
 __device__ __forceinline__ uint32_t capped(uint32_t words, uint32_t most) { return __vminu2(words, most); }
 __device__ __forceinline__ uint16_t capped(uint16_t word, uint32_t most) { return uint16_t(min(uint32_t(word), most & 0xffff)); }
 __device__ __forceinline__ uint8_t capped(uint8_t byte, uint32_t) { return byte; }
-__device__ __forceinline__ uint2 capped(uint2 words, uint32_t most) {
-  return make_uint2(capped(words.x, most), capped(words.y, most));
-}
 __device__ __forceinline__ uint4 capped(uint4 words, uint32_t most) {
   return make_uint4(capped(words.x, most), capped(words.y, most), capped(words.z, most), capped(words.w, most));
 }
 
-/// Copies a part of a plane, in units of T. Unit (0, 0) of the output is at `to`, its source at `from`. `most`: see capped().
+/// Copies `width` × `height` units of T. A thread loads several units before it stores them.
 template <typename T>
 __device__ __forceinline__ void copy_units(const uint8_t* from, std::ptrdiff_t from_pitch, uint8_t* to, std::ptrdiff_t to_pitch,
-                                           const Rect& part, uint32_t most) {
-  from += part.x * int(sizeof(T)), to += part.x * int(sizeof(T));
-  const int bytes = part.width * int(sizeof(T)), chunks = bytes / 16;
-  if ((std::uintptr_t(from) | from_pitch | std::uintptr_t(to) | to_pitch | bytes) % 16 == 0) {
-    for (int i = threadIdx.x; i < chunks * part.height; i += 32 * warps) {
-      const int y = part.y + i / chunks, x = i % chunks;
-      reinterpret_cast<uint4*>(to + y * to_pitch)[x] =
-          capped(__ldg(reinterpret_cast<const uint4*>(from + y * from_pitch) + x), most);
-    }
-    return;
-  }
-  for (int x = threadIdx.x % 32; x < part.width; x += 32) {
-#pragma unroll 4
-    for (int y = part.y + threadIdx.x / 32; y < part.y + part.height; y += warps)
-      reinterpret_cast<T*>(to + y * to_pitch)[x] = capped(reinterpret_cast<const T*>(from + y * from_pitch)[x], most);
+                                           int width, int height, uint32_t most) {
+  constexpr int at_once = 2;
+  const uint32_t per_width = ~0u / uint32_t(width) + 1;  // i · per_width / 2^32 is i / width, exactly for i and width below 2^16
+  for (int first = threadIdx.x; first < width * height; first += at_once * 32 * warps) {
+    T units[at_once];
+    const auto each = [&](auto&& f) {
+#pragma unroll
+      for (int k = 0; k < at_once; ++k) {
+        const int i = first + k * 32 * warps, y = width > 1 ? __umulhi(i, per_width) : i;
+        if (i < width * height) f(units[k], y, i - y * width);
+      }
+    };
+    each([&](T& unit, int y, int x) { unit = __ldg(reinterpret_cast<const T*>(from + y * from_pitch) + x); });
+    each([&](const T& unit, int y, int x) { reinterpret_cast<T*>(to + y * to_pitch)[x] = capped(unit, most); });
   }
 }
 
@@ -49,45 +45,53 @@ __device__ __forceinline__ void copy_channel(const Channel& from, const uint8_t*
           capped(*reinterpret_cast<const T*>(data + y * from.pitch + x * from.step), most);
 }
 
-/// Copies each component; Cb and Cr of NV12 together. T: a sample, Pair: two of them.
-template <typename T, typename Pair>
-__device__ __forceinline__ void copy_planes(const Target& target, const Layer& layer, int x, int y, const Rect& tile,
-                                            uint32_t most) {
+/// The components that lie side by side from component c on, and all of them together: 1, Cb and Cr of NV12, RGB, RGBA. 0: samples of
+/// others lie between, as in packed 4:2:2.
+struct Group {
+  int count;
+  std::ptrdiff_t before;  ///< bytes from the first of them to component c
+};
+__device__ __forceinline__ Group group_at(const Channel (&channels)[4], int c, int sample_bytes) {
+  const int count = channels[c].step / sample_bytes;
+  if (count == 1) return {1, 0};
+  if ((count == 2) != (c == 1) || (count == 4 && !channels[3].data)) return {0, 0};
+  std::ptrdiff_t least = 0, most = 0;
+  for (int i = c; i < c + count; ++i) {
+    const std::ptrdiff_t distance = channels[i].data - channels[c].data;
+    least = min(least, distance), most = max(most, distance);
+  }
+  return {most - least == (count - 1) * sample_bytes ? count : 0, -least};
+}
+
+/// Copies `part`, which begins and ends between samples of chroma or at the sides of the output, from a layer with Layer::copies. All
+/// threads of the block take part.
+__device__ __forceinline__ void copy_layer(const Target& target, const Layer& layer, const Rect& part) {
+  const int bytes = layer.sample_bytes;
+  const uint32_t most = bytes == 1 ? ~0u : layer.max * 0x10001u;
 #pragma unroll 1
   for (int c = 0; c < 4; ++c) {
     const Channel &from = layer.channels[c], &to = target.channels[c];
     if (!to.data) continue;
-    const auto part_of = [](int i, int shift) { return (i + (1 << shift) - 1) >> shift; };
-    const Rect part{tile.x >> to.shift_x, tile.y >> to.shift_y, part_of(tile.width, to.shift_x), part_of(tile.height, to.shift_y)};
-    const uint8_t* const data = from.data + (y >> to.shift_y) * from.pitch + (x >> to.shift_x) * from.step;
-    const std::ptrdiff_t next = c == 1 ? target.channels[2].data - to.data : 0, first = next < 0 ? next : 0;
-    const bool paired = to.step == sizeof(Pair) && next - 2 * first == sizeof(T);  // NV12
-    const bool aligned =
-        (std::uintptr_t(data + first) | from.pitch | std::uintptr_t(to.data + first) | to.pitch) % sizeof(Pair) == 0;
-    if (to.step == sizeof(T)) {
-      copy_units<T>(data, from.pitch, to.data, to.pitch, part, most);
-    } else if (paired && aligned) {
-      copy_units<Pair>(data + first, from.pitch, to.data + first, to.pitch, part, most);
-      ++c;
-    } else {
-      copy_channel<T>(from, data, to, part, most);
+    const auto units = [](int i, int shift) { return (i + (1 << shift) - 1) >> shift; };
+    const Rect own{part.x >> to.shift_x, part.y >> to.shift_y, units(part.width, to.shift_x), units(part.height, to.shift_y)};
+    const uint8_t* data = from.data + ((layer.crop.y - layer.place.y) >> to.shift_y) * from.pitch +
+                          ((layer.crop.x - layer.place.x) >> to.shift_x) * from.step;
+    const Group group = group_at(target.channels, c, bytes);
+    if (!group.count) {
+      bytes == 1 ? copy_channel<uint8_t>(from, data, to, own, most) : copy_channel<uint16_t>(from, data, to, own, most);
+      continue;
     }
-  }
-}
-
-/// Copies the tile from a layer with Layer::copies. All threads of the block take part.
-__device__ __forceinline__ void copy_layer(const Target& target, const Layer& layer, const Rect& tile) {
-  const int x = layer.crop.x - layer.place.x, y = layer.crop.y - layer.place.y;
-  const bool bytes = layer.sample_bytes == 1;
-  const uint32_t most = bytes ? ~0u : layer.max * 0x10001u;
-  if (target.packed.data && layer.packed.data) {
-    const std::ptrdiff_t pitch = layer.channels[0].pitch, to_pitch = target.channels[0].pitch;
-    const uint8_t* const from = layer.packed.data + y * pitch + x * 4 * layer.sample_bytes;
-    bytes ? copy_units<uint32_t>(from, pitch, target.packed.data, to_pitch, tile, most)
-          : copy_units<uint2>(from, pitch, target.packed.data, to_pitch, tile, most);
-  } else {
-    bytes ? copy_planes<uint8_t, uint16_t>(target, layer, x, y, tile, most)
-          : copy_planes<uint16_t, uint32_t>(target, layer, x, y, tile, most);
+    data += own.y * from.pitch + own.x * from.step - group.before;
+    uint8_t* const at = to.data + own.y * to.pitch + own.x * to.step - group.before;
+    const int width = own.width * to.step;
+    const auto aligned = [&](int n) {
+      return ((std::uintptr_t(data) | from.pitch | std::uintptr_t(at) | to.pitch | width) & (n - 1)) == 0;
+    };
+    const auto copy = [&](auto unit) {
+      copy_units<decltype(unit)>(data, from.pitch, at, to.pitch, width / int(sizeof unit), own.height, most);
+    };
+    aligned(16) ? copy(uint4()) : aligned(4) ? copy(uint32_t()) : bytes == 2 ? copy(uint16_t()) : copy(uint8_t());
+    c += group.count - 1;
   }
 }
 

@@ -12,7 +12,8 @@ void mix_pair(const PairLaunch& launch, Queue queue);
 /// The same with an operator on R', G' and B'.
 void operate_pair(const PairLaunch& launch, const Target& target, Queue queue);
 
-/// Composes any layers.
-void compose(const Target& target, const std::vector<Layer>& layers, Queue queue);
+/// Composes the tiles that schedule_compose() gives to lay_tiles, and the others.
+void lay_direct(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& launch, Queue queue);
+void compose_pixels(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& launch, Queue queue);
 
 }  // namespace cudavision::blend

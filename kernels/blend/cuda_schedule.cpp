@@ -7,10 +7,45 @@
 
 namespace cudavision::blend {
 
-TileGrid tile_grid(int width, int height) {
-  const int across = (width + tile_width - 1) / tile_width, down = (height + strip_height - 1) / strip_height;
-  const int strips = std::clamp(across * down / tuning.wanted_blocks, 1, tuning.most_strips);
-  return {across, (down + strips - 1) / strips, strips * strip_height};
+namespace {
+
+/// Tiles of up to `most_strips` strips, as long as `wanted_blocks` remain.
+TileGrid make_grid(int width, int height, int tile_width, int most_strips, int wanted_blocks) {
+  const int across = divide_up(width, tile_width), rows = divide_up(height, strip_height);
+  int strips = most_strips;
+  while (strips > 1 && across * divide_up(rows, strips) < wanted_blocks) strips /= 2;
+  return {across, divide_up(rows, strips), tile_width, strips * strip_height};
+}
+
+}  // namespace
+
+TileGrid tile_grid(int width, int height, int most_strips) {
+  return make_grid(width, height, tile_width, most_strips, tuning.wanted_blocks);
+}
+
+TileGrid direct_tile_grid(int width, int height) {
+  return make_grid(width, height, tuning.direct_width, tuning.direct_strips, tuning.wanted_direct_blocks);
+}
+
+ComposeLaunch schedule_compose(const Target& target, const std::vector<Layer>& layers) {
+  const auto any = [&](auto&& test) { return std::any_of(layers.begin(), layers.end(), test); };
+  const bool odd = any([](const Layer& layer) { return !layer.even_edges; });
+  const auto is_other = [&](const Layer& layer) { return !layer.direct && (odd || !layer.copies); };
+  // A second launch pays only if it leaves the first one enough tiles.
+  std::int64_t others = 0;
+  for (const Layer& layer : layers)
+    if (is_other(layer)) others += std::int64_t(layer.visible.width) * layer.visible.height;
+  const bool some = any([](const Layer& layer) { return layer.direct || layer.copies; }) &&
+                    others <= std::int64_t(target.width) * target.height * tuning.most_others;
+  ComposeLaunch launch{};
+  int strips = tuning.most_strips;
+  if (some) {
+    launch.direct = direct_tile_grid(target.width, target.height);
+    launch.first_row = layers.back().visible.y / launch.direct.tile_height;
+    strips = std::min(strips, launch.direct.tile_height / strip_height);
+  }
+  if (!some || others) launch.pixels = tile_grid(target.width, target.height, strips);
+  return launch;
 }
 
 namespace {

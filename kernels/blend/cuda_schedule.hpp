@@ -10,16 +10,25 @@
 
 namespace cudavision::blend {
 
-// ---- Any layers: compose_tiles --------------------------------------------------------------------------------------------------
+// ---- Any layers: compose_tiles and lay_tiles ------------------------------------------------------------------------------------
 
 inline constexpr int tile_width = 32 * tuning.columns, strip_height = tuning.warps * tuning.rows;
 
-/// Blocks of compose_tiles, each a tile of tile_width × tile_height pixels.
+/// Blocks of a kernel, each a tile of tile_width × tile_height pixels.
 struct TileGrid {
   int across, down;
-  int tile_height;  ///< a multiple of strip_height
+  int tile_width, tile_height;  ///< multiples of blend::tile_width and strip_height
 };
-TileGrid tile_grid(int width, int height);
+TileGrid tile_grid(int width, int height, int most_strips = tuning.most_strips);  ///< of compose_tiles
+TileGrid direct_tile_grid(int width, int height);                                 ///< of lay_tiles
+
+/// lay_tiles composes the tiles whose layers can all be laid over bytes, compose_tiles the others. `across` is 0 if a kernel has no work.
+/// Each tile of compose_tiles lies in one of lay_tiles.
+struct ComposeLaunch {
+  TileGrid pixels, direct;
+  int first_row;  ///< of the tiles of lay_tiles: they start with the uppermost picture, which takes longest if it is an inset
+};
+ComposeLaunch schedule_compose(const Target& target, const std::vector<Layer>& layers);
 
 // ---- Two pictures of one 8-bit format: mix_…, operate_… -------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ struct Tuning {
   int rows = 2;
   /// Warps of a block. They share one list of visible layers. At least 2, so that 64 threads test 64 layers.
   int warps = 8;  // sweep: 4 8 16
-  /// A block composes up to this many strips of warps × rows pixel rows with one list of visible layers.
+  /// A block composes up to this many strips of warps × rows pixel rows with one list of visible layers. A power of two.
   int most_strips = 4;  // sweep: 1 2 4 8
   /// A block composes more than one strip only if at least this many blocks remain: small pictures must still fill the device.
   int wanted_blocks = 1024;  // sweep: 256 512 1024 2048
@@ -22,7 +22,27 @@ struct Tuning {
   int opaque_blocks = 4;  // sweep: 2 3 4 5
   /// The same for output with alpha. 8K RGBA, a wall of 63: 382 µs with 3, 719 µs with 4.
   int alpha_blocks = 3;  // sweep: 2 3 4
-  /// Up to this many layers use a kernel whose parameters fit 4 KB, which a launch copies at no extra cost.
+
+  // lay_tiles: layers of 8-bit samples that are laid over bytes. Figures: 8K unless said.
+
+  /// Pixels of a tile across, a multiple of compose_tiles' 32 · columns.
+  int direct_width = 128;  // sweep: 64 128 256
+  /// As most_strips: a power of two, at most 8. Walls of 63, GRAY8 and NV12: 80 and 185 µs with 4 strips, 96 and 216 µs with 2.
+  int direct_strips = 4;  // sweep: 2 4 8
+  /// As wanted_blocks. 1080p, a wall of 63, GRAY8 and NV12: 14.0 and 32.3 µs with 500, 17.0 and 37.1 µs with 1000.
+  int wanted_direct_blocks = 500;  // sweep: 250 500 1000
+  /// Pixels of a thread in a row of a plane, 32 columns apart, and rows that it reads at once. RGB and RGBA: 2 and 1. GRAY8, walls of 9
+  /// and 63: 150 and 80 µs with 2 and 2, 142 and 87 µs with 4 and 1.
+  int direct_columns = 2;  // sweep: 1 2 4
+  int direct_rows = 2;     // sweep: 1 2
+  /// Blocks that must fit a multiprocessor. Walls of 63, NV12 and RGBA: 177 and 367 µs with 3, 171 and 348 µs with 4.
+  int direct_blocks = 4;  // sweep: 3 4 5
+
+  /// If other layers cover more than this part of the output, compose_tiles alone composes it. A wall of 63 multiplied pictures, 1080p
+  /// RGBA: 50 µs with two launches, 40 µs with one.
+  double most_others = 0.875;
+
+  /// Up to this many layers use kernels whose parameters fit 4 KB, which a launch copies at no extra cost.
   int few_layers = 6;
 
   // mix_planes, mix_pixels, mix_keyed_420: two pictures of one 8-bit format.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Which layers show in a tile. This is computed once per block.
+// Which layers show in a tile, and which kernel composes it. This is computed once per block.
 #pragma once
 
 #include "kernels/blend/cuda_compose.cuh"
@@ -10,7 +10,8 @@ namespace {
 /// The layers to compose in a tile.
 struct Shown {
   std::uint64_t layers;  ///< bit l: layer l; none below a layer that hides the whole tile
-  bool covered;          ///< the lowest of them hides everything below it
+  std::uint64_t whole;   ///< bit l: layer l covers the tile
+  bool covered;          ///< the lowest of the layers hides everything below it
 };
 
 /// Thread l tests layer l; all threads of the block get the result.
@@ -30,15 +31,32 @@ __device__ __forceinline__ Shown find_shown(const ComposeParams<N>& job, const R
     if (threadIdx.x % 32 == 0) touching[threadIdx.x / 32] = touch, covering[threadIdx.x / 32] = cover;
   }
   __syncthreads();
-  std::uint64_t shown = 0, hidden = 0;
+  std::uint64_t shown = 0, whole = 0;
 #pragma unroll
   for (int w = 0; w < words; ++w) {
     shown |= std::uint64_t(touching[w]) << 32 * w;
-    hidden |= std::uint64_t(covering[w]) << 32 * w;
+    whole |= std::uint64_t(covering[w]) << 32 * w;
   }
-  hidden &= job.hiding;
-  if (!hidden) return {shown, false};
-  return {shown & ~std::uint64_t(0) << (63 - __clzll((long long)hidden)), true};
+  const std::uint64_t hidden = whole & job.hiding;
+  if (!hidden) return {shown, whole, false};
+  return {shown & ~std::uint64_t(0) << (63 - __clzll((long long)hidden)), whole, true};
+}
+
+/// The layers with an edge that parts a sample of chroma in the tile.
+template <int N>
+__device__ __forceinline__ std::uint64_t odd_layers(const ComposeParams<N>& job, const Shown& shown) {
+  return shown.layers & ~(job.even | shown.whole);
+}
+
+/// Whether lay_tiles composes the tile.
+template <int N>
+__device__ __forceinline__ bool is_direct(const ComposeParams<N>& job, const Shown& shown) {
+  return !(shown.layers & ~(odd_layers(job, shown) ? job.direct : job.direct | job.copied));
+}
+
+/// The tile with this upper left corner.
+__device__ __forceinline__ Rect tile_at(const Target& target, int x, int y, int width, int height) {
+  return {x, y, min(width, target.width - x), min(height, target.height - y)};
 }
 
 }  // namespace

@@ -95,6 +95,8 @@ struct Layer {
   bool opaque_below;    ///< the picture below counts as opaque
   bool hides;           ///< the layer hides everything below it
   bool copies;          ///< the layer hides everything, and its stored samples are the output's
+  bool direct;          ///< samples of 8 bits in the output's format and colors, to be laid over bytes that are already composed
+  bool even_edges;      ///< the edges of `visible` lie between chroma samples of the output, or at its sides
 };
 
 /// The output, and the background below all pads.

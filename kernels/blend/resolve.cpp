@@ -3,6 +3,7 @@
 // resolve it here into a field of Layer, and use it in arithmetic.hpp.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "kernels/blend/arithmetic.hpp"
 
@@ -121,6 +122,22 @@ void set_colors(const Key& key, const ColorCoding& in, const ColorCoding& out, L
   layer.key_offset = float(scale * (soft(key) ? key.tolerance : key.tolerance + 0.001));
 }
 
+/// Whether the samples of a layer with `source`, `over` or `add` can be laid over composed bytes. Everything else is known.
+bool is_direct(const FormatInfo& format, const Target& target, const Layer& layer) {
+  const bool pixels = format.sets[0].channels == 4, pairs = format.planes == 2;
+  if (layer.format != format.format || format.depth > 8 || format.sets[0].shares_plane() || layer.keyed || !layer.identity)
+    return false;
+  if (pixels && !(layer.packed.data && target.packed.data)) return false;
+  if (!layer.hides && !(pixels && target.alpha && layer.op == Operator::over)) return false;
+  const auto aligned = [](const Channel(&c)[4]) { return aligned_to(std::min(c[1].data, c[2].data), c[1].pitch, 2); };
+  if (pairs && !(aligned(layer.channels) && aligned(target.channels))) return false;
+  for (int c = 0; c < 4; ++c)
+    if (std::max(layer.channels[c].pitch, target.channels[c].pitch) > std::numeric_limits<int>::max()) return false;
+  for (int i = 0; i < 2; ++i)  // the two samples of bilinear interpolation must lie side by side
+    if (layer.across[i].low == layer.across[i].high) return false;
+  return true;
+}
+
 /// The rest, which depends on operator and alpha. sampling and colors are known.
 void set_blending(const Pad& pad, const ColorCoding& out, const Target& target, Division division, Layer& layer) {
   const bool average = pad.op == Operator::average, source = pad.op == Operator::source;
@@ -143,6 +160,13 @@ void set_blending(const Pad& pad, const ColorCoding& out, const Target& target, 
   layer.copies = layer.hides && layer.identity && layer.unscaled && layer.format == out.format.format && layer.shift == 0 &&
                  !target.padding.data && (!target.alpha || layer.coverage == 1) &&
                  even(layer.crop.x - layer.place.x, target.shift_x) && even(layer.crop.y - layer.place.y, target.shift_y);
+  const Rect& v = layer.visible;
+  const auto even_edges = [&](int begin, int length, int shift, int side) {
+    return even(begin, shift) && (even(begin + length, shift) || begin + length == side);
+  };
+  layer.even_edges =
+      even_edges(v.x, v.width, target.shift_x, target.width) && even_edges(v.y, v.height, target.shift_y, target.height);
+  layer.direct = (over || source) && is_direct(out.format, target, layer);
 }
 
 }  // namespace

@@ -698,6 +698,52 @@ TEST_P(BlendPlans, OthersChangeNothingBeside) {
   }
 }
 
+/// Walls and insets of the output's format have a kernel of their own. It gives the bits of the kernel for any layers: a pad above all
+/// that matches its key everywhere changes nothing, but leads there.
+TEST_P(BlendPlans, WallsGiveTheSameBits) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  Random random(23);
+  for (Format format : all_formats()) {
+    for (int round = 0; round < 6 * rounds(); ++round) {
+      const Geometry geometry{format, random.between(130, 300), random.between(70, 140)};
+      Scene scene{geometry, random_color(random), random_background(random), {}, random.pick(layouts), divisions[round % 2]};
+      const auto add = [&](int width, int height) -> blend::Pad& {
+        scene.pads.push_back(
+            {make_picture({format, width, height}, unsigned(random.below(1 << 30)), Data::random, random.pick(layouts)), {}});
+        scene.pads.back().params.color = scene.color;
+        return scene.pads.back().params;
+      };
+      if (random.below(2)) add(geometry.width, geometry.height).place = {0, 0, geometry.width, geometry.height};
+      const blend::Operator op = random.below(2) ? blend::Operator::source : blend::Operator::over;
+      const blend::Interpolation interpolation = interpolations[round % 3];
+      const auto cells = blend::grid_layout(random.between(1, 12), 0, 0, random.below(3), geometry.width, geometry.height);
+      for (const Rect& cell : cells) {
+        const bool whole = random.below(3) > 0;  // a whole number of samples for each pixel
+        blend::Pad& pad = whole ? add(cell.width * random.between(1, 4), cell.height * random.between(1, 4))
+                                : add(random.between(1, 200), random.between(1, 100));
+        pad.place = cell;
+        pad.op = op;
+        pad.alpha = random.below(4) ? 1 : 0.7;
+        pad.interpolation = interpolation;
+      }
+      if (random.below(2)) {
+        blend::Pad& inset = add(random.between(2, 300), random.between(2, 200));
+        inset.place = {random.between(-9, 130), random.between(-9, 70), random.between(1, 150), random.between(1, 90)};
+        inset.interpolation = interpolation;
+      }
+      expect_reference(backend, scene);
+      const Picture direct = compose(backend, scene);
+      scene.pads.push_back({make_picture({format, 4, 4}, 1, Data::flat), {}});
+      blend::Pad& none = scene.pads.back().params;
+      none.place = {0, 0, geometry.width, geometry.height};
+      none.op = blend::Operator::average;
+      none.key.mode = blend::Key::Mode::first_pixel;
+      EXPECT_EQ(direct.sample_difference(compose(backend, scene), 0), "") << describe(scene);
+    }
+  }
+}
+
 /// The kernel for two pictures with an operator on R', G' and B' gives the bits of the kernel for any layers: a small third pad changes no
 /// row that it does not touch.
 TEST_P(BlendPlans, OperatorsOnTwoPicturesGiveTheSameBits) {
@@ -818,19 +864,22 @@ TEST(BlendLayout, FitKeepsTheAspectRatio) {
   expect_rect(fit({0, 0, 80, 20}, 32, 24, 1, blend::SizingPolicy::keep_aspect_ratio).place, {27, 0, 26, 20});
 }
 
-/// The tiles cover the output; small pictures get one strip per block, large ones several.
+/// The tiles cover the output; small pictures get small tiles, large ones several strips per tile.
 TEST(BlendSchedule, TilesCoverTheOutput) {
-  for (const auto& [width, height] : std::vector<std::pair<int, int>>{{1, 1}, {64, 16}, {65, 17}, {1920, 1080}, {7680, 4320}}) {
-    const blend::TileGrid grid = blend::tile_grid(width, height);
-    EXPECT_EQ(grid.tile_height % blend::strip_height, 0);
-    EXPECT_GE(grid.across * blend::tile_width, width);
-    EXPECT_LT((grid.across - 1) * blend::tile_width, width);
-    EXPECT_GE(grid.down * grid.tile_height, height);
-    EXPECT_LT((grid.down - 1) * grid.tile_height, height);
-  }
+  for (const auto& [width, height] : std::vector<std::pair<int, int>>{{1, 1}, {64, 16}, {65, 17}, {1920, 1080}, {7680, 4320}})
+    for (const blend::TileGrid& grid : {blend::tile_grid(width, height), blend::direct_tile_grid(width, height)}) {
+      EXPECT_EQ(grid.tile_width % blend::tile_width, 0);
+      EXPECT_EQ(grid.tile_height % blend::strip_height, 0);
+      EXPECT_GE(grid.across * grid.tile_width, width);
+      EXPECT_LT((grid.across - 1) * grid.tile_width, width);
+      EXPECT_GE(grid.down * grid.tile_height, height);
+      EXPECT_LT((grid.down - 1) * grid.tile_height, height);
+    }
   EXPECT_EQ(blend::tile_grid(640, 360).tile_height, blend::strip_height);
   EXPECT_EQ(blend::tile_grid(16384, 16384).tile_height, blend::tuning.most_strips * blend::strip_height);
   EXPECT_LE(blend::tile_grid(16384, 16384).down, 65535);
+  EXPECT_EQ(blend::direct_tile_grid(640, 360).tile_height, blend::strip_height);
+  EXPECT_EQ(blend::direct_tile_grid(16384, 16384).tile_height, blend::tuning.direct_strips * blend::strip_height);
 }
 
 /// Pads of the output's size at made-up addresses, which nobody reads.
@@ -849,19 +898,55 @@ struct PairScene {
       image.planes[p] = {reinterpret_cast<void*>((index << 32) + (p << 28)), (geometry.width * 4 + 15) / 16 * 16};
     return image;
   }
-  std::optional<blend::PairLaunch> schedule(blend::Division division = blend::Division::nearest) const {
+  template <typename F>
+  auto resolved(blend::Division division, F&& f) const {
     const ColorCoding out(geometry.format, LumaMatrix::bt601, false);
     blend::Target target = blend::make_target(geometry, out);
-    blend::set_frame(image(0), out, {}, target);
+    blend::set_frame(image(3), out, {}, target);
     std::vector<blend::Layer> layers(pads.size());
     for (std::size_t i = 0; i < pads.size(); ++i)
       EXPECT_TRUE(blend::resolve(pads[i], pads[i].src, out, target, division, layers[i]));
-    return blend::schedule_pair(geometry, target, layers);
+    return f(target, layers);
+  }
+  std::optional<blend::PairLaunch> schedule(blend::Division division = blend::Division::nearest) const {
+    return resolved(division, [&](auto& target, auto& layers) { return blend::schedule_pair(geometry, target, layers); });
+  }
+  blend::ComposeLaunch schedule_tiles() const {
+    return resolved(blend::Division::nearest, [](auto& target, auto& layers) { return blend::schedule_compose(target, layers); });
   }
 
   Geometry geometry;
   std::vector<blend::Pad> pads;
 };
+
+/// Walls and insets of the output's format need one kernel; small other pads need both, large ones need the other.
+TEST(BlendSchedule, TilesOfDirectLayers) {
+  for (Format format : {Format::GRAY8, Format::NV12, Format::I420, Format::RGB, Format::BGRx, Format::RGBA}) {
+    PairScene scene(format, 1920, 1080);
+    for (int odd : {0, 1}) {
+      scene.pads[1].place = {100 + odd, 100 + odd, 640, 360};
+      const blend::ComposeLaunch launch = scene.schedule_tiles();
+      EXPECT_GT(launch.direct.across, 0);
+      EXPECT_EQ(launch.pixels.across, 0);
+      EXPECT_EQ(launch.first_row, (100 + odd) / launch.direct.tile_height);
+    }
+    scene.pads[1].key.mode = blend::Key::Mode::first_pixel;
+    blend::ComposeLaunch launch = scene.schedule_tiles();
+    EXPECT_GT(launch.direct.across, 0);
+    EXPECT_GT(launch.pixels.across, 0);
+    EXPECT_EQ(launch.direct.tile_height % launch.pixels.tile_height, 0);
+    scene.pads[1].place = {0, 0, 1900, 1080};
+    launch = scene.schedule_tiles();
+    EXPECT_EQ(launch.direct.across, 0);
+    EXPECT_GT(launch.pixels.across, 0);
+  }
+  PairScene deep(Format::GRAY16_LE, 1920, 1080);  // the upper pad is scaled: not for 16 bits
+  deep.pads[1].place = {100, 100, 640, 360};
+  EXPECT_GT(deep.schedule_tiles().direct.across, 0);
+  EXPECT_GT(deep.schedule_tiles().pixels.across, 0);
+  deep.pads.pop_back();
+  EXPECT_EQ(deep.schedule_tiles().pixels.across, 0);
+}
 
 TEST(BlendSchedule, PairsOfPlanes) {
   using Kernel = blend::PairLaunch::Kernel;

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Samples of one plane of 8 bits, at pixels of a pad. A unit is the interleaved samples of one pixel: 1 byte (gray, a plane of I420),
+// 2 (chroma of NV12), 3 (RGB) or 4 (RGBA).
+//
+//   Linear   two units in each of two rows        a b        a thread keeps Across for its columns, and gets Down for each row
+//                                                 c d
+//   Area     `count` rows, the first and the      f m m l    f, l: weights of their own; m: one weight for all between
+//            last with weights of their own       f m m l
+//   Box      the same if all weights are equal    m m m m    integers, so that no sample needs a conversion
+//
+// The arithmetic of Linear and Area is that of cuda_read.cuh, in the same order, so that both give the same bits.
+#pragma once
+
+#include "kernels/blend/cuda_chunk.cuh"
+#include "kernels/blend/cuda_read.cuh"
+
+namespace cudavision::blend {
+namespace {
+
+/// The bytes of a unit, as they are loaded.
+template <int Unit>
+struct Bytes {
+  uint32_t word[Unit == 3 ? 3 : 1];
+};
+template <int Unit>
+__device__ __forceinline__ Bytes<Unit> load(const uint8_t* at) {
+  if constexpr (Unit == 4)
+    return {__ldg(reinterpret_cast<const uint32_t*>(at))};
+  else if constexpr (Unit == 3)
+    return {__ldg(at), __ldg(at + 1), __ldg(at + 2)};
+  else if constexpr (Unit == 2)
+    return {__ldg(reinterpret_cast<const uint16_t*>(at))};
+  else
+    return {__ldg(at)};
+}
+
+/// Component c of a unit.
+template <int Unit>
+__device__ __forceinline__ uint32_t byte_of(const Bytes<Unit>& unit, int c) {
+  if constexpr (Unit == 2)
+    return c ? unit.word[0] >> 8 : unit.word[0] & 0xff;
+  else
+    return unit.word[c];
+}
+/// The same as a number. Of four bytes, `order` selects the components: see pixel_order().
+template <int Unit>
+__device__ __forceinline__ float number_of(const Bytes<Unit>& unit, const uint32_t (&order)[4], int c) {
+  if constexpr (Unit == 4)
+    return __uint_as_float(__byte_perm(unit.word[0], 0x4b400000, order[c])) - round_bias;
+  else
+    return float(byte_of<Unit>(unit, c));
+}
+
+/// The offset of row y ≥ 0: one instruction.
+__device__ __forceinline__ std::uint64_t offset(int y, uint32_t pitch) { return std::uint64_t(uint32_t(y)) * pitch; }
+
+/// A plane of a pad and the axes that lead to it.
+struct Source {
+  const uint8_t* data;
+  uint32_t pitch;
+  const Axis &across, &down;
+
+  __device__ __forceinline__ const uint8_t* row(int y) const { return settled(data + offset(y, pitch)); }
+};
+
+struct Linear {
+  /// The units `at` and `at` + 1, also at the sides of the crop: there the weight selects one of them.
+  struct Across {
+    uint32_t at;
+    float weight;
+  };
+  struct Down {
+    int first, second;
+    float weight;
+  };
+
+  template <int Unit>
+  static __device__ __forceinline__ Across across(const Axis& axis, int i) {
+    const std::int64_t position = position_of(axis, i);
+    const int before = int(position >> 32);
+    const float weight = float(uint32_t(position) >> 8) * axis.weight;
+    return {uint32_t(min(max(before, axis.low), axis.high - 1) * Unit), before < axis.low ? 0 : before >= axis.high ? 1 : weight};
+  }
+  static __device__ __forceinline__ Down down(const Axis& axis, int i) {
+    const LinearTaps taps = linear_taps(axis, i);
+    return {taps.first, taps.second, taps.weight};
+  }
+  static __device__ __forceinline__ Down from_lane(const Down& mine, int lane) {
+    return {__shfl_sync(~0u, mine.first, lane), __shfl_sync(~0u, mine.second, lane), __shfl_sync(~0u, mine.weight, lane)};
+  }
+
+  template <int Unit, int N, int R>
+  static __device__ __forceinline__ void read(const Source& from, const uint32_t (&order)[4], const Across (&x)[N],
+                                              const Down (&y)[R], float (&s)[R][N][Unit]) {
+#pragma unroll
+    for (int i = 0; i < R; ++i) {
+      const uint8_t *const above = from.row(y[i].first), *const below = from.row(y[i].second);
+#pragma unroll
+      for (int j = 0; j < N; ++j) {
+        const uint8_t *const a = settled(above + x[j].at), *const b = settled(below + x[j].at);
+        const Bytes<Unit> a0 = load<Unit>(a), a1 = load<Unit>(a + Unit), b0 = load<Unit>(b), b1 = load<Unit>(b + Unit);
+#pragma unroll
+        for (int c = 0; c < Unit; ++c) {
+          const auto number = [&](const Bytes<Unit>& unit) { return number_of<Unit>(unit, order, c); };
+          const float first = number(a0) + x[j].weight * (number(a1) - number(a0));
+          const float second = number(b0) + x[j].weight * (number(b1) - number(b0));
+          s[i][j][c] = first + y[i].weight * (second - first);
+        }
+      }
+    }
+  }
+};
+
+struct Area {
+  struct Across {
+    uint32_t at;
+    int more;  ///< units after the first
+    float first_weight, last_weight;
+  };
+  struct Down {
+    int first, more;
+    float first_weight, last_weight;
+
+    /// The weight of row i, or 0 after the last one. `weight`: of the rows between.
+    __device__ __forceinline__ float of(int i, float weight) const {
+      return i == 0 ? first_weight : i < more ? weight : i == more ? last_weight : 0;
+    }
+  };
+
+  template <int Unit>
+  static __device__ __forceinline__ Across across(const Axis& axis, int i) {
+    const Taps taps = taps_of(Sampling::area, axis, i);
+    return {uint32_t(taps.first * Unit), taps.last - taps.first, taps.first_weight, taps.last_weight};
+  }
+  static __device__ __forceinline__ Down down(const Axis& axis, int i) {
+    const Taps taps = taps_of(Sampling::area, axis, i);
+    return {taps.first, taps.last - taps.first, taps.first_weight, taps.last_weight};
+  }
+  static __device__ __forceinline__ Down from_lane(const Down& mine, int lane) {
+    return {__shfl_sync(~0u, mine.first, lane), __shfl_sync(~0u, mine.more, lane), __shfl_sync(~0u, mine.first_weight, lane),
+            __shfl_sync(~0u, mine.last_weight, lane)};
+  }
+
+  template <int Unit, int N, int R>
+  static __device__ __forceinline__ void read(const Source& from, const uint32_t (&order)[4], const Across (&x)[N],
+                                              const Down (&y)[R], float (&s)[R][N][Unit]) {
+    int most_x = 0, most_y = 0;
+#pragma unroll
+    for (int j = 0; j < N; ++j) most_x = max(most_x, x[j].more);
+#pragma unroll
+    for (int i = 0; i < R; ++i) {
+      most_y = max(most_y, y[i].more);
+#pragma unroll
+      for (int j = 0; j < N; ++j)
+#pragma unroll
+        for (int c = 0; c < Unit; ++c) s[i][j][c] = 0;
+    }
+    for (int v = 0; v <= most_y; ++v) {
+      Bytes<Unit> first[R][N], last[R][N];
+      uint32_t between[R][N][Unit] = {};  // units between first and last have the same weight: their sum is an integer
+      const uint8_t* row[R];
+      float weight[R];
+#pragma unroll
+      for (int i = 0; i < R; ++i) {
+        row[i] = from.row(y[i].first + min(v, y[i].more));
+        weight[i] = y[i].of(v, from.down.per);
+#pragma unroll
+        for (int j = 0; j < N; ++j) {
+          first[i][j] = load<Unit>(row[i] + x[j].at);
+          last[i][j] = load<Unit>(row[i] + (x[j].at + x[j].more * Unit));
+        }
+      }
+      const auto add = [&](int i, int j, float across, const Bytes<Unit>& unit) {
+#pragma unroll
+        for (int c = 0; c < Unit; ++c) s[i][j][c] += weight[i] * across * number_of<Unit>(unit, order, c);
+      };
+      if constexpr (Unit == 4)
+#pragma unroll
+        for (int i = 0; i < R; ++i)
+#pragma unroll
+          for (int j = 0; j < N; ++j) add(i, j, x[j].first_weight, first[i][j]);
+      for (int u = 1; u < most_x; u += 4)
+#pragma unroll
+        for (int i = 0; i < R; ++i)
+#pragma unroll
+          for (int j = 0; j < N; ++j)
+#pragma unroll
+            for (int k = 0; k < 4; ++k)
+              if (u + k < x[j].more) {
+                const Bytes<Unit> unit = load<Unit>(row[i] + (x[j].at + (u + k) * Unit));
+                if constexpr (Unit == 4)
+                  add(i, j, from.across.per, unit);
+                else
+#pragma unroll
+                  for (int c = 0; c < Unit; ++c) between[i][j][c] += byte_of<Unit>(unit, c);
+              }
+#pragma unroll
+      for (int i = 0; i < R; ++i)
+#pragma unroll
+        for (int j = 0; j < N; ++j)
+          if constexpr (Unit == 4)
+            add(i, j, x[j].last_weight, last[i][j]);
+          else
+#pragma unroll
+            for (int c = 0; c < Unit; ++c)
+              s[i][j][c] += weight[i] * fmaf(x[j].last_weight, number_of<Unit>(last[i][j], order, c),
+                                             fmaf(from.across.per, float(between[i][j][c]),
+                                                  x[j].first_weight * number_of<Unit>(first[i][j], order, c)));
+    }
+  }
+};
+
+/// Means of across × down units, whole numbers. Rounding to 8 bits gives the same as the float32 sums of Area: see is_box().
+struct Box {
+  struct Across {
+    uint32_t at;
+  };
+  struct Down {
+    int first;
+  };
+
+  template <int Unit>
+  static __device__ __forceinline__ Across across(const Axis& axis, int i) {
+    return {uint32_t(point_tap(axis, i) * Unit)};
+  }
+  static __device__ __forceinline__ Down down(const Axis& axis, int i) { return {point_tap(axis, i)}; }
+  static __device__ __forceinline__ Down from_lane(const Down& mine, int lane) { return {__shfl_sync(~0u, mine.first, lane)}; }
+
+  template <int Unit, int N, int R>
+  static __device__ __forceinline__ void read(const Source& from, const uint32_t (&order)[4], const Across (&x)[N],
+                                              const Down (&y)[R], float (&s)[R][N][Unit]) {
+    const int columns = int(from.across.step >> 32), rows = int(from.down.step >> 32);
+    const float scale = from.across.per * from.down.per;
+    constexpr int sums = Unit == 4 ? 2 : Unit;  // four bytes: two sums of 16 bits in a word
+    uint32_t sum[R][N][sums] = {};
+    for (int top = 0; top < rows; top += 3)
+      for (int left = 0; left < columns; left += 3)
+#pragma unroll
+        for (int i = 0; i < R; ++i)
+#pragma unroll
+          for (int v = 0; v < 3; ++v)
+#pragma unroll
+            for (int j = 0; j < N; ++j) {
+              const uint8_t* const at = settled(from.row(y[i].first + top + v) + (x[j].at + left * Unit));
+#pragma unroll
+              for (int u = 0; u < 3; ++u)
+                if (top + v < rows && left + u < columns) {
+                  const Bytes<Unit> unit = load<Unit>(at + u * Unit);
+                  if constexpr (Unit == 4)
+                    sum[i][j][0] += unit.word[0] & 0xff00ff, sum[i][j][1] += unit.word[0] >> 8 & 0xff00ff;
+                  else
+#pragma unroll
+                    for (int c = 0; c < Unit; ++c) sum[i][j][c] += byte_of<Unit>(unit, c);
+                }
+            }
+#pragma unroll
+    for (int i = 0; i < R; ++i)
+#pragma unroll
+      for (int j = 0; j < N; ++j)
+#pragma unroll
+        for (int c = 0; c < Unit; ++c) {
+          uint32_t value = sum[i][j][Unit == 4 ? 0 : c];
+          if constexpr (Unit == 4)
+            value = (order[c] & 1 ? sum[i][j][1] : value) >> 8 * (order[c] & 2) & 0xffff;  // byte order[c] & 3
+          s[i][j][c] = float(value) * scale;
+        }
+  }
+};
+
+/// Whether each pixel is the mean of the same number of whole samples. Area's float32 sums of up to 64 samples are less than
+/// 2^-10 from the exact mean, and rounded_sample() adds 2^-10 to halves: both round to the same integer. Alpha is rounded without
+/// this: its mean must be exact, or far from halves.
+__device__ __forceinline__ bool is_box(const Layer& layer, const Axis& across, const Axis& down) {
+  if (layer.sampling != Sampling::area || across.per == 0 || down.per == 0) return false;
+  if (uint32_t(across.start) | uint32_t(across.step) | uint32_t(down.start) | uint32_t(down.step)) return false;
+  const int x = int(across.step >> 32), y = int(down.step >> 32);
+  if (x > 64 || y > 64 || x * y > 64) return false;
+  return !layer.channels[3].data || !(x * y & (x * y - 1)) || (x * y % 2 == 1 && layer.coverage == 1);
+}
+
+}  // namespace
+}  // namespace cudavision::blend
