@@ -42,7 +42,7 @@ class CellLight {
     unsigned histogram[bins] = {}, total = 0;
     for (int y = top_; y < bottom_; ++y)
       for (int x = left_; x < right_; ++x)
-        if (const std::size_t at = job_.at(x, y); !job_.left_out[at]) ++histogram[bin(at)], ++total;
+        if (const std::size_t at = job_.at(x, y); shows_light(job_, at)) ++histogram[bin(at)], ++total;
     const unsigned pixels = unsigned(right_ - left_) * unsigned(bottom_ - top_);
     return enough_in_cell(total, pixels) ? value(median_of(histogram, total)) : empty;
   }
@@ -57,7 +57,7 @@ float gain_of_frame(const Job& job) {
   unsigned histogram[bins] = {}, total = 0, pixels = 0;
   for (int y = 0; y < job.height; y += sparse)
     for (int x = 0; x < job.width; x += sparse, ++pixels)
-      if (const std::size_t at = job.at(x, y); !job.left_out[at]) ++histogram[gain_bin(job, at)], ++total;
+      if (const std::size_t at = job.at(x, y); shows_light(job, at)) ++histogram[gain_bin(job, at)], ++total;
   return enough_in_frame(total, pixels) ? gain_of(median_of(histogram, total)) : 1;
 }
 
@@ -143,8 +143,8 @@ Expected CpuSteps::expected_at(int x, int y) const {
 }
 
 template <int channels>
-void CpuSteps::find_changes(const Job& job, cv::Mat& changed) {
-  above_.create(job.height, job.width, CV_8U);
+void CpuSteps::find_changes(const Job& job, const Rates& rates, cv::Mat& changed) {
+  for (cv::Mat* bytes : {&level_, &above_}) bytes->create(job.height, job.width, CV_8U);
   unlike_.create(job.height, job.width, CV_32S);
   const cv::Mat evidence = sums_around(evidence_, 2);
   cv::Mat frame, luma, unlike_sums;
@@ -152,7 +152,9 @@ void CpuSteps::find_changes(const Job& job, cv::Mat& changed) {
   for_rows(job, [&](int y) {
     for (int x = 0; x < job.width; ++x) {
       const int count = count_around(job, 2, x, y);
-      above_.at<uchar>(y, x) = evidence.at<int>(y, x) > threshold * count;
+      const Level level = level_of(rates, evidence.at<int>(y, x), count);
+      level_.at<uchar>(y, x) = uchar(level);
+      above_.at<uchar>(y, x) = level >= above;
       if (!job.drops_shadows) continue;
       unlike_.at<int>(y, x) =
           unlike_shadow<channels>(job, job.at(x, y), expected_at<channels>(x, y), frame.at<int>(y, x), luma.at<int>(y, x), count);
@@ -168,11 +170,12 @@ void CpuSteps::find_changes(const Job& job, cv::Mat& changed) {
 }
 
 template <int channels>
-void CpuSteps::learn_all(const Job& job, std::uint64_t age) const {
-  const Rates rates = rates_of(job, age);
+void CpuSteps::learn_all(const Job& job, const Rates& rates) const {
   for_rows(job, [&](int y) {
-    for (int x = 0; x < job.width; ++x)
-      learn<channels>(job, job.at(x, y), expected_at<channels>(x, y), gain_.at<float>(y, x), near_.at<uchar>(y, x) != 0, rates);
+    for (int x = 0; x < job.width; ++x) {
+      const Seen seen{Level(level_.at<uchar>(y, x)), near_above_.at<uchar>(y, x) != 0, near_changed_.at<uchar>(y, x) != 0};
+      learn<channels>(job, job.at(x, y), expected_at<channels>(x, y), gain_.at<float>(y, x), seen, rates);
+    }
   });
 }
 
@@ -185,11 +188,11 @@ void CpuSteps::update(const Job& job, bool bytes, std::uint64_t began, cv::Mat& 
   if (job.compensates) estimate_light(job);
   with_channels(job.channels, [&](auto channels) {
     expect_all<channels>(job);
-    find_changes<channels>(job, changed);
-    cv::dilate(changed, near_, cv::Mat());  // 3 × 3
-    cv::Mat left_out(job.height, job.width, CV_8U, job.left_out);
-    cv::dilate(above_, left_out, cv::Mat());  // shadows too
-    learn_all<channels>(job, job.number - began);
+    const Rates rates = rates_of(job, job.number - began);
+    find_changes<channels>(job, rates, changed);
+    cv::dilate(above_, near_above_, cv::Mat());  // 3 × 3
+    cv::dilate(changed, near_changed_, cv::Mat());
+    learn_all<channels>(job, rates);
   });
 }
 
@@ -208,7 +211,7 @@ std::uint64_t sum_of_differences(const Job& job, const cv::Mat& counted) {
 
 void begin_anew(const Job& job) {
   for (std::size_t i = 0; i < job.channels * job.pixels(); ++i) job.next_mean[i] = from_fixed(job.frame[i]);
-  std::fill_n(job.left_out, job.pixels(), std::uint8_t(0));
+  std::fill_n(job.recent, job.pixels(), std::uint8_t(0));
 }
 
 }  // namespace cudavision::diff::pooled

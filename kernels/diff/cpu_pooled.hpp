@@ -5,7 +5,7 @@
 #include <opencv2/core.hpp>
 #include <vector>
 
-#include "kernels/diff/pooled.hpp"
+#include "kernels/diff/pooled_learn.hpp"
 
 namespace cudavision::diff::pooled {
 
@@ -23,14 +23,15 @@ class CpuSteps {
   template <int channels>
   Expected expected_at(int x, int y) const;
   template <int channels>
-  void find_changes(const Job& job, cv::Mat& changed);
+  void find_changes(const Job& job, const Rates& rates, cv::Mat& changed);
   template <int channels>
-  void learn_all(const Job& job, std::uint64_t age) const;
+  void learn_all(const Job& job, const Rates& rates) const;
 
   std::vector<float> smooth_[3];                      // light of the cells
   cv::Mat gain_, expected_[3];                        // float
   cv::Mat evidence_, luma_, expected_luma_, unlike_;  // int
-  cv::Mat above_, near_;                              // bytes
+  cv::Mat level_, above_;                             // bytes: a Level, and whether it is above or strong
+  cv::Mat near_above_, near_changed_;                 // bytes: whether the pixel or one beside it is
 };
 
 /// The sum of difference() of the pixels that are counted: all, or those where `counted` is not 0.

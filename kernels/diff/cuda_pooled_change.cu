@@ -7,7 +7,7 @@
 //     | 4 |<- 32 ->| 4 |   the light of each row in the columns of cells
 //     |   |  tile  |   |   margin 4: expected values, evidence               lanes go over all pixels, row by row
 //     |   |        |   |   then      sums of the evidence of 5 pixels across
-//     |   |        |   |   margin 1: above                                   (sums down 5 rows)
+//     |   |        |   |   margin 1: level, above                            (sums down 5 rows)
 //     |   |        |   |   margin 2: unlike a shadow                         only beside pixels above
 //     |   |        |   |   margin 1: changed
 //     |   |        |   |   the tile: a warp stores the bits of 32 pixels as one word, and learns
@@ -15,12 +15,13 @@
 //   Neighbours read the means of the same pixels, so what is learned goes to another place (Job::next_mean).
 //
 // Where to change what:
-//   the arithmetic            pooled.hpp, for both backends
+//   the arithmetic            pooled.hpp and pooled_learn.hpp, for both backends
 //   another number of threads cuda_tuning.hpp (pooled_threads)
 #include "kernels/cuda/warp.cuh"
 #include "kernels/diff/cuda_light.cuh"
 #include "kernels/diff/cuda_pooled.hpp"
 #include "kernels/diff/cuda_tuning.hpp"
+#include "kernels/diff/pooled_learn.hpp"
 
 namespace cudavision::diff {
 namespace {
@@ -44,6 +45,7 @@ struct Shared {
   std::uint16_t evidence[Whole::size];
   std::uint32_t evidence_sums[Whole::rows][tile_width + 2];  // of 5 pixels across; margin 1
   std::uint16_t unlike[Area<2>::size];
+  std::uint8_t level[Area<1>::size];  // a pooled::Level
   bool above[Area<1>::size], changed[Area<1>::size];
   unsigned changed_pixels, difference;  // of the tile
 };
@@ -129,14 +131,17 @@ __device__ __forceinline__ void add_evidence_across(Shared& shared) {
   }
 }
 
-/// Sets above; returns whether any pixel of this lane is.
-__device__ __forceinline__ bool find_above(const Job& job, const Tile& tile, Shared& shared) {
+/// Sets level and above; returns whether any pixel of this lane is above.
+__device__ __forceinline__ bool find_above(const Job& job, const Tile& tile, Shared& shared, const pooled::Rates& rates) {
   bool any = false;
   each_pixel<1>(tile, [&](int i, int at_x, int at_y, int x, int y) {
     int sum = 0;
 #pragma unroll
     for (int dy = 0; dy < 5; ++dy) sum += int(shared.evidence_sums[at_y + 1 + dy][at_x]);
-    const bool above = job.contains(x, y) && sum > pooled::threshold * pooled::count_around(job, 2, x, y);
+    const pooled::Level level =
+        job.contains(x, y) ? pooled::level_of(rates, sum, pooled::count_around(job, 2, x, y)) : pooled::noise;
+    const bool above = level >= pooled::above;
+    shared.level[i] = std::uint8_t(level);
     shared.above[i] = shared.changed[i] = above;
     any |= above;
   });
@@ -204,10 +209,10 @@ __device__ __forceinline__ void finish(const PooledChange& p, const Tile& tile, 
     if (x >= job.width || job.begin) return;
     const std::size_t at = job.at(x, y);
     if (counted >> at_x & 1) difference += unsigned(pooled::difference<channels>(job, at));
-    job.left_out[at] = any_around<0>(shared.above, at_x, at_y);  // shadows too
     const float gain = light_at<1>(job, tile, shared, x, at_y + margin).gain;
-    pooled::learn<channels>(job, at, expected_at<channels>(shared, place<0, margin>(at_x, at_y)), gain,
-                            any_around<0>(shared.changed, at_x, at_y), rates);
+    const pooled::Seen seen{pooled::Level(shared.level[place<0, 1>(at_x, at_y)]), any_around<0>(shared.above, at_x, at_y),
+                            any_around<0>(shared.changed, at_x, at_y)};
+    pooled::learn<channels>(job, at, expected_at<channels>(shared, place<0, margin>(at_x, at_y)), gain, seen, rates);
   });
   difference = cuda::warp_sum(difference);
   if (threadIdx.x % 32 == 0) {
@@ -232,7 +237,7 @@ __global__ void __launch_bounds__(threads) change(const __grid_constant__ Pooled
     __syncthreads();
     add_evidence_across(shared);
     __syncthreads();
-    if (__syncthreads_or(find_above(job, tile, shared)) && job.drops_shadows) {
+    if (__syncthreads_or(find_above(job, tile, shared, rates)) && job.drops_shadows) {
       compare_with_shadow<channels>(job, tile, shared);
       __syncthreads();
       clear_shadows(job, tile, shared);

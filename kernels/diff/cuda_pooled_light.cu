@@ -55,7 +55,7 @@ __device__ __forceinline__ float median(const std::uint16_t (&all)[threads], uns
 template <int channels>
 __device__ __forceinline__ void measure(const Job& job, Shared& shared, bool inside, std::size_t at) {
   const int warp = threadIdx.x / 32;
-  const bool counts = inside && !job.left_out[at];
+  const bool counts = inside && pooled::shows_light(job, at);
   shared.bins[0][threadIdx.x] = counts ? std::uint16_t(pooled::gain_bin(job, at)) : no_bin;
   if (threadIdx.x < 3) shared.light[threadIdx.x] = empty;
   const unsigned area = unsigned(__syncthreads_count(inside)), total = unsigned(__syncthreads_count(counts));
@@ -104,7 +104,7 @@ __device__ float gain_of_frame(const Job& job) {
                  down = (job.height + pooled::sparse - 1) / pooled::sparse;
   for (unsigned i = threadIdx.x; i < across * down; i += threads) {
     const std::size_t at = job.at(int(i % across) * pooled::sparse, int(i / across) * pooled::sparse);
-    if (job.left_out[at]) continue;
+    if (!pooled::shows_light(job, at)) continue;
     atomicAdd(&histogram[pooled::gain_bin(job, at)], 1u);
     atomicAdd(&total, 1u);
   }

@@ -4,15 +4,16 @@
 // its neighbours. Steps of a frame, each for all pixels before the next:
 //
 //   prepare       samples of the frame, in 8-bit steps                       [begin: they become the means]
-//   light         median of frame ÷ mean in cells of 16 × 16 pixels, over pixels that did not change in the last frame: the gain;
+//   light         median of frame ÷ mean in cells of 16 × 16 pixels, without those of strong evidence in the last frame: the gain;
 //                 then the median difference of chroma under this gain: the offsets
 //   filled        cells of too few such pixels get the mean of their neighbours, round by round
 //   smooth        the gain of a cell becomes the median of 3 × 3 cells, and so do its offsets where the gain changes much
 //   expect        mean under the light (bilinear between cells); evidence = distance² ÷ variance, limited
-//   above         mean evidence of 5 × 5 pixels above the threshold
+//   level         mean evidence of 5 × 5 pixels: noise, raised, above the threshold, or strong
 //   unlike_shadow how badly a local shadow (5 × 5 pixels) explains the pixel
 //   change        above, and no shadow
-//   learn         means and variances approach the frame, slowly where it changed
+//   learn         means and variances approach the frame, slowly where it changed; variances grow fast where evidence is raised
+//                 though nothing changed, and where it was above the threshold in a single frame (pooled_learn.hpp)
 //
 // The arithmetic is the same for both backends: float32 with every result rounded; sums of pixels are sums of integers, in any order.
 #pragma once
@@ -50,12 +51,15 @@ struct Job {
   float *mean = nullptr, *variance = nullptr;            ///< of each channel, before the frame
   float *next_mean = nullptr, *next_variance = nullptr;  ///< after it
   float *light[3] = {}, *spare[3] = {};                  ///< of the cells: gain, and offset of Cb and Cr
-  std::uint8_t* left_out = nullptr;                      ///< whether the light is not measured at the pixel
+  std::uint8_t* recent = nullptr;                        ///< what was seen at the pixel, see Recent
 
   CUDAVISION_HOST_DEVICE std::size_t pixels() const { return std::size_t(width) * height; }
   CUDAVISION_HOST_DEVICE std::size_t at(int x, int y) const { return std::size_t(y) * width + x; }
   CUDAVISION_HOST_DEVICE bool contains(int x, int y) const { return x >= 0 && y >= 0 && x < width && y < height; }
 };
+
+/// Bits of Job::recent. The first two: whether the pixel or one beside it was above the threshold.
+enum Recent : std::uint8_t { above_last = 1, above_before = 2, strong_last = 4 };
 
 constexpr int cells_along(int pixels) { return (pixels + cell - 1) / cell; }
 /// Bytes of the arrays.
@@ -74,7 +78,7 @@ inline void set_state(Job& job, void* state) {
   for (float*& light : job.light) light = take(cells);
   for (float*& spare : job.spare) spare = take(cells);
   job.frame = static_cast<std::int16_t*>(static_cast<void*>(next));
-  job.left_out = reinterpret_cast<std::uint8_t*>(job.frame + 3 * n);
+  job.recent = reinterpret_cast<std::uint8_t*>(job.frame + 3 * n);
 }
 
 /// Fixed point with 7 fractional bits and 16 in all: exact sums.
@@ -166,7 +170,7 @@ CUDAVISION_HOST_DEVICE void prepare(const Job& job, int x, int y, bool anew) {
     mean[c] = job.begin ? from_fixed(fixed) : job.mean[i];
     job.frame[i] = std::int16_t(fixed);
   }
-  if (job.begin || anew) job.left_out[at] = 0;
+  if (job.begin || anew) job.recent[at] = 0;
   if (job.shows_mean) show_mean<T>(job, x, y, mean);
 }
 
@@ -185,6 +189,8 @@ CUDAVISION_HOST_DEVICE inline int clamped_bin(float value) {
   return value < 0 ? 0 : value < float(bins - 1) ? int(value) : bins - 1;
 }
 
+/// Whether the light is measured at a pixel.
+CUDAVISION_HOST_DEVICE inline bool shows_light(const Job& job, std::size_t at) { return (job.recent[at] & strong_last) == 0; }
 /// The bin of frame ÷ mean, in steps of 1/128.
 CUDAVISION_HOST_DEVICE inline int gain_bin(const Job& job, std::size_t at) {
   return clamped_bin(over(mul(128, add(value_of(job, 0, at), 4)), add(job.mean[at], 4)));
@@ -266,9 +272,11 @@ struct Light {
 };
 
 inline constexpr float least_variance = 6, bright = 203;
-/// Weights in 1/512: the largest evidence of a pixel, the mean evidence of change, the largest unlikeness, and its mean in no shadow.
-inline constexpr int weight_one = 512, most_evidence = 17 * weight_one, threshold = 10 * weight_one, most_unlike = 10 * weight_one,
-                     unlike = 4 * weight_one;
+/// Weights in 1/512. The mean evidence of noise is the number of channels, and seldom differs from it by more than 2.
+inline constexpr int weight_one = 512;
+inline constexpr int most_evidence = 11 * weight_one;  ///< of a pixel
+inline constexpr int most_unlike = 10 * weight_one;    ///< the largest unlikeness of a pixel
+inline constexpr int unlike = 4 * weight_one;          ///< mean unlikeness in no shadow
 CUDAVISION_HOST_DEVICE inline int weight(float value, int most_weight) {
   return int(least(mul(value, weight_one), float(most_weight)));
 }
@@ -341,38 +349,6 @@ CUDAVISION_HOST_DEVICE int unlike_shadow(const Job& job, std::size_t at, const E
     square[c] = mul(away, away), variance[c] = most(least_variance, mul(mul(dark, dark), variance_of(job, c, at)));
   }
   return weight(sum_of_ratios(square, variance), most_unlike);
-}
-
-/// The shares with which means and variances approach a frame.
-struct Rates {
-  bool learnt;  ///< whether frames enough have been seen
-  float mean, variance;
-};
-/// `age`: frames since the means began.
-CUDAVISION_HOST_DEVICE inline Rates rates_of(const Job& job, std::uint64_t age) {
-  constexpr std::uint64_t learning = 50;  // frames
-  const bool learnt = job.number >= learning;
-  const float usual = most(over(1, float(age + 1)), job.rate);
-  return {learnt, usual, learnt ? usual : most(usual, 0.05f)};
-}
-
-/// `changed`: whether the pixel or one beside it changed.
-template <int channels>
-CUDAVISION_HOST_DEVICE void learn(const Job& job, std::size_t at, const Expected& expected, float gain, bool changed,
-                                  const Rates& rates) {
-  // Where the frame changed: what stays becomes background in about 1000 frames.
-  constexpr float slow = 0.001f, slow_variance = 0.0001f;
-  const bool slowly = changed && rates.learnt;
-  const float step = over(slowly ? slow : rates.mean, most(gain, 0.25f)), of_variance = slowly ? slow_variance : rates.variance;
-  for (int c = 0; c < channels; ++c) {
-    const std::size_t i = c * job.pixels() + at;
-    const float away = sub(value_of(job, c, at), expected.values[c]), variance = job.variance[i];
-    float square = mul(away, away);
-    if (rates.learnt) square = least(square, mul(16, most(1, variance)));
-    const float mean = add(job.mean[i], mul(step, away));
-    job.next_mean[i] = c == 0 ? most(mean, -3) : mean;
-    job.next_variance[i] = add(variance, mul(of_variance, sub(square, variance)));
-  }
 }
 
 /// Calls work(channels) with the number of channels as a compile-time constant.

@@ -209,6 +209,63 @@ TEST_P(DiffPooled, FindsWhatMoves) {
   }
 }
 
+/// Picks frames by their number.
+using Frames = bool (*)(int frame);
+
+/// The changed pixels of each frame, if those that `disturbed` names differ from the others by 9 steps up or down in stripes, as the
+/// key frames of a compressed stream do.
+std::vector<std::uint64_t> changed_by_disturbances(Backend backend, Frames disturbed, int frames) {
+  diff::Params params = automatic();
+  params.output = diff::Output::none;
+  const Geometry geometry{Format::NV12, 160, 96};
+  const auto plan = plan_for(backend, params, geometry);
+  std::vector<std::uint64_t> changed;
+  for (int frame = 0; frame < frames; ++frame) {
+    Picture src = picture_of(still, geometry, frame);
+    if (disturbed(frame)) {
+      const reference::Component& luma = src.format().components[0];
+      reference::Grid grid = src.read(luma);
+      for (int y = 0; y < grid.height; ++y)
+        for (int x = 0; x < grid.width; ++x) grid.at(x, y) += x / 3 % 2 ? 9 : -9;
+      src.write(luma, grid);
+    }
+    run(backend, *plan, src);
+    changed.push_back(plan->result().changed);
+  }
+  return changed;
+}
+
+/// What lasts for one frame is a change at first, and noise after it came a few times. What lasts longer is a change each time.
+TEST_P(DiffPooled, LearnsWhatLastsForOneFrame) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  const auto once = changed_by_disturbances(
+      backend, [](int frame) { return frame >= 60 && frame % 12 == 0; }, 121);
+  EXPECT_GT(once[60], 160 * 96 / 2u);
+  EXPECT_EQ(once[96] + once[108] + once[120], 0u);
+  const auto longer = changed_by_disturbances(
+      backend, [](int frame) { return frame >= 60 && frame % 12 < 2; }, 121);
+  for (int frame : {60, 61, 96, 97, 108, 109, 120}) EXPECT_GT(longer[std::size_t(frame)], 160 * 96 / 2u) << frame;
+}
+
+/// Noise of a single frame, with which means begin anew, is no change.
+TEST_P(DiffPooled, BeginsAnewInNoise) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  diff::Params params = automatic();
+  params.light_change_ratio = 0.6;
+  params.light_compensation = false;
+  const Geometry geometry{Format::NV12, 160, 96};
+  const auto plan = plan_for(backend, params, geometry);
+  const Scene switched{[](int frame, int, int) { return frame < 60 ? 0.4 : 1.0; }, 7, {}, {}};
+  for (int frame = 0; frame < 70; ++frame) {
+    run(backend, *plan, picture_of(switched, geometry, frame));
+    if (frame < 50) continue;
+    EXPECT_EQ(plan->result().light, frame == 60) << frame;
+    EXPECT_LT(plan->result().changed, 160 * 96 / 500u) << frame;
+  }
+}
+
 /// NV12 of twice the size at half of its size is Y444: luma is the mean of four samples, chroma is taken as it is.
 TEST_P(DiffPooled, ComparesMeansAtAPartOfTheSize) {
   const Backend backend = GetParam();

@@ -76,7 +76,7 @@ Pooled::Values Pooled::measured(const std::vector<Values>& frame, int channel, c
     for (int y = cell / across_ * 16; y < std::min(height_, cell / across_ * 16 + 16); ++y) {
       for (int x = cell % across_ * 16; x < std::min(width_, cell % across_ * 16 + 16); ++x, ++area) {
         const std::size_t i = std::size_t(y) * width_ + x;
-        if (!ignored_[i]) values.push_back(value(i, cell));
+        if (!strong_[i]) values.push_back(value(i, cell));
       }
     }
     const bool enough = !values.empty() && double(values.size()) >= area / 2.0;
@@ -91,7 +91,7 @@ double Pooled::gain_of(const Values& luma) const {
   int looked_at = 0;
   for (int y = 0; y < height_; y += 4)
     for (int x = 0; x < width_; x += 4, ++looked_at)
-      if (const std::size_t i = std::size_t(y) * width_ + x; !ignored_[i]) values.push_back((luma[i] + 4) / (mean_[0][i] + 4));
+      if (const std::size_t i = std::size_t(y) * width_ + x; !strong_[i]) values.push_back((luma[i] + 4) / (mean_[0][i] + 4));
   return double(values.size()) > looked_at / 8.0 ? binned_median(values, 0, 1.0 / 128) : 1;
 }
 
@@ -174,7 +174,8 @@ std::vector<std::uint8_t> Pooled::submit(const Picture& src) {
   if (frame_ == 0) {
     mean_ = frame;
     for (int k = 0; k < channels; ++k) variance_.emplace_back(pixels, k ? 4 : 9);
-    ignored_.assign(pixels, 0);
+    above_.assign(pixels, 0);
+    above_before_ = strong_ = above_;
   } else {
     std::vector<Values> cells{Values(std::size_t(across_) * down_, 1)}, expected = frame;
     for (int k = 1; k < channels; ++k) cells.emplace_back(cells[0].size(), 0);
@@ -197,13 +198,16 @@ std::vector<std::uint8_t> Pooled::submit(const Picture& src) {
         const double away = frame[std::size_t(k)][i] - expected[std::size_t(k)][i];
         sum += away * away / spread(k, i);
       }
-      evidence[i] = std::min(sum, 17.0);
+      evidence[i] = std::min(sum, 11.0);
     }
-    std::vector<std::uint8_t> above(pixels);
+    std::vector<std::uint8_t> above(pixels), raised(pixels), strong(pixels);
+    const double noise = 1 + 1.0 / frame_;  // of the mean of so many frames, too
     const auto of = [](const Values& values) { return [&values](std::size_t i) { return values[i]; }; };
     for (std::size_t i = 0; i < pixels; ++i) {
       const int x = int(i) % width_, y = int(i) / width_;
-      above[i] = around(2, x, y, of(evidence)) > 10;
+      above[i] = around(2, x, y, of(evidence)) > 6 * noise;
+      raised[i] = around(2, x, y, of(evidence)) > 4 * noise;
+      strong[i] = around(2, x, y, of(evidence)) > 8 * noise;
       const double dark = (around(2, x, y, of(frame[0])) + 1) / (around(2, x, y, of(expected[0])) + 1);
       if (dark < params_.shadow_threshold || dark >= 0.97 || expected[0][i] <= 30) continue;
       double sum = 0;
@@ -213,19 +217,26 @@ std::vector<std::uint8_t> Pooled::submit(const Picture& src) {
       }
       unlike[i] = std::min(sum, 10.0);
     }
+    strong_ = strong;
     for (std::size_t i = 0; i < pixels; ++i)
       changed[i] = above[i] && !(params_.drop_shadows && around(1, int(i) % width_, int(i) / width_, of(unlike)) <= 4);
     for (std::size_t i = 0; i < pixels; ++i) {
       const bool near = around(1, int(i) % width_, int(i) / width_, [&](std::size_t j) { return changed[j]; }) > 0;
-      ignored_[i] = around(1, int(i) % width_, int(i) / width_, [&](std::size_t j) { return above[j]; }) > 0;
+      const bool near_above = around(1, int(i) % width_, int(i) / width_, [&](std::size_t j) { return above[j]; }) > 0;
+      const bool blinked = frame_ >= 50 && !near_above && above_[i] && !above_before_[i];
+      above_before_[i] = above_[i], above_[i] = near_above;
       const double usual = std::max(1.0 / (frame_ + 1), params_.learning_rate < 0 ? 0.01 : params_.learning_rate);
       const bool slow = near && frame_ >= 50;
       const double rate = slow ? 0.001 : usual, of_variance = slow ? 0.0001 : frame_ >= 50 ? usual : std::max(usual, 0.05);
       for (std::size_t k = 0; k < std::size_t(channels); ++k) {
         const double away = frame[k][i] - expected[k][i];
-        const double square = frame_ >= 50 ? std::min(away * away, 16 * std::max(1.0, variance_[k][i])) : away * away;
+        const double square = frame_ >= 50 ? std::min(away * away, 16 * spread(int(k), i)) : away * away;
         mean_[k][i] += rate * away / std::max(gain[i], 0.25);
-        variance_[k][i] += of_variance * (square - variance_[k][i]);
+        const bool grows = raised[i] && !near_above && square > variance_[k][i];
+        if (blinked)
+          variance_[k][i] = 4 * spread(int(k), i);
+        else
+          variance_[k][i] += (grows ? std::max(of_variance, 0.2) : of_variance) * (square - variance_[k][i]);
       }
       mean_[0][i] = std::max(mean_[0][i], -3.0);
     }

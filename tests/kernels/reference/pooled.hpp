@@ -34,7 +34,8 @@ class Pooled {
   const int width_, height_, across_, down_;
   int frame_ = 0;
   std::vector<Values> mean_, variance_;
-  std::vector<std::uint8_t> ignored_;
+  std::vector<std::uint8_t> above_, above_before_;  ///< the pixel or one beside it, in the last frame and in the frame before
+  std::vector<std::uint8_t> strong_;                ///< in the last frame
 };
 
 }  // namespace cudavision::reference
