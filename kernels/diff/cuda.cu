@@ -3,6 +3,7 @@
 //
 //   each frame:  [analysis_scale > 1: cuda_scale.cu]  ->  [mog2: cuda_mog2.cu; pooled: cuda_pooled_light.cu, cuda_pooled_change.cu]  ->  cuda_compare.cu  ->  [light_change_ratio > 0: cuda_light.cu or cuda_mog2.cu]
 //                ->  [analysis_scale > 1, output = difference: cuda_scale.cu]  ->  [open_radius or light_change_ratio > 0, or analysis_scale > 1: cuda_open.cu]
+//                cuda_together.cu instead of cuda_compare.cu and cuda_open.cu, where the opening would read the picture again
 //   results:     each tile stores a record in page-locked host memory; collect() adds them
 //   boxes:       cuda_boxes.cu
 //
@@ -48,10 +49,11 @@ class CudaDiff final : public Sequence {
   explicit CudaDiff(Plan plan)
       : Sequence(std::move(plan), Backend::cuda),
         schedule_(make_schedule(this->plan())),
-        compare_(schedule_.compares
-                     ? compare_kernel(schedule_.layout, this->plan().params.reference == Reference::background, schedule_.compare)
-                     : nullptr),
-        open_(schedule_.opens ? open_kernel(schedule_.layout, schedule_.open) : nullptr),
+        compare_(schedule_.compares && !schedule_.together ? compare_kernel(schedule_.layout, has_background(), schedule_.compare)
+                                                           : nullptr),
+        open_(!schedule_.opens     ? nullptr
+              : schedule_.together ? compare_and_open_kernel(schedule_.layout, schedule_.wide)
+                                   : open_kernel(schedule_.layout, schedule_.open, schedule_.wide)),
         restart_(schedule_.restarts ? restart_kernel(schedule_.layout.sample_bytes) : nullptr),
         light_(has_pooled()
                    ? pooled_light_kernel(schedule_.layout.sample_bytes, compared_channels(this->plan()), this->plan().log2_scale())
@@ -66,7 +68,7 @@ class CudaDiff final : public Sequence {
     set_open_params();
     if (Status status = records_.allocate(schedule_.frame_record_bytes() * plan().params.in_flight); !status.ok()) return status;
     for (int tile = 0; tile < schedule_.frame.x; ++tile)
-      first_x_.push_back(Schedule::first_cell(tile, schedule_.tile_width, plan().params.cell_size));
+      first_x_.push_back(Schedule::first_cell(tile, schedule_.frame.width, plan().params.cell_size));
     for (const void* kernel : {light_, change_, compare_, open_, restart_, box_}) {
       if (!kernel) continue;
       if (Status status = cuda::load_kernel(kernel, "cannot load the difference kernel"); !status.ok()) return status;
@@ -78,6 +80,7 @@ class CudaDiff final : public Sequence {
   }
 
  private:
+  bool has_background() const { return plan().params.reference == Reference::background; }
   bool has_mixture() const { return plan().params.reference == Reference::mog2; }
   bool has_pooled() const { return plan().params.reference == Reference::pooled; }
 
@@ -97,6 +100,8 @@ class CudaDiff final : public Sequence {
     if (plan().has_model()) model_ = kept_.data() + memory.model;
     if (memory.counted != Memory::none) params_.counted = bits_.data() + memory.counted;
     if (memory.changed != Memory::none) params_.changed = bits_.data() + memory.changed;
+    if (memory.compared_rows != Memory::none)
+      params_.compared_rows = reinterpret_cast<unsigned*>(bits_.data() + memory.compared_rows);
     if (memory.foreground != Memory::none) foreground_ = bits_.data() + memory.foreground;
     if (memory.small != Memory::none) small_ = layout.at(plan().analysis, bits_.data() + memory.small);
     if (memory.small_difference != Memory::none)
@@ -119,7 +124,12 @@ class CudaDiff final : public Sequence {
     KernelParams& p = params_;
     p.width = plan().analysis.width;
     p.height = plan().analysis.height;
-    set_tiles(p, schedule_.analysis);
+    p.tiles_x = schedule_.analysis.x;
+    p.slots_x = schedule_.frame.slots_x;
+    p.slots = schedule_.frame.slots;
+    p.record_bytes = schedule_.frame.record_bytes;
+    p.turns = schedule_.turns;
+    p.count = !schedule_.opens;
     p.shift = format.shift;
     p.threshold = std::uint32_t(plan().threshold) * (format.sample_bytes() == 1 ? 0x1010101u : 0x10001u);
     p.show = plan().show;
@@ -134,18 +144,11 @@ class CudaDiff final : public Sequence {
     p.luma_of_rgb = plan().luma_of_rgb();
     p.reference_is_luma = p.luma_of_rgb && has_mixture();
     p.luma_second = format.sets[0].roles[0] == Role::other;
-    p.bits_pitch = std::ptrdiff_t(plan().mask_pitch());
+    p.bits_pitch = int(plan().mask_pitch());
     p.open_radius = std::uint8_t(params.open_radius);
     p.cell_size = std::uint32_t(params.cell_size);
     p.cell_reciprocal = schedule_.cell_reciprocal;
     for (int i = 0; i < format.set_count; ++i) set_rules(format, i);
-  }
-
-  static void set_tiles(KernelParams& p, const Tiles& tiles) {
-    p.tiles_x = tiles.x;
-    p.slots_x = tiles.slots_x;
-    p.slots = tiles.slots;
-    p.record_bytes = tiles.record_bytes;
   }
 
   /// The parameters of the kernel that opens, which goes back to the size of the frame, from those of the analysis.
@@ -154,7 +157,6 @@ class CudaDiff final : public Sequence {
     if (!schedule_.scales) return;
     p.width = geometry().width;
     p.height = geometry().height;
-    set_tiles(p, schedule_.frame);
     p.log2_scale = std::uint8_t(plan().log2_scale());
     for (int plane = 0; plane < info(geometry().format).planes; ++plane) {
       p.planes[plane].row_bytes = picture_row_bytes(geometry(), plane);
@@ -208,12 +210,14 @@ class CudaDiff final : public Sequence {
 
   Status compute(const Frame& frame, Queue queue) override {
     Status status = schedule_.scales ? analyse_small(frame, queue) : analyse(frame, queue);
-    if (!status.ok() || !open_) return status;
+    if (!status.ok() || !open_ || schedule_.together) return status;
     KernelParams p = open_params_;
     p.state = params_.state;  // another plan may have handed it over
     p.records = record(frame.slot);
-    for (int plane = 0; plane < info(geometry().format).planes; ++plane) set_plane(p.planes[plane], frame, plane);
-    return launch(open_, p, schedule_.frame, queue);
+    Frame shown = frame;
+    shown.reference = {};
+    set_planes(p, shown);
+    return launch_open(p, queue);
   }
 
   /// Compares at a part of the size, and shows the difference if asked.
@@ -243,9 +247,10 @@ class CudaDiff final : public Sequence {
     KernelParams p = params_;
     p.begin = !frame.compared;
     p.number = frame.number;
-    p.records = record(frame.slot) + schedule_.analysis_offset();
+    p.records = record(frame.slot);
+    p.sums = reinterpret_cast<std::uint32_t*>(p.records + schedule_.sums_offset());
     p.verdict = reinterpret_cast<Verdict*>(record(frame.slot) + schedule_.verdict_offset());
-    for (int plane = 0; plane < info(geometry().format).planes; ++plane) set_plane(p.planes[plane], frame, plane);
+    set_planes(p, frame);
     return has_pooled() ? update_pooled(frame, p, queue) : compare(frame, p, queue);
   }
 
@@ -256,8 +261,8 @@ class CudaDiff final : public Sequence {
       if (Status status = update_mixture(job, false, queue); !status.ok()) return status;
       if (frame.compared) p.foreground = foreground_;
     }
-    p.count = !open_;
-    if (Status status = launch(compare_, p, schedule_.analysis, queue); !status.ok()) return status;
+    if (schedule_.together) return launch_open(p, queue);
+    if (Status status = launch_compare(p, queue); !status.ok()) return status;
     return plan().detects_light() && frame.compared ? begin_anew(frame, queue) : Status();
   }
 
@@ -277,8 +282,8 @@ class CudaDiff final : public Sequence {
     if (Status status = cuda::check(error, "cannot launch the background"); !status.ok() || !compare_) return status;
     KernelParams shown = p;
     shown.changed = nullptr;
-    shown.count = shown.detects_light = false;
-    return launch(compare_, shown, schedule_.analysis, queue);
+    shown.detects_light = false;
+    return launch_compare(shown, queue);
   }
 
   Status update_mixture(mog2::Job& job, bool anew, Queue queue) const {
@@ -310,6 +315,27 @@ class CudaDiff final : public Sequence {
                        "cannot launch the restart of the reference");
   }
 
+  /// Addresses of the planes of a frame, and how far they are whole.
+  void set_planes(KernelParams& p, const Frame& frame) const {
+    const Layout& l = schedule_.layout;
+    const int pixels = strip_pixels(l.channels0, l.sample_bytes);
+    int strips = p.width / pixels;
+    for (int plane = 0; plane < info(geometry().format).planes; ++plane) {
+      PlaneJob& job = p.planes[plane];
+      set_plane(job, frame, plane);
+      const int channels = plane ? l.channels1 : l.channels0, shift = plane ? l.shift_x : 0;
+      const int strip_bytes = (pixels >> shift) * channels * l.sample_bytes;
+      const auto limit = [&](const View& view, int row_bytes, int alignment) {
+        if (view.data) strips = alignment < strip_alignment(strip_bytes) ? 0 : std::min(strips, row_bytes / strip_bytes);
+      };
+      limit(job.src, job.row_bytes, job.src_alignment);
+      limit(job.reference, job.reference_bytes, job.reference_alignment);
+      limit(job.dst, job.row_bytes, job.dst_alignment);
+    }
+    p.whole_width = strips * pixels;
+    p.whole_rows = p.height / tuning.tile_rows;
+  }
+
   /// Addresses of a plane of the frame. Planes that the kernels do not need stay null.
   void set_plane(PlaneJob& job, const Frame& frame, int plane) const {
     const Params& params = plan().params;
@@ -331,10 +357,17 @@ class CudaDiff final : public Sequence {
     job.keep = view_of(frame.keep.planes[plane]);
   }
 
-  Status launch(const void* kernel, KernelParams& p, const Tiles& tiles, Queue queue) const {
+  Status launch_compare(KernelParams& p, Queue queue) const {
+    return launch(compare_, dim3(unsigned(schedule_.analysis.x), unsigned(schedule_.analysis.y)), p, queue);
+  }
+  Status launch_open(KernelParams& p, Queue queue) const {
+    const Turns& turns = schedule_.turns;
+    return launch(open_, dim3(unsigned(turns.compare_x + turns.open_x), unsigned(turns.rows + turns.ahead)), p, queue,
+                  schedule_.open_shared);
+  }
+  Status launch(const void* kernel, dim3 grid, KernelParams& p, Queue queue, std::size_t shared_bytes = 0) const {
     void* arguments[] = {&p};
-    const dim3 grid(unsigned(tiles.x), unsigned(tiles.y));
-    return cuda::check(cudaLaunchKernel(kernel, grid, dim3(unsigned(schedule_.threads)), arguments, 0, queue.stream),
+    return cuda::check(cudaLaunchKernel(kernel, grid, dim3(unsigned(schedule_.threads)), arguments, shared_bytes, queue.stream),
                        "cannot launch the difference");
   }
 
@@ -353,16 +386,16 @@ class CudaDiff final : public Sequence {
       found.sum = verdict.difference;
     }
     if (!has_pooled())
-      for (std::size_t at = 0; at < s.analysis.bytes(); at += std::size_t(s.analysis.record_bytes)) {
+      for (std::size_t i = 0; i < s.analysis.count(); ++i) {
         std::uint32_t of_tile;
-        std::memcpy(&of_tile, tile + s.analysis_offset() + at, sizeof of_tile);
+        std::memcpy(&of_tile, tile + s.sums_offset() + 4 * i, sizeof of_tile);
         found.sum += of_tile;
       }
     for (int tile_y = 0; tile_y < s.frame.y; ++tile_y) {
       const int first_y = Schedule::first_cell(tile_y, tuning.tile_rows, cell), down = std::min(slots_y, cells.height - first_y);
       for (int tile_x = 0; tile_x < s.frame.x; ++tile_x, tile += s.frame.record_bytes) {
-        const auto* counts = reinterpret_cast<const std::uint16_t*>(tile + 4);
-        if (counts_nothing(tile + 4, s.frame.slots)) continue;  // most tiles of most videos
+        const auto* counts = reinterpret_cast<const std::uint16_t*>(tile);
+        if (counts_nothing(tile, s.frame.slots)) continue;  // most tiles of most videos
         const int first_x = first_x_[std::size_t(tile_x)], across = std::min(slots_x, cells.width - first_x);
         for (int y = 0; y < down; ++y) {
           std::uint32_t* const row = &changed[std::size_t(first_y + y) * cells.width + first_x];

@@ -9,32 +9,43 @@ namespace cudavision::diff {
 /// The cell of a coordinate: at / cell_size, exact for coordinates up to 2^14 and cells up to 2^10.
 __device__ __forceinline__ int cell_of(const KernelParams& p, int at) { return int(__umulhi(unsigned(at), p.cell_reciprocal)); }
 
-/// Counts the changed pixels of a strip row in shared memory. slots[0] is the sum of differences; one slot for each cell of the
-/// tile follows.
-template <class S>
-__device__ __forceinline__ void count_bits(const KernelParams& p, const Tile<S>& tile, int y, unsigned bits, std::uint32_t* slots) {
-  if (!bits) return;
-  const int cell_x = cell_of(p, tile.x);
-  std::uint32_t* slot = slots + 1 + (cell_of(p, y) - cell_of(p, tile.y0)) * p.slots_x + cell_x - cell_of(p, tile.x0);
+/// Counts the changed pixels of rows of `pixels` neighbours, the first of which begins at (x, y), in shared memory: one slot for each cell
+/// of the tile that begins at (x0, y0).
+template <int pixels, int rows>
+__device__ __forceinline__ void count_bits(const KernelParams& p, int x0, int y0, int x, int y, const unsigned (&bits)[rows],
+                                           std::uint32_t* slots) {
+  unsigned left = 0, last = 1u << (rows - 1);  // pixels to count; bit r: row r is the last one of its row of cells
+#pragma unroll
+  for (int r = 0; r < rows; ++r) left |= bits[r];
+  if (!left) return;
+  const int cell_x = cell_of(p, x), cell_y = cell_of(p, y);
+#pragma unroll
+  for (int r = 0; r + 1 < rows; ++r) last |= unsigned(cell_of(p, y + r + 1) != cell_of(p, y + r)) << r;
+  std::uint32_t* slot = slots + (cell_y - cell_of(p, y0)) * p.slots_x + cell_x - cell_of(p, x0);
 #pragma unroll 1
-  for (int end = (cell_x + 1) * int(p.cell_size) - tile.x;; end += int(p.cell_size), ++slot) {
-    const unsigned here = end >= S::pixels ? bits : bits & ((1u << end) - 1);
-    if (here) atomicAdd(slot, __popc(here));
-    bits &= ~here;
-    if (!bits) return;
+  for (int end = (cell_x + 1) * int(p.cell_size) - x;; end += int(p.cell_size), ++slot) {
+    const unsigned here = end >= pixels ? ~0u : (1u << end) - 1;  // of this column of cells and those before
+    std::uint32_t* at = slot;
+    unsigned count = 0;
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      count += __popc(bits[r] & left & here);
+      if (last >> r & 1) {
+        if (count) atomicAdd(at, count);
+        count = 0, at += p.slots_x;
+      }
+    }
+    left &= ~here;
+    if (!left) return;
   }
 }
-template <class S>
 __device__ __forceinline__ void clear_slots(const KernelParams& p, std::uint32_t* slots) {
-  for (int i = threadIdx.x; i < p.slots + 2; i += S::threads) slots[i] = 0;
+  for (int i = threadIdx.x; i < p.slots + 1; i += blockDim.x) slots[i] = 0;
 }
-/// The record of the tile, see Schedule::record_bytes.
-__device__ __forceinline__ std::uint32_t* record_of(const KernelParams& p) {
-  return reinterpret_cast<std::uint32_t*>(p.records + (std::size_t(blockIdx.y) * p.tiles_x + blockIdx.x) * p.record_bytes);
-}
-template <class S>
-__device__ __forceinline__ void store_counts(const KernelParams& p, const std::uint32_t* slots) {
-  for (int i = threadIdx.x; 2 * i < p.slots; i += S::threads) record_of(p)[1 + i] = slots[1 + 2 * i] | slots[2 + 2 * i] << 16;
+/// Stores the record of a tile, see Tiles::record_bytes.
+__device__ __forceinline__ void store_counts(const KernelParams& p, int tile, const std::uint32_t* slots) {
+  auto* const record = reinterpret_cast<std::uint32_t*>(p.records + std::ptrdiff_t(tile) * p.record_bytes);
+  for (int i = threadIdx.x; 2 * i < p.slots; i += blockDim.x) record[i] = slots[2 * i] | slots[2 * i + 1] << 16;
 }
 
 }  // namespace cudavision::diff

@@ -9,19 +9,19 @@ namespace cudavision::diff {
 /// Loads the bits for the pixels of a strip at x from a row of bits.
 template <class S>
 __device__ __forceinline__ unsigned load_bits(const unsigned char* row, int x) {
-  if (S::pixels == 16) return *reinterpret_cast<const std::uint16_t*>(row + x / 8);
-  return S::pixels == 8 ? row[x / 8] : row[x / 8] >> (x & 4) & 15;
+  if (S::pixels == 16) return *reinterpret_cast<const std::uint16_t*>(row + (x >> 3));
+  return S::pixels == 8 ? row[x >> 3] : row[x >> 3] >> (x & 4) & 15;
 }
 /// Stores them. All lanes of the warp call this.
 template <class S>
 __device__ __forceinline__ void store_bits(unsigned char* row, int x, unsigned bits) {
   if (S::pixels == 16) {
-    *reinterpret_cast<std::uint16_t*>(row + x / 8) = std::uint16_t(bits);
+    *reinterpret_cast<std::uint16_t*>(row + (x >> 3)) = std::uint16_t(bits);
   } else if (S::pixels == 8) {
-    row[x / 8] = (unsigned char)(bits);
+    row[x >> 3] = (unsigned char)(bits);
   } else {
     bits |= __shfl_down_sync(~0u, bits, 1) << 4;
-    if (threadIdx.x % 2 == 0) row[x / 8] = (unsigned char)(bits);
+    if (threadIdx.x % 2 == 0) row[x >> 3] = (unsigned char)(bits);
   }
 }
 
@@ -39,7 +39,8 @@ template <typename T>
 __device__ __forceinline__ void expand_quad(unsigned bits, std::uint32_t (&words)[sizeof(T)]) {
   bits &= 15;
   if constexpr (sizeof(T) == 1) {
-    words[0] = (bits * 0x204081u & 0x1010101u) * 0xffu;
+    // Each bit becomes the sign of its byte, and the sign fills the byte.
+    asm("prmt.b32 %0, %1, 0, 0xba98;" : "=r"(words[0]) : "r"(bits * 0x10204080u));
   } else {
     words[0] = ((bits & 1) | (bits & 2) << 15) * 0xffffu;
     words[1] = ((bits >> 2 & 1) | (bits >> 2 & 2) << 15) * 0xffffu;

@@ -59,18 +59,23 @@ struct KernelParams {
   std::uint8_t log2_scale = 0;                        ///< of the opening kernel: how much larger the frame is than the analysis
   std::uint32_t cell_size = 16, cell_reciprocal = 0;  ///< see cell_of
   int slots_x = 0, slots = 0;
-  int tiles_x = 1, record_bytes = 0;
-  unsigned char* records = nullptr;           ///< one for each tile, see Schedule::record_bytes; a row of cells has slots_x counts
+  int tiles_x = 1, record_bytes = 0;          ///< tiles across that are compared; of a tile whose cells are counted
+  unsigned char* records = nullptr;           ///< one for each tile whose cells are counted; a row of cells has slots_x counts
+  std::uint32_t* sums = nullptr;              ///< of the differences of each tile that is compared
   const unsigned char* counted = nullptr;     ///< bits; null: all pixels are counted
   const unsigned char* foreground = nullptr;  ///< bits: changed pixels, instead of the threshold; null: the threshold decides
-  unsigned char* changed = nullptr;           ///< bits for the next kernel; null: there is none
+  unsigned char* changed = nullptr;           ///< bits for the opening; null: there is none
+  Turns turns;                                ///< of a launch that opens
+  unsigned* compared_rows = nullptr;          ///< one counter for each row of tiles and one for the launch, see cuda_together.cu
   State* state = nullptr;
   Verdict* verdict = nullptr;
   unsigned long long number = 0;  ///< of the frame
   unsigned interval = 1;          ///< frames after which a reference that began anew serves
   std::uint32_t light_limit = 0;  ///< light was switched if more pixels changed
   unsigned light_age = 0;         ///< frames that the reference must have before
-  std::ptrdiff_t bits_pitch = 0;
+  int bits_pitch = 0;
+  /// Strips that end up to this pixel, in this many rows of tiles, lie in the frame and can be accessed as aligned words.
+  int whole_width = 0, whole_rows = 0;
   PlaneJob planes[3];
   int rate = 0;
   Show show;
@@ -79,9 +84,10 @@ struct KernelParams {
   int rgb[3] = {};  ///< channels of plane 0, or planes, of red, green and blue
 };
 
-/// These kernels take KernelParams.
+/// These kernels take KernelParams, and have a block for each tile, but for the last one: see Turns.
 const void* compare_kernel(const Layout& layout, bool background, Writes writes);
-const void* open_kernel(const Layout& layout, Writes writes);
+const void* open_kernel(const Layout& layout, Writes writes, bool wide);
+const void* compare_and_open_kernel(const Layout& layout, bool wide);
 
 /// A frame whose samples become the reference if light was switched.
 struct Restart {

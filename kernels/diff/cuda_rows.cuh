@@ -7,67 +7,77 @@
 namespace cudavision::diff {
 
 /// Alignment for the widest access to so many words.
-constexpr int words_alignment(int words) { return words % 4 == 0 ? 16 : words % 2 == 0 ? 8 : 4; }
+constexpr int words_alignment(int words) { return strip_alignment(4 * words); }
+
+/// A row of words as a value: it stays in registers where a function takes or returns it.
+template <int N>
+struct Words {
+  std::uint32_t of[N];
+};
 
 // Words at the end of a row, or of badly aligned planes. Not inlined and not unrolled, because they are rare.
-__device__ inline __noinline__ void load_some(const unsigned char* from, int bytes, int alignment, std::uint32_t* words) {
+template <int N>
+__device__ __noinline__ Words<N> load_some(const unsigned char* from, int bytes, int alignment) {
+  Words<N> words{};
   int i = 0;
   if (alignment >= 4) {
 #pragma unroll 1
-    for (; i + 4 <= bytes; i += 4) words[i / 4] = *reinterpret_cast<const std::uint32_t*>(from + i);
+    for (; i + 4 <= bytes; i += 4) words.of[i / 4] = *reinterpret_cast<const std::uint32_t*>(from + i);
   }
 #pragma unroll 1
-  for (; i < bytes; ++i) words[i / 4] |= std::uint32_t(from[i]) << i % 4 * 8;
+  for (; i < bytes; ++i) words.of[i / 4] |= std::uint32_t(from[i]) << i % 4 * 8;
+  return words;
 }
-__device__ inline __noinline__ void store_some(unsigned char* to, int bytes, int alignment, const std::uint32_t* words) {
+template <int N>
+__device__ __noinline__ void store_some(unsigned char* to, int bytes, int alignment, Words<N> words) {
   int i = 0;
   if (alignment >= 4) {
 #pragma unroll 1
-    for (; i + 4 <= bytes; i += 4) *reinterpret_cast<std::uint32_t*>(to + i) = words[i / 4];
+    for (; i + 4 <= bytes; i += 4) *reinterpret_cast<std::uint32_t*>(to + i) = words.of[i / 4];
   }
 #pragma unroll 1
-  for (; i < bytes; ++i) to[i] = (unsigned char)(words[i / 4] >> i % 4 * 8);
+  for (; i < bytes; ++i) to[i] = (unsigned char)(words.of[i / 4] >> i % 4 * 8);
+}
+
+__device__ __forceinline__ unsigned char* place_in(const View& view, int byte, int row) {
+  return view.data + std::ptrdiff_t(unsigned(row)) * view.pitch + unsigned(byte);
 }
 
 /// Loads the words at a byte of a row. Words beyond the row are zero. `constant`: nobody writes there while the kernel runs.
 template <bool constant, int N>
 __device__ __forceinline__ void load_row(const View& view, int row_bytes, int alignment, int byte, int row,
                                          std::uint32_t (&words)[N]) {
-  const unsigned char* const at = view.data + row * view.pitch + byte;
+  const unsigned char* const at = place_in(view, byte, row);
   if (byte + 4 * N <= row_bytes && alignment >= words_alignment(N)) {
     cuda::load_words<N, words_alignment(N), constant>(at, words);
   } else {
+    Words<N> some{};
+    if (byte < row_bytes) some = load_some<N>(at, min(4 * N, row_bytes - byte), alignment);
 #pragma unroll
-    for (int i = 0; i < N; ++i) words[i] = 0;
-    if (byte < row_bytes) {
-      std::uint32_t some[N] = {};
-      load_some(at, min(4 * N, row_bytes - byte), alignment, some);
-#pragma unroll
-      for (int i = 0; i < N; ++i) words[i] = some[i];
-    }
+    for (int i = 0; i < N; ++i) words[i] = some.of[i];
   }
 }
 template <int N>
 __device__ __forceinline__ void store_row(const View& view, int row_bytes, int alignment, int byte, int row,
                                           const std::uint32_t (&words)[N]) {
-  unsigned char* const at = view.data + row * view.pitch + byte;
+  unsigned char* const at = place_in(view, byte, row);
   if (byte + 4 * N <= row_bytes && alignment >= words_alignment(N)) {
     cuda::store_words<N, words_alignment(N)>(at, words);
   } else if (byte < row_bytes) {
-    std::uint32_t some[N];
+    Words<N> some;
 #pragma unroll
-    for (int i = 0; i < N; ++i) some[i] = words[i];
+    for (int i = 0; i < N; ++i) some.of[i] = words[i];
     store_some(at, min(4 * N, row_bytes - byte), alignment, some);
   }
 }
-// The same for memory of the plan, whose rows are aligned and long enough.
-template <int N>
-__device__ __forceinline__ void load_own(const View& view, int byte, int row, std::uint32_t (&words)[N]) {
-  cuda::load_words<N, words_alignment(N), false>(view.data + row * view.pitch + byte, words);
+// The same where rows are aligned and long enough: of memory of the plan, and of whole strips (KernelParams::whole_width).
+template <bool constant, int N>
+__device__ __forceinline__ void load_whole(const View& view, int byte, int row, std::uint32_t (&words)[N]) {
+  cuda::load_words<N, words_alignment(N), constant>(place_in(view, byte, row), words);
 }
 template <int N>
-__device__ __forceinline__ void store_own(const View& view, int byte, int row, const std::uint32_t (&words)[N]) {
-  cuda::store_words<N, words_alignment(N)>(view.data + row * view.pitch + byte, words);
+__device__ __forceinline__ void store_whole(const View& view, int byte, int row, const std::uint32_t (&words)[N]) {
+  cuda::store_words<N, words_alignment(N)>(place_in(view, byte, row), words);
 }
 
 /// Byte and row of the words of a lane in a plane.
@@ -93,18 +103,26 @@ __device__ __forceinline__ void to_stored(const KernelParams& p, std::uint32_t (
   }
 }
 
-/// Loads the strip of the source at (x, y), as stored.
-template <class S>
-__device__ __forceinline__ void load_source(const KernelParams& p, int x, int y, Strip<S>& strip) {
+template <int N>
+__device__ __forceinline__ void clear_words(std::uint32_t (&words)[N]) {
+#pragma unroll
+  for (int i = 0; i < N; ++i) words[i] = 0;
+}
+
+/// Loads the strip of the source at (x, y), as stored. Zero if it is not `across`, that is beyond the end of the row.
+template <class S, bool whole>
+__device__ __forceinline__ void load_source(const KernelParams& p, bool across, int x, int y, Strip<S>& strip) {
   each_piece<S>([&](auto piece, int plane, int row, auto of) {
     using P = decltype(piece);
     const PlaneJob& job = p.planes[plane];
     auto& words = of(strip);
-    if (job.src.data && y + row < p.height) {
-      load_row<true>(job.src, job.row_bytes, job.src_alignment, byte_of<S, P>(x), row_of<S, P>(row, y), words);
+    const int byte = byte_of<S, P>(x), at = row_of<S, P>(row, y);
+    if (!job.src.data || !across || (!whole && y + row >= p.height)) {
+      clear_words(words);
+    } else if constexpr (whole) {
+      load_whole<true>(job.src, byte, at, words);
     } else {
-#pragma unroll
-      for (auto& word : words) word = 0;
+      load_row<true>(job.src, job.row_bytes, job.src_alignment, byte, at, words);
     }
   });
 }

@@ -21,11 +21,21 @@ namespace {
 
 Tiles tiles_of(const Geometry& picture, int tile_width, int cell_size) {
   Tiles tiles;
+  tiles.width = tile_width;
   tiles.x = divide_up(picture.width, tile_width);
   tiles.y = divide_up(picture.height, tuning.tile_rows);
   tiles.slots_x = slots_along(tile_width, cell_size);
   tiles.slots = tiles.slots_x * slots_along(tuning.tile_rows, cell_size);
+  tiles.record_bytes = (2 * tiles.slots + 31) / 32 * 32;
   return tiles;
+}
+
+/// Whether a format has channels that are copied to the output.
+bool has_copied(const FormatInfo& format) {
+  for (int i = 0; i < format.set_count; ++i)
+    for (int c = 0; c < format.sets[i].channels; ++c)
+      if (const Role role = format.sets[i].roles[c]; role != Role::other && !is_color(role)) return true;
+  return false;
 }
 
 }  // namespace
@@ -40,15 +50,34 @@ Schedule make_schedule(const Plan& plan) {
   schedule.opens = plan.opens() || plan.scales();
   schedule.restarts = plan.detects_light() && (params.reference == Reference::first || params.reference == Reference::background);
   if (params.output == Output::difference) schedule.compare = Writes::difference;
-  if (shows_changed) (schedule.opens ? schedule.open : schedule.compare) = Writes::changed;
+  const bool shows_picture = params.output == Output::overlay || has_copied(info(plan.geometry.format));
+  if (shows_changed && schedule.opens)
+    schedule.open = shows_picture ? Writes::changed : Writes::mask;
+  else if (shows_changed)
+    schedule.compare = Writes::changed;
 
   const Layout& layout = schedule.layout;
-  schedule.tile_width = 32 * strip_pixels(layout.channels0, layout.sample_bytes);
-  schedule.threads = 32 * tuning.tile_rows / strip_rows(layout.shift_y);
-  schedule.frame = tiles_of(plan.geometry, schedule.tile_width, params.cell_size);
-  schedule.analysis = tiles_of(plan.analysis, schedule.tile_width, params.cell_size);
-  if (schedule.scales) schedule.analysis.slots_x = schedule.analysis.slots = 0;
-  for (Tiles* tiles : {&schedule.frame, &schedule.analysis}) tiles->record_bytes = (4 + 2 * tiles->slots + 31) / 32 * 32;
+  schedule.threads = 32 * tuning.tile_rows / strip_rows(layout.channels0, layout.sample_bytes, layout.planes, layout.shift_y);
+  schedule.wide = plan.geometry.width * plan.geometry.height >= tuning.wide_pixels;
+  schedule.analysis = tiles_of(plan.analysis, 32 * strip_pixels(layout.channels0, layout.sample_bytes), params.cell_size);
+  schedule.frame = schedule.opens ? tiles_of(plan.geometry, Opened::width(schedule.wide), params.cell_size) : schedule.analysis;
+  if (schedule.opens) {  // the slots of cells; rows of words: those that are shown, or those of the opening by more than 1
+    const int rows = tuning.tile_rows / params.analysis_scale, radius = params.open_radius;
+    const int loaded = std::max(rows + 4 * radius, tuning.tile_rows), opened = rows + 2 * radius;
+    const int words = Opened::parts(schedule.wide) * 32 * (radius > 1 ? loaded + opened : tuning.tile_rows);
+    schedule.open_shared = sizeof(std::uint32_t) * std::size_t(schedule.frame.slots + 1 + words);
+  }
+  schedule.turns.open_x = schedule.frame.x;
+  schedule.turns.rows = schedule.frame.y;
+  schedule.together = schedule.open == Writes::changed && schedule.compares && !schedule.scales && !plan.detects_light() &&
+                      params.reference != Reference::background;
+  if (schedule.together) {
+    Turns& turns = schedule.turns;
+    turns.compare_x = schedule.analysis.x;
+    const int reach = divide_up(2 * params.open_radius, tuning.tile_rows);  // rows of tiles above and below that a tile needs
+    const int ahead = divide_up(tuning.blocks_ahead, turns.compare_x + turns.open_x);
+    turns.ahead = schedule.wide ? std::min(std::max(reach, ahead), turns.rows) : turns.rows;
+  }
   schedule.cell_reciprocal = cell_reciprocal(std::uint32_t(params.cell_size));
   return schedule;
 }
@@ -65,6 +94,8 @@ Memory memory_of(const Plan& plan) {
   memory.state = take(memory.kept_bytes, 256);
   if (!plan.counted_bits.empty()) memory.counted = take(memory.bits_bytes, mask_bytes);
   if (plan.opens() || plan.scales()) memory.changed = take(memory.bits_bytes, mask_bytes);
+  if (plan.opens())
+    memory.compared_rows = take(memory.bits_bytes, sizeof(unsigned) * (divide_up(plan.analysis.height, tuning.tile_rows) + 1));
   if (params.reference == Reference::mog2) memory.foreground = take(memory.bits_bytes, mask_bytes);
   if (plan.scales() && plan.compares_samples()) memory.small = take(memory.bits_bytes, frame_bytes);
   if (plan.scales() && params.output == Output::difference) memory.small_difference = take(memory.bits_bytes, frame_bytes);

@@ -22,24 +22,57 @@ Layout layout_of(const FormatInfo& format);
 constexpr int strip_pixels(int channels0, int sample_bytes) {
   return channels0 == 4 ? 4 : channels0 == 2 ? 8 : tuning.strip_bytes / sample_bytes;
 }
-/// Rows of plane 0 that a lane works on: those of one row of the other planes.
-constexpr int strip_rows(int shift_y) { return 1 + shift_y; }
+/// Rows of plane 0 that a lane works on: those of one row of the other planes. More if there is one plane with 16 bytes in the row of a
+/// lane.
+constexpr int strip_rows(int channels0, int sample_bytes, int planes, int shift_y) {
+  const bool short_row = planes == 1 && strip_pixels(channels0, sample_bytes) * channels0 * sample_bytes <= 16;
+  return short_row ? tuning.plane_rows : 1 + shift_y;
+}
+/// The alignment of the words that a lane loads at once, in bytes.
+constexpr int strip_alignment(int bytes) { return bytes % 16 == 0 ? 16 : bytes % 8 == 0 ? 8 : 4; }
 
-inline constexpr int widest_tile = 32 * tuning.strip_bytes;  ///< pixels
+inline constexpr int compared_tile = 32 * tuning.strip_bytes;  ///< pixels of the widest tile that is compared
+/// The shape of a tile that is opened, in wide frames (tuning.wide_pixels) and in others: the words of 32 pixels in the row of a warp,
+/// besides which two lanes have the words at both sides, and how many warps are beside each other.
+struct Opened {
+  static constexpr int words(bool wide) { return wide ? 30 : 15; }
+  static constexpr int parts(bool wide) { return wide ? 2 : 1; }
+  static constexpr int width(bool wide) { return 32 * words(wide) * parts(wide); }  ///< pixels
+};
 /// Most cells that a tile touches.
-inline constexpr int max_slots = (widest_tile / min_cell + 2) * (tuning.tile_rows / min_cell + 2);
-static_assert(widest_tile * tuning.tile_rows <= 0xffff, "a count of a tile is a word of 16 bits");
+constexpr int max_slots(int tile_width) { return (tile_width / min_cell + 2) * (tuning.tile_rows / min_cell + 2); }
+static_assert(Opened::width(true) * tuning.tile_rows <= 0xffff, "a count of a tile is a word of 16 bits");
 
 /// What a kernel writes, besides counts.
-enum class Writes { nothing, difference, changed };
+enum class Writes {
+  nothing,
+  difference,
+  changed,  ///< the mask or the overlay
+  mask,     ///< of an opening: the mask of a format without copied channels
+};
 
-/// The tiles of a picture, and the records that they store. A tile is a block.
+/// The tiles of a picture. A tile is the work of a block.
 struct Tiles {
+  int width = 0;  ///< of a tile, in pixels; it has tuning.tile_rows rows
   int x = 0, y = 0;
   int slots_x = 0, slots = 0;  ///< cells that a tile can touch: across, and in all
-  int record_bytes = 0;        ///< of a tile: the sum of differences (4 bytes), then a count of 16 bits for each slot
-  std::size_t bytes() const { return std::size_t(x) * y * record_bytes; }
+  int record_bytes = 0;        ///< of a tile: a count of 16 bits for each slot
+  std::size_t count() const { return std::size_t(x) * y; }
 };
+
+/// The grid of a launch that opens, and may compare before: see cuda_together.cu.
+struct Turns {
+  int compare_x = 0, open_x = 0;  ///< tiles across; compare_x 0: the launch only opens
+  int rows = 0;                   ///< of tiles
+  int ahead = 0;                  ///< rows that are compared before the first is opened; at most `rows`
+};
+struct Turn {
+  bool opens;
+  int x, y;  ///< of the tile; rows above or below the frame have no work
+};
+constexpr Turn turn_of(const Turns& turns, int block_x, int block_y) {
+  return block_x < turns.compare_x ? Turn{false, block_x, block_y} : Turn{true, block_x - turns.compare_x, block_y - turns.ahead};
+}
 
 /// What a plan runs.
 struct Schedule {
@@ -48,16 +81,21 @@ struct Schedule {
   Writes compare = Writes::nothing;  ///< what it writes
   bool scales = false;               ///< whether the analysis has a part of the size of the frame
   bool restarts = false;             ///< whether a kernel makes the frame the reference if light was switched; not of a mixture
-  bool opens = false;                ///< whether a last kernel opens the mask, spreads it over the frame and counts
-  Writes open = Writes::nothing;     ///< what the last kernel writes
-  int tile_width = 0, threads = 0;   ///< pixels; of a block
-  Tiles frame;                       ///< of the kernel that counts cells
-  Tiles analysis;                    ///< of the comparing kernel; equal to `frame` if nothing scales, else without slots
+  bool opens = false;                ///< whether the mask is opened, spread over the frame and then counted
+  bool together = false;             ///< whether one launch compares and opens: where the opening reads the picture again
+  Writes open = Writes::nothing;     ///< what the opening writes
+  int threads = 0;                   ///< of a block
+  Tiles analysis;                    ///< that are compared
+  Tiles frame;                       ///< whose cells are counted: those of `analysis`, or those that are opened
+  bool wide = false;                 ///< whether tiles are opened as in wide frames, see Opened
+  Turns turns;                       ///< of the launch that opens
+  std::size_t open_shared = 0;       ///< bytes of dynamic shared memory of that launch
   std::uint32_t cell_reciprocal = 0;
 
-  /// The records of a frame: of the tiles of the frame, row by row, then of those of the analysis if they differ, then a Verdict.
-  std::size_t analysis_offset() const { return scales ? frame.bytes() : 0; }
-  std::size_t verdict_offset() const { return analysis_offset() + analysis.bytes(); }
+  /// What a frame gives: the records of the tiles of the frame, row by row, then for each tile of the analysis the sum of its
+  /// differences (4 bytes), then a Verdict.
+  std::size_t sums_offset() const { return frame.count() * frame.record_bytes; }
+  std::size_t verdict_offset() const { return (sums_offset() + 4 * analysis.count() + 31) / 32 * 32; }
   std::size_t frame_record_bytes() const { return verdict_offset() + 32; }
   /// The cell of slot 0 of a tile, along one axis.
   static int first_cell(int tile, int tile_length, int cell_size) { return tile * tile_length / cell_size; }
@@ -81,6 +119,7 @@ struct Memory {
   std::size_t kept_bytes = 0;
   // In the second block, bits of rows of Plan::mask_pitch():
   std::size_t counted = none, changed = none, foreground = none;
+  std::size_t compared_rows = none;                   ///< counters, see KernelParams::compared_rows
   std::size_t small = none, small_difference = none;  ///< pictures of the analysis, see frame_layout()
   std::size_t bits_bytes = 0;
 

@@ -16,8 +16,8 @@ struct Shape {
   static constexpr int channels0 = C0, channels1 = C1, planes = planes_, shift_x = SX, shift_y = SY;
   static constexpr bool packed_422 = C0 == 2, packed_rgb = C0 >= 3, planar_rgb = planes_ == 3 && SX == 0;  ///< or Y'CbCr 4:4:4
   static constexpr bool maybe_rgb = packed_rgb || planar_rgb;
-  static constexpr int rows = strip_rows(SY);                 ///< of plane 0, of a lane
-  static constexpr int pixels = strip_pixels(C0, sizeof(T));  ///< of a row, of a lane
+  static constexpr int rows = strip_rows(C0, sizeof(T), planes_, SY);  ///< of plane 0, of a lane
+  static constexpr int pixels = strip_pixels(C0, sizeof(T));           ///< of a row, of a lane
   static constexpr int quads = pixels / 4;
   static constexpr int words0 = pixels * C0 * int(sizeof(T)) / 4;
   static constexpr int words1 = (pixels >> SX) * C1 * int(sizeof(T)) / 4;
@@ -43,14 +43,14 @@ auto with_shape(const Layout& layout, F&& f) {
   return layout.sample_bytes == 1 ? with_shape_of<std::uint8_t>(layout, f) : with_shape_of<std::uint16_t>(layout, f);
 }
 
-/// The place of the block and of the lane, in pixels. A warp is one row of lanes.
+/// The place of a tile of the comparison and of a lane in it, in pixels. A warp is one row of lanes.
 template <class S>
 struct Tile {
   int x0, y0, x, y;
 
-  __device__ __forceinline__ Tile() {
-    x0 = blockIdx.x * S::tile_width;
-    y0 = blockIdx.y * S::tile_rows;
+  __device__ __forceinline__ Tile(int tile_x, int tile_y) {
+    x0 = tile_x * S::tile_width;
+    y0 = tile_y * S::tile_rows;
     x = x0 + threadIdx.x % 32 * S::pixels;
     y = y0 + threadIdx.x / 32 * S::rows;
   }

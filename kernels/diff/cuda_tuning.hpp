@@ -13,6 +13,15 @@ struct Tuning {
   /// cuda_schedule.hpp. H200, GRAY8 with mask: 27.8 µs at 7680 × 4320 and 4.1 µs at 1920 × 1080 with 16 bytes. With four times as
   /// many, and one kernel for all outputs: 33.4 µs and 7.8 µs, because the 5600 instructions take long to fetch.
   int strip_bytes = 16;
+  /// Rows of a lane where a format has one plane, and the row of a lane 16 bytes. H200, mask of RGBA at 7680 × 4320: 109 µs with 1,
+  /// 88 with 2, 91 with 4; at 1920 × 1080 10.4, 9.3 and 11.1 µs.
+  int plane_rows = 2;  // sweep: 1 2 4
+  /// Pixels of a frame from which on a warp opens 960 × 4 pixels instead of 480 × 2 (half as many rows where a block has 512 threads).
+  /// H200, counting alone, GRAY8 at 7680 × 4320: 25.4 µs wide, 38.4 with 320 × 2. Mask at 1920 × 1080: 9.9 µs wide, 7.4 with 480 × 2.
+  int wide_pixels = 3000 * 2000;  // sweep: 1000000 6000000 20000000
+  /// Blocks that run before the first block of the opening, in a wide frame, where one launch compares and opens; in others all that
+  /// compare. H200, mask of RGBA at 7680 × 4320: 116 µs with 300 and 500, 122 with 2000; at 1920 × 1080 17.3 µs with 500, 15.6 with all.
+  int blocks_ahead = 500;  // sweep: 250 500 1000 2000
 
   // ---- The mixture (cuda_mog2.cu)
 

@@ -34,13 +34,15 @@ __device__ __noinline__ void to_luma(const KernelParams& p, bool already, Strip<
   constexpr bool packed = S::packed_rgb;
   if constexpr (S::maybe_rgb) {
     constexpr int C = packed ? S::channels0 : 3, W = S::words_a_quad;
+    static_assert(packed || S::rows == 1);
 #pragma unroll
-    for (int q = 0; q < S::quads; ++q) {
+    for (int i = 0; i < S::rows * S::quads; ++i) {
+      const int row = i / S::quads, q = i % S::quads;
       Quad<T, C> quad;
       std::uint32_t raw[packed ? C * W : 1];
       if constexpr (packed) {
 #pragma unroll
-        for (int w = 0; w < C * W; ++w) raw[w] = strip.first[0][q * C * W + w];
+        for (int w = 0; w < C * W; ++w) raw[w] = strip.first[row][q * C * W + w];
         quad = cuda::deinterleave<T, C>(raw);
       } else {
 #pragma unroll
@@ -67,7 +69,7 @@ __device__ __noinline__ void to_luma(const KernelParams& p, bool already, Strip<
 #pragma unroll
         for (int w = 0; w < C * W; ++w) {
           const std::uint32_t mask = p.planes[0].rules[w].compared;
-          strip.first[0][q * C * W + w] = (gray[w] & mask) | (raw[w] & ~mask);
+          strip.first[row][q * C * W + w] = (gray[w] & mask) | (raw[w] & ~mask);
         }
       } else {
 #pragma unroll

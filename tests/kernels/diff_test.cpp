@@ -207,6 +207,21 @@ TEST_P(DiffPlans, LargeFrames) {
   expect_reference(GetParam(), params, {Format::GRAY8, 7680, 4320}, 5, 2);
 }
 
+/// Frames of so many pixels that a warp opens wide parts.
+TEST_P(DiffPlans, WideFramesAreOpened) {
+  SKIP_UNLESS_AVAILABLE(GetParam());
+  diff::Params params;
+  params.output = diff::Output::mask;
+  expect_reference(GetParam(), params, {Format::GRAY8, 3840, 1600}, 7, 2);
+  params.analysis_scale = 2;
+  expect_reference(GetParam(), params, {Format::NV12, 3850, 1600}, 8, 2);
+  params.analysis_scale = 1;
+  params.open_radius = 2;
+  params.output = diff::Output::overlay;
+  expect_reference(GetParam(), params, {Format::GRAY8, 3853, 1590}, 9, 2);
+  static_assert(3853 * 1590 >= diff::tuning.wide_pixels);
+}
+
 /// The longest rows and columns that are allowed.
 TEST_P(DiffPlans, LongestSides) {
   SKIP_UNLESS_AVAILABLE(GetParam());
@@ -1032,16 +1047,54 @@ TEST(DiffSchedule, EveryPixelIsInOneTile) {
   for (Format format : all_formats()) {
     for (int width : {1, 3, 16, 127, 128, 129, 511, 512, 513, 1920, 7680, 16384}) {
       for (int height : {1, 2, 15, 16, 17, 1080, 4320, 16384}) {
-        const diff::Schedule s = diff::make_schedule(resolved({}, {format, width, height}));
-        const diff::Layout& l = s.layout;
-        EXPECT_EQ(s.tile_width, 32 * diff::strip_pixels(l.channels0, l.sample_bytes));
-        EXPECT_LE(s.tile_width, diff::widest_tile);
-        EXPECT_EQ(s.threads / 32 * diff::strip_rows(l.shift_y), diff::tuning.tile_rows) << "warps of a tile";
-        EXPECT_GE(s.frame.x * s.tile_width, width);
-        EXPECT_LT((s.frame.x - 1) * s.tile_width, width);
-        EXPECT_GE(s.frame.y * diff::tuning.tile_rows, height);
-        EXPECT_LT((s.frame.y - 1) * diff::tuning.tile_rows, height);
-        EXPECT_LE(s.threads, 1024);
+        for (int radius : {0, 1}) {
+          diff::Params params;
+          params.open_radius = radius;
+          const diff::Schedule s = diff::make_schedule(resolved(params, {format, width, height}));
+          const diff::Layout& l = s.layout;
+          EXPECT_EQ(s.analysis.width, 32 * diff::strip_pixels(l.channels0, l.sample_bytes));
+          EXPECT_EQ(s.frame.width, radius ? diff::Opened::width(s.wide) : s.analysis.width);
+          EXPECT_LE(s.analysis.width, diff::compared_tile);
+          EXPECT_EQ(s.threads / 32 * diff::strip_rows(l.channels0, l.sample_bytes, l.planes, l.shift_y), diff::tuning.tile_rows)
+              << "warps of a tile";
+          EXPECT_LE(s.threads, 1024);
+          for (const diff::Tiles& tiles : {s.frame, s.analysis}) {
+            EXPECT_GE(tiles.x * tiles.width, width);
+            EXPECT_LT((tiles.x - 1) * tiles.width, width);
+            EXPECT_GE(tiles.y * diff::tuning.tile_rows, height);
+            EXPECT_LT((tiles.y - 1) * diff::tuning.tile_rows, height);
+          }
+        }
+      }
+    }
+  }
+}
+
+/// Each tile is compared once and opened once, after the tiles around it within twice the radius were given to earlier blocks.
+TEST(DiffSchedule, OpeningFollowsComparing) {
+  for (Format format : {Format::GRAY8, Format::NV12, Format::RGBA, Format::P010_10LE}) {
+    for (const auto& [width, height] : {std::pair{1, 1}, {1920, 1080}, {7680, 4320}, {700, 16}, {16384, 40}, {30, 16384}}) {
+      for (int radius : {1, 2, 8, 9, 16}) {
+        diff::Params params;
+        params.open_radius = radius;
+        params.output = diff::Output::overlay;
+        const diff::Schedule s = diff::make_schedule(resolved(params, {format, width, height}));
+        ASSERT_TRUE(s.together);
+        std::vector<int> compared(std::size_t(s.turns.rows)), opened(std::size_t(s.turns.rows));
+        for (int block_y = 0; block_y < s.turns.rows + s.turns.ahead; ++block_y) {
+          for (int block_x = 0; block_x < s.turns.compare_x + s.turns.open_x; ++block_x) {
+            const diff::Turn turn = turn_of(s.turns, block_x, block_y);
+            if (turn.y < 0 || turn.y >= s.turns.rows) continue;
+            std::vector<int>& done = turn.opens ? opened : compared;
+            ASSERT_EQ(turn.x, done[std::size_t(turn.y)]++);
+            if (!turn.opens) continue;
+            const int rows = diff::tuning.tile_rows, first = std::max(turn.y * rows - 2 * radius, 0) / rows;
+            const int last = std::min((turn.y + 1) * rows - 1 + 2 * radius, height - 1) / rows;
+            for (int y = first; y <= last; ++y) ASSERT_EQ(compared[std::size_t(y)], s.analysis.x);
+          }
+        }
+        for (int n : compared) ASSERT_EQ(n, s.analysis.x);
+        for (int n : opened) ASSERT_EQ(n, s.frame.x);
       }
     }
   }
@@ -1064,20 +1117,24 @@ TEST(DiffSchedule, LayoutIsThatOfTheFormat) {
 TEST(DiffSchedule, TilesHaveSlotsForTheirCells) {
   for (Format format : {Format::GRAY8, Format::YUY2, Format::RGBA}) {
     for (int cell = diff::min_cell; cell <= diff::max_cell; ++cell) {
-      diff::Params params;
-      params.cell_size = cell;
-      const int width = 5000, height = 300;
-      const diff::Schedule s = diff::make_schedule(resolved(params, {format, width, height}));
-      ASSERT_LE(s.frame.slots, diff::max_slots);
-      ASSERT_GE(s.frame.record_bytes, 4 + 2 * s.frame.slots);
-      ASSERT_EQ(s.frame.record_bytes % 32, 0);
-      for (int x = 0; x < width; ++x) {
-        const int slot = x / cell - diff::Schedule::first_cell(x / s.tile_width, s.tile_width, cell);
-        ASSERT_TRUE(slot >= 0 && slot < s.frame.slots_x) << "cell size " << cell << ", x " << x;
-      }
-      for (int y = 0; y < height; ++y) {
-        const int rows = diff::tuning.tile_rows, slot = y / cell - diff::Schedule::first_cell(y / rows, rows, cell);
-        ASSERT_TRUE(slot >= 0 && slot < s.frame.slots / s.frame.slots_x) << "cell size " << cell << ", y " << y;
+      for (int radius : {0, 1}) {
+        diff::Params params;
+        params.cell_size = cell;
+        params.open_radius = radius;
+        const int width = 5000, height = 300;
+        const diff::Schedule s = diff::make_schedule(resolved(params, {format, width, height}));
+        const diff::Tiles& tiles = s.frame;
+        ASSERT_LE(tiles.slots, diff::max_slots(radius ? diff::Opened::width(s.wide) : diff::compared_tile));
+        ASSERT_GE(tiles.record_bytes, 2 * tiles.slots);
+        ASSERT_EQ(tiles.record_bytes % 32, 0);
+        for (int x = 0; x < width; ++x) {
+          const int slot = x / cell - diff::Schedule::first_cell(x / tiles.width, tiles.width, cell);
+          ASSERT_TRUE(slot >= 0 && slot < tiles.slots_x) << "cell size " << cell << ", x " << x;
+        }
+        for (int y = 0; y < height; ++y) {
+          const int rows = diff::tuning.tile_rows, slot = y / cell - diff::Schedule::first_cell(y / rows, rows, cell);
+          ASSERT_TRUE(slot >= 0 && slot < tiles.slots / tiles.slots_x) << "cell size " << cell << ", y " << y;
+        }
       }
     }
   }
@@ -1104,12 +1161,34 @@ TEST(DiffSchedule, KernelsFollowFromTheOutput) {
       const bool changed = output == diff::Output::mask || output == diff::Output::overlay;
       const bool opens = radius > 0 || light > 0;
       EXPECT_EQ(s.opens, opens);
+      EXPECT_FALSE(s.together);
       EXPECT_EQ(s.restarts, light > 0);
       EXPECT_EQ(s.compare == diff::Writes::difference, output == diff::Output::difference);
       EXPECT_EQ(s.compare == diff::Writes::changed, changed && !opens);
-      EXPECT_EQ(s.open == diff::Writes::changed, changed && opens);
+      EXPECT_EQ(s.open == diff::Writes::mask, output == diff::Output::mask && opens);
+      EXPECT_EQ(s.open == diff::Writes::changed, output == diff::Output::overlay && opens);
     }
   }
+}
+
+/// One launch compares and opens where the opening would read the picture again.
+TEST(DiffSchedule, OneLaunchWhereThePictureIsShown) {
+  const auto together = [](Format format, diff::Output output, diff::Reference reference = diff::Reference::previous,
+                           int scale = 1) {
+    diff::Params params;
+    params.output = output;
+    params.reference = reference;
+    params.analysis_scale = scale;
+    return diff::make_schedule(resolved(params, {format, 640, 480})).together;
+  };
+  EXPECT_TRUE(together(Format::GRAY8, diff::Output::overlay));
+  EXPECT_TRUE(together(Format::NV12, diff::Output::overlay, diff::Reference::mog2));
+  EXPECT_TRUE(together(Format::RGBA, diff::Output::mask));
+  EXPECT_FALSE(together(Format::RGBA, diff::Output::none));
+  EXPECT_FALSE(together(Format::RGBA, diff::Output::difference));
+  EXPECT_FALSE(together(Format::RGB, diff::Output::mask));
+  EXPECT_FALSE(together(Format::RGBA, diff::Output::mask, diff::Reference::previous, 2));
+  EXPECT_FALSE(together(Format::GRAY8, diff::Output::overlay, diff::Reference::background));
 }
 
 TEST(DiffSchedule, MemoryDoesNotOverlap) {
@@ -1129,6 +1208,7 @@ TEST(DiffSchedule, MemoryDoesNotOverlap) {
     EXPECT_EQ(memory.model != diff::Memory::none, model || background);
     EXPECT_EQ(memory.counted != diff::Memory::none, !plan.counted_bits.empty());
     EXPECT_EQ(memory.changed != diff::Memory::none, opens || scales);
+    EXPECT_EQ(memory.compared_rows != diff::Memory::none, opens);
     EXPECT_EQ(memory.small != diff::Memory::none, scales && (!pooled || shows));
     EXPECT_EQ(memory.small_difference != diff::Memory::none, scales && shows);
     EXPECT_EQ(memory.foreground != diff::Memory::none, model && !pooled);
@@ -1150,6 +1230,7 @@ TEST(DiffSchedule, MemoryDoesNotOverlap) {
     expect_apart(kept, memory.kept_bytes);
     expect_apart({{memory.counted, bits},
                   {memory.changed, bits},
+                  {memory.compared_rows, sizeof(unsigned) * std::size_t(plan.analysis.height / diff::tuning.tile_rows + 1)},
                   {memory.foreground, bits},
                   {memory.small, frame},
                   {memory.small_difference, frame}},

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Comparing a tile: see the drawing in cuda_compare.cu.
+#pragma once
+
+#include "kernels/cuda/warp.cuh"
+#include "kernels/diff/cuda_count.cuh"
+#include "kernels/diff/cuda_light.cuh"
+#include "kernels/diff/cuda_shadow.cuh"
+#include "kernels/diff/cuda_values.cuh"
+#include "kernels/diff/cuda_write.cuh"
+
+namespace cudavision::diff {
+
+/// The words of the background: of twice the bytes of a sample.
+template <class S, bool background>
+using BackgroundStrip = Strip<S, background ? 2 : 1>;
+
+/// Loads the references at (x, y), as stored: r, or the background into `state`.
+template <class S, bool background, bool whole>
+__device__ __forceinline__ void load_references(const KernelParams& p, bool across, int x, int y, Strip<S>& r,
+                                                BackgroundStrip<S, background>& state) {
+  each_piece<S>([&](auto piece, int plane, int row, auto of) {
+    using P = decltype(piece);
+    const PlaneJob& job = p.planes[plane];
+    const bool inside = across && (whole || y + row < p.height);
+    if constexpr (background) {
+      if (!job.background.data || !inside)
+        clear_words(of(state));
+      else
+        load_whole<false>(job.background, 2 * byte_of<S, P>(x), row_of<S, P>(row, y), of(state));
+    } else {
+      const int byte = byte_of<S, P>(x), at = row_of<S, P>(row, y);
+      if (!job.reference.data || !inside)
+        clear_words(of(r));
+      else if constexpr (whole)
+        load_whole<false>(job.reference, byte, at, of(r));
+      else
+        load_row<false>(job.reference, job.reference_bytes, job.reference_alignment, byte, at, of(r));
+    }
+  });
+}
+
+/// Keeps the frame, brings v and r to sample values, and updates the background. Samples that are not compared become equal; all if
+/// the frame has no reference yet.
+template <class S, bool background, bool whole>
+__device__ __forceinline__ void prepare_values(const KernelParams& p, bool has_reference, bool across, int x, int y, Strip<S>& v,
+                                               Strip<S>& r, BackgroundStrip<S, background>& state) {
+  using T = typename S::T;
+  each_piece<S>([&](auto piece, int plane, int row, auto of) {
+    using P = decltype(piece);
+    const PlaneJob& job = p.planes[plane];
+    auto &words = of(v), &from = of(r);
+    constexpr int N = sizeof(words) / 4;
+    const bool inside = across && (whole || y + row < p.height);
+    if (job.keep.data && inside) store_whole(job.keep, byte_of<S, P>(x), row_of<S, P>(row, y), words);
+    to_values<S>(p, words);
+    if constexpr (background) {
+      if (job.background.data) {
+        step_background<T>(p, words, of(state), from);
+        if (inside) store_whole(job.background, 2 * byte_of<S, P>(x), row_of<S, P>(row, y), of(state));
+      }
+    } else {
+      to_values<S>(p, from);
+    }
+    const bool compared = job.any_compared && (background || (job.reference.data && has_reference));
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      const std::uint32_t mask = compared ? job.rules[i % P::period].compared : 0;
+      from[i] = (from[i] & mask) | (words[i] & ~mask);
+    }
+  });
+}
+
+/// Pixels that are not counted become equal.
+template <class S>
+__device__ __forceinline__ void equal_where_not_counted(const KernelParams& p, const unsigned (&counted)[S::rows],
+                                                        const Strip<S>& v, Strip<S>& r, Strip<S>& d) {
+  each_piece<S>([&](auto piece, int, int row, auto of) {
+    using P = decltype(piece);
+    auto& words = of(v);
+    auto &from = of(r), &size = of(d);
+    constexpr int N = sizeof(words) / 4;
+    std::uint32_t mask[N];
+    expand_piece<S, P>(p, counted, row, mask);
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      from[i] = (from[i] & mask[i]) | (words[i] & ~mask[i]);
+      size[i] &= mask[i];
+    }
+  });
+}
+
+/// Adds the differences of a row of pixels (one value each) to `sum`; returns one bit for each pixel above the threshold.
+template <class S>
+__device__ __forceinline__ unsigned above_threshold(const KernelParams& p, const std::uint32_t (&most)[S::quads * S::words_a_quad],
+                                                    std::uint32_t& sum) {
+  constexpr int W = S::words_a_quad;
+  [[maybe_unused]] unsigned eight = 0;
+  unsigned bits = 0;
+#pragma unroll
+  for (int q = 0; q < S::quads; ++q) {
+    if constexpr (sizeof(typename S::T) == 1) {
+      const std::uint32_t word = most[q], low = 0x7f7f7f7f;
+      sum = __dp4a(word, 0x01010101u, sum);
+      // The highest bit of a byte: whether the lower 7 bits are greater; then whether all 8 are.
+      const std::uint32_t lower = (word & low) + (~p.threshold & low);
+      std::uint32_t above;  // (word & ~threshold) | (~(word ^ threshold) & lower)
+      asm("lop3.b32 %0, %1, %2, %3, 0xb2;" : "=r"(above) : "r"(word), "r"(p.threshold), "r"(lower));
+      above &= ~low;
+      eight = __dp4a(above, q % 2 ? 0x80402010u : 0x08040201u, q % 2 ? eight : 0u);  // 128 times the bits of 8 pixels
+      if (q % 2 || q + 1 == S::quads) bits |= eight >> 7 << q / 2 * 8;
+    } else {
+#pragma unroll
+      for (int w = 0; w < W; ++w) {
+        const std::uint32_t word = most[q * W + w], low = word & 0xffff, high = word >> 16;
+        sum += low + high;
+        bits |= (unsigned(low > (p.threshold & 0xffff)) | unsigned(high > (p.threshold & 0xffff)) << 1) << (4 * q + 2 * w);
+      }
+    }
+  }
+  return bits;
+}
+
+/// The shared memory of a block that compares.
+struct CompareShared {
+  std::uint32_t slots[max_slots(compared_tile) + 1];
+  std::uint32_t sums[tuning.tile_rows], above[tuning.tile_rows];  ///< of each warp
+};
+
+template <class S, bool background, Writes writes, bool whole>
+__device__ __forceinline__ void compare_pixels(const KernelParams& p, int tile_x, int tile_y, CompareShared& shared) {
+  using T = typename S::T;
+  constexpr int W = S::words_a_quad;
+  constexpr unsigned all = (1u << S::pixels) - 1;
+  const Tile<S> tile(tile_x, tile_y);
+  const int x = tile.x, y = tile.y;
+  const bool has_reference = !waits_for_reference(p);
+  const bool across = x < (whole ? p.whole_width : p.width);
+
+  Strip<S> v, r;  // the frame and the reference
+  BackgroundStrip<S, background> state;
+  load_source<S, whole>(p, across, x, y, v);
+  load_references<S, background, whole>(p, across, x, y, r, state);
+  if (p.count) clear_slots(p, shared.slots);
+  unsigned counted[S::rows];
+  bool partly = false;
+#pragma unroll
+  for (int row = 0; row < S::rows; ++row) {
+    counted[row] = whole ? (across ? all : 0) : bits_in_frame<S>(p, x, y + row);
+    if (!whole && p.counted && counted[row]) counted[row] &= load_bits<S>(p.counted + (y + row) * p.bits_pitch, x);
+    partly = partly || (!whole && counted[row] != all);
+  }
+  __syncthreads();
+
+  prepare_values<S, background, whole>(p, has_reference, across, x, y, v, r, state);
+  Strip<S> d;  // |v − r|, of luma if only the luma of RGB is compared
+  const auto set_difference = [&](const Strip<S>& frame) {
+    each_piece<S>([&](auto, int, int, auto of) {
+      auto& size = of(d);
+      constexpr int N = sizeof(size) / 4;
+#pragma unroll
+      for (int i = 0; i < N; ++i) size[i] = absolute_difference<T>(of(frame)[i], of(r)[i]);
+    });
+  };
+  if (S::maybe_rgb && p.luma_of_rgb) {
+    Strip<S> luma = v, reference = r;
+    to_luma<S>(p, false, luma);
+    to_luma<S>(p, p.reference_is_luma && p.planes[0].reference.data, reference);
+    r = reference;
+    set_difference(luma);
+    if (writes == Writes::difference) v = luma;  // the overlay shows the picture itself
+  } else {
+    set_difference(v);
+  }
+  if (partly) equal_where_not_counted<S>(p, counted, v, r, d);
+
+  std::uint32_t most[S::rows][S::quads * W], sum = 0;
+  greatest<S>(p, d, most);
+  unsigned changed[S::rows], bits_set = 0;
+#pragma unroll
+  for (int row = 0; row < S::rows; ++row) {
+    if (partly) {
+#pragma unroll
+      for (int q = 0; q < S::quads; ++q) {
+        std::uint32_t mask[W];
+        expand_quad<T>(counted[row] >> 4 * q, mask);
+#pragma unroll
+        for (int w = 0; w < W; ++w) most[row][q * W + w] &= mask[w];
+      }
+    }
+    unsigned bits = above_threshold<S>(p, most[row], sum);
+    if (p.foreground && counted[row]) bits = load_bits<S>(p.foreground + (y + row) * p.bits_pitch, x) & counted[row];
+    if constexpr (background) {
+      if (p.drops_shadows && bits) {
+        Strip<S> compared = v, lit = r;  // copies, so that v and r stay in registers
+        if (S::maybe_rgb && p.luma_of_rgb && writes != Writes::difference) to_luma<S>(p, false, compared);
+        bits = clear_shadows<S>(p, compared, lit, row, bits);
+      }
+    }
+    changed[row] = bits;
+    bits_set += __popc(bits);
+    if (p.changed && (whole || y + row < p.height)) store_bits<S>(p.changed + (y + row) * p.bits_pitch, x, bits);
+  }
+  if (p.count) count_bits<S::pixels>(p, tile.x0, tile.y0, x, y, changed, shared.slots);
+  if (across) {
+    if constexpr (writes == Writes::difference) write_difference<S, whole>(p, x, y, v, r, d);
+    if constexpr (writes == Writes::changed) write_changed<S, whole>(p, x, y, v, changed);
+  }
+
+  const int warp = threadIdx.x / 32;
+  sum = cuda::warp_sum(sum);
+  if (threadIdx.x % 32 == 0) shared.sums[warp] = sum;
+  if (p.detects_light) {
+    bits_set = cuda::warp_sum(bits_set);
+    if (threadIdx.x % 32 == 0) shared.above[warp] = bits_set;
+  }
+  __syncthreads();
+  const int index = tile_y * p.tiles_x + tile_x;
+  if (p.count) store_counts(p, index, shared.slots);
+  if (threadIdx.x == 0) {
+    std::uint32_t of_tile = 0, above = 0;
+#pragma unroll
+    for (int i = 0; i < S::threads / 32; ++i) of_tile += shared.sums[i];
+    p.sums[index] = of_tile;
+    if (p.detects_light)
+      for (int i = 0; i < S::threads / 32; ++i) above += shared.above[i];
+    if (p.detects_light)
+      decide_light(*p.state, p.verdict, {p.number, p.light_limit, p.light_age}, has_reference, above);
+    else if (p.interval > 1 && index == 0)
+      *p.verdict = {has_reference, 0, 0};
+  }
+}
+
+/// Compares a tile. All threads of a block call it. Each strip of most tiles is whole or beyond the frame.
+template <class S, bool background, Writes writes>
+__device__ __forceinline__ void compare_tile(const KernelParams& p, int tile_x, int tile_y, CompareShared& shared) {
+  const bool across = (tile_x + 1) * S::tile_width <= p.whole_width || p.whole_width == p.width;
+  if (across && tile_y < p.whole_rows && !p.counted)
+    compare_pixels<S, background, writes, true>(p, tile_x, tile_y, shared);
+  else
+    compare_pixels<S, background, writes, false>(p, tile_x, tile_y, shared);
+}
+
+}  // namespace cudavision::diff
