@@ -31,7 +31,8 @@ std::vector<Row> gaussian_rows() {
       list.push_back(gaussian(taps, format, must));
   list[1].all_sizes = true;  // 5 taps, GRAY8
   for (int taps : {63, 255}) list.push_back(gaussian(taps, Format::GRAY8, 0, true));
-  for (int taps : {5, 15}) list.push_back(gaussian(taps, Format::P010_10LE, 0, true));
+  for (auto [format, must] : {std::pair(Format::P010_10LE, 1.5), {Format::GRAY16_LE, 1.5}, {Format::YUY2, 2.5}})
+    for (int taps : {5, 15}) list.push_back(gaussian(taps, format, must, true));
   return list;
 }
 
