@@ -55,4 +55,21 @@ __device__ __forceinline__ void mma(float (&d)[4], const std::uint32_t (&a)[4], 
 #endif
 }
 
+/// Writes four tiles of 8 rows × 16 bytes to shared memory: lane 4g + t has the word at byte 4t of row g of each. Lane 8n + g passes the
+/// address of row g of tile n, which is aligned to 16 bytes. Devices before Hopper (9.0) get the addresses from those lanes.
+__device__ __forceinline__ void store_tiles(void* row, const std::uint32_t (&tiles)[4]) {
+  const auto at = std::uint32_t(__cvta_generic_to_shared(row));
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(tiles[0]), "r"(tiles[1]),
+               "r"(tiles[2]), "r"(tiles[3])
+               : "memory");
+#else
+#pragma unroll
+  for (int n = 0; n < 4; ++n) {
+    const std::uint32_t to = __shfl_sync(~0u, at, 8 * n + threadIdx.x % 32 / 4) + threadIdx.x % 4 * 4;
+    asm volatile("st.shared.u32 [%0], %1;" ::"r"(to), "r"(tiles[n]) : "memory");
+  }
+#endif
+}
+
 }  // namespace cudavision::cuda

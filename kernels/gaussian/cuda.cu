@@ -6,20 +6,20 @@
 //   frame:  SetJob of each channel set → Schedule: strips, segments, blocks (cuda_schedule.cpp) → one launch for all sets
 //
 // Where to change what:
-//   another border            Border and border_index (core/border.hpp), its row in core/border.cpp, before `fill`; row_map() below, or, if
-//                             RowMap cannot find its rows, `one_fold` = false for it in set_frame(): then border_index finds all rows,
-//                             which is slower. Border values above the frame: `inside` in blur_strip (cuda_strip.cu). validate()
-//                             (gaussian.cpp). CPU: cpu.cpp, which passes the enum's number to OpenCV
+//   another border            Border and border_index (core/border.hpp), its row in core/border.cpp, before `fill`; near_index
+//                             (cuda_tile.cuh), or, if it cannot find the rows, Tile::plain(). validate() (gaussian.cpp). CPU: cpu.cpp,
+//                             which passes the enum's number to OpenCV
 //   another depth or format   nothing, if core/format.cpp has it: sample_rules() reads depth and shift
 //   another sample type       only integers of 1 or 2 bytes, because products are of bytes: `sizeof(T)` and `sample_bytes == 1` decide
-//                             in Arithmetic, products(), strip_loads(), Strip and Bands::fill. float32 needs a kernel of its own
+//                             in Arithmetic, strip_blocks(), Strip and Large. float32 needs a kernel of its own
 //   another block shape       strip_warps, large_warps with narrow_blocks, wide_blocks, large_blocks (cuda_tuning.hpp). Rows of a
 //                             segment: max_steps. strip_bytes and step_rows are fixed
 //   another window shape      byte_shapes, word_shapes (cuda_schedule.hpp)
 //   numbers that cost time    cuda_tuning.hpp
-//   how rows are read         cuda_read.cuh
+//   how rows are read         cuda_tile.cuh; for large windows cuda_read.cuh
 //   how results are stored    cuda_store.cuh
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "kernels/cuda/filter.hpp"
@@ -42,13 +42,13 @@ SampleRules sample_rules(const FormatInfo& format, bool identity_x, bool identit
   const bool bytes = format.sample_bytes() == 1;
   SampleRules rules;
   rules.mask = bytes ? ~0u : ((0xffffu << format.shift) & 0xffffu) * 0x10001u;
-  rules.most = bytes ? ~0u : (uint32_t(format.max_value()) << format.shift) * 0x10001u;
-  rules.pack = identity_x ? 0x4302 : 0x5410;
+  rules.most = (uint32_t(format.max_value()) << format.shift) * 0x10001u;
+  if (bytes || rules.most == rules.mask) rules.most = ~0u;
   rules.out = identity_y ? 0x51 : 0x62;
   rules.scale0 = identity_x ? 1u << 16 : 1;
   rules.scale1 = identity_x ? 1u << 24 : 1u << 8;
-  rules.rounding = 1u << (15 + format.shift);
-  rules.final_shift = 8 + format.shift - int(identity_y);
+  rules.rounding = bytes ? 1u << (identity_y ? 7 : 15) : 1u << (format.shift + (identity_y ? 6 : 7));
+  rules.final_scale = identity_y ? 2 : 1;
   return rules;
 }
 
@@ -60,20 +60,28 @@ class CudaGaussian final : public cuda::CudaFilter {
   Status prepare() {
     const FormatInfo& format = info(geometry().format);
     const int sample_bytes = format.sample_bytes();
-    params_.sets = format.set_count;
-    for (int i = 0; i < format.set_count; ++i) {
+    packed_ = format.sets[0].shares_plane();
+    params_.sets = packed_ ? 1 : format.set_count;
+    for (int i = 0; i < params_.sets; ++i) {
       SetJob& job = params_.jobs[i];
       const Axis &x = plan_.sets[i].x, &y = plan_.sets[i].y;
-      job.stride = format.sets[i].channels * sample_bytes;
-      const Window window = window_of(x.radius(), y.radius(), job.stride, sample_bytes);
-      job.reach = window.reach;
+      for (int k = 0; k < 2; ++k) {
+        Kind& kind = job.kinds[k];
+        kind.set = packed_ ? int(format.sets[0].roles[k] == Role::other) : i;
+        kind.stride = format.sets[kind.set].channels * sample_bytes;
+        kind.pack = plan_.sets[kind.set].x.radius() == 0 ? 0x4302 : 0x5410;
+        job.reach = std::max(job.reach, plan_.sets[kind.set].x.radius() * kind.stride);
+      }
+      const Window window = window_of(job.reach, y.radius(), sample_bytes);
       job.lead = window.lead;
+      max_lead_ = std::max(max_lead_, window.lead);
+      max_reach_ = std::max(max_reach_, window.reach);
       params_.gx = std::max(params_.gx, window.gx);
       params_.gy = std::max(params_.gy, window.gy);
-      params_.axes[i][0] = axis_weights(x, 1);
       params_.axes[i][1] = axis_weights(y, sample_bytes == 1 ? 1 : 1 << 15);
       job.rules = sample_rules(format, x.radius() == 0, y.radius() == 0);
     }
+    for (int i = 0; i < format.set_count; ++i) params_.axes[i][0] = axis_weights(plan_.sets[i].x, 1);
     return choose_kernel(sample_bytes);
   }
 
@@ -83,24 +91,31 @@ class CudaGaussian final : public cuda::CudaFilter {
     if (!device.ok()) return device.error();
     const int gx = params_.gx, gy = params_.gy, shared_limit = device.value().shared_limit;
     const int shape = find_shape(sample_bytes, gx, gy);
-    if (shape >= 0) {
+    large_ = shape < 0;
+    overlaps_ = !large_ && device.value().major >= 9;
+    if (!large_) {
       kernel_ = strip_kernel(sample_bytes, shape);
-      workers_.warps = tuning.strip_warps;
-      workers_.window = strip_window(sample_bytes, shape);
+      threads_ = 32 * tuning.strip_warps;
+      workers_.window = strip_bytes * tuning.strip_warps + max_lead_ + max_reach_;
+      workers_.edge_share = tuning.strip_edge_share;
+      shared_bytes_ = strip_shared(sample_bytes, shape);
     } else {
       kernel_ = large_kernel(sample_bytes);
       workers_.warps = large_warps(sample_bytes, gx, gy, shared_limit);
       if (workers_.warps == 0) return Status::resource("the device lacks the shared memory for a Gaussian of this size");
+      threads_ = 32 * workers_.warps;
       workers_.window = large_window(sample_bytes, gx, gy);
+      workers_.edge_share = tuning.large_edge_share;
       shared_bytes_ = large_bytes(sample_bytes, gx, gy, workers_.warps);
     }
-    if (Status status = cuda::load_kernel(kernel_, "cannot load the Gaussian kernel", shape >= 0 ? 0 : shared_limit); !status.ok())
+    if (Status status = cuda::load_kernel(kernel_, "cannot load the Gaussian kernel", large_ ? shared_limit : shared_bytes_);
+        !status.ok())
       return status;
-    const auto resident = cuda::resident_blocks(kernel_, 32 * workers_.warps, shared_bytes_);
+    const auto resident = cuda::resident_blocks(kernel_, threads_, shared_bytes_);
     if (!resident.ok()) return resident.error();
     workers_.slots = device.value().multiprocessors * std::max(1, resident.value());
     workers_.gy = gy;
-    workers_.max_steps = max_steps(info(geometry().format).sets[0].channels, gy);
+    workers_.max_steps = large_ ? tuning.large_max_steps : tuning.strip_max_steps;
     return {};
   }
 
@@ -109,56 +124,89 @@ class CudaGaussian final : public cuda::CudaFilter {
     std::array<SetWork, 3> work;
     for (int i = 0; i < params.sets; ++i) {
       SetJob& job = params.jobs[i];
-      job.view = cuda::make_view(src, dst, i, rects[i], plan_.border, plan_.border_value, plan_.filter_alpha);
-      set_frame(job, params.axes[i][1].radius);
-      work[i] = {job.row_bytes, job.x0, job.x1, job.view.y0, job.view.y1, job.lead, !job.aligned_8 || !job.one_fold};
-      if (rects[i].empty()) work[i].y1 = work[i].y0;
+      set_frame(job, src, dst, i, rects);
+      work[i] = {job.row_bytes,
+                 job.x0,
+                 job.x1,
+                 job.view.y0,
+                 job.view.y1,
+                 job.lead,
+                 job.unit < (large_ ? 4 : 16),
+                 large_ ? strip_bytes : strip_bytes * tuning.strip_warps};
+      if (job.x0 >= job.x1) work[i].y1 = work[i].y0;
       job.origin = work[i].origin();
     }
     const Schedule schedule = make_schedule(work, params.sets, workers_);
     if (schedule.blocks == 0) return {};
     for (int i = 0; i < params.sets; ++i) params.jobs[i].schedule = schedule.sets[i];
-    kernel_<<<schedule.blocks, 32 * workers_.warps, shared_bytes_, queue.stream>>>(params);
-    return cuda::check(cudaGetLastError(), "cannot launch the Gaussian");
+    return launch(params, schedule.blocks, queue);
   }
 
-  /// Fills in what depends on job.view.
-  void set_frame(SetJob& job, int radius_y) const {
-    const SetView& view = job.view;
-    const int sample_bytes = info(geometry().format).sample_bytes();
-    const unsigned all = (1u << view.channels) - 1;
-    job.row_bytes = view.width * job.stride;
-    job.x0 = view.x0 * job.stride;
-    job.x1 = view.x1 * job.stride;
-    job.copied_bits[0] = job.copied_bits[1] = job.owned_bytes = 0;
-    for (int byte = 0; byte < 8; ++byte) {
-      job.owned_bytes |= unsigned(view.own == all || (view.own >> byte % view.channels & 1)) << byte;
-      if (view.filtered != all && !(view.filtered >> (byte / sample_bytes % view.channels) & 1))
-        job.copied_bits[byte / 4] |= 0xffu << byte % 4 * 8;
+  /// The kernel for strips starts while the launch before it ends; see wait_for_previous().
+  Status launch(KernelParams& params, int blocks, Queue queue) const {
+    cudaLaunchAttribute overlap{};
+    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    overlap.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(blocks);
+    config.blockDim = dim3(threads_);
+    config.dynamicSmemBytes = shared_bytes_;
+    config.stream = queue.stream;
+    config.attrs = &overlap;
+    config.numAttrs = overlaps_;
+    void* arguments[] = {&params};
+    return cuda::check(cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel_), arguments),
+                       "cannot launch the Gaussian");
+  }
+
+  /// Fills in what depends on a frame.
+  void set_frame(SetJob& job, const Image& src, const Image& dst, int index, const SetRects& rects) const {
+    const auto view_of = [&](int set) {
+      return cuda::make_view(src, dst, set, rects[set], plan_.border, plan_.border_value, plan_.filter_alpha);
+    };
+    job.row_end = job.x1 = 0;
+    job.row_bytes = job.x0 = std::numeric_limits<int>::max();
+    for (int k = 0; k < 2; ++k) {
+      Kind& kind = job.kinds[k];
+      const SetView view = view_of(kind.set);
+      kind.width = view.width;
+      kind.x0 = view.x0 * kind.stride;
+      kind.x1 = view.x1 * kind.stride;
+      job.row_bytes = std::min(job.row_bytes, view.width * kind.stride);
+      job.row_end = std::max(job.row_end, view.width * kind.stride);
+      if (rects[kind.set].empty()) continue;
+      job.x0 = std::min(job.x0, kind.x0);
+      job.x1 = std::max(job.x1, kind.x1);
     }
-    job.rows = row_map(view);
-    job.aligned_4 = aligned_to(view.src, view.src_pitch, 4);
-    job.aligned_8 = aligned_to(view.src, view.src_pitch, 8);
-    // RowMap cannot find rows that lie farther outside than the frame is high, and holds pitches of 32 bits.
-    job.one_fold = radius_y < view.height && job.rows.pitch == view.src_pitch;
-    job.stores_8 = view.own == all && aligned_to(view.dst, view.dst_pitch, 8) &&
-                   (view.filtered == all || aligned_to(view.src, view.src_pitch, 8));
+    SetView& view = job.view = view_of(packed_ ? 1 : index);
+    if (packed_) {
+      const SetView luma = view_of(0);
+      for (int c = 0; c < luma.channels; ++c)
+        if (luma.own >> c & 1) view.border_value[c] = view.border_value[c + 2] = luma.border_value[c];
+      view.filtered = 0xf;
+      view.y0 = luma.y0, view.y1 = luma.y1;
+    }
+    const int sample_bytes = info(geometry().format).sample_bytes();
+    job.copied_bits[0] = job.copied_bits[1] = 0;
+    for (int byte = 0; byte < 8; ++byte)
+      if (!(view.filtered >> (byte / sample_bytes % view.channels) & 1)) job.copied_bits[byte / 4] |= 0xffu << byte % 4 * 8;
+    job.unit = 0;
+    for (int unit : {4, 8, 16})
+      if (aligned_to(view.src, view.src_pitch, unit)) job.unit = unit;
+    // The kernel for large windows reads 16 bytes of the source where some of them are copied.
+    job.stores_8 =
+        aligned_to(view.dst, view.dst_pitch, 8) && (!large_ || !(job.copied_bits[0] | job.copied_bits[1]) || job.unit == 16);
+    job.stores_16 = aligned_to(view.dst, view.dst_pitch, 16);
   }
 
-  RowMap row_map(const SetView& view) const {
-    RowMap rows{
-        0, 0, 1, view.height - 1,
-        int(view.src_pitch)};  // replicate. Border::constant gets the same but never uses it: blur_strip reads such rows with load_anywhere
-    if (plan_.border == Border::reflect) rows.above = -1, rows.below = 2 * view.height - 1, rows.sign = -1;
-    if (plan_.border == Border::reflect_101) rows.below = 2 * view.height - 2, rows.sign = -1;
-    if (plan_.border == Border::wrap) rows.above = view.height, rows.below = -view.height;
-    return rows;
-  }
-
+  bool overlaps_ = false;  ///< the device can start a launch before the one before it has ended
+  bool large_ = false;     ///< the kernel for large windows
+  bool packed_ = false;    ///< packed 4:2:2: both channel sets are one job
   Plan plan_;
   KernelParams params_{};  ///< what does not depend on a frame
   Kernel kernel_ = nullptr;
-  int shared_bytes_ = 0;
+  int threads_ = 0, shared_bytes_ = 0;  ///< of a block
+  int max_lead_ = 0, max_reach_ = 0;    ///< of all jobs
   Workers workers_;
 };
 

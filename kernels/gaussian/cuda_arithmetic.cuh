@@ -2,9 +2,10 @@
 // The arithmetic of a sample type: how sums are made of products of bytes, the only ones that the integer matrix units compute.
 //
 //   8 bit:  a row sum has 16 bits and is split into two bytes; a result takes two products down, one for each byte.
-//   16 bit: samples and weights have two bytes each, so a row sum takes three products across (low · low, low · high + high · low,
-//           high · high); it is exact in 32 bits and is split into four bytes. A result takes eight products down (two bytes of a
-//           weight, four of a row sum), added up by the place of their bytes.
+//   16 bit: samples and weights have two bytes each. The low and the high bytes of samples are planes of their own, so a row sum takes
+//           four products across (low · low, low · high and high · low in one sum, high · high); it is exact in 32 bits and is split
+//           into four bytes. A result takes eight products down (two bytes of a weight, four of a row sum), added up by the place of
+//           their bytes.
 //
 // Lane 4g + t of a warp holds these elements of a product's result, as (row, column): (g, 2t), (g, 2t + 1), (g + 8, 2t),
 // (g + 8, 2t + 1). Rows of the product across are samples, its columns are rows of the picture; in the product down it is the other
@@ -17,41 +18,34 @@
 
 namespace cudavision::gaussian {
 
-template <typename T>
-struct ProductsOf {
-  static constexpr int blocks = products(sizeof(T)).blocks;
-  static constexpr int across = products(sizeof(T)).across;
-  static constexpr int planes = products(sizeof(T)).planes;
-  static constexpr int down = products(sizeof(T)).down;
-};
-
 /// For each sample type:
-///   sums, tiles: how many sums a result takes, and how many tiles of 8 samples share a result word;
+///   bytes, planes: of a sample and of a weight; of a row sum;
+///   across, sums: how many sums a row sum and a result take, by the place of the bytes: byte of a sample or of a row sum + byte of a
+///            weight;
+///   tiles:   how many tiles of 8 samples share a result word;
 ///   sample(m): the sample of a block that row m of the product across computes;
-///   split(): adds ½ of the final result to the row sums of rows 2t, 2t + 1 (`top`), 2t + 8, 2t + 9 (`bottom`) of a group, and
-///            splits them into byte planes;
+///   rounded: the sum of a result that begins with rules.rounding;
+///   split(): splits the row sums of rows 2t, 2t + 1 (`top`), 2t + 8, 2t + 9 (`bottom`) of a group into byte planes;
 ///   finish(): the result words of rows g (`upper`) and g + 8 (`lower`).
 template <typename T>
 struct Arithmetic;
 
 template <>
-struct Arithmetic<uint8_t> : ProductsOf<uint8_t> {
-  static constexpr int sums = 2;   ///< low byte of row sums, high byte
-  static constexpr int tiles = 2;  ///< of 8 samples that share a result word
+struct Arithmetic<uint8_t> {
+  static constexpr int bytes = 1, planes = 2, across = 1, sums = 2, tiles = 2, rounded = 0;
 
   /// The order makes the samples of a lane neighbours.
   __device__ static int sample(int m) { return (m & 7) / 2 * 4 + (m & 1) + m / 8 * 2; }
 
-  __device__ static void split(const SampleRules& rules, const int (&top)[1][4], const int (&bottom)[1][4], int half,
+  __device__ static void split(const SampleRules&, uint32_t pack, const int (&top)[1][4], const int (&bottom)[1][4], int half,
                                uint32_t* words) {
-    const uint32_t a = __byte_perm(top[0][2 * half], top[0][2 * half + 1], rules.pack) + 0x00800080;
-    const uint32_t b = __byte_perm(bottom[0][2 * half], bottom[0][2 * half + 1], rules.pack) + 0x00800080;
+    const uint32_t a = __byte_perm(top[0][2 * half], top[0][2 * half + 1], pack);
+    const uint32_t b = __byte_perm(bottom[0][2 * half], bottom[0][2 * half + 1], pack);
     words[0] = __byte_perm(a, b, 0x6420);
     words[1] = __byte_perm(a, b, 0x7531);
   }
 
-  __device__ static void finish(const SampleRules& rules, const SetView&, const int (&sum)[2][2][4], uint32_t& upper,
-                                uint32_t& lower) {
+  __device__ static void finish(const SampleRules& rules, const int (&sum)[2][2][4], uint32_t& upper, uint32_t& lower) {
     uint32_t pair[2][2];
 #pragma unroll
     for (int tile = 0; tile < 2; ++tile)
@@ -65,18 +59,23 @@ struct Arithmetic<uint8_t> : ProductsOf<uint8_t> {
 };
 
 template <>
-struct Arithmetic<uint16_t> : ProductsOf<uint16_t> {
-  static constexpr int sums = 5;  ///< by the place of the byte: byte of a row sum + byte of a weight
-  static constexpr int tiles = 1;
+struct Arithmetic<uint16_t> {
+  static constexpr int bytes = 2, planes = 4, across = 3, sums = 5, tiles = 1, rounded = 3;
 
   __device__ static int sample(int m) { return m; }
 
-  /// The row sum, exact, made of the low · low, mixed and high · high products, plus rules.rounding.
-  __device__ static uint32_t row_sum(const SampleRules& rules, const int (&sum)[3][4], int i) {
-    return (sum[0][i] * rules.scale0 + rules.rounding) + sum[1][i] * rules.scale1 + sum[2][i] * 65536u;
+  /// The stored word without bits that are no sample, and no greater than the greatest sample.
+  __device__ static uint32_t clamped(const SampleRules& rules, uint32_t word) {
+    if (rules.mask != ~0u) word &= rules.mask;
+    return rules.most != ~0u ? __vminu2(word, rules.most) : word;
   }
 
-  __device__ static void split(const SampleRules& rules, const int (&top)[3][4], const int (&bottom)[3][4], int half,
+  /// The row sum, exact, made of the low · low, mixed and high · high products.
+  __device__ static uint32_t row_sum(const SampleRules& rules, const int (&sum)[3][4], int i) {
+    return sum[0][i] * rules.scale0 + sum[1][i] * rules.scale1 + sum[2][i] * 65536u;
+  }
+
+  __device__ static void split(const SampleRules& rules, uint32_t, const int (&top)[3][4], const int (&bottom)[3][4], int half,
                                uint32_t* words) {
     const uint32_t a = row_sum(rules, top, 2 * half), b = row_sum(rules, top, 2 * half + 1);
     const uint32_t c = row_sum(rules, bottom, 2 * half), d = row_sum(rules, bottom, 2 * half + 1);
@@ -88,8 +87,7 @@ struct Arithmetic<uint16_t> : ProductsOf<uint16_t> {
     words[3] = __byte_perm(ab_high, cd_high, 0x7632);
   }
 
-  __device__ static void finish(const SampleRules& rules, const SetView& view, const int (&sum)[1][5][4], uint32_t& upper,
-                                uint32_t& lower) {
+  __device__ static void finish(const SampleRules& rules, const int (&sum)[1][5][4], uint32_t& upper, uint32_t& lower) {
     uint32_t value[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -97,11 +95,10 @@ struct Arithmetic<uint16_t> : ProductsOf<uint16_t> {
       carry = sum[0][1][i] + (carry >> 8);
       carry = sum[0][2][i] + (carry >> 8);
       carry = sum[0][3][i] + (carry >> 8);
-      carry = sum[0][4][i] * 256 + carry;  // the sum divided by 2²⁴
-      value[i] = min(carry >> rules.final_shift, uint32_t(view.max_value)) << view.shift;
+      value[i] = sum[0][4][i] * (256 * rules.final_scale) + carry * rules.final_scale;  // the sum divided by 2²⁴
     }
-    upper = value[0] | value[1] << 16;
-    lower = value[2] | value[3] << 16;
+    upper = __byte_perm(value[0], value[1], 0x6521) & rules.mask;
+    lower = __byte_perm(value[2], value[3], 0x6521) & rules.mask;
   }
 };
 

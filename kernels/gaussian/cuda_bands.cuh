@@ -7,56 +7,67 @@
 //                                …                       …
 //
 // So one such row, the band, is enough: a fragment of any row is read from the band at a shifted position. With more channels the
-// weights lie `channels` samples apart. The columns of the matrix across are bytes of a window; those of the matrix down are rows.
+// weights lie `channels` samples apart. The columns of the matrix across are samples of a window; those of the matrix down are rows.
 #pragma once
 
 #include "kernels/gaussian/cuda_arithmetic.cuh"
 
 namespace cudavision::gaussian {
 
-/// The bands in shared memory: one for each product across, then one for each byte of a weight down.
+/// The bands in shared memory: one for each byte of a weight across and each Kind of samples, then one for each byte of a weight down.
 template <typename T>
 struct Bands {
-  using A = Arithmetic<T>;
-  static constexpr int first = 15 * sizeof(T);  ///< position of the matrix row of a block's first sample, see across_word()
+  static constexpr int weight_bytes = sizeof(T), kinds = band_kinds(sizeof(T));
+  static constexpr int first = 15;  ///< position of the matrix row of a block's first sample, see across_word()
 
-  uint8_t* const bytes;
+  volatile uint8_t* const bytes;  ///< volatile: each load has a register of its own
   const int gx, gy;
 
-  __device__ uint8_t* across(int product) const { return bytes + product * (16 * gx + 32); }
-  __device__ uint8_t* down(int byte) const { return bytes + A::across * (16 * gx + 32) + byte * (16 * gy + 16); }
+  __device__ volatile uint8_t* across(int byte, int kind) const { return bytes + (byte * kinds + kind) * (16 * gx + 32); }
+  __device__ volatile uint8_t* down(int byte) const {
+    return bytes + weight_bytes * kinds * (16 * gx + 32) + byte * (16 * gy + 16);
+  }
 
   /// Writes the bands. All threads of the block call it.
-  __device__ void fill(const SetJob& job, const AxisWeights& x, const AxisWeights& y) const {
-    for (int i = threadIdx.x; i < band_bytes(sizeof(T), gx, gy); i += blockDim.x) bytes[i] = 0;
+  __device__ void fill(const KernelParams& params, int set) const {
+    const SetJob& job = params.jobs[set];
+    for (int i = threadIdx.x; i < band_bytes(sizeof(T), gx, gy) - 4; i += blockDim.x) bytes[i] = 0;
     __syncthreads();
-    for (int i = threadIdx.x; i <= 2 * x.radius; i += blockDim.x) {
-      const unsigned weight = x.weights[abs(i - x.radius)];
-      const int at = first + job.lead + (i - x.radius) * job.stride;
-      if constexpr (sizeof(T) == 1) {
-        across(0)[at] = weight;
-      } else {  // low × low; low × high and high × low; high × high
-        across(0)[at] = across(1)[at + 1] = weight & 0xff;
-        across(1)[at] = across(2)[at + 1] = weight >> 8;
+    for (int kind = 0; kind < kinds; ++kind) {
+      const AxisWeights& x = params.axes[job.kinds[kind].set][0];
+      for (int i = threadIdx.x; i <= 2 * x.radius; i += blockDim.x) {
+        const unsigned weight = x.weights[abs(i - x.radius)];
+        const int at = first + (job.lead + (i - x.radius) * job.kinds[kind].stride) / int(sizeof(T));
+        for (int byte = 0; byte < weight_bytes; ++byte) across(byte, kind)[at] = weight >> 8 * byte & 0xff;
       }
     }
+    if (threadIdx.x == 0) *rounding_at() = job.rules.rounding;
+    const AxisWeights& y = params.axes[set][1];
     for (int i = threadIdx.x; i <= 2 * y.radius; i += blockDim.x) {
       const unsigned weight = y.weights[abs(i - y.radius)];
-      down(0)[15 + i] = weight & 0xff;
-      if (A::down == 2) down(A::down - 1)[15 + i] = weight >> 8;
+      for (int byte = 0; byte < weight_bytes; ++byte) down(byte)[first + i] = weight >> 8 * byte & 0xff;
     }
     __syncthreads();
   }
 
-  /// Word `half` of lane `lane` of a fragment of the matrix across, whose columns begin at byte `position` of the window.
-  __device__ uint32_t across_word(int product, int position, int half, int lane) const {
-    const uint8_t* from = across(product) + first + position - A::sample(lane / 4 + 8 * half) * int(sizeof(T));
-    return from[0] | from[1] << 8 | from[2] << 16 | uint32_t(from[3]) << 24;
+  /// Word `half` of lane `lane` of a fragment of the matrix across. Its columns are samples `position`, the next one, and two more,
+  /// `apart` samples behind these. The samples of a lane are of one kind: even in lanes with even g = lane / 4.
+  __device__ uint32_t across_word(int byte, int position, int apart, int half, int lane) const {
+    return word(across(byte, lane / 4 % kinds) + first + position - Arithmetic<T>::sample(lane / 4 + 8 * half), apart);
   }
   /// The same for the matrix down, whose columns are group `group` of rows.
   __device__ uint32_t down_word(int byte, int group, int half, int lane) const {
-    const uint8_t* from = down(byte) + 15 + 16 * group + lane % 4 * 2 - (lane / 4 + 8 * half);
-    return from[0] | from[1] << 8 | from[8] << 16 | uint32_t(from[9]) << 24;
+    return word(down(byte) + first + 16 * group + lane % 4 * 2 - (lane / 4 + 8 * half), 8);
+  }
+  /// rules.rounding
+  __device__ uint32_t rounding() const { return *rounding_at(); }
+
+ private:
+  __device__ volatile uint32_t* rounding_at() const {
+    return reinterpret_cast<volatile uint32_t*>(bytes + band_bytes(sizeof(T), gx, gy) - 4);
+  }
+  __device__ static uint32_t word(const volatile uint8_t* from, int apart) {
+    return from[0] | from[1] << 8 | from[apart] << 16 | uint32_t(from[apart + 1]) << 24;
   }
 };
 

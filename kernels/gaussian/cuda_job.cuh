@@ -21,53 +21,40 @@ struct AxisWeights {
   uint16_t weights[max_taps / 2 + 1];
 };
 
-/// Finds the row that stands for row r: for r < 0 row `above` + sign · r, for r > last row `below` + sign · r, clamped to the frame.
-///   border       above   below   sign
-///   replicate     0       0        1
-///   reflect      −1       2n − 1  −1
-///   reflect_101   0       2n − 2  −1     n: rows of the frame
-///   wrap          n      −n        1
-struct RowMap {
-  int above, below, sign;
-  int last;   ///< the last row of the frame
-  int pitch;  ///< bytes
-
-  /// Byte offset of row `row`.
-  __device__ std::int64_t operator()(int row) const {
-    int mapped = row < 0 ? above + sign * row : row;
-    mapped = row > last ? below + sign * row : mapped;
-    return std::int64_t(min(max(mapped, 0), last)) * pitch;
-  }
-};
-
 /// Numbers for the arithmetic of a sample type; see cuda_arithmetic.cuh.
 /// An identity axis has the weight 1 (down, 16 bit: 2¹⁵), and the selectors, scales and shifts below make up for it.
 struct SampleRules {
-  uint32_t mask;            ///< 16 bit: significant bits of a source word (two samples)
-  uint32_t most;            ///< 16 bit: the greatest samples of a source word, as stored; ~0: no stored word exceeds them
-  uint32_t pack, out;       ///< 8 bit: __byte_perm selectors for row sums and for results
+  uint32_t mask;            ///< 16 bit: bits of the samples in a stored word (two samples)
+  uint32_t most;            ///< 16 bit: the greatest samples of a stored word; ~0: no word exceeds them once `mask` is applied
+  uint32_t out;             ///< 8 bit: __byte_perm selector for results
   uint32_t scale0, scale1;  ///< 16 bit: factors of the partial row sums
-  /// 16 bit: half a unit of the result, added to each row sum (the weights down sum to one). 8 bit: not used: split() adds 128.
-  uint32_t rounding;
-  int final_shift;  ///< 16 bit: from the sum to the result
+  uint32_t rounding;        ///< half a unit of the result: one of the sums down begins with it
+  uint32_t final_scale;     ///< 16 bit: factor of the result
 };
 
-/// One channel set. Horizontal positions are bytes of a row.
+/// The samples of a row with even or with odd numbers. They differ only in packed 4:2:2: one of them is luma, the other chroma.
+struct Kind {
+  int set;        ///< the channel set whose weights across they have
+  int stride;     ///< bytes from a sample to the next one of its channel
+  int width;      ///< of the set's grid
+  int x0, x1;     ///< bytes of the row to write: [x0, x1)
+  uint32_t pack;  ///< 8 bit: __byte_perm selector for row sums; see SampleRules
+};
+
+/// One channel set, or the two that share the plane of packed 4:2:2. Horizontal positions are bytes of a row.
 struct SetJob {
-  RowMap rows;
   SetView view;
-  int row_bytes;              ///< of the whole plane
-  int x0, x1;                 ///< to write: [x0, x1)
-  int origin;                 ///< where the first strip begins, a multiple of 32
-  int stride;                 ///< from a sample to the next one of its channel
-  int reach;                  ///< the radius
-  int lead;                   ///< by which a strip's window begins before the strip: a multiple of 8, at least `reach`
-  SetSchedule schedule;       ///< its blocks
-  bool aligned_4, aligned_8;  ///< source rows are aligned to 4 bytes; to 8 bytes
-  bool stores_8;              ///< destination rows are aligned to 8 bytes, and source rows too where samples are copied from them
-  bool one_fold;              ///< `rows` finds all rows that a window needs
-  uint32_t copied_bits[2];    ///< bits of 8 bytes that are copied from the source
-  uint32_t owned_bytes;       ///< 8 bit: bit k: byte k of 8 bytes is written
+  Kind kinds[2];  ///< of samples with even and with odd numbers
+  int row_bytes,
+      row_end;           ///< of the whole plane. In packed 4:2:2 of odd width the kinds end at different bytes: the first, the last
+  int x0, x1;            ///< to write: [x0, x1)
+  int origin;            ///< where the first strip begins, a multiple of 32
+  int reach;             ///< the radius
+  int lead;              ///< by which a strip's window begins before the strip: a multiple of 8, at least `reach`
+  SetSchedule schedule;  ///< its blocks
+  int unit;              ///< source rows are aligned to so many bytes: 16, 8 or 4; 0: to fewer
+  bool stores_8, stores_16;  ///< destination rows are aligned to 8 bytes; to 16 bytes
+  uint32_t copied_bits[2];   ///< bits of 8 bytes that are copied from the source
   SampleRules rules;
 };
 
@@ -96,7 +83,7 @@ __device__ __forceinline__ int find_set(const KernelParams& params) {
 __device__ __forceinline__ Segment find_segment(const SetJob& job) {
   const int warps = blockDim.x / 32, warp = threadIdx.x / 32;
   Segment segment(job.schedule, blockIdx.x, warp, warps);
-  segment.place(job.origin, job.view.y0, job.view.y1);
+  segment.place(job.origin, job.view.y0, job.view.y1, strip_bytes);
   return segment;
 }
 

@@ -3,7 +3,7 @@
 // rows a step, across and then down. But the matrices and the rings lie in shared memory, and the sizes of the window are parameters.
 //
 //   shared memory of a block (LargeLayout):
-//     matrix across  [margin + loads groups of 16 bytes][product][lane][half]   margin: groups of zeros, see below
+//     matrix across  [margin + loads groups of 16 samples][byte of a weight][lane][half]   margin: groups of zeros, see below
 //     matrix down    [gy groups of 16 rows][byte of a weight][lane][half]
 //     rings          [warp][gy groups of 16 rows][4][lane] 16 bytes; at first the bands lie here
 //
@@ -24,62 +24,74 @@ template <typename T>
 struct Large {
   using A = Arithmetic<T>;
   using Layout = LargeLayout<sizeof(T)>;
-  static constexpr int loads_ahead = Layout::loads_ahead;
+  static constexpr int loads_ahead = Layout::loads_ahead, blocks = strip_blocks(sizeof(T));
 
   /// Fills the matrices from the bands. All threads of the block call it.
   static __device__ __forceinline__ void fill(const Bands<T>& bands, const Layout& layout, uint32_t* across, uint32_t* down) {
-    for (int i = threadIdx.x; i < (layout.margin + layout.loads) * A::across * 64; i += blockDim.x) {
-      const int group = i / (64 * A::across) - layout.margin;
-      across[i] =
-          group >= 0 && group < bands.gx ? bands.across_word(i / 64 % A::across, 16 * group + i / 2 % 4 * 4, i % 2, i / 2 % 32) : 0;
+    constexpr int apart = sizeof(T) == 1 ? 2 : 8, first = sizeof(T) == 1 ? 4 : 2;  // see planes_of()
+    for (int i = threadIdx.x; i < (layout.margin + layout.loads) * A::bytes * 64; i += blockDim.x) {
+      const int group = i / (64 * A::bytes) - layout.margin, t = i / 2 % 4;
+      across[i] = group >= 0 && group < bands.gx
+                      ? bands.across_word(i / 64 % A::bytes, 16 * group + first * t, apart, i % 2, i / 2 % 32)
+                      : 0;
     }
-    for (int i = threadIdx.x; i < bands.gy * A::down * 64; i += blockDim.x)
-      down[i] = bands.down_word(i / 64 % A::down, i / (64 * A::down), i % 2, i / 2 % 32);
+    for (int i = threadIdx.x; i < bands.gy * A::bytes * 64; i += blockDim.x)
+      down[i] = bands.down_word(i / 64 % A::bytes, i / (64 * A::bytes), i % 2, i / 2 % 32);
     __syncthreads();
+  }
+
+  /// The planes of a lane's samples of a group: bytes 4t … 4t + 3, or 16-bit samples 2t, 2t + 1, 2t + 8, 2t + 9.
+  static __device__ __forceinline__ void planes_of(const SampleRules& rules, const uint32_t* words, uint32_t (&planes)[A::bytes]) {
+    if constexpr (sizeof(T) == 1) {
+      planes[0] = words[0];
+    } else {
+      const uint32_t x = A::clamped(rules, words[0]), y = A::clamped(rules, words[1]);
+      planes[0] = __byte_perm(x, y, 0x6420), planes[1] = __byte_perm(x, y, 0x7531);
+    }
   }
 
   /// The pass across: sums of rows y and y + 8. The lane's words begin at byte x.
   static __device__ __forceinline__ void sum_rows(const SetJob& job, bool inside, int y, int x, int loads, const uint32_t* across,
-                                                  int lane, int (&row_sums)[A::blocks][2][A::across][4]) {
-    constexpr int apart = sizeof(T);
-    uint32_t next[2][loads_ahead];
+                                                  int lane, int (&row_sums)[blocks][2][A::across][4]) {
+    constexpr int group_words = sizeof(T);
+    uint32_t next[2][loads_ahead * group_words];
     load_row<T>(job, inside, y, x, next[0]);
     load_row<T>(job, inside, y + 8, x, next[1]);
 #pragma unroll 1
     for (int j = 0; j < loads; j += loads_ahead) {
-      uint32_t words[2][loads_ahead];
+      uint32_t planes[2][loads_ahead][A::bytes];
 #pragma unroll
-      for (int k = 0; k < 2 * loads_ahead; ++k)
-        words[k / loads_ahead][k % loads_ahead] =
-            sizeof(T) == 2 && job.rules.most != ~0u
-                ? __vminu2(next[k / loads_ahead][k % loads_ahead] & job.rules.mask, job.rules.most)
-                : next[k / loads_ahead][k % loads_ahead];
+      for (int i = 0; i < 2 * loads_ahead; ++i)
+        planes_of(job.rules, &next[i / loads_ahead][i % loads_ahead * group_words], planes[i / loads_ahead][i % loads_ahead]);
       if (j + loads_ahead < loads) {
-        load_row<T>(job, inside, y, x + 16 * (j + loads_ahead), next[0]);
-        load_row<T>(job, inside, y + 8, x + 16 * (j + loads_ahead), next[1]);
+        load_row<T>(job, inside, y, x + 16 * group_words * (j + loads_ahead), next[0]);
+        load_row<T>(job, inside, y + 8, x + 16 * group_words * (j + loads_ahead), next[1]);
       }
 #pragma unroll
       for (int k = 0; k < loads_ahead; ++k)
 #pragma unroll
-        for (int b = 0; b < A::blocks; ++b)
+        for (int b = 0; b < blocks; ++b)
 #pragma unroll
-          for (int p = 0; p < A::across; ++p) {
+          for (int byte = 0; byte < A::bytes; ++byte) {
             const uint2 matrix =
-                reinterpret_cast<const uint2*>(across)[((Layout::margin + j + k - b * apart) * A::across + p) * 32 + lane];
+                reinterpret_cast<const uint2*>(across)[((Layout::margin + j + k - b) * A::bytes + byte) * 32 + lane];
             const uint32_t a[2] = {matrix.x, matrix.y};
-            mma(row_sums[b][0][p], a, words[0][k]);
-            mma(row_sums[b][1][p], a, words[1][k]);
+#pragma unroll
+            for (int p = 0; p < A::bytes; ++p) {
+              mma(row_sums[b][0][byte + p], a, planes[0][k][p]);
+              mma(row_sums[b][1][byte + p], a, planes[1][k][p]);
+            }
           }
     }
   }
 
   /// Puts row sums into slot `slot` of the ring.
-  static __device__ __forceinline__ void put(const SetJob& job, const int (&row_sums)[A::blocks][2][A::across][4], int slot,
-                                             uint4* ring) {
+  static __device__ __forceinline__ void put(const SetJob& job, uint32_t pack, const int (&row_sums)[blocks][2][A::across][4],
+                                             int slot, uint4* ring) {
     uint32_t packed[16];
 #pragma unroll
-    for (int i = 0; i < 2 * A::blocks; ++i)
-      A::split(job.rules, row_sums[i / 2][0], row_sums[i / 2][1], i % 2, &packed[i * A::planes]);
+    for (int i = 0; i < 2 * blocks; ++i)
+      A::split(job.rules, pack, row_sums[i / 2][0], row_sums[i / 2][1], i % 2, &packed[i * A::planes]);
 #pragma unroll
     for (int i = 0; i < 4; ++i)
       ring[(slot * 4 + i) * 32] = make_uint4(packed[4 * i], packed[4 * i + 1], packed[4 * i + 2], packed[4 * i + 3]);
@@ -89,12 +101,14 @@ struct Large {
   static __device__ __forceinline__ void sum_columns(const SetJob& job, int gy, const uint32_t* down, int lane, const uint4* ring,
                                                      int oldest, uint32_t (&upper)[4], uint32_t (&lower)[4]) {
     int sums[4][A::tiles][A::sums][4] = {};
+#pragma unroll
+    for (int i = 0; i < 16 * A::tiles; ++i) sums[i / 4 / A::tiles][i / 4 % A::tiles][A::rounded][i % 4] = job.rules.rounding;
 #pragma unroll 1
     for (int d = 0, from = oldest; d < gy; ++d) {
-      uint32_t a[A::down][2];
+      uint32_t a[A::bytes][2];
 #pragma unroll
-      for (int byte = 0; byte < A::down; ++byte) {
-        const uint2 matrix = reinterpret_cast<const uint2*>(down)[(d * A::down + byte) * 32 + lane];
+      for (int byte = 0; byte < A::bytes; ++byte) {
+        const uint2 matrix = reinterpret_cast<const uint2*>(down)[(d * A::bytes + byte) * 32 + lane];
         a[byte][0] = matrix.x, a[byte][1] = matrix.y;
       }
 #pragma unroll
@@ -104,14 +118,14 @@ struct Large {
 #pragma unroll
         for (int tile = 0; tile < A::tiles; ++tile)
 #pragma unroll
-          for (int byte = 0; byte < A::down; ++byte)
+          for (int byte = 0; byte < A::bytes; ++byte)
 #pragma unroll
             for (int p = 0; p < A::planes; ++p) mma(sums[w][tile][p + byte], a[byte], row[tile * A::planes + p]);
       }
       from = from + 1 < gy ? from + 1 : 0;
     }
 #pragma unroll
-    for (int w = 0; w < 4; ++w) A::finish(job.rules, job.view, sums[w], upper[w], lower[w]);
+    for (int w = 0; w < 4; ++w) A::finish(job.rules, sums[w], upper[w], lower[w]);
   }
 };
 
@@ -131,7 +145,7 @@ __global__ void __launch_bounds__(32 * tuning.large_warps, tuning.large_blocks)
   uint32_t* const across = reinterpret_cast<uint32_t*>(memory);
   uint32_t* const down = reinterpret_cast<uint32_t*>(memory + layout.down);
   const Bands<T> bands{memory + layout.ring, gx, gy};
-  bands.fill(job, params.axes[set][0], params.axes[set][1]);
+  bands.fill(params, set);
   L::fill(bands, layout, across, down);
 
   uint4* const ring = reinterpret_cast<uint4*>(memory + layout.ring + warp * gy * layout.ring_group) + lane;
@@ -139,18 +153,23 @@ __global__ void __launch_bounds__(32 * tuning.large_warps, tuning.large_blocks)
   const int radius = params.axes[set][1].radius;
   const bool inside = !segment.edge;
   const int groups = segment.steps > 0 ? segment.steps + gy - 1 : 0;
-  Store<T, true> store(job, segment.x, segment.y);
+  Store<T, true> store(job, segment.x, segment.y, memory + layout.out + warp * Store<T, true>::size);
+  const uint32_t pack = job.kinds[g & 1].pack;
   int slot = 0;  // of the ring, written next
   for (int q = 0; q < groups; ++q) {
     const int y = segment.y - radius + q * step_rows + g;
-    int row_sums[A::blocks][2][A::across][4] = {};
+    int row_sums[L::blocks][2][A::across][4] = {};
     L::sum_rows(job, inside, y, x, layout.loads, across, lane, row_sums);
-    L::put(job, row_sums, slot, ring);
+    L::put(job, pack, row_sums, slot, ring);
     slot = slot + 1 < gy ? slot + 1 : 0;
     if (q < gy - 1) continue;  // the ring is not full yet
     uint32_t upper[4], lower[4];
     L::sum_columns(job, gy, down, lane, ring, slot, upper, lower);
-    store.step(upper, lower);
+    const auto source = [&](int i) {
+      if (store.y + 8 * i >= store.end) return uint4{};
+      return __ldg(reinterpret_cast<const uint4*>(job.view.src + (store.y + 8 * i) * job.view.src_pitch + store.x));
+    };
+    store.template step<false>(upper, lower, source);
   }
 }
 

@@ -15,11 +15,11 @@ int find(const Shapes& shapes, int gx, int gy) {
 
 }  // namespace
 
-Window window_of(int radius_x, int radius_y, int stride, int sample_bytes) {
+Window window_of(int reach, int radius_y, int sample_bytes) {
   Window window;
-  window.reach = radius_x * stride;
+  window.reach = reach;
   window.lead = divide_up(window.reach, 8) * 8;
-  window.gx = divide_up(window.lead + 16 * sample_bytes + window.reach, 16);
+  window.gx = divide_up(window.lead + 16 * sample_bytes + window.reach, 16 * sample_bytes);
   window.gy = divide_up(2 * radius_y + 16, 16);
   return window;
 }
@@ -28,8 +28,9 @@ int find_shape(int sample_bytes, int gx, int gy) {
   return sample_bytes == 1 ? find(byte_shapes, gx, gy) : find(word_shapes, gx, gy);
 }
 
-int strip_window(int sample_bytes, int shape) {
-  return 16 * strip_loads(sample_bytes, sample_bytes == 1 ? byte_shapes[shape].gx : word_shapes[shape].gx);
+int strip_shared(int sample_bytes, int shape) {
+  const KernelShape& s = sample_bytes == 1 ? byte_shapes[shape] : word_shapes[shape];
+  return StripLayout(sample_bytes, s.gx, s.gy).size;
 }
 
 int large_bytes(int sample_bytes, int gx, int gy, int warps) {
@@ -37,7 +38,7 @@ int large_bytes(int sample_bytes, int gx, int gy, int warps) {
 }
 
 int large_window(int sample_bytes, int gx, int gy) {
-  return 16 * (sample_bytes == 1 ? LargeLayout<1>(gx, gy, 1).loads : LargeLayout<2>(gx, gy, 1).loads);
+  return 16 * sample_bytes * (sample_bytes == 1 ? LargeLayout<1>(gx, gy, 1).loads : LargeLayout<2>(gx, gy, 1).loads);
 }
 
 int large_warps(int sample_bytes, int gx, int gy, int shared_limit) {
@@ -47,7 +48,7 @@ int large_warps(int sample_bytes, int gx, int gy, int shared_limit) {
 }
 
 Schedule cut(const std::array<SetWork, 3>& work, int sets, const Workers& workers, int steps) {
-  const int edge_steps = std::max(1, steps / tuning.edge_share);
+  const int edge_steps = std::max(1, steps / workers.edge_share);
   Schedule schedule;
   for (int i = 0; i < sets; ++i) {
     const SetWork& from = work[i];
@@ -57,11 +58,11 @@ Schedule cut(const std::array<SetWork, 3>& work, int sets, const Workers& worker
     set.first_block = schedule.blocks;
     set.strips = from.strips();
     if (set.strips == 0) continue;
-    // The window of strip n is [begin + 64 n, begin + 64 n + window).
+    // The window of strip n is [begin + width · n, begin + width · n + window).
     const int begin = from.origin() - from.lead;
-    const int end = from.row_bytes - workers.window;                     // the last place in the row where a window can begin
-    const int fit = begin <= end ? (end - begin) / strip_bytes + 1 : 0;  // strips whose window does not leave the row to the right
-    set.left = std::min(set.strips, begin < 0 ? divide_up(-begin, strip_bytes) : 0);
+    const int end = from.row_bytes - workers.window;                    // the last place in the row where a window can begin
+    const int fit = begin <= end ? (end - begin) / from.width + 1 : 0;  // strips whose window does not leave the row to the right
+    set.left = std::min(set.strips, begin < 0 ? divide_up(-begin, from.width) : 0);
     if (from.all_edges || fit <= set.left) set.left = set.strips;
     set.edges = set.left + std::max(0, set.strips - std::max(fit, set.left));
     set.edge_blocks = divide_up(set.edges * divide_up(from.steps(), edge_steps), workers.warps);

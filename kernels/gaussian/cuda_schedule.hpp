@@ -3,11 +3,10 @@
 //
 //   row of a channel set:  | strip 0 | strip 1 | strip 2 | …  64 bytes each; the first begins at a multiple of 32 bytes
 //   a strip, downwards:    | segment 0 | segment 1 | …        `steps` steps of 16 rows each
-//   a block:               `warps` warps; each computes one segment
+//   a block:               `warps` warps; each computes one segment. The kernel for strips counts the strips of a block as one wide one
 //   the grid:              for each channel set: blocks of edge strips, then blocks of inner strips
 //
-// An edge strip has a window that leaves the row. Its samples are read one by one, so its warps take longer: its segments come first
-// and are shorter.
+// An edge strip has a window that leaves the row. Its samples outside the row take longer to read: its segments come first and are shorter.
 #pragma once
 
 #include <array>
@@ -23,26 +22,18 @@ inline constexpr int step_rows = 16;    ///< computed by a warp at a time. Fixed
 
 // ---- Windows --------------------------------------------------------------------------------------------------------------------
 
-/// How the matrix products of a sample type are shaped; see cuda_arithmetic.cuh.
-struct Products {
-  int blocks;  ///< of 16 samples in a strip
-  int across;  ///< products across, for each block
-  int planes;  ///< bytes of a row sum
-  int down;    ///< bytes of a weight
-};
-CUDAVISION_HOST_DEVICE constexpr Products products(int sample_bytes) {
-  return sample_bytes == 1 ? Products{4, 1, 2, 1} : Products{2, 3, 4, 2};
-}
+/// Blocks of 16 samples in a strip.
+CUDAVISION_HOST_DEVICE constexpr int strip_blocks(int sample_bytes) { return 4 / sample_bytes; }
 
 /// The bytes and rows that a block of 16 samples × 16 rows depends on.
 struct Window {
   int reach = 0;  ///< radius in bytes
   int lead = 0;   ///< bytes by which the window begins before the block: a multiple of 8, at least `reach`
-  int gx = 0;     ///< groups of 16 bytes across
+  int gx = 0;     ///< groups of 16 samples across
   int gy = 0;     ///< groups of 16 rows down
 };
-/// `stride`: bytes from a sample to the next one of its channel.
-Window window_of(int radius_x, int radius_y, int stride, int sample_bytes);
+/// `reach`: the radius across, in bytes.
+Window window_of(int reach, int radius_y, int sample_bytes);
 
 // ---- Kernels --------------------------------------------------------------------------------------------------------------------
 
@@ -50,48 +41,71 @@ Window window_of(int radius_x, int radius_y, int stride, int sample_bytes);
 struct KernelShape {
   int gx, gy;
 };
-/// All such kernels, the cheapest first. Here is the place to add a shape; gx must be even. The most taps across × down:
+/// All such kernels, the cheapest first. Here is the place to add a shape; gx must be even for bytes. The most taps across × down:
 ///            reach       1 channel    2 channels   3 channels   4 channels
 ///   {2, 2}   8 bytes      17 × 17       9 × 17       5 × 17       5 × 17
 ///   {4, 2}   24           49 × 17      25 × 17      17 × 17      13 × 17
 ///   {4, 3}   24           49 × 33      25 × 33      17 × 33      13 × 33
 ///   {6, 2}   40           81 × 17      41 × 17      27 × 17      21 × 17
 ///   {10, 3}  72          145 × 33      73 × 33      49 × 33      37 × 33
-///   16 bit: {4, 2}        17 × 17       9 × 17       –            5 × 17;     {6, 3}   33 × 33, 17 × 33, –, 9 × 33
+///   16 bit: {2, 2}        17 × 17       9 × 17       –            5 × 17;     {3, 3}   33 × 33, 17 × 33, –, 9 × 33
 inline constexpr std::array<KernelShape, 5> byte_shapes = {{{2, 2}, {4, 2}, {4, 3}, {6, 2}, {10, 3}}};
-inline constexpr std::array<KernelShape, 2> word_shapes = {{{4, 2}, {6, 3}}};
+inline constexpr std::array<KernelShape, 2> word_shapes = {{{2, 2}, {3, 3}}};
 
 /// Index of the first shape that holds a window; −1: none does, and the kernel for large windows computes it.
 int find_shape(int sample_bytes, int gx, int gy);
 
-/// Words of a row that a lane of such a kernel loads for a strip.
-constexpr int strip_loads(int sample_bytes, int gx) { return 2 * (gx / 2 + (sample_bytes == 1 ? 2 : 1)); }
-/// Bytes of a row that a warp of the kernel of a shape loads for a strip: four lanes load each row.
-int strip_window(int sample_bytes, int shape);
-
-/// Bytes of shared memory for the bands of the matrices; see cuda_bands.cuh.
+/// How many kinds of samples have bands of their own: only packed 4:2:2 has two, and its samples are bytes.
+CUDAVISION_HOST_DEVICE constexpr int band_kinds(int sample_bytes) { return sample_bytes == 1 ? 2 : 1; }
+/// Bytes of shared memory for the bands of the matrices and a word; see cuda_bands.cuh.
 CUDAVISION_HOST_DEVICE constexpr int band_bytes(int sample_bytes, int gx, int gy) {
-  return products(sample_bytes).across * (16 * gx + 32) + products(sample_bytes).down * (16 * gy + 16);
+  return sample_bytes * (band_kinds(sample_bytes) * (16 * gx + 32) + 16 * gy + 16) + 4;
 }
+
+/// Shared memory of such a kernel: groups of rows (see cuda_tile.cuh), then 1 KB a warp (see cuda_store.cuh), the map of the sides, and
+/// the bands.
+struct StripLayout {
+  int pitch;            ///< bytes between rows: an odd multiple of 32, so that four rows lie in different banks
+  int slots;            ///< groups: those that are copied ahead, and those of a window
+  int out, map, bands;  ///< bytes at which these parts begin; the groups begin at 0
+  int size;             ///< bytes in all
+
+  CUDAVISION_HOST_DEVICE constexpr StripLayout(int sample_bytes, int gx, int gy)
+      : pitch((strip_bytes * tuning.strip_warps + 16 * sample_bytes * gx + 31) / 32 * 32),
+        slots(groups_ahead(gy) + gy),
+        out(0),
+        map(0),
+        bands(0),
+        size(0) {
+    if (pitch / 32 % 2 == 0) pitch += 32;
+    out = slots * step_rows * pitch;
+    map = out + tuning.strip_warps * step_rows * strip_bytes;
+    bands = map + pitch / sample_bytes * 4;
+    size = bands + band_bytes(sample_bytes, gx, gy);
+  }
+};
+int strip_shared(int sample_bytes, int shape);
 
 /// Shared memory of the kernel for large windows: the fragments of the matrix across and of the matrix down, then a ring for each
 /// warp. The bands are only needed before the rings and share their place.
 template <int sample_bytes>
 struct LargeLayout {
-  static constexpr int margin = (products(sample_bytes).blocks - 1) * sample_bytes;  ///< groups of zeros before the matrix across
-  static constexpr int fragment = 2 * 32 * 4;     ///< bytes of a matrix fragment: two words for each lane
-  static constexpr int ring_group = 16 * 32 * 4;  ///< bytes of 16 rows in a ring
+  static constexpr int margin = strip_blocks(sample_bytes) - 1;  ///< groups of zeros before the matrix across
+  static constexpr int fragment = 2 * 32 * 4;                    ///< bytes of a matrix fragment: two words for each lane
+  static constexpr int ring_group = 16 * 32 * 4;                 ///< bytes of 16 rows in a ring
   static constexpr int loads_ahead = tuning.large_loads;
 
-  int loads;  ///< groups of 16 bytes to load for a strip, a multiple of loads_ahead
+  int loads;  ///< groups of 16 samples to load for a strip, a multiple of loads_ahead
   int down;   ///< byte at which the matrix down begins; the matrix across begins at 0
+  int out;    ///< byte at which the warps' memory for results begins
   int ring;   ///< byte at which the rings and the bands begin
   int size;   ///< bytes in all
 
   CUDAVISION_HOST_DEVICE LargeLayout(int gx, int gy, int warps) {
     loads = (gx + margin + loads_ahead - 1) / loads_ahead * loads_ahead;
-    down = (margin + loads) * products(sample_bytes).across * fragment;
-    ring = down + gy * products(sample_bytes).down * fragment;
+    down = (margin + loads) * sample_bytes * fragment;
+    out = down + gy * sample_bytes * fragment;
+    ring = out + warps * step_rows * strip_bytes;
     const int rings = warps * gy * ring_group, band = band_bytes(sample_bytes, gx, gy);
     size = ring + (rings > band ? rings : band);
   }
@@ -111,18 +125,20 @@ struct SetWork {
   int y0 = 0, y1 = 0;                      ///< rows to write: [y0, y1)
   int lead = 0;                            ///< of the window
   bool all_edges = false;                  ///< every strip is read sample by sample (memory that is not aligned, for example)
+  int width = strip_bytes;                 ///< of a strip; the kernel for strips takes those of a block together, as one
   int origin() const { return x0 & ~31; }  ///< where the first strip begins
-  int strips() const { return y0 < y1 ? (x1 - origin() + strip_bytes - 1) / strip_bytes : 0; }
+  int strips() const { return y0 < y1 ? (x1 - origin() + width - 1) / width : 0; }
   int steps() const { return (y1 - y0 + step_rows - 1) / step_rows; }
 };
 
 /// The kernel that computes it, and the device.
 struct Workers {
-  int warps = 1;      ///< of a block
-  int window = 0;     ///< bytes of a row that a warp loads for a strip
-  int gy = 1;         ///< groups of rows in a window: the first gy − 1 steps of a segment only fill the ring
-  int slots = 1;      ///< blocks that run at the same time on the device
-  int max_steps = 1;  ///< of a segment
+  int warps = 1;       ///< of a block, each with a strip of its own
+  int window = 0;      ///< bytes of a row that a warp loads for a strip
+  int gy = 1;          ///< groups of rows in a window: the first gy − 1 steps of a segment only fill the ring
+  int edge_share = 1;  ///< segments of edge strips have fewer steps by this factor
+  int slots = 1;       ///< blocks that run at the same time on the device
+  int max_steps = 1;   ///< of a segment
 };
 
 /// The blocks of a channel set. (Kernels read it from their parameters: the order of the fields is part of their machine code.)
@@ -171,9 +187,9 @@ struct Segment {
     }
   }
 
-  /// Places it in the frame and shortens it at the lower end. `origin`, `y0`, `y1`: as in SetWork.
-  CUDAVISION_HOST_DEVICE void place(int origin, int y0, int y1) {
-    x = origin + strip * strip_bytes;
+  /// Places it in the frame and shortens it at the lower end. `origin`, `y0`, `y1`, `width`: as in SetWork.
+  CUDAVISION_HOST_DEVICE void place(int origin, int y0, int y1, int width) {
+    x = origin + strip * width;
     y = y0 + nth * steps * step_rows;
     const int left = (y1 - y + step_rows - 1) / step_rows;
     steps = steps < left ? steps : left;

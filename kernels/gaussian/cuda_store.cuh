@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Writing a strip: 16 rows × 64 bytes a step.
 //
-//   A lane 4g + t comes with the words at bytes 4t, 16 + 4t, 32 + 4t, 48 + 4t of rows g and g + 8. Neighbouring lanes swap words:
+//   A lane 4g + t comes with the words at bytes 4t, 16 + 4t, 32 + 4t, 48 + 4t of rows g and g + 8. They go through shared memory, 1 KB a
+//   warp. Then a lane 4r + c has the 16 bytes at byte 16c of rows r and r + 8, and four lanes write 64 neighbouring bytes.
 //
-//        bytes   0   4   8  12 | 16  20  24  28 | 32 …            bytes   0       8      16      24 | 32 …
-//   lane 4g + t: 0   1   2   3 |  0   1   2   3 |  0 …    →              0       2       1       3  |  0 …
-//
-//   Then a lane has whole pairs of words, and four lanes fill whole sectors of 32 bytes.
+//   shared memory     | 16 bytes | 16 bytes | 16 bytes | 16 bytes |      row r holds its bytes 16c … at place c ^ (r / 2 % 4),
+//                     | row 0, 64 bytes …                         |      so that neither access meets a bank twice
 #pragma once
 
+#include "kernels/cuda/mma.cuh"
 #include "kernels/cuda/warp.cuh"
 #include "kernels/gaussian/cuda_job.cuh"
 
 namespace cudavision::gaussian {
 
-/// Writes those of the 8 bytes at byte x of row y that lie in the rectangle and belong to the set. x is a multiple of 8.
+/// Writes those of the 16 bytes at byte x of row y that lie in the rectangle. x is a multiple of 16.
 template <typename T>
-static __device__ __noinline__ void store_edge(const SetJob& job, int y, int x, uint2 value) {
+static __device__ __noinline__ void store_edge(const SetJob& job, int y, int x, uint4 value) {
   const SetView& view = job.view;
   if (y >= view.y1) return;
   const unsigned char* const from = view.src + y * view.src_pitch + x;
   unsigned char* const to = view.dst + y * view.dst_pitch + x;
   constexpr int per_word = 4 / sizeof(T);
+  const uint32_t words[4] = {value.x, value.y, value.z, value.w};
 #pragma unroll
-  for (int i = 0; i < 2 * per_word; ++i) {
+  for (int i = 0; i < 4 * per_word; ++i) {
     const int byte = x + i * int(sizeof(T));
-    if (byte < job.x0 || byte >= job.x1) continue;
+    if (byte < job.kinds[i & 1].x0 || byte >= job.kinds[i & 1].x1) continue;
     const int channel = byte / int(sizeof(T)) % view.channels;
-    if (!(view.own >> channel & 1)) continue;
-    const T computed = T((i < per_word ? value.x : value.y) >> (i % per_word * 8 * int(sizeof(T))));
+    const T computed = T(words[i / per_word] >> (i % per_word * 8 * int(sizeof(T))));
     reinterpret_cast<T*>(to)[i] = view.filtered >> channel & 1 ? computed : reinterpret_cast<const T*>(from)[i];
   }
 }
@@ -36,98 +36,81 @@ static __device__ __noinline__ void store_edge(const SetJob& job, int y, int x, 
 /// Writes the segment of a warp from top to bottom.
 template <typename T, bool Streams>
 struct Store {
-  const SetJob& job;
-  int x, y;  ///< of the lane's first 8 bytes
-  unsigned char* to;
-  const unsigned char* from;
-  long long to_8, from_8;  ///< bytes from a row to the eighth row below it
-  bool whole;              ///< all bytes of the strip are written, in aligned words
-  bool keeps;              ///< `whole`, and some bytes are copied from the source
-  bool shares;             ///< only the bytes of the set are written: it shares its plane with another set
-  int end;                 ///< the first row that is not written
+  static constexpr int size = step_rows * strip_bytes;  ///< bytes of shared memory for each warp
 
-  __device__ Store(const SetJob& job, int strip_x, int strip_y) : job(job) {
-    const int lane = threadIdx.x % 32;
-    x = strip_x + 16 * (lane & 1) + (lane & 2) * 4;
-    y = strip_y + lane / 4;
+  const SetJob& job;
+  unsigned char* const memory;
+  int x, y;  ///< of the lane's first 16 bytes
+  unsigned char* to;
+  long long to_8;  ///< bytes from a row to the eighth row below it
+  bool whole;      ///< all bytes of the strip are written, in aligned words
+  bool keeps;      ///< `whole`, and some bytes are copied from the source
+  int end;         ///< the first row that is not written
+
+  __device__ Store(const SetJob& job, int strip_x, int strip_y, unsigned char* memory) : job(job), memory(memory) {
+    x = strip_x + first_byte();
+    y = strip_y + threadIdx.x % 32 / 4;
     to = job.view.dst + y * job.view.dst_pitch + x;
-    from = job.view.src + y * job.view.src_pitch + x;
-    const bool covered = strip_x >= job.x0 && strip_x + strip_bytes <= job.x1;
-    whole = job.stores_8 && covered;
+    whole = job.stores_8 && strip_x >= max(job.kinds[0].x0, job.kinds[1].x0) &&
+            strip_x + strip_bytes <= min(job.kinds[0].x1, job.kinds[1].x1);
     keeps = whole && (job.copied_bits[0] | job.copied_bits[1]);
-    shares = job.owned_bytes != 0xff && covered;
     end = cuda::kept(job.view.y1);
     to_8 = cuda::kept(8 * (long long)(job.view.dst_pitch));
-    from_8 = cuda::kept(8 * (long long)(job.view.src_pitch));
   }
 
-  /// Writes rows g and g + 8 of a step: lane 4g + t has their words at bytes 16i + 4t.
-  __device__ __forceinline__ void step(const uint32_t (&upper)[4], const uint32_t (&lower)[4]) {
-    uint2 pairs[2][2];  // [row g, row g + 8][bytes x, x + 32]
-    swap(upper, lower, pairs);
-    if (keeps) copy_kept(pairs);
-    if (whole) {
-      write_whole(pairs);
-    } else if (sizeof(T) == 1 && shares) {
-      write_shared(pairs);
-    } else {
-#pragma unroll 1
+  /// The first of the lane's 16 bytes in a strip.
+  __device__ static int first_byte() { return threadIdx.x % 4 * 16; }
+
+  /// Writes rows g and g + 8 of a step: lane 4g + t has their words at bytes 16i + 4t. source(i): the source's 16 bytes at byte x of row
+  /// y + 8i.
+  /// Plain: `whole` and 16-byte words are known.
+  template <bool Plain, typename Source>
+  __device__ __forceinline__ void step(const uint32_t (&upper)[4], const uint32_t (&lower)[4], Source source) {
+    const int lane = threadIdx.x % 32, row = lane % 8, swizzled = (lane / 8 ^ row / 2) * 16;
+    cuda::store_tiles(memory + row * strip_bytes + swizzled, upper);
+    cuda::store_tiles(memory + (row + 8) * strip_bytes + swizzled, lower);
+    __syncwarp();
+    uint4 values[2];
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+      values[i] = *reinterpret_cast<const uint4*>(memory + (lane / 4 + 8 * i) * strip_bytes + (lane % 4 ^ lane / 8) * 16);
+    __syncwarp();
+    if (keeps) {
+      const uint32_t even = job.copied_bits[0], odd = job.copied_bits[1];
+#pragma unroll
       for (int i = 0; i < 2; ++i) {
-        store_edge<T>(job, y + 8 * i, x, i ? pairs[1][0] : pairs[0][0]);
-        store_edge<T>(job, y + 8 * i, x + 32, i ? pairs[1][1] : pairs[0][1]);
+        const uint4 from = source(i);
+        values[i].x = (values[i].x & ~even) | (from.x & even);
+        values[i].y = (values[i].y & ~odd) | (from.y & odd);
+        values[i].z = (values[i].z & ~even) | (from.z & even);
+        values[i].w = (values[i].w & ~odd) | (from.w & odd);
       }
     }
+    if (Plain || (whole && job.stores_16)) {
+      if (y < end) write(reinterpret_cast<uint4*>(to), values[0]);
+      if (y + 8 < end) write(reinterpret_cast<uint4*>(to + to_8), values[1]);
+    } else {
+      store_rarely(to, y, values[0]);
+      store_rarely(to + to_8, y + 8, values[1]);
+    }
     to += 2 * to_8;
-    from += 2 * from_8;
     y += step_rows;
   }
 
  private:
-  /// Neighbouring lanes swap words, see above.
-  __device__ __forceinline__ static void swap(const uint32_t (&upper)[4], const uint32_t (&lower)[4], uint2 (&pairs)[2][2]) {
-    const bool odd = threadIdx.x & 1;
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const uint32_t first = i < 2 ? upper[2 * i] : lower[2 * i - 4], second = i < 2 ? upper[2 * i + 1] : lower[2 * i - 3];
-      const uint32_t received = __shfl_xor_sync(~0u, odd ? first : second, 1);
-      pairs[i / 2][i % 2] = odd ? make_uint2(received, second) : make_uint2(first, received);
-    }
+  template <typename V>
+  __device__ __forceinline__ static void write(V* at, const V& value) {
+    if constexpr (Streams)
+      __stcs(at, value);
+    else
+      *at = value;
   }
 
-  __device__ __forceinline__ void copy_kept(uint2 (&pairs)[2][2]) const {
-    __syncwarp();  // so that this remains a branch: few formats take it
-    uint2 source[2][2];
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-      if (y + i / 2 * 8 < end) source[i / 2][i % 2] = __ldg(reinterpret_cast<const uint2*>(from + i / 2 * from_8 + i % 2 * 32));
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      pairs[i / 2][i % 2].x = (pairs[i / 2][i % 2].x & ~job.copied_bits[0]) | (source[i / 2][i % 2].x & job.copied_bits[0]);
-      pairs[i / 2][i % 2].y = (pairs[i / 2][i % 2].y & ~job.copied_bits[1]) | (source[i / 2][i % 2].y & job.copied_bits[1]);
-    }
-  }
-
-  __device__ __forceinline__ void write_whole(const uint2 (&pairs)[2][2]) const {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      if (y + i / 2 * 8 >= end) continue;
-      uint2* const at = reinterpret_cast<uint2*>(to + i / 2 * to_8 + i % 2 * 32);
-      if constexpr (Streams)
-        __stcs(at, pairs[i / 2][i % 2]);
-      else
-        *at = pairs[i / 2][i % 2];
-    }
-  }
-
-  __device__ __forceinline__ void write_shared(const uint2 (&pairs)[2][2]) const {
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-#pragma unroll
-      for (int k = 0; k < 8; ++k) {
-        const uint2 value = pairs[i / 2][i % 2];
-        if (y + i / 2 * 8 < end && job.owned_bytes >> k & 1)
-          to[i / 2 * to_8 + i % 2 * 32 + k] = (k < 4 ? value.x : value.y) >> k % 4 * 8;
-      }
+  __device__ __forceinline__ void store_rarely(unsigned char* at, int row, const uint4& value) const {
+    if (!whole) return store_edge<T>(job, row, x, value);
+    if (row >= end) return;
+    write(reinterpret_cast<uint2*>(at), make_uint2(value.x, value.y));
+    write(reinterpret_cast<uint2*>(at) + 1, make_uint2(value.z, value.w));
   }
 };
 

@@ -30,7 +30,8 @@ std::vector<Row> gaussian_rows() {
     for (auto [taps, must] : {std::pair(3, 1.5), {5, 1.5}, {7, 1.5}, {15, 2.2}, {31, 4.0}})
       list.push_back(gaussian(taps, format, must));
   for (int taps : {63, 255}) list.push_back(gaussian(taps, Format::GRAY8, 0, true));
-  for (int taps : {5, 15}) list.push_back(gaussian(taps, Format::P010_10LE, 0, true));
+  for (auto [format, must] : {std::pair(Format::P010_10LE, 1.5), {Format::GRAY16_LE, 1.5}, {Format::YUY2, 2.5}})
+    for (int taps : {5, 15}) list.push_back(gaussian(taps, format, must, true));
   return list;
 }
 

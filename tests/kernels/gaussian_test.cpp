@@ -69,7 +69,7 @@ std::vector<std::pair<int, Segment>> segments_of(const Schedule& schedule, int s
   for (int block = from.first_block; block < end; ++block)
     for (int warp = 0; warp < warps; ++warp) {
       Segment segment(from, block, warp, warps);
-      segment.place(work.origin(), work.y0, work.y1);
+      segment.place(work.origin(), work.y0, work.y1, work.width);
       if (segment.steps > 0) segments.push_back({block, segment});
     }
   return segments;
@@ -80,8 +80,8 @@ void expect_complete(const Schedule& schedule, int set, int sets, const SetWork&
   std::vector<std::vector<int>> times(std::size_t(work.strips()), std::vector<int>(std::size_t(work.y1 - work.y0)));
   int last_edge = -1, first_inner = schedule.blocks;
   for (const auto& [block, segment] : segments_of(schedule, set, sets, work, workers.warps)) {
-    const int strip = (segment.x - work.origin()) / gaussian::strip_bytes;
-    ASSERT_EQ(work.origin() + strip * gaussian::strip_bytes, segment.x);
+    const int strip = (segment.x - work.origin()) / work.width;
+    ASSERT_EQ(work.origin() + strip * work.width, segment.x);
     ASSERT_TRUE(strip >= 0 && strip < work.strips()) << strip;
     ASSERT_LE(segment.steps, segment.edge ? schedule.sets[set].edge_steps : schedule.sets[set].steps);
     ASSERT_LE(segment.steps, workers.max_steps);
@@ -116,11 +116,13 @@ TEST(GaussianSchedule, CoversEveryRowOfEveryStripOnce) {
       set.y1 = random.below(8) ? random.between(set.y0 + 1, height) : set.y0;  // or nothing to compute
       set.lead = 8 * random.below(20);
       set.all_edges = random.below(4) == 0;
+      set.width = gaussian::strip_bytes * (i % 2 ? 1 : 4);
     }
     Workers workers;
     workers.warps = random.between(1, 8);
     workers.window = 16 * random.between(4, 30);
     workers.gy = random.between(2, 9);
+    workers.edge_share = random.between(1, 5);
     workers.slots = random.between(1, 400);
     workers.max_steps = random.between(1, 64);
     const Schedule schedule = gaussian::make_schedule(work, sets, workers);
@@ -139,7 +141,7 @@ TEST(GaussianSchedule, HasNoBlocksForNothing) { EXPECT_EQ(gaussian::make_schedul
 TEST(GaussianSchedule, SpreadsOverTheDevice) {
   std::array<SetWork, 3> work;
   work[0] = {7680, 0, 7680, 0, 4320, 8, false};
-  Workers workers{4, 96, 2, 1 << 20, 64};
+  Workers workers{4, 96, 2, 5, 1 << 20, 64};
   EXPECT_EQ(gaussian::make_schedule(work, 1, workers).sets[0].steps, 1);
   workers.slots = 1;
   EXPECT_GT(gaussian::make_schedule(work, 1, workers).sets[0].steps, 32);
@@ -151,9 +153,9 @@ TEST(GaussianSchedule, FindsAKernelForEveryRadius) {
     for (int channels = 1; channels <= 4; ++channels)
       for (int rx = 0; rx <= gaussian::max_taps / 2; ++rx)
         for (int ry : {0, 1, 8, 9, 16, 17, 100, gaussian::max_taps / 2}) {
-          const gaussian::Window window = gaussian::window_of(rx, ry, channels * sample_bytes, sample_bytes);
+          const gaussian::Window window = gaussian::window_of(rx * channels * sample_bytes, ry, sample_bytes);
           ASSERT_TRUE(window.lead % 8 == 0 && window.lead >= window.reach && window.reach == rx * channels * sample_bytes);
-          ASSERT_GE(16 * window.gx, window.lead + 16 * sample_bytes + window.reach);
+          ASSERT_GE(16 * sample_bytes * window.gx, window.lead + 16 * sample_bytes + window.reach);
           ASSERT_GE(16 * window.gy, 2 * ry + 16);
           const int shape = gaussian::find_shape(sample_bytes, window.gx, window.gy);
           for (int i = 0; i < int(shapes.size()); ++i) {
@@ -269,8 +271,46 @@ TEST_P(GaussianLarge, EqualsReference) {
   params.kernel_height = 7;
   expect_reference(backend, params, {{format, 1920, 1080}, {}, {0, 0, 256}, {}, Data::random}, 3);
 }
-const std::vector<Format> main_formats = {Format::NV12, Format::RGBA, Format::GRAY8, Format::P010_10LE};
+
+/// Segments of several steps, the last of which end below the frame by other numbers of rows.
+TEST_P(GaussianLarge, BordersEqualReference) {
+  const auto [backend, format] = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  for (int i : {0, 2}) {
+    const int border = (int(format) + i) % extrapolating_borders;
+    gaussian::Params params;
+    params.kernel_width = 3;
+    params.kernel_height = 7;
+    params.border = Border(border);
+    params.border_value.fill(77);
+    expect_reference(backend, params, {{format, 1920, 1040 + 22 * border}, {0, 0, 256}, {0, 0, 256}, {}, Data::random}, 3);
+  }
+}
+const std::vector<Format> main_formats = {Format::NV12, Format::RGBA, Format::GRAY8, Format::YUY2, Format::P010_10LE};
 INSTANTIATE_FOR_FORMATS(GaussianLarge, main_formats);
+
+class GaussianPacked : public testing::TestWithParam<BackendAnd<Format>> {};
+
+/// Luma and chroma of packed 4:2:2 are computed together, with different weights. Small sigmas leave one of them unchanged.
+TEST_P(GaussianPacked, EqualsReference) {
+  const auto [backend, format] = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  Random random(unsigned(format) + 300);
+  for (int width : {1, 2, 3, 5, 64, 129, 258, 515, 1023, 1280})
+    for (double sigma : {0.0, 0.2, 0.35, 0.5, 1.5}) {
+      gaussian::Params params;
+      params.kernel_width = 2 * random.between(0, 9) + 1;
+      params.kernel_height = 2 * random.between(0, 20) + 1;
+      params.sigma_x = sigma;
+      params.border = Border(random.below(extrapolating_borders));
+      params.border_value = random_border_value(random, format);
+      Case c = random_case(random, format, {width, random.between(1, 90)});
+      if (random.below(2)) c.src = c.dst = {0, 0, 256};
+      expect_reference(backend, params, c, unsigned(width));
+    }
+}
+const std::vector<Format> packed_formats = {Format::YUY2, Format::UYVY};
+INSTANTIATE_FOR_FORMATS(GaussianPacked, packed_formats);
 
 TEST(GaussianErrors, NameThePropertyAndItsRange) {
   const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
