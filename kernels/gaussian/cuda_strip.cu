@@ -235,6 +235,7 @@ __global__ void __launch_bounds__(32 * tuning.strip_warps, min_blocks(sizeof(T),
       if (is_plain || active) strip.template take<at>(numbers, lane_rows + slot * (step_rows * S::pitch));
       if (group + S::ahead < groups) rows.template copy<is_plain>(group + S::ahead, next_slot);
       cuda::commit();
+      __syncwarp();  // lanes that had no row to copy, or one outside the frame, come together for the products
       next_slot = next_slot + 1 < slots ? next_slot + 1 : 0;
       if ((is_plain || active) && group >= GY - 1) {
         uint32_t upper[4], lower[4];
