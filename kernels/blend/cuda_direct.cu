@@ -333,9 +333,8 @@ __device__ __forceinline__ void paint(const Target& target, const Rect& tile) {
 /// Up to N layers.
 template <int N, Shape S>
 __global__ void __launch_bounds__(32 * warps, tuning.direct_blocks) lay_tiles(const __grid_constant__ ComposeParams<N> p) {
-  const TileGrid& grid = p.launch.direct;
-  const int row = blockIdx.y + p.launch.first_row, y = (row < grid.down ? row : row - grid.down) * grid.tile_height;
-  const Rect tile = tile_at(p.target, blockIdx.x * tuning.direct_width, y, tuning.direct_width, grid.tile_height);
+  const int height = p.launch.direct.tile_height;
+  const Rect tile = tile_at(p.target, blockIdx.x * tuning.direct_width, blockIdx.y * height, tuning.direct_width, height);
   const Shown shown = find_shown(p, tile);
   if (!is_direct(p, shown)) return;
   if (!shown.covered) p.target.alpha ? paint<4>(p.target, tile) : paint<S == Shape::gray ? 1 : 3>(p.target, tile);

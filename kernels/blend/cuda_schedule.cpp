@@ -23,8 +23,8 @@ TileGrid tile_grid(int width, int height, int most_strips) {
   return make_grid(width, height, tile_width, most_strips, tuning.wanted_blocks);
 }
 
-TileGrid direct_tile_grid(int width, int height) {
-  return make_grid(width, height, tuning.direct_width, tuning.direct_strips, tuning.wanted_direct_blocks);
+TileGrid direct_tile_grid(int width, int height, int wanted_blocks) {
+  return make_grid(width, height, tuning.direct_width, tuning.direct_strips, wanted_blocks);
 }
 
 ComposeLaunch schedule_compose(const Target& target, const std::vector<Layer>& layers) {
@@ -40,8 +40,8 @@ ComposeLaunch schedule_compose(const Target& target, const std::vector<Layer>& l
   ComposeLaunch launch{};
   int strips = tuning.most_strips;
   if (some) {
-    launch.direct = direct_tile_grid(target.width, target.height);
-    launch.first_row = layers.back().visible.y / launch.direct.tile_height;
+    launch.direct = direct_tile_grid(target.width, target.height,
+                                     target.packed.data ? tuning.wanted_pixel_blocks : tuning.wanted_direct_blocks);
     strips = std::min(strips, launch.direct.tile_height / strip_height);
   }
   if (!some || others) launch.pixels = tile_grid(target.width, target.height, strips);

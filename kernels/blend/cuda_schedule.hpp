@@ -26,7 +26,6 @@ TileGrid direct_tile_grid(int width, int height);                               
 /// Each tile of compose_tiles lies in one of lay_tiles.
 struct ComposeLaunch {
   TileGrid pixels, direct;
-  int first_row;  ///< of the tiles of lay_tiles: they start with the uppermost picture, which takes longest if it is an inset
 };
 ComposeLaunch schedule_compose(const Target& target, const std::vector<Layer>& layers);
 

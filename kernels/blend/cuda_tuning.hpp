@@ -31,6 +31,8 @@ struct Tuning {
   int direct_strips = 4;  // sweep: 2 4 8
   /// As wanted_blocks. 1080p, a wall of 63, GRAY8 and NV12: 14.0 and 32.3 µs with 500, 17.0 and 37.1 µs with 1000.
   int wanted_direct_blocks = 500;  // sweep: 250 500 1000
+  /// The same for pixels of four bytes. 1080p RGBA, an inset and a wall of 9: 14.5 and 24.8 µs with 500, 13.1 and 27.1 µs with 1000.
+  int wanted_pixel_blocks = 1000;  // sweep: 500 1000 2000
   /// Pixels of a thread in a row of a plane, 32 columns apart, and rows that it reads at once. RGB and RGBA: 2 and 1. GRAY8, walls of 9
   /// and 63: 150 and 80 µs with 2 and 2, 142 and 87 µs with 4 and 1.
   int direct_columns = 2;  // sweep: 1 2 4
