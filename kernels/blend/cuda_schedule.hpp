@@ -19,8 +19,8 @@ struct TileGrid {
   int across, down;
   int tile_width, tile_height;  ///< multiples of blend::tile_width and strip_height
 };
-TileGrid tile_grid(int width, int height, int most_strips = tuning.most_strips);  ///< of compose_tiles
-TileGrid direct_tile_grid(int width, int height);                                 ///< of lay_tiles
+TileGrid tile_grid(int width, int height, int most_strips = tuning.most_strips);                    ///< of compose_tiles
+TileGrid direct_tile_grid(int width, int height, int wanted_blocks = tuning.wanted_direct_blocks);  ///< of lay_tiles
 
 /// lay_tiles composes the tiles whose layers can all be laid over bytes, compose_tiles the others. `across` is 0 if a kernel has no work.
 /// Each tile of compose_tiles lies in one of lay_tiles.
