@@ -54,7 +54,7 @@ Row convolve_preset(convolve::Preset preset, Border border, Format format) {
 std::vector<Row> convolve_rows() {
   std::vector<Row> list;
   for (Format format : {Format::GRAY8, Format::RGBA}) {
-    for (auto [taps, must] : {std::pair(3, 1.4), {5, 2.3}, {7, 4.0}, {15, 1 / 0.7}, {31, 1 / 0.7}})
+    for (auto [taps, must] : {std::pair(3, 1.35), {5, 1.5}, {7, 1.8}, {15, 0.6}, {31, 0.3}})
       list.push_back(convolve_full(taps, format, must));
     list.push_back(convolve_separable(7, format));
     list.push_back(convolve_preset(convolve::Preset::sharpen, Border::reflect_101, format));

@@ -13,6 +13,9 @@ Row local(std::string name, local::Operation operation, int radius, Format forma
   const auto make = [=](const Geometry& geometry, Backend backend) { return local::make(params, geometry, backend); };
   Row row{std::move(name), format, filter(make, region)};
   if (operation == local::Operation::box_mean && radius <= 15) row.peer = {"box", 2 * radius + 1};
+  if (operation == local::Operation::box_mean || operation == local::Operation::threshold)
+    row.must = format == Format::NV12 ? 3 : 2.5;
+  if (operation == local::Operation::deviation) row.must = 4;
   return row;
 }
 
