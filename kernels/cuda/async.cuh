@@ -51,19 +51,4 @@ __device__ __forceinline__ void wait() {
 #endif
 }
 
-/// Lets the next launch of the stream start while this one ends, if it was launched so (launch_overlapping). Its blocks then take the
-/// places that blocks of this one leave, and wait in wait_for_previous().
-__device__ __forceinline__ void let_next_start() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.launch_dependents;");
-#endif
-}
-
-/// Waits until all that was launched before has ended and its results can be read. Call it before any access to a picture.
-__device__ __forceinline__ void wait_for_previous() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
-
 }  // namespace cudavision::cuda

@@ -23,6 +23,7 @@
 #include <utility>
 
 #include "kernels/cuda/filter.hpp"
+#include "kernels/cuda/overlap.hpp"
 #include "kernels/gaussian/cuda_job.cuh"
 #include "kernels/gaussian/plan.hpp"
 
@@ -144,18 +145,8 @@ class CudaGaussian final : public cuda::CudaFilter {
 
   /// The kernel for strips starts while the launch before it ends; see wait_for_previous().
   Status launch(KernelParams& params, int blocks, Queue queue) const {
-    cudaLaunchAttribute overlap{};
-    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    overlap.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config{};
-    config.gridDim = dim3(blocks);
-    config.blockDim = dim3(threads_);
-    config.dynamicSmemBytes = shared_bytes_;
-    config.stream = queue.stream;
-    config.attrs = &overlap;
-    config.numAttrs = overlaps_;
-    void* arguments[] = {&params};
-    return cuda::check(cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel_), arguments),
+    return cuda::check(cuda::launch_overlapping(reinterpret_cast<const void*>(kernel_), blocks, threads_, shared_bytes_, overlaps_,
+                                                &params, queue.stream),
                        "cannot launch the Gaussian");
   }
 

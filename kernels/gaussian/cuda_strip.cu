@@ -29,6 +29,7 @@
 #include <utility>
 
 #include "kernels/cuda/mma.cuh"
+#include "kernels/cuda/overlap.hpp"
 #include "kernels/cuda/warp.cuh"
 #include "kernels/gaussian/cuda_bands.cuh"
 #include "kernels/gaussian/cuda_store.cuh"

@@ -21,10 +21,10 @@
 
 #include "kernels/cuda/device.hpp"
 #include "kernels/cuda/memory.hpp"
+#include "kernels/cuda/overlap.hpp"
 #include "kernels/histogram/counting.hpp"
 #include "kernels/histogram/cuda_chunks.cuh"
 #include "kernels/histogram/cuda_kernels.hpp"
-#include "kernels/histogram/cuda_launches.hpp"
 #include "kernels/histogram/cuda_params.cuh"
 
 namespace cudavision::histogram {
@@ -104,8 +104,9 @@ class CudaHistogram final : public Counting {
     if (!apart) return {};
     const int entries = plan().tables * plan().bins;
     const int blocks = std::min((entries + tuning.gather_threads - 1) / tuning.gather_threads, limits_.multiprocessors * 8);
-    return cuda::check(launch_after(gather_kernel(), blocks, tuning.gather_threads, overlap_ && rects > 0, &gather_, queue.stream),
-                       "cannot launch the histogram");
+    return cuda::check(
+        cuda::launch_overlapping(gather_kernel(), blocks, tuning.gather_threads, 0, overlap_ && rects > 0, &gather_, queue.stream),
+        "cannot launch the histogram");
   }
 
   cuda::SetView view(const Image& src, int set) const {

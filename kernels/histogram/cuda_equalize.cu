@@ -12,10 +12,10 @@
 
 #include "kernels/cuda/filter.hpp"
 #include "kernels/cuda/memory.hpp"
+#include "kernels/cuda/overlap.hpp"
 #include "kernels/histogram/counting.hpp"
 #include "kernels/histogram/cuda_chunks.cuh"
 #include "kernels/histogram/cuda_equalize_table.cuh"
-#include "kernels/histogram/cuda_launches.hpp"
 #include "kernels/histogram/cuda_luma.cuh"
 
 namespace cudavision::histogram {
@@ -156,7 +156,7 @@ __global__ void __launch_bounds__(tuning.equalize_threads, 1) equalize(const __g
   __shared__ std::uint32_t of_lanes[sizeof(T) == 1 ? byte_table_words : 1];
   Table<T> table(params.table, of_lanes);
   const auto make = [&] {
-    wait_for_last_launch();
+    cuda::wait_for_previous();
     table.make(params.counts);
   };
   equalize_set<T, First>(params, table, 0, make);
@@ -175,7 +175,7 @@ __global__ void __launch_bounds__(tuning.equalize_threads, 1) equalize_planes(co
     for (int c = 0; c < 3; ++c) load_chunk(Rows(params.views[c], access), x, y, held.plane[c]);
   };
   const auto make = [&] {
-    wait_for_last_launch();
+    cuda::wait_for_previous();
     table.make(params.counts);
   };
   const auto work = [&](Held& held, int x, int y) {
@@ -259,7 +259,7 @@ class CudaEqualize final : public cuda::CudaFilter {
     if (pixels == 0) return {};
     constexpr int in_block = tuning.equalize_threads * 4;
     const int blocks = int(std::min<std::int64_t>(multiprocessors_, (pixels + in_block - 1) / in_block));
-    return cuda::check(launch_after(kernel_, blocks, tuning.equalize_threads, early_, &params_, queue.stream),
+    return cuda::check(cuda::launch_overlapping(kernel_, blocks, tuning.equalize_threads, 0, early_, &params_, queue.stream),
                        "cannot launch the equalisation");
   }
 
@@ -270,7 +270,7 @@ class CudaEqualize final : public cuda::CudaFilter {
   const void* kernel_ = nullptr;
   int multiprocessors_ = 1;
   bool overlap_ = false;  ///< the device can start a launch early
-  bool early_ = false;    ///< see launch_after()
+  bool early_ = false;    ///< see cuda::launch_overlapping()
   Equalizing params_{};
 };
 

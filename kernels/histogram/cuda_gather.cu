@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The kernel that gathers many entries: a grid of threads, one bin each (see cuda_gather.cuh). Few entries are gathered by the last
 // block of the launch that counts.
+#include "kernels/cuda/overlap.hpp"
 #include "kernels/histogram/cuda_gather.cuh"
 #include "kernels/histogram/cuda_kernels.hpp"
-#include "kernels/histogram/cuda_launches.hpp"
 
 namespace cudavision::histogram {
 namespace {
 
 __global__ void __launch_bounds__(tuning.gather_threads) gather_all(const __grid_constant__ Gather gather) {
-  wait_for_last_launch();
+  cuda::wait_for_previous();
   gather_entries_of(gather, blockIdx.x * blockDim.x + threadIdx.x, gridDim.x * blockDim.x);
 }
 

@@ -9,10 +9,10 @@
 //   entry 1   | lane 0 | …                       a bank a lane
 //
 // The counters of a block hold all tables of a channel set. In both cases a sample's counter is at entry · entry_bytes + own.
+#include "kernels/cuda/overlap.hpp"
 #include "kernels/histogram/cuda_chunks.cuh"
 #include "kernels/histogram/cuda_gather.cuh"
 #include "kernels/histogram/cuda_kernels.hpp"
-#include "kernels/histogram/cuda_launches.hpp"
 #include "kernels/histogram/cuda_luma.cuh"
 
 namespace cudavision::histogram {
@@ -141,7 +141,7 @@ __device__ __forceinline__ void count_job(const PixelParams& params, const Pixel
 template <typename T, int First, int Rest, bool ThreePlanes>
 __global__ void __launch_bounds__(tuning.pixel_threads, 1) count_pixels(const __grid_constant__ PixelParams params) {
   extern __shared__ uint4 shared[];
-  allow_next_launch();
+  cuda::let_next_start();
   const int block = int(blockIdx.x);
   if (First == Rest || block < params.jobs[1].share.first_block)
     count_job<T, First, ThreePlanes>(

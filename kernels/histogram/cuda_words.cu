@@ -9,10 +9,10 @@
 // A thread adds a sample by an atomic that returns the old word. The one whose addition makes a counter 2^15 moves these to the sums
 // of the device before the round ends; in a round the block adds at most 2^15. At the end each word is added to the sums of two values
 // by one atomic of 64 bits.
+#include "kernels/cuda/overlap.hpp"
 #include "kernels/histogram/cuda_chunks.cuh"
 #include "kernels/histogram/cuda_gather.cuh"
 #include "kernels/histogram/cuda_kernels.hpp"
-#include "kernels/histogram/cuda_launches.hpp"
 
 namespace cudavision::histogram {
 namespace {
@@ -30,7 +30,7 @@ __device__ __forceinline__ std::uint32_t one_of(std::uint32_t value) { return (v
 __global__ void __launch_bounds__(tuning.pixel_threads, 1) count_words(const __grid_constant__ WordParams params) {
   extern __shared__ uint4 shared[];
   std::uint32_t* const counters = reinterpret_cast<std::uint32_t*>(shared);
-  allow_next_launch();
+  cuda::let_next_start();
   const int threads = blockDim.x, thread = threadIdx.x, block = int(blockIdx.x);
   const WordJob& job = params.jobs[(block >= params.jobs[1].share.first_block) + (block >= params.jobs[2].share.first_block)];
   std::uint32_t* const sums = params.gather.sums + job.table * word_values;

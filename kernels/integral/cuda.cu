@@ -34,6 +34,7 @@
 //                          computes luma of stored words, so call sample_of() on each of them there first
 #include "kernels/cuda/device.hpp"
 #include "kernels/cuda/memory.hpp"
+#include "kernels/cuda/overlap.hpp"
 #include "kernels/cuda/rows.cuh"
 #include "kernels/integral/cuda_kernels.hpp"
 #include "kernels/integral/cuda_schedule.hpp"
@@ -117,17 +118,8 @@ class TableGroup {
   /// `early`: the launch may start, and load samples, while the launch before it ends.
   Status launch(int first_block, int blocks, bool early, Queue queue) {
     schedule_.params.first_block = first_block;
-    cudaLaunchAttribute overlap{};
-    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    overlap.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config{};
-    config.gridDim = dim3(blocks);
-    config.blockDim = dim3(threads);
-    config.stream = queue.stream;
-    config.attrs = &overlap;
-    config.numAttrs = early;
-    void* arguments[] = {&schedule_.params};
-    return cuda::check(cudaLaunchKernelExC(&config, kernel_, arguments), "cannot launch the summed-area tables");
+    return cuda::check(cuda::launch_overlapping(kernel_, blocks, threads, 0, early, &schedule_.params, queue.stream),
+                       "cannot launch the summed-area tables");
   }
 
   Schedule schedule_;

@@ -10,6 +10,7 @@
 //             +---------+---------+---------+
 #pragma once
 
+#include "kernels/cuda/overlap.hpp"
 #include "kernels/integral/cuda_sum_tile.cuh"
 
 namespace cudavision::integral {
@@ -32,9 +33,7 @@ __device__ __forceinline__ Value sum_every(int first, int step, int end, Load lo
 /// Waits until the sum pass has summed the rows of tiles 0 … last.
 __device__ __forceinline__ void wait_for_rows(const KernelParams& p, const Job& job, int last) {
   if (p.two_launches) {
-#if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
+    cuda::wait_for_previous();
     return;
   }
   if (threadIdx.x < 32) {

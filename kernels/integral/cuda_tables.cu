@@ -25,9 +25,7 @@ __global__ void __launch_bounds__(threads, min_blocks(sizeof(T), sizeof(Sum), R)
   const Turn turn = turn_of(p, p.first_block + int(blockIdx.x));
   const Tile tile = tile_of(p, turn.tile);
   if (turn.sums) {
-#if __CUDA_ARCH__ >= 900
-    if (p.two_launches) asm volatile("griddepcontrol.launch_dependents;");
-#endif
+    if (p.two_launches) cuda::let_next_start();
     sum_tile<squared>(p, p.sum_jobs[tile.job], tile, shared);
   } else {
     write_tile<squared>(p, p.write_jobs[tile.job], tile, shared);
