@@ -51,7 +51,7 @@ struct Planes {
 /// copies and synchronize before use.
 template <int C>
 __device__ __forceinline__ void fill_planes(const SetView& view, int x, int y, int quads, int rows, const Planes& planes) {
-  constexpr int batch = C == 1 ? 1 : 8;  // quads of a thread that load at the same time
+  constexpr int batch = C == 1 ? 1 : C == 2 ? 6 : 4;  // quads of a thread that load at the same time
   const int items = rows * quads,
             inverse = (1 << 22) / quads + 1;  // item · inverse >> 22 = item / quads, exact for the largest tile
   const auto is_direct = [&](int column, int row) {
