@@ -13,11 +13,13 @@
 #include <algorithm>
 #include <climits>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "kernels/convolve/cuda_params.cuh"
 #include "kernels/cuda/device.hpp"
 #include "kernels/cuda/filter.hpp"
+#include "kernels/cuda/overlap.hpp"
 
 namespace cudavision::convolve {
 namespace {
@@ -42,14 +44,15 @@ class Convolve : public cuda::CudaFilter {
     if (Status status = cuda::load_kernel(kernel_, "cannot load the convolution kernel", shared_limit); !status.ok()) return status;
     const auto blocks = cuda::resident_blocks(kernel_, threads, shared_bytes);
     if (!blocks.ok()) return blocks.error();
-    resident_threads_ = std::max(1, device.multiprocessors * blocks.value() * threads);
+    resident_blocks_ = std::max(1, device.multiprocessors * blocks.value());
+    overlaps_ = schedule_.family == Family::matrix_strip && device.major >= 9;
     return {};
   }
 
  protected:
   Status filter(const Image& src, const Image& dst, const SetRects& rects, Queue queue) override {
     const FormatInfo& format = info(plan_.geometry.format);
-    const int rows = strip_rows(format, rects, resident_threads_);
+    const int rows = schedule_.family == Family::matrix_strip ? strip_rows(schedule_, format, rects, resident_blocks_) : 0;
     int blocks = 0;
     for (int i = 0; i < 3; ++i) {
       auto& job = params_.jobs[i];
@@ -58,13 +61,12 @@ class Convolve : public cuda::CudaFilter {
       job.view = cuda::make_view(src, dst, i, rects[i], plan_.border, plan_.border_value, plan_.filter_alpha);
       const Cut pieces = cut(schedule_, format, format.sets[i].channels, rects[i], rows);
       set_common(job, format.sets[i]);
-      set_own(job, pieces, dst.planes[format.sets[i].plane]);
+      set_own(job, pieces, src.planes[format.sets[i].plane], dst.planes[format.sets[i].plane]);
       blocks += pieces.blocks();
     }
     if (blocks == 0) return {};
-    void* arguments[] = {&params_};
     return cuda::check(
-        cudaLaunchKernel(kernel_, dim3(blocks), dim3(32 * schedule_.warps), arguments, schedule_.shared_bytes, queue.stream),
+        cuda::launch_overlapping(kernel_, blocks, 32 * schedule_.warps, schedule_.shared_bytes, overlaps_, &params_, queue.stream),
         "cannot launch the convolution");
   }
 
@@ -78,7 +80,8 @@ class Convolve : public cuda::CudaFilter {
       job.whole = {plan_.anchor_x, plan_.anchor_y, job.view.width - plan_.width + 1, job.view.height - plan_.height + 1};
     const bool chroma = std::any_of(set.roles.begin(), set.roles.end(), is_chroma);
     job.absolute = plan_.absolute && !plan_.gradient() && !chroma;
-    job.scale = Acc(plan_.gradient() && chroma ? 0 : scale_ * plan_.scale);
+    constexpr double most = std::numeric_limits<float>::max();
+    job.scale = Acc(plan_.gradient() && chroma ? 0 : std::clamp(scale_ * plan_.scale, -most, most));
     for (int c = 0; c < set.channels; ++c) {
       if (set.roles[c] == Role::other) continue;
       const std::size_t role = std::size_t(set.roles[c]);
@@ -91,28 +94,38 @@ class Convolve : public cuda::CudaFilter {
 
   // What only one family needs.
   template <typename Acc>
-  void set_own(TileJob<Acc>& job, const Cut& pieces, const Plane&) const {
+  void set_own(TileJob<Acc>& job, const Cut& pieces, const Plane&, const Plane&) const {
     job.tiles_x = pieces.tiles_x;
   }
-  void set_own(SmallJob& job, const Cut& pieces, const Plane&) const {
+  void set_own(SmallJob& job, const Cut& pieces, const Plane&, const Plane&) const {
     job.tiles_x = pieces.tiles_x;
     set_border_words(job.border_words, job.view);
   }
-  void set_own(MatrixJob& job, const Cut& pieces, const Plane& to) const {
-    constexpr int pair_alignments[] = {2, 4, 2, 8};
-    job.pair_aligned = aligned_to(to.data, to.pitch, pair_alignments[job.view.channels - 1]);
-    job.tiles_x = pieces.tiles_x;
-    job.tiles_y = pieces.tiles_y;
-    job.rows = pieces.rows;
-    set_border_words(job.border_words, job.view);
+  void set_own(MatrixJob& job, const Cut& pieces, const Plane& from, const Plane& to) const {
+    job.cut = pieces;
+    const SetView& view = job.view;
+    const int channels = view.channels;
+    int last_own = 0;
+    for (int c = 0; c < channels; ++c)
+      if (view.own >> c & 1) last_own = c;
+    job.row_bytes = (view.width - 1) * channels + last_own + 1;  // the byte after the last one of packed 4:2:2 may not exist
+    job.unit = 0;
+    for (int unit : {4, 8, 16})
+      if (aligned_to(from.data, from.pitch, unit)) job.unit = unit;
+    const bool all = view.own == (1u << channels) - 1;
+    job.stores_4 = all && aligned_to(to.data, to.pitch, 4);
+    job.stores_16 = all && aligned_to(to.data, to.pitch, 16);
+    job.copies = 0;
+    for (int c = 0; c < channels; ++c)
+      if (!(view.filtered >> c & 1)) job.copies |= 0xffu << 8 * c;
   }
 
-  /// A quad of border values as it is stored.
-  template <int N>
-  void set_border_words(std::uint32_t (&words)[N], const SetView& view) const {
+  /// `Count` words of border values as they are stored in a row, from the first pixel on.
+  template <int Count>
+  void set_border_words(std::uint32_t (&words)[Count], const SetView& view) const {
     const int bits = 8 * info(plan_.geometry.format).sample_bytes();
-    std::fill(words, words + N, 0);
-    for (int i = 0; i < 4 * view.channels; ++i)
+    std::fill(words, words + Count, 0);
+    for (int i = 0; i < 32 * Count / bits; ++i)
       words[i * bits / 32] |= std::uint32_t(view.border_value[i % view.channels]) << view.shift << i * bits % 32;
   }
 
@@ -121,7 +134,8 @@ class Convolve : public cuda::CudaFilter {
   const void* const kernel_;
   P params_;
   const double scale_;
-  int resident_threads_ = 1;  ///< how many run on the device at once
+  int resident_blocks_ = 1;  ///< how many run on the device at once
+  bool overlaps_ = false;    ///< a launch can start before the one before it has ended
 };
 
 template <typename P>
@@ -184,8 +198,9 @@ MatrixStripParams strip_params(const Plan& plan, const Halves& halves, int side)
   return params;
 }
 
-MatrixTileParams matrix_tile_params(const Halves& halves) {
+MatrixTileParams matrix_tile_params(const Halves& halves, int planes) {
   MatrixTileParams params;
+  params.planes = planes;
   for (int part = 0; part < 2; ++part) std::copy(halves.parts[part].begin(), halves.parts[part].end(), params.weights[part]);
   return params;
 }
@@ -241,9 +256,10 @@ Result<std::unique_ptr<Filter>> make_cuda(Plan plan) {
   switch (schedule.family) {
     case Family::matrix_strip:
       return plan_of(matrix_strip_kernel(format, schedule.side, schedule.matrix), strip_params(plan, halves, schedule.side),
-                     std::ldexp(1.0, -halves.exponent));
+                     std::ldexp(1.0, subnormal_bits - halves.exponent));
     case Family::matrix_tile:
-      return plan_of(matrix_tile_kernel(schedule.matrix), matrix_tile_params(halves), std::ldexp(1.0, -halves.exponent));
+      return plan_of(matrix_tile_kernel(schedule.matrix), matrix_tile_params(halves, schedule.planes),
+                     std::ldexp(1.0, subnormal_bits - halves.exponent));
     case Family::small:  // sums are of words as they are stored
       return plan_of(small_kernel(format, schedule.side, schedule.small), small_params(plan, schedule), 1.0 / (1 << format.shift));
     case Family::two_pass:

@@ -37,10 +37,12 @@ struct TileJob : Job<Acc> {
 };
 /// For Family::matrix_strip and Family::matrix_tile.
 struct MatrixJob : Job<float> {
-  int tiles_x = 1, tiles_y = 1;
-  int rows = 1;                        ///< of results of a warp
-  bool pair_aligned = false;           ///< whether the destination can be written two pixels at a time
-  std::uint32_t border_words[4] = {};  ///< a quad of border values as it is stored
+  Cut cut;
+  // Units are 16 bytes of a row.
+  int unit = 0;                              ///< source rows are aligned to so many bytes: 16, 8 or 4; 0: to fewer
+  int row_bytes = 0;                         ///< of the source that may be read
+  bool stores_16 = false, stores_4 = false;  ///< all bytes are written, and destination rows are aligned to 16 or 4 bytes
+  std::uint32_t copies = 0;                  ///< mask of the bytes of a word that keep the input, for four channels
 };
 
 template <typename AnyJob, typename Acc, int Count>
@@ -64,6 +66,8 @@ using TwoPassParams = KernelParams<TileJob<Acc>, Acc, 2 * padded_side>;
 template <typename Acc>
 using DirectParams = KernelParams<TileJob<Acc>, Acc, max_side*(sizeof(Acc) == 4 ? padded_side : max_side)>;
 
+/// A byte with zero bits above it is the half-precision number byte · 2^-subnormal_bits.
+inline constexpr int subnormal_bits = 24;
 struct MatrixParams {
   MatrixJob jobs[3];
   int width = 1, height = 1, anchor_x = 0, anchor_y = 0;
@@ -74,6 +78,7 @@ struct MatrixStripParams : MatrixParams {
   uint2 fragments[2][7][32];  ///< by part, row of weights, lane
 };
 struct MatrixTileParams : MatrixParams {
+  int planes = 1;                                 ///< see Schedule
   std::uint16_t weights[2][max_side * max_side];  ///< row-major
 };
 

@@ -37,6 +37,19 @@ bool fit_tile(Schedule& schedule, Family family, const Plan& plan, std::size_t l
 
 int last_channels(const FormatInfo& format) { return format.sets[format.set_count - 1].channels; }
 
+/// Most channels of a set that are filtered.
+int most_filtered(const Plan& plan) {
+  const FormatInfo& format = info(plan.geometry.format);
+  int most = 1;
+  for (int i = 0; i < format.set_count; ++i) {
+    const ChannelSet& set = format.sets[i];
+    most = std::max(most, int(std::count_if(set.roles.begin(), set.roles.end(), [&](Role role) {
+                      return role != Role::other && (plan.filter_alpha || is_color(role));
+                    })));
+  }
+  return most;
+}
+
 }  // namespace
 
 bool uses_matrix_units(const Plan& plan) {
@@ -60,11 +73,15 @@ Result<Schedule> make_schedule(const Plan& plan, Matrix matrix, std::size_t shar
       schedule.family = Family::matrix_strip;
       schedule.side = side;
       schedule.warps = tuning.strip_warps;
+      schedule.shared_bytes = strip_bytes(info(plan.geometry.format));
+      fits = schedule.shared_bytes <= shared_limit;
     } else {
       schedule.family = Family::matrix_tile;
-      const int parts = matrix == Matrix::pair ? 2 : 1;
-      fits = fit(schedule, tuning.matrix_tile_warps, shared_limit,
-                 [&](int warps) { return matrix_tile_bytes(warps, plan.width, plan.height, parts); });
+      const int parts = matrix == Matrix::pair ? 2 : 1, skew = matrix_skew(plan.anchor_x);
+      const auto bytes = [&](int warps) { return matrix_tile_bytes(warps, plan.width, plan.height, skew, parts, schedule.planes); };
+      schedule.planes = most_filtered(plan);
+      if (2 * bytes(tuning.matrix_tile_warps) > shared_limit) schedule.planes = 1;  // two blocks should share a multiprocessor
+      fits = fit(schedule, tuning.matrix_tile_warps, shared_limit, bytes);
     }
   } else if (side && !plan.wide) {
     schedule.family = Family::small;
@@ -80,19 +97,34 @@ Result<Schedule> make_schedule(const Plan& plan, Matrix matrix, std::size_t shar
   return schedule;
 }
 
-int block_width(const Schedule& schedule, const FormatInfo& format, int channels) {
-  return schedule.family == Family::matrix_strip ? strip_width(channels, last_channels(format)) : tile_width;
+int block_width(const Schedule& schedule) { return schedule.family == Family::matrix_strip ? strip_width : tile_width; }
+int block_alignment(const Schedule& schedule) {
+  return schedule.family == Family::matrix_strip || schedule.family == Family::matrix_tile ? 16 : 4;
 }
 
-int strip_rows(const FormatInfo& format, const SetRects& rects, int threads) {
-  std::int64_t lane_rows = 0;  // one for each row of results of each lane
-  for (int i = 0; i < format.set_count; ++i) {
-    const Rect& rect = rects[i];
-    const int pixels = strip_width(format.sets[i].channels, last_channels(format)) / 32;
-    if (!rect.empty()) lane_rows += std::int64_t(divide_up(rect.width, pixels)) * rect.height;
+std::size_t strip_bytes(const FormatInfo& format) {
+  constexpr int sizes[] = {StripLayout<1>::size, StripLayout<2>::size, StripLayout<3>::size, StripLayout<4>::size};
+  int most = 0;
+  for (int i = 0; i < format.set_count; ++i) most = std::max(most, sizes[format.sets[i].channels - 1]);
+  return std::size_t(most);
+}
+
+int strip_rows(const Schedule& schedule, const FormatInfo& format, const SetRects& rects, int blocks) {
+  const int more = schedule.side - 1;  // rows of samples than of results
+  int best = 0;
+  std::int64_t least = 0;
+  for (int groups = 1; best == 0 || groups * tuning.strip_step <= tuning.strip_most_rows; ++groups) {
+    const int rows = groups * tuning.strip_step - more;
+    if (rows <= 0) continue;
+    std::int64_t count = 0;
+    for (int i = 0; i < format.set_count; ++i)
+      if (!rects[i].empty()) count += cut(schedule, format, format.sets[i].channels, rects[i], rows).blocks();
+    const int channels = last_channels(format);
+    const std::int64_t cost = divide_up(int(count), blocks) * (std::int64_t(rows + more) * channels + tuning.strip_start_rows);
+    if (best == 0 || cost < least) least = cost, best = rows;
+    if (count <= blocks) break;
   }
-  const std::int64_t lanes = std::int64_t(threads) * strip_waves(last_channels(format));
-  return std::clamp(int((lane_rows + lanes - 1) / lanes), tuning.strip_least_rows, tuning.strip_most_rows);
+  return best;
 }
 
 Cut cut(const Schedule& schedule, const FormatInfo& format, int channels, const Rect& rect, int strip_rows) {
@@ -110,8 +142,21 @@ Cut cut(const Schedule& schedule, const FormatInfo& format, int channels, const 
     default:
       cut.rows = tile_rows(schedule.wide);
   }
-  cut.tiles_x = divide_up(rect.x + rect.width - (rect.x & -4), block_width(schedule, format, channels));
-  cut.tiles_y = divide_up(rect.height, schedule.warps * cut.rows);
+  cut.tiles_x = divide_up(rect.x + rect.width - (rect.x & -block_alignment(schedule)), block_width(schedule));
+  const bool strips = schedule.family == Family::matrix_strip;
+  if (strips) {
+    // A row of more channels takes longer, so blocks of such a set have fewer rows.
+    const int more = schedule.side - 1, steps = (strip_rows + more) / tuning.strip_step * last_channels(format) / channels;
+    const auto rows_of = [&](int steps) {
+      while (steps * tuning.strip_step <= more) ++steps;
+      return steps * tuning.strip_step - more;
+    };
+    cut.rows = rows_of(steps);
+    cut.edges = std::min(cut.tiles_x, 2);
+    cut.edge_rows = rows_of(steps < tuning.strip_edge_steps ? steps : steps / tuning.strip_edge_share);
+    cut.edge_tiles_y = divide_up(rect.height, cut.edge_rows);
+  }
+  cut.tiles_y = divide_up(rect.height, (strips ? 1 : schedule.warps) * cut.rows);
   return cut;
 }
 

@@ -34,6 +34,7 @@ struct Schedule {
   Matrix matrix = Matrix::single;
   bool wide = false;             ///< two_pass, direct: float64 sums
   int warps = 1;                 ///< of a block
+  int planes = 1;                ///< matrix_tile: channels whose samples are in shared memory at a time
   std::size_t shared_bytes = 0;  ///< dynamic shared memory of a block
 };
 
@@ -46,31 +47,65 @@ Matrix matrix_weights(const Plan& plan, double error);
 /// Errors: resource.
 Result<Schedule> make_schedule(const Plan& plan, Matrix matrix, std::size_t shared_limit);
 
+// ---- Strips of matrix_strip
+
+/// Pixels across of a block.
+inline constexpr int strip_width = 128 * tuning.strip_warps;
+/// Bytes of a tile before the block's first pixel.
+inline constexpr int strip_lead = 16;
+
+/// Shared memory of a block for a set of C channels: a ring of groups of source rows, the complete rows of a group, and the map of the
+/// sides. Parts begin at these bytes; the ring begins at 0.
+template <int C>
+struct StripLayout {
+  static constexpr int group = strip_group(C), ahead = strip_ahead(C);  ///< rows; groups that are copied ahead
+  static constexpr int slots = ahead + 2;                               ///< with the group that is summed and the one before it
+  static constexpr int pitch = strip_width * C + 2 * strip_lead;
+  static constexpr int stage = slots * group * pitch, map = stage + group * strip_width * C;
+  static constexpr int size = map + 64 * 4;
+};
+std::size_t strip_bytes(const FormatInfo& format);
+
 /// How a rectangle of a set is cut into blocks.
 struct Cut {
   int tiles_x = 0, tiles_y = 0;
-  int rows = 1;  ///< of results of a warp
-  int blocks() const { return tiles_x * tiles_y; }
+  int rows = 1;                  ///< of results of a warp (Family::matrix_strip: of a block)
+  int edges = 0, edge_rows = 1;  ///< Family::matrix_strip: columns of blocks at the sides, and rows of their blocks
+  int edge_tiles_y = 0;
+  CUDAVISION_HOST_DEVICE int blocks() const { return edges * edge_tiles_y + (tiles_x - edges) * tiles_y; }
 };
-/// Rows of a warp for all sets of a frame; `threads`: how many run on the device at once. Only Family::matrix_strip adapts to the
-/// frame.
-int strip_rows(const FormatInfo& format, const SetRects& rects, int threads);
-/// Blocks begin at the multiple of 4 at or before the rectangle. `strip_rows`: see above; other families ignore it.
+/// Rows of a block of Family::matrix_strip for all sets of a frame; `blocks`: how many run on the device at once.
+int strip_rows(const Schedule& schedule, const FormatInfo& format, const SetRects& rects, int blocks);
+/// Blocks begin at the multiple of 4 (on the matrix units 16) at or before the rectangle. `strip_rows`: see above; other families
+/// ignore it.
 Cut cut(const Schedule& schedule, const FormatInfo& format, int channels, const Rect& rect, int strip_rows);
 
-/// Results across of a block.
-int block_width(const Schedule& schedule, const FormatInfo& format, int channels);
+/// Results across of a block, and the multiple of pixels at which it begins.
+int block_width(const Schedule& schedule);
+int block_alignment(const Schedule& schedule);
 
 /// Place of a block among the tiles of its set.
 struct Place {
   int x, y;
 };
-/// Block → tile, row by row. (Family::matrix_strip has its own order, in the kernel.)
+/// Block → tile, row by row. Not for Family::matrix_strip.
 CUDAVISION_HOST_DEVICE inline Place tile_place(int block, int tiles_x) {
   Place place;
   place.y = block / tiles_x;
   place.x = block - place.y * tiles_x;
   return place;
+}
+
+/// Place of a block of Family::matrix_strip: its column of blocks, and its rows in the rectangle.
+struct StripPlace {
+  int x, y, rows;
+};
+/// The first and the last column take longest, so they come first.
+CUDAVISION_HOST_DEVICE inline StripPlace strip_place(int block, const Cut& cut) {
+  const int inner = block - cut.edges * cut.edge_tiles_y;
+  if (inner < 0) return {block % cut.edges ? cut.tiles_x - 1 : 0, block / cut.edges * cut.edge_rows, cut.edge_rows};
+  const int columns = cut.tiles_x - cut.edges, row = inner / columns;
+  return {inner - row * columns + 1, row * cut.rows, cut.rows};
 }
 
 // ---- Shared memory of two_pass and direct (cuda_tile.cu)
@@ -85,19 +120,22 @@ constexpr std::size_t tile_bytes(int warps, int kernel_width, int kernel_height,
 
 // ---- Shared memory of matrix_tile
 
+/// Samples by which a tile begins before the first window, so that it begins at a multiple of 4.
+CUDAVISION_HOST_DEVICE constexpr int matrix_skew(int anchor_x) { return -anchor_x & 3; }
 /// Steps of 16 samples that the windows of 8 results take.
-CUDAVISION_HOST_DEVICE constexpr int matrix_steps(int kernel_width) { return (8 + kernel_width - 1 + 15) / 16; }
+CUDAVISION_HOST_DEVICE constexpr int matrix_steps(int kernel_width, int skew) { return (8 + kernel_width - 1 + skew + 15) / 16; }
 /// Quads of samples across a tile.
-CUDAVISION_HOST_DEVICE constexpr int matrix_tile_quads(int kernel_width) { return (120 + 16 * matrix_steps(kernel_width)) / 4; }
-/// Words from row to row of a tile.
-CUDAVISION_HOST_DEVICE constexpr int matrix_pitch(int kernel_width) { return 56 + 16 * matrix_steps(kernel_width); }
-/// Words of a row of weights with zeros on both sides.
-CUDAVISION_HOST_DEVICE constexpr int matrix_weight_row(int kernel_width) { return 8 * matrix_steps(kernel_width) + 5; }
-/// Bytes of a block: the tile, the weights (twice: from even and from odd places), and the source row of each row.
-constexpr std::size_t matrix_tile_bytes(int warps, int kernel_width, int kernel_height, int parts) {
+CUDAVISION_HOST_DEVICE constexpr int matrix_tile_quads(int steps) { return (120 + 16 * steps) / 4; }
+/// Zeros before a row of weights, and words of such a row with zeros on both sides.
+inline constexpr int matrix_zeros = 12;
+CUDAVISION_HOST_DEVICE constexpr int matrix_weight_row(int steps) { return 8 * steps + 7; }
+/// Bytes of a block: the planes of the tile and the weights (twice: from even and from odd places); later, in their place, the results.
+constexpr std::size_t matrix_tile_bytes(int warps, int kernel_width, int kernel_height, int skew, int parts, int planes) {
   const std::size_t rows = std::size_t(warps) * tuning.matrix_tile_rows + kernel_height - 1;
-  return sizeof(std::uint32_t) *
-         (rows * (matrix_pitch(kernel_width) + 1) + 2 * parts * kernel_height * matrix_weight_row(kernel_width));
+  const int steps = matrix_steps(kernel_width, skew);
+  const std::size_t words = rows * planes * matrix_tile_quads(steps) + 2 * parts * kernel_height * matrix_weight_row(steps);
+  const std::size_t results = std::size_t(warps) * tuning.matrix_tile_rows * tile_width * 4;
+  return words * sizeof(std::uint32_t) > results ? words * sizeof(std::uint32_t) : results;
 }
 
 }  // namespace cudavision::convolve

@@ -29,34 +29,31 @@ struct Tuning {
   /// The same with float64 sums, which take twice the registers. Not measured.
   int tile_rows_wide = 4;  // sweep: 2 4
 
-  // ---- Strips on the matrix units (cuda_matrix_strip.cu). "one", "two", "more": channels of the last set of the format. Registers
-  // ---- decide how many warps hide each other's waits. All times: 3 × 3 real weights, (width, rows ahead, waves).
+  // ---- Strips on the matrix units (cuda_matrix_strip.cu)
 
-  /// Results across of a warp, for a set of one channel of such a format. Other sets have 128.
-  /// GRAY8: 30.4 µs with (128, 4, 2), 34.2 µs with (256, 3, 2), 32.4 µs with (128, 3, 2).
-  int strip_width_one = 128;  // sweep: 128 256
-  /// NV12: 44.5 µs with (256, 3, 3), 47.4 µs with (256, 3, 2), 55.5 µs with (128, 4, 2).
-  int strip_width_two = 256;  // sweep: 128 256
-  /// Rows that are loaded ahead of the row being summed.
-  int strip_ahead_one = 4;  // sweep: 2 3 4
-  int strip_ahead_two = 3;  // sweep: 2 3 4
-  /// RGBA: 107.8 µs with 2 rows ahead and 1 wave, 136.8 µs with (3, 2), 147.6 µs with (4, 2).
-  int strip_ahead_more = 2;  // sweep: 2 3 4
-  /// Waves of blocks of a large frame. More waves make the last one shorter; fewer waves read fewer rows twice.
-  int strip_waves_one = 2;   // sweep: 1 2 3
-  int strip_waves_two = 3;   // sweep: 1 2 3
-  int strip_waves_more = 1;  // sweep: 1 2 3
-  /// Blocks for which a multiprocessor has registers, for 3 or 4 channels, by the side of the kernel. Not measured.
-  int strip_blocks_3 = 4;  // sweep: 2 3 4
-  int strip_blocks_5 = 3;  // sweep: 2 3 4
-  int strip_blocks_7 = 2;  // sweep: 1 2 3
-  /// The same for 1 or 2 channels: no limit.
-  int strip_blocks_few_channels = 1;  // sweep: 1 2 3
-  /// Warps of a block. Not measured.
+  /// Warps of a block, side by side.
   int strip_warps = 4;  // sweep: 2 4 8
-  /// Fewest and most rows of results of a warp. Not measured. The most decides the shared memory of a block.
-  int strip_least_rows = 8;  // sweep: 4 8 16
-  int strip_most_rows = 64;  // sweep: 32 64
+  /// Rows of a group, for 1 or 2 and for 3 or 4 channels.
+  int strip_group_few = 8;   // sweep: 4 8
+  int strip_group_more = 4;  // sweep: 4 8
+  /// Groups that are copied to shared memory ahead of the group being summed.
+  int strip_ahead_few = 2;   // sweep: 1 2 3
+  int strip_ahead_more = 2;  // sweep: 1 2 3
+  /// Blocks for which a multiprocessor has registers, for 1 or 2 channels, and for 3 or 4 channels by the side of the kernel.
+  int strip_blocks_few = 4;  // sweep: 3 4 6
+  int strip_blocks_3 = 4;    // sweep: 2 3 4
+  int strip_blocks_5 = 3;    // sweep: 2 3 4
+  int strip_blocks_7 = 3;    // sweep: 1 2 3
+  /// Rows of samples of a block are a multiple of this, and at most that many.
+  int strip_step = 8;
+  int strip_most_rows = 256;  // sweep: 64 128 256
+  /// Blocks at the sides have fewer rows by this factor: they take longer and must not finish last. 3 × 3: GRAY8 29.8 µs with 1, 28.1 µs
+  /// with 2; RGBA 89.7 and 94.4 µs.
+  int strip_edge_share = 2;  // sweep: 1 2 3
+  /// Fewest steps (see strip_step) of a block for which that holds: rows that only fill the sums would cost more than it saves.
+  int strip_edge_steps = 8;  // sweep: 1 4 8
+  /// Cost of starting a block, in rows. With the field above, NV12 3 × 3: 45.9 µs with (12, 4), 41.1 µs with (4, 8).
+  int strip_start_rows = 4;  // sweep: 4 12 24
 
   // ---- Tiles on the matrix units (cuda_matrix_tile.cu)
 
@@ -73,23 +70,16 @@ struct Tuning {
 };
 inline constexpr Tuning tuning;
 
-// Which field applies. `rest`: channels of the last set of the format.
+// Which field applies.
 
 constexpr int small_rows(int channels, int side) {
   return channels == 1 && side == 3 ? tuning.small_rows_gray_3 : tuning.small_rows;
 }
 constexpr int tile_rows(bool wide) { return wide ? tuning.tile_rows_wide : tuning.tile_rows; }
-constexpr int strip_width(int channels, int rest) {
-  return channels > 1 ? 128 : rest == 1 ? tuning.strip_width_one : tuning.strip_width_two;
-}
-constexpr int strip_rows_ahead(int rest) {
-  return rest == 1 ? tuning.strip_ahead_one : rest == 2 ? tuning.strip_ahead_two : tuning.strip_ahead_more;
-}
-constexpr int strip_waves(int rest) {
-  return rest == 1 ? tuning.strip_waves_one : rest == 2 ? tuning.strip_waves_two : tuning.strip_waves_more;
-}
+constexpr int strip_group(int channels) { return channels < 3 ? tuning.strip_group_few : tuning.strip_group_more; }
+constexpr int strip_ahead(int channels) { return channels < 3 ? tuning.strip_ahead_few : tuning.strip_ahead_more; }
 constexpr int strip_blocks(int channels, int side) {
-  return channels < 3 ? tuning.strip_blocks_few_channels
+  return channels < 3 ? tuning.strip_blocks_few
          : side == 3  ? tuning.strip_blocks_3
          : side == 5  ? tuning.strip_blocks_5
                       : tuning.strip_blocks_7;

@@ -63,7 +63,13 @@ std::vector<Row> convolve_rows() {
     list.push_back(convolve_preset(convolve::Preset::gradient, Border::reflect_101, format));
   }
   list[0].all_sizes = true;  // 3×3, GRAY8
-  list.push_back(convolve_preset(convolve::Preset::sharpen, Border::reflect_101, Format::NV12));
+  for (auto [taps, must] : {std::pair(3, 1.35), {5, 1.5}, {7, 1.8}}) list.push_back(convolve_full(taps, Format::NV12, must));
+  for (Border border : {Border::reflect_101, Border::fill})
+    list.push_back(convolve_preset(convolve::Preset::sharpen, border, Format::NV12));
+  for (Format format : {Format::GRAY16_LE, Format::P010_10LE}) {
+    list.push_back(convolve_full(3, format, 1.5));
+    list.push_back(convolve_preset(convolve::Preset::sharpen, Border::reflect_101, format));
+  }
   return list;
 }
 

@@ -380,42 +380,46 @@ TEST(ConvolveSchedule, EverySampleIsInOneBlock) {
       for (int round = 0; round < 40; ++round) {
         const Rect rect{random.below(300), random.below(50), random.between(1, 700), random.between(1, 300)};
         const int channels = layout.sets[random.below(layout.set_count)].channels;
-        const int strip_rows = random.between(8, 64), width = convolve::block_width(schedule, layout, channels);
+        const int strip_rows = random.between(8, 64), width = convolve::block_width(schedule);
         const convolve::Cut cut = convolve::cut(schedule, layout, channels, rect, strip_rows);
-        std::vector<int> columns(rect.width), rows(rect.height), tiles(cut.blocks());
+        std::vector<int> samples(std::size_t(rect.width) * rect.height);
         for (int block = 0; block < cut.blocks(); ++block) {
-          const convolve::Place place = convolve::tile_place(block, cut.tiles_x);
-          ASSERT_TRUE(place.x >= 0 && place.x < cut.tiles_x && place.y >= 0 && place.y < cut.tiles_y) << name;
-          ++tiles[place.y * cut.tiles_x + place.x];
-          const int x = (rect.x & -4) + place.x * width;
-          for (int i = x; place.y == 0 && i < x + width; ++i)
-            if (i >= rect.x && i < rect.x + rect.width) ++columns[i - rect.x];
-          const int y = place.y * schedule.warps * cut.rows;
-          for (int i = y; place.x == 0 && i < std::min(rect.height, y + schedule.warps * cut.rows); ++i) ++rows[i];
+          convolve::Place place{};
+          int y = 0, height = schedule.warps * cut.rows;
+          if (schedule.family == convolve::Family::matrix_strip) {
+            const convolve::StripPlace strip = convolve::strip_place(block, cut);
+            place.x = strip.x, y = strip.y, height = strip.rows;
+          } else {
+            place = convolve::tile_place(block, cut.tiles_x);
+            y = place.y * height;
+          }
+          const int x = (rect.x & -convolve::block_alignment(schedule)) + place.x * width - rect.x;
+          for (int i = y; i < std::min(rect.height, y + height); ++i)
+            for (int j = std::max(x, 0); j < std::min(rect.width, x + width); ++j) ++samples[std::size_t(i) * rect.width + j];
         }
-        EXPECT_EQ(std::count(tiles.begin(), tiles.end(), 1), cut.blocks()) << name;
-        EXPECT_EQ(std::count(columns.begin(), columns.end(), 1), rect.width) << name;
-        EXPECT_EQ(std::count(rows.begin(), rows.end(), 1), rect.height) << name;
+        EXPECT_EQ(std::count(samples.begin(), samples.end(), 1), rect.width * rect.height) << name;
       }
     }
   }
 }
 
 TEST(ConvolveSchedule, RowsOfStripsFillTheDevice) {
-  const FormatInfo& gray = info(Format::GRAY8);
-  const auto rows = [&](int width, int height, int threads) {
-    return convolve::strip_rows(gray, {Rect{0, 0, width, height}, Rect{}, Rect{}}, threads);
-  };
-  EXPECT_EQ(rows(16, 16, 100000), convolve::tuning.strip_least_rows);
-  EXPECT_EQ(rows(16384, 16384, 1), convolve::tuning.strip_most_rows);
-  const int pixels = convolve::strip_width(1, 1) / 32, waves = convolve::strip_waves(1);
-  EXPECT_EQ(rows(7680, 4320, 7680 / pixels * 4320 / waves / 20), 20);  // as many lanes as strips of 20 rows in that many waves
-  EXPECT_EQ(rows(7680, 4320, 7680 / pixels * 4320 / waves / 20 - 1000), 21);
+  for (int side : {3, 5, 7}) {
+    const auto schedule =
+        convolve::make_schedule(box_plan(Format::GRAY8, side, side), convolve::Matrix::pair, large_shared).value();
+    const auto rows = [&](int width, int height, int blocks) {
+      return convolve::strip_rows(schedule, info(Format::GRAY8), {Rect{0, 0, width, height}, Rect{}, Rect{}}, blocks);
+    };
+    const int step = convolve::tuning.strip_step, width = convolve::strip_width;
+    EXPECT_EQ(rows(16, 16, 100000), step - side + 1);                                                   // the fewest
+    EXPECT_EQ(rows(width, 1 << 20, 1), convolve::tuning.strip_most_rows - side + 1);                    // the most
+    for (int height : {1, 100, 1080, 4320}) EXPECT_EQ((rows(7680, height, 500) + side - 1) % step, 0);  // whole groups of rows
+  }
 }
 
 TEST(ConvolveSchedule, SharedMemoryIsWithinTheLimit) {
   for (std::size_t limit : {std::size_t(48 * 1024), std::size_t(64 * 1024), std::size_t(99 * 1024), large_shared}) {
-    for (Format format : {Format::GRAY8, Format::GRAY16_LE}) {
+    for (Format format : {Format::GRAY8, Format::RGBA, Format::GRAY16_LE}) {
       for (int width = 1; width <= convolve::max_side; width += 2) {
         for (int height : {1, 2, 8, 31, 63}) {
           for (bool rank_1 : {false, true}) {
@@ -434,8 +438,7 @@ TEST(ConvolveSchedule, SharedMemoryIsWithinTheLimit) {
               EXPECT_LE(schedule.shared_bytes, limit);
               EXPECT_GE(schedule.warps, 1);
               EXPECT_LE(schedule.warps, 8);
-              EXPECT_EQ(schedule.shared_bytes > 0,
-                        schedule.family != convolve::Family::small && schedule.family != convolve::Family::matrix_strip);
+              EXPECT_EQ(schedule.shared_bytes > 0, schedule.family != convolve::Family::small);
             }
           }
         }

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Writing the results of cuda_matrix_strip.cu and cuda_matrix_tile.cu: each warp collects rows in shared memory, then writes units of 16
+// bytes.
+//
+//   a warp's rows in shared memory   | 128 pixels, interleaved |   unit u = lane + 32·j: bytes 16·(u % units_across) of row
+//                                    | …                       |   u / units_across
+//
+// A unit that lies in the region, with all its bytes from results, is one store. The other cases are decided here too: channels that
+// keep the input, pixels whose window leaves the frame (Border::fill and Border::copy), and the sides of the region.
+#pragma once
+
+#include "kernels/convolve/cuda_params.cuh"
+
+namespace cudavision::convolve {
+namespace {
+
+__device__ __forceinline__ std::uint32_t select(std::uint32_t mask, std::uint32_t set, std::uint32_t clear) {
+  return (set & mask) | (clear & ~mask);
+}
+
+__device__ __forceinline__ uint4 select(std::uint32_t mask, const uint4& set, const uint4& clear) {
+  return make_uint4(select(mask, set.x, clear.x), select(mask, set.y, clear.y), select(mask, set.z, clear.z),
+                    select(mask, set.w, clear.w));
+}
+
+/// Writes those bytes of a unit that lie in the region and belong to the set.
+static __device__ __noinline__ void store_partly(const MatrixJob& job, int row, int byte, uint4 value) {
+  const SetView& view = job.view;
+  unsigned char* const to = view.dst + row * view.dst_pitch;
+  const std::uint32_t words[4] = {value.x, value.y, value.z, value.w};
+  const int begin = view.x0 * view.channels, end = view.x1 * view.channels;
+#pragma unroll
+  for (int w = 0; w < 4; ++w) {
+    const int at = byte + 4 * w;
+    if (job.stores_4 && at >= begin && at + 4 <= end) {
+      *reinterpret_cast<std::uint32_t*>(to + at) = words[w];
+      continue;
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      if (at + i >= begin && at + i < end && view.own >> (at + i) % view.channels & 1) to[at + i] = words[w] >> 8 * i;
+  }
+}
+
+/// The source's 16 bytes at `from`, byte `byte` of a row, without those that do not exist.
+static __device__ __noinline__ uint4 load_unit(const MatrixJob& job, const unsigned char* from, int byte) {
+  if (job.unit == 16 && byte + 16 <= job.row_bytes) return *reinterpret_cast<const uint4*>(from);
+  std::uint32_t words[4] = {};
+#pragma unroll
+  for (int i = 0; i < 16; ++i)
+    if (byte + i < job.row_bytes) words[i / 4] |= std::uint32_t(from[i]) << i % 4 * 8;
+  return make_uint4(words[0], words[1], words[2], words[3]);
+}
+
+/// What replace_edges() needs, in registers: a function that is not inlined would load parameters from memory, one after the other.
+struct Edges {
+  Rect whole;
+  bool fill;
+  std::uint32_t values;  ///< the border values, a byte for each channel
+};
+__device__ __forceinline__ Edges edges_of(const MatrixJob& job) {
+  const SetView& view = job.view;
+  std::uint32_t values = 0;
+#pragma unroll
+  for (int c = 0; c < 4; ++c) values |= (view.border_value[c] & 0xffu) << 8 * c;
+  return {job.whole, view.border == Border::fill, values};
+}
+
+/// Border::fill and Border::copy: replaces those of a warp's results whose window leaves the frame. `results`: rows of 128 pixels, the first
+/// at (x, y). source(row, byte): the source's byte there.
+template <int C, typename Source>
+__device__ __forceinline__ void replace_edges(const Edges& edges, unsigned char* results, int rows, int x, int y, Source source) {
+  const Rect& whole = edges.whole;
+  const int lane = threadIdx.x % 32;
+  const auto put = [&](int row, int pixel) {
+#pragma unroll
+    for (int c = 0; c < C; ++c) {
+      const int byte = pixel * C + c;
+      results[row * (128 * C) + byte] = edges.fill ? std::uint8_t(edges.values >> 8 * c) : source(row, byte);
+    }
+  };
+  const int left = min(max(whole.x - x, 0), 128), right = min(max(x + 128 - (whole.x + max(whole.width, 0)), 0), 128 - left);
+  const int sides = left + right;
+  for (int item = lane; item < rows * sides; item += 32) {
+    const int row = item / sides, i = item - row * sides;
+    put(row, i < left ? i : 128 - sides + i);
+  }
+  for (int row = 0; row < rows; ++row)
+    if (y + row < whole.y || y + row >= whole.y + whole.height)
+      for (int pixel = lane; pixel < 128; pixel += 32) put(row, pixel);
+}
+
+/// Writes any unit of row `row` at byte `byte`. source(): the source's 16 bytes there.
+template <int C, typename Source>
+__device__ __forceinline__ void store_any(const MatrixJob& job, int row, int byte, uint4 value, Source source) {
+  const SetView& view = job.view;
+  if (C == 4 && job.copies) value = select(job.copies, source(), value);
+  if (job.stores_16 && byte >= view.x0 * C && byte + 16 <= view.x1 * C)
+    *reinterpret_cast<uint4*>(view.dst + (row * view.dst_pitch + byte)) = value;
+  else
+    store_partly(job, row, byte, value);
+}
+
+/// The results of a warp: 128 pixels at (x, y). C channels, K × K weights.
+template <typename Layout, int C, int K>
+struct Units {
+  static constexpr int across = 8 * C, count = Layout::group * across / 32;  ///< units of a row, and of a lane for each group
+  static constexpr int row_bytes = 128 * C;
+
+  const MatrixJob& job;
+  const unsigned char* const ring;  ///< the warp's first pixel in the block's source rows
+  unsigned char* const stage;
+  int x, y, rows;              ///< the first pixel, and the rows to write
+  int whole_begin, whole_end;  ///< groups of which no pixel's window leaves the frame (Border::fill and Border::copy)
+  bool plain;                  ///< each unit is one store
+  std::uint32_t copies;        ///< mask of the bytes of a pixel that keep the input
+
+  __device__ __forceinline__ Units(const MatrixJob& job, const unsigned char* ring, unsigned char* stage, int x, int y, int rows)
+      : job(job), ring(ring), stage(stage), x(x), y(y), rows(rows), copies(C == 4 ? job.copies : 0) {
+    const SetView& view = job.view;
+    const Rect& whole = job.whole;
+    plain = job.stores_16 && x >= view.x0 && x + 128 <= view.x1;
+    // Group n completes rows y + n · group − (K − 1) …
+    const bool inside = x >= whole.x && x + 128 <= whole.x + whole.width;
+    whole_begin = (max(whole.y - y, 0) + K - 1 + Layout::group - 1) / Layout::group;
+    if (whole.y <= y) whole_begin = 0;
+    whole_end = inside ? (min(whole.y + whole.height - y, 1 << 24) + K - 1) / Layout::group : 0;
+  }
+
+  /// Writes the rows that group `group` completes. `slot`: of the group, `before`: of the group before it.
+  __device__ __forceinline__ void write(int group, int slot, int before) const {
+    if (group < whole_begin || group >= whole_end) {
+      if (job.view.border >= Border::fill)
+        replace(edges_of(job), stage, ring, slot, before, x, y + group * Layout::group - (K - 1));
+      __syncwarp();
+    }
+    const SetView& view = job.view;
+    const int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int j = 0; j < count; ++j) {
+      const int unit = lane + 32 * j, r = unit / across, column = unit % across * 16;
+      const int row = group * Layout::group + r - (K - 1), byte = x * C + column;
+      if (unsigned(row) >= unsigned(rows)) continue;
+      uint4 value = *reinterpret_cast<const uint4*>(stage + r * row_bytes + column);
+      if (C == 4 && copies) value = select(copies, *reinterpret_cast<const uint4*>(source(ring, r, slot, before) + column), value);
+      if (plain || (job.stores_16 && byte >= view.x0 * C && byte + 16 <= view.x1 * C))
+        __stcs(reinterpret_cast<uint4*>(view.dst + ((y + row) * view.dst_pitch + byte)), value);
+      else
+        store_partly(job, y + row, byte, value);
+    }
+  }
+
+ private:
+  /// The source row of row r of the results.
+  __device__ __forceinline__ static const unsigned char* source(const unsigned char* ring, int r, int slot, int before) {
+    const int from = r - K / 2, at = from >= 0 ? slot * Layout::group + from : (before + 1) * Layout::group + from;
+    return ring + at * Layout::pitch;
+  }
+  /// Not inlined, because few groups need it.
+  static __device__ __noinline__ void replace(Edges edges, unsigned char* stage, const unsigned char* ring, int slot, int before,
+                                              int x, int y) {
+    replace_edges<C>(edges, stage, Layout::group, x, y, [&](int r, int byte) { return source(ring, r, slot, before)[byte]; });
+  }
+};
+
+}  // namespace
+}  // namespace cudavision::convolve
