@@ -23,6 +23,12 @@ struct Tuning {
   /// Rows of an interval, at most 257. box-mean-r63 8K: 16 rows 69, 32 rows 74.
   int interval_rows = 16;  // sweep: 8 16 32
 
+  // Mosaics.
+  /// Blocks that a multiprocessor should get at least, where cells are small enough.
+  int mosaic_blocks = 4;  // sweep: 2 4 8
+  /// The fewest bytes of a row that a block should get.
+  int mosaic_least_row = 256;  // sweep: 128 256 512 1024
+
   // Non-local means with search-radius 5, in ms on an H200 for GRAY8 and 7680 × 4320.
   /// Most warps of a block, side by side and one above the other. Fewer where the picture does not fit into shared memory.
   /// Radius 1: 2.17 with 2 × 4 warps, 2.05 with 1 × 4, 2.08 with 1 × 2, 2.17 with 1 × 8.

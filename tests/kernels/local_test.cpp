@@ -6,6 +6,7 @@
 #include <opencv2/imgproc.hpp>
 #include <sstream>
 
+#include "kernels/local/cuda_mosaic_schedule.hpp"
 #include "kernels/local/cuda_nlm_schedule.hpp"
 #include "kernels/local/cuda_schedule.hpp"
 #include "tests/kernels/reference/local.hpp"
@@ -219,6 +220,39 @@ TEST(LocalSchedule, CoversTheRectangles) {
           }
           EXPECT_EQ(blocks, launch.blocks);
         }
+}
+
+/// Every cell of a mosaic belongs to a block, whose rows of samples fit it.
+TEST(LocalSchedule, MosaicsHaveAllCells) {
+  for (Format format : {Format::GRAY8, Format::NV12, Format::RGB, Format::YUY2, Format::RGBA64_LE}) {
+    const Geometry geometry{format, 1000, 700};
+    for (const Rect& box : {Rect{0, 0, 1000, 700}, Rect{-37, 11, 500, 300}, Rect{990, 690, 40, 40}})
+      for (int side : {3, 15, 101, 255, 601, 2001}) {
+        const SetRects rects = set_rects(geometry, box, Coverage::inner);
+        const local::MosaicPart part = local::schedule_mosaic(geometry, box, rects, side, 132, 1);
+        for (int i = 0; i < info(format).set_count; ++i) {
+          const ChannelSet& set = info(format).sets[i];
+          const local::MosaicGrid& grid = part.sets[i];
+          const int bytes =
+              std::min(subsampled(side, set.shift_x), geometry.grid(set).width) * set.channels * info(format).sample_bytes();
+          EXPECT_GE(local::mosaic_blocks(geometry, part, i) * grid.span, local::mosaic_cells(geometry, part, i));
+          if (local::is_apart(part)) {
+            EXPECT_EQ(grid.span, 1);
+            EXPECT_LE(local::mosaic_cells(geometry, part, i) * set.channels * sizeof(std::uint64_t), local::mosaic_sums(geometry));
+          } else {
+            EXPECT_LE(grid.span * bytes, local::mosaic_piece);
+          }
+        }
+      }
+  }
+}
+
+/// Boxes that overlap come one after another, others together.
+TEST(LocalSchedule, MosaicsThatOverlapComeInOrder) {
+  std::vector<int> layers;
+  EXPECT_EQ(local::find_layers({{0, 0, 10, 10}, {10, 0, 10, 10}, {5, 5, 10, 10}, {100, 0, 5, 5}, {0, 0, 200, 200}}, layers), 2);
+  EXPECT_EQ(layers, (std::vector<int>{0, 0, 1, 0, 2}));
+  EXPECT_EQ(local::find_layers({}, layers), 0);
 }
 
 TEST_P(LocalPlans, BoxMeanEqualsOpenCV) {
