@@ -37,7 +37,8 @@ struct Params {
 /// search-radius, strength. Errors: settings.
 Status validate(const Params& params);
 
-/// Makes a filter of each pixel's neighbourhood. All operations except nlm take constant time for any radius, by summed-area tables.
+/// Makes a filter of each pixel's neighbourhood. The time of all operations except nlm hardly depends on the
+/// radius: sums of windows follow from their neighbours'.
 /// The window of a sample has (2·rx + 1) × (2·ry + 1) samples; the part inside the frame counts: n samples with the sum S and the sum
 /// of squares Q. rx and ry are radius, or ceil(radius / 2) along an axis on which the plane is subsampled. Alpha and padding are
 /// copied.
