@@ -14,9 +14,9 @@
 //   The first column sums of a block are sums of 2 r rows. For high windows, running_sums, launched before, stores running sums of columns
 //   after every 16 rows, which begin anew every 64 rows: a block adds whole bands, the parts of two bands, and a few rows.
 //
-// Where to change what: what a line sums up: Pixels::value in cuda_lines_columns.cuh; the results: Block::write; strips, rows, batches: cuda_lines_schedule.cpp;
-// the kernels that exist: cuda_lines_mean.cu and its
-// neighbours; which channel sets come here: cuda_box.cu.
+// Where to change what: what a line sums up: Pixels::value in cuda_lines_columns.cuh; the results: Block::write; strips, rows, batches:
+// cuda_lines_schedule.cpp; which kernels are compiled: cuda_lines_mean.cu, cuda_lines_threshold.cu, cuda_lines_deviation.cu; which channel
+// sets come here: cuda_box.cu.
 #pragma once
 
 #include "kernels/cuda/warp.cuh"
