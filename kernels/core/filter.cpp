@@ -81,7 +81,7 @@ Status Filter::run(const Image& src, const Image& dst, const Region& region, Que
   if (Status status = begin(src, region, queue); !status.ok()) return status;
   if (region.mode == Region::Mode::inside) {
     const Status status = copy_frame(src, dst, queue);
-    return status.ok() ? filter_inside(src, dst, queue) : status;
+    return status.ok() ? filter_parts(src, dst, parts_, queue) : status;
   }
   box_ = {0, 0, geometry_.width, geometry_.height};
   const Status status = filter(src, dst, whole_frame(geometry_), queue);
@@ -104,8 +104,8 @@ Status Filter::find_shapes(const Region& region) {
   return {};
 }
 
-Status Filter::filter_inside(const Image& src, const Image& dst, Queue queue) {
-  for (const Part& part : parts_) {
+Status Filter::filter_parts(const Image& src, const Image& dst, const std::vector<Part>& parts, Queue queue) {
+  for (const Part& part : parts) {
     const SetRects rects = set_rects(geometry_, part.box, Coverage::inner);
     box_ = part.box;
     Status status;

@@ -58,8 +58,17 @@ class Filter {
  protected:
   /// Called first in each submit, for work that needs the whole frame.
   virtual Status begin(const Image&, const Region&, Queue) { return {}; }
+  /// A shape of a region.
+  struct Part {
+    Rect box;                          ///< of the shape; may reach beyond the picture, by max_frame_side or less
+    const Polygon* polygon = nullptr;  ///< nullptr: a rectangle or an ellipse
+    bool cut = false;                  ///< it is an ellipse or a polygon in its box
+  };
   /// Computes the samples in `rects`; may read all of `src`.
   virtual Status filter(const Image& src, const Image& dst, const SetRects& rects, Queue queue) = 0;
+  /// Computes the samples in these shapes, one after another: where shapes overlap, the last one wins. A filter that computes several
+  /// shapes in one launch overrides this.
+  virtual Status filter_parts(const Image& src, const Image& dst, const std::vector<Part>& parts, Queue queue);
   /// Copies the whole frame.
   Status copy_frame(const Image& src, const Image& dst, Queue queue) const { return copy_picture(backend_, src, dst, queue); }
   /// Copies the samples in `rects`, except those of Role::other.
@@ -74,15 +83,7 @@ class Filter {
  private:
   Status run(const Image& src, const Image& dst, const Region& region, Queue queue);
   Status find_shapes(const Region& region);
-  Status filter_inside(const Image& src, const Image& dst, Queue queue);
   Status restore_inside(const Image& src, const Image& dst, Queue queue);
-
-  /// A shape of a region. `cut`: it is an ellipse or a polygon in its box.
-  struct Part {
-    Rect box;
-    const Polygon* polygon = nullptr;
-    bool cut = false;
-  };
 
   Geometry geometry_;
   Backend backend_;

@@ -2,7 +2,7 @@
 // Ellipses and polygons in a frame: which pixels and samples they hold. All arithmetic is exact, so that both backends agree.
 //
 //   a shape and its box    row by row, for the CPU and for counting    point by point, for CUDA
-//      ┌──▄▄▄▄──┐             row_spans(): spans of samples               PackedOutline::holds_sample()
+//      ┌──▄▄▄▄──┐             row_spans(): spans of samples               OutlineView::holds_sample()
 //      │▄██████▄│             of each row of a channel set                of the samples in the box
 //      │▀██████▀│
 //      └──▀▀▀▀──┘
@@ -43,11 +43,11 @@ void merge(std::vector<Span>& spans);
 void row_spans(const Geometry& geometry, const ChannelSet& set, const Outline& outline, Coverage coverage, int row,
                std::vector<Span>& spans);
 
-/// A shape as an argument of a kernel.
-struct PackedOutline {
+/// A shape whose corners lie in the parameters of a kernel.
+struct OutlineView {
   Rect box;
-  int count = 0;  ///< of corners; 0: the ellipse
-  Point corners[max_outline_corners];
+  const Point* corners;
+  int count;  ///< of corners; 0: the ellipse
 
   /// Whether the centre of pixel (x, y), which lies in the box, is in the shape. The same as contains() for polygons.
   CUDAVISION_HOST_DEVICE constexpr bool contains(int x, int y) const {
@@ -75,6 +75,15 @@ struct PackedOutline {
       }
     return coverage == Coverage::inner;
   }
+};
+
+/// A shape as an argument of a kernel.
+struct PackedOutline {
+  Rect box;
+  int count = 0;  ///< of corners; 0: the ellipse
+  Point corners[max_outline_corners];
+
+  CUDAVISION_HOST_DEVICE constexpr OutlineView view() const { return {box, corners, count}; }
 };
 /// `outline` has at most max_outline_corners corners.
 PackedOutline pack(const Outline& outline);

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Box mean, mosaic, threshold and deviation on CUDA: chooses between windows that slide over the picture (cuda_windows.cu) and tables of it
-// (cuda_tables.cu), and owns their memory. All channel sets of a plan go one way.
+// Box mean, threshold and deviation on CUDA: chooses the kernels for a plan, and owns their memory. All channel sets of a plan go one way.
+//
+//   CudaWindows   planes of 8 bits, whose windows have up to 257 rows    one launch, the fastest             cuda_windows.cu
+//   CudaLines     other formats and higher windows                       a launch for each channel set       cuda_lines_kernel.cuh
+//   CudaTables    windows that are too wide, or whose sums are too large for those, from tables of the frame  cuda_tables.cu
+#include <algorithm>
 #include <vector>
 
 #include "kernels/cuda/filter.hpp"
 #include "kernels/cuda/memory.hpp"
+#include "kernels/local/cuda_lines.cuh"
 #include "kernels/local/cuda_tables.cuh"
 #include "kernels/local/cuda_windows.cuh"
 
@@ -14,7 +19,9 @@ namespace {
 /// Whether the channels of a set become neutral chroma.
 bool is_neutral(const Plan& plan, int set) {
   const ChannelSet& channels = info(plan.geometry.format).sets[set];
-  return is_chroma(channels.roles[0]) && plan.table_of[set][0] < 0;
+  for (int c = 0; c < channels.channels; ++c)
+    if (is_chroma(channels.roles[c])) return plan.table_of[set][c] < 0;
+  return false;
 }
 
 bool slides(const Plan& plan) {
@@ -98,6 +105,113 @@ class CudaWindows final : public cuda::CudaFilter {
   std::vector<WindowSet> sets_;  ///< of the launch, kept for its memory
 };
 
+/// Any channel sets, by column sums of 32 bits: a launch for each set.
+class CudaLines final : public cuda::CudaFilter {
+ public:
+  explicit CudaLines(Plan plan) : CudaFilter(plan.geometry), plan_(std::move(plan)) {}
+
+  static LineShape shape_of(const Plan& plan, int set) {
+    const FormatInfo& format = info(plan.geometry.format);
+    const ChannelSet& channels = format.sets[set];
+    LineShape shape;
+    shape.operation = plan.operation;
+    shape.sample_bytes = format.sample_bytes();
+    shape.channels = channels.channels;
+    shape.filtered = 0;
+    for (int c = 0; c < channels.channels; ++c) shape.filtered |= unsigned(is_color(channels.roles[c])) << c;
+    shape.planes = is_luma_of_planes(plan);
+    const Rect grid = plan.geometry.grid(channels);
+    shape.wide = !line_sums_fit(
+        shape, std::int64_t(std::min(2 * plan.radius[set].x + 1, grid.width)) * std::min(2 * plan.radius[set].y + 1, grid.height));
+    return shape;
+  }
+
+  /// Whether windows of the plan are narrow enough.
+  static bool takes(const Plan& plan, const cuda::Device& device) {
+    const FormatInfo& format = info(plan.geometry.format);
+    const bool small = std::int64_t(plan.geometry.width) * plan.geometry.height < tuning.least_high_pixels;
+    for (int set = 0; set < format.set_count; ++set) {
+      if (is_neutral(plan, set)) continue;
+      const Rect grid = plan.geometry.grid(format.sets[set]);
+      const Plan::Radius radius = plan.radius[set];
+      const LineShape shape = shape_of(plan, set);
+      if (!line_kernels(shape).sliding) return false;
+      if (small && stored_line_bytes(shape, grid, radius.y) > 0) return false;
+      if (schedule_lines(shape, grid, grid, radius.x, radius.y, device.multiprocessors, device.shared_limit).strips == 0)
+        return false;
+    }
+    return true;
+  }
+
+  Status load() {
+    const auto device = cuda::current_device();
+    if (!device.ok()) return device.error();
+    device_ = device.value();
+    std::size_t bytes = 0;
+    for (int set = 0; set < format_.set_count; ++set) {
+      if (is_neutral(plan_, set)) {
+        if (Status status = load_fill(format_, set); !status.ok()) return status;
+        continue;
+      }
+      shapes_[set] = shape_of(plan_, set);
+      if (Status status = load_lines(shapes_[set], device_.shared_limit); !status.ok()) return status;
+      bytes = std::max(bytes, stored_line_bytes(shapes_[set], plan_.geometry.grid(format_.sets[set]), plan_.radius[set].y));
+    }
+    return stored_.allocate(bytes);
+  }
+
+ private:
+  /// Red, green and blue are planes, and all get the result of their luma.
+  static bool is_luma_of_planes(const Plan& plan) {
+    const FormatInfo& format = info(plan.geometry.format);
+    return plan.operation == Operation::threshold && format.is_rgb() && format.set_count == 3;
+  }
+
+  Status filter(const Image& src, const Image& dst, const SetRects& rects, Queue queue) override {
+    const bool planes = is_luma_of_planes(plan_);
+    for (int set = 0; set < (planes ? 1 : format_.set_count); ++set) {
+      if (rects[set].empty()) continue;
+      const auto view = [&](int index) { return cuda::make_view(src, dst, index, rects[set], Border::constant, {}, false); };
+      if (is_neutral(plan_, set)) {
+        if (Status status = launch_fill(format_, set, view(set), format_.neutral_chroma(), queue); !status.ok()) return status;
+        continue;
+      }
+      const Window window = window_of(plan_, set, box());
+      LineJob job;
+      job.views[0] = view(set);
+      if (planes)
+        for (int i = 0; i < 3; ++i)
+          job.views[i] = view(integral::find_role(format_, std::array{Role::red, Role::green, Role::blue}[i]).set);
+      job.radius_x = window.x.radius;
+      job.radius_y = window.y.radius;
+      job.stored = stored_.data<std::uint32_t>();
+      job.factor = plan_.factor;
+      const LineShape& shape = shapes_[set];
+      if (format_.is_rgb() && !planes) job.blue_first = find_channel(Role::blue) < find_channel(Role::red);
+      const int pixel = shape.channels * shape.sample_bytes;
+      const int chunk = shape.chunk() * pixel, results = line_results * pixel;
+      job.words = job.stores_words = true;
+      for (int i = 0; i < (planes ? 3 : 1); ++i) {
+        const cuda::SetView& each = job.views[i];
+        job.words = job.words && aligned_to(each.src, each.src_pitch, std::min(std::max(chunk & -chunk, results & -results), 16));
+        job.stores_words = job.stores_words && job.words && aligned_to(each.dst, each.dst_pitch, std::min(results & -results, 16));
+      }
+      job.schedule = schedule_lines(shape, plan_.geometry.grid(format_.sets[set]), rects[set], job.radius_x, job.radius_y,
+                                    device_.multiprocessors, device_.shared_limit);
+      if (Status status = launch_lines(shape, job, queue); !status.ok()) return status;
+    }
+    return {};
+  }
+
+  int find_channel(Role role) const { return integral::find_role(format_, role).channel; }
+
+  const Plan plan_;
+  const FormatInfo& format_ = info(plan_.geometry.format);
+  cuda::Device device_;
+  std::array<LineShape, 3> shapes_;
+  cuda::DeviceMemory stored_;  ///< running sums of columns, of one set at a time
+};
+
 /// With summed-area tables.
 class CudaTables final : public cuda::CudaFilter {
  public:
@@ -165,7 +279,10 @@ Result<std::unique_ptr<Filter>> loaded(Plan plan) {
 }  // namespace
 
 Result<std::unique_ptr<Filter>> make_box_cuda(Plan plan) {
-  return slides(plan) ? loaded<CudaWindows>(std::move(plan)) : loaded<CudaTables>(std::move(plan));
+  if (slides(plan)) return loaded<CudaWindows>(std::move(plan));
+  const auto device = cuda::current_device();
+  if (!device.ok()) return device.error();
+  return CudaLines::takes(plan, device.value()) ? loaded<CudaLines>(std::move(plan)) : loaded<CudaTables>(std::move(plan));
 }
 
 }  // namespace cudavision::local

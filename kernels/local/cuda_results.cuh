@@ -24,6 +24,44 @@ struct Divider {
   }
 };
 
+/// Divides a sum below 2^31 by a count that is the same for many sums: up to 2^15 for samples of 16 bits, up to 2^23 for 8 bits. With
+/// 2^shift < count, factor = 2^(32 + shift) / count, rounded up, has 32 bits, and (sum + count / 2) · factor / 2^(32 + shift) is exact.
+struct MeanDivider {
+  int count = 0, shift = 0;
+  std::uint32_t factor = 0, half = 0;
+  double per_count = 0;
+
+  __device__ __forceinline__ void set(int n) {
+    if (n == count) return;
+    count = n;
+    shift = n == 1 ? 0 : 31 - __clz(n - 1);
+    factor = n == 1 ? 0xffffffffu : std::uint32_t(((std::uint64_t(1) << (32 + shift)) + n - 1) / n);
+    half = n == 1 ? 1 : n / 2;  // 1: (sum + 1) · 0xffffffff has the high word `sum`
+    per_count = 1.0 / n;
+  }
+  /// sum / count, rounded half to even.
+  __device__ __forceinline__ std::uint32_t mean(std::uint32_t sum) const {
+    std::uint32_t quotient = __umulhi(sum + half, factor) >> shift;
+    if (count % 2 == 0 && sum + half == quotient * count) quotient &= ~1u;
+    return quotient;
+  }
+};
+
+/// The standard deviation from float64, rounded half to even. Not inlined: short code stays in the instruction cache.
+inline __device__ __noinline__ int exact_deviation(double sum, double squares, int count) {
+  const double mean = __ddiv_rn(sum, count);
+  return __double2int_rn(sqrt(fmax(__dsub_rn(__ddiv_rn(squares, count), __dmul_rn(mean, mean)), 0.0)));
+}
+/// The same; `per_count`: about 1 / count. Exact only near halves.
+__device__ __forceinline__ int deviation(double sum, double squares, int count, double per_count) {
+  const double mean = sum * per_count;
+  const float variance = float(fma(-mean, mean, squares * per_count));
+  float root;
+  asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(fmaxf(variance, 0.0f)));
+  const float rounded = rintf(root);
+  return fabsf(root - rounded) < 0.4999f - root * 0x1p-21f ? int(rounded) : exact_deviation(sum, squares, count);
+}
+
 /// The approximate reciprocal, within 1 ulp.
 __device__ __forceinline__ float reciprocal(int n) {
   float result;
@@ -36,6 +74,15 @@ __device__ __forceinline__ int mean(std::uint32_t sum, int count) {
   const int quotient = __float2int_rn(float(sum) * reciprocal(count)), rest = 2 * int(sum - std::uint32_t(quotient * count));
   const int odd = quotient & 1;
   return quotient + (rest + odd > count) - (odd - rest > count);
+}
+
+/// sum / count rounded half to even, for quotients below 2^16. The estimate in float32 is wrong by at most one.
+__device__ __forceinline__ int rounded_mean(std::uint64_t sum, int count) {
+  int quotient = int(float(sum) * (1.0f / float(count)));
+  std::int64_t rest = std::int64_t(sum) - std::int64_t(quotient) * count;
+  if (rest < 0) --quotient, rest += count;
+  if (rest >= count) ++quotient, rest -= count;
+  return quotient + (2 * rest + (quotient & 1) > count);
 }
 
 /// Four means. `sums` contain divider.half.
@@ -64,12 +111,12 @@ __device__ __forceinline__ std::uint64_t spread(std::uint32_t sum, std::uint32_t
   return std::uint64_t(squares) * std::uint32_t(count) - std::uint64_t(sum) * sum;
 }
 
-/// The standard deviation, not rounded: within 1e-4. `per_count`: 1 / count.
+/// The standard deviation, not rounded: within 1e-4. `per_count`: 1 / count. Conversions and roots run at an eighth of the rate of sums, so
+/// the high word, below 2^23, is converted by the bits of 2^23 + word.
 __device__ __forceinline__ float approximate_deviation(std::uint64_t spread, float per_count) {
+  const float high = __int_as_float(0x4b000000 | int(spread >> 32)) - 0x1p23f;
   float root;
-  asm("sqrt.approx.ftz.f32 %0, %1;"
-      : "=f"(root)
-      : "f"(fmaf(float(std::uint32_t(spread >> 32)), 0x1p32f, float(std::uint32_t(spread)))));
+  asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(fmaf(high, 0x1p32f, float(std::uint32_t(spread)))));
   return root * per_count;
 }
 

@@ -55,10 +55,9 @@ struct ColumnRow {
 };
 
 /// The window sums of N samples, less that of the sample before the first one: sums[j]. `run`: by channel, in the end the last of them.
-template <int N, int C, int bits, int shift>
+template <int N, int C, int bits, int shift, typename Sum>
 __device__ __forceinline__ void slide(const std::uint32_t (&right)[N * bits / 128 + 1],
-                                      const std::uint32_t (&left)[N * bits / 128 + 1], std::uint32_t (&run)[C],
-                                      std::uint32_t (&sums)[N]) {
+                                      const std::uint32_t (&left)[N * bits / 128 + 1], Sum (&run)[C], Sum (&sums)[N]) {
   constexpr int per_quad = 128 / bits, left_shift = (2 * per_quad - C - shift) % per_quad, quads = N / per_quad;
   const auto value = [](const std::uint32_t(&words)[8], int k) {
     if (bits == 32) return words[k];
@@ -74,15 +73,15 @@ __device__ __forceinline__ void slide(const std::uint32_t (&right)[N * bits / 12
     const std::uint32_t lefts[8] = {l.x, l.y, l.z, l.w, next_l.x, next_l.y, next_l.z, next_l.w};
 #pragma unroll
     for (int k = 0; k < per_quad; ++k) {
-      run[k % C] += value(rights, shift + k) - value(lefts, left_shift + k);
+      run[k % C] += Sum(value(rights, shift + k)) - value(lefts, left_shift + k);
       sums[q * per_quad + k] = run[k % C];
     }
     r = next_r, l = next_l;
   }
 }
 
-/// Computes the window sums of the chunks of a warp, which follow each other along the row.
-template <int N, int C, int bits>
+/// Computes the window sums of the chunks of a warp, which follow each other along the row. Sum: an unsigned type in which they fit.
+template <int N, int C, int bits, typename Sum = std::uint32_t>
 class Slider {
  public:
   /// Begins with chunk `chunk`, which is lane 0's. `radius` in pixels.
@@ -99,7 +98,7 @@ class Slider {
   }
 
   /// The window sums of the lane's chunk, each increased by `added`. `chunk`: lane 0's, 32 more than in the call before.
-  __device__ __forceinline__ void next(int chunk, std::uint32_t added, std::uint32_t (&sums)[N]) {
+  __device__ __forceinline__ void next(int chunk, Sum added, Sum (&sums)[N]) {
     constexpr int own = ColumnRow<N, bits>::quads_of_chunk, count = own + 1, per_quad = ColumnRow<N, bits>::per_quad;
     const int r = own * chunk + C * radius_ / per_quad,
               l = own * chunk - (C * (radius_ + 1) + per_quad - 1) / per_quad;  // of lane 0
@@ -111,7 +110,7 @@ class Slider {
 #pragma unroll
       for (int k = 0; k < count; ++k) right[k] = row_.at(r + own * lane_ + k), left[k] = row_.at(l + own * lane_ + k);
     }
-    std::uint32_t run[C] = {};
+    Sum run[C] = {};
     switch (C * radius_ % per_quad) {
       case 0:
         slide<N, C, bits, 0>(right, left, run, sums);
@@ -137,13 +136,13 @@ class Slider {
       default:
         if constexpr (C == 1 && bits == 16) slide<N, C, bits, 7>(right, left, run, sums);
     }
-    std::uint32_t scan[C];
+    Sum scan[C];
 #pragma unroll
     for (int c = 0; c < C; ++c) scan[c] = run[c];
     cuda::warp_scan(scan, lane_);
 #pragma unroll
     for (int c = 0; c < C; ++c) {
-      const std::uint32_t before = sum_[c] + scan[c] - run[c] + added;
+      const Sum before = sum_[c] + scan[c] - run[c] + added;
       sum_[c] += __shfl_sync(~0u, scan[c], 31);
 #pragma unroll
       for (int j = c; j < N; j += C) sums[j] += before;
@@ -153,7 +152,7 @@ class Slider {
  private:
   const ColumnRow<N, bits> row_;
   const int radius_, lane_;
-  std::uint32_t sum_[C] = {};  ///< of the window before the next chunk of lane 0
+  Sum sum_[C] = {};  ///< of the window before the next chunk of lane 0
 };
 
 }  // namespace cudavision::local

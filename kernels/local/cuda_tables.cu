@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Box mean, mosaic, threshold and deviation on CUDA, from padded summed-area tables, which the plan has made first (kernels/integral): for
-// all formats and windows that cuda_windows.cu does not take.
+// Box mean, threshold and deviation on CUDA, from padded summed-area tables, which the plan has made first (kernels/integral): for
+// windows that neither cuda_windows.cu nor cuda_lines.cu takes (cuda_box.cu).
 //
 //   a table, of the sums left of x and above y:     the sum of a window = D − C − B + A
 //        x0        x1
@@ -13,6 +13,7 @@
 // Where to change what: another operation: `result` in box_filter; another border: Axis of window.hpp; another sample type: the quads
 // of kernels/cuda/rows.cuh; another block shape: cuda_tuning.hpp.
 #include "kernels/cuda/device.hpp"
+#include "kernels/local/cuda_results.cuh"
 #include "kernels/local/cuda_tables.cuh"
 #include "kernels/local/cuda_tuning.hpp"
 
@@ -27,16 +28,6 @@ template <typename Sum>
 __device__ __forceinline__ Sum box_sum(const unsigned char* table, std::ptrdiff_t pitch, int x0, int y0, int x1, int y1) {
   const auto *top = reinterpret_cast<const Sum*>(table + y0 * pitch), *bottom = reinterpret_cast<const Sum*>(table + y1 * pitch);
   return (__ldg(bottom + x1) - __ldg(bottom + x0)) - (__ldg(top + x1) - __ldg(top + x0));
-}
-
-/// sum / count rounded half to even, for quotients below 2^16. The estimate in float32 is wrong by at most one.
-template <typename Sum>
-__device__ __forceinline__ int rounded_mean(Sum sum, int count, float per_count) {
-  int quotient = int(float(sum) * per_count);
-  std::int64_t rest = std::int64_t(sum) - std::int64_t(quotient) * count;
-  if (rest < 0) --quotient, rest += count;
-  if (rest >= count) ++quotient, rest -= count;
-  return quotient + (2 * rest + (quotient & 1) > count);
 }
 
 template <typename T, int C, typename Sum>
@@ -60,8 +51,8 @@ __global__ void __launch_bounds__(32 * box_warps) box_filter(const __grid_consta
       if (job.sums[c]) {
         const int count = (x1[j] - x0[j]) * (y1 - y0);
         const Sum sum = box_sum<Sum>(job.sums[c], job.sums_pitch, x0[j], y0, x1[j], y1);
-        if (job.operation == Operation::box_mean || job.operation == Operation::pixelate) {
-          result = rounded_mean(sum, count, 1.0f / float(count));
+        if (job.operation == Operation::box_mean) {
+          result = rounded_mean(sum, count);
         } else if (job.operation == Operation::threshold) {
           const int at = min(x + lane + 32 * j, view.width - 1);
           const Sum own = box_sum<Sum>(job.sums[c], job.sums_pitch, at, y, at + 1, y + 1);

@@ -23,6 +23,22 @@ struct Tuning {
   /// Rows of an interval, at most 257. box-mean-r63 8K: 16 rows 69, 32 rows 74.
   int interval_rows = 16;  // sweep: 8 16 32
 
+  // Windows with column sums of 32 bits.
+  /// The fewest threads of a block, and the least share of its columns, in eighths, that have results. box-mean-r15
+  /// 8K, µs, GRAY16 / RGBA: 128 threads 110 / 362, 256 threads 105 / 365. The share is not measured.
+  int line_threads = 128;  // sweep: 128 256
+  int line_eighths = 7;    // sweep: 6 7
+  /// Smaller pictures get high windows from tables. NV12, radius 500: 1080p 33 µs by tables, 54 by lines; 8K 401 and 185.
+  int least_high_pixels = 1 << 22;
+  /// The most rows whose column sums are in shared memory at once. The same: 4 rows 110 / 362, 8 rows 129 / 362.
+  int line_batch = 4;  // sweep: 2 4 6
+
+  // Mosaics.
+  /// Blocks that a multiprocessor should get at least, where cells are small enough. Not measured.
+  int mosaic_blocks = 4;  // sweep: 2 4 8
+  /// The fewest bytes of a row that a block should get. Not measured.
+  int mosaic_least_row = 256;  // sweep: 128 256 512 1024
+
   // Non-local means with search-radius 5, in ms on an H200 for GRAY8 and 7680 × 4320.
   /// Most warps of a block, side by side and one above the other. Fewer where the picture does not fit into shared memory.
   /// Radius 1: 2.17 with 2 × 4 warps, 2.05 with 1 × 4, 2.08 with 1 × 2, 2.17 with 1 × 8.

@@ -247,9 +247,9 @@ struct Windows {
           int count = divider.count;
           if (!whole) count = count_at(min(x + 4 * q + k, view.width - 1)), per_count = reciprocal(count);
           const float result = approximate_deviation(spread(sum[4 * q + k], square[4 * q + k], count), per_count),
-                      rounded = rintf(result);
-          farthest = fmaxf(farthest, fabsf(result - rounded));
-          value[k] = __float2int_rn(rounded);
+                      shifted = result + 0x1.8p23f;  // rounds half to even; the low byte is the integer
+          farthest = fmaxf(farthest, fabsf(result - (shifted - 0x1.8p23f)));
+          value[k] = __float_as_uint(shifted);
         }
         out[q] = __byte_perm(__byte_perm(value[0], value[1], 0x40), __byte_perm(value[2], value[3], 0x40), 0x5410);
       }

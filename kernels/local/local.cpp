@@ -103,7 +103,10 @@ Result<std::unique_ptr<Filter>> make(const Params& params, const Geometry& geome
     Plan plan = resolve(params, geometry);
     return on_backend(
         backend,
-        [&]() { return plan.operation == Operation::nlm ? make_nlm_cuda(std::move(plan)) : make_box_cuda(std::move(plan)); },
+        [&]() {
+          if (plan.operation == Operation::nlm) return make_nlm_cuda(std::move(plan));
+          return plan.operation == Operation::pixelate ? make_mosaic_cuda(std::move(plan)) : make_box_cuda(std::move(plan));
+        },
         [&]() { return make_cpu(std::move(plan)); });
   });
 }

@@ -37,10 +37,10 @@ struct Params {
 /// search-radius, strength. Errors: settings.
 Status validate(const Params& params);
 
-/// Makes a filter of each pixel's neighbourhood. All operations except nlm take constant time for any radius, by summed-area tables.
-/// The window of a sample has (2·rx + 1) × (2·ry + 1) samples; the part inside the frame counts: n samples with the sum S and the sum
-/// of squares Q. rx and ry are radius, or ceil(radius / 2) along an axis on which the plane is subsampled. Alpha and padding are
-/// copied.
+/// Makes a filter of each pixel's neighbourhood. The time of all operations except nlm hardly depends on the radius:
+/// sums of windows follow from those of their neighbours, or from summed-area tables. The window of a sample has (2·rx + 1) ×
+/// (2·ry + 1) samples; the part inside the frame counts: n samples with the sum S and the sum of squares Q. rx and ry are radius, or
+/// ceil(radius / 2) along an axis on which the plane is subsampled. Alpha and padding are copied.
 ///   box-mean:   S / n of every component, rounded half to even.
 ///   pixelate:   the same for blocks instead of windows: squares of 2·radius + 1 pixels, which lie side by side from the upper left corner
 ///               of the region's box on (of the frame, where the whole frame is filtered), and of which the part inside the frame counts.

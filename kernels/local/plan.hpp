@@ -35,6 +35,8 @@ Plan resolve(const Params& params, const Geometry& geometry);
 
 /// For Operation::nlm. Errors: settings (radii that need more shared memory than the device has), resource.
 Result<std::unique_ptr<Filter>> make_nlm_cuda(Plan plan);
+/// For Operation::pixelate. Errors: resource.
+Result<std::unique_ptr<Filter>> make_mosaic_cuda(Plan plan);
 /// For the other operations. Errors: resource.
 Result<std::unique_ptr<Filter>> make_box_cuda(Plan plan);
 /// For all operations. Errors: resource.

@@ -6,6 +6,8 @@
 #include <opencv2/imgproc.hpp>
 #include <sstream>
 
+#include "kernels/local/cuda_lines_schedule.hpp"
+#include "kernels/local/cuda_mosaic_schedule.hpp"
 #include "kernels/local/cuda_nlm_schedule.hpp"
 #include "kernels/local/cuda_schedule.hpp"
 #include "tests/kernels/reference/local.hpp"
@@ -139,6 +141,23 @@ TEST_P(LocalPlans, LargeWindows) {
   }
 }
 
+/// High windows in pictures that are large enough for stored sums of columns.
+TEST_P(LocalPlans, HighWindowsOfLargePictures) {
+  SKIP_UNLESS_AVAILABLE(GetParam());
+  local::Params params;
+  for (const auto& [format, operation, radius] : {std::tuple{Format::GRAY8, local::Operation::box_mean, 200},
+                                                  {Format::NV12, local::Operation::box_mean, 150},
+                                                  {Format::RGBA, local::Operation::box_mean, 40},
+                                                  {Format::RGB, local::Operation::threshold, 30},
+                                                  {Format::GRAY16_LE, local::Operation::threshold, 140},
+                                                  {Format::YUY2, local::Operation::deviation, 33}}) {
+    params.operation = operation;
+    params.radius = radius;
+    const Region region{Region::Mode::inside, {{101, 333, 2400, 1200}}};
+    expect_reference(GetParam(), params, {{format, 2567, 1660}, {}, {}, region, Data::random}, 4);
+  }
+}
+
 /// A white picture of 20 Mpx: its table wraps in 32 bits.
 TEST_P(LocalPlans, TablesThatWrap) {
   SKIP_UNLESS_AVAILABLE(GetParam());
@@ -219,6 +238,76 @@ TEST(LocalSchedule, CoversTheRectangles) {
           }
           EXPECT_EQ(blocks, launch.blocks);
         }
+}
+
+/// Strips have all pixels of the rectangle, and a block all columns that their windows need.
+TEST(LocalSchedule, LinesCoverTheRectangles) {
+  constexpr int shared_limit = 227 * 1024;
+  for (const local::LineShape& shape :
+       {local::LineShape{}, local::LineShape{local::Operation::box_mean, 1, 4, 7},
+        local::LineShape{local::Operation::box_mean, 1, 3, 7}, local::LineShape{local::Operation::deviation, 1, 4, 7},
+        local::LineShape{local::Operation::box_mean, 2, 1, 1}})
+    for (const Rect& grid : {Rect{0, 0, 1, 1}, Rect{0, 0, 333, 77}, Rect{0, 0, 1920, 1080}, Rect{0, 0, 7680, 4320}})
+      for (int radius : {0, 3, 63, 500})
+        for (const Rect& rect : {grid, Rect{grid.width / 3, grid.height / 4, 1, 1},
+                                 Rect{grid.width / 2, 0, grid.width - grid.width / 2, grid.height}}) {
+          const local::LineSchedule s = local::schedule_lines(shape, grid, rect, radius, radius, 132, shared_limit);
+          ASSERT_GT(s.strips, 0);
+          EXPECT_LE(s.threads, shape.most_threads());
+          EXPECT_LE(s.shared_bytes, shared_limit);
+          EXPECT_GE(s.batch, 1);
+          EXPECT_GE(s.segment, 1);
+          EXPECT_GE(s.blocks_y * s.rows, rect.height);
+          EXPECT_LT((s.blocks_y - 1) * s.rows, rect.height);
+          EXPECT_EQ(s.left % local::line_results, 0);
+          EXPECT_LE(s.left, rect.x);
+          EXPECT_EQ(s.strip % local::line_results, 0);
+          EXPECT_GE(s.left + s.strips * s.strip, rect.x + rect.width);
+          for (int strip = 0; strip < s.strips; ++strip) {
+            const int x0 = s.left + strip * s.strip;
+            const int first = std::max(x0 - divide_up(radius, local::line_results) * local::line_results, 0);
+            const int end = std::min({x0 + s.strip + radius, rect.x + rect.width + radius, grid.width});
+            EXPECT_GE(first + s.threads * shape.chunk(), end);
+          }
+          if (s.stored_entries == 0) continue;
+          EXPECT_LE(s.stored_first, std::max(s.left - radius, 0));
+          EXPECT_GE(s.stored_first + s.stored_chunks * shape.chunk(), std::min(rect.x + rect.width + radius, grid.width));
+          EXPECT_LE(std::size_t(s.stored_chunks) * shape.chunk() * shape.lines() * s.stored_entries * 4,
+                    local::stored_line_bytes(shape, grid, radius));
+        }
+}
+
+/// Every cell of a mosaic belongs to a block, whose rows of samples fit it.
+TEST(LocalSchedule, MosaicsHaveAllCells) {
+  for (Format format : {Format::GRAY8, Format::NV12, Format::RGB, Format::YUY2, Format::RGBA64_LE}) {
+    const Geometry geometry{format, 1000, 700};
+    for (const Rect& box : {Rect{0, 0, 1000, 700}, Rect{-37, 11, 500, 300}, Rect{990, 690, 40, 40}})
+      for (int side : {3, 15, 101, 255, 601, 2001}) {
+        const SetRects rects = set_rects(geometry, box, Coverage::inner);
+        const local::MosaicPart part = local::schedule_mosaic(geometry, box, rects, side, 132, 1);
+        for (int i = 0; i < info(format).set_count; ++i) {
+          const ChannelSet& set = info(format).sets[i];
+          const local::MosaicGrid& grid = part.sets[i];
+          const int bytes =
+              std::min(subsampled(side, set.shift_x), geometry.grid(set).width) * set.channels * info(format).sample_bytes();
+          EXPECT_GE(local::mosaic_blocks(geometry, part, i) * grid.span, local::mosaic_cells(geometry, part, i));
+          if (local::is_apart(part)) {
+            EXPECT_EQ(grid.span, 1);
+            EXPECT_LE(local::mosaic_cells(geometry, part, i) * set.channels * sizeof(std::uint64_t), local::mosaic_sums(geometry));
+          } else {
+            EXPECT_LE(grid.span * bytes, local::mosaic_piece);
+          }
+        }
+      }
+  }
+}
+
+/// Boxes that overlap come one after another, others together.
+TEST(LocalSchedule, MosaicsThatOverlapComeInOrder) {
+  std::vector<int> layers;
+  EXPECT_EQ(local::find_layers({{0, 0, 10, 10}, {10, 0, 10, 10}, {5, 5, 10, 10}, {100, 0, 5, 5}, {0, 0, 200, 200}}, layers), 2);
+  EXPECT_EQ(layers, (std::vector<int>{0, 0, 1, 0, 2}));
+  EXPECT_EQ(local::find_layers({}, layers), 0);
 }
 
 TEST_P(LocalPlans, BoxMeanEqualsOpenCV) {

@@ -47,7 +47,7 @@ void expect_samples(const Geometry& geometry, const Outline& outline, const Regi
                    std::to_string(y) + ")";
           };
           ASSERT_EQ(held[std::size_t(y) * grid.width + x], expected) << where();
-          ASSERT_EQ(packed.holds_sample(x, y, set.shift_x, set.shift_y, geometry.width, geometry.height, coverage), expected)
+          ASSERT_EQ(packed.view().holds_sample(x, y, set.shift_x, set.shift_y, geometry.width, geometry.height, coverage), expected)
               << where();
         }
     }

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Windows that slide over any channel set: the launch. See cuda_lines.cu.
+#pragma once
+
+#include "kernels/core/queue.hpp"
+#include "kernels/cuda/rows.cuh"
+#include "kernels/local/cuda_lines_schedule.hpp"
+
+namespace cudavision::local {
+
+/// One channel set. Samples outside of the frame are loaded as zeros.
+struct LineJob {
+  cuda::SetView views[3];  ///< the first; all three for the luma of three planes
+  LineSchedule schedule;
+  int radius_x = 0, radius_y = 0;   ///< in pixels of the set
+  std::uint32_t* stored = nullptr;  ///< running sums of columns; not used without them
+  double factor = 1;                ///< threshold
+  bool blue_first = false;          ///< luma of interleaved samples: blue, green, red
+  bool words = false;               ///< chunks of the source, and the pixels of a lane, begin at multiples of their alignment
+  bool stores_words = false;        ///< so do those of a lane in source and destination
+};
+
+inline constexpr int line_stored_threads = 128;  ///< of a block of running_sums
+
+/// The kernels of a shape, with a LineJob as their parameter; nullptr: there are none.
+struct LineKernels {
+  const void *running = nullptr, *sliding = nullptr;
+};
+LineKernels line_kernels(const LineShape& shape);
+LineKernels mean_line_kernels(const LineShape& shape);
+LineKernels threshold_line_kernels(const LineShape& shape);
+LineKernels deviation_line_kernels(const LineShape& shape);
+
+/// Loads the kernels for a set. Errors: resource.
+Status load_lines(const LineShape& shape, int shared_limit);
+/// Fills the own channels of a set with `value`. Loading and launching. Errors: resource.
+Status load_fill(const FormatInfo& format, int set);
+Status launch_fill(const FormatInfo& format, int set, const cuda::SetView& view, int value, Queue queue);
+/// Errors: resource.
+Status launch_lines(const LineShape& shape, const LineJob& job, Queue queue);
+
+}  // namespace cudavision::local

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// How the work of windows with 32-bit column sums is divided (cuda_lines.cu). Plain C++, tested without a GPU.
+//
+//   a line         the column sums of one channel (or of its squares) of a row of windows, in shared memory
+//   a chunk        neighbouring pixels of a row, with all channels; a thread sums up its columns
+//   a strip        columns of the rectangle and those that their windows need beside them; a strip is as wide as a block
+//   a block        `rows` rows of a strip, `batch` of them at a time
+//   stored sums    running sums of columns: they begin anew with each band of rows, and are stored after every few rows
+#pragma once
+
+#include <cstddef>
+
+#include "kernels/core/image.hpp"
+#include "kernels/local/cuda_tuning.hpp"
+#include "kernels/local/plan.hpp"
+
+namespace cudavision::local {
+
+inline constexpr int line_results = 8;                  ///< pixels whose results a lane computes at once
+inline constexpr int stored_rows = 16, band_rows = 64;  ///< between stored sums; of a band
+inline constexpr int band_entries = band_rows / stored_rows;
+
+/// What decides the kernel.
+struct LineShape {
+  Operation operation = Operation::box_mean;
+  int sample_bytes = 1, channels = 1;
+  unsigned filtered = 1;  ///< bit c: channel c gets a result
+  bool planes = false;    ///< threshold of the luma of three planes
+  bool wide = false;      ///< sums of windows need 64 bits
+
+  int lines() const {
+    int count = 0;
+    for (int c = 0; c < channels; ++c) count += filtered >> c & 1;
+    if (operation == Operation::threshold) return 1;
+    return operation == Operation::deviation ? count * 2 : count;
+  }
+  /// Pixels of a chunk.
+  int chunk() const { return line_chunk(sample_bytes, channels); }
+  static constexpr int line_chunk(int sample_bytes, int channels) {
+    return channels == 1 || (channels == 2 && sample_bytes == 1) ? 8 : 4;
+  }
+  /// The most threads of a block: kernels with many column sums need many registers.
+  int most_threads() const { return lines() * chunk() > most_light_columns ? 512 : 1024; }
+  static constexpr int most_light_columns = 16;
+};
+
+/// The work of one channel set.
+struct LineSchedule {
+  int threads = 0;  ///< of a block: chunks of a strip
+  int strip = 0;    ///< pixels of the rectangle in a strip, a multiple of line_results
+  int strips = 0;
+  int left = 0;  ///< where the first strip begins: the rectangle's first pixel, cut to a multiple of line_results
+  int rows = 0, batch = 0;
+  int blocks_y = 0;
+  int segment = 0;  ///< steps of 32 · line_results pixels that a warp computes one after another
+  int shared_bytes = 0;
+  int stored_first = 0, stored_chunks = 0;  ///< the columns with stored sums
+  int stored_y = 0, stored_entries = 0;     ///< the first row, and the number of stored rows; 0: none
+};
+
+/// Whether sums of windows of this shape fit 32 bits.
+bool line_sums_fit(const LineShape& shape, std::int64_t window);
+/// The work on a rectangle. No strips: the windows are too wide, so that blocks would read more than four times
+/// what they write.
+LineSchedule schedule_lines(const LineShape& shape, const Rect& grid, const Rect& rect, int radius_x, int radius_y,
+                            int multiprocessors, int shared_limit);
+/// Bytes for stored sums of any rectangle.
+std::size_t stored_line_bytes(const LineShape& shape, const Rect& grid, int radius_y);
+
+}  // namespace cudavision::local
