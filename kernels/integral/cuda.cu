@@ -12,8 +12,8 @@
 //   +------------+------------+------------+             +--------------------------+
 //
 // Padded tables have a zero row and a zero column. Rows of tiles are rows of the table: row y holds the samples of row y − 1, and the
-// first row loads zeros. Columns of tiles are samples: the entry of column x is written to x + 1, and the warps of the first tiles
-// write the zero column.
+// first row loads zeros. Columns of tiles are samples: the entry of column x is written to x + 1. Tiles of padded tables, and of tables
+// whose rows may begin inside a sector of memory, overlap by eight columns (cuda_store.cuh).
 //
 // A large frame is one launch, in which summing is some tiles ahead of writing (cuda_tables.cu); a small frame is two launches. A
 // single step with decoupled look-back (Merrill and Garland, 2016) was slower: each tile waits for the tile before it.
@@ -23,7 +23,7 @@
 //                          (cuda_tables.cu): its instance
 //   another output type    SumType and TableInfo::entry_bytes() (integral.hpp); write_tile() (cuda_write_tile.cuh): entry_bytes and
 //                          the branches on job.type; tables_kernel() (cuda_tables.cu) and sum_bytes (cuda_schedule.cpp): whether it
-//                          is summed in 32 or 64 bits; store_row() (cuda_store.cuh), if an entry has neither 4 nor 8 bytes;
+//                          is summed in 32 or 64 bits; cuda_store.cuh, if an entry has neither 4 nor 8 bytes;
 //                          cpu.cpp. Other lists are in the order of SumType: gst/elements/integral*.cpp
 //   another function of    SampleQuad::value(), prefix(), sum() and Columns, which square samples now
 //     the samples
@@ -65,10 +65,11 @@ void set_frame(Job& job, const Image& src, const TableSource& source, const Plan
   job.max_value = format.max_value();
   job.dst = static_cast<unsigned char*>(table.data);
   job.dst_pitch = table.pitch;
-  const auto begin = reinterpret_cast<std::uintptr_t>(job.dst) / 4 + job.zero_line, step = std::uintptr_t(table.pitch) / 4;
-  job.row_alignment = begin % 4 == 0 && step % 4 == 0   ? RowAlignment::aligned
-                      : begin % 4 == 1 && step % 4 == 1 ? RowAlignment::stepped
-                                                        : RowAlignment::other;
+  const int entry_bytes = job.type == SumType::u32 || job.type == SumType::f32 ? 4 : 8;
+  const auto begin = reinterpret_cast<std::uintptr_t>(job.dst) + job.zero_line * entry_bytes, step = std::uintptr_t(table.pitch);
+  job.row_alignment = begin % 32 == 0 && step % 32 == 0                                      ? RowAlignment::aligned
+                      : job.overlap && entry_bytes == 4 && begin % 16 == 4 && step % 16 == 4 ? RowAlignment::stepped
+                                                                                             : RowAlignment::other;
 }
 
 /// The job as the write pass sees it: it reads unpacked samples.
@@ -98,7 +99,7 @@ class TableGroup {
     if (!device.ok()) return device.error();
     overlap_ = device.value().major >= 9;
     kernel_ = tables_kernel(schedule_.sample_bytes, squared, schedule_.type, schedule_.rows);
-    return cuda::load_kernel(kernel_, "cannot load the kernels for summed-area tables");
+    return cuda::load_kernel(kernel_.kernel, "cannot load the kernels for summed-area tables", kernel_.shared_bytes);
   }
 
   Status submit(const Plan& plan, const Image& src, const std::vector<Plane>& tables, Queue queue) {
@@ -118,12 +119,13 @@ class TableGroup {
   /// `early`: the launch may start, and load samples, while the launch before it ends.
   Status launch(int first_block, int blocks, bool early, Queue queue) {
     schedule_.params.first_block = first_block;
-    return cuda::check(cuda::launch_overlapping(kernel_, blocks, threads, 0, early, &schedule_.params, queue.stream),
-                       "cannot launch the summed-area tables");
+    return cuda::check(
+        cuda::launch_overlapping(kernel_.kernel, blocks, threads, kernel_.shared_bytes, early, &schedule_.params, queue.stream),
+        "cannot launch the summed-area tables");
   }
 
   Schedule schedule_;
-  const void* kernel_ = nullptr;
+  TablesKernel kernel_;
   bool overlap_ = false;  ///< the device can start a launch before the one before it has ended
   cuda::DeviceMemory scratch_;
 };

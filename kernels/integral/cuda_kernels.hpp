@@ -6,7 +6,13 @@
 
 namespace cudavision::integral {
 
-/// The kernel for these samples and sums, launched with `threads` threads and KernelParams. `rows`: of a warp, as make_schedule() chose them.
-const void* tables_kernel(int sample_bytes, bool squared, SumType type, int rows);
+/// A kernel, launched with `threads` threads, `shared_bytes` of dynamic shared memory, and KernelParams.
+struct TablesKernel {
+  const void* kernel = nullptr;
+  int shared_bytes = 0;
+};
+
+/// The kernel for these samples and sums. `rows`: of a warp, as make_schedule() chose them.
+TablesKernel tables_kernel(int sample_bytes, bool squared, SumType type, int rows);
 
 }  // namespace cudavision::integral

@@ -4,8 +4,8 @@
 //   a row of a tile:   | quad 0 of lanes 0 … 31 (128 samples) | quad 1 of lanes 0 … 31 (128 samples) |
 //   lane l:              samples 4l … 4l + 3                    samples 128 + 4l … 128 + 4l + 3
 //
-// Contiguous samples are loaded a quad at a time. All other samples (interleaved, unaligned, luma of RGB) are unpacked, which takes
-// much longer; the sum pass therefore stores unpacked samples for the write pass.
+// Contiguous samples are loaded a quad at a time. All other samples (interleaved, unaligned, luma of RGB) are unpacked; the sum pass
+// stores them for the write pass. Aligned pixels of four samples are loaded four at a time, others one by one, which takes much longer.
 #pragma once
 
 #include "kernels/core/luma.hpp"
@@ -24,77 +24,34 @@ struct LaneSamples {
 template <typename T>
 using QuadWord = std::conditional_t<sizeof(T) == 1, std::uint32_t, uint2>;
 
-template <typename T, int R>
-__device__ __forceinline__ void pack_quad(const T (&samples)[4], int r, int q, LaneSamples<T, R>& into) {
-  constexpr int per_word = 4 / sizeof(T);
-#pragma unroll
-  for (int w = 0; w < int(sizeof(T)); ++w) {
-    std::uint32_t word = 0;
-#pragma unroll
-    for (int j = 0; j < per_word; ++j) word |= std::uint32_t(samples[w * per_word + j]) << 8 * int(sizeof(T)) * j;
-    into.words[r][q][w] = word;
+/// Samples of a warp's rows in shared memory.
+template <typename T>
+using RowWords = std::uint32_t[sizeof(T)][tile_width / 4];
+
+/// Puts four samples into quad `at` of a row.
+template <typename T>
+__device__ __forceinline__ void put_quad(const std::uint32_t (&samples)[4], int at, RowWords<T>& row) {
+  if constexpr (sizeof(T) == 1) {
+    row[0][at] = __byte_perm(__byte_perm(samples[0], samples[1], 0x0040), __byte_perm(samples[2], samples[3], 0x0040), 0x5410);
+  } else {
+    row[0][at] = __byte_perm(samples[0], samples[1], 0x5410);
+    row[1][at] = __byte_perm(samples[2], samples[3], 0x5410);
   }
 }
 
-/// Unpacks from aligned pixels of four samples, a whole pixel at a time.
+/// Unpacks samples one by one, from any address. Not inlined: this path is long, and the kernel contains it twice.
 template <typename T, int R>
-__device__ __forceinline__ void unpack_pixels(const Job& job, int x, int y, LaneSamples<T, R>& into) {
-  using Pixel = std::conditional_t<sizeof(T) == 1, std::uint32_t, uint2>;
-  constexpr int together = 2;  // rows in flight
-#pragma unroll 1
-  for (int r = 0; r < R; r += together) {
-    Pixel pixels[together][2][4];
-#pragma unroll
-    for (int i = 0; i < together; ++i)
-#pragma unroll
-      for (int q = 0; q < 2; ++q) {
-        const int row = y + r + i, at = x + 128 * q;
-        const auto* const from = reinterpret_cast<const Pixel*>(job.pixels + row * job.src_pitch[0]) + at;
-        const bool inside = row >= 0 && row < job.height;
-        if (inside && at + 4 <= job.width) {
-#pragma unroll
-          for (int v = 0; v < int(sizeof(T)); ++v)
-            reinterpret_cast<uint4*>(pixels[i][q])[v] = __ldg(reinterpret_cast<const uint4*>(from) + v);
-        } else {
-#pragma unroll
-          for (int j = 0; j < 4; ++j) pixels[i][q][j] = inside && at + j < job.width ? __ldg(from + j) : Pixel{};
-        }
-      }
-#pragma unroll
-    for (int i = 0; i < together; ++i)
-#pragma unroll
-      for (int q = 0; q < 2; ++q) {
-        T samples[4];
-#pragma unroll
-        for (int j = 0; j < 4; ++j) {
-          const auto sample = [&](int c) {
-            const int channel = job.channel[c];
-            if constexpr (sizeof(T) == 1)
-              return int(pixels[i][q][j] >> 8 * channel & 0xff);
-            else
-              return int((channel < 2 ? pixels[i][q][j].x : pixels[i][q][j].y) >> channel % 2 * 16 & 0xffff);
-          };
-          samples[j] = T(job.luma ? luma_of(sample(0), sample(1), sample(2)) : sample(0));
-        }
-        pack_quad(samples, r + i, q, into);
-      }
-  }
-}
-
-/// Unpacks samples one by one, from any address.
-template <typename T, int R>
-__device__ __forceinline__ void unpack_samples(const Job& job, int x, int y, LaneSamples<T, R>& into) {
+__device__ __noinline__ void unpack_samples(const Job& job, int x, int y, int lane, RowWords<T>* rows) {
 #pragma unroll 2
   for (int r = 0; r < R; ++r) {
     const int row = y + r;
-    const bool inside = row >= 0 && row < job.height;
     T parts[2][4][3] = {};
 #pragma unroll
     for (int q = 0; q < 2; ++q)
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
         const int column = x + 128 * q + j;
-        if (!inside || column >= job.width) continue;
+        if (unsigned(row) >= unsigned(job.height) || unsigned(column) >= unsigned(job.width)) continue;
 #pragma unroll
         for (int c = 0; c < 3; ++c)
           if (c == 0 || job.luma)
@@ -103,31 +60,70 @@ __device__ __forceinline__ void unpack_samples(const Job& job, int x, int y, Lan
       }
 #pragma unroll
     for (int q = 0; q < 2; ++q) {
-      T samples[4];
+      std::uint32_t samples[4];
 #pragma unroll
       for (int j = 0; j < 4; ++j)
-        samples[j] = job.luma ? T(luma_of(parts[q][j][0], parts[q][j][1], parts[q][j][2])) : parts[q][j][0];
-      pack_quad(samples, r, q, into);
+        samples[j] = job.luma ? luma_of(parts[q][j][0], parts[q][j][1], parts[q][j][2]) : int(parts[q][j][0]);
+      put_quad<T>(samples, q * 32 + lane, rows[r]);
     }
   }
 }
 
-/// Not inlined: this path is long, and the kernel contains it twice.
-template <typename T, int R>
-__device__ __noinline__ void unpack(const Job& job, int x, int y, LaneSamples<T, R>& into) {
-  if (job.pixels)
-    unpack_pixels(job, x, y, into);
-  else
-    unpack_samples(job, x, y, into);
+/// Unpacks whole quads of aligned pixels of four samples.
+template <bool luma, typename T, int R>
+__device__ __forceinline__ void unpack_pixels(const Job& job, int x, int y, int lane, RowWords<T> (&rows)[R]) {
+  constexpr int together = 4 / sizeof(T);  // rows in flight
+  const int channel[3] = {job.channel[0], job.channel[1], job.channel[2]};
+  const bool inside[2] = {unsigned(x) < unsigned(job.width), unsigned(x + 128) < unsigned(job.width)};
+  const unsigned char* at = job.pixels + y * job.src_pitch[0] + std::ptrdiff_t(x) * (4 * sizeof(T));
+#pragma unroll 1
+  for (int r = 0; r < R; r += together) {
+    std::uint32_t words[together][2][4 * sizeof(T)];
+#pragma unroll
+    for (int i = 0; i < together; ++i, at += job.src_pitch[0])
+#pragma unroll
+      for (int q = 0; q < 2; ++q) {
+#pragma unroll
+        for (int v = 0; v < int(sizeof(T)); ++v) {
+          uint4 four{};
+          if (inside[q] && unsigned(y + r + i) < unsigned(job.height))
+            four = __ldg(reinterpret_cast<const uint4*>(at) + q * 32 * int(sizeof(T)) + v);
+          words[i][q][4 * v] = four.x, words[i][q][4 * v + 1] = four.y;
+          words[i][q][4 * v + 2] = four.z, words[i][q][4 * v + 3] = four.w;
+        }
+      }
+#pragma unroll
+    for (int i = 0; i < together; ++i)
+#pragma unroll
+      for (int q = 0; q < 2; ++q) {
+        std::uint32_t samples[4];
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+          // The float 2^23 + sample, by one permutation.
+          const auto biased = [&](int c) {
+            if constexpr (sizeof(T) == 1)
+              return __uint_as_float(__byte_perm(words[i][q][j], 0x4b000000, 0x7650 | channel[c]));
+            else
+              return __uint_as_float(__byte_perm(channel[c] < 2 ? words[i][q][2 * j] : words[i][q][2 * j + 1], 0x4b000000,
+                                                 channel[c] % 2 ? 0x7632 : 0x7610));
+          };
+          samples[j] = luma ? std::uint32_t(luma_of_biased(biased(0), biased(1), biased(2), luma_weights(LumaMatrix::bt601)))
+                            : __float_as_uint(biased(0));
+        }
+        put_quad<T>(samples, q * 32 + lane, rows[r + i]);
+      }
+  }
 }
 
-/// Loads R rows of a tile for a warp, from column `x` (a multiple of 256) and row `y` on.
-template <typename T, int R>
-__device__ __forceinline__ void load_rows(const Job& job, int x, int y, int lane, LaneSamples<T, R>& into) {
+/// Loads R rows of a tile for a warp, from column `x` (a multiple of 4) and row `y` on. `rows`: the warp's part of shared memory, which
+/// unpacked samples pass through. `pixels`: from aligned pixels too, as only the sum pass does.
+template <bool pixels, typename T, int R>
+__device__ __forceinline__ void load_rows(const Job& job, int x, int y, int lane, RowWords<T> (&rows)[R], LaneSamples<T, R>& into) {
   const int own_x = x + 4 * lane;
-  if (job.quads && (job.whole_quads || x + tile_width <= job.width)) {
+  const bool whole = job.whole_quads || x + tile_width <= job.width;
+  if (job.quads && whole) {
     const unsigned char* at = job.src[0] + y * job.src_pitch[0] + std::ptrdiff_t(own_x) * sizeof(T);
-    const bool inside[2] = {own_x < job.width, own_x + 128 < job.width};
+    const bool inside[2] = {unsigned(own_x) < unsigned(job.width), unsigned(own_x + 128) < unsigned(job.width)};
 #pragma unroll
     for (int r = 0; r < R; ++r, at += job.src_pitch[0]) {
       const bool row_inside = unsigned(y + r) < unsigned(job.height);
@@ -142,14 +138,18 @@ __device__ __forceinline__ void load_rows(const Job& job, int x, int y, int lane
       }
     }
   } else {
-    LaneSamples<T, R> unpacked;  // in local memory
-    unpack<T, R>(job, own_x, y, unpacked);
+    if (!pixels || !job.pixels || !whole)
+      unpack_samples<T, R>(job, own_x, y, lane, rows);
+    else if (job.luma)
+      unpack_pixels<true, T, R>(job, own_x, y, lane, rows);
+    else
+      unpack_pixels<false, T, R>(job, own_x, y, lane, rows);
 #pragma unroll
     for (int r = 0; r < R; ++r)
 #pragma unroll
       for (int q = 0; q < 2; ++q)
 #pragma unroll
-        for (int w = 0; w < int(sizeof(T)); ++w) into.words[r][q][w] = unpacked.words[r][q][w];
+        for (int w = 0; w < int(sizeof(T)); ++w) into.words[r][q][w] = rows[r][w][q * 32 + lane];
   }
   if constexpr (sizeof(T) == 2) {
 #pragma unroll
@@ -159,15 +159,15 @@ __device__ __forceinline__ void load_rows(const Job& job, int x, int y, int lane
   }
 }
 
-/// Stores unpacked samples for the write pass. `x`: the column of the lane's first quad.
+/// Stores unpacked samples for the write pass. `x`: the column of the lane's first quad. `first_x`: the first column to store.
 template <typename T, int R>
-__device__ __forceinline__ void store_unpacked(const Job& job, int x, int y, const LaneSamples<T, R>& samples) {
+__device__ __forceinline__ void store_unpacked(const Job& job, int first_x, int x, int y, const LaneSamples<T, R>& samples) {
   unsigned char* at = job.unpacked + y * job.unpacked_pitch + std::ptrdiff_t(x) * sizeof(T);
 #pragma unroll
   for (int r = 0; r < R; ++r, at += job.unpacked_pitch)
 #pragma unroll
     for (int q = 0; q < 2; ++q) {
-      if (y + r < 0 || y + r >= job.height || x + 128 * q >= job.width) continue;
+      if (unsigned(y + r) >= unsigned(job.height) || x + 128 * q >= job.width || x + 128 * q < first_x) continue;
       QuadWord<T> quad;
       if constexpr (sizeof(T) == 1)
         quad = samples.words[r][q][0];

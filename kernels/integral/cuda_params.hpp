@@ -22,10 +22,13 @@ inline constexpr int threads = 32 * warps;
 static_assert(threads >= tile_width, "one thread adds up one column of a tile");
 static_assert(threads % (tile_width / 4) == 0, "whole groups of threads add up the tiles above");
 
-/// Where the rows of a table with four-byte entries (without the zero column) begin, relative to words of 16 bytes.
+/// Columns by which tiles overlap, if rows may begin inside a sector (cuda_store.cuh): two quads, a sector of four-byte entries.
+inline constexpr int tile_overlap = 8;
+
+/// Where the rows of a table (without the zero column) begin, relative to sectors of 32 bytes.
 enum class RowAlignment : std::uint8_t {
-  aligned,  ///< every row begins at a word
-  stepped,  ///< row y begins (y + 1) % 4 entries behind a word: padded tables with tight rows of 4n + 1 entries
+  aligned,  ///< every row begins with a sector
+  stepped,  ///< row y begins (y + 1) % 4 entries of four bytes behind a word of 16 bytes: padded tables with tight rows of 4n + 1 entries
   other,
 };
 
@@ -46,11 +49,13 @@ struct Job {
   int width, height;  ///< samples
   int zero_line;      ///< 1: padded. Row y of the tiles holds samples of row y − 1; column x goes to entry x + 1. Else 0
   int tiles_x, tiles_y, first_tile;
+  int overlap;    ///< columns at the left of a tile that belong to the tile before it: 0 or tile_overlap
+  int tile_step;  ///< columns from a tile to the next: tile_width − overlap
   SumType type;
   bool luma;  ///< luma of red, green and blue
   RowAlignment row_alignment;
-  void* rows;             ///< LineSum [tiles_x][rows of all tiles]: sums of the rows of each tile
-  void* columns;          ///< LineSum [tiles_y][columns of all tiles]: sums of the columns of each tile
+  void* rows;             ///< LineSum [tiles_y][warps][tiles_x][rows of a warp]: sums of the rows of each tile
+  void* columns;          ///< ColumnSum [tiles_y][tiles_x][tile_step]: sums of the columns of each tile
   std::uint64_t* totals;  ///< [tiles_y][tiles_x]: sums of the tiles
   unsigned* summed;       ///< [tiles_y]: summed tiles of each row of tiles
 };

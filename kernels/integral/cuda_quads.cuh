@@ -13,6 +13,8 @@ namespace cudavision::integral {
 template <typename T, bool squared>
 struct SampleQuad {
   using LineSum = std::conditional_t<sizeof(T) == 2 && squared, std::uint64_t, std::uint32_t>;
+  /// Holds the sum of a column of a tile: 128 rows × 255 fit 16 bits.
+  using ColumnSum = std::conditional_t<sizeof(T) == 1 && !squared, std::uint16_t, LineSum>;
   const std::uint32_t (&words)[sizeof(T)];
   __device__ __forceinline__ explicit SampleQuad(const std::uint32_t (&from)[sizeof(T)]) : words(from) {}
 
@@ -69,13 +71,9 @@ struct SampleQuad {
 };
 
 /// The sums of four neighbouring columns.
-template <typename LineSum>
-struct alignas(16) ColumnSums {
-  LineSum of[4];
-  __device__ __forceinline__ void operator+=(const ColumnSums& other) {
-#pragma unroll
-    for (int j = 0; j < 4; ++j) of[j] += other.of[j];
-  }
+template <typename Sum>
+struct alignas(sizeof(Sum) < 4 ? 8 : 16) ColumnSums {
+  Sum of[4];
 };
 
 /// For N rows: before[n][q] = the sum of all samples of row n in front of this lane's quad q. All first quads of the lanes come

@@ -23,7 +23,10 @@ Job make_job(const Plan& plan, int index, int tile_height, int first_tile) {
   job.width = table.width - job.zero_line;
   job.height = table.height - job.zero_line;
   job.type = table.type;
-  job.tiles_x = divide_up(job.width, tile_width);
+  // Rows without padding between them would not all begin with a sector.
+  job.overlap = job.zero_line || table.width * table.entry_bytes() % 32 != 0 ? tile_overlap : 0;
+  job.tile_step = tile_width - job.overlap;
+  job.tiles_x = divide_up(job.width + job.overlap, job.tile_step);
   job.tiles_y = divide_up(table.height, tile_height);
   job.first_tile = first_tile;
   if (source.luma || format.sets[source.set].channels > 1)
@@ -71,10 +74,11 @@ Schedule make_schedule(const Plan& plan, bool squared) {
 }
 
 ScratchParts scratch_parts(const Schedule& schedule, const Job& job) {
-  const std::size_t line = schedule.squared && schedule.sample_bytes == 2 ? 8 : 4;  // bytes of SampleQuad::LineSum
+  const std::size_t line = schedule.squared && schedule.sample_bytes == 2 ? 8 : 4;       // bytes of SampleQuad::LineSum
+  const std::size_t column = schedule.squared || schedule.sample_bytes == 2 ? line : 2;  // bytes of SampleQuad::ColumnSum
   const std::size_t tiles = std::size_t(job.tiles_x) * job.tiles_y, tile_height = std::size_t(warps) * schedule.rows;
   ScratchParts parts;
-  parts.rows = tiles * tile_width * line;
+  parts.rows = tiles * job.tile_step * column;
   parts.totals = parts.rows + tiles * tile_height * line;
   parts.unpacked = (parts.totals + tiles * sizeof(std::uint64_t) + 15) / 16 * 16;
   parts.end = parts.unpacked + std::size_t(job.unpacked_pitch) * job.height;

@@ -1,93 +1,113 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Storing a row of a tile. Each lane holds the eight sums of its two quads:
+// Storing a row of a tile. Each lane holds the entries of its two quads:
 //
 //   sums[0 … 3]: entries 4 · lane … 4 · lane + 3         sums[4 … 7]: entries 128 + 4 · lane … 128 + 4 · lane + 3
 //
-// For another output type: rows of eight-byte entries work for any type of that size; rows of four-byte entries take the bits of
-// any type of that size.
+// A warp stores whole sectors of memory (32 bytes): sectors that two tiles share cost padded 8K tables 6 µs. If rows may begin inside a
+// sector, tiles overlap by eight columns, and a tile leaves the first entries of a row to the tile on its left:
+//
+//   columns of tile x       |0 1 2 3 4 5 6 7 8 …                          247 248 … 255|
+//   columns of tile x + 1                                                |0 1 2 3 4 5 6 7 8 …
+//   sectors                     |       |       …                        |   |       |       …
+//   stored by                   |            tile x, entries 2 … 249         | tile x + 1, from entry 2 on
+//
+// For another output type: entries of eight bytes may have any type of that size; four-byte entries are the bits of any type of that size.
 #pragma once
 
 #include "kernels/integral/cuda_params.hpp"
 
 namespace cudavision::integral {
 
-/// Stores the first `count` entries of eight bytes. Sums pass through the warp's `buffer` in shared memory (1 KiB), so that
-/// neighbouring lanes store neighbouring entries.
+/// The part of a row that is stored: entries begin … end − 1 of the tile. `inner`: these are tile_width − tile_overlap entries, and
+/// `begin` begins a sector.
+struct Stored {
+  int begin, end;
+  bool inner;
+};
+
+/// Stores a whole row of a table whose rows begin with a sector.
+__device__ __forceinline__ void store_aligned(std::uint32_t* row, int lane, const std::uint32_t (&sums)[8]) {
+#pragma unroll
+  for (int q = 0; q < 2; ++q)
+    __stcs(reinterpret_cast<uint4*>(row + 128 * q + 4 * lane),
+           make_uint4(sums[4 * q], sums[4 * q + 1], sums[4 * q + 2], sums[4 * q + 3]));
+}
+
+/// Stores a row. Each lane gets the quad that is 4 · quads + odd entries behind its own, as that begins a sector. `quads` (0 or 1) and
+/// `odd` (0 … 3) are constants once this is inlined. All lanes call this, as they exchange entries.
+__device__ __forceinline__ void store_shifted(int quads, int odd, const Stored& stored, std::uint32_t* row, int lane,
+                                              const std::uint32_t (&sums)[8]) {
+  std::uint32_t entries[2][4];
+#pragma unroll
+  for (int e = 0; e < 4; ++e) {
+    const int away = quads + (e < odd), from = lane + away;
+    const std::uint32_t first = away ? __shfl_sync(~0u, sums[e], from) : sums[e],
+                        second = away ? __shfl_sync(~0u, sums[4 + e], from) : sums[4 + e];
+    entries[0][e] = from < 32 ? first : second;
+    entries[1][e] = second;
+  }
+#pragma unroll
+  for (int q = 0; q < 2; ++q) {
+    const int first = 4 * quads + odd + 128 * q + 4 * lane;
+    const uint4 quad = make_uint4(entries[q][odd], entries[q][(1 + odd) % 4], entries[q][(2 + odd) % 4], entries[q][(3 + odd) % 4]);
+    const bool aligned = reinterpret_cast<std::uintptr_t>(row + first) % 16 == 0;
+    if (stored.inner ? q == 0 || lane < 32 - tile_overlap / 4 : first >= stored.begin && first + 4 <= stored.end && aligned) {
+      __stcs(reinterpret_cast<uint4*>(row + first), quad);
+    } else if (!stored.inner) {
+#pragma unroll
+      for (int j = 0; j < 4; ++j)
+        if (first + j >= stored.begin && first + j < stored.end) row[first + j] = entries[q][(j + odd) % 4];
+    }
+  }
+}
+/// The same for any number of entries from the lane's quad to a sector: 0 … 7.
+__device__ __forceinline__ void store_shifted(int skipped, const Stored& stored, std::uint32_t* row, int lane,
+                                              const std::uint32_t (&sums)[8]) {
+  switch (skipped) {
+    case 0:
+      return store_shifted(0, 0, stored, row, lane, sums);
+    case 1:
+      return store_shifted(0, 1, stored, row, lane, sums);
+    case 2:
+      return store_shifted(0, 2, stored, row, lane, sums);
+    case 3:
+      return store_shifted(0, 3, stored, row, lane, sums);
+    case 4:
+      return store_shifted(1, 0, stored, row, lane, sums);
+    case 5:
+      return store_shifted(1, 1, stored, row, lane, sums);
+    case 6:
+      return store_shifted(1, 2, stored, row, lane, sums);
+    default:
+      return store_shifted(1, 3, stored, row, lane, sums);
+  }
+}
+
+/// Stores a row of entries of eight bytes. They pass through the warp's `buffer` in shared memory (1 KiB), so that neighbouring lanes
+/// store neighbouring entries. `whole`: all entries are stored, and the row begins with a sector.
 template <typename Out, typename Sum>
-__device__ __forceinline__ void store_row(int count, unsigned char* row, int lane, const Sum (&sums)[8], void* buffer) {
+__device__ __forceinline__ void store_wide(bool whole, Stored stored, Out* row, int lane, const Sum (&sums)[8], void* buffer) {
   struct alignas(16) Pair {
     Out of[2];
   };
+  Pair* const pairs = static_cast<Pair*>(buffer);
 #pragma unroll
   for (int q = 0; q < 2; ++q) {
     __syncwarp();
 #pragma unroll
-    for (int i = 0; i < 2; ++i) static_cast<Pair*>(buffer)[2 * lane + i] = {Out(sums[4 * q + 2 * i]), Out(sums[4 * q + 2 * i + 1])};
+    for (int i = 0; i < 2; ++i) pairs[2 * lane + i] = {Out(sums[4 * q + 2 * i]), Out(sums[4 * q + 2 * i + 1])};
     __syncwarp();
+    if (whole) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const int column = 128 * q + 32 * i + lane;
-      if (column < count) reinterpret_cast<Out*>(row)[column] = static_cast<Out*>(buffer)[32 * i + lane];
-    }
-  }
-}
-
-/// Stores a row of 256 four-byte entries, which begins `shift` entries behind an aligned word of 16 bytes. All words inside the row
-/// are stored whole: a lane's word holds the last `shift` entries of the lane before it and its own first 4 − shift. The ends of
-/// the row are stored entry by entry. `shift` must be a constant once this is inlined. `inside`: whether the row is stored at all;
-/// all lanes call this, as they exchange sums.
-__device__ __forceinline__ void store_words(int shift, bool inside, std::uint32_t* row, int lane, const std::uint32_t (&sums)[8]) {
-  std::uint32_t entries[2][4];
+      for (int i = 0; i < 2; ++i)
+        __stcs(reinterpret_cast<uint4*>(row) + 64 * q + 32 * i + lane, reinterpret_cast<const uint4*>(pairs)[32 * i + lane]);
+    } else {
 #pragma unroll
-  for (int q = 0; q < 2; ++q)
-#pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      const std::uint32_t own = sums[4 * q + (4 + j - shift) % 4];
-      entries[q][j] = j < shift ? __shfl_sync(~0u, own, (lane + 31) % 32) : own;
-    }
-#pragma unroll
-  for (int j = 0; j < 4; ++j)
-    if (j < shift && lane == 0) entries[1][j] = entries[0][j];
-  if (!inside) return;
-#pragma unroll
-  for (int q = 0; q < 2; ++q)
-    if (shift == 0 || q == 1 || lane > 0)
-      __stcs(reinterpret_cast<uint4*>(row + 128 * q + 4 * lane - shift),
-             make_uint4(entries[q][0], entries[q][1], entries[q][2], entries[q][3]));
-  if (shift == 0) return;
-#pragma unroll
-  for (int j = 0; j < 4; ++j) {
-    if (j < shift && lane == 31) row[tile_width - shift + j] = sums[8 - shift + j];
-    if (j >= shift && lane == 0) row[j - shift] = sums[j - shift];
-  }
-}
-
-/// Stores the first `count` entries of four bytes, at any aligned address.
-__device__ __forceinline__ void store_row(int count, std::uint32_t* row, int lane, const std::uint32_t (&sums)[8]) {
-  const int shift = int(reinterpret_cast<std::uintptr_t>(row) / 4 % 4);
-  if (count < tile_width) {
-#pragma unroll
-    for (int q = 0; q < 2; ++q) {
-      const int first = 128 * q + 4 * lane;
-      if (shift == 0 && first + 4 <= count) {
-        __stcs(reinterpret_cast<uint4*>(row + first), make_uint4(sums[4 * q], sums[4 * q + 1], sums[4 * q + 2], sums[4 * q + 3]));
-      } else {
-#pragma unroll
-        for (int j = 0; j < 4; ++j)
-          if (first + j < count) row[first + j] = sums[4 * q + j];
+      for (int i = 0; i < 4; ++i) {
+        const int column = 128 * q + 32 * i + lane;
+        if (column >= stored.begin && column < stored.end) __stcs(row + column, static_cast<const Out*>(buffer)[32 * i + lane]);
       }
     }
-    return;
-  }
-  switch (shift) {
-    case 0:
-      return store_words(0, true, row, lane, sums);
-    case 1:
-      return store_words(1, true, row, lane, sums);
-    case 2:
-      return store_words(2, true, row, lane, sums);
-    default:
-      return store_words(3, true, row, lane, sums);
   }
 }
 

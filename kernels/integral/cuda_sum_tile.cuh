@@ -15,28 +15,33 @@
 
 namespace cudavision::integral {
 
-/// Groups of threads that share the tiles above: a thread of each group for every quad of columns.
-inline constexpr int above_groups = threads * 4 / tile_width;
-
 /// The shared memory of a block, for both passes.
-template <typename T, typename LineSum, typename Sum, int R>
+template <typename T, bool squared, typename Sum, int R>
 struct Shared {
-  std::uint32_t words[warps][R][sizeof(T)][tile_width / 4];  ///< samples of the tile
-  ColumnSums<LineSum> columns[warps][tile_width / 4];        ///< sums of the columns of each warp
-  ColumnSums<LineSum> above[above_groups][tile_width / 4];
+  using LineSum = typename SampleQuad<T, squared>::LineSum;
+  using ColumnSum = typename SampleQuad<T, squared>::ColumnSum;
+  RowWords<T> words[warps][R];                           ///< samples of the tile
+  ColumnSums<ColumnSum> columns[warps][tile_width / 4];  ///< sums of the columns of each warp
+  /// Sums of the columns of the tiles above, of which each warp adds up some; then the sums of all columns above each warp; then a row of
+  /// entries of each warp.
+  ColumnSums<LineSum> above[warps][tile_width / 4];
+  alignas(16) LineSum left[warps][R];  ///< sums of the rows to the left of the tile
   Sum starts[warps], corners[warps];
   std::uint64_t totals[warps];
 };
 
-template <bool squared, typename T, typename LineSum, typename Sum, int R>
+template <typename T, bool squared, typename Sum, int R>
 __device__ __forceinline__ void sum_tile(const KernelParams& p, const Job& job, const Tile& tile,
-                                         Shared<T, LineSum, Sum, R>& shared) {
+                                         Shared<T, squared, Sum, R>& shared) {
   using Samples = SampleQuad<T, squared>;
+  using LineSum = typename Samples::LineSum;
+  using ColumnSum = typename Samples::ColumnSum;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int y = (tile.y * warps + warp) * R;
   LaneSamples<T, R> samples;
-  load_rows(job, tile.x * tile_width, y - job.zero_line, lane, samples);
-  if (job.unpacked) store_unpacked(job, tile.x * tile_width + 4 * lane, y - job.zero_line, samples);
+  const int x = tile.x * job.tile_step - job.overlap;
+  load_rows<true>(job, x, y - job.zero_line, lane, shared.words[warp], samples);
+  if (job.unpacked) store_unpacked(job, tile.x * job.tile_step, x + 4 * lane, y - job.zero_line, samples);
 
   typename Samples::Columns columns[2];
   LineSum own = 0;  // the sum of row `lane`
@@ -46,20 +51,21 @@ __device__ __forceinline__ void sum_tile(const KernelParams& p, const Job& job, 
     const Samples first(samples.words[r][0]), second(samples.words[r][1]);
     columns[0].add(first);
     columns[1].add(second);
-    const LineSum sum = cuda::warp_sum(LineSum(first.sum() + second.sum()));
+    const LineSum sum = cuda::warp_sum(LineSum((4 * lane < job.overlap ? 0 : first.sum()) + second.sum()));
     if (lane == r) own = sum;
     total += sum;
   }
-  if (lane < R) static_cast<LineSum*>(job.rows)[std::ptrdiff_t(tile.x) * job.tiles_y * warps * R + y + lane] = own;
+  if (lane < R) static_cast<LineSum*>(job.rows)[((std::ptrdiff_t(tile.y) * warps + warp) * job.tiles_x + tile.x) * R + lane] = own;
 #pragma unroll
-  for (int q = 0; q < 2; ++q) shared.columns[warp][q * 32 + lane] = columns[q].template sums_of<ColumnSums<LineSum>>();
+  for (int q = 0; q < 2; ++q) shared.columns[warp][q * 32 + lane] = columns[q].template sums_of<ColumnSums<ColumnSum>>();
   if (lane == 0) shared.totals[warp] = total;
   __syncthreads();
-  if (threadIdx.x < tile_width) {
+  if (threadIdx.x < tile_width && int(threadIdx.x) >= job.overlap) {
     LineSum sum = 0;
 #pragma unroll
     for (int w = 0; w < warps; ++w) sum += shared.columns[w][threadIdx.x / 4].of[threadIdx.x % 4];
-    static_cast<LineSum*>(job.columns)[(std::ptrdiff_t(tile.y) * job.tiles_x + tile.x) * tile_width + threadIdx.x] = sum;
+    const std::ptrdiff_t first = (std::ptrdiff_t(tile.y) * job.tiles_x + tile.x) * job.tile_step - job.overlap;
+    static_cast<ColumnSum*>(job.columns)[first + threadIdx.x] = ColumnSum(sum);
   }
   if (threadIdx.x == 0) {
     total = 0;

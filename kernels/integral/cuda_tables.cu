@@ -17,32 +17,36 @@ namespace {
 
 /// T: stored samples. Sum: what sums of a frame are computed in. R: rows of a warp.
 template <typename T, bool squared, typename Sum, int R>
-__global__ void __launch_bounds__(threads, min_blocks(sizeof(T), sizeof(Sum), R))
-    make_tables(const __grid_constant__ KernelParams p) {
-  static_assert(R % 4 == 0 && 32 % R == 0, "store_words() and sum_left() divide by it");
-  using LineSum = typename SampleQuad<T, squared>::LineSum;
-  __shared__ Shared<T, LineSum, Sum, R> shared;
+__global__ void __launch_bounds__(threads, min_blocks(sizeof(T), sizeof(Sum))) make_tables(const __grid_constant__ KernelParams p) {
+  static_assert(R % 4 == 0 && 32 % R == 0, "rows are stored four at once; lanes share the rows on the left");
+  extern __shared__ __align__(16) unsigned char memory[];
+  auto& shared = *reinterpret_cast<Shared<T, squared, Sum, R>*>(memory);
   const Turn turn = turn_of(p, p.first_block + int(blockIdx.x));
   const Tile tile = tile_of(p, turn.tile);
   if (turn.sums) {
     if (p.two_launches) cuda::let_next_start();
-    sum_tile<squared>(p, p.sum_jobs[tile.job], tile, shared);
+    sum_tile(p, p.sum_jobs[tile.job], tile, shared);
   } else {
-    write_tile<squared>(p, p.write_jobs[tile.job], tile, shared);
+    write_tile(p, p.write_jobs[tile.job], tile, shared);
   }
 }
 
+template <typename T, bool squared, typename Sum, int R>
+TablesKernel kernel_of_rows() {
+  return {reinterpret_cast<const void*>(&make_tables<T, squared, Sum, R>), int(sizeof(Shared<T, squared, Sum, R>))};
+}
+
 template <typename T, bool squared, typename Sum>
-const void* kernel_with_rows(int rows) {
+TablesKernel kernel_with_rows(int rows) {
   constexpr int most = max_warp_rows(sizeof(T), squared, sizeof(Sum));
   constexpr int small = std::min(tuning.small_rows, most), medium = std::min(tuning.medium_rows, most);
-  if (rows == small) return reinterpret_cast<const void*>(&make_tables<T, squared, Sum, small>);
-  if (rows == medium) return reinterpret_cast<const void*>(&make_tables<T, squared, Sum, medium>);
-  return reinterpret_cast<const void*>(&make_tables<T, squared, Sum, std::min(tuning.large_rows, most)>);
+  if (rows == small) return kernel_of_rows<T, squared, Sum, small>();
+  if (rows == medium) return kernel_of_rows<T, squared, Sum, medium>();
+  return kernel_of_rows<T, squared, Sum, std::min(tuning.large_rows, most)>();
 }
 
 template <typename T>
-const void* kernel_of(bool squared, SumType type, int rows) {
+TablesKernel kernel_of(bool squared, SumType type, int rows) {
   return squared                ? kernel_with_rows<T, true, std::uint64_t>(rows)
          : type == SumType::u32 ? kernel_with_rows<T, false, std::uint32_t>(rows)
                                 : kernel_with_rows<T, false, std::uint64_t>(rows);
@@ -50,7 +54,7 @@ const void* kernel_of(bool squared, SumType type, int rows) {
 
 }  // namespace
 
-const void* tables_kernel(int sample_bytes, bool squared, SumType type, int rows) {
+TablesKernel tables_kernel(int sample_bytes, bool squared, SumType type, int rows) {
   return sample_bytes == 1 ? kernel_of<std::uint8_t>(squared, type, rows) : kernel_of<std::uint16_t>(squared, type, rows);
 }
 

@@ -30,14 +30,15 @@ struct Tuning {
   /// 57.4 with all 1020; in a second measurement 49.2 with 200, 49.0 with 220, 48.9 with 240; padded 55.2, 55.0 and 55.3.
   int ahead = 220;  // sweep: 64 132 200 220 240 400
   /// The same where samples are interleaved, and the sum pass unpacks them: all tiles but one part in this number. That pass takes
-  /// much longer, so it should get most blocks. 8K RGBA, of 1020 tiles: 105 µs with 600, 102 with 900, 103 with 1020, 140 with 200.
-  int ahead_all_but = 8;  // sweep: 2 4 8 16
+  /// longer, so it should get more blocks. 8K RGBA, of 1020 tiles: 89.4 µs with 300, 86.5 with 510, 85.7 with 600 and 680, 86.1 with 765,
+  /// 87.4 with 893.
+  int ahead_all_but = 3;  // sweep: 2 3 4 8
 
   /// Resident blocks of a multiprocessor for which the compiler limits registers to 65536 / (blocks · 32 · warps) a thread: change it
-  /// when you change warps. This one: bytes summed in 32 bits, fewer than 16 rows. Not measured.
-  int light_blocks = 4;  // sweep: 3 4 5
-  /// The same for all other kernels. 8K padded, 16 rows: 54.8 µs with 3, 56.9 with 4, where registers are spilled.
-  int heavy_blocks = 3;  // sweep: 2 3 4
+  /// when you change warps. This one: bytes summed in 32 bits. 8K RGBA 88.9 µs, and 112 with 3; padded 55.8 and 58.5.
+  int light_blocks = 4;  // sweep: 3 4
+  /// The same for all other kernels. 8K GRAY8 to u64: 88.0 µs with 3, 90.5 with 4.
+  int heavy_blocks = 3;  // sweep: 3 4
 };
 inline constexpr Tuning tuning;
 
@@ -45,7 +46,7 @@ inline constexpr Tuning tuning;
 constexpr int warp_rows(long tiles) {
   return tiles < tuning.medium_frame ? tuning.small_rows : tiles < tuning.large_frame ? tuning.medium_rows : tuning.large_rows;
 }
-/// The most rows of a warp that registers and 48 KiB of static shared memory hold.
+/// The most rows of a warp that registers hold.
 constexpr int max_warp_rows(int sample_bytes, bool squared, int sum_bytes) {
   return sample_bytes == 1 && sum_bytes == 4 ? 16 : sample_bytes == 2 && squared ? 4 : 8;
 }
@@ -56,8 +57,8 @@ constexpr bool in_two_launches(long tiles, int sum_bytes) {
 /// Tiles that a single launch of so many tiles sums before it writes the first.
 constexpr int tiles_ahead(int tiles, bool unpacks) { return unpacks ? tiles - tiles / tuning.ahead_all_but : tuning.ahead; }
 /// Resident blocks of a multiprocessor for which the compiler limits registers.
-constexpr int min_blocks(int sample_bytes, int sum_bytes, int rows) {
-  return sample_bytes == 1 && sum_bytes == 4 && rows < 16 ? tuning.light_blocks : tuning.heavy_blocks;
+constexpr int min_blocks(int sample_bytes, int sum_bytes) {
+  return sample_bytes == 1 && sum_bytes == 4 ? tuning.light_blocks : tuning.heavy_blocks;
 }
 
 }  // namespace cudavision::integral

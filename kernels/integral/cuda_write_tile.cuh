@@ -13,9 +13,9 @@
 namespace cudavision::integral {
 
 /// Copies the samples of a lane to shared memory, and the sums of its columns.
-template <bool squared, typename T, typename LineSum, typename Sum, int R>
+template <typename T, bool squared, typename Sum, int R>
 __device__ __forceinline__ void share_samples(const LaneSamples<T, R>& samples, int warp, int lane,
-                                              Shared<T, LineSum, Sum, R>& shared) {
+                                              Shared<T, squared, Sum, R>& shared) {
   using Samples = SampleQuad<T, squared>;
   typename Samples::Columns columns[2];
 #pragma unroll
@@ -27,15 +27,17 @@ __device__ __forceinline__ void share_samples(const LaneSamples<T, R>& samples, 
       for (int w = 0; w < int(sizeof(T)); ++w) shared.words[warp][r][w][q * 32 + lane] = samples.words[r][q][w];
     }
 #pragma unroll
-  for (int q = 0; q < 2; ++q) shared.columns[warp][q * 32 + lane] = columns[q].template sums_of<ColumnSums<LineSum>>();
+  for (int q = 0; q < 2; ++q)
+    shared.columns[warp][q * 32 + lane] = columns[q].template sums_of<ColumnSums<typename Samples::ColumnSum>>();
 }
 
 /// Goes down the rows of a warp, `together` at once (their scans overlap), and calls store(r, inside) for each. r counts from 0 to
 /// together − 1; `inside` is false below the table. At the call `sums` holds the entries of the row, and `out` is its address.
-template <bool squared, int together, typename T, typename LineSum, typename Sum, int R, typename Store>
-__device__ __forceinline__ void for_rows(const Job& job, int rows, int warp, int lane, LineSum left, Sum (&sums)[8],
-                                         unsigned char*& out, Shared<T, LineSum, Sum, R>& shared, Store store) {
+template <int together, typename T, bool squared, typename Sum, int R, typename Store>
+__device__ __forceinline__ void for_rows(const Job& job, int rows, int warp, int lane, Sum (&sums)[8], unsigned char*& out,
+                                         Shared<T, squared, Sum, R>& shared, Store store) {
   using Samples = SampleQuad<T, squared>;
+  using LineSum = typename Samples::LineSum;
 #pragma unroll 1
   for (int first = 0; first < rows; first += together) {
     std::uint32_t words[together][2][sizeof(T)];
@@ -51,7 +53,8 @@ __device__ __forceinline__ void for_rows(const Job& job, int rows, int warp, int
     exclusive_sums<T, squared>(own, lane, before);
 #pragma unroll
     for (int r = 0; r < together; ++r, out += job.dst_pitch) {
-      const LineSum start = __shfl_sync(~0u, left, first + r);
+      LineSum start = shared.left[warp][first + r];
+      if (job.overlap) start -= __shfl_sync(~0u, before[r][0], tile_overlap / 4);
 #pragma unroll
       for (int q = 0; q < 2; ++q) {
         LineSum prefix[4];
@@ -65,54 +68,46 @@ __device__ __forceinline__ void for_rows(const Job& job, int rows, int warp, int
 }
 
 // One long function: split further, the compiler orders its instructions differently.
-template <bool squared, typename T, typename LineSum, typename Sum, int R>
+template <typename T, bool squared, typename Sum, int R>
 __device__ __forceinline__ void write_tile(const KernelParams& p, const Job& job, const Tile& tile,
-                                           Shared<T, LineSum, Sum, R>& shared) {
-  using Samples = SampleQuad<T, squared>;
+                                           Shared<T, squared, Sum, R>& shared) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const int x = tile.x * tile_width, y = (tile.y * warps + warp) * R;
+  const int x = tile.x * job.tile_step - job.overlap, y = (tile.y * warps + warp) * R;
   // 1. The samples of the warp. Those of the frame are loaded before waiting; unpacked samples come from the sum pass.
   LaneSamples<T, R> samples;
   if (job.unpacked) wait_for_rows(p, job, tile.y);
-  load_rows(job, x, y - job.zero_line, lane, samples);
+  load_rows<false>(job, x, y - job.zero_line, lane, shared.words[warp], samples);
   if (!job.unpacked) wait_for_rows(p, job, tile.y);
   unsigned past_wait = 0;
   if (!p.two_launches && threadIdx.x == 0) past_wait = atomicAdd(p.past_wait, 1);
 
   // 2. Left, above, corner: the three parts of the drawing in cuda_add_up.cuh.
-  const LineSum left = sum_left<R, LineSum>(job, tile, y, lane);
-  {  // `above`: each group of threads adds up some of the tiles above. `corners`: each warp, some of the tiles left above.
-    constexpr int quads = tile_width / 4;
-    const int group = threadIdx.x / quads, quad = threadIdx.x % quads;
-    const auto* const columns = static_cast<const ColumnSums<LineSum>*>(job.columns) + tile.x * quads + quad;
-    shared.above[group][quad] = sum_every<ColumnSums<LineSum>, 4>(
-        group, above_groups, tile.y, [&](int i) { return columns[std::ptrdiff_t(i) * job.tiles_x * quads]; });
-
-    Sum corner = 0;
-    for (int j = lane; j < tile.x; j += 32)
-      corner += sum_every<Sum, 4>(warp, warps, tile.y, [&](int i) { return Sum(__ldcg(job.totals + i * job.tiles_x + j)); });
-    corner = cuda::warp_sum(corner);
-    const Sum own = cuda::warp_sum(lane < R ? Sum(left) : Sum(0));
-    if (lane == 0) shared.corners[warp] = corner, shared.starts[warp] = own;
-  }
-  share_samples<squared>(samples, warp, lane, shared);
+  share_samples(samples, warp, lane, shared);
+  add_up(job, tile, shared);
   __syncthreads();
 
-  // 3. The row of the table above this warp's first row: the sums above the tile, and the columns of the warps above.
-  Sum sums[8] = {};
+  // 3. The row of the table above this warp's first row. First the sums of the columns above each warp: each thread goes down a column.
+  if (threadIdx.x < tile_width) {
+    using LineSum = typename SampleQuad<T, squared>::LineSum;
+    const int quad = threadIdx.x / 4, column = threadIdx.x % 4;
+    LineSum sum = 0;
+#pragma unroll
+    for (int w = 0; w < warps; ++w) sum += shared.above[w][quad].of[column];
+#pragma unroll
+    for (int w = 0; w < warps; ++w) {
+      shared.above[w][quad].of[column] = sum;
+      sum += shared.columns[w][quad].of[column];
+    }
+  }
+  __syncthreads();
+  Sum sums[8];
   {
-    const auto add = [&](const ColumnSums<LineSum>* columns) {
 #pragma unroll
-      for (int q = 0; q < 2; ++q) {
-        const ColumnSums<LineSum> quad = columns[q * 32 + lane];
+    for (int q = 0; q < 2; ++q) {
+      const auto quad = shared.above[warp][q * 32 + lane];
 #pragma unroll
-        for (int j = 0; j < 4; ++j) sums[4 * q + j] += quad.of[j];
-      }
-    };
-#pragma unroll
-    for (int g = 0; g < above_groups; ++g) add(shared.above[g]);
-#pragma unroll 1
-    for (int w = 0; w < warp; ++w) add(shared.columns[w]);
+      for (int j = 0; j < 4; ++j) sums[4 * q + j] = quad.of[j];
+    }
     Sum edge = 0;  // all samples left of the tile in the rows above this warp's first row
     if (lane < warps) edge = shared.corners[lane] + (lane < warp ? shared.starts[lane] : Sum(0));
     edge = cuda::warp_sum(edge);
@@ -123,56 +118,71 @@ __device__ __forceinline__ void write_tile(const KernelParams& p, const Job& job
     const Sum own[2] = {sums[3], sums[7]};
     Sum ends[2] = {own[0], own[1]};
     cuda::warp_scan(ends, lane);
+    if (job.overlap) edge -= __shfl_sync(~0u, ends[0], tile_overlap / 4 - 1);
     const Sum before[2] = {edge + ends[0] - own[0], edge + __shfl_sync(~0u, ends[0], 31) + ends[1] - own[1]};
 #pragma unroll
     for (int i = 0; i < 8; ++i) sums[i] += before[i / 4];
   }
 
   // 4. Go down the rows and store them, by the type and the alignment of the table.
-  const int rows = min(R, job.height + job.zero_line - y), count = job.width - x;
+  const int rows = min(R, job.height + job.zero_line - y);
   constexpr bool wide = sizeof(Sum) == 8;
   const int entry_bytes = wide && job.type != SumType::f32 ? 8 : 4;
-  unsigned char* out = job.dst + y * job.dst_pitch;
-  if (job.zero_line && x == 0 && lane < rows) {  // the zero column
-    if (entry_bytes == 8)
-      *reinterpret_cast<std::uint64_t*>(out + lane * job.dst_pitch) = 0;
-    else
-      *reinterpret_cast<std::uint32_t*>(out + lane * job.dst_pitch) = 0;
-  }
-  out += std::ptrdiff_t(x + job.zero_line) * entry_bytes;
+  unsigned char* out = job.dst + y * job.dst_pitch + std::ptrdiff_t(x + job.zero_line) * entry_bytes;
 
   const auto all_rows = [&](auto number, auto store) {
-    for_rows<squared, decltype(number)::value>(job, rows, warp, lane, left, sums, out, shared, store);
+    for_rows<decltype(number)::value>(job, rows, warp, lane, sums, out, shared, store);
   };
   constexpr std::integral_constant<int, 2> two;
   constexpr std::integral_constant<int, 4> four;
   const auto entries = [&] { return reinterpret_cast<std::uint32_t*>(out); };
+  // The first entry of the row that begins a sector, and the entries to store.
+  const bool inner = job.overlap && x >= 0 && x + tile_width <= job.width;
+  const auto skipped = [&](int bytes) {
+    return job.overlap ? int(-(reinterpret_cast<std::uintptr_t>(out) / bytes) % (32 / bytes)) : 0;
+  };
+  const auto stored = [&](int first) {
+    return Stored{max(first, -x - job.zero_line), min(job.tile_step + first, job.width - x), inner};
+  };
+  const bool whole = job.row_alignment == RowAlignment::aligned && job.overlap == 0 && x + tile_width <= job.width;
   if constexpr (wide) {
-    __syncthreads();
-    void* const buffer = shared.columns[warp];
+    void* const buffer = shared.above[warp];
     if (job.type == SumType::f32) {
       all_rows(two, [&](int, bool inside) {
         std::uint32_t rounded[8];
 #pragma unroll
         for (int i = 0; i < 8; ++i) rounded[i] = __float_as_uint(float(sums[i]));
-        if (inside) store_row(count, entries(), lane, rounded);
+        if (!inside) return;
+        if (whole)
+          store_aligned(entries(), lane, rounded);
+        else
+          store_shifted(skipped(4), stored(skipped(4)), entries(), lane, rounded);
       });
     } else {
       all_rows(two, [&](int, bool inside) {
         if (!inside) return;
         if (job.type == SumType::u64)
-          store_row<std::uint64_t>(count, out, lane, sums, buffer);
+          store_wide(whole, stored(skipped(8)), reinterpret_cast<std::uint64_t*>(out), lane, sums, buffer);
         else  // SumType::f64
-          store_row<double>(count, out, lane, sums, buffer);
+          store_wide(whole, stored(skipped(8)), reinterpret_cast<double*>(out), lane, sums, buffer);
       });
     }
-  } else if (job.row_alignment == RowAlignment::aligned && count >= tile_width) {
-    all_rows(four, [&](int, bool inside) { store_words(0, inside, entries(), lane, sums); });
-  } else if (job.row_alignment == RowAlignment::stepped && count >= tile_width) {
-    all_rows(four, [&](int r, bool inside) { store_words((1 + r) % 4, inside, entries(), lane, sums); });
+  } else if (whole) {
+    all_rows(four, [&](int, bool inside) {
+      if (inside) store_aligned(entries(), lane, sums);
+    });
+  } else if (job.row_alignment == RowAlignment::stepped) {
+    all_rows(four, [&](int r, bool inside) {
+      if (!inside) return;
+      const int first = skipped(4);
+      if (first < 4)
+        store_shifted(0, 3 - r % 4, stored(first), entries(), lane, sums);
+      else
+        store_shifted(1, 3 - r % 4, stored(first), entries(), lane, sums);
+    });
   } else {
     all_rows(two, [&](int, bool inside) {
-      if (inside) store_row(count, entries(), lane, sums);
+      if (inside) store_shifted(skipped(4), stored(skipped(4)), entries(), lane, sums);
     });
   }
   // 5. The last tile to stop waiting clears the counters for the next frame.

@@ -325,8 +325,11 @@ TEST_F(IntegralSchedule, TilesCoverTheTables) {
       ASSERT_EQ(table.squared, schedule.squared);
       ASSERT_EQ(job.width + job.zero_line, table.width);
       ASSERT_EQ(job.height + job.zero_line, table.height);
-      ASSERT_GE(job.tiles_x * integral::tile_width, job.width);
-      ASSERT_LT((job.tiles_x - 1) * integral::tile_width, job.width);
+      // A tile stores `tile_step` entries. Rows may begin up to `overlap` − 1 entries before a sector.
+      ASSERT_EQ(job.tile_step + job.overlap, integral::tile_width);
+      ASSERT_GE(job.tiles_x * job.tile_step - job.overlap, job.width);
+      ASSERT_LT((job.tiles_x - 1) * job.tile_step - job.overlap, job.width);
+      ASSERT_EQ(job.overlap == 0, !plan.padded && table.width * table.entry_bytes() % 32 == 0);
       ASSERT_GE(job.tiles_y * integral::warps * schedule.rows, table.height);
       ASSERT_LT((job.tiles_y - 1) * integral::warps * schedule.rows, table.height);
       ASSERT_EQ(job.first_tile, tiles);
@@ -389,11 +392,12 @@ TEST_F(IntegralSchedule, ScratchMemoryIsLargeEnough) {
     };
     const int sample_bytes = info(plan.geometry.format).sample_bytes();
     const std::size_t line = schedule.squared && sample_bytes == 2 ? 8 : 4;
+    const std::size_t column = schedule.squared || sample_bytes == 2 ? line : 2;
     for (int i = 0; i < p.count; ++i) {
       const integral::Job& job = p.sum_jobs[i];
       const std::size_t tiles = std::size_t(job.tiles_x) * job.tiles_y;
-      add(job.columns, tiles * integral::tile_width * line, 16);
-      add(job.rows, tiles * integral::warps * schedule.rows * line, line);
+      add(job.columns, tiles * job.tile_step * column, 16);
+      add(job.rows, tiles * integral::warps * schedule.rows * line, 16);
       add(job.totals, tiles * 8, 8);
       add(job.summed, std::size_t(job.tiles_y) * 4, 4);
       if (job.unpacked) {
