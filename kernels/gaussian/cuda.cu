@@ -45,11 +45,10 @@ SampleRules sample_rules(const FormatInfo& format, bool identity_x, bool identit
   rules.mask = bytes ? ~0u : ((0xffffu << format.shift) & 0xffffu) * 0x10001u;
   rules.most = (uint32_t(format.max_value()) << format.shift) * 0x10001u;
   if (bytes || rules.most == rules.mask) rules.most = ~0u;
-  rules.out = identity_y ? 0x51 : 0x62;
+  rules.out = bytes ? (identity_y ? 0x51 : 0x62) : (identity_y ? 0x5410 : 0x6521);
   rules.low = identity_x ? 0x7362 : 0x5140;  // the sum is the sample: its two upper bytes are 0 and become the lower ones
   rules.high = identity_x ? 0x5140 : 0x7362;
-  rules.rounding = bytes ? 1u << (identity_y ? 7 : 15) : 1u << (format.shift + (identity_y ? 6 : 7));
-  rules.final_scale = identity_y ? 2 : 1;
+  rules.rounding = bytes ? 1u << (identity_y ? 7 : 15) : 1u << (format.shift + (identity_y ? 7 : 15));
   return rules;
 }
 
@@ -99,7 +98,7 @@ class CudaGaussian final : public cuda::CudaFilter {
       max_reach_ = std::max(max_reach_, window.reach);
       params_.gx = std::max(params_.gx, window.gx);
       params_.gy = std::max(params_.gy, window.gy);
-      params_.axes[i][1] = axis_weights(y, sample_bytes == 1 ? 1 : 1 << 15);
+      params_.axes[i][1] = axis_weights(y, sample_bytes == 1 ? 1 : 1 << 8);
       job.rules = sample_rules(format, x.radius() == 0, y.radius() == 0);
     }
     for (int i = 0; i < format.set_count; ++i) params_.axes[i][0] = axis_weights(plan_.sets[i].x, 1);

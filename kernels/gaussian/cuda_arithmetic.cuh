@@ -60,7 +60,7 @@ struct Arithmetic<uint8_t> {
 
 template <>
 struct Arithmetic<uint16_t> {
-  static constexpr int bytes = 2, planes = 4, across = 3, sums = 5, tiles = 1, rounded = 3;
+  static constexpr int bytes = 2, planes = 4, across = 3, sums = 5, tiles = 1, rounded = 2;
 
   __device__ static int sample(int m) { return m; }
 
@@ -100,10 +100,10 @@ struct Arithmetic<uint16_t> {
       carry = sum[0][1][i] + (carry >> 8);
       carry = sum[0][2][i] + (carry >> 8);
       carry = sum[0][3][i] + (carry >> 8);
-      value[i] = sum[0][4][i] * (256 * rules.final_scale) + carry * rules.final_scale;  // the sum divided by 2²⁴
+      value[i] = sum[0][4][i] * 256u + carry;  // the sum divided by 2²⁴
     }
-    upper = __byte_perm(value[0], value[1], 0x6521) & rules.mask;
-    lower = __byte_perm(value[2], value[3], 0x6521) & rules.mask;
+    upper = __byte_perm(value[0], value[1], rules.out) & rules.mask;
+    lower = __byte_perm(value[2], value[3], rules.out) & rules.mask;
   }
 };
 

@@ -22,14 +22,13 @@ struct AxisWeights {
 };
 
 /// Numbers for the arithmetic of a sample type; see cuda_arithmetic.cuh.
-/// An identity axis has the weight 1 (down, 16 bit: 2¹⁵), and the selectors and the scale below make up for it.
+/// An identity axis has the weight 1 (down, 16 bit: 2⁸), and the selectors below make up for it.
 struct SampleRules {
-  uint32_t mask;         ///< 16 bit: bits of the samples in a stored word (two samples)
-  uint32_t most;         ///< 16 bit: the greatest samples of a stored word; ~0: no word exceeds them once `mask` is applied
-  uint32_t out;          ///< 8 bit: __byte_perm selector for results
-  uint32_t low, high;    ///< 16 bit: __byte_perm selectors for the lower and the upper bytes of two row sums
-  uint32_t rounding;     ///< half a unit of the result: one of the sums down begins with it
-  uint32_t final_scale;  ///< 16 bit: factor of the result
+  uint32_t mask;       ///< 16 bit: bits of the samples in a stored word (two samples)
+  uint32_t most;       ///< 16 bit: the greatest samples of a stored word; ~0: no word exceeds them once `mask` is applied
+  uint32_t out;        ///< __byte_perm selector for results
+  uint32_t low, high;  ///< 16 bit: __byte_perm selectors for the lower and the upper bytes of two row sums
+  uint32_t rounding;   ///< half a unit of the result: one of the sums down begins with it
 };
 
 /// The samples of a row with even or with odd numbers. They differ only in packed 4:2:2: one of them is luma, the other chroma.

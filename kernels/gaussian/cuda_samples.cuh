@@ -32,7 +32,6 @@ struct Numbers {
     rules.rounding = cuda::kept(job.rules.rounding);
     rules.mask = cuda::kept(job.rules.mask);
     rules.most = cuda::kept(job.rules.most);
-    rules.final_scale = cuda::kept(job.rules.final_scale);
   }
 };
 
@@ -84,25 +83,23 @@ struct Samples {
     constexpr int apart = 2 / int(sizeof(T)), words = GX + apart;
 #pragma unroll
     for (int s = 0; s < shifts; ++s) {
-      uint32_t data[2][A::bytes][words];  // rows g and g + 8, bytes of a sample, groups of 16 samples
+      uint32_t stored[2 * 2 * (words / apart)],
+          data[2][A::bytes][words];  // rows g and g + 8, bytes of a sample, groups of 16 samples
 #pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        uint32_t stored[2 * (words / apart)];
+      for (int i = 0; i < 2 * (words / apart); ++i) {
+        const int row = i / (words / apart), d = i % (words / apart);
+        const uint2 pair = *reinterpret_cast<const uint2*>(at + 8 * pitch * row + 16 * s + 32 * d);
+        stored[2 * i] = pair.x, stored[2 * i + 1] = pair.y;
+      }
+      if constexpr (sizeof(T) == 2) A::clamp(numbers.rules, stored);
 #pragma unroll
-        for (int d = 0; d < words / apart; ++d) {
-          const uint2 pair = *reinterpret_cast<const uint2*>(at + 8 * pitch * i + 16 * s + 32 * d);
-          stored[2 * d] = pair.x, stored[2 * d + 1] = pair.y;
-        }
+      for (int i = 0; i < 2 * words; ++i) {
+        const int row = i / words, d = i % words;
         if constexpr (sizeof(T) == 1) {
-#pragma unroll
-          for (int d = 0; d < words; ++d) data[i][0][d] = stored[d];
+          data[row][0][d] = stored[i];
         } else {
-          A::clamp(numbers.rules, stored);
-#pragma unroll
-          for (int d = 0; d < words; ++d) {
-            data[i][0][d] = __byte_perm(stored[2 * d], stored[2 * d + 1], 0x6420);
-            data[i][1][d] = __byte_perm(stored[2 * d], stored[2 * d + 1], 0x7531);
-          }
+          data[row][0][d] = __byte_perm(stored[2 * i], stored[2 * i + 1], 0x6420);
+          data[row][1][d] = __byte_perm(stored[2 * i], stored[2 * i + 1], 0x7531);
         }
       }
 #pragma unroll

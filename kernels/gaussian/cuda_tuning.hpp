@@ -20,7 +20,7 @@ struct Tuning {
   /// Groups of rows that are copied to shared memory ahead of the group that is computed. 7 taps, 3 and 4 groups: 20.7 and 21.8 µs, RGBA
   /// 73.8 and 75.4 µs; RGBA, 31 taps, 2 and 3 groups: 86.5 and 82.1 µs.
   int groups_ahead = 3;  // sweep: 2 3 4
-  /// Whether results bypass L2 (streaming stores). A copy in the same pattern: 20.9 µs with, 20.2 µs without.
+  /// Whether results bypass L2 (streaming stores). 7 taps: 21.3 µs with, 20.8 µs without; RGBA 76.0 and 74.3 µs.
   bool stream_stores = false;  // sweep: false true
 
   // ---- Windows in shared memory (cuda_large.cu)
@@ -39,10 +39,10 @@ struct Tuning {
   int strip_edge_percent = 50;  // sweep: 50 65 80 100
   /// The same for large windows. 255 taps, 33, 50 and 100 %: 536, 512 and 842 µs; 63 taps: 88, 85 and 115 µs.
   int large_edge_percent = 50;  // sweep: 35 50 65 80
-  /// Cost of starting a segment, in steps. Estimated.
+  /// Cost of starting a segment, in steps. RGBA, 7 taps: 76.0 µs with 0, 74.3 µs with 1.
   int start_steps = 1;  // sweep: 0 1 2
-  /// Most steps of a segment. Copied in another way, 16, 24, 32 and 64 steps: 23.7, 22.8, 22.8 and 22.8 µs; RGBA, 15 taps: 81.9, 79.9, 79.8
-  /// and 76.8 µs.
+  /// Most steps of a segment. RGBA, 7 taps, 24 and 64 steps: 76.1 and 74.3 µs; 31 taps: 84.5 and 81.4 µs. GRAY8 with 20 steps: 22.1 instead
+  /// of 20.8 µs.
   int strip_max_steps = 64;  // sweep: 16 24 32 64
   /// The same for large windows. Not measured.
   int large_max_steps = 64;  // sweep: 32 64 128
