@@ -11,12 +11,13 @@
 //                             which passes the enum's number to OpenCV
 //   another depth or format   nothing, if core/format.cpp has it: sample_rules() reads depth and shift
 //   another sample type       only integers of 1 or 2 bytes, because products are of bytes: `sizeof(T)` and `sample_bytes == 1` decide
-//                             in Arithmetic, strip_blocks(), Strip and Large. float32 needs a kernel of its own
+//                             in Arithmetic, strip_blocks(), Samples and Large. float32 needs a kernel of its own
 //   another block shape       strip_warps, large_warps with narrow_blocks, wide_blocks, large_blocks (cuda_tuning.hpp). Rows of a
 //                             segment: max_steps. strip_bytes and step_rows are fixed
 //   another window shape      byte_shapes, word_shapes, pixel_shapes (cuda_schedule.hpp)
 //   numbers that cost time    cuda_tuning.hpp
 //   how rows are read         cuda_tile.cuh; for large windows cuda_read.cuh
+//   which formats are pixels  pixel_channels()
 //   how results are stored    cuda_store.cuh
 #include <algorithm>
 #include <limits>
