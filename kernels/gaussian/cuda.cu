@@ -11,12 +11,13 @@
 //                             which passes the enum's number to OpenCV
 //   another depth or format   nothing, if core/format.cpp has it: sample_rules() reads depth and shift
 //   another sample type       only integers of 1 or 2 bytes, because products are of bytes: `sizeof(T)` and `sample_bytes == 1` decide
-//                             in Arithmetic, strip_blocks(), Strip and Large. float32 needs a kernel of its own
+//                             in Arithmetic, strip_blocks(), Samples and Large. float32 needs a kernel of its own
 //   another block shape       strip_warps, large_warps with narrow_blocks, wide_blocks, large_blocks (cuda_tuning.hpp). Rows of a
 //                             segment: max_steps. strip_bytes and step_rows are fixed
-//   another window shape      byte_shapes, word_shapes (cuda_schedule.hpp)
+//   another window shape      byte_shapes, word_shapes, pixel_shapes (cuda_schedule.hpp)
 //   numbers that cost time    cuda_tuning.hpp
 //   how rows are read         cuda_tile.cuh; for large windows cuda_read.cuh
+//   which formats are pixels  pixel_channels()
 //   how results are stored    cuda_store.cuh
 #include <algorithm>
 #include <limits>
@@ -45,11 +46,10 @@ SampleRules sample_rules(const FormatInfo& format, bool identity_x, bool identit
   rules.mask = bytes ? ~0u : ((0xffffu << format.shift) & 0xffffu) * 0x10001u;
   rules.most = (uint32_t(format.max_value()) << format.shift) * 0x10001u;
   if (bytes || rules.most == rules.mask) rules.most = ~0u;
-  rules.out = identity_y ? 0x51 : 0x62;
-  rules.scale0 = identity_x ? 1u << 16 : 1;
-  rules.scale1 = identity_x ? 1u << 24 : 1u << 8;
-  rules.rounding = bytes ? 1u << (identity_y ? 7 : 15) : 1u << (format.shift + (identity_y ? 6 : 7));
-  rules.final_scale = identity_y ? 2 : 1;
+  rules.out = bytes ? (identity_y ? 0x51 : 0x62) : (identity_y ? 0x5410 : 0x6521);
+  rules.low = identity_x ? 0x7362 : 0x5140;  // the sum is the sample: its two upper bytes are 0 and become the lower ones
+  rules.high = identity_x ? 0x5140 : 0x7362;
+  rules.rounding = bytes ? 1u << (identity_y ? 7 : 15) : 1u << (format.shift + (identity_y ? 7 : 15));
   return rules;
 }
 
@@ -60,11 +60,31 @@ class CudaGaussian final : public cuda::CudaFilter {
   /// Fills in what does not depend on a frame, and loads the kernel.
   Status prepare() {
     const FormatInfo& format = info(geometry().format);
-    const int sample_bytes = format.sample_bytes();
     packed_ = format.sets[0].shares_plane();
     params_.sets = packed_ ? 1 : format.set_count;
+    channels_ = pixel_channels(format);
+    if (channels_ > 0 && measure(format, pixel_bytes) >= 0) return choose_kernel(pixel_bytes);
+    measure(format, format.sample_bytes());
+    return choose_kernel(format.sample_bytes());
+  }
+
+ private:
+  /// How many channels of pixels of four bytes are computed; 0: the format has other pixels, or copies other channels than cuda_pixels.cuh
+  /// can.
+  int pixel_channels(const FormatInfo& format) const {
+    const ChannelSet& set = format.sets[0];
+    if (format.set_count != 1 || set.channels != 4 || format.sample_bytes() != 1) return 0;
+    int copied = 0;
+    for (int c = 0; c < 4; ++c) copied |= (!plan_.filter_alpha && !is_color(set.roles[c])) << c;
+    return copied == 0 ? 4 : copied == 1 || copied == 8 ? 3 : 0;
+  }
+
+  /// Fills in the jobs for such elements. Returns the shape of the kernel for strips, or −1.
+  int measure(const FormatInfo& format, int element_bytes) {
+    const int sample_bytes = format.sample_bytes();
+    params_.gx = params_.gy = max_lead_ = max_reach_ = 0;
     for (int i = 0; i < params_.sets; ++i) {
-      SetJob& job = params_.jobs[i];
+      SetJob& job = params_.jobs[i] = {};
       const Axis &x = plan_.sets[i].x, &y = plan_.sets[i].y;
       for (int k = 0; k < 2; ++k) {
         Kind& kind = job.kinds[k];
@@ -73,41 +93,40 @@ class CudaGaussian final : public cuda::CudaFilter {
         kind.pack = plan_.sets[kind.set].x.radius() == 0 ? 0x4302 : 0x5410;
         job.reach = std::max(job.reach, plan_.sets[kind.set].x.radius() * kind.stride);
       }
-      const Window window = window_of(job.reach, y.radius(), sample_bytes);
+      const Window window = window_of(job.reach, y.radius(), element_bytes);
       job.lead = window.lead;
       max_lead_ = std::max(max_lead_, window.lead);
       max_reach_ = std::max(max_reach_, window.reach);
       params_.gx = std::max(params_.gx, window.gx);
       params_.gy = std::max(params_.gy, window.gy);
-      params_.axes[i][1] = axis_weights(y, sample_bytes == 1 ? 1 : 1 << 15);
+      params_.axes[i][1] = axis_weights(y, sample_bytes == 1 ? 1 : 1 << 8);
       job.rules = sample_rules(format, x.radius() == 0, y.radius() == 0);
     }
     for (int i = 0; i < format.set_count; ++i) params_.axes[i][0] = axis_weights(plan_.sets[i].x, 1);
-    return choose_kernel(sample_bytes);
+    return find_shape(element_bytes, params_.gx, params_.gy);
   }
 
- private:
-  Status choose_kernel(int sample_bytes) {
+  Status choose_kernel(int element_bytes) {
     auto device = cuda::current_device();
     if (!device.ok()) return device.error();
     const int gx = params_.gx, gy = params_.gy, shared_limit = device.value().shared_limit;
-    const int shape = find_shape(sample_bytes, gx, gy);
+    const int shape = find_shape(element_bytes, gx, gy);
     large_ = shape < 0;
     overlaps_ = !large_ && device.value().major >= 9;
     if (!large_) {
-      kernel_ = strip_kernel(sample_bytes, shape);
+      kernel_ = strip_kernel(element_bytes, channels_, shape);
       threads_ = 32 * tuning.strip_warps;
       workers_.window = strip_bytes * tuning.strip_warps + max_lead_ + max_reach_;
-      workers_.edge_share = tuning.strip_edge_share;
-      shared_bytes_ = strip_shared(sample_bytes, shape);
+      workers_.edge_percent = tuning.strip_edge_percent;
+      shared_bytes_ = strip_shared(element_bytes, shape);
     } else {
-      kernel_ = large_kernel(sample_bytes);
-      workers_.warps = large_warps(sample_bytes, gx, gy, shared_limit);
+      kernel_ = large_kernel(element_bytes);
+      workers_.warps = large_warps(element_bytes, gx, gy, shared_limit);
       if (workers_.warps == 0) return Status::resource("the device lacks the shared memory for a Gaussian of this size");
       threads_ = 32 * workers_.warps;
-      workers_.window = large_window(sample_bytes, gx, gy);
-      workers_.edge_share = tuning.large_edge_share;
-      shared_bytes_ = large_bytes(sample_bytes, gx, gy, workers_.warps);
+      workers_.window = large_window(element_bytes, gx, gy);
+      workers_.edge_percent = tuning.large_edge_percent;
+      shared_bytes_ = large_bytes(element_bytes, gx, gy, workers_.warps);
     }
     if (Status status = cuda::load_kernel(kernel_, "cannot load the Gaussian kernel", large_ ? shared_limit : shared_bytes_);
         !status.ok())
@@ -193,6 +212,7 @@ class CudaGaussian final : public cuda::CudaFilter {
   bool overlaps_ = false;  ///< the device can start a launch before the one before it has ended
   bool large_ = false;     ///< the kernel for large windows
   bool packed_ = false;    ///< packed 4:2:2: both channel sets are one job
+  int channels_ = 0;       ///< pixel_channels()
   Plan plan_;
   KernelParams params_{};  ///< what does not depend on a frame
   Kernel kernel_ = nullptr;

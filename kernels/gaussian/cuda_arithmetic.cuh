@@ -60,29 +60,34 @@ struct Arithmetic<uint8_t> {
 
 template <>
 struct Arithmetic<uint16_t> {
-  static constexpr int bytes = 2, planes = 4, across = 3, sums = 5, tiles = 1, rounded = 3;
+  static constexpr int bytes = 2, planes = 4, across = 3, sums = 5, tiles = 1, rounded = 2;
 
   __device__ static int sample(int m) { return m; }
 
-  /// The stored word without bits that are no sample, and no greater than the greatest sample.
-  __device__ static uint32_t clamped(const SampleRules& rules, uint32_t word) {
-    if (rules.mask != ~0u) word &= rules.mask;
-    return rules.most != ~0u ? __vminu2(word, rules.most) : word;
+  /// Clears the bits of stored words that are no sample, and limits them to the greatest sample.
+  template <int N>
+  __device__ static void clamp(const SampleRules& rules, uint32_t (&words)[N]) {
+    if (rules.mask != ~0u) {
+#pragma unroll
+      for (uint32_t& word : words) word &= rules.mask;
+    }
+    if (rules.most != ~0u) {
+#pragma unroll
+      for (uint32_t& word : words) word = __vminu2(word, rules.most);
+    }
   }
 
   /// The row sum, exact, made of the low · low, mixed and high · high products.
-  __device__ static uint32_t row_sum(const SampleRules& rules, const int (&sum)[3][4], int i) {
-    return sum[0][i] * rules.scale0 + sum[1][i] * rules.scale1 + sum[2][i] * 65536u;
-  }
+  __device__ static uint32_t row_sum(const int (&sum)[3][4], int i) { return sum[2][i] * 65536u + (sum[1][i] * 256u + sum[0][i]); }
 
   __device__ static void split(const SampleRules& rules, uint32_t, const int (&top)[3][4], const int (&bottom)[3][4], int half,
                                uint32_t* words) {
-    const uint32_t a = row_sum(rules, top, 2 * half), b = row_sum(rules, top, 2 * half + 1);
-    const uint32_t c = row_sum(rules, bottom, 2 * half), d = row_sum(rules, bottom, 2 * half + 1);
-    const uint32_t ab = __byte_perm(a, b, 0x5140), cd = __byte_perm(c, d, 0x5140);
+    const uint32_t a = row_sum(top, 2 * half), b = row_sum(top, 2 * half + 1);
+    const uint32_t c = row_sum(bottom, 2 * half), d = row_sum(bottom, 2 * half + 1);
+    const uint32_t ab = __byte_perm(a, b, rules.low), cd = __byte_perm(c, d, rules.low);
     words[0] = __byte_perm(ab, cd, 0x5410);
     words[1] = __byte_perm(ab, cd, 0x7632);
-    const uint32_t ab_high = __byte_perm(a, b, 0x7362), cd_high = __byte_perm(c, d, 0x7362);
+    const uint32_t ab_high = __byte_perm(a, b, rules.high), cd_high = __byte_perm(c, d, rules.high);
     words[2] = __byte_perm(ab_high, cd_high, 0x5410);
     words[3] = __byte_perm(ab_high, cd_high, 0x7632);
   }
@@ -95,10 +100,10 @@ struct Arithmetic<uint16_t> {
       carry = sum[0][1][i] + (carry >> 8);
       carry = sum[0][2][i] + (carry >> 8);
       carry = sum[0][3][i] + (carry >> 8);
-      value[i] = sum[0][4][i] * (256 * rules.final_scale) + carry * rules.final_scale;  // the sum divided by 2²⁴
+      value[i] = sum[0][4][i] * 256u + carry;  // the sum divided by 2²⁴
     }
-    upper = __byte_perm(value[0], value[1], 0x6521) & rules.mask;
-    lower = __byte_perm(value[2], value[3], 0x6521) & rules.mask;
+    upper = __byte_perm(value[0], value[1], rules.out) & rules.mask;
+    lower = __byte_perm(value[2], value[3], rules.out) & rules.mask;
   }
 };
 

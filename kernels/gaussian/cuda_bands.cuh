@@ -28,25 +28,24 @@ struct Bands {
     return bytes + weight_bytes * kinds * (16 * gx + 32) + byte * (16 * gy + 16);
   }
 
-  /// Writes the bands. All threads of the block call it.
-  __device__ void fill(const KernelParams& params, int set) const {
+  /// Writes the bands, a warp each. All threads of the block call it. `unit`: bytes of an element across.
+  __device__ void fill(const KernelParams& params, int set, int unit) const {
     const SetJob& job = params.jobs[set];
-    for (int i = threadIdx.x; i < band_bytes(sizeof(T), gx, gy) - 4; i += blockDim.x) bytes[i] = 0;
-    __syncthreads();
-    for (int kind = 0; kind < kinds; ++kind) {
-      const AxisWeights& x = params.axes[job.kinds[kind].set][0];
-      for (int i = threadIdx.x; i <= 2 * x.radius; i += blockDim.x) {
-        const unsigned weight = x.weights[abs(i - x.radius)];
-        const int at = first + (job.lead + (i - x.radius) * job.kinds[kind].stride) / int(sizeof(T));
-        for (int byte = 0; byte < weight_bytes; ++byte) across(byte, kind)[at] = weight >> 8 * byte & 0xff;
-      }
+    const int lane = threadIdx.x % 32, warps = blockDim.x / 32;
+#pragma unroll 1
+    for (int band = threadIdx.x / 32; band < weight_bytes * (kinds + 1); band += warps) {
+      const bool vertical = band >= weight_bytes * kinds;
+      const int byte = vertical ? band - weight_bytes * kinds : band / kinds, kind = vertical ? 0 : band % kinds;
+      volatile uint8_t* const to = vertical ? down(byte) : across(byte, kind);
+      for (int i = lane; i < (vertical ? 16 * gy + 16 : 16 * gx + 32) / 4; i += 32) reinterpret_cast<volatile uint32_t*>(to)[i] = 0;
+      __syncwarp();
+      const AxisWeights& from = vertical ? params.axes[set][1] : params.axes[job.kinds[kind].set][0];
+      const int apart = vertical ? 1 : job.kinds[kind].stride / unit;
+      const int middle = first + (vertical ? from.radius : job.lead / unit);
+      for (int i = lane; i <= 2 * from.radius; i += 32)
+        to[middle + (i - from.radius) * apart] = from.weights[abs(i - from.radius)] >> 8 * byte & 0xff;
     }
     if (threadIdx.x == 0) *rounding_at() = job.rules.rounding;
-    const AxisWeights& y = params.axes[set][1];
-    for (int i = threadIdx.x; i <= 2 * y.radius; i += blockDim.x) {
-      const unsigned weight = y.weights[abs(i - y.radius)];
-      for (int byte = 0; byte < weight_bytes; ++byte) down(byte)[first + i] = weight >> 8 * byte & 0xff;
-    }
     __syncthreads();
   }
 
@@ -59,6 +58,9 @@ struct Bands {
   __device__ uint32_t down_word(int byte, int group, int half, int lane) const {
     return word(down(byte) + first + 16 * group + lane % 4 * 2 - (lane / 4 + 8 * half), 8);
   }
+  __device__ uint2 down_fragment(int byte, int group, int lane) const {
+    return make_uint2(down_word(byte, group, 0, lane), down_word(byte, group, 1, lane));
+  }
   /// rules.rounding
   __device__ uint32_t rounding() const { return *rounding_at(); }
 
@@ -70,5 +72,16 @@ struct Bands {
     return from[0] | from[1] << 8 | from[apart] << 16 | uint32_t(from[apart + 1]) << 24;
   }
 };
+
+/// Loads the groups of the matrix down by the slots of a ring whose newest group is in slot Newest: the groups of rows stay in their slots,
+/// instead those of the matrix rotate. `from`: the lane's words of group 0; those of the next one are 32 further.
+template <int GY, int Newest>
+__device__ __forceinline__ void load_down(const uint2* from, uint32_t (&groups)[GY][2]) {
+#pragma unroll
+  for (int slot = 0; slot < GY; ++slot) {
+    const uint2 words = from[(slot + GY - 1 - Newest) % GY * 32];
+    groups[slot][0] = words.x, groups[slot][1] = words.y;
+  }
+}
 
 }  // namespace cudavision::gaussian

@@ -22,14 +22,13 @@ struct AxisWeights {
 };
 
 /// Numbers for the arithmetic of a sample type; see cuda_arithmetic.cuh.
-/// An identity axis has the weight 1 (down, 16 bit: 2¹⁵), and the selectors, scales and shifts below make up for it.
+/// An identity axis has the weight 1 (down, 16 bit: 2⁸), and the selectors below make up for it.
 struct SampleRules {
-  uint32_t mask;            ///< 16 bit: bits of the samples in a stored word (two samples)
-  uint32_t most;            ///< 16 bit: the greatest samples of a stored word; ~0: no word exceeds them once `mask` is applied
-  uint32_t out;             ///< 8 bit: __byte_perm selector for results
-  uint32_t scale0, scale1;  ///< 16 bit: factors of the partial row sums
-  uint32_t rounding;        ///< half a unit of the result: one of the sums down begins with it
-  uint32_t final_scale;     ///< 16 bit: factor of the result
+  uint32_t mask;       ///< 16 bit: bits of the samples in a stored word (two samples)
+  uint32_t most;       ///< 16 bit: the greatest samples of a stored word; ~0: no word exceeds them once `mask` is applied
+  uint32_t out;        ///< __byte_perm selector for results
+  uint32_t low, high;  ///< 16 bit: __byte_perm selectors for the lower and the upper bytes of two row sums
+  uint32_t rounding;   ///< half a unit of the result: one of the sums down begins with it
 };
 
 /// The samples of a row with even or with odd numbers. They differ only in packed 4:2:2: one of them is luma, the other chroma.
@@ -67,8 +66,9 @@ struct KernelParams {
 
 using Kernel = void (*)(KernelParams);
 
-/// The kernel for windows of up to byte_shapes[shape] or word_shapes[shape], which are kept in registers (cuda_strip.cu).
-Kernel strip_kernel(int sample_bytes, int shape);
+/// The kernel for windows of up to shape `shape` for such elements, which are kept in registers (cuda_strip.cu). `channels`: of pixels, how
+/// many are computed.
+Kernel strip_kernel(int element_bytes, int channels, int shape);
 /// The kernel for any window, which is kept in shared memory (cuda_large.cu).
 Kernel large_kernel(int sample_bytes);
 

@@ -5,6 +5,8 @@
 //   shared memory of a block (LargeLayout):
 //     matrix across  [margin + loads groups of 16 samples][byte of a weight][lane][half]   margin: groups of zeros, see below
 //     matrix down    [gy groups of 16 rows][byte of a weight][lane][half]
+//     results        [warp] see cuda_store.cuh
+//     maps           [warp][samples of its window] places in the row, for the sides of the frame
 //     rings          [warp][gy groups of 16 rows][4][lane] 16 bytes; at first the bands lie here
 //
 // The blocks of 16 samples of a strip share the matrix across. Block b needs it shifted by b · 16 samples, so it takes the fragment that
@@ -45,18 +47,19 @@ struct Large {
     if constexpr (sizeof(T) == 1) {
       planes[0] = words[0];
     } else {
-      const uint32_t x = A::clamped(rules, words[0]), y = A::clamped(rules, words[1]);
-      planes[0] = __byte_perm(x, y, 0x6420), planes[1] = __byte_perm(x, y, 0x7531);
+      uint32_t samples[2] = {words[0], words[1]};
+      A::clamp(rules, samples);
+      planes[0] = __byte_perm(samples[0], samples[1], 0x6420), planes[1] = __byte_perm(samples[0], samples[1], 0x7531);
     }
   }
 
   /// The pass across: sums of rows y and y + 8. The lane's words begin at byte x.
-  static __device__ __forceinline__ void sum_rows(const SetJob& job, bool inside, int y, int x, int loads, const uint32_t* across,
-                                                  int lane, int (&row_sums)[blocks][2][A::across][4]) {
+  static __device__ __forceinline__ void sum_rows(const SetJob& job, bool inside, int y, int x, const int* map, int loads,
+                                                  const uint32_t* across, int lane, int (&row_sums)[blocks][2][A::across][4]) {
     constexpr int group_words = sizeof(T);
     uint32_t next[2][loads_ahead * group_words];
-    load_row<T>(job, inside, y, x, next[0]);
-    load_row<T>(job, inside, y + 8, x, next[1]);
+    load_row<T>(job, inside, y, x, map, next[0]);
+    load_row<T>(job, inside, y + 8, x, map, next[1]);
 #pragma unroll 1
     for (int j = 0; j < loads; j += loads_ahead) {
       uint32_t planes[2][loads_ahead][A::bytes];
@@ -64,8 +67,9 @@ struct Large {
       for (int i = 0; i < 2 * loads_ahead; ++i)
         planes_of(job.rules, &next[i / loads_ahead][i % loads_ahead * group_words], planes[i / loads_ahead][i % loads_ahead]);
       if (j + loads_ahead < loads) {
-        load_row<T>(job, inside, y, x + 16 * group_words * (j + loads_ahead), next[0]);
-        load_row<T>(job, inside, y + 8, x + 16 * group_words * (j + loads_ahead), next[1]);
+        const int further = 16 * (j + loads_ahead);  // samples
+        load_row<T>(job, inside, y, x + further * group_words, map + further, next[0]);
+        load_row<T>(job, inside, y + 8, x + further * group_words, map + further, next[1]);
       }
 #pragma unroll
       for (int k = 0; k < loads_ahead; ++k)
@@ -145,13 +149,17 @@ __global__ void __launch_bounds__(32 * tuning.large_warps, tuning.large_blocks)
   uint32_t* const across = reinterpret_cast<uint32_t*>(memory);
   uint32_t* const down = reinterpret_cast<uint32_t*>(memory + layout.down);
   const Bands<T> bands{memory + layout.ring, gx, gy};
-  bands.fill(params, set);
+  bands.fill(params, set, sizeof(T));
   L::fill(bands, layout, across, down);
 
   uint4* const ring = reinterpret_cast<uint4*>(memory + layout.ring + warp * gy * layout.ring_group) + lane;
-  const int x = segment.x - job.lead + lane % 4 * 4;
+  const int window = segment.x - job.lead, x = window + lane % 4 * 4;
   const int radius = params.axes[set][1].radius;
   const bool inside = !segment.edge;
+  int* const map = reinterpret_cast<int*>(memory + layout.map) + warp * layout.places;
+  if (segment.edge && segment.steps > 0)
+    for (int i = lane; i < layout.places; i += 32) map[i] = place(job, window / int(sizeof(T)) + i, sizeof(T));
+  __syncwarp();
   const int groups = segment.steps > 0 ? segment.steps + gy - 1 : 0;
   Store<T, true> store(job, segment.x, segment.y, memory + layout.out + warp * Store<T, true>::size);
   const uint32_t pack = job.kinds[g & 1].pack;
@@ -159,7 +167,7 @@ __global__ void __launch_bounds__(32 * tuning.large_warps, tuning.large_blocks)
   for (int q = 0; q < groups; ++q) {
     const int y = segment.y - radius + q * step_rows + g;
     int row_sums[L::blocks][2][A::across][4] = {};
-    L::sum_rows(job, inside, y, x, layout.loads, across, lane, row_sums);
+    L::sum_rows(job, inside, y, x, map + (x - window) / int(sizeof(T)), layout.loads, across, lane, row_sums);
     L::put(job, pack, row_sums, slot, ring);
     slot = slot + 1 < gy ? slot + 1 : 0;
     if (q < gy - 1) continue;  // the ring is not full yet
@@ -169,7 +177,10 @@ __global__ void __launch_bounds__(32 * tuning.large_warps, tuning.large_blocks)
       if (store.y + 8 * i >= store.end) return uint4{};
       return __ldg(reinterpret_cast<const uint4*>(job.view.src + (store.y + 8 * i) * job.view.src_pitch + store.x));
     };
-    store.template step<false>(upper, lower, source);
+    uint4 values[2];
+    store.gather(upper, lower, values);
+    store.keep(values, source);
+    store.template put<false>(values);
   }
 }
 

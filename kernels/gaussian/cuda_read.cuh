@@ -29,14 +29,15 @@ __device__ __forceinline__ int place(const SetJob& job, int sample, int sample_b
   return mapped < 0 ? ~int(border_sample(job, sample)) : (sample + (mapped - column) * channels) * sample_bytes;
 }
 
-/// The word at byte x of row `row`, sample by sample. The row is mapped: inside the frame, or −1 for border values.
+/// The word at byte x of row `row`, sample by sample. The row is mapped: inside the frame, or −1 for border values. `map`: the places of
+/// the word's samples.
 template <typename T>
-static __device__ __noinline__ uint32_t edge_word(const SetJob& job, int row, int x) {
+static __device__ __noinline__ uint32_t edge_word(const SetJob& job, int row, int x, const int* map) {
   const unsigned char* const from = job.view.src + row * job.view.src_pitch;
   uint32_t word = 0;
 #pragma unroll
   for (int i = 0; i < 4 / int(sizeof(T)); ++i) {
-    const int sample = x / int(sizeof(T)) + i, found = row < 0 ? ~int(border_sample(job, sample)) : place(job, sample, sizeof(T));
+    const int found = row < 0 ? ~int(border_sample(job, x / int(sizeof(T)) + i)) : map[i];
     const uint32_t value = found < 0 ? ~found : *reinterpret_cast<const T*>(from + found);
     word |= value << (i * 8 * int(sizeof(T)));
   }
@@ -46,9 +47,10 @@ static __device__ __noinline__ uint32_t edge_word(const SetJob& job, int row, in
 /// border_index as a call: the loop seldom needs it, and it would take registers there.
 static __device__ __noinline__ int far_index(int i, int n, Border border) { return border_index(i, n, border); }
 
-/// The words at bytes x, x + 16, x + 32 … of row y. `inside`: no word leaves the row, and all are aligned to 4 bytes.
+/// The words at bytes x, x + 16, x + 32 … of row y. `inside`: no word leaves the row, and all are aligned to 4 bytes; otherwise `map` has
+/// the places of the samples from byte x on.
 template <typename T, int N>
-__device__ __forceinline__ void load_row(const SetJob& job, bool inside, int y, int x, uint32_t (&words)[N]) {
+__device__ __forceinline__ void load_row(const SetJob& job, bool inside, int y, int x, const int* map, uint32_t (&words)[N]) {
   const SetView& view = job.view;
   const int row = far_index(y, view.height, view.border);
   const unsigned char* const at = view.src + row * view.src_pitch + x;
@@ -59,7 +61,7 @@ __device__ __forceinline__ void load_row(const SetJob& job, bool inside, int y, 
     if (row >= 0 && (inside || (job.unit >= 4 && byte >= 0 && byte + 4 <= job.row_bytes)))
       words[j] = load_word(at + 16 * j);
     else if (byte > -job.reach - 4 && byte < job.row_end + job.reach)
-      words[j] = edge_word<T>(job, row, byte);
+      words[j] = edge_word<T>(job, row, byte, map + 16 / sizeof(T) * j);
   }
 }
 

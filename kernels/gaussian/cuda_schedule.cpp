@@ -15,22 +15,26 @@ int find(const Shapes& shapes, int gx, int gy) {
 
 }  // namespace
 
-Window window_of(int reach, int radius_y, int sample_bytes) {
+Window window_of(int reach, int radius_y, int element_bytes) {
+  const int unit = element_bytes == pixel_bytes ? 16 : 8;
   Window window;
   window.reach = reach;
-  window.lead = divide_up(window.reach, 8) * 8;
-  window.gx = divide_up(window.lead + 16 * sample_bytes + window.reach, 16 * sample_bytes);
+  window.lead = divide_up(window.reach, unit) * unit;
+  window.gx = divide_up(window.lead + 16 * element_bytes + window.reach, 16 * element_bytes);
   window.gy = divide_up(2 * radius_y + 16, 16);
   return window;
 }
 
-int find_shape(int sample_bytes, int gx, int gy) {
-  return sample_bytes == 1 ? find(byte_shapes, gx, gy) : find(word_shapes, gx, gy);
+int find_shape(int element_bytes, int gx, int gy) {
+  if (element_bytes == pixel_bytes) return find(pixel_shapes, gx, gy);
+  return element_bytes == 1 ? find(byte_shapes, gx, gy) : find(word_shapes, gx, gy);
 }
 
-int strip_shared(int sample_bytes, int shape) {
-  const KernelShape& s = sample_bytes == 1 ? byte_shapes[shape] : word_shapes[shape];
-  return StripLayout(sample_bytes, s.gx, s.gy).size;
+int strip_shared(int element_bytes, int shape) {
+  const KernelShape& s = element_bytes == pixel_bytes ? pixel_shapes[shape]
+                         : element_bytes == 1         ? byte_shapes[shape]
+                                                      : word_shapes[shape];
+  return StripLayout(element_bytes, s.gx, s.gy).size;
 }
 
 int large_bytes(int sample_bytes, int gx, int gy, int warps) {
@@ -48,7 +52,7 @@ int large_warps(int sample_bytes, int gx, int gy, int shared_limit) {
 }
 
 Schedule cut(const std::array<SetWork, 3>& work, int sets, const Workers& workers, int steps) {
-  const int edge_steps = std::max(1, steps / workers.edge_share);
+  const int edge_steps = std::max(1, steps * workers.edge_percent / 100);
   Schedule schedule;
   for (int i = 0; i < sets; ++i) {
     const SetWork& from = work[i];

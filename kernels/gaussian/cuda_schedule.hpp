@@ -22,18 +22,21 @@ inline constexpr int step_rows = 16;    ///< computed by a warp at a time. Fixed
 
 // ---- Windows --------------------------------------------------------------------------------------------------------------------
 
-/// Blocks of 16 samples in a strip.
-CUDAVISION_HOST_DEVICE constexpr int strip_blocks(int sample_bytes) { return 4 / sample_bytes; }
+// The matrix across counts elements of a row: bytes, words of 16 bits, or pixels of four bytes.
+inline constexpr int pixel_bytes = 4;
 
-/// The bytes and rows that a block of 16 samples × 16 rows depends on.
+/// Blocks of 16 elements in a strip.
+CUDAVISION_HOST_DEVICE constexpr int strip_blocks(int element_bytes) { return 4 / element_bytes; }
+
+/// The bytes and rows that a block of 16 elements × 16 rows depends on.
 struct Window {
   int reach = 0;  ///< radius in bytes
-  int lead = 0;   ///< bytes by which the window begins before the block: a multiple of 8, at least `reach`
-  int gx = 0;     ///< groups of 16 samples across
+  int lead = 0;   ///< bytes by which the window begins before the block: a multiple of 8 (pixels: of 16), at least `reach`
+  int gx = 0;     ///< groups of 16 elements across
   int gy = 0;     ///< groups of 16 rows down
 };
 /// `reach`: the radius across, in bytes.
-Window window_of(int reach, int radius_y, int sample_bytes);
+Window window_of(int reach, int radius_y, int element_bytes);
 
 // ---- Kernels --------------------------------------------------------------------------------------------------------------------
 
@@ -49,11 +52,13 @@ struct KernelShape {
 ///   {6, 2}   40           81 × 17      41 × 17      27 × 17      21 × 17
 ///   {10, 3}  72          145 × 33      73 × 33      49 × 33      37 × 33
 ///   16 bit: {2, 2}        17 × 17       9 × 17       –            5 × 17;     {3, 3}   33 × 33, 17 × 33, –, 9 × 33
+///   pixels: {2, 2}           –            –            –         17 × 17;     {3, 3}   33 × 33
 inline constexpr std::array<KernelShape, 5> byte_shapes = {{{2, 2}, {4, 2}, {4, 3}, {6, 2}, {10, 3}}};
 inline constexpr std::array<KernelShape, 2> word_shapes = {{{2, 2}, {3, 3}}};
+inline constexpr std::array<KernelShape, 2> pixel_shapes = {{{2, 2}, {3, 3}}};
 
-/// Index of the first shape that holds a window; −1: none does, and the kernel for large windows computes it.
-int find_shape(int sample_bytes, int gx, int gy);
+/// Index of the first shape that holds a window; −1: none does.
+int find_shape(int element_bytes, int gx, int gy);
 
 /// How many kinds of samples have bands of their own: only packed 4:2:2 has two, and its samples are bytes.
 CUDAVISION_HOST_DEVICE constexpr int band_kinds(int sample_bytes) { return sample_bytes == 1 ? 2 : 1; }
@@ -62,32 +67,34 @@ CUDAVISION_HOST_DEVICE constexpr int band_bytes(int sample_bytes, int gx, int gy
   return sample_bytes * (band_kinds(sample_bytes) * (16 * gx + 32) + 16 * gy + 16) + 4;
 }
 
-/// Shared memory of such a kernel: groups of rows (see cuda_tile.cuh), then 1 KB a warp (see cuda_store.cuh), the map of the sides, and
-/// the bands.
+/// Shared memory of such a kernel: groups of rows (see cuda_tile.cuh), then for each warp 1 KB (see cuda_store.cuh) and the matrix down,
+/// the map of the sides, and the bands.
 struct StripLayout {
-  int pitch;            ///< bytes between rows: an odd multiple of 32, so that four rows lie in different banks
-  int slots;            ///< groups: those that are copied ahead, and those of a window
-  int out, map, bands;  ///< bytes at which these parts begin; the groups begin at 0
-  int size;             ///< bytes in all
+  int pitch;                  ///< bytes between rows: so many that the rows which are read together lie in different banks
+  int slots;                  ///< groups: those that are copied ahead, and those of a window
+  int out, down, map, bands;  ///< bytes at which these parts begin; the groups begin at 0
+  int down_size;              ///< of a warp
+  int size;                   ///< bytes in all
 
-  CUDAVISION_HOST_DEVICE constexpr StripLayout(int sample_bytes, int gx, int gy)
-      : pitch((strip_bytes * tuning.strip_warps + 16 * sample_bytes * gx + 31) / 32 * 32),
-        slots(groups_ahead(gy) + gy),
-        out(0),
-        map(0),
-        bands(0),
-        size(0) {
-    if (pitch / 32 % 2 == 0) pitch += 32;
+  CUDAVISION_HOST_DEVICE constexpr StripLayout(int element_bytes, int gx, int gy)
+      : pitch(0), slots(tuning.groups_ahead + gy), out(0), down(0), map(0), bands(0), down_size(0), size(0) {
+    const bool pixels = element_bytes == pixel_bytes;
+    const int sample_bytes = pixels ? 1 : element_bytes, unit = pixels ? 64 : 32;
+    const int before = pixels ? 0 : 24;  // at most, from a multiple of 32 bytes to the window
+    pitch = (strip_bytes * tuning.strip_warps + 16 * element_bytes * (gx - 1) + before + unit - 1) / unit * unit;
+    if (pitch / unit % 2 == 0) pitch += unit;
     out = slots * step_rows * pitch;
-    map = out + tuning.strip_warps * step_rows * strip_bytes;
+    down = out + (pixels ? 0 : tuning.strip_warps * step_rows * strip_bytes);
+    down_size = sample_bytes * gy * 32 * 8;
+    map = down + tuning.strip_warps * down_size;
     bands = map + pitch / sample_bytes * 4;
     size = bands + band_bytes(sample_bytes, gx, gy);
   }
 };
-int strip_shared(int sample_bytes, int shape);
+int strip_shared(int element_bytes, int shape);
 
-/// Shared memory of the kernel for large windows: the fragments of the matrix across and of the matrix down, then a ring for each
-/// warp. The bands are only needed before the rings and share their place.
+/// Shared memory of the kernel for large windows: the fragments of the matrix across and of the matrix down, then for each warp its results,
+/// the places of the samples of its window, and a ring. The bands are only needed before the rings and share their place.
 template <int sample_bytes>
 struct LargeLayout {
   static constexpr int margin = strip_blocks(sample_bytes) - 1;  ///< groups of zeros before the matrix across
@@ -98,14 +105,18 @@ struct LargeLayout {
   int loads;  ///< groups of 16 samples to load for a strip, a multiple of loads_ahead
   int down;   ///< byte at which the matrix down begins; the matrix across begins at 0
   int out;    ///< byte at which the warps' memory for results begins
-  int ring;   ///< byte at which the rings and the bands begin
-  int size;   ///< bytes in all
+  int map;    ///< byte at which the maps begin, see load_row(); each has `places` entries
+  int places;
+  int ring;  ///< byte at which the rings and the bands begin
+  int size;  ///< bytes in all
 
   CUDAVISION_HOST_DEVICE LargeLayout(int gx, int gy, int warps) {
     loads = (gx + margin + loads_ahead - 1) / loads_ahead * loads_ahead;
     down = (margin + loads) * sample_bytes * fragment;
     out = down + gy * sample_bytes * fragment;
-    ring = out + warps * step_rows * strip_bytes;
+    map = out + warps * step_rows * strip_bytes;
+    places = 16 * loads;
+    ring = map + warps * places * 4;
     const int rings = warps * gy * ring_group, band = band_bytes(sample_bytes, gx, gy);
     size = ring + (rings > band ? rings : band);
   }
@@ -133,12 +144,12 @@ struct SetWork {
 
 /// The kernel that computes it, and the device.
 struct Workers {
-  int warps = 1;       ///< of a block, each with a strip of its own
-  int window = 0;      ///< bytes of a row that a warp loads for a strip
-  int gy = 1;          ///< groups of rows in a window: the first gy − 1 steps of a segment only fill the ring
-  int edge_share = 1;  ///< segments of edge strips have fewer steps by this factor
-  int slots = 1;       ///< blocks that run at the same time on the device
-  int max_steps = 1;   ///< of a segment
+  int warps = 1;           ///< of a block, each with a strip of its own
+  int window = 0;          ///< bytes of a row that a warp loads for a strip
+  int gy = 1;              ///< groups of rows in a window: the first gy − 1 steps of a segment only fill the ring
+  int edge_percent = 100;  ///< steps of a segment of an edge strip, of those of an inner one
+  int slots = 1;           ///< blocks that run at the same time on the device
+  int max_steps = 1;       ///< of a segment
 };
 
 /// The blocks of a channel set. (Kernels read it from their parameters: the order of the fields is part of their machine code.)

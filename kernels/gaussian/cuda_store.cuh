@@ -61,31 +61,36 @@ struct Store {
   /// The first of the lane's 16 bytes in a strip.
   __device__ static int first_byte() { return threadIdx.x % 4 * 16; }
 
-  /// Writes rows g and g + 8 of a step: lane 4g + t has their words at bytes 16i + 4t. source(i): the source's 16 bytes at byte x of row
-  /// y + 8i.
-  /// Plain: `whole` and 16-byte words are known.
-  template <bool Plain, typename Source>
-  __device__ __forceinline__ void step(const uint32_t (&upper)[4], const uint32_t (&lower)[4], Source source) {
+  /// Through shared memory: lane 4g + t comes with the words at bytes 16i + 4t of rows g and g + 8 of a step, and gets its 16 bytes.
+  __device__ __forceinline__ void gather(const uint32_t (&upper)[4], const uint32_t (&lower)[4], uint4 (&values)[2]) const {
     const int lane = threadIdx.x % 32, row = lane % 8, swizzled = (lane / 8 ^ row / 2) * 16;
     cuda::store_tiles(memory + row * strip_bytes + swizzled, upper);
     cuda::store_tiles(memory + (row + 8) * strip_bytes + swizzled, lower);
     __syncwarp();
-    uint4 values[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i)
       values[i] = *reinterpret_cast<const uint4*>(memory + (lane / 4 + 8 * i) * strip_bytes + (lane % 4 ^ lane / 8) * 16);
     __syncwarp();
-    if (keeps) {
-      const uint32_t even = job.copied_bits[0], odd = job.copied_bits[1];
+  }
+
+  /// Replaces the bytes that are copied. source(i): the source's 16 bytes at byte x of row y + 8i.
+  template <typename Source>
+  __device__ __forceinline__ void keep(uint4 (&values)[2], Source source) const {
+    if (!keeps) return;
+    const uint32_t even = job.copied_bits[0], odd = job.copied_bits[1];
 #pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        const uint4 from = source(i);
-        values[i].x = (values[i].x & ~even) | (from.x & even);
-        values[i].y = (values[i].y & ~odd) | (from.y & odd);
-        values[i].z = (values[i].z & ~even) | (from.z & even);
-        values[i].w = (values[i].w & ~odd) | (from.w & odd);
-      }
+    for (int i = 0; i < 2; ++i) {
+      const uint4 from = source(i);
+      values[i].x = (values[i].x & ~even) | (from.x & even);
+      values[i].y = (values[i].y & ~odd) | (from.y & odd);
+      values[i].z = (values[i].z & ~even) | (from.z & even);
+      values[i].w = (values[i].w & ~odd) | (from.w & odd);
     }
+  }
+
+  /// Writes the lane's 16 bytes of rows g and g + 8 of a step, and goes on to the next step. Plain: `whole` and 16-byte words are known.
+  template <bool Plain>
+  __device__ __forceinline__ void put(const uint4 (&values)[2]) {
     if (Plain || (whole && job.stores_16)) {
       if (y < end) write(reinterpret_cast<uint4*>(to), values[0]);
       if (y + 8 < end) write(reinterpret_cast<uint4*>(to + to_8), values[1]);

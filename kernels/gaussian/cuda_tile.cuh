@@ -58,7 +58,8 @@ struct Tile {
   const SetJob& job;
   unsigned char* const memory;
   int* const map;
-  int begin, first, last, end;  ///< see above; multiples of a sample, `first` and `begin` of 16
+  int begin, first, last, end;  ///< see above; multiples of a sample, `first` and `begin` of 32
+  int needed;                   ///< the first column in a window, at most `first`
   int y, limit;                 ///< the thread's row of group 0; rows from `limit` on are not needed
   int strip;                    ///< the column where the first strip begins
   int row, part;                ///< of the thread in each group
@@ -71,23 +72,25 @@ struct Tile {
       : job(job), memory(memory), map(map), y(y + int(threadIdx.x) / per_row), limit(limit) {
     row = threadIdx.x / per_row;
     part = threadIdx.x % per_row;
-    begin = (x - job.lead) & ~15;
+    begin = (x - job.lead) & ~31;  // a sector of the L2 cache
     strip = x - begin;
     end = min(x + bytes, job.row_end) + job.reach - begin;
     const int unit = max(job.unit, 1);
     first = job.unit ? max(0, -begin) : 0;
-    last = job.unit ? max(first, min((end + unit - 1) / unit, (job.row_bytes - begin) / unit) * unit) : 0;
+    last = job.unit ? max(first, min((end + 31) / 32 * 32, (job.row_bytes - begin) / unit * unit)) : 0;
     end = max(end, last);
+    needed = min(first, strip - job.reach);
     height = cuda::kept(job.view.height);
     source = reinterpret_cast<const unsigned char*>(cuda::kept(reinterpret_cast<long long>(job.view.src + begin)));
     pitch = cuda::kept((long long)(job.view.src_pitch));
   }
 
-  __device__ __forceinline__ bool has_sides() const { return first > 0 || last < end; }
-  __device__ __forceinline__ int sides() const { return (first + end - last) / int(sizeof(T)); }
+  __device__ __forceinline__ bool has_sides() const { return needed < first || last < end; }
+  /// Samples to the left of `needed` are in no window.
+  __device__ __forceinline__ int sides() const { return (first - needed + end - last) / int(sizeof(T)); }
   /// The column of side sample k.
   __device__ __forceinline__ int side(int k) const {
-    const int column = k * int(sizeof(T));
+    const int column = needed + k * int(sizeof(T));
     return column < first ? column : column - first + last;
   }
 

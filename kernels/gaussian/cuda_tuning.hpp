@@ -17,14 +17,11 @@ struct Tuning {
   int narrow_blocks = 3;  // sweep: 2 3 4
   /// The same for other windows. Not measured alone.
   int wide_blocks = 3;  // sweep: 2 3 4
-  /// Groups of rows that are copied to shared memory ahead of the group that is computed, for up to 17 taps down. RGBA, 3 taps: 89.9 µs
-  /// with 2, 86.0 µs with 3.
-  int narrow_ahead = 3;  // sweep: 1 2 3 4
-  /// The same for more taps. RGBA, 31 taps: 157.9 µs with 2, 163.2 µs with 3.
-  int wide_ahead = 2;  // sweep: 1 2 3
-  /// Whether results bypass L2 (streaming stores), which then keeps the rows that are read twice. A copy in the same pattern: 23.1 µs
-  /// with, 22.8 µs without.
-  bool stream_stores = true;  // sweep: false true
+  /// Groups of rows that are copied to shared memory ahead of the group that is computed. 7 taps, 3 and 4 groups: 20.7 and 21.8 µs, RGBA
+  /// 73.8 and 75.4 µs; RGBA, 31 taps, 2 and 3 groups: 86.5 and 82.1 µs.
+  int groups_ahead = 3;  // sweep: 2 3 4
+  /// Whether results bypass L2 (streaming stores). 7 taps: 21.3 µs with, 20.8 µs without; RGBA 76.0 and 74.3 µs.
+  bool stream_stores = false;  // sweep: false true
 
   // ---- Windows in shared memory (cuda_large.cu)
 
@@ -37,26 +34,24 @@ struct Tuning {
 
   // ---- Segments of strips (cuda_schedule.cpp)
 
-  /// Segments at the ends of a row have fewer steps by this factor: they take longer and must not finish last. Not measured. With all
-  /// blocks as quick as the inner ones the frame took 23.5 instead of 26.9 µs.
-  int strip_edge_share = 2;  // sweep: 1 2 3
-  /// The same for large windows. Measured with 7 taps, when other windows were read in the same way: 39.0 µs with 2, 31.9 µs with 3, 26.5 µs
-  /// without such strips (1 tap).
-  int large_edge_share = 5;  // sweep: 2 3 4 5 6
-  /// Cost of starting a segment, in steps. Estimated.
+  /// Steps of segments at the ends of a row, of those of the others, in per cent: they take longer and must not finish last. 50 and 65
+  /// differ by less than 1 %, except RGBA with 31 taps: 86.5 and 90.7 µs.
+  int strip_edge_percent = 50;  // sweep: 50 65 80 100
+  /// The same for large windows. 255 taps, 33, 50 and 100 %: 536, 512 and 842 µs; 63 taps: 88, 85 and 115 µs.
+  int large_edge_percent = 50;  // sweep: 35 50 65 80
+  /// Cost of starting a segment, in steps. RGBA, 7 taps: 76.0 µs with 0, 74.3 µs with 1.
   int start_steps = 1;  // sweep: 0 1 2
-  /// Most steps of a segment. RGBA, 7 taps: 103.2 µs with 8, 97.3 µs with 16.
-  int strip_max_steps = 16;  // sweep: 8 16 32 64
+  /// Most steps of a segment. RGBA, 7 taps, 24 and 64 steps: 76.1 and 74.3 µs; 31 taps: 84.5 and 81.4 µs. GRAY8 with 20 steps: 22.1 instead
+  /// of 20.8 µs.
+  int strip_max_steps = 64;  // sweep: 16 24 32 64
   /// The same for large windows. Not measured.
   int large_max_steps = 64;  // sweep: 32 64 128
 };
 inline constexpr Tuning tuning;
 
-// Which field applies. gx, gy: groups of 16 samples and of 16 rows in a window, see cuda_schedule.hpp.
-
+/// Which field applies. gy: groups of 16 rows in a window, see cuda_schedule.hpp.
 constexpr int min_blocks(int sample_bytes, int gy) {
   return sample_bytes == 1 && gy == 2 ? tuning.narrow_blocks : tuning.wide_blocks;
 }
-constexpr int groups_ahead(int gy) { return gy == 2 ? tuning.narrow_ahead : tuning.wide_ahead; }
 
 }  // namespace cudavision::gaussian

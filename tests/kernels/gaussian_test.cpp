@@ -122,7 +122,7 @@ TEST(GaussianSchedule, CoversEveryRowOfEveryStripOnce) {
     workers.warps = random.between(1, 8);
     workers.window = 16 * random.between(4, 30);
     workers.gy = random.between(2, 9);
-    workers.edge_share = random.between(1, 5);
+    workers.edge_percent = random.between(20, 100);
     workers.slots = random.between(1, 400);
     workers.max_steps = random.between(1, 64);
     const Schedule schedule = gaussian::make_schedule(work, sets, workers);
@@ -141,7 +141,7 @@ TEST(GaussianSchedule, HasNoBlocksForNothing) { EXPECT_EQ(gaussian::make_schedul
 TEST(GaussianSchedule, SpreadsOverTheDevice) {
   std::array<SetWork, 3> work;
   work[0] = {7680, 0, 7680, 0, 4320, 8, false};
-  Workers workers{4, 96, 2, 5, 1 << 20, 64};
+  Workers workers{4, 96, 2, 20, 1 << 20, 64};
   EXPECT_EQ(gaussian::make_schedule(work, 1, workers).sets[0].steps, 1);
   workers.slots = 1;
   EXPECT_GT(gaussian::make_schedule(work, 1, workers).sets[0].steps, 32);
@@ -172,6 +172,12 @@ TEST(GaussianSchedule, FindsAKernelForEveryRadius) {
   };
   check(1, gaussian::byte_shapes);
   check(2, gaussian::word_shapes);
+  for (int rx = 0; rx <= 16; ++rx) {
+    const gaussian::Window window = gaussian::window_of(rx * 4, rx, gaussian::pixel_bytes);
+    ASSERT_TRUE(window.lead % 16 == 0 && window.lead >= 4 * rx && 64 * window.gx >= window.lead + 64 + 4 * rx);
+    ASSERT_EQ(gaussian::find_shape(gaussian::pixel_bytes, window.gx, window.gy), rx <= 8 ? 0 : 1) << rx;
+  }
+  EXPECT_EQ(gaussian::find_shape(gaussian::pixel_bytes, 4, 2), -1);
   EXPECT_EQ(gaussian::find_shape(1, 2, 2), 0);
   EXPECT_EQ(gaussian::find_shape(1, 11, 2), -1);
   EXPECT_EQ(gaussian::large_warps(2, 130, 17, 48 << 10), 0);
