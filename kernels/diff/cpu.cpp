@@ -8,6 +8,7 @@
 #include "kernels/diff/cpu_masks.hpp"
 #include "kernels/diff/cpu_mog2.hpp"
 #include "kernels/diff/cpu_pooled.hpp"
+#include "kernels/diff/cpu_samples.hpp"
 #include "kernels/diff/cpu_scale.hpp"
 #include "kernels/diff/sequence.hpp"
 
@@ -39,7 +40,9 @@ class CpuDiff final : public Sequence {
     for (int i = 0; i < format.set_count; ++i) {
       const ChannelSet& set = format.sets[i];
       access_[i] = cpu::SetAccess(format, set, Border::replicate, {}, false);
-      for (Role role : set.roles) compared_[i] = compared_[i] || this->plan().compares(role);
+      for (int c = 0; c < access_[i].channels(); ++c)
+        if (this->plan().compares(role(i, c))) compared_channels_[i].push_back(c);
+      compared_[i] = !compared_channels_[i].empty();
       white_[i] = scalar(set, white_values(format));
       black_[i] = scalar(set, black_values(format));
       tint_[i] = scalar(set, tint_values(format));
@@ -191,7 +194,7 @@ class CpuDiff final : public Sequence {
       cpu::Scratch scratch;
       const cv::Mat v = values(i, frame.src, {0, 0, src.cols, src.rows}, scratch);
       cv::Mat was(v.size(), v.type());
-      step(v, background_[i], was, true);
+      step_background(v, background_[i], was, true, plan().rate);
     }
   }
 
@@ -221,41 +224,10 @@ class CpuDiff final : public Sequence {
     });
   }
 
-  /// Updates the background of a strip; `was` gets the background before the update.
-  template <typename T, typename Fixed>
-  void step(const cv::Mat& v, cv::Mat state, cv::Mat& was, bool begin) const {
-    for (int y = 0; y < v.rows; ++y) {
-      const T* from = v.ptr<T>(y);
-      auto* fixed = reinterpret_cast<Fixed*>(state.ptr(y));
-      T* to = was.ptr<T>(y);
-      for (int i = 0; i < v.cols * v.channels(); ++i) {
-        const std::uint32_t before = begin ? std::uint32_t(from[i]) << background_bits(sizeof(T)) : fixed[i];
-        to[i] = T(background_sample<T>(before));
-        fixed[i] = Fixed(background_step<T>(before, from[i], plan().rate));
-      }
-    }
-  }
-
-  void step(const cv::Mat& v, const cv::Mat& state, cv::Mat& was, bool begin) const {
-    v.depth() == CV_8U ? step<std::uint8_t, std::uint16_t>(v, state, was, begin)
-                       : step<std::uint16_t, std::uint32_t>(v, state, was, begin);
-  }
-
-  template <typename T>
-  void show(const cv::Mat& v, const cv::Mat& r, cv::Mat& out, bool about_middle) const {
-    const Show& show = plan().show;
-    for (int y = 0; y < v.rows; ++y) {
-      const T *from = v.ptr<T>(y), *reference = r.ptr<T>(y);
-      T* to = out.ptr<T>(y);
-      for (int i = 0; i < v.cols * v.channels(); ++i) to[i] = T(show(int(from[i]) - int(reference[i]), about_middle));
-    }
-  }
-
   /// Compares a strip: fills changed_, shows the differences if asked, keeps the frame. Returns the sum of the pixels' differences.
   std::uint64_t compare(const Frame& frame, int begin, int end) {
     const FormatInfo& format = info(geometry().format);
     const Params& params = plan().params;
-    const bool bytes = format.sample_bytes() == 1;
     cpu::Scratch scratch[3], reference_scratch[3];
     cv::Mat v[3], r[3];
     for (int i = 0; i < format.set_count; ++i) {
@@ -264,14 +236,14 @@ class CpuDiff final : public Sequence {
       v[i] = r[i] = values(i, frame.src, rect, scratch[i]);
       if (params.reference == Reference::background) {
         r[i] = cv::Mat(v[i].size(), v[i].type());
-        step(v[i], background_[i](rect), r[i], !frame.compared);
+        step_background(v[i], background_[i](rect), r[i], !frame.compared, plan().rate);
       } else if (frame.compared) {
         r[i] = values(i, frame.reference, rect, reference_scratch[i]);
       }
     }
     if (plan().luma_of_rgb()) {
       const bool already = params.reference == Reference::mog2 && frame.compared;
-      const cv::Mat luma = luma_of_sets(v, false), reference = luma_of_sets(r, already);
+      const cv::Mat luma = luma_of_sets(format, v, false), reference = luma_of_sets(format, r, already);
       for (int i = 0; i < format.set_count; ++i) {
         v[i] = repeated(luma, access_[i].channels());
         r[i] = repeated(reference, access_[i].channels());
@@ -287,7 +259,7 @@ class CpuDiff final : public Sequence {
       if (compared_[i]) {
         cv::absdiff(v[i], r[i], difference);
         if (!excluded.empty()) difference.setTo(0, excluded);
-        const cv::Mat of_set = at_pixels(greatest(i, difference), set, end - begin);
+        const cv::Mat of_set = at_pixels(greatest(difference, compared_channels_[i]), set, {analysis().width, end - begin});
         most = most.empty() ? of_set : cv::max(most, of_set);
       }
       if (params.output == Output::difference && (compared_[i] || !plan().scales())) {
@@ -300,7 +272,7 @@ class CpuDiff final : public Sequence {
         else if (plan().show.plain && !about_middle)
           difference.copyTo(shown);
         else
-          bytes ? show<std::uint8_t>(v[i], r[i], shown, about_middle) : show<std::uint16_t>(v[i], r[i], shown, about_middle);
+          show_difference(plan().show, v[i], r[i], shown, about_middle);
         if (!excluded.empty())
           shown.setTo(plan().show.mode == Mode::signed_ ? cv::Scalar::all(plan().show.middle) : black_[i], excluded);
         access_[i].write(shown, in, out);
@@ -314,65 +286,8 @@ class CpuDiff final : public Sequence {
       cv::compare(most, plan().threshold, changed, cv::CMP_GT);
     else if (!counted_[0].empty())
       changed.setTo(0, counted_[0].rowRange(begin, end) == 0);
-    if (plan().drops_shadows() && frame.compared) clear_shadows(v, r, changed);
+    if (plan().drops_shadows() && frame.compared) clear_shadows(plan().shadow, format, compared_channels_, v, r, changed);
     return std::uint64_t(cv::sum(most)[0]);
-  }
-
-  /// Clears the changed pixels of a strip that are in the shadow of the background.
-  void clear_shadows(const cv::Mat (&v)[3], const cv::Mat (&background)[3], cv::Mat& changed) const {
-    const FormatInfo& format = info(geometry().format);
-    const Shadow& shadow = plan().shadow;
-    const auto at = [&](const cv::Mat& m, int y, int x, int c) {
-      return m.depth() == CV_8U ? int(m.ptr<uchar>(y)[x * m.channels() + c]) : int(m.ptr<std::uint16_t>(y)[x * m.channels() + c]);
-    };
-    for (int y = 0; y < changed.rows; ++y) {
-      for (int x = 0; x < changed.cols; ++x) {
-        if (!changed.at<uchar>(y, x)) continue;
-        int sample[3], lit[3], count = 0;
-        for (int i = 0; i < format.set_count; ++i) {
-          for (int c = 0; c < access_[i].channels() && count < shadow.channels; ++c) {
-            if (!plan().compares(role(i, c))) continue;
-            const int sy = y >> format.sets[i].shift_y, sx = x >> format.sets[i].shift_x;
-            sample[count] = at(v[i], sy, sx, c);
-            lit[count++] = at(background[i], sy, sx, c);
-          }
-        }
-        if (shadow(sample, lit)) changed.at<uchar>(y, x) = 0;
-      }
-    }
-  }
-
-  cv::Mat luma_of_sets(const cv::Mat* sets, bool already) const {
-    const FormatInfo& format = info(geometry().format);
-    cv::Mat rgb[3];
-    for (int i = 0; i < format.set_count; ++i)
-      for (int c = 0; c < format.sets[i].channels; ++c)
-        if (const int at = int(format.sets[i].roles[c]) - int(Role::red); at >= 0 && at < 3)
-          cv::extractChannel(sets[i], rgb[at], c);
-    if (already) return rgb[0];
-    cv::Mat luma;
-    cpu::make_luma(rgb[0], rgb[1], rgb[2], luma);
-    return luma;
-  }
-
-  /// The greatest difference of the compared channels of each sample.
-  cv::Mat greatest(int index, const cv::Mat& difference) const {
-    if (difference.channels() == 1) return difference;
-    cv::Mat most, one;
-    for (int c = 0; c < difference.channels(); ++c) {
-      if (!plan().compares(role(index, c))) continue;
-      cv::extractChannel(difference, one, c);
-      most = most.empty() ? one.clone() : cv::max(most, one);
-    }
-    return most;
-  }
-
-  /// The samples of a set, repeated for each pixel that they cover.
-  cv::Mat at_pixels(const cv::Mat& samples, const ChannelSet& set, int rows) const {
-    if (set.shift_x == 0 && set.shift_y == 0) return samples;
-    cv::Mat all;
-    cv::resize(samples, all, {samples.cols << set.shift_x, samples.rows << set.shift_y}, 0, 0, cv::INTER_NEAREST);
-    return all(cv::Rect(0, 0, analysis().width, rows));
   }
 
   void show_changed(const Frame& frame, int begin, int end) const {
@@ -425,6 +340,7 @@ class CpuDiff final : public Sequence {
 
   std::array<cpu::SetAccess, 3> access_;
   std::array<bool, 3> compared_{};  ///< whether the set is compared
+  std::array<std::vector<int>, 3> compared_channels_;
   std::array<cv::Scalar, 3> white_, black_, tint_;
   std::array<cv::Mat, 3> background_, counted_;     ///< by set; counted_ is empty if all pixels are counted
   std::vector<std::vector<unsigned char>> memory_;  ///< of the ring

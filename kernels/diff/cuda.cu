@@ -1,48 +1,30 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The plan on CUDA: owns the memory, prepares the parameters, and launches the kernels of a frame. No device code here.
+// The plan on CUDA: owns the memory, and launches the kernels of a frame. No device code here.
 //
 //   each frame:  [analysis_scale > 1: cuda_scale.cu]  ->  [mog2: cuda_mog2.cu; pooled: cuda_pooled_light.cu, cuda_pooled_change.cu]  ->  cuda_compare.cu  ->  [light_change_ratio > 0: cuda_light.cu or cuda_mog2.cu]
 //                ->  [analysis_scale > 1, output = difference: cuda_scale.cu]  ->  [open_radius or light_change_ratio > 0, or analysis_scale > 1: cuda_open.cu]
-//                cuda_together.cu instead of cuda_compare.cu and cuda_open.cu, where the opening would read the picture again
-//   results:     each tile stores a record in page-locked host memory; collect() adds them
+//                references that are frames, and open_radius = 1: cuda_together.cu instead of cuda_compare.cu and cuda_open.cu
+//   results:     each tile stores a record in page-locked host memory; cuda_records.cpp adds them
 //   boxes:       cuda_boxes.cu
 //
 // Where to change what:
 //   which kernels run, tiles, memory      cuda_schedule.cpp
-//   what happens to samples of a role     set_rules() below, Rule in cuda_params.cuh
+//   what the kernels are told             cuda_arguments.cpp; what happens to samples of a role: set_rules() there
 //   another sample type or block shape    see the list in cuda_compare.cu
 #include <algorithm>
-#include <cstring>
 
 #include "kernels/cuda/device.hpp"
 #include "kernels/cuda/memory.hpp"
-#include "kernels/cuda/rows.cuh"
+#include "kernels/diff/cuda_arguments.hpp"
+#include "kernels/diff/cuda_boxes.hpp"
 #include "kernels/diff/cuda_mog2.hpp"
-#include "kernels/diff/cuda_params.cuh"
 #include "kernels/diff/cuda_pooled.hpp"
+#include "kernels/diff/cuda_records.hpp"
 #include "kernels/diff/cuda_scale.hpp"
 #include "kernels/diff/sequence.hpp"
 
 namespace cudavision::diff {
 namespace {
-
-View view_of(const Plane& plane) { return {static_cast<unsigned char*>(plane.data), plane.pitch}; }
-std::uint8_t alignment_of(const Plane& plane) {
-  int alignment = 16;
-  while (!aligned_to(plane.data, plane.pitch, alignment)) alignment /= 2;
-  return std::uint8_t(alignment);
-}
-
-/// Whether all counts of a record are 0.
-bool counts_nothing(const unsigned char* counts, int slots) {
-  std::uint32_t any = 0;
-  for (int i = 0; 2 * i < slots; ++i) {  // the kernels write pairs
-    std::uint32_t pair;
-    std::memcpy(&pair, counts + 4 * i, sizeof pair);
-    any |= pair;
-  }
-  return any == 0;
-}
 
 class CudaDiff final : public Sequence {
  public:
@@ -52,27 +34,27 @@ class CudaDiff final : public Sequence {
         compare_(schedule_.compares && !schedule_.together ? compare_kernel(schedule_.layout, has_background(), schedule_.compare)
                                                            : nullptr),
         open_(!schedule_.opens     ? nullptr
-              : schedule_.together ? compare_and_open_kernel(schedule_.layout, schedule_.wide)
+              : schedule_.together ? compare_and_open_kernel(schedule_.layout, schedule_.open)
                                    : open_kernel(schedule_.layout, schedule_.open, schedule_.wide)),
         restart_(schedule_.restarts ? restart_kernel(schedule_.layout.sample_bytes) : nullptr),
         light_(has_pooled()
                    ? pooled_light_kernel(schedule_.layout.sample_bytes, compared_channels(this->plan()), this->plan().log2_scale())
                    : nullptr),
-        change_(has_pooled() ? pooled_change_kernel(compared_channels(this->plan())) : nullptr),
-        box_(box_kernel(schedule_.layout.sample_bytes)) {}
+        change_(has_pooled() ? pooled_change_kernel(compared_channels(this->plan())) : nullptr) {}
 
   /// Allocates the memory and loads the kernels. With the context current.
   Status prepare() {
-    set_params();
+    if (schedule_.together)
+      if (Status status = fill_device(); !status.ok()) return status;
+    params_ = params_of(plan(), schedule_);
     if (Status status = prepare_memory(); !status.ok()) return status;
     set_open_params();
     if (Status status = records_.allocate(schedule_.frame_record_bytes() * plan().params.in_flight); !status.ok()) return status;
-    for (int tile = 0; tile < schedule_.frame.x; ++tile)
-      first_x_.push_back(Schedule::first_cell(tile, schedule_.frame.width, plan().params.cell_size));
-    for (const void* kernel : {light_, change_, compare_, open_, restart_, box_}) {
+    for (const void* kernel : {light_, change_, compare_, open_, restart_}) {
       if (!kernel) continue;
       if (Status status = cuda::load_kernel(kernel, "cannot load the difference kernel"); !status.ok()) return status;
     }
+    if (Status status = load_boxes(schedule_.layout.sample_bytes); !status.ok()) return status;
     if (schedule_.scales)
       if (Status status = load_scaling(schedule_.layout.sample_bytes); !status.ok()) return status;
     if (has_mixture()) return load_mog2(schedule_.layout.sample_bytes, compared_channels(plan()));
@@ -84,24 +66,32 @@ class CudaDiff final : public Sequence {
   bool has_mixture() const { return plan().params.reference == Reference::mog2; }
   bool has_pooled() const { return plan().params.reference == Reference::pooled; }
 
+  /// Lets the blocks of the launch that compares and opens fill the device.
+  Status fill_device() {
+    const auto device = cuda::current_device();
+    if (!device.ok()) return device.error();
+    const auto resident = cuda::resident_blocks(open_, schedule_.threads, int(schedule_.open_shared));
+    if (!resident.ok()) return resident.error();
+    schedule_ = make_schedule(plan(), device.value().multiprocessors * std::max(1, resident.value()));
+    return {};
+  }
+
   Status prepare_memory() {
     const Memory memory = memory_of(plan());
     if (Status status = kept_.allocate(memory.kept_bytes); !status.ok()) return status;
     if (Status status = bits_.allocate(memory.bits_bytes); !status.ok()) return status;
     const FrameLayout layout = frame_layout(plan());
-    ring_.resize(std::size_t(ring_size(plan().params)));
+    ring_.resize(std::size_t(kept_frames(plan().params)));
     for (std::size_t i = 0; i < memory.ring.size(); ++i) ring_[i] = layout.at(plan().analysis, kept_.data() + memory.ring[i]);
     if (plan().params.reference == Reference::background) {
       for (int plane = 0; plane < 3; ++plane) {
         if (layout.pitch[plane] > 0)
-          params_.planes[plane].background = {kept_.data() + memory.model + 2 * layout.offset[plane], 2 * layout.pitch[plane]};
+          params_.planes[plane].background = {kept_.data() + memory.model + 2 * layout.offset[plane], int(2 * layout.pitch[plane])};
       }
     }
     if (plan().has_model()) model_ = kept_.data() + memory.model;
     if (memory.counted != Memory::none) params_.counted = bits_.data() + memory.counted;
     if (memory.changed != Memory::none) params_.changed = bits_.data() + memory.changed;
-    if (memory.compared_rows != Memory::none)
-      params_.compared_rows = reinterpret_cast<unsigned*>(bits_.data() + memory.compared_rows);
     if (memory.foreground != Memory::none) foreground_ = bits_.data() + memory.foreground;
     if (memory.small != Memory::none) small_ = layout.at(plan().analysis, bits_.data() + memory.small);
     if (memory.small_difference != Memory::none)
@@ -118,39 +108,6 @@ class CudaDiff final : public Sequence {
     return stream.finish();
   }
 
-  void set_params() {
-    const FormatInfo& format = info(geometry().format);
-    const Params& params = plan().params;
-    KernelParams& p = params_;
-    p.width = plan().analysis.width;
-    p.height = plan().analysis.height;
-    p.tiles_x = schedule_.analysis.x;
-    p.slots_x = schedule_.frame.slots_x;
-    p.slots = schedule_.frame.slots;
-    p.record_bytes = schedule_.frame.record_bytes;
-    p.turns = schedule_.turns;
-    p.count = !schedule_.opens;
-    p.shift = format.shift;
-    p.threshold = std::uint32_t(plan().threshold) * (format.sample_bytes() == 1 ? 0x1010101u : 0x10001u);
-    p.show = plan().show;
-    p.show_mask = params.output == Output::mask;
-    p.detects_light = plan().detects_light();
-    p.light_limit = plan().light_limit;
-    p.light_age = unsigned(plan().light_age());
-    p.interval = params.reference == Reference::previous ? unsigned(params.interval) : 1;
-    p.drops_shadows = plan().drops_shadows();
-    p.shadow = plan().shadow;
-    p.rate = plan().rate;
-    p.luma_of_rgb = plan().luma_of_rgb();
-    p.reference_is_luma = p.luma_of_rgb && has_mixture();
-    p.luma_second = format.sets[0].roles[0] == Role::other;
-    p.bits_pitch = int(plan().mask_pitch());
-    p.open_radius = std::uint8_t(params.open_radius);
-    p.cell_size = std::uint32_t(params.cell_size);
-    p.cell_reciprocal = schedule_.cell_reciprocal;
-    for (int i = 0; i < format.set_count; ++i) set_rules(format, i);
-  }
-
   /// The parameters of the kernel that opens, which goes back to the size of the frame, from those of the analysis.
   void set_open_params() {
     KernelParams& p = open_params_ = params_;
@@ -161,39 +118,6 @@ class CudaDiff final : public Sequence {
     for (int plane = 0; plane < info(geometry().format).planes; ++plane) {
       p.planes[plane].row_bytes = picture_row_bytes(geometry(), plane);
       params_.planes[plane].row_bytes = int(small_.planes[plane].pitch);  // own memory
-    }
-  }
-
-  /// The rules for the samples of a set, in the words of its plane.
-  void set_rules(const FormatInfo& format, int index) {
-    const RoleValues white = white_values(format), black = black_values(format), tint = tint_values(format);
-    const int bits = 8 * format.sample_bytes();
-    const unsigned all = (1u << bits) - 1;
-    const ChannelSet& set = format.sets[index];
-    PlaneJob& job = params_.planes[set.plane];
-    job.row_bytes = picture_row_bytes(geometry(), set.plane);
-    for (int c = 0; c < set.channels; ++c) {
-      const Role role = set.roles[c];
-      if (role == Role::other) continue;
-      for (int rgb = 0; rgb < 3; ++rgb)
-        if (int(role) == int(Role::red) + rgb) params_.rgb[rgb] = format.set_count == 1 ? c : index;
-      const bool copied = !is_color(role), compared = plan().compares(role);
-      const bool about = !copied && (is_chroma(role) || plan().show.mode == Mode::signed_);
-      job.any_copied |= copied;
-      job.any_compared |= compared;
-      job.any_about_middle |= about;
-      for (int j = 0; j * set.channels < 16; ++j) {
-        const int at = (j * set.channels + c) * bits;
-        if (at >= 8 * 32) break;
-        Rule& rule = job.rules[at / 32];
-        const auto put = [&](std::uint32_t& word, unsigned value) { word |= std::uint32_t(value) << at % 32; };
-        put(rule.copied, copied ? all : 0);
-        put(rule.compared, compared ? all : 0);
-        put(rule.about_middle, about ? all : 0);
-        put(rule.white, white[std::size_t(role)]);
-        put(rule.black, black[std::size_t(role)]);
-        put(rule.tint, tint[std::size_t(role)]);
-      }
     }
   }
 
@@ -216,7 +140,7 @@ class CudaDiff final : public Sequence {
     p.records = record(frame.slot);
     Frame shown = frame;
     shown.reference = {};
-    set_planes(p, shown);
+    set_planes(p, plan(), schedule_.layout, shown);
     return launch_open(p, queue);
   }
 
@@ -250,7 +174,7 @@ class CudaDiff final : public Sequence {
     p.records = record(frame.slot);
     p.sums = reinterpret_cast<std::uint32_t*>(p.records + schedule_.sums_offset());
     p.verdict = reinterpret_cast<Verdict*>(record(frame.slot) + schedule_.verdict_offset());
-    set_planes(p, frame);
+    set_planes(p, plan(), schedule_.layout, frame);
     return has_pooled() ? update_pooled(frame, p, queue) : compare(frame, p, queue);
   }
 
@@ -315,55 +239,11 @@ class CudaDiff final : public Sequence {
                        "cannot launch the restart of the reference");
   }
 
-  /// Addresses of the planes of a frame, and how far they are whole.
-  void set_planes(KernelParams& p, const Frame& frame) const {
-    const Layout& l = schedule_.layout;
-    const int pixels = strip_pixels(l.channels0, l.sample_bytes);
-    int strips = p.width / pixels;
-    for (int plane = 0; plane < info(geometry().format).planes; ++plane) {
-      PlaneJob& job = p.planes[plane];
-      set_plane(job, frame, plane);
-      const int channels = plane ? l.channels1 : l.channels0, shift = plane ? l.shift_x : 0;
-      const int strip_bytes = (pixels >> shift) * channels * l.sample_bytes;
-      const auto limit = [&](const View& view, int row_bytes, int alignment) {
-        if (view.data) strips = alignment < strip_alignment(strip_bytes) ? 0 : std::min(strips, row_bytes / strip_bytes);
-      };
-      limit(job.src, job.row_bytes, job.src_alignment);
-      limit(job.reference, job.reference_bytes, job.reference_alignment);
-      limit(job.dst, job.row_bytes, job.dst_alignment);
-    }
-    p.whole_width = strips * pixels;
-    p.whole_rows = p.height / tuning.tile_rows;
-  }
-
-  /// Addresses of a plane of the frame. Planes that the kernels do not need stay null.
-  void set_plane(PlaneJob& job, const Frame& frame, int plane) const {
-    const Params& params = plan().params;
-    const Plane &src = frame.src.planes[plane], &dst = frame.dst.planes[plane], &reference = frame.reference.planes[plane];
-    if (job.any_compared || job.any_copied || params.output == Output::overlay) {
-      job.src = view_of(src);
-      job.src_alignment = alignment_of(src);
-    }
-    if (params.output != Output::none) {
-      job.dst = view_of(dst);
-      job.dst_alignment = alignment_of(dst);
-    }
-    if (frame.compared && job.any_compared && reference.data) {
-      const bool own = !plan().borrows();
-      job.reference = view_of(reference);
-      job.reference_alignment = alignment_of(reference);
-      job.reference_bytes = own ? int(reference.pitch) : job.row_bytes;
-    }
-    job.keep = view_of(frame.keep.planes[plane]);
-  }
-
   Status launch_compare(KernelParams& p, Queue queue) const {
     return launch(compare_, dim3(unsigned(schedule_.analysis.x), unsigned(schedule_.analysis.y)), p, queue);
   }
   Status launch_open(KernelParams& p, Queue queue) const {
-    const Turns& turns = schedule_.turns;
-    return launch(open_, dim3(unsigned(turns.compare_x + turns.open_x), unsigned(turns.rows + turns.ahead)), p, queue,
-                  schedule_.open_shared);
+    return launch(open_, dim3(unsigned(schedule_.frame.x), unsigned(schedule_.frame.y)), p, queue, schedule_.open_shared);
   }
   Status launch(const void* kernel, dim3 grid, KernelParams& p, Queue queue, std::size_t shared_bytes = 0) const {
     void* arguments[] = {&p};
@@ -372,88 +252,21 @@ class CudaDiff final : public Sequence {
   }
 
   Found collect(int slot, std::vector<std::uint32_t>& changed) const override {
-    const Schedule& s = schedule_;
-    const CellGrid& cells = plan().cells;
-    const int cell = plan().params.cell_size;
-    const unsigned char* tile = record(slot);
-    const int slots_x = s.frame.slots_x, slots_y = s.frame.slots / slots_x;
-    Found found;
-    if (params_.detects_light || params_.interval > 1 || has_pooled()) {
-      Verdict verdict;
-      std::memcpy(&verdict, tile + s.verdict_offset(), sizeof verdict);
-      found.compared = verdict.compared != 0;
-      found.light = verdict.light != 0;
-      found.sum = verdict.difference;
-    }
-    if (!has_pooled())
-      for (std::size_t i = 0; i < s.analysis.count(); ++i) {
-        std::uint32_t of_tile;
-        std::memcpy(&of_tile, tile + s.sums_offset() + 4 * i, sizeof of_tile);
-        found.sum += of_tile;
-      }
-    for (int tile_y = 0; tile_y < s.frame.y; ++tile_y) {
-      const int first_y = Schedule::first_cell(tile_y, tuning.tile_rows, cell), down = std::min(slots_y, cells.height - first_y);
-      for (int tile_x = 0; tile_x < s.frame.x; ++tile_x, tile += s.frame.record_bytes) {
-        const auto* counts = reinterpret_cast<const std::uint16_t*>(tile);
-        if (counts_nothing(tile, s.frame.slots)) continue;  // most tiles of most videos
-        const int first_x = first_x_[std::size_t(tile_x)], across = std::min(slots_x, cells.width - first_x);
-        for (int y = 0; y < down; ++y) {
-          std::uint32_t* const row = &changed[std::size_t(first_y + y) * cells.width + first_x];
-          for (int x = 0; x < across; ++x) {
-            row[x] += counts[y * slots_x + x];
-            found.changed += counts[y * slots_x + x];
-          }
-        }
-      }
-    }
-    return found;
+    return collect_records(plan(), schedule_, record(slot), changed);
   }
-
   Status fill(const Image& dst, const std::vector<Fill>& fills, Queue queue) override {
-    constexpr std::size_t at_once = std::size(Boxes{}.boxes);
-    for (std::size_t begin = 0; begin < fills.size(); begin += at_once) {
-      Boxes boxes{};
-      const int count = int(std::min(at_once, fills.size() - begin));
-      for (int i = 0; i < count; ++i) boxes.boxes[i] = box_of(dst, fills[begin + i]);
-      void* arguments[] = {&boxes};
-      const cudaError_t error =
-          cudaLaunchKernel(box_, dim3(unsigned(count)), dim3(unsigned(tuning.box_threads)), arguments, 0, queue.stream);
-      if (Status status = cuda::check(error, "cannot launch the drawing of boxes"); !status.ok()) return status;
-    }
-    return {};
+    return launch_boxes(dst, fills, queue.stream);
   }
 
-  Box box_of(const Image& dst, const Fill& fill) const {
-    const FormatInfo& format = info(geometry().format);
-    const RoleValues values = box_values(format);
-    const ChannelSet& set = format.sets[fill.set];
-    const Plane& plane = dst.planes[set.plane];
-    Box box{};
-    box.data = static_cast<unsigned char*>(plane.data) + fill.rect.y * plane.pitch +
-               std::ptrdiff_t(fill.rect.x) * set.channels * format.sample_bytes();
-    box.pitch = plane.pitch;
-    box.width = fill.rect.width;
-    box.rows = fill.rect.height;
-    box.channels = set.channels;
-    for (int c = 0; c < set.channels; ++c) {
-      if (set.roles[c] == Role::other) continue;
-      box.own |= 1 << c;
-      box.words[c] = std::uint16_t(values[std::size_t(set.roles[c])] << format.shift);
-    }
-    return box;
-  }
-
-  const Schedule schedule_;
+  Schedule schedule_;
   // Kernels; null if they do not run:
   const void* const compare_;
   const void* const open_;
   const void* const restart_;
   const void* const light_;
   const void* const change_;
-  const void* const box_;
   cuda::DeviceMemory kept_, bits_;
   cuda::HostMemory records_;
-  std::vector<int> first_x_;           ///< the cell of slot 0 of the tiles of a row
   KernelParams params_, open_params_;  ///< of the analysis, and of open_
   Image small_, small_difference_;     ///< at the size of the analysis
   unsigned char *foreground_ = nullptr, *model_ = nullptr;

@@ -41,9 +41,9 @@ __device__ __forceinline__ void load_references(const KernelParams& p, bool acro
 }
 
 /// Keeps the frame, brings v and r to sample values, and updates the background. Samples that are not compared become equal; all if
-/// the frame has no reference yet.
+/// the frame has no reference yet. `own`: whether the strip is kept and updated here.
 template <class S, bool background, bool whole>
-__device__ __forceinline__ void prepare_values(const KernelParams& p, bool has_reference, bool across, int x, int y, Strip<S>& v,
+__device__ __forceinline__ void prepare_values(const KernelParams& p, bool has_reference, bool own, int x, int y, Strip<S>& v,
                                                Strip<S>& r, BackgroundStrip<S, background>& state) {
   using T = typename S::T;
   each_piece<S>([&](auto piece, int plane, int row, auto of) {
@@ -51,7 +51,7 @@ __device__ __forceinline__ void prepare_values(const KernelParams& p, bool has_r
     const PlaneJob& job = p.planes[plane];
     auto &words = of(v), &from = of(r);
     constexpr int N = sizeof(words) / 4;
-    const bool inside = across && (whole || y + row < p.height);
+    const bool inside = own && (whole || y + row < p.height);
     if (job.keep.data && inside) store_whole(job.keep, byte_of<S, P>(x), row_of<S, P>(row, y), words);
     to_values<S>(p, words);
     if constexpr (background) {
@@ -127,10 +127,65 @@ struct CompareShared {
   std::uint32_t sums[tuning.tile_rows], above[tuning.tile_rows];  ///< of each warp
 };
 
-template <class S, bool background, Writes writes, bool whole>
-__device__ __forceinline__ void compare_pixels(const KernelParams& p, int tile_x, int tile_y, CompareShared& shared) {
+/// Finds the changed pixels of a strip whose words are loaded. v, r: brought to sample values, and to luma as they are compared; d: their
+/// difference. own: see prepare_values(). counted: the pixels that may change; partly: whether these are not all. Adds the differences to
+/// `sum`. modelled: whether a model may have found the changed pixels before.
+template <class S, bool background, Writes writes, bool whole, bool modelled>
+__device__ __forceinline__ void find_changed(const KernelParams& p, bool has_reference, bool own, int x, int y,
+                                             const unsigned (&counted)[S::rows], bool partly, Strip<S>& v, Strip<S>& r,
+                                             BackgroundStrip<S, background>& state, Strip<S>& d, unsigned (&changed)[S::rows],
+                                             std::uint32_t& sum) {
   using T = typename S::T;
   constexpr int W = S::words_a_quad;
+  prepare_values<S, background, whole>(p, has_reference, own, x, y, v, r, state);
+  const auto set_difference = [&](const Strip<S>& frame) {
+    each_piece<S>([&](auto, int, int, auto of) {
+      auto& size = of(d);
+      constexpr int N = sizeof(size) / 4;
+#pragma unroll
+      for (int i = 0; i < N; ++i) size[i] = absolute_difference<T>(of(frame)[i], of(r)[i]);
+    });
+  };
+  if (S::maybe_rgb && p.luma_of_rgb) {
+    Strip<S> luma = v, reference = r;
+    to_luma<S>(p, false, luma);
+    to_luma<S>(p, p.reference_is_luma && p.planes[0].reference.data, reference);
+    r = reference;
+    set_difference(luma);
+    if (writes == Writes::difference) v = luma;  // the overlay shows the picture itself
+  } else {
+    set_difference(v);
+  }
+  if (partly) equal_where_not_counted<S>(p, counted, v, r, d);
+
+  std::uint32_t most[S::rows][S::quads * W];
+  greatest<S>(p, d, most);
+#pragma unroll
+  for (int row = 0; row < S::rows; ++row) {
+    if (partly) {
+#pragma unroll
+      for (int q = 0; q < S::quads; ++q) {
+        std::uint32_t mask[W];
+        expand_quad<T>(counted[row] >> 4 * q, mask);
+#pragma unroll
+        for (int w = 0; w < W; ++w) most[row][q * W + w] &= mask[w];
+      }
+    }
+    unsigned bits = above_threshold<S>(p, most[row], sum);
+    if (modelled && p.foreground && counted[row]) bits = load_bits<S>(p.foreground + (y + row) * p.bits_pitch, x) & counted[row];
+    if constexpr (background) {
+      if (p.drops_shadows && bits) {
+        Strip<S> compared = v, lit = r;  // copies, so that v and r stay in registers
+        if (S::maybe_rgb && p.luma_of_rgb && writes != Writes::difference) to_luma<S>(p, false, compared);
+        bits = clear_shadows<S>(p, compared, lit, row, bits);
+      }
+    }
+    changed[row] = bits;
+  }
+}
+
+template <class S, bool background, Writes writes, bool whole>
+__device__ __forceinline__ void compare_pixels(const KernelParams& p, int tile_x, int tile_y, CompareShared& shared) {
   constexpr unsigned all = (1u << S::pixels) - 1;
   const Tile<S> tile(tile_x, tile_y);
   const int x = tile.x, y = tile.y;
@@ -152,54 +207,14 @@ __device__ __forceinline__ void compare_pixels(const KernelParams& p, int tile_x
   }
   __syncthreads();
 
-  prepare_values<S, background, whole>(p, has_reference, across, x, y, v, r, state);
-  Strip<S> d;  // |v − r|, of luma if only the luma of RGB is compared
-  const auto set_difference = [&](const Strip<S>& frame) {
-    each_piece<S>([&](auto, int, int, auto of) {
-      auto& size = of(d);
-      constexpr int N = sizeof(size) / 4;
-#pragma unroll
-      for (int i = 0; i < N; ++i) size[i] = absolute_difference<T>(of(frame)[i], of(r)[i]);
-    });
-  };
-  if (S::maybe_rgb && p.luma_of_rgb) {
-    Strip<S> luma = v, reference = r;
-    to_luma<S>(p, false, luma);
-    to_luma<S>(p, p.reference_is_luma && p.planes[0].reference.data, reference);
-    r = reference;
-    set_difference(luma);
-    if (writes == Writes::difference) v = luma;  // the overlay shows the picture itself
-  } else {
-    set_difference(v);
-  }
-  if (partly) equal_where_not_counted<S>(p, counted, v, r, d);
-
-  std::uint32_t most[S::rows][S::quads * W], sum = 0;
-  greatest<S>(p, d, most);
+  Strip<S> d;
   unsigned changed[S::rows], bits_set = 0;
+  std::uint32_t sum = 0;
+  find_changed<S, background, writes, whole, true>(p, has_reference, across, x, y, counted, partly, v, r, state, d, changed, sum);
 #pragma unroll
   for (int row = 0; row < S::rows; ++row) {
-    if (partly) {
-#pragma unroll
-      for (int q = 0; q < S::quads; ++q) {
-        std::uint32_t mask[W];
-        expand_quad<T>(counted[row] >> 4 * q, mask);
-#pragma unroll
-        for (int w = 0; w < W; ++w) most[row][q * W + w] &= mask[w];
-      }
-    }
-    unsigned bits = above_threshold<S>(p, most[row], sum);
-    if (p.foreground && counted[row]) bits = load_bits<S>(p.foreground + (y + row) * p.bits_pitch, x) & counted[row];
-    if constexpr (background) {
-      if (p.drops_shadows && bits) {
-        Strip<S> compared = v, lit = r;  // copies, so that v and r stay in registers
-        if (S::maybe_rgb && p.luma_of_rgb && writes != Writes::difference) to_luma<S>(p, false, compared);
-        bits = clear_shadows<S>(p, compared, lit, row, bits);
-      }
-    }
-    changed[row] = bits;
-    bits_set += __popc(bits);
-    if (p.changed && (whole || y + row < p.height)) store_bits<S>(p.changed + (y + row) * p.bits_pitch, x, bits);
+    bits_set += __popc(changed[row]);
+    if (p.changed && (whole || y + row < p.height)) store_bits<S>(p.changed + (y + row) * p.bits_pitch, x, changed[row]);
   }
   if (p.count) count_bits<S::pixels>(p, tile.x0, tile.y0, x, y, changed, shared.slots);
   if (across) {

@@ -14,7 +14,7 @@ namespace {
 
 template <typename T>
 __device__ T* row_of(const View& view, int row) {
-  return reinterpret_cast<T*>(view.data + row * view.pitch);
+  return reinterpret_cast<T*>(view.data + std::ptrdiff_t(row) * view.pitch);
 }
 
 template <typename T>

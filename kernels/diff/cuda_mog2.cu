@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Updates the mixtures of Gaussians of a frame (see mog2.hpp) and stores which pixels are foreground.
 //
-//   grid: (width / 128, height); a lane has one pixel; a warp stores the bits of 32 pixels as one word
+//   grid: (width / 64, height); a lane has one pixel; a warp stores the bits of 32 pixels as one word
 //
 // If light was switched (cuda_light.cuh), the kernel runs a second time for the frame, and the mixtures begin with it.
 //
@@ -18,17 +18,17 @@ namespace cudavision::diff {
 namespace {
 
 template <typename T, int C>
-__global__ void __launch_bounds__(tuning.mixture_threads)
+__global__ void __launch_bounds__(tuning.mixture_threads, tuning.mixture_blocks[C / 2])
     update(const __grid_constant__ mog2::Job job, unsigned char* foreground, int pitch, const State* state, bool anew) {
   constexpr int threads = tuning.mixture_threads;
-  __shared__ mog2::Rates shared_rates;
   if (anew && !state->light) return;
-  if (threadIdx.x == 0) shared_rates = mog2::rates_of(job, state->began);  // a division of doubles, which is slow
-  __syncthreads();
-  const mog2::Rates rates = shared_rates;
   const int x = blockIdx.x * threads + threadIdx.x;
   for (int y = blockIdx.y; y < job.height; y += gridDim.y) {
-    const bool changed = x < job.width && mog2::pixel<T, C>(job, rates, x, y);
+    bool changed = false;
+    if (x < job.width) {
+      mog2::Pixel<T, C> pixel(job, x, y);
+      changed = pixel.update(job, mog2::rates_of(job, state->began), x, y);
+    }
     const unsigned bits = __ballot_sync(~0u, changed);
     if (threadIdx.x % 32 == 0) *reinterpret_cast<unsigned*>(foreground + std::ptrdiff_t(y) * pitch + x / 8) = bits;
   }

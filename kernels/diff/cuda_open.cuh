@@ -211,7 +211,7 @@ __device__ __forceinline__ void open_tile(const KernelParams& p, int tile_x, int
       show_part<S, writes>(p, part, changed, shared + threadIdx.x / 32 * Part::rows * 32);
   }
   __syncthreads();
-  store_counts(p, tile_y * p.turns.open_x + tile_x, slots);
+  store_counts(p, tile_y * int(gridDim.x) + tile_x, slots);
 }
 
 }  // namespace cudavision::diff

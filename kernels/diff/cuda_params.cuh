@@ -15,7 +15,7 @@ struct Rule {
 
 struct View {
   unsigned char* data = nullptr;
-  std::ptrdiff_t pitch = 0;
+  int pitch = 0;
 };
 
 /// What the kernels know of their reference, in device memory. The host clears it with each reset, and never reads it.
@@ -59,14 +59,13 @@ struct KernelParams {
   std::uint8_t log2_scale = 0;                        ///< of the opening kernel: how much larger the frame is than the analysis
   std::uint32_t cell_size = 16, cell_reciprocal = 0;  ///< see cell_of
   int slots_x = 0, slots = 0;
-  int tiles_x = 1, record_bytes = 0;          ///< tiles across that are compared; of a tile whose cells are counted
+  int tiles_x = 1, record_bytes = 0;          ///< tiles across of the launch; of a tile whose cells are counted
   unsigned char* records = nullptr;           ///< one for each tile whose cells are counted; a row of cells has slots_x counts
   std::uint32_t* sums = nullptr;              ///< of the differences of each tile that is compared
   const unsigned char* counted = nullptr;     ///< bits; null: all pixels are counted
   const unsigned char* foreground = nullptr;  ///< bits: changed pixels, instead of the threshold; null: the threshold decides
   unsigned char* changed = nullptr;           ///< bits for the opening; null: there is none
-  Turns turns;                                ///< of a launch that opens
-  unsigned* compared_rows = nullptr;          ///< one counter for each row of tiles and one for the launch, see cuda_together.cu
+  int walk_rows = 0;                          ///< of a tile, see cuda_together.cu
   State* state = nullptr;
   Verdict* verdict = nullptr;
   unsigned long long number = 0;  ///< of the frame
@@ -84,10 +83,10 @@ struct KernelParams {
   int rgb[3] = {};  ///< channels of plane 0, or planes, of red, green and blue
 };
 
-/// These kernels take KernelParams, and have a block for each tile, but for the last one: see Turns.
+/// These kernels take KernelParams, and have a block for each tile.
 const void* compare_kernel(const Layout& layout, bool background, Writes writes);
 const void* open_kernel(const Layout& layout, Writes writes, bool wide);
-const void* compare_and_open_kernel(const Layout& layout, bool wide);
+const void* compare_and_open_kernel(const Layout& layout, Writes writes);
 
 /// A frame whose samples become the reference if light was switched.
 struct Restart {
@@ -101,19 +100,5 @@ struct Restart {
 };
 /// Takes Restart, with any number of blocks of tuning.restart_threads.
 const void* restart_kernel(int sample_bytes);
-
-/// Rectangles of one colour.
-struct Box {
-  unsigned char* data;
-  std::ptrdiff_t pitch;
-  int width, rows, channels;
-  std::uint16_t words[4];  ///< as stored
-  std::uint8_t own;        ///< bit c: channel c is written
-};
-struct Boxes {
-  Box boxes[64];  ///< a launch has up to this many
-};
-/// Takes Boxes, one for each block of tuning.box_threads.
-const void* box_kernel(int sample_bytes);
 
 }  // namespace cudavision::diff

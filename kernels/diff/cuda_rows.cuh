@@ -40,7 +40,9 @@ __device__ __noinline__ void store_some(unsigned char* to, int bytes, int alignm
 }
 
 __device__ __forceinline__ unsigned char* place_in(const View& view, int byte, int row) {
-  return view.data + std::ptrdiff_t(unsigned(row)) * view.pitch + unsigned(byte);
+  unsigned char* at;
+  asm("mad.wide.s32 %0, %1, %2, %3;" : "=l"(at) : "r"(row), "r"(view.pitch), "l"(view.data + byte));
+  return at;
 }
 
 /// Loads the words at a byte of a row. Words beyond the row are zero. `constant`: nobody writes there while the kernel runs.

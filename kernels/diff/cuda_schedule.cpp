@@ -19,14 +19,16 @@ int slots_along(int pixels, int cell_size) {
 
 namespace {
 
-Tiles tiles_of(const Geometry& picture, int tile_width, int cell_size) {
+Tiles tiles_of(const Geometry& picture, int width, int rows, int cell_size) {
   Tiles tiles;
-  tiles.width = tile_width;
-  tiles.x = divide_up(picture.width, tile_width);
-  tiles.y = divide_up(picture.height, tuning.tile_rows);
-  tiles.slots_x = slots_along(tile_width, cell_size);
-  tiles.slots = tiles.slots_x * slots_along(tuning.tile_rows, cell_size);
+  tiles.width = width;
+  tiles.rows = rows;
+  tiles.x = divide_up(picture.width, width);
+  tiles.y = divide_up(picture.height, rows);
+  tiles.slots_x = slots_along(width, cell_size);
+  tiles.slots = tiles.slots_x * slots_along(rows, cell_size);
   tiles.record_bytes = (2 * tiles.slots + 31) / 32 * 32;
+  for (int tile = 0; tile < tiles.x; ++tile) tiles.first_x.push_back(Schedule::first_cell(tile, width, cell_size));
   return tiles;
 }
 
@@ -38,9 +40,32 @@ bool has_copied(const FormatInfo& format) {
   return false;
 }
 
+/// The tiles that are compared and opened together. Their height fills whole waves, and takes the fewest steps and the smallest records.
+Tiles walk_tiles(const Geometry& frame, int pixels, int cell_size, int slots) {
+  const int width = walk_width(pixels), step = walk_step(pixels), beside = std::max(step, 4);  // rows compared above and below
+  const int most = std::min(tuning.most_walk_rows, 0xffff / width);                            // a count is a word of 16 bits
+  Tiles best;
+  long least_cost = 0;
+  for (int rows = divide_up(tuning.least_walk_rows, step) * step; rows <= most; rows += step) {
+    Tiles tiles = tiles_of(frame, width, rows, cell_size);
+    const long waves = (long(tiles.count()) + slots - 1) / slots, sweeps = divide_up(rows + beside, tuning.walk_warps * step);
+    const long cost = waves * (sweeps + 1) * tuning.walk_records + long(tiles.count()) * tiles.record_bytes;
+    if (best.rows > 0 && cost >= least_cost) continue;
+    best = std::move(tiles);
+    least_cost = cost;
+  }
+  return best;
+}
+
 }  // namespace
 
-Schedule make_schedule(const Plan& plan) {
+bool opens_together(const Plan& plan) {
+  const Params& params = plan.params;
+  const bool frames = params.reference == Reference::previous || params.reference == Reference::first;
+  return params.open_radius == 1 && frames && !plan.scales() && !plan.detects_light();
+}
+
+Schedule make_schedule(const Plan& plan, int slots) {
   const Params& params = plan.params;
   const bool shows_changed = params.output == Output::mask || params.output == Output::overlay;
   Schedule schedule;
@@ -57,45 +82,45 @@ Schedule make_schedule(const Plan& plan) {
     schedule.compare = Writes::changed;
 
   const Layout& layout = schedule.layout;
+  const int pixels = strip_pixels(layout.channels0, layout.sample_bytes);
+  schedule.together = opens_together(plan);
+  if (schedule.together) {
+    schedule.threads = 32 * tuning.walk_warps;
+    schedule.frame = schedule.analysis = walk_tiles(plan.geometry, pixels, params.cell_size, slots);
+    schedule.open_shared = sizeof(std::uint32_t) * std::size_t(schedule.frame.slots + 1);
+    if (params.output == Output::difference) schedule.open = Writes::difference;
+    schedule.cell_reciprocal = cell_reciprocal(std::uint32_t(params.cell_size));
+    return schedule;
+  }
   schedule.threads = 32 * tuning.tile_rows / strip_rows(layout.channels0, layout.sample_bytes, layout.planes, layout.shift_y);
   schedule.wide = plan.geometry.width * plan.geometry.height >= tuning.wide_pixels;
-  schedule.analysis = tiles_of(plan.analysis, 32 * strip_pixels(layout.channels0, layout.sample_bytes), params.cell_size);
-  schedule.frame = schedule.opens ? tiles_of(plan.geometry, Opened::width(schedule.wide), params.cell_size) : schedule.analysis;
+  schedule.analysis = tiles_of(plan.analysis, 32 * pixels, tuning.tile_rows, params.cell_size);
+  schedule.frame = schedule.analysis;
   if (schedule.opens) {  // the slots of cells; rows of words: those that are shown, or those of the opening by more than 1
+    schedule.frame = tiles_of(plan.geometry, Opened::width(schedule.wide), tuning.tile_rows, params.cell_size);
     const int rows = tuning.tile_rows / params.analysis_scale, radius = params.open_radius;
     const int loaded = std::max(rows + 4 * radius, tuning.tile_rows), opened = rows + 2 * radius;
     const int words = Opened::parts(schedule.wide) * 32 * (radius > 1 ? loaded + opened : tuning.tile_rows);
     schedule.open_shared = sizeof(std::uint32_t) * std::size_t(schedule.frame.slots + 1 + words);
   }
-  schedule.turns.open_x = schedule.frame.x;
-  schedule.turns.rows = schedule.frame.y;
-  schedule.together = schedule.open == Writes::changed && schedule.compares && !schedule.scales && !plan.detects_light() &&
-                      params.reference != Reference::background;
-  if (schedule.together) {
-    Turns& turns = schedule.turns;
-    turns.compare_x = schedule.analysis.x;
-    const int reach = divide_up(2 * params.open_radius, tuning.tile_rows);  // rows of tiles above and below that a tile needs
-    const int ahead = divide_up(tuning.blocks_ahead, turns.compare_x + turns.open_x);
-    turns.ahead = schedule.wide ? std::min(std::max(reach, ahead), turns.rows) : turns.rows;
-  }
   schedule.cell_reciprocal = cell_reciprocal(std::uint32_t(params.cell_size));
   return schedule;
 }
+
+int kept_frames(const Params& params) { return ring_size(params) + (params.reference == Reference::previous ? 1 : 0); }
 
 Memory memory_of(const Plan& plan) {
   const Params& params = plan.params;
   const std::size_t frame_bytes = frame_layout(plan).bytes, mask_bytes = plan.mask_pitch() * plan.analysis.height;
   const auto take = [](std::size_t& block, std::size_t bytes) { return std::exchange(block, block + (bytes + 255) / 256 * 256); };
   Memory memory;
-  const int frames = plan.borrows() ? 0 : ring_size(params);
+  const int frames = plan.borrows() ? 0 : kept_frames(params);
   for (int i = 0; i < frames; ++i) memory.ring.push_back(take(memory.kept_bytes, frame_bytes));
   if (plan.has_model()) memory.model = take(memory.kept_bytes, plan.model_bytes());
   if (params.reference == Reference::background) memory.model = take(memory.kept_bytes, 2 * frame_bytes);
   memory.state = take(memory.kept_bytes, 256);
   if (!plan.counted_bits.empty()) memory.counted = take(memory.bits_bytes, mask_bytes);
-  if (plan.opens() || plan.scales()) memory.changed = take(memory.bits_bytes, mask_bytes);
-  if (plan.opens())
-    memory.compared_rows = take(memory.bits_bytes, sizeof(unsigned) * (divide_up(plan.analysis.height, tuning.tile_rows) + 1));
+  if ((plan.opens() || plan.scales()) && !opens_together(plan)) memory.changed = take(memory.bits_bytes, mask_bytes);
   if (params.reference == Reference::mog2) memory.foreground = take(memory.bits_bytes, mask_bytes);
   if (plan.scales() && plan.compares_samples()) memory.small = take(memory.bits_bytes, frame_bytes);
   if (plan.scales() && params.output == Output::difference) memory.small_difference = take(memory.bits_bytes, frame_bytes);

@@ -53,26 +53,17 @@ enum class Writes {
 
 /// The tiles of a picture. A tile is the work of a block.
 struct Tiles {
-  int width = 0;  ///< of a tile, in pixels; it has tuning.tile_rows rows
+  int width = 0, rows = 0;  ///< of a tile, in pixels
   int x = 0, y = 0;
   int slots_x = 0, slots = 0;  ///< cells that a tile can touch: across, and in all
+  std::vector<int> first_x;    ///< the cell of slot 0 of the tiles of a row
   int record_bytes = 0;        ///< of a tile: a count of 16 bits for each slot
   std::size_t count() const { return std::size_t(x) * y; }
 };
 
-/// The grid of a launch that opens, and may compare before: see cuda_together.cu.
-struct Turns {
-  int compare_x = 0, open_x = 0;  ///< tiles across; compare_x 0: the launch only opens
-  int rows = 0;                   ///< of tiles
-  int ahead = 0;                  ///< rows that are compared before the first is opened; at most `rows`
-};
-struct Turn {
-  bool opens;
-  int x, y;  ///< of the tile; rows above or below the frame have no work
-};
-constexpr Turn turn_of(const Turns& turns, int block_x, int block_y) {
-  return block_x < turns.compare_x ? Turn{false, block_x, block_y} : Turn{true, block_x - turns.compare_x, block_y - turns.ahead};
-}
+/// The launch that compares and opens (cuda_together.cu): pixels across of a tile, of which a lane has `pixels`, and rows of a step.
+constexpr int walk_width(int pixels) { return 30 * pixels; }
+constexpr int walk_step(int pixels) { return 32 / pixels; }
 
 /// What a plan runs.
 struct Schedule {
@@ -82,13 +73,12 @@ struct Schedule {
   bool scales = false;               ///< whether the analysis has a part of the size of the frame
   bool restarts = false;             ///< whether a kernel makes the frame the reference if light was switched; not of a mixture
   bool opens = false;                ///< whether the mask is opened, spread over the frame and then counted
-  bool together = false;             ///< whether one launch compares and opens: where the opening reads the picture again
+  bool together = false;             ///< whether one launch compares and opens
   Writes open = Writes::nothing;     ///< what the opening writes
   int threads = 0;                   ///< of a block
   Tiles analysis;                    ///< that are compared
   Tiles frame;                       ///< whose cells are counted: those of `analysis`, or those that are opened
   bool wide = false;                 ///< whether tiles are opened as in wide frames, see Opened
-  Turns turns;                       ///< of the launch that opens
   std::size_t open_shared = 0;       ///< bytes of dynamic shared memory of that launch
   std::uint32_t cell_reciprocal = 0;
 
@@ -100,7 +90,10 @@ struct Schedule {
   /// The cell of slot 0 of a tile, along one axis.
   static int first_cell(int tile, int tile_length, int cell_size) { return tile * tile_length / cell_size; }
 };
-Schedule make_schedule(const Plan& plan);
+/// slots: blocks of the launch that compares and opens which run at the same time on the device.
+Schedule make_schedule(const Plan& plan, int slots = 1000);
+/// Whether one launch compares and opens. Blocks compare pixels of the tiles around theirs, so no reference changes meanwhile.
+bool opens_together(const Plan& plan);
 
 /// Most cells that `pixels` neighbouring pixels touch, if they begin at a multiple of `pixels`.
 int slots_along(int pixels, int cell_size);
@@ -119,13 +112,14 @@ struct Memory {
   std::size_t kept_bytes = 0;
   // In the second block, bits of rows of Plan::mask_pitch():
   std::size_t counted = none, changed = none, foreground = none;
-  std::size_t compared_rows = none;                   ///< counters, see KernelParams::compared_rows
   std::size_t small = none, small_difference = none;  ///< pictures of the analysis, see frame_layout()
   std::size_t bits_bytes = 0;
 
   static constexpr std::size_t none = std::size_t(-1);
 };
 Memory memory_of(const Plan& plan);
+/// Pictures that serve as references, and the one where the frame is kept meanwhile: blocks compare pixels that others keep.
+int kept_frames(const Params& params);
 
 /// Bytes of a row of a plane of `geometry` that belong to the picture.
 int picture_row_bytes(const Geometry& geometry, int plane);

@@ -26,7 +26,7 @@ struct Channel {
   int shift_x = 0, shift_y = 0;  ///< log2 of the subsampling
 };
 
-/// The work on one frame. The arrays have one float for each mode and pixel (`mean`: for each mode, channel and pixel).
+/// The work on one frame, and its state, see Place.
 struct Job {
   Channel channels[3];
   int width = 0, height = 0;
@@ -40,21 +40,39 @@ struct Job {
   float shadow_threshold = 0.5f;                   ///< least brightness of a shadow, as share of the background
   float black[3] = {};                             ///< values of a channel that has no light, in 8-bit steps
   float match = 16;  ///< a value is background if its squared distance is below this multiple of a mode's variance
-  float *weight = nullptr, *variance = nullptr, *mean = nullptr;
+  float* values = nullptr;
   std::uint8_t* count = nullptr;  ///< of the modes of each pixel
+};
+
+/// Pixels of a row whose values lie together, 128 bytes for each number of a mode. The pixels of a warp on the device: so it reads and
+/// writes memory in one piece.
+inline constexpr int group = 32;
+inline std::size_t groups(int width, int height) { return std::size_t((width + group - 1) / group) * height; }
+
+/// Where the state has the numbers of a pixel, from mode to mode: weight, variance, means of C channels.
+template <int C>
+struct Place {
+  float* values;
+  std::uint8_t* count;
+
+  CUDAVISION_HOST_DEVICE Place(const Job& job, int x, int y) {
+    const std::size_t at = std::size_t(y) * ((job.width + group - 1) / group) + x / group;
+    values = job.values + at * (modes * (2 + C) * group) + x % group;
+    count = job.count + at * group + x % group;
+  }
+  CUDAVISION_HOST_DEVICE float& weight(int mode) const { return values[mode * (2 + C) * group]; }
+  CUDAVISION_HOST_DEVICE float& variance(int mode) const { return values[(mode * (2 + C) + 1) * group]; }
+  CUDAVISION_HOST_DEVICE float& mean(int mode, int channel) const { return values[(mode * (2 + C) + 2 + channel) * group]; }
 };
 
 /// Bytes of the state for 1 or 3 channels.
 inline std::size_t state_bytes(int width, int height, int channels) {
-  return std::size_t(width) * height * (std::size_t(modes) * (2 + channels) * sizeof(float) + 1);
+  return groups(width, height) * group * (std::size_t(modes) * (2 + channels) * sizeof(float) + 1);
 }
 /// Places the arrays in the state, which has 1 or 3 channels.
 inline void set_state(Job& job, void* state, int channels) {
-  const std::size_t count = std::size_t(job.width) * job.height * modes;
-  job.weight = static_cast<float*>(state);
-  job.variance = job.weight + count;
-  job.mean = job.variance + count;
-  job.count = reinterpret_cast<std::uint8_t*>(job.mean + count * std::size_t(channels));
+  job.values = static_cast<float*>(state);
+  job.count = reinterpret_cast<std::uint8_t*>(job.values + groups(job.width, job.height) * group * modes * (2 + channels));
 }
 
 #ifdef __CUDA_ARCH__
@@ -68,12 +86,16 @@ struct Rates {
   float rate, keep, prune;
 };
 /// The rates of a frame if the mixtures began with frame `began`: the learning rate if it is not negative and the mixtures do not
-/// begin, else the larger of 1 / (2·frames) and 1 / history.
+/// begin, else the larger of 1 / (2·frames) and 1 / history. Divisions in float32 give the same bits here as OpenCV's in float64, because
+/// the divisors are integers below 2^24.
 CUDAVISION_HOST_DEVICE inline Rates rates_of(const Job& job, std::uint64_t began) {
   const std::uint64_t number = job.number - began, frames = 2 * (number + 1);
-  double rate = job.learning_rate;
-  if (rate < 0 || number == 0) rate = 1.0 / double(frames < job.history ? frames : job.history);
-  return {float(rate), sub(1, float(rate)), float(-rate * 0.05f)};
+  if (job.learning_rate >= 0 && number > 0) {
+    const float rate = float(job.learning_rate);
+    return {rate, sub(1, rate), float(-job.learning_rate * 0.05f)};
+  }
+  const float divisor = float(frames < job.history ? frames : job.history), rate = over(1, divisor);
+  return {rate, sub(1, rate), -over(0.05f, divisor)};
 }
 
 inline constexpr float background_ratio = 0.9f;  ///< weight of the modes that are background
@@ -196,55 +218,71 @@ struct Mixture {
   }
 };
 
-/// Updates the mixture of pixel (x, y); C: 1 or 3 channels. Returns whether the pixel is foreground.
+/// A pixel with 1 or 3 channels and its mixture, which are loaded at once: on the device, other work may follow before they arrive.
 template <typename T, int C>
-CUDAVISION_HOST_DEVICE bool pixel(const Job& job, const Rates& rates, int x, int y) {
-  const std::size_t pixels = std::size_t(job.width) * job.height, at = std::size_t(y) * job.width + x;
-  const float step = 1.0f / float(1 << job.extra_bits);
-  int sample[3];
-  for (int c = 0; c < (job.luma_of_rgb ? 3 : C); ++c) {
-    const Channel& channel = job.channels[c];
-    const T* row = reinterpret_cast<const T*>(channel.src + (y >> channel.shift_y) * channel.src_pitch);
-    sample[c] = sample_of(row[std::ptrdiff_t(x >> channel.shift_x) * channel.step], job.shift, job.max_value);
-  }
-  if (job.luma_of_rgb) sample[0] = luma_of(sample[0], sample[1], sample[2]);
-  float value[C];
-  for (int c = 0; c < C; ++c) value[c] = mul(float(sample[c]), step);
+class Pixel {
+  const Place<C> place_;
+  Mixture<C> mixture_;
+  int sample_[3];
 
-  Mixture<C> mixture;
-  mixture.count = job.begin ? 0 : job.count[at];
-  CUDAVISION_UNROLL
-  for (int m = 0; m < modes; ++m) {
-    if (m >= mixture.count) break;
-    mixture.weight[m] = job.weight[m * pixels + at];
-    mixture.variance[m] = job.variance[m * pixels + at];
-    for (int c = 0; c < C; ++c) mixture.mean[m][c] = job.mean[(m * C + c) * pixels + at];
+ public:
+  CUDAVISION_HOST_DEVICE Pixel(const Job& job, int x, int y) : place_(job, x, y) {
+    mixture_.count = job.begin ? 0 : *place_.count;
+    for (int c = 0; c < (job.luma_of_rgb ? 3 : C); ++c) {
+      const Channel& channel = job.channels[c];
+      const T* row = reinterpret_cast<const T*>(channel.src + (y >> channel.shift_y) * channel.src_pitch);
+      sample_[c] = sample_of(row[std::ptrdiff_t(x >> channel.shift_x) * channel.step], job.shift, job.max_value);
+    }
+    CUDAVISION_UNROLL
+    for (int m = 0; m < modes; ++m) {
+      if (m >= mixture_.count) break;
+      mixture_.weight[m] = place_.weight(m);
+      mixture_.variance[m] = place_.variance(m);
+      for (int c = 0; c < C; ++c) mixture_.mean[m][c] = place_.mean(m, c);
+    }
   }
 
-  // The frame is shown against the mixture as it was before.
-  for (int c = 0; c < C; ++c) {
+  /// Updates the mixture; returns whether the pixel, at (x, y), is foreground.
+  CUDAVISION_HOST_DEVICE bool update(const Job& job, const Rates& rates, int x, int y) {
+    float step = 1;  // of a sample, in 8-bit steps
+    for (int i = 0; i < job.extra_bits; ++i) step *= 0.5f;
+    if (job.luma_of_rgb) sample_[0] = luma_of(sample_[0], sample_[1], sample_[2]);
+    float value[C];
+    for (int c = 0; c < C; ++c) value[c] = mul(float(sample_[c]), step);
+    for (int c = 0; c < C; ++c) show(job, c, x, y);
+
+    const bool foreground = mixture_.update(value, rates, job.match);
+    *place_.count = std::uint8_t(mixture_.count);
+    CUDAVISION_UNROLL
+    for (int m = 0; m < modes; ++m) {
+      if (m >= mixture_.count) break;
+      place_.weight(m) = mixture_.weight[m];
+      place_.variance(m) = mixture_.variance[m];
+      for (int c = 0; c < C; ++c) place_.mean(m, c) = mixture_.mean[m][c];
+    }
+    return foreground && !(job.drop_shadows && mixture_.in_shadow(value, job));
+  }
+
+ private:
+  /// Writes a channel of the reference: the frame is shown against the mixture as it was before.
+  CUDAVISION_HOST_DEVICE void show(const Job& job, int c, int x, int y) const {
     const Channel& channel = job.channels[c];
-    if ((x & ((1 << channel.shift_x) - 1)) || (y & ((1 << channel.shift_y) - 1))) continue;
-    int shown = sample[c];
-    if (mixture.count > 0) {
-      const float mean = mul(mixture.mean[0][c], float(1 << job.extra_bits));
+    if ((x & ((1 << channel.shift_x) - 1)) || (y & ((1 << channel.shift_y) - 1))) return;
+    int shown = sample_[c];
+    if (mixture_.count > 0) {
+      const float mean = mul(mixture_.mean[0][c], float(1 << job.extra_bits));
       shown = int(add(mean, 0.5f));  // positive
       if (shown > job.max_value) shown = job.max_value;
     }
     T* row = reinterpret_cast<T*>(channel.reference + (y >> channel.shift_y) * channel.reference_pitch);
     row[std::ptrdiff_t(x >> channel.shift_x) * channel.step] = T(shown << job.shift);
   }
+};
 
-  const bool foreground = mixture.update(value, rates, job.match);
-  job.count[at] = std::uint8_t(mixture.count);
-  CUDAVISION_UNROLL
-  for (int m = 0; m < modes; ++m) {
-    if (m >= mixture.count) break;
-    job.weight[m * pixels + at] = mixture.weight[m];
-    job.variance[m * pixels + at] = mixture.variance[m];
-    for (int c = 0; c < C; ++c) job.mean[(m * C + c) * pixels + at] = mixture.mean[m][c];
-  }
-  return foreground && !(job.drop_shadows && mixture.in_shadow(value, job));
+/// Updates the mixture of pixel (x, y). Returns whether the pixel is foreground.
+template <typename T, int C>
+CUDAVISION_HOST_DEVICE bool pixel(const Job& job, const Rates& rates, int x, int y) {
+  return Pixel<T, C>(job, x, y).update(job, rates, x, y);
 }
 
 #undef CUDAVISION_UNROLL

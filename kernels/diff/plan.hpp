@@ -93,6 +93,13 @@ struct Frame {
   int slot = 0;              ///< of the result, less than in_flight
 };
 
+/// What a backend found in a frame.
+struct Found {
+  bool compared = true, light = false;
+  std::uint64_t sum = 0;      ///< of the pixels' differences, in Plan::difference_unit
+  std::uint64_t changed = 0;  ///< pixels
+};
+
 /// Errors: settings.
 Result<Plan> resolve(const Params& params, const Geometry& geometry);
 /// The work of Reference::mog2 on a frame; its state is not set.

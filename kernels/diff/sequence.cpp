@@ -25,9 +25,11 @@ Status Sequence::run(const Image& src, const Image& dst, Queue queue) {
   frame.number = number_;
   frame.compared = number_ >= (previous ? std::uint64_t(params.interval) : 1);
   frame.slot = int(ticket_ % std::uint64_t(params.in_flight));
-  Image* const place = background ? nullptr : &ring_[previous ? std::size_t(number_ % std::uint64_t(params.interval)) : 0];
-  if (place && (frame.compared || plan_.has_model())) {
-    const auto reference = reference_.read(*place, queue);  // a borrowed frame may lie at any address
+  // The frames go round the ring; that of `interval` frames earlier may lie where this one will, or be the next one.
+  const auto in_ring = [&](std::uint64_t number) { return background ? nullptr : &ring_[previous ? number % ring_.size() : 0]; };
+  Image *const place = in_ring(number_), *const earlier = in_ring(number_ + ring_.size() - std::uint64_t(params.interval));
+  if (earlier && (frame.compared || plan_.has_model())) {
+    const auto reference = reference_.read(*earlier, queue);  // a borrowed frame may lie at any address
     if (!reference.ok()) return reference.error();
     frame.reference = reference.value();
   }

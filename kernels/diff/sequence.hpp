@@ -30,18 +30,13 @@ class Sequence : public Diff {
   }
   const Plan& plan() const { return plan_; }
 
-  /// The references, ring_size() pictures; they have memory unless frames are borrowed. The backend fills this in.
+  /// The references, at least ring_size() pictures; they have memory unless frames are borrowed. The backend fills this in. One more
+  /// for Reference::previous: a frame is not kept in the place of the one that it is compared with.
   std::vector<Image> ring_;
 
   virtual Status compute(const Frame& frame, Queue queue) = 0;
   /// Swaps the kept references, except ring_, with a plan that keeps the same. Returns false if `other` is of another backend.
   virtual bool swap_reference(Sequence& other) = 0;
-  /// What a backend found in a frame.
-  struct Found {
-    bool compared = true, light = false;
-    std::uint64_t sum = 0;      ///< of the pixels' differences, in Plan::difference_unit
-    std::uint64_t changed = 0;  ///< pixels
-  };
   /// Adds the changed pixels of each cell to `changed`. For a frame with Frame::compared.
   virtual Found collect(int slot, std::vector<std::uint32_t>& changed) const = 0;
   /// Fills rectangles with the colour of boxes.

@@ -1047,54 +1047,33 @@ TEST(DiffSchedule, EveryPixelIsInOneTile) {
   for (Format format : all_formats()) {
     for (int width : {1, 3, 16, 127, 128, 129, 511, 512, 513, 1920, 7680, 16384}) {
       for (int height : {1, 2, 15, 16, 17, 1080, 4320, 16384}) {
-        for (int radius : {0, 1}) {
+        for (int radius : {0, 1, 2}) {
           diff::Params params;
           params.open_radius = radius;
           const diff::Schedule s = diff::make_schedule(resolved(params, {format, width, height}));
           const diff::Layout& l = s.layout;
-          EXPECT_EQ(s.analysis.width, 32 * diff::strip_pixels(l.channels0, l.sample_bytes));
-          EXPECT_EQ(s.frame.width, radius ? diff::Opened::width(s.wide) : s.analysis.width);
-          EXPECT_LE(s.analysis.width, diff::compared_tile);
-          EXPECT_EQ(s.threads / 32 * diff::strip_rows(l.channels0, l.sample_bytes, l.planes, l.shift_y), diff::tuning.tile_rows)
-              << "warps of a tile";
+          const int pixels = diff::strip_pixels(l.channels0, l.sample_bytes);
+          const int rows = diff::strip_rows(l.channels0, l.sample_bytes, l.planes, l.shift_y);
+          ASSERT_EQ(s.together, radius == 1);
+          if (s.together) {
+            EXPECT_EQ(s.frame.width, diff::walk_width(pixels));
+            EXPECT_EQ(s.frame.rows % diff::walk_step(pixels), 0) << "rows of a step";
+            EXPECT_EQ(diff::walk_step(pixels) % rows, 0) << "rows of a strip";
+          } else {
+            EXPECT_EQ(s.analysis.width, 32 * pixels);
+            EXPECT_EQ(s.frame.width, radius ? diff::Opened::width(s.wide) : s.analysis.width);
+            EXPECT_LE(s.analysis.width, diff::compared_tile);
+            EXPECT_EQ(s.threads / 32 * rows, diff::tuning.tile_rows) << "warps of a tile";
+          }
           EXPECT_LE(s.threads, 1024);
           for (const diff::Tiles& tiles : {s.frame, s.analysis}) {
+            EXPECT_LE(tiles.width * tiles.rows, 0xffff) << "a count of a tile is a word of 16 bits";
             EXPECT_GE(tiles.x * tiles.width, width);
             EXPECT_LT((tiles.x - 1) * tiles.width, width);
-            EXPECT_GE(tiles.y * diff::tuning.tile_rows, height);
-            EXPECT_LT((tiles.y - 1) * diff::tuning.tile_rows, height);
+            EXPECT_GE(tiles.y * tiles.rows, height);
+            EXPECT_LT((tiles.y - 1) * tiles.rows, height);
           }
         }
-      }
-    }
-  }
-}
-
-/// Each tile is compared once and opened once, after the tiles around it within twice the radius were given to earlier blocks.
-TEST(DiffSchedule, OpeningFollowsComparing) {
-  for (Format format : {Format::GRAY8, Format::NV12, Format::RGBA, Format::P010_10LE}) {
-    for (const auto& [width, height] : {std::pair{1, 1}, {1920, 1080}, {7680, 4320}, {700, 16}, {16384, 40}, {30, 16384}}) {
-      for (int radius : {1, 2, 8, 9, 16}) {
-        diff::Params params;
-        params.open_radius = radius;
-        params.output = diff::Output::overlay;
-        const diff::Schedule s = diff::make_schedule(resolved(params, {format, width, height}));
-        ASSERT_TRUE(s.together);
-        std::vector<int> compared(std::size_t(s.turns.rows)), opened(std::size_t(s.turns.rows));
-        for (int block_y = 0; block_y < s.turns.rows + s.turns.ahead; ++block_y) {
-          for (int block_x = 0; block_x < s.turns.compare_x + s.turns.open_x; ++block_x) {
-            const diff::Turn turn = turn_of(s.turns, block_x, block_y);
-            if (turn.y < 0 || turn.y >= s.turns.rows) continue;
-            std::vector<int>& done = turn.opens ? opened : compared;
-            ASSERT_EQ(turn.x, done[std::size_t(turn.y)]++);
-            if (!turn.opens) continue;
-            const int rows = diff::tuning.tile_rows, first = std::max(turn.y * rows - 2 * radius, 0) / rows;
-            const int last = std::min((turn.y + 1) * rows - 1 + 2 * radius, height - 1) / rows;
-            for (int y = first; y <= last; ++y) ASSERT_EQ(compared[std::size_t(y)], s.analysis.x);
-          }
-        }
-        for (int n : compared) ASSERT_EQ(n, s.analysis.x);
-        for (int n : opened) ASSERT_EQ(n, s.frame.x);
       }
     }
   }
@@ -1117,14 +1096,17 @@ TEST(DiffSchedule, LayoutIsThatOfTheFormat) {
 TEST(DiffSchedule, TilesHaveSlotsForTheirCells) {
   for (Format format : {Format::GRAY8, Format::YUY2, Format::RGBA}) {
     for (int cell = diff::min_cell; cell <= diff::max_cell; ++cell) {
-      for (int radius : {0, 1}) {
+      for (int radius : {0, 1, 2}) {
         diff::Params params;
         params.cell_size = cell;
         params.open_radius = radius;
         const int width = 5000, height = 300;
         const diff::Schedule s = diff::make_schedule(resolved(params, {format, width, height}));
         const diff::Tiles& tiles = s.frame;
-        ASSERT_LE(tiles.slots, diff::max_slots(radius ? diff::Opened::width(s.wide) : diff::compared_tile));
+        if (!s.opens) {
+          ASSERT_LE(tiles.slots, diff::max_slots(diff::compared_tile));
+        }
+        ASSERT_LE(s.open_shared, 48u << 10);
         ASSERT_GE(tiles.record_bytes, 2 * tiles.slots);
         ASSERT_EQ(tiles.record_bytes % 32, 0);
         for (int x = 0; x < width; ++x) {
@@ -1132,7 +1114,7 @@ TEST(DiffSchedule, TilesHaveSlotsForTheirCells) {
           ASSERT_TRUE(slot >= 0 && slot < tiles.slots_x) << "cell size " << cell << ", x " << x;
         }
         for (int y = 0; y < height; ++y) {
-          const int rows = diff::tuning.tile_rows, slot = y / cell - diff::Schedule::first_cell(y / rows, rows, cell);
+          const int rows = tiles.rows, slot = y / cell - diff::Schedule::first_cell(y / rows, rows, cell);
           ASSERT_TRUE(slot >= 0 && slot < tiles.slots / tiles.slots_x) << "cell size " << cell << ", y " << y;
         }
       }
@@ -1171,24 +1153,30 @@ TEST(DiffSchedule, KernelsFollowFromTheOutput) {
   }
 }
 
-/// One launch compares and opens where the opening would read the picture again.
-TEST(DiffSchedule, OneLaunchWhereThePictureIsShown) {
-  const auto together = [](Format format, diff::Output output, diff::Reference reference = diff::Reference::previous,
-                           int scale = 1) {
-    diff::Params params;
-    params.output = output;
-    params.reference = reference;
-    params.analysis_scale = scale;
-    return diff::make_schedule(resolved(params, {format, 640, 480})).together;
+/// One launch compares and opens by 1, where no other launch decides about pixels, and no block writes what another one compares.
+TEST(DiffSchedule, OneLaunchWhereReferencesAreFrames) {
+  diff::Params params;
+  const auto together = [](const diff::Params& set) {
+    return diff::make_schedule(resolved(set, {Format::NV12, 640, 480})).together;
   };
-  EXPECT_TRUE(together(Format::GRAY8, diff::Output::overlay));
-  EXPECT_TRUE(together(Format::NV12, diff::Output::overlay, diff::Reference::mog2));
-  EXPECT_TRUE(together(Format::RGBA, diff::Output::mask));
-  EXPECT_FALSE(together(Format::RGBA, diff::Output::none));
-  EXPECT_FALSE(together(Format::RGBA, diff::Output::difference));
-  EXPECT_FALSE(together(Format::RGB, diff::Output::mask));
-  EXPECT_FALSE(together(Format::RGBA, diff::Output::mask, diff::Reference::previous, 2));
-  EXPECT_FALSE(together(Format::GRAY8, diff::Output::overlay, diff::Reference::background));
+  for (diff::Output output : {diff::Output::difference, diff::Output::mask, diff::Output::overlay, diff::Output::none}) {
+    params.output = output;
+    EXPECT_TRUE(together(params));
+  }
+  const auto with = [&](auto set) {
+    diff::Params changed = params;
+    set(changed);
+    return together(changed);
+  };
+  EXPECT_TRUE(with([](diff::Params& p) { p.reference = diff::Reference::first; }));
+  EXPECT_FALSE(with([](diff::Params& p) { p.reference = diff::Reference::background; }));
+  EXPECT_FALSE(with([](diff::Params& p) { p.reference = diff::Reference::mog2; }));
+  EXPECT_FALSE(with([](diff::Params& p) { p.reference = diff::Reference::pooled; }));
+  EXPECT_TRUE(with([](diff::Params& p) { p.borrow = true; }));
+  EXPECT_FALSE(with([](diff::Params& p) { p.open_radius = 0; }));
+  EXPECT_FALSE(with([](diff::Params& p) { p.open_radius = 2; }));
+  EXPECT_FALSE(with([](diff::Params& p) { p.analysis_scale = 2; }));
+  EXPECT_FALSE(with([](diff::Params& p) { p.light_change_ratio = 0.5; }));
 }
 
 TEST(DiffSchedule, MemoryDoesNotOverlap) {
@@ -1204,11 +1192,11 @@ TEST(DiffSchedule, MemoryDoesNotOverlap) {
     const bool pooled = plan.params.reference == diff::Reference::pooled, shows = params.output == diff::Output::difference;
     const bool opens = pooled || params.open_radius > 0 || params.light_change_ratio > 0, scales = params.analysis_scale > 1;
     const bool model = plan.has_model(), background = plan.params.reference == diff::Reference::background;
-    EXPECT_EQ(memory.ring.size(), plan.borrows() ? 0u : std::size_t(diff::ring_size(plan.params)));
+    EXPECT_EQ(memory.ring.size(), plan.borrows() ? 0u : std::size_t(diff::kept_frames(plan.params)));
+    EXPECT_EQ(diff::kept_frames(plan.params), diff::ring_size(plan.params) + (params.reference == diff::Reference::previous));
     EXPECT_EQ(memory.model != diff::Memory::none, model || background);
     EXPECT_EQ(memory.counted != diff::Memory::none, !plan.counted_bits.empty());
-    EXPECT_EQ(memory.changed != diff::Memory::none, opens || scales);
-    EXPECT_EQ(memory.compared_rows != diff::Memory::none, opens);
+    EXPECT_EQ(memory.changed != diff::Memory::none, (opens || scales) && !diff::opens_together(plan));
     EXPECT_EQ(memory.small != diff::Memory::none, scales && (!pooled || shows));
     EXPECT_EQ(memory.small_difference != diff::Memory::none, scales && shows);
     EXPECT_EQ(memory.foreground != diff::Memory::none, model && !pooled);
@@ -1230,7 +1218,6 @@ TEST(DiffSchedule, MemoryDoesNotOverlap) {
     expect_apart(kept, memory.kept_bytes);
     expect_apart({{memory.counted, bits},
                   {memory.changed, bits},
-                  {memory.compared_rows, sizeof(unsigned) * std::size_t(plan.analysis.height / diff::tuning.tile_rows + 1)},
                   {memory.foreground, bits},
                   {memory.small, frame},
                   {memory.small_difference, frame}},

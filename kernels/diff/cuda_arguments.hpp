@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What the comparing and the opening kernel are told of a plan and of its frames.
+#pragma once
+
+#include "kernels/diff/cuda_params.cuh"
+#include "kernels/diff/plan.hpp"
+
+namespace cudavision::diff {
+
+View view_of(const Plane& plane);
+
+/// What is the same for all frames; no addresses.
+KernelParams params_of(const Plan& plan, const Schedule& schedule);
+/// Sets the addresses of the planes of a frame, and how far they are whole. Planes that the kernels do not need stay null.
+void set_planes(KernelParams& p, const Plan& plan, const Layout& layout, const Frame& frame);
+
+}  // namespace cudavision::diff

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Reading what the kernels give of a frame, see Schedule::sums_offset().
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/diff/cuda_schedule.hpp"
+
+namespace cudavision::diff {
+
+/// Adds the changed pixels of each cell to `changed`. record: that of the frame.
+Found collect_records(const Plan& plan, const Schedule& schedule, const unsigned char* record, std::vector<std::uint32_t>& changed);
+
+}  // namespace cudavision::diff
