@@ -51,6 +51,15 @@ struct Tuning {
 
   /// Threads of a block; each mixes 16 bytes, or 16 × 2 pixels.
   int pair_threads = 256;  // sweep: 128 256 512
+
+  // operate_gray, operate_pixels, operate_420: the same with an operator on R', G', B'.
+
+  /// Threads of a block. Multiply, NV12: 55.6 µs with 128, 57.5 µs with 256.
+  int operate_threads = 128;  // sweep: 64 128 256
+  /// Blocks that must fit a multiprocessor. Multiply, RGBA: 94.4 µs with 16, 100.2 µs without a limit of registers (40). NV12: 55.6 µs
+  /// with 8 blocks of 64 registers, 58.6 µs with 9.
+  int operate_pixel_blocks = 16;  // sweep: 8 12 16
+  int operate_420_blocks = 8;     // sweep: 6 8 9
 };
 inline constexpr Tuning tuning;
 

@@ -947,6 +947,19 @@ TEST(BlendSchedule, TilesOfDirectLayers) {
   EXPECT_EQ(deep.schedule_tiles().pixels.across, 0);
 }
 
+/// Which arithmetic the matrices of the formats allow.
+TEST(BlendSchedule, Matrices) {
+  for (LumaMatrix matrix : {LumaMatrix::bt601, LumaMatrix::bt709, LumaMatrix::bt2020})
+    for (bool limited : {false, true})
+      for (Format format : {Format::GRAY8, Format::NV12, Format::RGBA}) {
+        const blend::Target target = blend::make_target({format, 8, 8}, ColorCoding(format, matrix, limited));
+        EXPECT_EQ(blend::matrices_of(target), format == Format::RGBA ? blend::Matrices::equal : blend::Matrices::bounded);
+      }
+  blend::Target target = blend::make_target({Format::NV12, 8, 8}, ColorCoding(Format::NV12, LumaMatrix::bt601, false));
+  target.from_rgb.m[0][3] = 1;
+  EXPECT_EQ(blend::matrices_of(target), blend::Matrices::any);
+}
+
 TEST(BlendSchedule, PairsOfPlanes) {
   using Kernel = blend::PairLaunch::Kernel;
   PairScene scene(Format::NV12, 1920, 1080);
