@@ -40,12 +40,21 @@ struct Tuning {
   /// Blocks that must fit a multiprocessor. Walls of 63, NV12 and RGBA: 177 and 367 µs with 3, 171 and 348 µs with 4.
   int direct_blocks = 4;  // sweep: 3 4 5
 
+  /// Bytes and rows of a tile that is only copied, and what its left side is a multiple of, in pixels.
+  int copy_bytes = 512;  // sweep: 256 512 1024
+  int copy_rows = 32;    // sweep: 16 32 64
+  int copy_step = 16;
+  /// Tiles of which a layer is scaled all start in this part of the blocks.
+  double scaled_share = 0.8;  // sweep: 0.5 0.8
+
   /// If other layers cover more than this part of the output, compose_tiles alone composes it. A wall of 63 multiplied pictures, 1080p
   /// RGBA: 50 µs with two launches, 40 µs with one.
   double most_others = 0.875;
 
   /// Up to this many layers use kernels whose parameters fit 4 KB, which a launch copies at no extra cost.
   int few_layers = 6;
+  /// The same for the parts of lay_tiles.
+  int few_parts = 28;
 
   // mix_planes, mix_pixels, mix_keyed_420: two pictures of one 8-bit format.
 
