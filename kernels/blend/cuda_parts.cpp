@@ -133,12 +133,14 @@ int divide_up(int n, int d) { return (n + d - 1) / d; }
 int tiles_across(const Part& part) { return divide_up(part.rect.x + part.rect.width - first_tile(part), part.tile_width); }
 int tiles_down(const Part& part) { return divide_up(part.rect.height, part.tile_height); }
 
-/// The largest tiles of width × `most` pixels, or a power of two less, of which there are enough. `most` is a multiple of `least`.
-void set_tiles(Part* begin, Part* end, int width, int most, int least, int wanted) {
+/// The largest tiles of width × `most` pixels, or a power of two less, of which there are enough. `most` is a multiple of `least`. Those
+/// of chroma have 2^shift times as many rows.
+void set_tiles(Part* begin, Part* end, int width, int most, int least, int wanted, int shift = 0) {
   for (int height = most;; height /= 2) {
     int blocks = 0;
     for (Part* part = begin; part < end; ++part) {
-      part->tile_width = std::int16_t(width), part->tile_height = std::int16_t(height);
+      part->tile_width = std::int16_t(width);
+      part->tile_height = std::int16_t(height << (part->planes == Planes::chroma ? shift : 0));
       blocks += tiles_across(*part) * tiles_down(*part);
     }
     if (blocks >= wanted || height <= least) return;
@@ -210,7 +212,7 @@ void schedule_parts(const Target& target, const std::vector<Layer>& layers, cons
   const int most = tuning.direct_strips * strip_height;
   set_tiles(parts.part, copied, tuning.direct_width, most, strip_height, wanted);
   set_tiles(copied, others, tuning.copy_bytes / target.channels[0].step / tuning.copy_step * tuning.copy_step, tuning.copy_rows,
-            tuning.copy_rows / 4, wanted);
+            tuning.copy_rows / 4, wanted, target.shift_y);
   set_tiles(others, end, tuning.direct_width, most, strip_height, wanted);
   parts.simple = int(others - parts.part);
   parts.scaled = number_blocks(parts.part, copied, 0);
