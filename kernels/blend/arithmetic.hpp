@@ -3,6 +3,7 @@
 // the formulas. Both backends must call these functions in the same order, so that they give the same results.
 #pragma once
 
+#include <cmath>
 #include <type_traits>
 
 #include "kernels/blend/plan.hpp"
@@ -110,10 +111,34 @@ CUDAVISION_HOST_DEVICE inline float operate(float d, float s) {
   }
 }
 
+/// What is known of the matrices between the output's samples and R', G', B'. It saves instructions and changes no bit.
+enum class Matrices {
+  any,
+  bounded,  ///< R' is computed without Cb, and B' without Cr. R', G', B' of 0–1 give samples of which only chroma can exceed the largest
+  equal,  ///< samples are R', G', B', all scaled and shifted alike; R', G', B' of 0–1 give samples
+};
+/// What is true of these matrices. The results of fused multiply-adds grow with each of their arguments, so corners are enough.
+inline Matrices matrices_of(const Target& target) {
+  const Matrix &to = target.to_rgb, &from = target.from_rgb;
+  bool scales = true, bounded = to.m[0][1] == 0 && to.m[2][2] == 0;
+  for (int r = 0; r < 3; ++r) {
+    float least = from.m[r][3], most = from.m[r][3];
+    for (int c = 2; c >= 0; --c) {
+      const float m = from.m[r][c];
+      least = std::fma(m, m < 0.0f ? 1.0f : 0.0f, least), most = std::fma(m, m > 0.0f ? 1.0f : 0.0f, most);
+      scales = scales && (r == c ? to.m[r][c] == to.m[0][0] && m == from.m[0][0] : to.m[r][c] == 0 && m == 0);
+    }
+    scales = scales && to.m[r][3] == to.m[0][3] && from.m[r][3] == from.m[0][3] && most <= target.max;
+    bounded = bounded && least >= 0 && (r > 0 || most <= target.max);
+    scales = scales && least >= 0;
+  }
+  return scales ? Matrices::equal : bounded ? Matrices::bounded : Matrices::any;
+}
+
 /// Lays pixel s over pixel d. Both hold samples of the output; s[3] is the pad's own alpha in steps of the output's. k: the key's
-/// weight. Channels: what the output has: 1 for gray, 3 for colors, 4 with alpha. Diagonal: samples are R', G' and B', so that matrices
-/// only scale and shift each of them, with the same bits.
-template <Operator Op, int Channels, bool Diagonal = false>
+/// weight. Channels: what the output has: 1 for gray, 3 for colors, 4 with alpha. With Matrices::equal, the colors of a pixel whose alpha
+/// becomes 0 are undefined.
+template <Operator Op, int Channels, Matrices Known = Matrices::any>
 CUDAVISION_HOST_DEVICE inline void lay_pixel(const Target& target, const Layer& layer, float k, const float (&s)[4],
                                              float (&d)[4]) {
   constexpr bool average = Op == Operator::average, compositor = Op == Operator::over || Op == Operator::add;
@@ -127,13 +152,16 @@ CUDAVISION_HOST_DEVICE inline void lay_pixel(const Target& target, const Layer& 
   }
   float over[3] = {s[0], s[1], s[2]};
   if (operates_on_rgb(Op)) {
+    const float(&to)[3][4] = target.to_rgb.m, (&from)[3][4] = target.from_rgb.m;
     const auto row = [&](int c, const float(&v)[4]) {
-      if (colors == 1 || Diagonal) return target.to_rgb.m[c][c] * v[c] + target.to_rgb.m[c][3];
+      if (colors == 1 || Known == Matrices::equal) return to[0][0] * v[c] + to[0][3];
+      if (Known == Matrices::bounded && c != 1) return to[c][0] * v[0] + (to[c][2 - c / 2] * v[2 - c / 2] + to[c][3]);
       return target.to_rgb.row(c, v[0], v[1], v[2]);
     };
     const auto back = [&](int c, const float(&v)[3]) {
-      if (Diagonal) return target.from_rgb.m[c][c] * v[c] + target.from_rgb.m[c][3];
-      return target.from_rgb.row(c, v[0], v[1], v[2]);
+      if (Known == Matrices::equal) return from[0][0] * v[c] + from[0][3];
+      const float sample = target.from_rgb.row(c, v[0], v[1], v[2]);
+      return Known == Matrices::any ? clamped(sample, target.max) : c > 0 ? lesser(sample, target.max) : sample;
     };
     float rgb[3];
     for (int c = 0; c < colors; ++c) {
@@ -141,7 +169,7 @@ CUDAVISION_HOST_DEVICE inline void lay_pixel(const Target& target, const Layer& 
       rgb[c] = operate<Op>(below, above);
     }
     if (colors == 1) rgb[1] = rgb[2] = rgb[0];
-    for (int c = 0; c < colors; ++c) over[c] = clamped(back(c, rgb), target.max);
+    for (int c = 0; c < colors; ++c) over[c] = back(c, rgb);
     if (alpha)
       for (int c = 0; c < 3; ++c) over[c] = s[c] + (over[c] - s[c]) * (d[3] * target.per_max);
   }
@@ -157,10 +185,12 @@ CUDAVISION_HOST_DEVICE inline void lay_pixel(const Target& target, const Layer& 
   above = rounded_alpha(layer, above);
   const float under = compositor && layer.opaque_below ? target.max : d[3];
   const float below = rounded_alpha(layer, under * (target.max - above) * target.per_max);
-  const float sum = above + below, per_sum = reciprocal(sum > 0.5f ? sum : 1.0f);
+  const float sum = above + below;
+  const bool shows = Known == Matrices::equal || sum > 0.5f;
+  const float per_sum = reciprocal(shows ? sum : 1.0f);
   for (int c = 0; c < 3; ++c) {
     const float color = d[c] + (over[c] - d[c]) * (above * per_sum);
-    d[c] = !(sum > 0.5f) ? target.max : compositor && above > 0 ? rounded_color(layer, color) : color;
+    d[c] = !shows ? target.max : compositor && above > 0 ? rounded_color(layer, color) : color;
   }
   d[3] = Op != Operator::add ? sum : lesser(under + above, target.max);
 }

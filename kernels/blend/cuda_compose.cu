@@ -52,16 +52,17 @@ __global__ void __launch_bounds__(32 * warps, Channels == 4 ? tuning.alpha_block
       if (p.visible[l].y < top + rows && p.visible[l].w > top) lay_over<Channels>(target, p.layers[l], replaces, x, y, d);
       replaces = false;
     }
-    write<Channels>(target, x, y, d);
+    write<Channels>(target, {target.width, target.height}, x, y, d);
   }
 }
 
 template <int N>
 void launch(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& launch, Queue queue) {
+  ComposeParams<N> p;
+  set_params(target, layers, launch, p);
   (target.alpha  ? compose_tiles<N, 4>
    : target.gray ? compose_tiles<N, 1>
-                 : compose_tiles<N, 3>)<<<dim3(launch.pixels.across, launch.pixels.down), 32 * warps, 0, queue.stream>>>(
-      make_params<N>(target, layers, launch));
+                 : compose_tiles<N, 3>)<<<dim3(launch.pixels.across, launch.pixels.down), 32 * warps, 0, queue.stream>>>(p);
 }
 
 }  // namespace

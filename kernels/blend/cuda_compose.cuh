@@ -19,8 +19,8 @@ using std::uint8_t;
 constexpr int columns = tuning.columns, rows = tuning.rows;
 constexpr int warps = tuning.warps;
 
-/// Parameters for up to N layers, passed by value.
-template <int N>
+/// Parameters for up to N layers, passed by value. What: Layer, or LayerPicture.
+template <int N, typename What = Layer>
 struct ComposeParams {
   Target target;
   ComposeLaunch launch;
@@ -30,13 +30,12 @@ struct ComposeParams {
   std::uint64_t copied;  ///< bit l: Layer::copies
   std::uint64_t even;    ///< bit l: Layer::even_edges
   int4 visible[N];       ///< of each layer: left, top, right, bottom
-  Layer layers[N];
+  What layers[N];
 };
 static_assert(sizeof(ComposeParams<tuning.few_layers>) <= 4096 && sizeof(ComposeParams<max_pads>) <= 32764, "kernel arguments");
 
-template <int N>
-ComposeParams<N> make_params(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& launch) {
-  ComposeParams<N> p;
+template <int N, typename What>
+void set_params(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& launch, ComposeParams<N, What>& p) {
   p.target = target;
   p.count = int(layers.size());
   p.launch = launch;
@@ -49,7 +48,6 @@ ComposeParams<N> make_params(const Target& target, const std::vector<Layer>& lay
     p.hiding |= bit(layer.hides), p.direct |= bit(layer.direct), p.copied |= bit(layer.copies), p.even |= bit(layer.even_edges);
     p.layers[i] = layer;
   }
-  return p;
 }
 
 /// A value of each of the thread's pixels.

@@ -2,6 +2,8 @@
 // Copying a part of a tile from a layer whose stored samples are the output's.
 #pragma once
 
+#include <algorithm>
+
 #include "kernels/blend/cuda_compose.cuh"
 
 namespace cudavision::blend {
@@ -15,23 +17,24 @@ __device__ __forceinline__ uint4 capped(uint4 words, uint32_t most) {
   return make_uint4(capped(words.x, most), capped(words.y, most), capped(words.z, most), capped(words.w, most));
 }
 
-/// Copies `width` × `height` units of T. A thread loads several units before it stores them.
+/// Copies `width` × `height` units of T: each warp some rows. A thread loads several units before it stores them.
 template <typename T>
 __device__ __forceinline__ void copy_units(const uint8_t* from, std::ptrdiff_t from_pitch, uint8_t* to, std::ptrdiff_t to_pitch,
                                            int width, int height, uint32_t most) {
-  constexpr int at_once = 2;
-  const uint32_t per_width = ~0u / uint32_t(width) + 1;  // i · per_width / 2^32 is i / width, exactly for i and width below 2^16
-  for (int first = threadIdx.x; first < width * height; first += at_once * 32 * warps) {
-    T units[at_once];
-    const auto each = [&](auto&& f) {
+  constexpr int at_once = 4;
+  const int warp = threadIdx.x / 32;
+  for (int x = threadIdx.x % 32; x < width; x += 32) {
+    const uint8_t* source = from + warp * from_pitch + x * int(sizeof(T));
+    uint8_t* target = to + warp * to_pitch + x * int(sizeof(T));
+    for (int left = height - warp; left > 0; left -= at_once * warps) {
+      T units[at_once];
 #pragma unroll
-      for (int k = 0; k < at_once; ++k) {
-        const int i = first + k * 32 * warps, y = width > 1 ? __umulhi(i, per_width) : i;
-        if (i < width * height) f(units[k], y, i - y * width);
-      }
-    };
-    each([&](T& unit, int y, int x) { unit = __ldg(reinterpret_cast<const T*>(from + y * from_pitch) + x); });
-    each([&](const T& unit, int y, int x) { reinterpret_cast<T*>(to + y * to_pitch)[x] = capped(unit, most); });
+      for (int k = 0; k < at_once; ++k, source += warps * from_pitch)
+        if (k * warps < left) units[k] = __ldg(reinterpret_cast<const T*>(source));
+#pragma unroll
+      for (int k = 0; k < at_once; ++k, target += warps * to_pitch)
+        if (k * warps < left) *reinterpret_cast<T*>(target) = capped(units[k], most);
+    }
   }
 }
 
@@ -45,53 +48,86 @@ __device__ __forceinline__ void copy_channel(const Channel& from, const uint8_t*
           capped(*reinterpret_cast<const T*>(data + y * from.pitch + x * from.step), most);
 }
 
-/// The components that lie side by side from component c on, and all of them together: 1, Cb and Cr of NV12, RGB, RGBA. 0: samples of
-/// others lie between, as in packed 4:2:2.
-struct Group {
-  int count;
-  std::ptrdiff_t before;  ///< bytes from the first of them to component c
+/// The components that lie side by side from `channel` on, and all of them together: 1, Cb and Cr of NV12, RGB, RGBA.
+struct CopyGroup {
+  int before;  ///< bytes from the first of them to `channel`
+  uint8_t channel;
+  bool chroma;
 };
-__device__ __forceinline__ Group group_at(const Channel (&channels)[4], int c, int sample_bytes) {
-  const int count = channels[c].step / sample_bytes;
-  if (count == 1) return {1, 0};
-  if ((count == 2) != (c == 1) || (count == 4 && !channels[3].data)) return {0, 0};
-  std::ptrdiff_t least = 0, most = 0;
-  for (int i = c; i < c + count; ++i) {
-    const std::ptrdiff_t distance = channels[i].data - channels[c].data;
-    least = min(least, distance), most = max(most, distance);
+struct CopyGroups {
+  CopyGroup group[4];
+  int count;
+  bool all;  ///< false: the components are copied one by one, because samples of others lie between, as in packed 4:2:2
+};
+inline CopyGroups copy_groups(const Target& target) {
+  CopyGroups groups{};
+  for (int c = 0; c < 4; ++c) {
+    const Channel(&channels)[4] = target.channels;
+    if (!channels[c].data) continue;
+    const int count = channels[c].step / target.sample_bytes;
+    std::ptrdiff_t least = 0, most = 0;
+    for (int i = c; i < std::min(c + count, 4); ++i) {
+      const std::ptrdiff_t distance = channels[i].data - channels[c].data;
+      least = std::min(least, distance), most = std::max(most, distance);
+    }
+    const bool together = count == 1 || ((count == 2) == (c == 1) && !(count == 4 && !channels[3].data));
+    if (!together || most - least != (count - 1) * target.sample_bytes) return {};
+    groups.group[groups.count++] = {int(-least), uint8_t(c), c == 1 || c == 2};
+    c += count - 1;
   }
-  return {most - least == (count - 1) * sample_bytes ? count : 0, -least};
+  groups.all = true;
+  return groups;
+}
+
+/// Whether a block writes chroma, or the other planes.
+__device__ __forceinline__ bool writes(Planes planes, bool chroma) {
+  return planes == Planes::all || chroma == (planes == Planes::chroma);
 }
 
 /// Copies `part`, which begins and ends between samples of chroma or at the sides of the output, from a layer with Layer::copies. All
 /// threads of the block take part.
-__device__ __forceinline__ void copy_layer(const Target& target, const Layer& layer, const Rect& part) {
+__device__ __forceinline__ void copy_layer(const Target& target, const CopyGroups& groups, const LayerPicture& layer,
+                                           const Rect& part, Planes planes) {
   const int bytes = layer.sample_bytes;
   const uint32_t most = bytes == 1 ? ~0u : layer.max * 0x10001u;
+  const auto units = [](int i, int shift) { return (i + (1 << shift) - 1) >> shift; };
+  const auto own = [&](const Channel& to) {
+    return Rect{part.x >> to.shift_x, part.y >> to.shift_y, units(part.width, to.shift_x), units(part.height, to.shift_y)};
+  };
+  const auto first = [&](const Channel& from, const Channel& to) {  // the layer's sample for the output's first one
+    return from.data + ((layer.crop.y - layer.place.y) >> to.shift_y) * from.pitch +
+           ((layer.crop.x - layer.place.x) >> to.shift_x) * from.step;
+  };
 #pragma unroll 1
-  for (int c = 0; c < 4; ++c) {
-    const Channel &from = layer.channels[c], &to = target.channels[c];
-    if (!to.data) continue;
-    const auto units = [](int i, int shift) { return (i + (1 << shift) - 1) >> shift; };
-    const Rect own{part.x >> to.shift_x, part.y >> to.shift_y, units(part.width, to.shift_x), units(part.height, to.shift_y)};
-    const uint8_t* data = from.data + ((layer.crop.y - layer.place.y) >> to.shift_y) * from.pitch +
-                          ((layer.crop.x - layer.place.x) >> to.shift_x) * from.step;
-    const Group group = group_at(target.channels, c, bytes);
-    if (!group.count) {
-      bytes == 1 ? copy_channel<uint8_t>(from, data, to, own, most) : copy_channel<uint16_t>(from, data, to, own, most);
-      continue;
+  for (int g = 0; g < groups.count; ++g) {
+    const CopyGroup& group = groups.group[g];
+    if (!writes(planes, group.chroma)) continue;
+    const Channel &from = layer.channels[group.channel], &to = target.channels[group.channel];
+    const Rect r = own(to);
+    const uint8_t* const data = first(from, to) + r.y * from.pitch + r.x * from.step - group.before;
+    uint8_t* const at = to.data + r.y * to.pitch + r.x * to.step - group.before;
+    const int width = r.width * to.step;
+    const auto aligned = [&](std::uintptr_t n) { return ((n | from.pitch | to.pitch) & 15) == 0; };
+    const auto copy = [&](auto unit, int begin, int end) {
+      copy_units<decltype(unit)>(data + begin, from.pitch, at + begin, to.pitch, (end - begin) / int(sizeof unit), r.height, most);
+    };
+    const auto copy_samples = [&](int begin, int end) { bytes == 2 ? copy(uint16_t(), begin, end) : copy(uint8_t(), begin, end); };
+    if (aligned(std::uintptr_t(data) ^ std::uintptr_t(at))) {
+      const int head = min(int(-std::uintptr_t(at) & 15), width), tail = head + ((width - head) & ~15);
+      if (head) copy_samples(0, head);
+      copy(uint4(), head, tail);
+      if (tail < width) copy_samples(tail, width);
+    } else {
+      copy_samples(0, width);
     }
-    data += own.y * from.pitch + own.x * from.step - group.before;
-    uint8_t* const at = to.data + own.y * to.pitch + own.x * to.step - group.before;
-    const int width = own.width * to.step;
-    const auto aligned = [&](int n) {
-      return ((std::uintptr_t(data) | from.pitch | std::uintptr_t(at) | to.pitch | width) & (n - 1)) == 0;
-    };
-    const auto copy = [&](auto unit) {
-      copy_units<decltype(unit)>(data, from.pitch, at, to.pitch, width / int(sizeof unit), own.height, most);
-    };
-    aligned(16) ? copy(uint4()) : aligned(4) ? copy(uint32_t()) : bytes == 2 ? copy(uint16_t()) : copy(uint8_t());
-    c += group.count - 1;
+  }
+  if (groups.all) return;
+#pragma unroll 1
+  for (int c = 0; c < 4; ++c) {  // other samples lie between
+    const Channel &from = layer.channels[c], &to = target.channels[c];
+    if (!to.data || !writes(planes, c == 1 || c == 2)) continue;
+    bytes == 1 ? copy_channel<uint8_t>(from, first(from, to), to, own(to), most)
+               : copy_channel<uint16_t>(from, first(from, to), to, own(to), most);
   }
 }
 

@@ -12,8 +12,13 @@ void mix_pair(const PairLaunch& launch, Queue queue);
 /// The same with an operator on R', G' and B'.
 void operate_pair(const PairLaunch& launch, const Target& target, Queue queue);
 
-/// Composes the tiles that schedule_compose() gives to lay_tiles, and the others.
-void lay_direct(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& launch, Queue queue);
+/// Composes the parts that schedule_parts() gives to lay_tiles.
+void lay_direct(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& launch, const Parts& parts,
+                Queue queue);
+/// Composes those of lay_parts. `overlaps`: may start before lay_tiles, launched before, has ended.
+void lay_simple(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& launch, const Parts& parts,
+                bool overlaps, Queue queue);
+/// Composes the tiles that schedule_compose() does not give to lay_tiles.
 void compose_pixels(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& launch, Queue queue);
 
 }  // namespace cudavision::blend

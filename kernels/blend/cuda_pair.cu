@@ -64,8 +64,8 @@ __global__ void __launch_bounds__(tuning.pair_threads) mix_planes(const __grid_c
   while (p + 1 < job.plane_count && index >= job.planes[p + 1].begin) ++p;
   const PairPlane& plane = job.planes[p];
   const int y = (index - plane.begin) / plane.chunks, x = (index - plane.begin - y * plane.chunks) * 16;
-  const Chunk above = load_chunk(plane.above + y * plane.above_pitch, x, plane.row_bytes);
-  const Chunk below = load_chunk(plane.below + y * plane.below_pitch, x, plane.row_bytes);
+  Chunk above, below;
+  load_chunks(plane, x, y, above, below);
   const Layer& layer = job.layer;
   float low = fminf(fminf(layer.key[0], layer.key[1]), layer.key[2]), high = fmaxf(fmaxf(layer.key[0], layer.key[1]), layer.key[2]);
   if (Keyed && layer.first_pixel) low = high = fmaf(layer.to_key.m[0][0], float(__ldg(plane.above)), layer.to_key.m[0][3]);
@@ -162,11 +162,10 @@ __global__ void __launch_bounds__(tuning.pair_threads) mix_keyed_420(const __gri
   const PairPlane &luma = job.planes[0], &chroma = job.planes[1];
   if (index >= job.total) return;
   const int y = index / chroma.chunks, x = (index - y * chroma.chunks) * 16;
-  const Chunk s = load_chunk(chroma.above + y * chroma.above_pitch, x, chroma.row_bytes);
-  Chunk above[2], below[2];
+  Chunk s, d, above[2], below[2];
+  load_chunks(chroma, x, y, s, d);
 #pragma unroll
   for (int r = 0; r < 2; ++r) load_chunks(luma, x, 2 * y + r, above[r], below[r]);
-  const Chunk d = load_chunk(chroma.below + y * chroma.below_pitch, x, chroma.row_bytes);
   const Layer& layer = job.layer;
   const Matrix& m = layer.to_key;
   const int cb = job.swapped, cr = 1 - cb;

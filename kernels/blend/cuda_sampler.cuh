@@ -6,7 +6,7 @@
 //                                                 c d
 //   Area     `count` rows, the first and the      f m m l    f, l: weights of their own; m: one weight for all between
 //            last with weights of their own       f m m l
-//   Box      the same if all weights are equal    m m m m    integers, so that no sample needs a conversion
+//   Box      the same if all weights are equal    m m m m    integers, so that no sample needs a conversion; 2 × 2 also for Linear
 //
 // The arithmetic of Linear and Area is that of cuda_read.cuh, in the same order, so that both give the same bits.
 #pragma once
@@ -210,7 +210,9 @@ struct Area {
   }
 };
 
-/// Means of across × down units, whole numbers. Rounding to 8 bits gives the same as the float32 sums of Area: see is_box().
+/// Means of whole units: of Side × Side, or of as many as a step has for Side 0. Rounding to 8 bits gives the same as the float32 sums
+/// of Area and Linear: see box_side().
+template <int Side>
 struct Box {
   struct Across {
     uint32_t at;
@@ -229,25 +231,29 @@ struct Box {
   template <int Unit, int N, int R>
   static __device__ __forceinline__ void read(const Source& from, const uint32_t (&order)[4], const Across (&x)[N],
                                               const Down (&y)[R], float (&s)[R][N][Unit]) {
-    const int columns = int(from.across.step >> 32), rows = int(from.down.step >> 32);
-    const float scale = from.across.per * from.down.per;
-    constexpr int sums = Unit == 4 ? 2 : Unit;  // four bytes: two sums of 16 bits in a word
+    constexpr int at_once = Side ? Side : 3;
+    const int columns = Side ? Side : int(from.across.step >> 32), rows = Side ? Side : int(from.down.step >> 32);
+    const float scale = Side ? 1.0f / (Side * Side) : from.across.per * from.down.per;
+    constexpr bool pairs = Unit == 2 || Unit == 4;  // two sums of 16 bits in a word
+    constexpr int sums = pairs ? Unit / 2 : Unit;
     uint32_t sum[R][N][sums] = {};
-    for (int top = 0; top < rows; top += 3)
-      for (int left = 0; left < columns; left += 3)
+    for (int top = 0; top < rows; top += at_once)
+      for (int left = 0; left < columns; left += at_once)
 #pragma unroll
         for (int i = 0; i < R; ++i)
 #pragma unroll
-          for (int v = 0; v < 3; ++v)
+          for (int v = 0; v < at_once; ++v)
 #pragma unroll
             for (int j = 0; j < N; ++j) {
               const uint8_t* const at = settled(from.row(y[i].first + top + v) + (x[j].at + left * Unit));
 #pragma unroll
-              for (int u = 0; u < 3; ++u)
-                if (top + v < rows && left + u < columns) {
+              for (int u = 0; u < at_once; ++u)
+                if (Side || (top + v < rows && left + u < columns)) {
                   const Bytes<Unit> unit = load<Unit>(at + u * Unit);
-                  if constexpr (Unit == 4)
-                    sum[i][j][0] += unit.word[0] & 0xff00ff, sum[i][j][1] += unit.word[0] >> 8 & 0xff00ff;
+                  if constexpr (pairs)
+#pragma unroll
+                    for (int k = 0; k < sums; ++k)
+                      sum[i][j][k] += __byte_perm(unit.word[0], 0, Unit == 2 ? 0x4140 : 0x4240 + 0x101 * k);
                   else
 #pragma unroll
                     for (int c = 0; c < Unit; ++c) sum[i][j][c] += byte_of<Unit>(unit, c);
@@ -259,7 +265,8 @@ struct Box {
       for (int j = 0; j < N; ++j)
 #pragma unroll
         for (int c = 0; c < Unit; ++c) {
-          uint32_t value = sum[i][j][Unit == 4 ? 0 : c];
+          uint32_t value = sum[i][j][pairs ? 0 : c];
+          if constexpr (Unit == 2) value = c ? value >> 16 : value & 0xffff;
           if constexpr (Unit == 4)
             value = (order[c] & 1 ? sum[i][j][1] : value) >> 8 * (order[c] & 2) & 0xffff;  // byte order[c] & 3
           s[i][j][c] = float(value) * scale;
@@ -267,14 +274,21 @@ struct Box {
   }
 };
 
-/// Whether each pixel is the mean of the same number of whole samples. Area's float32 sums of up to 64 samples are less than
-/// 2^-10 from the exact mean, and rounded_sample() adds 2^-10 to halves: both round to the same integer. Alpha is rounded without
-/// this: its mean must be exact, or far from halves.
-__device__ __forceinline__ bool is_box(const Layer& layer, const Axis& across, const Axis& down) {
-  if (layer.sampling != Sampling::area || across.per == 0 || down.per == 0) return false;
-  if (uint32_t(across.start) | uint32_t(across.step) | uint32_t(down.start) | uint32_t(down.step)) return false;
+/// Whether each pixel is the mean of the same number of whole samples: 0, or Side of a Box that computes it, or 1 for Box<0>.
+///
+/// Area: float32 sums of up to 64 samples are less than 2^-10 from the exact mean, and rounded_sample() adds 2^-10 to halves: both round
+/// to the same integer. Alpha is rounded without this: its mean must be exact, or far from halves. Linear: if all weights are 1/2, its
+/// arithmetic is exact. A step of at least two samples keeps both inside the crop.
+__device__ __forceinline__ int box_side(const LayerPicture& layer, const Axis& across, const Axis& down) {
+  const uint32_t starts = uint32_t(across.start) | uint32_t(down.start);
+  if (uint32_t(across.step) | uint32_t(down.step)) return 0;
   const int x = int(across.step >> 32), y = int(down.step >> 32);
-  if (x > 64 || y > 64 || x * y > 64) return false;
+  if (layer.sampling == Sampling::linear) {
+    constexpr uint32_t half = 1u << 31;
+    return uint32_t(across.start) == half && uint32_t(down.start) == half && min(x, y) >= 2 ? 2 : 0;
+  }
+  if (layer.sampling != Sampling::area || starts || across.per == 0 || down.per == 0 || max(x, y) > 64 || x * y > 64) return 0;
+  if (x == 2 && y == 2) return 2;
   return !layer.channels[3].data || !(x * y & (x * y - 1)) || (x * y % 2 == 1 && layer.coverage == 1);
 }
 

@@ -101,19 +101,13 @@ PixelMix pixel_mix(const Target& target, const Layer& above, bool down) {
   return above.op == Operator::source ? PixelMix::source : PixelMix::all;
 }
 
-bool is_diagonal(const Matrix& matrix) {
-  for (int row = 0; row < 3; ++row)
-    for (int column = 0; column < 3; ++column)
-      if (row != column && matrix.m[row][column] != 0) return false;
-  return true;
-}
-
 /// The kernel for an operator on R', G' and B'; nothing if there is none for these pictures.
 std::optional<PairLaunch::Kernel> operating_kernel(const Target& target, const Layer& above, bool pixels, bool even_nv) {
   using Kernel = PairLaunch::Kernel;
-  if (above.keyed) return {};
+  const Matrices matrices = matrices_of(target);
+  if (above.keyed || matrices == Matrices::any) return {};
   if (target.gray) return Kernel::operate_gray;
-  if (pixels && is_diagonal(target.to_rgb)) return Kernel::operate_pixels;
+  if (pixels && matrices == Matrices::equal) return Kernel::operate_pixels;
   if (even_nv) return Kernel::operate_420;
   return {};
 }
@@ -137,12 +131,12 @@ std::optional<PairLaunch> schedule_pair(const Geometry& geometry, const Target& 
   job.swapped = nv && target.channels[2].data < target.channels[1].data;
   launch.keyed = above->keyed;
   launch.down = is_over(*above) && above->color_bias < 0;
+  launch.fourth = pixels ? target.packed.order[3] : 0;
   if (operating) {
     launch.kernel = *operating;
     if (launch.kernel == Kernel::operate_420) job.total -= job.planes[1].begin;  // one thread for each chunk of chroma
   } else if (pixels) {
     launch.kernel = Kernel::pixels;
-    launch.fourth = target.packed.order[3];
     launch.mix = pixel_mix(target, *above, launch.down);
     for (int c = 0; c < 3; ++c) job.layer.key[target.packed.order[c] - (launch.fourth == 0)] = above->key[c];
   } else if (above->keyed && nv) {

@@ -10,7 +10,7 @@
 
 namespace cudavision::blend {
 
-// ---- Any layers: compose_tiles and lay_tiles ------------------------------------------------------------------------------------
+// ---- Any layers: compose_tiles, lay_tiles, lay_parts ----------------------------------------------------------------------------
 
 inline constexpr int tile_width = 32 * tuning.columns, strip_height = tuning.warps * tuning.rows;
 
@@ -28,6 +28,46 @@ struct ComposeLaunch {
   TileGrid pixels, direct;
 };
 ComposeLaunch schedule_compose(const Target& target, const std::vector<Layer>& layers);
+
+/// Which planes of a part a block writes.
+enum class Planes : std::uint8_t { all, luma, chroma };
+
+/// A rectangle of the output, cut into tiles of lay_tiles, one for each block. The same layers show in all of it. Parts side by side that
+/// have equal rows of tiles are a band: the blocks go through a row of all of them, so that pads that show the same picture share cache.
+struct Part {
+  std::uint64_t layers, whole;  ///< bit l: layer l shows, covers the part
+  Rect rect;
+  int begin;            ///< the first block of the band
+  std::int16_t across;  ///< tiles in a row of the band
+  std::int16_t column;  ///< tiles in a row of the band before this part
+  std::int16_t tile_width, tile_height;
+  bool covered;  ///< the lowest of the layers hides everything below it
+  /// scaled, copied: of lay_parts. edges: the same, samples of chroma that an edge parts. mixed: of lay_tiles. searched: the same, and the
+  /// layers of each tile are found by the block instead.
+  enum class Kind : std::uint8_t { scaled, edges, copied, mixed, searched } kind;
+  Planes planes;
+};
+/// Where the tiles of a part begin. Those that are copied begin where chunks of 16 bytes begin.
+CUDAVISION_HOST_DEVICE inline int first_tile(const Part& part) {
+  return part.kind == Part::Kind::copied ? part.rect.x / tuning.copy_step * tuning.copy_step : part.rect.x;
+}
+static_assert(sizeof(Part) == 48, "kernel arguments hold many of them");
+inline constexpr int most_parts = 192;
+/// The parts of lay_parts, which show one layer, or pixels blended over a layer that is copied; then those of lay_tiles.
+///
+/// Blocks of lay_parts are numbered through the parts in which a layer is scaled, then through those that are copied. They start in another
+/// order, so that the first kind, which waits for instructions, runs beside the second kind, which waits for memory.
+struct Parts {
+  int simple, count;         ///< parts of lay_parts, all parts
+  int blocks, other_blocks;  ///< of lay_parts, of lay_tiles
+  int scaled;                ///< blocks of the first kind
+  std::uint32_t mixing;      ///< of 2^32 blocks that start, this many are of the first kind, until none is left
+  Part part[most_parts];
+};
+
+/// Cuts the output of a direct launch into parts. If compose_tiles has tiles, too, or if there are too many parts, all is one part of
+/// lay_tiles, whose blocks search.
+void schedule_parts(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& launch, Parts& parts);
 
 // ---- Two pictures of one 8-bit format: mix_…, operate_… -------------------------------------------------------------------------
 

@@ -23,22 +23,32 @@ struct Tuning {
   /// The same for output with alpha. 8K RGBA, a wall of 63: 382 µs with 3, 719 µs with 4.
   int alpha_blocks = 3;  // sweep: 2 3 4
 
-  // lay_tiles: layers of 8-bit samples that are laid over bytes. Figures: 8K unless said.
+  // lay_parts and lay_tiles: layers of 8-bit samples that are laid over bytes. Figures in µs, 8K unless said.
 
-  /// Pixels of a tile across, a multiple of compose_tiles' 32 · columns.
+  /// Pixels of a tile across, a multiple of compose_tiles' 32 · columns. Walls of 63, GRAY8 and NV12: 74.5 and 159 with 64, 63.9 and 133
+  /// with 128, 61.7 and 122 with 256; but a wall of 9 RGBA at 1080p 23.9 with 128, 28.9 with 256.
   int direct_width = 128;  // sweep: 64 128 256
-  /// As most_strips: a power of two, at most 8. Walls of 63, GRAY8 and NV12: 80 and 185 µs with 4 strips, 96 and 216 µs with 2.
+  /// As most_strips: a power of two, at most 8.
   int direct_strips = 4;  // sweep: 2 4 8
-  /// As wanted_blocks. 1080p, a wall of 63, GRAY8 and NV12: 14.0 and 32.3 µs with 500, 17.0 and 37.1 µs with 1000.
+  /// As wanted_blocks. 1080p, a wall of 63, GRAY8 and NV12: 10.4 and 16.6 with 500, 12.8 and 17.9 with 1000, 12.8 and 23.2 with 2000.
   int wanted_direct_blocks = 500;  // sweep: 250 500 1000
-  /// The same for pixels of four bytes. 1080p RGBA, an inset and a wall of 9: 14.5 and 24.8 µs with 500, 13.1 and 27.1 µs with 1000.
+  /// The same for pixels of four bytes.
   int wanted_pixel_blocks = 1000;  // sweep: 500 1000 2000
-  /// Pixels of a thread in a row of a plane, 32 columns apart, and rows that it reads at once. RGB and RGBA: 2 and 1. GRAY8, walls of 9
-  /// and 63: 150 and 80 µs with 2 and 2, 142 and 87 µs with 4 and 1.
+  /// Pixels of a thread in a row of a plane, 32 columns apart, and rows that it reads at once. RGB and RGBA: 2 and 1.
   int direct_columns = 2;  // sweep: 1 2 4
   int direct_rows = 2;     // sweep: 1 2
-  /// Blocks that must fit a multiprocessor. Walls of 63, NV12 and RGBA: 177 and 367 µs with 3, 171 and 348 µs with 4.
+  /// Blocks that must fit a multiprocessor.
   int direct_blocks = 4;  // sweep: 3 4 5
+
+  /// Bytes and rows of a tile that is only copied. An inset, GRAY8, NV12 and RGBA: 30.5, 60.3 and 106 with 16 rows, 25.6, 48.8 and 92.8
+  /// with 32.
+  int copy_bytes = 512;  // sweep: 256 512 1024
+  int copy_rows = 32;    // sweep: 16 32 64
+  /// These tiles begin at multiples of this many pixels, so that chunks of 16 bytes are aligned.
+  int copy_step = 16;
+  /// Tiles of which a layer is scaled all start in this part of the blocks. An inset, RGBA: 95.0 with 0.5, 92.8 with 0.8, 89.6 with 1;
+  /// but at 1080p 12.8, 13.7 and 15.3, and NV12 50.6, 48.8 and 50.4.
+  double scaled_share = 0.8;  // sweep: 0.5 0.8 1.0
 
   /// If other layers cover more than this part of the output, compose_tiles alone composes it. A wall of 63 multiplied pictures, 1080p
   /// RGBA: 50 µs with two launches, 40 µs with one.
@@ -46,11 +56,22 @@ struct Tuning {
 
   /// Up to this many layers use kernels whose parameters fit 4 KB, which a launch copies at no extra cost.
   int few_layers = 6;
+  /// The same for the parts of lay_tiles.
+  int few_parts = 28;
 
   // mix_planes, mix_pixels, mix_keyed_420: two pictures of one 8-bit format.
 
   /// Threads of a block; each mixes 16 bytes, or 16 × 2 pixels.
   int pair_threads = 256;  // sweep: 128 256 512
+
+  // operate_gray, operate_pixels, operate_420: the same with an operator on R', G', B'.
+
+  /// Threads of a block. Multiply, NV12: 55.6 µs with 128, 57.5 µs with 256.
+  int operate_threads = 128;  // sweep: 64 128 256
+  /// Blocks that must fit a multiprocessor. Multiply, RGBA: 94.4 µs with 16, 100.2 µs without a limit of registers (40). NV12: 55.6 µs
+  /// with 8 blocks of 64 registers, 58.6 µs with 9.
+  int operate_pixel_blocks = 16;  // sweep: 8 12 16
+  int operate_420_blocks = 8;     // sweep: 6 8 9
 };
 inline constexpr Tuning tuning;
 

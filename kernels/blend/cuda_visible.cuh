@@ -15,8 +15,8 @@ struct Shown {
 };
 
 /// Thread l tests layer l; all threads of the block get the result.
-template <int N>
-__device__ __forceinline__ Shown find_shown(const ComposeParams<N>& job, const Rect& tile) {
+template <int N, typename What>
+__device__ __forceinline__ Shown find_shown(const ComposeParams<N, What>& job, const Rect& tile) {
   constexpr int words = (N + 31) / 32;
   __shared__ uint32_t touching[words], covering[words];
   if (threadIdx.x < 32 * words) {
@@ -43,14 +43,14 @@ __device__ __forceinline__ Shown find_shown(const ComposeParams<N>& job, const R
 }
 
 /// The layers with an edge that parts a sample of chroma in the tile.
-template <int N>
-__device__ __forceinline__ std::uint64_t odd_layers(const ComposeParams<N>& job, const Shown& shown) {
+template <int N, typename What>
+__device__ __forceinline__ std::uint64_t odd_layers(const ComposeParams<N, What>& job, const Shown& shown) {
   return shown.layers & ~(job.even | shown.whole);
 }
 
 /// Whether lay_tiles composes the tile.
-template <int N>
-__device__ __forceinline__ bool is_direct(const ComposeParams<N>& job, const Shown& shown) {
+template <int N, typename What>
+__device__ __forceinline__ bool is_direct(const ComposeParams<N, What>& job, const Shown& shown) {
   return !(shown.layers & ~(odd_layers(job, shown) ? job.direct : job.direct | job.copied));
 }
 

@@ -15,10 +15,15 @@ __device__ __forceinline__ void store(const Target& target, const Channel& chann
   *reinterpret_cast<T*>(at) = T(sizeof(T) == 1 ? stored(value) : stored(value) << target.shift);
 }
 
+/// Where writing ends: the sides of the output, or of a part that begins and ends between samples of chroma.
+struct Limits {
+  int right, bottom;
+};
+
 /// Writes pixels of four interleaved samples, each as one word.
 template <typename Word, int Channels>
-__device__ __forceinline__ void write_packed(const Target& target, const int (&x)[columns], const int (&y)[rows],
-                                             const Samples& d) {
+__device__ __forceinline__ void write_packed(const Target& target, const Limits& limits, const int (&x)[columns],
+                                             const int (&y)[rows], const Samples& d) {
 #pragma unroll
   for (int i = 0; i < rows; ++i)
 #pragma unroll
@@ -29,15 +34,15 @@ __device__ __forceinline__ void write_packed(const Target& target, const int (&x
         const uint32_t sample = stored(c < Channels ? d[i][j][c] : target.max) & (sizeof(Word) == 4 ? 0xff : 0xffff);
         word |= Word(sample) << 2 * sizeof(Word) * target.packed.order[c];
       }
-      if (x[j] < target.width && y[i] < target.height)
+      if (x[j] < limits.right && y[i] < limits.bottom)
         reinterpret_cast<Word*>(target.packed.data + y[i] * target.channels[0].pitch)[x[j]] = word;
     }
 }
 
 /// Writes the mean of the pixels that share a chroma sample: first down, then across. The neighboring lane holds the other column.
 template <typename T>
-__device__ __forceinline__ void write_chroma(const Target& target, const int (&x)[columns], const int (&y)[rows],
-                                             const Samples& d) {
+__device__ __forceinline__ void write_chroma(const Target& target, const Limits& limits, const int (&x)[columns],
+                                             const int (&y)[rows], const Samples& d) {
 #pragma unroll
   for (int i = 0; i < rows; ++i) {
     if (i == 1 && target.shift_y) break;
@@ -46,39 +51,41 @@ __device__ __forceinline__ void write_chroma(const Target& target, const int (&x
 #pragma unroll
       for (int c = 1; c < 3; ++c) {
         float mean = d[i][j][c];
-        if (target.shift_y && y[1] < target.height) mean = (mean + d[1][j][c]) * 0.5f;
+        if (target.shift_y && y[1] < limits.bottom) mean = (mean + d[1][j][c]) * 0.5f;
         if (target.shift_x) {
           const float other = __shfl_xor_sync(~0u, mean, 1);
-          if (x[j] + 1 < target.width) mean = (mean + other) * 0.5f;
+          if (x[j] + 1 < limits.right) mean = (mean + other) * 0.5f;
         }
-        if (x[j] < target.width && y[i] < target.height && !(target.shift_x && x[j] % 2))
+        if (x[j] < limits.right && y[i] < limits.bottom && !(target.shift_x && x[j] % 2))
           store<T>(target, target.channels[c], x[j], y[i], mean);
       }
   }
 }
 
 template <typename T, int Channels>
-__device__ __forceinline__ void write_planes(const Target& target, const int (&x)[columns], const int (&y)[rows],
-                                             const Samples& d) {
+__device__ __forceinline__ void write_planes(const Target& target, const Limits& limits, const int (&x)[columns],
+                                             const int (&y)[rows], const Samples& d) {
 #pragma unroll
   for (int i = 0; i < rows; ++i)
 #pragma unroll
     for (int j = 0; j < columns; ++j) {
-      if (x[j] >= target.width || y[i] >= target.height) continue;
+      if (x[j] >= limits.right || y[i] >= limits.bottom) continue;
       store<T>(target, target.channels[0], x[j], y[i], d[i][j][0]);
       if (Channels == 4) store<T>(target, target.channels[3], x[j], y[i], d[i][j][3]);
       if (Channels > 1 && target.padding.data) store<T>(target, target.padding, x[j], y[i], target.max);
     }
-  if constexpr (Channels > 1) write_chroma<T>(target, x, y, d);
+  if constexpr (Channels > 1) write_chroma<T>(target, limits, x, y, d);
 }
 
 template <int Channels>
-__device__ __forceinline__ void write(const Target& target, const int (&x)[columns], const int (&y)[rows], const Samples& d) {
+__device__ __forceinline__ void write(const Target& target, const Limits& limits, const int (&x)[columns], const int (&y)[rows],
+                                      const Samples& d) {
   const bool bytes = target.sample_bytes == 1;
   if (Channels > 1 && target.packed.data)
-    bytes ? write_packed<uint32_t, Channels>(target, x, y, d) : write_packed<unsigned long long, Channels>(target, x, y, d);
+    bytes ? write_packed<uint32_t, Channels>(target, limits, x, y, d)
+          : write_packed<unsigned long long, Channels>(target, limits, x, y, d);
   else
-    bytes ? write_planes<uint8_t, Channels>(target, x, y, d) : write_planes<uint16_t, Channels>(target, x, y, d);
+    bytes ? write_planes<uint8_t, Channels>(target, limits, x, y, d) : write_planes<uint16_t, Channels>(target, limits, x, y, d);
 }
 
 }  // namespace

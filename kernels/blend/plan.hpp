@@ -67,36 +67,40 @@ struct Axis {
 /// How many samples make a pixel: one, two by two, or all that the pixel covers.
 enum class Sampling : std::uint8_t { point, linear, area };
 
-/// One visible pad, resolved for the output.
-struct Layer {
+/// What sampling and copying need to know of a visible pad.
+struct LayerPicture {
   Channel channels[4];
   Packed packed;
   Rect place, crop;              ///< never empty
   Rect visible;                  ///< the part of `place` inside the output; never empty
   Axis across[2], down[2];       ///< [0]: full-size planes, [1]: subsampled planes
-  Matrix to_target;              ///< to samples of the output
-  Matrix to_key;                 ///< to R'G'B' of 0–255
-  float key[3];                  ///< R'G'B' of 0–255
-  float key_scale, key_offset;   ///< the key's weight is distance · scale − offset, clamped to 0–1
   float coverage;                ///< factor for the pad's own alpha; `average`: weight of the sample
-  float rounding;                ///< round_bias if alpha and colors are rounded after each pad, as in compositor; otherwise 0
   float color_bias, alpha_bias;  ///< added to colors and to alpha before they are rounded: 0, or down_bias to round down
-  float alpha_scale;             ///< from the pad's alpha to the output's
-  float neutral, opaque;         ///< samples that replace missing chroma and missing alpha
   Format format;
   std::uint8_t sample_bytes, shift;
   std::uint16_t max;  ///< the largest sample; larger stored values count as this one
-  Operator op;
   Sampling sampling;
+  bool opaque_below;  ///< the picture below counts as opaque
+  bool hides;         ///< the layer hides everything below it
+  bool copies;        ///< the layer hides everything, and its stored samples are the output's
+  bool direct;        ///< samples of 8 bits in the output's format and colors, to be laid over bytes that are already composed
+  bool even_edges;    ///< the edges of `visible` lie between chroma samples of the output, or at its sides
+};
+
+/// One visible pad, resolved for the output.
+struct Layer : LayerPicture {
+  Matrix to_target;             ///< to samples of the output
+  Matrix to_key;                ///< to R'G'B' of 0–255
+  float key[3];                 ///< R'G'B' of 0–255
+  float key_scale, key_offset;  ///< the key's weight is distance · scale − offset, clamped to 0–1
+  float rounding;               ///< round_bias if alpha and colors are rounded after each pad, as in compositor; otherwise 0
+  float alpha_scale;            ///< from the pad's alpha to the output's
+  float neutral, opaque;        ///< samples that replace missing chroma and missing alpha
+  Operator op;
   bool identity;  ///< to_target changes nothing
   bool keyed, first_pixel;
   bool unscaled;
   bool rounds_samples;  ///< samples are rounded before blending, because they were scaled or converted
-  bool opaque_below;    ///< the picture below counts as opaque
-  bool hides;           ///< the layer hides everything below it
-  bool copies;          ///< the layer hides everything, and its stored samples are the output's
-  bool direct;          ///< samples of 8 bits in the output's format and colors, to be laid over bytes that are already composed
-  bool even_edges;      ///< the edges of `visible` lie between chroma samples of the output, or at its sides
 };
 
 /// The output, and the background below all pads.

@@ -915,6 +915,16 @@ struct PairScene {
     return resolved(blend::Division::nearest, [](auto& target, auto& layers) { return blend::schedule_compose(target, layers); });
   }
 
+  /// The parts of lay_tiles, and the layers.
+  blend::Parts schedule_parts(std::vector<blend::Layer>& resolved_layers) const {
+    return resolved(blend::Division::nearest, [&](auto& target, auto& layers) {
+      blend::Parts parts;
+      blend::schedule_parts(target, layers, blend::schedule_compose(target, layers), parts);
+      resolved_layers = layers;
+      return parts;
+    });
+  }
+
   Geometry geometry;
   std::vector<blend::Pad> pads;
 };
@@ -945,6 +955,119 @@ TEST(BlendSchedule, TilesOfDirectLayers) {
   EXPECT_GT(deep.schedule_tiles().pixels.across, 0);
   deep.pads.pop_back();
   EXPECT_EQ(deep.schedule_tiles().pixels.across, 0);
+}
+
+/// Each pixel of each plane is in one part, which knows the layers that show there. Parts begin and end between samples of chroma.
+TEST(BlendSchedule, PartsAreTheOutput) {
+  Random random(5);
+  int found = 0;
+  for (int round = 0; round < 60; ++round) {
+    const Format format = random.pick<Format>({Format::GRAY8, Format::NV12, Format::I420, Format::RGBA});
+    PairScene scene(format, random.between(40, 400), random.between(20, 200));
+    const Geometry& size = scene.geometry;
+    scene.pads.resize(std::size_t(random.between(1, 6)));
+    for (std::size_t i = 0; i < scene.pads.size(); ++i) {
+      scene.pads[i].src = scene.image(i + 1);
+      const bool fills = i == 0 && random.below(2);
+      if (!fills)
+        scene.pads[i].place = {random.between(-9, size.width - 1), random.between(-9, size.height - 1), random.between(10, 300),
+                               random.between(10, 150)};
+      else
+        scene.pads[i].place = {0, 0, size.width, size.height};
+    }
+    std::vector<blend::Layer> layers;
+    const blend::Parts parts = scene.schedule_parts(layers);
+    if (parts.part[0].kind == blend::Part::Kind::searched) continue;
+    ++found;
+    const bool subsampled = format == Format::NV12 || format == Format::I420;
+    std::vector<int> luma(std::size_t(size.width) * size.height), chroma(luma.size());
+    int blocks = 0;
+    for (int i = 0; i < parts.count; ++i) {
+      const blend::Part& part = parts.part[i];
+      const Rect& r = part.rect;
+      const int tiles = (r.x + r.width - first_tile(part) + part.tile_width - 1) / part.tile_width,
+                rows = (r.height + part.tile_height - 1) / part.tile_height;
+      if (i == parts.simple) {
+        EXPECT_EQ(blocks, parts.blocks);
+        blocks = 0;
+      }
+      if (part.column == 0) {
+        EXPECT_EQ(part.begin, blocks);
+      }
+      EXPECT_LE(part.column + tiles, part.across);
+      blocks += tiles * rows;
+      if (subsampled && part.planes != blend::Planes::luma) {
+        EXPECT_TRUE(r.x % 2 == 0 && (r.width % 2 == 0 || r.x + r.width == size.width));
+      }
+      for (int y = r.y; y < r.y + r.height; ++y)
+        for (int x = r.x; x < r.x + r.width; ++x) {
+          luma[std::size_t(y) * size.width + x] += part.planes != blend::Planes::chroma;
+          chroma[std::size_t(y) * size.width + x] += part.planes != blend::Planes::luma;
+          std::uint64_t shows = 0;
+          for (std::size_t l = 0; l < layers.size(); ++l) {
+            const Rect& v = layers[l].visible;
+            if (x < v.x || y < v.y || x >= v.x + v.width || y >= v.y + v.height) continue;
+            shows = layers[l].hides && part.whole >> l & 1 ? 0 : shows;
+            shows |= std::uint64_t(1) << l;
+          }
+          ASSERT_EQ(shows & ~part.layers, 0u) << x << ' ' << y;
+          ASSERT_EQ(part.whole & ~shows, 0u) << x << ' ' << y;
+        }
+    }
+    EXPECT_EQ(parts.simple < parts.count ? parts.other_blocks : parts.blocks, blocks);
+    EXPECT_EQ(std::count(luma.begin(), luma.end(), 1), std::ptrdiff_t(luma.size()));
+    EXPECT_EQ(std::count(chroma.begin(), chroma.end(), 1), std::ptrdiff_t(chroma.size()));
+  }
+  EXPECT_GT(found, 40);
+}
+
+/// Tiles with a scaled pad start first; too many parts, or pads for compose_tiles, make blocks search.
+TEST(BlendSchedule, PartsOfInsetsAndWalls) {
+  std::vector<blend::Layer> layers;
+  PairScene inset(Format::RGBA, 1920, 1080);
+  inset.pads[1].place = {640, 360, 640, 360};
+  blend::Parts parts = inset.schedule_parts(layers);
+  EXPECT_EQ(parts.count, 5);
+  EXPECT_EQ(parts.part[0].layers, 3u);
+  EXPECT_EQ(parts.part[4].layers, 1u);
+  inset.pads[1].key.mode = blend::Key::Mode::first_pixel;
+  parts = inset.schedule_parts(layers);
+  EXPECT_EQ(parts.count, 1);
+  EXPECT_EQ(parts.part[0].kind, blend::Part::Kind::searched);
+
+  PairScene odd(Format::NV12, 1920, 1080);
+  odd.pads[1].place = {641, 361, 640, 360};
+  parts = odd.schedule_parts(layers);
+  EXPECT_EQ(parts.other_blocks, 0);  // blocks of lay_parts compose chroma at the edges, too
+  EXPECT_EQ(std::count_if(parts.part, parts.part + parts.count, [](auto& part) { return part.kind == blend::Part::Kind::edges; }),
+            4);
+  odd.pads[0].place.width = 1000;  // the background shows
+  parts = odd.schedule_parts(layers);
+  EXPECT_GT(parts.other_blocks, 0);
+
+  const auto wall = [&](int width, int height, int cells) {
+    PairScene scene(Format::NV12, width, height);
+    scene.pads.resize(std::size_t(cells) + 1, scene.pads[0]);
+    const std::vector<Rect> places = blend::grid_layout(cells, 0, 0, 0, width, height);
+    for (int i = 0; i < cells; ++i) scene.pads[std::size_t(i) + 1].place = places[std::size_t(i)];
+    return scene.schedule_parts(layers);
+  };
+  EXPECT_EQ(wall(1920, 1080, 9).count, 18);  // luma and chroma of nine pads
+  EXPECT_NE(wall(1920, 1080, 63).part[0].kind, blend::Part::Kind::searched);
+  EXPECT_EQ(wall(1912, 1080, 63).part[0].kind, blend::Part::Kind::searched);
+}
+
+/// Which arithmetic the matrices of the formats allow.
+TEST(BlendSchedule, Matrices) {
+  for (LumaMatrix matrix : {LumaMatrix::bt601, LumaMatrix::bt709, LumaMatrix::bt2020})
+    for (bool limited : {false, true})
+      for (Format format : {Format::GRAY8, Format::NV12, Format::RGBA}) {
+        const blend::Target target = blend::make_target({format, 8, 8}, ColorCoding(format, matrix, limited));
+        EXPECT_EQ(blend::matrices_of(target), format == Format::RGBA ? blend::Matrices::equal : blend::Matrices::bounded);
+      }
+  blend::Target target = blend::make_target({Format::NV12, 8, 8}, ColorCoding(Format::NV12, LumaMatrix::bt601, false));
+  target.from_rgb.m[0][3] = 1;
+  EXPECT_EQ(blend::matrices_of(target), blend::Matrices::any);
 }
 
 TEST(BlendSchedule, PairsOfPlanes) {

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Scaling a layer of the output's 8-bit format, plane by plane: what lay_parts and lay_tiles share.
+//
+//   part of a plane                                      a sample of subsampled chroma: the mean of its pixels
+//      columns 0 … 31   32 … 63      the next group         pixel columns  2X   2X + 1
+//   ┌───────────────────────────┬──────────────────┐                     ┌───────────┐
+//   │ warp 0: lane 0 … 31  0 …  │                  │       row 2Y        │  s     s  │   each pixel is rounded before
+//   │ warp 1                    │                  │       row 2Y + 1    │  s     s  │
+//   │ …                         │                  │                     └───────────┘
+//   │ warp 0                    │                  │
+//   └───────────────────────────┴──────────────────┘
+//
+// A thread computes the positions along x once for all of its rows. Lane k computes the positions along y of the warp's row k.
+#pragma once
+
+#include "kernels/blend/cuda_copy.cuh"
+#include "kernels/blend/cuda_sampler.cuh"
+#include "kernels/blend/cuda_write.cuh"
+#include "kernels/cuda/overlap.hpp"
+
+namespace cudavision::blend {
+namespace {
+
+/// The bytes below a layer: rows of the output, or of a picture that is only copied there.
+struct Below {
+  const uint8_t* data;
+  uint32_t pitch;
+};
+
+/// The pixels of a layer that is copied, at the output's places.
+__device__ __forceinline__ Below below_of(const LayerPicture& layer) {
+  const int x = layer.crop.x - layer.place.x, y = layer.crop.y - layer.place.y, pitch = int(layer.channels[0].pitch);
+  return {layer.packed.data + std::ptrdiff_t(y) * pitch + x * 4, uint32_t(pitch)};
+}
+
+/// What happens to the samples of a layer.
+enum class Use {
+  store,  ///< they are the output's
+  blend,  ///< four bytes are blended with the bytes below
+  mean,   ///< the mean of two or four is a sample of chroma
+};
+
+/// A part of a plane of the output. `part` in pixels.
+struct PlanePart {
+  Rect part;
+  uint8_t* data;
+  uint32_t pitch;
+
+  __device__ __forceinline__ uint8_t* at(int x, int y, int unit) const { return data + offset(y, pitch) + uint32_t(x * unit); }
+};
+
+/// The stored sample, rounded as rounded_sample() does.
+__device__ __forceinline__ uint32_t stored_sample(float s) { return stored(s + 0x1p-10f); }
+
+template <int Unit>
+__device__ __forceinline__ void store_bytes(const uint32_t (&byte)[Unit], uint8_t* at) {
+  if constexpr (Unit == 2)
+    *reinterpret_cast<uint16_t*>(at) = uint16_t(__byte_perm(byte[0], byte[1], 0x0040));
+  else
+#pragma unroll
+    for (int c = 0; c < Unit; ++c) at[c] = uint8_t(byte[c]);
+}
+
+/// Selects the components of a pixel of four bytes, the last one of which is alpha or padding, as numbers around round_bias.
+__device__ __forceinline__ void pixel_order(const Packed& packed, uint32_t (&order)[4]) {
+#pragma unroll
+  for (int c = 0; c < 4; ++c) order[c] = 0x7650 | packed.order[c];
+}
+
+/// What Use::blend and Use::store need to know to store pixels of four bytes, in registers.
+struct Pixel {
+  Layer layer;    ///< only what lay_pixel() needs
+  Target target;  ///< the same
+  uint32_t pack;  ///< from components to bytes
+
+  __device__ __forceinline__ Pixel(const Target& to, const LayerPicture& from) {
+    layer.coverage = from.coverage, layer.rounding = round_bias;
+    layer.color_bias = from.color_bias, layer.alpha_bias = from.alpha_bias, layer.opaque_below = from.opaque_below;
+    target.max = 255, target.per_max = to.per_max;
+    pack = 0;
+#pragma unroll
+    for (int c = 0; c < 4; ++c) pack |= c << 4 * to.packed.order[c];
+  }
+
+  /// The stored pixel; `below`: the one below, for Use::blend.
+  template <Use How>
+  __device__ __forceinline__ uint32_t operator()(bool alpha, const float (&s)[4], const uint32_t (&order)[4],
+                                                 uint32_t below) const {
+    float pixel[4];
+#pragma unroll
+    for (int c = 0; c < 3; ++c) pixel[c] = rounded_sample(s[c]);
+    if constexpr (How == Use::blend) {
+      const float over[4] = {pixel[0], pixel[1], pixel[2], s[3]};
+#pragma unroll
+      for (int c = 0; c < 4; ++c) pixel[c] = number_of<4>({below}, order, c);
+      lay_pixel<Operator::over, 4>(target, layer, 1, over, pixel);
+    } else {
+      pixel[3] = alpha ? rounded_alpha(layer, s[3] * layer.coverage) : target.max;
+    }
+#pragma unroll
+    for (float& value : pixel) value += round_bias;  // as stored()
+    return __byte_perm(blend::pack(pixel[0], pixel[1], pixel[2], pixel[3]), 0, pack);
+  }
+};
+
+static_assert(tuning.direct_strips * tuning.rows <= 16, "the lanes of a warp hold the positions of its rows");
+
+/// Scales a plane of a layer. A thread has N columns, 32 apart, and R rows at once: rows of its own, or those that share chroma.
+template <typename Sampler, int Unit, Use How>
+__device__ __forceinline__ void scale_plane(const Target& target, const LayerPicture& layer, const Source& from, const Below& below,
+                                            const PlanePart& to) {
+  constexpr bool mean = How == Use::mean;
+  constexpr int N = Unit < 3 && !mean ? tuning.direct_columns : 2, R = mean ? 2 : Unit < 3 ? tuning.direct_rows : 1;
+  const Rect& part = to.part;
+  const int shift = mean ? target.shift_y : 0, top = part.y >> shift;
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, right = part.x + part.width - 1, bottom = part.y + part.height - 1;
+  // Lane k has the warp's row k. Means: lanes 2k and 2k + 1 have the two rows of sample k.
+  const int mine = mean ? ((top + warp + lane / 2 * warps) << shift) + (lane & shift) : top + warp + lane * warps;
+  const auto down = Sampler::down(from.down, min(mine, bottom) - layer.place.y);
+  uint32_t order[4];
+  pixel_order(layer.packed, order);
+  const Pixel pixel(target, layer);
+  for (int left = part.x + lane; left - lane <= right; left += 32 * N) {
+    typename Sampler::Across across[N];
+#pragma unroll
+    for (int j = 0; j < N; ++j) across[j] = Sampler::template across<Unit>(from.across, min(left + 32 * j, right) - layer.place.x);
+    constexpr int step = mean ? 1 : R;  // rows of the plane
+    for (int y = top + warp, k = 0; y <= bottom >> shift; y += step * warps, k += R) {
+      typename Sampler::Down rows_down[R];
+      uint32_t under[R][N];
+      float s[R][N][Unit];
+#pragma unroll
+      for (int i = 0; i < R; ++i) rows_down[i] = Sampler::from_lane(down, k + i);
+      if constexpr (How == Use::blend)
+#pragma unroll
+        for (int i = 0; i < R; ++i)
+#pragma unroll
+          for (int j = 0; j < N; ++j)
+            under[i][j] = *reinterpret_cast<const uint32_t*>(below.data + offset(min(y + i * warps, bottom), below.pitch) +
+                                                             uint32_t(min(left + 32 * j, right) * 4));
+      Sampler::template read<Unit>(from, order, across, rows_down, s);
+      if constexpr (mean) {
+#pragma unroll
+        for (int j = 0; j < N; ++j) {
+          uint32_t sums = 0;  // of the samples' bytes, 16 bits each
+#pragma unroll
+          for (int c = 0; c < Unit; ++c)
+            sums += ((stored_sample(s[0][j][c]) & 0xff) + (stored_sample(s[1][j][c]) & 0xff)) << 16 * c;
+          sums += __shfl_xor_sync(~0u, sums, 1);
+          uint32_t byte[Unit];
+#pragma unroll
+          for (int c = 0; c < Unit; ++c) byte[c] = stored(float(sums >> 16 * c & 0xffff) * 0.25f);
+          if (const int x = left + 32 * j; x <= right && lane % 2 == 0) store_bytes<Unit>(byte, to.at(x / 2, y, Unit));
+        }
+      } else {
+#pragma unroll
+        for (int i = 0; i < R; ++i)
+#pragma unroll
+          for (int j = 0; j < N; ++j) {
+            const int row = y + i * warps, x = left + 32 * j;
+            const bool inside = row <= bottom && x <= right;
+            uint8_t* const at = to.at(x, row, Unit);
+            if constexpr (Unit == 4) {
+              const uint32_t word =
+                  pixel.template operator()<How>(target.alpha, s[i][j], order, How == Use::blend ? under[i][j] : 0);
+              if (inside) *reinterpret_cast<uint32_t*>(at) = word;
+            } else {
+              uint32_t byte[Unit];
+#pragma unroll
+              for (int c = 0; c < Unit; ++c) byte[c] = stored_sample(s[i][j][c]);
+              if (inside) store_bytes<Unit>(byte, at);
+            }
+          }
+      }
+    }
+  }
+}
+
+/// The bytes from the start of a unit to component c.
+__device__ __forceinline__ int bytes_before(const Target& target, int c) {
+  const Channel(&all)[4] = target.channels;
+  if (target.packed.data) return int(all[c].data - target.packed.data);
+  const int other = all[c].step == 1 ? c : all[c].step == 2 ? 3 - c : 2 - c;  // the unit starts with one of these two
+  return max(int(all[c].data - all[other].data), 0);
+}
+
+/// Scales the plane of component c.
+template <int Unit, Use How>
+__device__ __forceinline__ void scale(const Target& target, const LayerPicture& layer, int c, const Below& below,
+                                      const PlanePart& to) {
+  const Channel& channel = layer.channels[c];
+  const Source from{channel.data - bytes_before(target, c), uint32_t(channel.pitch), layer.across[c > 0], layer.down[c > 0]};
+  if (const int side = box_side(layer, from.across, from.down))
+    side == 2 ? scale_plane<Box<2>, Unit, How>(target, layer, from, below, to)
+              : scale_plane<Box<0>, Unit, How>(target, layer, from, below, to);
+  else if (layer.sampling == Sampling::area)
+    scale_plane<Area, Unit, How>(target, layer, from, below, to);
+  else
+    scale_plane<Linear, Unit, How>(target, layer, from, below, to);
+}
+
+/// What lies in the planes of the output. Each shape has a kernel of its own.
+enum class Shape {
+  gray,     ///< one sample
+  triples,  ///< RGB
+  pixels,   ///< four bytes
+  pairs,    ///< NV12, NV21: chroma is subsampled
+  planes,   ///< three planes; chroma may be subsampled
+};
+
+/// Scales a layer. `odd`: without subsampled chroma.
+template <Shape S>
+__device__ __forceinline__ void scale_layer(const Target& target, const LayerPicture& layer, const Rect& part, Planes planes,
+                                            bool odd, const Below& below) {
+  const auto plane = [&](int c) {
+    return PlanePart{part, target.channels[c].data - bytes_before(target, c), uint32_t(target.channels[c].pitch)};
+  };
+  if constexpr (S == Shape::pixels) {
+    if (layer.hides)
+      scale<4, Use::store>(target, layer, 0, below, plane(0));
+    else
+      scale<4, Use::blend>(target, layer, 0, below, plane(0));
+  } else if constexpr (S == Shape::triples) {
+    scale<3, Use::store>(target, layer, 0, below, plane(0));
+  } else {
+    const int all = S == Shape::planes && !target.shift_x ? 3 : 1;
+    if (writes(planes, false))
+#pragma unroll 1
+      for (int c = 0; c < all; ++c) scale<1, Use::store>(target, layer, c, below, plane(c));
+    if (S == Shape::gray || all == 3 || odd || !writes(planes, true)) return;
+    if constexpr (S == Shape::pairs) scale<2, Use::mean>(target, layer, 1, below, plane(1));
+    if constexpr (S == Shape::planes)
+#pragma unroll 1
+      for (int c = 1; c < 3; ++c) scale<1, Use::mean>(target, layer, c, below, plane(c));
+  }
+}
+
+/// Parameters for up to N layers, passed by value.
+template <int N>
+struct DirectParams : ComposeParams<N, LayerPicture> {
+  CopyGroups groups;
+  int part_count;
+  int scaled;            ///< see Parts
+  std::uint32_t mixing;  ///< see Parts
+  static constexpr int most = N <= tuning.few_layers ? tuning.few_parts : most_parts;
+  int begins[most];  ///< Part::begin of each part, and Part::column: close together, so that a search finds them in the cache
+  std::int16_t columns[most];
+  Part parts[most];
+};
+static_assert(sizeof(DirectParams<tuning.few_layers>) <= 4096 && sizeof(DirectParams<max_pads>) <= 32764, "kernel arguments");
+
+/// The part and the tile of a block.
+template <int N>
+__device__ __forceinline__ const Part& find_part(const DirectParams<N>& p, int block, Rect& tile) {
+  int last = 0;  // of the band
+  for (int count = p.part_count; count > 1;) {
+    const int half = count / 2;
+    if (block >= p.begins[last + half])
+      last += half, count -= half;
+    else
+      count = half;
+  }
+  const int index = block - p.begins[last], across = p.parts[last].across, row = index / across, column = index - row * across;
+  while (p.columns[last] > column) --last;
+  const Part& part = p.parts[last];
+  const Rect& r = part.rect;
+  const int begin = first_tile(part) + (column - p.columns[last]) * part.tile_width, left = max(begin, r.x),
+            top = r.y + row * part.tile_height;
+  tile = {left, top, min(begin + part.tile_width, r.x + r.width) - left, min(int(part.tile_height), r.y + r.height - top)};
+  return part;
+}
+
+/// Calls f with the Shape of the output's planes as an integral constant.
+template <typename F>
+void with_shape(const Target& target, F&& f) {
+  const Channel(&channels)[4] = target.channels;
+  if (target.gray) return f(std::integral_constant<Shape, Shape::gray>());
+  if (channels[0].step == 4 || channels[3].data) return f(std::integral_constant<Shape, Shape::pixels>());
+  if (channels[0].step == 3) return f(std::integral_constant<Shape, Shape::triples>());
+  if (channels[1].step == 2 && channels[0].step == 1) return f(std::integral_constant<Shape, Shape::pairs>());
+  f(std::integral_constant<Shape, Shape::planes>());
+}
+
+/// Launches a kernel for some of the parts.
+template <int N>
+cudaError_t launch_parts(void (*kernel)(DirectParams<N>), const Target& target, const std::vector<Layer>& layers,
+                         const ComposeLaunch& launch, const Parts& parts, int first, int end, int blocks, bool overlaps,
+                         Queue queue) {
+  DirectParams<N> p;
+  set_params(target, layers, launch, p);
+  p.groups = copy_groups(target);
+  p.part_count = end - first, p.scaled = parts.scaled, p.mixing = parts.mixing;
+  for (int i = 0; i < p.part_count; ++i) {
+    const Part& part = p.parts[i] = parts.part[first + i];
+    p.begins[i] = part.begin, p.columns[i] = part.column;
+  }
+  return cuda::launch_overlapping(reinterpret_cast<const void*>(kernel), blocks, 32 * warps, 0, overlaps, &p, queue.stream);
+}
+bool are_few(const std::vector<Layer>& layers, int parts) {
+  return int(layers.size()) <= tuning.few_layers && parts <= tuning.few_parts;
+}
+
+}  // namespace
+}  // namespace cudavision::blend
