@@ -56,9 +56,9 @@ __device__ __forceinline__ void add_up(const Job& job, const Tile& tile, Shared<
   using ColumnSum = typename SampleQuad<T, squared>::ColumnSum;
   using LineChunk = SumChunk<LineSum>;
   using ColumnChunk = SumChunk<ColumnSum>;
-  constexpr int line_chunks = R / LineChunk::count;             // of a tile's rows
-  constexpr int beside = 32 / line_chunks;                      // tiles on the left that the lanes load at once
-  constexpr int chunks = tile_width / ColumnChunk::count / 32;  // of a tile's columns, in a lane
+  constexpr int line_chunks = R / LineChunk::count;                 // of a tile's rows
+  constexpr int beside = 32 / line_chunks;                          // tiles on the left that the lanes load at once
+  constexpr int chunks = tile_width / ColumnChunk::count / 32;      // of a tile's columns, in a lane
   constexpr int tiles_left = 4, tiles_above = chunks == 1 ? 5 : 2;  // in a round
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const LineSum* const rows_left = static_cast<const LineSum*>(job.rows) +
