@@ -52,14 +52,15 @@ class Convolve : public cuda::CudaFilter {
  protected:
   Status filter(const Image& src, const Image& dst, const SetRects& rects, Queue queue) override {
     const FormatInfo& format = info(plan_.geometry.format);
-    const int rows = schedule_.family == Family::matrix_strip ? strip_rows(schedule_, format, rects, resident_blocks_) : 0;
+    const StripHeight strip =
+        schedule_.family == Family::matrix_strip ? strip_height(schedule_, format, rects, resident_blocks_) : StripHeight{};
     int blocks = 0;
     for (int i = 0; i < 3; ++i) {
       auto& job = params_.jobs[i];
       job.first_block = i < format.set_count ? blocks : INT_MAX;
       if (i >= format.set_count || rects[i].empty()) continue;
       job.view = cuda::make_view(src, dst, i, rects[i], plan_.border, plan_.border_value, plan_.filter_alpha);
-      const Cut pieces = cut(schedule_, format, format.sets[i].channels, rects[i], rows);
+      const Cut pieces = cut(schedule_, format, format.sets[i].channels, rects[i], strip);
       set_common(job, format.sets[i]);
       set_own(job, pieces, src.planes[format.sets[i].plane], dst.planes[format.sets[i].plane]);
       blocks += pieces.blocks();

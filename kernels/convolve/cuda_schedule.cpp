@@ -109,32 +109,37 @@ std::size_t strip_bytes(const FormatInfo& format) {
   return std::size_t(most);
 }
 
-int strip_rows(const Schedule& schedule, const FormatInfo& format, const SetRects& rects, int blocks) {
+StripHeight strip_height(const Schedule& schedule, const FormatInfo& format, const SetRects& rects, int blocks) {
   const int more = schedule.side - 1;  // rows of samples than of results
-  int best = 0;
-  std::int64_t least = 0;
-  for (int groups = 1; best == 0 || groups * tuning.strip_step <= tuning.strip_most_rows; ++groups) {
-    const int rows = groups * tuning.strip_step - more;
-    if (rows <= 0) continue;
-    std::int64_t count = 0;
+  const auto count_of = [&](StripHeight height) {
+    int count = 0;
     for (int i = 0; i < format.set_count; ++i)
-      if (!rects[i].empty()) count += cut(schedule, format, format.sets[i].channels, rects[i], rows).blocks();
-    const int channels = last_channels(format);
-    const std::int64_t cost = divide_up(int(count), blocks) * (std::int64_t(rows + more) * channels + tuning.strip_start_rows);
-    if (best == 0 || cost < least) least = cost, best = rows;
+      if (!rects[i].empty()) count += cut(schedule, format, format.sets[i].channels, rects[i], height).blocks();
+    return count;
+  };
+  StripHeight best;
+  std::int64_t least = -1;
+  for (int groups = 1; least < 0 || groups * tuning.strip_step <= tuning.strip_most_rows; ++groups) {
+    StripHeight height{groups * tuning.strip_step - more, true};
+    if (height.rows <= 0) continue;
+    int count = count_of(height);
+    if (count > blocks) height.short_edges = false, count = count_of(height);
+    const std::int64_t rows = std::int64_t(height.rows + more) * last_channels(format) + tuning.strip_start_rows;
+    const std::int64_t cost = divide_up(count, blocks) * rows;
+    if (least < 0 || cost < least) least = cost, best = height;
     if (count <= blocks) break;
   }
   return best;
 }
 
-Cut cut(const Schedule& schedule, const FormatInfo& format, int channels, const Rect& rect, int strip_rows) {
+Cut cut(const Schedule& schedule, const FormatInfo& format, int channels, const Rect& rect, StripHeight strip) {
   Cut cut;
   switch (schedule.family) {
     case Family::small:
       cut.rows = small_rows(channels, schedule.side);
       break;
     case Family::matrix_strip:
-      cut.rows = strip_rows;
+      cut.rows = strip.rows;
       break;
     case Family::matrix_tile:
       cut.rows = tuning.matrix_tile_rows;
@@ -146,14 +151,14 @@ Cut cut(const Schedule& schedule, const FormatInfo& format, int channels, const 
   const bool strips = schedule.family == Family::matrix_strip;
   if (strips) {
     // A row of more channels takes longer, so blocks of such a set have fewer rows.
-    const int more = schedule.side - 1, steps = (strip_rows + more) / tuning.strip_step * last_channels(format) / channels;
+    const int more = schedule.side - 1, steps = (strip.rows + more) / tuning.strip_step * last_channels(format) / channels;
     const auto rows_of = [&](int steps) {
       while (steps * tuning.strip_step <= more) ++steps;
       return steps * tuning.strip_step - more;
     };
     cut.rows = rows_of(steps);
     cut.edges = std::min(cut.tiles_x, 2);
-    cut.edge_rows = rows_of(steps < tuning.strip_edge_steps ? steps : steps / tuning.strip_edge_share);
+    cut.edge_rows = rows_of(strip.short_edges || steps >= tuning.strip_edge_steps ? steps / tuning.strip_edge_share : steps);
     cut.edge_tiles_y = divide_up(rect.height, cut.edge_rows);
   }
   cut.tiles_y = divide_up(rect.height, (strips ? 1 : schedule.warps) * cut.rows);

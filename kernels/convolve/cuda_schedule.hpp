@@ -74,11 +74,15 @@ struct Cut {
   int edge_tiles_y = 0;
   CUDAVISION_HOST_DEVICE int blocks() const { return edges * edge_tiles_y + (tiles_x - edges) * tiles_y; }
 };
-/// Rows of a block of Family::matrix_strip for all sets of a frame; `blocks`: how many run on the device at once.
-int strip_rows(const Schedule& schedule, const FormatInfo& format, const SetRects& rects, int blocks);
-/// Blocks begin at the multiple of 4 (on the matrix units 16) at or before the rectangle. `strip_rows`: see above; other families
-/// ignore it.
-Cut cut(const Schedule& schedule, const FormatInfo& format, int channels, const Rect& rect, int strip_rows);
+/// The height of blocks of Family::matrix_strip.
+struct StripHeight {
+  int rows = 1;              ///< of results
+  bool short_edges = false;  ///< blocks at the sides are shorter, however few rows they have
+};
+/// Chooses the height for all sets of a frame; `blocks`: how many run on the device at once.
+StripHeight strip_height(const Schedule& schedule, const FormatInfo& format, const SetRects& rects, int blocks);
+/// Blocks begin at the multiple of 4 (on the matrix units 16) at or before the rectangle. Only Family::matrix_strip uses `strip`.
+Cut cut(const Schedule& schedule, const FormatInfo& format, int channels, const Rect& rect, StripHeight strip);
 
 /// Results across of a block, and the multiple of pixels at which it begins.
 int block_width(const Schedule& schedule);

@@ -117,7 +117,7 @@ class CudaGaussian final : public cuda::CudaFilter {
       kernel_ = strip_kernel(element_bytes, channels_, shape);
       threads_ = 32 * tuning.strip_warps;
       workers_.window = strip_bytes * tuning.strip_warps + max_lead_ + max_reach_;
-      workers_.edge_percent = tuning.strip_edge_percent;
+      workers_.edge_percent = strip_edge_percent(element_bytes);
       shared_bytes_ = strip_shared(element_bytes, shape);
     } else {
       kernel_ = large_kernel(element_bytes);

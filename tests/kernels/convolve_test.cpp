@@ -380,8 +380,9 @@ TEST(ConvolveSchedule, EverySampleIsInOneBlock) {
       for (int round = 0; round < 40; ++round) {
         const Rect rect{random.below(300), random.below(50), random.between(1, 700), random.between(1, 300)};
         const int channels = layout.sets[random.below(layout.set_count)].channels;
-        const int strip_rows = random.between(8, 64), width = convolve::block_width(schedule);
-        const convolve::Cut cut = convolve::cut(schedule, layout, channels, rect, strip_rows);
+        const convolve::StripHeight strip{random.between(8, 64), random.below(2) == 1};
+        const int width = convolve::block_width(schedule);
+        const convolve::Cut cut = convolve::cut(schedule, layout, channels, rect, strip);
         std::vector<int> samples(std::size_t(rect.width) * rect.height);
         for (int block = 0; block < cut.blocks(); ++block) {
           convolve::Place place{};
@@ -407,13 +408,29 @@ TEST(ConvolveSchedule, RowsOfStripsFillTheDevice) {
   for (int side : {3, 5, 7}) {
     const auto schedule =
         convolve::make_schedule(box_plan(Format::GRAY8, side, side), convolve::Matrix::pair, large_shared).value();
-    const auto rows = [&](int width, int height, int blocks) {
-      return convolve::strip_rows(schedule, info(Format::GRAY8), {Rect{0, 0, width, height}, Rect{}, Rect{}}, blocks);
+    const auto height_of = [&](int width, int height, int blocks) {
+      return convolve::strip_height(schedule, info(Format::GRAY8), {Rect{0, 0, width, height}, Rect{}, Rect{}}, blocks);
     };
     const int step = convolve::tuning.strip_step, width = convolve::strip_width;
-    EXPECT_EQ(rows(16, 16, 100000), step - side + 1);                                                   // the fewest
-    EXPECT_EQ(rows(width, 1 << 20, 1), convolve::tuning.strip_most_rows - side + 1);                    // the most
-    for (int height : {1, 100, 1080, 4320}) EXPECT_EQ((rows(7680, height, 500) + side - 1) % step, 0);  // whole groups of rows
+    EXPECT_EQ(height_of(16, 16, 100000).rows, step - side + 1);                                 // the fewest
+    EXPECT_EQ(height_of(width, 1 << 20, 1).rows, convolve::tuning.strip_most_rows - side + 1);  // the most
+    for (int height : {1, 100, 1080, 4320})
+      EXPECT_EQ((height_of(7680, height, 500).rows + side - 1) % step, 0);  // whole groups of rows
+  }
+}
+
+/// Blocks at the sides are shorter in small frames only where all blocks still run at once.
+TEST(ConvolveSchedule, ShortEdgesOfSmallFramesRunAtOnce) {
+  const auto schedule = convolve::make_schedule(box_plan(Format::GRAY8, 3, 3), convolve::Matrix::pair, large_shared).value();
+  const FormatInfo& format = info(Format::GRAY8);
+  const Rect rect{0, 0, 1920, 1080};
+  for (bool short_edges : {true, false}) {
+    const int blocks = short_edges ? 528 : 500;  // 516 blocks of two heights, or 312 of one
+    const convolve::StripHeight strip = convolve::strip_height(schedule, format, {rect, Rect{}, Rect{}}, blocks);
+    const convolve::Cut cut = convolve::cut(schedule, format, 1, rect, strip);
+    EXPECT_EQ(strip.short_edges, short_edges);
+    EXPECT_EQ(cut.edge_rows < cut.rows, short_edges);
+    EXPECT_LE(cut.blocks(), blocks);
   }
 }
 
