@@ -199,7 +199,7 @@ build_peers() {
     report SKIP "$name" "nvcc, but no NPP (${header:-no header}, ${library:-no library})"
     return
   fi
-  run "$name" 240 "$nvcc" -O2 -std=c++17 -arch=native -shared -Xcompiler -fPIC -cudart static -I"$(dirname "$header")" \
+  run "$name" 240 "$nvcc" -O2 -std=c++17 -arch=native -shared -Xcompiler -fPIC -cudart static -I"$here" -I"$(dirname "$header")" \
     "$here/tests/bench/peers.cu" -o "$here/tests/bench/libcudavision-bench-npp.so" "${libraries[@]}" \
     -Xlinker -rpath="$folder" -Xcompiler -static-libstdc++ -Xcompiler -static-libgcc
 }
