@@ -48,6 +48,7 @@ Result<bool> follow_context(GstCudaVisionMixer* self) {
 
 GstFlowReturn create_output_buffer(GstVideoAggregator* vagg, GstBuffer** buffer) {
   MixerState& state = state_of(vagg);
+  state.collected = true;
   if (state.host.uses_cuda()) {
     const auto followed = follow_context(as_mixer(vagg));
     if (!followed.ok()) {

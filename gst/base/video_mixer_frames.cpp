@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "gst/base/video_mixer_private.hpp"
@@ -184,30 +185,40 @@ void flush_pads(GstAggregator* agg) {
 
 }  // namespace
 
-/// The base class fails at a frame without a timestamp and posts no message, so this posts one.
+namespace {
+
+/// Says why the base class failed while it collected frames: it does so at a frame without a timestamp, and posts no message. The pad of
+/// that frame may have been released since.
+void post_missing_timestamp(GstAggregator* agg) {
+  std::string name = "a released pad";
+  const Inputs inputs(as_mixer(agg));
+  for (const MixerInput& input : inputs.list()) {
+    GstBuffer* next = gst_aggregator_pad_peek_buffer(GST_AGGREGATOR_PAD(input.pad));
+    if (next && !GST_BUFFER_PTS_IS_VALID(next)) name = GST_OBJECT_NAME(input.pad);
+    gst_clear_buffer(&next);
+  }
+  GST_ELEMENT_ERROR(
+      agg, STREAM, FORMAT,
+      ("%s: a frame without a timestamp cannot be placed in time: its source must set one, as by do-timestamp=true", name.c_str()),
+      (nullptr));
+}
+
+}  // namespace
+
 GstFlowReturn aggregate(GstAggregator* agg, gboolean timeout) {
+  MixerState& state = state_of(agg);
   flush_pads(agg);
-  state_of(agg).timeout = timeout;
+  state.timeout = timeout;
+  state.collected = false;
   update_latency(as_mixer(agg));
   const GstFlowReturn flow = base_class()->aggregate(agg, timeout);
   if (timeout || flow == GST_FLOW_EOS) push_held(agg);  // at a timeout frames are late already
   if (flow == GST_FLOW_EOS)
-    if (const Status status = state_of(agg).host.finish_work(); !status.ok()) {
-      state_of(agg).host.post_error(status);
+    if (const Status status = state.host.finish_work(); !status.ok()) {
+      state.host.post_error(status);
       return GST_FLOW_ERROR;
     }
-  if (flow != GST_FLOW_ERROR) return flow;
-  const Inputs inputs(as_mixer(agg));
-  for (const MixerInput& input : inputs.list()) {
-    GstBuffer* next = gst_aggregator_pad_peek_buffer(GST_AGGREGATOR_PAD(input.pad));
-    if (next && !GST_BUFFER_PTS_IS_VALID(next))
-      GST_ELEMENT_ERROR(
-          agg, STREAM, FORMAT,
-          ("%s: a frame without a timestamp cannot be placed in time: its source must set one, as by do-timestamp=true",
-           GST_OBJECT_NAME(input.pad)),
-          (nullptr));
-    gst_clear_buffer(&next);
-  }
+  if (flow == GST_FLOW_ERROR && !state.collected) post_missing_timestamp(agg);
   return flow;
 }
 

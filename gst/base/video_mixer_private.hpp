@@ -29,6 +29,7 @@ struct MixerState {
   Staging output_staging;
   bool to_device = false;                  // output frames are in CUDA memory
   bool timeout = false;                    // the next frame is composed without the pads that are late
+  bool collected = false;                  // this call of aggregate() has collected a frame of each pad
   std::deque<HeldPicture> held;            // the oldest first
   HeldPicture last{};                      // the frame that was just composed, if it is to wait; else without a buffer
   guint depth = 0;                         // frames that wait, as the latency says
