@@ -178,7 +178,7 @@ class Child(Folder):
                                    "matroskamux", "streamable=true", "!", "filesink", "location=endless.mkv"],
                                   stderr=subprocess.DEVNULL)
         try:
-            result = self.analyse("endless.mkv", timeout=5)
+            result = self.analyse("endless.mkv", timeout=10)  # long enough to find the plugins on a busy machine
         finally:
             writer.kill()
             writer.wait()
