@@ -269,20 +269,14 @@ class CudaTables final : public cuda::CudaFilter {
   std::vector<Plane> tables_;
 };
 
-template <typename Way>
-Result<std::unique_ptr<Filter>> loaded(Plan plan) {
-  auto filter = std::make_unique<Way>(std::move(plan));
-  if (Status status = filter->load(); !status.ok()) return status;
-  return std::unique_ptr<Filter>(std::move(filter));
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Filter>> make_box_cuda(Plan plan) {
-  if (slides(plan)) return loaded<CudaWindows>(std::move(plan));
+  if (slides(plan)) return cuda::loaded<CudaWindows>(std::move(plan));
   const auto device = cuda::current_device();
   if (!device.ok()) return device.error();
-  return CudaLines::takes(plan, device.value()) ? loaded<CudaLines>(std::move(plan)) : loaded<CudaTables>(std::move(plan));
+  return CudaLines::takes(plan, device.value()) ? cuda::loaded<CudaLines>(std::move(plan))
+                                                : cuda::loaded<CudaTables>(std::move(plan));
 }
 
 }  // namespace cudavision::local

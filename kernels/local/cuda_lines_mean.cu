@@ -10,38 +10,29 @@ using u16 = std::uint16_t;
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
-template <typename T, int C, unsigned mask, typename Sum>
-LineKernels kernels() {
-  return line_kernels_of<Shape<T, C, mask, Operation::box_mean, false>, Sum>();
-}
+constexpr Operation operation = Operation::box_mean;
 
 }  // namespace
 
 LineKernels mean_line_kernels(const LineShape& shape) {
   if (shape.sample_bytes == 2) {
-    if (shape.channels == 4) return shape.filtered == 7 ? kernels<u16, 4, 7, u64>() : kernels<u16, 4, 14, u64>();
-    if (shape.channels == 2) return shape.wide ? kernels<u16, 2, 3, u64>() : kernels<u16, 2, 3, u32>();
-    return shape.wide ? kernels<u16, 1, 1, u64>() : kernels<u16, 1, 1, u32>();
+    if (shape.channels == 4)
+      return shape.filtered == 7 ? kernels_for<operation, u16, 4, 7, u64>() : kernels_for<operation, u16, 4, 14, u64>();
+    if (shape.channels == 2)
+      return shape.wide ? kernels_for<operation, u16, 2, 3, u64>() : kernels_for<operation, u16, 2, 3, u32>();
+    return shape.wide ? kernels_for<operation, u16, 1, 1, u64>() : kernels_for<operation, u16, 1, 1, u32>();
   }
-  if (shape.channels == 1) return shape.wide ? kernels<u8, 1, 1, u64>() : kernels<u8, 1, 1, u32>();
+  if (shape.channels == 1) return shape.wide ? kernels_for<operation, u8, 1, 1, u64>() : kernels_for<operation, u8, 1, 1, u32>();
   if (shape.wide) return {};
   switch (shape.channels * 16 + shape.filtered) {
-    case 0x21:
-      return kernels<u8, 2, 1, u32>();
-    case 0x22:
-      return kernels<u8, 2, 2, u32>();
     case 0x23:
-      return kernels<u8, 2, 3, u32>();
-    case 0x37:
-      return kernels<u8, 3, 7, u32>();
-    case 0x47:
-      return kernels<u8, 4, 7, u32>();
-    case 0x4e:
-      return kernels<u8, 4, 14, u32>();
+      return kernels_for<operation, u8, 2, 3, u32>();
     case 0x45:
-      return kernels<u8, 4, 5, u32>();
+      return kernels_for<operation, u8, 4, 5, u32>();
+    case 0x4a:
+      return kernels_for<operation, u8, 4, 10, u32>();
     default:
-      return kernels<u8, 4, 10, u32>();
+      return kernels_for_bytes<operation>(shape);
   }
 }
 

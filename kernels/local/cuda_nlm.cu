@@ -190,10 +190,6 @@ class CudaNlm final : public cuda::CudaFilter {
 
 }  // namespace
 
-Result<std::unique_ptr<Filter>> make_nlm_cuda(Plan plan) {
-  auto filter = std::make_unique<CudaNlm>(std::move(plan));
-  if (Status status = filter->load(); !status.ok()) return status;
-  return std::unique_ptr<Filter>(std::move(filter));
-}
+Result<std::unique_ptr<Filter>> make_nlm_cuda(Plan plan) { return cuda::loaded<CudaNlm>(std::move(plan)); }
 
 }  // namespace cudavision::local

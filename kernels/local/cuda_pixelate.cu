@@ -116,10 +116,6 @@ class CudaMosaic final : public cuda::CudaFilter {
 
 }  // namespace
 
-Result<std::unique_ptr<Filter>> make_mosaic_cuda(Plan plan) {
-  auto filter = std::make_unique<CudaMosaic>(std::move(plan));
-  if (Status status = filter->load(); !status.ok()) return status;
-  return std::unique_ptr<Filter>(std::move(filter));
-}
+Result<std::unique_ptr<Filter>> make_mosaic_cuda(Plan plan) { return cuda::loaded<CudaMosaic>(std::move(plan)); }
 
 }  // namespace cudavision::local
