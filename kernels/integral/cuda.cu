@@ -21,7 +21,7 @@
 // Where to change what
 //   another sample type    SampleQuad (cuda_quads.cuh): arithmetic; load_rows(), pack_quad() (cuda_load.cuh); tables_kernel()
 //                          (cuda_tables.cu): its instance
-//   another output type    SumType and TableInfo::entry_bytes() (integral.hpp); write_tile() (cuda_write_tile.cuh): entry_bytes and
+//   another output type    SumType and entry_bytes() (integral.hpp); write_tile() (cuda_write_tile.cuh): entry_bytes and
 //                          the branches on job.type; tables_kernel() (cuda_tables.cu) and sum_bytes (cuda_schedule.cpp): whether it
 //                          is summed in 32 or 64 bits; cuda_store.cuh, if an entry has neither 4 nor 8 bytes;
 //                          cpu.cpp. Other lists are in the order of SumType: gst/elements/integral*.cpp
@@ -65,11 +65,11 @@ void set_frame(Job& job, const Image& src, const TableSource& source, const Plan
   job.max_value = format.max_value();
   job.dst = static_cast<unsigned char*>(table.data);
   job.dst_pitch = table.pitch;
-  const int entry_bytes = job.type == SumType::u32 || job.type == SumType::f32 ? 4 : 8;
-  const auto begin = reinterpret_cast<std::uintptr_t>(job.dst) + job.zero_line * entry_bytes, step = std::uintptr_t(table.pitch);
-  job.row_alignment = begin % 32 == 0 && step % 32 == 0                                      ? RowAlignment::aligned
-                      : job.overlap && entry_bytes == 4 && begin % 16 == 4 && step % 16 == 4 ? RowAlignment::stepped
-                                                                                             : RowAlignment::other;
+  const int bytes = entry_bytes(job.type);
+  const auto begin = reinterpret_cast<std::uintptr_t>(job.dst) + job.zero_line * bytes, step = std::uintptr_t(table.pitch);
+  job.row_alignment = begin % 32 == 0 && step % 32 == 0                                ? RowAlignment::aligned
+                      : job.overlap && bytes == 4 && begin % 16 == 4 && step % 16 == 4 ? RowAlignment::stepped
+                                                                                       : RowAlignment::other;
 }
 
 /// The job as the write pass sees it: it reads unpacked samples.

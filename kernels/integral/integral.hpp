@@ -36,6 +36,9 @@ struct Params {
   TableChannel channel = TableChannel::luma;
 };
 
+/// Bytes of an entry; not of SumType::automatic.
+constexpr int entry_bytes(SumType type) { return type == SumType::u32 || type == SumType::f32 ? 4 : 8; }
+
 /// One table that a plan fills.
 struct TableInfo {
   Role role = Role::luma;       ///< the component that is summed
@@ -43,7 +46,7 @@ struct TableInfo {
   SumType type = SumType::u32;  ///< of an entry, never automatic
   int width = 0, height = 0;    ///< entries
 
-  int entry_bytes() const { return type == SumType::u32 || type == SumType::f32 ? 4 : 8; }
+  int entry_bytes() const { return integral::entry_bytes(type); }
 };
 
 /// A plan for summed-area tables. It is made once and submitted often, on one stream at a time.
