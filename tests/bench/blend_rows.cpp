@@ -6,7 +6,7 @@ namespace cudavision::bench {
 namespace {
 
 /// `cells` pads that show the current picture, over the picture of `diff_interval` frames before, which fills the output.
-Row blend(const std::string& name, Format format, double moved, double must, int cells, std::function<void(blend::Pad&)> set) {
+Row blend(const std::string& name, Format format, double must, int cells, std::function<void(blend::Pad&)> set) {
   struct Work {
     std::unique_ptr<blend::Blend> plan;
     std::vector<Image> past = {};
@@ -34,8 +34,19 @@ Row blend(const std::string& name, Format format, double moved, double must, int
     return work.plan->submit(slot.dst, {}, work.pads, queue);
   };
   Row row{"blend-" + name, format, operation(make, submit)};
-  row.moved = moved;
+  row.moved = 3;
   row.must = must;
+  return row;
+}
+
+/// `cells` scaled pictures. Their limits are times: half of what an earlier version took, of GRAY8, NV12 and RGBA.
+/// `background`: the part of the output that they leave free. Counted as moved: they and the output whole, and that part.
+Row scaled(const std::string& name, Format format, std::array<double, 3> must_us, int cells, double background,
+           std::function<void(blend::Pad&)> set) {
+  Row row = blend(name, format, 0, cells, std::move(set));
+  row.moved = cells + background + 1;
+  row.must_us = must_us[format == Format::GRAY8 ? 0 : format == Format::NV12 ? 1 : 2];
+  row.must_us_1080p = 15;
   return row;
 }
 
@@ -44,19 +55,21 @@ Row blend(const std::string& name, Format format, double moved, double must, int
 std::vector<Row> blend_rows() {
   std::vector<Row> list;
   for (Format format : {Format::GRAY8, Format::NV12, Format::RGBA}) {
-    list.push_back(blend("over", format, 3, 1.15, 1, [](blend::Pad& p) { p.alpha = 0.65; }));
+    list.push_back(blend("over", format, 1.1, 1, [](blend::Pad& p) { p.alpha = 0.65; }));
     if (format == Format::RGBA) list.back().peer = {"alphacomp"};
-    list.push_back(blend("average", format, 3, 1.15, 1, [](blend::Pad& p) { p.op = blend::Operator::average, p.alpha = 0.65; }));
-    list.push_back(blend("key", format, 3, 1.15, 1, [](blend::Pad& p) {
+    list.push_back(blend("average", format, 1.1, 1, [](blend::Pad& p) { p.op = blend::Operator::average, p.alpha = 0.65; }));
+    list.push_back(blend("key", format, 1.1, 1, [](blend::Pad& p) {
       p.op = blend::Operator::average, p.alpha = 0.65;
       p.key.mode = blend::Key::Mode::first_pixel, p.key.tolerance = 10;
     }));
-    list.push_back(blend("multiply", format, 3, 0, 1, [](blend::Pad& p) { p.op = blend::Operator::multiply; }));
-    list.push_back(blend("inset", format, 2, 0, 1, [](blend::Pad& p) {
+    const double multiply = format == Format::RGBA ? 1.2 : 1.5;
+    list.push_back(blend("multiply", format, multiply, 1, [](blend::Pad& p) { p.op = blend::Operator::multiply; }));
+    list.push_back(scaled("inset", format, {30.6, 43.5, 53.7}, 1, 8 / 9.0, [](blend::Pad& p) {
       p.place = {p.place.width / 2 + 1, p.place.height / 2 + 1, p.place.width / 3, p.place.height / 3};
     }));
-    list.push_back(blend("grid-9", format, 2, 0, 9, [](blend::Pad& p) { p.interpolation = blend::Interpolation::area; }));
-    list.push_back(blend("grid-63", format, 2, 0, 63, [](blend::Pad&) {}));
+    const auto by_area = [](blend::Pad& p) { p.interpolation = blend::Interpolation::area; };
+    list.push_back(scaled("grid-9", format, {248, 450, 456}, 9, 0, by_area));
+    list.push_back(scaled("grid-63", format, {91, 161, 210}, 63, 0, [](blend::Pad&) {}));
   }
   return list;
 }

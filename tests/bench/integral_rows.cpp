@@ -31,9 +31,10 @@ Row integral(std::string name, integral::SumType type, integral::TableLayout lay
 
 std::vector<Row> integral_rows() {
   std::vector<Row> list;
-  for (Format format : {Format::GRAY8, Format::NV12, Format::RGBA, Format::GRAY16_LE})
-    list.push_back(integral("integral-u32", integral::SumType::u32, integral::TableLayout::inclusive, false, format, 1.35));
-  list.push_back(integral("integral-u32-padded", integral::SumType::u32, integral::TableLayout::padded, true, Format::GRAY8, 1.35));
+  for (auto [format, must] : {std::pair(Format::GRAY8, 1.15), {Format::NV12, 1.15}, {Format::RGBA, 1.3}, {Format::GRAY16_LE, 1.25}})
+    list.push_back(integral("integral-u32", integral::SumType::u32, integral::TableLayout::inclusive, false, format, must));
+  list.push_back(integral("integral-u32", integral::SumType::u32, integral::TableLayout::inclusive, false, Format::RGB, 0));
+  list.push_back(integral("integral-u32-padded", integral::SumType::u32, integral::TableLayout::padded, true, Format::GRAY8, 1.2));
   for (auto [name, type] : {std::pair("integral-u64", integral::SumType::u64), {"integral-f32", integral::SumType::f32}})
     list.push_back(integral(name, type, integral::TableLayout::inclusive, false, Format::GRAY8, 0));
   return list;

@@ -14,8 +14,10 @@ Row local(std::string name, local::Operation operation, int radius, Format forma
   Row row{std::move(name), format, filter(make, region)};
   if (operation == local::Operation::box_mean && radius <= 15) row.peer = {"box", 2 * radius + 1};
   if (operation == local::Operation::box_mean || operation == local::Operation::threshold)
-    row.must = format == Format::NV12 ? 3 : 2.5;
-  if (operation == local::Operation::deviation) row.must = 4;
+    row.must = format == Format::GRAY8 ? 2.5 : format == Format::NV12 ? 3 : 0;
+  if (operation == local::Operation::deviation && format == Format::GRAY8) row.must = 4;
+  if (operation != local::Operation::nlm) row.must_us_1080p = 15;
+  if (operation == local::Operation::nlm && format == Format::GRAY8) row.must_us = radius == 1 ? 5000 : radius == 7 ? 9000 : 0;
   return row;
 }
 
@@ -46,6 +48,12 @@ std::vector<Row> local_rows() {
     list.push_back(local("threshold-r" + std::to_string(radius), local::Operation::threshold, radius, Format::NV12));
     list.push_back(local("deviation-r" + std::to_string(radius), local::Operation::deviation, radius, Format::GRAY8));
   }
+  for (Format format : {Format::RGBA, Format::RGB, Format::GRAY16_LE, Format::P010_10LE, Format::YUY2})
+    list.push_back(local("box-mean-r15", local::Operation::box_mean, 15, format));
+  for (Format format : {Format::RGBA, Format::P010_10LE, Format::YUY2})
+    list.push_back(local("threshold-r15", local::Operation::threshold, 15, format));
+  for (Format format : {Format::RGBA, Format::GRAY16_LE})
+    list.push_back(local("deviation-r15", local::Operation::deviation, 15, format));
   for (int radius : {1, 3, 7})
     list.push_back(local("nlm-r" + std::to_string(radius) + "-s5", local::Operation::nlm, radius, Format::GRAY8));
   for (Format format : {Format::NV12, Format::RGB, Format::P010_10LE, Format::GRAY16_LE})

@@ -2,13 +2,28 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Turns the JSON of bench_kernels and cvcuda_peers.py into the table of docs/performance.md: report.py kernels.json [cvcuda.json]
 
-One row for each operation and format: at each size the time and its ratio to a copy of the same bytes, and at 8K the ratio of the peer's
-time to ours. CV-CUDA has a column of its own. `report.py --check` makes a table of made-up numbers and checks its lines.
+One row for each operation and format: at each size the time and its ratio to a copy of the same bytes, the limits at 8K (a ratio, or µs)
+and at 1080p (µs), and at 8K the ratio of the peer's time to ours. Values over their limit are bold. CV-CUDA has a column of its own. `report.py --check` makes a table of made-up numbers and checks its lines.
 """
 import json
+import math
 import sys
 
 SIZES = ('8K', '4K', '1080p')
+
+
+def cell(run):
+    """The time of a run and its ratios, bold if one is over its limit."""
+    if run is None or 'over_copy' not in run:
+        return '–'
+    floor = f", {run['over_floor']:.2f} of the FMA floor" if 'over_floor' in run else ''
+    missed = run.get('over_floor', run['over_copy']) > run.get('must', math.inf) or run['real_time'] > run.get('must_us', math.inf)
+    bold = '**' if missed else ''
+    return f"{bold}{run['real_time']:.1f} ({run['over_copy']:.2f}{floor}){bold}"
+
+
+def limit_of(run):
+    return f"{run['must']:.2f}" if 'must' in run else f"{run['must_us']:g} µs" if 'must_us' in run else ''
 
 
 def table(ours, cvcuda=()):
@@ -22,22 +37,15 @@ def table(ours, cvcuda=()):
         if size == '8K':
             theirs[operation, pixels] = run
     sizes = [size for size in SIZES if any(size in runs for runs in rows.values())]
-    head = ['operation', 'format', *(f'{size}, µs (÷ copy)' for size in sizes), 'must', 'peer ÷ ours, 8K']
+    head = ['operation', 'format', *(f'{size}, µs (÷ copy)' for size in sizes), 'must, 8K; 1080p', 'peer ÷ ours, 8K']
     if cvcuda:
         head.append('CV-CUDA ÷ ours, 8K (÷ copy)')
     lines = [f"| {' | '.join(head)} |", '| --- ' * len(head) + '|']
     for row in [*rows, *(row for row in theirs if row not in rows)]:  # the last ones have no counterpart of ours
         runs = rows.get(row, {})
-        cells = []
-        for size in sizes:
-            run = runs.get(size)
-            if run is None or 'over_copy' not in run:
-                cells.append('–')
-                continue
-            floor = f", {run['over_floor']:.2f} of the FMA floor" if 'over_floor' in run else ''
-            cells.append(f"{run['real_time']:.1f} ({run['over_copy']:.2f}{floor})")
+        cells = [cell(runs.get(size)) for size in sizes]
         first = runs.get('8K', {})
-        must = f"{first['must']:.2f}" if 'must' in first else ''
+        must = '; '.join(limit for limit in (limit_of(first), limit_of(runs.get('1080p', {}))) if limit)
         peer = f"{first['peer_over_ours']:.1f}" if 'peer_over_ours' in first else ''
         if 'peer_over_ours_equal' in first:
             peer += f" (equal samples: {first['peer_over_ours_equal']:.1f})"
@@ -53,12 +61,15 @@ def table(ours, cvcuda=()):
 
 def check():
     ours = [{'name': 'gaussian-5/GRAY8/8K/iterations:1', 'real_time': 20.0, 'over_copy': 1.25, 'must': 1.5, 'peer_over_ours': 3.0},
+            {'name': 'gaussian-5/GRAY8/1080p/iterations:1', 'real_time': 5.1, 'over_copy': 1.5, 'must_us': 5.0},
             {'name': 'gaussian-5/GRAY8/360p/iterations:1', 'real_time': 3.0, 'over_copy': 1.5},
+            {'name': 'convolve-15x15/GRAY8/8K/iterations:1', 'real_time': 99.0, 'over_copy': 9.0, 'over_floor': 0.7, 'must': 0.6},
             {'name': 'refused/NV12/8K/iterations:1', 'error_occurred': True}]
     cvcuda = [{'name': 'gaussian-5/GRAY8/8K', 'cvcuda_us': 320.0, 'over_copy': 19.5}, {'name': 'median-3/GRAY8/8K', 'cvcuda_us': 160.0, 'over_copy': 9.8}]
-    good = table(ours, cvcuda)[2:] == ['| gaussian-5 | GRAY8 | 20.0 (1.25) | 1.50 | 3.0 | 16.0 (19.5) |', '| refused | NV12 | – |  |  |  |',
-                                       '| median-3 | GRAY8 | – |  |  | – (9.8) |']
-    good = good and table(ours)[2] == '| gaussian-5 | GRAY8 | 20.0 (1.25) | 1.50 | 3.0 |'
+    good = table(ours, cvcuda)[2:] == ['| gaussian-5 | GRAY8 | 20.0 (1.25) | **5.1 (1.50)** | 1.50; 5 µs | 3.0 | 16.0 (19.5) |',
+                                       '| convolve-15x15 | GRAY8 | **99.0 (9.00, 0.70 of the FMA floor)** | – | 0.60 |  |  |',
+                                       '| refused | NV12 | – | – |  |  |  |', '| median-3 | GRAY8 | – | – |  |  | – (9.8) |']
+    good = good and table(ours)[2] == '| gaussian-5 | GRAY8 | 20.0 (1.25) | **5.1 (1.50)** | 1.50; 5 µs | 3.0 |'
     print('1 passed, 0 failed, 0 skipped' if good else '\n'.join([*table(ours, cvcuda), 'FAILED: a cell differs', '0 passed, 1 failed, 0 skipped']))
     return 0 if good else 1
 

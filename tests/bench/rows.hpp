@@ -30,9 +30,11 @@ struct Row {
   std::string name;
   Format format;
   Operation make;
-  double moved = 2;       ///< bytes read and written for each byte of the picture
-  double must = 0;        ///< the limit at 8K for time ÷ copy, or for time ÷ floor if there is a floor; 0: none
-  double multiplies = 0;  ///< multiply-adds for each filtered sample, if arithmetic is the floor; otherwise 0
+  double moved = 2;          ///< bytes read and written for each byte of the picture
+  double must = 0;           ///< the limit at 8K for time ÷ copy, or for time ÷ floor if there is a floor; 0: none
+  double must_us = 0;        ///< the limit at 8K in µs; 0: none
+  double must_us_1080p = 0;  ///< the limit for one frame of 1080p in µs; 0: none
+  double multiplies = 0;     ///< multiply-adds for each filtered sample, if arithmetic is the floor; otherwise 0
   PeerShape peer = {};
   bool only_8k = false;
   bool all_sizes = false;  ///< measured at all sizes, for a plot of time against size
