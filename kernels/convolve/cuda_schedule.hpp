@@ -51,8 +51,8 @@ Result<Schedule> make_schedule(const Plan& plan, Matrix matrix, std::size_t shar
 
 /// Pixels across of a block.
 inline constexpr int strip_width = 128 * tuning.strip_warps;
-/// Bytes of a tile before the block's first pixel.
-inline constexpr int strip_lead = 16;
+/// Bytes of a tile before the block's first pixel and behind its last one: a sector of the L2 cache.
+inline constexpr int strip_lead = 32;
 
 /// Shared memory of a block for a set of C channels: a ring of groups of source rows, the complete rows of a group, and the map of the
 /// sides. Parts begin at these bytes; the ring begins at 0.

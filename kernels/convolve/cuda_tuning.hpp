@@ -37,8 +37,8 @@ struct Tuning {
   int strip_group_few = 8;   // sweep: 4 8
   int strip_group_more = 4;  // sweep: 4 8
   /// Groups that are copied to shared memory ahead of the group being summed.
-  int strip_ahead_few = 2;   // sweep: 1 2 3
-  int strip_ahead_more = 2;  // sweep: 1 2 3
+  int strip_ahead_few = 3;   // sweep: 1 2 3
+  int strip_ahead_more = 3;  // sweep: 1 2 3
   /// Blocks for which a multiprocessor has registers, for 1 or 2 channels, and for 3 or 4 channels by the side of the kernel.
   int strip_blocks_few = 4;  // sweep: 3 4 6
   int strip_blocks_3 = 4;    // sweep: 2 3 4

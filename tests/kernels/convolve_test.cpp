@@ -126,6 +126,22 @@ TEST_P(ConvolveSweep, PresetsEqualReference) {
   }
 }
 
+/// Frames of several blocks across, in aligned memory: the inner blocks of CUDA have a loop of their own.
+TEST_P(ConvolveSweep, WideFramesEqualReference) {
+  const auto [backend, format] = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  const int f = int(format);
+  Random random(unsigned(f) + 700);
+  for (int i = 0; i < 2 * rounds(); ++i) {
+    const int side = 3 + 2 * ((i + f) % 3);
+    convolve::Params params = random_kernel(random, Weights((i + f) % weights_count), {side, side}, format);
+    params.border = Border((i + i / 2 + f) % borders.size());
+    if (i % 3) params.absolute = params.filter_alpha = false;
+    const Case c{{format, 1600, 40}, {0, 0, 256}, {0, 0, 256}, {}, Data::random};
+    expect_reference(backend, params, c, unsigned(i));
+  }
+}
+
 /// Separable 3×3 kernels of integers with sums up to both sides of 2^15, in rows of any length: the CPU backend computes the smaller
 /// ones in 16 bits.
 TEST_P(ConvolveSweep, SmallIntegersEqualReference) {
