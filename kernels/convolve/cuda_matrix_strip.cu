@@ -14,10 +14,15 @@
 //
 //   shared memory: ring of groups of source rows | complete rows of each warp | map of the sides      (StripLayout)
 //
+// The loop exists twice. Plain groups meet nothing that is rare: units of 16 bytes, all channels or three of four, no absolute values, no
+// pixels to replace. Their loop is short, and its instructions are what the matrix units wait for. In the plain loop, pixels of four channels
+// have three, which Units::write puts beside the input's fourth one.
+//
 // Where to change what:
 //   another border         kernels/core/border.hpp (border_index); pixels that are not computed: Units::write in cuda_units.cuh
-//   another sample type    cuda_matrix.cuh (halves_of, Scaling::apply, Pair); 16-bit samples run in cuda_small.cu and cuda_tile.cu
+//   another sample type    cuda_matrix.cuh (halves_of), Strip::step and Strip::store; 16-bit samples run in cuda_small.cu and cuda_tile.cu
 //   another block shape    cuda_tuning.hpp (strip_…), StripLayout and strip_place in cuda_schedule.hpp
+//   which groups are plain convolve_strip(), RowRing::plain, Units::plain
 //   which kernels run here cuda_schedule.cpp (make_schedule); another side: tuning.small_reach, choose() below, MatrixStripParams
 #include "kernels/convolve/cuda_matrix.cuh"
 #include "kernels/convolve/cuda_rows.cuh"
@@ -49,11 +54,12 @@ struct Strip {
   float scale, before[C];
   bool absolute;
   int filtered;
-  // Plain steps of four channels compute three, from `first` on.
-  std::uint32_t pair, third;  ///< __byte_perm selectors of two pixels: their channels `first` and `first` + 1; the next one
+  // Of four channels, plain steps compute three.
+  std::uint32_t pair, third;  ///< __byte_perm selectors of two pixels: the first two of these channels; the third one
   std::uint32_t merge;        ///< of three results and a pixel of the input, see Units
 
-  __device__ __forceinline__ Strip(const MatrixStripParams& p, const MatrixJob& job, bool plain) : sums{} {
+  /// `skips_first`: plain steps of four channels compute the last three, else the first three.
+  __device__ __forceinline__ Strip(const MatrixStripParams& p, const MatrixJob& job, bool skips_first) : sums{} {
     // keep() makes this a load from memory. Parameters indexed by lanes would be read from constant memory, one lane after the other.
     const uint2* fragments = &p.fragments[0][0][threadIdx.x % 32];
     keep(fragments);
@@ -68,7 +74,6 @@ struct Strip {
     filtered = cuda::kept(job.view.filtered);
     scale = cuda::kept(job.scale);
     absolute = job.absolute;
-    const bool skips_first = C == 4 && plain && !(filtered & 1);
     pair = cuda::kept(skips_first ? 0x6521u : 0x5410u);
     third = cuda::kept(skips_first ? 0x0703u : 0x0602u);
     merge = cuda::kept(skips_first ? 0x2104u : 0x7210u);
@@ -186,6 +191,7 @@ struct Strip {
 /// The strip of a block: finds its place, and goes down.
 template <int C, int K, Matrix kind>
 __device__ __forceinline__ void convolve_strip(const MatrixStripParams& p, const MatrixJob& job, unsigned char* memory) {
+  cuda::let_next_start();
   using Layout = StripLayout<C>;
   constexpr int slots = Layout::slots, rows = Layout::group;
   const SetView& view = job.view;
@@ -201,38 +207,44 @@ __device__ __forceinline__ void convolve_strip(const MatrixStripParams& p, const
   const unsigned char* const from = memory + strip_lead + (128 * warp + 8 * g + 4 * t - 4) * C;
   unsigned char* const to = stage + (8 * g + 2 * t) * C;
   const bool active = own_x < view.x1, has_sides = ring.has_sides();
+
+  // The groups from plain_begin to plain_end meet nothing that is rare.
   constexpr int all = (1 << C) - 1;
   const bool all_filtered = C == 4 ? view.filtered == 7 || view.filtered == 14 : (view.filtered & all) == all;
-  const bool is_plain = __syncthreads_and(ring.plain() && units.plain(groups) && all_filtered && !job.absolute);
+  const bool is_plain = __syncthreads_and(ring.plain() && (!active || units.plain()) && all_filtered && !job.absolute);
+  const int plain_begin = units.whole_begin;
+  int plain_end = is_plain ? min(units.whole_end, groups) : 0;
+  if (plain_begin >= plain_end) plain_end = 0;
+  bool skips_first = C == 4 && plain_end > 0 && view.filtered == 14;
+  // Other groups have their sums at other channels then.
+  if (skips_first && (plain_begin > 0 || plain_end < groups)) skips_first = false, plain_end = 0;
 
-  cuda::let_next_start();
+  if (has_sides) ring.make_map();
+  Strip<C, K, kind> strip(p, job, skips_first);
   cuda::wait_for_previous();
 #pragma unroll
   for (int i = 0; i < Layout::ahead; ++i) {
     if (i < groups) ring.template copy<false>(i, i);
     cuda::commit();
   }
-  if (has_sides) ring.make_map();
-  Strip<C, K, kind> strip(p, job, is_plain);
 
-  // Plain: no warp meets what few blocks need, so that the loop of most blocks is short.
-  const auto march = [&](auto plain) {
+  int group = 0, slot = 0, before = 0, next = Layout::ahead % slots;
+  const auto march = [&](auto plain, int end) {
     constexpr bool Plain = decltype(plain)::value;
-    int slot = 0, before = 0, next = Layout::ahead % slots;
 #pragma unroll 1
-    for (int group = 0; group < groups; ++group) {
+    for (; group < end; ++group) {
       cuda::wait<Layout::ahead - 1>();
       __syncthreads();
-      if (!Plain && has_sides) {
+      if (has_sides) {
         ring.fill(group, slot);
         __syncthreads();
       }
       if (group + Layout::ahead < groups) ring.template copy<Plain>(group + Layout::ahead, next);
       cuda::commit();
       __syncwarp();
-      if (Plain || active) {
+      if (active) {
         const unsigned char* const at = from + slot * (rows * Layout::pitch);
-        // The next row is loaded before a row is stored: the compiler keeps their order. Rare cases of more channels need the registers.
+        // The next row is loaded before a row is stored: the compiler keeps their order. Other cases need the registers.
         constexpr bool early = C <= 2 || (Plain && K < 7);
         std::uint32_t words[early ? 2 : 1][2][C];
         if constexpr (early) strip.load(at, words[0]);
@@ -254,10 +266,12 @@ __device__ __forceinline__ void convolve_strip(const MatrixStripParams& p, const
       next = next + 1 < slots ? next + 1 : 0;
     }
   };
-  if (is_plain)
-    march(std::true_type{});
-  else
-    march(std::false_type{});
+  while (group < groups) {
+    if (group >= plain_begin && group < plain_end)
+      march(std::true_type{}, plain_end);
+    else
+      march(std::false_type{}, group < plain_end ? plain_begin : groups);
+  }
 }
 
 template <int C0, int C1, int K, Matrix kind>

@@ -104,10 +104,10 @@ struct RowRing {
 
   __device__ __forceinline__ bool has_sides() const { return job.unit && columns.sides() > 0; }
 
-  /// Whether copy<true>() serves: aligned rows without sides, and no row of border values or far outside the frame.
+  /// Whether copy<true>() serves: rows are aligned to 16 bytes, and none is of border values or far outside the frame.
   __device__ __forceinline__ bool plain() const {
     const bool inside = y - row >= 0 && limit <= height;
-    return job.unit == 16 && !has_sides() && (inside || has_near_rows());
+    return job.unit == 16 && (inside || has_near_rows());
   }
 
   /// Makes the map of the sides. All threads call it, and synchronize before fill(). A place in the tile is its column; another one lies
@@ -135,8 +135,7 @@ struct RowRing {
       int column = strip_lead + (i * per_row + part) * 16;
       if (i == whole && part >= 2 * strip_lead / 16) break;
       if (column >= pitch) column -= pitch;
-      if ((Plain && i < whole) || (column >= columns.first && column < columns.last))
-        cuda::copy_async<16>(to + column, at + unsigned(column));
+      if (column >= columns.first && column < columns.last) cuda::copy_async<16>(to + column, at + unsigned(column));
     }
   }
 

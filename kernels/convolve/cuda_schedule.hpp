@@ -77,6 +77,7 @@ struct Cut {
 /// The height of blocks of Family::matrix_strip.
 struct StripHeight {
   int rows = 1;              ///< of results
+  int first_rows = 1;        ///< the same of sets with fewer channels than the last one
   bool short_edges = false;  ///< blocks at the sides are shorter, however few rows they have
 };
 /// Chooses the height for all sets of a frame; `blocks`: how many run on the device at once.

@@ -396,7 +396,7 @@ TEST(ConvolveSchedule, EverySampleIsInOneBlock) {
       for (int round = 0; round < 40; ++round) {
         const Rect rect{random.below(300), random.below(50), random.between(1, 700), random.between(1, 300)};
         const int channels = layout.sets[random.below(layout.set_count)].channels;
-        const convolve::StripHeight strip{random.between(8, 64), random.below(2) == 1};
+        const convolve::StripHeight strip{random.between(8, 64), random.between(8, 64), random.below(2) == 1};
         const int width = convolve::block_width(schedule);
         const convolve::Cut cut = convolve::cut(schedule, layout, channels, rect, strip);
         std::vector<int> samples(std::size_t(rect.width) * rect.height);
@@ -427,7 +427,7 @@ TEST(ConvolveSchedule, RowsOfStripsFillTheDevice) {
     const auto height_of = [&](int width, int height, int blocks) {
       return convolve::strip_height(schedule, info(Format::GRAY8), {Rect{0, 0, width, height}, Rect{}, Rect{}}, blocks);
     };
-    const int step = convolve::tuning.strip_step, width = convolve::strip_width;
+    const int step = convolve::strip_group(1), width = convolve::strip_width;
     EXPECT_EQ(height_of(16, 16, 100000).rows, step - side + 1);  // the fewest
     EXPECT_LE(height_of(width, 1 << 20, 1).rows, convolve::tuning.strip_most_rows - side + 1);
     for (int height : {1, 100, 1080, 4320})
