@@ -14,9 +14,9 @@
 //
 //   shared memory: ring of groups of source rows | complete rows of each warp | map of the sides      (StripLayout)
 //
-// The loop exists twice. Plain groups meet nothing that is rare: units of 16 bytes, all channels or three of four, no absolute values, no
-// pixels to replace. Their loop is short, and its instructions are what the matrix units wait for. In the plain loop, pixels of four channels
-// have three, which Units::write puts beside the input's fourth one.
+// The loop exists twice. Plain groups meet nothing that is rare: results are whole units of 16 bytes; all channels are computed, or three of
+// four; there are no absolute values and no pixels to replace. Their loop has half of the instructions. Of four channels it computes three,
+// and Units::write puts them beside the input's fourth one.
 //
 // Where to change what:
 //   another border         kernels/core/border.hpp (border_index); pixels that are not computed: Units::write in cuda_units.cuh

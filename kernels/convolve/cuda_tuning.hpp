@@ -47,11 +47,11 @@ struct Tuning {
   int strip_blocks_7 = 3;    // sweep: 1 2 3
   /// Most rows of samples of a block.
   int strip_most_rows = 256;  // sweep: 64 128 256
-  /// Blocks at the sides have fewer rows by this factor: they take longer and must not finish last. 3 × 3: GRAY8 29.8 µs with 1, 28.1 µs
-  /// with 2; RGBA 89.7 and 94.4 µs.
+  /// Blocks at the sides have fewer rows by this factor: they take longer and must not finish last. With 1 and 2: RGBA 3 × 3 82.7 and 75.2
+  /// µs, 7 × 7 26.7 and 28.6. Sides as high as the other blocks and started among them: sharpen with border=fill 29.5 instead of 21.2 µs.
   int strip_edge_share = 2;  // sweep: 1 2 3
-  /// Fewest rows of samples of a block for which that holds: rows that only fill the sums would cost more than it saves. It
-  /// also holds where all blocks then run at once. 1080p, without and with that: NV12 5 × 5 13.1 and 8.1 µs, RGBA 3 × 3 12.7 and 11.4.
+  /// Fewest rows of samples of a block for which that holds: rows that only fill the sums would cost more than it saves. It also holds where
+  /// all blocks then run at once. 1080p 3 × 3, without and with that: 3.8 and 3.5 µs.
   int strip_edge_rows = 64;  // sweep: 8 32 64
   /// Time of a row of a set with fewer channels than the last one, in per cent of a row of the last one. 1080p, NV12 7 × 7: 7.5 µs where luma
   /// has twice the rows of chroma, 6.9 µs with 60.

@@ -450,6 +450,18 @@ TEST(ConvolveSchedule, ShortEdgesOfSmallFramesRunAtOnce) {
   }
 }
 
+/// Chroma of a small frame has blocks of fewer rows than luma, and all blocks run at once.
+TEST(ConvolveSchedule, RowsOfMoreChannelsMakeLowerBlocks) {
+  const auto schedule = convolve::make_schedule(box_plan(Format::NV12, 7, 7), convolve::Matrix::single, large_shared).value();
+  const FormatInfo& format = info(Format::NV12);
+  const SetRects rects{Rect{0, 0, 1920, 1080}, Rect{0, 0, 960, 540}, Rect{}};
+  const convolve::StripHeight strip = convolve::strip_height(schedule, format, rects, 528);
+  const convolve::Cut luma = convolve::cut(schedule, format, 1, rects[0], strip);
+  const convolve::Cut chroma = convolve::cut(schedule, format, 2, rects[1], strip);
+  EXPECT_GT(luma.rows, chroma.rows);
+  EXPECT_LE(luma.blocks() + chroma.blocks(), 528);
+}
+
 TEST(ConvolveSchedule, SharedMemoryIsWithinTheLimit) {
   for (std::size_t limit : {std::size_t(48 * 1024), std::size_t(64 * 1024), std::size_t(99 * 1024), large_shared}) {
     for (Format format : {Format::GRAY8, Format::RGBA, Format::GRAY16_LE}) {
