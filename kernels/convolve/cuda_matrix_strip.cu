@@ -14,10 +14,15 @@
 //
 //   shared memory: ring of groups of source rows | complete rows of each warp | map of the sides      (StripLayout)
 //
+// The loop exists twice. Plain groups meet nothing that is rare: results are whole units of 16 bytes; all channels are computed, or three of
+// four; there are no absolute values and no pixels to replace. Their loop has half of the instructions. Of four channels it computes three,
+// and Units::write puts them beside the input's fourth one.
+//
 // Where to change what:
 //   another border         kernels/core/border.hpp (border_index); pixels that are not computed: Units::write in cuda_units.cuh
-//   another sample type    cuda_matrix.cuh (halves_of, Scaling::apply, Pair); 16-bit samples run in cuda_small.cu and cuda_tile.cu
+//   another sample type    cuda_matrix.cuh (halves_of), Strip::step and Strip::store; 16-bit samples run in cuda_small.cu and cuda_tile.cu
 //   another block shape    cuda_tuning.hpp (strip_…), StripLayout and strip_place in cuda_schedule.hpp
+//   which groups are plain convolve_strip(), RowRing::plain, Units::plain
 //   which kernels run here cuda_schedule.cpp (make_schedule); another side: tuning.small_reach, choose() below, MatrixStripParams
 #include "kernels/convolve/cuda_matrix.cuh"
 #include "kernels/convolve/cuda_rows.cuh"
@@ -27,6 +32,18 @@
 namespace cudavision::convolve {
 namespace {
 
+/// Four values as bytes, the lowest first: rounded half to even, saturated. The compiler makes two instructions of it.
+__device__ __forceinline__ std::uint32_t to_bytes(float a, float b, float c = 0, float d = 0) {
+  const float values[4] = {a, b, c, d};
+  int rounded[4];
+  std::uint32_t bytes;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) asm("cvt.rni.s32.f32 %0, %1;" : "=r"(rounded[i]) : "f"(values[i]));
+  asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, 0;" : "=r"(bytes) : "r"(rounded[3]), "r"(rounded[2]));
+  asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %0;" : "+r"(bytes) : "r"(rounded[1]), "r"(rounded[0]));
+  return bytes;
+}
+
 /// The weights and sums of a warp, in registers: C channels of a set, K × K weights.
 template <int C, int K, Matrix kind>
 struct Strip {
@@ -34,10 +51,15 @@ struct Strip {
 
   std::uint32_t weights[parts][K][2];
   float sums[sets][C][K][4];  ///< [k]: of the row to which the next row of samples adds weights[k]; 0 is not used
-  Scaling<C> scaling;
+  float scale, before[C];
+  bool absolute;
   int filtered;
+  // Of four channels, plain steps compute three.
+  std::uint32_t pair, third;  ///< __byte_perm selectors of two pixels: the first two of these channels; the third one
+  std::uint32_t merge;        ///< of three results and a pixel of the input, see Units
 
-  __device__ __forceinline__ Strip(const MatrixStripParams& p, const MatrixJob& job) : sums{}, scaling(p, job) {
+  /// `skips_first`: plain steps of four channels compute the last three, else the first three.
+  __device__ __forceinline__ Strip(const MatrixStripParams& p, const MatrixJob& job, bool skips_first) : sums{} {
     // keep() makes this a load from memory. Parameters indexed by lanes would be read from constant memory, one lane after the other.
     const uint2* fragments = &p.fragments[0][0][threadIdx.x % 32];
     keep(fragments);
@@ -49,8 +71,14 @@ struct Strip {
         weights[part][k][0] = fragment.x;
         weights[part][k][1] = fragment.y;
       }
-    filtered = job.view.filtered;
-    keep(filtered);
+    filtered = cuda::kept(job.view.filtered);
+    scale = cuda::kept(job.scale);
+    absolute = job.absolute;
+    pair = cuda::kept(skips_first ? 0x6521u : 0x5410u);
+    third = cuda::kept(skips_first ? 0x0703u : 0x0602u);
+    merge = cuda::kept(skips_first ? 0x2104u : 0x7210u);
+#pragma unroll
+    for (int c = 0; c < C; ++c) before[c] = cuda::kept(job.before[min(c + skips_first, C - 1)]);
   }
 
   /// Loads a row of samples. `from`: the lane's four pixels of segment g; those of segment g + 8 are 64 pixels behind.
@@ -59,45 +87,92 @@ struct Strip {
     for (int h = 0; h < 2; ++h) load_shared<C>(from + 64 * C * h, words[h]);
   }
 
-  /// Adds a row of samples, and writes the row of results that it completes. `to`: the lane's first pair of results.
+  /// Adds a row of samples, and writes the row of results that it completes. `to`: the lane's first pair of results. Plain: all channels
+  /// are filtered, or three neighbouring ones of four, which become the first three of the results; without absolute values.
+  template <bool Plain>
   __device__ __forceinline__ void step(const std::uint32_t (&words)[2][C], unsigned char* to) {
-    Pair<C> pairs[2];
+    constexpr int channels = Plain && C == 4 ? 3 : C;
+    std::uint32_t samples[C][4];
 #pragma unroll
-    for (int c = 0; c < C; ++c) {
-      if (C > 1 && !(filtered >> c & 1)) continue;
-      const std::uint32_t samples[4] = {halves_of<C>(words[0], c, 0), halves_of<C>(words[1], c, 0), halves_of<C>(words[0], c, 1),
-                                        halves_of<C>(words[1], c, 1)};
-      float complete[sets][4];
+    for (int h = 0; h < 2; ++h)
 #pragma unroll
-      for (int s = 0; s < sets; ++s)
+      for (int q = 0; q < 2; ++q) {
+        if constexpr (Plain && C == 4) {
+          const std::uint32_t two = __byte_perm(words[h][2 * q], words[h][2 * q + 1], pair);
+          samples[0][2 * q + h] = two & 0x00ff00ffu;
+          samples[1][2 * q + h] = __byte_perm(two, 0, 0x4341);
+          samples[2][2 * q + h] = __byte_perm(words[h][2 * q], words[h][2 * q + 1], third) & 0x00ff00ffu;
+        } else {
 #pragma unroll
-        for (int k = K - 1; k >= 0; --k) {
-          float none[4] = {};
-          float(&to_sums)[4] = k == K - 1 ? complete[s] : sums[s][c][(k + 1) % K];
-          float(&old)[4] = k == 0 ? none : sums[s][c][k];
-          if constexpr (kind == Matrix::pair) {
-            float small[4];
-            mma(small, samples, weights[1][k], old);
-            mma(to_sums, samples, weights[0][k], small);
-          } else {
-            mma(to_sums, samples, weights[s][k], old);
-          }
-        }
-      if constexpr (kind == Matrix::gradient) {
-#pragma unroll
-        for (int j = 0; j < 4; ++j) {
-          const float u = complete[0][j], v = complete[1][j];
-          // Exact after rounding: see tests/kernels/convolve_test.cpp, ConvolveGradient, and cuda_small.cu.
-          asm("sqrt.approx.f32 %0, %1;" : "=f"(complete[0][j]) : "f"(fmaf(u, u, v * v)));
+          for (int c = 0; c < C; ++c) samples[c][2 * q + h] = halves_of<C>(words[h], c, q);
         }
       }
-      scaling.apply(c, complete[0], pairs);
+    float values[C][4] = {};
+#pragma unroll
+    for (int c = 0; c < channels; ++c)
+      if (Plain || C == 1 || filtered >> c & 1) multiply(c, samples[c], values[c]);
+    if (!Plain && absolute) {
+#pragma unroll
+      for (int c = 0; c < channels; ++c)
+#pragma unroll
+        for (int j = 0; j < 4; ++j) values[c][j] = fabsf(values[c][j]);
     }
 #pragma unroll
-    for (int h = 0; h < 2; ++h) pairs[h].store(to + 64 * C * h);
+    for (int h = 0; h < 2; ++h) store<Plain>(values, 2 * h, to + 64 * C * h);
   }
 
  private:
+  /// Adds a row of samples of channel c. `values`: of the row that it completes.
+  __device__ __forceinline__ void multiply(int c, const std::uint32_t (&samples)[4], float (&values)[4]) {
+    float complete[sets][4];
+#pragma unroll
+    for (int s = 0; s < sets; ++s)
+#pragma unroll
+      for (int k = K - 1; k >= 0; --k) {
+        float none[4] = {};
+        float(&to_sums)[4] = k == K - 1 ? complete[s] : sums[s][c][(k + 1) % K];
+        float(&old)[4] = k == 0 ? none : sums[s][c][k];
+        if constexpr (kind == Matrix::pair) {
+          float small[4];
+          mma(small, samples, weights[1][k], old);
+          mma(to_sums, samples, weights[0][k], small);
+        } else {
+          mma(to_sums, samples, weights[s][k], old);
+        }
+      }
+    if constexpr (kind == Matrix::gradient) {
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        const float u = complete[0][j], v = complete[1][j];
+        // Exact after rounding: see tests/kernels/convolve_test.cpp, ConvolveGradient, and cuda_small.cu.
+        asm("sqrt.approx.f32 %0, %1;" : "=f"(complete[0][j]) : "f"(fmaf(u, u, v * v)));
+      }
+    }
+#pragma unroll
+    for (int j = 0; j < 4; ++j) values[j] = fmaf(complete[0][j], scale, before[c]);
+  }
+
+  /// Stores the pixels of values[…][j] and values[…][j + 1].
+  template <bool Plain>
+  __device__ __forceinline__ static void store(const float (&values)[C][4], int j, unsigned char* to) {
+    if constexpr (C == 1) {
+      *reinterpret_cast<std::uint16_t*>(to) = std::uint16_t(to_bytes(values[0][j], values[0][j + 1]));
+    } else if constexpr (C == 2) {
+      *reinterpret_cast<std::uint32_t*>(to) = to_bytes(values[0][j], values[1][j], values[0][j + 1], values[1][j + 1]);
+    } else if constexpr (C == 3) {
+      const std::uint32_t first = to_bytes(values[0][j], values[1][j], values[2][j], values[0][j + 1]);
+      reinterpret_cast<std::uint16_t*>(to)[0] = std::uint16_t(first);
+      reinterpret_cast<std::uint16_t*>(to)[1] = std::uint16_t(first >> 16);
+      reinterpret_cast<std::uint16_t*>(to)[2] = std::uint16_t(to_bytes(values[1][j + 1], values[2][j + 1]));
+    } else {
+      uint2 pixels;
+      constexpr int last = Plain ? 2 : 3;  // any value serves as the fourth one of a plain step
+      pixels.x = to_bytes(values[0][j], values[1][j], values[2][j], values[last][j]);
+      pixels.y = to_bytes(values[0][j + 1], values[1][j + 1], values[2][j + 1], values[last][j + 1]);
+      *reinterpret_cast<uint2*>(to) = pixels;
+    }
+  }
+
   template <int N>
   __device__ __forceinline__ static void load_shared(const unsigned char* from, std::uint32_t (&words)[N]) {
     if constexpr (N == 4) {
@@ -116,6 +191,7 @@ struct Strip {
 /// The strip of a block: finds its place, and goes down.
 template <int C, int K, Matrix kind>
 __device__ __forceinline__ void convolve_strip(const MatrixStripParams& p, const MatrixJob& job, unsigned char* memory) {
+  cuda::let_next_start();
   using Layout = StripLayout<C>;
   constexpr int slots = Layout::slots, rows = Layout::group;
   const SetView& view = job.view;
@@ -132,53 +208,69 @@ __device__ __forceinline__ void convolve_strip(const MatrixStripParams& p, const
   unsigned char* const to = stage + (8 * g + 2 * t) * C;
   const bool active = own_x < view.x1, has_sides = ring.has_sides();
 
-  cuda::let_next_start();
+  // The groups from plain_begin to plain_end meet nothing that is rare.
+  constexpr int all = (1 << C) - 1;
+  const bool all_filtered = C == 4 ? view.filtered == 7 || view.filtered == 14 : (view.filtered & all) == all;
+  const bool is_plain = __syncthreads_and(ring.plain() && (!active || units.plain()) && all_filtered && !job.absolute);
+  const int plain_begin = units.whole_begin;
+  int plain_end = is_plain ? min(units.whole_end, groups) : 0;
+  if (plain_begin >= plain_end) plain_end = 0;
+  bool skips_first = C == 4 && plain_end > 0 && view.filtered == 14;
+  // Other groups have their sums at other channels then.
+  if (skips_first && (plain_begin > 0 || plain_end < groups)) skips_first = false, plain_end = 0;
+
+  if (has_sides) ring.make_map();
+  Strip<C, K, kind> strip(p, job, skips_first);
   cuda::wait_for_previous();
 #pragma unroll
   for (int i = 0; i < Layout::ahead; ++i) {
-    if (i < groups) ring.copy(i, i);
+    if (i < groups) ring.template copy<false>(i, i);
     cuda::commit();
   }
-  if (has_sides) ring.make_map();
-  Strip<C, K, kind> strip(p, job);
-  int slot = 0, before = 0, next = Layout::ahead % slots;
+
+  int group = 0, slot = 0, before = 0, next = Layout::ahead % slots;
+  const auto march = [&](auto plain, int end) {
+    constexpr bool Plain = decltype(plain)::value;
 #pragma unroll 1
-  for (int group = 0; group < groups; ++group) {
-    cuda::wait<Layout::ahead - 1>();
-    __syncthreads();
-    if (has_sides) {
-      ring.fill(group, slot);
+    for (; group < end; ++group) {
+      cuda::wait<Layout::ahead - 1>();
       __syncthreads();
-    }
-    if (group + Layout::ahead < groups) ring.copy(group + Layout::ahead, next);
-    cuda::commit();
-    __syncwarp();
-    if (active) {
-      const unsigned char* const at = from + slot * (rows * Layout::pitch);
-      if constexpr (C <= 2) {
-        // The next row is loaded before a row is stored: the compiler keeps their order. More channels need the registers.
-        std::uint32_t words[2][2][C];
-        strip.load(at, words[0]);
-#pragma unroll
-        for (int r = 0; r < rows; ++r) {
-          if (r + 1 < rows) strip.load(at + (r + 1) * Layout::pitch, words[(r + 1) % 2]);
-          strip.step(words[r % 2], to + r * (128 * C));
-        }
-      } else {
-#pragma unroll
-        for (int r = 0; r < rows; ++r) {
-          std::uint32_t words[2][C];
-          strip.load(at + r * Layout::pitch, words);
-          strip.step(words, to + r * (128 * C));
-        }
+      if (has_sides) {
+        ring.fill(group, slot);
+        __syncthreads();
       }
+      if (group + Layout::ahead < groups) ring.template copy<Plain>(group + Layout::ahead, next);
+      cuda::commit();
       __syncwarp();
-      units.write(group, slot, before);
-      __syncwarp();
+      if (active) {
+        const unsigned char* const at = from + slot * (rows * Layout::pitch);
+        // The next row is loaded before a row is stored: the compiler keeps their order. Other cases need the registers.
+        constexpr bool early = C <= 2 || (Plain && K < 7);
+        std::uint32_t words[early ? 2 : 1][2][C];
+        if constexpr (early) strip.load(at, words[0]);
+#pragma unroll
+        for (int r = 0; r < rows; ++r) {
+          if constexpr (early) {
+            if (r + 1 < rows) strip.load(at + (r + 1) * Layout::pitch, words[(r + 1) % 2]);
+          } else {
+            strip.load(at + r * Layout::pitch, words[0]);
+          }
+          strip.template step<Plain>(words[early ? r % 2 : 0], to + r * (128 * C));
+        }
+        __syncwarp();
+        units.template write<Plain>(group, slot, before, strip.merge);
+        __syncwarp();
+      }
+      before = slot;
+      slot = slot + 1 < slots ? slot + 1 : 0;
+      next = next + 1 < slots ? next + 1 : 0;
     }
-    before = slot;
-    slot = slot + 1 < slots ? slot + 1 : 0;
-    next = next + 1 < slots ? next + 1 : 0;
+  };
+  while (group < groups) {
+    if (group >= plain_begin && group < plain_end)
+      march(std::true_type{}, plain_end);
+    else
+      march(std::false_type{}, group < plain_end ? plain_begin : groups);
   }
 }
 

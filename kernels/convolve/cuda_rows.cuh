@@ -3,16 +3,17 @@
 //
 //   columns of a row      0          first                           last        end
 //                         | sides    | copied in units of 16 bytes   | sides     |
-//   row of the picture    begin      … inside the row …              … the block's pixels and 4 more
+//   row of the picture    begin      … inside the row, aligned …     … the block's pixels and 4 more
 //
-//   sides: bytes outside the row, and those that no whole unit holds. They are filled in when the group has arrived, by a map that is
-//          made once: each byte's place in the row, or its border value. Most places lie in the tile itself.
-//
-// A warp copies whole rows: row `warp` of a group, and every warps-th one after it.
+//   thread i copies of each group row i / per_row: units i % per_row, then every per_row-th one, from the block's first pixel on and with
+//            the window's left end last. So most requests are of whole lines of the cache (128 bytes)
+//   sides:   bytes outside the row, and those that no whole unit holds. They are filled in when the group has arrived, by a map that is
+//            made once: each byte's place in the row, or its border value. Most places lie in the tile itself.
 #pragma once
 
 #include "kernels/convolve/cuda_params.cuh"
 #include "kernels/cuda/async.cuh"
+#include "kernels/cuda/warp.cuh"
 
 namespace cudavision::convolve {
 namespace {
@@ -26,32 +27,33 @@ __device__ __forceinline__ int place_of(const SetView& view, int byte) {
 }
 
 /// The columns of a row of the tile, see above. `first`, `last`: multiples of the unit. Byte `begin` of a row of the picture is column 0.
+/// Columns before `needed` are in no window.
 struct Columns {
-  int begin, first, last, end;
+  int begin, needed, first, last, end;
 
-  __device__ __forceinline__ int sides() const { return first + end - last; }
-  __device__ __forceinline__ int side(int k) const { return k < first ? k : k - first + last; }
+  __device__ __forceinline__ int sides() const { return first - needed + end - last; }
+  __device__ __forceinline__ int side(int k) const { return needed + k < first ? needed + k : needed + k - first + last; }
 };
 
-/// A warp begins to copy a row: any row, inside the frame or not, of any alignment.
-static __device__ __noinline__ void copy_any(const MatrixJob& job, unsigned char* to, int row, Columns columns) {
+/// Copies columns in units of Unit bytes: unit `part` and every per_row-th one after it.
+template <int Unit>
+__device__ __forceinline__ void copy_units(unsigned char* to, const unsigned char* from, Columns columns, int part, int per_row) {
+  for (int column = columns.first + part * Unit; column < columns.last; column += per_row * Unit)
+    cuda::copy_async<Unit>(to + column, from + column);
+}
+
+/// What few frames need, apart from the loop: begins to copy any row, inside the frame or not, of any alignment.
+static __device__ __noinline__ void copy_any(const MatrixJob& job, unsigned char* to, int row, Columns columns, int part,
+                                             int per_row) {
   const SetView& view = job.view;
-  const int lane = threadIdx.x % 32;
   row = border_index(row, view.height, view.border);
   const unsigned char* const from = view.src + row * view.src_pitch;
   if (row >= 0 && job.unit) {
-    for (int column = columns.first + job.unit * lane; column < columns.last; column += 32 * job.unit) {
-      const unsigned char* const at = from + columns.begin + column;
-      if (job.unit == 16)
-        cuda::copy_async<16>(to + column, at);
-      else if (job.unit == 8)
-        cuda::copy_async<8>(to + column, at);
-      else
-        cuda::copy_async<4>(to + column, at);
-    }
-    return;
+    if (job.unit == 16) return copy_units<16>(to, from + columns.begin, columns, part, per_row);
+    if (job.unit == 8) return copy_units<8>(to, from + columns.begin, columns, part, per_row);
+    return copy_units<4>(to, from + columns.begin, columns, part, per_row);
   }
-  for (int column = lane; column < columns.end; column += 32) {
+  for (int column = part; column < columns.end; column += per_row) {
     const int byte = columns.begin + column, found = place_of(view, byte);
     if (row < 0)
       to[column] = std::uint8_t(view.border_value[(byte + strip_lead * 12) % view.channels]);
@@ -67,7 +69,9 @@ static __device__ __noinline__ unsigned char load_byte(const MatrixJob& job, int
 
 template <typename Layout>
 struct RowRing {
-  static constexpr int warps = tuning.strip_warps, rows = Layout::group, pitch = Layout::pitch;  ///< rows: of a group
+  static constexpr int threads = 32 * tuning.strip_warps, rows = Layout::group;  ///< rows: of a group
+  static constexpr int per_row = threads / rows, pitch = Layout::pitch;
+  static_assert(threads % rows == 0 && per_row * 16 >= 2 * strip_lead);
 
   static constexpr int outside = 1 << 20;  ///< more than a row has bytes
 
@@ -75,85 +79,91 @@ struct RowRing {
   unsigned char* const memory;
   int* const map;
   Columns columns;
-  int y, limit;  ///< the first row; rows from `limit` on are not needed
+  int y, limit;                 ///< the thread's row of group 0; rows from `limit` on are not needed
+  int row, part;                ///< of the thread in each group
+  int height;                   ///< of the picture
+  const unsigned char* source;  ///< byte `begin` of row 0
+  long long source_pitch;
 
   /// A block whose first pixel is at byte `byte`, a multiple of 16. Rows from y on, to limit − 1.
   __device__ __forceinline__ RowRing(const MatrixJob& job, int byte, int y, int limit, unsigned char* memory)
-      : job(job), memory(memory), map(reinterpret_cast<int*>(memory + Layout::map)), y(y), limit(limit) {
+      : job(job), memory(memory), map(reinterpret_cast<int*>(memory + Layout::map)), limit(limit) {
     const SetView& view = job.view;
-    const int begin = byte - strip_lead, first = begin < 0 ? strip_lead : 0;
-    int end = min(pitch, (view.x1 + 4) * view.channels - begin), last = first;
-    if (job.unit) last = max(first, min((end + job.unit - 1) & -job.unit, (job.row_bytes - begin) & -job.unit));
-    columns = {begin, first, last, max(end, last)};
+    row = threadIdx.x / per_row;
+    part = threadIdx.x % per_row;
+    this->y = y + row;
+    const int begin = byte - strip_lead, margin = 4 * view.channels;
+    const int first = max(-begin, 0), end = min(pitch - strip_lead + margin, (view.x1 + 4) * view.channels - begin);
+    int last = first;
+    if (job.unit) last = max(first, min((end + 31) & -32, (job.row_bytes - begin) & -job.unit));
+    columns = {begin, min(first, strip_lead - margin), first, last, max(end, last)};
+    height = cuda::kept(view.height);
+    source = reinterpret_cast<const unsigned char*>(cuda::kept(reinterpret_cast<long long>(view.src + begin)));
+    source_pitch = cuda::kept((long long)(view.src_pitch));
   }
 
   __device__ __forceinline__ bool has_sides() const { return job.unit && columns.sides() > 0; }
 
+  /// Whether copy<true>() serves: rows are aligned to 16 bytes, and none is of border values or far outside the frame.
+  __device__ __forceinline__ bool plain() const {
+    const bool inside = y - row >= 0 && limit <= height;
+    return job.unit == 16 && (inside || has_near_rows());
+  }
+
   /// Makes the map of the sides. All threads call it, and synchronize before fill(). A place in the tile is its column; another one lies
   /// `outside` further.
   __device__ __forceinline__ void make_map() const {
-    for (int k = threadIdx.x; k < columns.sides(); k += 32 * warps) {
+    for (int k = threadIdx.x; k < columns.sides(); k += threads) {
       const int found = place_of(job.view, columns.begin + columns.side(k)), column = found - columns.begin;
       map[k] = found < 0 ? found : column >= columns.first && column < columns.last ? column : outside + found;
     }
   }
 
-  /// Begins to copy the warp's rows of a group into a slot.
+  /// Begins to copy the thread's part of a group into a slot. Plain: see plain().
+  template <bool Plain>
   __device__ __forceinline__ void copy(int group, int slot) const {
-    const SetView& view = job.view;
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    int from = y + group * rows;
+    if (from >= limit) return;
+    unsigned char* const to = memory + (slot * rows + row) * pitch;
+    const bool is_outside = unsigned(from) >= unsigned(height);
+    if (!Plain && (job.unit != 16 || (is_outside && !has_near_rows()))) return copy_any(job, to, from, columns, part, per_row);
+    if (__builtin_expect(is_outside, 0)) from = near_row(from);
+    const unsigned char* const at = source + from * source_pitch;
+    constexpr int whole = (pitch - 2 * strip_lead) / 16 / per_row;  // units of the pixels, for each thread
 #pragma unroll
-    for (int r = 0; r < rows; r += warps) {
-      int row = y + group * rows + r + warp;
-      if (row >= limit || r + warp >= rows) break;
-      unsigned char* const to = memory + (slot * rows + r + warp) * pitch;
-      bool any = job.unit != 16;
-      if (unsigned(row) >= unsigned(view.height)) {
-        any = any || view.border == Border::constant || view.height < 2 * small_most_side;
-        row = any ? row : near_row(row);
-      }
-      if (any) {
-        copy_any(job, to, row, columns);
-        continue;
-      }
-      const unsigned char* const from = view.src + (row * view.src_pitch + columns.begin);
-      // From the block's first pixel on, so that most requests are of whole lines of the cache; the window's left end comes last.
-#pragma unroll
-      for (int i = 0; i < (pitch + 511) / 512; ++i) {
-        int column = strip_lead + i * 512 + 16 * lane;
-        if (column >= pitch) column = column == pitch ? 0 : pitch;
-        if (column >= columns.first && column < columns.last) cuda::copy_async<16>(to + column, from + column);
-      }
+    for (int i = 0; i <= whole; ++i) {
+      int column = strip_lead + (i * per_row + part) * 16;
+      if (i == whole && part >= 2 * strip_lead / 16) break;
+      if (column >= pitch) column -= pitch;
+      if (column >= columns.first && column < columns.last) cuda::copy_async<16>(to + column, at + unsigned(column));
     }
   }
 
   /// Fills the sides of a group that has arrived. Most values lie in the tile, so this reads no parameters, which takes long.
   __device__ __forceinline__ void fill(int group, int slot) const {
-    const bool constant = job.view.border == Border::constant;
-    const int height = job.view.height;
+    const int from = y + group * rows;
+    if (from >= limit) return;
+    if (unsigned(from) >= unsigned(height) && job.view.border == Border::constant) return;  // copy_any() has written the whole row
+    unsigned char* const to = memory + (slot * rows + row) * pitch;
 #pragma unroll 1
-    for (int r = threadIdx.x / 32; r < rows; r += warps) {
-      const int row = y + group * rows + r;
-      if (row >= limit) break;
-      if (constant && unsigned(row) >= unsigned(height)) continue;  // copy_any() has written the whole row
-      unsigned char* const to = memory + (slot * rows + r) * pitch;
-      for (int k = threadIdx.x % 32; k < columns.sides(); k += 32) {
-        const int found = map[k];
-        unsigned char value = std::uint8_t(~found);
-        if (found >= outside)
-          value = load_byte(job, row, found - outside);
-        else if (found >= 0)
-          value = to[found];
-        to[columns.side(k)] = value;
-      }
+    for (int k = part; k < columns.sides(); k += per_row) {
+      const int found = map[k];
+      unsigned char value = std::uint8_t(~found);
+      if (found >= outside)
+        value = load_byte(job, from, found - outside);
+      else if (found >= 0)
+        value = to[found];
+      to[columns.side(k)] = value;
     }
   }
 
  private:
+  __device__ __forceinline__ bool has_near_rows() const {
+    return job.view.border != Border::constant && height >= 2 * small_most_side;
+  }
   /// border_index() for rows a little outside the frame, without a division. Not for Border::constant. For Border::fill and Border::copy
   /// any row serves.
   __device__ __forceinline__ int near_row(int row) const {
-    const int height = job.view.height;
     switch (job.view.border) {
       case Border::reflect:
         return row < 0 ? -1 - row : 2 * height - 1 - row;

@@ -111,23 +111,33 @@ std::size_t strip_bytes(const FormatInfo& format) {
 
 StripHeight strip_height(const Schedule& schedule, const FormatInfo& format, const SetRects& rects, int blocks) {
   const int more = schedule.side - 1;  // rows of samples than of results
+  const int step = strip_group(last_channels(format));
   const auto count_of = [&](StripHeight height) {
     int count = 0;
     for (int i = 0; i < format.set_count; ++i)
       if (!rects[i].empty()) count += cut(schedule, format, format.sets[i].channels, rects[i], height).blocks();
     return count;
   };
+  const bool differ = format.sets[0].channels < last_channels(format);
   StripHeight best;
-  std::int64_t least = -1;
-  for (int groups = 1; least < 0 || groups * tuning.strip_step <= tuning.strip_most_rows; ++groups) {
-    StripHeight height{groups * tuning.strip_step - more, true};
-    if (height.rows <= 0) continue;
-    int count = count_of(height);
-    if (count > blocks) height.short_edges = false, count = count_of(height);
-    const std::int64_t rows = std::int64_t(height.rows + more) * last_channels(format) + tuning.strip_start_rows;
-    const std::int64_t cost = divide_up(count, blocks) * rows;
-    if (least < 0 || cost < least) least = cost, best = height;
-    if (count <= blocks) break;
+  int least = -1;
+  for (int steps = 1; least < 0 || steps * step <= tuning.strip_most_rows; ++steps) {
+    const int rows = steps * step - more;
+    if (rows <= 0) continue;
+    bool at_once = false;
+    // A row of more channels takes longer, so blocks of such a set have fewer rows.
+    for (int first : {2 * steps, (3 * steps + 1) / 2}) {
+      StripHeight height{rows, differ ? first * step - more : rows, true};
+      int count = count_of(height);
+      if (count > blocks) height.short_edges = false, count = count_of(height);
+      const int first_rows = (height.first_rows + more) * tuning.strip_first_percent / 100;
+      const int samples = std::max(rows + more, differ ? first_rows : 0) * last_channels(format);
+      const int cost = divide_up(count, blocks) * (samples + tuning.strip_start_rows);
+      if (least < 0 || cost < least) least = cost, best = height;
+      at_once = at_once || count <= blocks;
+      if (!differ) break;
+    }
+    if (at_once) break;
   }
   return best;
 }
@@ -139,7 +149,7 @@ Cut cut(const Schedule& schedule, const FormatInfo& format, int channels, const 
       cut.rows = small_rows(channels, schedule.side);
       break;
     case Family::matrix_strip:
-      cut.rows = strip.rows;
+      cut.rows = channels < last_channels(format) ? strip.first_rows : strip.rows;
       break;
     case Family::matrix_tile:
       cut.rows = tuning.matrix_tile_rows;
@@ -150,15 +160,11 @@ Cut cut(const Schedule& schedule, const FormatInfo& format, int channels, const 
   cut.tiles_x = divide_up(rect.x + rect.width - (rect.x & -block_alignment(schedule)), block_width(schedule));
   const bool strips = schedule.family == Family::matrix_strip;
   if (strips) {
-    // A row of more channels takes longer, so blocks of such a set have fewer rows.
-    const int more = schedule.side - 1, steps = (strip.rows + more) / tuning.strip_step * last_channels(format) / channels;
-    const auto rows_of = [&](int steps) {
-      while (steps * tuning.strip_step <= more) ++steps;
-      return steps * tuning.strip_step - more;
-    };
-    cut.rows = rows_of(steps);
+    const int more = schedule.side - 1, step = strip_group(last_channels(format)), rows = cut.rows + more;
     cut.edges = std::min(cut.tiles_x, 2);
-    cut.edge_rows = rows_of(strip.short_edges || steps >= tuning.strip_edge_steps ? steps / tuning.strip_edge_share : steps);
+    cut.edge_rows = cut.rows;
+    if (strip.short_edges || rows >= tuning.strip_edge_rows)
+      cut.edge_rows = std::max(rows / tuning.strip_edge_share / step, more / step + 1) * step - more;
     cut.edge_tiles_y = divide_up(rect.height, cut.edge_rows);
   }
   cut.tiles_y = divide_up(rect.height, (strips ? 1 : schedule.warps) * cut.rows);

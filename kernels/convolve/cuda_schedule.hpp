@@ -51,8 +51,8 @@ Result<Schedule> make_schedule(const Plan& plan, Matrix matrix, std::size_t shar
 
 /// Pixels across of a block.
 inline constexpr int strip_width = 128 * tuning.strip_warps;
-/// Bytes of a tile before the block's first pixel.
-inline constexpr int strip_lead = 16;
+/// Bytes of a tile before the block's first pixel and behind its last one: a sector of the L2 cache.
+inline constexpr int strip_lead = 32;
 
 /// Shared memory of a block for a set of C channels: a ring of groups of source rows, the complete rows of a group, and the map of the
 /// sides. Parts begin at these bytes; the ring begins at 0.
@@ -77,6 +77,7 @@ struct Cut {
 /// The height of blocks of Family::matrix_strip.
 struct StripHeight {
   int rows = 1;              ///< of results
+  int first_rows = 1;        ///< the same of sets with fewer channels than the last one
   bool short_edges = false;  ///< blocks at the sides are shorter, however few rows they have
 };
 /// Chooses the height for all sets of a frame; `blocks`: how many run on the device at once.

@@ -36,25 +36,29 @@ struct Tuning {
   /// Rows of a group, for 1 or 2 and for 3 or 4 channels.
   int strip_group_few = 8;   // sweep: 4 8
   int strip_group_more = 4;  // sweep: 4 8
-  /// Groups that are copied to shared memory ahead of the group being summed.
-  int strip_ahead_few = 2;   // sweep: 1 2 3
-  int strip_ahead_more = 2;  // sweep: 1 2 3
+  /// Groups that are copied to shared memory ahead of the group being summed. 2 and 3: 21.3 and 21.4 µs, 5 × 5 24.1 and 23.8; RGBA 73.9 and
+  /// 75.2, 7 × 7 92.1 and 90.8.
+  int strip_ahead_few = 3;   // sweep: 1 2 3
+  int strip_ahead_more = 3;  // sweep: 1 2 3
   /// Blocks for which a multiprocessor has registers, for 1 or 2 channels, and for 3 or 4 channels by the side of the kernel.
   int strip_blocks_few = 4;  // sweep: 3 4 6
   int strip_blocks_3 = 4;    // sweep: 2 3 4
   int strip_blocks_5 = 3;    // sweep: 2 3 4
   int strip_blocks_7 = 3;    // sweep: 1 2 3
-  /// Rows of samples of a block are a multiple of this, and at most that many.
-  int strip_step = 8;
+  /// Most rows of samples of a block.
   int strip_most_rows = 256;  // sweep: 64 128 256
-  /// Blocks at the sides have fewer rows by this factor: they take longer and must not finish last. 3 × 3: GRAY8 29.8 µs with 1, 28.1 µs
-  /// with 2; RGBA 89.7 and 94.4 µs.
+  /// Blocks at the sides have fewer rows by this factor: they take longer and must not finish last. With 1 and 2: RGBA 3 × 3 82.7 and 75.2
+  /// µs, 7 × 7 26.7 and 28.6. Sides as high as the other blocks and started among them: sharpen with border=fill 29.5 instead of 21.2 µs.
   int strip_edge_share = 2;  // sweep: 1 2 3
-  /// Fewest steps (see strip_step) of a block for which that holds: rows that only fill the sums would cost more than it saves. It
-  /// also holds where all blocks then run at once. 1080p, without and with that: NV12 5 × 5 13.1 and 8.1 µs, RGBA 3 × 3 12.7 and 11.4.
-  int strip_edge_steps = 8;  // sweep: 1 4 8
-  /// Cost of starting a block, in rows. With the field above, NV12 3 × 3: 45.9 µs with (12, 4), 41.1 µs with (4, 8).
-  int strip_start_rows = 4;  // sweep: 4 12 24
+  /// Fewest rows of samples of a block for which that holds: rows that only fill the sums would cost more than it saves. It also holds where
+  /// all blocks then run at once. 1080p 3 × 3, without and with that: 3.8 and 3.5 µs.
+  int strip_edge_rows = 64;  // sweep: 8 32 64
+  /// Time of a row of a set with fewer channels than the last one, in per cent of a row of the last one. 1080p, NV12 7 × 7: 7.5 µs where luma
+  /// has twice the rows of chroma, 6.9 µs with 60.
+  int strip_first_percent = 60;  // sweep: 50 60 70
+  /// Cost of starting a block, in rows of one channel. GRAY8 5 × 5: 26.4 µs with 4, 25.5 µs with 12; NV12 3 × 3: 31.9 µs with 12, 33.4 µs
+  /// with 24.
+  int strip_start_rows = 12;  // sweep: 4 12 24
 
   // ---- Tiles on the matrix units (cuda_matrix_tile.cu)
 

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "kernels/convolve/cuda_params.cuh"
+#include "kernels/cuda/warp.cuh"
 
 namespace cudavision::convolve {
 namespace {
@@ -105,31 +106,46 @@ __device__ __forceinline__ void store_any(const MatrixJob& job, int row, int byt
 template <typename Layout, int C, int K>
 struct Units {
   static constexpr int across = 8 * C, count = Layout::group * across / 32;  ///< units of a row, and of a lane for each group
-  static constexpr int row_bytes = 128 * C;
 
   const MatrixJob& job;
   const unsigned char* const ring;  ///< the warp's first pixel in the block's source rows
   unsigned char* const stage;
-  int x, y, rows;              ///< the first pixel, and the rows to write
-  int whole_begin, whole_end;  ///< groups of which no pixel's window leaves the frame (Border::fill and Border::copy)
-  bool plain;                  ///< each unit is one store
-  std::uint32_t copies;        ///< mask of the bytes of a pixel that keep the input
+  int x, y, rows;  ///< the first pixel, and the rows to write
+  // No pixel is replaced (Border::fill and Border::copy) in the groups from whole_begin to whole_end if whole_columns is set.
+  int whole_begin, whole_end;
+  bool whole_columns;
+  int bytes;             ///< of a row that lie in the region, from x on
+  bool inside;           ///< each unit of them is one store
+  std::uint32_t copies;  ///< mask of the bytes of a pixel that keep the input
+  unsigned char* to;     ///< row 0 of the warp's results, if it were in the frame
+  long long pitch;       ///< of the destination
 
   __device__ __forceinline__ Units(const MatrixJob& job, const unsigned char* ring, unsigned char* stage, int x, int y, int rows)
       : job(job), ring(ring), stage(stage), x(x), y(y), rows(rows), copies(C == 4 ? job.copies : 0) {
     const SetView& view = job.view;
     const Rect& whole = job.whole;
-    plain = job.stores_16 && x >= view.x0 && x + 128 <= view.x1;
+    bytes = min(view.x1 - x, 128) * C;
+    inside = job.stores_16 && x >= view.x0 && bytes % 16 == 0;
     // Group n completes rows y + n · group − (K − 1) …
-    const bool inside = x >= whole.x && x + 128 <= whole.x + whole.width;
+    whole_columns = x >= whole.x && x + 128 <= whole.x + whole.width;
     whole_begin = (max(whole.y - y, 0) + K - 1 + Layout::group - 1) / Layout::group;
     if (whole.y <= y) whole_begin = 0;
-    whole_end = inside ? (min(whole.y + whole.height - y, 1 << 24) + K - 1) / Layout::group : 0;
+    whole_end = max(min(whole.y + whole.height - y, 1 << 24) + K - 1, 0) / Layout::group;
+    pitch = cuda::kept((long long)(view.dst_pitch));
+    to = view.dst + (y * pitch + x * C);
   }
 
-  /// Writes the rows that group `group` completes. `slot`: of the group, `before`: of the group before it.
-  __device__ __forceinline__ void write(int group, int slot, int before) const {
-    if (group < whole_begin || group >= whole_end) {
+  /// Whether write<true>() serves the groups from whole_begin to whole_end: each unit is one store, and of four channels the first or the
+  /// last one keeps the input.
+  __device__ __forceinline__ bool plain() const {
+    return inside && whole_columns && (C < 4 || copies == 0xff000000u || copies == 0xffu);
+  }
+
+  /// Writes the rows that group `group` completes. `slot`: of the group, `before`: of the group before it. Plain: see plain(); the results
+  /// of a pixel of four channels are then those of the three that are computed, and any fourth byte. `merge` puts them beside the input's.
+  template <bool Plain>
+  __device__ __forceinline__ void write(int group, int slot, int before, std::uint32_t merge) const {
+    if (!Plain && (!whole_columns || group < whole_begin || group >= whole_end)) {
       if (job.view.border >= Border::fill)
         replace(edges_of(job), stage, ring, slot, before, x, y + group * Layout::group - (K - 1));
       __syncwarp();
@@ -138,13 +154,22 @@ struct Units {
     const int lane = threadIdx.x % 32;
 #pragma unroll
     for (int j = 0; j < count; ++j) {
-      const int unit = lane + 32 * j, r = unit / across, column = unit % across * 16;
-      const int row = group * Layout::group + r - (K - 1), byte = x * C + column;
-      if (unsigned(row) >= unsigned(rows)) continue;
-      uint4 value = *reinterpret_cast<const uint4*>(stage + r * row_bytes + column);
-      if (C == 4 && copies) value = select(copies, *reinterpret_cast<const uint4*>(source(ring, r, slot, before) + column), value);
-      if (plain || (job.stores_16 && byte >= view.x0 * C && byte + 16 <= view.x1 * C))
-        __stcs(reinterpret_cast<uint4*>(view.dst + ((y + row) * view.dst_pitch + byte)), value);
+      const int unit = lane + 32 * j;
+      const int r = C == 3 ? unit / across : lane / across + j * (32 / across), column = (C == 3 ? unit : lane) % across * 16;
+      const int row = group * Layout::group + r - (K - 1);
+      if (unsigned(row) >= unsigned(rows) || column >= bytes) continue;
+      uint4 value = *reinterpret_cast<const uint4*>(stage + unit * 16);
+      if (C == 4 && (Plain || copies)) {
+        const uint4 from = *reinterpret_cast<const uint4*>(source(ring, r, slot, before) + column);
+        if (Plain)
+          value = make_uint4(__byte_perm(value.x, from.x, merge), __byte_perm(value.y, from.y, merge),
+                             __byte_perm(value.z, from.z, merge), __byte_perm(value.w, from.w, merge));
+        else
+          value = select(copies, from, value);
+      }
+      const int byte = x * C + column;
+      if (Plain || inside || (job.stores_16 && byte >= view.x0 * C && byte + 16 <= view.x1 * C))
+        *reinterpret_cast<uint4*>(to + (row * pitch + column)) = value;
       else
         store_partly(job, y + row, byte, value);
     }

@@ -126,6 +126,22 @@ TEST_P(ConvolveSweep, PresetsEqualReference) {
   }
 }
 
+/// Frames of several blocks across, in aligned memory: the inner blocks of CUDA have a loop of their own.
+TEST_P(ConvolveSweep, WideFramesEqualReference) {
+  const auto [backend, format] = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  const int f = int(format);
+  Random random(unsigned(f) + 700);
+  for (int i = 0; i < 2 * rounds(); ++i) {
+    const int side = 3 + 2 * ((i + f) % 3);
+    convolve::Params params = random_kernel(random, Weights((i + f) % weights_count), {side, side}, format);
+    params.border = Border((i + i / 2 + f) % borders.size());
+    if (i % 3) params.absolute = params.filter_alpha = false;
+    const Case c{{format, 1600, 40}, {0, 0, 256}, {0, 0, 256}, {}, Data::random};
+    expect_reference(backend, params, c, unsigned(i));
+  }
+}
+
 /// Separable 3×3 kernels of integers with sums up to both sides of 2^15, in rows of any length: the CPU backend computes the smaller
 /// ones in 16 bits.
 TEST_P(ConvolveSweep, SmallIntegersEqualReference) {
@@ -380,7 +396,7 @@ TEST(ConvolveSchedule, EverySampleIsInOneBlock) {
       for (int round = 0; round < 40; ++round) {
         const Rect rect{random.below(300), random.below(50), random.between(1, 700), random.between(1, 300)};
         const int channels = layout.sets[random.below(layout.set_count)].channels;
-        const convolve::StripHeight strip{random.between(8, 64), random.below(2) == 1};
+        const convolve::StripHeight strip{random.between(8, 64), random.between(8, 64), random.below(2) == 1};
         const int width = convolve::block_width(schedule);
         const convolve::Cut cut = convolve::cut(schedule, layout, channels, rect, strip);
         std::vector<int> samples(std::size_t(rect.width) * rect.height);
@@ -411,7 +427,7 @@ TEST(ConvolveSchedule, RowsOfStripsFillTheDevice) {
     const auto height_of = [&](int width, int height, int blocks) {
       return convolve::strip_height(schedule, info(Format::GRAY8), {Rect{0, 0, width, height}, Rect{}, Rect{}}, blocks);
     };
-    const int step = convolve::tuning.strip_step, width = convolve::strip_width;
+    const int step = convolve::strip_group(1), width = convolve::strip_width;
     EXPECT_EQ(height_of(16, 16, 100000).rows, step - side + 1);  // the fewest
     EXPECT_LE(height_of(width, 1 << 20, 1).rows, convolve::tuning.strip_most_rows - side + 1);
     for (int height : {1, 100, 1080, 4320})
@@ -432,6 +448,18 @@ TEST(ConvolveSchedule, ShortEdgesOfSmallFramesRunAtOnce) {
     EXPECT_EQ(cut.edge_rows < cut.rows, short_edges);
     EXPECT_LE(cut.blocks(), blocks);
   }
+}
+
+/// Chroma of a small frame has blocks of fewer rows than luma, and all blocks run at once.
+TEST(ConvolveSchedule, RowsOfMoreChannelsMakeLowerBlocks) {
+  const auto schedule = convolve::make_schedule(box_plan(Format::NV12, 7, 7), convolve::Matrix::single, large_shared).value();
+  const FormatInfo& format = info(Format::NV12);
+  const SetRects rects{Rect{0, 0, 1920, 1080}, Rect{0, 0, 960, 540}, Rect{}};
+  const convolve::StripHeight strip = convolve::strip_height(schedule, format, rects, 528);
+  const convolve::Cut luma = convolve::cut(schedule, format, 1, rects[0], strip);
+  const convolve::Cut chroma = convolve::cut(schedule, format, 2, rects[1], strip);
+  EXPECT_GT(luma.rows, chroma.rows);
+  EXPECT_LE(luma.blocks() + chroma.blocks(), 528);
 }
 
 TEST(ConvolveSchedule, SharedMemoryIsWithinTheLimit) {
