@@ -137,10 +137,11 @@ inline Matrices matrices_of(const Target& target) {
 
 /// Lays pixel s over pixel d. Both hold samples of the output; s[3] is the pad's own alpha in steps of the output's. k: the key's
 /// weight. Channels: what the output has: 1 for gray, 3 for colors, 4 with alpha. With Matrices::equal, the colors of a pixel whose alpha
-/// becomes 0 are undefined.
+/// becomes 0 are undefined. to_rgb: the factors from the colors of s to
+/// R', G', B'; the constants are the target's.
 template <Operator Op, int Channels, Matrices Known = Matrices::any>
-CUDAVISION_HOST_DEVICE inline void lay_pixel(const Target& target, const Layer& layer, float k, const float (&s)[4],
-                                             float (&d)[4]) {
+CUDAVISION_HOST_DEVICE inline void lay_pixel(const Target& target, const Layer& layer, float k, const Matrix& to_rgb,
+                                             const float (&s)[4], float (&d)[4]) {
   constexpr bool average = Op == Operator::average, compositor = Op == Operator::over || Op == Operator::add;
   constexpr bool alpha = Channels == 4;
   constexpr int colors = Channels == 1 ? 1 : 3;
@@ -152,11 +153,13 @@ CUDAVISION_HOST_DEVICE inline void lay_pixel(const Target& target, const Layer& 
   }
   float over[3] = {s[0], s[1], s[2]};
   if (operates_on_rgb(Op)) {
-    const float(&to)[3][4] = target.to_rgb.m, (&from)[3][4] = target.from_rgb.m;
-    const auto row = [&](int c, const float(&v)[4]) {
-      if (colors == 1 || Known == Matrices::equal) return to[0][0] * v[c] + to[0][3];
-      if (Known == Matrices::bounded && c != 1) return to[c][0] * v[0] + (to[c][2 - c / 2] * v[2 - c / 2] + to[c][3]);
-      return target.to_rgb.row(c, v[0], v[1], v[2]);
+    const float(&from)[3][4] = target.from_rgb.m;
+    const auto row = [&](const Matrix& matrix, int c, const float(&v)[4]) {
+      const bool same = colors == 1 || Known == Matrices::equal;  // for all colors
+      const float(&to)[3][4] = matrix.m, constant = target.to_rgb.m[same ? 0 : c][3];
+      if (same) return to[0][0] * v[c] + constant;
+      if (Known == Matrices::bounded && c != 1) return to[c][0] * v[0] + (to[c][2 - c / 2] * v[2 - c / 2] + constant);
+      return to[c][0] * v[0] + (to[c][1] * v[1] + (to[c][2] * v[2] + constant));
     };
     const auto back = [&](int c, const float(&v)[3]) {
       if (Known == Matrices::equal) return from[0][0] * v[c] + from[0][3];
@@ -165,7 +168,7 @@ CUDAVISION_HOST_DEVICE inline void lay_pixel(const Target& target, const Layer& 
     };
     float rgb[3];
     for (int c = 0; c < colors; ++c) {
-      const float below = saturated(row(c, d)), above = saturated(row(c, s));
+      const float below = saturated(row(target.to_rgb, c, d)), above = saturated(row(to_rgb, c, s));
       rgb[c] = operate<Op>(below, above);
     }
     if (colors == 1) rgb[1] = rgb[2] = rgb[0];
@@ -193,6 +196,13 @@ CUDAVISION_HOST_DEVICE inline void lay_pixel(const Target& target, const Layer& 
     d[c] = !shows ? target.max : compositor && above > 0 ? rounded_color(layer, color) : color;
   }
   d[3] = Op != Operator::add ? sum : lesser(under + above, target.max);
+}
+
+/// The same, with the target's factors.
+template <Operator Op, int Channels, Matrices Known = Matrices::any>
+CUDAVISION_HOST_DEVICE inline void lay_pixel(const Target& target, const Layer& layer, float k, const float (&s)[4],
+                                             float (&d)[4]) {
+  lay_pixel<Op, Channels, Known>(target, layer, k, target.to_rgb, s, d);
 }
 
 /// Calls f with the operator as an integral constant, so that lay_pixel() is compiled once for each operator.

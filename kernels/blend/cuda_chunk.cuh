@@ -51,6 +51,13 @@ __device__ __forceinline__ float biased(uint32_t word, int byte) {
   return __uint_as_float(__byte_perm(word, 0x4b400000, 0x7650 | byte));
 }
 __device__ __forceinline__ float number(uint32_t word, int byte) { return biased(word, byte) - round_bias; }
+
+/// A byte times 2^-133: bits 16 to 23 of the number are the byte, the others are 0. A byte below 128 gives a subnormal number; from 128
+/// on, bit 23 makes the exponent 1, whose numbers have the same distance. A fused multiply-add with a factor times 2^133 gives the same
+/// bits as number() with the factor, and saves its subtraction.
+__device__ __forceinline__ float tiny(uint32_t word, int byte) { return __uint_as_float(__byte_perm(word, 0, 0x4044 | byte << 8)); }
+inline constexpr int tiny_exponent = -133;
+
 __device__ __forceinline__ uint32_t pack(float a, float b, float c, float d) {
   const uint32_t ab = __byte_perm(__float_as_uint(a), __float_as_uint(b), 0x0040);
   return __byte_perm(ab, __byte_perm(__float_as_uint(c), __float_as_uint(d), 0x0040), 0x5410);

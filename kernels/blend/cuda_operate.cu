@@ -24,11 +24,12 @@
 namespace cudavision::blend {
 namespace {
 
-/// Parameters of these kernels. alpha: of the upper picture where its format has none, in steps of the output's.
+/// Parameters of these kernels.
 struct OperateJob {
   PairJob pair;
   Target target;
-  float alpha;
+  Matrix tiny_to_rgb;  ///< the target's to_rgb, for samples of tiny()
+  float alpha;         ///< of the upper picture where its format has none, in steps of the output's
 };
 
 /// The byte and the row at which the thread's chunk begins.
@@ -109,17 +110,17 @@ __global__ void __launch_bounds__(tuning.operate_threads, tuning.operate_420_blo
     float samples[2][4], means[4];
 #pragma unroll
     for (int pair = 0; pair < 2; ++pair) {
-      const float cb = number(over, 2 * pair), cr = number(over, 2 * pair + 1);
+      const float cb = tiny(over, 2 * pair), cr = tiny(over, 2 * pair + 1);
       const float under_cb = number(under, 2 * pair), under_cr = number(under, 2 * pair + 1);
       float laid[2][2][4];  // row, column, component
 #pragma unroll
       for (int r = 0; r < 2; ++r)
 #pragma unroll
         for (int j = 0; j < 2; ++j) {
-          const float s[4] = {number(above[r].word[i], 2 * pair + j), cb, cr, job.alpha};
+          const float s[4] = {tiny(above[r].word[i], 2 * pair + j), cb, cr, job.alpha};
           float(&d)[4] = laid[r][j];
           d[0] = number(below[r].word[i], 2 * pair + j), d[1] = under_cb, d[2] = under_cr, d[3] = 0;
-          lay_pixel<Op, 3, Matrices::bounded>(job.target, job.pair.layer, 1, s, d);
+          lay_pixel<Op, 3, Matrices::bounded>(job.target, job.pair.layer, 1, job.tiny_to_rgb, s, d);
           samples[r][2 * pair + j] = biased_sample(d[0]);
         }
         // The bits of write_chroma(), which halves the sums one by one: first down, then across.
@@ -152,7 +153,9 @@ OperateKernel operate_kernel(const PairLaunch& launch, bool alpha) {
 
 void operate_pair(const PairLaunch& launch, const Target& target, Queue queue) {
   const Layer& layer = launch.job.layer;
-  const OperateJob job{launch.job, target, layer.opaque * layer.alpha_scale};
+  OperateJob job{launch.job, target, target.to_rgb, layer.opaque * layer.alpha_scale};
+  for (auto& row : job.tiny_to_rgb.m)
+    for (int c = 0; c < 3; ++c) row[c] = std::ldexp(row[c], -tiny_exponent);
   OperateKernel kernel = nullptr;
   with_operator(layer.op, [&](auto op) {
     if constexpr (operates_on_rgb(op())) kernel = operate_kernel<op()>(launch, target.alpha);

@@ -210,7 +210,7 @@ struct Area {
   }
 };
 
-/// Means of whole units: of Side × Side, or of as many as a step has for Side 0. Rounding to 8 bits gives the same as the float32 sums
+/// Means of whole units: of Side × Side, where 1 × 1 is a unit as it is, or of as many as a step has for Side 0. Rounding to 8 bits gives the same as the float32 sums
 /// of Area and Linear: see box_side().
 template <int Side>
 struct Box {
@@ -274,22 +274,23 @@ struct Box {
   }
 };
 
-/// Whether each pixel is the mean of the same number of whole samples: 0, or Side of a Box that computes it, or 1 for Box<0>.
+/// The Side of a Box that computes each pixel, all being means of the same number of whole samples; −1: none does.
 ///
 /// Area: float32 sums of up to 64 samples are less than 2^-10 from the exact mean, and rounded_sample() adds 2^-10 to halves: both round
-/// to the same integer. Alpha is rounded without this: its mean must be exact, or far from halves. Linear: if all weights are 1/2, its
-/// arithmetic is exact. A step of at least two samples keeps both inside the crop.
+/// to the same integer. Alpha is rounded without this: its mean must be exact, or far from halves. Linear: if all weights are 0, or all are
+/// 1/2, its arithmetic is exact. A step of at least two samples keeps them inside the crop.
 __device__ __forceinline__ int box_side(const LayerPicture& layer, const Axis& across, const Axis& down) {
   const uint32_t starts = uint32_t(across.start) | uint32_t(down.start);
-  if (uint32_t(across.step) | uint32_t(down.step)) return 0;
+  if (uint32_t(across.step) | uint32_t(down.step)) return -1;
   const int x = int(across.step >> 32), y = int(down.step >> 32);
   if (layer.sampling == Sampling::linear) {
     constexpr uint32_t half = 1u << 31;
-    return uint32_t(across.start) == half && uint32_t(down.start) == half && min(x, y) >= 2 ? 2 : 0;
+    if (uint32_t(across.start) != uint32_t(down.start) || min(x, y) < 2) return -1;
+    return starts == 0 ? 1 : starts == half ? 2 : -1;
   }
-  if (layer.sampling != Sampling::area || starts || across.per == 0 || down.per == 0 || max(x, y) > 64 || x * y > 64) return 0;
+  if (layer.sampling != Sampling::area || starts || across.per == 0 || down.per == 0 || max(x, y) > 64 || x * y > 64) return -1;
   if (x == 2 && y == 2) return 2;
-  return !layer.channels[3].data || !(x * y & (x * y - 1)) || (x * y % 2 == 1 && layer.coverage == 1);
+  return !layer.channels[3].data || !(x * y & (x * y - 1)) || (x * y % 2 == 1 && layer.coverage == 1) ? 0 : -1;
 }
 
 }  // namespace

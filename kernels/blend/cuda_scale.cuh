@@ -190,9 +190,13 @@ __device__ __forceinline__ void scale(const Target& target, const LayerPicture& 
                                       const PlanePart& to) {
   const Channel& channel = layer.channels[c];
   const Source from{channel.data - bytes_before(target, c), uint32_t(channel.pitch), layer.across[c > 0], layer.down[c > 0]};
-  if (const int side = box_side(layer, from.across, from.down))
-    side == 2 ? scale_plane<Box<2>, Unit, How>(target, layer, from, below, to)
-              : scale_plane<Box<0>, Unit, How>(target, layer, from, below, to);
+  const int side = box_side(layer, from.across, from.down);
+  if (side == 1)
+    scale_plane<Box<1>, Unit, How>(target, layer, from, below, to);
+  else if (side == 2)
+    scale_plane<Box<2>, Unit, How>(target, layer, from, below, to);
+  else if (side == 0)
+    scale_plane<Box<0>, Unit, How>(target, layer, from, below, to);
   else if (layer.sampling == Sampling::area)
     scale_plane<Area, Unit, How>(target, layer, from, below, to);
   else

@@ -41,15 +41,15 @@ struct Tuning {
   /// Blocks that must fit a multiprocessor.
   int direct_blocks = 4;  // sweep: 3 4 5
 
-  /// Bytes and rows of a tile that is only copied. An inset, GRAY8, NV12 and RGBA: 30.5, 60.3 and 106 with 16 rows, 25.6, 48.8 and 92.8
-  /// with 32.
+  /// Bytes and rows of a tile that is only copied. An inset, NV12 and RGBA: 43.9 and 84.1 with 32 rows, 41.7 and 80.4 with 64, 42.9 and 81.6
+  /// with 96; with 1024 bytes and 64 rows 42.2 and 83.1. NV12 at 1080p: 9.3, 7.9, 7.3; 7.3.
   int copy_bytes = 512;  // sweep: 256 512 1024
-  int copy_rows = 32;    // sweep: 16 32 64
+  int copy_rows = 64;    // sweep: 32 64 96
   /// These tiles begin at multiples of this many pixels, so that chunks of 16 bytes are aligned.
   int copy_step = 16;
-  /// Tiles of which a layer is scaled all start in this part of the blocks. An inset, RGBA: 95.0 with 0.5, 92.8 with 0.8, 89.6 with 1;
-  /// but at 1080p 12.8, 13.7 and 15.3, and NV12 50.6, 48.8 and 50.4.
-  double scaled_share = 0.8;  // sweep: 0.5 0.8 1.0
+  /// Tiles of which a layer is scaled all start in this part of the blocks. An inset, NV12 and RGBA: 42.6 and 81.9 with 0.7, 41.7 and 80.4
+  /// with 0.8, 41.5 and 79.7 with 0.9; but RGBA at 1080p 9.9, 10.3 and 10.6.
+  double scaled_share = 0.8;  // sweep: 0.7 0.8 0.9
 
   /// If other layers cover more than this part of the output, compose_tiles alone composes it. A wall of 63 multiplied pictures, 1080p
   /// RGBA: 50 µs with two launches, 40 µs with one.

@@ -107,83 +107,88 @@ template <int C>
 struct Mixture {
   int count = 0;
   float weight[modes], variance[modes], mean[modes][C];
+  bool new_variance[modes], new_mean[modes];  ///< whether update() has changed these numbers of a mode
 
-  CUDAVISION_HOST_DEVICE void swap_up(int i) {
-    const float w = weight[i], v = variance[i];
-    weight[i] = weight[i - 1], variance[i] = variance[i - 1];
-    weight[i - 1] = w, variance[i - 1] = v;
-    for (int c = 0; c < C; ++c) {
-      const float m = mean[i][c];
-      mean[i][c] = mean[i - 1][c];
-      mean[i - 1][c] = m;
-    }
-  }
-
-  /// Moves mode `from` up, past the modes that are lighter than `heavy`.
-  CUDAVISION_HOST_DEVICE void sort(int from, float heavy) {
-    bool rising = true;
+  /// Puts a mode with these numbers in the place of mode `from`, or above it: past the modes of which `compared`, their weights, is less than
+  /// `heavy`; those move down. Modes from `stored` on have no numbers yet.
+  CUDAVISION_HOST_DEVICE void replace(int from, int stored, float heavy, const float (&compared)[modes], float its_weight,
+                                      float its_variance, const float (&its_mean)[C]) {
+    const auto set = [&](int m, float to_weight, float to_variance, const float(&to_mean)[C]) {
+      new_variance[m] = m >= stored || variance[m] != to_variance;
+      for (int c = 0; c < C; ++c) new_mean[m] = new_mean[m] || m >= stored || mean[m][c] != to_mean[c];
+      weight[m] = to_weight, variance[m] = to_variance;
+      for (int c = 0; c < C; ++c) mean[m][c] = to_mean[c];
+    };
+    bool moves = true;
     CUDAVISION_UNROLL
-    for (int i = modes - 1; i > 0; --i) {
-      if (i > from) continue;
-      rising = rising && !(heavy < weight[i - 1]);
-      if (rising) swap_up(i);
+    for (int m = modes - 1; m >= 0; --m) {
+      new_variance[m] = new_mean[m] = false;
+      if (!moves || m > from) continue;
+      const int above = m > 0 ? m - 1 : 0;
+      moves = m > 0 && !(heavy < compared[above]);
+      if (moves)
+        set(m, weight[above], variance[above], mean[above]);
+      else
+        set(m, its_weight, its_variance, its_mean);
     }
   }
 
-  /// Updates the mixture with a value; returns whether it is foreground.
+  /// Updates the mixture with a value; returns whether it is foreground. The mode that fits, or else a fresh one, changes after the loop:
+  /// in the loop, which is unrolled, its instructions would be there for each mode.
   CUDAVISION_HOST_DEVICE bool update(const float (&value)[C], const Rates& rates, float match_background) {
     const float rate = rates.rate, keep = rates.keep, prune = rates.prune;
-    bool background = false, fits = false;
+    const int stored = count;
+    bool background = false;
+    int from = -1;  // the mode that fits, its weight, variance, means, and the squared distance of the value
+    float heavy = 1, var = 0, center[C] = {}, distance = 0;
     float total = 0;
     CUDAVISION_UNROLL
     for (int m = 0; m < modes; ++m) {
       if (m >= count) break;
-      float heavy = add(mul(keep, weight[m]), prune);
-      bool matched = false;
-      if (!fits) {
-        const float var = variance[m];
-        float away[C], distance = 0;
-        for (int c = 0; c < C; ++c) {
-          away[c] = sub(mean[m][c], value[c]);
-          distance = add(distance, mul(away[c], away[c]));
-        }
-        if (total < background_ratio && distance < mul(match_background, var)) background = true;
-        if (distance < mul(match_mode, var)) {
-          fits = matched = true;
-          heavy = add(heavy, rate);
-          const float k = over(rate, heavy);
-          for (int c = 0; c < C; ++c) mean[m][c] = sub(mean[m][c], mul(k, away[c]));
-          float updated = add(var, mul(k, sub(distance, var)));
-          updated = updated < least_variance ? least_variance : updated;
-          variance[m] = updated > most_variance ? most_variance : updated;
-        }
+      float updated = add(mul(keep, weight[m]), prune);
+      float squares = 0;
+      for (int c = 0; c < C; ++c) {
+        const float away = sub(mean[m][c], value[c]);
+        squares = add(squares, mul(away, away));
       }
-      if (heavy < -prune) {
-        heavy = 0;
+      const bool open = from < 0;
+      if (open && total < background_ratio && squares < mul(match_background, variance[m])) background = true;
+      if (open && squares < mul(match_mode, variance[m])) {
+        from = m;
+        heavy = updated = add(updated, rate);
+        var = variance[m], distance = squares;
+        for (int c = 0; c < C; ++c) center[c] = mean[m][c];
+      }
+      if (updated < -prune) {
+        updated = 0;
         --count;
       }
-      weight[m] = heavy;
-      if (matched) sort(m, heavy);
-      total = add(total, heavy);
+      weight[m] = updated;
+      total = add(total, updated);
     }
 
-    const float scale = total > 1.1920929e-7f || total < -1.1920929e-7f ? over(1, total) : 0;
+    const float scale = total > 1.1920929e-7f || total < -1.1920929e-7f ? inverse(total) : 0;
+    const bool fits = from >= 0, begins = !fits && rate > 0;
+    const float k = over(rate, heavy);
+    for (int c = 0; c < C; ++c) center[c] = begins ? value[c] : sub(center[c], mul(k, sub(center[c], value[c])));
+    var = add(var, mul(k, sub(distance, var)));
+    var = var < least_variance ? least_variance : var;
+    var = var > most_variance ? most_variance : var;
+    if (begins) var = first_variance;
+
+    float compared[modes];  // weights: a fresh mode is compared with those that are scaled already
+    if (begins) from = count < modes ? count : modes - 1;
     CUDAVISION_UNROLL
-    for (int m = 0; m < modes; ++m)
+    for (int m = 0; m < modes; ++m) {
+      compared[m] = weight[m];
       if (m < count) weight[m] = mul(weight[m], scale);
-
-    if (!fits && rate > 0) {
-      const int fresh = count == modes ? modes - 1 : count++;
-      CUDAVISION_UNROLL
-      for (int m = 0; m < modes; ++m) {
-        if (m < fresh) weight[m] = mul(weight[m], keep);
-        if (m != fresh) continue;
-        weight[m] = fresh == 0 ? 1 : rate;
-        variance[m] = first_variance;
-        for (int c = 0; c < C; ++c) mean[m][c] = value[c];
-      }
-      sort(fresh, rate);
+      if (begins && m < from) weight[m] = mul(weight[m], keep);
+      if (begins) compared[m] = weight[m];
     }
+    if (begins && count < modes) ++count;
+    const float moved = fits ? mul(heavy, scale) : from == 0 ? 1 : rate;
+    if (begins) heavy = rate;
+    replace(from, stored, heavy, compared, moved, var, center);
     return !background;
   }
 
@@ -257,8 +262,9 @@ class Pixel {
     for (int m = 0; m < modes; ++m) {
       if (m >= mixture_.count) break;
       place_.weight(m) = mixture_.weight[m];
-      place_.variance(m) = mixture_.variance[m];
-      for (int c = 0; c < C; ++c) place_.mean(m, c) = mixture_.mean[m][c];
+      if (mixture_.new_variance[m]) place_.variance(m) = mixture_.variance[m];
+      if (mixture_.new_mean[m])
+        for (int c = 0; c < C; ++c) place_.mean(m, c) = mixture_.mean[m][c];
     }
     return foreground && !(job.drop_shadows && mixture_.in_shadow(value, job));
   }

@@ -51,14 +51,13 @@ int large_warps(int sample_bytes, int gx, int gy, int shared_limit) {
   return warps;
 }
 
-Schedule cut(const std::array<SetWork, 3>& work, int sets, const Workers& workers, int steps) {
-  const int edge_steps = std::max(1, steps * workers.edge_percent / 100);
+Schedule cut(const std::array<SetWork, 3>& work, int sets, const Workers& workers, const std::array<int, 3>& steps) {
   Schedule schedule;
   for (int i = 0; i < sets; ++i) {
     const SetWork& from = work[i];
     SetSchedule& set = schedule.sets[i];
-    set.steps = steps;
-    set.edge_steps = edge_steps;
+    set.steps = steps[i];
+    set.edge_steps = std::max(1, steps[i] * workers.edge_percent / 100);
     set.first_block = schedule.blocks;
     set.strips = from.strips();
     if (set.strips == 0) continue;
@@ -69,9 +68,9 @@ Schedule cut(const std::array<SetWork, 3>& work, int sets, const Workers& worker
     set.left = std::min(set.strips, begin < 0 ? divide_up(-begin, from.width) : 0);
     if (from.all_edges || fit <= set.left) set.left = set.strips;
     set.edges = set.left + std::max(0, set.strips - std::max(fit, set.left));
-    set.edge_blocks = divide_up(set.edges * divide_up(from.steps(), edge_steps), workers.warps);
+    set.edge_blocks = divide_up(set.edges * divide_up(from.steps(), set.edge_steps), workers.warps);
     set.blocks_x = divide_up(set.strips - set.edges, workers.warps);
-    schedule.blocks += set.edge_blocks + set.blocks_x * divide_up(from.steps(), steps);
+    schedule.blocks += set.edge_blocks + set.blocks_x * divide_up(from.steps(), set.steps);
   }
   return schedule;
 }
@@ -81,10 +80,24 @@ Schedule make_schedule(const std::array<SetWork, 3>& work, int sets, const Worke
   Schedule best;
   long least = 0;
   for (int steps = 1; steps <= workers.max_steps; ++steps) {
-    const Schedule schedule = cut(work, sets, workers, steps);
+    const Schedule schedule = cut(work, sets, workers, {steps, steps, steps});
     const long cost = long(divide_up(schedule.blocks, workers.slots)) * (steps + overhead);
-    if (steps == 1 || cost < least) least = cost, best = schedule;
+    if (steps == 1 || cost <= least) least = cost, best = schedule;
     if (schedule.blocks <= workers.slots) break;
+  }
+  // The last wave may have places for one more segment of each strip of a set: then all of the set's segments are shorter.
+  std::array<int, 3> steps;
+  for (int i = 0; i < sets; ++i) steps[i] = best.sets[i].steps;
+  const int waves = divide_up(best.blocks, workers.slots);
+  for (int i = 0; i < sets && sets > 1; ++i) {
+    const int all = work[i].steps(), before = steps[i];
+    if (all == 0 || before == 1) continue;
+    steps[i] = divide_up(all, divide_up(all, before) + 1);
+    const Schedule schedule = cut(work, sets, workers, steps);
+    if (divide_up(schedule.blocks, workers.slots) > waves)
+      steps[i] = before;
+    else
+      best = schedule;
   }
   return best;
 }

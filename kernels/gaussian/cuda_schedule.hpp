@@ -166,10 +166,10 @@ struct Schedule {
   int blocks = 0;  ///< 0: nothing to compute
 };
 
-/// Cuts the sets into segments of `steps` steps.
-Schedule cut(const std::array<SetWork, 3>& work, int sets, const Workers& workers, int steps);
+/// Cuts each set into segments of its number of steps.
+Schedule cut(const std::array<SetWork, 3>& work, int sets, const Workers& workers, const std::array<int, 3>& steps);
 
-/// Chooses the number of steps: long segments, because each begins with rows that only fill the ring, but no last wave of blocks
+/// Chooses the numbers of steps: long segments, because each begins with rows that only fill the ring, but no last wave of blocks
 /// that leaves most of the device idle.
 Schedule make_schedule(const std::array<SetWork, 3>& work, int sets, const Workers& workers);
 

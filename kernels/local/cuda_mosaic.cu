@@ -133,9 +133,8 @@ struct Block {
                       mixed(means.w, source.w, 3));
   }
 
-  /// Writes sample s of row py.
-  __device__ void write_sample(int s, int py) const {
-    const int c = s % set.channels;
+  /// Writes sample s of row py, which is of channel c.
+  __device__ void write_sample(int s, int c, int py) const {
     if (!(set.own >> c & 1)) return;
     const T* const from = reinterpret_cast<const T*>(set.src + py * set.src_pitch);
     reinterpret_cast<T*>(set.dst + py * set.dst_pitch)[s] = set.filtered >> c & 1 ? line[s - first] : from[s];
@@ -149,11 +148,13 @@ struct Block {
     if (left >= right || top >= bottom) return;
     if (part.cut) {
       const OutlineView shape{part.box, jobs.corners + part.corner, part.corners};
-      const int width = right - left;
-      for (int i = threadIdx.x; i < width * (bottom - top); i += mosaic_threads) {
-        const int py = top + i / width, px = left + i % width;
+      const int width = right - left, rows = mosaic_threads / width, columns = mosaic_threads - rows * width;
+      int py = top + int(threadIdx.x) / width, px = left + int(threadIdx.x) % width;
+      while (py < bottom) {
         if (shape.holds_sample(px, py, set.shift_x, set.shift_y, jobs.width, jobs.height, Coverage::inner))
-          for (int c = 0; c < C; ++c) write_sample(px * C + c, py);
+          for (int c = 0; c < C; ++c) write_sample(px * C + c, c, py);
+        py += rows, px += columns;
+        if (px >= right) px -= width, ++py;
       }
       return;
     }
@@ -174,7 +175,8 @@ struct Block {
     const int before = from - left * C, beside = before + right * C - to;
     for (int i = threadIdx.x; i < beside * (bottom - top); i += mosaic_threads) {
       const int row = i / beside, at = i - row * beside;
-      write_sample(at < before ? left * C + at : to + at - before, top + row);
+      const int sample = at < before ? left * C + at : to + at - before;
+      write_sample(sample, sample % C, top + row);
     }
   }
 };

@@ -313,6 +313,32 @@ TEST_P(BlendFormats, OddPlacesAreExact) {
     }
 }
 
+/// Pads two to five times as wide and high as their places: samples of the output are samples of the pad, or means of whole ones.
+TEST_P(BlendFormats, WholeRatiosEqualTheReference) {
+  const auto [backend, format] = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  Random random(unsigned(format) + 277);
+  for (int round = 0; round < 16 * rounds(); ++round) {
+    const Geometry geometry{format, random.between(1, 300), random.between(1, 90)};
+    Scene scene{geometry, random_color(random), random_background(random), {}, random.pick(layouts), divisions[round % 2]};
+    for (int left = random.between(1, 2); left > 0; --left) {
+      const int across = random.between(2, 5), down = random.below(3) ? across : random.between(2, 5);
+      const Rect place{random.between(-3, geometry.width / 2), random.between(-3, geometry.height / 2),
+                       random.between(1, geometry.width), random.between(1, geometry.height)};
+      Pad pad{make_picture({format, place.width * across, place.height * down}, unsigned(random.below(1 << 30)), Data::random,
+                           random.pick(layouts)),
+              {}};
+      pad.params.color = scene.color;
+      pad.params.place = place;
+      pad.params.op = random.below(2) ? blend::Operator::over : blend::Operator::source;
+      pad.params.interpolation = interpolations[random.below(3)];
+      if (random.below(3) == 0) pad.params.alpha = 0.5;
+      scene.pads.push_back(std::move(pad));
+    }
+    expect_reference(backend, scene);
+  }
+}
+
 /// Pictures whose bytes are all ones or random: also in the bits above the depth, in padding and alpha, and between rows.
 TEST_P(BlendFormats, TakesAnyBits) {
   const auto [backend, format] = GetParam();

@@ -147,6 +147,18 @@ TEST(GaussianSchedule, SpreadsOverTheDevice) {
   EXPECT_GT(gaussian::make_schedule(work, 1, workers).sets[0].steps, 32);
 }
 
+/// P010 at 8K takes two waves. They have places for a ninth segment of each strip of luma, so these segments are shorter than those of chroma.
+TEST(GaussianSchedule, FillsTheLastWave) {
+  std::array<SetWork, 3> work;
+  work[0] = {15360, 0, 15360, 0, 4320, 16, false, 256};
+  work[1] = {15360, 0, 15360, 0, 2160, 16, false, 256};
+  const Workers workers{1, 288, 2, 72, 396, 64};
+  const Schedule schedule = gaussian::make_schedule(work, 2, workers);
+  EXPECT_EQ(schedule.sets[0].steps, 30);
+  EXPECT_EQ(schedule.sets[1].steps, 34);
+  EXPECT_LE(schedule.blocks, 2 * workers.slots);
+}
+
 /// Every window has a kernel that holds it: the first fitting shape, or the kernel for large windows, in the memory of a block.
 TEST(GaussianSchedule, FindsAKernelForEveryRadius) {
   const auto check = [](int sample_bytes, const auto& shapes) {
