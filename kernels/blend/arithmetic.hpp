@@ -137,8 +137,7 @@ inline Matrices matrices_of(const Target& target) {
 
 /// Lays pixel s over pixel d. Both hold samples of the output; s[3] is the pad's own alpha in steps of the output's. k: the key's
 /// weight. Channels: what the output has: 1 for gray, 3 for colors, 4 with alpha. With Matrices::equal, the colors of a pixel whose alpha
-/// becomes 0 are undefined. to_rgb: the factors from the colors of s to
-/// R', G', B'; the constants are the target's.
+/// becomes 0 are undefined. to_rgb: the factors from the colors of s to R', G', B'; the constants are the target's.
 template <Operator Op, int Channels, Matrices Known = Matrices::any>
 CUDAVISION_HOST_DEVICE inline void lay_pixel(const Target& target, const Layer& layer, float k, const Matrix& to_rgb,
                                              const float (&s)[4], float (&d)[4]) {

@@ -210,8 +210,8 @@ struct Area {
   }
 };
 
-/// Means of whole units: of Side × Side, where 1 × 1 is a unit as it is, or of as many as a step has for Side 0. Rounding to 8 bits gives the same as the float32 sums
-/// of Area and Linear: see box_side().
+/// Means of whole units: of Side × Side, where 1 × 1 is a unit as it is, or of as many as a step has for Side 0. Rounding to 8 bits gives
+/// the same as the float32 sums of Area and Linear: see box_side().
 template <int Side>
 struct Box {
   struct Across {
