@@ -27,7 +27,9 @@ inline constexpr int window_pitch =
 
 /// Blocks that fit a multiprocessor. `batch`: rows whose sums (deviation: also those of squares) are in shared memory at once, 8 or 16.
 constexpr int window_blocks(Operation operation, int batch) {
-  return operation == Operation::deviation ? tuning.deviation_blocks : batch == 8 ? tuning.low_blocks : tuning.mean_blocks;
+  if (operation == Operation::deviation) return tuning.deviation_blocks;
+  if (operation == Operation::threshold && batch == 16) return tuning.threshold_blocks;
+  return batch == 8 ? tuning.low_blocks : tuning.mean_blocks;
 }
 
 /// What one channel set needs in a launch.

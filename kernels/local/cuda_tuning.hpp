@@ -14,8 +14,9 @@ struct Tuning {
   /// Rows of an interval, at most 257. box-mean-r63: 16 rows 65, 32 rows 66.
   int interval_rows = 16;  // sweep: 8 16 32
   /// Blocks for which a multiprocessor has registers: for batches of 16 rows, of 8 rows, and for the deviation. box-mean-r3: 36 with 5, 41
-  /// with 6.
+  /// with 6. threshold-r15: 48 with 4, 52 with 5 (registers spill). The others are not measured.
   int mean_blocks = 5;       // sweep: 4 5 6
+  int threshold_blocks = 4;  // sweep: 4 5
   int low_blocks = 6;        // sweep: 5 6 8
   int deviation_blocks = 4;  // sweep: 3 4
 

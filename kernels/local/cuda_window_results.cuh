@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// From the sums of windows to the bytes that cuda_windows.cu writes: four results of whole windows at once, or one of a window of any size.
+// From the sums of windows to the bytes that cuda_windows.cu writes: four results at once, of whole windows or of windows that the frame cuts.
 // For the threshold, the byte is the least sample that becomes white; the kernel compares.
 #pragma once
 

@@ -11,7 +11,7 @@
 //
 //   1. Each thread moves the column sums of its chunk from row to row, for a batch of rows              → shared memory
 //   2. A lane takes a row of the batch, and `per_group` tiles of 32 samples of it: it moves its window from sample to sample
-//      (cuda_walk.cuh) and turns the sums into bytes (cuda_window_results.cuh). So 32 lanes are `batch` rows of 32 / batch groups.
+//      (cuda_walk.cuh) and turns the sums into bytes (cuda_window_results.cuh). So the lanes of a warp have `batch` rows of 32 / batch groups.
 //   3. The bytes of a tile go through shared memory, so that neighbouring lanes write neighbouring bytes → the picture
 //
 //   The first rows of the next batch are loaded before step 2, and arrive during it.
