@@ -22,8 +22,8 @@ namespace cudavision::local {
 
 inline constexpr int window_tile = 32;      ///< samples
 inline constexpr int window_threads = 128;  ///< of a block
-inline constexpr int window_pitch =
-    window_threads + 1;  ///< chunks from row to row in shared memory: odd, so that 8 rows use all banks
+/// Chunks from row to row in shared memory: odd, so that lanes with eight neighbouring rows use all banks.
+inline constexpr int window_pitch = window_threads + 1;
 
 /// Blocks that fit a multiprocessor. `batch`: rows whose sums (deviation: also those of squares) are in shared memory at once, 8 or 16.
 constexpr int window_blocks(Operation operation, int batch) {
