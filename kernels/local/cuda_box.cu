@@ -43,19 +43,14 @@ class CudaWindows final : public cuda::CudaFilter {
     if (!device.ok()) return device.error();
     multiprocessors_ = device.value().multiprocessors;
     if (Status status = load_windows(plan_.operation, device.value().shared_limit); !status.ok()) return status;
-    StoredBytes total;
+    std::size_t bytes = 0;
     for (int set = 0; set < format_.set_count; ++set) {
       if (is_neutral(plan_, set)) continue;
       const ChannelSet& channels = format_.sets[set];
-      const StoredBytes bytes =
-          stored_bytes(plan_.operation, plan_.geometry.grid(channels), channels.channels, plan_.radius[set].y);
-      sums_at_[set] = total.sums;
-      squares_at_[set] = total.squares;
-      total.sums += bytes.sums;
-      total.squares += bytes.squares;
+      stored_at_[set] = bytes;
+      bytes += stored_bytes(plan_.operation, plan_.geometry.grid(channels), channels.channels, plan_.radius[set].y);
     }
-    const Status status = sums_.allocate(total.sums);
-    return status.ok() ? squares_.allocate(total.squares) : status;
+    return stored_.allocate(bytes);
   }
 
  private:
@@ -71,10 +66,9 @@ class CudaWindows final : public cuda::CudaFilter {
       const Window window = window_of(plan_, set, box());
       WindowJob& job = jobs.sets[jobs.count++];
       job.view = cuda::make_view(src, dst, set, rects[set], Border::replicate, {}, false);
-      job.radius_x = window.x.radius;
-      job.radius_y = window.y.radius;
-      job.sums = sums_.data<std::uint16_t>() + sums_at_[set] / sizeof(std::uint16_t);
-      job.squares = squares_.data<std::uint32_t>() + squares_at_[set] / sizeof(std::uint32_t);
+      job.radius_x = std::min(window.x.radius, job.view.width);
+      job.radius_y = std::min(window.y.radius, job.view.height);
+      job.stored = stored_.data<uint4>() + stored_at_[set] / sizeof(uint4);
       job.words = aligned_to(job.view.src, job.view.src_pitch, 16) && aligned_to(job.view.dst, job.view.dst_pitch, 16);
       sets_.push_back({plan_.geometry.grid(format_.sets[set]), job.view.channels, rects[set], job.radius_x, job.radius_y});
     }
@@ -82,7 +76,6 @@ class CudaWindows final : public cuda::CudaFilter {
     const WindowLaunch launch = schedule_windows(plan_.operation, sets_, multiprocessors_);
     for (int i = 0; i < jobs.count; ++i) jobs.sets[i].schedule = launch.sets[i];
     jobs.rows = launch.rows;
-    jobs.batch = launch.batch;
     jobs.factor = plan_.factor;
     return launch_windows(plan_.operation, jobs, launch, queue);
   }
@@ -100,8 +93,8 @@ class CudaWindows final : public cuda::CudaFilter {
   const Plan plan_;
   const FormatInfo& format_ = info(plan_.geometry.format);
   int multiprocessors_ = 1;
-  cuda::DeviceMemory sums_, squares_;  ///< stored sums of rows, for each set from these bytes on:
-  std::array<std::size_t, 3> sums_at_{}, squares_at_{};
+  cuda::DeviceMemory stored_;  ///< sums of rows, for each set from these bytes on:
+  std::array<std::size_t, 3> stored_at_{};
   std::vector<WindowSet> sets_;  ///< of the launch, kept for its memory
 };
 

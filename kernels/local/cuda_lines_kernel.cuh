@@ -43,7 +43,7 @@ struct Block {
   using T = typename S::T;
   static constexpr int L = S::lines, P = S::P, N = line_results;
   static constexpr bool light = L * P <= LineShape::most_light_columns;
-  using Line = ColumnRow<N, 32>;
+  using Line = ColumnRow<N>;
 
   const LineJob& job;
   const int first;              ///< pixel of the first chunk
@@ -126,13 +126,13 @@ struct Block {
   template <int... l>
   __device__ __forceinline__ void slide(int row, int height, int i, int chunk, int end, int lane,
                                         std::integer_sequence<int, l...>) const {
-    Slider<N, 1, 32, Sum> sliders[L] = {{{line(i, l), quads}, job.radius_x, chunk, lane}...};
+    Slider<N, Sum> sliders[L] = {{{line(i, l), quads}, job.radius_x, chunk, lane}...};
 #pragma unroll 1
     for (; chunk < end; chunk += 32) write(row, height, chunk, first + (chunk + lane) * N, sliders);
   }
 
   /// The results of a lane's pixels. All lanes call this, as they slide together.
-  __device__ __forceinline__ void write(int row, int height, int chunk, int x, Slider<N, 1, 32, Sum> (&sliders)[L]) const {
+  __device__ __forceinline__ void write(int row, int height, int chunk, int x, Slider<N, Sum> (&sliders)[L]) const {
     const cuda::SetView& view = job.views[0];
     const bool whole = x >= job.radius_x && x + N + job.radius_x <= view.width;  // all windows have the width 2 r + 1
     const auto count_at = [&](int j) {
@@ -146,7 +146,7 @@ struct Block {
       if (!(S::mask >> c & 1) || l >= L) continue;
       Sum sums[S::group][N];
 #pragma unroll
-      for (int k = 0; k < S::group; ++k) sliders[l + k].next(chunk, 0, sums[k]);
+      for (int k = 0; k < S::group; ++k) sliders[l + k].next(chunk, sums[k]);
       l += S::group;
       if constexpr (S::operation == Operation::threshold) {
         if (x >= view.width) continue;

@@ -32,12 +32,12 @@ enum class Stage { all, sum, write };
 template <typename T>
 struct ChunkSums {
   static constexpr int N = mosaic_chunk / int(sizeof(T));
-  Columns<mosaic_chunk, false> bytes;
+  Columns<mosaic_chunk> bytes;
   std::uint32_t words[N] = {};
 
   __device__ __forceinline__ void add(std::uint32_t (&row)[4], int shift, int max_value) {
     if constexpr (sizeof(T) == 1) {
-      bytes.template add<false>(row);
+      bytes.add(row);
     } else {
       cuda::to_samples(row, shift, max_value);
 #pragma unroll

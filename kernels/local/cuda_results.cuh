@@ -63,16 +63,17 @@ __device__ __forceinline__ int deviation(double sum, double squares, int count, 
 }
 
 /// The approximate reciprocal, within 1 ulp.
-__device__ __forceinline__ float reciprocal(int n) {
+__device__ __forceinline__ float fast_reciprocal(float n) {
   float result;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(float(n)));
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(n));
   return result;
 }
+__device__ __forceinline__ float reciprocal(int n) { return fast_reciprocal(float(n)); }
 
-/// sum / count, at most 255, rounded half to even. The estimate is wrong by at most one.
-__device__ __forceinline__ int mean(std::uint32_t sum, int count) {
-  const int quotient = __float2int_rn(float(sum) * reciprocal(count)), rest = 2 * int(sum - std::uint32_t(quotient * count));
-  const int odd = quotient & 1;
+/// sum / count, at most 255, rounded half to even. `per_count`: about 1 / count. The estimate is wrong by at most one.
+__device__ __forceinline__ int mean(int sum, int count, float per_count) {
+  const int quotient = __float_as_int(fmaf(float(sum), per_count, 0x1.8p23f)) & 0x1ff;
+  const int rest = 2 * (sum - quotient * count), odd = quotient & 1;
   return quotient + (rest + odd > count) - (odd - rest > count);
 }
 
@@ -83,27 +84,6 @@ __device__ __forceinline__ int rounded_mean(std::uint64_t sum, int count) {
   if (rest < 0) --quotient, rest += count;
   if (rest >= count) ++quotient, rest -= count;
   return quotient + (2 * rest + (quotient & 1) > count);
-}
-
-/// Four means. `sums` contain divider.half.
-__device__ __forceinline__ std::uint32_t four_means(const std::uint32_t* sums, const Divider& divider) {
-  std::uint32_t high[4];
-#pragma unroll
-  for (int k = 0; k < 4; ++k) high[k] = __umulhi(sums[k], divider.factor);
-  if (divider.count % 2 == 0) {  // a half is rounded up so far; an odd result becomes even
-    const int byte = (divider.select & 0xf) * 8;
-#pragma unroll
-    for (int k = 0; k < 4; ++k) {
-      const std::uint32_t quotient = high[k] >> byte & 0xff;
-      if (sums[k] == quotient * divider.count && quotient % 2) high[k] -= 1u << byte;
-    }
-  }
-  return __byte_perm(__byte_perm(high[0], high[1], divider.select), __byte_perm(high[2], high[3], divider.select), 0x5410);
-}
-
-/// Bradley's threshold: 0 where own · count < sum · factor, in float64.
-__device__ __forceinline__ bool is_below(std::uint32_t own, int count, std::uint32_t sum, double factor) {
-  return double(std::int64_t(own) * count) < __dmul_rn(double(sum), factor);
 }
 
 /// (count · standard deviation)², exactly.
@@ -125,14 +105,6 @@ __device__ __forceinline__ int rounded_deviation(std::uint64_t spread, int count
   const int below = __float2int_rd(approximate);
   const std::uint32_t half = std::uint32_t(2 * below + 1) * std::uint32_t(count);  // 2 · count · (below + 1/2)
   return below + (4 * spread + (below & 1) > std::uint64_t(half) * half);
-}
-
-/// Four bytes: 0xff where the number is not negative, else 0.
-__device__ __forceinline__ std::uint32_t not_negative(int a, int b, int c, int d) {
-  std::uint32_t low, high;  // bytes that repeat the sign bit of byte 3
-  asm("prmt.b32 %0, %1, %2, 0xfb;" : "=r"(low) : "r"(a), "r"(b));
-  asm("prmt.b32 %0, %1, %2, 0xfb;" : "=r"(high) : "r"(c), "r"(d));
-  return ~__byte_perm(low, high, 0x5410);
 }
 
 }  // namespace cudavision::local

@@ -6,23 +6,62 @@
 namespace cudavision::local {
 namespace {
 
-constexpr int most_chunks = 1024;                 // the threads of a block
+constexpr int chunk = 8;                          // samples
+constexpr int most_rows = 256;                    // of a block
+constexpr int least_tiles = 4;                    // of a strip; with fewer, blocks read more than they write
 constexpr int most_rows_of_window = 65535 / 255;  // whose sum fits 16 bits
-constexpr int resident_threads = 1024;            // of a multiprocessor: the kernel's 64 registers allow no more
-constexpr int stored_alignment = 16;              // samples: a thread of column_sums reads 16
 
 /// Rows of an interval; 0: adding up the rows of the first window costs less than reading stored sums.
 int interval_rows(int radius_y) { return 2 * radius_y + 1 > tuning.most_added_rows ? tuning.interval_rows : 0; }
 
-/// The steps of a segment for which the warps of a block finish a batch first. A segment begins with the sum of a whole window, which
-/// takes about as long as a step.
-int best_segment(int steps, int batch, int warps) {
-  int best = 1, least = 0;
-  for (int segment = 1; segment <= steps; ++segment) {
-    const int time = divide_up(batch * divide_up(steps, segment), warps) * (segment + 1);
-    if (least == 0 || time < least) best = segment, least = time;
+/// The most tiles of a strip. Threads read what is left of the strip from a multiple of 8 on.
+int most_tiles(int channels, int radius_x) {
+  return (window_threads * chunk - channels * (2 * radius_x + 1) - (chunk - 1)) / window_tile;
+}
+
+/// How many intervals are needed above a row, counted from the first row of the window of the row above the rectangle.
+int intervals_to(int table_y, int end) { return divide_up(end - table_y, tuning.interval_rows); }
+
+/// Instructions of a warp, about.
+struct Cost {
+  int start = 300;  ///< of a block
+  int move = 18;    ///< of a row
+  int add = 9;      ///< of a row of the first window
+  int tile = 260;   ///< of a batch of rows
+  int begin = 80;   ///< of the first window of a group, of a batch of rows
+  int sum = 5;      ///< of a chunk of it
+};
+constexpr Cost cost;
+
+/// How long blocks of one time unit each take on a multiprocessor that has room for `resident` of them: few blocks cannot hide each other's
+/// waiting.
+double time_of(int blocks, int resident) {
+  const int last = blocks % resident;
+  return blocks - last + (last == 0 ? 0 : std::max(last + 0.6, 3.0));
+}
+
+/// The time of a block, and by how much it is longer for a block whose windows are cut above or below.
+struct BlockTime {
+  double plain = 0, cut = 0;
+};
+
+/// Divides a set into strips and blocks.
+BlockTime divide(const WindowSet& set, int rows, int batch, WindowSchedule& s) {
+  s.left = set.rect.x * set.channels / window_tile * window_tile;
+  const int all = divide_up((set.rect.x + set.rect.width) * set.channels - s.left, window_tile), groups = window_threads / batch;
+  const int window = 2 * set.radius_y + 1, interval = interval_rows(set.radius_y), batches = divide_up(rows, batch);
+  const int first = cost.add * (interval ? window / interval + interval / 2 : window);
+  BlockTime least;
+  for (int strips = divide_up(all, most_tiles(set.channels, set.radius_x)), i = 0; i < 4; ++i, ++strips) {
+    const int tiles = divide_up(all, strips), per_group = divide_up(tiles, groups);
+    const int walk = per_group * cost.tile + cost.begin + (2 * set.radius_x + 1) * set.channels / chunk * cost.sum;
+    const double time = cost.start + first + rows * cost.move + batches * walk;
+    if (least.plain > 0 && time * strips >= least.plain * s.strips) continue;
+    least = {time, 0.7 * walk * std::min(divide_up(set.radius_y, batch), batches)};
+    s.strips = divide_up(all, tiles), s.tiles = tiles, s.per_group = per_group;
   }
-  return best;
+  s.blocks = divide_up(set.rect.height, rows) * s.strips;
+  return least;
 }
 
 }  // namespace
@@ -40,53 +79,58 @@ bool can_slide(const Plan& plan, int set) {
                      height = std::min(2 * plan.radius[set].y + 1, grid.height);
   if (height > most_rows_of_window) return false;
   if (plan.operation == Operation::deviation && width * height * 255 * 255 > 0xffffffffll) return false;
-  return divide_up(grid.width * channels.channels, chunk_samples(plan.operation)) <= most_chunks;
+  return most_tiles(channels.channels, std::min(plan.radius[set].x, grid.width)) >= least_tiles;
 }
 
 WindowLaunch schedule_windows(Operation operation, const std::vector<WindowSet>& sets, int multiprocessors) {
+  const int lines = operation == Operation::deviation ? 3 : 1;
   WindowLaunch launch;
-  int most_chunks_of_row = 0, most_height = 0;
+  double least = 0;
+  int most_height = 0;
+  for (const WindowSet& set : sets) most_height = std::max(most_height, set.rect.height);
+  for (const int batch : {8, 16})
+    for (int rows = batch; rows < most_height + batch && rows <= most_rows; rows += batch) {
+      if (operation == Operation::deviation && batch == 16) continue;
+      WindowLaunch tried;
+      tried.rows = rows, tried.batch = batch;
+      double work = 0, longest = 0;
+      for (std::size_t i = 0; i < sets.size(); ++i) {
+        const BlockTime block = divide(sets[i], rows, batch, tried.sets[i]);
+        tried.blocks += tried.sets[i].blocks;
+        work += block.plain * tried.sets[i].blocks;
+        longest = std::max(longest, block.cut);
+      }
+      const int resident = window_blocks(operation, batch), each = divide_up(tried.blocks, multiprocessors);
+      double time = work / tried.blocks * time_of(each, resident);
+      if (each <= resident) time += longest;  // no other blocks fill the multiprocessor meanwhile
+      if (least > 0 && time >= least) continue;
+      least = time;
+      launch = tried;
+    }
   for (std::size_t i = 0; i < sets.size(); ++i) {
     const WindowSet& set = sets[i];
-    const int aligned = stored_alignment / set.channels, pixels = chunk_samples(operation) / set.channels;
     WindowSchedule& s = launch.sets[i];
-    s.first = std::max(set.rect.x - set.radius_x, 0) / aligned * aligned;
-    s.chunks = divide_up(std::min(set.rect.x + set.rect.width + set.radius_x, set.grid.width) - s.first, pixels);
+    const std::int64_t window =
+        std::int64_t(std::min(2 * set.radius_x + 1, set.grid.width)) * std::min(2 * set.radius_y + 1, set.grid.height);
+    launch.wide = launch.wide || window * 255 >= 1 << 23;
     s.interval = interval_rows(set.radius_y);
-    if (s.interval > 0) {
-      s.table_y = std::max(set.rect.y - set.radius_y, 0);
-      s.intervals = divide_up(std::min(set.rect.y + set.rect.height + set.radius_y, set.grid.height) - s.table_y, s.interval);
-    }
-    most_chunks_of_row = std::max(most_chunks_of_row, s.chunks);
-    most_height = std::max(most_height, set.rect.height);
+    if (s.interval == 0) continue;
+    s.table_y = set.rect.y - set.radius_y - 1;
+    s.intervals = intervals_to(s.table_y, std::min(set.rect.y + set.rect.height + set.radius_y, set.grid.height));
+    const int reach = set.radius_x * set.channels;
+    s.stored_first = std::max(s.left - reach - set.channels, 0) / chunk;
+    s.stored_chunks = divide_up(std::min(s.left + s.strips * s.tiles * window_tile + reach, set.grid.width * set.channels), chunk) -
+                      s.stored_first;
   }
-  launch.threads = divide_up(most_chunks_of_row, 32) * 32;
-  const int resident = std::min(std::max(resident_threads / launch.threads, 1), tuning.most_resident_blocks);
-  const auto blocks = [&](int rows) {
-    int count = 0;
-    for (const WindowSet& set : sets) count += divide_up(set.rect.height, rows);
-    return count;
-  };
-  launch.rows = std::min(tuning.least_rows, most_height);
-  while (launch.rows < most_height && blocks(launch.rows) > multiprocessors * resident) ++launch.rows;
-  launch.batch = std::min(launch.rows, operation == Operation::deviation ? tuning.deviation_batch : tuning.mean_batch);
-  for (std::size_t i = 0; i < sets.size(); ++i) {
-    WindowSchedule& s = launch.sets[i];
-    s.blocks = divide_up(sets[i].rect.height, launch.rows);
-    s.segment = best_segment(divide_up(s.chunks, 32), launch.batch, launch.threads / 32);
-    launch.blocks += s.blocks;
-  }
-  launch.shared_bytes =
-      launch.batch * (column_row_bytes(operation, most_chunks_of_row) + square_row_bytes(operation, most_chunks_of_row));
+  launch.shared_bytes = 16 * lines * launch.batch * window_pitch + window_threads / 32 * 1024;
   return launch;
 }
 
-StoredBytes stored_bytes(Operation operation, const Rect& grid, int channels, int radius_y) {
-  const int interval = interval_rows(radius_y);
-  if (interval == 0) return {};
-  const std::size_t samples = std::size_t(divide_up(grid.width * channels, stored_alignment)) * stored_alignment;
-  const std::size_t sums = samples * divide_up(grid.height, interval);
-  return {sums * 2, operation == Operation::deviation ? sums * 4 : 0};
+std::size_t stored_bytes(Operation operation, const Rect& grid, int channels, int radius_y) {
+  radius_y = std::min(radius_y, grid.height);
+  if (interval_rows(radius_y) == 0) return 0;
+  const int intervals = intervals_to(-radius_y - 1, grid.height) + 1, lines = operation == Operation::deviation ? 3 : 1;
+  return std::size_t(divide_up(grid.width * channels, chunk)) * 16 * lines * intervals;
 }
 
 }  // namespace cudavision::local

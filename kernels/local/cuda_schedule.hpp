@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // How the work of sliding windows is divided (cuda_windows.cu). Plain C++, tested without a GPU.
 //
-//   the strip       the columns that the windows of the rectangle need, from a multiple of 16 samples on
-//   a chunk         `samples` neighbouring samples of a row; a thread sums up the columns of one chunk
-//   a block         `rows` rows of the rectangle, `batch` of them at a time, over the whole strip
+//   a chunk         8 neighbouring samples of a row; a thread sums up the columns of one chunk
+//   a tile          32 neighbouring samples of a row, from a multiple of 32 on
+//   a strip         `tiles` tiles; a block has chunks for a strip and for what its windows need beside it
+//   a block         `rows` rows of a strip, a batch at a time
 //   the grid        the blocks of all channel sets, one after another, in one launch
-//   a segment       `segment` steps of 32 chunks, which a warp computes one after another
+//   a group         tiles that some lanes compute one after another, a lane a row of the batch
 //   an interval     `interval` rows, whose sums a kernel has stored before, where a window is so high that this saves time
 #pragma once
 
@@ -19,9 +20,16 @@
 
 namespace cudavision::local {
 
-/// Samples of a chunk.
-constexpr int chunk_samples(Operation operation) {
-  return operation == Operation::deviation ? tuning.deviation_chunk : tuning.mean_chunk;
+inline constexpr int window_tile = 32;      ///< samples
+inline constexpr int window_threads = 128;  ///< of a block
+/// Chunks from row to row in shared memory: odd, so that lanes with eight neighbouring rows use all banks.
+inline constexpr int window_pitch = window_threads + 1;
+
+/// Blocks that fit a multiprocessor. `batch`: rows whose sums (deviation: also those of squares) are in shared memory at once, 8 or 16.
+constexpr int window_blocks(Operation operation, int batch) {
+  if (operation == Operation::deviation) return tuning.deviation_blocks;
+  if (operation == Operation::threshold && batch == 16) return tuning.threshold_blocks;
+  return batch == 8 ? tuning.low_blocks : tuning.mean_blocks;
 }
 
 /// What one channel set needs in a launch.
@@ -29,47 +37,39 @@ struct WindowSet {
   Rect grid;                       ///< of the set
   int channels = 1;                ///< samples a pixel
   Rect rect;                       ///< to compute, not empty
-  int radius_x = 0, radius_y = 0;  ///< in samples of the grid
+  int radius_x = 0, radius_y = 0;  ///< in pixels of the grid, and not larger than the grid
 };
 
 /// The work of one channel set.
 struct WindowSchedule {
-  int first = 0;   ///< first pixel of the strip
-  int chunks = 0;  ///< of the strip, 1–1024
+  int left = 0;  ///< first sample of the first strip
+  int tiles = 0, strips = 0;
+  int per_group = 0;  ///< tiles
   int blocks = 0;
-  int segment = 0;    ///< steps of a segment
-  int interval = 0;   ///< 0: no stored sums
-  int intervals = 0;  ///< number of them
-  int table_y = 0;    ///< the first row of the first interval
+  int interval = 0;                         ///< 0: no stored sums
+  int intervals = 0;                        ///< number of them
+  int table_y = 0;                          ///< the first row of the first interval; may be negative
+  int stored_first = 0, stored_chunks = 0;  ///< the chunks with stored sums
 };
 
 /// The geometry of a launch.
 struct WindowLaunch {
   std::array<WindowSchedule, 3> sets;
-  int threads = 0;  ///< of a block: the chunks of the widest strip in whole warps
-  int rows = 0;     ///< of the rectangle, for a block
-  int batch = 0;    ///< rows whose column sums are in shared memory at once
-  int blocks = 0;   ///< of all sets
+  int rows = 0;    ///< of the rectangle, for a block
+  int batch = 0;   ///< of them: 8 or 16
+  int blocks = 0;  ///< of all sets
   int shared_bytes = 0;
+  bool wide = false;  ///< sums may reach 2^23
 };
 
 /// Whether windows of these radii can slide over a channel set of 8-bit samples: all of its channels are filtered, no sum of a window or a
-/// column overflows, and a row has at most 1024 chunks.
+/// column overflows, and a strip has room for the windows.
 bool can_slide(const Plan& plan, int set);
-
-/// Bytes of a row of column sums (of 16 bits), and of sums of squares (of 32 bits), in shared memory: the strip and 16 bytes of zeros.
-constexpr int column_row_bytes(Operation operation, int chunks) { return (chunks * chunk_samples(operation) / 8 + 1) * 16; }
-constexpr int square_row_bytes(Operation operation, int chunks) {
-  return operation == Operation::deviation ? (chunks * chunk_samples(operation) / 4 + 1) * 16 : 0;
-}
 
 /// `sets`: one to three.
 WindowLaunch schedule_windows(Operation operation, const std::vector<WindowSet>& sets, int multiprocessors);
 
-/// Bytes for the stored sums of any rectangle of the grid: of the samples, of their squares.
-struct StoredBytes {
-  std::size_t sums = 0, squares = 0;
-};
-StoredBytes stored_bytes(Operation operation, const Rect& grid, int channels, int radius_y);
+/// Bytes for the stored sums of any rectangle of the grid.
+std::size_t stored_bytes(Operation operation, const Rect& grid, int channels, int radius_y);
 
 }  // namespace cudavision::local

@@ -8,22 +8,21 @@ struct Tuning {
   /// Box filters on tables: warps of a block, one above the other. Each computes 128 pixels of a row. Not measured.
   int box_warps = 4;  // sweep: 2 4 8
 
-  // Sliding windows, in µs on an H200 for box-mean-r3 GRAY8 and deviation-r15 GRAY8, 8K / 1080p.
-  /// Samples of a chunk, 8 or 16. 16: 48 / 10.6; 8: 53 / 8.7. Deviation 16: 214 (registers); 8: 121.
-  int mean_chunk = 16;      // sweep: 8 16
-  int deviation_chunk = 8;  // sweep: 8 16
-  /// Rows whose column sums are in shared memory at once.
-  int mean_batch = 6;       // sweep: 4 5 6 7 8
-  int deviation_batch = 4;  // sweep: 2 3 4
-  /// The fewest rows of a block, and the most blocks that a multiprocessor should get at once. 8 rows: 48 / 16.2.
-  int least_rows = 2;            // sweep: 2 4 8
-  int most_resident_blocks = 4;  // sweep: 2 4 8
-  /// Of a window with more rows than this, sums of intervals are stored first.
+  // Sliding windows, in µs on an H200 for GRAY8, 8K.
+  /// Of a window with more rows than this, sums of intervals are stored first. box-mean-r31: 51.5 without, 52.7 with them; r63: 67 and 60.
   int most_added_rows = 48;  // sweep: 32 48 64 128
-  /// Rows of an interval, at most 257. box-mean-r63 8K: 16 rows 69, 32 rows 74.
+  /// Rows of an interval, at most 257. box-mean-r63: 16 rows 65, 32 rows 66.
   int interval_rows = 16;  // sweep: 8 16 32
+  /// Blocks for which a multiprocessor has registers: for batches of 16 rows, of 8 rows, and for the deviation. box-mean-r3: 36 with 5, 41
+  /// with 6. threshold-r15: 48 with 4, 52 with 5 (registers spill). The others are not measured.
+  int mean_blocks = 5;       // sweep: 4 5 6
+  int threshold_blocks = 4;  // sweep: 4 5
+  int low_blocks = 6;        // sweep: 5 6 8
+  int deviation_blocks = 4;  // sweep: 3 4
 
   // Windows with column sums of 32 bits.
+  /// The fewest rows of a block. Not measured.
+  int least_rows = 2;  // sweep: 2 4 8
   /// The fewest threads of a block, and the least share of its columns, in eighths, that have results. box-mean-r15
   /// 8K, µs, GRAY16 / RGBA: 128 threads 110 / 362, 256 threads 105 / 365. The share is not measured.
   int line_threads = 128;  // sweep: 128 256

@@ -1,362 +1,379 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Box mean, threshold and deviation of 8-bit samples on CUDA, by windows that slide: the picture is read twice, in rows.
 //
-//   a block: some rows of the rectangle of a channel set ("the block's rows"), over the strip: its whole width and the windows' reach beside
-//   it; one launch computes all sets
+//   a block: some rows of a strip ("the block's rows"), `batch` of them at a time; one launch computes all channel sets
 //
-//                     thread 0      thread 1      thread 2
-//                    ├────────────┼────────────┼────────────┼─ ─ ─     a chunk: 8 or 16 neighbouring samples of a row
+//                     thread 0  thread 1  thread 2
+//                    ├────────┼────────┼────────┼─ ─ ─     a chunk: 8 neighbouring samples of a row
 //   row y − r − 1    − − − − − − − − − − − − − − − leaves ┐
 //   row y            the column sums: of the rows y − r … y + r of each sample, in registers
 //   row y + r        + + + + + + + + + + + + + + + enters ┘
 //
-//   1. sum_columns:  each thread moves its column sums from row to row, for a batch of rows           → shared memory
-//   2. write_rows:   a warp takes a segment of a row of the batch and computes the window sums of 32 chunks at a time (cuda_sliding.cuh);
-//                    each lane turns the sums of its chunk into results (cuda_results.cuh)            → the picture
+//   1. Each thread moves the column sums of its chunk from row to row, for a batch of rows              → shared memory
+//   2. A lane takes a row of the batch, and `per_group` tiles of 32 samples of it: it moves its window from sample to sample
+//      (cuda_walk.cuh) and turns the sums into bytes (cuda_window_results.cuh). So the lanes of a warp have `batch` rows of 32 / batch groups.
+//   3. The bytes of a tile go through shared memory, so that neighbouring lanes write neighbouring bytes → the picture
 //
-//   The first column sums of a block are sums of 2 r rows. High windows would cost much there: column_sums, launched before, stores the
+//   The first rows of the next batch are loaded before step 2, and arrive during it.
+//
+//   The first column sums of a block are sums of 2 r + 1 rows. High windows would cost much there: column_sums, launched before, stores the
 //   sums of intervals of rows, and a block adds up whole intervals and the rows between them and the ends of its first window.
 //
-// Where to change what: the arithmetic: cuda_results.cuh; blocks, batches, segments, intervals: cuda_schedule.cpp and cuda_tuning.hpp; which
-// channel sets come here: can_slide in cuda_schedule.cpp.
+// Where to change what: the arithmetic: cuda_window_results.cuh; blocks, batches, strips, intervals: cuda_schedule.cpp and cuda_tuning.hpp;
+// which channel sets come here: can_slide in cuda_schedule.cpp.
 #include <algorithm>
 
 #include "kernels/cuda/device.hpp"
-#include "kernels/cuda/warp.cuh"
-#include "kernels/local/cuda_columns.cuh"
-#include "kernels/local/cuda_results.cuh"
-#include "kernels/local/cuda_sliding.cuh"
+#include "kernels/local/cuda_walk.cuh"
+#include "kernels/local/cuda_window_columns.cuh"
+#include "kernels/local/cuda_window_results.cuh"
 #include "kernels/local/cuda_windows.cuh"
 
 namespace cudavision::local {
 namespace {
 
-/// Where chunk `index` of the strip lies in row 0, and how many of its samples are inside the row.
-template <int C, int N>
-struct Chunk {
-  const unsigned char* at;
-  int valid;
-
-  __device__ __forceinline__ Chunk(const WindowJob& job, int index)
-      : at(job.view.src + std::ptrdiff_t(job.schedule.first) * C + std::ptrdiff_t(index) * N),
-        valid(job.view.width * C - (job.schedule.first * C + index * N)) {}
-  __device__ __forceinline__ bool words(const WindowJob& job) const { return job.words && valid >= N; }
-};
-
-constexpr int stored_chunk = 16;     ///< samples whose stored sums a thread of column_sums computes
 constexpr int stored_threads = 128;  ///< of a block of column_sums
 
-/// Entries of a row of stored sums.
-__device__ __forceinline__ std::ptrdiff_t stored_pitch(int chunks, int chunk) {
-  return (std::ptrdiff_t(chunks) * chunk + stored_chunk - 1) / stored_chunk * stored_chunk;
-}
-
-template <int C, bool squared>
-__device__ __forceinline__ void store_interval(const WindowJob& job, int chunk_of_windows) {
-  const std::ptrdiff_t pitch = stored_pitch(job.schedule.chunks, chunk_of_windows);
-  const int index = blockIdx.x * stored_threads + threadIdx.x, interval = blockIdx.y;
-  if (index * stored_chunk >= pitch || interval >= job.schedule.intervals) return;
-  const Chunk<C, stored_chunk> chunk(job, index);
-  const int from = job.schedule.table_y + interval * job.schedule.interval, to = min(from + job.schedule.interval, job.view.height);
-  Columns<stored_chunk, squared> columns;
-  if (chunk.words(job))
-    columns.template add_rows<false, true>(chunk.at, job.view.src_pitch, stored_chunk, from, to);
-  else
-    columns.template add_rows<false, false>(chunk.at, job.view.src_pitch, chunk.valid, from, to);
-  const std::ptrdiff_t entry = interval * pitch + index * stored_chunk;
-  columns.store(job.sums + entry);
-  if constexpr (squared) columns.store_squares(job.squares + entry);
+/// The chunk whose first sample is `x` of a row.
+__device__ __forceinline__ Chunk chunk_at(const WindowJob& job, int x) {
+  const int valid = x < 0 ? 0 : min(max(job.view.width * job.view.channels - x, 0), chunk_samples);
+  return {job.view.src + x, job.view.src_pitch, valid, job.words && valid == chunk_samples};
 }
 
 /// Stores the sums of the rows of each interval. Block (x, y, z): `stored_threads` chunks of interval y of set z.
-template <Operation operation>
+template <bool squared>
 __global__ void __launch_bounds__(stored_threads) column_sums(const __grid_constant__ WindowJobs jobs) {
   const WindowJob& job = jobs.sets[blockIdx.z];
-  if (operation == Operation::box_mean && job.view.channels == 2)
-    store_interval<2, false>(job, chunk_samples(operation));
-  else
-    store_interval<1, operation == Operation::deviation>(job, chunk_samples(operation));
+  const WindowSchedule& s = job.schedule;
+  const int index = blockIdx.x * stored_threads + threadIdx.x, interval = blockIdx.y;
+  if (index >= s.stored_chunks || interval >= s.intervals) return;
+  const int from = s.table_y + interval * s.interval;
+  WindowColumns<squared> columns;
+  columns.add_rows(chunk_at(job, (s.stored_first + index) * chunk_samples), max(from, 0), min(from + s.interval, job.view.height));
+#pragma unroll
+  for (int line = 0; line < columns.lines; ++line)
+    job.stored[(interval * columns.lines + line) * s.stored_chunks + index] = columns.quad(line);
 }
 
-template <Operation operation, int C>
+template <Operation operation, bool wide, int C, int batch>
 struct Windows {
-  static constexpr int N = chunk_samples(operation), pixels = N / C;
   static constexpr bool squared = operation == Operation::deviation;
+  static constexpr int pitch = window_pitch;
+  static constexpr int early = batch / 4;  ///< rows of the next batch that are loaded before step 2
+  using Lanes = WindowColumns<squared>;
 
   const WindowJob& job;
-  const double threshold;          ///< the share of the mean below which a sample is black
-  const int y0, y1;                ///< the block's rows
-  const ColumnRow<N, 16> sums;     ///< the first row of the batch in shared memory
-  const ColumnRow<N, 32> squares;  ///< the same; used if squared
-  Divider divider;
+  const int y0, y1;    ///< the block's rows
+  const int xs;        ///< first sample of the strip
+  const int first;     ///< first sample whose column sums are in shared memory
+  uint4* const sums;   ///< in shared memory
+  uint4* const tiles;  ///< the warp's memory for bytes of tiles
+  const WindowResults<operation, wide> results;
 
-  __device__ __forceinline__ std::uint32_t row_bytes() const { return 16 * (sums.quads + 1); }
-  __device__ __forceinline__ std::uint32_t square_bytes() const { return 16 * (squares.quads + 1); }
+  /// Rows that enter and leave.
+  template <int n>
+  struct Rows {
+    uint2 enters[n], leaves[n];
+  };
 
-  /// The column sums of the first window without the row that enters first.
-  template <bool words>
-  __device__ __forceinline__ void begin(Columns<N, squared>& columns, const Chunk<C, N>& chunk) const {
-    const std::ptrdiff_t pitch = job.view.src_pitch;
-    const int from = max(y0 - job.radius_y, 0), to = min(y0 + job.radius_y, job.view.height);
-    if (job.schedule.interval == 0) {
-      columns.template add_rows<false, words>(chunk.at, pitch, chunk.valid, from, to);
+  __device__ __forceinline__ int reach() const { return C * job.radius_x; }
+
+  /// The column sums of the window of the row above the block's.
+  __device__ __forceinline__ void begin(Lanes& columns, const Chunk& chunk, int x) const {
+    const WindowSchedule& s = job.schedule;
+    const int height = job.view.height, from = max(y0 - 1 - job.radius_y, 0), to = min(y0 + job.radius_y, height);
+    if (s.interval == 0) {
+      columns.add_rows(chunk, from, to);
       return;
     }
-    // The intervals nearest to the window, then the rows by which they are too few or too many.
-    const int interval = job.schedule.interval, table_y = job.schedule.table_y;
-    const int first = (from - table_y + interval / 2) / interval, last = (to - table_y + interval / 2) / interval;
-    const std::ptrdiff_t stored = stored_pitch(job.schedule.chunks, N);
-#pragma unroll 2
-    for (int i = first; i < last; ++i) {
-      columns.add_stored(job.sums + i * stored + N * int(threadIdx.x));
-      if constexpr (squared) columns.add_stored_squares(job.squares + i * stored + N * int(threadIdx.x));
-    }
-    const int top = min(table_y + first * interval, job.view.height), bottom = min(table_y + last * interval, job.view.height);
-    columns.template add_rows<false, words>(chunk.at, pitch, chunk.valid, from, top);
-    columns.template add_rows<true, words>(chunk.at, pitch, chunk.valid, top, from);
-    columns.template add_rows<false, words>(chunk.at, pitch, chunk.valid, bottom, to);
-    columns.template add_rows<true, words>(chunk.at, pitch, chunk.valid, to, bottom);
-  }
-
-  /// Step 1: moves the column sums over rows [y, y + count) and stores those of each row.
-  template <bool words>
-  __device__ __forceinline__ void sum_columns(Columns<N, squared>& columns, const Chunk<C, N>& chunk, int y, int count) const {
-    constexpr int together = words ? (squared ? 2 : 3) : 1;
-    const std::ptrdiff_t pitch = job.view.src_pitch;
-    const int quad = threadIdx.x * (N / 8);
-    const auto move = [&](auto rows, int i) {
-      constexpr int n = decltype(rows)::value;
-      std::uint32_t entering[n][N / 4] = {}, leaving[n][N / 4] = {};
-#pragma unroll
-      for (int k = 0; k < n; ++k) {
-        const int enters = y + i + k + job.radius_y, leaves = y + i + k - job.radius_y - 1;
-        if (enters < job.view.height) load_chunk<N, words>(chunk.at + enters * pitch, chunk.valid, entering[k]);
-        if (leaves >= 0 && y + i + k > y0) load_chunk<N, words>(chunk.at + leaves * pitch, chunk.valid, leaving[k]);
-      }
-#pragma unroll
-      for (int k = 0; k < n; ++k) {
-        columns.template add<false>(entering[k]);
-        columns.template add<true>(leaving[k]);
-#pragma unroll
-        for (int q = 0; q < N / 8; ++q) store_shared(sums.inside(quad + q) + (i + k) * row_bytes(), columns.quad(q));
-        if constexpr (squared)
-#pragma unroll
-          for (int q = 0; q < N / 4; ++q)
-            store_shared(squares.inside(2 * quad + q) + (i + k) * square_bytes(),
-                         make_uint4(columns.squares[4 * q], columns.squares[4 * q + 1], columns.squares[4 * q + 2],
-                                    columns.squares[4 * q + 3]));
-      }
-    };
-    int i = 0;
+    // The intervals inside the window, and the rows above and below them.
+    const int a = divide_up(from - s.table_y, s.interval), b = (to - s.table_y) / s.interval;
+    const uint4* at = job.stored + (a * Lanes::lines) * s.stored_chunks + (x / chunk_samples - s.stored_first);
+    constexpr int together = squared ? 4 : 8;
 #pragma unroll 1
-    for (; i + together <= count; i += together) move(std::integral_constant<int, together>(), i);
-#pragma unroll 1
-    for (; i < count; ++i) move(std::integral_constant<int, 1>(), i);
-  }
-
-  /// Step 2: the results of rows [y, y + count).
-  __device__ __forceinline__ void write_rows(int y, int count) {
-    const int lane = threadIdx.x % 32, steps = (job.schedule.chunks + 31) / 32;
-    const int segments = (steps + job.schedule.segment - 1) / job.schedule.segment;
-    for (int task = threadIdx.x / 32; task < count * segments; task += blockDim.x / 32) {
-      const int i = task / segments, first = task % segments * job.schedule.segment, end = min(first + job.schedule.segment, steps);
-      const int row = y + i, height = min(row + job.radius_y + 1, job.view.height) - max(row - job.radius_y, 0);
-      divider.set((2 * job.radius_x + 1) * height);
-      Slider<N, C, 16> slider({sums.address + i * row_bytes(), sums.quads}, job.radius_x, first * 32, lane);
-      if constexpr (squared) {
-        Slider<N, C, 32> square_slider({squares.address + i * square_bytes(), squares.quads}, job.radius_x, first * 32, lane);
-        for (int step = first; step < end; ++step) {
-          std::uint32_t sum[N], square[N];
-          slider.next(step * 32, 0, sum);
-          square_slider.next(step * 32, 0, square);
-          write(row, height, step * 32 + lane, sum, square);
-        }
-      } else {
-        for (int step = first; step < end; ++step) {
-          std::uint32_t sum[N];
-          slider.next(step * 32, operation == Operation::box_mean ? divider.half : 0, sum);
-          write(row, height, step * 32 + lane, sum, sum);
-        }
-      }
+    for (int i = a; i < b; i += together) {
+      uint4 quads[together][Lanes::lines];
+#pragma unroll
+      for (int k = 0; k < together; ++k)
+#pragma unroll
+        for (int line = 0; line < Lanes::lines; ++line, at += s.stored_chunks)
+          quads[k][line] = i + k < b ? __ldg(at) : make_uint4(0, 0, 0, 0);
+#pragma unroll
+      for (int k = 0; k < together; ++k)
+#pragma unroll
+        for (int line = 0; line < Lanes::lines; ++line) columns.add_quad(line, quads[k][line]);
     }
+    columns.add_rows(chunk, from, s.table_y + a * s.interval);
+    columns.add_rows(chunk, s.table_y + b * s.interval, to);
   }
 
-  /// The results of a chunk. `height`: rows of the windows.
-  __device__ __forceinline__ void write(int row, int height, int index, const std::uint32_t (&sum)[N],
-                                        const std::uint32_t (&square)[N]) const {
-    const cuda::SetView& view = job.view;
-    const int x = job.schedule.first + index * pixels;
-    if (x >= view.x1 || x + pixels <= view.x0) return;
-    const auto count_at = [&](int pixel) {
-      return (min(pixel + job.radius_x + 1, view.width) - max(pixel - job.radius_x, 0)) * height;
-    };
-    const bool whole = x >= job.radius_x && x + pixels + job.radius_x <= view.width;  // all windows have the width 2 r + 1
-    std::uint32_t out[N / 4];
-    if constexpr (operation == Operation::box_mean) {
+  template <int n>
+  __device__ __forceinline__ void load(Rows<n>& rows, const Chunk& chunk, int y) const {
+    const int enters = y + job.radius_y, leaves = y - job.radius_y - 1, height = job.view.height;
+    if (chunk.words && leaves >= 0 && enters + n <= height) {
+      const unsigned char *in = chunk.at + enters * chunk.pitch, *out = chunk.at + leaves * chunk.pitch;
 #pragma unroll
-      for (int q = 0; q < N / 4; ++q) out[q] = four_means(sum + 4 * q, divider);
-      if (!whole) {
-#pragma unroll
-        for (int j = 0; j < N; ++j) {
-          const int pixel = x + j / C;
-          if (pixel >= job.radius_x && pixel + job.radius_x < view.width) continue;
-          const std::uint32_t value = mean(sum[j] - divider.half, count_at(min(pixel, view.width - 1)));
-          out[j / 4] = __byte_perm(out[j / 4], value, 0x3210 ^ (j % 4 ^ 4) << (j % 4 * 4));
-        }
-      }
-    } else if constexpr (operation == Operation::threshold) {
-      const Chunk<C, N> chunk(job, index);
-      std::uint32_t own[N / 4];
-      const unsigned char* const at = chunk.at + row * view.src_pitch;
-      if (chunk.words(job))
-        load_chunk<N, true>(at, N, own);
-      else
-        load_chunk<N, false>(at, chunk.valid, own);
-      const std::uint32_t factor = std::uint32_t(fmin(threshold * 0x1p32, 0x1p32 - 1));
-      const auto below = [&](int j) {
-        return int(__byte_perm(own[j / 4], 0, 0x4440 + j % 4) * (whole ? divider.count : count_at(min(x + j, view.width - 1)))) -
-               int(__umulhi(sum[j], factor));  // own · count − sum · factor, within 2
-      };
-      std::uint32_t nearest = ~0u;
-#pragma unroll
-      for (int q = 0; q < N / 4; ++q) {
-        int difference[4];
-#pragma unroll
-        for (int k = 0; k < 4; ++k) {
-          difference[k] = below(4 * q + k);
-          nearest = min(nearest, std::uint32_t(difference[k] + 2));
-        }
-        out[q] = not_negative(difference[0], difference[1], difference[2], difference[3]);
-      }
-      if (nearest <= 4) {
-#pragma unroll
-        for (int j = 0; j < N; ++j) {
-          const std::uint32_t mask = 0xffu << (j % 4 * 8);
-          const int count = count_at(min(x + j, view.width - 1));
-          const std::uint32_t value = is_below(__byte_perm(own[j / 4], 0, 0x4440 + j % 4), count, sum[j], threshold) ? 0 : mask;
-          out[j / 4] = (out[j / 4] & ~mask) | value;
-        }
+      for (int i = 0; i < n; ++i) {
+        rows.enters[i] = load_words(in), rows.leaves[i] = load_words(out);
+        in += chunk.pitch, out += chunk.pitch;
       }
     } else {
-      float farthest = 0, per_count = reciprocal(divider.count);
+      const auto any = [&](int row) {
+        if (row < 0 || row >= height) return make_uint2(0, 0);
+        const unsigned char* const at = chunk.at + row * chunk.pitch;
+        return chunk.words ? load_words(at) : load_samples(at, chunk.valid);
+      };
 #pragma unroll
-      for (int q = 0; q < N / 4; ++q) {
-        std::uint32_t value[4];
-#pragma unroll
-        for (int k = 0; k < 4; ++k) {
-          int count = divider.count;
-          if (!whole) count = count_at(min(x + 4 * q + k, view.width - 1)), per_count = reciprocal(count);
-          const float result = approximate_deviation(spread(sum[4 * q + k], square[4 * q + k], count), per_count),
-                      shifted = result + 0x1.8p23f;  // rounds half to even; the low byte is the integer
-          farthest = fmaxf(farthest, fabsf(result - (shifted - 0x1.8p23f)));
-          value[k] = __float_as_uint(shifted);
-        }
-        out[q] = __byte_perm(__byte_perm(value[0], value[1], 0x40), __byte_perm(value[2], value[3], 0x40), 0x5410);
-      }
-      if (farthest > 0.4999f) {
-#pragma unroll
-        for (int j = 0; j < N; ++j) {
-          const int count = count_at(min(x + j, view.width - 1));
-          const std::uint64_t exact = spread(sum[j], square[j], count);
-          const float result = approximate_deviation(exact, reciprocal(count));
-          const int value =
-              fabsf(result - rintf(result)) > 0.4999f ? rounded_deviation(exact, count, result) : __float2int_rn(result);
-          out[j / 4] = __byte_perm(out[j / 4], value, 0x3210 ^ (j % 4 ^ 4) << (j % 4 * 4));
-        }
-      }
+      for (int i = 0; i < n; ++i) rows.enters[i] = any(enters + i), rows.leaves[i] = any(leaves + i);
     }
-    store(view.dst + row * view.dst_pitch + std::ptrdiff_t(x) * C, x, out);
   }
 
-  __device__ __forceinline__ void store(unsigned char* to, int x, const std::uint32_t (&out)[N / 4]) const {
-    if (job.words && x >= job.view.x0 && x + pixels <= job.view.x1) {
-      if constexpr (N == 16)
-        *reinterpret_cast<uint4*>(to) = make_uint4(out[0], out[1], out[2], out[3]);
-      else
-        *reinterpret_cast<uint2*>(to) = make_uint2(out[0], out[1]);
-      return;
-    }
+  /// Step 1 for some rows. `to`: of the first row.
+  template <int n>
+  __device__ __forceinline__ void sum_columns(Lanes& columns, const Rows<n>& rows, uint4* to) const {
 #pragma unroll
-    for (int j = 0; j < N; ++j)
-      if (x + j / C >= job.view.x0 && x + j / C < job.view.x1) to[j] = (unsigned char)(out[j / 4] >> (j % 4 * 8));
+    for (int i = 0; i < n; ++i) {
+      columns.move(rows.enters[i], rows.leaves[i]);
+#pragma unroll
+      for (int line = 0; line < Lanes::lines; ++line) to[(line * batch + i) * pitch] = columns.quad(line);
+    }
+  }
+
+  /// The first sample of a group's tiles.
+  __device__ __forceinline__ int group_x(int group) const {
+    const WindowSchedule& s = job.schedule;
+    return xs + min(group * s.per_group, s.tiles - s.per_group) * window_tile;
+  }
+
+  /// Steps 2 and 3 for the batch that begins with row y.
+  template <int P>
+  __device__ __forceinline__ void write(int y) const {
+    const cuda::SetView& view = job.view;
+    const int lane = threadIdx.x % 32, warp_group = threadIdx.x / 32 * (32 / batch), width = view.width;
+    const int row = y + lane % batch, height = min(row + job.radius_y + 1, view.height) - max(row - job.radius_y, 0);
+    const bool whole_rows = y >= job.radius_y && y + batch + job.radius_y <= view.height;
+    const int x0 = view.x0 * C, x1 = view.x1 * C;
+    int x = group_x(warp_group + lane / batch);
+    const uint4* const line = sums + lane % batch * pitch;
+    SumWalk<C, P> walk;
+    walk.begin(line, x - first, reach(), results.added);
+    SquareWalk<squared ? P : 0> square_walk;
+    if constexpr (squared) {
+      square_walk.apart = batch * pitch;
+      square_walk.begin(line + batch * pitch, x - first, reach());
+    }
+    // What the lane stores: 16 bytes of two rows.
+    int piece_x[2], piece_y[2];
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const int piece = i * 16 + lane / 2;
+      piece_x[i] = group_x(warp_group + piece / batch) + lane % 2 * 16;
+      piece_y[i] = y + piece % batch;
+    }
+    const int cut_count = (2 * job.radius_x + 1) * height;
+    const float per_cut = reciprocal(cut_count), height_as_float = float(height);
+#pragma unroll 1
+    for (int tile = 0; tile < job.schedule.per_group; ++tile) {
+      uint4 own[2];
+      if constexpr (operation == Operation::threshold) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i)
+          if (piece_y[i] < y1) own[i] = load_own(piece_x[i], piece_y[i]);
+      }
+#pragma unroll 1
+      for (int c = 0; c < 2; ++c, x += 16) {
+        std::uint32_t out[4];
+        const bool whole_columns = x >= reach() && x + 16 + reach() <= width * C;
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+          int sum[8];
+          std::uint32_t square[8];
+          walk.next(sum);
+          if constexpr (squared) square_walk.next(square);
+          if (whole_rows && whole_columns) {
+#pragma unroll
+            for (int q = 0; q < 2; ++q) out[2 * h + q] = results.four(sum + 4 * q, square + 4 * q);
+          } else {
+#pragma unroll
+            for (int q = 0; q < 2; ++q) {
+              int counts[4] = {cut_count, cut_count, cut_count, cut_count};
+              float per_count[4] = {per_cut, per_cut, per_cut, per_cut};
+              if (!whole_columns) {
+#pragma unroll
+                for (int k = 0; k < 4; ++k) {
+                  const int pixel = min((x + 8 * h + 4 * q + k) / C, width - 1);
+                  const int columns = min(pixel + job.radius_x + 1, width) - max(pixel - job.radius_x, 0);
+                  counts[k] = columns * height;
+                  // The bits of columns + 2^23 as a float: conversions are slow.
+                  per_count[k] = fast_reciprocal((__int_as_float(0x4b000000 | columns) - 0x1p23f) * height_as_float);
+                }
+              }
+              out[2 * h + q] = results.cut(sum + 4 * q, square + 4 * q, counts, per_count);
+            }
+          }
+        }
+        tiles[2 * lane + (c ^ (lane / 4 & 1))] = make_uint4(out[0], out[1], out[2], out[3]);
+      }
+      __syncwarp();
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const int piece = i * 16 + lane / 2;
+        uint4 value = tiles[2 * piece + (lane % 2 ^ (piece / 4 & 1))];
+        if constexpr (operation == Operation::threshold)
+          value = make_uint4(at_least(own[i].x, value.x), at_least(own[i].y, value.y), at_least(own[i].z, value.z),
+                             at_least(own[i].w, value.w));
+        if (piece_y[i] < y1) {
+          unsigned char* const to = view.dst + piece_y[i] * view.dst_pitch + piece_x[i];
+          if (job.words && piece_x[i] >= x0 && piece_x[i] + 16 <= x1)
+            *reinterpret_cast<uint4*>(to) = value;
+          else
+            store_samples(to, piece_x[i], x0, x1, value);
+        }
+        piece_x[i] += window_tile;
+      }
+      __syncwarp();
+    }
+  }
+
+  /// The 16 samples of the source at sample x of row y.
+  __device__ __forceinline__ uint4 load_own(int x, int y) const {
+    const unsigned char* const at = job.view.src + y * job.view.src_pitch + x;
+    const int valid = job.view.width - x;
+    if (job.words && valid >= 16) return __ldg(reinterpret_cast<const uint4*>(at));
+    const uint2 a = load_samples(at, valid), b = load_samples(at + 8, valid - 8);
+    return make_uint4(a.x, a.y, b.x, b.y);
+  }
+
+  static __device__ __noinline__ void store_samples(unsigned char* to, int x, int x0, int x1, uint4 value) {
+    const std::uint32_t words[4] = {value.x, value.y, value.z, value.w};
+#pragma unroll
+    for (int j = 0; j < 16; ++j)
+      if (x + j >= x0 && x + j < x1) to[j] = (unsigned char)(words[j / 4] >> (j % 4 * 8));
+  }
+
+  __device__ __forceinline__ void write_batch(int y) const {
+    switch (reach() % 8) {
+      case 0:
+        return write<0>(y);
+      case 2:
+        return write<2>(y);
+      case 4:
+        return write<4>(y);
+      case 6:
+        return write<6>(y);
+      case 1:
+        if constexpr (C == 1) write<1>(y);
+        return;
+      case 3:
+        if constexpr (C == 1) write<3>(y);
+        return;
+      case 5:
+        if constexpr (C == 1) write<5>(y);
+        return;
+      default:
+        if constexpr (C == 1) write<7>(y);
+    }
+  }
+
+  __device__ __forceinline__ void run() const {
+    const int t = threadIdx.x, x = first + t * chunk_samples;
+    Chunk chunk = chunk_at(job, x);
+    if (x >= xs + job.schedule.tiles * window_tile + reach()) chunk.valid = 0;
+    uint4* const to = sums + t;
+    Lanes columns;
+    Rows<early> rows;
+    if (chunk.valid > 0) {
+      load(rows, chunk, y0);
+      begin(columns, chunk, x);
+    } else {
+      for (int i = 0; i < Lanes::lines * batch; ++i) to[i * pitch] = make_uint4(0, 0, 0, 0);
+    }
+#pragma unroll 1
+    for (int y = y0; y < y1; y += batch) {
+      if (chunk.valid > 0) {
+        Rows<batch - early> more;
+        load(more, chunk, y + early);
+        sum_columns(columns, rows, to);
+        sum_columns(columns, more, to + early * pitch);
+        if (y + batch < y1) load(rows, chunk, y + batch);
+      }
+      __syncthreads();
+      write_batch(y);
+      __syncthreads();
+    }
   }
 };
 
 /// Computes block `index` of a channel set.
-template <Operation operation, int C>
+template <Operation operation, bool wide, int C, int batch>
 __device__ __forceinline__ void compute(const WindowJobs& jobs, const WindowJob& job, int index) {
-  constexpr int N = chunk_samples(operation);
   extern __shared__ uint4 shared[];
-  const int t = threadIdx.x, chunks = job.schedule.chunks;
-  const std::uint32_t base = std::uint32_t(__cvta_generic_to_shared(shared));
-  const int y0 = job.view.y0 + index * jobs.rows;
-  Windows<operation, C> block{job,
-                              jobs.factor,
-                              y0,
-                              min(y0 + jobs.rows, job.view.y1),
-                              {base, chunks * (N / 8)},
-                              {base + jobs.batch * std::uint32_t(column_row_bytes(operation, chunks)), chunks * (N / 4)}};
-  for (int i = t; i < jobs.batch; i += blockDim.x) {
-    store_shared(base + i * block.row_bytes() + 16 * block.sums.quads, make_uint4(0, 0, 0, 0));
-    if (block.squared)
-      store_shared(block.squares.address + i * block.square_bytes() + 16 * block.squares.quads, make_uint4(0, 0, 0, 0));
-  }
-  const Chunk<C, N> chunk(job, t);
-  const bool words = chunk.words(job);
-  Columns<N, Windows<operation, C>::squared> columns;
-  if (t < chunks) words ? block.template begin<true>(columns, chunk) : block.template begin<false>(columns, chunk);
-  for (int y = y0; y < block.y1; y += jobs.batch) {
-    const int count = min(jobs.batch, block.y1 - y);
-    if (t < chunks)
-      words ? block.template sum_columns<true>(columns, chunk, y, count)
-            : block.template sum_columns<false>(columns, chunk, y, count);
-    __syncthreads();
-    block.write_rows(y, count);
-    __syncthreads();
-  }
+  const WindowSchedule& s = job.schedule;
+  const int strip = index % s.strips, y0 = job.view.y0 + index / s.strips * jobs.rows, xs = s.left + strip * s.tiles * window_tile;
+  constexpr int lines = WindowColumns<operation == Operation::deviation>::lines * batch;
+  WindowResults<operation, wide> results;
+  results.set((2 * job.radius_x + 1) * (2 * job.radius_y + 1), jobs.factor);
+  const Windows<operation, wide, C, batch> block{job,
+                                                 y0,
+                                                 min(y0 + jobs.rows, job.view.y1),
+                                                 xs,
+                                                 (xs - C * (job.radius_x + 1)) & -chunk_samples,
+                                                 shared,
+                                                 shared + lines * window_pitch + threadIdx.x / 32 * 64,
+                                                 results};
+  block.run();
 }
 
-template <Operation operation>
-__global__ void __launch_bounds__(1024) windows(const __grid_constant__ WindowJobs jobs) {
+template <Operation operation, bool wide, int batch>
+__global__ void __launch_bounds__(window_threads, window_blocks(operation, batch))
+    windows(const __grid_constant__ WindowJobs jobs) {
   int set = 0, index = blockIdx.x;
   while (index >= jobs.sets[set].schedule.blocks) index -= jobs.sets[set++].schedule.blocks;
-  if (operation == Operation::threshold || (set == 0 && jobs.sets[0].view.channels == 1))
-    compute<operation, 1>(jobs, jobs.sets[0], index);  // parameters at fixed places save 5 % of the time
-  else if (operation == Operation::box_mean && jobs.sets[set].view.channels == 2)
-    compute<operation, 2>(jobs, jobs.sets[set], index);
+  if (operation == Operation::box_mean && jobs.sets[set].view.channels == 2)
+    compute<operation, wide, operation == Operation::box_mean ? 2 : 1, batch>(jobs, jobs.sets[set], index);
   else
-    compute<operation, 1>(jobs, jobs.sets[set], index);
+    compute<operation, wide, 1, batch>(jobs, jobs.sets[set], index);
 }
 
 /// Calls f with the kernels of an operation.
 template <typename F>
-Status with_kernels(Operation operation, F f) {
-  if (operation == Operation::threshold) return f(column_sums<Operation::threshold>, windows<Operation::threshold>);
-  if (operation == Operation::deviation) return f(column_sums<Operation::deviation>, windows<Operation::deviation>);
-  return f(column_sums<Operation::box_mean>, windows<Operation::box_mean>);
+Status with_kernels(Operation operation, bool wide, int batch, F f) {
+  if (operation == Operation::deviation) return f(column_sums<true>, windows<Operation::deviation, true, 8>);
+  const auto choose = [&](auto of) {
+    constexpr Operation o = decltype(of)::value;
+    if (batch == 8) return wide ? f(column_sums<false>, windows<o, true, 8>) : f(column_sums<false>, windows<o, false, 8>);
+    return wide ? f(column_sums<false>, windows<o, true, 16>) : f(column_sums<false>, windows<o, false, 16>);
+  };
+  if (operation == Operation::threshold) return choose(std::integral_constant<Operation, Operation::threshold>());
+  return choose(std::integral_constant<Operation, Operation::box_mean>());
 }
 
 }  // namespace
 
 Status load_windows(Operation operation, int shared_limit) {
-  return with_kernels(operation, [&](auto stored, auto sliding) {
-    const Status status = cuda::load_kernel(stored, "cannot load the kernel for column sums");
-    return status.ok() ? cuda::load_kernel(sliding, "cannot load the kernel for windows", shared_limit) : status;
-  });
+  for (const bool wide : {false, true})
+    for (const int batch : {8, 16}) {
+      const Status status = with_kernels(operation, wide, batch, [&](auto stored, auto sliding) {
+        const Status loaded = cuda::load_kernel(stored, "cannot load the kernel for column sums");
+        return loaded.ok() ? cuda::load_kernel(sliding, "cannot load the kernel for windows", shared_limit) : loaded;
+      });
+      if (!status.ok()) return status;
+    }
+  return {};
 }
 
 Status launch_windows(Operation operation, const WindowJobs& jobs, const WindowLaunch& launch, Queue queue) {
-  return with_kernels(operation, [&](auto stored, auto sliding) {
+  return with_kernels(operation, launch.wide, launch.batch, [&](auto stored, auto sliding) {
     int intervals = 0, chunks = 0;
     for (const WindowSchedule& s : launch.sets) {
       intervals = std::max(intervals, s.intervals);
-      chunks = std::max(chunks, divide_up(s.chunks * chunk_samples(operation), stored_chunk));
+      chunks = std::max(chunks, s.stored_chunks);
     }
     if (intervals > 0) {
       stored<<<dim3(divide_up(chunks, stored_threads), intervals, jobs.count), stored_threads, 0, queue.stream>>>(jobs);
       if (Status status = cuda::check(cudaGetLastError(), "cannot launch the column sums"); !status.ok()) return status;
     }
-    sliding<<<launch.blocks, launch.threads, launch.shared_bytes, queue.stream>>>(jobs);
+    sliding<<<launch.blocks, window_threads, launch.shared_bytes, queue.stream>>>(jobs);
     return cuda::check(cudaGetLastError(), "cannot launch the windows");
   });
 }

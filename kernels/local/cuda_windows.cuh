@@ -2,6 +2,8 @@
 // Windows that slide over a channel set without tables of the picture: the launch. See cuda_windows.cu.
 #pragma once
 
+#include <vector_types.h>
+
 #include "kernels/core/queue.hpp"
 #include "kernels/cuda/rows.cuh"
 #include "kernels/local/cuda_schedule.hpp"
@@ -12,18 +14,16 @@ namespace cudavision::local {
 struct WindowJob {
   cuda::SetView view;
   WindowSchedule schedule;
-  int radius_x = 0, radius_y = 0;  ///< in samples of the grid
-  /// Memory for the stored sums (see stored_bytes); not used without intervals.
-  std::uint16_t* sums = nullptr;
-  std::uint32_t* squares = nullptr;
-  bool words = false;  ///< chunks of source and destination begin at multiples of their size
+  int radius_x = 0, radius_y = 0;  ///< in pixels of the grid
+  uint4* stored = nullptr;         ///< memory for the stored sums (see stored_bytes); not used without intervals
+  bool words = false;              ///< rows of source and destination begin at multiples of 16 bytes
 };
 
 /// One launch.
 struct WindowJobs {
   std::array<WindowJob, 3> sets;
-  int count = 0;  ///< of sets
-  int rows = 0, batch = 0;
+  int count = 0;      ///< of sets
+  int rows = 0;       ///< of a block
   double factor = 1;  ///< threshold
 };
 

@@ -158,6 +158,22 @@ TEST_P(LocalPlans, HighWindowsOfLargePictures) {
   }
 }
 
+/// Windows that slide in several strips and blocks: each place of their ends within eight samples, and sums below and above 2^23.
+TEST_P(LocalPlans, WindowsOfSeveralStrips) {
+  SKIP_UNLESS_AVAILABLE(GetParam());
+  local::Params params;
+  for (int radius : {0, 1, 2, 3, 4, 5, 6, 7, 24, 60, 91, 128}) {
+    params.radius = radius;
+    for (local::Operation operation : {local::Operation::box_mean, local::Operation::threshold, local::Operation::deviation}) {
+      params.operation = operation;
+      const Region region{Region::Mode::inside, {{37, 11, 2203, 131}}};
+      expect_reference(GetParam(), params, {{Format::GRAY8, 2307, 150}, {}, {}, {}, Data::random}, 5);
+      expect_reference(GetParam(), params, {{Format::NV12, 2306, 150}, {}, {}, region, Data::random}, 6);
+      expect_reference(GetParam(), params, {{Format::GRAY8, 1100, 80}, {}, {}, {}, Data::max}, 7);
+    }
+  }
+}
+
 /// A white picture of 20 Mpx: its table wraps in 32 bits.
 TEST_P(LocalPlans, TablesThatWrap) {
   SKIP_UNLESS_AVAILABLE(GetParam());
@@ -173,7 +189,7 @@ local::Plan plan_of(local::Operation operation, int radius, const Geometry& geom
   return local::resolve(params, geometry);
 }
 
-/// Windows slide where the sums of columns fit 16 bits, those of squares 32 bits, and a row fits the threads of a block.
+/// Windows slide where the sums of columns fit 16 bits, those of squares 32 bits, and strips have room for them.
 TEST(LocalSchedule, WindowsSlideWhereTheirSumsFit) {
   const auto slides = [](local::Operation operation, int radius, const Geometry& geometry, int set = 0) {
     return local::can_slide(plan_of(operation, radius, geometry), set);
@@ -181,10 +197,11 @@ TEST(LocalSchedule, WindowsSlideWhereTheirSumsFit) {
   using local::Operation;
   EXPECT_TRUE(slides(Operation::box_mean, 128, {Format::GRAY8, 7680, 4320}));
   EXPECT_FALSE(slides(Operation::box_mean, 129, {Format::GRAY8, 7680, 4320}));
-  EXPECT_TRUE(slides(Operation::box_mean, 300, {Format::GRAY8, 7680, 257}));  // no column is higher
+  EXPECT_TRUE(slides(Operation::box_mean, 300, {Format::GRAY8, 7680, 257}));   // no column is higher
+  EXPECT_FALSE(slides(Operation::box_mean, 500, {Format::GRAY8, 7680, 257}));  // too wide
   EXPECT_TRUE(slides(Operation::box_mean, 256, {Format::NV12, 7680, 4320}, 1));
   EXPECT_TRUE(slides(Operation::deviation, 128, {Format::GRAY8, 7680, 4320}));
-  EXPECT_FALSE(slides(Operation::deviation, 7, {Format::GRAY8, 8193, 4320}));
+  EXPECT_TRUE(slides(Operation::deviation, 7, {Format::GRAY8, 8193, 4320}));
   EXPECT_TRUE(slides(Operation::box_mean, 7, {Format::GRAY8, 16384, 16384}));
   for (Format format : {Format::RGB, Format::RGBA, Format::YUY2, Format::GRAY16_LE})
     EXPECT_FALSE(slides(Operation::box_mean, 7, {format, 640, 480})) << info(format).name;
@@ -193,48 +210,52 @@ TEST(LocalSchedule, WindowsSlideWhereTheirSumsFit) {
   EXPECT_FALSE(slides(Operation::pixelate, 7, {Format::GRAY8, 640, 480}));
 }
 
-/// The blocks have all rows, the strips have all windows, and shared memory suffices, for small and large rectangles.
+/// The strips and blocks have the whole rectangle, the stored sums all windows, and shared memory suffices, for small and large rectangles.
 TEST(LocalSchedule, CoversTheRectangles) {
   for (const Rect& grid : {Rect{0, 0, 1, 1}, Rect{0, 0, 333, 77}, Rect{0, 0, 1920, 1080}, Rect{0, 0, 8192, 4320}})
     for (int radius : {0, 3, 24, 128})
       for (local::Operation operation : {local::Operation::box_mean, local::Operation::deviation})
         for (const Rect& rect : {grid, Rect{grid.width / 3, grid.height / 4, 1, 1},
                                  Rect{grid.width / 2, 0, grid.width - grid.width / 2, grid.height}}) {
-          const int samples = local::chunk_samples(operation);
-          std::vector<local::WindowSet> sets = {{grid, 1, rect, radius, radius}};
+          std::vector<local::WindowSet> sets = {{grid, 1, rect, std::min(radius, grid.width), std::min(radius, grid.height)}};
           if (operation == local::Operation::box_mean)  // chroma of NV12
             sets.push_back({{0, 0, divide_up(grid.width, 2), divide_up(grid.height, 2)},
                             2,
                             {rect.x / 2, rect.y / 2, divide_up(rect.width, 2), divide_up(rect.height, 2)},
-                            divide_up(radius, 2),
-                            divide_up(radius, 2)});
+                            std::min(divide_up(radius, 2), divide_up(grid.width, 2)),
+                            std::min(divide_up(radius, 2), divide_up(grid.height, 2))});
           const local::WindowLaunch launch = local::schedule_windows(operation, sets, 132);
-          EXPECT_LE(launch.threads, 1024);
-          EXPECT_LE(launch.shared_bytes, 227 * 1024);
-          EXPECT_LE(launch.batch, launch.rows);
+          EXPECT_LE((launch.shared_bytes + 1024) * local::window_blocks(operation, launch.batch), 228 * 1024);
+          EXPECT_TRUE(launch.batch == 8 || (launch.batch == 16 && operation == local::Operation::box_mean));
+          EXPECT_EQ(launch.rows % launch.batch, 0);
+          EXPECT_EQ(launch.wide, radius == 128 && grid.height > 257);
+          const int groups = local::window_threads / launch.batch;
           int blocks = 0;
           for (std::size_t i = 0; i < sets.size(); ++i) {
             const local::WindowSet& set = sets[i];
             const local::WindowSchedule& s = launch.sets[i];
-            const int end = std::min(set.rect.x + set.rect.width + set.radius_x, set.grid.width) * set.channels;
-            const int first = s.first * set.channels;
+            const int begin = set.rect.x * set.channels, end = (set.rect.x + set.rect.width) * set.channels;
             blocks += s.blocks;
-            EXPECT_GE(s.blocks * launch.rows, set.rect.height);
-            EXPECT_LT((s.blocks - 1) * launch.rows, set.rect.height);
-            EXPECT_EQ(first % 16, 0);
-            EXPECT_LE(s.first, std::max(set.rect.x - set.radius_x, 0));
-            EXPECT_GE(first + s.chunks * samples, end);
-            EXPECT_LT(first + (s.chunks - 1) * samples, end);
-            EXPECT_LE(s.chunks, launch.threads);
-            EXPECT_GE(s.segment, 1);
+            EXPECT_EQ(s.blocks, s.strips * divide_up(set.rect.height, launch.rows));
+            EXPECT_EQ(s.left % local::window_tile, 0);
+            EXPECT_LE(s.left, begin);
+            EXPECT_GE(s.left + s.strips * s.tiles * local::window_tile, end);
+            EXPECT_LT(s.left + (s.strips - 1) * s.tiles * local::window_tile, end);
+            EXPECT_GE(s.per_group * groups, s.tiles);
+            EXPECT_LE(s.per_group, s.tiles);
+            EXPECT_LE(s.tiles * local::window_tile + set.channels * (2 * set.radius_x + 1) + 7, local::window_threads * 8);
             if (s.interval == 0) {
               EXPECT_LE(2 * set.radius_y + 1, local::tuning.most_added_rows);
               continue;
             }
             EXPECT_LE(s.interval, 257);
+            EXPECT_LE(s.table_y, std::max(set.rect.y - set.radius_y, 0));
             EXPECT_GE(s.table_y + s.intervals * s.interval, std::min(set.rect.y + set.rect.height + set.radius_y, set.grid.height));
-            const local::StoredBytes bytes = local::stored_bytes(operation, set.grid, set.channels, set.radius_y);
-            EXPECT_LE(std::size_t(divide_up(s.chunks * samples, 16)) * 16 * s.intervals * 2, bytes.sums);
+            EXPECT_LE(s.stored_first * 8, std::max(set.rect.x - set.radius_x, 0) * set.channels);
+            EXPECT_GE((s.stored_first + s.stored_chunks) * 8,
+                      std::min(set.rect.x + set.rect.width + set.radius_x, set.grid.width) * set.channels);
+            EXPECT_LE(std::size_t(s.intervals) * s.stored_chunks * (operation == local::Operation::deviation ? 48 : 16),
+                      local::stored_bytes(operation, set.grid, set.channels, set.radius_y));
           }
           EXPECT_EQ(blocks, launch.blocks);
         }
