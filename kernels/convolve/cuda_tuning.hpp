@@ -60,8 +60,12 @@ struct Tuning {
 
   /// Most warps of a block. Fewer are used where their tile does not fit into shared memory. Not measured.
   int matrix_tile_warps = 8;  // sweep: 4 8
-  /// Rows of results of a warp. Not measured.
-  int matrix_tile_rows = 8;  // sweep: 4 8
+  /// Rows of results of a warp in a tile, for 1 and for more channels. Not measured.
+  int matrix_tile_rows_1 = 8;     // sweep: 4 8
+  int matrix_tile_rows_more = 4;  // sweep: 2 4
+  /// Most tiles that a block goes down, and the cost of starting a block, in tiles.
+  int matrix_tile_most = 2;  // sweep: 1 2 4 8
+  double matrix_tile_start = 0.5;
 
   // ---- Which family runs (cuda_schedule.cpp)
 
