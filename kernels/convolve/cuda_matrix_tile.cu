@@ -5,23 +5,22 @@
 //        |<- 128 results + the window ->|
 //        +------------------------------+ -
 //   warp |  R rows of results           | R = matrix_tile_rows
-//    0   |                              | -       for each step of 16 samples across:
+//    0   |                              | -       for each step of 16 samples across (the last one may have 8):
 //   warp |  R rows of results           |           for each row k of weights: load row k + R − 1 of the tile,
 //    1   |                              |           multiply the R rows k … k + R − 1 by the weights of the row (cuda_matrix.cuh)
 //    …   |  height − 1 more rows        |
 //        +------------------------------+
-//   shared memory: weights [part][parity][height][weight_row] | one or two tiles, as rows of the frame: cuda_tile_rows.cuh
+//   shared memory: weights [part][parity][height][weight_row] | one or two tiles: bytes as in the frame (cuda_tile_rows.cuh)
 //
-// The windows begin at a multiple of 4 samples at or before the first one: `skew` is the distance. The last step may have 8 samples.
-// A warp multiplies up to N channels of a set of C at once; if more are filtered, it goes over the tile again.
+// The first step begins at the multiple of 4 samples at or before the first window: `skew` is the distance. A warp multiplies up to N
+// channels of a set of C at once; if more are filtered, it goes over the tile again.
 //
 // Where to change what:
 //   another border         kernels/core/border.hpp (border_index); pixels that are not computed: store_any
 //   another sample type    Picker, cuda_matrix.cuh
-//   another block shape    cuda_tuning.hpp (matrix_tile_…); shared memory: matrix_tile_bytes in cuda_schedule.hpp
+//   another block shape    cuda_tuning.hpp (matrix_tile_…); shared memory: matrix_tile_bytes in cuda_schedule.cpp
 #include <climits>
 
-#include "kernels/convolve/cuda_fill.cuh"
 #include "kernels/convolve/cuda_matrix.cuh"
 #include "kernels/convolve/cuda_tile_rows.cuh"
 #include "kernels/cuda/overlap.hpp"
@@ -95,39 +94,46 @@ __device__ __forceinline__ void load_shared(const unsigned char* from, std::uint
 /// begin at even and at odd places.
 struct Weights {
   const std::uint32_t* words;
-  int height, row;  ///< row: words of a row
+  int height, row, parity;  ///< row: words of a row; parity: from the even to the odd places
 
-  __device__ __forceinline__ int part() const { return 2 * height * row; }
+  __device__ __forceinline__ int part() const { return 2 * parity; }
   /// Of the first row: the pair for sample `at` of the window.
-  __device__ __forceinline__ const std::uint32_t* pair(int at) const { return words + (at & 1) * height * row + at / 2; }
+  __device__ __forceinline__ const std::uint32_t* pair(int at) const { return words + (at & 1) * parity + at / 2; }
 
   template <int parts>
-  __device__ __forceinline__ static void make(const MatrixTileParams& p, std::uint32_t* words, int row_words) {
-    const int items = 2 * parts * p.height * row_words;
-    for (int item = threadIdx.x; item < items; item += blockDim.x) {
-      const int row = item / row_words, i = item - row * row_words;
-      const int half = row / p.height, k = row - half * p.height, first = half % 2 - matrix_zeros;
-      const std::uint16_t* from = &p.weights[half / 2][k * p.width];
-      keep(from);  // see Strip in cuda_matrix_strip.cu
-      std::uint32_t pair = 0;
+  __device__ __forceinline__ static Weights make(const MatrixTileParams& p, std::uint32_t* words, int halves) {
+    const int row_words = matrix_weight_row(halves), parity = matrix_weight_words(p.height, halves);
+    for (int item = threadIdx.x; item < p.height * row_words; item += blockDim.x) {
+      const int k = item / row_words, first = 2 * (item - k * row_words) - matrix_zeros;
 #pragma unroll
-      for (int j = 0; j < 2; ++j) {
-        const int at = first + 2 * i + j;
-        if (at >= 0 && at < p.width) pair |= std::uint32_t(from[at]) << 16 * j;
+      for (int part = 0; part < parts; ++part) {
+        const std::uint16_t* from = &p.weights[part][k * p.width];
+        keep(from);  // see Strip in cuda_matrix_strip.cu
+        std::uint32_t w[3];
+#pragma unroll
+        for (int j = 0; j < 3; ++j) w[j] = unsigned(first + j) < unsigned(p.width) ? from[first + j] : 0;
+        words[2 * part * parity + item] = w[0] | w[1] << 16;
+        words[(2 * part + 1) * parity + item] = w[1] | w[2] << 16;
       }
-      words[item] = pair;
     }
+    return {words, p.height, row_words, parity};
   }
 };
 
-/// Adds a step of 16 samples, or of 8 (`half`), to R rows of sums. `from`: the lane's first sample of the step in the first row. `pairs`:
-/// the lane's first weights.
+/// Adds a step of 16 samples, or of 8 (`half`), to R rows of sums.
 template <int C, int N, int parts, bool half, int R>
-__device__ __forceinline__ void add_step(const Picker<C, N>& picker, const unsigned char* from, int pitch, const Weights& weights,
-                                         const std::uint32_t* pairs, float (&sums)[N][R][4]) {
-  constexpr int bytes = (half ? 2 : 4) * C;
+struct Step {
+  static constexpr int bytes = (half ? 2 : 4) * C;
+
+  const Picker<C, N>& picker;
+  float (&sums)[N][R][4];
+  const unsigned char* from;  ///< the lane's first sample of the step in the next row
+  int pitch;
+  const std::uint32_t* pairs;  ///< the lane's first weights of the next row
+  int weight_row, next_part;
   std::uint32_t window[R][N][4];
-  const auto load_row = [&](std::uint32_t(&a)[N][4]) {
+
+  __device__ __forceinline__ void load_row(std::uint32_t (&a)[N][4]) {
     std::uint32_t left[C] = {}, right[C] = {};  // segments g and g + 8
     load_shared<bytes>(from, left);
     load_shared<bytes>(from + 64 * C, right);
@@ -138,18 +144,17 @@ __device__ __forceinline__ void add_step(const Picker<C, N>& picker, const unsig
       picker.pick(right, 1, a, 3);
     }
     from += pitch;
-  };
+  }
+
+  /// `count` rows of weights; window[first % R] is the first row of samples.
+  template <int count, int first>
+  __device__ __forceinline__ void add_rows() {
 #pragma unroll
-  for (int r = 0; r < R - 1; ++r) load_row(window[r]);
-#pragma unroll 1
-  for (int base = 0; base < weights.height; base += R) {
-#pragma unroll
-    for (int u = 0; u < R; ++u) {
-      if (base + u >= weights.height) break;
+    for (int u = first; u < first + count; ++u) {
       load_row(window[(u + R - 1) % R]);
 #pragma unroll
       for (int part = 0; part < parts; ++part) {
-        const std::uint32_t b[2] = {pairs[part * weights.part()], half ? 0 : pairs[part * weights.part() + 1]};
+        const std::uint32_t b[2] = {pairs[part * next_part], half ? 0 : pairs[part * next_part + 1]};
 #pragma unroll
         for (int r = 0; r < R; ++r)
 #pragma unroll
@@ -161,10 +166,32 @@ __device__ __forceinline__ void add_step(const Picker<C, N>& picker, const unsig
               mma(sums[n][r], a, b, sums[n][r]);
           }
       }
-      pairs += weights.row;
+      pairs += weight_row;
     }
   }
-}
+
+  /// The last `height` rows of weights, fewer than 2 · count.
+  template <int count, int first = 0>
+  __device__ __forceinline__ void add_last(int height) {
+    if constexpr (count > 0) {
+      if (height & count) {
+        add_rows<count, first>();
+        add_last<count / 2, first + count>(height);
+      } else {
+        add_last<count / 2, first>(height);
+      }
+    }
+  }
+
+  /// Products of a warp do not wait for each other, except where the code branches; so most rows are added 8 at a time.
+  __device__ __forceinline__ void add(int height) {
+#pragma unroll
+    for (int r = 0; r < R - 1; ++r) load_row(window[r]);
+#pragma unroll 1
+    for (; height >= 8; height -= 8) add_rows<8, 0>();
+    add_last<4>(height);
+  }
+};
 
 /// Writes those bytes of two pixels that lie in the region, belong to `mask` and are not copied. `source`: the source's pixels.
 template <int C>
@@ -191,8 +218,8 @@ __device__ __noinline__ void store_any(const MatrixJob& job, int mask, int x, in
 /// Scales and writes the sums of a warp. (x, y): its first result; `source`: that pixel in the tile. first: also writes channels that are
 /// copied.
 template <int C, int N, int R>
-__device__ __forceinline__ void store(const MatrixParams& p, const MatrixJob& job, const Picker<C, N>& picker, bool first,
-                                      const float (&sums)[N][R][4], int x, int y, const unsigned char* source, int pitch) {
+__device__ __forceinline__ void store(const MatrixJob& job, const Picker<C, N>& picker, bool first, const float (&sums)[N][R][4],
+                                      int x, int y, const unsigned char* source, int pitch) {
   const SetView& view = job.view;
   const Rect& whole = job.whole;
   const int lane = threadIdx.x % 32, pixel = lane / 4 * 8 + lane % 4 * 2;
@@ -215,20 +242,19 @@ __device__ __forceinline__ void store(const MatrixParams& p, const MatrixJob& jo
   source += pixel * C;
   unsigned char* to = view.dst + (y * view.dst_pitch + x * C);
   const bool inside[2] = {x >= x0 && x + 2 <= x1, x + 64 >= x0 && x + 66 <= x1};
+  Pair<C> pairs[R][2];
 #pragma unroll
-  for (int r = 0; r < R; ++r) {
-    if (y + r >= end) break;
-    const bool computed = y + r >= y0 && y + r < y1;
+  for (int r = 0; r < R; ++r)
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      Pair<C> pair;
-      if constexpr (C == 2 || C == 4) load_shared<2 * C>(source + 64 * C * h, pair.word);
+      Pair<C>& pair = pairs[r][h];
+      if constexpr (C == 2 || C == 4) load_shared<2 * C>(source + r * pitch + 64 * C * h, pair.word);
 #pragma unroll
       for (int j = 0; j < 2; ++j)
 #pragma unroll
         for (int n = 0; n < N; ++n) {
           float value = fmaf(sums[n][r][2 * h + j], scale, before[n]);
-          if (absolute) value = fabsf(value) + after[n];
+          value = absolute ? fabsf(value) + after[n] : value;
           const std::uint32_t sample = to_sample<std::uint8_t>(value, 255);
           if constexpr (C == 2 || C == 4) {
             const int byte = j * C % 4 + picker.channel[n];
@@ -238,12 +264,26 @@ __device__ __forceinline__ void store(const MatrixParams& p, const MatrixJob& jo
             pair.insert(j, n, sample);
           }
         }
+    }
+  if (__all_sync(~0u, inside[0] && inside[1] && y >= y0 && y + R <= y1)) {
+#pragma unroll
+    for (int r = 0; r < R; ++r, to += dst_pitch)
+#pragma unroll
+      for (int h = 0; h < 2; ++h) pairs[r][h].store(to + 64 * C * h);
+    return;
+  }
+#pragma unroll
+  for (int r = 0; r < R; ++r) {
+    if (y + r >= end) break;
+    const bool computed = y + r >= y0 && y + r < y1;
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const Pair<C>& pair = pairs[r][h];
       if (computed && inside[h])
         pair.store(to + 64 * C * h);
       else
-        store_any<C>(job, mask, x + 64 * h, y + r, make_uint2(pair.word[0], pair.word[C > 2]), source + 64 * C * h);
+        store_any<C>(job, mask, x + 64 * h, y + r, make_uint2(pair.word[0], pair.word[C > 2]), source + r * pitch + 64 * C * h);
     }
-    source += pitch;
     to += dst_pitch;
   }
 }
@@ -259,16 +299,14 @@ __device__ __forceinline__ void convolve_tiles(const MatrixTileParams& p, const 
   int y = view.y0 + place.y * warps * job.cut.rows;
   const int y1 = min(y + warps * job.cut.rows, view.y1);
 
-  const int skew = matrix_skew(p.anchor_x), halves = matrix_half_steps(p.width, skew), row_words = matrix_weight_row(halves);
-  const TileRows tile(job, x - p.anchor_x - skew, halves, warps * R + p.height - 1, view.x1 + p.width);
-  std::uint32_t* const words = reinterpret_cast<std::uint32_t*>(memory);
+  const int skew = matrix_skew(p.anchor_x), halves = matrix_half_steps(p.width, skew);
+  const TileRows<C> tile(job, x - p.anchor_x - skew, halves, warps * R + p.height - 1, view.x1 + p.width);
   unsigned char* const tiles = memory + matrix_weight_bytes(p.height, halves, parts);
   cuda::let_next_start();
   cuda::wait_for_previous();
   tile.copy(tiles, y - p.anchor_y);
   cuda::commit();
-  Weights::make<parts>(p, words, row_words);
-  const Weights weights{words, p.height, row_words};
+  const Weights weights = Weights::make<parts>(p, reinterpret_cast<std::uint32_t*>(memory), halves);
 
   for (int buffer = 0; y < y1; y += warps * R) {
     cuda::wait<0>();
@@ -291,12 +329,24 @@ __device__ __forceinline__ void convolve_tiles(const MatrixTileParams& p, const 
         float sums[N][R][4] = {};
 #pragma unroll 1
         for (int step = 0; step < halves / 2; ++step)
-          add_step<C, N, parts, false>(picker, from + (16 * step + 4 * t) * C, tile.pitch, weights,
-                                       weights.pair(16 * step + 4 * t - g - skew + matrix_zeros), sums);
+          Step<C, N, parts, false, R>{picker,
+                                      sums,
+                                      from + (16 * step + 4 * t) * C,
+                                      tile.pitch,
+                                      weights.pair(16 * step + 4 * t - g - skew + matrix_zeros),
+                                      weights.row,
+                                      weights.part()}
+              .add(p.height);
         if (halves % 2)
-          add_step<C, N, parts, true>(picker, from + (8 * halves - 8 + 2 * t) * C, tile.pitch, weights,
-                                      weights.pair(8 * halves - 8 + 2 * t - g - skew + matrix_zeros), sums);
-        store<C, N>(p, job, picker, rest == view.filtered, sums, x, own_y,
+          Step<C, N, parts, true, R>{picker,
+                                     sums,
+                                     from + (8 * halves - 8 + 2 * t) * C,
+                                     tile.pitch,
+                                     weights.pair(8 * halves - 8 + 2 * t - g - skew + matrix_zeros),
+                                     weights.row,
+                                     weights.part()}
+              .add(p.height);
+        store<C, N>(job, picker, rest == view.filtered, sums, x, own_y,
                     rows + (warp * R + p.anchor_y) * tile.pitch + tile.lead + (skew + p.anchor_x) * C, tile.pitch);
         rest &= ~picker.mask();
       }

@@ -141,9 +141,13 @@ CUDAVISION_HOST_DEVICE constexpr int matrix_tile_pitch(int halves, int lead, int
 /// Zeros before a row of weights, and words of such a row with zeros on both sides.
 inline constexpr int matrix_zeros = 12;
 CUDAVISION_HOST_DEVICE constexpr int matrix_weight_row(int halves) { return 4 * halves + 7; }
-/// Bytes of the weights, which are stored twice: from even and from odd places.
+/// Words of all rows of weights. They are stored twice, from even and from odd places; 16 + 32·i words lie between, so that lanes that
+/// read both find them in different banks.
+CUDAVISION_HOST_DEVICE constexpr int matrix_weight_words(int kernel_height, int halves) {
+  return ((kernel_height * matrix_weight_row(halves) + 15) & -32) + 16;
+}
 CUDAVISION_HOST_DEVICE constexpr int matrix_weight_bytes(int kernel_height, int halves, int parts) {
-  return (2 * parts * kernel_height * matrix_weight_row(halves) * 4 + 15) & -16;
+  return 2 * parts * matrix_weight_words(kernel_height, halves) * 4;
 }
 
 }  // namespace cudavision::convolve
