@@ -45,15 +45,16 @@ class Convolve : public cuda::CudaFilter {
     const auto blocks = cuda::resident_blocks(kernel_, threads, shared_bytes);
     if (!blocks.ok()) return blocks.error();
     resident_blocks_ = std::max(1, device.multiprocessors * blocks.value());
-    overlaps_ = schedule_.family == Family::matrix_strip && device.major >= 9;
+    overlaps_ = (schedule_.family == Family::matrix_strip || schedule_.family == Family::matrix_tile) && device.major >= 9;
     return {};
   }
 
  protected:
   Status filter(const Image& src, const Image& dst, const SetRects& rects, Queue queue) override {
     const FormatInfo& format = info(plan_.geometry.format);
-    const StripHeight strip =
-        schedule_.family == Family::matrix_strip ? strip_height(schedule_, format, rects, resident_blocks_) : StripHeight{};
+    StripHeight strip;
+    if (schedule_.family == Family::matrix_strip) strip = strip_height(schedule_, format, rects, resident_blocks_);
+    if (schedule_.family == Family::matrix_tile) strip = tiles_height(schedule_, format, rects, resident_blocks_);
     int blocks = 0;
     for (int i = 0; i < 3; ++i) {
       auto& job = params_.jobs[i];
@@ -199,9 +200,9 @@ MatrixStripParams strip_params(const Plan& plan, const Halves& halves, int side)
   return params;
 }
 
-MatrixTileParams matrix_tile_params(const Halves& halves, int planes) {
+MatrixTileParams matrix_tile_params(const Halves& halves, int buffers) {
   MatrixTileParams params;
-  params.planes = planes;
+  params.buffers = buffers;
   for (int part = 0; part < 2; ++part) std::copy(halves.parts[part].begin(), halves.parts[part].end(), params.weights[part]);
   return params;
 }
@@ -259,7 +260,7 @@ Result<std::unique_ptr<Filter>> make_cuda(Plan plan) {
       return plan_of(matrix_strip_kernel(format, schedule.side, schedule.matrix), strip_params(plan, halves, schedule.side),
                      std::ldexp(1.0, subnormal_bits - halves.exponent));
     case Family::matrix_tile:
-      return plan_of(matrix_tile_kernel(schedule.matrix), matrix_tile_params(halves, schedule.planes),
+      return plan_of(matrix_tile_kernel(schedule.matrix), matrix_tile_params(halves, schedule.buffers),
                      std::ldexp(1.0, subnormal_bits - halves.exponent));
     case Family::small:  // sums are of words as they are stored
       return plan_of(small_kernel(format, schedule.side, schedule.small), small_params(plan, schedule), 1.0 / (1 << format.shift));

@@ -1,234 +1,382 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Kernels of any size on 8-bit samples: a block loads a tile into shared memory, as planes of bytes; windows are walked in steps of 16
-// samples across, and down each step the rows slide through registers.
+// Kernels of any size on 8-bit samples: a block goes down a column of tiles. While it multiplies one tile, the next one is copied to
+// shared memory. Windows are walked in steps of 16 samples across, and down each step the rows slide through registers.
 //
 //        |<- 128 results + the window ->|
 //        +------------------------------+ -
 //   warp |  R rows of results           | R = matrix_tile_rows
-//    0   |                              | -       for each step of 16 samples across:
+//    0   |                              | -       for each step of 16 samples across (the last one may have 8):
 //   warp |  R rows of results           |           for each row k of weights: load row k + R − 1 of the tile,
 //    1   |                              |           multiply the R rows k … k + R − 1 by the weights of the row (cuda_matrix.cuh)
 //    …   |  height − 1 more rows        |
 //        +------------------------------+
-//   shared memory: the tile, a plane for each channel | weights [part][parity][height][weight_row]
+//   shared memory: weights [part][parity][height][weight_row] | one or two tiles: bytes as in the frame (cuda_tile_rows.cuh)
 //
-// The tile begins at the multiple of 4 at or before the first window: `skew` is the distance. If the planes of all channels do not fit
-// into shared memory, they are loaded in turns. Channels run one after the other; their results are kept packed until all are stored
-// together, by way of the memory of the tile.
+// The first step begins at the multiple of 4 samples at or before the first window: `skew` is the distance. A warp multiplies up to N
+// channels of a set of C at once; if more are filtered, it goes over the tile again.
 //
 // Where to change what:
-//   another border         kernels/core/border.hpp (border_index); pixels that are not computed: replace_edges in cuda_units.cuh
-//   another sample type    fill_planes below, cuda_matrix.cuh
-//   another block shape    cuda_tuning.hpp (matrix_tile_…); shared memory: matrix_tile_bytes in cuda_schedule.hpp
-#include "kernels/convolve/cuda_fill.cuh"
+//   another border         kernels/core/border.hpp (border_index); pixels that are not computed: store_any
+//   another sample type    Picker, cuda_matrix.cuh
+//   another block shape    cuda_tuning.hpp (matrix_tile_…); shared memory: matrix_tile_bytes in cuda_schedule.cpp
+#include <climits>
+
 #include "kernels/convolve/cuda_matrix.cuh"
-#include "kernels/convolve/cuda_units.cuh"
-#include "kernels/cuda/async.cuh"
+#include "kernels/convolve/cuda_tile_rows.cuh"
+#include "kernels/cuda/overlap.hpp"
+#include "kernels/cuda/warp.cuh"
 
 namespace cudavision::convolve {
 namespace {
 
-/// The planes of a tile in shared memory, row by row without gaps.
-struct Planes {
-  std::uint32_t* words;
-  int plane_words;   ///< words from plane to plane
-  int first, count;  ///< of the filtered channels
+/// Reads the samples of N of the C channels of a set from shared memory, as halves.
+template <int C, int N>
+struct Picker {
+  int channel[N];
+  std::uint32_t both, last;  ///< which bytes of two pixels: of the channels 0 and 1, and of channel N − 1
 
-  /// Writes quad `item` of those channels that have a plane.
-  template <int C>
-  __device__ __forceinline__ void store(const SetView& view, int item, const Quad<std::uint8_t, C>& samples) const {
-    int plane = -first;
+  /// The N lowest channels of `rest`, of which there is at least one.
+  __device__ __forceinline__ explicit Picker(int rest) {
 #pragma unroll
-    for (int c = 0; c < C; ++c) {
-      if (C > 1 && !(view.filtered >> c & 1)) continue;
-      if (C == 1 || unsigned(plane) < unsigned(count)) words[plane * plane_words + item] = samples.word[c][0];
-      ++plane;
+    for (int n = 0; n < N; ++n) {
+      channel[n] = C == N ? n : __ffs(rest) - 1;
+      if (C != N && (rest & (rest - 1))) rest &= rest - 1;
+    }
+    const int a = channel[0], b = channel[N > 1], z = channel[N - 1];
+    both = a | b << 4 | (4 + a) << 8 | (4 + b) << 12;
+    last = C == 2 ? 0x4040 | z | (z + 2) << 8 : z | (4 + z) << 8;
+  }
+  /// Bit c: channel c is among them.
+  __device__ __forceinline__ int mask() const {
+    int mask = 0;
+#pragma unroll
+    for (int n = 0; n < N; ++n) mask |= 1 << channel[n];
+    return mask;
+  }
+
+  /// The pixels 2·pair and 2·pair + 1 of those in `words`; to halves[n][at].
+  __device__ __forceinline__ void pick(const std::uint32_t (&words)[C], int pair, std::uint32_t (&halves)[N][4], int at) const {
+    if constexpr (C == 4) {
+      const std::uint32_t first = words[2 * pair], second = words[2 * pair + 1], low = 0x00ff00ffu;
+      const std::uint32_t two = __byte_perm(first, second, both);
+      halves[0][at] = two & low;
+      if (N > 1) halves[N > 1][at] = __byte_perm(two, 0, 0x4341);
+      if (N > 2) halves[N - 1][at] = __byte_perm(first, second, last) & low;
+    } else if constexpr (C == 2 && N == 1) {
+      halves[0][at] = __byte_perm(words[pair], 0, last);
+    } else {
+#pragma unroll
+      for (int n = 0; n < N; ++n) halves[n][at] = halves_of<C>(words, n, pair);
     }
   }
 };
 
-/// The block loads a tile of `rows` rows and `quads` quads, which begins at pixel (x, y) of the frame; x is a multiple of 4. Wait for the
-/// copies and synchronize before use.
-template <int C>
-__device__ __forceinline__ void fill_planes(const SetView& view, int x, int y, int quads, int rows, const Planes& planes) {
-  constexpr int batch = C == 1 ? 1 : C == 2 ? 6 : 4;  // quads of a thread that load at the same time
-  const int items = rows * quads,
-            inverse = (1 << 22) / quads + 1;  // item · inverse >> 22 = item / quads, exact for the largest tile
-  const auto is_direct = [&](int column, int row) {
-    return view.src_aligned && row >= 0 && column >= 0 && column + 4 <= view.width;
-  };
-  const auto at = [&](int item, int& row, int& quad) {
-    row = unsigned(item) * unsigned(inverse) >> 22;
-    quad = item - row * quads;
-    return border_index(y + row, view.height, view.border);
-  };
-  for (int base = threadIdx.x; base < items; base += batch * blockDim.x) {
-    std::uint32_t raw[batch][C];
-    bool direct[batch];
+/// Loads Bytes bytes; the address is aligned to the largest power of two that divides Bytes.
+template <int Bytes, int W>
+__device__ __forceinline__ void load_shared(const unsigned char* from, std::uint32_t (&words)[W]) {
+  if constexpr (Bytes == 16) {
+    const uint4 v = *reinterpret_cast<const uint4*>(from);
+    words[0] = v.x, words[1] = v.y, words[2] = v.z, words[3] = v.w;
+  } else if constexpr (Bytes == 8) {
+    const uint2 v = *reinterpret_cast<const uint2*>(from);
+    words[0] = v.x, words[1] = v.y;
+  } else if constexpr (Bytes % 4 == 0) {
 #pragma unroll
-    for (int b = 0; b < batch; ++b) {
-      const int item = base + b * blockDim.x;
-      int row, quad;
-      const int source = at(item, row, quad);
-      direct[b] = item < items && is_direct(x + 4 * quad, source);
-      if (!direct[b]) continue;
-      const unsigned char* const from = view.src + (source * view.src_pitch + std::ptrdiff_t(x + 4 * quad) * C);
-      if constexpr (C == 1)
-        cuda::copy_async<4>(planes.words + item, from);
-      else
-        cuda::load_words<C, quad_alignment(C, 1)>(from, raw[b]);
-    }
-    if constexpr (C > 1) {
-#pragma unroll
-      for (int b = 0; b < batch; ++b)
-        if (direct[b]) planes.store<C>(view, base + b * blockDim.x, cuda::deinterleave<std::uint8_t, C>(raw[b]));
-    }
-  }
-  cuda::commit();
-  // Quads that are not in the frame.
-  if (is_direct(x, border_index(y, view.height, view.border)) &&
-      is_direct(x + 4 * (quads - 1), border_index(y + rows - 1, view.height, view.border)))
-    return;
-  for (int item = threadIdx.x; item < items; item += blockDim.x) {
-    int row, quad;
-    const int source = at(item, row, quad);
-    if (!is_direct(x + 4 * quad, source)) planes.store<C>(view, item, cuda::load_quad<std::uint8_t, C>(view, x + 4 * quad, source));
+    for (int i = 0; i < Bytes / 4; ++i) words[i] = reinterpret_cast<const std::uint32_t*>(from)[i];
+  } else {
+    const auto* const halves = reinterpret_cast<const std::uint16_t*>(from);
+    words[0] = halves[0];
+    if constexpr (Bytes == 6) words[0] |= std::uint32_t(halves[1]) << 16, words[1] = halves[2];
   }
 }
 
-/// Writes the results of a warp, which lie in the lanes, by way of shared memory. packed[c][r]: the lane's pairs of row r.
+/// The weights of a block in shared memory: each row, with matrix_zeros zeros before it and zeros after it, is stored twice: as pairs that
+/// begin at even and at odd places.
+struct Weights {
+  const std::uint32_t* words;
+  int height, row, parity;  ///< row: words of a row; parity: from the even to the odd places
+
+  __device__ __forceinline__ int part() const { return 2 * parity; }
+  /// Of the first row: the pair for sample `at` of the window.
+  __device__ __forceinline__ const std::uint32_t* pair(int at) const { return words + (at & 1) * parity + at / 2; }
+
+  template <int parts>
+  __device__ __forceinline__ static Weights make(const MatrixTileParams& p, std::uint32_t* words, int halves) {
+    const int row_words = matrix_weight_row(halves), parity = matrix_weight_words(p.height, halves);
+    for (int item = threadIdx.x; item < p.height * row_words; item += blockDim.x) {
+      const int k = item / row_words, first = 2 * (item - k * row_words) - matrix_zeros;
+#pragma unroll
+      for (int part = 0; part < parts; ++part) {
+        const std::uint16_t* from = &p.weights[part][k * p.width];
+        keep(from);  // see Strip in cuda_matrix_strip.cu
+        std::uint32_t w[3];
+#pragma unroll
+        for (int j = 0; j < 3; ++j) w[j] = unsigned(first + j) < unsigned(p.width) ? from[first + j] : 0;
+        words[2 * part * parity + item] = w[0] | w[1] << 16;
+        words[(2 * part + 1) * parity + item] = w[1] | w[2] << 16;
+      }
+    }
+    return {words, p.height, row_words, parity};
+  }
+};
+
+/// Adds a step of 16 samples, or of 8 (`half`), to R rows of sums.
+template <int C, int N, int parts, bool half, int R>
+struct Step {
+  static constexpr int bytes = (half ? 2 : 4) * C;
+
+  const Picker<C, N>& picker;
+  float (&sums)[N][R][4];
+  const unsigned char* from;  ///< the lane's first sample of the step in the next row
+  int pitch;
+  const std::uint32_t* pairs;  ///< the lane's first weights of the next row
+  int weight_row, next_part;
+  std::uint32_t window[R][N][4];
+
+  __device__ __forceinline__ void load_row(std::uint32_t (&a)[N][4]) {
+    std::uint32_t left[C] = {}, right[C] = {};  // segments g and g + 8
+    load_shared<bytes>(from, left);
+    load_shared<bytes>(from + 64 * C, right);
+    picker.pick(left, 0, a, 0);
+    picker.pick(right, 0, a, 1);
+    if constexpr (!half) {
+      picker.pick(left, 1, a, 2);
+      picker.pick(right, 1, a, 3);
+    }
+    from += pitch;
+  }
+
+  /// `count` rows of weights; window[first % R] is the first row of samples.
+  template <int count, int first>
+  __device__ __forceinline__ void add_rows() {
+#pragma unroll
+    for (int u = first; u < first + count; ++u) {
+      load_row(window[(u + R - 1) % R]);
+#pragma unroll
+      for (int part = 0; part < parts; ++part) {
+        const std::uint32_t b[2] = {pairs[part * next_part], half ? 0 : pairs[part * next_part + 1]};
+#pragma unroll
+        for (int r = 0; r < R; ++r)
+#pragma unroll
+          for (int n = 0; n < N; ++n) {
+            const std::uint32_t(&a)[4] = window[(u + r) % R][n];
+            if constexpr (half)
+              mma(sums[n][r], a[0], a[1], b[0], sums[n][r]);
+            else
+              mma(sums[n][r], a, b, sums[n][r]);
+          }
+      }
+      pairs += weight_row;
+    }
+  }
+
+  /// The last `height` rows of weights, fewer than 2 · count.
+  template <int count, int first = 0>
+  __device__ __forceinline__ void add_last(int height) {
+    if constexpr (count > 0) {
+      if (height & count) {
+        add_rows<count, first>();
+        add_last<count / 2, first + count>(height);
+      } else {
+        add_last<count / 2, first>(height);
+      }
+    }
+  }
+
+  /// Products of a warp do not wait for each other, except where the code branches; so most rows are added 8 at a time.
+  __device__ __forceinline__ void add(int height) {
+#pragma unroll
+    for (int r = 0; r < R - 1; ++r) load_row(window[r]);
+#pragma unroll 1
+    for (; height >= 8; height -= 8) add_rows<8, 0>();
+    add_last<4>(height);
+  }
+};
+
+/// Writes those bytes of two pixels that lie in the region, belong to `mask` and are not copied. `source`: the source's pixels.
 template <int C>
-__device__ __forceinline__ void write_results(const MatrixJob& job, const std::uint32_t (&packed)[4][tuning.matrix_tile_rows],
-                                              unsigned char* stage, int x, int y) {
-  constexpr int R = tuning.matrix_tile_rows, row_bytes = tile_width * C, across = row_bytes / 16;
+__device__ __noinline__ void store_any(const MatrixJob& job, int mask, int x, int y, uint2 results, const unsigned char* source) {
   const SetView& view = job.view;
-  const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+  const Rect& whole = job.whole;
 #pragma unroll 1
+  for (int j = 0; j < 2; ++j) {
+    const int column = x + j;
+    if (column < view.x0 || column >= view.x1) continue;
+    const bool computed = column >= whole.x && column < whole.x + whole.width && y >= whole.y && y < whole.y + whole.height;
+#pragma unroll 1
+    for (int c = 0; c < C; ++c) {
+      if (!(mask >> c & 1)) continue;
+      const int byte = j * C + c;
+      std::uint32_t value = (byte < 4 ? results.x : results.y) >> byte % 4 * 8;
+      if (!computed) value = view.border == Border::fill ? view.border_value[c] : source[byte];
+      if (!(view.filtered >> c & 1)) value = source[byte];
+      view.dst[y * view.dst_pitch + column * C + c] = std::uint8_t(value);
+    }
+  }
+}
+
+/// Scales and writes the sums of a warp. (x, y): its first result; `source`: that pixel in the tile. first: also writes channels that are
+/// copied.
+template <int C, int N, int R>
+__device__ __forceinline__ void store(const MatrixJob& job, const Picker<C, N>& picker, bool first, const float (&sums)[N][R][4],
+                                      int x, int y, const unsigned char* source, int pitch) {
+  const SetView& view = job.view;
+  const Rect& whole = job.whole;
+  const int lane = threadIdx.x % 32, pixel = lane / 4 * 8 + lane % 4 * 2;
+  int mask = view.own & picker.mask();
+  if (first) mask |= view.own & ~view.filtered;
+  const bool words = mask == (1 << C) - 1 && (C == 4 ? job.stores_16 : job.stores_4);
+  const int x0 = max(view.x0, whole.x), x1 = min(view.x1, whole.x + whole.width);
+  // These stay in registers: parameters of one of several sets take long to load.
+  const int y0 = cuda::kept(words ? max(view.y0, whole.y) : INT_MAX), y1 = cuda::kept(min(view.y1, whole.y + whole.height));
+  const int end = cuda::kept(view.y1), absolute = cuda::kept(int(job.absolute));
+  const float scale = cuda::kept(job.scale);
+  const std::ptrdiff_t dst_pitch = cuda::kept(view.dst_pitch);
+  float before[N], after[N];
+#pragma unroll
+  for (int n = 0; n < N; ++n) {
+    before[n] = cuda::kept(job.before[picker.channel[n]]);
+    after[n] = cuda::kept(job.after[picker.channel[n]]);
+  }
+  x += pixel;
+  source += pixel * C;
+  unsigned char* to = view.dst + (y * view.dst_pitch + x * C);
+  const bool inside[2] = {x >= x0 && x + 2 <= x1, x + 64 >= x0 && x + 66 <= x1};
+  Pair<C> pairs[R][2];
+#pragma unroll
+  for (int r = 0; r < R; ++r)
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      Pair<C>& pair = pairs[r][h];
+      if constexpr (C == 2 || C == 4) load_shared<2 * C>(source + r * pitch + 64 * C * h, pair.word);
+#pragma unroll
+      for (int j = 0; j < 2; ++j)
+#pragma unroll
+        for (int n = 0; n < N; ++n) {
+          float value = fmaf(sums[n][r][2 * h + j], scale, before[n]);
+          value = absolute ? fabsf(value) + after[n] : value;
+          const std::uint32_t sample = to_sample<std::uint8_t>(value, 255);
+          if constexpr (C == 2 || C == 4) {
+            const int byte = j * C % 4 + picker.channel[n];
+            std::uint32_t& word = pair.word[j * C / 4];
+            word = __byte_perm(word, sample, (0x3210 & ~(0xf << 4 * byte)) | 4 << 4 * byte);
+          } else {
+            pair.insert(j, n, sample);
+          }
+        }
+    }
+  if (__all_sync(~0u, inside[0] && inside[1] && y >= y0 && y + R <= y1)) {
+#pragma unroll
+    for (int r = 0; r < R; ++r, to += dst_pitch)
+#pragma unroll
+      for (int h = 0; h < 2; ++h) pairs[r][h].store(to + 64 * C * h);
+    return;
+  }
+#pragma unroll
   for (int r = 0; r < R; ++r) {
-    Pair<C> pairs[2];
+    if (y + r >= end) break;
+    const bool computed = y + r >= y0 && y + r < y1;
 #pragma unroll
-    for (int c = 0; c < C; ++c)
-#pragma unroll
-      for (int j = 0; j < 4; ++j) pairs[j / 2].insert(j % 2, c, packed[c][r] >> 8 * j);
-#pragma unroll
-    for (int h = 0; h < 2; ++h) pairs[h].store(stage + r * row_bytes + (8 * g + 2 * t + 64 * h) * C);
+    for (int h = 0; h < 2; ++h) {
+      const Pair<C>& pair = pairs[r][h];
+      if (computed && inside[h])
+        pair.store(to + 64 * C * h);
+      else
+        store_any<C>(job, mask, x + 64 * h, y + r, make_uint2(pair.word[0], pair.word[C > 2]), source + r * pitch + 64 * C * h);
+    }
+    to += dst_pitch;
   }
-  __syncwarp();
-  if (view.border >= Border::fill) {
-    replace_edges<C>(edges_of(job), stage, R, x, y, [&](int r, int byte) {
-      const bool exists = y + r < view.height && x * C + byte < job.row_bytes;
-      return exists ? view.src[(y + r) * view.src_pitch + x * C + byte] : std::uint8_t(0);
-    });
-    __syncwarp();
-  }
+}
+
+/// A block goes down its tiles. C channels of a set, N at once.
+template <int C, int N, int parts>
+__device__ __forceinline__ void convolve_tiles(const MatrixTileParams& p, const MatrixJob& job, unsigned char* memory) {
+  constexpr int R = matrix_tile_rows(C);
+  const SetView& view = job.view;
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32, g = lane / 4, t = lane % 4;
+  const Place place = tile_place(blockIdx.x - job.first_block, job.cut.tiles_x);
+  const int x = (view.x0 & -16) + place.x * tile_width;
+  int y = view.y0 + place.y * warps * job.cut.rows;
+  const int y1 = min(y + warps * job.cut.rows, view.y1);
+
+  const int skew = matrix_skew(p.anchor_x), halves = matrix_half_steps(p.width, skew);
+  const TileRows<C> tile(job, x - p.anchor_x - skew, halves, warps * R + p.height - 1, view.x1 + p.width);
+  unsigned char* const tiles = memory + matrix_weight_bytes(p.height, halves, parts);
+  cuda::let_next_start();
+  cuda::wait_for_previous();
+  tile.copy(tiles, y - p.anchor_y);
+  cuda::commit();
+  const Weights weights = Weights::make<parts>(p, reinterpret_cast<std::uint32_t*>(memory), halves);
+
+  for (int buffer = 0; y < y1; y += warps * R) {
+    cuda::wait<0>();
+    __syncthreads();
+    unsigned char* const rows = tiles + buffer * tile.bytes();
+    if (tile.has_sides()) {
+      tile.fill_sides(rows, y - p.anchor_y);
+      __syncthreads();
+    }
+    if (p.buffers == 2) {
+      buffer ^= 1;
+      if (y + warps * R < y1) tile.copy(tiles + buffer * tile.bytes(), y + warps * R - p.anchor_y);
+      cuda::commit();
+    }
+    const int own_y = y + warp * R;
+    if (own_y < view.y1) {
+      const unsigned char* const from = rows + warp * R * tile.pitch + tile.lead + (8 * g * C);
+      for (int rest = view.filtered; rest;) {
+        const Picker<C, N> picker(rest);
+        float sums[N][R][4] = {};
 #pragma unroll 1
-  for (int unit = lane; unit < R * across; unit += 32) {
-    const int row = y + unit / across, byte = x * C + unit % across * 16;
-    if (row >= view.y1 || byte >= view.x1 * C) continue;
-    store_any<C>(job, row, byte, reinterpret_cast<const uint4*>(stage)[unit],
-                 [&]() { return load_unit(job, view.src + (row * view.src_pitch + byte), byte); });
+        for (int step = 0; step < halves / 2; ++step)
+          Step<C, N, parts, false, R>{picker,
+                                      sums,
+                                      from + (16 * step + 4 * t) * C,
+                                      tile.pitch,
+                                      weights.pair(16 * step + 4 * t - g - skew + matrix_zeros),
+                                      weights.row,
+                                      weights.part()}
+              .add(p.height);
+        if (halves % 2)
+          Step<C, N, parts, true, R>{picker,
+                                     sums,
+                                     from + (8 * halves - 8 + 2 * t) * C,
+                                     tile.pitch,
+                                     weights.pair(8 * halves - 8 + 2 * t - g - skew + matrix_zeros),
+                                     weights.row,
+                                     weights.part()}
+              .add(p.height);
+        store<C, N>(job, picker, rest == view.filtered, sums, x, own_y,
+                    rows + (warp * R + p.anchor_y) * tile.pitch + tile.lead + (skew + p.anchor_x) * C, tile.pitch);
+        rest &= ~picker.mask();
+      }
+    }
+    if (p.buffers == 1 && y + warps * R < y1) {
+      __syncthreads();
+      tile.copy(tiles, y + warps * R - p.anchor_y);
+      cuda::commit();
+    }
   }
 }
 
 template <int parts>
 __global__ void __launch_bounds__(32 * tuning.matrix_tile_warps, 2)
     convolve_matrix_tile(const __grid_constant__ MatrixTileParams p) {
-  constexpr int R = tuning.matrix_tile_rows;
   extern __shared__ uint4 shared_memory[];
+  unsigned char* const memory = reinterpret_cast<unsigned char*>(shared_memory);
   const int set = (blockIdx.x >= p.jobs[1].first_block) + (blockIdx.x >= p.jobs[2].first_block);
   const MatrixJob& job = p.jobs[set];
-  const SetView& view = job.view;
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32, g = lane / 4, t = lane % 4;
-  const Place place = tile_place(blockIdx.x - job.first_block, job.cut.tiles_x);
-  const int x = (view.x0 & -16) + place.x * tile_width, y = view.y0 + place.y * warps * R;
-  const int skew = matrix_skew(p.anchor_x), steps = matrix_steps(p.width, skew), pitch = matrix_tile_quads(steps);
-  const int rows = warps * R + p.height - 1, weight_row = matrix_weight_row(steps);
-
-  std::uint32_t* const tile = reinterpret_cast<std::uint32_t*>(shared_memory);
-  std::uint32_t* const weights = tile + p.planes * rows * pitch;  // [part][parity][height][weight_row]
-  const auto fill = [&](int plane) {
-    with_channels(view.channels, [&](auto channels) {
-      fill_planes<channels.value>(view, x - p.anchor_x - skew, y - p.anchor_y, pitch, rows,
-                                  Planes{tile, rows * pitch, plane, p.planes});
-    });
-  };
-  fill(0);
-  // Each row of weights, with matrix_zeros zeros before it and zeros after it, is stored twice: as pairs that begin at even and at odd places.
-  for (int row = warp; row < 2 * parts * p.height; row += warps) {
-    const int half = row / p.height, k = row - half * p.height, first = half % 2 - matrix_zeros;
-    const std::uint16_t* from = &p.weights[half / 2][k * p.width];
-    keep(from);  // see Strip in cuda_matrix_strip.cu
-    for (int i = lane; i < weight_row; i += 32) {
-      std::uint32_t pair = 0;
-#pragma unroll
-      for (int j = 0; j < 2; ++j) {
-        const int at = first + 2 * i + j;
-        if (at >= 0 && at < p.width) pair |= std::uint32_t(from[at]) << 16 * j;
-      }
-      weights[row * weight_row + i] = pair;
-    }
+  const int filtered = __popc(job.view.filtered);
+  switch (job.view.channels) {
+    case 1:
+      return convolve_tiles<1, 1, parts>(p, job, memory);
+    case 2:
+      return filtered == 1 ? convolve_tiles<2, 1, parts>(p, job, memory) : convolve_tiles<2, 2, parts>(p, job, memory);
+    case 3:
+      return convolve_tiles<3, 3, parts>(p, job, memory);
+    default:
+      return filtered == 3 ? convolve_tiles<4, 3, parts>(p, job, memory) : convolve_tiles<4, 2, parts>(p, job, memory);
   }
-
-  std::uint32_t packed[4][R] = {};  // indexed by channel at run time, so in local memory; read once
-  int plane = 0;
-#pragma unroll 1
-  for (int c = 0; c < view.channels; ++c) {
-    if (!(view.filtered >> c & 1)) continue;
-    const int turn = plane % p.planes;
-    if (turn == 0 && plane > 0) {
-      __syncthreads();
-      fill(plane);
-    }
-    cuda::wait<0>();
-    __syncthreads();
-    ++plane;
-
-    float sums[R][4] = {};
-#pragma unroll 1
-    for (int step = 0; step < steps; ++step) {
-      const std::uint32_t* const samples = tile + (turn * rows + warp * R) * pitch + 2 * g + 4 * step + t;
-      // Of the pair of weights for sample 4t of the window and result g.
-      const int at = 16 * step + 4 * t - g - skew + matrix_zeros;
-      const std::uint32_t* pairs = weights + (at & 1) * p.height * weight_row + at / 2;
-      const int next_part = 2 * p.height * weight_row;
-      std::uint32_t window[R][4];
-      const auto load_row = [&](int i, std::uint32_t(&a)[4]) {
-        const std::uint32_t left[1] = {samples[i * pitch]}, right[1] = {samples[i * pitch + 16]};  // segments g and g + 8
-        a[0] = halves_of<1>(left, 0, 0), a[1] = halves_of<1>(right, 0, 0);
-        a[2] = halves_of<1>(left, 0, 1), a[3] = halves_of<1>(right, 0, 1);
-      };
-#pragma unroll
-      for (int r = 0; r < R - 1; ++r) load_row(r, window[r]);
-#pragma unroll 1
-      for (int base = 0; base < p.height; base += R) {
-#pragma unroll
-        for (int u = 0; u < R; ++u) {
-          const int k = base + u;
-          if (k >= p.height) break;
-          load_row(k + R - 1, window[(u + R - 1) % R]);
-#pragma unroll
-          for (int part = 0; part < parts; ++part) {
-            const std::uint32_t b[2] = {pairs[part * next_part], pairs[part * next_part + 1]};
-#pragma unroll
-            for (int r = 0; r < R; ++r) mma(sums[r], window[(u + r) % R], b, sums[r]);
-          }
-          pairs += weight_row;
-        }
-      }
-    }
-    const Scaling<1> scaling(p, job, c);
-#pragma unroll
-    for (int r = 0; r < R; ++r) {
-      Pair<1> pairs[2];
-      scaling.apply(0, sums[r], pairs);
-      packed[c][r] = __byte_perm(pairs[0].word[0], pairs[1].word[0], 0x5410);
-    }
-  }
-
-  __syncthreads();
-  const int first = y + warp * R;
-  unsigned char* const stage = reinterpret_cast<unsigned char*>(shared_memory) + warp * (R * tile_width * view.channels);
-  with_channels(view.channels, [&](auto channels) { write_results<channels.value>(job, packed, stage, x, first); });
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ struct MatrixStripParams : MatrixParams {
   uint2 fragments[2][7][32];  ///< by part, row of weights, lane
 };
 struct MatrixTileParams : MatrixParams {
-  int planes = 1;                                 ///< see Schedule
+  int buffers = 1;                                ///< see Schedule
   std::uint16_t weights[2][max_side * max_side];  ///< row-major
 };
 

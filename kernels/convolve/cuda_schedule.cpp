@@ -37,17 +37,17 @@ bool fit_tile(Schedule& schedule, Family family, const Plan& plan, std::size_t l
 
 int last_channels(const FormatInfo& format) { return format.sets[format.set_count - 1].channels; }
 
-/// Most channels of a set that are filtered.
-int most_filtered(const Plan& plan) {
+/// Shared memory of a block of Family::matrix_tile.
+std::size_t matrix_tile_bytes(const Plan& plan, int warps, int parts, int buffers) {
   const FormatInfo& format = info(plan.geometry.format);
-  int most = 1;
+  const int skew = matrix_skew(plan.anchor_x), halves = matrix_half_steps(plan.width, skew);
+  int most = 0;
   for (int i = 0; i < format.set_count; ++i) {
-    const ChannelSet& set = format.sets[i];
-    most = std::max(most, int(std::count_if(set.roles.begin(), set.roles.end(), [&](Role role) {
-                      return role != Role::other && (plan.filter_alpha || is_color(role));
-                    })));
+    const int channels = format.sets[i].channels, lead = -(plan.anchor_x + skew) * channels & 15;
+    const int rows = warps * matrix_tile_rows(channels) + plan.height - 1;
+    most = std::max(most, rows * matrix_tile_pitch(halves, lead, channels));
   }
-  return most;
+  return std::size_t(matrix_weight_bytes(plan.height, halves, parts)) + std::size_t(buffers) * most;
 }
 
 }  // namespace
@@ -77,10 +77,10 @@ Result<Schedule> make_schedule(const Plan& plan, Matrix matrix, std::size_t shar
       fits = schedule.shared_bytes <= shared_limit;
     } else {
       schedule.family = Family::matrix_tile;
-      const int parts = matrix == Matrix::pair ? 2 : 1, skew = matrix_skew(plan.anchor_x);
-      const auto bytes = [&](int warps) { return matrix_tile_bytes(warps, plan.width, plan.height, skew, parts, schedule.planes); };
-      schedule.planes = most_filtered(plan);
-      if (2 * bytes(tuning.matrix_tile_warps) > shared_limit) schedule.planes = 1;  // two blocks should share a multiprocessor
+      const int parts = matrix == Matrix::pair ? 2 : 1;
+      const auto bytes = [&](int warps) { return matrix_tile_bytes(plan, warps, parts, schedule.buffers); };
+      schedule.buffers = 2;
+      if (2 * bytes(tuning.matrix_tile_warps) > shared_limit) schedule.buffers = 1;  // two blocks should share a multiprocessor
       fits = fit(schedule, tuning.matrix_tile_warps, shared_limit, bytes);
     }
   } else if (side && !plan.wide) {
@@ -142,6 +142,19 @@ StripHeight strip_height(const Schedule& schedule, const FormatInfo& format, con
   return best;
 }
 
+StripHeight tiles_height(const Schedule& schedule, const FormatInfo& format, const SetRects& rects, int blocks) {
+  StripHeight best;
+  double least = -1;
+  for (int tiles = 1; tiles <= tuning.matrix_tile_most; ++tiles) {
+    int count = 0;
+    for (int i = 0; i < format.set_count; ++i)
+      if (!rects[i].empty()) count += cut(schedule, format, format.sets[i].channels, rects[i], {tiles}).blocks();
+    const double cost = divide_up(count, blocks) * (tiles + tuning.matrix_tile_start);
+    if (least < 0 || cost < least) least = cost, best.rows = tiles;
+  }
+  return best;
+}
+
 Cut cut(const Schedule& schedule, const FormatInfo& format, int channels, const Rect& rect, StripHeight strip) {
   Cut cut;
   switch (schedule.family) {
@@ -152,7 +165,7 @@ Cut cut(const Schedule& schedule, const FormatInfo& format, int channels, const 
       cut.rows = channels < last_channels(format) ? strip.first_rows : strip.rows;
       break;
     case Family::matrix_tile:
-      cut.rows = tuning.matrix_tile_rows;
+      cut.rows = matrix_tile_rows(channels) * strip.rows;
       break;
     default:
       cut.rows = tile_rows(schedule.wide);

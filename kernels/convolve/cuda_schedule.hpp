@@ -34,7 +34,7 @@ struct Schedule {
   Matrix matrix = Matrix::single;
   bool wide = false;             ///< two_pass, direct: float64 sums
   int warps = 1;                 ///< of a block
-  int planes = 1;                ///< matrix_tile: channels whose samples are in shared memory at a time
+  int buffers = 1;               ///< matrix_tile: tiles in shared memory; of two, one is copied while the other is multiplied
   std::size_t shared_bytes = 0;  ///< dynamic shared memory of a block
 };
 
@@ -74,15 +74,17 @@ struct Cut {
   int edge_tiles_y = 0;
   CUDAVISION_HOST_DEVICE int blocks() const { return edges * edge_tiles_y + (tiles_x - edges) * tiles_y; }
 };
-/// The height of blocks of Family::matrix_strip.
+/// The height of blocks of Family::matrix_strip and Family::matrix_tile.
 struct StripHeight {
-  int rows = 1;              ///< of results
-  int first_rows = 1;        ///< the same of sets with fewer channels than the last one
+  int rows = 1;              ///< of results; Family::matrix_tile: tiles
+  int first_rows = 1;        ///< the same of sets with fewer channels than the last one; only Family::matrix_strip
   bool short_edges = false;  ///< blocks at the sides are shorter, however few rows they have
 };
 /// Chooses the height for all sets of a frame; `blocks`: how many run on the device at once.
 StripHeight strip_height(const Schedule& schedule, const FormatInfo& format, const SetRects& rects, int blocks);
-/// Blocks begin at the multiple of 4 (on the matrix units 16) at or before the rectangle. Only Family::matrix_strip uses `strip`.
+/// Chooses how many tiles a block of Family::matrix_tile goes down, for all sets of a frame.
+StripHeight tiles_height(const Schedule& schedule, const FormatInfo& format, const SetRects& rects, int blocks);
+/// Blocks begin at the multiple of 4 (on the matrix units 16) at or before the rectangle. Only these two families use `strip`.
 Cut cut(const Schedule& schedule, const FormatInfo& format, int channels, const Rect& rect, StripHeight strip);
 
 /// Results across of a block, and the multiple of pixels at which it begins.
@@ -125,22 +127,28 @@ constexpr std::size_t tile_bytes(int warps, int kernel_width, int kernel_height,
 
 // ---- Shared memory of matrix_tile
 
-/// Samples by which a tile begins before the first window, so that it begins at a multiple of 4.
+/// Samples by which the windows of a tile begin before the first one, so that they begin at a multiple of 4.
 CUDAVISION_HOST_DEVICE constexpr int matrix_skew(int anchor_x) { return -anchor_x & 3; }
-/// Steps of 16 samples that the windows of 8 results take.
-CUDAVISION_HOST_DEVICE constexpr int matrix_steps(int kernel_width, int skew) { return (8 + kernel_width - 1 + skew + 15) / 16; }
-/// Quads of samples across a tile.
-CUDAVISION_HOST_DEVICE constexpr int matrix_tile_quads(int steps) { return (120 + 16 * steps) / 4; }
+/// Half steps, of 8 samples, that the windows of 8 results take.
+CUDAVISION_HOST_DEVICE constexpr int matrix_half_steps(int kernel_width, int skew) { return (8 + kernel_width - 1 + skew + 7) / 8; }
+/// Rows of results of a warp in a tile, for a set of some channels.
+CUDAVISION_HOST_DEVICE constexpr int matrix_tile_rows(int channels) {
+  return channels == 1 ? tuning.matrix_tile_rows_1 : tuning.matrix_tile_rows_more;
+}
+/// Bytes from row to row of a tile. `lead`: bytes before the first window.
+CUDAVISION_HOST_DEVICE constexpr int matrix_tile_pitch(int halves, int lead, int channels) {
+  return (lead + (120 + 8 * halves) * channels + 15) & -16;
+}
 /// Zeros before a row of weights, and words of such a row with zeros on both sides.
 inline constexpr int matrix_zeros = 12;
-CUDAVISION_HOST_DEVICE constexpr int matrix_weight_row(int steps) { return 8 * steps + 7; }
-/// Bytes of a block: the planes of the tile and the weights (twice: from even and from odd places); later, in their place, the results.
-constexpr std::size_t matrix_tile_bytes(int warps, int kernel_width, int kernel_height, int skew, int parts, int planes) {
-  const std::size_t rows = std::size_t(warps) * tuning.matrix_tile_rows + kernel_height - 1;
-  const int steps = matrix_steps(kernel_width, skew);
-  const std::size_t words = rows * planes * matrix_tile_quads(steps) + 2 * parts * kernel_height * matrix_weight_row(steps);
-  const std::size_t results = std::size_t(warps) * tuning.matrix_tile_rows * tile_width * 4;
-  return words * sizeof(std::uint32_t) > results ? words * sizeof(std::uint32_t) : results;
+CUDAVISION_HOST_DEVICE constexpr int matrix_weight_row(int halves) { return 4 * halves + 7; }
+/// Words of all rows of weights. They are stored twice, from even and from odd places; 16 + 32·i words lie between, so that lanes that
+/// read both find them in different banks.
+CUDAVISION_HOST_DEVICE constexpr int matrix_weight_words(int kernel_height, int halves) {
+  return ((kernel_height * matrix_weight_row(halves) + 15) & -32) + 16;
+}
+CUDAVISION_HOST_DEVICE constexpr int matrix_weight_bytes(int kernel_height, int halves, int parts) {
+  return 2 * parts * matrix_weight_words(kernel_height, halves) * 4;
 }
 
 }  // namespace cudavision::convolve

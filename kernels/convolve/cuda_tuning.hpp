@@ -62,10 +62,17 @@ struct Tuning {
 
   // ---- Tiles on the matrix units (cuda_matrix_tile.cu)
 
-  /// Most warps of a block. Fewer are used where their tile does not fit into shared memory. Not measured.
+  /// Most warps of a block. Fewer are used where their tile does not fit into shared memory. An earlier version, 15 × 15: RGBA 376 µs
+  /// with 8, 413 µs with 4.
   int matrix_tile_warps = 8;  // sweep: 4 8
-  /// Rows of results of a warp. Not measured.
-  int matrix_tile_rows = 8;  // sweep: 4 8
+  /// Rows of results of a warp in a tile, for 1 and for more channels: what 128 registers hold. Not measured.
+  int matrix_tile_rows_1 = 8;     // sweep: 4 8
+  int matrix_tile_rows_more = 4;  // sweep: 2 4
+  /// Most tiles that a block goes down. 15 × 15: 98.4 µs with 1, 94.4 with 2, 93.0 with 4; RGBA 302, 292 and 294 µs. 31 × 31: 207, 209 and
+  /// 212 µs; RGBA 701, 711 and 712 µs.
+  int matrix_tile_most = 2;  // sweep: 1 2 4 8
+  /// Cost of starting a block, in tiles. With 4 tiles at most, 15 × 15: 93.0 µs with 0.5, 98.6 µs with 0.
+  double matrix_tile_start = 0.5;
 
   // ---- Which family runs (cuda_schedule.cpp)
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Writing the results of cuda_matrix_strip.cu and cuda_matrix_tile.cu: each warp collects rows in shared memory, then writes units of 16
+// Writing the results of cuda_matrix_strip.cu: each warp collects rows in shared memory, then writes units of 16
 // bytes.
 //
 //   a warp's rows in shared memory   | 128 pixels, interleaved |   unit u = lane + 32·j: bytes 16·(u % units_across) of row
@@ -43,16 +43,6 @@ static __device__ __noinline__ void store_partly(const MatrixJob& job, int row, 
   }
 }
 
-/// The source's 16 bytes at `from`, byte `byte` of a row, without those that do not exist.
-static __device__ __noinline__ uint4 load_unit(const MatrixJob& job, const unsigned char* from, int byte) {
-  if (job.unit == 16 && byte + 16 <= job.row_bytes) return *reinterpret_cast<const uint4*>(from);
-  std::uint32_t words[4] = {};
-#pragma unroll
-  for (int i = 0; i < 16; ++i)
-    if (byte + i < job.row_bytes) words[i / 4] |= std::uint32_t(from[i]) << i % 4 * 8;
-  return make_uint4(words[0], words[1], words[2], words[3]);
-}
-
 /// What replace_edges() needs, in registers: a function that is not inlined would load parameters from memory, one after the other.
 struct Edges {
   Rect whole;
@@ -89,17 +79,6 @@ __device__ __forceinline__ void replace_edges(const Edges& edges, unsigned char*
   for (int row = 0; row < rows; ++row)
     if (y + row < whole.y || y + row >= whole.y + whole.height)
       for (int pixel = lane; pixel < 128; pixel += 32) put(row, pixel);
-}
-
-/// Writes any unit of row `row` at byte `byte`. source(): the source's 16 bytes there.
-template <int C, typename Source>
-__device__ __forceinline__ void store_any(const MatrixJob& job, int row, int byte, uint4 value, Source source) {
-  const SetView& view = job.view;
-  if (C == 4 && job.copies) value = select(job.copies, source(), value);
-  if (job.stores_16 && byte >= view.x0 * C && byte + 16 <= view.x1 * C)
-    *reinterpret_cast<uint4*>(view.dst + (row * view.dst_pitch + byte)) = value;
-  else
-    store_partly(job, row, byte, value);
 }
 
 /// The results of a warp: 128 pixels at (x, y). C channels, K × K weights.

@@ -462,6 +462,21 @@ TEST(ConvolveSchedule, RowsOfMoreChannelsMakeLowerBlocks) {
   EXPECT_LE(luma.blocks() + chroma.blocks(), 528);
 }
 
+/// Small frames run all tiles at once; in large frames a block goes down several tiles.
+TEST(ConvolveSchedule, BlocksGoDownTilesOfLargeFrames) {
+  const auto schedule_of = [](Format format, int side) {
+    return convolve::make_schedule(box_plan(format, side, side, false), convolve::Matrix::single, large_shared).value();
+  };
+  const convolve::Schedule schedule = schedule_of(Format::GRAY8, 15);
+  const auto tiles = [&](int width, int height, int blocks) {
+    return convolve::tiles_height(schedule, info(Format::GRAY8), {Rect{0, 0, width, height}, Rect{}, Rect{}}, blocks).rows;
+  };
+  EXPECT_EQ(tiles(1920, 1080, 264), 1);
+  EXPECT_EQ(tiles(1920, 1 << 20, 264), convolve::tuning.matrix_tile_most);
+  EXPECT_EQ(schedule.buffers, 2);
+  EXPECT_EQ(schedule_of(Format::RGBA, 63).buffers, 1);  // so that two blocks share a multiprocessor
+}
+
 TEST(ConvolveSchedule, SharedMemoryIsWithinTheLimit) {
   for (std::size_t limit : {std::size_t(48 * 1024), std::size_t(64 * 1024), std::size_t(99 * 1024), large_shared}) {
     for (Format format : {Format::GRAY8, Format::RGBA, Format::GRAY16_LE}) {
