@@ -130,7 +130,7 @@ __device__ __forceinline__ void unpack_pixels(const Job& job, int x, int y, int 
 }
 
 /// Loads R rows of a tile for a warp, from column `x` (a multiple of 4) and row `y` on. `rows`: the warp's part of shared memory, which
-/// unpacked samples pass through. `pixels`: four pixels at once, too, which takes registers.
+/// unpacked samples pass through. `pixels`: has the code for aligned pixels.
 template <bool pixels, typename T, int R>
 __device__ __forceinline__ void load_rows(const Job& job, int x, int y, int lane, RowWords<T> (&rows)[R], LaneSamples<T, R>& into) {
   const int own_x = x + 4 * lane;
