@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Summed-area tables. The frame is divided into tiles, a block each. Every tile takes two steps:
 //
-//   1. sum pass:    the sums of its rows, of its columns, and of all its samples go to scratch memory (cuda_sum_tile.cuh).
-//   2. write pass:  it adds up the sums of the tiles before it (cuda_add_up.cuh), and writes its entries (cuda_write_tile.cuh).
+//   1. sum:    the sums of its rows, of its columns, and of all its samples go to scratch memory (cuda_sum_tile.cuh).
+//   2. write:  it adds up the sums of the tiles before it (cuda_add_up.cuh), and writes its entries (cuda_write_tile.cuh).
 //
 //   frame: tiles of 256 samples × 8 warps · R rows       tile: warps one above the other     lane l of a warp, in each row:
 //   +------------+------------+------------+             +--------------------------+
@@ -15,8 +15,7 @@
 // first row loads zeros. Columns of tiles are samples: the entry of column x is written to x + 1. Tiles of padded tables, and of tables
 // whose rows may begin inside a sector of memory, overlap by eight columns (cuda_store.cuh).
 //
-// A large frame is one launch, in which summing is some tiles ahead of writing (cuda_tables.cu); a small frame is two launches. A
-// single step with decoupled look-back (Merrill and Garland, 2016) was slower: each tile waits for the tile before it.
+// A frame is one launch. One block takes both steps of a tile, or two blocks take one step each (cuda_tables.cu).
 //
 // Where to change what
 //   another sample type    SampleQuad (cuda_quads.cuh): arithmetic; load_rows(), pack_quad() (cuda_load.cuh); tables_kernel()
@@ -29,7 +28,8 @@
 //     the samples
 //   another block shape    Tuning (cuda_tuning.hpp): warps, rows of a warp; max_warp_rows() limits them. The width of 256 is fixed:
 //                          32 lanes of two quads
-//   one or two launches    Tuning: two_launches_below_…, ahead
+//   one or two blocks      Tuning: apart_from_…, ahead
+//     for a tile
 //   another format         nothing, if core/format.cpp has it. Exception: luma of RGB with a depth of 9 to 15 bits. cuda_load.cuh
 //                          computes luma of stored words, so call sample_of() on each of them there first
 #include "kernels/cuda/device.hpp"
@@ -55,9 +55,9 @@ void set_frame(Job& job, const Image& src, const TableSource& source, const Plan
     job.src_pitch[c] = plane.pitch;
     job.step = set.channels * format.sample_bytes();
     job.channel[c] = from.channel;
-    job.pixels = set.channels == 4 && !set.shares_plane() && aligned_to(plane.data, plane.pitch, 16)
-                     ? static_cast<const unsigned char*>(plane.data)
-                     : nullptr;
+    const int alignment = set.channels == 4 ? 16 : set.channels == 3 && format.sample_bytes() == 1 ? 4 : 0;
+    const bool pixels = alignment > 0 && !set.shares_plane() && aligned_to(plane.data, plane.pitch, alignment);
+    job.pixels = pixels ? static_cast<const unsigned char*>(plane.data) : nullptr;
   }
   job.quads = !job.luma && job.step == format.sample_bytes() && aligned_to(job.src[0], job.src_pitch[0], 4 * job.step);
   job.whole_quads = job.width % 4 == 0;
@@ -72,18 +72,6 @@ void set_frame(Job& job, const Image& src, const TableSource& source, const Plan
                                                                                        : RowAlignment::other;
 }
 
-/// The job as the write pass sees it: it reads unpacked samples.
-Job write_job(const Job& sum_job) {
-  Job job = sum_job;
-  if (!job.unpacked) return job;
-  job.src[0] = job.unpacked;
-  job.src_pitch[0] = job.unpacked_pitch;
-  job.quads = job.whole_quads = true;
-  job.shift = 0;
-  job.max_value = 0xffff;
-  return job;
-}
-
 /// All sums of a plan, or all sums of squares.
 class TableGroup {
  public:
@@ -93,12 +81,12 @@ class TableGroup {
     if (Status status = scratch_.allocate(schedule_.scratch_bytes); !status.ok()) return status;
     set_scratch(schedule_, scratch_.data());
     cuda::FillStream fill;
-    fill.clear(scratch_.data() + schedule_.counters, schedule_.scratch_bytes - schedule_.counters);
+    fill.clear(scratch_.data(), schedule_.scratch_bytes);
     if (Status status = fill.finish(); !status.ok()) return status;
     const auto device = cuda::current_device();
     if (!device.ok()) return device.error();
-    overlap_ = device.value().major >= 9;
-    kernel_ = tables_kernel(schedule_.sample_bytes, squared, schedule_.type, schedule_.rows);
+    overlap_ = device.value().major >= 9 && schedule_.params.ahead == 0;
+    kernel_ = tables_kernel(schedule_.sample_bytes, squared, schedule_.type, schedule_.rows, schedule_.params.ahead == 0);
     return cuda::load_kernel(kernel_.kernel, "cannot load the kernels for summed-area tables", kernel_.shared_bytes);
   }
 
@@ -107,23 +95,14 @@ class TableGroup {
     KernelParams& params = schedule_.params;
     for (int i = 0; i < params.count; ++i) {
       const int table = schedule_.tables[i];
-      set_frame(params.sum_jobs[i], src, plan.sources[table], tables[table]);
-      params.write_jobs[i] = write_job(params.sum_jobs[i]);
+      set_frame(params.jobs[i], src, plan.sources[table], tables[table]);
     }
-    if (!params.two_launches) return launch(0, 2 * params.tiles, false, queue);
-    const Status status = launch(0, params.tiles, false, queue);
-    return status.ok() ? launch(params.tiles, params.tiles, overlap_, queue) : status;
-  }
-
- private:
-  /// `early`: the launch may start, and load samples, while the launch before it ends.
-  Status launch(int first_block, int blocks, bool early, Queue queue) {
-    schedule_.params.first_block = first_block;
     return cuda::check(
-        cuda::launch_overlapping(kernel_.kernel, blocks, threads, kernel_.shared_bytes, early, &schedule_.params, queue.stream),
+        cuda::launch_overlapping(kernel_.kernel, params.blocks(), threads, kernel_.shared_bytes, overlap_, &params, queue.stream),
         "cannot launch the summed-area tables");
   }
 
+ private:
   Schedule schedule_;
   TablesKernel kernel_;
   bool overlap_ = false;  ///< the device can start a launch before the one before it has ended

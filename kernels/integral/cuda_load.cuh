@@ -4,8 +4,8 @@
 //   a row of a tile:   | quad 0 of lanes 0 … 31 (128 samples) | quad 1 of lanes 0 … 31 (128 samples) |
 //   lane l:              samples 4l … 4l + 3                    samples 128 + 4l … 128 + 4l + 3
 //
-// Contiguous samples are loaded a quad at a time. All other samples (interleaved, unaligned, luma of RGB) are unpacked; the sum pass
-// stores them for the write pass. Aligned pixels of four samples are loaded four at a time, others one by one, which takes much longer.
+// Contiguous samples are loaded a quad at a time. All other samples (interleaved, unaligned, luma of RGB) are unpacked. Aligned pixels of
+// three bytes or of four samples are loaded four at a time, others one by one, which takes much longer.
 #pragma once
 
 #include "kernels/core/luma.hpp"
@@ -39,7 +39,7 @@ __device__ __forceinline__ void put_quad(const std::uint32_t (&samples)[4], int 
   }
 }
 
-/// Unpacks samples one by one, from any address. Not inlined: this path is long, and the kernel contains it twice.
+/// Unpacks samples one by one, from any address. Not inlined: this path is long and rare.
 template <typename T, int R>
 __device__ __noinline__ void unpack_samples(const Job& job, int x, int y, int lane, RowWords<T>* rows) {
 #pragma unroll 2
@@ -69,28 +69,42 @@ __device__ __noinline__ void unpack_samples(const Job& job, int x, int y, int la
   }
 }
 
-/// Unpacks whole quads of aligned pixels of four samples.
-template <bool luma, typename T, int R>
+/// Loads four pixels of four samples, as `from` points to them.
+template <typename T>
+__device__ __forceinline__ void load_pixels(const unsigned char* from, std::uint32_t (&words)[4 * sizeof(T)]) {
+#pragma unroll
+  for (int v = 0; v < int(sizeof(T)); ++v) {
+    const uint4 four = __ldg(reinterpret_cast<const uint4*>(from) + v);
+    words[4 * v] = four.x, words[4 * v + 1] = four.y, words[4 * v + 2] = four.z, words[4 * v + 3] = four.w;
+  }
+}
+/// Loads four pixels of three bytes, and takes them apart: a word each, whose last byte is not used.
+__device__ __forceinline__ void load_triples(const unsigned char* from, std::uint32_t (&words)[4]) {
+  const auto* const at = reinterpret_cast<const std::uint32_t*>(from);
+  const std::uint32_t a = __ldg(at), b = __ldg(at + 1), c = __ldg(at + 2);
+  words[0] = a, words[1] = __funnelshift_r(a, b, 24), words[2] = __funnelshift_r(b, c, 16), words[3] = c >> 8;
+}
+
+/// Unpacks whole quads of aligned pixels of `channels` samples: three bytes, or four samples.
+template <int channels, bool luma, typename T, int R>
 __device__ __forceinline__ void unpack_pixels(const Job& job, int x, int y, int lane, RowWords<T> (&rows)[R]) {
   constexpr int together = 4 / sizeof(T);  // rows in flight
   const int channel[3] = {job.channel[0], job.channel[1], job.channel[2]};
   const bool inside[2] = {unsigned(x) < unsigned(job.width), unsigned(x + 128) < unsigned(job.width)};
-  const unsigned char* at = job.pixels + y * job.src_pitch[0] + std::ptrdiff_t(x) * (4 * sizeof(T));
+  constexpr int pixel_bytes = channels * sizeof(T);
+  const unsigned char* at = job.pixels + y * job.src_pitch[0] + std::ptrdiff_t(x) * pixel_bytes;
 #pragma unroll 1
   for (int r = 0; r < R; r += together) {
-    std::uint32_t words[together][2][4 * sizeof(T)];
+    std::uint32_t words[together][2][4 * sizeof(T)] = {};
 #pragma unroll
     for (int i = 0; i < together; ++i, at += job.src_pitch[0])
 #pragma unroll
       for (int q = 0; q < 2; ++q) {
-#pragma unroll
-        for (int v = 0; v < int(sizeof(T)); ++v) {
-          uint4 four{};
-          if (inside[q] && unsigned(y + r + i) < unsigned(job.height))
-            four = __ldg(reinterpret_cast<const uint4*>(at) + q * 32 * int(sizeof(T)) + v);
-          words[i][q][4 * v] = four.x, words[i][q][4 * v + 1] = four.y;
-          words[i][q][4 * v + 2] = four.z, words[i][q][4 * v + 3] = four.w;
-        }
+        if (!inside[q] || unsigned(y + r + i) >= unsigned(job.height)) continue;
+        if constexpr (channels == 3)
+          load_triples(at + q * 128 * pixel_bytes, words[i][q]);
+        else
+          load_pixels<T>(at + q * 128 * pixel_bytes, words[i][q]);
       }
 #pragma unroll
     for (int i = 0; i < together; ++i)
@@ -116,7 +130,7 @@ __device__ __forceinline__ void unpack_pixels(const Job& job, int x, int y, int 
 }
 
 /// Loads R rows of a tile for a warp, from column `x` (a multiple of 4) and row `y` on. `rows`: the warp's part of shared memory, which
-/// unpacked samples pass through. `pixels`: from aligned pixels too, as only the sum pass does.
+/// unpacked samples pass through. `pixels`: has the code for aligned pixels.
 template <bool pixels, typename T, int R>
 __device__ __forceinline__ void load_rows(const Job& job, int x, int y, int lane, RowWords<T> (&rows)[R], LaneSamples<T, R>& into) {
   const int own_x = x + 4 * lane;
@@ -140,10 +154,10 @@ __device__ __forceinline__ void load_rows(const Job& job, int x, int y, int lane
   } else {
     if (!pixels || !job.pixels || !whole)
       unpack_samples<T, R>(job, own_x, y, lane, rows);
-    else if (job.luma)
-      unpack_pixels<true, T, R>(job, own_x, y, lane, rows);
-    else
-      unpack_pixels<false, T, R>(job, own_x, y, lane, rows);
+    else if (job.step == 4 * sizeof(T))
+      job.luma ? unpack_pixels<4, true, T, R>(job, own_x, y, lane, rows) : unpack_pixels<4, false, T, R>(job, own_x, y, lane, rows);
+    else if constexpr (sizeof(T) == 1)
+      job.luma ? unpack_pixels<3, true, T, R>(job, own_x, y, lane, rows) : unpack_pixels<3, false, T, R>(job, own_x, y, lane, rows);
 #pragma unroll
     for (int r = 0; r < R; ++r)
 #pragma unroll
@@ -157,24 +171,6 @@ __device__ __forceinline__ void load_rows(const Job& job, int x, int y, int lane
 #pragma unroll
       for (int q = 0; q < 2; ++q) cuda::to_samples(into.words[r][q], job.shift, job.max_value);
   }
-}
-
-/// Stores unpacked samples for the write pass. `x`: the column of the lane's first quad. `first_x`: the first column to store.
-template <typename T, int R>
-__device__ __forceinline__ void store_unpacked(const Job& job, int first_x, int x, int y, const LaneSamples<T, R>& samples) {
-  unsigned char* at = job.unpacked + y * job.unpacked_pitch + std::ptrdiff_t(x) * sizeof(T);
-#pragma unroll
-  for (int r = 0; r < R; ++r, at += job.unpacked_pitch)
-#pragma unroll
-    for (int q = 0; q < 2; ++q) {
-      if (unsigned(y + r) >= unsigned(job.height) || x + 128 * q >= job.width || x + 128 * q < first_x) continue;
-      QuadWord<T> quad;
-      if constexpr (sizeof(T) == 1)
-        quad = samples.words[r][q][0];
-      else
-        quad = make_uint2(samples.words[r][q][0], samples.words[r][q][1]);
-      *reinterpret_cast<QuadWord<T>*>(at + q * 128 * sizeof(T)) = quad;
-    }
 }
 
 }  // namespace cudavision::integral

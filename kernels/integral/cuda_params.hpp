@@ -38,51 +38,51 @@ struct Job {
   std::ptrdiff_t src_pitch[3];
   unsigned char* dst;
   std::ptrdiff_t dst_pitch;
-  const unsigned char* pixels;  ///< the first pixel, if four pixels of four samples are aligned words of 16 bytes; else nullptr
+  const unsigned char* pixels;  ///< the first pixel, if pixels of four samples or of three bytes are aligned words; else nullptr
   int channel[3];               ///< of src[] in such a pixel
   int step;                     ///< bytes from a sample to the next in its row
   bool quads;                   ///< samples are contiguous and quads are aligned words
   bool whole_quads;             ///< rows end with a whole quad
   int shift, max_value;         ///< see sample_of()
-  unsigned char* unpacked;      ///< the sum pass stores samples here, for the write pass; nullptr: both passes read the frame
-  std::ptrdiff_t unpacked_pitch;
-  int width, height;  ///< samples
-  int zero_line;      ///< 1: padded. Row y of the tiles holds samples of row y − 1; column x goes to entry x + 1. Else 0
+  int width, height;            ///< samples
+  int zero_line;  ///< 1: padded. Row y of the tiles holds samples of row y − 1; column x goes to entry x + 1. Else 0
   int tiles_x, tiles_y, first_tile;
   int overlap;    ///< columns at the left of a tile that belong to the tile before it: 0 or tile_overlap
   int tile_step;  ///< columns from a tile to the next: tile_width − overlap
   SumType type;
   bool luma;  ///< luma of red, green and blue
   RowAlignment row_alignment;
-  void* rows;             ///< LineSum [tiles_y][warps][tiles_x][rows of a warp]: sums of the rows of each tile
-  void* columns;          ///< ColumnSum [tiles_y][tiles_x][tile_step]: sums of the columns of each tile
-  std::uint64_t* totals;  ///< [tiles_y][tiles_x]: sums of the tiles
-  unsigned* summed;       ///< [tiles_y]: summed tiles of each row of tiles
+  // Sums of tiles. If blocks sum and write, the top bit of every word is a mark: see cuda_mark.cuh.
+  void* rows;        ///< LineSum [tiles_y][warps][tiles_x][rows of a warp]: sums of the rows of each tile
+  void* columns;     ///< ColumnSum [tiles_y][tiles_x][tile_step]: sums of the columns of each tile
+  void* totals;      ///< LineSum [tiles_y][tiles_x]: sums of the tiles
+  unsigned* summed;  ///< [tiles_y]: summed tiles of each row of tiles; used if blocks sum or write
 };
 
 struct KernelParams {
-  Job sum_jobs[max_jobs];    ///< for the sum pass
-  Job write_jobs[max_jobs];  ///< the same for the write pass, which reads unpacked samples
-  int count;                 ///< jobs
-  int tiles;                 ///< of all jobs
-  int ahead;                 ///< tiles that are summed before the first is written; at least a row of tiles
-  int first_block;           ///< of this launch
-  bool two_launches;         ///< the first launch sums all tiles, the second writes them
-  int tile_rows;             ///< rows of tiles, of all jobs
-  unsigned* past_wait;       ///< tiles of the write pass that have ended their waiting; each job's `summed` follows
+  Job jobs[max_jobs];
+  int count;  ///< jobs
+  int tiles;  ///< of all jobs
+  int ahead;  ///< tiles that are summed before the first is written, at least a row of tiles; 0: a block sums and writes a tile
   bool jobs_in_turn;  ///< all jobs have the same tiles; tiles at one position follow each other, as they read the same samples
+  unsigned* written;  ///< tiles that have the sums they need. If blocks sum and write, of this frame and the frame before
+  int tile_rows;      ///< rows of tiles, of all jobs; as many `summed` follow `written`
+
+  /// Blocks of the launch.
+  int blocks() const { return ahead == 0 ? tiles : 2 * tiles; }
 };
 
-/// A block sums a tile or writes a tile. Blocks in order: `ahead` tiles are summed; then one is summed and one is written in turn;
-/// then the remaining tiles are written. Every tile that a block waits for is summed by an earlier block.
+/// What a block does. Either each sums a tile and writes it, or, in the order of blocks: `ahead` tiles are summed; then one is summed and
+/// one is written in turn; then the remaining tiles are written. A block needs sums of blocks with smaller numbers only.
 struct Turn {
-  bool sums;
+  bool sums, writes;
   int tile;  ///< number of the tile
 };
 CUDAVISION_HOST_DEVICE inline Turn turn_of(const KernelParams& p, int block) {
+  if (p.ahead == 0) return {true, true, block};
   const int later = block - p.ahead, alternate = 2 * (p.tiles - p.ahead);
   const bool sums = later < 0 || (later < alternate && later % 2 == 0);
-  return {sums, later < 0 ? block : later >= alternate ? block - p.tiles : sums ? p.ahead + later / 2 : later / 2};
+  return {sums, !sums, later < 0 ? block : later >= alternate ? block - p.tiles : sums ? p.ahead + later / 2 : later / 2};
 }
 
 struct Tile {
@@ -94,11 +94,11 @@ CUDAVISION_HOST_DEVICE inline Tile tile_of(const KernelParams& p, int number) {
     tile.job = number % p.count;
     number /= p.count;
   } else {
-    while (tile.job + 1 < p.count && number >= p.sum_jobs[tile.job + 1].first_tile) ++tile.job;
-    number -= p.sum_jobs[tile.job].first_tile;
+    while (tile.job + 1 < p.count && number >= p.jobs[tile.job + 1].first_tile) ++tile.job;
+    number -= p.jobs[tile.job].first_tile;
   }
-  tile.y = number / p.sum_jobs[tile.job].tiles_x;
-  tile.x = number - tile.y * p.sum_jobs[tile.job].tiles_x;
+  tile.y = number / p.jobs[tile.job].tiles_x;
+  tile.x = number - tile.y * p.jobs[tile.job].tiles_x;
   return tile;
 }
 

@@ -15,9 +15,7 @@ long count_tiles(const Plan& plan, const std::vector<int>& tables) {
 
 /// The part of a job that does not depend on the frame or on memory.
 Job make_job(const Plan& plan, int index, int tile_height, int first_tile) {
-  const FormatInfo& format = info(plan.geometry.format);
   const TableInfo& table = plan.tables[index];
-  const TableSource& source = plan.sources[index];
   Job job{};
   job.zero_line = plan.padded;
   job.width = table.width - job.zero_line;
@@ -29,16 +27,22 @@ Job make_job(const Plan& plan, int index, int tile_height, int first_tile) {
   job.tiles_x = divide_up(job.width + job.overlap, job.tile_step);
   job.tiles_y = divide_up(table.height, tile_height);
   job.first_tile = first_tile;
-  if (source.luma || format.sets[source.set].channels > 1)
-    job.unpacked_pitch = divide_up(job.width, 16) * 16 * format.sample_bytes();
   return job;
+}
+
+/// Whether samples of a table are unpacked.
+bool unpacks(const Plan& plan, const std::vector<int>& tables) {
+  const FormatInfo& format = info(plan.geometry.format);
+  return std::any_of(tables.begin(), tables.end(), [&](int i) {
+    const TableSource& source = plan.sources[i];
+    return source.luma || format.sets[source.set].channels > 1;
+  });
 }
 
 /// Tiles that are summed before the first is written: at least a row of tiles, for which the first tile written waits.
 int choose_ahead(const KernelParams& params) {
-  int ahead = params.two_launches ? params.tiles : tiles_ahead(params.tiles, params.sum_jobs[0].unpacked_pitch > 0);
-  for (int i = 0; i < params.count; ++i)
-    ahead = std::max(ahead, params.sum_jobs[i].tiles_x * (params.jobs_in_turn ? params.count : 1));
+  int ahead = tuning.ahead;
+  for (int i = 0; i < params.count; ++i) ahead = std::max(ahead, params.jobs[i].tiles_x * (params.jobs_in_turn ? params.count : 1));
   return std::min(ahead, params.tiles);
 }
 
@@ -57,19 +61,19 @@ Schedule make_schedule(const Plan& plan, bool squared) {
 
   const long frame = count_tiles(plan, schedule.tables);
   const int sum_bytes = schedule.type == SumType::u32 ? 4 : 8;
-  schedule.rows = std::min(warp_rows(frame), max_warp_rows(schedule.sample_bytes, squared, sum_bytes));
-  params.two_launches = in_two_launches(frame, sum_bytes);
+  const int most_rows = max_warp_rows(schedule.sample_bytes, squared, sum_bytes);
+  const bool one_step = in_one_step(frame, unpacks(plan, schedule.tables), sum_bytes);
+  schedule.rows = one_step ? std::min(warp_rows(frame), most_rows) : most_rows;
   params.jobs_in_turn = true;
   for (int i = 0; i < params.count; ++i) {
-    Job& job = params.sum_jobs[i] = make_job(plan, schedule.tables[i], warps * schedule.rows, params.tiles);
+    Job& job = params.jobs[i] = make_job(plan, schedule.tables[i], warps * schedule.rows, params.tiles);
     params.tiles += job.tiles_x * job.tiles_y;
     params.tile_rows += job.tiles_y;
-    params.jobs_in_turn =
-        params.jobs_in_turn && job.tiles_x == params.sum_jobs[0].tiles_x && job.tiles_y == params.sum_jobs[0].tiles_y;
-    schedule.counters += scratch_parts(schedule, job).end;
+    params.jobs_in_turn = params.jobs_in_turn && job.tiles_x == params.jobs[0].tiles_x && job.tiles_y == params.jobs[0].tiles_y;
+    schedule.scratch_bytes += scratch_parts(schedule, job).end;
   }
-  params.ahead = choose_ahead(params);
-  schedule.scratch_bytes = schedule.counters + sizeof(unsigned) * (params.tile_rows + 1);
+  params.ahead = one_step ? 0 : choose_ahead(params);
+  schedule.scratch_bytes += sizeof(unsigned) * (params.tile_rows + 1);
   return schedule;
 }
 
@@ -80,25 +84,25 @@ ScratchParts scratch_parts(const Schedule& schedule, const Job& job) {
   ScratchParts parts;
   parts.rows = tiles * job.tile_step * column;
   parts.totals = parts.rows + tiles * tile_height * line;
-  parts.unpacked = (parts.totals + tiles * sizeof(std::uint64_t) + 15) / 16 * 16;
-  parts.end = parts.unpacked + std::size_t(job.unpacked_pitch) * job.height;
+  parts.end = (parts.totals + tiles * line + 15) / 16 * 16;
   return parts;
 }
 
 void set_scratch(Schedule& schedule, unsigned char* scratch) {
   KernelParams& params = schedule.params;
-  params.past_wait = reinterpret_cast<unsigned*>(scratch + schedule.counters);
-  unsigned* summed = params.past_wait + 1;
   for (int i = 0; i < params.count; ++i) {
-    Job& job = params.sum_jobs[i];
+    Job& job = params.jobs[i];
     const ScratchParts parts = scratch_parts(schedule, job);
     job.columns = scratch;
     job.rows = scratch + parts.rows;
-    job.totals = reinterpret_cast<std::uint64_t*>(scratch + parts.totals);
-    if (job.unpacked_pitch > 0) job.unpacked = scratch + parts.unpacked;
-    job.summed = summed;
-    summed += job.tiles_y;
+    job.totals = scratch + parts.totals;
     scratch += parts.end;
+  }
+  params.written = reinterpret_cast<unsigned*>(scratch);
+  unsigned* summed = params.written + 1;
+  for (int i = 0; i < params.count; ++i) {
+    params.jobs[i].summed = summed;
+    summed += params.jobs[i].tiles_y;
   }
 }
 

@@ -17,8 +17,7 @@ struct Schedule {
   bool squared = false;
   SumType type = SumType::u32;
   int rows = 0;                   ///< of a warp
-  std::size_t scratch_bytes = 0;  ///< device memory, aligned to 16 bytes
-  std::size_t counters = 0;       ///< the scratch memory from this byte on must be zero before the first launch
+  std::size_t scratch_bytes = 0;  ///< device memory, aligned to 16 bytes; zero before the first launch
   KernelParams params{};          ///< everything that does not depend on the frame
 };
 
@@ -29,7 +28,7 @@ void set_scratch(Schedule& schedule, unsigned char* scratch);
 
 /// Where the parts of a job's scratch memory begin, relative to the first; the sums of columns come first.
 struct ScratchParts {
-  std::size_t rows, totals, unpacked, end;
+  std::size_t rows, totals, end;
 };
 ScratchParts scratch_parts(const Schedule& schedule, const Job& job);
 

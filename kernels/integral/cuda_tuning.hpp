@@ -14,25 +14,29 @@ struct Tuning {
   int medium_frame = 300;  // sweep: 200 300 400
   /// From this number of tiles of 256 × 64 samples on a frame is large.
   int large_frame = 1000;  // sweep: 600 1000 1400
-  /// Rows of a warp in a small frame; few rows spread the frame over the device. 1080p: 8.4 µs with 4 or 8, 10.6 with 16.
+  /// Rows of a warp in a small frame; few rows spread the frame over the device. 1080p: 8.0 µs with 4, 7.9 with 8, 9.4 with
+  /// 16; RGBA 10.4, 12.4 and 15.7.
   int small_rows = 4;  // sweep: 4 8
-  /// Rows of a warp in a medium frame. 4K: 16.3 µs with 8, 18.2 with 16.
+  /// Rows of a warp in a medium frame. 4K: 15.0 µs with 8, 17.3 with 16.
   int medium_rows = 8;  // sweep: 4 8 16
   /// Rows of a warp in a large frame; many rows make few tiles, and few sums to add up for each. 8K: 49 µs with 16, 55 with 8.
   int large_rows = 16;  // sweep: 8 16
 
-  /// A frame with fewer tiles of 256 × 64 samples is computed by two launches where sums have 32 bits.
-  /// 4K: 16.3 µs with two launches, 17.1 with one. 1080p: 8.9 with two, 9.5 with one.
-  int two_launches_below_32 = 1000;  // sweep: 300 1000
-  /// The same where sums have 64 bits. 4K to u64: 33.1 µs with two launches, 28.6 with one.
-  int two_launches_below_64 = 300;  // sweep: 0 300 1000
-  /// Tiles that a single launch sums before it writes the first. 8K: 50.3 µs with 64, 49.3 with 132, 48.9 with 200, 50.2 with 400,
-  /// 57.4 with all 1020; in a second measurement 49.2 with 200, 49.0 with 220, 48.9 with 240; padded 55.2, 55.0 and 55.3.
+  /// From this number of tiles of 256 × 64 samples on a block sums a tile or writes one, where samples are contiguous and sums have 32 bits;
+  /// below it, and where samples are interleaved, a block does both. 4K: 17.1 µs apart, 15.0 together; 8K 50.0 and 51.2; GRAY16 8K 66.8 and
+  /// 72.0; RGBA 8K 86.1 apart (the sum pass then stores unpacked samples), 81.7 together.
+  int apart_from_32 = 1000;
+  /// The same where sums have 64 bits. 4K to u64: 26.2 µs apart, 30.7 together; to f32 18.9 and 20.1.
+  int apart_from_64 = 300;
+  /// Tiles that are summed before the first is written, where a block sums or writes. 8K: 50.3 µs with 64, 49.3 with 132, 48.9 with 200,
+  /// 50.2 with 400, 57.4 with all 1020; in a second measurement 49.2 with 200, 49.0 with 220, 48.9 with 240; padded 55.2, 55.0 and 55.3.
   int ahead = 220;  // sweep: 64 132 200 220 240 400
-  /// The same where samples are interleaved, and the sum pass unpacks them: all tiles but one part in this number. That pass takes
-  /// longer, so it should get more blocks. 8K RGBA, of 1020 tiles: 89.4 µs with 300, 86.5 with 510, 85.7 with 600 and 680, 86.1 with 765,
-  /// 87.4 with 893.
-  int ahead_all_but = 3;  // sweep: 2 3 4 8
+  /// Where a block sums and writes: nanoseconds from the end of summing to the first attempt to load the sums of other tiles. Attempts that
+  /// come too early slow down the tiles that others wait for. 1080p GRAY8 9.45 µs with 0, 8.12 with 500, 8.32 with 1000; RGBA 11.78, 10.71
+  /// and 10.58; 4K GRAY8 14.96, 14.57 and 14.65.
+  int first_nap = 500;  // sweep: 0 300 500 700 1000
+  /// Nanoseconds from a failed attempt to the next. 1080p: 8.11 µs with 100, 8.12 with 200, 8.14 with 500.
+  int next_nap = 200;  // sweep: 100 200 500
 
   /// Resident blocks of a multiprocessor for which the compiler limits registers to 65536 / (blocks · 32 · warps) a thread: change it
   /// when you change warps. This one: bytes summed in 32 bits. 8K RGBA 88.9 µs, and 112 with 3; padded 55.8 and 58.5.
@@ -50,12 +54,10 @@ constexpr int warp_rows(long tiles) {
 constexpr int max_warp_rows(int sample_bytes, bool squared, int sum_bytes) {
   return sample_bytes == 1 && sum_bytes == 4 ? 16 : sample_bytes == 2 && squared ? 4 : 8;
 }
-/// Whether a frame of so many tiles of 256 × 64 samples is computed by two launches.
-constexpr bool in_two_launches(long tiles, int sum_bytes) {
-  return tiles < (sum_bytes == 4 ? tuning.two_launches_below_32 : tuning.two_launches_below_64);
+/// Whether each block sums a tile and writes it, in a frame of so many tiles of 256 × 64 samples.
+constexpr bool in_one_step(long tiles, bool interleaved, int sum_bytes) {
+  return interleaved || tiles < (sum_bytes == 4 ? tuning.apart_from_32 : tuning.apart_from_64);
 }
-/// Tiles that a single launch of so many tiles sums before it writes the first.
-constexpr int tiles_ahead(int tiles, bool unpacks) { return unpacks ? tiles - tiles / tuning.ahead_all_but : tuning.ahead; }
 /// Resident blocks of a multiprocessor for which the compiler limits registers.
 constexpr int min_blocks(int sample_bytes, int sum_bytes) {
   return sample_bytes == 1 && sum_bytes == 4 ? tuning.light_blocks : tuning.heavy_blocks;

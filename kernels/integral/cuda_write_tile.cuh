@@ -7,29 +7,11 @@
 //   left(y): all samples left of the tile in row y, in lane y % R.  The last term: a scan over the quads of the warp.
 #pragma once
 
+#include "kernels/cuda/overlap.hpp"
 #include "kernels/integral/cuda_add_up.cuh"
 #include "kernels/integral/cuda_store.cuh"
 
 namespace cudavision::integral {
-
-/// Copies the samples of a lane to shared memory, and the sums of its columns.
-template <typename T, bool squared, typename Sum, int R>
-__device__ __forceinline__ void share_samples(const LaneSamples<T, R>& samples, int warp, int lane,
-                                              Shared<T, squared, Sum, R>& shared) {
-  using Samples = SampleQuad<T, squared>;
-  typename Samples::Columns columns[2];
-#pragma unroll
-  for (int r = 0; r < R; ++r)
-#pragma unroll
-    for (int q = 0; q < 2; ++q) {
-      columns[q].add(Samples(samples.words[r][q]));
-#pragma unroll
-      for (int w = 0; w < int(sizeof(T)); ++w) shared.words[warp][r][w][q * 32 + lane] = samples.words[r][q][w];
-    }
-#pragma unroll
-  for (int q = 0; q < 2; ++q)
-    shared.columns[warp][q * 32 + lane] = columns[q].template sums_of<ColumnSums<typename Samples::ColumnSum>>();
-}
 
 /// Goes down the rows of a warp, `together` at once (their scans overlap), and calls store(r, inside) for each. r counts from 0 to
 /// together − 1; `inside` is false below the table. At the call `sums` holds the entries of the row, and `out` is its address.
@@ -68,23 +50,17 @@ __device__ __forceinline__ void for_rows(const Job& job, int rows, int warp, int
 }
 
 // One long function: split further, the compiler orders its instructions differently.
-template <typename T, bool squared, typename Sum, int R>
-__device__ __forceinline__ void write_tile(const KernelParams& p, const Job& job, const Tile& tile,
+/// The samples of the tile, and the sums of its columns, are in shared memory. `together`: the block has summed the tile, too.
+template <bool together, typename T, bool squared, typename Sum, int R>
+__device__ __forceinline__ void write_tile(const KernelParams& p, const Job& job, const Tile& tile, std::uint32_t mark,
                                            Shared<T, squared, Sum, R>& shared) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int x = tile.x * job.tile_step - job.overlap, y = (tile.y * warps + warp) * R;
-  // 1. The samples of the warp. Those of the frame are loaded before waiting; unpacked samples come from the sum pass.
-  LaneSamples<T, R> samples;
-  if (job.unpacked) wait_for_rows(p, job, tile.y);
-  load_rows<false>(job, x, y - job.zero_line, lane, shared.words[warp], samples);
-  if (!job.unpacked) wait_for_rows(p, job, tile.y);
-  unsigned past_wait = 0;
-  if (!p.two_launches && threadIdx.x == 0) past_wait = atomicAdd(p.past_wait, 1);
-
   // 2. Left, above, corner: the three parts of the drawing in cuda_add_up.cuh.
-  share_samples(samples, warp, lane, shared);
-  add_up(job, tile, shared);
+  add_up<together>(job, tile, mark, shared);
   __syncthreads();
+  if (together && threadIdx.x == 0) count_written(p);
+  if (together) cuda::let_next_start();
 
   // 3. The row of the table above this warp's first row. First the sums of the columns above each warp: each thread goes down a column.
   if (threadIdx.x < tile_width) {
@@ -185,9 +161,6 @@ __device__ __forceinline__ void write_tile(const KernelParams& p, const Job& job
       if (inside) store_shifted(skipped(4), stored(skipped(4)), entries(), lane, sums);
     });
   }
-  // 5. The last tile to stop waiting clears the counters for the next frame.
-  if (!p.two_launches && threadIdx.x == 0 && past_wait == unsigned(p.tiles - 1))
-    for (int i = 0; i <= p.tile_rows; ++i) p.past_wait[i] = 0;
 }
 
 }  // namespace cudavision::integral

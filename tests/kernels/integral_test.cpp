@@ -185,6 +185,7 @@ TEST_P(IntegralPlans, EightK) {
   params.layout = integral::TableLayout::padded;
   EXPECT_EQ(check(GetParam(), params, make_picture({Format::GRAY8, 7680, 4320}, 4)), "");
   EXPECT_EQ(check(GetParam(), params, make_picture({Format::RGBA, 4100, 4320}, 5)), "");
+  EXPECT_EQ(check(GetParam(), params, make_picture({Format::BGR, 1024, 700}, 7)), "");
   params.channel = integral::TableChannel::all;
   EXPECT_EQ(check(GetParam(), params, make_picture({Format::RGB, 3000, 2500}, 6)), "");
   params.sum_type = integral::SumType::automatic;
@@ -245,6 +246,24 @@ TEST_P(IntegralPlans, ServeManyFrames) {
     const bool check = i % 4001 == 0 || i == frames - 1;
     ASSERT_TRUE(plan.value()->submit(i % 2 ? one.at(first.data()) : other.at(second.data()), tables.planes(), {}).ok());
     if (!check) continue;
+    ASSERT_EQ(tables.difference(reference::tables(params, i % 2 ? one : other), false), "") << "frame " << i;
+  }
+}
+
+/// The same for a frame so large that blocks sum a tile or write one.
+TEST_P(IntegralPlans, ServeLargeFrames) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  integral::Params params;
+  params.sum_type = integral::SumType::u32;
+  const Geometry geometry{Format::GRAY8, 5200, 4000};
+  auto plan = integral::make(params, geometry, backend);
+  ASSERT_TRUE(plan.ok());
+  const Picture one = make_picture(geometry, 1), other = make_picture(geometry, 2, Data::max);
+  Bytes first(backend, one.bytes()), second(backend, other.bytes());
+  Tables tables(backend, plan.value()->tables(), 0, 0);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(plan.value()->submit(i % 2 ? one.at(first.data()) : other.at(second.data()), tables.planes(), {}).ok());
     ASSERT_EQ(tables.difference(reference::tables(params, i % 2 ? one : other), false), "") << "frame " << i;
   }
 }
@@ -318,9 +337,9 @@ TEST_F(IntegralSchedule, TilesCoverTheTables) {
     const integral::KernelParams& p = schedule.params;
     ASSERT_EQ(std::size_t(p.count) * 2, plan.tables.size());
     ASSERT_LE(p.count, integral::max_jobs);
-    int tiles = 0, tile_rows = 0;
+    int tiles = 0;
     for (int i = 0; i < p.count; ++i) {
-      const integral::Job& job = p.sum_jobs[i];
+      const integral::Job& job = p.jobs[i];
       const integral::TableInfo& table = plan.tables[schedule.tables[i]];
       ASSERT_EQ(table.squared, schedule.squared);
       ASSERT_EQ(job.width + job.zero_line, table.width);
@@ -334,46 +353,37 @@ TEST_F(IntegralSchedule, TilesCoverTheTables) {
       ASSERT_LT((job.tiles_y - 1) * integral::warps * schedule.rows, table.height);
       ASSERT_EQ(job.first_tile, tiles);
       tiles += job.tiles_x * job.tiles_y;
-      tile_rows += job.tiles_y;
     }
     ASSERT_EQ(p.tiles, tiles);
-    ASSERT_EQ(p.tile_rows, tile_rows);
   });
 }
 
-/// Every tile is summed once and written once, and no block waits for a block that starts later.
+/// Every tile is summed once and written once, and a block needs sums of itself and of earlier blocks only.
 TEST_F(IntegralSchedule, BlocksTakeEveryTileOnceAndWaitForEarlierBlocks) {
   for_schedules([](const integral::Plan&, const integral::Schedule& schedule) {
     const integral::KernelParams& p = schedule.params;
-    std::vector<int> summed(p.tiles), written(p.tiles);
-    std::vector<int> left;  // tiles that are not summed yet, by job and row of tiles
-    std::vector<int> first_row(p.count);
-    for (int i = 0; i < p.count; ++i) {
-      first_row[i] = int(left.size());
-      left.insert(left.end(), p.sum_jobs[i].tiles_y, p.sum_jobs[i].tiles_x);
-    }
-    std::vector<int> complete(p.count);  // rows of tiles that are summed, from the top
-    for (int block = 0; block < 2 * p.tiles; ++block) {
+    std::vector<int> summed(p.count), written(p.count);  // tiles of each job, row by row
+    for (int block = 0; block < p.blocks(); ++block) {
       const integral::Turn turn = integral::turn_of(p, block);
+      ASSERT_TRUE(turn.sums || turn.writes);
       ASSERT_GE(turn.tile, 0);
       ASSERT_LT(turn.tile, p.tiles);
       const integral::Tile tile = integral::tile_of(p, turn.tile);
-      const integral::Job& job = p.sum_jobs[tile.job];
+      ASSERT_LT(tile.job, p.count);
+      const integral::Job& job = p.jobs[tile.job];
       ASSERT_LT(tile.x, job.tiles_x);
-      ASSERT_LT(tile.y, job.tiles_y);
-      const int number = job.first_tile + tile.y * job.tiles_x + tile.x;
-      int& done = complete[tile.job];
-      if (p.two_launches) {
-        ASSERT_EQ(turn.sums, block < p.tiles);
-      }
+      const int number = tile.y * job.tiles_x + tile.x;
       if (turn.sums) {
-        ASSERT_EQ(++summed[number], 1);
-        --left[first_row[tile.job] + tile.y];
-        while (done < job.tiles_y && left[first_row[tile.job] + done] == 0) ++done;
-      } else {
-        ASSERT_EQ(++written[number], 1);
-        ASSERT_LT(tile.y, done);
+        ASSERT_EQ(number, summed[tile.job]++);
       }
+      if (turn.writes) {
+        ASSERT_EQ(number, written[tile.job]++);
+        ASSERT_GE(summed[tile.job], number);
+      }
+    }
+    for (int i = 0; i < p.count; ++i) {
+      ASSERT_EQ(summed[i], p.jobs[i].tiles_x * p.jobs[i].tiles_y);
+      ASSERT_EQ(written[i], summed[i]);
     }
   });
 }
@@ -394,20 +404,13 @@ TEST_F(IntegralSchedule, ScratchMemoryIsLargeEnough) {
     const std::size_t line = schedule.squared && sample_bytes == 2 ? 8 : 4;
     const std::size_t column = schedule.squared || sample_bytes == 2 ? line : 2;
     for (int i = 0; i < p.count; ++i) {
-      const integral::Job& job = p.sum_jobs[i];
+      const integral::Job& job = p.jobs[i];
       const std::size_t tiles = std::size_t(job.tiles_x) * job.tiles_y;
       add(job.columns, tiles * job.tile_step * column, 16);
       add(job.rows, tiles * integral::warps * schedule.rows * line, 16);
-      add(job.totals, tiles * 8, 8);
-      add(job.summed, std::size_t(job.tiles_y) * 4, 4);
-      if (job.unpacked) {
-        ASSERT_GE(job.unpacked_pitch, (job.width + 3) / 4 * 4 * sample_bytes);
-        add(job.unpacked, std::size_t(job.unpacked_pitch) * job.height, 16);
-      }
-      const integral::TableSource& source = plan.sources[schedule.tables[i]];
-      ASSERT_EQ(job.unpacked != nullptr, source.luma || info(plan.geometry.format).sets[source.set].channels > 1);
+      add(job.totals, tiles * line, line);
     }
-    add(p.past_wait, 4, 4);
+    add(p.written, std::size_t(p.tile_rows + 1) * 4, 4);
     std::sort(parts.begin(), parts.end());
     const unsigned char* end = scratch;
     for (const auto& [at, bytes] : parts) {
@@ -415,10 +418,6 @@ TEST_F(IntegralSchedule, ScratchMemoryIsLargeEnough) {
       end = at + bytes;
     }
     ASSERT_LE(end, scratch + schedule.scratch_bytes);
-    // What must be zero at first: past_wait and all `summed`.
-    ASSERT_EQ(reinterpret_cast<const unsigned char*>(p.past_wait), scratch + schedule.counters);
-    ASSERT_EQ(schedule.scratch_bytes - schedule.counters, 4u * (p.tile_rows + 1));
-    for (int i = 0; i < p.count; ++i) ASSERT_GT(p.sum_jobs[i].summed, p.past_wait);
   });
 }
 
@@ -434,17 +433,18 @@ TEST_F(IntegralSchedule, RowsOfAWarpRespectTheLimits) {
   });
 }
 
-TEST_F(IntegralSchedule, LargeFramesTakeOneLaunch) {
-  const auto two_launches = [](int width, int height, integral::SumType type) {
-    const FormatInfo& format = info(Format::GRAY8);
-    const auto sources = integral::table_sources(format, integral::TableChannel::luma, true);
-    return integral::make_schedule(integral::resolve_tables({Format::GRAY8, width, height}, false, sources, type, false, type),
-                                   false)
-        .params.two_launches;
+/// Blocks of large frames of contiguous samples sum a tile or write it; all other blocks do both.
+TEST_F(IntegralSchedule, LargeFramesAreSummedAhead) {
+  const auto ahead = [](Format format, int width, int height, integral::SumType type) {
+    const auto sources = integral::table_sources(info(format), integral::TableChannel::luma, true);
+    return integral::make_schedule(integral::resolve_tables({format, width, height}, false, sources, type, false, type), false)
+        .params.ahead;
   };
-  EXPECT_TRUE(two_launches(640, 480, integral::SumType::u32));
-  EXPECT_FALSE(two_launches(7680, 4320, integral::SumType::u32));
-  EXPECT_FALSE(two_launches(7680, 4320, integral::SumType::u64));
+  EXPECT_EQ(ahead(Format::GRAY8, 1920, 1080, integral::SumType::u32), 0);
+  EXPECT_EQ(ahead(Format::GRAY8, 3840, 2160, integral::SumType::u32), 0);
+  EXPECT_GT(ahead(Format::GRAY8, 3840, 2160, integral::SumType::u64), 0);
+  EXPECT_GT(ahead(Format::GRAY8, 7680, 4320, integral::SumType::u32), 0);
+  EXPECT_EQ(ahead(Format::RGBA, 7680, 4320, integral::SumType::u32), 0);
 }
 
 TEST_F(IntegralSchedule, PlansWithoutSquaresHaveNoJobsForThem) {
