@@ -28,6 +28,15 @@ __device__ __forceinline__ Sum marked(Sum sum, std::uint32_t mark) {
   return sizeof(Sum) == 8 ? sum ^ Sum(std::uint64_t(mark) << 32) : sum ^ Sum(mark);
 }
 
+/// Stores a sum with a mark. Other blocks may load the word meanwhile.
+template <typename Sum>
+__device__ __forceinline__ void store_marked(Sum* to, Sum sum, std::uint32_t mark) {
+  if constexpr (sizeof(Sum) == 8)
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(marked(sum, mark)));
+  else
+    asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(to), "r"(marked(sum, mark)));
+}
+
 /// Loads 16 bytes of words if `wanted`, without a branch: so other loads are in flight at the same time. Each word is loaded as a whole.
 template <int word_bytes>
 __device__ __forceinline__ void load_words(const void* from, bool wanted, uint4& words) {

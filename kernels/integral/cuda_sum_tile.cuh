@@ -81,8 +81,8 @@ __device__ __forceinline__ void sum_tile(const Job& job, const Tile& tile, std::
     total += sum;
   }
   if (lane < R)
-    static_cast<LineSum*>(job.rows)[((std::ptrdiff_t(tile.y) * warps + warp) * job.tiles_x + tile.x) * R + lane] =
-        marked(own, mark);
+    store_marked(static_cast<LineSum*>(job.rows) + ((std::ptrdiff_t(tile.y) * warps + warp) * job.tiles_x + tile.x) * R + lane, own,
+                 mark);
   if (lane == 0) shared.totals[warp] = total;
   __syncthreads();
   const int column = int(threadIdx.x) * together;
@@ -91,13 +91,13 @@ __device__ __forceinline__ void sum_tile(const Job& job, const Tile& tile, std::
 #pragma unroll
     for (int w = 0; w < warps; ++w) sum += reinterpret_cast<const Word*>(shared.columns[w])[threadIdx.x];
     const std::ptrdiff_t first = (std::ptrdiff_t(tile.y) * job.tiles_x + tile.x) * job.tile_step - job.overlap;
-    *reinterpret_cast<Word*>(static_cast<ColumnSum*>(job.columns) + first + column) = marked(sum, mark);
+    store_marked(reinterpret_cast<Word*>(static_cast<ColumnSum*>(job.columns) + first + column), sum, mark);
   }
   if (threadIdx.x == threads - 1) {
     total = 0;
 #pragma unroll
     for (int w = 0; w < warps; ++w) total += shared.totals[w];
-    static_cast<LineSum*>(job.totals)[tile.y * job.tiles_x + tile.x] = marked(total, mark);
+    store_marked(static_cast<LineSum*>(job.totals) + (tile.y * job.tiles_x + tile.x), total, mark);
   }
 }
 

@@ -224,8 +224,9 @@ TEST_P(IntegralPlans, EqualOpenCV) {
       plan.value()->submit(src.at(picture.data()), {{first.data(), sums.cols * 4}, {second.data(), sums.cols * 8}}, {}).ok());
   EXPECT_EQ(std::memcmp(first.read().data(), sums.data, sums.total() * 4), 0);
   cv::Mat exact(squares.size(), CV_64F);
+  const auto sums_of_squares = second.read();
   for (std::size_t i = 0; i < squares.total(); ++i)
-    exact.ptr<double>()[i] = double(reinterpret_cast<const std::uint64_t*>(second.read().data())[i]);
+    exact.ptr<double>()[i] = double(reinterpret_cast<const std::uint64_t*>(sums_of_squares.data())[i]);
   EXPECT_EQ(cv::norm(exact, squares, cv::NORM_INF), 0);
 }
 
