@@ -53,8 +53,9 @@ inline constexpr Tuning tuning;
 
 // Which field applies.
 
-constexpr int strip_edge_percent(int sample_bytes) {
-  return sample_bytes == 1 ? tuning.strip_edge_percent : tuning.strip_edge_percent_16;
+/// element_bytes: of a sample, or of a pixel whose channels are computed together.
+constexpr int strip_edge_percent(int element_bytes) {
+  return element_bytes == 2 ? tuning.strip_edge_percent_16 : tuning.strip_edge_percent;
 }
 /// gy: groups of 16 rows in a window, see cuda_schedule.hpp.
 constexpr int min_blocks(int sample_bytes, int gy) {

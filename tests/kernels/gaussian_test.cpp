@@ -159,6 +159,13 @@ TEST(GaussianSchedule, FillsTheLastWave) {
   EXPECT_LE(schedule.blocks, 2 * workers.slots);
 }
 
+/// Only samples of 16 bits have longer segments at the sides; pixels of four bytes do not.
+TEST(GaussianSchedule, HasShortSegmentsAtTheSidesOfPixels) {
+  EXPECT_EQ(gaussian::strip_edge_percent(gaussian::pixel_bytes), gaussian::tuning.strip_edge_percent);
+  EXPECT_EQ(gaussian::strip_edge_percent(1), gaussian::tuning.strip_edge_percent);
+  EXPECT_EQ(gaussian::strip_edge_percent(2), gaussian::tuning.strip_edge_percent_16);
+}
+
 /// Every window has a kernel that holds it: the first fitting shape, or the kernel for large windows, in the memory of a block.
 TEST(GaussianSchedule, FindsAKernelForEveryRadius) {
   const auto check = [](int sample_bytes, const auto& shapes) {
