@@ -18,6 +18,8 @@
 //   which frames come here, and which kernel they take   schedule_pair() in cuda_schedule.cpp
 //   threads of a block                                   cuda_tuning.hpp
 //   the operators                                        operate() in arithmetic.hpp
+#include <cmath>
+
 #include "kernels/blend/cuda_chunk.cuh"
 #include "kernels/blend/cuda_launch.hpp"
 

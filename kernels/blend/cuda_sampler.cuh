@@ -274,7 +274,7 @@ struct Box {
   }
 };
 
-/// The Side of a Box that computes each pixel, all being means of the same number of whole samples; −1: none does.
+/// Chooses a Box if each pixel is the mean of the same number of whole samples. Returns its Side, 0 for Box<0>; −1 if no Box fits.
 ///
 /// Area: float32 sums of up to 64 samples are less than 2^-10 from the exact mean, and rounded_sample() adds 2^-10 to halves: both round
 /// to the same integer. Alpha is rounded without this: its mean must be exact, or far from halves. Linear: if all weights are 0, or all are

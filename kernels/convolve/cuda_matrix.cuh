@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What the two families on the matrix units share: samples in half precision, and from sums to stored pixels.
+// What the two families on the matrix units share: samples in half precision. The tiles also store pairs of pixels from here.
 //
 // 128 neighbouring pixels of a row are 16 segments of 8. A segment and the samples that its window adds on both sides are a row of
 // a 16 × 16 matrix of samples. Its product with a 16 × 8 matrix of weights (column g: the row of weights, shifted by g) is 128
@@ -59,39 +59,6 @@ struct Pair {
       reinterpret_cast<std::uint16_t*>(at)[2] = std::uint16_t(word[1]);
     }
     if constexpr (C == 4) *reinterpret_cast<uint2*>(at) = make_uint2(word[0], word[1]);
-  }
-};
-
-/// Turns sums into samples; its parameters stay in registers.
-template <int C>
-struct Scaling {
-  float scale, before[C], after[C];
-  int absolute;
-
-  /// For C channels from `first` on.
-  __device__ __forceinline__ Scaling(const MatrixParams& p, const MatrixJob& job, int first = 0)
-      : scale(job.scale), absolute(job.absolute) {
-#pragma unroll
-    for (int c = 0; c < C; ++c) {
-      before[c] = job.before[first + c];
-      after[c] = job.after[first + c];
-      keep(before[c]);
-      keep(after[c]);
-    }
-    keep(scale);
-    keep(absolute);
-  }
-  /// Sums 0 and 1 of channel c go to the first pair, sums 2 and 3 to the second pair.
-  __device__ __forceinline__ void apply(int c, const float (&sums)[4], Pair<C>* pairs) const {
-    float values[4];
-#pragma unroll
-    for (int j = 0; j < 4; ++j) values[j] = fmaf(sums[j], scale, before[c]);
-    if (absolute) {
-#pragma unroll
-      for (int j = 0; j < 4; ++j) values[j] = fabsf(values[j]) + after[c];
-    }
-#pragma unroll
-    for (int j = 0; j < 4; ++j) pairs[j / 2].insert(j % 2, c, to_sample<std::uint8_t>(values[j], 255));
   }
 };
 

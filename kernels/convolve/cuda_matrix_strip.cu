@@ -14,9 +14,9 @@
 //
 //   shared memory: ring of groups of source rows | complete rows of each warp | map of the sides      (StripLayout)
 //
-// The loop exists twice. Plain groups meet nothing that is rare: results are whole units of 16 bytes; all channels are computed, or three of
-// four; there are no absolute values and no pixels to replace. Their loop has half of the instructions. Of four channels it computes three,
-// and Units::write puts them beside the input's fourth one.
+// The loop exists twice. Plain groups meet nothing that is rare: results are whole units of 16 bytes; all of one to three channels are
+// computed, or three of four; there are no absolute values and no pixels to replace. Their loop has half of the instructions. Of four
+// channels it computes three, and Units::write puts them beside the input's fourth one.
 //
 // Where to change what:
 //   another border         kernels/core/border.hpp (border_index); pixels that are not computed: Units::write in cuda_units.cuh
@@ -216,7 +216,7 @@ __device__ __forceinline__ void convolve_strip(const MatrixStripParams& p, const
   int plain_end = is_plain ? min(units.whole_end, groups) : 0;
   if (plain_begin >= plain_end) plain_end = 0;
   bool skips_first = C == 4 && plain_end > 0 && view.filtered == 14;
-  // Other groups have their sums at other channels then.
+  // Plain groups that skip the first channel have the sums of channel c at c − 1, other groups at c: a block must not have both.
   if (skips_first && (plain_begin > 0 || plain_end < groups)) skips_first = false, plain_end = 0;
 
   if (has_sides) ring.make_map();

@@ -19,9 +19,10 @@ template <typename Acc>
 struct Job {
   SetView view;
   int first_block = 0;
-  Rect whole;                         ///< pixels outside become the border value or keep the input (Border::fill, Border::copy)
-  Acc scale = 1;                      ///< of the sums; 0 makes the chroma of a gradient neutral
-  Acc before[4] = {}, after[4] = {};  ///< by channel, see Plan
+  Rect whole;          ///< pixels outside become the border value or keep the input (Border::fill, Border::copy)
+  Acc scale = 1;       ///< of the sums; 0 makes the chroma of a gradient neutral
+  Acc before[4] = {};  ///< by channel, see Plan; includes Plan::after
+  Acc after[4] = {};   ///< 0: what has a Plan::after, chroma and gradients, has no absolute values
   bool absolute = false;
 };
 

@@ -42,7 +42,7 @@ __device__ __forceinline__ void copy_units(unsigned char* to, const unsigned cha
     cuda::copy_async<Unit>(to + column, from + column);
 }
 
-/// What few frames need, apart from the loop: begins to copy any row, inside the frame or not, of any alignment.
+/// Begins to copy any row, inside the frame or not, of any alignment. Not inlined, because few frames need it.
 static __device__ __noinline__ void copy_any(const MatrixJob& job, unsigned char* to, int row, Columns columns, int part,
                                              int per_row) {
   const SetView& view = job.view;

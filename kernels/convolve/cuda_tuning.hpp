@@ -48,7 +48,7 @@ struct Tuning {
   /// Most rows of samples of a block.
   int strip_most_rows = 256;  // sweep: 64 128 256
   /// Blocks at the sides have fewer rows by this factor: they take longer and must not finish last. With 1 and 2: RGBA 3 × 3 82.7 and 75.2
-  /// µs, 7 × 7 26.7 and 28.6. Sides as high as the other blocks and started among them: sharpen with border=fill 29.5 instead of 21.2 µs.
+  /// µs, GRAY8 7 × 7 26.7 and 28.6. Sides as high as the other blocks and started among them: sharpen with border=fill 29.5 instead of 21.2 µs.
   int strip_edge_share = 2;  // sweep: 1 2 3
   /// Fewest rows of samples of a block for which that holds: rows that only fill the sums would cost more than it saves. It also holds where
   /// all blocks then run at once. 1080p 3 × 3, without and with that: 3.8 and 3.5 µs.
@@ -71,14 +71,14 @@ struct Tuning {
   /// Most tiles that a block goes down. 15 × 15: 98.4 µs with 1, 94.4 with 2, 93.0 with 4; RGBA 302, 292 and 294 µs. 31 × 31: 207, 209 and
   /// 212 µs; RGBA 701, 711 and 712 µs.
   int matrix_tile_most = 2;  // sweep: 1 2 4 8
-  /// Cost of starting a block, in tiles. With 4 tiles at most, 15 × 15: 93.0 µs with 0.5, 98.6 µs with 0.
-  double matrix_tile_start = 0.5;
+  /// Cost of starting a block, in tiles. With matrix_tile_most 4, 15 × 15: 93.0 µs with 0.5, 98.6 µs with 0.
+  double matrix_tile_start = 0.5;  // sweep: 0.25 0.5 1
 
   // ---- Which family runs (cuda_schedule.cpp)
 
   /// Longest side of a kernel of rank 1 that runs in one pass on the matrix units (8-bit samples). 15 × 15: 187 µs there, 194 µs in
-  /// two passes.
-  int matrix_most_separable = 15;  // sweep: 11 15 19
+  /// two passes. That was before one pass took 94 µs, so larger kernels may pay as well.
+  int matrix_most_separable = 15;  // sweep: 11 15 19 23 31
 };
 inline constexpr Tuning tuning;
 

@@ -3,7 +3,7 @@
 //
 //   grid: (width / 64, height); a lane has one pixel; a warp stores the bits of 32 pixels as one word
 //
-// Most modes of a pixel keep their variance and means. These are not written then: in random pictures, a fifth of all bytes.
+// Most modes of a pixel keep their variance and means. These are not written then. In random pictures this saves a fifth of all bytes.
 //
 // If light was switched (cuda_light.cuh), update_anew updates the frame a second time, and the mixtures begin with it.
 //

@@ -109,8 +109,8 @@ struct Mixture {
   float weight[modes], variance[modes], mean[modes][C];
   bool new_variance[modes], new_mean[modes];  ///< whether update() has changed these numbers of a mode
 
-  /// Puts a mode with these numbers in the place of mode `from`, or above it: past the modes of which `compared`, their weights, is less than
-  /// `heavy`; those move down. Modes from `stored` on have no numbers yet.
+  /// Puts a mode with these numbers in the place of mode `from`, or higher: before all modes whose weight in `compared` is not greater than
+  /// `heavy`, which move down by one. Modes from `stored` on have no numbers yet.
   CUDAVISION_HOST_DEVICE void replace(int from, int stored, float heavy, const float (&compared)[modes], float its_weight,
                                       float its_variance, const float (&its_mean)[C]) {
     const auto set = [&](int m, float to_weight, float to_variance, const float(&to_mean)[C]) {
@@ -134,7 +134,7 @@ struct Mixture {
   }
 
   /// Updates the mixture with a value; returns whether it is foreground. The mode that fits, or else a fresh one, changes after the loop:
-  /// in the loop, which is unrolled, its instructions would be there for each mode.
+  /// in the unrolled loop, its instructions would be repeated for each mode.
   CUDAVISION_HOST_DEVICE bool update(const float (&value)[C], const Rates& rates, float match_background) {
     const float rate = rates.rate, keep = rates.keep, prune = rates.prune;
     const int stored = count;

@@ -37,7 +37,7 @@ struct Tuning {
   /// Steps of segments at the ends of a row, of those of the others, in per cent: they take longer and must not finish last. 50 and 65
   /// differ by less than 1 %, except RGBA with 31 taps: 86.5 and 90.7 µs.
   int strip_edge_percent = 50;  // sweep: 50 65 80 100
-  /// The same for 16-bit samples. GRAY16, 15 taps, 60, 72, 80 and 90 %: 50.2, 48.4, 49.1 and 49.2 µs; P010 76.9, 72.1, 74.3 and 76.6 µs.
+  /// The same for samples of two bytes. GRAY16, 15 taps, 60, 72, 80 and 90 %: 50.2, 48.4, 49.1 and 49.2 µs; P010 76.9, 72.1, 74.3 and 76.6 µs.
   int strip_edge_percent_16 = 72;  // sweep: 60 72 80 90
   /// The same for large windows. 255 taps, 33, 50 and 100 %: 536, 512 and 842 µs; 63 taps: 88, 85 and 115 µs.
   int large_edge_percent = 50;  // sweep: 35 50 65 80

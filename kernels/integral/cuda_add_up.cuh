@@ -44,7 +44,7 @@ struct SumChunk {
   }
 };
 
-/// Adds up the sums of other tiles: shared.left; shared.above, of which each warp adds up every eighth tile; shared.corners, in the same
+/// Adds up the sums of other tiles: shared.left; shared.above, of which warp w adds up the tiles w, w + warps, …; shared.corners, in the same
 /// way; shared.starts, the sum of each warp's part of shared.left. All loads of a round are in flight at once.
 template <bool together, typename T, bool squared, typename Sum, int R>
 __device__ __forceinline__ void add_up(const Job& job, const Tile& tile, std::uint32_t mark, Shared<T, squared, Sum, R>& shared) {
@@ -55,7 +55,7 @@ __device__ __forceinline__ void add_up(const Job& job, const Tile& tile, std::ui
   constexpr int line_chunks = R / LineChunk::count;             // of a tile's rows
   constexpr int beside = 32 / line_chunks;                      // tiles on the left that the lanes load at once
   constexpr int chunks = tile_width / ColumnChunk::count / 32;  // of a tile's columns, in a lane
-  // In a round. More tiles would take more registers than there are.
+  // Tiles of a round: what the registers hold.
   constexpr int tiles_left = !together ? 4 : line_chunks == 1 ? 1 : 2, tiles_above = chunks > 1 || (together && R > 4) ? 2 : 5;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const LineSum* const rows_left = static_cast<const LineSum*>(job.rows) +
@@ -68,6 +68,7 @@ __device__ __forceinline__ void add_up(const Job& job, const Tile& tile, std::ui
   LineSum left[LineChunk::count] = {}, above[chunks * ColumnChunk::count] = {};
   Sum corner = 0;
   if (together) __nanosleep(tuning.first_nap);
+
     // The bounds are those of the warp: its lanes stay together.
 #pragma unroll 1
   for (int round_left = 0, round_above = 0; round_left < tile.x || round_above + warp < tile.y;

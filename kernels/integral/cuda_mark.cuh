@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// How tiles pass sums to each other if each block sums a tile and writes it: the top bit of each word, the mark, says whether the word is
+// How tiles pass sums to each other where a block does both steps (`together` in cuda_tables.cu): the top bit of each word, the mark, says whether the word is
 // of this frame. So a tile loads the sums that it needs until all have the mark of the frame, and needs no other signal:
 //
 //   frame              1    2    3    4

@@ -20,7 +20,6 @@ inline constexpr int tile_width = 256;
 inline constexpr int warps = tuning.warps;
 inline constexpr int threads = 32 * warps;
 static_assert(threads >= tile_width, "one thread adds up one column of a tile");
-static_assert(threads % (tile_width / 4) == 0, "whole groups of threads add up the tiles above");
 
 /// Columns by which tiles overlap, if rows may begin inside a sector (cuda_store.cuh): two quads, a sector of four-byte entries.
 inline constexpr int tile_overlap = 8;
@@ -65,8 +64,9 @@ struct KernelParams {
   int tiles;  ///< of all jobs
   int ahead;  ///< tiles that are summed before the first is written, at least a row of tiles; 0: a block sums and writes a tile
   bool jobs_in_turn;  ///< all jobs have the same tiles; tiles at one position follow each other, as they read the same samples
-  unsigned* written;  ///< tiles that have the sums they need. If blocks sum and write, of this frame and the frame before
-  int tile_rows;      ///< rows of tiles, of all jobs; as many `summed` follow `written`
+  unsigned*
+      written;  ///< apart: tiles that have stopped waiting. together: counts tiles modulo 2 · tiles, so it tells odd frames from even ones
+  int tile_rows;  ///< rows of tiles, of all jobs; as many `summed` follow `written`
 
   /// Blocks of the launch.
   int blocks() const { return ahead == 0 ? tiles : 2 * tiles; }

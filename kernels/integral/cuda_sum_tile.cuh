@@ -68,6 +68,7 @@ __device__ __forceinline__ void sum_tile(const Job& job, const Tile& tile, std::
   // Sums of columns in a word of memory. Two sums of bytes share one, of which the second has the mark: 128 rows × 255 fit 15 bits.
   using Word = std::conditional_t<sizeof(ColumnSum) == 2, std::uint32_t, ColumnSum>;
   constexpr int together = sizeof(Word) / sizeof(ColumnSum);
+  static_assert(sizeof(ColumnSum) != 2 || warps * R * 255 < 1 << 15, "the top bit of two sums of columns is the mark");
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
 
   share_columns(samples, warp, lane, shared);

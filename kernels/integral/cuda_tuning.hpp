@@ -19,7 +19,8 @@ struct Tuning {
   int small_rows = 4;  // sweep: 4 8
   /// Rows of a warp in a medium frame. 4K: 15.0 µs with 8, 17.3 with 16.
   int medium_rows = 8;  // sweep: 4 8 16
-  /// Rows of a warp in a large frame; many rows make few tiles, and few sums to add up for each. 8K: 49 µs with 16, 55 with 8.
+  /// Rows of a warp in a large frame where a block does both steps; many rows make few tiles, and few sums to add up for each. An earlier
+  /// version, 8K: 49 µs with 16, 55 with 8.
   int large_rows = 16;  // sweep: 8 16
 
   /// From this number of tiles of 256 × 64 samples on a block sums a tile or writes one, where samples are contiguous and sums have 32 bits;
@@ -41,7 +42,7 @@ struct Tuning {
   /// Resident blocks of a multiprocessor for which the compiler limits registers to 65536 / (blocks · 32 · warps) a thread: change it
   /// when you change warps. This one: bytes summed in 32 bits. 8K RGBA 88.9 µs, and 112 with 3; padded 55.8 and 58.5.
   int light_blocks = 4;  // sweep: 3 4
-  /// The same for all other kernels. 8K GRAY8 to u64: 88.0 µs with 3, 90.5 with 4.
+  /// The same for all other kernels, and for those that do both steps with 4 rows. 8K GRAY8 to u64: 88.0 µs with 3, 90.5 with 4.
   int heavy_blocks = 3;  // sweep: 3 4
 };
 inline constexpr Tuning tuning;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Box mean, threshold and deviation on CUDA: chooses the kernels for a plan, and owns their memory. All channel sets of a plan go one way.
 //
-//   CudaWindows   planes of 8 bits, whose windows have up to 257 rows    one launch, the fastest             cuda_windows.cu
+//   CudaWindows   planes of 8 bits, whose windows have up to 257 rows    one launch, high windows two        cuda_windows.cu
 //   CudaLines     other formats and higher windows                       a launch for each channel set       cuda_lines_kernel.cuh
-//   CudaTables    windows that are too wide, or whose sums are too large for those, from tables of the frame  cuda_tables.cu
+//   CudaTables    what the others do not take (windows too wide, sums too large, high windows of small frames, deviations of 16 bits), from
+//                 tables of the frame                                                                            cuda_tables.cu
 #include <algorithm>
 #include <vector>
 
@@ -119,7 +120,7 @@ class CudaLines final : public cuda::CudaFilter {
     return shape;
   }
 
-  /// Whether windows of the plan are narrow enough.
+  /// Whether all sets of the plan have kernels, windows that are narrow enough, and a frame that is large enough for high windows.
   static bool takes(const Plan& plan, const cuda::Device& device) {
     const FormatInfo& format = info(plan.geometry.format);
     const bool small = std::int64_t(plan.geometry.width) * plan.geometry.height < tuning.least_high_pixels;

@@ -14,7 +14,7 @@ constexpr int most_rows_of_window = 65535 / 255;  // whose sum fits 16 bits
 /// Rows of an interval; 0: adding up the rows of the first window costs less than reading stored sums.
 int interval_rows(int radius_y) { return 2 * radius_y + 1 > tuning.most_added_rows ? tuning.interval_rows : 0; }
 
-/// The most tiles of a strip. Threads read what is left of the strip from a multiple of 8 on.
+/// The most tiles of a strip. The first chunk begins at a multiple of 8, up to 7 samples before the first window.
 int most_tiles(int channels, int radius_x) {
   return (window_threads * chunk - channels * (2 * radius_x + 1) - (chunk - 1)) / window_tile;
 }

@@ -9,15 +9,19 @@ struct Tuning {
   int box_warps = 4;  // sweep: 2 4 8
 
   // Sliding windows, in µs on an H200 for GRAY8, 8K.
-  /// Of a window with more rows than this, sums of intervals are stored first. box-mean-r31: 51.5 without, 52.7 with them; r63: 67 and 60.
+  /// If a window has more rows than this, column_sums stores the sums of intervals first. box-mean-r31: 51.5 without, 52.7 with them; r63:
+  /// 67 and 60.
   int most_added_rows = 48;  // sweep: 32 48 64 128
-  /// Rows of an interval, at most 257. box-mean-r63: 16 rows 65, 32 rows 66.
-  int interval_rows = 16;  // sweep: 8 16 32
-  /// Blocks for which a multiprocessor has registers: for batches of 16 rows, of 8 rows, and for the deviation. box-mean-r3: 36 with 5, 41
-  /// with 6. threshold-r15: 48 with 4, 52 with 5 (registers spill). The others are not measured.
-  int mean_blocks = 5;       // sweep: 4 5 6
+  /// Rows of an interval. An interval must lie within each such window, of which the frame may cut off nearly half. An earlier version,
+  /// box-mean-r63: 16 rows 65, 32 rows 66.
+  int interval_rows = 16;  // sweep: 8 16
+  /// Blocks for which a multiprocessor has registers. Means in batches of 16 rows: box-mean-r3 36 with 5, 41 with 6.
+  int mean_blocks = 5;  // sweep: 4 5 6
+  /// Thresholds in batches of 16 rows: threshold-r15 48 with 4, 52 with 5 (registers spill).
   int threshold_blocks = 4;  // sweep: 4 5
-  int low_blocks = 6;        // sweep: 5 6 8
+  /// Means and thresholds in batches of 8 rows. Not measured.
+  int low_blocks = 6;  // sweep: 5 6 8
+  /// Deviations. Not measured.
   int deviation_blocks = 4;  // sweep: 3 4
 
   // Windows with column sums of 32 bits.
@@ -56,5 +60,6 @@ struct Tuning {
   int nlm_float_span = 12;  // sweep: 6 12 24
 };
 inline constexpr Tuning tuning;
+static_assert(tuning.interval_rows <= tuning.most_added_rows / 2, "the windows of cuda_windows.cu hold a whole interval");
 
 }  // namespace cudavision::local

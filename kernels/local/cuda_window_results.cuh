@@ -39,7 +39,7 @@ template <Operation operation, bool wide>
 struct WindowResults;
 
 /// An odd count has no halves to round. (S + 2^23) as an integer has the bits of a float, and the product with the nearest float of 1 / count
-/// is wrong by less than the distance to a half, 1 / (2 · count), for counts below 2^15.
+/// is wrong by less than the distance to a half, 1 / (2 · count), if 255 · count is below 2^23: otherwise `wide`.
 template <>
 struct WindowResults<Operation::box_mean, false> {
   static constexpr int added = 0x4b000000;
