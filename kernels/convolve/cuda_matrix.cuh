@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What the two families on the matrix units share: samples in half precision. The tiles also store pairs of pixels from here.
+// What the two families on the matrix units share: samples from shared memory, in half precision. The tiles also store pairs of pixels from here.
 //
 // 128 neighbouring pixels of a row are 16 segments of 8. A segment and the samples that its window adds on both sides are a row of
 // a 16 × 16 matrix of samples. Its product with a 16 × 8 matrix of weights (column g: the row of weights, shifted by g) is 128
@@ -36,6 +36,25 @@ __device__ __forceinline__ std::uint32_t halves_of(const std::uint32_t (&words)[
   if (first / 4 == second / 4 && first % 4 == 0 && second % 4 == 2) return words[first / 4] & 0x00ff00ffu;
   if (first / 4 == second / 4) return __byte_perm(words[first / 4], 0, 0x4040 | first % 4 | second % 4 << 8);
   return __byte_perm(words[first / 4], words[second / 4], 0x0400 | first % 4 | second % 4 << 8) & 0x00ff00ffu;
+}
+
+/// Loads Bytes bytes from shared memory; the address is aligned to the largest power of two that divides Bytes.
+template <int Bytes, int W>
+__device__ __forceinline__ void load_shared(const unsigned char* from, std::uint32_t (&words)[W]) {
+  if constexpr (Bytes == 16) {
+    const uint4 v = *reinterpret_cast<const uint4*>(from);
+    words[0] = v.x, words[1] = v.y, words[2] = v.z, words[3] = v.w;
+  } else if constexpr (Bytes == 8) {
+    const uint2 v = *reinterpret_cast<const uint2*>(from);
+    words[0] = v.x, words[1] = v.y;
+  } else if constexpr (Bytes % 4 == 0) {
+#pragma unroll
+    for (int i = 0; i < Bytes / 4; ++i) words[i] = reinterpret_cast<const std::uint32_t*>(from)[i];
+  } else {
+    const auto* const halves = reinterpret_cast<const std::uint16_t*>(from);
+    words[0] = halves[0];
+    if constexpr (Bytes == 6) words[0] |= std::uint32_t(halves[1]) << 16, words[1] = halves[2];
+  }
 }
 
 /// The results of the pixels x and x + 1: 2·C bytes, the lowest first.

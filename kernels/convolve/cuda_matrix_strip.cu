@@ -84,7 +84,7 @@ struct Strip {
   /// Loads a row of samples. `from`: the lane's four pixels of segment g; those of segment g + 8 are 64 pixels behind.
   __device__ __forceinline__ static void load(const unsigned char* from, std::uint32_t (&words)[2][C]) {
 #pragma unroll
-    for (int h = 0; h < 2; ++h) load_shared<C>(from + 64 * C * h, words[h]);
+    for (int h = 0; h < 2; ++h) load_shared<4 * C>(from + 64 * C * h, words[h]);
   }
 
   /// Adds a row of samples, and writes the row of results that it completes. `to`: the lane's first pair of results. Plain: all channels
@@ -170,20 +170,6 @@ struct Strip {
       pixels.x = to_bytes(values[0][j], values[1][j], values[2][j], values[last][j]);
       pixels.y = to_bytes(values[0][j + 1], values[1][j + 1], values[2][j + 1], values[last][j + 1]);
       *reinterpret_cast<uint2*>(to) = pixels;
-    }
-  }
-
-  template <int N>
-  __device__ __forceinline__ static void load_shared(const unsigned char* from, std::uint32_t (&words)[N]) {
-    if constexpr (N == 4) {
-      const uint4 v = *reinterpret_cast<const uint4*>(from);
-      words[0] = v.x, words[1] = v.y, words[2] = v.z, words[3] = v.w;
-    } else if constexpr (N == 2) {
-      const uint2 v = *reinterpret_cast<const uint2*>(from);
-      words[0] = v.x, words[1] = v.y;
-    } else {
-#pragma unroll
-      for (int i = 0; i < N; ++i) words[i] = reinterpret_cast<const std::uint32_t*>(from)[i];
     }
   }
 };

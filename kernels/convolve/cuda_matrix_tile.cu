@@ -71,25 +71,6 @@ struct Picker {
   }
 };
 
-/// Loads Bytes bytes; the address is aligned to the largest power of two that divides Bytes.
-template <int Bytes, int W>
-__device__ __forceinline__ void load_shared(const unsigned char* from, std::uint32_t (&words)[W]) {
-  if constexpr (Bytes == 16) {
-    const uint4 v = *reinterpret_cast<const uint4*>(from);
-    words[0] = v.x, words[1] = v.y, words[2] = v.z, words[3] = v.w;
-  } else if constexpr (Bytes == 8) {
-    const uint2 v = *reinterpret_cast<const uint2*>(from);
-    words[0] = v.x, words[1] = v.y;
-  } else if constexpr (Bytes % 4 == 0) {
-#pragma unroll
-    for (int i = 0; i < Bytes / 4; ++i) words[i] = reinterpret_cast<const std::uint32_t*>(from)[i];
-  } else {
-    const auto* const halves = reinterpret_cast<const std::uint16_t*>(from);
-    words[0] = halves[0];
-    if constexpr (Bytes == 6) words[0] |= std::uint32_t(halves[1]) << 16, words[1] = halves[2];
-  }
-}
-
 /// The weights of a block in shared memory: each row, with matrix_zeros zeros before it and zeros after it, is stored twice: as pairs that
 /// begin at even and at odd places.
 struct Weights {

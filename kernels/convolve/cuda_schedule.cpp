@@ -37,6 +37,14 @@ bool fit_tile(Schedule& schedule, Family family, const Plan& plan, std::size_t l
 
 int last_channels(const FormatInfo& format) { return format.sets[format.set_count - 1].channels; }
 
+/// Blocks of all sets of a frame.
+int count_blocks(const Schedule& schedule, const FormatInfo& format, const SetRects& rects, StripHeight height) {
+  int count = 0;
+  for (int i = 0; i < format.set_count; ++i)
+    if (!rects[i].empty()) count += cut(schedule, format, format.sets[i].channels, rects[i], height).blocks();
+  return count;
+}
+
 /// Shared memory of a block of Family::matrix_tile.
 std::size_t matrix_tile_bytes(const Plan& plan, int warps, int parts, int buffers) {
   const FormatInfo& format = info(plan.geometry.format);
@@ -112,12 +120,7 @@ std::size_t strip_bytes(const FormatInfo& format) {
 StripHeight strip_height(const Schedule& schedule, const FormatInfo& format, const SetRects& rects, int blocks) {
   const int more = schedule.side - 1;  // rows of samples than of results
   const int step = strip_group(last_channels(format));
-  const auto count_of = [&](StripHeight height) {
-    int count = 0;
-    for (int i = 0; i < format.set_count; ++i)
-      if (!rects[i].empty()) count += cut(schedule, format, format.sets[i].channels, rects[i], height).blocks();
-    return count;
-  };
+  const auto count_of = [&](StripHeight height) { return count_blocks(schedule, format, rects, height); };
   const bool differ = format.sets[0].channels < last_channels(format);
   StripHeight best;
   int least = -1;
@@ -146,9 +149,7 @@ StripHeight tiles_height(const Schedule& schedule, const FormatInfo& format, con
   StripHeight best;
   double least = -1;
   for (int tiles = 1; tiles <= tuning.matrix_tile_most; ++tiles) {
-    int count = 0;
-    for (int i = 0; i < format.set_count; ++i)
-      if (!rects[i].empty()) count += cut(schedule, format, format.sets[i].channels, rects[i], {tiles}).blocks();
+    const int count = count_blocks(schedule, format, rects, {tiles});
     const double cost = divide_up(count, blocks) * (tiles + tuning.matrix_tile_start);
     if (least < 0 || cost < least) least = cost, best.rows = tiles;
   }

@@ -224,49 +224,38 @@ TEST_P(IntegralPlans, EqualOpenCV) {
       plan.value()->submit(src.at(picture.data()), {{first.data(), sums.cols * 4}, {second.data(), sums.cols * 8}}, {}).ok());
   EXPECT_EQ(std::memcmp(first.read().data(), sums.data, sums.total() * 4), 0);
   cv::Mat exact(squares.size(), CV_64F);
-  const auto sums_of_squares = second.read();
+  const auto& sums_of_squares = second.read();
   for (std::size_t i = 0; i < squares.total(); ++i)
     exact.ptr<double>()[i] = double(reinterpret_cast<const std::uint64_t*>(sums_of_squares.data())[i]);
   EXPECT_EQ(cv::norm(exact, squares, cv::NORM_INF), 0);
 }
 
-/// Tiles share sums and counters in memory that a plan keeps between frames.
-TEST_P(IntegralPlans, ServeManyFrames) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
+/// Submits two pictures in turn to one plan, and checks every `every`-th frame and the last one.
+void serve_frames(Backend backend, const Geometry& geometry, integral::SumType type, int frames, int every) {
   integral::Params params;
-  params.sum_type = integral::SumType::u64;
-  const Geometry geometry{Format::GRAY8, 1100, 200};
+  params.sum_type = type;
   auto plan = integral::make(params, geometry, backend);
   ASSERT_TRUE(plan.ok());
   const Picture one = make_picture(geometry, 1), other = make_picture(geometry, 2, Data::max);
   Bytes first(backend, one.bytes()), second(backend, other.bytes());
   Tables tables(backend, plan.value()->tables(), 0, 0);
-  const int frames = backend == Backend::cuda ? 40000 : 200;
   for (int i = 0; i < frames; ++i) {
-    const bool check = i % 4001 == 0 || i == frames - 1;
     ASSERT_TRUE(plan.value()->submit(i % 2 ? one.at(first.data()) : other.at(second.data()), tables.planes(), {}).ok());
-    if (!check) continue;
+    if (i % every != 0 && i != frames - 1) continue;
     ASSERT_EQ(tables.difference(reference::tables(params, i % 2 ? one : other), false), "") << "frame " << i;
   }
 }
 
+/// Tiles share sums and counters in memory that a plan keeps between frames.
+TEST_P(IntegralPlans, ServeManyFrames) {
+  SKIP_UNLESS_AVAILABLE(GetParam());
+  serve_frames(GetParam(), {Format::GRAY8, 1100, 200}, integral::SumType::u64, GetParam() == Backend::cuda ? 40000 : 200, 4001);
+}
+
 /// The same for a frame so large that blocks sum a tile or write one.
 TEST_P(IntegralPlans, ServeLargeFrames) {
-  const Backend backend = GetParam();
-  SKIP_UNLESS_AVAILABLE(backend);
-  integral::Params params;
-  params.sum_type = integral::SumType::u32;
-  const Geometry geometry{Format::GRAY8, 5200, 4000};
-  auto plan = integral::make(params, geometry, backend);
-  ASSERT_TRUE(plan.ok());
-  const Picture one = make_picture(geometry, 1), other = make_picture(geometry, 2, Data::max);
-  Bytes first(backend, one.bytes()), second(backend, other.bytes());
-  Tables tables(backend, plan.value()->tables(), 0, 0);
-  for (int i = 0; i < 3; ++i) {
-    ASSERT_TRUE(plan.value()->submit(i % 2 ? one.at(first.data()) : other.at(second.data()), tables.planes(), {}).ok());
-    ASSERT_EQ(tables.difference(reference::tables(params, i % 2 ? one : other), false), "") << "frame " << i;
-  }
+  SKIP_UNLESS_AVAILABLE(GetParam());
+  serve_frames(GetParam(), {Format::GRAY8, 5200, 4000}, integral::SumType::u32, 3, 1);
 }
 
 /// Several plans at once, each on its own thread and stream.
