@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <memory>
+#include <vector>
+
 #include "gst/base/settled_object.hpp"
 #include "gst/base/video_mixer.hpp"
 
@@ -20,7 +23,7 @@ struct SettledInput : MixerInput {
 ///   static void apply(GstAggregator*, const Settings&);          called after each commit, without the object lock
 ///   static PictureSize natural_size(const Settings&, const Inputs&, int par_n, int par_d);
 ///   static MixerLayout lay_out(const Settings&, const Inputs&, const GstVideoInfo& output);
-/// The last two are those of GstCudaVisionMixerClass. All values that the property ranges allow must be valid, because settings are
+/// The last two are those of MixerSettings. All values that the property ranges allow must be valid, because settings are
 /// not checked later.
 template <typename E>
 class MixerElement {
@@ -33,18 +36,32 @@ class MixerElement {
   }
 
  private:
-  static typename E::Inputs with_settings(const std::vector<MixerInput>& inputs) {
-    typename E::Inputs settled;
-    for (const MixerInput& input : inputs) settled.push_back({input, Pad::committed(input.pad)});
-    return settled;
-  }
+  struct Settings final : MixerSettings {
+    /// Needs the object lock.
+    Settings(GstCudaVisionMixer* self, const std::vector<MixerInput>& pads) : own(Object::settings(self).committed()) {
+      for (const MixerInput& pad : pads) inputs.push_back({pad, Pad::committed(pad.pad)});
+    }
+    PictureSize natural_size(int par_n, int par_d) const override { return E::natural_size(own, inputs, par_n, par_d); }
+    MixerLayout lay_out(const GstVideoInfo& output) const override { return E::lay_out(own, inputs, output); }
+
+    const typename E::Settings own;
+    typename E::Inputs inputs;
+  };
 
   static void properties_changed(GObject* object, guint count, GParamSpec** changed) {
     if (Object::commit_changes(object, count, changed)) E::apply(GST_AGGREGATOR(object), Object::committed(object));
     Object::parent_class()->dispatch_properties_changed(object, count, changed);
   }
   static void pad_properties_changed(GObject* pad, guint count, GParamSpec** changed) {
-    Pad::commit_changes(pad, count, changed);
+    if (GstObject* mixer = gst_object_get_parent(GST_OBJECT(pad))) {
+      {
+        const ObjectLock no_snapshot(mixer);
+        Pad::commit_changes(pad, count, changed);
+      }
+      gst_object_unref(mixer);
+    } else {
+      Pad::commit_changes(pad, count, changed);
+    }
     Pad::parent_class()->dispatch_properties_changed(pad, count, changed);
   }
 
@@ -59,11 +76,8 @@ class MixerElement {
     set_metadata<E>(klass);
     add_mixer_pads(GST_ELEMENT_CLASS(klass), Pad::new_type(pad_class_init));
     GstCudaVisionMixerClass* mixer = as_mixer_class(klass);
-    mixer->natural_size = [](GstCudaVisionMixer* self, const std::vector<MixerInput>& inputs, int par_n, int par_d) {
-      return E::natural_size(Object::committed(self), with_settings(inputs), par_n, par_d);
-    };
-    mixer->lay_out = [](GstCudaVisionMixer* self, const std::vector<MixerInput>& inputs, const GstVideoInfo& output) {
-      return E::lay_out(Object::committed(self), with_settings(inputs), output);
+    mixer->settings = [](GstCudaVisionMixer* self, const std::vector<MixerInput>& inputs) -> std::unique_ptr<MixerSettings> {
+      return std::make_unique<Settings>(self, inputs);
     };
   }
 };

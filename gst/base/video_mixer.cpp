@@ -24,8 +24,9 @@ GstAggregatorPadClass* base_pad_class() { return GST_AGGREGATOR_PAD_CLASS(cudavi
 
 bool is_set(const GstVideoInfo& video) { return video.finfo && GST_VIDEO_INFO_FORMAT(&video) != GST_VIDEO_FORMAT_UNKNOWN; }
 
-Inputs::Inputs(GstCudaVisionMixer* self) {
-  for_each_sink_pad(self, [this](GstCudaVisionMixerPad* pad) {
+Inputs::Inputs(GstCudaVisionMixer* self, const ObjectLock&) {
+  for (GList* item = GST_ELEMENT(self)->sinkpads; item; item = item->next) {
+    GstCudaVisionMixerPad* pad = as_mixer_pad(item->data);
     GstVideoInfo video = GST_VIDEO_AGGREGATOR_PAD(pad)->info;
     replace_meaningless_numbers(video);
     // gst_aggregator_pad_is_inactive() aborts if the pad has no parent. A pad loses its parent only after it has left the list of
@@ -33,7 +34,7 @@ Inputs::Inputs(GstCudaVisionMixer* self) {
     const bool inactive = gst_aggregator_pad_is_inactive(GST_AGGREGATOR_PAD(pad));
     held_.emplace_back(static_cast<GstObject*>(gst_object_ref(pad)));
     list_.push_back({pad, video, is_set(video), inactive});
-  });
+  }
 }
 
 GstBuffer* frame_of(const MixerInput& input) {
@@ -210,7 +211,6 @@ void class_init(GstCudaVisionMixerClass* klass) {
   aggregator->finish_buffer = vfunc<finish_buffer, GST_FLOW_ERROR>;
   aggregator->flush = vfunc<flush, GST_FLOW_ERROR>;
   aggregator->get_next_time = get_next_time;
-  aggregator->propose_allocation = vfunc<propose_allocation, FALSE>;
   aggregator->decide_allocation = vfunc<decide_allocation, FALSE>;
 
   GstVideoAggregatorClass* mixer = GST_VIDEO_AGGREGATOR_CLASS(klass);

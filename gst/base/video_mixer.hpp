@@ -4,6 +4,7 @@
 #include <gst/video/gstvideoaggregator.h>
 #include <gst/video/video.h>
 
+#include <memory>
 #include <vector>
 
 #include "gst/base/host.hpp"
@@ -48,13 +49,23 @@ struct MixerLayout {
   std::vector<blend::Pad> pads;  ///< one for each input; `src` and `color` are ignored
 };
 
+/// The committed settings of a mixer and of its sink pads, all of the same moment: if an application changes one object after the
+/// other, these never contain a later change without an earlier one.
+class MixerSettings {
+ public:
+  virtual ~MixerSettings() = default;
+
+  /// The size of the output if downstream does not fix it, for pixels of this aspect ratio. 0 × 0: any size will do.
+  virtual PictureSize natural_size(int par_n, int par_d) const = 0;
+  virtual MixerLayout lay_out(const GstVideoInfo& output) const = 0;
+};
+
 struct GstCudaVisionMixerClass {
   GstVideoAggregatorClass parent_class;
 
-  // Both are called in the streaming thread. `inputs` are the sink pads, the lowest first.
-  /// The size of the output if downstream does not fix it, for pixels of this aspect ratio. 0 × 0: any size will do.
-  PictureSize (*natural_size)(GstCudaVisionMixer* self, const std::vector<MixerInput>& inputs, int par_n, int par_d);
-  MixerLayout (*lay_out)(GstCudaVisionMixer* self, const std::vector<MixerInput>& inputs, const GstVideoInfo& output);
+  /// Copies the settings. `inputs` are the sink pads, the lowest first. Called under the object lock, which each change of settings takes
+  /// too; it takes the locks of the pads.
+  std::unique_ptr<MixerSettings> (*settings)(GstCudaVisionMixer* self, const std::vector<MixerInput>& inputs);
 };
 
 GType cudavision_mixer_get_type();

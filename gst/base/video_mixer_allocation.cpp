@@ -5,14 +5,15 @@
 
 namespace cudavision::video_mixer {
 
-gboolean propose_allocation(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* decide_query, GstQuery* query) {
+bool propose_allocation(const Host& host, GstQuery* query) {
   GstCaps* caps;
   gboolean need_pool;
   gst_query_parse_allocation(query, &caps, &need_pool);
-  if (!caps || !base_class()->propose_allocation(agg, pad, decide_query, query)) return FALSE;
+  if (!caps || !host.propose_pool(query, caps, need_pool)) return false;
+  gst_query_add_allocation_meta(query, GST_VIDEO_META_API_TYPE, nullptr);
   gst_query_add_allocation_meta(query, GST_VIDEO_CROP_META_API_TYPE, nullptr);
-  state_of(agg).host.offer_handover(query);
-  return state_of(agg).host.propose_pool(query, caps, need_pool);
+  host.offer_handover(query);
+  return true;
 }
 
 gboolean decide_allocation(GstAggregator* agg, GstQuery* query) {

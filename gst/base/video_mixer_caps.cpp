@@ -50,9 +50,10 @@ gboolean sink_query(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* query) 
 }
 
 /// Answers allocation queries at once, in the upstream thread. The base class would queue them for the streaming thread, which uses
-/// a query after upstream has freed it if the pad is released meanwhile.
+/// a query after upstream has freed it if the pad is released meanwhile. The base class also refuses to answer before the streaming thread
+/// has taken the caps from the queue of the pad. The answer needs only the caps in the query.
 gboolean sink_query_pre_queue(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* query) {
-  return GST_QUERY_TYPE(query) == GST_QUERY_ALLOCATION ? sink_query(agg, pad, query)
+  return GST_QUERY_TYPE(query) == GST_QUERY_ALLOCATION ? propose_allocation(state_of(agg).host, query)
                                                        : base_class()->sink_query_pre_queue(agg, pad, query);
 }
 
@@ -174,7 +175,7 @@ std::pair<int, int> best_framerate(const std::vector<MixerInput>& inputs) {
 
 /// Chooses values for the fields of `caps` for which the pads or the settings have a preference.
 void choose_src_caps(GstCudaVisionMixer* self, GstCaps*& caps) {
-  const Inputs inputs(self);
+  const Snapshot inputs(self);
   int par_n = 1, par_d = 1;
   if (!prefer(caps, "pixel-aspect-ratio", GST_TYPE_FRACTION, 1, 1)) {
     GstStructure* first = gst_structure_copy(gst_caps_get_structure(caps, 0));
@@ -186,7 +187,7 @@ void choose_src_caps(GstCudaVisionMixer* self, GstCaps*& caps) {
   }
   choose_format(caps, inputs.list());
 
-  PictureSize size = class_of(self)->natural_size(self, inputs.list(), par_n, par_d);
+  PictureSize size = inputs.settings().natural_size(par_n, par_d);
   if (size.width <= 0 || size.height <= 0) size = {320, 240};
   const auto [fps_n, fps_d] = best_framerate(inputs.list());
   prefer(caps, "width", G_TYPE_INT, size.width);

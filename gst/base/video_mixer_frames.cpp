@@ -46,21 +46,21 @@ class Composition {
   }
 
   /// Composes the frame. If it is not finished then, it is to wait in this element.
-  Status compose(const std::vector<MixerInput>& inputs, GstBuffer* outbuf) {
+  Status compose(const Snapshot& snapshot, GstBuffer* outbuf) {
     Transfer::Frame frame;
     frame.may_wait = depth_of(self_) > 0;
-    const auto submitted = transfer_.run(frame, [&] { return submit(inputs, outbuf); });
+    const auto submitted = transfer_.run(frame, [&] { return submit(snapshot, outbuf); });
     if (!submitted.ok()) return submitted.error();
     if (submitted.value() == Transfer::State::unfinished) state_.last = {outbuf, transfer_.ticket(), std::move(output_)};
     return {};
   }
 
  private:
-  Status submit(const std::vector<MixerInput>& inputs, GstBuffer* outbuf) {
+  Status submit(const Snapshot& snapshot, GstBuffer* outbuf) {
     if (!state_.plan)  // after an error
       if (Status status = make_plan(self_, video_); !status.ok()) return status;
-    MixerLayout layout = class_of(self_)->lay_out(self_, inputs, video_);
-    if (Status status = collect_pads(inputs, layout, outbuf); !status.ok()) return status;
+    MixerLayout layout = snapshot.settings().lay_out(video_);
+    if (Status status = collect_pads(snapshot.list(), layout, outbuf); !status.ok()) return status;
     output_ = std::make_unique<FrameBuffer>(transfer_, outbuf, video_, GST_MAP_WRITE);
     if (!output_->status().ok()) return output_->status();
     const auto dst = transfer_.target(*output_, state_.output_staging);
@@ -152,13 +152,13 @@ GstFlowReturn aggregate_frames(GstVideoAggregator* vagg, GstBuffer* outbuf) {
 
   Status status;
   {
-    const Inputs inputs(self);
-    if (!state.timeout && std::any_of(inputs.list().begin(), inputs.list().end(), lacks_frame))
+    const Snapshot snapshot(self);
+    if (!state.timeout && std::any_of(snapshot.list().begin(), snapshot.list().end(), lacks_frame))
       return GST_AGGREGATOR_FLOW_NEED_DATA;
     Gpu::Scope scope(state.host.gpu);
     status = scope.status();
     state.last = {};
-    if (status.ok()) status = Composition(self, state.host.uses_cuda()).compose(inputs.list(), outbuf);
+    if (status.ok()) status = Composition(self, state.host.uses_cuda()).compose(snapshot, outbuf);
   }
   if (status.ok()) return GST_FLOW_OK;
   drop_device_state(self);

@@ -80,12 +80,28 @@ using HeldObject = std::unique_ptr<GstObject, Unref>;
 /// The sink pads, the lowest first. They stay alive as long as this object. For the streaming thread.
 class Inputs {
  public:
-  explicit Inputs(GstCudaVisionMixer* self);
+  explicit Inputs(GstCudaVisionMixer* self) : Inputs(self, ObjectLock(self)) {}
   const std::vector<MixerInput>& list() const { return list_; }
+
+ protected:
+  Inputs(GstCudaVisionMixer* self, const ObjectLock& lock);
 
  private:
   std::vector<HeldObject> held_;
   std::vector<MixerInput> list_;
+};
+
+/// The sink pads with all settings, of one moment.
+class Snapshot : public Inputs {
+ public:
+  explicit Snapshot(GstCudaVisionMixer* self) : Snapshot(self, ObjectLock(self)) {}
+  const MixerSettings& settings() const { return *settings_; }
+
+ private:
+  Snapshot(GstCudaVisionMixer* self, const ObjectLock& lock)
+      : Inputs(self, lock), settings_(class_of(self)->settings(self, list())) {}
+
+  const std::unique_ptr<MixerSettings> settings_;
 };
 
 /// The frame that a pad shows now, or nullptr.
@@ -113,7 +129,8 @@ gboolean sink_event(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event);
 gboolean src_event(GstAggregator* agg, GstEvent* event);
 
 // video_mixer_allocation.cpp
-gboolean propose_allocation(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* decide_query, GstQuery* query);
+/// Answers an allocation query. For any thread.
+bool propose_allocation(const Host& host, GstQuery* query);
 gboolean decide_allocation(GstAggregator* agg, GstQuery* query);
 GstFlowReturn create_output_buffer(GstVideoAggregator* vagg, GstBuffer** buffer);
 

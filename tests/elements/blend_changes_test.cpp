@@ -36,6 +36,69 @@ TEST(changes_properties_while_playing, Each::run) {
   }
 }
 
+/// An application changes a property of a pad and of the element in turn. No frame shows the second change without the first.
+TEST(shows_settings_of_one_moment, Each::run) {
+  constexpr int steps = 200, most_frames = 4000;
+  Mixer mixer(run, "background=color", caps_text("RGB", {256, 1}));
+  mixer.add(caps_text("RGB", {1, 1}));
+  for (int i = 1; i < 40; ++i) mixer.end(mixer.add(caps_text("RGB", {1, 1})));  // reading their settings takes some time
+  mixer.play();
+  for (bool pad_first : {true, false}) {
+    at(pad_first ? "the pad first" : "the element first");
+    std::atomic<bool> ends{false};
+    const auto change = [&](bool pad, int step) {
+      if (pad)
+        g_object_set(mixer.pad(0), "xpos", step, nullptr);
+      else
+        g_object_set(mixer.element(), "background-color", 0xff000000u | guint(step) * 0x010101u, nullptr);
+    };
+    change(true, 0), change(false, 0);
+    std::thread application([&] {
+      for (int step = 1; !ends; step = (step + 1) % steps) change(pad_first, step), change(!pad_first, step);
+    });
+    std::string torn;
+    for (int i = 0; i < most_frames && torn.empty(); ++i) {
+      mixer.push(0, flat(mixer.video(0), {255, 0, 255}));
+      const Picture shown = mixer.next().shown();
+      const int background = sample(shown, 1, 255, 0);
+      int position = 0;
+      while (position < 255 && sample(shown, 0, position, 0) != 255) ++position;
+      const int ahead = (position - background + steps) % steps;  // changes of the pad that the element's do not follow yet
+      if (ahead != 0 && ahead != (pad_first ? 1 : steps - 1))
+        torn = "xpos=" + std::to_string(position) + " and background " + std::to_string(background) + " in frame " + std::to_string(i);
+    }
+    ends = true;
+    application.join();
+    EXPECT_EQ(torn, "");
+  }
+}
+
+/// Upstream asks for a pool right after it has sent caps, before the streaming thread has taken them.
+TEST(answers_the_first_allocation_query, Each::run) {
+  for (int round = 0; round < 20; ++round) {
+    at("round " + std::to_string(round));
+    Mixer mixer(run, "", caps_text("NV12", {64, 48}));
+    for (int i = 0; i < 2; ++i) mixer.add(caps_text("NV12", {64, 48}));
+    GstPad* pads[] = {mixer.without_source(0), mixer.without_source(1)};
+    mixer.play();
+    const Caps caps(gst_caps_from_string(caps_text("NV12", {64, 48}).c_str()));
+    for (GstPad* pad : pads) {
+      EXPECT(gst_pad_send_event(pad, gst_event_new_stream_start("stream")));
+      EXPECT(gst_pad_send_event(pad, gst_event_new_caps(caps.get())));
+      const Query query(gst_query_new_allocation(caps.get(), TRUE));
+      EXPECT(gst_pad_query(pad, query.get()));
+      EXPECT(gst_query_find_allocation_meta(query.get(), GST_VIDEO_META_API_TYPE, nullptr));
+      EXPECT(gst_query_find_allocation_meta(query.get(), GST_VIDEO_CROP_META_API_TYPE, nullptr));
+      EXPECT_EQ(gst_query_get_n_allocation_pools(query.get()), 1);
+      GstBufferPool* pool = nullptr;
+      guint bytes = 0;
+      gst_query_parse_nth_allocation_pool(query.get(), 0, &pool, &bytes, nullptr, nullptr);
+      EXPECT(pool && bytes >= 64 * 48 * 3 / 2);
+      gst_object_unref(pool);
+    }
+  }
+}
+
 TEST(survives_adding_and_removing_pads, Each::run) {
   Mixer mixer(run, "background=black", caps_text("RGBA", {64, 48}));
   mixer.add(caps_text("RGBA", {64, 48}));
