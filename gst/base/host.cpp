@@ -22,7 +22,10 @@ enum BackendChoice { BACKEND_AUTO, BACKEND_CUDA, BACKEND_CPU };
 constexpr Choice backend_choices[] = {
     {"auto", "CUDA if a device can be opened, else the CPU"}, {"cuda", "CUDA"}, {"cpu", "CPU (OpenCV)"}};
 
-enum { BACKEND, ACTIVE_BACKEND, CUDA_DEVICE_ID, ASYNC_DEPTH };
+GType backend_type() {
+  static const GType type = enum_from_table("GstCudaVisionBackend", backend_choices);
+  return type;
+}
 
 /// Sets the allocator of an allocation query. `allocator` is taken; nullptr: none.
 void offer_allocator(GstQuery* query, GstAllocator* allocator) {
@@ -72,68 +75,79 @@ std::string message_text(const Status& status) {
 // Properties --------------------------------------------------------------------------------------------------------------------
 
 Host::Host(GstElement* element) : element_(element) {
-  const auto notified =
-      +[](GObject*, GParamSpec* changed, gpointer self) { static_cast<const Host*>(self)->warn_of_late_change(changed); };
-  for (const char* signal : {"notify::backend", "notify::cuda-device-id"})
-    g_signal_connect(element, signal, G_CALLBACK(notified), this);
-  // Frames that wait here are taken from the pool, which is chosen again for another number of them.
-  const auto reallocate = +[](GstElement* changed, GParamSpec*, gpointer) {
-    GstPad* src = gst_element_get_static_pad(changed, "src");
-    gst_pad_mark_reconfigure(src);
-    gst_object_unref(src);
-  };
-  g_signal_connect(element, "notify::async-depth", G_CALLBACK(reallocate), nullptr);
+  const auto notified = +[](GObject*, GParamSpec* property, gpointer self) { static_cast<Host*>(self)->changed(property); };
+  for (const auto& property : properties())
+    g_signal_connect(element, (std::string("notify::") + property.spec->name).c_str(), G_CALLBACK(notified), this);
 }
 
-void Host::warn_of_late_change(GParamSpec* changed) const {
-  const bool is_device = g_str_equal(changed->name, "cuda-device-id");
+void Host::changed(GParamSpec* property) {
+  const std::string name = property->name;
+  Status status;
+  bool late = false;
   {
     ObjectLock lock(element_);
-    if (!backend_ || (is_device ? wanted_.device_id == opened_.device_id : wanted_.backend == opened_.backend)) return;
+    if (!backend_) return;
+    status = check_ranges(wanted_, properties());
+    if (!status.ok()) wanted_ = good_;
+    late = (name == "backend" && wanted_.backend != opened_.backend) ||
+           (name == "cuda-device-id" && wanted_.device_id != opened_.device_id);
   }
-  GST_ELEMENT_WARNING(element_, LIBRARY, SETTINGS,
-                      ("%s was changed: that takes effect when the element goes to NULL and starts again", changed->name),
-                      (nullptr));
+  if (!status.ok())
+    GST_ELEMENT_WARNING(element_, LIBRARY, SETTINGS, ("%s", message_text(status).c_str()), ("the last good settings stay in use"));
+  else if (late)
+    GST_ELEMENT_WARNING(element_, LIBRARY, SETTINGS,
+                        ("%s was changed: that takes effect when the element goes to NULL and starts again", name.c_str()),
+                        (nullptr));
+  else if (name == "async-depth") {
+    // Frames that wait here are taken from the pool, which is chosen again for another number of them.
+    GstPad* src = gst_element_get_static_pad(element_, "src");
+    gst_pad_mark_reconfigure(src);
+    gst_object_unref(src);
+  }
+}
+
+std::vector<Property<Host::Settings>> Host::new_properties() {
+  return {
+      {g_param_spec_enum("backend", "Backend",
+                         "The backend that processes frames; takes effect when the element leaves the state NULL", backend_type(),
+                         BACKEND_AUTO, null_property),
+       &Settings::backend},
+      {int_property("cuda-device-id", "CUDA device",
+                    "Number of the CUDA device; -1 is any device; takes effect when the element leaves the state NULL", -1,
+                    G_MAXINT, Settings().device_id, null_property),
+       &Settings::device_id},
+      {uint_property("async-depth", "Async depth",
+                     "Frames that wait in the element for the GPU, which copies and computes the next ones meanwhile, {}; each adds "
+                     "the duration of a frame to the latency. Frames that need not wait go on at once",
+                     0, max_async_depth, Settings().async_depth),
+       &Settings::async_depth},
+  };
+}
+
+const std::vector<Property<Host::Settings>>& Host::properties() {
+  static const std::vector<Property<Settings>> table = new_properties();
+  return table;
 }
 
 void Host::install_properties(GObjectClass* klass, guint first) {
   GST_DEBUG_CATEGORY_INIT(cudavision_debug, "cudavision", 0, "cudavision elements");
-  static const GType type = enum_from_table("GstCudaVisionBackend", backend_choices);
+  for (const auto& property : new_properties()) g_object_class_install_property(klass, first++, property.spec);
   g_object_class_install_property(
-      klass, first + BACKEND,
-      g_param_spec_enum("backend", "Backend",
-                        "The backend that processes frames; takes effect when the element leaves the state NULL", type,
-                        BACKEND_AUTO, null_property));
-  g_object_class_install_property(
-      klass, first + ACTIVE_BACKEND,
-      g_param_spec_enum("active-backend", "Active backend", "The backend in use since the state READY; auto means none yet", type,
-                        BACKEND_AUTO, GParamFlags(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS)));
-  g_object_class_install_property(
-      klass, first + CUDA_DEVICE_ID,
-      g_param_spec_int("cuda-device-id", "CUDA device",
-                       "Number of the CUDA device; -1 is any device; takes effect when the element leaves the state NULL", -1,
-                       G_MAXINT, -1, null_property));
-  g_object_class_install_property(
-      klass, first + ASYNC_DEPTH,
-      uint_property(
-          "async-depth", "Async depth",
-          "Frames that wait in the element for the GPU, which copies and computes the next ones meanwhile, {}; each adds the "
-          "duration of a frame to the latency. Frames that need not wait go on at once",
-          0, max_async_depth, 0));
+      klass, first,
+      g_param_spec_enum("active-backend", "Active backend", "The backend in use since the state READY; auto means none yet",
+                        backend_type(), BACKEND_AUTO, GParamFlags(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS)));
 }
 
 void Host::set_property(guint index, const GValue* value) {
-  if (index == BACKEND) wanted_.backend = g_value_get_enum(value);
-  if (index == CUDA_DEVICE_ID) wanted_.device_id = g_value_get_int(value);
-  if (index == ASYNC_DEPTH) async_depth_ = g_value_get_uint(value);
+  cudavision::set_property(wanted_, properties()[index], value);
+  if (!check_ranges(wanted_, properties()).ok()) return;
+  good_ = wanted_;
+  async_depth_ = good_.async_depth;
 }
 
 void Host::get_property(guint index, GValue* value) const {
-  if (index == BACKEND) g_value_set_enum(value, wanted_.backend);
-  if (index == ACTIVE_BACKEND)
-    g_value_set_enum(value, !backend_ ? BACKEND_AUTO : *backend_ == Backend::cuda ? BACKEND_CUDA : BACKEND_CPU);
-  if (index == CUDA_DEVICE_ID) g_value_set_int(value, wanted_.device_id);
-  if (index == ASYNC_DEPTH) g_value_set_uint(value, async_depth_);
+  if (index < properties().size()) return cudavision::get_property(wanted_, properties()[index], value);
+  g_value_set_enum(value, !backend_ ? BACKEND_AUTO : *backend_ == Backend::cuda ? BACKEND_CUDA : BACKEND_CPU);
 }
 
 // Backend -----------------------------------------------------------------------------------------------------------------------
@@ -148,12 +162,16 @@ GstStateChangeReturn Host::change_state(GstElementClass* base, GstStateChange tr
 }
 
 bool Host::open() {
-  Choices choices;
+  Settings settings;
   {
     ObjectLock lock(element_);
-    choices = wanted_;
+    settings = wanted_;
   }
-  const auto [wanted, device_id] = choices;
+  if (const Status status = check_ranges(settings, properties()); !status.ok()) {
+    post_error(status);
+    return false;
+  }
+  const int wanted = settings.backend, device_id = settings.device_id;
   std::optional<Backend> backend;
   std::string reason;
   if (wanted != BACKEND_CPU) {
@@ -188,7 +206,7 @@ bool Host::open() {
     ObjectLock lock(element_);
     backend_ = backend;
     uses_cuda_ = backend == Backend::cuda;
-    opened_ = choices;
+    opened_ = settings;
     no_cuda_ = reason;
     said_no_cuda_ = false;
     noted_copies_.clear();

@@ -7,8 +7,10 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "gst/base/gpu.hpp"
+#include "gst/base/properties.hpp"
 #include "kernels/core/queue.hpp"
 #include "kernels/core/status.hpp"
 
@@ -39,10 +41,11 @@ class Host {
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
 
-  /// Installs the properties backend, active-backend, cuda-device-id and async-depth, with ids from `first` on.
+  /// Installs the properties backend, cuda-device-id, async-depth and active-backend, with ids from `first` on.
   static void install_properties(GObjectClass* klass, guint first);
   static constexpr guint property_count = 4;
-  /// `index`: 0 to 3, in this order. Needs the object lock.
+  /// `index`: 0 to 3, in this order. Needs the object lock. A value out of its range is an error when the element leaves the state NULL.
+  /// Afterwards it posts a warning, and the last good values stay.
   void set_property(guint index, const GValue* value);
   void get_property(guint index, GValue* value) const;
 
@@ -86,17 +89,22 @@ class Host {
  private:
   bool open();
   void close();
-  /// Warns if a property changed that takes effect only when the element starts again. Takes the object lock.
-  void warn_of_late_change(GParamSpec* changed) const;
+  struct Settings {
+    int backend = 0;  // a row of backend_choices
+    int device_id = -1;
+    guint async_depth = 0;
+  };
+  /// With new specs: a spec belongs to one class.
+  static std::vector<Property<Settings>> new_properties();
+  static const std::vector<Property<Settings>>& properties();
+  /// Called after a property was set. Refuses a value out of range, and warns of a change that takes effect only when the element starts
+  /// again. Takes the object lock.
+  void changed(GParamSpec* property);
   GstBufferPool* new_pool(GstCaps* caps, guint min_buffers, guint max_buffers, guint* size, GstAllocator** allocator) const;
 
   GstElement* const element_;
-  struct Choices {
-    int backend = 0;  // a row of backend_choices
-    int device_id = -1;
-  };
-  Choices wanted_, opened_;  // the properties now; the properties when backend_ was chosen
-  std::atomic<guint> async_depth_{0};
+  Settings wanted_, good_, opened_;      // now; the last ones in their ranges; when backend_ was chosen
+  std::atomic<guint> async_depth_{0};  // of good_; for each frame, without the lock
   std::optional<Backend> backend_;
   std::atomic<bool> uses_cuda_{false};  // whether backend_ is CUDA; for each frame, without the lock
   std::string no_cuda_;                 // the reason why CUDA is not in use; empty if backend=cpu

@@ -22,9 +22,10 @@ const char* with_range(std::string blurb, double least, double most) {
 
 /// A GParamSpec of a type derived from GLib's type, which does not validate values.
 template <typename Spec, typename T>
-GParamSpec* open_spec(GType type, const char* name, const char* nick, const std::string& blurb, T least, T most, T initial) {
+GParamSpec* open_spec(GType type, const char* name, const char* nick, const std::string& blurb, T least, T most, T initial,
+                      GParamFlags flags = playing_property) {
   const char* text = with_range(blurb, least, most);
-  auto* spec = static_cast<Spec*>(g_param_spec_internal(type, name, nick, text, playing_property));
+  auto* spec = static_cast<Spec*>(g_param_spec_internal(type, name, nick, text, flags));
   spec->minimum = least;
   spec->maximum = most;
   spec->default_value = initial;
@@ -42,9 +43,10 @@ GParamSpec* uint_property(const char* name, const char* nick, const std::string&
   static const GType type = open_spec_type<GParamSpecUInt>(G_TYPE_PARAM_UINT, "GstCudaVisionParamUInt");
   return open_spec<GParamSpecUInt>(type, name, nick, blurb, least, most, initial);
 }
-GParamSpec* int_property(const char* name, const char* nick, const std::string& blurb, int least, int most, int initial) {
+GParamSpec* int_property(const char* name, const char* nick, const std::string& blurb, int least, int most, int initial,
+                         GParamFlags flags) {
   static const GType type = open_spec_type<GParamSpecInt>(G_TYPE_PARAM_INT, "GstCudaVisionParamInt");
-  return open_spec<GParamSpecInt>(type, name, nick, blurb, least, most, initial);
+  return open_spec<GParamSpecInt>(type, name, nick, blurb, least, most, initial, flags);
 }
 GParamSpec* double_property(const char* name, const char* nick, const std::string& blurb, double least, double most,
                             double initial) {

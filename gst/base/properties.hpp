@@ -28,7 +28,8 @@ inline constexpr GParamFlags null_property = GParamFlags(G_PARAM_READWRITE | G_P
 // where check_ranges() refuses it: at start with an error, while playing with a warning. "{}" in a blurb becomes the range: "0 to
 // 255".
 GParamSpec* uint_property(const char* name, const char* nick, const std::string& blurb, guint least, guint most, guint initial);
-GParamSpec* int_property(const char* name, const char* nick, const std::string& blurb, int least, int most, int initial);
+GParamSpec* int_property(const char* name, const char* nick, const std::string& blurb, int least, int most, int initial,
+                         GParamFlags flags = playing_property);
 GParamSpec* double_property(const char* name, const char* nick, const std::string& blurb, double least, double most,
                             double initial);
 /// `name`, `nick` and `blurb` are not copied.

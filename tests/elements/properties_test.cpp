@@ -247,6 +247,40 @@ TEST(names_a_wrong_value_as_the_user_typed_it, Each::element) {
   }
 }
 
+/// The properties that all elements have are checked as those of the elements are.
+TEST(refuses_wrong_values_of_the_common_properties, Each::element) {
+  struct Row {
+    const char *wrong, *good, *text;
+  };
+  for (const Row& row : {Row{"async-depth=9", "async-depth=3", "async-depth is 9: it must be 0 to 8"},
+                         Row{"async-depth=1000", "async-depth=8", "async-depth is 1000"},
+                         Row{"async-depth=-1", "async-depth=1", "async-depth is -1"},
+                         Row{"cuda-device-id=-2", "cuda-device-id=-1", "cuda-device-id is -2"}}) {
+    at(row.wrong);
+    const auto value = [&](Line& line) {
+      const std::string name = std::string(row.good).substr(0, std::string(row.good).find('='));
+      return name + "=" + value_text(line.element, g_object_class_find_property(G_OBJECT_GET_CLASS(line.element), name.c_str()));
+    };
+    {
+      Line line(run);
+      set(line.element, row.wrong);
+      const std::vector<Heard> heard = line.play();
+      EXPECT_EQ(heard.size(), 1u);
+      EXPECT_EQ(heard[0].type, GST_MESSAGE_ERROR);
+      EXPECT_CONTAINS(heard[0].text, row.text);
+    }
+    Line line(run);
+    set(line.element, row.good);
+    line.pause();
+    set(line.element, row.wrong);
+    const Message warning = pop_message(line.bus, GST_MESSAGE_WARNING);
+    EXPECT_EQ(warning.domain, GST_LIBRARY_ERROR);
+    EXPECT_CONTAINS(warning.text, row.text);
+    EXPECT_EQ(value(line), row.good);
+    for (const Heard& message : line.play()) EXPECT_EQ(message.text, "");
+  }
+}
+
 TEST(warns_of_a_late_backend_change, Each::element) {
   Line line(run);
   set(line.element, "backend=cpu");
