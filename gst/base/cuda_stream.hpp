@@ -13,6 +13,7 @@
 
 #include "gst/base/compat.hpp"
 #include "gst/base/cuda_event.hpp"
+#include "gst/base/log.hpp"
 
 namespace cudavision {
 
@@ -73,6 +74,8 @@ class Stream {
       put_in_order(gst_cuda_stream_get_handle(stream), handle(), event_);
   }
   bool can_hand_over(bool) const { return true; }
+  /// Makes sure that others read memory that goes on as it came after its writer. Returns false if that is not possible.
+  bool pass_on(GstCudaMemory*, bool) const { return true; }
   /// Lets others find out when the work of this stream on the memory is done. Returns false if that is not possible.
   bool hand_over(GstCudaMemory* memory, bool) const {
     GstCudaStream* stream = gst_cuda_memory_get_stream(memory);
@@ -180,6 +183,13 @@ class Stream {
   void wait_for_readers(GstCudaMemory*) const {}
   /// `taken`: the next element takes unfinished memory.
   bool can_hand_over(bool taken) const { return taken; }
+  /// The writer handed the memory over to this element. If the next element takes no unfinished memory, the host waits for the writer.
+  bool pass_on(GstCudaMemory* memory, bool taken) const {
+    const CudaEvent* written = taken ? nullptr : written_event(memory);
+    if (!written || written->query() == cudaSuccess) return true;
+    GST_LOG("waits for the GPU, which writes a frame that passes through");
+    return written->wait() == cudaSuccess;
+  }
   bool hand_over(GstCudaMemory* memory, bool taken) const {
     if (!taken) return false;
     CudaEvent* written = written_event(memory);

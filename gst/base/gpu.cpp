@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <atomic>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -94,7 +95,7 @@ struct Gpu::State {
   // For the streaming thread:
   std::unique_ptr<InFlight> in_flight;
   std::unique_ptr<BusCopies> copies;  // made when the first frame crosses the bus
-  bool downstream_takes_handover = false;
+  std::atomic<bool> downstream_takes_handover{false};  // also set when upstream asks in a thread of its own
   bool unfinished = false;
   bool downloads = false;  // the current frame is downloaded
   int longest_pause = 0;   // of begin_frame()
@@ -318,6 +319,10 @@ void Gpu::acquire_to_write(GstBuffer* buffer) const { state_->stream->wait_for_r
 
 bool Gpu::hand_over(GstBuffer* buffer) const {
   return state_->stream->hand_over(cuda_memory(buffer), state_->downstream_takes_handover);
+}
+
+bool Gpu::pass_on(GstBuffer* buffer) const {
+  return state_->stream->pass_on(cuda_memory(buffer), state_->downstream_takes_handover);
 }
 
 bool Gpu::may_hand_over() const { return state_->stream->can_hand_over(state_->downstream_takes_handover); }

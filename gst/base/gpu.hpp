@@ -101,6 +101,8 @@ class Gpu {
   void acquire_to_write(GstBuffer* buffer) const;
   /// Returns false if readers cannot find out when the work is done. Then finish() and release() are needed.
   bool hand_over(GstBuffer* buffer) const;
+  /// As hand_over(), for a device buffer that goes on as it came. It may wait for the writer of the buffer.
+  bool pass_on(GstBuffer* buffer) const;
   /// Whether downstream takes device buffers before their writer has finished, as far as is known.
   bool may_hand_over() const;
   /// For inputs that go on themselves, before keep_inputs(): makes their next writers follow the work submitted here, where GStreamer

@@ -38,6 +38,7 @@ GstMapFlags Gpu::map_flag() { return GstMapFlags(0); }
 void Gpu::acquire_to_read(GstBuffer*) {}
 void Gpu::acquire_to_write(GstBuffer*) const {}
 bool Gpu::hand_over(GstBuffer*) const { return false; }
+bool Gpu::pass_on(GstBuffer*) const { return true; }
 bool Gpu::may_hand_over() const { return false; }
 void Gpu::hold_up_writers() {}
 void Gpu::keep_for_download(GstBuffer*) {}

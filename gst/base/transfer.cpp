@@ -35,6 +35,7 @@ GstBuffer* Transfer::prepared(GstBuffer* buffer, GstMapFlags access) const {
 }
 
 Result<const Image*> Transfer::fetch(const FrameBuffer& from, Staging& staging) {
+  if (from.on_device_ || from.on_peer_) input_ = &from;
   if (from.on_device_) gpu_->acquire_to_read(from.buffer_);
   if (!copies(from)) return &from.image();
   auto picture = staging.next(*gpu_, from.image().geometry);
@@ -116,6 +117,7 @@ Status Transfer::release_uploads(const Frame& frame) {
 /// Passes on unfinished work, if the next element can take it.
 bool Transfer::hand_over() {
   if (output_) return gpu_->hand_over(output_->buffer_);
+  if (input_ && !gpu_->pass_on(input_->buffer_)) return false;
   gpu_->hold_up_writers();
   return true;
 }

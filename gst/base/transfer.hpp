@@ -117,6 +117,7 @@ class Transfer {
   Gpu* const gpu_;
   std::vector<const FrameBuffer*> uploaded_;  // frames in system memory that copies read
   std::uint64_t ticket_ = 0;
+  const FrameBuffer* input_ = nullptr;  // the last one in CUDA memory
   const FrameBuffer* output_ = nullptr;
   const Image* to_download_ = nullptr;  // the picture to download to `output_`, or nullptr
 };

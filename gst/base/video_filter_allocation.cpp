@@ -26,6 +26,7 @@ gboolean answer_allocation(GstBaseTransform* trans, GstQuery* decide_query, GstQ
   GstCudaVisionFilter* self = as_filter(trans);
   // Without a decide_query frames pass through, and the base class has asked downstream.
   const bool asked = base_class()->propose_allocation(trans, decide_query, query);
+  if (!decide_query && self->state->host.uses_cuda()) self->state->host.gpu.learn_handover(asked ? query : nullptr);
   if (decide_query ? !asked : asked && gst_query_get_n_allocation_pools(query) > 0) return asked;
   GstCaps* caps;
   gboolean need_pool;
