@@ -39,14 +39,14 @@ class FilterElement {
 
  private:
   static Status check(GstCudaVisionFilter* filter) {
-    const auto& committed = Object::settings(filter).committed();
-    Status status = check_ranges(committed, Object::properties());
-    return status.ok() ? E::check(committed) : status;
+    const auto& taken = Object::settings(filter).taken();
+    Status status = check_ranges(taken, Object::properties());
+    return status.ok() ? E::check(taken) : status;
   }
 
   static Result<FilterPlan> make_plan(GstCudaVisionFilter* filter, const PlanContext& context) {
     if (Status status = check(filter); !status.ok()) return status;
-    return E::make_plan(Object::settings(filter).committed(), context);
+    return E::make_plan(Object::settings(filter).taken(), context);
   }
 
   static void class_init(gpointer klass, gpointer) {

@@ -94,7 +94,7 @@ struct Gpu::State {
   std::unique_ptr<Stream> stream;
   // For the streaming thread:
   std::unique_ptr<InFlight> in_flight;
-  std::unique_ptr<BusCopies> copies;  // made when the first frame crosses the bus
+  std::unique_ptr<BusCopies> copies;                   // made when the first frame crosses the bus
   std::atomic<bool> downstream_takes_handover{false};  // also set when upstream asks in a thread of its own
   bool unfinished = false;
   bool downloads = false;  // the current frame is downloaded

@@ -116,10 +116,11 @@ std::vector<Property<Host::Settings>> Host::new_properties() {
                     "Number of the CUDA device; -1 is any device; takes effect when the element leaves the state NULL", -1,
                     G_MAXINT, Settings().device_id, null_property),
        &Settings::device_id},
-      {uint_property("async-depth", "Async depth",
-                     "Frames that wait in the element for the GPU, which copies and computes the next ones meanwhile, {}; each adds "
-                     "the duration of a frame to the latency. Frames that need not wait go on at once",
-                     0, max_async_depth, Settings().async_depth),
+      {uint_property(
+           "async-depth", "Async depth",
+           "Frames that wait in the element for the GPU, which copies and computes the next ones meanwhile, {}; each adds "
+           "the duration of a frame to the latency. Frames that need not wait go on at once",
+           0, max_async_depth, Settings().async_depth),
        &Settings::async_depth},
   };
 }

@@ -54,8 +54,6 @@ class Host {
   GstStateChangeReturn change_state(GstElementClass* base, GstStateChange transition);
   void set_context(GstContext* context);
 
-  /// The backend in use; empty in the state NULL. Needs the object lock.
-  std::optional<Backend> backend() const { return backend_; }
   bool uses_cuda() const { return uses_cuda_; }
   /// Whether this element is to go over to the CUDA context of a device buffer of another context. Not if it was told to use another
   /// device: then it copies the frame.
@@ -103,7 +101,7 @@ class Host {
   GstBufferPool* new_pool(GstCaps* caps, guint min_buffers, guint max_buffers, guint* size, GstAllocator** allocator) const;
 
   GstElement* const element_;
-  Settings wanted_, good_, opened_;      // now; the last ones in their ranges; when backend_ was chosen
+  Settings wanted_, good_, opened_;    // now; the last ones in their ranges; when backend_ was chosen
   std::atomic<guint> async_depth_{0};  // of good_; for each frame, without the lock
   std::optional<Backend> backend_;
   std::atomic<bool> uses_cuda_{false};  // whether backend_ is CUDA; for each frame, without the lock

@@ -46,6 +46,11 @@ void InFlight::drop_oldest(cudaError_t result, std::vector<GstBuffer*>& dropped)
   frames_.pop_front();
 }
 
+/// Moves the references of frames up to this ticket, whose work ended with this result, to `dropped`.
+void InFlight::drop_until(std::uint64_t ticket, cudaError_t result, std::vector<GstBuffer*>& dropped) {
+  while (!frames_.empty() && frames_.front().ticket <= ticket) drop_oldest(result, dropped);
+}
+
 /// Moves the references of frames that are done to `dropped`, until at most so many frames are left, or one is not done. On a device that
 /// failed all are done: nothing works there any more.
 void InFlight::drop_reached(std::size_t most_left, std::vector<GstBuffer*>& dropped) {
@@ -75,11 +80,13 @@ std::optional<std::uint64_t> InFlight::push(const std::vector<GstBuffer*>& buffe
   std::vector<GstBuffer*> dropped;
   std::optional<std::uint64_t> ticket;
   {
-    std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     drop_reached(usual_frames, dropped);
     if (frames_.size() >= most_frames) {
       GST_LOG("waits for the GPU: %u frames are in flight", guint(most_frames));
-      drop_oldest(frames_.front().done->wait(), dropped);
+      const std::uint64_t oldest = frames_.front().ticket;
+      const cudaError_t result = wait(frames_.front(), lock);
+      drop_until(oldest, result, dropped);
     }
     if (auto event = new_event(); event->record(stream)) {
       ticket = ++last_ticket_;
@@ -117,14 +124,24 @@ cudaError_t InFlight::query(std::uint64_t ticket) {
   return frame ? cudaErrorNotReady : failure_;
 }
 
+/// Waits until the work of a frame is done. Unlocks the mutex meanwhile, so that the poller goes on with other elements. The event stays as
+/// it is: the poller may drop the frame, but only the thread that waits here records events and ends them.
+cudaError_t InFlight::wait(const Frame& frame, std::unique_lock<std::mutex>& lock) {
+  const CudaEvent& done = *frame.done;
+  lock.unlock();
+  const cudaError_t result = done.wait();
+  lock.lock();
+  return result;
+}
+
 cudaError_t InFlight::wait(std::uint64_t ticket) {
   std::vector<GstBuffer*> dropped;
   cudaError_t result;
   {
-    std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     const Frame* frame = find(ticket);
-    result = frame ? frame->done->wait() : failure_;
-    while (!frames_.empty() && frames_.front().ticket <= ticket) drop_oldest(result, dropped);
+    result = frame ? wait(*frame, lock) : failure_;
+    drop_until(ticket, result, dropped);
   }
   unref_all(dropped);
   await_poller();

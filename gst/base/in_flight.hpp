@@ -67,6 +67,8 @@ class InFlight {
   bool poll();
   /// Waits until the poller has dropped the references that it took out.
   void await_poller() { const std::lock_guard lock(polling_); }
+  cudaError_t wait(const Frame& frame, std::unique_lock<std::mutex>& lock);
+  void drop_until(std::uint64_t ticket, cudaError_t result, std::vector<GstBuffer*>& dropped);
   void drop_reached(std::size_t most_left, std::vector<GstBuffer*>& dropped);
   void drop_oldest(cudaError_t result, std::vector<GstBuffer*>& dropped);
   const Frame* find(std::uint64_t ticket) const;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The settings of an element or a pad, in three states. GObject sets one property after the other; a frame must never see half of
+// The settings of an element or a pad, in four states. GObject sets one property after the other; a frame must never see half of
 // a change.
 //
-//   g_object_set() ──set()──▶ pending ──commit()──▶ committed ──accept()──▶ working
-//                                ▲        at the end of  ▲      when a plan     │
-//                                │        g_object_set() │      was made        │
-//                                └──────── revert(), if no plan can be made ────┘
+//   g_object_set() ──set()──▶ pending ──commit()──▶ committed ──take()──▶ taken ──accept()──▶ working
+//                                ▲        at the end of  ▲      for a plan       when it      │
+//                                │        g_object_set() │                       was made     │
+//                                └──────────── revert(), if no plan can be made ──────────────┘
 //
+// Plans are made from the taken settings without the object lock, because that can take long: kernels are loaded, the GPU is waited for.
 // A state also holds which properties g_object_set() has set: a preset leaves their values as they are, whichever is set first.
 #pragma once
 
@@ -20,14 +21,17 @@
 
 namespace cudavision {
 
-/// The transitions between the states, for settings of any type. Each call needs the lock of the object that owns the settings.
+/// The transitions between the states, for settings of any type. Each call needs the lock of the object that owns the settings. take(),
+/// accept() and revert() are for the streaming thread.
 class SettingsMachine {
  public:
   virtual ~SettingsMachine() = default;
 
   /// Makes the pending settings the ones for the next plan.
   virtual void commit() = 0;
-  /// Records that a plan was made from the committed settings.
+  /// Copies the committed settings to make a plan from them.
+  virtual void take() = 0;
+  /// Records that a plan was made from the taken settings.
   virtual void accept() = 0;
   /// Goes back to the working settings. Pending settings that are not committed yet stay as they are.
   virtual void revert() = 0;
@@ -64,12 +68,15 @@ class SettingsOf final : public SettingsMachine {
 
   /// Needs the object lock.
   const S& committed() const { return committed_.values; }
+  /// For the streaming thread, without the object lock.
+  const S& taken() const { return taken_.values; }
 
   void commit() override {
     committed_ = pending_;
     uncommitted_ = false;
   }
-  void accept() override { working_ = committed_; }
+  void take() override { taken_ = committed_; }
+  void accept() override { working_ = taken_; }
   void revert() override {
     committed_ = working_;
     if (!uncommitted_) pending_ = working_;
@@ -81,7 +88,7 @@ class SettingsOf final : public SettingsMachine {
     std::set<const GParamSpec*> by_hand;
   };
 
-  State pending_, committed_, working_;
+  State pending_, committed_, taken_, working_;
   bool uncommitted_ = false;  // whether set() was called since the last commit()
 };
 

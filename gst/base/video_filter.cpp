@@ -83,9 +83,13 @@ void update_passthrough(GstCudaVisionFilter* self) {
   gst_base_transform_reconfigure_sink(trans);     // so that upstream asks again whose pool to use
 }
 
-/// Checks the committed settings as far as they do not depend on the caps. Needs the object lock.
-Status check(GstCudaVisionFilter* self) {
-  const FilterSettings& settings = self->state->settings.committed();
+/// Takes the committed settings, and checks them as far as they do not depend on the caps.
+Status take_settings(GstCudaVisionFilter* self) {
+  {
+    const ObjectLock lock(self);
+    for_each_settings(self, [](SettingsMachine& machine) { machine.take(); });
+  }
+  const FilterSettings& settings = self->state->settings.taken();
   Status status = check_ranges(settings, properties());
   if (status.ok()) status = check_shapes(settings);
   return status.ok() ? class_of(self)->check(self) : status;
@@ -103,25 +107,24 @@ Status make_plan(GstCudaVisionFilter* self) {
   Gpu::Scope scope(state.host.gpu);
   if (!scope.status().ok()) return scope.status();
   if (Status status = complete_until(self, 0); !status.ok()) return status;
-  std::string advice;
+  if (Status status = take_settings(self); !status.ok()) return status;
+  const FilterSettings& settings = state.settings.taken();
+  auto shapes = own_shapes(settings, state.video);
+  if (!shapes.ok()) return shapes.error();
+  const Backend backend = state.host.uses_cuda() ? Backend::cuda : Backend::cpu;
+  auto plan = class_of(self)->make_plan(self, {state.video, backend, Region::Mode(settings.region), state.processor.get(),
+                                               state.host.gpu, state.data.get(), state.kept});
+  if (!plan.ok()) return plan.error();
+  if (Status status = state.host.finish_work(); !status.ok()) return status;  // before the former plan ends
+  state.processor = std::move(plan.value().processor);
+  state.in_use = settings;
+  state.own_shapes = std::move(shapes.value());
+  state.has_worked = true;
   {
-    ObjectLock lock(self);
-    if (Status status = check(self); !status.ok()) return status;
-    const FilterSettings& settings = state.settings.committed();
-    auto shapes = own_shapes(settings, state.video);
-    if (!shapes.ok()) return shapes.error();
-    auto plan = class_of(self)->make_plan(self, {state.video, *state.host.backend(), Region::Mode(settings.region),
-                                                 state.processor.get(), state.host.gpu, state.data.get(), state.kept});
-    if (!plan.ok()) return plan.error();
-    if (Status status = state.host.finish_work(); !status.ok()) return status;  // before the former plan ends
-    state.processor = std::move(plan.value().processor);
-    state.in_use = settings;
-    state.own_shapes = std::move(shapes.value());
-    state.has_worked = true;
-    advice = std::move(plan.value().advice);
+    const ObjectLock lock(self);
     for_each_settings(self, [](SettingsMachine& machine) { machine.accept(); });
   }
-  advise(self, std::move(advice), state.advice);
+  advise(self, std::move(plan.value().advice), state.advice);
   advise(self, unused_shapes(state.in_use), state.unused);
   update_passthrough(self);
   return {};
@@ -169,16 +172,12 @@ namespace {
 gboolean start(GstBaseTransform* trans) {
   GstCudaVisionFilter* self = as_filter(trans);
   FilterState& state = *self->state;
-  Status status;
-  {
-    ObjectLock lock(self);
-    state.has_worked = false;
-    state.advice.clear();
-    state.unused.clear();
-    state.renewed = Status();
-    state.dropped = false;
-    status = check(self);
-  }
+  state.has_worked = false;
+  state.advice.clear();
+  state.unused.clear();
+  state.renewed = Status();
+  state.dropped = false;
+  const Status status = take_settings(self);
   if (status.ok()) return TRUE;
   state.host.post_error(status);
   return FALSE;

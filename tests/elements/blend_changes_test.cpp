@@ -65,7 +65,8 @@ TEST(shows_settings_of_one_moment, Each::run) {
       while (position < 255 && sample(shown, 0, position, 0) != 255) ++position;
       const int ahead = (position - background + steps) % steps;  // changes of the pad that the element's do not follow yet
       if (ahead != 0 && ahead != (pad_first ? 1 : steps - 1))
-        torn = "xpos=" + std::to_string(position) + " and background " + std::to_string(background) + " in frame " + std::to_string(i);
+        torn =
+            "xpos=" + std::to_string(position) + " and background " + std::to_string(background) + " in frame " + std::to_string(i);
     }
     ends = true;
     application.join();

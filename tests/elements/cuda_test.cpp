@@ -325,8 +325,8 @@ std::vector<guint8> read_at_once(GstBuffer* buffer, const GstVideoInfo& video) {
 /// The neighbour before the element has learnt that the element takes unfinished frames. When these begin to pass through, they must be
 /// finished for the one after it.
 TEST(passes_finished_frames_when_it_changes_to_passthrough, Each::run) {
-  const std::pair<const char*, const char*> changes[] = {
-      {"output=difference attach-roi=false", "output=passthrough"}, {"equalize=true", "equalize=false"}};
+  const std::pair<const char*, const char*> changes[] = {{"output=difference attach-roi=false", "output=passthrough"},
+                                                         {"equalize=true", "equalize=false"}};
   const int change = run.element == "cudadiff" ? 0 : run.element == "cudahistogram" ? 1 : -1;
   if (change < 0 || cudavision::compat::running_minor() >= 24) return;  // since 1.24 memory has a stream, which readers follow
   const LateStreams late("30");

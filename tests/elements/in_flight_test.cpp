@@ -29,6 +29,10 @@ using cudavision::test::expect;
 
 /// The time from record() until the next event of this thread is reached.
 thread_local std::chrono::microseconds work{0};
+/// The event that this thread recorded last.
+thread_local FakeEvent* recorded = nullptr;
+/// Threads that wait in cudaEventSynchronize().
+std::atomic<int> waiting{0};
 
 }  // namespace
 
@@ -44,13 +48,16 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
-  fake(event)->due = Clock::now() + work;
+  recorded = fake(event);
+  recorded->due = Clock::now() + work;
   return cudaSuccess;
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return cudaSuccess; }
 cudaError_t cudaEventQuery(cudaEvent_t event) { return Clock::now() >= fake(event)->due.load() ? cudaSuccess : cudaErrorNotReady; }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  std::this_thread::sleep_until(fake(event)->due.load());
+  ++waiting;
+  while (Clock::now() < fake(event)->due.load()) std::this_thread::sleep_for(50us);
+  --waiting;
   return cudaSuccess;
 }
 gboolean gst_cuda_context_push(GstCudaContext*) { return TRUE; }
@@ -131,6 +138,42 @@ void leaves_buffers_writable(GstCudaContext* context) {
   }
 }
 
+/// While one element waits for the GPU, the poller drops the buffers of others: their pools may wait for them.
+void does_not_hold_up_others_while_it_waits(GstCudaContext* context) {
+  for (bool many : {false, true}) {
+    std::atomic<FakeEvent*> first{nullptr};
+    std::thread slow([&] {
+      InFlight frames(context);
+      work = 1h;
+      add(frames, 1);
+      const auto ticket = frames.submitted(stream, true);
+      FakeEvent* const event = recorded;
+      work = 0us;
+      for (int i = 0; many && i < 15; ++i) {
+        add(frames, 1);
+        frames.submitted(stream, false);
+      }
+      first = event;
+      if (many) {
+        add(frames, 1);
+        frames.submitted(stream, false);  // one too many: waits for the first
+      } else {
+        expect(frames.wait(*ticket) == cudaSuccess, "wait() succeeds");
+      }
+    });
+    while (!first || waiting == 0) std::this_thread::sleep_for(1ms);
+    const int others = buffers;
+    InFlight frames(context);
+    work = 100us;
+    add(frames, 3);
+    frames.submitted(stream, false);
+    expect(wait_for_buffers(others), many ? "buffers are dropped while another object has too many frames in flight"
+                                          : "buffers are dropped while another object waits for its work");
+    first.load()->due = Clock::now();
+    slow.join();
+  }
+}
+
 /// One object after the other, so that the poller ends and begins again.
 void begins_and_ends(GstCudaContext* context) {
   work = std::chrono::microseconds(100);
@@ -170,7 +213,7 @@ int main() {
   GST_DEBUG_CATEGORY_INIT(cudavision_debug, "cudavision", 0, "");
   auto* context = static_cast<GstCudaContext*>(static_cast<gpointer>(gst_object_ref_sink(gst_bin_new(nullptr))));
   for (const auto test : {drops_buffers_when_their_work_is_done, waits_if_many_frames_are_in_flight, leaves_buffers_writable,
-                          begins_and_ends, works_in_many_threads}) {
+                          does_not_hold_up_others_while_it_waits, begins_and_ends, works_in_many_threads}) {
     test(context);
     expect(buffers == 0 && events == 0, "nothing is left");
   }

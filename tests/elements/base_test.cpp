@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Tests the base class of filters with an element of their own, which looks at what the base class does while it calls the element.
+#include "gst/base/filter_element.hpp"
+
+#include <atomic>
+
+#include "tests/elements/expect.hpp"
+
+// Included last, because its macro fail() breaks C++ headers.
+#include <gst/check/gstcheck.h>
+#include <gst/check/gstharness.h>
+
+namespace {
+
+using namespace cudavision;
+using cudavision::test::expect;
+
+GstElement* element = nullptr;
+std::atomic<int> plans{0}, with_lock{0};
+
+struct Watching : Processor {
+  bool passes_through() const override { return true; }
+  bool reads_results() const override { return false; }
+  Status submit(const FrameJob&) override { return {}; }
+};
+
+/// Whether somebody holds the object lock of the element.
+bool is_locked() {
+  if (!GST_OBJECT_TRYLOCK(element)) return true;
+  GST_OBJECT_UNLOCK(element);
+  return false;
+}
+
+struct WatchingElement {
+  static constexpr const char *type_name = "GstCudaVisionWatching", *element_name = "watching", *long_name = "Watching",
+                              *klass = "Filter", *description = "Looks at the base class";
+  struct Settings {
+    guint size = 0;
+  };
+  static std::vector<Property<Settings>> properties() {
+    return {{uint_property("size", "Size", "{}", 0, 10, 0), &Settings::size}};
+  }
+  static Status check(const Settings&) { return {}; }
+  static Result<FilterPlan> make_plan(const Settings& settings, const PlanContext&) {
+    ++plans;
+    with_lock += is_locked();
+    if (plans == 2) g_object_set(element, "size", 3, nullptr);  // another change, while the plan for the one before is made
+    expect(settings.size == (plans == 1 ? 0u : plans == 2 ? 2u : 3u), "a plan is made from one state of the settings");
+    return FilterPlan{std::make_unique<Watching>(), {}};
+  }
+};
+
+/// Making a plan can take long: kernels are loaded, and the GPU is waited for. Reading and setting properties must not wait for it.
+void makes_plans_without_the_object_lock() {
+  element = gst_element_factory_make("watching", nullptr);
+  gst_object_ref_sink(element);
+  g_object_set(element, "backend", 2, nullptr);  // cpu
+  GstHarness* harness = gst_harness_new_with_element(element, "sink", "src");
+  gst_harness_set_src_caps_str(harness, "video/x-raw,format=GRAY8,width=4,height=4,framerate=25/1");
+  const auto push = [&] {
+    const GstFlowReturn flow = gst_harness_push(harness, gst_buffer_new_allocate(nullptr, 16, nullptr));
+    expect(flow == GST_FLOW_OK, "a frame passes");
+    gst_buffer_unref(gst_harness_pull(harness));
+  };
+  push();
+  expect(plans == 1, "a plan is made for the caps");
+  g_object_set(element, "size", 2, nullptr);
+  push();
+  push();
+  expect(plans == 3, "a plan is made for each change, also for one that comes meanwhile");
+  expect(with_lock == 0, "the object lock is free while a plan is made");
+  guint size = 0;
+  g_object_get(element, "size", &size, nullptr);
+  expect(size == 3, "the last change stays");
+  gst_harness_teardown(harness);
+  gst_object_unref(element);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  gst_check_init(&argc, &argv);
+  FilterElement<WatchingElement>::register_in(nullptr);
+  makes_plans_without_the_object_lock();
+  return cudavision::test::exit_status();
+}
