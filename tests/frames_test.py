@@ -464,6 +464,33 @@ class Makers(unittest.TestCase):
         gc.collect()
         self.assertIsNone(watch())
 
+    def test_the_interpreters_lock(self):
+        """A thread without the interpreter's lock drops the last reference, while a thread that has the lock waits for it."""
+
+        class Watched(numpy.ndarray):
+            pass
+
+        array = numpy.full((4, 8), 5, numpy.uint8).view(Watched)
+        watch = weakref.ref(array)
+        buffer = frames.BufferMaker("GRAY8", 8, 4, device="cpu")(array)
+        del array
+        glib = ctypes.CDLL("libglib-2.0.so.0")
+        glib_with_lock = ctypes.PyDLL("libglib-2.0.so.0")
+        unref = ctypes.cast(ctypes.CDLL("libgstreamer-1.0.so.0").gst_mini_object_unref, ctypes.c_void_p)
+        glib.g_thread_new.restype = ctypes.c_void_p
+        glib.g_thread_new.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p]
+        glib_with_lock.g_thread_join.argtypes = [ctypes.c_void_p]
+        address = hash(buffer)
+        ctypes.c_int.from_address(address + 8).value += 1  # a reference for the thread
+        del buffer
+        gc.collect()
+        glib_with_lock.g_thread_join(glib.g_thread_new(b"drops", unref, address))
+        for _ in range(1000):
+            if watch() is None:
+                break
+            time.sleep(0.01)
+        self.assertIsNone(watch())
+
     def test_appsrc(self):
         """Arrays end on a streaming thread; ten thousand of them leak nothing."""
         pipeline = Gst.parse_launch(

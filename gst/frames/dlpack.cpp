@@ -48,6 +48,19 @@ std::atomic<const CudavisionPython*> python{nullptr};
 
 }  // namespace
 
+/// Libraries for Python give arrays back under the interpreter's lock, for which a thread may have to wait long. A streaming thread, and the
+/// thread that drops references for all elements, must not. So unless this thread has the lock, another one deletes the sources.
+void Sources::end() {
+  const CudavisionPython* interpreter = python.load();
+  if (!interpreter || interpreter->holds_gil()) {
+    delete this;
+    return;
+  }
+  const GFunc delete_sources = [](gpointer sources, gpointer) { delete static_cast<Sources*>(sources); };
+  static GThreadPool* const thread = g_thread_pool_new(delete_sources, nullptr, 1, FALSE, nullptr);
+  g_thread_pool_push(thread, this, nullptr);
+}
+
 Sources::~Sources() {
   for (const CudavisionSource& source : sources_) {
     if (source.managed && source.versioned) {

@@ -18,7 +18,7 @@
 #include <cstdint>
 
 #define CUDAVISION_FRAMES_API extern "C" __attribute__((visibility("default")))
-#define CUDAVISION_FRAMES_ABI 1
+#define CUDAVISION_FRAMES_ABI 2
 
 /// An array: where it is, and its layout. A row has no gaps; rows are `strides[0]` bytes apart.
 struct CudavisionArray {
@@ -53,6 +53,7 @@ struct CudavisionSource {
 struct CudavisionPython {
   int (*capsule_is_valid)(void* capsule, const char* name);
   void* (*capsule_pointer)(void* capsule, const char* name);
+  int (*holds_gil)();
   int (*ensure_gil)();
   void (*release_gil)(int state);
   void (*decrement)(void* object);

@@ -24,11 +24,12 @@ class Sources {
     return this;
   }
   void unref() {
-    if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+    if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) end();
   }
 
  private:
   ~Sources();
+  void end();
 
   std::atomic<int> references_{1};
   const std::vector<CudavisionSource> sources_;

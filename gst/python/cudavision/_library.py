@@ -23,7 +23,7 @@ from ctypes import (
     c_void_p,
 )
 
-ABI = 1  # CUDAVISION_FRAMES_ABI
+ABI = 2  # CUDAVISION_FRAMES_ABI
 
 
 class ArrayData(Structure):
@@ -64,7 +64,10 @@ class Source(Structure):
 class Interpreter(Structure):
     """CudavisionPython"""
 
-    _fields_ = [(name, c_void_p) for name in ("capsule_is_valid", "capsule_pointer", "ensure_gil", "release_gil", "decrement")]
+    _fields_ = [
+        (name, c_void_p)
+        for name in ("capsule_is_valid", "capsule_pointer", "holds_gil", "ensure_gil", "release_gil", "decrement")
+    ]
 
 
 # name: result, arguments. The functions that can fail end with a buffer for the error and its size: call() adds both.
@@ -163,6 +166,7 @@ def library():
             for function in (
                 api.PyCapsule_IsValid,
                 api.PyCapsule_GetPointer,
+                api.PyGILState_Check,
                 api.PyGILState_Ensure,
                 api.PyGILState_Release,
                 api.Py_DecRef,
