@@ -186,6 +186,7 @@ gboolean start(GstBaseTransform* trans) {
 gboolean stop(GstBaseTransform* trans) {
   FilterState& state = state_of(trans);
   state.reporter.reset();
+  state.deadline.reset();
   const Status status = guarded([&] {
     interrupt(as_filter(trans), Interruption::eos);  // for streams that end without EOS
     finish_work(as_filter(trans));

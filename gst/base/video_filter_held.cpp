@@ -3,9 +3,12 @@
 // (async-depth).
 //
 //   async-depth=2      in 1   in 2   in 3, out 1   in 4, out 2 …      at EOS and before other events: out 3, out 4
+//                                                                    if a live stream stalls: each when its latency has passed
 #include <algorithm>
+#include <chrono>
 
 #include "gst/base/video_filter_private.hpp"
+#include "kernels/core/guard.hpp"
 
 namespace cudavision::video_filter {
 namespace {
@@ -22,7 +25,7 @@ bool frames_need_completion(GstCudaVisionFilter* self) {
 /// (transfer full) The oldest frame that waits, of which the work is done then. Errors: resource.
 Result<GstBuffer*> take_oldest(GstCudaVisionFilter* self) {
   FilterState& state = *self->state;
-  GstBuffer* buffer = state.held.front();
+  GstBuffer* buffer = state.held.front().buffer;
   const auto frame = std::find_if(state.pending.begin(), state.pending.end(),
                                   [buffer](const PendingFrame& pending) { return pending.held == buffer; });
   if (frame != state.pending.end()) {
@@ -48,14 +51,22 @@ guint depth_of(GstCudaVisionFilter* self) {
   return can_wait ? depth : 0;
 }
 
-GstFlowReturn push_held(GstCudaVisionFilter* self) {
+namespace {
+
+/// When the oldest frame that waits has been here for as long as the latency says.
+Deadline::Clock::time_point due(const FilterState& state) {
+  return state.held.front().arrived + std::chrono::nanoseconds(state.latency.load());
+}
+
+/// Pushes the frames that wait in this element: all, or those that are due.
+GstFlowReturn push_frames(GstCudaVisionFilter* self, bool all) {
   FilterState& state = *self->state;
   GstFlowReturn flow = GST_FLOW_OK;
   for (;;) {
     GstBuffer* buffer;
     {
       const std::lock_guard lock(state.processing);
-      if (state.held.empty()) return flow;
+      if (state.held.empty() || (!all && due(state) > Deadline::Clock::now())) return flow;
       const auto taken = take_oldest(self);
       if (!taken.ok()) return failed(state, taken.error());
       buffer = taken.value();
@@ -67,24 +78,58 @@ GstFlowReturn push_held(GstCudaVisionFilter* self) {
   }
 }
 
+/// When the oldest frame is to go on though no other frame came. A live camera may stall, or be slower than its caps say. No value: never.
+std::optional<Deadline::Clock::time_point> next_deadline(const FilterState& state) {
+  if (!state.live || state.held.empty() || state.latency == 0) return {};
+  return due(state);
+}
+
+/// In the thread of the deadline: lets frames out for which no other frame came in time. The lock keeps upstream from sending something
+/// meanwhile.
+void push_due(GstCudaVisionFilter* self) {
+  GST_PAD_STREAM_LOCK(GST_BASE_TRANSFORM_SINK_PAD(self));
+  const Status status = guarded([&] {
+    push_frames(self, false);
+    const std::lock_guard lock(self->state->processing);
+    self->state->deadline->set(next_deadline(*self->state));
+    return Status();
+  });
+  GST_PAD_STREAM_UNLOCK(GST_BASE_TRANSFORM_SINK_PAD(self));
+  if (!status.ok()) self->state->host.post_error(status);
+}
+
+void set_deadline(GstCudaVisionFilter* self) {
+  FilterState& state = *self->state;
+  const auto time = next_deadline(state);
+  if (time && !state.deadline) state.deadline.emplace([self] { push_due(self); });
+  if (state.deadline) state.deadline->set(time);
+}
+
+}  // namespace
+
+GstFlowReturn push_held(GstCudaVisionFilter* self) { return push_frames(self, true); }
+
 void drop_held(FilterState& state) {
-  for (GstBuffer* buffer : state.held) gst_buffer_unref(buffer);
+  for (const HeldFrame& frame : state.held) gst_buffer_unref(frame.buffer);
   state.held.clear();
 }
 
 GstFlowReturn generate_output(GstBaseTransform* trans, GstBuffer** outbuf) {
   GstCudaVisionFilter* self = as_filter(trans);
   FilterState& state = *self->state;
+  const auto arrived = Deadline::Clock::now();
   state.skipped = false;
   const GstFlowReturn flow = base_class()->generate_output(trans, outbuf);
   if (flow != GST_FLOW_OK) return flow;
-  if (std::exchange(state.holds_last, false)) state.held.push_back(std::exchange(*outbuf, nullptr));
+  if (std::exchange(state.holds_last, false)) state.held.push_back({std::exchange(*outbuf, nullptr), arrived});
   if (*outbuf) return push_held(self);
   const std::lock_guard lock(state.processing);
-  if (state.held.size() <= depth_of(self)) return GST_FLOW_OK;
-  const auto taken = take_oldest(self);
-  if (!taken.ok()) return failed(state, taken.error());
-  *outbuf = taken.value();
+  if (state.held.size() > depth_of(self)) {
+    const auto taken = take_oldest(self);
+    if (!taken.ok()) return failed(state, taken.error());
+    *outbuf = taken.value();
+  }
+  set_deadline(self);
   return GST_FLOW_OK;
 }
 
@@ -92,14 +137,13 @@ GstFlowReturn generate_output(GstBaseTransform* trans, GstBuffer** outbuf) {
 
 void check_times(GstCudaVisionFilter* self) {
   FilterState& state = *self->state;
-  state.in_time = true;
-  if (GST_CLOCK_TIME_IS_VALID(time_between_frames(state.video))) return;
-  // Nobody knows when the next frame arrives, so that a frame which waits for it may be too late.
   GstQuery* query = gst_query_new_latency();
   gboolean live = FALSE;
   if (gst_pad_peer_query(GST_BASE_TRANSFORM_SINK_PAD(self), query)) gst_query_parse_latency(query, &live, nullptr, nullptr);
   gst_query_unref(query);
-  state.in_time = !live;
+  state.live = live;
+  // Without a framerate nobody knows when the next frame of a live stream arrives, so that a frame which waits for it may be too late.
+  state.in_time = !live || GST_CLOCK_TIME_IS_VALID(time_between_frames(state.video));
 }
 
 void update_latency(GstCudaVisionFilter* self) {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "gst/base/deadline.hpp"
 #include "gst/base/host.hpp"
 #include "gst/base/poller.hpp"
 #include "gst/base/settings.hpp"
@@ -32,6 +33,12 @@ struct PendingFrame {
   bool reported;                        // the processor needs not be told when the work is done
   GstBuffer* held = nullptr;            // the outgoing buffer, if it waits in this element; it is in FilterState::held
   std::unique_ptr<FrameBuffer> mapped;  // the mapping of that buffer, while a copy writes it
+};
+
+/// A frame that waits in the element until the GPU has done its work (async-depth).
+struct HeldFrame {
+  GstBuffer* buffer;
+  Deadline::Clock::time_point arrived;
 };
 
 struct FilterState {
@@ -66,10 +73,12 @@ struct FilterState {
   std::string unused;  // the warning about settings of the region that have no effect
 
   // Frames that wait in this element (async-depth):
-  std::deque<GstBuffer*> held;           // the oldest first
+  std::deque<HeldFrame> held;            // the oldest first
+  std::optional<Deadline> deadline;      // for the oldest one of a live stream; made when the first one waits
   bool holds_last = false;               // the frame that was just processed is to wait
   bool skipped = false;                  // the last frame was not processed
   bool at_discont = false;               // the base class marks the next frame that it pushes as a discontinuity
+  bool live = false;                     // frames come as time goes by, and may stop coming
   bool in_time = false;                  // frames may wait: they arrive at a known rate, or nobody plays them live
   std::atomic<GstClockTime> latency{0};  // of the waiting; for any thread
 
@@ -109,7 +118,7 @@ guint depth_of(GstCudaVisionFilter* self);
 /// Pushes all frames that wait in this element. For the streaming thread, not to be called while `processing` is held.
 GstFlowReturn push_held(GstCudaVisionFilter* self);
 void drop_held(FilterState& state);
-/// Finds out whether frames can wait in this element, from the caps in use.
+/// Finds out whether and how long frames can wait in this element, from the caps in use.
 void check_times(GstCudaVisionFilter* self);
 /// Posts a message if the latency of this element has changed.
 void update_latency(GstCudaVisionFilter* self);

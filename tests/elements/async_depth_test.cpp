@@ -45,7 +45,9 @@ struct Stream {
   std::vector<Out> out;
 
   Stream(const Run& run, const std::string& settings, guint depth)
-      : rig(with_shared_context(make_element(run, settings + " async-depth=" + std::to_string(depth)), run)) {}
+      : rig(with_shared_context(make_element(run, settings + " async-depth=" + std::to_string(depth)), run)) {
+    gst_harness_set_live(rig.harness(), FALSE);  // frames of a live stream wait no longer than the latency says
+  }
 
   GstFlowReturn send(bool discont = false, Buffer frame = nullptr) {
     if (!frame) frame = noise(rig.video(), sent / 2);
@@ -211,6 +213,26 @@ TEST(does_not_hold_live_frames_without_a_framerate, Each::run) {
     stream.rig.caps_alone(caps_of("NV12", "0/1"));
     for (int i = 0; i < 5; ++i) EXPECT_EQ(stream.send(), GST_FLOW_OK);
     EXPECT_EQ(stream.take(), live || !waits(run) ? 5 : 3);
+  }
+}
+
+/// A camera that stalls, or that is slower than its caps say, sends no frame that would let the ones out that wait.
+TEST(lets_live_frames_out_if_no_frame_follows, Each::run) {
+  for (const std::string& settings : ways(run)) {
+    at(settings);
+    Stream stream(run, settings, 3);
+    gst_harness_set_live(stream.rig.harness(), TRUE);
+    stream.rig.caps_alone(caps_of("NV12"));
+    for (unsigned round = 0; round < 3; ++round) {
+      for (int i = 0; i < 2; ++i) EXPECT_EQ(stream.send(), GST_FLOW_OK);
+      for (int i = 0; i < 2; ++i) {
+        const Buffer frame(gst_harness_pull(stream.rig.harness()));  // waits for a minute
+        EXPECT(frame);
+        EXPECT_EQ(GST_BUFFER_PTS(frame.get()), (2 * round + unsigned(i)) * duration);
+      }
+    }
+    stream.event(gst_event_new_eos());
+    EXPECT_EQ(stream.take(), 0);
   }
 }
 

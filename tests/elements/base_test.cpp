@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Tests the base class of filters with an element of their own, which looks at what the base class does while it calls the element.
-#include "gst/base/filter_element.hpp"
-
+// Tests parts of gst/base: the base class of filters, with an element that looks at what the base class does while it calls the element;
+// Deadline.
 #include <atomic>
+#include <thread>
 
+#include "gst/base/deadline.hpp"
+#include "gst/base/filter_element.hpp"
 #include "tests/elements/expect.hpp"
 
 // Included last, because its macro fail() breaks C++ headers.
@@ -37,9 +39,7 @@ struct WatchingElement {
   struct Settings {
     guint size = 0;
   };
-  static std::vector<Property<Settings>> properties() {
-    return {{uint_property("size", "Size", "{}", 0, 10, 0), &Settings::size}};
-  }
+  static std::vector<Property<Settings>> properties() { return {{uint_property("size", "Size", "{}", 0, 10, 0), &Settings::size}}; }
   static Status check(const Settings&) { return {}; }
   static Result<FilterPlan> make_plan(const Settings& settings, const PlanContext&) {
     ++plans;
@@ -76,11 +76,74 @@ void makes_plans_without_the_object_lock() {
   gst_object_unref(element);
 }
 
+using namespace std::chrono_literals;
+
+/// Waits until a condition is true; fails the test if that takes a minute.
+template <typename F>
+bool comes_true(F&& condition) {
+  for (const auto late = Deadline::Clock::now() + 60s; !condition() && Deadline::Clock::now() < late;)
+    std::this_thread::sleep_for(1ms);
+  return condition();
+}
+
+void calls_at_the_deadline() {
+  std::atomic<int> calls{0};
+  Deadline deadline([&] { ++calls; });
+  deadline.set(Deadline::Clock::now() + 1h);
+  deadline.set(Deadline::Clock::now() + 2h);
+  expect(calls == 0, "a deadline in the future is not reached");
+  const auto soon = Deadline::Clock::now() + 20ms;
+  deadline.set(soon);
+  expect(comes_true([&] { return calls == 1; }), "an earlier deadline replaces a later one");
+  expect(Deadline::Clock::now() >= soon, "it is reached when its time has come");
+  deadline.set(Deadline::Clock::now() + 20ms);
+  expect(comes_true([&] { return calls == 2; }), "a deadline can be set again");
+  for (const auto& later : {std::optional<Deadline::Clock::time_point>(), std::optional(Deadline::Clock::now() + 1h)}) {
+    Deadline::Clock::time_point taken_back;
+    do {  // again if this thread was held up for so long
+      calls = 0;
+      taken_back = Deadline::Clock::now() + 50ms;
+      deadline.set(taken_back);
+      deadline.set(later);
+    } while (Deadline::Clock::now() >= taken_back);
+    std::this_thread::sleep_until(taken_back + 50ms);
+    expect(calls == 0, "a deadline that is taken back, or moved, is not reached");
+  }
+}
+
+void sets_deadlines_from_the_function() {
+  std::atomic<int> calls{0};
+  Deadline* self = nullptr;
+  Deadline deadline([&] {
+    if (++calls < 5) self->set(Deadline::Clock::now());
+  });
+  self = &deadline;
+  deadline.set(Deadline::Clock::now());
+  expect(comes_true([&] { return calls == 5; }), "the function can set the next deadline");
+}
+
+void ends_after_the_function() {
+  std::atomic<bool> begun{false}, ended{false};
+  {
+    Deadline deadline([&] {
+      begun = true;
+      std::this_thread::sleep_for(50ms);
+      ended = true;
+    });
+    deadline.set(Deadline::Clock::now());
+    expect(comes_true([&] { return begun.load(); }), "the function is called");
+  }
+  expect(ended, "the destructor waits for the function");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   gst_check_init(&argc, &argv);
   FilterElement<WatchingElement>::register_in(nullptr);
   makes_plans_without_the_object_lock();
+  calls_at_the_deadline();
+  sets_deadlines_from_the_function();
+  ends_after_the_function();
   return cudavision::test::exit_status();
 }
