@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "gst/base/bus_copies.hpp"
 
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
 #include "gst/base/cuda_stream.hpp"
+#include "gst/base/page_locks.hpp"
 #include "kernels/cuda/filter.hpp"
 
 namespace cudavision {
@@ -41,22 +46,51 @@ void BusCopies::end_frame(CUstream kernels) {
   turn_ = 1 - turn_;
 }
 
+namespace {
+
+PageLocked page_locked(const Plane& plane, const PlaneExtent& extent) {
+  const std::size_t row = std::min(extent.row_bytes, std::size_t(plane.pitch));  // see copied_row()
+  return cudavision::page_locked(plane.data, std::size_t(plane.pitch) * std::size_t(extent.rows - 1) + row);
+}
+
+void copy_rows(const Plane& from, const Plane& to, const PlaneExtent& extent) {
+  for (std::ptrdiff_t row = 0; row < extent.rows; ++row)
+    std::memcpy(static_cast<char*>(to.data) + to.pitch * row, static_cast<const char*>(from.data) + from.pitch * row,
+                copied_row(extent, from, to));
+}
+
+cudaError_t copy_plane(const Plane& from, const Plane& to, const PlaneExtent& extent, cudaMemcpyKind kind, CUstream stream) {
+  return cudaMemcpy2DAsync(to.data, to.pitch, from.data, from.pitch, copied_row(extent, from, to), extent.rows, kind, stream);
+}
+
+/// Copies a plane that is only partly page-locked, by way of other memory. Waits until the copy is done.
+cudaError_t copy_mixed_plane(const Plane& from, const Plane& to, const PlaneExtent& extent, cudaMemcpyKind kind, CUstream stream) {
+  std::vector<char> memory(extent.row_bytes * std::size_t(extent.rows));
+  const Plane rows{memory.data(), std::ptrdiff_t(extent.row_bytes)};
+  const bool up = kind == cudaMemcpyHostToDevice;
+  if (up) copy_rows(from, rows, extent);
+  cudaError_t result = copy_plane(up ? rows : from, up ? to : rows, extent, kind, stream);
+  if (result == cudaSuccess) result = cudaStreamSynchronize(stream);
+  if (!up && result == cudaSuccess) copy_rows(rows, to, extent);
+  return result;
+}
+
+}  // namespace
+
 Status copy_planes(const Image& from, const Image& to, cudaMemcpyKind kind, CUstream stream, const char* what) {
+  const Image& host = kind == cudaMemcpyHostToDevice ? from : to;
   for (int i = 0; i < info(from.geometry.format).planes; ++i) {
     const PlaneExtent bytes = extent(from.geometry, i);
-    const Plane &src = from.planes[i], &dst = to.planes[i];
-    Status status = cuda::check(
-        cudaMemcpy2DAsync(dst.data, dst.pitch, src.data, src.pitch, copied_row(bytes, src, dst), bytes.rows, kind, stream), what);
-    if (!status.ok()) return status;
+    const auto copy = page_locked(host.planes[i], bytes) == PageLocked::partly ? copy_mixed_plane : copy_plane;
+    if (Status status = cuda::check(copy(from.planes[i], to.planes[i], bytes, kind, stream), what); !status.ok()) return status;
   }
   return {};
 }
 
-bool is_page_locked(const void* data) {
-  cudaPointerAttributes attributes;
-  const bool known = cudaPointerGetAttributes(&attributes, data) == cudaSuccess;
-  if (!known) cudaGetLastError();  // clears the error, which would appear in the next call
-  return known && attributes.type == cudaMemoryTypeHost;
+bool is_page_locked(const Image& host) {
+  for (int i = 0; i < info(host.geometry.format).planes; ++i)
+    if (page_locked(host.planes[i], extent(host.geometry, i)) != PageLocked::yes) return false;
+  return true;
 }
 
 }  // namespace cudavision

@@ -48,7 +48,7 @@ class BusCopies {
 /// Copies all planes of a picture to or from the device. Errors: resource, with `what` in front of CUDA's text.
 Status copy_planes(const Image& from, const Image& to, cudaMemcpyKind kind, CUstream stream, const char* what);
 
-/// Whether an address is in page-locked memory, which the GPU reads and writes by itself while the host goes on.
-bool is_page_locked(const void* data);
+/// Whether all planes of a picture in system memory are page-locked, so that the GPU copies them by itself while the host goes on.
+bool is_page_locked(const Image& host);
 
 }  // namespace cudavision

@@ -265,15 +265,7 @@ Status Gpu::upload(const Image& host, const Image& device) {
   return state_->copies->upload(host, device, state_->stream->handle());
 }
 
-bool Gpu::copies_by_itself(const Image& host) {
-  for (int i = 0; i < info(host.geometry.format).planes; ++i) {
-    const PlaneExtent bytes = extent(host.geometry, i);
-    const auto* first = static_cast<const unsigned char*>(host.planes[i].data);
-    const auto* last = first + host.planes[i].pitch * std::ptrdiff_t(bytes.rows - 1) + std::ptrdiff_t(bytes.row_bytes) - 1;
-    if (!is_page_locked(first) || !is_page_locked(last)) return false;
-  }
-  return true;
-}
+bool Gpu::copies_by_itself(const Image& host) { return is_page_locked(host); }
 
 Status Gpu::wait_for_uploads() {
   GST_LOG("waits for the upload of a frame");

@@ -3,7 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include <atomic>
+#include <map>
 #include <mutex>
 
 #include "gst/base/current_context.hpp"
@@ -17,14 +17,55 @@ constexpr int visits_before_lock = 3;
 /// Most bytes that are locked at a time: 32 frames of RGBA in 4K. Page-locked memory cannot be swapped out.
 constexpr gsize most_bytes = gsize(1) << 30;
 
-std::atomic<gsize> locked_bytes{0};
+/// The ranges that this file has page-locked. They do not overlap.
+class Ranges {
+ public:
+  static Ranges& all() {
+    static auto* const ranges = new Ranges;  // never deleted, because a process may end with running pipelines
+    return *ranges;
+  }
+
+  /// Adds a range, unless that would be too many bytes, or a part of it is there already. Returns whether it did.
+  bool add(const void* begin, gsize bytes) {
+    const std::lock_guard lock(mutex_);
+    if (sum_ + bytes > most_bytes || overlap(address(begin), bytes) != PageLocked::no) return false;
+    ranges_[address(begin)] = bytes;
+    sum_ += bytes;
+    return true;
+  }
+  void remove(const void* begin) {
+    const std::lock_guard lock(mutex_);
+    const auto range = ranges_.find(address(begin));
+    sum_ -= range->second;
+    ranges_.erase(range);
+  }
+  /// How much of a range is in one of these.
+  PageLocked contains(const void* begin, gsize bytes) const {
+    const std::lock_guard lock(mutex_);
+    return overlap(address(begin), bytes);
+  }
+
+ private:
+  static guintptr address(const void* data) { return reinterpret_cast<guintptr>(data); }
+
+  PageLocked overlap(guintptr begin, gsize bytes) const {
+    const auto after = ranges_.lower_bound(begin + bytes);  // the first range that begins behind this one
+    if (after == ranges_.begin()) return PageLocked::no;
+    const auto [first, size] = *std::prev(after);
+    if (first + size <= begin) return PageLocked::no;
+    return first <= begin && begin + bytes <= first + size ? PageLocked::yes : PageLocked::partly;
+  }
+
+  mutable std::mutex mutex_;
+  std::map<guintptr, gsize> ranges_;  // begin, bytes
+  gsize sum_ = 0;
+};
 
 /// What is known of a memory; goes with it.
 struct Visits {
   const void* visitor;
   int count = 0;
-  void* locked = nullptr;  // the address, if it is locked
-  gsize bytes = 0;
+  void* locked = nullptr;             // the address, if it is locked
   GstCudaContext* context = nullptr;  // if it is locked
 };
 
@@ -34,7 +75,7 @@ void forget(gpointer data) {
   if (visits->locked) {
     if (const CurrentContext current(visits->context); current && cudaHostUnregister(visits->locked) != cudaSuccess)
       cudaGetLastError();
-    locked_bytes -= visits->bytes;
+    Ranges::all().remove(visits->locked);
     gst_object_unref(visits->context);
   }
   delete visits;
@@ -55,22 +96,34 @@ void lock(GstMemory* memory, GstMapFlags access, Visits& visits, GstCudaContext*
   if (!gst_memory_map(memory, &map, access)) return;
   void* const begin = map.data - memory->offset;  // the whole memory: its part in use may be another one later
   const gsize bytes = memory->maxsize;
-  if (locked_bytes.fetch_add(bytes) + bytes > most_bytes) {
-    locked_bytes -= bytes;
-    GST_DEBUG("a memory of %" G_GSIZE_FORMAT " bytes stays pageable: enough are page-locked", bytes);
+  if (!Ranges::all().add(begin, bytes)) {
+    GST_DEBUG("a memory of %" G_GSIZE_FORMAT " bytes stays pageable: enough are page-locked, or a part of it is", bytes);
   } else if (const cudaError_t error = cudaHostRegister(begin, bytes, cudaHostRegisterPortable); error != cudaSuccess) {
     cudaGetLastError();  // clears the error, which would appear in the next call
-    locked_bytes -= bytes;
+    Ranges::all().remove(begin);
     GST_DEBUG("a memory of %" G_GSIZE_FORMAT " bytes stays pageable: %s", bytes, cudaGetErrorString(error));
   } else {
     visits.locked = begin;
-    visits.bytes = bytes;
     visits.context = GST_CUDA_CONTEXT(gst_object_ref(context));
   }
   gst_memory_unmap(memory, &map);
 }
 
+/// Whether an address is page-locked, by whomever.
+bool is_page_locked(const void* data) {
+  cudaPointerAttributes attributes;
+  const bool known = cudaPointerGetAttributes(&attributes, data) == cudaSuccess;
+  if (!known) cudaGetLastError();  // clears the error, which would appear in the next call
+  return known && attributes.type == cudaMemoryTypeHost;
+}
+
 }  // namespace
+
+PageLocked page_locked(const void* begin, gsize bytes) {
+  if (const PageLocked ours = Ranges::all().contains(begin, bytes); ours != PageLocked::no) return ours;
+  const bool first = is_page_locked(begin), last = is_page_locked(static_cast<const char*>(begin) + bytes - 1);
+  return first && last ? PageLocked::yes : first || last ? PageLocked::partly : PageLocked::no;
+}
 
 void page_lock_recurring(GstBuffer* buffer, GstMapFlags access, GstCudaContext* context, const void* visitor) {
   static std::mutex mutex;  // several elements may look at a memory at the same time

@@ -13,4 +13,10 @@ namespace cudavision {
 /// `access`: how the caller maps the buffer afterwards. The buffer must not be mapped yet.
 void page_lock_recurring(GstBuffer* buffer, GstMapFlags access, GstCudaContext* context, const void* visitor);
 
+/// How much of a range of system memory is page-locked. A copy of the GPU from or to a range that is partly locked fails. Such ranges come
+/// from memories that overlap, as windows of one picture do: one of them may be locked. Locks of others than page_lock_recurring() are
+/// found at both ends of the range.
+enum class PageLocked { no, partly, yes };
+PageLocked page_locked(const void* begin, gsize bytes);
+
 }  // namespace cudavision

@@ -445,6 +445,36 @@ TEST(keeps_frames_apart_while_streams_are_late, Each::run) {
   }
 }
 
+/// Memories that come again and again are page-locked. Those that overlap a locked one are partly locked.
+TEST(takes_windows_of_one_picture, Each::run) {
+  const Size own{160, 120};
+  const GstVideoInfo video = video_info("RGBA", own);
+  const gsize bytes = GST_VIDEO_INFO_SIZE(&video);
+  const Buffer content = noise(video_info("RGBA", {own.width, 2 * own.height}));
+  GstMapInfo map;
+  EXPECT(gst_buffer_map(content.get(), &map, GST_MAP_READ));
+  std::vector<GstMemory*> windows;
+  for (gsize offset : {gsize(30000), gsize(0), gsize(60000), bytes, gsize(30004)})
+    windows.push_back(gst_memory_new_wrapped(GST_MEMORY_FLAG_READONLY, map.data + offset, bytes, 0, bytes, nullptr, nullptr));
+  {
+    Rig rig(run), expected(on_cpu(run));
+    for (Rig* one : {&rig, &expected}) {
+      gst_harness_set_sink_caps_str(one->harness(), "video/x-raw");
+      one->caps(caps_text("RGBA", own));
+    }
+    for (int round = 0; round < 8; ++round)
+      for (std::size_t i = 0; i < windows.size(); ++i) {
+        at("round " + std::to_string(round) + " window " + std::to_string(i));
+        Buffer frame(gst_buffer_new());
+        gst_buffer_append_memory(frame.get(), gst_memory_ref(windows[i]));
+        const Picture wanted = expected.filter(frame);
+        EXPECT_SAME(picture(rig.push(std::move(frame)).get(), video), wanted);
+      }
+  }
+  for (GstMemory* memory : windows) gst_memory_unref(memory);
+  gst_buffer_unmap(content.get(), &map);
+}
+
 TEST(uses_page_locked_memory_again, Each::run) {
   Rig rig(run);
   gst_harness_set_sink_caps_str(rig.harness(), caps_text("NV12", size).c_str());
