@@ -126,8 +126,8 @@ std::vector<Property<Host::Settings>> Host::new_properties() {
 }
 
 const std::vector<Property<Host::Settings>>& Host::properties() {
-  static const std::vector<Property<Settings>> table = new_properties();
-  return table;
+  static const auto* const table = new std::vector(new_properties());  // never deleted, since it owns its specs
+  return *table;
 }
 
 void Host::install_properties(GObjectClass* klass, guint first) {
