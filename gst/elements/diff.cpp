@@ -75,10 +75,15 @@ struct DiffElement {
       "Compares video frames with earlier ones and finds moving regions, on the GPU or the processor";
 
   struct Settings : MotionSettings {
-    int preset = 0, reference = int(diff::Reference::previous), mode = int(diff::Mode::absolute), shadows = 0;
-    guint interval = 1, history = 500, analysis_scale = 1, threshold = 15, open_radius = 1, cell_size = 16;
-    double learning_rate = -1, variance_threshold = 16, gain = 1, shadow_threshold = 0.5, light_change_ratio = 0.6;
-    bool light_compensation = true, luma_only = false;
+    int preset = 0, reference = int(diff::Params().reference), mode = int(diff::Params().mode),
+        shadows = diff::Params().drop_shadows;
+    guint interval = guint(diff::Params().interval), history = guint(diff::Params().history),
+          analysis_scale = guint(diff::Params().analysis_scale), threshold = guint(diff::Params().threshold),
+          open_radius = guint(diff::Params().open_radius), cell_size = guint(diff::Params().cell_size);
+    double learning_rate = diff::Params().learning_rate, variance_threshold = diff::Params().variance_threshold,
+           gain = diff::Params().gain, shadow_threshold = diff::Params().shadow_threshold,
+           light_change_ratio = diff::Params().light_change_ratio;
+    bool light_compensation = diff::Params().light_compensation, luma_only = diff::Params().luma_only;
     std::string mask_regions, zones, lines;
   };
   using Readings = MotionReadings;

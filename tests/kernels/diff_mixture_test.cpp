@@ -3,6 +3,7 @@
 // (kernels/diff/mog2.hpp): every mask and every mean must have the same bits.
 #include "kernels/core/backend.hpp"
 #include "tests/kernels/harness.hpp"
+#include "tests/kernels/reference/diff.hpp"
 #if CUDAVISION_CPU
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("fp-contract=off")  // as the kernels are built
@@ -49,7 +50,7 @@ std::vector<bool> each_pixel(const diff::mog2::Job& job, const diff::mog2::Rates
 
 /// The share of foreground in all frames.
 double compare(const Geometry& geometry, const Settings& settings, int frames) {
-  diff::Params params;
+  diff::Params params = reference::without_light();
   params.reference = diff::Reference::mog2;
   params.learning_rate = settings.learning_rate;
   params.history = settings.history;
