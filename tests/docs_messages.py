@@ -18,7 +18,7 @@ INTERNAL = {
     ": every weight must be a number", ": it must be 1, 2, 4 or 8", " corners: at most ", "1 to ", "at most ", "sink_",
     "border must be constant, replicate, reflect, wrap or reflect-101 for a Gaussian", " pads: at most ",
     "weights is empty: a custom kernel needs kernel-width × kernel-height weights, or choose a preset",
-    " is 0 too: one of them must be set", ", or 0 to follow from weights",
+    " is 0 too: one of them must be set", ": it must be −1 (the middle) or 0 to ", ", or 0 to follow from weights",
 }
 
 

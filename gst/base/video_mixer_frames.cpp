@@ -10,13 +10,29 @@
 
 namespace cudavision::video_mixer {
 
+namespace {
+
+LumaMatrix matrix_of(GstVideoColorMatrix matrix) {
+  switch (matrix) {
+    case GST_VIDEO_COLOR_MATRIX_BT709:
+      return LumaMatrix::bt709;
+    case GST_VIDEO_COLOR_MATRIX_SMPTE240M:
+      return LumaMatrix::smpte240m;
+    case GST_VIDEO_COLOR_MATRIX_BT2020:
+      return LumaMatrix::bt2020;
+    case GST_VIDEO_COLOR_MATRIX_UNKNOWN:
+    case GST_VIDEO_COLOR_MATRIX_RGB:
+    case GST_VIDEO_COLOR_MATRIX_FCC:  // of which the weights differ from BT.601's by less than 0.005
+    case GST_VIDEO_COLOR_MATRIX_BT601:
+      break;
+  }
+  return LumaMatrix::bt601;
+}
+
+}  // namespace
+
 blend::Color color_of(const GstVideoInfo& video) {
-  const GstVideoColorMatrix matrix = video.colorimetry.matrix;
-  const bool bt709 = matrix == GST_VIDEO_COLOR_MATRIX_BT709 || matrix == GST_VIDEO_COLOR_MATRIX_SMPTE240M;
-  return {bt709                                     ? LumaMatrix::bt709
-          : matrix == GST_VIDEO_COLOR_MATRIX_BT2020 ? LumaMatrix::bt2020
-                                                    : LumaMatrix::bt601,
-          range_of(video) == GST_VIDEO_COLOR_RANGE_16_235};
+  return {matrix_of(video.colorimetry.matrix), range_of(video) == GST_VIDEO_COLOR_RANGE_16_235};
 }
 
 // The base class need not map frames: Composition maps those that are visible.

@@ -2,6 +2,8 @@
 // cudaconvolve: any K×K kernel (docs/elements/cudaconvolve.md).
 #include "kernels/convolve/convolve.hpp"
 
+#include <algorithm>
+
 #include "gst/base/filter_element.hpp"
 #include "gst/base/frame.hpp"
 #include "gst/elements/elements.hpp"
@@ -55,9 +57,11 @@ struct Convolve {
                 "Value that is added after the division, in sample values; it is not added to chroma"),
          &Settings::bias},
         {bool_property("absolute", "Absolute", "Take the absolute value before saturation", initial.absolute), &Settings::absolute},
-        {anchor("anchor-x", "Anchor X", "Column of the kernel that lies on the computed pixel; -1 is the middle"),
+        {anchor("anchor-x", "Anchor X",
+                "Column of the kernel that lies on the computed pixel, at most the last one; -1 is the middle"),
          &Settings::anchor_x},
-        {anchor("anchor-y", "Anchor Y", "Row of the kernel that lies on the computed pixel; -1 is the middle"),
+        {anchor("anchor-y", "Anchor Y",
+                "Row of the kernel that lies on the computed pixel, at most the last one; -1 is the middle"),
          &Settings::anchor_y},
         {bool_property("flip", "Flip", "Turn the kernel by 180°: mathematical convolution instead of correlation", initial.flip),
          &Settings::flip},
@@ -119,11 +123,13 @@ struct Convolve {
     params.divisor = settings.divisor;
     params.bias = settings.bias;
     params.absolute = settings.absolute;
-    params.anchor_x = identity ? -1 : settings.anchor_x;
-    params.anchor_y = identity ? -1 : settings.anchor_y;
     params.flip = settings.flip;
     params.border = Border(settings.border);
     params.filter_alpha = settings.filter_alpha;
+    if (identity || !validate(params).ok()) return params;
+    const convolve::KernelSize size = kernel_size(params);  // an anchor beyond the kernel is its last column or row
+    params.anchor_x = std::min(settings.anchor_x, size.width - 1);
+    params.anchor_y = std::min(settings.anchor_y, size.height - 1);
     return params;
   }
 };

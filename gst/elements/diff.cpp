@@ -75,10 +75,15 @@ struct DiffElement {
       "Compares video frames with earlier ones and finds moving regions, on the GPU or the processor";
 
   struct Settings : MotionSettings {
-    int preset = 0, reference = int(diff::Reference::previous), mode = int(diff::Mode::absolute), shadows = 0;
-    guint interval = 1, history = 500, analysis_scale = 1, threshold = 15, open_radius = 1, cell_size = 16;
-    double learning_rate = -1, variance_threshold = 16, gain = 1, shadow_threshold = 0.5, light_change_ratio = 0.6;
-    bool light_compensation = true, luma_only = false;
+    int preset = 0, reference = int(diff::Params().reference), mode = int(diff::Params().mode),
+        shadows = diff::Params().drop_shadows;
+    guint interval = guint(diff::Params().interval), history = guint(diff::Params().history),
+          analysis_scale = guint(diff::Params().analysis_scale), threshold = guint(diff::Params().threshold),
+          open_radius = guint(diff::Params().open_radius), cell_size = guint(diff::Params().cell_size);
+    double learning_rate = diff::Params().learning_rate, variance_threshold = diff::Params().variance_threshold,
+           gain = diff::Params().gain, shadow_threshold = diff::Params().shadow_threshold,
+           light_change_ratio = diff::Params().light_change_ratio;
+    bool light_compensation = diff::Params().light_compensation, luma_only = diff::Params().luma_only;
     std::string mask_regions, zones, lines;
   };
   using Readings = MotionReadings;
@@ -112,10 +117,11 @@ struct DiffElement {
          &Settings::output},
         {enum_property("mode", "Mode", "How the difference is displayed", enum_from_table("GstCudaDiffMode", modes), initial.mode),
          &Settings::mode},
-        {uint_property("analysis-scale", "Analysis scale",
-                       "Compare frames at 1/2, 1/4 or 1/8 of their size: 1, 2, 4 or 8; 0 follows the size. Outputs and boxes stay "
-                       "in pixels of the frame",
-                       0, 8, initial.analysis_scale),
+        {uint_property(
+             "analysis-scale", "Analysis scale",
+             "Compare frames at 1/2, 1/4 or 1/8 of their size: 1, 2, 4 or 8, others count as the next lower; 0 follows the "
+             "size. Outputs and boxes stay in pixels of the frame",
+             0, 8, initial.analysis_scale),
          &Settings::analysis_scale},
         {uint_property("threshold", "Threshold",
                        "A pixel has changed if its difference is greater, {} in 8-bit steps; 0 with reference=background is "
@@ -150,10 +156,11 @@ struct DiffElement {
                        "Remove specks of up to twice this size from the mask by erosion and dilation, in pixels, {}", 0,
                        diff::max_open_radius, initial.open_radius),
          &Settings::open_radius},
-        {uint_property("cell-size", "Cell size",
-                       "Width and height of the cells in which changed pixels are counted, in pixels: 4 to 1024, or 0, which "
-                       "follows the size of the frame",
-                       0, diff::max_cell, initial.cell_size),
+        {uint_property(
+             "cell-size", "Cell size",
+             "Width and height of the cells in which changed pixels are counted, in pixels: 4 to 1024 (less counts as 4), "
+             "or 0, which follows the size of the frame",
+             0, diff::max_cell, initial.cell_size),
          &Settings::cell_size},
         {double_property("cell-threshold", "Cell threshold", "Share of changed pixels from which a cell moves, {}", 0, 1,
                          initial.cell_threshold),
@@ -222,12 +229,6 @@ struct DiffElement {
   }
 
   static Status check(const Settings& settings) {
-    const guint scale = settings.analysis_scale, cell = settings.cell_size;
-    if (scale > 2 && scale != 4 && scale != 8)
-      return Status::settings("analysis-scale is " + std::to_string(scale) + ": it must be 0, 1, 2, 4 or 8");
-    if (cell > 0 && cell < guint(diff::min_cell))
-      return Status::settings("cell-size is " + std::to_string(cell) + ": it must be 0, or " + std::to_string(diff::min_cell) +
-                              " to " + std::to_string(diff::max_cell));
     if (Status status = validate(params_of(settings, 0)); !status.ok()) return status;
     if (settings.max_area < settings.min_area)
       return Status::settings("max-area is " + std::to_string(settings.max_area) + ": it must be at least min-area, which is " +
@@ -241,32 +242,57 @@ struct DiffElement {
 
   static Result<FilterPlan> make_plan(const Settings& settings, const PlanContext& context);
 
-  /// A sentence about the properties that have no effect with the chosen reference; empty if there are none.
+  /// Sentences about properties that are set but have no effect, because of another property; empty if there are none.
   static std::string without_effect(const Settings& settings) {
     using diff::Reference;
     const auto reference = Reference(settings.reference);
-    const bool mog2 = reference == Reference::mog2, adapts = mog2 || reference == Reference::background;
+    const bool background = reference == Reference::background, mog2 = reference == Reference::mog2, adapts = mog2 || background;
     const Settings initial = preset_values(settings);
-    const std::tuple<const char*, bool, bool> rows[] = {
-        // name, is set, has an effect
-        {"interval", settings.interval != initial.interval, reference == Reference::previous},
-        {"learning-rate", settings.learning_rate >= 0, adapts},
-        {"history", settings.history != initial.history, mog2},
-        {"variance-threshold", settings.variance_threshold != initial.variance_threshold, mog2},
+    // The setting that takes the effect away; empty: the property has its effect.
+    const auto unless = [](bool effect, const std::string& why) { return effect ? std::string() : why; };
+    const auto first_of = [](const std::string& a, const std::string& b) { return a.empty() ? b : a; };
+    const std::string compared = std::string("reference=") + references[settings.reference].nick;
+    const std::string without_model = unless(adapts, compared), without_mixture = unless(mog2, compared);
+    const std::string not_shown =
+        unless(settings.output == int(diff::Output::difference), std::string("output=") + outputs[settings.output].nick);
+    const std::string not_tracked = unless(settings.track, "track=false");
+    const std::tuple<const char*, bool, std::string> rows[] = {
+        // name, is set, what takes its effect away
+        {"interval", settings.interval != initial.interval, unless(reference == Reference::previous, compared)},
+        {"learning-rate", settings.learning_rate >= 0, without_model},
+        {"history", settings.history != initial.history,
+         first_of(without_mixture, unless(settings.learning_rate < 0, "learning-rate=" + number_text(settings.learning_rate)))},
+        {"variance-threshold", settings.variance_threshold != initial.variance_threshold, without_mixture},
+        {"mode", settings.mode != initial.mode, not_shown},
+        {"threshold", settings.threshold != initial.threshold, unless(!mog2, compared)},
         {"light-compensation", settings.light_compensation != initial.light_compensation,
-         reference == Reference::background && settings.threshold == 0},
-        {"shadows", settings.shadows != initial.shadows, adapts},
-        {"shadow-threshold", settings.shadow_threshold != initial.shadow_threshold, adapts},
-        {"threshold", settings.threshold != initial.threshold, !mog2}};
-    std::string names;
-    bool several = false;
-    for (const auto& [name, is_set, has_effect] : rows) {
-      if (!is_set || has_effect) continue;
-      several = !names.empty();
-      names += (several ? ", " : "") + std::string(name);
+         first_of(unless(background, compared),
+                  unless(settings.threshold == 0, "threshold=" + std::to_string(settings.threshold)))},
+        {"shadows", settings.shadows != initial.shadows, without_model},
+        {"shadow-threshold", settings.shadow_threshold != initial.shadow_threshold,
+         first_of(without_model, unless(settings.shadows == 1, "shadows=keep"))},
+        {"gain", settings.gain != initial.gain, not_shown},
+        {"track-min-frames", settings.track_min_frames != initial.track_min_frames, not_tracked},
+        {"track-hold", settings.track_hold != initial.track_hold, not_tracked},
+        {"zones", !settings.zones.empty(), not_tracked},
+        {"lines", !settings.lines.empty(), not_tracked},
+        {"message-interval", settings.message_interval != initial.message_interval,
+         unless(settings.post_messages, "post-messages=false")}};
+    std::vector<std::pair<std::string, std::vector<const char*>>> reasons;  // and the properties of each
+    for (const auto& [name, is_set, reason] : rows) {
+      if (!is_set || reason.empty()) continue;
+      const auto same = [why = &reason](const auto& known) { return known.first == *why; };
+      auto known = std::find_if(reasons.begin(), reasons.end(), same);
+      if (known == reasons.end()) known = reasons.insert(known, {reason, {}});
+      known->second.push_back(name);
     }
-    if (names.empty()) return {};
-    return names + (several ? " have" : " has") + " no effect with reference=" + references[settings.reference].nick;
+    std::string text;
+    for (const auto& [reason, names] : reasons) {
+      text += text.empty() ? "" : "; ";
+      for (std::size_t i = 0; i < names.size(); ++i) text += (i ? ", " : "") + std::string(names[i]);
+      text += (names.size() > 1 ? " have" : " has") + std::string(" no effect with ") + reason;
+    }
+    return text;
   }
 
  private:
@@ -285,8 +311,12 @@ struct DiffElement {
     return values;
   }
 
-  /// analysis-scale=0: frames of 320 pixels and more are compared at about 320 pixels of width.
-  static int scale_for(int width) { return width < 320 ? 1 : width < 960 ? 2 : width < 2560 ? 4 : 8; }
+  /// analysis-scale=0: frames of 320 pixels and more are compared at about 320 pixels of width. Other values count as the next lower
+  /// scale that exists.
+  static int scale_for(guint wanted, int width) {
+    if (wanted == 0) return width < 320 ? 1 : width < 960 ? 2 : width < 2560 ? 4 : 8;
+    return wanted < 2 ? 1 : wanted < 4 ? 2 : wanted < 8 ? 4 : 8;
+  }
   /// cell-size=0: a 48th of the width, in whole compared pixels.
   static int cell_for(int width, int scale) {
     return std::clamp((width + 24 * scale) / (48 * scale) * scale, diff::min_cell, diff::max_cell);
@@ -302,7 +332,7 @@ struct DiffElement {
     params.variance_threshold = settings.variance_threshold;
     params.output = diff::Output(settings.output);
     params.mode = diff::Mode(settings.mode);
-    params.analysis_scale = settings.analysis_scale == 0 ? scale_for(width) : int(settings.analysis_scale);
+    params.analysis_scale = scale_for(settings.analysis_scale, width);
     params.threshold = int(settings.threshold);
     params.light_compensation = settings.light_compensation;
     params.drop_shadows = settings.shadows == 1;
@@ -311,7 +341,8 @@ struct DiffElement {
     params.gain = settings.gain;
     params.luma_only = settings.luma_only;
     params.open_radius = int(settings.open_radius);
-    params.cell_size = settings.cell_size == 0 ? cell_for(width, params.analysis_scale) : int(settings.cell_size);
+    params.cell_size =
+        settings.cell_size == 0 ? cell_for(width, params.analysis_scale) : std::max(int(settings.cell_size), diff::min_cell);
     params.in_flight = results_in_flight;
     return params;
   }

@@ -36,8 +36,9 @@ class Analytics {
     if (object.id == 0) return;
     const GstClockTime now = GST_BUFFER_PTS(buffer_);
     const auto before = [now](double seconds) {
-      const auto past = GstClockTime(seconds * GST_SECOND + 0.5);
-      return GST_CLOCK_TIME_IS_VALID(now) && past <= now ? now - past : GST_CLOCK_TIME_NONE;
+      const double past = seconds * GST_SECOND + 0.5;
+      const bool known = GST_CLOCK_TIME_IS_VALID(now) && past < 0x1p64 && GstClockTime(past) <= now;
+      return known ? now - GstClockTime(past) : GST_CLOCK_TIME_NONE;
     };
     GstAnalyticsTrackingMtd track;
     gst_analytics_relation_meta_add_tracking_mtd(meta_, object.id, before(object.age), &track);

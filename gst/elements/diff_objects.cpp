@@ -8,7 +8,7 @@ Objects::Objects(const MotionSettings& settings, NamedPlaces places, std::shared
   if (!settings.track) return;
   diff::TrackRules rules;
   rules.min_frames = int(settings.track_min_frames);
-  rules.hold = gint64(settings.track_hold * GST_SECOND);
+  rules.hold = guint64(settings.track_hold * GST_SECOND);
   rules.places = places_.places;
   tracker_.emplace(rules, counts_->last_id);
 }
@@ -24,7 +24,7 @@ void Objects::continue_from(Objects& previous) {
 
 void Objects::advance(const diff::MotionRegions& regions, const diff::Cells& cells, GstClockTime now, const FrameTimes& times) {
   if (!on()) return;
-  tracker_->advance(regions, cells, {gint64(now), times.stream_time});
+  tracker_->advance(regions, cells, {now, times.stream_time});
   collect();
 }
 

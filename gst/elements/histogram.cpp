@@ -18,7 +18,8 @@ constexpr Choice channel_choices[] = {{"luma", "Luma"},
 constexpr Choice luma_choices[] = {{"auto", "The matrix of the colorimetry in the caps"},
                                    {"bt601", "0.299 R + 0.587 G + 0.114 B"},
                                    {"bt709", "0.2126 R + 0.7152 G + 0.0722 B"},
-                                   {"bt2020", "0.2627 R + 0.678 G + 0.0593 B"}};  // rows as LumaMatrix, after the first
+                                   {"bt2020", "0.2627 R + 0.678 G + 0.0593 B"},
+                                   {"smpte240m", "0.212 R + 0.701 G + 0.087 B"}};  // rows as LumaMatrix, after the first
 
 /// The matrix for converting RGB of this colorimetry to YUV. The colorimetry's own matrix is always "RGB", so primaries and
 /// transfer determine it. sRGB determines none.
@@ -26,6 +27,7 @@ LumaMatrix matrix_of(const GstVideoColorimetry& colorimetry) {
   if (colorimetry.primaries == GST_VIDEO_COLOR_PRIMARIES_BT2020) return LumaMatrix::bt2020;
   if (colorimetry.primaries == GST_VIDEO_COLOR_PRIMARIES_BT709 && colorimetry.transfer != GST_VIDEO_TRANSFER_SRGB)
     return LumaMatrix::bt709;
+  if (colorimetry.primaries == GST_VIDEO_COLOR_PRIMARIES_SMPTE240M) return LumaMatrix::smpte240m;
   return LumaMatrix::bt601;
 }
 

@@ -68,7 +68,7 @@ struct IntegralElement {
         {int_property("radius", "Radius",
                       "Radius of the window or block, which is 2·radius + 1 wide and high, in pixels, {}; for output=box-mean and "
                       "pixelate, 0 "
-                      "means an eighth of the shorter side of each region; for output=nlm radius of a patch, 0 to " +
+                      "means an eighth of the shorter side of each region; for output=nlm radius of a patch, at most " +
                           std::to_string(local::nlm_max_radius),
                       0, local::max_radius, initial.radius),
          &Settings::radius},
@@ -112,7 +112,8 @@ struct IntegralElement {
   static local::Params local_params(const Settings& settings) {
     local::Params params;
     if (settings.output >= OUTPUT_LOCAL) params.operation = local::Operation(settings.output - OUTPUT_LOCAL);
-    params.radius = settings.radius;
+    const bool patches = params.operation == local::Operation::nlm && settings.output >= OUTPUT_LOCAL;
+    params.radius = patches ? std::min(settings.radius, local::nlm_max_radius) : settings.radius;
     params.sensitivity = settings.sensitivity;
     params.search_radius = settings.search_radius;
     params.strength = settings.strength;
@@ -127,7 +128,7 @@ struct IntegralElement {
   static Result<FilterPlan> make_filter(const Settings& settings, const PlanContext& context) {
     auto filter = local::make(local_params(settings), geometry_of(context.video), context.backend);
     if (!filter.ok()) return filter.error();
-    return FilterPlan{filter_processor(std::move(filter.value())), window_advice(settings, context.video)};
+    return FilterPlan{filter_processor(std::move(filter.value())), {}};
   }
 
   static Result<FilterPlan> make_tables(const Settings& settings, const PlanContext& context) {
@@ -171,15 +172,6 @@ struct IntegralElement {
     params.channel = caps.channels > 1 ? integral::TableChannel::all : integral::TableChannel::luma;
     params.squared = false;
     return {};
-  }
-
-  static std::string window_advice(const Settings& settings, const GstVideoInfo& video) {
-    const int width = GST_VIDEO_INFO_WIDTH(&video), height = GST_VIDEO_INFO_HEIGHT(&video), window = 2 * settings.radius + 1;
-    if (window <= width && window <= height) return {};
-    const bool blocks = local_params(settings).operation == local::Operation::pixelate;
-    return "radius is " + std::to_string(settings.radius) + ": the " + (blocks ? "block of " : "window of ") +
-           size_text(window, window) + " is larger than the frame of " + size_text(width, height) +
-           "; of it counts what lies inside the frame";
   }
 };
 

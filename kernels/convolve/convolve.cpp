@@ -108,7 +108,7 @@ const std::vector<PresetInfo>& presets() {
       {Preset::scharr_y, "scharr-y", "vertical derivative, Scharr's weights", 3, 3, 1, {-3, -10, -3, 0, 0, 0, 3, 10, 3}, {}},
       {Preset::prewitt_x, "prewitt-x", "horizontal derivative, equal weights", 3, 3, 1, {-1, 0, 1, -1, 0, 1, -1, 0, 1}, {}},
       {Preset::prewitt_y, "prewitt-y", "vertical derivative, equal weights", 3, 3, 1, {-1, -1, -1, 0, 0, 0, 1, 1, 1}, {}},
-      {Preset::emboss, "emboss", "relief lit from the bottom right", 3, 3, 1, {-2, -1, 0, -1, 1, 1, 0, 1, 2}, {}},
+      {Preset::emboss, "emboss", "relief lit from the top left", 3, 3, 1, {-2, -1, 0, -1, 1, 1, 0, 1, 2}, {}},
       {Preset::gradient, "gradient", "magnitude of sobel-x and sobel-y, in one pass", 3, 3, 1, sobel_x, sobel_y},
   };
   // clang-format on

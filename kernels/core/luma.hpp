@@ -10,20 +10,24 @@
 namespace cudavision {
 
 /// How luma is computed from RGB. For YUV and gray, luma is the Y plane itself.
-enum class LumaMatrix { bt601, bt709, bt2020 };
+enum class LumaMatrix { bt601, bt709, bt2020, smpte240m };
+inline constexpr LumaMatrix luma_matrices[] = {LumaMatrix::bt601, LumaMatrix::bt709, LumaMatrix::bt2020, LumaMatrix::smpte240m};
 
 struct LumaWeights {
   float red, green, blue;
 };
 CUDAVISION_HOST_DEVICE constexpr LumaWeights luma_weights(LumaMatrix matrix) {
-  switch (matrix) {
+  switch (matrix) {  // no default: the compiler warns of a matrix without weights
+    case LumaMatrix::bt601:
+      break;
     case LumaMatrix::bt709:
       return {0.2126f, 0.7152f, 0.0722f};
     case LumaMatrix::bt2020:
       return {0.2627f, 0.678f, 0.0593f};
-    default:
-      return {0.299f, 0.587f, 0.114f};
+    case LumaMatrix::smpte240m:
+      return {0.212f, 0.701f, 0.087f};
   }
+  return {0.299f, 0.587f, 0.114f};
 }
 
 #ifdef __CUDACC__

@@ -267,7 +267,7 @@ CUDAVISION_WIDE void update_rows(const Job& job, const Rates& rates, unsigned ch
   const bool drop_shadows = job.drop_shadows;
   const int inputs = job.luma_of_rgb ? 3 : C;
   const Packed packed(job, inputs, sizeof(T));
-  Numbers samples[3], shown[3], counts, foreground;
+  Numbers samples[3], shown[3] = {}, counts, foreground = {};  // loops over whole chunks also read what lies beyond the row
   Values<std::uint8_t> bytes;
   for (int y = begin; y < end; ++y) {
     const Row row(layout, state + std::size_t(y) * layout.bytes);
@@ -292,9 +292,9 @@ CUDAVISION_WIDE void update_rows(const Job& job, const Rates& rates, unsigned ch
         for (int c = 0; c < C; ++c) {
           const Ints sample = group_of(samples[c], i);
           value[c] = __builtin_convertvector(sample, Floats) * step;
-          Ints mean = __builtin_convertvector(row.shape_of(0, group)[1 + c] * steps + 0.5f, Ints);
-          mean = mean > max_value ? Ints{} + max_value : mean;
-          group_of(shown[c], i) = modes_used > 0 ? mean : sample;
+          const Floats mean = modes_used > 0 ? row.shape_of(0, group)[1 + c] : value[c];  // without modes no mean was stored
+          const Ints rounded = __builtin_convertvector(mean * steps + 0.5f, Ints);
+          group_of(shown[c], i) = rounded > max_value ? Ints{} + max_value : rounded;
         }
         Ints background;
         update<C>(row, group, value, rates, match, modes_used, background);

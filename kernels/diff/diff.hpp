@@ -35,6 +35,7 @@ enum class Output : std::uint8_t {
   none,        ///< nothing; the destination is not used
 };
 
+/// The defaults are those of cudadiff.
 struct Params {
   Reference reference = Reference::previous;
   int interval = 1;  ///< for Reference::previous: 1–64 frames
@@ -53,7 +54,7 @@ struct Params {
   bool drop_shadows = false;       ///< whether pixels in shadow have not changed; Reference::background and mog2
   double shadow_threshold = 0.5;   ///< least brightness of a shadow, as share of the background, 0–1
   /// Light was switched, or the scene cut, if more than this share of the counted pixels changed at once, before opening; 0–1, 0: off.
-  double light_change_ratio = 0;
+  double light_change_ratio = 0.6;
   double gain = 1;                 ///< factor of the shown difference, 0–256, in steps of 2^−16
   bool luma_only = false;          ///< whether only luma is compared and shown; RGB: the luma of luma_of()
   int open_radius = 1;             ///< 0–16: the mask is opened with a square of 2·radius + 1 compared pixels; 0: no opening

@@ -18,7 +18,7 @@ constexpr double shared_gain = 0.5;  ///< factor for speed and size while object
 Tracker::Tracker(const TrackRules& rules, std::uint64_t last_id) : rules_(rules), last_id_(last_id) {}
 
 /// Takes what belongs to an object in this frame as a measurement.
-void Tracker::see(Track& track, const Match& match, std::int64_t now) {
+void Tracker::see(Track& track, const Match& match, std::uint64_t now) {
   const double n = ++track.frames, trust = match.shared ? shared_gain : 1;
   const double by_place = std::max(place_gain, 2 * (2 * n - 1) / (n * (n + 1)));  // least squares over all frames so far
   const double by_speed = std::max(speed_gain, 6 / (n * (n + 1))) * trust;
@@ -90,7 +90,7 @@ void Tracker::look(Track& track, const Cells& cells, const VisitRules& rules, co
   else
     track.visits.unseen(visitor, rules, moment, events_);
   if (track.gone) return track.visits.end(visitor, events_);
-  const auto since = [&](std::int64_t time) { return double(moment.now - time) / 1e9; };
+  const auto since = [&](std::uint64_t time) { return double(moment.now - time) / 1e9; };
   objects_.push_back(
       {track.id, track.box, track.area, track.score, since(track.first), since(track.last), !track.seen, track.visits.zones()});
 }

@@ -17,9 +17,9 @@
 namespace cudavision::diff {
 
 struct TrackRules {
-  int min_frames = 3;                 ///< an object is confirmed when it was seen in this many frames in a row, 1 or more
-  std::int64_t hold = 1'000'000'000;  ///< ns for which a confirmed object stays that is not seen
-  Places places;                      ///< that objects visit
+  int min_frames = 3;                  ///< an object is confirmed when it was seen in this many frames in a row, 1 or more
+  std::uint64_t hold = 1'000'000'000;  ///< ns for which a confirmed object stays that is not seen
+  Places places;                       ///< that objects visit
 };
 
 /// Objects that are followed at the same time. Of more regions, only the largest become objects.
@@ -45,7 +45,7 @@ class Tracker {
   /// `last_id`: ids go on after this one.
   explicit Tracker(const TrackRules& rules, std::uint64_t last_id = 0);
 
-  /// Goes on to the next frame, which has these regions of these cells. `moment.now` is not before the last frame's.
+  /// Goes on to the next frame, which has these regions of these cells. `moment.now` is the last frame's or follows it.
   void advance(const MotionRegions& found, const Cells& cells, const Moment& moment);
   /// Ends a run of frames: all objects are gone.
   void finish();
@@ -68,18 +68,18 @@ class Tracker {
     Rect box;
     int area = 0;
     double score = 0;
-    std::int64_t first = 0, last = 0;  // times at which it was seen
-    int frames = 0;                    // in which it was seen
+    std::uint64_t first = 0, last = 0;  // times at which it was seen
+    int frames = 0;                     // in which it was seen
     bool seen = true, gone = false;
     Visits visits;
   };
 
-  static void see(Track& track, const Match& match, std::int64_t now);
+  static void see(Track& track, const Match& match, std::uint64_t now);
   void look(Track& track, const Cells& cells, const VisitRules& rules, const Moment& moment);
 
   const TrackRules rules_;
   std::uint64_t last_id_;
-  std::int64_t now_ = 0;
+  std::uint64_t now_ = 0;
   std::vector<Track> tracks_;
   std::vector<TrackedObject> objects_;
   std::vector<ObjectEvent> events_;

@@ -47,7 +47,7 @@ void Visits::seen(const Visitor& visitor, const VisitRules& rules, const Moment&
 }
 
 void Visits::unseen(const Visitor& visitor, const VisitRules& rules, const Moment& moment, std::vector<ObjectEvent>& events) {
-  const auto over = [&](const Visit& visit) { return visit.last.now < moment.now && moment.now - visit.last.now >= rules.hold; };
+  const auto over = [&](const Visit& visit) { return visit.last.now != moment.now && moment.now - visit.last.now >= rules.hold; };
   for (const Visit& visit : visits_)
     if (over(visit)) leave(visit, visitor, events);
   visits_.erase(std::remove_if(visits_.begin(), visits_.end(), over), visits_.end());

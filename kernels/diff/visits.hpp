@@ -32,7 +32,7 @@ struct Places {
 
 /// The time of a frame.
 struct Moment {
-  std::int64_t now = 0;     ///< ns, on a clock that does not run backwards
+  std::uint64_t now = 0;    ///< ns, on a clock that does not run backwards. It may pass its largest value: only differences count
   std::uint64_t stamp = 0;  ///< whatever the caller knows the frame by; goes into events
 };
 
@@ -56,8 +56,8 @@ struct Visitor {
 
 struct VisitRules {
   const Places& places;
-  std::int64_t hold = 0;  ///< ns
-  double slack = 0;       ///< the distance from a line, in pixels, up to which its side does not count
+  std::uint64_t hold = 0;  ///< ns
+  double slack = 0;        ///< the distance from a line, in pixels, up to which its side does not count
 };
 
 /// The visits of one object.

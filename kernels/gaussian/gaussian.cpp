@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "kernels/gaussian/gaussian.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -11,15 +12,11 @@
 namespace cudavision::gaussian {
 namespace {
 
-/// The number of taps in the full-size planes. OpenCV's rule reaches 3 sigma for 8-bit samples and 4 sigma for deeper ones.
-Result<int> resolve_taps(const char* sigma_name, int taps, double sigma, bool deep) {
+/// The number of taps in the full-size planes. OpenCV's rule reaches 3 sigma for 8-bit samples and 4 sigma for deeper ones; here it ends
+/// with the largest kernel.
+int resolve_taps(int taps, double sigma, bool deep) {
   if (taps > 0) return taps;
-  const double wanted = std::nearbyint(sigma * (deep ? 4 : 3) * 2 + 1);
-  if (wanted > max_taps)
-    return Status::settings(std::string(sigma_name) + " is " + number_text(sigma) +
-                            ": with the kernel size following it that needs " + number_text(wanted) + " taps of at most " +
-                            std::to_string(max_taps) + "; set the kernel size, or a smaller sigma");
-  return int(wanted) | 1;
+  return std::min(int(std::nearbyint(sigma * (deep ? 4 : 3) * 2 + 1)) | 1, max_taps);
 }
 
 /// Sigma by OpenCV's rule where it follows the taps.
@@ -84,18 +81,16 @@ Result<Plan> resolve(const Params& params, const Geometry& geometry) {
   if (Status status = validate(params); !status.ok()) return status;
   const FormatInfo& format = info(geometry.format);
   const bool deep = format.depth > 8;
-  auto width = resolve_taps("sigma-x", params.kernel_width, params.sigma_x, deep);
-  if (!width.ok()) return width.error();
-  auto height = resolve_taps("sigma-y", params.kernel_height, params.sigma_y, deep);
-  if (!height.ok()) return height.error();
+  const int width = resolve_taps(params.kernel_width, params.sigma_x, deep);
+  const int height = resolve_taps(params.kernel_height, params.sigma_y, deep);
 
   Plan plan;
   plan.geometry = geometry;
   plan.fraction_bits = deep ? 16 : 8;
   for (int i = 0; i < format.set_count; ++i) {
     const ChannelSet& set = format.sets[i];
-    plan.sets[i] = {scaled_axis(width.value(), params.sigma_x, set.shift_x, plan.fraction_bits),
-                    scaled_axis(height.value(), params.sigma_y, set.shift_y, plan.fraction_bits)};
+    plan.sets[i] = {scaled_axis(width, params.sigma_x, set.shift_x, plan.fraction_bits),
+                    scaled_axis(height, params.sigma_y, set.shift_y, plan.fraction_bits)};
   }
   plan.border = params.border;
   plan.border_value = params.border_value;

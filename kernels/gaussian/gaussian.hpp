@@ -14,11 +14,12 @@ inline constexpr int max_taps = 255;
 inline constexpr double max_sigma = 1000;  ///< pixels; 255 taps have nearly equal weights long before
 
 struct Params {
-  int kernel_width = 5, kernel_height = 5;  ///< taps in the full-size planes: odd, 1–255; 0: follows sigma by OpenCV's rule
-  double sigma_x = 0, sigma_y = 0;          ///< pixels of the full-size planes, 0–1000; 0: follows the taps by OpenCV's rule
-  Border border = Border::reflect_101;      ///< constant, replicate, reflect, wrap or reflect_101
-  BorderValue border_value{};               ///< samples outside the frame, for Border::constant
-  bool filter_alpha = false;                ///< true: alpha and padding are blurred; false: they are copied
+  int kernel_width = 5,
+      kernel_height = 5;            ///< taps in the full-size planes: odd, 1–255; 0: follows sigma by OpenCV's rule, up to 255
+  double sigma_x = 0, sigma_y = 0;  ///< pixels of the full-size planes, 0–1000; 0: follows the taps by OpenCV's rule
+  Border border = Border::reflect_101;  ///< constant, replicate, reflect, wrap or reflect_101
+  BorderValue border_value{};           ///< samples outside the frame, for Border::constant
+  bool filter_alpha = false;            ///< true: alpha and padding are blurred; false: they are copied
 };
 
 /// Checks a number of taps. `name` is the name that users know, for the message. Errors: settings.

@@ -21,7 +21,7 @@ const char* name_of(Condition condition) {
 std::vector<Change> Watch::look(const Look& look, const WatchParams& params) {
   before_ = now_;
   label_before_ = label_;
-  if (any_) now_ += Time(std::min(look.step, std::uint64_t(1) << 60));
+  if (any_) now_ += look.step;
   any_ = true;
   label_ = look.time;
 

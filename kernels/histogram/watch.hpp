@@ -67,7 +67,7 @@ class Watch {
   std::vector<Change> end();
 
  private:
-  using Time = std::int64_t;  ///< ns since the first frame
+  using Time = std::uint64_t;  ///< ns since the first frame, modulo 2^64: only differences count
 
   struct State {
     bool on = false;

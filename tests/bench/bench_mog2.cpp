@@ -73,6 +73,7 @@ bool measure(const std::vector<cv::Mat>& frames, bool one_channel, bool shadows,
   params.reference = diff::Reference::mog2;
   params.output = diff::Output::none;
   params.open_radius = 0;
+  params.light_change_ratio = 0;
   params.drop_shadows = shadows;
   const auto made = diff::make(params, {one_channel ? Format::GRAY8 : Format::BGR, size.width, size.height}, Backend::cpu);
   if (!made.ok()) return std::fprintf(stderr, "%s\n", made.error().message().c_str()), false;

@@ -68,7 +68,7 @@ std::vector<Row> blend_rows() {
       p.place = {p.place.width / 2 + 1, p.place.height / 2 + 1, p.place.width / 3, p.place.height / 3};
     }));
     const auto by_area = [](blend::Pad& p) { p.interpolation = blend::Interpolation::area; };
-    list.push_back(scaled("grid-9", format, {248, 450, 456}, 9, 0, by_area));
+    list.push_back(scaled("grid-9-area", format, {248, 450, 456}, 9, 0, by_area));
     list.push_back(scaled("grid-63", format, {91, 161, 210}, 63, 0, [](blend::Pad&) {}));
   }
   return list;

@@ -5,11 +5,12 @@
 namespace cudavision::bench {
 namespace {
 
-Row local(std::string name, local::Operation operation, int radius, Format format, const Region& region = {}) {
+Row local(std::string name, local::Operation operation, int radius, Format format, const Region& region = {},
+          int search_radius = 5) {
   local::Params params;
   params.operation = operation;
   params.radius = radius;
-  params.search_radius = 5;
+  params.search_radius = search_radius;
   const auto make = [=](const Geometry& geometry, Backend backend) { return local::make(params, geometry, backend); };
   Row row{std::move(name), format, filter(make, region)};
   if (operation == local::Operation::box_mean && radius <= 15) row.peer = {"box", 2 * radius + 1};
@@ -58,6 +59,7 @@ std::vector<Row> local_rows() {
     list.push_back(local("nlm-r" + std::to_string(radius) + "-s5", local::Operation::nlm, radius, Format::GRAY8));
   for (Format format : {Format::NV12, Format::RGB, Format::P010_10LE, Format::GRAY16_LE})
     list.push_back(local("nlm-r7-s5", local::Operation::nlm, 7, format));
+  list.push_back(local("nlm-r7-s10", local::Operation::nlm, 7, Format::NV12, {}, local::Params().search_radius));  // the defaults
   return list;
 }
 

@@ -274,21 +274,21 @@ TEST(mixes_all_formats, Each::run) {
 
 TEST(honours_colorimetry, Each::run) {
   const Size size{8, 8};
-  for (const char* colorimetry : {"bt601", "bt709", "bt2020", "1:4:0:0", "1:3:0:0"}) {
-    at(colorimetry);
-    const std::string caps = caps_text("Y444", size, ",colorimetry=(string)" + std::string(colorimetry));
-    GstVideoInfo video;
-    const Caps parsed(gst_caps_from_string(caps.c_str()));
-    EXPECT(gst_video_info_from_caps(&video, parsed.get()));
-    const std::vector<int> samples = samples_of(video, 0.8, 0.2, 0.4);
-    const auto back = rgb_of(video, samples);
-    const GstVideoInfo rgb = video_info("RGB", size);
-    EXPECT_WITHIN(composed(run, "", caps_text("RGB", size), {{caps, "", samples}}),
-                  plain(rgb, samples_of(rgb, back[0], back[1], back[2])), 1);
-    const std::vector<int> input = samples_of(rgb, 0.8, 0.2, 0.4);
-    EXPECT_WITHIN(composed(run, "", caps, {{caps_text("RGB", size), "", input}}),
-                  plain(video, samples_of(video, 204 / 255.0, 51 / 255.0, 102 / 255.0)), 1);
-  }
+  for (const char* colorimetry : {"bt601", "bt709", "bt2020", "smpte240m", "1:4:0:0", "1:3:0:0", "1:5:0:0"})
+    for (const auto& [r, g, b] : {std::tuple(0.8, 0.2, 0.4), {0.0, 0.2, 1.0}}) {
+      at(colorimetry + (" " + show(b)));
+      const std::string caps = caps_text("Y444", size, ",colorimetry=(string)" + std::string(colorimetry));
+      GstVideoInfo video;
+      const Caps parsed(gst_caps_from_string(caps.c_str()));
+      EXPECT(gst_video_info_from_caps(&video, parsed.get()));
+      const std::vector<int> samples = samples_of(video, r, g, b);
+      const auto back = rgb_of(video, samples);
+      const GstVideoInfo rgb = video_info("RGB", size);
+      EXPECT_WITHIN(composed(run, "", caps_text("RGB", size), {{caps, "", samples}}),
+                    plain(rgb, samples_of(rgb, back[0], back[1], back[2])), 1);
+      const std::vector<int> input = samples_of(rgb, r, g, b);  // exact: fifths of 255
+      EXPECT_WITHIN(composed(run, "", caps, {{caps_text("RGB", size), "", input}}), plain(video, samples_of(video, r, g, b)), 1);
+    }
 }
 
 TEST(accepts_any_stride_and_offset, Each::run) {

@@ -244,6 +244,24 @@ TEST(copies_pictures_without_weights, Each::run) {
   EXPECT_SAME(filtered(run, "preset=custom divisor=2 bias=3", video, frame), all(picture(frame.get(), video), {{1}, 1, 1, 2, 3}));
 }
 
+/// What gst-inspect says of the relief, and what the relief of a raised square is: bright where it faces the light.
+TEST(embosses_with_the_light_that_it_names, Each::run) {
+  Rig rig(run, "preset=emboss");
+  auto* spec = G_PARAM_SPEC_ENUM(g_object_class_find_property(G_OBJECT_GET_CLASS(rig.element()), "preset"));
+  EXPECT_CONTAINS(g_enum_get_value_by_nick(spec->enum_class, "emboss")->value_name, "lit from the top left");
+  rig.caps(caps_text("GRAY8", {32, 32}));
+  Buffer frame = flat(rig.video(), {100});
+  GstVideoFrame map;
+  EXPECT(gst_video_frame_map(&map, &rig.video(), frame.get(), GST_MAP_WRITE));
+  for (int y = 8; y < 24; ++y)
+    std::fill_n(static_cast<guint8*>(GST_VIDEO_FRAME_PLANE_DATA(&map, 0)) + y * GST_VIDEO_FRAME_PLANE_STRIDE(&map, 0) + 8, 16, 110);
+  gst_video_frame_unmap(&map);
+  const cv::Mat relief = rig.filter(frame)[0];
+  const auto at = [&](int x, int y) { return int(relief.at<guint16>(y, x)); };
+  for (int inside : {at(8, 8), at(15, 8), at(8, 15)}) EXPECT(inside > at(15, 15));      // its edges at the top and the left
+  for (int inside : {at(23, 23), at(15, 23), at(23, 15)}) EXPECT(inside < at(15, 15));  // at the bottom and the right
+}
+
 TEST(warns_of_a_size_that_a_preset_lacks, Each::run) {
   for (const auto& [settings, setting, kernel] :
        {std::tuple{"preset=box kernel-width=15", "kernel-width is 15", "preset=box has 3×3"},

@@ -601,13 +601,29 @@ TEST(warns_of_properties_without_effect, Each::run) {
   for (const auto& [settings, text] :
        {std::pair{"interval=2", ""},
         {"reference=background learning-rate=0.5 threshold=3", ""},
-        {"reference=mog2 learning-rate=0.5 history=50 variance-threshold=25", ""},
+        {"reference=mog2 learning-rate=0.5 variance-threshold=25", ""},
+        {"reference=mog2 history=50", ""},
         {"learning-rate=-0.5", ""},
         {"learning-rate=0.5", "learning-rate has no effect with reference=previous"},
         {"reference=first interval=2", "interval has no effect with reference=first"},
         {"reference=background shadows=drop shadow-threshold=0.3", ""},
         {"reference=background threshold=0 light-compensation=false", ""},
-        {"reference=background light-compensation=false", "light-compensation has no effect with reference=background"},
+        {"reference=background light-compensation=false", "light-compensation has no effect with threshold=15"},
+        {"reference=mog2 light-compensation=false", "light-compensation has no effect with reference=mog2"},
+        {"reference=background shadow-threshold=0.3", "shadow-threshold has no effect with shadows=keep"},
+        {"reference=mog2 shadow-threshold=0.3", "shadow-threshold has no effect with shadows=keep"},
+        {"reference=first shadows=drop shadow-threshold=0.3", "shadows, shadow-threshold have no effect with reference=first"},
+        {"reference=mog2 history=50 learning-rate=0.1", "history has no effect with learning-rate=0.1"},
+        {"gain=2 mode=signed", ""},
+        {"output=mask gain=2 mode=signed", "mode, gain have no effect with output=mask"},
+        {"output=overlay gain=2", "gain has no effect with output=overlay"},
+        {"track-min-frames=2 track-hold=0.5 zones=\"a: 0,0 9,0 9,9\" lines=\"a: 0,0 9,9\"", ""},
+        {"track=false track-min-frames=2 track-hold=0.5 zones=\"a: 0,0 9,0 9,9\" lines=\"a: 0,0 9,9\"",
+         "track-min-frames, track-hold, zones, lines have no effect with track=false"},
+        {"message-interval=1000000000", ""},
+        {"post-messages=false message-interval=1000000000", "message-interval has no effect with post-messages=false"},
+        {"interval=2 history=50 reference=first gain=2 output=passthrough",
+         "interval, history have no effect with reference=first; gain has no effect with output=passthrough"},
         {"shadows=drop", "shadows has no effect with reference=previous"},
         {"reference=mog2 threshold=3", "threshold has no effect with reference=mog2"},
         {"reference=background history=50 variance-threshold=25",
@@ -670,9 +686,9 @@ TEST(presets_notify_what_they_change, Each::run) {
 TEST(a_refused_setting_is_not_set_by_hand, Each::run) {
   Player player(run);
   player.play(square(player.video()));
-  set(player.element(), "cell-threshold=0.9 analysis-scale=3");
+  set(player.element(), "cell-threshold=0.9 analysis-scale=9");
   player.play(square(player.video()));
-  EXPECT_CONTAINS(player.warning().text, "analysis-scale is 3: it must be 0, 1, 2, 4 or 8");
+  EXPECT_CONTAINS(player.warning().text, "analysis-scale is 9: it must be 0 to 8");
   set(player.element(), "preset=outdoor");
   player.play(square(player.video()));
   EXPECT_EQ(number(player.element(), "analysis-scale"), 0u);

@@ -134,6 +134,7 @@ TEST(converts_the_border_colour, Each::run) {
                         {"NV12", ",colorimetry=bt601", "border-value=0xffff0000", {81, 90, 240}},
                         {"NV21", ",colorimetry=bt601", "border-value=0xffff0000", {81, 90, 240}},
                         {"YUY2", ",colorimetry=bt709", "border-value=0xffff0000", {63, 102, 240}},
+                        {"YUY2", ",colorimetry=smpte240m", "border-value=0xff0000ff", {35, 240, 116}},
                         {"I420", ",colorimetry=bt601", "border-value=255", {235, 128, 128}},
                         {"P010_10LE", "", "", {64, 512, 512}},
                         {"GRAY8", "", "border-value=140", {140}},

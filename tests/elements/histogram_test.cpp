@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Compares cudahistogram with slow loops over the samples and with cv::equalizeHist.
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <map>
 #include <opencv2/imgproc.hpp>
 #include <optional>
 
@@ -156,16 +158,11 @@ Channel described(const std::string& name, const std::vector<int>& samples, int 
 
 /// Luma by its definition: float32, with each product and each sum rounded.
 int luma(const std::string& matrix, int r, int g, int b) {
-  const bool bt709 = matrix == "bt709", bt2020 = matrix == "bt2020";
-  const float wr = bt709    ? 0.2126f
-                   : bt2020 ? 0.2627f
-                            : 0.299f,
-              wg = bt709    ? 0.7152f
-                   : bt2020 ? 0.678f
-                            : 0.587f,
-              wb = bt709    ? 0.0722f
-                   : bt2020 ? 0.0593f
-                            : 0.114f;
+  static const std::map<std::string, std::array<float, 3>> weights{{"bt601", {0.299f, 0.587f, 0.114f}},
+                                                                   {"bt709", {0.2126f, 0.7152f, 0.0722f}},
+                                                                   {"bt2020", {0.2627f, 0.678f, 0.0593f}},
+                                                                   {"smpte240m", {0.212f, 0.701f, 0.087f}}};
+  const auto [wr, wg, wb] = weights.at(matrix);
   volatile float red = wr * float(r), green = wg * float(g), blue = wb * float(b), sum = red + green;
   sum = sum + blue;
   return int(std::floor(sum));
@@ -293,11 +290,13 @@ TEST(computes_luma_with_the_matrix, Each::run) {
                           {"", "luma=bt601", "bt601"},
                           {"", "luma=bt709", "bt709"},
                           {"", "luma=bt2020", "bt2020"},
+                          {"", "luma=smpte240m", "smpte240m"},
                           {",colorimetry=sRGB", "luma=auto", "bt601"},
                           {",colorimetry=bt601", "luma=auto", "bt601"},
                           {",colorimetry=bt709", "luma=auto", "bt709"},
                           {",colorimetry=1:1:5:1", "luma=auto", "bt709"},  // as videoconvert describes converted bt709
                           {",colorimetry=bt2020", "luma=auto", "bt2020"},
+                          {",colorimetry=smpte240m", "luma=auto", "smpte240m"},
                           {",colorimetry=bt709", "luma=bt601", "bt601"}}) {
       at(format + std::string(c.more) + " " + c.setting);
       Rig rig(run, std::string("equalize=false ") + c.setting);
@@ -740,7 +739,7 @@ TEST(equalizes_like_opencv, Each::run) {
 }
 
 TEST(equalizes_rgb_with_its_luma, Each::run) {
-  for (const char* matrix : {"bt601", "bt709", "bt2020"}) {
+  for (const char* matrix : {"bt601", "bt709", "bt2020", "smpte240m"}) {
     at(matrix);
     Rig rig(run, "equalize=true luma=" + std::string(matrix));
     rig.caps(caps_text("RGB", size));

@@ -832,16 +832,14 @@ TEST(denoises_with_similar_patches, Each::run) {
   }
 }
 
-TEST(warns_of_windows_larger_than_the_frame, Each::run) {
-  Rig rig(run, "output=box-mean radius=20");
-  rig.caps(caps_text("GRAY8", {30, 50}));
-  rig.filter(noise(rig.video()));
-  const Message warning = rig.warning();
-  EXPECT_EQ(warning.domain, GST_STREAM_ERROR);
-  EXPECT_CONTAINS(warning.text, "41×41");
-  EXPECT_CONTAINS(warning.text, "30×50");
-  rig.filter(noise(rig.video()));
-  EXPECT_EQ(rig.warning().text, "");  // posted only once
+TEST(takes_the_largest_radius_there_is_for_greater_ones, Each::run) {
+  const GstVideoInfo video = video_info("NV12", {30, 50});
+  const Buffer frame = noise(video);
+  for (const char* output : {"box-mean", "threshold", "deviation", "pixelate"})  // a window of this radius has the whole frame
+    EXPECT_SAME(filtered(run, std::string("radius=16384 output=") + output, video, frame),
+                filtered(run, std::string("radius=50 output=") + output, video, frame));
+  EXPECT_SAME(filtered(run, "output=nlm search-radius=2 radius=17", video, frame),
+              filtered(run, "output=nlm search-radius=2 radius=16", video, frame));
 }
 
 int main() { return run_tests("integral", "cudaintegral"); }

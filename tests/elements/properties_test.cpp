@@ -26,8 +26,6 @@ constexpr Documented documented[] = {
     {"cudadiff", "light-compensation", "has no effect with reference=previous", false},
     {"cudadiff", "shadows", "has no effect with reference=previous", false},
     {"cudadiff", "shadow-threshold", "has no effect with reference=previous", false},
-    {"cudadiff", "analysis-scale", "it must be 0, 1, 2, 4 or 8", true},
-    {"cudadiff", "cell-size", "it must be 0, or 4 to 1024", true},
     {"cudadiff", "region", "use mask-regions", true},
     {"cudagaussian", "kernel-size", "it must be odd", true},
     {"cudagaussian", "kernel-width", "it must be odd", true},
@@ -38,17 +36,63 @@ constexpr Documented documented[] = {
     {"", "cuda-device-id", "runs on the processor", false},
 };
 
+/// Settings with which a property that a GstControlSource can drive has its effect, if it has none with the defaults.
+struct Needed {
+  const char *element, *property, *settings;
+};
+constexpr Needed needed[] = {
+    {"cudablend", "columns", "layout=grid"},
+    {"cudablend", "gap", "layout=grid columns=2"},
+    {"cudablend", "rows", "layout=grid"},
+    {"cudaconvolve", "anchor-x", "preset=sharpen"},
+    {"cudaconvolve", "anchor-x", "weights=<1,2,3,4,5,6> kernel-width=2"},
+    {"cudaconvolve", "anchor-y", "preset=unsharp"},
+    {"cudaconvolve", "bias", "preset=sharpen"},
+    {"cudaconvolve", "border-value", "preset=sharpen border=constant"},
+    {"cudaconvolve", "divisor", "preset=sharpen"},
+    {"cudadiff", "history", "reference=mog2"},
+    {"cudadiff", "learning-rate", "reference=background"},
+    {"cudadiff", "learning-rate", "reference=mog2"},
+    {"cudadiff", "shadow-threshold", "reference=background shadows=drop"},
+    {"cudadiff", "shadow-threshold", "reference=mog2 shadows=drop"},
+    {"cudadiff", "threshold", ""},
+    {"cudadiff", "threshold", "reference=background"},
+    {"cudadiff", "variance-threshold", "reference=mog2"},
+    {"cudagaussian", "border-value", "border=constant"},
+    {"cudagaussian", "sigma", ""},
+    {"cudagaussian", "sigma", "kernel-size=0"},
+    {"cudagaussian", "sigma-x", "kernel-size=0"},
+    {"cudagaussian", "sigma-y", "kernel-size=0"},
+    {"cudahistogram", "overlay-opacity", "overlay=true"},
+    {"cudahistogram", "watch-time", "watch=true"},
+    {"cudaintegral", "radius", ""},
+    {"cudaintegral", "radius", "output=box-mean"},
+    {"cudaintegral", "radius", "output=deviation"},
+    {"cudaintegral", "radius", "output=nlm search-radius=2"},
+    {"cudaintegral", "radius", "output=pixelate"},
+    {"cudaintegral", "radius", "output=threshold"},
+    {"cudaintegral", "search-radius", "output=nlm radius=1"},
+    {"cudaintegral", "sensitivity", "output=threshold"},
+    {"cudaintegral", "strength", "output=nlm radius=1"},
+};
+
+/// Properties of which a range has values that the element must refuse: even numbers of taps, sides that the number of weights
+/// contradicts.
+bool has_gaps(const std::string& element, const std::string& property) {
+  return property.rfind("kernel-", 0) == 0 && (element == "cudagaussian" || element == "cudaconvolve");
+}
+
 struct Heard {
   GstMessageType type;
   std::string text;
 };
 
-/// A pipeline that sends five frames, a quarter of a second apart, through an element with default settings.
+/// A pipeline that sends frames, a quarter of a second apart, through an element.
 class Line {
  public:
-  explicit Line(const Run& run) : run_(run) {
-    pipeline_ = gst_parse_launch(("videotestsrc num-buffers=5 ! video/x-raw,format=NV12,width=320,height=288,framerate=4/1 ! " +
-                                  run.element + " name=e ! fakesink")
+  explicit Line(const Run& run, const std::string& settings = "", int frames = 5, Size size = {320, 288}) : run_(run) {
+    pipeline_ = gst_parse_launch(("videotestsrc num-buffers=" + show(frames) + " ! " + caps_text("NV12", size, ",framerate=4/1") +
+                                  " ! " + run.element + " name=e " + settings + " ! fakesink")
                                      .c_str(),
                                  nullptr);
     FAIL_UNLESS(pipeline_ != nullptr, "no pipeline with %s", run.element.c_str());
@@ -219,12 +263,62 @@ TEST(follows_a_control_source_over_every_range, Each::element) {
   EXPECT(driven > 0);
 }
 
+/// As keyframes do: 0 and 1 are the ends of the range.
+TEST(gives_a_picture_for_every_step_of_a_binding, Each::element) {
+  constexpr int frames = 9;
+  GstElement* element = gst_element_factory_make(run.element.c_str(), nullptr);
+  gst_object_ref_sink(element);
+  const bool has_region = g_object_class_find_property(G_OBJECT_GET_CLASS(element), "region") && run.element != "cudadiff";
+  GstPad* pad = gst_element_request_pad_simple(element, "sink_%u");  // NULL, except of cudablend
+  int driven = 0;
+  for (gpointer object : {gpointer(element), gpointer(pad)})
+    if (object)
+      each_property(object, [&](GParamSpec* spec) {
+        const bool number =
+            G_IS_PARAM_SPEC_UINT(spec) || G_IS_PARAM_SPEC_INT(spec) || G_IS_PARAM_SPEC_DOUBLE(spec) || G_IS_PARAM_SPEC_UINT64(spec);
+        if (!is_own(spec) || !number || !(spec->flags & GST_PARAM_CONTROLLABLE) || has_gaps(run.element, spec->name)) return;
+        std::vector<std::string> contexts;
+        for (const Needed& row : needed)
+          if (run.element == row.element && std::string(spec->name) == row.property) contexts.push_back(row.settings);
+        if (contexts.empty()) contexts.push_back("");
+        for (const std::string& context : contexts)
+          for (bool region : {false, true}) {
+            if (region && (!has_region || (run.element == "cudaintegral" && context.empty()))) continue;
+            if (!region && std::string(spec->name) == "region-margin") continue;
+            const std::string settings = context + (region ? " region=roi regions=20,10,60,50" : "");
+            at(spec->name + (" with " + settings));
+            Line line(run, settings, frames, {128, 96});
+            const auto count = [](GstPad*, GstPadProbeInfo*, gpointer counter) {
+              ++*static_cast<int*>(counter);
+              return GST_PAD_PROBE_OK;
+            };
+            int pictures = 0;
+            GstPad* src = gst_element_get_static_pad(line.element, "src");
+            gst_pad_add_probe(src, GST_PAD_PROBE_TYPE_BUFFER, count, &pictures, nullptr);
+            gst_object_unref(src);
+            GstPad* sink = object == pad ? gst_element_get_static_pad(line.element, "sink_0") : nullptr;
+            control(sink ? gpointer(sink) : gpointer(line.element), spec->name, 0, 1, (frames - 1) * GST_SECOND / 4, false);
+            gst_clear_object(&sink);
+            const std::vector<Heard> heard = line.play();
+            FAIL_UNLESS(heard.empty(), "%s: %s", where().c_str(), heard[0].text.c_str());
+            EXPECT_EQ(pictures, frames);
+            ++driven;
+          }
+      });
+  EXPECT(driven > 0);
+  if (pad) gst_element_release_request_pad(element, pad);
+  gst_clear_object(&pad);
+  gst_object_unref(element);
+}
+
 TEST(names_a_wrong_value_as_the_user_typed_it, Each::element) {
   struct Row {
     const char *element, *setting, *text;
   };
   for (const Row& row :
-       {Row{"cudagaussian", "kernel-size=-3", "kernel-size is -3"},
+       {Row{"cudagaussian", "kernel-size=-3", "kernel-size is -3 or 4294967293: it must be 0 to 255"},
+        Row{"cudagaussian", "kernel-width=3000000000", "kernel-width is -1294967296 or 3000000000: it must be 0 to 255"},
+        Row{"cudagaussian", "kernel-width=2147483647", "kernel-width is 2147483647: it must be 0 to 255"},
         Row{"cudagaussian", "kernel-height=4", "kernel-height is 4: it must be odd"},
         Row{"cudagaussian", "kernel-size=256", "kernel-size is 256: it must be 0 to 255"},
         Row{"cudagaussian", "sigma=nan", "sigma is nan"}, Row{"cudagaussian", "sigma=-0.12345678901", "sigma is -0.12345678901"},

@@ -71,7 +71,7 @@ GstQuery* new_allocation(Random& random, const GstVideoInfo& video) {
 std::string draw_caps_fields(Random& random, bool hostile) {
   std::string text = ",framerate=" + random.pick<std::string>({"25/1", "25/1", "30000/1001", "0/1", "1/1"});
   if (random.one_in(4))
-    text += ",colorimetry=" + random.pick<std::string>({"bt601", "bt709", "bt2020", "sRGB", "2:4:5:1", "1:3:6:4"});
+    text += ",colorimetry=" + random.pick<std::string>({"bt601", "bt709", "bt2020", "smpte240m", "sRGB", "2:4:5:1", "1:3:6:4"});
   if (random.one_in(8))
     text += ",interlace-mode=" + random.pick<std::string>({"progressive", "interleaved", "mixed", "fields", "alternate"});
   if (random.one_in(8)) text += ",pixel-aspect-ratio=" + random.pick<std::string>({"1/1", "2/1", "12/11", "1/3"});

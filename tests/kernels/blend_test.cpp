@@ -97,8 +97,9 @@ void expect_reference(Backend backend, const Scene& scene, int tolerance = 1) {
 }
 
 blend::Color random_color(Random& random) {
-  return {random.pick<LumaMatrix>({LumaMatrix::bt601, LumaMatrix::bt601, LumaMatrix::bt709, LumaMatrix::bt2020}),
-          random.below(2) == 0};
+  return {
+      random.pick<LumaMatrix>({LumaMatrix::bt601, LumaMatrix::bt601, LumaMatrix::bt709, LumaMatrix::bt2020, LumaMatrix::smpte240m}),
+      random.below(2) == 0};
 }
 
 blend::Background random_background(Random& random) {
@@ -1085,7 +1086,7 @@ TEST(BlendSchedule, PartsOfInsetsAndWalls) {
 
 /// Which arithmetic the matrices of the formats allow.
 TEST(BlendSchedule, Matrices) {
-  for (LumaMatrix matrix : {LumaMatrix::bt601, LumaMatrix::bt709, LumaMatrix::bt2020})
+  for (LumaMatrix matrix : luma_matrices)
     for (bool limited : {false, true})
       for (Format format : {Format::GRAY8, Format::NV12, Format::RGBA}) {
         const blend::Target target = blend::make_target({format, 8, 8}, ColorCoding(format, matrix, limited));

@@ -4,13 +4,14 @@
 #include <cmath>
 
 #include "tests/kernels/harness.hpp"
+#include "tests/kernels/reference/diff.hpp"
 #include "tests/kernels/reference/pooled.hpp"
 
 namespace cudavision::test {
 namespace {
 
 diff::Params automatic() {
-  diff::Params params;
+  diff::Params params = reference::without_light();
   params.reference = diff::Reference::background;
   params.threshold = 0;
   params.output = diff::Output::mask;

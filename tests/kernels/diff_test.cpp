@@ -131,7 +131,7 @@ void expect_reference(Backend backend, const diff::Params& params, const Geometr
 }
 
 diff::Params random_params(Random& random, int width, int height) {
-  diff::Params params;
+  diff::Params params = reference::without_light();
   params.reference = diff::Reference(random.below(3));
   params.interval = random.pick<int>({1, 1, 2, 3});
   params.learning_rate = random.pick<double>({-1, 0.5, 1, 0, 0.0001, 0.25});
@@ -177,7 +177,7 @@ TEST_P(DiffSweep, CommonSettings) {
   for (diff::Reference reference : {diff::Reference::previous, diff::Reference::first, diff::Reference::background}) {
     for (diff::Output output : {diff::Output::difference, diff::Output::mask, diff::Output::overlay, diff::Output::none}) {
       for (const auto& [radius, scale] : {std::pair{0, 1}, {1, 1}, {1, 2}, {0, 4}}) {
-        diff::Params params;
+        diff::Params params = reference::without_light();
         params.reference = reference;
         params.output = output;
         params.open_radius = radius;
@@ -194,7 +194,7 @@ class DiffPlans : public testing::TestWithParam<Backend> {};
 
 TEST_P(DiffPlans, LargeFrames) {
   SKIP_UNLESS_AVAILABLE(GetParam());
-  diff::Params params;
+  diff::Params params = reference::without_light();
   params.output = diff::Output::mask;
   for (Format format : {Format::NV12, Format::RGBA, Format::GRAY8, Format::P010_10LE})
     for (int scale : {1, 2, 8}) {
@@ -210,7 +210,7 @@ TEST_P(DiffPlans, LargeFrames) {
 /// Frames of so many pixels that a warp opens wide parts.
 TEST_P(DiffPlans, WideFramesAreOpened) {
   SKIP_UNLESS_AVAILABLE(GetParam());
-  diff::Params params;
+  diff::Params params = reference::without_light();
   params.output = diff::Output::mask;
   expect_reference(GetParam(), params, {Format::GRAY8, 3840, 1600}, 7, 2);
   params.analysis_scale = 2;
@@ -228,7 +228,7 @@ TEST_P(DiffPlans, LongestSides) {
   for (Format format : {Format::GRAY8, Format::RGB, Format::NV12, Format::UYVY, Format::RGBA64_LE}) {
     for (const auto& [width, height] : {std::pair{16384, 3}, std::pair{3, 16384}}) {
       for (int radius : {0, 2}) {
-        diff::Params params;
+        diff::Params params = reference::without_light();
         params.output = diff::Output::overlay;
         params.open_radius = radius;
         expect_reference(GetParam(), params, {format, width, height}, 1, 2);
@@ -241,7 +241,7 @@ TEST_P(DiffPlans, RowsMayLieFarApart) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   for (int radius : {0, 1}) {
-    diff::Params params;
+    diff::Params params = reference::without_light();
     params.open_radius = radius;
     params.output = radius ? diff::Output::overlay : diff::Output::difference;
     const Geometry geometry{Format::GRAY8, 90, 50};
@@ -258,7 +258,7 @@ TEST_P(DiffPlans, RowsMayLieFarApart) {
 TEST_P(DiffPlans, LongIntervalAndReset) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
-  diff::Params params;
+  diff::Params params = reference::without_light();
   params.interval = 64;
   expect_reference(backend, params, {Format::NV12, 50, 22}, 3, 140);
 
@@ -350,7 +350,7 @@ TEST_P(DiffPlans, ContinuesFromAnother) {
 TEST_P(DiffPlans, ContinuesAtAnotherRate) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
-  diff::Params params;
+  diff::Params params = reference::without_light();
   params.reference = diff::Reference::background;
   const Geometry geometry{Format::NV12, 70, 40};
   const auto plan = plan_for(backend, params, geometry);  // begins with the frame that the other has as its background
@@ -397,7 +397,7 @@ TEST_P(DiffPlans, BeginsAnewWhenLightIsSwitched) {
       for (diff::Output output : {diff::Output::mask, diff::Output::overlay, diff::Output::difference, diff::Output::none}) {
         for (int interval : {1, 3}) {
           if (interval > 1 && reference != diff::Reference::previous) continue;
-          diff::Params params;
+          diff::Params params = reference::without_light();
           params.reference = reference;
           params.output = output;
           params.interval = interval;
@@ -446,7 +446,7 @@ TEST_P(DiffPlans, ContinuesAfterASwitchOfTheLight) {
   SKIP_UNLESS_AVAILABLE(backend);
   constexpr int cut = 4;
   for (diff::Reference reference : {diff::Reference::previous, diff::Reference::mog2}) {
-    diff::Params params;
+    diff::Params params = reference::without_light();
     params.reference = reference;
     params.interval = 4;
     params.light_change_ratio = 0.6;
@@ -501,7 +501,7 @@ TEST_P(DiffPlans, DoesNotContinueFromAnUnlikePlan) {
   const Backend other = backend == Backend::cpu ? Backend::cuda : Backend::cpu;
   if (!unavailable(other)) changes.push_back({"backend", nv12, diff::Reference::previous, [](diff::Params&, Geometry&) {}, true});
   for (const Change& change : changes) {
-    diff::Params params;
+    diff::Params params = reference::without_light();
     params.reference = change.reference;
     Geometry geometry = change.geometry;
     const Backend before = change.other_backend ? other : backend;
@@ -526,7 +526,7 @@ TEST_P(DiffPlans, DoesNotContinueFromAnUnlikePlan) {
 TEST_P(DiffPlans, ResultsInFlight) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
-  diff::Params params;
+  diff::Params params = reference::without_light();
   params.in_flight = 4;
   params.open_radius = 1;
   const Geometry geometry{Format::I420, 200, 90};
@@ -555,7 +555,7 @@ TEST_P(DiffPlans, UnusedBitsAreNotLookedAt) {
   SKIP_UNLESS_AVAILABLE(backend);
   for (bool borrow : {false, true}) {
     for (diff::Output output : {diff::Output::difference, diff::Output::overlay}) {
-      diff::Params params;
+      diff::Params params = reference::without_light();
       params.output = output;
       params.threshold = 0;
       params.borrow = borrow;
@@ -584,7 +584,7 @@ TEST_P(DiffPlans, EqualsOpenCV) {
   SKIP_UNLESS_AVAILABLE(backend);
   const Geometry geometry{Format::GRAY8, 333, 211};
   for (int radius : {0, 1, 2, 5, 16}) {
-    diff::Params params;
+    diff::Params params = reference::without_light();
     params.output = diff::Output::mask;
     params.open_radius = radius;
     const auto plan = plan_for(backend, params, geometry);
@@ -617,7 +617,7 @@ TEST_P(DiffPlans, BoxesAreDrawn) {
   for (Format format : all_formats()) {
     for (const auto& [width, height] : {std::pair{1, 1}, {45, 33}, {1500, 901}}) {
       const Geometry geometry{format, width, height};
-      diff::Params params;
+      diff::Params params = reference::without_light();
       params.output = diff::Output::none;
       const auto plan = plan_for(backend, params, geometry);
       Random random{unsigned(format)};
@@ -644,7 +644,7 @@ TEST_P(DiffPlans, MovingSquareIsOneRegion) {
   SKIP_UNLESS_AVAILABLE(backend);
   for (Format format : {Format::GRAY8, Format::NV12, Format::RGB}) {
     const Geometry geometry{format, 640, 360};
-    diff::Params params;
+    diff::Params params = reference::without_light();
     params.reference = diff::Reference::first;
     const auto plan = plan_for(backend, params, geometry);
     const Picture still = make_picture(geometry, 2, Data::zero);
@@ -680,7 +680,7 @@ TEST_P(DiffPlans, SameInputGivesTheSameBits) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   for (diff::Reference reference : {diff::Reference::background, diff::Reference::mog2}) {
-    diff::Params params;
+    diff::Params params = reference::without_light();
     params.reference = reference;
     params.output = diff::Output::overlay;
     const Geometry geometry{Format::NV12, 641, 361};
@@ -708,7 +708,7 @@ TEST_P(DiffPlans, DropsShadows) {
   for (Format format : {Format::NV12, Format::RGBA, Format::Y444, Format::YUY2, Format::P010_10LE, Format::GBR, Format::UYVY}) {
     for (diff::Reference reference : {diff::Reference::background, diff::Reference::mog2}) {
       for (int scale : {1, 2}) {
-        diff::Params params;
+        diff::Params params = reference::without_light();
         params.reference = reference;
         params.output = diff::Output::none;
         params.analysis_scale = scale;
@@ -789,7 +789,7 @@ TEST_P(MixtureBackends, CudaEqualsCpu) {
   SKIP_UNLESS_AVAILABLE(Backend::cuda);
   for (bool luma_only : {false, true}) {
     for (diff::Output output : {diff::Output::mask, diff::Output::difference}) {
-      diff::Params params;
+      diff::Params params = reference::without_light();
       params.reference = diff::Reference::mog2;
       params.output = output;
       params.luma_only = luma_only;
@@ -826,7 +826,7 @@ TEST_P(Mixture, FindsWhatMoves) {
   const Backend backend = GetParam();
   SKIP_UNLESS_AVAILABLE(backend);
   for (Format format : {Format::GRAY8, Format::NV12, Format::RGBA, Format::YUY2, Format::P010_10LE, Format::GBR}) {
-    diff::Params params;
+    diff::Params params = reference::without_light();
     params.reference = diff::Reference::mog2;
     params.output = diff::Output::none;
     const Geometry geometry{format, 160, 96};
@@ -863,7 +863,7 @@ TEST_P(Mixture, EqualsOpenCV) {
         Case{Format::RGB, CV_8UC3, 500, 16, -1, 0.5}, Case{Format::RGB, CV_8UC3, 500, 30, -1, 0.8},
         Case{Format::GRAY8, CV_8UC1, 500, 16, -1, 0.5},
         Case{Format::GRAY8, CV_8UC1, 500, 16, 0.9}}) {  // at 1 theirs forgets everything before each frame
-    diff::Params params;
+    diff::Params params = reference::without_light();
     params.reference = diff::Reference::mog2;
     params.output = diff::Output::mask;
     params.open_radius = 0;
@@ -1010,7 +1010,7 @@ TEST(DiffErrors, NameThePropertyAndItsRange) {
   const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
   const auto expect = [](const char* property, const std::vector<double>& values, void (*spoil)(diff::Params&, double)) {
     for (double value : values) {
-      diff::Params params;
+      diff::Params params = reference::without_light();
       spoil(params, value);
       EXPECT_NE(validate(params).message().find(property), std::string::npos)
           << property << " = " << value << ": " << validate(params).message();
@@ -1048,7 +1048,7 @@ TEST(DiffSchedule, EveryPixelIsInOneTile) {
     for (int width : {1, 3, 16, 127, 128, 129, 511, 512, 513, 1920, 7680, 16384}) {
       for (int height : {1, 2, 15, 16, 17, 1080, 4320, 16384}) {
         for (int radius : {0, 1, 2}) {
-          diff::Params params;
+          diff::Params params = reference::without_light();
           params.open_radius = radius;
           const diff::Schedule s = diff::make_schedule(resolved(params, {format, width, height}));
           const diff::Layout& l = s.layout;
@@ -1097,7 +1097,7 @@ TEST(DiffSchedule, TilesHaveSlotsForTheirCells) {
   for (Format format : {Format::GRAY8, Format::YUY2, Format::RGBA}) {
     for (int cell = diff::min_cell; cell <= diff::max_cell; ++cell) {
       for (int radius : {0, 1, 2}) {
-        diff::Params params;
+        diff::Params params = reference::without_light();
         params.cell_size = cell;
         params.open_radius = radius;
         const int width = 5000, height = 300;
@@ -1134,7 +1134,7 @@ TEST(DiffSchedule, ReciprocalOfTheCellSizeIsExact) {
 TEST(DiffSchedule, KernelsFollowFromTheOutput) {
   for (diff::Output output : {diff::Output::difference, diff::Output::mask, diff::Output::overlay, diff::Output::none}) {
     for (const auto& [radius, light] : {std::pair{0, 0.0}, {3, 0.0}, {0, 0.6}, {3, 0.6}}) {
-      diff::Params params;
+      diff::Params params = reference::without_light();
       params.output = output;
       params.open_radius = radius;
       params.light_change_ratio = light;
@@ -1155,7 +1155,7 @@ TEST(DiffSchedule, KernelsFollowFromTheOutput) {
 
 /// One launch compares and opens by 1, where no other launch decides about pixels, and no block writes what another one compares.
 TEST(DiffSchedule, OneLaunchWhereReferencesAreFrames) {
-  diff::Params params;
+  diff::Params params = reference::without_light();
   const auto together = [](const diff::Params& set) {
     return diff::make_schedule(resolved(set, {Format::NV12, 640, 480})).together;
   };

@@ -27,7 +27,7 @@ histogram::Params random_params(Random& random) {
   histogram::Params params;
   params.bins = random.pick(bin_numbers);
   params.channels = histogram::Channels(random.below(3));
-  params.luma = LumaMatrix(random.below(3));
+  params.luma = luma_matrices[random.below(int(std::size(luma_matrices)))];
   return params;
 }
 
@@ -92,7 +92,7 @@ TEST_P(HistogramSweep, BinsAndExtremes) {
     expect_counts(backend, params, {{format, 67, 45}, {}, {}, {}, Data::random}, 3);
   }
   params.bins = 1 << info(format).depth;
-  for (LumaMatrix matrix : {LumaMatrix::bt601, LumaMatrix::bt709, LumaMatrix::bt2020}) {
+  for (LumaMatrix matrix : luma_matrices) {
     params.luma = matrix;
     for (Data data : {Data::max, Data::zero, Data::checkerboard, Data::flat})
       expect_counts(backend, params, {{format, 33, 21}, {}, {}, {}, data}, 4);
@@ -257,7 +257,7 @@ TEST_P(Equalize, EqualsReference) {
   Random random(unsigned(format) + 500);
   for (int i = 0; i < rounds() * int(sizes.size()); ++i) {
     const Case c = random_case(random, format, sizes[i % sizes.size()]);
-    const LumaMatrix matrix = LumaMatrix(random.below(3));
+    const LumaMatrix matrix = luma_matrices[random.below(int(std::size(luma_matrices)))];
     const Picture src = make_picture(c.geometry, unsigned(i), c.data, c.src);
     EXPECT_EQ(check_equalize(backend, matrix, src, reference::equalize(matrix, src, c.region, c.dst), c.region), "")
         << describe(c.geometry, c.src, c.dst, c.region, c.data);

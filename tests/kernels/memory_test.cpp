@@ -20,6 +20,7 @@
 #include "kernels/local/local.hpp"
 #include "operations.h"
 #include "tests/kernels/harness.hpp"
+#include "tests/kernels/reference/diff.hpp"
 
 namespace {
 
@@ -152,7 +153,7 @@ Make sharpness(const Region& region) {
 /// Submits the picture twice and draws boxes.
 Make difference(diff::Reference reference, diff::Output output, bool borrow = false, int threshold = 1) {
   return [=](const Geometry& geometry, Backend backend) {
-    diff::Params params;
+    diff::Params params = reference::without_light();
     params.reference = reference;
     params.output = output;
     params.borrow = borrow;

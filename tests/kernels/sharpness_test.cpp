@@ -65,7 +65,7 @@ TEST_P(SharpnessSweep, EqualsReference) {
   Random random(unsigned(format) + 900);
   for (int i = 0; i < rounds() * int(sizes.size()); ++i) {
     SharpnessParams params;
-    params.luma = LumaMatrix(random.below(3));
+    params.luma = luma_matrices[random.below(int(std::size(luma_matrices)))];
     expect_sums(backend, params, random_case(random, format, sizes[i % sizes.size()]), random, unsigned(i) * 10);
   }
 }

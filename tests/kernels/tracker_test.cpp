@@ -15,7 +15,7 @@ namespace {
 
 using namespace diff;
 using Cell = std::pair<int, int>;  // x, y
-constexpr std::int64_t second = 1'000'000'000;
+constexpr std::uint64_t second = 1'000'000'000;
 
 /// A grid in which the cells change that are mostly covered by rectangles, which are in pixels.
 CellGrid grid_of(int width, int height, int cell, const std::vector<Rect>& rects) {
@@ -237,7 +237,7 @@ TEST(Visits, BeginAndEndAsTheTimesInTheZoneSay) {
   const Places places{{{{0, 0}, {50, 0}, {50, 100}, {0, 100}}, {{30, 0}, {100, 0}, {100, 60}}}, {}};
   int ended = 0;
   for (int round = 0; round < 300; ++round) {
-    const std::int64_t hold = std::int64_t(random() % 4) * second / 4;
+    const std::uint64_t hold = random() % 4 * second / 4;
     const int frames = 1 + int(random() % 60), confirmed = int(random() % 5);
     struct Frame {
       bool seen;
@@ -254,7 +254,7 @@ TEST(Visits, BeginAndEndAsTheTimesInTheZoneSay) {
     for (int zone = 0; zone < 2; ++zone) {
       int from = -1, last = -1;
       const auto done = [&](int now) {
-        if (from < 0 || (now < frames && std::int64_t(now - last) * second / 10 < hold)) return;
+        if (from < 0 || (now < frames && std::uint64_t(now - last) * second / 10 < hold)) return;
         if (now > confirmed && last >= 0) {
           bool told = false;  // in the zone, or held there, when a frame with the confirmed object came
           for (int i = std::max(from, confirmed); i < now && i < frames; ++i) told |= walk[std::size_t(i)].seen;
@@ -278,7 +278,7 @@ TEST(Visits, BeginAndEndAsTheTimesInTheZoneSay) {
     std::vector<ObjectEvent> events;
     for (int i = 0; i < frames; ++i) {
       const Visitor visitor{std::uint64_t(i >= confirmed ? 1 : 0), walk[std::size_t(i)].box, 0};
-      const Moment moment{i * second / 10, std::uint64_t(i)};
+      const Moment moment{std::uint64_t(i) * second / 10, std::uint64_t(i)};
       walk[std::size_t(i)].seen ? visits.seen(visitor, {places, hold, 0}, moment, events)
                                 : visits.unseen(visitor, {places, hold, 0}, moment, events);
     }
@@ -309,7 +309,7 @@ TEST(Visits, CountCrossingsOfLines) {
     std::vector<ObjectEvent> events, crosses;
     for (int i = 0; i < int(feet.size()); ++i)
       visits.seen({std::uint64_t(i >= confirmed), {feet[std::size_t(i)].first - 2, feet[std::size_t(i)].second - 9, 4, 10}, 0},
-                  {places, 0, slack}, {i, 0}, events);
+                  {places, 0, slack}, {std::uint64_t(i), 0}, events);
     for (const ObjectEvent& e : events)
       if (e.kind == ObjectEvent::Kind::cross) crosses.push_back(e);
     return text_of(crosses);
@@ -333,7 +333,7 @@ struct Clip {
 
   const std::vector<TrackedObject>& play(const std::vector<Rect>& rects) {
     const CellGrid grid = grid_of(640, 480, 16, rects);
-    tracker.advance(find_regions(grid, {}), grid, {frame * second / 25, std::uint64_t(frame)});
+    tracker.advance(find_regions(grid, {}), grid, {begin + frame * second / 25, frame});
     ++frame;
     for (const ObjectEvent& e : tracker.take_events()) events.push_back(e);
     return tracker.objects();
@@ -343,7 +343,7 @@ struct Clip {
   }
 
   Tracker tracker;
-  std::int64_t frame = 0;
+  std::uint64_t begin = 0, frame = 0;
   std::vector<ObjectEvent> events;
 };
 
@@ -447,7 +447,7 @@ TEST(Tracker, CoversEveryRegionAndGivesEachEnterItsLeave) {
   for (int round = 0; round < 30; ++round) {
     TrackRules rules;
     rules.min_frames = 1 + int(random() % 4);
-    rules.hold = std::int64_t(random() % 3) * second / 2;
+    rules.hold = random() % 3 * second / 2;
     if (round % 2) rules.places = places;
     Tracker tracker(rules, 100), twin(rules, 100);
     struct Walker {
@@ -478,7 +478,7 @@ TEST(Tracker, CoversEveryRegionAndGivesEachEnterItsLeave) {
       }
       const CellGrid grid = grid_of(640, 480, 16, rects);
       const MotionRegions found = find_regions(grid, {});
-      const Moment moment{frame * second / 25, std::uint64_t(frame)};
+      const Moment moment{std::uint64_t(frame) * second / 25, std::uint64_t(frame)};
       tracker.advance(found, grid, moment);
       twin.advance(found, grid, moment);
       const auto& objects = tracker.objects();
@@ -530,6 +530,36 @@ TEST(Tracker, GoesOnWithOtherRules) {
   EXPECT_EQ(text_of(other.events), "enter 0 from 10; ");
 }
 
+/// Caps of a frame every 68 years, or a clock that began long ago: the sum of the times passes 2^63 ns, and then 2^64.
+TEST(Tracker, GoesOnWhereTheTimesPassTheirLargestValue) {
+  TrackRules rules;
+  rules.places = {{{{0, 0}, {100, 0}, {100, 480}, {0, 480}}}, {{{0, 240}, {640, 240}}}};
+  const auto play = [&](std::uint64_t begin) {
+    Clip clip(rules);
+    clip.begin = begin;
+    std::string text;
+    for (int i = 0; i < 120; ++i) {  // through the zone and over the line, then hidden, then somewhere else
+      for (const TrackedObject& o : clip.play(i < 50   ? std::vector<Rect>{{4 * i, 100 + 4 * i, 48, 64}}
+                                              : i < 80 ? std::vector<Rect>{}
+                                                       : std::vector<Rect>{{400, 300 - 4 * (i - 80), 48, 64}}))
+        text += std::to_string(o.id) + (o.held ? " held " : " at ") + std::to_string(o.box.x) + "," + std::to_string(o.box.y) +
+                " " + std::to_string(o.age) + " " + std::to_string(o.unseen) + "; ";
+      text += text_of(clip.events) + "\n";
+      clip.events.clear();
+    }
+    return text;
+  };
+  const std::string expected = play(0);
+  EXPECT_NE(expected.find("held"), expected.npos);
+  EXPECT_NE(expected.find("leave 0"), expected.npos);
+  EXPECT_NE(expected.find("cross"), expected.npos);
+  for (std::uint64_t end : {std::uint64_t(1) << 63, std::uint64_t(0)})
+    for (std::uint64_t before : {10, 40, 60, 100}) {
+      SCOPED_TRACE(std::to_string(end) + " after frame " + std::to_string(before));
+      EXPECT_EQ(play(end - before * second / 25), expected);
+    }
+}
+
 TEST(Tracker, KeepsToItsMostObjects) {
   Tracker tracker({1, second, {}});
   std::vector<Rect> rects;
@@ -538,7 +568,7 @@ TEST(Tracker, KeepsToItsMostObjects) {
   CellGrid grid(1920, 1080, 8);
   for (int y = 0; y < grid.height; y += 2)
     for (int x = 0; x < grid.width; x += 2) grid.changed[std::size_t(y) * grid.width + x] = 64;
-  for (int frame = 0; frame < 3; ++frame) tracker.advance(find_regions(grid, {}), grid, {frame * second / 25, 0});
+  for (std::uint64_t frame = 0; frame < 3; ++frame) tracker.advance(find_regions(grid, {}), grid, {frame * second / 25, 0});
   EXPECT_EQ(tracker.objects().size(), max_objects);
   EXPECT_EQ(tracker.last_id(), max_objects);
 }

@@ -161,6 +161,18 @@ TEST(Watch, TakesDimLightForFocused) {
   EXPECT_EQ(feed.frames(ordinary, 10000), "");
 }
 
+/// Caps of a frame every 68 years: the sum of the times passes 2^63 ns, and then 2^64.
+TEST(Watch, GoesOnWhereTheTimesPassTheirLargestValue) {
+  Feed feed;
+  feed.step = 2'147'483'647'000;
+  const auto since = [&](const char* what, int i) {
+    return std::to_string(feed.step * std::uint64_t(i)) + ": dark " + what + " since " +
+           std::to_string(feed.step * std::uint64_t(i / 4 * 4));
+  };
+  for (int i = 0; i < 24; ++i)
+    EXPECT_EQ(feed.frame(i % 4 < 2 ? black : ordinary), i % 4 == 1 ? since("begins", i) : i % 4 == 3 ? since("ends", i) : "");
+}
+
 TEST(Watch, KnowsNoFocusAtFirst) {
   Feed feed;
   feed.frames(ordinary, 2000);

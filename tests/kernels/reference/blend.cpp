@@ -34,6 +34,9 @@ struct Scale {
       case LumaMatrix::bt2020:
         kr = 0.2627, kb = 0.0593;
         break;
+      case LumaMatrix::smpte240m:
+        kr = 0.212, kb = 0.087;
+        break;
     }
   }
 

@@ -11,6 +11,13 @@
 
 namespace cudavision::reference {
 
+/// The defaults, but no frame is taken for a switch of the light: tests change most of a picture at once.
+inline diff::Params without_light() {
+  diff::Params params;
+  params.light_change_ratio = 0;
+  return params;
+}
+
 /// What diff::make()'s plan must give, pixel by pixel; all references but mog2.
 class Diff {
  public:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "tests/kernels/reference/gaussian.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace cudavision::reference {
@@ -10,7 +11,7 @@ double sigma_of(int taps) { return 0.3 * ((taps - 1) * 0.5 - 1) + 0.8; }
 
 /// The weights of one axis of a component that is subsampled by 2^shift.
 std::vector<std::int64_t> axis(int taps, double sigma, int shift, int depth) {
-  if (taps == 0) taps = int(std::nearbyint(sigma * (depth == 8 ? 3 : 4) * 2 + 1)) | 1;
+  if (taps == 0) taps = std::min(int(std::nearbyint(sigma * (depth == 8 ? 3 : 4) * 2 + 1)) | 1, 255);
   const int bits = depth == 8 ? 8 : 16;
   if (shift == 0) return gaussian_weights(taps, sigma, bits);
   const int radius = (taps / 2 + 1) / 2;  // half, rounded up

@@ -21,7 +21,8 @@ Grid luma(LumaMatrix matrix, const Picture& src) {
   if (const Component* y = find(format, Role::luma)) return src.read(*y);
   static const std::map<LumaMatrix, std::array<float, 3>> weights = {{LumaMatrix::bt601, {0.299f, 0.587f, 0.114f}},
                                                                      {LumaMatrix::bt709, {0.2126f, 0.7152f, 0.0722f}},
-                                                                     {LumaMatrix::bt2020, {0.2627f, 0.678f, 0.0593f}}};
+                                                                     {LumaMatrix::bt2020, {0.2627f, 0.678f, 0.0593f}},
+                                                                     {LumaMatrix::smpte240m, {0.212f, 0.701f, 0.087f}}};
   const std::array<float, 3>& w = weights.at(matrix);
   const Grid r = src.read(*find(format, Role::red)), g = src.read(*find(format, Role::green)),
              b = src.read(*find(format, Role::blue));
