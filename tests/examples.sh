@@ -253,6 +253,13 @@ open("phone.mov", "wb").write(data)'
     status_of 2 "$program" --no-such test:3
     status_of 2 "$program" --every=-1 test:3
     status_of 1 "$program" --threshold=300 test:3
+    fails 1 "$program" 'http://127.0.0.1:9/x?user=me&password=secret&channel=1'
+    grep -qF 'http://127.0.0.1:9/x?user=***&password=***&channel=1: ' "$work/err"
+    if grep -q secret "$work/out" "$work/err"; then expect 'password on stderr' none some; fi
+    # Without metas cudadiff may report after the frame has gone on.
+    rm -- *.jpg
+    status_of 0 "$program" --set attach-roi=false --snapshots=. test:30
+    expect 'events without metas' 'test:30 1 1 1' "$(events_of "$work/out")"
     status_of 1 "$program" test:x
     status_of 0 "$program" --set preset=outdoor --set 'zones=all: 0.0,0.0 1.0,0.0 1.0,1.0 0.0,1.0' test:60
     expect 'visits of the zone' "$(grep -c '"enter".*"zone": "all"' "$work/out")" "$(grep -c '"leave".*"zone": "all", "seconds": ' "$work/out")"

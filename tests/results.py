@@ -5,6 +5,7 @@ result (PASS, FAIL, SKIP), name, seconds, test cases passed, failed, skipped, re
 
 The last line of a program gives the number of cases: "N passed, N failed, N skipped", or gst-check's "100%: Checks: N, Failures: N,
 Errors: N". A program that prints neither counts as one case. A program that fails without a failed case counts as one failed case more.
+Exit status: 0; 1 with one sentence if the log is missing, broken or empty.
 """
 import json
 import re
@@ -39,20 +40,33 @@ def reason(output):
     return said[-1].strip() if said else 'says no reason'
 
 
-def main():
-    with open(sys.argv[1], encoding='utf-8') as log:
-        for line in log:
-            test = json.loads(line)
-            result = {'OK': 'PASS', 'EXPECTEDFAIL': 'PASS', 'SKIP': 'SKIP'}.get(test['result'], 'FAIL')
-            output = test.get('stdout', '') + '\n' + test.get('stderr', '')
-            counts = cases(result, output)
-            remark = ''
-            if result == 'FAIL':
-                remark = f'{test["result"].lower()}, exit status {test["returncode"]}'
-            elif counts[2]:
-                remark = reason(output).replace('\t', ' ')
-            print(result, test['name'].split(' / ')[-1], f'{test["duration"]:.1f}', *counts, remark, sep='\t')
+def row(line):
+    """The line of the table for a line of the log. Raises ValueError, KeyError, TypeError or AttributeError if that is no result."""
+    test = json.loads(line)
+    result = {'OK': 'PASS', 'EXPECTEDFAIL': 'PASS', 'SKIP': 'SKIP'}.get(test['result'], 'FAIL')
+    output = test.get('stdout', '') + '\n' + test.get('stderr', '')
+    counts = cases(result, output)
+    remark = ''
+    if result == 'FAIL':
+        remark = f'{test["result"].lower()}, exit status {test["returncode"]}'
+    elif counts[2]:
+        remark = reason(output).replace('\t', ' ')
+    return '\t'.join(map(str, [result, test['name'].split(' / ')[-1], f'{test["duration"]:.1f}', *counts, remark]))
+
+
+def main(path):
+    """Prints the table. Returns a sentence if the log is broken, after the rows of the lines before; else None."""
+    try:
+        number = 0
+        with open(path, encoding='utf-8', errors='replace') as log:
+            for number, line in enumerate(log, 1):
+                print(row(line))
+        return None if number else f'{path} has no results: no test ran'
+    except OSError as error:
+        return f'the log of the tests cannot be read: {error}'
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return f'{path}, line {number} is no result of one test: the log is broken, so what follows is not counted'
 
 
 if __name__ == '__main__':
-    main()
+    sys.exit(main(sys.argv[1]))

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "json.hpp"
+#include "uris.hpp"
 
 namespace {
 
@@ -48,40 +49,6 @@ std::string stamp(GstClockTime time) {
   return text;
 }
 
-bool is_uri(const std::string& location) {
-  const auto scheme = location.find("://");
-  return scheme != std::string::npos && location.find(':') == scheme && gst_uri_is_valid(location.c_str());
-}
-
-/// The `user:password` of a URI, or an empty string. A password may contain any character, so it ends at the last @.
-std::string user_of(const std::string& location) {
-  if (!is_uri(location)) return {};
-  const auto host = location.find("://") + 3, at = location.rfind('@'), end = location.find_first_of("/?#", host);
-  if (at == std::string::npos || at < host || location[host] == '[' || location.find_first_of(":@", host) > end) return {};
-  return location.substr(host, at - host);
-}
-
-/// Whether a `user:password` is in fact a host with a port, so that the @ belongs to the path.
-bool has_port(const std::string& user) {
-  return g_regex_match_simple("^[^/?#@]*:[0-9]+[/?#]", user.c_str(), GRegexCompileFlags(0), GRegexMatchFlags(0));
-}
-
-/// Converts `location` to a URI. Percent-encodes special characters in a password, which elements would take for the end of the host.
-std::string uri_of(const std::string& location) {
-  const std::string user = user_of(location);
-  if (is_uri(location) && (user.empty() || has_port(user))) return location;
-  gchar* text =
-      user.empty() ? gst_filename_to_uri(location.c_str(), nullptr) : g_uri_escape_string(user.c_str(), "%:!$&'()*+,;=", FALSE);
-  std::string uri = text ? text : "";
-  g_free(text);
-  return user.empty() ? uri : std::string(location).replace(location.find(user, location.find("://")), user.size(), uri);
-}
-
-void remove_all(std::string& text, const std::string& part) {
-  for (auto found = text.find(part); !part.empty() && found != std::string::npos; found = text.find(part))
-    text.erase(found, part.size());
-}
-
 }  // namespace
 
 bool set_property(GstElement* element, const std::string& name, const std::string& value) {
@@ -96,14 +63,9 @@ bool set_property(GstElement* element, const std::string& name, const std::strin
   return good;
 }
 
-std::string public_name(const std::string& location) {
-  const std::string user = user_of(location);
-  return user.empty() ? location : std::string(location).erase(location.find(user, location.find("://")), user.size() + 1);
-}
-
-Input::Input(std::string location, std::string label, const Settings& settings, std::function<void()> ended)
+Input::Input(std::string location, std::string name, std::string label, const Settings& settings, std::function<void()> ended)
     : location_(std::move(location)),
-      name_(public_name(location_)),
+      name_(std::move(name)),
       label_(std::move(label)),
       settings_(settings),
       ended_(std::move(ended)),
@@ -133,29 +95,14 @@ Input::~Input() { close(); }
 void Input::close() {
   if (std::exchange(done_, true)) return;
   gst_element_set_state(pipeline_.get(), GST_STATE_NULL);
-  if (begin_) print(json_line(name_, begin_.get()));  // its frame never came
+  if (const std::string error = moments_ ? write(moments_->rest()) : ""; !error.empty() && !failed_.exchange(true)) complain(error);
   GstBus* bus = gst_element_get_bus(pipeline_.get());
   gst_bus_set_sync_handler(bus, nullptr, nullptr, nullptr);
   gst_bus_remove_watch(bus);
   gst_object_unref(bus);
 }
 
-void Input::complain(std::string text) {
-  // Elements print the URI in their own form.
-  for (const std::string& user : {user_of(location_), user_of(uri_of(location_))})
-    for (const char* end : {"@", ""}) remove_all(text, user.empty() ? user : user + end);
-  g_printerr("%s: %s\n", name_.c_str(), text.c_str());
-}
-
-void Input::print(const std::string& line) {
-  if (std::fwrite(line.data(), 1, line.size(), stdout) == line.size() && std::fflush(stdout) == 0) return;
-  const std::string text = std::string("cannot write an event: ") + g_strerror(errno);
-  if (done_) {
-    if (!failed_.exchange(true)) complain(text);
-  } else {
-    GST_ELEMENT_ERROR(pipeline_.get(), RESOURCE, WRITE, ("%s", text.c_str()), (nullptr));
-  }
-}
+void Input::complain(const std::string& text) { g_printerr("%s: %s\n", name_.c_str(), without_secrets(text, location_).c_str()); }
 
 void Input::fail(const std::string& text) {
   if (done_) return;
@@ -203,7 +150,7 @@ GstElement* Input::add_source() {
     gst_element_link(source, decoder);
     return decoder;
   }
-  g_object_set(decoder, "uri", uri_of(location_).c_str(), nullptr);
+  g_object_set(decoder, "uri", opened_uri(location_).c_str(), nullptr);
   return decoder;
 }
 
@@ -219,6 +166,9 @@ void Input::start() {
     set_property(diff_, name, value);
     with_objects_ |= name == "preset" || name == "zones" || name == "lines";
   }
+  gboolean metas;
+  g_object_get(diff_, "attach-roi", &metas, nullptr);
+  moments_ = std::make_unique<Moments>(!settings_.snapshots.empty(), !metas);
   g_object_set(sink, "sync", settings_.realtime, "max-buffers", 1, nullptr);
   gst_element_link_many(queue_, convert, diff_, sink, nullptr);
 
@@ -231,15 +181,21 @@ void Input::start() {
   callbacks.new_sample = [](GstAppSink* appsink, gpointer self) {
     GstSample* sample = gst_app_sink_pull_sample(appsink);
     if (!sample) return GST_FLOW_FLUSHING;
-    static_cast<Input*>(self)->on_frame(sample);
+    auto* input = static_cast<Input*>(self);
+    input->flowing_ = true;
+    input->write_now(input->moments_->take(sample));
     gst_sample_unref(sample);
     return GST_FLOW_OK;
+  };
+  callbacks.eos = [](GstAppSink*, gpointer self) {
+    auto* input = static_cast<Input*>(self);
+    input->write_now(input->moments_->rest());
   };
   gst_app_sink_set_callbacks(GST_APP_SINK(sink), &callbacks, this, nullptr);
 
   GstStateChangeReturn change = gst_element_set_state(pipeline_.get(), GST_STATE_PAUSED);
-  live_ = change == GST_STATE_CHANGE_NO_PREROLL;
-  if (live_) {  // drop frames instead of falling behind, and do not delay them
+  if (change == GST_STATE_CHANGE_NO_PREROLL) {  // drop frames instead of falling behind, and do not delay them
+    live_ = true;                               // no frame flows yet
     gst_util_set_object_arg(G_OBJECT(queue_), "leaky", "downstream");
     g_object_set(queue_, "max-size-buffers", 2, nullptr);
     g_object_set(sink, "sync", FALSE, nullptr);
@@ -293,22 +249,25 @@ void Input::on_event(const GstStructure* event) {
   const std::string kind = gst_structure_get_string(event, "event");
   const bool of_object = gst_structure_has_field(event, "id");  // enter, leave and cross
   if (of_object ? !with_objects_ : kind != "begin" && kind != "end" && !settings_.progress) return;
-  std::unique_ptr<GstStructure, Free> line(gst_structure_copy(event));
+  Event line(gst_structure_copy(event));
   if (live_) gst_structure_set(line.get(), "at", G_TYPE_STRING, time_now(nullptr).c_str(), nullptr);
-  if (kind == "begin" && !settings_.snapshots.empty()) {
-    begin_ = std::move(line);
-    return;
-  }
-  print(json_line(name_, line.get()));
+  moments_->add(std::move(line));
 }
 
-void Input::on_frame(GstSample* sample) {
-  flowing_ = true;
-  if (!begin_) return;
-  const std::string file = save(sample, *begin_);
-  if (!file.empty()) gst_structure_set(begin_.get(), "snapshot", G_TYPE_STRING, file.c_str(), nullptr);
-  print(json_line(name_, begin_.get()));
-  begin_.reset();
+void Input::write_now(std::vector<Moments::Moment> moments) {
+  const std::string error = write(std::move(moments));
+  if (!error.empty()) GST_ELEMENT_ERROR(pipeline_.get(), RESOURCE, WRITE, ("%s", error.c_str()), (nullptr));
+}
+
+std::string Input::write(std::vector<Moments::Moment> moments) {
+  for (const auto& [event, frame] : moments) {
+    const std::string file = frame ? save(frame.get(), *event) : "";
+    if (!file.empty()) gst_structure_set(event.get(), "snapshot", G_TYPE_STRING, file.c_str(), nullptr);
+    const std::string line = json_line(name_, event.get());
+    if (std::fwrite(line.data(), 1, line.size(), stdout) != line.size() || std::fflush(stdout) != 0)
+      return std::string("cannot write an event: ") + g_strerror(errno);
+  }
+  return {};
 }
 
 std::string Input::save(GstSample* sample, const GstStructure& event) {

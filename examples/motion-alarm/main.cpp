@@ -6,10 +6,12 @@
 
 #include <cerrno>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <set>
 
 #include "input.hpp"
+#include "uris.hpp"
 
 namespace {
 
@@ -101,11 +103,18 @@ class Alarm {
  public:
   ExitStatus run(char** locations, const Settings& settings) {
     std::set<std::string> labels;
+    std::map<std::string, std::string> names;  // by location
+    std::map<std::string, int> shown;          // how many locations look the same without their secrets
     for (; *locations; ++locations) {
-      const std::string base = label_of(*locations);
+      std::string& name = names[*locations];
+      if (name.empty()) {
+        name = shown_location(*locations);
+        if (const int count = ++shown[name]; count > 1) name += " (" + std::to_string(count) + ')';
+      }
+      const std::string base = label_of(name);
       std::string label = base;
       for (int count = 2; !labels.insert(label).second; ++count) label = base + '-' + std::to_string(count);
-      inputs_.push_back(std::make_unique<Input>(*locations, label, settings, [this] {
+      inputs_.push_back(std::make_unique<Input>(*locations, name, label, settings, [this] {
         if (--running_ == 0) g_main_loop_quit(loop_);
       }));
     }
@@ -123,9 +132,9 @@ class Alarm {
   }
 
  private:
-  /// A label for file names: the last part of the location, with plain characters only, and short enough for a time after it.
-  static std::string label_of(const std::string& location) {
-    gchar* base = g_path_get_basename(public_name(location).c_str());
+  /// A label for file names: the last part of the name, with plain characters only, and short enough for a time after it.
+  static std::string label_of(const std::string& name) {
+    gchar* base = g_path_get_basename(name.c_str());
     std::string label = g_strcanon(base, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "-_.", '_');
     g_free(base);
     return label.substr(0, 200);

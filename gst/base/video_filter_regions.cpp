@@ -6,6 +6,8 @@
 //   regions (the property) ────────── shapes in the picture, used as they are written ─────────────────┴─▶ Region: all of them
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <optional>
 
 #include "gst/base/shapes.hpp"
 #include "gst/base/video_filter_private.hpp"
@@ -14,14 +16,6 @@
 #endif
 
 namespace cudavision::video_filter {
-
-gboolean transform_meta(GstBaseTransform* trans, GstBuffer* outbuf, GstMeta* meta, GstBuffer* inbuf) {
-  // Video metas do not apply to tables.
-  if (state_of(trans).data) return base_class()->transform_meta(trans, outbuf, meta, inbuf);
-  // Format and size stay the same, so all metas stay valid. The crop is the exception: it is applied. (The base class drops metas
-  // that describe memory.)
-  return meta->info->api != GST_VIDEO_CROP_META_API_TYPE;
-}
 
 namespace {
 
@@ -69,7 +63,84 @@ Rect grown(const Rect& box, double margin) {
   return {box.x - across, box.y - down, box.width + 2 * across, box.height + 2 * down};
 }
 
+#if CUDAVISION_HAVE_ANALYTICS
+/// Adds a detection to a meta, at its place in the picture that is cropped at `origin`.
+void add_moved_object(GstAnalyticsRelationMeta* meta, const GstAnalyticsODMtd* object, CropOrigin origin,
+                      GstAnalyticsODMtd* added) {
+  const GQuark type = gst_analytics_od_mtd_get_obj_type(object);
+  gint x, y, width, height;
+  gfloat confidence;
+#if GST_CHECK_VERSION(1, 26, 0)
+  gfloat turn;
+  gst_analytics_od_mtd_get_oriented_location(object, &x, &y, &width, &height, &turn, &confidence);
+  const Rect box = in_picture(x, y, width, height, origin);
+  gst_analytics_relation_meta_add_oriented_od_mtd(meta, type, box.x, box.y, box.width, box.height, turn, confidence, added);
+#else
+  gst_analytics_od_mtd_get_location(object, &x, &y, &width, &height, &confidence);
+  const Rect box = in_picture(x, y, width, height, origin);
+  gst_analytics_relation_meta_add_od_mtd(meta, type, box.x, box.y, box.width, box.height, confidence, added);
+#endif
+}
+
+/// Adds a copy of analytics metadata to the meta of another buffer, as the meta's own transform function does.
+void add_copy(GstBuffer* outbuf, GstAnalyticsRelationMeta* meta, GstBuffer* inbuf, const GstAnalyticsMtd& from,
+              GstAnalyticsMtd* added) {
+  const auto* impl = reinterpret_cast<const GstAnalyticsMtdImpl*>(gst_analytics_mtd_get_mtd_type(&from));
+  const gsize size = gst_analytics_mtd_get_size(&from);
+  gpointer data = gst_analytics_relation_meta_add_mtd(meta, impl, size, added);
+  if (size) std::memcpy(data, gst_analytics_relation_meta_get_mtd_data(from.meta, from.id), size);
+  GstMetaTransformCopy whole{FALSE, 0, gsize(-1)};
+  if (impl->mtd_meta_transform) impl->mtd_meta_transform(outbuf, added, inbuf, _gst_meta_transform_copy, &whole);
+}
+
+/// Adds what a meta of an uncropped frame holds to the buffer of the cropped picture: detections at their place in the picture, all other
+/// metadata as they are, and the relations between them. A meta cannot be changed afterwards: there is no function that moves a detection.
+void add_moved(GstBaseTransform* trans, GstBuffer* outbuf, GstAnalyticsRelationMeta* from, GstBuffer* inbuf) {
+  const CropOrigin origin = crop_origin(inbuf);
+  const auto length = guint(gst_analytics_relation_get_length(from));
+  std::vector<std::optional<guint>> ids(length);  // of the metadata in the new meta
+  GstAnalyticsRelationMeta* to = gst_buffer_add_analytics_relation_meta(outbuf);
+  for (guint id = 0; id < length; ++id) {
+    GstAnalyticsMtd mtd, added;
+    if (!gst_analytics_relation_meta_get_mtd(from, id, GST_ANALYTICS_MTD_TYPE_ANY, &mtd)) continue;
+    const GstAnalyticsMtdType type = gst_analytics_mtd_get_mtd_type(&mtd);
+#if GST_CHECK_VERSION(1, 26, 0)
+    if (type == gst_analytics_segmentation_mtd_get_mtd_type()) {
+      GST_WARNING_OBJECT(trans, "a segmentation mask is dropped, because it cannot be moved with the crop");
+      continue;
+    }
+#endif
+    if (type == gst_analytics_od_mtd_get_mtd_type())
+      add_moved_object(to, &mtd, origin, &added);
+    else
+      add_copy(outbuf, to, inbuf, mtd, &added);
+    ids[id] = added.id;
+  }
+  for (guint a = 0; a < length; ++a)
+    for (guint b = 0; b < length; ++b) {
+      if (!ids[a] || !ids[b]) continue;
+      const GstAnalyticsRelTypes relation = gst_analytics_relation_meta_get_relation(from, a, b);
+      if (relation != GST_ANALYTICS_REL_TYPE_NONE) gst_analytics_relation_meta_set_relation(to, relation, *ids[a], *ids[b]);
+    }
+}
+#endif
+
 }  // namespace
+
+gboolean transform_meta(GstBaseTransform* trans, GstBuffer* outbuf, GstMeta* meta, GstBuffer* inbuf) {
+  // Video metas do not apply to tables.
+  if (state_of(trans).data) return base_class()->transform_meta(trans, outbuf, meta, inbuf);
+  // Format and size stay the same, so all metas stay valid. (The base class drops metas that describe memory.) The crop is the exception:
+  // it is applied, and what has a place in the frame moves with it: copy_metadata() moves regions of interest, which can be changed.
+  if (meta->info->api == GST_VIDEO_CROP_META_API_TYPE) return FALSE;
+#if CUDAVISION_HAVE_ANALYTICS
+  if (meta->info->api == GST_ANALYTICS_RELATION_META_API_TYPE && gst_buffer_get_video_crop_meta(inbuf)) {
+    add_moved(trans, outbuf, reinterpret_cast<GstAnalyticsRelationMeta*>(meta), inbuf);
+    return FALSE;
+  }
+#endif
+  return TRUE;
+}
 
 gboolean copy_metadata(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* outbuf) {
   if (!base_class()->copy_metadata(trans, inbuf, outbuf)) return FALSE;

@@ -65,6 +65,17 @@ Buffer frame_with_regions(const GstVideoInfo& video) {
   return frame;
 }
 
+/// A frame of noise with a crop at (6, 4), in I420, and the picture that the crop leaves.
+std::pair<Buffer, Buffer> cropped_frame() {
+  const GstVideoInfo whole = video_info("I420", {64, 48});
+  Buffer frame = noise(whole);
+  Buffer cropped = cut(whole, frame.get(), {6, 4, size.width, size.height});
+  gst_buffer_add_video_meta(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&whole), 64, 48);
+  GstVideoCropMeta* crop = gst_buffer_add_video_crop_meta(frame.get());
+  crop->x = 6, crop->y = 4, crop->width = guint(size.width), crop->height = guint(size.height);
+  return {std::move(frame), std::move(cropped)};
+}
+
 /// Checks that `actual` is what the element makes of the whole frame in the shapes, and the input elsewhere.
 void expect_region(const Run& run, const GstVideoInfo& video, const Buffer& frame, const Picture& actual,
                    const std::vector<Shape>& shapes, bool inside) {
@@ -153,12 +164,8 @@ TEST(takes_the_crop_into_account, Each::run) {
   if (profile(run.element).whole_frame) return;
   for (const char* shape : {"rectangle", "ellipse"}) {
     at(shape);
-    const GstVideoInfo whole = video_info("I420", {64, 48}), video = video_info("I420", size);
-    Buffer frame = noise(whole);
-    const Buffer cropped = cut(whole, frame.get(), {6, 4, size.width, size.height});
-    gst_buffer_add_video_meta(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&whole), 64, 48);
-    GstVideoCropMeta* crop = gst_buffer_add_video_crop_meta(frame.get());
-    crop->x = 6, crop->y = 4, crop->width = guint(size.width), crop->height = guint(size.height);
+    const GstVideoInfo video = video_info("I420", size);
+    auto [frame, cropped] = cropped_frame();
     gst_buffer_add_video_region_of_interest_meta(frame.get(), "across", 2, 0, 12, 10);
     const std::string settings = std::string("region=roi region-margin=0.25 regions=30,20,9,9 region-shape=") + shape;
     Rig rig(run, settings);
@@ -272,6 +279,185 @@ TEST(follows_detected_objects, Each::run) {
     EXPECT(gst_buffer_get_analytics_relation_meta(result.get()));
   }
 }
+/// What a detector and a tracker leave on a frame: two detections, the second one turned and partly outside of the crop at (6, 4); the track
+/// of the first, the class of the second, and three more tracks, so that the meta has to grow.
+struct Detected {
+  guint face, dog, track, kind;
+};
+Detected add_detections(GstBuffer* frame) {
+  GstAnalyticsRelationMeta* meta = gst_buffer_add_analytics_relation_meta(frame);
+  GstAnalyticsMtd face, dog, track, kind, other;
+  EXPECT(gst_analytics_relation_meta_add_od_mtd(meta, g_quark_from_string("face"), 20, 14, 12, 8, 0.75f, &face));
+  EXPECT(gst_analytics_relation_meta_add_tracking_mtd(meta, 7, 3 * GST_SECOND, &track));
+#if GST_CHECK_VERSION(1, 26, 0)
+  EXPECT(gst_analytics_relation_meta_add_oriented_od_mtd(meta, g_quark_from_string("dog"), 2, 0, 12, 10, 0.5f, 0.5f, &dog));
+#else
+  EXPECT(gst_analytics_relation_meta_add_od_mtd(meta, g_quark_from_string("dog"), 2, 0, 12, 10, 0.5f, &dog));
+#endif
+  EXPECT(gst_analytics_relation_meta_add_one_cls_mtd(meta, 0.25f, g_quark_from_string("poodle"), &kind));
+  for (int i = 0; i < 3; ++i) EXPECT(gst_analytics_relation_meta_add_tracking_mtd(meta, 8 + i, 0, &other));
+  EXPECT(gst_analytics_relation_meta_set_relation(meta, GST_ANALYTICS_REL_TYPE_RELATE_TO, face.id, track.id));
+  EXPECT(gst_analytics_relation_meta_set_relation(meta, GST_ANALYTICS_REL_TYPE_CONTAIN, dog.id, kind.id));
+  EXPECT(gst_analytics_relation_meta_set_relation(meta, GST_ANALYTICS_REL_TYPE_IS_PART_OF, kind.id, dog.id));
+  return {face.id, dog.id, track.id, kind.id};
+}
+
+/// The whole of a meta as text: its detections, tracks and classes in order, then the relations.
+std::string text_of(GstBuffer* buffer) {
+  GstAnalyticsRelationMeta* meta = gst_buffer_get_analytics_relation_meta(buffer);
+  const guint length = meta ? guint(gst_analytics_relation_get_length(meta)) : 0;
+  std::ostringstream text;
+  for (guint id = 0; id < length; ++id) {
+    GstAnalyticsMtd mtd;
+    EXPECT(gst_analytics_relation_meta_get_mtd(meta, id, GST_ANALYTICS_MTD_TYPE_ANY, &mtd));
+    const GstAnalyticsMtdType type = gst_analytics_mtd_get_mtd_type(&mtd);
+    if (type == gst_analytics_od_mtd_get_mtd_type()) {
+      gint x, y, width, height;
+      gfloat turn = 0, confidence;
+#if GST_CHECK_VERSION(1, 26, 0)
+      EXPECT(gst_analytics_od_mtd_get_oriented_location(&mtd, &x, &y, &width, &height, &turn, &confidence));
+#else
+      EXPECT(gst_analytics_od_mtd_get_location(&mtd, &x, &y, &width, &height, &confidence));
+#endif
+      text << g_quark_to_string(gst_analytics_od_mtd_get_obj_type(&mtd)) << ' ' << x << ',' << y << ' ' << width << "×" << height
+           << " turned " << turn << ' ' << confidence;
+    } else if (type == gst_analytics_tracking_mtd_get_mtd_type()) {
+      guint64 track;
+      GstClockTime first, last;
+      gboolean lost;
+      EXPECT(gst_analytics_tracking_mtd_get_info(&mtd, &track, &first, &last, &lost));
+      text << "track " << track << " since " << first;
+    } else if (type == gst_analytics_cls_mtd_get_mtd_type()) {
+      text << g_quark_to_string(gst_analytics_cls_mtd_get_quark(&mtd, 0)) << ' ' << gst_analytics_cls_mtd_get_level(&mtd, 0);
+    } else {
+      text << gst_analytics_mtd_type_get_name(type);
+    }
+    text << "; ";
+  }
+  for (guint a = 0; a < length; ++a)
+    for (guint b = 0; b < length; ++b)
+      if (const int relation = gst_analytics_relation_meta_get_relation(meta, a, b))
+        text << a << '-' << relation << '-' << b << ' ';
+  return text.str();
+}
+
+/// Detections are places in the uncropped frame. They are moved where the crop is applied, so that the next element finds them at the right
+/// place; what belongs to them stays with them.
+TEST(moves_detected_objects_with_the_crop, Each::run) {
+  const GstVideoInfo video = video_info("I420", size);
+  const bool has_regions = !profile(run.element).whole_frame;
+  const std::string roi = has_regions ? "region=roi roi-type=face" : "";
+  auto [frame, cropped] = cropped_frame();
+  add_detections(frame.get());
+  const std::string before = text_of(frame.get());
+  std::string expected = before;
+  const auto replace = [&](const char* from, const char* to) {
+    expected.replace(expected.find(from), std::string(from).size(), to);
+  };
+  replace("face 20,14 12×8", "face 14,10 12×8");
+  replace("dog 2,0 12×10", "dog -4,-4 12×10");
+
+  Rig first(run, roi);
+  first.caps(caps_of(video));
+  const Buffer result = first.push(Buffer(gst_buffer_copy(frame.get())));
+  EXPECT(!gst_buffer_get_video_crop_meta(result.get()));
+  EXPECT_EQ(text_of(result.get()), expected);
+  EXPECT_EQ(text_of(frame.get()), before);
+  if (has_regions) {
+    Rig second(run, roi);
+    second.caps(caps_of(video));
+    const Buffer again = second.push(Buffer(gst_buffer_copy(result.get())));
+    expect_region(run, video, result, picture(again.get(), video), {box(14, 10, 12, 8)}, true);
+    EXPECT_EQ(text_of(again.get()), expected);
+  }
+
+  // A frame that passes keeps its crop, so its detections stay where they are.
+  const std::string passing = profile(run.element).passing;
+  if (passing.empty()) return;
+  at(passing);
+  Rig passes(run, passing);
+  passes.caps(caps_of(video));
+  const Buffer passed = passes.push(Buffer(gst_buffer_copy(frame.get())));
+  EXPECT(gst_buffer_get_video_crop_meta(passed.get()));
+  const std::string own = before.substr(0, before.rfind("; "));  // cudadiff adds its own
+  EXPECT_EQ(text_of(passed.get()).substr(0, own.size()), own);
+  if (!has_regions) return;
+  Rig next(run, roi);
+  next.caps(caps_of(video));
+  const Buffer later = next.push(Buffer(gst_buffer_copy(passed.get())));
+  expect_region(run, video, cropped, picture(later.get(), video), {box(14, 10, 12, 8)}, true);
+  EXPECT_EQ(text_of(later.get()), expected);
+}
+
+/// The boxes of cudadiff are where motion is, too, if the frames have a crop: whether it passes them on or applies the crop.
+TEST(follows_motion_in_cropped_frames, Each::run) {
+  if (profile(run.element).whole_frame) return;
+  const GstVideoInfo video = video_info("I420", size);
+  for (const char* output : {"passthrough", "overlay"}) {
+    at(output);
+    Rig motion({"cudadiff", run.backend},
+               std::string("output=") + output + " attach-roi=true open-radius=0 cell-size=4 light-change-ratio=0");
+    motion.caps_alone(caps_of(video));
+    Buffer out;
+    for (const cv::Rect& moved : {cv::Rect(), cv::Rect(6 + 16, 4 + 8, 12, 8)}) {
+      Buffer frame = cropped_frame().first;
+      const GstVideoInfo whole = video_info("I420", {64, 48});
+      GstMapInfo bytes;
+      EXPECT(gst_buffer_map(frame.get(), &bytes, GST_MAP_WRITE));
+      std::fill(bytes.data, bytes.data + bytes.size, guint8(128));
+      cv::Mat(48, 64, CV_8U, bytes.data, std::size_t(GST_VIDEO_INFO_PLANE_STRIDE(&whole, 0)))(moved).setTo(250);
+      gst_buffer_unmap(frame.get(), &bytes);
+      out = motion.push(std::move(frame));
+    }
+    const bool passed = output == std::string("passthrough");
+    EXPECT_EQ(text_of(out.get()), passed ? "motion 22,12 12×8 turned 0 1; " : "motion 16,8 12×8 turned 0 1; ");
+    gpointer cursor = nullptr;  // the detection alone: without the region of interest at the same place
+    GstMeta* roi = gst_buffer_iterate_meta_filtered(out.get(), &cursor, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE);
+    EXPECT(roi && gst_buffer_remove_meta(out.get(), roi));
+    Rig second(run, "region=roi roi-type=motion");
+    second.caps(caps_of(video));
+    const Buffer result = second.push(Buffer(gst_buffer_copy(out.get())));
+    EXPECT_EQ(text_of(result.get()), "motion 16,8 12×8 turned 0 1; ");
+    const GstVideoInfo whole = video_info("I420", {64, 48});
+    const Buffer cropped = passed ? cut(whole, out.get(), {6, 4, size.width, size.height}) : std::move(out);
+    expect_region(run, video, cropped, picture(result.get(), video), {box(16, 8, 12, 8)}, true);
+  }
+}
+
+#if GST_CHECK_VERSION(1, 26, 0)
+/// A mask lies at a place, and there is no way to move it: it is dropped, and the relations of the rest stay.
+TEST(drops_masks_that_it_cannot_move, Each::run) {
+  const GstVideoInfo video = video_info("I420", size), gray = video_info("GRAY8", {8, 8});
+  auto [frame, cropped] = cropped_frame();
+  GstAnalyticsRelationMeta* meta = gst_buffer_add_analytics_relation_meta(frame.get());
+  GstAnalyticsMtd mask, face, track;
+  Buffer shape = noise(gray);
+  if (!gst_buffer_get_video_meta(shape.get()))
+    gst_buffer_add_video_meta(shape.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_FORMAT_GRAY8, 8, 8);
+  guint region = 1;
+  EXPECT(gst_analytics_relation_meta_add_segmentation_mtd(meta, gst_buffer_ref(shape.get()), GST_SEGMENTATION_TYPE_SEMANTIC, 1,
+                                                          &region, 20, 14, 12, 8, &mask));
+  EXPECT(gst_analytics_relation_meta_add_od_mtd(meta, g_quark_from_string("face"), 20, 14, 12, 8, 0.75f, &face));
+  EXPECT(gst_analytics_relation_meta_add_tracking_mtd(meta, 7, 0, &track));
+  EXPECT(gst_analytics_relation_meta_set_relation(meta, GST_ANALYTICS_REL_TYPE_RELATE_TO, face.id, track.id));
+  EXPECT(gst_analytics_relation_meta_set_relation(meta, GST_ANALYTICS_REL_TYPE_CONTAIN, face.id, mask.id));
+  EXPECT_EQ(text_of(frame.get()), "segmentation; face 20,14 12×8 turned 0 0.75; track 7 since 0; 1-" +
+                                      show(int(GST_ANALYTICS_REL_TYPE_CONTAIN)) + "-0 1-" +
+                                      show(int(GST_ANALYTICS_REL_TYPE_RELATE_TO)) + "-2 ");
+  Rig rig(run);
+  rig.caps(caps_of(video));
+  const Buffer result = rig.push(std::move(frame));
+  EXPECT_EQ(text_of(result.get()),
+            "face 14,10 12×8 turned 0 0.75; track 7 since 0; 0-" + show(int(GST_ANALYTICS_REL_TYPE_RELATE_TO)) + "-1 ");
+  Rig plain(run);  // without a crop it stays
+  plain.caps(caps_of(video));
+  Buffer whole = noise(video);
+  GstAnalyticsRelationMeta* own = gst_buffer_add_analytics_relation_meta(whole.get());
+  EXPECT(gst_analytics_relation_meta_add_segmentation_mtd(own, gst_buffer_ref(shape.get()), GST_SEGMENTATION_TYPE_SEMANTIC, 1,
+                                                          &region, 20, 14, 12, 8, &mask));
+  EXPECT_EQ(text_of(plain.push(std::move(whole)).get()), "segmentation; ");
+}
+#endif
 #endif
 
 int main() { return run_tests("regions"); }

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Tests how tests/run.sh counts:  results_test.py MESON
+
+Runs tests/run.sh in a small project with two tests, one of which runs `meson test` in the same folder meanwhile, and tests/results.py
+with logs that are broken.
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parent
+meson = sys.argv.pop(1)
+
+PROJECT = f"""project('small')
+test('outer', find_program('outer.sh'), env: {{'BUILD': meson.project_build_root(), 'MESON': '{meson}'}})
+test('inner', find_program('inner.sh'))
+"""
+# `meson test` begins its log anew, and then adds to it at the place that it has reached itself. So two that share a log spoil it.
+OUTER = '#!/bin/sh\nset -e\n"$MESON" test -C "$BUILD" --no-rebuild inner\necho "3 passed, 0 failed, 0 skipped"\n'
+INNER = "#!/bin/sh\nseq 10000\n"
+
+
+def line(**fields):
+    return json.dumps({"name": "small / a", "result": "OK", "duration": 1.5, "returncode": 0, "stdout": "2 passed, 0 failed, 0 skipped\n",
+                       **fields}) + "\n"
+
+
+class Results(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.root = Path(self.folder.name)
+        self.addCleanup(self.folder.cleanup)
+
+    def results(self, log):
+        path = self.root / "log.json"
+        path.unlink(missing_ok=True)
+        if log is not None:
+            path.write_text(log, encoding="utf-8")
+        return subprocess.run([sys.executable, TESTS / "results.py", path], capture_output=True, text=True)
+
+    def test_counts(self):
+        result = self.results(line() + line(name="small / b", result="SKIP", stdout="no GPU\n") +
+                              line(name="small / c", result="FAIL", returncode=1, stdout=""))
+        self.assertEqual(result.stderr, "")
+        self.assertEqual(result.stdout, "PASS\ta\t1.5\t2\t0\t0\t\nSKIP\tb\t1.5\t0\t0\t1\tno GPU\nFAIL\tc\t1.5\t0\t1\t0\tfail, exit status 1\n")
+
+    def test_says_what_is_wrong_with_a_log(self):
+        for log, words in [(line() + line()[:40] + line(), "line 2 is no result of one test"), (line() + "[1]\n", "line 2 is no result"),
+                           ('{"name": "a"}\n', "line 1 is no result"), (line(duration="long"), "line 1 is no result"),
+                           ("", "has no results"), (None, "No such file")]:
+            with self.subTest(log=log):
+                result = self.results(log)
+                self.assertEqual(result.returncode, 1)
+                self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+                self.assertIn(words, result.stderr)
+                self.assertIn("log.json", result.stderr)
+
+    def small_project(self):
+        (self.root / "tests").mkdir()
+        for name in ["run.sh", "results.py", "prepare.sh"]:
+            shutil.copy(TESTS / name, self.root / "tests")
+        (self.root / "meson.build").write_text(PROJECT)
+        for name, text in [("outer.sh", OUTER), ("inner.sh", INNER)]:
+            (self.root / name).write_text(text)
+            (self.root / name).chmod(0o755)
+
+    def run_sh(self, *arguments, **environment):
+        inherited = {name: value for name, value in os.environ.items() if name not in ("BUILD_DIR", "WITH", "COMPAT", "SANITIZE")}
+        return subprocess.run([self.root / "tests/run.sh", *arguments], capture_output=True, text=True,
+                              env={**inherited, "INSTALL": "0", "PATH": f"{Path(meson).parent}:{os.environ['PATH']}", **environment})
+
+    def test_runs_beside_meson_test(self):
+        self.small_project()
+        logs = []
+        for _ in range(2):
+            result = self.run_sh("outer")
+            self.assertEqual(result.stdout.splitlines()[-1:], ["3 passed, 0 failed, 0 skipped"], result.stdout + result.stderr)
+            self.assertEqual(result.returncode, 0)
+            logs.append({path.name for path in (self.root / "build/meson-logs").glob("run-*.json")})
+        self.assertLess(logs[0], logs[1])  # each run has a log of its own
+
+    def test_a_missing_log_is_a_failure(self):
+        self.small_project()
+        result = self.run_sh("inner", "--logbase=elsewhere")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("No such file", result.stderr)
+        self.assertNotIn("Traceback", result.stderr)
+        self.assertEqual(result.stdout.splitlines()[-1:], ["0 passed, 1 failed, 0 skipped"], result.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
