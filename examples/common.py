@@ -9,7 +9,8 @@ import signal
 import sys
 import tempfile
 import time
-import urllib.parse
+
+import uris
 
 import gi
 
@@ -117,13 +118,14 @@ def text_of(message):
 
 
 def check(message):
-    """Raises a Failure if the message is an error. Its text names the file that caused the error."""
+    """Raises a Failure if the message is an error. Its text names the input that caused the error, without a password."""
     if not message or message.type != Gst.MessageType.ERROR:
         return
     element, text = message.src, text_of(message)
     while element and not element.find_property("uri"):
         element = element.get_parent()
-    raise Failure(f"{urllib.parse.unquote(element.get_property('uri')[7:], errors='surrogateescape')}: {text}" if element else text)
+    uri = element.get_property("uri") or "" if element else ""
+    raise Failure(f"{uris.name_of(uri)}: {uris.hide(text, uri)}" if uri else uris.hide(text))
 
 
 def play(pipeline, on_message=None, progress=None):
@@ -148,7 +150,7 @@ def play(pipeline, on_message=None, progress=None):
             if message and message.type == Gst.MessageType.WARNING:
                 warning, _ = message.parse_warning()
                 if not warning.matches(Gst.parse_error_quark(), Gst.ParseError.DELAYED_LINK):  # an error message follows
-                    print(f"{message.src.get_name()}: {warning.message}", file=sys.stderr)
+                    print(f"{message.src.get_name()}: {uris.hide(warning.message)}", file=sys.stderr)
             elif message and on_message:
                 on_message(message)
     finally:

@@ -222,7 +222,7 @@ open("phone.mov", "wb").write(data)'
     expect 'cards of index.html' 3 "$(grep -o '<li class="card' reports/index.html | wc -l)"
     gst-launch-1.0 -q audiotestsrc num-buffers=20 ! wavenc ! filesink location=audio
     mkdir empty
-    for name in victim audio missing empty http://me:secret@127.0.0.1:9/x; do
+    for name in victim audio missing empty 'http://me:secret@127.0.0.1:9/x?user=me&password=secret'; do
       fails 1 "$report" --clip="$name" --out=empty
       if grep -q secret "$work/out" "$work/err"; then expect 'password on stderr' none some; fi
     done
@@ -284,6 +284,10 @@ open("phone.mov", "wb").write(data)'
     status_of 0 "$root/examples/motion_alarm.py" preset=outdoor 'zones=all: 0.0,0.0 1.0,0.0 1.0,1.0 0.0,1.0' test:60
     expect 'visits of the zone' "$(grep -c '"enter".*"zone": "all"' "$work/out")" "$(grep -c '"leave".*"zone": "all", "seconds": ' "$work/out")"
     grep -q '"enter"' "$work/out"
+    fails 1 "$root/examples/motion_alarm.py" 'http://127.0.0.1:9/x?user=me&password=secret&channel=1'
+    grep -qF 'http://127.0.0.1:9/x?user=***&password=***&channel=1: ' "$work/err"
+    if grep -q secret "$work/out" "$work/err"; then expect 'password on stderr' none some; fi
+    status_of 0 "$root/examples/motion_alarm.py" "file://localhost$work/a%20%22b%22%20%C3%BC.avi"
     fails 2 "$root/examples/motion_alarm.py" no-such=1 test:3
     fails 2 "$root/examples/motion_alarm.py" threshold=x test:3
     ;;

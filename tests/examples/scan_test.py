@@ -24,6 +24,7 @@ try:
     import child
     import clips
     import common
+    import uris
 except (ImportError, ValueError) as error:
     print(f"skipped: no Python bindings of GStreamer ({error})")
     sys.exit(77)
@@ -67,13 +68,30 @@ class Discovery(Folder):
         self.touch(name)
         clip = clips.clip_of(name, {})
         self.assertTrue(clip.uri.endswith("/a%20%22b%22%20%21%20filesink%20location%3Dx%20%FF%23%3F.avi"), clip.uri)
-        self.assertEqual(clips.path_of(clip.uri), str(self.folder.resolve() / name))
+        self.assertEqual(uris.path_of(clip.uri), str(self.folder.resolve() / name))
 
     def test_names_hide_passwords(self):
-        for uri in ("rtsp://me:secret@host/x", "rtsp://me:se@cret@host/x", "http://host/x", "http://host/a@b"):
+        for uri in ("rtsp://me:secret@host/x", "rtsp://me:se@cret@host/x", "http://host/x", "http://host/a@b",
+                    "http://host/x?user=me&password=secret"):
             self.assertNotIn("cret", clips.clip_of(uri, {}).name)
         self.assertEqual(clips.clip_of("http://host/a@b", {}).name, "http://host/a@b")
         self.assertEqual(clips.clip_of("rtsp://me:se@cret@host:554/x", {}).name, "rtsp://host:554/x")
+        self.assertEqual(clips.clip_of("rtsp://me:se@cret@host:554/x", {}).uri, "rtsp://me:se%40cret@host:554/x")
+
+    def test_names_are_distinct(self):
+        given = [f"http://host/x?token={number}" for number in (1, 2)]
+        first, second = clips.clips_of(given, {})
+        self.assertEqual([first.name, second.name], ["http://host/x?token=***", "http://host/x?token=*** (2)"])
+        self.assertEqual([first.uri, second.uri], given)
+        self.assertEqual(first.key, clips.clip_of(given[0], {}).key)
+
+    def test_file_uris_with_a_host(self):
+        self.touch("a b.avi")
+        uri = pathlib.Path("a b.avi").absolute().as_uri()
+        with_host = uri.replace("file:///", "file://localhost/")
+        self.assertEqual(clips.discover([with_host]), [str(self.folder / "a b.avi")])
+        self.assertEqual(clips.clip_of(with_host, {}).uri, uri)
+        self.assertEqual(clips.clip_of(with_host, {}).key, clips.clip_of("a b.avi", {}).key)
 
 
 class Keys(Folder):

@@ -2,7 +2,9 @@
 """The parts that need no broker: waiting times, the configuration, places on the wall, the command line."""
 
 import collections
+import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -129,8 +131,23 @@ class Units(unittest.TestCase):
             discovery.states("home/x", state),
         )
         self.assertIn(
-            "homeassistant/binary_sensor/home_x/door_zone_a_b/config", discovery.discovery("homeassistant", "home/x", [state])
+            "homeassistant/binary_sensor/home_2f_x/door_zone_a_b/config", discovery.discovery("homeassistant", "home/x", [state])
         )
+
+    def test_services_with_topics_of_their_own_do_not_meet(self):
+        """Neither their client ids, for which a broker throws one of two out, nor what they announce to Home Assistant."""
+        topics = ("home/cams", "home_cams", "home__cams", "home_2f_cams", "home cams", "home-cams", "häuser", "h_e4_user", "cudavision")
+        door = config.Camera(uri="test", key="door")
+        ids, found = set(), []
+        for topic in topics:
+            publisher = mqtt.Publisher(config.Mqtt(topic=topic, port=free_port()), None)
+            self.addCleanup(publisher.stop)
+            ids.add(publisher.client._client_id)
+            announced = discovery.discovery("homeassistant", topic, [camera.Camera(door, config.Reconnect(), publisher)])
+            found += [*announced, *(json.loads(payload)["unique_id"] for payload in announced.values())]
+            self.assertTrue(all(re.fullmatch("[A-Za-z0-9_/-]+", each) for each in announced))
+        self.assertEqual((len(topics), len(found)), (len(ids), len(set(found))))
+        self.assertIn(b"cudavision-motion-alarm", ids)
 
 
 class CommandLine(Case):

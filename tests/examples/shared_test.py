@@ -1,0 +1,91 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Tests what the Python examples share: names of inputs without secrets, and files that appear whole. Exit status 77 without the Python
+bindings of GStreamer."""
+import pathlib
+import re
+import sys
+import unittest
+
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
+sys.path[:0] = [str(EXAMPLES), str(EXAMPLES / "motion-report")]
+sys.dont_write_bytecode = True
+try:
+    import common
+    import inputs
+except (ImportError, ValueError) as error:
+    print(f"skipped: no Python bindings of GStreamer ({error})")
+    sys.exit(77)
+import uris  # noqa: E402
+from common import Gst  # noqa: E402
+
+# URI, and what is shown of it.
+SHOWN = {
+    "rtsp://me:secret@host/x": "rtsp://host/x",
+    "rtsp://me:se@secret@host:554/x": "rtsp://host:554/x",
+    "http://me:a/secret#@host/x?channel=2": "http://host/x?channel=2",
+    "http://me:a?secret@host/x": "http://host/x",
+    "HTTP://host/x?user=me&password=secret&channel=1": "HTTP://host/x?user=***&password=***&channel=1",
+    "http://host/x?secret": "http://host/x?***",
+    "http://host/x?=secret&channel=1;PWD=secret": "http://host/x?***&channel=1&PWD=***",
+    "http://host/x?token=secret#secret": "http://host/x?token=***",
+    "http://host/x?channel=secret/or/not": "http://host/x?channel=***",
+    "rtsp://host/user=me_password=secret_channel=1.sdp?real_stream": "rtsp://host/***?***",
+    "rtsp://host:554/x?password=p@secret": "rtsp://***",
+    "rtsp://me:secret@host/x?password=p@secret": "rtsp://***",
+    "http://host/a@b": "http://host/a@b",
+    "http://[::1]:80/x": "http://[::1]:80/x",
+    "file:///a/b?c=d": "file:///a/b?c=d",
+    "a folder/b:c@d?e=f": "a folder/b:c@d?e=f",
+}
+
+
+class Names(unittest.TestCase):
+    def test_what_is_shown(self):
+        for uri, expected in SHOWN.items():
+            self.assertEqual(uris.shown(uri), expected)
+            self.assertEqual(uris.shown(expected), expected)  # once more changes nothing
+
+    def test_names_are_distinct(self):
+        given = ["http://h/x?id=1&t=a", "http://h/x?id=1&t=b", "http://h/x?id=2&t=a", "http://h/x?id=1&t=a", "a.avi"]
+        self.assertEqual(uris.names_of(given), dict(zip(
+            given[:3] + given[4:], ["http://h/x?id=1&t=***", "http://h/x?id=1&t=*** (2)", "http://h/x?id=2&t=***", "a.avi"])))
+
+    def test_texts_of_others(self):
+        for uri in SHOWN:
+            if "secret" not in uri or uris.shown(uri) == uri:
+                continue
+            for form in (uri, uris.opened(uri), uri.partition("://")[2], uri.partition("?")[2] or uri):
+                hidden = uris.hide(f"Could not open \"{form}\" for reading.", uri)
+                self.assertNotIn("secret", hidden, form)
+                self.assertTrue(hidden.startswith("Could not open ") and hidden.endswith(" for reading."), hidden)
+        self.assertEqual(uris.hide("moved to https://you:secret@other/y?key=secret now", "http://host/x"),
+                         "moved to https://other/y?key=*** now")
+        for text in ("there is no video in it", "no frame came for 10 s"):
+            self.assertEqual(uris.hide(text, "http://me@host/x?u=no&p=in"), text)
+
+    def test_files(self):
+        for uri, path in (("file:///a%20b?c#d", "/a b?c#d"), ("file://localhost/a/b", "/a/b"), ("FILE://LocalHost/%FF", "/\udcff"),
+                          ("a/b", "a/b"), ("./file://x", "./file://x"), ("file://host/a", None), ("http://localhost/a", None)):
+            self.assertEqual(uris.path_of(uri), path, uri)
+        with self.assertRaisesRegex(common.Failure, "cannot read /gone: there is no such file"):
+            inputs.source_of("file://localhost/gone")
+        _, values = inputs.source_of(f"file://localhost{__file__}")
+        self.assertEqual(values["uri"], pathlib.Path(__file__).as_uri())
+
+    def test_errors_name_the_input(self):
+        """An error of an element inside of uridecodebin names its URI, without the secrets."""
+        for uri, name in (("http://me:secret@127.0.0.1:9/x?password=secret", "http://127.0.0.1:9/x?password=***"),
+                          ("nothing://me:secret@host/x", "nothing://host/x"), ("file:///nonexistent/a%20b", "/nonexistent/a b")):
+            pipeline = common.parse(f"{common.DECODER} name=source ! fakesink", source={"uri": uri})
+            with self.assertRaisesRegex(common.Failure, f"^{re.escape(name)}: ") as raised:
+                common.play(pipeline)
+            self.assertNotIn("secret", str(raised.exception))
+        source = Gst.ElementFactory.make("videotestsrc", "alone")
+        error = Gst.Message.new_error(source, common.GLib.Error("cannot open http://a:secret@b/c"), "")
+        with self.assertRaisesRegex(common.Failure, "^cannot open http://b/c$"):
+            common.check(error)
+
+
+if __name__ == "__main__":
+    unittest.main()
