@@ -57,6 +57,17 @@ def new_frame(format, width, height, **options):
     return buffer, caps, frames.Frame(buffer, caps, **options)
 
 
+def add_crop(buffer, *numbers):
+    """Adds a GstVideoCropMeta, which the bindings cannot do: a GstMeta, then x, y, width, height. Returns these four."""
+    gst, video = ctypes.CDLL("libgstreamer-1.0.so.0"), ctypes.CDLL("libgstvideo-1.0.so.0")
+    gst.gst_buffer_add_meta.restype = video.gst_video_crop_meta_get_info.restype = ctypes.c_void_p
+    gst.gst_buffer_add_meta.argtypes = [ctypes.c_void_p] * 3
+    meta = gst.gst_buffer_add_meta(hash(buffer), video.gst_video_crop_meta_get_info(), None)
+    crop = (ctypes.c_uint * 4).from_address(meta + 16)
+    crop[:] = numbers
+    return crop
+
+
 def references(buffer):
     return ctypes.c_int.from_address(hash(buffer) + 8).value
 
@@ -151,14 +162,30 @@ class Layouts(unittest.TestCase):
         data = numpy.arange(32 * 16, dtype=numpy.uint8)
         buffer = Gst.Buffer.new_wrapped(data.tobytes())
         GstVideo.buffer_add_video_meta(buffer, GstVideo.VideoFrameFlags.NONE, GstVideo.VideoFormat.GRAY8, 32, 16)
-        # The bindings cannot add a GstVideoCropMeta: a GstMeta, then x, y, width, height.
-        gst, video = ctypes.CDLL("libgstreamer-1.0.so.0"), ctypes.CDLL("libgstvideo-1.0.so.0")
-        gst.gst_buffer_add_meta.restype = video.gst_video_crop_meta_get_info.restype = ctypes.c_void_p
-        gst.gst_buffer_add_meta.argtypes = [ctypes.c_void_p] * 3
-        meta = gst.gst_buffer_add_meta(hash(buffer), video.gst_video_crop_meta_get_info(), None)
-        (ctypes.c_uint * 4).from_address(meta + 16)[:] = (5, 3, 8, 4)
-        part = frames.Frame(buffer, caps_of("GRAY8", 8, 4))
-        numpy.testing.assert_array_equal(numpy.asarray(part), data.reshape(16, 32)[3:7, 5:13])
+        crop = add_crop(buffer, 5, 3, 8, 4)
+        for caps in (caps_of("GRAY8", 8, 4), None):
+            part = frames.Frame(buffer, caps)
+            self.assertEqual((part.format, part.width, part.height), ("GRAY8", 8, 4))
+            numpy.testing.assert_array_equal(numpy.asarray(part), data.reshape(16, 32)[3:7, 5:13])
+        for numbers, error in (
+            ((5, 3, 0, 4), "GstVideoCropMeta is empty"),
+            ((28, 3, 8, 4), "reaches beyond its frame of 32×16"),
+            ((2**32 - 1, 3, 8, 4), "reaches beyond its frame"),
+            ((0, 0, 2**32 - 1, 2**32 - 1), "is not of a picture"),
+        ):
+            crop[:] = numbers
+            with self.assertRaisesRegex(BufferError, error):
+                frames.Frame(buffer)
+
+    def test_crop_of_subsampled_planes(self):
+        """Without caps, too, a crop begins at a whole group of pixels, and each plane has its part."""
+        data = numpy.arange(32 * 16 * 3 // 2, dtype=numpy.uint8)
+        buffer = Gst.Buffer.new_wrapped(data.tobytes())
+        GstVideo.buffer_add_video_meta(buffer, GstVideo.VideoFrameFlags.NONE, GstVideo.VideoFormat.NV12, 32, 16)
+        add_crop(buffer, 6, 4, 11, 7)
+        luma, chroma = (numpy.asarray(plane) for plane in frames.Frame(buffer).planes)
+        numpy.testing.assert_array_equal(luma, data[:512].reshape(16, 32)[4:11, 6:17])
+        numpy.testing.assert_array_equal(chroma, data[512:].reshape(8, 16, 2)[2:6, 3:9])
 
 
 class Lifetimes(unittest.TestCase):
