@@ -15,6 +15,9 @@ import uris
 import gi
 
 gi.require_version("Gst", "1.0")
+PACKAGE = pathlib.Path(__file__).resolve().parent.parent / "gst" / "python"
+if PACKAGE.is_dir():  # in the source tree the package cudavision need not be installed; elsewhere it must be
+    sys.path.insert(0, str(PACKAGE))
 from gi.repository import GLib, Gst  # noqa: E402
 
 

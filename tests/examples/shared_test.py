@@ -13,9 +13,13 @@ sys.dont_write_bytecode = True
 try:
     import common
     import inputs
+    import gi
+    gi.require_version("GstVideo", "1.0")
+    from gi.repository import GstVideo
 except (ImportError, ValueError) as error:
     print(f"skipped: no Python bindings of GStreamer ({error})")
     sys.exit(77)
+import tracks  # noqa: E402
 import uris  # noqa: E402
 from common import Gst  # noqa: E402
 
@@ -85,6 +89,31 @@ class Names(unittest.TestCase):
         error = Gst.Message.new_error(source, common.GLib.Error("cannot open http://a:secret@b/c"), "")
         with self.assertRaisesRegex(common.Failure, "^cannot open http://b/c$"):
             common.check(error)
+
+
+class Tracks(unittest.TestCase):
+    """tracks.py of motion-report."""
+
+    def test_ids_may_come_in_any_order(self):
+        """Objects are followed whatever ids they have; many may be gone before one of them is shown."""
+        shown = [(3, 1), (3, 1), (250, 40), (250, 40, 7), (100000,), (2**31 - 1,)]
+        pipeline = common.parse(
+            "appsrc name=source format=time caps=video/x-raw,format=I420,width=64,height=48,framerate=1/1 ! "
+            "identity name=motion ! fakesink")
+        source, motion = pipeline.get_by_name("source"), pipeline.get_by_name("motion")
+        for index, numbers in enumerate(shown):
+            buffer = Gst.Buffer.new_wrapped(bytes(64 * 48 * 3 // 2))
+            buffer.pts = index * Gst.SECOND
+            for number in numbers:
+                GstVideo.buffer_add_video_region_of_interest_meta(buffer, "motion", 8, 8, 16, 16).id = number
+            source.emit("push-buffer", buffer)
+        source.emit("end-of-stream")
+        with tracks.Tracker(source.get_static_pad("src"), motion, motion.get_static_pad("src")) as tracker:
+            common.play(pipeline)
+        everyone = {number for numbers in shown for number in numbers}
+        self.assertEqual(set(tracker.tracks), everyone)
+        self.assertEqual({box for track in tracker.tracks.values() for _, box in track}, {(8, 8, 16, 16)})
+        self.assertEqual({number for number, jpeg in tracker.snapshots.items() if jpeg.startswith(b"\xff\xd8")}, everyone)
 
 
 if __name__ == "__main__":
