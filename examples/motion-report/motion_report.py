@@ -18,7 +18,6 @@ import math
 import os
 import pathlib
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import common  # noqa: E402
@@ -49,30 +48,26 @@ def make_folder(folder):
         raise common.Failure(f"cannot make the folder {folder}: {error.strerror}") from error
 
 
-def scratch_in(folder):
-    """A folder for the unfinished video, which is removed at the end of the `with` block."""
-    try:
-        return tempfile.TemporaryDirectory(prefix=".", dir=folder)
-    except OSError as error:
-        raise common.Failure(f"cannot write to {folder}: {error.strerror}") from error
-
-
 def report(args, folder):
     """Analyses args.clip and writes all files of its report. Returns the Findings."""
     make_folder(folder)
     title, sibling = title_of(args.clip), folder / "report.webm"
-    with scratch_in(folder) as scratch:
-        video = pathlib.Path(scratch, "video.webm")
-        with common.whole(folder / "motion.jsonl") as events, open(video, "wb") as stream:
-            findings = analysis.analyse(args, stream, events)
+    try:
+        unfinished = common.Unfinished(folder)
+    except OSError as error:
+        raise common.Failure(f"cannot write to {folder}: {error.strerror}") from error
+    with unfinished as video:
+        with common.whole(folder / "motion.jsonl") as events:
+            findings = analysis.analyse(args, video.stream, events)
         tables.write_all(findings, folder)
-        embedded = video.stat().st_size <= args.embed * 2 ** 20
+        embedded = os.fstat(video.stream.fileno()).st_size <= args.embed * 2 ** 20
+        page_video = video.stream.read() if embedded else None
         if not embedded:
             try:
-                os.replace(video, sibling)
+                video.become(sibling)
             except OSError as error:
                 raise common.Failure(f"cannot write {sibling}: {error.strerror}") from error
-        page.write(findings, args, title, folder, video.read_bytes() if embedded else None)
+        page.write(findings, args, title, folder, page_video)
         if embedded and sibling.is_file():  # of an earlier run
             sibling.unlink()
     return findings

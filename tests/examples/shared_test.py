@@ -2,9 +2,14 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Tests what the Python examples share: names of inputs without secrets, and files that appear whole. Exit status 77 without the Python
 bindings of GStreamer."""
+import os
 import pathlib
 import re
+import shutil
+import subprocess
 import sys
+import tempfile
+import time
 import unittest
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
@@ -89,6 +94,80 @@ class Names(unittest.TestCase):
         error = Gst.Message.new_error(source, common.GLib.Error("cannot open http://a:secret@b/c"), "")
         with self.assertRaisesRegex(common.Failure, "^cannot open http://b/c$"):
             common.check(error)
+
+
+class Files(unittest.TestCase):
+    """Files that appear whole, and what is left of them."""
+
+    # Opens the file OUT, says so, and finishes it when stdin ends.
+    WRITER = f"""
+import sys
+sys.path.insert(0, {str(EXAMPLES)!r})
+import common
+with common.whole("OUT") as stream:
+    stream.write(b"whole")
+    stream.flush()
+    print("open", flush=True)
+    sys.stdin.read()
+"""
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def names(self):
+        return sorted(path.name for path in self.folder.iterdir())
+
+    def writer(self, name):
+        process = subprocess.Popen([sys.executable, "-c", self.WRITER.replace("OUT", str(self.folder / name))], text=True,
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        self.assertEqual(process.stdout.readline(), "open\n")
+        return process
+
+    def test_killed_programs_leave_nothing_for_long(self):
+        """The next program removes the files of those that were killed, and no other ones."""
+        (self.folder / ".cudavision").mkdir()
+        (self.folder / ".hidden").touch()
+        living, killed = self.writer("living"), self.writer("killed")
+        killed.kill()
+        killed.wait()
+        hidden = {name for name in self.names() if name.startswith(common.HIDDEN)}
+        self.assertEqual(len(hidden), 2)
+        self.writer("other").communicate()
+        left = {name for name in self.names() if name.startswith(common.HIDDEN)}
+        self.assertEqual((len(left), left < hidden), (1, True))
+        living.communicate()
+        self.assertEqual(self.names(), [".cudavision", ".hidden", "living", "other"])
+        for name in ("living", "other"):
+            self.assertEqual((self.folder / name).read_bytes(), b"whole")
+
+    def test_failures_leave_nothing(self):
+        (self.folder / "old").write_text("old")
+        with self.assertRaises(KeyboardInterrupt), common.whole(self.folder / "old") as stream:
+            stream.write(b"new")
+            raise KeyboardInterrupt
+        self.assertEqual((self.names(), (self.folder / "old").read_text()), (["old"], "old"))
+        with self.assertRaisesRegex(common.Failure, "cannot write .*/gone/new: No such file"), common.whole(self.folder / "gone/new"):
+            self.fail()
+        with self.assertRaisesRegex(common.Failure, "cannot write /dev/full: No space left"), common.whole("/dev/full") as stream:
+            stream.write(b"new")
+
+    def test_a_killed_report_leaves_nothing_for_long(self):
+        clip, out = self.folder / "endless.avi", self.folder / "out"
+        os.mkfifo(clip)  # nobody writes into it
+        program = [sys.executable, str(EXAMPLES / "motion-report" / "motion_report.py"), f"--out={out}"]
+        killed = subprocess.Popen([*program, f"--clip={clip}"])
+        self.addCleanup(killed.kill)
+        while not (out.is_dir() and len(list(out.iterdir())) >= 2):  # the video and the events
+            self.assertIsNone(killed.poll())
+            time.sleep(0.02)
+        killed.kill()
+        killed.wait()
+        self.assertTrue(all(path.name.startswith(".") for path in out.iterdir()))
+        subprocess.run([*program, "--frames=2"], check=True, stdout=subprocess.DEVNULL)
+        self.assertEqual(sorted(path.name for path in out.iterdir()), ["frames.csv", "motion.jsonl", "objects.csv", "report.html"])
 
 
 class Tracks(unittest.TestCase):
