@@ -22,7 +22,7 @@ import signal
 import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent))  # elsewhere all files are in one folder
 import common  # noqa: E402
 import inputs  # noqa: E402
 import uris  # noqa: E402

@@ -11,6 +11,7 @@ EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
 FOLDER = EXAMPLES / "motion-scan"
 PROGRAM = FOLDER / "motion-scan"
 LIMIT = 60  # seconds for a run of the program
+FOREVER = 10**6  # seconds for a clip that ends by itself, however busy the machine is
 FRAMES = 40
 
 

@@ -6,16 +6,29 @@ import pathlib
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import time
 
-from scan_fixture import FRAMES, LIMIT, PROGRAM, Folder, make_clip, make_sound
+from scan_fixture import EXAMPLES, FRAMES, LIMIT, PROGRAM, Folder, make_clip, make_sound
 
 
 def table(name):
     import pyarrow.parquet
     return pyarrow.parquet.read_table(name).to_pylist()
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def listens(port):
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
 
 
 def processes():
@@ -126,6 +139,35 @@ class Scan(Folder):
         self.assertNotIn("<i>", page)
         self.assertNotRegex(page, "(src|href)=|@import")
         self.assertEqual(pathlib.Path("victim").read_text(), "x")
+
+    def test_nodes_need_nothing_but_the_plugin(self):
+        """A cluster of two nodes that do not see the examples: --address sends what they need."""
+        hide = ["unshare", "--map-root-user", "--mount", "bash", "-euc", 'mount -t tmpfs none "$0" && exec "$@"', str(EXAMPLES)]
+        if subprocess.run([*hide, "true"], capture_output=True).returncode:
+            self.skipTest("this machine lets nobody mount")
+        os.mkdir("clips")
+        for number in range(6):
+            make_clip(f"clips/{number}.avi")
+        ray, port = str(pathlib.Path(sys.executable).with_name("ray")), free_port()
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+        place = tempfile.mkdtemp(prefix="scan-", dir="/tmp")  # short, because Ray's sockets are in it
+        self.addCleanup(shutil.rmtree, place, ignore_errors=True)
+        for arguments in (["--head", f"--port={port}", "--include-dashboard=false", f"--temp-dir={place}"],
+                          [f"--address=127.0.0.1:{port}"]):
+            node = subprocess.Popen([*hide, ray, "start", "--block", "--node-ip-address=127.0.0.1", "--num-cpus=1",
+                                     "--disable-usage-stats", *arguments], cwd="/", env=environment, start_new_session=True,
+                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self.addCleanup(node.wait)
+            self.addCleanup(os.killpg, node.pid, signal.SIGTERM)
+            self.wait_for(node, lambda: listens(port), "a node")
+
+        def nodes():
+            said = subprocess.run([ray, "status", f"--address=127.0.0.1:{port}"], capture_output=True, text=True)
+            return said.stdout.count(" node_")
+        self.wait_for(node, lambda: nodes() == 2, "two nodes")
+        out, err = self.finish(self.start("clips", "--out=out", f"--address=127.0.0.1:{port}"), 0)
+        self.assertRegex(out, r"clips +6: 6 ok")
+        self.assertEqual({row["frames"] for row in table("out/clips.parquet")}, {FRAMES})
 
     def test_a_stopped_scan_goes_on_without_repeating_work(self):
         os.mkdir("clips")

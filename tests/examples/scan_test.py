@@ -8,21 +8,24 @@ without Ray or the Python bindings of GStreamer.
 import importlib
 import importlib.machinery
 import importlib.util
+import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import unittest
 from unittest import mock
 
 sys.dont_write_bytecode = True
-from scan_fixture import EXAMPLES, FOLDER, FRAMES, LIMIT, PROGRAM, Folder, make_clip, make_sound  # noqa: E402
+from scan_fixture import EXAMPLES, FOLDER, FOREVER, FRAMES, LIMIT, PROGRAM, Folder, make_clip, make_sound  # noqa: E402
 
 sys.path[:0] = [str(FOLDER), str(EXAMPLES)]
 try:
     import child
     import clips
+    import cluster
     import common
     import uris
 except (ImportError, ValueError) as error:
@@ -172,6 +175,23 @@ class Child(Folder):
             self.assertEqual(visit["zone"], "all")
             self.assertTrue(0 <= visit["entered"] <= visit["left"] <= FRAMES / 20)
 
+    def test_the_files_that_are_sent_are_enough(self):
+        """A node has nothing of this source tree but what --address sends there."""
+        make_clip("1.avi")
+        node = self.folder / "place" / "node"
+        node.mkdir(parents=True)
+        for file in cluster.CODE:
+            shutil.copy(file, node)
+        code = "import json, sys, child; json.dump([child.analyse(json.load(sys.stdin)), child.__file__, sys.path], sys.stdout)"
+        request = {"uri": clips.clip_of("1.avi", {}).uri, "settings": {"preset": "outdoor"}, "backend": "auto", "timeout": FOREVER}
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+        done = subprocess.run([sys.executable, "-B", "-c", code], cwd=node, input=json.dumps(request), env=environment,
+                              stdout=subprocess.PIPE, text=True, check=True)
+        result, file, paths = json.loads(done.stdout)
+        self.assertEqual((result["status"], result["error"], result.get("frames")), ("ok", None, FRAMES))
+        self.assertEqual(file, str(node / "child.py"))
+        self.assertFalse([path for path in paths if str(EXAMPLES) in path])
+
     def test_failures_of_clips(self):
         self.touch("text.avi")
         make_sound("sound.wav")
@@ -211,7 +231,7 @@ class Child(Folder):
 
     def test_a_crash_is_told(self):
         pathlib.Path("analyse.py").write_text("import os, sys\nprint('x: bad things', file=sys.stderr)\nos.kill(os.getpid(), 11)\n")
-        with mock.patch.object(child, "__file__", str(self.folder / "child.py")):
+        with mock.patch.object(child, "PROGRAM", self.folder / "analyse.py"):
             result = child.analyse({"uri": None, "settings": {}, "backend": "auto", "timeout": 10})
         self.assertEqual((result["status"], result["error"]), ("crashed", "the process was ended by SIGSEGV: x: bad things"))
 
