@@ -3,22 +3,28 @@
 that are already open. Exit status: 0; 1 after a failure, with one sentence on stderr; 2 for wrong usage (argparse)."""
 import argparse
 import contextlib
+import fcntl
 import os
 import pathlib
 import signal
 import sys
 import tempfile
 import time
-import urllib.parse
+
+import uris
 
 import gi
 
 gi.require_version("Gst", "1.0")
+PACKAGE = pathlib.Path(__file__).resolve().parent.parent / "gst" / "python"
+if PACKAGE.is_dir():  # in the source tree the package cudavision need not be installed; elsewhere it must be
+    sys.path.insert(0, str(PACKAGE))
 from gi.repository import GLib, Gst  # noqa: E402
 
 
 # Sound is not decoded, and a file without video is an error.
 DECODER = "uridecodebin caps=video/x-raw(ANY) expose-all-streams=false"
+HIDDEN = ".cudavision-"  # how the names of unfinished files begin
 
 
 class Failure(Exception):
@@ -58,34 +64,75 @@ def uri_of(file):
     return pathlib.Path(file).absolute().as_uri()
 
 
+def sweep(folder):
+    """Removes the unfinished files that killed programs left in a folder. A program that lives holds the locks of its files."""
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(folder):
+            if not entry.name.startswith(HIDDEN):
+                continue
+            with contextlib.suppress(OSError):  # it is locked, or somebody else's
+                descriptor = os.open(entry.path, os.O_RDWR | os.O_NOFOLLOW)
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    os.unlink(entry.path)
+                finally:
+                    os.close(descriptor)
+
+
+class Unfinished:
+    """A hidden file in a folder, for a `with` block: `stream` is open to write and read, become() gives it its name. It is removed at
+    the end of the block; if the program is killed before, by the next one that writes into the folder. Raises OSError."""
+
+    swept = set()  # each folder once, because it may hold many files
+
+    def __init__(self, folder):
+        if folder not in self.swept:
+            self.swept.add(folder)
+            sweep(folder)
+        while True:
+            descriptor, self.path = tempfile.mkstemp(prefix=HIDDEN, dir=folder)
+            with contextlib.suppress(OSError):  # some file systems have no locks; then nothing is swept there
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if os.fstat(descriptor).st_nlink:
+                break
+            os.close(descriptor)  # another program swept it before it was locked
+        self.stream, self.lock = os.fdopen(descriptor, "w+b"), os.dup(descriptor)
+
+    def become(self, file):
+        """Closes the file and gives it this name; one that has it is replaced."""
+        self.stream.close()
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(self.path, 0o666 & ~mask)
+        os.replace(self.path, os.path.realpath(file))
+        self.path = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        with contextlib.suppress(OSError):  # what was not written yet is not wanted any more
+            self.stream.close()
+        if self.path:
+            os.unlink(self.path)
+        os.close(self.lock)
+
+
 @contextlib.contextmanager
 def whole(file):
     """An open binary file that becomes `file` at the end of the block. After an exception it is removed."""
     if os.path.isdir(file):
         raise Failure(f"cannot write {file}: it is a folder")
-    temporary = None
     try:
         if os.path.exists(file) and not os.path.isfile(file):  # a device or a pipe
-            stream = open(file, "wb")
+            with open(file, "wb") as stream:
+                yield stream
         else:
-            descriptor, temporary = tempfile.mkstemp(prefix=".", dir=os.path.dirname(os.path.realpath(file)))
-            stream = os.fdopen(descriptor, "wb")
+            with Unfinished(os.path.dirname(os.path.realpath(file))) as unfinished:
+                yield unfinished.stream
+                unfinished.become(file)
     except OSError as error:
         raise Failure(f"cannot write {file}: {error.strerror}") from error
-    try:
-        with stream:
-            yield stream
-        if temporary:
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(temporary, 0o666 & ~mask)
-            os.replace(temporary, os.path.realpath(file))
-            temporary = None
-    except OSError as error:
-        raise Failure(f"cannot write {file}: {error.strerror}") from error
-    finally:
-        if temporary:
-            os.unlink(temporary)
 
 
 def parse(description, **properties):
@@ -117,13 +164,14 @@ def text_of(message):
 
 
 def check(message):
-    """Raises a Failure if the message is an error. Its text names the file that caused the error."""
+    """Raises a Failure if the message is an error. Its text names the input that caused the error, without a password."""
     if not message or message.type != Gst.MessageType.ERROR:
         return
     element, text = message.src, text_of(message)
     while element and not element.find_property("uri"):
         element = element.get_parent()
-    raise Failure(f"{urllib.parse.unquote(element.get_property('uri')[7:], errors='surrogateescape')}: {text}" if element else text)
+    uri = element.get_property("uri") or "" if element else ""
+    raise Failure(f"{uris.name_of(uri)}: {uris.hide(text, uri)}" if uri else uris.hide(text))
 
 
 def play(pipeline, on_message=None, progress=None):
@@ -148,7 +196,7 @@ def play(pipeline, on_message=None, progress=None):
             if message and message.type == Gst.MessageType.WARNING:
                 warning, _ = message.parse_warning()
                 if not warning.matches(Gst.parse_error_quark(), Gst.ParseError.DELAYED_LINK):  # an error message follows
-                    print(f"{message.src.get_name()}: {warning.message}", file=sys.stderr)
+                    print(f"{message.src.get_name()}: {uris.hide(warning.message)}", file=sys.stderr)
             elif message and on_message:
                 on_message(message)
     finally:

@@ -1,32 +1,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What the Python programs for cameras share: names of inputs, properties that users type, and the events of cudadiff."""
+"""What the Python programs for cameras share: sources of inputs, properties that users type, and the events of cudadiff."""
 
 import os
 import re
 import stat
-import urllib.parse
 
 import common
+import uris
 from common import Gst
-
-
-def user_of(location):
-    """The `user:password` of a URI. A password may contain any character, so it ends at the last @, unless a port comes before."""
-    match = re.fullmatch(r"[a-z][-+.a-z0-9]*://(?!\[)(?=[^/?#]*[:@])(.*)@[^@]*", location, re.I | re.S)
-    return match[1] if match else ""
-
-
-def without_user(uri):
-    """A URI without its `user:password`, for people."""
-    user = user_of(uri)
-    return uri.replace(user + "@", "", 1) if user else uri
-
-
-def without_users(text, users):
-    """Removes these `user:password` from a text, and whatever stands between :// and @."""
-    for user in filter(None, users):
-        text = text.replace(user + "@", "").replace(user, "")
-    return re.sub("://[^ ]*@", "://", text)
 
 
 def source_of(name):
@@ -36,12 +17,8 @@ def source_of(name):
         return "videotestsrc name=source pattern=ball", {"num-buffers": int(name[5:])} if name[4:] else {"is-live": True}
     if name.startswith("/dev/") and os.path.exists(name) and stat.S_ISCHR(os.stat(name).st_mode):
         return "v4l2src name=source ! decodebin", {"device": name}
-    if not re.match("[a-z][-+.a-z0-9]*://", name, re.I):
-        return f"{common.DECODER} name=source", {"uri": common.uri_of(name)}
-    user = user_of(name)
-    if user and not re.match(r"[^/?#@]*:\d+[/?#]", user):  # otherwise it is a host with a port and a path with an @
-        name = name.replace(user, urllib.parse.quote(user, safe="%:!$&'()*+,;="), 1)
-    return f"{common.DECODER} name=source", {"uri": name}
+    path = uris.path_of(name)
+    return f"{common.DECODER} name=source", {"uri": uris.opened(name) if path is None else common.uri_of(path)}
 
 
 def set_property(element, text):

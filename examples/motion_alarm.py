@@ -4,21 +4,19 @@
 lines=… events of objects (enter, leave, cross) are printed too.
 Needs python3-gi and gir1.2-gst-plugins-base-1.0."""
 import datetime, json, os, re, signal, sys, warnings
-import common, inputs
+import common, inputs, uris
 from common import GLib, Gst
 import gi
 gi.require_version("GstVideo", "1.0")
 from gi.repository import GstVideo
 
 class Input:
-    def __init__(self, number, location):
-        self.number, self.location, self.users = number, location, [inputs.user_of(location)]
-        self.name = location.replace(self.users[0] + "@", "", 1) if self.users[0] else location  # without the password
+    def __init__(self, number, location, name):
+        self.number, self.location, self.name = number, location, name
         self.begin, self.pipeline, self.live, self.flowing, self.files = None, None, False, False, set()
 
     def start(self):
         source, values = inputs.source_of(self.location)
-        self.users.append(inputs.user_of(values.get("uri", "")))  # as elements print it
         self.pipeline = common.parse(f"{source} ! queue ! videoconvert ! cudadiff name=diff output=passthrough ! video/x-raw "
                                      "! appsink name=sink sync=false max-buffers=1 emit-signals=true", source=values)
         for text in properties:
@@ -71,7 +69,7 @@ class Input:
 
     def complain(self, text):
         failed.append(self)
-        print(f"{self.name}: {inputs.without_users(text, self.users)}", file=sys.stderr)
+        print(f"{self.name}: {uris.hide(text, self.location)}", file=sys.stderr)
 
     def on_message(self, _, message):
         if message.type == Gst.MessageType.ERROR:
@@ -111,7 +109,8 @@ def run():
     names = [text for text in arguments if text not in properties]
     if not names:
         parser.error("no input was named")
-    running.extend(Input(*numbered) for numbered in enumerate(names, 1))
+    shown = uris.names_of(names)
+    running.extend(Input(number, name, shown[name]) for number, name in enumerate(names, 1))
     for each in list(running):
         try:
             each.start()

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Tests cudavision.frames with frames in system memory, which need no GPU:  frames_test.py [TEST …]
 
-The layouts of all formats against GstVideoInfo, lifetimes, DLPack both ways, results of cudahistogram and cudaintegral, errors, and
-the same in a process without PyGObject. GStreamer must find the plugin (GST_PLUGIN_PATH_1_0). Exit status: 0; 1 after a failure; 77
+The layouts of all formats against GstVideoInfo, lifetimes, DLPack both ways, results of cudahistogram, cudaintegral and cudadiff,
+errors, and the same in a process without PyGObject. GStreamer must find the plugin (GST_PLUGIN_PATH_1_0). Exit status: 0; 1 after a failure; 77
 without PyGObject or NumPy. It is one long file, because it is one list of
 promises to Python programs. tests/gpu/frames_test.py tests frames in CUDA memory.
 """
@@ -57,12 +57,24 @@ def new_frame(format, width, height, **options):
     return buffer, caps, frames.Frame(buffer, caps, **options)
 
 
+def add_crop(buffer, *numbers):
+    """Adds a GstVideoCropMeta, which the bindings cannot do: a GstMeta, then x, y, width, height. Returns these four."""
+    gst, video = ctypes.CDLL("libgstreamer-1.0.so.0"), ctypes.CDLL("libgstvideo-1.0.so.0")
+    gst.gst_buffer_add_meta.restype = video.gst_video_crop_meta_get_info.restype = ctypes.c_void_p
+    gst.gst_buffer_add_meta.argtypes = [ctypes.c_void_p] * 3
+    meta = gst.gst_buffer_add_meta(hash(buffer), video.gst_video_crop_meta_get_info(), None)
+    crop = (ctypes.c_uint * 4).from_address(meta + 16)
+    crop[:] = numbers
+    return crop
+
+
 def references(buffer):
     return ctypes.c_int.from_address(hash(buffer) + 8).value
 
 
-def run_pipeline(description):
+def run_pipeline(description, prepare=lambda pipeline: None):
     pipeline = Gst.parse_launch(description)
+    prepare(pipeline)
     pipeline.set_state(Gst.State.PLAYING)
     sink = pipeline.get_by_name("sink")
     try:
@@ -151,14 +163,30 @@ class Layouts(unittest.TestCase):
         data = numpy.arange(32 * 16, dtype=numpy.uint8)
         buffer = Gst.Buffer.new_wrapped(data.tobytes())
         GstVideo.buffer_add_video_meta(buffer, GstVideo.VideoFrameFlags.NONE, GstVideo.VideoFormat.GRAY8, 32, 16)
-        # The bindings cannot add a GstVideoCropMeta: a GstMeta, then x, y, width, height.
-        gst, video = ctypes.CDLL("libgstreamer-1.0.so.0"), ctypes.CDLL("libgstvideo-1.0.so.0")
-        gst.gst_buffer_add_meta.restype = video.gst_video_crop_meta_get_info.restype = ctypes.c_void_p
-        gst.gst_buffer_add_meta.argtypes = [ctypes.c_void_p] * 3
-        meta = gst.gst_buffer_add_meta(hash(buffer), video.gst_video_crop_meta_get_info(), None)
-        (ctypes.c_uint * 4).from_address(meta + 16)[:] = (5, 3, 8, 4)
-        part = frames.Frame(buffer, caps_of("GRAY8", 8, 4))
-        numpy.testing.assert_array_equal(numpy.asarray(part), data.reshape(16, 32)[3:7, 5:13])
+        crop = add_crop(buffer, 5, 3, 8, 4)
+        for caps in (caps_of("GRAY8", 8, 4), None):
+            part = frames.Frame(buffer, caps)
+            self.assertEqual((part.format, part.width, part.height), ("GRAY8", 8, 4))
+            numpy.testing.assert_array_equal(numpy.asarray(part), data.reshape(16, 32)[3:7, 5:13])
+        for numbers, error in (
+            ((5, 3, 0, 4), "GstVideoCropMeta is empty"),
+            ((28, 3, 8, 4), "reaches beyond its frame of 32×16"),
+            ((2**32 - 1, 3, 8, 4), "reaches beyond its frame"),
+            ((0, 0, 2**32 - 1, 2**32 - 1), "is not of a picture"),
+        ):
+            crop[:] = numbers
+            with self.assertRaisesRegex(BufferError, error):
+                frames.Frame(buffer)
+
+    def test_crop_of_subsampled_planes(self):
+        """Without caps, too, a crop begins at a whole group of pixels, and each plane has its part."""
+        data = numpy.arange(32 * 16 * 3 // 2, dtype=numpy.uint8)
+        buffer = Gst.Buffer.new_wrapped(data.tobytes())
+        GstVideo.buffer_add_video_meta(buffer, GstVideo.VideoFrameFlags.NONE, GstVideo.VideoFormat.NV12, 32, 16)
+        add_crop(buffer, 6, 4, 11, 7)
+        luma, chroma = (numpy.asarray(plane) for plane in frames.Frame(buffer).planes)
+        numpy.testing.assert_array_equal(luma, data[:512].reshape(16, 32)[4:11, 6:17])
+        numpy.testing.assert_array_equal(chroma, data[512:].reshape(8, 16, 2)[2:6, 3:9])
 
 
 class Lifetimes(unittest.TestCase):
@@ -571,6 +599,108 @@ class Results(unittest.TestCase):
         self.assertEqual((frames.histograms(buffer), frames.integrals(buffer)), ([], []))
 
 
+class Objects(unittest.TestCase):
+    """frames.objects() against the metas as PyGObject reads them, and against the messages of cudadiff."""
+
+    # A ball that is seen for 20 frames, and then gone. The zones overlap.
+    SEEN, FRAMES = 20, 40
+    DIFF = (
+        "cudadiff name=diff backend=cpu output=passthrough reference=mog2 min-area=2 region-distance=2 track-hold=0.4 "
+        'zones="all of it: 0.0,0.0 1.0,0.0 1.0,1.0 0.0,1.0; ü: 0.0,0.0 1.0,0.0 1.0,1.0 0.0,1.0"'
+    )
+
+    def pictures(self, after="", diff=DIFF):
+        def prepare(pipeline):
+            source, left = pipeline.get_by_name("source"), iter(range(self.SEEN - 1))
+
+            def on_frame(*_):  # in the thread of the source: the next frame is another one
+                if next(left, None) is None:
+                    source.set_property("pattern", "black")
+                return Gst.PadProbeReturn.OK
+
+            source.get_static_pad("src").add_probe(Gst.PadProbeType.BUFFER, on_frame)
+
+        return run_pipeline(
+            f"videotestsrc name=source pattern=ball num-buffers={self.FRAMES} ! "
+            f"video/x-raw,format=I420,width=320,height=240,framerate=20/1 ! {diff} {after} ! appsink name=sink sync=false",
+            prepare,
+        )
+
+    def regions(self, buffer):
+        """The metas of a buffer, by PyGObject."""
+        found = []
+        for number in range(1, 30):  # there is no way to those with the id 0
+            if meta := GstVideo.buffer_get_video_region_of_interest_meta_id(buffer, number):
+                found.append(meta)
+        return found
+
+    def test_members(self):
+        confirmed, held, first = 0, 0, {}
+        for sample in self.pictures():
+            buffer = sample.get_buffer()
+            found = frames.objects(sample)
+            self.assertEqual(found, frames.objects(buffer))
+            known = [each for each in found if each.id]
+            self.assertEqual(sorted(each.id for each in known), [meta.id for meta in self.regions(buffer)])
+            for each, meta in zip(sorted(known, key=lambda one: one.id), self.regions(buffer)):
+                details = meta.get_param("motion")
+                self.assertEqual(each.box, (meta.x, meta.y, meta.w, meta.h))
+                self.assertEqual((True, each.score), details.get_double("score"))
+                self.assertEqual((each.confirmed, each.held), (True, details.get_boolean("held").value))
+                self.assertEqual(each.zones, ("all of it", "ü"))
+                self.assertEqual(each.since, first.setdefault(each.id, each.since))  # it does not change
+                self.assertAlmostEqual((buffer.pts - each.since) / Gst.SECOND, details.get_double("age").value, 6)
+            for each in found:
+                self.assertEqual(each.confirmed, each.id > 0)
+                self.assertTrue(0 < each.score <= 1 and 0 <= each.since <= buffer.pts, each)
+            confirmed += len(known)
+            held += sum(each.held for each in known)
+            number = buffer.pts * 20 // Gst.SECOND
+            if number > self.SEEN + 1:
+                self.assertTrue(all(each.held for each in found))
+        self.assertGreater(confirmed, self.SEEN // 2)
+        self.assertGreaterEqual(held, 5)  # 0.4 s of 20 frames/s
+        self.assertEqual(found, [])
+
+    def test_regions_without_tracking(self):
+        count = 0
+        for sample in self.pictures(diff="cudadiff backend=cpu output=passthrough reference=mog2 track=false"):
+            for each in frames.objects(sample):
+                self.assertEqual((each.id, each.confirmed, each.held, each.zones, each.since), (0, False, False, (), None))
+                self.assertGreater(each.score, 0)
+                count += 1
+        self.assertGreater(count, 0)
+
+    def test_scaled(self):
+        """Behind an element that scales, id and box are right. GStreamer may drop the other members there."""
+        expected = [[(each.id, each.box) for each in frames.objects(sample)] for sample in self.pictures()]
+        half = [[(i, tuple(n // 2 for n in box)) for i, box in each] for each in expected]
+        for sample, boxes in zip(self.pictures("! videoscale ! video/x-raw,width=160,height=120"), half):
+            found = frames.objects(sample)
+            self.assertEqual([(each.id, each.box) for each in found], boxes)
+            for each in found:
+                self.assertEqual(each.confirmed, each.id > 0)
+                self.assertEqual({member is None for member in (each.score, each.held, each.zones)}, {each.score is None})
+
+    def test_boxes_are_in_the_picture(self):
+        """They begin where the crop does, as the arrays of Frame."""
+        buffer = Gst.Buffer.new_wrapped(bytes(32 * 16))
+        GstVideo.buffer_add_video_region_of_interest_meta(buffer, "motion", 10, 6, 8, 4)
+        GstVideo.buffer_add_video_region_of_interest_meta(buffer, "face", 10, 6, 8, 4)
+        (alone,) = frames.objects(buffer)
+        self.assertEqual(alone, frames.Object(0, (10, 6, 8, 4), False))
+        add_crop(buffer, 12, 4, 10, 10)
+        self.assertEqual([each.box for each in frames.objects(buffer)], [(-2, 2, 8, 4)])
+
+    def test_none(self):
+        buffer, _, _ = new_frame("GRAY8", 8, 4)
+        self.assertEqual(frames.objects(buffer), [])
+        with self.assertRaisesRegex(BufferError, "the sample has no buffer"):
+            frames.objects(Gst.Sample.new(None, None, None, None))
+        with self.assertRaises(TypeError):
+            frames.objects("buffer")
+
+
 WITHOUT_BINDINGS = """
 import sys
 sys.modules["gi"] = None  # importing it fails
@@ -594,6 +724,9 @@ with gst.pipeline(f"appsrc name=source caps=\\"{maker.caps}\\" format=time ! app
         pipeline.push(buffer)
     pipeline.end()
     assert sum(gst.bytes_of(sample.buffer) == bytes([9] * 128) for sample in pipeline.samples()) == 5
+with gst.pipeline("videotestsrc pattern=ball num-buffers=8 ! video/x-raw,format=GRAY8,width=160,height=120 ! cudadiff backend=cpu "
+                  "output=passthrough reference=mog2 ! appsink name=sink sync=false") as pipeline:
+    assert [each.id for sample in pipeline.samples() for each in frames.objects(sample.buffer) if each.confirmed]
 try:
     frames.Frame("buffer")
 except TypeError as error:

@@ -12,6 +12,7 @@ import logging
 
 import common
 import inputs
+import uris
 from common import Gst
 from kept import Kept
 
@@ -59,13 +60,7 @@ class Camera(Kept):
 
     def hide(self, text):
         uri = self.settings.uri
-        text = text.replace(uri, self.name)
-        if "://" in uri:
-            encoded = inputs.source_of(uri)[1]["uri"]  # as elements print it
-            text = inputs.without_users(text.replace(encoded, self.name), [inputs.user_of(uri), inputs.user_of(encoded)])
-            query = uri.partition("?")[2]  # many cameras take passwords there
-            text = text.replace(query, "") if query else text
-        return text
+        return uris.hide(text.replace(uri, self.name).replace(uris.opened(uri), self.name), uri)
 
     def build(self):
         description, values = inputs.source_of(self.settings.uri)

@@ -86,6 +86,12 @@ def slug(text: str) -> str:
     return re.sub("[^A-Za-z0-9_-]", "_", text)
 
 
+def identifier(topic: str) -> str:
+    """A topic in the characters that slug() leaves. Different topics give different ones: a _ is doubled, and any other character
+    stands as _CODE_, its number in hexadecimal."""
+    return re.sub("[^A-Za-z0-9-]", lambda match: "__" if match[0] == "_" else f"_{ord(match[0]):x}_", topic)
+
+
 def expand(text: str, where: str) -> str:
     try:
         return string.Template(text).substitute(os.environ)

@@ -5,7 +5,7 @@ reads)."""
 
 import json
 
-from config import slug
+from config import identifier, slug
 
 
 def states(topic: str, camera) -> dict[str, str]:
@@ -52,7 +52,7 @@ def entities(topic: str, camera):
 def discovery(prefix: str, topic: str, cameras) -> dict[str, str]:
     """Home Assistant's discovery: topic → JSON. An entity is available while the service runs, and, except for the connection and
     the last snapshot, while frames come from the camera."""
-    node, messages = slug(topic), {}
+    node, messages = identifier(topic), {}
     for camera in cameras:
         device = {
             "identifiers": [f"{node}_{camera.name}"],

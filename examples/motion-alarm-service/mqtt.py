@@ -13,7 +13,7 @@ import threading
 
 import discovery
 from common import Failure
-from config import slug
+from config import identifier
 
 try:
     import paho.mqtt.client as paho
@@ -34,9 +34,9 @@ class Publisher:
         self.connected = self.stopping = self.full = False
         self.worker = concurrent.futures.ThreadPoolExecutor(1, "snapshots")
         version = (paho.CallbackAPIVersion.VERSION2,) if hasattr(paho, "CallbackAPIVersion") else ()
-        # The id is always the same: a broker that has not noticed yet that the old connection is broken then sends its last will
-        # before it accepts the new one, and not minutes later.
-        self.client = paho.Client(*version, client_id=f"{slug(settings.topic)}-motion-alarm")
+        # No other service has this id: a broker throws out one of two. And it is always the same: a broker that has not noticed
+        # yet that the old connection is broken then sends its last will before it accepts the new one, and not minutes later.
+        self.client = paho.Client(*version, client_id=f"{identifier(settings.topic)}-motion-alarm")
         self.client.on_connect, self.client.on_disconnect, self.client.on_message = (
             self.on_connect,
             self.on_disconnect,
@@ -119,7 +119,7 @@ class Publisher:
         log.info("mqtt: connected to %s:%d", self.settings.host, self.settings.port)
         self.connected = True
         if self.settings.discovery:
-            client.subscribe(f"{self.settings.discovery}/+/{slug(self.settings.topic)}/+/config")
+            client.subscribe(f"{self.settings.discovery}/+/{identifier(self.settings.topic)}/+/config")
         with self.lock:
             for topic, payload in self.retained.items():
                 client.publish(topic, payload, qos=0, retain=True)

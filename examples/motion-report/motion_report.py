@@ -17,13 +17,12 @@ import contextlib
 import math
 import os
 import pathlib
-import re
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import common  # noqa: E402
 import inputs  # noqa: E402
+import uris  # noqa: E402
 
 import analysis  # noqa: E402
 import page  # noqa: E402
@@ -34,17 +33,12 @@ CLIPS = tuple(".3gp .asf .avi .divx .dv .flv .h264 .m2ts .m4v .mjpeg .mjpg .mkv 
               ".webm .wmv".split())  # the files of a folder that are clips
 
 
-def is_uri(clip):
-    return bool(re.match("[a-z][-+.a-z0-9]*://", clip or "", re.I))
-
-
 def title_of(clip):
     """The name of a clip for people, without a password."""
     if not clip:
         return "a synthetic scene"
-    if is_uri(clip):
-        return inputs.without_user(clip)
-    return os.fsencode(pathlib.Path(clip).name).decode(errors="replace")
+    path = uris.path_of(clip)
+    return uris.shown(clip) if path is None else os.fsencode(pathlib.Path(path).name).decode(errors="replace")
 
 
 def make_folder(folder):
@@ -54,30 +48,26 @@ def make_folder(folder):
         raise common.Failure(f"cannot make the folder {folder}: {error.strerror}") from error
 
 
-def scratch_in(folder):
-    """A folder for the unfinished video, which is removed at the end of the `with` block."""
-    try:
-        return tempfile.TemporaryDirectory(prefix=".", dir=folder)
-    except OSError as error:
-        raise common.Failure(f"cannot write to {folder}: {error.strerror}") from error
-
-
 def report(args, folder):
     """Analyses args.clip and writes all files of its report. Returns the Findings."""
     make_folder(folder)
     title, sibling = title_of(args.clip), folder / "report.webm"
-    with scratch_in(folder) as scratch:
-        video = pathlib.Path(scratch, "video.webm")
-        with common.whole(folder / "motion.jsonl") as events, open(video, "wb") as stream:
-            findings = analysis.analyse(args, stream, events)
+    try:
+        unfinished = common.Unfinished(folder)
+    except OSError as error:
+        raise common.Failure(f"cannot write to {folder}: {error.strerror}") from error
+    with unfinished as video:
+        with common.whole(folder / "motion.jsonl") as events:
+            findings = analysis.analyse(args, video.stream, events)
         tables.write_all(findings, folder)
-        embedded = video.stat().st_size <= args.embed * 2 ** 20
+        embedded = os.fstat(video.stream.fileno()).st_size <= args.embed * 2 ** 20
+        page_video = video.stream.read() if embedded else None
         if not embedded:
             try:
-                os.replace(video, sibling)
+                video.become(sibling)
             except OSError as error:
                 raise common.Failure(f"cannot write {sibling}: {error.strerror}") from error
-        page.write(findings, args, title, folder, video.read_bytes() if embedded else None)
+        page.write(findings, args, title, folder, page_video)
         if embedded and sibling.is_file():  # of an earlier run
             sibling.unlink()
     return findings
@@ -165,6 +155,9 @@ def parse_arguments():
     parser.add_argument("--embed", type=float, default=24, metavar="MIB",
                         help="a video up to this size is a part of report.html; a larger one is report.webm beside it (24)")
     args = parser.parse_args()
+    if args.clip:
+        path = uris.path_of(args.clip)
+        args.clip = args.clip if path is None else path
     motion = common.parse("cudadiff name=motion ! fakesink").get_by_name("motion")
     for text in args.settings:
         if not inputs.set_property(motion, text):
@@ -175,13 +168,9 @@ def parse_arguments():
 def run():
     args = parse_arguments()
     out = pathlib.Path(args.out)
-    if args.clip and not is_uri(args.clip) and os.path.isdir(args.clip):
+    if args.clip and os.path.isdir(args.clip):
         sys.exit(0 if report_folder(args, out) else 1)
-    try:
-        say(report(args, out), out)
-    except common.Failure as error:
-        users = [inputs.user_of(args.clip)] if is_uri(args.clip) else []
-        raise common.Failure(inputs.without_users(str(error), users) if users else str(error)) from error
+    say(report(args, out), out)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 """The findings as CSV files (RFC 4180, UTF-8, one line of names)."""
 import csv
 import io
+import re
 
 import common
 
@@ -9,11 +10,18 @@ OBJECTS = "object", "zone", "entered_s", "left_s", "seconds", "path_length_px", 
 FRAMES = "time_s", "changed_percent", "moving", "regions", "brightness_percent", "dark_percent", "bright_percent"
 
 
+def harmless(cell):
+    """A cell that no spreadsheet takes for a formula: a text that begins like one, and is no number, gets a ' in front, which marks
+    texts there (https://owasp.org/www-community/attacks/CSV_Injection)."""
+    formula = isinstance(cell, str) and re.match("[=+@\t\r\n\uff0b\uff0d\uff1d\uff20-]", cell)
+    return f"'{cell}" if formula and not re.fullmatch(r"[-+]?\d+(\.\d+)?", cell, re.A) else cell
+
+
 def text_of(names, rows):
     stream = io.StringIO()
     writer = csv.writer(stream)
     writer.writerow(names)
-    writer.writerows(rows)
+    writer.writerows(map(harmless, row) for row in rows)
     return stream.getvalue()
 
 

@@ -4,18 +4,17 @@ import collections
 
 import common
 from common import Gst
+from cudavision import frames
 
 import gi
 gi.require_version("GstApp", "1.0")
-gi.require_version("GstVideo", "1.0")
-from gi.repository import GstApp, GstVideo  # noqa: E402, F401: GstApp gives appsrc and appsink their signals
+from gi.repository import GstApp  # noqa: E402, F401: gives appsrc and appsink their signals
 
 import media
 
 STEP = Gst.SECOND // 10  # between two places of an object that are kept
 BETTER = 1.3  # a picture replaces another one if its score is this many times as high
 MARGIN = 0.3  # of the box of an object, around it in its picture
-ID_GAP = 8  # ids that are looked for beyond the greatest one; several objects can be confirmed in one frame
 
 
 class Tracker:
@@ -27,7 +26,7 @@ class Tracker:
 
     def __init__(self, before, motion, after):
         self.tracks, self.snapshots, self.poster, self.size = {}, {}, b"", (0, 0)
-        self.scores, self.poster_score, self.poster_time, self.live, self.greatest = {}, -1, None, set(), 0
+        self.scores, self.poster_score, self.poster_time = {}, -1, None
         self.inputs = collections.deque(maxlen=10)  # frames as they came in; more than the elements between can hold
         self.close, self.wide = media.Camera(224), media.Camera(960)
         before.add_probe(Gst.PadProbeType.BUFFER, self.on_input)
@@ -48,24 +47,10 @@ class Tracker:
         self.inputs.append((info.get_buffer(), pad.get_current_caps()))
         return Gst.PadProbeReturn.OK
 
-    def objects(self, buffer):
-        """The objects of a frame that are seen: id → box. An object that is only held is where it is predicted to be."""
-        found = {}
-        for number in self.live | set(range(self.greatest + 1, self.greatest + 1 + ID_GAP)):
-            meta = GstVideo.buffer_get_video_region_of_interest_meta_id(buffer, number)
-            if not meta:
-                self.live.discard(number)
-                continue
-            self.live.add(number)
-            details = meta.get_param("motion")
-            if not (details and details.get_boolean("held")[1]):
-                found[number] = meta.x, meta.y, meta.w, meta.h
-        self.greatest = max(self.live | {self.greatest})
-        return found
-
     def on_objects(self, pad, info):
         buffer, self.size = info.get_buffer(), common.size_of_caps(pad.get_current_caps())
-        seen = self.objects(buffer)
+        # An object that is held is only where it is predicted to be.
+        seen = {each.id: each.box for each in frames.objects(buffer) if each.confirmed and not each.held}
         for number, box in seen.items():
             track = self.tracks.setdefault(number, [])
             if not track or buffer.pts - track[-1][0] >= STEP:

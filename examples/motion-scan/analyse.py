@@ -21,11 +21,11 @@ import resource
 import signal
 import sys
 import time
-import urllib.parse
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent))  # elsewhere all files are in one folder
 import common  # noqa: E402
 import inputs  # noqa: E402
+import uris  # noqa: E402
 from common import Gst  # noqa: E402
 
 PR_SET_PDEATHSIG = 1
@@ -162,7 +162,7 @@ def analyse(request):
         status, error = "timeout", f"the clip did not end within {request['timeout']:g} seconds"
     except common.Failure as failure:
         status = "failed" if request["uri"] else "setup"
-        error = str(failure).removeprefix(urllib.parse.unquote((request["uri"] or "")[7:], errors="surrogateescape") + ": ")
+        error = str(failure).removeprefix(uris.name_of(request["uri"] or "") + ": ")
     while message := pipeline.get_bus().pop_filtered(Gst.MessageType.ELEMENT):
         on_message(message)
     if status == "ok" and not recorder.frames:

@@ -10,6 +10,7 @@ import tempfile
 import time
 
 GRACE = 5  # seconds after the time-out in which analyse.py reports what it found; then it is killed
+PROGRAM = pathlib.Path(__file__).resolve().with_name("analyse.py")
 STDERR = 2000  # bytes of stderr whose last line is reported
 
 
@@ -35,8 +36,7 @@ def analyse(request):
     error, or `timeout` if the process had to be killed. Adds `seconds`, the time that it took."""
     began = time.monotonic()
     with tempfile.TemporaryFile() as said:
-        program = pathlib.Path(__file__).resolve().with_name("analyse.py")
-        with subprocess.Popen([sys.executable, str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said,
+        with subprocess.Popen([sys.executable, str(PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said,
                               start_new_session=True) as process:
             try:
                 output, _ = process.communicate(json.dumps({**request, "parent": os.getpid()}).encode(), request["timeout"] + GRACE)

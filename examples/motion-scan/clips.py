@@ -12,21 +12,19 @@ import os
 import pathlib
 import re
 import sys
-import urllib.parse
 
 import common
-import inputs
+import uris
 
 VERSION = 1  # of the results; another one repeats all clips
 SUFFIXES = set(".3gp .asf .avi .dv .flv .h264 .h265 .hevc .m2ts .m2v .m4v .mkv .mov .mp4 .mpeg .mpg .mts .mxf .ogg .ogv .ts "
                ".vob .webm .wmv .y4m".split())
-URI = re.compile(r"[a-z][-+.a-z0-9]+://", re.I)
 FINISHED = ("ok", "failed", "timeout", "crashed")  # the status of a result
 
 
 @dataclasses.dataclass(frozen=True)
 class Clip:
-    name: str  # a path as it was given, or a URI without a password
+    name: str  # a path as it was given, or what uris.shown() leaves of a URI
     uri: str
     key: str
 
@@ -61,13 +59,6 @@ def videos_in(folder):
     return sorted(found, key=os.fsencode)
 
 
-def path_of(location):
-    """The path of a location that is a path or a file URI; otherwise None."""
-    if location.lower().startswith("file://"):
-        return urllib.parse.unquote(location[7:], errors="surrogateescape")
-    return None if URI.match(location) else location
-
-
 def discover(arguments, lists=()):
     """The locations that arguments and lists name: each path and URI once, folders searched. A missing argument is a Failure; a
     missing path in a list is a clip that fails, since the others are still worth the work."""
@@ -76,7 +67,7 @@ def discover(arguments, lists=()):
     for argument in arguments:
         named += [(line, True) for line in lines_of(argument[1:])] if argument.startswith("@") else [(argument, False)]
     for location, listed in named:
-        path = path_of(location)
+        path = uris.path_of(location)
         if path is not None and os.path.isdir(path):
             found.update((os.path.abspath(video), video) for video in videos_in(path))
         else:
@@ -103,9 +94,9 @@ def settings_of(texts):
 
 
 def clip_of(location, settings):
-    path = path_of(location)
+    path = uris.path_of(location)
     if path is None:
-        name, uri, version = inputs.without_user(location), location, None
+        name, uri, version = uris.shown(location), uris.opened(location), None
     else:
         path = os.path.abspath(path)
         name, uri = location, pathlib.Path(path).as_uri()
@@ -118,11 +109,17 @@ def clip_of(location, settings):
     return Clip(name, uri, hashlib.sha256(facts.encode()).hexdigest()[:32])
 
 
+def clips_of(locations, settings):
+    """The clips of all locations. Their names are distinct, because the tables are joined by them."""
+    names = uris.names_of(locations)
+    return [dataclasses.replace(clip_of(location, settings), name=names[location]) for location in locations]
+
+
 def in_shard(location, shard):
     """Whether a location belongs to shard (i, n), 0 ≤ i < n. This depends on the path alone, so that shards that start at different
     times agree even if files come and go."""
     index, count = shard
-    path = path_of(location)
+    path = uris.path_of(location)
     digest = hashlib.sha256(of_text(os.path.abspath(path) if path is not None else location)).digest()
     return int.from_bytes(digest[:8], "big") % count == index
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Spreads clips over the workers of Ray: on this machine, or on a cluster."""
+import ast
 import collections
 import os
 import pathlib
@@ -18,7 +19,25 @@ CONNECT = 10  # seconds
 STORE = 80 << 20  # bytes of Ray's shared memory; results are small
 GPU_SHARE = 0.25  # of a clip, where there is a GPU
 HERE = pathlib.Path(__file__).resolve().parent
-CODE = (HERE / "analyse.py", HERE / "child.py", HERE.parent / "common.py")  # what other machines need
+
+
+def files_of(*entries):
+    """These files, and those of the modules here and in the folder above that they import, directly or not. All other modules must be
+    installed where they run."""
+    found, waiting = set(), list(entries)
+    while waiting:
+        file = waiting.pop()
+        if file in found:
+            continue
+        found.add(file)
+        for node in ast.walk(ast.parse(file.read_bytes(), file)):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [getattr(node, "module", None)]
+            for name in names:
+                waiting += [path for path in (HERE / f"{name}.py", HERE.parent / f"{name}.py") if path.is_file()][:1]
+    return sorted(found)
+
+
+CODE = files_of(HERE / "child.py", child.PROGRAM)  # what other machines need
 
 
 def load_ray(local):

@@ -6,8 +6,7 @@ without a copy. With --device cpu NumPy does the same to frames in system memory
 import pathlib
 import sys
 
-folder = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(folder.parent), str(folder.parent.parent / "gst" / "python")]  # common.py; cudavision, if it is not installed
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
 import common  # noqa: E402
 from common import Gst  # noqa: E402

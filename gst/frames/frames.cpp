@@ -71,15 +71,19 @@ struct MemoryMapping : Owner::Mapping {
   bool ok;
 };
 
-/// Reads what a frame is from its caps or from its GstVideoMeta. Errors: frame.
+/// Reads what a frame is from its caps, or from its GstVideoMeta and GstVideoCropMeta. Errors: frame.
 Status describe(GstBuffer* buffer, const GstCaps* caps, GstVideoInfo& video) {
   if (caps) {
     if (!gst_caps_is_fixed(caps) || !video_from_caps(video, caps)) return Status::frame("the caps are not those of raw video");
   } else {
     const GstVideoMeta* meta = gst_buffer_get_video_meta(buffer);
     if (!meta) return Status::frame("the buffer does not say what it holds: give the caps too, or the sample of the appsink");
-    if (!gst_video_info_set_format(&video, meta->format, meta->width, meta->height))
-      return Status::frame("the buffer's GstVideoMeta is not of raw video");
+    // The meta describes the whole frame; caps would say the size of its picture, which a crop makes smaller.
+    const GstVideoCropMeta* crop = gst_buffer_get_video_crop_meta(buffer);
+    const guint width = crop ? crop->width : meta->width, height = crop ? crop->height : meta->height;
+    if (crop && (width == 0 || height == 0)) return Status::frame("the buffer's GstVideoCropMeta is empty");
+    if (!gst_video_info_set_format(&video, meta->format, width, height))
+      return Status::frame(std::string("the buffer's ") + (crop ? "GstVideoCropMeta" : "GstVideoMeta") + " is not of a picture");
   }
   const char* name = gst_video_format_to_string(GST_VIDEO_INFO_FORMAT(&video));
   if (!find_format(name)) return Status::frame(std::string("frames of the format ") + name + " are not supported");

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Tests what examples/motion-report computes for its pages, without a clip."""
 import argparse
+import csv
+import io
 import json
 import pathlib
 import re
@@ -12,6 +14,7 @@ import unittest
 EXAMPLES = pathlib.Path(__file__).resolve().parent.parent.parent / "examples"
 sys.path[:0] = [str(EXAMPLES), str(EXAMPLES / "motion-report")]
 import analysis  # noqa: E402
+import motion_report  # noqa: E402
 import page  # noqa: E402
 import tables  # noqa: E402
 
@@ -66,6 +69,24 @@ class PageTest(unittest.TestCase):
         self.assertEqual(tables.objects_csv(findings).splitlines()[1:],
                          ['3,"a, ""b""",1.000,2.000,1,10.5,', "3,c,4.000,7.000,3,10.5,gate:left"])
         self.assertEqual(tables.frames_csv(findings).splitlines()[1:], ["0.500,12.5000,1,2,50.00,1.00,99.00"])
+
+    def test_spreadsheets_run_no_cell(self):
+        for name in ("=1+1", "+a", "-a", "@a", "\ta", "\ra", "\na", "\uff1da", "=", "-1+1", "+1e", "-", "-1;=2"):
+            visits = [leave(1, 0, 1, zone=name)]
+            findings = analysis.Findings(visits=visits, crossings=[dict(cross(1, 0.5), line=name)])
+            row = list(csv.reader(io.StringIO(tables.objects_csv(findings), newline="")))[1]
+            self.assertEqual((row[1], row[6]), (f"'{name}", f"'{name}:left"))
+        for name in ("a=1", "1", "-1", "+1.5", "way in", "", "'=1"):
+            self.assertEqual(tables.harmless(name), name)
+        for number in (-1, -1.5, 0, 1e30):
+            self.assertIs(tables.harmless(number), number)
+        frames = [analysis.Frame(-0.25, -1, -2, -3, -4, -5)]
+        self.assertEqual(tables.frames_csv(analysis.Findings(frames=frames)).splitlines()[1], "-0.250,-4.0000,0,-5,-1.00,-2.00,-3.00")
+
+    def test_titles_hide_passwords(self):
+        for clip, title in (("rtsp://me:secret@host/x?user=me&password=secret", "rtsp://host/x?user=***&password=***"),
+                            (None, "a synthetic scene"), ("folder/a.mp4", "a.mp4"), ("file://localhost/folder/a%20b.mp4", "a b.mp4")):
+            self.assertEqual(motion_report.title_of(clip), title)
 
     def test_texts_and_data_are_escaped(self):
         zone = '</script><b> {{video}} " &lt'

@@ -2,14 +2,14 @@
 """An HTTP server on a free port, which it prints. It answers 404 to every request, except /silent, which it never answers. Prints the
 requested paths."""
 import http.server
-import time
+import threading
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         print(self.path, flush=True)
         if self.path == "/silent":
-            time.sleep(60)
+            threading.Event().wait()
         else:
             self.send_error(404)
 

@@ -19,11 +19,15 @@ from ctypes import (
     c_int64,
     c_size_t,
     c_ssize_t,
+    c_uint32,
     c_uint64,
     c_void_p,
 )
 
 ABI = 2  # CUDAVISION_FRAMES_ABI
+NONE = 2**64 - 1  # GST_CLOCK_TIME_NONE
+PTS = 72  # where GstBuffer has its pts; then come dts and duration
+DURATION = 88
 
 
 class ArrayData(Structure):
@@ -112,6 +116,16 @@ OTHERS = {
     "gst_structure_get_name": (c_char_p, [c_void_p]),
     "gst_structure_get_string": (c_char_p, [c_void_p, c_char_p]),
     "gst_structure_get_int": (c_int, [c_void_p, c_char_p, POINTER(c_int)]),
+    "gst_structure_get_boolean": (c_int, [c_void_p, c_char_p, POINTER(c_int)]),
+    "gst_structure_get_double": (c_int, [c_void_p, c_char_p, POINTER(c_double)]),
+    "gst_structure_get_value": (c_void_p, [c_void_p, c_char_p]),
+    "gst_value_array_get_size": (ctypes.c_uint, [c_void_p]),
+    "gst_value_array_get_value": (c_void_p, [c_void_p, ctypes.c_uint]),
+    "gst_video_crop_meta_api_get_type": (c_size_t, []),
+    "gst_video_region_of_interest_meta_api_get_type": (c_size_t, []),
+    "gst_video_region_of_interest_meta_get_param": (c_void_p, [c_void_p, c_char_p]),
+    "g_quark_to_string": (c_char_p, [c_uint32]),
+    "g_value_get_string": (c_char_p, [c_void_p]),
     "gst_mini_object_unref": (None, [c_void_p]),
     "g_value_take_boxed": (None, [c_void_p, c_void_p]),
 }

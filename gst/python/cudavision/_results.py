@@ -15,7 +15,9 @@ ENTRY_TYPES = ((1, 32), (1, 64), (2, 32), (2, 64))  # GstCudaVisionEntryType: co
 LAYOUTS = ("inclusive", "padded")
 
 
-class _Meta(Structure):
+class Meta(Structure):
+    """GstMeta"""
+
     _fields_ = [("flags", c_int), ("info", c_void_p)]
 
 
@@ -29,7 +31,7 @@ class _Channel(Structure):
 
 class _HistogramMeta(Structure):
     _fields_ = [
-        ("meta", _Meta),
+        ("meta", Meta),
         ("bins", c_uint),
         ("depth", c_uint),
         ("n_channels", c_uint),
@@ -51,7 +53,7 @@ class _Table(Structure):
 
 
 class _IntegralMeta(Structure):
-    _fields_ = [("meta", _Meta), ("layout", c_int), ("n_tables", c_uint), ("tables", POINTER(_Table))]
+    _fields_ = [("meta", Meta), ("layout", c_int), ("n_tables", c_uint), ("tables", POINTER(_Table))]
 
 
 @dataclasses.dataclass
@@ -122,7 +124,8 @@ def _caps(caps):
     return _parsed[caps]
 
 
-def _metas(buffer, api, kind):
+def metas(buffer, api, kind):
+    """The metas of a buffer that have the API whose type the function `api` returns, as structures `kind`."""
     plugin, state = library(), c_void_p()
     while meta := plugin.gst_buffer_iterate_meta_filtered(buffer, byref(state), getattr(plugin, api)()):
         yield kind.from_address(meta)
@@ -138,7 +141,7 @@ def histograms(source) -> List[Histogram]:
     memory."""
     buffer, _ = buffer_and_caps(source)
     found = []
-    for meta in _metas(buffer, "gst_cuda_vision_histogram_meta_api_get_type", _HistogramMeta):
+    for meta in metas(buffer, "gst_cuda_vision_histogram_meta_api_get_type", _HistogramMeta):
         owner = Owner(library().cudavision_buffer_keep(buffer))
         channels = {}
         for channel in meta.channels[: meta.n_channels]:
@@ -157,7 +160,7 @@ def integrals(source) -> List[Integral]:
     if caps and (alone := _tables_alone(buffer, library().gst_caps_get_structure(caps, 0))):
         return [alone]
     found = []
-    for meta in _metas(buffer, "gst_cuda_vision_integral_meta_api_get_type", _IntegralMeta):
+    for meta in metas(buffer, "gst_cuda_vision_integral_meta_api_get_type", _IntegralMeta):
         tables = []
         for table in meta.tables[: meta.n_tables]:
             data, address = _entries(table.height, table.width, *ENTRY_TYPES[table.type]), c_void_p()

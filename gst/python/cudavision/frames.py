@@ -17,7 +17,8 @@ from ctypes import byref, c_int, c_ssize_t, c_uint64, c_void_p
 from typing import Optional, Tuple
 
 from ._arrays import CUDA, NO_STREAM, Array, Owner, device_name, device_of, stream_number
-from ._library import FrameData, Source, call, is_object, library, to_object
+from ._library import DURATION, NONE, PTS, FrameData, Source, call, is_object, library, to_object
+from ._objects import Object, objects
 from ._results import Channel, Histogram, Integral, Table, buffer_and_caps, histograms, integrals
 from ._sources import Imported
 
@@ -28,17 +29,15 @@ __all__ = [
     "Frame",
     "Histogram",
     "Integral",
+    "Object",
     "Table",
     "context",
     "drain",
     "histograms",
     "integrals",
+    "objects",
     "pull",
 ]
-
-NONE = 2**64 - 1  # GST_CLOCK_TIME_NONE
-PTS = 72  # where GstBuffer has its pts; then come dts and duration
-DURATION = 88
 
 
 def _milliseconds(timeout):

@@ -79,7 +79,7 @@ class Mqtt(Case):
         found, service = self.subscriber(broker), self.service(camera(broker.port))
         found.expect("cudavision/status", b"online")
         found.expect("cudavision/door/status", b"online")
-        wait_for("a light", lambda: any(event["event"] == "light" for event in found.events("door")), 30)
+        wait_for("a light", lambda: any(event["event"] == "light" for event in found.events("door")))
         events = found.events("door")
         names = [event["event"] for event in events]
         self.assertLess(names.index("begin"), names.index("end"))
@@ -156,7 +156,7 @@ class Mqtt(Case):
             "door/zone/right",
             "door/snapshot",
         ):
-            wait_for(f"{topic} again", lambda: f"cudavision/{topic}" in found.last, 20)
+            wait_for(f"{topic} again", lambda: f"cudavision/{topic}" in found.last)
         self.check_discovery(found)
         self.assertEqual(b"online", found.last["cudavision/status"])
         # Nothing old came after it: the states are those that the metrics have.
@@ -172,7 +172,7 @@ class Mqtt(Case):
         service.wait_metric("camera_events_total", "door", "end")
         broker.start()
         found = self.subscriber(broker)
-        wait_for("the first event", lambda: any(event["event"] == "begin" for event in found.events("door")), 20)
+        wait_for("the first event", lambda: any(event["event"] == "begin" for event in found.events("door")))
         wait_for("it does not say that there is no broker", lambda: "there is no broker" in service.log)
 
     def test_what_left_the_configuration_is_removed(self):

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import unittest
 
-from helpers import EXAMPLE, Case, free_port, wait_for
+from helpers import EXAMPLE, HANGS, Case, free_port, wait_for
 
 sys.path[:0] = [str(EXAMPLE), str(EXAMPLE.parent)]
 import config  # noqa: E402
@@ -42,7 +42,7 @@ class Readme(Case):
             cwd=ROOT,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=HANGS,
             env={**os.environ, **environment},
         )
 
@@ -84,7 +84,7 @@ class Readme(Case):
         ask = ask.replace("9750", ports["9750"])
         wait_for("curl", lambda: 'cudavision_camera_up{camera="ball"} 1.0' in self.run_command(ask).stdout)
         if shutil.which("mosquitto_sub"):
-            events = self.run_command(f"{subscribe} -p {broker.port} -C 3 -W 30").stdout
+            events = self.run_command(f"{subscribe} -p {broker.port} -C 3 -W {HANGS}").stdout
             self.assertTrue(
                 all(line.startswith(("cudavision/ball/event {", "cudavision/moments/event {")) for line in events.splitlines()),
                 events,
@@ -121,7 +121,7 @@ class Readme(Case):
         self.assertEqual((0, "3 cameras: door, hall, yard\n"), (done.returncode, done.stdout), done.stderr)
         if shutil.which("systemd-analyze"):
             file.write_text(text.replace("/opt/cudavision", str(ROOT)), encoding="utf-8")
-            done = subprocess.run(["systemd-analyze", "verify", file], capture_output=True, text=True, timeout=60)
+            done = subprocess.run(["systemd-analyze", "verify", file], capture_output=True, text=True, timeout=HANGS)
             self.assertNotIn("motion-alarm.service", done.stderr)
 
     def test_tables_of_the_configuration(self):

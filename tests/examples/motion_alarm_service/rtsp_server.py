@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""An RTSP camera:  rtsp_server.py PORT COLOR SECONDS. It serves rtsp://me:secret@127.0.0.1:PORT/camera, a ball on a background of
-0xAARRGGBB, 10 frames per second of 320x240, prints a line when it listens, and ends after SECONDS. Status 77 without GStreamer's
+"""An RTSP camera:  rtsp_server.py PORT COLOR. It serves rtsp://me:secret@127.0.0.1:PORT/camera, a ball on a background of
+0xAARRGGBB, 10 frames per second of 320x240, prints a line when it listens, and ends with its stdin. Status 77 without GStreamer's
 RTSP server."""
 
 import sys
@@ -14,7 +14,7 @@ try:
 except (ImportError, ValueError):
     sys.exit(77)
 
-port, color, seconds = sys.argv[1], int(sys.argv[2], 0), int(sys.argv[3])
+port, color = sys.argv[1], int(sys.argv[2], 0)
 Gst.init(None)
 server = GstRtspServer.RTSPServer(address="127.0.0.1", service=port)
 factory = GstRtspServer.RTSPMediaFactory(shared=True)
@@ -35,5 +35,5 @@ server.get_mount_points().add_factory("/camera", factory)
 if not server.attach(None):
     sys.exit(f"cannot listen on port {port}")
 print("ready", flush=True)
-GLib.timeout_add_seconds(seconds, lambda: sys.exit(0))
+GLib.io_add_watch(0, GLib.PRIORITY_DEFAULT, GLib.IOCondition.HUP, lambda *_: sys.exit(0))
 GLib.MainLoop().run()
