@@ -460,4 +460,55 @@ TEST(drops_masks_that_it_cannot_move, Each::run) {
 #endif
 #endif
 
+/// The filters keep the parameters of a region. GStreamer's videoconvert and videoscale drop them when they convert (1.22 to 1.28): they
+/// transform the meta by GstVideoMetaTransform, which takes only the box, the type and the id. If this fails for a newer version, correct
+/// docs/metas.md and docs/troubleshooting.md.
+TEST(keeps_parameters_of_regions_as_videoconvert_does_not, Each::run) {
+  const GstVideoInfo video = video_info("I420", size);
+  const std::string filter = run.element + " backend=" + run.backend + " " + profile(run.element).needs;
+  struct Row {
+    std::string behind;
+    bool kept;
+  };
+  for (const Row& row :
+       {Row{"identity", true}, Row{filter, true}, Row{"videoconvert ! capsfilter caps=video/x-raw,format=I420", true},
+        Row{"videoconvert ! capsfilter caps=video/x-raw,format=RGBA", false},
+        Row{"videoscale ! capsfilter caps=video/x-raw,width=90,height=74", false}}) {
+    at(row.behind);
+    const std::string motion =
+        "cudadiff backend=" + run.backend + " output=passthrough open-radius=0 cell-size=4 light-change-ratio=0 track-min-frames=1";
+    GstHarness* harness = gst_harness_new_parse((motion + " ! " + row.behind).c_str());
+    gst_harness_set_src_caps_str(harness, caps_of(video).c_str());
+    Buffer out;
+    for (int i = 0; i < 2; ++i) {
+      Buffer frame = flat(video, {20, 128, 128});
+      GST_BUFFER_PTS(frame.get()) = guint64(i) * GST_SECOND / 25;
+      GstMapInfo bytes;
+      EXPECT(gst_buffer_map(frame.get(), &bytes, GST_MAP_WRITE));
+      cv::Mat luma(size.height, size.width, CV_8U, bytes.data, std::size_t(GST_VIDEO_INFO_PLANE_STRIDE(&video, 0)));
+      if (i) luma(cv::Rect(16, 8, 12, 8)).setTo(250);
+      gst_buffer_unmap(frame.get(), &bytes);
+      EXPECT_EQ(gst_harness_push(harness, frame.release()), GST_FLOW_OK);
+      out.reset(gst_harness_pull(harness));
+    }
+    EXPECT(out != nullptr);
+    gpointer cursor = nullptr;
+    const auto* roi = reinterpret_cast<GstVideoRegionOfInterestMeta*>(
+        gst_buffer_iterate_meta_filtered(out.get(), &cursor, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE));
+    EXPECT(roi != nullptr);
+    EXPECT_EQ(std::string(g_quark_to_string(roi->roi_type)), "motion");
+    EXPECT_EQ(roi->id, 1);
+    const int scale = row.behind.rfind("videoscale", 0) == 0 ? 2 : 1;
+    EXPECT(int(roi->x) == 16 * scale && int(roi->y) == 8 * scale && int(roi->w) == 12 * scale && int(roi->h) == 8 * scale);
+    auto* writable = const_cast<GstVideoRegionOfInterestMeta*>(roi);
+    EXPECT_EQ(gst_video_region_of_interest_meta_get_param(writable, "motion") != nullptr, row.kept);
+#if CUDAVISION_HAVE_ANALYTICS
+    const std::string place = scale == 2 ? "32,16 24×16" : "16,8 12×8";
+    EXPECT_EQ(text_of(out.get()),
+              "motion " + place + " turned 0 1; track 1 since 40000000; 0-8-1 ");  // moved, scaled, and still related
+#endif
+    gst_harness_teardown(harness);
+  }
+}
+
 int main() { return run_tests("regions"); }

@@ -174,6 +174,7 @@ class FilterLane : public Lane {
           gst_element_send_event(source_, gst_event_new_flush_start());
           gst_element_send_event(source_, gst_event_new_flush_stop(TRUE));
         }
+        flushed_twice();
         // Without a seek after it, basesrc sometimes does not start again (seen with GStreamer 1.22).
         seek(guint64(random_.below(int(stream_.length()))));
         break;

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "tests/soak/reference.hpp"
 
@@ -68,34 +69,31 @@ void Lane::reach(GstState state) {
   const char* name = gst_element_state_get_name(state);
   if (gst_element_set_state(pipeline(), state) == GST_STATE_CHANGE_FAILURE)
     return report_.fail(std::string("no change to ") + name);
-  settle();
+  settle(state);
 }
 
-void Lane::settle() {
-  const GstClockTime limit = GstClockTime(options_.patience * GST_SECOND);
-  GstState pending = GST_STATE_VOID_PENDING;
-  if (gst_element_get_state(pipeline(), nullptr, &pending, limit) == GST_STATE_CHANGE_ASYNC)
-    report_.fail(std::string("the state does not become ") + gst_element_state_get_name(pending));
-}
-
-std::string Lane::states() const {
-  std::string text;
-  const auto add = [&](GstElement* element) {
-    // Without the lock of the state, which a change of state that hangs would hold.
-    text += std::string("  ") + GST_OBJECT_NAME(element) + ": " + gst_element_state_get_name(GST_STATE(element)) +
-            ", on its way to " + gst_element_state_get_name(GST_STATE_PENDING(element)) + ", last " +
-            gst_element_state_change_return_get_name(GST_STATE_RETURN(element)) + "\n";
-  };
-  add(pipeline());
-  GstIterator* elements = gst_bin_iterate_elements(GST_BIN(pipeline()));
-  GValue item = G_VALUE_INIT;
-  while (gst_iterator_next(elements, &item) == GST_ITERATOR_OK) {
-    add(GST_ELEMENT(g_value_get_object(&item)));
-    g_value_reset(&item);
+void Lane::settle(GstState state) {
+  bool may_be_stuck = std::exchange(flushed_twice_, false) && state == GST_STATE_PLAYING;
+  const double begin = fair_time();
+  for (;;) {
+    // Looks at the elements too: a bin that is set to the state in which it is says SUCCESS while its sink is still on its way there.
+    const bool waits = gst_element_get_state(pipeline(), nullptr, nullptr, GST_SECOND / 5) == GST_STATE_CHANGE_ASYNC;
+    const bool rests = is_resting(pipeline());  // asked first, because the last change may end right now
+    const std::string other = element_not_in(pipeline(), state);
+    if (!waits && other.empty()) return;
+    if (!waits && rests) {
+      if (!std::exchange(may_be_stuck, false)) return fail_state(state, "does not become");
+      ++times_freed_;
+      report_.act("PLAYING once more, because of " + other);
+      gst_element_set_state(pipeline(), state);
+    }
+    if (fair_time() - begin > options_.patience) return fail_state(state, "does not become, in time,");
+    if (!waits) sleep_ms(1);
   }
-  g_value_unset(&item);
-  gst_iterator_free(elements);
-  return text;
+}
+
+void Lane::fail_state(GstState state, const char* what) {
+  report_.fail(std::string("the state of each element ") + what + ' ' + gst_element_state_get_name(state) + '\n' + states());
 }
 
 void Lane::add_memory_filter(GstElement* filter, const std::string& fields) { memory_filters_.emplace_back(filter, fields); }
@@ -155,7 +153,7 @@ void Lane::run(const std::atomic<bool>& stop) {
     } else {
       disturb();
     }
-    settle();
+    settle(GST_STATE_PLAYING);
   }
   report_.act("end");
   const Interruption interruption(*this);

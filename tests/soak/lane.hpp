@@ -12,12 +12,13 @@
 
 #include "tests/fuzz/random.hpp"
 #include "tests/soak/report.hpp"
+#include "tests/soak/states.hpp"
 
 namespace cudavision::soak {
 
 struct Options {
   std::string backend = "cuda";
-  double patience = 10;  ///< seconds without a frame after which a pipeline hangs
+  double patience = 10;  ///< seconds of fair_time() without a frame after which a pipeline hangs
 };
 
 class Lane {
@@ -29,7 +30,9 @@ class Lane {
 
   Report& report() { return report_; }
   /// The state of each element, one a line, for a message. Any thread may call it.
-  std::string states() const;
+  std::string states() const { return states_of(pipeline()); }
+  /// How often GStreamer left the sink of a playing pipeline in PAUSED, so that the state had to be set again (UPSTREAM.md).
+  int times_freed() const { return times_freed_; }
   /// Plays and disturbs the pipeline until `stop` becomes true, and stops it.
   void run(const std::atomic<bool>& stop);
 
@@ -55,6 +58,8 @@ class Lane {
   void pause_and_play();
   void stop_and_play();
   void ended() { ended_ = true; }
+  /// Until the next change of state ends, one flush may have met the change that another one began.
+  void flushed_twice() { flushed_twice_ = true; }
   /// For a flush, or while the pipeline stops: new caps may meet pads that flush already, and basetransform and basesrc post that as "not
   /// negotiated". Messages in this time are no failures.
   class Interruption {
@@ -77,9 +82,11 @@ class Lane {
  private:
   static GstBusSyncReply message(GstBus*, GstMessage*, gpointer);
   void reach(GstState state);
-  /// Waits for the end of a change of state. A flush begins one, which ends in a thread of the pipeline; another flush during this time can
-  /// leave the pipeline in PAUSED (seen with GStreamer 1.22).
-  void settle();
+  /// Waits for the end of a change of state, and checks that the pipeline and each element of it are in this state. A flush begins a change,
+  /// which ends in a thread of the pipeline. Another flush during this time can leave the sink in PAUSED while the pipeline says that it
+  /// plays; then this does what an application would, and sets the state again.
+  void settle(GstState state);
+  void fail_state(GstState state, const char* what);
 
   struct Stop {
     void operator()(GstElement* pipeline) const {
@@ -91,6 +98,8 @@ class Lane {
   std::vector<std::pair<GstElement*, std::string>> memory_filters_;  // and the fields of their caps
   std::atomic<bool> ended_{false}, interrupted_{false};
   std::atomic<GstElement*> dismissed_{nullptr};
+  bool flushed_twice_ = false;
+  std::atomic<int> times_freed_{0};
 };
 
 /// Shape number `index` of the pipelines of filters.

@@ -9,13 +9,13 @@ void Report::act(const std::string& action) {
   constexpr std::size_t most_kept = 20;
   const std::lock_guard<std::mutex> lock(mutex_);
   if (last_actions_.size() == most_kept) last_actions_.pop_front();
-  last_action_ = now();
-  last_actions_.push_back({action, frames_, last_action_});
+  last_action_ = fair_time();
+  last_actions_.push_back({action, frames_, Clock::now()});
   ++actions_;
 }
 
 void Report::deliver() {
-  last_frame_ = now();
+  last_frame_ = fair_time();
   ++frames_;
 }
 
@@ -41,7 +41,8 @@ std::string Report::history() const {
   std::string text;
   for (const Action& action : last_actions_) {
     char line[64];
-    std::snprintf(line, sizeof line, "  %6.2f s ago, frame %ld: ", since(action.begin), action.frames);
+    std::snprintf(line, sizeof line,
+                  "  %6.2f s ago, frame %ld: ", std::chrono::duration<double>(Clock::now() - action.begin).count(), action.frames);
     text += line + action.text + "\n";
   }
   return text;

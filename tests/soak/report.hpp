@@ -8,6 +8,8 @@
 #include <mutex>
 #include <string>
 
+#include "tests/soak/fair_time.hpp"
+
 namespace cudavision::soak {
 
 class Report {
@@ -27,9 +29,9 @@ class Report {
   int failures() const { return failures_; }
   long frames() const { return frames_; }
   long actions() const { return actions_; }
-  /// Seconds since the last frame, and since the last action began.
-  double silence() const { return since(last_frame_); }
-  double standstill() const { return since(last_action_); }
+  /// Seconds of fair_time() since the last frame, and since the last action began.
+  double silence() const { return fair_time() - last_frame_; }
+  double standstill() const { return fair_time() - last_action_; }
   /// Name, seed and the last two actions, for a message.
   std::string describe() const;
   /// The last actions, one a line, with the seconds since each began and the frames that had come by then.
@@ -37,19 +39,17 @@ class Report {
 
  private:
   using Clock = std::chrono::steady_clock;
-  static Clock::rep now() { return Clock::now().time_since_epoch().count(); }
-  static double since(Clock::rep then) { return std::chrono::duration<double>(Clock::duration(now() - then)).count(); }
 
   const std::string name_;
   const std::uint64_t seed_;
   std::atomic<long> frames_{0}, actions_{0};
   std::atomic<int> failures_{0};
   std::atomic<bool> ended_{false};
-  std::atomic<Clock::rep> last_frame_{now()}, last_action_{now()};
+  std::atomic<double> last_frame_{fair_time()}, last_action_{fair_time()};
   struct Action {
     std::string text;
     long frames;
-    Clock::rep begin;
+    Clock::time_point begin;
   };
   mutable std::mutex mutex_;
   std::deque<Action> last_actions_;  // the newest last

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The states of the elements of a pipeline, without the locks of their states, which a change that hangs would hold.
+#pragma once
+
+#include <gst/gst.h>
+
+#include <string>
+
+namespace cudavision::soak {
+
+/// Calls f(element) with the pipeline and each element of it.
+template <typename F>
+void each_element(GstElement* pipeline, F&& f) {
+  f(pipeline);
+  GstIterator* elements = gst_bin_iterate_recurse(GST_BIN(pipeline));
+  GValue item = G_VALUE_INIT;
+  for (GstIteratorResult result;
+       (result = gst_iterator_next(elements, &item)) == GST_ITERATOR_OK || result == GST_ITERATOR_RESYNC;) {
+    if (result == GST_ITERATOR_RESYNC) {
+      gst_iterator_resync(elements);
+      continue;
+    }
+    f(GST_ELEMENT(g_value_get_object(&item)));
+    g_value_reset(&item);
+  }
+  if (G_VALUE_TYPE(&item)) g_value_unset(&item);
+  gst_iterator_free(elements);
+}
+
+/// The state of an element as a line of text.
+inline std::string state_of(GstElement* element) {
+  GST_OBJECT_LOCK(element);
+  const std::string text = std::string(GST_OBJECT_NAME(element)) + ": " + gst_element_state_get_name(GST_STATE(element)) +
+                           ", on its way to " + gst_element_state_get_name(GST_STATE_PENDING(element)) + ", last " +
+                           gst_element_state_change_return_get_name(GST_STATE_RETURN(element));
+  GST_OBJECT_UNLOCK(element);
+  return text;
+}
+
+/// The states of a pipeline and of its elements, one a line.
+inline std::string states_of(GstElement* pipeline) {
+  std::string text;
+  each_element(pipeline, [&](GstElement* element) { text += "  " + state_of(element) + "\n"; });
+  return text;
+}
+
+/// The state of the first element of a pipeline that is in another state, or on its way to one; empty if there is none.
+inline std::string element_not_in(GstElement* pipeline, GstState state) {
+  std::string text;
+  each_element(pipeline, [&](GstElement* element) {
+    GST_OBJECT_LOCK(element);
+    const bool is_there = GST_STATE(element) == state && GST_STATE_PENDING(element) == GST_STATE_VOID_PENDING;
+    GST_OBJECT_UNLOCK(element);
+    if (!is_there && text.empty()) text = state_of(element);
+  });
+  return text;
+}
+
+/// Whether no element of a pipeline is on its way to another state.
+inline bool is_resting(GstElement* pipeline) {
+  bool rests = true;
+  each_element(pipeline, [&](GstElement* element) {
+    GST_OBJECT_LOCK(element);
+    rests &= GST_STATE_PENDING(element) == GST_STATE_VOID_PENDING;
+    GST_OBJECT_UNLOCK(element);
+  });
+  return rests;
+}
+
+}  // namespace cudavision::soak
