@@ -51,8 +51,8 @@ def make(settings):
 
 
 def watch(cameras, screen, publisher, stop):
-    """Runs until the event `stop`, and ends everything within eleven seconds: five for the pipelines, six for the publisher. systemd allows
-    15 (motion-alarm.service)."""
+    """Runs until the event `stop`, and ends everything within eleven seconds: five for the pipelines, six for the publisher.
+    systemd allows 15 (motion-alarm.service)."""
     kept.Kept.contexts = kept.gpu_contexts()
     threads = [screen] * bool(screen) + cameras
     if publisher:

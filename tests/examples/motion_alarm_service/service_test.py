@@ -63,7 +63,7 @@ class Units(unittest.TestCase):
         return found
 
     def test_one_pipeline_makes_all_snapshots(self):
-        """In the context that all pipelines share, whatever the sizes and times of the frames; after a failure there is a new one."""
+        """In the context that all pipelines share, whatever the size and time of a frame; after a failure there is a new one."""
         shared = common.Gst.Context.new("test.context", True)
         encoder, made = snapshot.Encoder(lambda: [shared]), []
         self.addCleanup(encoder.close)
@@ -215,7 +215,7 @@ class Units(unittest.TestCase):
 
     def test_services_with_topics_of_their_own_do_not_meet(self):
         """Neither their client ids, for which a broker throws one of two out, nor what they announce to Home Assistant."""
-        topics = ("home/cams", "home_cams", "home__cams", "home_2f_cams", "home cams", "home-cams", "häuser", "h_e4_user", "cudavision")
+        topics = ("home/cams", "home_cams", "home__cams", "home_2f_cams", "home cams", "home-cams", "häuser", "h_e4_user")
         door = config.Camera(uri="test", key="door")
         ids, found = set(), []
         for topic in topics:
@@ -225,12 +225,12 @@ class Units(unittest.TestCase):
             found += [*announced, *(json.loads(payload)["unique_id"] for payload in announced.values())]
             self.assertTrue(all(re.fullmatch("[A-Za-z0-9_/-]+", each) for each in announced))
         self.assertEqual((len(topics), len(found)), (len(ids), len(set(found))))
-        self.assertIn(b"cudavision-motion-alarm", ids)
 
 
 class CommandLine(Case):
     def program(self, *arguments, **environment):
-        return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=HANGS, env={**os.environ, **environment})
+        environment = {**os.environ, **environment}
+        return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=HANGS, env=environment)
 
     def fails(self, status, *arguments, **environment):
         """Returns the one line that it prints."""
