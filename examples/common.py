@@ -80,8 +80,8 @@ def sweep(folder):
 
 
 class Unfinished:
-    """A hidden file in a folder, for a `with` block: `stream` is open to write and read, become() gives it its name. It is removed at
-    the end of the block; if the program is killed before, by the next one that writes into the folder. Raises OSError."""
+    """A hidden file in a folder, for a `with` block: `stream` is open to write and read, become() gives it its name. It is removed
+    at the end of the block; if the program is killed before, by the next one that writes into the folder. Raises OSError."""
 
     swept = set()  # each folder once, because it may hold many files
 

@@ -3,9 +3,9 @@
 """Tests cudavision.frames with frames in system memory, which need no GPU:  frames_test.py [TEST …]
 
 The layouts of all formats against GstVideoInfo, lifetimes, DLPack both ways, results of cudahistogram, cudaintegral and cudadiff,
-errors, and the same in a process without PyGObject. GStreamer must find the plugin (GST_PLUGIN_PATH_1_0). Exit status: 0; 1 after a failure; 77
-without PyGObject or NumPy. It is one long file, because it is one list of
-promises to Python programs. tests/gpu/frames_test.py tests frames in CUDA memory.
+errors, and the same in a process without PyGObject. GStreamer must find the plugin (GST_PLUGIN_PATH_1_0). Exit status: 0; 1 after
+a failure; 77 without PyGObject or NumPy. It is one long file, because it is one list of promises to Python programs.
+tests/gpu/frames_test.py tests frames in CUDA memory.
 """
 
 import ctypes

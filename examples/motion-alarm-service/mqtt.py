@@ -4,9 +4,9 @@
 What is a state (retained) and what is an event (not retained) is sent differently:
 - States have QoS 0, and all of them are published again after each connection. With QoS 1 paho would send what was under way when
   the connection broke again, and only after that: old states would follow the present ones.
-- Events have QoS 1 and wait while there is no connection, up to 1000 of them; then new ones are left out."""
+- Events have QoS 1 and wait while there is no connection, up to 1000 of them; then new ones are left out.
+Snapshots are made in a thread of their own, which sends one after the other: a slow connection makes them fewer, not later."""
 
-import concurrent.futures
 import json
 import logging
 import threading
@@ -14,6 +14,7 @@ import threading
 import discovery
 from common import Failure
 from config import identifier
+from snapshot import Snapshots
 
 try:
     import paho.mqtt.client as paho
@@ -21,18 +22,19 @@ except ImportError:
     paho = None
 
 log = logging.getLogger("motion-alarm")
+LAST = 2  # seconds for each of the three things that stop() waits for
 
 
 class Publisher:
-    def __init__(self, settings, encode):
-        """`encode` makes a JPEG file of a sample."""
+    def __init__(self, settings, encoder):
+        """`encoder`: a snapshot.Encoder."""
         if paho is None:
             raise Failure("[mqtt] needs python3-paho-mqtt, which is not installed")
-        self.settings, self.encode = settings, encode
+        self.settings, self.encoder = settings, encoder
         self.retained = {}  # topic → payload: the states, the snapshots and the discovery
         self.lock = threading.RLock()  # of the order in which states are published
         self.connected = self.stopping = self.full = False
-        self.worker = concurrent.futures.ThreadPoolExecutor(1, "snapshots")
+        self.snapshots = Snapshots(lambda sample: self.encoder.jpeg_of(sample), self.send_snapshot)
         version = (paho.CallbackAPIVersion.VERSION2,) if hasattr(paho, "CallbackAPIVersion") else ()
         # No other service has this id: a broker throws out one of two. And it is always the same: a broker that has not noticed
         # yet that the old connection is broken then sends its last will before it accepts the new one, and not minutes later.
@@ -64,30 +66,37 @@ class Publisher:
                 self.put(topic, payload)
         for camera in cameras:
             self.state(camera)
+        self.snapshots.start()
         self.client.connect_async(self.settings.host, self.settings.port, keepalive=30)
         self.client.loop_start()
 
     def stop(self):
-        """Sends what is under way, for two seconds at most, and then the last message: offline."""
-        self.worker.shutdown()
+        """Sends the snapshot that is under way and the last message, offline. Waits for six seconds at most, whatever is lost."""
         self.stopping = True
+        self.snapshots.stop()
+        self.encoder.stopping.set()
+        if self.snapshots.is_alive():
+            self.snapshots.join(LAST)
         with self.lock:
             self.retained[self.topic("status")] = "offline"
             last = self.client.publish(self.topic("status"), "offline", qos=1, retain=True)
         if self.connected:
             try:
-                last.wait_for_publish(2)
+                last.wait_for_publish(LAST)
             except (RuntimeError, ValueError):  # the connection broke just now
                 pass
         self.client.disconnect()
-        self.client.loop_stop()
+        ends = threading.Thread(target=self.client.loop_stop, daemon=True)  # which may wait for a connection
+        ends.start()
+        ends.join(LAST)
 
     def put(self, topic, payload):
-        """Publishes a state if it is new."""
+        """Publishes a state if it is new. Returns what paho says about it, or None."""
         with self.lock:
-            if self.retained.get(topic) != payload:
-                self.retained[topic] = payload
-                self.client.publish(topic, payload, qos=0, retain=True)
+            if self.retained.get(topic) == payload:
+                return None
+            self.retained[topic] = payload
+            return self.client.publish(topic, payload, qos=0, retain=True)
 
     def state(self, camera):
         with self.lock:
@@ -101,13 +110,16 @@ class Publisher:
         self.full = full
 
     def snapshot(self, camera, sample):
-        def work():
-            try:
-                self.put(self.topic(camera.name, "snapshot"), self.encode(sample))
-            except Failure as error:
-                log.warning("%s: no snapshot: %s", camera.name, error)
+        self.snapshots.put(camera, sample)
 
-        self.worker.submit(work)
+    def send_snapshot(self, camera, jpeg):
+        """Publishes a snapshot, and waits until it was written to the connection, if there is one."""
+        sent = self.put(self.topic(camera.name, "snapshot"), jpeg)
+        try:
+            while sent and self.connected and not self.stopping and not sent.is_published():
+                sent.wait_for_publish(0.1)
+        except (RuntimeError, ValueError):  # the connection broke just now; the next one gets all states
+            pass
 
     def on_connect(self, client, _, flags, reason, *__):
         if reason != 0:  # a number, or in paho 2 an object that compares with one

@@ -81,11 +81,13 @@ class PageTest(unittest.TestCase):
         for number in (-1, -1.5, 0, 1e30):
             self.assertIs(tables.harmless(number), number)
         frames = [analysis.Frame(-0.25, -1, -2, -3, -4, -5)]
-        self.assertEqual(tables.frames_csv(analysis.Findings(frames=frames)).splitlines()[1], "-0.250,-4.0000,0,-5,-1.00,-2.00,-3.00")
+        text = tables.frames_csv(analysis.Findings(frames=frames))
+        self.assertEqual(text.splitlines()[1], "-0.250,-4.0000,0,-5,-1.00,-2.00,-3.00")
 
     def test_titles_hide_passwords(self):
         for clip, title in (("rtsp://me:secret@host/x?user=me&password=secret", "rtsp://host/x?user=***&password=***"),
-                            (None, "a synthetic scene"), ("folder/a.mp4", "a.mp4"), ("file://localhost/folder/a%20b.mp4", "a b.mp4")):
+                            (None, "a synthetic scene"), ("folder/a.mp4", "a.mp4"),
+                            ("file://localhost/folder/a%20b.mp4", "a b.mp4")):
             self.assertEqual(motion_report.title_of(clip), title)
 
     def test_texts_and_data_are_escaped(self):

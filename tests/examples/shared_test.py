@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Tests what the Python examples share: names of inputs without secrets, and files that appear whole. Exit status 77 without the Python
-bindings of GStreamer."""
+"""Tests what the Python examples share: names of inputs without secrets, and files that appear whole. Exit status 77 without the
+Python bindings of GStreamer."""
 import os
 import pathlib
 import re
@@ -149,8 +149,9 @@ with common.whole("OUT") as stream:
             stream.write(b"new")
             raise KeyboardInterrupt
         self.assertEqual((self.names(), (self.folder / "old").read_text()), (["old"], "old"))
-        with self.assertRaisesRegex(common.Failure, "cannot write .*/gone/new: No such file"), common.whole(self.folder / "gone/new"):
-            self.fail()
+        with self.assertRaisesRegex(common.Failure, "cannot write .*/gone/new: No such file"):
+            with common.whole(self.folder / "gone/new"):
+                self.fail()
         with self.assertRaisesRegex(common.Failure, "cannot write /dev/full: No space left"), common.whole("/dev/full") as stream:
             stream.write(b"new")
 

@@ -34,8 +34,8 @@ class Object:
     zones: the names of the zones in which it is, or was when it was last seen
     since: when it was first seen, on the clock of the frame's pts in nanoseconds; None if that is not known
 
-    An element that scales or converts the frame may keep only id and box (videoscale, videoconvert). Then score, held, zones and since
-    are None.
+    An element that scales or converts the frame may keep only id and box (videoscale, videoconvert). Then score, held, zones and
+    since are None.
     """
 
     id: int
@@ -74,8 +74,8 @@ def _details(structure, pts):
 
 
 def objects(source) -> List[Object]:
-    """The objects that cudadiff (attach-roi=true) left on a buffer or on the buffer of a sample, in its order. `source`: a Gst.Sample or
-    a Gst.Buffer. Regions of other types are left out. Raises BufferError if the sample has no buffer."""
+    """The objects that cudadiff (attach-roi=true) left on a buffer or on the buffer of a sample, in its order. `source`: a
+    Gst.Sample or a Gst.Buffer. Regions of other types are left out. Raises BufferError if the sample has no buffer."""
     plugin, (buffer, _) = library(), buffer_and_caps(source)
     if not buffer:
         raise BufferError("the sample has no buffer")

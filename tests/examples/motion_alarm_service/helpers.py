@@ -174,8 +174,8 @@ class HttpCamera:
 
 
 class Service:
-    """The program with a configuration: `tables` are lines of TOML, `timeout` is that of a camera. It is killed at the end of the test if it
-    still runs."""
+    """The program with a configuration: `tables` are lines of TOML, `timeout` is that of a camera. It is killed at the end of the
+    test if it still runs."""
 
     def __init__(self, folder, tables, environment=None, timeout=FOREVER):
         self.port, self.log_file = free_port(), folder / "log"
