@@ -224,11 +224,12 @@ struct Packed {
   Packed(const Job& job, int channels, int sample_bytes) {
     const unsigned char *first = job.channels[0].src, *last = first;
     for (const Channel& channel : job.channels) first = std::min(first, channel.src), last = std::max(last, channel.src);
-    for (int c = 0; c < 3; ++c) bits[c] = 8 * int(job.channels[c].src - first);
     of = job.channels[0];
+    possible = sample_bytes == 1 && channels == 3 && of.step >= 3 && last - first == 2;
+    if (!possible) return;
+    for (int c = 0; c < 3; ++c) bits[c] = 8 * int(job.channels[c].src - first);
     of.src = first;
     of.reference -= bits[0] / 8;
-    possible = sample_bytes == 1 && channels == 3 && of.step >= 3 && last - first == 2;
   }
   /// Copies `count` pixels from pixel x of row y on.
   void collect(int x, int y, int count, Numbers (&samples)[3]) const {
@@ -294,7 +295,8 @@ CUDAVISION_WIDE void update_rows(const Job& job, const Rates& rates, unsigned ch
           value[c] = __builtin_convertvector(sample, Floats) * step;
           const Floats mean = modes_used > 0 ? row.shape_of(0, group)[1 + c] : value[c];  // without modes no mean was stored
           const Ints rounded = __builtin_convertvector(mean * steps + 0.5f, Ints);
-          group_of(shown[c], i) = rounded > max_value ? Ints{} + max_value : rounded;
+          const Ints at_least_0 = rounded < 0 ? Ints{} : rounded;  // a mean may go past the sample that it learns
+          group_of(shown[c], i) = at_least_0 > max_value ? Ints{} + max_value : at_least_0;
         }
         Ints background;
         update<C>(row, group, value, rates, match, modes_used, background);

@@ -277,7 +277,8 @@ class Pixel {
     int shown = sample_[c];
     if (mixture_.count > 0) {
       const float mean = mul(mixture_.mean[0][c], float(1 << job.extra_bits));
-      shown = int(add(mean, 0.5f));  // positive
+      shown = int(add(mean, 0.5f));
+      if (shown < 0) shown = 0;  // a mean may go past the sample that it learns
       if (shown > job.max_value) shown = job.max_value;
     }
     T* row = reinterpret_cast<T*>(channel.reference + (y >> channel.shift_y) * channel.reference_pitch);

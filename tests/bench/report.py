@@ -5,7 +5,7 @@
 One row for each operation and format: at each size the time and its ratio to a copy of the same bytes, the limits at 8K (a ratio, or µs)
 and at 1080p (µs), and at 8K the ratio of the peer's time to ours. Values over their limit are bold. CV-CUDA has a column of its own.
 `report.py --check` makes a table of made-up numbers and checks its lines.
-`report.py --rows BENCH_KERNELS PAGE` checks that the table of a page has the rows of bench_kernels, in its order, and no others.
+`report.py --rows BENCH_KERNELS PAGE` checks that the table of a page has the rows of bench_kernels, and no others.
 """
 import json
 import math
@@ -85,11 +85,9 @@ def check_rows(program, page):
     with open(page, encoding='utf-8') as file:
         lines = file.read().split('| operation | format |')[1].split('\n\n')[0].splitlines()[2:]
     rows = [tuple(cell.strip() for cell in line.split('|')[1:3]) for line in lines]
-    rows = [row for row in rows if row in known or row not in CVCUDA_ALONE]
+    rows = [row for row in rows if row not in CVCUDA_ALONE]
     wrong = [f'{name} {pixels} is not in the table' for name, pixels in known if (name, pixels) not in rows]
     wrong += [f'{name} {pixels} is no row of bench_kernels' for name, pixels in rows if (name, pixels) not in known]
-    if not wrong and rows != known:
-        wrong = ['the rows are in another order']
     print('\n'.join(wrong) or f'{len(known)} rows')
     return 1 if wrong or not known else 0
 

@@ -20,10 +20,11 @@ struct Settings {
   double variance_threshold = 16;
   bool luma_only = false;
   double shadow_threshold = 0;  ///< 0: shadows are kept
+  int most = 255;               ///< the largest sample, in 8-bit steps
 };
 
 /// Samples near one of three values of their place, or anywhere; some frames are dark.
-Picture frame_of(const Geometry& geometry, int number) {
+Picture frame_of(const Geometry& geometry, int number, int most) {
   Random random(unsigned(number) + 1);
   Picture out = make_picture(geometry, unsigned(number));  // fills the bytes between samples
   const int max = out.format().max_value(), step = std::max(1, max / 255);
@@ -33,6 +34,7 @@ Picture frame_of(const Geometry& geometry, int number) {
       const int kind = random.below(16), place = (i * 37 + 50) % 140;
       int value = kind == 0 ? random.below(256) : place + (kind < 3 ? 40 : kind < 5 ? 90 : 0) + random.between(-4, 4);
       if (number % 7 == 5) value = value * 7 / 10;
+      if (most < 255) value = random.below(most + 1);
       grid.values[std::size_t(i)] = std::clamp(value * step + random.below(step), 0, max);
     }
     out.write(c, grid);
@@ -73,7 +75,7 @@ double compare(const Geometry& geometry, const Settings& settings, int frames) {
   Picture shown = make_picture(geometry, 3), rows_shown = shown;
   std::uint64_t began = 0, found = 0;
   for (int i = 0; i < frames; ++i) {
-    Picture src = frame_of(geometry, i);
+    Picture src = frame_of(geometry, i, settings.most);
     const bool begin = i == 0 || i == frames / 2;
     if (begin) began = std::uint64_t(i);
     const auto job_on = [&](Picture& reference) {
@@ -103,6 +105,11 @@ double compare(const Geometry& geometry, const Settings& settings, int frames) {
       if (changed.at<uchar>(y, x) == (foreground[at] ? 255 : 0)) continue;
       ADD_FAILURE() << "frame " << i << ", pixel " << x << ", " << y << ": " << int(changed.at<uchar>(y, x));
       return 0;
+    }
+    if (settings.most < 255) {
+      const auto means = shown.read(shown.format().components[0]).values;
+      const int limit = (settings.most + 4) * std::max(1, shown.format().max_value() / 255);
+      EXPECT_LT(*std::max_element(means.begin(), means.end()), limit) << "frame " << i;
     }
     if (shown.bytes() != rows_shown.bytes()) {
       ADD_FAILURE() << "frame " << i << ": " << shown.sample_difference(rows_shown, 0);
@@ -135,6 +142,15 @@ TEST(MixtureRowsSettings, EqualPixels) {
                                      Settings{0.1, 500, 100000, false, 0.8}, Settings{0.6, 500, 9}}) {
       SCOPED_TRACE(std::to_string(settings.learning_rate) + " " + std::to_string(settings.history));
       compare({format, 67, 11}, settings, 150);
+    }
+}
+
+/// At high rates a mean may go past the sample that it learns, and below 0.
+TEST(MixtureRowsSettings, ShowMeansInTheRangeOfTheSamples) {
+  for (Format format : {Format::GRAY8, Format::P010_10LE, Format::I420_10LE, Format::GRAY16_LE})
+    for (double rate : {0.3, 1.0}) {
+      SCOPED_TRACE(std::to_string(int(format)) + " " + std::to_string(rate));
+      compare({format, 67, 11}, {rate, 500, 16, false, 0, 24}, 60);
     }
 }
 
