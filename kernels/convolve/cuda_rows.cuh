@@ -62,9 +62,10 @@ static __device__ __noinline__ void copy_any(const MatrixJob& job, unsigned char
   }
 }
 
-/// Byte `byte` of the row of the picture that stands for any row.
+/// Byte `byte` of the row of the picture that stands for any row. Outside the frame no row does with Border::fill and Border::copy, for
+/// which any value serves. (With Border::constant nobody asks for such a row.)
 static __device__ __noinline__ unsigned char load_byte(const MatrixJob& job, int row, int byte) {
-  return job.view.src[border_index(row, job.view.height, job.view.border) * job.view.src_pitch + byte];
+  return job.view.src[max(border_index(row, job.view.height, job.view.border), 0) * job.view.src_pitch + byte];
 }
 
 template <typename Layout>

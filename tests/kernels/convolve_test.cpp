@@ -142,6 +142,22 @@ TEST_P(ConvolveSweep, WideFramesEqualReference) {
   }
 }
 
+/// No row of the frame stands for rows outside of it: nothing is read there. Each case twice, at both ends of the memory.
+TEST_P(ConvolveSweep, BordersWithoutRowsEqualReference) {
+  const auto [backend, format] = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  Random random(unsigned(format) + 800);
+  unsigned seed = 0;
+  for (Border border : {Border::fill, Border::copy})
+    for (int side : {3, 5, 7})
+      for (int width : {85, 150})
+        for (int twice = 0; twice < 2; ++twice) {
+          convolve::Params params = random_kernel(random, Weights::integer, {side, side}, format);
+          params.border = border;
+          expect_reference(backend, params, {{format, width, 40}, {0, 0, 16}, {0, 0, 16}, {}, Data::random}, ++seed);
+        }
+}
+
 /// Separable 3×3 kernels of integers with sums up to both sides of 2^15, in rows of any length: the CPU backend computes the smaller
 /// ones in 16 bits.
 TEST_P(ConvolveSweep, SmallIntegersEqualReference) {

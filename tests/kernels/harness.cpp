@@ -13,7 +13,7 @@
 #include "kernels/core/backend.hpp"
 #include "tests/sanitizers/thread.hpp"
 #if CUDAVISION_CUDA
-#include <cuda_runtime_api.h>
+#include "tests/kernels/guarded_memory.hpp"
 #endif
 
 namespace cudavision::test {
@@ -34,19 +34,18 @@ void must(cudaError_t error) {
 
 class DeviceBytes {
  public:
-  explicit DeviceBytes(const std::vector<std::uint8_t>& bytes) : size_(bytes.size()) {
-    must(cudaMalloc(&data_, size_));
-    must(cudaMemcpy(data_, bytes.data(), size_, cudaMemcpyHostToDevice));
+  explicit DeviceBytes(const std::vector<std::uint8_t>& bytes) : memory_(bytes.size()), size_(bytes.size()) {
+    must(cudaMemcpy(data(), bytes.data(), size_, cudaMemcpyHostToDevice));
   }
-  ~DeviceBytes() { cudaFree(data_); }
+  ~DeviceBytes() { cudaDeviceSynchronize(); }  // cudaFree() would wait, too
   DeviceBytes(const DeviceBytes&) = delete;
 
-  void* data() const { return data_; }
-  void download(std::vector<std::uint8_t>& bytes) const { must(cudaMemcpy(bytes.data(), data_, size_, cudaMemcpyDeviceToHost)); }
+  void* data() const { return memory_.data(); }
+  void download(std::vector<std::uint8_t>& bytes) const { must(cudaMemcpy(bytes.data(), data(), size_, cudaMemcpyDeviceToHost)); }
 
  private:
-  void* data_ = nullptr;
-  std::size_t size_;
+  const GuardedMemory memory_;
+  const std::size_t size_;
 };
 
 }  // namespace
