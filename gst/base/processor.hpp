@@ -25,6 +25,7 @@ struct FrameJob {
   const Region& region;
   Queue queue;
   std::uint64_t number;          ///< of the frame, counted from 1
+  const FrameTimes& times;
   std::function<Status()> wait;  ///< waits until all work submitted so far is done
 };
 
@@ -43,9 +44,9 @@ inline constexpr int results_in_flight = int(max_async_depth) + 1;
 
 /// The reason why a run of consecutive frames ends.
 enum class Interruption {
-  discont,  ///< the next frame does not follow the last
+  discont,  ///< the next frame does not follow the last one: frames are missing
   flush,    ///< frames were discarded
-  caps,     ///< the next frame has another format or size
+  caps,     ///< the next frame has another format or size, or is in another CUDA context
   eos,      ///< there is no next frame
 };
 
@@ -71,7 +72,8 @@ class Processor {
   virtual Status submit(const FrameJob& job) = 0;
   /// Called once for each submit(), in order, when its work is done (see reads_results() and results_kept()).
   virtual void finished(const FrameReport&) {}
-  /// Ends a run of frames: state of earlier frames must not affect later ones. Results so far may be posted.
+  /// Ends a run of frames. State of earlier frames must not affect later ones, except after Interruption::discont. Results so far may be
+  /// posted.
   virtual void interrupted(Interruption, GstElement*) {}
 };
 

@@ -72,7 +72,7 @@ Status follow_context(GstCudaVisionFilter* self, GstBuffer* buffer) {
   GST_INFO_OBJECT(self, "going over to the CUDA context of the incoming frames");
   {
     Gpu::Scope scope(state.host.gpu);
-    interrupt(self, Interruption::discont);
+    interrupt(self, Interruption::caps);
     finish_work(self);
     state.processor.reset();
     state.reset_staging();

@@ -15,9 +15,20 @@ struct Processed {
   std::unique_ptr<FrameBuffer> output;  // nullptr if the frame passes through, or data goes out
 };
 
+FrameTimes times_of(GstBaseTransform* trans, GstBuffer* buffer) {
+  FrameTimes times;
+  times.timestamp = GST_BUFFER_PTS(buffer);
+  times.duration = GST_BUFFER_DURATION(buffer);
+  if (trans->segment.format == GST_FORMAT_TIME) {  // GStreamer cannot convert others, such as bytes of a file
+    times.stream_time = gst_segment_to_stream_time(&trans->segment, GST_FORMAT_TIME, times.timestamp);
+    times.running_time = gst_segment_to_running_time(&trans->segment, GST_FORMAT_TIME, times.timestamp);
+  }
+  return times;
+}
+
 /// Runs the processor on a frame. If the frame passes through, `inbuf` and `outbuf` share their memory, or are the same.
 /// Errors: frame, if the incoming frame does not fit its caps; resource.
-Result<Processed> process(GstCudaVisionFilter* self, Gpu* gpu, GstBuffer* inbuf, GstBuffer* outbuf) {
+Result<Processed> process(GstCudaVisionFilter* self, Gpu* gpu, GstBuffer* inbuf, GstBuffer* outbuf, const FrameTimes& times) {
   FilterState& state = *self->state;
   const Processor& processor = *state.processor;
   Transfer transfer(gpu);
@@ -50,21 +61,11 @@ Result<Processed> process(GstCudaVisionFilter* self, Gpu* gpu, GstBuffer* inbuf,
       dst = target.value();
     }
     const Region region = region_of(state, inbuf);
-    return state.processor->submit({*src.value(), dst, region, transfer.queue(), number, [&transfer] { return transfer.wait(); }});
+    return state.processor->submit(
+        {*src.value(), dst, region, transfer.queue(), number, times, [&transfer] { return transfer.wait(); }});
   });
   if (!submitted.ok()) return submitted.error();
   return Processed{submitted.value(), transfer.ticket(), std::move(out)};
-}
-
-FrameTimes times_of(GstBaseTransform* trans, GstBuffer* buffer) {
-  FrameTimes times;
-  times.timestamp = GST_BUFFER_PTS(buffer);
-  times.duration = GST_BUFFER_DURATION(buffer);
-  if (trans->segment.format == GST_FORMAT_TIME) {  // GStreamer cannot convert others, such as bytes of a file
-    times.stream_time = gst_segment_to_stream_time(&trans->segment, GST_FORMAT_TIME, times.timestamp);
-    times.running_time = gst_segment_to_running_time(&trans->segment, GST_FORMAT_TIME, times.timestamp);
-  }
-  return times;
 }
 
 /// Reports a frame that was processed, or sees to it that it is reported later; decides whether it waits in this element.
@@ -110,8 +111,9 @@ GstFlowReturn transform(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* ou
     Gpu::Scope scope(state.host.gpu);
     status = scope.status();
     if (status.ok()) {
-      auto processed = process(self, state.host.uses_cuda() ? &state.host.gpu : nullptr, inbuf, outbuf);
-      status = processed.ok() ? settle(self, std::move(processed.value()), outbuf, times_of(trans, inbuf)) : processed.error();
+      const FrameTimes times = times_of(trans, inbuf);
+      auto processed = process(self, state.host.uses_cuda() ? &state.host.gpu : nullptr, inbuf, outbuf, times);
+      status = processed.ok() ? settle(self, std::move(processed.value()), outbuf, times) : processed.error();
     }
   }
   const bool first_dropped = !std::exchange(state.dropped, status.code() == Status::Code::frame);

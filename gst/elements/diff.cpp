@@ -203,6 +203,11 @@ struct DiffElement {
         {double_property("track-hold", "Hold of an object", "Time for which an object stays that is not seen, in seconds", 0, 1e6,
                          initial.track_hold),
          &Settings::track_hold},
+        {double_property("forget-after", "Forget after",
+                         "Time without frames, in seconds, after which background and objects begin anew with the next one; 0 is "
+                         "never. After less, as when frames are lost, they go on",
+                         0, 86400, initial.forget_after),
+         &Settings::forget_after},
         {g_param_spec_string("zones", "Zones", "Polygons that objects enter and leave: \"NAME: x,y x,y x,y; NAME: …\"", nullptr,
                              uncontrolled_property),
          &Settings::zones},

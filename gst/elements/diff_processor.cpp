@@ -60,6 +60,7 @@ class DiffProcessor : public Processor {
   /// Takes over the reference, if possible, the state of motion and the objects.
   void continue_from(DiffProcessor& previous) {
     diff_->continue_from(*previous.diff_);
+    submitted_ = previous.submitted_;
     clock_ = previous.clock_;
     objects_.continue_from(previous.objects_);
     motion_ = previous.motion_;
@@ -72,16 +73,26 @@ class DiffProcessor : public Processor {
   int results_kept() const override { return results_in_flight; }
 
   Status submit(const FrameJob& job) override {
+    Submitted& frame = frames_[job.number % results_in_flight];
+    frame.begins_anew = was_away(job.times);
+    if (frame.begins_anew) diff_->reset();
     Status status = diff_->submit(job.src, job.dst ? *job.dst : Image{}, job.queue);
-    tickets_[job.number % results_in_flight] = diff_->ticket();
+    frame.ticket = diff_->ticket();
     if (!status.ok() || output() != diff::Output::overlay) return status;
     if (status = job.wait(); !status.ok()) return status;
+    if (frame.begins_anew) before_ = std::move(found_);
     measure(job.number);
     return diff_->draw_boxes(*job.dst, found_.regions.kept, job.queue);
   }
 
   void finished(const FrameReport& report) override {
-    if (output() != diff::Output::overlay) measure(report.number);
+    const bool overlay = output() == diff::Output::overlay;  // then the frame is measured already
+    if (frames_[report.number % results_in_flight].begins_anew) {
+      Finding now = overlay ? std::exchange(found_, std::move(before_)) : Finding();
+      end_run(report.element);
+      if (overlay) found_ = std::move(now);
+    }
+    if (!overlay) measure(report.number);
     found_.times = report.times;
     const GstClockTime step = clock_.advance(report.times, frame_duration_);
     objects_.advance(found_.regions, found_.cells, clock_.now, report.times);
@@ -97,8 +108,32 @@ class DiffProcessor : public Processor {
     post_objects(report.element);
   }
 
-  void interrupted(Interruption, GstElement* element) override {
+  /// Where frames are missing, the scene is the same: only their time passes.
+  void interrupted(Interruption why, GstElement* element) override {
+    if (why == Interruption::discont) return;
     diff_->reset();
+    submitted_ = GST_CLOCK_TIME_NONE;
+    end_run(element);
+  }
+
+ private:
+  /// What is known of a frame from its submit() to its finished().
+  struct Submitted {
+    std::uint64_t ticket = 0;
+    bool begins_anew = false;  ///< the stream was away too long: nothing before the frame counts
+  };
+
+  diff::Output output() const { return diff::Output(settings_.output); }
+
+  /// Whether more than forget-after has passed since the last frame.
+  bool was_away(const FrameTimes& times) {
+    const GstClockTime last = std::exchange(submitted_, times.running_time);
+    return settings_.forget_after > 0 && GST_CLOCK_TIME_IS_VALID(last) && GST_CLOCK_TIME_IS_VALID(submitted_) &&
+           submitted_ > last && double(submitted_ - last) > settings_.forget_after * GST_SECOND;
+  }
+
+  /// All objects leave and motion ends, with the results of the last frame.
+  void end_run(GstElement* element) {
     clock_.last = GST_CLOCK_TIME_NONE;
     objects_.finish();
     post_objects(element);
@@ -109,12 +144,9 @@ class DiffProcessor : public Processor {
     motion_ = {};
   }
 
- private:
-  diff::Output output() const { return diff::Output(settings_.output); }
-
   /// Reads the result of the frame with this number from the plan.
   void measure(std::uint64_t number) {
-    const diff::FrameResult& result = diff_->result(tickets_[number % results_in_flight]);
+    const diff::FrameResult& result = diff_->result(frames_[number % results_in_flight].ticket);
     found_ = {{}, false, result.light, result.changed_ratio, result.mean_difference, {}, result.cells};
     if (result.changed > 0) found_.regions = diff::find_regions(result.cells, settings_.regions());
     found_.moves = !found_.regions.kept.empty() && result.changed_ratio >= settings_.motion_threshold;
@@ -148,8 +180,10 @@ class DiffProcessor : public Processor {
   Clock clock_;
   Motion motion_;
   Objects objects_;
-  Finding found_;                                  ///< the result for the last frame that was reported
-  std::uint64_t tickets_[results_in_flight] = {};  ///< of the last frames, by their numbers
+  Finding found_;                                 ///< the result for the last frame that was reported
+  Finding before_;                                ///< of overlays: the one before, if the last frame begins anew
+  GstClockTime submitted_ = GST_CLOCK_TIME_NONE;  ///< running time of the last frame that was submitted
+  Submitted frames_[results_in_flight];           ///< the last ones, by their numbers
 };
 
 }  // namespace

@@ -456,7 +456,7 @@ TEST(masks_polygons, Each::run) {
 // Runs -------------------------------------------------------------------------------------------------------------------------
 
 TEST(gives_each_enter_its_leave, Each::run) {
-  for (const char* why : {"eos", "flush", "discont", "caps", "stop", "track", "zones", "lines"})
+  for (const char* why : {"eos", "flush", "away", "caps", "stop", "track", "zones", "lines"})
     for (const bool zoned : {false, true}) {
       at(why + std::string(zoned ? " with zones" : ""));
       Player player(run, zoned ? "zones=\"all: 0,0 320,0 320,240 0,240; left: 0,0 160,0 160,240 0,240\"" : "");
@@ -477,7 +477,7 @@ TEST(gives_each_enter_its_leave, Each::run) {
       }
       if (is == "flush") flush(player);
       if (is == "caps") player.resize({400, 300});
-      if (is == "discont") player.play({}, true);
+      if (is == "away") player.now += 61 * GST_SECOND;
       if (is == "track") set(player.element(), "track=false");
       if (is == "zones") set(player.element(), zoned ? "zones=" : "zones=\"new: 0,0 320,0 320,240 0,240\"");
       if (is == "lines") set(player.element(), "lines=\"gate: 0,0 9,9\"");
@@ -492,6 +492,37 @@ TEST(gives_each_enter_its_leave, Each::run) {
                                                            : "; enter 3";
       EXPECT_EQ(player.texts(), left + entered);
     }
+}
+
+/// Objects are predicted over the time of the frames that are missing.
+TEST(follows_objects_where_frames_are_missing, Each::run) {
+  for (const bool marked : {false, true})
+    for (int missing : {1, 10}) {
+      at(std::to_string(missing) + (marked ? " frames, marked" : " frames"));
+      Player player(run);
+      player.play({});
+      int i = 0;
+      for (; i < 10; ++i) player.play({{4 + 8 * i, 64, 48, 48}});
+      EXPECT_EQ(player.texts(), "enter 1");
+      i += missing;
+      player.now += guint(missing) * frame_time;
+      player.play({{4 + 8 * i, 64, 48, 48}}, marked);
+      for (++i; i < 28; ++i) player.play({{4 + 8 * i, 64, 48, 48}});
+      EXPECT_EQ(player.texts(), "");
+      gst_harness_push_event(player.harness(), gst_event_new_eos());
+      EXPECT_EQ(player.texts(), "leave 1");
+    }
+}
+
+/// What is not there any more after a gap is gone when it was held for its time.
+TEST(ends_objects_that_go_where_frames_are_missing, Each::run) {
+  Player player(run);
+  player.play({});
+  for (int i = 0; i < 6; ++i) player.play({{100, 64, 48, 48}});
+  EXPECT_EQ(player.texts(), "enter 1");
+  player.now += 2 * GST_SECOND;
+  player.play({}, true);
+  EXPECT_EQ(player.texts(), "leave 1");
 }
 
 TEST(starts_ids_anew_when_it_starts, Each::run) {

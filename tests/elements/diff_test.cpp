@@ -382,9 +382,56 @@ TEST(keeps_its_reference_when_settings_change, Each::run) {
   }
 }
 
+/// A queue that drops frames marks the next one as a discontinuity, and so does a source that lost packets. The scene is the same.
+TEST(goes_on_where_frames_are_missing, Each::run) {
+  for (const char* reference : {"previous", "first", "background", "mog2"})
+    for (const char* output : {"mask", "overlay", "passthrough"})
+      for (guint missing : {0u, 3u, 59u * 25}) {
+        at(reference + std::string(" ") + output + " " + std::to_string(missing));
+        Player player(run, "gap=100 output=" + std::string(output) + " reference=" + reference);
+        for (int i = 0; i < 5; ++i) player.play(square(player.video()));
+        player.play(square(player.video(), {32, 16, 32, 32}));
+        EXPECT_EQ(player.events(), "none none none none none begin");
+        player.now += missing * frame_time;
+        Buffer next = square(player.video(), {0, 0, 50, 50});
+        GST_BUFFER_FLAG_SET(next.get(), GST_BUFFER_FLAG_DISCONT);
+        player.play(std::move(next));
+        const Said said = player.last();
+        EXPECT_EQ(said.event, "motion");
+        EXPECT(said.changed_ratio > 0);
+        EXPECT(player.motion());
+      }
+}
+
+TEST(begins_anew_when_the_stream_was_away, Each::run) {
+  for (const auto& [settings, away, expected] : {std::tuple{"", 59 * GST_SECOND, "motion"},
+                                                 {"", 61 * GST_SECOND, "end none"},
+                                                 {"forget-after=2", 3 * GST_SECOND, "end none"},
+                                                 {"forget-after=2", 1 * GST_SECOND, "motion"},
+                                                 {"forget-after=0", 100000 * GST_SECOND, "motion"}})
+    for (const char* output : {"mask", "overlay", "passthrough"}) {
+      at(std::string(settings) + " " + output + " " + std::to_string(away / GST_SECOND));
+      Player player(run, "gap=1000000 reference=first output=" + std::string(output) + " " + settings);
+      for (int x : {0, 40}) player.play(square(player.video(), {x, 0, 24, 24}));
+      const Said begin = player.last();
+      EXPECT_EQ(begin.event, "begin");
+      player.now += away;
+      player.play(square(player.video(), {80, 0, 24, 24}));
+      const std::vector<Said> said = player.said();
+      std::string events;
+      for (const Said& one : said) events += (events.empty() ? "" : " ") + one.event;
+      EXPECT_EQ(events, expected);
+      if (said[0].event != "end") continue;
+      EXPECT_EQ(said[0].timestamp, begin.timestamp);  // the end has the times and results of the last frame before
+      EXPECT_EQ(said[0].changed_ratio, begin.changed_ratio);
+      EXPECT_EQ(said[0].regions, begin.regions);
+      EXPECT_EQ(said[1].changed_ratio, 0.0);
+    }
+}
+
 TEST(restarts_at_interruptions, Each::run) {
   for (const char* reference : {"previous", "first", "background", "mog2"})
-    for (const char* why : {"flush", "discont", "caps", "eos", "stop"}) {
+    for (const char* why : {"flush", "away", "caps", "eos", "stop"}) {
       at(reference + std::string(" ") + why);
       Player player(run, "output=mask reference=" + std::string(reference));
       for (int i = 0; i < 5; ++i) player.play(square(player.video()));
@@ -396,8 +443,8 @@ TEST(restarts_at_interruptions, Each::run) {
       Buffer next = square(player.video(), {0, 0, 50, 50});
       if (why == std::string("flush")) {
         flush(player);
-      } else if (why == std::string("discont")) {
-        GST_BUFFER_FLAG_SET(next.get(), GST_BUFFER_FLAG_DISCONT);
+      } else if (why == std::string("away")) {
+        player.now += 61 * GST_SECOND;
       } else if (why == std::string("caps")) {
         other = {64, 64};
         player.caps_alone(caps_text("GRAY8", other));
@@ -936,9 +983,8 @@ TEST(follows_message_interval, Each::run) {
 TEST(posts_immediately_after_an_interruption, Each::run) {
   Player player(run, "message-interval=1000000000000");
   for (int x : {0, 40, 40}) player.play(square(player.video(), {x, 0, 24, 24}));
-  Buffer frame = square(player.video());
-  GST_BUFFER_FLAG_SET(frame.get(), GST_BUFFER_FLAG_DISCONT);
-  player.play(std::move(frame));
+  player.now += 61 * GST_SECOND;
+  player.play(square(player.video()));
   EXPECT_EQ(player.events(), "none begin end none");
 }
 

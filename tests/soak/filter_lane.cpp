@@ -91,8 +91,7 @@ class FilterLane : public Lane {
     if (info->type & GST_PAD_PROBE_TYPE_BUFFER) {
       GstBuffer* buffer = GST_PAD_PROBE_INFO_BUFFER(info);
       Entry entry{Entry::Type::frame, self.serial_++, number_of(GST_BUFFER_PTS(buffer)), -1, 0};
-      const bool follows = self.previous_ >= 0 && !GST_BUFFER_IS_DISCONT(buffer) &&
-                           self.stream_.caps_at(entry.n) == self.stream_.caps_at(guint64(self.previous_));
+      const bool follows = self.previous_ >= 0 && self.stream_.caps_at(entry.n) == self.stream_.caps_at(guint64(self.previous_));
       if (follows) entry.previous = self.previous_;
       entry.time = gst_segment_to_running_time(&self.segment_, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer));
       self.previous_ = gint64(entry.n);

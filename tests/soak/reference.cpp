@@ -41,6 +41,15 @@ void begin(GstPad* pad, const char* id, const GstVideoInfo& video) {
   gst_pad_push_event(pad, gst_event_new_segment(&segment));
 }
 
+/// Flushes the element, so that the next frame is compared with none before it.
+void forget(GstPad* pad) {
+  GstSegment segment;
+  gst_segment_init(&segment, GST_FORMAT_TIME);
+  gst_pad_push_event(pad, gst_event_new_flush_start());
+  gst_pad_push_event(pad, gst_event_new_flush_stop(TRUE));
+  gst_pad_push_event(pad, gst_event_new_segment(&segment));
+}
+
 /// (transfer full) A writable buffer with the same memory.
 GstBuffer* at_time(GstBuffer* frame, GstClockTime pts) {
   GstBuffer* buffer = gst_buffer_copy(frame);
@@ -83,7 +92,7 @@ GstFlowReturn FilterReference::keep(GstPad* pad, GstObject*, GstBuffer* buffer) 
 
 Buffer FilterReference::push(GstBuffer* frame, bool first) {
   GstBuffer* buffer = at_time(frame, first ? 0 : frame_time);
-  if (first) GST_BUFFER_FLAG_SET(buffer, GST_BUFFER_FLAG_DISCONT);
+  if (first) forget(src_);
   result_.reset();
   gst_pad_push(src_, buffer);
   return std::move(result_);
