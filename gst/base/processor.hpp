@@ -24,7 +24,7 @@ struct FrameJob {
   const Image* dst;  ///< nullptr if the processor passes frames through or makes other data from them
   const Region& region;
   Queue queue;
-  std::uint64_t number;          ///< of the frame, counted from 1
+  std::uint64_t number;  ///< of the frame, counted from 1
   const FrameTimes& times;
   std::function<Status()> wait;  ///< waits until all work submitted so far is done
 };
