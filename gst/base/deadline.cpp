@@ -1,45 +1,69 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "gst/base/deadline.hpp"
 
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <utility>
+
 namespace cudavision {
 
-Deadline::Deadline(std::function<void()> reached) : reached_(std::move(reached)), thread_([this] { run(); }) {}
+struct Deadline::State {
+  std::function<Time()> reached;
+  std::thread thread;
+  std::condition_variable earlier;
+  std::mutex mutex;  // for the members below
+  Time time, sleeps_until;
+  bool was_set = false;  // set() was called since `reached` was
+  bool ended = false;
+
+  void run() {
+    std::unique_lock lock(mutex);
+    while (!ended) {
+      if (time && *time <= Clock::now()) {
+        time.reset();
+        was_set = false;
+        lock.unlock();
+        const Time next = reached();
+        lock.lock();
+        if (!was_set) time = next;
+        continue;
+      }
+      sleeps_until = time;
+      if (sleeps_until)
+        earlier.wait_until(lock, *sleeps_until);
+      else
+        earlier.wait(lock);
+      sleeps_until.reset();
+    }
+  }
+};
+
+Deadline::Deadline(std::function<Time()> reached) : state_(std::make_shared<State>()) {
+  state_->reached = std::move(reached);
+  state_->thread = std::thread([state = state_] { state->run(); });
+}
 
 Deadline::~Deadline() {
   {
-    const std::lock_guard lock(mutex_);
-    ended_ = true;
+    const std::lock_guard lock(state_->mutex);
+    state_->ended = true;
   }
-  earlier_.notify_one();
-  thread_.join();
+  state_->earlier.notify_one();
+  if (state_->thread.get_id() == std::this_thread::get_id())
+    state_->thread.detach();
+  else
+    state_->thread.join();
 }
 
-void Deadline::set(std::optional<Clock::time_point> time) {
+void Deadline::set(Time time) {
   {
-    const std::lock_guard lock(mutex_);
-    time_ = time;
-    if (!time || (sleeps_until_ && *sleeps_until_ <= *time)) return;  // the thread looks again when it wakes up
+    const std::lock_guard lock(state_->mutex);
+    state_->time = time;
+    state_->was_set = true;
+    if (!time || (state_->sleeps_until && *state_->sleeps_until <= *time)) return;  // the thread looks again when it wakes up
   }
-  earlier_.notify_one();
-}
-
-void Deadline::run() {
-  std::unique_lock lock(mutex_);
-  while (!ended_) {
-    if (time_ && *time_ <= Clock::now()) {
-      time_.reset();
-      lock.unlock();
-      reached_();
-      lock.lock();
-      continue;
-    }
-    sleeps_until_ = time_;
-    if (sleeps_until_)
-      earlier_.wait_until(lock, *sleeps_until_);
-    else
-      earlier_.wait(lock);
-    sleeps_until_.reset();
-  }
+  state_->earlier.notify_one();
 }
 
 }  // namespace cudavision

@@ -2,11 +2,9 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
+#include <memory>
 #include <optional>
-#include <thread>
 
 namespace cudavision {
 
@@ -14,26 +12,22 @@ namespace cudavision {
 class Deadline {
  public:
   using Clock = std::chrono::steady_clock;
+  using Time = std::optional<Clock::time_point>;  ///< no value: never
 
-  explicit Deadline(std::function<void()> reached);
-  /// Waits until `reached` has returned.
+  /// `reached` returns the time of the next call, unless set() is called meanwhile.
+  explicit Deadline(std::function<Time()> reached);
+  /// Waits until `reached` has returned, unless it is called from there.
   ~Deadline();
   Deadline(const Deadline&) = delete;
   Deadline& operator=(const Deadline&) = delete;
 
-  /// Replaces the time at which `reached` is called, once; no value: never. For any thread, `reached` included. Costs no wake-up if the time
-  /// moves to a later one, as it does with each frame of a stream.
-  void set(std::optional<Clock::time_point> time);
+  /// Replaces the time at which `reached` is called. For any thread. Costs no wake-up if the time moves to a later one, as it does with each
+  /// frame of a stream.
+  void set(Time time);
 
  private:
-  void run();
-
-  const std::function<void()> reached_;
-  std::mutex mutex_;  // for the members below
-  std::condition_variable earlier_;
-  std::optional<Clock::time_point> time_, sleeps_until_;
-  bool ended_ = false;
-  std::thread thread_;  // last, because it uses the others
+  struct State;
+  const std::shared_ptr<State> state_;  // also of the thread, which may outlive this object
 };
 
 }  // namespace cudavision

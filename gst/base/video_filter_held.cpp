@@ -79,35 +79,42 @@ GstFlowReturn push_frames(GstCudaVisionFilter* self, bool all) {
 }
 
 /// When the oldest frame is to go on though no other frame came. A live camera may stall, or be slower than its caps say. No value: never.
-std::optional<Deadline::Clock::time_point> next_deadline(const FilterState& state) {
+Deadline::Time next_deadline(const FilterState& state) {
   if (!state.live || state.held.empty() || state.latency == 0) return {};
   return due(state);
 }
 
-/// In the thread of the deadline: lets frames out for which no other frame came in time. The lock keeps upstream from sending something
-/// meanwhile.
-void push_due(GstCudaVisionFilter* self) {
-  GST_PAD_STREAM_LOCK(GST_BASE_TRANSFORM_SINK_PAD(self));
+/// In the thread of the deadline: lets frames out for which no other frame came in time, and returns the next deadline. The lock keeps
+/// upstream from sending something meanwhile. It is not waited for: whoever has it may be about to stop the element, and then waits for this
+/// thread.
+Deadline::Time push_due(GstCudaVisionFilter* self) {
+  GstPad* const sink = GST_BASE_TRANSFORM_SINK_PAD(self);
+  if (!GST_PAD_STREAM_TRYLOCK(sink)) return Deadline::Clock::now() + std::chrono::milliseconds(1);
+  Deadline::Time next;
   const Status status = guarded([&] {
     push_frames(self, false);
     const std::lock_guard lock(self->state->processing);
-    self->state->deadline->set(next_deadline(*self->state));
+    next = next_deadline(*self->state);
     return Status();
   });
-  GST_PAD_STREAM_UNLOCK(GST_BASE_TRANSFORM_SINK_PAD(self));
+  GST_PAD_STREAM_UNLOCK(sink);
   if (!status.ok()) self->state->host.post_error(status);
+  return next;
 }
 
 void set_deadline(GstCudaVisionFilter* self) {
   FilterState& state = *self->state;
-  const auto time = next_deadline(state);
-  if (time && !state.deadline) state.deadline.emplace([self] { push_due(self); });
+  const Deadline::Time time = next_deadline(state);
+  if (time && !state.deadline) state.deadline.emplace([self] { return push_due(self); });
   if (state.deadline) state.deadline->set(time);
 }
 
 }  // namespace
 
-GstFlowReturn push_held(GstCudaVisionFilter* self) { return push_frames(self, true); }
+GstFlowReturn push_held(GstCudaVisionFilter* self) {
+  if (self->state->deadline) self->state->deadline->set({});
+  return push_frames(self, true);
+}
 
 void drop_held(FilterState& state) {
   for (const HeldFrame& frame : state.held) gst_buffer_unref(frame.buffer);
@@ -141,7 +148,7 @@ void check_times(GstCudaVisionFilter* self) {
   gboolean live = FALSE;
   if (gst_pad_peer_query(GST_BASE_TRANSFORM_SINK_PAD(self), query)) gst_query_parse_latency(query, &live, nullptr, nullptr);
   gst_query_unref(query);
-  state.live = live;
+  state.live = bool(live);
   // Without a framerate nobody knows when the next frame of a live stream arrives, so that a frame which waits for it may be too late.
   state.in_time = !live || GST_CLOCK_TIME_IS_VALID(time_between_frames(state.video));
 }

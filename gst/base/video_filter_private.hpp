@@ -50,7 +50,8 @@ struct FilterState {
   std::atomic<bool> changed{false};     // settings were committed since the last plan was made
   std::atomic<bool> sends_data{false};  // whether `data` is set, for any thread
 
-  /// Held by the thread that uses the members below: the streaming thread, except while it pushes frames and events, or the poller.
+  /// Held by the thread that uses the members below: the streaming thread, except while it pushes frames and events, the poller, or the
+  /// thread of the deadline. The deadline itself is for the streaming thread, and for the one that stops the element.
   std::recursive_mutex processing;
   GstVideoInfo video;
   std::unique_ptr<GstCaps, void (*)(GstCaps*)> data{nullptr, gst_caps_unref};  // caps of the output, if it is not video
@@ -78,7 +79,7 @@ struct FilterState {
   bool holds_last = false;               // the frame that was just processed is to wait
   bool skipped = false;                  // the last frame was not processed
   bool at_discont = false;               // the base class marks the next frame that it pushes as a discontinuity
-  bool live = false;                     // frames come as time goes by, and may stop coming
+  std::atomic<bool> live{false};         // frames come as time goes by, and may stop coming
   bool in_time = false;                  // frames may wait: they arrive at a known rate, or nobody plays them live
   std::atomic<GstClockTime> latency{0};  // of the waiting; for any thread
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "gst/elements/diff_processor.hpp"
 
+#include <string_view>
 #include <utility>
 
 #include "gst/elements/diff_messages.hpp"
@@ -31,10 +32,14 @@ struct Motion {
   guint frames = 0;                           ///< consecutive frames with motion
   GstClockTime still = 0;                     ///< time since the last frame with motion
   GstClockTime unsaid = GST_CLOCK_TIME_NONE;  ///< time since the last message; NONE: no message yet
+  /// Stream times of the first frame of this motion, or of the frames in a row that may become one, and of the last frame with motion.
+  GstClockTime began = GST_CLOCK_TIME_NONE, last = GST_CLOCK_TIME_NONE;
 
   /// Goes on to the next frame, `step` after the last one. Returns the event of the message.
-  const char* advance(bool moves, GstClockTime step, const MotionSettings& settings) {
+  const char* advance(bool moves, GstClockTime step, GstClockTime stream_time, const MotionSettings& settings) {
     if (GST_CLOCK_TIME_IS_VALID(unsaid)) unsaid += step;
+    if (moves && !on && frames == 0) began = stream_time;
+    if (moves) last = stream_time;
     still = moves ? 0 : still + step;
     frames = moves ? frames + (frames < settings.min_motion_frames) : 0;
     if (on) {
@@ -98,7 +103,7 @@ class DiffProcessor : public Processor {
     objects_.advance(found_.regions, found_.cells, clock_.now, report.times);
     if (settings_.attach_roi) attach_metas(report.buffer);
     const bool was_on = motion_.on;
-    const char* event = motion_.advance(found_.moves, step, settings_);
+    const char* event = motion_.advance(found_.moves, step, report.times.stream_time, settings_);
     publish(report.element, was_on);
     if (found_.light) post(report.element, "light");
     if (motion_.on != was_on || !(motion_.unsaid < settings_.message_interval)) {
@@ -137,10 +142,11 @@ class DiffProcessor : public Processor {
     clock_.last = GST_CLOCK_TIME_NONE;
     objects_.finish();
     post_objects(element);
-    const bool was_on = std::exchange(motion_, {}).on;
-    if (!was_on) return;
-    publish(element, was_on);
-    post(element, "end");
+    const bool was_on = std::exchange(motion_.on, false);
+    if (was_on) {
+      publish(element, was_on);
+      post(element, "end");
+    }
     motion_ = {};
   }
 
@@ -166,7 +172,10 @@ class DiffProcessor : public Processor {
 
   void post(GstElement* element, const char* event) {
     if (!settings_.post_messages) return;
-    post_message(element, motion_message(found_, event));
+    GstStructure* message = motion_message(found_, event);
+    if (std::string_view(event) == "end")
+      gst_structure_set(message, "began", G_TYPE_UINT64, motion_.began, "last-motion", G_TYPE_UINT64, motion_.last, nullptr);
+    post_message(element, message);
   }
 
   void post_objects(GstElement* element) {

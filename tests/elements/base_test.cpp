@@ -88,7 +88,10 @@ bool comes_true(F&& condition) {
 
 void calls_at_the_deadline() {
   std::atomic<int> calls{0};
-  Deadline deadline([&] { ++calls; });
+  Deadline deadline([&] {
+    ++calls;
+    return Deadline::Time();
+  });
   deadline.set(Deadline::Clock::now() + 1h);
   deadline.set(Deadline::Clock::now() + 2h);
   expect(calls == 0, "a deadline in the future is not reached");
@@ -98,7 +101,7 @@ void calls_at_the_deadline() {
   expect(Deadline::Clock::now() >= soon, "it is reached when its time has come");
   deadline.set(Deadline::Clock::now() + 20ms);
   expect(comes_true([&] { return calls == 2; }), "a deadline can be set again");
-  for (const auto& later : {std::optional<Deadline::Clock::time_point>(), std::optional(Deadline::Clock::now() + 1h)}) {
+  for (const auto& later : {Deadline::Time(), Deadline::Time(Deadline::Clock::now() + 1h)}) {
     Deadline::Clock::time_point taken_back;
     do {  // again if this thread was held up for so long
       calls = 0;
@@ -113,13 +116,9 @@ void calls_at_the_deadline() {
 
 void sets_deadlines_from_the_function() {
   std::atomic<int> calls{0};
-  Deadline* self = nullptr;
-  Deadline deadline([&] {
-    if (++calls < 5) self->set(Deadline::Clock::now());
-  });
-  self = &deadline;
+  Deadline deadline([&] { return ++calls < 5 ? Deadline::Time(Deadline::Clock::now()) : std::nullopt; });
   deadline.set(Deadline::Clock::now());
-  expect(comes_true([&] { return calls == 5; }), "the function can set the next deadline");
+  expect(comes_true([&] { return calls == 5; }), "the function returns the next deadline");
 }
 
 void ends_after_the_function() {
@@ -129,11 +128,25 @@ void ends_after_the_function() {
       begun = true;
       std::this_thread::sleep_for(50ms);
       ended = true;
+      return Deadline::Time();
     });
     deadline.set(Deadline::Clock::now());
     expect(comes_true([&] { return begun.load(); }), "the function is called");
   }
   expect(ended, "the destructor waits for the function");
+}
+
+void ends_in_the_function() {
+  std::atomic<bool> ended{false};
+  auto* deadline = new std::optional<Deadline>;
+  deadline->emplace([&, deadline] {
+    deadline->reset();  // as a probe that stops the element
+    delete deadline;
+    ended = true;
+    return Deadline::Time(Deadline::Clock::now());
+  });
+  (*deadline)->set(Deadline::Clock::now());
+  expect(comes_true([&] { return ended.load(); }), "the function can end the deadline");
 }
 
 }  // namespace
@@ -145,5 +158,6 @@ int main(int argc, char** argv) {
   calls_at_the_deadline();
   sets_deadlines_from_the_function();
   ends_after_the_function();
+  ends_in_the_function();
   return cudavision::test::exit_status();
 }

@@ -39,15 +39,19 @@ struct Said {
   double changed_ratio = -1, mean_difference = -1;
   std::vector<Found> regions;
   guint left_out = 0;
+  GstClockTime began = GST_CLOCK_TIME_NONE, last_motion = GST_CLOCK_TIME_NONE;  ///< only of `end`
 };
 
 Said read(const GstStructure* message) {
   EXPECT_EQ(std::string(gst_structure_get_name(message)), "cudadiff");
-  EXPECT_EQ(gst_structure_n_fields(message), 9);
   Said said;
   const gchar* event = gst_structure_get_string(message, "event");
   EXPECT(event);
   said.event = event;
+  EXPECT_EQ(gst_structure_n_fields(message), said.event == "end" ? 11 : 9);
+  if (said.event == "end")
+    EXPECT(
+        gst_structure_get(message, "began", G_TYPE_UINT64, &said.began, "last-motion", G_TYPE_UINT64, &said.last_motion, nullptr));
   EXPECT(gst_structure_get_uint64(message, "timestamp", &said.timestamp));
   EXPECT(gst_structure_get_uint64(message, "stream-time", &said.stream_time));
   EXPECT(gst_structure_get_uint64(message, "running-time", &said.running_time));
@@ -956,6 +960,29 @@ TEST(counts_frames_without_times_by_the_framerate, Each::run) {
     player.caps_alone("video/x-raw,format=GRAY8,width=96,height=64,framerate=" + std::string(rate));
     for (int x : {0, 40, 40, 40, 40}) player.play(square(player.video(), {x, 0, 24, 24}), GST_CLOCK_TIME_NONE);
     EXPECT_EQ(player.events(), "none begin motion end none");
+  }
+}
+
+TEST(says_when_motion_was, Each::run) {
+  struct Case {
+    const char *settings, *frames;
+    guint began, last;  ///< numbers of frames
+    bool eos;
+  };
+  for (const Case& c : {Case{"gap=0.1", "..m......", 2, 2, false}, Case{"gap=0.1", "..m.m....", 2, 4, false},
+                        Case{"gap=0.08 min-motion-frames=3", ".m...mmmm..", 5, 8, false}, Case{"", "..mmm..", 2, 4, true}}) {
+    at(std::string(c.settings) + " " + c.frames);
+    Player player(run, c.settings);
+    int x = 0;
+    for (const char* frame = c.frames; *frame; ++frame)
+      player.play(square(player.video(), {x += *frame == 'm' ? 40 : 0, 0, 24, 24}));
+    if (c.eos) gst_harness_push_event(player.harness(), gst_event_new_eos());
+    std::vector<Said> ends;
+    for (const Said& one : player.said())
+      if (one.event == "end") ends.push_back(one);
+    EXPECT_EQ(ends.size(), 1u);
+    EXPECT_EQ(ends[0].began, c.began * frame_time);
+    EXPECT_EQ(ends[0].last_motion, c.last * frame_time);
   }
 }
 
