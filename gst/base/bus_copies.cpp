@@ -81,8 +81,14 @@ Status copy_planes(const Image& from, const Image& to, cudaMemcpyKind kind, CUst
   const Image& host = kind == cudaMemcpyHostToDevice ? from : to;
   for (int i = 0; i < info(from.geometry.format).planes; ++i) {
     const PlaneExtent bytes = extent(from.geometry, i);
-    const auto copy = page_locked(host.planes[i], bytes) == PageLocked::partly ? copy_mixed_plane : copy_plane;
-    if (Status status = cuda::check(copy(from.planes[i], to.planes[i], bytes, kind, stream), what); !status.ok()) return status;
+    const auto is_mixed = [&] { return page_locked(host.planes[i], bytes) == PageLocked::partly; };
+    cudaError_t result = is_mixed() ? copy_mixed_plane(from.planes[i], to.planes[i], bytes, kind, stream)
+                                    : copy_plane(from.planes[i], to.planes[i], bytes, kind, stream);
+    if (result == cudaErrorInvalidValue && is_mixed()) {  // another element has just locked memory that overlaps this
+      cudaGetLastError();                                 // clears the error, which would appear in the next call
+      result = copy_mixed_plane(from.planes[i], to.planes[i], bytes, kind, stream);
+    }
+    if (Status status = cuda::check(result, what); !status.ok()) return status;
   }
   return {};
 }

@@ -74,7 +74,7 @@ class Stream {
       put_in_order(gst_cuda_stream_get_handle(stream), handle(), event_);
   }
   bool can_hand_over(bool) const { return true; }
-  /// Makes sure that others read memory that goes on as it came after its writer. Returns false if that is not possible.
+  /// For memory that goes on as it came: makes sure that nobody reads it before its writer is done. Returns false if that is not possible.
   bool pass_on(GstCudaMemory*, bool) const { return true; }
   /// Lets others find out when the work of this stream on the memory is done. Returns false if that is not possible.
   bool hand_over(GstCudaMemory* memory, bool) const {

@@ -12,6 +12,7 @@
 #include "gst/base/processor.hpp"
 #include "gst/base/properties.hpp"
 #include "kernels/core/backend.hpp"
+#include "kernels/core/guard.hpp"
 
 GST_DEBUG_CATEGORY(cudavision_debug);
 
@@ -75,20 +76,28 @@ std::string message_text(const Status& status) {
 // Properties --------------------------------------------------------------------------------------------------------------------
 
 Host::Host(GstElement* element) : element_(element) {
-  const auto notified = +[](GObject*, GParamSpec* property, gpointer self) { static_cast<Host*>(self)->changed(property); };
+  const auto notified = +[](GObject*, GParamSpec* changed, gpointer self) {
+    auto* host = static_cast<Host*>(self);
+    const Status status = guarded([&] {
+      for (const auto& property : properties())
+        if (g_str_equal(property.spec->name, changed->name)) host->changed(property);
+      return Status();
+    });
+    if (!status.ok()) host->post_error(status);
+  };
   for (const auto& property : properties())
     g_signal_connect(element, (std::string("notify::") + property.spec->name).c_str(), G_CALLBACK(notified), this);
 }
 
-void Host::changed(GParamSpec* property) {
-  const std::string name = property->name;
+void Host::changed(const Property<Settings>& property) {
+  const std::string name = property.spec->name;
   Status status;
   bool late = false;
   {
     ObjectLock lock(element_);
     if (!backend_) return;
-    status = check_ranges(wanted_, properties());
-    if (!status.ok()) wanted_ = good_;
+    status = check_ranges(wanted_, {property});
+    if (!status.ok()) copy_property(property, good_, wanted_);
     late = (name == "backend" && wanted_.backend != opened_.backend) ||
            (name == "cuda-device-id" && wanted_.device_id != opened_.device_id);
   }
@@ -140,9 +149,10 @@ void Host::install_properties(GObjectClass* klass, guint first) {
 }
 
 void Host::set_property(guint index, const GValue* value) {
-  cudavision::set_property(wanted_, properties()[index], value);
-  if (!check_ranges(wanted_, properties()).ok()) return;
-  good_ = wanted_;
+  const auto& property = properties()[index];
+  cudavision::set_property(wanted_, property, value);
+  if (!check_ranges(wanted_, {property}).ok()) return;
+  copy_property(property, wanted_, good_);
   async_depth_ = good_.async_depth;
 }
 

@@ -92,12 +92,12 @@ class Host {
     int device_id = -1;
     guint async_depth = 0;
   };
-  /// With new specs: a spec belongs to one class.
+  /// The table with specs of its own, to be installed in a class: a spec belongs to one class.
   static std::vector<Property<Settings>> new_properties();
   static const std::vector<Property<Settings>>& properties();
   /// Called after a property was set. Refuses a value out of range, and warns of a change that takes effect only when the element starts
   /// again. Takes the object lock.
-  void changed(GParamSpec* property);
+  void changed(const Property<Settings>& property);
   GstBufferPool* new_pool(GstCaps* caps, guint min_buffers, guint max_buffers, guint* size, GstAllocator** allocator) const;
 
   GstElement* const element_;

@@ -125,7 +125,7 @@ cudaError_t InFlight::query(std::uint64_t ticket) {
 }
 
 /// Waits until the work of a frame is done. Unlocks the mutex meanwhile, so that the poller goes on with other elements. The event stays as
-/// it is: the poller may drop the frame, but only the thread that waits here records events and ends them.
+/// it is: the poller may drop the frame, but events are recorded and destroyed only by the user of this object, who waits here.
 cudaError_t InFlight::wait(const Frame& frame, std::unique_lock<std::mutex>& lock) {
   const CudaEvent& done = *frame.done;
   lock.unlock();

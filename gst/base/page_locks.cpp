@@ -44,6 +44,13 @@ class Ranges {
     const std::lock_guard lock(mutex_);
     return overlap(address(begin), bytes);
   }
+  /// Whether one of these has a byte in a page of a range.
+  bool share_pages(const void* begin, gsize bytes) const {
+    constexpr guintptr page = 4096;
+    const guintptr first = address(begin) & ~(page - 1), end = (address(begin) + bytes + page - 1) & ~(page - 1);
+    const std::lock_guard lock(mutex_);
+    return overlap(first, end - first) != PageLocked::no;
+  }
 
  private:
   static guintptr address(const void* data) { return reinterpret_cast<guintptr>(data); }
@@ -122,7 +129,9 @@ bool is_page_locked(const void* data) {
 PageLocked page_locked(const void* begin, gsize bytes) {
   if (const PageLocked ours = Ranges::all().contains(begin, bytes); ours != PageLocked::no) return ours;
   const bool first = is_page_locked(begin), last = is_page_locked(static_cast<const char*>(begin) + bytes - 1);
-  return first && last ? PageLocked::yes : first || last ? PageLocked::partly : PageLocked::no;
+  if (!first && !last) return PageLocked::no;
+  // Locks of memories on both sides may reach into the pages at the ends.
+  return first && last && !Ranges::all().share_pages(begin, bytes) ? PageLocked::yes : PageLocked::partly;
 }
 
 void page_lock_recurring(GstBuffer* buffer, GstMapFlags access, GstCudaContext* context, const void* visitor) {

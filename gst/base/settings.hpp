@@ -22,7 +22,7 @@
 namespace cudavision {
 
 /// The transitions between the states, for settings of any type. Each call needs the lock of the object that owns the settings. take(),
-/// accept() and revert() are for the streaming thread.
+/// accept() and revert() are for the thread that makes plans: the streaming thread, or the one that starts the element.
 class SettingsMachine {
  public:
   virtual ~SettingsMachine() = default;
@@ -68,7 +68,7 @@ class SettingsOf final : public SettingsMachine {
 
   /// Needs the object lock.
   const S& committed() const { return committed_.values; }
-  /// For the streaming thread, without the object lock.
+  /// For the thread that makes plans, without the object lock.
   const S& taken() const { return taken_.values; }
 
   void commit() override {

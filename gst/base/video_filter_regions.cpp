@@ -65,7 +65,7 @@ Rect grown(const Rect& box, double margin) {
 
 #if CUDAVISION_HAVE_ANALYTICS
 /// Adds a detection to a meta, at its place in the picture that is cropped at `origin`.
-void add_moved_object(GstAnalyticsRelationMeta* meta, const GstAnalyticsODMtd* object, CropOrigin origin,
+bool add_moved_object(GstAnalyticsRelationMeta* meta, const GstAnalyticsODMtd* object, CropOrigin origin,
                       GstAnalyticsODMtd* added) {
   const GQuark type = gst_analytics_od_mtd_get_obj_type(object);
   gint x, y, width, height;
@@ -74,23 +74,25 @@ void add_moved_object(GstAnalyticsRelationMeta* meta, const GstAnalyticsODMtd* o
   gfloat turn;
   gst_analytics_od_mtd_get_oriented_location(object, &x, &y, &width, &height, &turn, &confidence);
   const Rect box = in_picture(x, y, width, height, origin);
-  gst_analytics_relation_meta_add_oriented_od_mtd(meta, type, box.x, box.y, box.width, box.height, turn, confidence, added);
+  return gst_analytics_relation_meta_add_oriented_od_mtd(meta, type, box.x, box.y, box.width, box.height, turn, confidence, added);
 #else
   gst_analytics_od_mtd_get_location(object, &x, &y, &width, &height, &confidence);
   const Rect box = in_picture(x, y, width, height, origin);
-  gst_analytics_relation_meta_add_od_mtd(meta, type, box.x, box.y, box.width, box.height, confidence, added);
+  return gst_analytics_relation_meta_add_od_mtd(meta, type, box.x, box.y, box.width, box.height, confidence, added);
 #endif
 }
 
 /// Adds a copy of analytics metadata to the meta of another buffer, as the meta's own transform function does.
-void add_copy(GstBuffer* outbuf, GstAnalyticsRelationMeta* meta, GstBuffer* inbuf, const GstAnalyticsMtd& from,
+bool add_copy(GstBuffer* outbuf, GstAnalyticsRelationMeta* meta, GstBuffer* inbuf, const GstAnalyticsMtd& from,
               GstAnalyticsMtd* added) {
   const auto* impl = reinterpret_cast<const GstAnalyticsMtdImpl*>(gst_analytics_mtd_get_mtd_type(&from));
   const gsize size = gst_analytics_mtd_get_size(&from);
   gpointer data = gst_analytics_relation_meta_add_mtd(meta, impl, size, added);
+  if (!data) return false;
   if (size) std::memcpy(data, gst_analytics_relation_meta_get_mtd_data(from.meta, from.id), size);
   GstMetaTransformCopy whole{FALSE, 0, gsize(-1)};
   if (impl->mtd_meta_transform) impl->mtd_meta_transform(outbuf, added, inbuf, _gst_meta_transform_copy, &whole);
+  return true;
 }
 
 /// Adds what a meta of an uncropped frame holds to the buffer of the cropped picture: detections at their place in the picture, all other
@@ -110,11 +112,9 @@ void add_moved(GstBaseTransform* trans, GstBuffer* outbuf, GstAnalyticsRelationM
       continue;
     }
 #endif
-    if (type == gst_analytics_od_mtd_get_mtd_type())
-      add_moved_object(to, &mtd, origin, &added);
-    else
-      add_copy(outbuf, to, inbuf, mtd, &added);
-    ids[id] = added.id;
+    const bool is_added = type == gst_analytics_od_mtd_get_mtd_type() ? add_moved_object(to, &mtd, origin, &added)
+                                                                      : add_copy(outbuf, to, inbuf, mtd, &added);
+    if (is_added) ids[id] = added.id;
   }
   for (guint a = 0; a < length; ++a)
     for (guint b = 0; b < length; ++b) {

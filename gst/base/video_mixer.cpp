@@ -186,8 +186,8 @@ void pad_class_init(GstCudaVisionMixerPadClass* klass) {
 
 void class_init(GstCudaVisionMixerClass* klass) {
   GObjectClass* object = G_OBJECT_CLASS(klass);
-  object->set_property = set_property;
-  object->get_property = get_property;
+  object->set_property = vfunc<set_property>;
+  object->get_property = vfunc<get_property>;
   object->finalize = finalize;
   Host::install_properties(object, PROP_HOST);
 

@@ -45,6 +45,12 @@ Managed* export_tensor(Owner* owner, const CudavisionArray& array) {
 }
 
 std::atomic<const CudavisionPython*> python{nullptr};
+std::atomic<int> ending{0};  // sources that another thread deletes
+
+/// Waits until no sources are being deleted, but not for ever. The caller must not have the interpreter's lock.
+void wait_for_deletions() {
+  for (int ms = 0; ending > 0 && ms < 10000; ++ms) g_usleep(1000);
+}
 
 }  // namespace
 
@@ -56,8 +62,12 @@ void Sources::end() {
     delete this;
     return;
   }
-  const GFunc delete_sources = [](gpointer sources, gpointer) { delete static_cast<Sources*>(sources); };
+  const GFunc delete_sources = [](gpointer sources, gpointer) {
+    delete static_cast<Sources*>(sources);
+    --ending;
+  };
   static GThreadPool* const thread = g_thread_pool_new(delete_sources, nullptr, 1, FALSE, nullptr);
+  ++ending;
   g_thread_pool_push(thread, this, nullptr);
 }
 
@@ -85,7 +95,10 @@ using namespace cudavision::frames;
 
 void cudavision_frames_python(const CudavisionPython* functions) {
   static CudavisionPython copy;
-  if (functions) copy = *functions;
+  if (functions)
+    copy = *functions;
+  else
+    wait_for_deletions();  // they need the interpreter
   python = functions ? &copy : nullptr;
 }
 

@@ -375,6 +375,23 @@ TEST(refuses_wrong_values_of_the_common_properties, Each::element) {
   }
 }
 
+/// A wrong value of one of them leaves the others alone, whichever is set first.
+TEST(refuses_only_the_wrong_one_of_the_common_properties, Each::element) {
+  for (const char* settings : {"async-depth=2 cuda-device-id=-5", "cuda-device-id=-5 async-depth=2"}) {
+    at(settings);
+    Line line(run);
+    line.pause();
+    set(line.element, settings);
+    EXPECT_CONTAINS(pop_message(line.bus, GST_MESSAGE_WARNING).text, "cuda-device-id is -5");
+    EXPECT_EQ(pop_message(line.bus, GST_MESSAGE_WARNING).text, "");
+    guint depth = 0;
+    gint device = 0;
+    g_object_get(line.element, "async-depth", &depth, "cuda-device-id", &device, nullptr);
+    EXPECT_EQ(depth, 2u);
+    EXPECT_EQ(device, -1);
+  }
+}
+
 TEST(warns_of_a_late_backend_change, Each::element) {
   Line line(run);
   set(line.element, "backend=cpu");

@@ -6,7 +6,8 @@
 //   first placement                 |memory|
 //   second placement                                           |memory|
 //
-// Placements alternate, because memory seldom fills whole pages (2 MiB). Only for files that are built with CUDA.
+// Placements alternate, because memory seldom fills whole pages (2 MiB). At the second one up to 255 bytes behind the memory are mapped, since
+// it begins at a multiple of 256. For one device and one thread. Only for files that are built with CUDA.
 #pragma once
 
 #include <cuda.h>
