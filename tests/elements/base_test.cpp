@@ -137,15 +137,17 @@ void ends_after_the_function() {
 }
 
 void ends_in_the_function() {
-  std::atomic<bool> ended{false};
+  std::atomic<bool> is_set{false}, ended{false};
   auto* deadline = new std::optional<Deadline>;
   deadline->emplace([&, deadline] {
+    while (!is_set) std::this_thread::yield();
     deadline->reset();  // as a probe that stops the element
     delete deadline;
     ended = true;
     return Deadline::Time(Deadline::Clock::now());
   });
   (*deadline)->set(Deadline::Clock::now());
+  is_set = true;
   expect(comes_true([&] { return ended.load(); }), "the function can end the deadline");
 }
 
