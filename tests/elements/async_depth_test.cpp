@@ -236,6 +236,28 @@ TEST(lets_live_frames_out_if_no_frame_follows, Each::run) {
   }
 }
 
+/// As an application that replaces an element while it plays: the thread that sends EOS also stops the element, when EOS comes out. The frames
+/// that waited take longer than their latency to go on.
+TEST(can_be_stopped_by_the_thread_that_drains_it, Each::run) {
+  Stream stream(run, "", 3);
+  gst_harness_set_live(stream.rig.harness(), TRUE);
+  stream.rig.caps_alone(caps_of("NV12"));
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(stream.send(), GST_FLOW_OK);
+  const auto passes = [](GstPad*, GstPadProbeInfo* info, gpointer element) {
+    if (info->type & GST_PAD_PROBE_TYPE_BUFFER) g_usleep(4 * duration / 1000);
+    if (!(info->type & GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM) || GST_EVENT_TYPE(GST_PAD_PROBE_INFO_EVENT(info)) != GST_EVENT_EOS)
+      return GST_PAD_PROBE_OK;
+    gst_element_set_state(GST_ELEMENT(element), GST_STATE_NULL);
+    return GST_PAD_PROBE_DROP;
+  };
+  GstPad* src = gst_element_get_static_pad(stream.rig.element(), "src");
+  gst_pad_add_probe(src, GstPadProbeType(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM), passes,
+                    stream.rig.element(), nullptr);
+  gst_harness_push_event(stream.rig.harness(), gst_event_new_eos());
+  EXPECT_EQ(stream.take(), 2);
+  gst_object_unref(src);
+}
+
 /// Frames that wait are frames of downstream's pool.
 TEST(needs_no_more_frames_than_the_pool_downstream_has, Each::run) {
   for (guint most : {2u, 20u}) {
