@@ -2,10 +2,10 @@
 #include "gst/base/bus_copies.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
 #include "gst/base/cuda_stream.hpp"
+#include "gst/base/frame.hpp"
 #include "gst/base/page_locks.hpp"
 #include "kernels/cuda/filter.hpp"
 
@@ -53,12 +53,6 @@ PageLocked page_locked(const Plane& plane, const PlaneExtent& extent) {
   return cudavision::page_locked(plane.data, std::size_t(plane.pitch) * std::size_t(extent.rows - 1) + row);
 }
 
-void copy_rows(const Plane& from, const Plane& to, const PlaneExtent& extent) {
-  for (std::ptrdiff_t row = 0; row < extent.rows; ++row)
-    std::memcpy(static_cast<char*>(to.data) + to.pitch * row, static_cast<const char*>(from.data) + from.pitch * row,
-                copied_row(extent, from, to));
-}
-
 cudaError_t copy_plane(const Plane& from, const Plane& to, const PlaneExtent& extent, cudaMemcpyKind kind, CUstream stream) {
   return cudaMemcpy2DAsync(to.data, to.pitch, from.data, from.pitch, copied_row(extent, from, to), extent.rows, kind, stream);
 }
@@ -68,10 +62,10 @@ cudaError_t copy_mixed_plane(const Plane& from, const Plane& to, const PlaneExte
   std::vector<char> memory(extent.row_bytes * std::size_t(extent.rows));
   const Plane rows{memory.data(), std::ptrdiff_t(extent.row_bytes)};
   const bool up = kind == cudaMemcpyHostToDevice;
-  if (up) copy_rows(from, rows, extent);
+  if (up) copy_rows(from, rows, copied_row(extent, from, rows), extent.rows);
   cudaError_t result = copy_plane(up ? rows : from, up ? to : rows, extent, kind, stream);
   if (result == cudaSuccess) result = cudaStreamSynchronize(stream);
-  if (!up && result == cudaSuccess) copy_rows(rows, to, extent);
+  if (!up && result == cudaSuccess) copy_rows(rows, to, copied_row(extent, rows, to), extent.rows);
   return result;
 }
 

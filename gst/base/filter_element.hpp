@@ -45,7 +45,6 @@ class FilterElement {
   }
 
   static Result<FilterPlan> make_plan(GstCudaVisionFilter* filter, const PlanContext& context) {
-    if (Status status = check(filter); !status.ok()) return status;
     return E::make_plan(Object::settings(filter).taken(), context);
   }
 

@@ -75,12 +75,6 @@ std::string wrong_layout(GstBuffer* buffer, const GstVideoInfo& video, CropOrigi
   return {};
 }
 
-void copy_rows(const Plane& from, const Plane& to, const PlaneExtent& extent) {
-  for (int y = 0; y < extent.rows; ++y)
-    std::memcpy(static_cast<guint8*>(to.data) + y * to.pitch, static_cast<const guint8*>(from.data) + y * from.pitch,
-                extent.row_bytes);
-}
-
 }  // namespace
 
 MappedFrame::MappedFrame(GstBuffer* buffer, const GstVideoInfo& video, GstMapFlags flags) : writes_(flags & GST_MAP_WRITE) {
@@ -102,7 +96,7 @@ MappedFrame::MappedFrame(GstBuffer* buffer, const GstVideoInfo& video, GstMapFla
 
 MappedFrame::~MappedFrame() {
   if (writes_ && status_.ok())
-    for (const Copy& copy : copies_) copy_rows(image_.planes[copy.plane], copy.original, copy.extent);
+    for (const Copy& copy : copies_) copy_rows(image_.planes[copy.plane], copy.original, copy.extent.row_bytes, copy.extent.rows);
   if (mapped_) gst_video_frame_unmap(&frame_);
 }
 
@@ -145,7 +139,7 @@ Status MappedFrame::straighten(int index, GstMapFlags flags) {
   if (flags & ~(GST_MAP_READ | GST_MAP_WRITE)) return Status::frame(layout + ": in CUDA memory it must be at least a row");
   Copy copy{index, plane, bytes, std::vector<guint8>(bytes.row_bytes * std::size_t(bytes.rows))};
   plane = {copy.bytes.data(), std::ptrdiff_t(bytes.row_bytes)};
-  copy_rows(copy.original, plane, bytes);
+  copy_rows(copy.original, plane, bytes.row_bytes, bytes.rows);
   copies_.push_back(std::move(copy));
   return {};
 }

@@ -3,6 +3,7 @@
 
 #include <gst/video/video.h>
 
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,12 @@ struct CropOrigin {
   int x = 0, y = 0;
 };
 CropOrigin crop_origin(GstBuffer* buffer);
+
+/// Copies rows of bytes in system memory.
+inline void copy_rows(const Plane& from, const Plane& to, std::size_t row_bytes, int rows) {
+  for (std::ptrdiff_t y = 0; y < rows; ++y)
+    std::memcpy(static_cast<char*>(to.data) + y * to.pitch, static_cast<const char*>(from.data) + y * from.pitch, row_bytes);
+}
 
 /// A buffer that is mapped as long as this object lives, as the picture that the caps describe, with the layout of its GstVideoMeta
 /// and the crop of its GstVideoCropMeta. A crop that begins inside a group of subsampled pixels is moved to the first pixel of the

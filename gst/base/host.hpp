@@ -55,6 +55,8 @@ class Host {
   void set_context(GstContext* context);
 
   bool uses_cuda() const { return uses_cuda_; }
+  /// The backend in use since the state READY.
+  Backend backend() const { return uses_cuda_ ? Backend::cuda : Backend::cpu; }
   /// Whether this element is to go over to the CUDA context of a device buffer of another context. Not if it was told to use another
   /// device: then it copies the frame.
   bool follows(GstBuffer* buffer) const;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "gst/base/settled_object.hpp"
@@ -53,15 +54,13 @@ class MixerElement {
     Object::parent_class()->dispatch_properties_changed(object, count, changed);
   }
   static void pad_properties_changed(GObject* pad, guint count, GParamSpec** changed) {
-    if (GstObject* mixer = gst_object_get_parent(GST_OBJECT(pad))) {
-      {
-        const ObjectLock no_snapshot(mixer);
-        Pad::commit_changes(pad, count, changed);
-      }
-      gst_object_unref(mixer);
-    } else {
+    GstObject* mixer = gst_object_get_parent(GST_OBJECT(pad));  // nullptr while the pad is made
+    {
+      std::optional<ObjectLock> no_snapshot;
+      if (mixer) no_snapshot.emplace(mixer);
       Pad::commit_changes(pad, count, changed);
     }
+    gst_clear_object(&mixer);
     Pad::parent_class()->dispatch_properties_changed(pad, count, changed);
   }
 

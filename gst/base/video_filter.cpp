@@ -111,9 +111,8 @@ Status make_plan(GstCudaVisionFilter* self) {
   const FilterSettings& settings = state.settings.taken();
   auto shapes = own_shapes(settings, state.video);
   if (!shapes.ok()) return shapes.error();
-  const Backend backend = state.host.uses_cuda() ? Backend::cuda : Backend::cpu;
-  auto plan = class_of(self)->make_plan(self, {state.video, backend, Region::Mode(settings.region), state.processor.get(),
-                                               state.host.gpu, state.data.get(), state.kept});
+  auto plan = class_of(self)->make_plan(self, {state.video, state.host.backend(), Region::Mode(settings.region),
+                                               state.processor.get(), state.host.gpu, state.data.get(), state.kept});
   if (!plan.ok()) return plan.error();
   if (Status status = state.host.finish_work(); !status.ok()) return status;  // before the former plan ends
   state.processor = std::move(plan.value().processor);

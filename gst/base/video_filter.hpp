@@ -55,7 +55,7 @@ struct GstCudaVisionFilterClass {
   SettingsMachine& (*settings)(GstCudaVisionFilter* self);
   /// Checks the taken settings as far as they do not depend on the format.
   Status (*check)(GstCudaVisionFilter* self);
-  /// Makes a plan from the taken settings. Called with the CUDA context current, and without the object lock.
+  /// Makes a plan from the taken settings, which check() has accepted. Called with the CUDA context current, and without the object lock.
   Result<FilterPlan> (*make_plan)(GstCudaVisionFilter* self, const PlanContext& context);
 
   // Only for elements that can send data other than video, if downstream asks for it. They also call add_data_template().

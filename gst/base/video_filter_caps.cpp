@@ -11,12 +11,7 @@ gboolean query(GstBaseTransform* trans, GstPadDirection direction, GstQuery* que
     return TRUE;
   if (GST_QUERY_TYPE(query) == GST_QUERY_DRAIN && direction == GST_PAD_SINK) push_held(as_filter(trans));
   if (!base_class()->query(trans, direction, query)) return FALSE;
-  if (GST_QUERY_TYPE(query) == GST_QUERY_LATENCY && direction == GST_PAD_SRC) {
-    gboolean live;
-    gst_query_parse_latency(query, &live, nullptr, nullptr);
-    state_of(trans).live = bool(live);  // upstream may not have known it when the caps came
-    add_latency(state_of(trans), query);
-  }
+  if (GST_QUERY_TYPE(query) == GST_QUERY_LATENCY && direction == GST_PAD_SRC) add_latency(state_of(trans), query);
   if (GST_QUERY_TYPE(query) == GST_QUERY_CAPS) {
     // The base class answers in the order of the other side, which may put system memory first.
     GstCaps *caps, *filter;

@@ -162,11 +162,12 @@ void update_latency(GstCudaVisionFilter* self) {
     gst_element_post_message(GST_ELEMENT(self), gst_message_new_latency(GST_OBJECT(self)));
 }
 
-void add_latency(const FilterState& state, GstQuery* query) {
+void add_latency(FilterState& state, GstQuery* query) {
   const GstClockTime latency = state.latency;
   gboolean live;
   GstClockTime min, max;
   gst_query_parse_latency(query, &live, &min, &max);
+  state.live = bool(live);  // upstream may not have known it when the caps came
   gst_query_set_latency(query, live, min + latency, GST_CLOCK_TIME_IS_VALID(max) ? max + latency : max);
 }
 

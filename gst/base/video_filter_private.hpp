@@ -123,8 +123,8 @@ void drop_held(FilterState& state);
 void check_times(GstCudaVisionFilter* self);
 /// Posts a message if the latency of this element has changed.
 void update_latency(GstCudaVisionFilter* self);
-/// Adds the latency of this element to an answered query.
-void add_latency(const FilterState& state, GstQuery* query);
+/// Adds the latency of this element to an answered query, which also says whether upstream is live.
+void add_latency(FilterState& state, GstQuery* query);
 GstFlowReturn generate_output(GstBaseTransform* trans, GstBuffer** outbuf);
 
 // video_filter_caps.cpp

@@ -85,13 +85,12 @@ void drop_device_state(GstCudaVisionMixer* self) {
 
 Status make_plan(GstCudaVisionMixer* self, const GstVideoInfo& output) {
   MixerState& state = *self->state;
-  const bool cuda = state.host.uses_cuda();
   if (Status status = state.host.finish_work(); !status.ok()) return status;
   Gpu::Scope scope(state.host.gpu);
   state.plan.reset();
   state.output_staging.reset();
   if (!scope.status().ok()) return scope.status();
-  auto plan = blend::make(geometry_of(output), color_of(output), cuda ? Backend::cuda : Backend::cpu, compositor_division());
+  auto plan = blend::make(geometry_of(output), color_of(output), state.host.backend(), compositor_division());
   if (!plan.ok()) return plan.error();
   state.plan = std::move(plan.value());
   return {};
