@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Makes the pictures of the documentation with the elements themselves: docs/pictures.sh [build folder] [MEDIA]
-# MEDIA, a folder with photos/ and vtest.avi (the examples/data of Debian's opencv-doc), is for the pictures of motion.md and for report.png.
+# MEDIA, a folder with photos/ and vtest.avi (the examples/data of Debian's opencv-doc), is for the pictures of motion.md and scenes.md and for report.png.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:-build}
@@ -65,5 +65,18 @@ if [[ ${2:-} ]]; then
   trap 'rm -rf "$work"' EXIT
   examples/recipes/privacy-blur.sh "$2/vtest.avi" "$work/hidden.mkv"
   docs/motion_pictures.py "$2" "$work/hidden.mkv"
+  docs/scene_pictures.py "$2"
   docs/report_picture.py "$2"
+  # The wall of motion-alarm-service, after the people came: two cameras, a test picture, and one that is lost.
+  media=$(realpath "$2")
+  cat >"$work/cameras.toml" <<END
+camera.street = {uri = "$media/vtest.avi", cudadiff = {preset = "outdoor", output = "overlay"}}
+camera.path = {uri = "$media/vtest.avi", cudadiff = {preset = "indoor", output = "overlay"}}
+camera.test = {uri = "test", cudadiff = {output = "overlay"}}
+camera.yard = {title = "Yard", uri = "rtsp://127.0.0.1:9/"}
+wall = {width = 640, height = 480, fps = 2, sink = "videoconvert ! video/x-raw,format=RGB ! pngenc ! multifilesink max-files=1 location=$work/wall.png"}
+END
+  timeout 30 /usr/bin/python3 examples/motion-alarm-service/motion_alarm_service.py "$work/cameras.toml" 2>/dev/null || true
+  /usr/bin/python3 -c 'import sys; from PIL import Image; Image.open(sys.argv[1]).quantize(128).save("docs/wall.png", optimize=True)' "$work/wall.png"
+  echo docs/wall.png
 fi

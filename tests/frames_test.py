@@ -35,7 +35,7 @@ except (ImportError, ValueError) as error:
     print(f"skipped: {error}")
     sys.exit(77)
 
-from cudavision import frames  # noqa: E402
+from cudavision import _sources, frames  # noqa: E402
 
 Gst.init(None)
 FORMATS = (
@@ -176,6 +176,13 @@ class Layouts(unittest.TestCase):
         ):
             crop[:] = numbers
             with self.assertRaisesRegex(BufferError, error):
+                frames.Frame(buffer)
+
+    def test_meta_without_a_pixel(self):
+        for size in ((0, 4), (4, 0)):
+            buffer = Gst.Buffer.new_wrapped(bytes(16))
+            GstVideo.buffer_add_video_meta_full(buffer, 0, GstVideo.VideoFormat.GRAY8, *size, 1, [0, 0, 0, 0], [4, 0, 0, 0])
+            with self.assertRaisesRegex(BufferError, "GstVideoMeta is not of a picture"):
                 frames.Frame(buffer)
 
     def test_crop_of_subsampled_planes(self):
@@ -371,6 +378,28 @@ class Writing(unittest.TestCase):
         self.assertEqual(ctypes.c_uint64.from_address(managed + 72).value, 0)
 
 
+class Interface:
+    def __init__(self, fields):
+        self.__cuda_array_interface__ = fields
+
+
+class Nowhere:
+    """An array whose tensor has no memory."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+    def __dlpack__(self, **_):
+        capsule = self.array.__dlpack__()
+        pointer = ctypes.pythonapi.PyCapsule_GetPointer
+        pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+        ctypes.c_void_p.from_address(pointer(capsule, b"dltensor")).value = None  # the first member of DLManagedTensor
+        return capsule
+
+
 class Errors(unittest.TestCase):
     def refused(self, kind, pattern, function, *arguments, **options):
         with self.assertRaisesRegex(kind, pattern):
@@ -381,6 +410,8 @@ class Errors(unittest.TestCase):
         self.refused(BufferError, "give the caps too", frames.Frame, buffer)
         self.refused(BufferError, "not those of raw video", frames.Frame, buffer, "audio/x-raw,format=S16LE,rate=8000,channels=1")
         self.refused(BufferError, "not those of raw video", frames.Frame, buffer, "video/x-raw")
+        for size in ("width=-2,height=1", "width=0,height=2", "width=4,height=-3"):
+            self.refused(BufferError, "not those of raw video", frames.Frame, buffer, f"video/x-raw,format=GRAY8,{size}")
         self.refused(BufferError, "format v210 are not supported", frames.Frame, buffer, caps_of("v210", 8, 4))
         self.refused(BufferError, "smaller than its caps say", frames.Frame, buffer, caps_of("RGB", 80, 40))
         self.refused(ValueError, "these are no caps", frames.Frame, buffer, "video/x-raw,=")
@@ -433,6 +464,39 @@ class Errors(unittest.TestCase):
         )
         self.refused(BufferError, "begin at odd addresses", frames.Frame, buffer)
 
+    def test_wrong_tensors(self):
+        """Numbers of another library that no plane has are refused, before memory is read with them."""
+
+        def tensor(array, **fields):
+            capsule = array.__dlpack__()
+            pointer = ctypes.pythonapi.PyCapsule_GetPointer
+            pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+            described = _sources._Tensor.from_address(pointer(capsule, b"dltensor"))
+            for name, value in fields.items():
+                if name == "stride":
+                    described.strides[0] = value
+                else:
+                    setattr(described, name, value)
+            return type("Wrong", (), {"__dlpack__": lambda self, **_: capsule, "__dlpack_device__": lambda self: (1, 0)})()
+
+        maker, plane = frames.BufferMaker("GRAY16_LE", 8, 4, device="cpu"), numpy.zeros((4, 16), numpy.uint16)[:, :8]
+        for pattern, fields in (
+            ("has -1 dimensions", {"ndim": -1}),
+            ("has 2147483647 dimensions", {"ndim": 2**31 - 1}),
+            ("has no shape", {"shape": None}),
+            ("beyond the end of memory", {"byte_offset": 2**64 - 1}),
+            ("beyond the end of memory", {"stride": 2**63 - 1}),
+        ):
+            self.refused(BufferError, pattern, maker, tensor(plane, **fields))
+
+    def test_wrong_interfaces(self):
+        good = {"shape": (4, 8), "typestr": "|u1", "data": (4096, False), "version": 3}
+        self.assertEqual(_sources.Imported(Interface(good), "cuda:0", None).strides, (8, 1))
+        for wrong in ({}, {**good, "typestr": "u"}, {**good, "data": ()}, {**good, "data": None}, {**good, "data": (0.5, False)},
+                      {**good, "shape": 5}, {**good, "shape": ("4", 8)}, {**good, "strides": "x"}):
+            self.refused(BufferError, "__cuda_array_interface__ is wrong", _sources.Imported, Interface(wrong), "cuda:0", None)
+        self.refused(BufferError, "2 dimensions, but 1 strides", _sources.Imported, Interface({**good, "strides": (8,)}), "cuda:0", None)
+
     def test_no_gpu(self):
         """Without a GPU there is one clear sentence."""
         if pathlib.Path("/dev/nvidiactl").exists():
@@ -453,6 +517,7 @@ class Errors(unittest.TestCase):
         self.refused(ValueError, "a time is nanoseconds", maker, luma, chroma, pts=-1)
         overlapping = numpy.lib.stride_tricks.as_strided(numpy.zeros(64, numpy.uint8), (4, 8), (1, 1))
         self.refused((ValueError, BufferError), "rows must not overlap|readonly", maker, overlapping, chroma)
+        self.refused(ValueError, "the array of plane 0 is at address 0", maker, Nowhere(luma), chroma)
         self.assertEqual(maker.made, 0)
         self.assertEqual(maker(luma, chroma).get_size(), 48)
 

@@ -9,6 +9,7 @@ namespace cudavision {
 
 bool video_from_caps(GstVideoInfo& video, const GstCaps* caps) {
   if (!gst_video_info_from_caps(&video, caps)) return false;
+  if (GST_VIDEO_INFO_WIDTH(&video) <= 0 || GST_VIDEO_INFO_HEIGHT(&video) <= 0) return false;  // which GStreamer accepts
   replace_meaningless_numbers(video);
   return true;
 }

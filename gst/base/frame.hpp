@@ -12,7 +12,7 @@
 
 namespace cudavision {
 
-/// Reads caps of raw video, and replaces meaningless numbers. Returns false if the caps are not of raw video.
+/// Reads caps of raw video, and replaces meaningless numbers. Returns false if the caps are not of raw video, or of no pixel.
 bool video_from_caps(GstVideoInfo& video, const GstCaps* caps);
 /// Replaces numbers without a meaning, which gst_video_info_from_caps() accepts: those in a colorimetry ("9:9:9:9") become
 /// "unknown", and a pixel aspect ratio of 0 becomes 1/1.

@@ -72,6 +72,8 @@ class Processor {
   virtual Status submit(const FrameJob& job) = 0;
   /// Called once for each submit(), in order, when its work is done (see reads_results() and results_kept()).
   virtual void finished(const FrameReport&) {}
+  /// Upstream says with a GAP event that no frame comes until this running time. Called when all frames before it are finished.
+  virtual void passed(GstClockTime, GstElement*) {}
   /// Ends a run of frames. State of earlier frames must not affect later ones, except after Interruption::discont. Results so far may be
   /// posted.
   virtual void interrupted(Interruption, GstElement*) {}

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <new>
+#include <string>
 #include <vector>
 
+#include "gst/base/pages.hpp"
 #include "gst/base/settings.hpp"
 #include "gst/base/vfunc.hpp"
 
@@ -118,10 +120,12 @@ class SettledObject {
 };
 
 /// Sets the metadata of an element class from a struct E, which has
-///   static constexpr const char *long_name, *klass, *description;
+///   static constexpr const char *element_name, *long_name, *klass, *description;
 template <typename E>
 void set_metadata(gpointer klass) {
   gst_element_class_set_static_metadata(GST_ELEMENT_CLASS(klass), E::long_name, E::klass, E::description, "cudavision developers");
+  const std::string page = page_uri(std::string("docs/elements/") + E::element_name + ".md");
+  if (!page.empty()) gst_element_class_add_metadata(GST_ELEMENT_CLASS(klass), GST_ELEMENT_METADATA_DOC_URI, page.c_str());
 }
 
 }  // namespace cudavision

@@ -129,6 +129,24 @@ GstFlowReturn transform(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* ou
 
 GstFlowReturn transform_ip(GstBaseTransform* trans, GstBuffer* buffer) { return transform(trans, buffer, buffer); }
 
+namespace {
+
+/// Tells the processor until when no frame comes.
+void pass_gap(GstBaseTransform* trans, GstEvent* event) {
+  GstCudaVisionFilter* self = as_filter(trans);
+  FilterState& state = *self->state;
+  GstClockTime time, duration;
+  gst_event_parse_gap(event, &time, &duration);
+  if (GST_CLOCK_TIME_IS_VALID(time) && GST_CLOCK_TIME_IS_VALID(duration)) time += duration;
+  const GstClockTime running_time = gst_segment_to_running_time(&trans->segment, GST_FORMAT_TIME, time);
+  const std::lock_guard lock(state.processing);
+  if (!state.processor || !GST_CLOCK_TIME_IS_VALID(running_time)) return;
+  const Gpu::Scope scope(state.host.gpu);
+  if (complete_until(self, 0).ok()) state.processor->passed(running_time, GST_ELEMENT(self));  // else the next frame fails
+}
+
+}  // namespace
+
 gboolean sink_event(GstBaseTransform* trans, GstEvent* event) {
   if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP) {
     interrupt(as_filter(trans), Interruption::flush);
@@ -137,6 +155,7 @@ gboolean sink_event(GstBaseTransform* trans, GstEvent* event) {
   } else if (GST_EVENT_IS_SERIALIZED(event)) {
     push_held(as_filter(trans));
   }
+  if (GST_EVENT_TYPE(event) == GST_EVENT_GAP) pass_gap(trans, event);
   if (GST_EVENT_TYPE(event) == GST_EVENT_EOS) {
     interrupt(as_filter(trans), Interruption::eos);
     finish_work(as_filter(trans));

@@ -32,7 +32,8 @@ constexpr Choice shadow_choices[] = {{"keep", "A pixel in shadow has changed"}, 
 constexpr Choice presets[] = {{"custom", "The defaults of all properties"},
                               {"indoor", "Rooms: lamps that are switched and flicker, shadows, people near the camera"},
                               {"outdoor", "Yards and streets: clouds, swaying trees, rain, shaking masts"},
-                              {"low-light", "Dark scenes with faint objects and noise of the sensor"}};
+                              {"low-light", "Dark scenes with faint objects and noise of the sensor"},
+                              {"road", "Lanes on which vehicles follow each other all the time"}};
 
 constexpr guint most_regions = 65536;  // the largest max-regions
 
@@ -82,7 +83,7 @@ struct DiffElement {
           open_radius = guint(diff::Params().open_radius), cell_size = guint(diff::Params().cell_size);
     double learning_rate = diff::Params().learning_rate, variance_threshold = diff::Params().variance_threshold,
            gain = diff::Params().gain, shadow_threshold = diff::Params().shadow_threshold,
-           light_change_ratio = diff::Params().light_change_ratio;
+           light_change_ratio = diff::Params().light_change_ratio, noise_limit = diff::Params().noise_limit;
     bool light_compensation = diff::Params().light_compensation, luma_only = diff::Params().luma_only;
     std::string mask_regions, zones, lines;
   };
@@ -134,6 +135,11 @@ struct DiffElement {
                        "threshold=0",
                        initial.light_compensation),
          &Settings::light_compensation},
+        {double_property("noise-limit", "Noise limit",
+                         "Largest standard deviation of the noise of a pixel, {} in 8-bit steps, if reference=background and "
+                         "threshold=0; 0 is no limit",
+                         0, 255, initial.noise_limit),
+         &Settings::noise_limit},
         {enum_property("shadows", "Shadows", "Whether pixels in shadow have changed, if reference is background or mog2",
                        enum_from_table("GstCudaDiffShadows", shadow_choices), initial.shadows),
          &Settings::shadows},
@@ -203,6 +209,16 @@ struct DiffElement {
         {double_property("track-hold", "Hold of an object", "Time for which an object stays that is not seen, in seconds", 0, 1e6,
                          initial.track_hold),
          &Settings::track_hold},
+        {double_property("still-time", "Still time",
+                         "Time for which an object stands still until it has stopped, in seconds: the messages stopped and moving",
+                         0, 86400, initial.still_time),
+         &Settings::still_time},
+        {double_property(
+             "absorb-time", "Absorb time",
+             "Time for which an object stands still until it becomes background, in seconds, if reference=background and "
+             "threshold=0; 0 is never",
+             0, 86400, initial.absorb_time),
+         &Settings::absorb_time},
         {double_property("forget-after", "Forget after",
                          "Time without frames, in seconds, after which background and objects begin anew with the next one; 0 is "
                          "never. After less, as when frames are lost, they go on",
@@ -217,8 +233,8 @@ struct DiffElement {
         {bool_property("post-messages", "Post messages", "Post element messages on the bus", initial.post_messages),
          &Settings::post_messages},
         {g_param_spec_uint64("message-interval", "Message interval",
-                             "Time between messages while motion neither begins nor ends, in ns; 0 posts a message for each frame",
-                             0, G_MAXUINT64, initial.message_interval, playing_property),
+                             "Time whose frames a message sums up, in ns; 0 posts a message for each frame", 0, G_MAXUINT64,
+                             initial.message_interval, playing_property),
          &Settings::message_interval},
         {bool_property("attach-roi", "Attach ROI", "Attach a GstVideoRegionOfInterestMeta of type motion for each region",
                        initial.attach_roi),
@@ -260,6 +276,8 @@ struct DiffElement {
     const std::string without_model = unless(adapts, compared), without_mixture = unless(mog2, compared);
     const std::string not_shown =
         unless(settings.output == int(diff::Output::difference), std::string("output=") + outputs[settings.output].nick);
+    const std::string not_automatic =
+        first_of(unless(background, compared), unless(settings.threshold == 0, "threshold=" + std::to_string(settings.threshold)));
     const std::string not_tracked = unless(settings.track, "track=false");
     const std::tuple<const char*, bool, std::string> rows[] = {
         // name, is set, what takes its effect away
@@ -270,15 +288,16 @@ struct DiffElement {
         {"variance-threshold", settings.variance_threshold != initial.variance_threshold, without_mixture},
         {"mode", settings.mode != initial.mode, not_shown},
         {"threshold", settings.threshold != initial.threshold, unless(!mog2, compared)},
-        {"light-compensation", settings.light_compensation != initial.light_compensation,
-         first_of(unless(background, compared),
-                  unless(settings.threshold == 0, "threshold=" + std::to_string(settings.threshold)))},
+        {"light-compensation", settings.light_compensation != initial.light_compensation, not_automatic},
+        {"noise-limit", settings.noise_limit != initial.noise_limit, not_automatic},
         {"shadows", settings.shadows != initial.shadows, without_model},
         {"shadow-threshold", settings.shadow_threshold != initial.shadow_threshold,
          first_of(without_model, unless(settings.shadows == 1, "shadows=keep"))},
         {"gain", settings.gain != initial.gain, not_shown},
         {"track-min-frames", settings.track_min_frames != initial.track_min_frames, not_tracked},
         {"track-hold", settings.track_hold != initial.track_hold, not_tracked},
+        {"still-time", settings.still_time != initial.still_time, not_tracked},
+        {"absorb-time", settings.absorb_time != initial.absorb_time, first_of(not_tracked, not_automatic)},
         {"zones", !settings.zones.empty(), not_tracked},
         {"lines", !settings.lines.empty(), not_tracked},
         {"message-interval", settings.message_interval != initial.message_interval,
@@ -306,13 +325,17 @@ struct DiffElement {
     Settings values;
     values.preset = settings.preset;
     if (settings.preset == 0) return values;
-    const bool outdoor = settings.preset == 2, dark = settings.preset == 3;
+    const bool indoor = settings.preset == 1, outdoor = settings.preset == 2, dark = settings.preset == 3,
+               road = settings.preset == 4;
     values.reference = int(diff::Reference::background);
     values.threshold = values.analysis_scale = values.cell_size = 0;
     values.shadows = 1;
     values.cell_threshold = dark ? 0.35 : 0.5;
     values.min_area = 3;
-    values.min_motion_frames = outdoor ? 2 : 1;
+    values.min_motion_frames = outdoor || road ? 2 : 1;
+    values.gap = indoor ? 2 : road ? 1 : values.gap;
+    values.noise_limit = road ? 17 : values.noise_limit;               // vehicles on every second frame of a pixel are no noise
+    values.shadow_threshold = indoor ? 0.7 : values.shadow_threshold;  // lamps and walls light the shadows of a room
     return values;
   }
 
@@ -340,6 +363,7 @@ struct DiffElement {
     params.analysis_scale = scale_for(settings.analysis_scale, width);
     params.threshold = int(settings.threshold);
     params.light_compensation = settings.light_compensation;
+    params.noise_limit = settings.noise_limit;
     params.drop_shadows = settings.shadows == 1;
     params.shadow_threshold = settings.shadow_threshold;
     params.light_change_ratio = settings.light_change_ratio;
@@ -369,7 +393,9 @@ Result<FilterPlan> DiffElement::make_plan(const Settings& settings, const PlanCo
   auto diff = diff::make(params, geometry, context.backend);
   if (!diff.ok()) return diff.error();
   if (!context.kept) context.kept = std::make_shared<RunCounts>();
-  DiffContext rest{settings, std::move(places.value()), context.video, std::static_pointer_cast<RunCounts>(context.kept),
+  MotionSettings motion = settings;
+  motion.absorbs = params.reference == diff::Reference::background && params.threshold == 0;
+  DiffContext rest{motion, std::move(places.value()), context.video, std::static_pointer_cast<RunCounts>(context.kept),
                    context.previous};
   std::string advice = outside_frame(masked.value(), geometry);
   if (const std::string text = without_effect(settings); !text.empty()) advice += (advice.empty() ? "" : "; ") + text;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "gst/elements/diff_messages.hpp"
 
+#include <algorithm>
+
 namespace cudavision {
 namespace {
 
 void set_regions(GstStructure* message, const diff::MotionRegions& regions) {
   std::vector<GstStructure*> list;
-  for (const auto& [box, area, score] : regions.kept)
+  for (const auto& [box, area, score, structure] : regions.kept)
     list.push_back(gst_structure_new("region", "x", G_TYPE_INT, box.x, "y", G_TYPE_INT, box.y, "width", G_TYPE_INT, box.width,
                                      "height", G_TYPE_INT, box.height, "area", G_TYPE_UINT, guint(area), "score", G_TYPE_DOUBLE,
                                      score, nullptr));
@@ -16,12 +18,43 @@ void set_regions(GstStructure* message, const diff::MotionRegions& regions) {
 
 }  // namespace
 
+void FrameSums::add(const Finding& finding, bool on) {
+  ++frames;
+  motion_frames += on;
+  changed += finding.changed_ratio;
+  changed_max = std::max(changed_max, finding.changed_ratio);
+}
+
+void FrameSums::set(GstStructure* message) const {
+  const double mean = frames ? changed / double(frames) : 0;
+  gst_structure_set(message, "frames", G_TYPE_UINT64, frames, "motion-frames", G_TYPE_UINT64, motion_frames, "changed-mean",
+                    G_TYPE_DOUBLE, mean, "changed-max", G_TYPE_DOUBLE, changed_max, nullptr);
+}
+
 GstStructure* motion_message(const Finding& finding, const char* event) {
   GstStructure* message = new_message("cudadiff", finding.times);
   gst_structure_set(message, "event", G_TYPE_STRING, event, "changed-ratio", G_TYPE_DOUBLE, finding.changed_ratio,
                     "mean-difference", G_TYPE_DOUBLE, finding.mean_difference, nullptr);
   set_regions(message, finding.regions);
   return message;
+}
+
+std::vector<std::string> names_of(const std::vector<int>& places, const std::vector<std::string>& names) {
+  std::vector<std::string> picked;
+  for (int place : places) picked.push_back(names[std::size_t(place)]);
+  return picked;
+}
+
+void set_names(GstStructure* structure, const char* field, const std::vector<std::string>& names) {
+  GValue list = G_VALUE_INIT;
+  gst_value_array_init(&list, guint(names.size()));
+  for (const std::string& text : names) {
+    GValue name = G_VALUE_INIT;
+    g_value_init(&name, G_TYPE_STRING);
+    g_value_set_string(&name, text.c_str());
+    gst_value_array_append_and_take_value(&list, &name);
+  }
+  gst_structure_take_value(structure, field, &list);
 }
 
 }  // namespace cudavision

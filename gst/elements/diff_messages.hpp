@@ -2,6 +2,9 @@
 // The messages of cudadiff.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "gst/base/processor.hpp"
 #include "kernels/diff/motion.hpp"
 
@@ -16,7 +19,22 @@ struct Finding {
   diff::Cells cells;
 };
 
+/// Sums of the frames since the last message about a frame.
+struct FrameSums {
+  guint64 frames = 0, motion_frames = 0;
+  double changed = 0, changed_max = 0;
+
+  /// Adds a frame; `on`: there is motion, as the property `motion` says it.
+  void add(const Finding& finding, bool on);
+  /// Sets the fields of a message.
+  void set(GstStructure* message) const;
+};
+
 /// (transfer full) The message about a frame.
 GstStructure* motion_message(const Finding& finding, const char* event);
+/// The names of these places.
+std::vector<std::string> names_of(const std::vector<int>& places, const std::vector<std::string>& names);
+/// Sets a field to a GstValueArray of strings.
+void set_names(GstStructure* structure, const char* field, const std::vector<std::string>& names);
 
 }  // namespace cudavision

@@ -6,6 +6,7 @@
 #endif
 
 #include "gst/base/frame.hpp"
+#include "gst/elements/diff_messages.hpp"
 
 namespace cudavision {
 namespace {
@@ -68,25 +69,12 @@ struct Analytics {
 };
 #endif
 
-/// Sets a field to a GstValueArray of strings.
-void set_names(GstStructure* structure, const char* field, const std::vector<int>& places, const std::vector<std::string>& names) {
-  GValue list = G_VALUE_INIT;
-  gst_value_array_init(&list, guint(places.size()));
-  for (int place : places) {
-    GValue name = G_VALUE_INIT;
-    g_value_init(&name, G_TYPE_STRING);
-    g_value_set_string(&name, names[std::size_t(place)].c_str());
-    gst_value_array_append_and_take_value(&list, &name);
-  }
-  gst_structure_take_value(structure, field, &list);
-}
-
 }  // namespace
 
 void attach_regions(GstBuffer* buffer, const std::vector<diff::MotionRegion>& regions) {
   const CropOrigin origin = crop_origin(buffer);
   Analytics analytics(buffer, origin, regions.size());
-  for (const auto& [box, area, score] : regions) {
+  for (const auto& [box, area, score, structure] : regions) {
     attach_roi(buffer, origin, box, 0, score, area);
     analytics.add(box, score);
   }
@@ -98,8 +86,8 @@ void attach_objects(GstBuffer* buffer, const std::vector<diff::TrackedObject>& o
   for (const diff::TrackedObject& object : objects) {
     GstStructure* motion = attach_roi(buffer, origin, object.box, int(object.id), object.score, object.area);
     gst_structure_set(motion, "id", G_TYPE_UINT, guint(object.id), "age", G_TYPE_DOUBLE, object.age, "confirmed", G_TYPE_BOOLEAN,
-                      object.id > 0, "held", G_TYPE_BOOLEAN, object.held, nullptr);
-    set_names(motion, "zones", object.zones, zones);
+                      object.id > 0, "held", G_TYPE_BOOLEAN, object.held, "stopped", G_TYPE_BOOLEAN, object.stopped, nullptr);
+    set_names(motion, "zones", names_of(object.zones, zones));
     analytics.add(object);
   }
 }

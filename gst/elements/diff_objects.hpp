@@ -23,10 +23,16 @@ class Objects {
   bool on() const { return tracker_.has_value(); }
   /// Goes on to the next frame. `now` is its time in ns on a clock that does not run backwards.
   void advance(const diff::MotionRegions& regions, const diff::Cells& cells, GstClockTime now, const FrameTimes& times);
+  /// No frame came until `now`, see diff::Tracker::passed().
+  void passed(GstClockTime now);
   /// Ends a run of frames: all objects leave.
   void finish();
 
   const std::vector<diff::TrackedObject>& objects() const { return tracker_->objects(); }
+  /// What the background may learn after the last frame, see diff::Tracker::learning().
+  std::vector<diff::Learning> learning(const diff::Cells& cells) const {
+    return on() ? tracker_->learning(cells) : std::vector<diff::Learning>();
+  }
   const std::vector<std::string>& zones() const { return places_.zones; }
   /// (transfer full) The messages since the last call; `times` are those of the frame that they belong to.
   std::vector<GstStructure*> take_messages(const FrameTimes& times);
@@ -34,8 +40,9 @@ class Objects {
  private:
   struct Said {
     diff::ObjectEvent event;
-    std::string place;            ///< the name of the zone or the line; empty: the frame
-    RunCounts::Crossings counts;  ///< of the line
+    std::string place;               ///< the name of the zone or the line; empty: the frame
+    RunCounts::Crossings counts;     ///< of the line
+    std::vector<std::string> zones;  ///< the names of event.zones
   };
 
   void collect();

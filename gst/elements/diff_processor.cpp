@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "gst/elements/diff_processor.hpp"
 
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -26,18 +27,33 @@ struct Clock {
   }
 };
 
+/// Finds which frames have a message, because they are the last ones of an interval. Intervals begin at multiples of their length.
+struct Intervals {
+  /// The number of the interval in which the last message that was due left off; none: no message yet.
+  std::optional<guint64> told;
+
+  /// Whether a message is due with a frame: the first one, and each after which another interval begins. `end`: when the frame ends.
+  bool due(GstClockTime end, GstClockTime length) {
+    const guint64 number = length > 0 ? end / length : 0;
+    return std::exchange(told, number) != number || length == 0;
+  }
+};
+
 /// Finds when motion begins and ends. Times are running times in ns.
 struct Motion {
   bool on = false;
-  guint frames = 0;                           ///< consecutive frames with motion
-  GstClockTime still = 0;                     ///< time since the last frame with motion
-  GstClockTime unsaid = GST_CLOCK_TIME_NONE;  ///< time since the last message; NONE: no message yet
+  guint frames = 0;        ///< consecutive frames with motion
+  GstClockTime still = 0;  ///< time since the last frame with motion
   /// Stream times of the first frame of this motion, or of the frames in a row that may become one, and of the last frame with motion.
   GstClockTime began = GST_CLOCK_TIME_NONE, last = GST_CLOCK_TIME_NONE;
 
+  /// Whether the gap passed while frames were missing, for as long as `missing`. The last frame that was not missing had no motion.
+  bool ended_unseen(GstClockTime missing, const MotionSettings& settings) const {
+    return on && still > 0 && still + missing >= settings.gap * GST_SECOND;
+  }
+
   /// Goes on to the next frame, `step` after the last one. Returns the event of the message.
   const char* advance(bool moves, GstClockTime step, GstClockTime stream_time, const MotionSettings& settings) {
-    if (GST_CLOCK_TIME_IS_VALID(unsaid)) unsaid += step;
     if (moves && !on && frames == 0) began = stream_time;
     if (moves) last = stream_time;
     still = moves ? 0 : still + step;
@@ -69,6 +85,8 @@ class DiffProcessor : public Processor {
     clock_ = previous.clock_;
     objects_.continue_from(previous.objects_);
     motion_ = previous.motion_;
+    intervals_ = previous.intervals_;
+    if (settings_.post_messages) sums_ = previous.sums_;
     found_ = std::move(previous.found_);
   }
 
@@ -81,42 +99,52 @@ class DiffProcessor : public Processor {
     Submitted& frame = frames_[job.number % results_in_flight];
     frame.begins_anew = was_away(job.times);
     if (frame.begins_anew) diff_->reset();
+    if (first_ == 0 || frame.begins_anew) first_ = job.number;
+    // Only frames of this run decide what may be learned in it.
+    const bool decided = job.number >= first_ + results_in_flight;
+    diff_->steer(decided ? learning_[job.number % results_in_flight] : std::vector<diff::Learning>());
     Status status = diff_->submit(job.src, job.dst ? *job.dst : Image{}, job.queue);
     frame.ticket = diff_->ticket();
     if (!status.ok() || output() != diff::Output::overlay) return status;
     if (status = job.wait(); !status.ok()) return status;
-    if (frame.begins_anew) before_ = std::move(found_);
     measure(job.number);
     return diff_->draw_boxes(*job.dst, found_.regions.kept, job.queue);
   }
 
   void finished(const FrameReport& report) override {
-    const bool overlay = output() == diff::Output::overlay;  // then the frame is measured already
-    if (frames_[report.number % results_in_flight].begins_anew) {
-      Finding now = overlay ? std::exchange(found_, std::move(before_)) : Finding();
-      end_run(report.element);
-      if (overlay) found_ = std::move(now);
-    }
-    if (!overlay) measure(report.number);
+    if (output() != diff::Output::overlay) measure(report.number);  // else submit() measured it
+    if (frames_[report.number % results_in_flight].begins_anew) as_of_last([&] { end_run(report.element); });
     found_.times = report.times;
     const GstClockTime step = clock_.advance(report.times, frame_duration_);
     objects_.advance(found_.regions, found_.cells, clock_.now, report.times);
+    learning_[report.number % results_in_flight] = objects_.learning(found_.cells);
     if (settings_.attach_roi) attach_metas(report.buffer);
+    const GstClockTime missing = step > frame_duration_ ? step - frame_duration_ : 0;
+    if (found_.moves && motion_.ended_unseen(missing, settings_)) as_of_last([&] { end_motion(report.element); });
     const bool was_on = motion_.on;
     const char* event = motion_.advance(found_.moves, step, report.times.stream_time, settings_);
     publish(report.element, was_on);
-    if (found_.light) post(report.element, "light");
-    if (motion_.on != was_on || !(motion_.unsaid < settings_.message_interval)) {
-      motion_.unsaid = 0;
-      post(report.element, event);
-    }
+    if (settings_.post_messages) sums_.add(found_, motion_.on);
+    if (found_.light && settings_.post_messages) post(report.element, found_message("light"));
+    const bool due = intervals_.due(end_of(report.times), settings_.message_interval);
+    if (due || motion_.on != was_on) post_sums(report.element, event);
     post_objects(report.element);
+  }
+
+  /// What is due is posted at once, as the next frame would post it. The clock goes on with that frame.
+  void passed(GstClockTime running_time, GstElement* element) override {
+    if (!GST_CLOCK_TIME_IS_VALID(clock_.last) || running_time <= clock_.last) return;
+    const GstClockTime step = running_time - clock_.last;
+    objects_.passed(clock_.now + step);
+    if (step > frame_duration_ && motion_.ended_unseen(step - frame_duration_, settings_)) end_motion(element);
+    post_objects(element);
   }
 
   /// Where frames are missing, the scene is the same: only their time passes.
   void interrupted(Interruption why, GstElement* element) override {
     if (why == Interruption::discont) return;
     diff_->reset();
+    first_ = 0;
     submitted_ = GST_CLOCK_TIME_NONE;
     end_run(element);
   }
@@ -137,21 +165,40 @@ class DiffProcessor : public Processor {
            submitted_ > last && double(submitted_ - last) > settings_.forget_after * GST_SECOND;
   }
 
-  /// All objects leave and motion ends, with the results of the last frame.
+  /// When a frame ends, in running time; a sixteenth of it is added, because containers round times.
+  GstClockTime end_of(const FrameTimes& times) const {
+    const GstClockTime duration = GST_CLOCK_TIME_IS_VALID(times.duration) ? times.duration : frame_duration_;
+    return (GST_CLOCK_TIME_IS_VALID(times.running_time) ? times.running_time + duration : clock_.now) + duration / 16;
+  }
+
+  /// All objects leave and motion ends, with the results of the last frame. What no message has summed up yet is posted.
   void end_run(GstElement* element) {
     clock_.last = GST_CLOCK_TIME_NONE;
     objects_.finish();
     post_objects(element);
-    const bool was_on = std::exchange(motion_.on, false);
-    if (was_on) {
-      publish(element, was_on);
-      post(element, "end");
-    }
+    end_motion(element);
+    if (sums_.frames > 0) post_sums(element, "none");
     motion_ = {};
+    intervals_ = {};
+  }
+
+  void end_motion(GstElement* element) {
+    if (!std::exchange(motion_.on, false)) return;
+    publish(element, true);
+    post_sums(element, "end");
+  }
+
+  /// Calls work() with the results of the frame before the present one.
+  template <typename Work>
+  void as_of_last(Work work) {
+    std::swap(found_, before_);
+    work();
+    std::swap(found_, before_);
   }
 
   /// Reads the result of the frame with this number from the plan.
   void measure(std::uint64_t number) {
+    before_ = std::move(found_);
     const diff::FrameResult& result = diff_->result(frames_[number % results_in_flight].ticket);
     found_ = {{}, false, result.light, result.changed_ratio, result.mean_difference, {}, result.cells};
     if (result.changed > 0) found_.regions = diff::find_regions(result.cells, settings_.regions());
@@ -170,17 +217,30 @@ class DiffProcessor : public Processor {
     if (motion_.on != was_on) g_object_notify(G_OBJECT(element), "motion");
   }
 
-  void post(GstElement* element, const char* event) {
-    if (!settings_.post_messages) return;
+  /// (transfer full) The message about the last frame.
+  GstStructure* found_message(const char* event) const {
     GstStructure* message = motion_message(found_, event);
     if (std::string_view(event) == "end")
       gst_structure_set(message, "began", G_TYPE_UINT64, motion_.began, "last-motion", G_TYPE_UINT64, motion_.last, nullptr);
-    post_message(element, message);
+    return message;
+  }
+
+  void post(GstElement* element, GstStructure* message) const {
+    settings_.post_messages ? post_message(element, message) : gst_structure_free(message);
+  }
+
+  /// Posts the message about the last frame, with the sums of the frames since the one before. Without an interval, each frame has a
+  /// message, and there is nothing to sum up.
+  void post_sums(GstElement* element, const char* event) {
+    const FrameSums sums = std::exchange(sums_, {});
+    if (!settings_.post_messages) return;
+    GstStructure* message = found_message(event);
+    if (settings_.message_interval > 0 || sums.frames > 1) sums.set(message);
+    post(element, message);
   }
 
   void post_objects(GstElement* element) {
-    for (GstStructure* message : objects_.take_messages(found_.times))
-      settings_.post_messages ? post_message(element, message) : gst_structure_free(message);
+    for (GstStructure* message : objects_.take_messages(found_.times)) post(element, message);
   }
 
   const std::unique_ptr<diff::Diff> diff_;
@@ -188,11 +248,17 @@ class DiffProcessor : public Processor {
   GstClockTime frame_duration_;
   Clock clock_;
   Motion motion_;
+  Intervals intervals_;
+  FrameSums sums_;
   Objects objects_;
   Finding found_;                                 ///< the result for the last frame that was reported
-  Finding before_;                                ///< of overlays: the one before, if the last frame begins anew
+  Finding before_;                                ///< for the frame before it
   GstClockTime submitted_ = GST_CLOCK_TIME_NONE;  ///< running time of the last frame that was submitted
   Submitted frames_[results_in_flight];           ///< the last ones, by their numbers
+  /// What may be learned, by the number of the frame that decided it. Its results are known when the frame that takes its place is submitted,
+  /// whatever async-depth is, so that the same frames always give the same results.
+  std::vector<diff::Learning> learning_[results_in_flight];
+  std::uint64_t first_ = 0;  ///< the number of the first frame of the run; 0: none yet
 };
 
 }  // namespace

@@ -82,7 +82,7 @@ Status describe(GstBuffer* buffer, const GstCaps* caps, GstVideoInfo& video) {
     const GstVideoCropMeta* crop = gst_buffer_get_video_crop_meta(buffer);
     const guint width = crop ? crop->width : meta->width, height = crop ? crop->height : meta->height;
     if (crop && (width == 0 || height == 0)) return Status::frame("the buffer's GstVideoCropMeta is empty");
-    if (!gst_video_info_set_format(&video, meta->format, width, height))
+    if (width == 0 || height == 0 || !gst_video_info_set_format(&video, meta->format, width, height))
       return Status::frame(std::string("the buffer's ") + (crop ? "GstVideoCropMeta" : "GstVideoMeta") + " is not of a picture");
   }
   const char* name = gst_video_format_to_string(GST_VIDEO_INFO_FORMAT(&video));

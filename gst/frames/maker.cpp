@@ -52,12 +52,13 @@ Result<Geometry> geometry_of(const char* name, int width, int height) {
   return Geometry{format->format, width, height};
 }
 
-/// The picture that the arrays of a frame are. Errors: settings, if rows overlap.
+/// The picture that the arrays of a frame are. Errors: settings, if rows overlap or an array is nowhere.
 Result<Image> image_of(const CudavisionFrame& frame) {
   auto geometry = geometry_of(frame.format, frame.width, frame.height);
   if (!geometry.ok()) return geometry.error();
   Image image{geometry.value(), {}};
   for (int i = 0; i < info(image.geometry.format).planes; ++i) {
+    if (!frame.planes[i].data) return Status::settings("the array of plane " + std::to_string(i) + " is at address 0");
     const PlaneExtent bytes = extent(image.geometry, i);
     const std::int64_t pitch = bytes.rows == 1 ? std::int64_t(bytes.row_bytes) : frame.planes[i].strides[0];
     if (pitch < std::int64_t(bytes.row_bytes) || pitch > G_MAXINT)

@@ -76,7 +76,7 @@ class CpuComposer final : public Composer {
     // If the lowest picture would only be copied and the next one covers the tile, read the lowest one where it lies.
     const bool skip = hidden && lowest + 1 < layers.size() && in_place_[lowest] == InPlace::yes &&
                       copies_samples(target, layers[lowest]) && covers(layers[lowest + 1], tile);
-    const auto base = [&](std::size_t l) { return skip && l == lowest + 1 ? &layers[lowest] : nullptr; };
+    const auto base = [&, lowest = lowest](std::size_t l) { return skip && l == lowest + 1 ? &layers[lowest] : nullptr; };
     for (std::size_t l = lowest + skip; l < layers.size(); ++l)
       if (const Rect part = intersection(layers[l].visible, tile); !part.empty())
         lay_in_place(format_, target, layers[l], base(l), part, l < phases);

@@ -13,16 +13,27 @@ bool at_odd_addresses(const Image& image) {
   return bits & 1;
 }
 
-/// Places the planes in a block of memory; planes and rows begin at multiples of 256 bytes. Returns the size of the block.
-std::size_t lay_out(Image& image, void* memory) {
+/// The bytes from a row to the next: rows begin at multiples of 256 bytes.
+std::size_t pitch_of(const PlaneExtent& size) { return (size.row_bytes + 255) / 256 * 256; }
+
+/// The size of the block of memory that lay_out() needs.
+std::size_t block_size(const Geometry& geometry) {
   std::size_t bytes = 0;
-  for (int plane = 0; plane < info(image.geometry.format).planes; ++plane) {
-    const PlaneExtent size = extent(image.geometry, plane);
-    const std::size_t pitch = (size.row_bytes + 255) / 256 * 256;
-    image.planes[plane] = {static_cast<unsigned char*>(memory) + bytes, std::ptrdiff_t(pitch)};
-    bytes += pitch * size.rows;
+  for (int plane = 0; plane < info(geometry.format).planes; ++plane) {
+    const PlaneExtent size = extent(geometry, plane);
+    bytes += pitch_of(size) * size.rows;
   }
   return bytes;
+}
+
+/// Places the planes in a block of memory, one after the other.
+void lay_out(Image& image, void* memory) {
+  auto* at = static_cast<unsigned char*>(memory);
+  for (int plane = 0; plane < info(image.geometry.format).planes; ++plane) {
+    const PlaneExtent size = extent(image.geometry, plane);
+    image.planes[plane] = {at, std::ptrdiff_t(pitch_of(size))};
+    at += pitch_of(size) * size.rows;
+  }
 }
 
 }  // namespace
@@ -34,7 +45,7 @@ Result<Image> AlignedPicture::write(const Image& image) {
 
 Result<Image> AlignedPicture::own(const Geometry& geometry) {
   Image copy{geometry, {}};
-  if (const std::size_t bytes = lay_out(copy, nullptr); bytes > bytes_) {
+  if (const std::size_t bytes = block_size(geometry); bytes > bytes_) {
     auto memory = on_backend(
         backend_, [&] { return picture_memory_cuda(bytes); }, [&] { return picture_memory_cpu(bytes); });
     if (!memory.ok()) return memory.error();

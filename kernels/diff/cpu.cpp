@@ -3,8 +3,11 @@
 #include <cstring>
 #include <numeric>
 #include <opencv2/imgproc.hpp>
+#include <optional>
 
 #include "kernels/cpu/filter.hpp"
+#include "kernels/diff/cpu_compare.hpp"
+#include "kernels/diff/cpu_looks.hpp"
 #include "kernels/diff/cpu_masks.hpp"
 #include "kernels/diff/cpu_mog2.hpp"
 #include "kernels/diff/cpu_pooled.hpp"
@@ -58,15 +61,19 @@ class CpuDiff final : public Sequence {
     if (params.reference == Reference::mog2)
       model_.resize(mog2::row_state_bytes(analysis().width, analysis().height, compared_channels(this->plan())));
     else if (this->plan().has_model())
-      model_.resize(this->plan().model_bytes());
+      model_.resize(pooled::state_bytes(analysis().width, analysis().height, pooled::cpu_places) + 64);
+    if (ByteRows::fit(this->plan()) && !this->plan().drops_shadows()) bytes_.emplace(this->plan());
     changed_.create(analysis().height, analysis().width, CV_8U);
     results_.resize(std::size_t(params.in_flight));
   }
+
+  void steer(const std::vector<Learning>& cells) override { learning_ = cells; }
 
  private:
   struct Slot {
     Found found;
     std::vector<std::uint32_t> cells;
+    std::vector<CellLooks> looks;
   };
 
   const Geometry& analysis() const { return plan().analysis; }
@@ -122,11 +129,13 @@ class CpuDiff final : public Sequence {
     }
     if (frame.number == 0) began_ = 0;
     if (params.reference == Reference::previous && frame.number < began_ + std::uint64_t(params.interval)) frame.compared = false;
-    if (params.reference == Reference::mog2) update_mixture(frame, !frame.compared);
     const bool is_pooled = params.reference == Reference::pooled;
-    const std::uint64_t of_pooled = is_pooled ? update_pooled(frame) : 0;
+    const std::uint64_t of_pooled = is_pooled ? steps_.update(pooled_work(frame), bytes(), began_, counted_[0], changed_) : 0;
     std::atomic<std::uint64_t> sum{0};
-    if (plan().compares_samples()) for_strips(analysis(), [&](int begin, int end) { sum += compare(frame, begin, end); });
+    if (params.reference == Reference::mog2)
+      update_mixture(frame, !frame.compared, [&](int begin, int end) { sum += compare(frame, begin, end); });
+    else if (plan().compares_samples())
+      for_strips(analysis(), [&](int begin, int end) { sum += compare(frame, begin, end); });
     if (is_pooled) sum = of_pooled;
     Slot& slot = results_[std::size_t(frame.slot)];
     const bool may_switch = plan().detects_light() && frame.number >= began_ + plan().light_age();
@@ -138,10 +147,16 @@ class CpuDiff final : public Sequence {
     } else {
       opened_ = changed_;
     }
-    mask_ = plan().scales() ? enlarged(opened_, params.analysis_scale, {geometry().width, geometry().height}) : opened_;
-    count(mask_, plan().cells, slot.cells);
-    if (params.output == Output::mask || params.output == Output::overlay)
-      for_strips(geometry(), [&](int begin, int end) { show_changed(given, begin, end); });
+    const bool shows_mask = params.output == Output::mask || params.output == Output::overlay;
+    const bool counts_small = params.cell_size % params.analysis_scale == 0;
+    mask_ = opened_;
+    if (plan().scales() && (shows_mask || !counts_small))
+      mask_ = enlarged(opened_, params.analysis_scale, {geometry().width, geometry().height});
+    counts_small ? count(opened_, params.analysis_scale, plan().cells, slot.cells) : count(mask_, 1, plan().cells, slot.cells);
+    if (shows_mask) for_strips(geometry(), [&](int begin, int end) { show_changed(given, begin, end); });
+    LooksJob looks = looks_job(plan(), given);
+    if (is_pooled && frame.compared) looks.structure = structure_job(pooled_work(frame));
+    measure_looks(looks, bytes(), opened_, plan().cells, slot.cells, slot.looks);
     if (plan().scales() && writes_difference) enlarge_difference(given);
     return {};
   }
@@ -181,7 +196,7 @@ class CpuDiff final : public Sequence {
   /// Light was switched: nothing changed, and the reference begins with this frame.
   void begin_anew(const Frame& frame) {
     began_ = frame.number;
-    if (plan().params.reference == Reference::mog2) update_mixture(frame, true);
+    if (plan().params.reference == Reference::mog2) update_mixture(frame, true, [](int, int) {});
     if (plan().params.reference == Reference::pooled) pooled::begin_anew(pooled_work(frame));
     changed_.setTo(0);
     for (int i = 0; i < info(geometry().format).set_count; ++i) {
@@ -200,32 +215,29 @@ class CpuDiff final : public Sequence {
 
   bool bytes() const { return info(geometry().format).sample_bytes() == 1; }
 
-  /// Sets changed_. Returns the sum of the pixels' differences, see Plan::difference_unit.
-  std::uint64_t update_pooled(const Frame& frame) {
-    const pooled::Job job = pooled_work(frame);
-    steps_.update(job, bytes(), began_, changed_);
-    if (job.begin) return 0;
-    if (!counted_[0].empty()) changed_.setTo(0, counted_[0] == 0);
-    return pooled::sum_of_differences(job, counted_[0]);
-  }
-
   pooled::Job pooled_work(const Frame& frame) {
     pooled::Job job = pooled_job(plan(), frame);
-    pooled::set_state(job, model_.data());
+    const auto aligned = (reinterpret_cast<std::uintptr_t>(model_.data()) + 63) / 64 * 64;
+    pooled::set_state(job, reinterpret_cast<void*>(aligned), pooled::cpu_places);
+    if (!learning_.empty()) job.learning = learning_map(plan(), learning_.data());
     return job;
   }
 
-  void update_mixture(const Frame& frame, bool begin) {
+  /// Calls then(begin, end) for each strip of rows while it is in the cache.
+  template <typename Then>
+  void update_mixture(const Frame& frame, bool begin, Then then) {
     mog2::Job job = mixture_job(plan(), frame);
     job.begin = begin;
     const mog2::Rates rates = mog2::rates_of(job, began_);
     for_strips(analysis(), [&](int from, int to) {
       mog2::update_rows(job, rates, bytes(), compared_channels(plan()), model_.data(), from, to, changed_);
+      then(from, to);
     });
   }
 
   /// Compares a strip: fills changed_, shows the differences if asked, keeps the frame. Returns the sum of the pixels' differences.
   std::uint64_t compare(const Frame& frame, int begin, int end) {
+    if (bytes_ && frame.compared) return bytes_->compare(frame, begin, end, counted_[0], changed_);
     const FormatInfo& format = info(geometry().format);
     const Params& params = plan().params;
     cpu::Scratch scratch[3], reference_scratch[3];
@@ -319,6 +331,8 @@ class CpuDiff final : public Sequence {
     return found;
   }
 
+  const CellLooks* looks_of(int slot) const override { return results_[std::size_t(slot)].looks.data(); }
+
   Status fill(const Image& dst, const std::vector<Fill>& fills, Queue) override {
     const FormatInfo& format = info(geometry().format);
     const RoleValues colour = box_values(format);
@@ -348,10 +362,12 @@ class CpuDiff final : public Sequence {
   Image small_, small_difference_;  ///< at the size of the analysis, in small_memory_
   std::vector<unsigned char> model_;
   pooled::CpuSteps steps_;
+  std::optional<ByteRows> bytes_;
   cv::Mat changed_, opened_;  ///< of the analysis
   cv::Mat mask_;              ///< the opened mask, in pixels of the frame
   std::vector<Slot> results_;
-  std::uint64_t began_ = 0;  ///< the number of the frame with which the reference began
+  std::vector<Learning> learning_;  ///< see steer()
+  std::uint64_t began_ = 0;         ///< the number of the frame with which the reference began
 };
 
 }  // namespace

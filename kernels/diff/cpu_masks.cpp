@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "kernels/cpu/lanes.hpp"
+
 namespace cudavision::diff {
 
 namespace {
@@ -44,23 +46,56 @@ void tint(const cv::Mat& changed, const cv::Scalar& colour, cv::Mat& shown) {
   shown.depth() == CV_8U ? tint_samples<std::uint8_t>(changed, colour, shown) : tint_samples<std::uint16_t>(changed, colour, shown);
 }
 
-void count(const cv::Mat& mask, const CellGrid& grid, std::vector<std::uint32_t>& cells) {
+namespace {
+
+/// Adds the set pixels of a row to the counts of the columns.
+template <int N>
+CUDAVISION_INLINE void add_set(const uchar* mask, int width, std::uint8_t* columns) {
+  using Bytes = cpu::Lanes<std::uint8_t, 4 * N>;
+  int x = 0;
+  for (; x + 4 * N <= width; x += 4 * N) (Bytes::load(columns + x) + (Bytes::load(mask + x) & 1)).store(columns + x);
+  for (; x < width; ++x) columns[x] = std::uint8_t(columns[x] + (mask[x] & 1));
+}
+#ifdef CUDAVISION_AVX2
+CUDAVISION_AVX2 void add_set_wide(const uchar* mask, int width, std::uint8_t* columns) { add_set<8>(mask, width, columns); }
+#endif
+CUDAVISION_FLAT void add_set_narrow(const uchar* mask, int width, std::uint8_t* columns) { add_set<4>(mask, width, columns); }
+
+/// Calls add(x, n) for each column x of pixels of the mask that has n set pixels in the rows begin … end.
+template <typename Add>
+void count_columns(const cv::Mat& mask, int begin, int end, std::vector<std::uint8_t>& columns, Add add) {
+  const auto add_row = CUDAVISION_WIDEST(add_set_wide, add_set_narrow);
+  for (int y = begin; y < end;) {
+    columns.assign(std::size_t(mask.cols), 0);
+    for (const int most = std::min(end, y + 255); y < most; ++y) add_row(mask.ptr(y), mask.cols, columns.data());
+    for (int x = 0; x < mask.cols; ++x)
+      if (columns[std::size_t(x)]) add(x, columns[std::size_t(x)]);
+  }
+}
+
+}  // namespace
+
+void count(const cv::Mat& mask, int scale, const CellGrid& grid, std::vector<std::uint32_t>& cells) {
   cells.assign(grid.changed.size(), 0);
-  cv::parallel_for_({0, grid.height}, [&](const cv::Range& range) {
+  const auto count_rows = [&](const cv::Range& range) {
+    std::vector<std::uint8_t> columns;
     for (int cell_y = range.start; cell_y < range.end; ++cell_y) {
       std::uint32_t* const row = &cells[std::size_t(cell_y) * grid.width];
-      const int end = std::min((cell_y + 1) * grid.cell_size, grid.frame_height);
-      for (int y = cell_y * grid.cell_size; y < end; ++y) {
-        const uchar* pixels = mask.ptr(y);
-        for (int cell_x = 0, x = 0; cell_x < grid.width; ++cell_x) {
-          const int cell_end = std::min((cell_x + 1) * grid.cell_size, grid.frame_width);
-          std::uint32_t changed = 0;
-          for (; x < cell_end; ++x) changed += pixels[x] & 1;
-          row[cell_x] += changed;
-        }
-      }
+      const int begin = cell_y * grid.cell_size, end = std::min(begin + grid.cell_size, grid.frame_height);
+      // The last row and column of the mask may stand for fewer pixels.
+      const int whole = end / scale;
+      const auto add = [&](int height) {
+        return [=, &grid](int x, int n) {
+          const int at = x * scale;
+          row[at / grid.cell_size] += std::uint32_t(n * height * std::min(scale, grid.frame_width - at));
+        };
+      };
+      count_columns(mask, begin / scale, whole, columns, add(scale));
+      if (whole * scale < end) count_columns(mask, whole, whole + 1, columns, add(end - whole * scale));
     }
-  });
+  };
+  const bool worth_threads = mask.total() > 1 << 20;
+  worth_threads ? cv::parallel_for_({0, grid.height}, count_rows) : count_rows({0, grid.height});
 }
 
 }  // namespace cudavision::diff

@@ -17,7 +17,8 @@ cv::Mat any_of(const cv::Mat& mask, int shift_x, int shift_y);
 cv::Mat repeated(const cv::Mat& one, int channels);
 /// Mixes the samples of changed pixels with as much of a colour, rounded half up.
 void tint(const cv::Mat& changed, const cv::Scalar& colour, cv::Mat& shown);
-/// Counts the pixels of a mask in the cells of a grid.
-void count(const cv::Mat& mask, const CellGrid& grid, std::vector<std::uint32_t>& cells);
+/// Counts the changed pixels of the frame in the cells of a grid. Each pixel of the mask stands for scale × scale pixels of the frame, of
+/// which those beyond its edge do not count. The size of cells is a multiple of `scale`.
+void count(const cv::Mat& mask, int scale, const CellGrid& grid, std::vector<std::uint32_t>& cells);
 
 }  // namespace cudavision::diff

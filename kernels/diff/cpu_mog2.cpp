@@ -3,27 +3,26 @@
 // with the same rounding, so the bits are the same. Lanes that an `if` of mog2.hpp excludes keep their values.
 //
 //   state of a row      counts   8 bytes for each group
-//                       weights  of mode 0, then of mode 1, …: 8 floats for each group
-//                       shapes   of mode 0, then of mode 1, …: for each group 8 variances, then 8 means of each channel
+//                       first    mode 0: for each group 8 weights, 8 variances, then 8 means of each channel
+//                       weights  of mode 1, then of mode 2, …: 8 floats for each group
+//                       shapes   of mode 1, then of mode 2, …: for each group 8 variances, then 8 means of each channel
 //
-// Most pixels fit their heaviest mode. Then a group reads and writes its shape of that mode and the weights of the modes that it has,
-// and nothing else; the time is mostly that of memory.
+// Most pixels fit their heaviest mode. Then a group reads and writes that mode, which lies in one piece, and the weights of the others
+// that it has, and nothing else; the time is mostly that of memory.
 #include "kernels/diff/cpu_mog2.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
 
+#include "kernels/cpu/lanes.hpp"
 #include "kernels/cpu/wide.hpp"
-
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wpsabi"  // vectors are passed only to functions of this file
-#endif
 
 namespace cudavision::diff::mog2 {
 namespace {
 
 constexpr int lanes = 8;
+constexpr int ahead = 8;    ///< groups after which prefetched numbers are used
 constexpr int chunk = 256;  ///< pixels whose samples are collected at once
 
 using Floats = float __attribute__((vector_size(4 * lanes)));
@@ -35,34 +34,39 @@ struct RowLayout {
   RowLayout(int width, int channels)
       : groups(std::size_t(width + lanes - 1) / lanes),
         shape(std::size_t(1 + channels)),
-        weights(padded(groups * lanes)),
-        shapes(weights + groups * modes * sizeof(Floats)),
-        bytes(padded(shapes + groups * modes * shape * sizeof(Floats))) {}
-  std::size_t groups, shape;           ///< of a row; vectors of a mode
-  std::size_t weights, shapes, bytes;  ///< where they begin, and of a row
+        first(padded(groups * lanes)),
+        weights(first + groups * (1 + shape) * sizeof(Floats)),
+        shapes(weights + groups * (modes - 1) * sizeof(Floats)),
+        bytes(padded(shapes + groups * (modes - 1) * shape * sizeof(Floats))) {}
+  std::size_t groups, shape;                  ///< of a row; vectors of a mode
+  std::size_t first, weights, shapes, bytes;  ///< where they begin, and of a row
 };
 
 /// The mixtures of a row.
 struct Row {
   Row(const RowLayout& layout, unsigned char* data)
       : count(data),
+        first(reinterpret_cast<Floats*>(data + layout.first)),
         weight(reinterpret_cast<Floats*>(data + layout.weights)),
         shape(reinterpret_cast<Floats*>(data + layout.shapes)),
         groups(layout.groups),
         shape_vectors(layout.shape) {}
-  Floats& weight_of(int mode, std::size_t group) const { return weight[std::size_t(mode) * groups + group]; }
-  Floats* shape_of(int mode, std::size_t group) const { return shape + (std::size_t(mode) * groups + group) * shape_vectors; }
+  Floats& weight_of(int mode, std::size_t group) const {
+    return mode == 0 ? first[group * (1 + shape_vectors)] : weight[std::size_t(mode - 1) * groups + group];
+  }
+  Floats* shape_of(int mode, std::size_t group) const {
+    return mode == 0 ? first + group * (1 + shape_vectors) + 1 : shape + (std::size_t(mode - 1) * groups + group) * shape_vectors;
+  }
 
   unsigned char* count;
-  Floats *weight, *shape;
+  Floats *first, *weight, *shape;
   std::size_t groups, shape_vectors;
 };
 
-inline bool any(const Ints& mask) {
-  std::uint64_t words[4];
-  std::memcpy(words, &mask, sizeof words);
-  return (words[0] | words[1] | words[2] | words[3]) != 0;
-}
+/// memcpy(), called: where the compiler knows a bound of the size, it repeats a slow string instruction instead.
+__attribute__((noinline)) void copy(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
+
+inline bool any(const Ints& mask) { return cpu::any(cpu::Lanes<std::int32_t, lanes>(mask)); }
 
 inline void swap(const Ints& where, Floats& a, Floats& b) {
   const Floats was = a;
@@ -89,6 +93,7 @@ inline void sort(const Row& row, std::size_t group, Floats (&weight)[modes], int
     if (!any(up)) continue;
     swap(up, weight[i], weight[i - 1]);
     Floats *const a = row.shape_of(i, group), *const b = row.shape_of(i - 1, group);
+    CUDAVISION_UNROLLED(4)
     for (int s = 0; s < 1 + C; ++s) swap(up, a[s], b[s]);
   }
 }
@@ -115,6 +120,7 @@ inline void update(const Row& row, std::size_t group, const Floats (&value)[C], 
       Floats* const shape = row.shape_of(m, group);
       const Floats variance = shape[0];
       Floats away[C], distance = {};
+      CUDAVISION_UNROLLED(4)
       for (int c = 0; c < C; ++c) {
         away[c] = shape[1 + c] - value[c];
         distance = distance + away[c] * away[c];
@@ -124,6 +130,7 @@ inline void update(const Row& row, std::size_t group, const Floats (&value)[C], 
       fits |= matched;
       heavy = matched ? heavy + rate : heavy;
       const Floats k = rate / heavy;
+      CUDAVISION_UNROLLED(4)
       for (int c = 0; c < C; ++c) shape[1 + c] = matched ? shape[1 + c] - k * away[c] : shape[1 + c];
       Floats updated = variance + k * (distance - variance);
       updated = updated < least_variance ? Floats{} + least_variance : updated;
@@ -135,7 +142,7 @@ inline void update(const Row& row, std::size_t group, const Floats (&value)[C], 
     count += gone;
     weight[m] = active ? heavy : before;
     total = active ? total + heavy : total;
-    if (m > 0) sort<C>(row, group, weight, m, Ints{} + m, matched, heavy);
+    if (m > 0 && any(matched)) sort<C>(row, group, weight, m, Ints{} + m, matched, heavy);
   }
 
   const Floats scale = ((total > 1.1920929e-7f) | (total < -1.1920929e-7f)) ? 1 / total : Floats{};
@@ -153,6 +160,7 @@ inline void update(const Row& row, std::size_t group, const Floats (&value)[C], 
       Floats* const shape = row.shape_of(m, group);
       // cppcheck-suppress constStatement ; it does not know vectors
       shape[0] = here ? Floats{} + first_variance : shape[0];
+      CUDAVISION_UNROLLED(4)
       for (int c = 0; c < C; ++c) shape[1 + c] = here ? value[c] : shape[1 + c];
     }
     sort<C>(row, group, weight, used - 1, fresh, alone, Floats{} + rate);
@@ -183,6 +191,11 @@ struct alignas(64) Values {
   const T& operator[](int i) const { return at[i]; }
 };
 using Numbers = Values<std::int32_t>;
+/// Two samples of type T as one number.
+template <typename T>
+using Pair = std::conditional_t<sizeof(T) == 1, std::uint16_t, std::uint32_t>;
+template <typename T>
+inline constexpr Pair<T> twice = Pair<T>(1 + (1u << 8 * sizeof(T)));
 
 inline Ints& group_of(Numbers& numbers, int i) { return *reinterpret_cast<Ints*>(numbers.at + i); }
 
@@ -195,7 +208,20 @@ inline void collect(const Job& job, const Channel& channel, int x, int y, int co
   row += (x >> shift_x) * step;
   Values<T> words;
   if (step == 1 && shift_x == 0) {
-    std::memcpy(words.at, row, std::size_t(count) * sizeof(T));
+    copy(words.at, row, std::size_t(count) * sizeof(T));
+  } else if (step <= 2 && shift_x == 1) {
+    auto* const pairs = reinterpret_cast<Pair<T>*>(words.at);
+    const int samples = (count + 1) / 2;
+    if (step == 1) {
+      Values<T> one;
+      copy(one.at, row, std::size_t(samples) * sizeof(T));
+      std::memset(one.at + samples, 0, std::size_t(chunk - samples) * sizeof(T));
+      for (int i = 0; i < chunk / 2; ++i) pairs[i] = Pair<T>(one[i] * twice<T>);
+    } else {
+      copy(pairs, row, (2 * std::size_t(samples) - 1) * sizeof(T));
+      std::memset(words.at + 2 * samples - 1, 0, (chunk - 2 * std::size_t(samples) + 1) * sizeof(T));
+      for (int i = 0; i < chunk / 2; ++i) pairs[i] = Pair<T>((pairs[i] & T(~0)) * twice<T>);
+    }
   } else {
     for (int i = 0, at = 0; at < count; ++i, at += 1 << shift_x) words[at] = words[at + shift_x] = row[i * step];
   }
@@ -213,9 +239,14 @@ inline void show(const Job& job, const Channel& channel, int x, int y, int count
   row += (x >> shift_x) * step;
   Values<T> words;
   for (int i = 0; i < chunk; ++i) words[i] = T(shown[i] << shift);
-  if (step == 1 && shift_x == 0)
-    std::memcpy(row, words.at, std::size_t(count) * sizeof(T));
-  else
+  if (step == 1 && shift_x == 0) {
+    copy(row, words.at, std::size_t(count) * sizeof(T));
+  } else if (step == 1 && shift_x == 1) {
+    const auto* const pairs = reinterpret_cast<const Pair<T>*>(words.at);
+    Values<T> first;
+    for (int i = 0; i < chunk / 2; ++i) first[i] = T(pairs[i]);
+    copy(row, first.at, std::size_t(count + 1) / 2 * sizeof(T));
+  } else
     for (int i = 0, at = 0; at < count; ++i, at += 1 << shift_x) row[i * step] = words[at];
 }
 
@@ -282,14 +313,17 @@ CUDAVISION_WIDE void update_rows(const Job& job, const Rates& rates, unsigned ch
       if (job.luma_of_rgb)
         for (int i = 0; i < chunk; ++i) samples[0][i] = luma_of(samples[0][i], samples[1][i], samples[2][i]);
       std::memset(bytes.at, 0, sizeof bytes);
-      std::memcpy(bytes.at, row.count + x, std::size_t(padded_count));
+      copy(bytes.at, row.count + x, std::size_t(padded_count));
       for (int i = 0; i < chunk; ++i) counts[i] = bytes[i];
 
       for (int i = 0; i < count; i += lanes) {
         const std::size_t group = std::size_t(x + i) / lanes;
         // The frame is shown against the mixture as it was before.
+        for (int line = 0; line < 3; ++line) __builtin_prefetch(row.shape_of(0, group + ahead) + 2 * line - 1);
+        __builtin_prefetch(&row.weight_of(1, group + ahead));
         Ints& modes_used = group_of(counts, i);
         Floats value[C];
+        CUDAVISION_UNROLLED(4)
         for (int c = 0; c < C; ++c) {
           const Ints sample = group_of(samples[c], i);
           value[c] = __builtin_convertvector(sample, Floats) * step;
@@ -310,9 +344,9 @@ CUDAVISION_WIDE void update_rows(const Job& job, const Rates& rates, unsigned ch
           }
       }
       for (int i = 0; i < chunk; ++i) bytes[i] = std::uint8_t(counts[i]);
-      std::memcpy(row.count + x, bytes.at, std::size_t(padded_count));
+      copy(row.count + x, bytes.at, std::size_t(padded_count));
       for (int i = 0; i < chunk; ++i) bytes[i] = std::uint8_t(foreground[i]);
-      std::memcpy(changed.ptr(y) + x, bytes.at, std::size_t(count));
+      copy(changed.ptr(y) + x, bytes.at, std::size_t(count));
       if (C == 3 && packed.possible)
         packed.show(x, y, count, shown);
       else

@@ -5,6 +5,7 @@
 //                ->  [analysis_scale > 1, output = difference: cuda_scale.cu]  ->  [open_radius or light_change_ratio > 0, or analysis_scale > 1: cuda_open.cu]
 //                references that are frames, and open_radius = 1: cuda_together.cu instead of cuda_compare.cu and cuda_open.cu
 //   results:     each tile stores a record in page-locked host memory; cuda_records.cpp adds them
+//                cuda_looks.cu: what the changed pixels of cells look like, in page-locked host memory, too
 //   boxes:       cuda_boxes.cu
 //
 // Where to change what:
@@ -12,11 +13,13 @@
 //   what the kernels are told             cuda_arguments.cpp; what happens to samples of a role: set_rules() there
 //   another sample type or block shape    see the list in cuda_compare.cu
 #include <algorithm>
+#include <utility>
 
 #include "kernels/cuda/device.hpp"
 #include "kernels/cuda/memory.hpp"
 #include "kernels/diff/cuda_arguments.hpp"
 #include "kernels/diff/cuda_boxes.hpp"
+#include "kernels/diff/cuda_looks.hpp"
 #include "kernels/diff/cuda_mog2.hpp"
 #include "kernels/diff/cuda_pooled.hpp"
 #include "kernels/diff/cuda_records.hpp"
@@ -49,19 +52,29 @@ class CudaDiff final : public Sequence {
     params_ = params_of(plan(), schedule_);
     if (Status status = prepare_memory(); !status.ok()) return status;
     set_open_params();
+    if (Status status = looks_.allocate(sizeof(CellLooks) * cell_count() * std::size_t(plan().params.in_flight)); !status.ok())
+      return status;
     if (Status status = records_.allocate(schedule_.frame_record_bytes() * plan().params.in_flight); !status.ok()) return status;
     for (const void* kernel : {light_, change_, compare_, open_, restart_}) {
       if (!kernel) continue;
       if (Status status = cuda::load_kernel(kernel, "cannot load the difference kernel"); !status.ok()) return status;
     }
     if (Status status = load_boxes(schedule_.layout.sample_bytes); !status.ok()) return status;
+    if (Status status = load_looks(schedule_.layout.sample_bytes == 1); !status.ok()) return status;
     if (schedule_.scales)
       if (Status status = load_scaling(schedule_.layout.sample_bytes); !status.ok()) return status;
     if (has_mixture()) return load_mog2(schedule_.layout.sample_bytes, compared_channels(plan()));
     return {};
   }
 
+  void steer(const std::vector<Learning>& cells) override {
+    if (cells == learning_) return;
+    learning_ = cells;
+    steered_ = !cells.empty();
+  }
+
  private:
+  std::size_t cell_count() const { return plan().cells.changed.size(); }
   bool has_background() const { return plan().params.reference == Reference::background; }
   bool has_mixture() const { return plan().params.reference == Reference::mog2; }
   bool has_pooled() const { return plan().params.reference == Reference::pooled; }
@@ -92,6 +105,10 @@ class CudaDiff final : public Sequence {
     if (plan().has_model()) model_ = kept_.data() + memory.model;
     if (memory.counted != Memory::none) params_.counted = bits_.data() + memory.counted;
     if (memory.changed != Memory::none) params_.changed = bits_.data() + memory.changed;
+    final_mask_ = bits_.data() + memory.final_mask;
+    if (memory.learning != Memory::none) device_learning_ = reinterpret_cast<Learning*>(bits_.data() + memory.learning);
+    params_.final_mask = final_mask_;
+    params_.final_pitch = int(final_pitch(plan()));
     if (memory.foreground != Memory::none) foreground_ = bits_.data() + memory.foreground;
     if (memory.small != Memory::none) small_ = layout.at(plan().analysis, bits_.data() + memory.small);
     if (memory.small_difference != Memory::none)
@@ -133,6 +150,16 @@ class CudaDiff final : public Sequence {
   }
 
   Status compute(const Frame& frame, Queue queue) override {
+    if (Status status = find_changes(frame, queue); !status.ok() || !frame.compared) return status;
+    LooksArguments looks{looks_job(plan(), frame),  final_mask_,         std::ptrdiff_t(final_pitch(plan())),
+                         plan().cells.width,        plan().cells.height, plan().params.cell_size,
+                         place_of_looks(frame.slot)};
+    if (has_pooled()) looks.job.structure = structure_job(pooled_work(frame));
+    return launch_looks(looks, schedule_.layout.sample_bytes == 1, queue.stream);
+  }
+
+  /// Finds the changed pixels, counts and shows them, and stores the final mask.
+  Status find_changes(const Frame& frame, Queue queue) {
     Status status = schedule_.scales ? analyse_small(frame, queue) : analyse(frame, queue);
     if (!status.ok() || !open_ || schedule_.together) return status;
     KernelParams p = open_params_;
@@ -160,6 +187,8 @@ class CudaDiff final : public Sequence {
     return launch_scaling(shown, bytes, false, queue.stream);
   }
 
+  const CellLooks* looks_of(int slot) const override { return place_of_looks(slot); }
+  CellLooks* place_of_looks(int slot) const { return looks_.data<CellLooks>() + cell_count() * std::size_t(slot); }
   unsigned char* record(int slot) const { return records_.data() + schedule_.frame_record_bytes() * std::size_t(slot); }
 
   /// Compares a picture of the size of the analysis.
@@ -192,11 +221,15 @@ class CudaDiff final : public Sequence {
 
   /// Finds the changed pixels by a pooled background, and shows the difference if asked. If light was switched in the last frame, the
   /// first kernel lets the means begin with that frame.
-  Status update_pooled(const Frame& frame, const KernelParams& p, Queue queue) const {
-    PooledChange change{pooled_job(plan(), frame), p.state, p.verdict, p.counted, p.changed, p.bits_pitch, ~0u, p.light_age};
+  Status update_pooled(const Frame& frame, const KernelParams& p, Queue queue) {
+    if (std::exchange(steered_, false)) {
+      const cudaError_t error =
+          cudaMemcpyAsync(device_learning_, learning_.data(), learning_.size(), cudaMemcpyHostToDevice, queue.stream);
+      if (Status status = cuda::check(error, "cannot copy what may be learned"); !status.ok()) return status;
+    }
+    PooledChange change{pooled_work(frame), p.state, p.verdict, p.counted, p.changed, p.bits_pitch, ~0u, p.light_age};
     if (p.detects_light) change.light_limit = p.light_limit;
     pooled::Job& job = change.job;
-    pooled::set_state(job, model_);
     void *light_arguments[] = {&job, &change.state}, *change_arguments[] = {&change};
     cudaError_t error = cudaLaunchKernel(light_, dim3(unsigned(job.cells_x), unsigned(job.cells_y)),
                                          dim3(unsigned(pooled_light_threads)), light_arguments, 0, queue.stream);
@@ -208,6 +241,13 @@ class CudaDiff final : public Sequence {
     shown.changed = nullptr;
     shown.detects_light = false;
     return launch_compare(shown, queue);
+  }
+
+  pooled::Job pooled_work(const Frame& frame) const {
+    pooled::Job job = pooled_job(plan(), frame);
+    pooled::set_state(job, model_, pooled::device_places);
+    if (!learning_.empty()) job.learning = learning_map(plan(), device_learning_);
+    return job;
   }
 
   Status update_mixture(mog2::Job& job, bool anew, Queue queue) const {
@@ -266,10 +306,13 @@ class CudaDiff final : public Sequence {
   const void* const light_;
   const void* const change_;
   cuda::DeviceMemory kept_, bits_;
-  cuda::HostMemory records_;
+  cuda::HostMemory records_, looks_;
   KernelParams params_, open_params_;  ///< of the analysis, and of open_
   Image small_, small_difference_;     ///< at the size of the analysis
-  unsigned char *foreground_ = nullptr, *model_ = nullptr;
+  unsigned char *foreground_ = nullptr, *model_ = nullptr, *final_mask_ = nullptr;
+  Learning* device_learning_ = nullptr;
+  std::vector<Learning> learning_;  ///< see steer()
+  bool steered_ = false;            ///< whether the device does not have it yet
 };
 
 }  // namespace

@@ -205,6 +205,11 @@ __device__ __forceinline__ void open_tile(const KernelParams& p, int tile_x, int
   const std::uint32_t in = beside || light ? 0 : word_in_frame(part.x, p.width);
 #pragma unroll
   for (int i = 0; i < Part::rows; ++i) changed[i] = part.y + i < p.height ? changed[i] & in : 0;
+  if (!beside && part.x < p.width)
+#pragma unroll
+    for (int i = 0; i < Part::rows; ++i)
+      if (part.y + i < p.height)
+        reinterpret_cast<std::uint32_t*>(p.final_mask + (part.y + i) * p.final_pitch)[part.x / 32] = changed[i];
   count_bits<32>(p, tile_x * Opened::width(wide), tile_y * S::tile_rows, part.x, part.y, changed, slots);
   if constexpr (writes != Writes::nothing) {
     if (part.begin < p.width && part.y < p.height)

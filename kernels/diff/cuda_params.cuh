@@ -80,6 +80,8 @@ struct KernelParams {
   Show show;
   bool drops_shadows = false;
   Shadow shadow;
+  unsigned char* final_mask = nullptr;  ///< bits of the frame that are counted, for cuda_looks.cu; rows of final_pitch bytes
+  int final_pitch = 0;
   int rgb[3] = {};  ///< channels of plane 0, or planes, of red, green and blue
 };
 

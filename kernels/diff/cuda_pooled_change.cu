@@ -15,18 +15,21 @@
 //   Neighbours read the means of the same pixels, so what is learned goes to another place (Job::next_mean).
 //
 // Where to change what:
-//   the arithmetic            pooled.hpp and pooled_learn.hpp, for both backends
+//   the arithmetic            pooled_light.hpp, pooled_expect.hpp and pooled_learn.hpp, for both backends
 //   another number of threads cuda_tuning.hpp (pooled_threads)
 #include "kernels/cuda/warp.cuh"
 #include "kernels/diff/cuda_light.cuh"
+#include "kernels/diff/cuda_pooled.cuh"
 #include "kernels/diff/cuda_pooled.hpp"
 #include "kernels/diff/cuda_tuning.hpp"
-#include "kernels/diff/pooled_learn.hpp"
 
 namespace cudavision::diff {
 namespace {
 
-using pooled::Between, pooled::Expected, pooled::Job, pooled::Light;
+using pooled::Between, pooled::Job;
+using Light = pooled::Light<float>;
+template <int channels>
+using Expected = pooled::Expected<channels, float>;
 
 constexpr int threads = tuning.pooled_threads, tile_width = 32, tile_rows = 16, margin = 4;
 /// The tile and a margin of `m` pixels.
@@ -100,23 +103,24 @@ __device__ __forceinline__ Light light_at(const Job& job, const Tile& tile, cons
 template <int channels>
 __device__ __forceinline__ void expect_all(const Job& job, const Tile& tile, Shared& shared) {
   each_pixel<margin>(tile, [&](int i, int, int row, int x, int y) {
-    Expected expected{};
-    unsigned luma = 0;
+    Expected<channels> expected{};
+    int luma = 0, evidence = 0;
     if (job.contains(x, y)) {
       const std::size_t at = job.at(x, y);
-      expected = pooled::expect<channels>(job, at, light_at<channels>(job, tile, shared, x, row));
-      luma = unsigned(pooled::coarse_luma(job.frame[at])) | unsigned(pooled::coarse_luma(pooled::to_fixed(expected.values[0])))
-                                                                << 16;
+      const auto pixel = pooled::load<channels>(job, at);
+      expected = pooled::expect(pixel, light_at<channels>(job, tile, shared, x, row));
+      evidence = pooled::evidence_of(pixel, expected);
+      luma = pooled::coarse_luma_of(int(job.frame[at])) | pooled::coarse_luma(expected.value[0]) << 16;
     }
-    for (int c = 0; c < channels; ++c) shared.expected[c][i] = expected.values[c];
-    shared.evidence[i] = std::uint16_t(expected.evidence);
-    shared.luma[i] = luma;
+    for (int c = 0; c < channels; ++c) shared.expected[c][i] = expected.value[c];
+    shared.evidence[i] = std::uint16_t(evidence);
+    shared.luma[i] = std::uint32_t(luma);
   });
 }
 template <int channels>
-__device__ __forceinline__ Expected expected_at(const Shared& shared, int i) {
-  Expected expected{};
-  for (int c = 0; c < channels; ++c) expected.values[c] = shared.expected[c][i];
+__device__ __forceinline__ Expected<channels> expected_at(const Shared& shared, int i) {
+  Expected<channels> expected;
+  for (int c = 0; c < channels; ++c) expected.value[c] = shared.expected[c][i];
   return expected;
 }
 
@@ -138,8 +142,7 @@ __device__ __forceinline__ bool find_above(const Job& job, const Tile& tile, Sha
     int sum = 0;
 #pragma unroll
     for (int dy = 0; dy < 5; ++dy) sum += int(shared.evidence_sums[at_y + 1 + dy][at_x]);
-    const pooled::Level level =
-        job.contains(x, y) ? pooled::level_of(rates, sum, pooled::count_around(job, 2, x, y)) : pooled::noise;
+    const int level = job.contains(x, y) ? pooled::level_of(rates, sum, pooled::count_around(job, 2, x, y)) : pooled::noise;
     const bool above = level >= pooled::above;
     shared.level[i] = std::uint8_t(level);
     shared.above[i] = shared.changed[i] = above;
@@ -174,9 +177,9 @@ __device__ __forceinline__ void compare_with_shadow(const Job& job, const Tile& 
       for (int dx = 0; dx < 5; ++dx) sums += first[dy * Whole::width + dx];
       frame += int(sums & 0xffff), luma += int(sums >> 16);
     }
-    shared.unlike[i] = std::uint16_t(pooled::unlike_shadow<channels>(job, job.at(x, y),
-                                                                     expected_at<channels>(shared, place<2, margin>(at_x, at_y)),
-                                                                     frame, luma, pooled::count_around(job, 2, x, y)));
+    shared.unlike[i] = std::uint16_t(pooled::unlike_shadow(job, pooled::load<channels>(job, job.at(x, y)),
+                                                           expected_at<channels>(shared, place<2, margin>(at_x, at_y)), frame, luma,
+                                                           pooled::count_around(job, 2, x, y)));
   });
 }
 
@@ -208,11 +211,21 @@ __device__ __forceinline__ void finish(const PooledChange& p, const Tile& tile, 
     }
     if (x >= job.width || job.begin) return;
     const std::size_t at = job.at(x, y);
-    if (counted >> at_x & 1) difference += unsigned(pooled::difference<channels>(job, at));
+    auto pixel = pooled::load<channels>(job, at);
+    if (counted >> at_x & 1) difference += unsigned(pooled::largest_difference(pixel));
     const float gain = light_at<1>(job, tile, shared, x, at_y + margin).gain;
-    const pooled::Seen seen{pooled::Level(shared.level[place<0, 1>(at_x, at_y)]), any_around<0>(shared.above, at_x, at_y),
-                            any_around<0>(shared.changed, at_x, at_y)};
-    pooled::learn<channels>(job, at, expected_at<channels>(shared, place<0, margin>(at_x, at_y)), gain, seen, rates);
+    const Learning learning = job.learning.at(x, y);
+    const pooled::Seen<float> seen{shared.level[place<0, 1>(at_x, at_y)],
+                                   job.recent[at],
+                                   any_around<0>(shared.above, at_x, at_y),
+                                   any_around<0>(shared.changed, at_x, at_y),
+                                   learning == Learning::hold,
+                                   learning == Learning::take};
+    job.recent[at] = std::uint8_t(pooled::recent_after(seen));
+    const auto expected = expected_at<channels>(shared, place<0, margin>(at_x, at_y));
+    job.expected[at] = std::uint8_t(pooled::expected_byte(expected.value[0]));
+    pooled::learn(pixel, expected, gain, seen, rates);
+    pooled::store(job, at, pixel);
   });
   difference = cuda::warp_sum(difference);
   if (threadIdx.x % 32 == 0) {

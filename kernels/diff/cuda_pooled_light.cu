@@ -11,8 +11,9 @@
 //   The block that ends last fills empty cells, round by round; its lanes go over all cells. In most frames there is none.
 //
 // Where to change what:
-//   the arithmetic         pooled.hpp, for both backends
+//   the arithmetic         pooled.hpp and pooled_light.hpp, for both backends
 #include "kernels/cuda/warp.cuh"
+#include "kernels/diff/cuda_pooled.cuh"
 #include "kernels/diff/cuda_pooled.hpp"
 
 namespace cudavision::diff {
@@ -55,8 +56,8 @@ __device__ __forceinline__ float median(const std::uint16_t (&all)[threads], uns
 template <int channels>
 __device__ __forceinline__ void measure(const Job& job, Shared& shared, bool inside, std::size_t at) {
   const int warp = threadIdx.x / 32;
-  const bool counts = inside && pooled::shows_light(job, at);
-  shared.bins[0][threadIdx.x] = counts ? std::uint16_t(pooled::gain_bin(job, at)) : no_bin;
+  const bool counts = inside && pooled::shows_light(int(job.recent[at]));
+  shared.bins[0][threadIdx.x] = counts ? std::uint16_t(pooled::gain_bin(pooled::value_of(job, 0, at), job.mean[at])) : no_bin;
   if (threadIdx.x < 3) shared.light[threadIdx.x] = empty;
   const unsigned area = unsigned(__syncthreads_count(inside)), total = unsigned(__syncthreads_count(counts));
   if (!pooled::enough_in_cell(total, area)) return;
@@ -67,7 +68,9 @@ __device__ __forceinline__ void measure(const Job& job, Shared& shared, bool ins
   __syncthreads();
   if constexpr (channels > 1) {
     for (int c = 1; c < channels; ++c)
-      shared.bins[c][threadIdx.x] = counts ? std::uint16_t(pooled::offset_bin(job, c, at, shared.light[0])) : no_bin;
+      shared.bins[c][threadIdx.x] =
+          counts ? std::uint16_t(pooled::offset_bin(pooled::value_of(job, c, at), job.mean[c * job.pixels() + at], shared.light[0]))
+                 : no_bin;
     __syncthreads();
     if (warp == 1 || warp == 2) {
       const float offset = pooled::offset_of(median(shared.bins[warp], total));
@@ -104,8 +107,8 @@ __device__ float gain_of_frame(const Job& job) {
                  down = (job.height + pooled::sparse - 1) / pooled::sparse;
   for (unsigned i = threadIdx.x; i < across * down; i += threads) {
     const std::size_t at = job.at(int(i % across) * pooled::sparse, int(i / across) * pooled::sparse);
-    if (!pooled::shows_light(job, at)) continue;
-    atomicAdd(&histogram[pooled::gain_bin(job, at)], 1u);
+    if (!pooled::shows_light(int(job.recent[at]))) continue;
+    atomicAdd(&histogram[pooled::gain_bin(pooled::value_of(job, 0, at), job.mean[at])], 1u);
     atomicAdd(&total, 1u);
   }
   __syncthreads();

@@ -120,12 +120,17 @@ Memory memory_of(const Plan& plan) {
   if (params.reference == Reference::background) memory.model = take(memory.kept_bytes, 2 * frame_bytes);
   memory.state = take(memory.kept_bytes, 256);
   if (!plan.counted_bits.empty()) memory.counted = take(memory.bits_bytes, mask_bytes);
-  if ((plan.opens() || plan.scales()) && !opens_together(plan)) memory.changed = take(memory.bits_bytes, mask_bytes);
+  const bool counts_later = plan.opens() || plan.scales();  // then what is compared is not the final mask
+  if (!opens_together(plan)) memory.changed = take(memory.bits_bytes, mask_bytes);
+  memory.final_mask = counts_later ? take(memory.bits_bytes, final_pitch(plan) * plan.geometry.height) : memory.changed;
+  if (params.reference == Reference::pooled) memory.learning = take(memory.bits_bytes, plan.cells.changed.size());
   if (params.reference == Reference::mog2) memory.foreground = take(memory.bits_bytes, mask_bytes);
   if (plan.scales() && plan.compares_samples()) memory.small = take(memory.bits_bytes, frame_bytes);
   if (plan.scales() && params.output == Output::difference) memory.small_difference = take(memory.bits_bytes, frame_bytes);
   return memory;
 }
+
+std::size_t final_pitch(const Plan& plan) { return std::size_t(plan.geometry.width + 511) / 512 * 64; }
 
 int picture_row_bytes(const Geometry& geometry, int plane) {
   const FormatInfo& format = info(geometry.format);

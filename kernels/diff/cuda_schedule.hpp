@@ -112,12 +112,16 @@ struct Memory {
   std::size_t kept_bytes = 0;
   // In the second block, bits of rows of Plan::mask_pitch():
   std::size_t counted = none, changed = none, foreground = none;
+  std::size_t final_mask = none;                      ///< bits of the frame, see final_pitch(); may be `changed`
+  std::size_t learning = none;                        ///< a byte for each cell, see Diff::steer()
   std::size_t small = none, small_difference = none;  ///< pictures of the analysis, see frame_layout()
   std::size_t bits_bytes = 0;
 
   static constexpr std::size_t none = std::size_t(-1);
 };
 Memory memory_of(const Plan& plan);
+/// Bytes of a row of the final mask.
+std::size_t final_pitch(const Plan& plan);
 /// Pictures that serve as references, and the one where the frame is kept meanwhile: blocks compare pixels that others keep.
 int kept_frames(const Params& params);
 

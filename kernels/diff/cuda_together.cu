@@ -125,6 +125,22 @@ __device__ __forceinline__ void count_opened(const KernelParams& p, const Steps<
   count_bits<S::pixels>(p, steps.x0, steps.y0, steps.x, y, rows, slots);
 }
 
+/// Stores opened rows from y on as bits. All lanes of the warp call this.
+template <class S>
+__device__ __forceinline__ void store_opened(const KernelParams& p, const Steps<S>& steps, int y, bool own, std::uint32_t opened) {
+#pragma unroll
+  for (int i = 0; i < Steps<S>::rows; ++i) {
+    unsigned bits = own ? opened >> i * S::pixels & BitRows<S::pixels>::all : 0;
+    if constexpr (S::pixels == 4) bits |= __shfl_down_sync(~0u, bits, 1) << 4;
+    if (!own || y + i >= steps.end) continue;
+    unsigned char* const to = p.final_mask + (y + i) * p.final_pitch + steps.x / 8;
+    if constexpr (S::pixels == 16)
+      *reinterpret_cast<std::uint16_t*>(to) = std::uint16_t(bits);
+    else if (S::pixels == 8 || steps.lane % 2 == 1)  // a tile begins with lane 1, and with a whole byte
+      *to = (unsigned char)(bits);
+  }
+}
+
 /// Writes opened rows. The lane has some of their pixels in the frame.
 template <class S, Writes writes, bool whole>
 __device__ __forceinline__ void write_opened(const KernelParams& p, int x, int y, int end, std::uint32_t opened) {
@@ -196,7 +212,9 @@ __device__ __forceinline__ std::uint32_t walk(const KernelParams& p, const Steps
     __syncthreads();
     const std::uint32_t opened = open_step(steps, eroded, step, word, in);
     const int y = top - 2;
-    if (!steps.own_row(y) || !steps.own_column() || !across) continue;
+    const bool own = steps.own_row(y) && steps.own_column() && across;
+    store_opened<S>(p, steps, y, own, opened);
+    if (!own) continue;
     count_opened(p, steps, y, opened, slots);
     if constexpr (writes == Writes::mask || writes == Writes::changed)
       write_opened<S, writes, whole>(p, steps.x, y, steps.end, opened);

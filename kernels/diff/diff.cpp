@@ -107,26 +107,40 @@ int compared_channels(const Plan& plan) {
 
 namespace {
 
+/// Calls work(set, role, offset) for each channel of a format. offset: of its first sample from the first byte of the plane.
+template <typename Work>
+void each_channel(const FormatInfo& format, Work work) {
+  for (int i = 0; i < format.set_count; ++i)
+    for (int c = 0; c < format.sets[i].channels; ++c)
+      work(format.sets[i], format.sets[i].roles[c], std::ptrdiff_t(c) * format.sample_bytes());
+}
+
+/// The addresses of all channels that have a colour.
+void set_channels(const Plan& plan, const Image& src, LooksChannel (&channels)[3]) {
+  const FormatInfo& format = info(plan.geometry.format);
+  each_channel(format, [&](const ChannelSet& set, Role role, std::ptrdiff_t offset) {
+    if (!is_color(role)) return;
+    const Plane& from = src.planes[set.plane];
+    const int at = int(role) - int(format.is_rgb() ? Role::red : Role::luma);
+    channels[at] = {static_cast<const unsigned char*>(from.data) + offset, from.pitch, set.channels, set.shift_x, set.shift_y};
+  });
+}
+
 /// Sets the addresses of the compared channels in the order of the format or, if `in_rgb_order`, of red, green and blue.
 void set_channels(const Plan& plan, const Image& src, const Image& reference, bool in_rgb_order, mog2::Channel (&channels)[3]) {
-  const FormatInfo& format = info(plan.geometry.format);
   int count = 0;
-  for (int i = 0; i < format.set_count; ++i) {
-    const ChannelSet& set = format.sets[i];
+  each_channel(info(plan.geometry.format), [&](const ChannelSet& set, Role role, std::ptrdiff_t offset) {
+    if (!plan.compares(role)) return;
     const Plane &from = src.planes[set.plane], &to = reference.planes[set.plane];
-    for (int c = 0; c < set.channels; ++c) {
-      if (!plan.compares(set.roles[c])) continue;
-      const int at = in_rgb_order ? int(set.roles[c]) - int(Role::red) : count++;
-      const std::ptrdiff_t offset = std::ptrdiff_t(c) * format.sample_bytes();
-      channels[at] = {static_cast<const unsigned char*>(from.data) + offset,
-                      static_cast<unsigned char*>(to.data) + offset,
-                      from.pitch,
-                      to.pitch,
-                      set.channels,
-                      set.shift_x,
-                      set.shift_y};
-    }
-  }
+    const int at = in_rgb_order ? int(role) - int(Role::red) : count++;
+    channels[at] = {static_cast<const unsigned char*>(from.data) + offset,
+                    static_cast<unsigned char*>(to.data) + offset,
+                    from.pitch,
+                    to.pitch,
+                    set.channels,
+                    set.shift_x,
+                    set.shift_y};
+  });
 }
 
 }  // namespace
@@ -163,6 +177,7 @@ pooled::Job pooled_job(const Plan& plan, const Frame& frame) {
   job.whole_width = plan.geometry.width;
   job.whole_height = plan.geometry.height;
   job.log2_scale = plan.log2_scale();
+  job.pitch = pooled::pitch_of(job.width);
   job.cells_x = pooled::cells_along(job.width);
   job.cells_y = pooled::cells_along(job.height);
   job.black = format.is_yuv() ? 16 : 0;
@@ -175,12 +190,34 @@ pooled::Job pooled_job(const Plan& plan, const Frame& frame) {
   job.shows_mean = plan.compares_samples();
   job.shadow_threshold = float(plan.params.shadow_threshold);
   if (plan.params.learning_rate >= 0) job.rate = float(plan.params.learning_rate);
+  if (const double limit = plan.params.noise_limit; limit > 0) job.most_variance = float(limit * limit);
   job.number = frame.number;
   return job;
 }
 
+LearningMap learning_map(const Plan& plan, const Learning* cells) {
+  return {cells, plan.cells.width, plan.params.cell_size, plan.log2_scale()};
+}
+
+StructureJob structure_job(const pooled::Job& job) { return {job.frame, job.expected, job.pitch, job.width, job.height}; }
+
+LooksJob looks_job(const Plan& plan, const Frame& frame) {
+  const FormatInfo& format = info(plan.geometry.format);
+  LooksJob job;
+  set_channels(plan, frame.whole, job.channels);
+  job.count = format.is_gray() ? 1 : 3;
+  job.rgb = format.is_rgb();
+  job.width = plan.geometry.width;
+  job.height = plan.geometry.height;
+  job.log2_scale = plan.log2_scale();
+  job.shift = format.shift;
+  job.extra_bits = format.depth - 8;
+  job.max_value = format.max_value();
+  return job;
+}
+
 std::size_t Plan::model_bytes() const {
-  if (params.reference == Reference::pooled) return pooled::state_bytes(analysis.width, analysis.height);
+  if (params.reference == Reference::pooled) return pooled::state_bytes(analysis.width, analysis.height, pooled::device_places);
   return mog2::state_bytes(analysis.width, analysis.height, compared_channels(*this));
 }
 
@@ -210,6 +247,7 @@ Result<Plan> resolve(const Params& params, const Geometry& geometry) {
   plan.rate = int(std::lround(std::ldexp(rate, background_rate_bits)));
   if (plan.rate == 0 && rate > 0) plan.rate = 1;
   plan.cells = CellGrid(geometry.width, geometry.height, params.cell_size);
+  plan.cells.analysis_scale = scale;
   for (const Rect& region : params.mask_regions)
     if (const Rect rect = intersection(region, {0, 0, geometry.width, geometry.height}); !rect.empty())
       plan.masked.push_back(analysed(rect, scale));
@@ -227,6 +265,7 @@ Status validate(const Params& params) {
   if (const int scale = params.analysis_scale; status.ok() && scale != 1 && scale != 2 && scale != 4 && scale != 8)
     status = Status::settings("analysis-scale is " + std::to_string(scale) + ": it must be 1, 2, 4 or 8");
   if (status.ok()) status = check_range("threshold", params.threshold, 0, 255);
+  if (status.ok()) status = check_range("noise-limit", params.noise_limit, 0, 255);
   if (status.ok()) status = check_range("shadow-threshold", params.shadow_threshold, 0, 1);
   if (status.ok()) status = check_range("light-change-ratio", params.light_change_ratio, 0, 1);
   if (status.ok()) status = check_range("gain", params.gain, 0, max_gain);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/core/filter.hpp"
+#include "kernels/diff/learning.hpp"
 #include "kernels/diff/motion.hpp"
 
 namespace cudavision::diff {
@@ -51,8 +52,9 @@ struct Params {
   int threshold = 15;      ///< a pixel changed if its difference is greater; 0–255, in 8-bit steps. Not for Reference::mog2.
                            ///< 0 with Reference::background: automatic, from the noise of each pixel
   bool light_compensation = true;  ///< of Reference::pooled: whether changes of the light are no changes of pixels
-  bool drop_shadows = false;       ///< whether pixels in shadow have not changed; Reference::background and mog2
-  double shadow_threshold = 0.5;   ///< least brightness of a shadow, as share of the background, 0–1
+  double noise_limit = 0;  ///< of Reference::pooled: largest standard deviation of the noise of a pixel, 0–255 8-bit steps; 0: any
+  bool drop_shadows = false;      ///< whether pixels in shadow have not changed; Reference::background and mog2
+  double shadow_threshold = 0.5;  ///< least brightness of a shadow, as share of the background, 0–1
   /// Light was switched, or the scene cut, if more than this share of the counted pixels changed at once, before opening; 0–1, 0: off.
   double light_change_ratio = 0.6;
   double gain = 1;                 ///< factor of the shown difference, 0–256, in steps of 2^−16
@@ -120,6 +122,9 @@ class Diff {
   /// Output::none, `dst` is not used. Both have the geometry of the plan, lie in the memory of the backend, and do not overlap.
   /// Does not wait on CUDA. Errors: resource (memory is short, or a launch fails).
   virtual Status submit(const Image& src, const Image& dst, Queue queue) = 0;
+  /// Says what the background of Reference::pooled may learn from the next frame on: a Learning for each cell of CellGrid, or nothing for
+  /// Learning::usual in all. Other references ignore it.
+  virtual void steer(const std::vector<Learning>& cells) = 0;
   /// Forgets the reference: the next frame is compared with nothing.
   virtual void reset() = 0;
   /// Takes over the reference of `previous`, so that new settings do not lose it: the next frame is compared as `previous` would

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Private to the tracker: which region of a frame belongs to which object.
+// Private to the tracker: which parts of a frame's regions belong to which object.
 #pragma once
 
-#include <cstdint>
+#include <limits>
 #include <vector>
 
+#include "kernels/diff/appearance.hpp"
 #include "kernels/diff/motion.hpp"
 
 namespace cudavision::diff {
@@ -14,33 +15,46 @@ struct Expected {
   double left, top, right, bottom;  ///< the predicted box, in pixels; not empty
   int frames;                       ///< in which it was seen
   bool confirmed;
-  bool was_seen;  ///< in the frame before
+  bool was_seen;                                           ///< in the frame before
+  double unseen = 0;                                       ///< seconds since it was last seen
+  double apart = std::numeric_limits<double>::infinity();  ///< seconds since it last shared a part with others
+  const Portrait* portrait = nullptr;                      ///< what it looks like; nullptr: not known
 };
 
 /// What belongs to an object in a frame.
 struct Match {
-  bool found = false;    ///< whether anything does; if not, nothing else is set
-  bool dropped = false;  ///< the object is a part of an older one
-  bool shared = false;   ///< other objects have cells of the same regions
-  Rect box;              ///< around its cells, in pixels, clipped to the frame
-  int area = 0;          ///< cells
-  double score = 0;      ///< of the region that has most of its cells
+  bool found = false;     ///< whether anything does; if not, nothing else is set
+  bool dropped = false;   ///< the object is a part of an older one
+  bool shared = false;    ///< other objects have cells of the same parts, or are hidden there
+  bool fragment = false;  ///< the object is not confirmed, and above, below or on a confirmed one: it may be a piece of that
+  Rect box;               ///< around its changed pixels, in pixels of the frame
+  int area = 0;           ///< cells
+  double score = 0;       ///< of the part that has most of its cells
+  Structure structure{};  ///< the sum of its cells
+  Appearance appearance;  ///< of its parts, if it shares none
 };
 
 struct Matches {
-  std::vector<Match> objects;            ///< for each expected object
-  std::vector<std::uint32_t> unmatched;  ///< regions that belong to none, in their order
+  std::vector<Match> objects;           ///< for each expected object
+  std::vector<MotionRegion> unmatched;  ///< parts that belong to none, in their order
 };
 
-/// Regions beyond the first `most` are ignored. With the centres of cells as the points of the plane:
-///   1. An object takes the region with which its box has the largest intersection over union, and the regions of which at least
-///      half of the cells are in its box, or up to half a cell outside: its fragments.
-///   2. If several objects take a region, unconfirmed ones are dropped as parts of the confirmed ones (the one that was seen most
-///      often stays where none is confirmed), and objects that were seen in the frame before go before those that were not.
-///   3. If several are left, each gets the cells that are nearest to its box: those at the smallest distance from its centre in
-///      units of its sides. An object that would get next to nothing is hidden by the others.
-///   4. Objects and regions that are left are paired by the distance of their centres, the nearest first, if it is at most one and
-///      a half sides and a cell (a side more for an object without a speed yet), and if the areas are within a factor of five.
+/// Matches objects with the parts of the first `most` regions (see find_parts()). A cell is in a box if its centre is, or up to half a
+/// cell outside.
+///   1. Objects and parts are assigned one to one, at the least cost. A pair costs 1 less the intersection over union of the boxes if
+///      cells of the part are in the box of the object. Otherwise it costs 1 plus the distance of the centres ÷ the reach, and is only
+///      possible within reach: one and a half sides (the longest of both boxes) and a cell; a side more for an object without a speed
+///      yet, and two sides more for each second unseen if the looks are alike; and if the areas of the boxes are within a factor of
+///      five. Unlike looks add to the cost, more so if the object was unseen or shared a part shortly before. An object may stay alone
+///      at a cost, which is lower if a part of the same looks covers its box.
+///   2. An object that stays alone joins the part of the largest intersection over union. Objects also take their fragments: parts of
+///      which at least half of the cells are in their box, and that no object that is confirmed, or older than an unconfirmed one, was
+///      assigned to. What stands beside() the object's own part is no fragment.
+///   3. If several objects take a part, unconfirmed ones are dropped as pieces of the confirmed ones; the one that was seen most often
+///      stays where none is confirmed.
+///   4. If several are left, each gets the cells that are nearest to its box: those at the smallest distance from its centre in units
+///      of its sides. An object that would get next to nothing is hidden by the others. Its box is around the changed pixels of the
+///      part in the predicted box, and around those of its cells that no predicted box covers.
 Matches match(const std::vector<Expected>& objects, const MotionRegions& found, const Cells& cells, std::size_t most);
 
 }  // namespace cudavision::diff

@@ -19,14 +19,29 @@ Rect Cells::box(int x, int y) const {
   return {left, top, std::min(cell_size, frame_width - left), std::min(cell_size, frame_height - top)};
 }
 
+Rect Cells::box(int x, int y, const CellLooks& looks) const {
+  const int left = looks.left * analysis_scale, top = looks.top * analysis_scale;
+  return intersection(box(x, y), {left, top, (looks.right + 1) * analysis_scale - left, (looks.bottom + 1) * analysis_scale - top});
+}
+
+Rect around(const Rect& a, const Rect& b) {
+  if (a.empty() || b.empty()) return a.empty() ? b : a;
+  const int x = std::min(a.x, b.x), y = std::min(a.y, b.y);
+  return {x, y, std::max(a.x + a.width, b.x + b.width) - x, std::max(a.y + a.height, b.y + b.height) - y};
+}
+
 namespace {
+
+bool moves(std::uint32_t changed, std::uint32_t counted, const RegionRules& rules) {
+  return changed > 0 && changed >= rules.cell_threshold * counted;
+}
 
 /// The cells of some runs that are linked. In the tree of parts that are linked, the root is the earliest and has the sums of all.
 struct Part {
   std::uint32_t parent;
-  int left, right, top, bottom;  // in cells
   int area;
   std::uint64_t changed, counted;
+  Structure structure;
 };
 
 /// The runs of moving cells, row by row, and what is linked.
@@ -37,10 +52,11 @@ class Parts {
   /// Adds a run, and links it with the runs before it that are near enough: at most `distance` rows up, or on the left.
   void add(int y, int first, int last, int distance) {
     const auto index = std::uint32_t(runs_.size());
-    Part part{index, first, last, y, y, last - first + 1, 0, 0};
-    for (std::size_t at = std::size_t(y) * grid_.width + first, end = at + part.area; at < end; ++at) {
+    Part part{index, last - first + 1, 0, 0, {}};
+    for (std::size_t at = grid_.at(first, y), end = at + part.area; at < end; ++at) {
       part.changed += grid_.changed[at];
       part.counted += grid_.counted[at];
+      if (!grid_.looks.empty()) part.structure.add(grid_.looks[at].structure);
     }
     parts_.push_back(part);
     for (std::size_t row = std::size_t(std::max(0, y - distance)); row <= std::size_t(y); ++row) {
@@ -62,7 +78,9 @@ class Parts {
   MotionRegions regions(const RegionRules& rules) {
     std::vector<std::uint32_t> roots;  // in the order of their first cells
     for (std::uint32_t i = 0; i < parts_.size(); ++i)
-      if (parts_[i].parent == i && parts_[i].area >= rules.min_area && parts_[i].area <= rules.max_area) roots.push_back(i);
+      if (parts_[i].parent == i && parts_[i].area >= rules.min_area && parts_[i].area <= rules.max_area &&
+          !is_light(parts_[i].structure))
+        roots.push_back(i);
     MotionRegions result;
     result.left_out = roots.size() - std::min(roots.size(), rules.most);
     keep_largest(roots, rules.most);
@@ -71,12 +89,28 @@ class Parts {
     constexpr std::uint32_t none = ~0u;
     std::vector<std::uint32_t> places(parts_.size(), none);
     for (std::uint32_t place = 0; place < roots.size(); ++place) places[roots[place]] = place;
-    for (std::uint32_t i = 0; i < runs_.size(); ++i)
-      if (runs_[i].region = places[root(i)]; runs_[i].region != none) result.runs.push_back(runs_[i]);
+    for (std::uint32_t i = 0; i < runs_.size(); ++i) {
+      CellRun& run = runs_[i];
+      run.region = places[root(i)];
+      if (run.region == none) continue;
+      run.cells = result.boxes.size();
+      result.runs.push_back(run);
+      Rect& box = result.kept[run.region].box;
+      for (int x = run.first; x <= run.last; ++x) {
+        result.boxes.push_back(box_of_cell(x, run.y, rules));
+        box = around(box, result.boxes.back());
+        if (!grid_.looks.empty()) result.looks.push_back(grid_.looks[grid_.at(x, run.y)]);
+      }
+    }
     return result;
   }
 
  private:
+  /// Whether nothing but light changed: most of the structure is that of the background.
+  static bool is_light(const Structure& structure) {
+    constexpr std::uint32_t least = 10;  // pixels
+    return structure.same >= least && 2 * structure.same >= 3 * structure.other;
+  }
   std::uint32_t root(std::uint32_t part) {
     while (parts_[part].parent != part) part = parts_[part].parent = parts_[parts_[part].parent].parent;
     return part;
@@ -87,12 +121,25 @@ class Parts {
     if (a == b) return;
     Part &to = parts_[std::min(a, b)], &from = parts_[std::max(a, b)];
     from.parent = to.parent;
-    to.left = std::min(to.left, from.left);
-    to.right = std::max(to.right, from.right);
-    to.bottom = std::max(to.bottom, from.bottom);
     to.area += from.area;
     to.changed += from.changed;
     to.counted += from.counted;
+    to.structure.add(from.structure);
+  }
+
+  /// See MotionRegions::boxes.
+  Rect box_of_cell(int x, int y, const RegionRules& rules) const {
+    if (grid_.looks.empty()) return grid_.box(x, y);
+    const Rect here = grid_.box(x, y, grid_.looks[grid_.at(x, y)]), near{here.x - 1, here.y - 1, here.width + 2, here.height + 2};
+    Rect box = here;
+    for (int ny = std::max(0, y - 1); ny <= std::min(grid_.height - 1, y + 1); ++ny)
+      for (int nx = std::max(0, x - 1); nx <= std::min(grid_.width - 1, x + 1); ++nx) {
+        const std::size_t at = grid_.at(nx, ny);
+        if (grid_.changed[at] == 0 || moves(grid_.changed[at], grid_.counted[at], rules)) continue;
+        const Rect other = grid_.box(nx, ny, grid_.looks[at]);
+        if (!intersection(near, other).empty()) box = around(box, other);
+      }
+    return box;
   }
 
   /// Keeps the largest regions. `roots` are in the order of their first cells.
@@ -112,11 +159,8 @@ class Parts {
     });
   }
 
-  MotionRegion region(const Part& part) const {
-    const Rect from = grid_.box(part.left, part.top), to = grid_.box(part.right, part.bottom);
-    return {{from.x, from.y, to.x + to.width - from.x, to.y + to.height - from.y},
-            part.area,
-            double(part.changed) / double(part.counted)};
+  static MotionRegion region(const Part& part) {
+    return {{}, part.area, double(part.changed) / double(part.counted), part.structure};
   }
 
   const CellGrid& grid_;
@@ -133,16 +177,15 @@ MotionRegions find_regions(const CellGrid& grid, const RegionRules& rules) {
   for (int y = 0; y < grid.height; ++y) {
     const std::uint32_t* const changed = grid.changed.data() + std::size_t(y) * grid.width;
     const std::uint32_t* const counted = grid.counted.data() + std::size_t(y) * grid.width;
-    const auto moves = [&](int x) { return changed[x] > 0 && changed[x] >= rules.cell_threshold * counted[x]; };
     parts.begin_row(y, rules.distance);
     for (int x = 0; x < grid.width; ++x) {
       // Most cells of most frames did not change: eight of them at a time.
       while (x + 8 <= grid.width && std::all_of(changed + x, changed + x + 8, [](std::uint32_t count) { return count == 0; }))
         x += 8;
       if (x == grid.width) break;
-      if (!moves(x)) continue;
+      if (!moves(changed[x], counted[x], rules)) continue;
       const int first = x;
-      while (x + 1 < grid.width && moves(x + 1)) ++x;
+      while (x + 1 < grid.width && moves(changed[x + 1], counted[x + 1], rules)) ++x;
       parts.add(y, first, x, rules.distance);
     }
   }

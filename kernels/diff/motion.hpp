@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/core/image.hpp"
+#include "kernels/diff/looks.hpp"
 
 namespace cudavision::diff {
 
@@ -14,39 +15,56 @@ namespace cudavision::diff {
 struct Cells {
   int frame_width = 0, frame_height = 0;  ///< pixels
   int cell_size = 1;                      ///< pixels a side
+  int analysis_scale = 1;                 ///< pixels of the frame, a side, for each pixel of the analysis; see CellLooks
 
   /// Pixels of cell (x, y), clipped to the frame.
   Rect box(int x, int y) const;
+  /// The extent of the changed pixels of cell (x, y), in pixels of the frame.
+  Rect box(int x, int y, const CellLooks& looks) const;
 };
+
+/// The smallest rectangle around both; an empty one adds nothing.
+Rect around(const Rect& a, const Rect& b);
 
 /// Changed pixels of a frame, counted in its cells.
 struct CellGrid : Cells {
   int width = 0, height = 0;           ///< cells
   std::vector<std::uint32_t> changed;  ///< row-major, for each cell: pixels that changed
   std::vector<std::uint32_t> counted;  ///< for each cell: pixels outside the masked regions
+  std::vector<CellLooks>
+      looks;  ///< for each cell, valid where `changed` is not 0. Empty: cells changed as a whole, and look like nothing
 
   CellGrid() = default;
   /// A grid in which no pixel changed and all pixels are counted.
   CellGrid(int frame_width, int frame_height, int cell_size);
+
+  /// The place of cell (x, y) in the lists.
+  std::size_t at(int x, int y) const { return std::size_t(y) * width + x; }
 };
 
 /// A group of moving cells near each other.
 struct MotionRegion {
-  Rect box;          ///< around its cells, in pixels, clipped to the frame
-  int area = 0;      ///< cells
-  double score = 0;  ///< changed ÷ counted pixels of its cells, 0–1
+  Rect box;               ///< around the boxes of its cells, see MotionRegions::boxes; in pixels of the frame
+  int area = 0;           ///< cells
+  double score = 0;       ///< changed ÷ counted pixels of its cells, 0–1
+  Structure structure{};  ///< the sum of its cells
 };
 
 /// Cells of a row that belong to a region and follow each other: `first` to `last`.
 struct CellRun {
   int y, first, last;
-  std::uint32_t region;  ///< its place in MotionRegions::kept
+  std::uint32_t region;   ///< its place in MotionRegions::kept
+  std::size_t cells = 0;  ///< the place of its first cell in the lists of cells of MotionRegions
 };
 
 struct MotionRegions {
   std::vector<MotionRegion> kept;  ///< the largest first; regions of equal area in the order of their first cells (row by row)
   std::vector<CellRun> runs;       ///< their cells, row by row
-  std::size_t left_out = 0;        ///< number of regions that are not in `kept`
+  /// Of each cell of the runs, in their order: the box around its changed pixels, and around those of the cells beside it (at a side or a
+  /// corner) that do not move but go on with its changed pixels, in pixels of the frame.
+  std::vector<Rect> boxes;
+  std::vector<CellLooks> looks;  ///< of these cells, without those beside them; empty if the grid has none
+  std::size_t left_out = 0;      ///< number of regions that are not in `kept`
 };
 
 /// Which cells move, which of them are one region, and which regions count.

@@ -45,7 +45,7 @@ struct Plan {
   bool luma_of_rgb() const;
   /// Whether a model finds the changed pixels, instead of a threshold, and makes the picture that is the reference.
   bool has_model() const { return params.reference == Reference::mog2 || params.reference == Reference::pooled; }
-  std::size_t model_bytes() const;
+  std::size_t model_bytes() const;  ///< on the device
   bool scales() const { return params.analysis_scale > 1; }
   int log2_scale() const { return params.analysis_scale == 8 ? 3 : params.analysis_scale / 2; }
   /// Whether samples are compared with those of the reference. A pooled background does this only to show the difference.
@@ -106,6 +106,12 @@ Result<Plan> resolve(const Params& params, const Geometry& geometry);
 mog2::Job mixture_job(const Plan& plan, const Frame& frame);
 /// The same of Reference::pooled.
 pooled::Job pooled_job(const Plan& plan, const Frame& frame);
+/// `cells`: see Diff::steer().
+LearningMap learning_map(const Plan& plan, const Learning* cells);
+/// The votes of structure.hpp with the pictures of a pooled background; its state is set.
+StructureJob structure_job(const pooled::Job& job);
+/// Reads what the pixels of a frame look like.
+LooksJob looks_job(const Plan& plan, const Frame& frame);
 /// Channels that are compared, 1 or 3. Luma of RGB is one.
 int compared_channels(const Plan& plan);
 /// Pictures that serve as references: the last frames, the first frame, or the means of a model.

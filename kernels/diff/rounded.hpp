@@ -20,7 +20,51 @@ inline float sub(float a, float b) { return a - b; }
 inline float over(float a, float b) { return a / b; }
 inline float inverse(float a) { return 1 / a; }
 #endif
+/// Truncated.
+CUDAVISION_HOST_DEVICE inline int to_int(float a) { return int(a); }
+CUDAVISION_HOST_DEVICE inline float to_float(int a) { return float(a); }
 CUDAVISION_HOST_DEVICE inline float least(float a, float b) { return b < a ? b : a; }
 CUDAVISION_HOST_DEVICE inline float most(float a, float b) { return a < b ? b : a; }
+
+// Formulas are templates over the number type F: float for one pixel, or cpu::Lanes for several (kernels/cpu/lanes.hpp), which have the
+// same functions. What is bool for a pixel is a Mask then, so formulas choose with pick() and not with `if`. They are always inlined: a
+// function may be compiled for another processor than the one that calls it, and vectors are not passed alike in both.
+#ifdef __CUDACC__
+#define CUDAVISION_FORMULA __host__ __device__ __forceinline__
+#else
+#define CUDAVISION_FORMULA inline __attribute__((always_inline))
+#endif
+// Before a loop over channels, which stay in registers.
+#ifdef __CUDA_ARCH__
+#define CUDAVISION_CHANNELS _Pragma("unroll")
+#elif defined(__CUDACC__)
+#define CUDAVISION_CHANNELS  // the host's pass knows neither
+#else
+#define CUDAVISION_CHANNELS _Pragma("GCC unroll 3")
+#endif
+template <typename F>
+struct NumbersOf {
+  using Int = typename F::Int;
+  using Mask = typename F::Mask;
+};
+template <>
+struct NumbersOf<float> {
+  using Int = int;
+  using Mask = bool;
+};
+template <typename F>
+using IntOf = typename NumbersOf<F>::Int;
+template <typename F>
+using MaskOf = typename NumbersOf<F>::Mask;
+
+template <typename T>
+CUDAVISION_FORMULA T pick(bool first, T a, T b) {
+  return first ? a : b;
+}
+CUDAVISION_HOST_DEVICE inline bool both(bool a, bool b) { return a && b; }
+CUDAVISION_HOST_DEVICE inline bool either(bool a, bool b) { return a || b; }
+CUDAVISION_HOST_DEVICE inline bool no(bool a) { return !a; }
+/// Whether a mask holds for all pixels.
+CUDAVISION_HOST_DEVICE inline bool all(bool a) { return a; }
 
 }  // namespace cudavision::diff

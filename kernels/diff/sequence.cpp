@@ -78,6 +78,12 @@ const FrameResult& Sequence::result(std::uint64_t ticket) {
   result_.compared = ticket > 0 && compared_[std::size_t(slot)];
   if (!result_.compared || result_.counted == 0) return result_;
   const Found found = collect(slot, result_.cells.changed);
+  if (found.changed > 0) {
+    CellGrid& cells = result_.cells;
+    cells.looks.resize(cells.changed.size());
+    for (std::size_t i = 0; i < cells.changed.size(); ++i)
+      if (cells.changed[i] > 0) cells.looks[i] = looks_of(slot)[i];
+  }
   result_.compared = found.compared;
   result_.light = found.light;
   result_.changed = found.changed;

@@ -39,6 +39,8 @@ class Sequence : public Diff {
   virtual bool swap_reference(Sequence& other) = 0;
   /// Adds the changed pixels of each cell to `changed`. For a frame with Frame::compared.
   virtual Found collect(int slot, std::vector<std::uint32_t>& changed) const = 0;
+  /// The looks of the cells of a frame, valid where pixels changed.
+  virtual const CellLooks* looks_of(int slot) const = 0;
   /// Fills rectangles with the colour of boxes.
   virtual Status fill(const Image& dst, const std::vector<Fill>& fills, Queue queue) = 0;
 

@@ -13,6 +13,18 @@ constexpr double place_gain = 0.4, speed_gain = 0.1;  ///< of the filter, once a
 constexpr double size_gain = 0.1;                     ///< share of the new size
 constexpr double shared_gain = 0.5;  ///< factor for speed and size while objects share a region, whose division is a guess
 
+/// Whether an object is seen better in box a than in b: whole rather than cut by the edge of the frame, and large.
+bool is_better(const Rect& a, const Rect& b, const Cells& cells) {
+  const auto is_whole = [&cells](const Rect& box) {
+    return box.x > 0 && box.y > 0 && box.x + box.width < cells.frame_width && box.y + box.height < cells.frame_height;
+  };
+  const auto size = [](const Rect& box) { return std::int64_t(box.width) * box.height; };
+  return b.empty() || (is_whole(a) != is_whole(b) ? is_whole(a) : size(a) > size(b));
+}
+
+/// ns after which something that became background, and is still seen, is a new object. Decisions reach the mask some frames later.
+constexpr std::uint64_t forget_time = 2'000'000'000;
+
 }  // namespace
 
 Tracker::Tracker(const TrackRules& rules, std::uint64_t last_id) : rules_(rules), last_id_(last_id) {}
@@ -34,8 +46,48 @@ void Tracker::see(Track& track, const Match& match, std::uint64_t now) {
   track.box = match.box;
   track.area = match.area;
   track.score = match.score;
+  if (match.shared) track.apart = 0;
+  if (match.appearance.known) track.portrait.learn(match.appearance);
   track.last = now;
   track.seen = true;
+}
+
+/// Tells whether an object stops, goes on, or becomes background.
+void Tracker::judge(Track& track, const Structure& structure, const Cells& cells, const Moment& moment) {
+  using Kind = ObjectEvent::Kind;
+  using Change = Presence::Change;
+  if (track.is_background) return;
+  if (is_better(track.box, track.best.box, cells)) track.best = {track.box, moment};
+  const Change change = track.presence.see({track.box, structure, double(cells.cell_size)}, rules_.presence, moment);
+  const auto tell = [&](Kind kind) {
+    if (track.id > 0)
+      events_.push_back({kind, track.id, -1, track.box, moment, {}, 0, track.presence.rested(), {}, false, track.visits.zones()});
+  };
+  if (change == Change::stopped) tell(Kind::stopped);
+  if (change == Change::moves) tell(Kind::moving);
+  if (change != Change::ghost && change != Change::light && change != Change::absorbed) return;
+  if (change == Change::ghost && !track.presence.travelled()) tell(Kind::removed);
+  track.is_background = true;
+  track.taken = moment.now;
+  track.visits.end({track.id, track.box, track.path, track.best}, events_);
+}
+
+std::vector<Learning> Tracker::learning(const Cells& cells) const {
+  std::vector<Learning> map;
+  const int size = cells.cell_size, width = divide_up(cells.frame_width, size), height = divide_up(cells.frame_height, size);
+  for (const Learning decision : {Learning::take, Learning::hold}) {  // where both are, an object stands before a ghost
+    for (const Track& track : tracks_) {
+      const bool decides = decision == Learning::take ? track.is_background && track.seen
+                                                      : !track.is_background && track.id > 0 && track.presence.certain();
+      if (!decides) continue;
+      map.resize(std::size_t(width) * height, Learning::usual);
+      const Rect& box = track.box;  // and a cell around it, for what of it is below the threshold, and its shadow
+      const int left = std::max(0, box.x / size - 1), right = std::min(width - 1, (box.x + box.width - 1) / size + 1);
+      const int top = std::max(0, box.y / size - 1), bottom = std::min(height - 1, (box.y + box.height - 1) / size + 1);
+      for (int y = top; y <= bottom; ++y) std::fill_n(map.begin() + std::ptrdiff_t(y) * width + left, right - left + 1, decision);
+    }
+  }
+  return map;
 }
 
 void Tracker::advance(const MotionRegions& found, const Cells& cells, const Moment& moment) {
@@ -44,8 +96,10 @@ void Tracker::advance(const MotionRegions& found, const Cells& cells, const Mome
   std::vector<Expected> expected;
   for (Track& track : tracks_) {
     track.x += track.speed_x * seconds, track.y += track.speed_y * seconds;
+    track.apart += seconds;
     expected.push_back({track.x - track.width / 2, track.y - track.height / 2, track.x + track.width / 2,
-                        track.y + track.height / 2, track.frames, track.id > 0, track.seen});
+                        track.y + track.height / 2, track.frames, track.id > 0, track.seen, double(moment.now - track.last) / 1e9,
+                        track.apart, &track.portrait});
   }
   const Matches matches = match(expected, found, cells, max_objects);
   for (std::size_t i = 0; i < tracks_.size(); ++i) {
@@ -53,17 +107,19 @@ void Tracker::advance(const MotionRegions& found, const Cells& cells, const Mome
     const Match& matched = matches.objects[i];
     track.seen = false;
     track.gone = matched.dropped;
-    if (matched.found) see(track, matched, moment.now);
+    track.fragment = matched.fragment;
+    if (matched.found) see(track, matched, moment.now), judge(track, matched.structure, cells, moment);
   }
-  for (std::uint32_t region : matches.unmatched) {
+  for (const MotionRegion& seen : matches.unmatched) {
     if (tracks_.size() >= max_objects) break;
-    const auto& [box, area, score] = found.kept[region];
+    const Rect& box = seen.box;
     Track track;
     track.x = track.seen_x = box.x + box.width / 2.0, track.y = track.seen_y = box.y + box.height / 2.0;
     track.width = box.width, track.height = box.height;
-    track.box = box, track.area = area, track.score = score;
+    track.box = box, track.area = seen.area, track.score = seen.score;
     track.first = track.last = moment.now;
     track.frames = 1;
+    judge(track, seen.structure, cells, moment);
     tracks_.push_back(std::move(track));
   }
   objects_.clear();
@@ -74,7 +130,11 @@ void Tracker::advance(const MotionRegions& found, const Cells& cells, const Mome
 
 /// Finds out whether an object is still there, what it visits, and what is known of it in this frame.
 void Tracker::look(Track& track, const Cells& cells, const VisitRules& rules, const Moment& moment) {
-  if (track.seen && track.id == 0 && track.frames >= rules_.min_frames) track.id = ++last_id_;
+  if (track.is_background) {
+    track.gone = track.gone || !track.seen || moment.now - track.taken >= forget_time;
+    return;
+  }
+  if (track.seen && track.id == 0 && track.frames >= rules_.min_frames && !track.fragment) track.id = ++last_id_;
   if (!track.seen && !track.gone) {
     const auto rounded = [](double value) { return int(std::lround(std::clamp(value, -1e6, 1e6))); };
     const int left = rounded(track.x - track.width / 2), top = rounded(track.y - track.height / 2);
@@ -84,19 +144,31 @@ void Tracker::look(Track& track, const Cells& cells, const VisitRules& rules, co
     const bool inside = track.x >= 0 && track.y >= 0 && track.x < cells.frame_width && track.y < cells.frame_height;
     track.gone = track.id == 0 || !inside || box.empty() || moment.now - track.last >= rules_.hold;
   }
-  const Visitor visitor{track.id, track.box, track.path};
+  const Visitor visitor{track.id, track.box, track.path, track.best};
   if (track.seen && !track.gone)
     track.visits.seen(visitor, rules, moment, events_);
   else
     track.visits.unseen(visitor, rules, moment, events_);
   if (track.gone) return track.visits.end(visitor, events_);
   const auto since = [&](std::uint64_t time) { return double(moment.now - time) / 1e9; };
-  objects_.push_back(
-      {track.id, track.box, track.area, track.score, since(track.first), since(track.last), !track.seen, track.visits.zones()});
+  objects_.push_back({track.id, track.box, track.area, track.score, since(track.first), since(track.last), !track.seen,
+                      track.presence.stopped(), track.visits.zones()});
+}
+
+void Tracker::passed(std::uint64_t now) {
+  const VisitRules rules{rules_.places, rules_.hold};
+  for (Track& track : tracks_) {
+    if (track.is_background) continue;
+    const Visitor visitor{track.id, track.box, track.path, track.best};
+    track.visits.passed(visitor, rules, now_, now, events_);
+    track.gone = !track.seen && now - track.last >= rules_.hold;
+    if (track.gone) track.visits.end(visitor, events_);
+  }
+  tracks_.erase(std::remove_if(tracks_.begin(), tracks_.end(), [](const Track& track) { return track.gone; }), tracks_.end());
 }
 
 void Tracker::finish() {
-  for (Track& track : tracks_) track.visits.end({track.id, track.box, track.path}, events_);
+  for (Track& track : tracks_) track.visits.end({track.id, track.box, track.path, track.best}, events_);
   tracks_.clear();
   objects_.clear();
 }
@@ -108,7 +180,7 @@ void Tracker::continue_from(Tracker& previous) {
   now_ = previous.now_;
   last_id_ = std::max(last_id_, previous.last_id_);
   if (rules_.places == previous.rules_.places) return;
-  for (Track& track : tracks_) track.visits.end({track.id, track.box, track.path}, previous.events_), track.visits = {};
+  for (Track& track : tracks_) track.visits.end({track.id, track.box, track.path, track.best}, previous.events_), track.visits = {};
 }
 
 std::vector<ObjectEvent> Tracker::take_events() { return std::exchange(events_, {}); }

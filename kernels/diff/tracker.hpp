@@ -8,10 +8,13 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
+#include "kernels/diff/learning.hpp"
 #include "kernels/diff/matching.hpp"
 #include "kernels/diff/motion.hpp"
+#include "kernels/diff/presence.hpp"
 #include "kernels/diff/visits.hpp"
 
 namespace cudavision::diff {
@@ -20,6 +23,7 @@ struct TrackRules {
   int min_frames = 3;                  ///< an object is confirmed when it was seen in this many frames in a row, 1 or more
   std::uint64_t hold = 1'000'000'000;  ///< ns for which a confirmed object stays that is not seen
   Places places;                       ///< that objects visit
+  PresenceRules presence{};
 };
 
 /// Objects that are followed at the same time. Of more regions, only the largest become objects.
@@ -27,13 +31,14 @@ inline constexpr std::size_t max_objects = 1024;
 
 /// An object in a frame.
 struct TrackedObject {
-  std::uint64_t id = 0;    ///< counted from 1; 0 until the object is confirmed
-  Rect box;                ///< around its cells, or the predicted box if it is not seen; in pixels, inside the frame, not empty
-  int area = 0;            ///< cells, when it was last seen
-  double score = 0;        ///< changed ÷ counted pixels of its region, when it was last seen
-  double age = 0;          ///< seconds since it was first seen
-  double unseen = 0;       ///< seconds since it was last seen
-  bool held = false;       ///< whether it is not seen in this frame
+  std::uint64_t id = 0;  ///< counted from 1; 0 until the object is confirmed
+  Rect box;           ///< around its changed pixels, or the predicted box if it is not seen; in pixels, inside the frame, not empty
+  int area = 0;       ///< cells, when it was last seen
+  double score = 0;   ///< changed ÷ counted pixels of its region, when it was last seen
+  double age = 0;     ///< seconds since it was first seen
+  double unseen = 0;  ///< seconds since it was last seen
+  bool held = false;  ///< whether it is not seen in this frame
+  bool stopped = false;    ///< whether it stands still, see PresenceRules
   std::vector<int> zones;  ///< the zones in which it is, or was when it was last seen
 };
 
@@ -47,6 +52,9 @@ class Tracker {
 
   /// Goes on to the next frame, which has these regions of these cells. `moment.now` is the last frame's or follows it.
   void advance(const MotionRegions& found, const Cells& cells, const Moment& moment);
+  /// No frame came until `now`, which follows the last frame. Objects that were not seen in that frame leave when their hold is over, and
+  /// those that were out of a zone leave it; others stay, because nothing says that they moved.
+  void passed(std::uint64_t now);
   /// Ends a run of frames: all objects are gone.
   void finish();
   /// Takes over the objects of a tracker of frames of the same size. If the places differ, all visits end there and begin here anew.
@@ -54,6 +62,9 @@ class Tracker {
 
   /// The objects in the last frame, in the order in which they came: those that are seen, and confirmed ones that are held.
   const std::vector<TrackedObject>& objects() const { return objects_; }
+  /// What the background may learn after the last frame: a Learning for each cell of `cells`; empty: usual in all. Nothing is learned from
+  /// what certainly is an object. Ghosts, and objects that stood still for long, become background.
+  std::vector<Learning> learning(const Cells& cells) const;
   /// What happened since the last call.
   std::vector<ObjectEvent> take_events();
   /// The id that was given last.
@@ -66,14 +77,22 @@ class Tracker {
     double speed_x = 0, speed_y = 0;             // pixels a second
     double seen_x = 0, seen_y = 0, path = 0;     // its centre when it was last seen, and the length of its way until then
     Rect box;
+    View best;
     int area = 0;
     double score = 0;
     std::uint64_t first = 0, last = 0;  // times at which it was seen
     int frames = 0;                     // in which it was seen
     bool seen = true, gone = false;
+    bool fragment = false;                                   // it may be a piece of another object: not confirmed as long as it may
+    double apart = std::numeric_limits<double>::infinity();  // seconds since it last shared a part of a region with other objects
+    Portrait portrait;
+    std::uint64_t taken = 0;     // when it became background
+    bool is_background = false;  // it has no more visits, and stays until the mask has forgotten it
+    Presence presence;
     Visits visits;
   };
 
+  void judge(Track& track, const Structure& structure, const Cells& cells, const Moment& moment);
   static void see(Track& track, const Match& match, std::uint64_t now);
   void look(Track& track, const Cells& cells, const VisitRules& rules, const Moment& moment);
 

@@ -42,12 +42,17 @@ void Visits::seen(const Visitor& visitor, const VisitRules& rules, const Moment&
   if (visitor.id > 0)
     for (Visit& visit : visits_)
       if (!std::exchange(visit.told, true))
-        events.push_back({ObjectEvent::Kind::enter, visitor.id, visit.zone, visitor.box, visit.entered, {}, 0, false});
+        events.push_back({ObjectEvent::Kind::enter, visitor.id, visit.zone, visitor.box, visit.entered, {}, 0, {}, {}, false});
   look_at_lines(visitor, rules, events);
 }
 
 void Visits::unseen(const Visitor& visitor, const VisitRules& rules, const Moment& moment, std::vector<ObjectEvent>& events) {
-  const auto over = [&](const Visit& visit) { return visit.last.now != moment.now && moment.now - visit.last.now >= rules.hold; };
+  passed(visitor, rules, moment.now, moment.now, events);
+}
+
+void Visits::passed(const Visitor& visitor, const VisitRules& rules, std::uint64_t frame, std::uint64_t now,
+                    std::vector<ObjectEvent>& events) {
+  const auto over = [&](const Visit& visit) { return visit.last.now != frame && now - visit.last.now >= rules.hold; };
   for (const Visit& visit : visits_)
     if (over(visit)) leave(visit, visitor, events);
   visits_.erase(std::remove_if(visits_.begin(), visits_.end(), over), visits_.end());
@@ -64,15 +69,23 @@ void Visits::look_at_lines(const Visitor& visitor, const VisitRules& rules, std:
     if (side == 0 || distance(line, foot) <= rules.slack) continue;
     if (visitor.id == 0 && last.side != 0) continue;  // its way from the first place on counts when it is confirmed
     if (last.side == -side && meets(line.from, line.to, last.x, last.y, foot.x, foot.y))
-      events.push_back({ObjectEvent::Kind::cross, visitor.id, int(i), visitor.box, {}, {}, 0, side > 0});
+      events.push_back({ObjectEvent::Kind::cross, visitor.id, int(i), visitor.box, {}, {}, 0, {}, {}, side > 0});
     last = {side, foot.x, foot.y};
   }
 }
 
 void Visits::leave(const Visit& visit, const Visitor& visitor, std::vector<ObjectEvent>& events) const {
   if (!visit.told) return;
-  events.push_back({ObjectEvent::Kind::leave, visitor.id, visit.zone, visitor.box, visit.entered, visit.last,
-                    visit.path_last - visit.path_entered, false});
+  events.push_back({ObjectEvent::Kind::leave,
+                    visitor.id,
+                    visit.zone,
+                    visitor.box,
+                    visit.entered,
+                    visit.last,
+                    visit.path_last - visit.path_entered,
+                    {},
+                    visitor.best,
+                    false});
 }
 
 void Visits::end(const Visitor& visitor, std::vector<ObjectEvent>& events) {

@@ -1,41 +1,42 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Judges motion detection on scenes of known truth (motion_scenes.py), beside OpenCV's background subtractors and motioncells.
+"""Judges motion detection on scenes of known truth, beside OpenCV's background subtractors and motioncells.
 
-  motion_quality.py [MEDIA] [--seeds=1,2] [--properties="…"] [--backend=cpu|cuda] [--only=SCENE,…] [--size=WxH] [--frames=N] [--json=FILE]
-                    [--markdown=FILE] [--no-peers] [--quick]
+  motion_quality.py [MEDIA] [--group=lab|world] [--seeds=1,2] [--properties="…"]… [--backend=cpu|cuda] [--only=SCENE,…]
+                    [--size=WxH] [--frames=N] [--json=FILE] [--markdown=FILE] [--no-peers] [--quick]
 
-MEDIA is a folder with photos/ and vtest.avi, such as Debian's opencv-doc has them; without it the textures are synthetic. The plugin is
-found with GST_PLUGIN_PATH. `--properties` are those of cudadiff; one setting serves all scenes. `--quick` checks the scenes and the scores
-and measures nothing.
+MEDIA is a folder with photos/ and vtest.avi, such as Debian's opencv-doc has them; without it the textures are synthetic. The
+plugin is found with GST_PLUGIN_PATH. `--properties` are those of cudadiff; one setting serves all scenes. Given again, they add a
+column. `--quick` checks the scenes and the scores and measures nothing. `lab` is motion_scenes.py: one difficulty a scene. `world`
+is motion_world.py: what real cameras show; `--frames` does not apply to it.
 
 Frames that models learn from are not judged. Pixels on the edge of an object, which show both it and its background, are not judged
-either. F1 is that of all judged pixels of a scene. A frame has objects if they cover 0.2 % of it; one that they cover less is neither with
-nor without objects. A frame is flagged if there is none, and more than 0.2 % of the mask is white, or motion is reported.
-Needs NumPy, OpenCV and PyGObject. Exit status: 0; 1 if a pipeline or a check failed, with one sentence on stderr; 77 if something is missing.
+either. F1 is that of all judged pixels of a scene. A frame has objects if they cover 0.2 % of it; one that they cover less is
+neither with nor without objects. A frame is flagged if there is none, and more than 0.2 % of the mask is white, or motion is
+reported.
+
+Figures of `world` alone: somebody is in the picture in an episode, until the picture is empty again. An episode is found if a
+motion (from `began` to `last-motion`; with `gap=1`) is its own. Ghost: seconds of motion that nobody makes, from 1 s after the last
+one left. Ids: objects that enter ÷ people and things. Crossings are those of the line of the scene `lane`. A detector without
+messages has motion while its mask is flagged. Needs NumPy, OpenCV and PyGObject. Exit status: 0; 1 if a pipeline or a check failed,
+with one sentence on stderr; 77 if something is missing.
 """
 import argparse
-import json
 import os
 import statistics
 import sys
 
-try:
-    import cv2
-    import gi
-    import numpy as np
-    gi.require_version('Gst', '1.0')
-    from gi.repository import Gst
-except (ImportError, ValueError) as error:
-    print(f'skipped: {error}', file=sys.stderr)
-    sys.exit(77)
+from motion_run import (GAP, CudaDiff, Failure, Gst, MotionCells, Pipeline, Subtractor, cv2, need_plugin, shown,
+                        to_i420, write_results)
 
+import motion_quick
 import motion_scenes
+import motion_world
+from motion_score import FLAGGED, Score, episodes, figures, judge_crossings, judge_visits
 
-FLAGGED = 0.002         # share of the frame
 PEOPLE = 20             # visits of people in vtest.avi, counted by eye in stills of every second: docs/motion.md lists them
 PROPERTIES = 'preset=outdoor'
-FIGURES = (             # key, title, must, aim, whether more is better, whether it is a share
+FIGURES = {'lab': (     # key, title, must, aim, whether more is better (None: 1 is best), whether it is a share
     ('f1', 'F1 of the mask, mean over the scenes', 0.86, 0.92, True, False),
     ('flagged', 'frames without objects, flagged', 0.02, 0, False, True),
     ('events', 'the same by events', 0.02, 0, False, True),
@@ -43,217 +44,165 @@ FIGURES = (             # key, title, must, aim, whether more is better, whether
     ('worst', 'worst single scene, F1', 0.5, 0.7, True, False),
     ('ids_per_person', 'vtest.avi: objects reported ÷ people', 3, 1.3, False, False),
     ('median_life', 'vtest.avi: median life of an object, s', 3, None, True, False),
-)
-
-
-class Failure(Exception):
-    """A sentence for the user."""
-
-
-# ------------------------------------------------------------------------------------------------------------------------- scores
-
-class Score:
-    """Sums over the judged frames of a scene."""
-
-    def __init__(self):
-        self.hits = self.false = self.missed = 0                     # pixels
-        self.empty = self.flagged = self.events = self.full = self.reported = 0  # frames
-
-    def add(self, frame, mask, motion):
-        """mask: bool, height × width, or None if the detector has none. motion: whether it reports motion, or None."""
-        truth = (frame.ids > 0) & ~frame.mixed
-        if mask is not None:
-            self.hits += int(np.count_nonzero(mask & truth))
-            self.false += int(np.count_nonzero(mask & ~truth & ~frame.mixed))
-            self.missed += int(np.count_nonzero(~mask & truth))
-        if not (truth.any() or frame.mixed.any()):
-            self.empty += 1
-            self.flagged += mask is not None and bool(mask.mean() > FLAGGED)
-            self.events += bool(motion)
-        elif truth.mean() > FLAGGED:
-            self.full += 1
-            self.reported += bool(motion)
-
-    def f1(self):
-        return 2 * self.hits / max(1, 2 * self.hits + self.false + self.missed)
-
-
-def figures(scores, has_mask=True, has_events=True):
-    """The figures of a detector from its scores, by seed and scene. A figure that it does not have is None."""
-    values = list(scores.values())
-    empty, full = max(1, sum(s.empty for s in values)), max(1, sum(s.full for s in values))
-    f1 = [s.f1() for s in values]
-    return {
-        'f1': statistics.mean(f1) if has_mask else None,
-        'flagged': sum(s.flagged for s in values) / empty if has_mask else None,
-        'events': sum(s.events for s in values) / empty if has_events else None,
-        'reported': sum(s.reported for s in values) / full,
-        'worst': min(f1) if has_mask else None,
-        'scenes': {name: statistics.mean(s.f1() for (_, scene), s in scores.items() if scene == name)
-                   for name in dict.fromkeys(scene for _, scene in scores)} if has_mask else None,
-        'flagged_scenes': {name: sum(s.flagged for (_, scene), s in scores.items() if scene == name)
-                           for name in dict.fromkeys(scene for _, scene in scores)} if has_mask else None,
-    }
+), 'world': (
+    ('f1', 'F1 of the mask, mean over the scenes', 0.93, 0.95, True, False),
+    ('worst', 'worst single scene, F1', 0.5, 0.7, True, False),
+    ('flagged', 'frames without objects, flagged', 0.02, 0, False, True),
+    ('events', 'the same by events', 0.02, 0, False, True),
+    ('found', 'episodes found', 1, 1, True, True),
+    ('motions', 'motions ÷ episodes', 1, 1, None, False),
+    ('ghost', 'ghosts, s for each episode', 0, 0, False, False),
+    ('ids', 'ids ÷ objects', 1.5, 1, False, False),
+    ('crossings', 'crossings ÷ true ones', 0.95, 1, None, False),
+    ('crossed', 'true crossings that are reported', 0.95, 1, True, True),
+    ('wrong', 'crossings against the direction of the lane', 0, 0, False, False),
+)}
 
 
 def verdict(value, must, aim, more):
     if value is None:
         return 'not available'
+    if more is None:  # near 1
+        value, must, aim, more = abs(value - 1), abs(must - 1) + 1e-9, abs(aim - 1) + 1e-9, False
     reached = (lambda limit: value >= limit) if more else (lambda limit: value <= limit)
     return 'aim reached' if aim is not None and reached(aim) else 'must reached' if reached(must) else 'missed'
 
 
-# ---------------------------------------------------------------------------------------------------------------------- detectors
-
-class Pipeline:
-    """An element between an appsrc and an appsink. Frames go through one after the other. Times of frames are their numbers × `step`."""
-    STEP = 40 * Gst.MSECOND
-
-    def __init__(self, size, element, message, step=STEP):
-        """size: width, height of I420 frames. message: name of the element messages to keep. step: ns from frame to frame."""
-        width, height = size
-        caps = f'video/x-raw,format=I420,width={width},height={height},framerate={Gst.SECOND}/{step}'
-        self.message, self.heard, self.step = message, [], step
-        try:
-            self.pipeline = Gst.parse_launch(f'appsrc name=in format=time block=true caps={caps} ! {element} ! '
-                                             'appsink name=out sync=false max-buffers=2')
-        except gi.repository.GLib.Error as error:
-            raise Failure(f'{element}: {error.message}') from None
-        self.source, self.sink, self.count = self.pipeline.get_by_name('in'), self.pipeline.get_by_name('out'), 0
-        self.pipeline.set_state(Gst.State.PLAYING)
-
-    def apply(self, data):
-        """Pushes the bytes of a frame. Returns the frame that comes out, as bytes."""
-        buffer = Gst.Buffer.new_wrapped(data)
-        buffer.pts, buffer.duration = self.count * self.step, self.step
-        self.count += 1
-        self.source.emit('push-buffer', buffer)
-        sample = self.sink.emit('try-pull-sample', 20 * Gst.SECOND)
-        self.listen()
-        if not sample:
-            self.close()
-            raise Failure('no frame came out within 20 seconds')
-        buffer = sample.get_buffer()
-        return buffer.extract_dup(0, buffer.get_size())
-
-    def listen(self):
-        bus = self.pipeline.get_bus()
-        while message := bus.pop_filtered(Gst.MessageType.ELEMENT | Gst.MessageType.ERROR):
-            if message.type == Gst.MessageType.ERROR:
-                self.close()
-                error, details = message.parse_error()
-                raise Failure(f'{error.message} ({details})')
-            if message.get_structure().get_name() == self.message:
-                self.heard.append(message.get_structure())
-
-    def finish(self):
-        """Ends the stream, so that all messages are heard."""
-        self.source.emit('end-of-stream')
-        self.sink.emit('try-pull-sample', 20 * Gst.SECOND)
-        self.listen()
-        self.close()
-
-    def close(self):
-        self.pipeline.set_state(Gst.State.NULL)
-
-
-class CudaDiff:
-    """The element of the project: its mask, and the frames in which its messages report motion."""
-    has_mask = has_events = True
-
-    def __init__(self, size, properties, backend):
-        self.size, self.masks = size, []
-        # Without a gap, so that the end of motion is that of the frame.
-        self.pipeline = Pipeline(size, f'cudadiff backend={backend} gap=0 {properties} output=mask attach-roi=false', 'cudadiff')
-
-    def apply(self, yuv, _):
-        width, height = self.size
-        mask = np.frombuffer(self.pipeline.apply(yuv.tobytes()), np.uint8)
-        stride = (width + 3) & ~3
-        self.masks.append(mask[:stride * height].reshape(height, stride)[:, :width] > 127)
-
-    def results(self):
-        self.pipeline.finish()
-        moving = {s['timestamp'] // Pipeline.STEP for s in self.pipeline.heard if s['event'] in ('begin', 'motion')}
-        return [(mask, number in moving) for number, mask in enumerate(self.masks)]
-
-
-class Subtractor:
-    """One of OpenCV's background subtractors, with its default parameters. Shadows are no foreground."""
-    has_mask, has_events = True, False
-
-    def __init__(self, make, opening):
-        self.subtractor, self.opening, self.masks = make(), opening, []
-
-    def apply(self, _, picture):
-        mask = (self.subtractor.apply(picture) == 255).astype(np.uint8)
-        self.masks.append((cv2.morphologyEx(mask, cv2.MORPH_OPEN, np.ones((3, 3), np.uint8)) if self.opening else mask) > 0)
-
-    def results(self):
-        return [(mask, bool(mask.mean() > FLAGGED)) for mask in self.masks]
-
-
-class MotionCells:
-    """GStreamer's motioncells: it reports when motion begins and ends, and has no mask."""
-    has_mask, has_events = False, True
-
-    def __init__(self, size):
-        self.pipeline = Pipeline(size, 'videoconvert ! motioncells display=false gap=1', 'motion')
-
-    def apply(self, yuv, _):
-        self.pipeline.apply(yuv.tobytes())
-
-    def results(self):
-        self.pipeline.finish()
-        moving, began = set(), None
-        for heard in self.pipeline.heard:
-            if heard.has_field('motion_begin'):
-                began = heard['motion_begin'] // Pipeline.STEP
-            elif heard.has_field('motion_finished') and began is not None:  # the last frame with motion
-                moving.update(range(began, heard['motion_finished'] // Pipeline.STEP + 1))
-                began = None
-        if began is not None:
-            moving.update(range(began, self.pipeline.count))
-        return [(None, number in moving) for number in range(self.pipeline.count)]
-
-
-def detectors(size, properties, backend, peers):
-    """Name → a function that makes the detector."""
-    made = {'cudadiff': lambda: CudaDiff(size, properties, backend)}
+def detectors(size, properties, backend, peers, step):
+    """Name → a function that makes the detector. properties: name → properties of a cudadiff."""
+    made = {name: lambda text=text: CudaDiff(size, text, backend, step) for name, text in properties.items()}
     if peers:
         for name, make in (('MOG2', cv2.createBackgroundSubtractorMOG2), ('KNN', cv2.createBackgroundSubtractorKNN)):
-            made[name] = lambda make=make: Subtractor(make, False)
-            made[name + ', opened'] = lambda make=make: Subtractor(make, True)
+            made[name] = lambda make=make: Subtractor(make, False, step)
+            made[name + ', opened'] = lambda make=make: Subtractor(make, True, step)
         if Gst.ElementFactory.find('motioncells'):
-            made['motioncells'] = lambda: MotionCells(size)
+            made['motioncells'] = lambda: MotionCells(size, step)
     return made
 
 
+def settings(args, first):
+    """Name → properties of each cudadiff: `first`, then those that are given. They are the name of all but the first one."""
+    return {'cudadiff' if i == 0 else text: first + text for i, text in enumerate(args.properties)}
+
+
+def run_scene(frames, learn, running):
+    """Runs detectors (name → Detector) over frames. Returns name → Score, and for each frame its number and the set of ids that it
+    shows."""
+    scores, present, number = {name: Score() for name in running}, [], -1
+    for frame in frames:
+        number += 1 + frame.lost
+        # All see the same frames: those that 4:2:0 leaves.
+        yuv, picture = to_i420(frame.picture)
+        truth = (frame.ids > 0) & ~frame.mixed
+        present.append((number, set(frame.ids[truth].tolist())))
+        for name, detector in running.items():
+            mask = detector.timed(yuv, picture, frame.lost)
+            if number >= learn:
+                scores[name].pixels(mask, truth, frame.mixed, frame.shadow)
+                scores[name].frame(number, mask, truth.mean() > FLAGGED, not (truth.any() or frame.mixed.any()))
+    for name, detector in running.items():
+        detector.finish()
+        scores[name].report(detector.moving())
+    return scores, present
+
+
 def judge(args):
-    """Runs all detectors on all scenes. Returns name → figures."""
+    """Runs all detectors on the scenes of the lab. Returns name → figures."""
     width, height = args.size
-    makers = detectors(args.size, args.properties, args.backend, args.peers)
+    # Without a gap motion ends with its frame.
+    makers = detectors(args.size, settings(args, 'gap=0 '), args.backend, args.peers, Pipeline.STEP)
     scores, kinds = {name: {} for name in makers}, {}
     for seed in args.seeds:
         for scene in args.only:
-            running, truths = {name: make() for name, make in makers.items()}, []
-            for frame in motion_scenes.scene(scene, seed, args.media, width, height, args.frames):
-                # All see the same frames: those that 4:2:0 leaves.
-                yuv = cv2.cvtColor(frame.picture, cv2.COLOR_BGR2YUV_I420)
-                picture = cv2.cvtColor(yuv, cv2.COLOR_YUV2BGR_I420)
-                for detector in running.values():
-                    detector.apply(yuv, picture)
-                frame.picture = None
-                truths.append(frame)
-            for name, detector in running.items():
-                score = scores[name][seed, scene] = Score()
-                kinds[name] = detector
-                for number, (frame, (mask, motion)) in enumerate(zip(truths, detector.results())):
-                    if number >= round(motion_scenes.LEARN * args.frames):
-                        score.add(frame, mask, motion)
-            print(f'{scene}, seed {seed}: ' + ', '.join(f'{name} {scores[name][seed, scene].f1():.2f}' for name in makers if kinds[name].has_mask),
-                  file=sys.stderr)
+            kinds = {name: make() for name, make in makers.items()}
+            frames = motion_scenes.scene(scene, seed, args.media, width, height, args.frames)
+            for name, score in run_scene(frames, round(motion_scenes.LEARN * args.frames), kinds)[0].items():
+                scores[name][seed, scene] = score
+            say(scene, seed, scores, kinds)
     return {name: figures(scores[name], kinds[name].has_mask, kinds[name].has_events) for name in makers}
+
+
+def say(scene, seed, scores, kinds):
+    f1 = [f'{name} {scores[name][seed, scene].f1():.2f}' for name in kinds if kinds[name].has_mask]
+    print(f'{scene}, seed {seed}: ' + ', '.join(f1), file=sys.stderr)
+
+
+# -------------------------------------------------------------------------------------------------------------------------- world
+
+def judge_world(args):
+    """Runs all detectors on the scenes of the world. Returns name → figures."""
+    width, height = args.size
+    scores, visits, kinds = {}, {}, {}
+    for seed in args.seeds:
+        for scene in args.only:
+            world = motion_world.scene(scene, seed, args.media, width, height)
+            step = int(Gst.SECOND / world.rate)
+            line = f'lines="{world.line}" ' if world.line else ''
+            makers = detectors(args.size, settings(args, f'gap={GAP} {line}'), args.backend, args.peers, step)
+            kinds = {name: make() for name, make in makers.items()}
+            found, present = run_scene(world.frames(), world.learn, kinds)
+            for name, detector in kinds.items():
+                # Motion ends with its last frame, and not with the gap after it.
+                spans = [[round(second * world.rate) for second in motion] for motion in detector.motions()]
+                found[name].report({number for first, last in spans for number in range(first, last + 1)})
+                scores.setdefault(name, {})[seed, scene] = found[name]
+                visits.setdefault(name, {})[seed, scene] = judge_run(world, detector, present)
+            say(scene, seed, scores, kinds)
+    return {name: {**figures(scores[name], kinds[name].has_mask, True), **sums(visits[name])} for name in kinds}
+
+
+def judge_run(world, detector, present):
+    """Episodes, ids and crossings of a detector on a scene of the world. present: (number, ids shown) of each frame."""
+    # Somebody who is there before frames are lost and after them was there all the time.
+    times = [((last if before else number) / world.rate, (number + 1) / world.rate)
+             for (last, before), (number, ids) in zip([(0, set())] + present, present) if ids]
+    truths = episodes(times, 2 / world.rate)
+    result = {'people': len(set().union(*(ids for _, ids in present))), 'ids': None, 'crossings': None}
+    # Where the road is hardly ever empty there are no episodes to find.
+    result.update(judge_visits([] if world.line else truths, [] if world.line else detector.motions(), world.length / world.rate))
+    if isinstance(detector, CudaDiff):
+        result['ids'] = len(detector.ids())
+        if world.line:
+            after = world.learn / world.rate
+            true = [crossing for crossing in world.crossings if crossing[0] >= after]
+            reported = [(heard['timestamp'] / Gst.SECOND, heard['direction'], heard['y'] + heard['height'])
+                        for heard in detector.heard('cross')]
+            result['crossings'] = judge_crossings(true, [crossing for crossing in reported if crossing[0] >= after], world.lanes)
+    return result
+
+
+def sums(visits):
+    """Figures over all scenes, from those of judge_run() by seed and scene."""
+    def total(key):
+        return sum(visit[key] for visit in visits.values())
+
+    crossings = [visit['crossings'] for visit in visits.values() if visit['crossings']]
+    counted = {key: sum(crossing[key] for crossing in crossings) for key in ('true', 'reported', 'right', 'wrong')}
+    many = max(1, total('episodes'))
+    followed = [visit for visit in visits.values() if visit['ids'] is not None and not visit['crossings']]  # crossings judge the others
+    return {'found': total('found') / many, 'motions': total('motions') / many, 'ghost': total('ghost') / many,
+            'ids': sum(visit['ids'] for visit in followed) / sum(visit['people'] for visit in followed) if followed else None,
+            'crossings': counted['reported'] / max(1, counted['true']) if crossings else None,
+            'crossed': counted['right'] / max(1, counted['true']) if crossings else None,
+            'wrong': counted['wrong'] if crossings else None,
+            'visits': {f'{scene}, seed {seed}': visit for (seed, scene), visit in visits.items()}}
+
+
+def world_rows(results):
+    """A row for each scene: F1, frames flagged, motions of episodes, ghosts, ids of objects."""
+    names = list(results)
+    for scene in results['cudadiff']['scenes']:
+        row = [scene]
+        for name in names:
+            visits = [visit for key, visit in results[name]['visits'].items() if key.startswith(scene + ',')]
+            text = f'{results[name]["scenes"][scene]:.2f}' if results[name]['scenes'] else '–'
+            if any(visit['episodes'] for visit in visits):
+                text += f'; {sum(v["motions"] for v in visits)}/{sum(v["episodes"] for v in visits)} motions'
+                text += f', {sum(v["ghost"] for v in visits):.0f} s ghosts'
+            if all(visit['ids'] is not None for visit in visits):
+                text += f'; {sum(v["ids"] for v in visits)}/{sum(v["people"] for v in visits)} ids'
+            row.append(text)
+        yield row + ['', '', '']
 
 
 def judge_clip(args):
@@ -269,7 +218,7 @@ def judge_clip(args):
         if not good:
             break
         if pipeline is None:
-            pipeline = Pipeline(picture.shape[1::-1], f'cudadiff backend={args.backend} {args.properties} output=passthrough '
+            pipeline = Pipeline(picture.shape[1::-1], f'cudadiff backend={args.backend} {args.properties[0]} output=passthrough '
                                 'attach-roi=false', 'cudadiff', int(Gst.SECOND / rate))
         pipeline.apply(cv2.cvtColor(picture, cv2.COLOR_BGR2YUV_I420).tobytes())
     pipeline.finish()
@@ -283,82 +232,29 @@ def judge_clip(args):
 
 # -------------------------------------------------------------------------------------------------------------------------- tables
 
-def shown(value, share):
-    return '–' if value is None else f'{100 * value:.1f} %' if share else f'{value:.2f}'
-
-
-def table(results):
-    """Rows of text: the figures of all detectors with the marks and verdicts, and F1 for each scene."""
+def table(results, group):
+    """Rows of text: the figures of all detectors with the marks and verdicts, and those of each scene."""
     names = list(results)
     rows = [['figure'] + names + ['must', 'aim', 'verdict']]
-    for key, title, must, aim, more, share in FIGURES:
+    for key, title, must, aim, more, share in FIGURES[group]:
         rows.append([title] + [shown(results[name].get(key), share) for name in names] +
                     [shown(must, share), shown(aim, share), verdict(results['cudadiff'].get(key), must, aim, more)])
+    if group == 'world':
+        return rows + [['F1; episodes; ids'] + [''] * (len(names) + 3)] + list(world_rows(results))
     for scene in results['cudadiff']['scenes']:
         rows.append([f'F1: {scene}'] + [shown((results[name]['scenes'] or {}).get(scene), False) for name in names] + ['', '', ''])
     return rows
 
 
-def as_markdown(rows):
-    lines = ['| ' + ' | '.join(row) + ' |' for row in rows]
-    return '\n'.join([lines[0], '| ' + ' | '.join(['---'] * len(rows[0])) + ' |'] + lines[1:]) + '\n'
-
-
-def as_text(rows):
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return '\n'.join('  '.join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows)
-
-
-# --------------------------------------------------------------------------------------------------------------------------- quick
-
-def quick():
-    """Checks that the same seed gives the same frames, that the truth matches the pictures, and the scores. Raises Failure."""
-    size, frames = (160, 120), 72
-    for name in motion_scenes.SCENES:
-        made = [list(motion_scenes.scene(name, seed, None, *size, frames)) for seed in (1, 1, 2)]
-        same = [all(np.array_equal(a.picture, b.picture) and np.array_equal(a.ids, b.ids) for a, b in zip(made[0], other)) for other in made[1:]]
-        if same != [True, False]:
-            raise Failure(f'{name}: frames of the same seed differ, or those of two seeds are equal')
-        learn = round(motion_scenes.LEARN * frames)
-        if any(frame.ids.any() or frame.mixed.any() for frame in made[0][:learn]):
-            raise Failure(f'{name}: there are objects in the frames that models learn from')
-        covered = [frame.ids.any() for frame in made[0][learn:]]
-        if not any(covered) or all(covered):
-            raise Failure(f'{name}: after the frames that models learn from, all frames or none have objects')
-        if name == 'plain':
-            check_truth(made[0], learn)
-    frame = next(f for f in made[0] if f.ids.any())
-    for mask, f1 in ((frame.ids > 0, 1), (frame.ids == 0, 0)):
-        score = Score()
-        score.add(frame, mask, True)
-        if score.f1() != f1:
-            raise Failure(f'a mask whose F1 is {f1} scores {score.f1()}')
-    print('scenes and scores are right')
-
-
-def check_truth(frames, learn):
-    """Compares frames of the plain scene with their mean before objects came: only objects and their edges may differ from it."""
-    still = np.mean([frame.picture for frame in frames[:learn]], axis=0)
-    inside, outside = [], []
-    for frame in frames[learn:]:
-        away = np.abs(frame.picture - still).max(axis=2)
-        edge = cv2.dilate(frame.mixed.astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
-        inside.extend(away[(frame.ids > 0) & ~edge])
-        outside.append(np.quantile(away[(frame.ids == 0) & ~edge], 0.9999))
-    if max(outside) > 8 * motion_scenes.NOISE:
-        raise Failure(f'plain: pixels without objects differ from the background by {max(outside):.0f} steps')
-    if np.mean(inside) < 5 * motion_scenes.NOISE:
-        raise Failure(f'plain: pixels with objects differ from the background by only {np.mean(inside):.0f} steps')
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('media', nargs='?')
+    parser.add_argument('--group', default='lab', choices=('lab', 'world'))
     parser.add_argument('--seeds', default='1', type=lambda text: [int(part) for part in text.split(',')])
-    parser.add_argument('--properties', default=PROPERTIES)
+    parser.add_argument('--properties', action='append')
     parser.add_argument('--backend', default='cpu')
-    parser.add_argument('--only', default=list(motion_scenes.SCENES), type=lambda text: text.split(','))
-    parser.add_argument('--size', default=(384, 288), type=lambda text: tuple(int(part) for part in text.split('x')))
+    parser.add_argument('--only', type=lambda text: text.split(','))
+    parser.add_argument('--size', type=lambda text: tuple(int(part) for part in text.split('x')))
     parser.add_argument('--frames', default=360, type=int)
     parser.add_argument('--json')
     parser.add_argument('--markdown')
@@ -367,23 +263,18 @@ def main():
     args = parser.parse_args()
     cv2.setNumThreads(2)
     if args.quick:
-        return quick()
-    Gst.init(None)
-    if not Gst.ElementFactory.find('cudadiff'):
-        print('skipped: the element cudadiff is not there; set GST_PLUGIN_PATH', file=sys.stderr)
-        sys.exit(77)
+        return motion_quick.main()
+    lab, args.properties = args.group == 'lab', args.properties or [PROPERTIES]
+    args.only = args.only or list((motion_scenes if lab else motion_world).SCENES)
+    args.size = args.size or ((384, 288) if lab else (320, 240))
+    need_plugin()
     if args.media and not os.path.isdir(args.media):
         raise Failure(f'{args.media} is not a folder')
-    results = judge(args)
-    results['cudadiff'].update(judge_clip(args))
-    rows = table(results)
-    print(as_text(rows))
-    if args.markdown:
-        with open(args.markdown, 'w', encoding='utf-8') as file:
-            file.write(as_markdown(rows))
-    if args.json:
-        with open(args.json, 'w', encoding='utf-8') as file:
-            json.dump({'seeds': args.seeds, 'properties': args.properties, 'size': args.size, 'frames': args.frames, 'results': results}, file, indent=1)
+    results = judge(args) if lab else judge_world(args)
+    if lab:
+        results['cudadiff'].update(judge_clip(args))
+    setting = {key: getattr(args, key) for key in ('group', 'seeds', 'properties', 'size', 'frames')}
+    write_results(table(results, args.group), args, {**setting, 'results': results})
 
 
 if __name__ == '__main__':

@@ -30,10 +30,13 @@ class Frame:
 
     picture: uint8, height × width × 3, blue, green, red. ids: uint8, height × width, the object that a pixel shows, 0: none.
     mixed: bool, height × width, pixels on the edge of an object, which show both the object and what is behind it.
+    shadow: bool, height × width, pixels in the shadow of an object, where the scene says so. lost: frames that are missing before this one.
     """
     picture: np.ndarray
     ids: np.ndarray
     mixed: np.ndarray
+    shadow: np.ndarray = None
+    lost: int = 0
 
 
 class Pictures:

@@ -18,6 +18,7 @@ using namespace cudavision::test;
 namespace {
 
 constexpr GstClockTime frame_time = 40 * GST_MSECOND;
+const std::string automatic = "reference=background preset=indoor";  ///< the automatic background, which is told what to learn
 
 struct Box {
   int x = 0, y = 0, width = 0, height = 0;
@@ -34,10 +35,19 @@ struct Roi {
   int meta_id = 0;
   guint id = 0;
   double age = -1;
-  gboolean confirmed = FALSE, held = FALSE;
+  gboolean confirmed = FALSE, held = FALSE, stopped = FALSE;
   std::string zones;  ///< "a,b"
   bool tracked = false;
 };
+
+/// The texts of an array: "a,b".
+std::string names(const GValue* array) {
+  EXPECT(array && GST_VALUE_HOLDS_ARRAY(array));
+  std::string text;
+  for (guint i = 0; i < gst_value_array_get_size(array); ++i)
+    text += (i ? "," : "") + std::string(g_value_get_string(gst_value_array_get_value(array, i)));
+  return text;
+}
 
 std::vector<Roi> rois(GstBuffer* buffer) {
   std::vector<Roi> all;
@@ -50,12 +60,9 @@ std::vector<Roi> rois(GstBuffer* buffer) {
     const GstStructure* motion = gst_video_region_of_interest_meta_get_param(roi, "motion");
     EXPECT(motion && gst_structure_has_field(motion, "score") && gst_structure_has_field(motion, "area"));
     r.tracked = gst_structure_get(motion, "id", G_TYPE_UINT, &r.id, "age", G_TYPE_DOUBLE, &r.age, "confirmed", G_TYPE_BOOLEAN,
-                                  &r.confirmed, "held", G_TYPE_BOOLEAN, &r.held, nullptr);
+                                  &r.confirmed, "held", G_TYPE_BOOLEAN, &r.held, "stopped", G_TYPE_BOOLEAN, &r.stopped, nullptr);
     if (r.tracked) {
-      const GValue* zones = gst_structure_get_value(motion, "zones");
-      EXPECT(zones && GST_VALUE_HOLDS_ARRAY(zones));
-      for (guint i = 0; i < gst_value_array_get_size(zones); ++i)
-        r.zones += (i ? "," : "") + std::string(g_value_get_string(gst_value_array_get_value(zones, i)));
+      r.zones = names(gst_structure_get_value(motion, "zones"));
     }
     all.push_back(r);
   }
@@ -67,7 +74,9 @@ struct Said {
   std::string kind, place, direction;
   guint id = 0, crossed_left = 0, crossed_right = 0;
   Box box;
-  guint64 stream_time = 0, entered = 0, left = 0;
+  guint64 stream_time = 0, entered = 0, left = 0, since = 0, best_time = 0;
+  Box best;           ///< of `leave`
+  std::string zones;  ///< of `stopped`, `moving` and `removed`
   double seconds = -1, path = -1;
 
   std::string text() const {
@@ -90,12 +99,17 @@ Said read(const GstStructure* s) {
     EXPECT(gst_structure_get(s, "crossed-left", G_TYPE_UINT, &e.crossed_left, "crossed-right", G_TYPE_UINT, &e.crossed_right,
                              nullptr));
     e.direction = gst_structure_get_string(s, "direction");
+  } else if (e.kind == "stopped" || e.kind == "moving" || e.kind == "removed") {
+    e.zones = names(gst_structure_get_value(s, "zones"));
+    EXPECT_EQ(gst_structure_get_uint64(s, "since", &e.since), e.kind != "removed");
   } else {
     EXPECT(gst_structure_get_uint64(s, "entered", &e.entered));
   }
   if (e.kind == "leave")
     EXPECT(gst_structure_get(s, "left", G_TYPE_UINT64, &e.left, "seconds", G_TYPE_DOUBLE, &e.seconds, "path-length", G_TYPE_DOUBLE,
-                             &e.path, nullptr));
+                             &e.path, "best-time", G_TYPE_UINT64, &e.best_time, "best-x", G_TYPE_INT, &e.best.x, "best-y",
+                             G_TYPE_INT, &e.best.y, "best-width", G_TYPE_INT, &e.best.width, "best-height", G_TYPE_INT,
+                             &e.best.height, nullptr));
   return e;
 }
 
@@ -190,6 +204,20 @@ TEST(says_the_same_of_a_ball_with_every_reference_at_every_size, Each::run) {
   }
 }
 
+TEST(boxes_are_those_of_the_changed_pixels, Each::run) {
+  for (const char* settings : {"", "track=false", "cell-size=40", "analysis-scale=4 cell-size=20 open-radius=0"}) {
+    at(settings);
+    Player player(run, settings);
+    player.play({});
+    for (int i = 0; i < 6; ++i) {
+      const Box square{36 + 8 * i, 60 + 4 * i, 52, 48};
+      const std::vector<Roi> found = player.look({square});
+      EXPECT_EQ(found.size(), 1u);
+      EXPECT_EQ(found[0].box, square);
+    }
+  }
+}
+
 TEST(tells_who_enters_and_leaves, Each::run) {
   Player player(run, "track-hold=0.2");
   player.play({});
@@ -208,6 +236,128 @@ TEST(tells_who_enters_and_leaves, Each::run) {
   EXPECT_EQ(leave.left, 10 * frame_time);
   EXPECT(std::abs(leave.seconds - 0.36) < 1e-9);
   EXPECT(std::abs(leave.path - 72) < 16);
+}
+
+/// A GAP event says that no frame comes: who was gone in the last frame leaves when it is due, not with the next frame. Who was there stays.
+TEST(tells_who_leaves_in_a_gap, Each::run) {
+  for (const std::string& zones : {std::string(), std::string(" zones=\"left: 0.0,0.0 0.5,0.0 0.5,1.0 0.0,1.0\"")}) {
+    at(zones);
+    Player player(run, "track-hold=0.2" + zones);
+    const auto gap = [&](GstClockTime length) {
+      gst_harness_push_event(player.harness(), gst_event_new_gap(player.now, length));
+      return player.texts();
+    };
+    const std::string where = zones.empty() ? "" : " left";
+    player.play({});
+    for (int i = 0; i < 10; ++i) player.play({{32 + 4 * i, 64, 48, 48}});
+    EXPECT_EQ(player.texts(), "enter 1" + where);
+    EXPECT_EQ(gap(10 * GST_SECOND), "");
+    for (int i = 10; i < 15; ++i) player.play({{32 + 4 * i, 64, 48, 48}});
+    EXPECT_EQ(player.texts(), "");  // a frame came early: it is still the same one
+    player.play({});
+    EXPECT_EQ(gap(100 * GST_MSECOND), "");
+    EXPECT_EQ(gap(300 * GST_MSECOND), "leave 1" + where);
+    EXPECT_EQ(gap(GST_SECOND), "");
+    player.now += GST_SECOND;
+    for (int i = 0; i < 5; ++i) player.play({{32 + 4 * i, 64, 48, 48}});
+    EXPECT_EQ(player.texts(), "enter 2" + where);
+  }
+  // Who walked out of the zone, and is still seen, leaves it.
+  Player player(run, "track-hold=0.2 zones=\"left: 0.0,0.0 0.5,0.0 0.5,1.0 0.0,1.0\"");
+  player.play({});
+  for (int i = 0; i < 10; ++i) player.play({{80 + 8 * i, 64, 48, 48}});
+  EXPECT_EQ(player.texts(), "enter 1 left");
+  gst_harness_push_event(player.harness(), gst_event_new_gap(player.now, 300 * GST_MSECOND));
+  EXPECT_EQ(player.texts(), "leave 1 left");
+}
+
+TEST(tells_who_stops_and_goes_on, Each::run) {
+  for (const std::string& settings : {std::string(), automatic, automatic + " output=overlay"}) {
+    at(settings);
+    Player player(run, "track-hold=0.2 still-time=1 " + settings);
+    const auto walk = [&](int from, int to) {
+      for (int x = from; x < to; x += 8) player.play({{x, 64, 48, 48}});
+    };
+    for (int i = 0; i < 50; ++i) player.play({});
+    walk(0, 136);
+    const GstClockTime stands = player.now;
+    for (int i = 0; i < 40; ++i) player.play({{136, 64, 48, 48}});
+    EXPECT_EQ(player.texts(), "enter 1; stopped 1");
+    EXPECT(player.look({{136, 64, 48, 48}})[0].stopped);
+    walk(144, 264);
+    const std::vector<Said> moving = player.events();
+    EXPECT_EQ(moving.size(), 1u);
+    EXPECT_EQ(moving[0].text(), "moving 1");
+    EXPECT(moving[0].since >= stands - 4 * frame_time && moving[0].since <= stands);  // within half of its side from there
+    EXPECT(!player.look({{264, 64, 48, 48}})[0].stopped);
+    for (int i = 0; i < 40; ++i) player.play({});
+    const std::vector<Said> left = player.events();
+    EXPECT_EQ(left.size(), 1u);
+    EXPECT_EQ(left[0].text(), "leave 1");
+    EXPECT(left[0].best_time >= left[0].entered && left[0].best_time <= left[0].left);
+    EXPECT_EQ(left[0].best.width, 48);
+    EXPECT_EQ(left[0].best.height, 48);
+  }
+}
+
+TEST(absorbs_what_stands_for_long, Each::run) {
+  for (const auto& [settings, absorbed] : {std::pair{"absorb-time=2", true}, {"absorb-time=0", false}}) {
+    at(settings);
+    Player player(run, automatic + " track-hold=0.2 still-time=1 " + settings);
+    for (int i = 0; i < 50; ++i) player.play({});
+    for (int x = 0; x < 136; x += 8) player.play({{x, 64, 48, 48}});
+    for (int i = 0; i < 100; ++i) player.play({{136, 64, 48, 48}});
+    EXPECT_EQ(player.texts(), absorbed ? "enter 1; stopped 1; leave 1" : "enter 1; stopped 1");
+    EXPECT_EQ(player.look({{136, 64, 48, 48}}).size(), absorbed ? 0u : 1u);
+  }
+}
+
+TEST(says_what_was_taken_away, Each::run) {
+  Player player(run, automatic + " track-hold=0.2");
+  for (int i = 0; i < 50; ++i) player.play({{136, 64, 48, 48}});
+  EXPECT_EQ(player.texts(), "");
+  for (int i = 0; i < 40; ++i) player.play({});
+  const std::vector<Said> events = player.events();
+  EXPECT_EQ(events.size(), 3u);
+  EXPECT_EQ(events[0].kind + " " + events[1].kind + " " + events[2].kind, "enter removed leave");
+  EXPECT_EQ(events[1].box, (Box{136, 64, 48, 48}));
+  EXPECT_EQ(player.look({}).size(), 0u);  // the place is background now
+}
+
+/// A flush, and not what was decided before it, says what the background may learn.
+TEST(says_the_same_again_after_a_flush, Each::run) {
+  Player player(run, automatic + " track-hold=0.2 output=mask");
+  const auto story = [&] {
+    std::string text;
+    for (int i = 0; i < 110; ++i) {
+      std::vector<Box> squares{{136, 64, 48, 48}};
+      if (i < 4) squares.push_back({80, 160, 40, 52});  // where the object is when the last round ends
+      if (i > 50) squares = {{std::min(4 * (i - 50), 80), 160, 40, 52}};
+      for (const Roi& roi : player.look(squares)) text += show(roi.box) + (roi.held ? " held\n" : "\n");
+    }
+    for (const Said& e : player.events()) text += e.kind + " " + show(e.box) + "\n";
+    return text;
+  };
+  const std::string first = story();
+  EXPECT_CONTAINS(first, "removed");
+  for (int round = 0; round < 3; ++round) {
+    flush(player);
+    player.events();
+    player.now = 0;
+    EXPECT_EQ(story(), first);
+  }
+}
+
+TEST(says_in_which_zones_an_object_stopped, Each::run) {
+  Player player(
+      run, "still-time=0.4 zones=\"door: 0,0 320,0 320,240 0,240; yard: 0,0 160,0 160,240 0,240; street: 200,0 320,0 320,240\"");
+  player.play({});
+  for (int x = 0; x < 100; x += 10) player.play({{x, 64, 48, 48}});
+  for (int i = 0; i < 20; ++i) player.play({{100, 64, 48, 48}});
+  std::string stopped;
+  for (const Said& e : player.events())
+    if (e.kind == "stopped") stopped += e.text() + " in " + e.zones;
+  EXPECT_EQ(stopped, "stopped 1 in door,yard");
 }
 
 TEST(posts_events_of_objects_at_once, Each::run) {

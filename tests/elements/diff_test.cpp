@@ -2,6 +2,7 @@
 // Compares cudadiff with slow loops over the pixels.
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "tests/elements/harness.hpp"
 
@@ -40,6 +41,9 @@ struct Said {
   std::vector<Found> regions;
   guint left_out = 0;
   GstClockTime began = GST_CLOCK_TIME_NONE, last_motion = GST_CLOCK_TIME_NONE;  ///< only of `end`
+  bool sums_up = false;                                                         ///< whether it has the following
+  guint64 frames = 0, motion_frames = 0;
+  double changed_mean = 0, changed_max = 0;
 };
 
 Said read(const GstStructure* message) {
@@ -48,7 +52,12 @@ Said read(const GstStructure* message) {
   const gchar* event = gst_structure_get_string(message, "event");
   EXPECT(event);
   said.event = event;
-  EXPECT_EQ(gst_structure_n_fields(message), said.event == "end" ? 11 : 9);
+  said.sums_up = gst_structure_has_field(message, "frames");
+  EXPECT_EQ(gst_structure_n_fields(message), (said.event == "end" ? 11 : 9) + (said.sums_up ? 4 : 0));
+  if (said.sums_up)
+    EXPECT(gst_structure_get(message, "frames", G_TYPE_UINT64, &said.frames, "motion-frames", G_TYPE_UINT64, &said.motion_frames,
+                             "changed-mean", G_TYPE_DOUBLE, &said.changed_mean, "changed-max", G_TYPE_DOUBLE, &said.changed_max,
+                             nullptr));
   if (said.event == "end")
     EXPECT(
         gst_structure_get(message, "began", G_TYPE_UINT64, &said.began, "last-motion", G_TYPE_UINT64, &said.last_motion, nullptr));
@@ -168,7 +177,7 @@ struct Slow {
     mean_difference = sum / (size.width * size.height);
   }
 
-  /// The region that consists of all moving cells.
+  /// The region that consists of all moving cells. Its box is that of all changed pixels: the others are beside them.
   Found region(int cell, double cell_threshold = 0.2, int threshold = 15) const {
     int left = size.width, top = size.height, right = 0, bottom = 0;
     double moved = 0, counted = 0;
@@ -178,10 +187,13 @@ struct Slow {
         const int x1 = std::min(x0 + cell, size.width), y1 = std::min(y0 + cell, size.height);
         int count = 0;
         for (int y = y0; y < y1; ++y)
-          for (int x = x0; x < x1; ++x) count += largest[std::size_t(y * size.width + x)] > threshold;
+          for (int x = x0; x < x1; ++x) {
+            if (largest[std::size_t(y * size.width + x)] <= threshold) continue;
+            left = std::min(left, x), top = std::min(top, y), right = std::max(right, x + 1), bottom = std::max(bottom, y + 1);
+            ++count;
+          }
         const int all = (x1 - x0) * (y1 - y0);
         if (count == 0 || count < cell_threshold * all) continue;
-        left = std::min(left, x0), top = std::min(top, y0), right = std::max(right, x1), bottom = std::max(bottom, y1);
         moved += count, counted += all;
         ++found.area;
       }
@@ -258,12 +270,14 @@ TEST(compares_at_a_part_of_the_size, Each::run) {
       const cv::Rect block(33, 17, 30, 21);
       Picture expected = all_of(video, GST_VIDEO_INFO_IS_YUV(&video) ? std::vector<int>{0, 128, 128} : std::vector<int>{0});
       std::size_t changed = 0;
+      cv::Rect around;  // the changed pixels
       for (int y = 0; y < size.height; y += scale)
         for (int x = 0; x < size.width; x += scale) {
           const int covered = (cv::Rect(x, y, scale, scale) & block).area(),
                     mean = (140 * covered + scale * scale / 2) / (scale * scale);
           if (mean <= 15) continue;
           changed += std::size_t(scale * scale);
+          around |= cv::Rect(x, y, scale, scale);
           for (std::size_t c = 0; c < (GST_VIDEO_INFO_IS_RGB(&video) ? 3u : 1u); ++c)
             expected[c](cv::Rect(x, y, scale, scale)).setTo(255);
         }
@@ -272,7 +286,7 @@ TEST(compares_at_a_part_of_the_size, Each::run) {
       EXPECT_EQ(player.changed_ratio(), double(changed) / (size.width * size.height));
       EXPECT_EQ(rois(out.get()).size(), 1u);
       const Found box = rois(out.get())[0];
-      EXPECT(box.x == 20 && box.width >= 40 && box.y + box.height == 40);
+      EXPECT(cv::Rect(box.x, box.y, box.width, box.height) == around);
     }
 }
 
@@ -572,7 +586,7 @@ TEST(measures_regions_by_its_settings, Each::run) {
     player.play(squares(player.video(), {{16, 16, 16, 16}, {64, 32, 8, 6}}));
     return player.last().regions;
   };
-  const Found one{16, 16, 16, 16, 1, 1.0}, two{64, 32, 16, 16, 1, 48 / 256.0};
+  const Found one{16, 16, 16, 16, 1, 1.0}, two{64, 32, 8, 6, 1, 48 / 256.0};
   EXPECT_EQ(regions(""), std::vector<Found>{one});
   EXPECT_EQ(regions("cell-threshold=0.1875"), (std::vector<Found>{one, two}));
   EXPECT_EQ(regions("cell-threshold=0"), (std::vector<Found>{one, two}));
@@ -584,8 +598,8 @@ TEST(measures_regions_by_its_settings, Each::run) {
 TEST(keeps_the_largest_regions, Each::run) {
   // Cells of 16 pixels: four regions of one cell, two of them half full, and one region of two cells.
   const std::vector<cv::Rect> rects{{0, 0, 16, 8}, {32, 0, 16, 16}, {64, 0, 16, 8}, {0, 32, 32, 16}, {64, 32, 16, 16}};
-  const Found half{0, 0, 16, 16, 1, 0.5}, full{32, 0, 16, 16, 1, 1.0}, other_half{64, 0, 16, 16, 1, 0.5},
-      two{0, 32, 32, 16, 2, 1.0}, other_full{64, 32, 16, 16, 1, 1.0};
+  const Found half{0, 0, 16, 8, 1, 0.5}, full{32, 0, 16, 16, 1, 1.0}, other_half{64, 0, 16, 8, 1, 0.5}, two{0, 32, 32, 16, 2, 1.0},
+      other_full{64, 32, 16, 16, 1, 1.0};
   const std::vector<std::vector<Found>> kept{
       {two},
       {two, full},
@@ -604,7 +618,7 @@ TEST(keeps_the_largest_regions, Each::run) {
       EXPECT_EQ(rois(out.get()), said.regions);
       // The boxes belong to the same regions.
       if (output == std::string("overlay"))
-        EXPECT_EQ(sample(picture(out.get(), player.video())[0], 64, 15) > 100, most == kept.size());
+        EXPECT_EQ(sample(picture(out.get(), player.video())[0], 64, 7) == 255, most == kept.size());
     }
 }
 
@@ -658,6 +672,8 @@ TEST(warns_of_properties_without_effect, Each::run) {
         {"learning-rate=0.5", "learning-rate has no effect with reference=previous"},
         {"reference=first interval=2", "interval has no effect with reference=first"},
         {"reference=background shadows=drop shadow-threshold=0.3", ""},
+        {"reference=background threshold=0 noise-limit=20", ""},
+        {"reference=background threshold=9 noise-limit=20", "noise-limit has no effect with threshold=9"},
         {"reference=background threshold=0 light-compensation=false", ""},
         {"reference=background light-compensation=false", "light-compensation has no effect with threshold=15"},
         {"reference=mog2 light-compensation=false", "light-compensation has no effect with reference=mog2"},
@@ -777,7 +793,7 @@ TEST(follows_the_size_of_the_frame, Each::run) {
 }
 
 TEST(presets_find_motion_of_any_size, Each::run) {
-  for (const char* preset : {"indoor", "outdoor", "low-light"})
+  for (const char* preset : {"indoor", "outdoor", "low-light", "road"})
     for (int width : {96, 640}) {
       at(preset + std::string(" ") + std::to_string(width));
       Rig rig(run, defaults + "reference=background gap=0 preset=" + preset);
@@ -995,16 +1011,163 @@ TEST(ends_motion_after_the_gap, Each::run) {
   EXPECT_EQ(player.events(), "none begin motion end");
 }
 
+/// As if the frames that are missing had been there, if what is before them had no motion.
+TEST(ends_motion_where_frames_are_missing, Each::run) {
+  for (const auto& [x, away, expected] : {std::tuple{40, 4 * GST_SECOND, "none begin motion motion"},
+                                          {40, 6 * GST_SECOND, "none begin motion end begin"},
+                                          {0, 6 * GST_SECOND, "none begin motion motion"}}) {  // moves before and after
+    for (const char* output : {"passthrough", "overlay"}) {
+      at(std::to_string(x) + " " + std::to_string(away / GST_SECOND) + " " + output);
+      Player player(run, std::string("output=") + output);  // gap=5
+      for (int at : {0, 40, x}) player.play(square(player.video(), {at, 0, 24, 24}));
+      player.now += away;
+      player.play(square(player.video(), {70, 0, 24, 24}));
+      const std::vector<Said> said = player.said();
+      std::string events;
+      for (const Said& one : said) events += (events.empty() ? "" : " ") + one.event;
+      EXPECT_EQ(events, expected);
+      EXPECT(player.motion());
+      if (said.size() != 5) continue;
+      EXPECT_EQ(said[3].last_motion, frame_time);
+      EXPECT_EQ(said[3].timestamp, said[2].timestamp);  // of the last frame before the gap
+      EXPECT_EQ(said[3].regions.size(), 0u);
+      EXPECT(said[4].regions.size() > 0);
+    }
+  }
+}
+
+/// A GAP event says that no frame comes: `end` is posted when it is due, not with the next frame. Then all is as without the event.
+TEST(ends_motion_in_a_gap, Each::run) {
+  for (const auto& [x, away, now, then] : {std::tuple{40, 4 * GST_SECOND, "none begin motion", "motion"},
+                                           {40, 6 * GST_SECOND, "none begin motion end", "begin"},
+                                           {0, 6 * GST_SECOND, "none begin motion", "motion"}}) {  // the last frame moved
+    for (const char* output : {"passthrough", "overlay", "passthrough message-interval=1000000000000"}) {
+      at(std::to_string(x) + " " + std::to_string(away / GST_SECOND) + " " + output);
+      Player player(run, std::string("output=") + output);  // gap=5
+      for (int at : {0, 40, x}) player.play(square(player.video(), {at, 0, 24, 24}));
+      const GstClockTime began = player.now;
+      for (GstClockTime time = began; time < began + away; time += GST_SECOND)
+        gst_harness_push_event(player.harness(), gst_event_new_gap(began, time + GST_SECOND - began));
+      gst_harness_push_event(player.harness(), gst_event_new_gap(0, GST_CLOCK_TIME_NONE));  // it is long over
+      if (!strstr(output, "interval")) {
+        EXPECT_EQ(player.events(), now);
+      } else {
+        const std::string events = player.events();
+        EXPECT_EQ(events, strstr(now, "end") ? "none begin end" : "none begin");
+      }
+      player.now += away;
+      player.play(square(player.video(), {70, 0, 24, 24}));
+      if (!strstr(output, "interval")) EXPECT_EQ(player.events(), then);
+      EXPECT(player.motion());
+    }
+  }
+}
+
 TEST(follows_message_interval, Each::run) {
   const auto events = [&](const std::string& settings) {
     Player player(run, "gap=0.2 " + settings);
     for (int i = 0; i < 25; ++i) player.play(square(player.video(), {i >= 7 && i < 12 ? 4 * i : 0, 0, 24, 24}));
     return player.events();
   };
-  // Frames 7 to 12 move; motion ends with frame 17. 100 ms: a message at every third frame.
-  EXPECT_EQ(events("message-interval=100000000"), "none none none begin motion motion motion end none none");
+  // Frames 7 to 12 move; motion ends with frame 17. 100 ms: frames 0, 2, 4, 7, 9, 12 and so on are the last ones of an interval.
+  EXPECT_EQ(events("message-interval=100000000"), "none none none begin motion motion motion end none none none");
   EXPECT_EQ(events("message-interval=1000000000000"), "none begin end");
   EXPECT_EQ(events("post-messages=false"), "");
+}
+
+TEST(each_message_sums_up_frames_of_one_interval, Each::run) {
+  // Times of 30 frames a second, as containers round them to milliseconds.
+  for (GstClockTime first : {GstClockTime(0), GstClockTime(40 * GST_MSECOND)}) {
+    at(std::to_string(first));
+    Player player(run, "message-interval=200000000");
+    const auto time = [&](guint64 i) { return first + i * 1000 / 30 * GST_MSECOND; };
+    for (guint64 i = 0; i < 60; ++i) {
+      Buffer frame = square(player.video(), {0, 0, i % 2 ? 24 : 12, 24});
+      GST_BUFFER_PTS(frame.get()) = time(i);
+      GST_BUFFER_DURATION(frame.get()) = 33 * GST_MSECOND;
+      player.push(std::move(frame));
+    }
+    gst_harness_push_event(player.harness(), gst_event_new_eos());
+    guint64 told = 0;
+    for (const Said& one : player.said()) {
+      const GstClockTime begins = time(told);
+      told += one.frames;
+      if (one.frames == 0) continue;  // `end` after the last frame
+      EXPECT_EQ(one.timestamp, time(told - 1));
+      EXPECT_EQ(begins / (200 * GST_MSECOND), one.timestamp / (200 * GST_MSECOND));
+    }
+    EXPECT_EQ(told, 60u);
+  }
+}
+
+TEST(messages_sum_up_all_frames, Each::run) {
+  for (const char* how : {"eos", "flush", "caps", "away", "missing", "stop", "each"})
+    for (const char* settings : {"message-interval=130000000", "message-interval=1000000000000 output=overlay",
+                                 "message-interval=1000000000 gap=0.1 min-motion-frames=2"}) {
+      at(std::string(how) + " " + settings);
+      const auto messages = [&](const std::string& all) {
+        Player player(run, all);
+        for (int i = 0; i < 21; ++i) {
+          if (i == 15 && how == std::string("each")) set(player.element(), "message-interval=0");
+          if (i == 15 && how == std::string("away")) player.now += 61 * GST_SECOND;
+          if (i == 15 && how == std::string("missing")) player.now += 6 * GST_SECOND;
+          const bool moved = i == 20 || (i >= 15 && how == std::string("missing"));  // motion ends and begins with frame 15
+          player.play(square(player.video(), {i >= 4 && i < 9 ? 4 * i : 0, 0, moved ? 40 : 24, 24}));
+          if (i == 15 && how == std::string("caps")) player.caps_alone(caps_text("GRAY8", {64, 48}));
+          if (i == 15 && how == std::string("caps")) player.caps_alone(caps_text("GRAY8", size));
+          if (i == 15 && how == std::string("flush")) flush(player);
+        }
+        if (how == std::string("stop"))
+          gst_element_set_state(player.element(), GST_STATE_READY);
+        else
+          gst_harness_push_event(player.harness(), gst_event_new_eos());
+        return player.said();
+      };
+      guint64 frames = 0, motion_frames = 0, told = 0, told_motion = 0;
+      double changed = 0, told_changed = 0, most = 0, told_most = 0;
+      const std::string alone = settings;
+      const std::size_t place = alone.find(' ');
+      std::map<GstClockTime, Said> last;  // of each frame; `end` may come before its message, or repeat it
+      for (const Said& one : messages(place == std::string::npos ? "" : alone.substr(place))) {
+        EXPECT(!one.sums_up);
+        const auto [known, added] = last.emplace(one.timestamp, one);
+        if (!added && known->second.event == "end") known->second = one;
+      }
+      for (const auto& [time, one] : last) {
+        ++frames;
+        motion_frames += one.event == "begin" || one.event == "motion";
+        changed += one.changed_ratio;
+        most = std::max(most, one.changed_ratio);
+      }
+      const std::vector<Said> summed = messages(settings);
+      for (const Said& one : summed) {
+        const bool each = how == std::string("each") && one.timestamp >= 15 * frame_time;
+        EXPECT(one.sums_up || each);
+        if (!one.sums_up && one.event == "end" && one.timestamp == 20 * frame_time) continue;
+        told += one.sums_up ? one.frames : 1;
+        told_motion += one.sums_up ? one.motion_frames : one.event == "begin" || one.event == "motion";
+        told_changed += one.sums_up ? double(one.frames) * one.changed_mean : one.changed_ratio;
+        told_most = std::max({told_most, one.changed_max, one.changed_ratio});
+      }
+      EXPECT_EQ(frames, 21u);
+      EXPECT(motion_frames > 0);
+      EXPECT_EQ(told, frames);
+      EXPECT_EQ(told_motion, motion_frames);
+      EXPECT(std::abs(told_changed - changed) < 1e-9);
+      EXPECT_EQ(told_most, most);
+      EXPECT(summed.size() < frames);
+    }
+}
+
+TEST(without_messages_nothing_is_summed_up, Each::run) {
+  Player player(run, "message-interval=1000000000000 post-messages=false");
+  for (int i = 0; i < 4; ++i) player.play(square(player.video()));
+  set(player.element(), "post-messages=true");
+  for (int i = 0; i < 2; ++i) player.play(square(player.video()));
+  gst_harness_push_event(player.harness(), gst_event_new_eos());
+  guint64 frames = 0;
+  for (const Said& one : player.said()) frames += one.frames;
+  EXPECT_EQ(frames, 2u);
 }
 
 TEST(posts_immediately_after_an_interruption, Each::run) {

@@ -24,6 +24,14 @@ for operation in $(sed -n "s/^operations = \[\(.*\)\]$/\1/p" "$source/meson.buil
   grep -q "cuda$operation:" "$target/inspect" || { echo "the installed plugin has no element cuda$operation"; exit 1; }
 done
 grep -q "$folder/libgstcudavision.so" "$target/inspect"
+# The links to pages: they are installed with the plugin, which finds them wherever it was moved to.
+grep -q ' License *LGPL$' "$target/inspect"
+for page in README.md docs/elements/cuda{blend,convolve,diff,gaussian,histogram,integral}.md; do
+  element=$(basename "$page" .md)
+  if [[ $page == README.md ]]; then element=cudavision; fi
+  uri=$(gst-inspect-1.0 "$element" | sed -n 's/^ *\(Origin URL\|Doc-uri\) \+//p' | head -1)
+  [[ $uri == "file://$target/"*"/$page" && -f ${uri#file://} ]] || { echo "the link of $element is $uri"; exit 1; }
+done
 module=$(find "$target" -path '*/cudavision/__init__.py')
 expected=$(PYTHONPATH=${module%/cudavision/__init__.py} PYTHONDONTWRITEBYTECODE=1 python3 -m cudavision path)
 [[ $expected == "$folder" ]] || { echo "the Python module finds the plugin in $expected"; exit 1; }

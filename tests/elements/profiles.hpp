@@ -63,6 +63,7 @@ inline const std::vector<Profile>& profiles() {
         {"threshold=256", "threshold", "256"},
         {"gain=257", "gain", "257"},
         {"shadow-threshold=-0.1", "shadow-threshold", "-0.1"},
+        {"noise-limit=256", "noise-limit", "256"},
         {"light-change-ratio=1.5", "light-change-ratio", "1.5"},
         {"open-radius=17", "open-radius", "17"},
         {"cell-size=1025", "cell-size", "1025"},

@@ -375,7 +375,8 @@ TEST(sets_several_properties_at_once, Each::run) {
     for (int i = 0; !done; ++i) set(rig.element(), i % 2 ? p.first : p.second);
   });
   bool either = true, seen[2] = {};
-  for (int i = 0; i < 5000 && either && (i < 300 || !seen[0] || !seen[1]); ++i) {
+  for (int i = 0; either && (i < 300 || !seen[0] || !seen[1]);
+       ++i) {  // until the thread has had its turn; gst-check limits the time
     const Picture result = rig.filter(frame);
     const bool is_second = difference(result, second, 0).empty();
     seen[is_second] = true;
@@ -384,7 +385,6 @@ TEST(sets_several_properties_at_once, Each::run) {
   done = true;
   setter.join();
   EXPECT(either);
-  EXPECT(seen[0] && seen[1]);
 }
 
 TEST(ignores_unfinished_settings, Each::run) {

@@ -2,6 +2,8 @@
 // The background with threshold 0 (kernels/diff/pooled.hpp), against tests/kernels/reference/pooled.cpp.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <opencv2/core/utility.hpp>
 
 #include "tests/kernels/harness.hpp"
 #include "tests/kernels/reference/diff.hpp"
@@ -35,6 +37,7 @@ struct Scene {
   Light light = steady;
   double noise = 2;     ///< standard deviation in 8-bit steps, about
   Rect object, shadow;  ///< of each frame from 60 on; they move by 1 pixel a frame
+  double sky = 0;       ///< what the sky adds to Cb in the shadow, and takes from Cr
 };
 
 /// A wall of coloured bricks, with noise.
@@ -61,7 +64,7 @@ Picture picture_of(const Scene& scene, const Geometry& geometry, int frame) {
         if (inside(scene.object, px, py))
           value = chroma ? -value : (px + py) % 6 * 8 + (c.role == Role::blue ? 170 : 20);
         else if (inside(scene.shadow, px, py))
-          value *= 0.65;
+          value = 0.65 * value + (c.role == Role::cb ? scene.sky : c.role == Role::cr ? -scene.sky : 0);
         value *= scene.light(frame, px, geometry.width);
         const double grain =
             scene.noise * (random.between(-100, 100) + random.between(-100, 100) + random.between(-100, 100)) / 100.0;
@@ -108,6 +111,7 @@ TEST_P(DiffPooled, EqualsReference) {
       params.light_compensation = number % 5 != 0;
       params.luma_only = number % 4 == 0;
       params.learning_rate = number % 3 ? -1 : 0.03;
+      params.noise_limit = number % 4 == 1 ? 2.5 : 0;
       const Geometry geometry{format, 149, 85};
       const auto plan = plan_for(backend, params, geometry);
       reference::Pooled expected(params, geometry);
@@ -139,7 +143,21 @@ TEST_P(DiffPooled, OddSizes) {
         const Picture out = run(backend, *plan, picture_of({flickering, 2, {0, 0, 5, 5}, {}}, geometry, frame));
         EXPECT_EQ(plan->result().compared, frame > 58);
         const auto mask = mask_in(out);
-        EXPECT_EQ(plan->result().changed, std::uint64_t(std::count(mask.begin(), mask.end(), 1)));
+        const diff::FrameResult& result = plan->result();
+        EXPECT_EQ(result.changed, std::uint64_t(std::count(mask.begin(), mask.end(), 1)));
+        // The boxes of cells are those of the changed pixels in them.
+        for (int i = 0; i < int(result.cells.changed.size()); ++i) {
+          if (result.cells.changed[std::size_t(i)] == 0) continue;
+          ASSERT_FALSE(result.cells.looks.empty());
+          const int cell_x = i % result.cells.width, cell_y = i / result.cells.width;
+          const Rect box = result.cells.box(cell_x, cell_y);
+          Rect expected;
+          for (int y = box.y; y < box.y + box.height; ++y)
+            for (int x = box.x; x < box.x + box.width; ++x)
+              if (mask[std::size_t(y) * width + x]) expected = diff::around(expected, {x, y, 1, 1});
+          const Rect got = result.cells.box(cell_x, cell_y, result.cells.looks[std::size_t(i)]);
+          EXPECT_TRUE(got.x == expected.x && got.y == expected.y && got.width == expected.width && got.height == expected.height);
+        }
       }
     }
   }
@@ -156,22 +174,132 @@ TEST(DiffPooledBackends, CudaEqualsCpu) {
         params.output = output;
         params.analysis_scale = scale;
         params.drop_shadows = scale == 1;
+        params.noise_limit = scale == 4 ? 2.5 : 0;
         params.light_change_ratio = 0.6;
         params.mask_regions = {{4, 5, 20, 30}};
         const Geometry geometry{format, 203, 117};
         const auto cpu = plan_for(Backend::cpu, params, geometry), cuda = plan_for(Backend::cuda, params, geometry);
+        std::vector<diff::Learning> decisions;
+        for (std::size_t i = 0; i < cpu->result().cells.changed.size(); ++i) decisions.push_back(diff::Learning(i % 3));
         for (int frame = 45; frame < 70; ++frame) {
+          if (frame == 62) cpu->steer(decisions), cuda->steer(decisions);
+          if (frame == 66) cpu->steer({}), cuda->steer({});
           const Picture src = frame == 67 ? make_picture(geometry, 3) : picture_of(everything, geometry, frame);
           ASSERT_EQ(run(Backend::cpu, *cpu, src).sample_difference(run(Backend::cuda, *cuda, src), 0), "")
               << info(format).name << " frame " << frame;
           const diff::FrameResult x = cpu->result(), y = cuda->result();
           ASSERT_EQ(x.cells.changed, y.cells.changed);
+          for (std::size_t i = 0; i < x.cells.changed.size(); ++i) {
+            if (x.cells.changed[i] == 0) continue;
+            ASSERT_EQ(std::memcmp(&x.cells.looks.at(i), &y.cells.looks.at(i), sizeof(diff::CellLooks)), 0) << "cell " << i;
+          }
           ASSERT_EQ(x.mean_difference, y.mean_difference);
           ASSERT_EQ(x.light, y.light);
         }
       }
     }
   }
+}
+
+/// A wall, before which something stands still.
+Picture standing(const Geometry& geometry, bool stands) {
+  return picture_of({steady, 2, {60, 30, 24, 40}, {}}, geometry, stands ? 60 : 0);
+}
+
+struct Seen {
+  std::uint64_t changed = 0;
+  diff::Structure structure{};
+};
+Seen seen_by(const diff::FrameResult& result) {
+  Seen seen{result.changed, {}};
+  for (std::size_t i = 0; i < result.cells.changed.size(); ++i)
+    if (result.cells.changed[i] > 0) seen.structure.add(result.cells.looks.at(i).structure);
+  return seen;
+}
+
+/// What is held is not learned, so that nothing is left of an object that stood long. What is to be taken is background at once.
+TEST_P(DiffPooled, LearnsWhatItMay) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  const Geometry geometry{Format::NV12, 160, 96};
+  for (int scale : {1, 2}) {
+    diff::Params params = automatic();
+    params.open_radius = 1;
+    params.analysis_scale = scale;
+    // 60 frames of what was there first, `frames` of the other, which are learned by `decision`, and 3 of what was there first.
+    const auto seen_after = [&](bool stood_first, diff::Learning decision, int frames, bool at_last) {
+      const auto plan = plan_for(backend, params, geometry);
+      for (int frame = 0; frame < 60; ++frame) run(backend, *plan, standing(geometry, stood_first));
+      plan->steer(std::vector<diff::Learning>(plan->result().cells.changed.size(), decision));
+      for (int frame = 0; frame < frames; ++frame) run(backend, *plan, standing(geometry, !stood_first));
+      for (int frame = 0; at_last && frame < 3; ++frame) run(backend, *plan, standing(geometry, stood_first));
+      return seen_by(plan->result());
+    };
+    const Seen object = seen_after(false, diff::Learning::usual, 2, false),
+               ghost = seen_after(true, diff::Learning::usual, 2, false);
+    EXPECT_GT(std::min(object.changed, ghost.changed), 500u);
+    EXPECT_GT(object.structure.edges, 2 * object.structure.reference_edges);
+    EXPECT_GT(ghost.structure.reference_edges, 2 * ghost.structure.edges);
+    EXPECT_EQ(seen_after(false, diff::Learning::hold, 300, true).changed, 0u);
+    EXPECT_GT(seen_after(false, diff::Learning::usual, 300, true).changed, 300u) << "the background has learned a part of it";
+    EXPECT_EQ(seen_after(false, diff::Learning::take, 3, false).changed, 0u);
+    EXPECT_EQ(seen_after(true, diff::Learning::take, 3, false).changed, 0u);
+  }
+}
+
+/// What passes a place in every third frame of the first is taken for its noise, so that later ones are not seen there. With a limit
+/// of the noise they are.
+TEST_P(DiffPooled, LimitsTheNoise) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  const Geometry geometry{Format::NV12, 160, 96};
+  const auto changed = [&](double limit) {
+    diff::Params params = automatic();
+    params.noise_limit = limit;
+    const auto plan = plan_for(backend, params, geometry);
+    for (int frame = 0; frame <= 90; ++frame) run(backend, *plan, standing(geometry, frame % 3 == 0));
+    return plan->result().changed;
+  };
+  EXPECT_LT(changed(0), 50u);
+  EXPECT_LT(changed(255), 50u);
+  EXPECT_GT(changed(17), 500u);
+}
+
+/// Where only light changed, the structure is that of the background.
+TEST_P(DiffPooled, KnowsTheStructureOfLight) {
+  const Backend backend = GetParam();
+  SKIP_UNLESS_AVAILABLE(backend);
+  const Geometry geometry{Format::NV12, 160, 96};
+  diff::Params params = automatic();
+  params.light_compensation = false;
+  const auto plan = plan_for(backend, params, geometry);
+  for (int frame = 0; frame < 62; ++frame) run(backend, *plan, picture_of({steady, 1, {}, {20, 15, 100, 60}}, geometry, frame));
+  const Seen seen = seen_by(plan->result());
+  EXPECT_GT(seen.changed, 1000u);
+  EXPECT_GT(seen.structure.same, 3 * seen.structure.other);
+  EXPECT_TRUE(diff::find_regions(plan->result().cells, {0, 1, 1}).kept.empty());
+}
+
+/// The rows of a frame are shared out to threads, which changes no result.
+TEST(DiffPooledThreads, DoNotChangeResults) {
+  SKIP_UNLESS_AVAILABLE(Backend::cpu);
+  const int threads = cv::getNumThreads();
+  diff::Params params = automatic();
+  params.drop_shadows = true;
+  const Geometry geometry{Format::NV12, 149, 131};
+  const auto one = plan_for(Backend::cpu, params, geometry), several = plan_for(Backend::cpu, params, geometry);
+  std::uint64_t changed = 0;
+  for (int frame = 50; frame < 80; ++frame) {
+    const Picture src = picture_of(everything, geometry, frame);
+    cv::setNumThreads(1);
+    const Picture mask = run(Backend::cpu, *one, src);
+    cv::setNumThreads(5);
+    ASSERT_EQ(mask.sample_difference(run(Backend::cpu, *several, src), 0), "") << frame;
+    ASSERT_EQ(one->result().mean_difference, several->result().mean_difference) << frame;
+    changed += one->result().changed;
+  }
+  cv::setNumThreads(threads);
+  EXPECT_GT(changed, 1000u);
 }
 
 /// Light and noise are no change; what moves is, and a shadow if shadows are kept.
@@ -184,13 +312,17 @@ TEST_P(DiffPooled, FindsWhatMoves) {
     double least, most;  ///< changed pixels, in pixels of the object
   };
   const Scene object{steady, 2, {30, 20, 24, 30}, {}}, shadow{steady, 2, {}, {30, 20, 24, 30}}, flicker{flickering, 2, {}, {}},
-      overcast{clouded, 2, {}, {}}, grain{steady, 7, {}, {}};
+      overcast{clouded, 2, {}, {}}, grain{steady, 7, {}, {}}, bluish{steady, 2, {}, {30, 20, 24, 30}, 6},
+      reddish{steady, 2, {}, {30, 20, 24, 30}, -9};
   for (Format format : {Format::NV12, Format::RGB, Format::P010_10LE}) {
     int number = 0;
-    for (const Case& c : {Case{still, false, true, 0, 0}, Case{grain, false, true, 0, 0.01}, Case{object, true, true, 0.8, 1.2},
-                          Case{dark, true, true, 0.5, 1.3}, Case{shadow, false, true, 0.8, 1.2}, Case{shadow, true, true, 0, 0.5},
-                          Case{flicker, false, true, 0, 0.01}, Case{overcast, false, true, 0, 0.1},
-                          Case{overcast, false, false, 0.1, 100}, Case{everything, true, true, 0.8, 1.6}}) {
+    for (const Case& c :
+         {Case{still, false, true, 0, 0}, Case{grain, false, true, 0, 0.01}, Case{object, true, true, 0.8, 1.2},
+          Case{dark, true, true, 0.5, 1.3}, Case{shadow, false, true, 0.8, 1.2}, Case{shadow, true, true, 0, 0.5},
+          Case{flicker, false, true, 0, 0.01}, Case{overcast, false, true, 0, 0.1}, Case{overcast, false, false, 0.1, 100},
+          Case{everything, true, true, 0.8, 1.6}, Case{bluish, false, true, 0.8, 1.2}, Case{bluish, true, true, 0, 0.5},
+          Case{reddish, true, true, 0.8, 1.2}}) {
+      if (format == Format::RGB && c.scene.sky != 0) continue;  // the scene has no sky there
       diff::Params params = automatic();
       params.output = diff::Output::none;
       params.drop_shadows = c.drop_shadows;

@@ -18,6 +18,14 @@ bool rgb(const Definition& format) {
 /// 8-bit steps in the format's own range; 255 is the top of it.
 int scaled(const Definition& format, int value) { return value == 255 ? format.max_value() : value << (format.depth - 8); }
 
+/// floor(0.299·R + 0.587·G + 0.114·B) in float32.
+int luma_of_rgb(int r, int g, int b) {
+  volatile float red = 0.299f * float(r), green = 0.587f * float(g), blue = 0.114f * float(b);
+  volatile float sum = red + green;
+  sum = sum + blue;
+  return int(std::floor(sum));
+}
+
 /// A colour of a YUV, an RGB and a gray picture.
 int colour(const Definition& format, Role role, const std::vector<int>& yuv, const std::vector<int>& red_green_blue) {
   if (format.components.size() == 1) return format.max_value();
@@ -97,7 +105,7 @@ Diff::Step Diff::submit_shrunk(const Picture& src, Layout layout) {
     means.write(c, to);
   }
   const Step inner = shrunk_->submit(means);
-  Step step{Picture(geometry_, layout), inner.compared, inner.light, {}, {}, {}, inner.sum, inner.analysed};
+  Step step{Picture(geometry_, layout), inner.compared, inner.light, {}, {}, {}, {}, inner.sum, inner.analysed};
   std::vector<std::uint8_t> counted;
   for (int y = 0; y < height; ++y) {
     for (int x = 0; x < width; ++x) {
@@ -124,7 +132,7 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
   if (params_.analysis_scale > 1) return submit_shrunk(src, layout);
   const Definition& format = src.format();
   const int width = geometry_.width, height = geometry_.height, max = format.max_value();
-  Step step{Picture(geometry_, layout), {}, {}, {}, {}, {}, 0, 0};
+  Step step{Picture(geometry_, layout), {}, {}, {}, {}, {}, {}, 0, 0};
   const Values now = read(src);
   const std::int64_t one = Diff::one(format);
 
@@ -172,12 +180,8 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
   if (params_.luma_only && rgb(format)) {
     const auto luma = [](Values& v) {
       Grid &r = v.at(Role::red), &g = v.at(Role::green), &bl = v.at(Role::blue);
-      for (std::size_t i = 0; i < r.values.size(); ++i) {
-        volatile float red = 0.299f * float(r.values[i]), green = 0.587f * float(g.values[i]), blue = 0.114f * float(bl.values[i]);
-        volatile float sum = red + green;
-        sum = sum + blue;
-        r.values[i] = g.values[i] = bl.values[i] = int(std::floor(sum));
-      }
+      for (std::size_t i = 0; i < r.values.size(); ++i)
+        r.values[i] = g.values[i] = bl.values[i] = luma_of_rgb(r.values[i], g.values[i], bl.values[i]);
     };
     luma(a), luma(b);
   }
@@ -258,6 +262,44 @@ Diff::Step Diff::submit(const Picture& src, Layout layout) {
   return step;
 }
 
+/// Adds each changed pixel of the analysis to the cells of all its pixels of the frame.
+void Diff::look(Step& step, const Values& now) const {
+  const Definition& format = step.out.format();
+  const int s = params_.analysis_scale, width = geometry_.width, height = geometry_.height, cell = params_.cell_size;
+  step.cells_looks.assign(step.cells_changed.size(), {});
+  for (int y = 0; y * s < height; ++y) {
+    for (int x = 0; x * s < width; ++x) {
+      if (!step.mask[std::size_t(y * s) * width + x * s]) continue;
+      const int px = std::min(x * s + s / 2, width - 1), py = std::min(y * s + s / 2, height - 1);
+      std::map<Role, int> samples;
+      for (const Component& c : format.components)
+        samples[c.role] = now.at(c.role).at(px >> c.shift_x, py >> c.shift_y) / (1 << (format.depth - 8));
+      int luma = samples[Role::luma], cb = 0, cr = 0;
+      if (rgb(format)) {
+        luma = luma_of_rgb(samples[Role::red], samples[Role::green], samples[Role::blue]);
+        cb = int(std::floor((samples[Role::blue] - luma) * 144 / 256.0));
+        cr = int(std::floor((samples[Role::red] - luma) * 183 / 256.0));
+      } else if (format.components.size() > 1) {
+        cb = samples[Role::cb] - 128, cr = samples[Role::cr] - 128;
+      }
+      for (int cell_y = y * s / cell; cell_y <= std::min((y + 1) * s - 1, height - 1) / cell; ++cell_y) {
+        for (int cell_x = x * s / cell; cell_x <= std::min((x + 1) * s - 1, width - 1) / cell; ++cell_x) {
+          Looks& looks = step.cells_looks[std::size_t(cell_y) * ((width - 1) / cell + 1) + cell_x];
+          looks.left = std::min(looks.left, x), looks.right = std::max(looks.right, x);
+          looks.top = std::min(looks.top, y), looks.bottom = std::max(looks.bottom, y);
+          ++looks.pixels;
+          // 64 bits for the columns from the first to the last one of the cell, each for 2^n of them.
+          const int first = cell_x * cell / s, last = (std::min((cell_x + 1) * cell, width) - 1) / s;
+          int columns_of_bit = 1;
+          while (columns_of_bit * 64 < last - first + 1) columns_of_bit *= 2;
+          looks.columns |= std::uint64_t(1) << (x - first) / columns_of_bit;
+          looks.luma += luma, looks.luma_squares += luma * luma, looks.cb += cb, looks.cr += cr;
+        }
+      }
+    }
+  }
+}
+
 void Diff::count_and_show(Step& step, const Values& now, const std::vector<std::uint8_t>& counted) const {
   const Definition& format = step.out.format();
   const int width = geometry_.width, height = geometry_.height, max = format.max_value(), middle = (max + 1) / 2;
@@ -273,6 +315,7 @@ void Diff::count_and_show(Step& step, const Values& now, const std::vector<std::
     }
   }
 
+  look(step, now);
   if (params_.output == diff::Output::mask || params_.output == diff::Output::overlay) {
     for (const Component& c : format.components) {
       Grid shown = now.at(c.role);

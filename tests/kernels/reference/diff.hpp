@@ -23,11 +23,23 @@ class Diff {
  public:
   Diff(const diff::Params& params, const Geometry& geometry) : params_(params), geometry_(geometry) {}
 
+  /// What diff::CellLooks must be.
+  struct Looks {
+    int left = 1 << 20, top = 1 << 20, right = -1, bottom = -1;
+    std::int64_t pixels = 0, luma = 0, luma_squares = 0, cb = 0, cr = 0;
+    std::uint64_t columns = 0;
+
+    bool operator==(const diff::CellLooks& o) const {
+      return left == o.left && top == o.top && right == o.right && bottom == o.bottom && pixels == o.pixels && luma == o.luma &&
+             luma_squares == std::int64_t(o.luma_squares) && cb == o.cb && cr == o.cr && columns == o.columns;
+    }
+  };
   struct Step {
     Picture out;  ///< what dst holds afterwards; meaningless for diff::Output::none
     bool compared = false, light = false;
     std::vector<std::uint8_t> mask;  ///< one a pixel, 0 or 1
     std::vector<std::uint32_t> cells_changed, cells_counted;
+    std::vector<Looks> cells_looks;
     std::uint64_t sum = 0;       ///< of the pixels' differences, in sample values
     std::uint64_t analysed = 0;  ///< pixels that are counted, at the size of the analysis
   };
@@ -37,6 +49,7 @@ class Diff {
  private:
   using Values = std::map<Role, Grid>;
   Step submit_shrunk(const Picture& src, Layout layout);
+  void look(Step& step, const Values& now) const;
   void count_and_show(Step& step, const Values& now, const std::vector<std::uint8_t>& counted) const;
   static std::int64_t one(const Definition& format) { return format.depth == 8 ? 256 : 65536; }  ///< of the background
   Values read(const Picture& picture) const;

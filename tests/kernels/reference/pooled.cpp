@@ -212,7 +212,10 @@ std::vector<std::uint8_t> Pooled::submit(const Picture& src) {
       if (dark < params_.shadow_threshold || dark >= 0.97 || expected[0][i] <= 30) continue;
       double sum = 0;
       for (int k = 0; k < channels; ++k) {
-        const double away = frame[std::size_t(k)][i] - dark * expected[std::size_t(k)][i];
+        const double off = frame[std::size_t(k)][i] - dark * expected[std::size_t(k)][i];
+        const double low = k == 0 ? -0.04 * expected[0][i] : k == 1 ? 0 : -16 * (1 - dark);
+        const double high = k == 0 ? 0.04 * expected[0][i] : k == 1 ? 16 * (1 - dark) : 0;
+        const double away = off - std::clamp(off, low, high);
         sum += away * away / std::max(6.0, dark * dark * spread(k, i));
       }
       unlike[i] = std::min(sum, 10.0);
@@ -237,6 +240,7 @@ std::vector<std::uint8_t> Pooled::submit(const Picture& src) {
           variance_[k][i] = 4 * spread(int(k), i);
         else
           variance_[k][i] += (grows ? std::max(of_variance, 0.2) : of_variance) * (square - variance_[k][i]);
+        if (params_.noise_limit > 0) variance_[k][i] = std::min(variance_[k][i], params_.noise_limit * params_.noise_limit);
       }
       mean_[0][i] = std::max(mean_[0][i], -3.0);
     }

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <string>
+
+namespace cudavision {
+
+/// The URI of a page of the documentation, such as "docs/elements/cudadiff.md": below the meson option docs-url, or the file that is installed
+/// with the plugin, wherever that was moved to. Empty if there is no such file, as in a build folder.
+std::string page_uri(const std::string& page);
+
+}  // namespace cudavision

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Several numbers at once, for the CPU backend: one operation on Lanes is the same operation on each lane, with the same rounding. They
+// have the functions of kernels/diff/rounded.hpp, so that formulas written for float also work for Lanes<float, N>.
+//
+// A function that uses them is compiled twice: by CUDAVISION_AVX2 with N = 8, and for any processor with N = 4 (SSE2, NEON). All functions
+// that take or return Lanes are CUDAVISION_INLINE.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#define CUDAVISION_PRAGMA(text) _Pragma(#text)
+#define CUDAVISION_UNROLLED(times) CUDAVISION_PRAGMA(GCC unroll times)
+#define CUDAVISION_FLAT __attribute__((flatten))
+#define CUDAVISION_INLINED __attribute__((always_inline))  // of a lambda
+#define CUDAVISION_INLINE inline CUDAVISION_INLINED
+// One of two functions: the first needs AVX2, and is not compiled elsewhere.
+#if defined(__x86_64__) && defined(__GNUC__)
+#define CUDAVISION_AVX2 __attribute__((flatten, target("avx2")))
+#define CUDAVISION_WIDEST(wide, narrow) (__builtin_cpu_supports("avx2") ? wide : narrow)
+#else
+#define CUDAVISION_WIDEST(wide, narrow) narrow
+#endif
+
+namespace cudavision::cpu {
+
+template <typename T, int N>
+struct Lanes {
+  static_assert(std::is_arithmetic_v<T>);
+  static constexpr int count = N;
+  using Of = T;
+  typedef T Vector __attribute__((vector_size(N * sizeof(T))));
+  typedef std::uint64_t Bits __attribute__((vector_size(N * sizeof(T) < 8 ? 8 : N * sizeof(T))));
+  /// Signed integers of the size of T. As a mask: 0 or −1.
+  using Signed = std::conditional_t<sizeof(T) == 1, std::int8_t, std::conditional_t<sizeof(T) == 2, std::int16_t, std::int32_t>>;
+  using Mask = Lanes<Signed, N>;
+  using Int = Lanes<std::int32_t, N>;
+
+  Vector v;
+
+  // cppcheck-suppress uninitMemberVar ; set before they are used
+  Lanes() = default;
+  /// The same number in all lanes. No float becomes an integer unseen.
+  template <typename A, typename = std::enable_if_t<std::is_integral_v<A> || std::is_same_v<A, T>>>
+  CUDAVISION_INLINE Lanes(A all) {
+    T same[N];  // which GCC 12 makes one instruction, unlike other ways
+    for (T& one : same) one = T(all);
+    std::memcpy(&v, same, sizeof v);
+  }
+  CUDAVISION_INLINE explicit Lanes(Vector vector) : v(vector) {}
+  /// From memory with any alignment.
+  static CUDAVISION_INLINE Lanes load(const void* from) {
+    Lanes lanes;
+    std::memcpy(&lanes.v, from, sizeof lanes.v);
+    return lanes;
+  }
+  /// Lanes with the bits of a vector of the same size.
+  template <typename Other>
+  static CUDAVISION_INLINE Lanes of_bits(Other other) {
+    return Lanes(reinterpret_cast<Vector>(other));
+  }
+  CUDAVISION_INLINE void store(void* to) const { std::memcpy(to, &v, sizeof v); }
+  /// The same values as lanes of another type; integers keep their low bits.
+  template <typename To>
+  CUDAVISION_INLINE Lanes<To, N> as() const {
+    return Lanes<To, N>(__builtin_convertvector(v, typename Lanes<To, N>::Vector));
+  }
+
+  friend CUDAVISION_INLINE Lanes operator+(Lanes a, Lanes b) { return Lanes(Vector(a.v + b.v)); }
+  friend CUDAVISION_INLINE Lanes operator-(Lanes a, Lanes b) { return Lanes(Vector(a.v - b.v)); }
+  friend CUDAVISION_INLINE Lanes operator*(Lanes a, Lanes b) { return Lanes(Vector(a.v * b.v)); }
+  friend CUDAVISION_INLINE Lanes operator&(Lanes a, Lanes b) { return Lanes(Vector(a.v & b.v)); }
+  friend CUDAVISION_INLINE Lanes operator|(Lanes a, Lanes b) { return Lanes(Vector(a.v | b.v)); }
+  friend CUDAVISION_INLINE Lanes operator>>(Lanes a, int bits) { return Lanes(Vector(a.v >> bits)); }
+  friend CUDAVISION_INLINE Lanes operator<<(Lanes a, int bits) { return Lanes(Vector(a.v << bits)); }
+  friend CUDAVISION_INLINE Mask operator<(Lanes a, Lanes b) { return mask(a.v < b.v); }
+  friend CUDAVISION_INLINE Mask operator>(Lanes a, Lanes b) { return mask(a.v > b.v); }
+  friend CUDAVISION_INLINE Mask operator<=(Lanes a, Lanes b) { return mask(a.v <= b.v); }
+  friend CUDAVISION_INLINE Mask operator>=(Lanes a, Lanes b) { return mask(a.v >= b.v); }
+  friend CUDAVISION_INLINE Mask operator==(Lanes a, Lanes b) { return mask(a.v == b.v); }
+
+  friend CUDAVISION_INLINE Lanes add(Lanes a, Lanes b) { return a + b; }
+  friend CUDAVISION_INLINE Lanes sub(Lanes a, Lanes b) { return a - b; }
+  friend CUDAVISION_INLINE Lanes mul(Lanes a, Lanes b) { return a * b; }
+  friend CUDAVISION_INLINE Lanes over(Lanes a, Lanes b) { return Lanes(Vector(a.v / b.v)); }
+  friend CUDAVISION_INLINE Lanes least(Lanes a, Lanes b) { return Lanes(Vector(b.v < a.v ? b.v : a.v)); }
+  friend CUDAVISION_INLINE Lanes most(Lanes a, Lanes b) { return Lanes(Vector(a.v < b.v ? b.v : a.v)); }
+  friend CUDAVISION_INLINE Int to_int(Lanes a) { return a.template as<std::int32_t>(); }
+  friend CUDAVISION_INLINE Lanes pick(Mask first, Lanes a, Lanes b) { return Lanes(Vector(first.v ? a.v : b.v)); }
+
+ private:
+  template <typename Compared>
+  static CUDAVISION_INLINE Mask mask(Compared compared) {
+    return Mask(typename Mask::Vector(compared));
+  }
+};
+
+template <int N>
+CUDAVISION_INLINE Lanes<float, N> to_float(Lanes<std::int32_t, N> a) {
+  return a.template as<float>();
+}
+// Masks.
+template <typename T, int N>
+CUDAVISION_INLINE Lanes<T, N> both(Lanes<T, N> a, Lanes<T, N> b) {
+  return a & b;
+}
+template <typename T, int N>
+CUDAVISION_INLINE Lanes<T, N> either(Lanes<T, N> a, Lanes<T, N> b) {
+  return a | b;
+}
+template <typename T, int N>
+CUDAVISION_INLINE Lanes<T, N> no(Lanes<T, N> a) {
+  return Lanes<T, N>(typename Lanes<T, N>::Vector(~a.v));
+}
+template <typename T, int N>
+CUDAVISION_INLINE bool any(Lanes<T, N> mask) {
+  std::uint64_t all = 0;
+  if constexpr (N * sizeof(T) > 8) {
+    const auto bits = reinterpret_cast<typename Lanes<T, N>::Bits>(mask.v);
+    for (unsigned i = 0; i < N * sizeof(T) / 8; ++i) all |= bits[i];
+  } else {
+    std::memcpy(&all, &mask.v, sizeof mask.v);
+  }
+  return all != 0;
+}
+template <typename T, int N>
+CUDAVISION_INLINE bool all(Lanes<T, N> mask) {
+  return !any(no(mask));
+}
+
+}  // namespace cudavision::cpu

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "kernels/diff/appearance.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+namespace cudavision::diff {
+namespace {
+
+constexpr double gain = 0.1;         ///< share of a new frame, once an object has been seen often enough
+constexpr double most_squares = 16;  ///< of a difference in units of the spread
+constexpr double least_pixels = 4;   ///< of a half
+/// The variances that any value has: of the luma, its deviation, Cb and Cr.
+constexpr std::array<double, 4> least_variance{8 * 8, 5 * 5, 2 * 2, 2 * 2};
+
+}  // namespace
+
+void AppearanceSums::add(const CellLooks& looks, const Rect& box) {
+  const double upper = std::clamp((middle_ - box.y) / box.height, 0.0, 1.0), shares[2] = {upper, 1 - upper};
+  const double values[5] = {double(looks.pixels), double(looks.luma), double(looks.luma_squares), double(looks.cb),
+                            double(looks.cr)};
+  for (int half = 0; half < 2; ++half)
+    for (int k = 0; k < 5; ++k) sums_[half][k] += shares[half] * values[k];
+}
+
+Appearance AppearanceSums::result() const {
+  Appearance appearance;
+  for (int half = 0; half < 2; ++half) {
+    const double(&sums)[5] = sums_[half];
+    if (sums[0] < least_pixels) return {};
+    double* const values = &appearance.values[std::size_t(4 * half)];
+    values[0] = sums[1] / sums[0];
+    values[1] = std::sqrt(std::max(0.0, sums[2] / sums[0] - values[0] * values[0]));
+    values[2] = sums[3] / sums[0];
+    values[3] = sums[4] / sums[0];
+  }
+  appearance.known = true;
+  return appearance;
+}
+
+void Portrait::learn(const Appearance& appearance) {
+  const double rate = std::max(gain, 1.0 / ++frames_);
+  for (std::size_t k = 0; k < 8; ++k) {
+    const double away = appearance.values[k] - mean_[k];
+    mean_[k] += rate * away;
+    if (frames_ > 1) variance_[k] += rate * (away * away - variance_[k]);
+  }
+}
+
+double Portrait::unlikeness(const Appearance& appearance) const {
+  double sum = 0;
+  for (std::size_t k = 0; k < 8; ++k) {
+    const double away = appearance.values[k] - mean_[k];
+    sum += std::min(most_squares, away * away / (variance_[k] + least_variance[k % 4]));
+  }
+  return sum / 8;
+}
+
+}  // namespace cudavision::diff

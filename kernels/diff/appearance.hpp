@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Private to the tracker: what an object looks like, and how unlike two looks are.
+#pragma once
+
+#include <array>
+
+#include "kernels/core/image.hpp"
+#include "kernels/diff/looks.hpp"
+
+namespace cudavision::diff {
+
+/// The looks of an object in a frame. Of its upper and its lower half: the mean of luma, its standard deviation, and the means of Cb and
+/// Cr; in 8-bit steps.
+struct Appearance {
+  bool known = false;  ///< whether both halves have changed pixels
+  std::array<double, 8> values{};
+};
+
+/// Adds up the cells of an object.
+class AppearanceSums {
+ public:
+  /// `box`: of the object, in pixels of the frame.
+  explicit AppearanceSums(const Rect& box) : middle_(box.y + box.height / 2.0) {}
+
+  /// Adds a cell. A cell in the middle belongs to both halves, by the share of the rows of its changed pixels, `box`.
+  void add(const CellLooks& looks, const Rect& box);
+  Appearance result() const;
+
+ private:
+  const double middle_;
+  double sums_[2][5] = {};  ///< of each half: pixels, luma, its squares, Cb, Cr
+};
+
+/// The looks of an object over time.
+class Portrait {
+ public:
+  bool known() const { return frames_ > 0; }
+  void learn(const Appearance& appearance);
+  /// The mean squared difference in units of the spread over time, 0–16. Both must be known.
+  double unlikeness(const Appearance& appearance) const;
+
+ private:
+  int frames_ = 0;
+  std::array<double, 8> mean_{}, variance_{};
+};
+
+}  // namespace cudavision::diff

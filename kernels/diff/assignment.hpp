@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The optimal assignment of rows to columns, where few pairs are possible.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace cudavision::diff {
+
+/// A row and a column that may be assigned to each other.
+struct PossiblePair {
+  std::uint32_t row, column;
+  double cost;  ///< at least 0, finite
+};
+
+inline constexpr std::uint32_t unassigned = std::numeric_limits<std::uint32_t>::max();
+
+/// Assigns rows to columns, each at most once, so that the sum of the costs of pairs and of `alone` of the rows that have no column is
+/// the least. Returns the column of each row, or `unassigned`. Each pair of a row and a column is listed at most once. The same input
+/// gives the same result. Takes O(rows · pairs · log(pairs)) at worst.
+std::vector<std::uint32_t> assign(std::size_t columns, const std::vector<PossiblePair>& pairs, const std::vector<double>& alone);
+
+}  // namespace cudavision::diff

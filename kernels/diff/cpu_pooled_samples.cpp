@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The sums of scale × scale samples, by rows of words that hold two samples:
+//
+//   a row of the frame   |s s|s s|s s|s s|…
+//   words                |s+s|s+s|s+s|s+s|…      added for all rows of the block
+//   pairs of words       |s+s+s+s|s+s+s+s|…      for scales from 4 on
+//
+// Only blocks that lie in the frame are summed so. Other pixels take mean_of_samples() of pooled.hpp.
+#include "kernels/diff/cpu_pooled_samples.hpp"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "kernels/cpu/lanes.hpp"
+#include "kernels/diff/pooled_expect.hpp"
+
+namespace cudavision::diff::pooled {
+namespace {
+
+using cpu::Lanes;
+
+/// Sums of 8 × 8 samples fit.
+template <typename T>
+using Sum = std::conditional_t<sizeof(T) == 1, std::uint16_t, std::uint32_t>;
+/// Numbers of type T in a vector of N floats.
+template <typename T, int N>
+inline constexpr int fitting = N * 4 / int(sizeof(T));
+
+/// The samples in the low halves of words. `high`: in the high halves.
+template <typename T, int M>
+CUDAVISION_INLINE Lanes<Sum<T>, M> samples_in(const Job& job, Lanes<Sum<T>, M> words, bool high) {
+  constexpr int bits = 8 * sizeof(T);
+  const auto stored = high ? words >> bits : words & Sum<T>((1u << bits) - 1);
+  if constexpr (sizeof(T) == 1) {
+    return stored;
+  } else {
+    const auto value = (stored >> job.shift).template as<std::int32_t>();
+    return least(value, Lanes<std::int32_t, M>(job.max_value)).template as<Sum<T>>();
+  }
+}
+
+/// Sets, or if not `first` adds to, `count` sums: those of the samples of a row or, if `pairs`, of two samples each.
+template <int N, typename T>
+CUDAVISION_INLINE void add_row(const Job& job, const T* from, int step, int count, bool pairs, bool first, Sum<T>* sums) {
+  constexpr int M = fitting<Sum<T>, N>;
+  using Words = Lanes<Sum<T>, M>;
+  const auto put = [&](int i, Words words) CUDAVISION_INLINED { (first ? words : Words::load(sums + i) + words).store(sums + i); };
+  int i = 0;
+  if (step == 1 && pairs) {
+    for (; i + M <= count; i += M) {
+      const Words words = Words::load(from + 2 * i);
+      put(i, samples_in<T, M>(job, words, false) + samples_in<T, M>(job, words, true));
+    }
+  } else if (step == 1) {
+    for (; i + M <= count; i += M) {
+      const auto words = Lanes<T, M>::load(from + i).template as<Sum<T>>();
+      put(i, samples_in<T, M>(job, words, false));
+    }
+  } else if (step == 2) {
+    for (; i + M < count; i += M) put(i, samples_in<T, M>(job, Words::load(from + 2 * i), false));
+  } else if (sizeof(T) == 1 && step == 4) {
+    for (; i + M < count; i += M / 2) {
+      const auto words = Lanes<std::uint32_t, M / 2>::load(from + 4 * i) & 255u;
+      using Half = Lanes<std::uint16_t, M / 2>;
+      const Half half = words.template as<std::uint16_t>();
+      (first ? half : Half::load(sums + i) + half).store(sums + i);
+    }
+  }
+  const auto sample = [&](int at) CUDAVISION_INLINED {
+    return Sum<T>(sample_of(from[std::ptrdiff_t(at) * step], job.shift, job.max_value));
+  };
+  for (; i < count; ++i) {
+    const Sum<T> sum = pairs ? Sum<T>(sample(2 * i) + sample(2 * i + 1)) : sample(i);
+    sums[i] = first ? sum : Sum<T>(sums[i] + sum);
+  }
+}
+
+/// Sets `count` sums to those of two sums each.
+template <int N, typename S>
+CUDAVISION_INLINE void add_pairs(int count, S* sums) {
+  int i = 0;
+  if constexpr (sizeof(S) == 2)
+    for (; i + N <= count; i += N) {
+      const auto words = Lanes<std::uint32_t, N>::load(sums + 2 * i);
+      ((words & 0xffffu) + (words >> 16)).template as<std::uint16_t>().store(sums + i);
+    }
+  for (; i < count; ++i) sums[i] = S(sums[2 * i] + sums[2 * i + 1]);
+}
+
+/// Sets the values of `count` pixels of row y, whose samples lie in the frame.
+template <int N, typename T>
+CUDAVISION_INLINE void mean_of_row(const Job& job, const mog2::Channel& channel, int y, int count, Sum<T>* sums, float* values) {
+  const int scale = 1 << job.log2_scale;
+  const int across = std::max(1, scale >> channel.shift_x), down = std::max(1, scale >> channel.shift_y);
+  const bool pairs = channel.step == 1 && across > 1, twice = scale >> channel.shift_x == 0;
+  const int samples = twice ? (count + 1) / 2 : count;
+  const unsigned char* row = channel.src + std::ptrdiff_t(y * scale >> channel.shift_y) * channel.src_pitch;
+  for (int dy = 0; dy < down; ++dy, row += channel.src_pitch)
+    add_row<N>(job, reinterpret_cast<const T*>(row), channel.step, pairs ? samples * across / 2 : samples * across, pairs, dy == 0,
+               sums);
+  for (int width = pairs ? across / 2 : across; width > 1; width /= 2) add_pairs<N>(samples * width / 2, sums);
+
+  const float share = 1.0f / float(across * down), step = sample_step(job);
+  int i = 0;
+  if (!twice)
+    for (; i + N <= count; i += N) {
+      const auto sum = Lanes<Sum<T>, N>::load(sums + i).template as<std::int32_t>();
+      mul(mul(to_float(sum), Lanes<float, N>(share)), Lanes<float, N>(step)).store(values + i);
+    }
+  for (; i < count; ++i) values[i] = mul(mul(float(sums[twice ? i / 2 : i]), share), step);
+}
+
+/// Sets row y of the frame, and of what begins, from the values. Numbers behind the end of the row are set, too.
+template <int N, int channels>
+CUDAVISION_INLINE void store_row(const Job& job, int y, const std::vector<float> (&values)[3]) {
+  using F = Lanes<float, N>;
+  const int inputs = job.rgb ? 3 : channels, width = job.width;
+  const bool begin = job.begin;
+  const Job work = job;
+  const float* from[3];
+  std::int16_t* to[channels];
+  for (int c = 0; c < 3; ++c) from[c] = values[c < inputs ? c : 0].data();
+  for (int c = 0; c < channels; ++c) to[c] = job.frame + c * job.pixels() + job.at(0, y);
+  for (int x = 0; x < width; x += N) {
+    F value[3];
+    CUDAVISION_CHANNELS
+    for (int c = 0; c < 3; ++c) value[c] = F::load(from[c] + x);
+    to_background(work, value);
+    CUDAVISION_CHANNELS
+    for (int c = 0; c < channels; ++c) {
+      const auto fixed = to_fixed(value[c]);
+      fixed.template as<std::int16_t>().store(to[c] + x);
+      if (!begin) continue;
+      const std::size_t i = c * work.pixels() + work.at(x, y);
+      from_fixed(fixed).store(work.next_mean + i);
+      F(first_variance(c)).store(work.next_variance + i);
+    }
+  }
+}
+
+template <typename T>
+void show_means(const Job& job, int y) {
+  for (int x = 0; x < job.width; ++x) {
+    float mean[3] = {};
+    for (int c = 0; c < job.channels; ++c) mean[c] = (job.begin ? job.next_mean : job.mean)[c * job.pixels() + job.at(x, y)];
+    show_mean<T>(job, x, y, mean);
+  }
+}
+
+template <int N, typename T>
+CUDAVISION_INLINE void prepare(const Job& job, int y, SampleRows& rows) {
+  const int scale = 1 << job.log2_scale;
+  auto* const sums = reinterpret_cast<Sum<T>*>(rows.sums.data());
+  for (int c = 0; c < 3; ++c) {
+    if (c >= job.channels && !job.rgb) continue;
+    const mog2::Channel& channel = job.inputs[c];
+    const bool in_frame = (y + 1) * scale <= job.whole_height && channel.shift_x <= 1 && channel.shift_y <= channel.shift_x;
+    const int whole = in_frame ? job.whole_width >> job.log2_scale : 0;
+    float* const values = rows.values[c].data();
+    mean_of_row<N, T>(job, channel, y, whole, sums, values);
+    with_scale(job.log2_scale, [&](auto of_scale) {
+      for (int x = whole; x < job.width; ++x) values[x] = mul(mean_of_samples<T, of_scale>(job, channel, x, y), sample_step(job));
+    });
+  }
+  job.channels == 1 ? store_row<N, 1>(job, y, rows.values) : store_row<N, 3>(job, y, rows.values);
+  if (job.begin) std::fill_n(job.recent + job.at(0, y), job.pitch, std::uint8_t(0));
+  if (job.shows_mean) show_means<T>(job, y);
+}
+
+#ifdef CUDAVISION_AVX2
+CUDAVISION_AVX2 void prepare_wide(const Job& job, bool bytes, int y, SampleRows& rows) {
+  bytes ? prepare<8, std::uint8_t>(job, y, rows) : prepare<8, std::uint16_t>(job, y, rows);
+}
+#endif
+CUDAVISION_FLAT void prepare_narrow(const Job& job, bool bytes, int y, SampleRows& rows) {
+  bytes ? prepare<4, std::uint8_t>(job, y, rows) : prepare<4, std::uint16_t>(job, y, rows);
+}
+
+}  // namespace
+
+void prepare_row(const Job& job, bool bytes, int y, SampleRows& rows) {
+  rows.sums.resize(std::size_t(job.whole_width) + 1);
+  for (std::vector<float>& values : rows.values) values.resize(std::size_t(job.pitch));
+  CUDAVISION_WIDEST(prepare_wide, prepare_narrow)(job, bytes, y, rows);
+}
+
+}  // namespace cudavision::diff::pooled

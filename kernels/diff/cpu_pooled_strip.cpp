@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "kernels/diff/cpu_pooled_strip.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/cpu/lanes.hpp"
+#include "kernels/diff/cpu_pooled_light.hpp"
+
+namespace cudavision::diff::pooled {
+
+using cpu::Lanes;
+
+/// The work of a strip on a frame, N pixels at once.
+template <int channels, int N>
+struct StripWork {
+  using F = Lanes<float, N>;
+  using Int = Lanes<std::int32_t, N>;
+  using Words = Lanes<std::int16_t, N>;
+  using Twice = Lanes<std::int16_t, 2 * N>;
+  using Counts = Lanes<std::uint16_t, N>;
+  using Pixels = Pixel<channels, F>;
+
+  Strip& strip;
+  const Job& job;
+  const std::vector<float> (&cells)[3];
+  const Rates& rates;
+  const cv::Mat& counted;
+  cv::Mat& changed;
+
+  static constexpr int kept(int y) { return y & (Strip::Rows::kept - 1); }
+  const std::int16_t* row(Strip::Rows& rows, int y) const { return y < 0 || y >= job.height ? rows.zeros() : rows.at(y); }
+  bool flag(const bool (&flags)[Strip::Rows::kept], int y) const { return y >= 0 && y < job.height && flags[kept(y)]; }
+  static CUDAVISION_INLINE Int as_ints(const std::int16_t* from) { return Words::load(from).template as<std::int32_t>(); }
+  /// Sets what lies behind the end of a row to 0.
+  void trim(std::int16_t* numbers) const { std::fill_n(numbers + job.width, N, std::int16_t(0)); }
+
+  /// A row of the frame and of the background, and the light in it.
+  struct Source {
+    const std::int16_t* value[channels];
+    const float *mean[channels], *variance[channels];
+    const float *light[channels], *rise[channels];  // from the middle of a cell on; first before the first middle
+  };
+  /// Means, or from channel 3 on variances.
+  const float* model(int c, int y) const {
+    if (y >= strip.begin_ && y < strip.end_) return job.mean + c * job.pixels() + job.at(0, y);
+    const int side = y < strip.begin_ ? 0 : 1, i = side == 0 ? y - strip.begin_ + Strip::reach : y - strip.end_;
+    return &strip.beyond_[(std::size_t(side * 6 + c) * Strip::reach + std::size_t(i)) * std::size_t(job.pitch)];
+  }
+  Source source(int y) const {
+    Source row;
+    for (int c = 0; c < channels; ++c) {
+      row.value[c] = job.frame + c * job.pixels() + job.at(0, y);
+      row.mean[c] = model(c, y), row.variance[c] = model(3 + c, y);
+      row.light[c] = &strip.light_[kept(y)][std::size_t(2 * c * (job.cells_x + 1))], row.rise[c] = row.light[c] + job.cells_x + 1;
+    }
+    return row;
+  }
+  static CUDAVISION_INLINE Pixels load(const Source& row, int x) {
+    Pixels pixels;
+    CUDAVISION_CHANNELS
+    for (int c = 0; c < channels; ++c) {
+      pixels.value[c] = from_fixed(as_ints(row.value[c] + x));
+      pixels.mean[c] = F::load(row.mean[c] + x), pixels.variance[c] = F::load(row.variance[c] + x);
+    }
+    return pixels;
+  }
+
+  /// Sets the light of row y.
+  CUDAVISION_INLINE void mix_light(int y) const {
+    const Between down = between(y, job.cells_y);
+    const int across = job.cells_x;
+    for (int c = 0; c < channels; ++c) {
+      float *const light = &strip.light_[kept(y)][std::size_t(2 * c * (across + 1))], *const rise = light + across + 1;
+      if (job.compensates) {
+        const float *const first = &cells[c][std::size_t(down.first * across)], *const second =
+                                                                                    &cells[c][std::size_t(down.second * across)];
+        for (int x = 0; x < across; x += N) mixed(F::load(first + x), F::load(second + x), F(down.weight)).store(light + 1 + x);
+      } else {
+        std::fill_n(light + 1, across, float(c == 0));
+      }
+      light[0] = light[1];
+      for (int x = 0; x < across; x += N) (F::load(light + 1 + x) - F::load(light + x)).store(rise + x);
+      rise[across] = 0;
+    }
+  }
+  /// The light of the pixels from x on, which lie between the middles of the same cells.
+  static CUDAVISION_INLINE Light<F> light_at(const Source& row, int x) {
+    alignas(32) static constexpr float weights[cell] = {0.5f / 16,  1.5f / 16,  2.5f / 16,  3.5f / 16, 4.5f / 16,  5.5f / 16,
+                                                        6.5f / 16,  7.5f / 16,  8.5f / 16,  9.5f / 16, 10.5f / 16, 11.5f / 16,
+                                                        12.5f / 16, 13.5f / 16, 14.5f / 16, 15.5f / 16};
+    const unsigned place = unsigned(x) + cell / 2, at = place / cell;
+    const F weight = F::load(weights + place % cell);
+    Light<F> light;
+    light.gain = along(F(row.light[0][at]), F(row.rise[0][at]), weight);
+    CUDAVISION_CHANNELS
+    for (int c = 1; c < channels; ++c) light.offset[c] = along(F(row.light[c][at]), F(row.rise[c][at]), weight);
+    return light;
+  }
+
+  /// The sum of the differences of the pixels that are counted.
+  CUDAVISION_INLINE std::uint64_t expect_row(int y) const {
+    mix_light(y);
+    std::int16_t *const evidence = strip.evidence_.at(y), *const luma = strip.luma_.at(y);
+    const Source row = source(y);
+    const bool own = y >= strip.begin_ && y < strip.end_, drops_shadows = job.drops_shadows, counts_all = counted.empty();
+    const int width = job.width;
+    Int sum(0);
+    for (int x = 0; x < width; x += N) {
+      const Pixels pixels = load(row, x);
+      const auto expected = pooled::expect(pixels, light_at(row, x));
+      evidence_of(pixels, expected).template as<std::int16_t>().store(evidence + x);
+      if (drops_shadows) coarse_luma(expected.value[0]).template as<std::int16_t>().store(luma + x);
+      if (!own) continue;
+      expected_byte(expected.value[0]).template as<std::uint8_t>().store(job.expected + job.at(x, y));
+      const Int difference = largest_difference(pixels);
+      sum = sum + (counts_all && x + N <= width ? difference : counted_of(difference, x, y));
+    }
+    trim(evidence), trim(luma);
+    std::int32_t sums[N];
+    sum.store(sums);
+    std::uint64_t total = 0;
+    for (std::int32_t one : sums) total += std::uint64_t(one);
+    return total;
+  }
+  /// Differences from pixel (x, y) on; those of pixels that are not counted become 0.
+  CUDAVISION_INLINE Int counted_of(Int differences, int x, int y) const {
+    std::int32_t each[N];
+    differences.store(each);
+    for (int i = 0; i < N; ++i)
+      if (x + i >= job.width || (!counted.empty() && !counted.ptr(y)[x + i])) each[i] = 0;
+    return Int::load(each);
+  }
+
+  /// Adds the evidence of row `in`, and takes away that of row `out`.
+  CUDAVISION_INLINE void sum_evidence(int in, int out, int first) const {
+    const std::int16_t *const added = row(strip.evidence_, in), *const taken = out < first ? strip.evidence_.zeros()
+                                                                                           : row(strip.evidence_, out);
+    std::int16_t* const sums = strip.evidence_sums_.data() + Strip::Rows::margin;
+    const int width = job.width;
+    for (int x = 0; x < width; x += 2 * N)
+      (Twice::load(sums + x) + Twice::load(added + x) - Twice::load(taken + x)).store(sums + x);
+  }
+
+  CUDAVISION_INLINE void find_above(int y) const {
+    std::int16_t *const levels = strip.level_.at(y), *const is_above = strip.above_.at(y);
+    const std::int16_t* const sums = strip.evidence_sums_.data() + Strip::Rows::margin;
+    const std::int32_t* const across = strip.counts_[1].data();
+    const Rates limits = rates;
+    const Int down(count_along(2, y, job.height));
+    const int width = job.width;
+    Words any_above(0);
+    for (int x = 0; x < width; x += N) {
+      const auto at = [&](int dx) CUDAVISION_INLINED { return Counts::load(sums + x + dx); };
+      const Int sum = (at(-2) + at(-1)).template as<std::int32_t>() + (at(0) + at(1)).template as<std::int32_t>() +
+                      at(2).template as<std::int32_t>();
+      const Int count = Int::load(across + x) * down;
+      Words level(0), over_threshold(0);
+      if (cpu::any(sum > count * Int(limits.raised))) {
+        const Int found = level_of(limits, sum, count);
+        level = found.template as<std::int16_t>(), over_threshold = (found >= Int(int(above))).template as<std::int16_t>();
+      }
+      level.store(levels + x), over_threshold.store(is_above + x);
+      any_above = any_above | over_threshold;
+    }
+    trim(levels), trim(is_above);
+    strip.any_above_[kept(y)] = cpu::any(any_above);
+  }
+
+  /// Whether pixels from x on or those beside them are set in row y or the rows beside it.
+  template <typename Mask>
+  CUDAVISION_INLINE Mask around(Strip::Rows& rows, int x, int y) const {
+    Mask any(0);
+    for (int dy = -1; dy <= 1; ++dy) {
+      const std::int16_t* const from = row(rows, y + dy) + x;
+      any = any | Mask::load(from - 1) | Mask::load(from) | Mask::load(from + 1);
+    }
+    return any;
+  }
+  bool any_around(const bool (&flags)[Strip::Rows::kept], int y) const {
+    return flag(flags, y - 1) || flag(flags, y) || flag(flags, y + 1);
+  }
+
+  CUDAVISION_INLINE void find_near_above(int y) const {
+    std::int16_t* const near = strip.near_above_.at(y);
+    if (!any_around(strip.any_above_, y)) {
+      std::fill_n(near, job.width, std::int16_t(0));
+      return;
+    }
+    const Source row = source(y);
+    const int width = job.width;
+    for (int x = 0; x < width; x += 2 * N) {
+      const Twice is_near = around<Twice>(strip.above_, x, y);
+      is_near.store(near + x);
+      if (!job.drops_shadows || !cpu::any(is_near)) continue;
+      for (int half = x; half < std::min(width, x + 2 * N); half += N)
+        if (cpu::any(Words::load(near + half))) compare_with_shadow(row, half, y);
+    }
+    trim(near), trim(strip.unlike_.at(y));
+  }
+  CUDAVISION_INLINE void compare_with_shadow(const Source& of, int x, int y) const {
+    const auto sum_of = [&](auto luma_at) CUDAVISION_INLINED {
+      Int sum(0);
+      for (int dx = -2; dx <= 2; ++dx) {
+        Counts down(0);
+        for (int dy = -2; dy <= 2; ++dy) down = down + luma_at(x + dx, y + dy).template as<std::uint16_t>();
+        sum = sum + down.template as<std::int32_t>();
+      }
+      return sum;
+    };
+    const Int frame = sum_of([&](int at_x, int at_y) CUDAVISION_INLINED {
+      // The first and the last pixels of a row have none beside them.
+      if (at_y < 0 || at_y >= job.height) return Words(0);
+      const std::int16_t* const row = job.frame + job.at(0, at_y);
+      if (at_x >= 0 && at_x + N <= job.width) return coarse_luma_of(Words::load(row + at_x));
+      std::int16_t each[N];
+      for (int i = 0; i < N; ++i) each[i] = at_x + i >= 0 && at_x + i < job.width ? row[at_x + i] : std::int16_t(0);
+      return coarse_luma_of(Words::load(each));
+    });
+    const Int luma = sum_of([&](int at_x, int at_y) CUDAVISION_INLINED { return Words::load(row(strip.luma_, at_y) + at_x); });
+    const Int count = Int::load(&strip.counts_[1][std::size_t(x)]) * Int(count_along(2, y, job.height));
+    const Pixels pixels = load(of, x);
+    const auto expected = pooled::expect(pixels, light_at(of, x));
+    unlike_shadow(job, pixels, expected, frame, luma, count).template as<std::int16_t>().store(strip.unlike_.at(y) + x);
+  }
+
+  /// Whether pixels from x on are no shadow. down: pixels of the frame along 3 rows.
+  CUDAVISION_INLINE Words unlike_pixels(int x, int y, Int down) const {
+    Counts sum(0);
+    for (int dy = -1; dy <= 1; ++dy)
+      for (int dx = -1; dx <= 1; ++dx) sum = sum + Counts::load(row(strip.unlike_, y + dy) + x + dx);
+    const Int limit = Int::load(&strip.counts_[0][std::size_t(x)]) * down * Int(unlike);
+    return (sum.template as<std::int32_t>() > limit).template as<std::int16_t>();
+  }
+  CUDAVISION_INLINE void find_changed(int y) const {
+    std::int16_t* const found = strip.changed_.at(y);
+    if (!flag(strip.any_above_, y)) {
+      std::fill_n(found, job.width, std::int16_t(0));
+      strip.any_changed_[kept(y)] = false;
+      return;
+    }
+    const Int down(count_along(1, y, job.height));
+    const std::int16_t* const is_above = strip.above_.at(y);
+    const int width = job.width;
+    Words any_found(0);
+    for (int x = 0; x < width; x += 2 * N) {
+      const Twice both_halves = Twice::load(is_above + x);
+      both_halves.store(found + x);
+      if (!cpu::any(both_halves)) continue;
+      for (int half = x; half < x + 2 * N; half += N) {
+        const Words here = Words::load(is_above + half) & (job.drops_shadows ? unlike_pixels(half, y, down) : Words(-1));
+        here.store(found + half);
+        any_found = any_found | here;
+      }
+    }
+    strip.any_changed_[kept(y)] = cpu::any(any_found);
+  }
+
+  CUDAVISION_INLINE void learn_pixels(const Source& row, float* const (&mean)[channels], float* const (&variance)[channels], int x,
+                                      const Seen<F>& seen, const Rates& shares) const {
+    Pixels pixels = load(row, x);
+    const Light<F> light = light_at(row, x);
+    learn(pixels, pooled::expect(pixels, light), light.gain, seen, shares);
+    CUDAVISION_CHANNELS
+    for (int c = 0; c < channels; ++c) pixels.mean[c].store(mean[c] + x), pixels.variance[c].store(variance[c] + x);
+  }
+  /// The decisions of Job::learning for the pixels of a row; null: the usual one for all.
+  const std::uint8_t* learning_of_row(int y) const {
+    if (!job.learning.cells) return nullptr;
+    for (int x = 0; x < job.width; ++x) strip.learning_[std::size_t(x)] = std::uint8_t(job.learning.at(x, y));
+    return strip.learning_.data();
+  }
+  static CUDAVISION_INLINE Int by(const std::uint8_t* learning, int x, Learning decision) {
+    if (!learning) return Int(0);
+    return Lanes<std::uint8_t, N>::load(learning + x).template as<std::int32_t>() == Int(int(decision));
+  }
+  /// Learns, and stores the changed pixels.
+  CUDAVISION_INLINE void learn_row(int y) const {
+    using Bytes = Lanes<std::uint8_t, N>;
+    const bool near_any = any_around(strip.any_changed_, y);
+    const std::int16_t *const levels = strip.level_.at(y), *const near_above = strip.near_above_.at(y);
+    const std::uint8_t* const learning = learning_of_row(y);
+    const Source row = source(y);
+    const Rates shares = rates;
+    float *mean[channels], *variance[channels];
+    for (int c = 0; c < channels; ++c) {
+      const std::size_t first = c * job.pixels() + job.at(0, y);
+      mean[c] = job.next_mean + first, variance[c] = job.next_variance + first;
+    }
+    std::uint8_t* const recent_row = job.recent + job.at(0, y);
+    const int width = job.width;
+    for (int x = 0; x < width; x += N) {
+      const Words level = Words::load(levels + x), is_near_above = Words::load(near_above + x);
+      const Bytes recent = Bytes::load(recent_row + x);
+      if (!cpu::any(level | is_near_above) && !cpu::any(recent) && !learning) {  // mostly; what is near changed is near above
+        learn_pixels(row, mean, variance, x, {Int(0), Int(0), Int(0), Int(0), Int(0), Int(0)}, shares);
+        continue;
+      }
+      const Words near_changed = near_any ? around<Words>(strip.changed_, x, y) : Words(0);
+      const Seen<F> seen{level.template as<std::int32_t>(),         recent.template as<std::int32_t>(),
+                         is_near_above.template as<std::int32_t>(), near_changed.template as<std::int32_t>(),
+                         by(learning, x, Learning::hold),           by(learning, x, Learning::take)};
+      recent_after(seen).template as<std::uint8_t>().store(recent_row + x);
+      learn_pixels(row, mean, variance, x, seen, shares);
+    }
+    std::uint8_t* const to = changed.ptr(y);
+    if (!flag(strip.any_changed_, y)) {
+      std::fill_n(to, width, std::uint8_t(0));
+      return;
+    }
+    const std::int16_t* const found = strip.changed_.at(y);
+    for (int x = 0; x < width; ++x) to[x] = std::uint8_t(found[x]);
+    if (!counted.empty())
+      for (int x = 0; x < width; ++x) to[x] &= counted.ptr(y)[x];
+  }
+
+  CUDAVISION_INLINE std::uint64_t operator()() const {
+    const int begin = strip.begin_, end = strip.end_, first = std::max(0, begin - Strip::reach);
+    const auto in_frame = [&](int y, int reach) CUDAVISION_INLINED {
+      return y >= std::max(0, begin - reach) && y < std::min(job.height, end + reach);
+    };
+    std::uint64_t sum = 0;
+    for (int y = first; y < end + Strip::reach; ++y) {
+      if (y < job.height) sum += expect_row(y);
+      sum_evidence(y, y - 5, first);
+      if (in_frame(y - 2, 3)) find_above(y - 2);
+      if (in_frame(y - 3, 2)) find_near_above(y - 3);
+      if (in_frame(y - 4, 1)) find_changed(y - 4);
+      if (in_frame(y - 5, 0)) learn_row(y - 5);
+    }
+    return sum;
+  }
+};
+
+void Strip::prepare(const Job& job, int begin, int end) {
+  begin_ = begin, end_ = end;
+  if (width_ != job.width || light_[0].empty()) {
+    width_ = job.width;
+    for (Rows* rows : {&evidence_, &luma_, &level_, &above_, &near_above_, &unlike_, &changed_}) rows->resize(width_);
+    for (int radius : {1, 2}) {
+      counts_[radius - 1].assign(std::size_t(job.pitch), 0);
+      for (int x = 0; x < width_; ++x) counts_[radius - 1][std::size_t(x)] = count_along(radius, x, width_);
+    }
+    learning_.assign(std::size_t(job.pitch), 0);
+    for (std::vector<float>& light : light_) light.resize(std::size_t(6) * (job.cells_x + 1) + unused);
+  }
+  evidence_sums_.assign(std::size_t(job.pitch) + 2 * Rows::margin, 0);
+  beyond_.resize(std::size_t(12) * reach * job.pitch);
+  for (int side : {0, 1})
+    for (int i = 0; i < reach; ++i) {
+      const int y = side == 0 ? begin - reach + i : end + i;
+      if (y < 0 || y >= job.height) continue;
+      for (int c = 0; c < 6; ++c)
+        std::copy_n(job.mean + c * job.pixels() + job.at(0, y), job.pitch,
+                    &beyond_[(std::size_t(side * 6 + c) * reach + i) * job.pitch]);
+    }
+}
+
+namespace {
+
+template <int N>
+CUDAVISION_INLINE std::uint64_t update_lanes(Strip& strip, const Job& job, const std::vector<float> (&light)[3], const Rates& rates,
+                                             const cv::Mat& counted, cv::Mat& changed) {
+  return job.channels == 1 ? StripWork<1, N>{strip, job, light, rates, counted, changed}()
+                           : StripWork<3, N>{strip, job, light, rates, counted, changed}();
+}
+#ifdef CUDAVISION_AVX2
+CUDAVISION_AVX2 std::uint64_t update_wide(Strip& strip, const Job& job, const std::vector<float> (&light)[3], const Rates& rates,
+                                          const cv::Mat& counted, cv::Mat& changed) {
+  return update_lanes<8>(strip, job, light, rates, counted, changed);
+}
+#endif
+CUDAVISION_FLAT std::uint64_t update_narrow(Strip& strip, const Job& job, const std::vector<float> (&light)[3], const Rates& rates,
+                                            const cv::Mat& counted, cv::Mat& changed) {
+  return update_lanes<4>(strip, job, light, rates, counted, changed);
+}
+
+}  // namespace
+
+std::uint64_t Strip::update(const Job& job, const std::vector<float> (&light)[3], const Rates& rates, const cv::Mat& counted,
+                            cv::Mat& changed) {
+  return CUDAVISION_WIDEST(update_wide, update_narrow)(*this, job, light, rates, counted, changed);
+}
+
+}  // namespace cudavision::diff::pooled

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What a background may learn, which the tracker decides for each cell of the frame: see Tracker::learning().
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/core/border.hpp"
+
+namespace cudavision::diff {
+
+enum class Learning : std::uint8_t {
+  usual,  ///< slowly where pixels changed
+  hold,   ///< nothing: an object is there
+  take,   ///< what changed, at once: it is the background
+};
+
+/// The decisions for a frame.
+struct LearningMap {
+  const Learning* cells = nullptr;    ///< for each cell, row-major; null: usual in all
+  int width = 0;                      ///< cells in a row
+  int cell_size = 1, log2_scale = 0;  ///< of a cell in pixels of the frame; of the analysis
+
+  /// That of pixel (x, y) of the analysis.
+  CUDAVISION_HOST_DEVICE Learning at(int x, int y) const {
+    if (!cells) return Learning::usual;
+    return cells[((y << log2_scale) / cell_size) * width + (x << log2_scale) / cell_size];
+  }
+};
+
+}  // namespace cudavision::diff

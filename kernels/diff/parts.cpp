@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "kernels/diff/parts.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace cudavision::diff {
+namespace {
+
+// Tried as the constants of matching.cpp. Valleys of 0.25 to 0.7 and widths of 0.15 to 0.25 are about as good.
+constexpr double valley = 0.45;      ///< of the rows of cells on either side, up to which a column divides
+constexpr double least_width = 0.2;  ///< of a part, as a share of the height of the region
+constexpr double as_tall = 0.6;      ///< of the taller one, the least height of what stands beside it
+constexpr double least_ratio = 1.5;  ///< of height and width of what is upright
+
+/// A part while regions are divided: some columns of the analysis.
+struct Columns {
+  int first, last;
+};
+
+class Divider {
+ public:
+  Divider(const Cells& cells, const std::vector<PartCell>& all) : cells_(cells), all_(all) {}
+
+  /// Divides a region. Returns the columns of its parts, from left to right, or nothing if it stays whole.
+  std::vector<Columns> run() {
+    if (all_.empty() || !all_.front().looks) return {};
+    Columns whole{all_.front().looks->left, all_.front().looks->right};
+    Rect box;
+    for (const PartCell& cell : all_) {
+      whole.first = std::min<int>(whole.first, cell.looks->left);
+      whole.last = std::max<int>(whole.last, cell.looks->right);
+      box = around(box, cell.box);
+    }
+    first_ = whole.first;
+    narrow_ = least_width * box.height / cells_.analysis_scale;
+    rows_.assign(std::size_t(whole.last - whole.first + 1), 0);
+    for (const PartCell& cell : all_) for_columns(cell, [&](int x) { ++rows_[std::size_t(x - first_)]; });
+    std::vector<Columns> parts;
+    divide(whole, parts);
+    if (parts.size() < 2) return {};
+    const double tall = as_tall * (all_.back().y - all_.front().y + 1);
+    for (const Columns& part : parts)
+      if (most_rows(part) < tall) return {};
+    parts.front().first = 0, parts.back().last = max_frame_side;  // with what lies beside the cells
+    for (const Columns& part : parts)
+      if (!upright(box_of(part))) return {};
+    return parts;
+  }
+
+  /// What a cell shows in some columns: its own changed columns, and what lies beside them if the first or the last one is among them.
+  Rect clipped(const PartCell& cell, const Columns& columns) const {
+    const int scale = cells_.analysis_scale;
+    int left = max_frame_side, right = -1;
+    for_columns(cell, [&](int x) {
+      if (x >= columns.first && x <= columns.last) left = std::min(left, x), right = std::max(right, x);
+    });
+    if (right < 0) return {};
+    if (left == cell.looks->left) left = columns.first;
+    if (right == cell.looks->right) right = columns.last;
+    return intersection(cell.box, {left * scale, cell.box.y, (right - left + 1) * scale, cell.box.height});
+  }
+  /// The changed columns of a cell that lie in some columns.
+  int count_in(const PartCell& cell, const Columns& columns) const {
+    int count = 0;
+    for_columns(cell, [&](int x) { count += x >= columns.first && x <= columns.last; });
+    return count;
+  }
+
+ private:
+  template <typename Work>
+  void for_columns(const PartCell& cell, Work work) const {
+    int log2_scale = 0;
+    while (1 << log2_scale < cells_.analysis_scale) ++log2_scale;
+    const CellSpan span = span_of_cell(cell.x, cells_.cell_size, cells_.frame_width, log2_scale);
+    const int log2 = log2_columns(span);
+    for (int x = cell.looks->left; x <= cell.looks->right; ++x)
+      if (cell.looks->columns >> ((x - span.first) >> log2) & 1) work(x);
+  }
+
+  int rows(int x) const { return rows_[std::size_t(x - first_)]; }
+  int most_rows(const Columns& part) const {
+    int most = 0;
+    for (int x = part.first; x <= part.last; ++x) most = std::max(most, rows(x));
+    return most;
+  }
+  Rect box_of(const Columns& columns) const {
+    Rect box;
+    for (const PartCell& cell : all_) box = around(box, clipped(cell, columns));
+    return box;
+  }
+
+  void divide(const Columns& part, std::vector<Columns>& parts) const {
+    // The most rows up to each column, from the left and from the right.
+    std::vector<int> left, right;
+    for (int x = part.first; x <= part.last; ++x) left.push_back(std::max(left.empty() ? 0 : left.back(), rows(x)));
+    for (int x = part.last; x >= part.first; --x) right.push_back(std::max(right.empty() ? 0 : right.back(), rows(x)));
+    std::reverse(right.begin(), right.end());
+    int at = -1;
+    for (int x = part.first; x <= part.last; ++x) {
+      const std::size_t i = std::size_t(x - part.first);
+      if (x - part.first < narrow_ || part.last - x < narrow_ || rows(x) > valley * std::min(left[i], right[i])) continue;
+      if (at < 0 || rows(x) < rows(at)) at = x;
+    }
+    if (at < 0) {
+      parts.push_back(part);
+      return;
+    }
+    int last = at;  // of the valley
+    while (last < part.last && rows(last + 1) == rows(at)) ++last;
+    const int middle = at + (last - at) / 2;
+    divide({part.first, middle}, parts);
+    divide({middle + 1, part.last}, parts);
+  }
+
+  const Cells& cells_;
+  const std::vector<PartCell>& all_;
+  int first_ = 0;          // column of the region
+  double narrow_ = 0;      // columns that a part must have on its side of a valley
+  std::vector<int> rows_;  // of cells that have changed pixels in each column from first_ on
+};
+
+}  // namespace
+
+bool upright(const Rect& box) { return box.height >= least_ratio * box.width; }
+
+bool beside(const Rect& a, const Rect& b) {
+  const int shared = std::min(a.y + a.height, b.y + b.height) - std::max(a.y, b.y);
+  return upright(a) && upright(b) && shared >= as_tall * std::max(a.height, b.height) &&
+         (a.x + a.width <= b.x || b.x + b.width <= a.x);
+}
+
+std::vector<Part> find_parts(const MotionRegions& found, const Cells& cells, std::size_t most) {
+  std::vector<Part> wholes(std::min(found.kept.size(), most));
+  for (std::size_t i = 0; i < wholes.size(); ++i) static_cast<MotionRegion&>(wholes[i]) = found.kept[i];
+  for (const CellRun& run : found.runs) {
+    if (run.region >= wholes.size()) continue;
+    for (int x = run.first; x <= run.last; ++x) {
+      const std::size_t at = run.cells + std::size_t(x - run.first);
+      wholes[run.region].cells.push_back({x, run.y, found.boxes[at], found.looks.empty() ? nullptr : &found.looks[at]});
+    }
+  }
+  std::vector<Part> parts;
+  for (Part& whole : wholes) {
+    Divider divider(cells, whole.cells);
+    const std::vector<Columns> columns = divider.run();
+    if (columns.empty()) {
+      parts.push_back(std::move(whole));
+      continue;
+    }
+    const std::size_t begin = parts.size();
+    for (std::size_t k = 0; k < columns.size(); ++k) {
+      parts.push_back({});
+      parts.back().score = whole.score;
+    }
+    for (const PartCell& cell : whole.cells) {
+      std::size_t owner = 0;  // the part with most of its columns
+      int most_columns = -1, parts_of_cell = 0;
+      for (std::size_t k = 0; k < columns.size(); ++k) {
+        const int count = divider.count_in(cell, columns[k]);
+        if (count > most_columns) most_columns = count, owner = k;
+        if (count == 0) continue;
+        ++parts_of_cell;
+        parts[begin + k].box = around(parts[begin + k].box, divider.clipped(cell, columns[k]));
+      }
+      parts[begin + owner].cells.push_back(
+          {cell.x, cell.y, divider.clipped(cell, columns[owner]), parts_of_cell > 1 ? nullptr : cell.looks});
+      ++parts[begin + owner].area;
+      if (cell.looks) parts[begin + owner].structure.add(cell.looks->structure);
+    }
+  }
+  return parts;
+}
+
+}  // namespace cudavision::diff

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The background of Reference::pooled (see pooled.hpp): what a pixel is expected to be, and how far the frame is from it.
+#pragma once
+
+#include "kernels/diff/pooled_light.hpp"
+
+namespace cudavision::diff::pooled {
+
+inline constexpr float least_variance = 6, bright = 203;
+/// Weights in 1/512. The mean evidence of noise is the number of channels, and seldom differs from it by more than 2.
+inline constexpr int weight_one = 512;
+inline constexpr int most_evidence = 11 * weight_one;  ///< of a pixel
+inline constexpr int most_unlike = 10 * weight_one;    ///< the largest unlikeness of a pixel
+inline constexpr int unlike = 4 * weight_one;          ///< mean unlikeness in no shadow
+/// A shadow scales what is expected, but not exactly: at its soft edge luma differs by this share, and the sky adds blue and takes red,
+/// in 8-bit steps where no light of the sun is left.
+inline constexpr float soft_share = 0.04f, sky = 16;
+template <typename F>
+CUDAVISION_FORMULA IntOf<F> weight(F value, int most_weight) {
+  return to_int(least(mul(value, F(weight_one)), F(most_weight)));
+}
+
+/// A pixel of the frame, and of the background before it.
+template <int channels, typename F>
+struct Pixel {
+  F value[channels], mean[channels], variance[channels];
+
+  /// The variance in which differences are measured.
+  CUDAVISION_FORMULA F spread(int c) const { return most(F(least_variance), variance[c]); }
+};
+
+/// Σ a ÷ b, with one division.
+template <int channels, typename F>
+CUDAVISION_FORMULA F sum_of_ratios(const F (&a)[channels], const F (&b)[channels]) {
+  if constexpr (channels == 1) {
+    return over(a[0], b[0]);
+  } else {
+    const F pair = mul(b[1], b[2]);
+    const F sum = add(add(mul(a[0], pair), mul(mul(a[1], b[0]), b[2])), mul(mul(a[2], b[0]), b[1]));
+    return over(sum, mul(b[0], pair));
+  }
+}
+
+/// What a pixel is expected to be.
+template <int channels, typename F>
+struct Expected {
+  F value[channels];
+};
+template <int channels, typename F>
+CUDAVISION_FORMULA Expected<channels, F> expect(const Pixel<channels, F>& pixel, const Light<F>& light) {
+  Expected<channels, F> expected;
+  expected.value[0] = sub(mul(light.gain, add(pixel.mean[0], F(4))), F(4));
+  CUDAVISION_CHANNELS
+  for (int c = 1; c < channels; ++c) expected.value[c] = add(mul(light.gain, pixel.mean[c]), light.offset[c]);
+  const MaskOf<F> saturated = both(expected.value[0] > F(bright), pixel.value[0] > F(bright));  // clipped samples say nothing
+  CUDAVISION_CHANNELS
+  for (int c = 0; c < channels; ++c) expected.value[c] = pick(saturated, pixel.value[c], expected.value[c]);
+  return expected;
+}
+/// The evidence of change.
+template <int channels, typename F>
+CUDAVISION_FORMULA IntOf<F> evidence_of(const Pixel<channels, F>& pixel, const Expected<channels, F>& expected) {
+  F square[channels], variance[channels];
+  CUDAVISION_CHANNELS
+  for (int c = 0; c < channels; ++c) {
+    const F away = sub(pixel.value[c], expected.value[c]);
+    square[c] = mul(away, away), variance[c] = pixel.spread(c);
+  }
+  return weight(sum_of_ratios(square, variance), most_evidence);
+}
+
+/// The difference between the samples of the frame and the means: the largest of the channels, in fixed point.
+template <int channels, typename F>
+CUDAVISION_FORMULA IntOf<F> largest_difference(const Pixel<channels, F>& pixel) {
+  F largest(0);
+  CUDAVISION_CHANNELS
+  for (int c = 0; c < channels; ++c) {
+    const F away = sub(pixel.value[c], pixel.mean[c]);
+    largest = most(largest, most(away, sub(pixel.mean[c], pixel.value[c])));
+  }
+  return to_int(add(mul(largest, F(128)), F(0.5f)));
+}
+
+/// Luma of the frame in steps of 1/32, of which 5 fit 16 bits.
+template <typename Int>
+CUDAVISION_FORMULA Int coarse_luma_of(Int fixed) {
+  return pick(fixed < Int(0), Int(0), fixed >> 2);
+}
+/// The same of what is expected.
+template <typename F>
+CUDAVISION_FORMULA IntOf<F> coarse_luma(F expected) {
+  return to_int(add(mul(most(F(0), least(expected, F(255.9f))), F(32)), F(0.125f)));
+}
+/// Of Job::expected.
+template <typename F>
+CUDAVISION_FORMULA IntOf<F> expected_byte(F luma) {
+  return coarse_luma(luma) >> 5;
+}
+/// Pixels of the frame along the side of a square of 2·radius + 1 pixels about a coordinate.
+CUDAVISION_HOST_DEVICE inline int count_along(int radius, int at, int size) {
+  return (at + radius < size ? at + radius : size - 1) - (at < radius ? 0 : at - radius) + 1;
+}
+/// Pixels of the frame in the square around (x, y).
+CUDAVISION_HOST_DEVICE inline int count_around(const Job& job, int radius, int x, int y) {
+  return count_along(radius, x, job.width) * count_along(radius, y, job.height);
+}
+/// How far a channel is from what a shadow can make of it. `off`: from the exact scaling.
+template <typename F>
+CUDAVISION_FORMULA F beyond_shadow(int channel, F off, F expected_luma, F dark) {
+  const F soft = mul(F(soft_share), expected_luma), tint = mul(F(sky), sub(F(1), dark));
+  const F above = channel == 0 ? soft : channel == 1 ? tint : F(0), below = channel == 0 ? soft : channel == 1 ? F(0) : tint;
+  return most(F(0), most(sub(off, above), sub(sub(F(0), below), off)));
+}
+
+/// How unlike a shadow a pixel is. `frame`, `luma`: sums of coarse luma of the frame and of what is expected, of `count` pixels.
+template <int channels, typename F>
+CUDAVISION_FORMULA IntOf<F> unlike_shadow(const Job& job, const Pixel<channels, F>& pixel, const Expected<channels, F>& expected,
+                                          IntOf<F> frame, IntOf<F> luma, IntOf<F> count) {
+  const F dark = over(to_float(frame + (count << 5)), to_float(luma + (count << 5)));
+  const MaskOf<F> outside = either(either(dark < F(job.shadow_threshold), dark >= F(0.97f)), expected.value[0] <= F(30));
+  if (all(outside)) return most_unlike;
+  F square[channels], variance[channels];
+  CUDAVISION_CHANNELS
+  for (int c = 0; c < channels; ++c) {
+    const F away = beyond_shadow(c, sub(pixel.value[c], mul(dark, expected.value[c])), expected.value[0], dark);
+    square[c] = mul(away, away), variance[c] = most(F(least_variance), mul(mul(dark, dark), pixel.spread(c)));
+  }
+  return pick(outside, IntOf<F>(most_unlike), weight(sum_of_ratios(square, variance), most_unlike));
+}
+
+/// Calls work(channels) with the number of channels as a compile-time constant.
+template <typename Work>
+auto with_channels(int channels, Work work) {
+  return channels == 1 ? work(std::integral_constant<int, 1>()) : work(std::integral_constant<int, 3>());
+}
+/// Calls work(scale) with the scale of the analysis.
+template <typename Work>
+auto with_scale(int log2_scale, Work work) {
+  if (log2_scale == 0) return work(std::integral_constant<int, 1>());
+  if (log2_scale == 1) return work(std::integral_constant<int, 2>());
+  return log2_scale == 2 ? work(std::integral_constant<int, 4>()) : work(std::integral_constant<int, 8>());
+}
+
+}  // namespace cudavision::diff::pooled

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The background of Reference::pooled (see pooled.hpp): the light of the frame, measured in cells.
+#pragma once
+
+#include "kernels/diff/pooled.hpp"
+
+namespace cudavision::diff::pooled {
+
+inline constexpr int bins = 512;
+inline constexpr float empty = -1000;  ///< of a cell without enough pixels
+
+/// The median of `total` values in bins, of which `before` are in lower bins and `here` in this one; interpolated in the bin.
+CUDAVISION_HOST_DEVICE inline float median_in(int bin, unsigned before, unsigned here, unsigned total) {
+  return add(float(bin), over(sub(mul(0.5f, float(total)), float(before)), float(here)));
+}
+/// The median of a histogram of `total` values.
+CUDAVISION_HOST_DEVICE inline float median_of(const unsigned* histogram, unsigned total) {
+  unsigned before = 0;
+  for (int i = 0; i < bins; before += histogram[i++])
+    if (2 * (before + histogram[i]) >= total) return median_in(i, before, histogram[i], total);
+  return 0;
+}
+template <typename F>
+CUDAVISION_FORMULA IntOf<F> clamped_bin(F value) {
+  return to_int(most(F(0), least(value, F(bins - 1))));
+}
+
+/// Whether the light is measured at a pixel. `recent`: of the pixel, see Recent.
+template <typename Int>
+CUDAVISION_FORMULA auto shows_light(Int recent) {
+  return (recent & Int(int(strong_last))) == Int(0);
+}
+/// The bin of frame ÷ mean of luma, in steps of 1/128.
+template <typename F>
+CUDAVISION_FORMULA IntOf<F> gain_bin(F value, F mean) {
+  return clamped_bin(over(mul(F(128), add(value, F(4))), add(mean, F(4))));
+}
+CUDAVISION_HOST_DEVICE inline float gain_of(float median) { return over(median, 128); }
+/// The bin of the offset of chroma under the gain, in steps of 1/4 from −64.
+template <typename F>
+CUDAVISION_FORMULA IntOf<F> offset_bin(F value, F mean, float gain) {
+  return clamped_bin(add(mul(F(4), sub(value, mul(F(gain), mean))), F(256)));
+}
+CUDAVISION_HOST_DEVICE inline float offset_of(float median) { return sub(mul(median, 0.25f), 64); }
+/// If no cell has a gain, that of the frame is measured at each fourth pixel of each fourth row.
+inline constexpr int sparse = 4;
+/// Whether `total` of `pixels` pixels are enough for a median.
+CUDAVISION_HOST_DEVICE inline bool enough_in_cell(unsigned total, unsigned pixels) { return total > 0 && 2 * total >= pixels; }
+CUDAVISION_HOST_DEVICE inline bool enough_in_frame(unsigned total, unsigned pixels) { return 8 * total > pixels; }
+
+/// The light of cell (x, y), of which `of(x, y)` gives what was measured; if it is empty, the mean of its neighbours that are not.
+template <typename Of>
+CUDAVISION_HOST_DEVICE float filled(const Job& job, int x, int y, Of of) {
+  const float here = of(x, y);
+  if (here != empty) return here;
+  float sum = 0;
+  int count = 0;
+  for (int ny = y - 1; ny <= y + 1; ++ny) {
+    for (int nx = x - 1; nx <= x + 1; ++nx) {
+      if (nx < 0 || ny < 0 || nx >= job.cells_x || ny >= job.cells_y) continue;
+      const float other = of(nx, ny);
+      if (other != empty) sum = add(sum, other), ++count;
+    }
+  }
+  return count ? over(sum, float(count)) : empty;
+}
+/// The median light of 3 × 3 cells; the border is repeated.
+CUDAVISION_HOST_DEVICE inline float median_around(const Job& job, int channel, int x, int y) {
+  const auto light = [&](int nx, int ny) {
+    nx = nx < 0 ? 0 : nx >= job.cells_x ? job.cells_x - 1 : nx;
+    ny = ny < 0 ? 0 : ny >= job.cells_y ? job.cells_y - 1 : ny;
+    return job.light[channel][ny * job.cells_x + nx];
+  };
+  // The largest of the least, the median of the middle, and the least of the largest of three rows; of these the median.
+  float low = 0, middle[3] = {}, high = 0;
+  for (int row = 0; row < 3; ++row) {
+    const float a = light(x - 1, y - 1 + row), b = light(x, y - 1 + row), c = light(x + 1, y - 1 + row);
+    const float first = least(least(a, b), c), last = most(most(a, b), c);
+    middle[row] = most(least(a, b), least(most(a, b), c));
+    low = row == 0 ? first : most(low, first);
+    high = row == 0 ? last : least(high, last);
+  }
+  const auto median = [](float a, float b, float c) { return most(least(a, b), least(most(a, b), c)); };
+  return median(low, median(middle[0], middle[1], middle[2]), high);
+}
+
+/// The light of a cell without that of small objects: the gain is the median of 3 × 3 cells. Where the gain of the cell itself is far from
+/// that, the offsets of chroma were measured under the gain of an object, and are medians, too.
+CUDAVISION_HOST_DEVICE inline float smooth(const Job& job, int channel, int x, int y) {
+  constexpr float far = 0.1f;
+  const float gain = median_around(job, 0, x, y);
+  if (channel == 0) return gain;
+  const int at = y * job.cells_x + x;
+  const float away = sub(job.light[0][at], gain), limit = mul(far, gain);
+  return away > limit || away < -limit ? median_around(job, channel, x, y) : job.light[channel][at];
+}
+
+/// The place of a coordinate between the middles of two cells.
+struct Between {
+  int first, second;
+  float weight;  ///< of the second
+};
+CUDAVISION_HOST_DEVICE inline Between between(int at, int cells) {
+  const float place = most(0, sub(mul(add(float(at), 0.5f), 1.0f / cell), 0.5f));
+  const int first = int(place);
+  return {first, first + 1 < cells ? first + 1 : first, sub(place, float(first))};
+}
+/// a + weight · rise. The light of two cells, a and a + rise, at a place between them.
+template <typename F>
+CUDAVISION_FORMULA F along(F a, F rise, F weight) {
+  return add(a, mul(weight, rise));
+}
+template <typename F>
+CUDAVISION_FORMULA F mixed(F a, F b, F weight) {
+  return along(a, sub(b, a), weight);
+}
+
+/// The light at a pixel.
+template <typename F>
+struct Light {
+  F gain = 1, offset[3] = {0, 0, 0};  ///< offsets of channels 1 and 2
+};
+
+}  // namespace cudavision::diff::pooled

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "kernels/diff/presence.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace cudavision::diff {
+namespace {
+
+constexpr double memory = 0.3;  ///< seconds over which votes are averaged
+constexpr double clear = 0.25;  ///< the balance from which votes decide
+/// The same of a ghost for an object that came here: it hides edges of the background, too, if it has few of its own.
+constexpr double clear_after_way = 0.5;
+constexpr std::uint32_t least_votes = 8;             ///< in a frame; fewer say nothing
+constexpr std::uint64_t ghost_time = 400'000'000;    ///< ns for which a ghost must be one
+constexpr double clear_light = 0.6;                  ///< the balance of votes for the structure of the background
+constexpr std::uint32_t least_structure = 4;         ///< votes of it in a frame; fewer say nothing
+constexpr std::uint64_t light_time = 1'000'000'000;  ///< ns for which light must be nothing else
+constexpr double near = 0.5;                         ///< the distance up to which an object stands still, in its shorter sides
+
+}  // namespace
+
+double Presence::Place::distance(const Place& other) const { return std::hypot(x - other.x, y - other.y); }
+
+bool Presence::certain() const { return travelled_ || balance_ > clear; }
+
+Presence::Change Presence::see(const Sighting& sighting, const PresenceRules& rules, const Moment& moment) {
+  const std::uint64_t now = moment.now;
+  const Rect& box = sighting.box;
+  const Place here{box.x + box.width / 2.0, box.y + box.height / 2.0};
+  if (!std::exchange(seen_, true)) first_ = still_ = here, since_ = moment, doubtless_ = lit_ = last_ = now;
+  const double seconds = double(now - std::exchange(last_, now)) / 1e9;
+
+  const auto [edges, reference_edges, same, other] = sighting.structure;
+  if (const double votes = double(edges) + reference_edges; votes >= least_votes)
+    balance_ += ((double(edges) - reference_edges) / votes - balance_) * seconds / (seconds + memory);
+  if (same + other >= least_structure)
+    light_ += ((double(same) - other) / (double(same) + other) - light_) * seconds / (seconds + memory);
+  if (light_ < clear_light || travelled_) lit_ = now;
+  if (balance_ > (travelled_ ? -clear_after_way : -clear)) doubtless_ = now;
+
+  const int longer = std::max(box.width, box.height), shorter = std::min(box.width, box.height);
+  travelled_ = travelled_ || here.distance(first_) > std::max(double(longer), sighting.slack);
+  if (here.distance(still_) > std::max(near * shorter, sighting.slack)) {
+    still_ = here;
+    rested_ = std::exchange(since_, moment);
+    return std::exchange(stopped_, false) ? Change::moves : Change::none;
+  }
+  rested_ = since_;
+  const std::uint64_t still = now - since_.now;
+  if (std::min(still, now - doubtless_) >= ghost_time) return Change::ghost;
+  if (std::min(still, now - lit_) >= light_time) return Change::light;
+  if (rules.absorb > 0 && still >= rules.absorb) return Change::absorbed;
+  return still >= rules.still && !std::exchange(stopped_, true) ? Change::stopped : Change::none;
+}
+
+}  // namespace cudavision::diff

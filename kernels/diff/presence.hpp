@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Whether an object moves, has stopped, or is none: a ghost, which is background that something uncovered. Decided from its boxes and its
+// structure (structure.hpp), over time.
+//
+//   moves ─── still for PresenceRules::still ───▶ stopped ─── still for PresenceRules::absorb ───▶ absorbed: it becomes background
+//     ▲                                              │
+//     └────────────────── goes on ───────────────────┘
+//   still, and the background has the edges at its outline ───▶ ghost: what is seen there becomes background
+//   still, never elsewhere, and with the edges of the background inside ───▶ light: the same
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/core/image.hpp"
+#include "kernels/diff/structure.hpp"
+#include "kernels/diff/visits.hpp"
+
+namespace cudavision::diff {
+
+/// Times in ns.
+struct PresenceRules {
+  std::uint64_t still = 10'000'000'000;    ///< after which an object that stands still has stopped
+  std::uint64_t absorb = 300'000'000'000;  ///< after which it becomes background; 0: never
+};
+
+/// What is seen of an object in a frame.
+struct Sighting {
+  Rect box;             ///< in pixels
+  Structure structure;  ///< of its cells; all 0 where it is not known
+  double slack = 0;     ///< the least distance that is movement, in pixels
+};
+
+class Presence {
+ public:
+  /// light: nothing but the light changed where it stands still.
+  enum class Change { none, stopped, moves, ghost, light, absorbed };
+
+  /// Goes on to a frame in which the object is seen.
+  Change see(const Sighting& sighting, const PresenceRules& rules, const Moment& moment);
+
+  /// Whether it certainly is an object, so that nothing may be learned from it.
+  bool certain() const;
+  bool stopped() const { return stopped_; }
+  /// Since when it stands still. Of the frame with Change::moves: since when it had stood still.
+  const Moment& rested() const { return rested_; }
+  /// Whether it has left the place where it was first seen.
+  bool travelled() const { return travelled_; }
+
+ private:
+  struct Place {
+    double x = 0, y = 0;
+    double distance(const Place& other) const;
+  };
+
+  Place first_, still_;                               // the middle of the box where it was first seen, and where it stands still
+  Moment since_, rested_;                             // when it came to still_
+  std::uint64_t doubtless_ = 0, lit_ = 0, last_ = 0;  // when it was last no ghost, and no light; the last frame
+  double balance_ = 0;  // of the votes at the outline, smoothed: 1 if all are for an object, −1 if all are for a ghost
+  double light_ = 0;    // the same of the votes inside: 1 if all are for the structure of the background
+  bool seen_ = false, stopped_ = false, travelled_ = false;
+};
+
+}  // namespace cudavision::diff

@@ -1,0 +1,291 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Measures what motion-alarm-service costs for each camera of 1080p25 H.264 by RTSP, beside the decoder alone in the same run.
+
+  camera_cost.py CLIP [--cameras=1,4] [--seconds=30] [--preset=outdoor] [--recording]
+
+CLIP is scaled and encoded to 1920×1080, 25 frames a second, H.264 of 4 Mbit/s, with a white square that comes each two seconds, at
+another place. A server of its own sends it in a loop. For each number of cameras one process only decodes them (uridecodebin ! fakesink), then
+the service watches them, and a table is printed:
+- CPU time (user and system) of the process, a frame that came; and what the service adds, as a share of the decoder's;
+- memory: the proportional set size at the end, what a camera adds to that of the process with the fewest cameras;
+- latency: from the server's hand-over of a frame to RTP until the MQTT client has the message about it (the object `enter`s its zone).
+The load of the machine stands above the table: other work lengthens latencies, and CPU times by less.
+The plugin is found with GST_PLUGIN_PATH. Needs mosquitto, paho-mqtt, the RTSP server of GStreamer and openh264enc: exit status 77 without."""
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+try:
+    import gi
+    gi.require_version("Gst", "1.0")
+    gi.require_version("GstApp", "1.0")
+    gi.require_version("GstRtspServer", "1.0")
+    from gi.repository import GLib, Gst, GstApp, GstRtspServer  # noqa: F401: GstApp gives appsink its signals
+    import paho.mqtt.client as paho
+except (ImportError, ValueError) as error:
+    print(f"skipped: {error}", file=sys.stderr)
+    sys.exit(77)
+
+SERVICE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "motion-alarm-service" / "motion_alarm_service.py"
+CAPS = "video/x-raw,format=I420,width=1920,height=1080,framerate=25/1,pixel-aspect-ratio=1/1"
+SOURCE = {"protocols": "tcp", "latency": 0}
+SIDE, TOP = 160, 40  # of the white square, in pixels
+SETTLE = 8  # seconds until all decode, and until the background is known
+
+
+def square_at(number):
+    """The left edge of the square in a frame, or None: each two seconds it comes at another place, and goes to the right for a second."""
+    period, step = divmod(number, 50)
+    return None if step < 25 else 60 + 140 * (period % 12) + 4 * (step - 25)
+
+
+def make(clip, file, seconds=24):
+    """Encodes the clip with the square. Returns the numbers of the frames in which the square is new."""
+    count, white = 25 * seconds, b"\xeb" * SIDE
+    source = Gst.parse_launch(f"uridecodebin uri={pathlib.Path(clip).absolute().as_uri()} caps=video/x-raw ! videoconvert ! videoscale "
+                              f"! videorate ! {CAPS} ! appsink name=sink sync=false max-buffers=4")
+    encoder = Gst.parse_launch(f"appsrc name=in format=time block=true max-buffers=4 caps={CAPS} ! openh264enc bitrate=4000000 gop-size=50 complexity=low "
+                               f"! h264parse ! video/x-h264,stream-format=byte-stream,alignment=au ! filesink location={file}")
+    for each in (source, encoder):
+        each.set_state(Gst.State.PLAYING)
+    for number in range(count):
+        sample = source.get_by_name("sink").emit("pull-sample")
+        if not sample:
+            sys.exit(f"{clip} is shorter than {seconds} s")
+        frame = bytearray(sample.get_buffer().extract_dup(0, sample.get_buffer().get_size()))
+        if (left := square_at(number)) is not None:
+            for row in range(TOP, TOP + SIDE):
+                frame[1920 * row + left : 1920 * row + left + SIDE] = white
+        buffer = Gst.Buffer.new_wrapped(bytes(frame))
+        buffer.pts = number * Gst.SECOND // 25
+        encoder.get_by_name("in").emit("push-buffer", buffer)
+    encoder.get_by_name("in").emit("end-of-stream")
+    encoder.get_bus().timed_pop_filtered(Gst.CLOCK_TIME_NONE, Gst.MessageType.EOS | Gst.MessageType.ERROR)
+    for each in (source, encoder):
+        each.set_state(Gst.State.NULL)
+    # The encoder may have left frames out.
+    decoder = Gst.parse_launch(f"filesrc location={file} ! h264parse ! avdec_h264 ! video/x-raw,format=I420 ! appsink name=sink sync=false max-buffers=4")
+    decoder.set_state(Gst.State.PLAYING)
+    there = []
+    while sample := decoder.get_by_name("sink").emit("pull-sample"):
+        row = sample.get_buffer().extract_dup(1920 * (TOP + SIDE // 2), 1920)
+        there.append(sum(each > 225 for each in row) > SIDE * 3 // 4)
+    decoder.set_state(Gst.State.NULL)
+    return [index for index in range(len(there)) if there[index] and not there[index - 1]]
+
+
+def tail_of(buffer):
+    """By which an encoded frame is known: the server may send some twice before it plays."""
+    return buffer.extract_dup(max(0, buffer.get_size() - 200), 200)
+
+
+def serve(file, port, new):
+    """Sends the clip to all who ask, and prints when each frame with one of the numbers `new` is handed over to the payloader."""
+    frames = Gst.parse_launch(f"filesrc location={file} ! h264parse ! video/x-h264,stream-format=byte-stream,alignment=au ! appsink name=sink sync=false")
+    frames.set_state(Gst.State.PLAYING)
+    tails = []
+    while sample := frames.get_by_name("sink").emit("pull-sample"):
+        tails.append(tail_of(sample.get_buffer()))
+    frames.set_state(Gst.State.NULL)
+    wanted = {tails[number] for number in new}
+    server = GstRtspServer.RTSPServer(address="127.0.0.1", service=port)
+    factory = GstRtspServer.RTSPMediaFactory(shared=True)
+    factory.set_launch(f"( multifilesrc location={file} loop=true caps=video/x-h264,stream-format=byte-stream,framerate=25/1 "
+                       "! h264parse ! video/x-h264,stream-format=byte-stream,alignment=au ! identity name=paced sync=true "
+                       "! rtph264pay config-interval=-1 name=pay0 )")
+
+    def on_frame(_, info):
+        if tail_of(info.get_buffer()) in wanted:
+            print(time.monotonic(), flush=True)
+        return Gst.PadProbeReturn.OK
+
+    factory.connect("media-configure", lambda _, media: media.get_element().get_by_name("pay0").get_static_pad("sink").add_probe(
+        Gst.PadProbeType.BUFFER, on_frame))
+    server.get_mount_points().add_factory("/camera", factory)
+    server.attach(None)
+    print("ready", flush=True)
+    GLib.io_add_watch(0, GLib.PRIORITY_DEFAULT, GLib.IOCondition.HUP, lambda *_: os._exit(0))
+    GLib.MainLoop().run()
+
+
+def decode(uri, cameras):
+    """Decodes cameras, and prints the number of frames on a line for each line of stdin."""
+    counts, pipelines = [0] * cameras, []
+    for index in range(cameras):
+        pipeline = Gst.parse_launch(f"uridecodebin name=source uri={uri} caps=video/x-raw(ANY) expose-all-streams=false ! queue "
+                                    "! fakesink name=sink sync=false")
+        pipeline.get_by_name("source").connect("source-setup", lambda _, source: [
+            Gst.util_set_object_arg(source, name, str(value)) for name, value in SOURCE.items()])
+        pipelines.append(pipeline)
+        pipeline.set_state(Gst.State.PLAYING)
+    for _ in sys.stdin:
+        counts = [each.get_by_name("sink").get_property("stats").get_value("rendered") for each in pipelines]
+        print(sum(counts), flush=True)
+
+
+def seconds_of(pid):
+    """User and system time of a process."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def memory_of(pid):
+    """The proportional set size of a process in MiB."""
+    lines = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def measure(process, frames, seconds):
+    """Lets a process settle. Returns its CPU time for a frame in ms, its frames a second, and its memory."""
+    time.sleep(SETTLE)
+    began, before, count = time.monotonic(), seconds_of(process.pid), frames()
+    time.sleep(seconds)
+    cpu, came, took = seconds_of(process.pid) - before, frames() - count, time.monotonic() - began
+    if not came:
+        sys.exit("no frame came")
+    return 1000 * cpu / came, came / took, memory_of(process.pid)
+
+
+def run_decoder(uri, cameras, seconds):
+    process = subprocess.Popen([sys.executable, __file__, "--decode", uri, f"--cameras={cameras}"], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, text=True)
+
+    def frames():
+        process.stdin.write("\n")
+        process.stdin.flush()
+        return int(process.stdout.readline())
+
+    try:
+        return measure(process, frames, seconds)
+    finally:
+        process.kill()
+        process.wait()
+
+
+class Latencies:
+    """Of messages about the square, from the times at which the server sent its first frames."""
+
+    def __init__(self, port):
+        self.sent, self.found = [], []
+        version = (paho.CallbackAPIVersion.VERSION2,) if hasattr(paho, "CallbackAPIVersion") else ()
+        self.client = paho.Client(*version)
+        self.client.on_message = self.on_message
+        self.client.on_connect = lambda client, *_: client.subscribe("cudavision/+/event", qos=1)
+        self.client.connect("127.0.0.1", port)
+        self.client.loop_start()
+
+    def on_message(self, _, __, message):
+        now, event = time.monotonic(), json.loads(message.payload)
+        if event["event"] == "enter" and self.sent and abs(event["y"] - TOP) < 24 and abs(event["width"] - SIDE) < 48 > abs(event["height"] - SIDE):
+            self.found.append(now - self.sent[-1])
+
+    def stop(self):
+        self.client.disconnect()
+        self.client.loop_stop()
+
+
+def run_service(uri, cameras, seconds, folder, broker, latencies, arguments):
+    port = free_port()
+    text = f"[mqtt]\nport = {broker}\ndiscovery = \"\"\n[metrics]\nport = {port}\n"
+    if arguments.recording:
+        text += f'[recording]\nfolder = "{folder}/clips"\nsize = 1\n'
+    for index in range(cameras):
+        text += f"""
+[camera.camera{index}]
+uri = "{uri}"
+source = {{ protocols = "tcp", latency = 0 }}
+recording = {str(arguments.recording).lower()}
+[camera.camera{index}.cudadiff]
+preset = "{arguments.preset}"
+zones = "top: 0.0,0.0 1.0,0.0 1.0,0.25 0.0,0.25"
+track-min-frames = 1
+track-hold = 0.2
+"""
+    file = pathlib.Path(folder) / f"cameras{cameras}.toml"
+    file.write_text(text)
+    process = subprocess.Popen([sys.executable, SERVICE, file])
+
+    def frames():
+        lines = subprocess.run(["curl", "-s", f"http://127.0.0.1:{port}/metrics"], capture_output=True, text=True, check=True).stdout
+        return int(sum(float(line.split()[1]) for line in lines.splitlines() if line.startswith("cudavision_camera_frames_total{")))
+
+    try:
+        threading.Timer(SETTLE, latencies.found.clear).start()
+        return measure(process, frames, seconds)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("clip", nargs="?")
+    parser.add_argument("--cameras", default="1,4")
+    parser.add_argument("--seconds", default=30, type=int)
+    parser.add_argument("--preset", default="outdoor")
+    parser.add_argument("--recording", action="store_true")
+    parser.add_argument("--decode")
+    parser.add_argument("--serve", nargs=3)
+    arguments = parser.parse_args()
+    Gst.init(None)
+    if arguments.decode:
+        return decode(arguments.decode, int(arguments.cameras))
+    if arguments.serve:
+        return serve(*arguments.serve[:2], json.loads(arguments.serve[2]))
+    mosquitto = shutil.which("mosquitto", path=os.environ["PATH"] + ":/usr/sbin")
+    if not arguments.clip or not mosquitto or not Gst.ElementFactory.find("openh264enc"):
+        print("skipped: no clip, no mosquitto or no openh264enc", file=sys.stderr)
+        return 77
+    with tempfile.TemporaryDirectory() as folder:
+        file, port, broker = os.path.join(folder, "clip.h264"), free_port(), free_port()
+        new = make(arguments.clip, file)
+        configuration = pathlib.Path(folder) / "mosquitto.conf"
+        configuration.write_text(f"listener {broker} 127.0.0.1\nallow_anonymous true\nuser root\n")
+        processes = [subprocess.Popen([mosquitto, "-c", configuration], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL),
+                     subprocess.Popen([sys.executable, __file__, "--serve", file, str(port), json.dumps(new)], stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE, text=True)]
+        try:
+            if processes[1].stdout.readline() != "ready\n":
+                sys.exit("the server does not start")
+            latencies = Latencies(broker)
+            threading.Thread(target=lambda: [latencies.sent.append(float(line)) for line in processes[1].stdout], daemon=True).start()
+            uri = f"rtsp://127.0.0.1:{port}/camera"
+            print(f"{os.cpu_count()} processors, load before {os.getloadavg()[0]:.1f}; {arguments.seconds} s each; preset={arguments.preset}"
+                  f"{'; recording' if arguments.recording else ''}\n")
+            print("| cameras | frames/s: decoder, service | CPU ms a frame: decoder, service | motion ÷ decoder | memory MiB: decoder, service "
+                  "| latency ms: median, 99 % | load |")
+            print("| --- | --- | --- | --- | --- | --- | --- |")
+            for cameras in map(int, arguments.cameras.split(",")):
+                decoder = run_decoder(uri, cameras, arguments.seconds)
+                service = run_service(uri, cameras, arguments.seconds, folder, broker, latencies, arguments)
+                found = sorted(1000 * each for each in latencies.found)
+                latency = f"{statistics.median(found):.0f}, {found[min(len(found) - 1, int(0.99 * len(found)))]:.0f} (of {len(found)})" if found else "–"
+                print(f"| {cameras} | {decoder[1]:.0f}, {service[1]:.0f} | {decoder[0]:.2f}, {service[0]:.2f} | {service[0] / decoder[0] - 1:.2f} "
+                      f"| {decoder[2]:.0f}, {service[2]:.0f} | {latency} | {os.getloadavg()[0]:.1f} |", flush=True)
+            latencies.stop()
+        finally:
+            for each in processes:
+                each.kill()
+                each.wait()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

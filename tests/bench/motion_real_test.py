@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Tests motion_real.py with tiny footage of each layout: a white box on gray, against the first frame, so that every figure is
+known."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import motion_footage
+import motion_run
+import motion_tracks
+import numpy as np
+from motion_run import Failure, cv2
+
+SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'motion_real.py')
+EXACT = 'reference=first threshold=20 open-radius=0 light-change-ratio=0 cell-size=8 track-min-frames=1 track-hold=0.1'
+WIDTH, HEIGHT = 64, 48
+
+
+def picture(*boxes):
+    """Gray, with white boxes (left, top, width, height)."""
+    drawn = np.full((HEIGHT, WIDTH, 3), 100, np.uint8)
+    for x, y, w, h in boxes:
+        drawn[y:y + h, x:x + w] = 250
+    return drawn
+
+
+def write(folder, name, content):
+    path = os.path.join(folder, name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    if isinstance(content, str):
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(content)
+    elif not cv2.imwrite(path, content):
+        raise OSError(path)
+
+
+def write_clip(folder, name, pictures, rate=10):
+    os.makedirs(folder, exist_ok=True)
+    clip = cv2.VideoWriter(os.path.join(folder, name), cv2.VideoWriter_fourcc(*'MJPG'), rate, (WIDTH, HEIGHT))
+    for each in pictures:
+        clip.write(each)
+    clip.release()
+
+
+def write_cdnet(folder, size=(HEIGHT, WIDTH)):
+    """Twelve frames, a box of 16×16 from the fifth on. Frames 3 to 10 are judged: two without it, six with it. Of its pixels, 4
+    rows are labelled shadow, 2 columns unknown and 1 column outside; 3 columns to its right are labelled moving too."""
+    for number in range(1, 13):
+        write(folder, f'input/in{number:06}.png', picture(*([(16, 16, 16, 16)] if number >= 5 else [])))
+        label = np.zeros(size, np.uint8)
+        if number >= 5:
+            label[16:32, 16:35] = 255
+            label[28:32, 16:32] = 50
+            label[16:32, 16:18] = 170
+        write(folder, f'groundtruth/gt{number:06}.png', label)
+    roi = np.full((HEIGHT, WIDTH), 255, np.uint8)
+    roi[:, 18] = 0
+    write(folder, 'ROI.bmp', roi)
+    write(folder, 'temporalROI.txt', '3 10\n')
+
+
+def write_wallflower(folder):
+    """Eight frames; of frame 6 the box is labelled 4 rows too high."""
+    for number in range(8):
+        write(folder, f'b{number:05}.bmp', picture(*([(32, 16, 16, 16)] if number >= 3 else [])))
+    label = np.zeros((HEIGHT, WIDTH), np.uint8)
+    label[12:28, 32:48] = 255
+    write(folder, 'hand_segmented_00006.bmp', label)
+
+
+def write_mot(folder):
+    """Two boxes in frames 2 to 11. The label of the second one is shifted by 6 of its 16 columns: its intersection over union is
+    10/22. A third one does not count."""
+    lines = []
+    for number in range(1, 12):
+        boxes = [] if number == 1 else [(0, 0, 16, 16), (32, 24, 16, 16)]
+        write(folder, f'img1/{number:06}.png', picture(*boxes))
+        if boxes:
+            lines += [f'{number},1,0,0,16,16,1,-1,-1,-1', f'{number},2,38,24,16,16,1,-1,-1,-1', f'{number},3,0,30,8,8,0,-1,-1,-1']
+    write(folder, 'gt/gt.txt', '\n'.join(lines) + '\n')
+    write(folder, 'seqinfo.ini', '[Sequence]\nframeRate=10\n')
+
+
+def write_visits(folder):
+    """Two visits at 2.0–3.9 and 6.0–7.9 s of 12 s, of which the second is said to begin at 6.5 s and the first to end at 4.1 s; and
+    half a second of motion that nobody makes."""
+    seen = [*range(20, 40), *range(60, 80), *range(100, 105)]
+    write_clip(folder, 'room.avi', [picture(*([(16, 16, 24, 24)] if number in seen else [])) for number in range(120)])
+    write_clip(folder, 'nobody.avi', [picture()] * 20)
+    write(folder, 'visits.csv', 'clip,visit,from,to,what\nroom.avi,1,2.0,4.1,first\nroom.avi,2,6.5,7.9,second\nnobody.avi,,,,\n')
+    write_clip(folder, 'walk.avi', [picture(*([(16, 16, 24, 24)] if number else [])) for number in range(10)])
+    write(folder, 'walk.gt.txt', ''.join(f'{number},1,16,16,24,24,1\n' for number in range(2, 11)))
+
+
+class Figures(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        with tempfile.TemporaryDirectory() as top:
+            makers = {'highway': write_cdnet, 'waving': write_wallflower, 'crowd': write_mot, 'door': write_visits}
+            for name, make in makers.items():
+                make(os.path.join(top, name))
+            out, page = os.path.join(top, 'out.json'), os.path.join(top, 'out.md')
+            options = f'--properties={EXACT}', '--peers=MOG2,CNT', f'--json={out}', f'--markdown={page}'
+            cls.done = subprocess.run([sys.executable, SCRIPT, top, *options], capture_output=True, text=True, check=False)
+            if cls.done.returncode == 0:
+                with open(out, encoding='utf-8') as file:
+                    cls.results = {name: methods[EXACT] for name, methods in json.load(file)['results'].items()}
+                with open(page, encoding='utf-8') as file:
+                    cls.page = file.read()
+
+    def setUp(self):
+        self.assertEqual(self.done.returncode, 0, self.done.stderr)
+
+    def check(self, footage, **wanted):
+        found = {key: self.results[footage].get(key) for key in wanted}
+        self.assertEqual({key: round(value, 6) if isinstance(value, float) else value for key, value in found.items()}, wanted)
+
+    def test_cdnet(self):
+        # A frame: 13 columns × 12 rows hit (3 of 16 columns are not judged), 13 × 4 false and in shadow, 3 columns × 16 rows
+        # missed.
+        hits, false, missed = 13 * 12, 13 * 4, 3 * 16
+        self.check('highway', precision=round(hits / (hits + false), 6), recall=round(hits / (hits + missed), 6),
+                   f=round(2 * hits / (2 * hits + false + missed), 6), shadow=1.0, flagged='0 of 2')
+        # Inner pixels are the eight rows of the first of these columns that have label above, below and to the left of them.
+        self.check('highway', outline=round((missed - 8) / missed, 6))
+
+    def test_wallflower(self):
+        hits, false = 12 * 16, 4 * 16
+        # Missed: the two upper rows of four are near the outline, and the two outer columns of each side.
+        self.check('waving', f=round(2 * hits / (2 * hits + 2 * false), 6), recall=0.75, precision=0.75, outline=0.5 + 0.5 * 4 / 16)
+        self.assertNotIn('shadow', self.results['waving'])
+
+    def test_visits(self):
+        # False are the half second before the second visit is said to begin, and the motion that nobody makes.
+        self.check('room.avi', found='2 of 2', extra=1, begin_error=0.25, end_error=0.1, ghost=0.9, missed=0.2, ids=3)
+        empty = len([now for now in np.arange(120) / 10 if not (1.0 <= now <= 5.1 or 5.5 <= now <= 8.9)])
+        self.check('room.avi', flagged=f'5 of {empty}')
+        self.check('nobody.avi', found='0 of 0', extra=0, ghost=0, flagged='0 of 20', ids=0)
+
+    @unittest.skipIf('motmetrics' in motion_tracks.missing, 'there is no motmetrics')
+    def test_mot(self):
+        self.check('crowd', **{'mota_0.3': 1.0, 'idf1_0.3': 1.0, 'switches_0.3': 0, 'ids': 2})
+        # Half the boxes are missed, and half of those found are false.
+        self.check('crowd', **{'mota_0.5': 0.0, 'idf1_0.5': 0.5, 'switches_0.5': 0})
+        self.check('walk.avi', **{'mota_0.5': 1.0, 'idf1_0.5': 1.0, 'ids': 1})
+
+    def test_tables(self):
+        self.assertIn('| highway | F |', self.page)
+        self.assertIn('room.avi', self.done.stdout)
+        self.assertGreater(self.results['highway']['cpu'], 0)
+        if not hasattr(cv2, 'bgsegm'):
+            self.assertIn('skipped: this OpenCV has no CNT', self.done.stderr)
+        for name in motion_tracks.missing:
+            self.assertIn(f'PyPI: {name}', self.done.stderr)
+
+
+class BadInput(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.top = folder.name
+
+    def fails(self, sentence):
+        with self.assertRaisesRegex(Failure, sentence):
+            for footage in motion_footage.find([self.top], 25):
+                for number, _ in enumerate(footage.frames()):
+                    if footage.masks and number in footage.masks:
+                        footage.masks[number]
+
+    def test_nothing(self):
+        self.fails('no footage with truth')
+        self.top += '/x'
+        self.fails('is not a folder')
+
+    def test_cdnet_without_groundtruth(self):
+        write(self.top, 'input/in000001.png', picture())
+        self.fails('has input/ and no groundtruth/')
+        os.makedirs(os.path.join(self.top, 'groundtruth'))
+        self.fails('has no picture of a frame from 1 to 1')
+
+    def test_cdnet_sizes(self):
+        write_cdnet(self.top, (HEIGHT, WIDTH + 2))
+        self.fails('gt000003.png is 66×48, and the frames 64×48')
+
+    def test_cdnet_frames_differ(self):
+        write_cdnet(self.top)
+        write(self.top, 'input/in000007.png', picture()[:40])
+        self.fails('frame 7 is 64×40, and the first one 64×48')
+
+    def test_cdnet_times(self):
+        write_cdnet(self.top)
+        write(self.top, 'temporalROI.txt', '3')
+        self.fails('must be two numbers of frames')
+
+    def test_cdnet_region(self):
+        write_cdnet(self.top)
+        write(self.top, 'ROI.bmp', picture()[:, :60])
+        self.fails('ROI.bmp is 60×48')
+
+    def test_no_picture(self):
+        write_cdnet(self.top)
+        write(self.top, 'input/in000005.png', 'text')
+        self.fails('is no picture that OpenCV reads')
+
+    def test_wallflower_frame(self):
+        write_wallflower(self.top)
+        os.rename(os.path.join(self.top, 'hand_segmented_00006.bmp'), os.path.join(self.top, 'hand_segmented_00060.bmp'))
+        self.fails('has no frame 60')
+
+    def test_boxes(self):
+        write(self.top, 'a.gt.txt', '')
+        self.fails('has no boxes')
+        write(self.top, 'a.gt.txt', '1,1,0,0,5,5,1\n1,x,0,0,5,5,1\n')
+        self.fails('line 2 must be frame, id')
+        write(self.top, 'a.gt.txt', '1,1,0,0,5\n')
+        self.fails('line 1 must be frame, id')
+        write(self.top, 'a.gt.txt', '1,1,0,0,5,5,1\n')
+        self.fails('has no clip of its name')
+
+    def test_boxes_beside_two_clips(self):
+        write(self.top, 'gt.txt', '1,1,0,0,5,5,1\n')
+        for name in ('a.avi', 'b.avi'):
+            write_clip(self.top, name, [picture()])
+        self.fails('there are 2 clips')
+
+    def test_visits(self):
+        write(self.top, 'visits.csv', 'clip,visit,from,to,what\n')
+        self.fails('visits.csv has no visits')
+        write(self.top, 'visits.csv', '')
+        self.fails('must have the columns clip, from and to')
+        write(self.top, 'visits.csv', 'clip,from,to\na.avi,1,2\n')
+        self.fails('the clip a.avi is not there')
+        write(self.top, 'visits.csv', 'clip,from,to\na.avi,3,2\n')
+        self.fails('line 2 ends before it begins')
+        write(self.top, 'visits.csv', 'clip,from,to\na.avi,soon,2\n')
+        self.fails('line 2 must have seconds')
+        write(self.top, 'visits.csv', 'clip,from,to\na.avi,1,2\n')
+        write(self.top, 'a.avi', 'text')
+        self.fails('is no clip that OpenCV reads')
+
+    def test_status(self):
+        write(self.top, 'input/in000001.png', picture())
+        done = subprocess.run([sys.executable, SCRIPT, self.top], capture_output=True, text=True, check=False)
+        sentence = done.stderr.splitlines()[-1]
+        self.assertEqual((done.returncode, sentence), (1, f'{self.top} has input/ and no groundtruth/'))
+        without = {**os.environ, 'GST_PLUGIN_PATH': self.top, 'GST_PLUGIN_PATH_1_0': self.top,
+                   'GST_REGISTRY': os.path.join(self.top, 'registry.bin')}
+        done = subprocess.run([sys.executable, SCRIPT, self.top], capture_output=True, text=True, check=False, env=without)
+        self.assertEqual(done.returncode, 77, done.stderr)
+        self.assertIn('set GST_PLUGIN_PATH', done.stderr)
+
+    def test_truth_beyond_the_clip(self):
+        write_clip(self.top, 'a.avi', [picture()] * 3)
+        write(self.top, 'a.gt.txt', '5,1,0,0,5,5,1\n')
+        done = subprocess.run([sys.executable, SCRIPT, self.top, '--peers='], capture_output=True, text=True, check=False)
+        sentence = done.stderr.splitlines()[-1]
+        self.assertEqual((done.returncode, sentence), (1, 'a.avi has 3 frames, and the truth is of frame 5 too'))
+
+
+class Parts(unittest.TestCase):
+    def test_i420_of_any_size(self):
+        """The strides of GStreamer: a plane's rows begin at multiples of 4 bytes."""
+        for width, height in ((64, 48), (66, 48), (70, 46), (65, 47)):
+            ramp = np.dstack([np.tile(np.arange(width, dtype=np.uint8), (height, 1))] * 3)
+            data, shown = motion_run.to_i420(ramp)
+            even = motion_run.even((width, height))
+            luma, chroma = (even[0] + 3) & ~3, (even[0] // 2 + 3) & ~3
+            self.assertEqual((len(data), shown.shape), (luma * even[1] + chroma * even[1], ramp.shape))
+            self.assertLessEqual(np.abs(shown.astype(int) - ramp).max(), 2)
+            back = cv2.cvtColor(motion_run.unpadded(data, *even), cv2.COLOR_YUV2BGR_I420)[:height, :width]
+            self.assertTrue(np.array_equal(back, shown))
+
+    @unittest.skipIf('norfair' in motion_tracks.missing, 'there is no norfair')
+    def test_sort(self):
+        sort = motion_tracks.Sort(10)
+        for number in range(10):
+            mask = np.zeros((100, 200), bool)
+            mask[20:60, 10 + 4 * number:40 + 4 * number] = mask[70:90, 150:180] = mask[3, 3] = True
+            found = sort.update(motion_tracks.boxes_of(mask))
+        self.assertEqual(len(sort.ids), 2)
+        self.assertEqual(sorted(tuple(round(side) for side in box[1:]) for box in found), [(46, 20, 30, 40), (150, 70, 30, 20)])
+
+
+if __name__ == '__main__':
+    motion_run.need_plugin()
+    unittest.main(verbosity=1)

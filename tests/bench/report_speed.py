@@ -1,0 +1,61 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Measures examples/motion-report beside decoding alone:  report_speed.py CLIP… [--rounds=3] [--program=motion_report.py]
+
+For each clip, in turns: decode it; decode it and run cudadiff (preset=outdoor output=passthrough, no messages); write its report.
+Each is a process, with its start. Prints the best frames/s of each and its share of decoding, and the processor time likewise.
+GStreamer must find the plugin (GST_PLUGIN_PATH). `--program` is another motion_report.py, to compare with an older one."""
+import argparse
+import pathlib
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DECODE = "gst-launch-1.0", "-q", "uridecodebin", "caps=video/x-raw(ANY)", "expose-all-streams=false"
+ELEMENT = "!", "queue", "!", "cudadiff", "preset=outdoor", "output=passthrough", "post-messages=false", "attach-roi=false"
+
+
+def run(command):
+    """Runs a command. Returns its seconds, its processor seconds, and what it printed."""
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    seconds, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, said
+
+
+def measure(clip, program, rounds):
+    uri, sink = f"uri={pathlib.Path(clip).resolve().as_uri()}", ("!", "fakesink", "sync=false")
+    best, frames = {}, 0
+    with tempfile.TemporaryDirectory() as folder:
+        for _ in range(rounds):
+            for name, command in (("decode", [*DECODE, uri, *sink]), ("decode and cudadiff", [*DECODE, uri, *ELEMENT, *sink]),
+                                  ("report", [program, f"--clip={clip}", f"--out={folder}"])):
+                seconds, used, said = run(command)
+                old = best.get(name, (seconds, used))
+                best[name] = min(seconds, old[0]), min(used, old[1])
+                if found := re.search(r"^frames +(\d+)$", said, re.M):
+                    frames = int(found[1])
+    print(f"{clip}, {frames} frames")
+    wall, used = best["decode"]
+    for name, (seconds, processor) in best.items():
+        print(f"  {name:<20}{frames / seconds:7.0f} frames/s, {wall / seconds:5.2f} of decoding; "
+              f"processor {processor:6.2f} s, {used / processor:5.2f} of decoding")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("clips", nargs="+")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--program", default=str(ROOT / "examples/motion-report/motion_report.py"))
+    args = parser.parse_args()
+    for clip in args.clips:
+        measure(clip, args.program, args.rounds)
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

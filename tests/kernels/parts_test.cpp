@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Which parts regions are divided into, and what objects look like.
+#include "kernels/diff/parts.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "tests/kernels/motion_grids.hpp"
+
+namespace cudavision::test {
+namespace {
+
+using namespace diff;
+using Cell = std::pair<int, int>;  // x, y
+
+// Parts ------------------------------------------------------------------------------------------------------------------------
+
+/// The boxes of the parts as text: "x,y w×h; ".
+std::string parts_of(const std::vector<Figure>& figures, int cell = 16, bool looks = true) {
+  CellGrid grid = painted(640, 480, cell, figures);
+  if (!looks) grid.looks.clear();
+  std::string text;
+  RegionRules rules;
+  rules.cell_threshold = 0.1;
+  const MotionRegions found = find_regions(grid, rules);
+  for (const Part& part : find_parts(found, grid, found.kept.size()))
+    text += std::to_string(part.box.x) + "," + std::to_string(part.box.y) + " " + std::to_string(part.box.width) + "x" +
+            std::to_string(part.box.height) + "; ";
+  return text;
+}
+
+TEST(Parts, ArePeopleSideBySide) {
+  const Figure one{{100, 100, 30, 80}}, two{{136, 104, 28, 76}}, three{{168, 98, 30, 80}};
+  EXPECT_EQ(parts_of({one}), "100,100 30x80; ");
+  // Up and down, cells of two parts count for both.
+  EXPECT_EQ(parts_of({one, two}), "100,100 30x80; 136,100 28x80; ");
+  EXPECT_EQ(parts_of({one, two}, 16, false), "96,96 80x96; ");  // whole cells
+  EXPECT_EQ(parts_of({one, two, three}), "100,100 30x80; 136,98 28x82; 168,98 30x82; ");
+  EXPECT_EQ(parts_of({one, two}, 8), "100,100 30x80; 136,104 28x76; ");
+  EXPECT_EQ(parts_of({one, two}, 200), "100,100 32x80; 136,100 28x80; ");  // a bit for four columns
+  // They hold hands.
+  EXPECT_EQ(parts_of({one, two, {{120, 140, 30, 6}}}), "100,100 33x80; 133,100 31x80; ");
+}
+
+TEST(Parts, AreNotPiecesOfOneThing) {
+  EXPECT_EQ(parts_of({{{100, 100, 40, 30}}, {{100, 136, 40, 60}}}), "100,100 40x96; ");                        // head and body
+  EXPECT_EQ(parts_of({{{100, 100, 50, 50}}, {{156, 100, 60, 50}}}), "100,100 116x50; ");                       // a car with a hole
+  EXPECT_EQ(parts_of({{{100, 100, 30, 80}}, {{136, 150, 28, 30}}}), "100,100 64x80; ");                        // with a dog
+  EXPECT_EQ(parts_of({{{100, 100, 30, 80}}, {{134, 100, 8, 80}}}), "100,100 42x80; ");                         // with a stick
+  EXPECT_EQ(parts_of({{{100, 100, 44, 40}}, {{100, 140, 18, 40}}, {{126, 140, 18, 40}}}), "100,100 44x80; ");  // legs apart
+}
+
+/// Each cell of a region is in one part, and the boxes of the parts cover the changed pixels.
+TEST(Parts, HaveAllCells) {
+  std::mt19937 random(5);
+  const auto below = [&](int n) { return int(random() % unsigned(n)); };
+  int divided = 0;
+  for (int round = 0; round < 300; ++round) {
+    std::vector<Figure> figures;
+    for (int i = below(8); i > 0; --i) figures.push_back({{below(250), below(150), 10 + below(40), 20 + below(90)}});
+    const int cell = 4 + below(30);
+    const CellGrid grid = painted(300, 200, cell, figures);
+    RegionRules rules;
+    rules.cell_threshold = 0;
+    const MotionRegions found = find_regions(grid, rules);
+    const std::size_t most = std::size_t(below(4)) == 0 ? found.kept.size() / 2 : found.kept.size();
+    std::set<Cell> cells;
+    std::vector<Part> parts = find_parts(found, grid, most);
+    for (const Part& part : parts) {
+      EXPECT_EQ(part.area, int(part.cells.size()));
+      EXPECT_GT(part.area, 0);
+      for (const PartCell& at : part.cells) {
+        EXPECT_TRUE(cells.insert({at.x, at.y}).second);
+        EXPECT_TRUE(equal(intersection(at.box, part.box), at.box));
+      }
+    }
+    std::size_t expected = 0;
+    for (std::size_t i = 0; i < most; ++i) expected += std::size_t(found.kept[i].area);
+    EXPECT_EQ(cells.size(), expected);
+    divided += parts.size() > most;
+    if (most < found.kept.size()) continue;
+    for (const Figure& figure : figures)
+      for (int y = figure.rect.y; y < std::min(200, figure.rect.y + figure.rect.height); ++y)
+        for (int x = figure.rect.x; x < std::min(300, figure.rect.x + figure.rect.width); ++x)
+          ASSERT_TRUE(std::any_of(parts.begin(), parts.end(), [&](const Part& part) {
+            return !intersection(part.box, {x, y, 1, 1}).empty();
+          }));
+  }
+  EXPECT_GT(divided, 20);
+}
+
+// Appearance -------------------------------------------------------------------------------------------------------------------
+
+TEST(Appearances, AreMeansAndSpreadsOfTheHalves) {
+  // The upper half is 80 and 120 side by side, the lower half 60.
+  const std::vector<Figure> figures{
+      {{100, 100, 20, 40}, {80, 5, -9}}, {{120, 100, 20, 40}, {120, 5, -9}}, {{100, 140, 40, 40}, {60, -20, 30}}};
+  const double expected[] = {100, 20, 5, -9, 60, 0, -20, 30};
+  for (int cell : {4, 10, 20}) {
+    const Appearance seen = appearance_of(painted(300, 200, cell, figures), {100, 100, 40, 80});
+    ASSERT_TRUE(seen.known);
+    for (std::size_t k = 0; k < 8; ++k) EXPECT_NEAR(seen.values[k], expected[k], 1e-9) << cell << " " << k;
+  }
+  EXPECT_FALSE(appearance_of(painted(300, 200, 10, {figures[0]}), {100, 100, 40, 80}).known);  // nothing in the lower half
+  EXPECT_FALSE(appearance_of(painted(300, 200, 10, {}), {100, 100, 40, 80}).known);
+}
+
+TEST(Appearances, DifferInUnitsOfTheirSpread) {
+  const auto looks = [](int luma, int cb) {
+    return appearance_of(painted(300, 200, 10, {{{100, 100, 40, 80}, {luma, cb, 0}}}), {100, 100, 40, 80});
+  };
+  Portrait steady, restless;
+  EXPECT_FALSE(steady.known());
+  for (int i = 0; i < 50; ++i) {
+    steady.learn(looks(100, 0));
+    restless.learn(looks(i % 2 ? 70 : 130, 0));
+  }
+  EXPECT_TRUE(steady.known());
+  EXPECT_NEAR(steady.unlikeness(looks(100, 0)), 0, 1e-9);
+  EXPECT_NEAR(steady.unlikeness(looks(108, 0)), 2 * 1 / 8.0, 1e-9);     // 8 steps of luma in both halves are one unit each
+  EXPECT_NEAR(steady.unlikeness(looks(100, 2)), 2 * 1 / 8.0, 1e-9);     // and 2 steps of chroma
+  EXPECT_NEAR(steady.unlikeness(looks(255, 100)), 4 * 16 / 8.0, 1e-9);  // limited
+  EXPECT_LT(restless.unlikeness(looks(130, 0)), 0.5);
+  EXPECT_GT(steady.unlikeness(looks(130, 0)), 2);
+}
+
+}  // namespace
+}  // namespace cudavision::test

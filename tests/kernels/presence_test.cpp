@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Objects that stop, go on, become background, and were never there (kernels/diff/presence.hpp, Tracker::learning()).
+#include "kernels/diff/presence.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "kernels/diff/tracker.hpp"
+
+namespace cudavision::test {
+namespace {
+
+using namespace diff;
+using Change = Presence::Change;
+using Kind = ObjectEvent::Kind;
+
+constexpr std::uint64_t second = 1'000'000'000, step = second / 10;
+constexpr Structure object{40, 5, 3, 30}, ghost{5, 40, 3, 30}, unclear{3, 3, 0, 0};
+
+/// The changes in `seconds` of a box that stands at (x, y), with the tenths of a second at which they came.
+class Watched {
+ public:
+  explicit Watched(PresenceRules rules) : rules_(rules) {}
+  std::vector<std::pair<Change, int>> stand(int x, int y, const Structure& structure, double seconds) {
+    std::vector<std::pair<Change, int>> changes;
+    for (const std::uint64_t end = now_ + std::uint64_t(seconds * 10 + 0.5) * step; now_ < end; now_ += step)
+      if (const Change change = presence.see({{x, y, 40, 100}, structure, 8}, rules_, {now_, now_ + 7}); change != Change::none)
+        changes.emplace_back(change, int(now_ / step));
+    return changes;
+  }
+
+  Presence presence;
+
+ private:
+  const PresenceRules rules_;
+  std::uint64_t now_ = 0;
+};
+
+using Changes = std::vector<std::pair<Change, int>>;
+
+TEST(Presence, StopsAndGoesOn) {
+  Watched watched({5 * second, 0});
+  EXPECT_EQ(watched.stand(10, 10, object, 4.9), Changes());
+  EXPECT_EQ(watched.stand(25, 10, object, 1), Changes({{Change::stopped, 50}})) << "less than half of its width is no movement";
+  EXPECT_TRUE(watched.presence.stopped());
+  EXPECT_EQ(watched.presence.rested().stamp, 7u);
+  EXPECT_EQ(watched.stand(60, 10, object, 1), Changes({{Change::moves, 59}}));
+  EXPECT_FALSE(watched.presence.stopped());
+  EXPECT_EQ(watched.stand(60, 10, object, 5), Changes({{Change::stopped, 109}}));
+  EXPECT_EQ(watched.presence.rested().stamp, 5 * second + 9 * step + 7);
+}
+
+TEST(Presence, BecomesBackgroundAfterLong) {
+  EXPECT_EQ(Watched({2 * second, 6 * second}).stand(10, 10, object, 6.1), Changes({{Change::stopped, 20}, {Change::absorbed, 60}}));
+  EXPECT_EQ(Watched({2 * second, 0}).stand(10, 10, object, 900), Changes({{Change::stopped, 20}})) << "0: never";
+}
+
+TEST(Presence, KnowsGhosts) {
+  Watched left({10 * second, 0});
+  const Changes changes = left.stand(10, 10, ghost, 2);
+  ASSERT_FALSE(changes.empty());
+  EXPECT_EQ(changes.front().first, Change::ghost);
+  EXPECT_LE(changes.front().second, 10);
+  EXPECT_FALSE(left.presence.certain());
+
+  Watched moving({10 * second, 0});  // before a pattern, the votes of what moves say little
+  for (int x = 10; x < 400; x += 25) EXPECT_EQ(moving.stand(x, 10, ghost, 0.1), Changes());
+  Watched unknown({10 * second, 0});
+  EXPECT_EQ(unknown.stand(10, 10, unclear, 9), Changes()) << "too few votes";
+  EXPECT_FALSE(unknown.presence.certain());
+  Watched flickering({100 * second, 0});
+  for (int i = 0; i < 30; ++i) {
+    EXPECT_EQ(flickering.stand(10, 10, ghost, 0.2), Changes());
+    EXPECT_EQ(flickering.stand(10, 10, object, 0.2), Changes());
+  }
+}
+
+/// Somebody in plain clothes before a pattern hides more edges than he has.
+TEST(Presence, HoldsWhoCameHereInPlainClothes) {
+  constexpr Structure plain{20, 38, 3, 300};
+  Watched came({10 * second, 0});
+  for (int x = 10; x < 200; x += 25) came.stand(x, 10, object, 0.1);
+  EXPECT_EQ(came.stand(200, 10, plain, 9), Changes());
+  Watched appeared({10 * second, 0});
+  const Changes changes = appeared.stand(200, 10, plain, 3);
+  ASSERT_FALSE(changes.empty());
+  EXPECT_EQ(changes.front().first, Change::ghost);
+}
+
+TEST(Presence, KnowsLight) {
+  constexpr Structure light{7, 0, 6, 1}, little{7, 0, 3, 0}, covered{7, 0, 6, 4};
+  Watched lit({10 * second, 0});
+  const Changes changes = lit.stand(10, 10, light, 3);
+  ASSERT_FALSE(changes.empty());
+  EXPECT_EQ(changes.front().first, Change::light);
+  EXPECT_GE(changes.front().second, 10) << "not before a second has passed";
+  for (const Structure& structure : {little, covered}) EXPECT_EQ(Watched({10 * second, 0}).stand(10, 10, structure, 9), Changes());
+  Watched came({10 * second, 0});
+  for (int x = 10; x < 200; x += 25) came.stand(x, 10, light, 0.1);
+  EXPECT_EQ(came.stand(200, 10, light, 9), Changes()) << "light does not walk";
+}
+
+TEST(Presence, IsCertainByEdgesOrByItsWay) {
+  Watched still({10 * second, 0});
+  still.stand(10, 10, object, 1);
+  EXPECT_TRUE(still.presence.certain());
+  EXPECT_FALSE(still.presence.travelled());
+  Watched far({10 * second, 0});
+  far.stand(10, 10, {}, 1);
+  EXPECT_FALSE(far.presence.certain());
+  far.stand(100, 10, {}, 1);
+  EXPECT_FALSE(far.presence.travelled()) << "not by its own length yet";
+  far.stand(111, 10, {}, 1);
+  EXPECT_TRUE(far.presence.certain());
+}
+
+// In a tracker ------------------------------------------------------------------------------------------------------------------
+
+/// A frame in which a box of cells changed, which have this structure.
+CellGrid grid_with(const Rect& box, const Structure& structure) {
+  CellGrid grid(320, 240, 16);
+  grid.looks.resize(grid.changed.size());
+  for (int y = 0; y < grid.height; ++y)
+    for (int x = 0; x < grid.width; ++x) {
+      const Rect cell = grid.box(x, y), both = intersection(cell, box);
+      if (both.empty()) continue;
+      CellLooks& looks = grid.looks[grid.at(x, y)];
+      grid.changed[grid.at(x, y)] = looks.pixels = std::uint32_t(both.width * both.height);
+      looks.left = std::uint16_t(both.x), looks.right = std::uint16_t(both.x + both.width - 1);
+      looks.top = std::uint16_t(both.y), looks.bottom = std::uint16_t(both.y + both.height - 1);
+      looks.structure = structure;
+    }
+  return grid;
+}
+
+struct Followed {
+  explicit Followed(PresenceRules rules) : tracker(TrackRules{3, second, {}, rules}) {}
+  /// Goes on for `seconds` with a box, which may be empty. Returns the kinds of events.
+  std::vector<Kind> go(const Rect& box, const Structure& structure, double seconds) {
+    std::vector<Kind> kinds;
+    for (const std::uint64_t end = now + std::uint64_t(seconds * 10 + 0.5) * step; now < end; now += step) {
+      grid = grid_with(box, structure);
+      tracker.advance(find_regions(grid, {0, 1, 1}), grid, {now, now});
+      for (const ObjectEvent& event : tracker.take_events()) kinds.push_back(event.kind), events.push_back(event);
+    }
+    return kinds;
+  }
+  /// The cells with a decision.
+  std::set<std::pair<int, int>> cells(Learning decision) const {
+    std::set<std::pair<int, int>> result;
+    const auto map = tracker.learning(grid);
+    for (std::size_t i = 0; i < map.size(); ++i)
+      if (map[i] == decision) result.emplace(int(i) % grid.width, int(i) / grid.width);
+    return result;
+  }
+
+  Tracker tracker;
+  CellGrid grid;
+  std::vector<ObjectEvent> events;
+  std::uint64_t now = 0;
+};
+using Kinds = std::vector<Kind>;
+
+TEST(TrackerPresence, HoldsTheBackgroundBehindObjects) {
+  Followed f({2 * second, 0});
+  EXPECT_EQ(f.go({40, 50, 20, 40}, object, 0.2), Kinds());
+  EXPECT_TRUE(f.tracker.learning(f.grid).empty()) << "nothing is certain yet";
+  EXPECT_EQ(f.go({40, 50, 20, 40}, object, 1), Kinds({Kind::enter}));
+  std::set<std::pair<int, int>> around;  // the cells 2–3 × 3–5, and one beside them
+  for (int y = 2; y <= 6; ++y)
+    for (int x = 1; x <= 4; ++x) around.emplace(x, y);
+  EXPECT_EQ(f.cells(Learning::hold), around);
+  EXPECT_TRUE(f.cells(Learning::take).empty());
+  EXPECT_EQ(f.go({40, 50, 20, 40}, object, 2), Kinds({Kind::stopped}));
+  EXPECT_TRUE(f.tracker.objects().at(0).stopped);
+  EXPECT_EQ(f.go({62, 50, 20, 40}, object, 0.5), Kinds({Kind::moving}));
+  EXPECT_EQ(f.events.back().rested.stamp, 0u);
+  EXPECT_EQ(f.events.back().id, 1u);
+}
+
+TEST(TrackerPresence, AbsorbsWhatStaysForLong) {
+  Followed f({2 * second, 4 * second});
+  EXPECT_EQ(f.go({40, 50, 20, 40}, object, 3.9), Kinds({Kind::enter, Kind::stopped}));
+  EXPECT_EQ(f.go({40, 50, 20, 40}, object, 0.2), Kinds({Kind::leave}));
+  EXPECT_FALSE(f.cells(Learning::take).empty());
+  EXPECT_TRUE(f.cells(Learning::hold).empty());
+  EXPECT_TRUE(f.tracker.objects().empty());
+  EXPECT_EQ(f.go({40, 50, 20, 40}, object, 1), Kinds()) << "the mask has not forgotten it yet";
+  EXPECT_EQ(f.go({}, {}, 1), Kinds());
+  EXPECT_TRUE(f.tracker.learning(f.grid).empty());
+}
+
+TEST(TrackerPresence, RemovesWhatWasNeverAnObject) {
+  Followed f({2 * second, 0});
+  EXPECT_EQ(f.go({40, 50, 20, 40}, ghost, 1), Kinds({Kind::enter, Kind::removed, Kind::leave}));
+  EXPECT_FALSE(f.cells(Learning::take).empty());
+  // Somebody who walked here, and whose region the ghost of somebody else joins, was an object.
+  Followed walked({2 * second, 0});
+  for (int x = 10; x < 200; x += 10) walked.go({x, 50, 20, 40}, object, 0.1);
+  EXPECT_EQ(walked.go({200, 50, 20, 40}, ghost, 2), Kinds({Kind::leave}));
+}
+
+TEST(TrackerPresence, TakesLightWithoutAWordOfThings) {
+  Followed f({20 * second, 0});
+  EXPECT_EQ(f.go({40, 50, 20, 40}, {2, 0, 1, 0}, 3), Kinds({Kind::enter, Kind::leave}));
+  EXPECT_FALSE(f.cells(Learning::take).empty());
+}
+
+TEST(TrackerPresence, GivesANewIdIfTheMaskDoesNotForget) {
+  Followed f({2 * second, 0});
+  f.go({40, 50, 20, 40}, ghost, 1);
+  EXPECT_EQ(f.go({40, 50, 20, 40}, object, 3), Kinds({Kind::enter}));
+  EXPECT_EQ(f.events.back().id, 2u);
+}
+
+TEST(TrackerPresence, TellsTheBestView) {
+  Followed f({2 * second, 0});
+  f.go({0, 50, 60, 60}, object, 0.5);  // at the edge
+  f.go({20, 50, 30, 40}, object, 0.5);
+  const std::uint64_t best = f.now;
+  f.go({40, 50, 32, 48}, object, 0.5);
+  f.go({60, 50, 20, 40}, object, 0.5);
+  EXPECT_EQ(f.go({}, {}, 2), Kinds({Kind::leave}));
+  const View& view = f.events.back().best;
+  EXPECT_EQ(view.at.stamp, best);
+  EXPECT_EQ(view.box.x, 40);
+  EXPECT_EQ(view.box.width, 32);
+  EXPECT_EQ(view.box.height, 48);
+}
+
+/// Regions with the structure of the background are light.
+TEST(Motion, RegionsOfLightAreNone) {
+  const auto count = [](const Structure& structure) {
+    return find_regions(grid_with({40, 50, 20, 40}, structure), {0, 1, 1}).kept.size();
+  };
+  EXPECT_EQ(count({0, 0, 20, 2}), 0u);
+  EXPECT_EQ(count({0, 0, 20, 20}), 1u);
+  EXPECT_EQ(count({0, 0, 1, 0}), 1u) << "6 pixels are too few";
+  EXPECT_EQ(count({}), 1u);
+}
+
+}  // namespace
+}  // namespace cudavision::test
