@@ -19,7 +19,7 @@ sys.path.insert(0, str(docs.parent / 'tests' / 'examples'))
 import report_browser  # noqa: E402
 
 ZONES = 'path: 0.0,0.24 0.62,0.34 0.62,0.62 0.0,0.45; car park: 0.72,0.1 1.0,0.1 1.0,0.5 0.72,0.35'
-OBJECT, TIME = 10, 27.5  # the object that is chosen, and the time that is shown in seconds
+OBJECT, TIME = 7, 27.5  # the object that is chosen, and the time that is shown in seconds
 
 
 def main():
@@ -30,7 +30,8 @@ def main():
         browser = report_browser.start(folder)
         try:
             report = report_browser.Report(browser, folder / 'report.html')
-            report.find(f'tr[data-object="{OBJECT}"] td').click()
+            report.find(f'.event[data-key="object-{OBJECT}"] .main').click()
+            browser.execute_script("document.getElementById('histogram').click(); document.getElementById('video').controls = false")
             browser.execute_script("document.getElementById('video').currentTime = arguments[0]", TIME)
             report.expect_time(TIME, 'the script')
             time.sleep(1)

@@ -6,14 +6,25 @@ import contextlib
 import fcntl
 import os
 import pathlib
+import re
 import signal
 import sys
 import tempfile
+import threading
 import time
 
 import uris
 
-import gi
+DEBIAN = "/usr/bin/python3"  # has Debian's python3-gi; the python3 of pyenv, conda or a virtual environment does not
+try:
+    import gi
+except ModuleNotFoundError as error:
+    program = pathlib.Path(sys.argv[0]).resolve()
+    if error.name != "gi" or pathlib.Path(__file__).resolve().parent not in program.parents:
+        raise
+    if sys.executable != DEBIAN and os.path.exists(DEBIAN):
+        os.execv(DEBIAN, [DEBIAN, *sys.orig_argv[1:]])
+    sys.exit(f"{program.name}: this Python ({sys.executable}) has no module gi: apt-get install python3-gi python3-gst-1.0, and start it with {DEBIAN}")
 
 gi.require_version("Gst", "1.0")
 PACKAGE = pathlib.Path(__file__).resolve().parent.parent / "gst" / "python"
@@ -25,6 +36,8 @@ from gi.repository import GLib, Gst  # noqa: E402
 # Sound is not decoded, and a file without video is an error.
 DECODER = "uridecodebin caps=video/x-raw(ANY) expose-all-streams=false"
 HIDDEN = ".cudavision-"  # how the names of unfinished files begin
+MASK = os.umask(0)  # of new files. It can only be read by setting it, which would be wrong beside other threads
+os.umask(MASK)
 
 
 class Failure(Exception):
@@ -34,6 +47,21 @@ class Failure(Exception):
 class Parser(argparse.ArgumentParser):
     def error(self, message):
         self.exit(2, f"{self.prog}: {message}; see --help\n")
+
+
+def number(kind, least, most=1e9, above=False):
+    """A type for argparse: an int or a float from `least`, or `above` it, to `most`."""
+    limit = f"above {least}" if above else f"of {least} or more" if most == 1e9 else f"of {least} to {most}"
+
+    def convert(text):
+        try:
+            value = kind(text)
+        except ValueError:
+            value = None
+        if value is None or not least <= value <= most or (above and value == least):
+            raise argparse.ArgumentTypeError(f"{text} is not a {'whole number' if kind is int else 'number'} {limit}")
+        return value
+    return convert
 
 
 def main(function):
@@ -101,9 +129,7 @@ class Unfinished:
     def become(self, file):
         """Closes the file and gives it this name; one that has it is replaced."""
         self.stream.close()
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(self.path, 0o666 & ~mask)
+        os.chmod(self.path, 0o666 & ~MASK)
         os.replace(self.path, os.path.realpath(file))
         self.path = None
 
@@ -135,6 +161,13 @@ def whole(file):
         raise Failure(f"cannot write {file}: {error.strerror}") from error
 
 
+def harmless(cell):
+    """A cell that no spreadsheet takes for a formula: a text that begins like one, and is no number, gets a ' in front, which marks
+    texts there (https://owasp.org/www-community/attacks/CSV_Injection)."""
+    formula = isinstance(cell, str) and re.match("[=+@\t\r\n\uff0b\uff0d\uff1d\uff20-]", cell)
+    return f"'{cell}" if formula and not re.fullmatch(r"[-+]?\d+(\.\d+)?", cell, re.A) else cell
+
+
 def parse(description, **properties):
     """Makes a pipeline. `name={"property": value}` sets properties of the element with that name."""
     Gst.init(None)
@@ -160,6 +193,8 @@ def text_of(message):
     error, _ = message.parse_error()
     if error.matches(Gst.core_error_quark(), Gst.CoreError.MISSING_PLUGIN):
         return "there is no video in it, or the plugin that decodes it is missing"
+    if error.matches(Gst.stream_error_quark(), Gst.StreamError.TYPE_NOT_FOUND):
+        return "it is no video, or of a kind that GStreamer does not know"
     return error.message
 
 
@@ -174,22 +209,49 @@ def check(message):
     raise Failure(f"{uris.name_of(uri)}: {uris.hide(text, uri)}" if uri else uris.hide(text))
 
 
-def play(pipeline, on_message=None, progress=None):
-    """Runs a pipeline to its end. Ctrl-C sends EOS, so the output file is complete."""
+class Interrupts:
+    """Counts Ctrl-C in a `with` block; from the second time on it is a KeyboardInterrupt, as always. Only in the main thread."""
+
+    def __enter__(self):
+        self.count, self.before = 0, None
+        if threading.current_thread() is threading.main_thread():
+            self.before = signal.signal(signal.SIGINT, self.on_signal)
+        return self
+
+    def on_signal(self, *_):
+        self.count += 1
+        if self.count > 1:
+            raise KeyboardInterrupt
+
+    def __exit__(self, *_):
+        if self.before is not None:
+            signal.signal(signal.SIGINT, self.before)
+
+
+def play(pipeline, on_message=None, progress=None, on_error=None):
+    """Runs a pipeline to its end. Ctrl-C sends EOS, so the output file is complete. Returns whether that happened. An error raises a
+    Failure, unless on_error(message) returns True: then the pipeline must come to its end nevertheless."""
+    with Interrupts() as interrupts:
+        _play(pipeline, on_message, progress, on_error, interrupts)
+        return interrupts.count > 0
+
+
+def _play(pipeline, on_message, progress, on_error, interrupts):
     bus = pipeline.get_bus()
     kinds = Gst.MessageType.ELEMENT | Gst.MessageType.WARNING | Gst.MessageType.ERROR | Gst.MessageType.EOS
     pipeline.set_state(Gst.State.PLAYING)
-    reported = time.monotonic()
+    reported, stopped = time.monotonic(), False
     try:
         while True:
-            try:
-                message = bus.timed_pop_filtered(Gst.SECOND // 10, kinds)
-            except KeyboardInterrupt:
+            message = bus.timed_pop_filtered(Gst.SECOND // 10, kinds)
+            if interrupts.count and not stopped:
+                stopped = True
                 pipeline.send_event(Gst.Event.new_eos())
-                continue
             if progress and time.monotonic() - reported >= 1:
                 reported = time.monotonic()
                 progress(pipeline)
+            if message and message.type == Gst.MessageType.ERROR and on_error and on_error(message):
+                continue
             check(message)
             if message and message.type == Gst.MessageType.EOS:
                 return
@@ -208,11 +270,17 @@ def size_of(sample):
     return size_of_caps(sample.get_caps())
 
 
-def size_of_caps(caps):
-    """Width and height in fixed caps. (From 1.26 on, GStreamer's bindings wrap the structure of caps.)"""
+def fields_of(caps, *names):
+    """Values of the first structure of caps; None for a field that it does not have, and "name" is its own name. (From 1.26 on,
+    GStreamer's bindings wrap the structure of caps.)"""
     structure = caps.get_structure(0)
     with structure if hasattr(structure, "__enter__") else contextlib.nullcontext(structure) as fields:
-        return fields.get_value("width"), fields.get_value("height")
+        return [fields.get_name() if name == "name" else fields.get_value(name) if fields.has_field(name) else None for name in names]
+
+
+def size_of_caps(caps):
+    """Width and height in fixed caps."""
+    return tuple(fields_of(caps, "width", "height"))
 
 
 def samples(pipeline):

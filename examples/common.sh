@@ -46,10 +46,20 @@ readable() {
   if [[ -f $1 && ! -s $1 ]]; then fail "cannot read $1: it is empty"; fi
 }
 
-# uri FILE: prints the URI of a readable file, with special characters percent-encoded.
+# playable FILE: fails if FILE cannot be read or is neither video nor a picture. GStreamer 1.26's uridecodebin sometimes says nothing of a
+# text file, and a pipeline with a mixer then waits for ever.
+playable() {
+  readable "$1"
+  [[ -f $1 ]] || return 0
+  case $(gst-typefind-1.0 "$1" 2>&1) in
+    *' - FAILED: '* | *' - text/'*) fail "$1: there is no video in it" ;;
+  esac
+}
+
+# uri FILE: prints the URI of a playable file, with special characters percent-encoded.
 uri() {
   local LC_ALL=C path=$1 text=file:// character i code
-  readable "$path"
+  playable "$path"
   [[ $path == /* ]] || path=$PWD/$path
   for ((i = 0; i < ${#path}; ++i)); do
     character=${path:i:1}

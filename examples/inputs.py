@@ -31,9 +31,15 @@ def set_property(element, text):
     return bool(notified)
 
 
+def seconds_of(time):
+    """A time in ns as seconds. None if it is not known."""
+    return None if time == Gst.CLOCK_TIME_NONE else time / Gst.SECOND
+
+
 def line_of(event):
     """The members that a message of cudadiff about motion or an object has in JSON. `time` is the stream time in seconds, or
     None."""
+    times = "entered", "left", "since", "best-time", "began", "last-motion"
     keys = (
         "changed-ratio",
         "mean-difference",
@@ -49,13 +55,20 @@ def line_of(event):
         "path-length",
         "crossed-left",
         "crossed-right",
+        "best-x",
+        "best-y",
+        "best-width",
+        "best-height",
     )
-    time = event.get_value("stream-time")
     line = {
         "event": event.get_value("event"),
-        "time": None if time == Gst.CLOCK_TIME_NONE else time / Gst.SECOND,
+        "time": seconds_of(event.get_value("stream-time")),
         **{key.replace("-", "_"): event.get_value(key) for key in keys if event.has_field(key)},
+        **{key.replace("-", "_"): seconds_of(event.get_value(key)) for key in times if event.has_field(key)},
     }
+    if event.has_field("zones"):
+        zones = event.get_array("zones")[1]
+        line["zones"] = [zones.get_nth(i) for i in range(zones.n_values)]
     if event.has_field("regions"):
         array = event.get_array("regions")[1]
         line["regions"] = [

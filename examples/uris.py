@@ -13,8 +13,8 @@ SECRET = "***"  # stands for what is left out
 HARMLESS = frozenset(
     "cam camera ch channel codec format fps height id profile quality resolution stream subtype track video width".split()
 )
-# A user may contain any character, so it ends at the last @.
-USER = re.compile(r"(?!\[)(?=[^/?#]*[:@])(.*)@([^@]*)", re.S)
+# A user may contain any character, so it ends at the last @. One behind a host such as [::1]:554 belongs to the path.
+USER = re.compile(r"(?!\[[^\]/?#@]*\](?::[0-9]*)?(?:[/?#]|$))(?=[^/?#]*[:@])(.*)@([^@]*)", re.S)
 IN_PATH = re.compile("[^/?#]*(?:user|pass|pwd|token|key)[^/?#=]*=[^/?#]*", re.I)  # where some recorders have the password
 HOST_AND_PORT = re.compile("[^/?#@]*:[0-9]+[/?#]")
 
@@ -35,7 +35,7 @@ def user_of(location):
 def opened(location):
     """A URI as elements get it: characters of the user that would end the host for them are escaped."""
     user = user_of(location)
-    return location.replace(user, urllib.parse.quote(user, safe="%:!$&'()*+,;="), 1) if user else location
+    return location.replace(user, urllib.parse.quote(user, safe="%:!$&'()*+,;=", errors="surrogateescape"), 1) if user else location
 
 
 def _shown_parameter(text):

@@ -1,22 +1,30 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Runs a clip once through cudahistogram and cudadiff, and collects what the report shows:
 
-    source → upright → cudahistogram → cudadiff output=overlay → cudahistogram overlay=true → VP9 in WebM
-                           │               │ metas of objects → tracks.py: their ways and snapshots
-                           └── messages ───┴→ Findings
+    source → upright ┬→ cudahistogram → cudadiff output=mask → pictures.py: masks
+                     │      │               │ metas of objects → pictures.py: their places and pictures
+                     │      └── messages ───┴→ Findings, frames.csv, motion.jsonl
+                     └→ (a clip that browsers do not play) encoder → video
 
-All times are stream times in seconds, all boxes x, y, width, height in pixels of the clip's picture.
+What grows with the length of the clip goes to files at once. All times are stream times in seconds, all boxes x, y, width, height in
+pixels of the clip's picture.
 """
+import collections
 import json
 import time
-from dataclasses import dataclass, field
+
+from gi.repository import GObject
 
 import common
 import inputs
+import uris
 from common import Gst
 
 import media
-import tracks
+import pictures
+import recording
+import tables
+from findings import Findings, Frame
 
 GAP = 1  # seconds without motion after which motion ends
 
@@ -35,48 +43,11 @@ SYNTHETIC = """
 OBJECT_FIELDS = "id", "x", "y", "width", "height", "zone", "line", "direction", "crossed-left", "crossed-right"
 REGION_FIELDS = "x", "y", "width", "height", "area", "score"
 
+BRIGHTNESS = Gst.SECOND // 10  # time over which cudahistogram sums up
+
+HIDDEN = "name", "parent", "backend", "output", "post-messages", "attach-roi"  # that are no settings of the analysis
+
 FULL = "motion-report-full"  # the message that ends the analysis after --seconds
-
-
-@dataclass
-class Frame:
-    """Brightness is the mean of the luma, dark and bright are its 1st and 99th percentiles, in percent of the range. `changed` is
-    in percent of the picture."""
-    time: float
-    brightness: float = 0
-    dark: float = 0
-    bright: float = 0
-    changed: float = 0
-    regions: int = 0
-    moving: bool = False
-
-
-@dataclass
-class Findings:
-    """`visits` are the events `leave` and `crossings` the events `cross` as in motion.jsonl, `lights` times. `tracks` has for each
-    object a list of (time, x, y, width, height), `snapshots` its JPEG. `poster` is a JPEG of the frame in which most moves."""
-    frames: list = field(default_factory=list)
-    visits: list = field(default_factory=list)
-    crossings: list = field(default_factory=list)
-    lights: list = field(default_factory=list)
-    tracks: dict = field(default_factory=dict)
-    snapshots: dict = field(default_factory=dict)
-    poster: bytes = b""
-    size: tuple = (0, 0)
-    backend: str = ""
-    seconds: float = 0  # that the analysis took
-
-    @property
-    def runs(self):
-        """The runs of frames with motion, as pairs of times."""
-        found, before = [], False
-        for frame in self.frames:
-            if frame.moving and before:
-                found[-1][1] = frame.time
-            elif frame.moving:
-                found.append([frame.time, frame.time])
-            before = frame.moving
-        return found
 
 
 def seconds_of(structure, name):
@@ -87,46 +58,73 @@ def seconds_of(structure, name):
 
 
 class Collector:
-    """Turns the messages of a pipeline into Findings, and writes events as JSON lines to an open file."""
+    """Turns the messages of a pipeline into Findings, and writes events as JSON lines and frames as CSV lines to open files."""
 
-    def __init__(self, events):
-        self.events, self.findings, self.frames, self.times = events, Findings(), {}, {}
+    def __init__(self, events, frames, findings):
+        self.events, self.frames, self.findings = events, frames, findings
+        self.waiting = collections.deque()  # frames whose brightness is not known yet
+        self.light, self.drawn, self.last = (0, 0, 0), None, None
+        self.frames.write(tables.line_of(tables.FRAMES))
 
     def write(self, event):
         self.events.write((json.dumps(event) + "\n").encode())
 
-    def frame_of(self, structure):
-        """The frame that a message describes. Messages of the two elements about a frame can come in any order."""
-        when = seconds_of(structure, "stream-time")
-        self.times[structure["timestamp"]] = when
-        return self.frames.setdefault(when, Frame(when))
+    def finish_frames(self, until=None):
+        """The brightness of the frames before this time is known; of all, without a time."""
+        while self.waiting and (until is None or self.waiting[0].time < until):
+            frame = self.waiting.popleft()
+            frame.brightness, frame.dark, frame.bright = self.light
+            self.findings.add(frame)
+            self.frames.write(tables.line_of(tables.frame_row(frame)))
 
     def on_histogram(self, structure):
-        luma, percent, frame = structure["channels"][0], 100 / (2 ** structure["depth"] - 1), self.frame_of(structure)
-        frame.brightness, frame.dark, frame.bright = (luma[key] * percent for key in ("mean", "p01", "p99"))
+        luma, percent, when = structure["channels"][0], 100 / (2 ** structure["depth"] - 1), seconds_of(structure, "stream-time")
+        self.finish_frames(when)
+        self.light = [luma[key] * percent for key in ("mean", "p01", "p99")]
+        if structure["duration"] != Gst.CLOCK_TIME_NONE:
+            self.finish_frames(when + structure["duration"] / Gst.SECOND)
+        if self.drawn is None or not 0 <= when - self.drawn < 1:
+            self.drawn = when
+            self.findings.recording.histogram(when, luma["counts"])
 
     def on_object(self, structure):
         event = {"event": structure["event"], "time": seconds_of(structure, "stream-time")}
         event.update({key.replace("-", "_"): structure[key] for key in OBJECT_FIELDS if structure.has_field(key)})
-        event.update({key: seconds_of(structure, key) for key in ("entered", "left") if structure.has_field(key)})
+        event.update({key: seconds_of(structure, key) for key in ("entered", "left", "since") if structure.has_field(key)})
         if event["event"] == "leave":
-            event.update(seconds=round(structure["seconds"], 3), path_length=round(structure["path-length"], 1))
+            event.update(seconds=round(structure["seconds"], 3), path_length=round(structure["path-length"], 1),
+                         best_time=seconds_of(structure, "best-time"),
+                         best_box=[structure[f"best-{key}"] for key in ("x", "y", "width", "height")])
             self.findings.visits.append(event)
         elif event["event"] == "cross":
             self.findings.crossings.append(event)
+        elif event["event"] != "enter":
+            self.findings.notes.append(event)
         self.write(event)
 
     def on_motion(self, structure):
-        frame, event = self.frame_of(structure), structure["event"]
+        when, event, ratio = seconds_of(structure, "stream-time"), structure["event"], structure["changed-ratio"]
+        regions = structure["regions"] if event != "none" else []
         if event == "light":  # which comes beside the message of its frame
-            self.findings.lights.append(frame.time)
+            self.findings.lights.append(when)
         else:
-            frame.changed, frame.regions = 100 * structure["changed-ratio"], len(structure["regions"])
-            frame.moving |= event in ("begin", "motion")
+            # The `end` after the last frame repeats that frame.
+            frame = next((one for one in reversed(self.waiting) if one.time == when), None)
+            if not frame and (event != "end" or not self.findings.count or when > self.findings.end):
+                frame = Frame(when)
+                self.waiting.append(frame)
+            if frame:
+                if structure["duration"] != Gst.CLOCK_TIME_NONE:
+                    self.findings.frame_time = structure["duration"] / Gst.SECOND
+                elif self.last is not None and when > self.last:
+                    self.findings.frame_time = when - self.last
+                self.last = when
+                frame.changed, frame.regions = 100 * ratio, max(frame.regions, len(regions))
+                frame.moving |= event in ("begin", "motion")
         if event != "none":
-            self.write({"event": event, "time": frame.time, "changed_ratio": round(structure["changed-ratio"], 6),
+            self.write({"event": event, "time": when, "changed_ratio": round(ratio, 6),
                         "mean_difference": round(structure["mean-difference"], 4),
-                        "regions": [{key: region[key] for key in REGION_FIELDS} for region in structure["regions"]]})
+                        "regions": [{key: region[key] for key in REGION_FIELDS} for region in regions]})
 
     def on_message(self, structure):
         if structure.get_name() == "cudahistogram":
@@ -137,16 +135,21 @@ class Collector:
             self.on_motion(structure)
 
 
-def build(args, video):
-    """Makes the pipeline for a clip, or for the synthetic scene if there is no clip. `video` is an open file for WebM."""
+def build(args, encoding, video):
+    """Makes the pipeline for a clip, or for the synthetic scene if there is no clip. `encoding` is the description of media.encoder()
+    for the open file `video`, or empty."""
     source, values = inputs.source_of(args.clip) if args.clip else (SYNTHETIC.format(n=args.frames), {})
+    encode = f"tee name=split ! queue name=encoding ! {encoding} ! filesink name=out async=false split." if encoding else "identity silent=true"
     pipeline = common.parse(
-        f"""webmmux name=file offset-to-zero=true ! filesink name=out
-        {source} ! queue ! videoconvert ! videoflip video-direction=auto ! video/x-raw !
-        cudahistogram name=brightness backend={args.backend} !
-        cudadiff name=motion {SETTINGS[bool(args.clip)]} output=overlay gap={GAP} backend={args.backend} !
-        cudahistogram name=histogram overlay=true post-messages=false backend={args.backend} ! {media.ENCODER} ! file.""",
-        out={"location": common.location_of(video)}, **{"source": values} if values else {})
+        f"""{source} ! queue name=decoded ! videoconvert ! videoflip video-direction=auto ! video/x-raw ! {encode} !
+        queue name=analysis ! cudahistogram name=brightness interval={BRIGHTNESS} backend={args.backend} !
+        cudadiff name=motion {SETTINGS[bool(args.clip)]} output=mask gap={GAP} backend={args.backend} !
+        video/x-raw ! fakesink name=masks sync=false""",
+        **({"out": {"location": common.location_of(video)}} if encoding else {}), **({"source": values} if values else {}))
+    if encoding:
+        media.begin_at_zero(pipeline.get_by_name("encoding"))
+        media.end_quietly(pipeline.get_by_name("encoder"))
+    pipeline.set_property("auto-flush-bus", False)  # the last messages come when the pipeline stops
     motion = pipeline.get_by_name("motion")
     for text in args.settings:
         inputs.set_property(motion, text)
@@ -156,9 +159,28 @@ def build(args, video):
     return pipeline
 
 
+def settings_of(motion):
+    """The properties of a cudadiff that are not at their defaults, as a gst-launch-1.0 line has them."""
+    found = []
+    for spec in motion.list_properties():
+        if spec.owner_type.name == "GstObject" or not spec.flags & GObject.ParamFlags.WRITABLE or spec.name in HIDDEN:
+            continue
+        value = motion.get_property(spec.name)
+        if value not in (spec.default_value, None, ""):
+            found.append(f"{spec.name}={getattr(value, 'value_nick', value)}")
+    return " ".join(found)
+
+
+def is_of(element, name):
+    """Whether an element has this name, or is in one that has it."""
+    while element and element.get_name() != name:
+        element = element.get_parent()
+    return bool(element)
+
+
 def end_after(pipeline, seconds):
     """Lets frames pass up to this stream time only, and then posts the message FULL."""
-    pad, posted = pipeline.get_by_name("brightness").get_static_pad("sink"), []
+    pad, posted = (pipeline.get_by_name("split") or pipeline.get_by_name("analysis")).get_static_pad("sink"), []
 
     def on_buffer(pad, info):
         segment = pad.get_sticky_event(Gst.EventType.SEGMENT, 0).parse_segment()
@@ -173,21 +195,22 @@ def end_after(pipeline, seconds):
     pad.add_probe(Gst.PadProbeType.BUFFER, on_buffer)
 
 
-def analyse(args, video, events):
-    """Analyses one clip: writes the video and the events to these open files. Returns the Findings."""
-    pipeline = build(args, video)
-    motion, collector = pipeline.get_by_name("motion"), Collector(events)
-    findings = collector.findings
-    media.fit_histogram(pipeline.get_by_name("histogram"))
+def analyse(args, encoding, video, folder, events, frames):
+    """Analyses one clip: writes the video, events and frames to these open files, and what the page needs to files without names in
+    `folder`. Returns the Findings. A clip that ends with an error after its first frames is incomplete."""
+    pipeline = build(args, encoding, video)
+    findings = Findings(recording=recording.Recorder(folder))
+    motion, collector = pipeline.get_by_name("motion"), Collector(events, frames, findings)
     if args.seconds:
         end_after(pipeline, args.seconds)
 
     def progress(_):
-        position = pipeline.query_position(Gst.Format.TIME)[1] / Gst.SECOND
-        length = pipeline.query_duration(Gst.Format.TIME)[1] / Gst.SECOND
-        share = f" of {min(length, args.seconds or length):.1f}" if length > 0 else ""
-        moving = sum(frame.moving for frame in collector.frames.values())
-        print(f"  {position:.1f}{share} s, {len(collector.frames)} frames, motion in {moving}")
+        if findings.incomplete:  # see on_error
+            pipeline.set_state(Gst.State.PLAYING)
+        position = max(pipeline.query_position(Gst.Format.TIME)[1], 0) / Gst.SECOND
+        findings.declared = pipeline.query_duration(Gst.Format.TIME)[1] / Gst.SECOND
+        share = f" of {min(findings.declared, args.seconds or findings.declared):.1f}" if findings.declared > 0 else ""
+        print(f"  {position:.1f}{share} s, {findings.count} frames, motion in {findings.moving}", flush=True)
 
     def on_message(message):
         structure = message.get_structure()
@@ -197,16 +220,29 @@ def analyse(args, video, events):
         else:
             collector.on_message(structure)
 
+    def on_error(message):
+        """After an error of the source, the frames that it gave are analysed. Its own thread sets these caps before the error;
+        frames may still be on their way to cudadiff."""
+        if not is_of(message.src, "source") or not pipeline.get_by_name("decoded").get_static_pad("sink").get_current_caps():
+            return False
+        if not findings.incomplete:  # otherwise it follows from the first error
+            findings.incomplete = f"it cannot be read to its end: {uris.hide(common.text_of(message))}"
+            pipeline.get_by_name("decoded").get_static_pad("sink").send_event(Gst.Event.new_eos())
+        pipeline.set_state(Gst.State.PLAYING)  # again: an error during preroll ends the change of state
+        return True
+
     began = time.monotonic()
-    pads = pipeline.get_by_name("brightness").get_static_pad("sink"), pipeline.get_by_name("histogram").get_static_pad("src")
-    with tracks.Tracker(pads[0], motion, pads[1]) as tracker:
-        common.play(pipeline, on_message, progress)
-    if not collector.frames:
-        raise common.Failure("there is no frame in the clip")
-    findings.seconds = time.monotonic() - began
-    findings.frames = sorted(collector.frames.values(), key=lambda frame: frame.time)
+    pads = pipeline.get_by_name("brightness").get_static_pad("sink"), pipeline.get_by_name("masks").get_static_pad("sink")
+    with pictures.Tracker(pads[0], motion, pads[1], findings.recording, folder) as tracker:
+        findings.stopped = common.play(pipeline, on_message, progress, on_error)
+        while message := pipeline.get_bus().pop_filtered(Gst.MessageType.ELEMENT):
+            on_message(message)
+        collector.finish_frames()
+        tracker.develop()
+        findings.poster, findings.size, findings.pictures = tracker.poster(), tracker.size, tracker.pictures
+    if not findings.count:
+        raise common.Failure(findings.incomplete or "there is no frame in the clip")
+    findings.recording.finish()
+    findings.seconds, findings.settings = time.monotonic() - began, settings_of(motion)
     findings.visits.sort(key=lambda visit: (visit["entered"], visit["id"]))
-    findings.tracks = {number: [(collector.times[pts], *box) for pts, box in track if pts in collector.times]
-                       for number, track in tracker.tracks.items()}
-    findings.snapshots, findings.poster, findings.size = tracker.snapshots, tracker.poster, tracker.size
     return findings

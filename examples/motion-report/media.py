@@ -1,41 +1,72 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Pictures of the report: the video's encoder, the place of the histogram, and JPEGs of parts of frames."""
+"""Encoders of the report: the video of a clip that browsers do not play, and JPEGs of parts of frames."""
 import common
 from common import Gst
+from cudavision import frames
 
-LARGEST = 1280  # greatest width and height of the video, in pixels
+LARGEST = 960  # greatest width and height of a video that is encoded here, in pixels
 
-# VP9 in WebM: every current browser plays it, and Debian's gstreamer1.0-plugins-good has the encoder. deadline=1 with cpu-used=8 is
-# faster than vp8enc and openh264enc at the same size of the file. A key frame every 60 frames keeps seeking quick.
-ENCODER = (f"videoconvert ! videoscale ! video/x-raw,width=[1,{LARGEST}],height=[1,{LARGEST}],pixel-aspect-ratio=1/1 ! "
-           "queue ! vp9enc deadline=1 cpu-used=8 row-mt=true threads=8 end-usage=cq cq-level=32 target-bitrate=4000000 "
-           "keyframe-max-dist=60")
+SCALE = (f"videoconvertscale ! video/x-raw,width=(int)[2,{LARGEST},2],height=(int)[2,{LARGEST},2],"
+         "pixel-aspect-ratio=1/1")
+
+# (element, its settings, what follows it, suffix of the file): the first one that is installed encodes. The GPU first, then by
+# processor time for vtest.avi: openh264enc takes a quarter of that of vp9enc, and vp8enc takes seven times as much as vp9enc.
+# A key frame every 60 frames keeps seeking quick.
+ENCODERS = (
+    ("nvh264enc", "gop-size=60", "h264parse ! mp4mux name=file", "mp4"),
+    ("x264enc", "speed-preset=ultrafast key-int-max=60 pass=qual quantizer=23", "h264parse ! mp4mux name=file", "mp4"),
+    ("openh264enc", "complexity=low usage-type=camera rate-control=bitrate bitrate=1500000 gop-size=60 multi-thread=2",
+     "h264parse ! mp4mux name=file", "mp4"),
+    ("vp9enc", "deadline=1 cpu-used=8 row-mt=true threads=4 end-usage=cq cq-level=32 target-bitrate=4000000 keyframe-max-dist=60",
+     "webmmux name=file", "webm"),
+)
 
 
-def fit_histogram(element):
-    """Makes the overlay of a cudahistogram a quarter as wide and an eighth as high as the picture, in its upper left corner."""
+def encoder():
+    """The description of an encoder and its muxer, and the suffix of the file that they make."""
+    for name, settings, after, suffix in ENCODERS:
+        if Gst.ElementFactory.find(name):
+            return f"{SCALE} ! queue ! {name} name=encoder {settings} ! {after}", suffix
+    raise common.Failure("there is no encoder for the video; install gstreamer1.0-plugins-good")
+
+
+def begin_at_zero(queue):
+    """Lets the video behind a queue begin at 0, whenever its first frame comes."""
+    def on_buffer(pad, info):
+        segment = pad.get_sticky_event(Gst.EventType.SEGMENT, 0).parse_segment()
+        begin = segment.to_running_time(Gst.Format.TIME, info.get_buffer().pts)
+        if begin != Gst.CLOCK_TIME_NONE:
+            queue.get_static_pad("src").set_offset(-begin)
+        return Gst.PadProbeReturn.REMOVE
+
+    queue.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, on_buffer)
+
+
+def end_quietly(element):
+    """openh264enc writes a line to stderr when it is asked for frames at the end; it holds none back. So EOS goes around it."""
+    if element.get_factory().get_name() != "openh264enc":
+        return
+
     def on_event(_, info):
-        event = info.get_event()
-        if event.type == Gst.EventType.CAPS:
-            width, height = common.size_of_caps(event.parse_caps())
-            edge = min(width, height) // 40
-            element.set_property("overlay-position", f"{edge},{edge},{max(1, width // 4)},{max(1, height // 8)}")
-        return Gst.PadProbeReturn.OK
+        if info.get_event().type != Gst.EventType.EOS:
+            return Gst.PadProbeReturn.OK
+        element.get_static_pad("src").push_event(Gst.Event.new_eos())
+        return Gst.PadProbeReturn.DROP
 
     element.get_static_pad("sink").add_probe(Gst.PadProbeType.EVENT_DOWNSTREAM, on_event)
 
 
 class Camera:
-    """Makes JPEGs of parts of frames. Use it in a `with` block, and from one thread."""
+    """Makes small pictures of frames in a pipeline of its own, so that their size does not limit that of the source. Use it in a
+    `with` block, and from one thread at a time."""
 
-    def __init__(self, largest):
-        """`largest` is the greatest width and height of a JPEG, in pixels."""
+    def __init__(self, largest, how="", made="video/x-raw,format=I420", after="jpegenc quality=80 !"):
+        """`largest` is the greatest width and height of a picture, in pixels. By default it is a JPEG."""
         self.pipeline = common.parse(
-            f"""appsrc name=frames format=time ! videoconvert ! video/x-raw,format=I420 ! videocrop name=crop ! videoscale !
-            video/x-raw,width=[1,{largest}],height=[1,{largest}],pixel-aspect-ratio=1/1 ! jpegenc quality=80 !
-            appsink name=sink sync=false""")
+            f"""appsrc name=frames format=time ! videoconvertscale {how} !
+            {made},width=[1,{largest}],height=[1,{largest}],pixel-aspect-ratio=1/1 ! {after} appsink name=sink sync=false""")
         self.broken = False
-        self.frames, self.crop, self.sink = (self.pipeline.get_by_name(name) for name in ("frames", "crop", "sink"))
+        self.frames, self.sink = (self.pipeline.get_by_name(name) for name in ("frames", "sink"))
 
     def __enter__(self):
         self.pipeline.set_state(Gst.State.PLAYING)
@@ -44,15 +75,26 @@ class Camera:
     def __exit__(self, *_):
         self.pipeline.set_state(Gst.State.NULL)
 
-    def shoot(self, buffer, caps, box=None):
-        """Returns a JPEG of a frame in system memory, or of a box in it. Returns b"" if it cannot be made, and from then on."""
+    def sample(self, buffer, caps):
+        """Returns the picture of a frame in system memory as a sample. Returns None if it cannot be made, and from then on."""
         if self.broken:
-            return b""
-        width, height = common.size_of_caps(caps)
-        x, y, w, h = box or (0, 0, width, height)
-        for name, value in (("left", x), ("top", y), ("right", width - x - w), ("bottom", height - y - h)):
-            self.crop.set_property(name, value)
+            return None
         self.frames.emit("push-sample", Gst.Sample.new(buffer, caps, None, None))
         sample = self.sink.emit("try-pull-sample", 10 * Gst.SECOND)
         self.broken = not sample
+        return sample
+
+    def shoot(self, buffer, caps):
+        """The bytes of the picture of a frame in system memory; b"" if it cannot be made."""
+        sample = self.sample(buffer, caps)
         return sample.get_buffer().extract_dup(0, sample.get_buffer().get_size()) if sample else b""
+
+    def shoot_planes(self, name, width, height, planes):
+        """Returns a JPEG of arrays, one for each plane of a frame of the format `name`."""
+        maker = frames.BufferMaker(name, width, height, device="cpu", framerate="0/1")
+        return self.shoot(maker(*planes), Gst.Caps.from_string(maker.caps))
+
+
+def mask_camera(largest):
+    """A camera for masks: its pictures are GRAY8. It takes one pixel of many, so a cell is as the mask is in its middle."""
+    return Camera(largest, "method=nearest-neighbour", "video/x-raw,format=GRAY8", "")

@@ -2,32 +2,43 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A report of what moves in a clip: a page with a player, a time line and a table of objects.
 
-  GST_PLUGIN_PATH=build/gst examples/motion-report/motion_report.py [--clip=CLIP] [--out=FOLDER] [--zones=ZONES] [--lines=LINES] …
+  GST_PLUGIN_PATH=build/gst examples/motion-report/motion_report.py [CLIP] [--out=FOLDER] [--zones=ZONES] [--lines=LINES] …
 
 CLIP is a file, a URI, a camera (/dev/video0), or a folder. Without one, a synthetic scene is analysed. Writes to FOLDER
-  report.html   the report, which opens by itself: the clip with a tint and boxes where something moves, and its histogram
-  report.webm   the clip, only if it is larger than --embed; a smaller one is inside of report.html
-  motion.jsonl  one event for each line: begin, motion or end, where and how much; light; enter, leave or cross of an object
+  report.html   the report, which opens by itself: events with pictures, and the clip, over which the page draws what was found
+  report.mp4    or report.webm: the clip, only if it is larger than --embed; a smaller one is inside of report.html
+  pictures/     only if there are many objects: their pictures
+  clips/        with --clips: each motion or each visit of an object as a file of its own, clips.csv and clips.json
+  motion.jsonl  one event for each line: begin, motion or end, where and how much; light; enter, leave, stopped, cross … of an object
   objects.csv   one visit of an object for each line
   frames.csv    motion and brightness, one frame for each line
 and prints a table, and when each object entered and left. For a folder, each clip in it gets a folder with these files in FOLDER,
-beside index.html. Exit status: 0; 1 after a failure, with one sentence on stderr for each clip that failed; 2 for wrong usage.
+beside index.html. Exit status: 0; 1 after a failure, with one sentence on stderr for each clip that failed; 2 for wrong usage; 3 if
+a report is written, but the clip could not be analysed to its end (it is shorter than its container declares, it has an error, or
+Ctrl-C stopped the analysis), or not all of its events could be cut out.
 """
 import contextlib
-import math
 import os
 import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import clip_facts  # noqa: E402
+import clips_of_events  # noqa: E402
 import common  # noqa: E402
 import inputs  # noqa: E402
 import uris  # noqa: E402
 
-import analysis  # noqa: E402
+try:
+    import analysis  # noqa: E402
+except ModuleNotFoundError as error:
+    sys.exit(f"{pathlib.Path(sys.argv[0]).name}: the Python module {error.name} is missing; apt-get install python3-{error.name}")
+import media  # noqa: E402
 import page  # noqa: E402
+import shown  # noqa: E402
 import tables  # noqa: E402
 
+INCOMPLETE = 3  # exit status
 LISTED = 30  # objects that are printed; objects.csv has all
 CLIPS = tuple(".3gp .asf .avi .divx .dv .flv .h264 .m2ts .m4v .mjpeg .mjpg .mkv .mov .mp4 .mpeg .mpg .mts .mxf .ogg .ogv .ts .vob "
               ".webm .wmv".split())  # the files of a folder that are clips
@@ -50,45 +61,92 @@ def make_folder(folder):
 
 def report(args, folder):
     """Analyses args.clip and writes all files of its report. Returns the Findings."""
+    was_there = folder.exists()
     make_folder(folder)
-    title, sibling = title_of(args.clip), folder / "report.webm"
+    try:
+        return report_into(args, folder)
+    except common.Failure:
+        with contextlib.suppress(OSError):  # it has files
+            if not was_there:
+                folder.rmdir()
+        raise
+
+
+def report_into(args, folder):
+    """As report(), into a folder that is there."""
+    title, is_file = title_of(args.clip), bool(args.clip) and os.path.isfile(args.clip)
+    facts = clip_facts.facts_of(args.clip) if is_file else None
+    encoding, suffix = media.encoder() if shown.needs_encoding(facts) else ("", "")
     try:
         unfinished = common.Unfinished(folder)
     except OSError as error:
         raise common.Failure(f"cannot write to {folder}: {error.strerror}") from error
-    with unfinished as video:
-        with common.whole(folder / "motion.jsonl") as events:
-            findings = analysis.analyse(args, video.stream, events)
-        tables.write_all(findings, folder)
-        embedded = os.fstat(video.stream.fileno()).st_size <= args.embed * 2 ** 20
-        page_video = video.stream.read() if embedded else None
-        if not embedded:
+    with unfinished as file:
+        with common.whole(folder / "motion.jsonl") as events, common.whole(folder / "frames.csv") as frames:
+            findings = analysis.analyse(args, encoding, file.stream, folder, events, frames)
+        judge(args, findings, facts)
+        tables.write_objects(findings, folder)
+        video = shown.choose(args.clip, facts, findings, file, suffix)
+        if args.clips:
             try:
-                video.become(sibling)
-            except OSError as error:
-                raise common.Failure(f"cannot write {sibling}: {error.strerror}") from error
-        page.write(findings, args, title, folder, page_video)
-        if embedded and sibling.is_file():  # of an earlier run
-            sibling.unlink()
+                cut_events(args, findings, facts, video, folder)
+            except common.Failure as failure:
+                findings.incomplete = "; ".join(filter(None, (findings.incomplete, f"not all events were cut out: {failure}")))
+        data = b""
+        if video.path and os.path.getsize(video.path) <= args.embed * 2 ** 20:
+            with open(video.path, "rb") as stream:
+                data, video.path = stream.read(), None
+        elif video.path:
+            shown.put_beside(video, file, folder)
+        page.write(findings, args, title, folder, video, data, facts)
+        shown.forget(folder, video.path, is_file and args.clip)
+        if not args.clips:
+            clips_of_events.forget_listed(folder / "clips", is_file and args.clip)
     return findings
+
+
+def judge(args, findings, facts):
+    """Says in the findings whether the clip was analysed to its end."""
+    if findings.stopped and (facts or not args.clip or findings.declared > 0):
+        findings.incomplete = "it was stopped by Ctrl-C"
+    elif facts and not findings.incomplete and not args.seconds:
+        findings.incomplete = facts.missing(findings.end + findings.frame_time)
+
+
+def cut_events(args, findings, facts, video, folder):
+    """Cuts a clip for each event out of the file, or out of the page's video where that is impossible. Events name their clips. Raises
+    a Failure; then those that were cut until then are there."""
+    whole = clips_of_events.can_cut(facts) and facts.codec not in clip_facts.OLD  # the page has a video that people can play
+    path, inner = (args.clip, facts) if whole else (video.path, video.path and clip_facts.facts_of(video.path))
+    if not clips_of_events.can_cut(inner):
+        clips_of_events.forget_listed(folder / "clips", facts and args.clip)
+        raise common.Failure("there is no video to cut")
+    events = [clips_of_events.Event(begin, end) for begin, end in findings.runs] if args.clips == "motions" else [
+        clips_of_events.Event(visit["entered"], visit["left"], visit["id"]) for visit in findings.visits]
+    try:
+        clips_of_events.cut(path, inner, events, folder / "clips", args.before, args.after, facts and facts.began,
+                            0 if whole else video.begins)
+    finally:
+        findings.clips = {(event.begin, event.number): f"clips/{event.row['file']}" for event in events if event.row}
+        sound = clips_of_events.left_out(inner)
+        findings.cut = f"{sum(bool(event.row) for event in events)}, in {folder / 'clips'}{': ' * bool(sound)}{sound}"
 
 
 def say(findings, folder):
     """Prints the table of one clip."""
-    frames, runs = findings.frames, findings.runs
-    moving = sum(frame.moving for frame in frames)
-    most = max(frames, key=lambda frame: frame.changed)
+    runs, most = findings.runs, findings.most
     ids = {visit["id"] for visit in findings.visits}
-    for name, value in (
-        ("report.html", f"in {folder}"),
-        ("frames", f"{len(frames)}"),
-        ("seconds", f"{findings.seconds:.1f} ({len(frames) / findings.seconds:.0f} frames a second)"),
-        ("backend", findings.backend),
-        ("frames with motion", f"{moving} ({100 * moving / len(frames):.0f} %), in {len(runs)} run{'s' if len(runs) != 1 else ''}"),
-        ("objects", f"{len(ids)}"),
-        ("most motion", f"{most.changed:.1f} % of the picture, at {most.time:.1f} s"),
-        ("brightness", f"{sum(frame.brightness for frame in frames) / len(frames):.0f} % on average"),
-    ):
+    rows = [("report.html", f"in {folder}"), ("frames", f"{findings.count}"),
+            ("seconds", f"{findings.seconds:.1f} ({findings.count / findings.seconds:.0f} frames a second)"), ("backend", findings.backend),
+            ("frames with motion", f"{findings.moving} ({100 * findings.moving / findings.count:.0f} %), "
+             f"in {len(runs)} run{'s' if len(runs) != 1 else ''}"),
+            ("objects", f"{len(ids)}"), ("most motion", f"{most.changed:.1f} % of the picture, at {most.time:.1f} s"),
+            ("brightness", f"{findings.light / findings.count:.0f} % on average")]
+    if findings.cut:
+        rows.append(("clips of events", findings.cut))
+    if findings.incomplete:
+        rows.append(("incomplete", findings.incomplete))
+    for name, value in rows:
         print(f"{name:<40}{value}")
     for visit in findings.visits[:LISTED]:
         zone = f" {visit['zone']}" if "zone" in visit else ""
@@ -98,7 +156,7 @@ def say(findings, folder):
 
 
 def report_folder(args, out):
-    """Reports each clip of the folder args.clip, and writes index.html. Returns whether all clips could be read."""
+    """Reports each clip of the folder args.clip, and writes index.html. Returns the exit status."""
     source = args.clip
     try:
         names = sorted(name for name in os.listdir(source) if name.lower().endswith(CLIPS) and not name.startswith("."))
@@ -114,24 +172,18 @@ def report_folder(args, out):
         try:
             findings = report(args, out / name)
             say(findings, out / name)
-            entries.append(page.Entry(name, findings))
+            entries.append(page.entry_of(name, findings))
         except common.Failure as error:
             sentence = str(error) if name in str(error) else f"{args.clip}: {error}"
             print(f"{pathlib.Path(sys.argv[0]).name}: {sentence}", file=sys.stderr)
             entries.append(page.Entry(name, failure=sentence))
-            with contextlib.suppress(OSError):  # it has other files
-                (out / name).rmdir()
-    page.write_index(entries, title_of(os.path.abspath(source)), out)
-    return not any(entry.failure for entry in entries)
-
-
-def positive(kind):
-    def convert(text):
-        if not 0 < (number := kind(text)) < math.inf:
-            raise ValueError
-        return number
-    convert.__name__ = kind.__name__
-    return convert
+            continue
+        if findings.stopped:
+            break
+    page.write_index(entries, title_of(os.path.abspath(source)), out, len(names))
+    if any(entry.failure for entry in entries):
+        return 1
+    return INCOMPLETE if any(entry.incomplete for entry in entries) else 0
 
 
 def utf8(argument):
@@ -142,19 +194,27 @@ def utf8(argument):
 
 def parse_arguments():
     parser = common.Parser(description=__doc__.splitlines()[0])
-    parser.add_argument("--clip", help="a file, a URI, a camera, or a folder of clips (none: a synthetic scene)")
+    parser.add_argument("file", nargs="?", metavar="CLIP", help="a file, a URI, a camera, or a folder of clips (none: a synthetic scene)")
+    parser.add_argument("--clip", help="the same")
     parser.add_argument("--out", default="out", help="the folder to write into (out)")
     parser.add_argument("--backend", default="auto", choices=("auto", "cuda", "cpu"))
-    parser.add_argument("--frames", type=positive(int), default=300, help="length of the synthetic scene (300)")
-    parser.add_argument("--seconds", type=positive(float), help="analyse only the beginning of each clip")
+    parser.add_argument("--frames", type=common.number(int, 1), default=300, help="length of the synthetic scene (300)")
+    parser.add_argument("--seconds", type=common.number(float, 0, above=True), help="analyse only the beginning of each clip")
     parser.add_argument("--zones", type=utf8,
                         help='polygons that objects enter: "NAME: x,y x,y x,y; NAME: …", in pixels or in shares (0.5)')
     parser.add_argument("--lines", type=utf8, help='lines that objects cross: "NAME: x,y x,y; NAME: …"')
     parser.add_argument("--set", type=utf8, dest="settings", action="append", default=[], metavar="PROPERTY=VALUE",
                         help="sets another property of cudadiff, such as preset=indoor; can be repeated")
-    parser.add_argument("--embed", type=float, default=24, metavar="MIB",
-                        help="a video up to this size is a part of report.html; a larger one is report.webm beside it (24)")
-    args = parser.parse_args()
+    parser.add_argument("--embed", type=common.number(float, 0), default=24, metavar="MIB",
+                        help="a video up to this size is a part of report.html; a larger one lies beside it (24)")
+    parser.add_argument("--clips", nargs="?", const="motions", choices=clips_of_events.KINDS,
+                        help="cut out each motion, or each visit of an object, as a file of its own")
+    parser.add_argument("--before", type=common.number(float, 0, 3600), default=2, metavar="SECONDS", help="of a clip before its event, 0 to 3600 (2)")
+    parser.add_argument("--after", type=common.number(float, 0, 3600), default=2, metavar="SECONDS", help="of a clip after its event, 0 to 3600 (2)")
+    args = parser.parse_args(clips_of_events.with_kinds(sys.argv[1:]))
+    if args.file and args.clip:
+        parser.error(f"there is more than one clip: {args.clip} and {args.file}; a folder with both of them would do")
+    args.clip = args.clip or args.file
     if args.clip:
         path = uris.path_of(args.clip)
         args.clip = args.clip if path is None else path
@@ -169,8 +229,10 @@ def run():
     args = parse_arguments()
     out = pathlib.Path(args.out)
     if args.clip and os.path.isdir(args.clip):
-        sys.exit(0 if report_folder(args, out) else 1)
-    say(report(args, out), out)
+        sys.exit(report_folder(args, out))
+    findings = report(args, out)
+    say(findings, out)
+    sys.exit(INCOMPLETE if findings.incomplete else 0)
 
 
 if __name__ == "__main__":

@@ -2,32 +2,45 @@
 """Makes report.html and index.html from the templates in this folder. A page needs nothing else: style, script, pictures and data
 are parts of it. Texts such as file names are escaped, and the Content-Security-Policy allows only our script and style."""
 import base64
+import contextlib
 import hashlib
 import html
 import json
+import math
 import os
 import pathlib
 import re
 import urllib.parse
 from dataclasses import dataclass
-from typing import Optional
+
+import numpy
 
 import common
 
-import analysis
+import recording
 import tables
 
 HERE = pathlib.Path(__file__).resolve().parent
-COLUMNS = 2000  # places of the time line; if there are more frames, several share one
-PLACES = 60000  # places of all objects together that a page has
+SCRIPTS = "recording.js", "layer.js", "timeline.js", "list.js", "zones.js", "report.js"  # in this order they become one script
+INLINE = 12 * 2 ** 20  # bytes of pictures that are a part of the page; if there are more, they lie beside it
+STILL = 1  # an object whose way is shorter than this many lengths of its box was still
 
 
 @dataclass
 class Entry:
-    """A clip of index.html: its findings, or the sentence that says why there are none."""
+    """A clip of index.html: the facts of its report, or the sentence that says why there is none."""
     name: str
-    findings: Optional[analysis.Findings] = None
+    facts: str = ""
+    poster: bytes = b""
+    incomplete: str = ""
     failure: str = ""
+
+
+def entry_of(name, findings):
+    """The entry of a clip that was analysed; it does not keep the findings."""
+    moving = 100 * findings.moving / findings.count
+    objects = len({visit["id"] for visit in findings.visits})
+    return Entry(name, f"{duration(findings.length)} · objects: {objects} · motion: {moving:.0f} %", findings.poster, findings.incomplete)
 
 
 def clock(seconds):
@@ -69,20 +82,9 @@ def hash_of(text):
 def frame(title, body, script=""):
     """The whole page around a body."""
     style = (HERE / "page.css").read_text(encoding="utf-8")
-    policy = (f"default-src 'none'; img-src data:; media-src 'self' file: blob:; style-src '{hash_of(style)}'; "
+    policy = (f"default-src 'none'; img-src data: 'self' file:; media-src 'self' file: blob:; style-src '{hash_of(style)}'; "
               f"script-src '{hash_of(script)}'; base-uri 'none'; form-action 'none'")
     return fill("page.html", {"title": escape(title), "policy": escape(policy), "style": style, "body": body, "script": script})
-
-
-def columns_of(frames):
-    """The frames as lists for the time line: the greatest change, the mean brightness and its widest band of each column."""
-    step = max(1, -(-len(frames) // COLUMNS))
-    groups = [frames[i:i + step] for i in range(0, len(frames), step)]
-    return {"time": [round(group[0].time, 3) for group in groups],
-            "changed": [round(max(f.changed for f in group), 3) for group in groups],
-            "mean": [round(sum(f.brightness for f in group) / len(group), 1) for group in groups],
-            "dark": [round(min(f.dark for f in group), 1) for group in groups],
-            "bright": [round(max(f.bright for f in group), 1) for group in groups]}
 
 
 def shapes_of(text, size):
@@ -98,17 +100,63 @@ def shapes_of(text, size):
     return shapes
 
 
+def is_still(visits):
+    """Whether an object hardly moved: its way is shorter than the diagonal of its box."""
+    best = visits[-1].get("best_box", (0, 0, 0, 0))
+    return sum(visit["path_length"] for visit in visits) < STILL * math.hypot(*best[2:])
+
+
 def objects_of(findings):
-    """One dictionary for each object that was in the frame or in a zone, in the order in which they came."""
+    """One dictionary for each object that was in the frame or in a zone, in the order in which they came. Its picture is added by
+    pictures_of()."""
     objects = {}
     for visit in findings.visits:
         objects.setdefault(visit["id"], []).append(visit)
-    thin = max(1, sum(map(len, findings.tracks.values())) // PLACES)
-    return [{"id": number, "visits": visits, "entered": visits[0]["entered"], "left": max(v["left"] for v in visits),
-             "seconds": sum(v["seconds"] for v in visits), "path": sum(v["path_length"] for v in visits),
-             "crossings": [one for one in findings.crossings if one["id"] == number],
-             "track": [[round(time, 2), *box] for time, *box in findings.tracks.get(number, [])[::thin]]}
-            for number, visits in objects.items()]
+    crossings, notes = {}, {}
+    for events, found in ((findings.crossings, crossings), (findings.notes, notes)):
+        for event in events:
+            found.setdefault(event["id"], []).append(event)
+    made = []
+    for number, visits in objects.items():
+        best = max(visits, key=lambda visit: math.prod(visit.get("best_box", (0, 0, 0, 0))[2:]))
+        made.append({
+            "id": number, "entered": visits[0]["entered"], "left": max(visit["left"] for visit in visits),
+            "seconds": round(sum(visit["seconds"] for visit in visits), 3), "path": round(sum(visit["path_length"] for visit in visits)),
+            "best": best.get("best_time", visits[0]["entered"]), "box": best.get("best_box", [0, 0, 0, 0]), "still": is_still(visits),
+            "visits": [[visit["zone"], visit["entered"], visit["left"]] for visit in visits if "zone" in visit],
+            "crossed": [[one["line"], one["direction"], one["time"]] for one in crossings.get(number, [])],
+            "notes": [[one["event"], one["time"]] for one in notes.get(number, [])],
+            "clip": next(filter(None, (findings.clips.get((visit["entered"], number)) for visit in visits)), None)})
+    return made
+
+
+def pictures_of(objects, pictures, folder):
+    """Gives each object its picture: its place in the text that is returned, or the name of a file if all pictures are larger than
+    INLINE."""
+    inline, texts, offset = pictures.size <= INLINE, [], 0
+    if not inline:
+        (folder / "pictures").mkdir(exist_ok=True)
+    for item in objects:
+        jpeg = pictures.get(item["id"])
+        if jpeg and inline:
+            texts.append(base64.b64encode(jpeg).decode())
+            item["picture"] = [offset, len(texts[-1])]
+            offset += len(texts[-1])
+        elif jpeg:
+            item["picture"] = f"pictures/object-{item['id']}.jpg"
+            with common.whole(folder / item["picture"]) as stream:
+                stream.write(jpeg)
+    return "".join(texts)
+
+
+def forget_pictures(objects, folder):
+    """Removes the pictures of an earlier run beside the page; those of these objects stay."""
+    kept, beside = {item["picture"] for item in objects if isinstance(item.get("picture"), str)}, folder / "pictures"
+    with contextlib.suppress(OSError):  # there are none, or it has other files
+        for name in os.listdir(beside):
+            if re.fullmatch(r"object-\d+\.jpg", name) and f"pictures/{name}" not in kept:
+                os.unlink(beside / name)
+        beside.rmdir()
 
 
 def tile(value, label, seek=None):
@@ -119,13 +167,12 @@ def tile(value, label, seek=None):
 
 
 def tiles(findings, objects):
-    frames, runs = findings.frames, findings.runs
-    most = max(frames, key=lambda f: f.changed)
-    moving = 100 * sum(f.moving for f in frames) / len(frames)
-    shown = [tile(len(objects), "objects"),
+    runs, most = findings.runs, findings.most
+    moving = 100 * findings.moving / findings.count
+    shown = [tile(len(objects), "objects" if len(objects) != 1 else "object"),
              tile(f"{moving:.0f} %", f"of the time with motion, in {len(runs)} run{'s' if len(runs) != 1 else ''}"),
              tile(f"{most.changed:.1f} %", f"of the picture at most, at {clock(most.time)}", most.time),
-             tile(f"{sum(f.brightness for f in frames) / len(frames):.0f} %", "brightness on average")]
+             tile(f"{findings.light / findings.count:.0f} %", "brightness on average")]
     if findings.crossings:
         shown.append(tile(len(findings.crossings), "line crossings"))
     if findings.lights:
@@ -133,83 +180,89 @@ def tiles(findings, objects):
     return "".join(shown)
 
 
-def places(item):
-    """The zones and lines of an object, as HTML."""
-    names = [f'<li><button class="link" data-seek="{v["entered"]:.3f}">{escape(v["zone"])}</button> '
-             f'<span class="when">{clock(v["entered"])} – {clock(v["left"])}</span></li>' for v in item["visits"] if "zone" in v]
-    names += [f'<li><button class="link" data-seek="{one["time"]:.3f}">{escape(one["line"])}</button> '
-              f'<span class="when">crossed to the {escape(one["direction"])} at {clock(one["time"])}</span></li>'
-              for one in item["crossings"]]
-    return f'<ul class="places">{"".join(names)}</ul>' if names else ""
+def version():
+    """Of the plugin, and of GStreamer."""
+    plugin = common.Gst.Registry.get().find_plugin("cudavision")
+    gstreamer, _, own = plugin.get_version().rpartition("-cudavision-") if plugin else ("", "", "")
+    return f"{own} with GStreamer {gstreamer}"
 
 
-def row(item, snapshot, with_places):
-    number = item["id"]
-    picture = f'<img src="{data_uri("image/jpeg", snapshot)}" alt="object {number}">' if snapshot else ""
-    entered = clock(item["entered"])
-    cells = (f'<td class="shot">{picture}</td><th scope="row">'
-             f'<button class="link" data-seek="{item["entered"]:.3f}" aria-label="Object {number}: go to {entered}">'
-             f'<span class="swatch" data-object="{number}"></span>{number}</button></th>'
-             f'<td data-label="entered">{entered}</td><td data-label="left">{clock(item["left"])}</td>'
-             f'<td data-label="seen for">{duration(item["seconds"])}</td><td data-label="path">{item["path"]:.0f} px</td>')
-    if with_places:
-        cells += f'<td class="wide" data-label="zones and lines">{places(item)}</td>'
-    return f'<tr data-object="{number}" data-seek="{item["entered"]:.3f}">{cells}</tr>'
+def about(findings, args, video, facts):
+    """The facts of the report, as rows of HTML."""
+    rows = [("analysed by", f"cudavision {version()}, {findings.backend}, in {duration(findings.seconds)}"),
+            ("cudadiff", findings.settings or "all defaults"), ("video", video.how)]
+    if facts:
+        rows.append(("clip", f"{facts.codec} in {facts.container.partition(',')[0]}"
+                     + (f", declared length {duration(facts.duration)}" if facts.duration else "")))
+    if facts and facts.began:
+        rows.append(("clock time of the beginning, as the clip has it", facts.began.isoformat(sep=" ")))
+    if args.seconds:
+        rows.append(("analysed part", f"the first {duration(args.seconds)}"))
+    if findings.recording.keep > 1:
+        rows.append(("mask", "in this long clip, not every sample of the mask is kept"))
+    return "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in rows)
 
 
-def table(objects, findings, with_places):
-    if not objects:
-        return f'<p class="none">No object {"was in a zone" if with_places else "was followed"}.</p>'
-    heads = ["<td></td>"] + [f'<th scope="col">{name}</th>' for name in ("object", "entered", "left", "seen for", "path")]
-    if with_places:
-        heads.append('<th scope="col">zones and lines</th>')
-    rows = "".join(row(item, findings.snapshots.get(item["id"]), with_places) for item in objects)
-    return f'<table><thead><tr>{"".join(heads)}</tr></thead><tbody>{rows}</tbody></table>'
+def heat_of(recorder):
+    """How often each cell moved, 0 to 255 for the page: width, height and base64."""
+    if recorder.heat is None or not recorder.heat.any():
+        return None
+    scaled = numpy.sqrt(recorder.heat / recorder.heat.max()) * 255
+    return [*recorder.heat.shape[::-1], base64.b64encode(scaled.round().astype(numpy.uint8).tobytes()).decode()]
 
 
-def data_of(findings, args, objects, embedded):
-    """What the script of the page needs."""
-    frames = findings.frames
-    ends = frames[-1].time + (frames[-1].time - frames[0].time) / max(1, len(frames) - 1)
+def data_of(findings, args, objects, video, data, facts, chunks):
+    """What the script of the page needs. `chunks` is the index of the recording."""
     zones, lines = (shapes_of(text, findings.size) for text in (args.zones, args.lines))
-    return {"start": frames[0].time, "end": ends, "size": findings.size, "embedded": embedded, "frames": columns_of(frames),
-            "runs": findings.runs, "lights": findings.lights, "zones": zones, "lines": lines,
+    began = facts.began.timestamp() * 1000 if facts and facts.began else None
+    return {"start": findings.start, "end": max(findings.end + findings.frame_time, findings.start + 1e-3), "size": findings.size,
+            "count": findings.count, "began": began, "offset": facts.began.utcoffset().total_seconds() if began is not None else 0,
+            "video": {"embedded": bool(data), "kind": f"video/{video.suffix}", "begins": video.begins,
+                      "name": f"report.{video.suffix}" if video.path or data else ""},
+            "frames": findings.columns.lists(), "runs": [[*run, findings.clips.get((run[0], None))] for run in findings.runs],
+            "lights": findings.lights, "zones": zones, "lines": lines, "objects": objects, "chunks": chunks,
+            "keep": findings.recording.keep,
             "crossings": [{key: one[key] for key in ("time", "id", "line", "direction")} for one in findings.crossings],
-            "objects": [{key: item[key] for key in ("id", "entered", "left", "track")} for item in objects]}
+            "heat": heat_of(findings.recording)}
 
 
-def write(findings, args, title, folder, video):
-    """Writes report.html. `video` is the WebM file that becomes a part of it, or None if it lies beside the page."""
+def write(findings, args, title, folder, video, data, facts):
+    """Writes report.html. `video` is a shown.Video, `data` its bytes if it becomes a part of the page, `facts` those of the clip or
+    None."""
     objects, (width, height) = objects_of(findings), findings.size
-    with_places = bool(args.zones or args.lines)
-    facts = (f"{duration(findings.frames[-1].time - findings.frames[0].time)} · {len(findings.frames)} frames · {width}×{height} · "
-             f"analysed in {duration(findings.seconds)} ({findings.backend})")
-    data = json.dumps(data_of(findings, args, objects, video is not None), separators=(",", ":")).replace("<", "\\u003c")
+    texts, (chunks, index) = pictures_of(objects, findings.pictures, folder), findings.recording.base64()
+    summary = f"{duration(findings.length)} · {findings.count} frames · {width}×{height}"
+    if facts and facts.began:
+        summary += f" · {facts.began.isoformat(sep=' ', timespec='seconds')}"
+    values = json.dumps(data_of(findings, args, objects, video, data, facts, index), separators=(",", ":")).replace("<", "\\u003c")
+    incomplete = f'<p class="incomplete" id="incomplete" role="alert"><strong>Incomplete:</strong> {escape(findings.incomplete)}</p>'
     body = fill("report.html", {
-        "title": escape(title), "facts": escape(facts), "tiles": tiles(findings, objects), "data": data,
+        "title": escape(title), "facts": escape(summary), "tiles": tiles(findings, objects), "data": values, "pictures": texts,
+        "incomplete": incomplete if findings.incomplete else "", "about": about(findings, args, video, facts), "chunks": chunks,
         "poster": data_uri("image/jpeg", findings.poster), "width": str(width), "height": str(height),
-        "source": "" if video else ' src="report.webm"', "video": base64.b64encode(video).decode() if video else "",
-        "table": table(objects, findings, with_places), "objects_csv": data_uri("text/csv", tables.objects_csv(findings).encode())})
+        "source": f' src="{os.path.basename(video.path)}"' if video.path else "", "video": base64.b64encode(data).decode(),
+        "objects_csv": data_uri("text/csv", tables.objects_csv(findings).encode())})
+    script = "\n".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
     with common.whole(folder / "report.html") as stream:
-        stream.write(frame(f"{title} – motion report", body, (HERE / "report.js").read_text(encoding="utf-8")).encode())
+        stream.write(frame(f"{title} – motion report", body, script).encode())
+    forget_pictures(objects, folder)
 
 
 def card(entry):
     name = escape(entry.name)
-    if not entry.findings:
+    if entry.failure:
         return f'<li class="card failed"><h2>{name}</h2><p>{escape(entry.failure)}</p></li>'
-    frames = entry.findings.frames
     link = escape(urllib.parse.quote(os.fsencode(entry.name)) + "/report.html")
-    moving = 100 * sum(f.moving for f in frames) / len(frames)
-    facts = f"{duration(frames[-1].time - frames[0].time)} · objects: {len(objects_of(entry.findings))} · motion: {moving:.0f} %"
-    poster = data_uri("image/jpeg", entry.findings.poster)
-    return f'<li class="card"><a href="{link}"><img src="{poster}" alt=""><h2>{name}</h2></a><p>{facts}</p></li>'
+    incomplete = f'<p class="incomplete">Incomplete: {escape(entry.incomplete)}</p>' if entry.incomplete else ""
+    return (f'<li class="card"><a href="{link}"><img src="{data_uri("image/jpeg", entry.poster)}" alt=""><h2>{name}</h2></a>'
+            f'<p>{escape(entry.facts)}</p>{incomplete}</li>')
 
 
-def write_index(entries, title, folder):
-    """Writes index.html, with a card for each clip."""
-    failed = sum(not entry.findings for entry in entries)
-    facts = f"clips: {len(entries)}" + (f" · {failed} could not be analysed" if failed else "")
+def write_index(entries, title, folder, clips):
+    """Writes index.html, with a card for each clip; `clips` is the number of clips in the folder."""
+    failed = sum(bool(entry.failure) for entry in entries)
+    facts = f"clips: {len(entries)}" + (f" of {clips}; stopped by Ctrl-C" if len(entries) < clips else "")
+    facts += f" · {failed} could not be analysed" if failed else ""
     body = fill("index.html", {"title": escape(title), "facts": escape(facts), "cards": "".join(map(card, entries))})
     with common.whole(folder / "index.html") as stream:
         stream.write(frame(f"{title} – motion reports", body).encode())

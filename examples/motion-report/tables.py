@@ -2,19 +2,12 @@
 """The findings as CSV files (RFC 4180, UTF-8, one line of names)."""
 import csv
 import io
-import re
 
 import common
+from common import harmless
 
 OBJECTS = "object", "zone", "entered_s", "left_s", "seconds", "path_length_px", "lines_crossed"
 FRAMES = "time_s", "changed_percent", "moving", "regions", "brightness_percent", "dark_percent", "bright_percent"
-
-
-def harmless(cell):
-    """A cell that no spreadsheet takes for a formula: a text that begins like one, and is no number, gets a ' in front, which marks
-    texts there (https://owasp.org/www-community/attacks/CSV_Injection)."""
-    formula = isinstance(cell, str) and re.match("[=+@\t\r\n\uff0b\uff0d\uff1d\uff20-]", cell)
-    return f"'{cell}" if formula and not re.fullmatch(r"[-+]?\d+(\.\d+)?", cell, re.A) else cell
 
 
 def text_of(names, rows):
@@ -37,13 +30,17 @@ def objects_csv(findings):
     return text_of(OBJECTS, rows)
 
 
-def frames_csv(findings):
-    """One line for each frame. Brightness is the mean of the luma, dark and bright are its 1st and 99th percentiles."""
-    return text_of(FRAMES, ((f"{f.time:.3f}", f"{f.changed:.4f}", int(f.moving), f.regions, f"{f.brightness:.2f}", f"{f.dark:.2f}",
-                             f"{f.bright:.2f}") for f in findings.frames))
+def write_objects(findings, folder):
+    with common.whole(folder / "objects.csv") as stream:
+        stream.write(objects_csv(findings).encode())
 
 
-def write_all(findings, folder):
-    for name, text in (("objects.csv", objects_csv(findings)), ("frames.csv", frames_csv(findings))):
-        with common.whole(folder / name) as stream:
-            stream.write(text.encode())
+def line_of(cells):
+    """A line of CSV, as bytes."""
+    stream = io.StringIO()
+    csv.writer(stream).writerow(map(harmless, cells))
+    return stream.getvalue().encode()
+
+
+def frame_row(f):
+    return (f"{f.time:.3f}", f"{f.changed:.4f}", int(f.moving), f.regions, f"{f.brightness:.2f}", f"{f.dark:.2f}", f"{f.bright:.2f}")

@@ -1,119 +1,57 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Analyses one clip in a process of its own: cudahistogram and cudadiff, messages only; frames stay where the decoder leaves them.
+"""Analyses clip after clip in one process, which opens GStreamer and the GPU once: cudahistogram and cudadiff, messages only; frames
+stay where the decoder leaves them.
 
-Reads a request from stdin and writes a result to stdout, both JSON.
-  request   uri (null: two synthetic frames, which try the settings), settings {property of cudadiff: value}, backend,
-            timeout (seconds), parent (the process that started this one)
+Reads requests from stdin and writes results to stdout, a line of JSON each, until stdin ends. Each request is worked on at once, beside
+those before, so that whoever writes them decides how many run at a time.
+  request   number (the result has the same), uri (null: two synthetic frames, which try the settings), settings {property of cudadiff:
+            value}, backend, timeout (seconds), threads (of a decoder on the CPU; 0: as many as it likes)
   result    status: ok; failed (the clip is at fault: error says why); timeout; setup (this machine or a setting is at fault).
             After failed and timeout, the other fields say what was found until then:
             frames, motion_frames, width, height (pixels), duration (seconds of video), backend, cpu_seconds, memory_mib,
+            complete whether the clip was read to its end, and is as long as its container says
             profile  a row for each second of video: second, frames, motion_frames, changed_mean, changed_max (shares of pixels),
                      brightness, dark, bright (mean, 1st and 99th percentile of luma, in percent; null without a measurement)
-            events   begin, end, light and cross: event, time (seconds), changed_ratio, line, direction, id
+            events   motion, light and cross: event, begin, end, duration (seconds), changed_ratio, objects (how many were there),
+                     picture (of motion: JPEG in base64, or null), line, direction, id
             objects  visits: id, zone, entered, left, seconds, path_length (pixels), and the last box: x, y, width, height
+
+A request with `cut` decodes nothing: it cuts clips of events out of a file that was analysed before.
+  request   number, uri, timeout, cut {events: a list of [begin, end, number of the object or null], folder (where the clips are written),
+            before, after (seconds)}
+  result    status: ok or failed, error; rows: for each event its row in clips.csv, or {} if it was not cut out; remark: a sentence about
+            sound that was left out, or an empty text
+A request without uri may have `shared`, a file that this machine must see, in a folder where it can write.
 """
-import ctypes
 import json
 import os
 import pathlib
 import resource
-import signal
+import struct
 import sys
+import threading
 import time
 
 sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent))  # elsewhere all files are in one folder
+import clip_facts  # noqa: E402
+import clips_of_events  # noqa: E402
 import common  # noqa: E402
 import inputs  # noqa: E402
+import recorder  # noqa: E402
+import stills  # noqa: E402
 import uris  # noqa: E402
 from common import Gst  # noqa: E402
 
-PR_SET_PDEATHSIG = 1
-FRAME_RATE = 25  # of frames without times, as in cudadiff
 TRIAL = "videotestsrc num-buffers=2 ! video/x-raw,width=320,height=240"
+# Demuxers of containers that say how long they are; others would guess.
+DECLARING = ("asfdemux", "flvdemux", "matroskademux", "qtdemux")
+SHORT = 1  # seconds by which a clip may be shorter than its container says, because sound may be longer than the video
+contexts = {}  # of GPUs, by their type: all pipelines of this process share them
 
 
 class TimeUp(Exception):
     """The time for the clip is over."""
-
-
-class Recorder:
-    """Collects the messages of a pipeline."""
-
-    def __init__(self):
-        self.frames = self.motion_frames = 0
-        self.duration, self.last = 0.0, None
-        self.seconds, self.events, self.objects = {}, [], []
-
-    def time_of(self, structure):
-        """The stream time of a message in seconds."""
-        time = structure["stream-time"]
-        return time / Gst.SECOND if time != Gst.CLOCK_TIME_NONE else max(0, self.frames - 1) / FRAME_RATE
-
-    def second(self, time):
-        return self.seconds.setdefault(int(time), {"frames": 0, "motion_frames": 0, "changed": 0.0, "changed_max": 0.0, "lit": 0,
-                                                   "light": [0.0, 0.0, 0.0]})
-
-    def on_message(self, message):
-        structure = message.get_structure()
-        if structure.get_name() == "cudahistogram":
-            self.on_brightness(structure)
-        elif structure.get_name() == "cudadiff" and structure.has_field("id"):
-            self.on_object(structure)
-        elif structure.get_name() == "cudadiff":
-            self.on_frame(structure)
-
-    def on_brightness(self, structure):
-        luma, percent, count = structure["channels"][0], 100 / (2 ** structure["depth"] - 1), structure["frames"]
-        row = self.second(self.time_of(structure))
-        row["lit"] += count
-        row["light"] = [old + count * percent * luma[key] for old, key in zip(row["light"], ("mean", "p01", "p99"))]
-
-    def on_frame(self, structure):
-        event, ratio = structure["event"], structure["changed-ratio"]
-        # The message `light` comes beside that of its frame; the `end` after the last frame repeats it.
-        again = event == "light" or (event == "end" and structure["timestamp"] in (self.last, Gst.CLOCK_TIME_NONE))
-        self.frames += not again
-        time, self.last = self.time_of(structure), structure["timestamp"]
-        if event in ("begin", "end", "light"):
-            self.events.append({"event": event, "time": time, "changed_ratio": ratio})
-        if again:
-            return
-        moving = event in ("begin", "motion")
-        duration = structure["duration"]
-        self.duration = max(self.duration, time + (duration / Gst.SECOND if duration != Gst.CLOCK_TIME_NONE else 0))
-        self.motion_frames += moving
-        row = self.second(time)
-        row["frames"] += 1
-        row["motion_frames"] += moving
-        row["changed"] += ratio
-        row["changed_max"] = max(row["changed_max"], ratio)
-
-    def on_object(self, structure):
-        event = structure["event"]
-        if event == "cross":
-            self.events.append({"event": event, "time": self.time_of(structure),
-                                **{key: structure[key] for key in ("id", "line", "direction")}})
-        elif event == "leave":
-            self.objects.append({"zone": structure["zone"] if structure.has_field("zone") else None,
-                                 **{key: structure[key] / Gst.SECOND for key in ("entered", "left")},
-                                 **{key: structure[key] for key in ("id", "seconds", "x", "y", "width", "height")},
-                                 "path_length": structure["path-length"]})
-
-    def profile(self):
-        rows = []
-        for second, row in sorted(self.seconds.items()):
-            light = [value / row["lit"] for value in row["light"]] if row["lit"] else [None] * 3
-            rows.append({"second": second, "frames": row["frames"], "motion_frames": row["motion_frames"],
-                         "changed_mean": row["changed"] / max(1, row["frames"]), "changed_max": row["changed_max"],
-                         **dict(zip(("brightness", "dark", "bright"), light))})
-        return rows
-
-
-def use_one_thread(_, __, element):
-    """One thread for each decoder, because many clips are decoded at a time."""
-    if element.get_name().startswith("avdec_") and element.find_property("max-threads"):
-        element.set_property("max-threads", 1)
 
 
 def make(request):
@@ -121,69 +59,186 @@ def make(request):
     source = f"{common.DECODER} name=clip" if request["uri"] else TRIAL
     # No queue: a clip takes about one core, and the next core takes the next clip.
     backend = request["backend"]
-    pipeline = common.parse(f"""{source} ! videoconvert ! cudahistogram name=brightness interval={Gst.SECOND} backend={backend} !
+    pipeline = common.parse(f"""{source} ! videoconvert ! cudahistogram name=brightness backend={backend} !
                             cudadiff name=motion output=passthrough attach-roi=false gap=1 backend={backend} !
                             fakesink sync=false""")
-    pipeline.set_property("auto-flush-bus", False)  # the last messages come when the pipeline stops
+    motion = pipeline.get_by_name("motion")
     for name, value in request["settings"].items():
-        if not inputs.set_property(pipeline.get_by_name("motion"), f"{name}={value}"):
+        if not inputs.set_property(motion, f"{name}={value}"):
             raise common.Failure(f"cudadiff has no such property or value: {name}={value}")
-    if request["uri"]:
-        clip = pipeline.get_by_name("clip")
-        clip.set_property("uri", request["uri"])
-        clip.connect("deep-element-added", use_one_thread)
+    motion.set_property("message-interval", Gst.SECOND)
+    for context in list(contexts.values()):
+        pipeline.set_context(context)
     return pipeline
+
+
+class Job:
+    """A clip and its pipeline. Messages are read in the threads that post them."""
+
+    def __init__(self, request):
+        self.request, self.pipeline, self.demuxers, self.broken = request, make(request), [], None
+        self.motion, self.brightness = (self.pipeline.get_by_name(name) for name in ("motion", "brightness"))
+        self.recorder = recorder.Recorder(stills.Best(self.motion.get_static_pad("src")))
+        self.found = {"width": None, "height": None, "backend": None}
+        self.bus = self.pipeline.get_bus()
+        self.bus.enable_sync_message_emission()
+        self.handlers = [(self.bus, self.bus.connect("sync-message::element", self.on_element)),
+                         (self.bus, self.bus.connect("sync-message::have-context", self.on_context))]
+        if request["uri"]:
+            clip = self.pipeline.get_by_name("clip")
+            clip.set_property("uri", request["uri"])
+            self.handlers.append((clip, clip.connect("deep-element-added", self.on_added)))
+
+    def on_added(self, _, __, element):
+        name = element.get_factory().get_name()
+        if name in DECLARING:
+            self.demuxers.append(element)
+        if name.startswith("avdec_") and element.find_property("max-threads"):
+            element.set_property("max-threads", self.request["threads"])
+
+    def on_context(self, _, message):
+        context = message.parse_have_context()
+        contexts.setdefault(context.get_context_type(), context)
+
+    def on_element(self, _, message):
+        try:
+            self.read(message.get_structure())
+        except Exception as error:  # it would be lost in GStreamer's thread
+            self.broken = error
+
+    def read(self, structure):
+        if structure.get_name() == "cudahistogram":
+            # The brightness is that of single frames: those after each message of cudadiff, one a second.
+            self.recorder.on_brightness(structure)
+            self.brightness.set_property("post-messages", False)
+        elif structure.get_name() == "cudadiff":
+            self.recorder.on_motion(structure)
+            self.brightness.set_property("post-messages", True)
+            if not self.found["backend"] and (caps := self.motion.get_static_pad("sink").get_current_caps()):
+                self.found["width"], self.found["height"] = common.size_of_caps(caps)
+                self.found["backend"] = self.motion.get_property("active-backend").value_nick
+
+    def declared(self):
+        """The seconds that the container promises, or 0."""
+        answers = [demuxer.query_duration(Gst.Format.TIME) for demuxer in self.demuxers]
+        return max((length / Gst.SECOND for known, length in answers if known), default=0)
+
+    def cut(self):
+        """Whether the file is an AVI that is smaller than its header says; avidemux then looks how long it really is."""
+        path = uris.path_of(self.request["uri"] or "test://")
+        if not path or not os.path.isfile(path):
+            return False
+        with open(path, "rb") as stream:
+            name, size, kind = struct.unpack("<4sI4s", stream.read(12).ljust(12, b"\0"))
+        return (name, kind) == (b"RIFF", b"AVI ") and size + 8 > os.path.getsize(path)
+
+    def play(self):
+        """Runs the pipeline to its end. Returns the seconds that the container promises. Raises a Failure or TimeUp."""
+        ends = time.monotonic() + self.request["timeout"]
+        try:
+            self.pipeline.set_state(Gst.State.PLAYING)
+            while True:
+                message = self.bus.timed_pop_filtered(Gst.SECOND // 10, Gst.MessageType.ERROR | Gst.MessageType.EOS)
+                common.check(message)
+                if message:
+                    return self.declared()
+                if time.monotonic() >= ends:
+                    raise TimeUp
+        finally:
+            self.pipeline.set_state(Gst.State.NULL)  # posts the last messages
+
+    def close(self):
+        """Ends the references in circles, which would keep the pipeline."""
+        for sender, handler in self.handlers:
+            sender.disconnect(handler)
+        self.bus.disable_sync_message_emission()
+        self.handlers.clear()
+
+
+def seconds_used():
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def check_shared(file):
+    """Raises a Failure if a file is not there, or others cannot be written beside it."""
+    folder = os.path.dirname(file)
+    if not os.path.exists(file):
+        raise common.Failure(f"clips are written by the machines that analyse, and here {folder} is not the folder of --out: it must be "
+                             "shared, with the same path everywhere")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise common.Failure(f"cannot write into the folder {folder}: permission denied")
+
+
+def cut(request):
+    """The result of a request with `cut`, see above."""
+    wanted, path = request["cut"], uris.path_of(request["uri"])
+    events = [clips_of_events.Event(*each) for each in wanted["events"]]
+    facts = clip_facts.facts_of(path) if path and os.path.isfile(path) else None
+    error = None
+    try:
+        if not path or not os.path.isfile(path):
+            raise common.Failure("it is no file")
+        if not clips_of_events.can_cut(facts):
+            clips_of_events.forget_listed(wanted["folder"], path)
+            raise common.Failure(clips_of_events.why_not(facts))
+        clips_of_events.cut(path, facts, events, wanted["folder"], wanted["before"], wanted["after"], facts.began,
+                            until=time.monotonic() + request["timeout"])
+    except common.Failure as failure:
+        error = str(failure).removeprefix(uris.name_of(request["uri"]) + ": ")
+    return {"status": "failed" if error else "ok", "error": error, "remark": clips_of_events.left_out(facts),
+            "rows": [event.row for event in events]}
 
 
 def analyse(request):
     """The result of a request, see above."""
-    ends = time.monotonic() + request["timeout"]
-
-    def check_time(_):
-        if time.monotonic() >= ends:
-            raise TimeUp
-
+    error, status, promised, before = None, "ok", 0, seconds_used()
     try:
-        pipeline = make(request)
-    except common.Failure as error:
-        return {"status": "setup", "error": str(error)}
-    motion, recorder, error, status = pipeline.get_by_name("motion"), Recorder(), None, "ok"
-    found = {"width": None, "height": None, "backend": None}
-
-    def on_message(message):
-        recorder.on_message(message)
-        if not found["backend"] and (caps := motion.get_static_pad("sink").get_current_caps()):
-            found["width"], found["height"] = common.size_of(Gst.Sample.new(None, caps, None, None))
-            found["backend"] = motion.get_property("active-backend").value_nick
-
+        if request.get("shared"):
+            check_shared(request["shared"])
+        job = Job(request)
+    except common.Failure as failure:
+        return {"status": "setup", "error": str(failure)}
     try:
-        common.play(pipeline, on_message, check_time)
+        promised = job.play()
     except TimeUp:
         status, error = "timeout", f"the clip did not end within {request['timeout']:g} seconds"
     except common.Failure as failure:
         status = "failed" if request["uri"] else "setup"
         error = str(failure).removeprefix(uris.name_of(request["uri"] or "") + ": ")
-    while message := pipeline.get_bus().pop_filtered(Gst.MessageType.ELEMENT):
-        on_message(message)
-    if status == "ok" and not recorder.frames:
+    finally:
+        job.close()
+    if job.broken:
+        raise job.broken
+    found = job.recorder.result()
+    if status == "ok" and not found["frames"]:
         status, error = "failed", "there is no frame in it"
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return {"status": status, "error": error, "frames": recorder.frames, "motion_frames": recorder.motion_frames,
-            **found, "duration": recorder.duration,
-            "cpu_seconds": used.ru_utime + used.ru_stime, "memory_mib": used.ru_maxrss / 1024,
-            "profile": recorder.profile(), "events": recorder.events,
-            "objects": sorted(recorder.objects, key=lambda visit: (visit["entered"], visit["id"]))}
+    return {"status": status, "error": error, **found, **job.found,
+            "complete": status == "ok" and found["duration"] >= promised - SHORT and not job.cut(),
+            "cpu_seconds": seconds_used() - before, "memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+
+
+def serve(requests, results):
+    lock = threading.Lock()
+
+    def work(request):
+        try:
+            result = cut(request) if "cut" in request else analyse(request)
+        except BaseException:
+            sys.excepthook(*sys.exc_info())
+            os._exit(1)  # a crash, which the worker reports with the last line of stderr
+        with lock:
+            print(json.dumps({**result, "number": request["number"]}), file=results, flush=True)
+
+    for line in requests:
+        threading.Thread(target=work, args=(json.loads(line),), daemon=True).start()
+    os._exit(0)  # whoever wrote the requests is gone: nobody reads a result
 
 
 def run():
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # whoever kills the worker ends its clip, too
-    output = os.dup(1)
-    os.dup2(2, 1)  # a decoder that prints does not spoil the result
-    request = json.load(sys.stdin)
-    if os.getppid() != request["parent"]:
-        return
-    with os.fdopen(output, "w") as stream:
-        json.dump(analyse(request), stream)
+    results = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # a decoder that prints does not spoil the results
+    serve(sys.stdin, results)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Runs analyse.py for one clip and waits for it. This is what a worker of Ray does; nothing here needs Ray or GStreamer."""
+"""Keeps an analyse.py that takes clip after clip. This is what a worker of Ray does; nothing here needs Ray or GStreamer."""
+import concurrent.futures
+import contextlib
+import itertools
 import json
 import os
 import pathlib
@@ -7,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 GRACE = 5  # seconds after the time-out in which analyse.py reports what it found; then it is killed
@@ -31,26 +35,76 @@ def ended_by(status):
         return f"the process was ended by signal {-status}"
 
 
-def analyse(request):
-    """Analyses a clip in a process of its own. Returns the result of analyse.py (see there), or the status `crashed` with an
-    error, or `timeout` if the process had to be killed. Adds `seconds`, the time that it took."""
-    began = time.monotonic()
-    with tempfile.TemporaryFile() as said:
-        with subprocess.Popen([sys.executable, str(PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said,
-                              start_new_session=True) as process:
+class Process:
+    """An analyse.py. It ends with the process that made this, because its stdin ends then."""
+
+    def __init__(self, environment):
+        self.said = tempfile.TemporaryFile("a+b")  # for appending, so that it can be emptied meanwhile
+        self.lock, self.numbers, self.waiting = threading.Lock(), itertools.count(), {}
+        self.process = subprocess.Popen([sys.executable, str(PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=self.said, env={**os.environ, **environment}, start_new_session=True)
+        self.crash = None  # the result of all requests once the process has ended
+        threading.Thread(target=self.listen, daemon=True).start()
+
+    def listen(self):
+        for line in self.process.stdout:
+            result = json.loads(line) if line.endswith(b"\n") else None  # None: it died while it wrote
+            if result:
+                with self.lock:
+                    waiting = self.waiting.pop(result.pop("number"))
+                waiting.set_result(result)
+        words = [ended_by(self.process.wait()), last_line(self.said)]
+        with self.lock:
+            self.crash = {"status": "crashed", "error": ": ".join(filter(None, words))}
+            for waiting in self.waiting.values():
+                waiting.set_result(dict(self.crash))
+
+    def analyse(self, request):
+        """The result of analyse.py, or the status `crashed` with an error, or `timeout` if the process had to be killed."""
+        number, future = next(self.numbers), concurrent.futures.Future()
+        with self.lock:
+            if self.crash:
+                return dict(self.crash)
+            if number and not self.waiting:  # before the first one, the process may be telling why it cannot start
+                self.said.truncate(0)
+            self.waiting[number] = future
             try:
-                output, _ = process.communicate(json.dumps({**request, "parent": os.getpid()}).encode(), request["timeout"] + GRACE)
-            except subprocess.TimeoutExpired:
-                output = None
-            finally:
-                if process.poll() is None:
-                    process.kill()
-        if output is None:
-            result = {"status": "timeout",
-                      "error": f"the clip did not end within {request['timeout']:g} seconds, and had to be killed"}
-        elif process.returncode:
-            words = [ended_by(process.returncode), last_line(said)]
-            result = {"status": "crashed", "error": ": ".join(filter(None, words))}
-        else:
-            result = json.loads(output)
-    return {**result, "seconds": time.monotonic() - began}
+                self.process.stdin.write(json.dumps({**request, "number": number}).encode() + b"\n")
+                self.process.stdin.flush()
+            except OSError:  # it has ended; listen() says how
+                pass
+        try:
+            return future.result(request["timeout"] + GRACE)
+        except concurrent.futures.TimeoutError:
+            self.process.kill()
+            self.process.wait()  # so that the next clip gets another one
+            return {"status": "timeout",
+                    "error": f"the clip did not end within {request['timeout']:g} seconds, and had to be killed"}
+
+    def close(self):
+        with contextlib.suppress(OSError):  # it has ended, and did not read the last request
+            self.process.stdin.close()
+
+
+class Worker:
+    """Analyses clips, several at a time if it is called from several threads. `environment`: variables for analyse.py."""
+
+    def __init__(self, environment=None):
+        self.environment, self.lock, self.process = environment or {}, threading.Lock(), None
+
+    def shared(self):
+        """The process that takes clip after clip; another one if it has ended."""
+        with self.lock:
+            if not self.process or self.process.crash or self.process.process.poll() is not None:
+                self.process = Process(self.environment)
+            return self.process
+
+    def analyse(self, request, alone=False):
+        """The result of a request (see Process), with `seconds`, the time that it took. `alone`: in a process of its own."""
+        began = time.monotonic()
+        process = Process(self.environment) if alone else self.shared()
+        try:
+            return {**process.analyse(request), "seconds": time.monotonic() - began}
+        finally:
+            if alone:
+                process.close()

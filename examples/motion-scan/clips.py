@@ -5,6 +5,8 @@ GStreamer's plugins.
 A result is a file FOLDER/results/KEY.json. It appears whole, as soon as its clip is finished, so a stop at any moment loses only
 the clips in progress. The key is made from the clip's path, size and time of modification and from the settings: a clip that
 changed, or other settings, give another key."""
+import base64
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -12,11 +14,13 @@ import os
 import pathlib
 import re
 import sys
+import tempfile
 
 import common
+import tables
 import uris
 
-VERSION = 1  # of the results; another one repeats all clips
+VERSION = 2  # of the results; another one repeats all clips
 SUFFIXES = set(".3gp .asf .avi .dv .flv .h264 .h265 .hevc .m2ts .m2v .m4v .mkv .mov .mp4 .mpeg .mpg .mts .mxf .ogg .ogv .ts "
                ".vob .webm .wmv .y4m".split())
 FINISHED = ("ok", "failed", "timeout", "crashed")  # the status of a result
@@ -103,10 +107,17 @@ def clip_of(location, settings):
         try:
             status = os.stat(path)
             version = [status.st_size, status.st_mtime_ns]
-        except OSError:
+        except (OSError, ValueError):  # a path with a byte 0 is a ValueError
             version = None
     facts = json.dumps([VERSION, path or location, version, sorted(settings.items())])
     return Clip(name, uri, hashlib.sha256(facts.encode()).hexdigest()[:32])
+
+
+def folder_of(clip):
+    """The name of the folder for what is cut out of a clip: its name, as far as it is harmless, and a part of its key."""
+    name = os.path.splitext(clip.name.rstrip("/").rpartition("/")[2])[0]
+    harmless = re.sub(r"[^\w.-]+", "_", name)[:60].strip("._-") or "clip"
+    return f"{harmless}_{clip.key[:8]}"
 
 
 def clips_of(locations, settings):
@@ -132,20 +143,31 @@ def shard_of(text):
     return int(match[1]), int(match[2])
 
 
+def events_of(result, kind):
+    """The events of a result of which clips are cut: `motions`, or `visits` of objects."""
+    return result.get("objects", []) if kind == "visits" else [event for event in result.get("events", ()) if event["event"] == "motion"]
+
+
+def event_of(row):
+    """What analyse.py cuts out for a motion or a visit: begin, end, and the number of an object."""
+    return [row["entered"], row["left"], row["id"]] if "entered" in row else [row["begin"], row["end"], None]
+
+
 class Results:
-    """The results in a folder."""
+    """The results in a folder, the pictures of their events, and clips of them."""
 
     def __init__(self, folder):
-        self.folder = pathlib.Path(folder) / "results"
+        self.folder, self.pictures, self.cuts = (pathlib.Path(folder) / name for name in ("results", "pictures", "clips"))
 
-    def prepare(self):
-        """Makes the folder. Raises a Failure if it cannot be written."""
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise common.Failure(f"cannot make the folder {self.folder}: {error.strerror}") from error
-        if not os.access(self.folder, os.W_OK | os.X_OK):
-            raise common.Failure(f"cannot write into the folder {self.folder}: permission denied")
+    def prepare(self, cuts=False):
+        """Makes the folders. Raises a Failure if they cannot be written."""
+        for folder in (self.folder, self.pictures, *([self.cuts] if cuts else [])):
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise common.Failure(f"cannot make the folder {folder}: {error.strerror}") from error
+            if not os.access(folder, os.W_OK | os.X_OK):
+                raise common.Failure(f"cannot write into the folder {folder}: permission denied")
 
     def file(self, clip):
         return self.folder / f"{clip.key}.json"
@@ -154,13 +176,57 @@ class Results:
         """The result of a clip, or None if there is none, or no whole one."""
         try:
             result = json.loads(self.file(clip).read_bytes())
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return None
-        return result if isinstance(result, dict) and result.get("status") in FINISHED else None
+        return result if tables.is_result(result) and result.get("status") in FINISHED else None
 
     def write(self, clip, result):
+        """Writes the pictures of a result from analyse.py, and the result with their names. Pictures of an earlier one go."""
+        for file in self.pictures.glob(f"{clip.key}-*.jpg"):
+            file.unlink()
+        for number, event in enumerate(result.get("events", ())):
+            if event.get("picture"):
+                file = self.pictures / f"{clip.key}-{number}.jpg"
+                with common.whole(file) as stream:
+                    stream.write(base64.b64decode(event["picture"]))
+                event["picture"] = f"{self.pictures.name}/{file.name}"
         with common.whole(self.file(clip)) as stream:
             stream.write(json.dumps({"clip": clip.name, "key": clip.key, **result}).encode())
+
+    @contextlib.contextmanager
+    def shared(self):
+        """A file among the clips, for machines to see whether they share this folder."""
+        with tempfile.NamedTemporaryFile(prefix=".motion-scan-", dir=os.path.abspath(self.cuts)) as file:
+            yield file.name
+
+    def cut_request(self, clip, options, repeat_failed=False):
+        """What analyse.py has to cut out for a clip with a result; None if there is nothing to do. `options`: of (motions or visits),
+        before and after (seconds). With repeat_failed, clips that could not be cut out before are tried again."""
+        result = self.read(clip)
+        if not options or not result:
+            return None
+        events, before = events_of(result, options["of"]), result.get("cut")
+        if before and all(before[key] == options[key] for key in options) and not (repeat_failed and before["error"]):
+            return None
+        if not events and not before:
+            return None
+        folder = before["folder"] if before else folder_of(clip)
+        return {"events": [event_of(row) for row in events], "folder": os.path.abspath(self.cuts / folder),
+                "before": options["before"], "after": options["after"]}
+
+    def write_cut(self, clip, options, request, cut):
+        """Adds to the result of a clip what was cut out: `cut` answers `request`."""
+        result = self.read(clip)
+        if not result:  # somebody removed it meanwhile
+            return
+        for row in result.get("events", []) + result.get("objects", []):
+            row.pop("cut", None)
+        for row, found in zip(events_of(result, options["of"]), cut.get("rows", ())):
+            if found:
+                row["cut"] = found
+        result["cut"] = {**options, "folder": os.path.basename(request["folder"]), "error": cut["error"], "remark": cut.get("remark", "")}
+        with common.whole(self.file(clip)) as stream:
+            stream.write(json.dumps(result).encode())
 
     def missing(self, clips, repeat_failed=False):
         """The clips that have no result yet. With repeat_failed, those that failed, crashed or timed out count as having none."""

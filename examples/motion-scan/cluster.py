@@ -2,6 +2,8 @@
 """Spreads clips over the workers of Ray: on this machine, or on a cluster."""
 import ast
 import collections
+import dataclasses
+import math
 import os
 import pathlib
 import re
@@ -14,10 +16,11 @@ import tempfile
 import child
 import common
 
-PENDING = 1000  # clips that are handed to Ray at a time
+MOST_CLIPS = 16  # at a time in a process with a GPU
+LOSSES = 5  # workers that may be lost with the same clip
+OPEN_FAILURES = 3  # workers in a row that may be lost, crash or time out before they are open
 CONNECT = 10  # seconds
 STORE = 80 << 20  # bytes of Ray's shared memory; results are small
-GPU_SHARE = 0.25  # of a clip, where there is a GPU
 HERE = pathlib.Path(__file__).resolve().parent
 
 
@@ -64,26 +67,53 @@ def check_address(address):
         raise common.Failure(f"--address={address} is neither HOST:PORT nor auto")
 
 
-class Cluster:
-    """A connection to Ray, for a `with` block. Each clip takes one core and `gpus` of a GPU (None: GPU_SHARE if there is one)."""
+@dataclasses.dataclass(eq=False)
+class Worker:
+    """An actor of Ray, see child.Worker. It takes clips once it is open."""
+    actor: object
+    opening: object  # the result of the trial; None once it is open
 
-    def __init__(self, address, workers, gpus):
-        self.address, self.workers, self.folder = address, workers, None
+
+@dataclasses.dataclass(eq=False)
+class Job:
+    clip: object
+    request: dict
+    worker: Worker = None  # that has it now
+    attempts: int = 0
+    crashes: int = 0
+    losses: int = 0  # of workers that had it
+
+    def again(self, result, gone, retries):
+        """Whether to try again after a result. `gone`: its worker was lost, which is hardly the fault of the clip."""
+        if result["status"] != "crashed":
+            return False
+        self.losses += gone
+        self.crashes += not gone
+        return self.losses <= LOSSES and self.crashes <= max(1, retries)
+
+
+class Cluster:
+    """A connection to Ray, for a `with` block, with `workers` processes that take `clips` at a time each (None: the defaults, see
+    README.md). `trial` is a request whose result says whether a worker can work."""
+
+    def __init__(self, address, workers, clips, use_gpus, trial):
+        self.address, self.folder, self.trial, self.workers = address, None, trial, []
+        self.waiting = collections.deque()  # jobs
         if address:
             check_address(address)
         self.ray = load_ray(not address)
         try:
-            self.connect()
+            self.connect(workers)
             found = self.ray.cluster_resources()
-            if gpus and not found.get("GPU") and not address:
-                raise common.Failure("this machine has no GPU for --gpus-per-clip")
+            cores, gpus = max(1, int(found.get("CPU", 1))), int(found.get("GPU", 0)) if use_gpus else 0
+            self.wanted = workers or gpus or cores
+            self.share = 1 / math.ceil(self.wanted / gpus) if gpus else 0
+            self.clips = clips or (max(1, min(MOST_CLIPS, cores // self.wanted)) if gpus else 1)
         except BaseException:
             self.close()
             raise
-        self.gpus = gpus if gpus is not None else GPU_SHARE if found.get("GPU") else 0
-        self.task = self.ray.remote(max_retries=0, num_cpus=1, num_gpus=self.gpus)(child.analyse)
 
-    def connect(self):
+    def connect(self, workers):
         self.folder = tempfile.mkdtemp(prefix="motion-scan-", dir="/tmp")  # short, because Ray's sockets may be in it
         handler = signal.getsignal(signal.SIGTERM)  # Ray sets its own
         quiet = {"logging_level": "error", "log_to_driver": False}
@@ -94,7 +124,8 @@ class Cluster:
                 plugins = {key: value for key, value in os.environ.items() if key.startswith("GST_PLUGIN_PATH")}
                 self.ray.init(address=self.address, runtime_env={"working_dir": self.folder, "env_vars": plugins}, **quiet)
             else:
-                self.ray.init(num_cpus=self.workers, include_dashboard=False, object_store_memory=STORE, _temp_dir=self.folder,
+                cores = max(workers or 0, len(os.sched_getaffinity(0)))  # those that this process may use
+                self.ray.init(num_cpus=cores, include_dashboard=False, object_store_memory=STORE, _temp_dir=self.folder,
                               _node_ip_address="127.0.0.1", **quiet)
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise common.Failure(f"cannot start Ray: {str(error).splitlines()[0]}") from error
@@ -111,32 +142,77 @@ class Cluster:
     def __exit__(self, *_):
         self.close()
 
+    def open(self, threads):
+        """Adds a worker, which waits for a core (and its share of a GPU) if there is none. One thread: neither decoders nor elements
+        share the work on a frame among cores, because each core has clips of its own."""
+        environment = {"OPENCV_FOR_THREADS_NUM": "1"} if threads == 1 else {}
+        actor = self.ray.remote(child.Worker).options(num_cpus=1, num_gpus=self.share, max_concurrency=self.clips).remote(environment)
+        self.workers.append(Worker(actor, actor.analyse.remote({**self.trial, "threads": threads})))
+
+    def drop(self, worker):
+        if worker in self.workers:
+            self.workers.remove(worker)
+            self.ray.kill(worker.actor)
+
     def outcome(self, reference):
-        """The result of a task. A worker that was killed, or a lost machine, is a crash."""
+        """The result of a call of a worker, and whether the worker is gone: it was killed, or its machine was lost."""
         try:
-            return self.ray.get(reference)
+            return self.ray.get(reference), False
         except self.ray.exceptions.RayError as error:
-            killed = isinstance(error, self.ray.exceptions.WorkerCrashedError)
-            return {"status": "crashed", "error": "the worker was killed" if killed else str(error).strip().splitlines()[-1]}
+            actor = isinstance(error, self.ray.exceptions.RayActorError)
+            return {"status": "crashed", "error": "the worker was killed" if actor else str(error).strip().splitlines()[-1]}, True
+
+    def check_open(self, worker, failures):
+        """Reads the result of a trial. Raises a Failure if the plugin, the settings or the machine are wrong."""
+        result, _ = self.outcome(worker.opening)
+        if result["status"] == "ok":
+            worker.opening = None
+        elif result["status"] != "setup" and failures < OPEN_FAILURES:
+            self.drop(worker)
+        else:
+            raise common.Failure(result["error"] + (" (on one of the machines)" if self.address else ""))
+
+    def add(self, clip, request):
+        """Adds a job while results() runs: it is the next one."""
+        self.waiting.appendleft(Job(clip, request))
 
     def results(self, jobs, retries, stopped):
-        """Analyses clips. Takes pairs of a clip and its request (see analyse.py), and yields (clip, result) as they finish. A crash
-        is repeated up to `retries` times, after the clips that wait; the result says `attempts`. Ends early once stopped() is true.
-        """
-        waiting, running = collections.deque((clip, request, 1) for clip, request in jobs), {}
-        window = self.workers if self.address and self.workers else PENDING
+        """Works on clips. Takes pairs of a clip and its request (see analyse.py), and yields (clip, result) as they finish. After a
+        crash of a process, each clip in it is tried again in a process of its own, after the clips that wait: once, or up to
+        `retries` times; after the loss of a worker, up to LOSSES times. The result says `attempts`. Ends early once stopped() is true."""
+        self.waiting, running = collections.deque(Job(clip, request) for clip, request in jobs), {}
+        waiting = self.waiting
+        wanted = min(self.wanted, len(waiting))
+        threads = 1 if len(waiting) >= self.wanted * self.clips else 0
+        failures = 0
         try:
             while (waiting or running) and not stopped():
-                while waiting and len(running) < window:
-                    job = waiting.popleft()
-                    running[self.task.remote(job[1])] = job
-                for reference in self.ray.wait(list(running), timeout=0.5)[0]:
-                    clip, request, attempt = running.pop(reference)
-                    result = self.outcome(reference)
-                    if result["status"] == "crashed" and attempt <= retries:
-                        waiting.append((clip, request, attempt + 1))
+                while len(self.workers) < wanted:
+                    self.open(threads)
+                self.hand_out(waiting, running, threads)
+                opening = {worker.opening: worker for worker in self.workers if worker.opening}
+                for reference in self.ray.wait([*running, *opening], timeout=0.5)[0]:
+                    if reference in opening:
+                        self.check_open(opening[reference], failures)
+                        failures = failures + 1 if opening[reference].opening else 0
+                        continue
+                    job = running.pop(reference)
+                    result, gone = self.outcome(reference)
+                    if gone:
+                        self.drop(job.worker)
+                    if job.again(result, gone, retries):
+                        waiting.append(job)
                     else:
-                        yield clip, {**result, "attempts": attempt}
+                        yield job.clip, {**result, "attempts": job.attempts}
         finally:
-            for reference in running:
-                self.ray.cancel(reference, force=True)
+            for worker in list(self.workers):
+                self.drop(worker)
+
+    def hand_out(self, waiting, running, threads):
+        """Gives clips that wait to workers that are open, until each has as many as it takes. `running`: call → job."""
+        for worker in (worker for worker in self.workers if not worker.opening):
+            free = self.clips - sum(job.worker is worker for job in running.values())
+            for _ in range(min(free, len(waiting))):
+                job = waiting.popleft()
+                job.worker, alone, job.attempts = worker, job.attempts > 0, job.attempts + 1
+                running[worker.actor.analyse.remote({**job.request, "threads": threads}, alone=alone)] = job

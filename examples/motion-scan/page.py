@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Writes the page that sums up a scan: one file, which needs no other file and no network."""
+"""Writes the page that sums up a scan: one file, which shows the pictures beside it and needs no network."""
+import collections
 import html
+import os
 import string
+import urllib.parse
 
 import common
 
@@ -22,6 +25,9 @@ PAGE = string.Template("""<!doctype html>
   th[aria-sort=descending] button::after { content: " ▼"; }
   .failed, .crashed, .timeout { color: #b00020; }
   .missing { color: #777; }
+  td.pictures { text-align: left; white-space: nowrap; }
+  td.pictures img { height: 3.6em; margin-right: .3em; vertical-align: middle; }
+  td.cuts a { display: block; white-space: nowrap; }
   td.share { background: linear-gradient(#bcd6f5, #bcd6f5) left / var(--share) 100% no-repeat; }
 </style>
 <h1>$title</h1>
@@ -46,7 +52,9 @@ $rows
 </script>
 </html>
 """)
-HEADS = ("clip", "status", "duration, s", "frames", "motion", "objects", "first motion, s", "brightness", "frames/s", "remark")
+HEADS = ("clip", "status", "duration, s", "frames", "motion", "objects", "first motion, s", "brightness", "frames/s", "pictures", "remark")
+CUTS = "clips"  # a column of its own before the last one, if there are some
+REPORTS = "reports"  # the folder in which motion-report puts a folder for each clip
 
 
 def number(value, digits):
@@ -56,22 +64,57 @@ def number(value, digits):
     return f'<td data-value="{value:.6g}">{value:.{digits}f}</td>'
 
 
-def row(clip):
+def link(file):
+    return html.escape(urllib.parse.quote(file))
+
+
+def picture(begin, file):
+    return f'<a href="{link(file)}"><img src="{link(file)}" loading="lazy" alt="motion at {begin:.1f} s"></a>'
+
+
+def links(clip):
+    """A cell with links to what was cut out of a clip, for those who open it."""
+    files = "".join(f'<a href="{link(file)}">{begin:.1f} s</a>' for begin, file in clip["links"])
+    more = f"<span>and {clip['cuts'] - len(clip['links'])} more</span>" if clip["cuts"] > len(clip["links"]) else ""
+    cell = f'<details><summary>{clip["cuts"]}</summary>{files}{more}</details>' if files else ""
+    return f'<td class="cuts" data-value="{clip["cuts"]}">{cell}</td>'
+
+
+def remark(clip):
+    """What a person should know of a clip."""
+    incomplete = "incomplete" if clip["status"] == "ok" and not clip["complete"] else None
+    return "; ".join(filter(None, (incomplete, clip["error"], clip["cut_remark"])))
+
+
+def row(clip, report, with_cuts):
+    """`report`: the file of the clip's report, or nothing. `with_cuts`: whether there is a column of what was cut out."""
     frames = clip["frames"] or 0
     share = clip["motion_frames"] / frames if frames else None
     motion = number(None, 0) if share is None else \
         f'<td class="share" style="--share: {100 * share:.0f}%" data-value="{share:.6g}">{100 * share:.0f} %</td>'
-    return (f'<tr><td>{html.escape(clip["clip"])}</td><td class="{clip["status"]}">{clip["status"]}</td>'
+    name = html.escape(clip["clip"])
+    name = f'<a href="{link(report)}">{name}</a>' if report else name
+    return (f'<tr><td>{name}</td><td class="{clip["status"]}">{clip["status"]}</td>'
             f'{number(clip["duration"], 1)}{number(clip["frames"], 0)}{motion}{number(clip["objects"] if frames else None, 0)}'
             f'{number(clip["first_motion"], 1)}{number(clip["brightness"], 0)}{number(clip["rate"], 0)}'
-            f'<td>{html.escape(clip["error"] or "")}</td></tr>')
+            f'<td class="pictures" data-value="{len(clip["pictures"])}">{"".join(picture(*each) for each in clip["pictures"])}</td>'
+            f'{links(clip) if with_cuts else ""}<td>{html.escape(remark(clip))}</td></tr>')
+
+
+def reports(folder, rows):
+    """The reports of clips, by their names. motion-report names their folders like the files, so these must differ."""
+    counts = collections.Counter(os.path.basename(clip["clip"]) for clip in rows)
+    files = {name: os.path.join(REPORTS, name, "report.html") for name, count in counts.items() if name and count == 1}
+    return {name: file for name, file in files.items() if os.path.isfile(os.path.join(folder, file))}
 
 
 def write(path, rows, facts):
     """Writes the page. Rows are those of clips.parquet, facts are sentences."""
+    found, with_cuts = reports(os.path.dirname(path), rows), any(clip["cuts"] for clip in rows)
+    heads = [*HEADS[:-1], CUTS, HEADS[-1]] if with_cuts else HEADS
     title = f"{len(rows)} clip{'s' if len(rows) != 1 else ''}"
     with common.whole(path) as stream:
         stream.write(PAGE.substitute(
             title=title, facts="<br>".join(map(html.escape, facts)),
-            heads="".join(f"<th><button>{head}</button></th>" for head in HEADS),
-            rows="\n".join(map(row, rows))).encode("utf-8", "backslashreplace"))
+            heads="".join(f"<th><button>{head}</button></th>" for head in heads),
+            rows="\n".join(row(clip, found.get(os.path.basename(clip["clip"])), with_cuts) for clip in rows)).encode("utf-8", "backslashreplace"))

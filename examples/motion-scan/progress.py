@@ -1,18 +1,26 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Shows how far a scan is: a bar in a terminal, otherwise a line every ten seconds."""
+"""Shows how far a scan is: clips, hours of video, speed, time left. A bar in a terminal, otherwise a line every ten seconds."""
 import sys
 import time
 
 EVERY = 10  # seconds between lines
 
 
+def length_of(seconds):
+    """A time for people."""
+    for unit, name in ((3600, "h"), (60, "min")):
+        if seconds >= unit:
+            return f"{seconds / unit:.1f} {name}"
+    return f"{seconds:.0f} s"
+
+
 class Progress:
     """Counts finished clips, for a `with` block. `total` are those of this run."""
 
     def __init__(self, total):
-        self.total, self.done, self.failed, self.told = total, 0, 0, 0
+        self.total, self.done, self.failed, self.told, self.video = total, 0, 0, 0, 0.0
         self.began = self.said = time.monotonic()
-        self.bar = None
+        self.ended = self.bar = None
         if sys.stderr.isatty():
             try:
                 from tqdm import tqdm
@@ -24,6 +32,7 @@ class Progress:
         return self
 
     def __exit__(self, *_):
+        self.ended = time.monotonic()  # Ray takes a while to stop, and analyses nothing meanwhile
         if self.bar is not None:
             self.bar.close()
         elif self.done > self.told:
@@ -35,21 +44,33 @@ class Progress:
         else:
             print(text, file=sys.stderr, flush=True)
 
+    def amount(self):
+        """How much video, and how fast."""
+        speed = self.video / max(1e-3, self.seconds())
+        return f"{self.video / 3600:.2f} h of video, {speed:.3g} times real time"
+
+    def seconds(self):
+        return (self.ended or time.monotonic()) - self.began
+
+    def sum(self):
+        return f"{self.done} in {length_of(self.seconds())}: {self.amount()}"
+
     def line(self):
-        seconds = time.monotonic() - self.began
         failed = f", {self.failed} failed" if self.failed else ""
-        left = (self.total - self.done) * seconds / self.done
-        about = f", about {left:.0f} s left" if left else ""
-        self.say(f"  {self.done} of {self.total} clips{failed}, {self.done / seconds:.2f} clips/s{about}")
+        left = (self.total - self.done) * self.seconds() / self.done
+        about = f", about {length_of(left)} left" if left else ""
+        self.say(f"  {self.done} of {self.total} clips{failed}, {self.amount()}{about}")
         self.said, self.told = time.monotonic(), self.done
 
     def add(self, clip, result):
         self.done += 1
+        self.video += result.get("duration") or 0
         if result["status"] != "ok":
             self.failed += 1
             self.say(f"{clip.name}: {result['error']}")
         if self.bar is not None:
-            self.bar.set_postfix(failed=self.failed, refresh=False)
+            failed = f", {self.failed} failed" if self.failed else ""
+            self.bar.set_postfix_str(self.amount() + failed, refresh=False)
             self.bar.update()
         elif time.monotonic() - self.said >= EVERY:
             self.line()

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # An array of Slurm jobs, each of which analyses one part of the clips. The arguments are those of motion-scan:
 #   sbatch --array=0-7 examples/motion-scan/slurm.sh @list.txt --out=FOLDER --set preset=outdoor
-# FOLDER must be on a file system that all nodes share. With GPUs: sbatch --gres=gpu:1 …, and --gpus-per-clip=0.25 at the end. Run the same
+# FOLDER must be on a file system that all nodes share. With GPUs: sbatch --gres=gpu:1 …. Run the same
 # command again after a failure: finished clips are not repeated. MOTION_SCAN is the program (examples/motion-scan/motion-scan in the
 # folder of sbatch), PYTHON the interpreter that has Ray (python3).
 #SBATCH --job-name=motion-scan
@@ -16,6 +16,8 @@ if [[ ! ${SLURM_ARRAY_TASK_ID:-} ]]; then
   echo 'slurm.sh: run it with sbatch --array=0-7' >&2
   exit 2
 fi
+workers=(--workers="${SLURM_CPUS_PER_TASK:-1}")
+if [[ ${SLURM_GPUS_ON_NODE:-} ]]; then workers=(); fi # one for each GPU
 # exec: Slurm's signals reach the program, which then stops in order.
 exec "${PYTHON:-python3}" "${MOTION_SCAN:-${SLURM_SUBMIT_DIR:-.}/examples/motion-scan/motion-scan}" "$@" \
-  --workers="${SLURM_CPUS_PER_TASK:-1}" --shard="$SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT"
+  "${workers[@]}" --shard="$SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT"

@@ -1,26 +1,42 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Writes the results of all clips as Parquet: clips, seconds, events and objects. Clips are read one after the other, and rows are
-written in groups, so that memory does not grow with the number of clips."""
+written in groups, so that memory does not grow with the number of clips. With clips of events, also the lists of these."""
 import contextlib
+import csv
+import io
+import json
 import pathlib
 
+import clips_of_events
 import common
 
+PICTURES = 4  # of a clip on the page
+LINKS = 100  # to what was cut out of a clip, on the page
+LISTED = ("clip", *clips_of_events.COLUMNS)  # columns of the lists of what was cut out
 GROUP = 50000  # rows of a table that wait in memory
 
 # Columns and types. Times are in seconds of the clip, shares are 0 to 1, boxes and lengths in pixels, luma in percent.
 COLUMNS = {
-    "clips": {"clip": "string", "key": "string", "status": "string", "error": "string", "attempts": "int32", "width": "int32",
+    "clips": {"clip": "string", "key": "string", "status": "string", "error": "string", "complete": "bool_", "attempts": "int32", "width": "int32",
               "height": "int32", "frames": "int64", "motion_frames": "int64", "duration": "float64", "objects": "int64",
               "first_motion": "float64", "brightness": "float64",
-              "backend": "string", "seconds": "float64", "rate": "float64", "cpu_seconds": "float64", "memory_mib": "float64"},
+              "backend": "string", "seconds": "float64", "rate": "float64", "cpu_seconds": "float64", "memory_mib": "float64",
+              "cuts": "int32", "cut_remark": "string"},
     "seconds": {"clip": "string", "second": "int64", "frames": "int32", "motion_frames": "int32", "changed_mean": "float64",
                 "changed_max": "float64", "brightness": "float64", "dark": "float64", "bright": "float64"},
-    "events": {"clip": "string", "event": "string", "time": "float64", "changed_ratio": "float64", "id": "int64", "line": "string",
-               "direction": "string"},
+    "events": {"clip": "string", "event": "string", "begin": "float64", "end": "float64", "duration": "float64", "objects": "int64",
+               "picture": "string", "cut": "string", "changed_ratio": "float64", "id": "int64", "line": "string", "direction": "string"},
     "objects": {"clip": "string", "id": "int64", "zone": "string", "entered": "float64", "left": "float64", "seconds": "float64",
-                "path_length": "float64", "x": "int32", "y": "int32", "width": "int32", "height": "int32"},
+                "path_length": "float64", "x": "int32", "y": "int32", "width": "int32", "height": "int32", "cut": "string"},
 }
+LARGEST = {"int32": 2**31 - 1, "int64": 2**63 - 1, "float64": 2**63 - 1}  # of whole numbers
+# What the page and the sums cannot do without.
+NEEDED = {"seconds": ("second", "frames", "motion_frames"), "events": ("event", "begin", "end", "duration"),
+          "objects": ("id", "entered", "left")}
+# What a result has of a file that was cut out, a row of clips_of_events.py, and of all of them. Each has all of these.
+CUT = {"file": "string", "begin_s": "float64", "end_s": "float64", "event_begin_s": "float64", "event_end_s": "float64",
+       "begin_clock": "string"}  # and object
+CUTS = {"of": "string", "before": "float64", "after": "float64", "folder": "string", "remark": "string"}  # and error
 
 
 def load_arrow():
@@ -32,22 +48,140 @@ def load_arrow():
     return pyarrow
 
 
+def is_text(text, errors):
+    try:
+        text.encode("utf-8", errors)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def is_value(value, kind):
+    """Whether a value can stand in a column of a kind. None can stand in all."""
+    if value is None:
+        return True
+    if kind == "string":
+        return isinstance(value, str) and is_text(value, "strict")
+    if kind == "bool_" or isinstance(value, bool):
+        return kind == "bool_" and isinstance(value, bool)
+    return (kind == "float64" and isinstance(value, float)) or (isinstance(value, int) and abs(value) <= LARGEST[kind])
+
+
+def is_error(text):
+    """Whether a text, or None, can be the error of a result. It may have the name of a file, which need not be valid text."""
+    return text is None or (isinstance(text, str) and is_text(text, "surrogateescape"))
+
+
+def is_name(text):
+    """Whether a text can be the name of a file in a folder."""
+    return isinstance(text, str) and text not in ("", ".", "..") and not set(text) & set("/\0")
+
+
+def has_all(row, columns, needed):
+    """Whether a row has a value, or None, in each of the columns, and no None in those that are needed."""
+    return isinstance(row, dict) and all(column in row and is_value(row[column], kind) for column, kind in columns.items()) \
+        and all(row[column] is not None for column in needed)
+
+
+def is_cut(row):
+    """Whether a row of a result says what was cut out for it, or that nothing was."""
+    return row is None or (has_all(row, CUT, CUT) and is_name(row["file"])
+                           and (row.get("object") == "" or is_value(row.get("object"), "int64")))
+
+
+def is_row(row, name):
+    """Whether a row of a result can be a row of a table."""
+    return isinstance(row, dict) and is_cut(row.get("cut")) \
+        and all(is_value(row.get(column), kind) for column, kind in COLUMNS[name].items() if column != "cut") \
+        and all(row.get(column) is not None for column in NEEDED[name])
+
+
+def is_result(result):
+    """Whether something that was read is a result of analyse.py, so that it fits the tables and the page."""
+    if not isinstance(result, dict):
+        return False
+    lists = {"seconds": result.get("profile", []), "events": result.get("events", []), "objects": result.get("objects", [])}
+    if not all(isinstance(rows, list) and all(is_row(row, name) for row in rows) for name, rows in lists.items()):
+        return False
+    if any(column in result and result[column] is None for column in ("frames", "motion_frames", "complete")):
+        return False
+    if ("frames" in result) != ("motion_frames" in result):
+        return False
+    cuts = result.get("cut")
+    if cuts is not None and not (has_all(cuts, CUTS, CUTS) and is_name(cuts["folder"]) and "error" in cuts and is_error(cuts["error"])):
+        return False
+    if cuts is None and cuts_of(result):
+        return False
+    # These come from the lists, and from the clip itself.
+    own = {**COLUMNS["clips"], **dict.fromkeys(("error", "objects", "first_motion", "brightness", "rate", "cuts", "cut_remark"))}
+    return is_error(result.get("error")) \
+        and all(is_value(result.get(column), kind) for column, kind in own.items() if kind and column not in ("clip", "key"))
+
+
 def text_of(name):
     """A name as valid text."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
+def cuts_of(result):
+    """The rows of what was cut out of a clip, as in its clips.csv."""
+    return [row["cut"] for row in [*result.get("events", ()), *result.get("objects", ())] if row.get("cut")]
+
+
+def file_of(result, row):
+    """The path of what was cut out, from the folder of the tables."""
+    return f"clips/{result['cut']['folder']}/{row['file']}"
+
+
+def with_files(result, rows):
+    """Rows of events or objects with paths of what was cut out."""
+    return [{**row, "cut": file_of(result, row["cut"]) if row.get("cut") else None} for row in rows]
+
+
 def row_of(clip, result):
-    """The row of a clip in `clips`. Without a result its status is `missing`."""
+    """The row of a clip in `clips`, and for the page the `pictures` of its longest motions: (begin, file), and `links` to what was cut
+    out: (begin, file). Without a result its status is `missing`."""
     result = result or {"status": "missing"}
-    lit = [row for row in result.get("profile", ()) if row["brightness"] is not None]
+    lit = [row for row in result.get("profile", ()) if row.get("brightness") is not None]
     frames = sum(row["frames"] for row in lit)
-    seconds = result.get("seconds")
+    seconds, motions = result.get("seconds"), [event for event in result.get("events", ()) if event["event"] == "motion"]
+    longest = sorted((event for event in motions if event.get("picture")), key=lambda event: -event["duration"])[:PICTURES]
+    cut, found = result.get("cut") or {}, cuts_of(result)
+    remark = "; ".join(filter(None, (cut.get("error"), cut.get("remark"))))
     return {**{column: result.get(column) for column in COLUMNS["clips"]}, "clip": text_of(clip.name), "key": clip.key,
-            "objects": len(result.get("objects", ())),
-            "first_motion": next((event["time"] for event in result.get("events", ()) if event["event"] == "begin"), None),
+            "error": text_of(result["error"]) if result.get("error") else None, "objects": len(result.get("objects", ())),
+            "complete": result.get("complete", False),
+            "first_motion": motions[0]["begin"] if motions else None,
+            "pictures": [(event["begin"], event["picture"]) for event in motions if event in longest],
+            "cuts": len(found), "cut_remark": text_of(remark) if remark else None,
+            "links": [(row["event_begin_s"], file_of(result, row)) for row in found[:LINKS]],
             "rate": result["frames"] / seconds if seconds and "frames" in result else None,
             "brightness": sum(row["brightness"] * row["frames"] for row in lit) / frames if frames else None}
+
+
+class Lists:
+    """clips.csv and clips.json of what was cut out of all clips, which become whole at the end of a `with` block."""
+
+    def __init__(self, stack, folder):
+        self.csv, self.json = (stack.enter_context(common.whole(folder / name)) for name in clips_of_events.LISTS)
+        self.before = "[\n"
+        self.line(LISTED)
+        stack.callback(self.finish)
+
+    def line(self, cells):
+        text = io.StringIO()
+        csv.writer(text).writerow(map(common.harmless, cells))
+        self.csv.write(text.getvalue().encode())
+
+    def add(self, clip, result):
+        for row in cuts_of(result):
+            row = {"clip": clip, **row, "file": f"{result['cut']['folder']}/{row['file']}"}
+            self.line(row[name] for name in LISTED)
+            self.json.write((self.before + json.dumps(row)).encode())
+            self.before = ",\n"
+
+    def finish(self):
+        self.json.write(b"[]\n" if self.before == "[\n" else b"\n]\n")
 
 
 class Table:
@@ -75,12 +209,15 @@ def write(folder, clips, results):
     arrow, rows = load_arrow(), []
     with contextlib.ExitStack() as stack:
         tables = {name: Table(arrow, stack, pathlib.Path(folder) / f"{name}.parquet", columns) for name, columns in COLUMNS.items()}
+        lists = Lists(stack, results.cuts) if results.cuts.is_dir() else None
         for clip in clips:
             result = results.read(clip)
             rows.append(row_of(clip, result))
             tables["clips"].add(rows[-1:])
             for name, key in (("seconds", "profile"), ("events", "events"), ("objects", "objects")):
-                tables[name].add([{"clip": rows[-1]["clip"], **row} for row in (result or {}).get(key, ())])
+                tables[name].add([{"clip": rows[-1]["clip"], **row} for row in with_files(result, (result or {}).get(key, ()))])
+            if lists and result:
+                lists.add(rows[-1]["clip"], result)
         for table in tables.values():
             table.flush()
     return rows

@@ -13,7 +13,7 @@ import pathlib
 import sys
 import urllib.parse
 
-OWN = {"report.html": ["application/json", "text/plain", None], "index.html": [None]}  # types of the scripts
+OWN = {"report.html": ["application/json", "text/plain", "text/plain", "text/plain", None], "index.html": [None]}  # types of the scripts
 
 
 class Page(html.parser.HTMLParser):
@@ -57,7 +57,7 @@ def main():
     if path.name == "report.html":
         json.loads(page.texts["data"])
     if len(sys.argv) > 2:
-        pathlib.Path(sys.argv[2]).write_bytes(base64.b64decode(page.texts.get("webm", "")))
+        pathlib.Path(sys.argv[2]).write_bytes(base64.b64decode(page.texts.get("clip", "")))
         pathlib.Path(sys.argv[3]).write_bytes(base64.b64decode(page.pictures[0].partition(",")[2]))
 
 

@@ -15,12 +15,12 @@ FOREVER = 10**6  # seconds for a clip that ends by itself, however busy the mach
 FRAMES = 40
 
 
-def make_clip(path, frames=FRAMES, size=160):
+def make_clip(path, frames=FRAMES, size=160, muxer="avimux"):
     """Writes a clip of a ball that moves."""
     with open(path, "wb") as stream:
         subprocess.run(["gst-launch-1.0", "-q", "videotestsrc", "pattern=ball", f"num-buffers={frames}", "!",
-                        f"video/x-raw,width={size},height=120,framerate=20/1", "!", "jpegenc", "!", "avimux", "!", "fdsink"],
-                       stdout=stream, check=True, timeout=LIMIT)
+                        f"video/x-raw,width={size},height=120,framerate=20/1", "!", "jpegenc", "!",
+                        *muxer.split(), "!", "fdsink"], stdout=stream, check=True, timeout=LIMIT)
 
 
 def make_sound(path):

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Runs examples/motion-scan on Ray: bad clips, killed workers, and stops. Needs Ray and Arrow; see scan_test.py."""
 import contextlib
+import csv
 import http.server
+import json
 import os
 import pathlib
 import re
@@ -13,6 +15,8 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.parse
+from unittest import mock
 
 from scan_fixture import EXAMPLES, FOREVER, FRAMES, LIMIT, PROGRAM, Folder, make_clip, make_sound
 
@@ -85,12 +89,26 @@ def clip_processes(ancestor):
             if b"analyse.py" in line and state not in "ZX" and below(process)]
 
 
+def is_connected(process, port):
+    """Whether a process has a connection to a port of this machine."""
+    rows = [line.split() for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    sockets = {f"socket:[{row[9]}]" for row in rows if row[2].endswith(f":{port:04X}")}
+    with contextlib.suppress(OSError):  # it may end, and close its files
+        return any(os.readlink(file) in sockets for file in pathlib.Path(f"/proc/{process}/fd").iterdir())
+    return False
+
+
+def end_group(group, number=signal.SIGTERM):
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, number)
+
+
 class Scan(Folder):
     """The program on Ray."""
 
-    def start(self, *arguments):
+    def start(self, *arguments, workers=2):
         # A session of its own, as a terminal gives one: Ctrl-C goes to all of its processes.
-        command = [sys.executable, str(PROGRAM), *arguments, "--workers=2"]
+        command = [sys.executable, str(PROGRAM), *arguments, f"--workers={workers}"]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
         self.addCleanup(self.end, process)
         return process
@@ -120,7 +138,9 @@ class Scan(Folder):
 
     def wait_gone(self, numbers):
         """Waits until processes have ended. They may wait for a parent that asks how."""
+        ends = time.monotonic() + LIMIT
         while any(processes().get(number, (0, "Z"))[1] not in "ZX" for number in numbers):
+            self.assertLess(time.monotonic(), ends, f"{numbers} do not end")
             time.sleep(0.02)
 
     def finished(self):
@@ -139,7 +159,7 @@ class Scan(Folder):
         scan = self.start("clips", held.uri, "--out=out", "--retries=1", f"--timeout={FOREVER}")
         # Once all others are finished, the clip that waits is the only one.
         self.wait_for(scan, lambda: self.finished() == 9 and held.requests, "nine results, and the clip that waits")
-        ((killed, worker),) = clip_processes(scan.pid)
+        ((killed, worker),) = [each for each in clip_processes(scan.pid) if is_connected(each[0], held.server.server_port)]
         os.kill(worker, signal.SIGKILL)
         self.wait_gone([killed])
         held.go_on.set()
@@ -167,37 +187,159 @@ class Scan(Folder):
         self.assertEqual(page.count("<tr>"), 12)
         self.assertIn("&lt;i&gt;ü.avi", page)
         self.assertNotIn("<i>", page)
-        self.assertNotRegex(page, "(src|href)=|@import")
+        links = re.findall('(?:src|href)="([^"]*)"', page)
+        self.assertTrue(links and all(pathlib.Path("out", link).is_file() for link in links), links)
+        self.assertNotIn("@import", page)
         self.assertEqual(pathlib.Path("victim").read_text(), "x")
 
-    def test_nodes_need_nothing_but_the_plugin(self):
-        """A cluster of two nodes that do not see the examples: --address sends what they need."""
+    def test_a_clip_that_kills_its_process_costs_no_other(self):
+        make_clip("a.avi")
+        held = [Held("a.avi") for _ in range(2)]
+        for each in held:
+            self.addCleanup(each.close)
+        os.truncate("a.avi", os.path.getsize("a.avi") // 2)
+        scan = self.start("a.avi", *(each.uri for each in held), "--out=out", "--retries=1", "--clips-per-worker=2",
+                          f"--timeout={FOREVER}", workers=1)
+
+        def processes_of(before=()):
+            """The processes that have the two clips, once both have another one than before."""
+            found = [process for each in held for process, _ in clip_processes(scan.pid)
+                     if is_connected(process, each.server.server_port)]
+            return found if len(found) == 2 and not set(found) & set(before) else None
+        first = self.wait_for(scan, processes_of, "two clips in progress")
+        self.assertEqual(first[0], first[1])
+        os.kill(first[0], signal.SIGKILL)
+        second = self.wait_for(scan, lambda: processes_of(first), "two clips that are tried again")
+        self.assertNotEqual(second[0], second[1])
+        os.kill(second[0], signal.SIGKILL)
+        self.wait_gone(second[:1])
+        held[1].go_on.set()
+        out, _ = self.finish(scan, 0)
+        self.assertRegex(out, r"clips +3: 2 ok \(1 incomplete\), 1 crashed\n")
+        # Behind the signal, an error has what the process said last, such as a warning of a library.
+        rows = {row["clip"]: (row["status"], row["attempts"], row["error"] and row["error"].partition(":")[0])
+                for row in table("out/clips.parquet")}
+        self.assertEqual(rows, {"a.avi": ("ok", 1, None), held[1].uri: ("ok", 2, None),
+                                held[0].uri: ("crashed", 2, "the process was ended by SIGKILL")})
+
+    def crash_cuts(self):
+        """Lets processes that cut out of a clip kill themselves as often as the file beside it with the suffix .crash says."""
+        os.mkdir("site")
+        pathlib.Path("site/sitecustomize.py").write_text(f"""
+import os, sys
+if any(each.endswith("analyse.py") for each in sys.orig_argv):
+    sys.path.append({str(EXAMPLES)!r})
+    import clips_of_events
+    cut = clips_of_events.cut_each
+
+    def crash(path, *arguments):
+        left = int(open(path + ".crash").read()) if os.path.exists(path + ".crash") else 0
+        if left:
+            open(path + ".crash", "w").write(str(left - 1))
+            os.kill(os.getpid(), 9)
+        cut(path, *arguments)
+
+    clips_of_events.cut_each = crash
+""")
+        self.enterContext(mock.patch.dict(os.environ, {"PYTHONPATH": str(self.folder / "site")}))
+
+    def test_clips_of_events(self):
+        os.mkdir("clips")
+        names = "0.avi", "1 ü.avi", "=2.avi", "3.avi"
+        for name in names:
+            make_clip(f"clips/{name}")
+        self.touch("clips/text.avi")
+        self.crash_cuts()
+        pathlib.Path("clips/0.avi.crash").write_text("1")
+        pathlib.Path("clips/3.avi.crash").write_text("9")
+        out, err = self.finish(self.start("--clips", "clips", "--out=out", "--retries=1", "--before=0.5", "--after=0"), 0)
+        # One crash is tried again; a clip that crashes always keeps its analysis.
+        self.assertRegex(out, r"clips +5: 4 ok, 1 failed\n")
+        self.assertRegex(out, r"clips of events +3, in out/clips; remarks on 1 in")
+        self.assertIn("clips/3.avi: not all of its motions were cut out: the process was ended by SIGKILL", err)
+        self.assertEqual(pathlib.Path("clips/0.avi.crash").read_text() + pathlib.Path("clips/3.avi.crash").read_text(), "07")
+        rows = {row["clip"]: row for row in table("out/clips.parquet")}
+        self.assertEqual([rows[f"clips/{name}"]["cuts"] for name in (*names, "text.avi")], [1, 1, 1, 0, 0])
+        self.assertIn("SIGKILL", rows["clips/3.avi"]["cut_remark"])
+        cut = {row["clip"]: row["cut"] for row in table("out/events.parquet") if row["event"] == "motion"}
+        self.assertEqual([bool(cut[f"clips/{name}"]) for name in names], [True] * 3 + [False])
+        self.assertTrue(cut["clips/1 ü.avi"].startswith("clips/1_ü_"))
+        listed = json.loads(pathlib.Path("out/clips/clips.json").read_text())
+        self.assertEqual(sorted(f"clips/{row['file']}" for row in listed), sorted(filter(None, cut.values())))
+        with open("out/clips/clips.csv", newline="", encoding="utf-8") as stream:
+            self.assertEqual(list(csv.DictReader(stream)), [{key: str(value) for key, value in row.items()} for row in listed])
+        links = set(re.findall('href="(clips/[^"]*)"', pathlib.Path("out/summary.html").read_text()))
+        self.assertEqual({urllib.parse.unquote(link) for link in links}, set(filter(None, cut.values())))
+        for file in links:
+            self.assertGreater(os.path.getsize(pathlib.Path("out", urllib.parse.unquote(file))), 1000)
+        # The same again has nothing to do. Another kind only cuts: results keep their analysis.
+        out, err = self.finish(self.start("--clips", "clips", "--out=out", "--before=0.5", "--after=0"), 0)
+        self.assertRegex(out, "analysed now +none")
+        os.unlink("clips/3.avi.crash")
+        before = {row["clip"]: (row["cpu_seconds"], row["frames"]) for row in rows.values()}
+        out, err = self.finish(self.start("clips", "--clips=visits", "--out=out"), 0)
+        self.assertRegex(out, r"clips of events +\d+, in out/clips\n")
+        rows = table("out/clips.parquet")
+        self.assertEqual({row["clip"]: (row["cpu_seconds"], row["frames"]) for row in rows}, before)
+        self.assertFalse([row for row in table("out/events.parquet") if row["cut"]])
+        cut = [row["cut"] for row in table("out/objects.parquet")]
+        self.assertTrue(cut and all(f"_object-" in file and pathlib.Path("out", file).is_file() for file in cut), cut)
+        self.assertEqual(len(cut), len(list(self.folder.glob("out/clips/*/*.mkv"))))
+        # A run without --clips leaves them.
+        out, err = self.finish(self.start("clips", "--out=out"), 0)
+        self.assertRegex(out, rf"clips of events +{len(cut)}, in out/clips\n")
+
+    def start_nodes(self, place):
+        """Starts a cluster of two nodes of one core each, which do not see the examples. Returns its port, and the second node."""
         hide = ["unshare", "--map-root-user", "--mount", "bash", "-euc", 'mount -t tmpfs none "$0" && exec "$@"', str(EXAMPLES)]
         if subprocess.run([*hide, "true"], capture_output=True).returncode:
             self.skipTest("this machine lets nobody mount")
-        os.mkdir("clips")
-        for number in range(6):
-            make_clip(f"clips/{number}.avi")
         ray, port = str(pathlib.Path(sys.executable).with_name("ray")), free_port()
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-        place = tempfile.mkdtemp(prefix="scan-", dir="/tmp")  # short, because Ray's sockets are in it
-        self.addCleanup(shutil.rmtree, place, ignore_errors=True)
         for arguments in (["--head", f"--port={port}", "--include-dashboard=false", f"--temp-dir={place}"],
                           [f"--address=127.0.0.1:{port}"]):
             node = subprocess.Popen([*hide, ray, "start", "--block", "--node-ip-address=127.0.0.1", "--num-cpus=1",
                                      "--disable-usage-stats", *arguments], cwd="/", env=environment, start_new_session=True,
                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             self.addCleanup(node.wait)
-            self.addCleanup(os.killpg, node.pid, signal.SIGTERM)
+            self.addCleanup(end_group, node.pid)
             self.wait_for(node, lambda: listens(port), "a node")
 
         def nodes():
             said = subprocess.run([ray, "status", f"--address=127.0.0.1:{port}"], capture_output=True, text=True)
             return said.stdout.count(" node_")
         self.wait_for(node, lambda: nodes() == 2, "two nodes")
-        out, err = self.finish(self.start("clips", "--out=out", f"--address=127.0.0.1:{port}"), 0)
-        self.assertRegex(out, r"clips +6: 6 ok")
-        self.assertEqual({row["frames"] for row in table("out/clips.parquet")}, {FRAMES})
+        return port, node
+
+    def test_a_cluster_that_loses_a_node_loses_no_clip(self):
+        """Two nodes that have nothing but the plugin: --address sends what they need. The second one is killed while it works."""
+        place = tempfile.mkdtemp(prefix="scan-", dir="/tmp")  # short, because Ray's sockets are in it
+        self.addCleanup(shutil.rmtree, place, ignore_errors=True)
+        port, node = self.start_nodes(place)
+        os.mkdir("clips")
+        for number in range(6):
+            make_clip(f"clips/{number}.avi")
+        held = [Held("clips/0.avi") for _ in range(2)]  # one for each node
+        for each in held:
+            self.addCleanup(each.close)
+        scan = self.start(*(each.uri for each in held), "clips", "--out=out", f"--address=127.0.0.1:{port}",
+                          f"--timeout={FOREVER}", "--clips")
+        self.wait_for(scan, lambda: all(each.requests for each in held), "a clip on each node")
+        running = clip_processes(node.pid)
+        self.assertEqual(len(running), 1)
+        end_group(node.pid, signal.SIGKILL)
+        self.wait_gone([process for process, _ in running])
+        for each in held:
+            each.go_on.set()
+        out, err = self.finish(scan, 0)
+        self.assertRegex(out, r"clips +8: 8 ok")
+        rows = table("out/clips.parquet")
+        self.assertEqual({row["frames"] for row in rows}, {FRAMES})
+        self.assertEqual(sorted(row["attempts"] for row in rows), [1] * 7 + [2])
+        # The nodes wrote the clips of events into the folder that they share; what is no file cannot be cut.
+        self.assertEqual(sorted(row["cuts"] for row in rows), [0] * 2 + [1] * 6)
+        self.assertEqual([row["cut_remark"] for row in rows], ["it is no file"] * 2 + [None] * 6)
+        self.assertTrue(all(pathlib.Path("out", row["cut"]).is_file() for row in table("out/events.parquet") if row["cut"]))
 
     def test_a_stopped_scan_goes_on_without_repeating_work(self):
         os.mkdir("clips")

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What the analysis of a clip found, in memory that does not grow with the length of the clip, except for its events."""
+from dataclasses import dataclass, field
+
+COLUMNS = 2000  # places of the time line, at most; several frames share one
+
+
+@dataclass
+class Frame:
+    """Brightness is the mean of the luma, dark and bright are its 1st and 99th percentiles, in percent of the range. `changed` is
+    in percent of the picture."""
+    time: float
+    brightness: float = 0
+    dark: float = 0
+    bright: float = 0
+    changed: float = 0
+    regions: int = 0
+    moving: bool = False
+
+
+class Columns:
+    """Frames in at most COLUMNS columns: the time of the first one, the greatest change, the sum of the brightness and its widest
+    band. When all columns are full, neighbours are joined."""
+
+    def __init__(self):
+        self.rows, self.step = [], 1  # [time, changed, sum, dark, bright, frames]
+
+    def add(self, frame):
+        row = [frame.time, frame.changed, frame.brightness, frame.dark, frame.bright, 1]
+        if self.rows and self.rows[-1][5] < self.step:
+            self.rows[-1] = self.joined(self.rows[-1], row)
+            return
+        if len(self.rows) == COLUMNS:
+            self.rows = [self.joined(*self.rows[i:i + 2]) for i in range(0, COLUMNS, 2)]
+            self.step *= 2
+        self.rows.append(row)
+
+    @staticmethod
+    def joined(a, b):
+        return [a[0], max(a[1], b[1]), a[2] + b[2], min(a[3], b[3]), max(a[4], b[4]), a[5] + b[5]]
+
+    def lists(self):
+        """The columns as lists, rounded for the page."""
+        return {"time": [round(row[0], 3) for row in self.rows], "changed": [round(row[1], 3) for row in self.rows],
+                "mean": [round(row[2] / row[5], 1) for row in self.rows], "dark": [round(row[3], 1) for row in self.rows],
+                "bright": [round(row[4], 1) for row in self.rows]}
+
+
+@dataclass
+class Findings:
+    """`visits`, `crossings` and `notes` (stopped, moving, removed) are events as in motion.jsonl, `lights` times, `runs` pairs of
+    times of the first and the last frame of a motion. `pictures` are those of pictures.Pictures, `recording` is a
+    recording.Recorder. `poster` is a JPEG of the frame in which most moves. `incomplete` says why the clip was not analysed to
+    its end or events were not cut out, or is empty."""
+    count: int = 0
+    moving: int = 0
+    start: float = 0
+    end: float = 0
+    light: float = 0  # sum of the brightness of all frames
+    most: Frame = field(default_factory=lambda: Frame(0, changed=-1))
+    columns: Columns = field(default_factory=Columns)
+    runs: list = field(default_factory=list)
+    visits: list = field(default_factory=list)
+    crossings: list = field(default_factory=list)
+    notes: list = field(default_factory=list)
+    lights: list = field(default_factory=list)
+    pictures: object = None
+    recording: object = None
+    poster: bytes = b""
+    size: tuple = (0, 0)
+    backend: str = ""
+    settings: str = ""  # of cudadiff: all properties that are not at their defaults
+    incomplete: str = ""
+    stopped: bool = False  # by Ctrl-C
+    declared: float = 0  # length of the clip in seconds, as far as the pipeline knows it
+    frame_time: float = 0  # for which the last frame is shown, in seconds; if that is unknown, the step between the last two
+    clips: dict = field(default_factory=dict)  # files of events, by their begin and the number of the object (None: a motion)
+    cut: str = ""  # how many clips of events there are, and where
+    seconds: float = 0  # that the analysis took
+    was_moving: bool = False
+
+    def add(self, frame):
+        """Frames come in the order of their times."""
+        if not self.count:
+            self.start = frame.time
+        if frame.moving and self.was_moving:
+            self.runs[-1][1] = frame.time
+        elif frame.moving:
+            self.runs.append([frame.time, frame.time])
+        if frame.changed > self.most.changed:
+            self.most = frame
+        self.was_moving = frame.moving
+        self.count += 1
+        self.moving += frame.moving
+        self.light += frame.brightness
+        self.end = max(self.end, frame.time)
+        self.columns.add(frame)
+
+    @property
+    def length(self):
+        return self.end - self.start

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Follows the objects of a cudadiff: where each one is over time, and how it looks when it is seen best."""
+import collections
+import tempfile
+import threading
+from dataclasses import dataclass
+
+import numpy
+
+import common
+from common import Gst
+from cudavision import frames
+
+import gi
+gi.require_version("GstApp", "1.0")
+from gi.repository import GstApp  # noqa: E402, F401: gives appsrc and appsink their signals
+
+import media
+import recording
+
+BETTER = 1.1  # a picture replaces another one if its score is this many times as high
+MARGIN = 0.3  # of the box of an object, around it in its picture
+LARGE = 480  # greatest width and height of the picture of an object
+WIDE = 960  # of that of a whole frame
+GRID = 96  # cells across the wider side of a mask, at most
+
+
+class Pictures:
+    """JPEGs in a file without a name in `folder`, by number."""
+
+    def __init__(self, folder):
+        self.file, self.places, self.lock = tempfile.TemporaryFile(dir=folder), {}, threading.Lock()
+
+    def put(self, number, jpeg):
+        with self.lock:
+            self.places[number] = self.file.seek(0, 2), len(jpeg)
+            self.file.write(jpeg)
+
+    def get(self, number):
+        """The JPEG, or b"" if there is none."""
+        if number not in self.places:
+            return b""
+        offset, length = self.places[number]
+        with self.lock:
+            self.file.seek(offset)
+            return self.file.read(length)
+
+    @property
+    def size(self):
+        return sum(length for _, length in self.places.values())
+
+
+@dataclass
+class Best:
+    """The best view of an object so far: a copy of that part of the frame."""
+    score: float
+    frame: tuple  # format, width, height, planes
+    seen: int  # timestamp at which the object was seen last
+
+
+def cut(buffer, caps, box):
+    """A copy of a box of a frame, with even edges, as format, width, height and planes. The box lies in the frame."""
+    with frames.Frame(buffer, caps) as frame:
+        x, y, w, h = box
+        left, top = x - x % 4, y - y % 4
+        right, bottom = min(frame.width, x + w + -(x + w) % 4), min(frame.height, y + h + -(y + h) % 4)
+        planes = []
+        for plane in map(numpy.asarray, frame.planes):
+            across, down = -(-frame.width // plane.shape[1]), -(-frame.height // plane.shape[0])
+            planes.append(plane[top // down:-(-bottom // down), left // across:-(-right // across)].copy())
+        return frame.format, right - left, bottom - top, planes
+
+
+class Tracker:
+    """Watches a cudadiff with output=mask. Records the places of its objects and the masks; `pictures` are those of the objects,
+    untinted. `poster()` is a JPEG of the frame in which objects fill most; `size` is the width and height of frames.
+
+    On a GPU, frames are in its memory before and after the cudadiff. So `before` and `after` are pads further away, where frames
+    are in system memory; timestamps tell which frame is which. All three pads belong to one thread."""
+
+    def __init__(self, before, motion, after, recorder, folder):
+        self.recorder, self.pictures, self.size = recorder, Pictures(folder), (0, 0)
+        self.best, self.poster_score, self.poster_frame = {}, -1, None
+        self.inputs = collections.deque(maxlen=10)  # frames as they came in; more than the elements between can hold
+        self.segment, self.sampled, self.masked = None, None, None
+        self.close, self.wide, self.small = self.cameras = media.Camera(LARGE), media.Camera(WIDE), media.mask_camera(GRID)
+        before.add_probe(Gst.PadProbeType.BUFFER, self.on_input)
+        motion.get_static_pad("src").add_probe(Gst.PadProbeType.BUFFER, self.on_objects)
+        after.add_probe(Gst.PadProbeType.BUFFER, self.on_mask)
+
+    def __enter__(self):
+        for camera in self.cameras:
+            camera.__enter__()
+        return self
+
+    def __exit__(self, *error):
+        self.inputs.clear()
+        self.poster_frame = None
+        for camera in self.cameras:
+            camera.__exit__(*error)
+
+    def time_of(self, pad, buffer):
+        """The stream time of a buffer in seconds, or None."""
+        event = pad.get_sticky_event(Gst.EventType.SEGMENT, 0)
+        time = event.parse_segment().to_stream_time(Gst.Format.TIME, buffer.pts) if event else Gst.CLOCK_TIME_NONE
+        return None if time == Gst.CLOCK_TIME_NONE else time / Gst.SECOND
+
+    def on_input(self, pad, info):
+        self.inputs.append((info.get_buffer(), pad.get_current_caps()))
+        return Gst.PadProbeReturn.OK
+
+    def on_objects(self, pad, info):
+        buffer = info.get_buffer()
+        time = self.time_of(pad, buffer)
+        # A little less than a step, because frames may come a little early.
+        if time is None or (self.sampled is not None and 0 <= time - self.sampled < recording.STEP * 0.9):
+            return Gst.PadProbeReturn.OK
+        self.size, self.sampled = common.size_of_caps(pad.get_current_caps()), time
+        # An object that is held is only where it is predicted to be. Without tracking, regions have no ids.
+        seen = {each.id: each.box for each in frames.objects(buffer) if each.confirmed and not each.held}
+        for number, box in seen.items():
+            self.recorder.place(time, number, box)
+            self.look(number, box, buffer.pts)
+        self.develop(buffer.pts)
+        score = sum(w * h for _, _, w, h in seen.values())
+        if score > self.poster_score * BETTER and (frame := self.input_at(buffer.pts)):
+            self.poster_score, self.poster_frame = score, frame
+        return Gst.PadProbeReturn.OK
+
+    def on_mask(self, pad, info):
+        buffer = info.get_buffer()
+        time = self.time_of(pad, buffer)
+        if time is not None and (self.masked is None or not 0 <= time - self.masked < recording.STEP * 0.9):
+            self.masked = time
+            if sample := self.small.sample(buffer, pad.get_current_caps()):
+                with frames.Frame(sample) as frame:
+                    self.recorder.mask(time, numpy.asarray(frame.planes[0]).reshape(frame.height, frame.width) > 127)
+        return Gst.PadProbeReturn.OK
+
+    def input_at(self, pts):
+        return next((one for one in self.inputs if one[0].pts == pts), None)
+
+    def look(self, number, box, pts):
+        """Keeps the part of the frame in which the object is whole and largest. At the edge, only a part of it may be seen."""
+        (x, y, w, h), (width, height) = box, self.size
+        score = w * h * (1 if 0 < x and 0 < y and x + w < width and y + h < height else 0.25)
+        best = self.best.get(number)
+        if best:
+            best.seen = pts
+        frame = self.input_at(pts)
+        if not frame or w < 1 or h < 1 or (best and score <= best.score * BETTER):
+            return
+        across, down = round(w * MARGIN), round(h * MARGIN)
+        left, top = max(0, x - across), max(0, y - down)
+        right, bottom = min(width, x + w + across), min(height, y + h + down)
+        self.best[number] = Best(score, cut(*frame, (left, top, right - left, bottom - top)), pts)
+
+    def develop(self, pts=None):
+        """Makes the JPEGs of objects that were not seen for a while; of all, without a time."""
+        for number in [number for number, best in self.best.items() if pts is None or not 0 <= pts - best.seen < 5 * Gst.SECOND]:
+            self.pictures.put(number, self.close.shoot_planes(*self.best.pop(number).frame))
+
+    def poster(self):
+        """A JPEG, or b"" without a frame."""
+        return self.wide.shoot(*self.poster_frame) if self.poster_frame else b""

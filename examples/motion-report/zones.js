@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The zones and lines of the report, and zones that are drawn with the mouse and become the text of an option.
+"use strict";
+
+/** Adds an SVG element with these attributes, and with a text or a tooltip. */
+const drawSvg = (parent, name, attributes, text, tooltip) => {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  if (text !== undefined) made.textContent = text;
+  if (tooltip) drawSvg(made, "title", {}, tooltip);
+  parent.append(made);
+  return made;
+};
+
+const labelAt = (parent, x, y, size, text) =>
+  drawSvg(parent, "text", {x, y, "font-size": size, "stroke-width": size / 5, "text-anchor": "middle"}, text);
+
+const middleOf = (points) => [0, 1].map((i) => points.reduce((sum, point) => sum + point[i], 0) / points.length);
+
+/** Draws the zones and lines of the report; `size` is that of a text in pixels of the clip. */
+const drawZones = (group, zones, size) => {
+  group.replaceChildren();
+  for (const zone of zones) {
+    drawSvg(group, "polygon", {points: zone.points.join(" ")});
+    labelAt(group, ...middleOf(zone.points), size, zone.name);
+  }
+};
+
+const drawLines = (group, lines, size) => {
+  group.replaceChildren();
+  for (const line of lines) {
+    const [[x1, y1], [x2, y2]] = line.points;
+    drawSvg(group, "line", {x1, y1, x2, y2});
+    // An arrow to the right of somebody who looks from the first point to the second.
+    const long = Math.hypot(x2 - x1, y2 - y1) || 1, [dx, dy] = [(x2 - x1) / long, (y2 - y1) / long];
+    const [x, y] = [(x1 + x2) / 2, (y1 + y2) / 2];
+    const point = (along, aside) => `${x + along * dx * size - aside * dy * size} ${y + along * dy * size + aside * dx * size}`;
+    drawSvg(group, "path", {d: `M${point(-.5, 0)} L${point(.5, 0)} L${point(0, .9)} Z`});
+    labelAt(group, x, y - size * .6, size, line.name);
+  }
+};
+
+/** Zones that are drawn into `group` of the SVG `overlay` with the mouse. */
+const makeZoneEditor = (overlay, group, [width, height], element, textSize) => {
+  let drawn = [], points = null, pointer = null;  // points: of the zone that is being drawn, or null
+
+  const share = (value, full) => Math.min(Math.max(value / full, 0), 1).toFixed(3);
+  const text = () => drawn.map(({name, corners}) =>
+    `${name}: ${corners.map(([x, y]) => `${share(x, width)},${share(y, height)}`).join(" ")}`).join("; ");
+  const show = () => {
+    group.replaceChildren();
+    for (const {name, corners} of drawn) {
+      drawSvg(group, "polygon", {points: corners.join(" ")});
+      labelAt(group, ...middleOf(corners), textSize(), name);
+    }
+    if (points?.length) drawSvg(group, "polyline", {points: points.concat(pointer ? [pointer] : []).join(" ")});
+    overlay.classList.toggle("drawing", points !== null);
+    element("zone-draw").setAttribute("aria-pressed", String(points !== null));
+    // In a shell, nothing is special between ' and '.
+    element("zone-text").value = `--zones='${text().replaceAll("'", "'\\''")}'`;
+  };
+  /** A name without the characters that separate zones. It is different from all others. */
+  const nameOf = () => {
+    const wanted = element("zone-name").value.replace(/[:;\s]+/g, " ").trim() || "zone";
+    for (let number = 1; ; ++number) {
+      const name = number > 1 ? `${wanted} ${number}` : wanted;
+      if (drawn.every((zone) => zone.name !== name)) return name;
+    }
+  };
+  const finish = () => {
+    const corners = points.filter((point, i) => !i || String(point) !== String(points[i - 1]));
+    if (corners.length >= 3) drawn.push({name: nameOf(), corners});
+    points = null;
+    show();
+  };
+  const place = (event) => {
+    const box = overlay.getBoundingClientRect();
+    return [Math.round((event.clientX - box.left) / box.width * width), Math.round((event.clientY - box.top) / box.height * height)];
+  };
+
+  overlay.addEventListener("click", (event) => {
+    if (!points) return;
+    if (event.detail > 1) return finish();
+    points.push(place(event));
+    show();
+  });
+  overlay.addEventListener("pointermove", (event) => {
+    if (!points) return;
+    pointer = place(event);
+    show();
+  });
+  element("zone-draw").addEventListener("click", () => {
+    if (points) return finish();
+    points = [];
+    pointer = null;
+    show();
+  });
+  element("zone-clear").addEventListener("click", () => {
+    drawn = [];
+    points = null;
+    show();
+  });
+  element("zone-copy").addEventListener("click", () => {
+    element("zone-text").select();
+    document.execCommand("copy");  // also where the clipboard is not allowed, as in a page of a disk
+  });
+  show();
+
+  return {
+    /** Whether this key was for the zone that is being drawn. */
+    key: (key) => {
+      if (!points || !["Enter", "Escape"].includes(key)) return false;
+      if (key === "Escape") points = [];
+      finish();
+      return true;
+    },
+    show,
+  };
+};
