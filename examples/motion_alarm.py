@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Prints a line of JSON for each event of cudadiff, and saves a picture of each begin in this folder. With preset=…, zones=… or
-lines=… events of objects (enter, leave, cross) are printed too.
+lines=… events of objects (enter, leave, stopped, cross …) are printed too.
 Needs python3-gi and gir1.2-gst-plugins-base-1.0."""
 import datetime, json, os, re, signal, sys, warnings
 import common, inputs, uris
@@ -17,7 +17,8 @@ class Input:
 
     def start(self):
         source, values = inputs.source_of(self.location)
-        self.pipeline = common.parse(f"{source} ! queue ! videoconvert ! cudadiff name=diff output=passthrough ! video/x-raw "
+        self.pipeline = common.parse(f"{source} ! queue ! videoconvert ! cudadiff name=diff output=passthrough "
+                                     f"message-interval={2**63} ! video/x-raw "
                                      "! appsink name=sink sync=false max-buffers=1 emit-signals=true", source=values)
         for text in properties:
             inputs.set_property(self.pipeline.get_by_name("diff"), text)

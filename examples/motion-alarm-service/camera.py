@@ -4,43 +4,43 @@
     source ! queue ! videoconvert ! cudadiff ! appsink          frames stay in the memory in which the decoder makes them
 
 Messages of cudadiff are handled in the thread that posts them, before their frame comes to the appsink, so the frame after `begin`
-is its snapshot."""
+is the first snapshot of a motion. Better views follow (best.py)."""
 
 import collections
 import datetime
 import logging
+import threading
 
+import advice
 import common
 import inputs
 import uris
+from best import Best, Inputs
+from checks import text_of
 from common import Gst
 from kept import Kept
+from recorder import Recorder
 
 log = logging.getLogger("motion-alarm")
 SOURCE_DEFAULTS = {"rtspsrc": {"latency": 200}}  # milliseconds; GStreamer's default of 2000 delays an alarm
 
 
-def text_of(name, value) -> str:
-    """NAME=VALUE, as GStreamer reads values."""
-    return f"{name}={str(value).lower() if isinstance(value, bool) else value}"
+
+def now() -> str:
+    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")
 
 
-def check(settings):
-    """Raises a Failure if cudadiff has no such property or value, or if the input is a file that cannot be read."""
-    diff = common.parse("cudadiff name=diff ! fakesink").get_by_name("diff")
-    for name, value in settings.cudadiff.items():
-        if not inputs.set_property(diff, text_of(name, value)):
-            raise common.Failure(
-                f"[camera.{settings.key}.cudadiff]: cudadiff has no such property or value: {text_of(name, value)}"
-            )
-    inputs.source_of(settings.uri)
+def last_motion(event) -> int:
+    """The timestamp of the last frame with motion, of a message `end`."""
+    timestamp, stream_time, last = (event.get_value(name) for name in ("timestamp", "stream-time", "last-motion"))
+    return timestamp - max(0, stream_time - last) if Gst.CLOCK_TIME_NONE not in (timestamp, stream_time, last) else timestamp
 
 
 class Camera(Kept):
-    """`listener` has the methods event(camera, line), state(camera) and snapshot(camera, sample); `show` takes the name and the
-    sample of each frame."""
+    """`listener` has the methods event(camera, line), state(camera), snapshot(camera, sample) and clip(camera, row); `show` takes the
+    name and the sample of each frame; `recording`: a config.Recording, or None."""
 
-    def __init__(self, settings, reconnect, listener, show=None):
+    def __init__(self, settings, reconnect, listener, show=None, recording=None):
         super().__init__(settings.key, reconnect)
         self.settings, self.listener, self.show = settings, listener, show
         self.motion, self.visits = (
@@ -48,8 +48,11 @@ class Camera(Kept):
             set(),
         )  # visits: (id, zone) of the objects that are in view; the zone is None without zones
         self.events = collections.Counter()  # by name, since the start of the service
-        self.begins = False  # whether motion begins in the next frame
+        self.begins = self.ends = False  # whether motion begins or ended with the next frame
+        self.best, self.inputs = Best(lambda sample: listener.snapshot(self, sample)), None
         self.diff = None
+        self.live, self.last_pts, self.gap = False, Gst.CLOCK_TIME_NONE, None  # gap: the thread that sends a GAP event
+        self.recorder = Recorder(self.name, recording, self.on_clip) if settings.recording else None
 
     @property
     def objects(self) -> int:
@@ -62,7 +65,17 @@ class Camera(Kept):
         uri = self.settings.uri
         return uris.hide(text.replace(uri, self.name).replace(uris.opened(uri), self.name), uri)
 
+    def advice_about(self, kind, came):
+        uri = self.settings.uri
+        if kind == "end":
+            return advice.about_end(uri)
+        return advice.about_silence(uri, came) if kind == "silence" else advice.about_error(kind, uri)
+
+    def setting(self, text):
+        return f"[camera.{self.name}.cudadiff]: {text}"
+
     def build(self):
+        self.live, self.last_pts = False, Gst.CLOCK_TIME_NONE
         description, values = inputs.source_of(self.settings.uri)
         pipeline = common.parse(
             f"{description} ! queue name=queue ! videoconvert ! cudadiff name=diff "
@@ -73,17 +86,29 @@ class Camera(Kept):
         self.diff, source = pipeline.get_by_name("diff"), pipeline.get_by_name("source")
         for name, value in self.settings.cudadiff.items():
             inputs.set_property(self.diff, text_of(name, value))
+        self.inputs = Inputs(self.diff)
         if source.find_property("uri"):
             source.connect("source-setup", lambda _, element: self.set_up(element))
         else:
             self.set_up(source)
+        if self.recorder:
+            self.recorder.attach(pipeline)
         pipeline.get_by_name("sink").connect("new-sample", self.on_frame)
         bus = pipeline.get_bus()
         bus.enable_sync_message_emission()
         bus.connect("sync-message::element", self.on_message)
         return pipeline
 
+    def is_silent(self, seconds):
+        """The camera stalls, or is slow: cudadiff posts what becomes due without a frame. In a thread, because the event waits for
+        the one that brings frames."""
+        if self.live and self.last_pts != Gst.CLOCK_TIME_NONE and not (self.gap and self.gap.is_alive()):
+            event = Gst.Event.new_gap(self.last_pts, int(seconds * Gst.SECOND))
+            self.gap = threading.Thread(target=self.diff.get_static_pad("sink").send_event, args=(event,), daemon=True)
+            self.gap.start()
+
     def is_live(self, pipeline):  # drop frames instead of falling behind, and do not delay them
+        self.live = True
         Gst.util_set_object_arg(pipeline.get_by_name("queue"), "leaky", "downstream")
         pipeline.get_by_name("queue").set_property("max-size-buffers", 2)
         pipeline.get_by_name("sink").set_property("sync", False)
@@ -108,11 +133,14 @@ class Camera(Kept):
         if name in ("enter", "leave"):
             visit = (event.get_value("id"), event.get_value("zone") if event.has_field("zone") else None)
             (self.visits.add if name == "enter" else self.visits.discard)(visit)
-        if name == "begin":
-            self.begins = True
+        if name in ("begin", "end"):
+            self.begins, self.ends = name == "begin", self.ends or name == "end"
         self.events[name] += 1
-        line = inputs.line_of(event)
-        line = {"camera": self.name, **line, "at": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")}
+        line = {"camera": self.name, **inputs.line_of(event), "at": now()}
+        if self.recorder and name == "begin":
+            self.recorder.begin(event.get_value("timestamp"), line["at"])
+        if self.recorder and name == "end":
+            self.recorder.end(last_motion(event), line["at"])
         log.info(
             "%s: %s",
             self.name,
@@ -123,17 +151,38 @@ class Camera(Kept):
 
     def on_frame(self, sink):
         sample = sink.emit("pull-sample")
+        self.last_pts = sample.get_buffer().pts
         self.seen()
+        picture = self.inputs.of(sample)
+        if self.ends:
+            self.ends = False
+            self.best.finish()
         if self.begins:
             self.begins = False
-            self.listener.snapshot(self, sample)
+            self.best.begin()
+        self.best.look(sample, picture)
         if self.show:
             self.show(self.name, sample)
         return Gst.FlowReturn.OK
+
+    def on_clip(self, row):
+        """A clip was written (`row`), or whether clips can be written changed (None)."""
+        if row:
+            log.info("%s: the clip %s", self.name, row["file"])
+            self.listener.clip(self, {"camera": self.name, "event": "clip", **row, "at": now()})
+        self.listener.state(self)
+
+    @property
+    def trouble(self) -> str:
+        """Why no frames come, or why they are not recorded."""
+        return self.problem or (self.recorder.problem if self.recorder else "")
 
     def came(self):
         self.listener.state(self)
 
     def lost(self):
-        self.begins = False  # cudadiff ended motion and visits when it stopped
+        self.begins = self.ends = False  # cudadiff ended motion and visits when it stopped
+        self.best.finish()
+        if self.recorder:
+            self.recorder.close()
         self.listener.state(self)

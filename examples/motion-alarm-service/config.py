@@ -37,7 +37,7 @@ class Metrics:
 
 @dataclasses.dataclass
 class Wall:
-    sink: str = "videoconvert ! autovideosink"  # a pipeline's description, which gets video/x-raw, format=I420
+    sink: str = ""  # a pipeline's description, which gets video/x-raw, format=I420; empty: the page, or a screen if there is none
     width: int = dataclasses.field(default=1280, metadata=between(16, 16384))
     height: int = dataclasses.field(default=720, metadata=between(16, 16384))
     fps: int = dataclasses.field(default=10, metadata=between(1, 240))
@@ -45,6 +45,12 @@ class Wall:
     hold: float = dataclasses.field(
         default=5, metadata=between(0, 1e6)
     )  # seconds for which the last picture of a lost camera stays
+
+
+@dataclasses.dataclass
+class Page:
+    host: str = "127.0.0.1"
+    port: int = dataclasses.field(default=9752, metadata=between(1, 65535))
 
 
 @dataclasses.dataclass
@@ -57,10 +63,21 @@ class Reconnect:
 
 
 @dataclasses.dataclass
+class Recording:
+    folder: str  # gets a folder for each camera that has recording = true
+    before: float = dataclasses.field(default=5, metadata=between(0, 60))  # seconds
+    after: float = dataclasses.field(default=5, metadata=between(0, 600))  # seconds after the last motion
+    longest: float = dataclasses.field(default=300, metadata=between(5, 86400))  # seconds of a clip; more becomes several clips
+    size: float = dataclasses.field(default=10, metadata=between(0, 1e6))  # GiB for each camera; 0: no limit
+    days: float = dataclasses.field(default=30, metadata=between(0, 36500))  # a clip is kept for; 0: for ever
+
+
+@dataclasses.dataclass
 class Camera:
     uri: str = dataclasses.field(metadata=ENVIRONMENT)  # as for motion_alarm.py: a URI, /dev/video0, a file, `test`
     title: str = ""  # for people; the key of the table is for topics and labels
     wall: bool = True  # whether it has a place on the wall
+    recording: bool = False  # whether motion is recorded, as [recording] says
     source: dict = dataclasses.field(default_factory=dict)  # properties of the source element, such as rtspsrc
     cudadiff: dict = dataclasses.field(default_factory=dict)  # properties of cudadiff
     key: str = ""
@@ -79,6 +96,8 @@ class Config:
     mqtt: Mqtt | None
     metrics: Metrics | None
     wall: Wall | None
+    recording: Recording | None
+    page: Page | None
 
 
 def slug(text: str) -> str:
@@ -145,8 +164,8 @@ def load(file: str) -> Config:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise Failure(f"{file} is no TOML: {error}") from error
     for name in document:
-        if name not in ("camera", "reconnect", "mqtt", "metrics", "wall"):
-            raise Failure(f"there is no table [{name}]; there are camera.NAME, reconnect, mqtt, metrics and wall")
+        if name not in ("camera", "reconnect", "mqtt", "metrics", "wall", "recording", "page"):
+            raise Failure(f"there is no table [{name}]; there are camera.NAME, reconnect, mqtt, metrics, wall, recording and page")
     tables = document.get("camera")
     if not isinstance(tables, dict) or not tables:
         raise Failure(f"{file} names no camera: write a table [camera.NAME] for each one")
@@ -164,7 +183,7 @@ def load(file: str) -> Config:
         cameras.append(camera)
     parts = {
         name: fill(kind, document[name], name) if name in document else None
-        for name, kind in {"mqtt": Mqtt, "metrics": Metrics, "wall": Wall}.items()
+        for name, kind in {"mqtt": Mqtt, "metrics": Metrics, "wall": Wall, "recording": Recording, "page": Page}.items()
     }
     if parts["mqtt"]:
         check_topic(parts["mqtt"].topic, "topic in [mqtt]")
@@ -172,4 +191,11 @@ def load(file: str) -> Config:
             check_topic(parts["mqtt"].discovery, "discovery in [mqtt]")
     if parts["wall"] and not 1 <= sum(camera.wall for camera in cameras) <= 63:
         raise Failure("[wall] shows 1 to 63 cameras; wall = false in the table of a camera leaves it out")
+    if parts["wall"] and not parts["wall"].sink and not parts["page"]:
+        parts["wall"].sink = "videoconvert ! autovideosink"
+    for camera in cameras:
+        if camera.recording and not parts["recording"]:
+            raise Failure(f"recording in [camera.{camera.key}] needs the table [recording], which says where to")
+    if parts["recording"] and not any(camera.recording for camera in cameras):
+        raise Failure("[recording] is for no camera: write recording = true in the table of each camera that is recorded")
     return Config(cameras, fill(Reconnect, document.get("reconnect", {}), "reconnect"), **parts)

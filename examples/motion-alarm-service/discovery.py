@@ -7,12 +7,15 @@ import json
 
 from config import identifier, slug
 
+LONGEST = 255  # characters of a state in Home Assistant
+
 
 def states(topic: str, camera) -> dict[str, str]:
     """The retained topics of a camera with their present payloads, but the snapshot."""
     base = f"{topic}/{camera.name}"
     found = {
         f"{base}/status": "online" if camera.up else "offline",
+        f"{base}/problem": camera.trouble[:LONGEST] or "none",
         f"{base}/motion": "ON" if camera.motion else "OFF",
         f"{base}/objects": str(camera.objects),
     }
@@ -39,6 +42,12 @@ def entities(topic: str, camera):
         "state_topic": f"{base}/objects",
     }
     yield "image", "snapshot", {"name": "Snapshot", "content_type": "image/jpeg", "image_topic": f"{base}/snapshot"}
+    yield "sensor", "problem", {
+        "name": "Problem",
+        "icon": "mdi:camera-off",
+        "entity_category": "diagnostic",
+        "state_topic": f"{base}/problem",
+    }
     yield "binary_sensor", "connection", {
         "name": "Connection",
         "device_class": "connectivity",
@@ -50,8 +59,8 @@ def entities(topic: str, camera):
 
 
 def discovery(prefix: str, topic: str, cameras) -> dict[str, str]:
-    """Home Assistant's discovery: topic → JSON. An entity is available while the service runs, and, except for the connection and
-    the last snapshot, while frames come from the camera."""
+    """Home Assistant's discovery: topic → JSON. An entity is available while the service runs, and, except for the connection, the
+    problem and the last snapshot, while frames come from the camera."""
     node, messages = identifier(topic), {}
     for camera in cameras:
         device = {
@@ -62,7 +71,7 @@ def discovery(prefix: str, topic: str, cameras) -> dict[str, str]:
         }
         for component, entity, keys in entities(topic, camera):
             available = [f"{topic}/status"] + (
-                [f"{topic}/{camera.name}/status"] if entity not in ("connection", "snapshot") else []
+                [f"{topic}/{camera.name}/status"] if entity not in ("connection", "problem", "snapshot") else []
             )
             payload = {
                 "unique_id": f"{node}_{camera.name}_{entity}",

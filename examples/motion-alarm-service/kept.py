@@ -7,10 +7,12 @@ import random
 import threading
 import time
 
+import advice
 import common
 from common import Gst
 
 log = logging.getLogger("motion-alarm")
+SILENCE = 0.4  # seconds without a frame
 
 
 def gpu_contexts() -> list:
@@ -43,6 +45,10 @@ class Backoff:
         return min(self.most, self.first * 2 ** min(tries, 64))
 
 
+class Wrong(common.Failure):
+    """A setting of the configuration is wrong: it is not the camera that is lost."""
+
+
 class Kept(threading.Thread):
     """Derive from it: `build` returns a pipeline, `seen` must be called for each of its frames."""
 
@@ -54,6 +60,7 @@ class Kept(threading.Thread):
         self.stopping = threading.Event()
         self.frames = self.reconnects = 0  # since the start of the service
         self.fps, self.up = 0.0, False  # up: frames come
+        self.problem = ""  # why no frames come, and what a person can do; without secrets
         self.first_frame = self.last_frame = 0.0  # of this try, in seconds on the monotonic clock
 
     def build(self) -> Gst.Pipeline:
@@ -61,6 +68,9 @@ class Kept(threading.Thread):
 
     def is_live(self, pipeline):
         """Called before a pipeline with a live source plays."""
+
+    def is_silent(self, seconds):
+        """Called about ten times a second while frames came and none comes for a while. Must not block."""
 
     def drain(self, pipeline):
         """Ends the stream, so that what is under way comes out."""
@@ -76,12 +86,20 @@ class Kept(threading.Thread):
         """Removes what must not appear in the log."""
         return text
 
+    def advice_about(self, kind: str, came: bool) -> str:
+        """What a person can do: `kind` is "end", "silence" or that of an error (advice.kind_of); `came`: there were frames."""
+        return ""
+
+    def setting(self, text: str) -> str:
+        """A sentence of an element about one of its settings, with the place of the setting in the configuration."""
+        return text
+
     def seen(self):
         self.frames += 1
         self.last_frame = time.monotonic()
         if not self.up and not self.stopping.is_set():
             self.up = True
-            self.first_frame = self.last_frame
+            self.first_frame, self.problem = self.last_frame, ""
             log.info("%s: the first frame came", self.name)
             self.came()
 
@@ -90,20 +108,39 @@ class Kept(threading.Thread):
 
     def run(self):
         while not self.stopping.is_set():
+            what = "lost"
             try:
                 reason = self.play()
+            except Wrong as error:
+                reason, what = str(error), "wrong configuration"
             except common.Failure as error:
                 reason = str(error)
             except Exception as error:  # an error in this program must not end the watch over a camera
                 reason = f"{type(error).__name__}: {error}"
             ran, self.up, self.fps = self.last_frame - self.first_frame if self.up else 0, False, 0.0
+            if not self.stopping.is_set():
+                self.problem = self.hide(f"{what}: {reason}")
             self.lost()
             if self.stopping.is_set():
                 break
-            delay = self.backoff.after(ran)
-            log.warning("%s: lost: %s; the next try is in %.1f s", self.name, self.hide(reason), delay)
+            # Nothing but the size of a camera's picture can put a wrong setting right without a restart of the service.
+            delay = self.reconnect.most if what != "lost" else self.backoff.after(ran)
+            log.warning("%s: %s; the next try is in %.1f s", self.name, self.problem, delay)
             self.stopping.wait(delay)
             self.reconnects += not self.stopping.is_set()
+
+    def why(self, message) -> str:
+        """A sentence about the message with which a pipeline ended; None: it was silent for too long. Raises Wrong."""
+        if message and message.type == Gst.MessageType.ERROR:
+            kind, text = advice.kind_of(message.parse_error()[0]), common.text_of(message)
+            if kind == advice.SETTINGS:
+                raise Wrong(self.setting(text))
+        elif message:
+            kind, text = "end", "the stream ended"
+        else:
+            kind, text = "silence", f"no frame came for {self.reconnect.timeout:g} s"
+        hint = self.advice_about(kind, self.up)
+        return f"{text.rstrip('.')}: {hint}" if hint else text
 
     def play(self) -> str:
         """Runs the pipeline to its end, and returns why it ended."""
@@ -120,10 +157,12 @@ class Kept(threading.Thread):
             while not self.stopping.is_set():
                 message = bus.timed_pop_filtered(Gst.SECOND // 10, ends)
                 if message:
-                    return common.text_of(message) if message.type == Gst.MessageType.ERROR else "the stream ended"
+                    return self.why(message)
                 now = time.monotonic()
                 if now - self.last_frame > self.reconnect.timeout:
-                    return f"no frame came for {self.reconnect.timeout:g} s"
+                    return self.why(None)
+                if self.up and now - self.last_frame > SILENCE:
+                    self.is_silent(now - self.last_frame)
                 if now - measured >= 1:
                     self.fps = (self.frames - counted) / (now - measured)
                     measured, counted = now, self.frames

@@ -34,6 +34,15 @@ class Collector:
             for name in ("begin", "end", "enter", "leave", "cross", "light"):
                 events.add_metric([camera.name, name], camera.events[name])
         yield events
+        recorders = [(camera.name, camera.recorder) for camera in self.cameras if camera.recorder]
+        for name, text, value in (
+            ("clips", "Clips that were written.", lambda recorder: recorder.written_clips),
+            ("clip_failures", "Clips that could not be written, or not to their end.", lambda recorder: recorder.failures),
+        ):
+            family = CounterMetricFamily(f"cudavision_camera_{name}", text, labels=["camera"])
+            for camera, recorder in recorders:
+                family.add_metric([camera], value(recorder))
+            yield family
         if self.wall:
             yield CounterMetricFamily("cudavision_wall_frames", "Frames of the wall.", value=self.wall.frames)
             yield GaugeMetricFamily("cudavision_wall_up", "Whether the wall gives frames.", value=float(self.wall.up))
@@ -43,10 +52,14 @@ class Collector:
             )
 
 
-def serve(settings, cameras, wall, publisher):
-    """Answers GET /metrics in a thread."""
+def check():
+    """Raises a Failure if metrics cannot be served."""
     if prometheus_client is None:
         raise Failure("[metrics] needs python3-prometheus-client, which is not installed")
+
+
+def serve(settings, cameras, wall, publisher):
+    """Answers GET /metrics in a thread."""
     prometheus_client.REGISTRY.register(Collector(cameras, wall, publisher))
     try:
         prometheus_client.start_http_server(settings.port, settings.host)

@@ -15,13 +15,18 @@ import warnings
 sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent))  # the code that the examples share
 
 import camera  # noqa: E402
+import checks  # noqa: E402
 import common  # noqa: E402
 import config  # noqa: E402
 import kept  # noqa: E402
 import metrics  # noqa: E402
 import mqtt  # noqa: E402
+import page  # noqa: E402
 import snapshot  # noqa: E402
 import wall  # noqa: E402
+
+
+TIDY = 600  # seconds until clips that are too old are looked for again
 
 
 class Silence:
@@ -30,23 +35,34 @@ class Silence:
     def event(self, *_):
         pass
 
-    state = snapshot = event
+    state = snapshot = clip = event
+
+
+def load(file):
+    """Reads and checks the configuration, as far as that goes without opening a camera. Returns the settings and warnings. Raises a
+    Failure if something is wrong."""
+    settings = config.load(file)
+    return settings, [warning for each in settings.cameras for warning in checks.check(each)]
 
 
 def make(settings):
     """Makes the cameras, the wall or None, and the publisher or None. Raises a Failure if one of them cannot be made."""
-    for each in settings.cameras:
-        camera.check(each)
+    if settings.metrics:
+        metrics.check()
     publisher = mqtt.Publisher(settings.mqtt, snapshot.Encoder(lambda: kept.Kept.contexts)) if settings.mqtt else None
     screen = (
-        wall.Wall(settings.wall, [each for each in settings.cameras if each.wall], settings.reconnect) if settings.wall else None
+        wall.Wall(settings.wall, [each for each in settings.cameras if each.wall], settings.reconnect, bool(settings.page))
+        if settings.wall
+        else None
     )
     if screen:
         screen.build()
     cameras = [
-        camera.Camera(each, settings.reconnect, publisher or Silence(), screen.show if screen and each.wall else None)
+        camera.Camera(each, settings.reconnect, publisher or Silence(), screen.show if screen and each.wall else None, settings.recording)
         for each in settings.cameras
     ]
+    for each in filter(None, (camera.recorder for camera in cameras)):
+        each.folder.check()
     return cameras, screen, publisher
 
 
@@ -55,16 +71,23 @@ def watch(cameras, screen, publisher, stop):
     systemd allows 15 (motion-alarm.service)."""
     kept.Kept.contexts = kept.gpu_contexts()
     threads = [screen] * bool(screen) + cameras
+    recorders = [each.recorder for each in cameras if each.recorder]
+    for each in recorders:
+        each.open()
     if publisher:
         publisher.start(cameras)
     for each in threads:
         each.start()
-    stop.wait()
+    while not stop.wait(TIDY):
+        for each in recorders:
+            each.folder.tidy()
     for each in threads:
         each.stop()
     end = time.monotonic() + 5
     for each in threads:
         each.join(max(0, end - time.monotonic()))
+    for each in recorders:
+        each.wait(max(0, end - time.monotonic()))
     if publisher:
         publisher.stop()
 
@@ -72,16 +95,18 @@ def watch(cameras, screen, publisher, stop):
 def run():
     parser = common.Parser(description=__doc__)
     parser.add_argument("configuration", help="a TOML file, such as cameras.toml beside this program")
-    parser.add_argument("--check", action="store_true", help="only check the configuration")
+    parser.add_argument("--check", action="store_true", help="only check the configuration, without opening a camera")
     parser.add_argument("--verbose", action="store_true", help="also log each event")
     arguments = parser.parse_args()
     common.parse("cudadiff ! fakesink")  # fails if the plugin is not found
     try:
-        settings = config.load(arguments.configuration)
+        settings, notes = load(arguments.configuration)
         cameras, screen, publisher = make(settings)
     except common.Failure as error:
         parser.error(str(error))
     if arguments.check:
+        for warning in notes:
+            print(warning, file=sys.stderr)
         print(f"{len(cameras)} cameras: {', '.join(each.name for each in cameras)}")
         return
     logging.basicConfig(format="%(message)s", level=logging.INFO if arguments.verbose else logging.WARNING, stream=sys.stderr)
@@ -91,6 +116,8 @@ def run():
         signal.signal(number, lambda *_: stop.set())
     if settings.metrics:
         metrics.serve(settings.metrics, cameras, screen, publisher)
+    if settings.page:
+        page.serve(settings.page, cameras, screen)
     watch(cameras, screen, publisher, stop)
 
 

@@ -109,6 +109,11 @@ class Publisher:
             log.warning("mqtt: events are left out, because 1000 of them wait for the broker")
         self.full = full
 
+    def clip(self, camera, line):
+        """An event, and a state: the last clip."""
+        self.event(camera, line)
+        self.put(self.topic(camera.name, "clip"), json.dumps(line))
+
     def snapshot(self, camera, sample):
         self.snapshots.put(camera, sample)
 

@@ -15,6 +15,7 @@ Frames get the time at which they come here: cameras have clocks of their own. A
 cameras never wait for the wall."""
 
 import math
+import threading
 import time
 
 import common
@@ -22,15 +23,20 @@ from common import GLib, Gst
 from kept import Kept
 
 
+PAGE = "queue leaky=downstream max-size-buffers=1 ! valve name=valve drop=true drop-mode=forward-sticky-events ! jpegenc ! appsink name=page async=false sync=false max-buffers=2 drop=true emit-signals=true"
+
+
 class Wall(Kept):
-    def __init__(self, settings, cameras, reconnect):
-        """`cameras` is the list of the settings of those cameras that it shows."""
+    def __init__(self, settings, cameras, reconnect, page=False):
+        """`cameras` is the list of the settings of those cameras that it shows. `page`: whether picture_after() gives pictures."""
         super().__init__("wall", reconnect)
         self.settings, self.shown = settings, cameras
         self.columns = settings.columns or math.ceil(math.sqrt(len(cameras)))
         self.rows = math.ceil(len(cameras) / self.columns)
         self.mix, self.sources = None, {}
         self.times = {}  # when the last frame of each camera was shown
+        self.page, self.seen_by, self.valve = page, False, None
+        self.picture, self.new_picture = (0, b""), threading.Condition()  # its number, and the JPEG file
 
     def place(self, index: int):
         """x, y, width and height of a camera's place."""
@@ -58,14 +64,20 @@ class Wall(Kept):
             f"appsrc name=camera{index} is-live=true format=time max-buffers=2 leaky-type=downstream ! mix.sink_{index + 1}"
             for index in range(len(self.shown))
         )
+        branches = [f"queue ! {settings.sink}"] * bool(settings.sink) + [PAGE] * self.page
+        sink = f"tee name=tee ! {' tee. ! '.join(branches)}" if self.page else settings.sink
         pipeline = common.parse(
             "cudablend name=mix background=black "
-            f"! {caps},format=I420,pixel-aspect-ratio=1/1 ! {settings.sink} "
+            f"! {caps},format=I420,pixel-aspect-ratio=1/1 ! {sink} "
             f"videotestsrc num-buffers=1 pattern=black ! {caps} ! {' ! '.join(texts)} ! imagefreeze ! mix.sink_0 {pads}",
             mix={"latency": Gst.SECOND // settings.fps},
             **values,
         )
         self.mix = pipeline.get_by_name("mix")
+        if self.page:
+            self.valve = pipeline.get_by_name("valve")
+            self.valve.set_property("drop", not self.seen_by)
+            pipeline.get_by_name("page").connect("new-sample", self.on_picture)
         for index in range(len(self.shown)):
             left, top, width, height = self.place(index)
             pad = self.mix.get_static_pad(f"sink_{index + 1}")
@@ -85,6 +97,25 @@ class Wall(Kept):
     def on_frame(self, *_):
         self.seen()
         return Gst.PadProbeReturn.OK
+
+    def watched(self, by_somebody: bool):
+        """Pictures are encoded only while somebody looks at the page."""
+        self.seen_by = by_somebody
+        if self.valve:
+            self.valve.set_property("drop", not by_somebody)
+
+    def on_picture(self, sink):
+        buffer = sink.emit("pull-sample").get_buffer()
+        with self.new_picture:
+            self.picture = self.picture[0] + 1, buffer.extract_dup(0, buffer.get_size())
+            self.new_picture.notify_all()
+        return Gst.FlowReturn.OK
+
+    def picture_after(self, number, seconds):
+        """The number and the JPEG file of a newer picture than this one; without a file if there is none for so long."""
+        with self.new_picture:
+            there = self.new_picture.wait_for(lambda: self.picture[0] != number, seconds)
+            return self.picture if there else (number, b"")
 
     def show(self, key: str, sample):
         """Takes a frame of a camera, in the thread of the camera."""

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "json.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <initializer_list>
 
 namespace {
 
@@ -22,9 +24,33 @@ class Object {
     if (g_value_transform(value, &number)) add(name, json_number(g_value_get_double(&number)));
     g_value_unset(&number);
   }
+  /// The same of the fields that have these names, with `-` in place of `_`.
+  void add_numbers(std::initializer_list<const char*> names, const GstStructure* structure) {
+    for (const char* name : names) add_number(name, structure, field_of(name).c_str());
+  }
+  /// The same of times. ns become seconds, and an unknown time becomes null.
+  void add_times(std::initializer_list<const char*> names, const GstStructure* structure) {
+    for (const char* name : names)
+      if (GstClockTime time; gst_structure_get_uint64(structure, field_of(name).c_str(), &time))
+        add(name, json_number(GST_CLOCK_TIME_IS_VALID(time) ? double(time) / GST_SECOND : NAN));
+  }
+  /// Adds a list of texts from a field of `structure`. Adds nothing if there is no such field.
+  void add_strings(const char* name, const GstStructure* structure) {
+    const GValue* list = gst_structure_get_value(structure, name);
+    if (!list || !GST_VALUE_HOLDS_ARRAY(list)) return;
+    std::string text;
+    for (guint i = 0; i < gst_value_array_get_size(list); ++i)
+      text += (i ? ", " : "") + json_string(g_value_get_string(gst_value_array_get_value(list, i)));
+    add(name, '[' + text + ']');
+  }
   std::string text() const { return '{' + members_ + '}'; }
 
  private:
+  static std::string field_of(std::string name) {
+    std::replace(name.begin(), name.end(), '_', '-');
+    return name;
+  }
+
   std::string members_;
 };
 
@@ -42,13 +68,13 @@ std::string json_regions(const GValue* regions) {
 
 /// Adds what a message says of an object.
 void add_object(Object& line, const GstStructure* message) {
-  for (const char* name : {"id", "x", "y", "width", "height"}) line.add_number(name, message, name);
+  line.add_numbers({"id", "x", "y", "width", "height"}, message);
   for (const char* name : {"zone", "line", "direction"})
     if (const gchar* text = gst_structure_get_string(message, name)) line.add_string(name, text);
-  line.add_number("seconds", message, "seconds");
-  line.add_number("path_length", message, "path-length");
-  line.add_number("crossed_left", message, "crossed-left");
-  line.add_number("crossed_right", message, "crossed-right");
+  line.add_numbers({"seconds", "path_length", "crossed_left", "crossed_right", "best_x", "best_y", "best_width", "best_height"},
+                   message);
+  line.add_times({"entered", "left", "since", "best_time"}, message);
+  line.add_strings("zones", message);
 }
 
 }  // namespace
@@ -91,8 +117,8 @@ std::string json_line(const std::string& input, const GstStructure* message) {
   object.add("input", json_string(input));
   object.add_string("event", gst_structure_get_string(message, "event"));
   object.add("time", json_number(GST_CLOCK_TIME_IS_VALID(time) ? double(time) / GST_SECOND : NAN));
-  object.add_number("changed_ratio", message, "changed-ratio");
-  object.add_number("mean_difference", message, "mean-difference");
+  object.add_numbers({"changed_ratio", "mean_difference"}, message);
+  object.add_times({"began", "last_motion"}, message);
   if (gst_structure_has_field(message, "id"))
     add_object(object, message);
   else

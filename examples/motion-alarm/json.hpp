@@ -16,7 +16,9 @@ std::string json_number(double value);
 ///    "regions": [{"x": …, "y": …, "width": …, "height": …, "area": cells, "score": …}, …]}
 /// or, if it is about an object,
 ///   {"input": …, "event": …, "time": …, "id": …, "x": …, "y": …, "width": …, "height": …}
-/// with "zone", "line", "direction", "seconds", "path_length", "crossed_left", "crossed_right" as far as the message has them.
+/// with "zone", "line", "direction", "seconds", "path_length", "crossed_left", "crossed_right", "best_x" … "best_height", the times
+/// "entered", "left", "since", "best_time" in seconds, and "zones" (a list) as far as the message has them.
+/// The end of motion also has "began" and "last_motion" in seconds.
 /// Also "at" (the time of the event) and "snapshot" (a file), if the message has these fields as strings.
 std::string json_line(const std::string& input, const GstStructure* message);
 

@@ -76,7 +76,9 @@ std::optional<Settings> settings_of(const Arguments& arguments, GstElement* diff
   }
   auto& properties = settings.properties;
   properties.emplace_back("output", arguments.boxes ? "overlay" : "passthrough");
-  if (settings.progress) properties.emplace_back("message-interval", std::to_string(guint64(arguments.every * GST_SECOND)));
+  // Without --every, nobody reads the messages of frames between begin and end.
+  const guint64 interval = settings.progress ? guint64(arguments.every * GST_SECOND) : G_MAXUINT64;
+  properties.emplace_back("message-interval", std::to_string(interval));
   for (const auto& [name, value] : {std::pair{"backend", arguments.backend},
                                     {"reference", arguments.reference},
                                     {"threshold", arguments.threshold},

@@ -34,10 +34,15 @@ bool is_remote(const std::string& location) {
 
 std::string after_scheme(const std::string& location) { return location.substr(location.find("://") + 3); }
 
+/// Whether a text begins with a host such as [::1]:554, so that an @ behind it belongs to the path.
+bool has_address(const std::string& rest) {
+  return g_regex_match_simple("^\\[[^]/?#@]*\\](:[0-9]*)?([/?#]|$)", rest.c_str(), G_REGEX_RAW, GRegexMatchFlags(0));
+}
+
 /// The number of characters before the @ behind a user; npos if there is none. A user may contain any character, so it ends at the last @.
 std::size_t user_length(const std::string& rest) {
   const auto at = rest.rfind('@');
-  return at == npos || rest[0] == '[' || rest.find_first_of(":@") > rest.find_first_of("/?#") ? npos : at;
+  return at == npos || has_address(rest) || rest.find_first_of(":@") > rest.find_first_of("/?#") ? npos : at;
 }
 
 /// Whether a text begins with a host and a port, so that an @ behind them belongs to the path.

@@ -78,8 +78,9 @@ int main(int argc, char** argv) {
       line_of("x",
               "cudadiff, stream-time=(guint64)2500000000, event=(string)leave, id=(uint)7, x=(int)1, y=(int)2, width=(int)3, "
               "height=(int)4, zone=(string)door, entered=(guint64)500000000, left=(guint64)1500000000, seconds=(double)1, "
-              "path-length=(double)12.5"),
-      R"({"input": "x", "event": "leave", "time": 2.5, "id": 7, "x": 1, "y": 2, "width": 3, "height": 4, "zone": "door", "seconds": 1, "path_length": 12.5})"
+              "path-length=(double)12.5, best-time=(guint64)1000000000, best-x=(int)5, best-y=(int)6, best-width=(int)7, "
+              "best-height=(int)8"),
+      R"({"input": "x", "event": "leave", "time": 2.5, "id": 7, "x": 1, "y": 2, "width": 3, "height": 4, "zone": "door", "seconds": 1, "path_length": 12.5, "best_x": 5, "best_y": 6, "best_width": 7, "best_height": 8, "entered": 0.5, "left": 1.5, "best_time": 1})"
       "\n");
   expect(
       line_of("x",
@@ -87,6 +88,17 @@ int main(int argc, char** argv) {
               "height=(int)4, line=(string)gate, direction=(string)left, crossed-left=(uint)2, crossed-right=(uint)0"),
       R"({"input": "x", "event": "cross", "time": 2.5, "id": 7, "x": 1, "y": 2, "width": 3, "height": 4, "line": "gate", "direction": "left", "crossed_left": 2, "crossed_right": 0})"
       "\n");
+
+  expect(
+      line_of("x",
+              "cudadiff, stream-time=(guint64)2500000000, event=(string)stopped, id=(uint)7, x=(int)1, y=(int)2, width=(int)3, "
+              "height=(int)4, zones=(string)<door, \"the \\\"yard\\\"\">, since=(guint64)18446744073709551615"),
+      R"({"input": "x", "event": "stopped", "time": 2.5, "id": 7, "x": 1, "y": 2, "width": 3, "height": 4, "since": null, "zones": ["door", "the \"yard\""]})"
+      "\n");
+  expect(line_of("x",
+                 "cudadiff, stream-time=(guint64)2500000000, event=(string)end, began=(guint64)500000000, last-motion=(guint64)0"),
+         R"({"input": "x", "event": "end", "time": 2.5, "began": 0.5, "last_motion": 0, "regions": []})"
+         "\n");
 
   gst_deinit();
   return failures > 0;

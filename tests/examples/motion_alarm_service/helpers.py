@@ -174,10 +174,10 @@ class HttpCamera:
 
 
 class Service:
-    """The program with a configuration: `tables` are lines of TOML, `timeout` is that of a camera. It is killed at the end of the
+    """The program with a configuration: `tables` are lines of TOML, `timeout` is that of a camera, `prefix` a command that runs it. It is killed at the end of the
     test if it still runs."""
 
-    def __init__(self, folder, tables, environment=None, timeout=FOREVER):
+    def __init__(self, folder, tables, environment=None, timeout=FOREVER, prefix=()):
         self.port, self.log_file = free_port(), folder / "log"
         file = folder / "cameras.toml"
         file.write_text(
@@ -185,7 +185,7 @@ class Service:
         )
         with open(self.log_file, "ab") as log:
             self.process = subprocess.Popen(
-                [PROGRAM, "--verbose", file], stderr=log, stdout=log, env={**os.environ, **(environment or {})}
+                [*prefix, PROGRAM, "--verbose", file], stderr=log, stdout=log, env={**os.environ, **(environment or {})}
             )
 
     @property

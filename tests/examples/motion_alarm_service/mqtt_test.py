@@ -54,6 +54,7 @@ class Mqtt(Case):
                     "binary_sensor/cudavision/door_zone_right",
                     "binary_sensor/cudavision/door_connection",
                     "sensor/cudavision/door_objects",
+                    "sensor/cudavision/door_problem",
                     "image/cudavision/door_snapshot",
                 )
             },

@@ -69,6 +69,7 @@ class Readme(Case):
         demo = (
             demo.replace("[mqtt]", f"[mqtt]\nport = {broker.port}")
             .replace("[metrics]", f"[metrics]\nport = {ports['9750']}")
+            .replace("[page]", f"[page]\nport = {free_port()}")
             .replace("9751", ports["9751"])
         )
         file = self.folder / "demo.toml"
@@ -131,6 +132,8 @@ class Readme(Case):
             "mqtt": config.Mqtt,
             "metrics": config.Metrics,
             "wall": config.Wall,
+            "recording": config.Recording,
+            "page": config.Page,
         }.items():
             defaults = {}
             for names, values, _ in TABLES[name]:
@@ -155,9 +158,10 @@ class Readme(Case):
 
     def test_table_of_the_metrics(self):
         class Parts:
-            frames = fps = up = motion = objects = reconnects = connected = 0
+            frames = fps = up = motion = objects = reconnects = connected = written_clips = failures = 0
             name, events = "door", dict.fromkeys(("begin", "end", "enter", "leave", "cross", "light"), 0)
 
+        Parts.recorder = Parts
         found = {sample.name for family in metrics.Collector([Parts], Parts, Parts).collect() for sample in family.samples}
         self.assertEqual(found, {name for names, _ in TABLES["metric"] for name in names.split(", ")})
         self.assertIn(f"127.0.0.1:{config.Metrics().port}", README)

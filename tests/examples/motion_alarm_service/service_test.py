@@ -18,6 +18,8 @@ from unittest import mock
 from helpers import EXAMPLE, FOREVER, HANGS, PROGRAM, SECRET, Case, free_port, wait_for
 
 sys.path[:0] = [str(EXAMPLE), str(EXAMPLE.parent)]
+import advice  # noqa: E402
+import best  # noqa: E402
 import camera  # noqa: E402
 import common  # noqa: E402
 import config  # noqa: E402
@@ -165,6 +167,86 @@ class Units(unittest.TestCase):
         few.join(HANGS)
         self.assertFalse(few.is_alive() or few.up)
 
+    def play(self, listener, settings, boxes):
+        """Plays frames of 320×240 through a camera with these settings: a dark one, and one for each box, which is bright; None is no box.
+        Returns the camera, which goes on."""
+        settings = config.Camera(uri="rtsp://camera/x", key="door", cudadiff={"reference": "first", **settings})
+        source = "appsrc name=source is-live=true format=time caps=video/x-raw,format=GRAY8,width=320,height=240,framerate=25/1"
+        door = camera.Camera(settings, config.Reconnect(timeout=FOREVER), listener)
+        with mock.patch.object(camera.inputs, "source_of", lambda uri: (source, {})):
+            door.start()
+            self.addCleanup(door.join)
+            self.addCleanup(door.stop)
+            wait_for("the pipeline", lambda: door.diff)
+        pushed = door.diff.get_parent().get_by_name("source")
+        wait_for("its source plays", lambda: pushed.get_state(0).state == common.Gst.State.PLAYING)
+        for number, box in enumerate([None, *boxes], 1):
+            rows = [bytearray(320) for _ in range(240)]
+            for row in rows[box[1] : box[1] + box[3]] if box else ():
+                row[box[0] : box[0] + box[2]] = b"\xc8" * box[2]
+            frame = common.Gst.Buffer.new_wrapped(b"".join(rows))
+            frame.pts = number * common.Gst.SECOND // 25
+            pushed.emit("push-buffer", frame)
+            wait_for("the frame", lambda: door.frames == number)
+        return door
+
+    def test_a_camera_that_stalls_delays_no_message(self):
+        """Its last frame has no motion. It sends no other one, and is not lost yet: motion ends and the object leaves nevertheless."""
+        told = []
+
+        class Listener:
+            event = staticmethod(lambda _, line: told.append(line))
+            state = snapshot = clip = staticmethod(lambda *_: None)
+
+        boxes = [(8 * number, 100, 50, 50) for number in range(2, 19)]  # goes to the right, and is gone in the last frame
+        door = self.play(Listener, {"gap": 0.5, "track-hold": 0.3}, [*boxes, None])
+        wait_for("all messages", lambda: {line["event"] for line in told} == {"begin", "enter", "end", "leave"})
+        self.assertTrue(door.up)
+        self.assertEqual((19, 0), (door.frames, door.reconnects))
+        self.assertTrue(all(line["time"] <= told[-1]["time"] for line in told))
+
+    def test_snapshots_show_the_best_view_without_tint(self):
+        """A square comes over the left edge, grows and goes. The first snapshot is of its first frame, the last one shows it whole and largest."""
+        sizes = [20, 30, 40, 60, 80, 100, 90, 70, 50]
+        boxes = [(0 if size < 40 else 8 * index, 60, size, size) for index, size in enumerate(sizes)]
+        for output in ("passthrough", "overlay", "mask"):
+            with self.subTest(output):
+                snapshots = []
+
+                class Listener:
+                    event = state = clip = staticmethod(lambda *_: None)
+                    snapshot = staticmethod(lambda _, sample, snapshots=snapshots: snapshots.append(sample))
+
+                door = self.play(Listener, {"output": output, "gap": 0.1}, boxes)
+                door.stop()
+                door.join(HANGS)
+                self.assertGreater(len(snapshots), 1)
+                for each, size in ((snapshots[0], 20), (snapshots[-1], 100)):
+                    found = each.get_buffer().extract_dup(0, each.get_buffer().get_size())
+                    self.assertEqual({0: 320 * 240 - size * size, 200: size * size}, dict(collections.Counter(found)))
+
+    def test_snapshots_are_not_too_many(self):
+        sent, now = [], [0.0]
+        each = best.Best(sent.append, lambda: now[0])
+        with mock.patch.object(best, "score_of", lambda sample: sample):
+            each.look(5, "before the motion")
+            each.begin()
+            for score in (10, 11, 13, 12, 20, 19):
+                each.look(score, score)
+                now[0] += 0.1
+            self.assertEqual([10], sent)  # at once; better ones wait for a second
+            now[0] += 1
+            each.look(3, 3)
+            self.assertEqual([10, 20], sent)
+            each.look(24, 24)  # hardly better
+            each.look(40, 40)
+            each.finish()
+            self.assertEqual([10, 20, 40], sent)
+            each.look(100, 100)
+            each.begin()
+            each.look(0, 0)  # motion without an object has a snapshot, too
+            self.assertEqual([10, 20, 40, 0], sent)
+
     def test_places_on_the_wall(self):
         def places(count, **more):
             each = wall.Wall(config.Wall(width=1280, height=720, **more), list(range(count)), config.Reconnect())
@@ -196,12 +278,13 @@ class Units(unittest.TestCase):
     def test_names_of_topics(self):
         door = config.Camera(uri="test", key="door", cudadiff={"zones": "way in: 0,0 1,1 2,0; a/b: 0,0 1,1 2,0"})
         self.assertEqual(["way in", "a/b"], door.zones)
-        state = collections.namedtuple("State", "name up motion objects settings occupied")(
-            "door", True, False, 2, door, lambda zone: zone == "a/b"
+        state = collections.namedtuple("State", "name up trouble motion objects settings occupied")(
+            "door", True, "", False, 2, door, lambda zone: zone == "a/b"
         )
         self.assertEqual(
             {
                 "home/x/door/status": "online",
+                "home/x/door/problem": "none",
                 "home/x/door/motion": "OFF",
                 "home/x/door/objects": "2",
                 "home/x/door/zone/way_in": "OFF",
@@ -246,11 +329,12 @@ class CommandLine(Case):
 
     def test_wrong_configurations(self):
         door = '[camera.door]\nuri = "test"\n'
+        rtsp = f'[camera.door]\nuri = "rtsp://me:{SECRET}@127.0.0.1:9/x"\n'
         for text, expected in {
             "": "names no camera",
             "[camera": "is no TOML",
             f"{door}[mqqt]": "there is no table [mqqt]",
-            f"{door}name = 1": "[camera.door] has no key name; it may have uri, title, wall, source, cudadiff",
+            f"{door}name = 1": "[camera.door] has no key name; it may have uri, title, wall, recording, source, cudadiff",
             "[camera.door]": "[camera.door] needs the key uri",
             "[camera.door]\nuri = 1": "uri in [camera.door] must be a string",
             '["camera"."the door"]\nuri = "test"': "[camera.the door]: a name of a camera consists of",
@@ -266,14 +350,69 @@ class CommandLine(Case):
             f"{door}[camera.door.cudadiff]\ngap = 'x'": "cudadiff has no such property or value: gap=x",
             f"{door}[camera.door.cudadiff]\nno-such = true": "cudadiff has no such property or value: no-such=true",
             f"{door}[camera.door.cudadiff]\nzones = 'a b: 0,0 1,1 2,0; a_b: 0,0 1,1 2,0'": "two zones whose names differ only in",
+            f"{door}[camera.door.cudadiff]\nzones = 'a: 1,1'": "[camera.door.cudadiff]: zones has a (1,1), which is no polygon",
+            f"{door}[camera.door.cudadiff]\nzones = '1,1'": '[camera.door.cudadiff]: zones is "1,1": it must be polygons with names',
+            f"{door}[camera.door.cudadiff]\nzones = 'a: 0,0 321,9 9,9'": "leaves the frame of 320×240 at 321,9",
+            f"{rtsp}[camera.door.cudadiff]\nzones = 'a: 0,0 99999,9 9,9'": "which leaves every frame: pixels are 0 to 16384",
+            f"{door}[camera.door.cudadiff]\nlines = 'a: 5,5'": "[camera.door.cudadiff]: lines has a (5,5), which is no line",
+            f"{door}[camera.door.cudadiff]\nmask-regions = 'x'": '[camera.door.cudadiff]: mask-regions is "x": it must be',
+            f"{door}[camera.door.cudadiff]\ngap = -1": "[camera.door.cudadiff]: gap is -1: it must be 0 to",
+            f"{door}[camera.door.cudadiff]\nmin-area = 3\nmax-area = 2": "max-area is 2: it must be at least min-area, which is 3",
+            f"{door}[camera.door.cudadiff]\nregion = 'roi'": "region is roi: cudadiff looks at the whole frame",
+            f"{door}[camera.door.cudadiff]\nasync-depth = 90": "async-depth is 90: it must be 0 to 8",
+            f"{door}[camera.door.cudadiff]\npost-messages = false": "post-messages=false leaves nothing to watch",
+            f"{rtsp}source = {{ no-such = 1 }}": "source in [camera.door]: rtspsrc has no property no-such",
+            f"{rtsp}source = {{ latency = -5 }}": "source in [camera.door]: latency of rtspsrc cannot have this value",
+            f"{rtsp}source = {{ protocols = 'no' }}": "source in [camera.door]: protocols of rtspsrc cannot have this value",
+            f"{rtsp}source = {{ user-pw = 5.5, latency = '{SECRET}' }}": "latency of rtspsrc cannot have this value",
+            f"{rtsp}recording = true": "recording in [camera.door] needs the table [recording]",
+            f"{rtsp}[recording]\nfolder = '/tmp'": "[recording] is for no camera",
+            f"{rtsp}recording = true\n[recording]": "[recording] needs the key folder",
+            f"{rtsp}recording = true\n[recording]\nfolder = '/dev/null/x'": "cannot write to /dev/null: it is no folder",
+            f"{rtsp}recording = true\n[recording]\nfolder = '/tmp'\nbefore = -1": "before in [recording] must be 0 to 60",
+            f"{door}recording = true\n[recording]\nfolder = '/tmp'": "pictures of a test source are not encoded",
+            f'[camera.door]\nuri = "rtps://me:{SECRET}@host"': "uri in [camera.door]: no plugin that is installed reads rtps://",
             '[camera.door]\nuri = "/nonexistent.mp4"': "cannot read /nonexistent.mp4: there is no such file",
             f'[camera.door]\nuri = "{self.folder}"': "it is a folder",
         }.items():
             with self.subTest(text), self.assertRaises(common.Failure) as raised:
-                motion_alarm_service.make(config.load(self.configuration(text)))
+                motion_alarm_service.make(motion_alarm_service.load(self.configuration(text))[0])
             self.assertIn(expected, str(raised.exception))
             self.assertNotIn("\n", str(raised.exception))
             self.assertNotIn(SECRET, str(raised.exception))
+
+    def test_right_configurations(self):
+        """Shapes in pixels that a camera of unknown size may have, and settings without effect, which are warnings."""
+        rtsp = '[camera.door]\nuri = "rtsp://127.0.0.1:9/x"\n[camera.door.cudadiff]\n'
+        for text, warnings in {
+            f"{rtsp}zones = 'yard 2000: 0,0 3839,9 9,2159'": [],
+            f"{rtsp}zones = 'a: 0.0,0.0 1.0,1.0 0.0,0.5'\ntrack = false": ["zones has no effect with track=false"],
+            f"{rtsp}preset = 'outdoor'\noutput = 'overlay'": [],
+        }.items():
+            with self.subTest(text):
+                found = motion_alarm_service.load(self.configuration(text))[1]
+                self.assertEqual([f"[camera.door.cudadiff]: {each}" for each in warnings], found)
+        done = self.program("--check", self.configuration(f"{rtsp}track = false\nlines = 'a: 0.1,0.0 0.2,1.0'"))
+        self.assertEqual((0, "1 cameras: door\n"), (done.returncode, done.stdout))
+        self.assertEqual("[camera.door.cudadiff]: lines has no effect with track=false\n", done.stderr)
+
+    def test_what_to_do_about_a_dead_camera(self):
+        uri, errors = f"rtsp://me:{SECRET}@10.0.0.7:554/x", common.Gst.ResourceError
+        resource = common.Gst.resource_error_quark()
+        for error, expected in {
+            errors.OPEN_READ_WRITE: "is it switched on and connected, and is 10.0.0.7:554 right?",
+            errors.NOT_AUTHORIZED: "correct the user and the password in its uri",
+            errors.NOT_FOUND: "correct the path in its uri: the camera does not know it",
+        }.items():
+            kind = advice.kind_of(common.GLib.Error.new_literal(resource, "text", error))
+            self.assertEqual(expected, advice.about_error(kind, uri))
+        library = common.GLib.Error.new_literal(common.Gst.library_error_quark(), "text", common.Gst.LibraryError.SETTINGS)
+        self.assertEqual(advice.SETTINGS, advice.kind_of(library))
+        plugin = common.GLib.Error.new_literal(common.Gst.core_error_quark(), "text", common.Gst.CoreError.MISSING_PLUGIN)
+        self.assertIn("gstreamer1.0-libav", advice.about_error(advice.kind_of(plugin), uri))
+        self.assertIn('protocols = "tcp"', advice.about_silence(uri, False))
+        self.assertIn("10.0.0.7:554", advice.about_silence(uri, True))
+        self.assertEqual("", advice.about_end("/clips/a.mp4"))
 
     def test_usage(self):
         file = self.configuration('[camera.door]\nuri = "test"\n')

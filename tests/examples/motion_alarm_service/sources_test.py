@@ -85,6 +85,7 @@ uri = "test"
         found.expect("cudavision/door/status", b"offline")
         found.expect("cudavision/door/motion", b"OFF")
         found.expect("cudavision/door/objects", b"0")
+        wait_for("what to do", lambda: b"is it switched on and connected" in found.last["cudavision/door/problem"])
         names = [event["event"] for event in found.events("door")]
         self.assertEqual((names.count("begin"), names.count("enter")), (names.count("end"), names.count("leave")))
         wait_for("no signal on the wall", lambda: wall.kind() == "no signal")
@@ -96,6 +97,7 @@ uri = "test"
         wait_for("tries", lambda: service.metrics()["camera_reconnects_total", "door"] >= 2)
         door.start()
         found.expect("cudavision/door/status", b"online")
+        found.expect("cudavision/door/problem", b"none")
         wait_for("the camera on the wall again", lambda: wall.kind() == "camera")
         self.assertEqual(0, service.metrics()["camera_reconnects_total", "yard"])
         service.wait_metric("camera_fps", "door", least=0.01)
@@ -116,10 +118,28 @@ uri = "test"
             service.log_file.unlink()
         door.signal(signal.SIGSTOP)
         wait_for("the loss", lambda: service.metrics()["camera_up", "door"] == 0)
-        self.assertIn(f"door: lost: no frame came for {timeout} s", service.log)
+        self.assertIn(f"door: lost: no frame came for {timeout} s: check its power and its cable", service.log)
         service.wait_metric("camera_reconnects_total", "door")
         door.signal(signal.SIGCONT)
         service.wait_metric("camera_up", "door")
+        self.assertEqual(0, service.stop())
+
+    def test_a_zone_that_leaves_the_picture_is_no_loss(self):
+        """The size of its picture is known only when the camera is opened."""
+        door, broker = self.rtsp(), self.broker()
+        found = self.subscriber(broker)
+        service = self.service(f"""
+[mqtt]
+port = {broker.port}
+[camera.door]
+uri = "{door.uri}"
+[camera.door.cudadiff]
+zones = "way in: 0,0 640,0 640,100"
+""")
+        problem = "wrong configuration: [camera.door.cudadiff]: zones has way in (0,0 640,0 640,100), which leaves the frame of 320×240 at 640,0"
+        found.expect("cudavision/door/problem", problem.encode())
+        self.assertIn(f"door: {problem}; the next try is in 1.0 s", service.log)
+        self.assertNotIn("door: lost", service.log)
         self.assertEqual(0, service.stop())
 
     def test_http_ends_and_a_wrong_password(self):
@@ -160,6 +180,8 @@ uri = "{self.folder}/sound.wav"
             service.wait_metric("camera_reconnects_total", name)
             self.assertEqual(0, service.metrics()["camera_frames_total", name])
         self.assertIn("sound: lost: there is no video in it", service.log)
+        self.assertRegex(service.log, "door: lost: .*: correct the user and the password in its uri;")
+        self.assertRegex(service.log, "nowhere: lost: .*: is it switched on and connected, and is 127.0.0.1:9 right[?];")
         text = service.text_of_metrics()
         self.assertNotIn(SECRET, text)
         self.assertEqual({"yard", "door", "nowhere", "sound"}, {key[1] for key in service.metrics() if key[0] == "camera_up"})

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What a person can do about a camera that is lost: a sentence for each kind of error."""
+
+import urllib.parse
+
+import uris
+from common import Gst
+
+SETTINGS = "LIBRARY/SETTINGS"  # the errors with which elements of cudavision refuse a setting
+
+
+def kind_of(error) -> str:
+    """DOMAIN/CODE of a GLib.Error of GStreamer, such as RESOURCE/NOT_FOUND."""
+    for domain, quark, codes in (
+        ("LIBRARY", Gst.library_error_quark(), Gst.LibraryError),
+        ("RESOURCE", Gst.resource_error_quark(), Gst.ResourceError),
+        ("STREAM", Gst.stream_error_quark(), Gst.StreamError),
+        ("CORE", Gst.core_error_quark(), Gst.CoreError),
+    ):
+        if error.matches(quark, error.code):
+            return f"{domain}/{codes(error.code).value_nick.replace('-', '_').upper()}"
+    return "OTHER"
+
+
+def place_of(location: str) -> str:
+    """Host and port of a URI, without user and password; empty if that is not clear."""
+    try:
+        parts = urllib.parse.urlsplit(uris.shown(location))
+        return f"{parts.hostname}{f':{parts.port}' if parts.port else ''}" if parts.hostname and "*" not in parts.hostname else ""
+    except ValueError:
+        return ""
+
+
+def about_error(kind: str, location: str) -> str:
+    """Of an error of this kind_of(), with which the pipeline of a camera failed. Empty if there is nothing to say."""
+    path, host = uris.path_of(location), place_of(location)
+    if kind == "RESOURCE/NOT_AUTHORIZED":
+        return "correct the user and the password in its uri"
+    if kind in ("CORE/MISSING_PLUGIN", "STREAM/CODEC_NOT_FOUND", "STREAM/WRONG_TYPE", "STREAM/TYPE_NOT_FOUND"):
+        return "let it send H.264, or install gstreamer1.0-libav and gstreamer1.0-plugins-bad, which decode more"
+    if kind == "RESOURCE/NO_SPACE_LEFT":
+        return "make room on the disk"
+    if path is not None and path.startswith("/dev/"):
+        return "is it plugged in, and does no other program use it?"
+    if path is not None:
+        return ""
+    if kind == "RESOURCE/NOT_FOUND":
+        return "correct the path in its uri: the camera does not know it"
+    if kind.startswith(("RESOURCE/", "STREAM/FAILED")):
+        return f"is it switched on and connected, and is {host or 'the address in its uri'} right?"
+    return ""
+
+
+def about_silence(location: str, came: bool) -> str:
+    """Of a camera that gave no frame for too long; `came`: it gave some before."""
+    host = place_of(location) if uris.path_of(location) is None else ""
+    if came:
+        return f"check its power and its cable{f', and whether {host} answers' if host else ''}"
+    if location.lower().startswith("rtsp:"):
+        return 'is it switched on? If it answers, a firewall may drop UDP: try source = { protocols = "tcp" }'
+    return f"is it switched on{f', and does {host} answer' if host else ''}?"
+
+
+def about_end(location: str) -> str:
+    """Of a stream that ended without an error. A file just begins again."""
+    return "" if uris.path_of(location) is not None else "did it restart, or does it serve fewer viewers at a time than it has?"

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The best view of what moves: which frames of a motion become snapshots, and the pictures without what cudadiff draws into them."""
+
+import collections
+import time
+
+import common
+from common import Gst
+from cudavision import frames
+
+BETTER = 1.25  # a better view is larger by this factor
+CUT = 0.5  # what an object counts of which the edge of the frame may hide a part
+STEP = 1.0  # seconds between two snapshots of a motion
+KEPT = 12  # inputs of cudadiff, which may hold up to eight frames
+
+
+def score_of(sample) -> float:
+    """Pixels of the largest object that is seen; less if the edge of the frame may hide a part of it."""
+    width, height = common.size_of(sample)
+
+    def score(box):
+        x, y, wide, high = box
+        return wide * high * (1 if x > 0 and y > 0 and x + wide < width and y + high < height else CUT)
+
+    return max((score(each.box) for each in frames.objects(sample) if not each.held), default=0.0)
+
+
+class Inputs:
+    """The frames as they came to cudadiff, if its output is another picture (a mask, or the frame with tint and boxes)."""
+
+    def __init__(self, diff):
+        self.waiting = collections.deque(maxlen=KEPT)
+        self.tapped = diff.get_property("output").value_nick != "passthrough"
+        if self.tapped:
+            diff.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, self.on_input)
+
+    def on_input(self, pad, info):
+        self.waiting.append((info.get_buffer(), pad.get_current_caps()))
+        return Gst.PadProbeReturn.OK
+
+    def of(self, sample):
+        """The input of an output; the output itself if they are the same."""
+        pts, found = sample.get_buffer().pts, sample
+        while self.waiting and self.waiting[0][0].pts <= pts:
+            buffer, caps = self.waiting.popleft()
+            if buffer.pts == pts:
+                found = Gst.Sample.new(buffer, caps, None, None)
+        return found
+
+
+class Best:
+    """`send` takes the sample of each snapshot: the first frame of a motion, then better views, one a second at most."""
+
+    def __init__(self, send, clock=time.monotonic):
+        self.send, self.clock = send, clock
+        self.on, self.sent, self.when, self.waiting = False, 0.0, 0.0, None  # sent: the score of the last one; waiting: a better one
+
+    def begin(self):
+        """The next frame is the first one of a motion."""
+        self.finish()
+        self.on, self.sent, self.when = True, -1.0, -STEP
+
+    def look(self, sample, picture):
+        """At the next frame; `picture` is what is sent of it."""
+        if not self.on:
+            return
+        score = score_of(sample)
+        if score > (self.waiting[0] if self.waiting else self.sent * BETTER):
+            self.waiting = score, picture
+        if self.waiting and self.clock() - self.when >= STEP:
+            self.flush()
+
+    def flush(self):
+        if self.waiting:
+            (self.sent, picture), self.waiting, self.when = self.waiting, None, self.clock()
+            self.send(picture)
+
+    def finish(self):
+        """The motion ended, or the camera was lost: what waits is sent."""
+        self.flush()
+        self.on = False

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The page of the wall: names, states, the picture of all cameras, and clips."""
+
+import collections
+import http.client
+import json
+import os
+import shutil
+import sys
+import unittest
+import urllib.error
+import urllib.request
+
+from helpers import EXAMPLE, HANGS, SECRET, Case, RtspCamera, free_port, launch, wait_for
+
+try:
+    from selenium import webdriver
+    from selenium.webdriver.chrome.options import Options
+    from selenium.webdriver.chrome.service import Service as Driver
+except ImportError:
+    webdriver = None
+
+sys.path[:0] = [str(EXAMPLE), str(EXAMPLE.parent)]
+import page  # noqa: E402
+
+
+class Units(unittest.TestCase):
+    def test_ranges(self):
+        for header, expected in {
+            None: (0, 100), "bytes=0-": (0, 100), "bytes=10-19": (10, 10), "bytes=90-200": (90, 10), "bytes=-30": (70, 30), "bytes=-200": (0, 100),
+            "bytes=100-": None, "bytes=20-10": None, "bytes=-": (0, 100), "lines=1-2": (0, 100), "bytes=0-1,5-6": (0, 100),
+        }.items():
+            self.assertEqual(expected, page.range_of(header, 100), header)
+        self.assertIsNone(page.range_of("bytes=0-", 0))
+
+
+class Page(Case):
+    def get(self, path, **headers):
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", headers=headers)
+        try:
+            with urllib.request.urlopen(request, timeout=HANGS) as answer:
+                return answer.status, answer.headers, answer.read()
+        except urllib.error.HTTPError as error:
+            return error.code, error.headers, error.read()
+
+    def state(self):
+        try:
+            return {each["name"]: each for each in json.loads(self.get("/state.json")[2])["cameras"]}
+        except urllib.error.URLError:  # it does not listen yet
+            return collections.defaultdict(dict)
+
+    def picture(self):
+        """The next picture of the wall."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=HANGS)
+        self.addCleanup(connection.close)
+        connection.request("GET", "/wall.mjpg")
+        answer = connection.getresponse()
+        self.assertEqual("multipart/x-mixed-replace;boundary=picture", answer.getheader("Content-Type"))
+        self.assertEqual((b"--picture\r\n", b"Content-Type: image/jpeg\r\n"), (answer.readline(), answer.readline()))
+        length = int(answer.readline().split(b":")[1])
+        self.assertEqual(b"\r\n", answer.readline())
+        return answer.read(length)
+
+    def test_the_page(self):
+        door = RtspCamera("0xff4040ff")
+        self.addCleanup(door.kill)
+        self.port = free_port()
+        service = self.service(f"""
+[page]
+port = {self.port}
+[wall]
+width = 640
+height = 240
+[recording]
+folder = "{self.folder}/clips"
+longest = 5
+[camera.door]
+title = 'The <b>door</b> & "yard"'
+uri = "{door.uri}"
+recording = true
+[camera.gone]
+uri = "rtsp://me:{SECRET}@127.0.0.1:9/x"
+[camera.hidden]
+uri = "test"
+wall = false
+""")
+        wait_for("a clip", lambda: self.state()["door"].get("clips"))
+        state = self.state()
+        self.assertEqual(['The <b>door</b> & "yard"', "gone", "hidden"], [each["title"] for each in state.values()])
+        self.assertEqual([[0, 0, 0.5, 1], [0.5, 0, 0.5, 1], None], [each["place"] for each in state.values()])
+        self.assertTrue(state["door"]["up"] and state["door"]["motion"] and not state["gone"]["up"])
+        self.assertIn("is it switched on and connected, and is 127.0.0.1:9 right?", state["gone"]["trouble"])
+        self.assertIsNone(state["gone"]["clips"])
+        status, headers, html = self.get("/")
+        self.assertEqual((200, "text/html; charset=utf-8"), (status, headers["Content-Type"]))
+        self.assertNotIn(b"http://", html)  # nothing is asked of the network
+        self.assertNotIn(b"https://", html)
+        # The picture, for whoever asks, also after nobody looked for a while.
+        for _ in range(2):
+            file = self.folder / "wall.jpg"
+            file.write_bytes(self.picture())
+            launch("filesrc", f"location={file}", "!", "jpegdec", "!", "video/x-raw,width=640,height=240", "!", "fakesink")
+        # Clips, whole and in part, as players ask for them; and no other files.
+        clip = state["door"]["clips"][-1]["file"]
+        content = (self.folder / "clips" / "door" / clip).read_bytes()
+        status, headers, body = self.get(f"/clips/door/{clip.replace('+', '%2B')}")
+        self.assertEqual((200, "video/x-matroska", content), (status, headers["Content-Type"], body))
+        status, headers, body = self.get(f"/clips/door/{clip}", Range="bytes=100-199")
+        self.assertEqual((206, f"bytes 100-199/{len(content)}", content[100:200]), (status, headers["Content-Range"], body))
+        self.assertEqual(416, self.get(f"/clips/door/{clip}", Range=f"bytes={len(content)}-")[0])
+        for path in ("/clips/door/clips.json", f"/clips/gone/{clip}", "/clips/door/..%2Fdoor%2F" + clip, "/clips/../cameras.toml", "/cameras.toml",
+                     "/clips/door/%2Fetc%2Fpasswd", "/no"):
+            self.assertEqual(404, self.get(path)[0], path)
+        self.assertNotIn(SECRET.encode(), html + self.get("/state.json")[2])
+        self.assertEqual(0, service.stop())
+
+    def browser(self):
+        options = Options()
+        options.binary_location = shutil.which("chromium")
+        options.page_load_strategy = "none"  # the picture of the wall has no end
+        for argument in ("--headless=new", "--disable-dev-shm-usage", "--window-size=1100,900", f"--user-data-dir={self.folder / 'profile'}"):
+            options.add_argument(argument)
+        if os.geteuid() == 0:
+            options.add_argument("--no-sandbox")
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        os.environ["no_proxy"] = "127.0.0.1,localhost"  # for the driver
+        browser = webdriver.Chrome(service=Driver(shutil.which("chromedriver")), options=options)
+        self.addCleanup(browser.quit)
+        browser.set_script_timeout(HANGS)
+        return browser
+
+    @unittest.skipUnless(webdriver and shutil.which("chromium") and shutil.which("chromedriver"), "no Chromium (WITH=browser tests/run.sh installs it)")
+    @unittest.skipUnless(shutil.which("gst-inspect-1.0") and os.system("gst-inspect-1.0 --exists openh264enc") == 0, "no openh264enc")
+    def test_in_a_browser(self):
+        clip, self.port = self.folder / "clip.mp4", free_port()
+        launch("videotestsrc", "pattern=ball", "num-buffers=150", "!", "video/x-raw,format=I420,width=320,height=240,framerate=15/1", "!", "openh264enc",
+               "gop-size=15", "!", "h264parse", "!", "mp4mux", "!", "filesink", f"location={clip}")
+        service = self.service(f"""
+[page]
+port = {self.port}
+[wall]
+width = 640
+height = 240
+[recording]
+folder = "{self.folder}/clips"
+[camera.ball]
+title = 'A <img src=x onerror="document.title=1"> ball'
+uri = "{clip}"
+recording = true
+[camera.gone]
+title = "Yard"
+uri = "rtsp://127.0.0.1:9/x"
+""")
+        wait_for("a clip", lambda: self.state()["ball"].get("clips"))
+        browser = self.browser()
+        browser.get(f"http://127.0.0.1:{self.port}/")
+        ask = lambda script: browser.execute_script(f"return {script}")  # noqa: E731
+        wait_for("the picture", lambda: ask("document.querySelector('#wall img')?.naturalWidth") == 640)
+        names = "[...document.querySelectorAll('#wall a')].map(each => each.textContent)"
+        wait_for("the names", lambda: ask(names) == ['A <img src=x onerror="document.title=1"> ball', "Yard"])
+        self.assertIn("is it switched on and connected", ask("document.querySelector('#camera-gone .trouble').textContent"))
+        wait_for("the clip", lambda: ask("document.querySelector('#camera-ball button')?.click(), document.querySelector('dialog').open"))
+        wait_for("it plays", lambda: ask("document.querySelector('video').currentTime") > 0.1)
+        self.assertEqual("Cameras", browser.title)
+        if picture := os.environ.get("PAGE_PICTURE"):
+            ask("document.querySelector('dialog').close()")
+            browser.save_screenshot(picture)
+        self.assertEqual([], [line for line in browser.get_log("browser") if "favicon" not in line["message"]])
+        service.stop()
+        wait_for("it says so", lambda: not ask("document.getElementById('gone').hidden"))
+
+
+if __name__ == "__main__":
+    unittest.main()

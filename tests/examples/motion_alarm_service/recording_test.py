@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Clips of motion, from the camera's own stream: what is in them, their names and list, the limits of the disk, and what happens when
+the camera, the disk or the service fails."""
+
+import datetime
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+from helpers import EXAMPLE, Case, RtspCamera, launch, make_clip, wait_for
+
+sys.path[:0] = [str(EXAMPLE), str(EXAMPLE.parent)]
+import common  # noqa: E402
+import config  # noqa: E402
+import recorder  # noqa: E402
+from common import Gst  # noqa: E402
+
+common.parse("cudadiff ! fakesink")
+H264 = Gst.ElementFactory.find("openh264enc")
+
+
+def setUpModule():
+    global scratch, clip
+    scratch = pathlib.Path(tempfile.mkdtemp())
+    clip = scratch / "clip.avi"
+    make_clip(clip)
+
+
+def tearDownModule():
+    shutil.rmtree(scratch)
+
+
+def slices_of(frame):
+    """The pictures in a frame of H.264 whose NAL units have lengths in front of them. Parameter sets may stand in a clip again."""
+    slices = b""
+    while frame:
+        size = int.from_bytes(frame[:4], "big")
+        unit, frame = frame[4 : 4 + size], frame[4 + size :]
+        slices += unit if unit[0] & 31 in (1, 5) else b""
+    return slices
+
+
+def frames_of(file, codec):
+    """Hashes of the encoded frames of a file, in order."""
+    caps = "video/x-h264,stream-format=avc" if codec == "video/x-h264" else codec
+    pipeline = common.parse(f"uridecodebin name=clip caps={caps} expose-all-streams=false ! appsink name=sink sync=false",
+                            clip={"uri": pathlib.Path(file).as_uri()})
+    buffers = [sample.get_buffer() for sample in common.samples(pipeline)]
+    frames = [buffer.extract_dup(0, buffer.get_size()) for buffer in buffers]
+    return [hashlib.sha256(slices_of(frame) if codec == "video/x-h264" else frame).hexdigest() for frame in frames]
+
+
+def pictures_of(file):
+    """The number of frames that decoding gives."""
+    pipeline = common.parse(f"{common.DECODER} name=clip ! appsink name=sink sync=false", clip={"uri": pathlib.Path(file).as_uri()})
+    return sum(1 for _ in common.samples(pipeline))
+
+
+class Frame:
+    def __init__(self, pts, key, size=1000, caps=Gst.Caps("image/jpeg")):
+        self.pts, self.key, self.size, self.caps = int(pts * Gst.SECOND), key, size, caps
+
+
+class Units(unittest.TestCase):
+    def test_the_ring(self):
+        """It holds whole groups of frames, of the seconds that are wanted and not many more, and no more bytes than it may."""
+        ring = recorder.Ring(2 * Gst.SECOND)
+        for number in range(3, 100):
+            ring.put(Frame(number / 10, number % 10 == 0))
+        self.assertEqual([7.0, 8.0, 9.0], [group[0].pts / Gst.SECOND for group in ring.groups])
+        self.assertEqual(30 * 1000, ring.size)
+        self.assertEqual([8.0, 9.9], [ring.since(int(8.5 * Gst.SECOND))[index].pts / Gst.SECOND for index in (0, -1)])
+        self.assertEqual(7.0, ring.since(0)[0].pts / Gst.SECOND)
+        for number in range(100, 200):
+            ring.put(Frame(number / 10, number % 10 == 0, recorder.RING // 15))
+        self.assertLessEqual(ring.size, recorder.RING)
+        self.assertEqual(1, len(ring.groups))
+        ring.put(Frame(20, True, caps=Gst.Caps("video/x-h264")))
+        self.assertEqual(1, len(ring.since(0)))  # frames of other caps cannot be in one clip
+        for number in range(201, 300):
+            ring.put(Frame(number / 10, False, recorder.RING // 15))
+        self.assertEqual(([], 0), (ring.since(0), ring.size))  # no key frame: nothing can be shown
+
+    def folder(self, size=0.0, days=0.0):
+        path = tempfile.mkdtemp(dir=scratch)
+        return recorder.Folder(path, "door", size, days)
+
+    def put(self, folder, ago, size=100, suffix=".mkv"):
+        """A file of a clip that began some days ago."""
+        when = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=ago)
+        name = f"door_{when.strftime('%Y-%m-%dT%H-%M-%S%z')}{suffix}"
+        pathlib.Path(folder.path, name).write_bytes(bytes(size))
+        return name
+
+    def test_the_oldest_clips_go(self):
+        for size, days, kept in ((0, 0, 5), (250, 0, 2), (1, 0, 1), (0, 2.5, 3), (0, 0.1, 0)):
+            folder = self.folder(size, days)
+            names = [self.put(folder, ago) for ago in (4.0, 3.0, 2.0, 1.0, 0.5)]
+            other = pathlib.Path(folder.path, "precious.mkv")
+            other.write_bytes(bytes(1000))
+            folder.open()
+            wanted = names[len(names) - kept :]
+            self.assertEqual(wanted, [row["file"] for row in folder.rows])
+            self.assertEqual({*wanted, "precious.mkv", "clips.json"}, set(os.listdir(folder.path)))
+            listed = json.loads(pathlib.Path(folder.path, "clips.json").read_text())
+            self.assertEqual(wanted, [row["file"] for row in listed])
+
+    def test_age_counts_while_nothing_moves(self):
+        folder = self.folder(days=1)
+        self.put(folder, 0.9)
+        folder.open()
+        self.assertEqual(1, len(folder.rows))
+        folder.days = 0.5
+        folder.tidy()
+        self.assertEqual(["clips.json"], os.listdir(folder.path))
+
+    def test_unfinished_clips_of_a_killed_service(self):
+        folder = self.folder()
+        name, short = self.put(folder, 1, recorder.LEAST, ".mkv.part"), self.put(folder, 2, 10, ".mkv.part")
+        with recorder.Unfinished(folder, f"door_{'2026-01-02T03-04-05+0000'}.mkv") as other:  # another service writes it
+            other.stream.write(bytes(recorder.LEAST))
+            other.stream.flush()
+            with self.assertLogs("motion-alarm"):
+                folder.open()
+            self.assertEqual([name.removesuffix(".part")], [row["file"] for row in folder.rows])
+            self.assertFalse(folder.rows[0]["complete"])
+            self.assertNotIn(short, os.listdir(folder.path))
+            self.assertEqual(1, sum(each.endswith(".part") for each in os.listdir(folder.path)))
+
+    def test_clips_of_one_second_have_names_of_their_own(self):
+        folder = self.folder()
+        for expected in ("", "-2", "-3"):
+            with folder.new_file(0, "mkv") as file:
+                file.stream.write(b"x")
+                row = file.become({"begin": "", "seconds": 1, "complete": True, "motions": []})
+            self.assertRegex(row["file"], rf"^door_1970-01-0\dT\d\d-\d\d-\d\d[+-]\d{{4}}{expected}\.mkv$|^door_1969")
+        self.assertEqual(3, len(folder.rows))
+
+    def test_a_disk_that_is_too_slow(self):
+        """What waits for the disk is bounded; the recorder begins another clip later, and says why one is missing."""
+        settings = config.Recording(folder=tempfile.mkdtemp(dir=scratch))
+        with mock.patch.object(recorder.Clip, "run", lambda clip: None), mock.patch.object(recorder, "RING", 100_000):
+            each = recorder.Recorder("door", settings)
+            caps = Gst.Caps("image/jpeg,width=8,height=8")
+
+            def take(number):
+                buffer = Gst.Buffer.new_wrapped(bytes(1000))
+                buffer.pts = number * Gst.SECOND // 10
+                each.take(buffer, caps)
+
+            take(0)
+            each.begin(0, "now")
+            with self.assertLogs("motion-alarm", "ERROR") as logged:
+                for number in range(1, 1000):
+                    take(number)
+            self.assertEqual(["ERROR:motion-alarm:door: recording: the disk is too slow"], logged.output)
+            self.assertLessEqual(sum(clip.bytes for clip in each.clips), 200_000)
+            self.assertIsNone(each.clip)
+            each.again = 0
+            take(1000)
+            self.assertIsNotNone(each.clip)
+
+    def test_which_frames_are_in_which_clip(self):
+        """Of motion that begins at 20 s and lasts until 38 s, with key frames every 2 s, and clips of 10 s at most."""
+        settings = config.Recording(folder=tempfile.mkdtemp(dir=scratch), before=3, after=4, longest=10)
+        with mock.patch.object(recorder.Clip, "run", lambda clip: wait_for("the end", lambda: clip.done)), \
+                mock.patch.object(recorder.Clip, "done", False, create=True):
+            each = recorder.Recorder("door", settings)
+            for number in range(500):
+                buffer = Gst.Buffer.new_wrapped(bytes(10))
+                buffer.pts = number * Gst.SECOND // 10
+                if number % 20:
+                    buffer.set_flags(Gst.BufferFlags.DELTA_UNIT)
+                each.take(buffer, Gst.Caps("image/jpeg,width=8,height=8"))
+                if number == 205:  # the decoder takes a while
+                    each.begin(20 * Gst.SECOND, "begin")
+                if number == 400:
+                    each.end(38 * Gst.SECOND, "end")
+            clips = [[clip.waiting.get() for _ in range(clip.waiting.qsize())] for clip in each.clips]
+            recorder.Clip.done = True
+        self.assertTrue(all(clip[-1] is None for clip in clips))  # all are finished
+        self.assertEqual(3, len(clips))
+        times = [frame.pts / Gst.SECOND for clip in clips for frame in clip[:-1]]
+        self.assertEqual([number / 10 for number in range(160, 420)], times)
+        self.assertEqual([16, 26, 36], [clip[0].pts / Gst.SECOND for clip in clips])
+        self.assertEqual([{"begin": "begin", "end": "end"}], each.clips[-1].motions)
+
+    def test_what_cannot_be_recorded(self):
+        each = recorder.Recorder("door", config.Recording(folder=tempfile.mkdtemp(dir=scratch)))
+        buffer = Gst.Buffer.new_wrapped(b"x")
+        buffer.pts = 0
+        with self.assertLogs("motion-alarm", "ERROR") as logged:
+            each.begin(0, "now")
+            each.take(buffer, Gst.Caps("video/x-wmv"))
+            each.begin(0, "now")
+        self.assertIn("its video is not encoded, or has no key frame yet", logged.output[0])
+        self.assertIn("video/x-wmv cannot be recorded: let the camera send H.264", logged.output[1])
+
+
+class Recording(Case):
+    def tables(self, uri, more="", recording="", broker=None):
+        self.clips = self.folder / "clips"
+        mqtt = f"[mqtt]\nport = {broker.port}\n" if broker else ""
+        return f"""
+{mqtt}
+[recording]
+folder = "{self.clips}"
+{recording}
+[camera.door]
+uri = "{uri}"
+recording = true
+{more}
+[camera.door.cudadiff]
+reference = "first"
+gap = 0.5
+"""
+
+    def rows(self):
+        try:
+            return json.loads((self.clips / "door" / "clips.json").read_text())
+        except FileNotFoundError:
+            return []
+
+    def check_clip_of_file(self, file, codec):
+        broker = self.broker()
+        found = self.subscriber(broker)
+        service = self.service(self.tables(file, recording="before = 0.5\nafter = 1", broker=broker))
+        wait_for("two clips", lambda: len(self.rows()) >= 2)
+        self.assertEqual(0, service.stop())
+        frames, row = frames_of(file, codec), self.rows()[0]
+        recorded = frames_of(self.clips / "door" / row["file"], codec)
+        only = next(index for index, each in enumerate(recorded) if frames.count(each) == 1)  # black frames are all the same
+        first = frames.index(recorded[only]) - only
+        self.assertTrue(frames[first : first + len(recorded)] == recorded)  # not one is missing, and none was encoded again
+        # The ball is there in frames 15 to 59; key frames are a second apart at most.
+        self.assertIn(first, range(0, 9))
+        self.assertGreaterEqual(first + len(recorded), 60)
+        self.assertTrue(row["complete"])
+        self.assertAlmostEqual(row["seconds"], (len(recorded) - 1) / 15, delta=0.01)
+        self.assertEqual(row["bytes"], (self.clips / "door" / row["file"]).stat().st_size)
+        self.assertLess(row["motions"][0]["begin"], row["motions"][0]["end"])
+        self.assertRegex(row["file"], r"^door_\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d[+-]\d{4}\.(mp4|mkv)$")
+        self.assertEqual(len(recorded), pictures_of(self.clips / "door" / row["file"]))
+        events = [event for event in found.events("door") if event["event"] == "clip"]
+        self.assertEqual((row["file"], "door"), (events[0]["file"], events[0]["camera"]))
+        wait_for("the last clip", lambda: json.loads(found.last["cudavision/door/clip"])["file"] == self.rows()[-1]["file"])
+
+    def test_frames_of_motion_jpeg(self):
+        self.check_clip_of_file(clip, "image/jpeg")
+
+    @unittest.skipUnless(H264, "no openh264enc")
+    def test_frames_of_h264(self):
+        file = self.folder / "clip.mp4"
+        launch("filesrc", f"location={clip}", "!", "avidemux", "!", "jpegdec", "!", "videoconvert", "!", "openh264enc", "gop-size=15", "!",
+               "h264parse", "!", "mp4mux", "!", "filesink", f"location={file}")
+        self.check_clip_of_file(file, "video/x-h264")
+
+    def rtsp(self):
+        camera = RtspCamera("0xff4040ff")
+        self.addCleanup(camera.kill)
+        return camera
+
+    def test_a_camera_that_is_lost_and_comes_back(self):
+        """Its ball always moves. The clip ends with its last frame, and the next one begins when it is back."""
+        door = self.rtsp()
+        service = self.service(self.tables(door.uri))
+        service.wait_metric("camera_frames_total", "door", least=20)
+        wait_for("motion", lambda: service.metrics()["camera_motion", "door"])
+        door.kill()
+        wait_for("the first clip", self.rows)
+        row = self.rows()[0]
+        self.assertTrue(row["complete"])
+        self.assertIsNotNone(row["motions"][0]["end"])
+        # All frames from the first one on: each JPEG is a key frame, and motion began less than five seconds after them.
+        self.assertEqual(pictures_of(self.clips / "door" / row["file"]), len(frames_of(self.clips / "door" / row["file"], "image/jpeg")))
+        self.assertGreaterEqual(pictures_of(self.clips / "door" / row["file"]), service.metrics()["camera_frames_total", "door"])
+        door.start()
+        wait_for("motion again", lambda: service.metrics()["camera_motion", "door"])
+        self.assertEqual(0, service.stop())  # which finishes the second clip
+        self.assertEqual([True, True], [row["complete"] for row in self.rows()])
+        self.assertEqual(2, len({row["file"] for row in self.rows()}))
+
+    def test_a_long_motion_becomes_several_clips(self):
+        door = self.rtsp()
+        service = self.service(self.tables(door.uri, recording="longest = 5"))
+        wait_for("three clips", lambda: len(self.rows()) >= 3)
+        self.assertEqual(0, service.stop())
+        for row in self.rows()[:-1]:
+            self.assertGreater(row["seconds"], 4)
+        hashes = [each for row in self.rows() for each in frames_of(self.clips / "door" / row["file"], "image/jpeg")]
+        self.assertGreaterEqual(len(hashes), 3 * 40)
+
+    def test_a_full_disk(self):
+        """A limit on the size of files stands for it. It is reported, and the service goes on."""
+        door, broker = self.rtsp(), self.broker()
+        found = self.subscriber(broker)
+        service = self.service(self.tables(door.uri, broker=broker), prefix=("prlimit", "--fsize=100000"))
+        wait_for("the report", lambda: found.last.get("cudavision/door/problem", b"").startswith(b"recording: "))
+        self.assertIn("door: recording: ", service.log)
+        count = service.metrics()["camera_frames_total", "door"]
+        service.wait_metric("camera_frames_total", "door", least=count + 20)
+        self.assertEqual(1, service.metrics()["camera_up", "door"])
+        service.wait_metric("camera_clip_failures_total", "door", least=2)  # it tries again
+        self.assertEqual(0, service.stop())
+        self.assertFalse(any(row["complete"] for row in self.rows()))
+
+    def test_a_killed_service_leaves_clips_that_can_be_played(self):
+        door = self.rtsp()
+        service = self.service(self.tables(door.uri))
+        part = wait_for("a clip", lambda: list((self.clips / "door").glob("*.part")) if (self.clips / "door").exists() else [])[0]
+        wait_for("its first seconds", lambda: part.stat().st_size > 4 * recorder.LEAST)
+        service.stop(signal.SIGKILL)
+        door.kill()
+        again = self.service(self.tables(door.uri))
+        wait_for("it is found", self.rows)
+        self.assertEqual([part.name.removesuffix(".part"), False], [self.rows()[0][key] for key in ("file", "complete")])
+        self.assertGreater(pictures_of(self.clips / "door" / self.rows()[0]["file"]), 10)
+        self.assertEqual(0, again.stop())
+
+
+if __name__ == "__main__":
+    unittest.main()
