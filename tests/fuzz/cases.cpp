@@ -12,48 +12,12 @@
 namespace cudavision::fuzz {
 namespace {
 
-/// The formats that the element's sink template lists for this memory (NULL: system memory).
-std::vector<std::string> formats_of(const std::string& element, const char* feature) {
-  std::vector<std::string> formats;
-  GstElementFactory* factory = gst_element_factory_find(element.c_str());
-  if (!factory) return formats;
-  for (const GList* item = gst_element_factory_get_static_pad_templates(factory); item; item = item->next) {
-    auto* pad = static_cast<GstStaticPadTemplate*>(item->data);
-    if (pad->direction != GST_PAD_SINK) continue;
-    GstCaps* caps = gst_static_pad_template_get_caps(pad);
-    for (guint i = 0; i < gst_caps_get_size(caps); ++i) {
-      const bool wanted = feature
-                              ? gst_caps_features_contains(gst_caps_get_features(caps, i), feature)
-                              : gst_caps_features_is_equal(gst_caps_get_features(caps, i), GST_CAPS_FEATURES_MEMORY_SYSTEM_MEMORY);
-      const GValue* list = gst_structure_get_value(gst_caps_get_structure(caps, i), "format");
-      if (!wanted || !list || !GST_VALUE_HOLDS_LIST(list)) continue;
-      for (guint j = 0; j < gst_value_list_get_size(list); ++j)
-        formats.push_back(g_value_get_string(gst_value_list_get_value(list, j)));
-    }
-    gst_caps_unref(caps);
-  }
-  gst_object_unref(factory);
-  return formats;
-}
-
-/// Whether the element has request sink pads.
-bool is_mixer(const Case& c) {
-  GstElementFactory* factory = gst_element_factory_find(c.element.c_str());
-  bool found = false;
-  for (const GList* item = factory ? gst_element_factory_get_static_pad_templates(factory) : nullptr; item; item = item->next) {
-    const auto* pad = static_cast<const GstStaticPadTemplate*>(item->data);
-    found = found || (pad->direction == GST_PAD_SINK && pad->presence == GST_PAD_REQUEST);
-  }
-  if (factory) gst_object_unref(factory);
-  return found;
-}
-
 /// The inputs of an element: one, or several for a mixer.
 using Inputs = std::vector<std::unique_ptr<Input>>;
 
 Inputs make_inputs(Rig& rig, Random& random, const Case& c, Mood mood, bool is_live) {
   Inputs inputs;
-  if (!is_mixer(c)) {
+  if (!is_mixer(c.element)) {
     inputs.push_back(std::make_unique<Input>(rig, gst_element_get_static_pad(rig.element(), "sink"), is_live));
     return inputs;
   }
@@ -141,7 +105,7 @@ void visit(Random& random, Rig& rig, const Case& c) {
 
 /// Feeds all inputs in parallel. Stops the inputs that wait for each other forever.
 void feed_all(Rig& rig, Inputs& inputs, Random& random, const Case& c, bool interrupt) {
-  if (!is_mixer(c)) return feed(rig, *inputs[0], random.fork(), c.plan);
+  if (!is_mixer(c.element)) return feed(rig, *inputs[0], random.fork(), c.plan);
   std::vector<std::thread> feeders;
   std::atomic<int> left{int(inputs.size())};
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -165,7 +129,7 @@ void feed_all(Rig& rig, Inputs& inputs, Random& random, const Case& c, bool inte
 void run_stream(const Case& c) {
   Random random = c.random;
   const Mood mood = random.one_in(3) ? Mood::bold : Mood::calm;
-  Downstream downstream = draw_downstream(random, is_mixer(c));
+  Downstream downstream = draw_downstream(random, is_mixer(c.element));
   if (random.one_in(16)) downstream.pool = Downstream::Pool::lying;
   Rig rig(c.element, c.backend, downstream);
   Inputs inputs = make_inputs(rig, random, c, mood, random.one_in(6));
@@ -174,7 +138,8 @@ void run_stream(const Case& c) {
     if (rig.set_state(GST_STATE_PLAYING)) {
       std::unique_ptr<Meanwhile> changes, visits;
       if (c.changed_meanwhile)
-        changes = std::make_unique<Meanwhile>(random.fork(), [&](Random& own) { change_something(own, rig, inputs, is_mixer(c)); });
+        changes = std::make_unique<Meanwhile>(random.fork(),
+                                              [&](Random& own) { change_something(own, rig, inputs, is_mixer(c.element)); });
       if (c.pads_come_and_go) visits = std::make_unique<Meanwhile>(random.fork(), [&](Random& own) { visit(own, rig, c); });
       feed_all(rig, inputs, random, c, random.one_in(10));
     }
@@ -187,7 +152,7 @@ void run_stream(const Case& c) {
 /// The output for the case's pictures in this layout.
 std::vector<std::string> outputs_of(const Case& c, Layout layout, bool decorated) {
   Random random = c.random;
-  Rig rig(c.element, c.backend, draw_downstream(random, is_mixer(c)), true);
+  Rig rig(c.element, c.backend, draw_downstream(random, is_mixer(c.element)), true);
   Inputs inputs = make_inputs(rig, random, c, Mood::calm, false);
   set_properties(rig.element(), random, Mood::calm);
   std::vector<std::thread> feeders;
@@ -234,6 +199,40 @@ std::vector<std::string> element_names() {
   return names;
 }
 
+std::vector<std::string> formats_of(const std::string& element, const char* feature) {
+  std::vector<std::string> formats;
+  GstElementFactory* factory = gst_element_factory_find(element.c_str());
+  if (!factory) return formats;
+  for (const GList* item = gst_element_factory_get_static_pad_templates(factory); item; item = item->next) {
+    auto* pad = static_cast<GstStaticPadTemplate*>(item->data);
+    if (pad->direction != GST_PAD_SINK) continue;
+    GstCaps* caps = gst_static_pad_template_get_caps(pad);
+    for (guint i = 0; i < gst_caps_get_size(caps); ++i) {
+      const bool wanted = feature
+                              ? gst_caps_features_contains(gst_caps_get_features(caps, i), feature)
+                              : gst_caps_features_is_equal(gst_caps_get_features(caps, i), GST_CAPS_FEATURES_MEMORY_SYSTEM_MEMORY);
+      const GValue* list = gst_structure_get_value(gst_caps_get_structure(caps, i), "format");
+      if (!wanted || !list || !GST_VALUE_HOLDS_LIST(list)) continue;
+      for (guint j = 0; j < gst_value_list_get_size(list); ++j)
+        formats.push_back(g_value_get_string(gst_value_list_get_value(list, j)));
+    }
+    gst_caps_unref(caps);
+  }
+  gst_object_unref(factory);
+  return formats;
+}
+
+bool is_mixer(const std::string& element) {
+  GstElementFactory* factory = gst_element_factory_find(element.c_str());
+  bool found = false;
+  for (const GList* item = factory ? gst_element_factory_get_static_pad_templates(factory) : nullptr; item; item = item->next) {
+    const auto* pad = static_cast<const GstStaticPadTemplate*>(item->data);
+    found = found || (pad->direction == GST_PAD_SINK && pad->presence == GST_PAD_REQUEST);
+  }
+  if (factory) gst_object_unref(factory);
+  return found;
+}
+
 Case draw_case(std::uint64_t seed, std::uint64_t number, const std::string& backend, const std::string& element) {
   Random random(seed, number);
   Case c{number, random.fork()};
@@ -251,7 +250,7 @@ Case draw_case(std::uint64_t seed, std::uint64_t number, const std::string& back
   c.plan.hostile_caps = random.one_in(6);
   c.plan.disturbed = random.one_in(2);
   c.changed_meanwhile = random.one_in(4);
-  c.pads_come_and_go = random.one_in(3) && is_mixer(c);
+  c.pads_come_and_go = random.one_in(3) && is_mixer(c.element);
   return c;
 }
 

@@ -12,6 +12,10 @@ namespace cudavision::fuzz {
 
 /// The names of the plugin's elements. Empty if the plugin is not loaded.
 std::vector<std::string> element_names();
+/// The formats that the element's sink template lists for this memory (NULL: system memory).
+std::vector<std::string> formats_of(const std::string& element, const char* feature);
+/// Whether the element has request sink pads.
+bool is_mixer(const std::string& element);
 
 struct Case {
   std::uint64_t number;

@@ -19,6 +19,7 @@
 
 #include "tests/fuzz/cases.hpp"
 #include "tests/fuzz/complaints.hpp"
+#include "tests/fuzz/plugin.hpp"
 #include "tests/fuzz/workers.hpp"
 
 using namespace cudavision::fuzz;
@@ -81,19 +82,6 @@ bool read_options(int argc, char** argv, Options& options) {
     if (options.backend == backend) return true;
   std::fprintf(stderr, "--backend is %s: it must be cpu, cuda or auto\n", options.backend.c_str());
   return false;
-}
-
-/// Loads only this plugin, from GST_PLUGIN_PATH_1_0. A registry would scan every installed plugin.
-void load_plugin() {
-  g_setenv("GST_REGISTRY_DISABLE", "yes", TRUE);
-  gst_init(nullptr, nullptr);
-  const char* path = g_getenv("GST_PLUGIN_PATH_1_0");
-  gchar** folders = g_strsplit(path ? path : "", ":", 0);
-  for (gchar** folder = folders; *folder; ++folder) {
-    const std::string file = std::string(*folder) + "/libgstcudavision.so";
-    if (g_file_test(file.c_str(), G_FILE_TEST_EXISTS)) gst_object_unref(gst_plugin_load_file(file.c_str(), nullptr));
-  }
-  g_strfreev(folders);
 }
 
 void prepare() {

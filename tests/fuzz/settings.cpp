@@ -200,16 +200,21 @@ std::vector<GParamSpec*> specs_of(GObject* object) {
 
 }  // namespace
 
-std::vector<Setting> draw_settings(Random& random, GObject* object, Mood mood, int most) {
+std::vector<GParamSpec*> drawn_properties(GObject* object) {
   std::vector<GParamSpec*> specs = specs_of(object);
   specs.erase(std::remove_if(specs.begin(), specs.end(), [](const GParamSpec* spec) { return !is_drawn(spec); }), specs.end());
+  return specs;
+}
+
+bool is_our_property(const GParamSpec* spec) { return g_str_has_prefix(g_type_name(spec->owner_type), "GstCuda"); }
+
+std::vector<Setting> draw_settings(Random& random, GObject* object, Mood mood, int most) {
+  const std::vector<GParamSpec*> specs = drawn_properties(object);
   std::vector<Setting> settings;
-  const auto is_ours = [](const GParamSpec* spec) { return g_str_has_prefix(g_type_name(spec->owner_type), "GstCuda"); };
   for (int left = specs.empty() ? 0 : random.between(0, most); left > 0; --left) {
     GParamSpec* spec = random.pick(specs);
     Setting setting{spec->name, Value(spec->value_type)};
-    // GStreamer's own properties fail at some values of their range.
-    if (fill(setting.value.get(), spec, random, is_ours(spec) ? mood : Mood::calm)) settings.push_back(setting);
+    if (fill(setting.value.get(), spec, random, is_our_property(spec) ? mood : Mood::calm)) settings.push_back(setting);
   }
   return settings;
 }
