@@ -9,7 +9,8 @@
 # the result for a camera.
 # MOTION_ZONES='NAME: x,y x,y x,y; …' and MOTION_LINES='NAME: x,y x,y; …' are what objects enter and cross, in pixels or in shares (0.5).
 # LENGTH is the number of seconds to analyse (all). BACKEND=cuda or cpu selects the backend, FRAMES the length of the synthetic scene (300),
-# BUILD_DIR the build folder (build). INSTALL=0 installs nothing.
+# BUILD_DIR the build folder (build). INSTALL=0 installs nothing. The CUDA backend is built where there is an NVIDIA GPU, for that GPU; if
+# there is no compiler for it, NVIDIA's is installed from PyPI into the build folder. CUDA=1 builds it elsewhere, CUDA=0 never.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # shellcheck source=examples/common.sh
@@ -22,8 +23,10 @@ mkdir -p -- "$folder" 2>/dev/null || fail "cannot make the folder $folder"
 
 # shellcheck source=tests/prepare.sh
 . "$root/tests/prepare.sh"
+if has_gpu; then gpu=1; else gpu=0; fi
+choose_backends "$build" "$gpu"
 install_for_build "${packages_run[@]}" "${packages_report[@]}"
-build_project "$root" "$build" gst/libgstcudavision.so
+build_project "$root" "$build" "${backend_options[@]}" gst/libgstcudavision.so
 export GST_PLUGIN_PATH=$build/gst${GST_PLUGIN_PATH:+:$GST_PLUGIN_PATH}
 
 # Debian's Python packages are for the system's Python.

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <gst/gst.h>
 
+#include <string>
+
+#include "gst/base/pages.hpp"
 #include "gst/elements/elements.hpp"
 
 static gboolean plugin_init(GstPlugin* plugin) {
@@ -21,5 +24,11 @@ static const gchar* version() {
   return text;
 }
 
+/// Where the project's front page is.
+static const gchar* origin() {
+  static const std::string uri = cudavision::page_uri("README.md");
+  return uri.empty() ? PACKAGE : uri.c_str();
+}
+
 GST_PLUGIN_DEFINE(GST_VERSION_MAJOR, GST_VERSION_MINOR, cudavision, "Image processing on CUDA, or on the CPU", plugin_init,
-                  version(), "LGPL", "cudavision", "cudavision")
+                  version(), "LGPL", PACKAGE " " VERSION, origin())

@@ -159,8 +159,8 @@ check_usage() {  # SCRIPT
   expect "help of $1" yes "$([[ -s $work/out && ! -s $work/err ]] && echo yes)"
 }
 needs_python() {
-  if /usr/bin/python3 -c 'import gi; gi.require_version("GstVideo", "1.0")' 2>/dev/null; then return; fi
-  echo 'skipped: no python3-gi, or no gir1.2-gst-plugins-base-1.0'
+  if /usr/bin/python3 -c 'import gi, numpy; gi.require_version("GstVideo", "1.0")' 2>/dev/null; then return; fi
+  echo 'skipped: no python3-gi, no python3-numpy, or no gir1.2-gst-plugins-base-1.0'
   exit 77
 }
 source=(videotestsrc num-buffers="$FRAMES" ! 'video/x-raw,format=I420,width=161,height=121')
@@ -169,6 +169,8 @@ case $1 in
   quickstart)
     needs_python
     /usr/bin/python3 "$root/tests/examples/report_page_test.py"
+    /usr/bin/python3 "$root/tests/examples/clips_test.py"
+    /usr/bin/python3 "$root/tests/examples/sound_test.py"
     "$root/examples/quickstart.sh" '' "$work/an out" | tee "$work/said"
     grep -qE "^frames +$FRAMES$" "$work/said"
     grep -qE '^backend +(cpu|cuda)$' "$work/said"
@@ -194,11 +196,12 @@ case $1 in
     # A URI, and only a part of the clip. A video that is too large lies beside the page, until the next run.
     status_of 0 "$report" --clip="file://$work/clip.avi" --out=part --seconds=0.25 --embed=0
     expect 'frames of a quarter of a second' 8 "$(grep -oP '^frames +\K[0-9]+$' "$work/out")"
-    expect 'frames of report.webm' 8 "$(frames_of part/report.webm)"
+    video=(part/report.[mw]*)
+    expect 'frames of the video beside the page' 8 "$(frames_of "${video[0]}")"
     "$parts" part/report.html none "$work/poster"
-    expect 'video in a page with report.webm' '' "$(cat none)"
+    expect 'video in a page with a video beside it' '' "$(cat none)"
     status_of 0 "$report" --clip=clip.avi --out=part
-    expect 'report.webm of the run before' no "$([[ -e part/report.webm ]] && echo yes || echo no)"
+    expect 'video of the run before' no "$([[ -e ${video[0]} ]] && echo yes || echo no)"
     # A phone that was held upright: the clip says that its frames are to be turned.
     gst-launch-1.0 -q "${source[@]}" ! jpegenc ! qtmux ! filesink location=phone.mov
     python3 -c '
@@ -231,7 +234,7 @@ open("phone.mov", "wb").write(data)'
     expect 'files after failures' '' "$(ls -A empty)"
     expect 'a file that was not named' precious "$(cat victim)"
     fails 1 "$report" --out=victim/out
-    for name in report.html motion.jsonl report.webm; do
+    for name in report.html motion.jsonl "${video[0]##*/}"; do
       mkdir -p "folder-$name/$name"
       fails 1 "$report" --out="folder-$name" --frames=2 --embed=0
     done

@@ -29,7 +29,7 @@ case ${1:-} in
     ;;
   shell)
     command -v shellcheck >/dev/null || skip 'there is no shellcheck'
-    shellcheck --external-sources .ci/run tests/*.sh tests/*/*.sh examples/*.sh examples/*/*.sh docs/*.sh gst/packaging/*.sh
+    shellcheck --external-sources .ci/run release/*.sh tests/*.sh tests/*/*.sh examples/*.sh examples/*/*.sh docs/*.sh gst/packaging/*.sh
     ;;
   *)
     echo "usage: tests/lint.sh format | cppcheck | shell" >&2

@@ -1,15 +1,17 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Sourced by the scripts that build. Lists the Debian packages and runs the build. Needs bash with -euo pipefail.
-# INSTALL=0 installs nothing; CUDA_HOME names a CUDA toolkit that is neither on PATH nor at /usr/local/cuda.
+# INSTALL=0 installs nothing; CUDA_HOME names a CUDA toolkit that is neither on PATH nor at /usr/local/cuda. CUDA=1 builds the CUDA backend
+# on a machine without a GPU, CUDA=0 never does.
 # shellcheck disable=SC2034  # the sourcing scripts use the lists
 
 packages_build=(g++ meson ninja-build pkg-config libgstreamer1.0-dev libgstreamer-plugins-base1.0-dev
   libopencv-core-dev libopencv-imgproc-dev)
 packages_cuda=(libgstreamer-plugins-bad1.0-dev)  # GStreamer's CUDA library; on Debian 12 it depends on all of OpenCV
 packages_run=(gstreamer1.0-tools gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-plugins-bad gstreamer1.0-libav)
-packages_report=(python3-gi python3-gst-1.0 gir1.2-gst-plugins-base-1.0)  # the examples in Python
+packages_report=(python3-gi python3-gst-1.0 python3-numpy gir1.2-gst-plugins-base-1.0)  # the examples in Python
 packages_test=(libgtest-dev libbenchmark-dev valgrind python3 python3-numpy cppcheck shellcheck)
+packages_fuzz=(clang llvm libclang-rt-dev python3-venv)  # tests/fuzz/fuzz.sh
 # Large programs that single tests use, by the word that asks for them (WITH='mqtt browser' tests/run.sh). Tests skip without them.
 declare -A packages_with=(
   [browser]='chromium chromium-driver python3-selenium fonts-dejavu-core'
@@ -23,8 +25,97 @@ else
   packages_test+=(libgstreamer-plugins-bad1.0-dev)  # GStreamer's analytics metas, from 1.24 on
 fi
 
+# NVIDIA's compiler on PyPI. It needs a driver for CUDA 13 or newer, that is 580.
+packages_nvcc=('nvidia-cuda-nvcc==13.0.*' 'nvidia-nvvm==13.0.*' 'nvidia-cuda-crt==13.0.*' 'nvidia-cuda-runtime==13.0.*'
+  'nvidia-cuda-cccl==13.0.*')
+
 # Prints the path of nvcc, found like in meson.build. Status 1 if there is none.
 find_nvcc() { command -v nvcc || command -v "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc"; }
+
+# Whether this machine has an NVIDIA GPU and its driver.
+has_gpu() { [[ $(nvidia-smi -L 2>/dev/null) == GPU* ]]; }
+
+# Prints the CUDA version of the driver, such as 13. Nothing if it is not known.
+driver_version() { nvidia-smi 2>/dev/null | sed -n 's/.*CUDA Version: *\([0-9]*\).*/\1/p' | head -1; }
+
+# use_nvcc_of BUILD_FOLDER: sets CUDA_HOME to the compiler that get_nvcc put there. Status 1 if there is none.
+use_nvcc_of() {
+  [[ -x $1/nvcc/nvidia/cu13/bin/nvcc ]] && export CUDA_HOME=$1/nvcc/nvidia/cu13
+}
+
+# get_nvcc BUILD_FOLDER: installs NVIDIA's compiler from PyPI into BUILD_FOLDER/nvcc, and sets CUDA_HOME. Status 1, with the reason on
+# stderr, if that is impossible.
+get_nvcc() {
+  local driver
+  driver=$(driver_version)
+  if [[ ${INSTALL:-1} == 0 ]]; then
+    echo 'there is no CUDA compiler (nvcc), and INSTALL=0 installs none' >&2
+    return 1
+  elif [[ $driver ]] && ((driver < 13)); then
+    echo "the driver is for CUDA $driver, and the compiler from PyPI needs one for CUDA 13 (580 or newer); or install a CUDA toolkit from 12.1 on" >&2
+    return 1
+  fi
+  echo "no CUDA compiler (nvcc) here: installing NVIDIA's from PyPI into $1/nvcc"
+  install_nvcc "$1/nvcc" && use_nvcc_of "$1"
+}
+# install_nvcc FOLDER: installs it there; CUDA_HOME is then FOLDER/nvidia/cu13.
+install_nvcc() {
+  install_packages python3-pip && /usr/bin/python3 -m pip install --quiet --disable-pip-version-check --target="$1" "${packages_nvcc[@]}"
+}
+
+# cuda_option: prints meson's option cuda for the variable CUDA: enabled for 1, disabled for 0, else auto. Status 1 for another word.
+cuda_option() {
+  case ${CUDA:-auto} in
+    1 | enabled) echo enabled ;;
+    0 | disabled) echo disabled ;;
+    auto) echo auto ;;
+    *)
+      echo "CUDA=$CUDA is not known; known are 1 and 0" >&2
+      return 1
+      ;;
+  esac
+}
+
+# copy_source FOLDER: copies what a build needs from this tree, without what lies in it besides.
+copy_source() {
+  local root
+  root=$(dirname "${BASH_SOURCE[0]}")/..
+  mkdir -p "$1"
+  (cd "$root" && tar --exclude=__pycache__ -cf - debian docs examples gst kernels release tests meson.build meson_options.txt pyproject.toml \
+    LICENSE ./*.md) | tar -C "$1" -xf -
+}
+
+# choose_backends BUILD_FOLDER 0|1: sets backend_options to meson's options for a build with the CUDA backend (1) or without it. CUDA has
+# precedence. A build folder that exists keeps its backends, unless it was made without CUDA here and now gets it. Gets the compiler if
+# there is none.
+choose_backends() {
+  local build=$1 wanted=$2 asked note=$1/without-cuda
+  asked=$(cuda_option) || return 1
+  case $asked in
+    enabled) wanted=1 ;;
+    disabled) wanted=0 ;;
+  esac
+  backend_options=() with_cuda=0
+  mkdir -p "$build"
+  use_nvcc_of "$build" || true
+  if [[ -f $build/build.ninja && ! -f $note && $asked == auto ]]; then
+    if find_nvcc >/dev/null; then with_cuda=1; fi
+    return
+  fi
+  if ((wanted)) && ! find_nvcc >/dev/null && ! get_nvcc "$build"; then
+    if [[ $asked == enabled ]]; then return 1; fi
+    echo 'building the CPU backend alone' >&2
+    wanted=0
+  fi
+  if ((wanted)); then
+    rm -f "$note"
+    with_cuda=1 backend_options=(-Dcuda="$asked")
+    if ! has_gpu; then backend_options+=(-Dcuda-arch=90); fi  # one architecture compiles in half the time of the default's two
+  else
+    touch "$note"
+    backend_options=(-Dcuda=disabled)
+  fi
+}
 
 # install_packages PACKAGE…: installs missing packages with apt-get, as root or with sudo. If none is missing it needs neither of them, nor
 # a network.
@@ -80,9 +171,12 @@ make_ray_environment() {
     cp "$list" "$environment/requirements.txt"
 }
 
-# install_for_build PACKAGE…: installs the packages of any build, those for CUDA if there is nvcc, and the named ones.
+# install_for_build PACKAGE…: installs the packages of any build, the named ones, and those for CUDA if choose_backends chose it; without
+# it, if there is nvcc.
 install_for_build() {
-  if find_nvcc >/dev/null; then set -- "${packages_cuda[@]}" "$@"; fi
+  local cuda=${with_cuda:-}
+  if [[ ! $cuda ]]; then if find_nvcc >/dev/null; then cuda=1; else cuda=0; fi; fi
+  if ((cuda)); then set -- "${packages_cuda[@]}" "$@"; fi
   install_packages "${packages_build[@]}" "$@"
 }
 

@@ -22,6 +22,8 @@ test('outer', find_program('outer.sh'), env: {{'BUILD': meson.project_build_root
 test('inner', find_program('inner.sh'))
 """
 # `meson test` begins its log anew, and then adds to it at the place that it has reached itself. So two that share a log spoil it.
+# What tests/run.sh may set.
+OPTIONS = "option('cuda', type: 'feature')\noption('cuda-arch', type: 'string')\n"
 OUTER = '#!/bin/sh\nset -e\n"$MESON" test -C "$BUILD" --no-rebuild inner\necho "3 passed, 0 failed, 0 skipped"\n'
 INNER = "#!/bin/sh\nseq 10000\n"
 
@@ -50,6 +52,17 @@ class Results(unittest.TestCase):
         self.assertEqual(result.stderr, "")
         self.assertEqual(result.stdout, "PASS\ta\t1.5\t2\t0\t0\t\nSKIP\tb\t1.5\t0\t0\t1\tno GPU\nFAIL\tc\t1.5\t0\t1\t0\tfail, exit status 1\n")
 
+    def test_names_failed_cases(self):
+        for output, remark in [
+                ("a/b_test.cpp:90:F:cudadiff cpu:keeps_metas:0: NV12: expected 1\n50%: Checks: 2, Failures: 1, Errors: 0\n",
+                 "cudadiff cpu:keeps_metas:0: NV12: expected 1"),
+                ("[  FAILED  ] Sum.Equals/3, where GetParam() = 1 (2 ms)\n[  FAILED  ] 1 test, listed below:\n[  FAILED  ] Sum.Equals/3\n",
+                 "Sum.Equals/3"),
+                ("".join(f"FAIL: test_{i} (m.T)\n" for i in range(5)), "test_0 (m.T); test_1 (m.T); test_2 (m.T) and 2 more")]:
+            with self.subTest(output=output):
+                fields = self.results(line(result="FAIL", returncode=1, stdout=output)).stdout.rstrip("\n").split("\t")
+                self.assertEqual(fields[-1], "fail, exit status 1; " + remark)
+
     def test_says_what_is_wrong_with_a_log(self):
         for log, words in [(line() + line()[:40] + line(), "line 2 is no result of one test"), (line() + "[1]\n", "line 2 is no result"),
                            ('{"name": "a"}\n', "line 1 is no result"), (line(duration="long"), "line 1 is no result"),
@@ -66,12 +79,13 @@ class Results(unittest.TestCase):
         for name in ["run.sh", "results.py", "prepare.sh"]:
             shutil.copy(TESTS / name, self.root / "tests")
         (self.root / "meson.build").write_text(PROJECT)
+        (self.root / "meson_options.txt").write_text(OPTIONS)
         for name, text in [("outer.sh", OUTER), ("inner.sh", INNER)]:
             (self.root / name).write_text(text)
             (self.root / name).chmod(0o755)
 
     def run_sh(self, *arguments, **environment):
-        inherited = {name: value for name, value in os.environ.items() if name not in ("BUILD_DIR", "WITH", "COMPAT", "SANITIZE")}
+        inherited = {name: value for name, value in os.environ.items() if name not in ("BUILD_DIR", "WITH", "COMPAT", "SANITIZE", "FUZZ")}
         return subprocess.run([self.root / "tests/run.sh", *arguments], capture_output=True, text=True,
                               env={**inherited, "INSTALL": "0", "PATH": f"{Path(meson).parent}:{os.environ['PATH']}", **environment})
 

@@ -6,15 +6,18 @@
 # SANITIZE=address,undefined or SANITIZE=thread builds the CPU backend with these sanitizers in a folder of its own (build-address,
 # build-thread), and runs the tests of the kernels and the elements there.
 # WITH='WORD…' also installs the large programs that single tests need (see packages_with in tests/prepare.sh); without them these skip.
-# BUILD_DIR is the build folder (build); INSTALL=0 installs nothing; COMPAT='trixie sid' also runs tests/compat.sh with these suites.
+# BUILD_DIR is the build folder (build); it uses what examples/quickstart.sh compiled there. Where there is a GPU or a CUDA compiler the CUDA
+# backend is built, for this GPU or for one architecture; CUDA=0 never builds it. WERROR=1 makes warnings errors. INSTALL=0 installs nothing; FUZZ=30 also runs each fuzzing target for 30 s
+# (tests/fuzz/fuzz.sh, in a build folder of its own, BUILD_DIR-fuzz); COMPAT='trixie sid' also runs tests/compat.sh with these suites.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 sanitizers=${SANITIZE:-}
 BUILD_DIR=$(realpath -m "${BUILD_DIR:-$root/build${sanitizers:+-${sanitizers%%,*}}}")
 export BUILD_DIR
-options=(-Dwerror=true) suites=()
+options=() suites=()
+if [[ ${WERROR:-} ]]; then options+=(-Dwerror=true); fi
 if [[ $sanitizers ]]; then
-  options+=(-Dcuda=disabled -Dbenchmarks=disabled -Db_sanitize="$sanitizers" -Db_lundef=false)
+  options+=(-Dbenchmarks=disabled -Db_sanitize="$sanitizers" -Db_lundef=false)
   suites=(--suite=kernels --suite=elements --timeout-multiplier=10)
 fi
 work=$(mktemp -d)
@@ -57,9 +60,10 @@ prepare_sanitizers() {
 
 # shellcheck source=tests/prepare.sh
 . "$root/tests/prepare.sh"
-if ! { install_for_build "${packages_run[@]}" "${packages_report[@]}" "${packages_test[@]}" &&
+if [[ $sanitizers ]]; then CUDA=0 cuda=0; elif has_gpu || find_nvcc >/dev/null; then cuda=1; else cuda=0; fi
+if ! { choose_backends "$BUILD_DIR" "$cuda" && install_for_build "${packages_run[@]}" "${packages_report[@]}" "${packages_test[@]}" &&
   install_asked_for "${WITH:-}" &&
-  build_project "$root" "$BUILD_DIR" "${options[@]}" && make_ray_environment "$BUILD_DIR" && { [[ ! $sanitizers ]] || prepare_sanitizers; }; }; then
+  build_project "$root" "$BUILD_DIR" "${backend_options[@]}" "${options[@]}" && make_ray_environment "$BUILD_DIR" && { [[ ! $sanitizers ]] || prepare_sanitizers; }; }; then
   row FAIL build 0 0 1 0 'nothing was tested'
 else
   status=0
@@ -84,6 +88,9 @@ else
     GST_PLUGIN_PATH=$BUILD_DIR/gst check motion-scan "$python" "$root/tests/examples/scan_test.py"
     if [[ " ${WITH:-} " == *' packages '* ]]; then
       for kind in wheel deb container; do LIMIT=3000 check "package $kind" "$root/tests/packages.sh" "$kind"; done
+    fi
+    if [[ ${FUZZ:-} ]]; then  # the tree's corpus stays as it is
+      LIMIT=86400 check fuzz env BUILD_DIR="$BUILD_DIR-fuzz" CORPUS="$BUILD_DIR-fuzz/kept" "$root/tests/fuzz/fuzz.sh" "$FUZZ"
     fi
     for suite in ${COMPAT:-}; do LIMIT=5000 check "compat $suite" "$root/tests/compat.sh" "$suite"; done
   fi

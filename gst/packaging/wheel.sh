@@ -11,6 +11,7 @@ build=$(realpath -m "${BUILD_DIR:-$root/build-wheel}")
 # shellcheck source=tests/prepare.sh
 . "$root/tests/prepare.sh"
 install_for_build python3-venv
+cuda=$(cuda_option)
 
 # Debian's own Python: the wheel is for it. The builder comes from PyPI into an environment of its own.
 if [[ ! -x $build-venv/bin/pyproject-build ]]; then
@@ -18,5 +19,9 @@ if [[ ! -x $build-venv/bin/pyproject-build ]]; then
   "$build-venv/bin/pip" install --quiet build
 fi
 mkdir -p "$out"
-"$build-venv/bin/pyproject-build" --wheel --outdir "$out" -Cbuild-dir="$build" -Csetup-args=-Dcuda="${CUDA:-auto}" \
+# The same bytes again from the same source: files are dated by the release.
+SOURCE_DATE_EPOCH=$(date --date="$(sed -n 's/^ -- .*>  //p' "$root/debian/changelog" | head -1)" +%s)
+export SOURCE_DATE_EPOCH
+umask 022
+"$build-venv/bin/pyproject-build" --wheel --outdir "$out" -Cbuild-dir="$build" -Csetup-args=-Dcuda="$cuda" \
   -Csetup-args=-Dcuda-arch="${CUDA_ARCH-all}" -Ccompile-args="-j${JOBS:-$(nproc)}" "$root"

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
 sys.path[:0] = [str(EXAMPLES), str(EXAMPLES / "motion-report")]
@@ -20,13 +21,17 @@ try:
     import inputs
     import gi
     gi.require_version("GstVideo", "1.0")
+    import numpy
     from gi.repository import GstVideo
 except (ImportError, ValueError) as error:
-    print(f"skipped: no Python bindings of GStreamer ({error})")
+    print(f"skipped: no Python bindings of GStreamer, or no NumPy ({error})")
     sys.exit(77)
-import tracks  # noqa: E402
+import media  # noqa: E402
+import pictures  # noqa: E402
+import recording  # noqa: E402
 import uris  # noqa: E402
 from common import Gst  # noqa: E402
+from cudavision import frames  # noqa: E402
 
 # URI, and what is shown of it.
 SHOWN = {
@@ -44,9 +49,38 @@ SHOWN = {
     "rtsp://me:secret@host/x?password=p@secret": "rtsp://***",
     "http://host/a@b": "http://host/a@b",
     "http://[::1]:80/x": "http://[::1]:80/x",
+    "http://[::1]:80/a@b": "http://[::1]:80/a@b",
+    "rtsp://[me:secret@host/x": "rtsp://host/x",
+    "rtsp://[me]:secret@host/x": "rtsp://host/x",
     "file:///a/b?c=d": "file:///a/b?c=d",
     "a folder/b:c@d?e=f": "a folder/b:c@d?e=f",
 }
+
+
+class Python(unittest.TestCase):
+    """Programs that are started with a Python that has no module gi."""
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", self.folder / "venv"], check=True)
+
+    def run_with_it(self, program, *arguments):
+        return subprocess.run([self.folder / "venv/bin/python", program, *arguments], capture_output=True, text=True, timeout=60)
+
+    @unittest.skipUnless(sys.executable == "/usr/bin/python3", "the bindings are not those of Debian's Python")
+    def test_debians_python_goes_on(self):
+        ended = self.run_with_it(EXAMPLES / "integral_numbers.py", "/nowhere/a clip")
+        self.assertEqual((ended.returncode, ended.stderr), (1, "integral_numbers.py: cannot read /nowhere/a clip: there is no such file\n"))
+
+    def test_a_sentence_where_there_is_none(self):
+        for name in ("common.py", "uris.py", "integral_numbers.py"):
+            text = (EXAMPLES / name).read_text().replace('"/usr/bin/python3"', '"/nowhere/python3"')
+            (self.folder / name).write_text(text)
+        ended = self.run_with_it(self.folder / "integral_numbers.py")
+        self.assertEqual(ended.returncode, 1)
+        self.assertRegex(ended.stderr, r"^integral_numbers.py: this Python \(.*\) has no module gi: apt-get install python3-gi .*\n$")
 
 
 class Names(unittest.TestCase):
@@ -73,6 +107,13 @@ class Names(unittest.TestCase):
         for text in ("there is no video in it", "no frame came for 10 s"):
             self.assertEqual(uris.hide(text, "http://me@host/x?u=no&p=in"), text)
 
+    def test_invalid_text(self):
+        """Lines of a list can have any bytes."""
+        uri = os.fsdecode(b"rtsp://us\xffer:se\xfecret@host/a")
+        self.assertEqual(uris.opened(uri), "rtsp://us%FFer:se%FEcret@host/a")
+        self.assertEqual(uris.shown(uri), "rtsp://host/a")
+        self.assertEqual(uris.hide(f"cannot open {uri}", uri), "cannot open rtsp://host/a")
+
     def test_files(self):
         for uri, path in (("file:///a%20b?c#d", "/a b?c#d"), ("file://localhost/a/b", "/a/b"), ("FILE://LocalHost/%FF", "/\udcff"),
                           ("a/b", "a/b"), ("./file://x", "./file://x"), ("file://host/a", None), ("http://localhost/a", None)):
@@ -94,6 +135,30 @@ class Names(unittest.TestCase):
         error = Gst.Message.new_error(source, common.GLib.Error("cannot open http://a:secret@b/c"), "")
         with self.assertRaisesRegex(common.Failure, "^cannot open http://b/c$"):
             common.check(error)
+
+
+class Events(unittest.TestCase):
+    """What messages of cudadiff become in JSON."""
+
+    setUpClass = staticmethod(lambda: Gst.init(None))
+
+    def line(self, fields):
+        return inputs.line_of(Gst.Structure.from_string(f"cudadiff, stream-time=(guint64)2500000000, {fields}")[0])
+
+    def test_of_objects(self):
+        self.assertEqual(
+            self.line("event=leave, id=(uint)7, x=1, y=2, width=3, height=4, zone=door, entered=(guint64)500000000, "
+                      "left=(guint64)1500000000, seconds=(double)1, path-length=(double)12.5, best-time=(guint64)1000000000, best-x=5, "
+                      "best-y=6, best-width=7, best-height=8"),
+            {"event": "leave", "time": 2.5, "id": 7, "x": 1, "y": 2, "width": 3, "height": 4, "zone": "door", "seconds": 1,
+             "path_length": 12.5, "best_x": 5, "best_y": 6, "best_width": 7, "best_height": 8, "entered": 0.5, "left": 1.5,
+             "best_time": 1})
+        self.assertEqual(self.line("event=stopped, id=(uint)7, zones=(string)<door, yard>, since=(guint64)18446744073709551615"),
+                         {"event": "stopped", "time": 2.5, "id": 7, "zones": ["door", "yard"], "since": None})
+
+    def test_of_motion(self):
+        self.assertEqual(self.line("event=end, began=(guint64)500000000, last-motion=(guint64)0"),
+                         {"event": "end", "time": 2.5, "began": 0.5, "last_motion": 0})
 
 
 class Files(unittest.TestCase):
@@ -125,6 +190,11 @@ with common.whole("OUT") as stream:
         self.addCleanup(process.kill)
         self.assertEqual(process.stdout.readline(), "open\n")
         return process
+
+    def test_the_mask_of_new_files_is_not_set_beside_other_threads(self):
+        with unittest.mock.patch.object(os, "umask", side_effect=AssertionError), common.whole(self.folder / "file") as stream:
+            stream.write(b"x")
+        self.assertEqual((self.folder / "file").stat().st_mode & 0o777, 0o666 & ~common.MASK)
 
     def test_killed_programs_leave_nothing_for_long(self):
         """The next program removes the files of those that were killed, and no other ones."""
@@ -171,15 +241,20 @@ with common.whole("OUT") as stream:
         self.assertEqual(sorted(path.name for path in out.iterdir()), ["frames.csv", "motion.jsonl", "objects.csv", "report.html"])
 
 
-class Tracks(unittest.TestCase):
-    """tracks.py of motion-report."""
+class Pictures(unittest.TestCase):
+    """pictures.py of motion-report."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
 
     def test_ids_may_come_in_any_order(self):
         """Objects are followed whatever ids they have; many may be gone before one of them is shown."""
         shown = [(3, 1), (3, 1), (250, 40), (250, 40, 7), (100000,), (2**31 - 1,)]
         pipeline = common.parse(
             "appsrc name=source format=time caps=video/x-raw,format=I420,width=64,height=48,framerate=1/1 ! "
-            "identity name=motion ! fakesink")
+            "identity name=motion ! videoconvert ! video/x-raw,format=GRAY8 ! fakesink name=sink")
         source, motion = pipeline.get_by_name("source"), pipeline.get_by_name("motion")
         for index, numbers in enumerate(shown):
             buffer = Gst.Buffer.new_wrapped(bytes(64 * 48 * 3 // 2))
@@ -188,12 +263,43 @@ class Tracks(unittest.TestCase):
                 GstVideo.buffer_add_video_region_of_interest_meta(buffer, "motion", 8, 8, 16, 16).id = number
             source.emit("push-buffer", buffer)
         source.emit("end-of-stream")
-        with tracks.Tracker(source.get_static_pad("src"), motion, motion.get_static_pad("src")) as tracker:
+        recorder = recording.Recorder(self.folder)
+        with pictures.Tracker(source.get_static_pad("src"), motion, pipeline.get_by_name("sink").get_static_pad("sink"), recorder,
+                              self.folder) as tracker:
             common.play(pipeline)
+            tracker.develop()
+            self.assertTrue(tracker.poster().startswith(b"\xff\xd8"))
         everyone = {number for numbers in shown for number in numbers}
-        self.assertEqual(set(tracker.tracks), everyone)
-        self.assertEqual({box for track in tracker.tracks.values() for _, box in track}, {(8, 8, 16, 16)})
-        self.assertEqual({number for number, jpeg in tracker.snapshots.items() if jpeg.startswith(b"\xff\xd8")}, everyone)
+        self.assertEqual({number for _, number, _ in recorder.open[0].places}, everyone)
+        self.assertEqual({box for _, _, box in recorder.open[0].places}, {(8, 8, 16, 16)})
+        self.assertEqual({number for number in everyone if tracker.pictures.get(number).startswith(b"\xff\xd8")}, everyone)
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_parts_of_all_formats(self):
+        """A part of a frame has the colours of that place, in each format that cudadiff takes."""
+        formats, = common.fields_of(Gst.ElementFactory.find("cudadiff").get_static_pad_templates()[0].get_caps(), "format")
+        for name in formats:
+            pipeline = common.parse(
+                f"videotestsrc pattern=white num-buffers=1 ! video/x-raw,width=32,height=32 ! compositor name=mix background=black "
+                f"sink_0::xpos=64 sink_0::ypos=32 ! video/x-raw,width=130,height=98 ! videoconvert ! video/x-raw,format={name} ! "
+                "appsink name=sink")
+            sample = next(common.samples(pipeline))
+            with media.Camera(480) as camera:
+                inside = camera.shoot_planes(*pictures.cut(sample.get_buffer(), sample.get_caps(), (66, 33, 27, 30)))
+                outside = camera.shoot_planes(*pictures.cut(sample.get_buffer(), sample.get_caps(), (1, 70, 128, 28)))
+            self.assertGreater(brightness(inside), 40, name)
+            self.assertLess(brightness(outside), 10, name)
+
+
+def brightness(jpeg):
+    """The mean luma of the middle of a JPEG, in percent."""
+    pipeline = common.parse("appsrc name=source caps=image/jpeg ! jpegdec ! videoconvert ! video/x-raw,format=GRAY8 ! appsink name=sink")
+    pipeline.get_by_name("source").emit("push-buffer", Gst.Buffer.new_wrapped(jpeg))
+    pipeline.get_by_name("source").emit("end-of-stream")
+    sample = next(common.samples(pipeline))
+    with frames.Frame(sample) as frame:
+        picture = numpy.asarray(frame.planes[0]).reshape(frame.height, frame.width)
+        return 100 / 255 * picture[frame.height // 4:-frame.height // 4, frame.width // 4:-frame.width // 4].mean()
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 """Arrays of other libraries, read by DLPack or by the CUDA array interface."""
 
 import ctypes
+import operator
 from ctypes import POINTER, Structure, c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p, py_object
 
 from ._arrays import CUDA, device_name, device_of
@@ -38,6 +39,7 @@ _api = ctypes.pythonapi
 _api.PyCapsule_IsValid.argtypes = [py_object, c_char_p]
 _api.PyCapsule_GetPointer.restype, _api.PyCapsule_GetPointer.argtypes = c_void_p, [py_object, c_char_p]
 _api.PyCapsule_SetName.argtypes = [py_object, c_char_p]
+MOST_DIMENSIONS = 64  # that any library has
 _NAMES = {False: (b"dltensor", c_char_p(b"used_dltensor")), True: (b"dltensor_versioned", c_char_p(b"used_dltensor_versioned"))}
 
 
@@ -77,11 +79,16 @@ class Imported:
         else:
             tensor = _Tensor.from_address(self._managed)
         size = tensor.bits // 8
+        if not 0 <= tensor.ndim <= MOST_DIMENSIONS:
+            raise BufferError(f"the array has {tensor.ndim} dimensions: planes have two or three")
+        if not tensor.shape:  # which ctypes would read
+            raise BufferError("the array has no shape")
         self.address = (tensor.data or 0) + tensor.byte_offset
         self.shape = tuple(tensor.shape[: tensor.ndim])
         self.strides = (
             tuple(stride * size for stride in tensor.strides[: tensor.ndim]) if tensor.strides else _packed(self.shape, size)
         )
+        self._check_numbers()
         kinds = {0: "int", 1: "uint", 2: "float"}
         self.dtype = f"{kinds.get(tensor.code, 'unknown')}{tensor.bits}" + (f"x{tensor.lanes}" if tensor.lanes != 1 else "")
 
@@ -89,15 +96,26 @@ class Imported:
         interface = array.__cuda_array_interface__
         if interface.get("mask") is not None:
             raise BufferError("an array with a mask cannot become a buffer")
-        kind, size = interface["typestr"][1:2], int(interface["typestr"][2:])
-        self.address = interface["data"][0]
-        self.shape = tuple(interface["shape"])
-        self.strides = tuple(interface.get("strides") or _packed(self.shape, size))
+        try:
+            kind, size = interface["typestr"][1:2], int(interface["typestr"][2:])
+            self.address = operator.index(interface["data"][0])
+            self.shape = tuple(map(operator.index, interface["shape"]))
+            self.strides = tuple(map(operator.index, interface.get("strides") or _packed(self.shape, size)))
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            raise BufferError(f"the array's __cuda_array_interface__ is wrong: {type(error).__name__}: {error}") from error
+        self._check_numbers()
         self.dtype = f"{dict(u='uint', i='int', f='float').get(kind, 'unknown')}{8 * size}"
         self._object = array
         stream = interface.get("stream")
         if stream is not None:  # None: the work on the array is done
             call("cudavision_maker_wait", maker.address, stream)
+
+    def _check_numbers(self):
+        """ctypes would cut numbers that have more than 64 bits."""
+        if not 0 <= self.address < 2**64 or not all(-(2**63) <= stride < 2**63 for stride in self.strides):
+            raise BufferError("the array is beyond the end of memory")
+        if len(self.strides) != len(self.shape):
+            raise BufferError(f"the array has {len(self.shape)} dimensions, but {len(self.strides)} strides")
 
     def take(self) -> Source:
         """Takes the array from its capsule. The plugin gives it back when the buffer needs it no more."""

@@ -1,0 +1,115 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Writes what is in a wheel or a Debian package as SPDX 2.3 in JSON:  sbom.py FILE >FILE.spdx.json
+
+Each file with its checksums; the shared libraries that the plugin loads, as the packages that the installed system has for them; and
+the CUDA runtime, if it is linked in. The date is SOURCE_DATE_EPOCH, or that of debian/changelog.
+"""
+import datetime
+import email.utils
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import zipfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LICENSE = "LGPL-2.1-or-later"
+
+
+def created():
+    seconds = os.environ.get("SOURCE_DATE_EPOCH")
+    if seconds is None:
+        seconds = email.utils.parsedate_to_datetime(re.search(r"^ -- .*>  (.*)$", (ROOT / "debian/changelog").read_text(), re.M)[1]).timestamp()
+    return datetime.datetime.fromtimestamp(int(seconds), datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def unpack(file, folder):
+    if file.suffix == ".whl":
+        zipfile.ZipFile(file).extractall(folder)
+    elif file.suffix == ".deb":
+        subprocess.run(["dpkg-deb", "--extract", file, folder], check=True)
+    else:
+        sys.exit(f"{file} is no wheel and no Debian package")
+
+
+def digest(file, kind):
+    return hashlib.new(kind, file.read_bytes()).hexdigest()
+
+
+def needed(library):
+    return re.findall(r"NEEDED.*\[(.*)\]", subprocess.run(["readelf", "-d", library], check=True, capture_output=True, text=True).stdout)
+
+
+def installed(library):
+    """The Debian package of a shared library, and its version; ("", "") if it is not installed here."""
+    machine = sysconfig.get_config_var("MULTIARCH")
+    if not machine or not shutil.which("dpkg-query"):
+        return "", ""
+    found = subprocess.run(["dpkg-query", "-S", f"*/{machine}/{library}"], capture_output=True, text=True).stdout.splitlines()
+    for package in sorted(line.split(":")[0] for line in found if line.startswith(("lib", "gstreamer"))):
+        version = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", package], capture_output=True, text=True).stdout
+        return package, version.strip()
+    return "", ""
+
+
+def package_of(name, version, license_, supplier="NOASSERTION", **more):
+    return {"SPDXID": "SPDXRef-" + re.sub(r"[^A-Za-z0-9.-]", "-", name), "name": name, "versionInfo": version or "NOASSERTION", "supplier": supplier,
+            "downloadLocation": "NOASSERTION", "licenseConcluded": "NOASSERTION", "licenseDeclared": license_,
+            "copyrightText": "NOASSERTION", "filesAnalyzed": False, **more}
+
+
+def document(file, folder):
+    version = subprocess.run([ROOT / "release/version.sh"], check=True, capture_output=True, text=True).stdout.strip()
+    files, libraries, packages, relations = [], set(), [], []
+    cuda = False
+    for number, path in enumerate(sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())):
+        files.append({"SPDXID": f"SPDXRef-file-{number}", "fileName": f"./{path.relative_to(folder)}",
+                      "checksums": [{"algorithm": kind.upper(), "checksumValue": digest(path, kind)} for kind in ("sha1", "sha256")],
+                      "licenseConcluded": LICENSE, "licenseInfoInFiles": ["NOASSERTION"], "copyrightText": "NOASSERTION"})
+        if re.search(r"\.so(\.\d+)*$", path.name):
+            libraries.update(needed(path))
+            cuda = cuda or b".nv_fatbin" in path.read_bytes()
+    code = hashlib.sha1("".join(sorted(each["checksums"][0]["checksumValue"] for each in files)).encode()).hexdigest()
+    ours = package_of("cudavision", version, LICENSE, "Organization: cudavision developers", packageFileName=file.name, filesAnalyzed=True,
+                      checksums=[{"algorithm": "SHA256", "checksumValue": digest(file, "sha256")}],
+                      packageVerificationCode={"packageVerificationCodeValue": code},
+                      licenseInfoFromFiles=["NOASSERTION"], hasFiles=[each["SPDXID"] for each in files])
+    for library in sorted(libraries - {path.name for path in folder.rglob("*")}):
+        name, found = installed(library)
+        entry = package_of(name or library, found, "NOASSERTION", comment=f"provides {library}")
+        if entry["SPDXID"] not in [each["SPDXID"] for each in packages]:
+            packages.append(entry)
+            relations.append((ours["SPDXID"], "DYNAMIC_LINK", entry["SPDXID"]))
+    if cuda:
+        packages.append(package_of("cuda-cudart-static", "", "LicenseRef-NVIDIA-CUDA-EULA", "Organization: NVIDIA"))
+        relations.append((ours["SPDXID"], "STATIC_LINK", packages[-1]["SPDXID"]))
+    result = {
+        "spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT", "name": file.name,
+        "documentNamespace": f"https://spdx.org/spdxdocs/{file.name}-{digest(file, 'sha256')}",
+        "creationInfo": {"created": created(), "creators": ["Organization: cudavision developers", f"Tool: release-sbom-{version}"]},
+        "documentDescribes": [ours["SPDXID"]], "packages": [ours, *packages], "files": files,
+        "relationships": [{"spdxElementId": a, "relationshipType": kind, "relatedSpdxElement": b} for a, kind, b in relations],
+    }
+    if cuda:
+        result["hasExtractedLicensingInfos"] = [{
+            "licenseId": "LicenseRef-NVIDIA-CUDA-EULA", "name": "NVIDIA CUDA Toolkit End User License Agreement",
+            "extractedText": "The static CUDA runtime may be distributed with applications: https://docs.nvidia.com/cuda/eula/"}]
+    return result
+
+
+def main():
+    file = pathlib.Path(sys.argv[1])
+    with tempfile.TemporaryDirectory() as scratch:
+        unpack(file, pathlib.Path(scratch))
+        print(json.dumps(document(file, pathlib.Path(scratch)), indent=1))
+
+
+if __name__ == "__main__":
+    main()

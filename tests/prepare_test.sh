@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Tests what examples/quickstart.sh and tests/run.sh decide to build (choose_backends in tests/prepare.sh), on machines that are simulated:
+# with and without a GPU (a program nvidia-smi that says so) and a compiler (a program nvcc).
+set -euo pipefail
+# shellcheck source=tests/prepare.sh
+. "$(dirname "${BASH_SOURCE[0]}")/prepare.sh"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/tools" "$work/empty"
+export PATH=$work/tools:$PATH CUDA_HOME=$work/empty
+failures=0
+
+# machine DRIVER NVCC: the CUDA version of the driver, or 0 without a GPU; whether there is a compiler (1 or 0).
+machine() {
+  rm -f "$work"/tools/*
+  if (($1)); then
+    # shellcheck disable=SC2016
+    printf '#!/bin/sh\nif [ "${1:-}" = -L ]; then echo "GPU 0: a GPU"; else echo "| CUDA Version: %s.0 |"; fi\n' "$1" >"$work/tools/nvidia-smi"
+  else
+    printf '#!/bin/sh\nexit 9\n' >"$work/tools/nvidia-smi"
+  fi
+  chmod +x "$work/tools/nvidia-smi"
+  nvcc=$2
+}
+find_nvcc() { ((nvcc)) || [[ -x $CUDA_HOME/bin/nvcc ]]; }
+# In place of PyPI: a folder that looks like the one that pip makes.
+install_nvcc() {
+  mkdir -p "$1/nvidia/cu13/bin"
+  install -m 755 /bin/true "$1/nvidia/cu13/bin/nvcc"
+}
+
+# expect BUILD DEFAULT STATUS OPTIONS: what choose_backends says. OPTIONS has the words, or the status is that of a failure.
+expect() {
+  local status=0
+  CUDA_HOME=$work/empty backend_options=()
+  choose_backends "$work/$1" "$2" >"$work/out" 2>&1 || status=$?
+  if [[ $status != "$3" || "${backend_options[*]}" != "$4" ]]; then
+    echo "line ${BASH_LINENO[0]}: status $status and ${backend_options[*]:-nothing}, not $3 and ${4:-nothing}; it said: $(<"$work/out")"
+    failures=$((failures + 1))
+  fi
+}
+says() { grep -qF -- "$1" "$work/out" || { echo "line ${BASH_LINENO[0]}: \"$1\" is not in: $(<"$work/out")"; failures=$((failures + 1)); }; }
+
+machine 0 1
+expect laptop 0 0 -Dcuda=disabled
+touch "$work/laptop/build.ninja"
+expect laptop 0 0 -Dcuda=disabled
+expect laptop 1 0 '-Dcuda=auto -Dcuda-arch=90'  # the tests, in the same folder
+expect laptop 0 0 ''                            # quickstart again: the folder keeps its backends
+CUDA=1 expect other 0 0 '-Dcuda=enabled -Dcuda-arch=90'
+CUDA=0 expect laptop 1 0 -Dcuda=disabled
+CUDA=yes expect laptop 1 1 ''
+says 'CUDA=yes is not known'
+
+machine 13 1
+expect workstation 1 0 -Dcuda=auto
+expect laptop 1 0 -Dcuda=auto
+
+machine 13 0
+expect gpu 1 0 -Dcuda=auto
+says "installing NVIDIA's from PyPI"
+[[ -x $CUDA_HOME/bin/nvcc ]] || { echo "CUDA_HOME is $CUDA_HOME"; failures=$((failures + 1)); }
+touch "$work/gpu/build.ninja"
+expect gpu 1 0 ''  # and the compiler is found again
+[[ $CUDA_HOME == "$work"/gpu/* ]] || { echo "CUDA_HOME is $CUDA_HOME"; failures=$((failures + 1)); }
+INSTALL=0 expect no-network 1 0 -Dcuda=disabled
+says 'INSTALL=0 installs none'
+
+machine 12 0
+expect old-driver 1 0 -Dcuda=disabled
+says 'one for CUDA 13 (580 or newer)'
+CUDA=1 expect old-driver 1 1 ''
+exit $((failures > 0))

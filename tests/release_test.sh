@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Tests the scripts of a release, each by itself; the packages are tested by tests/packages.sh:   release_test.sh BUILD_FOLDER
+# Exit status 77 without git, or outside a clone.
+set -euo pipefail
+build=$(realpath "$1")
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+git rev-parse HEAD >/dev/null 2>&1 || { echo 'skipped: this is no clone'; exit 77; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fail() { echo "$*" >&2; exit 1; }
+same() { [[ $1 == "$2" ]] || fail "$3: $1, not $2"; }
+
+# One command bumps the version everywhere.
+release/version.sh --check
+mkdir "$work/tree"
+cp --parents meson.build CHANGELOG.md debian/changelog release/conda/meta.yaml "$work/tree"
+bump() { ROOT=$work/tree SOURCE_DATE_EPOCH=1800000000 release/version.sh "$@"; }
+bump --next 9.8.7
+same "$(bump)" 9.8.7 'the version'
+grep -q '^## 9.8.7 (unreleased)$' "$work/tree/CHANGELOG.md" || fail 'there is no new section'
+bump 9.9.0
+grep -q '^## 9.9.0 (2027-01-15)$' "$work/tree/CHANGELOG.md" || fail 'the section has no date'
+same "$(sed -n 's/^ -- .*>  //p' "$work/tree/debian/changelog")" 'Fri, 15 Jan 2027 08:00:00 +0000' 'the date of the packages'
+bump 1.0 2>/dev/null && fail '1.0 is taken for a version'
+for file in meson.build CHANGELOG.md debian/changelog release/conda/meta.yaml; do
+  cp "$work/tree/$file" "$work/kept"
+  sed -i 's/9\.9\.0/9.9.1/' "$work/tree/$file"
+  bump --check 2>/dev/null && fail "a wrong version in $file is not found"
+  cp "$work/kept" "$work/tree/$file"
+done
+bump --check
+
+# The notes are those of a version.
+release/notes.sh >"$work/notes"
+grep -q '^- ' "$work/notes" || fail 'there are no notes'
+grep -q '^## ' "$work/notes" && fail 'the notes have sections of other versions'
+release/notes.sh 99.0.0 2>/dev/null && fail 'a version that is not there has notes'
+
+# A list of what is in a package: the plugin, the libraries that it loads.
+mkdir -p "$work/dist" "$work/wheel/cudavision"
+cp "$build/gst/libgstcudavision.so" "$work/wheel/cudavision/"
+python3 -m zipfile -c "$work/dist/cudavision-0-py3-none-any.whl" "$work/wheel/cudavision"
+release/sbom.py "$work/dist/cudavision-0-py3-none-any.whl" >"$work/dist/sbom.json"
+python3 - "$work/dist/sbom.json" "$(sha256sum <"$build/gst/libgstcudavision.so")" <<'END'
+import json, sys
+sbom = json.load(open(sys.argv[1]))
+assert sbom["spdxVersion"] == "SPDX-2.3"
+files = {file["fileName"]: file for file in sbom["files"]}
+assert {"algorithm": "SHA256", "checksumValue": sys.argv[2].split()[0]} in files["./cudavision/libgstcudavision.so"]["checksums"], files
+names = [package["name"] for package in sbom["packages"]]
+assert names[0] == "cudavision" and any("gstreamer1.0" in name or "libgstreamer" in name for name in names), names
+assert not any(name.startswith("lib32") for name in names), names  # libraries of another machine
+ids = [each["SPDXID"] for each in sbom["packages"] + sbom["files"]]
+assert len(set(ids)) == len(ids)
+for relation in sbom["relationships"]:
+    assert relation["relatedSpdxElement"] in ids, relation
+END
+
+# A folder is completed: source, notes, checksums. The same commit gives the same bytes.
+if command -v dpkg-source >/dev/null; then
+  release/finish.sh "$work/dist"
+  (cd "$work/dist" && sha256sum --quiet --check SHA256SUMS)
+  cp "$work/dist/SHA256SUMS" "$work/first"
+  sleep 1  # so that another second would show
+  release/finish.sh "$work/dist"
+  cmp "$work/first" "$work/dist/SHA256SUMS" || fail 'the source packages differ'
+  grep -q 'cudavision_.*\.dsc' "$work/first" || fail 'there is no source package for Debian'
+  archived=$(tar -tf "$work/dist/"cudavision-[0-9]*.tar.xz)
+  grep -q '/meson.build$' <<<"$archived" || fail 'the archive has no meson.build'
+fi
+
+# The steps of the workflows are scripts of this tree.
+mapfile -t steps < <(grep -ohE '(^|[ =])(\.ci|release|docs|gst/packaging|tests)/[a-z/]*(run|[a-z]+\.(sh|py))\b' .github/workflows/*.yml .pre-commit-config.yaml | sort -u)
+((${#steps[@]} > 6)) || fail "the workflows have only the steps ${steps[*]}"
+for step in "${steps[@]}"; do [[ -x ${step# } ]] || fail "a workflow runs ${step# }, which is no program here"; done
+/usr/bin/python3 -c 'import glob, sys, yaml; [yaml.safe_load(open(file)) for file in glob.glob(".github/**/*.yml", recursive=True) + [".pre-commit-config.yaml"]]' 2>"$work/log" ||
+  grep -q 'No module named .yaml' "$work/log" || { cat "$work/log" >&2; exit 1; }
+echo 'the scripts of a release do what they say'
