@@ -47,7 +47,7 @@ class CpuConvolve final : public cpu::CpuFilter {
 
  private:
   /// Border::fill and Border::copy never read beyond the frame, so any extrapolation does.
-  static Border extrapolation(Border border) { return int(border) < extrapolating_borders ? border : Border::replicate; }
+  static Border extrapolation(Border border) { return extrapolates(border) ? border : Border::replicate; }
 
   /// Whether float32 holds all intermediate values: integers exactly, other values with three bits after the point.
   bool fits_float() const {

@@ -19,7 +19,7 @@
 // channels it computes three, and Units::write puts them beside the input's fourth one.
 //
 // Where to change what:
-//   another border         kernels/core/border.hpp (border_index); pixels that are not computed: Units::write in cuda_units.cuh
+//   another border         kernels/core/border.hpp; one whose pixels are not computed: edges_of() and replace_edges() in cuda_units.cuh
 //   another sample type    cuda_matrix.cuh (halves_of), Strip::step and Strip::store; 16-bit samples run in cuda_small.cu and cuda_tile.cu
 //   another block shape    cuda_tuning.hpp (strip_…), StripLayout and strip_place in cuda_schedule.hpp
 //   which groups are plain convolve_strip(), RowRing::plain, Units::plain
@@ -60,9 +60,9 @@ struct Strip {
 
   /// `skips_first`: plain steps of four channels compute the last three, else the first three.
   __device__ __forceinline__ Strip(const MatrixStripParams& p, const MatrixJob& job, bool skips_first) : sums{} {
-    // keep() makes this a load from memory. Parameters indexed by lanes would be read from constant memory, one lane after the other.
+    // hide_origin() makes this a load from memory. Parameters indexed by lanes would be read from constant memory, one lane after the other.
     const uint2* fragments = &p.fragments[0][0][threadIdx.x % 32];
-    keep(fragments);
+    hide_origin(fragments);
 #pragma unroll
     for (int part = 0; part < parts; ++part)
 #pragma unroll
@@ -71,14 +71,14 @@ struct Strip {
         weights[part][k][0] = fragment.x;
         weights[part][k][1] = fragment.y;
       }
-    filtered = cuda::kept(job.view.filtered);
-    scale = cuda::kept(job.scale);
+    filtered = cuda::warp_uniform(job.view.filtered);
+    scale = cuda::warp_uniform(job.scale);
     absolute = job.absolute;
-    pair = cuda::kept(skips_first ? 0x6521u : 0x5410u);
-    third = cuda::kept(skips_first ? 0x0703u : 0x0602u);
-    merge = cuda::kept(skips_first ? 0x2104u : 0x7210u);
+    pair = cuda::warp_uniform(skips_first ? 0x6521u : 0x5410u);
+    third = cuda::warp_uniform(skips_first ? 0x0703u : 0x0602u);
+    merge = cuda::warp_uniform(skips_first ? 0x2104u : 0x7210u);
 #pragma unroll
-    for (int c = 0; c < C; ++c) before[c] = cuda::kept(job.before[min(c + skips_first, C - 1)]);
+    for (int c = 0; c < C; ++c) before[c] = cuda::warp_uniform(job.before[min(c + skips_first, C - 1)]);
   }
 
   /// Loads a row of samples. `from`: the lane's four pixels of segment g; those of segment g + 8 are 64 pixels behind.

@@ -16,7 +16,7 @@
 // channels of a set of C at once; if more are filtered, it goes over the tile again.
 //
 // Where to change what:
-//   another border         kernels/core/border.hpp (border_index); pixels that are not computed: store_any
+//   another border         kernels/core/border.hpp; one whose pixels are not computed: store_any()
 //   another sample type    Picker, cuda_matrix.cuh
 //   another block shape    cuda_tuning.hpp (matrix_tile_…); shared memory: matrix_tile_bytes in cuda_schedule.cpp
 #include <climits>
@@ -89,7 +89,7 @@ struct Weights {
 #pragma unroll
       for (int part = 0; part < parts; ++part) {
         const std::uint16_t* from = &p.weights[part][k * p.width];
-        keep(from);  // see Strip in cuda_matrix_strip.cu
+        hide_origin(from);  // see Strip in cuda_matrix_strip.cu
         std::uint32_t w[3];
 #pragma unroll
         for (int j = 0; j < 3; ++j) w[j] = unsigned(first + j) < unsigned(p.width) ? from[first + j] : 0;
@@ -209,15 +209,15 @@ __device__ __forceinline__ void store(const MatrixJob& job, const Picker<C, N>& 
   const bool words = mask == (1 << C) - 1 && (C == 4 ? job.stores_16 : job.stores_4);
   const int x0 = max(view.x0, whole.x), x1 = min(view.x1, whole.x + whole.width);
   // These stay in registers: parameters of one of several sets take long to load.
-  const int y0 = cuda::kept(words ? max(view.y0, whole.y) : INT_MAX), y1 = cuda::kept(min(view.y1, whole.y + whole.height));
-  const int end = cuda::kept(view.y1), absolute = cuda::kept(int(job.absolute));
-  const float scale = cuda::kept(job.scale);
-  const std::ptrdiff_t dst_pitch = cuda::kept(view.dst_pitch);
+  const int y0 = cuda::warp_uniform(words ? max(view.y0, whole.y) : INT_MAX), y1 = cuda::warp_uniform(min(view.y1, whole.y + whole.height));
+  const int end = cuda::warp_uniform(view.y1), absolute = cuda::warp_uniform(int(job.absolute));
+  const float scale = cuda::warp_uniform(job.scale);
+  const std::ptrdiff_t dst_pitch = cuda::warp_uniform(view.dst_pitch);
   float before[N], after[N];
 #pragma unroll
   for (int n = 0; n < N; ++n) {
-    before[n] = cuda::kept(job.before[picker.channel[n]]);
-    after[n] = cuda::kept(job.after[picker.channel[n]]);
+    before[n] = cuda::warp_uniform(job.before[picker.channel[n]]);
+    after[n] = cuda::warp_uniform(job.after[picker.channel[n]]);
   }
   x += pixel;
   source += pixel * C;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Parameters of the kernels, and which kernel serves a format. Kernels take their parameters by value: streams never share weights.
-// The order of the fields decides the machine code, because kernels read them at fixed offsets.
 #pragma once
 
 #include <cstdint>

@@ -98,9 +98,9 @@ struct RowRing {
     int last = first;
     if (job.unit) last = max(first, min((end + 31) & -32, (job.row_bytes - begin) & -job.unit));
     columns = {begin, min(first, strip_lead - margin), first, last, max(end, last)};
-    height = cuda::kept(view.height);
-    source = reinterpret_cast<const unsigned char*>(cuda::kept(reinterpret_cast<long long>(view.src + begin)));
-    source_pitch = cuda::kept((long long)(view.src_pitch));
+    height = cuda::warp_uniform(view.height);
+    source = reinterpret_cast<const unsigned char*>(cuda::warp_uniform(reinterpret_cast<long long>(view.src + begin)));
+    source_pitch = cuda::warp_uniform((long long)(view.src_pitch));
   }
 
   __device__ __forceinline__ bool has_sides() const { return job.unit && columns.sides() > 0; }
@@ -128,7 +128,7 @@ struct RowRing {
     unsigned char* const to = memory + (slot * rows + row) * pitch;
     const bool is_outside = unsigned(from) >= unsigned(height);
     if (!Plain && (job.unit != 16 || (is_outside && !has_near_rows()))) return copy_any(job, to, from, columns, part, per_row);
-    if (__builtin_expect(is_outside, 0)) from = near_row(from);
+    if (__builtin_expect(is_outside, 0)) from = max(near_border_index(from, height, job.view.border), 0);
     const unsigned char* const at = source + from * source_pitch;
     constexpr int whole = (pitch - 2 * strip_lead) / 16 / per_row;  // units of the pixels, for each thread
 #pragma unroll
@@ -161,20 +161,6 @@ struct RowRing {
  private:
   __device__ __forceinline__ bool has_near_rows() const {
     return job.view.border != Border::constant && height >= 2 * small_most_side;
-  }
-  /// border_index() for rows a little outside the frame, without a division. Not for Border::constant. For Border::fill and Border::copy
-  /// any row serves.
-  __device__ __forceinline__ int near_row(int row) const {
-    switch (job.view.border) {
-      case Border::reflect:
-        return row < 0 ? -1 - row : 2 * height - 1 - row;
-      case Border::reflect_101:
-        return row < 0 ? -row : 2 * height - 2 - row;
-      case Border::wrap:
-        return row < 0 ? row + height : row - height;
-      default:
-        return row < 0 ? 0 : height - 1;
-    }
   }
 };
 

@@ -14,7 +14,7 @@
 // Channels run one after the other; their results are kept packed until all are stored together.
 //
 // Where to change what:
-//   another border         kernels/core/border.hpp (border_index); pixels that are not computed: store_result in cuda_results.cuh
+//   another border         kernels/core/border.hpp; one whose pixels are not computed: store_result() in cuda_results.cuh
 //   another sample type    FloatSink below, to_sample() in cuda_results.cuh, cuda_fill.cuh; tile_kernel() at the end
 //   another block shape    cuda_tuning.hpp (tile_…); shared memory: tile_bytes in cuda_schedule.hpp
 #include "kernels/convolve/cuda_fill.cuh"

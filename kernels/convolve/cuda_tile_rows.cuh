@@ -44,14 +44,6 @@ static __device__ __noinline__ void copy_sample(const MatrixJob& job, unsigned c
   *to = row < 0 ? std::uint8_t(view.border_value[c]) : view.src[row * view.src_pitch + column * view.channels + c];
 }
 
-/// border_index() without a division for pixels near the frame.
-__device__ __forceinline__ int near_index(int i, int n, Border border) {
-  if (unsigned(i) < unsigned(n)) return i;
-  const int mirrored = i < 0 ? -i : 2 * n - 2 - i;  // Border::reflect_101
-  if (border == Border::reflect_101 && unsigned(mirrored) < unsigned(n)) return mirrored;
-  return border_index(i, n, border);
-}
-
 template <int C>
 struct TileRows {
   const MatrixJob& job;
@@ -69,7 +61,7 @@ struct TileRows {
   }
   __device__ __forceinline__ int bytes() const { return rows * pitch; }
   /// Results whose windows leave the frame may be anything for Border::fill and Border::copy.
-  __device__ __forceinline__ bool has_sides() const { return first + end - last > 0 && job.view.border < Border::fill; }
+  __device__ __forceinline__ bool has_sides() const { return first + end - last > 0 && extrapolates(job.view.border); }
 
   /// Begins to copy the tile whose first row is row y of the frame.
   __device__ __forceinline__ void copy(unsigned char* tile, int y) const {
@@ -80,7 +72,7 @@ struct TileRows {
       const bool partly = column + 16 > first && column < last;
       const unsigned char* const from = view.src + (begin + column);
       for (int r = first_row; r < rows; r += step) {
-        const int row = near_index(y + r, view.height, view.border);
+        const int row = border_index(y + r, view.height, view.border);
         unsigned char* const to = tile + (r * pitch + column);
         if (whole && row >= 0)
           cuda::copy_async<16>(to, from + row * view.src_pitch);
@@ -99,7 +91,7 @@ struct TileRows {
     for_each(count, [&](int unit, int first_row, int step) {
       const int column = unit < left ? size * unit : size * (unit - left) + right, byte = begin + column;
       const int pixel = byte >= 0 ? byte / C : -((C - 1 - byte) / C), channel = byte - pixel * C;
-      const int from = near_index(pixel, view.width, view.border), found = from * C + channel - begin;
+      const int from = border_index(pixel, view.width, view.border), found = from * C + channel - begin;
       unsigned char* const to = tile + column;
       if (from < 0) {
         Unit value = 0;

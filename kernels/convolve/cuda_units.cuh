@@ -110,7 +110,7 @@ struct Units {
     whole_begin = (max(whole.y - y, 0) + K - 1 + Layout::group - 1) / Layout::group;
     if (whole.y <= y) whole_begin = 0;
     whole_end = max(min(whole.y + whole.height - y, 1 << 24) + K - 1, 0) / Layout::group;
-    pitch = cuda::kept((long long)(view.dst_pitch));
+    pitch = cuda::warp_uniform((long long)(view.dst_pitch));
     to = view.dst + (y * pitch + x * C);
   }
 
@@ -125,7 +125,7 @@ struct Units {
   template <bool Plain>
   __device__ __forceinline__ void write(int group, int slot, int before, std::uint32_t merge) const {
     if (!Plain && (!whole_columns || group < whole_begin || group >= whole_end)) {
-      if (job.view.border >= Border::fill)
+      if (!extrapolates(job.view.border))
         replace(edges_of(job), stage, ring, slot, before, x, y + group * Layout::group - (K - 1));
       __syncwarp();
     }

@@ -34,7 +34,7 @@ struct Plan {
   bool gradient() const { return !vertical.empty(); }
   bool separable() const { return !row.empty(); }
   /// Whether pixels whose window leaves the frame are not computed but filled or copied.
-  bool skips_edges() const { return int(border) >= extrapolating_borders; }
+  bool skips_edges() const { return !extrapolates(border); }
 };
 
 /// Errors: settings.

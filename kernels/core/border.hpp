@@ -30,40 +30,64 @@ struct BorderInfo {
   const char* nick;  ///< the name in properties
   const char* blurb;
 };
-/// All borders. Filters that cannot fill or copy use the first five rows.
+/// All borders, in the order of the enumeration: those that extrapolate the frame first.
 extern const std::array<BorderInfo, 7> borders;
 inline constexpr int extrapolating_borders = 5;
+/// Whether windows read samples outside the frame. Otherwise the pixels whose window leaves the frame are not computed.
+CUDAVISION_HOST_DEVICE constexpr bool extrapolates(Border border) { return int(border) < extrapolating_borders; }
+static_assert(extrapolates(Border::reflect_101) && !extrapolates(Border::fill) && !extrapolates(Border::copy));
 
 /// The value of Border::constant and Border::fill for each Role, in the format's own range.
 using BorderValue = std::array<std::uint16_t, role_count>;
 
-/// Maps any index to an index inside [0, n), n ≥ 1, or to −1 for the border value. Gives the same result as cv::borderInterpolate,
-/// also far outside the frame.
-CUDAVISION_HOST_DEVICE inline int border_index(int i, int n, Border border) {
+/// After how many samples the extrapolated row repeats itself; 0 if it does not.
+CUDAVISION_HOST_DEVICE inline int border_period(int n, Border border) {
+  switch (border) {
+    case Border::reflect:
+      return 2 * n;
+    case Border::wrap:
+      return n;
+    case Border::reflect_101:
+      return n == 1 ? 1 : 2 * n - 2;
+    case Border::constant:
+    case Border::replicate:
+    case Border::fill:
+    case Border::copy:
+      break;
+  }
+  return 0;
+}
+
+/// border_index() of an index that is outside the frame by at most n - 1 samples, or of any one if the row does not repeat itself. It needs
+/// no division.
+CUDAVISION_HOST_DEVICE inline int near_border_index(int i, int n, Border border) {
   if (unsigned(i) < unsigned(n)) return i;
   switch (border) {
     case Border::replicate:
       return i < 0 ? 0 : n - 1;
-    case Border::wrap: {
-      const int m = i % n;
-      return m < 0 ? m + n : m;
-    }
-    case Border::reflect: {
-      const int period = 2 * n;
-      int m = i % period;
-      if (m < 0) m += period;
-      return m < n ? m : period - 1 - m;
-    }
-    case Border::reflect_101: {
-      if (n == 1) return 0;
-      const int period = 2 * n - 2;
-      int m = i % period;
-      if (m < 0) m += period;
-      return m < n ? m : period - m;
-    }
-    default:
-      return -1;
+    case Border::reflect:
+      return i < 0 ? -1 - i : 2 * n - 1 - i;
+    case Border::wrap:
+      return i < 0 ? i + n : i - n;
+    case Border::reflect_101:
+      return i < 0 ? -i : 2 * n - 2 - i;
+    case Border::constant:
+    case Border::fill:
+    case Border::copy:
+      break;
   }
+  return -1;
+}
+
+/// Maps any index to an index inside [0, n), n ≥ 1, or to −1 for the border value. Gives the same result as cv::borderInterpolate,
+/// also far outside the frame.
+CUDAVISION_HOST_DEVICE inline int border_index(int i, int n, Border border) {
+  const bool is_near = unsigned(i) + unsigned(n - 1) < 3 * unsigned(n) - 2;
+  if (const int period = is_near ? 0 : border_period(n, border)) {
+    i %= period;
+    if (i < 0) i += period;
+  }
+  return near_border_index(i, n, border);
 }
 
 }  // namespace cudavision

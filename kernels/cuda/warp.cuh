@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Functions that the 32 lanes of a warp compute together: all lanes must call them. Exception: keep().
+// Functions that the 32 lanes of a warp compute together: all lanes must call them. Exception: hide_origin().
 #pragma once
 
 #include <cstdint>
@@ -34,19 +34,19 @@ __device__ __forceinline__ void warp_scan(Value (&values)[N], int lane) {
   }
 }
 
-/// Returns a value that is the same in all lanes, as the result of a shuffle. So the compiler cannot read it again from the kernel's
-/// parameters at every use, as it otherwise does. Costs one instruction.
+/// Returns a value that is the same in all lanes, as the result of a shuffle. The compiler then holds it in a register; otherwise it reads
+/// the kernel's parameters again at every use. Costs one instruction.
 template <typename V>
-__device__ __forceinline__ V kept(V value) {
+__device__ __forceinline__ V warp_uniform(V value) {
   return __shfl_sync(~0u, value, 0);
 }
 
-/// Does the same without an instruction for a value that is already in a variable: the compiler forgets where it came from.
-__device__ __forceinline__ void keep(float& value) { asm("" : "+f"(value)); }
-__device__ __forceinline__ void keep(int& value) { asm("" : "+r"(value)); }
-__device__ __forceinline__ void keep(std::uint32_t& value) { asm("" : "+r"(value)); }
+/// Does the same for a value that is already in a variable, without an instruction: the compiler forgets where the value came from.
+__device__ __forceinline__ void hide_origin(float& value) { asm("" : "+f"(value)); }
+__device__ __forceinline__ void hide_origin(int& value) { asm("" : "+r"(value)); }
+__device__ __forceinline__ void hide_origin(std::uint32_t& value) { asm("" : "+r"(value)); }
 template <typename T>
-__device__ __forceinline__ void keep(const T*& pointer) {
+__device__ __forceinline__ void hide_origin(const T*& pointer) {
   asm("" : "+l"(pointer));
 }
 

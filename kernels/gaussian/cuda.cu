@@ -6,8 +6,8 @@
 //   frame:  SetJob of each channel set → Schedule: strips, segments, blocks (cuda_schedule.cpp) → one launch for all sets
 //
 // Where to change what:
-//   another border            Border and border_index (core/border.hpp), its row in core/border.cpp, before `fill`; near_index
-//                             (cuda_tile.cuh), or, if it cannot find the rows, Tile::plain(). validate() (gaussian.cpp). CPU: cpu.cpp,
+//   another border            core/border.hpp: Border; the compiler then names each switch that lacks it; extrapolating_borders; its row in
+//                             core/border.cpp. Tile::plain() (cuda_tile.cuh), if near_border_index() cannot find the rows. CPU: cpu.cpp,
 //                             which passes the enum's number to OpenCV
 //   another depth or format   nothing, if core/format.cpp has it: sample_rules() reads depth and shift
 //   another sample type       only integers of 1 or 2 bytes, because products are of bytes: `sizeof(T)` and `sample_bytes == 1` decide

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What the host passes to the Gaussian kernels, by value. The order of the fields is part of the kernels' machine code.
+// What the host passes to the Gaussian kernels, by value.
 #pragma once
 
 #include <cstdint>

@@ -179,7 +179,7 @@ __global__ void __launch_bounds__(32 * tuning.large_warps, tuning.large_blocks)
     };
     uint4 values[2];
     store.gather(upper, lower, values);
-    store.keep(values, source);
+    store.restore_copied(values, source);
     store.template put<false>(values);
   }
 }

@@ -42,12 +42,12 @@ struct Pixels {
       : ring{}, down(fragments + lane) {
     const int t = lane % 4;
     const bool begins = Channels == 3 && (job.copied_bits[0] & 1);  // the copied channel is the first one
-    first = cuda::kept(begins ? 0x6251 : 0x5140);
-    second = cuda::kept(begins ? 0x0073 : 0x7362);
-    pack = cuda::kept(job.kinds[0].pack);
-    pair = cuda::kept(job.rules.out);
-    last = cuda::kept(Channels == 4 ? job.rules.out : (job.rules.out & 15) | (begins ? 0x40 : 0x70));
-    whole = cuda::kept(begins ? 0x4105 : 0x5410);
+    first = cuda::warp_uniform(begins ? 0x6251 : 0x5140);
+    second = cuda::warp_uniform(begins ? 0x0073 : 0x7362);
+    pack = cuda::warp_uniform(job.kinds[0].pack);
+    pair = cuda::warp_uniform(job.rules.out);
+    last = cuda::warp_uniform(Channels == 4 ? job.rules.out : (job.rules.out & 15) | (begins ? 0x40 : 0x70));
+    whole = cuda::warp_uniform(begins ? 0x4105 : 0x5410);
 #pragma unroll
     for (int& value : start) value = bands.rounding();
 #pragma unroll
@@ -91,7 +91,7 @@ struct Pixels {
         A::split({}, pack, sums[channel][0], sums[channel][1], half, ring[Newest][channel][half]);
   }
 
-  /// The pass down: the lane's 16 bytes of rows g and g + 8, from a full ring. source(i): see Store::keep().
+  /// The pass down: the lane's 16 bytes of rows g and g + 8, from a full ring. source(i): see Store::restore_copied().
   template <int Newest, typename Out, typename Source>
   __device__ __forceinline__ void results(const Out&, Source source, uint4 (&values)[2]) const {
     uint32_t matrix[GY][2], pixels[2][4];

@@ -26,12 +26,12 @@ struct Numbers {
 
   __device__ __forceinline__ Numbers(const SetJob& job, int lane) {
     pack = job.kinds[lane / 4 & 1].pack;
-    rules.out = cuda::kept(job.rules.out);
-    rules.low = cuda::kept(job.rules.low);
-    rules.high = cuda::kept(job.rules.high);
-    rules.rounding = cuda::kept(job.rules.rounding);
-    rules.mask = cuda::kept(job.rules.mask);
-    rules.most = cuda::kept(job.rules.most);
+    rules.out = cuda::warp_uniform(job.rules.out);
+    rules.low = cuda::warp_uniform(job.rules.low);
+    rules.high = cuda::warp_uniform(job.rules.high);
+    rules.rounding = cuda::warp_uniform(job.rules.rounding);
+    rules.mask = cuda::warp_uniform(job.rules.mask);
+    rules.most = cuda::warp_uniform(job.rules.most);
   }
 };
 
@@ -146,7 +146,7 @@ struct Samples {
     A::finish(numbers.rules, sums, upper, lower);
   }
 
-  /// The lane's 16 bytes of rows g and g + 8, from a full ring. source(i): see Store::keep().
+  /// The lane's 16 bytes of rows g and g + 8, from a full ring. source(i): see Store::restore_copied().
   template <int Newest, typename Out, typename Source>
   __device__ __forceinline__ void results(const Out& out, Source source, uint4 (&values)[2]) const {
     uint32_t matrix[A::bytes][GY][2], upper[4], lower[4];
@@ -155,7 +155,7 @@ struct Samples {
 #pragma unroll
     for (int w = 0; w < 4; ++w) columns(matrix, w, upper[w], lower[w]);
     out.gather(upper, lower, values);
-    out.keep(values, source);
+    out.restore_copied(values, source);
   }
 };
 

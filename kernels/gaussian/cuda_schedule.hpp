@@ -152,7 +152,7 @@ struct Workers {
   int max_steps = 1;       ///< of a segment
 };
 
-/// The blocks of a channel set. (Kernels read it from their parameters: the order of the fields is part of their machine code.)
+/// The blocks of a channel set. Kernels read it from their parameters.
 struct SetSchedule {
   int first_block;          ///< of the set
   int edge_blocks;          ///< the set's first blocks, which compute edge strips

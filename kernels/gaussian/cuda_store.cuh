@@ -54,8 +54,8 @@ struct Store {
     whole = job.stores_8 && strip_x >= max(job.kinds[0].x0, job.kinds[1].x0) &&
             strip_x + strip_bytes <= min(job.kinds[0].x1, job.kinds[1].x1);
     keeps = whole && (job.copied_bits[0] | job.copied_bits[1]);
-    end = cuda::kept(job.view.y1);
-    to_8 = cuda::kept(8 * (long long)(job.view.dst_pitch));
+    end = cuda::warp_uniform(job.view.y1);
+    to_8 = cuda::warp_uniform(8 * (long long)(job.view.dst_pitch));
   }
 
   /// The first of the lane's 16 bytes in a strip.
@@ -73,9 +73,9 @@ struct Store {
     __syncwarp();
   }
 
-  /// Replaces the bytes that are copied. source(i): the source's 16 bytes at byte x of row y + 8i.
+  /// Replaces the bytes of copied channels by the source. source(i): the source's 16 bytes at byte x of row y + 8i.
   template <typename Source>
-  __device__ __forceinline__ void keep(uint4 (&values)[2], Source source) const {
+  __device__ __forceinline__ void restore_copied(uint4 (&values)[2], Source source) const {
     if (!keeps) return;
     const uint32_t even = job.copied_bits[0], odd = job.copied_bits[1];
 #pragma unroll

@@ -19,14 +19,6 @@
 
 namespace cudavision::gaussian {
 
-/// border_index() for rows that are outside the frame by less than its height, without a division. Not for Border::constant.
-__device__ __forceinline__ int near_index(int row, int height, Border border) {
-  const int above = border == Border::wrap ? row + height : border == Border::reflect ? -1 - row : -row;
-  const int below = border == Border::wrap ? row - height : 2 * height - (border == Border::reflect ? 1 : 2) - row;
-  const int found = row < 0 ? above : below;
-  return border == Border::replicate ? (row < 0 ? 0 : height - 1) : max(found, 0);
-}
-
 /// Copies columns [first, last) of a row in units of Unit bytes: unit `part` and every per_row-th one after it.
 template <int Unit, int Per_row>
 __device__ __forceinline__ void copy_units(unsigned char* to, const unsigned char* from, int first, int last, int part) {
@@ -80,9 +72,9 @@ struct Tile {
     last = job.unit ? max(first, min((end + 31) / 32 * 32, (job.row_bytes - begin) / unit * unit)) : 0;
     end = max(end, last);
     needed = min(first, strip - job.reach);
-    height = cuda::kept(job.view.height);
-    source = reinterpret_cast<const unsigned char*>(cuda::kept(reinterpret_cast<long long>(job.view.src + begin)));
-    pitch = cuda::kept((long long)(job.view.src_pitch));
+    height = cuda::warp_uniform(job.view.height);
+    source = reinterpret_cast<const unsigned char*>(cuda::warp_uniform(reinterpret_cast<long long>(job.view.src + begin)));
+    pitch = cuda::warp_uniform((long long)(job.view.src_pitch));
   }
 
   __device__ __forceinline__ bool has_sides() const { return needed < first || last < end; }
@@ -112,7 +104,7 @@ struct Tile {
     int from = y + group * step_rows;
     if (from >= limit) return;
     if (__builtin_expect(unsigned(from) >= unsigned(height), 0))
-      from = Plain ? near_index(from, height, job.view.border) : border_index(from, height, job.view.border);
+      from = Plain ? near_border_index(from, height, job.view.border) : border_index(from, height, job.view.border);
     unsigned char* const to = memory + (slot * step_rows + row) * Pitch;
     if (!Plain && (job.unit != 16 || from < 0)) return copy_rarely<T, per_row>(job, to, from, begin, first, last, end, part);
     const unsigned char* const at = source + from * pitch;

@@ -121,7 +121,7 @@ Status check_taps(const char* name, std::int64_t taps) {
 Status validate(const Params& params) {
   if (Status status = check_axis("kernel-width", params.kernel_width, "sigma-x", params.sigma_x); !status.ok()) return status;
   if (Status status = check_axis("kernel-height", params.kernel_height, "sigma-y", params.sigma_y); !status.ok()) return status;
-  if (int(params.border) >= extrapolating_borders)
+  if (!extrapolates(params.border))
     return Status::settings("border must be constant, replicate, reflect, wrap or reflect-101 for a Gaussian");
   return {};
 }

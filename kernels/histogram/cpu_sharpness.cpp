@@ -36,7 +36,7 @@ class CpuSharpness final : public MeasuringPlan {
     sums.fill(0);
     for (const Rect& piece : work.pieces) for_strips(piece, [&](const Rect& strip) { sum_strip(work, strip, sums); });
     // Where the pieces are the whole frame, each strip keeps its own luma.
-    if (work.keep && !work.whole) for_strips(frame()[0], [&](const Rect& strip) { keep(luma(work.src, strip), strip); });
+    if (work.keep && !work.whole) for_strips(frame()[0], [&](const Rect& strip) { store_luma(luma(work.src, strip), strip); });
     return {};
   }
 
@@ -69,16 +69,16 @@ class CpuSharpness final : public MeasuringPlan {
       add_differences(sum_gradients, all(cv::Rect(1, 0, width - 1, strip.height)), all(cv::Rect(0, 0, width - 1, strip.height)));
     if (height > 1)
       add_differences(sum_gradients, all(cv::Rect(0, 1, strip.width, height - 1)), all(cv::Rect(0, 0, strip.width, height - 1)));
-    if (work.compare) add_differences(sum_differences, here, kept(strip));
-    if (work.keep && work.whole) keep(here, strip);
+    if (work.compare) add_differences(sum_differences, here, stored_luma(strip));
+    if (work.keep && work.whole) store_luma(here, strip);
     const std::lock_guard<std::mutex> lock(mutex_);
     for (std::size_t i = 0; i < added.size(); ++i) sums[i] += added[i];
   }
 
   /// As many ones as a matrix has samples.
   cv::Mat ones(const cv::Mat& like) const { return ones_(cv::Rect(0, 0, like.cols, like.rows)); }
-  cv::Mat kept(const Rect& rect) const { return kept_(cv::Rect(rect.x, rect.y, rect.width, rect.height)); }
-  void keep(const cv::Mat& luma, const Rect& rect) const { luma.copyTo(kept(rect)); }
+  cv::Mat stored_luma(const Rect& rect) const { return kept_(cv::Rect(rect.x, rect.y, rect.width, rect.height)); }
+  void store_luma(const cv::Mat& luma, const Rect& rect) const { luma.copyTo(stored_luma(rect)); }
 
   /// The luma of a rectangle: a view of the picture if that has bytes of luma side by side, or a copy.
   cv::Mat luma(const Image& src, const Rect& rect) const {

@@ -9,6 +9,8 @@
 // reach beyond the rectangle or belong to no whole chunk, or all if the rows cannot be accessed in words.
 #pragma once
 
+#include <type_traits>
+
 #include "kernels/cuda/rows.cuh"
 #include "kernels/cuda/warp.cuh"
 #include "kernels/histogram/cuda_tuning.hpp"
@@ -97,11 +99,11 @@ struct Rows {
 
   __device__ __forceinline__ Rows(const cuda::SetView& view, int access)
       : data(view.src), pitch(int(view.src_pitch)), access(access) {}
-  /// Keeps these in registers: the compiler would read them from constant memory at every use.
-  __device__ __forceinline__ void keep() {
-    data = reinterpret_cast<const unsigned char*>(cuda::kept(reinterpret_cast<unsigned long long>(data)));
-    pitch = cuda::kept(pitch);
-    access = cuda::kept(access);
+  /// Holds these in registers: the compiler would read them from constant memory at every use.
+  __device__ __forceinline__ void hold_in_registers() {
+    data = reinterpret_cast<const unsigned char*>(cuda::warp_uniform(reinterpret_cast<unsigned long long>(data)));
+    pitch = cuda::warp_uniform(pitch);
+    access = cuda::warp_uniform(access);
   }
 };
 
@@ -142,7 +144,8 @@ constexpr int chunks_ahead = Held::words > 4 ? 1 : tuning.chunks_ahead;
 
 /// Calls work(chunk, x, y) and then side(x, y) for the chunks and the quads that thread `worker` of `workers` takes of a rectangle.
 /// load(x, y, chunk) loads a chunk. Without `chunks` all are quads. All threads of the block call this, and then ready(), while the
-/// first loads are in flight. `InStep`: they wait for each other after each round of chunks_ahead chunks or of a quad.
+/// first loads are in flight. `InStep`: they wait for each other after each round of chunks_ahead chunks or of a quad. A `work` that takes
+/// a fourth argument gets the mask of the lanes of the warp that call it in this turn.
 template <typename Held, bool InStep = false, typename Load, typename Ready, typename Work, typename Side>
 __device__ __forceinline__ void for_chunks(const Rect& rect, unsigned worker, unsigned workers, bool chunks, Load load, Ready ready,
                                            Work work, Side side) {
@@ -154,7 +157,7 @@ __device__ __forceinline__ void for_chunks(const Rect& rect, unsigned worker, un
 
   const unsigned in_row = unsigned(end - begin) / Held::pixels, all = in_row * height;
   Walk next(worker, workers, max(in_row, 1u));
-  cuda::keep(next.width);
+  cuda::hide_origin(next.width);
   Walk now = next;
   unsigned to_load = worker, to_take = worker;
   Held loaded[ahead];
@@ -174,7 +177,12 @@ __device__ __forceinline__ void for_chunks(const Rect& rect, unsigned worker, un
     for (int i = 0; i < ahead; ++i) fetch(loaded[i]);
 #pragma unroll
     for (int i = 0; i < ahead; ++i) {
-      if (to_take < all) work(held[i], begin + now.x * Held::pixels, rect.y + now.y);
+      if constexpr (std::is_invocable_v<Work, const Held&, int, int, unsigned>) {
+        const unsigned lanes = __ballot_sync(~0u, to_take < all);
+        if (to_take < all) work(held[i], begin + now.x * Held::pixels, rect.y + now.y, lanes);
+      } else {
+        if (to_take < all) work(held[i], begin + now.x * Held::pixels, rect.y + now.y);
+      }
       to_take += workers;
       now.next();
     }

@@ -127,7 +127,7 @@ __device__ __forceinline__ void equalize_set(const Equalizing& params, const Tab
   const unsigned mapped = params.mapped[index];
   const int access = params.access[index];
   Rows rows(view, access);
-  rows.keep();
+  rows.hold_in_registers();
   const auto load = [&](int x, int y, Held& held) { load_chunk(rows, x, y, held); };
   const auto work = [&](Held& held, int x, int y) {
     if (mapped) {

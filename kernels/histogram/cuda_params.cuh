@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The parameters of the counting kernels. The order of the fields decides the machine code: parameters are read from constant
-// memory at fixed offsets.
+// The parameters of the counting kernels.
 #pragma once
 
 #include "kernels/cuda/rows.cuh"

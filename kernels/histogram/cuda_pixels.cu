@@ -49,7 +49,7 @@ __device__ __forceinline__ void count_job(const PixelParams& params, const Pixel
   using Side = std::conditional_t<ThreePlanes, PlaneChunks<1>, Chunk<T, C, 1>>;
   const int threads = blockDim.x, thread = threadIdx.x;
   const PixelTables& tables = job.tables;
-  const bool all_entries = cuda::kept(tables.passes) == 1;
+  const bool all_entries = cuda::warp_uniform(tables.passes) == 1;
   const int of_job = int(blockIdx.x) - job.share.first_block, worker = all_entries ? of_job : of_job / tables.passes;
   const int pass = of_job - worker * tables.passes;
   const unsigned first_entry = unsigned(pass) * unsigned(tables.pass_entries);
@@ -74,14 +74,14 @@ __device__ __forceinline__ void count_job(const PixelParams& params, const Pixel
     base[c] = unsigned(of_table) - first_entry;
     own[c] = counters + base[c] * entry_bytes;
   }
-  counted = cuda::kept(counted);
-  const int position[3] = {cuda::kept(tables.position[0]), cuda::kept(tables.position[1]), cuda::kept(tables.position[2])};
+  counted = cuda::warp_uniform(counted);
+  const int position[3] = {cuda::warp_uniform(tables.position[0]), cuda::warp_uniform(tables.position[1]), cuda::warp_uniform(tables.position[2])};
   const LumaWeights weights = params.weights;
   const std::uint32_t bins = params.bins;
   const int shift = params.bin_shift;
   const cuda::SetView& view = job.views[0];
   Rows rows(view, job.access);
-  rows.keep();
+  rows.hold_in_registers();
 
   // Counts the pixels of a chunk that `mask` selects. `all`: the block counts all entries.
   const auto count = [&](const auto& chunk, unsigned mask, auto all) {

@@ -68,17 +68,17 @@ __global__ void __launch_bounds__(tuning.pixel_threads, 1) count_words(const __g
     }
   };
   Rows rows(job.view, job.access);
-  rows.keep();
+  rows.hold_in_registers();
   for (int r = 0; r < job.share.rect_count; ++r) {
     const Rect rect = job.share.rects[r];
     const auto load = [&](int x, int y, Held& held) { load_chunk(rows, x, y, held); };
-    const auto work = [&](const Held& held, int, int) {
+    const auto work = [&](const Held& held, int, int, unsigned callers) {
       // Atomics of a warp at one address would follow each other. If all samples of a warp are equal, one lane adds them.
       bool equal = held.word[0] == __byte_perm(held.word[0], 0, 0x1032);
 #pragma unroll
       for (int i = 1; i < Held::words; ++i) equal = equal && held.word[i] == held.word[0];
+      const unsigned lanes = __ballot_sync(callers, equal);
       if (!equal) return count(held, ~0u);
-      const unsigned lanes = __activemask();
       const int first = __ffs(lanes) - 1;
       const bool all = __all_sync(lanes, __shfl_sync(lanes, held.word[0], first) == held.word[0]);
       if (all && int(threadIdx.x % 32) != first) return;

@@ -30,7 +30,7 @@ struct Plan {
 /// Errors: settings (see validate()).
 Result<Plan> resolve(const Params& params, const Geometry& geometry);
 
-/// The overlay of a histogram. The order of the fields decides the machine code of the CUDA backend, which takes it by value.
+/// The overlay of a histogram. The CUDA backend takes it by value.
 struct OverlayPlan {
   Geometry geometry;
   Rect position;  ///< as in the parameters, not clipped

@@ -18,7 +18,7 @@
 // A frame is one launch. One block takes both steps of a tile, or two blocks take one step each (cuda_tables.cu).
 //
 // Where to change what
-//   another sample type    SampleQuad (cuda_quads.cuh): arithmetic; load_rows(), pack_quad() (cuda_load.cuh); tables_kernel()
+//   another sample type    SampleQuad (cuda_quads.cuh): arithmetic; load_rows(), put_quad() (cuda_load.cuh); tables_kernel()
 //                          (cuda_tables.cu): its instance
 //   another output type    SumType and entry_bytes() (integral.hpp); write_tile() (cuda_write_tile.cuh): entry_bytes and
 //                          the branches on job.type; tables_kernel() (cuda_tables.cu) and sum_bytes (cuda_schedule.cpp): whether it

@@ -90,7 +90,7 @@ __device__ __forceinline__ void add_up(const Job& job, const Tile& tile, std::ui
     bool missing;
     do {
       int next_left = first_left, next_above = first_above;
-      cuda::keep(next_left), cuda::keep(next_above);  // else all addresses take registers
+      cuda::hide_origin(next_left), cuda::hide_origin(next_above);  // else all addresses take registers
 #pragma unroll
       for (int n = 0; n < tiles_left; ++n) lines[n].load(rows_left + (next_left + n * beside) * R, mark);
 #pragma unroll

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The parameters of the kernel, and which block computes what. Plain C++, so that the schedule is tested without a GPU.
-// The order of the fields decides the machine code: parameters are read from constant memory at fixed offsets.
 #pragma once
 
 #include <cstddef>
