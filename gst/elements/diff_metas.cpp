@@ -32,7 +32,7 @@ class Analytics {
   }
 
   void add(const Rect& box, double score) { add_detection(box, score); }
-  void add(const diff::TrackedObject& object) {
+  void add(const track::TrackedObject& object) {
     const GstAnalyticsODMtd detection = add_detection(object.box, object.score);
     if (object.id == 0) return;
     const GstClockTime now = GST_BUFFER_PTS(buffer_);
@@ -65,7 +65,7 @@ class Analytics {
 struct Analytics {
   Analytics(GstBuffer*, CropOrigin, std::size_t) {}
   void add(const Rect&, double) {}
-  void add(const diff::TrackedObject&) {}
+  void add(const track::TrackedObject&) {}
 };
 #endif
 
@@ -80,10 +80,10 @@ void attach_regions(GstBuffer* buffer, const std::vector<diff::MotionRegion>& re
   }
 }
 
-void attach_objects(GstBuffer* buffer, const std::vector<diff::TrackedObject>& objects, const std::vector<std::string>& zones) {
+void attach_objects(GstBuffer* buffer, const std::vector<track::TrackedObject>& objects, const std::vector<std::string>& zones) {
   const CropOrigin origin = crop_origin(buffer);
   Analytics analytics(buffer, origin, objects.size());
-  for (const diff::TrackedObject& object : objects) {
+  for (const track::TrackedObject& object : objects) {
     GstStructure* motion = attach_roi(buffer, origin, object.box, int(object.id), object.score, object.area);
     gst_structure_set(motion, "id", G_TYPE_UINT, guint(object.id), "age", G_TYPE_DOUBLE, object.age, "confirmed", G_TYPE_BOOLEAN,
                       object.id > 0, "held", G_TYPE_BOOLEAN, object.held, "stopped", G_TYPE_BOOLEAN, object.stopped, nullptr);

@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "kernels/diff/tracker.hpp"
+#include "kernels/track/tracker.hpp"
 
 namespace cudavision {
 
 /// Attaches each region.
 void attach_regions(GstBuffer* buffer, const std::vector<diff::MotionRegion>& regions);
 /// Attaches each object. `zones` are the names of zones.
-void attach_objects(GstBuffer* buffer, const std::vector<diff::TrackedObject>& objects, const std::vector<std::string>& zones);
+void attach_objects(GstBuffer* buffer, const std::vector<track::TrackedObject>& objects, const std::vector<std::string>& zones);
 
 }  // namespace cudavision

@@ -8,7 +8,7 @@ namespace cudavision {
 Objects::Objects(const MotionSettings& settings, NamedPlaces places, std::shared_ptr<RunCounts> counts)
     : places_(std::move(places)), counts_(std::move(counts)) {
   if (!settings.track) return;
-  diff::TrackRules rules;
+  track::TrackRules rules;
   rules.min_frames = int(settings.track_min_frames);
   rules.hold = guint64(settings.track_hold * GST_SECOND);
   rules.places = places_.places;
@@ -47,9 +47,9 @@ void Objects::finish() {
 void Objects::collect() {
   if (!on()) return;
   counts_->last_id = tracker_->last_id();
-  for (const diff::ObjectEvent& event : tracker_->take_events()) {
+  for (const track::ObjectEvent& event : tracker_->take_events()) {
     Said said{event, {}, {}, names_of(event.zones, places_.zones)};
-    if (event.kind == diff::ObjectEvent::Kind::cross) {
+    if (event.kind == track::ObjectEvent::Kind::cross) {
       said.place = places_.lines[std::size_t(event.place)];
       RunCounts::Crossings& counts = counts_->lines[said.place];
       ++(event.to_right ? counts.right : counts.left);
@@ -62,7 +62,7 @@ void Objects::collect() {
 }
 
 std::vector<GstStructure*> Objects::take_messages(const FrameTimes& times) {
-  using Kind = diff::ObjectEvent::Kind;
+  using Kind = track::ObjectEvent::Kind;
   std::vector<GstStructure*> messages;
   for (const auto& [event, place, counts, zones] : std::exchange(said_, {})) {
     GstStructure* message = new_message("cudadiff", times);

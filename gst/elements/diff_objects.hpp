@@ -8,7 +8,7 @@
 
 #include "gst/base/processor.hpp"
 #include "gst/elements/diff_settings.hpp"
-#include "kernels/diff/tracker.hpp"
+#include "kernels/track/tracker.hpp"
 
 namespace cudavision {
 
@@ -23,13 +23,13 @@ class Objects {
   bool on() const { return tracker_.has_value(); }
   /// Goes on to the next frame. `now` is its time in ns on a clock that does not run backwards.
   void advance(const diff::MotionRegions& regions, const diff::Cells& cells, GstClockTime now, const FrameTimes& times);
-  /// No frame came until `now`, see diff::Tracker::passed().
+  /// No frame came until `now`, see track::Tracker::passed().
   void passed(GstClockTime now);
   /// Ends a run of frames: all objects leave.
   void finish();
 
-  const std::vector<diff::TrackedObject>& objects() const { return tracker_->objects(); }
-  /// What the background may learn after the last frame, see diff::Tracker::learning().
+  const std::vector<track::TrackedObject>& objects() const { return tracker_->objects(); }
+  /// What the background may learn after the last frame, see track::Tracker::learning().
   std::vector<diff::Learning> learning(const diff::Cells& cells) const {
     return on() ? tracker_->learning(cells) : std::vector<diff::Learning>();
   }
@@ -39,7 +39,7 @@ class Objects {
 
  private:
   struct Said {
-    diff::ObjectEvent event;
+    track::ObjectEvent event;
     std::string place;               ///< the name of the zone or the line; empty: the frame
     RunCounts::Crossings counts;     ///< of the line
     std::vector<std::string> zones;  ///< the names of event.zones
@@ -49,7 +49,7 @@ class Objects {
 
   NamedPlaces places_;
   std::shared_ptr<RunCounts> counts_;
-  std::optional<diff::Tracker> tracker_;
+  std::optional<track::Tracker> tracker_;
   std::vector<Said> said_;
 };
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "kernels/diff/diff.hpp"
-#include "kernels/diff/visits.hpp"
+#include "kernels/track/visits.hpp"
 
 namespace cudavision {
 
@@ -27,7 +27,7 @@ struct MotionSettings {
 
 /// Zones and lines in pixels of the frame, with their names.
 struct NamedPlaces {
-  diff::Places places;
+  track::Places places;
   std::vector<std::string> zones, lines;
 };
 

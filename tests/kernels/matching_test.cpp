@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Compares how regions are matched with objects with a slow formulation, cell by cell, and with all assignments.
-#include "kernels/diff/matching.hpp"
+#include "kernels/track/matching.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,14 +9,15 @@
 #include <map>
 #include <set>
 
-#include "kernels/diff/assignment.hpp"
-#include "kernels/diff/parts.hpp"
+#include "kernels/track/assignment.hpp"
+#include "kernels/track/parts.hpp"
 #include "tests/kernels/motion_grids.hpp"
 
 namespace cudavision::test {
 namespace {
 
 using namespace diff;
+using namespace track;
 
 /// The least sum of the costs, and the columns of the rows that have it. `cost`: of a row and a column, below 0: not possible.
 double least_sum(std::size_t columns, const std::vector<double>& alone, const std::function<double(std::size_t, std::size_t)>& cost,

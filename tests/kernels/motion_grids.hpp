@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "kernels/diff/appearance.hpp"
+#include "kernels/track/appearance.hpp"
 #include "kernels/diff/motion.hpp"
 
 namespace cudavision::test {
@@ -78,8 +78,8 @@ inline diff::CellGrid painted(int width, int height, int cell, const std::vector
 }
 
 /// The looks of all changed pixels of a grid, as those of an object with this box.
-inline diff::Appearance appearance_of(const diff::CellGrid& grid, const Rect& box) {
-  diff::AppearanceSums sums(box);
+inline track::Appearance appearance_of(const diff::CellGrid& grid, const Rect& box) {
+  track::AppearanceSums sums(box);
   for (int y = 0; y < grid.height; ++y)
     for (int x = 0; x < grid.width; ++x)
       if (grid.changed[grid.at(x, y)]) sums.add(grid.looks[grid.at(x, y)], grid.box(x, y, grid.looks[grid.at(x, y)]));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Which parts regions are divided into, and what objects look like.
-#include "kernels/diff/parts.hpp"
+#include "kernels/track/parts.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,6 +13,7 @@ namespace cudavision::test {
 namespace {
 
 using namespace diff;
+using namespace track;
 using Cell = std::pair<int, int>;  // x, y
 
 // Parts ------------------------------------------------------------------------------------------------------------------------

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Objects that stop, go on, become background, and were never there (kernels/diff/presence.hpp, Tracker::learning()).
-#include "kernels/diff/presence.hpp"
+// Objects that stop, go on, become background, and were never there (kernels/track/presence.hpp, Tracker::learning()).
+#include "kernels/track/presence.hpp"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "kernels/diff/tracker.hpp"
+#include "kernels/track/tracker.hpp"
 
 namespace cudavision::test {
 namespace {
 
 using namespace diff;
+using namespace track;
 using Change = Presence::Change;
 using Kind = ObjectEvent::Kind;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Compares visits with a slow formulation frame by frame, and follows objects of known paths.
-#include "kernels/diff/tracker.hpp"
+#include "kernels/track/tracker.hpp"
 
 #include <gtest/gtest.h>
 
@@ -16,6 +16,7 @@ namespace cudavision::test {
 namespace {
 
 using namespace diff;
+using namespace track;
 using Cell = std::pair<int, int>;  // x, y
 constexpr std::uint64_t second = 1'000'000'000;
 

@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-namespace cudavision::diff {
+namespace cudavision::track {
 
 /// A row and a column that may be assigned to each other.
 struct PossiblePair {
@@ -22,4 +22,4 @@ inline constexpr std::uint32_t unassigned = std::numeric_limits<std::uint32_t>::
 /// gives the same result. Takes O(rows · pairs · log(pairs)) at worst.
 std::vector<std::uint32_t> assign(std::size_t columns, const std::vector<PossiblePair>& pairs, const std::vector<double>& alone);
 
-}  // namespace cudavision::diff
+}  // namespace cudavision::track

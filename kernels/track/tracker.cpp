@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "kernels/diff/tracker.hpp"
+#include "kernels/track/tracker.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-namespace cudavision::diff {
+namespace cudavision::track {
 namespace {
 
 // Tried as the constants of matching.cpp.
@@ -14,7 +14,7 @@ constexpr double size_gain = 0.1;                     ///< share of the new size
 constexpr double shared_gain = 0.5;  ///< factor for speed and size while objects share a region, whose division is a guess
 
 /// Whether an object is seen better in box a than in b: whole rather than cut by the edge of the frame, and large.
-bool is_better(const Rect& a, const Rect& b, const Cells& cells) {
+bool is_better(const Rect& a, const Rect& b, const diff::Cells& cells) {
   const auto is_whole = [&cells](const Rect& box) {
     return box.x > 0 && box.y > 0 && box.x + box.width < cells.frame_width && box.y + box.height < cells.frame_height;
   };
@@ -53,7 +53,7 @@ void Tracker::see(Track& track, const Match& match, std::uint64_t now) {
 }
 
 /// Tells whether an object stops, goes on, or becomes background.
-void Tracker::judge(Track& track, const Structure& structure, const Cells& cells, const Moment& moment) {
+void Tracker::judge(Track& track, const diff::Structure& structure, const diff::Cells& cells, const Moment& moment) {
   using Kind = ObjectEvent::Kind;
   using Change = Presence::Change;
   if (track.is_background) return;
@@ -72,15 +72,15 @@ void Tracker::judge(Track& track, const Structure& structure, const Cells& cells
   track.visits.end({track.id, track.box, track.path, track.best}, events_);
 }
 
-std::vector<Learning> Tracker::learning(const Cells& cells) const {
-  std::vector<Learning> map;
+std::vector<diff::Learning> Tracker::learning(const diff::Cells& cells) const {
+  std::vector<diff::Learning> map;
   const int size = cells.cell_size, width = divide_up(cells.frame_width, size), height = divide_up(cells.frame_height, size);
-  for (const Learning decision : {Learning::take, Learning::hold}) {  // where both are, an object stands before a ghost
+  for (const diff::Learning decision : {diff::Learning::take, diff::Learning::hold}) {  // where both are, an object stands before a ghost
     for (const Track& track : tracks_) {
-      const bool decides = decision == Learning::take ? track.is_background && track.seen
+      const bool decides = decision == diff::Learning::take ? track.is_background && track.seen
                                                       : !track.is_background && track.id > 0 && track.presence.certain();
       if (!decides) continue;
-      map.resize(std::size_t(width) * height, Learning::usual);
+      map.resize(std::size_t(width) * height, diff::Learning::usual);
       const Rect& box = track.box;  // and a cell around it, for what of it is below the threshold, and its shadow
       const int left = std::max(0, box.x / size - 1), right = std::min(width - 1, (box.x + box.width - 1) / size + 1);
       const int top = std::max(0, box.y / size - 1), bottom = std::min(height - 1, (box.y + box.height - 1) / size + 1);
@@ -90,7 +90,7 @@ std::vector<Learning> Tracker::learning(const Cells& cells) const {
   return map;
 }
 
-void Tracker::advance(const MotionRegions& found, const Cells& cells, const Moment& moment) {
+void Tracker::advance(const diff::MotionRegions& found, const diff::Cells& cells, const Moment& moment) {
   const double seconds = double(moment.now - now_) / 1e9;
   now_ = moment.now;
   std::vector<Expected> expected;
@@ -110,7 +110,7 @@ void Tracker::advance(const MotionRegions& found, const Cells& cells, const Mome
     track.fragment = matched.fragment;
     if (matched.found) see(track, matched, moment.now), judge(track, matched.structure, cells, moment);
   }
-  for (const MotionRegion& seen : matches.unmatched) {
+  for (const diff::MotionRegion& seen : matches.unmatched) {
     if (tracks_.size() >= max_objects) break;
     const Rect& box = seen.box;
     Track track;
@@ -129,7 +129,7 @@ void Tracker::advance(const MotionRegions& found, const Cells& cells, const Mome
 }
 
 /// Finds out whether an object is still there, what it visits, and what is known of it in this frame.
-void Tracker::look(Track& track, const Cells& cells, const VisitRules& rules, const Moment& moment) {
+void Tracker::look(Track& track, const diff::Cells& cells, const VisitRules& rules, const Moment& moment) {
   if (track.is_background) {
     track.gone = track.gone || !track.seen || moment.now - track.taken >= forget_time;
     return;
@@ -185,4 +185,4 @@ void Tracker::continue_from(Tracker& previous) {
 
 std::vector<ObjectEvent> Tracker::take_events() { return std::exchange(events_, {}); }
 
-}  // namespace cudavision::diff
+}  // namespace cudavision::track

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "kernels/diff/matching.hpp"
+#include "kernels/track/matching.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "kernels/diff/assignment.hpp"
-#include "kernels/diff/parts.hpp"
+#include "kernels/track/assignment.hpp"
+#include "kernels/track/parts.hpp"
 
-namespace cudavision::diff {
+namespace cudavision::track {
 namespace {
 
 // Tried with people who walk in front of a fixed camera: forwards and backwards in time, at 5 and 10 frames a second, with cells of a
@@ -37,7 +37,7 @@ double area_of(const Rect& box) { return double(box.width) * box.height; }
 
 class Matching {
  public:
-  Matching(const std::vector<Expected>& objects, const MotionRegions& found, const Cells& cells, std::size_t most)
+  Matching(const std::vector<Expected>& objects, const diff::MotionRegions& found, const diff::Cells& cells, std::size_t most)
       : objects_(objects), cells_(cells), cell_(cells.cell_size), parts_(find_parts(found, cells, most)) {
     result_.objects.resize(objects.size());
     most_.resize(objects.size());
@@ -70,7 +70,7 @@ class Matching {
   struct Share {
     Rect box;
     int area = 0;
-    Structure structure{};
+    diff::Structure structure{};
   };
 
   double centre(int cell) const { return (cell + 0.5) * cell_; }
@@ -207,7 +207,7 @@ class Matching {
       Match& object = result_.objects[owners[k]];
       object.found = true;
       object.shared |= shared;
-      object.box = around(object.box, share.box);
+      object.box = diff::around(object.box, share.box);
       object.area += share.area;
       object.structure.add(share.structure);
       if (share.area > most_[owners[k]]) most_[owners[k]] = share.area, object.score = part.score;
@@ -226,14 +226,14 @@ class Matching {
       const int left = int(std::floor(object.left)), top = int(std::floor(object.top));
       const Rect inside =
           intersection(cell.box, {left, top, int(std::ceil(object.right)) - left, int(std::ceil(object.bottom)) - top});
-      covered = around(covered, inside);  // but for corners
-      shares[k].box = around(shares[k].box, inside);
+      covered = diff::around(covered, inside);  // but for corners
+      shares[k].box = diff::around(shares[k].box, inside);
     }
     Share& share = shares[nearest];
     ++share.area;
     if (cell.looks) share.structure.add(cell.looks->structure);
     if (covered.width < cell.box.width || covered.height < cell.box.height || share.box.empty())
-      share.box = around(share.box, cell.box);
+      share.box = diff::around(share.box, cell.box);
   }
 
   /// The looks of some parts together.
@@ -273,7 +273,7 @@ class Matching {
   }
 
   const std::vector<Expected>& objects_;
-  const Cells& cells_;
+  const diff::Cells& cells_;
   const int cell_;
   const std::vector<Part> parts_;
 
@@ -288,8 +288,8 @@ class Matching {
 
 }  // namespace
 
-Matches match(const std::vector<Expected>& objects, const MotionRegions& found, const Cells& cells, std::size_t most) {
+Matches match(const std::vector<Expected>& objects, const diff::MotionRegions& found, const diff::Cells& cells, std::size_t most) {
   return Matching(objects, found, cells, most).run();
 }
 
-}  // namespace cudavision::diff
+}  // namespace cudavision::track

@@ -5,10 +5,10 @@
 #include <limits>
 #include <vector>
 
-#include "kernels/diff/appearance.hpp"
+#include "kernels/track/appearance.hpp"
 #include "kernels/diff/motion.hpp"
 
-namespace cudavision::diff {
+namespace cudavision::track {
 
 /// An object as it is expected in a frame.
 struct Expected {
@@ -30,13 +30,13 @@ struct Match {
   Rect box;               ///< around its changed pixels, in pixels of the frame
   int area = 0;           ///< cells
   double score = 0;       ///< of the part that has most of its cells
-  Structure structure{};  ///< the sum of its cells
+  diff::Structure structure{};  ///< the sum of its cells
   Appearance appearance;  ///< of its parts, if it shares none
 };
 
 struct Matches {
   std::vector<Match> objects;           ///< for each expected object
-  std::vector<MotionRegion> unmatched;  ///< parts that belong to none, in their order
+  std::vector<diff::MotionRegion> unmatched;  ///< parts that belong to none, in their order
 };
 
 /// Matches objects with the parts of the first `most` regions (see find_parts()). A cell is in a box if its centre is, or up to half a
@@ -55,6 +55,6 @@ struct Matches {
 ///   4. If several are left, each gets the cells that are nearest to its box: those at the smallest distance from its centre in units
 ///      of its sides. An object that would get next to nothing is hidden by the others. Its box is around the changed pixels of the
 ///      part in the predicted box, and around those of its cells that no predicted box covers.
-Matches match(const std::vector<Expected>& objects, const MotionRegions& found, const Cells& cells, std::size_t most);
+Matches match(const std::vector<Expected>& objects, const diff::MotionRegions& found, const diff::Cells& cells, std::size_t most);
 
-}  // namespace cudavision::diff
+}  // namespace cudavision::track

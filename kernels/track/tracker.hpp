@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "kernels/diff/learning.hpp"
-#include "kernels/diff/matching.hpp"
+#include "kernels/track/matching.hpp"
 #include "kernels/diff/motion.hpp"
-#include "kernels/diff/presence.hpp"
-#include "kernels/diff/visits.hpp"
+#include "kernels/track/presence.hpp"
+#include "kernels/track/visits.hpp"
 
-namespace cudavision::diff {
+namespace cudavision::track {
 
 struct TrackRules {
   int min_frames = 3;                  ///< an object is confirmed when it was seen in this many frames in a row, 1 or more
@@ -51,7 +51,7 @@ class Tracker {
   explicit Tracker(const TrackRules& rules, std::uint64_t last_id = 0);
 
   /// Goes on to the next frame, which has these regions of these cells. `moment.now` is the last frame's or follows it.
-  void advance(const MotionRegions& found, const Cells& cells, const Moment& moment);
+  void advance(const diff::MotionRegions& found, const diff::Cells& cells, const Moment& moment);
   /// No frame came until `now`, which follows the last frame. Objects that were not seen in that frame leave when their hold is over, and
   /// those that were out of a zone leave it; others stay, because nothing says that they moved.
   void passed(std::uint64_t now);
@@ -64,7 +64,7 @@ class Tracker {
   const std::vector<TrackedObject>& objects() const { return objects_; }
   /// What the background may learn after the last frame: a Learning for each cell of `cells`; empty: usual in all. Nothing is learned from
   /// what certainly is an object. Ghosts, and objects that stood still for long, become background.
-  std::vector<Learning> learning(const Cells& cells) const;
+  std::vector<diff::Learning> learning(const diff::Cells& cells) const;
   /// What happened since the last call.
   std::vector<ObjectEvent> take_events();
   /// The id that was given last.
@@ -92,9 +92,9 @@ class Tracker {
     Visits visits;
   };
 
-  void judge(Track& track, const Structure& structure, const Cells& cells, const Moment& moment);
+  void judge(Track& track, const diff::Structure& structure, const diff::Cells& cells, const Moment& moment);
   static void see(Track& track, const Match& match, std::uint64_t now);
-  void look(Track& track, const Cells& cells, const VisitRules& rules, const Moment& moment);
+  void look(Track& track, const diff::Cells& cells, const VisitRules& rules, const Moment& moment);
 
   const TrackRules rules_;
   std::uint64_t last_id_;
@@ -104,4 +104,4 @@ class Tracker {
   std::vector<ObjectEvent> events_;
 };
 
-}  // namespace cudavision::diff
+}  // namespace cudavision::track

@@ -8,17 +8,17 @@
 
 #include "kernels/diff/motion.hpp"
 
-namespace cudavision::diff {
+namespace cudavision::track {
 
 /// A cell of a part.
 struct PartCell {
   int x, y;
   Rect box;                ///< around its changed pixels and those beside it, see MotionRegions::boxes; in pixels of the frame
-  const CellLooks* looks;  ///< nullptr: not known, or those of two parts
+  const diff::CellLooks* looks;  ///< nullptr: not known, or those of two parts
 };
 
 /// A region, or a part of one.
-struct Part : MotionRegion {
+struct Part : diff::MotionRegion {
   std::vector<PartCell> cells;  ///< row by row; each cell of a region is in one part
 };
 
@@ -33,6 +33,6 @@ bool beside(const Rect& a, const Rect& b);
 /// cells have changed pixels in a column, if all its parts are upright and stand beside each other: nothing else has such parts for long.
 /// The boxes of parts reach at most to the middle between them; up and down, a cell that two parts have counts for both.
 /// A region without looks is one part. Pointers into `found` stay.
-std::vector<Part> find_parts(const MotionRegions& found, const Cells& cells, std::size_t most);
+std::vector<Part> find_parts(const diff::MotionRegions& found, const diff::Cells& cells, std::size_t most);
 
-}  // namespace cudavision::diff
+}  // namespace cudavision::track

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "kernels/diff/presence.hpp"
+#include "kernels/track/presence.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-namespace cudavision::diff {
+namespace cudavision::track {
 namespace {
 
 constexpr double memory = 0.3;  ///< seconds over which votes are averaged
@@ -55,4 +55,4 @@ Presence::Change Presence::see(const Sighting& sighting, const PresenceRules& ru
   return still >= rules.still && !std::exchange(stopped_, true) ? Change::stopped : Change::none;
 }
 
-}  // namespace cudavision::diff
+}  // namespace cudavision::track

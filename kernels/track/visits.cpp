@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "kernels/diff/visits.hpp"
+#include "kernels/track/visits.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-namespace cudavision::diff {
+namespace cudavision::track {
 namespace {
 
 struct Foot {
@@ -94,4 +94,4 @@ void Visits::end(const Visitor& visitor, std::vector<ObjectEvent>& events) {
   zones_.clear();
 }
 
-}  // namespace cudavision::diff
+}  // namespace cudavision::track

@@ -7,7 +7,7 @@
 #include "kernels/core/image.hpp"
 #include "kernels/diff/looks.hpp"
 
-namespace cudavision::diff {
+namespace cudavision::track {
 
 /// The looks of an object in a frame. Of its upper and its lower half: the mean of luma, its standard deviation, and the means of Cb and
 /// Cr; in 8-bit steps.
@@ -23,7 +23,7 @@ class AppearanceSums {
   explicit AppearanceSums(const Rect& box) : middle_(box.y + box.height / 2.0) {}
 
   /// Adds a cell. A cell in the middle belongs to both halves, by the share of the rows of its changed pixels, `box`.
-  void add(const CellLooks& looks, const Rect& box);
+  void add(const diff::CellLooks& looks, const Rect& box);
   Appearance result() const;
 
  private:
@@ -44,4 +44,4 @@ class Portrait {
   std::array<double, 8> mean_{}, variance_{};
 };
 
-}  // namespace cudavision::diff
+}  // namespace cudavision::track

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "kernels/diff/parts.hpp"
+#include "kernels/track/parts.hpp"
 
 #include <algorithm>
 #include <iterator>
 
-namespace cudavision::diff {
+namespace cudavision::track {
 namespace {
 
 // Tried as the constants of matching.cpp. Valleys of 0.25 to 0.7 and widths of 0.15 to 0.25 are about as good.
@@ -20,7 +20,7 @@ struct Columns {
 
 class Divider {
  public:
-  Divider(const Cells& cells, const std::vector<PartCell>& all) : cells_(cells), all_(all) {}
+  Divider(const diff::Cells& cells, const std::vector<PartCell>& all) : cells_(cells), all_(all) {}
 
   /// Divides a region. Returns the columns of its parts, from left to right, or nothing if it stays whole.
   std::vector<Columns> run() {
@@ -30,7 +30,7 @@ class Divider {
     for (const PartCell& cell : all_) {
       whole.first = std::min<int>(whole.first, cell.looks->left);
       whole.last = std::max<int>(whole.last, cell.looks->right);
-      box = around(box, cell.box);
+      box = diff::around(box, cell.box);
     }
     first_ = whole.first;
     narrow_ = least_width * box.height / cells_.analysis_scale;
@@ -72,8 +72,8 @@ class Divider {
   void for_columns(const PartCell& cell, Work work) const {
     int log2_scale = 0;
     while (1 << log2_scale < cells_.analysis_scale) ++log2_scale;
-    const CellSpan span = span_of_cell(cell.x, cells_.cell_size, cells_.frame_width, log2_scale);
-    const int log2 = log2_columns(span);
+    const diff::CellSpan span = diff::span_of_cell(cell.x, cells_.cell_size, cells_.frame_width, log2_scale);
+    const int log2 = diff::log2_columns(span);
     for (int x = cell.looks->left; x <= cell.looks->right; ++x)
       if (cell.looks->columns >> ((x - span.first) >> log2) & 1) work(x);
   }
@@ -86,7 +86,7 @@ class Divider {
   }
   Rect box_of(const Columns& columns) const {
     Rect box;
-    for (const PartCell& cell : all_) box = around(box, clipped(cell, columns));
+    for (const PartCell& cell : all_) box = diff::around(box, clipped(cell, columns));
     return box;
   }
 
@@ -113,7 +113,7 @@ class Divider {
     divide({middle + 1, part.last}, parts);
   }
 
-  const Cells& cells_;
+  const diff::Cells& cells_;
   const std::vector<PartCell>& all_;
   int first_ = 0;          // column of the region
   double narrow_ = 0;      // columns that a part must have on its side of a valley
@@ -130,10 +130,10 @@ bool beside(const Rect& a, const Rect& b) {
          (a.x + a.width <= b.x || b.x + b.width <= a.x);
 }
 
-std::vector<Part> find_parts(const MotionRegions& found, const Cells& cells, std::size_t most) {
+std::vector<Part> find_parts(const diff::MotionRegions& found, const diff::Cells& cells, std::size_t most) {
   std::vector<Part> wholes(std::min(found.kept.size(), most));
-  for (std::size_t i = 0; i < wholes.size(); ++i) static_cast<MotionRegion&>(wholes[i]) = found.kept[i];
-  for (const CellRun& run : found.runs) {
+  for (std::size_t i = 0; i < wholes.size(); ++i) static_cast<diff::MotionRegion&>(wholes[i]) = found.kept[i];
+  for (const diff::CellRun& run : found.runs) {
     if (run.region >= wholes.size()) continue;
     for (int x = run.first; x <= run.last; ++x) {
       const std::size_t at = run.cells + std::size_t(x - run.first);
@@ -161,7 +161,7 @@ std::vector<Part> find_parts(const MotionRegions& found, const Cells& cells, std
         if (count > most_columns) most_columns = count, owner = k;
         if (count == 0) continue;
         ++parts_of_cell;
-        parts[begin + k].box = around(parts[begin + k].box, divider.clipped(cell, columns[k]));
+        parts[begin + k].box = diff::around(parts[begin + k].box, divider.clipped(cell, columns[k]));
       }
       parts[begin + owner].cells.push_back(
           {cell.x, cell.y, divider.clipped(cell, columns[owner]), parts_of_cell > 1 ? nullptr : cell.looks});
@@ -172,4 +172,4 @@ std::vector<Part> find_parts(const MotionRegions& found, const Cells& cells, std
   return parts;
 }
 
-}  // namespace cudavision::diff
+}  // namespace cudavision::track

@@ -14,7 +14,7 @@
 
 #include "kernels/core/polygon.hpp"
 
-namespace cudavision::diff {
+namespace cudavision::track {
 
 /// A line that counts: from `from` to `to`.
 struct Line {
@@ -109,4 +109,4 @@ class Visits {
   std::vector<Side> sides_;  ///< of each line, where the object last was on one of its sides
 };
 
-}  // namespace cudavision::diff
+}  // namespace cudavision::track

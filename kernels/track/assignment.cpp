@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "kernels/diff/assignment.hpp"
+#include "kernels/track/assignment.hpp"
 
 #include <functional>
 #include <queue>
 #include <utility>
 
-namespace cudavision::diff {
+namespace cudavision::track {
 namespace {
 
 /// Shortest augmenting paths (R. Jonker and A. Volgenant, "A shortest augmenting path algorithm for dense and sparse linear assignment
@@ -101,4 +101,4 @@ std::vector<std::uint32_t> assign(std::size_t columns, const std::vector<Possibl
   return Assignment(columns, pairs, alone).run();
 }
 
-}  // namespace cudavision::diff
+}  // namespace cudavision::track

@@ -13,9 +13,9 @@
 
 #include "kernels/core/image.hpp"
 #include "kernels/diff/structure.hpp"
-#include "kernels/diff/visits.hpp"
+#include "kernels/track/visits.hpp"
 
-namespace cudavision::diff {
+namespace cudavision::track {
 
 /// Times in ns.
 struct PresenceRules {
@@ -26,7 +26,7 @@ struct PresenceRules {
 /// What is seen of an object in a frame.
 struct Sighting {
   Rect box;             ///< in pixels
-  Structure structure;  ///< of its cells; all 0 where it is not known
+  diff::Structure structure;  ///< of its cells; all 0 where it is not known
   double slack = 0;     ///< the least distance that is movement, in pixels
 };
 
@@ -60,4 +60,4 @@ class Presence {
   bool seen_ = false, stopped_ = false, travelled_ = false;
 };
 
-}  // namespace cudavision::diff
+}  // namespace cudavision::track

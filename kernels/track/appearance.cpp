@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "kernels/diff/appearance.hpp"
+#include "kernels/track/appearance.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 
-namespace cudavision::diff {
+namespace cudavision::track {
 namespace {
 
 constexpr double gain = 0.1;         ///< share of a new frame, once an object has been seen often enough
@@ -16,7 +16,7 @@ constexpr std::array<double, 4> least_variance{8 * 8, 5 * 5, 2 * 2, 2 * 2};
 
 }  // namespace
 
-void AppearanceSums::add(const CellLooks& looks, const Rect& box) {
+void AppearanceSums::add(const diff::CellLooks& looks, const Rect& box) {
   const double upper = std::clamp((middle_ - box.y) / box.height, 0.0, 1.0), shares[2] = {upper, 1 - upper};
   const double values[5] = {double(looks.pixels), double(looks.luma), double(looks.luma_squares), double(looks.cb),
                             double(looks.cr)};
@@ -57,4 +57,4 @@ double Portrait::unlikeness(const Appearance& appearance) const {
   return sum / 8;
 }
 
-}  // namespace cudavision::diff
+}  // namespace cudavision::track
