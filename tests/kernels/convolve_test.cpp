@@ -290,6 +290,8 @@ TEST(ConvolvePresets, TableIsAsSpecified) {
       {convolve::Preset::sharpen, "sharpen", 1, {-5, 3, -5, 3, 9, 3, -5, 3, -5}},
       {convolve::Preset::sharpen_5, "sharpen-5", 1, {0,  -1, 1,  -1, 0,  -1, 1,  -1, 1,  -1, 0,  -1, 8,
                                                      -1, 0,  -1, 1,  -1, 1,  -1, 0,  -1, 1,  -1, 0}},
+      {convolve::Preset::unsharp, "unsharp", 256, {-1,  -4, -6, -4,  -1,  -4,  -16, -24, -16, -4, -6, -24, 476,
+                                                   -24, -6, -4, -16, -24, -16, -4,  -1,  -4,  -6, -4, -1}},
       {convolve::Preset::laplacian, "laplacian", 1, {0, 1, 0, 1, -4, 1, 0, 1, 0}},
       {convolve::Preset::laplacian_8, "laplacian-8", 1, {1, 1, 1, 1, -8, 1, 1, 1, 1}},
       {convolve::Preset::sobel_x, "sobel-x", 1, {-1, 0, 1, -2, 0, 2, -1, 0, 1}},
@@ -298,8 +300,10 @@ TEST(ConvolvePresets, TableIsAsSpecified) {
       {convolve::Preset::scharr_y, "scharr-y", 1, {-3, -10, -3, 0, 0, 0, 3, 10, 3}},
       {convolve::Preset::prewitt_x, "prewitt-x", 1, {-1, 0, 1, -1, 0, 1, -1, 0, 1}},
       {convolve::Preset::prewitt_y, "prewitt-y", 1, {-1, -1, -1, 0, 0, 0, 1, 1, 1}},
+      {convolve::Preset::emboss, "emboss", 1, {-2, -1, 0, -1, 1, 1, 0, 1, 2}},
       {convolve::Preset::gradient, "gradient", 1, {-1, 0, 1, -2, 0, 2, -1, 0, 1}},
   };
+  EXPECT_EQ(specified.size() + 1, convolve::presets().size()) << "all but `custom` are here";
   for (const auto& [preset, nick, divisor, weights] : specified) {
     const convolve::PresetInfo& row = convolve::presets().at(std::size_t(preset));
     EXPECT_EQ(row.preset, preset);
