@@ -3,7 +3,6 @@
 //
 //   each frame:  [analysis_scale > 1: cuda_scale.cu]  ->  [mog2: cuda_mog2.cu; pooled: cuda_pooled_light.cu, cuda_pooled_change.cu]  ->  cuda_compare.cu  ->  [light_change_ratio > 0: cuda_light.cu or cuda_mog2.cu]
 //                ->  [analysis_scale > 1, output = difference: cuda_scale.cu]  ->  [open_radius or light_change_ratio > 0, or analysis_scale > 1: cuda_open.cu]
-//                references that are frames, and open_radius = 1: cuda_together.cu instead of cuda_compare.cu and cuda_open.cu
 //   results:     each tile stores a record in page-locked host memory; cuda_records.cpp adds them
 //                cuda_looks.cu: what the changed pixels of cells look like, in page-locked host memory, too
 //   boxes:       cuda_boxes.cu
@@ -34,11 +33,8 @@ class CudaDiff final : public Sequence {
   explicit CudaDiff(Plan plan)
       : Sequence(std::move(plan), Backend::cuda),
         schedule_(make_schedule(this->plan())),
-        compare_(schedule_.compares && !schedule_.together ? compare_kernel(schedule_.layout, has_background(), schedule_.compare)
-                                                           : nullptr),
-        open_(!schedule_.opens     ? nullptr
-              : schedule_.together ? compare_and_open_kernel(schedule_.layout, schedule_.open)
-                                   : open_kernel(schedule_.layout, schedule_.open, schedule_.wide)),
+        compare_(schedule_.compares ? compare_kernel(schedule_.layout, has_background(), schedule_.compare) : nullptr),
+        open_(schedule_.opens ? open_kernel(schedule_.layout, schedule_.open, schedule_.wide) : nullptr),
         restart_(schedule_.restarts ? restart_kernel(schedule_.layout.sample_bytes) : nullptr),
         light_(has_pooled()
                    ? pooled_light_kernel(schedule_.layout.sample_bytes, compared_channels(this->plan()), this->plan().log2_scale())
@@ -47,8 +43,6 @@ class CudaDiff final : public Sequence {
 
   /// Allocates the memory and loads the kernels. With the context current.
   Status prepare() {
-    if (schedule_.together)
-      if (Status status = fill_device(); !status.ok()) return status;
     params_ = params_of(plan(), schedule_);
     if (Status status = prepare_memory(); !status.ok()) return status;
     set_open_params();
@@ -78,16 +72,6 @@ class CudaDiff final : public Sequence {
   bool has_background() const { return plan().params.reference == Reference::background; }
   bool has_mixture() const { return plan().params.reference == Reference::mog2; }
   bool has_pooled() const { return plan().params.reference == Reference::pooled; }
-
-  /// Lets the blocks of the launch that compares and opens fill the device.
-  Status fill_device() {
-    const auto device = cuda::current_device();
-    if (!device.ok()) return device.error();
-    const auto resident = cuda::resident_blocks(open_, schedule_.threads, int(schedule_.open_shared));
-    if (!resident.ok()) return resident.error();
-    schedule_ = make_schedule(plan(), device.value().multiprocessors * std::max(1, resident.value()));
-    return {};
-  }
 
   Status prepare_memory() {
     const Memory memory = memory_of(plan());
@@ -161,7 +145,7 @@ class CudaDiff final : public Sequence {
   /// Finds the changed pixels, counts and shows them, and stores the final mask.
   Status find_changes(const Frame& frame, Queue queue) {
     Status status = schedule_.scales ? analyse_small(frame, queue) : analyse(frame, queue);
-    if (!status.ok() || !open_ || schedule_.together) return status;
+    if (!status.ok() || !open_) return status;
     KernelParams p = open_params_;
     p.state = params_.state;  // another plan may have handed it over
     p.records = record(frame.slot);
@@ -214,7 +198,6 @@ class CudaDiff final : public Sequence {
       if (Status status = update_mixture(job, false, queue); !status.ok()) return status;
       if (frame.compared) p.foreground = foreground_;
     }
-    if (schedule_.together) return launch_open(p, queue);
     if (Status status = launch_compare(p, queue); !status.ok()) return status;
     return plan().detects_light() && frame.compared ? begin_anew(frame, queue) : Status();
   }

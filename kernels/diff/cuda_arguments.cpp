@@ -83,7 +83,6 @@ KernelParams params_of(const Plan& plan, const Schedule& schedule) {
   p.slots_x = schedule.frame.slots_x;
   p.slots = schedule.frame.slots;
   p.record_bytes = schedule.frame.record_bytes;
-  p.walk_rows = schedule.frame.rows;
   p.count = !schedule.opens;
   p.shift = format.shift;
   p.threshold = std::uint32_t(plan.threshold) * (format.sample_bytes() == 1 ? 0x1010101u : 0x10001u);

@@ -129,8 +129,8 @@ struct CompareShared {
 
 /// Finds the changed pixels of a strip whose words are loaded. v, r: brought to sample values, and to luma as they are compared; d: their
 /// difference. own: see prepare_values(). counted: the pixels that may change; partly: whether these are not all. Adds the differences to
-/// `sum`. modelled: whether a model may have found the changed pixels before.
-template <class S, bool background, Writes writes, bool whole, bool modelled>
+/// `sum`.
+template <class S, bool background, Writes writes, bool whole>
 __device__ __forceinline__ void find_changed(const KernelParams& p, bool has_reference, bool own, int x, int y,
                                              const unsigned (&counted)[S::rows], bool partly, Strip<S>& v, Strip<S>& r,
                                              BackgroundStrip<S, background>& state, Strip<S>& d, unsigned (&changed)[S::rows],
@@ -172,7 +172,7 @@ __device__ __forceinline__ void find_changed(const KernelParams& p, bool has_ref
       }
     }
     unsigned bits = above_threshold<S>(p, most[row], sum);
-    if (modelled && p.foreground && counted[row]) bits = load_bits<S>(p.foreground + (y + row) * p.bits_pitch, x) & counted[row];
+    if (p.foreground && counted[row]) bits = load_bits<S>(p.foreground + (y + row) * p.bits_pitch, x) & counted[row];
     if constexpr (background) {
       if (p.drops_shadows && bits) {
         Strip<S> compared = v, lit = r;  // copies, so that v and r stay in registers
@@ -210,7 +210,7 @@ __device__ __forceinline__ void compare_pixels(const KernelParams& p, int tile_x
   Strip<S> d;
   unsigned changed[S::rows], bits_set = 0;
   std::uint32_t sum = 0;
-  find_changed<S, background, writes, whole, true>(p, has_reference, across, x, y, counted, partly, v, r, state, d, changed, sum);
+  find_changed<S, background, writes, whole>(p, has_reference, across, x, y, counted, partly, v, r, state, d, changed, sum);
 #pragma unroll
   for (int row = 0; row < S::rows; ++row) {
     bits_set += __popc(changed[row]);

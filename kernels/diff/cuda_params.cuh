@@ -65,7 +65,6 @@ struct KernelParams {
   const unsigned char* counted = nullptr;     ///< bits; null: all pixels are counted
   const unsigned char* foreground = nullptr;  ///< bits: changed pixels, instead of the threshold; null: the threshold decides
   unsigned char* changed = nullptr;           ///< bits for the opening; null: there is none
-  int walk_rows = 0;                          ///< of a tile, see cuda_together.cu
   State* state = nullptr;
   Verdict* verdict = nullptr;
   unsigned long long number = 0;  ///< of the frame
@@ -88,7 +87,6 @@ struct KernelParams {
 /// These kernels take KernelParams, and have a block for each tile.
 const void* compare_kernel(const Layout& layout, bool background, Writes writes);
 const void* open_kernel(const Layout& layout, Writes writes, bool wide);
-const void* compare_and_open_kernel(const Layout& layout, Writes writes);
 
 /// A frame whose samples become the reference if light was switched.
 struct Restart {

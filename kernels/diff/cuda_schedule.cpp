@@ -40,32 +40,9 @@ bool has_copied(const FormatInfo& format) {
   return false;
 }
 
-/// The tiles that are compared and opened together. Their height fills whole waves, and takes the fewest steps and the smallest records.
-Tiles walk_tiles(const Geometry& frame, int pixels, int cell_size, int slots) {
-  const int width = walk_width(pixels), step = walk_step(pixels), beside = std::max(step, 4);  // rows compared above and below
-  const int most = std::min(tuning.most_walk_rows, 0xffff / width);                            // a count is a word of 16 bits
-  Tiles best;
-  long least_cost = 0;
-  for (int rows = divide_up(tuning.least_walk_rows, step) * step; rows <= most; rows += step) {
-    Tiles tiles = tiles_of(frame, width, rows, cell_size);
-    const long waves = (long(tiles.count()) + slots - 1) / slots, sweeps = divide_up(rows + beside, tuning.walk_warps * step);
-    const long cost = waves * (sweeps + 1) * tuning.walk_records + long(tiles.count()) * tiles.record_bytes;
-    if (best.rows > 0 && cost >= least_cost) continue;
-    best = std::move(tiles);
-    least_cost = cost;
-  }
-  return best;
-}
-
 }  // namespace
 
-bool opens_together(const Plan& plan) {
-  const Params& params = plan.params;
-  const bool frames = params.reference == Reference::previous || params.reference == Reference::first;
-  return params.open_radius == 1 && frames && !plan.scales() && !plan.detects_light();
-}
-
-Schedule make_schedule(const Plan& plan, int slots) {
+Schedule make_schedule(const Plan& plan) {
   const Params& params = plan.params;
   const bool shows_changed = params.output == Output::mask || params.output == Output::overlay;
   Schedule schedule;
@@ -83,15 +60,6 @@ Schedule make_schedule(const Plan& plan, int slots) {
 
   const Layout& layout = schedule.layout;
   const int pixels = strip_pixels(layout.channels0, layout.sample_bytes);
-  schedule.together = opens_together(plan);
-  if (schedule.together) {
-    schedule.threads = 32 * tuning.walk_warps;
-    schedule.frame = schedule.analysis = walk_tiles(plan.geometry, pixels, params.cell_size, slots);
-    schedule.open_shared = sizeof(std::uint32_t) * std::size_t(schedule.frame.slots + 1);
-    if (params.output == Output::difference) schedule.open = Writes::difference;
-    schedule.cell_reciprocal = cell_reciprocal(std::uint32_t(params.cell_size));
-    return schedule;
-  }
   schedule.threads = 32 * tuning.tile_rows / strip_rows(layout.channels0, layout.sample_bytes, layout.planes, layout.shift_y);
   schedule.wide = plan.geometry.width * plan.geometry.height >= tuning.wide_pixels;
   schedule.analysis = tiles_of(plan.analysis, 32 * pixels, tuning.tile_rows, params.cell_size);
@@ -121,7 +89,7 @@ Memory memory_of(const Plan& plan) {
   memory.state = take(memory.kept_bytes, 256);
   if (!plan.counted_bits.empty()) memory.counted = take(memory.bits_bytes, mask_bytes);
   const bool counts_later = plan.opens() || plan.scales();  // then what is compared is not the final mask
-  if (!opens_together(plan)) memory.changed = take(memory.bits_bytes, mask_bytes);
+  memory.changed = take(memory.bits_bytes, mask_bytes);
   memory.final_mask = counts_later ? take(memory.bits_bytes, final_pitch(plan) * plan.geometry.height) : memory.changed;
   if (params.reference == Reference::pooled) memory.learning = take(memory.bits_bytes, plan.cells.changed.size());
   if (params.reference == Reference::mog2) memory.foreground = take(memory.bits_bytes, mask_bytes);

@@ -61,10 +61,6 @@ struct Tiles {
   std::size_t count() const { return std::size_t(x) * y; }
 };
 
-/// The launch that compares and opens (cuda_together.cu): pixels across of a tile, of which a lane has `pixels`, and rows of a step.
-constexpr int walk_width(int pixels) { return 30 * pixels; }
-constexpr int walk_step(int pixels) { return 32 / pixels; }
-
 /// What a plan runs.
 struct Schedule {
   Layout layout{};
@@ -73,7 +69,6 @@ struct Schedule {
   bool scales = false;               ///< whether the analysis has a part of the size of the frame
   bool restarts = false;             ///< whether a kernel makes the frame the reference if light was switched; not of a mixture
   bool opens = false;                ///< whether the mask is opened, spread over the frame and then counted
-  bool together = false;             ///< whether one launch compares and opens
   Writes open = Writes::nothing;     ///< what the opening writes
   int threads = 0;                   ///< of a block
   Tiles analysis;                    ///< that are compared
@@ -90,10 +85,7 @@ struct Schedule {
   /// The cell of slot 0 of a tile, along one axis.
   static int first_cell(int tile, int tile_length, int cell_size) { return tile * tile_length / cell_size; }
 };
-/// slots: blocks of the launch that compares and opens which run at the same time on the device.
-Schedule make_schedule(const Plan& plan, int slots = 1000);
-/// Whether one launch compares and opens. Blocks compare pixels of the tiles around theirs, so no reference changes meanwhile.
-bool opens_together(const Plan& plan);
+Schedule make_schedule(const Plan& plan);
 
 /// Most cells that `pixels` neighbouring pixels touch, if they begin at a multiple of `pixels`.
 int slots_along(int pixels, int cell_size);
@@ -122,7 +114,7 @@ struct Memory {
 Memory memory_of(const Plan& plan);
 /// Bytes of a row of the final mask.
 std::size_t final_pitch(const Plan& plan);
-/// Pictures that serve as references, and the one where the frame is kept meanwhile: blocks compare pixels that others keep.
+/// Pictures that serve as references, and one where the frame is kept meanwhile: no launch writes what it compares.
 int kept_frames(const Params& params);
 
 /// Bytes of a row of a plane of `geometry` that belong to the picture.

@@ -19,16 +19,6 @@ struct Tuning {
   /// Pixels of a frame from which on a warp opens 960 × 4 pixels instead of 480 × 2 (half as many rows where a block has 512 threads).
   /// H200, counting alone, GRAY8 at 7680 × 4320: 25.4 µs wide, 38.4 with 320 × 2. Mask at 1920 × 1080: 9.9 µs wide, 7.4 with 480 × 2.
   int wide_pixels = 3000 * 2000;  // sweep: 1000000 6000000 20000000
-  /// Warps of a block that compares and opens (cuda_together.cu). H200, mask at 7680 × 4320, GRAY8 and NV12: 30.5 and 44.4 µs with 4,
-  /// 29.5 and 44.5 with 8; RGBA, counting alone: 59 and 68; mask of RGBA at 1920 × 1080: 12.1 and 12.8.
-  int walk_warps = 4;  // sweep: 4 8
-  /// Fewest and most rows of its tiles; between them, walk_tiles() in cuda_schedule.cpp fills whole waves. H200, mask of GRAY8 at
-  /// 1920 × 1080: 5.3 µs with 4 rows, 4.6 with 8, 4.1 with 12, 4.8 with 16. At 7680 × 4320 with a wave that is full to 97 %: 30.4 µs; with
-  /// 102 %: 36.3.
-  int least_walk_rows = 12, most_walk_rows = 160;
-  /// Bytes of records that cost as much as a step of all warps, because they go to the memory of the host. H200, counting alone, GRAY8 at
-  /// 7680 × 4320: 21.5 µs with 9 steps and 276 KB, 23.9 with 8 and 369 KB.
-  int walk_records = 64 << 10;
 
   // ---- The mixture (cuda_mog2.cu)
 

@@ -1099,17 +1099,10 @@ TEST(DiffSchedule, EveryPixelIsInOneTile) {
           const diff::Layout& l = s.layout;
           const int pixels = diff::strip_pixels(l.channels0, l.sample_bytes);
           const int rows = diff::strip_rows(l.channels0, l.sample_bytes, l.planes, l.shift_y);
-          ASSERT_EQ(s.together, radius == 1);
-          if (s.together) {
-            EXPECT_EQ(s.frame.width, diff::walk_width(pixels));
-            EXPECT_EQ(s.frame.rows % diff::walk_step(pixels), 0) << "rows of a step";
-            EXPECT_EQ(diff::walk_step(pixels) % rows, 0) << "rows of a strip";
-          } else {
-            EXPECT_EQ(s.analysis.width, 32 * pixels);
-            EXPECT_EQ(s.frame.width, radius ? diff::Opened::width(s.wide) : s.analysis.width);
-            EXPECT_LE(s.analysis.width, diff::compared_tile);
-            EXPECT_EQ(s.threads / 32 * rows, diff::tuning.tile_rows) << "warps of a tile";
-          }
+          EXPECT_EQ(s.analysis.width, 32 * pixels);
+          EXPECT_EQ(s.frame.width, radius ? diff::Opened::width(s.wide) : s.analysis.width);
+          EXPECT_LE(s.analysis.width, diff::compared_tile);
+          EXPECT_EQ(s.threads / 32 * rows, diff::tuning.tile_rows) << "warps of a tile";
           EXPECT_LE(s.threads, 1024);
           for (const diff::Tiles& tiles : {s.frame, s.analysis}) {
             EXPECT_LE(tiles.width * tiles.rows, 0xffff) << "a count of a tile is a word of 16 bits";
@@ -1188,7 +1181,6 @@ TEST(DiffSchedule, KernelsFollowFromTheOutput) {
       const bool changed = output == diff::Output::mask || output == diff::Output::overlay;
       const bool opens = radius > 0 || light > 0;
       EXPECT_EQ(s.opens, opens);
-      EXPECT_FALSE(s.together);
       EXPECT_EQ(s.restarts, light > 0);
       EXPECT_EQ(s.compare == diff::Writes::difference, output == diff::Output::difference);
       EXPECT_EQ(s.compare == diff::Writes::changed, changed && !opens);
@@ -1196,32 +1188,6 @@ TEST(DiffSchedule, KernelsFollowFromTheOutput) {
       EXPECT_EQ(s.open == diff::Writes::changed, output == diff::Output::overlay && opens);
     }
   }
-}
-
-/// One launch compares and opens by 1, where no other launch decides about pixels, and no block writes what another one compares.
-TEST(DiffSchedule, OneLaunchWhereReferencesAreFrames) {
-  diff::Params params = reference::without_light();
-  const auto together = [](const diff::Params& set) {
-    return diff::make_schedule(resolved(set, {Format::NV12, 640, 480})).together;
-  };
-  for (diff::Output output : {diff::Output::difference, diff::Output::mask, diff::Output::overlay, diff::Output::none}) {
-    params.output = output;
-    EXPECT_TRUE(together(params));
-  }
-  const auto with = [&](auto set) {
-    diff::Params changed = params;
-    set(changed);
-    return together(changed);
-  };
-  EXPECT_TRUE(with([](diff::Params& p) { p.reference = diff::Reference::first; }));
-  EXPECT_FALSE(with([](diff::Params& p) { p.reference = diff::Reference::background; }));
-  EXPECT_FALSE(with([](diff::Params& p) { p.reference = diff::Reference::mog2; }));
-  EXPECT_FALSE(with([](diff::Params& p) { p.reference = diff::Reference::pooled; }));
-  EXPECT_TRUE(with([](diff::Params& p) { p.borrow = true; }));
-  EXPECT_FALSE(with([](diff::Params& p) { p.open_radius = 0; }));
-  EXPECT_FALSE(with([](diff::Params& p) { p.open_radius = 2; }));
-  EXPECT_FALSE(with([](diff::Params& p) { p.analysis_scale = 2; }));
-  EXPECT_FALSE(with([](diff::Params& p) { p.light_change_ratio = 0.5; }));
 }
 
 TEST(DiffSchedule, MemoryDoesNotOverlap) {
@@ -1241,7 +1207,7 @@ TEST(DiffSchedule, MemoryDoesNotOverlap) {
     EXPECT_EQ(diff::kept_frames(plan.params), diff::ring_size(plan.params) + (params.reference == diff::Reference::previous));
     EXPECT_EQ(memory.model != diff::Memory::none, model || background);
     EXPECT_EQ(memory.counted != diff::Memory::none, !plan.counted_bits.empty());
-    EXPECT_EQ(memory.changed != diff::Memory::none, !diff::opens_together(plan));
+    EXPECT_NE(memory.changed, diff::Memory::none);
     EXPECT_EQ(memory.final_mask == memory.changed, !opens && !scales);  // nothing follows the comparison
     EXPECT_EQ(memory.learning != diff::Memory::none, pooled);
     EXPECT_EQ(memory.small != diff::Memory::none, scales && (!pooled || shows));
