@@ -39,8 +39,7 @@ except (ImportError, ValueError) as error:
     print(f"skipped: no Python bindings of GStreamer ({error})")
     sys.exit(77)
 
-LIMIT = 40           # seconds for a command
-LIMIT_OF_ALL = 110   # seconds for all of them
+LIMIT = 600  # seconds after which a command hangs; none needs nearly as many, on the busiest machine
 # A block of another language could be a command that nobody runs.
 LANGUAGES = {"", "c", "dockerfile", "ini", "json", "python", "sh", "text", "toml", "yaml"}
 # What is replaced in a command, in this order.
@@ -119,7 +118,7 @@ def make_inputs(folder, project, build):
 
     def launch(description):
         command = ["gst-launch-1.0", "-q", *description.split()]
-        subprocess.run(command, cwd=folder, check=True, timeout=60, stderr=subprocess.DEVNULL)
+        subprocess.run(command, cwd=folder, check=True, timeout=LIMIT, stderr=subprocess.DEVNULL)
 
     launch("videotestsrc pattern=ball num-buffers=40 ! video/x-raw,format=I420,width=320,height=240,framerate=20/1 ! "
            "openh264enc ! h264parse ! mp4mux ! filesink location=clip.mp4")
@@ -132,16 +131,16 @@ def make_inputs(folder, project, build):
     shutil.copy(folder / "photo.png", folder / "wall.png")
 
 
-def run(command, folder, environment, limit=LIMIT):
-    """The exit status and the output of a command. It is killed with all its processes after `limit` seconds."""
+def run(command, folder, environment):
+    """The exit status and the output of a command. It is killed with all its processes after LIMIT seconds."""
     process = subprocess.Popen(["bash", "-euo", "pipefail", "-c", command], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
     try:
-        output, _ = process.communicate(timeout=limit)
+        output, _ = process.communicate(timeout=LIMIT)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         output, _ = process.communicate()
-        return 124, output.decode(errors="replace") + f"\nended after {limit:.0f} seconds"
+        return 124, output.decode(errors="replace") + f"\nended after {LIMIT} seconds"
     return process.returncode, output.decode(errors="replace")
 
 
@@ -171,7 +170,6 @@ def wrong_pad_property(command):
 class Tester:
     def __init__(self, project, work):
         self.project, self.work = project, work
-        self.deadline = time.monotonic() + LIMIT_OF_ALL
         self.environment = {**os.environ, "INSTALL": "0", "TMPDIR": str(work), "LANGUAGE": "en", "GST_DEBUG_NO_COLOR": "1"}
 
     def test_page(self, page, blocks):
@@ -212,9 +210,7 @@ class Tester:
             if re.match(r"export |cd ", changed):  # for the commands after it
                 settings += changed + "\n"
                 continue
-            left = self.deadline - time.monotonic()
-            assert left > 0, f"{block}: all commands together took more than {LIMIT_OF_ALL} seconds"
-            status, output = run(settings + changed, folder, environment, min(LIMIT, left))
+            status, output = run(settings + changed, folder, environment)
             counts["commands"] += 1
             said += output
             if "fails" in block.marks and command is commands[-1]:

@@ -39,7 +39,7 @@ class SelfTest(unittest.TestCase):
         environment.update(PYTHONPATH=str(package), GST_REGISTRY=self.registry, PYTHONDONTWRITEBYTECODE="1")
         # A copy of the plugin does not find the library of metas beside it, nor the one that a test puts into its folder.
         environment.update(LD_LIBRARY_PATH=f"{self.folder.name}:{plugin.parent.parent}", **variables)
-        return subprocess.run([sys.executable, *arguments], env=environment, capture_output=True, text=True, timeout=120)
+        return subprocess.run([sys.executable, *arguments], env=environment, capture_output=True, text=True, timeout=900)
 
     def wheel(self):
         """A folder with the package as a wheel installs it."""
