@@ -51,9 +51,9 @@ class FrameBuffer {
 
 /// The bridge between buffers and the backend for one frame, for filters and mixers.
 ///
-///   system memory:  buffer ──fetch(): upload──▶ Staging ─▶ kernels ─▶ Staging ──run(): download──▶ buffer
-///   CUDA memory:    buffer ──fetch()──────────────────────▶ kernels ────────────────────target()─▶ buffer
-///   that of a peer: buffer ──fetch(): copy────▶ Staging ─▶ kernels       (another CUDA context, often of another device)
+///  system memory:   buffer ──fetch(): upload──▶ Staging ─▶ kernels ─▶ Staging ──run(): download──▶ buffer
+///  CUDA memory:     buffer ──fetch()──────────────────────▶ kernels ────────────────────target()─▶ buffer
+///  a peer's memory: buffer ──fetch(): copy────▶ Staging ─▶ kernels     (another CUDA context, often of another device)
 ///
 /// All work goes to the queue and to the copies beside it, which run() fills. run() does not wait where the frame can go on before
 /// the work is done, or where the caller holds the frame meanwhile; it keeps the inputs until the GPU has read them (see Gpu). On the

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // GstCudaVisionFilter: metas, and the shapes that make the region of a frame.
 //
-//   GstVideoRegionOfInterestMeta ─┐  boxes of the uncropped       region-margin    region-shape
-//   GstAnalyticsODMtd ────────────┴─ frame, of type roi-type ──▶ grown boxes ──▶ rectangles, ellipses ─┐
-//   regions (the property) ────────── shapes in the picture, used as they are written ─────────────────┴─▶ Region: all of them
+//   GstVideoRegionOfInterestMeta ─┐  boxes of the uncropped      region-margin    region-shape
+//   GstAnalyticsODMtd ────────────┴─ frame, of type roi-type ─▶ grown boxes ──▶ rectangles, ellipses ─┐
+//   regions (the property) ───────── shapes in the picture, used as they are written ─────────────────┴─▶ Region: all
 #include <algorithm>
 #include <cmath>
 #include <cstring>

@@ -6,7 +6,7 @@
 // host:
 //
 //   wait_for_writer()   writer's stream ──event──▶ consumer's stream
-//   hand_back()         consumer's stream(s) ──event──▶ stream of the memory      (1.22: it has none, so the host waits)
+//   hand_back()         consumer's stream(s) ──event──▶ stream of the memory   (1.22: it has none, so the host waits)
 //   end()               event of all work in the primary context ──▶ a thread, which then gives the buffer back
 //
 // end() does not ask for the consumer's stream: it may not exist any more, and the array may have been used on others too.

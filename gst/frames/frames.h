@@ -4,8 +4,8 @@
 // structures.
 //
 //   GstBuffer ──cudavision_frame_open()──▶ Owner ──cudavision_dlpack_new()──▶ DLManagedTensor ──▶ NumPy, PyTorch, CuPy, JAX
-//      ▲                                    │ each tensor has a reference to the owner; the owner keeps the buffer from its pool
-//      └──── when the GPU has done all ─────┘
+//      ▲                                    │ each tensor has a reference to the owner; the owner holds the buffer,
+//      └──── when the GPU has done all ─────┘ so the pool cannot reuse it
 //   GstBuffer ◀──cudavision_maker_make()── arrays ◀── sources (tensors or Python objects), which the buffer keeps
 //
 // Functions that can fail return 0, or 1: a wrong argument, 2: CUDA or memory failed, 3: the buffer does not hold such a frame, 4:

@@ -4,9 +4,9 @@
 //
 //   mix_planes, mix_pixels: one thread for each chunk of 16 bytes, numbered through all rows of all planes.
 //
-//        plane 0   ┌─ 0 ─┬─ 1 ─┬─ 2 ─┐          plane 1   ┌─ 6 ─┬─ 7 ─┬─ 8 ─┐      thread: blockIdx.x · pair_threads + threadIdx.x
-//                  ├─ 3 ─┼─ 4 ─┼─ 5 ─┤                    └─────┴─────┴─────┘      chunk:  16 samples, or 4 pixels of four bytes
-//                  └─────┴─────┴─────┘
+//  plane 0   ┌─ 0 ─┬─ 1 ─┬─ 2 ─┐     plane 1   ┌─ 6 ─┬─ 7 ─┬─ 8 ─┐      thread: blockIdx.x · pair_threads + threadIdx.x
+//            ├─ 3 ─┼─ 4 ─┼─ 5 ─┤               └─────┴─────┴─────┘      chunk:  16 samples, or 4 pixels of four bytes
+//            └─────┴─────┴─────┘
 //
 //   mix_keyed_420: one thread for each chunk of chroma (8 pairs of Cb, Cr) and the two chunks of luma that share it.
 //

@@ -2,14 +2,14 @@
 // Cuts the output into parts in which the same layers show, so that blocks of lay_tiles need not search for them, and so that tiles begin
 // where pads begin. Example: a pad over a picture of the output's size.
 //
-//      x0      x1 x2      x3 x4      x5
-//   y0 ┌───────────────────────────────┐       Each edge of a pad becomes two cuts, at the multiples of `step` around it, so that no cut
-//      │ 0                             │       parts a sample of chroma. Parts 1 to 3, 4, 6 and 7 to 9 show both pads; the pad covers
-//   y1 ├───────┬──┬──────────┬──┬──────┤       part 5. Cells beside each other that show the same are one part: 0. In planes that are
-//      │ …     │ 1│    2     │ 3│      │       not subsampled the step is 1, and the two cuts are one.
-//   y2 ├───────┼──┼──────────┼──┼──────┤
-//      │ …     │ 4│    5     │ 6│      │
-//      └───────┴──┴──────────┴──┴──────┘
+//     x0      x1 x2      x3 x4      x5
+//  y0 ┌───────────────────────────────┐   Each edge of a pad becomes two cuts, at the multiples of `step` around it.
+//     │ 0                             │   So no cut divides a sample of chroma. Parts 1 to 3, 4, 6 and 7 to 9 show both
+//  y1 ├───────┬──┬──────────┬──┬──────┤   pads; the pad covers part 5. Neighbouring cells that show the same pads are
+//     │ …     │ 1│    2     │ 3│      │   one part: 0. In planes that are not subsampled the step is 1, and the two
+//  y2 ├───────┼──┼──────────┼──┼──────┤   cuts are one.
+//     │ …     │ 4│    5     │ 6│      │
+//     └───────┴──┴──────────┴──┴──────┘
 #include <algorithm>
 #include <array>
 

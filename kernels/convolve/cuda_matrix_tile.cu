@@ -5,12 +5,13 @@
 //        |<- 128 results + the window ->|
 //        +------------------------------+ -
 //   warp |  R rows of results           | R = matrix_tile_rows
-//    0   |                              | -       for each step of 16 samples across (the last one may have 8):
-//   warp |  R rows of results           |           for each row k of weights: load row k + R − 1 of the tile,
-//    1   |                              |           multiply the R rows k … k + R − 1 by the weights of the row (cuda_matrix.cuh)
-//    …   |  height − 1 more rows        |
+//    0   |                              | -   for each step of 16 samples across (the last one may have 8):
+//   warp |  R rows of results           |       for each row k of weights: load row k + R − 1 of the tile,
+//    1   |                              |       multiply the R rows k … k + R − 1 by the weights of the row
+//    …   |  height − 1 more rows        |       (cuda_matrix.cuh)
 //        +------------------------------+
-//   shared memory: weights [part][parity][height][weight_row] | one or two tiles: bytes as in the frame (cuda_tile_rows.cuh)
+//   shared memory: weights [part][parity][height][weight_row] | one or two tiles: bytes as in the frame
+//                                                               (cuda_tile_rows.cuh)
 //
 // The first step begins at the multiple of 4 samples at or before the first window: `skew` is the distance. A warp multiplies up to N
 // channels of a set of C at once; if more are filtered, it goes over the tile again.

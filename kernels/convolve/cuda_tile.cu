@@ -5,10 +5,10 @@
 //        |<- 128 results + the window ->|
 //        +------------------------------+ -
 //   warp |  lane i: results 4i … 4i + 3 | R = tile_rows(wide)
-//    0   |          of R rows           | -      direct:   each lane sums the window of its results, 4 columns of weights at a time
-//   warp |                              |        two_pass: all lanes sum the rows of the tile into `across` (shared), then each
-//    …   |  height − 1 more rows        |                  lane sums down
-//        +------------------------------+
+//    0   |          of R rows           | -      direct:   each lane sums the window of its results, 4 columns of
+//   warp |                              |                  weights at a time
+//    …   |  height − 1 more rows        |        two_pass: all lanes sum the rows of the tile into `across` (shared),
+//        +------------------------------+                  then each lane sums down
 //   shared memory: the tile | two_pass: across, 128 sums a row | source row of each row
 //
 // Channels run one after the other; their results are kept packed until all are stored together.

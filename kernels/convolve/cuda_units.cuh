@@ -2,8 +2,8 @@
 // Writing the results of cuda_matrix_strip.cu: each warp collects rows in shared memory, then writes units of 16
 // bytes.
 //
-//   a warp's rows in shared memory   | 128 pixels, interleaved |   unit u = lane + 32·j: bytes 16·(u % units_across) of row
-//                                    | …                       |   u / units_across
+//   a warp's rows in shared memory   | 128 pixels, interleaved |   unit u = lane + 32·j: bytes 16·(u % units_across)
+//                                    | …                       |   of row u / units_across
 //
 // A unit that lies in the region, with all its bytes from results, is one store. The other cases are decided here too: channels that
 // keep the input, pixels whose window leaves the frame (Border::fill and Border::copy), and the sides of the region.

@@ -2,10 +2,11 @@
 // What a warp computes of a strip whose elements are pixels of four bytes; see cuda_strip.cu for the steps. The channels are taken apart,
 // so the weights of a channel lie side by side, and no product is of the zeros between them.
 //
-//   lane 4g + t      reads from the tile    rows g, g + 8 of the group: pixels 4t … 4t + 3 of each 16 of the window
-//                    takes them apart       a word for each channel, with its bytes of the four pixels
-//                    holds in the ring      rows 2t, 2t + 1, 2t + 8, 2t + 9: pixels sample(g) and sample(g + 8), each channel by itself
-//                    has as results         rows g, g + 8: pixels 4t … 4t + 3 of the strip, which are 16 neighbouring bytes
+//   lane 4g + t   reads from the tile   rows g, g + 8 of the group: pixels 4t … 4t + 3 of each 16 of the window
+//                 splits them           into a word for each channel, with its bytes of the four pixels
+//                 holds in the ring     rows 2t, 2t + 1, 2t + 8, 2t + 9: pixels sample(g) and sample(g + 8), each
+//                                       channel by itself
+//                 has as results        rows g, g + 8: pixels 4t … 4t + 3 of the strip, which are 16 neighbouring bytes
 //
 // A channel that is copied, such as alpha, is left out: it must be the first or the last byte of a pixel, and the only one.
 #pragma once

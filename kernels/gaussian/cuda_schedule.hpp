@@ -3,7 +3,8 @@
 //
 //   row of a channel set:  | strip 0 | strip 1 | strip 2 | …  64 bytes each; the first begins at a multiple of 32 bytes
 //   a strip, downwards:    | segment 0 | segment 1 | …        `steps` steps of 16 rows each
-//   a block:               `warps` warps; each computes one segment. The kernel for strips counts the strips of a block as one wide one
+//   a block:               `warps` warps; each computes one segment. The kernel for strips counts the strips of a block
+//                          as one wide strip
 //   the grid:              for each channel set: blocks of edge strips, then blocks of inner strips
 //
 // An edge strip has a window that leaves the row. Its samples outside the row take longer to read: its segments come first and are shorter.

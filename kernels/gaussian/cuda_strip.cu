@@ -4,10 +4,10 @@
 // A block computes a segment: its warps have strips of 64 bytes side by side and move down together, 16 rows a step. Example: 17 taps
 // down (radius 8), so the ring has GY = 2 groups of 16 rows.
 //
-//   step   1. rows in the tile, across   ring (slot 0, slot 1)    2. rows copied    3. down, store: rows written
-//    0     y −  8 … y +  7               group 0   –              group 3           none: the first GY − 1 steps only fill the ring
-//    1     y +  8 … y + 23               group 0   group 1        group 4           y      … y + 15
-//    2     y + 24 … y + 39               group 2   group 1        group 5           y + 16 … y + 31
+//   step   1. rows in the tile, across   ring (slot 0, slot 1)   2. rows copied   3. down, store: rows written
+//    0     y −  8 … y +  7               group 0   –             group 3          none: the first GY − 1 steps fill the ring
+//    1     y +  8 … y + 23               group 0   group 1       group 4          y      … y + 15
+//    2     y + 24 … y + 39               group 2   group 1       group 5          y + 16 … y + 31
 //
 //   tile   (shared memory, cuda_tile.cuh)  groups of rows: the next ones, which are still being copied, and those of the window
 //   ring   (registers)                     row sums

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // How threads take the pixels of a rectangle: in chunks, which they load in advance, and quads at the sides.
 //
-//   row          | quads | chunk | chunk | … | chunk | quads |     chunk: 16 bytes; or a quad (4 pixels), if that is more or has
-//                         thread0 thread1                          three channels; or 16 bytes of each of three planes
-//   next row     | quads | chunk | …
+//   row        | quads | chunk | chunk | … | chunk | quads |   chunk: 16 bytes; or a quad (4 pixels), if that is more
+//                       thread0 thread1                        or has three channels; or 16 bytes of each of three planes
+//   next row   | quads | chunk | …
 //
 // Chunks are numbered row by row; thread i of n takes the chunks i, i + n, i + 2n … Then it takes quads in the same way: those that
 // reach beyond the rectangle or belong to no whole chunk, or all if the rows cannot be accessed in words.

@@ -2,8 +2,9 @@
 // Histogram equalisation. After the counting a grid of threads maps the picture: one channel set after the other, chunk by chunk
 // (cuda_chunks.cuh). How the table is made, and where to change its rule: cuda_equalize_table.cuh.
 //
-//   count (cuda.cu)  ->  counts of values  -+-> 8 bits: each block makes the table  -+-> equalize: loads its first chunks before the
-//                                           +-> deeper: equalizing_table            -+   counting ends, makes or reads the table, maps
+//   count (cuda.cu) -> counts of values -+-> 8 bits: each block makes the table -+-> equalize: loads its first chunks
+//                                        +-> deeper: equalizing_table           -+   before the counting ends, makes or
+//                                                                                    reads the table, maps the samples
 //
 //   gray, Y                   Y = table[Y]
 //   R, G, B                   change = table[luma] - luma; R, G, B + change, saturated

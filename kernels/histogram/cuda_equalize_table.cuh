@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The table of the equalisation: the new value of each sample, from the counts of all values.
 //
-//   samples of 8 bits: each block makes it                                  deeper samples: equalizing_table, one block; warp w takes
-//   1. thread v of 256: the sum of the counts up to v                       the values
-//   2. in shared memory, one table for each lane:                           +--------+--------+---+---------+
-//      value 0   | lane 0 | lane 1 | … | lane 31 |  a bank a lane           | warp 0 | warp 1 | … | warp 31 |  counts of values
-//      value 1   | lane 0 | …                                               +--------+--------+---+---------+
-//                                                                           1. each warp: the sum of its values
-//                                                                           2. warp 0: scan over the 32 sums
-//                                                                           3. each warp: scan over its values, 32 at a time
+//  samples of 8 bits: each block makes it                           deeper samples: equalizing_table, one block;
+//  1. thread v of 256: the sum of the counts up to v                each warp has a part of the values
+//  2. in shared memory, one table for each lane:                    +--------+--------+---+---------+
+//     value 0   | lane 0 | lane 1 | … | lane 31 |  a bank a lane    | warp 0 | warp 1 | … | warp 31 |  counts of values
+//     value 1   | lane 0 | …                                        +--------+--------+---+---------+
+//                                                                   1. each warp: the sum of its values
+//                                                                   2. warp 0: scan over the 32 sums
+//                                                                   3. each warp: scan over its values, 32 at a time
 //
 // To change the rule, see equalized() in arithmetic.hpp.
 #pragma once

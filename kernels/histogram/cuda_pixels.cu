@@ -3,9 +3,9 @@
 //
 //   rectangle: chunks, one to a thread at a time (cuda_chunks.cuh)
 //
-//   counters by lane, if they fit: neither equal samples nor             one counter an entry, for all lanes; if these do not fit,
-//   bank conflicts slow the block down                                   each block counts some of the entries
-//   entry 0   | lane 0 | lane 1 | … | lane 31 |  128 bytes,              | entry 0 | entry 1 | …
+//   counters by lane, if they fit: neither equal samples nor      one counter an entry, for all lanes; if these do not
+//   bank conflicts slow the block down                            fit, each block counts some of the entries
+//   entry 0   | lane 0 | lane 1 | … | lane 31 |  128 bytes,       | entry 0 | entry 1 | …
 //   entry 1   | lane 0 | …                       a bank a lane
 //
 // The counters of a block hold all tables of a channel set. In both cases a sample's counter is at entry · entry_bytes + own.

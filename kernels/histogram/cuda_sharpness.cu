@@ -3,14 +3,14 @@
 //
 //   rectangle: tiles of `rows` rows; a warp sums up a tile at a time, from top to bottom
 //   +--------+--------+--------+
-//   | warp 0 | warp 1 | warp 2 |         tile: `quads` groups of 32 quads (4 pixels each), side by side
-//   +--------+--------+--------+         +-------------+-------------+-----+
-//   | warp 3 | …                         | lanes 0 … 31| lanes 0 … 31|  …  |   the last quad of a tile is the first of the next tile:
-//                                        +-------------+-------------+-----+   here it is only a neighbour
+//   | warp 0 | warp 1 | warp 2 |   tile: `quads` groups of 32 quads (4 pixels each), side by side
+//   +--------+--------+--------+   +-------------+-------------+-----+
+//   | warp 3 | …                   | lanes 0 … 31| lanes 0 … 31|  …  |   the last quad of a tile is the first of the
+//                                  +-------------+-------------+-----+   next tile: here it is only a neighbour
 //
-//   row y      Y0 Y1 Y2 Y3 | Y4 …        right: the same words, shifted by a pixel; the first pixel of the next lane comes by shuffle
-//   row y + 1  Y0 Y1 Y2 Y3 | Y4 …        below: the row that was loaded while row y − 1 was summed up; it is the next row y
-//   kept       K0 K1 K2 K3 | …           the luma of the frame before: read by the lane that then overwrites it
+//   row y      Y0 Y1 Y2 Y3 | Y4 …   right: the same words, shifted by a pixel; the next lane's first pixel by shuffle
+//   row y + 1  Y0 Y1 Y2 Y3 | Y4 …   below: the row that was loaded while row y − 1 was summed up; it is the next row y
+//   kept       K0 K1 K2 K3 | …      the luma of the frame before: read by the lane that then overwrites it
 //
 // A pixel without a neighbour is its own neighbour: the difference is 0. Blocks add their sums to those of the device; the last block
 // writes them to the results and clears them. Everything is a whole number, so that the order does not matter.

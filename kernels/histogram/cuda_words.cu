@@ -2,8 +2,8 @@
 // Counting planes of 16-bit samples by value: 65536 counters of 32 bits do not fit shared memory. One block a multiprocessor; its
 // counters have 16 bits:
 //
-//   word (32 bits)   | value 0 | value 1 |     at word i ^ (i / 32 % 32): samples whose low bits are equal, as those of 10 bits in
-//                    | value 2 | value 3 |     16, would all lie in one bank
+//   word (32 bits)   | value 0 | value 1 |     Word i lies at i ^ (i / 32 % 32). Otherwise samples with equal low bits,
+//                    | value 2 | value 3 |     such as 10 bits stored in the high bits of 16, would all use one bank
 //                    | …
 //
 // A thread adds a sample by an atomic that returns the old word. The one whose addition makes a counter 2^15 moves these to the sums

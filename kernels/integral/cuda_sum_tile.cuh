@@ -7,7 +7,8 @@
 //   | warp 1          |   |
 //   | …               |   | job.totals: one sum a tile
 //   +-----------------+
-//   ------------------- job.columns: one sum a column (each warp adds up its rows, then each thread a word of columns of all warps)
+//   ------------------- job.columns: one sum a column (each warp adds up its rows, then each thread adds up a word of
+//                                    columns over all warps)
 #pragma once
 
 #include "kernels/integral/cuda_load.cuh"

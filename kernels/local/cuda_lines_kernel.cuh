@@ -2,14 +2,14 @@
 // Box mean, threshold and deviation of any channel set on CUDA, by windows that slide over column sums of 32 bits: for what the faster
 // kernels of cuda_windows.cu do not take.
 //
-//   a block: rows of a strip                   line 0   ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒   the column sums of a row of windows: of each channel
-//      thread 0   thread 1   thread 2          line 1   ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒   (deviation: of the samples and of their squares;
-//     ├─────────┼──────────┼──────────┤ ─ ─    …                                threshold: of the luma), in shared memory
+//   a block: rows of a strip                line 0   ▒▒▒▒▒▒▒▒▒▒▒▒▒   the column sums of a row of windows: of each
+//      thread 0   thread 1   thread 2       line 1   ▒▒▒▒▒▒▒▒▒▒▒▒▒   channel (deviation: of the samples and of their
+//     ├─────────┼──────────┼──────────┤ ─   …                        squares; threshold: of the luma), in shared memory
 //     a chunk: 4 or 8 pixels
 //
-//   1. begin, sum_columns:  each thread moves its column sums from row to row, for a batch of rows      → lines
-//   2. write_rows:          a warp takes a segment of a row of the batch, computes the window sums of 32 × 8 pixels of each line at a time
-//                           (cuda_sliding.cuh) and turns them into results                                  → the picture
+//   1. begin, sum_columns:  each thread moves its column sums from row to row, for a batch of rows → lines
+//   2. write_rows:          a warp has a segment of a row of the batch. It computes the window sums of 32 × 8 pixels of
+//                           each line at a time (cuda_sliding.cuh) and turns them into results → the picture
 //
 //   The first column sums of a block are sums of 2 r rows. For high windows, running_sums, launched before, stores running sums of columns
 //   after every 16 rows, which begin anew every 64 rows: a block adds whole bands, the parts of two bands, and a few rows.

@@ -9,10 +9,11 @@
 //   row y            the column sums: of the rows y − r … y + r of each sample, in registers
 //   row y + r        + + + + + + + + + + + + + + + enters ┘
 //
-//   1. Each thread moves the column sums of its chunk from row to row, for a batch of rows              → shared memory
-//   2. A lane takes a row of the batch, and `per_group` tiles of 32 samples of it: it moves its window from sample to sample
-//      (cuda_walk.cuh) and turns the sums into bytes (cuda_window_results.cuh). So the lanes of a warp have `batch` rows of 32 / batch groups.
-//   3. The bytes of a tile go through shared memory, so that neighbouring lanes write neighbouring bytes → the picture
+//   1. Each thread moves the column sums of its chunk from row to row, for a batch of rows → shared memory.
+//   2. A lane computes `per_group` tiles of 32 samples of a row of the batch: it moves its window from sample to sample
+//      (cuda_walk.cuh) and turns the sums into bytes (cuda_window_results.cuh). So the lanes of a warp have `batch` rows
+//      of 32 / batch groups.
+//   3. The bytes of a tile go through shared memory, so that neighbouring lanes write neighbouring bytes → the picture.
 //
 //   The first rows of the next batch are loaded before step 2, and arrive during it.
 //
