@@ -162,7 +162,7 @@ GstCaps* choose_memory(GstCaps* choices, GstCaps* input, GstPad* peer) {
   return choices;
 }
 
-// The way from upstream ---------------------------------------------------------------------------------------------------------
+// The way from upstream -----------------------------------------------------------------------------------------------
 
 namespace {
 

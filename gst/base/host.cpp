@@ -73,7 +73,7 @@ std::string message_text(const Status& status) {
   return text;
 }
 
-// Properties --------------------------------------------------------------------------------------------------------------------
+// Properties ----------------------------------------------------------------------------------------------------------
 
 Host::Host(GstElement* element) : element_(element) {
   const auto notified = +[](GObject*, GParamSpec* changed, gpointer self) {
@@ -161,7 +161,7 @@ void Host::get_property(guint index, GValue* value) const {
   g_value_set_enum(value, !backend_ ? BACKEND_AUTO : *backend_ == Backend::cuda ? BACKEND_CUDA : BACKEND_CPU);
 }
 
-// Backend -----------------------------------------------------------------------------------------------------------------------
+// Backend -------------------------------------------------------------------------------------------------------------
 
 GstStateChangeReturn Host::change_state(GstElementClass* base, GstStateChange transition) {
   if (transition == GST_STATE_CHANGE_NULL_TO_READY && !open()) return GST_STATE_CHANGE_FAILURE;
@@ -302,7 +302,7 @@ void Host::offer_handover(GstQuery* query) const {
   if (uses_cuda()) Gpu::offer_handover(query);
 }
 
-// Pools -------------------------------------------------------------------------------------------------------------------------
+// Pools ---------------------------------------------------------------------------------------------------------------
 
 /// (transfer full) A configured pool of frames of `caps`, and its allocator (transfer full, nullptr: the default one). Returns
 /// nullptr if that fails.

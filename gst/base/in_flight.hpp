@@ -18,7 +18,7 @@ namespace cudavision {
 /// The frames of one element on which the GPU still works. Each keeps references to the buffers that the work reads, so that their
 /// pools do not give them to a writer.
 ///
-///   streaming thread:       add(a) add(b) submitted()   add(c) submitted() …      an event after the work of each frame
+///   streaming thread:       add(a) add(b) submitted()   add(c) submitted() …   an event after the work of each frame
 ///   streaming thread, or the poller:                    drops the references whose event was reached
 ///
 /// The poller is needed if no frame follows: an upstream pool that waits for one of these buffers would wait for ever.

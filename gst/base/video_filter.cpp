@@ -59,7 +59,7 @@ void for_each_settings(GstCudaVisionFilter* self, F&& f) {
   f(class_of(self)->settings(self));
 }
 
-// Backend -----------------------------------------------------------------------------------------------------------------------
+// Backend -------------------------------------------------------------------------------------------------------------
 
 GstStateChangeReturn change_state(GstElement* element, GstStateChange transition) {
   return state_of(element).host.change_state(element_class(), transition);
@@ -70,7 +70,7 @@ void set_context(GstElement* element, GstContext* context) {
   element_class()->set_context(element, context);
 }
 
-// Plans -------------------------------------------------------------------------------------------------------------------------
+// Plans ---------------------------------------------------------------------------------------------------------------
 
 /// Sets GstBaseTransform's passthrough mode as the processor asks for.
 void update_passthrough(GstCudaVisionFilter* self) {
@@ -205,7 +205,7 @@ gboolean stop(GstBaseTransform* trans) {
   return TRUE;
 }
 
-// Object ------------------------------------------------------------------------------------------------------------------------
+// Object --------------------------------------------------------------------------------------------------------------
 
 void commit(GstCudaVisionFilter* self) {
   FilterState& state = *self->state;

@@ -2,8 +2,8 @@
 // GstCudaVisionFilter: frames that wait in the element until the GPU has done their work, while it works on the next frames
 // (async-depth).
 //
-//   async-depth=2      in 1   in 2   in 3, out 1   in 4, out 2 …      at EOS and before other events: out 3, out 4
-//                                                                    if a live stream stalls: each when its latency has passed
+//   async-depth=2   in 1   in 2   in 3, out 1   in 4, out 2 …   at EOS and before other events: out 3, out 4
+//                                                               if a live stream stalls: each when its latency has passed
 #include <algorithm>
 #include <chrono>
 
@@ -140,7 +140,7 @@ GstFlowReturn generate_output(GstBaseTransform* trans, GstBuffer** outbuf) {
   return GST_FLOW_OK;
 }
 
-// Latency -----------------------------------------------------------------------------------------------------------------------
+// Latency -------------------------------------------------------------------------------------------------------------
 
 void check_times(GstCudaVisionFilter* self) {
   FilterState& state = *self->state;

@@ -48,7 +48,7 @@ namespace {
 GObjectClass* object_class() { return G_OBJECT_CLASS(cudavision_mixer_parent_class); }
 GstElementClass* element_class() { return GST_ELEMENT_CLASS(cudavision_mixer_parent_class); }
 
-// Backend -----------------------------------------------------------------------------------------------------------------------
+// Backend -------------------------------------------------------------------------------------------------------------
 
 GstStateChangeReturn change_state(GstElement* element, GstStateChange transition) {
   return state_of(element).host.change_state(element_class(), transition);
@@ -98,7 +98,7 @@ Status make_plan(GstCudaVisionMixer* self, const GstVideoInfo& output) {
 
 namespace {
 
-// Pads --------------------------------------------------------------------------------------------------------------------------
+// Pads ----------------------------------------------------------------------------------------------------------------
 
 /// Drops a frame that ends after the largest time, at which the base class would abort. Called in the upstream thread.
 GstPadProbeReturn drop_endless(GstPad* pad, GstPadProbeInfo* info, gpointer) {
@@ -144,7 +144,7 @@ guint get_children_count(GstChildProxy* proxy) {
   return GST_ELEMENT(proxy)->numsinkpads;
 }
 
-// Object ------------------------------------------------------------------------------------------------------------------------
+// Object --------------------------------------------------------------------------------------------------------------
 
 enum { PROP_HOST = 1 };
 

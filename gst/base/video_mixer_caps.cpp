@@ -8,7 +8,7 @@
 
 namespace cudavision::video_mixer {
 
-// Queries -----------------------------------------------------------------------------------------------------------------------
+// Queries -------------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -63,7 +63,7 @@ gboolean src_query(GstAggregator* agg, GstQuery* query) {
   return base_class()->src_query(agg, query);
 }
 
-// Output caps -------------------------------------------------------------------------------------------------------------------
+// Output caps ---------------------------------------------------------------------------------------------------------
 
 /// The caps that downstream accepts and this element can produce, in the order of downstream. They come from a query of their own: the
 /// answer that the base class has is in the order of the template, and downstream may have changed its mind since.

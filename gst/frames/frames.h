@@ -3,7 +3,7 @@
 // programs: the module checks cudavision_frames_abi(), and both change together. gst/python/cudavision/_library.py has the same
 // structures.
 //
-//   GstBuffer ──cudavision_frame_open()──▶ Owner ──cudavision_dlpack_new()──▶ DLManagedTensor ──▶ NumPy, PyTorch, CuPy, JAX
+//   GstBuffer ──cudavision_frame_open()──▶ Owner ──cudavision_dlpack_new()──▶ DLManagedTensor ──▶ NumPy, PyTorch …
 //      ▲                                    │ each tensor has a reference to the owner; the owner holds the buffer,
 //      └──── when the GPU has done all ─────┘ so the pool cannot reuse it
 //   GstBuffer ◀──cudavision_maker_make()── arrays ◀── sources (tensors or Python objects), which the buffer keeps

@@ -10,7 +10,7 @@
 
 namespace cudavision::blend {
 
-// ---- Rounding -------------------------------------------------------------------------------------------------------------------
+// ---- Rounding -------------------------------------------------------------------------------------------------------
 
 /// Numbers around 1.5 · 2^23 are 1 apart: adding this to a number below 2^22 and subtracting it again rounds the number half to
 /// even, without a branch. With 0 instead, the number stays as it is.
@@ -31,7 +31,7 @@ CUDAVISION_HOST_DEVICE inline float rounded_alpha(const Layer& layer, float x) {
   return rounded(x + layer.alpha_bias, layer.rounding);
 }
 
-// ---- Numbers --------------------------------------------------------------------------------------------------------------------
+// ---- Numbers --------------------------------------------------------------------------------------------------------
 
 CUDAVISION_HOST_DEVICE inline float reciprocal(float x) {
 #ifdef __CUDA_ARCH__
@@ -74,7 +74,7 @@ CUDAVISION_HOST_DEVICE inline std::uint32_t sample_value(const Layer& layer, T s
   return value < max ? value : max;
 }
 
-// ---- Key ------------------------------------------------------------------------------------------------------------------------
+// ---- Key ------------------------------------------------------------------------------------------------------------
 
 /// The key's weight of a pixel at this distance from the key, in steps of 1/255: 0 if the pixel matches, up to 1.
 CUDAVISION_HOST_DEVICE inline float key_weight(const Layer& layer, float distance) {
@@ -85,7 +85,7 @@ CUDAVISION_HOST_DEVICE inline float key_weight(const Layer& layer, const float* 
   return key_weight(layer, greater(size(r - key[0]), greater(size(g - key[1]), size(b - key[2]))));
 }
 
-// ---- Operators ------------------------------------------------------------------------------------------------------------------
+// ---- Operators ------------------------------------------------------------------------------------------------------
 
 /// Whether an operator computes each of R', G' and B' by operate(); the others blend samples of the output's format.
 CUDAVISION_HOST_DEVICE constexpr bool operates_on_rgb(Operator op) { return op >= Operator::subtract && op <= Operator::max; }

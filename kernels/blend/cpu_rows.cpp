@@ -22,7 +22,7 @@
 namespace cudavision::blend {
 namespace {
 
-// ---- Samples --------------------------------------------------------------------------------------------------------------------
+// ---- Samples --------------------------------------------------------------------------------------------------------
 
 /// Writes `count` samples that lie Step apart, times a weight, to `to`; `add`: adds them to what is there.
 template <typename T, int Step>
@@ -87,7 +87,7 @@ void load_row(const Layer& layer, const Channel& channel, const std::vector<Taps
   }
 }
 
-// ---- One row of a layer ---------------------------------------------------------------------------------------------------------
+// ---- One row of a layer ---------------------------------------------------------------------------------------------
 // The loops below use local copies of what they do not change: the compiler then knows that no store changes it, and vectorizes.
 
 /// The color of the key, from the picture's first pixel.
@@ -188,7 +188,7 @@ CUDAVISION_WIDE void lay_over(const Target& target, const Layer& layer, const La
   });
 }
 
-// ---- Background and output ------------------------------------------------------------------------------------------------------
+// ---- Background and output ------------------------------------------------------------------------------------------
 
 CUDAVISION_WIDE void fill(const Target& target, const Rect& tile, int y, Row (&below)[4]) {
   for (int c = 0; c < 4; ++c) std::fill_n(below[c], tile.width, target.background[c]);

@@ -11,7 +11,7 @@ namespace {
 using std::uint32_t;
 using std::uint8_t;
 
-// ---- 16 bytes -------------------------------------------------------------------------------------------------------------------
+// ---- 16 bytes -------------------------------------------------------------------------------------------------------
 
 struct Chunk {
   uint32_t word[4];
@@ -42,7 +42,7 @@ __device__ __forceinline__ void store_chunk(uint8_t* row, int x, int row_bytes, 
     if (x + i < row_bytes) row[x + i] = uint8_t(chunk.word[i / 4] >> i % 4 * 8);
 }
 
-// ---- Bytes as numbers -----------------------------------------------------------------------------------------------------------
+// ---- Bytes as numbers -----------------------------------------------------------------------------------------------
 // Numbers around round_bias, 1.5 · 2^23, are 1 apart. A byte put into the lowest bits of this number is therefore the number
 // 1.5 · 2^23 + byte, and a sum with it is rounded half to even, with the result in the lowest bits. Neither direction needs a
 // conversion instruction.

@@ -10,13 +10,14 @@
 //      │ block (0, 1)  │               │               ├────────────────────────────────────────────┤
 //      └───────────────┴───────────────┘               │ …                                          │
 //                                                      └────────────────────────────────────────────┘
-//   1. find_shown()   thread l tests whether layer l touches or hides the tile; the block gets one list   cuda_visible.cuh
+//   1. find_shown()   thread l tests whether layer l touches or hides the tile;   cuda_visible.cuh
+//                     the block gets one list
 //   2. is_direct()    whether lay_tiles composes the tile (cuda_direct.cu)
-//   3. lay_over()     otherwise, for each strip and each layer of the list:                               cuda_lay.cuh
-//        read()           samples of the layer at the thread's pixels                                     cuda_read.cuh
-//        find_weights()   the key's weight, convert() to samples of the output                            cuda_color.cuh
-//        lay_pixels()     lay_pixel() with the operator                                                   arithmetic.hpp
-//   4. write()        rounds and stores the strip                                                         cuda_write.cuh
+//   3. lay_over()     otherwise, for each strip and each layer of the list:       cuda_lay.cuh
+//        read()           samples of the layer at the thread's pixels             cuda_read.cuh
+//        find_weights()   the key's weight, convert() to samples of the output    cuda_color.cuh
+//        lay_pixels()     lay_pixel() with the operator                           arithmetic.hpp
+//   4. write()        rounds and stores the strip                                 cuda_write.cuh
 //
 // cuda.cu lists where to change what.
 #include "kernels/blend/cuda_launch.hpp"

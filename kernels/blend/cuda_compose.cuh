@@ -2,8 +2,8 @@
 // What compose_tiles and lay_tiles share: its parameters, and the pixels of a thread.
 //
 //          columns 0 … 31        columns 32 … 63
-//   row 0  lane 0, 1 … 31        lane 0, 1 … 31       A thread has `columns` × `rows` pixels. Its columns are 32 apart, so that
-//   row 1  lane 0, 1 … 31        lane 0, 1 … 31       the lanes of a warp access neighboring samples.
+//   row 0  lane 0, 1 … 31        lane 0, 1 … 31       A thread has `columns` × `rows` pixels. Its columns are 32 apart,
+//   row 1  lane 0, 1 … 31        lane 0, 1 … 31       so that the lanes of a warp access neighboring samples.
 #pragma once
 
 #include "kernels/blend/arithmetic.hpp"

@@ -2,12 +2,13 @@
 // Lays pictures of the output's format over a tile, plane by plane, in the output itself, where lay_parts (cuda_parts.cu) cannot: where
 // more than one of them shows, at the sides of pads, and over the background.
 //
-//   1. find_part()     the tile of the block and its layers; or find_shown(), if the host could not find them    cuda_visible.cuh
+//   1. find_part()     the tile of the block and its layers; or find_shown(),   cuda_visible.cuh
+//                      if the host could not find them
 //   2. paint()         the background, unless a layer covers the tile
 //   3. for each layer, the part of the tile that it covers:
-//        copy_layer()  if its samples are the output's                                                           cuda_copy.cuh
-//        scale_layer() otherwise                                                                                 cuda_scale.cuh
-//   4. lay_chroma()    subsampled chroma, if the edge of a layer parts a sample of it
+//        copy_layer()  if its samples are the output's                          cuda_copy.cuh
+//        scale_layer() otherwise                                                cuda_scale.cuh
+//   4. lay_chroma()    subsampled chroma, if the edge of a layer divides a sample of it
 #include <algorithm>
 
 #include "kernels/blend/cuda_launch.hpp"

@@ -4,15 +4,15 @@
 //
 //   mix_planes, mix_pixels: one thread for each chunk of 16 bytes, numbered through all rows of all planes.
 //
-//  plane 0   ┌─ 0 ─┬─ 1 ─┬─ 2 ─┐     plane 1   ┌─ 6 ─┬─ 7 ─┬─ 8 ─┐      thread: blockIdx.x · pair_threads + threadIdx.x
-//            ├─ 3 ─┼─ 4 ─┼─ 5 ─┤               └─────┴─────┴─────┘      chunk:  16 samples, or 4 pixels of four bytes
-//            └─────┴─────┴─────┘
+//   plane 0   ┌─ 0 ─┬─ 1 ─┬─ 2 ─┐   plane 1   ┌─ 6 ─┬─ 7 ─┬─ 8 ─┐   thread: blockIdx.x · pair_threads + threadIdx.x
+//             ├─ 3 ─┼─ 4 ─┼─ 5 ─┤             └─────┴─────┴─────┘   chunk:  16 samples, or 4 pixels of four bytes
+//             └─────┴─────┴─────┘
 //
 //   mix_keyed_420: one thread for each chunk of chroma (8 pairs of Cb, Cr) and the two chunks of luma that share it.
 //
-//        luma      ┌─ 0 ─┬─ 1 ─┬─ 2 ─┐          chroma    ┌─ 0 ─┬─ 1 ─┬─ 2 ─┐
-//                  ├─ 0 ─┼─ 1 ─┼─ 2 ─┤                    └─────┴─────┴─────┘
-//                  └─────┴─────┴─────┘
+//   luma      ┌─ 0 ─┬─ 1 ─┬─ 2 ─┐   chroma    ┌─ 0 ─┬─ 1 ─┬─ 2 ─┐
+//             ├─ 0 ─┼─ 1 ─┼─ 2 ─┤             └─────┴─────┴─────┘
+//             └─────┴─────┴─────┘
 //
 // Where to change what
 //   which frames come here, and which kernel they take   schedule_pair() in cuda_schedule.cpp
@@ -25,7 +25,7 @@
 namespace cudavision::blend {
 namespace {
 
-// ---- Mixing --------------------------------------------------------------------------------------------------------------------
+// ---- Mixing ---------------------------------------------------------------------------------------------------------
 
 /// d + weight · (s − d) of biased numbers, rounded to nearest or down. The lowest byte of the result is the sample.
 template <bool Down>
@@ -38,7 +38,7 @@ __device__ __forceinline__ uint32_t mixed_word(uint32_t s, uint32_t d, const flo
               mixed<Down>(biased(s, 2), biased(d, 2), weights[2]), mixed<Down>(biased(s, 3), biased(d, 3), weights[3]));
 }
 
-// ---- Kernels --------------------------------------------------------------------------------------------------------------------
+// ---- Kernels --------------------------------------------------------------------------------------------------------
 
 /// The key's weight of pixels that share chroma, or have none: their R', G' and B' differ from each other only by luma · slope, so
 /// the largest difference to the key follows from luma and from the differences at luma 0.
@@ -213,7 +213,7 @@ __global__ void __launch_bounds__(tuning.pair_threads) mix_keyed_420(const __gri
   store_chunk(chroma.dst + y * chroma.dst_pitch, x, chroma.row_bytes, out_chroma);
 }
 
-// ---- Choice of the kernel -------------------------------------------------------------------------------------------------------
+// ---- Choice of the kernel -------------------------------------------------------------------------------------------
 
 using PairKernel = void (*)(PairJob);
 

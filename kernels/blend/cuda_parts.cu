@@ -2,11 +2,12 @@
 // Lays walls and insets of the output's 8-bit format: parts of the output that one picture covers, copied or scaled, and pixels that are
 // blended with a picture that is only copied there. A block has a tile of a part, of one plane or of all.
 //
-//   start of the blocks     s  c  c  c  s  c  c  c  s …   c  c        s: tiles that are scaled, c: tiles that are copied; block_number()
-//
-//   1. find_part()     the tile and its layers, found on the host by schedule_parts()     cuda_parts.cpp
-//   2. copy_layer()    if its samples are the output's                                    cuda_copy.cuh
-//      scale_layer()   otherwise: Linear, Area or Box for each plane                      cuda_scale.cuh, cuda_sampler.cuh
+//   start of the blocks   s  c  c  c  s  c  c  c  s …   c  c     s: tiles that are scaled, c: tiles that are copied;
+//                                                                block_number()
+//   1. find_part()     the tile and its layers, which schedule_parts() found on the host   cuda_parts.cpp
+//   2. copy_layer()    if its samples are the output's                                     cuda_copy.cuh
+//      scale_layer()   otherwise: Linear, Area or Box for each plane                       cuda_scale.cuh,
+//                                                                                          cuda_sampler.cuh
 //      lay_edges()     chroma at the edges of pads: a thread has one sample
 //
 // lay_tiles (cuda_direct.cu) composes the other parts. It is launched before; both run at the same time.

@@ -10,7 +10,7 @@
 
 namespace cudavision::blend {
 
-// ---- Any layers: compose_tiles, lay_tiles, lay_parts ----------------------------------------------------------------------------
+// ---- Any layers: compose_tiles, lay_tiles, lay_parts ----------------------------------------------------------------
 
 inline constexpr int tile_width = 32 * tuning.columns, strip_height = tuning.warps * tuning.rows;
 
@@ -69,7 +69,7 @@ struct Parts {
 /// lay_tiles, whose blocks search.
 void schedule_parts(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& launch, Parts& parts);
 
-// ---- Two pictures of one 8-bit format: mix_…, operate_… -------------------------------------------------------------------------
+// ---- Two pictures of one 8-bit format: mix_…, operate_… -------------------------------------------------------------
 
 /// A plane of both pictures and of the output. Its rows are aligned to 16 bytes.
 struct PairPlane {

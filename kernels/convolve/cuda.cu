@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The plan on CUDA: prepares weights once, then launches one kernel for all sets of a frame. No device code here.
 //
-//   make_cuda:  Plan -> make_schedule (which kernel, which block) -> weights as that kernel reads them -> Convolve<KernelParams>
-//   filter:     for each set: SetView, border, offsets, cut (how many blocks); grid = the blocks of set 0 | set 1 | set 2
+//   make_cuda:  Plan -> make_schedule (which kernel, which block) -> weights as that kernel reads them ->
+//               Convolve<KernelParams>
+//   filter:     for each set: SetView, border, offsets, cut (how many blocks); grid = the blocks of set 0, 1, 2
 //
 // Where to change what:
 //   which kernel runs for which weights   cuda_schedule.cpp (make_schedule)

@@ -5,13 +5,14 @@
 //   outside the frame, so they have fewer rows (strip_place in cuda_schedule.hpp)
 //
 //   |<-- 128 pixels -->|
-//   +------------------+--------- … -+ -        a block: strip_warps warps side by side. Every step, for a group of rows:
-//   | warp 0           | warp 1      | |          1. wait for the rows, which are copied to shared memory ahead
-//   | K − 1 rows of    |             | job.rows    (cuda_rows.cuh)
-//   | sums, registers  |             | |          2. each row: multiply it by each of the K rows of weights
-//   |                  |             | |             (cuda_matrix.cuh); add to K rows of sums; the oldest row is complete:
-//   |                  |             | |             scale, round
-//   |                  |             | |          3. write the complete rows (cuda_units.cuh)
+//   +------------------+--------- … -+ -         a block: strip_warps warps side by side. Every step, for a group
+//   | warp 0           | warp 1      | |         of rows:
+//   | K − 1 rows of    |             | job.rows    1. wait for the rows, which are copied to shared memory ahead
+//   | sums, registers  |             | |              (cuda_rows.cuh)
+//   |                  |             | |           2. each row: multiply it by each of the K rows of weights
+//   |                  |             | |              (cuda_matrix.cuh); add to K rows of sums; the oldest row is
+//   |                  |             | |              complete: scale, round
+//   |                  |             | |           3. write the complete rows (cuda_units.cuh)
 //   +------------------+--------- … -+ -
 //
 //   shared memory: ring of groups of source rows | complete rows of each warp | map of the sides      (StripLayout)

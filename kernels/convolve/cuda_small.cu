@@ -4,9 +4,9 @@
 //
 //   lane 0     lane 1            lane 31      a block: small_warps strips, one above the other
 //   +--------+--------+-- … --+--------+ -    a warp:  128 pixels across, R rows of results
-//   | 4 px   | 4 px   |       | 4 px   | R    a lane:  4 pixels × R rows of results. It holds R + K − 1 rows of samples in
-//   | R rows | R rows |       | R rows | |             registers, each with a quad of samples on both sides:
-//   +--------+--------+-- … --+--------+ -             [quad][4 px][quad]
+//   | 4 px   | 4 px   |       | 4 px   | R    a lane:  4 pixels × R rows of results. It holds R + K − 1 rows of
+//   | R rows | R rows |       | R rows | |             samples in registers, each with a quad of samples on both
+//   +--------+--------+-- … --+--------+ -             sides:  [quad][4 px][quad]
 //
 // The square root. A gradient of 16-bit samples is √s with s = u² + v² and integers |u|, |v| ≤ 4·65535 < 2^18. u and v are exact in
 // float32; s has a relative error below 2^-23 (two roundings), half of which reaches the root; sqrt.approx.f32 adds at most 2^-23

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Copies the rectangles of a region, and whole pictures.
 //
-//   ┌─ 128 bytes ─┬─ 128 bytes ─┬ …    A block copies 128 bytes of two rows, a thread one byte. The grid covers the
-//   │ row 0       │ block       │      largest rectangle. If a grid has too many rows, each thread continues further down.
-//   │ row 1       │ (1, 0)      │      blockIdx.z is the channel set. A set that shares its plane with another copies only
-//   ├─────────────┼─────────────┼ …    its own bytes.
+//   ┌─ 128 bytes ─┬─ 128 bytes ─┬ …   A block copies 128 bytes of two rows, a thread one byte. The grid covers the
+//   │ row 0       │ block       │     largest rectangle. If a grid has too many rows, each thread continues further
+//   │ row 1       │ (1, 0)      │     down. blockIdx.z is the channel set. A set that shares its plane with another
+//   ├─────────────┼─────────────┼ …   copies only its own bytes.
 #include "kernels/cuda/filter.hpp"
 #include "kernels/cuda/memory.hpp"
 

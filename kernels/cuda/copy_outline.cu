@@ -2,10 +2,10 @@
 // Copies what an ellipse or a polygon holds of a picture. A filter computes the box around the shape into a picture of its own, from
 // which this kernel cuts the shape; or it computes the whole frame, into which this kernel puts the input back.
 //
-//   ┌─ 32 pixels ─┬─ 32 pixels ─┬ …    A block copies 32 pixels of four rows. A thread copies the channels of one pixel
-//   │ row 0       │ block       │      if the shape holds the pixel. The grid covers the box. If a grid has too many rows,
-//   │ row 1     ▄▄│▄▄▄ (1, 0)   │      each thread continues further down. blockIdx.z is the channel set. A set that
-//   │ row 2   ▄███│█████▄       │      shares its plane with another copies only its own samples.
+//   ┌─ 32 pixels ─┬─ 32 pixels ─┬ …   A block copies 32 pixels of four rows. A thread copies the channels of one pixel
+//   │ row 0       │ block       │     if the shape holds the pixel. The grid covers the box. If a grid has too many
+//   │ row 1     ▄▄│▄▄▄ (1, 0)   │     rows, each thread continues further down. blockIdx.z is the channel set. A set
+//   │ row 2   ▄███│█████▄       │     that shares its plane with another copies only its own samples.
 //   │ row 3  ▄████│██████▄      │
 //   ├─────────────┼─────────────┼ …
 //

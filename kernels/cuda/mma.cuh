@@ -3,7 +3,8 @@
 // instructions.
 //
 // What each lane holds, with g = lane / 4 and t = lane % 4:
-//   a result c of 16 × 8:   c[0] = (g, 2t), c[1] = (g, 2t + 1), c[2] = (g + 8, 2t), c[3] = (g + 8, 2t + 1), as (row, column);
+//   a result c of 16 × 8, as (row, column):   c[0] = (g, 2t), c[1] = (g, 2t + 1), c[2] = (g + 8, 2t),
+//                           c[3] = (g + 8, 2t + 1);
 //   bytes, a of 16 × 16:    a[0] = row g, columns 4t … 4t + 3; a[1] = row g + 8, the same columns;
 //   bytes, b of 16 × 8:     b = rows 4t … 4t + 3 of column g;
 //   halves, a of 16 × 16:   a[0] = row g, columns 2t, 2t + 1; a[1] = row g + 8; a[2], a[3] = the same rows, 8 columns to the right;

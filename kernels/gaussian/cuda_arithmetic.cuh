@@ -20,8 +20,8 @@ namespace cudavision::gaussian {
 
 /// For each sample type:
 ///   bytes, planes: of a sample and of a weight; of a row sum;
-///   across, sums: how many sums a row sum and a result take, by the place of the bytes: byte of a sample or of a row sum + byte of a
-///            weight;
+///   across, sums: how many sums of bytes make a row sum and a result: one for each place, which is the byte of the
+///            sample or row sum plus the byte of the weight;
 ///   tiles:   how many tiles of 8 samples share a result word;
 ///   sample(m): the sample of a block that row m of the product across computes;
 ///   rounded: the sum of a result that begins with rules.rounding;

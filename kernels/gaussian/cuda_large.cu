@@ -3,7 +3,7 @@
 // rows a step, across and then down. But the matrices and the rings lie in shared memory, and the sizes of the window are parameters.
 //
 //   shared memory of a block (LargeLayout):
-//     matrix across  [margin + loads groups of 16 samples][byte of a weight][lane][half]   margin: groups of zeros, see below
+//     matrix across  [margin + loads groups of 16 samples][byte of a weight][lane][half]   margin: groups of zeros
 //     matrix down    [gy groups of 16 rows][byte of a weight][lane][half]
 //     results        [warp] see cuda_store.cuh
 //     maps           [warp][samples of its window] places in the row, for the sides of the frame

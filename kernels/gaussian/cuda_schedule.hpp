@@ -21,7 +21,7 @@ namespace cudavision::gaussian {
 inline constexpr int strip_bytes = 64;  ///< of a row, computed by one warp. Fixed: four words a lane, see Store
 inline constexpr int step_rows = 16;    ///< computed by a warp at a time. Fixed: the rows of a matrix product
 
-// ---- Windows --------------------------------------------------------------------------------------------------------------------
+// ---- Windows --------------------------------------------------------------------------------------------------------
 
 // The matrix across counts elements of a row: bytes, words of 16 bits, or pixels of four bytes.
 inline constexpr int pixel_bytes = 4;
@@ -39,7 +39,7 @@ struct Window {
 /// `reach`: the radius across, in bytes.
 Window window_of(int reach, int radius_y, int element_bytes);
 
-// ---- Kernels --------------------------------------------------------------------------------------------------------------------
+// ---- Kernels --------------------------------------------------------------------------------------------------------
 
 /// The largest window of a kernel that keeps its window in registers.
 struct KernelShape {
@@ -128,7 +128,7 @@ int large_window(int sample_bytes, int gx, int gy);
 /// The most warps, up to Tuning::large_warps, whose rings fit into `shared_limit` bytes; 0: not even one.
 int large_warps(int sample_bytes, int gx, int gy, int shared_limit);
 
-// ---- Strips and segments --------------------------------------------------------------------------------------------------------
+// ---- Strips and segments --------------------------------------------------------------------------------------------
 
 /// What a launch computes of a channel set. Horizontal positions are bytes of a row.
 struct SetWork {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Writing a strip: 16 rows × 64 bytes a step.
 //
-//   A lane 4g + t comes with the words at bytes 4t, 16 + 4t, 32 + 4t, 48 + 4t of rows g and g + 8. They go through shared memory, 1 KB a
-//   warp. Then a lane 4r + c has the 16 bytes at byte 16c of rows r and r + 8, and four lanes write 64 neighbouring bytes.
+//   Lane 4g + t computes the words at bytes 4t, 16 + 4t, 32 + 4t, 48 + 4t of rows g and g + 8. They go through shared
+//   memory, 1 KB a warp. Then lane 4r + c has the 16 bytes at byte 16c of rows r and r + 8, and four lanes write 64
+//   neighbouring bytes.
 //
-//   shared memory   | 16 bytes | 16 bytes | 16 bytes | 16 bytes |   row r holds its bytes 16c … at place c ^ (r / 2 % 4),
+//   shared memory   | 16 bytes | 16 bytes | 16 bytes | 16 bytes |   row r holds its bytes 16c … at c ^ (r / 2 % 4),
 //                   | row 0, 64 bytes …                         |   so that neither access uses a bank twice
 #pragma once
 

@@ -2,7 +2,7 @@
 // How threads take the pixels of a rectangle: in chunks, which they load in advance, and quads at the sides.
 //
 //   row        | quads | chunk | chunk | … | chunk | quads |   chunk: 16 bytes; or a quad (4 pixels), if that is more
-//                       thread0 thread1                        or has three channels; or 16 bytes of each of three planes
+//                       thread0 thread1                        or has three channels; or 16 bytes of each of 3 planes
 //   next row   | quads | chunk | …
 //
 // Chunks are numbered row by row; thread i of n takes the chunks i, i + n, i + 2n … Then it takes quads in the same way: those that

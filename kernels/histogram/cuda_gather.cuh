@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Gathering: the sums of entries become counts of bins.
 //
-//   sums [copy][table][entry]   of all blocks, added up by atomics; several copies, as atomics of many blocks at one address wait
-//      |                        for each other
+//   sums [copy][table][entry]   of all blocks, added up by atomics; several copies, because atomics of many blocks at
+//      |                        one address wait for each other
 //      |  each thread: one bin of one table = the sum of its entries; the entries become zero for the next frame
 //      v
 //   counts [channel][bin] in device memory, and in the host memory of the results

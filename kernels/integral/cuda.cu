@@ -4,12 +4,12 @@
 //   1. sum:    the sums of its rows, of its columns, and of all its samples go to scratch memory (cuda_sum_tile.cuh).
 //   2. write:  it adds up the sums of the tiles before it (cuda_add_up.cuh), and writes its entries (cuda_write_tile.cuh).
 //
-//  frame: tiles of 256 samples × 8 warps · R rows    tile: warps one above the other     lane l of a warp, in each row:
-//  +------------+------------+------------+          +--------------------------+
-//  | tile (0,0) | tile (1,0) | tile (2,0) |          | warp 0: R rows           |       samples   4l …   4l + 3
-//  +------------+------------+------------+          | warp 1: R rows           |       samples 128 + 4l … 128 + 4l + 3
-//  | tile (0,1) | tile (1,1) | tile (2,1) |          | …                        |
-//  +------------+------------+------------+          +--------------------------+
+//   frame: tiles of 256 samples × 8 warps · R rows   tile: warps one above the other   lane l of a warp, in each row:
+//   +------------+------------+------------+         +--------------------------+
+//   | tile (0,0) | tile (1,0) | tile (2,0) |         | warp 0: R rows           |      samples   4l …   4l + 3
+//   +------------+------------+------------+         | warp 1: R rows           |      samples 128 + 4l … 128 + 4l + 3
+//   | tile (0,1) | tile (1,1) | tile (2,1) |         | …                        |
+//   +------------+------------+------------+         +--------------------------+
 //
 // Padded tables have a zero row and a zero column. Rows of tiles are rows of the table: row y holds the samples of row y − 1, and the
 // first row loads zeros. Columns of tiles are samples: the entry of column x is written to x + 1. Tiles of padded tables, and of tables

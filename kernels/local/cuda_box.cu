@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Box mean, threshold and deviation on CUDA: chooses the kernels for a plan, and owns their memory. All channel sets of a plan go one way.
+// Box mean, threshold and deviation on CUDA: chooses the kernels for a plan, and owns their memory. All channel sets of a
+// plan use the same class.
 //
-//   CudaWindows   planes of 8 bits, whose windows have up to 257 rows    one launch, high windows two        cuda_windows.cu
-//   CudaLines     other formats and higher windows                       a launch for each channel set       cuda_lines_kernel.cuh
-//   CudaTables    what the others do not take (windows too wide, sums too large, high windows of small frames, deviations of 16 bits), from
-//                 tables of the frame                                                                            cuda_tables.cu
+//   CudaWindows   planes of 8 bits, windows of up to 257 rows   one launch, two for high windows   cuda_windows.cu
+//   CudaLines     other formats and higher windows              a launch for each channel set      cuda_lines_kernel.cuh
+//   CudaTables    what the others do not compute: windows too wide, sums too large, high           cuda_tables.cu
+//                 windows of small frames, deviations of 16 bits; from tables of the frame
 #include <algorithm>
 #include <vector>
 

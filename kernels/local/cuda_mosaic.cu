@@ -3,14 +3,16 @@
 //
 //   a block: a span of neighbouring cells of one row of cells
 //
-//      span of cells            1. sum_columns   thread t adds up the rows of chunk t (16 bytes of a row). If a span has
-//   ├─────┬─────┬─────┤                          fewer chunks than the block has threads, groups of threads share the rows
-//   │░░░░░│     │     │         2. find_means    1 to 32 lanes add up the columns of a cell and write its mean over `line`
-//   │░░░░░│     │     │  rows   3. write_rows    thread t writes its chunk of `line` to all rows. In ellipses and polygons,
-//   │░░░░░│     │     │                          each thread tests and writes single pixels
-//   └─────┴─────┴─────┘
-//    columns: sums of the rows  Cells of more than mosaic_fused_side pixels are cut into pieces. A launch adds their sums
-//    line: a row of results     up in memory (1, 2), the next one writes their means (2, 3).
+//      span of cells             1. sum_columns   thread t adds up the rows of chunk t (16 bytes of a row). If a span
+//   ├─────┬─────┬─────┤                           has fewer chunks than the block has threads, groups of threads share
+//   │░░░░░│     │     │                           the rows
+//   │░░░░░│     │     │  rows   2. find_means    1 to 32 lanes add up the columns of a cell and write its mean to all
+//   │░░░░░│     │     │                           its samples of `line`
+//   └─────┴─────┴─────┘          3. write_rows    thread t writes its chunk of `line` to all rows. In ellipses and
+//                                                 polygons, each thread tests and writes single pixels
+//    columns: sums of the rows
+//    line: a row of results      Cells of more than mosaic_fused_side pixels are cut into pieces. A launch adds their
+//                                sums up in memory (1, 2), the next one writes their means (2, 3).
 //
 //   the grid: x: the blocks of a shape's channel set, y: the shapes, z: the channel sets
 //

@@ -17,7 +17,8 @@
 //
 //   For each offset the lanes compute the squared differences of all samples. The matrix units sum them over the patches:
 //
-//     column sums, 16 rows × 8 columns  =  1 where the patch of a row has the other row  ×  squares, (16 + halo) rows × 8 columns
+//     column sums, 16 rows × 8 columns  =  1 where the patch of a row has the other row
+//                                             ×  squares, (16 + halo) rows × 8 columns
 //     distances, 16 columns × 8 rows    =  1 where the patch of a column has the other column
 //                                             ×  column sums, transposed, (16 + halo) columns × 8 rows
 //

@@ -4,9 +4,9 @@
 //
 //   a table, of the sums left of x and above y:     the sum of a window = D − C − B + A
 //        x0        x1
-//     y0 A ─────── B            A warp computes 128 pixels of a row: lane l computes pixels l, l + 32, l + 64, l + 96. So
-//        │ window  │            neighbouring lanes read neighbouring entries. The results go through shared memory. From
-//     y1 C ─────── D            there each lane stores four neighbouring pixels.
+//     y0 A ─────── B         A warp computes 128 pixels of a row: lane l computes pixels l, l + 32, l + 64, l + 96. So
+//        │ window  │         neighbouring lanes read neighbouring entries. The results go through shared memory. From
+//     y1 C ─────── D         there each lane stores four neighbouring pixels.
 //
 //   a block: box_warps rows × 128 pixels; the grid: the rectangle of one channel set; a launch for each set
 //

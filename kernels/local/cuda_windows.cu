@@ -11,14 +11,15 @@
 //
 //   1. Each thread moves the column sums of its chunk from row to row, for a batch of rows → shared memory.
 //   2. A lane computes `per_group` tiles of 32 samples of a row of the batch: it moves its window from sample to sample
-//      (cuda_walk.cuh) and turns the sums into bytes (cuda_window_results.cuh). So the lanes of a warp have `batch` rows
-//      of 32 / batch groups.
+//      (cuda_walk.cuh) and turns the sums into bytes (cuda_window_results.cuh). So the lanes of a warp have `batch`
+//      rows of 32 / batch groups.
 //   3. The bytes of a tile go through shared memory, so that neighbouring lanes write neighbouring bytes → the picture.
 //
 //   The first rows of the next batch are loaded before step 2, and arrive during it.
 //
-//   The first column sums of a block are sums of 2 r + 1 rows. High windows would cost much there: column_sums, launched before, stores the
-//   sums of intervals of rows, and a block adds up whole intervals and the rows between them and the ends of its first window.
+//   The first column sums of a block are sums of 2 r + 1 rows, which would cost much for high windows. So the kernel
+//   column_sums, launched before, stores the sums of intervals of rows. A block then adds up whole intervals, and the
+//   rows between them and the ends of its first window.
 //
 // Where to change what: the arithmetic: cuda_window_results.cuh; blocks, batches, strips, intervals: cuda_schedule.cpp and cuda_tuning.hpp;
 // which channel sets come here: can_slide in cuda_schedule.cpp.
