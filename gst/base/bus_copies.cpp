@@ -29,7 +29,8 @@ BusCopies::~BusCopies() {
 
 Status BusCopies::upload(const Image& host, const Image& device, CUstream kernels) {
   (void)read_[turn_].hold_up(up_);
-  (void)downloaded_[turn_].hold_up(up_);  // frames that are only carried over are downloaded from the picture of their upload
+  // Frames that are only carried over are downloaded from the picture of their upload.
+  (void)downloaded_[turn_].hold_up(up_);
   Status status = copy_planes(host, device, cudaMemcpyHostToDevice, up_, "cannot upload a frame");
   put_in_order(up_, kernels, order_);
   return status;

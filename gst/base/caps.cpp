@@ -29,8 +29,8 @@ GstCaps* cuda_template_caps() {
   return gst_caps_from_string(caps_string(cuda_memory_feature, compat::cuda_allocates).c_str());
 }
 
-/// Whether libgstcuda fails for fixed caps, so that their frames must be in system memory. (Template caps cannot express it:
-/// GStreamer cannot subtract odd numbers from a range.)
+/// Whether libgstcuda fails for fixed caps, so that their frames must be in system memory. (Template caps cannot
+/// express it: GStreamer cannot subtract odd numbers from a range.)
 bool fails_in_cuda(const GstStructure* structure) {
   const char* name = gst_structure_get_string(structure, "format");
   const FormatInfo* format = name ? find_format(name) : nullptr;
@@ -53,9 +53,9 @@ bool is_video(const GstStructure* structure) { return gst_structure_has_name(str
 
 enum Media { DATA = 1, VIDEO = 2 };
 
-/// Adds the structures of `caps` whose memory an element may use to `result` (taken), except those that are there already.
-/// `feature` (nullptr: system memory) replaces their features. (gst_caps_simplify() would also unite structures, but it makes
-/// nested lists of framerates, and GStreamer warns about these.)
+/// Adds the structures of `caps` whose memory an element may use to `result` (taken), except those that are there
+/// already. `feature` (nullptr: system memory) replaces their features. (gst_caps_simplify() would also unite
+/// structures, but it makes nested lists of framerates, and GStreamer warns about these.)
 GstCaps* merge_with_feature(GstCaps* result, GstCaps* caps, bool with_cuda, const char* feature, int media) {
   for (guint i = 0; i < gst_caps_get_size(caps); ++i) {
     const GstStructure* structure = gst_caps_get_structure(caps, i);
@@ -216,7 +216,8 @@ bool is_ours(GstPad* pad) {
   return ours;
 }
 
-/// Set while this thread asks for the memory that other branches take. Elements of this plugin in those would ask the same again.
+/// Set while this thread asks for the memory that other branches take. Elements of this plugin in those would ask the
+/// same again.
 thread_local bool asks_branches = false;
 
 /// Whether all branches of an element take some of these caps.
@@ -227,10 +228,10 @@ bool branches_take(GstPad* sink, const HeldCaps& caps) {
   return !gst_caps_is_empty(taken.get());
 }
 
-/// Whether frames of `cuda` (taken), in CUDA memory, can come to a sink pad without a conflict between branches: goes upstream, and at each
-/// element with several branches asks whether all of them take such frames. If in doubt, false: elements with several inputs may mix
-/// memories, and branches above an element that makes CUDA memory are asked, too. (A query does not tell where CUDA memory begins,
-/// because it ends at pads with fixed caps.)
+/// Whether frames of `cuda` (taken), in CUDA memory, can come to a sink pad without a conflict between branches: goes
+/// upstream, and at each element with several branches asks whether all of them take such frames. If in doubt, false:
+/// elements with several inputs may mix memories, and branches above an element that makes CUDA memory are asked, too.
+/// (A query does not tell where CUDA memory begins, because it ends at pads with fixed caps.)
 bool way_takes_cuda(GstPad* sink, HeldCaps cuda) {
   for (guint i = 0; i < gst_caps_get_size(cuda.get()); ++i)
     gst_structure_remove_field(gst_caps_get_structure(cuda.get(), i), "framerate");  // which elements on the way may change
@@ -241,7 +242,8 @@ bool way_takes_cuda(GstPad* sink, HeldCaps cuda) {
     if (inputs.empty()) return true;
     if (inputs.size() > 1) return false;
     pad = std::move(inputs[0]);
-    if (!gst_caps_can_intersect(cuda.get(), HeldCaps(gst_pad_get_pad_template_caps(pad.get())).get())) return true;  // a decoder
+    // A decoder.
+    if (!gst_caps_can_intersect(cuda.get(), HeldCaps(gst_pad_get_pad_template_caps(pad.get())).get())) return true;
     if (linked_inside(pad.get()).size() > 1 && !branches_take(pad.get(), cuda)) return false;
   }
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // How elements pass on memory that the GPU still writes. It depends on the version of GStreamer's CUDA library:
 //
-//   since 1.24  Memory has a stream. What is submitted there is in order with the memory's writers and readers, in all elements.
-//   1.22        Memory has no stream, and elements pass on finished memory. Elements of this plugin, which find each other by
-//               handover_api() in allocation queries, pass on unfinished memory together with an event.
+//   since 1.24  Memory has a stream. What is submitted there is in order with the memory's writers and readers, in all
+//               elements.
+//   1.22        Memory has no stream, and elements pass on finished memory. Elements of this plugin, which find each
+//               other by handover_api() in allocation queries, pass on unfinished memory together with an event.
 //
 // Only for files that are built with CUDA.
 #pragma once
@@ -54,7 +55,8 @@ class Stream {
   void wait_for_writer(GstCudaMemory* memory) const {
     GstCudaStream* stream = gst_cuda_memory_get_stream(memory);
     if (!stream || stream == stream_) return;
-    // GST_CUDA_MEMORY_TRANSFER_NEED_SYNC does not tell whether that is necessary: another reader clears it before it waits.
+    // GST_CUDA_MEMORY_TRANSFER_NEED_SYNC does not tell whether that is necessary: another reader clears it before it
+    // waits.
     if (memory->context == context_)
       put_in_order(gst_cuda_stream_get_handle(stream), handle(), event_);
     else
@@ -68,13 +70,15 @@ class Stream {
     if (stream) put_in_order(handle(), gst_cuda_stream_get_handle(stream), event_);
     return stream != nullptr;
   }
-  /// Orders later work of this stream after the readers of memory that comes from a pool. They read it on the memory's stream.
+  /// Orders later work of this stream after the readers of memory that comes from a pool. They read it on the memory's
+  /// stream.
   void wait_for_readers(GstCudaMemory* memory) const {
     if (GstCudaStream* stream = gst_cuda_memory_get_stream(memory))
       put_in_order(gst_cuda_stream_get_handle(stream), handle(), event_);
   }
   bool can_hand_over(bool) const { return true; }
-  /// For memory that goes on as it came: makes sure that nobody reads it before its writer is done. Returns false if that is not possible.
+  /// For memory that goes on as it came: makes sure that nobody reads it before its writer is done. Returns false if
+  /// that is not possible.
   bool pass_on(GstCudaMemory*, bool) const { return true; }
   /// Lets others find out when the work of this stream on the memory is done. Returns false if that is not possible.
   bool hand_over(GstCudaMemory* memory, bool) const {
@@ -84,8 +88,8 @@ class Stream {
     GST_MINI_OBJECT_FLAG_SET(memory, GST_CUDA_MEMORY_TRANSFER_NEED_SYNC);
     return true;
   }
-  /// (transfer full) Memory around the picture of somebody else; `video` describes it, and free(data) is called when it is freed.
-  /// nullptr if that is not possible.
+  /// (transfer full) Memory around the picture of somebody else; `video` describes it, and free(data) is called when it
+  /// is freed. nullptr if that is not possible.
   GstMemory* wrap(GstCudaContext* context, const GstVideoInfo& video, void* picture, gpointer data, GDestroyNotify free) const {
     return gst_cuda_allocator_alloc_wrapped(nullptr, context, stream_, &video, CUdeviceptr(picture), data, free);
   }
@@ -117,7 +121,8 @@ inline void mark_unfinished(GstCudaMemory* memory) {
 
 // For streams of others, which may be in another context of the device.
 
-/// Makes later work of `stream`, in `context`, wait on the device for the writer of the memory. Returns false if that fails.
+/// Makes later work of `stream`, in `context`, wait on the device for the writer of the memory. Returns false if that
+/// fails.
 inline bool follow_writer(GstCudaMemory* memory, GstCudaContext* context, CUstream stream) {
   const CurrentContext writing(memory->context);
   if (!writing) return false;
@@ -147,8 +152,8 @@ inline GQuark written_quark() {
   static const GQuark quark = g_quark_from_static_string("cudavision-written");
   return quark;
 }
-/// The event after which the memory is written; nullptr if the memory was always passed on finished. It stays with the memory
-/// when that goes back to its pool, and is recorded again.
+/// The event after which the memory is written; nullptr if the memory was always passed on finished. It stays with the
+/// memory when that goes back to its pool, and is recorded again.
 inline CudaEvent* written_event(GstCudaMemory* memory) {
   return static_cast<CudaEvent*>(gst_mini_object_get_qdata(GST_MINI_OBJECT(memory), written_quark()));
 }
@@ -183,7 +188,8 @@ class Stream {
   void wait_for_readers(GstCudaMemory*) const {}
   /// `taken`: the next element takes unfinished memory.
   bool can_hand_over(bool taken) const { return taken; }
-  /// The writer handed the memory over to this element. If the next element takes no unfinished memory, the host waits for the writer.
+  /// The writer handed the memory over to this element. If the next element takes no unfinished memory, the host waits
+  /// for the writer.
   bool pass_on(GstCudaMemory* memory, bool taken) const {
     const CudaEvent* written = taken ? nullptr : written_event(memory);
     if (!written || written->query() == cudaSuccess) return true;
@@ -208,8 +214,8 @@ class Stream {
   CUstream stream_ = nullptr;
 };
 
-/// Names the hand-over in allocation queries. No such meta exists. Other elements drop the name from their answers, because of its
-/// tag.
+/// Names the hand-over in allocation queries. No such meta exists. Other elements drop the name from their answers,
+/// because of its tag.
 inline GType handover_api() {
   static const GType type = [] {
     static const gchar* tags[] = {"memory", nullptr};

@@ -16,8 +16,8 @@ struct SendsData<E, std::void_t<decltype(E::data_caps)>> : std::true_type {};
 
 }  // namespace detail
 
-/// A GStreamer element with one sink pad and one source pad that is described by a struct E. E has what SettledObject and
-/// set_metadata() ask for, and
+/// A GStreamer element with one sink pad and one source pad that is described by a struct E. E has what SettledObject
+/// and set_metadata() ask for, and
 ///   static constexpr const char* element_name;
 ///   static Status check(const Settings&);                 checks settings in range that do not depend on the format
 ///   static Result<FilterPlan> make_plan(const Settings&, const PlanContext&);

@@ -101,8 +101,8 @@ MappedFrame::~MappedFrame() {
   if (mapped_) gst_video_frame_unmap(&frame_);
 }
 
-/// Sets the planes of image(). Checks that all rows of the picture are in mapped memory, because gst_video_frame_map() checks the
-/// strides and offsets of a GstVideoMeta only in part.
+/// Sets the planes of image(). Checks that all rows of the picture are in mapped memory, because gst_video_frame_map()
+/// checks the strides and offsets of a GstVideoMeta only in part.
 Status MappedFrame::find_planes(CropOrigin origin) {
   const FormatInfo& format = info(image_.geometry.format);
   for (int i = 0; i < format.set_count; ++i) {

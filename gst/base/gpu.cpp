@@ -84,11 +84,13 @@ Status probe(int device_id) {
 }  // namespace
 
 struct Gpu::State {
-  /// Guards `context` and the three members after it: neighbours and the application ask for the context, and offer theirs, in their
-  /// own threads; so do neighbours that ask for a pool. The streaming thread, which alone changes `stream`, reads it without the lock.
+  /// Guards `context` and the three members after it: neighbours and the application ask for the context, and offer
+  /// theirs, in their own threads; so do neighbours that ask for a pool. The streaming thread, which alone changes
+  /// `stream`, reads it without the lock.
   mutable std::mutex mutex;
   GstCudaContext* context = nullptr;
-  /// While the thread `asking` asks neighbours, bins and the application for a context: where to store what they offer to it.
+  /// While the thread `asking` asks neighbours, bins and the application for a context: where to store what they offer
+  /// to it.
   GstCudaContext** asked_for = nullptr;
   std::thread::id asking;
   std::unique_ptr<Stream> stream;

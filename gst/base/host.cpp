@@ -42,8 +42,8 @@ void offer_allocator(GstQuery* query, GstAllocator* allocator) {
   gst_object_unref(allocator);
 }
 
-/// Configures the pool of a neighbour for frames of `caps`, with a GstVideoMeta if it supports that: strides may differ from the
-/// default. Returns false if the pool cannot do it.
+/// Configures the pool of a neighbour for frames of `caps`, with a GstVideoMeta if it supports that: strides may differ
+/// from the default. Returns false if the pool cannot do it.
 bool configure(GstBufferPool* pool, GstCaps* caps, guint size, guint min_buffers, guint max_buffers) {
   GstStructure* config = gst_buffer_pool_get_config(pool);
   gst_buffer_pool_config_set_params(config, caps, size, min_buffers, max_buffers);
@@ -274,7 +274,8 @@ void Host::check_memory_of_peer(GstPad* src) {
 }
 
 void Host::note_copies(GstPad* pad, GstCaps* caps) {
-  if (gst_debug_category_get_threshold(cudavision_debug) < GST_LEVEL_INFO) return;  // nobody would read it, and queries cost time
+  // Nobody would read it, and queries cost time.
+  if (gst_debug_category_get_threshold(cudavision_debug) < GST_LEVEL_INFO) return;
   if (!uses_cuda() || !could_be_in_cuda(pad, caps)) return;
   GstPad* peer = gst_pad_get_peer(pad);
   if (!peer) return;
@@ -304,8 +305,8 @@ void Host::offer_handover(GstQuery* query) const {
 
 // Pools ---------------------------------------------------------------------------------------------------------------
 
-/// (transfer full) A configured pool of frames of `caps`, and its allocator (transfer full, nullptr: the default one). Returns
-/// nullptr if that fails.
+/// (transfer full) A configured pool of frames of `caps`, and its allocator (transfer full, nullptr: the default one).
+/// Returns nullptr if that fails.
 GstBufferPool* Host::new_pool(GstCaps* caps, guint min_buffers, guint max_buffers, guint* size, GstAllocator** allocator) const {
   *allocator = nullptr;
   if (is_cuda_caps(caps)) return gpu.new_device_pool(caps, min_buffers, max_buffers, size);

@@ -8,7 +8,8 @@ namespace {
 
 /// Frames that may be in flight. Many more would only let the host run ahead of a GPU that is busy.
 constexpr std::size_t most_frames = 16;
-/// Frames that may be in flight before the streaming thread looks which are done. Each look costs a microsecond of its time.
+/// Frames that may be in flight before the streaming thread looks which are done. Each look costs a microsecond of its
+/// time.
 constexpr std::size_t usual_frames = 2;
 
 void unref_all(const std::vector<GstBuffer*>& buffers) {
@@ -51,8 +52,8 @@ void InFlight::drop_until(std::uint64_t ticket, cudaError_t result, std::vector<
   while (!frames_.empty() && frames_.front().ticket <= ticket) drop_oldest(result, dropped);
 }
 
-/// Moves the references of frames that are done to `dropped`, until at most so many frames are left, or one is not done. On a device that
-/// failed all are done: nothing works there any more.
+/// Moves the references of frames that are done to `dropped`, until at most so many frames are left, or one is not
+/// done. On a device that failed all are done: nothing works there any more.
 void InFlight::drop_reached(std::size_t most_left, std::vector<GstBuffer*>& dropped) {
   while (frames_.size() > most_left) {
     const cudaError_t result = frames_.front().done->query();
@@ -75,7 +76,8 @@ bool InFlight::keep(GstBuffer* buffer, CUstream stream) {
   return kept;
 }
 
-/// Adds a frame that is done when the work submitted to `stream` so far is. Takes the references to its buffers if that is possible.
+/// Adds a frame that is done when the work submitted to `stream` so far is. Takes the references to its buffers if that
+/// is possible.
 std::optional<std::uint64_t> InFlight::push(const std::vector<GstBuffer*>& buffers, CUstream stream) {
   std::vector<GstBuffer*> dropped;
   std::optional<std::uint64_t> ticket;
@@ -124,8 +126,9 @@ cudaError_t InFlight::query(std::uint64_t ticket) {
   return frame ? cudaErrorNotReady : failure_;
 }
 
-/// Waits until the work of a frame is done. Unlocks the mutex meanwhile, so that the poller goes on with other elements. The event stays as
-/// it is: the poller may drop the frame, but events are recorded and destroyed only by the user of this object, who waits here.
+/// Waits until the work of a frame is done. Unlocks the mutex meanwhile, so that the poller goes on with other
+/// elements. The event stays as it is: the poller may drop the frame, but events are recorded and destroyed only by the
+/// user of this object, who waits here.
 cudaError_t InFlight::wait(const Frame& frame, std::unique_lock<std::mutex>& lock) {
   const CudaEvent& done = *frame.done;
   lock.unlock();

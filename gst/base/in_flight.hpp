@@ -15,8 +15,8 @@
 
 namespace cudavision {
 
-/// The frames of one element on which the GPU still works. Each keeps references to the buffers that the work reads, so that their
-/// pools do not give them to a writer.
+/// The frames of one element on which the GPU still works. Each keeps references to the buffers that the work reads, so
+/// that their pools do not give them to a writer.
 ///
 ///   streaming thread:       add(a) add(b) submitted()   add(c) submitted() …   an event after the work of each frame
 ///   streaming thread, or the poller:                    drops the references whose event was reached
@@ -32,11 +32,11 @@ class InFlight {
 
   /// Keeps a reference to a buffer for the work that is being submitted.
   void add(GstBuffer* buffer) { added_.push_back(gst_buffer_ref(buffer)); }
-  /// The work of a frame, which reads the added buffers, was submitted to `stream`. If `named`, returns its ticket for query() and
-  /// wait(), else any number. No value: no event can be recorded, and the work must be waited for.
+  /// The work of a frame, which reads the added buffers, was submitted to `stream`. If `named`, returns its ticket for
+  /// query() and wait(), else any number. No value: no event can be recorded, and the work must be waited for.
   std::optional<std::uint64_t> submitted(CUstream stream, bool named);
-  /// Keeps a reference to a buffer until the work that was submitted to `stream` so far is done. Returns false if no event can be
-  /// recorded.
+  /// Keeps a reference to a buffer until the work that was submitted to `stream` so far is done. Returns false if no
+  /// event can be recorded.
   bool keep(GstBuffer* buffer, CUstream stream);
   /// Leaves only the added buffers for which keep(buffer) is true.
   template <typename F>
@@ -48,11 +48,11 @@ class InFlight {
   /// All work was waited for, with this result. Drops all references; when it returns, the poller holds none either.
   void finished(cudaError_t result);
 
-  /// Whether the work with this ticket was done when submitted() or the poller looked last: cudaSuccess, cudaErrorNotReady, or the error
-  /// of the device. Costs no call of the driver.
+  /// Whether the work with this ticket was done when submitted() or the poller looked last: cudaSuccess,
+  /// cudaErrorNotReady, or the error of the device. Costs no call of the driver.
   cudaError_t query(std::uint64_t ticket);
-  /// Waits until the work with this ticket is done. When it returns, the references kept for it are dropped, so that metas can be added to
-  /// its frame.
+  /// Waits until the work with this ticket is done. When it returns, the references kept for it are dropped, so that
+  /// metas can be added to its frame.
   cudaError_t wait(std::uint64_t ticket);
 
  private:
@@ -76,7 +76,8 @@ class InFlight {
   GstCudaContext* const context_;
   std::vector<GstBuffer*> added_;
   std::uint64_t last_ticket_ = 0;
-  std::mutex polling_;  // held by the poller from before it takes references out until it has dropped them; locked before mutex_
+  // Held by the poller from before it takes references out until it has dropped them; locked before mutex_.
+  std::mutex polling_;
   // Under the mutex:
   std::mutex mutex_;
   std::deque<Frame> frames_;

@@ -16,16 +16,16 @@ struct SettledInput : MixerInput {
   PadSettings settings;
 };
 
-/// A GStreamer element that mixes its sink pads into one picture and is described by a struct E. E has what SettledObject and
-/// set_metadata() ask for, and
+/// A GStreamer element that mixes its sink pads into one picture and is described by a struct E. E has what
+/// SettledObject and set_metadata() ask for, and
 ///   static constexpr const char* element_name;
 ///   struct Pad { … };                                            describes the sink pads, as SettledObject asks
 ///   using Inputs = std::vector<SettledInput<Pad::Settings>>;     the sink pads, the lowest first
 ///   static void apply(GstAggregator*, const Settings&);          called after each commit, without the object lock
 ///   static PictureSize natural_size(const Settings&, const Inputs&, int par_n, int par_d);
 ///   static MixerLayout lay_out(const Settings&, const Inputs&, const GstVideoInfo& output);
-/// The last two are those of MixerSettings. All values that the property ranges allow must be valid, because settings are
-/// not checked later.
+/// The last two are those of MixerSettings. All values that the property ranges allow must be valid, because settings
+/// are not checked later.
 template <typename E>
 class MixerElement {
   using Object = SettledObject<cudavision_mixer_get_type, GstCudaVisionMixer, GstCudaVisionMixerClass, E>;

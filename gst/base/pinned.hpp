@@ -5,8 +5,8 @@
 
 namespace cudavision {
 
-/// (transfer full) An allocator of page-locked system memory, for the CPU and all CUDA contexts. If the driver has no more, it
-/// allocates pageable memory.
+/// (transfer full) An allocator of page-locked system memory, for the CPU and all CUDA contexts. If the driver has no
+/// more, it allocates pageable memory.
 GstAllocator* pinned_allocator_new(GstCudaContext* context);
 
 }  // namespace cudavision

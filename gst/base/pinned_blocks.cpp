@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The driver takes milliseconds to page-lock memory and to free it, and every start and every change of caps makes new pools. So blocks
-// are kept, for each context, and used again:
+// The driver takes milliseconds to page-lock memory and to free it, and every start and every change of caps makes new
+// pools. So blocks are kept, for each context, and used again:
 //
 //   pool of an element ──free──▶ kept blocks of the context ──take──▶ pool of the same or another element
 //                                      └── the oldest, beyond the bound ──▶ cudaFreeHost()
 //
-// Kept blocks hold no reference to their context. They are freed when it is disposed of, by a weak reference: then the CUDA context
-// still exists and can be made current, whoever owns it. (When the data of a GObject is destroyed, it does not exist any more.)
+// Kept blocks hold no reference to their context. They are freed when it is disposed of, by a weak reference: then the
+// CUDA context still exists and can be made current, whoever owns it. (When the data of a GObject is destroyed, it does
+// not exist any more.)
 #include "gst/base/pinned_blocks.hpp"
 
 #include <map>
@@ -22,10 +23,11 @@
 namespace cudavision {
 namespace {
 
-/// Bytes that are kept for each context: 32 frames of 1080p RGBA, or 8 frames of 4K RGBA, which is what the pools of a few elements hold.
-/// No other program can use them, not even by swapping. Not measured.
+/// Bytes that are kept for each context: 32 frames of 1080p RGBA, or 8 frames of 4K RGBA, which is what the pools of a
+/// few elements hold. No other program can use them, not even by swapping. Not measured.
 constexpr gsize most_kept = gsize(256) << 20;
-/// Sizes are rounded up to this, so that small frames of different sizes can share blocks, and lists of blocks stay short.
+/// Sizes are rounded up to this, so that small frames of different sizes can share blocks, and lists of blocks stay
+/// short.
 constexpr gsize granularity = gsize(64) << 10;
 
 using Blocks = std::vector<PinnedBlock>;  // the oldest first

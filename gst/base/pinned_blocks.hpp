@@ -14,12 +14,12 @@ struct PinnedBlock {
   gsize bytes;  ///< as allocated, which may be more than was asked for
 };
 
-/// Makes a block of at least `bytes`: a block that was given back, if one fits, or a new one. Returns CUDA's error if there is none. Any
-/// thread may call this while it holds a reference to the context.
+/// Makes a block of at least `bytes`: a block that was given back, if one fits, or a new one. Returns CUDA's error if
+/// there is none. Any thread may call this while it holds a reference to the context.
 cudaError_t take_pinned_block(GstCudaContext* context, gsize bytes, PinnedBlock* block);
 
-/// Gives a block back that was taken with the same context. Neither the CPU nor the GPU may use it any more: unlike cudaFreeHost(), this
-/// waits for nothing. Any thread may call this while it holds a reference to the context.
+/// Gives a block back that was taken with the same context. Neither the CPU nor the GPU may use it any more: unlike
+/// cudaFreeHost(), this waits for nothing. Any thread may call this while it holds a reference to the context.
 void give_back_pinned_block(GstCudaContext* context, const PinnedBlock& block);
 
 }  // namespace cudavision

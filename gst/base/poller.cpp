@@ -47,7 +47,8 @@ class Poller {
 
   void remove(const std::shared_ptr<Polled::Entry>& entry) {
     {
-      std::lock_guard lock(entry->mutex);  // without `changing_`, because poll() may run code that makes or ends other elements
+      // Without `changing_`, because poll() may run code that makes or ends other elements.
+      std::lock_guard lock(entry->mutex);
       entry->poll = nullptr;
     }
     std::lock_guard changing(changing_);

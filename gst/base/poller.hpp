@@ -6,8 +6,9 @@
 
 namespace cudavision {
 
-/// Something that a thread of the plugin looks at once in a millisecond, for what the GPU does after the streaming thread has gone on.
-/// There is one such thread for each purpose. It exists while there are objects for it, and sleeps while none is busy.
+/// Something that a thread of the plugin looks at once in a millisecond, for what the GPU does after the streaming
+/// thread has gone on. There is one such thread for each purpose. It exists while there are objects for it, and sleeps
+/// while none is busy.
 class Polled {
  public:
   enum class Purpose {

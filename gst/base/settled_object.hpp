@@ -27,9 +27,10 @@ struct ReadingsOf<E, std::void_t<typename E::Readings>> {
 
 }  // namespace detail
 
-/// The GObject class of an element or a pad that is described by a struct E. Instances derive from `Parent`, and keep the settings
-/// of E. E has
-///   static constexpr const char* type_name;                 the GType; GStreamer derives default names of objects from it
+/// The GObject class of an element or a pad that is described by a struct E. Instances derive from `Parent`, and keep
+/// the settings of E. E has
+///   static constexpr const char* type_name;                 the GType; GStreamer derives default names of objects from
+///                                                           it
 ///   struct Settings { … };                                  the values of its properties, with their defaults
 ///   static std::vector<Property<Settings>> properties();    called once
 /// and, if it has read-only properties,

@@ -40,8 +40,8 @@ struct Vfunc<f, failed, Returned (*)(Self*, Args...)> {
 
 }  // namespace detail
 
-/// `f` as a virtual function of a GObject class. C code calls it, so no exception may leave it: an exception becomes an error
-/// message of the element, and the return value is `failed`, or failed() if it is a function.
+/// `f` as a virtual function of a GObject class. C code calls it, so no exception may leave it: an exception becomes an
+/// error message of the element, and the return value is `failed`, or failed() if it is a function.
 template <auto f, auto failed = nullptr>
 inline constexpr auto vfunc = &detail::Vfunc<f, failed>::call;
 

@@ -214,7 +214,8 @@ void commit(GstCudaVisionFilter* self) {
     for_each_settings(self, [](SettingsMachine& machine) { machine.commit(); });
     state.changed = true;
   }
-  if (state.sends_data) gst_base_transform_reconfigure_src(GST_BASE_TRANSFORM(self));  // the caps of data can depend on settings
+  // The caps of data can depend on settings.
+  if (state.sends_data) gst_base_transform_reconfigure_src(GST_BASE_TRANSFORM(self));
 }
 
 void dispatch_properties_changed(GObject* object, guint count, GParamSpec** changed) {

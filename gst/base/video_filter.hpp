@@ -37,9 +37,9 @@ struct FilterPlan {
 
 struct FilterState;
 
-/// The base class of elements that turn a video frame into one of the same format and size, or read a frame and pass it on. It
-/// deals with backends, memories, caps, allocation, metas, regions, interruptions and errors. Its properties are backend,
-/// active-backend, cuda-device-id, region, region-margin, region-shape, regions and roi-type.
+/// The base class of elements that turn a video frame into one of the same format and size, or read a frame and pass it
+/// on. It deals with backends, memories, caps, allocation, metas, regions, interruptions and errors. Its properties are
+/// backend, active-backend, cuda-device-id, region, region-margin, region-shape, regions and roi-type.
 ///
 /// A subclass keeps the settings of its own properties, and makes plans from them. Settings are committed together when
 /// g_object_set() has set all its properties, so a frame never sees half of a change.
@@ -55,14 +55,18 @@ struct GstCudaVisionFilterClass {
   SettingsMachine& (*settings)(GstCudaVisionFilter* self);
   /// Checks the taken settings as far as they do not depend on the format.
   Status (*check)(GstCudaVisionFilter* self);
-  /// Makes a plan from the taken settings, which check() has accepted. Called with the CUDA context current, and without the object lock.
+  /// Makes a plan from the taken settings, which check() has accepted. Called with the CUDA context current, and
+  /// without the object lock.
   Result<FilterPlan> (*make_plan)(GstCudaVisionFilter* self, const PlanContext& context);
 
-  // Only for elements that can send data other than video, if downstream asks for it. They also call add_data_template().
-  /// (transfer full) The data that can be made from the video in `caps` (GST_PAD_SINK), or the video from which the data in `caps`
-  /// can be made (GST_PAD_SRC). Structures of the other kind are skipped. None of these caps has features.
+  // Only for elements that can send data other than video, if downstream asks for it. They also call
+  // add_data_template().
+  /// (transfer full) The data that can be made from the video in `caps` (GST_PAD_SINK), or the video from which the
+  /// data in `caps` can be made (GST_PAD_SRC). Structures of the other kind are skipped. None of these caps has
+  /// features.
   GstCaps* (*transform_data_caps)(GstPadDirection direction, GstCaps* caps);
-  /// (transfer full) The part of `choices` (taken) that the committed settings prefer for this video. Called under the object lock.
+  /// (transfer full) The part of `choices` (taken) that the committed settings prefer for this video. Called under the
+  /// object lock.
   GstCaps* (*fixate_data_caps)(GstCudaVisionFilter* self, const GstVideoInfo& video, GstCaps* choices);
 };
 

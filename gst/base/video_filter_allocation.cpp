@@ -131,8 +131,8 @@ GstFlowReturn prepare_output_buffer(GstBaseTransform* trans, GstBuffer* inbuf, G
   }
   if (!is_in_wrong_memory(state, *outbuf)) return flow;
 
-  // The pool is still of the former CUDA context, or there is no pool because frames passed through until now. GstBaseTransform
-  // decides on a pool again before the next frame; this frame comes from elsewhere.
+  // The pool is still of the former CUDA context, or there is no pool because frames passed through until now.
+  // GstBaseTransform decides on a pool again before the next frame; this frame comes from elsewhere.
   gst_clear_buffer(outbuf);
   *outbuf = new_device_frame(trans);
   if (!*outbuf) return failed(state, Status::resource("no frame can be allocated in the CUDA context of the incoming frames"));

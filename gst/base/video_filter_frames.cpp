@@ -26,7 +26,8 @@ FrameTimes times_of(GstBaseTransform* trans, GstBuffer* buffer) {
   return times;
 }
 
-/// Runs the processor on a frame. If the frame passes through, `inbuf` and `outbuf` share their memory, or are the same.
+/// Runs the processor on a frame. If the frame passes through, `inbuf` and `outbuf` share their memory, or are the
+/// same.
 /// Errors: frame, if the incoming frame does not fit its caps; resource.
 Result<Processed> process(GstCudaVisionFilter* self, Gpu* gpu, GstBuffer* inbuf, GstBuffer* outbuf, const FrameTimes& times) {
   FilterState& state = *self->state;
@@ -68,7 +69,8 @@ Result<Processed> process(GstCudaVisionFilter* self, Gpu* gpu, GstBuffer* inbuf,
   return Processed{submitted.value(), transfer.ticket(), std::move(out)};
 }
 
-/// Reports a frame that was processed, or sees to it that it is reported later; decides whether it waits in this element.
+/// Reports a frame that was processed, or sees to it that it is reported later; decides whether it waits in this
+/// element.
 /// Errors: resource.
 Status settle(GstCudaVisionFilter* self, Processed processed, GstBuffer* outbuf, const FrameTimes& times) {
   FilterState& state = *self->state;
@@ -142,7 +144,8 @@ void pass_gap(GstBaseTransform* trans, GstEvent* event) {
   const std::lock_guard lock(state.processing);
   if (!state.processor || !GST_CLOCK_TIME_IS_VALID(running_time)) return;
   const Gpu::Scope scope(state.host.gpu);
-  if (complete_until(self, 0).ok()) state.processor->passed(running_time, GST_ELEMENT(self));  // else the next frame fails
+  // Else the next frame fails.
+  if (complete_until(self, 0).ok()) state.processor->passed(running_time, GST_ELEMENT(self));
 }
 
 }  // namespace

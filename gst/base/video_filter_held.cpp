@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// GstCudaVisionFilter: frames that wait in the element until the GPU has done their work, while it works on the next frames
-// (async-depth).
+// GstCudaVisionFilter: frames that wait in the element until the GPU has done their work, while it works on the next
+// frames (async-depth).
 //
 //   async-depth=2   in 1   in 2   in 3, out 1   in 4, out 2 …   at EOS and before other events: out 3, out 4
-//                                                               if a live stream stalls: each when its latency has passed
+//                                                               if a live stream stalls: each when its latency has
+//                                                               passed
 #include <algorithm>
 #include <chrono>
 
@@ -78,15 +79,16 @@ GstFlowReturn push_frames(GstCudaVisionFilter* self, bool all) {
   }
 }
 
-/// When the oldest frame is to go on though no other frame came. A live camera may stall, or be slower than its caps say. No value: never.
+/// When the oldest frame is to go on though no other frame came. A live camera may stall, or be slower than its caps
+/// say. No value: never.
 Deadline::Time next_deadline(const FilterState& state) {
   if (!state.live || state.held.empty() || state.latency == 0) return {};
   return due(state);
 }
 
-/// In the thread of the deadline: lets frames out for which no other frame came in time, and returns the next deadline. The lock keeps
-/// upstream from sending something meanwhile. It is not waited for: whoever has it may be about to stop the element, and then waits for this
-/// thread.
+/// In the thread of the deadline: lets frames out for which no other frame came in time, and returns the next deadline.
+/// The lock keeps upstream from sending something meanwhile. It is not waited for: whoever has it may be about to stop
+/// the element, and then waits for this thread.
 Deadline::Time push_due(GstCudaVisionFilter* self) {
   GstPad* const sink = GST_BASE_TRANSFORM_SINK_PAD(self);
   if (!GST_PAD_STREAM_TRYLOCK(sink)) return Deadline::Clock::now() + std::chrono::milliseconds(1);
@@ -149,7 +151,8 @@ void check_times(GstCudaVisionFilter* self) {
   if (gst_pad_peer_query(GST_BASE_TRANSFORM_SINK_PAD(self), query)) gst_query_parse_latency(query, &live, nullptr, nullptr);
   gst_query_unref(query);
   state.live = bool(live);
-  // Without a framerate nobody knows when the next frame of a live stream arrives, so that a frame which waits for it may be too late.
+  // Without a framerate nobody knows when the next frame of a live stream arrives, so that a frame which waits for it
+  // may be too late.
   state.in_time = !live || GST_CLOCK_TIME_IS_VALID(time_between_frames(state.video));
 }
 

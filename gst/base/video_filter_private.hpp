@@ -50,8 +50,9 @@ struct FilterState {
   std::atomic<bool> changed{false};     // settings were committed since the last plan was made
   std::atomic<bool> sends_data{false};  // whether `data` is set, for any thread
 
-  /// Held by the thread that uses the members below: the streaming thread, except while it pushes frames and events, the poller, or the
-  /// thread of the deadline. The deadline itself is for the streaming thread, and for the one that stops the element.
+  /// Held by the thread that uses the members below: the streaming thread, except while it pushes frames and events,
+  /// the poller, or the thread of the deadline. The deadline itself is for the streaming thread, and for the one that
+  /// stops the element.
   std::recursive_mutex processing;
   GstVideoInfo video;
   std::unique_ptr<GstCaps, void (*)(GstCaps*)> data{nullptr, gst_caps_unref};  // caps of the output, if it is not video
@@ -96,8 +97,8 @@ inline GstCudaVisionFilterClass* class_of(gpointer object) { return as_filter_cl
 /// GstBaseTransform's own functions.
 GstBaseTransformClass* base_class();
 
-/// Makes a plan from the committed settings. If frames have flowed before, settings that cannot work are reported and replaced by
-/// the last ones that did.
+/// Makes a plan from the committed settings. If frames have flowed before, settings that cannot work are reported and
+/// replaced by the last ones that did.
 Status renew_plan(GstCudaVisionFilter* self);
 /// Waits until the GPU has done all work, and posts an error if some of it failed.
 void finish_work(GstCudaVisionFilter* self);
@@ -109,8 +110,8 @@ void interrupt(GstCudaVisionFilter* self, Interruption why);
 void report(GstCudaVisionFilter* self, GstBuffer* outbuf, std::uint64_t number, const FrameTimes& times);
 /// Adds a frame to the pending ones. It is reported when its work is done.
 void add_pending(GstCudaVisionFilter* self, PendingFrame frame);
-/// Waits until at most so many frames are pending, and reports those that were not. Errors: resource, if the GPU failed; then no frame
-/// is left, neither pending nor held.
+/// Waits until at most so many frames are pending, and reports those that were not. Errors: resource, if the GPU
+/// failed; then no frame is left, neither pending nor held.
 Status complete_until(GstCudaVisionFilter* self, std::size_t most_left);
 
 // video_filter_held.cpp
@@ -150,7 +151,8 @@ gboolean transform_meta(GstBaseTransform* trans, GstBuffer* outbuf, GstMeta* met
 gboolean copy_metadata(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* outbuf);
 /// The part of a frame to process, by the settings in use.
 Region region_of(const FilterState& state, GstBuffer* buffer);
-/// The shapes of the property regions in a frame; none with region=frame. Errors: settings, if a polygon leaves the frame.
+/// The shapes of the property regions in a frame; none with region=frame. Errors: settings, if a polygon leaves the
+/// frame.
 Result<Region> own_shapes(const FilterSettings& settings, const GstVideoInfo& video);
 /// Checks the property regions as far as the frame does not matter. Errors: settings.
 Status check_shapes(const FilterSettings& settings);

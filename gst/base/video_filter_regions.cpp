@@ -27,8 +27,8 @@ void for_each_roi(GstBuffer* buffer, F&& f) {
     f(reinterpret_cast<GstVideoRegionOfInterestMeta*>(meta));
 }
 
-/// A box of an uncropped frame, in pixels of the picture that is cropped at `origin`. It may reach beyond the picture, which is
-/// never larger than the limits.
+/// A box of an uncropped frame, in pixels of the picture that is cropped at `origin`. It may reach beyond the picture,
+/// which is never larger than the limits.
 Rect in_picture(gint64 x, gint64 y, gint64 width, gint64 height, CropOrigin origin) {
   const auto limited = [](gint64 value) { return int(CLAMP(value, -(1 << 20), 1 << 20)); };
   const int left = limited(x - origin.x), top = limited(y - origin.y);
@@ -38,8 +38,8 @@ Rect in_picture(const GstVideoRegionOfInterestMeta* roi, CropOrigin origin) {
   return in_picture(roi->x, roi->y, roi->w, roi->h, origin);
 }
 
-/// Calls f(type, box) with the boxes that the metas of a buffer hold, in pixels of its picture. A detector that adds both kinds of metas
-/// gives each box twice, which makes no difference to the region.
+/// Calls f(type, box) with the boxes that the metas of a buffer hold, in pixels of its picture. A detector that adds
+/// both kinds of metas gives each box twice, which makes no difference to the region.
 template <typename F>
 void for_each_box(GstBuffer* buffer, F&& f) {
   const CropOrigin origin = crop_origin(buffer);
@@ -95,8 +95,9 @@ bool add_copy(GstBuffer* outbuf, GstAnalyticsRelationMeta* meta, GstBuffer* inbu
   return true;
 }
 
-/// Adds what a meta of an uncropped frame holds to the buffer of the cropped picture: detections at their place in the picture, all other
-/// metadata as they are, and the relations between them. A meta cannot be changed afterwards: there is no function that moves a detection.
+/// Adds what a meta of an uncropped frame holds to the buffer of the cropped picture: detections at their place in the
+/// picture, all other metadata as they are, and the relations between them. A meta cannot be changed afterwards: there
+/// is no function that moves a detection.
 void add_moved(GstBaseTransform* trans, GstBuffer* outbuf, GstAnalyticsRelationMeta* from, GstBuffer* inbuf) {
   const CropOrigin origin = crop_origin(inbuf);
   const auto length = guint(gst_analytics_relation_get_length(from));
@@ -130,8 +131,9 @@ void add_moved(GstBaseTransform* trans, GstBuffer* outbuf, GstAnalyticsRelationM
 gboolean transform_meta(GstBaseTransform* trans, GstBuffer* outbuf, GstMeta* meta, GstBuffer* inbuf) {
   // Video metas do not apply to tables.
   if (state_of(trans).data) return base_class()->transform_meta(trans, outbuf, meta, inbuf);
-  // Format and size stay the same, so all metas stay valid. (The base class drops metas that describe memory.) The crop is the exception:
-  // it is applied, and what has a place in the frame moves with it: copy_metadata() moves regions of interest, which can be changed.
+  // Format and size stay the same, so all metas stay valid. (The base class drops metas that describe memory.) The crop
+  // is the exception: it is applied, and what has a place in the frame moves with it: copy_metadata() moves regions of
+  // interest, which can be changed.
   if (meta->info->api == GST_VIDEO_CROP_META_API_TYPE) return FALSE;
 #if CUDAVISION_HAVE_ANALYTICS
   if (meta->info->api == GST_ANALYTICS_RELATION_META_API_TYPE && gst_buffer_get_video_crop_meta(inbuf)) {

@@ -24,8 +24,8 @@ void fail_pending(FilterState& state) {
   while (!state.pending.empty() && !state.pending.front().held) state.pending.pop_front();
 }
 
-/// Reports all frames of which the work is done, except those that wait in this element. If the GPU failed, no report follows: an error
-/// does, with the next frame or at the end.
+/// Reports all frames of which the work is done, except those that wait in this element. If the GPU failed, no report
+/// follows: an error does, with the next frame or at the end.
 void report_done(GstCudaVisionFilter* self) {
   FilterState& state = *self->state;
   while (!state.pending.empty() && !state.pending.front().held) {

@@ -29,8 +29,8 @@ Inputs::Inputs(GstCudaVisionMixer* self, const ObjectLock&) {
     GstCudaVisionMixerPad* pad = as_mixer_pad(item->data);
     GstVideoInfo video = GST_VIDEO_AGGREGATOR_PAD(pad)->info;
     replace_meaningless_numbers(video);
-    // gst_aggregator_pad_is_inactive() aborts if the pad has no parent. A pad loses its parent only after it has left the list of
-    // the element, so under the object lock it has one.
+    // gst_aggregator_pad_is_inactive() aborts if the pad has no parent. A pad loses its parent only after it has left
+    // the list of the element, so under the object lock it has one.
     const bool inactive = gst_aggregator_pad_is_inactive(GST_AGGREGATOR_PAD(pad));
     held_.emplace_back(static_cast<GstObject*>(gst_object_ref(pad)));
     list_.push_back({pad, video, is_set(video), inactive});
@@ -106,7 +106,8 @@ GstPadProbeReturn drop_endless(GstPad* pad, GstPadProbeInfo* info, gpointer) {
   const guint64 pts = GST_BUFFER_PTS(buffer), duration = GST_BUFFER_DURATION(buffer), most = G_MAXINT64;
   const bool endless = GST_CLOCK_TIME_IS_VALID(pts) && (pts > most || (GST_CLOCK_TIME_IS_VALID(duration) && duration > most - pts));
   GstElement* element = gst_pad_get_parent_element(pad);
-  if (element && std::exchange(as_mixer_pad(pad)->state->endless, endless) < endless)  // one warning for a row of such frames
+  // One warning for a row of such frames.
+  if (element && std::exchange(as_mixer_pad(pad)->state->endless, endless) < endless)
     GST_ELEMENT_WARNING(element, STREAM, FORMAT, ("%s: a frame is left out: it ends beyond 2^63 ns", GST_OBJECT_NAME(pad)),
                         (nullptr));
   gst_clear_object(&element);

@@ -25,8 +25,9 @@ gboolean decide_allocation(GstAggregator* agg, GstQuery* query) {
 
 namespace {
 
-/// Goes over to the CUDA context of the incoming frames, if some are in CUDA memory and none of them is in our context. (If frames
-/// are in several contexts, those in other contexts are copied.) Returns whether it did; the output must then be negotiated again.
+/// Goes over to the CUDA context of the incoming frames, if some are in CUDA memory and none of them is in our context.
+/// (If frames are in several contexts, those in other contexts are copied.) Returns whether it did; the output must
+/// then be negotiated again.
 Result<bool> follow_context(GstCudaVisionMixer* self) {
   Host& host = self->state->host;
   GstBuffer* foreign = nullptr;

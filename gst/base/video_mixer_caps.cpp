@@ -49,9 +49,10 @@ gboolean sink_query(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* query) 
   }
 }
 
-/// Answers allocation queries at once, in the upstream thread. The base class would queue them for the streaming thread, which uses
-/// a query after upstream has freed it if the pad is released meanwhile. The base class also refuses to answer before the streaming thread
-/// has taken the caps from the queue of the pad. The answer needs only the caps in the query.
+/// Answers allocation queries at once, in the upstream thread. The base class would queue them for the streaming
+/// thread, which uses a query after upstream has freed it if the pad is released meanwhile. The base class also refuses
+/// to answer before the streaming thread has taken the caps from the queue of the pad. The answer needs only the caps
+/// in the query.
 gboolean sink_query_pre_queue(GstAggregator* agg, GstAggregatorPad* pad, GstQuery* query) {
   return GST_QUERY_TYPE(query) == GST_QUERY_ALLOCATION ? propose_allocation(state_of(agg).host, query)
                                                        : base_class()->sink_query_pre_queue(agg, pad, query);
@@ -65,12 +66,13 @@ gboolean src_query(GstAggregator* agg, GstQuery* query) {
 
 // Output caps ---------------------------------------------------------------------------------------------------------
 
-/// The caps that downstream accepts and this element can produce, in the order of downstream. They come from a query of their own: the
-/// answer that the base class has is in the order of the template, and downstream may have changed its mind since.
+/// The caps that downstream accepts and this element can produce, in the order of downstream. They come from a query of
+/// their own: the answer that the base class has is in the order of the template, and downstream may have changed its
+/// mind since.
 GstCaps* update_caps(GstVideoAggregator* vagg, GstCaps*) {
   GstPad* src = GST_AGGREGATOR(vagg)->srcpad;
-  // Downstream may leave fields out (the element interlace leaves the framerate out), and the base class wants a subset of the template,
-  // so intersect with the template.
+  // Downstream may leave fields out (the element interlace leaves the framerate out), and the base class wants a subset
+  // of the template, so intersect with the template.
   GstCaps* wanted = gst_pad_peer_query_caps(src, nullptr);
   GstCaps* both = filter_caps(possible_caps(as_mixer(vagg), src), wanted);
   gst_caps_unref(wanted);
@@ -117,7 +119,8 @@ std::vector<GstVideoInfo> wanted_formats(const std::vector<MixerInput>& inputs) 
   return formats;
 }
 
-/// Chooses a format, if possible one of the pads' formats, and the colorimetry, chroma site and interlacing that go with it.
+/// Chooses a format, if possible one of the pads' formats, and the colorimetry, chroma site and interlacing that go
+/// with it.
 void choose_format(GstCaps*& caps, const std::vector<MixerInput>& inputs) {
   const std::vector<GstVideoInfo> wanted = wanted_formats(inputs);
   std::vector<const char*> names;

@@ -11,8 +11,8 @@ namespace cudavision::video_mixer {
 
 namespace {
 
-/// Whether the base class accepts this interlace mode: it must be that of the output, or of the other pads if there is no output
-/// yet.
+/// Whether the base class accepts this interlace mode: it must be that of the output, or of the other pads if there is
+/// no output yet.
 bool is_taken(GstCudaVisionMixer* self, GstVideoInterlaceMode mode) {
   const GstVideoInfo& output = GST_VIDEO_AGGREGATOR(self)->info;
   if (is_set(output)) return GST_VIDEO_INFO_INTERLACE_MODE(&output) == mode;
@@ -24,8 +24,9 @@ bool is_taken(GstCudaVisionMixer* self, GstVideoInterlaceMode mode) {
   return taken;
 }
 
-/// Hands a caps event to the base class. It applies the first caps of a pad at once, and later ones with the next frame. If the element
-/// stops before that frame, it applies them to the first frame of the next run instead, unless other later caps come.
+/// Hands a caps event to the base class. It applies the first caps of a pad at once, and later ones with the next
+/// frame. If the element stops before that frame, it applies them to the first frame of the next run instead, unless
+/// other later caps come.
 gboolean apply_caps(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) {
   bool& new_caps = as_mixer_pad(pad)->state->new_caps;
   const bool first = !is_set(GST_VIDEO_AGGREGATOR_PAD(pad)->info);
@@ -37,8 +38,9 @@ gboolean apply_caps(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) 
   return base_class()->sink_event(agg, pad, event);
 }
 
-/// Lets the base class accept caps of any interlace mode. It refuses other modes than that of the output or of the other pads, so
-/// the output has the mode of the caps while the base class handles the event. Frames are blended without regard to fields.
+/// Lets the base class accept caps of any interlace mode. It refuses other modes than that of the output or of the
+/// other pads, so the output has the mode of the caps while the base class handles the event. Frames are blended
+/// without regard to fields.
 gboolean take_caps(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) {
   GstCaps* caps;
   gst_event_parse_caps(event, &caps);
@@ -73,9 +75,9 @@ std::string misplaced(const GstSegment& segment) {
   return {};
 }
 
-/// The part of a segment whose running time is 0 or more, without the field `offset`; running times stay the same. A negative pad
-/// offset sets `offset`, and then the first frames have a negative running time, at which the base class aborts. It skips frames
-/// before the start of a segment.
+/// The part of a segment whose running time is 0 or more, without the field `offset`; running times stay the same. A
+/// negative pad offset sets `offset`, and then the first frames have a negative running time, at which the base class
+/// aborts. It skips frames before the start of a segment.
 GstSegment without_offset(GstSegment segment) {
   const guint64 offset = segment.offset;
   segment.offset = 0;
@@ -91,7 +93,8 @@ GstSegment without_offset(GstSegment segment) {
   return segment;
 }
 
-/// (transfer full) A segment event for `event` (taken) that the base class can place in time. Posts an error if there is none.
+/// (transfer full) A segment event for `event` (taken) that the base class can place in time. Posts an error if there
+/// is none.
 GstEvent* take_segment(GstCudaVisionMixer* self, GstCudaVisionMixerPad* pad, GstEvent* event) {
   const GstSegment* segment;
   gst_event_parse_segment(event, &segment);
@@ -115,8 +118,9 @@ GstEvent* take_segment(GstCudaVisionMixer* self, GstCudaVisionMixerPad* pad, Gst
 
 /// Called for every event when it arrives, in the upstream thread.
 ///
-/// When the streaming thread ends, as at EOS, GStreamer's aggregator drops all that its pads have queued, caps too. A flush starts it
-/// again, but upstream does not send the caps again. So caps that were not handled are queued once more before the segment after a flush.
+/// When the streaming thread ends, as at EOS, GStreamer's aggregator drops all that its pads have queued, caps too. A
+/// flush starts it again, but upstream does not send the caps again. So caps that were not handled are queued once more
+/// before the segment after a flush.
 GstFlowReturn sink_event_pre_queue(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) {
   GstCaps*& queued = as_mixer_pad(pad)->state->queued_caps;
   if (GST_EVENT_TYPE(event) == GST_EVENT_CAPS) {

@@ -115,7 +115,8 @@ class Composition {
     return {};
   }
 
-  /// The frame of a pad in the memory of the backend; nullptr if the frame does not fit the caps of the pad. Errors: resource.
+  /// The frame of a pad in the memory of the backend; nullptr if the frame does not fit the caps of the pad. Errors:
+  /// resource.
   Result<const Image*> picture(const MixerInput& input, GstBuffer* buffer) {
     MixerPadState& pad = *input.pad->state;
     if (pad.uploaded == buffer) return &pad.staging.image();
@@ -148,8 +149,8 @@ class Composition {
 
 namespace {
 
-/// Whether a pad has no frame yet, though one will come. The base class waits until all pads have frames, and then does not notice that a
-/// pad was added, or was flushed, in the meantime.
+/// Whether a pad has no frame yet, though one will come. The base class waits until all pads have frames, and then does
+/// not notice that a pad was added, or was flushed, in the meantime.
 bool lacks_frame(const MixerInput& input) {
   GstAggregatorPad* pad = GST_AGGREGATOR_PAD(input.pad);
   return !input.inactive && !gst_video_aggregator_pad_get_current_buffer(GST_VIDEO_AGGREGATOR_PAD(pad)) &&
@@ -182,7 +183,8 @@ GstFlowReturn aggregate_frames(GstVideoAggregator* vagg, GstBuffer* outbuf) {
   return GST_FLOW_ERROR;
 }
 
-/// Called in the upstream thread, while the streaming thread may use the frame of the pad. So the streaming thread drops the frame.
+/// Called in the upstream thread, while the streaming thread may use the frame of the pad. So the streaming thread
+/// drops the frame.
 GstFlowReturn flush_pad(GstAggregatorPad* pad, GstAggregator* agg) {
   as_mixer_pad(pad)->state->flushed = as_mixer_pad(pad)->state->after_flush = true;
   state_of(agg).some_flushed = true;  // after the pad's, so that the streaming thread finds the pad
@@ -203,8 +205,8 @@ void flush_pads(GstAggregator* agg) {
 
 namespace {
 
-/// Says why the base class failed while it collected frames: it does so at a frame without a timestamp, and posts no message. The pad of
-/// that frame may have been released since.
+/// Says why the base class failed while it collected frames: it does so at a frame without a timestamp, and posts no
+/// message. The pad of that frame may have been released since.
 void post_missing_timestamp(GstAggregator* agg) {
   std::string name = "a released pad";
   const Inputs inputs(as_mixer(agg));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// GstCudaVisionMixer: frames that wait in the element until the GPU has done their work, while it works on the next ones (async-depth).
+// GstCudaVisionMixer: frames that wait in the element until the GPU has done their work, while it works on the next
+// ones (async-depth).
 #include <utility>
 
 #include "gst/base/video_mixer_private.hpp"
@@ -64,8 +65,8 @@ GstFlowReturn flush(GstAggregator* agg) {
   return base_class()->flush(agg);
 }
 
-/// The time of the next frame, from which on the base class waits for late pads as long as the latency allows. It comes earlier by the
-/// time that frames wait here, which the latency contains too.
+/// The time of the next frame, from which on the base class waits for late pads as long as the latency allows. It comes
+/// earlier by the time that frames wait here, which the latency contains too.
 GstClockTime get_next_time(GstAggregator* agg) {
   const GstClockTime next = base_class()->get_next_time(agg), held = state_of(agg).held_time;
   return GST_CLOCK_TIME_IS_VALID(next) ? next - MIN(next, held) : next;

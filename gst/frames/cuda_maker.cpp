@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Buffers in CUDA memory of arrays. Arrays are ready on the maker's stream, which is the stream of its buffers since GStreamer
-// 1.24.
+// Buffers in CUDA memory of arrays. Arrays are ready on the maker's stream, which is the stream of its buffers since
+// GStreamer 1.24.
 //
-//   wrapped (1.24)   the buffer's memory is the array. Its sources are given back when the memory is freed and the GPU has done
-//                    all that was submitted by then: the library that owns the array would write it again at once
+//   wrapped (1.24)   the buffer's memory is the array. Its sources are given back when the memory is freed and the GPU
+//                    has done all that was submitted by then: the library that owns the array would write it again at
+//                    once
 //   copied           one copy on the device, into a buffer of a pool. Its sources are given back when the copy is done
 #include <string>
 
@@ -53,8 +54,8 @@ class CudaMaker : public Maker {
   GstBufferPool* pool_ = nullptr;
 };
 
-/// Whether rows of these planes are read correctly by elements that copy whole memories: they copy rows of the first plane's width,
-/// at its pitch, from the first plane's beginning to the end.
+/// Whether rows of these planes are read correctly by elements that copy whole memories: they copy rows of the first
+/// plane's width, at its pitch, from the first plane's beginning to the end.
 bool copies_as_a_whole(const Image& arrays, gsize offsets[3], gsize& size) {
   const std::ptrdiff_t pitch = arrays.planes[0].pitch;
   const std::size_t width = extent(arrays.geometry, 0).row_bytes;

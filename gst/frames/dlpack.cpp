@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Tensors of DLPack (https://dmlc.github.io/dlpack/latest/c_api.html). Written in C++ and not in Python, because consumers delete
-// tensors on any thread, without the interpreter's lock, and sometimes after the interpreter has ended.
+// Tensors of DLPack (https://dmlc.github.io/dlpack/latest/c_api.html). Written in C++ and not in Python, because
+// consumers delete tensors on any thread, without the interpreter's lock, and sometimes after the interpreter has
+// ended.
 #include "gst/frames/dlpack.hpp"
 
 #include "gst/frames/maker.hpp"
@@ -54,8 +55,9 @@ void wait_for_deletions() {
 
 }  // namespace
 
-/// Libraries for Python give arrays back under the interpreter's lock, for which a thread may have to wait long. A streaming thread, and the
-/// thread that drops references for all elements, must not. So unless this thread has the lock, another one deletes the sources.
+/// Libraries for Python give arrays back under the interpreter's lock, for which a thread may have to wait long. A
+/// streaming thread, and the thread that drops references for all elements, must not. So unless this thread has the
+/// lock, another one deletes the sources.
 void Sources::end() {
   const CudavisionPython* interpreter = python.load();
   if (!interpreter || interpreter->holds_gil()) {

@@ -50,7 +50,8 @@ int report(const Result<Outcome>& outcome, const char* what, char* error, std::s
 
 namespace {
 
-/// How long a frame that is to be written may have other users: elements that passed it on, or looked at it, may still drop theirs.
+/// How long a frame that is to be written may have other users: elements that passed it on, or looked at it, may still
+/// drop theirs.
 constexpr int writable_wait_ms = 1000;
 
 struct FrameMapping : Owner::Mapping {

@@ -13,8 +13,8 @@ gsize once(gsize* place, Make make) {
   return *place;
 }
 
-/// A meta of plain members. The member `block` points to a g_atomic_rc_box that copies of the meta share. `clear` frees what the
-/// block refers to; it may be null.
+/// A meta of plain members. The member `block` points to a g_atomic_rc_box that copies of the meta share. `clear` frees
+/// what the block refers to; it may be null.
 template <auto block, auto clear>
 struct BlockMeta;
 

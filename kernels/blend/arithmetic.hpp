@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The arithmetic of one pixel, shared by both backends: rounding, key, operators, and laying a pixel over another. class Blend has
-// the formulas. Both backends must call these functions in the same order, so that they give the same results.
+// The arithmetic of one pixel, shared by both backends: rounding, key, operators, and laying a pixel over another.
+// class Blend has the formulas. Both backends must call these functions in the same order, so that they give the same
+// results.
 #pragma once
 
 #include <cmath>
@@ -12,12 +13,12 @@ namespace cudavision::blend {
 
 // ---- Rounding -------------------------------------------------------------------------------------------------------
 
-/// Numbers around 1.5 · 2^23 are 1 apart: adding this to a number below 2^22 and subtracting it again rounds the number half to
-/// even, without a branch. With 0 instead, the number stays as it is.
+/// Numbers around 1.5 · 2^23 are 1 apart: adding this to a number below 2^22 and subtracting it again rounds the number
+/// half to even, without a branch. With 0 instead, the number stays as it is.
 inline constexpr float round_bias = 0x1.8p23f;
 CUDAVISION_HOST_DEVICE inline float rounded(float x, float rounding = round_bias) { return (x + rounding) - rounding; }
-/// Added before rounding to nearest, this rounds down instead. compositor's quotients are at least 1/256 apart, so an integer that
-/// float arithmetic made slightly too small is still not rounded to the next lower one.
+/// Added before rounding to nearest, this rounds down instead. compositor's quotients are at least 1/256 apart, so an
+/// integer that float arithmetic made slightly too small is still not rounded to the next lower one.
 inline constexpr float down_bias = -0.5f + 0x1p-10f;
 
 /// Rounds a sample to an integer. A half is rounded up, even if float arithmetic made it slightly too small.
@@ -117,7 +118,8 @@ enum class Matrices {
   bounded,  ///< R' is computed without Cb, and B' without Cr. R', G', B' of 0–1 give samples of which only chroma can exceed the largest
   equal,  ///< samples are R', G', B', all scaled and shifted alike; R', G', B' of 0–1 give samples
 };
-/// What is true of these matrices. The results of fused multiply-adds grow with each of their arguments, so corners are enough.
+/// What is true of these matrices. The results of fused multiply-adds grow with each of their arguments, so corners are
+/// enough.
 inline Matrices matrices_of(const Target& target) {
   const Matrix &to = target.to_rgb, &from = target.from_rgb;
   bool scales = true, bounded = to.m[0][1] == 0 && to.m[2][2] == 0;
@@ -135,9 +137,10 @@ inline Matrices matrices_of(const Target& target) {
   return scales ? Matrices::equal : bounded ? Matrices::bounded : Matrices::any;
 }
 
-/// Lays pixel s over pixel d. Both hold samples of the output; s[3] is the pad's own alpha in steps of the output's. k: the key's
-/// weight. Channels: what the output has: 1 for gray, 3 for colors, 4 with alpha. With Matrices::equal, the colors of a pixel whose alpha
-/// becomes 0 are undefined. to_rgb: the factors from the colors of s to R', G', B'; the constants are the target's.
+/// Lays pixel s over pixel d. Both hold samples of the output; s[3] is the pad's own alpha in steps of the output's. k:
+/// the key's weight. Channels: what the output has: 1 for gray, 3 for colors, 4 with alpha. With Matrices::equal, the
+/// colors of a pixel whose alpha becomes 0 are undefined. to_rgb: the factors from the colors of s to R', G', B'; the
+/// constants are the target's.
 template <Operator Op, int Channels, Matrices Known = Matrices::any>
 CUDAVISION_HOST_DEVICE inline void lay_pixel(const Target& target, const Layer& layer, float k, const Matrix& to_rgb,
                                              const float (&s)[4], float (&d)[4]) {

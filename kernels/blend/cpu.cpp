@@ -7,7 +7,8 @@
 //      ├───────────────────────┼───────────────────────┤  ┘
 //
 // A tile whose layers all have the output's samples and leave integers is composed in place, in the output itself
-// (cpu_in_place.hpp; subsampled chroma at odd places: cpu_phases.hpp). Any other tile is composed in rows of float32 and written once (cpu_rows.hpp). Both give the same result.
+// (cpu_in_place.hpp; subsampled chroma at odd places: cpu_phases.hpp). Any other tile is composed in rows of float32
+// and written once (cpu_rows.hpp). Both give the same result.
 #include <algorithm>
 #include <opencv2/core.hpp>
 

@@ -46,8 +46,8 @@ CUDAVISION_WIDE void copy_samples(const Patch& patch, std::uint16_t max) {
   });
 }
 
-/// Results that are fractions, rounded when they are stored. The arithmetic is that of lay_pixel(), so that tiles composed in place
-/// look like the others.
+/// Results that are fractions, rounded when they are stored. The arithmetic is that of lay_pixel(), so that tiles
+/// composed in place look like the others.
 template <typename T>
 void mix_rounded(const Patch& patch, float weight, T max) {
   patch.each_row([&](auto* above, auto* below, auto* to, int bytes) {
@@ -87,7 +87,8 @@ CUDAVISION_WIDE void over_opaque(const Layer& layer, Patch patch, int bit, unsig
   const auto bias = bias_255<std::uint16_t>(layer);
   patch.set = Word(255) << bit;
   patch.each_row([&](auto* s, auto* b, auto* d, int row_bytes) {
-    std::uint8_t weights[1024];  // the pixel's weight, once per byte: loops over bytes vectorize better than loops over pixels
+    // The pixel's weight, once per byte: loops over bytes vectorize better than loops over pixels.
+    std::uint8_t weights[1024];
     for (int left = row_bytes; left > 0;
          left -= int(sizeof weights), s += sizeof weights, b += sizeof weights, d += sizeof weights) {
       const int bytes = std::min(int(sizeof weights), left);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// A chroma sample belongs to 2 × 2 pixels (Y42B: 2 × 1). Where the chroma samples of a layer do not lie on those of the output, these
-// pixels show different samples of the layer, and the result is the mean of the four results:
+// A chroma sample belongs to 2 × 2 pixels (Y42B: 2 × 1). Where the chroma samples of a layer do not lie on those of the
+// output, these pixels show different samples of the layer, and the result is the mean of the four results:
 //
 //     output          layer at x 1, y 1            phases of one chroma sample of the output
 //     ┌───┬───┐       ┌───╎───┬                    [0][0]: shows layer sample a   [0][1]: b
@@ -8,14 +8,15 @@
 //     │       │       ╎┄┄┄╎┄┄┄╎
 //     └───┴───┘       │ c ╎ d │                    result: the mean, rounded half to even
 //
-// Phase [y][x] holds one of the pixels of each chroma sample: it is a plane with the size of the chroma plane, and the chroma of any
-// layer is a plane that is shifted against it by whole samples.
+// Phase [y][x] holds one of the pixels of each chroma sample: it is a plane with the size of the chroma plane, and the
+// chroma of any layer is a plane that is shifted against it by whole samples.
 //
 //   lay_one     one layer: the four phases stay in registers, and a phase outside of the layer shows the samples below
-//   lay_plane   several layers: each is laid over four planes of bytes with the loops of cpu_in_place.cpp; then the means
+//   lay_plane   several layers: each is laid over four planes of bytes with the loops of cpu_in_place.cpp; then the
+//               means
 //
-// Each phase is the integer that lay_pixel() computes for that pixel, and the mean of four integers is exact in float32, so the
-// result has the bits of the general path (cpu_rows.cpp).
+// Each phase is the integer that lay_pixel() computes for that pixel, and the mean of four integers is exact in
+// float32, so the result has the bits of the general path (cpu_rows.cpp).
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3")  // vectorized
 #endif
@@ -139,7 +140,8 @@ CUDAVISION_WIDE void mix_means(const Bytes (&above)[4], Bytes below, int alpha, 
     const std::uint8_t *const a = at(above[0]), *const b = at(above[1]), *const c = at(above[2]), *const d = at(above[3]);
     const std::uint8_t* const under = at(below);
     std::uint8_t* const out = to + row * pitch;
-    const auto words = [&](int i, auto&& part) {  // lanes of 16 bits, without a change of order: half of each word at a time
+    // Lanes of 16 bits, without a change of order: half of each word at a time.
+    const auto words = [&](int i, auto&& part) {
       const std::uint16_t rest = std::uint16_t(part(load<std::uint16_t>(under + i)) * of_below);
       const auto mixed = [&](const std::uint8_t* s) {
         return std::uint16_t(std::uint16_t(part(load<std::uint16_t>(s + i)) * of_above + rest) >> 8);
@@ -159,8 +161,8 @@ CUDAVISION_WIDE void mix_means(const Bytes (&above)[4], Bytes below, int alpha, 
     }
   }
 }
-/// Lays one layer over a part of a plane in which all samples have the same phases inside the layer. Outside of it the samples below
-/// are mixed with themselves, which does not change them.
+/// Lays one layer over a part of a plane in which all samples have the same phases inside the layer. Outside of it the
+/// samples below are mixed with themselves, which does not change them.
 void lay_part(const ChannelSet& set, const FormatInfo& format, const Target& target, const Layer& layer, const Layer* base,
               const Rect& tile, const Rect& part) {
   const Interleaved dst(format, set, target.channels), plane(format, set, layer.channels);

@@ -88,7 +88,8 @@ void load_row(const Layer& layer, const Channel& channel, const std::vector<Taps
 }
 
 // ---- One row of a layer ---------------------------------------------------------------------------------------------
-// The loops below use local copies of what they do not change: the compiler then knows that no store changes it, and vectorizes.
+// The loops below use local copies of what they do not change: the compiler then knows that no store changes it, and
+// vectorizes.
 
 /// The color of the key, from the picture's first pixel.
 void read_first(const Layer& layer, float (&key)[3]) {
@@ -146,7 +147,8 @@ void lay_row(const Target& target, const Layer& layer, int count, const Row& wei
     each(false);
 }
 
-/// A layer that hides everything is copied: d + 1 · (s − d) could keep the last bits of d, which may come from an earlier frame.
+/// A layer that hides everything is copied: d + 1 · (s − d) could keep the last bits of d, which may come from an
+/// earlier frame.
 void replace(const Layer& layer, int count, const Row (&pad)[4], int at, Row (&below)[4]) {
   for (int c = 0; c < 4; ++c) std::copy_n(pad[c], count, below[c] + at);
   if (layer.op != Operator::source) return;

@@ -9,7 +9,8 @@
 namespace cudavision::blend {
 namespace {
 
-/// Limits 16-bit samples to the largest sample, which `most` holds twice, for two samples per word. Bytes are not limited.
+/// Limits 16-bit samples to the largest sample, which `most` holds twice, for two samples per word. Bytes are not
+/// limited.
 __device__ __forceinline__ uint32_t capped(uint32_t words, uint32_t most) { return __vminu2(words, most); }
 __device__ __forceinline__ uint16_t capped(uint16_t word, uint32_t most) { return uint16_t(min(uint32_t(word), most & 0xffff)); }
 __device__ __forceinline__ uint8_t capped(uint8_t byte, uint32_t) { return byte; }
@@ -84,8 +85,8 @@ __device__ __forceinline__ bool writes(Planes planes, bool chroma) {
   return planes == Planes::all || chroma == (planes == Planes::chroma);
 }
 
-/// Copies `part`, which begins and ends between samples of chroma or at the sides of the output, from a layer with Layer::copies. All
-/// threads of the block take part.
+/// Copies `part`, which begins and ends between samples of chroma or at the sides of the output, from a layer with
+/// Layer::copies. All threads of the block take part.
 __device__ __forceinline__ void copy_layer(const Target& target, const CopyGroups& groups, const LayerPicture& layer,
                                            const Rect& part, Planes planes) {
   const int bytes = layer.sample_bytes;

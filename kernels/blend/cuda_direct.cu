@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Lays pictures of the output's format over a tile, plane by plane, in the output itself, where lay_parts (cuda_parts.cu) cannot: where
-// more than one of them shows, at the sides of pads, and over the background.
+// Lays pictures of the output's format over a tile, plane by plane, in the output itself, where lay_parts
+// (cuda_parts.cu) cannot: where more than one of them shows, at the sides of pads, and over the background.
 //
 //   1. find_part()     the tile of the block and its layers; or find_shown(),   cuda_visible.cuh
 //                      if the host could not find them
@@ -23,8 +23,8 @@ __device__ __forceinline__ Rect part_of(const Rect& tile, const int4& visible) {
   return {left, top, min(visible.z, tile.x + tile.width) - left, min(visible.w, tile.y + tile.height) - top};
 }
 
-/// Composes the chroma of each pixel in shared memory, `pixels`, and stores the means: for tiles in which an edge parts a sample. The
-/// output has the chroma below the layers of the list.
+/// Composes the chroma of each pixel in shared memory, `pixels`, and stores the means: for tiles in which an edge parts
+/// a sample. The output has the chroma below the layers of the list.
 template <int Unit, int N>
 __device__ __forceinline__ void lay_chroma(const DirectParams<N>& p, std::uint64_t layers, const Rect& tile, int c,
                                            uint8_t* pixels) {
@@ -32,7 +32,8 @@ __device__ __forceinline__ void lay_chroma(const DirectParams<N>& p, std::uint64
   const Target& target = p.target;
   const PlanePart plane{tile, target.channels[c].data - bytes_before(target, c), uint32_t(target.channels[c].pitch)};
   const int shift = target.shift_y, across = (tile.width + 1) / 2, down = (tile.height + shift) >> shift;
-  // f(the sample in the output, the pixels of its upper row, those of its lower row); the sides of the output may have one of them.
+  // f(the sample in the output, the pixels of its upper row, those of its lower row); the sides of the output may have
+  // one of them.
   const auto each_sample = [&](auto&& f) {
     for (int i = threadIdx.x; i < across * down; i += 32 * warps) {
       const int x = i % across, y = i / across;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Lays a picture over another one of the same 8-bit format and of the output's size with an operator on R', G' and B' (subtract, multiply,
-// screen, difference, min, max). The arithmetic is lay_pixel(), as in cuda_compose.cu; this kernel moves 16 bytes at a time.
+// Lays a picture over another one of the same 8-bit format and of the output's size with an operator on R', G' and B'
+// (subtract, multiply, screen, difference, min, max). The arithmetic is lay_pixel(), as in cuda_compose.cu; this kernel
+// moves 16 bytes at a time.
 //
 //   operate_gray, operate_pixels: one thread for each chunk of 16 bytes: 16 gray samples, or 4 pixels of four bytes.
 //
@@ -65,7 +66,8 @@ __global__ void __launch_bounds__(tuning.operate_threads) operate_gray(const __g
   store_chunk(plane.dst + y * plane.dst_pitch, x, plane.row_bytes, out);
 }
 
-/// Channels: 3, or 4 with alpha. Fourth: the byte that is alpha or padding. The other bytes are R', G' and B' in any order.
+/// Channels: 3, or 4 with alpha. Fourth: the byte that is alpha or padding. The other bytes are R', G' and B' in any
+/// order.
 template <Operator Op, int Channels, int Fourth>
 __global__ void __launch_bounds__(tuning.operate_threads, tuning.operate_pixel_blocks)
     operate_pixels(const __grid_constant__ OperateJob job) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Mixes two pictures of one 8-bit format and of the output's size: d + weight · (s − d) on stored samples. This is the most common
-// case of blending, and it is limited by memory, so each thread moves 16 bytes at a time.
+// Mixes two pictures of one 8-bit format and of the output's size: d + weight · (s − d) on stored samples. This is the
+// most common case of blending, and it is limited by memory, so each thread moves 16 bytes at a time.
 //
 //   mix_planes, mix_pixels: one thread for each chunk of 16 bytes, numbered through all rows of all planes.
 //
@@ -17,7 +17,8 @@
 // Where to change what
 //   which frames come here, and which kernel they take   schedule_pair() in cuda_schedule.cpp
 //   threads of a block                                   cuda_tuning.hpp
-//   how pixels of four bytes are mixed                   PixelMix and pixel_mix() in cuda_schedule.cpp; mixed_pixel() here
+//   how pixels of four bytes are mixed                   PixelMix and pixel_mix() in cuda_schedule.cpp; mixed_pixel()
+//                                                        here
 //   how samples are rounded                              mixed() here
 #include "kernels/blend/cuda_chunk.cuh"
 #include "kernels/blend/cuda_launch.hpp"
@@ -40,8 +41,8 @@ __device__ __forceinline__ uint32_t mixed_word(uint32_t s, uint32_t d, const flo
 
 // ---- Kernels --------------------------------------------------------------------------------------------------------
 
-/// The key's weight of pixels that share chroma, or have none: their R', G' and B' differ from each other only by luma · slope, so
-/// the largest difference to the key follows from luma and from the differences at luma 0.
+/// The key's weight of pixels that share chroma, or have none: their R', G' and B' differ from each other only by luma
+/// · slope, so the largest difference to the key follows from luma and from the differences at luma 0.
 struct LumaKey {
   float slope, above, below;
 
@@ -81,8 +82,8 @@ __global__ void __launch_bounds__(tuning.pair_threads) mix_planes(const __grid_c
   store_chunk(plane.dst + y * plane.dst_pitch, x, plane.row_bytes, out);
 }
 
-/// Mixes one pixel of four bytes. s: the upper pixel, d: the lower one, k: the key's weight. Fourth: the byte that is alpha or
-/// padding.
+/// Mixes one pixel of four bytes. s: the upper pixel, d: the lower one, k: the key's weight. Fourth: the byte that is
+/// alpha or padding.
 template <PixelMix Mix, int Fourth>
 __device__ __forceinline__ uint32_t mixed_pixel(const PairJob& job, uint32_t s, uint32_t d, float k) {
   constexpr float max = 255;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Cuts the output into parts in which the same layers show, so that blocks of lay_tiles need not search for them, and so that tiles begin
-// where pads begin. Example: a pad over a picture of the output's size.
+// Cuts the output into parts in which the same layers show, so that blocks of lay_tiles need not search for them, and
+// so that tiles begin where pads begin. Example: a pad over a picture of the output's size.
 //
 //     x0      x1 x2      x3 x4      x5
 //  y0 ┌───────────────────────────────┐   Each edge of a pad becomes two cuts, at the multiples of `step` around it.
@@ -117,7 +117,8 @@ bool find_parts(const Target& target, const std::vector<Layer>& layers, int step
   return true;
 }
 
-/// Finds the parts of all planes. Chroma that is subsampled has parts of its own, unless the background shows. False: there are too many.
+/// Finds the parts of all planes. Chroma that is subsampled has parts of its own, unless the background shows. False:
+/// there are too many.
 bool find_all_parts(const Target& target, const std::vector<Layer>& layers, Parts& parts) {
   parts.count = 0;
   const int step_x = 1 << target.shift_x, step_y = 1 << target.shift_y;
@@ -133,8 +134,8 @@ int divide_up(int n, int d) { return (n + d - 1) / d; }
 int tiles_across(const Part& part) { return divide_up(part.rect.x + part.rect.width - first_tile(part), part.tile_width); }
 int tiles_down(const Part& part) { return divide_up(part.rect.height, part.tile_height); }
 
-/// The largest tiles of width × `most` pixels, or a power of two less, of which there are enough. `most` is a multiple of `least`. Those
-/// of chroma have 2^shift times as many rows.
+/// The largest tiles of width × `most` pixels, or a power of two less, of which there are enough. `most` is a multiple
+/// of `least`. Those of chroma have 2^shift times as many rows.
 void set_tiles(Part* begin, Part* end, int width, int most, int least, int wanted, int shift = 0) {
   for (int height = most;; height /= 2) {
     int blocks = 0;

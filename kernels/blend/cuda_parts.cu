@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Lays walls and insets of the output's 8-bit format: parts of the output that one picture covers, copied or scaled, and pixels that are
-// blended with a picture that is only copied there. A block has a tile of a part, of one plane or of all.
+// Lays walls and insets of the output's 8-bit format: parts of the output that one picture covers, copied or scaled,
+// and pixels that are blended with a picture that is only copied there. A block has a tile of a part, of one plane or
+// of all.
 //
 //   start of the blocks   s  c  c  c  s  c  c  c  s …   c  c     s: tiles that are scaled, c: tiles that are copied;
 //                                                                block_number()
@@ -39,7 +40,8 @@ __device__ __forceinline__ void read_pixel(const LayerPicture& layer, const Sour
   layer.sampling == Sampling::area ? read(Area()) : read(Linear());
 }
 
-/// Stores samples of subsampled chroma, each the mean of its pixels, which are rounded before. Each pixel is of the highest layer there.
+/// Stores samples of subsampled chroma, each the mean of its pixels, which are rounded before. Each pixel is of the
+/// highest layer there.
 template <int Unit, int N>
 __device__ __forceinline__ void lay_edges(const DirectParams<N>& p, std::uint64_t layers, const Rect& tile, int c) {
   const Target& target = p.target;

@@ -17,15 +17,15 @@ __device__ __forceinline__ float fetch(const Layer& layer, const uint8_t* at) {
   return float(sample<T>(layer, at));
 }
 
-/// Returns the address and hides how it was computed. Otherwise the compiler computes the address of each sample anew from the
-/// plane's, as one long sum.
+/// Returns the address and hides how it was computed. Otherwise the compiler computes the address of each sample anew
+/// from the plane's, as one long sum.
 __device__ __forceinline__ const uint8_t* settled(const uint8_t* at) {
   asm("" : "+l"(at));
   return at;
 }
 
-/// Reads each component by itself: planes, or interleaved samples that do not form aligned words. The components First …
-/// First + Count − 1 have the same step and subsampling.
+/// Reads each component by itself: planes, or interleaved samples that do not form aligned words. The components First
+/// … First + Count − 1 have the same step and subsampling.
 template <typename T>
 struct Channels {
   static __device__ __forceinline__ const uint8_t* row(const Layer& layer, int c, int y) {
@@ -201,7 +201,8 @@ __device__ __forceinline__ void read(const Layer& layer, const PadPoints& at, Sa
     bytes ? Channels<uint8_t>::read<How>(layer, at, s) : Channels<uint16_t>::read<How>(layer, at, s);
 }
 
-/// Reads the pad's samples at the thread's pixels; alpha in steps of the output's. Missing components get their neutral values.
+/// Reads the pad's samples at the thread's pixels; alpha in steps of the output's. Missing components get their neutral
+/// values.
 __device__ __forceinline__ void read(const Layer& layer, const PadPoints& at, Samples& s) {
   switch (layer.sampling) {
     case Sampling::point:

@@ -10,7 +10,8 @@
 //   │ warp 0                    │                  │
 //   └───────────────────────────┴──────────────────┘
 //
-// A thread computes the positions along x once for all of its rows. Lane k computes the positions along y of the warp's row k.
+// A thread computes the positions along x once for all of its rows. Lane k computes the positions along y of the warp's
+// row k.
 #pragma once
 
 #include "kernels/blend/cuda_copy.cuh"
@@ -61,7 +62,8 @@ __device__ __forceinline__ void store_bytes(const uint32_t (&byte)[Unit], uint8_
     for (int c = 0; c < Unit; ++c) at[c] = uint8_t(byte[c]);
 }
 
-/// Selects the components of a pixel of four bytes, the last one of which is alpha or padding, as numbers around round_bias.
+/// Selects the components of a pixel of four bytes, the last one of which is alpha or padding, as numbers around
+/// round_bias.
 __device__ __forceinline__ void pixel_order(const Packed& packed, uint32_t (&order)[4]) {
 #pragma unroll
   for (int c = 0; c < 4; ++c) order[c] = 0x7650 | packed.order[c];
@@ -105,7 +107,8 @@ struct Pixel {
 
 static_assert(tuning.direct_strips * tuning.rows <= 16, "the lanes of a warp hold the positions of its rows");
 
-/// Scales a plane of a layer. A thread has N columns, 32 apart, and R rows at once: rows of its own, or those that share chroma.
+/// Scales a plane of a layer. A thread has N columns, 32 apart, and R rows at once: rows of its own, or those that
+/// share chroma.
 template <typename Sampler, int Unit, Use How>
 __device__ __forceinline__ void scale_plane(const Target& target, const LayerPicture& layer, const Source& from, const Below& below,
                                             const PlanePart& to) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Private: what a backend computes, and the two backends. resolve.cpp turns the public parameters of each frame into one Target and
-// a list of Layers; a Composer computes them. Device code reads these structs as kernel parameters.
+// Private: what a backend computes, and the two backends. resolve.cpp turns the public parameters of each frame into
+// one Target and a list of Layers; a Composer computes them. Device code reads these structs as kernel parameters.
 #pragma once
 
 #include <cstddef>
@@ -55,8 +55,8 @@ struct Matrix {
   }
 };
 
-/// Maps output pixel i of a pad to a position in a plane, along one axis: start + i · step, in units of 2^-32 samples. Both are
-/// rounded up by less than one unit, so the error grows with i but never reaches the next sample.
+/// Maps output pixel i of a pad to a position in a plane, along one axis: start + i · step, in units of 2^-32 samples.
+/// Both are rounded up by less than one unit, so the error grows with i but never reaches the next sample.
 struct Axis {
   std::int64_t start, step;
   int low, high;  ///< the first and the last sample that are shown
@@ -117,7 +117,8 @@ struct Target {
   float background[4], checker[4];  ///< checker: the color of every other square; equal to background if there is no checker
 };
 
-/// All interleaved channels of a set as one channel: it starts at the set's first sample, and a step is one whole pixel.
+/// All interleaved channels of a set as one channel: it starts at the set's first sample, and a step is one whole
+/// pixel.
 Channel whole_plane(const FormatInfo& format, const ChannelSet& set, const Channel (&channels)[4]);
 
 /// Fills what depends on the output's format and size alone.
@@ -132,7 +133,8 @@ class Composer {
  public:
   virtual ~Composer() = default;
 
-  /// Composes the layers, the lowest first, and writes every sample of the target. Does not wait for CUDA. Errors: resource.
+  /// Composes the layers, the lowest first, and writes every sample of the target. Does not wait for CUDA. Errors:
+  /// resource.
   virtual Status submit(const Target& target, const std::vector<Layer>& layers, Queue queue) = 0;
 };
 

@@ -57,8 +57,8 @@ double absolute_sum(const std::vector<double>& weights) {
   return std::accumulate(weights.begin(), weights.end(), 0.0, [](double sum, double w) { return sum + std::abs(w); });
 }
 
-/// Finds a column and a row with weights = column·rowᵀ; leaves both empty if the rank is above 1. Integers are split into integers
-/// (the row is divided by its greatest common divisor), so that two passes stay exact.
+/// Finds a column and a row with weights = column·rowᵀ; leaves both empty if the rank is above 1. Integers are split
+/// into integers (the row is divided by its greatest common divisor), so that two passes stay exact.
 void split(Plan& plan, bool integers) {
   const int width = plan.width, height = plan.height;
   if (width == 1 || height == 1) return;
@@ -177,8 +177,8 @@ Result<Plan> resolve(const Params& params, const Geometry& geometry) {
 
   const FormatInfo& format = info(geometry.format);
   const double largest_sum = absolute_sum(plan.weights) * format.max_value();
-  // float32 holds integers up to 2^24. A sum of real weights has an error of up to 2^-24 of the largest sum for each term; for sums
-  // below 2^20 (8 bits) that is far less than one step.
+  // float32 holds integers up to 2^24. A sum of real weights has an error of up to 2^-24 of the largest sum for each
+  // term; for sums below 2^20 (8 bits) that is far less than one step.
   plan.wide = integers ? largest_sum > 0x1p24 : largest_sum > 0x1p20 * (1 << (format.depth - 8));
   if (plan.gradient())
     plan.scale = std::abs(plan.scale);

@@ -10,8 +10,8 @@
 namespace cudavision::convolve {
 namespace {
 
-/// Kernels of this many weights or more are faster if samples are converted to float first. GRAY8, 1920 × 1080: 15 × 15 takes 13.4
-/// ms in float and 19.1 ms from bytes; 3 × 3 takes 0.8 ms and 0.6 ms.
+/// Kernels of this many weights or more are faster if samples are converted to float first. GRAY8, 1920 × 1080: 15 × 15
+/// takes 13.4 ms in float and 19.1 ms from bytes; 3 × 3 takes 0.8 ms and 0.6 ms.
 constexpr int many_taps = 50;
 
 class CpuConvolve final : public cpu::CpuFilter {
@@ -35,8 +35,8 @@ class CpuConvolve final : public cpu::CpuFilter {
     sum_depth_ = wide ? CV_64F : CV_32F;
     const double scale = direct_ ? plan_.scale : 1;
     if (plan_.separable()) {
-      // The factors 2 and ½ keep OpenCV from a path that rounds ties up: it takes that path if both kernels are symmetric, positive
-      // and sum to 1.
+      // The factors 2 and ½ keep OpenCV from a path that rounds ties up: it takes that path if both kernels are
+      // symmetric, positive and sum to 1.
       row_ = cv::Mat(plan_.row, true).t() * 2;
       column_ = cv::Mat(plan_.column, true) * (scale / 2);
     } else {
@@ -95,8 +95,8 @@ class CpuConvolve final : public cpu::CpuFilter {
       values.convertTo(floats, sum_depth_);
       values = floats;
     }
-    // values(inner) is a part of a matrix: OpenCV reads the samples around it, so its own border does not matter, and it uses no
-    // DFT.
+    // values(inner) is a part of a matrix: OpenCV reads the samples around it, so its own border does not matter, and
+    // it uses no DFT.
     compute(index, values(inner), result, scratch);
     set.write(result, frame(at), out(at));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Separable 3×3 kernels of integers whose sums fit 16 bits (Sobel, Scharr, Prewitt), on bytes: twice the samples per instruction of
-// OpenCV's sums, and no pass over the sums afterwards.
+// Separable 3×3 kernels of integers whose sums fit 16 bits (Sobel, Scharr, Prewitt), on bytes: twice the samples per
+// instruction of OpenCV's sums, and no pass over the sums afterwards.
 #pragma once
 
 #include <cstdint>

@@ -29,7 +29,8 @@ namespace {
 template <typename P>
 class Convolve : public cuda::CudaFilter {
  public:
-  /// `params`: with the weights. `scale`: what the sums of the kernel's weights and samples are multiplied by, besides Plan::scale.
+  /// `params`: with the weights. `scale`: what the sums of the kernel's weights and samples are multiplied by, besides
+  /// Plan::scale.
   Convolve(Plan plan, const Schedule& schedule, const void* kernel, const P& params, double scale)
       : CudaFilter(plan.geometry), plan_(std::move(plan)), schedule_(schedule), kernel_(kernel), params_(params), scale_(scale) {
     params_.width = plan_.width;
@@ -111,7 +112,8 @@ class Convolve : public cuda::CudaFilter {
     int last_own = 0;
     for (int c = 0; c < channels; ++c)
       if (view.own >> c & 1) last_own = c;
-    job.row_bytes = (view.width - 1) * channels + last_own + 1;  // the byte after the last one of packed 4:2:2 may not exist
+    // The byte after the last one of packed 4:2:2 may not exist.
+    job.row_bytes = (view.width - 1) * channels + last_own + 1;
     job.unit = 0;
     for (int unit : {4, 8, 16})
       if (aligned_to(from.data, from.pitch, unit)) job.unit = unit;
@@ -184,7 +186,8 @@ Halves halves_of(const Plan& plan) {
 /// Each lane of a warp reads the weights that its samples have in the matrix of each row.
 MatrixStripParams strip_params(const Plan& plan, const Halves& halves, int side) {
   MatrixStripParams params;
-  const int left = 4 - plan.anchor_x, top = side / 2 - plan.anchor_y;  // windows begin 4 samples before the first result
+  // Windows begin 4 samples before the first result.
+  const int left = 4 - plan.anchor_x, top = side / 2 - plan.anchor_y;
   for (int part = 0; part < 2; ++part)
     for (int k = 0; k < side; ++k)
       for (int lane = 0; lane < 32; ++lane) {

@@ -25,8 +25,8 @@ __device__ __forceinline__ void with_channels(int channels, F&& f) {
   }
 }
 
-/// Four samples of channel c from column x of a row (−1: the border value) on, inside the frame or not: one word of four bytes, or
-/// two words of two samples each. Not inlined, because it is rare.
+/// Four samples of channel c from column x of a row (−1: the border value) on, inside the frame or not: one word of
+/// four bytes, or two words of two samples each. Not inlined, because it is rare.
 template <typename T>
 __device__ __noinline__ uint2 load_any(const SetView& view, int c, int x, int row) {
   std::uint32_t words[2] = {};
@@ -59,9 +59,9 @@ __device__ __forceinline__ void pick_channel(const std::uint32_t (&raw)[2][C * s
   }
 }
 
-/// The block loads channel c of a tile of `rows` rows and `quads` quads, which begins at column x of the frame (any number), and
-/// calls sink(row, quad, words) with the planar samples of each quad. row_index[i]: the row of the frame for row i of the tile; −1:
-/// the border value.
+/// The block loads channel c of a tile of `rows` rows and `quads` quads, which begins at column x of the frame (any
+/// number), and calls sink(row, quad, words) with the planar samples of each quad. row_index[i]: the row of the frame
+/// for row i of the tile; −1: the border value.
 template <typename T, int C, typename Sink>
 __device__ __forceinline__ void fill_tile(const SetView& view, int c, int x, const int* row_index, int quads, int rows, Sink sink) {
   constexpr int n = sizeof(T), batch = C * n == 1 ? 6 : 2;  // quads of a thread that load at the same time
@@ -104,7 +104,8 @@ __device__ __forceinline__ void fill_tile(const SetView& view, int c, int x, con
       sink(row, item - row * quads, words);
     }
   }
-  // Quads that are not in the frame have their own loop: in the loop above they would need registers that the loads need.
+  // Quads that are not in the frame have their own loop: in the loop above they would need registers that the loads
+  // need.
   if (is_direct(row_index[0], x - skew) && is_direct(row_index[rows - 1], x - skew + 4 * (quads - 1))) return;
   for (int item = threadIdx.x; item < rows * quads; item += blockDim.x) {
     const int row = item * inverse >> 22, quad = item - row * quads, source = row_index[row];

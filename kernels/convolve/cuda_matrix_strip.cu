@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Kernels of up to 7 × 7 weights on 8-bit samples: a block goes down a strip, weights and sums stay in registers.
 //
-//   grid: the sets of the format one after the other; in a set, the first and the last column of blocks first. These fill in samples
-//   outside the frame, so they have fewer rows (strip_place in cuda_schedule.hpp)
+//   grid: the sets of the format one after the other; in a set, the first and the last column of blocks first. These
+//   fill in samples outside the frame, so they have fewer rows (strip_place in cuda_schedule.hpp)
 //
 //   |<-- 128 pixels -->|
 //   +------------------+--------- … -+ -         a block: strip_warps warps side by side. Every step, for a group
@@ -17,16 +17,20 @@
 //
 //   shared memory: ring of groups of source rows | complete rows of each warp | map of the sides      (StripLayout)
 //
-// The loop exists twice. Plain groups meet nothing that is rare: results are whole units of 16 bytes; all of one to three channels are
-// computed, or three of four; there are no absolute values and no pixels to replace. Their loop has half of the instructions. Of four
-// channels it computes three, and Units::write puts them beside the input's fourth one.
+// The loop exists twice. Plain groups meet nothing that is rare: results are whole units of 16 bytes; all of one to
+// three channels are computed, or three of four; there are no absolute values and no pixels to replace. Their loop has
+// half of the instructions. Of four channels it computes three, and Units::write puts them beside the input's fourth
+// one.
 //
 // Where to change what:
-//   another border         kernels/core/border.hpp; one whose pixels are not computed: edges_of() and replace_edges() in cuda_units.cuh
-//   another sample type    cuda_matrix.cuh (halves_of), Strip::step and Strip::store; 16-bit samples run in cuda_small.cu and cuda_tile.cu
+//   another border         kernels/core/border.hpp; one whose pixels are not computed: edges_of() and replace_edges()
+//                          in cuda_units.cuh
+//   another sample type    cuda_matrix.cuh (halves_of), Strip::step and Strip::store; 16-bit samples run in
+//                          cuda_small.cu and cuda_tile.cu
 //   another block shape    cuda_tuning.hpp (strip_…), StripLayout and strip_place in cuda_schedule.hpp
 //   which groups are plain convolve_strip(), RowRing::plain, Units::plain
-//   which kernels run here cuda_schedule.cpp (make_schedule); another side: tuning.small_reach, choose() below, MatrixStripParams
+//   which kernels run here cuda_schedule.cpp (make_schedule); another side: tuning.small_reach, choose() below,
+//                          MatrixStripParams
 #include "kernels/convolve/cuda_matrix.cuh"
 #include "kernels/convolve/cuda_rows.cuh"
 #include "kernels/convolve/cuda_units.cuh"
@@ -63,7 +67,8 @@ struct Strip {
 
   /// `skips_first`: plain steps of four channels compute the last three, else the first three.
   __device__ __forceinline__ Strip(const MatrixStripParams& p, const MatrixJob& job, bool skips_first) : sums{} {
-    // hide_origin() makes this a load from memory. Parameters indexed by lanes would be read from constant memory, one lane after the other.
+    // hide_origin() makes this a load from memory. Parameters indexed by lanes would be read from constant memory, one
+    // lane after the other.
     const uint2* fragments = &p.fragments[0][0][threadIdx.x % 32];
     hide_origin(fragments);
 #pragma unroll
@@ -90,8 +95,9 @@ struct Strip {
     for (int h = 0; h < 2; ++h) load_shared<4 * C>(from + 64 * C * h, words[h]);
   }
 
-  /// Adds a row of samples, and writes the row of results that it completes. `to`: the lane's first pair of results. Plain: all channels
-  /// are filtered, or three neighbouring ones of four, which become the first three of the results; without absolute values.
+  /// Adds a row of samples, and writes the row of results that it completes. `to`: the lane's first pair of results.
+  /// Plain: all channels are filtered, or three neighbouring ones of four, which become the first three of the results;
+  /// without absolute values.
   template <bool Plain>
   __device__ __forceinline__ void step(const std::uint32_t (&words)[2][C], unsigned char* to) {
     constexpr int channels = Plain && C == 4 ? 3 : C;
@@ -205,7 +211,8 @@ __device__ __forceinline__ void convolve_strip(const MatrixStripParams& p, const
   int plain_end = is_plain ? min(units.whole_end, groups) : 0;
   if (plain_begin >= plain_end) plain_end = 0;
   bool skips_first = C == 4 && plain_end > 0 && view.filtered == 14;
-  // Plain groups that skip the first channel have the sums of channel c at c − 1, other groups at c: a block must not have both.
+  // Plain groups that skip the first channel have the sums of channel c at c − 1, other groups at c: a block must not
+  // have both.
   if (skips_first && (plain_begin > 0 || plain_end < groups)) skips_first = false, plain_end = 0;
 
   if (has_sides) ring.make_map();
@@ -233,7 +240,8 @@ __device__ __forceinline__ void convolve_strip(const MatrixStripParams& p, const
       __syncwarp();
       if (active) {
         const unsigned char* const at = from + slot * (rows * Layout::pitch);
-        // The next row is loaded before a row is stored: the compiler keeps their order. Other cases need the registers.
+        // The next row is loaded before a row is stored: the compiler keeps their order. Other cases need the
+        // registers.
         constexpr bool early = C <= 2 || (Plain && K < 7);
         std::uint32_t words[early ? 2 : 1][2][C];
         if constexpr (early) strip.load(at, words[0]);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Kernels of any size on 8-bit samples: a block goes down a column of tiles. While it multiplies one tile, the next one is copied to
-// shared memory. Windows are walked in steps of 16 samples across, and down each step the rows slide through registers.
+// Kernels of any size on 8-bit samples: a block goes down a column of tiles. While it multiplies one tile, the next one
+// is copied to shared memory. Windows are walked in steps of 16 samples across, and down each step the rows slide
+// through registers.
 //
 //        |<- 128 results + the window ->|
 //        +------------------------------+ -
@@ -13,8 +14,8 @@
 //   shared memory: weights [part][parity][height][weight_row] | one or two tiles: bytes as in the frame
 //                                                               (cuda_tile_rows.cuh)
 //
-// The first step begins at the multiple of 4 samples at or before the first window: `skew` is the distance. A warp multiplies up to N
-// channels of a set of C at once; if more are filtered, it goes over the tile again.
+// The first step begins at the multiple of 4 samples at or before the first window: `skew` is the distance. A warp
+// multiplies up to N channels of a set of C at once; if more are filtered, it goes over the tile again.
 //
 // Where to change what:
 //   another border         kernels/core/border.hpp; one whose pixels are not computed: store_any()
@@ -72,8 +73,8 @@ struct Picker {
   }
 };
 
-/// The weights of a block in shared memory: each row, with matrix_zeros zeros before it and zeros after it, is stored twice: as pairs that
-/// begin at even and at odd places.
+/// The weights of a block in shared memory: each row, with matrix_zeros zeros before it and zeros after it, is stored
+/// twice: as pairs that begin at even and at odd places.
 struct Weights {
   const std::uint32_t* words;
   int height, row, parity;  ///< row: words of a row; parity: from the even to the odd places
@@ -175,7 +176,8 @@ struct Step {
   }
 };
 
-/// Writes those bytes of two pixels that lie in the region, belong to `mask` and are not copied. `source`: the source's pixels.
+/// Writes those bytes of two pixels that lie in the region, belong to `mask` and are not copied. `source`: the source's
+/// pixels.
 template <int C>
 __device__ __noinline__ void store_any(const MatrixJob& job, int mask, int x, int y, uint2 results, const unsigned char* source) {
   const SetView& view = job.view;
@@ -197,8 +199,8 @@ __device__ __noinline__ void store_any(const MatrixJob& job, int mask, int x, in
   }
 }
 
-/// Scales and writes the sums of a warp. (x, y): its first result; `source`: that pixel in the tile. first: also writes channels that are
-/// copied.
+/// Scales and writes the sums of a warp. (x, y): its first result; `source`: that pixel in the tile. first: also writes
+/// channels that are copied.
 template <int C, int N, int R>
 __device__ __forceinline__ void store(const MatrixJob& job, const Picker<C, N>& picker, bool first, const float (&sums)[N][R][4],
                                       int x, int y, const unsigned char* source, int pitch) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Parameters of the kernels, and which kernel serves a format. Kernels take their parameters by value: streams never share weights.
+// Parameters of the kernels, and which kernel serves a format. Kernels take their parameters by value: streams never
+// share weights.
 #pragma once
 
 #include <cstdint>
@@ -62,7 +63,8 @@ static_assert(small_most_side == 7, "choose() and MatrixStripParams have the sid
 using SmallParams = KernelParams<SmallJob, float, 2 * small_most_side * small_most_side>;
 template <typename Acc>
 using TwoPassParams = KernelParams<TileJob<Acc>, Acc, 2 * padded_side>;
-/// Rows of weights are padded to whole quads in float32; padded float64 rows would exceed the limit of kernel parameters.
+/// Rows of weights are padded to whole quads in float32; padded float64 rows would exceed the limit of kernel
+/// parameters.
 template <typename Acc>
 using DirectParams = KernelParams<TileJob<Acc>, Acc, max_side*(sizeof(Acc) == 4 ? padded_side : max_side)>;
 
@@ -72,8 +74,8 @@ struct MatrixParams {
   MatrixJob jobs[3];
   int width = 1, height = 1, anchor_x = 0, anchor_y = 0;
 };
-// Half-precision weights: the larger parts (or the first kernel), then the smaller parts (or the second kernel). The driver copies the
-// parameters at each launch, so those of the strips, which small kernels use, are a quarter as large.
+// Half-precision weights: the larger parts (or the first kernel), then the smaller parts (or the second kernel). The
+// driver copies the parameters at each launch, so those of the strips, which small kernels use, are a quarter as large.
 struct MatrixStripParams : MatrixParams {
   uint2 fragments[2][7][32];  ///< by part, row of weights, lane
 };

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The source rows of a block in shared memory, for cuda_matrix_strip.cu: groups of rows in a ring of slots, copied ahead of their use.
+// The source rows of a block in shared memory, for cuda_matrix_strip.cu: groups of rows in a ring of slots, copied
+// ahead of their use.
 //
 //   columns of a row      0          first                           last        end
 //                         | sides    | copied in units of 16 bytes   | sides     |
 //   row of the picture    begin      … inside the row, aligned …     … the block's pixels and 4 more
 //
-//   thread i copies of each group row i / per_row: units i % per_row, then every per_row-th one, from the block's first pixel on and with
-//            the window's left end last. So most requests are of whole lines of the cache (128 bytes)
-//   sides:   bytes outside the row, and those that no whole unit holds. They are filled in when the group has arrived, by a map that is
-//            made once: each byte's place in the row, or its border value. Most places lie in the tile itself.
+//   thread i copies of each group row i / per_row: units i % per_row, then every per_row-th one, from the block's first
+//            pixel on and with the window's left end last. So most requests are of whole lines of the cache (128 bytes)
+//   sides:   bytes outside the row, and those that no whole unit holds. They are filled in when the group has arrived,
+//            by a map that is made once: each byte's place in the row, or its border value. Most places lie in the tile
+//            itself.
 #pragma once
 
 #include "kernels/convolve/cuda_params.cuh"
@@ -26,8 +28,8 @@ __device__ __forceinline__ int place_of(const SetView& view, int byte) {
   return column < 0 ? ~int(view.border_value[channel]) : column * C + channel;
 }
 
-/// The columns of a row of the tile, see above. `first`, `last`: multiples of the unit. Byte `begin` of a row of the picture is column 0.
-/// Columns before `needed` are in no window.
+/// The columns of a row of the tile, see above. `first`, `last`: multiples of the unit. Byte `begin` of a row of the
+/// picture is column 0. Columns before `needed` are in no window.
 struct Columns {
   int begin, needed, first, last, end;
 
@@ -62,8 +64,8 @@ static __device__ __noinline__ void copy_any(const MatrixJob& job, unsigned char
   }
 }
 
-/// Byte `byte` of the row of the picture that stands for any row. Outside the frame no row does with Border::fill and Border::copy, for
-/// which any value serves. (With Border::constant nobody asks for such a row.)
+/// Byte `byte` of the row of the picture that stands for any row. Outside the frame no row does with Border::fill and
+/// Border::copy, for which any value serves. (With Border::constant nobody asks for such a row.)
 static __device__ __noinline__ unsigned char load_byte(const MatrixJob& job, int row, int byte) {
   return job.view.src[max(border_index(row, job.view.height, job.view.border), 0) * job.view.src_pitch + byte];
 }
@@ -111,8 +113,8 @@ struct RowRing {
     return job.unit == 16 && (inside || has_near_rows());
   }
 
-  /// Makes the map of the sides. All threads call it, and synchronize before fill(). A place in the tile is its column; another one lies
-  /// `outside` further.
+  /// Makes the map of the sides. All threads call it, and synchronize before fill(). A place in the tile is its column;
+  /// another one lies `outside` further.
   __device__ __forceinline__ void make_map() const {
     for (int k = threadIdx.x; k < columns.sides(); k += threads) {
       const int found = place_of(job.view, columns.begin + columns.side(k)), column = found - columns.begin;
@@ -140,11 +142,13 @@ struct RowRing {
     }
   }
 
-  /// Fills the sides of a group that has arrived. Most values lie in the tile, so this reads no parameters, which takes long.
+  /// Fills the sides of a group that has arrived. Most values lie in the tile, so this reads no parameters, which takes
+  /// long.
   __device__ __forceinline__ void fill(int group, int slot) const {
     const int from = y + group * rows;
     if (from >= limit) return;
-    if (unsigned(from) >= unsigned(height) && job.view.border == Border::constant) return;  // copy_any() has written the whole row
+    // copy_any() has written the whole row.
+    if (unsigned(from) >= unsigned(height) && job.view.border == Border::constant) return;
     unsigned char* const to = memory + (slot * rows + row) * pitch;
 #pragma unroll 1
     for (int k = part; k < columns.sides(); k += per_row) {

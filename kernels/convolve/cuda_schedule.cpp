@@ -7,8 +7,9 @@
 namespace cudavision::convolve {
 namespace {
 
-/// Largest error of a result, in sample values, for which one half-precision number (11 bits) of a real weight is enough. It is
-/// about the error of a kernel whose absolute weights sum to 4. Beyond it, two numbers (22 bits) take twice the time.
+/// Largest error of a result, in sample values, for which one half-precision number (11 bits) of a real weight is
+/// enough. It is about the error of a kernel whose absolute weights sum to 4. Beyond it, two numbers (22 bits) take
+/// twice the time.
 constexpr double matrix_error = 0.125;
 
 /// Side (3, 5 or 7) of the square around the anchor that holds the kernel; 0: the kernel is larger.
@@ -88,7 +89,8 @@ Result<Schedule> make_schedule(const Plan& plan, Matrix matrix, std::size_t shar
       const int parts = matrix == Matrix::pair ? 2 : 1;
       const auto bytes = [&](int warps) { return matrix_tile_bytes(plan, warps, parts, schedule.buffers); };
       schedule.buffers = 2;
-      if (2 * bytes(tuning.matrix_tile_warps) > shared_limit) schedule.buffers = 1;  // two blocks should share a multiprocessor
+      // Two blocks should share a multiprocessor.
+      if (2 * bytes(tuning.matrix_tile_warps) > shared_limit) schedule.buffers = 1;
       fits = fit(schedule, tuning.matrix_tile_warps, shared_limit, bytes);
     }
   } else if (side && !plan.wide) {

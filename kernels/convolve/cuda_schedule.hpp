@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What runs on the device and how a frame is cut into blocks: plain C++, without CUDA. Units: samples of a set's grid, bytes.
+// What runs on the device and how a frame is cut into blocks: plain C++, without CUDA. Units: samples of a set's grid,
+// bytes.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +21,8 @@ enum class Family {
 };
 /// How Family::small sums.
 enum class Small { direct, two_pass, gradient };
-/// How the matrix units hold weights in half precision: one number each, the sum of two, or two kernels of one number each.
+/// How the matrix units hold weights in half precision: one number each, the sum of two, or two kernels of one number
+/// each.
 enum class Matrix { single, pair, gradient };
 
 /// Results across of a block of tiles: four for each lane of a warp.
@@ -40,10 +42,11 @@ struct Schedule {
 
 /// Whether 8-bit samples go to the matrix units.
 bool uses_matrix_units(const Plan& plan);
-/// Which weights the matrix units need. `error`: the largest error of a result, in sample values, that one number for each weight
-/// makes.
+/// Which weights the matrix units need. `error`: the largest error of a result, in sample values, that one number for
+/// each weight makes.
 Matrix matrix_weights(const Plan& plan, double error);
-/// Chooses the kernel and the block. `matrix` counts only if uses_matrix_units(). `shared_limit`: bytes that a block may ask for.
+/// Chooses the kernel and the block. `matrix` counts only if uses_matrix_units(). `shared_limit`: bytes that a block
+/// may ask for.
 /// Errors: resource.
 Result<Schedule> make_schedule(const Plan& plan, Matrix matrix, std::size_t shared_limit);
 
@@ -54,8 +57,8 @@ inline constexpr int strip_width = 128 * tuning.strip_warps;
 /// Bytes of a tile before the block's first pixel and behind its last one: a sector of the L2 cache.
 inline constexpr int strip_lead = 32;
 
-/// Shared memory of a block for a set of C channels: a ring of groups of source rows, the complete rows of a group, and the map of the
-/// sides. Parts begin at these bytes; the ring begins at 0.
+/// Shared memory of a block for a set of C channels: a ring of groups of source rows, the complete rows of a group, and
+/// the map of the sides. Parts begin at these bytes; the ring begins at 0.
 template <int C>
 struct StripLayout {
   static constexpr int group = strip_group(C), ahead = strip_ahead(C);  ///< rows; groups that are copied ahead
@@ -84,7 +87,8 @@ struct StripHeight {
 StripHeight strip_height(const Schedule& schedule, const FormatInfo& format, const SetRects& rects, int blocks);
 /// Chooses how many tiles a block of Family::matrix_tile goes down, for all sets of a frame.
 StripHeight tiles_height(const Schedule& schedule, const FormatInfo& format, const SetRects& rects, int blocks);
-/// Blocks begin at the multiple of 4 (on the matrix units 16) at or before the rectangle. Only these two families use `strip`.
+/// Blocks begin at the multiple of 4 (on the matrix units 16) at or before the rectangle. Only these two families use
+/// `strip`.
 Cut cut(const Schedule& schedule, const FormatInfo& format, int channels, const Rect& rect, StripHeight strip);
 
 /// Results across of a block, and the multiple of pixels at which it begins.
@@ -142,8 +146,8 @@ CUDAVISION_HOST_DEVICE constexpr int matrix_tile_pitch(int halves, int lead, int
 /// Zeros before a row of weights, and words of such a row with zeros on both sides.
 inline constexpr int matrix_zeros = 12;
 CUDAVISION_HOST_DEVICE constexpr int matrix_weight_row(int halves) { return 4 * halves + 7; }
-/// Words of all rows of weights. They are stored twice, from even and from odd places; 16 + 32·i words lie between, so that lanes that
-/// read both find them in different banks.
+/// Words of all rows of weights. They are stored twice, from even and from odd places; 16 + 32·i words lie between, so
+/// that lanes that read both find them in different banks.
 CUDAVISION_HOST_DEVICE constexpr int matrix_weight_words(int kernel_height, int halves) {
   return ((kernel_height * matrix_weight_row(halves) + 15) & -32) + 16;
 }

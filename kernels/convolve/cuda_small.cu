@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Kernels of 3 × 3, 5 × 5 and 7 × 7 weights on 16-bit samples, unrolled: weights are constant operands, and one byte permutation
-// and one addition turn a sample into float32.
+// Kernels of 3 × 3, 5 × 5 and 7 × 7 weights on 16-bit samples, unrolled: weights are constant operands, and one byte
+// permutation and one addition turn a sample into float32.
 //
 //   lane 0     lane 1            lane 31      a block: small_warps strips, one above the other
 //   +--------+--------+-- … --+--------+ -    a warp:  128 pixels across, R rows of results
@@ -8,16 +8,17 @@
 //   | R rows | R rows |       | R rows | |             samples in registers, each with a quad of samples on both
 //   +--------+--------+-- … --+--------+ -             sides:  [quad][4 px][quad]
 //
-// The square root. A gradient of 16-bit samples is √s with s = u² + v² and integers |u|, |v| ≤ 4·65535 < 2^18. u and v are exact in
-// float32; s has a relative error below 2^-23 (two roundings), half of which reaches the root; sqrt.approx.f32 adds at most 2^-23
-// (PTX ISA). So the root is off by less than 1.5·2^-23·√s, and before it saturates (√s < 65536) by less than 0.012 steps: the
-// result is the correctly rounded one or its neighbour. It is exactly the rounded one for s < 2^20, where s itself is exact: √s is
-// 1 / (8·√s) or more away from k + ½, because s is an integer and (k + ½)² = k² + k + ¼, and the error 2^-23·√s is less. That holds
-// for all 8-bit and 10-bit results with divisor 1 and bias 0. The test ConvolveGradient checks both bounds
-// with these errors.
+// The square root. A gradient of 16-bit samples is √s with s = u² + v² and integers |u|, |v| ≤ 4·65535 < 2^18. u and v
+// are exact in float32; s has a relative error below 2^-23 (two roundings), half of which reaches the root;
+// sqrt.approx.f32 adds at most 2^-23 (PTX ISA). So the root is off by less than 1.5·2^-23·√s, and before it saturates
+// (√s < 65536) by less than 0.012 steps: the result is the correctly rounded one or its neighbour. It is exactly the
+// rounded one for s < 2^20, where s itself is exact: √s is 1 / (8·√s) or more away from k + ½, because s is an integer
+// and (k + ½)² = k² + k + ¼, and the error 2^-23·√s is less. That holds for all 8-bit and 10-bit results with divisor 1
+// and bias 0. The test ConvolveGradient checks both bounds with these errors.
 //
 // Where to change what:
-//   another border         kernels/core/border.hpp; one whose pixels are not computed: store_result() in cuda_results.cuh
+//   another border         kernels/core/border.hpp; one whose pixels are not computed: store_result() in
+//                          cuda_results.cuh
 //   another sample type    sample() and insert() below, to_sample() in cuda_results.cuh, small_kernel() at the end
 //   another block shape    cuda_tuning.hpp (small_…); a new side: tuning.small_reach and choose() below
 #include "kernels/convolve/cuda_results.cuh"

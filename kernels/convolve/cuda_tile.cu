@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Kernels of any size, of all sample types: a block loads a tile of one channel into shared memory, as float32; each thread
-// computes 4 × R results in registers, while the rows of samples slide past.
+// Kernels of any size, of all sample types: a block loads a tile of one channel into shared memory, as float32; each
+// thread computes 4 × R results in registers, while the rows of samples slide past.
 //
 //        |<- 128 results + the window ->|
 //        +------------------------------+ -
@@ -14,7 +14,8 @@
 // Channels run one after the other; their results are kept packed until all are stored together.
 //
 // Where to change what:
-//   another border         kernels/core/border.hpp; one whose pixels are not computed: store_result() in cuda_results.cuh
+//   another border         kernels/core/border.hpp; one whose pixels are not computed: store_result() in
+//                          cuda_results.cuh
 //   another sample type    FloatSink below, to_sample() in cuda_results.cuh, cuda_fill.cuh; tile_kernel() at the end
 //   another block shape    cuda_tuning.hpp (tile_…); shared memory: tile_bytes in cuda_schedule.hpp
 #include "kernels/convolve/cuda_fill.cuh"
@@ -58,14 +59,15 @@ struct FloatSink {
     for (int j = 0; j < 4; ++j) {
       constexpr int per_word = 4 / n;
       const int byte = j % per_word * n, selector = n == 1 ? 0x7440 | byte : 0x7400 | (byte + 1) << 4 | byte;
-      values[j] = __uint_as_float(__byte_perm(words[j / per_word], 0x4b000000, selector)) - 8388608.0f;  // as in cuda_small.cu
+      // As in cuda_small.cu.
+      values[j] = __uint_as_float(__byte_perm(words[j / per_word], 0x4b000000, selector)) - 8388608.0f;
     }
     store_four(tile + row * pitch + 4 * quad, values);
   }
 };
 
-/// sums[r][j] += Σ weights[k][n] · tile[r + k][j + n] for k < height and n < N. The rows slide through registers: each row is
-/// loaded once for R rows of sums, and each weight once for 4·R sums.
+/// sums[r][j] += Σ weights[k][n] · tile[r + k][j + n] for k < height and n < N. The rows slide through registers: each
+/// row is loaded once for R rows of sums, and each weight once for 4·R sums.
 template <int N, int R, typename In, typename Acc>
 __device__ __forceinline__ void slide(Acc (&sums)[R][4], const In* tile, int pitch, const Acc* weights, int stride, int height) {
   constexpr int span = N > 1 ? 8 : 4;
@@ -117,7 +119,8 @@ __device__ __forceinline__ void sum_window(float (&sums)[R][4], const float* til
       return slide<3>(sums, tile + k, pitch, weights + k, stride, height);
   }
 }
-/// In float64 the windows of four columns would not fit into registers. Two quads of each row are held, and replaced quad by quad.
+/// In float64 the windows of four columns would not fit into registers. Two quads of each row are held, and replaced
+/// quad by quad.
 template <int R>
 __device__ __forceinline__ void sum_window(double (&sums)[R][4], const float* tile, int pitch, const double* weights, int stride,
                                            int width, int height) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The source rows of a tile in shared memory, for cuda_matrix_tile.cu: bytes as in the frame, copied in units of 16 while the block
-// works on the tile before it.
+// The source rows of a tile in shared memory, for cuda_matrix_tile.cu: bytes as in the frame, copied in units of 16
+// while the block works on the tile before it.
 //
 //   columns of a row      0          first                           last        end
 //                         | sides    | bytes of the row of the frame | sides     |
@@ -111,8 +111,8 @@ struct TileRows {
   }
 
  private:
-  /// Gives each thread a unit of a row of `count` units, and rows: f(unit, first row, rows to the next one). If there are more units than
-  /// threads, some threads get several.
+  /// Gives each thread a unit of a row of `count` units, and rows: f(unit, first row, rows to the next one). If there
+  /// are more units than threads, some threads get several.
   template <typename F>
   __device__ __forceinline__ static void for_each(int count, F&& f) {
     const int threads = blockDim.x;

@@ -9,8 +9,9 @@
 
 namespace cudavision {
 
-/// Gives the backends pictures whose samples they can access as words. A picture with 16-bit samples at odd addresses is copied to
-/// memory of the backend, which is kept for the next picture and grows if that is larger. Any other picture is used in place.
+/// Gives the backends pictures whose samples they can access as words. A picture with 16-bit samples at odd addresses
+/// is copied to memory of the backend, which is kept for the next picture and grows if that is larger. Any other
+/// picture is used in place.
 class AlignedPicture {
  public:
   explicit AlignedPicture(Backend backend) : backend_(backend) {}

@@ -58,8 +58,8 @@ CUDAVISION_HOST_DEVICE inline int border_period(int n, Border border) {
   return 0;
 }
 
-/// border_index() of an index that is outside the frame by at most n - 1 samples, or of any one if the row does not repeat itself. It needs
-/// no division.
+/// border_index() of an index that is outside the frame by at most n - 1 samples, or of any one if the row does not
+/// repeat itself. It needs no division.
 CUDAVISION_HOST_DEVICE inline int near_border_index(int i, int n, Border border) {
   if (unsigned(i) < unsigned(n)) return i;
   switch (border) {
@@ -79,8 +79,8 @@ CUDAVISION_HOST_DEVICE inline int near_border_index(int i, int n, Border border)
   return -1;
 }
 
-/// Maps any index to an index inside [0, n), n ≥ 1, or to −1 for the border value. Gives the same result as cv::borderInterpolate,
-/// also far outside the frame.
+/// Maps any index to an index inside [0, n), n ≥ 1, or to −1 for the border value. Gives the same result as
+/// cv::borderInterpolate, also far outside the frame.
 CUDAVISION_HOST_DEVICE inline int border_index(int i, int n, Border border) {
   const bool is_near = unsigned(i) + unsigned(n - 1) < 3 * unsigned(n) - 2;
   if (const int period = is_near ? 0 : border_period(n, border)) {

@@ -48,8 +48,8 @@ auto guarded(F&& f) noexcept {
   }
 }
 
-/// Calls f and returns what f returns. If f throws, calls report(status) and returns `failed`. For virtual functions whose C
-/// signature cannot return a Status.
+/// Calls f and returns what f returns. If f throws, calls report(status) and returns `failed`. For virtual functions
+/// whose C signature cannot return a Status.
 template <typename T, typename Report, typename F>
 T guarded_or(T failed, Report&& report, F&& f) noexcept {
   try {

@@ -10,9 +10,9 @@
 
 namespace cudavision {
 
-/// The samples of a plane. `pitch` is the distance of rows in bytes. It is at least the size of a row (exception: see copied_row),
-/// so rows neither overlap nor run backwards. `data` and `pitch` may have any alignment on both backends; 16-bit samples at odd
-/// addresses cost a copy.
+/// The samples of a plane. `pitch` is the distance of rows in bytes. It is at least the size of a row (exception: see
+/// copied_row), so rows neither overlap nor run backwards. `data` and `pitch` may have any alignment on both backends;
+/// 16-bit samples at odd addresses cost a copy.
 struct Plane {
   void* data = nullptr;
   std::ptrdiff_t pitch = 0;
@@ -63,8 +63,8 @@ inline PlaneExtent extent(const Geometry& geometry, int plane) {
   return extent;
 }
 
-/// The bytes of a row to copy between two planes: the whole row, unless a pitch is smaller. That is possible in packed 4:2:2 of odd
-/// width, where the last byte of a row belongs to no pixel.
+/// The bytes of a row to copy between two planes: the whole row, unless a pitch is smaller. That is possible in packed
+/// 4:2:2 of odd width, where the last byte of a row belongs to no pixel.
 inline std::size_t copied_row(const PlaneExtent& extent, const Plane& from, const Plane& to) {
   return std::min({extent.row_bytes, std::size_t(from.pitch), std::size_t(to.pitch)});
 }

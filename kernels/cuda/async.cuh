@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Copies from global to shared memory that run while the thread goes on (PTX: cp.async). Devices before Ampere (8.0) copy at once.
+// Copies from global to shared memory that run while the thread goes on (PTX: cp.async). Devices before Ampere (8.0)
+// copy at once.
 //
 //   copy_async() …; commit();    a thread's copies since its last commit() are a batch
-//   wait<N>();                   waits for all of the thread's batches but the N newest; __syncthreads() then shows them to the block
+//   wait<N>();                   waits for all of the thread's batches but the N newest; __syncthreads() then shows
+//                                them to the block
 #pragma once
 
 #include <cstdint>

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Matrix products of a warp on the tensor cores (PTX: mma.sync). Devices before Ampere (8.0) have smaller shapes and need several
-// instructions.
+// Matrix products of a warp on the tensor cores (PTX: mma.sync). Devices before Ampere (8.0) have smaller shapes and
+// need several instructions.
 //
 // What each lane holds, with g = lane / 4 and t = lane % 4:
 //   a result c of 16 × 8, as (row, column):   c[0] = (g, 2t), c[1] = (g, 2t + 1), c[2] = (g + 8, 2t),
 //                           c[3] = (g + 8, 2t + 1);
 //   bytes, a of 16 × 16:    a[0] = row g, columns 4t … 4t + 3; a[1] = row g + 8, the same columns;
 //   bytes, b of 16 × 8:     b = rows 4t … 4t + 3 of column g;
-//   halves, a of 16 × 16:   a[0] = row g, columns 2t, 2t + 1; a[1] = row g + 8; a[2], a[3] = the same rows, 8 columns to the right;
+//   halves, a of 16 × 16:   a[0] = row g, columns 2t, 2t + 1; a[1] = row g + 8;
+//                           a[2], a[3] = the same rows, 8 columns to the right;
 //   halves, b of 16 × 8:    b[0] = rows 2t, 2t + 1 of column g; b[1] = 8 rows further down;
 //   halves, a result of 16 × 8:   c[0] = row g, columns 2t, 2t + 1; c[1] = row g + 8.
 // A product with a of 16 × 8 takes a[0] and a[1], and b of 8 × 8 is b[0].
@@ -86,8 +87,9 @@ __device__ __forceinline__ void mma(std::uint32_t (&d)[2], const std::uint32_t (
 #endif
 }
 
-/// Writes four tiles of 8 rows × 16 bytes to shared memory: lane 4g + t has the word at byte 4t of row g of each. Lane 8n + g passes the
-/// address of row g of tile n, which is aligned to 16 bytes. Devices before Hopper (9.0) get the addresses from those lanes.
+/// Writes four tiles of 8 rows × 16 bytes to shared memory: lane 4g + t has the word at byte 4t of row g of each. Lane
+/// 8n + g passes the address of row g of tile n, which is aligned to 16 bytes. Devices before Hopper (9.0) get the
+/// addresses from those lanes.
 __device__ __forceinline__ void store_tiles(void* row, const std::uint32_t (&tiles)[4]) {
   const auto at = std::uint32_t(__cvta_generic_to_shared(row));
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Launches that overlap: a kernel may start, and load what no launch writes, while the one before it ends (CUDA: programmatic dependent
-// launch). Needs compute capability 9.0.
+// Launches that overlap: a kernel may start, and load what no launch writes, while the one before it ends (CUDA:
+// programmatic dependent launch). Needs compute capability 9.0.
 //
 //   launch n          ▒▒▒ let_next_start() ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒
 //   launch n + 1                            ▒▒▒ wait_for_previous() ┄┄┄ ▒▒▒▒▒▒▒▒▒
@@ -12,8 +12,8 @@
 
 namespace cudavision::cuda {
 
-/// Launches a kernel with one parameter in a row of blocks. `overlaps`: it may start when all blocks of the launch before it have called
-/// let_next_start(), or have ended; it then calls wait_for_previous().
+/// Launches a kernel with one parameter in a row of blocks. `overlaps`: it may start when all blocks of the launch
+/// before it have called let_next_start(), or have ended; it then calls wait_for_previous().
 inline cudaError_t launch_overlapping(const void* kernel, int blocks, int threads, std::size_t shared_bytes, bool overlaps,
                                       void* params, cudaStream_t stream) {
   cudaLaunchAttribute overlap{};
@@ -32,8 +32,8 @@ inline cudaError_t launch_overlapping(const void* kernel, int blocks, int thread
 
 #ifdef __CUDACC__
 
-/// Lets the next launch of the stream start while this one ends, if it was launched so. Its blocks take the places that blocks of this one
-/// leave.
+/// Lets the next launch of the stream start while this one ends, if it was launched so. Its blocks take the places that
+/// blocks of this one leave.
 __device__ __forceinline__ void let_next_start() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The Gaussian on CUDA: chooses a kernel when the plan is made, fills in its parameters and launches it for each frame.
 //
-//   plan:   Window of each channel set → kernel_: the first KernelShape that holds all of them (cuda_strip.cu), or the kernel for large
-//           windows (cuda_large.cu)
-//   frame:  SetJob of each channel set → Schedule: strips, segments, blocks (cuda_schedule.cpp) → one launch for all sets
+//   plan:   Window of each channel set → kernel_: the first KernelShape that holds all of them (cuda_strip.cu), or the
+//           kernel for large windows (cuda_large.cu)
+//   frame:  SetJob of each channel set → Schedule: strips, segments, blocks (cuda_schedule.cpp) → one launch for all
+//           sets
 //
 // Where to change what:
-//   another border            core/border.hpp: Border; the compiler then names each switch that lacks it; extrapolating_borders; its row in
-//                             core/border.cpp. Tile::plain() (cuda_tile.cuh), if near_border_index() cannot find the rows. CPU: cpu.cpp,
-//                             which passes the enum's number to OpenCV
+//   another border            core/border.hpp: Border; the compiler then names each switch that lacks it;
+//                             extrapolating_borders; its row in core/border.cpp. Tile::plain() (cuda_tile.cuh), if
+//                             near_border_index() cannot find the rows. CPU: cpu.cpp, which passes the enum's number to
+//                             OpenCV
 //   another depth or format   nothing, if core/format.cpp has it: sample_rules() reads depth and shift
-//   another sample type       only integers of 1 or 2 bytes, because products are of bytes: `sizeof(T)` and `sample_bytes == 1` decide
-//                             in Arithmetic, strip_blocks(), Samples and Large. float32 needs a kernel of its own
-//   another block shape       strip_warps, large_warps with narrow_blocks, wide_blocks, large_blocks (cuda_tuning.hpp). Rows of a
-//                             segment: max_steps. strip_bytes and step_rows are fixed
+//   another sample type       only integers of 1 or 2 bytes, because products are of bytes: `sizeof(T)` and
+//                             `sample_bytes == 1` decide in Arithmetic, strip_blocks(), Samples and Large. float32
+//                             needs a kernel of its own
+//   another block shape       strip_warps, large_warps with narrow_blocks, wide_blocks, large_blocks (cuda_tuning.hpp).
+//                             Rows of a segment: max_steps. strip_bytes and step_rows are fixed
 //   another window shape      byte_shapes, word_shapes, pixel_shapes (cuda_schedule.hpp)
 //   numbers that cost time    cuda_tuning.hpp
 //   how rows are read         cuda_tile.cuh; for large windows cuda_read.cuh
@@ -47,7 +50,8 @@ SampleRules sample_rules(const FormatInfo& format, bool identity_x, bool identit
   rules.most = (uint32_t(format.max_value()) << format.shift) * 0x10001u;
   if (bytes || rules.most == rules.mask) rules.most = ~0u;
   rules.out = bytes ? (identity_y ? 0x51 : 0x62) : (identity_y ? 0x5410 : 0x6521);
-  rules.low = identity_x ? 0x7362 : 0x5140;  // the sum is the sample: its two upper bytes are 0 and become the lower ones
+  // The sum is the sample: its two upper bytes are 0 and become the lower ones.
+  rules.low = identity_x ? 0x7362 : 0x5140;
   rules.high = identity_x ? 0x5140 : 0x7362;
   rules.rounding = bytes ? 1u << (identity_y ? 7 : 15) : 1u << (format.shift + (identity_y ? 7 : 15));
   return rules;
@@ -69,8 +73,8 @@ class CudaGaussian final : public cuda::CudaFilter {
   }
 
  private:
-  /// How many channels of pixels of four bytes are computed; 0: the format has other pixels, or copies other channels than cuda_pixels.cuh
-  /// can.
+  /// How many channels of pixels of four bytes are computed; 0: the format has other pixels, or copies other channels
+  /// than cuda_pixels.cuh can.
   int pixel_channels(const FormatInfo& format) const {
     const ChannelSet& set = format.sets[0];
     if (format.set_count != 1 || set.channels != 4 || format.sample_bytes() != 1) return 0;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The arithmetic of a sample type: how sums are made of products of bytes, the only ones that the integer matrix units compute.
+// The arithmetic of a sample type: how sums are made of products of bytes, the only ones that the integer matrix units
+// compute.
 //
 //   8 bit:  a row sum has 16 bits and is split into two bytes; a result takes two products down, one for each byte.
-//   16 bit: samples and weights have two bytes each. The low and the high bytes of samples are planes of their own, so a row sum takes
-//           four products across (low · low, low · high and high · low in one sum, high · high); it is exact in 32 bits and is split
-//           into four bytes. A result takes eight products down (two bytes of a weight, four of a row sum), added up by the place of
-//           their bytes.
+//   16 bit: samples and weights have two bytes each. The low and the high bytes of samples are planes of their own, so
+//           a row sum takes four products across (low · low, low · high and high · low in one sum, high · high); it is
+//           exact in 32 bits and is split into four bytes. A result takes eight products down (two bytes of a weight,
+//           four of a row sum), added up by the place of their bytes.
 //
-// Lane 4g + t of a warp holds these elements of a product's result, as (row, column): (g, 2t), (g, 2t + 1), (g + 8, 2t),
-// (g + 8, 2t + 1). Rows of the product across are samples, its columns are rows of the picture; in the product down it is the other
-// way round.
+// Lane 4g + t of a warp holds these elements of a product's result, as (row, column): (g, 2t), (g, 2t + 1), (g + 8,
+// 2t), (g + 8, 2t + 1). Rows of the product across are samples, its columns are rows of the picture; in the product
+// down it is the other way round.
 //
 // Only bytes and 16-bit words exist. cuda.cu lists what another type would need.
 #pragma once

@@ -6,15 +6,17 @@
 //                                out[2]   0 0 a b a 0    in[1]
 //                                …                       …
 //
-// So one such row, the band, is enough: a fragment of any row is read from the band at a shifted position. With more channels the
-// weights lie `channels` samples apart. The columns of the matrix across are samples of a window; those of the matrix down are rows.
+// So one such row, the band, is enough: a fragment of any row is read from the band at a shifted position. With more
+// channels the weights lie `channels` samples apart. The columns of the matrix across are samples of a window; those of
+// the matrix down are rows.
 #pragma once
 
 #include "kernels/gaussian/cuda_arithmetic.cuh"
 
 namespace cudavision::gaussian {
 
-/// The bands in shared memory: one for each byte of a weight across and each Kind of samples, then one for each byte of a weight down.
+/// The bands in shared memory: one for each byte of a weight across and each Kind of samples, then one for each byte of
+/// a weight down.
 template <typename T>
 struct Bands {
   static constexpr int weight_bytes = sizeof(T), kinds = band_kinds(sizeof(T));
@@ -49,8 +51,9 @@ struct Bands {
     __syncthreads();
   }
 
-  /// Word `half` of lane `lane` of a fragment of the matrix across. Its columns are samples `position`, the next one, and two more,
-  /// `apart` samples behind these. The samples of a lane are of one kind: even in lanes with even g = lane / 4.
+  /// Word `half` of lane `lane` of a fragment of the matrix across. Its columns are samples `position`, the next one,
+  /// and two more, `apart` samples behind these. The samples of a lane are of one kind: even in lanes with even g =
+  /// lane / 4.
   __device__ uint32_t across_word(int byte, int position, int apart, int half, int lane) const {
     return word(across(byte, lane / 4 % kinds) + first + position - Arithmetic<T>::sample(lane / 4 + 8 * half), apart);
   }
@@ -73,8 +76,9 @@ struct Bands {
   }
 };
 
-/// Loads the groups of the matrix down by the slots of a ring whose newest group is in slot Newest: the groups of rows stay in their slots,
-/// instead those of the matrix rotate. `from`: the lane's words of group 0; those of the next one are 32 further.
+/// Loads the groups of the matrix down by the slots of a ring whose newest group is in slot Newest: the groups of rows
+/// stay in their slots, instead those of the matrix rotate. `from`: the lane's words of group 0; those of the next one
+/// are 32 further.
 template <int GY, int Newest>
 __device__ __forceinline__ void load_down(const uint2* from, uint32_t (&groups)[GY][2]) {
 #pragma unroll

@@ -31,7 +31,8 @@ struct SampleRules {
   uint32_t rounding;   ///< half a unit of the result: one of the sums down begins with it
 };
 
-/// The samples of a row with even or with odd numbers. They differ only in packed 4:2:2: one of them is luma, the other chroma.
+/// The samples of a row with even or with odd numbers. They differ only in packed 4:2:2: one of them is luma, the other
+/// chroma.
 struct Kind {
   int set;        ///< the channel set whose weights across they have
   int stride;     ///< bytes from a sample to the next one of its channel
@@ -66,8 +67,8 @@ struct KernelParams {
 
 using Kernel = void (*)(KernelParams);
 
-/// The kernel for windows of up to shape `shape` for such elements, which are kept in registers (cuda_strip.cu). `channels`: of pixels, how
-/// many are computed.
+/// The kernel for windows of up to shape `shape` for such elements, which are kept in registers (cuda_strip.cu).
+/// `channels`: of pixels, how many are computed.
 Kernel strip_kernel(int element_bytes, int channels, int shape);
 /// The kernel for any window, which is kept in shared memory (cuda_large.cu).
 Kernel large_kernel(int sample_bytes);

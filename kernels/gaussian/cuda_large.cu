@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The Gaussian for windows that do not fit into registers. It works as cuda_strip.cu does: a warp marches down a segment of a strip, 16
-// rows a step, across and then down. But the matrices and the rings lie in shared memory, and the sizes of the window are parameters.
+// The Gaussian for windows that do not fit into registers. It works as cuda_strip.cu does: a warp marches down a
+// segment of a strip, 16 rows a step, across and then down. But the matrices and the rings lie in shared memory, and
+// the sizes of the window are parameters.
 //
 //   shared memory of a block (LargeLayout):
 //     matrix across  [margin + loads groups of 16 samples][byte of a weight][lane][half]   margin: groups of zeros
@@ -9,8 +10,8 @@
 //     maps           [warp][samples of its window] places in the row, for the sides of the frame
 //     rings          [warp][gy groups of 16 rows][4][lane] 16 bytes; at first the bands lie here
 //
-// The blocks of 16 samples of a strip share the matrix across. Block b needs it shifted by b · 16 samples, so it takes the fragment that
-// is b · sizeof(T) groups earlier; the margin and the groups after the window are zeros.
+// The blocks of 16 samples of a strip share the matrix across. Block b needs it shifted by b · 16 samples, so it takes
+// the fragment that is b · sizeof(T) groups earlier; the margin and the groups after the window are zeros.
 #include "kernels/cuda/mma.cuh"
 #include "kernels/gaussian/cuda_bands.cuh"
 #include "kernels/gaussian/cuda_read.cuh"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What a warp computes of a strip whose elements are pixels of four bytes; see cuda_strip.cu for the steps. The channels are taken apart,
-// so the weights of a channel lie side by side, and no product is of the zeros between them.
+// What a warp computes of a strip whose elements are pixels of four bytes; see cuda_strip.cu for the steps. The
+// channels are taken apart, so the weights of a channel lie side by side, and no product is of the zeros between them.
 //
 //   lane 4g + t   reads from the tile   rows g, g + 8 of the group: pixels 4t … 4t + 3 of each 16 of the window
 //                 splits them           into a word for each channel, with its bytes of the four pixels
@@ -8,7 +8,8 @@
 //                                       channel by itself
 //                 has as results        rows g, g + 8: pixels 4t … 4t + 3 of the strip, which are 16 neighbouring bytes
 //
-// A channel that is copied, such as alpha, is left out: it must be the first or the last byte of a pixel, and the only one.
+// A channel that is copied, such as alpha, is left out: it must be the first or the last byte of a pixel, and the only
+// one.
 #pragma once
 
 #include "kernels/cuda/mma.cuh"
@@ -20,8 +21,8 @@ namespace cudavision::gaussian {
 
 using cuda::mma;
 
-/// The matrices and the ring of a warp, in registers. The window has up to GX groups of 16 pixels and GY groups of 16 rows. Channels: how
-/// many are computed; 3: the other one is copied.
+/// The matrices and the ring of a warp, in registers. The window has up to GX groups of 16 pixels and GY groups of 16
+/// rows. Channels: how many are computed; 3: the other one is copied.
 template <int Channels, int GX, int GY>
 struct Pixels {
   using T = uint8_t;

@@ -29,8 +29,8 @@ __device__ __forceinline__ int place(const SetJob& job, int sample, int sample_b
   return mapped < 0 ? ~int(border_sample(job, sample)) : (sample + (mapped - column) * channels) * sample_bytes;
 }
 
-/// The word at byte x of row `row`, sample by sample. The row is mapped: inside the frame, or −1 for border values. `map`: the places of
-/// the word's samples.
+/// The word at byte x of row `row`, sample by sample. The row is mapped: inside the frame, or −1 for border values.
+/// `map`: the places of the word's samples.
 template <typename T>
 static __device__ __noinline__ uint32_t edge_word(const SetJob& job, int row, int x, const int* map) {
   const unsigned char* const from = job.view.src + row * job.view.src_pitch;
@@ -47,8 +47,8 @@ static __device__ __noinline__ uint32_t edge_word(const SetJob& job, int row, in
 /// border_index as a call: the loop seldom needs it, and it would take registers there.
 static __device__ __noinline__ int far_index(int i, int n, Border border) { return border_index(i, n, border); }
 
-/// The words at bytes x, x + 16, x + 32 … of row y. `inside`: no word leaves the row, and all are aligned to 4 bytes; otherwise `map` has
-/// the places of the samples from byte x on.
+/// The words at bytes x, x + 16, x + 32 … of row y. `inside`: no word leaves the row, and all are aligned to 4 bytes;
+/// otherwise `map` has the places of the samples from byte x on.
 template <typename T, int N>
 __device__ __forceinline__ void load_row(const SetJob& job, bool inside, int y, int x, const int* map, uint32_t (&words)[N]) {
   const SetView& view = job.view;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Who computes what: the numbers of strips, segments and blocks, and the kernel for a radius. Plain C++, tested without a GPU.
+// Who computes what: the numbers of strips, segments and blocks, and the kernel for a radius. Plain C++, tested without
+// a GPU.
 //
 //   row of a channel set:  | strip 0 | strip 1 | strip 2 | …  64 bytes each; the first begins at a multiple of 32 bytes
 //   a strip, downwards:    | segment 0 | segment 1 | …        `steps` steps of 16 rows each
@@ -7,7 +8,8 @@
 //                          as one wide strip
 //   the grid:              for each channel set: blocks of edge strips, then blocks of inner strips
 //
-// An edge strip has a window that leaves the row. Its samples outside the row take longer to read: its segments come first and are shorter.
+// An edge strip has a window that leaves the row. Its samples outside the row take longer to read: its segments come
+// first and are shorter.
 #pragma once
 
 #include <array>
@@ -45,7 +47,8 @@ Window window_of(int reach, int radius_y, int element_bytes);
 struct KernelShape {
   int gx, gy;
 };
-/// All such kernels, the cheapest first. Here is the place to add a shape; gx must be even for bytes. The most taps across × down:
+/// All such kernels, the cheapest first. Here is the place to add a shape; gx must be even for bytes. The most taps
+/// across × down:
 ///            reach       1 channel    2 channels   3 channels   4 channels
 ///   {2, 2}   8 bytes      17 × 17       9 × 17       5 × 17       5 × 17
 ///   {4, 2}   24           49 × 17      25 × 17      17 × 17      13 × 17
@@ -68,8 +71,8 @@ CUDAVISION_HOST_DEVICE constexpr int band_bytes(int sample_bytes, int gx, int gy
   return sample_bytes * (band_kinds(sample_bytes) * (16 * gx + 32) + 16 * gy + 16) + 4;
 }
 
-/// Shared memory of such a kernel: groups of rows (see cuda_tile.cuh), then for each warp 1 KB (see cuda_store.cuh) and the matrix down,
-/// the map of the sides, and the bands.
+/// Shared memory of such a kernel: groups of rows (see cuda_tile.cuh), then for each warp 1 KB (see cuda_store.cuh) and
+/// the matrix down, the map of the sides, and the bands.
 struct StripLayout {
   int pitch;                  ///< bytes between rows: so many that the rows which are read together lie in different banks
   int slots;                  ///< groups: those that are copied ahead, and those of a window
@@ -94,8 +97,9 @@ struct StripLayout {
 };
 int strip_shared(int element_bytes, int shape);
 
-/// Shared memory of the kernel for large windows: the fragments of the matrix across and of the matrix down, then for each warp its results,
-/// the places of the samples of its window, and a ring. The bands are only needed before the rings and share their place.
+/// Shared memory of the kernel for large windows: the fragments of the matrix across and of the matrix down, then for
+/// each warp its results, the places of the samples of its window, and a ring. The bands are only needed before the
+/// rings and share their place.
 template <int sample_bytes>
 struct LargeLayout {
   static constexpr int margin = strip_blocks(sample_bytes) - 1;  ///< groups of zeros before the matrix across
@@ -170,8 +174,8 @@ struct Schedule {
 /// Cuts each set into segments of its number of steps.
 Schedule cut(const std::array<SetWork, 3>& work, int sets, const Workers& workers, const std::array<int, 3>& steps);
 
-/// Chooses the numbers of steps: long segments, because each begins with rows that only fill the ring, but no last wave of blocks
-/// that leaves most of the device idle.
+/// Chooses the numbers of steps: long segments, because each begins with rows that only fill the ring, but no last wave
+/// of blocks that leaves most of the device idle.
 Schedule make_schedule(const std::array<SetWork, 3>& work, int sets, const Workers& workers);
 
 /// The segment that a warp computes.

@@ -62,7 +62,8 @@ struct Store {
   /// The first of the lane's 16 bytes in a strip.
   __device__ static int first_byte() { return threadIdx.x % 4 * 16; }
 
-  /// Through shared memory: lane 4g + t comes with the words at bytes 16i + 4t of rows g and g + 8 of a step, and gets its 16 bytes.
+  /// Through shared memory: lane 4g + t comes with the words at bytes 16i + 4t of rows g and g + 8 of a step, and gets
+  /// its 16 bytes.
   __device__ __forceinline__ void gather(const uint32_t (&upper)[4], const uint32_t (&lower)[4], uint4 (&values)[2]) const {
     const int lane = threadIdx.x % 32, row = lane % 8, swizzled = (lane / 8 ^ row / 2) * 16;
     cuda::store_tiles(memory + row * strip_bytes + swizzled, upper);
@@ -89,7 +90,8 @@ struct Store {
     }
   }
 
-  /// Writes the lane's 16 bytes of rows g and g + 8 of a step, and goes on to the next step. Plain: `whole` and 16-byte words are known.
+  /// Writes the lane's 16 bytes of rows g and g + 8 of a step, and goes on to the next step. Plain: `whole` and 16-byte
+  /// words are known.
   template <bool Plain>
   __device__ __forceinline__ void put(const uint4 (&values)[2]) {
     if (Plain || (whole && job.stores_16)) {

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The Gaussian for windows that fit into registers: both passes in one kernel, on the integer matrix units.
 //
-// A block computes a segment: its warps have strips of 64 bytes side by side and move down together, 16 rows a step. Example: 17 taps
-// down (radius 8), so the ring has GY = 2 groups of 16 rows.
+// A block computes a segment: its warps have strips of 64 bytes side by side and move down together, 16 rows a step.
+// Example: 17 taps down (radius 8), so the ring has GY = 2 groups of 16 rows.
 //
 //   step   1. rows in the tile, across   ring (slot 0, slot 1)   2. rows copied   3. down, store: rows written
 //    0     y −  8 … y +  7               group 0   –             group 3          none: the first GY − 1 steps only
 //    1     y +  8 … y + 23               group 0   group 1       group 4          y      … y + 15     fill the ring
 //    2     y + 24 … y + 39               group 2   group 1       group 5          y + 16 … y + 31
 //
-//   tile   (shared memory, cuda_tile.cuh)  groups of rows: those of the window and the next ones, which are being copied
+//   tile   (shared memory, cuda_tile.cuh)  groups of rows: those of the window and the next ones, which are being
+//          copied
 //   ring   (registers)                     row sums
 //
 //   across: out[x][row] = Σ A[x][k] · in[k][row], 16 elements × 8 rows a product, from GX groups of 16 elements
@@ -20,8 +21,9 @@
 //
 // cuda.cu lists where to change what.
 //
-// No data crosses lanes between the passes: the fragments that the first product leaves in a lane are, once packed into bytes, the
-// fragments that the second product needs there, because the order of its summation is free. Everything is exact.
+// No data crosses lanes between the passes: the fragments that the first product leaves in a lane are, once packed into
+// bytes, the fragments that the second product needs there, because the order of its summation is free. Everything is
+// exact.
 #include <utility>
 
 #include "kernels/cuda/overlap.hpp"

@@ -5,9 +5,10 @@
 //                          | sides     | copied in units             | sides      |
 //   row of the picture     begin       … inside the row, aligned …                … 64 bytes a warp, and their window
 //
-//   thread i copies of each group row i / per_row: units i % per_row, then every per_row-th one, from the first strip on and with the
-//            window's left end last. So most requests are of whole lines of the cache (128 bytes)
-//   sides: samples outside the row, and those that no whole unit holds. They are filled in when the group has arrived, by a map that
+//   thread i copies of each group row i / per_row: units i % per_row, then every per_row-th one, from the first strip
+//            on and with the window's left end last. So most requests are of whole lines of the cache (128 bytes)
+//   sides: samples outside the row, and those that no whole unit holds. They are filled in when the group has arrived,
+//                          by a map that
 //          is made once: each sample's place in the row, or its border value. Most places lie in the tile itself.
 //
 // cuda.cu lists where to change what.
@@ -27,7 +28,8 @@ __device__ __forceinline__ void copy_units(unsigned char* to, const unsigned cha
     cuda::copy_async<Unit>(to + column, from + column);
 }
 
-/// What few frames need, apart from the loop: rows that are border values (row < 0), and rows that are not aligned to 16 bytes.
+/// What few frames need, apart from the loop: rows that are border values (row < 0), and rows that are not aligned to
+/// 16 bytes.
 template <typename T, int Per_row>
 static __device__ __noinline__ void copy_rarely(const SetJob& job, unsigned char* to, int row, int begin, int first, int last,
                                                 int end, int part) {

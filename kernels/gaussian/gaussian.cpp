@@ -12,8 +12,8 @@
 namespace cudavision::gaussian {
 namespace {
 
-/// The number of taps in the full-size planes. OpenCV's rule reaches 3 sigma for 8-bit samples and 4 sigma for deeper ones; here it ends
-/// with the largest kernel.
+/// The number of taps in the full-size planes. OpenCV's rule reaches 3 sigma for 8-bit samples and 4 sigma for deeper
+/// ones; here it ends with the largest kernel.
 int resolve_taps(int taps, double sigma, bool deep) {
   if (taps > 0) return taps;
   return std::min(int(std::nearbyint(sigma * (deep ? 4 : 3) * 2 + 1)) | 1, max_taps);
@@ -57,8 +57,8 @@ Axis make_axis(int taps, double sigma, int fraction_bits) {
   const int radius = taps / 2;
   const std::vector<double> half = half_weights(taps, sigma);
 
-  // Error diffusion: weights are rounded from the ends to the middle, and the error of each goes to the next one. The middle weight
-  // makes the sum exactly one.
+  // Error diffusion: weights are rounded from the ends to the middle, and the error of each goes to the next one. The
+  // middle weight makes the sum exactly one.
   const std::int64_t one = std::int64_t(1) << fraction_bits;
   std::vector<std::uint32_t> fixed(taps);
   double error = 0;

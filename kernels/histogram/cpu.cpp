@@ -53,8 +53,8 @@ class CpuHistogram final : public Counting {
     return {};
   }
 
-  /// Calls count_row(y, begin, end, counters) for all rows of the pieces, on the threads of OpenCV. Each thread has its own
-  /// counters, `tables` × fine of them; they are then added to `sums`.
+  /// Calls count_row(y, begin, end, counters) for all rows of the pieces, on the threads of OpenCV. Each thread has its
+  /// own counters, `tables` × fine of them; they are then added to `sums`.
   template <typename CountRow>
   void for_rows(const std::vector<Rect>& pieces, int tables, std::uint32_t* sums, CountRow count_row) {
     const std::size_t fine = std::size_t(plan().fine);

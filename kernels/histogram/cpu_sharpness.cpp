@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Sums of luma: a strip of rows at a time, on OpenCV's threads. A sum is the dot product with ones, which in OpenCV is several times as
-// fast as sum() and norm(). All sums of a strip are whole numbers below 2^53, so that the doubles in which OpenCV returns them are exact.
+// Sums of luma: a strip of rows at a time, on OpenCV's threads. A sum is the dot product with ones, which in OpenCV is
+// several times as fast as sum() and norm(). All sums of a strip are whole numbers below 2^53, so that the doubles in
+// which OpenCV returns them are exact.
 #include <algorithm>
 #include <array>
 #include <mutex>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Histograms. Two kernels count: one for 16-bit samples in very many entries (cuda_words.cu), one for all others (cuda_pixels.cu). The
-// last block of a frame, or a kernel of its own (cuda_gather.cu), gathers the sums into bins.
+// Histograms. Two kernels count: one for 16-bit samples in very many entries (cuda_words.cu), one for all others
+// (cuda_pixels.cu). The last block of a frame, or a kernel of its own (cuda_gather.cu), gathers the sums into bins.
 //
 //   frame: sets       blocks: at most one a            device memory                   results
 //   +-------+                 multiprocessor
@@ -13,9 +13,12 @@
 // Where to change what
 //   another sample type    pixel_kernel() (cuda_pixels.cu): its instance; Chunk (cuda_chunks.cuh); add() in count_job()
 //   another luma           luma_of() (kernels/core/luma.hpp)
-//   another result         Gather (cuda_params.cuh): where it goes; gather_entries_of() (cuda_gather.cuh): bins from entries
-//   another channel        resolve() (histogram.cpp): its table; pixel_tables() (cuda_schedule.cpp): where a set counts it
-//   another block shape    Tuning (cuda_tuning.hpp): threads, blocks, loads in advance; cuda_schedule.cpp divides samples by them
+//   another result         Gather (cuda_params.cuh): where it goes; gather_entries_of() (cuda_gather.cuh): bins from
+//                          entries
+//   another channel        resolve() (histogram.cpp): its table; pixel_tables() (cuda_schedule.cpp): where a set counts
+//                          it
+//   another block shape    Tuning (cuda_tuning.hpp): threads, blocks, loads in advance; cuda_schedule.cpp divides
+//                          samples by them
 //   which kernel counts    counts_words() (cuda_schedule.cpp)
 #include <algorithm>
 

@@ -5,8 +5,9 @@
 //                       thread0 thread1                        or has three channels; or 16 bytes of each of 3 planes
 //   next row   | quads | chunk | …
 //
-// Chunks are numbered row by row; thread i of n takes the chunks i, i + n, i + 2n … Then it takes quads in the same way: those that
-// reach beyond the rectangle or belong to no whole chunk, or all if the rows cannot be accessed in words.
+// Chunks are numbered row by row; thread i of n takes the chunks i, i + n, i + 2n … Then it takes quads in the same
+// way: those that reach beyond the rectangle or belong to no whole chunk, or all if the rows cannot be accessed in
+// words.
 #pragma once
 
 #include <type_traits>
@@ -142,10 +143,11 @@ __device__ __forceinline__ unsigned side_mask(const Rect& rect, int x) {
 template <typename Held>
 constexpr int chunks_ahead = Held::words > 4 ? 1 : tuning.chunks_ahead;
 
-/// Calls work(chunk, x, y) and then side(x, y) for the chunks and the quads that thread `worker` of `workers` takes of a rectangle.
-/// load(x, y, chunk) loads a chunk. Without `chunks` all are quads. All threads of the block call this, and then ready(), while the
-/// first loads are in flight. `InStep`: they wait for each other after each round of chunks_ahead chunks or of a quad. A `work` that takes
-/// a fourth argument gets the mask of the lanes of the warp that call it in this turn.
+/// Calls work(chunk, x, y) and then side(x, y) for the chunks and the quads that thread `worker` of `workers` takes of
+/// a rectangle. load(x, y, chunk) loads a chunk. Without `chunks` all are quads. All threads of the block call this,
+/// and then ready(), while the first loads are in flight. `InStep`: they wait for each other after each round of
+/// chunks_ahead chunks or of a quad. A `work` that takes a fourth argument gets the mask of the lanes of the warp that
+/// call it in this turn.
 template <typename Held, bool InStep = false, typename Load, typename Ready, typename Work, typename Side>
 __device__ __forceinline__ void for_chunks(const Rect& rect, unsigned worker, unsigned workers, bool chunks, Load load, Ready ready,
                                            Work work, Side side) {

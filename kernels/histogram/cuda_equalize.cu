@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Histogram equalisation. After the counting a grid of threads maps the picture: one channel set after the other, chunk by chunk
-// (cuda_chunks.cuh). How the table is made, and where to change its rule: cuda_equalize_table.cuh.
+// Histogram equalisation. After the counting a grid of threads maps the picture: one channel set after the other, chunk
+// by chunk (cuda_chunks.cuh). How the table is made, and where to change its rule: cuda_equalize_table.cuh.
 //
 //   count (cuda.cu) -> counts of values -+-> 8 bits: each block makes the table -+-> equalize: loads its first chunks
 //                                        +-> deeper: equalizing_table           -+   before the counting ends, makes or
@@ -34,7 +34,8 @@ struct Equalizing {
   const std::uint16_t* table;   ///< of deep samples
 };
 
-/// The table of cv::equalizeHist from the counts of 2^depth values, by one block. Each warp takes a range of values, 32 at a time.
+/// The table of cv::equalizeHist from the counts of 2^depth values, by one block. Each warp takes a range of values, 32
+/// at a time.
 __global__ void __launch_bounds__(table_threads) equalizing_table(const std::uint32_t* counts, std::uint16_t* table, int values) {
   __shared__ std::uint32_t of_warps[32], lowest;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, stretch = (values / 32 + 31) / 32 * 32;

@@ -44,13 +44,14 @@ __device__ inline void gather_entries_of(const Gather& g, int thread, int thread
   }
 }
 
-/// Called by all threads of a block that has added to sums of the device. Returns whether it is the last block of the launch to do so;
-/// then it sees the sums of all blocks. `ticket`: zero between launches.
+/// Called by all threads of a block that has added to sums of the device. Returns whether it is the last block of the
+/// launch to do so; then it sees the sums of all blocks. `ticket`: zero between launches.
 __device__ __forceinline__ bool is_last_block(unsigned* ticket) {
   __shared__ bool last;
   __syncthreads();
   if (threadIdx.x == 0) {
-    unsigned before;  // the counter wraps to zero; acquire and release make the sums of all blocks visible to the last block
+    // The counter wraps to zero; acquire and release make the sums of all blocks visible to the last block.
+    unsigned before;
     asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;" : "=r"(before) : "l"(ticket), "r"(gridDim.x - 1) : "memory");
     last = before == gridDim.x - 1;
   }

@@ -8,7 +8,8 @@
 //   entry 0   | lane 0 | lane 1 | … | lane 31 |  128 bytes,       | entry 0 | entry 1 | …
 //   entry 1   | lane 0 | …                       a bank a lane
 //
-// The counters of a block hold all tables of a channel set. In both cases a sample's counter is at entry · entry_bytes + own.
+// The counters of a block hold all tables of a channel set. In both cases a sample's counter is at entry · entry_bytes
+// + own.
 #include "kernels/cuda/overlap.hpp"
 #include "kernels/histogram/cuda_chunks.cuh"
 #include "kernels/histogram/cuda_gather.cuh"
@@ -86,7 +87,8 @@ __device__ __forceinline__ void count_job(const PixelParams& params, const Pixel
   // Counts the pixels of a chunk that `mask` selects. `all`: the block counts all entries.
   const auto count = [&](const auto& chunk, unsigned mask, auto all) {
     const auto add = [&](int c, std::uint32_t sample, int pixel) {
-      const std::uint32_t entry = sizeof(T) == 1 ? sample : sample * bins >> shift;  // bytes are always counted by value
+      // Bytes are always counted by value.
+      const std::uint32_t entry = sizeof(T) == 1 ? sample : sample * bins >> shift;
       if ((mask >> pixel & 1) && (all || base[c] + entry < entries)) increment_shared(entry * entry_bytes + own[c]);
     };
     constexpr unsigned channels = (1u << C) - 1;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// How the CUDA backend divides the samples of a frame among kernels, launches and blocks. Plain C++, tested without a GPU.
+// How the CUDA backend divides the samples of a frame among kernels, launches and blocks. Plain C++, tested without a
+// GPU.
 #pragma once
 
 #include <climits>
@@ -32,8 +33,8 @@ struct Share {
   Rect rects[max_rects];
 };
 
-/// Where the pixel kernel counts a set. A job has several passes if its entries do not fit shared memory: each pass reads all
-/// samples and counts some of the entries.
+/// Where the pixel kernel counts a set. A job has several passes if its entries do not fit shared memory: each pass
+/// reads all samples and counts some of the entries.
 struct PixelTables {
   int base[4];       ///< by channel: the first entry of its table, relative to first_entry; −1: not counted
   int luma_base;     ///< the same for luma made of R, G and B
@@ -60,8 +61,8 @@ struct WordLaunch {
 /// `from`: the first piece of each set in this launch.
 WordLaunch schedule_words(const Plan& plan, const Limits& limits, const SetPieces& pieces, std::size_t from);
 
-/// One launch of the pixel kernel. Job i is set i, or the three planes of a frame. A set without samples has no blocks; job 0
-/// always has a block, which ends the launch.
+/// One launch of the pixel kernel. Job i is set i, or the three planes of a frame. A set without samples has no blocks;
+/// job 0 always has a block, which ends the launch.
 struct PixelLaunch {
   bool any = false;  ///< there are samples to count
   int blocks = 0;

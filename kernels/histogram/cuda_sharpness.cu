@@ -12,8 +12,9 @@
 //   row y + 1  Y0 Y1 Y2 Y3 | Y4 …   below: the row that was loaded while row y − 1 was summed up; it is the next row y
 //   kept       K0 K1 K2 K3 | …      the luma of the frame before: read by the lane that then overwrites it
 //
-// A pixel without a neighbour is its own neighbour: the difference is 0. Blocks add their sums to those of the device; the last block
-// writes them to the results and clears them. Everything is a whole number, so that the order does not matter.
+// A pixel without a neighbour is its own neighbour: the difference is 0. Blocks add their sums to those of the device;
+// the last block writes them to the results and clears them. Everything is a whole number, so that the order does not
+// matter.
 //
 // Where to change what
 //   another sum            LumaSum (measuring.hpp), add_quad(); the reference in tests/kernels/reference/histogram.cpp
@@ -97,7 +98,8 @@ __device__ __forceinline__ void sum_row(const LumaParams& params, const Luma<T> 
   constexpr int quads = sharpness_quads(C, sizeof(T)), words = int(sizeof(T));
 #pragma unroll
   for (int q = 0; q < quads; ++q) {
-    // A quad belongs to the lane that has any pixel of it. Where luma is kept, rectangles begin at 0, so that it has all.
+    // A quad belongs to the lane that has any pixel of it. Where luma is kept, rectangles begin at 0, so that it has
+    // all.
     const bool own = (mask[q].word[0][0] | mask[q].word[0][words - 1]) != 0;
     unsigned char* const kept = params.kept + y * params.kept_pitch + std::ptrdiff_t(x + q * 128) * words;
     if (params.compare && own) {
@@ -118,7 +120,8 @@ __device__ __forceinline__ void sum_row(const LumaParams& params, const Luma<T> 
   }
 }
 
-/// Sums up one tile of a rectangle. All lanes of the warp. `x`: of the lane's first quad; the others follow at distances of 128 pixels.
+/// Sums up one tile of a rectangle. All lanes of the warp. `x`: of the lane's first quad; the others follow at
+/// distances of 128 pixels.
 template <typename T, int C, bool ThreePlanes>
 __device__ __forceinline__ void sum_tile(const LumaParams& params, const Rect& rect, int x, int y, Part<T>& part) {
   constexpr int quads = sharpness_quads(C, sizeof(T));

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Counting planes of 16-bit samples by value: 65536 counters of 32 bits do not fit shared memory. One block a multiprocessor; its
-// counters have 16 bits:
+// Counting planes of 16-bit samples by value: 65536 counters of 32 bits do not fit shared memory. One block a
+// multiprocessor; its counters have 16 bits:
 //
 //   word (32 bits)   | value 0 | value 1 |     Word i lies at i ^ (i / 32 % 32). Otherwise samples with equal low bits,
 //                    | value 2 | value 3 |     such as 10 bits stored in the high bits of 16, would all use one bank
 //                    | …
 //
-// A thread adds a sample by an atomic that returns the old word. The one whose addition makes a counter 2^15 moves these to the sums
-// of the device before the round ends; in a round the block adds at most 2^15. At the end each word is added to the sums of two values
-// by one atomic of 64 bits.
+// A thread adds a sample by an atomic that returns the old word. The one whose addition makes a counter 2^15 moves
+// these to the sums of the device before the round ends; in a round the block adds at most 2^15. At the end each word
+// is added to the sums of two values by one atomic of 64 bits.
 #include "kernels/cuda/overlap.hpp"
 #include "kernels/histogram/cuda_chunks.cuh"
 #include "kernels/histogram/cuda_gather.cuh"
@@ -73,7 +73,8 @@ __global__ void __launch_bounds__(tuning.pixel_threads, 1) count_words(const __g
     const Rect rect = job.share.rects[r];
     const auto load = [&](int x, int y, Held& held) { load_chunk(rows, x, y, held); };
     const auto work = [&](const Held& held, int, int, unsigned callers) {
-      // Atomics of a warp at one address would follow each other. If all samples of a warp are equal, one lane adds them.
+      // Atomics of a warp at one address would follow each other. If all samples of a warp are equal, one lane adds
+      // them.
       bool equal = held.word[0] == __byte_perm(held.word[0], 0, 0x1032);
 #pragma unroll
       for (int i = 1; i < Held::words; ++i) equal = equal && held.word[i] == held.word[0];

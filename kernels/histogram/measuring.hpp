@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What both backends of Sharpness share: the pieces of a region, the number of neighbours, which frames are compared. Private.
+// What both backends of Sharpness share: the pieces of a region, the number of neighbours, which frames are compared.
+// Private.
 #pragma once
 
 #include <memory>

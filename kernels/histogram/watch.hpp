@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Tells from the luma of frames whether a camera shows what it should: plain arithmetic on figures that both backends give alike.
+// Tells from the luma of frames whether a camera shows what it should: plain arithmetic on figures that both backends
+// give alike.
 #pragma once
 
 #include <array>
@@ -14,7 +15,8 @@ inline constexpr int condition_count = 5;
 /// The name of a condition, as its enumerator.
 const char* name_of(Condition condition);
 
-/// When a condition begins and ends. The two limits differ, so that noise of the value does not make it begin and end all the time.
+/// When a condition begins and ends. The two limits differ, so that noise of the value does not make it begin and end
+/// all the time.
 struct Rule {
   double begin,
       end;     ///< limits of the value; it is on one side of `begin` when the condition begins, and on the other of `end` after it
@@ -24,13 +26,14 @@ struct Rule {
 /// The value of each condition, and its limits.
 ///   dark, bright: brightness.
 ///   covered: detail, √(sharpness · deviation). Both are small without detail; noise alone makes both small, too.
-///   defocused: focus, the greater of sharpness and sharpness ÷ deviation, each relative to its own running mean. The first falls
-///     when the light is switched off, the second does not; both fall when the lens is out of focus.
+///   defocused: focus, the greater of sharpness and sharpness ÷ deviation, each relative to its own running mean. The
+///     first falls when the light is switched off, the second does not; both fall when the lens is out of focus.
 ///   frozen: difference. A frame of the same picture, encoded again, may differ for a moment (a key frame).
 inline constexpr Rule rules[condition_count] = {
     {0.06, 0.09, false, 0}, {0.9, 0.85, true, 0}, {2.5, 3.5, false, 0}, {0.5, 0.7, false, 0}, {0.0002, 0.01, false, 0.5}};
 
-/// Seconds for which a value must be beyond its limit before a condition begins or ends; before it begins to be frozen: WatchParams.
+/// Seconds for which a value must be beyond its limit before a condition begins or ends; before it begins to be frozen:
+/// WatchParams.
 inline constexpr double hold_time = 1;
 /// Seconds of frames that the focus is relative to, and from which it is known at all.
 inline constexpr double focus_memory = 60, focus_begin = 5;

@@ -2,7 +2,8 @@
 // Summed-area tables. The frame is divided into tiles, a block each. Every tile takes two steps:
 //
 //   1. sum:    the sums of its rows, of its columns, and of all its samples go to scratch memory (cuda_sum_tile.cuh).
-//   2. write:  it adds up the sums of the tiles before it (cuda_add_up.cuh), and writes its entries (cuda_write_tile.cuh).
+//   2. write:  it adds up the sums of the tiles before it (cuda_add_up.cuh), and writes its entries
+//              (cuda_write_tile.cuh).
 //
 //   frame: tiles of 256 samples × 8 warps · R rows   tile: warps one above the other   lane l of a warp, in each row:
 //   +------------+------------+------------+         +--------------------------+
@@ -11,27 +12,29 @@
 //   | tile (0,1) | tile (1,1) | tile (2,1) |         | …                        |
 //   +------------+------------+------------+         +--------------------------+
 //
-// Padded tables have a zero row and a zero column. Rows of tiles are rows of the table: row y holds the samples of row y − 1, and the
-// first row loads zeros. Columns of tiles are samples: the entry of column x is written to x + 1. Tiles of padded tables, and of tables
-// whose rows may begin inside a sector of memory, overlap by eight columns (cuda_store.cuh).
+// Padded tables have a zero row and a zero column. Rows of tiles are rows of the table: row y holds the samples of row
+// y − 1, and the first row loads zeros. Columns of tiles are samples: the entry of column x is written to x + 1. Tiles
+// of padded tables, and of tables whose rows may begin inside a sector of memory, overlap by eight columns
+// (cuda_store.cuh).
 //
 // A frame is one launch. One block takes both steps of a tile, or two blocks take one step each (cuda_tables.cu).
 //
 // Where to change what
-//   another sample type    SampleQuad (cuda_quads.cuh): arithmetic; load_rows(), put_quad() (cuda_load.cuh); tables_kernel()
-//                          (cuda_tables.cu): its instance
-//   another output type    SumType and entry_bytes() (integral.hpp); write_tile() (cuda_write_tile.cuh): entry_bytes and
-//                          the branches on job.type; tables_kernel() (cuda_tables.cu) and sum_bytes (cuda_schedule.cpp): whether it
-//                          is summed in 32 or 64 bits; cuda_store.cuh, if an entry has neither 4 nor 8 bytes;
-//                          cpu.cpp. Other lists are in the order of SumType: gst/elements/integral*.cpp
+//   another sample type    SampleQuad (cuda_quads.cuh): arithmetic; load_rows(), put_quad() (cuda_load.cuh);
+//                          tables_kernel() (cuda_tables.cu): its instance
+//   another output type    SumType and entry_bytes() (integral.hpp); write_tile() (cuda_write_tile.cuh): entry_bytes
+//                          and the branches on job.type; tables_kernel() (cuda_tables.cu) and sum_bytes
+//                          (cuda_schedule.cpp): whether it is summed in 32 or 64 bits; cuda_store.cuh, if an entry has
+//                          neither 4 nor 8 bytes; cpu.cpp. Other lists are in the order of SumType:
+//                          gst/elements/integral*.cpp
 //   another function of    SampleQuad::value(), prefix(), sum() and Columns, which square samples now
 //     the samples
-//   another block shape    Tuning (cuda_tuning.hpp): warps, rows of a warp; max_warp_rows() limits them. The width of 256 is fixed:
-//                          32 lanes of two quads
+//   another block shape    Tuning (cuda_tuning.hpp): warps, rows of a warp; max_warp_rows() limits them. The width of
+//                          256 is fixed: 32 lanes of two quads
 //   one or two blocks      Tuning: apart_from_…, ahead
 //     for a tile
-//   another format         nothing, if core/format.cpp has it. Exception: luma of RGB with a depth of 9 to 15 bits. cuda_load.cuh
-//                          computes luma of stored words, so call sample_of() on each of them there first
+//   another format         nothing, if core/format.cpp has it. Exception: luma of RGB with a depth of 9 to 15 bits.
+//                          cuda_load.cuh computes luma of stored words, so call sample_of() on each of them there first
 #include "kernels/cuda/device.hpp"
 #include "kernels/cuda/memory.hpp"
 #include "kernels/cuda/overlap.hpp"

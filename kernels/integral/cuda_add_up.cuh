@@ -44,8 +44,9 @@ struct SumChunk {
   }
 };
 
-/// Adds up the sums of other tiles: shared.left; shared.above, of which warp w adds up the tiles w, w + warps, …; shared.corners, in the same
-/// way; shared.starts, the sum of each warp's part of shared.left. All loads of a round are in flight at once.
+/// Adds up the sums of other tiles: shared.left; shared.above, of which warp w adds up the tiles w, w + warps, …;
+/// shared.corners, in the same way; shared.starts, the sum of each warp's part of shared.left. All loads of a round are
+/// in flight at once.
 template <bool together, typename T, bool squared, typename Sum, int R>
 __device__ __forceinline__ void add_up(const Job& job, const Tile& tile, std::uint32_t mark, Shared<T, squared, Sum, R>& shared) {
   using LineSum = typename SampleQuad<T, squared>::LineSum;

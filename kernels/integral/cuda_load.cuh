@@ -4,8 +4,9 @@
 //   a row of a tile:   | quad 0 of lanes 0 … 31 (128 samples) | quad 1 of lanes 0 … 31 (128 samples) |
 //   lane l:              samples 4l … 4l + 3                    samples 128 + 4l … 128 + 4l + 3
 //
-// Contiguous samples are loaded a quad at a time. All other samples (interleaved, unaligned, luma of RGB) are unpacked. Aligned pixels of
-// three bytes or of four samples are loaded four at a time, others one by one, which takes much longer.
+// Contiguous samples are loaded a quad at a time. All other samples (interleaved, unaligned, luma of RGB) are unpacked.
+// Aligned pixels of three bytes or of four samples are loaded four at a time, others one by one, which takes much
+// longer.
 #pragma once
 
 #include "kernels/core/luma.hpp"
@@ -129,8 +130,8 @@ __device__ __forceinline__ void unpack_pixels(const Job& job, int x, int y, int 
   }
 }
 
-/// Loads R rows of a tile for a warp, from column `x` (a multiple of 4) and row `y` on. `rows`: the warp's part of shared memory, which
-/// unpacked samples pass through. `pixels`: has the code for aligned pixels.
+/// Loads R rows of a tile for a warp, from column `x` (a multiple of 4) and row `y` on. `rows`: the warp's part of
+/// shared memory, which unpacked samples pass through. `pixels`: has the code for aligned pixels.
 template <bool pixels, typename T, int R>
 __device__ __forceinline__ void load_rows(const Job& job, int x, int y, int lane, RowWords<T> (&rows)[R], LaneSamples<T, R>& into) {
   const int own_x = x + 4 * lane;

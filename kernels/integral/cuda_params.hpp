@@ -13,14 +13,15 @@ namespace cudavision::integral {
 
 /// Tables of one launch: the channels of a format.
 inline constexpr int max_jobs = 4;
-/// Entries that a tile is wide: two quads (four neighbouring samples) for each of the 32 lanes of a warp. A row of a tile fills
-/// whole cache lines.
+/// Entries that a tile is wide: two quads (four neighbouring samples) for each of the 32 lanes of a warp. A row of a
+/// tile fills whole cache lines.
 inline constexpr int tile_width = 256;
 inline constexpr int warps = tuning.warps;
 inline constexpr int threads = 32 * warps;
 static_assert(threads >= tile_width, "one thread adds up one column of a tile");
 
-/// Columns by which tiles overlap, if rows may begin inside a sector (cuda_store.cuh): two quads, a sector of four-byte entries.
+/// Columns by which tiles overlap, if rows may begin inside a sector (cuda_store.cuh): two quads, a sector of four-byte
+/// entries.
 inline constexpr int tile_overlap = 8;
 
 /// Where the rows of a table (without the zero column) begin, relative to sectors of 32 bytes.
@@ -71,8 +72,9 @@ struct KernelParams {
   int blocks() const { return ahead == 0 ? tiles : 2 * tiles; }
 };
 
-/// What a block does. Either each sums a tile and writes it, or, in the order of blocks: `ahead` tiles are summed; then one is summed and
-/// one is written in turn; then the remaining tiles are written. A block needs sums of blocks with smaller numbers only.
+/// What a block does. Either each sums a tile and writes it, or, in the order of blocks: `ahead` tiles are summed; then
+/// one is summed and one is written in turn; then the remaining tiles are written. A block needs sums of blocks with
+/// smaller numbers only.
 struct Turn {
   bool sums, writes;
   int tile;  ///< number of the tile

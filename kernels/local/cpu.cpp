@@ -155,7 +155,8 @@ class CpuNlm final : public CpuLocal {
     cv::Mat distances(1, at.width, CV_32F);
     for (int dy = -search.y; dy <= search.y; ++dy) {
       for (int dx = -search.x; dx <= search.x; ++dx) {
-        const cv::Rect both = whole & (whole - cv::Point(dx, dy));  // where a sample and the one at the offset are both inside
+        // Where a sample and the one at the offset are both inside.
+        const cv::Rect both = whole & (whole - cv::Point(dx, dy));
         const cv::Rect points = at & both;
         const cv::Rect area = cv::Rect(at.x - radius.x, at.y - radius.y, at.width + 2 * radius.x, at.height + 2 * radius.y) & both;
         if (points.empty()) continue;

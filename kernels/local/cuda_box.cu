@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Box mean, threshold and deviation on CUDA: chooses the kernels for a plan, and owns their memory. All channel sets of a
-// plan use the same class.
+// Box mean, threshold and deviation on CUDA: chooses the kernels for a plan, and owns their memory. All channel sets of
+// a plan use the same class.
 //
 //   CudaWindows   planes of 8 bits, windows of up to 257 rows   one launch, two for high windows   cuda_windows.cu
-//   CudaLines     other formats and higher windows              a launch for each channel set      cuda_lines_kernel.cuh
+//   CudaLines     other formats and higher windows              a launch for each channel set
+//                 cuda_lines_kernel.cuh
 //   CudaTables    what the others do not compute: windows too wide, sums too large, high           cuda_tables.cu
 //                 windows of small frames, deviations of 16 bits; from tables of the frame
 #include <algorithm>
@@ -121,7 +122,8 @@ class CudaLines final : public cuda::CudaFilter {
     return shape;
   }
 
-  /// Whether all sets of the plan have kernels, windows that are narrow enough, and a frame that is large enough for high windows.
+  /// Whether all sets of the plan have kernels, windows that are narrow enough, and a frame that is large enough for
+  /// high windows.
   static bool takes(const Plan& plan, const cuda::Device& device) {
     const FormatInfo& format = info(plan.geometry.format);
     const bool small = std::int64_t(plan.geometry.width) * plan.geometry.height < tuning.least_high_pixels;

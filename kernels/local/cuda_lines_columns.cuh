@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The sums of columns for cuda_lines_kernel.cuh: the pixels of a chunk, their sums in registers, and running sums in memory.
+// The sums of columns for cuda_lines_kernel.cuh: the pixels of a chunk, their sums in registers, and running sums in
+// memory.
 #pragma once
 
 #include "kernels/core/luma.hpp"
@@ -48,8 +49,8 @@ struct Pixels {
   static constexpr int sources = S::planes ? 3 : 1, bytes = pixels * S::C * int(sizeof(T));
   std::uint32_t raw[sources][bytes / 4];
 
-  /// Loads pixels x … of a row inside the frame; those right of the frame become 0. `words`: all are inside, and aligned. Then call
-  /// finish(): meanwhile, other loads can begin.
+  /// Loads pixels x … of a row inside the frame; those right of the frame become 0. `words`: all are inside, and
+  /// aligned. Then call finish(): meanwhile, other loads can begin.
   template <bool words>
   __device__ __forceinline__ void load(const LineJob& job, int x, int row) {
 #pragma unroll

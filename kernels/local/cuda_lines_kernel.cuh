@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Box mean, threshold and deviation of any channel set on CUDA, by windows that slide over column sums of 32 bits: for what the faster
-// kernels of cuda_windows.cu do not take.
+// Box mean, threshold and deviation of any channel set on CUDA, by windows that slide over column sums of 32 bits: for
+// what the faster kernels of cuda_windows.cu do not take.
 //
 //   a block: rows of a strip                line 0   ▒▒▒▒▒▒▒▒▒▒▒▒▒   the column sums of a row of windows: of each
 //      thread 0   thread 1   thread 2       line 1   ▒▒▒▒▒▒▒▒▒▒▒▒▒   channel (deviation: of the samples and of their
@@ -11,12 +11,13 @@
 //   2. write_rows:          a warp has a segment of a row of the batch. It computes the window sums of 32 × 8 pixels of
 //                           each line at a time (cuda_sliding.cuh) and turns them into results → the picture
 //
-//   The first column sums of a block are sums of 2 r rows. For high windows, running_sums, launched before, stores running sums of columns
-//   after every 16 rows, which begin anew every 64 rows: a block adds whole bands, the parts of two bands, and a few rows.
+//   The first column sums of a block are sums of 2 r rows. For high windows, running_sums, launched before, stores
+//   running sums of columns after every 16 rows, which begin anew every 64 rows: a block adds whole bands, the parts of
+//   two bands, and a few rows.
 //
-// Where to change what: what a line sums up: Pixels::value in cuda_lines_columns.cuh; the results: Block::write; strips, rows, batches:
-// cuda_lines_schedule.cpp; which kernels are compiled: cuda_lines_mean.cu, cuda_lines_threshold.cu, cuda_lines_deviation.cu; which channel
-// sets come here: cuda_box.cu.
+// Where to change what: what a line sums up: Pixels::value in cuda_lines_columns.cuh; the results: Block::write;
+// strips, rows, batches: cuda_lines_schedule.cpp; which kernels are compiled: cuda_lines_mean.cu,
+// cuda_lines_threshold.cu, cuda_lines_deviation.cu; which channel sets come here: cuda_box.cu.
 #pragma once
 
 #include "kernels/cuda/warp.cuh"

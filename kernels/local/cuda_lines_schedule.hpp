@@ -3,7 +3,8 @@
 //
 //   a line         the column sums of one channel (or of its squares) of a row of windows, in shared memory
 //   a chunk        neighbouring pixels of a row, with all channels; a thread sums up its columns
-//   a strip        columns of the rectangle and those that their windows need beside them; a strip is as wide as a block
+//   a strip        columns of the rectangle and those that their windows need beside them; a strip is as wide as a
+//                  block
 //   a block        `rows` rows of a strip, `batch` of them at a time
 //   stored sums    running sums of columns: they begin anew with each band of rows, and are stored after every few rows
 #pragma once

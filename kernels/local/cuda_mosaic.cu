@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Mosaics on CUDA: each cell of a shape gets the mean of its samples inside the frame. One launch computes many shapes and all channel sets.
+// Mosaics on CUDA: each cell of a shape gets the mean of its samples inside the frame. One launch computes many shapes
+// and all channel sets.
 //
 //   a block: a span of neighbouring cells of one row of cells
 //
@@ -16,7 +17,8 @@
 //
 //   the grid: x: the blocks of a shape's channel set, y: the shapes, z: the channel sets
 //
-// Where to change what: spans, pieces and launches: cuda_mosaic_schedule.cpp; which shapes come together: cuda_pixelate.cu.
+// Where to change what: spans, pieces and launches: cuda_mosaic_schedule.cpp; which shapes come together:
+// cuda_pixelate.cu.
 #include "kernels/core/sample.hpp"
 #include "kernels/cuda/device.hpp"
 #include "kernels/cuda/rows.cuh"
@@ -70,7 +72,8 @@ struct Block {
   int first, chunks;       ///< the first sample of the first chunk, and the number of chunks
   std::uint64_t* sums;     ///< of the first cell
 
-  __device__ static int place(int s) { return s + s / N; }  // threads store columns at a distance of N + 1: to different banks
+  // Threads store columns at a distance of N + 1: to different banks.
+  __device__ static int place(int s) { return s + s / N; }
 
   /// 1. The columns of the rows [y0, y1).
   template <bool words>

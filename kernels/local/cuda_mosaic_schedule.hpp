@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // How the work of mosaics is divided (cuda_mosaic.cu). Plain C++, tested without a GPU.
 //
-//   a shape      a rectangle, an ellipse or a polygon; the squares of its mosaic, its cells, lie side by side from the corner of its box on
+//   a shape      a rectangle, an ellipse or a polygon; the squares of its mosaic, its cells, lie side by side from the
+//                corner of its box on
 //   a span       neighbouring cells of a row of cells, which a block computes; of large cells: a piece of one cell
 //   a launch     shapes that do not overlap each other, and all channel sets
 #pragma once
@@ -63,8 +64,8 @@ inline bool is_apart(const MosaicPart& part) { return part.side > mosaic_fused_s
 /// Bytes of these sums: of one shape, all sets.
 std::size_t mosaic_sums(const Geometry& geometry);
 
-/// A number for each box, such that a box that overlaps an earlier one has a higher number than it. Sets `layers`; returns the highest
-/// number.
+/// A number for each box, such that a box that overlaps an earlier one has a higher number than it. Sets `layers`;
+/// returns the highest number.
 int find_layers(const std::vector<Rect>& boxes, std::vector<int>& layers);
 
 }  // namespace cudavision::local

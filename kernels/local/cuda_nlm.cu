@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Non-local means on CUDA.
 //
-//   a block: some warps, one above the other. The block loads the samples of its results, with a margin of reach + search-radius
-//   around them, into shared memory: in each word a sample and the one below it. From then on each warp works alone.
+//   a block: some warps, one above the other. The block loads the samples of its results, with a margin of
+//   reach + search-radius around them, into shared memory. Each word there has a sample and the one below it. From then
+//   on each warp works alone.
 //
 //   a warp: two groups of 16 × 16 results and a halo around them:
 //
@@ -15,20 +16,22 @@
 //             │         │         │
 //       └ ─ ─ ┴─────────┴─────────┴ ─ ─ ┘
 //
-//   For each offset the lanes compute the squared differences of all samples. The matrix units sum them over the patches:
+//   For each offset the lanes compute the squared differences of all samples. The matrix units sum them over the
+//   patches:
 //
 //     column sums, 16 rows × 8 columns  =  1 where the patch of a row has the other row
 //                                             ×  squares, (16 + halo) rows × 8 columns
 //     distances, 16 columns × 8 rows    =  1 where the patch of a column has the other column
 //                                             ×  column sums, transposed, (16 + halo) columns × 8 rows
 //
-//   The first product leaves its results in the lanes in which the second needs them, and the second in the lanes that have the
-//   differences of the same samples. So lanes exchange nothing. Each lane has the weights w of 16 results, and sums w and w ·
-//   difference. A result is sample + Σ w · difference / Σ w.
+//   The first product leaves its results in the lanes in which the second needs them, and the second in the lanes that
+//   have the differences of the same samples. So lanes exchange nothing. Each lane has the weights w of 16 results, and
+//   sums w and w · difference. A result is sample + Σ w · difference / Σ w.
 //
 //   The grid: blocks that hold the rectangle, for each component of a channel set.
 //
-// Where to change what: the arithmetic of a warp: cuda_nlm.cuh; blocks: cuda_nlm_schedule.cpp; their sizes: cuda_tuning.hpp.
+// Where to change what: the arithmetic of a warp: cuda_nlm.cuh; blocks: cuda_nlm_schedule.cpp; their sizes:
+// cuda_tuning.hpp.
 #include <algorithm>
 #include <array>
 

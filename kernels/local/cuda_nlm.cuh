@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Non-local means of a warp's tile, on the matrix units. cuda_nlm.cu draws what happens.
 //
-// Where to change what: how samples of a depth are held, and how precise their squares are: cuda_nlm_samples.cuh; which samples a
-// lane holds: NlmTile; the edge of the frame: Edge; the weight: exp2_of and its callers.
+// Where to change what: how samples of a depth are held, and how precise their squares are: cuda_nlm_samples.cuh; which
+// samples a lane holds: NlmTile; the edge of the frame: Edge; the weight: exp2_of and its callers.
 #pragma once
 
 #include <cstddef>
@@ -77,7 +77,8 @@ struct Bands {
 
   __device__ Bands(const NlmJob& job, int g, int t) {
     const auto entry = [](int radius, int distance) { return distance >= -radius && distance <= radius ? 1.f : 0.f; };
-    // Many entries are equal. Without the shuffle the compiler would keep one copy, and move it into place for every product.
+    // Many entries are equal. Without the shuffle the compiler would keep one copy, and move it into place for every
+    // product.
     const auto placed = [](uint32_t entries) { return __shfl_sync(~0u, entries, threadIdx.x % 32); };
 #pragma unroll
     for (int i = 0; i < 2 * Tile::pairs; ++i) {

@@ -12,9 +12,9 @@ namespace cudavision::local {
 /// How the samples of a format are held.
 enum class Samples { bits8, bits10, bits16 };
 
-/// What a warp computes for patches of a radius up to `reach`: two groups of results, side by side. The matrix units take 16 × 16
-/// samples for a group. For reach 1 the results are the inner ones of these; else there is a halo of further samples around both
-/// groups.
+/// What a warp computes for patches of a radius up to `reach`: two groups of results, side by side. The matrix units
+/// take 16 × 16 samples for a group. For reach 1 the results are the inner ones of these; else there is a halo of
+/// further samples around both groups.
 template <int reach>
 struct NlmShape {
   static_assert(reach == 1 || reach == 4 || reach == 8 || reach == 16);
@@ -40,16 +40,16 @@ struct NlmBlock {
 /// The largest block up to that of the tuning which needs no more than `shared_limit` bytes.
 NlmBlock make_nlm_block(int radius_x, int radius_y, int search_x, int search_y, std::size_t shared_limit);
 
-/// The blocks that hold a rectangle. They lie on a grid that begins at the frame's corner, so that the result of a sample, to the
-/// bit, does not depend on the rectangle.
+/// The blocks that hold a rectangle. They lie on a grid that begins at the frame's corner, so that the result of a
+/// sample, to the bit, does not depend on the rectangle.
 struct NlmGrid {
   int first_x = 0, first_y = 0;  ///< the first block, counted from the frame's corner
   int blocks_x = 0, blocks_y = 0;
 };
 NlmGrid nlm_grid(const NlmBlock& block, const Rect& rect);
 
-/// How many offsets are summed before they are added to the totals: a part of a row of 2 · search + 1 offsets, all parts as equal
-/// as possible.
+/// How many offsets are summed before they are added to the totals: a part of a row of 2 · search + 1 offsets, all
+/// parts as equal as possible.
 int nlm_span(Samples samples, int search);
 
 }  // namespace cudavision::local

@@ -33,8 +33,8 @@ struct Cost {
 };
 constexpr Cost cost;
 
-/// How long blocks of one time unit each take on a multiprocessor that has room for `resident` of them: few blocks cannot hide each other's
-/// waiting.
+/// How long blocks of one time unit each take on a multiprocessor that has room for `resident` of them: few blocks
+/// cannot hide each other's waiting.
 double time_of(int blocks, int resident) {
   const int last = blocks % resident;
   return blocks - last + (last == 0 ? 0 : std::max(last + 0.6, 3.0));
@@ -73,7 +73,8 @@ bool can_slide(const Plan& plan, int set) {
   for (int c = 0; c < channels.channels; ++c)
     if (!is_color(channels.roles[c])) return false;
   if (plan.operation != Operation::box_mean && channels.channels > 1) return false;
-  if (plan.operation == Operation::threshold && channels.roles[0] != Role::luma) return false;  // luma of red, green and blue
+  // Luma of red, green and blue.
+  if (plan.operation == Operation::threshold && channels.roles[0] != Role::luma) return false;
   const Rect grid = plan.geometry.grid(channels);
   const std::int64_t width = std::min(2 * plan.radius[set].x + 1, grid.width),
                      height = std::min(2 * plan.radius[set].y + 1, grid.height);

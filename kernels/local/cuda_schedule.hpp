@@ -7,7 +7,8 @@
 //   a block         `rows` rows of a strip, a batch at a time
 //   the grid        the blocks of all channel sets, one after another, in one launch
 //   a group         tiles that some lanes compute one after another, a lane a row of the batch
-//   an interval     `interval` rows, whose sums a kernel has stored before, where a window is so high that this saves time
+//   an interval     `interval` rows, whose sums a kernel has stored before, where a window is so high that this saves
+//                   time
 #pragma once
 
 #include <array>
@@ -25,7 +26,8 @@ inline constexpr int window_threads = 128;  ///< of a block
 /// Chunks from row to row in shared memory: odd, so that lanes with eight neighbouring rows use all banks.
 inline constexpr int window_pitch = window_threads + 1;
 
-/// Blocks that fit a multiprocessor. `batch`: rows whose sums (deviation: also those of squares) are in shared memory at once, 8 or 16.
+/// Blocks that fit a multiprocessor. `batch`: rows whose sums (deviation: also those of squares) are in shared memory
+/// at once, 8 or 16.
 constexpr int window_blocks(Operation operation, int batch) {
   if (operation == Operation::deviation) return tuning.deviation_blocks;
   if (operation == Operation::threshold && batch == 16) return tuning.threshold_blocks;
@@ -62,8 +64,8 @@ struct WindowLaunch {
   bool wide = false;  ///< sums may reach 2^23
 };
 
-/// Whether windows of these radii can slide over a channel set of 8-bit samples: all of its channels are filtered, no sum of a window or a
-/// column overflows, and a strip has room for the windows.
+/// Whether windows of these radii can slide over a channel set of 8-bit samples: all of its channels are filtered, no
+/// sum of a window or a column overflows, and a strip has room for the windows.
 bool can_slide(const Plan& plan, int set);
 
 /// `sets`: one to three.

@@ -3,8 +3,9 @@
 //
 //   sum(x) = sum(x − 1) + column[x + r] − column[x − r − 1]
 //
-// A lane owns N neighbouring samples. It reads both ends of their windows in quads of 16 bytes. `shift` is the place of the first right end
-// within its quad; it follows from the radius, so that the samples are taken from registers that the compiler knows.
+// A lane owns N neighbouring samples. It reads both ends of their windows in quads of 16 bytes. `shift` is the place of
+// the first right end within its quad; it follows from the radius, so that the samples are taken from registers that
+// the compiler knows.
 //
 // Quad q of a row lies at place(q): so the lanes of a warp, which read every second quad, use all banks.
 #pragma once
@@ -66,7 +67,8 @@ __device__ __forceinline__ void slide(const std::uint32_t (&right)[N / 4 + 1], c
   }
 }
 
-/// Computes the window sums of the chunks of a warp, which follow each other along the row. Sum: an unsigned type in which they fit.
+/// Computes the window sums of the chunks of a warp, which follow each other along the row. Sum: an unsigned type in
+/// which they fit.
 template <int N, typename Sum>
 class Slider {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Box mean, threshold and deviation on CUDA, from padded summed-area tables, which the plan has made first (kernels/integral): for
-// windows that neither cuda_windows.cu nor cuda_lines.cu takes (cuda_box.cu).
+// Box mean, threshold and deviation on CUDA, from padded summed-area tables, which the plan has made first
+// (kernels/integral): for windows that neither cuda_windows.cu nor cuda_lines.cu takes (cuda_box.cu).
 //
 //   a table, of the sums left of x and above y:     the sum of a window = D − C − B + A
 //        x0        x1
@@ -10,8 +10,8 @@
 //
 //   a block: box_warps rows × 128 pixels; the grid: the rectangle of one channel set; a launch for each set
 //
-// Where to change what: another operation: `result` in box_filter; another border: Axis of window.hpp; another sample type: the quads
-// of kernels/cuda/rows.cuh; another block shape: cuda_tuning.hpp.
+// Where to change what: another operation: `result` in box_filter; another border: Axis of window.hpp; another sample
+// type: the quads of kernels/cuda/rows.cuh; another block shape: cuda_tuning.hpp.
 #include "kernels/cuda/device.hpp"
 #include "kernels/local/cuda_results.cuh"
 #include "kernels/local/cuda_tables.cuh"

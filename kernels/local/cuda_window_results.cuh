@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// From the sums of windows to the bytes that cuda_windows.cu writes: four results at once, of whole windows or of windows that the frame cuts.
-// For the threshold, the byte is the least sample that becomes white; the kernel compares.
+// From the sums of windows to the bytes that cuda_windows.cu writes: four results at once, of whole windows or of
+// windows that the frame cuts. For the threshold, the byte is the least sample that becomes white; the kernel compares.
 #pragma once
 
 #include "kernels/local/cuda_results.cuh"
@@ -19,7 +19,8 @@ __device__ __forceinline__ std::uint32_t pack_each(F f) {
   return pack(f(0), f(1), f(2), f(3));
 }
 
-/// Four quotients by two factors, one too small and one too large: quotient(k, factor) for k = 0 … 3. If they differ, exact(k).
+/// Four quotients by two factors, one too small and one too large: quotient(k, factor) for k = 0 … 3. If they differ,
+/// exact(k).
 template <typename Factor, typename Quotient, typename Exact>
 __device__ __forceinline__ std::uint32_t pack_certain(const Factor (&low)[4], const Factor (&high)[4], Quotient quotient,
                                                       Exact exact) {
@@ -38,8 +39,9 @@ constexpr float less = 1 - 0x1p-20f, more = 1 + 0x1p-20f;  ///< further from 1 t
 template <Operation operation, bool wide>
 struct WindowResults;
 
-/// An odd count has no halves to round. (S + 2^23) as an integer has the bits of a float, and the product with the nearest float of 1 / count
-/// is wrong by less than the distance to a half, 1 / (2 · count), if 255 · count is below 2^23: otherwise `wide`.
+/// An odd count has no halves to round. (S + 2^23) as an integer has the bits of a float, and the product with the
+/// nearest float of 1 / count is wrong by less than the distance to a half, 1 / (2 · count), if 255 · count is below
+/// 2^23: otherwise `wide`.
 template <>
 struct WindowResults<Operation::box_mean, false> {
   static constexpr int added = 0x4b000000;

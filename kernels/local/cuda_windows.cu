@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Box mean, threshold and deviation of 8-bit samples on CUDA, by windows that slide: the picture is read twice, in rows.
+// Box mean, threshold and deviation of 8-bit samples on CUDA, by windows that slide: the picture is read twice, in
+// rows.
 //
 //   a block: some rows of a strip ("the block's rows"), `batch` of them at a time; one launch computes all channel sets
 //
@@ -21,8 +22,8 @@
 //   column_sums, launched before, stores the sums of intervals of rows. A block then adds up whole intervals, and the
 //   rows between them and the ends of its first window.
 //
-// Where to change what: the arithmetic: cuda_window_results.cuh; blocks, batches, strips, intervals: cuda_schedule.cpp and cuda_tuning.hpp;
-// which channel sets come here: can_slide in cuda_schedule.cpp.
+// Where to change what: the arithmetic: cuda_window_results.cuh; blocks, batches, strips, intervals: cuda_schedule.cpp
+// and cuda_tuning.hpp; which channel sets come here: can_slide in cuda_schedule.cpp.
 #include <algorithm>
 
 #include "kernels/cuda/device.hpp"
