@@ -35,8 +35,8 @@ bool fails_in_cuda(const GstStructure* structure) {
   const char* name = gst_structure_get_string(structure, "format");
   const FormatInfo* format = name ? find_format(name) : nullptr;
   int width, height;
-  return format && gst_structure_get_int(structure, "width", &width) && gst_structure_get_int(structure, "height", &height) &&
-         compat::cuda_fails_size(*format, width, height);
+  return format && gst_structure_get_int(structure, "width", &width) &&
+         gst_structure_get_int(structure, "height", &height) && compat::cuda_fails_size(*format, width, height);
 }
 
 /// Whether features contain this one by name, not because they are ANY.
@@ -45,8 +45,10 @@ bool names_feature(const GstCapsFeatures* features, const char* name) {
 }
 
 bool is_usable_memory(const GstCapsFeatures* features, bool with_cuda) {
-  return gst_caps_features_is_any(features) || gst_caps_features_is_equal(features, GST_CAPS_FEATURES_MEMORY_SYSTEM_MEMORY) ||
-         (with_cuda && gst_caps_features_get_size(features) == 1 && gst_caps_features_contains(features, cuda_memory_feature));
+  return gst_caps_features_is_any(features) ||
+         gst_caps_features_is_equal(features, GST_CAPS_FEATURES_MEMORY_SYSTEM_MEMORY) ||
+         (with_cuda && gst_caps_features_get_size(features) == 1 &&
+          gst_caps_features_contains(features, cuda_memory_feature));
 }
 
 bool is_video(const GstStructure* structure) { return gst_structure_has_name(structure, "video/x-raw"); }
@@ -66,7 +68,9 @@ GstCaps* merge_with_feature(GstCaps* result, GstCaps* caps, bool with_cuda, cons
   return result;
 }
 
-bool in_cuda(const GstCaps* caps, guint index) { return names_feature(gst_caps_get_features(caps, index), cuda_memory_feature); }
+bool in_cuda(const GstCaps* caps, guint index) {
+  return names_feature(gst_caps_get_features(caps, index), cuda_memory_feature);
+}
 
 /// Removes the structures for which unwanted(index) holds, unless it holds for all.
 template <typename F>
@@ -106,7 +110,8 @@ GstCaps* any_memory_caps(GstCaps* caps, bool with_cuda) {
 
 GstCaps* any_memory_data_caps(GstCaps* caps, bool with_cuda) {
   GstCaps* result = gst_caps_new_empty();
-  if (with_cuda && built_with(Backend::cuda)) result = merge_with_feature(result, caps, with_cuda, cuda_memory_feature, DATA);
+  if (with_cuda && built_with(Backend::cuda))
+    result = merge_with_feature(result, caps, with_cuda, cuda_memory_feature, DATA);
   return merge_with_feature(result, caps, with_cuda, nullptr, DATA);
 }
 
@@ -140,7 +145,9 @@ GstCaps* cuda_memory_first(GstCaps* caps) {
 
 bool is_video_caps(GstCaps* caps) { return gst_caps_get_size(caps) > 0 && is_video(gst_caps_get_structure(caps, 0)); }
 
-bool is_cuda_caps(GstCaps* caps) { return caps && !gst_caps_is_any(caps) && gst_caps_get_size(caps) > 0 && in_cuda(caps, 0); }
+bool is_cuda_caps(GstCaps* caps) {
+  return caps && !gst_caps_is_any(caps) && gst_caps_get_size(caps) > 0 && in_cuda(caps, 0);
+}
 
 GstCaps* choose_memory(GstCaps* choices, GstCaps* input, GstPad* peer) {
   choices = gst_caps_make_writable(choices);
@@ -211,7 +218,8 @@ bool is_ours(GstPad* pad) {
   GstElement* element = gst_pad_get_parent_element(pad);
   if (!element) return false;
   GstElementFactory* factory = gst_element_get_factory(element);
-  const bool ours = factory && g_strcmp0(gst_plugin_feature_get_plugin_name(GST_PLUGIN_FEATURE(factory)), "cudavision") == 0;
+  const bool ours =
+      factory && g_strcmp0(gst_plugin_feature_get_plugin_name(GST_PLUGIN_FEATURE(factory)), "cudavision") == 0;
   gst_object_unref(element);
   return ours;
 }
@@ -234,7 +242,8 @@ bool branches_take(GstPad* sink, const HeldCaps& caps) {
 /// (A query does not tell where CUDA memory begins, because it ends at pads with fixed caps.)
 bool way_takes_cuda(GstPad* sink, HeldCaps cuda) {
   for (guint i = 0; i < gst_caps_get_size(cuda.get()); ++i)
-    gst_structure_remove_field(gst_caps_get_structure(cuda.get(), i), "framerate");  // which elements on the way may change
+    gst_structure_remove_field(gst_caps_get_structure(cuda.get(), i),
+                               "framerate");  // which elements on the way may change
   for (HeldPad pad(GST_PAD(gst_object_ref(sink)));;) {
     const HeldPad before(gst_pad_get_peer(pad.get()));
     if (!before || is_ours(before.get())) return true;
@@ -275,7 +284,8 @@ bool could_be_in_cuda(GstPad* pad, GstCaps* frames) {
   HeldCaps wanted(gst_caps_copy(frames));
   gst_caps_set_features_simple(wanted.get(), gst_caps_features_new(cuda_memory_feature, nullptr));
   const HeldCaps own(gst_pad_get_pad_template_caps(pad)), of_peer(gst_pad_peer_query_caps(pad, nullptr));
-  return gst_caps_can_intersect(wanted.get(), own.get()) && gst_caps_can_intersect(wanted.get(), cuda_part(of_peer.get()).get()) &&
+  return gst_caps_can_intersect(wanted.get(), own.get()) &&
+         gst_caps_can_intersect(wanted.get(), cuda_part(of_peer.get()).get()) &&
          (GST_PAD_IS_SRC(pad) || way_takes_cuda(pad, std::move(wanted)));
 }
 

@@ -34,7 +34,9 @@ inline guint running_minor() {
   return minor;
 }
 
-inline bool cuda_allocates(const FormatInfo& format) { return format.cuda_since > 0 && running_minor() >= format.cuda_since; }
+inline bool cuda_allocates(const FormatInfo& format) {
+  return format.cuda_since > 0 && running_minor() >= format.cuda_since;
+}
 
 /// Whether libgstcuda has a bug at this size. At odd widths it does not copy the last Cr of packed 4:2:2 across the
 /// bus. At odd heights it allocates too little for NV21 since 1.24; in 1.22 it loses the last plane of planar 4:2:0

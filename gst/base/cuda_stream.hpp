@@ -30,7 +30,8 @@ inline void put_in_order(CUstream earlier, CUstream later, const CudaEvent& even
 class Stream {
  public:
   /// The context must be current.
-  explicit Stream(GstCudaContext* context) : context_(context), event_(context), stream_(gst_cuda_stream_new(context)) {}
+  explicit Stream(GstCudaContext* context)
+      : context_(context), event_(context), stream_(gst_cuda_stream_new(context)) {}
   ~Stream() { gst_clear_cuda_stream(&stream_); }
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
@@ -90,7 +91,8 @@ class Stream {
   }
   /// (transfer full) Memory around the picture of somebody else; `video` describes it, and free(data) is called when it
   /// is freed. nullptr if that is not possible.
-  GstMemory* wrap(GstCudaContext* context, const GstVideoInfo& video, void* picture, gpointer data, GDestroyNotify free) const {
+  GstMemory* wrap(GstCudaContext* context, const GstVideoInfo& video, void* picture, gpointer data,
+                  GDestroyNotify free) const {
     return gst_cuda_allocator_alloc_wrapped(nullptr, context, stream_, &video, CUdeviceptr(picture), data, free);
   }
 
@@ -138,7 +140,8 @@ inline bool users_follow_stream(GstCudaMemory* memory) { return gst_cuda_memory_
 inline bool hold_up_users(GstCudaMemory* memory, cudaEvent_t event) {
   GstCudaStream* stream = gst_cuda_memory_get_stream(memory);
   const CurrentContext using_it(memory->context);
-  if (!stream || !using_it || cudaStreamWaitEvent(gst_cuda_stream_get_handle(stream), event, 0) != cudaSuccess) return false;
+  if (!stream || !using_it || cudaStreamWaitEvent(gst_cuda_stream_get_handle(stream), event, 0) != cudaSuccess)
+    return false;
   GST_MINI_OBJECT_FLAG_SET(memory, GST_CUDA_MEMORY_TRANSFER_NEED_SYNC);
   return true;
 }
@@ -228,7 +231,9 @@ inline void offer_handover(GstQuery* query) { gst_query_add_allocation_meta(quer
 /// Whether downstream said so.
 inline bool takes_handover(GstQuery* query) { return gst_query_find_allocation_meta(query, handover_api(), nullptr); }
 inline void mark_finished(GstCudaMemory*) {}
-inline void mark_unfinished(GstCudaMemory* memory) { GST_MINI_OBJECT_FLAG_SET(memory, GST_CUDA_MEMORY_TRANSFER_NEED_DOWNLOAD); }
+inline void mark_unfinished(GstCudaMemory* memory) {
+  GST_MINI_OBJECT_FLAG_SET(memory, GST_CUDA_MEMORY_TRANSFER_NEED_DOWNLOAD);
+}
 
 inline bool follow_writer(GstCudaMemory* memory, GstCudaContext* context, CUstream stream) {
   const CudaEvent* written = written_event(memory);

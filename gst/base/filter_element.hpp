@@ -35,7 +35,9 @@ class FilterElement {
   }
 
   /// Sets the values of the read-only properties.
-  static void publish(GstElement* element, const typename Object::Readings& values) { Object::publish(element, values); }
+  static void publish(GstElement* element, const typename Object::Readings& values) {
+    Object::publish(element, values);
+  }
 
  private:
   static Status check(GstCudaVisionFilter* filter) {

@@ -40,7 +40,8 @@ CropOrigin crop_origin(GstBuffer* buffer);
 /// Copies rows of bytes in system memory.
 inline void copy_rows(const Plane& from, const Plane& to, std::size_t row_bytes, int rows) {
   for (std::ptrdiff_t y = 0; y < rows; ++y)
-    std::memcpy(static_cast<char*>(to.data) + y * to.pitch, static_cast<const char*>(from.data) + y * from.pitch, row_bytes);
+    std::memcpy(static_cast<char*>(to.data) + y * to.pitch, static_cast<const char*>(from.data) + y * from.pitch,
+                row_bytes);
 }
 
 /// A buffer that is mapped as long as this object lives, as the picture that the caps describe, with the layout of its

@@ -27,7 +27,8 @@ using cuda::check;
 
 class PitchedImage : public DeviceImage {
  public:
-  PitchedImage(GstCudaContext* context, const Geometry& geometry) : context_(GST_CUDA_CONTEXT(gst_object_ref(context))) {
+  PitchedImage(GstCudaContext* context, const Geometry& geometry)
+      : context_(GST_CUDA_CONTEXT(gst_object_ref(context))) {
     image_.geometry = geometry;
   }
   ~PitchedImage() override {
@@ -76,8 +77,8 @@ Status probe(int device_id) {
   const cudaError_t error = cudaGetDeviceCount(&count);
   if (error != cudaSuccess) return check(error, "no CUDA device");
   if (device_id >= count)
-    return Status::resource("cuda-device-id is " + std::to_string(device_id) + ": this machine has " + std::to_string(count) +
-                            " CUDA device(s), counted from 0");
+    return Status::resource("cuda-device-id is " + std::to_string(device_id) + ": this machine has " +
+                            std::to_string(count) + " CUDA device(s), counted from 0");
   return {};
 }
 
@@ -160,7 +161,8 @@ Status Gpu::open(GstElement* element, int device_id) {
     gst_cuda_ensure_element_context(element, device_id, &context);
     state_->ask(nullptr);
   }
-  if (!context) return Status::resource("a CUDA context cannot be created on device " + std::to_string(std::max(device_id, 0)));
+  if (!context)
+    return Status::resource("a CUDA context cannot be created on device " + std::to_string(std::max(device_id, 0)));
   state_->replace_context(context);
   if (open_stream()) return {};
 
@@ -223,7 +225,8 @@ void Gpu::begin_frame() {
   if (const int longest = state_->longest_pause; longest > 0) {
     pause(state_->stream->handle(), longest);
     if (state_->copies)
-      for (CUstream stream : {state_->copies->upload_stream(), state_->copies->download_stream()}) pause(stream, longest);
+      for (CUstream stream : {state_->copies->upload_stream(), state_->copies->download_stream()})
+        pause(stream, longest);
   }
 }
 
@@ -280,7 +283,8 @@ bool Gpu::keep_until_uploaded(GstBuffer* buffer) {
 }
 
 Status Gpu::fill(const Image& host, const Image& device) {
-  const Status status = copy_planes(host, device, cudaMemcpyHostToDevice, state_->stream->handle(), "cannot upload a frame");
+  const Status status =
+      copy_planes(host, device, cudaMemcpyHostToDevice, state_->stream->handle(), "cannot upload a frame");
   return status.ok() ? check(cudaStreamSynchronize(state_->stream->handle()), failed_text) : status;
 }
 
@@ -295,7 +299,8 @@ Status Gpu::download(const Image& device, const Image& host) {
 }
 
 Status Gpu::download(const void* device, void* host, gsize bytes) const {
-  return check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, state_->stream->handle()), "cannot download results");
+  return check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, state_->stream->handle()),
+               "cannot download results");
 }
 
 bool Gpu::is_device_buffer(GstBuffer* buffer) {
@@ -324,12 +329,14 @@ bool Gpu::may_hand_over() const { return state_->stream->can_hand_over(state_->d
 void Gpu::keep_for_download(GstBuffer* buffer) { state_->in_flight->add(buffer); }
 
 void Gpu::hold_up_writers() {
-  state_->in_flight->filter_added([this](GstBuffer* buffer) { return !state_->stream->hold_up_next_writer(cuda_memory(buffer)); });
+  state_->in_flight->filter_added(
+      [this](GstBuffer* buffer) { return !state_->stream->hold_up_next_writer(cuda_memory(buffer)); });
 }
 
 std::optional<std::uint64_t> Gpu::keep_inputs(bool named) {
   state_->unfinished = true;
-  return state_->in_flight->submitted(state_->downloads ? state_->copies->download_stream() : state_->stream->handle(), named);
+  return state_->in_flight->submitted(state_->downloads ? state_->copies->download_stream() : state_->stream->handle(),
+                                      named);
 }
 
 Gpu::Progress Gpu::progress(std::uint64_t ticket) const {
@@ -395,7 +402,8 @@ GstBufferPool* Gpu::new_device_pool(GstCaps* caps, guint min_buffers, guint max_
 }
 
 bool Gpu::follow_pool(GstBufferPool* pool) {
-  if (!is_open() || !GST_IS_CUDA_BUFFER_POOL(pool) || GST_CUDA_BUFFER_POOL(pool)->context != state_->context) return false;
+  if (!is_open() || !GST_IS_CUDA_BUFFER_POOL(pool) || GST_CUDA_BUFFER_POOL(pool)->context != state_->context)
+    return false;
   GstStructure* config = gst_buffer_pool_get_config(pool);
   if (GstCudaStream* stream = state_->stream->other_stream(config)) {
     const Scope scope(*this);
@@ -415,8 +423,8 @@ GstMemory* Gpu::new_linear_memory(gsize bytes) const {
   constexpr gsize row = 1 << 16;
   const gsize rows = (bytes + row - 1) / row;
   if (rows * row > G_MAXUINT) return nullptr;  // the size of a buffer of a pool is a guint
-  GstCaps* caps = gst_caps_new_simple("video/x-raw", "format", G_TYPE_STRING, "RGBA", "width", G_TYPE_INT, gint(row / 4), "height",
-                                      G_TYPE_INT, gint(rows), nullptr);
+  GstCaps* caps = gst_caps_new_simple("video/x-raw", "format", G_TYPE_STRING, "RGBA", "width", G_TYPE_INT,
+                                      gint(row / 4), "height", G_TYPE_INT, gint(rows), nullptr);
   guint size;
   GstBufferPool* pool = new_device_pool(caps, 0, 0, &size);
   gst_caps_unref(caps);

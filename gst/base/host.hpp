@@ -101,7 +101,8 @@ class Host {
   /// Called after a property was set. Refuses a value out of range, and warns of a change that takes effect only when
   /// the element starts again. Takes the object lock.
   void changed(const Property<Settings>& property);
-  GstBufferPool* new_pool(GstCaps* caps, guint min_buffers, guint max_buffers, guint* size, GstAllocator** allocator) const;
+  GstBufferPool* new_pool(GstCaps* caps, guint min_buffers, guint max_buffers, guint* size,
+                          GstAllocator** allocator) const;
 
   GstElement* const element_;
   Settings wanted_, good_, opened_;    // now; the last ones in their ranges; when backend_ was chosen

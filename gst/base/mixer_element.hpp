@@ -29,7 +29,8 @@ struct SettledInput : MixerInput {
 template <typename E>
 class MixerElement {
   using Object = SettledObject<cudavision_mixer_get_type, GstCudaVisionMixer, GstCudaVisionMixerClass, E>;
-  using Pad = SettledObject<cudavision_mixer_pad_get_type, GstCudaVisionMixerPad, GstCudaVisionMixerPadClass, typename E::Pad>;
+  using Pad =
+      SettledObject<cudavision_mixer_pad_get_type, GstCudaVisionMixerPad, GstCudaVisionMixerPadClass, typename E::Pad>;
 
  public:
   static bool register_in(GstPlugin* plugin) {
@@ -75,7 +76,8 @@ class MixerElement {
     set_metadata<E>(klass);
     add_mixer_pads(GST_ELEMENT_CLASS(klass), Pad::new_type(pad_class_init));
     GstCudaVisionMixerClass* mixer = as_mixer_class(klass);
-    mixer->settings = [](GstCudaVisionMixer* self, const std::vector<MixerInput>& inputs) -> std::unique_ptr<MixerSettings> {
+    mixer->settings = [](GstCudaVisionMixer* self,
+                         const std::vector<MixerInput>& inputs) -> std::unique_ptr<MixerSettings> {
       return std::make_unique<Settings>(self, inputs);
     };
   }

@@ -104,7 +104,8 @@ void lock(GstMemory* memory, GstMapFlags access, Visits& visits, GstCudaContext*
   void* const begin = map.data - memory->offset;  // the whole memory: its part in use may be another one later
   const gsize bytes = memory->maxsize;
   if (!Ranges::all().add(begin, bytes)) {
-    GST_DEBUG("a memory of %" G_GSIZE_FORMAT " bytes stays pageable: enough are page-locked, or a part of it is", bytes);
+    GST_DEBUG("a memory of %" G_GSIZE_FORMAT " bytes stays pageable: enough are page-locked, or a part of it is",
+              bytes);
   } else if (const cudaError_t error = cudaHostRegister(begin, bytes, cudaHostRegisterPortable); error != cudaSuccess) {
     cudaGetLastError();  // clears the error, which would appear in the next call
     Ranges::all().remove(begin);

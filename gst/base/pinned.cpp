@@ -49,7 +49,9 @@ void pinned_free(GstAllocator* allocator, GstMemory* memory) {
   g_free(pinned);
 }
 
-gpointer pinned_map(GstMemory* memory, gsize, GstMapFlags) { return reinterpret_cast<PinnedMemory*>(memory)->block.data; }
+gpointer pinned_map(GstMemory* memory, gsize, GstMapFlags) {
+  return reinterpret_cast<PinnedMemory*>(memory)->block.data;
+}
 
 void pinned_unmap(GstMemory*) {}
 

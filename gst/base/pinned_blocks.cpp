@@ -78,7 +78,8 @@ bool reuse(GstCudaContext* context, gsize bytes, PinnedBlock* block) {
   Blocks& blocks = found->second;
   auto best = blocks.rend();
   for (auto one = blocks.rbegin(); one != blocks.rend(); ++one)
-    if (one->bytes >= bytes && one->bytes - bytes <= bytes / 4 && (best == blocks.rend() || one->bytes < best->bytes)) best = one;
+    if (one->bytes >= bytes && one->bytes - bytes <= bytes / 4 && (best == blocks.rend() || one->bytes < best->bytes))
+      best = one;
   if (best == blocks.rend()) return false;
   *block = *best;
   blocks.erase(std::next(best).base());

@@ -31,8 +31,9 @@ struct FrameJob {
 
 /// A processed frame.
 struct FrameReport {
-  GstElement* element;   ///< for posting messages
-  GstBuffer* buffer;     ///< if adds_metas(): the output, just before the element pushes it, for adding metas; else nullptr
+  GstElement* element;  ///< for posting messages
+  /// If adds_metas(): the output, just before the element pushes it, for adding metas; else nullptr.
+  GstBuffer* buffer;
   std::uint64_t number;  ///< as in its FrameJob
   const FrameTimes& times;
 };

@@ -27,7 +27,8 @@ inline constexpr GParamFlags null_property = GParamFlags(G_PARAM_READWRITE | G_P
 // value out of range from the element, and print it as it is stored (an unsigned -3 as 4294967293). These specs let it
 // through to the element, where check_ranges() refuses it: at start with an error, while playing with a warning. "{}"
 // in a blurb becomes the range: "0 to 255".
-GParamSpec* uint_property(const char* name, const char* nick, const std::string& blurb, guint least, guint most, guint initial);
+GParamSpec* uint_property(const char* name, const char* nick, const std::string& blurb, guint least, guint most,
+                          guint initial);
 GParamSpec* int_property(const char* name, const char* nick, const std::string& blurb, int least, int most, int initial,
                          GParamFlags flags = playing_property);
 GParamSpec* double_property(const char* name, const char* nick, const std::string& blurb, double least, double most,
@@ -158,7 +159,8 @@ void append_properties(std::vector<Property<S>>& properties, const std::vector<P
   for (const Property<Base>& property : inherited)
     std::visit(
         [&](auto member) {
-          properties.push_back({property.spec, static_cast<std::decay_t<decltype(std::declval<Base>().*member)> S::*>(member)});
+          properties.push_back(
+              {property.spec, static_cast<std::decay_t<decltype(std::declval<Base>().*member)> S::*>(member)});
         },
         property.member);
 }

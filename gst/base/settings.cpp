@@ -7,8 +7,9 @@ namespace cudavision {
 
 bool changes_settings(guint count, GParamSpec** changed, GType type) {
   // Read-only properties are no settings.
-  return std::any_of(changed, changed + count,
-                     [type](GParamSpec* spec) { return (spec->flags & G_PARAM_WRITABLE) && g_type_is_a(spec->owner_type, type); });
+  return std::any_of(changed, changed + count, [type](GParamSpec* spec) {
+    return (spec->flags & G_PARAM_WRITABLE) && g_type_is_a(spec->owner_type, type);
+  });
 }
 
 }  // namespace cudavision

@@ -45,6 +45,7 @@ Rect rect_in(const Shape& shape, int frame_width, int frame_height);
 
 /// The pixels of the frame that areas cover, as rectangles, which may overlap; rectangles are clipped to the frame.
 /// Errors: as points_in().
-Result<std::vector<Rect>> pixels_in(const char* property, const std::vector<Shape>& areas, int frame_width, int frame_height);
+Result<std::vector<Rect>> pixels_in(const char* property, const std::vector<Shape>& areas, int frame_width,
+                                    int frame_height);
 
 }  // namespace cudavision

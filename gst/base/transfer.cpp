@@ -26,7 +26,8 @@ FrameBuffer::FrameBuffer(const Transfer& transfer, GstBuffer* buffer, const GstV
     : buffer_(buffer),
       on_device_(transfer.is_on_device(buffer)),
       on_peer_(access == GST_MAP_READ && transfer.is_on_peer(buffer)),
-      mapped_(transfer.prepared(buffer, access), video, on_device_ || on_peer_ ? GstMapFlags(access | Gpu::map_flag()) : access) {}
+      mapped_(transfer.prepared(buffer, access), video,
+              on_device_ || on_peer_ ? GstMapFlags(access | Gpu::map_flag()) : access) {}
 
 /// Prepares a buffer for being mapped. Returns it.
 GstBuffer* Transfer::prepared(GstBuffer* buffer, GstMapFlags access) const {
@@ -65,8 +66,8 @@ Result<const Image*> Transfer::carry(const FrameBuffer& from, const FrameBuffer&
   output_ = &to;
   if (!from.on_device_ && to.on_device_) {
     gpu_->acquire_to_write(to.buffer_);
-    const Status copied =
-        from.on_peer_ ? gpu_->copy_from_peer(from.buffer_, from.image(), to.image()) : gpu_->fill(from.image(), to.image());
+    const Status copied = from.on_peer_ ? gpu_->copy_from_peer(from.buffer_, from.image(), to.image())
+                                        : gpu_->fill(from.image(), to.image());
     if (!copied.ok()) return copied;
     return &to.image();
   }

@@ -109,7 +109,9 @@ class Transfer {
   friend class FrameBuffer;
 
   /// Whether kernels can use the memory of a buffer directly. They cannot if it lies in another CUDA context.
-  bool is_on_device(GstBuffer* buffer) const { return gpu_ && Gpu::is_device_buffer(buffer) && !gpu_->is_foreign(buffer); }
+  bool is_on_device(GstBuffer* buffer) const {
+    return gpu_ && Gpu::is_device_buffer(buffer) && !gpu_->is_foreign(buffer);
+  }
   bool is_on_peer(GstBuffer* buffer) const { return gpu_ && Gpu::is_device_buffer(buffer) && gpu_->is_foreign(buffer); }
   GstBuffer* prepared(GstBuffer* buffer, GstMapFlags access) const;
   Result<State> finish(const Frame& frame, Status submitted);

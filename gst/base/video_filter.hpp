@@ -23,16 +23,18 @@ struct PlanContext {
   const GstVideoInfo& video;  ///< of both sides
   Backend backend;
   Region::Mode region;
-  Processor* previous;  ///< the processor in use until now, if video and backend are the same, to take its state over; or nullptr
-  const Gpu& gpu;       ///< for Backend::cuda; outlives the processor
-  GstCaps* data;        ///< fixed caps of the data that go out instead of video; or nullptr
+  /// The processor in use until now, if video and backend are the same, to take its state over; or nullptr.
+  Processor* previous;
+  const Gpu& gpu;               ///< for Backend::cuda; outlives the processor
+  GstCaps* data;                ///< fixed caps of the data that go out instead of video; or nullptr
   std::shared_ptr<void>& kept;  ///< what the processors of an element share until it stops; empty at its start
 };
 
 /// How an element processes frames of one geometry.
 struct FilterPlan {
   std::unique_ptr<Processor> processor;
-  std::string advice;  ///< one sentence about a setting that works but is rarely intended; posted as a warning. Empty: none
+  /// One sentence about a setting that works but is rarely intended; posted as a warning. Empty: none.
+  std::string advice;
 };
 
 struct FilterState;

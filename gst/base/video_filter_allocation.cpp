@@ -135,7 +135,8 @@ GstFlowReturn prepare_output_buffer(GstBaseTransform* trans, GstBuffer* inbuf, G
   // GstBaseTransform decides on a pool again before the next frame; this frame comes from elsewhere.
   gst_clear_buffer(outbuf);
   *outbuf = new_device_frame(trans);
-  if (!*outbuf) return failed(state, Status::resource("no frame can be allocated in the CUDA context of the incoming frames"));
+  if (!*outbuf)
+    return failed(state, Status::resource("no frame can be allocated in the CUDA context of the incoming frames"));
   copy_metadata(trans, inbuf, *outbuf);
   return GST_FLOW_OK;
 }

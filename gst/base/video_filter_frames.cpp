@@ -29,7 +29,8 @@ FrameTimes times_of(GstBaseTransform* trans, GstBuffer* buffer) {
 /// Runs the processor on a frame. If the frame passes through, `inbuf` and `outbuf` share their memory, or are the
 /// same.
 /// Errors: frame, if the incoming frame does not fit its caps; resource.
-Result<Processed> process(GstCudaVisionFilter* self, Gpu* gpu, GstBuffer* inbuf, GstBuffer* outbuf, const FrameTimes& times) {
+Result<Processed> process(GstCudaVisionFilter* self, Gpu* gpu, GstBuffer* inbuf, GstBuffer* outbuf,
+                          const FrameTimes& times) {
   FilterState& state = *self->state;
   const Processor& processor = *state.processor;
   Transfer transfer(gpu);
@@ -39,7 +40,8 @@ Result<Processed> process(GstCudaVisionFilter* self, Gpu* gpu, GstBuffer* inbuf,
   if (!gst_base_transform_is_passthrough(GST_BASE_TRANSFORM(self)) && !state.data) {
     out = std::make_unique<FrameBuffer>(transfer, outbuf, state.video, GST_MAP_WRITE);
     // The next output frame will be no better, so this is no error of the frame alone.
-    if (!out->status().ok()) return Status::resource("cannot write to a buffer of the output pool: " + out->status().message());
+    if (!out->status().ok())
+      return Status::resource("cannot write to a buffer of the output pool: " + out->status().message());
   }
   const bool reads_results = processor.reads_results(), keeps_results = processor.results_kept() > 1;
   if (keeps_results)
@@ -53,7 +55,8 @@ Result<Processed> process(GstCudaVisionFilter* self, Gpu* gpu, GstBuffer* inbuf,
   const std::uint64_t number = ++state.frames;
   const auto submitted = transfer.run(frame, [&]() -> Status {
     const bool only_reads = state.data || processor.passes_through();
-    const auto src = out && only_reads ? transfer.carry(in, *out, state.input_staging) : transfer.fetch(in, state.input_staging);
+    const auto src =
+        out && only_reads ? transfer.carry(in, *out, state.input_staging) : transfer.fetch(in, state.input_staging);
     if (!src.ok()) return src.error();
     const Image* dst = nullptr;
     if (out && !only_reads) {
@@ -121,7 +124,8 @@ GstFlowReturn transform(GstBaseTransform* trans, GstBuffer* inbuf, GstBuffer* ou
   const bool first_dropped = !std::exchange(state.dropped, status.code() == Status::Code::frame);
   if (state.dropped) {
     if (first_dropped)
-      GST_ELEMENT_WARNING(self, STREAM, FORMAT, ("%s", status.message().c_str()), ("frames are dropped until one fits"));
+      GST_ELEMENT_WARNING(self, STREAM, FORMAT, ("%s", status.message().c_str()),
+                          ("frames are dropped until one fits"));
     return GST_BASE_TRANSFORM_FLOW_DROPPED;
   }
   if (status.ok()) return GST_FLOW_OK;

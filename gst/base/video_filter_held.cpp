@@ -3,8 +3,7 @@
 // frames (async-depth).
 //
 //   async-depth=2   in 1   in 2   in 3, out 1   in 4, out 2 …   at EOS and before other events: out 3, out 4
-//                                                               if a live stream stalls: each when its latency has
-//                                                               passed
+//                                                               a live stream stalls: each when its latency has passed
 #include <algorithm>
 #include <chrono>
 
@@ -47,8 +46,8 @@ GstFlowReturn failed(const FilterState& state, const Status& status) {
 guint depth_of(GstCudaVisionFilter* self) {
   const FilterState& state = *self->state;
   const guint depth = state.host.async_depth();
-  const bool can_wait =
-      depth > 0 && state.in_time && state.host.uses_cuda() && GST_PAD_MODE(GST_BASE_TRANSFORM_SRC_PAD(self)) == GST_PAD_MODE_PUSH;
+  const bool can_wait = depth > 0 && state.in_time && state.host.uses_cuda() &&
+                        GST_PAD_MODE(GST_BASE_TRANSFORM_SRC_PAD(self)) == GST_PAD_MODE_PUSH;
   return can_wait ? depth : 0;
 }
 
@@ -148,7 +147,8 @@ void check_times(GstCudaVisionFilter* self) {
   FilterState& state = *self->state;
   GstQuery* query = gst_query_new_latency();
   gboolean live = FALSE;
-  if (gst_pad_peer_query(GST_BASE_TRANSFORM_SINK_PAD(self), query)) gst_query_parse_latency(query, &live, nullptr, nullptr);
+  if (gst_pad_peer_query(GST_BASE_TRANSFORM_SINK_PAD(self), query))
+    gst_query_parse_latency(query, &live, nullptr, nullptr);
   gst_query_unref(query);
   state.live = bool(live);
   // Without a framerate nobody knows when the next frame of a live stream arrives, so that a frame which waits for it

@@ -48,7 +48,8 @@ void for_each_box(GstBuffer* buffer, F&& f) {
   GstAnalyticsRelationMeta* relations = gst_buffer_get_analytics_relation_meta(buffer);
   gpointer cursor = nullptr;
   GstAnalyticsMtd found;
-  while (relations && gst_analytics_relation_meta_iterate(relations, &cursor, gst_analytics_od_mtd_get_mtd_type(), &found)) {
+  while (relations &&
+         gst_analytics_relation_meta_iterate(relations, &cursor, gst_analytics_od_mtd_get_mtd_type(), &found)) {
     const auto* object = reinterpret_cast<const GstAnalyticsODMtd*>(&found);
     gint x, y, width, height;
     if (gst_analytics_od_mtd_get_location(object, &x, &y, &width, &height, nullptr))
@@ -74,7 +75,8 @@ bool add_moved_object(GstAnalyticsRelationMeta* meta, const GstAnalyticsODMtd* o
   gfloat turn;
   gst_analytics_od_mtd_get_oriented_location(object, &x, &y, &width, &height, &turn, &confidence);
   const Rect box = in_picture(x, y, width, height, origin);
-  return gst_analytics_relation_meta_add_oriented_od_mtd(meta, type, box.x, box.y, box.width, box.height, turn, confidence, added);
+  return gst_analytics_relation_meta_add_oriented_od_mtd(meta, type, box.x, box.y, box.width, box.height, turn,
+                                                         confidence, added);
 #else
   gst_analytics_od_mtd_get_location(object, &x, &y, &width, &height, &confidence);
   const Rect box = in_picture(x, y, width, height, origin);
@@ -121,7 +123,8 @@ void add_moved(GstBaseTransform* trans, GstBuffer* outbuf, GstAnalyticsRelationM
     for (guint b = 0; b < length; ++b) {
       if (!ids[a] || !ids[b]) continue;
       const GstAnalyticsRelTypes relation = gst_analytics_relation_meta_get_relation(from, a, b);
-      if (relation != GST_ANALYTICS_REL_TYPE_NONE) gst_analytics_relation_meta_set_relation(to, relation, *ids[a], *ids[b]);
+      if (relation != GST_ANALYTICS_REL_TYPE_NONE)
+        gst_analytics_relation_meta_set_relation(to, relation, *ids[a], *ids[b]);
     }
 }
 #endif
@@ -166,7 +169,8 @@ Region region_of(const FilterState& state, GstBuffer* buffer) {
   std::vector<Rect>& boxes = settings.region_shape == int(RegionShape::ellipse) ? region.ellipses : region.rects;
   for_each_box(buffer, [&](GQuark type, const Rect& box) {
     const char* name = g_quark_to_string(type);
-    if (settings.roi_type.empty() || (name && settings.roi_type == name)) boxes.push_back(grown(box, settings.region_margin));
+    if (settings.roi_type.empty() || (name && settings.roi_type == name))
+      boxes.push_back(grown(box, settings.region_margin));
   });
   return region;
 }

@@ -22,7 +22,9 @@ namespace video_mixer {
 GstAggregatorClass* base_class() { return GST_AGGREGATOR_CLASS(cudavision_mixer_parent_class); }
 GstAggregatorPadClass* base_pad_class() { return GST_AGGREGATOR_PAD_CLASS(cudavision_mixer_pad_parent_class); }
 
-bool is_set(const GstVideoInfo& video) { return video.finfo && GST_VIDEO_INFO_FORMAT(&video) != GST_VIDEO_FORMAT_UNKNOWN; }
+bool is_set(const GstVideoInfo& video) {
+  return video.finfo && GST_VIDEO_INFO_FORMAT(&video) != GST_VIDEO_FORMAT_UNKNOWN;
+}
 
 Inputs::Inputs(GstCudaVisionMixer* self, const ObjectLock&) {
   for (GList* item = GST_ELEMENT(self)->sinkpads; item; item = item->next) {
@@ -104,12 +106,13 @@ namespace {
 GstPadProbeReturn drop_endless(GstPad* pad, GstPadProbeInfo* info, gpointer) {
   const GstBuffer* buffer = GST_PAD_PROBE_INFO_BUFFER(info);
   const guint64 pts = GST_BUFFER_PTS(buffer), duration = GST_BUFFER_DURATION(buffer), most = G_MAXINT64;
-  const bool endless = GST_CLOCK_TIME_IS_VALID(pts) && (pts > most || (GST_CLOCK_TIME_IS_VALID(duration) && duration > most - pts));
+  const bool endless =
+      GST_CLOCK_TIME_IS_VALID(pts) && (pts > most || (GST_CLOCK_TIME_IS_VALID(duration) && duration > most - pts));
   GstElement* element = gst_pad_get_parent_element(pad);
   // One warning for a row of such frames.
   if (element && std::exchange(as_mixer_pad(pad)->state->endless, endless) < endless)
-    GST_ELEMENT_WARNING(element, STREAM, FORMAT, ("%s: a frame is left out: it ends beyond 2^63 ns", GST_OBJECT_NAME(pad)),
-                        (nullptr));
+    GST_ELEMENT_WARNING(element, STREAM, FORMAT,
+                        ("%s: a frame is left out: it ends beyond 2^63 ns", GST_OBJECT_NAME(pad)), (nullptr));
   gst_clear_object(&element);
   return endless ? GST_PAD_PROBE_DROP : GST_PAD_PROBE_OK;
 }
@@ -119,7 +122,8 @@ GstPad* request_new_pad(GstElement* element, GstPadTemplate* templ, const gchar*
   for_each_sink_pad(as_mixer(element), [&](GstCudaVisionMixerPad*) { ++count; });
   if (count >= blend::max_pads) {
     GST_ELEMENT_WARNING(element, CORE, PAD,
-                        ("no sink pad is added to the %d there are: at most %d make a picture", count, blend::max_pads), (nullptr));
+                        ("no sink pad is added to the %d there are: at most %d make a picture", count, blend::max_pads),
+                        (nullptr));
     return nullptr;
   }
   GstPad* pad = element_class()->request_new_pad(element, templ, name, caps);
@@ -171,7 +175,8 @@ void finalize_pad(GObject* object) {
   G_OBJECT_CLASS(cudavision_mixer_pad_parent_class)->finalize(object);
 }
 
-void add_pad_template(GstElementClass* klass, const char* name, GstPadDirection direction, GstPadPresence presence, GType type) {
+void add_pad_template(GstElementClass* klass, const char* name, GstPadDirection direction, GstPadPresence presence,
+                      GType type) {
   GstCaps* caps = video_template_caps();
   gst_element_class_add_pad_template(klass, gst_pad_template_new_with_gtype(name, direction, presence, caps, type));
   gst_caps_unref(caps);

@@ -59,7 +59,8 @@ gboolean sink_query_pre_queue(GstAggregator* agg, GstAggregatorPad* pad, GstQuer
 }
 
 gboolean src_query(GstAggregator* agg, GstQuery* query) {
-  if (GST_QUERY_TYPE(query) == GST_QUERY_CONTEXT && state_of(agg).host.gpu.answer_context_query(GST_ELEMENT(agg), query))
+  if (GST_QUERY_TYPE(query) == GST_QUERY_CONTEXT &&
+      state_of(agg).host.gpu.answer_context_query(GST_ELEMENT(agg), query))
     return TRUE;
   return base_class()->src_query(agg, query);
 }
@@ -104,7 +105,9 @@ std::vector<GstVideoInfo> wanted_formats(const std::vector<MixerInput>& inputs) 
   std::vector<std::pair<gint64, GstVideoInfo>> found;
   for (const MixerInput& input : inputs) {
     if (!input.has_caps || input.inactive) continue;
-    const auto same = [&](const auto& row) { return GST_VIDEO_INFO_FORMAT(&row.second) == GST_VIDEO_INFO_FORMAT(&input.video); };
+    const auto same = [&](const auto& row) {
+      return GST_VIDEO_INFO_FORMAT(&row.second) == GST_VIDEO_INFO_FORMAT(&input.video);
+    };
     const auto row = std::find_if(found.begin(), found.end(), same);
     if (row == found.end())
       found.push_back({area(input.video), input.video});
@@ -159,8 +162,9 @@ void choose_format(GstCaps*& caps, const std::vector<MixerInput>& inputs) {
     }
   }
   // Interlacing comes from the lowest pad: its frames also tell which field comes first.
-  const GstVideoInfo& lowest =
-      std::find_if(inputs.begin(), inputs.end(), [](const MixerInput& input) { return input.has_caps && !input.inactive; })->video;
+  const GstVideoInfo& lowest = std::find_if(inputs.begin(), inputs.end(), [](const MixerInput& input) {
+                                 return input.has_caps && !input.inactive;
+                               })->video;
   if (prefer_text(caps, "interlace-mode", gst_video_interlace_mode_to_string(GST_VIDEO_INFO_INTERLACE_MODE(&lowest))) &&
       GST_VIDEO_INFO_FIELD_ORDER(&lowest) != GST_VIDEO_FIELD_ORDER_UNKNOWN)
     prefer_text(caps, "field-order", gst_video_field_order_to_string(GST_VIDEO_INFO_FIELD_ORDER(&lowest)));
@@ -171,7 +175,8 @@ std::pair<int, int> best_framerate(const std::vector<MixerInput>& inputs) {
   std::pair<int, int> best{0, 1};
   for (const MixerInput& input : inputs) {
     const int n = GST_VIDEO_INFO_FPS_N(&input.video), d = GST_VIDEO_INFO_FPS_D(&input.video);
-    if (input.has_caps && !input.inactive && d > 0 && gst_util_fraction_compare(n, d, best.first, best.second) > 0) best = {n, d};
+    if (input.has_caps && !input.inactive && d > 0 && gst_util_fraction_compare(n, d, best.first, best.second) > 0)
+      best = {n, d};
   }
   return best.first > 0 ? best : std::pair(25, 1);
 }

@@ -187,7 +187,8 @@ gboolean src_event(GstAggregator* agg, GstEvent* event) {
   for_each_sink_pad(as_mixer(agg), [&](GstCudaVisionMixerPad* pad) {
     ObjectLock lock(pad);
     const Rect &place = pad->state->place, &crop = pad->state->crop;
-    if (place.empty() || x < place.x || y < place.y || x >= place.x + place.width || y >= place.y + place.height) return;
+    if (place.empty() || x < place.x || y < place.y || x >= place.x + place.width || y >= place.y + place.height)
+      return;
     GstEvent* own = gst_event_new_navigation(gst_structure_copy(gst_event_get_structure(event)));
     gst_navigation_event_set_coordinates(own, crop.x + (x - place.x) * crop.width / place.width,
                                          crop.y + (y - place.y) * crop.height / place.height);

@@ -57,7 +57,10 @@ bool is_opaque(const blend::Pad& pad, const GstVideoInfo& video) {
 class Composition {
  public:
   Composition(GstCudaVisionMixer* self, bool cuda)
-      : self_(self), state_(*self->state), video_(GST_VIDEO_AGGREGATOR(self)->info), transfer_(cuda ? &state_.host.gpu : nullptr) {
+      : self_(self),
+        state_(*self->state),
+        video_(GST_VIDEO_AGGREGATOR(self)->info),
+        transfer_(cuda ? &state_.host.gpu : nullptr) {
     replace_meaningless_numbers(video_);
   }
 
@@ -67,7 +70,8 @@ class Composition {
     frame.may_wait = depth_of(self_) > 0;
     const auto submitted = transfer_.run(frame, [&] { return submit(snapshot, outbuf); });
     if (!submitted.ok()) return submitted.error();
-    if (submitted.value() == Transfer::State::unfinished) state_.last = {outbuf, transfer_.ticket(), std::move(output_)};
+    if (submitted.value() == Transfer::State::unfinished)
+      state_.last = {outbuf, transfer_.ticket(), std::move(output_)};
     return {};
   }
 
@@ -92,9 +96,11 @@ class Composition {
       GstCudaVisionMixerPad* const pad = inputs[i].pad;
       blend::Pad& layer = layout.pads[i];
       pad->state->show(pad, layer.place, layer.crop);
-      const Rect visible = intersection(layer.place, {0, 0, GST_VIDEO_INFO_WIDTH(&video_), GST_VIDEO_INFO_HEIGHT(&video_)});
-      const bool shows = layer.alpha > 0 && !visible.empty() &&
-                         std::none_of(opaque.begin(), opaque.end(), [&](const Rect& above) { return covers(above, visible); });
+      const Rect visible =
+          intersection(layer.place, {0, 0, GST_VIDEO_INFO_WIDTH(&video_), GST_VIDEO_INFO_HEIGHT(&video_)});
+      const bool shows =
+          layer.alpha > 0 && !visible.empty() &&
+          std::none_of(opaque.begin(), opaque.end(), [&](const Rect& above) { return covers(above, visible); });
       GstBuffer* buffer = shows ? frame_of(inputs[i]) : nullptr;
       if (!buffer) {
         pad->state->forget_uploaded();
@@ -111,7 +117,8 @@ class Composition {
     }
     std::reverse(pads_.begin(), pads_.end());
     if (lowest && GST_VIDEO_INFO_IS_INTERLACED(&video_))
-      GST_BUFFER_FLAG_SET(outbuf, GST_BUFFER_FLAGS(lowest) & (GST_VIDEO_BUFFER_FLAG_INTERLACED | GST_VIDEO_BUFFER_FLAG_TFF));
+      GST_BUFFER_FLAG_SET(outbuf,
+                          GST_BUFFER_FLAGS(lowest) & (GST_VIDEO_BUFFER_FLAG_INTERLACED | GST_VIDEO_BUFFER_FLAG_TFF));
     return {};
   }
 
@@ -125,9 +132,9 @@ class Composition {
     const bool warned = std::exchange(pad.misfits, !frame.status().ok());
     if (!frame.status().ok()) {
       if (!warned)  // one warning for a row of such frames
-        GST_ELEMENT_WARNING(self_, STREAM, FORMAT,
-                            ("%s: a frame is left out: %s", GST_OBJECT_NAME(input.pad), frame.status().message().c_str()),
-                            (nullptr));
+        GST_ELEMENT_WARNING(
+            self_, STREAM, FORMAT,
+            ("%s: a frame is left out: %s", GST_OBJECT_NAME(input.pad), frame.status().message().c_str()), (nullptr));
       mapped_.pop_back();
       return nullptr;
     }
@@ -217,7 +224,8 @@ void post_missing_timestamp(GstAggregator* agg) {
   }
   GST_ELEMENT_ERROR(
       agg, STREAM, FORMAT,
-      ("%s: a frame without a timestamp cannot be placed in time: its source must set one, as by do-timestamp=true", name.c_str()),
+      ("%s: a frame without a timestamp cannot be placed in time: its source must set one, as by do-timestamp=true",
+       name.c_str()),
       (nullptr));
 }
 

@@ -75,9 +75,11 @@ Result<Outcome> MemoryUse::hand_back(std::intptr_t stream, int milliseconds) {
   const CurrentContext current(primary_.context());
   if (!current) return error_of("the primary CUDA context cannot be made current");
   cudaEvent_t event = nullptr;
-  if (cudaEventCreateWithFlags(&event, cudaEventDisableTiming) != cudaSuccess) return error_of("cannot create an event");
+  if (cudaEventCreateWithFlags(&event, cudaEventDisableTiming) != cudaSuccess)
+    return error_of("cannot create an event");
   Result<Outcome> outcome = Outcome::done;
-  const bool recorded = stream == -1 ? primary_.record_all_work(event) : cudaEventRecord(event, stream_of(stream)) == cudaSuccess;
+  const bool recorded =
+      stream == -1 ? primary_.record_all_work(event) : cudaEventRecord(event, stream_of(stream)) == cudaSuccess;
   if (!recorded && stream == -1) {  // a driver before CUDA 12.5
     outcome = primary_.wait_for_all_work(milliseconds);
   } else if (!recorded) {

@@ -75,16 +75,19 @@ struct MemoryMapping : Owner::Mapping {
 /// Reads what a frame is from its caps, or from its GstVideoMeta and GstVideoCropMeta. Errors: frame.
 Status describe(GstBuffer* buffer, const GstCaps* caps, GstVideoInfo& video) {
   if (caps) {
-    if (!gst_caps_is_fixed(caps) || !video_from_caps(video, caps)) return Status::frame("the caps are not those of raw video");
+    if (!gst_caps_is_fixed(caps) || !video_from_caps(video, caps))
+      return Status::frame("the caps are not those of raw video");
   } else {
     const GstVideoMeta* meta = gst_buffer_get_video_meta(buffer);
-    if (!meta) return Status::frame("the buffer does not say what it holds: give the caps too, or the sample of the appsink");
+    if (!meta)
+      return Status::frame("the buffer does not say what it holds: give the caps too, or the sample of the appsink");
     // The meta describes the whole frame; caps would say the size of its picture, which a crop makes smaller.
     const GstVideoCropMeta* crop = gst_buffer_get_video_crop_meta(buffer);
     const guint width = crop ? crop->width : meta->width, height = crop ? crop->height : meta->height;
     if (crop && (width == 0 || height == 0)) return Status::frame("the buffer's GstVideoCropMeta is empty");
     if (width == 0 || height == 0 || !gst_video_info_set_format(&video, meta->format, width, height))
-      return Status::frame(std::string("the buffer's ") + (crop ? "GstVideoCropMeta" : "GstVideoMeta") + " is not of a picture");
+      return Status::frame(std::string("the buffer's ") + (crop ? "GstVideoCropMeta" : "GstVideoMeta") +
+                           " is not of a picture");
   }
   const char* name = gst_video_format_to_string(GST_VIDEO_INFO_FORMAT(&video));
   if (!find_format(name)) return Status::frame(std::string("frames of the format ") + name + " are not supported");
@@ -96,10 +99,11 @@ Status check_alone(GstBuffer* buffer, int most_refs) {
   const auto references = [&] { return GST_MINI_OBJECT_REFCOUNT_VALUE(buffer); };
   for (int waited = 0; references() > most_refs && waited < writable_wait_ms; ++waited) g_usleep(1000);
   if (references() > most_refs)
-    return Status::frame(
-        "the frame cannot be written, because others use its buffer too (it has " + std::to_string(references()) +
-        " references): take samples with frames.pull(appsink), set enable-last-sample=false there, drop other frames and "
-        "variables of this buffer, and put no tee before it; or write to a copy");
+    return Status::frame("the frame cannot be written, because others use its buffer too (it has " +
+                         std::to_string(references()) +
+                         " references): take samples with frames.pull(appsink), set enable-last-sample=false there, "
+                         "drop other frames and "
+                         "variables of this buffer, and put no tee before it; or write to a copy");
   for (guint i = 0; i < gst_buffer_n_memory(buffer); ++i) {
     // Not gst_memory_is_writable(), which asks whether the buffer has only one reference.
     GstMemory* memory = gst_buffer_peek_memory(buffer, i);
@@ -201,13 +205,13 @@ using namespace cudavision::frames;
 int cudavision_frames_abi() { return CUDAVISION_FRAMES_ABI; }
 int cudavision_frames_cuda() { return CUDAVISION_CUDA; }
 
-int cudavision_frame_open(GstBuffer* buffer, const GstCaps* caps, int most_refs, CudavisionFrame* frame, CudavisionOwner** owner,
-                          char* error, std::size_t room) {
+int cudavision_frame_open(GstBuffer* buffer, const GstCaps* caps, int most_refs, CudavisionFrame* frame,
+                          CudavisionOwner** owner, char* error, std::size_t room) {
   return give(guarded([&] { return open_frame(buffer, caps, most_refs, *frame); }), owner, error, room);
 }
 
-int cudavision_memory_open(GstBuffer* buffer, GstMemory* memory, std::size_t bytes, CudavisionArray* array, CudavisionOwner** owner,
-                           char* error, std::size_t room) {
+int cudavision_memory_open(GstBuffer* buffer, GstMemory* memory, std::size_t bytes, CudavisionArray* array,
+                           CudavisionOwner** owner, char* error, std::size_t room) {
   return give(guarded([&] { return open_memory(buffer, memory, bytes, *array); }), owner, error, room);
 }
 
@@ -220,7 +224,8 @@ int cudavision_owner_wait(CudavisionOwner* owner, std::intptr_t stream, char* er
   return report(guarded([&] { return owner->cuda()->wait_for_writer(stream); }), error, room);
 }
 
-int cudavision_owner_hand_back(CudavisionOwner* owner, std::intptr_t stream, int milliseconds, char* error, std::size_t room) {
+int cudavision_owner_hand_back(CudavisionOwner* owner, std::intptr_t stream, int milliseconds, char* error,
+                               std::size_t room) {
   if (!owner->cuda()) return 0;
   const auto outcome = guarded([&] { return owner->cuda()->hand_back(stream, milliseconds); });
   return report(outcome, "the GPU has not finished the work on the frame in the given time", error, room);

@@ -37,8 +37,8 @@ struct CudavisionFrame {
   char format[16];  ///< its GStreamer name
   std::int32_t width, height;
   std::int32_t n_planes;
-  std::int32_t
-      handed_over;  ///< whether users of the memory follow its stream (GStreamer 1.24 and later), so that nobody needs to wait
+  /// Whether users of the memory follow its stream (GStreamer 1.24 and later), so that nobody needs to wait.
+  std::int32_t handed_over;
   CudavisionArray planes[3];
 };
 
@@ -76,23 +76,26 @@ CUDAVISION_FRAMES_API void cudavision_frames_python(const CudavisionPython* func
 /// Opens a video frame. `caps`: those of the frame, or nullptr if the buffer has a GstVideoMeta. `most_refs`: 0 for
 /// arrays to read; otherwise arrays may be written if the buffer has at most so many references, which is awaited for 1
 /// s.
-CUDAVISION_FRAMES_API int cudavision_frame_open(GstBuffer* buffer, const GstCaps* caps, int most_refs, CudavisionFrame* frame,
-                                                CudavisionOwner** owner, char* error, std::size_t room);
+CUDAVISION_FRAMES_API int cudavision_frame_open(GstBuffer* buffer, const GstCaps* caps, int most_refs,
+                                                CudavisionFrame* frame, CudavisionOwner** owner, char* error,
+                                                std::size_t room);
 /// Opens the first `bytes` bytes of a memory that belongs to the buffer or one of its metas. Sets data, device and
 /// `writable` of `array`.
-CUDAVISION_FRAMES_API int cudavision_memory_open(GstBuffer* buffer, GstMemory* memory, std::size_t bytes, CudavisionArray* array,
-                                                 CudavisionOwner** owner, char* error, std::size_t room);
+CUDAVISION_FRAMES_API int cudavision_memory_open(GstBuffer* buffer, GstMemory* memory, std::size_t bytes,
+                                                 CudavisionArray* array, CudavisionOwner** owner, char* error,
+                                                 std::size_t room);
 /// An owner that keeps a buffer, for data of its metas in system memory.
 CUDAVISION_FRAMES_API CudavisionOwner* cudavision_buffer_keep(GstBuffer* buffer);
 CUDAVISION_FRAMES_API void cudavision_owner_unref(CudavisionOwner* owner);
 /// Makes later work of a stream follow the work that still writes the memory, on the device. `stream`: 1 (legacy
 /// default stream), 2 (per-thread default stream), a handle, or −1 for none: then only remembers that others may use
 /// the memory.
-CUDAVISION_FRAMES_API int cudavision_owner_wait(CudavisionOwner* owner, std::intptr_t stream, char* error, std::size_t room);
+CUDAVISION_FRAMES_API int cudavision_owner_wait(CudavisionOwner* owner, std::intptr_t stream, char* error,
+                                                std::size_t room);
 /// Makes users of the buffer follow the work of a stream so far; −1: of all streams of the device's primary context.
 /// Waits on the host, and no longer than `milliseconds`, if the memory has no stream.
-CUDAVISION_FRAMES_API int cudavision_owner_hand_back(CudavisionOwner* owner, std::intptr_t stream, int milliseconds, char* error,
-                                                     std::size_t room);
+CUDAVISION_FRAMES_API int cudavision_owner_hand_back(CudavisionOwner* owner, std::intptr_t stream, int milliseconds,
+                                                     char* error, std::size_t room);
 /// Makes a DLManagedTensor, or a DLManagedTensorVersioned, that has a reference to the owner.
 CUDAVISION_FRAMES_API void* cudavision_dlpack_new(CudavisionOwner* owner, const CudavisionArray* array, int versioned);
 /// The destructor of a capsule: deletes a tensor that nobody consumed.
@@ -106,18 +109,21 @@ CUDAVISION_FRAMES_API int cudavision_frames_drain(int milliseconds);
 CUDAVISION_FRAMES_API int cudavision_frames_context(int device_id, GstContext** context, char* error, std::size_t room);
 
 /// Gives the planes that a frame of this format and size has, with tightly packed rows and without data.
-CUDAVISION_FRAMES_API int cudavision_frame_layout(const char* format, int width, int height, CudavisionFrame* frame, char* error,
-                                                  std::size_t room);
+CUDAVISION_FRAMES_API int cudavision_frame_layout(const char* format, int width, int height, CudavisionFrame* frame,
+                                                  char* error, std::size_t room);
 /// Makes buffers in CUDA memory of frames of one format and size. `stream` receives the stream that must follow the
 /// work on the arrays.
-CUDAVISION_FRAMES_API int cudavision_maker_new(const char* format, int width, int height, int device_id, CudavisionMaker** maker,
-                                               std::intptr_t* stream, char* error, std::size_t room);
+CUDAVISION_FRAMES_API int cudavision_maker_new(const char* format, int width, int height, int device_id,
+                                               CudavisionMaker** maker, std::intptr_t* stream, char* error,
+                                               std::size_t room);
 CUDAVISION_FRAMES_API void cudavision_maker_free(CudavisionMaker* maker);
 /// Makes the maker's stream follow the work of another stream so far.
-CUDAVISION_FRAMES_API int cudavision_maker_wait(CudavisionMaker* maker, std::intptr_t stream, char* error, std::size_t room);
+CUDAVISION_FRAMES_API int cudavision_maker_wait(CudavisionMaker* maker, std::intptr_t stream, char* error,
+                                                std::size_t room);
 /// Makes a buffer (transfer full) of arrays that have the layout of cudavision_frame_layout(), but for the distance of
 /// rows. Takes the sources in any case. `maker`: nullptr for system memory, which is never copied. `copy`: 0: if
 /// necessary, 1: yes, 2: no. `copied` receives whether the arrays were copied.
 CUDAVISION_FRAMES_API int cudavision_maker_make(CudavisionMaker* maker, const CudavisionFrame* frame,
-                                                const CudavisionSource* sources, int n_sources, int copy, int milliseconds,
-                                                GstBuffer** buffer, int* copied, char* error, std::size_t room);
+                                                const CudavisionSource* sources, int n_sources, int copy,
+                                                int milliseconds, GstBuffer** buffer, int* copied, char* error,
+                                                std::size_t room);

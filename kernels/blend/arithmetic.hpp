@@ -89,7 +89,9 @@ CUDAVISION_HOST_DEVICE inline float key_weight(const Layer& layer, const float* 
 // ---- Operators ------------------------------------------------------------------------------------------------------
 
 /// Whether an operator computes each of R', G' and B' by operate(); the others blend samples of the output's format.
-CUDAVISION_HOST_DEVICE constexpr bool operates_on_rgb(Operator op) { return op >= Operator::subtract && op <= Operator::max; }
+CUDAVISION_HOST_DEVICE constexpr bool operates_on_rgb(Operator op) {
+  return op >= Operator::subtract && op <= Operator::max;
+}
 
 /// An operator on one of R', G', B' of 0–1. d: below, s: the pad.
 template <Operator Op>
@@ -115,8 +117,11 @@ CUDAVISION_HOST_DEVICE inline float operate(float d, float s) {
 /// What is known of the matrices between the output's samples and R', G', B'. It saves instructions and changes no bit.
 enum class Matrices {
   any,
-  bounded,  ///< R' is computed without Cb, and B' without Cr. R', G', B' of 0–1 give samples of which only chroma can exceed the largest
-  equal,  ///< samples are R', G', B', all scaled and shifted alike; R', G', B' of 0–1 give samples
+  /// R' is computed without Cb, and B' without Cr. R', G', B' of 0–1 give samples; only chroma can exceed the largest
+  /// sample.
+  bounded,
+  /// Samples are R', G', B', all scaled and shifted alike; R', G', B' of 0–1 give samples.
+  equal,
 };
 /// What is true of these matrices. The results of fused multiply-adds grow with each of their arguments, so corners are
 /// enough.

@@ -46,16 +46,17 @@ struct Key {
   };
   Mode mode = Mode::none;
   std::array<double, 3> color{};  ///< R'G'B', 0–1
-  double tolerance = 0;  ///< 0–255: a pixel matches if no channel differs by more than tolerance / 255; 0: exact match only
-  double softness = 0;   ///< 0–255: from tolerance to tolerance + softness the pad fades in
+  /// 0–255: a pixel matches if no channel differs by more than tolerance / 255; 0: exact match only.
+  double tolerance = 0;
+  double softness = 0;  ///< 0–255: from tolerance to tolerance + softness the pad fades in
 };
 
 /// One picture and how it is placed and blended.
 struct Pad {
   Image src;
   Color color;
-  Rect place;        ///< in output pixels; may lie outside the output; width and height 0–32768. Empty: the pad is not shown
-  Rect crop;         ///< the part of `src` to show, in its pixels; must lie inside `src`; empty: all of it
+  Rect place;  ///< in output pixels; may lie outside the output; width and height 0–32768. Empty: the pad is not shown
+  Rect crop;   ///< the part of `src` to show, in its pixels; must lie inside `src`; empty: all of it
   double alpha = 1;  ///< 0–1; 0: the pad is not shown
   Operator op = Operator::over;
   Interpolation interpolation = Interpolation::bilinear;

@@ -17,8 +17,8 @@ bool copies_samples(const Target& target, const Layer& layer);
 
 /// Lays `part`, a visible part of a layer, over the output, or over the samples of `base` if it is not nullptr.
 /// `chroma`: also the subsampled planes.
-void lay_in_place(const FormatInfo& format, const Target& target, const Layer& layer, const Layer* base, const Rect& part,
-                  bool chroma);
+void lay_in_place(const FormatInfo& format, const Target& target, const Layer& layer, const Layer* base,
+                  const Rect& part, bool chroma);
 
 /// Copies the rows directly above `rows` to `rows`, all in the output.
 void repeat_rows(const FormatInfo& format, const Target& target, const Rect& rows);

@@ -52,7 +52,8 @@ int first_sample(int pixel, int phase, int shift) { return (pixel - phase + shif
 int offset(int phase, int place, int crop, int shift) { return (phase + crop - place) >> shift; }
 
 /// The samples below the first layer at `part`: those of the output, or of `base`.
-Bytes bytes_below(const ChannelSet& set, const FormatInfo& format, const Interleaved& dst, const Layer* base, const Rect& part) {
+Bytes bytes_below(const ChannelSet& set, const FormatInfo& format, const Interleaved& dst, const Layer* base,
+                  const Rect& part) {
   if (!base) return {dst.at(part.x, part.y), dst.all.pitch};
   const Interleaved plane(format, set, base->channels);
   return {plane.at(part.x - base->place.x + base->crop.x, part.y - base->place.y + base->crop.y), plane.all.pitch};
@@ -99,8 +100,8 @@ std::uint16_t mean(std::uint16_t a, std::uint16_t b, std::uint16_t c, std::uint1
   const std::uint16_t sum = std::uint16_t(std::uint16_t(a + b) + std::uint16_t(c + d));
   return std::uint16_t(std::uint16_t(sum + 1 + (sum >> 2 & 1)) >> 2);
 }
-CUDAVISION_WIDE void means(const std::uint8_t* a, const std::uint8_t* b, const std::uint8_t* c, const std::uint8_t* d, int count,
-                           std::uint8_t* to) {
+CUDAVISION_WIDE void means(const std::uint8_t* a, const std::uint8_t* b, const std::uint8_t* c, const std::uint8_t* d,
+                           int count, std::uint8_t* to) {
 #pragma GCC ivdep
   for (int i = 0; i < count; ++i) to[i] = std::uint8_t(mean(a[i], b[i], c[i], d[i]));
 }
@@ -137,7 +138,8 @@ CUDAVISION_WIDE void mix_means(const Bytes (&above)[4], Bytes below, int alpha, 
   const std::uint16_t of_above = std::uint16_t(alpha), of_below = std::uint16_t(256 - alpha);
   for (int row = 0; row < rows; ++row) {
     const auto at = [&](const Bytes& of) { return of.data + row * of.pitch; };
-    const std::uint8_t *const a = at(above[0]), *const b = at(above[1]), *const c = at(above[2]), *const d = at(above[3]);
+    const std::uint8_t *const a = at(above[0]), *const b = at(above[1]), *const c = at(above[2]),
+                              *const d = at(above[3]);
     const std::uint8_t* const under = at(below);
     std::uint8_t* const out = to + row * pitch;
     // Lanes of 16 bits, without a change of order: half of each word at a time.
@@ -156,15 +158,17 @@ CUDAVISION_WIDE void mix_means(const Bytes (&above)[4], Bytes below, int alpha, 
       store(out + i, std::uint16_t(low | std::uint16_t(high << 8)));
     }
     if (bytes > whole) {
-      const auto mixed = [&](const std::uint8_t* s) { return std::uint16_t((s[whole] * of_above + under[whole] * of_below) >> 8); };
+      const auto mixed = [&](const std::uint8_t* s) {
+        return std::uint16_t((s[whole] * of_above + under[whole] * of_below) >> 8);
+      };
       out[whole] = std::uint8_t(mean(mixed(a), mixed(b), mixed(c), mixed(d)));
     }
   }
 }
 /// Lays one layer over a part of a plane in which all samples have the same phases inside the layer. Outside of it the
 /// samples below are mixed with themselves, which does not change them.
-void lay_part(const ChannelSet& set, const FormatInfo& format, const Target& target, const Layer& layer, const Layer* base,
-              const Rect& tile, const Rect& part) {
+void lay_part(const ChannelSet& set, const FormatInfo& format, const Target& target, const Layer& layer,
+              const Layer* base, const Rect& tile, const Rect& part) {
   const Interleaved dst(format, set, target.channels), plane(format, set, layer.channels);
   const Bytes below = bytes_below(set, format, dst, base, part);
   Bytes above[4];
@@ -189,8 +193,8 @@ std::array<int, 4> cut(int begin, int end, int shift, int most) {
 }
 
 /// Lays one layer over a plane of a tile.
-void lay_one(const ChannelSet& set, const FormatInfo& format, const Target& target, const std::vector<Layer>& layers, std::size_t l,
-             const Layer* base, const Rect& tile, Phases&) {
+void lay_one(const ChannelSet& set, const FormatInfo& format, const Target& target, const std::vector<Layer>& layers,
+             std::size_t l, const Layer* base, const Rect& tile, Phases&) {
   const Rect shown = intersection(layers[l].visible, tile);
   const auto xs = cut(shown.x, shown.x + shown.width, set.shift_x, tile.x + tile.width);
   const auto ys = cut(shown.y, shown.y + shown.height, set.shift_y, tile.y + tile.height);

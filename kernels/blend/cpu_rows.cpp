@@ -126,7 +126,8 @@ void convert(const Matrix& matrix, float max, int count, Row (&rows)[4]) {
 }
 
 template <Operator Op, int Channels>
-void lay_row(const Target& target, const Layer& layer, int count, const Row& weight, const Row (&pad)[4], int at, Row (&below)[4]) {
+void lay_row(const Target& target, const Layer& layer, int count, const Row& weight, const Row (&pad)[4], int at,
+             Row (&below)[4]) {
   const float* const s[4] = {pad[0], pad[1], pad[2], pad[3]};
   float* const d[4] = {below[0] + at, below[1] + at, below[2] + at, below[3] + at};
   const Target to = target;
@@ -157,8 +158,8 @@ void replace(const Layer& layer, int count, const Row (&pad)[4], int at, Row (&b
 }
 
 /// Lays columns [x0, x1) of a layer over `below`, from column `at` of it on.
-CUDAVISION_WIDE void lay_over(const Target& target, const Layer& layer, const LayerTaps& taps, int y, int x0, int x1, int at,
-                              Scratch& scratch, Row (&below)[4]) {
+CUDAVISION_WIDE void lay_over(const Target& target, const Layer& layer, const LayerTaps& taps, int y, int x0, int x1,
+                              int at, Scratch& scratch, Row (&below)[4]) {
   const int count = x1 - x0;
   for (int c = 0; c < 4; ++c) {
     if (layer.channels[c].data)
@@ -242,7 +243,8 @@ void find_column_taps(const Layer& layer, LayerTaps& taps) {
 
 bool covers(const Layer& layer, const Rect& tile) {
   const Rect& v = layer.visible;
-  return v.x <= tile.x && v.y <= tile.y && v.x + v.width >= tile.x + tile.width && v.y + v.height >= tile.y + tile.height;
+  return v.x <= tile.x && v.y <= tile.y && v.x + v.width >= tile.x + tile.width &&
+         v.y + v.height >= tile.y + tile.height;
 }
 
 std::pair<std::size_t, bool> find_lowest(const std::vector<Layer>& layers, const Rect& tile) {
@@ -265,8 +267,8 @@ void paint_background(const FormatInfo& format, const Target& target, const Rect
   }
 }
 
-void compose_rows(const Target& target, const std::vector<Layer>& layers, const std::vector<LayerTaps>& taps, const Rect& tile,
-                  Scratch& scratch) {
+void compose_rows(const Target& target, const std::vector<Layer>& layers, const std::vector<LayerTaps>& taps,
+                  const Rect& tile, Scratch& scratch) {
   const auto [lowest, hidden] = find_lowest(layers, tile);
   for (int row = 0; row < tile.height; ++row) {
     const int y = tile.y + row;

@@ -43,7 +43,7 @@ std::pair<std::size_t, bool> find_lowest(const std::vector<Layer>& layers, const
 void paint_background(const FormatInfo& format, const Target& target, const Rect& tile, Scratch& scratch);
 
 /// Composes all layers in a tile of one row, or of the rows that share chroma. `taps`: by layer.
-void compose_rows(const Target& target, const std::vector<Layer>& layers, const std::vector<LayerTaps>& taps, const Rect& tile,
-                  Scratch& scratch);
+void compose_rows(const Target& target, const std::vector<Layer>& layers, const std::vector<LayerTaps>& taps,
+                  const Rect& tile, Scratch& scratch);
 
 }  // namespace cudavision::blend

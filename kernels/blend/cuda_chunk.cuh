@@ -56,7 +56,9 @@ __device__ __forceinline__ float number(uint32_t word, int byte) { return biased
 /// number; from 128 on, bit 23 makes the exponent 1, whose numbers have the same distance. A fused multiply-add with a
 /// factor times 2^133 gives the same bits as number() with the factor, and saves its subtraction. Factors must be below
 /// 2^-5, and subnormal numbers must be kept (no -ftz).
-__device__ __forceinline__ float tiny(uint32_t word, int byte) { return __uint_as_float(__byte_perm(word, 0, 0x4044 | byte << 8)); }
+__device__ __forceinline__ float tiny(uint32_t word, int byte) {
+  return __uint_as_float(__byte_perm(word, 0, 0x4044 | byte << 8));
+}
 inline constexpr int tiny_exponent = -133;
 
 __device__ __forceinline__ uint32_t pack(float a, float b, float c, float d) {

@@ -51,7 +51,8 @@ __global__ void __launch_bounds__(32 * warps, Channels == 4 ? tuning.alpha_block
     bool replaces = shown.covered;
     for (std::uint64_t rest = shown.layers; rest; rest &= rest - 1) {
       const int l = __ffsll((long long)rest) - 1;
-      if (p.visible[l].y < top + rows && p.visible[l].w > top) lay_over<Channels>(target, p.layers[l], replaces, x, y, d);
+      if (p.visible[l].y < top + rows && p.visible[l].w > top)
+        lay_over<Channels>(target, p.layers[l], replaces, x, y, d);
       replaces = false;
     }
     write<Channels>(target, {target.width, target.height}, x, y, d);
@@ -62,9 +63,10 @@ template <int N>
 void launch(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& launch, Queue queue) {
   ComposeParams<N> p;
   set_params(target, layers, launch, p);
-  (target.alpha  ? compose_tiles<N, 4>
-   : target.gray ? compose_tiles<N, 1>
-                 : compose_tiles<N, 3>)<<<dim3(launch.pixels.across, launch.pixels.down), 32 * warps, 0, queue.stream>>>(p);
+  (target.alpha ? compose_tiles<N, 4>
+   : target.gray
+       ? compose_tiles<N, 1>
+       : compose_tiles<N, 3>)<<<dim3(launch.pixels.across, launch.pixels.down), 32 * warps, 0, queue.stream>>>(p);
 }
 
 }  // namespace

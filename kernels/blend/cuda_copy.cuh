@@ -12,7 +12,9 @@ namespace {
 /// Limits 16-bit samples to the largest sample, which `most` holds twice, for two samples per word. Bytes are not
 /// limited.
 __device__ __forceinline__ uint32_t capped(uint32_t words, uint32_t most) { return __vminu2(words, most); }
-__device__ __forceinline__ uint16_t capped(uint16_t word, uint32_t most) { return uint16_t(min(uint32_t(word), most & 0xffff)); }
+__device__ __forceinline__ uint16_t capped(uint16_t word, uint32_t most) {
+  return uint16_t(min(uint32_t(word), most & 0xffff));
+}
 __device__ __forceinline__ uint8_t capped(uint8_t byte, uint32_t) { return byte; }
 __device__ __forceinline__ uint4 capped(uint4 words, uint32_t most) {
   return make_uint4(capped(words.x, most), capped(words.y, most), capped(words.z, most), capped(words.w, most));
@@ -20,8 +22,8 @@ __device__ __forceinline__ uint4 capped(uint4 words, uint32_t most) {
 
 /// Copies `width` × `height` units of T: each warp some rows. A thread loads several units before it stores them.
 template <typename T>
-__device__ __forceinline__ void copy_units(const uint8_t* from, std::ptrdiff_t from_pitch, uint8_t* to, std::ptrdiff_t to_pitch,
-                                           int width, int height, uint32_t most) {
+__device__ __forceinline__ void copy_units(const uint8_t* from, std::ptrdiff_t from_pitch, uint8_t* to,
+                                           std::ptrdiff_t to_pitch, int width, int height, uint32_t most) {
   constexpr int at_once = 4;
   const int warp = threadIdx.x / 32;
   for (int x = threadIdx.x % 32; x < width; x += 32) {
@@ -41,8 +43,8 @@ __device__ __forceinline__ void copy_units(const uint8_t* from, std::ptrdiff_t f
 
 /// Copies one channel of interleaved ones.
 template <typename T>
-__device__ __forceinline__ void copy_channel(const Channel& from, const uint8_t* data, const Channel& to, const Rect& part,
-                                             uint32_t most) {
+__device__ __forceinline__ void copy_channel(const Channel& from, const uint8_t* data, const Channel& to,
+                                             const Rect& part, uint32_t most) {
   for (int x = part.x + threadIdx.x % 32; x < part.x + part.width; x += 32)
     for (int y = part.y + threadIdx.x / 32; y < part.y + part.height; y += warps)
       *reinterpret_cast<T*>(to.data + y * to.pitch + x * to.step) =
@@ -93,7 +95,8 @@ __device__ __forceinline__ void copy_layer(const Target& target, const CopyGroup
   const uint32_t most = bytes == 1 ? ~0u : layer.max * 0x10001u;
   const auto units = [](int i, int shift) { return (i + (1 << shift) - 1) >> shift; };
   const auto own = [&](const Channel& to) {
-    return Rect{part.x >> to.shift_x, part.y >> to.shift_y, units(part.width, to.shift_x), units(part.height, to.shift_y)};
+    return Rect{part.x >> to.shift_x, part.y >> to.shift_y, units(part.width, to.shift_x),
+                units(part.height, to.shift_y)};
   };
   const auto first = [&](const Channel& from, const Channel& to) {  // the layer's sample for the output's first one
     return from.data + ((layer.crop.y - layer.place.y) >> to.shift_y) * from.pitch +
@@ -110,9 +113,12 @@ __device__ __forceinline__ void copy_layer(const Target& target, const CopyGroup
     const int width = r.width * to.step;
     const auto aligned = [&](std::uintptr_t n) { return ((n | from.pitch | to.pitch) & 15) == 0; };
     const auto copy = [&](auto unit, int begin, int end) {
-      copy_units<decltype(unit)>(data + begin, from.pitch, at + begin, to.pitch, (end - begin) / int(sizeof unit), r.height, most);
+      copy_units<decltype(unit)>(data + begin, from.pitch, at + begin, to.pitch, (end - begin) / int(sizeof unit),
+                                 r.height, most);
     };
-    const auto copy_samples = [&](int begin, int end) { bytes == 2 ? copy(uint16_t(), begin, end) : copy(uint8_t(), begin, end); };
+    const auto copy_samples = [&](int begin, int end) {
+      bytes == 2 ? copy(uint16_t(), begin, end) : copy(uint8_t(), begin, end);
+    };
     if (aligned(std::uintptr_t(data) ^ std::uintptr_t(at))) {
       const int head = min(int(-std::uintptr_t(at) & 15), width), tail = head + ((width - head) & ~15);
       if (head) copy_samples(0, head);

@@ -38,8 +38,8 @@ __device__ __forceinline__ void lay_chroma(const DirectParams<N>& p, std::uint64
     for (int i = threadIdx.x; i < across * down; i += 32 * warps) {
       const int x = i % across, y = i / across;
       uint8_t* const upper = pixels + (y << shift) * pitch + 2 * x * Unit;
-      f(plane.at(tile.x / 2 + x, (tile.y >> shift) + y, Unit), upper, upper + ((y << shift) + 1 < tile.height ? shift : 0) * pitch,
-        2 * x + 1 < tile.width ? Unit : 0);
+      f(plane.at(tile.x / 2 + x, (tile.y >> shift) + y, Unit), upper,
+        upper + ((y << shift) + 1 < tile.height ? shift : 0) * pitch, 2 * x + 1 < tile.width ? Unit : 0);
     }
   };
   __syncthreads();
@@ -119,7 +119,8 @@ __device__ __forceinline__ void paint(const Target& target, const Rect& tile) {
 
 /// Up to N layers.
 template <int N, Shape S>
-__global__ void __launch_bounds__(32 * warps, tuning.direct_blocks) lay_tiles(const __grid_constant__ DirectParams<N> p) {
+__global__ void __launch_bounds__(32 * warps, tuning.direct_blocks)
+    lay_tiles(const __grid_constant__ DirectParams<N> p) {
   cuda::let_next_start();
   Rect tile;
   const Part& part = find_part(p, blockIdx.x, tile);
@@ -133,16 +134,20 @@ __global__ void __launch_bounds__(32 * warps, tuning.direct_blocks) lay_tiles(co
 }
 
 template <int N>
-void launch(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& how, const Parts& parts, Queue queue) {
+void launch(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& how, const Parts& parts,
+            Queue queue) {
   with_shape(target, [&](auto shape) {
-    launch_parts<N>(lay_tiles<N, shape()>, target, layers, how, parts, parts.simple, parts.count, parts.other_blocks, false, queue);
+    launch_parts<N>(lay_tiles<N, shape()>, target, layers, how, parts, parts.simple, parts.count, parts.other_blocks,
+                    false, queue);
   });
 }
 
 }  // namespace
 
-void lay_direct(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& how, const Parts& parts, Queue queue) {
-  (are_few(layers, parts.count - parts.simple) ? launch<tuning.few_layers> : launch<max_pads>)(target, layers, how, parts, queue);
+void lay_direct(const Target& target, const std::vector<Layer>& layers, const ComposeLaunch& how, const Parts& parts,
+                Queue queue) {
+  (are_few(layers, parts.count - parts.simple) ? launch<tuning.few_layers> : launch<max_pads>)(target, layers, how,
+                                                                                               parts, queue);
 }
 
 }  // namespace cudavision::blend

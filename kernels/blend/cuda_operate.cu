@@ -37,7 +37,8 @@ struct OperateJob {
 
 /// The byte and the row at which the thread's chunk begins.
 __device__ __forceinline__ int2 chunk_of_thread() {
-  return make_int2((blockIdx.x * 32 + threadIdx.x % 32) * 16, blockIdx.y * (tuning.operate_threads / 32) + threadIdx.x / 32);
+  return make_int2((blockIdx.x * 32 + threadIdx.x % 32) * 16,
+                   blockIdx.y * (tuning.operate_threads / 32) + threadIdx.x / 32);
 }
 
 /// The sample nearest to a number, in the lowest bits.
@@ -110,7 +111,8 @@ __global__ void __launch_bounds__(tuning.operate_threads, tuning.operate_420_blo
   const uint32_t order = job.pair.swapped ? 0x2301 : 0x3210;  // Cb before Cr
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    const uint32_t over = __byte_perm(above_chroma.word[i], 0, order), under = __byte_perm(below_chroma.word[i], 0, order);
+    const uint32_t over = __byte_perm(above_chroma.word[i], 0, order),
+                   under = __byte_perm(below_chroma.word[i], 0, order);
     float samples[2][4], means[4];
 #pragma unroll
     for (int pair = 0; pair < 2; ++pair) {

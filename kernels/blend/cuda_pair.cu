@@ -68,8 +68,10 @@ __global__ void __launch_bounds__(tuning.pair_threads) mix_planes(const __grid_c
   Chunk above, below;
   load_chunks(plane, x, y, above, below);
   const Layer& layer = job.layer;
-  float low = fminf(fminf(layer.key[0], layer.key[1]), layer.key[2]), high = fmaxf(fmaxf(layer.key[0], layer.key[1]), layer.key[2]);
-  if (Keyed && layer.first_pixel) low = high = fmaf(layer.to_key.m[0][0], float(__ldg(plane.above)), layer.to_key.m[0][3]);
+  float low = fminf(fminf(layer.key[0], layer.key[1]), layer.key[2]),
+        high = fmaxf(fmaxf(layer.key[0], layer.key[1]), layer.key[2]);
+  if (Keyed && layer.first_pixel)
+    low = high = fmaf(layer.to_key.m[0][0], float(__ldg(plane.above)), layer.to_key.m[0][3]);
   const LumaKey key(layer, layer.to_key.m[0][3] - high, layer.to_key.m[0][3] - low);
   Chunk out;
 #pragma unroll
@@ -90,12 +92,14 @@ __device__ __forceinline__ uint32_t mixed_pixel(const PairJob& job, uint32_t s, 
   constexpr uint32_t fourth = 255u << 8 * Fourth;
   [[maybe_unused]] const auto whole = [&](float v) { return rounded_alpha(job.layer, v); };
   if constexpr (Mix == PixelMix::over) {
-    const float over = whole(number(s, Fourth) * job.weight * k), rest = whole(number(d, Fourth) * (max - over) * (1 / max));
+    const float over = whole(number(s, Fourth) * job.weight * k),
+                rest = whole(number(d, Fourth) * (max - over) * (1 / max));
     const float sum = over + rest, share = __fdividef(over, sum);  // of the upper pixel's color
     float bytes[4];
 #pragma unroll
     for (int b = 0; b < 4; ++b)
-      bytes[b] = b == Fourth ? sum + round_bias : biased(d, b) + fmaf(share, biased(s, b) - biased(d, b), job.layer.color_bias);
+      bytes[b] = b == Fourth ? sum + round_bias
+                             : biased(d, b) + fmaf(share, biased(s, b) - biased(d, b), job.layer.color_bias);
     return sum > 0.5f ? pack(bytes[0], bytes[1], bytes[2], bytes[3]) : ~fourth;
   }
   float weight = k;
@@ -107,7 +111,8 @@ __device__ __forceinline__ uint32_t mixed_pixel(const PairJob& job, uint32_t s, 
     // mixed<true>() would round integers down by one, because this weight is not exact.
     float bytes[4];
 #pragma unroll
-    for (int b = 0; b < 4; ++b) bytes[b] = biased(d, b) + fmaf(weight, biased(s, b) - biased(d, b), job.layer.color_bias);
+    for (int b = 0; b < 4; ++b)
+      bytes[b] = biased(d, b) + fmaf(weight, biased(s, b) - biased(d, b), job.layer.color_bias);
     return pack(bytes[0], bytes[1], bytes[2], bytes[3]) | fourth;
   }
   const float weights[4] = {weight, weight, weight, weight};
@@ -137,7 +142,8 @@ __global__ void __launch_bounds__(tuning.pair_threads) mix_pixels(const __grid_c
     if (job.layer.first_pixel) {
       const uint32_t word = __ldg(reinterpret_cast<const uint32_t*>(plane.above));
 #pragma unroll
-      for (int c = 0; c < 3; ++c) key[c] = fmaf(job.layer.to_key.m[c][c], number(word, first + c), job.layer.to_key.m[c][3]);
+      for (int c = 0; c < 3; ++c)
+        key[c] = fmaf(job.layer.to_key.m[c][c], number(word, first + c), job.layer.to_key.m[c][3]);
     }
   }
   Chunk out;
@@ -148,7 +154,8 @@ __global__ void __launch_bounds__(tuning.pair_threads) mix_pixels(const __grid_c
     if constexpr (Keyed) {
       float rgb[3];
 #pragma unroll
-      for (int c = 0; c < 3; ++c) rgb[c] = fmaf(job.layer.to_key.m[c][c], number(s, first + c), job.layer.to_key.m[c][3]);
+      for (int c = 0; c < 3; ++c)
+        rgb[c] = fmaf(job.layer.to_key.m[c][c], number(s, first + c), job.layer.to_key.m[c][3]);
       k = key_weight(job.layer, key, rgb[0], rgb[1], rgb[2]);
     }
     out.word[i] = mixed_pixel<Mix, Fourth>(job, s, d, k);
@@ -250,10 +257,11 @@ PairKernel plane_kernel(bool keyed, bool down) {
 }  // namespace
 
 void mix_pair(const PairLaunch& launch, Queue queue) {
-  const PairKernel kernel = launch.kernel == PairLaunch::Kernel::planes   ? plane_kernel(launch.keyed, launch.down)
-                            : launch.kernel == PairLaunch::Kernel::pixels ? pixel_kernel(launch.mix, launch.fourth, launch.keyed)
-                            : launch.down                                 ? mix_keyed_420<true>
-                                                                          : mix_keyed_420<false>;
+  const PairKernel kernel = launch.kernel == PairLaunch::Kernel::planes ? plane_kernel(launch.keyed, launch.down)
+                            : launch.kernel == PairLaunch::Kernel::pixels
+                                ? pixel_kernel(launch.mix, launch.fourth, launch.keyed)
+                            : launch.down ? mix_keyed_420<true>
+                                          : mix_keyed_420<false>;
   const int blocks = (launch.job.total + tuning.pair_threads - 1) / tuning.pair_threads;
   kernel<<<blocks, tuning.pair_threads, 0, queue.stream>>>(launch.job);
 }

@@ -47,7 +47,9 @@ struct Cell {
   std::uint64_t layers, whole;
   bool covered;
 
-  bool operator==(const Cell& other) const { return layers == other.layers && whole == other.whole && covered == other.covered; }
+  bool operator==(const Cell& other) const {
+    return layers == other.layers && whole == other.whole && covered == other.covered;
+  }
 };
 
 /// Removes what a layer that covers the cell hides.
@@ -61,7 +63,8 @@ void hide(std::uint64_t hiding, Cell& cell) {
 }
 
 /// Finds the cells between the cuts, and joins them; appends the parts. False: there are too many.
-bool find_parts(const Target& target, const std::vector<Layer>& layers, int step_x, int step_y, Planes planes, Parts& parts) {
+bool find_parts(const Target& target, const std::vector<Layer>& layers, int step_x, int step_y, Planes planes,
+                Parts& parts) {
   Cuts x(target.width, step_x), y(target.height, step_y);
   for (const Layer& layer : layers) {
     const Rect& v = layer.visible;
@@ -131,7 +134,9 @@ bool find_all_parts(const Target& target, const std::vector<Layer>& layers, Part
 }
 
 int divide_up(int n, int d) { return (n + d - 1) / d; }
-int tiles_across(const Part& part) { return divide_up(part.rect.x + part.rect.width - first_tile(part), part.tile_width); }
+int tiles_across(const Part& part) {
+  return divide_up(part.rect.x + part.rect.width - first_tile(part), part.tile_width);
+}
 int tiles_down(const Part& part) { return divide_up(part.rect.height, part.tile_height); }
 
 /// The largest tiles of width × `most` pixels, or a power of two less, of which there are enough. `most` is a multiple
@@ -153,7 +158,8 @@ int number_blocks(Part* begin, Part* end, int first) {
   while (begin < end) {
     Part* last = begin;  // after the band
     int across = 0;
-    for (; last < end && last->rect.y == begin->rect.y && last->rect.height == begin->rect.height && last->planes == begin->planes;
+    for (; last < end && last->rect.y == begin->rect.y && last->rect.height == begin->rect.height &&
+           last->planes == begin->planes;
          ++last) {
       last->begin = first, last->column = std::int16_t(across);
       across += tiles_across(*last);
@@ -212,15 +218,16 @@ void schedule_parts(const Target& target, const std::vector<Layer>& layers, cons
   const int wanted = target.packed.data ? tuning.wanted_pixel_blocks : tuning.wanted_direct_blocks;
   const int most = tuning.direct_strips * strip_height;
   set_tiles(parts.part, copied, tuning.direct_width, most, strip_height, wanted);
-  set_tiles(copied, others, tuning.copy_bytes / target.channels[0].step / tuning.copy_step * tuning.copy_step, tuning.copy_rows,
-            tuning.copy_rows / 4, wanted, target.shift_y);
+  set_tiles(copied, others, tuning.copy_bytes / target.channels[0].step / tuning.copy_step * tuning.copy_step,
+            tuning.copy_rows, tuning.copy_rows / 4, wanted, target.shift_y);
   set_tiles(others, end, tuning.direct_width, most, strip_height, wanted);
   parts.simple = int(others - parts.part);
   parts.scaled = number_blocks(parts.part, copied, 0);
   parts.blocks = number_blocks(copied, others, parts.scaled);
   parts.other_blocks = number_blocks(others, end, 0);
   if (parts.scaled == parts.blocks) parts.scaled = 0;
-  parts.mixing = std::uint32_t(std::min(parts.scaled / (std::max(parts.blocks, 1) * tuning.scaled_share) * 0x1p32, 0x1p32 - 1));
+  parts.mixing =
+      std::uint32_t(std::min(parts.scaled / (std::max(parts.blocks, 1) * tuning.scaled_share) * 0x1p32, 0x1p32 - 1));
 }
 
 }  // namespace cudavision::blend

@@ -33,8 +33,8 @@ struct Channels {
   }
 
   template <int First, int Count>
-  static __device__ __forceinline__ void read_point(const Layer& layer, const Axis& across, const Axis& down, const PadPoints& at,
-                                                    Samples& s) {
+  static __device__ __forceinline__ void read_point(const Layer& layer, const Axis& across, const Axis& down,
+                                                    const PadPoints& at, Samples& s) {
     const int step = layer.channels[First].step;
     int x[columns];
 #pragma unroll
@@ -52,8 +52,8 @@ struct Channels {
   }
 
   template <int First, int Count>
-  static __device__ __forceinline__ void read_linear(const Layer& layer, const Axis& across, const Axis& down, const PadPoints& at,
-                                                     Samples& s) {
+  static __device__ __forceinline__ void read_linear(const Layer& layer, const Axis& across, const Axis& down,
+                                                     const PadPoints& at, Samples& s) {
     const int step = layer.channels[First].step;
     LinearTaps x[columns];
 #pragma unroll
@@ -81,8 +81,8 @@ struct Channels {
   }
 
   template <int First, int Count>
-  static __device__ __forceinline__ void read_area(const Layer& layer, const Axis& across, const Axis& down, const PadPoints& at,
-                                                   Samples& s) {
+  static __device__ __forceinline__ void read_area(const Layer& layer, const Axis& across, const Axis& down,
+                                                   const PadPoints& at, Samples& s) {
     const int step = layer.channels[First].step;
 #pragma unroll
     for (int i = 0; i < rows; ++i)
@@ -135,7 +135,8 @@ struct PackedPixels {
     } else {
       const uint2 words = __ldg(reinterpret_cast<const uint2*>(row) + x);
 #pragma unroll
-      for (int c = 0; c < 4; ++c) s[c] = float(__byte_perm(words.x, words.y, 0x10 + 0x22 * layer.packed.order[c]) & 0xffff);
+      for (int c = 0; c < 4; ++c)
+        s[c] = float(__byte_perm(words.x, words.y, 0x10 + 0x22 * layer.packed.order[c]) & 0xffff);
     }
   }
 
@@ -143,7 +144,8 @@ struct PackedPixels {
     return settled(layer.packed.data + y * layer.channels[0].pitch);
   }
 
-  static __device__ __forceinline__ void read_linear(const Layer& layer, const LinearTaps& x, const LinearTaps& y, float (&s)[4]) {
+  static __device__ __forceinline__ void read_linear(const Layer& layer, const LinearTaps& x, const LinearTaps& y,
+                                                     float (&s)[4]) {
     float a[2][4], b[2][4];
 #pragma unroll
     for (int v = 0; v < 2; ++v) {

@@ -80,14 +80,17 @@ struct Linear {
     const std::int64_t position = position_of(axis, i);
     const int before = int(position >> 32);
     const float weight = float(uint32_t(position) >> 8) * axis.weight;
-    return {uint32_t(min(max(before, axis.low), axis.high - 1) * Unit), before < axis.low ? 0 : before >= axis.high ? 1 : weight};
+    return {uint32_t(min(max(before, axis.low), axis.high - 1) * Unit), before < axis.low     ? 0
+                                                                        : before >= axis.high ? 1
+                                                                                              : weight};
   }
   static __device__ __forceinline__ Down down(const Axis& axis, int i) {
     const LinearTaps taps = linear_taps(axis, i);
     return {taps.first, taps.second, taps.weight};
   }
   static __device__ __forceinline__ Down from_lane(const Down& mine, int lane) {
-    return {__shfl_sync(~0u, mine.first, lane), __shfl_sync(~0u, mine.second, lane), __shfl_sync(~0u, mine.weight, lane)};
+    return {__shfl_sync(~0u, mine.first, lane), __shfl_sync(~0u, mine.second, lane),
+            __shfl_sync(~0u, mine.weight, lane)};
   }
 
   template <int Unit, int N, int R>
@@ -138,8 +141,8 @@ struct Area {
     return {taps.first, taps.last - taps.first, taps.first_weight, taps.last_weight};
   }
   static __device__ __forceinline__ Down from_lane(const Down& mine, int lane) {
-    return {__shfl_sync(~0u, mine.first, lane), __shfl_sync(~0u, mine.more, lane), __shfl_sync(~0u, mine.first_weight, lane),
-            __shfl_sync(~0u, mine.last_weight, lane)};
+    return {__shfl_sync(~0u, mine.first, lane), __shfl_sync(~0u, mine.more, lane),
+            __shfl_sync(~0u, mine.first_weight, lane), __shfl_sync(~0u, mine.last_weight, lane)};
   }
 
   template <int Unit, int N, int R>
@@ -227,7 +230,9 @@ struct Box {
     return {uint32_t(point_tap(axis, i) * Unit)};
   }
   static __device__ __forceinline__ Down down(const Axis& axis, int i) { return {point_tap(axis, i)}; }
-  static __device__ __forceinline__ Down from_lane(const Down& mine, int lane) { return {__shfl_sync(~0u, mine.first, lane)}; }
+  static __device__ __forceinline__ Down from_lane(const Down& mine, int lane) {
+    return {__shfl_sync(~0u, mine.first, lane)};
+  }
 
   template <int Unit, int N, int R>
   static __device__ __forceinline__ void read(const Source& from, const uint32_t (&order)[4], const Across (&x)[N],
@@ -291,7 +296,8 @@ __device__ __forceinline__ int box_side(const LayerPicture& layer, const Axis& a
     if (uint32_t(across.start) != uint32_t(down.start) || min(x, y) < 2) return -1;
     return starts == 0 ? 1 : starts == half ? 2 : -1;
   }
-  if (layer.sampling != Sampling::area || starts || across.per == 0 || down.per == 0 || max(x, y) > 64 || x * y > 64) return -1;
+  if (layer.sampling != Sampling::area || starts || across.per == 0 || down.per == 0 || max(x, y) > 64 || x * y > 64)
+    return -1;
   if (x == 2 && y == 2) return 2;
   return !layer.channels[3].data || !(x * y & (x * y - 1)) || (x * y % 2 == 1 && layer.coverage == 1) ? 0 : -1;
 }

@@ -47,7 +47,9 @@ struct PlanePart {
   uint8_t* data;
   uint32_t pitch;
 
-  __device__ __forceinline__ uint8_t* at(int x, int y, int unit) const { return data + offset(y, pitch) + uint32_t(x * unit); }
+  __device__ __forceinline__ uint8_t* at(int x, int y, int unit) const {
+    return data + offset(y, pitch) + uint32_t(x * unit);
+  }
 };
 
 /// The stored sample, rounded as rounded_sample() does.
@@ -110,13 +112,14 @@ static_assert(tuning.direct_strips * tuning.rows <= 16, "the lanes of a warp hol
 /// Scales a plane of a layer. A thread has N columns, 32 apart, and R rows at once: rows of its own, or those that
 /// share chroma.
 template <typename Sampler, int Unit, Use How>
-__device__ __forceinline__ void scale_plane(const Target& target, const LayerPicture& layer, const Source& from, const Below& below,
-                                            const PlanePart& to) {
+__device__ __forceinline__ void scale_plane(const Target& target, const LayerPicture& layer, const Source& from,
+                                            const Below& below, const PlanePart& to) {
   constexpr bool mean = How == Use::mean;
   constexpr int N = Unit < 3 && !mean ? tuning.direct_columns : 2, R = mean ? 2 : Unit < 3 ? tuning.direct_rows : 1;
   const Rect& part = to.part;
   const int shift = mean ? target.shift_y : 0, top = part.y >> shift;
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, right = part.x + part.width - 1, bottom = part.y + part.height - 1;
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, right = part.x + part.width - 1,
+            bottom = part.y + part.height - 1;
   // Lane k has the warp's row k. Means: lanes 2k and 2k + 1 have the two rows of sample k.
   const int mine = mean ? ((top + warp + lane / 2 * warps) << shift) + (lane & shift) : top + warp + lane * warps;
   const auto down = Sampler::down(from.down, min(mine, bottom) - layer.place.y);
@@ -126,7 +129,8 @@ __device__ __forceinline__ void scale_plane(const Target& target, const LayerPic
   for (int left = part.x + lane; left - lane <= right; left += 32 * N) {
     typename Sampler::Across across[N];
 #pragma unroll
-    for (int j = 0; j < N; ++j) across[j] = Sampler::template across<Unit>(from.across, min(left + 32 * j, right) - layer.place.x);
+    for (int j = 0; j < N; ++j)
+      across[j] = Sampler::template across<Unit>(from.across, min(left + 32 * j, right) - layer.place.x);
     constexpr int step = mean ? 1 : R;  // rows of the plane
     for (int y = top + warp, k = 0; y <= bottom >> shift; y += step * warps, k += R) {
       typename Sampler::Down rows_down[R];
@@ -139,8 +143,8 @@ __device__ __forceinline__ void scale_plane(const Target& target, const LayerPic
         for (int i = 0; i < R; ++i)
 #pragma unroll
           for (int j = 0; j < N; ++j)
-            under[i][j] = *reinterpret_cast<const uint32_t*>(below.data + offset(min(y + i * warps, bottom), below.pitch) +
-                                                             uint32_t(min(left + 32 * j, right) * 4));
+            under[i][j] = *reinterpret_cast<const uint32_t*>(
+                below.data + offset(min(y + i * warps, bottom), below.pitch) + uint32_t(min(left + 32 * j, right) * 4));
       Sampler::template read<Unit>(from, order, across, rows_down, s);
       if constexpr (mean) {
 #pragma unroll
@@ -192,7 +196,8 @@ template <int Unit, Use How>
 __device__ __forceinline__ void scale(const Target& target, const LayerPicture& layer, int c, const Below& below,
                                       const PlanePart& to) {
   const Channel& channel = layer.channels[c];
-  const Source from{channel.data - bytes_before(target, c), uint32_t(channel.pitch), layer.across[c > 0], layer.down[c > 0]};
+  const Source from{channel.data - bytes_before(target, c), uint32_t(channel.pitch), layer.across[c > 0],
+                    layer.down[c > 0]};
   const int side = box_side(layer, from.across, from.down);
   if (side == 1)
     scale_plane<Box<1>, Unit, How>(target, layer, from, below, to);
@@ -217,8 +222,8 @@ enum class Shape {
 
 /// Scales a layer. `odd`: without subsampled chroma.
 template <Shape S>
-__device__ __forceinline__ void scale_layer(const Target& target, const LayerPicture& layer, const Rect& part, Planes planes,
-                                            bool odd, const Below& below) {
+__device__ __forceinline__ void scale_layer(const Target& target, const LayerPicture& layer, const Rect& part,
+                                            Planes planes, bool odd, const Below& below) {
   const auto plane = [&](int c) {
     return PlanePart{part, target.channels[c].data - bytes_before(target, c), uint32_t(target.channels[c].pitch)};
   };
@@ -250,11 +255,13 @@ struct DirectParams : ComposeParams<N, LayerPicture> {
   int scaled;            ///< see Parts
   std::uint32_t mixing;  ///< see Parts
   static constexpr int most = N <= tuning.few_layers ? tuning.few_parts : most_parts;
-  int begins[most];  ///< Part::begin of each part, and Part::column: close together, so that a search finds them in the cache
+  /// Part::begin of each part, and Part::column: close together, so that a search finds them in the cache.
+  int begins[most];
   std::int16_t columns[most];
   Part parts[most];
 };
-static_assert(sizeof(DirectParams<tuning.few_layers>) <= 4096 && sizeof(DirectParams<max_pads>) <= 32764, "kernel arguments");
+static_assert(sizeof(DirectParams<tuning.few_layers>) <= 4096 && sizeof(DirectParams<max_pads>) <= 32764,
+              "kernel arguments");
 
 /// The part and the tile of a block.
 template <int N>
@@ -267,13 +274,15 @@ __device__ __forceinline__ const Part& find_part(const DirectParams<N>& p, int b
     else
       count = half;
   }
-  const int index = block - p.begins[last], across = p.parts[last].across, row = index / across, column = index - row * across;
+  const int index = block - p.begins[last], across = p.parts[last].across, row = index / across,
+            column = index - row * across;
   while (p.columns[last] > column) --last;
   const Part& part = p.parts[last];
   const Rect& r = part.rect;
   const int begin = first_tile(part) + (column - p.columns[last]) * part.tile_width, left = max(begin, r.x),
             top = r.y + row * part.tile_height;
-  tile = {left, top, min(begin + part.tile_width, r.x + r.width) - left, min(int(part.tile_height), r.y + r.height - top)};
+  tile = {left, top, min(begin + part.tile_width, r.x + r.width) - left,
+          min(int(part.tile_height), r.y + r.height - top)};
   return part;
 }
 
@@ -301,7 +310,8 @@ cudaError_t launch_parts(void (*kernel)(DirectParams<N>), const Target& target, 
     const Part& part = p.parts[i] = parts.part[first + i];
     p.begins[i] = part.begin, p.columns[i] = part.column;
   }
-  return cuda::launch_overlapping(reinterpret_cast<const void*>(kernel), blocks, 32 * warps, 0, overlaps, &p, queue.stream);
+  return cuda::launch_overlapping(reinterpret_cast<const void*>(kernel), blocks, 32 * warps, 0, overlaps, &p,
+                                  queue.stream);
 }
 bool are_few(const std::vector<Layer>& layers, int parts) {
   return int(layers.size()) <= tuning.few_layers && parts <= tuning.few_parts;

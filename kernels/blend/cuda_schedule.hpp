@@ -19,7 +19,7 @@ struct TileGrid {
   int across, down;
   int tile_width, tile_height;  ///< multiples of blend::tile_width and strip_height
 };
-TileGrid tile_grid(int width, int height, int most_strips = tuning.most_strips);                    ///< of compose_tiles
+TileGrid tile_grid(int width, int height, int most_strips = tuning.most_strips);  ///< of compose_tiles
 TileGrid direct_tile_grid(int width, int height, int wanted_blocks = tuning.wanted_direct_blocks);  ///< of lay_tiles
 
 /// lay_tiles composes the tiles whose layers can all be laid over bytes, compose_tiles the others. `across` is 0 if a
@@ -123,6 +123,7 @@ struct PairLaunch {
 
 /// The launch if the frame shows two pictures of the output's 8-bit format, colors and size, the lower one unchanged;
 /// or one such picture alone. Otherwise nothing: then compose_tiles is used.
-std::optional<PairLaunch> schedule_pair(const Geometry& geometry, const Target& target, const std::vector<Layer>& layers);
+std::optional<PairLaunch> schedule_pair(const Geometry& geometry, const Target& target,
+                                        const std::vector<Layer>& layers);
 
 }  // namespace cudavision::blend

@@ -48,7 +48,9 @@ GridShape grid_shape(int count, int columns, int rows) {
 std::vector<Rect> grid_layout(int count, int wanted_columns, int wanted_rows, int gap, int width, int height) {
   std::vector<Rect> cells(std::size_t(std::max(count, 0)));
   const auto [columns, rows] = grid_shape(count, wanted_columns, wanted_rows);
-  const auto side = [](int length, int cells, int gap) { return int(std::max<long>((length - long(cells - 1) * gap) / cells, 0)); };
+  const auto side = [](int length, int cells, int gap) {
+    return int(std::max<long>((length - long(cells - 1) * gap) / cells, 0));
+  };
   gap = std::max(gap, 0);
   const int cell_width = side(width, columns, gap), cell_height = side(height, rows, gap);
   if (cell_width == 0 || cell_height == 0) return cells;

@@ -34,7 +34,8 @@ Packed find_packed(const Image& image) {
   Packed packed;
   if (set.channels != 4 || !aligned_to(plane.data, plane.pitch, 4 * format.sample_bytes())) return packed;
   packed.data = static_cast<std::uint8_t*>(plane.data);
-  for (int c = 0; c < 4; ++c) packed.order[set.roles[c] == Role::padding ? 3 : component_of(set.roles[c])] = std::uint8_t(c);
+  for (int c = 0; c < 4; ++c)
+    packed.order[set.roles[c] == Role::padding ? 3 : component_of(set.roles[c])] = std::uint8_t(c);
   return packed;
 }
 
@@ -77,7 +78,8 @@ void set_background(const ColorCoding& out, const Background& background, Target
 Axis find_axis(Sampling sampling, int place, int begin, int crop, int shift) {
   const int fraction = 32 - shift;
   const auto rounded_up = [&](std::int64_t n, std::int64_t d) { return ((n << fraction) + d - 1) / d; };
-  Axis axis{std::int64_t(begin) << fraction, rounded_up(crop, place), begin >> shift, (begin + crop - 1) >> shift, 0, 0};
+  Axis axis{
+      std::int64_t(begin) << fraction, rounded_up(crop, place), begin >> shift, (begin + crop - 1) >> shift, 0, 0};
   if (sampling == Sampling::area && crop > place) {
     axis.per = float(std::ldexp(double(place) / crop, shift));
     return axis;
@@ -128,7 +130,8 @@ void set_colors(const Key& key, const ColorCoding& in, const ColorCoding& out, L
 /// known.
 bool is_direct(const FormatInfo& format, const Target& target, const Layer& layer) {
   const bool pixels = format.sets[0].channels == 4, pairs = format.planes == 2;
-  if (layer.format != format.format || format.depth > 8 || format.sets[0].shares_plane() || layer.keyed || !layer.identity)
+  if (layer.format != format.format || format.depth > 8 || format.sets[0].shares_plane() || layer.keyed ||
+      !layer.identity)
     return false;
   if (pixels && !(layer.packed.data && target.packed.data)) return false;
   if (!layer.hides && !(pixels && target.alpha && layer.op == Operator::over)) return false;
@@ -148,8 +151,8 @@ void set_blending(const Pad& pad, const ColorCoding& out, const Target& target, 
   const bool opaque = target.background[3] == target.max;
   const double steps = std::floor(pad.alpha * target.max);
   layer.op = pad.op;
-  layer.coverage =
-      average || pad.alpha == 1 ? float(pad.alpha) : float(steps / (target.alpha || source ? target.max : target.max + 1));
+  layer.coverage = average || pad.alpha == 1 ? float(pad.alpha)
+                                             : float(steps / (target.alpha || source ? target.max : target.max + 1));
   if (out.format.depth == 8 && !soft(pad.key)) {
     // compositor divides colors by 255 only over an opaque background and in formats with alpha; it rounds other colors
     // down.
@@ -161,15 +164,16 @@ void set_blending(const Pad& pad, const ColorCoding& out, const Target& target, 
   layer.opaque_below = opaque;
   layer.hides = !layer.keyed && (source || (pad.alpha == 1 && (average || (over && !layer.channels[3].data))));
   const auto even = [](int offset, int shift) { return offset % (1 << shift) == 0; };
-  layer.copies = layer.hides && layer.identity && layer.unscaled && layer.format == out.format.format && layer.shift == 0 &&
-                 !target.padding.data && (!target.alpha || layer.coverage == 1) &&
-                 even(layer.crop.x - layer.place.x, target.shift_x) && even(layer.crop.y - layer.place.y, target.shift_y);
+  layer.copies = layer.hides && layer.identity && layer.unscaled && layer.format == out.format.format &&
+                 layer.shift == 0 && !target.padding.data && (!target.alpha || layer.coverage == 1) &&
+                 even(layer.crop.x - layer.place.x, target.shift_x) &&
+                 even(layer.crop.y - layer.place.y, target.shift_y);
   const Rect& v = layer.visible;
   const auto even_edges = [&](int begin, int length, int shift, int side) {
     return even(begin, shift) && (even(begin + length, shift) || begin + length == side);
   };
-  layer.even_edges =
-      even_edges(v.x, v.width, target.shift_x, target.width) && even_edges(v.y, v.height, target.shift_y, target.height);
+  layer.even_edges = even_edges(v.x, v.width, target.shift_x, target.width) &&
+                     even_edges(v.y, v.height, target.shift_y, target.height);
   layer.direct = (over || source) && is_direct(out.format, target, layer);
 }
 
@@ -206,7 +210,8 @@ void set_frame(const Image& dst, const ColorCoding& out, const Background& backg
   set_background(out, background, target);
 }
 
-bool resolve(const Pad& pad, const Image& src, const ColorCoding& out, const Target& target, Division division, Layer& layer) {
+bool resolve(const Pad& pad, const Image& src, const ColorCoding& out, const Target& target, Division division,
+             Layer& layer) {
   if (pad.alpha == 0 || pad.place.empty()) return false;
   const Geometry& geometry = pad.src.geometry;
   const ColorCoding in(geometry.format, pad.color.matrix, pad.color.limited);

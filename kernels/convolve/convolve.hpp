@@ -35,12 +35,13 @@ const std::vector<PresetInfo>& presets();
 
 struct Params {
   Preset preset = Preset::custom;
-  std::vector<double> weights;              ///< for Preset::custom: row-major, kernel_width × kernel_height values
-  int kernel_width = 0, kernel_height = 0;  ///< for Preset::custom: 1–63. 0: number of weights ÷ the other side; both 0: its
-                                            ///< square root
-  double divisor = 0;     ///< 0: the divisor of the preset; for Preset::custom the sum of the weights, or 1 if the sum is 0
-  double bias = 0;        ///< in sample values, added after the division; not for chroma
-  bool absolute = false;  ///< absolute value before saturating
+  std::vector<double> weights;  ///< for Preset::custom: row-major, kernel_width × kernel_height values
+  /// For Preset::custom: 1–63. 0: number of weights ÷ the other side; both 0: its square root.
+  int kernel_width = 0, kernel_height = 0;
+  /// 0: the divisor of the preset; for Preset::custom the sum of the weights, or 1 if the sum is 0.
+  double divisor = 0;
+  double bias = 0;                   ///< in sample values, added after the division; not for chroma
+  bool absolute = false;             ///< absolute value before saturating
   int anchor_x = -1, anchor_y = -1;  ///< the weight that lies on the output pixel; −1: the middle (side / 2)
   bool flip = false;                 ///< false: correlation; true: mathematical convolution
   Border border = Border::reflect_101;

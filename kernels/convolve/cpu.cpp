@@ -17,7 +17,8 @@ constexpr int many_taps = 50;
 class CpuConvolve final : public cpu::CpuFilter {
  public:
   explicit CpuConvolve(Plan plan)
-      : CpuFilter(plan.geometry, extrapolation(plan.border), plan.border_value, plan.filter_alpha), plan_(std::move(plan)) {
+      : CpuFilter(plan.geometry, extrapolation(plan.border), plan.border_value, plan.filter_alpha),
+        plan_(std::move(plan)) {
     const FormatInfo& format = info(plan_.geometry.format);
     max_ = format.max_value();
     for (int i = 0; i < format.set_count; ++i) {
@@ -83,7 +84,8 @@ class CpuConvolve final : public cpu::CpuFilter {
       if (strip.empty()) return;
     }
     const cv::Rect at = cpu::cv_rect(strip), inner(plan_.anchor_x, plan_.anchor_y, strip.width, strip.height);
-    const Rect window{strip.x - inner.x, strip.y - inner.y, strip.width + plan_.width - 1, strip.height + plan_.height - 1};
+    const Rect window{strip.x - inner.x, strip.y - inner.y, strip.width + plan_.width - 1,
+                      strip.height + plan_.height - 1};
     cv::Mat result = set.target(out(at), scratch);
     cv::Mat values = set.read(frame, window, scratch);
     if (small_) {

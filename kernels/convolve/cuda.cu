@@ -32,7 +32,12 @@ class Convolve : public cuda::CudaFilter {
   /// `params`: with the weights. `scale`: what the sums of the kernel's weights and samples are multiplied by, besides
   /// Plan::scale.
   Convolve(Plan plan, const Schedule& schedule, const void* kernel, const P& params, double scale)
-      : CudaFilter(plan.geometry), plan_(std::move(plan)), schedule_(schedule), kernel_(kernel), params_(params), scale_(scale) {
+      : CudaFilter(plan.geometry),
+        plan_(std::move(plan)),
+        schedule_(schedule),
+        kernel_(kernel),
+        params_(params),
+        scale_(scale) {
     params_.width = plan_.width;
     params_.height = plan_.height;
     params_.anchor_x = plan_.anchor_x;
@@ -43,11 +48,13 @@ class Convolve : public cuda::CudaFilter {
   Status prepare(const cuda::Device& device) {
     const int shared_bytes = int(schedule_.shared_bytes), threads = 32 * schedule_.warps;
     const int shared_limit = shared_bytes > 0 ? device.shared_limit : 0;
-    if (Status status = cuda::load_kernel(kernel_, "cannot load the convolution kernel", shared_limit); !status.ok()) return status;
+    if (Status status = cuda::load_kernel(kernel_, "cannot load the convolution kernel", shared_limit); !status.ok())
+      return status;
     const auto blocks = cuda::resident_blocks(kernel_, threads, shared_bytes);
     if (!blocks.ok()) return blocks.error();
     resident_blocks_ = std::max(1, device.multiprocessors * blocks.value());
-    overlaps_ = (schedule_.family == Family::matrix_strip || schedule_.family == Family::matrix_tile) && device.major >= 9;
+    overlaps_ =
+        (schedule_.family == Family::matrix_strip || schedule_.family == Family::matrix_tile) && device.major >= 9;
     return {};
   }
 
@@ -69,9 +76,9 @@ class Convolve : public cuda::CudaFilter {
       blocks += pieces.blocks();
     }
     if (blocks == 0) return {};
-    return cuda::check(
-        cuda::launch_overlapping(kernel_, blocks, 32 * schedule_.warps, schedule_.shared_bytes, overlaps_, &params_, queue.stream),
-        "cannot launch the convolution");
+    return cuda::check(cuda::launch_overlapping(kernel_, blocks, 32 * schedule_.warps, schedule_.shared_bytes,
+                                                overlaps_, &params_, queue.stream),
+                       "cannot launch the convolution");
   }
 
  private:
@@ -81,7 +88,8 @@ class Convolve : public cuda::CudaFilter {
     constexpr int far = 1 << 28;
     job.whole = {-far, -far, 2 * far, 2 * far};
     if (plan_.skips_edges())
-      job.whole = {plan_.anchor_x, plan_.anchor_y, job.view.width - plan_.width + 1, job.view.height - plan_.height + 1};
+      job.whole = {plan_.anchor_x, plan_.anchor_y, job.view.width - plan_.width + 1,
+                   job.view.height - plan_.height + 1};
     const bool chroma = std::any_of(set.roles.begin(), set.roles.end(), is_chroma);
     job.absolute = plan_.absolute && !plan_.gradient() && !chroma;
     constexpr double most = std::numeric_limits<float>::max();
@@ -144,8 +152,8 @@ class Convolve : public cuda::CudaFilter {
 };
 
 template <typename P>
-Result<std::unique_ptr<Filter>> finish(Plan plan, const Schedule& schedule, const cuda::Device& device, const void* kernel,
-                                       const P& params, double scale = 1) {
+Result<std::unique_ptr<Filter>> finish(Plan plan, const Schedule& schedule, const cuda::Device& device,
+                                       const void* kernel, const P& params, double scale = 1) {
   auto filter = std::make_unique<Convolve<P>>(std::move(plan), schedule, kernel, params, scale);
   if (Status status = filter->prepare(device); !status.ok()) return status;
   return std::unique_ptr<Filter>(std::move(filter));
@@ -207,7 +215,8 @@ MatrixStripParams strip_params(const Plan& plan, const Halves& halves, int side)
 MatrixTileParams matrix_tile_params(const Halves& halves, int buffers) {
   MatrixTileParams params;
   params.buffers = buffers;
-  for (int part = 0; part < 2; ++part) std::copy(halves.parts[part].begin(), halves.parts[part].end(), params.weights[part]);
+  for (int part = 0; part < 2; ++part)
+    std::copy(halves.parts[part].begin(), halves.parts[part].end(), params.weights[part]);
   return params;
 }
 
@@ -261,13 +270,14 @@ Result<std::unique_ptr<Filter>> make_cuda(Plan plan) {
   };
   switch (schedule.family) {
     case Family::matrix_strip:
-      return plan_of(matrix_strip_kernel(format, schedule.side, schedule.matrix), strip_params(plan, halves, schedule.side),
-                     std::ldexp(1.0, subnormal_bits - halves.exponent));
+      return plan_of(matrix_strip_kernel(format, schedule.side, schedule.matrix),
+                     strip_params(plan, halves, schedule.side), std::ldexp(1.0, subnormal_bits - halves.exponent));
     case Family::matrix_tile:
       return plan_of(matrix_tile_kernel(schedule.matrix), matrix_tile_params(halves, schedule.buffers),
                      std::ldexp(1.0, subnormal_bits - halves.exponent));
     case Family::small:  // sums are of words as they are stored
-      return plan_of(small_kernel(format, schedule.side, schedule.small), small_params(plan, schedule), 1.0 / (1 << format.shift));
+      return plan_of(small_kernel(format, schedule.side, schedule.small), small_params(plan, schedule),
+                     1.0 / (1 << format.shift));
     case Family::two_pass:
       return schedule.wide ? plan_of(tile_kernel(format, true, true), two_pass_params<double>(plan))
                            : plan_of(tile_kernel(format, true, false), two_pass_params<float>(plan));

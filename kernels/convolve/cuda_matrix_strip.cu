@@ -185,7 +185,8 @@ struct Strip {
 
 /// The strip of a block: finds its place, and goes down.
 template <int C, int K, Matrix kind>
-__device__ __forceinline__ void convolve_strip(const MatrixStripParams& p, const MatrixJob& job, unsigned char* memory) {
+__device__ __forceinline__ void convolve_strip(const MatrixStripParams& p, const MatrixJob& job,
+                                               unsigned char* memory) {
   cuda::let_next_start();
   using Layout = StripLayout<C>;
   constexpr int slots = Layout::slots, rows = Layout::group;
@@ -287,7 +288,8 @@ template <int C0, int C1>
 const void* choose(int side, Matrix kind) {
   const auto kernel = [](auto function) { return reinterpret_cast<const void*>(function); };
   if (kind == Matrix::gradient)  // 3 × 3; a side of 5 if the anchor is not in the middle
-    return side == 3 ? kernel(convolve_strips<C0, C1, 3, Matrix::gradient>) : kernel(convolve_strips<C0, C1, 5, Matrix::gradient>);
+    return side == 3 ? kernel(convolve_strips<C0, C1, 3, Matrix::gradient>)
+                     : kernel(convolve_strips<C0, C1, 5, Matrix::gradient>);
   const bool pair = kind == Matrix::pair;
   if (side == 3)
     return pair ? kernel(convolve_strips<C0, C1, 3, Matrix::pair>) : kernel(convolve_strips<C0, C1, 3, Matrix::single>);

@@ -57,7 +57,8 @@ struct Picker {
   }
 
   /// The pixels 2·pair and 2·pair + 1 of those in `words`; to halves[n][at].
-  __device__ __forceinline__ void pick(const std::uint32_t (&words)[C], int pair, std::uint32_t (&halves)[N][4], int at) const {
+  __device__ __forceinline__ void pick(const std::uint32_t (&words)[C], int pair, std::uint32_t (&halves)[N][4],
+                                       int at) const {
     if constexpr (C == 4) {
       const std::uint32_t first = words[2 * pair], second = words[2 * pair + 1], low = 0x00ff00ffu;
       const std::uint32_t two = __byte_perm(first, second, both);
@@ -179,14 +180,16 @@ struct Step {
 /// Writes those bytes of two pixels that lie in the region, belong to `mask` and are not copied. `source`: the source's
 /// pixels.
 template <int C>
-__device__ __noinline__ void store_any(const MatrixJob& job, int mask, int x, int y, uint2 results, const unsigned char* source) {
+__device__ __noinline__ void store_any(const MatrixJob& job, int mask, int x, int y, uint2 results,
+                                       const unsigned char* source) {
   const SetView& view = job.view;
   const Rect& whole = job.whole;
 #pragma unroll 1
   for (int j = 0; j < 2; ++j) {
     const int column = x + j;
     if (column < view.x0 || column >= view.x1) continue;
-    const bool computed = column >= whole.x && column < whole.x + whole.width && y >= whole.y && y < whole.y + whole.height;
+    const bool computed =
+        column >= whole.x && column < whole.x + whole.width && y >= whole.y && y < whole.y + whole.height;
 #pragma unroll 1
     for (int c = 0; c < C; ++c) {
       if (!(mask >> c & 1)) continue;
@@ -202,8 +205,9 @@ __device__ __noinline__ void store_any(const MatrixJob& job, int mask, int x, in
 /// Scales and writes the sums of a warp. (x, y): its first result; `source`: that pixel in the tile. first: also writes
 /// channels that are copied.
 template <int C, int N, int R>
-__device__ __forceinline__ void store(const MatrixJob& job, const Picker<C, N>& picker, bool first, const float (&sums)[N][R][4],
-                                      int x, int y, const unsigned char* source, int pitch) {
+__device__ __forceinline__ void store(const MatrixJob& job, const Picker<C, N>& picker, bool first,
+                                      const float (&sums)[N][R][4], int x, int y, const unsigned char* source,
+                                      int pitch) {
   const SetView& view = job.view;
   const Rect& whole = job.whole;
   const int lane = threadIdx.x % 32, pixel = lane / 4 * 8 + lane % 4 * 2;
@@ -212,7 +216,8 @@ __device__ __forceinline__ void store(const MatrixJob& job, const Picker<C, N>& 
   const bool words = mask == (1 << C) - 1 && (C == 4 ? job.stores_16 : job.stores_4);
   const int x0 = max(view.x0, whole.x), x1 = min(view.x1, whole.x + whole.width);
   // These stay in registers: parameters of one of several sets take long to load.
-  const int y0 = cuda::warp_uniform(words ? max(view.y0, whole.y) : INT_MAX), y1 = cuda::warp_uniform(min(view.y1, whole.y + whole.height));
+  const int y0 = cuda::warp_uniform(words ? max(view.y0, whole.y) : INT_MAX),
+            y1 = cuda::warp_uniform(min(view.y1, whole.y + whole.height));
   const int end = cuda::warp_uniform(view.y1), absolute = cuda::warp_uniform(int(job.absolute));
   const float scale = cuda::warp_uniform(job.scale);
   const std::ptrdiff_t dst_pitch = cuda::warp_uniform(view.dst_pitch);
@@ -266,7 +271,8 @@ __device__ __forceinline__ void store(const MatrixJob& job, const Picker<C, N>& 
       if (computed && inside[h])
         pair.store(to + 64 * C * h);
       else
-        store_any<C>(job, mask, x + 64 * h, y + r, make_uint2(pair.word[0], pair.word[C > 2]), source + r * pitch + 64 * C * h);
+        store_any<C>(job, mask, x + 64 * h, y + r, make_uint2(pair.word[0], pair.word[C > 2]),
+                     source + r * pitch + 64 * C * h);
     }
     to += dst_pitch;
   }

@@ -40,10 +40,11 @@ struct TileJob : Job<Acc> {
 struct MatrixJob : Job<float> {
   Cut cut;
   // Units are 16 bytes of a row.
-  int unit = 0;                              ///< source rows are aligned to so many bytes: 16, 8 or 4; 0: to fewer
-  int row_bytes = 0;                         ///< of the source that may be read
-  bool stores_16 = false, stores_4 = false;  ///< all bytes are written, and destination rows are aligned to 16 or 4 bytes
-  std::uint32_t copies = 0;                  ///< mask of the bytes of a word that keep the input, for four channels
+  int unit = 0;       ///< source rows are aligned to so many bytes: 16, 8 or 4; 0: to fewer
+  int row_bytes = 0;  ///< of the source that may be read
+  /// All bytes are written, and destination rows are aligned to 16 or 4 bytes.
+  bool stores_16 = false, stores_4 = false;
+  std::uint32_t copies = 0;  ///< mask of the bytes of a word that keep the input, for four channels
 };
 
 template <typename AnyJob, typename Acc, int Count>
@@ -51,8 +52,9 @@ struct KernelParams {
   AnyJob jobs[3];
   int width = 1, height = 1;  ///< of the kernel
   int anchor_x = 0, anchor_y = 0;
-  int stride = 0;                       ///< direct: weights from row to row
-  alignas(16) Acc weights[Count] = {};  ///< row-major; or the row, then at `column_at` the column; or two kernels (gradient)
+  int stride = 0;  ///< direct: weights from row to row
+  alignas(16)
+      Acc weights[Count] = {};  ///< row-major; or the row, then at `column_at` the column; or two kernels (gradient)
 };
 
 inline constexpr int padded_side = (max_side + 3) / 4 * 4;
@@ -85,7 +87,8 @@ struct MatrixTileParams : MatrixParams {
 };
 
 inline constexpr std::size_t most_parameter_bytes = 32764;  ///< CUDA's limit, from compute capability 7.0 on
-static_assert(sizeof(DirectParams<double>) <= most_parameter_bytes && sizeof(DirectParams<float>) <= most_parameter_bytes);
+static_assert(sizeof(DirectParams<double>) <= most_parameter_bytes &&
+              sizeof(DirectParams<float>) <= most_parameter_bytes);
 static_assert(sizeof(MatrixTileParams) <= most_parameter_bytes);
 
 /// 16-bit formats; takes SmallParams.

@@ -6,11 +6,12 @@
 //                         | sides    | copied in units of 16 bytes   | sides     |
 //   row of the picture    begin      … inside the row, aligned …     … the block's pixels and 4 more
 //
-//   thread i copies of each group row i / per_row: units i % per_row, then every per_row-th one, from the block's first
-//            pixel on and with the window's left end last. So most requests are of whole lines of the cache (128 bytes)
-//   sides:   bytes outside the row, and those that no whole unit holds. They are filled in when the group has arrived,
-//            by a map that is made once: each byte's place in the row, or its border value. Most places lie in the tile
-//            itself.
+//   copying: Thread i copies row i / per_row of each group. It copies unit i % per_row and then every per_row-th unit.
+//            Units are numbered from the block's first pixel on; the left end of the window comes last. So most
+//            requests are for whole lines of the cache (128 bytes).
+//   sides:   Bytes outside the row, and bytes that no whole unit holds. They are filled in when the group has arrived.
+//            A map, made once, gives each byte's index in the row or its border value. Most of these bytes are in the
+//            tile itself.
 #pragma once
 
 #include "kernels/convolve/cuda_params.cuh"
@@ -34,19 +35,22 @@ struct Columns {
   int begin, needed, first, last, end;
 
   __device__ __forceinline__ int sides() const { return first - needed + end - last; }
-  __device__ __forceinline__ int side(int k) const { return needed + k < first ? needed + k : needed + k - first + last; }
+  __device__ __forceinline__ int side(int k) const {
+    return needed + k < first ? needed + k : needed + k - first + last;
+  }
 };
 
 /// Copies columns in units of Unit bytes: unit `part` and every per_row-th one after it.
 template <int Unit>
-__device__ __forceinline__ void copy_units(unsigned char* to, const unsigned char* from, Columns columns, int part, int per_row) {
+__device__ __forceinline__ void copy_units(unsigned char* to, const unsigned char* from, Columns columns, int part,
+                                           int per_row) {
   for (int column = columns.first + part * Unit; column < columns.last; column += per_row * Unit)
     cuda::copy_async<Unit>(to + column, from + column);
 }
 
 /// Begins to copy any row, inside the frame or not, of any alignment. Not inlined, because few frames need it.
-static __device__ __noinline__ void copy_any(const MatrixJob& job, unsigned char* to, int row, Columns columns, int part,
-                                             int per_row) {
+static __device__ __noinline__ void copy_any(const MatrixJob& job, unsigned char* to, int row, Columns columns,
+                                             int part, int per_row) {
   const SetView& view = job.view;
   row = border_index(row, view.height, view.border);
   const unsigned char* const from = view.src + row * view.src_pitch;
@@ -129,7 +133,8 @@ struct RowRing {
     if (from >= limit) return;
     unsigned char* const to = memory + (slot * rows + row) * pitch;
     const bool is_outside = unsigned(from) >= unsigned(height);
-    if (!Plain && (job.unit != 16 || (is_outside && !has_near_rows()))) return copy_any(job, to, from, columns, part, per_row);
+    if (!Plain && (job.unit != 16 || (is_outside && !has_near_rows())))
+      return copy_any(job, to, from, columns, part, per_row);
     if (__builtin_expect(is_outside, 0)) from = max(near_border_index(from, height, job.view.border), 0);
     const unsigned char* const at = source + from * source_pitch;
     constexpr int whole = (pitch - 2 * strip_lead) / 16 / per_row;  // units of the pixels, for each thread

@@ -14,7 +14,8 @@ constexpr double matrix_error = 0.125;
 
 /// Side (3, 5 or 7) of the square around the anchor that holds the kernel; 0: the kernel is larger.
 int small_side(const Plan& plan) {
-  const int reach = std::max({plan.anchor_x, plan.width - 1 - plan.anchor_x, plan.anchor_y, plan.height - 1 - plan.anchor_y});
+  const int reach =
+      std::max({plan.anchor_x, plan.width - 1 - plan.anchor_x, plan.anchor_y, plan.height - 1 - plan.anchor_y});
   return reach <= tuning.small_reach ? 2 * std::max(reach, 1) + 1 : 0;
 }
 
@@ -32,8 +33,9 @@ bool fit(Schedule& schedule, int most_warps, std::size_t limit, F&& bytes) {
 bool fit_tile(Schedule& schedule, Family family, const Plan& plan, std::size_t limit) {
   schedule.family = family;
   schedule.wide = plan.wide;
-  return fit(schedule, tuning.tile_warps, limit,
-             [&](int warps) { return tile_bytes(warps, plan.width, plan.height, family == Family::two_pass, plan.wide); });
+  return fit(schedule, tuning.tile_warps, limit, [&](int warps) {
+    return tile_bytes(warps, plan.width, plan.height, family == Family::two_pass, plan.wide);
+  });
 }
 
 int last_channels(const FormatInfo& format) { return format.sets[format.set_count - 1].channels; }
@@ -68,7 +70,8 @@ bool uses_matrix_units(const Plan& plan) {
 
 Matrix matrix_weights(const Plan& plan, double error) {
   if (plan.gradient()) return Matrix::gradient;
-  const bool integers = std::all_of(plan.weights.begin(), plan.weights.end(), [](double w) { return w == std::rint(w); });
+  const bool integers =
+      std::all_of(plan.weights.begin(), plan.weights.end(), [](double w) { return w == std::rint(w); });
   return error <= (integers ? 0 : matrix_error) ? Matrix::single : Matrix::pair;
 }
 

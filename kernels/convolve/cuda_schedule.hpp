@@ -34,9 +34,9 @@ struct Schedule {
   int side = 3;  ///< small, matrix_strip: side of the unrolled square around the anchor, 3, 5 or 7
   Small small = Small::direct;
   Matrix matrix = Matrix::single;
-  bool wide = false;             ///< two_pass, direct: float64 sums
-  int warps = 1;                 ///< of a block
-  int buffers = 1;               ///< matrix_tile: tiles in shared memory; of two, one is copied while the other is multiplied
+  bool wide = false;  ///< two_pass, direct: float64 sums
+  int warps = 1;      ///< of a block
+  int buffers = 1;    ///< matrix_tile: tiles in shared memory; of two, one is copied while the other is multiplied
   std::size_t shared_bytes = 0;  ///< dynamic shared memory of a block
 };
 
@@ -62,7 +62,7 @@ inline constexpr int strip_lead = 32;
 template <int C>
 struct StripLayout {
   static constexpr int group = strip_group(C), ahead = strip_ahead(C);  ///< rows; groups that are copied ahead
-  static constexpr int slots = ahead + 2;                               ///< with the group that is summed and the one before it
+  static constexpr int slots = ahead + 2;  ///< with the group that is summed and the one before it
   static constexpr int pitch = strip_width * C + 2 * strip_lead;
   static constexpr int stage = slots * group * pitch, map = stage + group * strip_width * C;
   static constexpr int size = map + 64 * 4;
@@ -134,7 +134,9 @@ constexpr std::size_t tile_bytes(int warps, int kernel_width, int kernel_height,
 /// Samples by which the windows of a tile begin before the first one, so that they begin at a multiple of 4.
 CUDAVISION_HOST_DEVICE constexpr int matrix_skew(int anchor_x) { return -anchor_x & 3; }
 /// Half steps, of 8 samples, that the windows of 8 results take.
-CUDAVISION_HOST_DEVICE constexpr int matrix_half_steps(int kernel_width, int skew) { return (8 + kernel_width - 1 + skew + 7) / 8; }
+CUDAVISION_HOST_DEVICE constexpr int matrix_half_steps(int kernel_width, int skew) {
+  return (8 + kernel_width - 1 + skew + 7) / 8;
+}
 /// Rows of results of a warp in a tile, for a set of some channels.
 CUDAVISION_HOST_DEVICE constexpr int matrix_tile_rows(int channels) {
   return channels == 1 ? tuning.matrix_tile_rows_1 : tuning.matrix_tile_rows_more;

@@ -78,7 +78,8 @@ __device__ __forceinline__ void load_strip(const unsigned char* at, std::uint32_
 template <int C, int K, Small kind>
 __device__ __forceinline__ void convolve_strip(const SmallParams& p, const SmallJob& job) {
   using S = Strip<C>;
-  constexpr int R = small_rows(C, K), warps = tuning.small_warps, radius = K / 2, rows = R + K - 1, quads = S::quads + 2;
+  constexpr int R = small_rows(C, K), warps = tuning.small_warps, radius = K / 2, rows = R + K - 1,
+                quads = S::quads + 2;
   constexpr int centre = S::quad_words;
   const SetView& view = job.view;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -120,7 +121,8 @@ __device__ __forceinline__ void convolve_strip(const SmallParams& p, const Small
     const int edge = __ffs(int(edges)) - 1, edge_x = __shfl_sync(~0u, x, edge);
     for (int item = lane; item < rows * quads; item += 32) {
       std::uint32_t words[S::quad_words];
-      cuda::interleave<T, C>(cuda::load_quad<T, C>(view, edge_x + (item % quads - 1) * 4, row_index[warp][item / quads]), words);
+      cuda::interleave<T, C>(
+          cuda::load_quad<T, C>(view, edge_x + (item % quads - 1) * 4, row_index[warp][item / quads]), words);
 #pragma unroll
       for (int w = 0; w < S::quad_words; ++w) edge_words[warp][item * S::quad_words + w] = words[w] << view.shift;
     }
@@ -176,7 +178,8 @@ __device__ __forceinline__ void convolve_strip(const SmallParams& p, const Small
 #pragma unroll
             for (int j = 0; j < S::pixels; ++j) {
               sums[r][j] = fmaf(p.weights[at], window[j + k], at == 0 ? 0 : sums[r][j]);
-              if (kind == Small::gradient) others[r][j] = fmaf(p.weights[K * K + at], window[j + k], at == 0 ? 0 : others[r][j]);
+              if (kind == Small::gradient)
+                others[r][j] = fmaf(p.weights[K * K + at], window[j + k], at == 0 ? 0 : others[r][j]);
             }
           }
         }
@@ -188,7 +191,9 @@ __device__ __forceinline__ void convolve_strip(const SmallParams& p, const Small
 #pragma unroll
         for (int j = 0; j < S::pixels; ++j) {
           // See "The square root" above.
-          asm("sqrt.approx.f32 %0, %1;" : "=f"(sums[r][j]) : "f"(fmaf(sums[r][j], sums[r][j], others[r][j] * others[r][j])));
+          asm("sqrt.approx.f32 %0, %1;"
+              : "=f"(sums[r][j])
+              : "f"(fmaf(sums[r][j], sums[r][j], others[r][j] * others[r][j])));
         }
       }
       std::uint32_t samples[S::pixels];
@@ -200,8 +205,8 @@ __device__ __forceinline__ void convolve_strip(const SmallParams& p, const Small
 
   const Rect& whole = job.whole;
   constexpr unsigned all = (1u << C) - 1;
-  if (view.dst_aligned && view.own == all && x >= view.x0 && x + S::pixels <= view.x1 && y + R <= view.y1 && x >= whole.x &&
-      x + S::pixels <= whole.x + whole.width && y >= whole.y && y + R <= whole.y + whole.height) {
+  if (view.dst_aligned && view.own == all && x >= view.x0 && x + S::pixels <= view.x1 && y + R <= view.y1 &&
+      x >= whole.x && x + S::pixels <= whole.x + whole.width && y >= whole.y && y + R <= whole.y + whole.height) {
     unsigned char* at = view.dst + y * view.dst_pitch + std::ptrdiff_t(x) * (C * sizeof(T));
 #pragma unroll
     for (int r = 0; r < R; ++r) {
@@ -240,7 +245,8 @@ template <int C0, int C1>
 const void* choose(int side, Small kind) {
   const auto kernel = [](auto function) { return reinterpret_cast<const void*>(function); };
   if (kind == Small::gradient)  // 3 × 3; a side of 5 if the anchor is not in the middle
-    return side == 3 ? kernel(convolve_small<C0, C1, 3, Small::gradient>) : kernel(convolve_small<C0, C1, 5, Small::gradient>);
+    return side == 3 ? kernel(convolve_small<C0, C1, 3, Small::gradient>)
+                     : kernel(convolve_small<C0, C1, 5, Small::gradient>);
   if (side == 3) return kernel(convolve_small<C0, C1, 3, Small::direct>);
   if (side == 5 && kind == Small::direct) return kernel(convolve_small<C0, C1, 5, Small::direct>);
   if (side == 5) return kernel(convolve_small<C0, C1, 5, Small::two_pass>);
@@ -253,7 +259,8 @@ const void* choose(int side, Small kind) {
 const void* small_kernel(const FormatInfo& format, int side, Small kind) {
   const void* function = nullptr;
   cuda::with_layout(format, [&](auto sample, auto first, auto rest) {
-    if constexpr (sizeof(sample) == sizeof(T)) function = choose<decltype(first)::value, decltype(rest)::value>(side, kind);
+    if constexpr (sizeof(sample) == sizeof(T))
+      function = choose<decltype(first)::value, decltype(rest)::value>(side, kind);
   });
   return function;
 }

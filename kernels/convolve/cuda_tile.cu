@@ -69,7 +69,8 @@ struct FloatSink {
 /// sums[r][j] += Σ weights[k][n] · tile[r + k][j + n] for k < height and n < N. The rows slide through registers: each
 /// row is loaded once for R rows of sums, and each weight once for 4·R sums.
 template <int N, int R, typename In, typename Acc>
-__device__ __forceinline__ void slide(Acc (&sums)[R][4], const In* tile, int pitch, const Acc* weights, int stride, int height) {
+__device__ __forceinline__ void slide(Acc (&sums)[R][4], const In* tile, int pitch, const Acc* weights, int stride,
+                                      int height) {
   constexpr int span = N > 1 ? 8 : 4;
   Acc window[R][span];
   const auto load_row = [&](int i, Acc(&row)[span]) {
@@ -105,8 +106,8 @@ __device__ __forceinline__ void slide(Acc (&sums)[R][4], const In* tile, int pit
 
 /// All weights, four columns at a time.
 template <int R>
-__device__ __forceinline__ void sum_window(float (&sums)[R][4], const float* tile, int pitch, const float* weights, int stride,
-                                           int width, int height) {
+__device__ __forceinline__ void sum_window(float (&sums)[R][4], const float* tile, int pitch, const float* weights,
+                                           int stride, int width, int height) {
   int k = 0;
 #pragma unroll 1
   for (; k + 4 <= width; k += 4) slide<4>(sums, tile + k, pitch, weights + k, stride, height);
@@ -122,8 +123,8 @@ __device__ __forceinline__ void sum_window(float (&sums)[R][4], const float* til
 /// In float64 the windows of four columns would not fit into registers. Two quads of each row are held, and replaced
 /// quad by quad.
 template <int R>
-__device__ __forceinline__ void sum_window(double (&sums)[R][4], const float* tile, int pitch, const double* weights, int stride,
-                                           int width, int height) {
+__device__ __forceinline__ void sum_window(double (&sums)[R][4], const float* tile, int pitch, const double* weights,
+                                           int stride, int width, int height) {
 #pragma unroll 1
   for (int k = 0; k < height; ++k) {
     double near[R][4];
@@ -141,7 +142,8 @@ __device__ __forceinline__ void sum_window(double (&sums)[R][4], const float* ti
 #pragma unroll
         for (int r = 0; r < R; ++r)
 #pragma unroll
-          for (int j = 0; j < 4; ++j) sums[r][j] = fma(w, j + n < 4 ? near[r][(j + n) % 4] : far[r][(j + n) % 4], sums[r][j]);
+          for (int j = 0; j < 4; ++j)
+            sums[r][j] = fma(w, j + n < 4 ? near[r][(j + n) % 4] : far[r][(j + n) % 4], sums[r][j]);
       }
 #pragma unroll
       for (int r = 0; r < R; ++r)
@@ -171,7 +173,8 @@ __device__ __forceinline__ void sum_row(Acc (&sums)[4], const float* tile, const
 }
 
 template <typename T, typename Acc, bool two_pass, typename P>
-__global__ void __launch_bounds__(32 * tuning.tile_warps, 16 / tuning.tile_warps) convolve_tile(const __grid_constant__ P p) {
+__global__ void __launch_bounds__(32 * tuning.tile_warps, 16 / tuning.tile_warps)
+    convolve_tile(const __grid_constant__ P p) {
   constexpr int R = tile_rows(sizeof(Acc) == 8), n = sizeof(T);
   extern __shared__ float4 shared_memory[];
   float* const tile = reinterpret_cast<float*>(shared_memory);
@@ -186,7 +189,8 @@ __global__ void __launch_bounds__(32 * tuning.tile_warps, 16 / tuning.tile_warps
 
   Acc* const across = reinterpret_cast<Acc*>(tile + rows * pitch);
   int* const row_index = reinterpret_cast<int*>(across + (two_pass ? rows * tile_width : 0));
-  for (int i = threadIdx.x; i < rows; i += blockDim.x) row_index[i] = border_index(y - p.anchor_y + i, view.height, view.border);
+  for (int i = threadIdx.x; i < rows; i += blockDim.x)
+    row_index[i] = border_index(y - p.anchor_y + i, view.height, view.border);
 
   std::uint32_t packed[4][R][n] = {};  // indexed by channel at run time, so in local memory; read once
 #pragma unroll 1
@@ -244,7 +248,8 @@ const void* choose(bool two_pass) {
 }  // namespace
 
 const void* tile_kernel(const FormatInfo& format, bool two_pass, bool wide) {
-  if (format.sample_bytes() == 1) return wide ? choose<std::uint8_t, double>(two_pass) : choose<std::uint8_t, float>(two_pass);
+  if (format.sample_bytes() == 1)
+    return wide ? choose<std::uint8_t, double>(two_pass) : choose<std::uint8_t, float>(two_pass);
   return wide ? choose<std::uint16_t, double>(two_pass) : choose<std::uint16_t, float>(two_pass);
 }
 

@@ -51,7 +51,8 @@ struct TileRows {
   int first, last, end;  ///< columns, see above
 
   /// Windows begin at pixel x, a multiple of 4, and take `halves` half steps. No result needs pixels from `limit` on.
-  __device__ __forceinline__ TileRows(const MatrixJob& job, int x, int halves, int rows, int limit) : job(job), rows(rows) {
+  __device__ __forceinline__ TileRows(const MatrixJob& job, int x, int halves, int rows, int limit)
+      : job(job), rows(rows) {
     begin = x * C & -16;
     lead = x * C - begin;
     pitch = matrix_tile_pitch(halves, lead, C);

@@ -62,7 +62,8 @@ __device__ __forceinline__ Edges edges_of(const MatrixJob& job) {
 /// Border::fill and Border::copy: replaces those of a warp's results whose window leaves the frame. `results`: rows of
 /// 128 pixels, the first at (x, y). source(row, byte): the source's byte there.
 template <int C, typename Source>
-__device__ __forceinline__ void replace_edges(const Edges& edges, unsigned char* results, int rows, int x, int y, Source source) {
+__device__ __forceinline__ void replace_edges(const Edges& edges, unsigned char* results, int rows, int x, int y,
+                                              Source source) {
   const Rect& whole = edges.whole;
   const int lane = threadIdx.x % 32;
   const auto put = [&](int row, int pixel) {
@@ -72,7 +73,8 @@ __device__ __forceinline__ void replace_edges(const Edges& edges, unsigned char*
       results[row * (128 * C) + byte] = edges.fill ? std::uint8_t(edges.values >> 8 * c) : source(row, byte);
     }
   };
-  const int left = min(max(whole.x - x, 0), 128), right = min(max(x + 128 - (whole.x + max(whole.width, 0)), 0), 128 - left);
+  const int left = min(max(whole.x - x, 0), 128),
+            right = min(max(x + 128 - (whole.x + max(whole.width, 0)), 0), 128 - left);
   const int sides = left + right;
   for (int item = lane; item < rows * sides; item += 32) {
     const int row = item / sides, i = item - row * sides;
@@ -86,7 +88,8 @@ __device__ __forceinline__ void replace_edges(const Edges& edges, unsigned char*
 /// The results of a warp: 128 pixels at (x, y). C channels, K × K weights.
 template <typename Layout, int C, int K>
 struct Units {
-  static constexpr int across = 8 * C, count = Layout::group * across / 32;  ///< units of a row, and of a lane for each group
+  /// Units of a row, and of a lane for each group.
+  static constexpr int across = 8 * C, count = Layout::group * across / 32;
 
   const MatrixJob& job;
   const unsigned char* const ring;  ///< the warp's first pixel in the block's source rows
@@ -102,7 +105,8 @@ struct Units {
   unsigned char* to;     ///< row 0 of the warp's results, if it were in the frame
   long long pitch;       ///< of the destination
 
-  __device__ __forceinline__ Units(const MatrixJob& job, const unsigned char* ring, unsigned char* stage, int x, int y, int rows)
+  __device__ __forceinline__ Units(const MatrixJob& job, const unsigned char* ring, unsigned char* stage, int x, int y,
+                                   int rows)
       : job(job), ring(ring), stage(stage), x(x), y(y), rows(rows), copies(C == 4 ? job.copies : 0) {
     const SetView& view = job.view;
     const Rect& whole = job.whole;
@@ -138,7 +142,8 @@ struct Units {
 #pragma unroll
     for (int j = 0; j < count; ++j) {
       const int unit = lane + 32 * j;
-      const int r = C == 3 ? unit / across : lane / across + j * (32 / across), column = (C == 3 ? unit : lane) % across * 16;
+      const int r = C == 3 ? unit / across : lane / across + j * (32 / across),
+                column = (C == 3 ? unit : lane) % across * 16;
       const int row = group * Layout::group + r - (K - 1);
       if (unsigned(row) >= unsigned(rows) || column >= bytes) continue;
       uint4 value = *reinterpret_cast<const uint4*>(stage + unit * 16);
@@ -160,14 +165,16 @@ struct Units {
 
  private:
   /// The source row of row r of the results.
-  __device__ __forceinline__ static const unsigned char* source(const unsigned char* ring, int r, int slot, int before) {
+  __device__ __forceinline__ static const unsigned char* source(const unsigned char* ring, int r, int slot,
+                                                                int before) {
     const int from = r - K / 2, at = from >= 0 ? slot * Layout::group + from : (before + 1) * Layout::group + from;
     return ring + at * Layout::pitch;
   }
   /// Not inlined, because few groups need it.
-  static __device__ __noinline__ void replace(Edges edges, unsigned char* stage, const unsigned char* ring, int slot, int before,
-                                              int x, int y) {
-    replace_edges<C>(edges, stage, Layout::group, x, y, [&](int r, int byte) { return source(ring, r, slot, before)[byte]; });
+  static __device__ __noinline__ void replace(Edges edges, unsigned char* stage, const unsigned char* ring, int slot,
+                                              int before, int x, int y) {
+    replace_edges<C>(edges, stage, Layout::group, x, y,
+                     [&](int r, int byte) { return source(ring, r, slot, before)[byte]; });
   }
 };
 

@@ -9,7 +9,8 @@ namespace {
 bool at_odd_addresses(const Image& image) {
   if (info(image.geometry.format).sample_bytes() == 1) return false;
   std::uintptr_t bits = 0;
-  for (const Plane& plane : image.planes) bits |= reinterpret_cast<std::uintptr_t>(plane.data) | std::uintptr_t(plane.pitch);
+  for (const Plane& plane : image.planes)
+    bits |= reinterpret_cast<std::uintptr_t>(plane.data) | std::uintptr_t(plane.pitch);
   return bits & 1;
 }
 

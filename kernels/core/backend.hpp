@@ -26,7 +26,8 @@ std::invoke_result_t<Cuda> on_backend(Backend backend, [[maybe_unused]] Cuda cud
 #if CUDAVISION_CPU
   if (backend == Backend::cpu) return cpu();
 #endif
-  return Status::settings(backend == Backend::cuda ? "this build has no CUDA backend" : "this build has no CPU backend");
+  return Status::settings(backend == Backend::cuda ? "this build has no CUDA backend"
+                                                   : "this build has no CPU backend");
 }
 
 }  // namespace cudavision

@@ -17,8 +17,8 @@ namespace cudavision {
 struct Region {
   enum class Mode { frame, inside, outside };
   Mode mode = Mode::frame;
-  std::vector<Rect> rects = {};        ///< in pixels of the picture; may overlap each other and reach beyond the picture
-  std::vector<Rect> ellipses = {};     ///< the boxes that the ellipses fill, as `rects`
+  std::vector<Rect> rects = {};     ///< in pixels of the picture; may overlap each other and reach beyond the picture
+  std::vector<Rect> ellipses = {};  ///< the boxes that the ellipses fill, as `rects`
   std::vector<Polygon> polygons = {};  ///< with at most max_outline_corners corners each
 
   /// Whether there are no shapes.
@@ -71,12 +71,14 @@ class Filter {
   /// computes several shapes in one launch overrides this.
   virtual Status filter_parts(const Image& src, const Image& dst, const std::vector<Part>& parts, Queue queue);
   /// Copies the whole frame.
-  Status copy_frame(const Image& src, const Image& dst, Queue queue) const { return copy_picture(backend_, src, dst, queue); }
+  Status copy_frame(const Image& src, const Image& dst, Queue queue) const {
+    return copy_picture(backend_, src, dst, queue);
+  }
   /// Copies the samples in `rects`, except those of Role::other.
   virtual Status copy_rects(const Image& src, const Image& dst, const SetRects& rects, Queue queue) = 0;
   /// Copies the samples in `rects` that belong to the shape, except those of Role::other.
-  virtual Status copy_outline(const Image& src, const Image& dst, const SetRects& rects, const Outline& outline, Coverage coverage,
-                              Queue queue) = 0;
+  virtual Status copy_outline(const Image& src, const Image& dst, const SetRects& rects, const Outline& outline,
+                              Coverage coverage, Queue queue) = 0;
   /// For filter(): the box of the shape that is computed, in pixels of the picture, or the whole picture. It may reach
   /// beyond the picture, by max_frame_side or less.
   const Rect& box() const { return box_; }

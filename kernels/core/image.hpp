@@ -42,7 +42,9 @@ struct Geometry {
   int width = 0, height = 0;  ///< of the picture in pixels, 1–max_frame_side
 
   /// The whole grid of a channel set.
-  Rect grid(const ChannelSet& set) const { return {0, 0, subsampled(width, set.shift_x), subsampled(height, set.shift_y)}; }
+  Rect grid(const ChannelSet& set) const {
+    return {0, 0, subsampled(width, set.shift_x), subsampled(height, set.shift_y)};
+  }
 };
 
 /// The size of a plane: `rows` rows of `row_bytes` bytes.
@@ -56,8 +58,8 @@ inline PlaneExtent extent(const Geometry& geometry, int plane) {
   for (int i = 0; i < format.set_count; ++i) {
     if (format.sets[i].plane != plane) continue;
     const Rect grid = geometry.grid(format.sets[i]);
-    extent.row_bytes =
-        std::max(extent.row_bytes, std::size_t(grid.width) * format.sets[i].channels * std::size_t(format.sample_bytes()));
+    extent.row_bytes = std::max(extent.row_bytes,
+                                std::size_t(grid.width) * format.sets[i].channels * std::size_t(format.sample_bytes()));
     extent.rows = grid.height;
   }
   return extent;

@@ -11,7 +11,8 @@ namespace cudavision {
 
 /// How luma is computed from RGB. For YUV and gray, luma is the Y plane itself.
 enum class LumaMatrix { bt601, bt709, bt2020, smpte240m };
-inline constexpr LumaMatrix luma_matrices[] = {LumaMatrix::bt601, LumaMatrix::bt709, LumaMatrix::bt2020, LumaMatrix::smpte240m};
+inline constexpr LumaMatrix luma_matrices[] = {LumaMatrix::bt601, LumaMatrix::bt709, LumaMatrix::bt2020,
+                                               LumaMatrix::smpte240m};
 
 struct LumaWeights {
   float red, green, blue;

@@ -39,7 +39,9 @@ std::vector<Span> common(const std::vector<Span>& a, const std::vector<Span>& b)
 
 }  // namespace
 
-Rect near_frame(const Rect& box) { return intersection(box, {-max_frame_side, -max_frame_side, max_box_side, max_box_side}); }
+Rect near_frame(const Rect& box) {
+  return intersection(box, {-max_frame_side, -max_frame_side, max_box_side, max_box_side});
+}
 
 Rect box_around(const Polygon& polygon) {
   if (polygon.empty()) return {};

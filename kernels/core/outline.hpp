@@ -17,7 +17,7 @@ namespace cudavision {
 
 /// An ellipse or a polygon in pixels of the picture. Does not own the polygon.
 struct Outline {
-  Rect box;                          ///< that the ellipse fills, or that is around the polygon; sides of at most max_box_side
+  Rect box;  ///< that the ellipse fills, or that is around the polygon; sides of at most max_box_side
   const Polygon* polygon = nullptr;  ///< nullptr: the ellipse
 };
 

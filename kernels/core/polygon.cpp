@@ -17,7 +17,8 @@ int turn(const Point& a, const Point& b, const Point& c) {
 
 /// Whether c, which lies on the line through a and b, lies between them.
 bool between(const Point& a, const Point& b, const Point& c) {
-  return std::min(a.x, b.x) <= c.x && c.x <= std::max(a.x, b.x) && std::min(a.y, b.y) <= c.y && c.y <= std::max(a.y, b.y);
+  return std::min(a.x, b.x) <= c.x && c.x <= std::max(a.x, b.x) && std::min(a.y, b.y) <= c.y &&
+         c.y <= std::max(a.y, b.y);
 }
 
 /// Whether the segments a–b and c–d have a point in common.

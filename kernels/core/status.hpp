@@ -59,8 +59,8 @@ inline std::string number_text(double value) {
 /// Checks that a number lies in [least, most]. NaN does not. Errors: settings.
 inline Status check_range(const char* name, double value, double least, double most) {
   if (value >= least && value <= most) return {};
-  return Status::settings(std::string(name) + " is " + number_text(value) + ": it must be " + number_text(least) + " to " +
-                          number_text(most));
+  return Status::settings(std::string(name) + " is " + number_text(value) + ": it must be " + number_text(least) +
+                          " to " + number_text(most));
 }
 
 }  // namespace cudavision

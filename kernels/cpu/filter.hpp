@@ -34,7 +34,8 @@ void make_luma(const cv::Mat& red, const cv::Mat& green, const cv::Mat& blue, cv
 class SetAccess {
  public:
   SetAccess() = default;
-  SetAccess(const FormatInfo& format, const ChannelSet& set, Border border, const BorderValue& border_value, bool filter_alpha);
+  SetAccess(const FormatInfo& format, const ChannelSet& set, Border border, const BorderValue& border_value,
+            bool filter_alpha);
 
   /// Whether stored words are values: then a filter may write to the planes directly, and read them directly where
   /// holds_values().
@@ -80,8 +81,8 @@ class CpuFilter : public Filter {
  protected:
   Status filter(const Image& src, const Image& dst, const SetRects& rects, Queue queue) final;
   Status copy_rects(const Image& src, const Image& dst, const SetRects& rects, Queue queue) override;
-  Status copy_outline(const Image& src, const Image& dst, const SetRects& rects, const Outline& outline, Coverage coverage,
-                      Queue queue) override;
+  Status copy_outline(const Image& src, const Image& dst, const SetRects& rects, const Outline& outline,
+                      Coverage coverage, Queue queue) override;
 
   /// Computes `rect` of channel set `index`. `frame` and `out` are the whole grids; `rect` is not empty.
   virtual void filter_set(int index, const cv::Mat& frame, cv::Mat& out, const Rect& rect) = 0;

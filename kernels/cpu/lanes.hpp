@@ -34,7 +34,8 @@ struct Lanes {
   typedef T Vector __attribute__((vector_size(N * sizeof(T))));
   typedef std::uint64_t Bits __attribute__((vector_size(N * sizeof(T) < 8 ? 8 : N * sizeof(T))));
   /// Signed integers of the size of T. As a mask: 0 or −1.
-  using Signed = std::conditional_t<sizeof(T) == 1, std::int8_t, std::conditional_t<sizeof(T) == 2, std::int16_t, std::int32_t>>;
+  using Signed =
+      std::conditional_t<sizeof(T) == 1, std::int8_t, std::conditional_t<sizeof(T) == 2, std::int16_t, std::int32_t>>;
   using Mask = Lanes<Signed, N>;
   using Int = Lanes<std::int32_t, N>;
 

@@ -31,7 +31,8 @@ __global__ void copy_bytes(CopyJobs jobs) {
   const CopyJob& job = jobs.jobs[blockIdx.z];
   for (int y = blockIdx.y * blockDim.y + threadIdx.y; y < job.rows; y += gridDim.y * blockDim.y)
     for (int x = blockIdx.x * blockDim.x + threadIdx.x; x < job.row_bytes; x += gridDim.x * blockDim.x)
-      if (job.own == ~0u || (job.own >> (x % job.channels) & 1)) job.dst[y * job.dst_pitch + x] = job.src[y * job.src_pitch + x];
+      if (job.own == ~0u || (job.own >> (x % job.channels) & 1))
+        job.dst[y * job.dst_pitch + x] = job.src[y * job.src_pitch + x];
 }
 
 }  // namespace
@@ -76,10 +77,10 @@ Status copy_picture_cuda(const Image& from, const Image& to, Queue queue) {
   for (int plane = 0; plane < info(from.geometry.format).planes; ++plane) {
     const PlaneExtent bytes = extent(from.geometry, plane);
     const Plane &source = from.planes[plane], &target = to.planes[plane];
-    Status status =
-        cuda::check(cudaMemcpy2DAsync(target.data, target.pitch, source.data, source.pitch, copied_row(bytes, source, target),
-                                      bytes.rows, cudaMemcpyDeviceToDevice, queue.stream),
-                    "cannot copy a frame on the device");
+    Status status = cuda::check(
+        cudaMemcpy2DAsync(target.data, target.pitch, source.data, source.pitch, copied_row(bytes, source, target),
+                          bytes.rows, cudaMemcpyDeviceToDevice, queue.stream),
+        "cannot copy a frame on the device");
     if (!status.ok()) return status;
   }
   return {};

@@ -43,8 +43,10 @@ __global__ void __launch_bounds__(128) copy_held(const __grid_constant__ Outline
   const SetJob& job = jobs.sets[blockIdx.z];
   const int x = job.rect.x + blockIdx.x * blockDim.x + threadIdx.x;
   if (x >= job.rect.x + job.rect.width) return;
-  for (int y = job.rect.y + blockIdx.y * blockDim.y + threadIdx.y; y < job.rect.y + job.rect.height; y += gridDim.y * blockDim.y) {
-    if (!jobs.outline.view().holds_sample(x, y, job.shift_x, job.shift_y, jobs.width, jobs.height, jobs.coverage)) continue;
+  for (int y = job.rect.y + blockIdx.y * blockDim.y + threadIdx.y; y < job.rect.y + job.rect.height;
+       y += gridDim.y * blockDim.y) {
+    if (!jobs.outline.view().holds_sample(x, y, job.shift_x, job.shift_y, jobs.width, jobs.height, jobs.coverage))
+      continue;
     const T* const from = reinterpret_cast<const T*>(job.src + y * job.src_pitch) + std::ptrdiff_t(x) * job.channels;
     T* const to = reinterpret_cast<T*>(job.dst + y * job.dst_pitch) + std::ptrdiff_t(x) * job.channels;
     for (int c = 0; c < job.channels; ++c)

@@ -21,8 +21,12 @@ namespace cudavision::cuda {
 /// c += a · b for unsigned bytes, summed in int32: 16 × 8 from 16 × 16 and 16 × 8.
 __device__ __forceinline__ void mma(int (&c)[4], const std::uint32_t (&a)[2], std::uint32_t b) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-  asm("mma.sync.aligned.m8n8k16.row.col.s32.u8.u8.s32 {%0,%1}, {%2}, {%3}, {%0,%1};" : "+r"(c[0]), "+r"(c[1]) : "r"(a[0]), "r"(b));
-  asm("mma.sync.aligned.m8n8k16.row.col.s32.u8.u8.s32 {%0,%1}, {%2}, {%3}, {%0,%1};" : "+r"(c[2]), "+r"(c[3]) : "r"(a[1]), "r"(b));
+  asm("mma.sync.aligned.m8n8k16.row.col.s32.u8.u8.s32 {%0,%1}, {%2}, {%3}, {%0,%1};"
+      : "+r"(c[0]), "+r"(c[1])
+      : "r"(a[0]), "r"(b));
+  asm("mma.sync.aligned.m8n8k16.row.col.s32.u8.u8.s32 {%0,%1}, {%2}, {%3}, {%0,%1};"
+      : "+r"(c[2]), "+r"(c[3])
+      : "r"(a[1]), "r"(b));
 #else
   asm("mma.sync.aligned.m16n8k16.row.col.s32.u8.u8.s32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%7,%8,%9,%10};"
       : "=r"(c[0]), "=r"(c[1]), "=r"(c[2]), "=r"(c[3])
@@ -31,8 +35,8 @@ __device__ __forceinline__ void mma(int (&c)[4], const std::uint32_t (&a)[2], st
 }
 
 /// c += a0 · b0 + a1 · b1 for unsigned bytes.
-__device__ __forceinline__ void mma(int (&c)[4], const std::uint32_t (&a0)[2], const std::uint32_t (&a1)[2], std::uint32_t b0,
-                                    std::uint32_t b1) {
+__device__ __forceinline__ void mma(int (&c)[4], const std::uint32_t (&a0)[2], const std::uint32_t (&a1)[2],
+                                    std::uint32_t b0, std::uint32_t b1) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
   mma(c, a0, b0);
   mma(c, a1, b1);
@@ -44,7 +48,8 @@ __device__ __forceinline__ void mma(int (&c)[4], const std::uint32_t (&a0)[2], c
 }
 
 /// d = a · b + c for half-precision factors, summed in float32: 16 × 8 from 16 × 16 and 16 × 8.
-__device__ __forceinline__ void mma(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], const float (&c)[4]) {
+__device__ __forceinline__ void mma(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
+                                    const float (&c)[4]) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
   asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%7,%8,%9,%10};"
       : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
@@ -60,7 +65,8 @@ __device__ __forceinline__ void mma(float (&d)[4], const std::uint32_t (&a)[4], 
 }
 
 /// d = a · b + c for half-precision factors, summed in float32: 16 × 8 from 16 × 8 and 8 × 8.
-__device__ __forceinline__ void mma(float (&d)[4], std::uint32_t a0, std::uint32_t a1, std::uint32_t b, const float (&c)[4]) {
+__device__ __forceinline__ void mma(float (&d)[4], std::uint32_t a0, std::uint32_t a1, std::uint32_t b,
+                                    const float (&c)[4]) {
   asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%7,%8,%9,%10};"
       : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
       : "r"(a0), "r"(a1), "r"(b), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
@@ -93,8 +99,8 @@ __device__ __forceinline__ void mma(std::uint32_t (&d)[2], const std::uint32_t (
 __device__ __forceinline__ void store_tiles(void* row, const std::uint32_t (&tiles)[4]) {
   const auto at = std::uint32_t(__cvta_generic_to_shared(row));
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(tiles[0]), "r"(tiles[1]),
-               "r"(tiles[2]), "r"(tiles[3])
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(tiles[0]),
+               "r"(tiles[1]), "r"(tiles[2]), "r"(tiles[3])
                : "memory");
 #else
 #pragma unroll

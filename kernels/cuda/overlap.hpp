@@ -14,8 +14,8 @@ namespace cudavision::cuda {
 
 /// Launches a kernel with one parameter in a row of blocks. `overlaps`: it may start when all blocks of the launch
 /// before it have called let_next_start(), or have ended; it then calls wait_for_previous().
-inline cudaError_t launch_overlapping(const void* kernel, int blocks, int threads, std::size_t shared_bytes, bool overlaps,
-                                      void* params, cudaStream_t stream) {
+inline cudaError_t launch_overlapping(const void* kernel, int blocks, int threads, std::size_t shared_bytes,
+                                      bool overlaps, void* params, cudaStream_t stream) {
   cudaLaunchAttribute overlap{};
   overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   overlap.val.programmaticStreamSerializationAllowed = 1;

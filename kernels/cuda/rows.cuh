@@ -38,8 +38,8 @@ struct SetView {
   int max_value = 255;                          ///< results saturate at this value; larger stored values count as it
   int shift = 0;                                ///< unused low bits of stored words
   std::uint8_t channels = 1;
-  std::uint8_t filtered = 1;                      ///< bit c: channel c is computed
-  std::uint8_t own = 1;                           ///< bit c: channel c is written; own channels that are not filtered are copied
+  std::uint8_t filtered = 1;  ///< bit c: channel c is computed
+  std::uint8_t own = 1;       ///< bit c: channel c is written; own channels that are not filtered are copied
   bool src_aligned = false, dst_aligned = false;  ///< quads can be accessed as words (see quad_alignment)
   Border border = Border::constant;
   std::uint16_t border_value[4] = {};  ///< by channel
@@ -184,8 +184,8 @@ __device__ __forceinline__ void interleave(const Quad<T, C>& quad, std::uint32_t
 #pragma unroll
   for (int i = 0; i < C * int(sizeof(T)); ++i)
     raw[i] = C == 1 ? planar[i]
-                    : gather(planar, planar_byte<T, C>(4 * i), planar_byte<T, C>(4 * i + 1), planar_byte<T, C>(4 * i + 2),
-                             planar_byte<T, C>(4 * i + 3));
+                    : gather(planar, planar_byte<T, C>(4 * i), planar_byte<T, C>(4 * i + 1),
+                             planar_byte<T, C>(4 * i + 2), planar_byte<T, C>(4 * i + 3));
 }
 
 /// Loads the words of a quad with the widest accesses that its alignment allows. `constant`: nothing writes this memory
@@ -233,8 +233,8 @@ __device__ __forceinline__ Quad<T, C> load_quad(const SetView& view, int x, int 
   Quad<T, C> quad;
   if (view.src_aligned && row >= 0 && x >= 0 && x + 4 <= view.width) {
     std::uint32_t raw[C * sizeof(T)];
-    load_words<C * sizeof(T), quad_alignment(C, sizeof(T))>(view.src + row * view.src_pitch + std::ptrdiff_t(x) * (C * sizeof(T)),
-                                                            raw);
+    load_words<C * sizeof(T), quad_alignment(C, sizeof(T))>(
+        view.src + row * view.src_pitch + std::ptrdiff_t(x) * (C * sizeof(T)), raw);
     quad = deinterleave<T, C>(raw);
     if constexpr (sizeof(T) == 2) {
 #pragma unroll
@@ -252,10 +252,10 @@ __device__ __forceinline__ Quad<T, C> load_quad(const SetView& view, int x, int 
 #pragma unroll
     for (int c = 0; c < C; ++c) {
       const std::uint32_t value =
-          column < 0
-              ? view.border_value[c]
-              : std::uint32_t(sample_of(reinterpret_cast<const T*>(view.src + row * view.src_pitch)[std::ptrdiff_t(column) * C + c],
-                                        view.shift, view.max_value));
+          column < 0 ? view.border_value[c]
+                     : std::uint32_t(sample_of(
+                           reinterpret_cast<const T*>(view.src + row * view.src_pitch)[std::ptrdiff_t(column) * C + c],
+                           view.shift, view.max_value));
       constexpr int per_word = 4 / sizeof(T);
       quad.word[c][j / per_word] |= value << (j % per_word * 8 * int(sizeof(T)));
     }
@@ -297,7 +297,8 @@ __device__ __forceinline__ void store_quad(const SetView& view, int x, int y, Qu
     if (x + j < view.x0 || x + j >= view.x1) continue;
 #pragma unroll
     for (int c = 0; c < C; ++c)
-      if (view.own >> c & 1) reinterpret_cast<T*>(row)[std::ptrdiff_t(x + j) * C + c] = T(quad.sample(c, j) << view.shift);
+      if (view.own >> c & 1)
+        reinterpret_cast<T*>(row)[std::ptrdiff_t(x + j) * C + c] = T(quad.sample(c, j) << view.shift);
   }
 }
 

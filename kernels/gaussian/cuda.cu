@@ -126,13 +126,15 @@ class CudaGaussian final : public cuda::CudaFilter {
     } else {
       kernel_ = large_kernel(element_bytes);
       workers_.warps = large_warps(element_bytes, gx, gy, shared_limit);
-      if (workers_.warps == 0) return Status::resource("the device lacks the shared memory for a Gaussian of this size");
+      if (workers_.warps == 0)
+        return Status::resource("the device lacks the shared memory for a Gaussian of this size");
       threads_ = 32 * workers_.warps;
       workers_.window = large_window(element_bytes, gx, gy);
       workers_.edge_percent = tuning.large_edge_percent;
       shared_bytes_ = large_bytes(element_bytes, gx, gy, workers_.warps);
     }
-    if (Status status = cuda::load_kernel(kernel_, "cannot load the Gaussian kernel", large_ ? shared_limit : shared_bytes_);
+    if (Status status =
+            cuda::load_kernel(kernel_, "cannot load the Gaussian kernel", large_ ? shared_limit : shared_bytes_);
         !status.ok())
       return status;
     const auto resident = cuda::resident_blocks(kernel_, threads_, shared_bytes_);
@@ -168,8 +170,8 @@ class CudaGaussian final : public cuda::CudaFilter {
 
   /// The kernel for strips starts while the launch before it ends; see wait_for_previous().
   Status launch(KernelParams& params, int blocks, Queue queue) const {
-    return cuda::check(cuda::launch_overlapping(reinterpret_cast<const void*>(kernel_), blocks, threads_, shared_bytes_, overlaps_,
-                                                &params, queue.stream),
+    return cuda::check(cuda::launch_overlapping(reinterpret_cast<const void*>(kernel_), blocks, threads_, shared_bytes_,
+                                                overlaps_, &params, queue.stream),
                        "cannot launch the Gaussian");
   }
 
@@ -203,13 +205,14 @@ class CudaGaussian final : public cuda::CudaFilter {
     const int sample_bytes = info(geometry().format).sample_bytes();
     job.copied_bits[0] = job.copied_bits[1] = 0;
     for (int byte = 0; byte < 8; ++byte)
-      if (!(view.filtered >> (byte / sample_bytes % view.channels) & 1)) job.copied_bits[byte / 4] |= 0xffu << byte % 4 * 8;
+      if (!(view.filtered >> (byte / sample_bytes % view.channels) & 1))
+        job.copied_bits[byte / 4] |= 0xffu << byte % 4 * 8;
     job.unit = 0;
     for (int unit : {4, 8, 16})
       if (aligned_to(view.src, view.src_pitch, unit)) job.unit = unit;
     // The kernel for large windows reads 16 bytes of the source where some of them are copied.
-    job.stores_8 =
-        aligned_to(view.dst, view.dst_pitch, 8) && (!large_ || !(job.copied_bits[0] | job.copied_bits[1]) || job.unit == 16);
+    job.stores_8 = aligned_to(view.dst, view.dst_pitch, 8) &&
+                   (!large_ || !(job.copied_bits[0] | job.copied_bits[1]) || job.unit == 16);
     job.stores_16 = aligned_to(view.dst, view.dst_pitch, 16);
   }
 

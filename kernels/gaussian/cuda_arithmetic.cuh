@@ -38,8 +38,8 @@ struct Arithmetic<uint8_t> {
   /// The order makes the samples of a lane neighbours.
   __device__ static int sample(int m) { return (m & 7) / 2 * 4 + (m & 1) + m / 8 * 2; }
 
-  __device__ static void split(const SampleRules&, uint32_t pack, const int (&top)[1][4], const int (&bottom)[1][4], int half,
-                               uint32_t* words) {
+  __device__ static void split(const SampleRules&, uint32_t pack, const int (&top)[1][4], const int (&bottom)[1][4],
+                               int half, uint32_t* words) {
     const uint32_t a = __byte_perm(top[0][2 * half], top[0][2 * half + 1], pack);
     const uint32_t b = __byte_perm(bottom[0][2 * half], bottom[0][2 * half + 1], pack);
     words[0] = __byte_perm(a, b, 0x6420);
@@ -79,10 +79,12 @@ struct Arithmetic<uint16_t> {
   }
 
   /// The row sum, exact, made of the low · low, mixed and high · high products.
-  __device__ static uint32_t row_sum(const int (&sum)[3][4], int i) { return sum[2][i] * 65536u + (sum[1][i] * 256u + sum[0][i]); }
+  __device__ static uint32_t row_sum(const int (&sum)[3][4], int i) {
+    return sum[2][i] * 65536u + (sum[1][i] * 256u + sum[0][i]);
+  }
 
-  __device__ static void split(const SampleRules& rules, uint32_t, const int (&top)[3][4], const int (&bottom)[3][4], int half,
-                               uint32_t* words) {
+  __device__ static void split(const SampleRules& rules, uint32_t, const int (&top)[3][4], const int (&bottom)[3][4],
+                               int half, uint32_t* words) {
     const uint32_t a = row_sum(top, 2 * half), b = row_sum(top, 2 * half + 1);
     const uint32_t c = row_sum(bottom, 2 * half), d = row_sum(bottom, 2 * half + 1);
     const uint32_t ab = __byte_perm(a, b, rules.low), cd = __byte_perm(c, d, rules.low);

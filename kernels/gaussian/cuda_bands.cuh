@@ -25,7 +25,9 @@ struct Bands {
   volatile uint8_t* const bytes;  ///< volatile: each load has a register of its own
   const int gx, gy;
 
-  __device__ volatile uint8_t* across(int byte, int kind) const { return bytes + (byte * kinds + kind) * (16 * gx + 32); }
+  __device__ volatile uint8_t* across(int byte, int kind) const {
+    return bytes + (byte * kinds + kind) * (16 * gx + 32);
+  }
   __device__ volatile uint8_t* down(int byte) const {
     return bytes + weight_bytes * kinds * (16 * gx + 32) + byte * (16 * gy + 16);
   }
@@ -39,7 +41,8 @@ struct Bands {
       const bool vertical = band >= weight_bytes * kinds;
       const int byte = vertical ? band - weight_bytes * kinds : band / kinds, kind = vertical ? 0 : band % kinds;
       volatile uint8_t* const to = vertical ? down(byte) : across(byte, kind);
-      for (int i = lane; i < (vertical ? 16 * gy + 16 : 16 * gx + 32) / 4; i += 32) reinterpret_cast<volatile uint32_t*>(to)[i] = 0;
+      for (int i = lane; i < (vertical ? 16 * gy + 16 : 16 * gx + 32) / 4; i += 32)
+        reinterpret_cast<volatile uint32_t*>(to)[i] = 0;
       __syncwarp();
       const AxisWeights& from = vertical ? params.axes[set][1] : params.axes[job.kinds[kind].set][0];
       const int apart = vertical ? 1 : job.kinds[kind].stride / unit;

@@ -27,13 +27,14 @@ template <int Channels, int GX, int GY>
 struct Pixels {
   using T = uint8_t;
   using A = Arithmetic<T>;
-  static constexpr int groups_across = GX, groups_down = GY, element_bytes = pixel_bytes, blocks_resident = min_blocks(1, GY);
+  static constexpr int groups_across = GX, groups_down = GY, element_bytes = pixel_bytes,
+                       blocks_resident = min_blocks(1, GY);
   static constexpr StripLayout layout{pixel_bytes, GX, GY};
   static constexpr int pitch = layout.pitch;
 
   uint32_t across[GX][2];
-  uint32_t ring[GY][Channels][2]
-               [2];            ///< group n of rows is in slot n % GY; pixels sample(g), sample(g + 8); byte planes of a row sum
+  /// Group n of rows is in slot n % GY; pixels sample(g), sample(g + 8); byte planes of a row sum.
+  uint32_t ring[GY][Channels][2][2];
   const uint2* down;           ///< as in Samples
   int start[4];                ///< what the first sum of a result begins with
   uint32_t pack;               ///< __byte_perm selectors: of row sums,
@@ -128,7 +129,8 @@ struct Pixels {
       for (int i = 0; i < 4; ++i) {
         uint32_t& pixel = pixels[i / 2][2 * half + i % 2];
         if constexpr (Channels == 3) value[3][i] = pixel;
-        pixel = __byte_perm(__byte_perm(value[0][i], value[1][i], pair), __byte_perm(value[2][i], value[3][i], last), whole);
+        pixel = __byte_perm(__byte_perm(value[0][i], value[1][i], pair), __byte_perm(value[2][i], value[3][i], last),
+                            whole);
       }
     }
 #pragma unroll

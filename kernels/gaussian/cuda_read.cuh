@@ -12,7 +12,9 @@
 
 namespace cudavision::gaussian {
 
-__device__ __forceinline__ uint32_t load_word(const unsigned char* at) { return __ldg(reinterpret_cast<const uint32_t*>(at)); }
+__device__ __forceinline__ uint32_t load_word(const unsigned char* at) {
+  return __ldg(reinterpret_cast<const uint32_t*>(at));
+}
 
 /// The border value of a sample, as stored. Samples are counted from the start of the row.
 __device__ __forceinline__ uint32_t border_sample(const SetJob& job, int sample) {
@@ -50,7 +52,8 @@ static __device__ __noinline__ int far_index(int i, int n, Border border) { retu
 /// The words at bytes x, x + 16, x + 32 … of row y. `inside`: no word leaves the row, and all are aligned to 4 bytes;
 /// otherwise `map` has the places of the samples from byte x on.
 template <typename T, int N>
-__device__ __forceinline__ void load_row(const SetJob& job, bool inside, int y, int x, const int* map, uint32_t (&words)[N]) {
+__device__ __forceinline__ void load_row(const SetJob& job, bool inside, int y, int x, const int* map,
+                                         uint32_t (&words)[N]) {
   const SetView& view = job.view;
   const int row = far_index(y, view.height, view.border);
   const unsigned char* const at = view.src + row * view.src_pitch + x;

@@ -44,10 +44,12 @@ struct Samples {
   using T = Element;
   using A = Arithmetic<T>;
   static constexpr int blocks = strip_blocks(sizeof(T));
-  static constexpr int tiles = 2 * blocks;           ///< of 8 samples, in a strip
-  static constexpr int shifts = 3 - int(sizeof(T));  ///< 8 bit: a lane has 8 neighbouring bytes of each 32, so odd blocks load anew
+  static constexpr int tiles = 2 * blocks;  ///< of 8 samples, in a strip
+  /// 8 bit: a lane has 8 neighbouring bytes of each 32, so odd blocks load anew.
+  static constexpr int shifts = 3 - int(sizeof(T));
   static_assert(sizeof(T) == 2 || GX % 2 == 0);
-  static constexpr int groups_across = GX, groups_down = GY, element_bytes = sizeof(T), blocks_resident = min_blocks(sizeof(T), GY);
+  static constexpr int groups_across = GX, groups_down = GY, element_bytes = sizeof(T),
+                       blocks_resident = min_blocks(sizeof(T), GY);
   static constexpr StripLayout layout{sizeof(T), GX, GY};
   static constexpr int pitch = layout.pitch;
 
@@ -86,8 +88,8 @@ struct Samples {
     constexpr int apart = 2 / int(sizeof(T)), words = GX + apart;
 #pragma unroll
     for (int s = 0; s < shifts; ++s) {
-      uint32_t stored[2 * 2 * (words / apart)],
-          data[2][A::bytes][words];  // rows g and g + 8, bytes of a sample, groups of 16 samples
+      // Rows g and g + 8, bytes of a sample, groups of 16 samples.
+      uint32_t stored[2 * 2 * (words / apart)], data[2][A::bytes][words];
 #pragma unroll
       for (int i = 0; i < 2 * (words / apart); ++i) {
         const int row = i / (words / apart), d = i % (words / apart);
@@ -117,12 +119,14 @@ struct Samples {
             const auto& from = data[i][of_sample];
 #pragma unroll
             for (int d = 0; d + 1 < GX; d += 2)
-              mma(sums[i][of_weight + of_sample], matrix[d], matrix[d + 1], from[c * apart + d], from[c * apart + d + 1]);
+              mma(sums[i][of_weight + of_sample], matrix[d], matrix[d + 1], from[c * apart + d],
+                  from[c * apart + d + 1]);
             if (GX % 2) mma(sums[i][of_weight + of_sample], matrix[GX - 1], from[c * apart + GX - 1]);
           }
 #pragma unroll
         for (int half = 0; half < 2; ++half)
-          A::split(numbers.rules, numbers.pack, sums[0], sums[1], half, &ring[Newest][(2 * (s + shifts * c) + half) * A::planes]);
+          A::split(numbers.rules, numbers.pack, sums[0], sums[1], half,
+                   &ring[Newest][(2 * (s + shifts * c) + half) * A::planes]);
       }
     }
   }
@@ -143,7 +147,8 @@ struct Samples {
         for (int p = 0; p < A::planes; ++p) {
 #pragma unroll
           for (int slot = 0; slot + 1 < GY; slot += 2)
-            mma(sums[tile][p + byte], matrix[byte][slot], matrix[byte][slot + 1], ring[slot][at + p], ring[slot + 1][at + p]);
+            mma(sums[tile][p + byte], matrix[byte][slot], matrix[byte][slot + 1], ring[slot][at + p],
+                ring[slot + 1][at + p]);
           if (GY % 2) mma(sums[tile][p + byte], matrix[byte][GY - 1], ring[GY - 1][at + p]);
         }
     }

@@ -34,9 +34,10 @@ CUDAVISION_HOST_DEVICE constexpr int strip_blocks(int element_bytes) { return 4 
 /// The bytes and rows that a block of 16 elements × 16 rows depends on.
 struct Window {
   int reach = 0;  ///< radius in bytes
-  int lead = 0;   ///< bytes by which the window begins before the block: a multiple of 8 (pixels: of 16), at least `reach`
-  int gx = 0;     ///< groups of 16 elements across
-  int gy = 0;     ///< groups of 16 rows down
+  /// Bytes by which the window begins before the block: a multiple of 8 (pixels: of 16), at least `reach`.
+  int lead = 0;
+  int gx = 0;  ///< groups of 16 elements across
+  int gy = 0;  ///< groups of 16 rows down
 };
 /// `reach`: the radius across, in bytes.
 Window window_of(int reach, int radius_y, int element_bytes);
@@ -74,8 +75,8 @@ CUDAVISION_HOST_DEVICE constexpr int band_bytes(int sample_bytes, int gx, int gy
 /// Shared memory of such a kernel: groups of rows (see cuda_tile.cuh), then for each warp 1 KB (see cuda_store.cuh) and
 /// the matrix down, the map of the sides, and the bands.
 struct StripLayout {
-  int pitch;                  ///< bytes between rows: so many that the rows which are read together lie in different banks
-  int slots;                  ///< groups: those that are copied ahead, and those of a window
+  int pitch;  ///< bytes between rows: so many that the rows which are read together lie in different banks
+  int slots;  ///< groups: those that are copied ahead, and those of a window
   int out, down, map, bands;  ///< bytes at which these parts begin; the groups begin at 0
   int down_size;              ///< of a warp
   int size;                   ///< bytes in all
@@ -103,8 +104,8 @@ int strip_shared(int element_bytes, int shape);
 template <int sample_bytes>
 struct LargeLayout {
   static constexpr int margin = strip_blocks(sample_bytes) - 1;  ///< groups of zeros before the matrix across
-  static constexpr int fragment = 2 * 32 * 4;                    ///< bytes of a matrix fragment: two words for each lane
-  static constexpr int ring_group = 16 * 32 * 4;                 ///< bytes of 16 rows in a ring
+  static constexpr int fragment = 2 * 32 * 4;     ///< bytes of a matrix fragment: two words for each lane
+  static constexpr int ring_group = 16 * 32 * 4;  ///< bytes of 16 rows in a ring
   static constexpr int loads_ahead = tuning.large_loads;
 
   int loads;  ///< groups of 16 samples to load for a strip, a multiple of loads_ahead
@@ -136,12 +137,12 @@ int large_warps(int sample_bytes, int gx, int gy, int shared_limit);
 
 /// What a launch computes of a channel set. Horizontal positions are bytes of a row.
 struct SetWork {
-  int row_bytes = 0;                       ///< of the whole plane
-  int x0 = 0, x1 = 0;                      ///< to write: [x0, x1)
-  int y0 = 0, y1 = 0;                      ///< rows to write: [y0, y1)
-  int lead = 0;                            ///< of the window
-  bool all_edges = false;                  ///< every strip is read sample by sample (memory that is not aligned, for example)
-  int width = strip_bytes;                 ///< of a strip; the kernel for strips takes those of a block together, as one
+  int row_bytes = 0;        ///< of the whole plane
+  int x0 = 0, x1 = 0;       ///< to write: [x0, x1)
+  int y0 = 0, y1 = 0;       ///< rows to write: [y0, y1)
+  int lead = 0;             ///< of the window
+  bool all_edges = false;   ///< every strip is read sample by sample (memory that is not aligned, for example)
+  int width = strip_bytes;  ///< of a strip; the kernel for strips takes those of a block together, as one
   int origin() const { return x0 & ~31; }  ///< where the first strip begins
   int strips() const { return y0 < y1 ? (x1 - origin() + width - 1) / width : 0; }
   int steps() const { return (y1 - y0 + step_rows - 1) / step_rows; }

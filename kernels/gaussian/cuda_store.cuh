@@ -64,14 +64,16 @@ struct Store {
 
   /// Through shared memory: lane 4g + t comes with the words at bytes 16i + 4t of rows g and g + 8 of a step, and gets
   /// its 16 bytes.
-  __device__ __forceinline__ void gather(const uint32_t (&upper)[4], const uint32_t (&lower)[4], uint4 (&values)[2]) const {
+  __device__ __forceinline__ void gather(const uint32_t (&upper)[4], const uint32_t (&lower)[4],
+                                         uint4 (&values)[2]) const {
     const int lane = threadIdx.x % 32, row = lane % 8, swizzled = (lane / 8 ^ row / 2) * 16;
     cuda::store_tiles(memory + row * strip_bytes + swizzled, upper);
     cuda::store_tiles(memory + (row + 8) * strip_bytes + swizzled, lower);
     __syncwarp();
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      values[i] = *reinterpret_cast<const uint4*>(memory + (lane / 4 + 8 * i) * strip_bytes + (lane % 4 ^ lane / 8) * 16);
+      values[i] =
+          *reinterpret_cast<const uint4*>(memory + (lane / 4 + 8 * i) * strip_bytes + (lane % 4 ^ lane / 8) * 16);
     __syncwarp();
   }
 

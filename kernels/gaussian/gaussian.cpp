@@ -114,13 +114,15 @@ Status check_axis(const char* size_name, int taps, const char* sigma_name, doubl
 
 Status check_taps(const char* name, std::int64_t taps) {
   if (taps == 0 || (taps >= 1 && taps <= max_taps && taps % 2 == 1)) return {};
-  return Status::settings(std::string(name) + " is " + std::to_string(taps) + ": it must be odd, 1 to " + std::to_string(max_taps) +
-                          ", or 0");
+  return Status::settings(std::string(name) + " is " + std::to_string(taps) + ": it must be odd, 1 to " +
+                          std::to_string(max_taps) + ", or 0");
 }
 
 Status validate(const Params& params) {
-  if (Status status = check_axis("kernel-width", params.kernel_width, "sigma-x", params.sigma_x); !status.ok()) return status;
-  if (Status status = check_axis("kernel-height", params.kernel_height, "sigma-y", params.sigma_y); !status.ok()) return status;
+  if (Status status = check_axis("kernel-width", params.kernel_width, "sigma-x", params.sigma_x); !status.ok())
+    return status;
+  if (Status status = check_axis("kernel-height", params.kernel_height, "sigma-y", params.sigma_y); !status.ok())
+    return status;
   if (!extrapolates(params.border))
     return Status::settings("border must be constant, replicate, reflect, wrap or reflect-101 for a Gaussian");
   return {};
@@ -131,7 +133,8 @@ Result<std::unique_ptr<Filter>> make(const Params& params, const Geometry& geome
     auto plan = resolve(params, geometry);
     if (!plan.ok()) return plan.error();
     return on_backend(
-        backend, [&]() { return make_cuda(std::move(plan.value())); }, [&]() { return make_cpu(std::move(plan.value())); });
+        backend, [&]() { return make_cuda(std::move(plan.value())); },
+        [&]() { return make_cpu(std::move(plan.value())); });
   });
 }
 

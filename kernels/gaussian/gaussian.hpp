@@ -14,8 +14,8 @@ inline constexpr int max_taps = 255;
 inline constexpr double max_sigma = 1000;  ///< pixels; 255 taps have nearly equal weights long before
 
 struct Params {
-  int kernel_width = 5,
-      kernel_height = 5;            ///< taps in the full-size planes: odd, 1–255; 0: follows sigma by OpenCV's rule, up to 255
+  /// Taps in the full-size planes: odd, 1–255; 0: follows sigma by OpenCV's rule, up to 255.
+  int kernel_width = 5, kernel_height = 5;
   double sigma_x = 0, sigma_y = 0;  ///< pixels of the full-size planes, 0–1000; 0: follows the taps by OpenCV's rule
   Border border = Border::reflect_101;  ///< constant, replicate, reflect, wrap or reflect_101
   BorderValue border_value{};           ///< samples outside the frame, for Border::constant

@@ -49,7 +49,8 @@ CUDAVISION_HOST_DEVICE inline int blend(int below, int above, int opacity) {
 }
 
 /// The channels that have a bar at pixel (x, y) of the overlay: bit c is channel c. `heights`: [channel][column].
-CUDAVISION_HOST_DEVICE inline unsigned covering_bars(const OverlayPlan& plan, const std::uint16_t* heights, int x, int y) {
+CUDAVISION_HOST_DEVICE inline unsigned covering_bars(const OverlayPlan& plan, const std::uint16_t* heights, int x,
+                                                     int y) {
   unsigned covering = 0;
   for (int c = 0; c < plan.channels; ++c)
     covering |= unsigned(heights[c * plan.position.width + x] >= plan.position.height - y) << c;

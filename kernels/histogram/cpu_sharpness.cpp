@@ -37,7 +37,8 @@ class CpuSharpness final : public MeasuringPlan {
     sums.fill(0);
     for (const Rect& piece : work.pieces) for_strips(piece, [&](const Rect& strip) { sum_strip(work, strip, sums); });
     // Where the pieces are the whole frame, each strip keeps its own luma.
-    if (work.keep && !work.whole) for_strips(frame()[0], [&](const Rect& strip) { store_luma(luma(work.src, strip), strip); });
+    if (work.keep && !work.whole)
+      for_strips(frame()[0], [&](const Rect& strip) { store_luma(luma(work.src, strip), strip); });
     return {};
   }
 
@@ -56,7 +57,8 @@ class CpuSharpness final : public MeasuringPlan {
     // The neighbours on the right and below, as far as the picture has them.
     const int width = std::min(strip.width + 1, geometry().width - strip.x),
               height = std::min(strip.height + 1, geometry().height - strip.y);
-    const cv::Mat all = luma(work.src, {strip.x, strip.y, width, height}), here = all(cv::Rect(0, 0, strip.width, strip.height));
+    const cv::Mat all = luma(work.src, {strip.x, strip.y, width, height}),
+                  here = all(cv::Rect(0, 0, strip.width, strip.height));
     Sums added{};
     cv::Mat scratch;
     const auto add = [&](LumaSum which, double sum) { added[which] += std::uint64_t(sum); };
@@ -67,9 +69,11 @@ class CpuSharpness final : public MeasuringPlan {
     add(sum_luma, here.dot(ones(here)));
     add(sum_squares, here.dot(here));
     if (width > 1)
-      add_differences(sum_gradients, all(cv::Rect(1, 0, width - 1, strip.height)), all(cv::Rect(0, 0, width - 1, strip.height)));
+      add_differences(sum_gradients, all(cv::Rect(1, 0, width - 1, strip.height)),
+                      all(cv::Rect(0, 0, width - 1, strip.height)));
     if (height > 1)
-      add_differences(sum_gradients, all(cv::Rect(0, 1, strip.width, height - 1)), all(cv::Rect(0, 0, strip.width, height - 1)));
+      add_differences(sum_gradients, all(cv::Rect(0, 1, strip.width, height - 1)),
+                      all(cv::Rect(0, 0, strip.width, height - 1)));
     if (work.compare) add_differences(sum_differences, here, stored_luma(strip));
     if (work.keep && work.whole) store_luma(here, strip);
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -87,7 +91,8 @@ class CpuSharpness final : public MeasuringPlan {
     if (!source().rgb) {
       const Samples samples = samples_of(src, Role::luma);
       if (samples.step == 1)
-        return cv::Mat(rect.height, rect.width, CV_8U, const_cast<unsigned char*>(samples.data) + rect.y * samples.pitch + rect.x,
+        return cv::Mat(rect.height, rect.width, CV_8U,
+                       const_cast<unsigned char*>(samples.data) + rect.y * samples.pitch + rect.x,
                        std::size_t(samples.pitch));
     }
     return made<std::uint8_t>(src, rect);
@@ -100,7 +105,8 @@ class CpuSharpness final : public MeasuringPlan {
     for (int y = 0; y < rect.height; ++y) {
       T* const to = out.ptr<T>(y);
       if (source().rgb) {
-        const auto red = samples_of(src, Role::red).row<T>(rect.y + y), green = samples_of(src, Role::green).row<T>(rect.y + y),
+        const auto red = samples_of(src, Role::red).row<T>(rect.y + y),
+                   green = samples_of(src, Role::green).row<T>(rect.y + y),
                    blue = samples_of(src, Role::blue).row<T>(rect.y + y);
         for (int x = 0; x < rect.width; ++x)
           to[x] = T(luma_of(red[rect.x + x], green[rect.x + x], blue[rect.x + x], weights_, max_value));

@@ -106,14 +106,16 @@ class CudaHistogram final : public Counting {
     }
     if (!apart) return {};
     const int entries = plan().tables * plan().bins;
-    const int blocks = std::min((entries + tuning.gather_threads - 1) / tuning.gather_threads, limits_.multiprocessors * 8);
-    return cuda::check(
-        cuda::launch_overlapping(gather_kernel(), blocks, tuning.gather_threads, 0, overlap_ && rects > 0, &gather_, queue.stream),
-        "cannot launch the histogram");
+    const int blocks =
+        std::min((entries + tuning.gather_threads - 1) / tuning.gather_threads, limits_.multiprocessors * 8);
+    return cuda::check(cuda::launch_overlapping(gather_kernel(), blocks, tuning.gather_threads, 0,
+                                                overlap_ && rects > 0, &gather_, queue.stream),
+                       "cannot launch the histogram");
   }
 
   cuda::SetView view(const Image& src, int set) const {
-    return cuda::make_view(src, src, set, geometry().grid(info(geometry().format).sets[set]), Border::replicate, {}, false);
+    return cuda::make_view(src, src, set, geometry().grid(info(geometry().format).sets[set]), Border::replicate, {},
+                           false);
   }
 
   /// `gathers`: the last block gathers.
@@ -153,7 +155,8 @@ class CudaHistogram final : public Counting {
     return launch(pixel_kernel_, schedule.blocks, tuning.pixel_threads, schedule.shared_bytes, &params_, queue);
   }
 
-  static Status launch(const void* kernel, int blocks, int threads, std::size_t shared_bytes, void* params, Queue queue) {
+  static Status launch(const void* kernel, int blocks, int threads, std::size_t shared_bytes, void* params,
+                       Queue queue) {
     void* arguments[] = {params};
     return cuda::check(cudaLaunchKernel(kernel, dim3(blocks), dim3(threads), arguments, shared_bytes, queue.stream),
                        "cannot launch the histogram");

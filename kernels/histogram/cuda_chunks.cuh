@@ -124,7 +124,8 @@ __device__ __forceinline__ void load_chunk(const Rows& rows, int x, int y, Chunk
   for (int i = 0; i < words; ++i) load_in_order(from + i * 4, chunk.word[i]);
 }
 template <typename T, int C>
-__device__ __forceinline__ void store_chunk(const cuda::SetView& view, int access, int x, int y, const Chunk<T, C>& chunk) {
+__device__ __forceinline__ void store_chunk(const cuda::SetView& view, int access, int x, int y,
+                                            const Chunk<T, C>& chunk) {
   constexpr int words = Chunk<T, C>::words;
   unsigned char* const to = byte_at(view.dst, int(view.dst_pitch), x * (C * int(sizeof(T))), y);
   if (words % 4 == 0 && access == 16)
@@ -149,8 +150,8 @@ constexpr int chunks_ahead = Held::words > 4 ? 1 : tuning.chunks_ahead;
 /// chunks_ahead chunks or of a quad. A `work` that takes a fourth argument gets the mask of the lanes of the warp that
 /// call it in this turn.
 template <typename Held, bool InStep = false, typename Load, typename Ready, typename Work, typename Side>
-__device__ __forceinline__ void for_chunks(const Rect& rect, unsigned worker, unsigned workers, bool chunks, Load load, Ready ready,
-                                           Work work, Side side) {
+__device__ __forceinline__ void for_chunks(const Rect& rect, unsigned worker, unsigned workers, bool chunks, Load load,
+                                           Ready ready, Work work, Side side) {
   constexpr int ahead = chunks_ahead<Held>;
   const unsigned height = unsigned(rect.height);
   const int quads_begin = rect.x & ~3, quads_end = (rect.x + rect.width + 3) & ~3;
@@ -195,7 +196,8 @@ __device__ __forceinline__ void for_chunks(const Rect& rect, unsigned worker, un
   if (sides == 0) return;
   Walk walk(worker, workers, sides);
   for (unsigned round = 0; round < sides * height; round += workers, walk.next()) {
-    if (walk.y < rect.height) side((walk.x < int(before) ? quads_begin : end - int(before) * 4) + walk.x * 4, rect.y + walk.y);
+    if (walk.y < rect.height)
+      side((walk.x < int(before) ? quads_begin : end - int(before) * 4) + walk.x * 4, rect.y + walk.y);
     if (InStep) __syncthreads();
   }
 }

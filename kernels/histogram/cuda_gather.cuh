@@ -52,7 +52,10 @@ __device__ __forceinline__ bool is_last_block(unsigned* ticket) {
   if (threadIdx.x == 0) {
     // The counter wraps to zero; acquire and release make the sums of all blocks visible to the last block.
     unsigned before;
-    asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;" : "=r"(before) : "l"(ticket), "r"(gridDim.x - 1) : "memory");
+    asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;"
+                 : "=r"(before)
+                 : "l"(ticket), "r"(gridDim.x - 1)
+                 : "memory");
     last = before == gridDim.x - 1;
   }
   __syncthreads();

@@ -33,7 +33,8 @@ __global__ void __launch_bounds__(table_threads)
     const int end = max(begin + 1, first_bin(x + 1, plan.bins, plan.position.width));
     std::uint32_t count = 0;
     for (int bin = begin; bin < end; ++bin) count = max(count, of_channel[bin]);
-    heights[blockIdx.x * plan.position.width + x] = std::uint16_t(bar_height(count, largest, plan.position.height, plan.log));
+    heights[blockIdx.x * plan.position.width + x] =
+        std::uint16_t(bar_height(count, largest, plan.position.height, plan.log));
   }
 }
 
@@ -55,7 +56,8 @@ __global__ void __launch_bounds__(tuning.picture_threads) draw_bars(const __grid
   const Rect& at = params.plan.position;
   for (int y = set.y0 + int(blockIdx.y * blockDim.y + threadIdx.y); y < set.y1; y += gridDim.y * blockDim.y)
     for (int x = set.x0 + int(blockIdx.x * blockDim.x + threadIdx.x); x < set.x1; x += gridDim.x * blockDim.x) {
-      const unsigned covering = covering_bars(params.plan, params.heights, (x << set.shift_x) - at.x, (y << set.shift_y) - at.y);
+      const unsigned covering =
+          covering_bars(params.plan, params.heights, (x << set.shift_x) - at.x, (y << set.shift_y) - at.y);
       unsigned char* const row = set.data + y * set.pitch;
       for (int c = 0; c < set.channels; ++c) {
         if (set.roles[c] >= std::uint8_t(Role::alpha)) continue;
@@ -89,8 +91,8 @@ class CudaOverlay final : public AlignedOverlay {
  private:
   Status draw(const Image& picture, Queue queue) override {
     const FormatInfo& format = info(params_.plan.geometry.format);
-    bar_heights<<<params_.plan.channels, table_threads, 0, queue.stream>>>(histogram_.latest(), heights_.data<std::uint16_t>(),
-                                                                           params_.plan);
+    bar_heights<<<params_.plan.channels, table_threads, 0, queue.stream>>>(
+        histogram_.latest(), heights_.data<std::uint16_t>(), params_.plan);
     if (Status status = cuda::check(cudaGetLastError(), "cannot launch the overlay"); !status.ok()) return status;
     int width = 0, height = 0;
     for (int i = 0; i < format.set_count; ++i) {

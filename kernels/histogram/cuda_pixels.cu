@@ -20,7 +20,9 @@ namespace cudavision::histogram {
 namespace {
 
 /// A counter in shared memory, by its 32-bit address: through a pointer this takes two more instructions.
-__device__ __forceinline__ void increment_shared(unsigned address) { asm volatile("red.shared.add.u32 [%0], 1;" ::"r"(address)); }
+__device__ __forceinline__ void increment_shared(unsigned address) {
+  asm volatile("red.shared.add.u32 [%0], 1;" ::"r"(address));
+}
 
 /// The sum of the counters of all lanes. Lanes of a warp begin at different words, so that they read different banks.
 __device__ __forceinline__ std::uint32_t sum_of_lanes(const uint4* row) {
@@ -76,7 +78,8 @@ __device__ __forceinline__ void count_job(const PixelParams& params, const Pixel
     own[c] = counters + base[c] * entry_bytes;
   }
   counted = cuda::warp_uniform(counted);
-  const int position[3] = {cuda::warp_uniform(tables.position[0]), cuda::warp_uniform(tables.position[1]), cuda::warp_uniform(tables.position[2])};
+  const int position[3] = {cuda::warp_uniform(tables.position[0]), cuda::warp_uniform(tables.position[1]),
+                           cuda::warp_uniform(tables.position[2])};
   const LumaWeights weights = params.weights;
   const std::uint32_t bins = params.bins;
   const int shift = params.bin_shift;
@@ -126,15 +129,15 @@ __device__ __forceinline__ void count_job(const PixelParams& params, const Pixel
       load_side(job.views, x, y, quad);
       count(quad, side_mask(rect, x), std::false_type());
     };
-    for_chunks<Held>(rect, unsigned(worker * threads + thread), unsigned(job.share.blocks * threads), job.access >= 4, load, clear,
-                     work, side);
+    for_chunks<Held>(rect, unsigned(worker * threads + thread), unsigned(job.share.blocks * threads), job.access >= 4,
+                     load, clear, work, side);
   }
   clear();  // if there are no rectangles
   __syncthreads();
   std::uint32_t* const sums = sums_of_block(params.gather) + tables.first_entry + first_entry;
   for (unsigned i = thread; i < entries; i += threads) {
-    const std::uint32_t sum =
-        tables.by_lane ? sum_of_lanes(shared + i * (lane_entry_bytes / 16)) : reinterpret_cast<const std::uint32_t*>(shared)[i];
+    const std::uint32_t sum = tables.by_lane ? sum_of_lanes(shared + i * (lane_entry_bytes / 16))
+                                             : reinterpret_cast<const std::uint32_t*>(shared)[i];
     if (sum > 0) atomicAdd(sums + i, sum);
   }
 }
@@ -146,10 +149,11 @@ __global__ void __launch_bounds__(tuning.pixel_threads, 1) count_pixels(const __
   cuda::let_next_start();
   const int block = int(blockIdx.x);
   if (First == Rest || block < params.jobs[1].share.first_block)
-    count_job<T, First, ThreePlanes>(
-        params,
-        params.jobs[First == Rest ? (block >= params.jobs[1].share.first_block) + (block >= params.jobs[2].share.first_block) : 0],
-        shared);
+    count_job<T, First, ThreePlanes>(params,
+                                     params.jobs[First == Rest ? (block >= params.jobs[1].share.first_block) +
+                                                                     (block >= params.jobs[2].share.first_block)
+                                                               : 0],
+                                     shared);
   else
     count_job<T, Rest, ThreePlanes>(params, params.jobs[1], shared);
   block_done(params.gather);
@@ -160,7 +164,8 @@ __global__ void __launch_bounds__(tuning.pixel_threads, 1) count_pixels(const __
 const void* pixel_kernel(const FormatInfo& format, bool three_planes) {
   if (three_planes) return reinterpret_cast<const void*>(&count_pixels<std::uint8_t, 3, 3, true>);
   return cuda::with_layout(format, [](auto sample, auto first, auto rest) {
-    return reinterpret_cast<const void*>(&count_pixels<decltype(sample), decltype(first)::value, decltype(rest)::value, false>);
+    return reinterpret_cast<const void*>(
+        &count_pixels<decltype(sample), decltype(first)::value, decltype(rest)::value, false>);
   });
 }
 

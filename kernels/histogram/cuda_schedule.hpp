@@ -78,7 +78,9 @@ constexpr int sharpness_quads(int channels, int sample_bytes) {
   return channels * sample_bytes >= 4 ? 1 : 4 / (channels * sample_bytes);
 }
 /// Pixels of a row that a warp of it sums up: those of its quads except the last, which is only a neighbour.
-constexpr int sharpness_unit(int channels, int sample_bytes) { return 128 * sharpness_quads(channels, sample_bytes) - 4; }
+constexpr int sharpness_unit(int channels, int sample_bytes) {
+  return 128 * sharpness_quads(channels, sample_bytes) - 4;
+}
 
 /// One launch of the sharpness kernel.
 struct SharpnessLaunch {
@@ -86,7 +88,8 @@ struct SharpnessLaunch {
   Share share;
 };
 /// `from`: the first piece in this launch.
-SharpnessLaunch schedule_sharpness(Format format, int multiprocessors, const std::vector<Rect>& pieces, std::size_t from);
+SharpnessLaunch schedule_sharpness(Format format, int multiprocessors, const std::vector<Rect>& pieces,
+                                   std::size_t from);
 
 /// Whether a kernel of its own gathers the sums into bins, instead of the last block.
 bool gathers_apart(const Plan& plan);

@@ -46,8 +46,9 @@ struct LumaParams {
   int rect_count;
   Rect rects[max_rects];
   std::uint64_t* device_sums;  ///< sum_count numbers; zero between frames
-  std::uint64_t* host_sums;    ///< the same in page-locked memory; null unless this is the last launch with sums of the frame
-  unsigned* ticket;            ///< number of blocks that have ended; zero between launches
+  /// The same in page-locked memory; null unless this is the last launch with sums of the frame.
+  std::uint64_t* host_sums;
+  unsigned* ticket;  ///< number of blocks that have ended; zero between launches
 };
 
 template <typename T, int C, bool ThreePlanes>
@@ -92,8 +93,8 @@ __device__ __forceinline__ void add_quad(Part<T>& part, const Luma<T>& mask, con
 
 /// Sums up a row of a tile, `quads` quads of a lane, and compares and keeps it. All lanes of the warp.
 template <typename T, int C>
-__device__ __forceinline__ void sum_row(const LumaParams& params, const Luma<T> (&mask)[sharpness_quads(C, sizeof(T))], int x,
-                                        int y, const Luma<T> (&here)[sharpness_quads(C, sizeof(T))],
+__device__ __forceinline__ void sum_row(const LumaParams& params, const Luma<T> (&mask)[sharpness_quads(C, sizeof(T))],
+                                        int x, int y, const Luma<T> (&here)[sharpness_quads(C, sizeof(T))],
                                         const Luma<T> (&below)[sharpness_quads(C, sizeof(T))], Part<T>& part) {
   constexpr int quads = sharpness_quads(C, sizeof(T)), words = int(sizeof(T));
 #pragma unroll
@@ -129,7 +130,8 @@ __device__ __forceinline__ void sum_tile(const LumaParams& params, const Rect& r
             end_y = min(y + params.rows, rect.y + rect.height), lane = threadIdx.x % 32;
   Luma<T> mask[quads];
 #pragma unroll
-  for (int q = 0; q < quads; ++q) mask[q] = mask_of<T>(x + q * 128, rect.x, q == quads - 1 && lane == 31 ? rect.x : end);
+  for (int q = 0; q < quads; ++q)
+    mask[q] = mask_of<T>(x + q * 128, rect.x, q == quads - 1 && lane == 31 ? rect.x : end);
 
   // Row y + 2 is loaded while row y is summed up. The first two rounds only load.
   cuda::Quad<T, C> ahead[quads] = {};
@@ -195,12 +197,14 @@ const void* sharpness_kernel(const FormatInfo& format, bool three_planes) {
     return reinterpret_cast<const void*>(&sum_luma_of_frame<T, decltype(channels)::value, decltype(planes)::value>);
   };
   if (three_planes) return kernel(std::uint8_t(), std::integral_constant<int, 3>(), std::true_type());
-  return cuda::with_layout(format, [&](auto sample, auto first, auto) { return kernel(sample, first, std::false_type()); });
+  return cuda::with_layout(format,
+                           [&](auto sample, auto first, auto) { return kernel(sample, first, std::false_type()); });
 }
 
 class CudaSharpness final : public MeasuringPlan {
  public:
-  CudaSharpness(const SharpnessParams& params, const Geometry& geometry) : MeasuringPlan(params, geometry, Backend::cuda) {}
+  CudaSharpness(const SharpnessParams& params, const Geometry& geometry)
+      : MeasuringPlan(params, geometry, Backend::cuda) {}
 
   /// With the context current.
   Status prepare() {
@@ -215,7 +219,8 @@ class CudaSharpness final : public MeasuringPlan {
     // Whole quads are kept, so rows are rounded up to 16 pixels.
     params_.kept_pitch = std::ptrdiff_t((geometry().width + 15) & ~15) * format.sample_bytes();
     if (params().compare)
-      if (Status status = kept_.allocate(std::size_t(params_.kept_pitch) * geometry().height); !status.ok()) return status;
+      if (Status status = kept_.allocate(std::size_t(params_.kept_pitch) * geometry().height); !status.ok())
+        return status;
     const std::size_t bytes = sum_count * sizeof(std::uint64_t);
     if (Status status = sums_.allocate(bytes + sizeof(unsigned)); !status.ok()) return status;
     if (Status status = results_.allocate(bytes * params().history); !status.ok()) return status;
@@ -264,9 +269,9 @@ class CudaSharpness final : public MeasuringPlan {
     params_.rect_count = launch.share.rect_count;
     std::copy_n(launch.share.rects, launch.share.rect_count, params_.rects);
     void* arguments[] = {&params_};
-    return cuda::check(
-        cudaLaunchKernel(kernel_, dim3(unsigned(launch.share.blocks)), dim3(tuning.sharpness_threads), arguments, 0, queue.stream),
-        "cannot launch the sharpness");
+    return cuda::check(cudaLaunchKernel(kernel_, dim3(unsigned(launch.share.blocks)), dim3(tuning.sharpness_threads),
+                                        arguments, 0, queue.stream),
+                       "cannot launch the sharpness");
   }
 
   cuda::DeviceMemory sums_, kept_;

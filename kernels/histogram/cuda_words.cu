@@ -32,7 +32,8 @@ __global__ void __launch_bounds__(tuning.pixel_threads, 1) count_words(const __g
   std::uint32_t* const counters = reinterpret_cast<std::uint32_t*>(shared);
   cuda::let_next_start();
   const int threads = blockDim.x, thread = threadIdx.x, block = int(blockIdx.x);
-  const WordJob& job = params.jobs[(block >= params.jobs[1].share.first_block) + (block >= params.jobs[2].share.first_block)];
+  const WordJob& job =
+      params.jobs[(block >= params.jobs[1].share.first_block) + (block >= params.jobs[2].share.first_block)];
   std::uint32_t* const sums = params.gather.sums + job.table * word_values;
   bool cleared = false;
   const auto clear = [&] {
@@ -91,8 +92,8 @@ __global__ void __launch_bounds__(tuning.pixel_threads, 1) count_words(const __g
       quad.set_quad(0, cuda::load_quad<std::uint16_t, 1>(job.view, x, y));
       count(quad, side_mask(rect, x));
     };
-    for_chunks<Held, true>(rect, unsigned(block - job.share.first_block) * threads + thread, unsigned(job.share.blocks * threads),
-                           job.access >= 4, load, clear, work, side);
+    for_chunks<Held, true>(rect, unsigned(block - job.share.first_block) * threads + thread,
+                           unsigned(job.share.blocks * threads), job.access >= 4, load, clear, work, side);
   }
   __syncthreads();
 

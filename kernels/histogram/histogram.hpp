@@ -24,7 +24,8 @@ enum class Channels {
 };
 
 struct Params {
-  int bins = 256;  ///< 2–65536; they divide the format's range 0 … 2^depth − 1 evenly: sample v is in bin v·bins >> depth
+  /// 2–65536; they divide the format's range 0 … 2^depth − 1 evenly: sample v is in bin v·bins >> depth.
+  int bins = 256;
   Channels channels = Channels::luma;
   LumaMatrix luma = LumaMatrix::bt601;
   int history = 1;  ///< 1–64: results of so many frames are kept, for a caller with several frames in flight

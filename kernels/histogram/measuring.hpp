@@ -16,7 +16,7 @@ struct LumaSource {
   bool rgb = false;           ///< luma is made of R, G and B; otherwise it is a channel
   bool three_planes = false;  ///< R, G and B are planes
   int set = 0;                ///< the channel set of the luma, or of R, G and B; 0 if those are planes
-  int position[3] = {};       ///< of R, G and B among the channels of the set, or among the sets; position[0]: of the luma
+  int position[3] = {};  ///< of R, G and B among the channels of the set, or among the sets; position[0]: of the luma
 };
 LumaSource luma_source(const FormatInfo& format);
 

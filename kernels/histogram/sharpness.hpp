@@ -26,7 +26,8 @@ struct LumaSums {
   std::uint64_t luma = 0;        ///< Σ Y(x, y)
   std::uint64_t squares = 0;     ///< Σ Y(x, y)²
   std::uint64_t neighbours = 0;  ///< number of the differences in `gradients`
-  std::uint64_t gradients = 0;  ///< Σ |Y(x + 1, y) − Y(x, y)| + |Y(x, y + 1) − Y(x, y)|, without neighbours outside the picture
+  /// Σ |Y(x + 1, y) − Y(x, y)| + |Y(x, y + 1) − Y(x, y)|, without neighbours outside the picture.
+  std::uint64_t gradients = 0;
   std::uint64_t differences = 0;  ///< Σ |Y(x, y) − Y(x, y) of the frame before|
   bool compared = false;          ///< whether there was a frame before; otherwise differences is 0
 
@@ -70,6 +71,7 @@ class Sharpness {
 };
 
 /// Errors: settings if a parameter is out of range or the backend is not built in; resource.
-Result<std::unique_ptr<Sharpness>> make_sharpness(const SharpnessParams& params, const Geometry& geometry, Backend backend);
+Result<std::unique_ptr<Sharpness>> make_sharpness(const SharpnessParams& params, const Geometry& geometry,
+                                                  Backend backend);
 
 }  // namespace cudavision::histogram

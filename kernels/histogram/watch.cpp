@@ -45,7 +45,8 @@ std::vector<Change> Watch::end() {
   std::vector<Change> changes;
   for (int i = 0; i < condition_count; ++i)
     if (states_[std::size_t(i)].on)
-      changes.push_back({Condition(i), false, states_[std::size_t(i)].since, states_[std::size_t(i)].value, rules[i].end});
+      changes.push_back(
+          {Condition(i), false, states_[std::size_t(i)].since, states_[std::size_t(i)].value, rules[i].end});
   *this = {};
   return changes;
 }

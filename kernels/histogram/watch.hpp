@@ -18,9 +18,9 @@ const char* name_of(Condition condition);
 /// When a condition begins and ends. The two limits differ, so that noise of the value does not make it begin and end
 /// all the time.
 struct Rule {
-  double begin,
-      end;     ///< limits of the value; it is on one side of `begin` when the condition begins, and on the other of `end` after it
-  bool above;  ///< whether the condition is on above its limits; otherwise below
+  /// Limits of the value; it is on one side of `begin` when the condition begins, and on the other of `end` after it.
+  double begin, end;
+  bool above;    ///< whether the condition is on above its limits; otherwise below
   double lapse;  ///< seconds for which the value may return while the condition is about to end
 };
 /// The value of each condition, and its limits.
@@ -29,8 +29,11 @@ struct Rule {
 ///   defocused: focus, the greater of sharpness and sharpness ÷ deviation, each relative to its own running mean. The
 ///     first falls when the light is switched off, the second does not; both fall when the lens is out of focus.
 ///   frozen: difference. A frame of the same picture, encoded again, may differ for a moment (a key frame).
-inline constexpr Rule rules[condition_count] = {
-    {0.06, 0.09, false, 0}, {0.9, 0.85, true, 0}, {2.5, 3.5, false, 0}, {0.5, 0.7, false, 0}, {0.0002, 0.01, false, 0.5}};
+inline constexpr Rule rules[condition_count] = {{0.06, 0.09, false, 0},
+                                                {0.9, 0.85, true, 0},
+                                                {2.5, 3.5, false, 0},
+                                                {0.5, 0.7, false, 0},
+                                                {0.0002, 0.01, false, 0.5}};
 
 /// Seconds for which a value must be beyond its limit before a condition begins or ends; before it begins to be frozen:
 /// WatchParams.

@@ -69,7 +69,8 @@ void set_frame(Job& job, const Image& src, const TableSource& source, const Plan
   job.dst = static_cast<unsigned char*>(table.data);
   job.dst_pitch = table.pitch;
   const int bytes = entry_bytes(job.type);
-  const auto begin = reinterpret_cast<std::uintptr_t>(job.dst) + job.zero_line * bytes, step = std::uintptr_t(table.pitch);
+  const auto begin = reinterpret_cast<std::uintptr_t>(job.dst) + job.zero_line * bytes,
+             step = std::uintptr_t(table.pitch);
   job.row_alignment = begin % 32 == 0 && step % 32 == 0                                ? RowAlignment::aligned
                       : job.overlap && bytes == 4 && begin % 16 == 4 && step % 16 == 4 ? RowAlignment::stepped
                                                                                        : RowAlignment::other;
@@ -89,7 +90,8 @@ class TableGroup {
     const auto device = cuda::current_device();
     if (!device.ok()) return device.error();
     overlap_ = device.value().major >= 9 && schedule_.params.ahead == 0;
-    kernel_ = tables_kernel(schedule_.sample_bytes, squared, schedule_.type, schedule_.rows, schedule_.params.ahead == 0);
+    kernel_ =
+        tables_kernel(schedule_.sample_bytes, squared, schedule_.type, schedule_.rows, schedule_.params.ahead == 0);
     return cuda::load_kernel(kernel_.kernel, "cannot load the kernels for summed-area tables", kernel_.shared_bytes);
   }
 
@@ -100,9 +102,9 @@ class TableGroup {
       const int table = schedule_.tables[i];
       set_frame(params.jobs[i], src, plan.sources[table], tables[table]);
     }
-    return cuda::check(
-        cuda::launch_overlapping(kernel_.kernel, params.blocks(), threads, kernel_.shared_bytes, overlap_, &params, queue.stream),
-        "cannot launch the summed-area tables");
+    return cuda::check(cuda::launch_overlapping(kernel_.kernel, params.blocks(), threads, kernel_.shared_bytes,
+                                                overlap_, &params, queue.stream),
+                       "cannot launch the summed-area tables");
   }
 
  private:

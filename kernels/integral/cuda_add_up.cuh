@@ -48,7 +48,8 @@ struct SumChunk {
 /// shared.corners, in the same way; shared.starts, the sum of each warp's part of shared.left. All loads of a round are
 /// in flight at once.
 template <bool together, typename T, bool squared, typename Sum, int R>
-__device__ __forceinline__ void add_up(const Job& job, const Tile& tile, std::uint32_t mark, Shared<T, squared, Sum, R>& shared) {
+__device__ __forceinline__ void add_up(const Job& job, const Tile& tile, std::uint32_t mark,
+                                       Shared<T, squared, Sum, R>& shared) {
   using LineSum = typename SampleQuad<T, squared>::LineSum;
   using ColumnSum = typename SampleQuad<T, squared>::ColumnSum;
   using LineChunk = SumChunk<LineSum>;
@@ -57,7 +58,10 @@ __device__ __forceinline__ void add_up(const Job& job, const Tile& tile, std::ui
   constexpr int beside = 32 / line_chunks;                      // tiles on the left that the lanes load at once
   constexpr int chunks = tile_width / ColumnChunk::count / 32;  // of a tile's columns, in a lane
   // Tiles of a round: what the registers hold.
-  constexpr int tiles_left = !together ? 4 : line_chunks == 1 ? 1 : 2, tiles_above = chunks > 1 || (together && R > 4) ? 2 : 5;
+  constexpr int tiles_left = !together          ? 4
+                             : line_chunks == 1 ? 1
+                                                : 2,
+                tiles_above = chunks > 1 || (together && R > 4) ? 2 : 5;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const LineSum* const rows_left = static_cast<const LineSum*>(job.rows) +
                                    (std::ptrdiff_t(tile.y) * warps + warp) * job.tiles_x * R +
@@ -156,7 +160,8 @@ __device__ __forceinline__ void add_up(const Job& job, const Tile& tile, std::ui
   for (int c = 0; c < chunks; ++c)
 #pragma unroll
     for (int j = 0; j < ColumnChunk::count; j += LineChunk::count)
-      store(above + c * ColumnChunk::count + j, &shared.above[warp][0].of[0] + (c * 32 + lane) * ColumnChunk::count + j);
+      store(above + c * ColumnChunk::count + j,
+            &shared.above[warp][0].of[0] + (c * 32 + lane) * ColumnChunk::count + j);
 }
 
 }  // namespace cudavision::integral

@@ -33,7 +33,8 @@ using RowWords = std::uint32_t[sizeof(T)][tile_width / 4];
 template <typename T>
 __device__ __forceinline__ void put_quad(const std::uint32_t (&samples)[4], int at, RowWords<T>& row) {
   if constexpr (sizeof(T) == 1) {
-    row[0][at] = __byte_perm(__byte_perm(samples[0], samples[1], 0x0040), __byte_perm(samples[2], samples[3], 0x0040), 0x5410);
+    row[0][at] =
+        __byte_perm(__byte_perm(samples[0], samples[1], 0x0040), __byte_perm(samples[2], samples[3], 0x0040), 0x5410);
   } else {
     row[0][at] = __byte_perm(samples[0], samples[1], 0x5410);
     row[1][at] = __byte_perm(samples[2], samples[3], 0x5410);
@@ -56,8 +57,8 @@ __device__ __noinline__ void unpack_samples(const Job& job, int x, int y, int la
 #pragma unroll
         for (int c = 0; c < 3; ++c)
           if (c == 0 || job.luma)
-            parts[q][j][c] =
-                __ldg(reinterpret_cast<const T*>(job.src[c] + row * job.src_pitch[c] + std::ptrdiff_t(column) * job.step));
+            parts[q][j][c] = __ldg(
+                reinterpret_cast<const T*>(job.src[c] + row * job.src_pitch[c] + std::ptrdiff_t(column) * job.step));
       }
 #pragma unroll
     for (int q = 0; q < 2; ++q) {
@@ -119,11 +120,12 @@ __device__ __forceinline__ void unpack_pixels(const Job& job, int x, int y, int 
             if constexpr (sizeof(T) == 1)
               return __uint_as_float(__byte_perm(words[i][q][j], 0x4b000000, 0x7650 | channel[c]));
             else
-              return __uint_as_float(__byte_perm(channel[c] < 2 ? words[i][q][2 * j] : words[i][q][2 * j + 1], 0x4b000000,
-                                                 channel[c] % 2 ? 0x7632 : 0x7610));
+              return __uint_as_float(__byte_perm(channel[c] < 2 ? words[i][q][2 * j] : words[i][q][2 * j + 1],
+                                                 0x4b000000, channel[c] % 2 ? 0x7632 : 0x7610));
           };
-          samples[j] = luma ? std::uint32_t(luma_of_biased(biased(0), biased(1), biased(2), luma_weights(LumaMatrix::bt601)))
-                            : __float_as_uint(biased(0));
+          samples[j] =
+              luma ? std::uint32_t(luma_of_biased(biased(0), biased(1), biased(2), luma_weights(LumaMatrix::bt601)))
+                   : __float_as_uint(biased(0));
         }
         put_quad<T>(samples, q * 32 + lane, rows[r + i]);
       }
@@ -133,7 +135,8 @@ __device__ __forceinline__ void unpack_pixels(const Job& job, int x, int y, int 
 /// Loads R rows of a tile for a warp, from column `x` (a multiple of 4) and row `y` on. `rows`: the warp's part of
 /// shared memory, which unpacked samples pass through. `pixels`: has the code for aligned pixels.
 template <bool pixels, typename T, int R>
-__device__ __forceinline__ void load_rows(const Job& job, int x, int y, int lane, RowWords<T> (&rows)[R], LaneSamples<T, R>& into) {
+__device__ __forceinline__ void load_rows(const Job& job, int x, int y, int lane, RowWords<T> (&rows)[R],
+                                          LaneSamples<T, R>& into) {
   const int own_x = x + 4 * lane;
   const bool whole = job.whole_quads || x + tile_width <= job.width;
   if (job.quads && whole) {
@@ -156,9 +159,11 @@ __device__ __forceinline__ void load_rows(const Job& job, int x, int y, int lane
     if (!pixels || !job.pixels || !whole)
       unpack_samples<T, R>(job, own_x, y, lane, rows);
     else if (job.step == 4 * sizeof(T))
-      job.luma ? unpack_pixels<4, true, T, R>(job, own_x, y, lane, rows) : unpack_pixels<4, false, T, R>(job, own_x, y, lane, rows);
+      job.luma ? unpack_pixels<4, true, T, R>(job, own_x, y, lane, rows)
+               : unpack_pixels<4, false, T, R>(job, own_x, y, lane, rows);
     else if constexpr (sizeof(T) == 1)
-      job.luma ? unpack_pixels<3, true, T, R>(job, own_x, y, lane, rows) : unpack_pixels<3, false, T, R>(job, own_x, y, lane, rows);
+      job.luma ? unpack_pixels<3, true, T, R>(job, own_x, y, lane, rows)
+               : unpack_pixels<3, false, T, R>(job, own_x, y, lane, rows);
 #pragma unroll
     for (int r = 0; r < R; ++r)
 #pragma unroll

@@ -23,7 +23,9 @@ __device__ __forceinline__ std::uint32_t mark_of(const KernelParams& p) {
   return *static_cast<const volatile unsigned*>(p.written) < unsigned(p.tiles) ? 0x80000000u : 0;
 }
 /// Counts a written tile. The block that calls this has read the mark.
-__device__ __forceinline__ void count_written(const KernelParams& p) { atomicInc(p.written, unsigned(2 * p.tiles - 1)); }
+__device__ __forceinline__ void count_written(const KernelParams& p) {
+  atomicInc(p.written, unsigned(2 * p.tiles - 1));
+}
 
 template <typename Sum>
 __device__ __forceinline__ Sum marked(Sum sum, std::uint32_t mark) {
@@ -48,7 +50,8 @@ __device__ __forceinline__ void load_words(const void* from, bool wanted, uint4&
     asm volatile("{ .reg .pred p; setp.ne.b32 p, %3, 0; @p ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2]; }"
                  : "+l"(first), "+l"(second)
                  : "l"(from), "r"(int(wanted)));
-    words = make_uint4(std::uint32_t(first), std::uint32_t(first >> 32), std::uint32_t(second), std::uint32_t(second >> 32));
+    words = make_uint4(std::uint32_t(first), std::uint32_t(first >> 32), std::uint32_t(second),
+                       std::uint32_t(second >> 32));
   } else {
     asm volatile("{ .reg .pred p; setp.ne.b32 p, %5, 0; @p ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4]; }"
                  : "+r"(words.x), "+r"(words.y), "+r"(words.z), "+r"(words.w)

@@ -27,7 +27,9 @@ inline constexpr int tile_overlap = 8;
 /// Where the rows of a table (without the zero column) begin, relative to sectors of 32 bytes.
 enum class RowAlignment : std::uint8_t {
   aligned,  ///< every row begins with a sector
-  stepped,  ///< row y begins (y + 1) % 4 entries of four bytes behind a word of 16 bytes: padded tables with tight rows of 4n + 1 entries
+  /// Row y begins (y + 1) % 4 entries of four bytes behind a word of 16 bytes. Padded tables with tight rows of 4n + 1
+  /// entries are so.
+  stepped,
   other,
 };
 
@@ -37,13 +39,14 @@ struct Job {
   std::ptrdiff_t src_pitch[3];
   unsigned char* dst;
   std::ptrdiff_t dst_pitch;
-  const unsigned char* pixels;  ///< the first pixel, if pixels of four samples or of three bytes are aligned words; else nullptr
-  int channel[3];               ///< of src[] in such a pixel
-  int step;                     ///< bytes from a sample to the next in its row
-  bool quads;                   ///< samples are contiguous and quads are aligned words
-  bool whole_quads;             ///< rows end with a whole quad
-  int shift, max_value;         ///< see sample_of()
-  int width, height;            ///< samples
+  /// The first pixel, if pixels of four samples or of three bytes are aligned words; else nullptr.
+  const unsigned char* pixels;
+  int channel[3];        ///< of src[] in such a pixel
+  int step;              ///< bytes from a sample to the next in its row
+  bool quads;            ///< samples are contiguous and quads are aligned words
+  bool whole_quads;      ///< rows end with a whole quad
+  int shift, max_value;  ///< see sample_of()
+  int width, height;     ///< samples
   int zero_line;  ///< 1: padded. Row y of the tiles holds samples of row y − 1; column x goes to entry x + 1. Else 0
   int tiles_x, tiles_y, first_tile;
   int overlap;    ///< columns at the left of a tile that belong to the tile before it: 0 or tile_overlap
@@ -62,10 +65,12 @@ struct KernelParams {
   Job jobs[max_jobs];
   int count;  ///< jobs
   int tiles;  ///< of all jobs
-  int ahead;  ///< tiles that are summed before the first is written, at least a row of tiles; 0: a block sums and writes a tile
-  bool jobs_in_turn;  ///< all jobs have the same tiles; tiles at one position follow each other, as they read the same samples
-  unsigned*
-      written;  ///< apart: tiles that have stopped waiting. together: counts tiles modulo 2 · tiles, so it tells odd frames from even ones
+  /// Tiles that are summed before the first is written, at least a row of tiles; 0: a block sums and writes a tile.
+  int ahead;
+  /// All jobs have the same tiles; tiles at one position follow each other, as they read the same samples.
+  bool jobs_in_turn;
+  /// apart: tiles that have stopped waiting. together: tiles modulo 2 · tiles, which tells odd frames from even ones.
+  unsigned* written;
   int tile_rows;  ///< rows of tiles, of all jobs; as many `summed` follow `written`
 
   /// Blocks of the launch.
@@ -83,7 +88,11 @@ CUDAVISION_HOST_DEVICE inline Turn turn_of(const KernelParams& p, int block) {
   if (p.ahead == 0) return {true, true, block};
   const int later = block - p.ahead, alternate = 2 * (p.tiles - p.ahead);
   const bool sums = later < 0 || (later < alternate && later % 2 == 0);
-  return {sums, !sums, later < 0 ? block : later >= alternate ? block - p.tiles : sums ? p.ahead + later / 2 : later / 2};
+  return {sums, !sums,
+          later < 0            ? block
+          : later >= alternate ? block - p.tiles
+          : sums               ? p.ahead + later / 2
+                               : later / 2};
 }
 
 struct Tile {

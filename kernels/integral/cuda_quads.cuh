@@ -21,7 +21,8 @@ struct SampleQuad {
 
   /// Sample j, squared if asked for.
   __device__ __forceinline__ LineSum value(int j) const {
-    const std::uint32_t sample = sizeof(T) == 1 ? words[0] >> 8 * j & 0xff : words[j / 2 % sizeof(T)] >> j % 2 * 16 & 0xffff;
+    const std::uint32_t sample =
+        sizeof(T) == 1 ? words[0] >> 8 * j & 0xff : words[j / 2 % sizeof(T)] >> j % 2 * 16 & 0xffff;
     return squared ? LineSum(sample) * sample : sample;
   }
 
@@ -65,7 +66,8 @@ struct SampleQuad {
       const LineSum even = sums[0] - (sums[1] << 8);
       ColumnSums columns;
 #pragma unroll
-      for (int j = 0; j < 4; ++j) columns.of[j] = paired ? (j % 2 ? sums[1] : even) >> j / 2 * 16 & 0xffff : sums[paired ? 0 : j];
+      for (int j = 0; j < 4; ++j)
+        columns.of[j] = paired ? (j % 2 ? sums[1] : even) >> j / 2 * 16 & 0xffff : sums[paired ? 0 : j];
       return columns;
     }
   };

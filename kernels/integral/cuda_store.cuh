@@ -52,9 +52,11 @@ __device__ __forceinline__ void store_shifted(int quads, int odd, const Stored& 
 #pragma unroll
   for (int q = 0; q < 2; ++q) {
     const int first = 4 * quads + odd + 128 * q + 4 * lane;
-    const uint4 quad = make_uint4(entries[q][odd], entries[q][(1 + odd) % 4], entries[q][(2 + odd) % 4], entries[q][(3 + odd) % 4]);
+    const uint4 quad =
+        make_uint4(entries[q][odd], entries[q][(1 + odd) % 4], entries[q][(2 + odd) % 4], entries[q][(3 + odd) % 4]);
     const bool aligned = reinterpret_cast<std::uintptr_t>(row + first) % 16 == 0;
-    if (stored.inner ? q == 0 || lane < 32 - tile_overlap / 4 : first >= stored.begin && first + 4 <= stored.end && aligned) {
+    if (stored.inner ? q == 0 || lane < 32 - tile_overlap / 4
+                     : first >= stored.begin && first + 4 <= stored.end && aligned) {
       __stcs(reinterpret_cast<uint4*>(row + first), quad);
     } else if (!stored.inner) {
 #pragma unroll
@@ -89,7 +91,8 @@ __device__ __forceinline__ void store_shifted(int skipped, const Stored& stored,
 /// Stores a row of entries of eight bytes. They pass through the warp's `buffer` in shared memory (1 KiB), so that
 /// neighbouring lanes store neighbouring entries. `whole`: all entries are stored, and the row begins with a sector.
 template <typename Out, typename Sum>
-__device__ __forceinline__ void store_wide(bool whole, Stored stored, Out* row, int lane, const Sum (&sums)[8], void* buffer) {
+__device__ __forceinline__ void store_wide(bool whole, Stored stored, Out* row, int lane, const Sum (&sums)[8],
+                                           void* buffer) {
   struct alignas(16) Pair {
     Out of[2];
   };
@@ -103,12 +106,14 @@ __device__ __forceinline__ void store_wide(bool whole, Stored stored, Out* row, 
     if (whole) {
 #pragma unroll
       for (int i = 0; i < 2; ++i)
-        __stcs(reinterpret_cast<uint4*>(row) + 64 * q + 32 * i + lane, reinterpret_cast<const uint4*>(pairs)[32 * i + lane]);
+        __stcs(reinterpret_cast<uint4*>(row) + 64 * q + 32 * i + lane,
+               reinterpret_cast<const uint4*>(pairs)[32 * i + lane]);
     } else {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const int column = 128 * q + 32 * i + lane;
-        if (column >= stored.begin && column < stored.end) __stcs(row + column, static_cast<const Out*>(buffer)[32 * i + lane]);
+        if (column >= stored.begin && column < stored.end)
+          __stcs(row + column, static_cast<const Out*>(buffer)[32 * i + lane]);
       }
     }
   }

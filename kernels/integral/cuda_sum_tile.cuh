@@ -61,8 +61,8 @@ __device__ __forceinline__ void share_columns(const LaneSamples<T, R>& samples, 
 
 /// Sums a tile, and stores the sums for the tiles after it, with a mark.
 template <typename T, bool squared, typename Sum, int R>
-__device__ __forceinline__ void sum_tile(const Job& job, const Tile& tile, std::uint32_t mark, const LaneSamples<T, R>& samples,
-                                         Shared<T, squared, Sum, R>& shared) {
+__device__ __forceinline__ void sum_tile(const Job& job, const Tile& tile, std::uint32_t mark,
+                                         const LaneSamples<T, R>& samples, Shared<T, squared, Sum, R>& shared) {
   using Samples = SampleQuad<T, squared>;
   using LineSum = typename Samples::LineSum;
   using ColumnSum = typename Samples::ColumnSum;
@@ -84,8 +84,9 @@ __device__ __forceinline__ void sum_tile(const Job& job, const Tile& tile, std::
     total += sum;
   }
   if (lane < R)
-    store_marked(static_cast<LineSum*>(job.rows) + ((std::ptrdiff_t(tile.y) * warps + warp) * job.tiles_x + tile.x) * R + lane, own,
-                 mark);
+    store_marked(
+        static_cast<LineSum*>(job.rows) + ((std::ptrdiff_t(tile.y) * warps + warp) * job.tiles_x + tile.x) * R + lane,
+        own, mark);
   if (lane == 0) shared.totals[warp] = total;
   __syncthreads();
   const int column = int(threadIdx.x) * together;

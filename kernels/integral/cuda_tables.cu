@@ -34,7 +34,8 @@ __device__ __forceinline__ void wait_for_rows(const Job& job, int last) {
 /// T: stored samples. Sum: what sums of a frame are computed in. R: rows of a warp. together: each block sums a tile
 /// and writes it.
 template <typename T, bool squared, typename Sum, int R, bool together>
-__global__ void __launch_bounds__(threads, R == 4 && together ? tuning.heavy_blocks : min_blocks(sizeof(T), sizeof(Sum)))
+__global__ void __launch_bounds__(threads,
+                                  R == 4 && together ? tuning.heavy_blocks : min_blocks(sizeof(T), sizeof(Sum)))
     make_tables(const __grid_constant__ KernelParams p) {
   static_assert(R % 4 == 0 && 32 % R == 0, "rows are stored four at once; lanes share the rows on the left");
   extern __shared__ __align__(16) unsigned char memory[];
@@ -76,7 +77,8 @@ __global__ void __launch_bounds__(threads, R == 4 && together ? tuning.heavy_blo
 
 template <typename T, bool squared, typename Sum, int R, bool together>
 TablesKernel kernel_of_rows() {
-  return {reinterpret_cast<const void*>(&make_tables<T, squared, Sum, R, together>), int(sizeof(Shared<T, squared, Sum, R>))};
+  return {reinterpret_cast<const void*>(&make_tables<T, squared, Sum, R, together>),
+          int(sizeof(Shared<T, squared, Sum, R>))};
 }
 
 template <typename T, bool squared, typename Sum>

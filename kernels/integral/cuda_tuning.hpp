@@ -53,7 +53,9 @@ inline constexpr Tuning tuning;
 
 /// Rows of a warp, by the tiles of 256 × 64 samples in a frame: 4, 8 or 16.
 constexpr int warp_rows(long tiles) {
-  return tiles < tuning.medium_frame ? tuning.small_rows : tiles < tuning.large_frame ? tuning.medium_rows : tuning.large_rows;
+  return tiles < tuning.medium_frame  ? tuning.small_rows
+         : tiles < tuning.large_frame ? tuning.medium_rows
+                                      : tuning.large_rows;
 }
 /// The most rows of a warp that registers hold.
 constexpr int max_warp_rows(int sample_bytes, bool squared, int sum_bytes) {

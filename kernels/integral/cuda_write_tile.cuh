@@ -17,8 +17,8 @@ namespace cudavision::integral {
 /// counts from 0 to together − 1; `inside` is false below the table. At the call `sums` holds the entries of the row,
 /// and `out` is its address.
 template <int together, typename T, bool squared, typename Sum, int R, typename Store>
-__device__ __forceinline__ void for_rows(const Job& job, int rows, int warp, int lane, Sum (&sums)[8], unsigned char*& out,
-                                         Shared<T, squared, Sum, R>& shared, Store store) {
+__device__ __forceinline__ void for_rows(const Job& job, int rows, int warp, int lane, Sum (&sums)[8],
+                                         unsigned char*& out, Shared<T, squared, Sum, R>& shared, Store store) {
   using Samples = SampleQuad<T, squared>;
   using LineSum = typename Samples::LineSum;
 #pragma unroll 1

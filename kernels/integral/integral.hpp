@@ -12,8 +12,9 @@ namespace cudavision::integral {
 
 enum class TableLayout : std::uint8_t {
   inclusive,  ///< W × H entries: entry (x, y) is the sum of columns 0 … x of rows 0 … y
-  padded,  ///< (W + 1) × (H + 1) entries: entry (x, y) is the sum of columns 0 … x − 1 of rows 0 … y − 1; row 0 and column 0 are
-           ///< zero, as in OpenCV
+  /// (W + 1) × (H + 1) entries: entry (x, y) is the sum of columns 0 … x − 1 of rows 0 … y − 1; row 0 and column 0 are
+  /// zero, as in OpenCV.
+  padded,
 };
 
 enum class SumType : std::uint8_t {

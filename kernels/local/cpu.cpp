@@ -26,7 +26,8 @@ class CpuLocal : public cpu::CpuFilter {
 /// The filters on summed-area tables.
 class CpuBox final : public CpuLocal {
  public:
-  CpuBox(Plan plan, std::unique_ptr<integral::Integral> integral) : CpuLocal(std::move(plan)), integral_(std::move(integral)) {
+  CpuBox(Plan plan, std::unique_ptr<integral::Integral> integral)
+      : CpuLocal(std::move(plan)), integral_(std::move(integral)) {
     for (const integral::TableInfo& table : integral_->tables()) {
       const std::ptrdiff_t pitch = std::ptrdiff_t(table.width) * table.entry_bytes();
       memory_.emplace_back(std::size_t(pitch) * table.height);
@@ -71,7 +72,8 @@ class CpuBox final : public CpuLocal {
 
   template <typename Sum>
   const Sum* table_row(int table, int y) const {
-    return reinterpret_cast<const Sum*>(static_cast<const std::uint8_t*>(tables_[table].data) + y * tables_[table].pitch);
+    return reinterpret_cast<const Sum*>(static_cast<const std::uint8_t*>(tables_[table].data) +
+                                        y * tables_[table].pitch);
   }
 
   template <typename T, typename Sum>
@@ -127,8 +129,8 @@ class CpuNlm final : public CpuLocal {
     const Plan::Radius radius = plan_.radius[index], search = plan_.search[index];
     for_strips(rect, set.channels(), 2 * radius.y, [&](const Rect& strip, cpu::Scratch& scratch) {
       const cv::Rect at = cpu::cv_rect(strip), whole(0, 0, frame.cols, frame.rows);
-      const cv::Rect window = cv::Rect(at.x - radius.x - search.x, at.y - radius.y - search.y, at.width + 2 * (radius.x + search.x),
-                                       at.height + 2 * (radius.y + search.y)) &
+      const cv::Rect window = cv::Rect(at.x - radius.x - search.x, at.y - radius.y - search.y,
+                                       at.width + 2 * (radius.x + search.x), at.height + 2 * (radius.y + search.y)) &
                               whole;
       const cv::Mat values = set.read(frame, {window.x, window.y, window.width, window.height}, scratch);
       cv::Mat result = set.target(out(at), scratch);
@@ -158,7 +160,8 @@ class CpuNlm final : public CpuLocal {
         // Where a sample and the one at the offset are both inside.
         const cv::Rect both = whole & (whole - cv::Point(dx, dy));
         const cv::Rect points = at & both;
-        const cv::Rect area = cv::Rect(at.x - radius.x, at.y - radius.y, at.width + 2 * radius.x, at.height + 2 * radius.y) & both;
+        const cv::Rect area =
+            cv::Rect(at.x - radius.x, at.y - radius.y, at.width + 2 * radius.x, at.height + 2 * radius.y) & both;
         if (points.empty()) continue;
         const std::size_t stride = std::size_t(area.width) + 1;
         table.assign(stride * (area.height + 1), 0);

@@ -89,7 +89,9 @@ struct Pixels {
       return sample(0, p, S::mask == 2 ? 1 : 0);
     } else {
       constexpr int first = S::planes || S::mask & 1 ? 0 : 1;
-      const auto one = [&](int i) { return int(S::planes ? sample(i % sources, p, 0) : sample(0, p, (first + i) % S::C)); };
+      const auto one = [&](int i) {
+        return int(S::planes ? sample(i % sources, p, 0) : sample(0, p, (first + i) % S::C));
+      };
       const int a = one(0), b = one(2);
       return luma_of(job.blue_first ? b : a, one(1), job.blue_first ? a : b, luma_weights(LumaMatrix::bt601),
                      job.views[0].max_value);

@@ -28,7 +28,9 @@
 namespace cudavision::local {
 
 /// Sums of less than 2^53 as doubles, exactly.
-__device__ __forceinline__ double to_double(std::uint32_t sum) { return __hiloint2double(0x43300000, int(sum)) - 0x1p52; }
+__device__ __forceinline__ double to_double(std::uint32_t sum) {
+  return __hiloint2double(0x43300000, int(sum)) - 0x1p52;
+}
 __device__ __forceinline__ double to_double(std::uint64_t sum) {
   return __longlong_as_double(0x4330000000000000ll | (long long)(sum)) - 0x1p52;
 }
@@ -54,7 +56,9 @@ struct Block {
   const int quads;              ///< of a line
   MeanDivider divider;
 
-  __device__ __forceinline__ std::uint32_t line(int row, int l) const { return address + (row * L + l) * 16 * (quads + 1); }
+  __device__ __forceinline__ std::uint32_t line(int row, int l) const {
+    return address + (row * L + l) * 16 * (quads + 1);
+  }
 
   /// The column sums of the first window without the row that enters first.
   template <bool words>
@@ -74,7 +78,8 @@ struct Block {
       if (bottom % band_entries) add(bottom, 1);
 #pragma unroll 2
       for (int i = top / band_entries; i < bottom / band_entries; ++i) add((i + 1) * band_entries, 1);
-      const int begin = min(s.stored_y + top * stored_rows, height), end = min(s.stored_y + bottom * stored_rows, height);
+      const int begin = min(s.stored_y + top * stored_rows, height),
+                end = min(s.stored_y + bottom * stored_rows, height);
       starts[0] = min(from, begin), ends[0] = max(from, begin), signs[0] = from < begin ? 1 : -1;
       starts[1] = min(to, end), ends[1] = max(to, end), signs[1] = end < to ? 1 : -1;
     }
@@ -138,7 +143,8 @@ struct Block {
     const bool whole = x >= job.radius_x && x + N + job.radius_x <= view.width;  // all windows have the width 2 r + 1
     const auto count_at = [&](int j) {
       const int pixel = min(x + j, view.width - 1);
-      return whole ? divider.count : (min(pixel + job.radius_x + 1, view.width) - max(pixel - job.radius_x, 0)) * height;
+      return whole ? divider.count
+                   : (min(pixel + job.radius_x + 1, view.width) - max(pixel - job.radius_x, 0)) * height;
     };
     Results out{};
     int l = 0;
@@ -170,7 +176,8 @@ struct Block {
         for (int j = 0; j < N; ++j) {
           const int count = count_at(j);
           out.put(c, j,
-                  deviation(to_double(sums[0][j]), to_double(sums[S::group - 1][j]), count, whole ? divider.per_count : 1.0 / count)
+                  deviation(to_double(sums[0][j]), to_double(sums[S::group - 1][j]), count,
+                            whole ? divider.per_count : 1.0 / count)
                       << view.shift);
         }
       } else if (whole && sizeof(Sum) == 4) {
@@ -245,9 +252,14 @@ __global__ void __launch_bounds__(S::most_threads) lines(const __grid_constant__
   const int x0 = s.left + int(blockIdx.x) * s.strip, y0 = view.y0 + int(blockIdx.y) * s.rows;
   const int first = max(x0 - (job.radius_x + line_results - 1) / line_results * line_results, 0);
   const int quads = int(blockDim.x) * (S::P / 4);
-  Block<S, Sum> block{
-      job,  first, x0, min(x0 + s.strip, view.x1), y0, min(y0 + s.rows, view.y1), std::uint32_t(__cvta_generic_to_shared(shared)),
-      quads};
+  Block<S, Sum> block{job,
+                      first,
+                      x0,
+                      min(x0 + s.strip, view.x1),
+                      y0,
+                      min(y0 + s.rows, view.y1),
+                      std::uint32_t(__cvta_generic_to_shared(shared)),
+                      quads};
   for (int i = threadIdx.x; i < s.batch * S::lines; i += blockDim.x)
     store_shared(block.line(0, i) + 16 * quads, make_uint4(0, 0, 0, 0));
   const int x = first + int(threadIdx.x) * S::P;

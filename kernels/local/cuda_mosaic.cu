@@ -106,7 +106,8 @@ struct Block {
     for (int base = 0; base < count; base += mosaic_threads / lanes) {
       const int i = base + int(threadIdx.x) / lanes, cell = i / C, c = i - cell * C;
       const bool valid = i < count;
-      const int from = valid ? max(x.begin(column + cell), x0) : 0, to = valid ? min(x.begin(column + cell + 1), x1) : 0;
+      const int from = valid ? max(x.begin(column + cell), x0) : 0,
+                to = valid ? min(x.begin(column + cell + 1), x1) : 0;
       std::uint64_t sum = 0;
       if constexpr (stage == Stage::write) {
         if (valid) sum = sums[i];
@@ -195,9 +196,14 @@ __global__ void __launch_bounds__(mosaic_threads) mosaic(const __grid_constant__
   const MosaicPart& part = jobs.parts[blockIdx.y];
   const MosaicGrid& grid = part.sets[blockIdx.z];
   if (grid.x0 >= grid.x1 || grid.y0 >= grid.y1) return;
-  Block<T> block{
-      jobs,    set, part, grid, {part.box.x, part.side, set.shift_x, set.width}, {part.box.y, part.side, set.shift_y, set.height},
-      columns, line};
+  Block<T> block{jobs,
+                 set,
+                 part,
+                 grid,
+                 {part.box.x, part.side, set.shift_x, set.width},
+                 {part.box.y, part.side, set.shift_y, set.height},
+                 columns,
+                 line};
   const int left = block.x.cell(grid.x0), top = block.y.cell(grid.y0);
   const int cells_x = block.x.cell(grid.x1 - 1) - left + 1, cells_y = block.y.cell(grid.y1 - 1) - top + 1;
   const int spans = (cells_x + grid.span - 1) / grid.span, per_row = spans * grid.pieces_x;

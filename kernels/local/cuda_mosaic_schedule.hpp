@@ -20,8 +20,8 @@ inline constexpr int mosaic_chunk = 16;                             ///< bytes o
 inline constexpr int mosaic_row = mosaic_threads * mosaic_chunk;    ///< the most bytes of a row in a block
 inline constexpr int mosaic_piece = mosaic_row - 2 * mosaic_chunk;  ///< the most that begin anywhere
 inline constexpr int mosaic_parts = 24;                             ///< the most shapes of a launch
-inline constexpr int mosaic_fused_side = 256;                       ///< a block sums and writes cells of at most so many pixels
-inline constexpr int mosaic_piece_rows = 64;                        ///< of a piece of a larger cell
+inline constexpr int mosaic_fused_side = 256;  ///< a block sums and writes cells of at most so many pixels
+inline constexpr int mosaic_piece_rows = 64;   ///< of a piece of a larger cell
 
 /// The cells of a channel set that a shape needs, and their division.
 struct MosaicGrid {
@@ -54,8 +54,8 @@ struct MosaicAxis {
 };
 
 /// The shape with its grids. `side`: of a cell. `multiprocessors`: of the device; `parts`: shapes of the launch.
-MosaicPart schedule_mosaic(const Geometry& geometry, const Rect& box, const SetRects& rects, int side, int multiprocessors,
-                           int parts);
+MosaicPart schedule_mosaic(const Geometry& geometry, const Rect& box, const SetRects& rects, int side,
+                           int multiprocessors, int parts);
 /// The cells and the blocks of a channel set.
 int mosaic_cells(const Geometry& geometry, const MosaicPart& part, int set);
 int mosaic_blocks(const Geometry& geometry, const MosaicPart& part, int set);

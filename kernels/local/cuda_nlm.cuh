@@ -39,10 +39,11 @@ template <int reach>
 struct NlmTile : NlmShape<reach> {
   using Shape = NlmShape<reach>;
   using Shape::halo, Shape::inset, Shape::group_width, Shape::width;
-  static constexpr int blocks = 4;                  // of 8 columns, of the results
-  static constexpr int columns = 4 + halo / 4;      // the same with those of the halo
-  static constexpr int pairs = 2 + halo / 4;        // of rows that a lane holds in each of them
-  static constexpr int sides = (halo + 7) / 8;      // blocks of columns that reach into a group of 16 results from either side
+  static constexpr int blocks = 4;              // of 8 columns, of the results
+  static constexpr int columns = 4 + halo / 4;  // the same with those of the halo
+  static constexpr int pairs = 2 + halo / 4;    // of rows that a lane holds in each of them
+  // Blocks of columns that reach into a group of 16 results from either side.
+  static constexpr int sides = (halo + 7) / 8;
   static constexpr int kinds = reach == 4 ? 2 : 1;  // of bands for the sides
 
   /// The first row of a pair.
@@ -135,7 +136,8 @@ struct Edge {
       rows[i] = (at >= low && at < high ? 0xffff : 0) | (at + 1 >= low && at + 1 < high ? 0xffff0000 : 0);
       if (i < 2)
 #pragma unroll
-        for (int which = 0; which < 2; ++which) factor_y[i][which] = scale * factor(at + which, job.radius_y, low, high);
+        for (int which = 0; which < 2; ++which)
+          factor_y[i][which] = scale * factor(at + which, job.radius_y, low, high);
     }
   }
   __device__ void set_column(const NlmJob& job, int x, int dx, int g) {
@@ -186,7 +188,8 @@ struct Sums<Samples::bits8> {
   __half2 weights[2] = {}, differences[2] = {};
   float total_weights[4] = {}, total_differences[4] = {};
 
-  __device__ void add(const float (&w)[4], const Difference<Samples::bits8>& left, const Difference<Samples::bits8>& right) {
+  __device__ void add(const float (&w)[4], const Difference<Samples::bits8>& left,
+                      const Difference<Samples::bits8>& right) {
     const __half2 pairs[2] = {__floats2half2_rn(w[0], w[1]), __floats2half2_rn(w[2], w[3])};
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
@@ -233,8 +236,8 @@ __device__ __forceinline__ void sum_down(const Bands<Tile>& bands, const uint32_
 
 /// The sums of column sums along 8 rows, for the results of a group.
 template <typename Tile, int parts>
-__device__ __forceinline__ void sum_along(const Bands<Tile>& bands, const uint32_t (&sums)[Tile::columns][parts][2], int group,
-                                          int half, float (&distances)[4]) {
+__device__ __forceinline__ void sum_along(const Bands<Tile>& bands, const uint32_t (&sums)[Tile::columns][parts][2],
+                                          int group, int half, float (&distances)[4]) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) distances[i] = 0;
 #pragma unroll
@@ -251,7 +254,8 @@ __device__ __forceinline__ void sum_along(const Bands<Tile>& bands, const uint32
 
 /// Stores the results of a tile that are in the rectangle. (x, y): the first result.
 template <Samples samples, typename Tile>
-__device__ __forceinline__ void store(const NlmJob& job, int x, int y, const uint32_t (&own)[Tile::columns][Tile::pairs],
+__device__ __forceinline__ void store(const NlmJob& job, int x, int y,
+                                      const uint32_t (&own)[Tile::columns][Tile::pairs],
                                       const Sums<samples> (&sums)[2][2]) {
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
   const int first_x = max(job.rect.x - x, 0), end_x = min(job.rect.x + job.rect.width - x, Tile::width);
@@ -279,7 +283,8 @@ __device__ __forceinline__ void store(const NlmJob& job, int x, int y, const uin
 
 /// The results of a warp. `picture`: the shared words; (x, y): the first result; (at_x, at_y): its word.
 template <Samples samples, int reach, bool at_edge>
-__device__ __forceinline__ void denoise(const NlmJob& job, const unsigned char* picture, int x, int y, int at_x, int at_y) {
+__device__ __forceinline__ void denoise(const NlmJob& job, const unsigned char* picture, int x, int y, int at_x,
+                                        int at_y) {
   using Tile = NlmTile<reach>;
   constexpr int parts = parts_of(samples);
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;

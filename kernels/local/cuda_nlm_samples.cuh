@@ -57,8 +57,10 @@ struct Difference<Samples::bits16> {
   Difference() = default;
   __device__ Difference(uint32_t a, uint32_t b) {
     // The upper half of a float32 and a sample below it make 4096 + sample / 2048.
-    values[0] = __uint_as_float(__byte_perm(a, 0x45800000, 0x7610)) - __uint_as_float(__byte_perm(b, 0x45800000, 0x7610));
-    values[1] = __uint_as_float(__byte_perm(a, 0x45800000, 0x7632)) - __uint_as_float(__byte_perm(b, 0x45800000, 0x7632));
+    values[0] =
+        __uint_as_float(__byte_perm(a, 0x45800000, 0x7610)) - __uint_as_float(__byte_perm(b, 0x45800000, 0x7610));
+    values[1] =
+        __uint_as_float(__byte_perm(a, 0x45800000, 0x7632)) - __uint_as_float(__byte_perm(b, 0x45800000, 0x7632));
   }
   __device__ float value(int which) const { return values[which]; }
 };

@@ -48,7 +48,8 @@ struct BlockTime {
 /// Divides a set into strips and blocks.
 BlockTime divide(const WindowSet& set, int rows, int batch, WindowSchedule& s) {
   s.left = set.rect.x * set.channels / window_tile * window_tile;
-  const int all = divide_up((set.rect.x + set.rect.width) * set.channels - s.left, window_tile), groups = window_threads / batch;
+  const int all = divide_up((set.rect.x + set.rect.width) * set.channels - s.left, window_tile),
+            groups = window_threads / batch;
   const int window = 2 * set.radius_y + 1, interval = interval_rows(set.radius_y), batches = divide_up(rows, batch);
   const int first = cost.add * (interval ? window / interval + interval / 2 : window);
   BlockTime least;
@@ -120,8 +121,9 @@ WindowLaunch schedule_windows(Operation operation, const std::vector<WindowSet>&
     s.intervals = intervals_to(s.table_y, std::min(set.rect.y + set.rect.height + set.radius_y, set.grid.height));
     const int reach = set.radius_x * set.channels;
     s.stored_first = std::max(s.left - reach - set.channels, 0) / chunk;
-    s.stored_chunks = divide_up(std::min(s.left + s.strips * s.tiles * window_tile + reach, set.grid.width * set.channels), chunk) -
-                      s.stored_first;
+    s.stored_chunks =
+        divide_up(std::min(s.left + s.strips * s.tiles * window_tile + reach, set.grid.width * set.channels), chunk) -
+        s.stored_first;
   }
   launch.shared_bytes = 16 * lines * launch.batch * window_pitch + window_threads / 32 * 1024;
   return launch;

@@ -16,11 +16,15 @@ namespace cudavision::local {
 
 __device__ __forceinline__ uint4 load_shared(std::uint32_t address) {
   uint4 v;
-  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(address) : "memory");
+  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "r"(address)
+               : "memory");
   return v;
 }
 __device__ __forceinline__ void store_shared(std::uint32_t address, uint4 v) {
-  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
+  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+               : "memory");
 }
 
 /// Column sums in shared memory: rows of quads, each row followed by a quad of zeros.
@@ -88,7 +92,8 @@ class Slider {
     std::uint32_t right[count], left[count];
     if (l >= 0 && r + own * 32 < row_.quads) {
 #pragma unroll
-      for (int k = 0; k < count; ++k) right[k] = row_.inside(r + own * lane_ + k), left[k] = row_.inside(l + own * lane_ + k);
+      for (int k = 0; k < count; ++k)
+        right[k] = row_.inside(r + own * lane_ + k), left[k] = row_.inside(l + own * lane_ + k);
     } else {
 #pragma unroll
       for (int k = 0; k < count; ++k) right[k] = row_.at(r + own * lane_ + k), left[k] = row_.at(l + own * lane_ + k);

@@ -25,8 +25,10 @@ constexpr int box_warps = tuning.box_warps;
 
 /// The sum over [x0, x1) × [y0, y1). Sum may wrap: the sum of a window fits into it.
 template <typename Sum>
-__device__ __forceinline__ Sum box_sum(const unsigned char* table, std::ptrdiff_t pitch, int x0, int y0, int x1, int y1) {
-  const auto *top = reinterpret_cast<const Sum*>(table + y0 * pitch), *bottom = reinterpret_cast<const Sum*>(table + y1 * pitch);
+__device__ __forceinline__ Sum box_sum(const unsigned char* table, std::ptrdiff_t pitch, int x0, int y0, int x1,
+                                       int y1) {
+  const auto *top = reinterpret_cast<const Sum*>(table + y0 * pitch),
+             *bottom = reinterpret_cast<const Sum*>(table + y1 * pitch);
   return (__ldg(bottom + x1) - __ldg(bottom + x0)) - (__ldg(top + x1) - __ldg(top + x0));
 }
 
@@ -41,7 +43,8 @@ __global__ void __launch_bounds__(32 * box_warps) box_filter(const __grid_consta
   job.window.y.window(y, view.height, y0, y1);
   int x0[box_width / 32], x1[box_width / 32];
 #pragma unroll
-  for (int j = 0; j < box_width / 32; ++j) job.window.x.window(min(x + lane + 32 * j, view.width - 1), view.width, x0[j], x1[j]);
+  for (int j = 0; j < box_width / 32; ++j)
+    job.window.x.window(min(x + lane + 32 * j, view.width - 1), view.width, x0[j], x1[j]);
 #pragma unroll
   for (int c = 0; c < C; ++c) {
     if (!(view.filtered >> c & 1)) continue;

@@ -64,6 +64,7 @@ struct Tuning {
   int nlm_float_span = 12;  // sweep: 6 12 24
 };
 inline constexpr Tuning tuning;
-static_assert(tuning.interval_rows <= tuning.most_added_rows / 2, "the windows of cuda_windows.cu hold a whole interval");
+static_assert(tuning.interval_rows <= tuning.most_added_rows / 2,
+              "the windows of cuda_windows.cu hold a whole interval");
 
 }  // namespace cudavision::local

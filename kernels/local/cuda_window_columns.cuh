@@ -32,7 +32,9 @@ inline __device__ __noinline__ uint2 load_samples(const unsigned char* from, int
     if (j < valid) words[j / 4] |= std::uint32_t(from[j]) << (j % 4 * 8);
   return make_uint2(words[0], words[1]);
 }
-__device__ __forceinline__ uint2 load_words(const unsigned char* from) { return __ldg(reinterpret_cast<const uint2*>(from)); }
+__device__ __forceinline__ uint2 load_words(const unsigned char* from) {
+  return __ldg(reinterpret_cast<const uint2*>(from));
+}
 
 template <bool squared>
 struct WindowColumns {
@@ -78,7 +80,8 @@ struct WindowColumns {
   __device__ __forceinline__ uint4 quad(int line) const {
     if (squared && line > 0) {
       const int i = squared ? 4 * (line - 1) : 0;
-      return make_uint4(squares[i], squares[squared ? i + 1 : 0], squares[squared ? i + 2 : 0], squares[squared ? i + 3 : 0]);
+      return make_uint4(squares[i], squares[squared ? i + 1 : 0], squares[squared ? i + 2 : 0],
+                        squares[squared ? i + 3 : 0]);
     }
     return make_uint4(whole[0] - (odd[0] << 8), odd[0], whole[1] - (odd[1] << 8), odd[1]);
   }

@@ -22,13 +22,14 @@ __device__ __forceinline__ std::uint32_t pack_each(F f) {
 /// Four quotients by two factors, one too small and one too large: quotient(k, factor) for k = 0 … 3. If they differ,
 /// exact(k).
 template <typename Factor, typename Quotient, typename Exact>
-__device__ __forceinline__ std::uint32_t pack_certain(const Factor (&low)[4], const Factor (&high)[4], Quotient quotient,
-                                                      Exact exact) {
+__device__ __forceinline__ std::uint32_t pack_certain(const Factor (&low)[4], const Factor (&high)[4],
+                                                      Quotient quotient, Exact exact) {
   std::uint32_t result = pack_each([&](int k) { return quotient(k, low[k]); });
   if (result != pack_each([&](int k) { return quotient(k, high[k]); })) result = pack_each(exact);
   return result;
 }
-constexpr float less = 1 - 0x1p-20f, more = 1 + 0x1p-20f;  ///< further from 1 than approximate factors are from exact ones
+/// Further from 1 than approximate factors are from exact ones.
+constexpr float less = 1 - 0x1p-20f, more = 1 + 0x1p-20f;
 
 /// For each operation:
 ///   set(): the number of samples of a whole window;
@@ -205,7 +206,8 @@ struct WindowResults<Operation::deviation, wide> {
   static __device__ __forceinline__ std::uint32_t one(int sum, std::uint32_t square, int count, float per_count) {
     const std::uint64_t exact = spread(sum, square, count);
     const float result = approximate_deviation(exact, per_count), shifted = result + 0x1.8p23f;
-    return fabsf(result - (shifted - 0x1.8p23f)) > 0.4999f ? rounded_deviation(exact, count, result) : __float_as_int(shifted);
+    return fabsf(result - (shifted - 0x1.8p23f)) > 0.4999f ? rounded_deviation(exact, count, result)
+                                                           : __float_as_int(shifted);
   }
 };
 

@@ -52,7 +52,8 @@ __global__ void __launch_bounds__(stored_threads) column_sums(const __grid_const
   if (index >= s.stored_chunks || interval >= s.intervals) return;
   const int from = s.table_y + interval * s.interval;
   WindowColumns<squared> columns;
-  columns.add_rows(chunk_at(job, (s.stored_first + index) * chunk_samples), max(from, 0), min(from + s.interval, job.view.height));
+  columns.add_rows(chunk_at(job, (s.stored_first + index) * chunk_samples), max(from, 0),
+                   min(from + s.interval, job.view.height));
 #pragma unroll
   for (int line = 0; line < columns.lines; ++line)
     job.stored[(interval * columns.lines + line) * s.stored_chunks + index] = columns.quad(line);
@@ -312,7 +313,8 @@ template <Operation operation, bool wide, int C, int batch>
 __device__ __forceinline__ void compute(const WindowJobs& jobs, const WindowJob& job, int index) {
   extern __shared__ uint4 shared[];
   const WindowSchedule& s = job.schedule;
-  const int strip = index % s.strips, y0 = job.view.y0 + index / s.strips * jobs.rows, xs = s.left + strip * s.tiles * window_tile;
+  const int strip = index % s.strips, y0 = job.view.y0 + index / s.strips * jobs.rows,
+            xs = s.left + strip * s.tiles * window_tile;
   constexpr int lines = WindowColumns<operation == Operation::deviation>::lines * batch;
   WindowResults<operation, wide> results;
   results.set((2 * job.radius_x + 1) * (2 * job.radius_y + 1), jobs.factor);
@@ -344,7 +346,8 @@ Status with_kernels(Operation operation, bool wide, int batch, F f) {
   if (operation == Operation::deviation) return f(column_sums<true>, windows<Operation::deviation, true, 8>);
   const auto choose = [&](auto of) {
     constexpr Operation o = decltype(of)::value;
-    if (batch == 8) return wide ? f(column_sums<false>, windows<o, true, 8>) : f(column_sums<false>, windows<o, false, 8>);
+    if (batch == 8)
+      return wide ? f(column_sums<false>, windows<o, true, 8>) : f(column_sums<false>, windows<o, false, 8>);
     return wide ? f(column_sums<false>, windows<o, true, 16>) : f(column_sums<false>, windows<o, false, 16>);
   };
   if (operation == Operation::threshold) return choose(std::integral_constant<Operation, Operation::threshold>());
