@@ -29,8 +29,7 @@ namespace {
 template <typename P>
 class Convolve : public cuda::CudaFilter {
  public:
-  /// `params`: with the weights. `scale`: what the sums of the kernel's weights and samples are multiplied by, besides
-  /// Plan::scale.
+  /// `params`: with the weights. `scale`: a factor of the sums, in addition to Plan::scale.
   Convolve(Plan plan, const Schedule& schedule, const void* kernel, const P& params, double scale)
       : CudaFilter(plan.geometry),
         plan_(std::move(plan)),
@@ -82,7 +81,7 @@ class Convolve : public cuda::CudaFilter {
   }
 
  private:
-  /// What all kernels need of a set.
+  /// Fills in the fields of a job that all kernels use.
   template <typename Acc>
   void set_common(Job<Acc>& job, const ChannelSet& set) const {
     constexpr int far = 1 << 28;
@@ -104,7 +103,7 @@ class Convolve : public cuda::CudaFilter {
     }
   }
 
-  // What only one family needs.
+  // Fills in the fields that only one family uses.
   template <typename Acc>
   void set_own(TileJob<Acc>& job, const Cut& pieces, const Plane&, const Plane&) const {
     job.tiles_x = pieces.tiles_x;
@@ -148,7 +147,7 @@ class Convolve : public cuda::CudaFilter {
   P params_;
   const double scale_;
   int resident_blocks_ = 1;  ///< how many run on the device at once
-  bool overlaps_ = false;    ///< a launch can start before the one before it has ended
+  bool overlaps_ = false;    ///< a launch can start before the previous one has ended
 };
 
 template <typename P>
@@ -159,7 +158,7 @@ Result<std::unique_ptr<Filter>> finish(Plan plan, const Schedule& schedule, cons
   return std::unique_ptr<Filter>(std::move(filter));
 }
 
-/// Weights in half precision, all multiplied by 2^exponent: the largest then has 11 bits before the point.
+/// Weights in half precision, all multiplied by 2^exponent, so that the largest one has 11 bits before the point.
 struct Halves {
   int exponent = 0;
   std::vector<std::uint16_t> parts[2];  ///< weights = parts[0] + parts[1]; or the two kernels of a gradient

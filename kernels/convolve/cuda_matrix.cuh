@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What the two families on the matrix units share: samples from shared memory, in half precision. The tiles also store
-// pairs of pixels from here.
+// Code that the two families on the matrix units share: it loads samples from shared memory as half-precision numbers,
+// and stores pairs of pixels (tiles only).
 //
 // 128 neighbouring pixels of a row are 16 segments of 8. A segment and the samples that its window adds on both sides
 // are a row of a 16 × 16 matrix of samples. Its product with a 16 × 8 matrix of weights (column g: the row of weights,
@@ -13,7 +13,7 @@
 //           s = 15 |               |        |  0 w2 w1 … |
 //
 // Lane 4·g + t of a warp holds the results 2t and 2t + 1 of the segments g and g + 8 (see kernels/cuda/mma.cuh), so it
-// stores pairs of pixels, 64 apart. Half precision holds 8-bit samples exactly. A weight is one number (11 bits) where
+// stores pairs of pixels, 64 apart. Half precision holds 8-bit samples exactly. A weight is one number (11 bits) if
 // that is exact or near enough, else the sum of two numbers (22 bits). Products are exact; sums are float32. A matrix
 // never mixes rows, so lanes exchange no data.
 #pragma once

@@ -17,10 +17,9 @@
 //
 //   shared memory: ring of groups of source rows | complete rows of each warp | map of the sides      (StripLayout)
 //
-// The loop exists twice. Plain groups meet nothing that is rare: results are whole units of 16 bytes; all of one to
-// three channels are computed, or three of four; there are no absolute values and no pixels to replace. Their loop has
-// half of the instructions. Of four channels it computes three, and Units::write puts them beside the input's fourth
-// one.
+// The loop exists twice. Plain groups have no special case: results are whole units of 16 bytes; one to three channels
+// are all computed, or three of four; there are no absolute values and no pixels to replace. Their loop has half of the
+// instructions. If there are four channels, it computes three, and Units::write adds the fourth one of the input.
 //
 // Where to change what:
 //   another border         kernels/core/border.hpp; one whose pixels are not computed: edges_of() and replace_edges()
@@ -39,7 +38,7 @@
 namespace cudavision::convolve {
 namespace {
 
-/// Four values as bytes, the lowest first: rounded half to even, saturated. The compiler makes two instructions of it.
+/// Four values as bytes, the lowest first: rounded half to even, saturated. This compiles to two instructions.
 __device__ __forceinline__ std::uint32_t to_bytes(float a, float b, float c = 0, float d = 0) {
   const float values[4] = {a, b, c, d};
   int rounded[4];
@@ -61,14 +60,14 @@ struct Strip {
   float scale, before[C];
   bool absolute;
   int filtered;
-  // Of four channels, plain steps compute three.
+  // If there are four channels, plain steps compute three.
   std::uint32_t pair, third;  ///< __byte_perm selectors of two pixels: the first two of these channels; the third one
   std::uint32_t merge;        ///< of three results and a pixel of the input, see Units
 
   /// `skips_first`: plain steps of four channels compute the last three, else the first three.
   __device__ __forceinline__ Strip(const MatrixStripParams& p, const MatrixJob& job, bool skips_first) : sums{} {
-    // hide_origin() makes this a load from memory. Parameters indexed by lanes would be read from constant memory, one
-    // lane after the other.
+    // hide_origin() turns this into a load from memory. Constant memory would serve parameters that are indexed by
+    // lanes one lane after the other.
     const uint2* fragments = &p.fragments[0][0][threadIdx.x % 32];
     hide_origin(fragments);
 #pragma unroll
@@ -89,15 +88,16 @@ struct Strip {
     for (int c = 0; c < C; ++c) before[c] = cuda::warp_uniform(job.before[min(c + skips_first, C - 1)]);
   }
 
-  /// Loads a row of samples. `from`: the lane's four pixels of segment g; those of segment g + 8 are 64 pixels behind.
+  /// Loads a row of samples. `from`: the lane's four pixels of segment g;
+  /// the pixels of segment g + 8 are 64 pixels further.
   __device__ __forceinline__ static void load(const unsigned char* from, std::uint32_t (&words)[2][C]) {
 #pragma unroll
     for (int h = 0; h < 2; ++h) load_shared<4 * C>(from + 64 * C * h, words[h]);
   }
 
   /// Adds a row of samples, and writes the row of results that it completes. `to`: the lane's first pair of results.
-  /// Plain: all channels are filtered, or three neighbouring ones of four, which become the first three of the results;
-  /// without absolute values.
+  /// Plain: all channels are filtered, or three neighbouring ones of four, which become the first three of the results.
+  /// There are no absolute values.
   template <bool Plain>
   __device__ __forceinline__ void step(const std::uint32_t (&words)[2][C], unsigned char* to) {
     constexpr int channels = Plain && C == 4 ? 3 : C;
@@ -175,7 +175,7 @@ struct Strip {
       reinterpret_cast<std::uint16_t*>(to)[2] = std::uint16_t(to_bytes(values[1][j + 1], values[2][j + 1]));
     } else {
       uint2 pixels;
-      constexpr int last = Plain ? 2 : 3;  // any value serves as the fourth one of a plain step
+      constexpr int last = Plain ? 2 : 3;  // the fourth value of a plain step is not used
       pixels.x = to_bytes(values[0][j], values[1][j], values[2][j], values[last][j]);
       pixels.y = to_bytes(values[0][j + 1], values[1][j + 1], values[2][j + 1], values[last][j + 1]);
       *reinterpret_cast<uint2*>(to) = pixels;
@@ -183,7 +183,7 @@ struct Strip {
   }
 };
 
-/// The strip of a block: finds its place, and goes down.
+/// The strip of a block: finds its position, and moves down.
 template <int C, int K, Matrix kind>
 __device__ __forceinline__ void convolve_strip(const MatrixStripParams& p, const MatrixJob& job,
                                                unsigned char* memory) {
@@ -204,7 +204,7 @@ __device__ __forceinline__ void convolve_strip(const MatrixStripParams& p, const
   unsigned char* const to = stage + (8 * g + 2 * t) * C;
   const bool active = own_x < view.x1, has_sides = ring.has_sides();
 
-  // The groups from plain_begin to plain_end meet nothing that is rare.
+  // The groups from plain_begin to plain_end are plain, see above.
   constexpr int all = (1 << C) - 1;
   const bool all_filtered = C == 4 ? view.filtered == 7 || view.filtered == 14 : (view.filtered & all) == all;
   const bool is_plain = __syncthreads_and(ring.plain() && (!active || units.plain()) && all_filtered && !job.absolute);
@@ -241,8 +241,8 @@ __device__ __forceinline__ void convolve_strip(const MatrixStripParams& p, const
       __syncwarp();
       if (active) {
         const unsigned char* const at = from + slot * (rows * Layout::pitch);
-        // The next row is loaded before a row is stored: the compiler keeps their order. Other cases need the
-        // registers.
+        // Here the next row is loaded before a row is stored (the compiler does not reorder them).
+        // Other cases have no registers for this.
         constexpr bool early = C <= 2 || (Plain && K < 7);
         std::uint32_t words[early ? 2 : 1][2][C];
         if constexpr (early) strip.load(at, words[0]);

@@ -37,7 +37,7 @@ struct Picker {
   int channel[N];
   std::uint32_t both, last;  ///< which bytes of two pixels: of the channels 0 and 1, and of channel N − 1
 
-  /// The N lowest channels of `rest`, of which there is at least one.
+  /// The N lowest channels of `rest`, which has at least one.
   __device__ __forceinline__ explicit Picker(int rest) {
 #pragma unroll
     for (int n = 0; n < N; ++n) {
@@ -56,7 +56,7 @@ struct Picker {
     return mask;
   }
 
-  /// The pixels 2·pair and 2·pair + 1 of those in `words`; to halves[n][at].
+  /// Writes the pixels 2·pair and 2·pair + 1 of `words` to halves[n][at].
   __device__ __forceinline__ void pick(const std::uint32_t (&words)[C], int pair, std::uint32_t (&halves)[N][4],
                                        int at) const {
     if constexpr (C == 4) {
@@ -74,14 +74,14 @@ struct Picker {
   }
 };
 
-/// The weights of a block in shared memory: each row, with matrix_zeros zeros before it and zeros after it, is stored
-/// twice: as pairs that begin at even and at odd places.
+/// The weights of a block in shared memory. Each row has matrix_zeros zeros before it, and zeros after it. It is stored
+/// twice: as pairs that begin at even and at odd weights.
 struct Weights {
   const std::uint32_t* words;
-  int height, row, parity;  ///< row: words of a row; parity: from the even to the odd places
+  int height, row, parity;  ///< row: words of a row; parity: words from the even pairs to the odd ones
 
   __device__ __forceinline__ int part() const { return 2 * parity; }
-  /// Of the first row: the pair for sample `at` of the window.
+  /// The pair of weights of the first row for sample `at` of the window.
   __device__ __forceinline__ const std::uint32_t* pair(int at) const { return words + (at & 1) * parity + at / 2; }
 
   template <int parts>
@@ -167,7 +167,7 @@ struct Step {
     }
   }
 
-  /// Products of a warp do not wait for each other, except where the code branches; so most rows are added 8 at a time.
+  /// Products of a warp wait for each other only where the code branches. So most rows are added 8 at a time.
   __device__ __forceinline__ void add(int height) {
 #pragma unroll
     for (int r = 0; r < R - 1; ++r) load_row(window[r]);
@@ -177,8 +177,8 @@ struct Step {
   }
 };
 
-/// Writes those bytes of two pixels that lie in the region, belong to `mask` and are not copied. `source`: the source's
-/// pixels.
+/// Writes the bytes of two pixels that lie in the region, belong to `mask` and are not copied.
+/// `source`: the source's pixels.
 template <int C>
 __device__ __noinline__ void store_any(const MatrixJob& job, int mask, int x, int y, uint2 results,
                                        const unsigned char* source) {

@@ -22,7 +22,7 @@ struct Job {
   Rect whole;          ///< pixels outside become the border value or keep the input (Border::fill, Border::copy)
   Acc scale = 1;       ///< of the sums; 0 makes the chroma of a gradient neutral
   Acc before[4] = {};  ///< by channel, see Plan; includes Plan::after
-  Acc after[4] = {};   ///< 0: what has a Plan::after, chroma and gradients, has no absolute values
+  Acc after[4] = {};   ///< 0: channels with a Plan::after (chroma, gradients) have no absolute values
   bool absolute = false;
 };
 
@@ -77,7 +77,8 @@ struct MatrixParams {
   int width = 1, height = 1, anchor_x = 0, anchor_y = 0;
 };
 // Half-precision weights: the larger parts (or the first kernel), then the smaller parts (or the second kernel). The
-// driver copies the parameters at each launch, so those of the strips, which small kernels use, are a quarter as large.
+// driver copies the parameters at each launch. So the strips, which have small kernels,
+// use parameters of a quarter of the size.
 struct MatrixStripParams : MatrixParams {
   uint2 fragments[2][7][32];  ///< by part, row of weights, lane
 };

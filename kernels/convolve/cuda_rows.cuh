@@ -68,8 +68,9 @@ static __device__ __noinline__ void copy_any(const MatrixJob& job, unsigned char
   }
 }
 
-/// Byte `byte` of the row of the picture that stands for any row. Outside the frame no row does with Border::fill and
-/// Border::copy, for which any value serves. (With Border::constant nobody asks for such a row.)
+/// Byte `byte` of the picture's row that extrapolates row `row`. With Border::fill and Border::copy there is no such
+/// row outside the frame; row 0 is used, because the value does not matter. With Border::constant,
+/// callers pass no row outside the frame.
 static __device__ __noinline__ unsigned char load_byte(const MatrixJob& job, int row, int byte) {
   return job.view.src[max(border_index(row, job.view.height, job.view.border), 0) * job.view.src_pitch + byte];
 }
@@ -111,14 +112,15 @@ struct RowRing {
 
   __device__ __forceinline__ bool has_sides() const { return job.unit && columns.sides() > 0; }
 
-  /// Whether copy<true>() serves: rows are aligned to 16 bytes, and none is of border values or far outside the frame.
+  /// Whether copy<true>() is enough: rows are aligned to 16 bytes,
+  /// and no row has border values or lies far outside the frame.
   __device__ __forceinline__ bool plain() const {
     const bool inside = y - row >= 0 && limit <= height;
     return job.unit == 16 && (inside || has_near_rows());
   }
 
-  /// Makes the map of the sides. All threads call it, and synchronize before fill(). A place in the tile is its column;
-  /// another one lies `outside` further.
+  /// Makes the map of the sides. All threads call it, and synchronize before fill(). An entry is a column of the tile,
+  /// or `outside` + a byte of the picture's row.
   __device__ __forceinline__ void make_map() const {
     for (int k = threadIdx.x; k < columns.sides(); k += threads) {
       const int found = place_of(job.view, columns.begin + columns.side(k)), column = found - columns.begin;
@@ -147,8 +149,8 @@ struct RowRing {
     }
   }
 
-  /// Fills the sides of a group that has arrived. Most values lie in the tile, so this reads no parameters, which takes
-  /// long.
+  /// Fills the sides of a group that has arrived. Most values lie in the tile,
+  /// so this seldom reads parameters, which takes long.
   __device__ __forceinline__ void fill(int group, int slot) const {
     const int from = y + group * rows;
     if (from >= limit) return;

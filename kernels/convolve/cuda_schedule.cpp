@@ -102,7 +102,7 @@ Result<Schedule> make_schedule(const Plan& plan, Matrix matrix, std::size_t shar
     schedule.side = side;
     schedule.warps = tuning.small_warps;
   } else {
-    // One pass needs no shared memory for row results, so it can fit where two passes do not.
+    // One pass needs no shared memory for row results, so it may fit if two passes do not.
     fits = (plan.separable() && fit_tile(schedule, Family::two_pass, plan, shared_limit)) ||
            fit_tile(schedule, Family::direct, plan, shared_limit);
   }

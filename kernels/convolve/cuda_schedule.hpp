@@ -42,11 +42,11 @@ struct Schedule {
 
 /// Whether 8-bit samples go to the matrix units.
 bool uses_matrix_units(const Plan& plan);
-/// Which weights the matrix units need. `error`: the largest error of a result, in sample values, that one number for
-/// each weight makes.
+/// Which weights the matrix units need. `error`: the largest error of a result, in sample values,
+/// if each weight is one number.
 Matrix matrix_weights(const Plan& plan, double error);
-/// Chooses the kernel and the block. `matrix` counts only if uses_matrix_units(). `shared_limit`: bytes that a block
-/// may ask for.
+/// Chooses the kernel and the block. `matrix` counts only if uses_matrix_units().
+/// `shared_limit`: the most bytes of a block.
 /// Errors: resource.
 Result<Schedule> make_schedule(const Plan& plan, Matrix matrix, std::size_t shared_limit);
 
@@ -80,7 +80,7 @@ struct Cut {
 /// The height of blocks of Family::matrix_strip and Family::matrix_tile.
 struct StripHeight {
   int rows = 1;              ///< of results; Family::matrix_tile: tiles
-  int first_rows = 1;        ///< the same of sets with fewer channels than the last one; only Family::matrix_strip
+  int first_rows = 1;        ///< the same for sets with fewer channels than the last one; only Family::matrix_strip
   bool short_edges = false;  ///< blocks at the sides are shorter, however few rows they have
 };
 /// Chooses the height for all sets of a frame; `blocks`: how many run on the device at once.
@@ -95,7 +95,7 @@ Cut cut(const Schedule& schedule, const FormatInfo& format, int channels, const 
 int block_width(const Schedule& schedule);
 int block_alignment(const Schedule& schedule);
 
-/// Place of a block among the tiles of its set.
+/// The position of a block among the tiles of its set.
 struct Place {
   int x, y;
 };
@@ -107,7 +107,7 @@ CUDAVISION_HOST_DEVICE inline Place tile_place(int block, int tiles_x) {
   return place;
 }
 
-/// Place of a block of Family::matrix_strip: its column of blocks, and its rows in the rectangle.
+/// The position of a block of Family::matrix_strip: its column of blocks, and its rows in the rectangle.
 struct StripPlace {
   int x, y, rows;
 };
@@ -121,7 +121,8 @@ CUDAVISION_HOST_DEVICE inline StripPlace strip_place(int block, const Cut& cut) 
 
 // ---- Shared memory of two_pass and direct (cuda_tile.cu)
 
-/// Floats from row to row of a tile: the windows, and what four weights at a time read past them.
+/// Floats from row to row of a tile: the windows, and the samples that a loop over four
+/// weights at a time reads past them.
 CUDAVISION_HOST_DEVICE constexpr int tile_pitch(int kernel_width) { return tile_width + (kernel_width + 3) / 4 * 4; }
 /// Bytes of a block: the tile, the row results of two passes, and the source row of each row.
 constexpr std::size_t tile_bytes(int warps, int kernel_width, int kernel_height, bool two_pass, bool wide) {
@@ -148,8 +149,8 @@ CUDAVISION_HOST_DEVICE constexpr int matrix_tile_pitch(int halves, int lead, int
 /// Zeros before a row of weights, and words of such a row with zeros on both sides.
 inline constexpr int matrix_zeros = 12;
 CUDAVISION_HOST_DEVICE constexpr int matrix_weight_row(int halves) { return 4 * halves + 7; }
-/// Words of all rows of weights. They are stored twice, from even and from odd places; 16 + 32·i words lie between, so
-/// that lanes that read both find them in different banks.
+/// Words of all rows of weights. They are stored twice: as pairs that begin at even and at odd weights. 16 + 32·i words
+/// lie between the two, so that lanes that read both use different banks.
 CUDAVISION_HOST_DEVICE constexpr int matrix_weight_words(int kernel_height, int halves) {
   return ((kernel_height * matrix_weight_row(halves) + 15) & -32) + 16;
 }

@@ -26,7 +26,7 @@
 namespace cudavision::convolve {
 namespace {
 
-using T = std::uint16_t;  // of all samples: windows of bytes are convolved elsewhere
+using T = std::uint16_t;  // of all samples; cuda_matrix_strip.cu computes samples of 8 bits
 
 /// The words of a thread, as they are stored (interleaved): a quad of pixels, and a quad on each side for the windows.
 template <int C>
@@ -116,7 +116,7 @@ __device__ __forceinline__ void convolve_strip(const SmallParams& p, const Small
         for (int w = 0; w < S::row_words; ++w) raw[i][w] = __vminu2(raw[i][w] & mask, most);
     }
   }
-  // Strips at the sides of the frame: the whole warp loads each of them; a single lane would wait long.
+  // Strips at the sides of the frame: the whole warp loads each of them, because a single lane would take long.
   for (unsigned edges = __ballot_sync(~0u, x < view.x1 && !inside); edges; edges &= edges - 1) {
     const int edge = __ffs(int(edges)) - 1, edge_x = __shfl_sync(~0u, x, edge);
     for (int item = lane; item < rows * quads; item += 32) {

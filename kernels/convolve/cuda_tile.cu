@@ -11,7 +11,7 @@
 //        +------------------------------+                  then each lane sums down
 //   shared memory: the tile | two_pass: across, 128 sums a row | source row of each row
 //
-// Channels run one after the other; their results are kept packed until all are stored together.
+// Channels are computed one after the other. Their results are kept packed until all channels are stored together.
 //
 // Where to change what:
 //   another border         kernels/core/border.hpp; one whose pixels are not computed: store_result() in

@@ -15,7 +15,7 @@
 namespace cudavision::convolve {
 namespace {
 
-/// Copies those of the 16 bytes from byte `byte` of row `row` on that lie in the row; row −1: 16 border values.
+/// Copies 16 bytes of row `row` from byte `byte` on, as far as they lie in the row; row −1: 16 border values.
 static __device__ __noinline__ void copy_unit(const MatrixJob& job, unsigned char* to, int row, int byte) {
   const SetView& view = job.view;
   const unsigned char* const from = view.src + row * view.src_pitch;
@@ -61,7 +61,7 @@ struct TileRows {
     end = max(min(pitch, limit * C - begin), last);
   }
   __device__ __forceinline__ int bytes() const { return rows * pitch; }
-  /// Results whose windows leave the frame may be anything for Border::fill and Border::copy.
+  /// With Border::fill and Border::copy, results whose windows leave the frame are replaced, so any samples will do.
   __device__ __forceinline__ bool has_sides() const { return first + end - last > 0 && extrapolates(job.view.border); }
 
   /// Begins to copy the tile whose first row is row y of the frame.
@@ -112,8 +112,8 @@ struct TileRows {
   }
 
  private:
-  /// Gives each thread a unit of a row of `count` units, and rows: f(unit, first row, rows to the next one). If there
-  /// are more units than threads, some threads get several.
+  /// Gives each thread a unit of a row of `count` units, and rows: calls f(unit, first row, distance of rows). If there
+  /// are more units than threads, some threads get several units.
   template <typename F>
   __device__ __forceinline__ static void for_each(int count, F&& f) {
     const int threads = blockDim.x;

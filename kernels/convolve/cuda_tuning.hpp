@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The numbers that decide the speed of the CUDA kernels but not their results.
-// Times are of an H200. Unless a comment names another case, they are of GRAY8, 7680 × 4320.
+// Times were measured on an H200. Unless a comment names another case, the case is GRAY8, 7680 × 4320.
 #pragma once
 
 namespace cudavision::convolve {
@@ -54,8 +54,9 @@ struct Tuning {
   /// 3 × 3 82.7 and 75.2 µs, GRAY8 7 × 7 26.7 and 28.6. Sides as high as the other blocks and started among them:
   /// sharpen with border=fill 29.5 instead of 21.2 µs.
   int strip_edge_share = 2;  // sweep: 1 2 3
-  /// Fewest rows of samples of a block for which that holds: rows that only fill the sums would cost more than it
-  /// saves. It also holds where all blocks then run at once. 1080p 3 × 3, without and with that: 3.8 and 3.5 µs.
+  /// Blocks at the sides are shortened only if they keep at least so many rows of samples; in shorter blocks, rows that
+  /// only fill the sums cost more than this saves. They are also shortened if all blocks then run at once: 1080p 3 × 3
+  /// takes 3.5 µs instead of 3.8 µs.
   int strip_edge_rows = 64;  // sweep: 8 32 64
   /// Time of a row of a set with fewer channels than the last one, in per cent of a row of the last one. 1080p, NV12 7
   /// × 7: 7.5 µs where luma has twice the rows of chroma, 6.9 µs with 60.

@@ -5,9 +5,9 @@
 //   a warp's rows in shared memory   | 128 pixels, interleaved |   unit u = lane + 32·j: bytes 16·(u % units_across)
 //                                    | …                       |   of row u / units_across
 //
-// A unit that lies in the region, with all its bytes from results, is one store. The other cases are decided here too:
-// channels that keep the input, pixels whose window leaves the frame (Border::fill and Border::copy), and the sides of
-// the region.
+// If a unit lies in the region and all its bytes are results, it is one store. This file also handles the other cases:
+// channels that keep the input, pixels whose window leaves the frame (Border::fill and Border::copy),
+// and the sides of the region.
 #pragma once
 
 #include "kernels/convolve/cuda_params.cuh"
@@ -25,7 +25,7 @@ __device__ __forceinline__ uint4 select(std::uint32_t mask, const uint4& set, co
                     select(mask, set.w, clear.w));
 }
 
-/// Writes those bytes of a unit that lie in the region and belong to the set.
+/// Writes the bytes of a unit that lie in the region and belong to the set.
 static __device__ __noinline__ void store_partly(const MatrixJob& job, int row, int byte, uint4 value) {
   const SetView& view = job.view;
   unsigned char* const to = view.dst + row * view.dst_pitch;
@@ -44,8 +44,8 @@ static __device__ __noinline__ void store_partly(const MatrixJob& job, int row, 
   }
 }
 
-/// What replace_edges() needs, in registers: a function that is not inlined would load parameters from memory, one
-/// after the other.
+/// The arguments of replace_edges(), in registers. A function that is not inlined would load them from the kernel's
+/// parameters, one after the other.
 struct Edges {
   Rect whole;
   bool fill;
@@ -59,8 +59,8 @@ __device__ __forceinline__ Edges edges_of(const MatrixJob& job) {
   return {job.whole, view.border == Border::fill, values};
 }
 
-/// Border::fill and Border::copy: replaces those of a warp's results whose window leaves the frame. `results`: rows of
-/// 128 pixels, the first at (x, y). source(row, byte): the source's byte there.
+/// Border::fill and Border::copy: replaces a warp's results whose window leaves the frame. `results`: rows of 128
+/// pixels, the first at (x, y). source(row, byte): the source's byte there.
 template <int C, typename Source>
 __device__ __forceinline__ void replace_edges(const Edges& edges, unsigned char* results, int rows, int x, int y,
                                               Source source) {
@@ -100,7 +100,7 @@ struct Units {
   int whole_begin, whole_end;
   bool whole_columns;
   int bytes;             ///< of a row that lie in the region, from x on
-  bool inside;           ///< each unit of them is one store
+  bool inside;           ///< each unit of these bytes is one store
   std::uint32_t copies;  ///< mask of the bytes of a pixel that keep the input
   unsigned char* to;     ///< row 0 of the warp's results, if it were in the frame
   long long pitch;       ///< of the destination
@@ -121,15 +121,15 @@ struct Units {
     to = view.dst + (y * pitch + x * C);
   }
 
-  /// Whether write<true>() serves the groups from whole_begin to whole_end: each unit is one store, and of four
-  /// channels the first or the last one keeps the input.
+  /// Whether write<true>() can write the groups from whole_begin to whole_end: each unit is one store, and if there are
+  /// four channels, the first or the last one keeps the input.
   __device__ __forceinline__ bool plain() const {
     return inside && whole_columns && (C < 4 || copies == 0xff000000u || copies == 0xffu);
   }
 
-  /// Writes the rows that group `group` completes. `slot`: of the group, `before`: of the group before it. Plain: see
-  /// plain(); the results of a pixel of four channels are then those of the three that are computed, and any fourth
-  /// byte. `merge` puts them beside the input's.
+  /// Writes the rows that group `group` completes. `slot`: the slot of the group; `before`: the slot of the group
+  /// before it. Plain: see plain(). Then a pixel of four channels has the results of three channels and any fourth
+  /// byte; `merge` adds the input's channel.
   template <bool Plain>
   __device__ __forceinline__ void write(int group, int slot, int before, std::uint32_t merge) const {
     if (!Plain && (!whole_columns || group < whole_begin || group >= whole_end)) {

@@ -10,8 +10,8 @@
 
 namespace cudavision::convolve {
 
-/// Parameters resolved for a geometry. A backend computes for a sample of role r, with the sums s = Σ weights·p and t =
-/// Σ vertical·p over the window (correlation; p: integer samples):
+/// Parameters resolved for a geometry. s = Σ weights·p and t = Σ vertical·p are sums over the window (correlation; p:
+/// integer samples). For a sample of role r, a backend computes
 ///   v = s·scale + before[r]; then v = |v| if `absolute` is set and r is not chroma;
 ///   for a gradient: v = √(s² + t²)·scale, and v = 0 for chroma;
 ///   output = saturate(rint(v + after[r])).

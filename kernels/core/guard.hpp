@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Wrappers that let no exception out: for the public functions of the kernels, and for functions that C code calls.
+// Wrappers that catch all exceptions: for the public functions of the kernels, and for functions that C code calls.
 #pragma once
 
 #include <exception>

@@ -18,7 +18,7 @@ struct LumaWeights {
   float red, green, blue;
 };
 CUDAVISION_HOST_DEVICE constexpr LumaWeights luma_weights(LumaMatrix matrix) {
-  switch (matrix) {  // no default: the compiler warns of a matrix without weights
+  switch (matrix) {  // no default: the compiler warns about a matrix without weights
     case LumaMatrix::bt601:
       break;
     case LumaMatrix::bt709:

@@ -21,9 +21,8 @@ struct Outline {
   const Polygon* polygon = nullptr;  ///< nullptr: the ellipse
 };
 
-/// Cuts a box of any position and size at a distance of max_frame_side from the pixel (0, 0) and from the largest
-/// frame. The numbers then are small enough for exact arithmetic, and a box that is only partly in the frame keeps its
-/// size.
+/// Cuts off what lies further than max_frame_side from the largest frame. The box may have any position and size. Then
+/// the numbers are small enough for exact arithmetic, and a box that is partly in the frame keeps its size.
 Rect near_frame(const Rect& box);
 inline constexpr int max_box_side = 3 * max_frame_side;  ///< of what it returns
 /// The smallest rectangle around a polygon. Empty for a polygon without corners.

@@ -39,7 +39,8 @@ Wide ceil_div(Wide numerator, Wide denominator) {
   return quotient + (numerator % denominator > 0);
 }
 
-/// Calls f with the first pixel of row y that is not left of an edge, for each edge that the centres of the row meet.
+/// Calls f with the first pixel of row y that is not left of an edge,
+/// for each edge that the line through the centres of the row crosses.
 template <typename F>
 void for_each_crossing(const Polygon& polygon, int y, F&& f) {
   for (std::size_t i = 0; i < polygon.size(); ++i) {

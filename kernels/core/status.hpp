@@ -14,7 +14,7 @@ class [[nodiscard]] Status {
   enum class Code {
     ok,
     settings,  ///< a parameter is out of range; the message names it and its range
-    resource,  ///< the device or its memory failed; the message carries CUDA's own text
+    resource,  ///< the device or its memory failed; the message contains CUDA's own text
     frame,     ///< a frame does not fit its caps; the next frame may be good
   };
 

@@ -15,8 +15,8 @@ struct Scratch {
   cv::Mat raw, values, floats, result, sums, second_sums;
 };
 
-/// A matrix of this size and type in the memory of `store`, which grows if needed. Strips and sets of different sizes
-/// do not allocate anew.
+/// A matrix of this size and type in the memory of `store`, which grows if needed.
+/// So strips and sets of different sizes reuse one allocation.
 cv::Mat sized(cv::Mat& store, cv::Size size, int type);
 
 inline cv::Rect cv_rect(const Rect& rect) { return {rect.x, rect.y, rect.width, rect.height}; }
@@ -37,8 +37,8 @@ class SetAccess {
   SetAccess(const FormatInfo& format, const ChannelSet& set, Border border, const BorderValue& border_value,
             bool filter_alpha);
 
-  /// Whether stored words are values: then a filter may write to the planes directly, and read them directly where
-  /// holds_values().
+  /// Whether stored words are values. Then a filter may write to the planes directly,
+  /// and read from them directly if holds_values().
   bool plain() const { return shift_ == 0 && channels() == stored_channels_; }
   /// Whether all stored words of a part of the frame are values, that is, none is above the depth.
   bool holds_values(const cv::Mat& stored) const;
@@ -51,8 +51,8 @@ class SetAccess {
   /// The values of `window`, which may reach beyond the edges: a view of `frame`, or a copy in `scratch`. A stored
   /// value above the depth counts as the largest sample.
   cv::Mat read(const cv::Mat& frame, const Rect& window, Scratch& scratch) const;
-  /// Where a filter puts the values of a rectangle: `out` itself, or memory in `scratch` that write() then stores to
-  /// `out`.
+  /// The matrix to which a filter writes the values of a rectangle: `out` itself,
+  /// or memory in `scratch` that write() then stores to `out`.
   cv::Mat target(const cv::Mat& out, Scratch& scratch) const;
   /// Stores the values, unless they already are in `out`. Then copies the channels that are not filtered from `in`.
   void write(const cv::Mat& values, const cv::Mat& in, cv::Mat out) const;

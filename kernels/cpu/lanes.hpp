@@ -43,10 +43,10 @@ struct Lanes {
 
   // cppcheck-suppress uninitMemberVar ; set before they are used
   Lanes() = default;
-  /// The same number in all lanes. No float becomes an integer unseen.
+  /// The same number in all lanes. A float is not converted to an integer implicitly.
   template <typename A, typename = std::enable_if_t<std::is_integral_v<A> || std::is_same_v<A, T>>>
   CUDAVISION_INLINE Lanes(A all) {
-    T same[N];  // which GCC 12 makes one instruction, unlike other ways
+    T same[N];  // GCC 12 makes one instruction of this form only
     for (T& one : same) one = T(all);
     std::memcpy(&v, same, sizeof v);
   }

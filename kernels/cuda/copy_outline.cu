@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Copies what an ellipse or a polygon holds of a picture. A filter computes the box around the shape into a picture of
-// its own, from which this kernel cuts the shape; or it computes the whole frame, into which this kernel puts the input
-// back.
+// Copies the samples of a picture that are in an ellipse or a polygon. Either a filter computes the box around the
+// shape into a picture of its own, and this kernel copies the shape to the output. Or the filter computes the whole
+// frame, and this kernel copies the input's samples back.
 //
 //   ┌─ 32 pixels ─┬─ 32 pixels ─┬ …   A block copies 32 pixels of four rows. A thread copies the channels of one pixel
 //   │ row 0       │ block       │     if the shape holds the pixel. The grid covers the box. If a grid has too many
@@ -10,8 +10,8 @@
 //   │ row 3  ▄████│██████▄      │
 //   ├─────────────┼─────────────┼ …
 //
-// A shape travels with the launch, so a region of many shapes needs no memory on the device and no upload: two launches
-// for each shape, this one and the filter's. Each thread tests the pixels of its sample (up to four) by
+// A shape is an argument of the launch. So a region of many shapes needs no memory on the device and no upload, but two
+// launches for each shape: this one and the filter's. Each thread tests the pixels of its sample (up to four) by
 // OutlineView::holds_sample(), exactly.
 #include "kernels/core/outline.hpp"
 #include "kernels/cuda/filter.hpp"

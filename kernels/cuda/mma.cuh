@@ -11,7 +11,7 @@
 //                           a[2], a[3] = the same rows, 8 columns to the right;
 //   halves, b of 16 × 8:    b[0] = rows 2t, 2t + 1 of column g; b[1] = 8 rows further down;
 //   halves, a result of 16 × 8:   c[0] = row g, columns 2t, 2t + 1; c[1] = row g + 8.
-// A product with a of 16 × 8 takes a[0] and a[1], and b of 8 × 8 is b[0].
+// For smaller products, a of 16 × 8 is a[0] and a[1], and b of 8 × 8 is b[0].
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Launches that overlap: a kernel may start, and load what no launch writes, while the one before it ends (CUDA:
+// Launches that overlap: a kernel may start while the kernel before it ends, and load data that no launch writes (CUDA:
 // programmatic dependent launch). Needs compute capability 9.0.
 //
 //   launch n          ▒▒▒ let_next_start() ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒
@@ -32,15 +32,15 @@ inline cudaError_t launch_overlapping(const void* kernel, int blocks, int thread
 
 #ifdef __CUDACC__
 
-/// Lets the next launch of the stream start while this one ends, if it was launched so. Its blocks take the places that
-/// blocks of this one leave.
+/// Lets the next launch of the stream start while this one ends, if it was launched with `overlaps`. Its blocks start
+/// as blocks of this launch end.
 __device__ __forceinline__ void let_next_start() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");
 #endif
 }
 
-/// Waits until all that was launched before has ended and its results can be read.
+/// Waits until all earlier launches have ended and their results can be read.
 __device__ __forceinline__ void wait_for_previous() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");

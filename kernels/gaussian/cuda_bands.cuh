@@ -6,9 +6,9 @@
 //                                out[2]   0 0 a b a 0    in[1]
 //                                …                       …
 //
-// So one such row, the band, is enough: a fragment of any row is read from the band at a shifted position. With more
-// channels the weights lie `channels` samples apart. The columns of the matrix across are samples of a window; those of
-// the matrix down are rows.
+// So one such row, the band, is enough. A fragment of any row is read from the band at a shifted position. With more
+// channels the weights lie `channels` samples apart. The columns of the matrix across are samples of a window. The
+// columns of the matrix down are rows.
 #pragma once
 
 #include "kernels/gaussian/cuda_arithmetic.cuh"
@@ -79,9 +79,9 @@ struct Bands {
   }
 };
 
-/// Loads the groups of the matrix down by the slots of a ring whose newest group is in slot Newest: the groups of rows
-/// stay in their slots, instead those of the matrix rotate. `from`: the lane's words of group 0; those of the next one
-/// are 32 further.
+/// Loads the groups of the matrix down in the order of the slots of a ring whose newest group is in slot Newest. The
+/// groups of rows stay in their slots; the groups of the matrix rotate instead. `from`: the lane's words of group 0;
+/// the words of the next group are 32 further.
 template <int GY, int Newest>
 __device__ __forceinline__ void load_down(const uint2* from, uint32_t (&groups)[GY][2]) {
 #pragma unroll

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // What a warp computes of a strip whose elements are pixels of four bytes; see cuda_strip.cu for the steps. The
-// channels are taken apart, so the weights of a channel lie side by side, and no product is of the zeros between them.
+// channels are split, so that the weights of a channel lie side by side and no products with
+// zeros between them are computed.
 //
 //   lane 4g + t   reads from the tile   rows g, g + 8 of the group: pixels 4t … 4t + 3 of each 16 of the window
 //                 splits them           into a word for each channel, with its bytes of the four pixels
@@ -8,8 +9,8 @@
 //                                       channel by itself
 //                 has as results        rows g, g + 8: pixels 4t … 4t + 3 of the strip, which are 16 neighbouring bytes
 //
-// A channel that is copied, such as alpha, is left out: it must be the first or the last byte of a pixel, and the only
-// one.
+// A channel that is copied, such as alpha, is left out. There may be one such channel:
+// the first or the last byte of a pixel.
 #pragma once
 
 #include "kernels/cuda/mma.cuh"

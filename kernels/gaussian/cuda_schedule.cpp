@@ -87,8 +87,8 @@ Schedule make_schedule(const std::array<SetWork, 3>& work, int sets, const Worke
     if (steps == 1 || cost <= least) least = cost, best = schedule;
     if (schedule.blocks <= workers.slots) break;
   }
-  // The last wave may have places for one more segment of each strip of a set: then all of the set's segments are
-  // shorter.
+  // The last wave may have room for one more segment of each strip of a set.
+  // Then all segments of the set are made shorter.
   std::array<int, 3> steps;
   for (int i = 0; i < sets; ++i) steps[i] = best.sets[i].steps;
   const int waves = divide_up(best.blocks, workers.slots);

@@ -8,8 +8,8 @@
 //                          as one wide strip
 //   the grid:              for each channel set: blocks of edge strips, then blocks of inner strips
 //
-// An edge strip has a window that leaves the row. Its samples outside the row take longer to read: its segments come
-// first and are shorter.
+// The window of an edge strip leaves the row, and samples outside the row take longer to read. So segments of edge
+// strips come first and are shorter.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ inline constexpr int pixel_bytes = 4;
 /// Blocks of 16 elements in a strip.
 CUDAVISION_HOST_DEVICE constexpr int strip_blocks(int element_bytes) { return 4 / element_bytes; }
 
-/// The bytes and rows that a block of 16 elements × 16 rows depends on.
+/// The bytes and rows that are needed for a block of 16 elements × 16 rows.
 struct Window {
   int reach = 0;  ///< radius in bytes
   /// Bytes by which the window begins before the block: a multiple of 8 (pixels: of 16), at least `reach`.
@@ -75,7 +75,7 @@ CUDAVISION_HOST_DEVICE constexpr int band_bytes(int sample_bytes, int gx, int gy
 /// Shared memory of such a kernel: groups of rows (see cuda_tile.cuh), then for each warp 1 KB (see cuda_store.cuh) and
 /// the matrix down, the map of the sides, and the bands.
 struct StripLayout {
-  int pitch;  ///< bytes between rows: so many that the rows which are read together lie in different banks
+  int pitch;  ///< bytes from a row to the next, chosen so that rows that are read together lie in different banks
   int slots;  ///< groups: those that are copied ahead, and those of a window
   int out, down, map, bands;  ///< bytes at which these parts begin; the groups begin at 0
   int down_size;              ///< of a warp
@@ -100,7 +100,7 @@ int strip_shared(int element_bytes, int shape);
 
 /// Shared memory of the kernel for large windows: the fragments of the matrix across and of the matrix down, then for
 /// each warp its results, the places of the samples of its window, and a ring. The bands are only needed before the
-/// rings and share their place.
+/// rings, and use the same memory.
 template <int sample_bytes>
 struct LargeLayout {
   static constexpr int margin = strip_blocks(sample_bytes) - 1;  ///< groups of zeros before the matrix across
@@ -142,7 +142,7 @@ struct SetWork {
   int y0 = 0, y1 = 0;       ///< rows to write: [y0, y1)
   int lead = 0;             ///< of the window
   bool all_edges = false;   ///< every strip is read sample by sample (memory that is not aligned, for example)
-  int width = strip_bytes;  ///< of a strip; the kernel for strips takes those of a block together, as one
+  int width = strip_bytes;  ///< of a strip; the kernel for strips counts the strips of a block as one
   int origin() const { return x0 & ~31; }  ///< where the first strip begins
   int strips() const { return y0 < y1 ? (x1 - origin() + width - 1) / width : 0; }
   int steps() const { return (y1 - y0 + step_rows - 1) / step_rows; }
@@ -153,7 +153,7 @@ struct Workers {
   int warps = 1;           ///< of a block, each with a strip of its own
   int window = 0;          ///< bytes of a row that a warp loads for a strip
   int gy = 1;              ///< groups of rows in a window: the first gy − 1 steps of a segment only fill the ring
-  int edge_percent = 100;  ///< steps of a segment of an edge strip, of those of an inner one
+  int edge_percent = 100;  ///< steps of a segment of an edge strip, in per cent of an inner one's
   int slots = 1;           ///< blocks that run at the same time on the device
   int max_steps = 1;       ///< of a segment
 };
@@ -175,8 +175,8 @@ struct Schedule {
 /// Cuts each set into segments of its number of steps.
 Schedule cut(const std::array<SetWork, 3>& work, int sets, const Workers& workers, const std::array<int, 3>& steps);
 
-/// Chooses the numbers of steps: long segments, because each begins with rows that only fill the ring, but no last wave
-/// of blocks that leaves most of the device idle.
+/// Chooses the numbers of steps. Segments are long, because each begins with rows that only fill the ring. But they are
+/// not so long that the last wave of blocks leaves most of the device idle.
 Schedule make_schedule(const std::array<SetWork, 3>& work, int sets, const Workers& workers);
 
 /// The segment that a warp computes.

@@ -15,7 +15,7 @@
 
 namespace cudavision::gaussian {
 
-/// Writes those of the 16 bytes at byte x of row y that lie in the rectangle. x is a multiple of 16.
+/// Writes the 16 bytes at byte x of row y, as far as they lie in the rectangle. x is a multiple of 16.
 template <typename T>
 static __device__ __noinline__ void store_edge(const SetJob& job, int y, int x, uint4 value) {
   const SetView& view = job.view;
@@ -62,8 +62,8 @@ struct Store {
   /// The first of the lane's 16 bytes in a strip.
   __device__ static int first_byte() { return threadIdx.x % 4 * 16; }
 
-  /// Through shared memory: lane 4g + t comes with the words at bytes 16i + 4t of rows g and g + 8 of a step, and gets
-  /// its 16 bytes.
+  /// Exchanges results through shared memory. Lane 4g + t passes the words at bytes 16i + 4t of rows g and g + 8 of a
+  /// step, and gets its own 16 bytes of two rows.
   __device__ __forceinline__ void gather(const uint32_t (&upper)[4], const uint32_t (&lower)[4],
                                          uint4 (&values)[2]) const {
     const int lane = threadIdx.x % 32, row = lane % 8, swizzled = (lane / 8 ^ row / 2) * 16;

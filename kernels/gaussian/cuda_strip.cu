@@ -21,9 +21,9 @@
 //
 // cuda.cu lists where to change what.
 //
-// No data crosses lanes between the passes: the fragments that the first product leaves in a lane are, once packed into
-// bytes, the fragments that the second product needs there, because the order of its summation is free. Everything is
-// exact.
+// No data crosses lanes between the passes. The first product leaves fragments in a lane; packed into bytes, they are
+// the fragments that the second product needs in this lane,
+// because its terms may be summed in any order. All arithmetic is exact.
 #include <utility>
 
 #include "kernels/cuda/overlap.hpp"
@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(32 * tuning.strip_warps, Strip::blocks_residen
     return *reinterpret_cast<const uint4*>(memory + (from * step_rows + offset % step_rows) * Strip::pitch + column +
                                            store.first_byte());
   };
-  // `plain`: no warp meets what few blocks need, so that the loop of most blocks is short.
+  // `plain`: the block needs no special cases (see Tile::plain()). So the loop of most blocks is short.
   const auto march = [&](auto plain) {
     constexpr bool is_plain = decltype(plain)::value;
     const auto turn = [&](auto newest) {
@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(32 * tuning.strip_warps, Strip::blocks_residen
       if (is_plain || active) strip.template take<at>(lane_rows + slot * (step_rows * Strip::pitch));
       if (group + ahead < groups) rows.template copy<is_plain>(group + ahead, next_slot);
       cuda::commit();
-      __syncwarp();  // lanes that had no row to copy, or one outside the frame, come together for the products
+      __syncwarp();  // lanes without a row to copy, or with one outside the frame, join the others for the products
       next_slot = next_slot + 1 < slots ? next_slot + 1 : 0;
       if ((is_plain || active) && group >= GY - 1) {
         uint4 values[2];

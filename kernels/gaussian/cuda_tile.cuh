@@ -30,8 +30,8 @@ __device__ __forceinline__ void copy_units(unsigned char* to, const unsigned cha
     cuda::copy_async<Unit>(to + column, from + column);
 }
 
-/// What few frames need, apart from the loop: rows that are border values (row < 0), and rows that are not aligned to
-/// 16 bytes.
+/// The rare cases, kept out of the loop: rows that are border values (row < 0),
+/// and rows that are not aligned to 16 bytes.
 template <typename T, int Per_row>
 static __device__ __noinline__ void copy_rarely(const SetJob& job, unsigned char* to, int row, int begin, int first,
                                                 int last, int end, int part) {
@@ -99,7 +99,8 @@ struct Tile {
       map[k] = place(job, (begin + side(k)) / int(sizeof(T)), int(sizeof(T)));
   }
 
-  /// Whether copy<true>() serves: aligned rows without sides, and no row of border values or far outside the frame.
+  /// Whether copy<true>() is enough: rows are aligned and without sides,
+  /// and no row has border values or lies far outside the frame.
   __device__ __forceinline__ bool plain(int radius) const {
     const bool inside = y - row >= 0 && limit <= height;
     return job.unit == 16 && !has_sides() && (inside || (job.view.border != Border::constant && radius < height));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The numbers that decide the speed of the CUDA kernels but not their results.
-// Times are of an H200. Unless a comment names another case, they are of GRAY8, 7680 × 4320, 7 taps, where a copy of
-// the frame takes 18.0 µs.
+// Times were measured on an H200. Unless a comment names another case, the case is GRAY8, 7680 × 4320, 7 taps; a copy
+// of this frame takes 18.0 µs.
 #pragma once
 
 namespace cudavision::gaussian {
@@ -35,8 +35,8 @@ struct Tuning {
 
   // ---- Segments of strips (cuda_schedule.cpp)
 
-  /// Steps of segments at the ends of a row, of those of the others, in per cent: they take longer and must not finish
-  /// last. 50 and 65 differ by less than 1 %, except RGBA with 31 taps: 86.5 and 90.7 µs.
+  /// Steps of a segment at an end of a row, in per cent of the steps of other segments: these segments take longer and
+  /// must not finish last. 50 and 65 differ by less than 1 %, except RGBA with 31 taps: 86.5 and 90.7 µs.
   int strip_edge_percent = 50;  // sweep: 50 65 80 100
   /// The same for samples of two bytes. GRAY16, 15 taps, 60, 72, 80 and 90 %: 50.2, 48.4, 49.1 and 49.2 µs; P010 76.9,
   /// 72.1, 74.3 and 76.6 µs.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What both backends share: the pieces of a region, results of several frames. Private.
+// Code that both backends share: the pieces of a region, results of several frames. Private.
 #pragma once
 
 #include <memory>

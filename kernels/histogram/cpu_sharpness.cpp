@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Sums of luma: a strip of rows at a time, on OpenCV's threads. A sum is the dot product with ones, which in OpenCV is
-// several times as fast as sum() and norm(). All sums of a strip are whole numbers below 2^53, so that the doubles in
-// which OpenCV returns them are exact.
+// Sums of luma: a strip of rows at a time, on OpenCV's threads. A sum is the dot product with ones; OpenCV computes it
+// several times as fast as sum() and norm(). All sums of a strip are whole numbers below 2^53,
+// so OpenCV's doubles are exact.
 #include <algorithm>
 #include <array>
 #include <mutex>
@@ -36,7 +36,7 @@ class CpuSharpness final : public MeasuringPlan {
     Sums& sums = results_[std::size_t(work.slot)];
     sums.fill(0);
     for (const Rect& piece : work.pieces) for_strips(piece, [&](const Rect& strip) { sum_strip(work, strip, sums); });
-    // Where the pieces are the whole frame, each strip keeps its own luma.
+    // If the pieces are the whole frame, each strip keeps its own luma.
     if (work.keep && !work.whole)
       for_strips(frame()[0], [&](const Rect& strip) { store_luma(luma(work.src, strip), strip); });
     return {};
@@ -54,7 +54,7 @@ class CpuSharpness final : public MeasuringPlan {
   }
 
   void sum_strip(const Measuring& work, const Rect& strip, Sums& sums) {
-    // The neighbours on the right and below, as far as the picture has them.
+    // With the neighbours on the right and below, as far as the picture has them.
     const int width = std::min(strip.width + 1, geometry().width - strip.x),
               height = std::min(strip.height + 1, geometry().height - strip.y);
     const cv::Mat all = luma(work.src, {strip.x, strip.y, width, height}),
@@ -85,7 +85,7 @@ class CpuSharpness final : public MeasuringPlan {
   cv::Mat stored_luma(const Rect& rect) const { return kept_(cv::Rect(rect.x, rect.y, rect.width, rect.height)); }
   void store_luma(const cv::Mat& luma, const Rect& rect) const { luma.copyTo(stored_luma(rect)); }
 
-  /// The luma of a rectangle: a view of the picture if that has bytes of luma side by side, or a copy.
+  /// The luma of a rectangle: a view of the picture if its bytes of luma lie side by side, or a copy.
   cv::Mat luma(const Image& src, const Rect& rect) const {
     if (type_ == CV_16U) return made<std::uint16_t>(src, rect);
     if (!source().rgb) {

@@ -2,7 +2,7 @@
 // Drawing a histogram into a picture. One block a channel computes the heights of its bars, then a grid of threads
 // blends them.
 //
-//   bar_heights: block c = channel c                 draw_bars: a thread takes pixels of a set
+//   bar_heights: block c = channel c                 draw_bars: a thread blends pixels of a set
 //   thread t: columns t, t + 1024, …                 block: 64 × 4 threads; z: channel set
 //
 // To change what is drawn, see overlaid() in arithmetic.hpp; to change colours, see resolve() in overlay.cpp.

@@ -19,7 +19,7 @@
 namespace cudavision::histogram {
 namespace {
 
-/// A counter in shared memory, by its 32-bit address: through a pointer this takes two more instructions.
+/// Increments a counter in shared memory by its 32-bit address. A pointer would cost two more instructions.
 __device__ __forceinline__ void increment_shared(unsigned address) {
   asm volatile("red.shared.add.u32 [%0], 1;" ::"r"(address));
 }

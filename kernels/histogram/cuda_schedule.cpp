@@ -145,7 +145,7 @@ SharpnessLaunch schedule_sharpness(Format format, int multiprocessors, const std
   for (int i = 0; i < launch.share.rect_count; ++i)
     rows += std::int64_t(units(launch.share.rects[i])) * launch.share.rects[i].height;
   launch.rows = int(std::clamp<std::int64_t>(rows / room, tuning.sharpness_min_rows, tuning.sharpness_max_rows));
-  std::int64_t tiles = 0;  // of the rectangle with the most, because a warp takes tiles of one after the other
+  std::int64_t tiles = 0;  // of the largest rectangle, because warps work on one rectangle after the other
   for (int i = 0; i < launch.share.rect_count; ++i)
     tiles = std::max(tiles,
                      std::int64_t(units(launch.share.rects[i])) * divide_up(launch.share.rects[i].height, launch.rows));

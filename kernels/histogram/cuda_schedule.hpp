@@ -77,7 +77,8 @@ PixelLaunch schedule_pixels(const Plan& plan, const Limits& limits, const SetPie
 constexpr int sharpness_quads(int channels, int sample_bytes) {
   return channels * sample_bytes >= 4 ? 1 : 4 / (channels * sample_bytes);
 }
-/// Pixels of a row that a warp of it sums up: those of its quads except the last, which is only a neighbour.
+/// Pixels of a row that a warp of the sharpness kernel sums up:
+/// all of its quads except the last, which is only a neighbour.
 constexpr int sharpness_unit(int channels, int sample_bytes) {
   return 128 * sharpness_quads(channels, sample_bytes) - 4;
 }

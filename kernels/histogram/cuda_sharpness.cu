@@ -12,9 +12,9 @@
 //   row y + 1  Y0 Y1 Y2 Y3 | Y4 …   below: the row that was loaded while row y − 1 was summed up; it is the next row y
 //   kept       K0 K1 K2 K3 | …      the luma of the frame before: read by the lane that then overwrites it
 //
-// A pixel without a neighbour is its own neighbour: the difference is 0. Blocks add their sums to those of the device;
-// the last block writes them to the results and clears them. Everything is a whole number, so that the order does not
-// matter.
+// A pixel without a neighbour is its own neighbour: the difference is 0. Blocks add their sums to the sums of the
+// device. The last block writes these to the results and clears them. All sums are whole numbers,
+// so the order does not matter.
 //
 // Where to change what
 //   another sum            LumaSum (measuring.hpp), add_quad(); the reference in tests/kernels/reference/histogram.cpp
@@ -99,8 +99,8 @@ __device__ __forceinline__ void sum_row(const LumaParams& params, const Luma<T> 
   constexpr int quads = sharpness_quads(C, sizeof(T)), words = int(sizeof(T));
 #pragma unroll
   for (int q = 0; q < quads; ++q) {
-    // A quad belongs to the lane that has any pixel of it. Where luma is kept, rectangles begin at 0, so that it has
-    // all.
+    // A quad belongs to the lane that has any pixel of it. If luma is kept, rectangles begin at 0,
+    // so this lane has all pixels of the quad.
     const bool own = (mask[q].word[0][0] | mask[q].word[0][words - 1]) != 0;
     unsigned char* const kept = params.kept + y * params.kept_pitch + std::ptrdiff_t(x + q * 128) * words;
     if (params.compare && own) {
@@ -262,7 +262,7 @@ class CudaSharpness final : public MeasuringPlan {
       params_.views[0] = view(source().set);
   }
 
-  /// Works on the rectangles from `from` on, as many as a launch takes.
+  /// Sums up the rectangles from `from` on, as many as one launch has room for.
   Status launch(const std::vector<Rect>& pieces, std::size_t from, Queue queue) {
     const SharpnessLaunch launch = schedule_sharpness(geometry().format, multiprocessors_, pieces, from);
     params_.rows = launch.rows;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Tuning of the histogram. All times are of one submit on an H200; without other words: GRAY8 of 7680×4320, random
-// samples.
+// Tuning of the histogram. All times are of one submit on an H200; unless a comment says otherwise:
+// GRAY8 of 7680×4320, random samples.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ struct Tuning {
   int chunks_ahead = 2;  // sweep: 1 2 3 4
   /// Samples that are worth a block of the pixel kernel. Not measured.
   int pixel_samples = 8192;  // sweep: 4096 8192 16384 32768
-  /// Samples that are worth a block of the word kernel, which adds up to 65536 counters to those of the device. GRAY16
-  /// at 1920×1080: 16.8 µs with 16384, 16.6 with 24576, 15.8 with 32768, 16.6 with 49152, 19.4 with 65536.
+  /// Samples that are worth a block of the word kernel: at its end, the block adds up to 65536 counters to the device's
+  /// sums. GRAY16 at 1920×1080: 16.8 µs with 16384, 16.6 with 24576, 15.8 with 32768, 16.6 with 49152, 19.4 with 65536.
   int word_samples = 32768;  // sweep: 16384 32768 65536
-  /// Copies of the sums of the device, if these are few. 1920×1080: 5.6 µs with 1, 4.8 with 4; no difference in larger
-  /// frames.
+  /// Copies of the device's sums, if there are few sums. 1920×1080: 5.6 µs with 1, 4.8 with 4;
+  /// no difference in larger frames.
   int sum_copies = 4;  // sweep: 1 2 4 8
 
   /// Above this number of entries a kernel of its own gathers the sums into bins, instead of the last block. Not
@@ -36,7 +36,8 @@ struct Tuning {
   /// Threads of a block of the sharpness kernel, and its blocks on a multiprocessor. Not measured.
   int sharpness_threads = 256;  // sweep: 128 256 512
   int sharpness_blocks = 4;     // sweep: 2 4 8
-  /// Rows of its tiles: fewer keep all warps busy with small frames; more read fewer rows twice. Not measured.
+  /// Rows of a tile of the sharpness kernel: low tiles keep all warps busy with small frames;
+  /// high tiles read fewer rows twice. Not measured.
   int sharpness_min_rows = 4;   // sweep: 2 4 8
   int sharpness_max_rows = 16;  // sweep: 8 16 32
 

@@ -6,9 +6,9 @@
 //                    | value 2 | value 3 |     such as 10 bits stored in the high bits of 16, would all use one bank
 //                    | …
 //
-// A thread adds a sample by an atomic that returns the old word. The one whose addition makes a counter 2^15 moves
-// these to the sums of the device before the round ends; in a round the block adds at most 2^15. At the end each word
-// is added to the sums of two values by one atomic of 64 bits.
+// A thread adds a sample by an atomic that returns the old word. If its addition makes a counter reach 2^15, the thread
+// moves these 2^15 to the sums of the device before the round ends; in a round the block adds at most 2^15. At the end,
+// one atomic of 64 bits adds each word to the sums of two values.
 #include "kernels/cuda/overlap.hpp"
 #include "kernels/histogram/cuda_chunks.cuh"
 #include "kernels/histogram/cuda_gather.cuh"
@@ -24,7 +24,7 @@ constexpr std::uint32_t top_bits = 0x80008000u;
 
 /// Where word i of the counters lies.
 __device__ __forceinline__ std::uint32_t place_of(std::uint32_t i) { return i ^ (i >> 5 & 31); }
-/// What is added to a word to count a value.
+/// The number to add to a word to count a value.
 __device__ __forceinline__ std::uint32_t one_of(std::uint32_t value) { return (value & 1) * 0xffffu + 1; }
 
 __global__ void __launch_bounds__(tuning.pixel_threads, 1) count_words(const __grid_constant__ WordParams params) {

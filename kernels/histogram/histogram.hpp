@@ -74,8 +74,8 @@ class Histogram {
 Result<std::unique_ptr<Histogram>> make(const Params& params, const Geometry& geometry, Backend backend);
 
 /// Statistics of the samples of one channel. Values are in the format's range, 0 … 2^depth − 1. A bin of several values
-/// stands for the middle (first + last) / 2, so statistics are exact if bins ≥ 2^depth. Without samples all fields are
-/// 0.
+/// counts as the middle (first + last) / 2, so statistics are exact if bins ≥ 2^depth.
+/// Without samples all fields are 0.
 struct Statistics {
   std::uint64_t count = 0;              ///< samples
   double min = 0, max = 0;              ///< values of the lowest and the highest bin that is not empty

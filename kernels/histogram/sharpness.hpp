@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// How sharp frames are, and the other sums of luma that tell whether a camera works (watch.hpp).
+// The sharpness of frames, and other sums of luma that tell whether a camera works (watch.hpp).
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Tells from the luma of frames whether a camera shows what it should: plain arithmetic on figures that both backends
-// give alike.
+// Tells from the luma of frames whether a camera shows what it should:
+// plain arithmetic on figures that are equal on both backends.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ const char* name_of(Condition condition);
 struct Rule {
   /// Limits of the value; it is on one side of `begin` when the condition begins, and on the other of `end` after it.
   double begin, end;
-  bool above;    ///< whether the condition is on above its limits; otherwise below
+  bool above;    ///< whether the condition is on if the value is above its limits; otherwise if it is below
   double lapse;  ///< seconds for which the value may return while the condition is about to end
 };
 /// The value of each condition, and its limits.
@@ -35,19 +35,21 @@ inline constexpr Rule rules[condition_count] = {{0.06, 0.09, false, 0},
                                                 {0.5, 0.7, false, 0},
                                                 {0.0002, 0.01, false, 0.5}};
 
-/// Seconds for which a value must be beyond its limit before a condition begins or ends; before it begins to be frozen:
-/// WatchParams.
+/// Seconds for which a value must be beyond its limit before a condition begins or ends. Exception:
+/// WatchParams says when `frozen` begins.
 inline constexpr double hold_time = 1;
-/// Seconds of frames that the focus is relative to, and from which it is known at all.
+/// The focus is relative to a mean over so many seconds (focus_memory);
+/// it is known after so many seconds (focus_begin).
 inline constexpr double focus_memory = 60, focus_begin = 5;
-/// The same while the picture is less sharp than before: after about ten minutes this is how the picture is.
+/// The same as focus_memory while the picture is less sharp than before.
+/// After about ten minutes the lower sharpness is the usual one.
 inline constexpr double focus_adaptation = 600;
 
 struct WatchParams {
   double frozen_time = 2;  ///< seconds, 0 or more
 };
 
-/// What a watch sees of a frame. Figures are in 8-bit steps, except brightness.
+/// The figures of a frame that a watch reads. They are in 8-bit steps, except brightness.
 struct Look {
   std::uint64_t step = 0;  ///< ns since the frame before
   std::uint64_t time = 0;  ///< any label of the frame; returned in Change::since
@@ -67,9 +69,9 @@ struct Change {
 /// Follows one camera.
 class Watch {
  public:
-  /// Looks at the next frame; returns what begins and ends.
+  /// Reads the next frame; returns the conditions that begin and end.
   std::vector<Change> look(const Look& look, const WatchParams& params);
-  /// Ends what is on, and forgets all frames.
+  /// Ends the conditions that are on, and forgets all frames.
   std::vector<Change> end();
 
  private:
@@ -79,9 +81,9 @@ class Watch {
     bool on = false;
     double value = 0;
     std::uint64_t since = 0;
-    std::optional<Time> changing;  ///< since when the value speaks for a change
+    std::optional<Time> changing;  ///< since when the value has been beyond its limit
     std::uint64_t changing_since = 0;
-    Time spoke = 0;  ///< when it last did
+    Time spoke = 0;  ///< when it was last beyond its limit
   };
   /// The running mean that the focus is relative to.
   struct Usual {

@@ -108,8 +108,8 @@ class CpuIntegral final : public Integral {
     }
   }
 
-  /// Writes the sums of a strip plus the row of the table above it (`carry`), which then becomes the last row of the
-  /// strip.
+  /// Writes the sums of a strip plus the row of the table above it (`carry`).
+  /// Then `carry` becomes the last row of the strip.
   template <typename Sum, typename Out, typename Carry>
   void add_rows(const cv::Mat& sums, std::vector<Carry>& carry, std::uint8_t* out, std::ptrdiff_t pitch) const {
     const int first = plan_.padded ? 0 : 1, count = sums.cols - first;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Summed-area tables. The frame is divided into tiles, a block each. Every tile takes two steps:
+// Summed-area tables. The frame is divided into tiles, a block each. There are two steps for every tile:
 //
 //   1. sum:    the sums of its rows, of its columns, and of all its samples go to scratch memory (cuda_sum_tile.cuh).
 //   2. write:  it adds up the sums of the tiles before it (cuda_add_up.cuh), and writes its entries
@@ -17,7 +17,7 @@
 // of padded tables, and of tables whose rows may begin inside a sector of memory, overlap by eight columns
 // (cuda_store.cuh).
 //
-// A frame is one launch. One block takes both steps of a tile, or two blocks take one step each (cuda_tables.cu).
+// A frame is one launch. One block does both steps of a tile, or two blocks do one step each (cuda_tables.cu).
 //
 // Where to change what
 //   another sample type    SampleQuad (cuda_quads.cuh): arithmetic; load_rows(), put_quad() (cuda_load.cuh);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Adding up the sums of other tiles: what must be known before tile (x, y) is written.
+// Adding up the sums of other tiles, which are needed before tile (x, y) is written.
 //
 //             +---------+---------+---------+
 //             | corner  | corner  | above   |   corner: sums of all tiles left above (job.totals)
@@ -44,9 +44,8 @@ struct SumChunk {
   }
 };
 
-/// Adds up the sums of other tiles: shared.left; shared.above, of which warp w adds up the tiles w, w + warps, …;
-/// shared.corners, in the same way; shared.starts, the sum of each warp's part of shared.left. All loads of a round are
-/// in flight at once.
+/// Adds up the sums of other tiles: shared.left; shared.above and shared.corners, where warp w adds up the tiles w, w +
+/// warps, …; and shared.starts, the sum of each warp's part of shared.left. All loads of a round are in flight at once.
 template <bool together, typename T, bool squared, typename Sum, int R>
 __device__ __forceinline__ void add_up(const Job& job, const Tile& tile, std::uint32_t mark,
                                        Shared<T, squared, Sum, R>& shared) {
@@ -82,7 +81,7 @@ __device__ __forceinline__ void add_up(const Job& job, const Tile& tile, std::ui
     LineChunk lines[tiles_left];
     ColumnChunk columns[tiles_above][chunks];
     LineSum totals[tiles_above];
-    // What a lane does not need is zero; the rest is missing, and loaded until it is there.
+    // Chunks that a lane does not need are set to zero. The others are set to missing, and loaded until they are there.
 #pragma unroll
     for (int n = 0; n < tiles_left; ++n) lines[n].set(first_left + n * beside < tile.x, mark);
 #pragma unroll

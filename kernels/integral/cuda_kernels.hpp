@@ -12,7 +12,8 @@ struct TablesKernel {
   int shared_bytes = 0;
 };
 
-/// The kernel for these samples and sums. `rows`: of a warp, as make_schedule() chose them; the most if not `together`.
+/// The kernel for these samples and sums. `rows`: of a warp, as make_schedule() chose them;
+/// the largest number if not `together`.
 /// `together`: each block sums a tile and writes it.
 TablesKernel tables_kernel(int sample_bytes, bool squared, SumType type, int rows, bool together);
 

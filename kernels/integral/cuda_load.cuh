@@ -29,7 +29,7 @@ using QuadWord = std::conditional_t<sizeof(T) == 1, std::uint32_t, uint2>;
 template <typename T>
 using RowWords = std::uint32_t[sizeof(T)][tile_width / 4];
 
-/// Puts four samples into quad `at` of a row.
+/// Stores four samples in quad `at` of a row.
 template <typename T>
 __device__ __forceinline__ void put_quad(const std::uint32_t (&samples)[4], int at, RowWords<T>& row) {
   if constexpr (sizeof(T) == 1) {
@@ -80,7 +80,7 @@ __device__ __forceinline__ void load_pixels(const unsigned char* from, std::uint
     words[4 * v] = four.x, words[4 * v + 1] = four.y, words[4 * v + 2] = four.z, words[4 * v + 3] = four.w;
   }
 }
-/// Loads four pixels of three bytes, and takes them apart: a word each, whose last byte is not used.
+/// Loads four pixels of three bytes and splits them into a word each. The last byte of a word is not used.
 __device__ __forceinline__ void load_triples(const unsigned char* from, std::uint32_t (&words)[4]) {
   const auto* const at = reinterpret_cast<const std::uint32_t*>(from);
   const std::uint32_t a = __ldg(at), b = __ldg(at + 1), c = __ldg(at + 2);
@@ -133,7 +133,7 @@ __device__ __forceinline__ void unpack_pixels(const Job& job, int x, int y, int 
 }
 
 /// Loads R rows of a tile for a warp, from column `x` (a multiple of 4) and row `y` on. `rows`: the warp's part of
-/// shared memory, which unpacked samples pass through. `pixels`: has the code for aligned pixels.
+/// shared memory, for unpacked samples. `pixels`: include the code for aligned pixels.
 template <bool pixels, typename T, int R>
 __device__ __forceinline__ void load_rows(const Job& job, int x, int y, int lane, RowWords<T> (&rows)[R],
                                           LaneSamples<T, R>& into) {

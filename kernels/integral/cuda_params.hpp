@@ -27,8 +27,8 @@ inline constexpr int tile_overlap = 8;
 /// Where the rows of a table (without the zero column) begin, relative to sectors of 32 bytes.
 enum class RowAlignment : std::uint8_t {
   aligned,  ///< every row begins with a sector
-  /// Row y begins (y + 1) % 4 entries of four bytes behind a word of 16 bytes. Padded tables with tight rows of 4n + 1
-  /// entries are so.
+  /// Row y begins (y + 1) % 4 entries of four bytes behind a word of 16 bytes.
+  /// This is so in padded tables with tight rows of 4n + 1 entries.
   stepped,
   other,
 };
@@ -47,7 +47,7 @@ struct Job {
   bool whole_quads;      ///< rows end with a whole quad
   int shift, max_value;  ///< see sample_of()
   int width, height;     ///< samples
-  int zero_line;  ///< 1: padded. Row y of the tiles holds samples of row y − 1; column x goes to entry x + 1. Else 0
+  int zero_line;  ///< 1: padded. Row y of the tiles holds samples of row y − 1; column x is stored in entry x + 1. Else 0
   int tiles_x, tiles_y, first_tile;
   int overlap;    ///< columns at the left of a tile that belong to the tile before it: 0 or tile_overlap
   int tile_step;  ///< columns from a tile to the next: tile_width − overlap
@@ -77,9 +77,9 @@ struct KernelParams {
   int blocks() const { return ahead == 0 ? tiles : 2 * tiles; }
 };
 
-/// What a block does. Either each sums a tile and writes it, or, in the order of blocks: `ahead` tiles are summed; then
-/// one is summed and one is written in turn; then the remaining tiles are written. A block needs sums of blocks with
-/// smaller numbers only.
+/// The work of a block. Either each block sums a tile and writes it. Or, in the order of blocks: `ahead` tiles are
+/// summed; then tiles are summed and written in turn; then the remaining tiles are written. A block needs only sums of
+/// blocks with smaller numbers.
 struct Turn {
   bool sums, writes;
   int tile;  ///< number of the tile

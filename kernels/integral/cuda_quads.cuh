@@ -79,8 +79,8 @@ struct alignas(sizeof(Sum) < 4 ? 8 : 16) ColumnSums {
   Sum of[4];
 };
 
-/// For N rows: before[n][q] = the sum of all samples of row n in front of this lane's quad q. All first quads of the
-/// lanes come before the second quads. `own` holds the sums of this lane's quads.
+/// For N rows: before[n][q] = the sum of all samples of row n before this lane's quad q. The first quads of all lanes
+/// come before all second quads. `own` holds the sums of this lane's quads.
 template <typename T, bool squared, int N, typename LineSum>
 __device__ __forceinline__ void exclusive_sums(const LineSum (&own)[N][2], int lane, LineSum (&before)[N][2]) {
   if constexpr (sizeof(T) == 1 && !squared) {  // 32 lanes × 4 × 255 fit 16 bits: one scan serves both quads

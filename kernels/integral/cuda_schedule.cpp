@@ -6,7 +6,7 @@
 namespace cudavision::integral {
 namespace {
 
-/// The size of the frame for the choices in cuda_tuning.hpp: tiles of 256 × 64 entries in all its tables.
+/// The size of the frame as cuda_tuning.hpp counts it: tiles of 256 × 64 entries in all its tables.
 long count_tiles(const Plan& plan, const std::vector<int>& tables) {
   long tiles = 0;
   for (int i : tables)
@@ -40,7 +40,8 @@ bool unpacks(const Plan& plan, const std::vector<int>& tables) {
   });
 }
 
-/// Tiles that are summed before the first is written: at least a row of tiles, for which the first tile written waits.
+/// Tiles that are summed before the first is written: at least a row of tiles,
+/// because the first tile written waits for it.
 int choose_ahead(const KernelParams& params) {
   int ahead = tuning.ahead;
   for (int i = 0; i < params.count; ++i)

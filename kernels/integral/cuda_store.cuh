@@ -35,9 +35,9 @@ __device__ __forceinline__ void store_aligned(std::uint32_t* row, int lane, cons
            make_uint4(sums[4 * q], sums[4 * q + 1], sums[4 * q + 2], sums[4 * q + 3]));
 }
 
-/// Stores a row. Each lane gets the quad that is 4 · quads + odd entries behind its own, as that begins a sector.
-/// `quads` (0 or 1) and `odd` (0 … 3) are constants once this is inlined. All lanes call this, as they exchange
-/// entries.
+/// Stores a row. Each lane gets the quad that lies 4 · quads + odd entries behind its own, because that quad begins a
+/// sector. `quads` (0 or 1) and `odd` (0 … 3) are constants after inlining. All lanes must call this,
+/// because they exchange entries.
 __device__ __forceinline__ void store_shifted(int quads, int odd, const Stored& stored, std::uint32_t* row, int lane,
                                               const std::uint32_t (&sums)[8]) {
   std::uint32_t entries[2][4];

@@ -24,8 +24,8 @@ struct Shared {
   using ColumnSum = typename SampleQuad<T, squared>::ColumnSum;
   RowWords<T> words[warps][R];                           ///< samples of the tile
   ColumnSums<ColumnSum> columns[warps][tile_width / 4];  ///< sums of the columns of each warp
-  /// Sums of the columns of the tiles above, of which each warp adds up some; then the sums of all columns above each
-  /// warp; then a row of entries of each warp.
+  /// First the sums of the columns of the tiles above (each warp adds up some of these tiles); then the sums of all
+  /// columns above each warp; then a row of entries of each warp.
   ColumnSums<LineSum> above[warps][tile_width / 4];
   alignas(16) LineSum left[warps][R];  ///< sums of the rows to the left of the tile
   Sum starts[warps], corners[warps];
@@ -66,8 +66,8 @@ __device__ __forceinline__ void sum_tile(const Job& job, const Tile& tile, std::
   using Samples = SampleQuad<T, squared>;
   using LineSum = typename Samples::LineSum;
   using ColumnSum = typename Samples::ColumnSum;
-  // Sums of columns in a word of memory. Two sums of bytes share one, of which the second has the mark: 128 rows × 255
-  // fit 15 bits.
+  // Sums of columns in a word of memory. Two sums of bytes share a word,
+  // and the second one has the mark: 128 rows × 255 fit 15 bits.
   using Word = std::conditional_t<sizeof(ColumnSum) == 2, std::uint32_t, ColumnSum>;
   constexpr int together = sizeof(Word) / sizeof(ColumnSum);
   static_assert(sizeof(ColumnSum) != 2 || warps * R * 255 < 1 << 15, "the top bit of two sums of columns is the mark");

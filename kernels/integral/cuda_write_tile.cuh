@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The write pass: the entries of a tile. A warp holds the row of the table above its own rows in registers, and goes
-// down its R rows:
+// The write pass: the entries of a tile. A warp holds the row of the table above its own rows in registers, and
+// computes its R rows downwards:
 //
 //   S(x, y) = S(x, y − 1) + left(y) + the samples of row y in the tile, from its first column to x
 //
@@ -13,9 +13,9 @@
 
 namespace cudavision::integral {
 
-/// Goes down the rows of a warp, `together` at once (their scans overlap), and calls store(r, inside) for each. r
-/// counts from 0 to together − 1; `inside` is false below the table. At the call `sums` holds the entries of the row,
-/// and `out` is its address.
+/// Computes the rows of a warp downwards, `together` at once (their scans overlap), and calls store(r, inside) for
+/// each. r counts from 0 to together − 1; `inside` is false below the table. During the call, `sums` holds the entries
+/// of the row, and `out` is its address.
 template <int together, typename T, bool squared, typename Sum, int R, typename Store>
 __device__ __forceinline__ void for_rows(const Job& job, int rows, int warp, int lane, Sum (&sums)[8],
                                          unsigned char*& out, Shared<T, squared, Sum, R>& shared, Store store) {
@@ -50,7 +50,7 @@ __device__ __forceinline__ void for_rows(const Job& job, int rows, int warp, int
   }
 }
 
-// One long function: split further, the compiler orders its instructions differently.
+// One long function, because the compiler orders instructions differently (and worse) if it is split further.
 /// The samples of the tile, and the sums of its columns, are in shared memory. `together`: the block has summed the
 /// tile, too.
 template <bool together, typename T, bool squared, typename Sum, int R>
@@ -65,7 +65,7 @@ __device__ __forceinline__ void write_tile(const KernelParams& p, const Job& job
   if (together) cuda::let_next_start();
 
   // 3. The row of the table above this warp's first row. First the sums of the columns above each warp: each thread
-  //    goes down a column.
+  // adds up one column downwards.
   if (threadIdx.x < tile_width) {
     using LineSum = typename SampleQuad<T, squared>::LineSum;
     const int quad = threadIdx.x / 4, column = threadIdx.x % 4;
@@ -103,7 +103,7 @@ __device__ __forceinline__ void write_tile(const KernelParams& p, const Job& job
     for (int i = 0; i < 8; ++i) sums[i] += before[i / 4];
   }
 
-  // 4. Go down the rows and store them, by the type and the alignment of the table.
+  // 4. Compute the rows downwards and store them, by the type and the alignment of the table.
   const int rows = min(R, job.height + job.zero_line - y);
   constexpr bool wide = sizeof(Sum) == 8;
   const int entry_bytes = wide && job.type != SumType::f32 ? 8 : 4;
