@@ -60,7 +60,7 @@ cudaError_t copy_plane(const Plane& from, const Plane& to, const PlaneExtent& ex
                            stream);
 }
 
-/// Copies a plane that is only partly page-locked, by way of other memory. Waits until the copy is done.
+/// Copies a plane that is only partly page-locked through other memory. Waits until the copy is done.
 cudaError_t copy_mixed_plane(const Plane& from, const Plane& to, const PlaneExtent& extent, cudaMemcpyKind kind,
                              CUstream stream) {
   std::vector<char> memory(extent.row_bytes * std::size_t(extent.rows));

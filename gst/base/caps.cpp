@@ -224,11 +224,11 @@ bool is_ours(GstPad* pad) {
   return ours;
 }
 
-/// Set while this thread asks for the memory that other branches take. Elements of this plugin in those would ask the
-/// same again.
+/// Set while this thread asks which memory other branches accept.
+/// Otherwise elements of this plugin in these branches would ask the same again.
 thread_local bool asks_branches = false;
 
-/// Whether all branches of an element take some of these caps.
+/// Whether all branches of an element accept some of these caps.
 bool branches_take(GstPad* sink, const HeldCaps& caps) {
   asks_branches = true;
   const HeldCaps taken(gst_pad_query_caps(sink, caps.get()));
@@ -236,10 +236,10 @@ bool branches_take(GstPad* sink, const HeldCaps& caps) {
   return !gst_caps_is_empty(taken.get());
 }
 
-/// Whether frames of `cuda` (taken), in CUDA memory, can come to a sink pad without a conflict between branches: goes
-/// upstream, and at each element with several branches asks whether all of them take such frames. If in doubt, false:
-/// elements with several inputs may mix memories, and branches above an element that makes CUDA memory are asked, too.
-/// (A query does not tell where CUDA memory begins, because it ends at pads with fixed caps.)
+/// Whether frames of `cuda` (taken), in CUDA memory, can come to a sink pad without a conflict between branches. It
+/// goes upstream, and asks at each element with several branches whether all of them accept such frames. If in doubt,
+/// it returns false: elements with several inputs may mix memories, and branches above an element that makes CUDA
+/// memory are asked, too. (A query does not tell where CUDA memory begins, because it ends at pads with fixed caps.)
 bool way_takes_cuda(GstPad* sink, HeldCaps cuda) {
   for (guint i = 0; i < gst_caps_get_size(cuda.get()); ++i)
     gst_structure_remove_field(gst_caps_get_structure(cuda.get(), i),

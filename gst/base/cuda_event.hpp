@@ -9,7 +9,7 @@
 
 namespace cudavision {
 
-/// A CUDA event: a mark in a stream that other streams and the host can wait for. It may be recorded again and again.
+/// A CUDA event: a mark in a stream that other streams and the host can wait for. It may be recorded several times.
 class CudaEvent {
  public:
   /// The context must be current.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // How elements pass on memory that the GPU still writes. It depends on the version of GStreamer's CUDA library:
 //
-//   since 1.24  Memory has a stream. What is submitted there is in order with the memory's writers and readers, in all
-//               elements.
+//   since 1.24  Memory has a stream. Work that is submitted there is in order with the memory's writers
+//   and readers, in all elements.
 //   1.22        Memory has no stream, and elements pass on finished memory. Elements of this plugin, which find each
 //               other by handover_api() in allocation queries, pass on unfinished memory together with an event.
 //
@@ -46,7 +46,7 @@ class Stream {
     if (offered == stream_) gst_clear_cuda_stream(&offered);
     return offered;
   }
-  /// Goes over to `stream` (taken). All work must be done.
+  /// Changes to `stream` (taken). All work must be done.
   void change_to(GstCudaStream* stream) {
     gst_clear_cuda_stream(&stream_);
     stream_ = stream;
@@ -56,14 +56,14 @@ class Stream {
   void wait_for_writer(GstCudaMemory* memory) const {
     GstCudaStream* stream = gst_cuda_memory_get_stream(memory);
     if (!stream || stream == stream_) return;
-    // GST_CUDA_MEMORY_TRANSFER_NEED_SYNC does not tell whether that is necessary: another reader clears it before it
-    // waits.
+    // GST_CUDA_MEMORY_TRANSFER_NEED_SYNC does not tell whether this is necessary,
+    // because another reader clears it before it waits.
     if (memory->context == context_)
       put_in_order(gst_cuda_stream_get_handle(stream), handle(), event_);
     else
       wait_for_peer(memory->context, gst_cuda_stream_get_handle(stream));
   }
-  /// Whether the next writer of the memory comes after the work of this stream by itself.
+  /// Whether the next writer of the memory comes after the work of this stream anyway.
   bool precedes_next_writer(GstCudaMemory* memory) const { return gst_cuda_memory_get_stream(memory) == stream_; }
   /// Makes the next writer of the memory follow the work of this stream so far. Returns false if that is not possible.
   bool hold_up_next_writer(GstCudaMemory* memory) const {
@@ -78,8 +78,8 @@ class Stream {
       put_in_order(gst_cuda_stream_get_handle(stream), handle(), event_);
   }
   bool can_hand_over(bool) const { return true; }
-  /// For memory that goes on as it came: makes sure that nobody reads it before its writer is done. Returns false if
-  /// that is not possible.
+  /// For memory that is passed on unchanged: makes sure that nobody reads it before its writer is done.
+  /// Returns false if that is not possible.
   bool pass_on(GstCudaMemory*, bool) const { return true; }
   /// Lets others find out when the work of this stream on the memory is done. Returns false if that is not possible.
   bool hand_over(GstCudaMemory* memory, bool) const {

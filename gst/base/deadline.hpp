@@ -8,8 +8,7 @@
 
 namespace cudavision {
 
-/// Calls a function in a thread of its own when a time has come, unless the time was moved before. The function may
-/// block.
+/// Calls a function in a thread of its own at a given time, unless the time was changed before. The function may block.
 class Deadline {
  public:
   using Clock = std::chrono::steady_clock;

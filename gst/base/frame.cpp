@@ -9,14 +9,14 @@ namespace cudavision {
 
 bool video_from_caps(GstVideoInfo& video, const GstCaps* caps) {
   if (!gst_video_info_from_caps(&video, caps)) return false;
-  if (GST_VIDEO_INFO_WIDTH(&video) <= 0 || GST_VIDEO_INFO_HEIGHT(&video) <= 0) return false;  // which GStreamer accepts
+  if (GST_VIDEO_INFO_WIDTH(&video) <= 0 || GST_VIDEO_INFO_HEIGHT(&video) <= 0) return false;  // GStreamer accepts these
   replace_meaningless_numbers(video);
   return true;
 }
 
 void replace_meaningless_numbers(GstVideoInfo& video) {
   if (video.par_n <= 0 || video.par_d <= 0) video.par_n = video.par_d = 1;
-  // Read as integers, because reading an enum with a value that it does not have is undefined behaviour.
+  // Reads integers, because reading an enum with a value that it does not have is undefined behaviour.
   const auto drop = [](auto& field, auto last) {
     int value;
     static_assert(sizeof value == sizeof field);

@@ -15,7 +15,7 @@ namespace cudavision {
 /// Reads caps of raw video, and replaces meaningless numbers. Returns false if the caps are not of raw video, or of no
 /// pixel.
 bool video_from_caps(GstVideoInfo& video, const GstCaps* caps);
-/// Replaces numbers without a meaning, which gst_video_info_from_caps() accepts: those in a colorimetry ("9:9:9:9")
+/// Replaces numbers without a meaning, which gst_video_info_from_caps() accepts: in a colorimetry ("9:9:9:9") they
 /// become "unknown", and a pixel aspect ratio of 0 becomes 1/1.
 void replace_meaningless_numbers(GstVideoInfo& video);
 
@@ -66,7 +66,7 @@ class MappedFrame {
   bool has_copies() const { return !copies_.empty(); }
 
  private:
-  /// A copy that stands for a plane of another layout.
+  /// A copy that replaces a plane of another layout.
   struct Copy {
     int plane;  // its index
     Plane original;

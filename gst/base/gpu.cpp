@@ -85,13 +85,13 @@ Status probe(int device_id) {
 }  // namespace
 
 struct Gpu::State {
-  /// Guards `context` and the three members after it: neighbours and the application ask for the context, and offer
-  /// theirs, in their own threads; so do neighbours that ask for a pool. The streaming thread, which alone changes
-  /// `stream`, reads it without the lock.
+  /// Guards `context` and the three members after it. Neighbours and the application ask for the context, offer their
+  /// own, and ask for a pool, all in their own threads. Only the streaming thread changes `stream`;
+  /// it reads it without the lock.
   mutable std::mutex mutex;
   GstCudaContext* context = nullptr;
-  /// While the thread `asking` asks neighbours, bins and the application for a context: where to store what they offer
-  /// to it.
+  /// While the thread `asking` asks neighbours, bins and the application for a context:
+  /// where to store the context that they offer.
   GstCudaContext** asked_for = nullptr;
   std::thread::id asking;
   std::unique_ptr<Stream> stream;
@@ -156,7 +156,8 @@ Status Gpu::open(GstElement* element, int device_id) {
   }
   GstCudaContext* context = state_->ref_context();
   if (!context) {
-    // Answers arrive by set_context() in this thread, and go to `context`, which libgstcuda reads without our lock.
+    // Answers arrive by set_context() in this thread, and are stored in `context`,
+    // which libgstcuda reads without our lock.
     state_->ask(&context);
     gst_cuda_ensure_element_context(element, device_id, &context);
     state_->ask(nullptr);

@@ -50,7 +50,7 @@ bool configure(GstBufferPool* pool, GstCaps* caps, guint size, guint min_buffers
   if (gst_buffer_pool_has_option(pool, GST_BUFFER_POOL_OPTION_VIDEO_META))
     gst_buffer_pool_config_add_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META);
   if (gst_buffer_pool_set_config(pool, config)) return true;
-  config = gst_buffer_pool_get_config(pool);  // what the pool made of it
+  config = gst_buffer_pool_get_config(pool);  // as the pool changed it
   if (gst_buffer_pool_config_validate_params(config, caps, size, min_buffers, max_buffers))
     return gst_buffer_pool_set_config(pool, config);
   gst_structure_free(config);

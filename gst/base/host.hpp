@@ -30,10 +30,10 @@ class ObjectLock {
 
 /// Posts an error message.
 void post_error(GstElement* element, const Status& status);
-/// The text of a status as valid UTF-8. It may quote a property that is not.
+/// The text of a status as valid UTF-8. A status may quote a property that is not valid UTF-8.
 std::string message_text(const Status& status);
 
-/// The parts that all elements share, whichever GStreamer class they derive from: the choice of a backend with its
+/// The parts that all elements share, independent of their GStreamer base class: the choice of a backend with its
 /// properties, the CUDA context, pools of frames, errors. For any thread, unless stated otherwise.
 class Host {
  public:
@@ -57,8 +57,8 @@ class Host {
   bool uses_cuda() const { return uses_cuda_; }
   /// The backend in use since the state READY.
   Backend backend() const { return uses_cuda_ ? Backend::cuda : Backend::cpu; }
-  /// Whether this element is to go over to the CUDA context of a device buffer of another context. Not if it was told
-  /// to use another device: then it copies the frame.
+  /// Whether this element must change to the CUDA context of a device buffer of another context. It does not if it was
+  /// told to use another device; then it copies the frame.
   bool follows(GstBuffer* buffer) const;
   /// Frames that may wait in the element until the GPU has done their work.
   guint async_depth() const { return async_depth_; }
@@ -98,8 +98,8 @@ class Host {
   /// The table with specs of its own, to be installed in a class: a spec belongs to one class.
   static std::vector<Property<Settings>> new_properties();
   static const std::vector<Property<Settings>>& properties();
-  /// Called after a property was set. Refuses a value out of range, and warns of a change that takes effect only when
-  /// the element starts again. Takes the object lock.
+  /// Called after a property was set. Refuses a value out of range, and warns about a change that takes effect only
+  /// when the element starts again. Takes the object lock.
   void changed(const Property<Settings>& property);
   GstBufferPool* new_pool(GstCaps* caps, guint min_buffers, guint max_buffers, guint* size,
                           GstAllocator** allocator) const;

@@ -10,7 +10,7 @@
 
 namespace cudavision {
 
-/// A sink pad as the current frame finds it, with the committed settings of the pad.
+/// The state of a sink pad for the current frame, with the committed settings of the pad.
 template <typename PadSettings>
 struct SettledInput : MixerInput {
   PadSettings settings;
@@ -24,8 +24,8 @@ struct SettledInput : MixerInput {
 ///   static void apply(GstAggregator*, const Settings&);          called after each commit, without the object lock
 ///   static PictureSize natural_size(const Settings&, const Inputs&, int par_n, int par_d);
 ///   static MixerLayout lay_out(const Settings&, const Inputs&, const GstVideoInfo& output);
-/// The last two are those of MixerSettings. All values that the property ranges allow must be valid, because settings
-/// are not checked later.
+/// The last two implement MixerSettings. All values that the property ranges allow must be valid,
+/// because settings are not checked later.
 template <typename E>
 class MixerElement {
   using Object = SettledObject<cudavision_mixer_get_type, GstCudaVisionMixer, GstCudaVisionMixerClass, E>;

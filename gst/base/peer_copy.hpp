@@ -9,7 +9,8 @@
 namespace cudavision {
 
 /// Copies all planes from one CUDA context to another, which may be of another device. The GPUs exchange them directly
-/// if the hardware can and peer access is enabled, which libgstcuda does; else the driver copies through system memory.
+/// if the hardware can and peer access is enabled (libgstcuda enables it).
+/// Otherwise the driver copies through system memory.
 /// Errors: resource.
 Status copy_from_peer(GstCudaContext* peer, const Image& from, GstCudaContext* own, const Image& to, CUstream stream);
 

@@ -5,9 +5,9 @@
 //   pool of an element ──free──▶ kept blocks of the context ──take──▶ pool of the same or another element
 //                                      └── the oldest, beyond the bound ──▶ cudaFreeHost()
 //
-// Kept blocks hold no reference to their context. They are freed when it is disposed of, by a weak reference: then the
-// CUDA context still exists and can be made current, whoever owns it. (When the data of a GObject is destroyed, it does
-// not exist any more.)
+// Kept blocks hold no reference to their context. A weak reference frees them when the context is disposed of. At that
+// time the CUDA context still exists and can be made current, whoever owns it. (When the data of a GObject is
+// destroyed, the context does not exist any more.)
 #include "gst/base/pinned_blocks.hpp"
 
 #include <map>
@@ -23,8 +23,8 @@
 namespace cudavision {
 namespace {
 
-/// Bytes that are kept for each context: 32 frames of 1080p RGBA, or 8 frames of 4K RGBA, which is what the pools of a
-/// few elements hold. No other program can use them, not even by swapping. Not measured.
+/// Bytes that are kept for each context: 32 frames of 1080p RGBA, or 8 frames of 4K RGBA, as much as the pools of a few
+/// elements hold. No other program can use them, not even by swapping. Not measured.
 constexpr gsize most_kept = gsize(256) << 20;
 /// Sizes are rounded up to this, so that small frames of different sizes can share blocks, and lists of blocks stay
 /// short.
@@ -124,7 +124,7 @@ cudaError_t take_pinned_block(GstCudaContext* context, gsize bytes, PinnedBlock*
   block->bytes = bytes;
   cudaError_t error = cudaHostAlloc(&block->data, bytes, cudaHostAllocPortable);
   if (error == cudaErrorMemoryAllocation)
-    if (const Blocks blocks = remove_all(context); !blocks.empty()) {  // they may be what is missing
+    if (const Blocks blocks = remove_all(context); !blocks.empty()) {  // perhaps they use the memory that is missing
       free_all(blocks);
       error = cudaHostAlloc(&block->data, bytes, cudaHostAllocPortable);
     }

@@ -11,7 +11,7 @@ namespace cudavision {
 /// Page-locked system memory, for the CPU and all CUDA contexts. Begins at a page.
 struct PinnedBlock {
   void* data;
-  gsize bytes;  ///< as allocated, which may be more than was asked for
+  gsize bytes;  ///< as allocated; may be more than requested
 };
 
 /// Makes a block of at least `bytes`: a block that was given back, if one fits, or a new one. Returns CUDA's error if

@@ -60,22 +60,22 @@ class Processor {
   virtual bool passes_through() const { return false; }
   /// Whether finished() adds metas to the buffer.
   virtual bool adds_metas() const { return false; }
-  /// Whether finished() needs what the GPU computed. If not, it is called as soon as the work is submitted.
+  /// Whether finished() needs results of the GPU. If not, it is called as soon as the work is submitted.
   virtual bool reads_results() const { return true; }
-  /// The number of frames whose results are kept. If it is more than 1, finished() is called after at most as many
-  /// submit(), and frames to which it adds no metas go on before.
+  /// The number of frames whose results are kept. If it is more than 1, finished() is called at most so many submit()
+  /// later, and frames that get no metas are pushed before.
   virtual int results_kept() const { return 1; }
 
-  /// (transfer full) If data other than video goes out: the buffer for the next frame, which submit() fills. Errors:
-  /// resource.
+  /// (transfer full) If data other than video is sent: the buffer for the next frame,
+  /// which submit() fills. Errors: resource.
   virtual Result<GstBuffer*> new_output() { return nullptr; }
 
   /// Reads job.src and writes every sample of job.dst. On CUDA it may return before the work is done. Errors: resource.
   virtual Status submit(const FrameJob& job) = 0;
   /// Called once for each submit(), in order, when its work is done (see reads_results() and results_kept()).
   virtual void finished(const FrameReport&) {}
-  /// Upstream says with a GAP event that no frame comes until this running time. Called when all frames before it are
-  /// finished.
+  /// Called if upstream says with a GAP event that no frame comes until this running time.
+  /// Called when all frames before it are finished.
   virtual void passed(GstClockTime, GstElement*) {}
   /// Ends a run of frames. State of earlier frames must not affect later ones, except after Interruption::discont.
   /// Results so far may be posted.

@@ -67,8 +67,8 @@ namespace detail {
 Status check_range(const GParamSpec* spec, guint value) {
   const GParamSpecUInt* range = G_PARAM_SPEC_UINT(spec);
   if (value >= range->minimum && value <= range->maximum) return {};
-  // GStreamer adds 2^32 to a negative number that it reads for an unsigned property. Which of the two was written is
-  // not known.
+  // GStreamer adds 2^32 to a negative number that it reads for an unsigned property.
+  // So either number may have been written.
   const std::string text = (value > G_MAXINT ? std::to_string(gint(value)) + " or " : "") + std::to_string(value);
   return Status::settings(spec->name + (" is " + text) + ": it must be " + number_text(range->minimum) + " to " +
                           number_text(range->maximum));

@@ -24,9 +24,9 @@ inline constexpr GParamFlags uncontrolled_property = GParamFlags(playing_propert
 inline constexpr GParamFlags null_property = GParamFlags(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS);
 
 // Specs of numbers. All values in their ranges are valid, so tools can rely on the ranges. GLib's own specs hide a
-// value out of range from the element, and print it as it is stored (an unsigned -3 as 4294967293). These specs let it
-// through to the element, where check_ranges() refuses it: at start with an error, while playing with a warning. "{}"
-// in a blurb becomes the range: "0 to 255".
+// value out of range from the element, and print it as it is stored (an unsigned -3 as 4294967293). These specs pass it
+// to the element, and check_ranges() refuses it: at start with an error, while playing with a warning. "{}" in a blurb
+// becomes the range: "0 to 255".
 GParamSpec* uint_property(const char* name, const char* nick, const std::string& blurb, guint least, guint most,
                           guint initial);
 GParamSpec* int_property(const char* name, const char* nick, const std::string& blurb, int least, int most, int initial,
@@ -53,8 +53,8 @@ struct Property {
   std::variant<guint S::*, guint64 S::*, int S::*, double S::*, bool S::*, std::string S::*, NumberList S::*> member;
   void (*implies)(S&) = nullptr;           ///< the change that setting this property makes to others
   const char* implied_property = nullptr;  ///< the property that `implies` changes
-  /// Of a property that chooses the values of others: all settings for the value that it has in S. Those that were set
-  /// by hand stay.
+  /// For a property that chooses the values of others: returns all settings for the value that it has in S.
+  /// Values that were set explicitly stay.
   S (*preset)(const S&) = nullptr;
 };
 
@@ -98,8 +98,8 @@ void get_property(const S& settings, const Property<S>& property, GValue* value)
   std::visit([&](auto member) { detail::to_value(settings.*member, value); }, property.member);
 }
 
-/// Copies the value of one property. Returns whether it was another one. (Not inlined: GCC 14 would warn of members
-/// that S does not have.)
+/// Copies the value of one property. Returns whether it was another one. (Not inlined:
+/// GCC 14 would warn about members that S does not have.)
 template <typename S>
 [[gnu::noinline]] bool copy_property(const Property<S>& property, const S& from, S& to) {
   return std::visit(

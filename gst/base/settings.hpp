@@ -8,8 +8,8 @@
 //                                └──────────── revert(), if no plan can be made ──────────────┘
 //
 // Plans are made from the taken settings without the object lock, because that can take long: kernels are loaded, the
-// GPU is waited for. A state also holds which properties g_object_set() has set: a preset leaves their values as they
-// are, whichever is set first.
+// GPU is waited for. A state also records which properties g_object_set() has set. A preset leaves their values as they
+// are, whether it is set before or after them.
 #pragma once
 
 #include <gst/gst.h>
@@ -29,7 +29,7 @@ class SettingsMachine {
  public:
   virtual ~SettingsMachine() = default;
 
-  /// Makes the pending settings the ones for the next plan.
+  /// Makes the pending settings the settings for the next plan.
   virtual void commit() = 0;
   /// Copies the committed settings to make a plan from them.
   virtual void take() = 0;

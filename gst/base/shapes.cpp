@@ -20,7 +20,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// Cuts the text up to `separator` off; the separator is dropped.
+/// Removes the text up to `separator` from `text` and returns it; the separator is dropped.
 std::string_view cut(std::string_view& text, char separator) {
   const auto end = text.find(separator);
   const std::string_view head = text.substr(0, end);

@@ -32,8 +32,8 @@ struct Shape {
   std::vector<double> numbers;  ///< x, y, x, y …
 };
 
-/// Reads the shapes in the text of a property; an empty text has none. Errors: settings, one sentence about what does
-/// not depend on the frame: the syntax, names, too few corners, polygons that cross themselves.
+/// Reads the shapes in the text of a property; an empty text has none. Errors: settings, with one sentence; only what
+/// does not depend on the frame is checked: the syntax, names, too few corners, polygons that cross themselves.
 Result<std::vector<Shape>> parse_shapes(const char* property, ShapeKind kind, const std::string& text);
 
 /// The points of a polygon or a line in a frame; shares are rounded to whole pixels. Errors: settings, if a point is

@@ -75,7 +75,7 @@ void set_context(GstElement* element, GstContext* context) {
 
 // Plans ---------------------------------------------------------------------------------------------------------------
 
-/// Sets GstBaseTransform's passthrough mode as the processor asks for.
+/// Sets GstBaseTransform's passthrough mode as the processor needs it.
 void update_passthrough(GstCudaVisionFilter* self) {
   GstBaseTransform* trans = GST_BASE_TRANSFORM(self);
   const bool passthrough = self->state->processor->passes_through() && self->state->same_memory;
@@ -86,7 +86,7 @@ void update_passthrough(GstCudaVisionFilter* self) {
   gst_base_transform_reconfigure_sink(trans);     // so that upstream asks again whose pool to use
 }
 
-/// Takes the committed settings, and checks them as far as they do not depend on the caps.
+/// Takes the committed settings, and checks what does not depend on the caps.
 Status take_settings(GstCudaVisionFilter* self) {
   {
     const ObjectLock lock(self);

@@ -26,8 +26,8 @@ struct PlanContext {
   /// The processor in use until now, if video and backend are the same, to take its state over; or nullptr.
   Processor* previous;
   const Gpu& gpu;               ///< for Backend::cuda; outlives the processor
-  GstCaps* data;                ///< fixed caps of the data that go out instead of video; or nullptr
-  std::shared_ptr<void>& kept;  ///< what the processors of an element share until it stops; empty at its start
+  GstCaps* data;                ///< fixed caps of the data that are sent instead of video; or nullptr
+  std::shared_ptr<void>& kept;  ///< data that the processors of an element share until it stops; empty at its start
 };
 
 /// How an element processes frames of one geometry.
@@ -40,7 +40,7 @@ struct FilterPlan {
 struct FilterState;
 
 /// The base class of elements that turn a video frame into one of the same format and size, or read a frame and pass it
-/// on. It deals with backends, memories, caps, allocation, metas, regions, interruptions and errors. Its properties are
+/// on. It handles backends, memories, caps, allocation, metas, regions, interruptions and errors. Its properties are
 /// backend, active-backend, cuda-device-id, region, region-margin, region-shape, regions and roi-type.
 ///
 /// A subclass keeps the settings of its own properties, and makes plans from them. Settings are committed together when
@@ -55,7 +55,7 @@ struct GstCudaVisionFilterClass {
 
   /// The subclass's settings.
   SettingsMachine& (*settings)(GstCudaVisionFilter* self);
-  /// Checks the taken settings as far as they do not depend on the format.
+  /// Checks what does not depend on the format in the taken settings.
   Status (*check)(GstCudaVisionFilter* self);
   /// Makes a plan from the taken settings, which check() has accepted. Called with the CUDA context current, and
   /// without the object lock.

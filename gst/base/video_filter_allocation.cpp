@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// GstCudaVisionFilter: allocation of frames, and the CUDA context in which they are.
+// GstCudaVisionFilter: allocation of frames, and their CUDA context.
 #include "gst/base/caps.hpp"
 #include "gst/base/log.hpp"
 #include "gst/base/video_filter_private.hpp"
@@ -8,7 +8,7 @@ namespace cudavision::video_filter {
 
 namespace {
 
-/// Asks upstream for more buffers than the pool in the query has, for those that wait in this element.
+/// Asks upstream for more buffers than the pool in the query has, because frames wait in this element.
 void ask_for_more_buffers(GstQuery* query, guint held) {
   if (held == 0 || gst_query_get_n_allocation_pools(query) == 0) return;
   GstBufferPool* pool;
@@ -63,7 +63,7 @@ gboolean decide_allocation(GstBaseTransform* trans, GstQuery* query) {
 
 namespace {
 
-/// Goes over to the CUDA context of an incoming frame, if that is another one than ours.
+/// Changes to the CUDA context of an incoming frame, if it is not ours.
 Status follow_context(GstCudaVisionFilter* self, GstBuffer* buffer) {
   FilterState& state = *self->state;
   if (!state.host.follows(buffer)) return {};

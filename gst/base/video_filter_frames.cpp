@@ -39,7 +39,7 @@ Result<Processed> process(GstCudaVisionFilter* self, Gpu* gpu, GstBuffer* inbuf,
   std::unique_ptr<FrameBuffer> out;
   if (!gst_base_transform_is_passthrough(GST_BASE_TRANSFORM(self)) && !state.data) {
     out = std::make_unique<FrameBuffer>(transfer, outbuf, state.video, GST_MAP_WRITE);
-    // The next output frame will be no better, so this is no error of the frame alone.
+    // The next output frame would fail, too, so this is not an error of this frame alone.
     if (!out->status().ok())
       return Status::resource("cannot write to a buffer of the output pool: " + out->status().message());
   }
@@ -72,8 +72,7 @@ Result<Processed> process(GstCudaVisionFilter* self, Gpu* gpu, GstBuffer* inbuf,
   return Processed{submitted.value(), transfer.ticket(), std::move(out)};
 }
 
-/// Reports a frame that was processed, or sees to it that it is reported later; decides whether it waits in this
-/// element.
+/// Reports a processed frame now, or arranges that it is reported later. Decides whether it waits in this element.
 /// Errors: resource.
 Status settle(GstCudaVisionFilter* self, Processed processed, GstBuffer* outbuf, const FrameTimes& times) {
   FilterState& state = *self->state;
@@ -137,7 +136,7 @@ GstFlowReturn transform_ip(GstBaseTransform* trans, GstBuffer* buffer) { return 
 
 namespace {
 
-/// Tells the processor until when no frame comes.
+/// Tells the processor up to which time no frame comes.
 void pass_gap(GstBaseTransform* trans, GstEvent* event) {
   GstCudaVisionFilter* self = as_filter(trans);
   FilterState& state = *self->state;

@@ -65,7 +65,7 @@ Rect grown(const Rect& box, double margin) {
 }
 
 #if CUDAVISION_HAVE_ANALYTICS
-/// Adds a detection to a meta, at its place in the picture that is cropped at `origin`.
+/// Adds a detection to a meta, at its position in the picture that is cropped at `origin`.
 bool add_moved_object(GstAnalyticsRelationMeta* meta, const GstAnalyticsODMtd* object, CropOrigin origin,
                       GstAnalyticsODMtd* added) {
   const GQuark type = gst_analytics_od_mtd_get_obj_type(object);
@@ -97,9 +97,9 @@ bool add_copy(GstBuffer* outbuf, GstAnalyticsRelationMeta* meta, GstBuffer* inbu
   return true;
 }
 
-/// Adds what a meta of an uncropped frame holds to the buffer of the cropped picture: detections at their place in the
-/// picture, all other metadata as they are, and the relations between them. A meta cannot be changed afterwards: there
-/// is no function that moves a detection.
+/// Adds the contents of an uncropped frame's meta to the buffer of the cropped picture: detections at their positions
+/// in the picture, all other metadata unchanged, and the relations between them. A meta cannot be changed afterwards:
+/// there is no function that moves a detection.
 void add_moved(GstBaseTransform* trans, GstBuffer* outbuf, GstAnalyticsRelationMeta* from, GstBuffer* inbuf) {
   const CropOrigin origin = crop_origin(inbuf);
   const auto length = guint(gst_analytics_relation_get_length(from));
@@ -135,8 +135,8 @@ gboolean transform_meta(GstBaseTransform* trans, GstBuffer* outbuf, GstMeta* met
   // Video metas do not apply to tables.
   if (state_of(trans).data) return base_class()->transform_meta(trans, outbuf, meta, inbuf);
   // Format and size stay the same, so all metas stay valid. (The base class drops metas that describe memory.) The crop
-  // is the exception: it is applied, and what has a place in the frame moves with it: copy_metadata() moves regions of
-  // interest, which can be changed.
+  // is the exception: it is applied, and metadata with a position in the frame move with it. copy_metadata() moves
+  // regions of interest, because these can be changed.
   if (meta->info->api == GST_VIDEO_CROP_META_API_TYPE) return FALSE;
 #if CUDAVISION_HAVE_ANALYTICS
   if (meta->info->api == GST_ANALYTICS_RELATION_META_API_TYPE && gst_buffer_get_video_crop_meta(inbuf)) {

@@ -102,14 +102,14 @@ namespace {
 
 // Pads ----------------------------------------------------------------------------------------------------------------
 
-/// Drops a frame that ends after the largest time, at which the base class would abort. Called in the upstream thread.
+/// Drops a frame that ends after the largest time, because the base class would abort. Called in the upstream thread.
 GstPadProbeReturn drop_endless(GstPad* pad, GstPadProbeInfo* info, gpointer) {
   const GstBuffer* buffer = GST_PAD_PROBE_INFO_BUFFER(info);
   const guint64 pts = GST_BUFFER_PTS(buffer), duration = GST_BUFFER_DURATION(buffer), most = G_MAXINT64;
   const bool endless =
       GST_CLOCK_TIME_IS_VALID(pts) && (pts > most || (GST_CLOCK_TIME_IS_VALID(duration) && duration > most - pts));
   GstElement* element = gst_pad_get_parent_element(pad);
-  // One warning for a row of such frames.
+  // One warning for a series of such frames.
   if (element && std::exchange(as_mixer_pad(pad)->state->endless, endless) < endless)
     GST_ELEMENT_WARNING(element, STREAM, FORMAT,
                         ("%s: a frame is left out: it ends beyond 2^63 ns", GST_OBJECT_NAME(pad)), (nullptr));

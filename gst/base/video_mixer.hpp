@@ -15,8 +15,8 @@ namespace cudavision {
 struct MixerState;
 struct MixerPadState;
 
-/// The base class of elements that lay the frames of their sink pads over each other. It deals with backends, memories,
-/// caps, allocation, CUDA contexts, errors and request pads; a subclass decides which pad goes where. Its properties
+/// The base class of elements that lay the frames of their sink pads over each other. It handles backends, memories,
+/// caps, allocation, CUDA contexts, errors and request pads. A subclass decides where each pad is shown. Its properties
 /// are backend, active-backend and cuda-device-id.
 struct GstCudaVisionMixer {
   GstVideoAggregator parent;
@@ -31,7 +31,7 @@ struct GstCudaVisionMixerPadClass {
   GstVideoAggregatorPadClass parent_class;
 };
 
-/// A sink pad as the current frame finds it.
+/// The state of a sink pad for the current frame.
 struct MixerInput {
   GstCudaVisionMixerPad* pad;
   GstVideoInfo video;

@@ -68,8 +68,8 @@ gboolean src_query(GstAggregator* agg, GstQuery* query) {
 // Output caps ---------------------------------------------------------------------------------------------------------
 
 /// The caps that downstream accepts and this element can produce, in the order of downstream. They come from a query of
-/// their own: the answer that the base class has is in the order of the template, and downstream may have changed its
-/// mind since.
+/// their own, because the base class's answer is in the order of the template,
+/// and downstream may have changed its answer since.
 GstCaps* update_caps(GstVideoAggregator* vagg, GstCaps*) {
   GstPad* src = GST_AGGREGATOR(vagg)->srcpad;
   // Downstream may leave fields out (the element interlace leaves the framerate out), and the base class wants a subset
@@ -140,7 +140,7 @@ void choose_format(GstCaps*& caps, const std::vector<MixerInput>& inputs) {
     if (prefer_text(caps, "format", name)) break;
   if (wanted.empty()) return;
 
-  // If downstream accepts none of these formats, take its first.
+  // If downstream accepts none of these formats, its first one is used.
   GstStructure* first = gst_structure_copy(gst_caps_get_structure(caps, 0));
   gst_structure_fixate_field(first, "format");
   const char* name = gst_structure_get_string(first, "format");

@@ -11,8 +11,8 @@ namespace cudavision::video_mixer {
 
 namespace {
 
-/// Whether the base class accepts this interlace mode: it must be that of the output, or of the other pads if there is
-/// no output yet.
+/// Whether the base class accepts this interlace mode: it must be the mode of the output,
+/// or of the other pads if there is no output yet.
 bool is_taken(GstCudaVisionMixer* self, GstVideoInterlaceMode mode) {
   const GstVideoInfo& output = GST_VIDEO_AGGREGATOR(self)->info;
   if (is_set(output)) return GST_VIDEO_INFO_INTERLACE_MODE(&output) == mode;
@@ -38,9 +38,9 @@ gboolean apply_caps(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) 
   return base_class()->sink_event(agg, pad, event);
 }
 
-/// Lets the base class accept caps of any interlace mode. It refuses other modes than that of the output or of the
-/// other pads, so the output has the mode of the caps while the base class handles the event. Frames are blended
-/// without regard to fields.
+/// Lets the base class accept caps of any interlace mode. It refuses modes that differ from the mode of the output or
+/// of the other pads. So the output is given the mode of the caps while the base class handles the event. Frames are
+/// blended without regard to fields.
 gboolean take_caps(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) {
   GstCaps* caps;
   gst_event_parse_caps(event, &caps);
@@ -61,7 +61,7 @@ gboolean take_caps(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) {
   return taken;
 }
 
-/// The reason why the base class cannot place a segment in time, at which it would abort; empty if it can.
+/// The reason why the base class cannot place a segment in time (it would abort); empty if it can.
 std::string misplaced(const GstSegment& segment) {
   if (segment.format != GST_FORMAT_TIME)
     return std::string("a stream in ") + gst_format_get_name(segment.format) +
@@ -76,8 +76,8 @@ std::string misplaced(const GstSegment& segment) {
 }
 
 /// The part of a segment whose running time is 0 or more, without the field `offset`; running times stay the same. A
-/// negative pad offset sets `offset`, and then the first frames have a negative running time, at which the base class
-/// aborts. It skips frames before the start of a segment.
+/// negative pad offset sets `offset`. Then the first frames have a negative running time, and the base class aborts. It
+/// skips frames before the start of a segment.
 GstSegment without_offset(GstSegment segment) {
   const guint64 offset = segment.offset;
   segment.offset = 0;
@@ -118,9 +118,9 @@ GstEvent* take_segment(GstCudaVisionMixer* self, GstCudaVisionMixerPad* pad, Gst
 
 /// Called for every event when it arrives, in the upstream thread.
 ///
-/// When the streaming thread ends, as at EOS, GStreamer's aggregator drops all that its pads have queued, caps too. A
-/// flush starts it again, but upstream does not send the caps again. So caps that were not handled are queued once more
-/// before the segment after a flush.
+/// When the streaming thread ends, for example at EOS, GStreamer's aggregator drops everything in the queues of its
+/// pads, caps too. A flush starts it again, but upstream does not send the caps again. So caps that were not handled
+/// are queued once more before the segment after a flush.
 GstFlowReturn sink_event_pre_queue(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) {
   GstCaps*& queued = as_mixer_pad(pad)->state->queued_caps;
   if (GST_EVENT_TYPE(event) == GST_EVENT_CAPS) {
@@ -156,7 +156,7 @@ gboolean sink_event(GstAggregator* agg, GstAggregatorPad* pad, GstEvent* event) 
 
 namespace {
 
-/// Whether a seek asks for a start after its stop, on which GStreamer would fail an assertion.
+/// Whether a seek asks for a start after its stop. GStreamer would fail an assertion for it.
 bool seeks_past_its_stop(GstAggregator* agg, GstEvent* event) {
   GstSeekType start_type, stop_type;
   gint64 start, stop;

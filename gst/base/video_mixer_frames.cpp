@@ -22,7 +22,7 @@ LumaMatrix matrix_of(GstVideoColorMatrix matrix) {
       return LumaMatrix::bt2020;
     case GST_VIDEO_COLOR_MATRIX_UNKNOWN:
     case GST_VIDEO_COLOR_MATRIX_RGB:
-    case GST_VIDEO_COLOR_MATRIX_FCC:  // of which the weights differ from BT.601's by less than 0.005
+    case GST_VIDEO_COLOR_MATRIX_FCC:  // its weights differ from BT.601's by less than 0.005
     case GST_VIDEO_COLOR_MATRIX_BT601:
       break;
   }
@@ -64,7 +64,7 @@ class Composition {
     replace_meaningless_numbers(video_);
   }
 
-  /// Composes the frame. If it is not finished then, it is to wait in this element.
+  /// Composes the frame. If it is not finished then, it must wait in this element.
   Status compose(const Snapshot& snapshot, GstBuffer* outbuf) {
     Transfer::Frame frame;
     frame.may_wait = depth_of(self_) > 0;
@@ -131,7 +131,7 @@ class Composition {
     const FrameBuffer& frame = mapped_.emplace_back(transfer_, buffer, input.video, GST_MAP_READ);
     const bool warned = std::exchange(pad.misfits, !frame.status().ok());
     if (!frame.status().ok()) {
-      if (!warned)  // one warning for a row of such frames
+      if (!warned)  // one warning for a series of such frames
         GST_ELEMENT_WARNING(
             self_, STREAM, FORMAT,
             ("%s: a frame is left out: %s", GST_OBJECT_NAME(input.pad), frame.status().message().c_str()), (nullptr));
@@ -156,8 +156,8 @@ class Composition {
 
 namespace {
 
-/// Whether a pad has no frame yet, though one will come. The base class waits until all pads have frames, and then does
-/// not notice that a pad was added, or was flushed, in the meantime.
+/// Whether a pad has no frame yet although one will come. The base class waits until all pads have frames. Then it does
+/// not notice that a pad was added or flushed in the meantime.
 bool lacks_frame(const MixerInput& input) {
   GstAggregatorPad* pad = GST_AGGREGATOR_PAD(input.pad);
   return !input.inactive && !gst_video_aggregator_pad_get_current_buffer(GST_VIDEO_AGGREGATOR_PAD(pad)) &&
@@ -212,8 +212,8 @@ void flush_pads(GstAggregator* agg) {
 
 namespace {
 
-/// Says why the base class failed while it collected frames: it does so at a frame without a timestamp, and posts no
-/// message. The pad of that frame may have been released since.
+/// Posts an error after the base class failed while it collected frames: it fails at a frame without a timestamp, and
+/// posts no message. The pad of that frame may have been released since.
 void post_missing_timestamp(GstAggregator* agg) {
   std::string name = "a released pad";
   const Inputs inputs(as_mixer(agg));

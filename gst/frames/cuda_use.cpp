@@ -37,7 +37,7 @@ class MemoryUse : public CudaUse {
 
 Status failed(const char* what) { return cuda::check(cudaGetLastError(), what); }
 
-/// An error in any case: CUDA's text if it has one.
+/// Always an error: with CUDA's text if there is one.
 Status error_of(const char* what) {
   const Status status = failed(what);
   return status.ok() ? Status::resource(what) : status;

@@ -50,8 +50,8 @@ int report(const Result<Outcome>& outcome, const char* what, char* error, std::s
 
 namespace {
 
-/// How long a frame that is to be written may have other users: elements that passed it on, or looked at it, may still
-/// drop theirs.
+/// How long to wait until a frame that will be written has no other users: elements that passed it on or read it may
+/// still drop their references.
 constexpr int writable_wait_ms = 1000;
 
 struct FrameMapping : Owner::Mapping {
@@ -72,7 +72,7 @@ struct MemoryMapping : Owner::Mapping {
   bool ok;
 };
 
-/// Reads what a frame is from its caps, or from its GstVideoMeta and GstVideoCropMeta. Errors: frame.
+/// Reads the format and size of a frame from its caps, or from its GstVideoMeta and GstVideoCropMeta. Errors: frame.
 Status describe(GstBuffer* buffer, const GstCaps* caps, GstVideoInfo& video) {
   if (caps) {
     if (!gst_caps_is_fixed(caps) || !video_from_caps(video, caps))
@@ -148,7 +148,7 @@ Result<Owner*> open_frame(GstBuffer* buffer, const GstCaps* caps, int most_refs,
   if (most_refs)
     if (Status status = check_alone(buffer, most_refs); !status.ok()) return status;
   GstMemory* memory = gst_buffer_peek_memory(buffer, 0);
-  // Mapped for reading in any case: bindings hold references, with which no buffer can be mapped for writing.
+  // Always mapped for reading: bindings hold references, so the buffer cannot be mapped for writing.
   auto mapping = std::make_unique<FrameMapping>(
       buffer, video, GstMapFlags(GST_MAP_READ | (is_cuda_memory(memory) ? cuda_map_flag() : GstMapFlags(0))));
   if (!mapping->mapped.status().ok()) return mapping->mapped.status();

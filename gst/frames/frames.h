@@ -73,9 +73,8 @@ CUDAVISION_FRAMES_API int cudavision_frames_cuda();
 /// are not dropped.
 CUDAVISION_FRAMES_API void cudavision_frames_python(const CudavisionPython* functions);
 
-/// Opens a video frame. `caps`: those of the frame, or nullptr if the buffer has a GstVideoMeta. `most_refs`: 0 for
-/// arrays to read; otherwise arrays may be written if the buffer has at most so many references, which is awaited for 1
-/// s.
+/// Opens a video frame. `caps`: of the frame, or nullptr if the buffer has a GstVideoMeta. `most_refs`: 0 for arrays to
+/// read; otherwise arrays may be written if the buffer has at most so many references (waits up to 1 s for that).
 CUDAVISION_FRAMES_API int cudavision_frame_open(GstBuffer* buffer, const GstCaps* caps, int most_refs,
                                                 CudavisionFrame* frame, CudavisionOwner** owner, char* error,
                                                 std::size_t room);
@@ -100,12 +99,11 @@ CUDAVISION_FRAMES_API int cudavision_owner_hand_back(CudavisionOwner* owner, std
 CUDAVISION_FRAMES_API void* cudavision_dlpack_new(CudavisionOwner* owner, const CudavisionArray* array, int versioned);
 /// The destructor of a capsule: deletes a tensor that nobody consumed.
 CUDAVISION_FRAMES_API void cudavision_capsule_destroyed(void* capsule);
-/// The owners that were given up, and that the GPU may still use, after waiting for them for at most so many
-/// milliseconds.
+/// The number of owners that were given up and that the GPU may still use.
+/// Waits for them for at most so many milliseconds.
 CUDAVISION_FRAMES_API int cudavision_frames_drain(int milliseconds);
 
-/// (transfer full) The GstContext of a device's primary CUDA context, which is the one that PyTorch, CuPy, JAX and
-/// Numba use.
+/// (transfer full) The GstContext of a device's primary CUDA context. PyTorch, CuPy, JAX and Numba use this context.
 CUDAVISION_FRAMES_API int cudavision_frames_context(int device_id, GstContext** context, char* error, std::size_t room);
 
 /// Gives the planes that a frame of this format and size has, with tightly packed rows and without data.
@@ -120,9 +118,9 @@ CUDAVISION_FRAMES_API void cudavision_maker_free(CudavisionMaker* maker);
 /// Makes the maker's stream follow the work of another stream so far.
 CUDAVISION_FRAMES_API int cudavision_maker_wait(CudavisionMaker* maker, std::intptr_t stream, char* error,
                                                 std::size_t room);
-/// Makes a buffer (transfer full) of arrays that have the layout of cudavision_frame_layout(), but for the distance of
-/// rows. Takes the sources in any case. `maker`: nullptr for system memory, which is never copied. `copy`: 0: if
-/// necessary, 1: yes, 2: no. `copied` receives whether the arrays were copied.
+/// Makes a buffer (transfer full) of arrays that have the layout of cudavision_frame_layout(), except the distance of
+/// rows. Takes ownership of the sources, even if it fails. `maker`: nullptr for system memory, which is never copied.
+/// `copy`: 0: if necessary, 1: yes, 2: no. `copied` receives whether the arrays were copied.
 CUDAVISION_FRAMES_API int cudavision_maker_make(CudavisionMaker* maker, const CudavisionFrame* frame,
                                                 const CudavisionSource* sources, int n_sources, int copy,
                                                 int milliseconds, GstBuffer** buffer, int* copied, char* error,

@@ -16,7 +16,7 @@ namespace cudavision::frames {
 /// drop them on any thread. The last one ends the owner; in CUDA memory when the GPU no longer uses it.
 class Owner {
  public:
-  /// What ends together with the owner.
+  /// Data that is freed together with the owner.
   struct Mapping {
     virtual ~Mapping() = default;
   };

@@ -133,8 +133,8 @@ void Primary::push(Pending* pending) {
   g_async_queue_push(queue_, pending);
 }
 
-/// The thread: waits for each event in turn, and acts. On a device that failed it does not wait: nothing works there
-/// any more.
+/// The thread: waits for each event in turn, and calls its action. If the device failed, it does not wait, because
+/// nothing works there any more.
 void* Primary::run(void* self) {
   auto* primary = static_cast<Primary*>(self);
   for (;;) {

@@ -14,7 +14,7 @@ gsize once(gsize* place, Make make) {
 }
 
 /// A meta of plain members. The member `block` points to a g_atomic_rc_box that copies of the meta share. `clear` frees
-/// what the block refers to; it may be null.
+/// the data that the block refers to; it may be null.
 template <auto block, auto clear>
 struct BlockMeta;
 

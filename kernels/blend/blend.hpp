@@ -17,15 +17,15 @@ inline constexpr int max_pads = 64;           ///< pads of one picture
 inline constexpr int max_side = 32768;        ///< width and height of Pad::place, in pixels
 inline constexpr int max_position = 1 << 24;  ///< largest |x| and |y| of Pad::place, in pixels
 
-/// How a pad is combined with the picture below it. Blend has the formulas. subtract … max are computed on R'G'B': a
-/// new operator of that kind stands among them.
+/// How a pad is combined with the picture below it. Blend has the formulas. subtract … max are computed on R'G'B'. A
+/// new operator of this kind must be placed among them.
 enum class Operator : std::uint8_t { source, over, add, subtract, multiply, screen, difference, min, max, average };
 /// How a pad is scaled. Blend has the formulas.
 enum class Interpolation : std::uint8_t { nearest, bilinear, area };
 
-/// How samples stand for R'G'B' of 0–1. Limited range: luma and RGB use 16–235, chroma uses 16–240 around 128, in steps
-/// of 2^(depth − 8). Full range: 0 … 2^depth − 1, chroma around 2^(depth − 1). A change of depth is therefore a shift
-/// in limited range, and a factor of (2^to − 1) / (2^from − 1) in full range. Alpha always uses the full range.
+/// How samples encode R'G'B' of 0–1. Limited range: luma and RGB use 16–235, chroma uses 16–240 around 128, in steps of
+/// 2^(depth − 8). Full range: 0 … 2^depth − 1, chroma around 2^(depth − 1). A change of depth is therefore a shift in
+/// limited range, and a factor of (2^to − 1) / (2^from − 1) in full range. Alpha always uses the full range.
 struct Color {
   LumaMatrix matrix = LumaMatrix::bt601;  ///< for YUV and gray; not used for RGB
   bool limited = false;
@@ -110,8 +110,8 @@ Status validate(const Pad& pad);
 /// and samples are rounded half to even. Padding becomes the largest value.
 ///
 /// Rounding as in GStreamer's compositor. With 8-bit output, `over` and `add` round after each pad, so that many pads
-/// give the same result as there: the pad's samples are rounded before blending, and the result after blending. A pad
-/// with a soft key is not rounded. Division says how alpha is rounded.
+/// give the same result as in compositor: the pad's samples are rounded before blending, and the result after blending.
+/// A pad with a soft key is not rounded. Division says how alpha is rounded.
 ///
 /// Scaling. Output pixel i of a pad shows the source position u = crop.x + (i + ½)·crop.width / place.width; a
 /// subsampled plane is read at u / 2.

@@ -7,7 +7,7 @@
 //      ├───────────────────────┼───────────────────────┤  ┘
 //
 // A tile whose layers all have the output's samples and leave integers is composed in place, in the output itself
-// (cpu_in_place.hpp; subsampled chroma at odd places: cpu_phases.hpp). Any other tile is composed in rows of float32
+// (cpu_in_place.hpp; subsampled chroma at odd positions: cpu_phases.hpp). Any other tile is composed in rows of float32
 // and written once (cpu_rows.hpp). Both give the same result.
 #include <algorithm>
 #include <opencv2/core.hpp>
@@ -75,7 +75,8 @@ class CpuComposer final : public Composer {
       more = !last;
     }
     if (!hidden) paint_background(format_, target, tile, scratch);
-    // If the lowest picture would only be copied and the next one covers the tile, read the lowest one where it lies.
+    // If the lowest picture would only be copied and the next one covers the tile,
+    // the lowest one is read in its own memory.
     const bool skip = hidden && lowest + 1 < layers.size() && in_place_[lowest] == InPlace::yes &&
                       copies_samples(target, layers[lowest]) && covers(layers[lowest + 1], tile);
     const auto base = [&, lowest = lowest](std::size_t l) {

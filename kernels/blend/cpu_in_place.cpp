@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // find_in_place() decides, lay_in_place() chooses one of the loops:
 //
-//   copy, copy_samples   the layer replaces what is below
+//   copy, copy_samples   the layer replaces the samples below
 //   mix                  one weight for all samples, in 1/256: over and add without alpha
 //   mix_rounded          one weight for all samples, in float32: average; over and add of more than 8 bits
 //   copy_faded           source with a smaller alpha

@@ -8,11 +8,11 @@
 namespace cudavision::blend {
 
 /// Whether a layer can be laid in place. last: its results are fractions, so it must be the last layer of the tile.
-/// phases: its chroma samples do not lie on those of the output (cpu_phases.hpp).
+/// phases: its chroma samples do not lie on the output's chroma samples (cpu_phases.hpp).
 enum class InPlace : std::uint8_t { no, last, phases, yes };
 InPlace find_in_place(const FormatInfo& format, const Target& target, const Layer& layer);
 
-/// Whether the layer's samples replace those below exactly.
+/// Whether the layer's samples replace the samples below without any change.
 bool copies_samples(const Target& target, const Layer& layer);
 
 /// Lays `part`, a visible part of a layer, over the output, or over the samples of `base` if it is not nullptr.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// A chroma sample belongs to 2 × 2 pixels (Y42B: 2 × 1). Where the chroma samples of a layer do not lie on those of the
-// output, these pixels show different samples of the layer, and the result is the mean of the four results:
+// A chroma sample belongs to 2 × 2 pixels (Y42B: 2 × 1). If the chroma samples of a layer do not lie on the output's
+// chroma samples, these pixels show different samples of the layer. The result is the mean of the four results:
 //
 //     output          layer at x 1, y 1            phases of one chroma sample of the output
 //     ┌───┬───┐       ┌───╎───┬                    [0][0]: shows layer sample a   [0][1]: b
@@ -8,7 +8,7 @@
 //     │       │       ╎┄┄┄╎┄┄┄╎
 //     └───┴───┘       │ c ╎ d │                    result: the mean, rounded half to even
 //
-// Phase [y][x] holds one of the pixels of each chroma sample: it is a plane with the size of the chroma plane, and the
+// Phase [y][x] holds one of the pixels of each chroma sample. It is a plane with the size of the chroma plane. The
 // chroma of any layer is a plane that is shifted against it by whole samples.
 //
 //   lay_one     one layer: the four phases stay in registers, and a phase outside of the layer shows the samples below
@@ -51,7 +51,7 @@ int first_sample(int pixel, int phase, int shift) { return (pixel - phase + shif
 /// How many samples the layer's chroma is shifted against this phase.
 int offset(int phase, int place, int crop, int shift) { return (phase + crop - place) >> shift; }
 
-/// The samples below the first layer at `part`: those of the output, or of `base`.
+/// The samples below the first layer at `part`: samples of the output, or of `base`.
 Bytes bytes_below(const ChannelSet& set, const FormatInfo& format, const Interleaved& dst, const Layer* base,
                   const Rect& part) {
   if (!base) return {dst.at(part.x, part.y), dst.all.pitch};
@@ -185,7 +185,8 @@ void lay_part(const ChannelSet& set, const FormatInfo& format, const Target& tar
             dst.rows(part.height), dst.at(part.x, part.y), dst.all.pitch);
 }
 
-/// Cuts a range of pixels where samples begin that lie wholly inside, and where these end: four ends of three parts.
+/// Cuts a range of pixels before the first and after the last chroma sample that lies wholly inside.
+/// Returns the four ends of these three parts.
 std::array<int, 4> cut(int begin, int end, int shift, int most) {
   const auto down = [&](int pixel) { return pixel >> shift << shift; };
   const auto up = [&](int pixel) { return down(pixel + shift); };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Subsampled chroma of layers whose chroma samples do not lie on those of the output: xpos or ypos is odd, or a side
-// ends within a chroma sample.
+// Subsampled chroma of layers whose chroma samples do not lie on the output's chroma samples: xpos or ypos is odd, or a
+// side ends within a chroma sample.
 #pragma once
 
 #include <vector>

@@ -4,7 +4,7 @@
 //   load_row   stored samples → float32, scaled down the rows and then across the columns
 //   weigh      → the key's weight of each pixel
 //   convert    → samples of the output
-//   lay_row    lay_pixel() with what is already composed
+//   lay_row    lay_pixel() with the samples composed so far
 //
 // After the last layer, write() rounds and stores the row; chroma is the mean of the pixels that share it.
 #if defined(__GNUC__) && !defined(__clang__)
@@ -24,7 +24,7 @@ namespace {
 
 // ---- Samples --------------------------------------------------------------------------------------------------------
 
-/// Writes `count` samples that lie Step apart, times a weight, to `to`; `add`: adds them to what is there.
+/// Writes `count` samples that lie Step apart, times a weight, to `to`; `add`: adds them to the numbers in `to`.
 template <typename T, int Step>
 void load(const Layer& layer, const std::uint8_t* from, int count, float weight, bool add, float* __restrict to) {
   const T* const samples = reinterpret_cast<const T*>(from);
@@ -88,8 +88,8 @@ void load_row(const Layer& layer, const Channel& channel, const std::vector<Taps
 }
 
 // ---- One row of a layer ---------------------------------------------------------------------------------------------
-// The loops below use local copies of what they do not change: the compiler then knows that no store changes it, and
-// vectorizes.
+// The loops below use local copies of values that they do not change.
+// Then the compiler knows that no store changes them, and vectorizes.
 
 /// The color of the key, from the picture's first pixel.
 void read_first(const Layer& layer, float (&key)[3]) {

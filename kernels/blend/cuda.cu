@@ -51,7 +51,7 @@ class CudaComposer final : public Composer {
 
  private:
   const Geometry geometry_;
-  const bool overlaps_;  ///< the device can start a launch before the one before it has ended
+  const bool overlaps_;  ///< the device can start a launch before the previous one has ended
   Parts parts_;          ///< of the frame that is being submitted
 };
 

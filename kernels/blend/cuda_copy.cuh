@@ -41,7 +41,7 @@ __device__ __forceinline__ void copy_units(const uint8_t* from, std::ptrdiff_t f
   }
 }
 
-/// Copies one channel of interleaved ones.
+/// Copies one of several interleaved channels.
 template <typename T>
 __device__ __forceinline__ void copy_channel(const Channel& from, const uint8_t* data, const Channel& to,
                                              const Rect& part, uint32_t most) {
@@ -51,16 +51,17 @@ __device__ __forceinline__ void copy_channel(const Channel& from, const uint8_t*
           capped(*reinterpret_cast<const T*>(data + y * from.pitch + x * from.step), most);
 }
 
-/// The components that lie side by side from `channel` on, and all of them together: 1, Cb and Cr of NV12, RGB, RGBA.
+/// Components that lie side by side from `channel` on and are copied together: one component,
+/// Cb and Cr of NV12, RGB, RGBA.
 struct CopyGroup {
-  int before;  ///< bytes from the first of them to `channel`
+  int before;  ///< bytes from the first component to `channel`
   uint8_t channel;
   bool chroma;
 };
 struct CopyGroups {
   CopyGroup group[4];
   int count;
-  bool all;  ///< false: the components are copied one by one, because samples of others lie between, as in packed 4:2:2
+  bool all;  ///< false: the components are copied one by one: other samples lie between, as in packed 4:2:2
 };
 inline CopyGroups copy_groups(const Target& target) {
   CopyGroups groups{};
@@ -88,7 +89,7 @@ __device__ __forceinline__ bool writes(Planes planes, bool chroma) {
 }
 
 /// Copies `part`, which begins and ends between samples of chroma or at the sides of the output, from a layer with
-/// Layer::copies. All threads of the block take part.
+/// Layer::copies. All threads of the block must call this.
 __device__ __forceinline__ void copy_layer(const Target& target, const CopyGroups& groups, const LayerPicture& layer,
                                            const Rect& part, Planes planes) {
   const int bytes = layer.sample_bytes;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Lays pictures of the output's format over a tile, plane by plane, in the output itself, where lay_parts
-// (cuda_parts.cu) cannot: where more than one of them shows, at the sides of pads, and over the background.
+// Lays pictures of the output's format over a tile, plane by plane, in the output itself. It composes what lay_parts
+// (cuda_parts.cu) cannot: tiles that show more than one picture, the sides of pads, and the background.
 //
 //   1. find_part()     the tile of the block and its layers; or find_shown(),   cuda_visible.cuh
 //                      if the host could not find them
@@ -23,8 +23,8 @@ __device__ __forceinline__ Rect part_of(const Rect& tile, const int4& visible) {
   return {left, top, min(visible.z, tile.x + tile.width) - left, min(visible.w, tile.y + tile.height) - top};
 }
 
-/// Composes the chroma of each pixel in shared memory, `pixels`, and stores the means: for tiles in which an edge parts
-/// a sample. The output has the chroma below the layers of the list.
+/// For tiles in which an edge divides a sample of chroma: composes the chroma of each pixel in shared memory
+/// (`pixels`), and stores the means. The output holds the chroma below the layers of the list.
 template <int Unit, int N>
 __device__ __forceinline__ void lay_chroma(const DirectParams<N>& p, std::uint64_t layers, const Rect& tile, int c,
                                            uint8_t* pixels) {
@@ -32,8 +32,8 @@ __device__ __forceinline__ void lay_chroma(const DirectParams<N>& p, std::uint64
   const Target& target = p.target;
   const PlanePart plane{tile, target.channels[c].data - bytes_before(target, c), uint32_t(target.channels[c].pitch)};
   const int shift = target.shift_y, across = (tile.width + 1) / 2, down = (tile.height + shift) >> shift;
-  // f(the sample in the output, the pixels of its upper row, those of its lower row); the sides of the output may have
-  // one of them.
+  // Calls f(sample in the output, pixels of its upper row, pixels of its lower row). At the sides of the output a
+  // sample may have only one row.
   const auto each_sample = [&](auto&& f) {
     for (int i = threadIdx.x; i < across * down; i += 32 * warps) {
       const int x = i % across, y = i / across;
@@ -63,7 +63,7 @@ __device__ __forceinline__ void lay_chroma(const DirectParams<N>& p, std::uint64
   });
 }
 
-/// Lays the layers of a tile over each other. Each waits for what other threads have written.
+/// Lays the layers of a tile over each other. Before each layer the threads wait for the writes of the other threads.
 template <int N, Shape S>
 __device__ __forceinline__ void lay(const DirectParams<N>& p, const Shown& shown, const Rect& tile) {
   const Target& target = p.target;
@@ -78,7 +78,7 @@ __device__ __forceinline__ void lay(const DirectParams<N>& p, const Shown& shown
     const LayerPicture& layer = p.layers[l];
     const bool copies = p.copied & bit && !(odd && (scaled || odd & bit));
     if (S == Shape::pixels && copies && layer.direct && !wait && next & shown.whole & ~p.hiding) {
-      // The next layer, which covers the tile, reads this one where it lies.
+      // The next layer, which covers the tile, reads this one in its own memory.
       below = below_of(layer);
       continue;
     }

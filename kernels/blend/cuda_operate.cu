@@ -129,7 +129,7 @@ __global__ void __launch_bounds__(tuning.operate_threads, tuning.operate_420_blo
           lay_pixel<Op, 3, Matrices::bounded>(job.target, job.pair.layer, 1, job.tiny_to_rgb, s, d);
           samples[r][2 * pair + j] = biased_sample(d[0]);
         }
-        // The bits of write_chroma(), which halves the sums one by one: first down, then across.
+        // Gives the same bits as write_chroma(), which halves the sums one by one: first down, then across.
 #pragma unroll
       for (int k = 1; k < 3; ++k) {
         const float first = laid[0][0][k] + laid[1][0][k], second = laid[0][1][k] + laid[1][1][k];

@@ -41,8 +41,8 @@ __device__ __forceinline__ uint32_t mixed_word(uint32_t s, uint32_t d, const flo
 
 // ---- Kernels --------------------------------------------------------------------------------------------------------
 
-/// The key's weight of pixels that share chroma, or have none: their R', G' and B' differ from each other only by luma
-/// · slope, so the largest difference to the key follows from luma and from the differences at luma 0.
+/// The key's weight of pixels that share chroma, or have none. Their R', G' and B' differ from each other only by luma
+/// · slope. So the largest difference to the key follows from luma and from the differences at luma 0.
 struct LumaKey {
   float slope, above, below;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Cuts the output into parts in which the same layers show, so that blocks of lay_tiles need not search for them, and
-// so that tiles begin where pads begin. Example: a pad over a picture of the output's size.
+// Cuts the output into parts that show the same layers. So blocks of lay_tiles need not search for layers, and tiles
+// begin where pads begin. Example: a pad over a picture of the output's size.
 //
 //     x0      x1 x2      x3 x4      x5
 //  y0 ┌───────────────────────────────┐   Each edge of a pad becomes two cuts, at the multiples of `step` around it.
@@ -52,7 +52,7 @@ struct Cell {
   }
 };
 
-/// Removes what a layer that covers the cell hides.
+/// Removes the layers that are hidden by a layer that covers the cell.
 void hide(std::uint64_t hiding, Cell& cell) {
   const std::uint64_t hidden = cell.whole & hiding;
   cell.covered = hidden;
@@ -139,8 +139,8 @@ int tiles_across(const Part& part) {
 }
 int tiles_down(const Part& part) { return divide_up(part.rect.height, part.tile_height); }
 
-/// The largest tiles of width × `most` pixels, or a power of two less, of which there are enough. `most` is a multiple
-/// of `least`. Those of chroma have 2^shift times as many rows.
+/// Chooses the largest tiles that give enough blocks: width × `most` pixels, or lower by a power of two. `most` is a
+/// multiple of `least`. Tiles of chroma have 2^shift times as many rows.
 void set_tiles(Part* begin, Part* end, int width, int most, int least, int wanted, int shift = 0) {
   for (int height = most;; height /= 2) {
     int blocks = 0;
@@ -183,7 +183,7 @@ Part* sort(Parts& parts) {
   return copied;
 }
 
-/// One part, in which blocks search.
+/// Makes one part in which blocks search for their layers.
 void search(const Target& target, const ComposeLaunch& launch, Parts& parts) {
   parts.simple = parts.blocks = parts.scaled = 0, parts.mixing = 0;
   parts.count = 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Lays walls and insets of the output's 8-bit format: parts of the output that one picture covers, copied or scaled,
-// and pixels that are blended with a picture that is only copied there. A block has a tile of a part, of one plane or
-// of all.
+// Lays walls and insets of the output's 8-bit format. It composes parts of the output that one picture covers (copied
+// or scaled), and pixels that are blended with a picture that is only copied there.
+// A block composes a tile of a part, in one plane or in all.
 //
 //   start of the blocks   s  c  c  c  s  c  c  c  s …   c  c     s: tiles that are scaled, c: tiles that are copied;
 //                                                                block_number()
@@ -11,7 +11,7 @@
 //                                                                                          cuda_sampler.cuh
 //      lay_edges()     chroma at the edges of pads: a thread has one sample
 //
-// lay_tiles (cuda_direct.cu) composes the other parts. It is launched before; both run at the same time.
+// lay_tiles (cuda_direct.cu) composes the other parts. It is launched first; both run at the same time.
 #include <algorithm>
 
 #include "kernels/blend/cuda_launch.hpp"
@@ -42,8 +42,8 @@ __device__ __forceinline__ void read_pixel(const LayerPicture& layer, const Sour
   layer.sampling == Sampling::area ? read(Area()) : read(Linear());
 }
 
-/// Stores samples of subsampled chroma, each the mean of its pixels, which are rounded before. Each pixel is of the
-/// highest layer there.
+/// Stores samples of subsampled chroma: each is the mean of its pixels, after these are rounded.
+/// Each pixel comes from the highest layer there.
 template <int Unit, int N>
 __device__ __forceinline__ void lay_edges(const DirectParams<N>& p, std::uint64_t layers, const Rect& tile, int c) {
   const Target& target = p.target;

@@ -17,8 +17,8 @@ __device__ __forceinline__ float fetch(const Layer& layer, const uint8_t* at) {
   return float(sample<T>(layer, at));
 }
 
-/// Returns the address and hides how it was computed. Otherwise the compiler computes the address of each sample anew
-/// from the plane's, as one long sum.
+/// Returns the address and hides how it was computed. Otherwise the compiler would compute the address of each sample
+/// from the plane's address, as one long sum.
 __device__ __forceinline__ const uint8_t* settled(const uint8_t* at) {
   asm("" : "+l"(at));
   return at;
@@ -203,8 +203,8 @@ __device__ __forceinline__ void read(const Layer& layer, const PadPoints& at, Sa
     bytes ? Channels<uint8_t>::read<How>(layer, at, s) : Channels<uint16_t>::read<How>(layer, at, s);
 }
 
-/// Reads the pad's samples at the thread's pixels; alpha in steps of the output's. Missing components get their neutral
-/// values.
+/// Reads the pad's samples at the thread's pixels; alpha in steps of the output's alpha.
+/// Missing components get their neutral values.
 __device__ __forceinline__ void read(const Layer& layer, const PadPoints& at, Samples& s) {
   switch (layer.sampling) {
     case Sampling::point:

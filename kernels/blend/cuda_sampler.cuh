@@ -9,7 +9,7 @@
 //   Box      the same if all weights are equal    m m m m    integers, so that no sample needs a conversion; 2 × 2 also
 //                                                            for Linear
 //
-// The arithmetic of Linear and Area is that of cuda_read.cuh, in the same order, so that both give the same bits.
+// Linear and Area use the arithmetic of cuda_read.cuh, in the same order, so that both give the same bits.
 #pragma once
 
 #include "kernels/blend/cuda_chunk.cuh"
@@ -43,7 +43,7 @@ __device__ __forceinline__ uint32_t byte_of(const Bytes<Unit>& unit, int c) {
   else
     return unit.word[c];
 }
-/// The same as a number. Of four bytes, `order` selects the components: see pixel_order().
+/// The same as a number. If a unit has four bytes, `order` selects the components: see pixel_order().
 template <int Unit>
 __device__ __forceinline__ float number_of(const Bytes<Unit>& unit, const uint32_t (&order)[4], int c) {
   if constexpr (Unit == 4)
@@ -55,7 +55,7 @@ __device__ __forceinline__ float number_of(const Bytes<Unit>& unit, const uint32
 /// The offset of row y ≥ 0: one instruction.
 __device__ __forceinline__ std::uint64_t offset(int y, uint32_t pitch) { return std::uint64_t(uint32_t(y)) * pitch; }
 
-/// A plane of a pad and the axes that lead to it.
+/// A plane of a pad, and the axes from output pixels to its samples.
 struct Source {
   const uint8_t* data;
   uint32_t pitch;
@@ -65,7 +65,7 @@ struct Source {
 };
 
 struct Linear {
-  /// The units `at` and `at` + 1, also at the sides of the crop: there the weight selects one of them.
+  /// The units `at` and `at` + 1. At the sides of the crop, the weight selects one of them.
   struct Across {
     uint32_t at;
     float weight;
@@ -214,8 +214,8 @@ struct Area {
   }
 };
 
-/// Means of whole units: of Side × Side, where 1 × 1 is a unit as it is, or of as many as a step has for Side 0.
-/// Rounding to 8 bits gives the same as the float32 sums of Area and Linear: see box_side().
+/// Means of Side × Side whole units (1 × 1: a unit unchanged), or for Side 0 of as many as a step covers. Rounding to 8
+/// bits gives the same as the float32 sums of Area and Linear: see box_side().
 template <int Side>
 struct Box {
   struct Across {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Scaling a layer of the output's 8-bit format, plane by plane: what lay_parts and lay_tiles share.
+// Scaling a layer of the output's 8-bit format, plane by plane: code that lay_parts and lay_tiles share.
 //
 //   part of a plane                                      a sample of subsampled chroma: the mean of its pixels
 //      columns 0 … 31   32 … 63      the next group         pixel columns  2X   2X + 1
@@ -28,15 +28,15 @@ struct Below {
   uint32_t pitch;
 };
 
-/// The pixels of a layer that is copied, at the output's places.
+/// The pixels of a copied layer, at the output's positions.
 __device__ __forceinline__ Below below_of(const LayerPicture& layer) {
   const int x = layer.crop.x - layer.place.x, y = layer.crop.y - layer.place.y, pitch = int(layer.channels[0].pitch);
   return {layer.packed.data + std::ptrdiff_t(y) * pitch + x * 4, uint32_t(pitch)};
 }
 
-/// What happens to the samples of a layer.
+/// How the samples of a layer are used.
 enum class Use {
-  store,  ///< they are the output's
+  store,  ///< they become samples of the output
   blend,  ///< four bytes are blended with the bytes below
   mean,   ///< the mean of two or four is a sample of chroma
 };
@@ -71,7 +71,7 @@ __device__ __forceinline__ void pixel_order(const Packed& packed, uint32_t (&ord
   for (int c = 0; c < 4; ++c) order[c] = 0x7650 | packed.order[c];
 }
 
-/// What Use::blend and Use::store need to know to store pixels of four bytes, in registers.
+/// The values that Use::blend and Use::store need to store pixels of four bytes, in registers.
 struct Pixel {
   Layer layer;    ///< only what lay_pixel() needs
   Target target;  ///< the same
@@ -109,8 +109,8 @@ struct Pixel {
 
 static_assert(tuning.direct_strips * tuning.rows <= 16, "the lanes of a warp hold the positions of its rows");
 
-/// Scales a plane of a layer. A thread has N columns, 32 apart, and R rows at once: rows of its own, or those that
-/// share chroma.
+/// Scales a plane of a layer. A thread has N columns, 32 apart, and R rows at once:
+/// rows of its own, or rows that share chroma.
 template <typename Sampler, int Unit, Use How>
 __device__ __forceinline__ void scale_plane(const Target& target, const LayerPicture& layer, const Source& from,
                                             const Below& below, const PlanePart& to) {
@@ -211,7 +211,7 @@ __device__ __forceinline__ void scale(const Target& target, const LayerPicture& 
     scale_plane<Linear, Unit, How>(target, layer, from, below, to);
 }
 
-/// What lies in the planes of the output. Each shape has a kernel of its own.
+/// The layout of the output's planes. Each shape has a kernel of its own.
 enum class Shape {
   gray,     ///< one sample
   triples,  ///< RGB

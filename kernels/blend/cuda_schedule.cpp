@@ -73,7 +73,7 @@ bool find_pair(const Geometry& geometry, const Target& target, const std::vector
   return !(format.sets[0].shares_plane() && target.width % 2);
 }
 
-/// Fills the planes. False: one is not aligned.
+/// Fills the planes. Returns false if one is not aligned.
 bool set_planes(const Geometry& geometry, const Target& target, const Layer& above, const Layer& below, PairJob& job) {
   const FormatInfo& format = info(geometry.format);
   job.plane_count = format.planes;

@@ -26,7 +26,8 @@ struct Tuning {
   /// The same for output with alpha. 8K RGBA, a wall of 63: 382 µs with 3, 719 µs with 4.
   int alpha_blocks = 3;  // sweep: 2 3 4
 
-  // lay_parts and lay_tiles: layers of 8-bit samples that are laid over bytes. Figures in µs, 8K unless said.
+  // lay_parts and lay_tiles: layers of 8-bit samples that are laid over bytes. Figures are in µs,
+  // of 8K unless said otherwise.
 
   /// Pixels of a tile across, a multiple of compose_tiles' 32 · columns. Walls of 63, GRAY8 and NV12: 74.5 and 159 with
   /// 64, 63.9 and 133 with 128, 61.7 and 122 with 256; but a wall of 9 RGBA at 1080p 23.9 with 128, 28.9 with 256.
@@ -51,8 +52,8 @@ struct Tuning {
   int copy_rows = 64;    // sweep: 32 64 96
   /// These tiles begin at multiples of this many pixels, so that chunks of 16 bytes are aligned.
   int copy_step = 16;
-  /// Tiles of which a layer is scaled all start in this part of the blocks. An inset, NV12 and RGBA: 42.6 and 81.9 with
-  /// 0.7, 41.7 and 80.4 with 0.8, 41.5 and 79.7 with 0.9; but RGBA at 1080p 9.9, 10.3 and 10.6.
+  /// All tiles in which a layer is scaled start within this share of the blocks. An inset, NV12 and RGBA: 42.6 and 81.9
+  /// with 0.7, 41.7 and 80.4 with 0.8, 41.5 and 79.7 with 0.9; but RGBA at 1080p 9.9, 10.3 and 10.6.
   double scaled_share = 0.8;  // sweep: 0.7 0.8 0.9
 
   /// If other layers cover more than this part of the output, compose_tiles alone composes it. A wall of 63 multiplied

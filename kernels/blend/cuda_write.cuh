@@ -39,8 +39,8 @@ __device__ __forceinline__ void write_packed(const Target& target, const Limits&
     }
 }
 
-/// Writes the mean of the pixels that share a chroma sample: first down, then across. The neighboring lane holds the
-/// other column.
+/// Writes the mean of the pixels that share a chroma sample: it halves first down, then across.
+/// The neighboring lane holds the other column.
 template <typename T>
 __device__ __forceinline__ void write_chroma(const Target& target, const Limits& limits, const int (&x)[columns],
                                              const int (&y)[rows], const Samples& d) {

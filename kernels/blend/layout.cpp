@@ -12,7 +12,7 @@ Fit fit(const Rect& box, int width, int height, double pixel_aspect, SizingPolic
   if (policy == SizingPolicy::none || box.empty() || all.empty() || !(pixel_aspect > 0)) return {box, all};
   const double aspect = width * pixel_aspect / height, of_box = double(box.width) / box.height;
   if (policy == SizingPolicy::keep_aspect_ratio) {
-    // Rounds in the same steps as compositor, so that every pixel lies at the same place.
+    // Rounds in the same steps as compositor, so that every pixel has the same position.
     const double rounded = box.width / std::max(std::floor(box.width / aspect + 1e-9), 1.0);
     Rect place = box;
     if (rounded > of_box)

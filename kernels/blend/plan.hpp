@@ -68,7 +68,7 @@ struct Axis {
 /// How many samples make a pixel: one, two by two, or all that the pixel covers.
 enum class Sampling : std::uint8_t { point, linear, area };
 
-/// What sampling and copying need to know of a visible pad.
+/// The data of a visible pad that sampling and copying need.
 struct LayerPicture {
   Channel channels[4];
   Packed packed;
@@ -125,9 +125,9 @@ struct Target {
 /// pixel.
 Channel whole_plane(const FormatInfo& format, const ChannelSet& set, const Channel (&channels)[4]);
 
-/// Fills what depends on the output's format and size alone.
+/// Fills the fields that depend only on the output's format and size.
 Target make_target(const Geometry& geometry, const ColorCoding& out);
-/// Fills what changes with each frame: addresses and background.
+/// Fills the fields that change with each frame: addresses and background.
 void set_frame(const Image& dst, const ColorCoding& out, const Background& background, Target& target);
 /// Resolves a valid pad whose picture lies at `src`. False: the pad is not visible.
 bool resolve(const Pad& pad, const Image& src, const ColorCoding& out, const Target& target, Division division,

@@ -92,7 +92,7 @@ Axis find_axis(Sampling sampling, int place, int begin, int crop, int shift) {
   return axis;
 }
 
-/// place, crop and visible are known.
+/// Sets the sampling of a layer whose place, crop and visible are set.
 void set_sampling(Interpolation interpolation, Layer& layer) {
   const Rect &place = layer.place, &crop = layer.crop;
   const bool shrinks = crop.width > place.width || crop.height > place.height;
@@ -126,8 +126,8 @@ void set_colors(const Key& key, const ColorCoding& in, const ColorCoding& out, L
   layer.key_offset = float(scale * (soft(key) ? key.tolerance : key.tolerance + 0.001));
 }
 
-/// Whether the samples of a layer with `source`, `over` or `add` can be laid over composed bytes. Everything else is
-/// known.
+/// Whether the samples of a layer with `source`, `over` or `add` can be laid over composed
+/// bytes. All other fields are set.
 bool is_direct(const FormatInfo& format, const Target& target, const Layer& layer) {
   const bool pixels = format.sets[0].channels == 4, pairs = format.planes == 2;
   if (layer.format != format.format || format.depth > 8 || format.sets[0].shares_plane() || layer.keyed ||
@@ -144,7 +144,7 @@ bool is_direct(const FormatInfo& format, const Target& target, const Layer& laye
   return true;
 }
 
-/// The rest, which depends on operator and alpha. sampling and colors are known.
+/// Sets the remaining fields, which depend on operator and alpha. Sampling and colors are set.
 void set_blending(const Pad& pad, const ColorCoding& out, const Target& target, Division division, Layer& layer) {
   const bool average = pad.op == Operator::average, source = pad.op == Operator::source;
   const bool over = pad.op == Operator::over || pad.op == Operator::add;

@@ -26,7 +26,7 @@
 namespace cudavision::convolve {
 namespace {
 
-using T = std::uint16_t;  // of all samples; cuda_matrix_strip.cu computes samples of 8 bits
+using T = std::uint16_t;  // of all samples; other files convolve samples of 8 bits
 
 /// The words of a thread, as they are stored (interleaved): a quad of pixels, and a quad on each side for the windows.
 template <int C>

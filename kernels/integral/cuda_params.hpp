@@ -47,7 +47,7 @@ struct Job {
   bool whole_quads;      ///< rows end with a whole quad
   int shift, max_value;  ///< see sample_of()
   int width, height;     ///< samples
-  int zero_line;  ///< 1: padded. Row y of the tiles holds samples of row y − 1; column x is stored in entry x + 1. Else 0
+  int zero_line;  ///< 1: padded. Row y of the tiles holds samples of row y − 1; column x is in entry x + 1. Else 0
   int tiles_x, tiles_y, first_tile;
   int overlap;    ///< columns at the left of a tile that belong to the tile before it: 0 or tile_overlap
   int tile_step;  ///< columns from a tile to the next: tile_width − overlap

@@ -9,7 +9,7 @@
 namespace cudavision::local {
 namespace {
 
-/// What both filters share.
+/// Code that both filters share.
 class CpuLocal : public cpu::CpuFilter {
  public:
   explicit CpuLocal(Plan plan) : CpuFilter(plan.geometry, Border::replicate, {}, false), plan_(std::move(plan)) {}
@@ -157,7 +157,7 @@ class CpuNlm final : public CpuLocal {
     cv::Mat distances(1, at.width, CV_32F);
     for (int dy = -search.y; dy <= search.y; ++dy) {
       for (int dx = -search.x; dx <= search.x; ++dx) {
-        // Where a sample and the one at the offset are both inside.
+        // The samples that are inside together with the sample at the offset.
         const cv::Rect both = whole & (whole - cv::Point(dx, dy));
         const cv::Rect points = at & both;
         const cv::Rect area =

@@ -8,7 +8,7 @@
 
 namespace cudavision::local {
 
-/// What is known when a kernel is compiled. `mask`: LineShape::filtered.
+/// The compile-time parameters of a kernel. `mask`: LineShape::filtered.
 template <typename Sample, int channels, unsigned mask_, Operation operation_, bool planes_>
 struct Shape {
   using T = Sample;
@@ -69,7 +69,7 @@ struct Pixels {
       }
     }
   }
-  /// Makes samples of stored words; of zeros, if the pixels do not count.
+  /// Makes samples of stored words; all become zero if `counts` is false.
   __device__ __forceinline__ void finish(const LineJob& job, bool counts) {
 #pragma unroll
     for (int s = 0; s < sources; ++s) {

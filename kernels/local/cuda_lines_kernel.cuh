@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Box mean, threshold and deviation of any channel set on CUDA, by windows that slide over column sums of 32 bits: for
-// what the faster kernels of cuda_windows.cu do not take.
+// Box mean, threshold and deviation of any channel set on CUDA, by windows that slide over column sums of 32 bits. They
+// serve the cases that the faster kernels of cuda_windows.cu cannot.
 //
 //   a block: rows of a strip                line 0   ▒▒▒▒▒▒▒▒▒▒▒▒▒   the column sums of a row of windows: of each
 //      thread 0   thread 1   thread 2       line 1   ▒▒▒▒▒▒▒▒▒▒▒▒▒   channel (deviation: of the samples and of their
@@ -11,9 +11,9 @@
 //   2. write_rows:          a warp has a segment of a row of the batch. It computes the window sums of 32 × 8 pixels of
 //                           each line at a time (cuda_sliding.cuh) and turns them into results → the picture
 //
-//   The first column sums of a block are sums of 2 r rows. For high windows, running_sums, launched before, stores
-//   running sums of columns after every 16 rows, which begin anew every 64 rows: a block adds whole bands, the parts of
-//   two bands, and a few rows.
+//   The first column sums of a block are sums of 2 r rows. For high windows, the kernel running_sums, launched before,
+//   stores running sums of columns after every 16 rows. They start from zero every 64 rows (a band). A block adds whole
+//   bands, the parts of two bands, and a few rows.
 //
 // Where to change what: what a line sums up: Pixels::value in cuda_lines_columns.cuh; the results: Block::write;
 // strips, rows, batches: cuda_lines_schedule.cpp; which kernels are compiled: cuda_lines_mean.cu,
@@ -35,7 +35,8 @@ __device__ __forceinline__ double to_double(std::uint64_t sum) {
   return __longlong_as_double(0x4330000000000000ll | (long long)(sum)) - 0x1p52;
 }
 
-/// The mean of a window that is cut, or whose sum has 64 bits. Not inlined: short code stays in the instruction cache.
+/// The mean of a window that the frame cuts, or whose sum has 64 bits. Not inlined:
+/// short code stays in the instruction cache.
 template <typename Sum>
 __device__ __noinline__ std::uint32_t mean_of_any(Sum sum, int count) {
   return rounded_mean(sum, count);
@@ -60,14 +61,14 @@ struct Block {
     return address + (row * L + l) * 16 * (quads + 1);
   }
 
-  /// The column sums of the first window without the row that enters first.
+  /// The column sums of the first window, without the row that enters first.
   template <bool words>
   __device__ __forceinline__ void begin(LineColumns<S>& columns, int x) const {
     const LineSchedule& s = job.schedule;
     const int height = job.views[0].height, from = max(y0 - job.radius_y, 0), to = min(y0 + job.radius_y, height);
     int starts[2] = {from, to}, ends[2] = {to, to}, signs[2] = {1, 1};  // of the rows to add
     if (s.stored_entries > 0) {
-      // The stored sums nearest to both ends, and the rows by which they are too few or too many.
+      // The stored sums nearest to both ends, and the rows that they lack or have in addition.
       const int top = (from - s.stored_y + stored_rows / 2) / stored_rows,
                 bottom = min((to - s.stored_y + stored_rows / 2) / stored_rows, s.stored_entries);
       const std::ptrdiff_t pitch = std::ptrdiff_t(s.stored_chunks) * P;
@@ -208,7 +209,7 @@ struct Block {
     }
   };
 
-  /// Writes the filtered channels. The others stay, or are copied if they belong to the set.
+  /// Writes the filtered channels. Other channels are copied if they belong to the set; otherwise they stay unchanged.
   __device__ __forceinline__ void store(const cuda::SetView& view, int x, int row, Results& out) const {
     constexpr unsigned all = (1u << S::C) - 1;
     constexpr int pixel = S::C * int(sizeof(T)), words = Results::bytes / 4, alignment = line_alignment(Results::bytes);
@@ -279,7 +280,7 @@ __global__ void __launch_bounds__(S::most_threads) lines(const __grid_constant__
   }
 }
 
-/// The kernels for samples T of C channels, of which those in `mask` are filtered. Sum: of a window.
+/// The kernels for samples T of C channels. The channels in `mask` are filtered. Sum: of a window.
 template <Operation operation, typename T, int C, unsigned mask, typename Sum, bool planes = false>
 LineKernels kernels_for() {
   using S = Shape<T, C, mask, operation, planes>;

@@ -25,7 +25,8 @@ LineSchedule schedule_lines(const LineShape& shape, const Rect& grid, const Rect
   LineSchedule s;
   const int chunk = shape.chunk(), right = rect.x + rect.width;
   s.left = rect.x / line_results * line_results;
-  // What a strip reads: whole chunks and results, beside its pixels as far as windows and the frame reach.
+  // The pixels that a strip reads: its own and those beside them as far as windows and the frame reach,
+  // in whole chunks and results.
   const int halo = divide_up(std::min(radius_x, grid.width), line_results) * line_results,
             first = std::max(s.left - halo, 0);
   const int width = divide_up(right - s.left, line_results) * line_results;

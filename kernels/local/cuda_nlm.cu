@@ -24,9 +24,9 @@
 //     distances, 16 columns × 8 rows    =  1 where the patch of a column has the other column
 //                                             ×  column sums, transposed, (16 + halo) columns × 8 rows
 //
-//   The first product leaves its results in the lanes in which the second needs them, and the second in the lanes that
-//   have the differences of the same samples. So lanes exchange nothing. Each lane has the weights w of 16 results, and
-//   sums w and w · difference. A result is sample + Σ w · difference / Σ w.
+//   The first product leaves its results in the lanes that need them for the second product. The second leaves its
+//   results in the lanes that have the differences of the same samples. So lanes exchange nothing. Each lane has the
+//   weights w of 16 results, and sums w and w · difference. A result is sample + Σ w · difference / Σ w.
 //
 //   The grid: blocks that hold the rectangle, for each component of a channel set.
 //

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Non-local means of a warp's tile, on the matrix units. cuda_nlm.cu draws what happens.
+// Non-local means of a warp's tile, on the matrix units. cuda_nlm.cu has a drawing of the steps.
 //
 // Where to change what: how samples of a depth are held, and how precise their squares are: cuda_nlm_samples.cuh; which
 // samples a lane holds: NlmTile; the edge of the frame: Edge; the weight: exp2_of and its callers.
@@ -34,7 +34,8 @@ struct NlmJob {
 
 // ---- Tiles
 
-/// Which samples of a warp's tile the lanes hold: g = lane / 4, t = lane % 4. Places are relative to the first result.
+/// The samples of a warp's tile that each lane holds: g = lane / 4, t = lane % 4.
+/// Positions are relative to the first result.
 template <int reach>
 struct NlmTile : NlmShape<reach> {
   using Shape = NlmShape<reach>;
@@ -78,8 +79,7 @@ struct Bands {
 
   __device__ Bands(const NlmJob& job, int g, int t) {
     const auto entry = [](int radius, int distance) { return distance >= -radius && distance <= radius ? 1.f : 0.f; };
-    // Many entries are equal. Without the shuffle the compiler would keep one copy, and move it into place for every
-    // product.
+    // Many entries are equal. Without the shuffle the compiler would keep one copy, and move it for every product.
     const auto placed = [](uint32_t entries) { return __shfl_sync(~0u, entries, threadIdx.x % 32); };
 #pragma unroll
     for (int i = 0; i < 2 * Tile::pairs; ++i) {
@@ -103,7 +103,7 @@ struct Bands {
 
 // ---- Weights
 //
-// Of 16 columns × 8 rows a lane has four results: columns g and g + 8, each with the rows 2t and 2t + 1.
+// A lane has four results of 16 columns × 8 rows: columns g and g + 8, each with the rows 2t and 2t + 1.
 
 __device__ __forceinline__ float exp2_of(float x) {
   float result;
@@ -117,7 +117,8 @@ __device__ __forceinline__ void weigh(float scale, float (&values)[4]) {
   for (float& value : values) value = exp2_of(value * scale);
 }
 
-/// For tiles at the edge of the frame. The part of a patch counts where a sample and the one at the offset are inside.
+/// For tiles at the edge of the frame. Only that part of a patch counts where both the sample and the
+/// sample at the offset are inside.
 template <typename Tile>
 struct Edge {
   uint32_t rows[Tile::pairs];                    ///< 0xffff for a row that counts

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// From the sum of a window to a sample: the same results as in floating point of 64 bits, almost without it.
+// Computes samples from sums of windows: the same results as in floating point of 64 bits, almost without using it.
 #pragma once
 
 #include <cstdint>

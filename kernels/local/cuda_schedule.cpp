@@ -19,10 +19,11 @@ int most_tiles(int channels, int radius_x) {
   return (window_threads * chunk - channels * (2 * radius_x + 1) - (chunk - 1)) / window_tile;
 }
 
-/// How many intervals are needed above a row, counted from the first row of the window of the row above the rectangle.
+/// How many intervals are needed above row `end`, counted from `table_y`,
+/// the first row of the window of the row above the rectangle.
 int intervals_to(int table_y, int end) { return divide_up(end - table_y, tuning.interval_rows); }
 
-/// Instructions of a warp, about.
+/// Instructions of a warp, approximately.
 struct Cost {
   int start = 300;  ///< of a block
   int move = 18;    ///< of a row
@@ -33,14 +34,14 @@ struct Cost {
 };
 constexpr Cost cost;
 
-/// How long blocks of one time unit each take on a multiprocessor that has room for `resident` of them: few blocks
+/// The time of blocks that take one time unit each, on a multiprocessor with room for `resident` blocks. Few blocks
 /// cannot hide each other's waiting.
 double time_of(int blocks, int resident) {
   const int last = blocks % resident;
   return blocks - last + (last == 0 ? 0 : std::max(last + 0.6, 3.0));
 }
 
-/// The time of a block, and by how much it is longer for a block whose windows are cut above or below.
+/// The time of a block, and the additional time of a block whose windows are cut above or below.
 struct BlockTime {
   double plain = 0, cut = 0;
 };

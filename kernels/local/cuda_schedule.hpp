@@ -3,12 +3,12 @@
 //
 //   a chunk         8 neighbouring samples of a row; a thread sums up the columns of one chunk
 //   a tile          32 neighbouring samples of a row, from a multiple of 32 on
-//   a strip         `tiles` tiles; a block has chunks for a strip and for what its windows need beside it
+//   a strip         `tiles` tiles; a block has chunks for a strip and for the samples beside it that its windows need
 //   a block         `rows` rows of a strip, a batch at a time
 //   the grid        the blocks of all channel sets, one after another, in one launch
-//   a group         tiles that some lanes compute one after another, a lane a row of the batch
-//   an interval     `interval` rows, whose sums a kernel has stored before, where a window is so high that this saves
-//                   time
+//   a group         tiles that some lanes compute one after another; each lane computes a row of the batch
+//   an interval     `interval` rows. If windows are so high that this saves time,
+//                   a kernel has stored the sums of each interval before
 #pragma once
 
 #include <array>

@@ -3,11 +3,11 @@
 //
 //   sum(x) = sum(x − 1) + column[x + r] − column[x − r − 1]
 //
-// A lane owns N neighbouring samples. It reads both ends of their windows in quads of 16 bytes. `shift` is the place of
-// the first right end within its quad; it follows from the radius, so that the samples are taken from registers that
-// the compiler knows.
+// A lane owns N neighbouring samples. It reads both ends of their windows in quads of 16 bytes. `shift` is the position
+// of the first right end within its quad. It follows from the radius,
+// so the compiler knows the register of each sample.
 //
-// Quad q of a row lies at place(q): so the lanes of a warp, which read every second quad, use all banks.
+// Quad q of a row lies at place(q), so that the lanes of a warp, which read every second quad, use all banks.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ struct ColumnRow {
   int quads;              ///< of the row
 
   __device__ __forceinline__ static int place(int q) { return q ^ (q >> 3 & 1); }
-  /// The address of quad q; of zeros if the row has no such quad.
+  /// The address of quad q, or of a quad of zeros if the row has no such quad.
   __device__ __forceinline__ std::uint32_t at(int q) const {
     return address + 16 * (unsigned(q) < unsigned(quads) ? place(q) : quads);
   }
@@ -51,7 +51,7 @@ struct ColumnRow {
   }
 };
 
-/// The window sums of N samples, less that of the sample before the first one: sums[j].
+/// The window sums of N samples, minus the window sum of the sample before the first one: sums[j].
 template <int N, int shift, typename Sum>
 __device__ __forceinline__ void slide(const std::uint32_t (&right)[N / 4 + 1], const std::uint32_t (&left)[N / 4 + 1],
                                       Sum (&sums)[N]) {

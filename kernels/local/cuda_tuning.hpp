@@ -12,8 +12,8 @@ struct Tuning {
   /// If a window has more rows than this, column_sums stores the sums of intervals first. box-mean-r31: 51.5 without,
   /// 52.7 with them; r63: 67 and 60.
   int most_added_rows = 48;  // sweep: 32 48 64 128
-  /// Rows of an interval. An interval must lie within each such window, of which the frame may cut off nearly half. An
-  /// earlier version, box-mean-r63: 16 rows 65, 32 rows 66.
+  /// Rows of an interval. Each such window must contain an interval, even if the frame cuts off nearly half of the
+  /// window. An earlier version, box-mean-r63: 16 rows 65, 32 rows 66.
   int interval_rows = 16;  // sweep: 8 16
   /// Blocks for which a multiprocessor has registers. Means in batches of 16 rows: box-mean-r3 36 with 5, 41 with 6.
   int mean_blocks = 5;  // sweep: 4 5 6
@@ -38,7 +38,7 @@ struct Tuning {
   int line_batch = 4;  // sweep: 2 4 6
 
   // Mosaics.
-  /// Blocks that a multiprocessor should get at least, where cells are small enough. Not measured.
+  /// The least number of blocks for a multiprocessor, if cells are small enough. Not measured.
   int mosaic_blocks = 4;  // sweep: 2 4 8
   /// The fewest bytes of a row that a block should get. Not measured.
   int mosaic_least_row = 256;  // sweep: 128 256 512 1024

@@ -43,7 +43,7 @@ struct SumWalk {
   SumPair rights, lefts;
   int sums[2] = {0, 0};  ///< by channel
 
-  /// Sets the sums to those of the window before sample `x` of the row, each increased by `added`. `reach`: C · radius.
+  /// Sets the sums for the window before sample `x` of the row, each increased by `added`. `reach`: C · radius.
   __device__ __forceinline__ void begin(const uint4* row, int x, int reach, int added) {
     right = row + (x + reach) / 8;
     left = row + (x - reach - C) / 8;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// From the sums of windows to the bytes that cuda_windows.cu writes: four results at once, of whole windows or of
+// Computes the bytes that cuda_windows.cu writes from the sums of windows: four results at once, of whole windows or of
 // windows that the frame cuts. For the threshold, the byte is the least sample that becomes white; the kernel compares.
 #pragma once
 
@@ -32,10 +32,9 @@ __device__ __forceinline__ std::uint32_t pack_certain(const Factor (&low)[4], co
 constexpr float less = 1 - 0x1p-20f, more = 1 + 0x1p-20f;
 
 /// For each operation:
-///   set(): the number of samples of a whole window;
-///   added: what the sums have been increased by;
-///   four(): the results of four whole windows;
-///   cut(): the results of four windows of `counts` samples; `per_count`: about 1 / counts.
+///   set(): sets the number of samples of a whole window;
+///   added: the number by which the sums were increased; four(): the results of four whole windows; cut(): the results
+///   of four windows of `counts` samples; `per_count`: about 1 / counts.
 /// `wide`: sums may reach 2^23.
 template <Operation operation, bool wide>
 struct WindowResults;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Box mean, threshold and deviation of 8-bit samples on CUDA, by windows that slide: the picture is read twice, in
-// rows.
+// Box mean, threshold and deviation of 8-bit samples on CUDA, by sliding windows. The picture is read twice, in rows.
 //
 //   a block: some rows of a strip ("the block's rows"), `batch` of them at a time; one launch computes all channel sets
 //

@@ -3,7 +3,7 @@
 //
 //   sliding, radius 2:       ├──── x ────┤                     around each sample; cut at the edges of the frame
 //   blocks of 5 pixels:   │▒▒▒▒▒▒▒▒▒▒│▒▒▒▒▒▒▒▒▒▒│▒▒▒▒▒▒▒▒▒▒│   from the origin on; the block in which the sample lies
-//                         origin                              (of a subsampled sample: in which its first pixel lies)
+//                         origin                              (a subsampled sample lies where its first pixel lies)
 #pragma once
 
 #include "kernels/core/border.hpp"
